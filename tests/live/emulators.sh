@@ -59,6 +59,17 @@ start_process() {
   LIVE_LAST_PROCESS=$!
 }
 
+# run_to_end COMMAND…: runs COMMAND and returns its status. It is a group of its own too, so that a signal to this script ends
+# it and whatever it started at once, and not only when it is through.
+run_to_end() {
+  local process status=0
+  setsid "$@" </dev/null &
+  process=$!
+  LIVE_PROCESS_GROUPS+=("$process")
+  wait "$process" || status=$?
+  return "$status"
+}
+
 # wait_until_ready NAME COMMAND…: waits until COMMAND succeeds, at most a minute; shows the log of NAME if it never does.
 wait_until_ready() {
   local name=$1

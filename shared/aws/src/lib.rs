@@ -1,0 +1,1 @@
+//! The ports over the AWS SDKs.

@@ -1,0 +1,1 @@
+//! What every Lambda function does before and around its handler.

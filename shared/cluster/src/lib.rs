@@ -1,0 +1,1 @@
+//! The ports over the Kubernetes API, and the token that EKS wants.

@@ -1,0 +1,1 @@
+//! One module per function: observe, decide, check, commit, act.

@@ -1,0 +1,1 @@
+//! The core: user data, launch templates and fleet requests for a NodeClaim.

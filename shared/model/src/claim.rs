@@ -1,0 +1,260 @@
+//! NodeClaims: what was promised, what became of it. The table's record is the truth.
+
+use std::{collections::BTreeMap, fmt};
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    BatchId, CapacityType, HourlyPrice, ImageId, InstanceId, InstanceTypeName, NodeClaimName,
+    NodeClassName, NodeName, NodePoolName, OfferingKey, ProviderId, Requirements, Resources, Taint,
+    Zone,
+};
+
+/// Where a claim is in its life. Only forward, from any phase to `Deleting`, from there to gone.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum ClaimPhase {
+    /// Committed; `launch` will buy an instance.
+    Promised,
+    /// There is an instance.
+    Launched,
+    /// Its node joined and carries the claim's labels and taints.
+    Registered,
+    /// The node is ready, its startup taints are gone, its resources are there.
+    Initialized,
+    /// It is being given up; `drain` empties the node and terminates the instance.
+    Deleting,
+}
+
+impl ClaimPhase {
+    /// All of them, in order.
+    pub const ALL: [Self; 5] =
+        [Self::Promised, Self::Launched, Self::Registered, Self::Initialized, Self::Deleting];
+
+    /// Its name in the table.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Promised => "promised",
+            Self::Launched => "launched",
+            Self::Registered => "registered",
+            Self::Initialized => "initialized",
+            Self::Deleting => "deleting",
+        }
+    }
+
+    /// The phase called `text`.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|phase| phase.as_str() == text)
+    }
+}
+
+impl fmt::Display for ClaimPhase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Why a claim is given up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DeletionReason {
+    /// EC2 announced that it takes the spot instance back.
+    SpotInterrupted,
+    /// The instance stops, stopped or was terminated by somebody else.
+    InstanceEnded,
+    /// It is older than its `expireAfter`.
+    Expired,
+    /// No pod needs it.
+    Empty,
+    /// No offering had capacity.
+    InsufficientCapacity,
+    /// Its NodePool, NodeClass or launch is wrong in a way that waiting does not mend.
+    LaunchFailed,
+    /// Its node did not join in time.
+    NotRegistered,
+}
+
+impl DeletionReason {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::SpotInterrupted,
+        Self::InstanceEnded,
+        Self::Expired,
+        Self::Empty,
+        Self::InsufficientCapacity,
+        Self::LaunchFailed,
+        Self::NotRegistered,
+    ];
+
+    /// Its name, as in Karpenter's conditions and metrics where there is one.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::SpotInterrupted => "SpotInterrupted",
+            Self::InstanceEnded => "InstanceEnded",
+            Self::Expired => "Expired",
+            Self::Empty => "Empty",
+            Self::InsufficientCapacity => "InsufficientCapacity",
+            Self::LaunchFailed => "LaunchFailed",
+            Self::NotRegistered => "RegistrationTimeout",
+        }
+    }
+
+    /// The reason called `text`.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|reason| reason.as_str() == text)
+    }
+}
+
+impl fmt::Display for DeletionReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// That a claim is being given up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Deletion {
+    /// Why.
+    pub reason: DeletionReason,
+    /// Since when.
+    pub at: Timestamp,
+    /// When the instance ends whatever still runs on it; `None` waits for the pods.
+    pub deadline: Option<Timestamp>,
+}
+
+/// The instance behind a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchedInstance {
+    /// Its id.
+    pub id: InstanceId,
+    /// Its type.
+    pub instance_type: InstanceTypeName,
+    /// Its zone.
+    pub zone: Zone,
+    /// How it is paid for.
+    pub capacity_type: CapacityType,
+    /// The price that was expected when it was launched.
+    pub price: HourlyPrice,
+    /// The image it was launched from.
+    pub image: Option<ImageId>,
+    /// When the launch was asked for.
+    pub launched_at: Timestamp,
+}
+
+impl LaunchedInstance {
+    /// The offering that it came from.
+    pub fn offering(&self) -> OfferingKey {
+        OfferingKey {
+            capacity_type: self.capacity_type,
+            instance_type: self.instance_type.clone(),
+            zone: self.zone.clone(),
+        }
+    }
+
+    /// What its node reports as `spec.providerID`.
+    pub fn provider_id(&self) -> ProviderId {
+        ProviderId::of_instance(&self.zone, &self.id)
+    }
+}
+
+/// A status condition as Kubernetes shows it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Condition {
+    /// Such as `Launched`.
+    pub kind: String,
+    /// `None` is unknown.
+    pub status: Option<bool>,
+    /// One word.
+    pub reason: String,
+    /// For people.
+    pub message: String,
+    /// When `status` last changed.
+    pub since: Timestamp,
+}
+
+/// A NodeClaim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeClaim {
+    /// Its name.
+    pub name: NodeClaimName,
+    /// The version of its record. Every write names the one it read, and puts the next.
+    pub version: u64,
+    /// Its NodePool.
+    pub node_pool: NodePoolName,
+    /// Its EC2NodeClass.
+    pub node_class: NodeClassName,
+    /// The batch that it is launched in: claims of one batch are alike but for their names.
+    pub batch: BatchId,
+    /// When it was promised.
+    pub created_at: Timestamp,
+    /// Labels that its node gets.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations that its node gets.
+    pub annotations: BTreeMap<String, String>,
+    /// What it may be launched as: zones, capacity types, architectures …
+    pub requirements: Requirements,
+    /// The instance types that may be launched, cheapest first.
+    pub instance_types: Vec<InstanceTypeName>,
+    /// What its pods and daemons request together.
+    pub requests: Resources,
+    /// Taints that its node keeps.
+    pub taints: Vec<Taint>,
+    /// Taints that something on the node takes away when it is ready.
+    pub startup_taints: Vec<Taint>,
+    /// The age at which it is replaced; `None` is never.
+    pub expire_after: Option<SignedDuration>,
+    /// How long its pods may take to leave; `None` is as long as they want.
+    pub termination_grace_period: Option<SignedDuration>,
+    /// Where it is in its life.
+    pub phase: ClaimPhase,
+    /// Since when it is in that phase.
+    pub phase_since: Timestamp,
+    /// What the planned instance would have at least, the smallest of `instance_types`; the
+    /// instance's own once there is one.
+    pub capacity: Resources,
+    /// The same without overhead.
+    pub allocatable: Resources,
+    /// The instance, once there is one.
+    pub instance: Option<LaunchedInstance>,
+    /// Its node, once it joined.
+    pub node: Option<NodeName>,
+    /// Since when its node was seen without a pod that would need another node; `None` while there
+    /// is one.
+    pub empty_since: Option<Timestamp>,
+    /// That it is being given up.
+    pub deletion: Option<Deletion>,
+    /// Why it is not further, for people.
+    pub message: Option<String>,
+}
+
+impl NodeClaim {
+    /// Whether it is being given up.
+    pub fn is_deleting(&self) -> bool {
+        self.phase == ClaimPhase::Deleting
+    }
+
+    /// When it is replaced for its age.
+    ///
+    /// Karpenter: `pkg/controllers/nodeclaim/expiration/controller.go`.
+    pub fn expires_at(&self) -> Option<Timestamp> {
+        self.created_at.checked_add(self.expire_after?).ok()
+    }
+
+    /// The same claim in `phase` since `now`, one version on.
+    #[must_use]
+    pub fn moved_to(&self, phase: ClaimPhase, now: Timestamp) -> Self {
+        Self { phase, phase_since: now, version: self.version + 1, ..self.clone() }
+    }
+
+    /// The same claim given up at `now`, one version on. Its pods have until its termination grace
+    /// period ends, if it has one. A claim that is being given up already keeps its first reason.
+    ///
+    /// Karpenter: `pkg/controllers/nodeclaim/lifecycle/controller.go`, `ensureTerminationTimestamp…`.
+    #[must_use]
+    pub fn given_up(&self, reason: DeletionReason, now: Timestamp) -> Self {
+        if self.deletion.is_some() {
+            return self.clone();
+        }
+        let deadline = self.termination_grace_period.and_then(|grace| now.checked_add(grace).ok());
+        let deletion = Some(Deletion { reason, at: now, deadline });
+        Self { deletion, ..self.moved_to(ClaimPhase::Deleting, now) }
+    }
+}

@@ -1,0 +1,50 @@
+//! What was observed: everything that a decision may look at.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::Timestamp;
+
+use crate::{
+    ClusterName, InstanceType, NodeClassName, NodeName, Pod, PodSpec, ledger::Snapshot, node::Node,
+    node_pool::NodePool,
+};
+
+/// A DaemonSet: what each node that it chooses must have room for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct DaemonSet {
+    /// Namespace and name.
+    pub key: crate::PodKey,
+    /// Its pods, with the template's own required node affinity.
+    pub spec: Arc<PodSpec>,
+}
+
+/// What a NodeClass offers.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClassOffer {
+    /// Its instance types, sorted by name: capacity and overhead as its nodes would have them,
+    /// offerings available only in its subnets' zones and not cooling down.
+    Ready(Vec<Arc<InstanceType>>),
+    /// It cannot be used, for these reasons.
+    NotReady(Vec<String>),
+}
+
+/// What was observed, at one present.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Facts {
+    /// The cluster.
+    pub cluster: ClusterName,
+    /// The present.
+    pub now: Timestamp,
+    /// What the ledger promised. Read first.
+    pub ledger: Snapshot,
+    /// The cluster's nodes, by name. Read second.
+    pub nodes: BTreeMap<NodeName, Node>,
+    /// Its NodePools, sorted by name.
+    pub node_pools: Vec<NodePool>,
+    /// What each NodeClass that a pool names offers. One that does not exist is missing.
+    pub classes: BTreeMap<NodeClassName, ClassOffer>,
+    /// Its DaemonSets, sorted by namespace and name.
+    pub daemon_sets: Vec<DaemonSet>,
+    /// Its pods, in the API server's order. Read last: demand may be overstated, supply never is.
+    pub pods: Vec<Pod>,
+}

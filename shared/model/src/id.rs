@@ -1,0 +1,340 @@
+//! Ids and names: one type each, checked when they enter, cheap to copy around.
+//!
+//! They order by their text, which is what every tie in a plan is broken by.
+
+use std::{fmt, sync::Arc};
+
+/// Why a text is not an id of the wanted kind.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not a valid {kind}: {rule}")]
+pub struct InvalidId {
+    /// What it should have been, in words.
+    pub kind: &'static str,
+    /// The text as given.
+    pub text: String,
+    /// The rule that it breaks.
+    pub rule: &'static str,
+}
+
+macro_rules! string_id {
+    ($(#[$doc:meta])* $name:ident, $kind:literal, $check:path) => {
+        $(#[$doc])*
+        #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub struct $name(Arc<str>);
+
+        impl $name {
+            /// Checks `text` and keeps it.
+            pub fn new(text: &str) -> Result<Self, InvalidId> {
+                match $check(text) {
+                    Ok(()) => Ok(Self(Arc::from(text))),
+                    Err(rule) => Err(InvalidId { kind: $kind, text: text.to_owned(), rule }),
+                }
+            }
+
+            /// The text as it was given.
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl fmt::Debug for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                write!(f, "{:?}", &*self.0)
+            }
+        }
+
+        impl std::str::FromStr for $name {
+            type Err = InvalidId;
+
+            fn from_str(text: &str) -> Result<Self, InvalidId> {
+                Self::new(text)
+            }
+        }
+
+        impl std::borrow::Borrow<str> for $name {
+            fn borrow(&self) -> &str {
+                &self.0
+            }
+        }
+    };
+}
+
+string_id!(
+    /// Name of an EKS cluster; the partition key of the ledger.
+    ClusterName, "cluster name", cluster_name);
+string_id!(
+    /// Name of a NodePool.
+    NodePoolName, "NodePool name", dns_subdomain);
+string_id!(
+    /// Name of an EC2NodeClass.
+    NodeClassName, "EC2NodeClass name", dns_subdomain);
+string_id!(
+    /// Name of a NodeClaim.
+    NodeClaimName, "NodeClaim name", dns_subdomain);
+string_id!(
+    /// Name of a Kubernetes Node.
+    NodeName, "node name", dns_subdomain);
+string_id!(
+    /// A Kubernetes namespace.
+    Namespace, "namespace", dns_subdomain);
+string_id!(
+    /// Name of any other Kubernetes object.
+    ObjectName, "object name", not_empty);
+string_id!(
+    /// `metadata.uid` of a pod.
+    PodUid, "pod uid", not_empty);
+string_id!(
+    /// An EC2 instance, `i-…`.
+    InstanceId, "instance id", instance_id);
+string_id!(
+    /// Name of an EC2 instance type such as `m7g.large`.
+    InstanceTypeName, "instance type name", instance_type_name);
+string_id!(
+    /// Name of an availability zone such as `us-west-2a`.
+    Zone, "zone", not_empty);
+string_id!(
+    /// Id of an availability zone such as `usw2-az1`: the same place in every account.
+    ZoneId, "zone id", not_empty);
+string_id!(
+    /// A subnet, `subnet-…`.
+    SubnetId, "subnet id", subnet_id);
+string_id!(
+    /// A security group, `sg-…`.
+    SecurityGroupId, "security group id", security_group_id);
+string_id!(
+    /// An Amazon machine image, `ami-…`.
+    ImageId, "image id", image_id);
+string_id!(
+    /// A node's `spec.providerID`: `aws:///<zone>/<instance id>`.
+    ProviderId, "provider id", not_empty);
+string_id!(
+    /// Name of an EC2 launch template.
+    LaunchTemplateName, "launch template name", not_empty);
+string_id!(
+    /// A resource that containers request: `cpu`, `memory`, `nvidia.com/gpu`.
+    ResourceName, "resource name", qualified_name);
+string_id!(
+    /// A label key in its canonical spelling; see [`crate::labels::canonical`].
+    LabelKey, "label key", not_empty);
+string_id!(
+    /// Identity of one commit to the ledger: a repeated commit is recognized by it.
+    CommitId, "commit id", not_empty);
+string_id!(
+    /// Identity of a batch of launches, and the client token of its CreateFleet request.
+    BatchId, "batch id", not_empty);
+
+impl ProviderId {
+    /// The provider id that the kubelet of `instance` in `zone` reports.
+    pub fn of_instance(zone: &Zone, instance: &InstanceId) -> Self {
+        Self(Arc::from(format!("aws:///{zone}/{instance}")))
+    }
+
+    /// The instance that this provider id names, if it is one of EC2's.
+    pub fn instance(&self) -> Option<InstanceId> {
+        let (_, id) = self.as_str().strip_prefix("aws:///")?.rsplit_once('/')?;
+        InstanceId::new(id).ok()
+    }
+}
+
+impl NodeClaimName {
+    /// Name of the `index`th claim that `generation` of the ledger promises to `pool`: the same on
+    /// every retry, another for every other claim. The pool's part is cut so that the whole fits
+    /// in the 63 characters of a label value.
+    pub fn derived(pool: &NodePoolName, generation: crate::ledger::Generation, index: u32) -> Self {
+        let suffix = format!("-{}-{}", base36(generation.0), base36(u64::from(index)));
+        let room = 63usize.saturating_sub(suffix.len());
+        let cut: String = pool.as_str().chars().take(room).collect();
+        let stem = cut.trim_end_matches(['-', '.']);
+        Self(Arc::from(format!("{stem}{suffix}")))
+    }
+}
+
+impl CommitId {
+    /// The commit that `invocation` makes as its `part`th.
+    pub fn derived(invocation: &str, part: u32) -> Self {
+        Self(Arc::from(format!("{invocation}/{part}")))
+    }
+}
+
+impl BatchId {
+    /// The `index`th batch of launches that `generation` of the cluster's ledger promises.
+    ///
+    /// EC2 takes at most 64 ASCII characters as a client token, and cluster names have up to 100:
+    /// a long name is replaced by its digest.
+    pub fn derived(
+        cluster: &ClusterName,
+        generation: crate::ledger::Generation,
+        index: u32,
+    ) -> Self {
+        let suffix = format!("-{}-{}", base36(generation.0), base36(u64::from(index)));
+        let name = cluster.as_str();
+        if name.len() + suffix.len() <= 64 {
+            Self(Arc::from(format!("{name}{suffix}")))
+        } else {
+            Self(Arc::from(format!("{:016x}{suffix}", crate::ledger::digest(name.as_bytes()))))
+        }
+    }
+}
+
+fn base36(mut number: u64) -> String {
+    const DIGITS: [char; 36] = [
+        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h',
+        'i', 'j', 'k', 'l', 'm', 'n', 'o', 'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z',
+    ];
+    let mut reversed: Vec<char> = Vec::new();
+    loop {
+        let digit = usize::try_from(number % 36).unwrap_or_default();
+        reversed.extend(DIGITS.get(digit));
+        number /= 36;
+        if number == 0 {
+            return reversed.into_iter().rev().collect();
+        }
+    }
+}
+
+fn not_empty(text: &str) -> Result<(), &'static str> {
+    if text.is_empty() { Err("it must not be empty") } else { Ok(()) }
+}
+
+/// EKS: 1 to 100 letters, digits, `-` and `_`, the first a letter or digit.
+fn cluster_name(text: &str) -> Result<(), &'static str> {
+    let rule = "it must be 1 to 100 letters, digits, `-` or `_`, and start with a letter or digit";
+    let starts = text.chars().next().is_some_and(|c| c.is_ascii_alphanumeric());
+    let body = text.chars().all(|c| c.is_ascii_alphanumeric() || c == '-' || c == '_');
+    if starts && body && text.len() <= 100 { Ok(()) } else { Err(rule) }
+}
+
+/// <https://kubernetes.io/docs/concepts/overview/working-with-objects/names/>
+fn dns_subdomain(text: &str) -> Result<(), &'static str> {
+    let rule = "it must be at most 253 lower-case letters, digits, `-` and `.`, each part starting \
+                and ending with a letter or digit";
+    let part = |part: &str| {
+        let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+        part.chars().all(|c| inner(c) || c == '-')
+            && part.starts_with(inner)
+            && part.ends_with(inner)
+    };
+    if text.len() <= 253 && text.split('.').all(part) { Ok(()) } else { Err(rule) }
+}
+
+/// <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#syntax-and-character-set>
+pub(crate) fn qualified_name(text: &str) -> Result<(), &'static str> {
+    let rule = "it must be an optional DNS prefix and `/`, then at most 63 letters, digits, `-`, \
+                `_` and `.`, starting and ending with a letter or digit";
+    let (prefix, name) = match text.split_once('/') {
+        Some((prefix, name)) => (Some(prefix), name),
+        None => (None, text),
+    };
+    if prefix.is_some_and(|prefix| prefix.is_empty() || dns_subdomain(prefix).is_err()) {
+        return Err(rule);
+    }
+    if name.is_empty() || !is_label_text(name) { Err(rule) } else { Ok(()) }
+}
+
+/// Whether `text` may be a label's value: empty, or at most 63 characters of the known set.
+pub fn is_label_value(text: &str) -> bool {
+    text.is_empty() || is_label_text(text)
+}
+
+/// Whether `text` is a qualified name, as label and taint keys must be.
+pub fn is_qualified_name(text: &str) -> bool {
+    qualified_name(text).is_ok()
+}
+
+fn is_label_text(text: &str) -> bool {
+    let outer = |c: char| c.is_ascii_alphanumeric();
+    text.len() <= 63
+        && text.starts_with(outer)
+        && text.ends_with(outer)
+        && text.chars().all(|c| outer(c) || matches!(c, '-' | '_' | '.'))
+}
+
+fn prefixed(text: &str, prefix: &str) -> bool {
+    text.strip_prefix(prefix).is_some_and(|rest| {
+        !rest.is_empty() && rest.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+    })
+}
+
+fn instance_id(text: &str) -> Result<(), &'static str> {
+    let rule = "it must be `i-` followed by lower-case letters or digits";
+    if prefixed(text, "i-") { Ok(()) } else { Err(rule) }
+}
+
+fn subnet_id(text: &str) -> Result<(), &'static str> {
+    let rule = "it must be `subnet-` followed by lower-case letters or digits";
+    if prefixed(text, "subnet-") { Ok(()) } else { Err(rule) }
+}
+
+fn security_group_id(text: &str) -> Result<(), &'static str> {
+    let rule = "it must be `sg-` followed by lower-case letters or digits";
+    if prefixed(text, "sg-") { Ok(()) } else { Err(rule) }
+}
+
+fn image_id(text: &str) -> Result<(), &'static str> {
+    let rule = "it must be `ami-` followed by lower-case letters or digits";
+    if prefixed(text, "ami-") { Ok(()) } else { Err(rule) }
+}
+
+fn instance_type_name(text: &str) -> Result<(), &'static str> {
+    let rule = "it must be a family and a size joined by `.`, such as `m7g.large`";
+    match text.split_once('.') {
+        Some((family, size)) if !family.is_empty() && !size.is_empty() => Ok(()),
+        _ => Err(rule),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ledger::Generation;
+
+    #[test]
+    fn an_id_names_its_kind_and_rule_when_refused() {
+        let error = InstanceId::new("m7g.large").unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`m7g.large` is not a valid instance id: it must be `i-` followed by lower-case letters or digits"
+        );
+    }
+
+    #[test]
+    fn claim_names_fit_a_label_and_differ_by_index() {
+        let pool = NodePoolName::new(&"a".repeat(200)).unwrap();
+        let names: Vec<_> = (0..40)
+            .map(|index| NodeClaimName::derived(&pool, Generation(u64::MAX), index))
+            .collect();
+        assert!(names.iter().all(|name| NodeClaimName::new(name.as_str()).is_ok()));
+        assert!(names.iter().all(|name| is_label_value(name.as_str())));
+        assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
+    }
+
+    #[test]
+    fn a_client_token_fits_ec2() {
+        let cluster = ClusterName::new(&"c".repeat(100)).unwrap();
+        assert!(BatchId::derived(&cluster, Generation(u64::MAX), u32::MAX).as_str().len() <= 64);
+    }
+
+    #[test]
+    fn a_provider_id_gives_its_instance_back() {
+        let zone = Zone::new("us-west-2a").unwrap();
+        let instance = InstanceId::new("i-0123456789abcdef0").unwrap();
+        assert_eq!(ProviderId::of_instance(&zone, &instance).instance(), Some(instance));
+        assert_eq!(ProviderId::new("fargate://x").unwrap().instance(), None);
+    }
+
+    #[test]
+    fn qualified_names_follow_kubernetes() {
+        for good in ["cpu", "nvidia.com/gpu", "a_b.c-d", "x"] {
+            assert!(is_qualified_name(good), "{good}");
+        }
+        for bad in ["", "/gpu", "Nvidia_/gpu", "a/b/c", "-a", "a/", &"x".repeat(64)] {
+            assert!(!is_qualified_name(bad), "{bad}");
+        }
+    }
+}

@@ -1,0 +1,147 @@
+//! Label, annotation, taint and finalizer names, exactly as Karpenter spells them.
+//!
+//! <https://karpenter.sh/docs/concepts/scheduling/#well-known-labels>
+
+/// The NodePool of a node.
+pub const NODE_POOL: &str = "karpenter.sh/nodepool";
+/// `spot`, `on-demand` or `reserved`.
+pub const CAPACITY_TYPE: &str = "karpenter.sh/capacity-type";
+/// The zone of a node.
+pub const ZONE: &str = "topology.kubernetes.io/zone";
+/// The zone id of a node.
+pub const ZONE_ID: &str = "topology.k8s.aws/zone-id";
+/// The region of a node.
+pub const REGION: &str = "topology.kubernetes.io/region";
+/// The instance type of a node.
+pub const INSTANCE_TYPE: &str = "node.kubernetes.io/instance-type";
+/// The processor architecture of a node.
+pub const ARCH: &str = "kubernetes.io/arch";
+/// The operating system of a node.
+pub const OS: &str = "kubernetes.io/os";
+/// The build of Windows on a node.
+pub const WINDOWS_BUILD: &str = "node.kubernetes.io/windows-build";
+/// The name of a node as its own label.
+pub const HOSTNAME: &str = "kubernetes.io/hostname";
+/// The EC2NodeClass of a node.
+pub const NODE_CLASS: &str = "karpenter.k8s.aws/ec2nodeclass";
+/// Set once a node was registered.
+pub const REGISTERED: &str = "karpenter.sh/registered";
+/// Set once a node was initialized.
+pub const INITIALIZED: &str = "karpenter.sh/initialized";
+/// Keeps Karpenter from copying taints onto a node whose user data set them.
+pub const DO_NOT_SYNC_TAINTS: &str = "karpenter.sh/do-not-sync-taints";
+/// Annotation that keeps a pod, node or claim from voluntary disruption.
+pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
+/// Annotation with the time at which a node is ended whatever runs on it.
+pub const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
+/// Annotation: whether `minValues` was relaxed for the claim.
+pub const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed";
+/// Taint of a node that is being given up (NoSchedule).
+pub const DISRUPTED_TAINT: &str = "karpenter.sh/disrupted";
+/// Taint of a node that has joined and is not registered yet (NoExecute).
+pub const UNREGISTERED_TAINT: &str = "karpenter.sh/unregistered";
+/// Finalizer on nodes and claims.
+pub const TERMINATION_FINALIZER: &str = "karpenter.sh/termination";
+/// Tag: the EKS cluster that owns an instance.
+pub const CLUSTER_NAME_TAG: &str = "eks:eks-cluster-name";
+/// Tag: the NodeClaim of an instance.
+pub const NODE_CLAIM_TAG: &str = "karpenter.sh/nodeclaim";
+
+/// Labels whose values instance types and offerings define.
+const WELL_KNOWN: &[&str] = &[
+    NODE_POOL,
+    CAPACITY_TYPE,
+    ZONE,
+    ZONE_ID,
+    REGION,
+    INSTANCE_TYPE,
+    ARCH,
+    OS,
+    WINDOWS_BUILD,
+    "karpenter.k8s.aws/capacity-reservation-id",
+    "karpenter.k8s.aws/capacity-reservation-interruptible",
+    "karpenter.k8s.aws/capacity-reservation-type",
+    "karpenter.k8s.aws/instance-accelerator-count",
+    "karpenter.k8s.aws/instance-accelerator-manufacturer",
+    "karpenter.k8s.aws/instance-accelerator-name",
+    "karpenter.k8s.aws/instance-capability-flex",
+    "karpenter.k8s.aws/instance-category",
+    "karpenter.k8s.aws/instance-cpu",
+    "karpenter.k8s.aws/instance-cpu-manufacturer",
+    "karpenter.k8s.aws/instance-cpu-sustained-clock-speed-mhz",
+    "karpenter.k8s.aws/instance-ebs-bandwidth",
+    "karpenter.k8s.aws/instance-encryption-in-transit-supported",
+    "karpenter.k8s.aws/instance-family",
+    "karpenter.k8s.aws/instance-generation",
+    "karpenter.k8s.aws/instance-gpu-count",
+    "karpenter.k8s.aws/instance-gpu-manufacturer",
+    "karpenter.k8s.aws/instance-gpu-memory",
+    "karpenter.k8s.aws/instance-gpu-name",
+    "karpenter.k8s.aws/instance-hypervisor",
+    "karpenter.k8s.aws/instance-local-nvme",
+    "karpenter.k8s.aws/instance-memory",
+    "karpenter.k8s.aws/instance-network-bandwidth",
+    "karpenter.k8s.aws/instance-nitro-enclaves-supported",
+    "karpenter.k8s.aws/instance-size",
+    "karpenter.k8s.aws/instance-tenancy",
+    "karpenter.k8s.aws/placement-group-id",
+    "karpenter.k8s.aws/placement-group-partition",
+];
+
+/// Domains in which users may not invent labels.
+const RESTRICTED_DOMAINS: [&str; 2] = ["karpenter.sh", "karpenter.k8s.aws"];
+
+/// Whether `key` is one that instance types and offerings define.
+pub fn is_well_known(key: &str) -> bool {
+    WELL_KNOWN.contains(&key)
+}
+
+/// Every well-known label, for hints about misspelled ones.
+pub fn well_known() -> impl Iterator<Item = &'static str> {
+    WELL_KNOWN.iter().copied()
+}
+
+/// Whether users may not require or set `key`: `kubernetes.io/hostname`, and whatever lies in
+/// Karpenter's own domains without being well known.
+pub fn is_restricted(key: &str) -> bool {
+    if is_well_known(key) {
+        return false;
+    }
+    let domain = key.split_once('/').map_or("", |(domain, _)| domain);
+    let inside = |restricted: &str| {
+        domain == restricted
+            || domain.strip_suffix(restricted).is_some_and(|rest| rest.ends_with('.'))
+    };
+    key == HOSTNAME || RESTRICTED_DOMAINS.into_iter().any(inside)
+}
+
+/// The canonical spelling of `key`: aliases of older Kubernetes releases and of the EBS driver
+/// become today's labels.
+pub fn canonical(key: &str) -> &str {
+    match key {
+        "failure-domain.beta.kubernetes.io/zone" | "topology.ebs.csi.aws.com/zone" => ZONE,
+        "failure-domain.beta.kubernetes.io/region" => REGION,
+        "beta.kubernetes.io/arch" => ARCH,
+        "beta.kubernetes.io/os" => OS,
+        "beta.kubernetes.io/instance-type" => INSTANCE_TYPE,
+        other => other,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn restricted_are_own_domains_and_the_hostname_only() {
+        for key in ["karpenter.sh/custom", "sub.karpenter.sh/x", "karpenter.k8s.aws/mine", HOSTNAME]
+        {
+            assert!(is_restricted(key), "{key}");
+        }
+        for key in
+            [ZONE, NODE_POOL, "kubernetes.io/x", "node.k8s.io/y", "team", "notkarpenter.sh/x"]
+        {
+            assert!(!is_restricted(key), "{key}");
+        }
+    }
+}

@@ -1,0 +1,192 @@
+//! Requests to EC2 in the domain's words, and what became of them.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::{
+    BatchId, CapacityType, HourlyPrice, ImageId, InstanceId, InstanceTypeName, LaunchTemplateName,
+    NodeClaimName, NodePoolName, OfferingKey, SecurityGroupId, SubnetId, Zone,
+    node_class::{BlockDevice, MetadataOptions},
+};
+
+/// A launch template: what every instance from it has in common. Its name is a digest of the rest,
+/// so one that exists never changes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchTemplate {
+    /// `karpenter.k8s.aws/<decimal digest>`
+    pub name: LaunchTemplateName,
+    /// What it is made of.
+    pub data: LaunchTemplateData,
+    /// Tags of the launch template itself.
+    pub tags: BTreeMap<String, String>,
+}
+
+/// The content of a launch template, with EC2's words.
+///
+/// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_RequestLaunchTemplateData.html>
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchTemplateData {
+    /// `ImageId`
+    pub image: ImageId,
+    /// `UserData` before base64
+    pub user_data: String,
+    /// `IamInstanceProfile.Name`
+    pub instance_profile: String,
+    /// `BlockDeviceMappings`
+    pub block_devices: Vec<BlockDevice>,
+    /// `MetadataOptions`
+    pub metadata_options: MetadataOptions,
+    /// Whether `MetadataOptions.HttpProtocolIpv6` is sent: some regions refuse it.
+    pub sends_http_protocol_ipv6: bool,
+    /// `Monitoring.Enabled`
+    pub detailed_monitoring: bool,
+    /// Of the one network interface: `Groups`
+    pub security_groups: Vec<SecurityGroupId>,
+    /// Of the one network interface: `AssociatePublicIpAddress`
+    pub associate_public_ip_address: Option<bool>,
+    /// Of the one network interface: `Ipv4PrefixCount` or, in an IPv6 cluster, `Ipv6PrefixCount`
+    pub ip_prefix_count: Option<u32>,
+    /// Whether the cluster's addresses are IPv6: one primary IPv6 address for the interface.
+    pub is_ipv6: bool,
+    /// `Placement.Tenancy`
+    pub tenancy: String,
+    /// Tags of network interfaces and, for spot, of spot instance requests.
+    pub tags: BTreeMap<String, String>,
+    /// Whether spot instance requests are tagged.
+    pub is_spot: bool,
+}
+
+/// One thing EC2 may choose: what, where, at which expected price.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct FleetOverride {
+    /// The instance type.
+    pub instance_type: InstanceTypeName,
+    /// The zone, so that errors can be told apart.
+    pub zone: Zone,
+    /// The subnet in that zone.
+    pub subnet: SubnetId,
+    /// The image that starts on the type.
+    pub image: ImageId,
+    /// Expected price for an hour; sent as priority.
+    pub price: HourlyPrice,
+}
+
+/// A launch template with what may be launched from it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FleetTemplate {
+    /// The template.
+    pub template: LaunchTemplateName,
+    /// Never empty.
+    pub overrides: Vec<FleetOverride>,
+}
+
+/// One CreateFleet request of type `instant`.
+///
+/// Idempotent by `token`: repeating it returns the same instances.
+/// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateFleet.html>
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FleetRequest {
+    /// `ClientToken`
+    pub token: BatchId,
+    /// `TotalTargetCapacity`: one instance for each claim of the batch.
+    pub count: u32,
+    /// `DefaultTargetCapacityType`
+    pub capacity_type: CapacityType,
+    /// Whether prices come from a NodeOverlay and are to be followed strictly.
+    pub is_prioritized: bool,
+    /// `Context`
+    pub context: Option<String>,
+    /// `LaunchTemplateConfigs`
+    pub templates: Vec<FleetTemplate>,
+    /// Tags of instances, volumes and the fleet.
+    pub tags: BTreeMap<String, String>,
+}
+
+/// An instance that a fleet request brought.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FleetInstance {
+    /// Its id.
+    pub id: InstanceId,
+    /// Its type.
+    pub instance_type: InstanceTypeName,
+    /// Its zone.
+    pub zone: Zone,
+    /// Its image.
+    pub image: ImageId,
+}
+
+/// Why EC2 did not launch from an override.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FleetError {
+    /// EC2's code, such as `InsufficientInstanceCapacity`.
+    pub code: String,
+    /// EC2's text.
+    pub message: String,
+    /// The override, where EC2 says which.
+    pub instance_type: Option<InstanceTypeName>,
+    /// The override's zone.
+    pub zone: Option<Zone>,
+}
+
+/// What became of a fleet request.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FleetAnswer {
+    /// Sorted by id, at most as many as asked for.
+    pub instances: Vec<FleetInstance>,
+    /// For overrides that brought nothing.
+    pub errors: Vec<FleetError>,
+}
+
+/// The state of an instance in EC2.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum InstanceState {
+    /// Starting.
+    Pending,
+    /// Running.
+    Running,
+    /// Stopping or stopped.
+    Stopped,
+    /// Shutting down: it cannot come back.
+    ShuttingDown,
+    /// Gone, still listed for a while.
+    Terminated,
+}
+
+/// An instance as EC2 describes it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Instance {
+    /// Its id.
+    pub id: InstanceId,
+    /// Its state.
+    pub state: InstanceState,
+    /// Its type.
+    pub instance_type: InstanceTypeName,
+    /// Its zone.
+    pub zone: Zone,
+    /// How it is paid for.
+    pub capacity_type: CapacityType,
+    /// Its image.
+    pub image: ImageId,
+    /// When it was launched.
+    pub launched_at: Timestamp,
+    /// The pool in its tags.
+    pub node_pool: Option<NodePoolName>,
+    /// The claim in its tags.
+    pub node_claim: Option<NodeClaimName>,
+    /// The token of the fleet request that it came from, where EC2 says it.
+    pub token: Option<String>,
+}
+
+/// What to do about a failed override.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum FleetReaction {
+    /// The offering has no capacity: it cools down.
+    CoolDown(OfferingKey),
+    /// Spot as a whole cannot be used in this account.
+    CoolDownSpot,
+    /// Asking again later may help.
+    Retry,
+    /// It never works as asked; the text says why.
+    Refuse(String),
+}

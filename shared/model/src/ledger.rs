@@ -1,0 +1,110 @@
+//! The ledger's words: generations, commits and their answers.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::{CommitId, HourlyPrice, NodeClaim, NodeClaimName, NodePoolName, OfferingKey};
+
+/// Version of a cluster's promises. Every commit makes the next.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Generation(pub u64);
+
+impl Generation {
+    /// The one after this.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+}
+
+/// What the ledger holds about a cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Snapshot {
+    /// Of the head that was read before everything else.
+    pub generation: Generation,
+    /// Every claim that is not gone, by name.
+    pub claims: BTreeMap<NodeClaimName, NodeClaim>,
+    /// Offerings that cool down, and until when.
+    pub cooling: BTreeMap<OfferingKey, Timestamp>,
+}
+
+/// A plan made real: everything in it happens, or nothing.
+///
+/// Idempotent by `id`: when the head is the one that a commit with this id made, the commit is
+/// recognized as done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Commit {
+    /// Identity, the same when the commit is repeated.
+    pub id: CommitId,
+    /// The generation that was observed; the commit makes the next one.
+    pub parent: Generation,
+    /// Claims that are promised. Their records must not exist.
+    pub promised: Vec<NodeClaim>,
+    /// Claims that change. The stored version must be one below theirs.
+    pub changed: Vec<NodeClaim>,
+    /// Offerings that cool down, and until when. A later time that stands already is kept.
+    pub cooling: BTreeMap<OfferingKey, Timestamp>,
+    /// Why.
+    pub decisions: Vec<Decision>,
+}
+
+impl Commit {
+    /// How many items the transaction has, its head included.
+    pub fn items(&self) -> usize {
+        1 + self.promised.len() + self.changed.len() + self.cooling.len() + self.decisions.len()
+    }
+}
+
+/// Why something was decided, kept for 90 days.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decision {
+    /// When.
+    pub at: Timestamp,
+    /// The function that decided.
+    pub function: String,
+    /// The pool it is about, if one.
+    pub node_pool: Option<NodePoolName>,
+    /// The claims it is about.
+    pub claims: Vec<NodeClaimName>,
+    /// What was chosen and why, in a sentence.
+    pub summary: String,
+    /// What was rejected, with reasons.
+    pub rejected: Vec<String>,
+    /// Price of what is given up.
+    pub price_before: Option<HourlyPrice>,
+    /// Price of what is launched.
+    pub price_after: Option<HourlyPrice>,
+}
+
+/// What became of a commit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CommitOutcome {
+    /// It is the head now, by this call or by an earlier one with the same id.
+    Committed(Generation),
+    /// Somebody else moved the head or a claim first. Nothing happened.
+    Conflict,
+    /// More items than a transaction takes. Nothing happened.
+    TooLarge {
+        /// Its items.
+        items: usize,
+        /// The most that a transaction takes.
+        items_max: usize,
+    },
+}
+
+/// What became of a write to one claim.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum WriteOutcome {
+    /// It is stored, by this call or by an earlier one with the same content.
+    Written,
+    /// The stored version is another one, or the claim is gone. Nothing happened.
+    Conflict,
+}
+
+/// FNV-1a of `bytes`: for names that must only be short and stable.
+pub fn digest(bytes: &[u8]) -> u64 {
+    bytes.iter().fold(0xcbf2_9ce4_8422_2325, |hash, byte| {
+        (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
+    })
+}

@@ -1,0 +1,43 @@
+//! The words that everything else is written in.
+//!
+//! Values only: no IO, no clock, no serialization, no floats for money. What is stored or sent is
+//! a type of the crate `api`, so that no wire format freezes these.
+
+pub mod catalog;
+pub mod claim;
+pub mod duration;
+pub mod facts;
+pub mod id;
+pub mod interruption;
+pub mod labels;
+pub mod launch;
+pub mod ledger;
+pub mod limits;
+pub mod message;
+pub mod node;
+pub mod node_class;
+pub mod node_pool;
+pub mod plan;
+pub mod pod;
+pub mod price;
+pub mod quantity;
+pub mod requirement;
+pub mod requirements;
+pub mod resources;
+pub mod taint;
+
+pub use catalog::{CapacityType, Catalog, InstanceType, Offering, OfferingKey, Reservation};
+pub use claim::{ClaimPhase, Condition, DeletionReason, NodeClaim};
+pub use id::{
+    BatchId, ClusterName, CommitId, ImageId, InstanceId, InstanceTypeName, LabelKey,
+    LaunchTemplateName, Namespace, NodeClaimName, NodeClassName, NodeName, NodePoolName,
+    ObjectName, PodUid, ProviderId, ResourceName, SecurityGroupId, SubnetId, Zone, ZoneId,
+};
+pub use plan::Plan;
+pub use pod::{Pod, PodKey, PodSpec};
+pub use price::HourlyPrice;
+pub use quantity::{Bytes, Millicores, Quantity};
+pub use requirement::{Operator, Requirement};
+pub use requirements::Requirements;
+pub use resources::Resources;
+pub use taint::{Taint, TaintEffect, Toleration};

@@ -1,0 +1,30 @@
+//! Every maximum in one place. Reaching one is always visible: an error or a line in the plan.
+
+/// Claims that one commit may promise. A DynamoDB transaction takes 100 items; the head, decision
+/// records and cooling offerings share it.
+pub const CLAIMS_PER_COMMIT_MAX: usize = 90;
+/// Items of one DynamoDB transaction.
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html>
+pub const ITEMS_PER_COMMIT_MAX: usize = 100;
+/// Pods that one plan considers; the rest waits for the next.
+pub const PODS_PER_PLAN_MAX: usize = 50_000;
+/// Nodes of one cluster.
+pub const NODES_PER_CLUSTER_MAX: usize = 5_000;
+/// Instance types of one plan.
+pub const INSTANCE_TYPES_PER_PLAN_MAX: usize = 1_500;
+/// Instance types a claim keeps, cheapest first. Karpenter: `MaxInstanceTypes`.
+pub const INSTANCE_TYPES_PER_CLAIM_MAX: usize = 600;
+/// Instance types sent to EC2 for one claim.
+pub const INSTANCE_TYPES_PER_FLEET_MAX: usize = 60;
+/// Claims launched by one CreateFleet request.
+pub const CLAIMS_PER_BATCH_MAX: usize = 50;
+/// Longest delay of an SQS message, in seconds.
+pub const MESSAGE_DELAY_SECONDS_MAX: u32 = 900;
+/// Bytes of one DynamoDB item.
+pub const ITEM_BYTES_MAX: usize = 400 * 1024;
+/// Bytes of EC2 user data before base64.
+pub const USER_DATA_BYTES_MAX: usize = 16_384;
+
+const _: () = assert!(CLAIMS_PER_COMMIT_MAX < ITEMS_PER_COMMIT_MAX);
+const _: () = assert!(CLAIMS_PER_BATCH_MAX <= CLAIMS_PER_COMMIT_MAX);
+const _: () = assert!(INSTANCE_TYPES_PER_FLEET_MAX <= INSTANCE_TYPES_PER_CLAIM_MAX);

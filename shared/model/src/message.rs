@@ -1,0 +1,71 @@
+//! What the functions tell each other through queues. Losing, repeating or reordering one never
+//! does harm: every message only asks to look again.
+
+use jiff::Timestamp;
+
+use crate::{ClusterName, NodeClaimName};
+
+/// A method of giving nodes up.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DisruptionMethod {
+    /// Nodes that no pod needs.
+    Emptiness,
+    /// Nodes older than their `expireAfter`.
+    Expiration,
+}
+
+impl DisruptionMethod {
+    /// Its name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Emptiness => "emptiness",
+            Self::Expiration => "expiration",
+        }
+    }
+
+    /// The method called `text`.
+    pub fn parse(text: &str) -> Option<Self> {
+        [Self::Emptiness, Self::Expiration].into_iter().find(|method| method.as_str() == text)
+    }
+}
+
+/// A message for one function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Message {
+    /// `provision`: look for pending pods. `tick` is the link of the poll chain that this is; `None`
+    /// is a look outside of the chain.
+    Provision {
+        /// Number of the link.
+        tick: Option<u64>,
+    },
+    /// `disrupt`: what was found at `found_at` is carried out if it still holds.
+    Validate {
+        /// How it was found.
+        method: DisruptionMethod,
+        /// What would be given up.
+        claims: Vec<NodeClaimName>,
+        /// When it was found.
+        found_at: Timestamp,
+    },
+    /// `settle`: look after a claim.
+    Settle {
+        /// Which.
+        claim: NodeClaimName,
+    },
+    /// `drain`: go on emptying a claim's node.
+    Drain {
+        /// Which.
+        claim: NodeClaimName,
+    },
+}
+
+/// A message on its way.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// The cluster that it is about.
+    pub cluster: ClusterName,
+    /// What it asks.
+    pub message: Message,
+    /// Seconds until it may be delivered, at most 900.
+    pub delay_seconds: u32,
+}

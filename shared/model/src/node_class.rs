@@ -1,0 +1,302 @@
+//! EC2NodeClasses: how nodes are launched in EC2, as written and as resolved.
+//!
+//! Karpenter: `pkg/apis/v1/ec2nodeclass.go` of the AWS provider.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    Bytes, ImageId, NodeClassName, Requirements, ResourceName, SecurityGroupId, SubnetId, Zone,
+    ZoneId,
+};
+
+/// An EC2NodeClass.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeClass {
+    /// Its name.
+    pub name: NodeClassName,
+    /// Which subnets.
+    pub subnet_terms: Vec<SubnetTerm>,
+    /// Which security groups.
+    pub security_group_terms: Vec<SecurityGroupTerm>,
+    /// Which images.
+    pub image_terms: Vec<ImageTerm>,
+    /// The family of the images: `amiFamily`, or the alias's.
+    pub image_family: ImageFamily,
+    /// `userData`.
+    pub user_data: Option<String>,
+    /// `role` or `instanceProfile`.
+    pub identity: NodeIdentity,
+    /// `tags` on everything that is launched.
+    pub tags: BTreeMap<String, String>,
+    /// `blockDeviceMappings`; empty is the family's own.
+    pub block_devices: Vec<BlockDevice>,
+    /// `instanceStorePolicy: RAID0`.
+    pub is_raid0: bool,
+    /// `metadataOptions`, with the API's defaults.
+    pub metadata_options: MetadataOptions,
+    /// `detailedMonitoring`.
+    pub detailed_monitoring: Option<bool>,
+    /// `associatePublicIPAddress`; `None` leaves it to the subnet.
+    pub associate_public_ip_address: Option<bool>,
+    /// `ipPrefixCount`.
+    pub ip_prefix_count: Option<u32>,
+    /// `context`: a fleet context id.
+    pub context: Option<String>,
+    /// `kubelet`.
+    pub kubelet: Kubelet,
+    /// Whether it is being deleted.
+    pub is_deleting: bool,
+    /// Why it cannot be used, by the object's own rules (validation, not supported yet), if so.
+    pub problems: Vec<String>,
+}
+
+/// A term of `subnetSelectorTerms`: an id or tags. The value `*` of a tag means that it is there.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SubnetTerm {
+    /// `id`
+    Id(SubnetId),
+    /// `tags`
+    Tags(BTreeMap<String, String>),
+}
+
+/// A term of `securityGroupSelectorTerms`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum SecurityGroupTerm {
+    /// `id`
+    Id(SecurityGroupId),
+    /// `name`
+    Name(String),
+    /// `tags`
+    Tags(BTreeMap<String, String>),
+}
+
+/// A term of `amiSelectorTerms`.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ImageTerm {
+    /// `alias`: the family is the class's, the version `latest` or a pinned build.
+    Alias {
+        /// Such as `latest` or `v20240625`.
+        version: String,
+    },
+    /// `id`
+    Id(ImageId),
+    /// `ssmParameter`: its value is an image id.
+    SsmParameter(String),
+    /// `name`, `tags`, `owner` in any combination but `owner` alone.
+    Search {
+        /// With EC2's wildcards.
+        name: Option<String>,
+        /// An account id, `self` or `amazon`.
+        owner: Option<String>,
+        /// All of them must be there.
+        tags: BTreeMap<String, String>,
+    },
+}
+
+/// What starts a node: how its user data is written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ImageFamily {
+    /// Amazon Linux 2.
+    Al2,
+    /// Amazon Linux 2023.
+    Al2023,
+    /// Bottlerocket.
+    Bottlerocket,
+    /// Windows Server 2019.
+    Windows2019,
+    /// Windows Server 2022.
+    Windows2022,
+    /// Windows Server 2025.
+    Windows2025,
+    /// The user's own.
+    Custom,
+}
+
+impl ImageFamily {
+    /// All of them.
+    pub const ALL: [Self; 7] = [
+        Self::Al2,
+        Self::Al2023,
+        Self::Bottlerocket,
+        Self::Windows2019,
+        Self::Windows2022,
+        Self::Windows2025,
+        Self::Custom,
+    ];
+
+    /// Its name in `amiFamily`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Al2 => "AL2",
+            Self::Al2023 => "AL2023",
+            Self::Bottlerocket => "Bottlerocket",
+            Self::Windows2019 => "Windows2019",
+            Self::Windows2022 => "Windows2022",
+            Self::Windows2025 => "Windows2025",
+            Self::Custom => "Custom",
+        }
+    }
+
+    /// The family called `text` in `amiFamily`.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|family| family.as_str() == text)
+    }
+
+    /// The family called `text` in an alias: lower case.
+    pub fn parse_alias(text: &str) -> Option<Self> {
+        let same =
+            |family: &Self| *family != Self::Custom && family.as_str().to_ascii_lowercase() == text;
+        Self::ALL.into_iter().find(same)
+    }
+}
+
+/// What a node may do in AWS.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NodeIdentity {
+    /// `role`: an instance profile is made for it.
+    Role(String),
+    /// `instanceProfile`: the user's own.
+    InstanceProfile(String),
+}
+
+/// A volume of a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct BlockDevice {
+    /// Such as `/dev/xvda`.
+    pub device_name: Option<String>,
+    /// Whether it is the one that pods' ephemeral storage is counted from.
+    pub is_root: bool,
+    /// `volumeSize`, rounded up to whole GiB when sent to EC2.
+    pub size: Option<Bytes>,
+    /// `volumeType`
+    pub volume_type: Option<String>,
+    /// `encrypted`
+    pub encrypted: Option<bool>,
+    /// `deleteOnTermination`
+    pub delete_on_termination: Option<bool>,
+    /// `iops`
+    pub iops: Option<u32>,
+    /// `throughput`, MiB/s
+    pub throughput: Option<u32>,
+    /// `volumeInitializationRate`, MiB/s
+    pub initialization_rate: Option<u32>,
+    /// `kmsKeyID`
+    pub kms_key_id: Option<String>,
+    /// `snapshotID`
+    pub snapshot_id: Option<String>,
+}
+
+/// The instance metadata service of a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct MetadataOptions {
+    /// `httpEndpoint: enabled`
+    pub http_endpoint: bool,
+    /// `httpProtocolIPv6: enabled`
+    pub http_protocol_ipv6: bool,
+    /// `httpPutResponseHopLimit`, 1 to 64
+    pub http_put_response_hop_limit: u32,
+    /// `httpTokens: required`
+    pub http_tokens_required: bool,
+}
+
+impl Default for MetadataOptions {
+    fn default() -> Self {
+        Self {
+            http_endpoint: true,
+            http_protocol_ipv6: false,
+            http_put_response_hop_limit: 1,
+            http_tokens_required: true,
+        }
+    }
+}
+
+/// `kubelet`: what the node agent is told.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Kubelet {
+    /// `clusterDNS`
+    pub cluster_dns: Vec<String>,
+    /// `maxPods`
+    pub max_pods: Option<u32>,
+    /// `podsPerCore`; 0 is none
+    pub pods_per_core: Option<u32>,
+    /// `systemReserved`: quantities as written
+    pub system_reserved: BTreeMap<ResourceName, String>,
+    /// `kubeReserved`: quantities as written
+    pub kube_reserved: BTreeMap<ResourceName, String>,
+    /// `evictionHard`: signal → quantity or percentage
+    pub eviction_hard: BTreeMap<String, String>,
+    /// `evictionSoft`: signal → quantity or percentage
+    pub eviction_soft: BTreeMap<String, String>,
+    /// `evictionSoftGracePeriod`: signal → time
+    pub eviction_soft_grace_period: BTreeMap<String, SignedDuration>,
+    /// `evictionMaxPodGracePeriod`, seconds
+    pub eviction_max_pod_grace_period: Option<u32>,
+    /// `imageGCHighThresholdPercent`
+    pub image_gc_high_threshold_percent: Option<u32>,
+    /// `imageGCLowThresholdPercent`
+    pub image_gc_low_threshold_percent: Option<u32>,
+    /// `cpuCFSQuota`
+    pub cpu_cfs_quota: Option<bool>,
+}
+
+/// A subnet that a class selects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Subnet {
+    /// Its id.
+    pub id: SubnetId,
+    /// Its zone.
+    pub zone: Zone,
+    /// The id of its zone.
+    pub zone_id: ZoneId,
+    /// Addresses that were free when it was looked at.
+    pub available_ip_address_count: u32,
+}
+
+/// An image that a class selects, and which instance types it starts on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Image {
+    /// Its id.
+    pub id: ImageId,
+    /// Its name.
+    pub name: String,
+    /// When it was made; `None` counts as oldest.
+    pub created_at: Option<Timestamp>,
+    /// From when on EC2 advises against it.
+    pub deprecated_at: Option<Timestamp>,
+    /// Architecture, and for aliases the accelerators that its variant is for.
+    pub requirements: Requirements,
+}
+
+/// A class with everything that its selectors name.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ResolvedNodeClass {
+    /// As written.
+    pub class: NodeClass,
+    /// In the order of their ids.
+    pub subnets: Vec<Subnet>,
+    /// In the order of their ids.
+    pub security_groups: Vec<SecurityGroupId>,
+    /// Newest first; the first that an instance type starts on is taken.
+    pub images: Vec<Image>,
+}
+
+/// What nodes are told about their cluster.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClusterSettings {
+    /// Its name.
+    pub name: crate::ClusterName,
+    /// `https://…` of its API server.
+    pub endpoint: String,
+    /// Its certificate authority, base64.
+    pub ca_bundle: String,
+    /// The addresses of its services, IPv4 or IPv6.
+    pub service_cidr: Option<String>,
+    /// The address of the service `kube-dns`.
+    pub dns_ip: Option<String>,
+    /// Such as `1.34`.
+    pub kubernetes_version: String,
+    /// Such as `us-west-2`.
+    pub region: String,
+}

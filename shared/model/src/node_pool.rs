@@ -1,0 +1,155 @@
+//! NodePools: what may be launched, within which limits, and how it is given up again.
+//!
+//! Karpenter: `pkg/apis/v1/nodepool.go`.
+
+use std::collections::BTreeMap;
+
+use jiff::SignedDuration;
+
+use crate::{NodeClassName, NodePoolName, Requirements, ResourceName, Resources, Taint, resources};
+
+/// A NodePool.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodePool {
+    /// Its name.
+    pub name: NodePoolName,
+    /// `spec.weight`, 0 when absent: pools with more weight are tried first.
+    pub weight: u32,
+    /// `spec.replicas`: a static pool. It takes no pending pods.
+    pub replicas: Option<u64>,
+    /// `spec.limits`.
+    pub limits: Limits,
+    /// What its claims look like.
+    pub template: NodeClaimTemplate,
+    /// How its nodes are given up.
+    pub disruption: Disruption,
+    /// Whether it is being deleted: it launches nothing more.
+    pub is_deleting: bool,
+    /// Why it cannot be used, by the object's own rules (validation, not supported yet), if so.
+    pub problems: Vec<String>,
+}
+
+/// The most that a pool may own, by resource and in the unit of [`Resources::get`]; `nodes` counts
+/// nodes. A resource that is not named is not limited.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Limits(pub BTreeMap<ResourceName, u64>);
+
+/// What the claims of a pool look like.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeClaimTemplate {
+    /// Labels of the nodes.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations of the nodes.
+    pub annotations: BTreeMap<String, String>,
+    /// The EC2NodeClass.
+    pub node_class: NodeClassName,
+    /// What may be launched, without the labels.
+    pub requirements: Requirements,
+    /// Taints that stay.
+    pub taints: Vec<Taint>,
+    /// Taints that something on the node takes away when it is ready.
+    pub startup_taints: Vec<Taint>,
+    /// The age at which nodes are replaced; `None` is never. 720 hours unless given.
+    pub expire_after: Option<SignedDuration>,
+    /// How long pods may take to leave; `None` is as long as they want.
+    pub termination_grace_period: Option<SignedDuration>,
+}
+
+/// When nodes are given up for cost.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ConsolidationPolicy {
+    /// Only nodes without pods of their own.
+    WhenEmpty,
+    /// Nodes whose pods fit elsewhere for less as well.
+    #[default]
+    WhenEmptyOrUnderutilized,
+    /// The same, weighing savings against disruption.
+    Balanced,
+}
+
+/// How the nodes of a pool are given up.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Disruption {
+    /// How long nothing must have happened on a node; `None` is never.
+    pub consolidate_after: Option<SignedDuration>,
+    /// Which nodes.
+    pub policy: ConsolidationPolicy,
+    /// How many at once: the least of the budgets that apply.
+    pub budgets: Vec<Budget>,
+}
+
+impl Default for Disruption {
+    /// What an absent block means: `consolidateAfter: 0s` and one budget of 10 %.
+    fn default() -> Self {
+        let nodes = BudgetNodes::Percent(10);
+        let budget = Budget { nodes, reasons: Vec::new(), window: None };
+        Self {
+            consolidate_after: Some(SignedDuration::ZERO),
+            policy: ConsolidationPolicy::default(),
+            budgets: vec![budget],
+        }
+    }
+}
+
+/// How many nodes of a pool may be given up at once.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Budget {
+    /// How many.
+    pub nodes: BudgetNodes,
+    /// For which reasons; empty is for all.
+    pub reasons: Vec<BudgetReason>,
+    /// When it applies; `None` is always.
+    pub window: Option<BudgetWindow>,
+}
+
+/// A count of nodes, or a share of them.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BudgetNodes {
+    /// So many.
+    Count(u32),
+    /// So many of a hundred, rounded up. 0 to 100.
+    Percent(u32),
+}
+
+/// What a budget limits.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum BudgetReason {
+    /// Nodes whose pods fit elsewhere.
+    Underutilized,
+    /// Nodes without pods.
+    Empty,
+    /// Nodes that no longer look like their pool.
+    Drifted,
+}
+
+/// From each hit of a schedule on, for some time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BudgetWindow {
+    /// Five fields of cron or a name such as `@daily`, in UTC.
+    pub schedule: String,
+    /// For how long.
+    pub duration: SignedDuration,
+}
+
+impl Limits {
+    /// The first resource of which `used` is above the limit, with usage and limit as Kubernetes
+    /// shows them. `nodes` is compared with `nodes_used`.
+    pub fn exceeded_by(&self, used: &Resources, nodes_used: u64) -> Option<String> {
+        let shown = |name: &ResourceName, used: u64, limit: u64| {
+            let name = name.as_str();
+            let show = |amount| resources::show_amount(name, amount);
+            format!("{name} usage of {} exceeds limit of {}", show(used), show(limit))
+        };
+        self.0.iter().find_map(|(name, limit)| {
+            let used = if name.as_str() == "nodes" { nodes_used } else { used.get(name.as_str()) };
+            (used > *limit).then(|| shown(name, used, *limit))
+        })
+    }
+}
+
+impl NodePool {
+    /// Whether it may launch nodes for pending pods.
+    pub fn is_usable(&self) -> bool {
+        self.replicas.is_none() && !self.is_deleting && self.problems.is_empty()
+    }
+}

@@ -1,0 +1,95 @@
+//! What a decision intends, with its reasons. A plan leaves nothing to choose.
+
+use std::{collections::BTreeMap, fmt};
+
+use jiff::Timestamp;
+
+use crate::{
+    HourlyPrice, NodeClaim, NodeClaimName, NodeName, NodePoolName, OfferingKey, PodKey,
+    ledger::{Decision, Generation},
+};
+
+/// What should change, from one generation to the next.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Plan {
+    /// The generation that it was made on.
+    pub parent: Generation,
+    /// Claims to promise, and for which pods.
+    pub promises: Vec<Promise>,
+    /// Claims as they should become: given up.
+    pub changes: Vec<NodeClaim>,
+    /// Pods that fit onto what is there or promised already.
+    pub placements: Vec<Placement>,
+    /// Pods that find no place, and why.
+    pub unplaced: Vec<Unplaced>,
+    /// Offerings not to be used until a time.
+    pub cooling: BTreeMap<OfferingKey, Timestamp>,
+    /// Why.
+    pub decisions: Vec<Decision>,
+}
+
+impl Plan {
+    /// Whether it changes anything.
+    pub fn is_empty(&self) -> bool {
+        self.promises.is_empty() && self.changes.is_empty() && self.cooling.is_empty()
+    }
+}
+
+/// A claim to promise.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Promise {
+    /// The claim.
+    pub claim: NodeClaim,
+    /// The pods that it is for.
+    pub pods: Vec<PodKey>,
+    /// The cheapest offering that it may become.
+    pub cheapest: OfferingKey,
+    /// Its price.
+    pub price: HourlyPrice,
+}
+
+/// Pods that go onto capacity that is there or promised.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Placement {
+    /// Where.
+    pub target: Target,
+    /// Which, in the order they were placed.
+    pub pods: Vec<PodKey>,
+}
+
+/// Capacity that is there, or promised.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Target {
+    /// A node.
+    Node(NodeName),
+    /// A claim whose node did not join yet.
+    Claim(NodeClaimName),
+}
+
+/// A pod that finds no place.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Unplaced {
+    /// Which.
+    pub pod: PodKey,
+    /// Why, for each pool that was tried; one without a pool is about the pod itself.
+    pub reasons: Vec<Reason>,
+}
+
+/// Why a pod does not go to a pool.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Reason {
+    /// The pool; `None` is about the pod itself.
+    pub node_pool: Option<NodePoolName>,
+    /// In words that a user understands.
+    pub text: String,
+}
+
+impl fmt::Display for Reason {
+    /// `general: needs 10Ti memory, …`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.node_pool {
+            Some(pool) => write!(f, "{pool}: {}", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
+}

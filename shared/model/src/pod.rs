@@ -1,0 +1,279 @@
+//! Pods: only what decisions read.
+
+use std::{collections::BTreeMap, fmt, sync::Arc};
+
+use jiff::Timestamp;
+
+use crate::{
+    Namespace, NodeName, ObjectName, PodUid, Requirement, Requirements, Resources, Toleration,
+};
+
+/// What names a pod.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct PodKey {
+    /// Its namespace.
+    pub namespace: Namespace,
+    /// Its name.
+    pub name: ObjectName,
+}
+
+impl fmt::Display for PodKey {
+    /// `namespace/name`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.namespace, self.name)
+    }
+}
+
+/// Where a pod is in its life.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum PodPhase {
+    /// Waits for a node, or for its containers to start.
+    #[default]
+    Pending,
+    /// At least one container runs.
+    Running,
+    /// Ended well.
+    Succeeded,
+    /// Ended badly.
+    Failed,
+}
+
+/// What controls a pod.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Owner {
+    /// Such as `apps/v1`.
+    pub api_version: String,
+    /// Such as `ReplicaSet`.
+    pub kind: String,
+    /// Its name.
+    pub name: String,
+}
+
+/// A pod.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Pod {
+    /// Namespace and name.
+    pub key: PodKey,
+    /// `metadata.uid`.
+    pub uid: PodUid,
+    /// `metadata.creationTimestamp`.
+    pub created_at: Timestamp,
+    /// `metadata.deletionTimestamp`: being deleted, with its grace period counted in.
+    pub deleted_at: Option<Timestamp>,
+    /// Where it is in its life.
+    pub phase: PodPhase,
+    /// `status.startTime`.
+    pub started_at: Option<Timestamp>,
+    /// When kube-scheduler said `Unschedulable`: the last transition of that condition.
+    pub unschedulable_at: Option<Timestamp>,
+    /// `spec.nodeName`.
+    pub node: Option<NodeName>,
+    /// `status.nominatedNodeName`: it waits for a victim of preemption.
+    pub nominated_node: Option<NodeName>,
+    /// The controller, of its owners.
+    pub owner: Option<Owner>,
+    /// What pods of one workload share.
+    pub spec: Arc<PodSpec>,
+}
+
+/// The part of a pod that the pods of one workload share. Pods with equal specs schedule alike.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct PodSpec {
+    /// Labels.
+    pub labels: BTreeMap<String, String>,
+    /// Annotations of Karpenter's own domain; others decide nothing.
+    pub annotations: BTreeMap<String, String>,
+    /// Effective requests by Kubernetes' rules, with `pods: 1`.
+    pub requests: Resources,
+    /// `spec.nodeSelector` as requirements.
+    pub node_selector: Requirements,
+    /// Required node affinity: alternatives, the first of which holds until it is given up.
+    pub required_terms: Vec<Vec<Requirement>>,
+    /// Tolerations.
+    pub tolerations: Vec<Toleration>,
+    /// `spec.priority`.
+    pub priority: i32,
+    /// `spec.priorityClassName`; empty when there is none.
+    pub priority_class: String,
+    /// `spec.terminationGracePeriodSeconds`.
+    pub termination_grace_seconds: u32,
+    /// What it asks for that the scheduler cannot honor yet, in words. Such a pod is reported and
+    /// never placed.
+    pub unsupported: Vec<String>,
+}
+
+impl Pod {
+    /// Whether a node must be found for it: kube-scheduler gave it up, nothing is nominated, and it
+    /// is not one that a DaemonSet or a kubelet puts onto its own node.
+    ///
+    /// Karpenter: `pkg/utils/pod/scheduling.go`, `IsProvisionable`.
+    pub fn is_provisionable(&self) -> bool {
+        self.unschedulable_at.is_some()
+            && self.node.is_none()
+            && self.nominated_node.is_none()
+            && !self.is_owned_by_daemon_set()
+            && !self.is_mirror()
+    }
+
+    /// Whether it ended.
+    pub fn is_terminal(&self) -> bool {
+        matches!(self.phase, PodPhase::Succeeded | PodPhase::Failed)
+    }
+
+    /// Whether it is being deleted.
+    pub fn is_terminating(&self) -> bool {
+        self.deleted_at.is_some()
+    }
+
+    /// Whether a DaemonSet controls it.
+    pub fn is_owned_by_daemon_set(&self) -> bool {
+        self.owner.as_ref().is_some_and(|o| o.api_version == "apps/v1" && o.kind == "DaemonSet")
+    }
+
+    /// Whether a StatefulSet controls it.
+    pub fn is_owned_by_stateful_set(&self) -> bool {
+        self.owner.as_ref().is_some_and(|o| o.api_version == "apps/v1" && o.kind == "StatefulSet")
+    }
+
+    /// Whether it mirrors a static pod of its node.
+    pub fn is_mirror(&self) -> bool {
+        self.owner.as_ref().is_some_and(|o| o.api_version == "v1" && o.kind == "Node")
+    }
+
+    /// Whether it would need another node if its own went away: active, or terminating and of a
+    /// StatefulSet, and not of a DaemonSet or a mirror.
+    ///
+    /// Karpenter: `pkg/utils/pod/scheduling.go`, `IsReschedulable`.
+    pub fn is_reschedulable(&self) -> bool {
+        let active = !self.is_terminal() && !self.is_terminating();
+        (active || !self.is_terminal() && self.is_owned_by_stateful_set())
+            && !self.is_owned_by_daemon_set()
+            && !self.is_mirror()
+    }
+
+    /// Whether its annotation keeps it from voluntary disruption at `now`: `true`, or a positive
+    /// duration that has not passed since its start. A bad duration protects nothing.
+    ///
+    /// Karpenter: `pkg/utils/pod/scheduling.go`, `HasDoNotDisrupt`.
+    pub fn is_protected(&self, now: Timestamp) -> bool {
+        if self.is_terminal() || self.is_terminating() {
+            return false;
+        }
+        let Some(text) = self.spec.annotations.get(crate::labels::DO_NOT_DISRUPT) else {
+            return false;
+        };
+        if text == "true" {
+            return true;
+        }
+        let Ok(duration) = crate::duration::parse_go(text) else { return false };
+        duration.is_positive()
+            && self.started_at.is_none_or(|started_at| {
+                started_at.checked_add(duration).is_ok_and(|ends_at| now < ends_at)
+            })
+    }
+}
+
+impl PodSpec {
+    /// What it asks of a node's labels: its node selector and the `term`th of its required affinity
+    /// terms, if it has any.
+    pub fn requirements(&self, term: usize) -> Requirements {
+        let mut all = self.node_selector.clone();
+        for requirement in self.required_terms.get(term).into_iter().flatten() {
+            all.add(requirement.clone());
+        }
+        all
+    }
+}
+
+/// Requests of one container.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ContainerRequests {
+    /// What it requests; limits stand in for what it does not name.
+    pub requests: Resources,
+    /// An init container with `restartPolicy: Always`: it keeps running beside the others.
+    pub is_sidecar: bool,
+}
+
+/// What a pod takes of a node: the larger of what its containers with all sidecars need together
+/// and what any init step needs with the sidecars started before it; pod-level resources in place
+/// of the sum where they are set; overhead on top; one of `pods`.
+///
+/// <https://kubernetes.io/docs/concepts/workloads/pods/sidecar-containers/#resource-sharing-within-containers>
+pub fn effective_requests(
+    init_containers: &[ContainerRequests],
+    containers: &[ContainerRequests],
+    pod_level: Option<&Resources>,
+    overhead: &Resources,
+) -> Resources {
+    let mut sidecars = Resources::default();
+    let mut largest_step = Resources::default();
+    for container in init_containers {
+        let step = sidecars.saturating_add(&container.requests);
+        if container.is_sidecar {
+            sidecars = step.clone();
+        }
+        largest_step = largest_step.larger(&step);
+    }
+    let running = containers.iter().fold(sidecars, |sum, c| sum.saturating_add(&c.requests));
+    let mut all = running.larger(&largest_step);
+    if let Some(pod_level) = pod_level {
+        for (name, amount) in pod_level_amounts(pod_level) {
+            all.set(&name, amount);
+        }
+    }
+    let mut all = all.saturating_add(overhead);
+    all.pods = 1;
+    all
+}
+
+fn pod_level_amounts(pod_level: &Resources) -> Vec<(crate::ResourceName, u64)> {
+    let named = pod_level
+        .iter()
+        .filter_map(|(name, amount)| Some((crate::ResourceName::new(name).ok()?, amount)));
+    named.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Bytes, Millicores};
+
+    fn container(cpu: u64, is_sidecar: bool) -> ContainerRequests {
+        let requests = Resources { cpu: Millicores(cpu), ..Resources::default() };
+        ContainerRequests { requests, is_sidecar }
+    }
+
+    #[track_caller]
+    fn check(init: &[(u64, bool)], containers: &[u64], cpu: u64) {
+        let init: Vec<_> = init.iter().map(|(cpu, sidecar)| container(*cpu, *sidecar)).collect();
+        let containers: Vec<_> = containers.iter().map(|cpu| container(*cpu, false)).collect();
+        let all = effective_requests(&init, &containers, None, &Resources::default());
+        assert_eq!((all.cpu.0, all.pods), (cpu, 1));
+    }
+
+    #[test]
+    fn containers_run_together_and_init_containers_one_by_one() {
+        check(&[], &[100, 200], 300);
+        check(&[(500, false), (400, false)], &[100], 500);
+        check(&[(50, false)], &[100], 100);
+    }
+
+    #[test]
+    fn a_sidecar_runs_beside_what_starts_after_it() {
+        // Sidecar first: it is there when the init container runs.
+        check(&[(100, true), (500, false)], &[200], 600);
+        // Sidecar last: the init container ran alone.
+        check(&[(500, false), (100, true)], &[200], 500);
+        check(&[(100, true), (300, false), (50, true)], &[400], 550);
+    }
+
+    #[test]
+    fn pod_level_requests_stand_in_place_of_the_sum() {
+        let pod_level = Resources { cpu: Millicores(1_000), ..Resources::default() };
+        let mut one = container(100, false);
+        one.requests.memory = Bytes(7);
+        let overhead = Resources { cpu: Millicores(250), ..Resources::default() };
+        let all = effective_requests(&[], &[one], Some(&pod_level), &overhead);
+        assert_eq!((all.cpu.0, all.memory.0), (1_250, 7));
+    }
+}

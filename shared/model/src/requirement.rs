@@ -1,0 +1,334 @@
+//! One requirement: a set of values that a label may have.
+//!
+//! Karpenter: `pkg/scheduling/requirement.go`.
+
+use std::{collections::BTreeSet, fmt, sync::Arc};
+
+use crate::{LabelKey, labels};
+
+/// How a requirement was written.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Operator {
+    /// One of the values.
+    In,
+    /// None of the values; absence is fine.
+    NotIn,
+    /// Any value.
+    Exists,
+    /// No value: the label must be absent.
+    DoesNotExist,
+    /// An integer above the one value.
+    Gt,
+    /// An integer below the one value.
+    Lt,
+    /// An integer of at least the one value.
+    Gte,
+    /// An integer of at most the one value.
+    Lte,
+}
+
+impl Operator {
+    /// The operator called `text`.
+    pub fn parse(text: &str) -> Option<Self> {
+        Some(match text {
+            "In" => Self::In,
+            "NotIn" => Self::NotIn,
+            "Exists" => Self::Exists,
+            "DoesNotExist" => Self::DoesNotExist,
+            "Gt" => Self::Gt,
+            "Lt" => Self::Lt,
+            "Gte" => Self::Gte,
+            "Lte" => Self::Lte,
+            _ => return None,
+        })
+    }
+
+    /// Its name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::In => "In",
+            Self::NotIn => "NotIn",
+            Self::Exists => "Exists",
+            Self::DoesNotExist => "DoesNotExist",
+            Self::Gt => "Gt",
+            Self::Lt => "Lt",
+            Self::Gte => "Gte",
+            Self::Lte => "Lte",
+        }
+    }
+}
+
+impl fmt::Display for Operator {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A value of a label.
+pub type Value = Arc<str>;
+
+/// A set of values for one label: listed ones, or all but the listed ones, within bounds.
+///
+/// A concrete set (`is_complement` false) never has bounds: they were applied to it.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Requirement {
+    key: LabelKey,
+    is_complement: bool,
+    values: BTreeSet<Value>,
+    at_least: Option<i64>,
+    at_most: Option<i64>,
+    min_values: Option<u32>,
+}
+
+/// Why operator and values make no requirement.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum InvalidRequirement {
+    /// The key is empty.
+    #[error("the key must not be empty")]
+    Key,
+    /// Gt, Lt, Gte or Lte without exactly one non-negative integer.
+    #[error(
+        "operator {operator} on `{key}` takes exactly one non-negative integer, not {values:?}"
+    )]
+    Integer {
+        /// The label.
+        key: String,
+        /// The operator.
+        operator: Operator,
+        /// The values as given.
+        values: Vec<String>,
+    },
+}
+
+impl Requirement {
+    /// What `operator` with `values` asks of the label `key`, whose aliases become canonical.
+    ///
+    /// `In` without values is the empty set, the same as `DoesNotExist`.
+    pub fn new<'a>(
+        key: &str,
+        operator: Operator,
+        values: impl IntoIterator<Item = &'a str>,
+    ) -> Result<Self, InvalidRequirement> {
+        let canonical = labels::canonical(key);
+        let label = LabelKey::new(canonical).map_err(|_| InvalidRequirement::Key)?;
+        let values: BTreeSet<Value> = values.into_iter().map(Value::from).collect();
+        let bound = || match (values.len(), values.first().map(|v| parse_integer(v))) {
+            (1, Some(Some(number))) if number >= 0 => Ok(number),
+            _ => Err(InvalidRequirement::Integer {
+                key: canonical.to_owned(),
+                operator,
+                values: values.iter().map(ToString::to_string).collect(),
+            }),
+        };
+        Ok(match operator {
+            Operator::In => Self::listed(label, values),
+            Operator::DoesNotExist => Self::listed(label, BTreeSet::new()),
+            Operator::NotIn => Self::excluding(label, values),
+            Operator::Exists => Self::excluding(label, BTreeSet::new()),
+            Operator::Gt => match bound()?.checked_add(1) {
+                Some(least) => Self::bounded(label, Some(least), None),
+                None => Self::listed(label, BTreeSet::new()),
+            },
+            Operator::Lt => Self::bounded(label, None, Some(bound()? - 1)),
+            Operator::Gte => Self::bounded(label, Some(bound()?), None),
+            Operator::Lte => Self::bounded(label, None, Some(bound()?)),
+        })
+    }
+
+    /// The label must have exactly `value`.
+    pub fn of_label(key: &str, value: &str) -> Result<Self, InvalidRequirement> {
+        Self::new(key, Operator::In, [value])
+    }
+
+    /// One of `values`.
+    pub fn listed(key: LabelKey, values: BTreeSet<Value>) -> Self {
+        Self { key, is_complement: false, values, at_least: None, at_most: None, min_values: None }
+    }
+
+    /// Anything but `values`.
+    pub fn excluding(key: LabelKey, values: BTreeSet<Value>) -> Self {
+        Self { key, is_complement: true, values, at_least: None, at_most: None, min_values: None }
+    }
+
+    fn bounded(key: LabelKey, at_least: Option<i64>, at_most: Option<i64>) -> Self {
+        Self { at_least, at_most, ..Self::excluding(key, BTreeSet::new()) }
+    }
+
+    /// The same with `minValues`: so many different values must be left among the instance types.
+    #[must_use]
+    pub fn with_min_values(mut self, min_values: Option<u32>) -> Self {
+        self.min_values = min_values;
+        self
+    }
+
+    /// The label.
+    pub fn key(&self) -> &LabelKey {
+        &self.key
+    }
+
+    /// Whether the set is everything but [`Requirement::values`].
+    pub fn is_complement(&self) -> bool {
+        self.is_complement
+    }
+
+    /// The listed values, or the excluded ones of a complement.
+    pub fn values(&self) -> &BTreeSet<Value> {
+        &self.values
+    }
+
+    /// The least integer of a bounded set.
+    pub fn at_least(&self) -> Option<i64> {
+        self.at_least
+    }
+
+    /// The largest integer of a bounded set.
+    pub fn at_most(&self) -> Option<i64> {
+        self.at_most
+    }
+
+    /// `minValues`.
+    pub fn min_values(&self) -> Option<u32> {
+        self.min_values
+    }
+
+    /// The only value that is left, if the set is one listed value.
+    pub fn single_value(&self) -> Option<&Value> {
+        match (self.is_complement, self.values.len()) {
+            (false, 1) => self.values.first(),
+            _ => None,
+        }
+    }
+
+    /// The operator that the set amounts to: bounds count as `Exists`.
+    pub fn operator(&self) -> Operator {
+        match (self.is_complement, self.values.is_empty()) {
+            (true, true) => Operator::Exists,
+            (true, false) => Operator::NotIn,
+            (false, true) => Operator::DoesNotExist,
+            (false, false) => Operator::In,
+        }
+    }
+
+    /// Whether absence of the label satisfies it.
+    pub fn allows_absence(&self) -> bool {
+        matches!(self.operator(), Operator::NotIn | Operator::DoesNotExist)
+    }
+
+    /// Whether `value` is in the set. Under bounds a value that is no integer never is.
+    pub fn has(&self, value: &str) -> bool {
+        self.values.contains(value) != self.is_complement
+            && within(value, self.at_least, self.at_most)
+    }
+
+    /// The set of values in both; the larger `minValues` governs. Keys must be the same.
+    #[must_use]
+    pub fn intersection(&self, other: &Self) -> Self {
+        let at_least = self.at_least.max(other.at_least);
+        let at_most = smaller(self.at_most, other.at_most);
+        let min_values = self.min_values.max(other.min_values);
+        let key = self.key.clone();
+        if contradict(at_least, at_most) {
+            return Self::listed(key, BTreeSet::new()).with_min_values(min_values);
+        }
+        let is_complement = self.is_complement && other.is_complement;
+        let values: BTreeSet<&Value> = match (self.is_complement, other.is_complement) {
+            (true, true) => self.values.union(&other.values).collect(),
+            (true, false) => other.values.difference(&self.values).collect(),
+            (false, true) => self.values.difference(&other.values).collect(),
+            (false, false) => self.values.intersection(&other.values).collect(),
+        };
+        let values = values
+            .into_iter()
+            .filter(|value| within(value, at_least, at_most))
+            .map(Arc::clone)
+            .collect();
+        let bounds = if is_complement { (at_least, at_most) } else { (None, None) };
+        Self { key, is_complement, values, at_least: bounds.0, at_most: bounds.1, min_values }
+    }
+
+    /// Whether a value is in both sets. Two complements always share one; an empty listed set
+    /// shares nothing, not even with another empty one.
+    pub fn has_intersection(&self, other: &Self) -> bool {
+        let at_least = self.at_least.max(other.at_least);
+        let at_most = smaller(self.at_most, other.at_most);
+        if contradict(at_least, at_most) {
+            return false;
+        }
+        let fits = |value: &Value| within(value, at_least, at_most);
+        match (self.is_complement, other.is_complement) {
+            (true, true) => true,
+            (true, false) => other.values.iter().any(|v| fits(v) && !self.values.contains(v)),
+            (false, true) => self.values.iter().any(|v| fits(v) && !other.values.contains(v)),
+            (false, false) => self.values.iter().any(|v| fits(v) && other.values.contains(v)),
+        }
+    }
+
+    /// The set as entries of a NodeClaim's `requirements`: operator and sorted values. Two bounds
+    /// give two entries; exclusions beside a bound are lost, as in Karpenter.
+    pub fn entries(&self) -> Vec<(Operator, Vec<String>)> {
+        let number = |n: i64| vec![n.to_string()];
+        match (self.at_least, self.at_most) {
+            (Some(least), Some(most)) => {
+                vec![(Operator::Gte, number(least)), (Operator::Lte, number(most))]
+            }
+            (Some(least), None) => vec![(Operator::Gte, number(least))],
+            (None, Some(most)) => vec![(Operator::Lte, number(most))],
+            (None, None) => {
+                vec![(self.operator(), self.values.iter().map(ToString::to_string).collect())]
+            }
+        }
+    }
+}
+
+impl fmt::Display for Requirement {
+    /// `key In [a b]`: at most five values, then how many others; then bounds and `minValues`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.key, self.operator())?;
+        if !self.values.is_empty() {
+            let shown: Vec<&str> = self.values.iter().take(5).map(|v| &**v).collect();
+            write!(f, " [{}", shown.join(" "))?;
+            match self.values.len().saturating_sub(5) {
+                0 => f.write_str("]")?,
+                others => write!(f, " and {others} others]")?,
+            }
+        }
+        if let Some(least) = self.at_least {
+            write!(f, " >={least}")?;
+        }
+        if let Some(most) = self.at_most {
+            write!(f, " <={most}")?;
+        }
+        if let Some(min_values) = self.min_values {
+            write!(f, " minValues {min_values}")?;
+        }
+        Ok(())
+    }
+}
+
+/// Go's `strconv.Atoi`: an optional sign and digits.
+fn parse_integer(text: &str) -> Option<i64> {
+    text.parse().ok()
+}
+
+fn within(value: &str, at_least: Option<i64>, at_most: Option<i64>) -> bool {
+    if at_least.is_none() && at_most.is_none() {
+        return true;
+    }
+    parse_integer(value).is_some_and(|number| {
+        at_least.is_none_or(|least| least <= number) && at_most.is_none_or(|most| number <= most)
+    })
+}
+
+fn contradict(at_least: Option<i64>, at_most: Option<i64>) -> bool {
+    at_least.zip(at_most).is_some_and(|(least, most)| least > most)
+}
+
+fn smaller(a: Option<i64>, b: Option<i64>) -> Option<i64> {
+    match (a, b) {
+        (Some(a), Some(b)) => Some(a.min(b)),
+        (one, None) | (None, one) => one,
+    }
+}
+
+#[cfg(test)]
+mod tests;

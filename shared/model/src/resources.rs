@@ -1,0 +1,191 @@
+//! Bundles of resources: what containers request, what nodes have.
+
+use std::{collections::BTreeMap, fmt};
+
+use crate::{Bytes, Millicores, Quantity, ResourceName, quantity::InvalidQuantity};
+
+/// Amounts by resource. What is not named is zero.
+///
+/// There is no subtraction operator: running short is a value, see [`Resources::checked_sub`].
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Resources {
+    /// `cpu`.
+    pub cpu: Millicores,
+    /// `memory`.
+    pub memory: Bytes,
+    /// `ephemeral-storage`.
+    pub ephemeral_storage: Bytes,
+    /// `pods`: requests count one for each pod.
+    pub pods: u64,
+    /// Everything else, in whole units. A zero may stand here and means the same as absence.
+    pub extended: BTreeMap<ResourceName, u64>,
+}
+
+impl Resources {
+    /// The amount of the resource called `name`: millicores for `cpu`, bytes for `memory` and
+    /// `ephemeral-storage`, whole units for everything else.
+    pub fn get(&self, name: &str) -> u64 {
+        match name {
+            "cpu" => self.cpu.0,
+            "memory" => self.memory.0,
+            "ephemeral-storage" => self.ephemeral_storage.0,
+            "pods" => self.pods,
+            other => self.extended.get(other).copied().unwrap_or_default(),
+        }
+    }
+
+    /// Sets an amount in the unit of [`Resources::get`].
+    pub fn set(&mut self, name: &ResourceName, amount: u64) {
+        match name.as_str() {
+            "cpu" => self.cpu = Millicores(amount),
+            "memory" => self.memory = Bytes(amount),
+            "ephemeral-storage" => self.ephemeral_storage = Bytes(amount),
+            "pods" => self.pods = amount,
+            _ => {
+                self.extended.insert(name.clone(), amount);
+            }
+        }
+    }
+
+    /// Reads `text` as an amount of `name`, rounding up, and sets it.
+    pub fn set_quantity(&mut self, name: &ResourceName, text: &str) -> Result<(), InvalidQuantity> {
+        let amount = base_units(name.as_str(), Quantity::parse_unsigned(text)?);
+        self.set(name, amount);
+        Ok(())
+    }
+
+    /// Every amount that is not zero, `cpu`, `memory`, `ephemeral-storage`, `pods` first.
+    pub fn iter(&self) -> impl Iterator<Item = (&str, u64)> {
+        [
+            ("cpu", self.cpu.0),
+            ("memory", self.memory.0),
+            ("ephemeral-storage", self.ephemeral_storage.0),
+            ("pods", self.pods),
+        ]
+        .into_iter()
+        .chain(self.extended.iter().map(|(name, amount)| (name.as_str(), *amount)))
+        .filter(|(_, amount)| *amount > 0)
+    }
+
+    /// The sum; an amount that does not fit stays at the largest one.
+    #[must_use]
+    pub fn saturating_add(&self, other: &Self) -> Self {
+        self.merged(other, u64::saturating_add)
+    }
+
+    /// The larger amount of each resource.
+    #[must_use]
+    pub fn larger(&self, other: &Self) -> Self {
+        self.merged(other, u64::max)
+    }
+
+    /// What is left after `used`, each amount at least zero.
+    #[must_use]
+    pub fn saturating_sub(&self, used: &Self) -> Self {
+        self.merged(used, u64::saturating_sub)
+    }
+
+    /// What is left after `used`, or `None` when any amount runs short.
+    pub fn checked_sub(&self, used: &Self) -> Option<Self> {
+        used.fits_in(self).then(|| self.saturating_sub(used))
+    }
+
+    /// Whether `available` has at least every amount of this.
+    pub fn fits_in(&self, available: &Self) -> bool {
+        self.iter().all(|(name, amount)| amount <= available.get(name))
+    }
+
+    /// Whether every amount is zero.
+    pub fn is_zero(&self) -> bool {
+        self.iter().next().is_none()
+    }
+
+    fn merged(&self, other: &Self, merge: fn(u64, u64) -> u64) -> Self {
+        let mut extended = self.extended.clone();
+        for (name, amount) in &other.extended {
+            let mine = extended.entry(name.clone()).or_default();
+            *mine = merge(*mine, *amount);
+        }
+        // Resources that only `self` names meet a zero.
+        for (name, amount) in &mut extended {
+            if !other.extended.contains_key(name) {
+                *amount = merge(*amount, 0);
+            }
+        }
+        Self {
+            cpu: Millicores(merge(self.cpu.0, other.cpu.0)),
+            memory: Bytes(merge(self.memory.0, other.memory.0)),
+            ephemeral_storage: Bytes(merge(self.ephemeral_storage.0, other.ephemeral_storage.0)),
+            pods: merge(self.pods, other.pods),
+            extended,
+        }
+    }
+}
+
+/// `quantity` in the unit that [`Resources::get`] has for `name`, rounded up.
+pub fn base_units(name: &str, quantity: Quantity) -> u64 {
+    if name == "cpu" { quantity.to_millis() } else { quantity.to_units() }
+}
+
+/// `amount` of `name` as Kubernetes shows it: `1900m`, `3Gi`, `7`.
+pub fn show_amount(name: &str, amount: u64) -> String {
+    match name {
+        "cpu" => Millicores(amount).to_string(),
+        "memory" | "ephemeral-storage" => Bytes(amount).to_string(),
+        name if name.starts_with("hugepages-") => Bytes(amount).to_string(),
+        _ => amount.to_string(),
+    }
+}
+
+impl fmt::Display for Resources {
+    /// `cpu 1900m, memory 3Gi, pods 7`; `nothing` when empty.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut separator = "";
+        for (name, amount) in self.iter() {
+            write!(f, "{separator}{name} {}", show_amount(name, amount))?;
+            separator = ", ";
+        }
+        if separator.is_empty() { f.write_str("nothing") } else { Ok(()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn resources(amounts: &[(&str, &str)]) -> Resources {
+        let mut all = Resources::default();
+        for (name, text) in amounts {
+            all.set_quantity(&ResourceName::new(name).unwrap(), text).unwrap();
+        }
+        all
+    }
+
+    #[test]
+    fn running_short_is_a_value() {
+        let node = resources(&[("cpu", "2"), ("memory", "4Gi"), ("nvidia.com/gpu", "1")]);
+        let pod = resources(&[("cpu", "500m"), ("nvidia.com/gpu", "1")]);
+        let left = node.checked_sub(&pod).unwrap();
+        assert_eq!(left.to_string(), "cpu 1500m, memory 4Gi");
+        assert_eq!(left.checked_sub(&pod), None);
+    }
+
+    #[test]
+    fn zero_requests_always_fit() {
+        assert!(resources(&[("example.com/thing", "0")]).fits_in(&Resources::default()));
+    }
+
+    #[test]
+    fn sums_and_maxima_are_by_resource() {
+        let a = resources(&[("cpu", "1"), ("example.com/a", "1")]);
+        let b = resources(&[("cpu", "3"), ("example.com/b", "2")]);
+        assert_eq!(a.saturating_add(&b).to_string(), "cpu 4, example.com/a 1, example.com/b 2");
+        assert_eq!(a.larger(&b).to_string(), "cpu 3, example.com/a 1, example.com/b 2");
+        assert_eq!(a.saturating_sub(&b).to_string(), "example.com/a 1");
+    }
+
+    #[test]
+    fn memory_in_millibytes_rounds_up() {
+        assert_eq!(resources(&[("memory", "100m")]).memory, Bytes(1));
+    }
+}

@@ -1,0 +1,1 @@
+//! The core: what to launch and what to give up, decided from facts.

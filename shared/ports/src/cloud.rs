@@ -1,0 +1,83 @@
+//! AWS.
+
+use model::{
+    ClusterName, InstanceId, SecurityGroupId,
+    launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate},
+    message::Delivery,
+    node_class::{
+        ClusterSettings, Image, ImageFamily, ImageTerm, SecurityGroupTerm, Subnet, SubnetTerm,
+    },
+};
+
+use crate::PortError;
+
+/// What can be bought.
+pub trait Catalog {
+    /// Instance types with offerings and prices of the region.
+    async fn catalog(&self) -> Result<std::sync::Arc<model::Catalog>, PortError>;
+}
+
+/// What selectors of EC2NodeClasses name. Empty answers are answers.
+pub trait Discovery {
+    /// Subnets that any term selects, sorted by id, each once.
+    async fn subnets(&self, terms: &[SubnetTerm]) -> Result<Vec<Subnet>, PortError>;
+    /// Security groups that any term selects, sorted by id, each once.
+    async fn security_groups(
+        &self,
+        terms: &[SecurityGroupTerm],
+    ) -> Result<Vec<SecurityGroupId>, PortError>;
+    /// Images that any term selects, newest first. `kubernetes_version` is for aliases.
+    async fn images(
+        &self,
+        family: ImageFamily,
+        terms: &[ImageTerm],
+        kubernetes_version: &str,
+    ) -> Result<Vec<Image>, PortError>;
+    /// What nodes are told about the cluster.
+    async fn cluster_settings(&self, cluster: &ClusterName) -> Result<ClusterSettings, PortError>;
+}
+
+/// Launch templates.
+pub trait Templates {
+    /// Makes the launch template unless one of its name exists. The name is a digest of its
+    /// content, so one that exists is the one that is wanted.
+    async fn ensure(&self, template: &LaunchTemplate) -> Result<(), PortError>;
+}
+
+/// Instance profiles.
+pub trait Profiles {
+    /// Makes the instance profile `name` with the one role `role` unless it is so already.
+    async fn ensure(
+        &self,
+        name: &str,
+        role: &str,
+        tags: &std::collections::BTreeMap<String, String>,
+    ) -> Result<(), PortError>;
+}
+
+/// Instances.
+pub trait Fleet {
+    /// Launches instances. Idempotent by the request's token: repeating it brings the same ones.
+    /// A launch template that is not there is `NotFound`, with its name
+    /// in the error's text.
+    async fn launch(&self, request: &FleetRequest) -> Result<FleetAnswer, PortError>;
+    /// Describes the instances that are still known, sorted by id. May lag a launch.
+    async fn describe(&self, instances: &[InstanceId]) -> Result<Vec<Instance>, PortError>;
+    /// The instances of `cluster` that are not terminated, sorted by id. May lag a launch.
+    async fn list(&self, cluster: &ClusterName) -> Result<Vec<Instance>, PortError>;
+    /// Sets tags of an instance. Repeating it changes nothing.
+    async fn tag(
+        &self,
+        instance: &InstanceId,
+        tags: &std::collections::BTreeMap<String, String>,
+    ) -> Result<(), PortError>;
+    /// Terminates instances; those that are gone were terminated.
+    async fn terminate(&self, instances: &[InstanceId]) -> Result<(), PortError>;
+}
+
+/// Queues.
+pub trait Mailbox {
+    /// Sends messages, each to its function, at least once. Repeating it sends it again, which is
+    /// harmless: see [`model::message`].
+    async fn send(&self, deliveries: &[Delivery]) -> Result<(), PortError>;
+}

@@ -1,0 +1,79 @@
+//! The Kubernetes cluster.
+
+use model::{
+    NodeName, Pod,
+    facts::DaemonSet,
+    node::{Eviction, EvictionRequest, Node, NodePatch},
+    node_class::NodeClass,
+    node_pool::NodePool,
+};
+
+use crate::PortError;
+
+/// An object that could not be read. It is reported, and does not poison its list.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Malformed {
+    /// Such as `Pod default/web-0`.
+    pub object: String,
+    /// The field and the rule that it breaks.
+    pub problem: String,
+}
+
+/// A list, and what could not be read of it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listing<T> {
+    /// In the API server's order.
+    pub items: Vec<T>,
+    /// The rest.
+    pub malformed: Vec<Malformed>,
+}
+
+impl<T> Default for Listing<T> {
+    fn default() -> Self {
+        Self { items: Vec::new(), malformed: Vec::new() }
+    }
+}
+
+/// Which pods to list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PodSelection {
+    /// Those that wait for a node: `spec.nodeName=,status.phase=Pending`.
+    Waiting,
+    /// Those of one node.
+    OnNode(NodeName),
+    /// All of them.
+    All,
+}
+
+/// What can be read from the cluster. Lists may be paged; each is one consistent state.
+pub trait Cluster {
+    /// Nodes.
+    async fn nodes(&self) -> Result<Listing<Node>, PortError>;
+    /// NodePools.
+    async fn node_pools(&self) -> Result<Listing<NodePool>, PortError>;
+    /// EC2NodeClasses.
+    async fn node_classes(&self) -> Result<Listing<NodeClass>, PortError>;
+    /// DaemonSets.
+    async fn daemon_sets(&self) -> Result<Listing<DaemonSet>, PortError>;
+    /// Pods.
+    async fn pods(&self, selection: &PodSelection) -> Result<Listing<Pod>, PortError>;
+}
+
+/// What is done to one node and to the pods on it.
+pub trait Nodes {
+    /// The node whose `spec.providerID` names `instance`, if it joined.
+    async fn node_of_instance(
+        &self,
+        instance: &model::InstanceId,
+    ) -> Result<Option<Node>, PortError>;
+    /// The pods that are bound to it.
+    async fn pods_on(&self, node: &NodeName) -> Result<Listing<Pod>, PortError>;
+    /// Changes labels, annotations, taints and finalizers. Repeating it changes nothing. A node
+    /// that is not there is `NotFound`.
+    async fn patch(&self, node: &NodeName, patch: &NodePatch) -> Result<(), PortError>;
+    /// Asks the API server to evict a pod; PodDisruptionBudgets are honored. Repeating it is
+    /// harmless: a pod that is being deleted stays so.
+    async fn evict(&self, eviction: &EvictionRequest) -> Result<Eviction, PortError>;
+    /// Deletes the node; one that is not there was deleted.
+    async fn delete(&self, node: &NodeName) -> Result<(), PortError>;
+}

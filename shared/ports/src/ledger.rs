@@ -1,0 +1,75 @@
+//! The ledger: where promises are kept.
+
+use model::{
+    ClusterName, InstanceId, NodeClaim, NodeClaimName,
+    ledger::{Commit, CommitOutcome, Snapshot, WriteOutcome},
+};
+
+use crate::PortError;
+
+/// The table of claims. Reads are consistent; each names its cluster.
+pub trait Ledger {
+    /// The head, then every claim that is not gone and every offering that cools down.
+    ///
+    /// The generation is read first: a commit on it conflicts with whatever was missed.
+    async fn snapshot(&self, cluster: &ClusterName) -> Result<Snapshot, PortError>;
+
+    /// Makes a plan real, all of it or nothing. Idempotent by the commit's id; see [`Commit`].
+    async fn commit(
+        &self,
+        cluster: &ClusterName,
+        commit: &Commit,
+    ) -> Result<CommitOutcome, PortError>;
+
+    /// One claim, if it is there.
+    async fn claim(
+        &self,
+        cluster: &ClusterName,
+        name: &NodeClaimName,
+    ) -> Result<Option<NodeClaim>, PortError>;
+
+    /// The claim whose instance is `instance`, if there is one. May lag a write by seconds.
+    async fn claim_of_instance(
+        &self,
+        instance: &InstanceId,
+    ) -> Result<Option<(ClusterName, NodeClaim)>, PortError>;
+
+    /// Stores a claim whose stored version is one below its own. Idempotent by version and content.
+    async fn write_claim(
+        &self,
+        cluster: &ClusterName,
+        claim: &NodeClaim,
+    ) -> Result<WriteOutcome, PortError>;
+
+    /// Removes a claim whose stored version is the claim's. A claim that is gone was removed.
+    async fn remove_claim(
+        &self,
+        cluster: &ClusterName,
+        claim: &NodeClaim,
+    ) -> Result<WriteOutcome, PortError>;
+
+    /// Lets offerings cool down. A later time that stands already is kept, so that repeating and
+    /// reordering do no harm.
+    async fn cool_down(
+        &self,
+        cluster: &ClusterName,
+        offerings: &[(model::OfferingKey, jiff::Timestamp)],
+    ) -> Result<(), PortError>;
+
+    /// Moves the poll chain called `chain` from link `from` to the next, at `now`. `Conflict` when
+    /// another delivery did so already. The first link of a chain starts from `None`.
+    async fn advance_tick(
+        &self,
+        cluster: &ClusterName,
+        chain: &str,
+        from: Option<u64>,
+        now: jiff::Timestamp,
+    ) -> Result<WriteOutcome, PortError>;
+
+    /// The newest link of a poll chain and when it was made, if there is one.
+    async fn tick(
+        &self,
+        cluster: &ClusterName,
+        chain: &str,
+    ) -> Result<Option<(u64, jiff::Timestamp)>, PortError>;
+}

@@ -1,0 +1,38 @@
+//! What the handlers need from outside, and how it can fail.
+//!
+//! A port is a small trait in the domain's words: one method is one question or one effect.
+//! Arguments and answers are `model` types. Every write says what makes it idempotent. Nothing
+//! above an adapter retries: the queue is the backoff.
+
+mod cloud;
+mod cluster;
+mod fault;
+mod ledger;
+
+pub use cloud::{Catalog, Discovery, Fleet, Mailbox, Profiles, Templates};
+pub use cluster::{Cluster, Listing, Malformed, Nodes, PodSelection};
+pub use fault::{BoxError, Fault, PortError};
+pub use ledger::Ledger;
+
+use jiff::{SignedDuration, Timestamp};
+use model::ClusterName;
+
+/// One call of a handler. It has one present.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Invocation {
+    /// Identity of what is delivered: the same when it is delivered again.
+    pub id: String,
+    /// The cluster that it is about.
+    pub cluster: ClusterName,
+    /// The present of the whole call.
+    pub now: Timestamp,
+    /// Until when it should end.
+    pub deadline: Timestamp,
+}
+
+impl Invocation {
+    /// `now` with `duration` added; the far future when that does not fit.
+    pub fn after(&self, duration: SignedDuration) -> Timestamp {
+        self.now.checked_add(duration).unwrap_or(Timestamp::MAX)
+    }
+}

@@ -1,0 +1,1 @@
+//! Builders, scenario text and one conformance suite per port.

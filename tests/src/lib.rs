@@ -1,0 +1,1 @@
+//! Rules and stories that span crates.

@@ -136,7 +136,7 @@ start_dynamodb_local() {
   directory="$(install_once "dynamodb-local-$(key_of "$LIVE_DIRECTORY/dynamodb-local.xml")" fill_dynamodb_local)" || return 1
   port="$(free_port)"
   start_process dynamodb-local env DDB_LOCAL_TELEMETRY=0 java -Xmx512m "-Djava.library.path=$directory/lib" \
-    -cp "$directory/lib/*" software.amazon.dynamodb.services.local.main.ServerRunner \
+    -cp "$directory/lib/*" "$LIVE_DIRECTORY/DynamoDbOnLoopback.java" \
     -inMemory -sharedDb -port "$port" -disableTelemetry
   # It answers a bare GET with an error, which is an answer.
   wait_until_ready dynamodb-local curl --silent --max-time 2 "http://127.0.0.1:$port/" || return 1

@@ -181,8 +181,14 @@ pub struct NodeClaim {
     pub node_pool: NodePoolName,
     /// Its EC2NodeClass.
     pub node_class: NodeClassName,
-    /// The batch that it is launched in: claims of one batch are alike but for their names.
+    /// The batch that it is launched in: claims of one batch are alike but for name and index.
     pub batch: BatchId,
+    /// Its place in the batch, from 0: of the instances that the batch's one fleet request brings,
+    /// sorted by id, the one at this place is its own. So a repeated launch cannot mix them up.
+    pub batch_index: u32,
+    /// How many claims the batch had when it was promised: the count of its fleet request, the
+    /// same on every retry whatever became of the other claims.
+    pub batch_size: u32,
     /// When it was promised.
     pub created_at: Timestamp,
     /// Labels that its node gets.

@@ -47,6 +47,12 @@ pub enum Message {
         /// When it was found.
         found_at: Timestamp,
     },
+    /// `launch`: try again to launch a promised claim. The stream asks first; this is the backoff,
+    /// so that a claim that EC2 cannot serve yet does not hold up the claims behind it.
+    Launch {
+        /// Which.
+        claim: NodeClaimName,
+    },
     /// `settle`: look after a claim.
     Settle {
         /// Which.

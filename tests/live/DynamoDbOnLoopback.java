@@ -3,7 +3,10 @@ import org.eclipse.jetty.server.ServerConnector;
 import software.amazon.dynamodb.services.local.main.ServerRunner;
 import software.amazon.dynamodb.services.local.server.DynamoDBProxyServer;
 
-/** Starts DynamoDB Local on loopback. Its own main class listens on every interface and has no option against it. */
+/**
+ * Starts DynamoDB Local on loopback. Its own main class listens on every interface, and has no
+ * option against it.
+ */
 class DynamoDbOnLoopback {
   public static void main(String[] arguments) throws Exception {
     DynamoDBProxyServer proxy = ServerRunner.createServerFromCommandLineArgs(arguments);

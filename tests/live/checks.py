@@ -1,4 +1,5 @@
-"""What the live tests share: one printed line for each check, waiting with a limit, and the sample events."""
+"""What the live tests share: one printed line for each check, waiting with a limit, and the sample
+events."""
 
 import json
 import time
@@ -30,7 +31,8 @@ class Checks:
 
 
 def wait_for(ask, seconds):
-    """Asks until the answer is truthy, and returns it; the last answer if that never happens within `seconds`."""
+    """Asks until the answer is truthy, and returns it; the last answer if that never happens within
+    `seconds`."""
     deadline = time.monotonic() + seconds
     while True:
         answer = ask()

@@ -1,7 +1,8 @@
 """A Kubernetes API server that holds a few objects and refuses every eviction.
 
-It stands in for a cluster where a test is about the AWS side and a function merely has to find a cluster that answers. It
-checks nothing and schedules nothing: what the cluster port must do is tested against a real control plane.
+It stands in for a cluster where a test is about the AWS side and a function merely has to find a
+cluster that answers. It checks nothing and schedules nothing: what the cluster port must do is
+tested against a real control plane.
 """
 
 import copy
@@ -12,7 +13,8 @@ from urllib.parse import parse_qs, urlsplit
 
 
 def merge(target, patch):
-    """RFC 7386, which is near enough to a strategic merge and to server-side apply for objects that nobody shares."""
+    """RFC 7386, which is near enough to a strategic merge and to server-side apply for objects that
+    nobody shares."""
     for key, value in patch.items():
         if value is None:
             target.pop(key, None)
@@ -23,15 +25,27 @@ def merge(target, patch):
 
 
 def status(code, reason, message, **details):
-    return {"kind": "Status", "apiVersion": "v1", "metadata": {}, "status": "Failure" if code >= 400 else "Success",
-            "reason": reason, "message": message, "code": code, "details": details}
+    return {
+        "kind": "Status",
+        "apiVersion": "v1",
+        "metadata": {},
+        "status": "Failure" if code >= 400 else "Success",
+        "reason": reason,
+        "message": message,
+        "code": code,
+        "details": details,
+    }
 
 
 class ClusterStub:
-    """Objects by the path of their collection and then by name; `requests` lists what was asked, in order."""
+    """Objects by the path of their collection and then by name; `requests` lists what was asked, in
+    order."""
 
     def __init__(self, objects=None):
-        self.objects = {path: {o["metadata"]["name"]: o for o in items} for path, items in (objects or {}).items()}
+        self.objects = {
+            path: {o["metadata"]["name"]: o for o in items}
+            for path, items in (objects or {}).items()
+        }
         self.requests = []
         self.lock = threading.Lock()
         stub = self
@@ -44,7 +58,9 @@ class ClusterStub:
                 body = self.rfile.read(int(self.headers.get("Content-Length") or 0))
                 with stub.lock:
                     stub.requests.append(f"{self.command} {self.path}")
-                    code, value = stub.handle(self.command, self.path, json.loads(body) if body else {})
+                    code, value = stub.handle(
+                        self.command, self.path, json.loads(body) if body else {}
+                    )
                 data = json.dumps(value).encode()
                 self.send_response(code)
                 self.send_header("Content-Type", "application/json")
@@ -68,8 +84,17 @@ class ClusterStub:
         if url.path == "/version":
             return 200, {"major": "1", "minor": "35", "gitVersion": "v1.35.4"}
         if method == "POST" and name == "eviction":
-            return 429, status(429, "TooManyRequests", "Cannot evict pod as it would violate the pod's disruption budget.",
-                               causes=[{"reason": "DisruptionBudget", "message": "The disruption budget stub needs 1 healthy pods."}])
+            return 429, status(
+                429,
+                "TooManyRequests",
+                "Cannot evict pod as it would violate the pod's disruption budget.",
+                causes=[
+                    {
+                        "reason": "DisruptionBudget",
+                        "message": "The disruption budget stub needs 1 healthy pods.",
+                    }
+                ],
+            )
         if name == "status" and collection.rpartition("/")[0] in self.objects:
             collection, _, name = collection.rpartition("/")
         if method == "POST":
@@ -82,7 +107,9 @@ class ClusterStub:
         found = self.objects.get(collection, {}).get(name)
         if found is None and method == "PATCH" and body.get("kind"):
             # Server-side apply creates what is not there.
-            found = self.objects.setdefault(collection, {}).setdefault(name, {"metadata": {"name": name}})
+            found = self.objects.setdefault(collection, {}).setdefault(
+                name, {"metadata": {"name": name}}
+            )
         if found is None:
             return 404, status(404, "NotFound", f'"{name}" not found', name=name)
         if method in ("PATCH", "PUT"):
@@ -92,11 +119,13 @@ class ClusterStub:
         return 200, found
 
     def is_object(self, collection, name):
-        """Whether a path names an object: its parent is a plural, and a namespace is no parent of a list."""
+        """Whether a path names an object: its parent is a plural, and a namespace is no parent of a
+        list."""
         parts = collection.strip("/").split("/")
         if parts[-1] == "namespaces":
             return True
-        # /api/v1/PLURAL/NAME and /apis/GROUP/VERSION/PLURAL/NAME, or the same below namespaces/NAMESPACE.
+        # /api/v1/PLURAL/NAME and /apis/GROUP/VERSION/PLURAL/NAME, or the same below
+        # namespaces/NAMESPACE.
         depth = 2 if parts[0] == "api" else 3
         rest = parts[depth:]
         if rest[:1] == ["namespaces"]:
@@ -106,13 +135,23 @@ class ClusterStub:
     def listing(self, url):
         # A list without a namespace spans all of them.
         version, _, plural = url.path.rpartition("/")
-        items = [item for path, named in self.objects.items() for item in named.values()
-                 if path == url.path or (path.startswith(f"{version}/namespaces/") and path.endswith(f"/{plural}"))]
+        items = [
+            item
+            for path, named in self.objects.items()
+            for item in named.values()
+            if path == url.path
+            or (path.startswith(f"{version}/namespaces/") and path.endswith(f"/{plural}"))
+        ]
         for clause in ",".join(parse_qs(url.query).get("fieldSelector", [])).split(","):
             field, equals, wanted = clause.partition("=")
             if equals and not field.endswith("!"):
                 items = [i for i in items if self.field(i, field) == wanted.lstrip("=")]
-        return {"kind": "List", "apiVersion": "v1", "metadata": {"resourceVersion": "1"}, "items": items}
+        return {
+            "kind": "List",
+            "apiVersion": "v1",
+            "metadata": {"resourceVersion": "1"},
+            "items": items,
+        }
 
     @staticmethod
     def field(item, path):
@@ -123,12 +162,17 @@ class ClusterStub:
     def kubeconfig(self, path):
         """Writes a kubeconfig for this server and returns its path."""
         with open(path, "w", encoding="utf-8") as file:
-            json.dump({
-                "apiVersion": "v1", "kind": "Config", "current-context": "stub",
-                "clusters": [{"name": "stub", "cluster": {"server": self.url}}],
-                "users": [{"name": "stub", "user": {}}],
-                "contexts": [{"name": "stub", "context": {"cluster": "stub", "user": "stub"}}],
-            }, file)
+            json.dump(
+                {
+                    "apiVersion": "v1",
+                    "kind": "Config",
+                    "current-context": "stub",
+                    "clusters": [{"name": "stub", "cluster": {"server": self.url}}],
+                    "users": [{"name": "stub", "user": {}}],
+                    "contexts": [{"name": "stub", "context": {"cluster": "stub", "user": "stub"}}],
+                },
+                file,
+            )
         return str(path)
 
     def stop(self):

@@ -1,8 +1,9 @@
 """One path through the deployed stack: an EC2 event does its work in an emulated account.
 
-Called by `run`, which has started the emulator and put sam and boto3 into the path. It deploys the real template with the
-functions built at target/lambda, plays EC2 by one spot interruption warning, and watches the table and the queues. Two
-triggers are switched off meanwhile, so that the messages which they would swallow can be seen.
+Called by `run`, which has started the emulator and put sam and boto3 into the path. It deploys the
+real template with the functions built at target/lambda, plays EC2 by one spot interruption warning,
+and watches the table and the queues. Two triggers are switched off meanwhile, so that the messages
+which they would swallow can be seen.
 """
 
 import argparse
@@ -36,35 +37,84 @@ def sam(*arguments, template):
 
 def launch_instance(ec2):
     """An instance as launch would have made it; drain may terminate it only with these tags."""
-    tags = {"eks:eks-cluster-name": CLUSTER, f"kubernetes.io/cluster/{CLUSTER}": "owned",
-            "karpenter.sh/nodepool": "default", "karpenter.sh/nodeclaim": CLAIM}
+    tags = {
+        "eks:eks-cluster-name": CLUSTER,
+        f"kubernetes.io/cluster/{CLUSTER}": "owned",
+        "karpenter.sh/nodepool": "default",
+        "karpenter.sh/nodeclaim": CLAIM,
+    }
     answer = ec2.run_instances(
-        ImageId=ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"], InstanceType="m7g.large", MinCount=1, MaxCount=1,
-        TagSpecifications=[{"ResourceType": "instance", "Tags": [{"Key": k, "Value": v} for k, v in tags.items()]}])
+        ImageId=ec2.describe_images(Owners=["amazon"])["Images"][0]["ImageId"],
+        InstanceType="m7g.large",
+        MinCount=1,
+        MaxCount=1,
+        TagSpecifications=[
+            {"ResourceType": "instance", "Tags": [{"Key": k, "Value": v} for k, v in tags.items()]}
+        ],
+    )
     return answer["Instances"][0]["InstanceId"]
 
 
 def cluster_with_a_guarded_pod(instance):
-    """A cluster in which the instance's node runs one pod that no eviction gets rid of: the drain has to come back."""
+    """A cluster in which the instance's node runs one pod that no eviction gets rid of: the drain
+    has to come back."""
     node = {
-        "apiVersion": "v1", "kind": "Node",
-        "metadata": {"name": NODE, "uid": "5a0c3d0e-0000-4000-8000-000000000001", "resourceVersion": "1",
-                     "creationTimestamp": "2026-11-21T12:00:40Z",
-                     "labels": {"karpenter.sh/nodepool": "default", "karpenter.sh/registered": "true",
-                                "karpenter.sh/initialized": "true", "kubernetes.io/hostname": NODE}},
+        "apiVersion": "v1",
+        "kind": "Node",
+        "metadata": {
+            "name": NODE,
+            "uid": "5a0c3d0e-0000-4000-8000-000000000001",
+            "resourceVersion": "1",
+            "creationTimestamp": "2026-11-21T12:00:40Z",
+            "labels": {
+                "karpenter.sh/nodepool": "default",
+                "karpenter.sh/registered": "true",
+                "karpenter.sh/initialized": "true",
+                "kubernetes.io/hostname": NODE,
+            },
+        },
         "spec": {"providerID": f"aws:///us-east-1a/{instance}"},
-        "status": {"capacity": {"cpu": "2", "memory": "8Gi", "pods": "29"},
-                   "allocatable": {"cpu": "1930m", "memory": "7Gi", "pods": "29"},
-                   "conditions": [{"type": "Ready", "status": "True", "lastHeartbeatTime": "2026-11-21T12:01:00Z",
-                                   "lastTransitionTime": "2026-11-21T12:01:00Z"}]}}
+        "status": {
+            "capacity": {"cpu": "2", "memory": "8Gi", "pods": "29"},
+            "allocatable": {"cpu": "1930m", "memory": "7Gi", "pods": "29"},
+            "conditions": [
+                {
+                    "type": "Ready",
+                    "status": "True",
+                    "lastHeartbeatTime": "2026-11-21T12:01:00Z",
+                    "lastTransitionTime": "2026-11-21T12:01:00Z",
+                }
+            ],
+        },
+    }
     pod = {
-        "apiVersion": "v1", "kind": "Pod",
-        "metadata": {"name": "web-0", "namespace": "default", "uid": "5a0c3d0e-0000-4000-8000-000000000002", "resourceVersion": "2",
-                     "creationTimestamp": "2026-11-21T12:01:10Z", "labels": {"app": "web"},
-                     "ownerReferences": [{"apiVersion": "apps/v1", "kind": "ReplicaSet", "name": "web", "controller": True,
-                                          "uid": "5a0c3d0e-0000-4000-8000-000000000003"}]},
-        "spec": {"nodeName": NODE, "containers": [{"name": "web", "image": "web", "resources": {"requests": {"cpu": "1"}}}]},
-        "status": {"phase": "Running"}}
+        "apiVersion": "v1",
+        "kind": "Pod",
+        "metadata": {
+            "name": "web-0",
+            "namespace": "default",
+            "uid": "5a0c3d0e-0000-4000-8000-000000000002",
+            "resourceVersion": "2",
+            "creationTimestamp": "2026-11-21T12:01:10Z",
+            "labels": {"app": "web"},
+            "ownerReferences": [
+                {
+                    "apiVersion": "apps/v1",
+                    "kind": "ReplicaSet",
+                    "name": "web",
+                    "controller": True,
+                    "uid": "5a0c3d0e-0000-4000-8000-000000000003",
+                }
+            ],
+        },
+        "spec": {
+            "nodeName": NODE,
+            "containers": [
+                {"name": "web", "image": "web", "resources": {"requests": {"cpu": "1"}}}
+            ],
+        },
+        "status": {"phase": "Running"},
+    }
     return ClusterStub({"/api/v1/nodes": [node], "/api/v1/namespaces/default/pods": [pod]})
 
 
@@ -73,17 +123,26 @@ class Stack:
 
     def __init__(self):
         formation = boto3.client("cloudformation")
-        self.outputs = {o["OutputKey"]: o["OutputValue"] for o in formation.describe_stacks(StackName=STACK)["Stacks"][0]["Outputs"]}
+        self.outputs = {
+            o["OutputKey"]: o["OutputValue"]
+            for o in formation.describe_stacks(StackName=STACK)["Stacks"][0]["Outputs"]
+        }
         self.dynamodb, self.sqs = boto3.client("dynamodb"), boto3.client("sqs")
         self.events, self.functions = boto3.client("events"), boto3.client("lambda")
 
     def claim(self):
-        return self.dynamodb.get_item(TableName=self.outputs["TableName"], ConsistentRead=True,
-                                      Key={"cluster": {"S": CLUSTER}, "item": {"S": f"claim#{CLAIM}"}}).get("Item", {})
+        return self.dynamodb.get_item(
+            TableName=self.outputs["TableName"],
+            ConsistentRead=True,
+            Key={"cluster": {"S": CLUSTER}, "item": {"S": f"claim#{CLAIM}"}},
+        ).get("Item", {})
 
     def messages(self, queue):
-        """The bodies that can be seen now. They stay in the queue, and come back after its visibility time-out."""
-        answer = self.sqs.receive_message(QueueUrl=self.outputs[f"{queue}Url"], MaxNumberOfMessages=10, WaitTimeSeconds=1)
+        """The bodies that can be seen now. They stay in the queue, and come back after its
+        visibility time-out."""
+        answer = self.sqs.receive_message(
+            QueueUrl=self.outputs[f"{queue}Url"], MaxNumberOfMessages=10, WaitTimeSeconds=1
+        )
         return [m["Body"] for m in answer.get("Messages", [])]
 
     def message_of_kind(self, queue, kind):
@@ -94,17 +153,28 @@ class Stack:
         return None
 
     def depth(self, queue):
-        attributes = self.sqs.get_queue_attributes(QueueUrl=self.outputs[f"{queue}Url"], AttributeNames=["All"])["Attributes"]
-        return sum(int(attributes[f"ApproximateNumberOfMessages{which}"]) for which in ("", "NotVisible", "Delayed"))
+        attributes = self.sqs.get_queue_attributes(
+            QueueUrl=self.outputs[f"{queue}Url"], AttributeNames=["All"]
+        )["Attributes"]
+        return sum(
+            int(attributes[f"ApproximateNumberOfMessages{which}"])
+            for which in ("", "NotVisible", "Delayed")
+        )
 
     def triggers(self, function):
-        return self.functions.list_event_source_mappings(FunctionName=self.outputs[f"{function}FunctionName"])["EventSourceMappings"]
+        return self.functions.list_event_source_mappings(
+            FunctionName=self.outputs[f"{function}FunctionName"]
+        )["EventSourceMappings"]
 
     def switch_off_queue(self, function):
         for trigger in self.triggers(function):
             if ":sqs:" in trigger["EventSourceArn"]:
                 self.functions.update_event_source_mapping(UUID=trigger["UUID"], Enabled=False)
-                wait_for(lambda: self.functions.get_event_source_mapping(UUID=trigger["UUID"])["State"] == "Disabled", 10)  # noqa: B023
+                wait_for(
+                    lambda: self.functions.get_event_source_mapping(UUID=trigger["UUID"])["State"]
+                    == "Disabled",
+                    10,
+                )
 
     def switch_off_schedules(self):
         for rule in self.events.list_rules()["Rules"]:
@@ -114,18 +184,34 @@ class Stack:
 
 def check_triggers(checks, stack):
     """The triggers as deployed; whether they work is what the rest of the test shows."""
-    for function, queues, streams in [("Provision", 1, 0), ("Interrupt", 1, 0), ("Disrupt", 1, 0), ("Launch", 0, 1), ("Settle", 1, 1),
-                                      ("Drain", 1, 1)]:
+    for function, queues, streams in [
+        ("Provision", 1, 0),
+        ("Interrupt", 1, 0),
+        ("Disrupt", 1, 0),
+        ("Launch", 0, 1),
+        ("Settle", 1, 1),
+        ("Drain", 1, 1),
+    ]:
         found = stack.triggers(function)
         kinds = sorted(t["EventSourceArn"].split(":")[2] for t in found)
         partial = all(t.get("FunctionResponseTypes") == ["ReportBatchItemFailures"] for t in found)
-        checks.check(f"{function} is woken by its queue or stream, and may report partial failures",
-                     kinds == ["dynamodb"] * streams + ["sqs"] * queues and partial, found)
+        checks.check(
+            f"{function} is woken by its queue or stream, and may report partial failures",
+            kinds == ["dynamodb"] * streams + ["sqs"] * queues and partial,
+            found,
+        )
     rules = {r["Name"]: r for r in stack.events.list_rules()["Rules"]}
     scheduled = [r for r in rules.values() if r.get("ScheduleExpression") == "rate(1 minute)"]
-    inputs = sorted(t.get("Input", "") for r in scheduled for t in stack.events.list_targets_by_rule(Rule=r["Name"])["Targets"])
-    checks.check("three schedules of one minute, two of them with the method as their input",
-                 inputs == ["", '{"method":"emptiness"}', '{"method":"expiration"}'], inputs)
+    inputs = sorted(
+        t.get("Input", "")
+        for r in scheduled
+        for t in stack.events.list_targets_by_rule(Rule=r["Name"])["Targets"]
+    )
+    checks.check(
+        "three schedules of one minute, two of them with the method as their input",
+        inputs == ["", '{"method":"emptiness"}', '{"method":"expiration"}'],
+        inputs,
+    )
 
 
 def check_interruption(checks, stack, cluster, instance):
@@ -135,30 +221,67 @@ def check_interruption(checks, stack, cluster, instance):
     claim = json.loads(json.dumps(claim).replace(sample, instance))
     stack.dynamodb.put_item(TableName=stack.outputs["TableName"], Item=claim)
     warning = json.loads(event("interrupt-spot")["Records"][0]["body"].replace(sample, instance))
-    sent = stack.events.put_events(Entries=[{"Source": warning["source"], "DetailType": warning["detail-type"],
-                                             "Resources": warning["resources"], "Detail": json.dumps(warning["detail"])}])
-    checks.check("EventBridge takes the spot interruption warning", sent["FailedEntryCount"] == 0, sent)
+    sent = stack.events.put_events(
+        Entries=[
+            {
+                "Source": warning["source"],
+                "DetailType": warning["detail-type"],
+                "Resources": warning["resources"],
+                "Detail": json.dumps(warning["detail"]),
+            }
+        ]
+    )
+    checks.check(
+        "EventBridge takes the spot interruption warning", sent["FailedEntryCount"] == 0, sent
+    )
 
-    phase = wait_for(lambda: (p := stack.claim().get("phase", {}).get("S")) == "deleting" and p, PATIENCE_SECONDS)
+    phase = wait_for(
+        lambda: (p := stack.claim().get("phase", {}).get("S")) == "deleting" and p, PATIENCE_SECONDS
+    )
     found = stack.claim()
     checks.check("the claim is marked for deletion in the table", phase, found)
-    checks.check("the claim's version went up",
-                 int(found.get("version", {}).get("N", 0)) > int(claim["version"]["N"]), found.get("version"))
-    provision = wait_for(lambda: stack.message_of_kind("ProvisionQueue", "provision"), PATIENCE_SECONDS)
-    checks.check("provision is told, by its queue, to look for a replacement", provision and provision["cluster"] == CLUSTER, provision)
+    checks.check(
+        "the claim's version went up",
+        int(found.get("version", {}).get("N", 0)) > int(claim["version"]["N"]),
+        found.get("version"),
+    )
+    provision = wait_for(
+        lambda: stack.message_of_kind("ProvisionQueue", "provision"), PATIENCE_SECONDS
+    )
+    checks.check(
+        "provision is told, by its queue, to look for a replacement",
+        provision and provision["cluster"] == CLUSTER,
+        provision,
+    )
     drain = wait_for(lambda: stack.message_of_kind("DrainQueue", "drain"), PATIENCE_SECONDS)
-    checks.check("the stream wakes drain, which asks by its queue to come back",
-                 drain and drain["message"].get("claim") == CLAIM, (drain, cluster.requests[-20:]))
-    checks.check("drain asked for the eviction of the node's pod", any("/eviction" in r for r in cluster.requests), cluster.requests[-20:])
+    checks.check(
+        "the stream wakes drain, which asks by its queue to come back",
+        drain and drain["message"].get("claim") == CLAIM,
+        (drain, cluster.requests[-20:]),
+    )
+    checks.check(
+        "drain asked for the eviction of the node's pod",
+        any("/eviction" in r for r in cluster.requests),
+        cluster.requests[-20:],
+    )
 
 
 def check_malformed(checks, stack):
     body = '{"detail-type": "EC2 Spot Instance Interruption Warning", "detail": '
     stack.sqs.send_message(QueueUrl=stack.outputs["InterruptionQueueUrl"], MessageBody=body)
     dead = wait_for(lambda: stack.messages("InterruptionDeadLetterQueue"), PATIENCE_SECONDS)
-    checks.check("a malformed event ends in the dead-letter queue, as it came", dead == [body], dead)
-    checks.check("the interruption queue is empty again", wait_for(lambda: stack.depth("InterruptionQueue") == 0, 10))
-    others = [name[:-len("Url")] for name in sorted(stack.outputs) if name.endswith("DeadLetterQueueUrl") and "Interruption" not in name]
+    checks.check(
+        "a malformed event ends in the dead-letter queue, as it came", dead == [body], dead
+    )
+    checks.check(
+        "the interruption queue is empty again",
+        wait_for(lambda: stack.depth("InterruptionQueue") == 0, 10),
+    )
+    others = [
+        name[: -len("Url")]
+        for name in sorted(stack.outputs)
+        if name.endswith("DeadLetterQueueUrl") and "Interruption" not in name
+    ]
     full = {name: stack.depth(name) for name in others if stack.depth(name) > 0}
     checks.check(f"the other {len(others)} dead-letter queues are empty", not full, full)
 
@@ -177,8 +300,11 @@ def check_removal(checks, stack, template):
 def run(checks, template):
     directory = template.parent / "target" / "lambda"
     missing = missing_functions(directory)
-    built = checks.check("all functions are built", not missing,
-                         f"no bootstrap for {', '.join(missing)}; run `cargo lambda build --release` first")
+    built = checks.check(
+        "all functions are built",
+        not missing,
+        f"no bootstrap for {', '.join(missing)}; run `cargo lambda build --release` first",
+    )
     if not built:
         return
     instance = launch_instance(boto3.client("ec2"))
@@ -187,16 +313,31 @@ def run(checks, template):
     deployed = False
     try:
         parameters = {
-            "ClusterName": CLUSTER, "Kubeconfig": kubeconfig,
+            "ClusterName": CLUSTER,
+            "Kubeconfig": kubeconfig,
             # The emulator has no access entries, and there is no EKS cluster to admit anybody to.
             "CreateAccessEntries": "false",
             "TableDeletionProtection": "false",
             # So that a malformed event is given up within seconds.
-            "MaxReceiveCount": "3", "InterruptionVisibilitySeconds": "2",
+            "MaxReceiveCount": "3",
+            "InterruptionVisibilitySeconds": "2",
         }
-        deployed = checks.check("sam deploy creates the stack", sam(
-            "deploy", "--template-file", template.name, "--resolve-s3", "--capabilities", "CAPABILITY_IAM", "--no-confirm-changeset",
-            "--no-fail-on-empty-changeset", "--parameter-overrides", *(f"{k}={v}" for k, v in parameters.items()), template=template))
+        deployed = checks.check(
+            "sam deploy creates the stack",
+            sam(
+                "deploy",
+                "--template-file",
+                template.name,
+                "--resolve-s3",
+                "--capabilities",
+                "CAPABILITY_IAM",
+                "--no-confirm-changeset",
+                "--no-fail-on-empty-changeset",
+                "--parameter-overrides",
+                *(f"{k}={v}" for k, v in parameters.items()),
+                template=template,
+            ),
+        )
         if not deployed:
             return
         stack = Stack()
@@ -213,13 +354,17 @@ def run(checks, template):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--template", type=Path, default=REPOSITORY / "template.yaml",
-                        help="template to deploy; the functions are taken from target/lambda beside it")
+    parser.add_argument(
+        "--template",
+        type=Path,
+        default=REPOSITORY / "template.yaml",
+        help="template to deploy; the functions are taken from target/lambda beside it",
+    )
     arguments = parser.parse_args()
     checks = Checks()
     try:
         run(checks, arguments.template.resolve())
-    except Exception:  # noqa: BLE001: whatever happens is one failed check with its story
+    except Exception:  # Whatever happens is one failed check with its story.
         checks.check("the test ran to its end", False, traceback.format_exc())
     return checks.close()
 

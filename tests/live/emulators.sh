@@ -1,7 +1,9 @@
-# Sourced by `run`: installs the emulators, starts them on loopback, and stops them however the test ends.
+# Sourced by `run`: installs the emulators, starts them on loopback, and stops them however the test
+# ends.
 #
-# Downloads are kept in ${JOURNEYMAN_CACHE:-$HOME/.cache/journeyman}, each under a key made of what went into it, so that a
-# changed version is a new download and an old one is never half right. An empty cache only costs time.
+# Downloads are kept in ${JOURNEYMAN_CACHE:-$HOME/.cache/journeyman}, each under a key made of what
+# went into it, so that a changed version is a new download and an old one is never half right. An
+# empty cache only costs time.
 
 LIVE_DIRECTORY="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 LIVE_CACHE="${JOURNEYMAN_CACHE:-$HOME/.cache/journeyman}"
@@ -10,14 +12,15 @@ LIVE_PROCESS_GROUPS=()
 export LIVE_WORK
 
 # Nothing here may reach a real account, whatever the caller's environment says.
-unset AWS_PROFILE AWS_SESSION_TOKEN AWS_ROLE_ARN AWS_WEB_IDENTITY_TOKEN_FILE
-export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1
-export AWS_EC2_METADATA_DISABLED=true AWS_CONFIG_FILE=/dev/null AWS_SHARED_CREDENTIALS_FILE=/dev/null
+unset AWS_PROFILE AWS_SESSION_TOKEN AWS_ROLE_ARN AWS_WEB_IDENTITY_TOKEN_FILE "${!AWS_ENDPOINT_URL@}"
+export AWS_ACCESS_KEY_ID=test AWS_SECRET_ACCESS_KEY=test
+export AWS_REGION=us-east-1 AWS_DEFAULT_REGION=us-east-1 AWS_EC2_METADATA_DISABLED=true
+export AWS_CONFIG_FILE=/dev/null AWS_SHARED_CREDENTIALS_FILE=/dev/null
 export SAM_CLI_TELEMETRY=0 PYTHONDONTWRITEBYTECODE=1
 export NO_PROXY=127.0.0.1,localhost no_proxy=127.0.0.1,localhost
 
-# Ends what was started here, and only that. Each emulator leads a process group, because the functions that it runs are its
-# children and would outlive it.
+# Ends what was started here, and only that. Each emulator leads a process group, because the
+# functions that it runs are its children and would outlive it.
 stop_emulators() {
   local group
   for group in "${LIVE_PROCESS_GROUPS[@]}"; do
@@ -50,7 +53,8 @@ free_port() {
   python3 -c 'import socket; s = socket.socket(); s.bind(("127.0.0.1", 0)); print(s.getsockname()[1])'
 }
 
-# start_process NAME COMMAND…: starts COMMAND as a process group of its own, with its output in a log.
+# start_process NAME COMMAND…: starts COMMAND as a process group of its own, with its output in a
+# log.
 start_process() {
   local name=$1
   shift
@@ -59,8 +63,8 @@ start_process() {
   LIVE_LAST_PROCESS=$!
 }
 
-# run_to_end COMMAND…: runs COMMAND and returns its status. It is a group of its own too, so that a signal to this script ends
-# it and whatever it started at once, and not only when it is through.
+# run_to_end COMMAND…: runs COMMAND and returns its status. It is a group of its own too, so that a
+# signal to this script ends it and whatever it started at once, and not only when it is through.
 run_to_end() {
   local process status=0
   setsid "$@" </dev/null &
@@ -70,7 +74,8 @@ run_to_end() {
   return "$status"
 }
 
-# wait_until_ready NAME COMMAND…: waits until COMMAND succeeds, at most a minute; shows the log of NAME if it never does.
+# wait_until_ready NAME COMMAND…: waits until COMMAND succeeds, at most a minute; shows the log of
+# NAME if it never does.
 wait_until_ready() {
   local name=$1
   shift
@@ -90,8 +95,9 @@ wait_until_ready() {
   return 1
 }
 
-# install_once KEY FUNCTION: has FUNCTION fill a directory named KEY in the cache, unless that was done before.
-# The mark is written last, so that an interrupted installation starts again. Prints the directory.
+# install_once KEY FUNCTION: has FUNCTION fill a directory named KEY in the cache, unless that was
+# done before. The mark is written last, so that an interrupted installation starts again. Prints
+# the directory.
 install_once() {
   local directory="$LIVE_CACHE/$1"
   if [ ! -e "$directory/.complete" ]; then
@@ -102,8 +108,7 @@ install_once() {
       if [ ! -e "$directory/.complete" ]; then
         rm -rf "$directory"
         mkdir -p "$directory"
-        "$2" "$directory" >&2
-        touch "$directory/.complete"
+        "$2" "$directory" >&2 && touch "$directory/.complete"
       fi
     ) 9>"$directory.lock" || return 1
   fi
@@ -114,13 +119,16 @@ key_of() { cat "$@" | sha256sum | cut -c1-16; }
 
 fill_python() {
   echo "installing the Python tools of the live tests (a few minutes, once) …"
-  python3 -m venv "$1" && "$1/bin/pip" install --quiet --disable-pip-version-check --requirement "$LIVE_DIRECTORY/requirements.txt"
+  python3 -m venv "$1" &&
+    "$1/bin/pip" install --quiet --disable-pip-version-check \
+      --requirement "$LIVE_DIRECTORY/requirements.txt"
 }
 
 # Puts sam, cargo-lambda, ministack and a Python with boto3 first in PATH.
 use_python() {
-  local directory
-  directory="$(install_once "python-$( (python3 --version; cat "$LIVE_DIRECTORY/requirements.txt") | key_of -)" fill_python)" || return 1
+  local key directory
+  key="$( (python3 --version; cat "$LIVE_DIRECTORY/requirements.txt") | key_of -)"
+  directory="$(install_once "python-$key" fill_python)" || return 1
   export PATH="$directory/bin:$PATH"
 }
 
@@ -132,10 +140,12 @@ fill_dynamodb_local() {
 
 # Starts AWS's own DynamoDB engine, empty and in memory, and sets DYNAMODB_LOCAL_URL.
 start_dynamodb_local() {
-  local directory port
-  directory="$(install_once "dynamodb-local-$(key_of "$LIVE_DIRECTORY/dynamodb-local.xml")" fill_dynamodb_local)" || return 1
+  local key directory port
+  key="$(key_of "$LIVE_DIRECTORY/dynamodb-local.xml")"
+  directory="$(install_once "dynamodb-local-$key" fill_dynamodb_local)" || return 1
   port="$(free_port)"
-  start_process dynamodb-local env DDB_LOCAL_TELEMETRY=0 java -Xmx512m "-Djava.library.path=$directory/lib" \
+  start_process dynamodb-local env DDB_LOCAL_TELEMETRY=0 \
+    java -Xmx512m "-Djava.library.path=$directory/lib" \
     -cp "$directory/lib/*" "$LIVE_DIRECTORY/DynamoDbOnLoopback.java" \
     -inMemory -sharedDb -port "$port" -disableTelemetry
   # It answers a bare GET with an error, which is an answer.
@@ -148,12 +158,16 @@ start_ministack() {
   local port
   port="$(free_port)"
   mkdir -p "$LIVE_WORK/ministack-home"
-  # `env -i`: the server's whole environment is handed on to every function that it runs. The endpoint is for them as well:
-  # without it they would call the real AWS. BIND_HOST and IOT_MTLS_ENABLED keep it on loopback and on one port.
-  start_process ministack env -i PATH="$PATH" HOME="$LIVE_WORK/ministack-home" TMPDIR="$LIVE_WORK" LANG=C.UTF-8 PYTHONDONTWRITEBYTECODE=1 \
-    BIND_HOST=127.0.0.1 MINISTACK_HOST=127.0.0.1 GATEWAY_PORT="$port" IOT_MTLS_ENABLED=0 MINISTACK_ACCOUNT_ID=123456789012 \
+  # `env -i`: the server's whole environment is handed on to every function that it runs. The
+  # endpoint is for them as well: without it they would call the real AWS. BIND_HOST and
+  # IOT_MTLS_ENABLED keep it on loopback and on one port.
+  start_process ministack env -i \
+    PATH="$PATH" HOME="$LIVE_WORK/ministack-home" TMPDIR="$LIVE_WORK" LANG=C.UTF-8 \
+    PYTHONDONTWRITEBYTECODE=1 MINISTACK_ACCOUNT_ID=123456789012 \
+    BIND_HOST=127.0.0.1 MINISTACK_HOST=127.0.0.1 GATEWAY_PORT="$port" IOT_MTLS_ENABLED=0 \
     AWS_ENDPOINT_URL="http://127.0.0.1:$port" AWS_EC2_METADATA_DISABLED=true \
     python "$LIVE_DIRECTORY/launch_ministack.py"
-  wait_until_ready ministack curl --silent --fail --max-time 2 "http://127.0.0.1:$port/_ministack/health" || return 1
+  wait_until_ready ministack \
+    curl --silent --fail --max-time 2 "http://127.0.0.1:$port/_ministack/health" || return 1
   export AWS_ENDPOINT_URL="http://127.0.0.1:$port"
 }

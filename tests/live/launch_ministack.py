@@ -1,14 +1,16 @@
 """Starts the AWS emulator ministack with two changes that only tests may want.
 
-Deliberately no configuration here: addresses and ports come from the environment that emulators.sh sets.
+Deliberately no configuration here: addresses and ports come from the environment that emulators.sh
+sets.
 """
 
 import socketserver
 
-# Its Lambda Runtime API answers in several small writes; Nagle's algorithm makes each wait some 45 ms for the last one.
+# Its Lambda Runtime API answers in several small writes; Nagle's algorithm makes each wait some 45
+# ms for the last one.
 socketserver.StreamRequestHandler.disable_nagle_algorithm = True
 
-from ministack.services import eventbridge  # noqa: E402: the line above must come first
+from ministack.services import eventbridge  # The line above must come first.
 
 put_events = eventbridge._put_events
 
@@ -23,6 +25,6 @@ def put_events_of_aws(data, allow_aws_source=False):
 
 eventbridge._put_events = put_events_of_aws
 
-from ministack.app import main  # noqa: E402: the application must see the changed function
+from ministack.app import main  # It must see the changed function.
 
 main()

@@ -47,6 +47,9 @@ pub const CLUSTER_NAME_TAG: &str = "eks:eks-cluster-name";
 /// Tag: the NodeClaim of an instance.
 pub const NODE_CLAIM_TAG: &str = "karpenter.sh/nodeclaim";
 
+/// Tag of our own: the batch of claims that an instance was launched for.
+pub const BATCH_TAG: &str = "karpenter.sh/nodeclaim-batch";
+
 /// Labels whose values instance types and offerings define.
 const WELL_KNOWN: &[&str] = &[
     NODE_POOL,

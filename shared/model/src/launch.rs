@@ -174,8 +174,8 @@ pub struct Instance {
     pub node_pool: Option<NodePoolName>,
     /// The claim in its tags.
     pub node_claim: Option<NodeClaimName>,
-    /// The token of the fleet request that it came from, where EC2 says it.
-    pub token: Option<String>,
+    /// The batch in its tags.
+    pub batch: Option<BatchId>,
 }
 
 /// What to do about a failed override.

@@ -111,14 +111,18 @@ impl Requirement {
     ) -> Result<Self, InvalidRequirement> {
         let canonical = labels::canonical(key);
         let label = LabelKey::new(canonical).map_err(|_| InvalidRequirement::Key)?;
-        let values: BTreeSet<Value> = values.into_iter().map(Value::from).collect();
-        let bound = || match (values.len(), values.first().map(|v| parse_integer(v))) {
-            (1, Some(Some(number))) if number >= 0 => Ok(number),
-            _ => Err(InvalidRequirement::Integer {
+        let given: Vec<&str> = values.into_iter().collect();
+        let values: BTreeSet<Value> = given.iter().copied().map(Value::from).collect();
+        let bound = || match given.as_slice() {
+            [text] => parse_integer(text).filter(|number| *number >= 0),
+            _ => None,
+        };
+        let bound = || {
+            bound().ok_or_else(|| InvalidRequirement::Integer {
                 key: canonical.to_owned(),
                 operator,
-                values: values.iter().map(ToString::to_string).collect(),
-            }),
+                values: given.iter().map(ToString::to_string).collect(),
+            })
         };
         Ok(match operator {
             Operator::In => Self::listed(label, values),
@@ -209,6 +213,32 @@ impl Requirement {
         }
     }
 
+    /// How many values it has; of a complement, the largest signed integer less the exclusions,
+    /// whatever its bounds, as in Karpenter.
+    pub fn size(&self) -> u64 {
+        let listed = u64::try_from(self.values.len()).unwrap_or(u64::MAX);
+        if self.is_complement { i64::MAX.unsigned_abs().saturating_sub(listed) } else { listed }
+    }
+
+    /// A value of the set, for a label that must have one: the first that is listed, or the least
+    /// integer from 0 on that neither bounds nor exclusions forbid. `None` when there is none.
+    ///
+    /// Karpenter takes an arbitrary member, which may be one that is excluded.
+    pub fn any_value(&self) -> Option<Value> {
+        if !self.is_complement {
+            return self.values.first().map(Arc::clone);
+        }
+        let mut number = self.at_least.unwrap_or(0).max(0);
+        while self.at_most.is_none_or(|most| number <= most) {
+            let text = number.to_string();
+            if !self.values.contains(text.as_str()) {
+                return Some(Value::from(text));
+            }
+            number = number.checked_add(1)?;
+        }
+        None
+    }
+
     /// Whether absence of the label satisfies it.
     pub fn allows_absence(&self) -> bool {
         matches!(self.operator(), Operator::NotIn | Operator::DoesNotExist)
@@ -264,7 +294,11 @@ impl Requirement {
     }
 
     /// The set as entries of a NodeClaim's `requirements`: operator and sorted values. Two bounds
-    /// give two entries; exclusions beside a bound are lost, as in Karpenter.
+    /// give two entries; exclusions beside a bound are lost, as in Karpenter. `minValues` belongs to
+    /// each of them.
+    ///
+    /// Below 0 (`Lt 0`) there is no integer that a label could have and no entry that the API would
+    /// take, so such an entry does not read back. What must read back is stored in full instead.
     pub fn entries(&self) -> Vec<(Operator, Vec<String>)> {
         let number = |n: i64| vec![n.to_string()];
         match (self.at_least, self.at_most) {

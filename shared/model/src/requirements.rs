@@ -26,7 +26,7 @@ pub enum Undefined {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, thiserror::Error)]
 pub enum Incompatible {
     /// The node side says nothing about a label that the pod side asks for.
-    #[error("label `{key}` does not have known values{}", hint.as_ref().map(|h| format!(" (typo of `{h}`?)")).unwrap_or_default())]
+    #[error("label \"{key}\" does not have known values{}", shown_hint(hint.as_deref()))]
     Undefined {
         /// The label.
         key: LabelKey,
@@ -127,7 +127,8 @@ impl Requirements {
         self.iter().any(|requirement| requirement.min_values().is_some())
     }
 
-    /// Whether a pod with `wanted` may go onto a node with these. All reasons why not, by label.
+    /// Whether a pod with `wanted` may go onto a node with these. All reasons why not: first the
+    /// labels that are unknown here, then those without a common value.
     ///
     /// Beside [`Requirements::intersects`], a label that the pod side asks for must be known here,
     /// unless `undefined` lets it pass or its absence satisfies the pod.
@@ -146,11 +147,8 @@ impl Requirements {
                 hint: self.typo_hint(requirement.key().as_str()),
             })
             .collect();
-        if problems.is_empty() {
-            return self.intersects(wanted);
-        }
-        problems.sort();
-        Err(problems)
+        problems.extend(self.intersects(wanted).err().into_iter().flatten());
+        if problems.is_empty() { Ok(()) } else { Err(problems) }
     }
 
     /// Whether every label that both name has a value that satisfies both.
@@ -204,8 +202,11 @@ impl Requirements {
     }
 
     /// A label that may have been meant by `key`: one that contains it, or that ends with what
-    /// follows its `/`.
+    /// follows its `/`. A well-known label was meant as it stands.
     fn typo_hint(&self, key: &str) -> Option<String> {
+        if labels::is_well_known(key) {
+            return None;
+        }
         let name = key.rsplit('/').next().unwrap_or(key);
         let own = self.0.keys().map(|key| key.as_str());
         let known = labels::well_known().map(|key| -> &str { key }).chain(own);
@@ -214,6 +215,10 @@ impl Requirements {
             .map(ToOwned::to_owned)
             .next()
     }
+}
+
+fn shown_hint(hint: Option<&str>) -> String {
+    hint.map(|label| format!(" (typo of \"{label}\"?)")).unwrap_or_default()
 }
 
 impl FromIterator<Requirement> for Requirements {

@@ -58,11 +58,20 @@ pub trait Profiles {
 /// Instances.
 pub trait Fleet {
     /// Launches instances. Idempotent by the request's token: repeating it brings the same ones.
+    /// `Conflict` when the token was taken for a request with another content (EC2's
+    /// `IdempotentParameterMismatch`): what that one brought is found by [`Fleet::of_batch`].
     /// A launch template that is not there is `NotFound`, with its name
     /// in the error's text.
     async fn launch(&self, request: &FleetRequest) -> Result<FleetAnswer, PortError>;
     /// Describes the instances that are still known, sorted by id. May lag a launch.
     async fn describe(&self, instances: &[InstanceId]) -> Result<Vec<Instance>, PortError>;
+    /// The instances that were launched for a batch, terminated ones among them as long as EC2
+    /// knows them, sorted by id. Found by their tag [`model::labels::BATCH_TAG`]; may lag a launch.
+    async fn of_batch(
+        &self,
+        cluster: &ClusterName,
+        batch: &model::BatchId,
+    ) -> Result<Vec<Instance>, PortError>;
     /// The instances of `cluster` that are not terminated, sorted by id. May lag a launch.
     async fn list(&self, cluster: &ClusterName) -> Result<Vec<Instance>, PortError>;
     /// Sets tags of an instance. Repeating it changes nothing.

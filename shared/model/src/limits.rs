@@ -24,6 +24,8 @@ pub const MESSAGE_DELAY_SECONDS_MAX: u32 = 900;
 pub const ITEM_BYTES_MAX: usize = 400 * 1024;
 /// Bytes of EC2 user data before base64.
 pub const USER_DATA_BYTES_MAX: usize = 16_384;
+/// Pages that one listing may have in AWS; more is an error, never a shorter list.
+pub const PAGES_PER_LISTING_MAX: usize = 1_000;
 
 const _: () = assert!(CLAIMS_PER_COMMIT_MAX < ITEMS_PER_COMMIT_MAX);
 const _: () = assert!(CLAIMS_PER_BATCH_MAX <= CLAIMS_PER_COMMIT_MAX);

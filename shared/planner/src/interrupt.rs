@@ -1,0 +1,78 @@
+//! What an announcement of EC2 about one instance means for its claim.
+//!
+//! Nothing is launched here: the pods of a claim that is given up are planned by `provision`.
+//!
+//! Karpenter: `pkg/controllers/interruption/controller.go`.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    DeletionReason, NodeClaim, OfferingKey, Plan,
+    interruption::{Interruption, InterruptionKind},
+    ledger::{Decision, Snapshot},
+};
+
+/// How long a spot offering is not used after it was taken back.
+///
+/// Karpenter: `pkg/cache/cache.go`, `UnavailableOfferingsTTL`.
+const COOLING_AFTER_INTERRUPTION: SignedDuration = SignedDuration::from_mins(3);
+
+/// Gives `claim` up because of `interruption`. A spot interruption lets its offering cool down, for
+/// a claim that is being given up already as well, unless it cools down already.
+#[must_use]
+pub fn interrupt(
+    snapshot: &Snapshot,
+    claim: &NodeClaim,
+    interruption: &Interruption,
+    now: Timestamp,
+) -> Plan {
+    let cooling = match interruption.kind {
+        InterruptionKind::SpotInterruption => cooling(snapshot, claim, now),
+        InterruptionKind::InstanceEnding => BTreeMap::new(),
+    };
+    let mut plan = Plan { parent: snapshot.generation, cooling, ..Plan::default() };
+    if claim.is_deleting() {
+        return plan;
+    }
+    let reason = match interruption.kind {
+        InterruptionKind::SpotInterruption => DeletionReason::SpotInterrupted,
+        InterruptionKind::InstanceEnding => DeletionReason::InstanceEnded,
+    };
+    plan.decisions.push(decision(claim, interruption, now));
+    plan.changes.push(claim.given_up(reason, now));
+    plan
+}
+
+fn cooling(
+    snapshot: &Snapshot,
+    claim: &NodeClaim,
+    now: Timestamp,
+) -> BTreeMap<OfferingKey, Timestamp> {
+    let Some(instance) = &claim.instance else { return BTreeMap::new() };
+    let Ok(until) = now.checked_add(COOLING_AFTER_INTERRUPTION) else { return BTreeMap::new() };
+    let offering = instance.offering();
+    // A repeated announcement must not make an empty plan a full one: what cools down, does.
+    match snapshot.cooling.get(&offering) {
+        Some(stands) if now < *stands => BTreeMap::new(),
+        _ => BTreeMap::from([(offering, until)]),
+    }
+}
+
+fn decision(claim: &NodeClaim, interruption: &Interruption, now: Timestamp) -> Decision {
+    let what = match interruption.kind {
+        InterruptionKind::SpotInterruption => "EC2 takes its spot instance back",
+        InterruptionKind::InstanceEnding => "its instance is ending or has ended",
+    };
+    let (name, instance) = (&claim.name, &interruption.instance);
+    Decision {
+        at: now,
+        function: "interrupt".to_owned(),
+        node_pool: Some(claim.node_pool.clone()),
+        claims: vec![name.clone()],
+        summary: format!("{name} is given up: {what} ({instance})"),
+        rejected: Vec::new(),
+        price_before: claim.instance.as_ref().map(|instance| instance.price),
+        price_after: None,
+    }
+}

@@ -142,6 +142,13 @@ impl ProviderId {
     }
 }
 
+impl LaunchTemplateName {
+    /// The launch template whose content has this digest: `karpenter.k8s.aws/<decimal digest>`.
+    pub fn of_digest(digest: u64) -> Self {
+        Self(Arc::from(format!("karpenter.k8s.aws/{digest}")))
+    }
+}
+
 impl NodeClaimName {
     /// Name of the `index`th claim that `generation` of the ledger promises to `pool`: the same on
     /// every retry, another for every other claim. The pool's part is cut so that the whole fits

@@ -1,1 +1,20 @@
 //! The ports over the Kubernetes API, and the token that EKS wants.
+//!
+//! The only crate that names `kube`. It chooses nothing: each method is a request or two and the
+//! meaning of the answer. It repeats nothing either (the queue is the backoff), but for a list whose
+//! pages expired while they were read.
+
+mod ca_bundle;
+mod call;
+mod connect;
+mod eviction;
+mod list;
+mod node_patch;
+mod nodes;
+mod presign;
+mod token;
+
+#[cfg(test)]
+mod wire_tests;
+
+pub use connect::{ConnectError, KubeCluster};

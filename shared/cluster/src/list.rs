@@ -1,0 +1,231 @@
+//! Lists, page by page, each of one state of the cluster.
+//!
+//! Pages are read as bytes by `api`, which keeps what is needed of an object: thousands of whole
+//! pods would not fit into a small function.
+
+use api::kubernetes::{self, Page};
+use kube::{api::ListParams, core::Request};
+use model::{
+    Pod,
+    facts::DaemonSet,
+    limits::{NODES_PER_CLUSTER_MAX, PAGES_PER_LISTING_MAX, PODS_PER_PLAN_MAX},
+    node::Node,
+    node_class::NodeClass,
+    node_pool::NodePool,
+};
+use ports::{Cluster, Fault, Listing, Malformed, PodSelection, PortError};
+
+use crate::{
+    KubeCluster,
+    call::{CallError, Effect},
+};
+
+/// What the API server holds in memory for one answer. client-go's own page size.
+const PAGE_SIZE: u32 = 500;
+
+/// One kind of list.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Kind<T> {
+    /// What the caller attempts.
+    pub(crate) operation: &'static str,
+    /// Where the API server has it.
+    pub(crate) path: &'static str,
+    /// Reads a page.
+    pub(crate) read: fn(&[u8]) -> Result<Page<T>, kubernetes::Error>,
+    /// How many there may be.
+    pub(crate) at_most: AtMost,
+}
+
+/// What happens when there are too many.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum AtMost {
+    /// Half of them would lead to a wrong decision: an error.
+    Fail(usize),
+    /// The rest waits, and the listing says so.
+    Stop(usize),
+    /// Only pages are counted.
+    Unlimited,
+}
+
+pub(crate) const NODES: Kind<Node> = Kind {
+    operation: "list nodes",
+    path: "/api/v1/nodes",
+    read: kubernetes::node_list,
+    at_most: AtMost::Fail(NODES_PER_CLUSTER_MAX),
+};
+const NODE_POOLS: Kind<NodePool> = Kind {
+    operation: "list NodePools",
+    path: "/apis/karpenter.sh/v1/nodepools",
+    read: kubernetes::node_pool_list,
+    at_most: AtMost::Unlimited,
+};
+const NODE_CLASSES: Kind<NodeClass> = Kind {
+    operation: "list EC2NodeClasses",
+    path: "/apis/karpenter.k8s.aws/v1/ec2nodeclasses",
+    read: kubernetes::node_class_list,
+    at_most: AtMost::Unlimited,
+};
+const DAEMON_SETS: Kind<DaemonSet> = Kind {
+    operation: "list DaemonSets",
+    path: "/apis/apps/v1/daemonsets",
+    read: kubernetes::daemon_set_list,
+    at_most: AtMost::Unlimited,
+};
+const PODS: Kind<Pod> = Kind {
+    operation: "list pods",
+    path: "/api/v1/pods",
+    read: kubernetes::pod_list,
+    at_most: AtMost::Unlimited,
+};
+const WAITING_PODS: Kind<Pod> = Kind { at_most: AtMost::Stop(PODS_PER_PLAN_MAX), ..PODS };
+
+impl Cluster for KubeCluster {
+    async fn nodes(&self) -> Result<Listing<Node>, PortError> {
+        self.list(&NODES, None).await
+    }
+
+    async fn node_pools(&self) -> Result<Listing<NodePool>, PortError> {
+        or_not_installed(self.list(&NODE_POOLS, None).await, "NodePool", "karpenter.sh/v1")
+    }
+
+    async fn node_classes(&self) -> Result<Listing<NodeClass>, PortError> {
+        let listing = self.list(&NODE_CLASSES, None).await;
+        or_not_installed(listing, "EC2NodeClass", "karpenter.k8s.aws/v1")
+    }
+
+    async fn daemon_sets(&self) -> Result<Listing<DaemonSet>, PortError> {
+        self.list(&DAEMON_SETS, None).await
+    }
+
+    async fn pods(&self, selection: &PodSelection) -> Result<Listing<Pod>, PortError> {
+        match selection {
+            PodSelection::Waiting => {
+                self.list(&WAITING_PODS, Some("spec.nodeName=,status.phase=Pending")).await
+            }
+            PodSelection::OnNode(node) => {
+                self.list(&PODS, Some(&format!("spec.nodeName={node}"))).await
+            }
+            PodSelection::All => self.list(&PODS, None).await,
+        }
+    }
+}
+
+/// A cluster that does not know the kind has none of it. That is no failure, but somebody should
+/// hear of it.
+fn or_not_installed<T>(
+    listing: Result<Listing<T>, PortError>,
+    kind: &str,
+    api_version: &str,
+) -> Result<Listing<T>, PortError> {
+    match listing {
+        Err(error) if error.fault == Fault::NotFound => {
+            let problem =
+                format!("the cluster does not know {api_version} {kind}: install the CRDs");
+            let malformed = vec![Malformed { object: kind.to_owned(), problem }];
+            Ok(Listing { items: Vec::new(), malformed })
+        }
+        other => other,
+    }
+}
+
+/// Why a list was not read to its end.
+enum ListError {
+    /// The state that its pages are of is gone.
+    Expired(PortError),
+    Failed(PortError),
+}
+
+impl KubeCluster {
+    /// All objects of `kind` that `fields` select, of one state. Pages that expire are begun again
+    /// once.
+    async fn list<T>(&self, kind: &Kind<T>, fields: Option<&str>) -> Result<Listing<T>, PortError> {
+        match self.list_once(kind, fields).await {
+            Ok(listing) => return Ok(listing),
+            Err(ListError::Failed(error)) => return Err(error),
+            Err(ListError::Expired(_)) => tracing::info!(kind.operation, "pages expired"),
+        }
+        self.list_once(kind, fields).await.map_err(|error| match error {
+            ListError::Expired(error) | ListError::Failed(error) => error,
+        })
+    }
+
+    async fn list_once<T>(
+        &self,
+        kind: &Kind<T>,
+        fields: Option<&str>,
+    ) -> Result<Listing<T>, ListError> {
+        let mut listing = Listing::default();
+        let mut state = None;
+        let mut next: Option<String> = None;
+        for _ in 0..PAGES_PER_LISTING_MAX {
+            let page = match self.page(kind, fields, next.as_deref()).await {
+                Ok(page) => page,
+                Err(error) if next.is_some() && error.code() == Some(410) => {
+                    return Err(ListError::Expired(
+                        error.into_port_error(kind.operation, Effect::Reads),
+                    ));
+                }
+                Err(error) => {
+                    return Err(ListError::Failed(
+                        error.into_port_error(kind.operation, Effect::Reads),
+                    ));
+                }
+            };
+            // The API server promises it. What is decided relies on it, so it is not taken on trust.
+            let first = state.get_or_insert_with(|| page.resource_version.clone());
+            if *first != page.resource_version {
+                let why = "the pages of the list are of different states";
+                return Err(ListError::Expired(PortError::because(
+                    kind.operation,
+                    Fault::Transient,
+                    why,
+                )));
+            }
+            next = page.continue_token.clone();
+            let is_full = add_page(kind, &mut listing, page).map_err(ListError::Failed)?;
+            if next.is_none() || is_full {
+                return Ok(listing);
+            }
+        }
+        let why = format!("it has more than {PAGES_PER_LISTING_MAX} pages of {PAGE_SIZE}");
+        Err(ListError::Failed(PortError::because(kind.operation, Fault::Permanent, why)))
+    }
+
+    /// One page of a list, which begins where `continue_token` says.
+    pub(crate) async fn page<T>(
+        &self,
+        kind: &Kind<T>,
+        fields: Option<&str>,
+        continue_token: Option<&str>,
+    ) -> Result<Page<T>, CallError> {
+        let mut params = ListParams::default().limit(PAGE_SIZE);
+        params.field_selector = fields.map(str::to_owned);
+        params.continue_token = continue_token.map(str::to_owned);
+        let request = Request::new(kind.path).list(&params).map_err(kube::Error::BuildRequest)?;
+        let body = self.call(request).await?;
+        (kind.read)(body.as_bytes()).map_err(|error| CallError::Unreadable(error.into()))
+    }
+}
+
+/// Adds a page. Whether the list is full and the rest has to wait.
+fn add_page<T>(kind: &Kind<T>, listing: &mut Listing<T>, page: Page<T>) -> Result<bool, PortError> {
+    let has_more = page.continue_token.is_some();
+    listing.items.extend(page.items);
+    let malformed = page.malformed.into_iter();
+    listing.malformed.extend(malformed.map(|(object, problem)| Malformed { object, problem }));
+    match kind.at_most {
+        AtMost::Fail(max) if listing.items.len() > max => {
+            let why = format!("there are more than {max}, which is the most that is supported");
+            Err(PortError::because(kind.operation, Fault::Permanent, why))
+        }
+        AtMost::Stop(max)
+            if listing.items.len() > max || listing.items.len() == max && has_more =>
+        {
+            listing.items.truncate(max);
+            let problem = format!("there are more than {max}: the rest waits");
+            listing.malformed.push(Malformed { object: kind.operation.to_owned(), problem });
+            Ok(true)
+        }
+        AtMost::Fail(_) | AtMost::Stop(_) | AtMost::Unlimited => Ok(false),
+    }
+}

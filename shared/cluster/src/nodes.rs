@@ -1,0 +1,157 @@
+//! What is done to one node and to the pods on it.
+
+use kube::{
+    api::{DeleteParams, GetParams, Patch, PatchParams},
+    core::Request,
+};
+use model::{
+    InstanceId, NodeName, Pod,
+    limits::PAGES_PER_LISTING_MAX,
+    node::{Eviction, EvictionRequest, Node, NodePatch},
+};
+use ports::{Cluster as _, Fault, Listing, Nodes, PodSelection, PortError};
+use serde::Deserialize;
+
+use crate::{
+    KubeCluster,
+    call::{CallError, Effect},
+    eviction::{self, Refusal},
+    list::NODES,
+    node_patch::{NodeDocument, merge_patch},
+};
+
+const NODES_PATH: &str = "/api/v1/nodes";
+/// Whose writes these are, in `metadata.managedFields`.
+const FIELD_MANAGER: &str = "journeyman";
+
+const FIND_NODE: &str = "find the node of an instance";
+const PATCH_NODE: &str = "patch a node";
+const EVICT_POD: &str = "evict a pod";
+const DELETE_NODE: &str = "delete a node";
+
+/// What is looked at of a pod that may be a namesake.
+#[derive(Deserialize)]
+struct PartialPod {
+    metadata: PartialMetadata,
+}
+
+#[derive(Deserialize)]
+struct PartialMetadata {
+    uid: String,
+}
+
+impl Nodes for KubeCluster {
+    /// Kubernetes has no index by provider id, and nothing on a node that names its instance can be
+    /// selected: nodes are read page by page until it is found.
+    async fn node_of_instance(&self, instance: &InstanceId) -> Result<Option<Node>, PortError> {
+        let mut next = None;
+        for _ in 0..PAGES_PER_LISTING_MAX {
+            let page = self
+                .page(&NODES, None, next.as_deref())
+                .await
+                .map_err(|error| error.into_port_error(FIND_NODE, Effect::Reads))?;
+            let found = page.items.into_iter().find(|node| {
+                node.provider_id.as_ref().and_then(model::ProviderId::instance).as_ref()
+                    == Some(instance)
+            });
+            next = page.continue_token;
+            if found.is_some() || next.is_none() {
+                return Ok(found);
+            }
+        }
+        let why = format!("there are more than {PAGES_PER_LISTING_MAX} pages of nodes");
+        Err(PortError::because(FIND_NODE, Fault::Permanent, why))
+    }
+
+    async fn pods_on(&self, node: &NodeName) -> Result<Listing<Pod>, PortError> {
+        self.pods(&PodSelection::OnNode(node.clone())).await
+    }
+
+    async fn patch(&self, node: &NodeName, patch: &NodePatch) -> Result<(), PortError> {
+        let document = self
+            .node_document(node)
+            .await
+            .map_err(|error| error.into_port_error(PATCH_NODE, Effect::Reads))?;
+        let Some(body) = merge_patch(&document, patch) else { return Ok(()) };
+        let params =
+            PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
+        let request = Request::new(NODES_PATH)
+            .patch(node.as_str(), &params, &Patch::Merge(body))
+            .map_err(kube::Error::BuildRequest);
+        match request {
+            Ok(request) => self.call(request).await,
+            Err(error) => Err(error.into()),
+        }
+        .map(drop)
+        .map_err(|error| error.into_port_error(PATCH_NODE, Effect::Writes))
+    }
+
+    async fn evict(&self, eviction: &EvictionRequest) -> Result<Eviction, PortError> {
+        let request = eviction::request(eviction)
+            .map_err(|error| error.into_port_error(EVICT_POD, Effect::Reads))?;
+        let error = match self.call(request).await {
+            Ok(_) => return Ok(Eviction::Accepted),
+            Err(error) => error,
+        };
+        let refusal = match &error {
+            CallError::Refused(status) => eviction::refusal(status),
+            CallError::Token(_) | CallError::Failed(_) | CallError::Unreadable(_) => {
+                Refusal::Failure
+            }
+        };
+        match refusal {
+            Refusal::Answer(answer) => Ok(answer),
+            Refusal::Look if !self.is_there(eviction).await? => Ok(Eviction::Gone),
+            Refusal::Look | Refusal::Failure => {
+                Err(error.into_port_error(EVICT_POD, Effect::Writes))
+            }
+        }
+    }
+
+    async fn delete(&self, node: &NodeName) -> Result<(), PortError> {
+        let request = Request::new(NODES_PATH)
+            .delete(node.as_str(), &DeleteParams::default())
+            .map_err(kube::Error::BuildRequest);
+        let answer = match request {
+            Ok(request) => self.call(request).await,
+            Err(error) => Err(error.into()),
+        };
+        match answer {
+            Ok(_) => Ok(()),
+            Err(error) if error.code() == Some(404) => Ok(()),
+            Err(error) => Err(error.into_port_error(DELETE_NODE, Effect::Writes)),
+        }
+    }
+}
+
+impl KubeCluster {
+    async fn node_document(&self, node: &NodeName) -> Result<NodeDocument, CallError> {
+        let request = Request::new(NODES_PATH)
+            .get(node.as_str(), &GetParams::default())
+            .map_err(kube::Error::BuildRequest)?;
+        let body = self.call(request).await?;
+        serde_json::from_str(&body).map_err(|error| CallError::Unreadable(error.into()))
+    }
+
+    /// Whether the very pod of `eviction` is still there.
+    async fn is_there(&self, eviction: &EvictionRequest) -> Result<bool, PortError> {
+        match self.pod_uid(eviction).await {
+            Ok(uid) => Ok(uid == eviction.uid.as_str()),
+            Err(error) if error.code() == Some(404) => Ok(false),
+            Err(error) => Err(error.into_port_error(EVICT_POD, Effect::Reads)),
+        }
+    }
+
+    async fn pod_uid(&self, eviction: &EvictionRequest) -> Result<String, CallError> {
+        // The parent's path and a name: `eviction::pod_path` has checked it.
+        let path = eviction::pod_path(&eviction.pod)?;
+        let (parent, name) = path.rsplit_once('/').unwrap_or((&path, ""));
+        let request = Request::new(parent)
+            .get_metadata(name, &GetParams::default())
+            .map_err(kube::Error::BuildRequest)?;
+        let body = self.call(request).await?;
+        let pod: PartialPod =
+            serde_json::from_str(&body).map_err(|error| CallError::Unreadable(error.into()))?;
+        Ok(pod.metadata.uid)
+    }
+}

@@ -1,0 +1,186 @@
+//! Lists over the wire.
+
+use model::{NodeName, limits::NODES_PER_CLUSTER_MAX};
+use ports::{Cluster as _, Fault, Malformed, PodSelection};
+use serde_json::{Value, json};
+
+use super::{Server, refused};
+
+fn node(name: &str) -> Value {
+    json!({
+        "metadata": { "name": name, "uid": name, "creationTimestamp": "2026-11-21T12:00:00Z" },
+        "spec": { "providerID": format!("aws:///us-west-2a/i-{name}") },
+        "status": {},
+    })
+}
+
+fn nodes(version: &str, next: Option<&str>, names: &[&str]) -> (u16, Value) {
+    let items: Vec<_> = names.iter().map(|name| node(name)).collect();
+    list("Node", version, next, &items)
+}
+
+fn list(kind: &str, version: &str, next: Option<&str>, items: &[Value]) -> (u16, Value) {
+    let metadata = json!({ "resourceVersion": version, "continue": next });
+    (200, json!({ "kind": format!("{kind}List"), "metadata": metadata, "items": items }))
+}
+
+async fn node_names(server: &Server) -> Vec<String> {
+    let listing = server.cluster().nodes().await.unwrap();
+    assert_eq!(listing.malformed, []);
+    listing.items.iter().map(|node| node.name.to_string()).collect()
+}
+
+#[tokio::test]
+async fn a_list_is_read_page_by_page() {
+    let server = Server::new([
+        nodes("7", Some("two"), &["a", "b"]),
+        nodes("7", Some("three"), &["c"]),
+        nodes("7", None, &["d"]),
+    ]);
+    assert_eq!(node_names(&server).await, ["a", "b", "c", "d"]);
+    server.check_sent(&["GET /api/v1/nodes"; 3]);
+    let queries: Vec<_> = server.sent().into_iter().map(|sent| sent.query).collect();
+    let limit = ("limit".to_owned(), "500".to_owned());
+    let next = |token: &str| vec![("continue".to_owned(), token.to_owned()), limit.clone()];
+    assert_eq!(queries, [vec![limit.clone()], next("two"), next("three")]);
+}
+
+#[tokio::test]
+async fn a_list_whose_pages_expired_is_begun_again_once() {
+    let expired = || refused(410, "Expired", "The provided continue parameter is too old");
+    let server = Server::new([
+        nodes("7", Some("two"), &["a"]),
+        expired(),
+        nodes("9", Some("two"), &["b"]),
+        nodes("9", None, &["c"]),
+    ]);
+    assert_eq!(node_names(&server).await, ["b", "c"]);
+    assert_eq!(server.sent()[2].query, [("limit".to_owned(), "500".to_owned())]);
+
+    let server = Server::new([
+        nodes("7", Some("two"), &["a"]),
+        expired(),
+        nodes("9", Some("two"), &["b"]),
+        expired(),
+    ]);
+    let error = server.cluster().nodes().await.unwrap_err();
+    assert_eq!((error.operation, error.fault), ("list nodes", Fault::Transient));
+    server.check_sent(&["GET /api/v1/nodes"; 4]);
+}
+
+#[tokio::test]
+async fn pages_of_different_states_are_not_one_list() {
+    let server = Server::new([
+        nodes("7", Some("two"), &["a"]),
+        nodes("8", None, &["b"]),
+        nodes("9", None, &["c"]),
+    ]);
+    assert_eq!(node_names(&server).await, ["c"]);
+    server.check_sent(&["GET /api/v1/nodes"; 3]);
+}
+
+#[tokio::test]
+async fn an_object_that_cannot_be_read_does_not_poison_its_list() {
+    let mut bad = node("bad");
+    bad["status"] = json!({ "allocatable": { "cpu": "1O0m" } });
+    let server = Server::new([list("Node", "7", None, &[bad, node("good")])]);
+    let listing = server.cluster().nodes().await.unwrap();
+    let names: Vec<_> = listing.items.iter().map(|node| node.name.as_str()).collect();
+    assert_eq!(names, ["good"]);
+    let [Malformed { object, problem }] = &listing.malformed[..] else {
+        panic!("{:?}", listing.malformed)
+    };
+    assert_eq!(object, "Node bad");
+    assert!(problem.contains("cpu") && problem.contains("1O0m"), "{problem}");
+}
+
+#[tokio::test]
+async fn what_is_no_list_is_an_error() {
+    let server = Server::new([(200, json!("hello"))]);
+    let error = server.cluster().nodes().await.unwrap_err();
+    assert_eq!(error.fault, Fault::Permanent);
+}
+
+#[tokio::test]
+async fn more_nodes_than_are_supported_are_an_error_and_never_a_shorter_list() {
+    let names: Vec<_> = (0..=NODES_PER_CLUSTER_MAX).map(|index| format!("n{index}")).collect();
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let error = Server::new([nodes("7", None, &names)]).cluster().nodes().await.unwrap_err();
+    assert_eq!(error.fault, Fault::Permanent);
+    assert_eq!(
+        error.source.unwrap().to_string(),
+        "there are more than 5000, which is the most that is supported"
+    );
+}
+
+#[track_caller]
+fn check_selector(server: &Server, expected: Option<&str>) {
+    let sent = server.sent();
+    let [sent] = &sent[..] else { panic!("{sent:?}") };
+    assert_eq!(sent.path, "/api/v1/pods");
+    let selector = sent.query.iter().find(|(key, _)| key == "fieldSelector");
+    assert_eq!(selector.map(|(_, value)| value.as_str()), expected);
+}
+
+#[tokio::test]
+async fn pods_are_selected_by_the_api_server() {
+    let node = NodeName::new("one").unwrap();
+    for (selection, expected) in [
+        (PodSelection::Waiting, Some("spec.nodeName=,status.phase=Pending")),
+        (PodSelection::OnNode(node), Some("spec.nodeName=one")),
+        (PodSelection::All, None),
+    ] {
+        let server = Server::new([list("Pod", "7", None, &[])]);
+        assert_eq!(server.cluster().pods(&selection).await.unwrap().items, []);
+        check_selector(&server, expected);
+    }
+}
+
+#[tokio::test]
+async fn a_cluster_without_the_crds_has_no_pools_and_says_so() {
+    // As it comes: a path that nobody serves is answered in plain text.
+    let not_found = || (404, json!("404 page not found"));
+    let server = Server::new([not_found(), not_found()]);
+    let cluster = server.cluster();
+    let pools = cluster.node_pools().await.unwrap();
+    let classes = cluster.node_classes().await.unwrap();
+    assert_eq!((pools.items.len(), classes.items.len()), (0, 0));
+    let problems: Vec<_> = pools.malformed.into_iter().chain(classes.malformed).collect();
+    let malformed = |object: &str, problem: &str| Malformed {
+        object: object.to_owned(),
+        problem: problem.to_owned(),
+    };
+    assert_eq!(
+        problems,
+        [
+            malformed(
+                "NodePool",
+                "the cluster does not know karpenter.sh/v1 NodePool: install the CRDs"
+            ),
+            malformed(
+                "EC2NodeClass",
+                "the cluster does not know karpenter.k8s.aws/v1 EC2NodeClass: install the CRDs"
+            ),
+        ]
+    );
+    server.check_sent(&[
+        "GET /apis/karpenter.sh/v1/nodepools",
+        "GET /apis/karpenter.k8s.aws/v1/ec2nodeclasses",
+    ]);
+}
+
+#[tokio::test]
+async fn a_list_that_is_forbidden_is_never_an_empty_one() {
+    let server =
+        Server::new([refused(403, "Forbidden", "nodepools.karpenter.sh is forbidden: User \"x\"")]);
+    let error = server.cluster().node_pools().await.unwrap_err();
+    assert_eq!((error.operation, error.fault), ("list NodePools", Fault::Permanent));
+    assert!(error.source.unwrap().to_string().contains("User \"x\""));
+}
+
+#[tokio::test]
+async fn daemon_sets_are_listed() {
+    let server = Server::new([list("DaemonSet", "7", None, &[])]);
+    assert_eq!(server.cluster().daemon_sets().await.unwrap().items, []);
+    server.check_sent(&["GET /apis/apps/v1/daemonsets"]);
+}

@@ -113,12 +113,12 @@ impl Requirement {
         let label = LabelKey::new(canonical).map_err(|_| InvalidRequirement::Key)?;
         let given: Vec<&str> = values.into_iter().collect();
         let values: BTreeSet<Value> = given.iter().copied().map(Value::from).collect();
-        let bound = || match given.as_slice() {
-            [text] => parse_integer(text).filter(|number| *number >= 0),
-            _ => None,
-        };
         let bound = || {
-            bound().ok_or_else(|| InvalidRequirement::Integer {
+            let number = match given.as_slice() {
+                [text] => parse_integer(text).filter(|number| *number >= 0),
+                _ => None,
+            };
+            number.ok_or_else(|| InvalidRequirement::Integer {
                 key: canonical.to_owned(),
                 operator,
                 values: given.iter().map(ToString::to_string).collect(),

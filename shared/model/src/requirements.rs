@@ -208,7 +208,7 @@ impl Requirements {
             return None;
         }
         let name = key.rsplit('/').next().unwrap_or(key);
-        let own = self.0.keys().map(|key| key.as_str());
+        let own = self.0.keys().map(LabelKey::as_str);
         let known = labels::well_known().map(|key| -> &str { key }).chain(own);
         known
             .filter(|known| known.contains(key) || known.ends_with(name))

@@ -26,6 +26,7 @@ pub struct LaunchTemplate {
 ///
 /// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_RequestLaunchTemplateData.html>
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of EC2's own")]
 pub struct LaunchTemplateData {
     /// `ImageId`
     pub image: ImageId,

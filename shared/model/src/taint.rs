@@ -117,8 +117,10 @@ pub fn is_ephemeral(taint: &Taint) -> bool {
     let exact = matches!(
         (taint.key.as_str(), taint.effect),
         ("node.kubernetes.io/not-ready", TaintEffect::NoSchedule | TaintEffect::NoExecute)
-            | ("node.kubernetes.io/unreachable", TaintEffect::NoSchedule)
-            | ("node.cloudprovider.kubernetes.io/uninitialized", TaintEffect::NoSchedule)
+            | (
+                "node.kubernetes.io/unreachable" | "node.cloudprovider.kubernetes.io/uninitialized",
+                TaintEffect::NoSchedule
+            )
             | (crate::labels::UNREGISTERED_TAINT, TaintEffect::NoExecute)
     );
     exact || taint.key.starts_with("readiness.k8s.io/")

@@ -1,41 +1,70 @@
 //! Names, tags and labels of what is launched.
+//!
+//! Karpenter: `pkg/utils/utils.go` and `pkg/providers/instanceprofile` of the AWS provider.
 
 use std::collections::BTreeMap;
 
 use model::{
     CapacityType, ClusterName, InstanceType, NodeClaim, NodeClassName, NodePoolName, Zone, ZoneId,
+    labels,
     node_class::{ClusterSettings, NodeClass},
 };
 
-/// The instance profile that is made for `role` of the class called `class`.
+use crate::{digest::Digest, template};
+
+const TENANCY: &str = "karpenter.k8s.aws/instance-tenancy";
+const RESERVATION: &str = "karpenter.k8s.aws/capacity-reservation-";
+
+/// The instance profile that is made for `role` of the class called `class`: always the same one,
+/// another for another role, cluster or region. A path before the role's name does not matter.
+///
+/// At most 121 characters, of which IAM takes 128.
 pub fn instance_profile_name(
     settings: &ClusterSettings,
     role: &str,
     class: &NodeClassName,
 ) -> String {
-    format!("{}_{role}_{class}", settings.name)
+    let mut digest = Digest::default();
+    digest.field("region", &settings.region);
+    digest.field("class", class);
+    digest.field("role", role.rsplit('/').next().unwrap_or(role));
+    format!("{}_{}", settings.name, digest.finish())
 }
 
-/// The tags of that instance profile.
+/// The tags of that instance profile: the class's own, and whose it is.
 pub fn instance_profile_tags(
     settings: &ClusterSettings,
     class: &NodeClass,
 ) -> BTreeMap<String, String> {
-    let _ = settings;
-    class.tags.clone()
+    let mut tags = class.tags.clone();
+    tags.extend(owner_tags(&settings.name, &class.name));
+    tags.insert(labels::REGION.to_owned(), settings.region.clone());
+    tags
 }
 
-/// The tags of everything that is launched for `pool` with `class`.
+/// The tags of everything that is launched for `pool` with `class`: the class's own, and whose it
+/// is, which the class cannot override.
 pub fn resource_tags(
     class: &NodeClass,
     cluster: &ClusterName,
     pool: &NodePoolName,
 ) -> BTreeMap<String, String> {
-    let _ = (cluster, pool);
-    class.tags.clone()
+    let mut tags = class.tags.clone();
+    tags.extend(owner_tags(cluster, &class.name));
+    tags.insert(labels::NODE_POOL.to_owned(), pool.to_string());
+    tags
 }
 
-/// The labels of `claim` once it is launched as `instance_type` in `zone`.
+fn owner_tags(cluster: &ClusterName, class: &NodeClassName) -> [(String, String); 3] {
+    [
+        (format!("kubernetes.io/cluster/{cluster}"), "owned".to_owned()),
+        (labels::CLUSTER_NAME_TAG.to_owned(), cluster.to_string()),
+        (labels::NODE_CLASS.to_owned(), class.to_string()),
+    ]
+}
+
+/// The labels of `claim` once it is launched as `instance_type` in `zone`: its own, then every one
+/// that the type has a single value for, then what was chosen.
 pub fn node_labels(
     claim: &NodeClaim,
     instance_type: &InstanceType,
@@ -43,6 +72,18 @@ pub fn node_labels(
     zone_id: Option<&ZoneId>,
     capacity_type: CapacityType,
 ) -> BTreeMap<String, String> {
-    let _ = (instance_type, zone, zone_id, capacity_type);
-    claim.labels.clone()
+    let mut all = template::claim_labels(claim);
+    let known = instance_type.requirements.iter().filter_map(|requirement| {
+        let key = requirement.key().as_str();
+        let value = requirement.single_value()?;
+        (!key.starts_with(RESERVATION)).then(|| (key.to_owned(), value.to_string()))
+    });
+    all.extend(known);
+    all.insert(labels::ZONE.to_owned(), zone.to_string());
+    // The type's own zone id is that of its only zone, which need not be this one.
+    all.remove(labels::ZONE_ID);
+    all.extend(zone_id.map(|id| (labels::ZONE_ID.to_owned(), id.to_string())));
+    all.insert(labels::CAPACITY_TYPE.to_owned(), capacity_type.to_string());
+    all.insert(TENANCY.to_owned(), template::tenancy(claim).to_owned());
+    all
 }

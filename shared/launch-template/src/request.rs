@@ -1,17 +1,38 @@
 //! The launch templates and the fleet request for one batch of claims.
+//!
+//! It decides what to ask EC2 for; it does not ask.
+//!
+//! Karpenter: `pkg/providers/instance/instance.go` of the AWS provider.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
+    sync::Arc,
+};
 
 use model::{
-    InstanceType, NodeClaim, NodeClassName, NodePoolName,
-    launch::{FleetRequest, LaunchTemplate},
-    node_class::{ClusterSettings, ResolvedNodeClass},
+    CapacityType, InstanceType, NodeClaim, NodeClassName, NodePoolName, SubnetId, Zone, labels,
+    launch::{FleetOverride, FleetRequest, FleetTemplate, LaunchTemplate, LaunchTemplateData},
+    node_class::{ClusterSettings, Image, ResolvedNodeClass, Subnet},
 };
+
+use crate::{
+    family::Family,
+    filter::{Candidate, candidates, capacity_type},
+    image::image_for,
+    name::resource_tags,
+    template::{
+        block_devices, claim_labels, is_ipv6, launch_template, sends_http_protocol_ipv6, tenancy,
+    },
+    user_data::{Node, user_data},
+};
+
+const EFA: &str = "vpc.amazonaws.com/efa";
+const PRICE_OVERLAY_APPLIED: &str = "karpenter.sh/price-overlay-applied";
 
 /// What to send to EC2 for one batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// The launch templates that must be there first.
+    /// The launch templates that must be there first. Each name once.
     pub templates: Vec<LaunchTemplate>,
     /// The fleet request.
     pub request: FleetRequest,
@@ -20,8 +41,8 @@ pub struct Launch {
 /// Why a batch cannot be launched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
-    /// No offering that the claims allow is available now.
-    #[error("NodePool `{node_pool}`: no available offering fits: {why}")]
+    /// No offering that the claims allow is available now. Karpenter's insufficient capacity.
+    #[error("NodePool `{node_pool}`: no capacity: {why}")]
     NoCapacity {
         /// The pool of the claims.
         node_pool: NodePoolName,
@@ -42,10 +63,10 @@ pub enum Refusal {
     /// No security group is selected.
     #[error("EC2NodeClass `{0}`: spec.securityGroupSelectorTerms select no security group")]
     NoSecurityGroup(NodeClassName),
-    /// The class cannot be launched from as it is.
+    /// The class or the cluster is not ready; waiting may help.
     #[error("{0}")]
     NotReady(String),
-    /// `spec.userData` cannot be merged.
+    /// `spec.userData` cannot be merged, or is too long with what is added to it.
     #[error("{0}")]
     UserData(String),
     /// Something that we do not do yet.
@@ -53,7 +74,11 @@ pub enum Refusal {
     NotSupportedYet(String),
 }
 
-/// The launch templates and the fleet request for `claims`, one batch.
+/// The launch templates and the fleet request for `claims`, one batch: alike but for their names,
+/// at least one. `types` are those of [`crate::offer`] for the same class.
+///
+/// The same arguments give the same answer, so that a repeated request with the batch's token is
+/// EC2's repeated request. Its count is the batch's size, whatever became of single claims.
 pub fn requests(
     claims: &[NodeClaim],
     class: &ResolvedNodeClass,
@@ -61,6 +86,211 @@ pub fn requests(
     settings: &ClusterSettings,
     instance_profile: &str,
 ) -> Result<Launch, Refusal> {
-    let _ = (claims, types, settings, instance_profile);
-    Err(Refusal::NotSupportedYet(format!("launching from EC2NodeClass `{}`", class.class.name)))
+    let Some(claim) = claims.first() else {
+        return Err(Refusal::NotReady("a batch has no claims".to_owned()));
+    };
+    let family = ready_family(claim, class)?;
+    let no_capacity = |why| Refusal::NoCapacity { node_pool: claim.node_pool.clone(), why };
+    let candidates = candidates(claim, types).map_err(no_capacity)?;
+    let capacity_type = capacity_type(&candidates);
+    if capacity_type == CapacityType::Reserved {
+        let text = "launching into capacity reservations (karpenter.sh/capacity-type: reserved)";
+        return Err(Refusal::NotSupportedYet(text.to_owned()));
+    }
+    let batch = Batch { claim, class, settings, family, capacity_type, instance_profile };
+    let subnets = subnet_of_zones(&class.subnets);
+    let mut templates = BTreeMap::new();
+    let mut fleet_templates = Vec::new();
+    for group in groups(&candidates, class)? {
+        let overrides = overrides(&group, capacity_type, &subnets);
+        if overrides.is_empty() {
+            continue;
+        }
+        let template = launch_template(batch.template_data(&group)?);
+        fleet_templates.push(FleetTemplate { template: template.name.clone(), overrides });
+        templates.insert(template.name.clone(), template);
+    }
+    if fleet_templates.is_empty() {
+        let why = "no subnet of the EC2NodeClass is in a zone of an available offering";
+        return Err(no_capacity(why.to_owned()));
+    }
+    let size = u32::try_from(claims.len()).unwrap_or(u32::MAX);
+    let is_relaxed = has_annotation(claim, labels::MIN_VALUES_RELAXED);
+    let request = FleetRequest {
+        token: claim.batch.clone(),
+        count: claim.batch_size.max(size),
+        capacity_type,
+        is_prioritized: has_annotation(claim, PRICE_OVERLAY_APPLIED),
+        context: class.class.context.clone().filter(|_| !is_relaxed),
+        templates: fleet_templates,
+        tags: batch.tags(),
+    };
+    Ok(Launch { templates: templates.into_values().collect(), request })
+}
+
+/// What all launch templates of a batch have in common.
+struct Batch<'a> {
+    claim: &'a NodeClaim,
+    class: &'a ResolvedNodeClass,
+    settings: &'a ClusterSettings,
+    family: Family,
+    capacity_type: CapacityType,
+    instance_profile: &'a str,
+}
+
+impl Batch<'_> {
+    fn tags(&self) -> BTreeMap<String, String> {
+        resource_tags(&self.class.class, &self.settings.name, &self.claim.node_pool)
+    }
+
+    /// The labels that the node is told: the claim's and how it is paid for.
+    fn labels(&self) -> BTreeMap<String, String> {
+        let mut all = claim_labels(self.claim);
+        all.insert(labels::CAPACITY_TYPE.to_owned(), self.capacity_type.to_string());
+        all
+    }
+
+    fn template_data(&self, group: &Group<'_>) -> Result<LaunchTemplateData, Refusal> {
+        let Self { claim, settings, family, .. } = *self;
+        let class = &self.class.class;
+        let node = Node {
+            family,
+            class: self.class,
+            settings,
+            labels: self.labels(),
+            taints: claim.taints.iter().chain(&claim.startup_taints).cloned().collect(),
+            max_pods: class.kubelet.max_pods.map_or(group.pods, u64::from),
+        };
+        Ok(LaunchTemplateData {
+            image: group.image.id.clone(),
+            user_data: user_data(&node)?,
+            instance_profile: self.instance_profile.to_owned(),
+            block_devices: block_devices(class, family.default_block_devices()),
+            metadata_options: class.metadata_options.clone(),
+            sends_http_protocol_ipv6: sends_http_protocol_ipv6(settings),
+            detailed_monitoring: class.detailed_monitoring.unwrap_or_default(),
+            security_groups: self.class.security_groups.clone(),
+            associate_public_ip_address: class.associate_public_ip_address,
+            ip_prefix_count: class.ip_prefix_count,
+            is_ipv6: is_ipv6(settings),
+            tenancy: tenancy(claim).to_owned(),
+            tags: self.tags(),
+            is_spot: self.capacity_type == CapacityType::Spot,
+        })
+    }
+}
+
+/// The class's family, once nothing stands against launching `claim` from the class.
+fn ready_family(claim: &NodeClaim, class: &ResolvedNodeClass) -> Result<Family, Refusal> {
+    let name = &class.class.name;
+    if class.class.is_deleting {
+        let why = format!("EC2NodeClass `{name}` is being deleted");
+        return Err(Refusal::NoCapacity { node_pool: claim.node_pool.clone(), why });
+    }
+    if !class.class.problems.is_empty() {
+        let problems = class.class.problems.join("; ");
+        return Err(Refusal::NotReady(format!("EC2NodeClass `{name}` is not ready: {problems}")));
+    }
+    let family = Family::of(class.class.image_family).ok_or_else(|| {
+        let family = class.class.image_family.as_str();
+        let text = format!("EC2NodeClass `{name}`: spec.amiFamily {family} (AL2023, Bottlerocket)");
+        Refusal::NotSupportedYet(text)
+    })?;
+    if claim.requests.get(EFA) > 0 {
+        let text = format!("the pods of NodePool `{}` request {EFA}", claim.node_pool);
+        return Err(Refusal::NotSupportedYet(text));
+    }
+    if class.subnets.is_empty() {
+        return Err(Refusal::NoSubnet(name.clone()));
+    }
+    if class.security_groups.is_empty() {
+        return Err(Refusal::NoSecurityGroup(name.clone()));
+    }
+    if class.images.is_empty() {
+        let why = "they select no image".to_owned();
+        return Err(Refusal::NoImage { class: name.clone(), why });
+    }
+    Ok(family)
+}
+
+fn has_annotation(claim: &NodeClaim, key: &str) -> bool {
+    claim.annotations.get(key).is_some_and(|value| value == "true")
+}
+
+/// Types with the same image and the same number of pods: one launch template.
+struct Group<'a> {
+    image: &'a Image,
+    pods: u64,
+    candidates: Vec<&'a Candidate<'a>>,
+}
+
+fn groups<'a>(
+    candidates: &'a [Candidate<'a>],
+    class: &'a ResolvedNodeClass,
+) -> Result<Vec<Group<'a>>, Refusal> {
+    let mut groups = BTreeMap::new();
+    for candidate in candidates {
+        let Some(image) = image_for(candidate.instance_type, &class.images) else {
+            continue;
+        };
+        let pods = candidate.instance_type.capacity.pods;
+        let group = groups.entry((&image.id, pods));
+        let new = || Group { image, pods, candidates: Vec::new() };
+        group.or_insert_with(new).candidates.push(candidate);
+    }
+    if groups.is_empty() {
+        let images: BTreeSet<&str> = class.images.iter().map(|image| image.id.as_str()).collect();
+        let images: Vec<&str> = images.into_iter().collect();
+        let why = format!("none of {} starts on the instance types", images.join(", "));
+        return Err(Refusal::NoImage { class: class.class.name.clone(), why });
+    }
+    Ok(groups.into_values().collect())
+}
+
+/// For each zone the subnet with the most free addresses; ties go to the id that sorts first.
+fn subnet_of_zones(subnets: &[Subnet]) -> BTreeMap<&Zone, &SubnetId> {
+    let mut best: BTreeMap<&Zone, &Subnet> = BTreeMap::new();
+    for subnet in subnets {
+        let rank = |subnet: &Subnet| {
+            (std::cmp::Reverse(subnet.available_ip_address_count), subnet.id.clone())
+        };
+        match best.entry(&subnet.zone) {
+            Entry::Vacant(entry) => {
+                entry.insert(subnet);
+            }
+            Entry::Occupied(mut entry) if rank(subnet) < rank(entry.get()) => {
+                entry.insert(subnet);
+            }
+            Entry::Occupied(_) => {}
+        }
+    }
+    best.into_iter().map(|(zone, subnet)| (zone, &subnet.id)).collect()
+}
+
+/// One override for each type and zone that has an offering of the capacity type and a subnet.
+fn overrides(
+    group: &Group<'_>,
+    capacity_type: CapacityType,
+    subnets: &BTreeMap<&Zone, &SubnetId>,
+) -> Vec<FleetOverride> {
+    let mut all: Vec<FleetOverride> = Vec::new();
+    for candidate in &group.candidates {
+        let name = &candidate.instance_type.name;
+        let mut zones = BTreeSet::new();
+        let chosen = candidate.offerings.iter().filter(|o| o.capacity_type == capacity_type);
+        for offering in chosen.filter(|offering| zones.insert(&offering.zone)) {
+            let Some(subnet) = subnets.get(&offering.zone) else {
+                continue;
+            };
+            all.push(FleetOverride {
+                instance_type: name.clone(),
+                zone: offering.zone.clone(),
+                subnet: (*subnet).clone(),
+                image: group.image.id.clone(),
+                price: offering.price,
+            });
+        }
+    }
+    all.sort();
+    all
 }

@@ -1,0 +1,149 @@
+//! From the types that a claim names to those that are worth sending to EC2.
+//!
+//! The steps stand in the order in which they are taken; each looks only at what the ones before
+//! it left. Karpenter: `pkg/providers/instance/filter/filter.go` and `instance.go` of the AWS
+//! provider.
+
+use std::sync::Arc;
+
+use model::{
+    CapacityType, HourlyPrice, InstanceType, LabelKey, NodeClaim, Offering, Requirements, labels, limits,
+    requirements::Undefined,
+};
+
+const INSTANCE_SIZE: &str = "karpenter.k8s.aws/instance-size";
+const EXOTIC_RESOURCES: [&str; 5] = [
+    "nvidia.com/gpu",
+    "amd.com/gpu",
+    "aws.amazon.com/neuron",
+    "aws.amazon.com/neuroncore",
+    "habana.ai/gaudi",
+];
+
+/// A type with those of its offerings that may still be bought; never without any.
+#[derive(Clone, Debug)]
+pub(crate) struct Candidate<'a> {
+    /// The type.
+    pub(crate) instance_type: &'a InstanceType,
+    /// Available, and allowed by the claim.
+    pub(crate) offerings: Vec<&'a Offering>,
+}
+
+impl Candidate<'_> {
+    fn cheapest(&self) -> Option<HourlyPrice> {
+        self.offerings.iter().map(|offering| offering.price).min()
+    }
+}
+
+/// What `claim` may be launched as: at most 60 types, cheapest first. The error says which step
+/// left none.
+pub(crate) fn candidates<'a>(
+    claim: &NodeClaim,
+    types: &'a [Arc<InstanceType>],
+) -> Result<Vec<Candidate<'a>>, String> {
+    let requirements = &claim.requirements;
+    let fitting = fitting(claim, types);
+    if fitting.is_empty() {
+        let named = claim.instance_types.len();
+        return Err(format!(
+            "of the {named} instance types of the claim none fits its requirements and requests \
+             and is available"
+        ));
+    }
+    if requirements.has_min_values() {
+        return truncated(fitting, requirements);
+    }
+    let ordinary = without_exotic(fitting);
+    truncated(without_dear_spot(ordinary, requirements), requirements)
+}
+
+/// How the claim is launched: reserved before spot before on-demand, if any candidate offers it.
+pub(crate) fn capacity_type(candidates: &[Candidate<'_>]) -> CapacityType {
+    let offers = |wanted: &CapacityType| {
+        let mut offerings = candidates.iter().flat_map(|candidate| &candidate.offerings);
+        offerings.any(|offering| offering.capacity_type == *wanted)
+    };
+    let preferred = [CapacityType::Reserved, CapacityType::Spot];
+    preferred.into_iter().find(offers).unwrap_or(CapacityType::OnDemand)
+}
+
+/// Types that the claim names, whose labels it allows, that its requests fit on, with an available
+/// offering that it allows.
+fn fitting<'a>(claim: &NodeClaim, types: &'a [Arc<InstanceType>]) -> Vec<Candidate<'a>> {
+    let named: std::collections::BTreeSet<_> = claim.instance_types.iter().collect();
+    let requirements = &claim.requirements;
+    let fits = |instance_type: &&Arc<InstanceType>| {
+        named.contains(&instance_type.name)
+            && requirements
+                .compatible(&instance_type.requirements, Undefined::WellKnown)
+                .is_ok()
+            && claim.requests.fits_in(&instance_type.allocatable())
+    };
+    let offered = |instance_type: &'a Arc<InstanceType>| {
+        let allowed = |o: &&Offering| o.is_available && o.is_compatible(requirements);
+        let offerings: Vec<_> = instance_type.offerings.iter().filter(allowed).collect();
+        Candidate { instance_type, offerings }
+    };
+    let candidates = types.iter().filter(fits).map(offered);
+    candidates.filter(|candidate| !candidate.offerings.is_empty()).collect()
+}
+
+/// Without bare metal and accelerators, unless there is nothing else.
+fn without_exotic(candidates: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
+    let is_exotic = |candidate: &Candidate<'_>| {
+        let instance_type = candidate.instance_type;
+        let is_metal = instance_type.label(INSTANCE_SIZE).is_some_and(|s| s.contains("metal"));
+        is_metal || EXOTIC_RESOURCES.iter().any(|name| instance_type.capacity.get(name) > 0)
+    };
+    if candidates.iter().all(is_exotic) {
+        return candidates;
+    }
+    candidates.into_iter().filter(|candidate| !is_exotic(candidate)).collect()
+}
+
+/// When both spot and on-demand are allowed and offered: without spot that costs more than the
+/// cheapest on-demand offering. Equal prices stay.
+fn without_dear_spot<'a>(
+    candidates: Vec<Candidate<'a>>,
+    requirements: &Requirements,
+) -> Vec<Candidate<'a>> {
+    let allows = |capacity_type: CapacityType| {
+        let requirement = requirements.get(labels::CAPACITY_TYPE);
+        requirement.is_none_or(|requirement| requirement.has(capacity_type.as_str()))
+    };
+    if !allows(CapacityType::Spot) || !allows(CapacityType::OnDemand) {
+        return candidates;
+    }
+    let offerings = candidates.iter().flat_map(|candidate| &candidate.offerings);
+    let on_demand = offerings.filter(|o| o.capacity_type == CapacityType::OnDemand);
+    let Some(limit) = on_demand.map(|offering| offering.price).min() else {
+        return candidates;
+    };
+    let keeps = |o: &&Offering| o.capacity_type != CapacityType::Spot || o.price <= limit;
+    let kept = candidates.into_iter().map(|candidate| Candidate {
+        offerings: candidate.offerings.into_iter().filter(keeps).collect(),
+        ..candidate
+    });
+    kept.filter(|candidate| !candidate.offerings.is_empty()).collect()
+}
+
+/// The cheapest 60, if they still have as many different values as `minValues` asks for. Ties go
+/// to the name that sorts first.
+fn truncated<'a>(
+    mut candidates: Vec<Candidate<'a>>,
+    requirements: &Requirements,
+) -> Result<Vec<Candidate<'a>>, String> {
+    candidates.sort_by_cached_key(|candidate| (candidate.cheapest(), &candidate.instance_type.name));
+    candidates.truncate(limits::INSTANCE_TYPES_PER_FLEET_MAX);
+    let types = candidates.iter().map(|candidate| candidate.instance_type);
+    let violated = requirements.min_values(types).violated;
+    if violated.is_empty() {
+        return Ok(candidates);
+    }
+    let labels: Vec<&str> = violated.keys().map(LabelKey::as_str).collect();
+    Err(format!(
+        "the {} cheapest instance types have fewer different values than minValues asks for of {}",
+        candidates.len(),
+        labels.join(", ")
+    ))
+}

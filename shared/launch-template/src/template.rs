@@ -1,0 +1,131 @@
+//! One launch template: what every instance of a group of types has in common.
+//!
+//! Karpenter: `pkg/providers/launchtemplate/launchtemplate.go` of the AWS provider.
+
+use std::collections::BTreeMap;
+
+use model::{
+    LaunchTemplateName, NodeClaim, labels,
+    launch::{LaunchTemplate, LaunchTemplateData},
+    node_class::{BlockDevice, ClusterSettings, NodeClass},
+};
+
+use crate::digest::Digest;
+
+/// Regions whose EC2 refuses `HttpProtocolIpv6`.
+const WITHOUT_IPV6_METADATA: [&str; 6] = [
+    "us-iso-east-1",
+    "us-iso-west-1",
+    "us-isob-east-1",
+    "us-isob-west-1",
+    "us-isof-south-1",
+    "us-isof-east-1",
+];
+
+/// The launch template with `data`, named after everything in it.
+pub(crate) fn launch_template(data: LaunchTemplateData) -> LaunchTemplate {
+    let name = LaunchTemplateName::of_digest(digest(&data));
+    let tags = data.tags.clone();
+    LaunchTemplate { name, data, tags }
+}
+
+/// Whether the cluster's addresses are IPv6: its DNS service has one.
+pub(crate) fn is_ipv6(settings: &ClusterSettings) -> bool {
+    settings.dns_ip.as_deref().is_some_and(|address| address.contains(':'))
+}
+
+/// Whether instances in the cluster's region may be told about IPv6 metadata.
+pub(crate) fn sends_http_protocol_ipv6(settings: &ClusterSettings) -> bool {
+    !WITHOUT_IPV6_METADATA.contains(&settings.region.as_str())
+}
+
+/// `default` if the claim allows it, else `dedicated`.
+pub(crate) fn tenancy(claim: &NodeClaim) -> &'static str {
+    let requirement = claim.requirements.get("karpenter.k8s.aws/instance-tenancy");
+    let allows = |tenancy: &str| requirement.is_none_or(|requirement| requirement.has(tenancy));
+    if !allows("default") && allows("dedicated") { "dedicated" } else { "default" }
+}
+
+/// The volumes of nodes of `class`: its own if it names any, else the family's. A zero is what EC2
+/// chooses.
+pub(crate) fn block_devices(class: &NodeClass, defaults: Vec<BlockDevice>) -> Vec<BlockDevice> {
+    let chosen = if class.block_devices.is_empty() { defaults } else { class.block_devices.clone() };
+    let sent = |device: BlockDevice| BlockDevice {
+        iops: device.iops.filter(|n| *n > 0),
+        throughput: device.throughput.filter(|n| *n > 0),
+        ..device
+    };
+    chosen.into_iter().map(sent).collect()
+}
+
+/// The labels of `claim` that its requirements give, its pool's and its class's among them: one
+/// value for each listed requirement on a label of the user's own.
+pub(crate) fn claim_labels(claim: &NodeClaim) -> BTreeMap<String, String> {
+    let own = claim.requirements.iter().filter(|requirement| {
+        let key = requirement.key().as_str();
+        !labels::is_well_known(key) && !labels::is_restricted(key) && !requirement.is_complement()
+    });
+    let values = own.filter_map(|requirement| {
+        Some((requirement.key().to_string(), requirement.values().first()?.to_string()))
+    });
+    let mut all: BTreeMap<String, String> = values.collect();
+    all.extend(claim.labels.clone());
+    all.insert(labels::NODE_POOL.to_owned(), claim.node_pool.to_string());
+    all.insert(labels::NODE_CLASS.to_owned(), claim.node_class.to_string());
+    all
+}
+
+/// Everything that makes a launch template another one. Cluster, class and pool are in the tags.
+fn digest(data: &LaunchTemplateData) -> u64 {
+    let LaunchTemplateData {
+        image,
+        user_data,
+        instance_profile,
+        block_devices,
+        metadata_options,
+        sends_http_protocol_ipv6,
+        detailed_monitoring,
+        security_groups,
+        associate_public_ip_address,
+        ip_prefix_count,
+        is_ipv6,
+        tenancy,
+        tags,
+        is_spot,
+    } = data;
+    let mut digest = Digest::default();
+    digest.field("image", image);
+    digest.field("user data", user_data);
+    digest.field("instance profile", instance_profile);
+    digest.field("block devices", block_devices.len());
+    for device in block_devices {
+        volume(&mut digest, device);
+    }
+    digest.field("http endpoint", metadata_options.http_endpoint);
+    digest.field("http protocol ipv6", metadata_options.http_protocol_ipv6);
+    digest.field("hop limit", metadata_options.http_put_response_hop_limit);
+    digest.field("http tokens required", metadata_options.http_tokens_required);
+    digest.field("sends http protocol ipv6", sends_http_protocol_ipv6);
+    digest.field("detailed monitoring", detailed_monitoring);
+    digest.list("security group", security_groups.iter());
+    digest.optional("public address", associate_public_ip_address.as_ref());
+    digest.optional("prefix count", ip_prefix_count.as_ref());
+    digest.field("ipv6", is_ipv6);
+    digest.field("tenancy", tenancy);
+    digest.field("spot", is_spot);
+    digest.list("tag", tags.iter().flat_map(|(key, value)| [key, value]).collect::<Vec<_>>().iter());
+    digest.finish()
+}
+
+fn volume(digest: &mut Digest, device: &BlockDevice) {
+    digest.optional("device", device.device_name.as_ref());
+    digest.optional("size", device.size.map(|size| size.0));
+    digest.optional("type", device.volume_type.as_ref());
+    digest.optional("encrypted", device.encrypted);
+    digest.optional("delete on termination", device.delete_on_termination);
+    digest.optional("iops", device.iops);
+    digest.optional("throughput", device.throughput);
+    digest.optional("initialization rate", device.initialization_rate);
+    digest.optional("kms key", device.kms_key_id.as_ref());
+    digest.optional("snapshot", device.snapshot_id.as_ref());
+}

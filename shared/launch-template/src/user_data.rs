@@ -1,0 +1,124 @@
+//! User data: what an instance is told when it starts.
+//!
+//! The user's own part and ours, merged as the image family wants it. Text before base64; the
+//! adapter encodes it.
+
+mod bottlerocket;
+mod mime;
+mod node_config;
+mod yaml;
+
+use std::collections::BTreeMap;
+
+use model::{
+    Taint, TaintEffect, labels, limits,
+    node_class::{ClusterSettings, ImageFamily, NodeClass, ResolvedNodeClass},
+};
+
+use crate::{family::Family, request::Refusal};
+
+/// Domains of labels that a kubelet may not give its own node.
+/// <https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#noderestriction>
+const NOT_FOR_KUBELETS: [&str; 3] = ["kubernetes.io", "k8s.io", "node-restriction.kubernetes.io"];
+
+/// What user data is written from.
+#[derive(Debug)]
+pub(crate) struct Node<'a> {
+    pub(crate) family: Family,
+    pub(crate) class: &'a ResolvedNodeClass,
+    pub(crate) settings: &'a ClusterSettings,
+    /// The claim's, and how it is paid for.
+    pub(crate) labels: BTreeMap<String, String>,
+    /// Those that stay, then those of the start.
+    pub(crate) taints: Vec<Taint>,
+    pub(crate) max_pods: u64,
+}
+
+impl Node<'_> {
+    /// Labels that the kubelet registers its node with.
+    fn registered_labels(&self) -> BTreeMap<&str, &str> {
+        let own = self.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let marked = own.chain([(labels::DO_NOT_SYNC_TAINTS, "true")]);
+        marked.filter(|(key, _)| !is_kept_from_kubelets(key)).collect()
+    }
+
+    /// Taints that the kubelet registers its node with, in the end the one that keeps pods off
+    /// until the node is known.
+    fn registered_taints(&self) -> Vec<Taint> {
+        let key = labels::UNREGISTERED_TAINT;
+        let effect = TaintEffect::NoExecute;
+        let mut taints = self.taints.clone();
+        if !taints.iter().any(|taint| taint.key == key && taint.effect == effect) {
+            taints.push(Taint { key: key.to_owned(), value: String::new(), effect });
+        }
+        taints
+    }
+
+    /// The class's `clusterDNS`, else the address of the cluster's DNS service, if it has one.
+    fn cluster_dns(&self) -> Vec<&str> {
+        let given = &self.class.class.kubelet.cluster_dns;
+        if given.is_empty() {
+            self.settings.dns_ip.as_deref().into_iter().collect()
+        } else {
+            given.iter().map(String::as_str).collect()
+        }
+    }
+
+    /// The class's `userData`, if it says anything.
+    fn custom(&self) -> Option<&str> {
+        custom(&self.class.class)
+    }
+}
+
+/// The user data of `node`, at most as long as EC2 takes it.
+pub(crate) fn user_data(node: &Node<'_>) -> Result<String, Refusal> {
+    let class = &node.class.class.name;
+    let wrong = |why: String| {
+        Refusal::UserData(format!("EC2NodeClass `{class}`: spec.userData: {why}"))
+    };
+    let text = match node.family {
+        Family::Al2023 => {
+            let Some(cidr) = &node.settings.service_cidr else {
+                return Err(Refusal::NotReady(format!(
+                    "EC2NodeClass `{class}` is not ready: AL2023 needs the CIDR of the cluster's \
+                     services, which is not known for cluster `{}`",
+                    node.settings.name
+                )));
+            };
+            node_config::user_data(node, cidr).map_err(wrong)?
+        }
+        Family::Bottlerocket => bottlerocket::user_data(node).map_err(wrong)?,
+    };
+    if text.len() > limits::USER_DATA_BYTES_MAX {
+        return Err(wrong(format!(
+            "with what is added to it, it has {} bytes; EC2 takes at most {} before base64 \
+             (move parts of it to the image or to a file that it fetches)",
+            text.len(),
+            limits::USER_DATA_BYTES_MAX
+        )));
+    }
+    Ok(text)
+}
+
+/// Settings of the class's user data that will not reach its nodes, as paths such as
+/// `settings.kubernetes.cloud-provider`. For people to be told: Karpenter logs them.
+pub fn dropped_settings(class: &NodeClass) -> Vec<String> {
+    match (class.image_family, custom(class)) {
+        (ImageFamily::Bottlerocket, Some(text)) => bottlerocket::dropped_settings(text),
+        _ => Vec::new(),
+    }
+}
+
+fn custom(class: &NodeClass) -> Option<&str> {
+    class.user_data.as_deref().filter(|text| !text.is_empty())
+}
+
+fn is_kept_from_kubelets(key: &str) -> bool {
+    let Some((domain, _)) = key.split_once('/') else {
+        return false;
+    };
+    let is_within = |restricted: &str| {
+        domain.strip_suffix(restricted).is_some_and(|rest| rest.is_empty() || rest.ends_with('.'))
+    };
+    NOT_FOR_KUBELETS.into_iter().any(is_within)
+}

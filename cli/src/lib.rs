@@ -1,1 +1,10 @@
-//! The command `journeyman`.
+//! The command `journeyman`: what it understands, and the world it plays on.
+//!
+//! `main` only parses arguments and prints; everything else is here, so that tests of the whole
+//! workspace use the same wiring as the command.
+
+pub mod args;
+pub mod functions;
+pub mod manifests;
+pub mod output;
+pub mod simulate;

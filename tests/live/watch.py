@@ -25,7 +25,7 @@ from cluster_stub import ClusterStub
 
 CLUSTER = "demo"
 ANSWER_SECONDS = 60
-QUEUES = ["provision", "disrupt", "settle", "drain"]
+QUEUES = ["provision", "disrupt", "launch", "settle", "drain"]
 
 
 def free_port():

@@ -1,1 +1,41 @@
 //! One module per function: observe, decide, check, commit, act.
+//!
+//! A handler's parameters are the list of everything that it can touch, and its IAM policy in
+//! `template.yaml` says the same; a test compares them. Nothing here waits, retries or holds state:
+//! waiting is a message with a delay, and every call can be repeated at any point.
+//!
+//! *Deciders* (`provision`, `interrupt`, `disrupt`) write only the ledger. The *actor* (`launch`)
+//! chooses nothing. *Reconcilers* (`settle`, `drain`) move one claim under its own version.
+
+mod commit;
+mod disrupt;
+mod drain;
+mod error;
+mod interrupt;
+mod launch;
+mod observe;
+mod provision;
+mod resolution;
+mod settle;
+
+pub use disrupt::{DisruptTrigger, disrupt};
+pub use drain::drain;
+pub use error::Error;
+pub use interrupt::interrupt;
+pub use launch::launch;
+pub use observe::facts;
+pub use provision::{POLL_INTERVAL_SECONDS_DEFAULT, ProvisionSource, ProvisionTrigger, provision};
+pub use resolution::{Resolution, resolve};
+pub use settle::settle;
+
+use model::Plan;
+use ports::Malformed;
+
+/// What a decider did, for logs, timelines and tests.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// The plan that was committed, or that changed nothing; `None` when nothing was looked at.
+    pub plan: Option<Plan>,
+    /// Objects that could not be read.
+    pub malformed: Vec<Malformed>,
+}

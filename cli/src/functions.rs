@@ -1,0 +1,133 @@
+//! What the deployed functions do, on the simulator's ports: each delivery goes to the handler that
+//! the Lambda function of that name runs.
+
+use std::{cell::RefCell, fmt::Display, rc::Rc};
+
+use handlers::{
+    DisruptTrigger, Error, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionSource, ProvisionTrigger, Report,
+};
+use jiff::Timestamp;
+use model::message::Message;
+use ports::Invocation;
+use simulator::{Delivery, Dispatch, Function, Payload, Schedule, Sim};
+
+/// What a decider did, and when.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Decided {
+    /// The present of the call.
+    pub at: Timestamp,
+    /// Which function.
+    pub function: Function,
+    /// What it did.
+    pub report: Report,
+}
+
+/// What deciders did so far, oldest first. Clones share it.
+#[derive(Clone, Debug, Default)]
+pub struct Reports(Rc<RefCell<Vec<Decided>>>);
+
+impl Reports {
+    /// Takes what came since the last call.
+    pub fn take(&self) -> Vec<Decided> {
+        self.0.take()
+    }
+
+    fn keep(&self, function: Function, at: Timestamp, report: Report) {
+        if report.plan.is_some() || !report.malformed.is_empty() {
+            self.0.borrow_mut().push(Decided { at, function, report });
+        }
+    }
+}
+
+/// Hands deliveries to the handlers, all on the ports of `sim`.
+pub fn dispatch(sim: &Sim, reports: &Reports) -> impl Dispatch + use<> {
+    let (sim, reports) = (sim.clone(), reports.clone());
+    move |delivery: Delivery| {
+        let (sim, reports) = (sim.clone(), reports.clone());
+        Box::pin(async move {
+            let (function, at) = (delivery.function, delivery.invocation.now);
+            let report = call(&sim, delivery).await.map_err(|error| explain(&error))?;
+            reports.keep(function, at, report);
+            Ok(())
+        })
+    }
+}
+
+async fn call(sim: &Sim, delivery: Delivery) -> Result<Report, Error> {
+    let at = &delivery.invocation;
+    match delivery.payload {
+        Payload::Schedule(Schedule::Provision) => {
+            provision(sim, ProvisionSource::Schedule, at).await
+        }
+        Payload::Schedule(Schedule::Disrupt(method)) => {
+            disrupt(sim, DisruptTrigger::Schedule(method), at).await
+        }
+        Payload::Interruption(interruption) => {
+            handlers::interrupt(sim, sim, &interruption, at).await
+        }
+        Payload::Claims(claims) => stream(sim, delivery.function, &claims, at).await,
+        Payload::Message(message) => receive(sim, message, at).await,
+    }
+}
+
+async fn receive(sim: &Sim, message: Message, at: &Invocation) -> Result<Report, Error> {
+    match message {
+        Message::Provision { tick } => {
+            let source = tick.map_or(ProvisionSource::Request, ProvisionSource::Tick);
+            provision(sim, source, at).await
+        }
+        Message::Validate { method, claims, found_at } => {
+            disrupt(sim, DisruptTrigger::Validate { method, claims, found_at }, at).await
+        }
+        Message::Launch { claim } => stream(sim, Function::Launch, &[claim], at).await,
+        Message::Settle { claim } => stream(sim, Function::Settle, &[claim], at).await,
+        Message::Drain { claim } => stream(sim, Function::Drain, &[claim], at).await,
+    }
+}
+
+async fn provision(sim: &Sim, source: ProvisionSource, at: &Invocation) -> Result<Report, Error> {
+    let poll_interval_seconds = POLL_INTERVAL_SECONDS_DEFAULT;
+    let trigger = ProvisionTrigger { source, poll_interval_seconds };
+    handlers::provision(sim, sim, sim, sim, sim, trigger, at).await
+}
+
+async fn disrupt(sim: &Sim, trigger: DisruptTrigger, at: &Invocation) -> Result<Report, Error> {
+    handlers::disrupt(sim, sim, sim, sim, sim, trigger, at).await
+}
+
+/// What the functions that look after claims do with them.
+async fn stream(
+    sim: &Sim,
+    function: Function,
+    claims: &[model::NodeClaimName],
+    at: &Invocation,
+) -> Result<Report, Error> {
+    match function {
+        Function::Launch => {
+            handlers::launch(sim, sim, sim, sim, sim, sim, sim, sim, claims, at).await?;
+        }
+        Function::Settle => {
+            for claim in claims {
+                handlers::settle(sim, sim, sim, sim, claim, at).await?;
+            }
+        }
+        Function::Drain => {
+            for claim in claims {
+                handlers::drain(sim, sim, sim, sim, claim, at).await?;
+            }
+        }
+        Function::Provision | Function::Interrupt | Function::Disrupt => {}
+    }
+    Ok(Report::default())
+}
+
+/// An error with its causes, in one line.
+fn explain(error: &(impl std::error::Error + Display)) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text = format!("{text}: {error}");
+        cause = error.source();
+    }
+    text
+}

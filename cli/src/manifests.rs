@@ -1,0 +1,144 @@
+//! Manifests from files, as objects of the simulated cluster.
+
+use std::{
+    fmt, fs, io,
+    io::Read as _,
+    path::{Path, PathBuf},
+};
+
+use api::manifest::{self, Manifest, Problem};
+use simulator::{Object, Workload, WorkloadKind};
+
+/// What the files hold.
+#[derive(Clone, Debug, Default)]
+pub struct Loaded {
+    /// Objects of the cluster.
+    pub objects: Vec<Object>,
+    /// What plays no part, in words.
+    pub ignored: Vec<String>,
+}
+
+/// Why manifests cannot be played. Every problem is listed, one a line.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BadInput(pub Vec<String>);
+
+impl fmt::Display for BadInput {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.join("\n"))
+    }
+}
+
+impl std::error::Error for BadInput {}
+
+impl BadInput {
+    /// One problem.
+    pub fn one(text: impl Into<String>) -> Self {
+        Self(vec![text.into()])
+    }
+}
+
+/// Reads files, every `.yaml`, `.yml` and `.json` of directories, and `-` for standard input.
+pub fn load(paths: &[PathBuf]) -> Result<Loaded, BadInput> {
+    let mut texts = Vec::new();
+    for path in paths {
+        for file in files(path)? {
+            texts.push((file.display().to_string(), text(&file)?));
+        }
+    }
+    parse(&texts)
+}
+
+/// Objects from texts, each with the name of its file.
+pub fn parse(texts: &[(String, String)]) -> Result<Loaded, BadInput> {
+    let manifests: Vec<Manifest> =
+        texts.iter().map(|(file, text)| manifest::read(text, file)).collect();
+    let mut problems: Vec<&Problem> = manifests.iter().flat_map(|m| &m.problems).collect();
+    let between = manifest::cross_check(&manifests);
+    problems.extend(&between);
+    if !problems.is_empty() {
+        return Err(BadInput(problems.iter().map(ToString::to_string).collect()));
+    }
+    let mut loaded = Loaded::default();
+    for object in manifests.into_iter().flat_map(|manifest| manifest.objects) {
+        loaded.take(object);
+    }
+    Ok(loaded)
+}
+
+impl Loaded {
+    fn take(&mut self, object: manifest::Object) {
+        match object {
+            manifest::Object::NodePool(pool) => self.objects.push(Object::NodePool(pool)),
+            manifest::Object::NodeClass(class) => self.objects.push(Object::NodeClass(class)),
+            manifest::Object::DaemonSet(daemon_set) => {
+                self.objects.push(Object::DaemonSet(daemon_set));
+            }
+            manifest::Object::Workload(workload) => self.objects.push(Object::Workload(Workload {
+                kind: match workload.kind {
+                    manifest::WorkloadKind::StatefulSet => WorkloadKind::StatefulSet,
+                    manifest::WorkloadKind::Job => WorkloadKind::Job,
+                    manifest::WorkloadKind::Deployment | manifest::WorkloadKind::ReplicaSet => {
+                        WorkloadKind::Deployment
+                    }
+                },
+                ..plain(workload.key, workload.replicas, workload.spec)
+            })),
+            manifest::Object::Pod(pod) => {
+                self.objects.push(Object::Workload(plain(pod.key, 1, pod.spec)));
+            }
+            manifest::Object::Node(node) => self.ignored.push(format!(
+                "Node {}: not supported yet: the simulated cluster starts without nodes",
+                node.name
+            )),
+            manifest::Object::Other { kind, name } => {
+                self.ignored.push(format!("{kind} {name}: decides nothing here"));
+            }
+        }
+    }
+}
+
+fn plain(key: model::PodKey, replicas: u32, spec: std::sync::Arc<model::PodSpec>) -> Workload {
+    Workload {
+        namespace: key.namespace,
+        name: key.name,
+        kind: WorkloadKind::Pod,
+        replicas,
+        spec,
+        runs_for: None,
+        max_unavailable: None,
+    }
+}
+
+fn files(path: &Path) -> Result<Vec<PathBuf>, BadInput> {
+    if !path.is_dir() {
+        return Ok(vec![path.to_owned()]);
+    }
+    let is_manifest = |path: &PathBuf| {
+        let extension = path.extension().and_then(|extension| extension.to_str());
+        path.is_file() && matches!(extension, Some("yaml" | "yml" | "json"))
+    };
+    let entries = fs::read_dir(path).map_err(|error| unreadable(path, &error))?;
+    let mut files = entries
+        .map(|entry| entry.map(|entry| entry.path()).map_err(|error| unreadable(path, &error)))
+        .collect::<Result<Vec<_>, _>>()?;
+    files.retain(is_manifest);
+    files.sort();
+    if files.is_empty() {
+        return Err(BadInput::one(format!("{}: has no .yaml, .yml or .json file", path.display())));
+    }
+    Ok(files)
+}
+
+/// The text of a file, or of standard input for `-`.
+pub fn text(path: &Path) -> Result<String, BadInput> {
+    if path == Path::new("-") {
+        let mut text = String::new();
+        let read = io::stdin().read_to_string(&mut text);
+        return read.map(|_| text).map_err(|error| unreadable(path, &error));
+    }
+    fs::read_to_string(path).map_err(|error| unreadable(path, &error))
+}
+
+fn unreadable(path: &Path, error: &io::Error) -> BadInput {
+    BadInput::one(format!("{}: {error}", path.display()))
+}

@@ -1,0 +1,220 @@
+//! `journeyman simulate`: manifests and a scenario, played by the functions' own handlers.
+
+mod progress;
+mod scenario;
+mod story;
+mod summary;
+mod timeline;
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    io::{self, Write},
+    sync::Arc,
+};
+
+use jiff::{SignedDuration, Timestamp};
+use model::{PodKey, plan::Reason};
+use simulator::{Runner, Settings, Sim};
+
+use crate::{
+    args::{Format, SimulateArgs},
+    functions::{Reports, dispatch},
+    manifests::{self, BadInput, Loaded},
+    simulate::{progress::Progress, scenario::Scenario, summary::Outcome, timeline::Timeline},
+};
+
+/// How long user's own manifests are played when nothing else is said.
+const DURATION_DEFAULT: SignedDuration = SignedDuration::from_mins(30);
+/// How much virtual time passes between two looks at what happened.
+const STEP: SignedDuration = SignedDuration::from_secs(10);
+
+/// Why a simulation could not be played to its end.
+#[derive(Debug)]
+pub enum Error {
+    /// The input is wrong.
+    Input(BadInput),
+    /// The simulation stopped: an invariant was violated or it went round in circles.
+    Stopped(simulator::Stopped),
+    /// The output could not be written.
+    Output(io::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input(input) => input.fmt(f),
+            Self::Stopped(stopped) => write!(f, "the simulation stopped: {stopped}"),
+            Self::Output(error) => write!(f, "cannot write: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<BadInput> for Error {
+    fn from(input: BadInput) -> Self {
+        Self::Input(input)
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+/// What the end of a simulation says about the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Verdict {
+    /// Every pod found a place.
+    AllPlaced,
+    /// Some did not.
+    SomeUnplaced,
+}
+
+/// Everything that is played.
+struct Play {
+    loaded: Loaded,
+    scenario: Scenario,
+    title: String,
+}
+
+/// Plays and prints.
+pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<Verdict, Error> {
+    let mut play = load(args)?;
+    let settings = play.scenario.settings(args.seed);
+    let (start, end) = (settings.start, end(&play.scenario, args, settings.start)?);
+    let catalog = api::catalog::builtin().map_err(|e| BadInput::one(e.to_string()))?;
+    let sim = Sim::new(settings, Arc::new(catalog));
+    sim.add(std::mem::take(&mut play.loaded.objects));
+    play.scenario.schedule(&sim, start)?;
+    let mut stage = Stage {
+        timeline: Timeline::new(start, args.verbose),
+        progress: Progress::new(args.output, start, end),
+        unplaced: BTreeMap::new(),
+        malformed: Vec::new(),
+    };
+    if args.output == Format::Text {
+        writeln!(out, "{}", play.title)?;
+    }
+    stage.play(&sim, end, args.output, out)?;
+    let outcome = Outcome::of(&sim, &stage.unplaced, &stage.malformed, &play.loaded.ignored);
+    match args.output {
+        Format::Text => summary::print(&outcome, start, end, out)?,
+        Format::Json => print_json(&stage, &outcome, args, start, end, out)?,
+    }
+    Ok(if outcome.unplaced.is_empty() { Verdict::AllPlaced } else { Verdict::SomeUnplaced })
+}
+
+fn load(args: &SimulateArgs) -> Result<Play, BadInput> {
+    let scenario = match &args.scenario {
+        Some(path) => Some(Scenario::load(path)?),
+        None => None,
+    };
+    if args.manifests.is_empty() {
+        let loaded = manifests::parse(&story::manifests())?;
+        let scenario = match scenario {
+            Some(scenario) => scenario,
+            None => story::scenario()?,
+        };
+        let title = "The built-in story: examples/story, in a simulated account and cluster.";
+        return Ok(Play { loaded, scenario, title: title.to_owned() });
+    }
+    let loaded = manifests::load(&args.manifests)?;
+    let files: Vec<String> = args.manifests.iter().map(|path| path.display().to_string()).collect();
+    let title = format!("{}, in a simulated account and cluster.", files.join(", "));
+    Ok(Play { loaded, scenario: scenario.unwrap_or_default(), title })
+}
+
+fn end(scenario: &Scenario, args: &SimulateArgs, start: Timestamp) -> Result<Timestamp, BadInput> {
+    let given = match &args.duration {
+        Some(text) => Some(scenario::duration("--duration", text)?),
+        None => None,
+    };
+    let length = given.or(scenario.end).unwrap_or(DURATION_DEFAULT);
+    start.checked_add(length).map_err(|error| BadInput::one(format!("--duration: {error}")))
+}
+
+/// What is kept while a simulation is played.
+struct Stage {
+    timeline: Timeline,
+    progress: Progress,
+    /// Why pods found no place when they were last looked at.
+    unplaced: BTreeMap<PodKey, Vec<Reason>>,
+    /// Objects that could not be read.
+    malformed: Vec<String>,
+}
+
+impl Stage {
+    fn play(
+        &mut self,
+        sim: &Sim,
+        end: Timestamp,
+        format: Format,
+        out: &mut impl Write,
+    ) -> Result<(), Error> {
+        let reports = Reports::default();
+        let mut runner = Runner::new(sim, dispatch(sim, &reports));
+        let mut seen = 0;
+        let mut outcome = Ok(());
+        while outcome.is_ok() && sim.now() < end {
+            let until = sim.now().checked_add(STEP).map_or(end, |next| next.min(end));
+            outcome = runner.run_until(until);
+            let events = sim.timeline(seen);
+            seen += events.len();
+            let decided = reports.take();
+            self.note(&decided);
+            let lines = self.timeline.lines(events, &decided);
+            if format == Format::Text {
+                self.progress
+                    .hidden(|| lines.iter().try_for_each(|line| writeln!(out, "{line}")))?;
+            }
+            self.progress.at(sim.now());
+        }
+        self.progress.finish();
+        outcome.map_err(Error::Stopped)
+    }
+
+    fn note(&mut self, decided: &[crate::functions::Decided]) {
+        for decided in decided {
+            for malformed in &decided.report.malformed {
+                let text = format!("{}: {}", malformed.object, malformed.problem);
+                if !self.malformed.contains(&text) {
+                    self.malformed.push(text);
+                }
+            }
+            if decided.function != simulator::Function::Provision {
+                continue;
+            }
+            let Some(plan) = &decided.report.plan else { continue };
+            let placed = plan.promises.iter().map(|promise| &promise.pods);
+            for pod in placed.chain(plan.placements.iter().map(|p| &p.pods)).flatten() {
+                self.unplaced.remove(pod);
+            }
+            for unplaced in &plan.unplaced {
+                self.unplaced.insert(unplaced.pod.clone(), unplaced.reasons.clone());
+            }
+        }
+    }
+}
+
+fn print_json(
+    stage: &Stage,
+    outcome: &Outcome,
+    args: &SimulateArgs,
+    start: Timestamp,
+    end: Timestamp,
+    out: &mut impl Write,
+) -> Result<(), Error> {
+    let document = serde_json::json!({
+        "seed": args.seed,
+        "start": start.to_string(),
+        "end": end.to_string(),
+        "timeline": stage.timeline.json(),
+        "summary": summary::json(outcome),
+    });
+    serde_json::to_writer_pretty(&mut *out, &document).map_err(io::Error::from)?;
+    writeln!(out)?;
+    Ok(())
+}

@@ -1,0 +1,289 @@
+//! Scenarios: what happens when, and how the simulated world is.
+
+use std::path::{Path, PathBuf};
+
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    CapacityType, HourlyPrice, InstanceTypeName, Namespace, NodeClassName, NodeName, NodePoolName,
+    ObjectName, OfferingKey, PodKey, Zone,
+};
+use serde::Deserialize;
+use simulator::{Action, Settings, Sim, Target};
+
+use crate::manifests::{self, BadInput};
+
+/// What happens when.
+#[derive(Debug, Default)]
+pub(crate) struct Scenario {
+    /// How long it is played.
+    pub(crate) end: Option<SignedDuration>,
+    start: Option<Timestamp>,
+    never_joins_per_mille: u32,
+    actions: Vec<(SignedDuration, Action)>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct Written {
+    start: Option<String>,
+    end: Option<String>,
+    #[serde(default)]
+    never_joins_per_mille: u32,
+    #[serde(default)]
+    events: Vec<WrittenEvent>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct WrittenEvent {
+    at: String,
+    scale: Option<WrittenScale>,
+    apply: Option<PathBuf>,
+    delete: Option<WrittenDelete>,
+    interrupt_spot: Option<String>,
+    terminate_instance: Option<String>,
+    capacity: Option<WrittenCapacity>,
+    price: Option<WrittenPrice>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct WrittenScale {
+    workload: String,
+    replicas: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct WrittenDelete {
+    kind: String,
+    name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct WrittenCapacity {
+    instance_type: String,
+    zone: String,
+    capacity_type: String,
+    instances: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase", deny_unknown_fields)]
+struct WrittenPrice {
+    instance_type: String,
+    zone: String,
+    capacity_type: String,
+    price_per_hour: String,
+}
+
+/// Reads a duration such as `45m`.
+pub(crate) fn duration(what: &str, text: &str) -> Result<SignedDuration, BadInput> {
+    match model::duration::parse_go(text) {
+        Ok(duration) if duration.is_negative() => {
+            Err(BadInput::one(format!("{what}: `{text}` must not be negative")))
+        }
+        Ok(duration) => Ok(duration),
+        Err(error) => Err(BadInput::one(format!("{what}: {error}"))),
+    }
+}
+
+impl Scenario {
+    /// Reads a file; paths in it are relative to it.
+    pub(crate) fn load(path: &Path) -> Result<Self, BadInput> {
+        let text = manifests::text(path)?;
+        let folder = path.parent().unwrap_or_else(|| Path::new("."));
+        Self::parse(&text, &path.display().to_string(), folder)
+    }
+
+    /// Reads `text`, which came from `file`; paths in it are relative to `folder`.
+    pub(crate) fn parse(text: &str, file: &str, folder: &Path) -> Result<Self, BadInput> {
+        let written: Written = serde_saphyr::from_str(text)
+            .map_err(|error| BadInput::one(format!("{file}: {error}")))?;
+        let start = match &written.start {
+            Some(text) => Some(text.parse::<Timestamp>().map_err(|error| {
+                BadInput::one(format!("{file}: start: `{text}` is not a time: {error}"))
+            })?),
+            None => None,
+        };
+        let end = match &written.end {
+            Some(text) => Some(duration(&format!("{file}: end"), text)?),
+            None => None,
+        };
+        let mut actions = Vec::new();
+        for (index, event) in written.events.iter().enumerate() {
+            let place = format!("{file}: events[{index}]");
+            let at = duration(&format!("{place}.at"), &event.at)?;
+            actions.push((at, event.action(&place, folder)?));
+        }
+        Ok(Self { end, start, never_joins_per_mille: written.never_joins_per_mille, actions })
+    }
+
+    /// The world that it starts in.
+    pub(crate) fn settings(&self, seed: u64) -> Settings {
+        let mut settings = Settings::with_seed(seed);
+        settings.start = self.start.unwrap_or(settings.start);
+        settings.never_joins_per_mille = self.never_joins_per_mille;
+        settings
+    }
+
+    /// Lets everything happen in its time.
+    pub(crate) fn schedule(&self, sim: &Sim, start: Timestamp) -> Result<(), BadInput> {
+        for (after, action) in &self.actions {
+            let at = start.checked_add(*after);
+            let at = at.map_err(|error| BadInput::one(format!("events: at: {error}")))?;
+            sim.at(at, action.clone());
+        }
+        Ok(())
+    }
+}
+
+impl WrittenEvent {
+    /// The one thing that it says.
+    fn action(&self, place: &str, folder: &Path) -> Result<Action, BadInput> {
+        let mut actions = Vec::new();
+        if let Some(scale) = &self.scale {
+            let workload = pod_key(&format!("{place}.scale.workload"), &scale.workload)?;
+            actions.push(Action::Scale { workload, replicas: scale.replicas });
+        }
+        if let Some(path) = &self.apply {
+            let loaded = manifests::load(&[folder.join(path)])?;
+            actions.push(Action::Add(loaded.objects));
+        }
+        if let Some(delete) = &self.delete {
+            actions.push(delete.action(&format!("{place}.delete"))?);
+        }
+        if let Some(text) = &self.interrupt_spot {
+            let target = target(&format!("{place}.interruptSpot"), text)?;
+            actions.push(Action::InterruptSpot(target));
+        }
+        if let Some(text) = &self.terminate_instance {
+            let target = target(&format!("{place}.terminateInstance"), text)?;
+            actions.push(Action::TerminateInstance(target));
+        }
+        if let Some(capacity) = &self.capacity {
+            let WrittenCapacity { instance_type, zone, capacity_type, instances } = capacity;
+            let place = format!("{place}.capacity");
+            let offering = offering(&place, instance_type, zone, capacity_type)?;
+            actions.push(Action::SetCapacity { offering, instances: *instances });
+        }
+        if let Some(price) = &self.price {
+            let WrittenPrice { instance_type, zone, capacity_type, price_per_hour } = price;
+            let place = format!("{place}.price");
+            let offering = offering(&place, instance_type, zone, capacity_type)?;
+            let price = HourlyPrice::parse_dollars(price_per_hour);
+            let price = price.map_err(|e| BadInput::one(format!("{place}.pricePerHour: {e}")))?;
+            actions.push(Action::SetPrice { offering, price });
+        }
+        match (actions.pop(), actions.is_empty()) {
+            (Some(action), true) => Ok(action),
+            (None, _) => Err(BadInput::one(format!("{place}: says only when, not what happens"))),
+            (Some(_), false) => Err(BadInput::one(format!("{place}: one event is one thing"))),
+        }
+    }
+}
+
+impl WrittenDelete {
+    fn action(&self, place: &str) -> Result<Action, BadInput> {
+        let name = format!("{place}.name");
+        Ok(match self.kind.as_str() {
+            "NodePool" => Action::DeleteNodePool(id(&name, NodePoolName::new(&self.name))?),
+            "EC2NodeClass" => Action::DeleteNodeClass(id(&name, NodeClassName::new(&self.name))?),
+            "Deployment" | "StatefulSet" | "Job" | "ReplicaSet" | "Pod" => {
+                Action::DeleteWorkload(pod_key(&name, &self.name)?)
+            }
+            other => {
+                return Err(BadInput::one(format!(
+                    "{place}.kind: `{other}` cannot be deleted; there are NodePool, EC2NodeClass, \
+                     Deployment, StatefulSet, Job, ReplicaSet, Pod"
+                )));
+            }
+        })
+    }
+}
+
+fn id<T>(place: &str, id: Result<T, model::id::InvalidId>) -> Result<T, BadInput> {
+    id.map_err(|error| BadInput::one(format!("{place}: {error}")))
+}
+
+/// `namespace/name`, or `name` in the namespace `default`.
+fn pod_key(place: &str, text: &str) -> Result<PodKey, BadInput> {
+    let (namespace, name) = text.split_once('/').unwrap_or(("default", text));
+    let namespace = id(place, Namespace::new(namespace))?;
+    Ok(PodKey { namespace, name: id(place, ObjectName::new(name))? })
+}
+
+fn target(place: &str, text: &str) -> Result<Target, BadInput> {
+    Ok(match text {
+        "oldest" => Target::Oldest,
+        "any" => Target::Any,
+        node => Target::Node(id(place, NodeName::new(node))?),
+    })
+}
+
+fn offering(
+    place: &str,
+    instance_type: &str,
+    zone: &str,
+    capacity_type: &str,
+) -> Result<OfferingKey, BadInput> {
+    let capacity_type = CapacityType::parse(capacity_type).ok_or_else(|| {
+        BadInput::one(format!(
+            "{place}.capacityType: `{capacity_type}` is none of spot, on-demand, reserved"
+        ))
+    })?;
+    Ok(OfferingKey {
+        capacity_type,
+        instance_type: id(&format!("{place}.instanceType"), InstanceTypeName::new(instance_type))?,
+        zone: id(&format!("{place}.zone"), Zone::new(zone))?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(text: &str, problem: &str) {
+        let error = Scenario::parse(text, "s.yaml", Path::new(".")).unwrap_err();
+        assert!(error.to_string().contains(problem), "{error}");
+    }
+
+    #[test]
+    fn what_is_wrong_names_place_and_rule() {
+        check(
+            "events: [{at: 5x, scale: {workload: web, replicas: 1}}]",
+            "s.yaml: events[0].at: `5x` is not a duration",
+        );
+        check("events: [{at: 5m}]", "s.yaml: events[0]: says only when");
+        check(
+            "events: [{at: 5m, delete: {kind: Service, name: x}}]",
+            "events[0].delete.kind: `Service` cannot be deleted",
+        );
+        check(
+            "events: [{at: 5m, interruptSpot: any, terminateInstance: any}]",
+            "one event is one thing",
+        );
+        check("events: [{at: 5m, explode: true}]", "explode");
+        check("end: -5m", "s.yaml: end: `-5m` must not be negative");
+        check("start: noon", "s.yaml: start: `noon` is not a time");
+    }
+
+    #[test]
+    fn every_kind_of_event_is_read() {
+        let text = r#"
+end: 1h
+events:
+  - {at: 1m, scale: {workload: web, replicas: 3}}
+  - {at: 2m, interruptSpot: oldest}
+  - {at: 3m, capacity: {instanceType: m7g.large, zone: us-west-2a, capacityType: spot, instances: 0}}
+  - {at: 4m, price: {instanceType: m7g.large, zone: us-west-2a, capacityType: spot, pricePerHour: "0.05"}}
+  - {at: 5m, delete: {kind: Deployment, name: default/web}}
+  - {at: 6m, terminateInstance: any}
+"#;
+        let scenario = Scenario::parse(text, "s.yaml", Path::new(".")).unwrap();
+        assert_eq!(scenario.actions.len(), 6);
+        assert_eq!(scenario.end, Some(SignedDuration::from_hours(1)));
+    }
+}

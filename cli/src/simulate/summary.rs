@@ -1,0 +1,140 @@
+//! The summary: the run in figures, and what found no place and why.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+};
+
+use jiff::Timestamp;
+use model::{PodKey, plan::Reason};
+use serde_json::{Value, json};
+use simulator::{Sim, Summary};
+
+use crate::output::{count, dollars, elapsed, seconds};
+
+/// How a simulation ended.
+pub(crate) struct Outcome {
+    summary: Summary,
+    /// Pods that wait at the end, and why.
+    pub(crate) unplaced: BTreeMap<PodKey, Vec<Reason>>,
+    malformed: Vec<String>,
+    ignored: Vec<String>,
+    dead_letters: Vec<String>,
+}
+
+impl Outcome {
+    /// How `sim` ended. Of `reasons`, those of pods that still wait count.
+    pub(crate) fn of(
+        sim: &Sim,
+        reasons: &BTreeMap<PodKey, Vec<Reason>>,
+        malformed: &[String],
+        ignored: &[String],
+    ) -> Self {
+        let waiting = sim.pods().into_iter().filter(|pod| {
+            pod.node.is_none() && !pod.is_terminal() && !pod.is_owned_by_daemon_set()
+        });
+        let unplaced = waiting.map(|pod| {
+            let known = reasons.get(&pod.key).cloned();
+            (pod.key, known.unwrap_or_else(|| vec![still_waiting()]))
+        });
+        Self {
+            summary: sim.summary(),
+            unplaced: unplaced.collect(),
+            malformed: malformed.to_vec(),
+            ignored: ignored.to_vec(),
+            dead_letters: sim.dead_letters().iter().map(|letter| format!("{letter:?}")).collect(),
+        }
+    }
+}
+
+fn still_waiting() -> Reason {
+    Reason { node_pool: None, text: "was still waiting for its node at the end".to_owned() }
+}
+
+/// Prints it for people.
+pub(crate) fn print(
+    outcome: &Outcome,
+    start: Timestamp,
+    end: Timestamp,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    let Outcome { summary, unplaced, malformed, ignored, dead_letters } = outcome;
+    writeln!(out, "\nSummary after {}", elapsed(start, end).trim_start_matches('+'))?;
+    let waits = |percent| summary.pending_percentile(percent).map_or("-".to_owned(), seconds);
+    writeln!(
+        out,
+        "  pods placed      {} (pending p50 {}, p99 {})",
+        summary.pods_placed,
+        waits(50),
+        waits(99)
+    )?;
+    writeln!(out, "  pods unplaced    {}", unplaced.len())?;
+    let nodes: u64 = summary.nodes_by_type.values().map(|count| u64::from(*count)).sum();
+    let types: Vec<String> =
+        summary.nodes_by_type.iter().map(|(name, count)| format!("{count} {name}")).collect();
+    let types = if types.is_empty() { String::new() } else { format!(": {}", types.join(", ")) };
+    writeln!(out, "  nodes now        {nodes}{types}")?;
+    let launched: u64 = summary.launched.values().map(|count| u64::from(*count)).sum();
+    writeln!(out, "  launched in all  {}", count(launched, "instance"))?;
+    writeln!(out, "  price now        ${} an hour", summary.price_now)?;
+    writeln!(out, "  spent            {}", dollars(summary.spent_nanos))?;
+    writeln!(
+        out,
+        "  evictions        {} ({} lost with their node)",
+        summary.evictions, summary.pods_lost
+    )?;
+    section(out, "No place for", &unplaced_lines(unplaced))?;
+    section(out, "Objects that could not be read", malformed)?;
+    section(out, "Messages that were given up", dead_letters)?;
+    section(out, "Assumed of the account", &summary.assumptions)?;
+    section(out, "Without a part in this", ignored)
+}
+
+fn unplaced_lines(unplaced: &BTreeMap<PodKey, Vec<Reason>>) -> Vec<String> {
+    let line = |(pod, reasons): (&PodKey, &Vec<Reason>)| {
+        let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+        format!("{pod}: {}", reasons.join("; "))
+    };
+    unplaced.iter().map(line).collect()
+}
+
+fn section(out: &mut impl Write, title: &str, lines: &[String]) -> io::Result<()> {
+    if lines.is_empty() {
+        return Ok(());
+    }
+    writeln!(out, "\n{title}")?;
+    lines.iter().try_for_each(|line| writeln!(out, "  {line}"))
+}
+
+/// The same for machines. Prices are exact decimal dollars as text, times milliseconds.
+pub(crate) fn json(outcome: &Outcome) -> Value {
+    let Outcome { summary, unplaced, malformed, ignored, dead_letters } = outcome;
+    let millis =
+        |percent| summary.pending_percentile(percent).map(|time| time.as_millis().to_string());
+    let nodes: BTreeMap<String, u32> =
+        summary.nodes_by_type.iter().map(|(name, count)| (name.to_string(), *count)).collect();
+    let launched: BTreeMap<String, u32> =
+        summary.launched.iter().map(|(offering, count)| (offering.to_string(), *count)).collect();
+    let unplaced: Vec<Value> = unplaced
+        .iter()
+        .map(|(pod, reasons)| {
+            let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+            json!({"pod": pod.to_string(), "reasons": reasons})
+        })
+        .collect();
+    json!({
+        "podsPlaced": summary.pods_placed,
+        "pendingMilliseconds": {"p50": millis(50), "p99": millis(99)},
+        "unplaced": unplaced,
+        "nodesByType": nodes,
+        "launched": launched,
+        "pricePerHour": summary.price_now.to_string(),
+        "spentNanoDollars": summary.spent_nanos.to_string(),
+        "evictions": summary.evictions,
+        "podsLost": summary.pods_lost,
+        "malformed": malformed,
+        "deadLetters": dead_letters,
+        "assumptions": summary.assumptions,
+        "ignored": ignored,
+    })
+}

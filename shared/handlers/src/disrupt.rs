@@ -1,0 +1,96 @@
+//! Nodes that are no longer wanted → claims given up.
+//!
+//! What emptiness finds waits 15 seconds in a message and is carried out only if it still holds.
+
+use jiff::Timestamp;
+use model::{
+    NodeClaimName, Plan,
+    facts::Facts,
+    message::{Delivery, DisruptionMethod, Message},
+};
+use ports::{Catalog, Cluster, Discovery, Invocation, Ledger, Mailbox, Malformed};
+
+use crate::{
+    Error, Report,
+    commit::{Committed, commit},
+    observe,
+};
+
+/// Karpenter: `pkg/controllers/disruption/controller.go`, the delay before a command is validated.
+const VALIDATION_DELAY_SECONDS: u32 = 15;
+/// How often a plan is made again when somebody else committed first.
+const ATTEMPTS_MAX: u32 = 3;
+
+/// Why nodes are looked at.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum DisruptTrigger {
+    /// The schedule of a method.
+    Schedule(DisruptionMethod),
+    /// Something was found a while ago.
+    Validate {
+        /// How.
+        method: DisruptionMethod,
+        /// What would be given up.
+        claims: Vec<NodeClaimName>,
+        /// When.
+        found_at: Timestamp,
+    },
+}
+
+/// Finds nodes to give up, or carries out what was found.
+pub async fn disrupt(
+    cluster: &impl Cluster,
+    catalog: &impl Catalog,
+    discovery: &impl Discovery,
+    ledger: &impl Ledger,
+    mailbox: &impl Mailbox,
+    trigger: DisruptTrigger,
+    at: &Invocation,
+) -> Result<Report, Error> {
+    for _ in 0..ATTEMPTS_MAX {
+        let (facts, malformed) = observe::facts(cluster, catalog, discovery, ledger, at).await?;
+        let (plan, follow_up) = decide(&facts, &trigger);
+        if commit(ledger, &facts, &plan, at).await? == Committed::All {
+            let delivery = follow_up.map(|(message, delay_seconds)| Delivery {
+                cluster: at.cluster.clone(),
+                message,
+                delay_seconds,
+            });
+            mailbox.send(delivery.as_slice()).await?;
+            return Ok(report(plan, malformed));
+        }
+    }
+    // What holds is found again by the next run of the schedule.
+    Ok(Report::default())
+}
+
+fn report(plan: Plan, malformed: Vec<Malformed>) -> Report {
+    Report { plan: Some(plan), malformed }
+}
+
+/// What changes, and the message that follows, with its delay.
+fn decide(facts: &Facts, trigger: &DisruptTrigger) -> (Plan, Option<(Message, u32)>) {
+    match trigger {
+        DisruptTrigger::Schedule(DisruptionMethod::Emptiness) => {
+            let found = planner::emptiness(facts);
+            let method = DisruptionMethod::Emptiness;
+            let validate =
+                Message::Validate { method, claims: found.candidates.clone(), found_at: facts.now };
+            let follow_up =
+                (!found.candidates.is_empty()).then_some((validate, VALIDATION_DELAY_SECONDS));
+            (found.observed, follow_up)
+        }
+        DisruptTrigger::Schedule(DisruptionMethod::Expiration) => {
+            with_replacements(planner::expiration(facts))
+        }
+        DisruptTrigger::Validate { method, claims, found_at } => {
+            with_replacements(planner::validated(facts, *method, claims, *found_at))
+        }
+    }
+}
+
+/// Pods of nodes that are given up need others at once.
+fn with_replacements(plan: Plan) -> (Plan, Option<(Message, u32)>) {
+    let follow_up = (!plan.changes.is_empty()).then_some((Message::Provision { tick: None }, 0));
+    (plan, follow_up)
+}

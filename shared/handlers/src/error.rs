@@ -1,0 +1,40 @@
+//! Why a handler gave up; the message is then delivered again.
+
+use ports::PortError;
+
+/// A failure of a handler.
+#[derive(Debug, thiserror::Error)]
+pub enum Error {
+    /// A port failed.
+    #[error(transparent)]
+    Port(#[from] PortError),
+    /// The planner made a plan that the independent judge refuses: nothing was committed, and a
+    /// person must look.
+    #[error("the plan breaks its own rules")]
+    InvalidPlan(#[from] plan_check::Invalid),
+    /// One batch of promises with its reasons has more items than a commit takes.
+    #[error("a commit of {items} items was planned, and {items_max} are allowed")]
+    TooLarge {
+        /// Items of the commit.
+        items: usize,
+        /// The most that one takes.
+        items_max: usize,
+    },
+}
+
+impl Error {
+    /// A stable name for metrics and alarms.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            Self::Port(error) => match error.fault {
+                ports::Fault::Transient => "PortTransient",
+                ports::Fault::Unknown => "PortUnknown",
+                ports::Fault::Conflict => "PortConflict",
+                ports::Fault::NotFound => "PortNotFound",
+                ports::Fault::Permanent => "PortPermanent",
+            },
+            Self::InvalidPlan(_) => "InvalidPlan",
+            Self::TooLarge { .. } => "CommitTooLarge",
+        }
+    }
+}

@@ -1,0 +1,58 @@
+//! An instance ends → its claim is given up, and its pods get a new node.
+
+use std::collections::BTreeMap;
+
+use model::{
+    facts::Facts,
+    interruption::Interruption,
+    message::{Delivery, Message},
+};
+use ports::{Invocation, Ledger, Mailbox};
+
+use crate::{
+    Error, Report,
+    commit::{Committed, commit},
+};
+
+/// How often a plan is made again when somebody else committed first.
+const ATTEMPTS_MAX: u32 = 3;
+
+/// Gives up the claim of an instance that EC2 takes back or that ends. Instances of nobody here
+/// are no concern: the rules that feed the queue see the whole account.
+pub async fn interrupt(
+    ledger: &impl Ledger,
+    mailbox: &impl Mailbox,
+    interruption: &Interruption,
+    at: &Invocation,
+) -> Result<Report, Error> {
+    let Some((cluster, found)) = ledger.claim_of_instance(&interruption.instance).await? else {
+        return Ok(Report::default());
+    };
+    let at = &Invocation { cluster, ..at.clone() };
+    for _ in 0..ATTEMPTS_MAX {
+        let snapshot = ledger.snapshot(&at.cluster).await?;
+        let Some(claim) = snapshot.claims.get(&found.name) else {
+            return Ok(Report::default());
+        };
+        let plan = planner::interrupt(&snapshot, claim, interruption, at.now);
+        let facts = Facts {
+            cluster: at.cluster.clone(),
+            now: at.now,
+            ledger: snapshot,
+            nodes: BTreeMap::new(),
+            node_pools: Vec::new(),
+            classes: BTreeMap::new(),
+            daemon_sets: Vec::new(),
+            pods: Vec::new(),
+        };
+        if commit(ledger, &facts, &plan, at).await? == Committed::All {
+            // Also when nothing changed: an earlier delivery may have crashed before this message.
+            let message = Message::Provision { tick: None };
+            let cluster = at.cluster.clone();
+            mailbox.send(&[Delivery { cluster, message, delay_seconds: 0 }]).await?;
+            return Ok(Report { plan: Some(plan), malformed: Vec::new() });
+        }
+    }
+    // The notice runs out: come back by redelivery rather than give up.
+    Err(ports::PortError::new("commit", ports::Fault::Conflict).into())
+}

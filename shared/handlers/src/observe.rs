@@ -1,0 +1,93 @@
+//! Facts: supply first, demand last.
+//!
+//! What is read later may show more pods than what was read earlier has room for, never the other
+//! way round: planning too little is repaired by the next look, planning too much is paid for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{
+    NodeClassName,
+    facts::{ClassOffer, Facts},
+    ledger::Snapshot,
+    node_class::{ClusterSettings, NodeClass},
+    node_pool::NodePool,
+};
+use ports::{Catalog, Cluster, Discovery, Invocation, Ledger, Listing, Malformed, PodSelection};
+
+use crate::{
+    Error,
+    resolution::{Resolution, resolve},
+};
+
+/// Everything that a decision may look at, and the objects that could not be read.
+pub async fn facts(
+    cluster: &impl Cluster,
+    catalog: &impl Catalog,
+    discovery: &impl Discovery,
+    ledger: &impl Ledger,
+    at: &Invocation,
+) -> Result<(Facts, Vec<Malformed>), Error> {
+    let mut malformed = Vec::new();
+    let ledger = ledger.snapshot(&at.cluster).await?;
+    let nodes = kept(cluster.nodes().await?, &mut malformed);
+    let mut node_pools = kept(cluster.node_pools().await?, &mut malformed);
+    node_pools.sort_by(|a, b| a.name.cmp(&b.name));
+    let node_classes = kept(cluster.node_classes().await?, &mut malformed);
+    let mut daemon_sets = kept(cluster.daemon_sets().await?, &mut malformed);
+    daemon_sets.sort_by(|a, b| a.key.cmp(&b.key));
+    let settings = discovery.cluster_settings(&at.cluster).await?;
+    let wanted = named_classes(&node_pools, node_classes);
+    let classes = offers(catalog, discovery, &settings, &ledger, &wanted, at).await?;
+    let pods = kept(cluster.pods(&PodSelection::All).await?, &mut malformed);
+    let nodes = nodes.into_iter().map(|node| (node.name.clone(), node)).collect();
+    let facts = Facts {
+        cluster: at.cluster.clone(),
+        now: at.now,
+        ledger,
+        nodes,
+        node_pools,
+        classes,
+        daemon_sets,
+        pods,
+    };
+    Ok((facts, malformed))
+}
+
+fn kept<T>(listing: Listing<T>, malformed: &mut Vec<Malformed>) -> Vec<T> {
+    malformed.extend(listing.malformed);
+    listing.items
+}
+
+/// The classes that pools name, by name.
+fn named_classes(pools: &[NodePool], classes: Vec<NodeClass>) -> Vec<NodeClass> {
+    let named: BTreeSet<&NodeClassName> =
+        pools.iter().map(|pool| &pool.template.node_class).collect();
+    let by_name: BTreeMap<_, _> = classes
+        .into_iter()
+        .filter(|class| named.contains(&class.name))
+        .map(|class| (class.name.clone(), class))
+        .collect();
+    by_name.into_values().collect()
+}
+
+async fn offers(
+    catalog: &impl Catalog,
+    discovery: &impl Discovery,
+    settings: &ClusterSettings,
+    ledger: &Snapshot,
+    classes: &[NodeClass],
+    at: &Invocation,
+) -> Result<BTreeMap<NodeClassName, ClassOffer>, Error> {
+    let catalog = catalog.catalog().await?;
+    let mut offers = BTreeMap::new();
+    for class in classes {
+        let offer = match resolve(discovery, settings, class).await? {
+            Resolution::Ready(class) => {
+                ClassOffer::Ready(launch_template::offer(&catalog, &class, &ledger.cooling, at.now))
+            }
+            Resolution::NotReady(problems) => ClassOffer::NotReady(problems),
+        };
+        offers.insert(class.name.clone(), offer);
+    }
+    Ok(offers)
+}

@@ -1,0 +1,102 @@
+//! Launched claims → nodes in service.
+
+use std::collections::BTreeMap;
+
+use jiff::SignedDuration;
+use model::{
+    ClaimPhase, NodeClaim, NodeClaimName,
+    claim::LaunchedInstance,
+    labels,
+    launch::InstanceState,
+    ledger::WriteOutcome,
+    message::{Delivery, Message},
+    node::Node,
+};
+use ports::{Fault, Fleet, Invocation, Ledger, Mailbox, Nodes, PortError};
+
+use crate::Error;
+
+/// Listings of EC2 may lag a launch by less than this.
+pub(crate) const LISTING_LAG_MAX: SignedDuration = SignedDuration::from_mins(5);
+
+/// Moves a claim with an instance on: registered, initialized, or given up when it takes too long.
+pub async fn settle(
+    ledger: &impl Ledger,
+    nodes: &impl Nodes,
+    fleet: &impl Fleet,
+    mailbox: &impl Mailbox,
+    claim: &NodeClaimName,
+    at: &Invocation,
+) -> Result<(), Error> {
+    let Some(claim) = ledger.claim(&at.cluster, claim).await? else { return Ok(()) };
+    if matches!(claim.phase, ClaimPhase::Promised | ClaimPhase::Deleting) {
+        return Ok(());
+    }
+    let Some(instance) = claim.instance.clone() else { return Ok(()) };
+    let node = nodes.node_of_instance(&instance.id).await?;
+    let is_gone = is_instance_gone(fleet, &instance, node.as_ref(), at).await?;
+    let settlement = planner::settle(&claim, node.as_ref(), is_gone, at.now);
+    if settlement.tag_instance {
+        fleet.tag(&instance.id, &tags(&claim, node.as_ref())).await?;
+    }
+    if let (Some(node), Some(patch)) = (&node, &settlement.patch) {
+        ignore_missing(nodes.patch(&node.name, patch).await)?;
+    }
+    let mut revisit = settlement.revisit_after_seconds;
+    if let Some(claim) = &settlement.claim
+        && ledger.write_claim(&at.cluster, claim).await? == WriteOutcome::Conflict
+    {
+        revisit = Some(1);
+    }
+    if settlement.claim.as_ref().is_some_and(NodeClaim::is_deleting) {
+        send(mailbox, at, Message::Provision { tick: None }, 0).await?;
+    }
+    match revisit {
+        Some(delay_seconds) => {
+            send(mailbox, at, Message::Settle { claim: claim.name }, delay_seconds).await
+        }
+        None => Ok(()),
+    }
+}
+
+/// Whether EC2 says that the instance ended. A ready node says that it did not.
+async fn is_instance_gone(
+    fleet: &impl Fleet,
+    instance: &LaunchedInstance,
+    node: Option<&Node>,
+    at: &Invocation,
+) -> Result<bool, PortError> {
+    if node.is_some_and(|node| node.is_ready) {
+        return Ok(false);
+    }
+    let described = fleet.describe(std::slice::from_ref(&instance.id)).await?;
+    Ok(match described.first() {
+        Some(described) => described.state >= InstanceState::Stopped,
+        None => at.now.duration_since(instance.launched_at) >= LISTING_LAG_MAX,
+    })
+}
+
+/// Karpenter: `pkg/controllers/nodeclaim/tagging/controller.go` of the AWS provider.
+fn tags(claim: &NodeClaim, node: Option<&Node>) -> BTreeMap<String, String> {
+    let claim_tag = (labels::NODE_CLAIM_TAG.to_owned(), claim.name.to_string());
+    let name = node.map(|node| ("Name".to_owned(), node.name.to_string()));
+    std::iter::once(claim_tag).chain(name).collect()
+}
+
+/// A node that went away meanwhile is looked at again by the next visit.
+pub(crate) fn ignore_missing(result: Result<(), PortError>) -> Result<(), PortError> {
+    match result {
+        Err(error) if error.fault == Fault::NotFound => Ok(()),
+        other => other,
+    }
+}
+
+pub(crate) async fn send(
+    mailbox: &impl Mailbox,
+    at: &Invocation,
+    message: Message,
+    delay_seconds: u32,
+) -> Result<(), Error> {
+    let delivery = Delivery { cluster: at.cluster.clone(), message, delay_seconds };
+    Ok(mailbox.send(&[delivery]).await?)
+}

@@ -1,6 +1,14 @@
 //! Events from outside: EventBridge's, and the constant inputs of schedules.
+//!
+//! Karpenter's AWS provider: `pkg/controllers/interruption`. What is malformed is an error and ends
+//! in the dead-letter queue; what is well-formed and not handled is ignored and says why.
 
-use model::{interruption::Interruption, message::DisruptionMethod};
+use model::{
+    InstanceId,
+    interruption::{Interruption, InterruptionKind},
+    message::DisruptionMethod,
+};
+use serde_json::Value;
 
 /// What an event means.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,11 +28,202 @@ pub enum Event {
 pub struct Error(pub String);
 
 /// Reads an event of EventBridge about instances.
-pub fn interruption(_body: &str) -> Result<Event, Error> {
-    Err(Error(String::new()))
+///
+/// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html>
+/// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instance-state-changes.html>
+pub fn interruption(body: &str) -> Result<Event, Error> {
+    let event = parse(body)?;
+    let version = text(&event, "version")?;
+    if version != "0" {
+        return Err(Error(format!("version: `{version}` is not supported, only `0` is")));
+    }
+    let (source, detail_type) = (text(&event, "source")?, text(&event, "detail-type")?);
+    match (source, detail_type) {
+        ("aws.ec2", "EC2 Spot Instance Interruption Warning") => {
+            interrupted(&event, InterruptionKind::SpotInterruption)
+        }
+        ("aws.ec2", "EC2 Instance State-change Notification") => {
+            match text(detail(&event)?, "state").map_err(in_detail)? {
+                "stopping" | "stopped" | "shutting-down" | "terminated" => {
+                    interrupted(&event, InterruptionKind::InstanceEnding)
+                }
+                state => {
+                    instance(&event)?;
+                    Ok(ignored(format!("{detail_type}: the state {state} ends nothing")))
+                }
+            }
+        }
+        (
+            "aws.ec2",
+            "EC2 Instance Rebalance Recommendation"
+            | "EC2 Capacity Reservation Instance Interruption Warning",
+        )
+        | ("aws.health", "AWS Health Event") => {
+            Ok(ignored(format!("not supported yet: {detail_type}")))
+        }
+        (source, detail_type) => {
+            Ok(ignored(format!("unknown kind of event: {detail_type} of {source}")))
+        }
+    }
 }
 
 /// Reads the constant input of a disruption schedule: `{"method":"emptiness"}`.
-pub fn schedule(_body: &str) -> Result<DisruptionMethod, Error> {
-    Err(Error(String::new()))
+pub fn schedule(body: &str) -> Result<DisruptionMethod, Error> {
+    let event = parse(body)?;
+    let method = text(&event, "method")?;
+    if let Some(unknown) =
+        event.as_object().and_then(|fields| fields.keys().find(|key| *key != "method"))
+    {
+        return Err(Error(format!("{unknown}: unknown field")));
+    }
+    DisruptionMethod::parse(method)
+        .ok_or_else(|| Error(format!("method: `{method}` is not a known method")))
+}
+
+fn ignored(what: String) -> Event {
+    Event::Ignored { what }
+}
+
+fn interrupted(event: &Value, kind: InterruptionKind) -> Result<Event, Error> {
+    let time = text(event, "time")?;
+    let at = time.parse().map_err(|_| Error(format!("time: `{time}` is not a time")))?;
+    Ok(Event::Interruption(Interruption { kind, instance: instance(event)?, at }))
+}
+
+fn instance(event: &Value) -> Result<InstanceId, Error> {
+    let id = text(detail(event)?, "instance-id").map_err(in_detail)?;
+    InstanceId::new(id).map_err(|error| Error(format!("detail.instance-id: {error}")))
+}
+
+fn detail(event: &Value) -> Result<&Value, Error> {
+    event.get("detail").filter(|d| d.is_object()).ok_or_else(|| missing("detail", "a map"))
+}
+
+fn in_detail(error: Error) -> Error {
+    Error(format!("detail.{}", error.0))
+}
+
+fn parse(body: &str) -> Result<Value, Error> {
+    serde_json::from_str(body).map_err(|error| Error(format!("not JSON: {error}")))
+}
+
+fn text<'a>(value: &'a Value, key: &str) -> Result<&'a str, Error> {
+    value.get(key).and_then(Value::as_str).ok_or_else(|| missing(key, "a text"))
+}
+
+fn missing(key: &str, wanted: &str) -> Error {
+    Error(format!("{key}: {wanted} is required"))
+}
+
+#[cfg(test)]
+mod tests {
+    use expect_test::{Expect, expect};
+
+    use super::*;
+
+    fn event(source: &str, detail_type: &str, detail: &str) -> String {
+        format!(
+            r#"{{"version":"0","id":"1","source":"{source}","detail-type":"{detail_type}","time":"2026-11-21T12:00:00Z","detail":{detail}}}"#
+        )
+    }
+
+    #[track_caller]
+    fn check(body: &str, expected: &Expect) {
+        let shown = match interruption(body) {
+            Ok(Event::Interruption(i)) => format!("{:?} of {} at {}", i.kind, i.instance, i.at),
+            Ok(Event::Ignored { what }) => format!("ignored: {what}"),
+            Err(error) => error.to_string(),
+        };
+        expected.assert_eq(&shown);
+    }
+
+    const SPOT: &str = "EC2 Spot Instance Interruption Warning";
+    const STATE: &str = "EC2 Instance State-change Notification";
+
+    #[test]
+    fn a_spot_interruption_names_its_instance() {
+        let detail = r#"{"instance-id":"i-0a1b","instance-action":"terminate"}"#;
+        check(
+            &event("aws.ec2", SPOT, detail),
+            &expect!["SpotInterruption of i-0a1b at 2026-11-21T12:00:00Z"],
+        );
+    }
+
+    #[test]
+    fn only_ending_states_count() {
+        for state in ["stopping", "stopped", "shutting-down", "terminated"] {
+            let detail = format!(r#"{{"instance-id":"i-0a1b","state":"{state}"}}"#);
+            check(
+                &event("aws.ec2", STATE, &detail),
+                &expect!["InstanceEnding of i-0a1b at 2026-11-21T12:00:00Z"],
+            );
+        }
+        let detail = r#"{"instance-id":"i-0a1b","state":"running"}"#;
+        check(
+            &event("aws.ec2", STATE, detail),
+            &expect![
+                "ignored: EC2 Instance State-change Notification: the state running ends nothing"
+            ],
+        );
+    }
+
+    #[test]
+    fn what_is_not_handled_says_so() {
+        check(
+            &event("aws.ec2", "EC2 Instance Rebalance Recommendation", "{}"),
+            &expect!["ignored: not supported yet: EC2 Instance Rebalance Recommendation"],
+        );
+        check(
+            &event("aws.health", "AWS Health Event", "{}"),
+            &expect!["ignored: not supported yet: AWS Health Event"],
+        );
+        check(
+            &event("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning", "{}"),
+            &expect![
+                "ignored: not supported yet: EC2 Capacity Reservation Instance Interruption Warning"
+            ],
+        );
+        check(
+            &event("aws.s3", "Object Created", "{}"),
+            &expect!["ignored: unknown kind of event: Object Created of aws.s3"],
+        );
+    }
+
+    #[test]
+    fn what_is_malformed_names_the_field() {
+        check("{", &expect!["event: not JSON: EOF while parsing an object at line 1 column 1"]);
+        check("[]", &expect!["event: version: a text is required"]);
+        check(r#"{"version":"1"}"#, &expect!["event: version: `1` is not supported, only `0` is"]);
+        check(&event("aws.ec2", SPOT, "7"), &expect!["event: detail: a map is required"]);
+        check(
+            &event("aws.ec2", SPOT, "{}"),
+            &expect!["event: detail.instance-id: a text is required"],
+        );
+        check(&event("aws.ec2", STATE, "{}"), &expect!["event: detail.state: a text is required"]);
+        check(
+            &event("aws.ec2", SPOT, r#"{"instance-id":"m7g.large"}"#),
+            &expect![
+                "event: detail.instance-id: `m7g.large` is not a valid instance id: it must be `i-` followed by lower-case letters or digits"
+            ],
+        );
+        let late = event("aws.ec2", SPOT, r#"{"instance-id":"i-0a1b"}"#);
+        check(
+            &late.replace("2026-11-21T12:00:00Z", "noon"),
+            &expect!["event: time: `noon` is not a time"],
+        );
+    }
+
+    #[test]
+    fn schedules_name_a_method() {
+        assert_eq!(schedule(r#"{"method":"emptiness"}"#), Ok(DisruptionMethod::Emptiness));
+        assert_eq!(schedule(r#"{"method":"expiration"}"#), Ok(DisruptionMethod::Expiration));
+        for (body, problem) in [
+            ("{}", "event: method: a text is required"),
+            (r#"{"method":"drift"}"#, "event: method: `drift` is not a known method"),
+            (r#"{"method":"emptiness","x":1}"#, "event: x: unknown field"),
+            ("", "event: not JSON: EOF while parsing a value at line 1 column 0"),
+        ] {
+            assert_eq!(schedule(body).unwrap_err().to_string(), problem);
+        }
+    }
 }

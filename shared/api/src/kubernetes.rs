@@ -1,9 +1,18 @@
 //! Lists as the API server sends them.
 //!
 //! Items are kept as raw text and read one by one, so that one malformed object is reported and
-//! does not poison its list. Fields that only the server knows are no problem here.
+//! does not poison its list. Fields that only the server knows are no problem here. Ask for pages
+//! of some hundred objects: a page is in memory as a whole.
 
 use model::{Pod, facts::DaemonSet, node::Node, node_class::NodeClass, node_pool::NodePool};
+use serde::Deserialize;
+use serde_json::value::RawValue;
+
+use crate::{
+    fields::{Complaint, Complaints, Field, Unknown, Weight},
+    manifest::{node, node_class, node_pool, pod},
+    tree::{self, Tree},
+};
 
 /// One page of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,36 +27,131 @@ pub struct Page<T> {
     pub resource_version: Option<String>,
 }
 
-/// Why a body is not a list.
+/// Why a body is not what was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the answer is not a Kubernetes list: {0}")]
-pub struct Error(pub String);
+pub enum Error {
+    /// It is no list.
+    #[error("the answer is not a Kubernetes list: {0}")]
+    List(String),
+    /// It is not the object.
+    #[error("{object}: {problem}")]
+    Object {
+        /// Such as `Pod default/web-0`.
+        object: String,
+        /// The field and the rule that it breaks.
+        problem: String,
+    },
+}
 
 /// Reads a PodList.
-pub fn pod_list(_body: &[u8]) -> Result<Page<Pod>, Error> {
-    Err(Error(String::new()))
+pub fn pod_list(body: &[u8]) -> Result<Page<Pod>, Error> {
+    list(body, "Pod", |root, _| pod::read_pod(root))
 }
+
 /// Reads one Pod.
-pub fn pod(_body: &[u8]) -> Result<Pod, Error> {
-    Err(Error(String::new()))
+pub fn pod(body: &[u8]) -> Result<Pod, Error> {
+    object(body, "Pod", |root, _| pod::read_pod(root))
 }
+
 /// Reads a NodeList.
-pub fn node_list(_body: &[u8]) -> Result<Page<Node>, Error> {
-    Err(Error(String::new()))
+pub fn node_list(body: &[u8]) -> Result<Page<Node>, Error> {
+    list(body, "Node", |root, _| node::read(root))
 }
+
 /// Reads one Node.
-pub fn node(_body: &[u8]) -> Result<Node, Error> {
-    Err(Error(String::new()))
+pub fn node(body: &[u8]) -> Result<Node, Error> {
+    object(body, "Node", |root, _| node::read(root))
 }
+
 /// Reads a DaemonSetList.
-pub fn daemon_set_list(_body: &[u8]) -> Result<Page<DaemonSet>, Error> {
-    Err(Error(String::new()))
+pub fn daemon_set_list(body: &[u8]) -> Result<Page<DaemonSet>, Error> {
+    list(body, "DaemonSet", |root, _| pod::read_daemon_set(root))
 }
-/// Reads a NodePoolList.
-pub fn node_pool_list(_body: &[u8]) -> Result<Page<NodePool>, Error> {
-    Err(Error(String::new()))
+
+/// Reads a NodePoolList. What Karpenter's own validation would find is in each pool's `problems`.
+pub fn node_pool_list(body: &[u8]) -> Result<Page<NodePool>, Error> {
+    list(body, "NodePool", |root, complaints| {
+        node_pool::read(root, complaints).map(|read| read.pool)
+    })
 }
-/// Reads an EC2NodeClassList.
-pub fn node_class_list(_body: &[u8]) -> Result<Page<NodeClass>, Error> {
-    Err(Error(String::new()))
+
+/// Reads an EC2NodeClassList. What is not supported yet is in each class's `problems`.
+pub fn node_class_list(body: &[u8]) -> Result<Page<NodeClass>, Error> {
+    list(body, "EC2NodeClass", node_class::read)
 }
+
+/// Reads an object; what it complains about goes to the second argument.
+type Read<T> = fn(&Field<'_>, &Complaints) -> Option<T>;
+
+#[derive(Deserialize)]
+struct RawList<'a> {
+    #[serde(default)]
+    metadata: RawListMetadata,
+    #[serde(borrow)]
+    items: Vec<&'a RawValue>,
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawListMetadata {
+    #[serde(rename = "continue")]
+    continue_token: Option<String>,
+    resource_version: Option<String>,
+}
+
+fn list<T>(body: &[u8], kind: &str, read: Read<T>) -> Result<Page<T>, Error> {
+    let raw: RawList<'_> =
+        serde_json::from_slice(body).map_err(|error| Error::List(error.to_string()))?;
+    let mut items = Vec::with_capacity(raw.items.len());
+    let mut malformed = Vec::new();
+    for (index, item) in raw.items.into_iter().enumerate() {
+        match read_item(item.get(), kind, read) {
+            Ok(item) => items.push(item),
+            Err((None, problem)) => malformed.push((format!("{kind} number {index}"), problem)),
+            Err((Some(name), problem)) => malformed.push((format!("{kind} {name}"), problem)),
+        }
+    }
+    Ok(Page {
+        items,
+        malformed,
+        continue_token: raw.metadata.continue_token.filter(|token| !token.is_empty()),
+        resource_version: raw.metadata.resource_version,
+    })
+}
+
+fn object<T>(body: &[u8], kind: &str, read: Read<T>) -> Result<T, Error> {
+    let text = std::str::from_utf8(body).map_err(|error| Error::List(error.to_string()))?;
+    read_item(text, kind, read).map_err(|(name, problem)| {
+        let name = name.unwrap_or_else(|| "(without a name)".to_owned());
+        Error::Object { object: format!("{kind} {name}"), problem }
+    })
+}
+
+/// The object, or its name (where it has one) and what is wrong.
+fn read_item<T>(text: &str, kind: &str, read: Read<T>) -> Result<T, (Option<String>, String)> {
+    let tree = tree::parse_json(text).map_err(|error| (None, error))?;
+    let complaints = Complaints::new(Unknown::Ignored);
+    let item = read(&Field::root(&tree, &complaints), &complaints);
+    let list = complaints.into_list();
+    let refused: Vec<_> = list.iter().filter(|c| c.weight == Weight::Refused).collect();
+    match item {
+        Some(item) if refused.is_empty() => Ok(item),
+        _ if refused.is_empty() => Err((name_of(&tree), format!("not a {kind}"))),
+        _ => {
+            let words: Vec<_> = refused.into_iter().map(Complaint::in_words).collect();
+            Err((name_of(&tree), words.join("; ")))
+        }
+    }
+}
+
+fn name_of(tree: &Tree) -> Option<String> {
+    let metadata = tree.get("metadata")?;
+    let name = metadata.get("name")?.as_text()?;
+    match metadata.get("namespace").and_then(Tree::as_text) {
+        Some(namespace) => Some(format!("{namespace}/{name}")),
+        None => Some(name.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -6,8 +6,10 @@
 
 pub mod catalog;
 pub mod event;
+mod fields;
 pub mod kubernetes;
 pub mod manifest;
 pub mod message;
 pub mod record;
 pub mod stream;
+mod tree;

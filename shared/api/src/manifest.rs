@@ -3,12 +3,31 @@
 //! Reading never fails as a whole: what can be read is, and every complaint names file, line,
 //! object, field, rule and, where people commonly go wrong, the cure.
 
-use std::{fmt, sync::Arc};
+use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use jiff::Timestamp;
 use model::{
     Pod, PodKey, PodSpec, facts::DaemonSet, node::Node, node_class::NodeClass, node_pool::NodePool,
 };
+
+use crate::{
+    fields::{Complaints, Field, Unknown, Weight},
+    tree::{self, Tree, Value},
+};
+
+mod affinity;
+mod block_device;
+mod cures;
+mod disruption;
+mod kubelet;
+mod metadata;
+pub(crate) mod node;
+pub(crate) mod node_class;
+pub(crate) mod node_pool;
+pub(crate) mod pod;
+mod pod_spec;
+mod requirement;
+mod selector;
 
 /// What a file holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -130,13 +149,170 @@ impl fmt::Display for Problem {
 }
 
 /// Reads `text`, multi-document YAML or JSON, which came from `file`. `List` kinds are expanded.
+///
+/// An object that an API server would refuse is a problem and not among the objects. One that only
+/// Karpenter's own validation finds fault with is both; its own `problems` say why it is unusable.
 pub fn read(text: &str, file: &str) -> Manifest {
-    let _ = (text, file);
-    Manifest::default()
+    let mut manifest = Manifest::default();
+    match tree::parse_yaml(text) {
+        Ok(documents) => {
+            for document in &documents {
+                read_document(document, None, file, &mut manifest);
+            }
+        }
+        Err(error) => {
+            let line =
+                error.line.and_then(|line| text.lines().nth(usize::try_from(line).ok()? - 1));
+            let left_in = line.and_then(cures::placeholder);
+            manifest.problems.push(Problem {
+                file: file.to_owned(),
+                line: error.line,
+                object: String::new(),
+                field: String::new(),
+                rule: error.rule,
+                cure: left_in
+                    .map(|name| format!("`{name}` was left in: put the value in its place")),
+            });
+        }
+    }
+    manifest
 }
 
-/// What is wrong between objects: a NodePool that names an EC2NodeClass which no manifest has.
-pub fn cross_check(manifests: &[Manifest]) -> Vec<Problem> {
-    let _ = manifests;
-    Vec::new()
+/// Type of the items of a list, for items that do not say it themselves.
+#[derive(Clone, Copy)]
+struct ItemType<'a> {
+    api_version: &'a str,
+    kind: &'a str,
 }
+
+fn read_document(
+    document: &Tree,
+    item_type: Option<ItemType<'_>>,
+    file: &str,
+    manifest: &mut Manifest,
+) {
+    let text = |key: &str| document.get(key).and_then(Tree::as_text);
+    let api_version = text("apiVersion").or(item_type.map(|item| item.api_version));
+    let kind = text("kind").or(item_type.map(|item| item.kind));
+    let (Some(api_version), Some(kind)) = (api_version, kind) else {
+        manifest.problems.push(Problem {
+            file: file.to_owned(),
+            line: Some(document.line),
+            object: String::new(),
+            field: String::new(),
+            rule: "not a Kubernetes object: `apiVersion` and `kind` are required".to_owned(),
+            cure: None,
+        });
+        return;
+    };
+    if let (Some(item_kind), Some(Value::List(items))) =
+        (kind.strip_suffix("List"), document.get("items").map(|tree| &tree.value))
+    {
+        let item_type = ItemType { api_version, kind: item_kind };
+        let item_type = (!item_kind.is_empty()).then_some(item_type);
+        for item in items {
+            read_document(item, item_type, file, manifest);
+        }
+        return;
+    }
+    read_object(document, api_version, kind, file, manifest);
+}
+
+fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest: &mut Manifest) {
+    let name = tree.get("metadata").and_then(|metadata| metadata.get("name"));
+    let name = name.and_then(Tree::as_text).unwrap_or("(without a name)");
+    let complaints = Complaints::new(Unknown::Refused);
+    let root = Field::root(tree, &complaints);
+    let mut place =
+        Place { file: file.to_owned(), line: line_of(tree.line), node_class_line: None };
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    let object = match (api_version, kind) {
+        ("karpenter.sh/v1", "NodePool") => node_pool::read(&root, &complaints).map(|read| {
+            place.node_class_line = line_of(read.node_class_line);
+            Object::NodePool(read.pool)
+        }),
+        ("karpenter.k8s.aws/v1", "EC2NodeClass") => {
+            node_class::read(&root, &complaints).map(Object::NodeClass)
+        }
+        ("v1", "Node") => node::read(&root).map(Object::Node),
+        ("v1", "Pod") => pod::read_pod(&root).map(Object::Pod),
+        ("apps/v1", "DaemonSet") => pod::read_daemon_set(&root).map(Object::DaemonSet),
+        ("apps/v1", "Deployment") => workload(&root, WorkloadKind::Deployment),
+        ("apps/v1", "StatefulSet") => workload(&root, WorkloadKind::StatefulSet),
+        ("apps/v1", "ReplicaSet") => workload(&root, WorkloadKind::ReplicaSet),
+        ("batch/v1", "Job") => workload(&root, WorkloadKind::Job),
+        _ => {
+            other(&root, api_version, kind, group);
+            Some(Object::Other { kind: kind.to_owned(), name: name.to_owned() })
+        }
+    };
+    let list = complaints.into_list();
+    let is_refused = list.iter().any(|complaint| complaint.weight == Weight::Refused);
+    let told = list.into_iter().filter(|complaint| complaint.weight != Weight::Unsupported);
+    manifest.problems.extend(told.map(|complaint| Problem {
+        file: file.to_owned(),
+        line: line_of(complaint.line),
+        object: format!("{kind} {name}"),
+        field: complaint.path,
+        rule: complaint.rule,
+        cure: complaint.cure,
+    }));
+    if let (Some(object), false) = (object, is_refused) {
+        manifest.objects.push(object);
+        manifest.places.push(place);
+    }
+}
+
+fn workload(root: &Field<'_>, kind: WorkloadKind) -> Option<Object> {
+    pod::read_workload(root, kind).map(Object::Workload)
+}
+
+/// Complains about kinds and versions that would change decisions if they were honored.
+fn other(root: &Field<'_>, api_version: &str, kind: &str, group: &str) {
+    if let Some((rule, cure)) = cures::old_version(api_version, kind) {
+        root.at("apiVersion").complain_with(rule, cure);
+    } else if let Some(rule) = cures::unsupported_kind(group, kind) {
+        root.at("kind").complain(rule);
+    } else if matches!(group, "karpenter.sh" | "karpenter.k8s.aws") {
+        root.at("kind").complain(format!("`{api_version}` has no kind `{kind}`"));
+    }
+}
+
+fn line_of(line: u32) -> Option<u32> {
+    (line > 0).then_some(line)
+}
+
+/// What is wrong between objects: a NodePool that names an EC2NodeClass which no manifest has. A
+/// class that was read and refused counts as there: that was said already.
+pub fn cross_check(manifests: &[Manifest]) -> Vec<Problem> {
+    let mut classes = BTreeSet::new();
+    for manifest in manifests {
+        for object in &manifest.objects {
+            if let Object::NodeClass(class) = object {
+                classes.insert(format!("EC2NodeClass {}", class.name));
+            }
+        }
+        classes.extend(manifest.problems.iter().map(|problem| problem.object.clone()));
+    }
+    let mut problems = Vec::new();
+    for manifest in manifests {
+        for (object, place) in manifest.objects.iter().zip(&manifest.places) {
+            let Object::NodePool(pool) = object else { continue };
+            let class = &pool.template.node_class;
+            if !classes.contains(&format!("EC2NodeClass {class}")) {
+                problems.push(Problem {
+                    file: place.file.clone(),
+                    line: place.node_class_line.or(place.line),
+                    object: format!("NodePool {}", pool.name),
+                    field: "spec.template.spec.nodeClassRef.name".to_owned(),
+                    rule: format!("there is no EC2NodeClass `{class}`"),
+                    cure: None,
+                });
+            }
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests;

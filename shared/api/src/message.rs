@@ -1,21 +1,183 @@
 //! Messages between functions as the bodies of queue messages.
+//!
+//! `{"version":1,"cluster":"demo","message":{"kind":"provision","tick":7}}`. Unknown versions, kinds
+//! and fields are errors: a message that is not understood belongs in the dead-letter queue.
 
+use jiff::Timestamp;
 use model::{
-    ClusterName,
-    message::{Delivery, Message},
+    ClusterName, NodeClaimName,
+    message::{Delivery, DisruptionMethod, Message},
 };
+use serde::{Deserialize, Serialize};
 
 /// Why a body is not a message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("message: {0}")]
 pub struct Error(pub String);
 
+/// The version that is written.
+const VERSION: u32 = 1;
+
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct EnvelopeV1 {
+    version: u32,
+    cluster: String,
+    message: MessageV1,
+}
+
+#[derive(Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "lowercase", deny_unknown_fields)]
+enum MessageV1 {
+    Provision {
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        tick: Option<u64>,
+    },
+    Validate {
+        method: String,
+        claims: Vec<String>,
+        found_at: Timestamp,
+    },
+    Launch {
+        claim: String,
+    },
+    Settle {
+        claim: String,
+    },
+    Drain {
+        claim: String,
+    },
+}
+
 /// The body of `delivery`; its delay travels beside it.
-pub fn encode(_delivery: &Delivery) -> String {
-    String::new()
+pub fn encode(delivery: &Delivery) -> String {
+    let message = match &delivery.message {
+        Message::Provision { tick } => MessageV1::Provision { tick: *tick },
+        Message::Validate { method, claims, found_at } => MessageV1::Validate {
+            method: method.as_str().to_owned(),
+            claims: claims.iter().map(ToString::to_string).collect(),
+            found_at: *found_at,
+        },
+        Message::Launch { claim } => MessageV1::Launch { claim: claim.to_string() },
+        Message::Settle { claim } => MessageV1::Settle { claim: claim.to_string() },
+        Message::Drain { claim } => MessageV1::Drain { claim: claim.to_string() },
+    };
+    let cluster = delivery.cluster.to_string();
+    // Texts and numbers only: writing them cannot fail.
+    serde_json::to_string(&EnvelopeV1 { version: VERSION, cluster, message }).unwrap_or_default()
 }
 
 /// The cluster and the message in `body`.
-pub fn decode(_body: &str) -> Result<(ClusterName, Message), Error> {
-    Err(Error(String::new()))
+pub fn decode(body: &str) -> Result<(ClusterName, Message), Error> {
+    #[derive(Deserialize)]
+    struct Versioned {
+        version: u32,
+    }
+    let refuse = |error: serde_json::Error| Error(error.to_string());
+    let versioned: Versioned = serde_json::from_str(body).map_err(refuse)?;
+    if versioned.version != VERSION {
+        let version = versioned.version;
+        return Err(Error(format!("version {version} is not supported, only {VERSION} is")));
+    }
+    let envelope: EnvelopeV1 = serde_json::from_str(body).map_err(refuse)?;
+    let cluster = ClusterName::new(&envelope.cluster).map_err(|e| field("cluster", &e))?;
+    Ok((cluster, read_message(envelope.message)?))
+}
+
+fn read_message(message: MessageV1) -> Result<Message, Error> {
+    let claim = |name: &str| NodeClaimName::new(name).map_err(|error| field("claim", &error));
+    Ok(match message {
+        MessageV1::Provision { tick } => Message::Provision { tick },
+        MessageV1::Validate { method, claims, found_at } => Message::Validate {
+            method: DisruptionMethod::parse(&method)
+                .ok_or_else(|| field("method", &format!("`{method}` is not a known method")))?,
+            claims: claims.iter().map(|name| claim(name)).collect::<Result<_, _>>()?,
+            found_at,
+        },
+        MessageV1::Launch { claim: name } => Message::Launch { claim: claim(&name)? },
+        MessageV1::Settle { claim: name } => Message::Settle { claim: claim(&name)? },
+        MessageV1::Drain { claim: name } => Message::Drain { claim: claim(&name)? },
+    })
+}
+
+fn field(name: &str, problem: &impl ToString) -> Error {
+    Error(format!("{name}: {}", problem.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(message: Message, body: &str) {
+        let cluster = ClusterName::new("demo").unwrap();
+        let delivery =
+            Delivery { cluster: cluster.clone(), message: message.clone(), delay_seconds: 5 };
+        assert_eq!(encode(&delivery), body);
+        assert_eq!(decode(body), Ok((cluster, message)));
+    }
+
+    #[test]
+    fn every_kind_is_written_and_read() {
+        let claim = || "general-1-0".parse::<NodeClaimName>().unwrap();
+        check(
+            Message::Provision { tick: Some(7) },
+            r#"{"version":1,"cluster":"demo","message":{"kind":"provision","tick":7}}"#,
+        );
+        check(
+            Message::Provision { tick: None },
+            r#"{"version":1,"cluster":"demo","message":{"kind":"provision"}}"#,
+        );
+        let found_at = "2026-11-21T12:00:00Z".parse().unwrap();
+        let (method, claims) = (DisruptionMethod::Emptiness, vec![claim()]);
+        check(
+            Message::Validate { method, claims, found_at },
+            r#"{"version":1,"cluster":"demo","message":{"kind":"validate","method":"emptiness","claims":["general-1-0"],"found_at":"2026-11-21T12:00:00Z"}}"#,
+        );
+        check(
+            Message::Launch { claim: claim() },
+            r#"{"version":1,"cluster":"demo","message":{"kind":"launch","claim":"general-1-0"}}"#,
+        );
+        check(
+            Message::Settle { claim: claim() },
+            r#"{"version":1,"cluster":"demo","message":{"kind":"settle","claim":"general-1-0"}}"#,
+        );
+        check(
+            Message::Drain { claim: claim() },
+            r#"{"version":1,"cluster":"demo","message":{"kind":"drain","claim":"general-1-0"}}"#,
+        );
+    }
+
+    #[test]
+    fn what_is_not_understood_is_refused_with_the_reason() {
+        for (body, problem) in [
+            ("", "EOF while parsing"),
+            ("{}", "missing field `version`"),
+            (r#"{"version":2}"#, "version 2 is not supported, only 1 is"),
+            (
+                r#"{"version":1,"cluster":"demo","message":{"kind":"dance"}}"#,
+                "unknown variant `dance`",
+            ),
+            (
+                r#"{"version":1,"cluster":"demo","message":{"kind":"drain"}}"#,
+                "missing field `claim`",
+            ),
+            (
+                r#"{"version":1,"cluster":"demo","message":{"kind":"drain","claim":"a","x":1}}"#,
+                "unknown field `x`",
+            ),
+            (r#"{"version":1,"cluster":"","message":{"kind":"provision"}}"#, "cluster: `` is not"),
+            (
+                r#"{"version":1,"cluster":"demo","message":{"kind":"settle","claim":"A"}}"#,
+                "claim: `A` is not a valid NodeClaim name",
+            ),
+            (
+                r#"{"version":1,"cluster":"demo","message":{"kind":"validate","method":"drift","claims":[],"found_at":"2026-11-21T12:00:00Z"}}"#,
+                "method: `drift` is not a known method",
+            ),
+        ] {
+            let error = decode(body).unwrap_err().to_string();
+            assert!(error.starts_with(&format!("message: {problem}")), "{error}");
+        }
+    }
 }

@@ -1,6 +1,14 @@
 //! What is stored: claims and decisions as versioned JSON.
+//!
+//! A record says its version in `v`. A field that is added is optional for one release, so that
+//! two releases can share a table; an unknown field is an error rather than a silent loss.
 
 use model::{NodeClaim, ledger::Decision};
+use serde::{Serialize, de::DeserializeOwned};
+
+mod claim;
+mod decision;
+mod parts;
 
 /// Why a stored text cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -12,22 +20,54 @@ pub struct Error {
     pub problem: String,
 }
 
-/// `claim` as JSON with `"v":1`.
-pub fn encode_claim(_claim: &NodeClaim) -> String {
-    String::new()
+/// The version that is written.
+const VERSION: u32 = 1;
+
+/// `claim` as JSON with `"v":1`. Equal claims have equal texts.
+pub fn encode_claim(claim: &NodeClaim) -> String {
+    encode(&claim::ClaimRecordV1::of(claim))
 }
 
 /// The claim in `text`.
-pub fn decode_claim(_text: &str) -> Result<NodeClaim, Error> {
-    Err(Error { what: "claim record", problem: String::new() })
+pub fn decode_claim(text: &str) -> Result<NodeClaim, Error> {
+    let what = "claim record";
+    decode::<claim::ClaimRecordV1>(what, text)?
+        .into_claim()
+        .map_err(|problem| Error { what, problem })
 }
 
 /// `decision` as JSON with `"v":1`.
-pub fn encode_decision(_decision: &Decision) -> String {
-    String::new()
+pub fn encode_decision(decision: &Decision) -> String {
+    encode(&decision::DecisionRecordV1::of(decision))
 }
 
 /// The decision in `text`.
-pub fn decode_decision(_text: &str) -> Result<Decision, Error> {
-    Err(Error { what: "decision record", problem: String::new() })
+pub fn decode_decision(text: &str) -> Result<Decision, Error> {
+    let what = "decision record";
+    decode::<decision::DecisionRecordV1>(what, text)?
+        .into_decision()
+        .map_err(|problem| Error { what, problem })
 }
+
+/// Records have texts as keys and no floats: writing them cannot fail.
+fn encode(record: &impl Serialize) -> String {
+    serde_json::to_string(record).unwrap_or_default()
+}
+
+fn decode<T: DeserializeOwned>(what: &'static str, text: &str) -> Result<T, Error> {
+    #[derive(serde::Deserialize)]
+    struct Versioned {
+        v: u32,
+    }
+    let refuse = |problem: String| Error { what, problem };
+    // The version first: a record of another version would only confuse with its other fields.
+    let versioned: Versioned =
+        serde_json::from_str(text).map_err(|error| refuse(error.to_string()))?;
+    if versioned.v != VERSION {
+        return Err(refuse(format!("version {} is not supported, only {VERSION} is", versioned.v)));
+    }
+    serde_json::from_str(text).map_err(|error| refuse(error.to_string()))
+}
+
+#[cfg(test)]
+mod tests;

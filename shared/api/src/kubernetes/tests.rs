@@ -1,0 +1,89 @@
+use expect_test::{Expect, expect};
+
+use super::*;
+
+#[track_caller]
+fn check(body: &str, expected: &Expect) {
+    let page = pod_list(body.as_bytes()).unwrap();
+    let names: Vec<_> = page.items.iter().map(|pod| pod.key.to_string()).collect();
+    let bad: Vec<_> = page.malformed.iter().map(|(o, p)| format!("{o}: {p}")).collect();
+    expected.assert_eq(&format!("read {}\n{}\n", names.join(" "), bad.join("\n")));
+}
+
+#[test]
+fn one_malformed_pod_does_not_poison_its_list() {
+    check(
+        r#"{"kind":"PodList","metadata":{"resourceVersion":"7"},"items":[
+            {"metadata":{"name":"a","namespace":"x"},"spec":{"containers":[{"name":"m"}]}},
+            {"metadata":{"name":"b","namespace":"x"},"spec":{"containers":[
+                {"name":"m","resources":{"requests":{"cpu":"1O0m"}}}]}},
+            {"metadata":{"namespace":"x"},"spec":{"containers":[{"name":"m"}]}},
+            5,
+            {"metadata":{"name":"c"},"spec":{"nodeName":7,"containers":[{"name":"m"}]}},
+            {"metadata":{"name":"d","futureField":1},"spec":{"futureField":1,
+                "containers":[{"name":"m","futureField":{}}]},"status":{"futureField":[]}}]}"#,
+        &expect![[r#"
+            read x/a default/d
+            Pod x/b: spec.containers[0].resources.requests.cpu: `1O0m` is not a quantity: after the number only one of the suffixes n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei or an exponent such as e3 may stand
+            Pod number 2: metadata.name: is required
+            Pod number 3: must be a map, not the number 5
+            Pod c: spec.nodeName: must be a text, not the number 7
+        "#]],
+    );
+}
+
+#[test]
+fn pages_carry_token_and_version() {
+    let body = br#"{"metadata":{"continue":"abc","resourceVersion":"7"},"items":[]}"#;
+    let page = node_list(body).unwrap();
+    assert_eq!(
+        (page.continue_token.as_deref(), page.resource_version.as_deref()),
+        (Some("abc"), Some("7"))
+    );
+    assert_eq!(
+        node_list(br#"{"metadata":{"continue":""},"items":[]}"#).unwrap().continue_token,
+        None
+    );
+}
+
+#[test]
+fn what_is_no_list_is_an_error() {
+    for body in [&b"{}"[..], b"[]", b"", b"\xff"] {
+        assert!(matches!(pod_list(body), Err(Error::List(_))));
+    }
+    let error = node(br#"{"metadata":{"name":"N"}}"#).unwrap_err().to_string();
+    assert!(error.starts_with("Node N: `N` is not a valid node name"), "{error}");
+}
+
+#[test]
+fn a_node_is_read_as_the_server_sends_it() {
+    let body = br#"{"metadata":{"name":"ip-10-0-0-1","creationTimestamp":"2026-08-01T11:00:00Z",
+        "labels":{"karpenter.sh/registered":"true","env":"prod"},"finalizers":["karpenter.sh/termination"],
+        "annotations":{"karpenter.sh/do-not-disrupt":"true","other":"x"}},
+        "spec":{"providerID":"aws:///us-west-2a/i-0123","taints":[{"key":"a","effect":"NoSchedule",
+        "timeAdded":"2026-08-01T11:00:00Z"}]},
+        "status":{"capacity":{"cpu":"2","memory":"7518Mi","pods":"29"},"allocatable":{"cpu":"1930m"},
+        "images":[{"names":["x"]}],"conditions":[{"type":"Ready","status":"True"}]}}"#;
+    let node = node(body).unwrap();
+    assert!(node.is_ready && node.is_registered() && !node.is_deleting);
+    assert_eq!(node.labels.get("env").map(String::as_str), Some("prod"));
+    assert_eq!(node.annotations.len(), 1);
+    assert_eq!(node.capacity.to_string(), "cpu 2, memory 7518Mi, pods 29");
+    assert_eq!(node.allocatable.to_string(), "cpu 1930m");
+    assert_eq!(node.taints[0].to_string(), "a:NoSchedule");
+}
+
+#[test]
+fn a_pool_that_karpenter_finds_fault_with_says_so_itself() {
+    let body =
+        br#"{"items":[{"metadata":{"name":"general","generation":3},"spec":{"template":{"spec":{
+        "nodeClassRef":{"group":"karpenter.k8s.aws","kind":"EC2NodeClass","name":"default"},
+        "requirements":[{"key":"karpenter.k8s.aws/mine","operator":"Exists"}]}},"future":1},
+        "status":{"resources":{"cpu":"0"}}}]}"#;
+    let page = node_pool_list(body).unwrap();
+    assert_eq!(page.malformed, []);
+    assert_eq!(
+        page.items[0].problems,
+        ["spec.template.spec.requirements[0].key: label `karpenter.k8s.aws/mine` is restricted"]
+    );
+}

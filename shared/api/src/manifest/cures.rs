@@ -1,0 +1,145 @@
+//! What to do instead, where people commonly go wrong.
+
+use crate::{fields::Field, tree::Value};
+
+/// Cures of unknown fields in `spec` of a NodePool.
+pub(crate) fn node_pool_spec(key: &str) -> Option<String> {
+    let text = match key {
+        "expireAfter" => "`expireAfter` belongs in spec.template.spec",
+        "terminationGracePeriod" => "`terminationGracePeriod` belongs in spec.template.spec",
+        "requirements" | "taints" | "startupTaints" | "nodeClassRef" => {
+            return Some(format!("`{key}` belongs in spec.template.spec"));
+        }
+        "labels" | "annotations" => {
+            return Some(format!("`{key}` belongs in spec.template.metadata"));
+        }
+        "consolidationPolicy" | "consolidateAfter" | "budgets" => {
+            return Some(format!("`{key}` belongs in spec.disruption"));
+        }
+        "ttlSecondsAfterEmpty" => {
+            "write spec.disruption with `consolidationPolicy: WhenEmpty` and `consolidateAfter`"
+        }
+        "ttlSecondsUntilExpired" => "write spec.template.spec.expireAfter, such as `720h`",
+        "consolidation" => {
+            "write spec.disruption with `consolidationPolicy: WhenEmptyOrUnderutilized`"
+        }
+        "provider" | "providerRef" => "write spec.template.spec.nodeClassRef",
+        "kubelet" | "kubeletConfiguration" => "kubelet settings belong in the EC2NodeClass",
+        _ => return None,
+    };
+    Some(text.to_owned())
+}
+
+/// Cures of unknown fields in `spec.disruption`.
+pub(crate) fn disruption(key: &str) -> Option<String> {
+    (key == "expireAfter").then(|| "`expireAfter` belongs in spec.template.spec".to_owned())
+}
+
+/// Cures of unknown fields in `spec.template.spec`.
+pub(crate) fn template_spec(key: &str) -> Option<String> {
+    let text = match key {
+        "kubelet" => "kubelet settings belong in the EC2NodeClass",
+        "consolidationPolicy" | "consolidateAfter" | "budgets" => {
+            return Some(format!("`{key}` belongs in spec.disruption"));
+        }
+        "labels" | "annotations" => {
+            return Some(format!("`{key}` belongs in spec.template.metadata"));
+        }
+        "weight" | "limits" => return Some(format!("`{key}` belongs in spec")),
+        _ => return None,
+    };
+    Some(text.to_owned())
+}
+
+/// Cures of unknown fields in `nodeClassRef`.
+pub(crate) fn node_class_ref(key: &str) -> Option<String> {
+    (key == "apiVersion")
+        .then(|| "write `group: karpenter.k8s.aws` in place of `apiVersion`".to_owned())
+}
+
+/// Cures of unknown fields in `spec` of an EC2NodeClass.
+pub(crate) fn node_class_spec(key: &str) -> Option<String> {
+    let text = match key {
+        "subnetSelector" => "write `subnetSelectorTerms`, a list of `tags` or `id`",
+        "securityGroupSelector" => {
+            "write `securityGroupSelectorTerms`, a list of `tags`, `id` or `name`"
+        }
+        "amiSelector" => "write `amiSelectorTerms`, a list of `alias`, `tags`, `id` or `name`",
+        "launchTemplate" => {
+            "launch templates are made by `launch`; write `amiSelectorTerms`, `userData` and \
+             `blockDeviceMappings`"
+        }
+        "blockDevices" => "it is called `blockDeviceMappings`",
+        _ => return None,
+    };
+    Some(text.to_owned())
+}
+
+/// What is said about objects of older versions and of kinds that went away.
+pub(crate) fn old_version(api_version: &str, kind: &str) -> Option<(String, String)> {
+    let (group, version) = api_version.split_once('/')?;
+    let rule = |what: &str| format!("not supported yet: {what}");
+    let to_v1 = |group: &str| format!("convert it to {group}/v1");
+    match (group, kind) {
+        ("karpenter.sh" | "karpenter.k8s.aws", _) if version == "v1" => None,
+        (_, "Provisioner") => {
+            Some((rule(api_version), "convert it to a karpenter.sh/v1 NodePool".into()))
+        }
+        (_, "AWSNodeTemplate") => {
+            Some((rule(api_version), "convert it to a karpenter.k8s.aws/v1 EC2NodeClass".into()))
+        }
+        ("karpenter.sh" | "karpenter.k8s.aws", "NodePool" | "NodeClaim" | "EC2NodeClass") => {
+            let right = if kind == "EC2NodeClass" { "karpenter.k8s.aws" } else { "karpenter.sh" };
+            Some((rule(api_version), to_v1(right)))
+        }
+        _ => None,
+    }
+}
+
+/// Kinds that would change decisions and are not honored yet.
+pub(crate) fn unsupported_kind(group: &str, kind: &str) -> Option<String> {
+    let what = match (group, kind) {
+        ("karpenter.sh", "NodeClaim") => "NodeClaims in manifests (in-flight capacity)",
+        ("karpenter.sh", "NodeOverlay") => "NodeOverlays",
+        ("autoscaling.x-k8s.io", "CapacityBuffer") => "CapacityBuffers",
+        _ => return None,
+    };
+    Some(format!("not supported yet: {what}"))
+}
+
+/// Complains about every `${…}` that was left in, but for free text such as user data, where a
+/// shell may mean it.
+pub(crate) fn placeholders(field: &Field<'_>) {
+    match &field.tree().value {
+        Value::Text(text) => {
+            if let Some(name) = placeholder(text) {
+                left_in(field, name);
+            }
+        }
+        Value::List(_) => field.list().iter().flatten().for_each(placeholders),
+        Value::Map(_) => {
+            for (key, value) in field.entries().into_iter().flatten() {
+                if let Some(name) = placeholder(key) {
+                    left_in(&value, name);
+                } else if !matches!(key, "userData" | "annotations") {
+                    placeholders(&value);
+                }
+            }
+        }
+        Value::Null | Value::Bool(_) | Value::Number(_) => {}
+    }
+}
+
+fn left_in(field: &Field<'_>, name: &str) {
+    field.complain_with(
+        format!("`{name}` was left in: it is a placeholder"),
+        "put the value in its place, for instance by sending the file through envsubst",
+    );
+}
+
+/// `${NAME}` in `text`, if it has one.
+pub(crate) fn placeholder(text: &str) -> Option<&str> {
+    let (_, rest) = text.split_at_checked(text.find("${")?)?;
+    let end = rest.find('}')?;
+    rest.get(..=end)
+}

@@ -1,0 +1,141 @@
+//! `kubelet` of an EC2NodeClass: the twelve members that Karpenter 1.14.1 has.
+//!
+//! Later releases pass other members of KubeletConfiguration through, and take expressions; both
+//! are named as not supported yet.
+
+use std::collections::BTreeMap;
+
+use jiff::SignedDuration;
+use model::{ResourceName, duration, node_class::Kubelet, quantity::Quantity};
+
+use crate::{fields::Field, tree::Value};
+
+const SIGNALS: [&str; 6] = [
+    "memory.available",
+    "nodefs.available",
+    "nodefs.inodesFree",
+    "imagefs.available",
+    "imagefs.inodesFree",
+    "pid.available",
+];
+
+const RESERVABLE: [&str; 4] = ["cpu", "memory", "ephemeral-storage", "pid"];
+
+const WHOLE_MAX: i64 = i32::MAX as i64;
+
+/// Reads the block. What is wrong is complained about and left out.
+pub(crate) fn read(field: &Field<'_>) -> Kubelet {
+    let mut kubelet = Kubelet::default();
+    let Some(mut fields) = field.fields() else { return kubelet };
+    let number = |field: Option<Field<'_>>, most: i64| field.and_then(|f| f.integer(0, most));
+    if let Some(texts) = fields.get("clusterDNS").and_then(|f| f.texts()) {
+        kubelet.cluster_dns = texts.into_iter().map(ToOwned::to_owned).collect();
+    }
+    kubelet.max_pods = fields.get("maxPods").and_then(|field| {
+        if matches!(field.tree().value, Value::Text(_)) {
+            field.complain_unsupported("as an expression");
+            return None;
+        }
+        field.integer(0, WHOLE_MAX)
+    });
+    kubelet.pods_per_core = number(fields.get("podsPerCore"), WHOLE_MAX);
+    kubelet.eviction_max_pod_grace_period =
+        number(fields.get("evictionMaxPodGracePeriod"), WHOLE_MAX);
+    kubelet.system_reserved =
+        fields.get("systemReserved").map(|f| reserved(&f)).unwrap_or_default();
+    kubelet.kube_reserved = fields.get("kubeReserved").map(|f| reserved(&f)).unwrap_or_default();
+    kubelet.eviction_hard = fields.get("evictionHard").map(|f| thresholds(&f)).unwrap_or_default();
+    let soft = fields.get("evictionSoft");
+    kubelet.eviction_soft = soft.as_ref().map(thresholds).unwrap_or_default();
+    let periods = fields.get("evictionSoftGracePeriod");
+    kubelet.eviction_soft_grace_period = periods.as_ref().map(grace_periods).unwrap_or_default();
+    if let Some(place) = soft.or(periods)
+        && !kubelet.eviction_soft.keys().eq(kubelet.eviction_soft_grace_period.keys())
+    {
+        place.complain("evictionSoft and evictionSoftGracePeriod must have the same keys");
+    }
+    kubelet.image_gc_high_threshold_percent =
+        number(fields.get("imageGCHighThresholdPercent"), 100);
+    let low = fields.get("imageGCLowThresholdPercent");
+    kubelet.image_gc_low_threshold_percent = number(low.clone(), 100);
+    if let (Some(high), Some(low), Some(place)) =
+        (kubelet.image_gc_high_threshold_percent, kubelet.image_gc_low_threshold_percent, low)
+        && high <= low
+    {
+        place.complain("must be below imageGCHighThresholdPercent");
+    }
+    kubelet.cpu_cfs_quota = fields.get("cpuCFSQuota").and_then(|f| f.boolean());
+    fields.done_with(|key| {
+        Some(format!("`{key}` is not among the twelve members that Karpenter 1.14.1 has"))
+    });
+    kubelet
+}
+
+fn reserved(field: &Field<'_>) -> BTreeMap<ResourceName, String> {
+    let mut all = BTreeMap::new();
+    for (key, value) in field.entries().unwrap_or_default() {
+        if !RESERVABLE.contains(&key) {
+            value.complain(format!("must be one of {}", RESERVABLE.join(", ")));
+            continue;
+        }
+        let Some(text) = value.quantity() else { continue };
+        let quantity = value.accept(Quantity::parse_unsigned(text));
+        if let (Some(_), Ok(name)) = (quantity, ResourceName::new(key)) {
+            all.insert(name, text.to_owned());
+        }
+    }
+    all
+}
+
+fn is_signal(key: &str, value: &Field<'_>) -> bool {
+    let known = SIGNALS.contains(&key);
+    if !known {
+        value.complain(format!("must be one of {}", SIGNALS.join(", ")));
+    }
+    known
+}
+
+/// Signals with a quantity or a percentage.
+fn thresholds(field: &Field<'_>) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    for (key, value) in field.entries().unwrap_or_default() {
+        if !is_signal(key, &value) {
+            continue;
+        }
+        let Some(text) = value.text() else { continue };
+        let is_valid = match text.strip_suffix('%') {
+            // A percentage is a decimal number; as thousandths it is exact enough to compare.
+            Some(percent) => Quantity::parse_unsigned(percent)
+                .is_ok_and(|q| q <= Quantity::from_units(100) && is_decimal(percent)),
+            None => Quantity::parse_unsigned(text).is_ok(),
+        };
+        if is_valid {
+            all.insert(key.to_owned(), text.to_owned());
+        } else {
+            value.complain(format!(
+                "`{text}` is neither a quantity such as `100Mi` nor a percentage from 0% to 100%"
+            ));
+        }
+    }
+    all
+}
+
+fn is_decimal(text: &str) -> bool {
+    text.chars().all(|c| c.is_ascii_digit() || c == '.')
+}
+
+fn grace_periods(field: &Field<'_>) -> BTreeMap<String, SignedDuration> {
+    let mut all = BTreeMap::new();
+    for (key, value) in field.entries().unwrap_or_default() {
+        if !is_signal(key, &value) {
+            continue;
+        }
+        let Some(period) = value.parsed(duration::parse_go) else { continue };
+        if period.is_negative() {
+            value.complain("must not be negative");
+        } else {
+            all.insert(key.to_owned(), period);
+        }
+    }
+    all
+}

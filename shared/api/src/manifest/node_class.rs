@@ -1,0 +1,190 @@
+//! EC2NodeClasses of `karpenter.k8s.aws/v1`.
+//!
+//! Karpenter's AWS provider: `pkg/apis/v1/ec2nodeclass.go` and the rules in its CRD. What the model
+//! cannot hold, and families whose user data cannot be written, are among the class's `problems`.
+
+use std::collections::BTreeMap;
+
+use model::{
+    NodeClassName, labels,
+    node_class::{ImageFamily, MetadataOptions, NodeClass, NodeIdentity},
+};
+
+use super::{block_device, cures, kubelet, metadata::Metadata, selector};
+use crate::fields::{Complaints, Field, Fields};
+
+const FAMILIES: &[(&str, ImageFamily)] = &[
+    ("AL2", ImageFamily::Al2),
+    ("AL2023", ImageFamily::Al2023),
+    ("Bottlerocket", ImageFamily::Bottlerocket),
+    ("Custom", ImageFamily::Custom),
+    ("Windows2019", ImageFamily::Windows2019),
+    ("Windows2022", ImageFamily::Windows2022),
+    ("Windows2025", ImageFamily::Windows2025),
+];
+
+/// Members that the model cannot hold yet, with what they are about.
+const UNSUPPORTED: &[(&str, &str)] = &[
+    ("capacityReservationSelectorTerms", "(capacity reservations)"),
+    ("placementGroupSelector", "(placement groups)"),
+    ("networkInterfaces", "(more than the one network interface)"),
+    ("connectionTracking", "(connection tracking timeouts)"),
+    ("cpuOptions", "(CPU options)"),
+];
+
+/// Reads an EC2NodeClass; what is wrong goes to the complaints behind `object`.
+pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<NodeClass> {
+    cures::placeholders(object);
+    let mut fields = object.fields()?;
+    let metadata = Metadata::read(&mut fields);
+    fields.ignore(&["status"]);
+    let class = fields.require("spec").and_then(|field| read_spec(&field));
+    fields.done();
+    let (metadata, mut class) = (metadata?, class?);
+    class.name = object.accept(NodeClassName::new(&metadata.name))?;
+    class.is_deleting = metadata.deleted_at.is_some();
+    class.problems = complaints.own_problems();
+    Some(class)
+}
+
+fn read_spec(field: &Field<'_>) -> Option<NodeClass> {
+    let mut fields = field.fields()?;
+    let subnet_terms = fields.require("subnetSelectorTerms").and_then(|f| selector::subnets(&f));
+    let security_group_terms =
+        fields.require("securityGroupSelectorTerms").and_then(|f| selector::security_groups(&f));
+    let images = fields.require("amiSelectorTerms").and_then(|f| selector::images(&f));
+    let family = read_family(&mut fields, images.as_ref());
+    let identity = read_identity(&mut fields);
+    let policy = fields.get("instanceStorePolicy");
+    let is_raid0 = policy.is_some_and(|f| f.choice(&[("RAID0", true)]).unwrap_or_default());
+    let text = |field: Option<Field<'_>>| field.and_then(|f| f.text()).map(ToOwned::to_owned);
+    let boolean = |field: Option<Field<'_>>| field.and_then(|f| f.boolean());
+    let user_data = text(fields.get("userData"));
+    let context = text(fields.get("context"));
+    let tags = fields.get("tags").map(|f| read_tags(&f)).unwrap_or_default();
+    let metadata_options = fields.get("metadataOptions").map(|f| read_metadata_options(&f));
+    let block_devices =
+        fields.get("blockDeviceMappings").map(|f| block_device::read(&f)).unwrap_or_default();
+    let kubelet = fields.get("kubelet").map(|f| kubelet::read(&f)).unwrap_or_default();
+    let detailed_monitoring = boolean(fields.get("detailedMonitoring"));
+    let associate_public_ip_address = boolean(fields.get("associatePublicIPAddress"));
+    let ip_prefix_count =
+        fields.get("ipPrefixCount").and_then(|f| f.integer::<u32>(0, i64::from(i32::MAX)));
+    for (key, about) in UNSUPPORTED {
+        if let Some(field) = fields.get(key) {
+            field.complain_unsupported(*about);
+        }
+    }
+    fields.done_with(cures::node_class_spec);
+    Some(NodeClass {
+        // The caller knows it.
+        name: NodeClassName::new("unnamed").ok()?,
+        subnet_terms: subnet_terms?,
+        security_group_terms: security_group_terms?,
+        image_terms: images?.terms,
+        image_family: family?,
+        user_data,
+        identity: identity?,
+        tags,
+        block_devices,
+        is_raid0,
+        metadata_options: metadata_options.unwrap_or_default(),
+        detailed_monitoring,
+        associate_public_ip_address,
+        ip_prefix_count,
+        context,
+        kubelet,
+        is_deleting: false,
+        problems: Vec::new(),
+    })
+}
+
+/// `amiFamily`, or the alias's. Without an alias it must be given; with one it must be the alias's
+/// or `Custom`.
+fn read_family(fields: &mut Fields<'_>, images: Option<&selector::Images>) -> Option<ImageFamily> {
+    let field = fields.get("amiFamily");
+    let given = match &field {
+        Some(field) => Some(field.choice(FAMILIES)?),
+        None => None,
+    };
+    let alias = images?.alias_family;
+    let family = match (given, alias) {
+        (Some(given), Some(alias)) if given != alias && given != ImageFamily::Custom => {
+            let rule = format!("must be `{}` as in the alias, or `Custom`", alias.as_str());
+            if let Some(field) = field {
+                field.complain(rule);
+            }
+            return None;
+        }
+        (Some(given), _) => given,
+        (None, Some(alias)) => alias,
+        (None, None) => {
+            fields
+                .missing("amiFamily")
+                .complain("is required when no amiSelectorTerms has an alias");
+            return None;
+        }
+    };
+    if !matches!(family, ImageFamily::Al2023 | ImageFamily::Bottlerocket) {
+        let place = field.unwrap_or_else(|| fields.missing("amiFamily"));
+        place.complain_unsupported(family.as_str());
+    }
+    Some(family)
+}
+
+fn read_identity(fields: &mut Fields<'_>) -> Option<NodeIdentity> {
+    let (role, profile) = (fields.get("role"), fields.get("instanceProfile"));
+    match (role, profile) {
+        (Some(role), None) => Some(NodeIdentity::Role(role.text_not_empty()?.to_owned())),
+        (None, Some(profile)) => {
+            Some(NodeIdentity::InstanceProfile(profile.text_not_empty()?.to_owned()))
+        }
+        (Some(role), Some(_)) => {
+            role.complain_with(
+                "`role` and `instanceProfile` exclude each other",
+                "keep `role` to have an instance profile made, or `instanceProfile` to bring one",
+            );
+            None
+        }
+        (None, None) => {
+            fields.missing("role").complain("either `role` or `instanceProfile` is required");
+            None
+        }
+    }
+}
+
+fn read_tags(field: &Field<'_>) -> BTreeMap<String, String> {
+    const TAKEN: [&str; 4] =
+        [labels::CLUSTER_NAME_TAG, labels::NODE_POOL, labels::NODE_CLAIM_TAG, labels::NODE_CLASS];
+    let mut tags = BTreeMap::new();
+    for (key, value) in field.entries().unwrap_or_default() {
+        if key.is_empty() {
+            field.complain("must not have an empty key");
+        } else if TAKEN.contains(&key) || key.starts_with("kubernetes.io/cluster") {
+            value.complain(format!("tag `{key}` is set by the launch and cannot be given"));
+        } else if let Some(text) = value.text() {
+            tags.insert(key.to_owned(), text.to_owned());
+        }
+    }
+    tags
+}
+
+fn read_metadata_options(field: &Field<'_>) -> MetadataOptions {
+    let mut options = MetadataOptions::default();
+    let Some(mut fields) = field.fields() else { return options };
+    let enabled = &[("enabled", true), ("disabled", false)];
+    let set = |target: &mut bool, field: Option<Field<'_>>, names: &[(&str, bool)]| {
+        if let Some(value) = field.and_then(|field| field.choice(names)) {
+            *target = value;
+        }
+    };
+    set(&mut options.http_endpoint, fields.get("httpEndpoint"), enabled);
+    set(&mut options.http_protocol_ipv6, fields.get("httpProtocolIPv6"), enabled);
+    let tokens = &[("required", true), ("optional", false)];
+    set(&mut options.http_tokens_required, fields.get("httpTokens"), tokens);
+    if let Some(hops) = fields.get("httpPutResponseHopLimit").and_then(|f| f.integer(1, 64)) {
+        options.http_put_response_hop_limit = hops;
+    }
+    fields.done();
+    options
+}

@@ -1,0 +1,219 @@
+//! A NodeClaim as it is stored.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    BatchId, CapacityType, ClaimPhase, DeletionReason, ImageId, InstanceId, InstanceTypeName,
+    NodeClaim, NodeClaimName, NodeClassName, NodeName, NodePoolName, Zone,
+    claim::{Deletion, LaunchedInstance},
+    duration,
+};
+use serde::{Deserialize, Serialize};
+
+use super::parts::{self, RequirementV1, ResourcesV1, TaintV1};
+
+/// Version 1 of a stored NodeClaim. Amounts are in base units, prices in nano-dollars per hour,
+/// durations in Go's notation, times in RFC 3339.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ClaimRecordV1 {
+    v: u32,
+    name: String,
+    version: u64,
+    node_pool: String,
+    node_class: String,
+    batch: String,
+    batch_index: u32,
+    batch_size: u32,
+    created_at: Timestamp,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    labels: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    annotations: BTreeMap<String, String>,
+    requirements: Vec<RequirementV1>,
+    instance_types: Vec<String>,
+    requests: ResourcesV1,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    taints: Vec<TaintV1>,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    startup_taints: Vec<TaintV1>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    expire_after: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    termination_grace_period: Option<String>,
+    phase: String,
+    phase_since: Timestamp,
+    capacity: ResourcesV1,
+    allocatable: ResourcesV1,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    instance: Option<InstanceV1>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    node: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    empty_since: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deletion: Option<DeletionV1>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    message: Option<String>,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct InstanceV1 {
+    id: String,
+    instance_type: String,
+    zone: String,
+    capacity_type: String,
+    price: u64,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    image: Option<String>,
+    launched_at: Timestamp,
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct DeletionV1 {
+    reason: String,
+    at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    deadline: Option<Timestamp>,
+}
+
+impl ClaimRecordV1 {
+    pub(super) fn of(claim: &NodeClaim) -> Self {
+        // Every field is named, so that a new one cannot be forgotten here.
+        let NodeClaim {
+            name,
+            version,
+            node_pool,
+            node_class,
+            batch,
+            batch_index,
+            batch_size,
+            created_at,
+            labels,
+            annotations,
+            requirements,
+            instance_types,
+            requests,
+            taints,
+            startup_taints,
+            expire_after,
+            termination_grace_period,
+            phase,
+            phase_since,
+            capacity,
+            allocatable,
+            instance,
+            node,
+            empty_since,
+            deletion,
+            message,
+        } = claim;
+        Self {
+            v: super::VERSION,
+            name: name.to_string(),
+            version: *version,
+            node_pool: node_pool.to_string(),
+            node_class: node_class.to_string(),
+            batch: batch.to_string(),
+            batch_index: *batch_index,
+            batch_size: *batch_size,
+            created_at: *created_at,
+            labels: labels.clone(),
+            annotations: annotations.clone(),
+            requirements: parts::of_requirements(requirements),
+            instance_types: parts::texts(instance_types),
+            requests: parts::of_resources(requests),
+            taints: parts::of_taints(taints),
+            startup_taints: parts::of_taints(startup_taints),
+            expire_after: expire_after.map(duration::show_go),
+            termination_grace_period: termination_grace_period.map(duration::show_go),
+            phase: phase.as_str().to_owned(),
+            phase_since: *phase_since,
+            capacity: parts::of_resources(capacity),
+            allocatable: parts::of_resources(allocatable),
+            instance: instance.as_ref().map(InstanceV1::of),
+            node: node.as_ref().map(ToString::to_string),
+            empty_since: *empty_since,
+            deletion: deletion.as_ref().map(|deletion| DeletionV1 {
+                reason: deletion.reason.as_str().to_owned(),
+                at: deletion.at,
+                deadline: deletion.deadline,
+            }),
+            message: message.clone(),
+        }
+    }
+
+    pub(super) fn into_claim(self) -> Result<NodeClaim, String> {
+        Ok(NodeClaim {
+            name: parts::id(&self.name, NodeClaimName::new)?,
+            version: self.version,
+            node_pool: parts::id(&self.node_pool, NodePoolName::new)?,
+            node_class: parts::id(&self.node_class, NodeClassName::new)?,
+            batch: parts::id(&self.batch, BatchId::new)?,
+            batch_index: self.batch_index,
+            batch_size: self.batch_size,
+            created_at: self.created_at,
+            labels: self.labels,
+            annotations: self.annotations,
+            requirements: parts::into_requirements(self.requirements)?,
+            instance_types: parts::ids(&self.instance_types, InstanceTypeName::new)?,
+            requests: parts::into_resources(&self.requests)?,
+            taints: parts::into_taints(self.taints)?,
+            startup_taints: parts::into_taints(self.startup_taints)?,
+            expire_after: read_duration(self.expire_after)?,
+            termination_grace_period: read_duration(self.termination_grace_period)?,
+            phase: parts::known(&self.phase, "phase", ClaimPhase::parse)?,
+            phase_since: self.phase_since,
+            capacity: parts::into_resources(&self.capacity)?,
+            allocatable: parts::into_resources(&self.allocatable)?,
+            instance: self.instance.map(InstanceV1::into_instance).transpose()?,
+            node: self.node.map(|name| parts::id(&name, NodeName::new)).transpose()?,
+            empty_since: self.empty_since,
+            deletion: self.deletion.map(DeletionV1::into_deletion).transpose()?,
+            message: self.message,
+        })
+    }
+}
+
+fn read_duration(text: Option<String>) -> Result<Option<SignedDuration>, String> {
+    text.map(|text| duration::parse_go(&text).map_err(|error| error.to_string())).transpose()
+}
+
+impl InstanceV1 {
+    fn of(instance: &LaunchedInstance) -> Self {
+        Self {
+            id: instance.id.to_string(),
+            instance_type: instance.instance_type.to_string(),
+            zone: instance.zone.to_string(),
+            capacity_type: instance.capacity_type.as_str().to_owned(),
+            price: instance.price.0,
+            image: instance.image.as_ref().map(ToString::to_string),
+            launched_at: instance.launched_at,
+        }
+    }
+
+    fn into_instance(self) -> Result<LaunchedInstance, String> {
+        Ok(LaunchedInstance {
+            id: parts::id(&self.id, InstanceId::new)?,
+            instance_type: parts::id(&self.instance_type, InstanceTypeName::new)?,
+            zone: parts::id(&self.zone, Zone::new)?,
+            capacity_type: parts::known(&self.capacity_type, "capacity type", CapacityType::parse)?,
+            price: parts::price(self.price),
+            image: self.image.map(|image| parts::id(&image, ImageId::new)).transpose()?,
+            launched_at: self.launched_at,
+        })
+    }
+}
+
+impl DeletionV1 {
+    fn into_deletion(self) -> Result<Deletion, String> {
+        Ok(Deletion {
+            reason: parts::known(&self.reason, "reason", DeletionReason::parse)?,
+            at: self.at,
+            deadline: self.deadline,
+        })
+    }
+}

@@ -1,0 +1,147 @@
+//! Parts of records: resources, requirements, taints, texts of ids.
+
+use std::collections::BTreeMap;
+
+use model::{
+    HourlyPrice, LabelKey, Operator, Requirement, Requirements, ResourceName, Resources, Taint,
+    TaintEffect, requirement::Value,
+};
+use serde::{Deserialize, Serialize};
+
+/// Amounts in base units by resource; zeros of resources of one's own are kept.
+pub(super) type ResourcesV1 = BTreeMap<String, u64>;
+
+pub(super) fn of_resources(resources: &Resources) -> ResourcesV1 {
+    let mut all: ResourcesV1 =
+        resources.iter().map(|(name, amount)| (name.to_owned(), amount)).collect();
+    all.extend(resources.extended.iter().map(|(name, amount)| (name.as_str().to_owned(), *amount)));
+    all
+}
+
+pub(super) fn into_resources(record: &ResourcesV1) -> Result<Resources, String> {
+    let mut resources = Resources::default();
+    for (name, amount) in record {
+        resources.set(&id(name, ResourceName::new)?, *amount);
+    }
+    Ok(resources)
+}
+
+/// A requirement as the set that it is.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct RequirementV1 {
+    key: String,
+    /// Whether the set is everything but `values`.
+    #[serde(default, skip_serializing_if = "is_false")]
+    not: bool,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    values: Vec<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at_least: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    at_most: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    min_values: Option<u32>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_false(value: &bool) -> bool {
+    !value
+}
+
+pub(super) fn of_requirements(requirements: &Requirements) -> Vec<RequirementV1> {
+    let one = |requirement: &Requirement| RequirementV1 {
+        key: requirement.key().as_str().to_owned(),
+        not: requirement.is_complement(),
+        values: requirement.values().iter().map(ToString::to_string).collect(),
+        at_least: requirement.at_least(),
+        at_most: requirement.at_most(),
+        min_values: requirement.min_values(),
+    };
+    requirements.iter().map(one).collect()
+}
+
+pub(super) fn into_requirements(records: Vec<RequirementV1>) -> Result<Requirements, String> {
+    records.into_iter().map(into_requirement).collect()
+}
+
+fn into_requirement(record: RequirementV1) -> Result<Requirement, String> {
+    let key = id(&record.key, LabelKey::new)?;
+    let values = record.values.iter().map(|value| Value::from(value.as_str())).collect();
+    let mut set = match record.not {
+        true => Requirement::excluding(key, values),
+        false => Requirement::listed(key, values),
+    };
+    // The upper bound of `Lt 0` is -1, which only `Lt` can say.
+    let upper = record.at_most.map(|most| match most.checked_add(1) {
+        Some(limit) => (Operator::Lt, limit),
+        None => (Operator::Lte, most),
+    });
+    let lower = record.at_least.map(|least| (Operator::Gte, least));
+    for (operator, bound) in lower.into_iter().chain(upper) {
+        let bound = bound.to_string();
+        let bound = Requirement::new(&record.key, operator, [bound.as_str()])
+            .map_err(|error| error.to_string())?;
+        set = set.intersection(&bound);
+    }
+    Ok(set.with_min_values(record.min_values))
+}
+
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct TaintV1 {
+    key: String,
+    #[serde(default, skip_serializing_if = "String::is_empty")]
+    value: String,
+    effect: String,
+}
+
+pub(super) fn of_taints(taints: &[Taint]) -> Vec<TaintV1> {
+    let one = |taint: &Taint| TaintV1 {
+        key: taint.key.clone(),
+        value: taint.value.clone(),
+        effect: taint.effect.as_str().to_owned(),
+    };
+    taints.iter().map(one).collect()
+}
+
+pub(super) fn into_taints(records: Vec<TaintV1>) -> Result<Vec<Taint>, String> {
+    let one = |record: TaintV1| {
+        let effect = known(&record.effect, "taint effect", TaintEffect::parse)?;
+        Ok(Taint { key: record.key, value: record.value, effect })
+    };
+    records.into_iter().map(one).collect()
+}
+
+/// The id in `text`, or why it is none.
+pub(super) fn id<T>(
+    text: &str,
+    read: impl Fn(&str) -> Result<T, model::id::InvalidId>,
+) -> Result<T, String> {
+    read(text).map_err(|error| error.to_string())
+}
+
+/// The ids in `texts`.
+pub(super) fn ids<T>(
+    texts: &[String],
+    read: impl Fn(&str) -> Result<T, model::id::InvalidId>,
+) -> Result<Vec<T>, String> {
+    texts.iter().map(|text| id(text, &read)).collect()
+}
+
+/// The member of an enumeration called `text`.
+pub(super) fn known<T>(
+    text: &str,
+    what: &str,
+    read: impl Fn(&str) -> Option<T>,
+) -> Result<T, String> {
+    read(text).ok_or_else(|| format!("`{text}` is not a known {what}"))
+}
+
+pub(super) fn texts<T: ToString>(all: &[T]) -> Vec<String> {
+    all.iter().map(ToString::to_string).collect()
+}
+
+pub(super) fn price(nanos: u64) -> HourlyPrice {
+    HourlyPrice(nanos)
+}

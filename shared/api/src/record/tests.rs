@@ -1,0 +1,192 @@
+use expect_test::expect;
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    CapacityType, ClaimPhase, DeletionReason, HourlyPrice, Operator, Requirement, Requirements,
+    ResourceName, Resources, Taint, TaintEffect,
+    claim::{Deletion, LaunchedInstance},
+};
+use proptest::prelude::*;
+
+use super::*;
+
+fn smallest() -> NodeClaim {
+    let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
+    NodeClaim {
+        name: "general-1-0".parse().unwrap(),
+        version: 1,
+        node_pool: "general".parse().unwrap(),
+        node_class: "default".parse().unwrap(),
+        batch: "demo-1-0".parse().unwrap(),
+        batch_index: 0,
+        batch_size: 1,
+        created_at: now,
+        labels: [].into(),
+        annotations: [].into(),
+        requirements: Requirements::new(),
+        instance_types: vec!["m7g.large".parse().unwrap()],
+        requests: Resources { pods: 1, ..Resources::default() },
+        taints: vec![],
+        startup_taints: vec![],
+        expire_after: None,
+        termination_grace_period: None,
+        phase: ClaimPhase::Promised,
+        phase_since: now,
+        capacity: Resources::default(),
+        allocatable: Resources::default(),
+        instance: None,
+        node: None,
+        empty_since: None,
+        deletion: None,
+        message: None,
+    }
+}
+
+#[test]
+fn a_promise_as_it_stands_in_the_table() {
+    expect![[r#"{"v":1,"name":"general-1-0","version":1,"node_pool":"general","node_class":"default","batch":"demo-1-0","batch_index":0,"batch_size":1,"created_at":"2026-11-21T12:00:00Z","requirements":[],"instance_types":["m7g.large"],"requests":{"pods":1},"phase":"promised","phase_since":"2026-11-21T12:00:00Z","capacity":{},"allocatable":{}}"#]]
+    .assert_eq(&encode_claim(&smallest()));
+}
+
+#[test]
+fn what_cannot_be_read_names_the_field_and_the_rule() {
+    let good = encode_claim(&smallest());
+    for (from, to, problem) in [
+        (r#""v":1"#, r#""v":2"#, "version 2 is not supported, only 1 is"),
+        (r#""v":1,"#, "", "missing field `v` at line 1 column 366"),
+        (r#""version":1"#, r#""version":-1"#, "invalid value: integer `-1`, expected u64"),
+        (r#""batch":"demo-1-0""#, r#""btach":"x""#, "unknown field `btach`"),
+        ("promised", "proposed", "`proposed` is not a known phase"),
+        ("m7g.large", "m7g", "`m7g` is not a valid instance type name"),
+        ("2026-11-21T12:00:00Z", "yesterday", "failed to parse"),
+    ] {
+        let error = decode_claim(&good.replace(from, to)).unwrap_err().to_string();
+        assert!(error.contains(problem.split(" at line").next().unwrap()), "{error}");
+        assert!(error.starts_with("claim record: "), "{error}");
+    }
+}
+
+#[test]
+fn a_decision_survives() {
+    let decision = Decision {
+        at: "2026-11-21T12:00:00Z".parse().unwrap(),
+        function: "provision".into(),
+        node_pool: Some("general".parse().unwrap()),
+        claims: vec!["general-1-0".parse().unwrap()],
+        summary: "one node for three pods".into(),
+        rejected: vec!["spot: cooling down".into()],
+        price_before: None,
+        price_after: Some(HourlyPrice(81_600_000)),
+    };
+    assert_eq!(decode_decision(&encode_decision(&decision)), Ok(decision));
+    assert!(decode_decision("{}").is_err());
+}
+
+fn requirement() -> impl Strategy<Value = Requirement> {
+    let operator = prop::sample::select(vec![
+        Operator::In,
+        Operator::NotIn,
+        Operator::Exists,
+        Operator::DoesNotExist,
+        Operator::Gt,
+        Operator::Lt,
+        Operator::Gte,
+        Operator::Lte,
+    ]);
+    let values = prop::collection::btree_set("[a-c0-9]{1,2}", 0..4);
+    (operator, values, 0_u32..20, prop::option::of(1_u32..50)).prop_map(
+        |(operator, values, number, min_values)| {
+            let number = number.to_string();
+            let values: Vec<&str> = match operator {
+                Operator::Gt | Operator::Lt | Operator::Gte | Operator::Lte => vec![&number],
+                _ => values.iter().map(String::as_str).collect(),
+            };
+            Requirement::new("team", operator, values).unwrap().with_min_values(min_values)
+        },
+    )
+}
+
+prop_compose! {
+    fn resources()(cpu in any::<u32>(), memory in any::<u64>(), gpus in prop::option::of(0_u64..9)) -> Resources {
+        let mut all = Resources { pods: 1, ..Resources::default() };
+        all.cpu.0 = cpu.into();
+        all.memory.0 = memory;
+        if let Some(gpus) = gpus {
+            all.set(&ResourceName::new("nvidia.com/gpu").unwrap(), gpus);
+        }
+        all
+    }
+}
+
+prop_compose! {
+    fn instance()(
+        capacity_type in prop::sample::select(CapacityType::ALL.to_vec()),
+        price in any::<u64>(),
+        image in prop::option::of(Just("ami-0123")),
+        second in 0_i64..4_000_000_000,
+    ) -> LaunchedInstance {
+        LaunchedInstance {
+            id: "i-0123456789abcdef0".parse().unwrap(),
+            instance_type: "m7g.large".parse().unwrap(),
+            zone: "us-west-2a".parse().unwrap(),
+            capacity_type,
+            price: HourlyPrice(price),
+            image: image.map(|id| id.parse().unwrap()),
+            launched_at: Timestamp::from_second(second).unwrap(),
+        }
+    }
+}
+
+prop_compose! {
+    fn claim()(
+        numbers in (any::<u64>(), any::<u32>(), any::<u32>()),
+        // Two on one label: bounds together with exclusions come from intersections.
+        requirements in prop::collection::vec(requirement(), 0..3),
+        amounts in (resources(), resources(), resources()),
+        texts in prop::collection::btree_map("[a-z]{1,3}", "[a-z\"\\\\ ]{0,3}", 0..3),
+        times in (prop::option::of(0_i64..4_000_000_000), prop::option::of(0_i64..2_000_000_000)),
+        durations in (prop::option::of(any::<i64>()), prop::option::of(0_i64..1_000_000)),
+        phase in prop::sample::select(ClaimPhase::ALL.to_vec()),
+        reason in prop::option::of(prop::sample::select(DeletionReason::ALL.to_vec())),
+        instance in prop::option::of(instance()),
+        effect in prop::sample::select(vec![TaintEffect::NoSchedule, TaintEffect::NoExecute]),
+    ) -> NodeClaim {
+        let at = |second: i64| Timestamp::from_second(second).unwrap();
+        NodeClaim {
+            version: numbers.0,
+            batch_index: numbers.1,
+            batch_size: numbers.2,
+            labels: texts.clone(),
+            annotations: texts.clone(),
+            requirements: requirements.into_iter().collect(),
+            requests: amounts.0,
+            capacity: amounts.1,
+            allocatable: amounts.2,
+            taints: vec![Taint { key: "a".into(), value: String::new(), effect }],
+            startup_taints: vec![Taint { key: "b".into(), value: "x".into(), effect }],
+            expire_after: durations.0.filter(|n| *n != i64::MIN).map(SignedDuration::from_nanos),
+            termination_grace_period: durations.1.map(SignedDuration::from_secs),
+            phase,
+            node: instance.as_ref().map(|_| "ip-10-0-0-1".parse().unwrap()),
+            instance,
+            empty_since: times.0.map(at),
+            deletion: reason.map(|reason| Deletion { reason, at: at(7), deadline: times.1.map(at) }),
+            message: texts.into_values().next(),
+            ..smallest()
+        }
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(128))]
+
+    #[test]
+    fn every_claim_survives(claim in claim()) {
+        let text = encode_claim(&claim);
+        prop_assert_eq!(decode_claim(&text), Ok(claim));
+    }
+
+    #[test]
+    fn no_text_panics(text in "\\PC{0,80}") {
+        prop_assert!(decode_claim(&text).is_err());
+    }
+}

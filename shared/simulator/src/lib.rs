@@ -1,1 +1,56 @@
 //! An AWS account and a cluster in memory, with virtual time and injected faults.
+//!
+//! [`Sim`] implements every port of the crate `ports`. A [`Runner`] (or [`Sim::run_until`]) hands
+//! what queues, schedules and the ledger's stream deliver to the handlers; this crate does not know
+//! them. It is a test bed (seeds, crashes, duplicates, checkers) and what `journeyman simulate`
+//! plays on.
+//!
+//! It does not simulate networks, images, volumes or what runs inside of containers, and it does
+//! not read user data: a node joins with what its instance type and its claim say.
+
+mod account;
+mod chance;
+mod check;
+mod cluster;
+mod delivery;
+mod fault;
+mod ledger;
+mod mail;
+mod port;
+mod runner;
+mod settings;
+mod sim;
+mod story;
+mod timeline;
+mod world;
+
+#[cfg(test)]
+mod tests;
+
+pub use chance::{Chance, Span};
+pub use delivery::{Delivery, Function, Outcome, Payload, Schedule};
+pub use fault::{Access, Call, Rule, Storm, Verdict, at_call, first_calls};
+pub use mail::DeadLetter;
+pub use runner::{Runner, Stopped, Work};
+pub use settings::{Disorder, Placement, Sabotage, Settings};
+pub use sim::Sim;
+pub use story::{Action, Object, Target, Workload, WorkloadKind};
+pub use timeline::{Happening, Summary, TimelineEvent};
+
+use jiff::{SignedDuration, Timestamp};
+use model::id::InvalidId;
+
+/// `time` with `duration` added, at most the far future.
+pub(crate) fn later(time: Timestamp, duration: SignedDuration) -> Timestamp {
+    time.checked_add(duration).unwrap_or(Timestamp::MAX)
+}
+
+/// An id that the simulator made up.
+///
+/// # Panics
+///
+/// When its text does not have the form of its kind: a mistake in this crate.
+#[expect(clippy::expect_used, reason = "the texts are built in this crate, in the wanted form")]
+pub(crate) fn made_up<T>(id: Result<T, InvalidId>) -> T {
+    id.expect("a made-up id has the form of its kind")
+}

@@ -1,0 +1,370 @@
+//! The simulated AWS account: instances and their lives, capacity, money.
+
+mod discovery;
+mod fleet;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    CapacityType, ClusterName, HourlyPrice, InstanceId, LaunchTemplateName, NodeClaimName,
+    NodePoolName, OfferingKey, Resources, SubnetId, Zone, labels,
+    launch::{Instance, InstanceState},
+};
+
+pub(crate) use fleet::Launches;
+
+use crate::{
+    later,
+    story::Target,
+    timeline::Happening,
+    world::{Event, World},
+};
+
+/// Notice before EC2 takes a spot instance back.
+/// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html>
+const SPOT_NOTICE: SignedDuration = SignedDuration::from_mins(2);
+/// From the last heartbeat of a kubelet to its node being called unreachable.
+/// kube-controller-manager: `--node-monitor-grace-period` of older releases.
+const HEARTBEAT_GRACE: SignedDuration = SignedDuration::from_secs(40);
+
+/// An instance, with everything that listings show later.
+#[derive(Clone, Debug)]
+pub(crate) struct InstanceRecord {
+    pub(crate) id: InstanceId,
+    pub(crate) offering: OfferingKey,
+    pub(crate) image: model::ImageId,
+    pub(crate) launched_at: Timestamp,
+    pub(crate) token: model::BatchId,
+    pub(crate) capacity: Resources,
+    /// What each tag became, and when.
+    tags: BTreeMap<String, Vec<(Timestamp, String)>>,
+    /// Which state it took, and when.
+    states: Vec<(Timestamp, InstanceState)>,
+    price: HourlyPrice,
+    /// Nano-dollars for an hour, times seconds.
+    accrued: u128,
+    accrued_until: Timestamp,
+}
+
+/// The account.
+#[derive(Debug, Default)]
+pub(crate) struct Account {
+    pub(crate) instances: BTreeMap<InstanceId, InstanceRecord>,
+    pub(crate) launched: BTreeMap<OfferingKey, u32>,
+    capacity: BTreeMap<OfferingKey, u32>,
+    live: BTreeMap<OfferingKey, u32>,
+    launches: Launches,
+    templates: BTreeSet<LaunchTemplateName>,
+    profiles: BTreeMap<String, String>,
+    subnets: BTreeMap<SubnetId, Zone>,
+    assumptions: BTreeSet<String>,
+}
+
+impl InstanceRecord {
+    /// Its state as it was at `time`; `None` before its launch.
+    fn state_at(&self, time: Timestamp) -> Option<InstanceState> {
+        self.states.iter().rev().find(|(at, _)| *at <= time).map(|(_, state)| *state)
+    }
+
+    /// Its state now.
+    pub(crate) fn state(&self) -> InstanceState {
+        self.states.last().map_or(InstanceState::Terminated, |(_, state)| *state)
+    }
+
+    /// Whether it is pending or running.
+    pub(crate) fn is_live(&self) -> bool {
+        matches!(self.state(), InstanceState::Pending | InstanceState::Running)
+    }
+
+    /// Since when it is in its state.
+    pub(crate) fn since(&self) -> Timestamp {
+        self.states.last().map_or(self.launched_at, |(at, _)| *at)
+    }
+
+    /// A tag as it was at `time`.
+    fn tag_at(&self, key: &str, time: Timestamp) -> Option<&str> {
+        let versions = self.tags.get(key)?;
+        versions.iter().rev().find(|(at, _)| *at <= time).map(|(_, value)| value.as_str())
+    }
+
+    /// A tag now.
+    pub(crate) fn tag(&self, key: &str) -> Option<&str> {
+        self.tag_at(key, Timestamp::MAX)
+    }
+
+    /// The pool in its tags.
+    pub(crate) fn node_pool(&self) -> Option<NodePoolName> {
+        NodePoolName::new(self.tag(labels::NODE_POOL)?).ok()
+    }
+
+    /// As EC2 would have described it at `time`; `None` when it did not know it.
+    fn described_at(
+        &self,
+        time: Timestamp,
+        now: Timestamp,
+        kept: SignedDuration,
+    ) -> Option<Instance> {
+        let state = self.state_at(time)?;
+        if state == InstanceState::Terminated && later(self.since(), kept) < now {
+            return None;
+        }
+        let node_claim = self.tag_at(labels::NODE_CLAIM_TAG, time);
+        Some(Instance {
+            id: self.id.clone(),
+            state,
+            instance_type: self.offering.instance_type.clone(),
+            zone: self.offering.zone.clone(),
+            capacity_type: self.offering.capacity_type,
+            image: self.image.clone(),
+            launched_at: self.launched_at,
+            node_pool: self.tag_at(labels::NODE_POOL, time).and_then(|n| NodePoolName::new(n).ok()),
+            node_claim: node_claim.and_then(|name| NodeClaimName::new(name).ok()),
+            batch: self.tag_at(labels::BATCH_TAG, time).and_then(|t| model::BatchId::new(t).ok()),
+        })
+    }
+
+    /// Adds what it cost until `now` and changes its price.
+    fn reprice(&mut self, price: HourlyPrice, now: Timestamp) {
+        self.accrued = self.cost(now);
+        self.accrued_until = now;
+        self.price = price;
+    }
+
+    /// What it cost until `now`, in nano-dollars for an hour times seconds.
+    fn cost(&self, now: Timestamp) -> u128 {
+        let until = if self.is_live() { now } else { self.since() };
+        let seconds = until.duration_since(self.accrued_until).as_secs();
+        self.accrued + u128::from(self.price.0) * u128::try_from(seconds).unwrap_or_default()
+    }
+}
+
+impl Account {
+    /// What `filter` lets through, as listings show it now.
+    fn listed(
+        &self,
+        world: (Timestamp, SignedDuration, SignedDuration),
+        filter: impl Fn(&InstanceRecord, Timestamp) -> bool,
+    ) -> Vec<Instance> {
+        let (now, lag, kept) = world;
+        let seen = later(now, -lag);
+        let records = self.instances.values().filter(|record| filter(record, seen));
+        records.filter_map(|record| record.described_at(seen, now, kept)).collect()
+    }
+
+    /// What everything cost until `now`, in nano-dollars, rounded down.
+    pub(crate) fn spent_nanos(&self, now: Timestamp) -> u128 {
+        self.instances.values().map(|record| record.cost(now)).sum::<u128>() / 3_600
+    }
+
+    /// What is pending or running now costs for an hour.
+    pub(crate) fn price_now(&self) -> HourlyPrice {
+        let live = self.instances.values().filter(|record| record.is_live());
+        live.fold(HourlyPrice::default(), |sum, record| sum.saturating_add(record.price))
+    }
+
+    /// What was assumed, in words.
+    pub(crate) fn assumptions(&self) -> Vec<String> {
+        self.assumptions.iter().cloned().collect()
+    }
+
+    pub(crate) fn ensure_template(&mut self, name: &LaunchTemplateName) {
+        if !self.templates.contains(name) {
+            self.templates.insert(name.clone());
+        }
+    }
+
+    pub(crate) fn ensure_profile(&mut self, name: &str, role: &str) {
+        if self.profiles.get(name).is_none_or(|known| known != role) {
+            self.profiles.insert(name.to_owned(), role.to_owned());
+            self.assumptions.insert(format!("IAM role {role}"));
+        }
+    }
+}
+
+impl World {
+    fn listing(&self) -> (Timestamp, SignedDuration, SignedDuration) {
+        (self.now, self.settings.listing_lag, self.settings.terminated_listed_for)
+    }
+
+    pub(crate) fn describe(&self, instances: &[InstanceId]) -> Vec<Instance> {
+        let wanted: BTreeSet<&InstanceId> = instances.iter().collect();
+        let (now, lag, kept) = self.listing();
+        let records = wanted.into_iter().filter_map(|id| self.account.instances.get(id));
+        records.filter_map(|record| record.described_at(later(now, -lag), now, kept)).collect()
+    }
+
+    pub(crate) fn of_batch(&self, cluster: &ClusterName, batch: &model::BatchId) -> Vec<Instance> {
+        self.account.listed(self.listing(), |record, seen| {
+            is_of_cluster(record, cluster, seen)
+                && record.tag_at(labels::BATCH_TAG, seen) == Some(batch.as_str())
+        })
+    }
+
+    pub(crate) fn list(&self, cluster: &ClusterName) -> Vec<Instance> {
+        self.account.listed(self.listing(), |record, seen| {
+            is_of_cluster(record, cluster, seen)
+                && record.state_at(seen) != Some(InstanceState::Terminated)
+        })
+    }
+
+    /// Sets tags; `false` when there is no such instance.
+    pub(crate) fn tag(&mut self, instance: &InstanceId, tags: &BTreeMap<String, String>) -> bool {
+        let now = self.now;
+        let Some(record) = self.account.instances.get_mut(instance) else { return false };
+        for (key, value) in tags {
+            if record.tag(key) != Some(value) {
+                record.tags.entry(key.clone()).or_default().push((now, value.clone()));
+            }
+        }
+        true
+    }
+
+    /// Terminates instances that somebody asks to terminate.
+    pub(crate) fn terminate(&mut self, instances: &[InstanceId]) {
+        for instance in instances {
+            let node = self.cluster.node_of_instance.get(instance).cloned();
+            let is_live = self.account.instances.get(instance).is_some_and(InstanceRecord::is_live);
+            if let Some(node) = node.filter(|node| is_live && self.cluster.is_drained(node)) {
+                self.happened(Happening::NodeDrained { node });
+            }
+            self.end_instance(instance);
+        }
+    }
+
+    /// An instance begins to shut down, for whatever reason. One that does already goes on so.
+    pub(crate) fn end_instance(&mut self, instance: &InstanceId) {
+        let now = self.now;
+        let Some(record) = self.account.instances.get_mut(instance) else { return };
+        if !record.is_live() {
+            return;
+        }
+        record.reprice(record.price, now);
+        record.states.push((now, InstanceState::ShuttingDown));
+        if let Some(live) = self.account.live.get_mut(&record.offering) {
+            *live = live.saturating_sub(1);
+        }
+        let ends_after = self.chances.account.within(self.settings.instance_ends_after);
+        self.after(ends_after, Event::InstanceTerminates(instance.clone()));
+        self.happened(Happening::InstanceEnding { instance: instance.clone() });
+        self.announce_end(instance);
+        if let Some(node) = self.cluster.node_of_instance.get(instance).cloned() {
+            self.after(HEARTBEAT_GRACE, Event::NodeUnreachable(node));
+        }
+    }
+
+    pub(crate) fn instance_runs(&mut self, instance: &InstanceId) {
+        let now = self.now;
+        if let Some(record) = self.account.instances.get_mut(instance)
+            && record.state() == InstanceState::Pending
+        {
+            record.states.push((now, InstanceState::Running));
+        }
+    }
+
+    pub(crate) fn instance_terminates(&mut self, instance: &InstanceId) {
+        let now = self.now;
+        let Some(record) = self.account.instances.get_mut(instance) else { return };
+        if record.state() == InstanceState::Terminated {
+            return;
+        }
+        record.states.push((now, InstanceState::Terminated));
+        let node = self.cluster.node_of_instance.get(instance).cloned();
+        if let Some(node) = node.clone() {
+            let orphaned_at = later(now, HEARTBEAT_GRACE);
+            self.at(orphaned_at, Event::NodeOrphaned(node));
+        }
+        let instance = instance.clone();
+        self.announce_end(&instance);
+        self.happened(Happening::InstanceTerminated { instance, node });
+    }
+
+    fn announce_end(&mut self, instance: &InstanceId) {
+        let kind = model::interruption::InterruptionKind::InstanceEnding;
+        self.announce(model::interruption::Interruption {
+            kind,
+            instance: instance.clone(),
+            at: self.now,
+        });
+    }
+
+    /// EC2 gives notice to a spot instance.
+    pub(crate) fn interrupt_spot(&mut self, target: &Target) {
+        let is_spot = |record: &InstanceRecord| {
+            record.is_live() && record.offering.capacity_type == CapacityType::Spot
+        };
+        let Some(instance) = self.chosen(target, is_spot) else {
+            self.note(format_args!("no spot instance to interrupt for {target:?}"));
+            return;
+        };
+        let ends_at = later(self.now, SPOT_NOTICE);
+        let node = self.cluster.node_of_instance.get(&instance).cloned();
+        self.happened(Happening::SpotNotice { instance: instance.clone(), node, ends_at });
+        self.announce(model::interruption::Interruption {
+            kind: model::interruption::InterruptionKind::SpotInterruption,
+            instance: instance.clone(),
+            at: self.now,
+        });
+        self.at(ends_at, Event::SpotReclaims(instance));
+    }
+
+    /// Somebody terminates an instance.
+    pub(crate) fn terminate_one(&mut self, target: &Target) {
+        if let Some(instance) = self.chosen(target, InstanceRecord::is_live) {
+            self.end_instance(&instance);
+        }
+    }
+
+    fn chosen(
+        &mut self,
+        target: &Target,
+        is_meant: impl Fn(&InstanceRecord) -> bool,
+    ) -> Option<InstanceId> {
+        let records = self.account.instances.values().filter(|record| is_meant(record));
+        match target {
+            Target::Oldest => {
+                records.min_by_key(|r| (r.launched_at, r.id.clone())).map(|r| r.id.clone())
+            }
+            Target::Any => {
+                let ids: Vec<&InstanceId> = records.map(|record| &record.id).collect();
+                ids.get(self.chances.account.index(ids.len())).map(|id| (*id).clone())
+            }
+            Target::Node(node) => {
+                let instance = &self.cluster.nodes.get(node)?.instance;
+                records.map(|record| &record.id).find(|id| *id == instance).cloned()
+            }
+            Target::Instance(id) => records.map(|record| &record.id).find(|i| *i == id).cloned(),
+        }
+    }
+
+    pub(crate) fn set_capacity(&mut self, offering: OfferingKey, instances: Option<u32>) {
+        match instances {
+            Some(instances) => self.account.capacity.insert(offering, instances),
+            None => self.account.capacity.remove(&offering),
+        };
+    }
+
+    pub(crate) fn set_price(&mut self, offering: &OfferingKey, price: HourlyPrice) {
+        let now = self.now;
+        let mut catalog = model::Catalog::clone(&self.catalog);
+        let types = catalog.instance_types.iter_mut();
+        for shared in types.filter(|t| t.name == offering.instance_type) {
+            let instance_type = std::sync::Arc::make_mut(shared);
+            let same = |o: &&mut model::Offering| {
+                o.zone == offering.zone && o.capacity_type == offering.capacity_type
+            };
+            for offering in instance_type.offerings.iter_mut().filter(same) {
+                offering.price = price;
+            }
+        }
+        self.catalog = std::sync::Arc::new(catalog);
+        let records = self.account.instances.values_mut();
+        for record in records.filter(|r| r.is_live() && r.offering == *offering) {
+            record.reprice(price, now);
+        }
+    }
+}
+
+fn is_of_cluster(record: &InstanceRecord, cluster: &ClusterName, seen: Timestamp) -> bool {
+    record.tag_at(labels::CLUSTER_NAME_TAG, seen) == Some(cluster.as_str())
+}

@@ -1,0 +1,227 @@
+//! CreateFleet: what it launches, what it refuses, and that repeating it changes nothing.
+//!
+//! Both strategies come down to the cheapest offering with capacity, by the catalog's prices; ties
+//! go to the type, then to the zone, that sorts first. Real fleets weigh spot capacity as well.
+
+use std::collections::BTreeMap;
+
+use model::{
+    BatchId, HourlyPrice, InstanceId, OfferingKey,
+    launch::{FleetAnswer, FleetError, FleetInstance, FleetOverride, FleetRequest, InstanceState},
+};
+use ports::{Fault, PortError};
+
+use super::InstanceRecord;
+use crate::{
+    made_up,
+    timeline::Happening,
+    world::{Event, World},
+};
+
+const OPERATION: &str = "CreateFleet";
+
+/// Requests by token, with what they brought; how many each token ever launched.
+#[derive(Debug, Default)]
+pub(crate) struct Launches {
+    requests: BTreeMap<BatchId, (FleetRequest, FleetAnswer)>,
+    pub(crate) instances: BTreeMap<BatchId, u32>,
+}
+
+impl World {
+    pub(crate) fn launch(&mut self, request: &FleetRequest) -> Result<FleetAnswer, PortError> {
+        if let Some((first, answer)) = self.account.launches.requests.get(&request.token)
+            && !self.settings.sabotage.ignore_client_token
+        {
+            if first == request {
+                return Ok(answer.clone());
+            }
+            let code =
+                "IdempotentParameterMismatch: the client token was used with another request";
+            return Err(PortError::because(OPERATION, Fault::Conflict, code));
+        }
+        self.check_request(request)?;
+        let answer = self.fulfil(request);
+        self.check_launch(request, &answer);
+        let entry = (request.clone(), answer.clone());
+        self.account.launches.requests.insert(request.token.clone(), entry);
+        Ok(answer)
+    }
+
+    fn check_request(&self, request: &FleetRequest) -> Result<(), PortError> {
+        let refuse = |fault, problem: String| Err(PortError::because(OPERATION, fault, problem));
+        for template in &request.templates {
+            if !self.account.templates.contains(&template.template) {
+                let name = &template.template;
+                let code = "InvalidLaunchTemplateName.NotFoundException";
+                return refuse(Fault::NotFound, format!("{code}: launch template {name}"));
+            }
+            for wanted in &template.overrides {
+                let subnet = &wanted.subnet;
+                match self.account.subnets.get(subnet) {
+                    None => {
+                        let problem = format!("InvalidSubnetID.NotFound: {subnet}");
+                        return refuse(Fault::Permanent, problem);
+                    }
+                    Some(zone) if *zone != wanted.zone => {
+                        let problem = format!(
+                            "InvalidFleetConfiguration: subnet {subnet} is in {zone}, not in {}",
+                            wanted.zone
+                        );
+                        return refuse(Fault::Permanent, problem);
+                    }
+                    Some(_) => {}
+                }
+            }
+        }
+        if request.templates.iter().all(|template| template.overrides.is_empty()) {
+            let problem = "InvalidFleetConfiguration: there is nothing to choose from";
+            return refuse(Fault::Permanent, problem.to_owned());
+        }
+        Ok(())
+    }
+
+    /// Launches as many as there is capacity for, cheapest offering first.
+    fn fulfil(&mut self, request: &FleetRequest) -> FleetAnswer {
+        let mut candidates: Vec<(HourlyPrice, &FleetOverride)> = Vec::new();
+        let mut answer = FleetAnswer::default();
+        for wanted in request.templates.iter().flat_map(|template| &template.overrides) {
+            match self.offered(request, wanted) {
+                Some(_) if request.is_prioritized => {
+                    candidates.push((wanted.price, wanted));
+                }
+                Some(price) => candidates.push((price, wanted)),
+                None => {
+                    let text = "the instance type is not offered in the zone";
+                    answer.errors.push(error("Unsupported", text, wanted));
+                }
+            }
+        }
+        candidates.sort_by_key(|(price, wanted)| (*price, &wanted.instance_type, &wanted.zone));
+        let mut missing = request.count;
+        for (_, wanted) in candidates {
+            let offering = key(request, wanted);
+            while missing > 0 && self.has_capacity(&offering) {
+                let launched = self.launch_one(request, wanted, &offering);
+                answer.instances.push(launched);
+                missing -= 1;
+            }
+            if missing == 0 {
+                break;
+            }
+            let code = "InsufficientInstanceCapacity";
+            let text = "there is no capacity left for the instance type in the zone";
+            answer.errors.push(error(code, text, wanted));
+            self.happened(Happening::OfferingUnavailable { offering });
+        }
+        answer.instances.sort_by(|a, b| a.id.cmp(&b.id));
+        answer
+    }
+
+    /// The price of an override's offering, if it is sold.
+    fn offered(&self, request: &FleetRequest, wanted: &FleetOverride) -> Option<HourlyPrice> {
+        let instance_type = self.catalog.instance_type(&wanted.instance_type)?;
+        let offering = instance_type.offering(&key(request, wanted))?;
+        offering.is_available.then_some(offering.price)
+    }
+
+    /// Whether one more instance of `offering` may run.
+    pub(crate) fn has_capacity(&self, offering: &OfferingKey) -> bool {
+        let live = self.account.live.get(offering).copied().unwrap_or_default();
+        self.account.capacity.get(offering).is_none_or(|capacity| live < *capacity)
+    }
+
+    fn launch_one(
+        &mut self,
+        request: &FleetRequest,
+        wanted: &FleetOverride,
+        offering: &OfferingKey,
+    ) -> FleetInstance {
+        let now = self.now;
+        let id = self.new_instance_id();
+        let price = self.offered(request, wanted).unwrap_or_default();
+        let capacity = self.catalog.instance_type(&wanted.instance_type);
+        let capacity = capacity.map(|t| t.capacity.clone()).unwrap_or_default();
+        let tags = request.tags.iter().map(|(k, v)| (k.clone(), vec![(now, v.clone())]));
+        let record = InstanceRecord {
+            id: id.clone(),
+            offering: offering.clone(),
+            image: wanted.image.clone(),
+            launched_at: now,
+            token: request.token.clone(),
+            capacity,
+            tags: tags.collect(),
+            states: vec![(now, InstanceState::Pending)],
+            price,
+            accrued: 0,
+            accrued_until: now,
+        };
+        self.account.instances.insert(id.clone(), record);
+        for count in [&mut self.account.live, &mut self.account.launched] {
+            *count.entry(offering.clone()).or_default() += 1;
+        }
+        self.happened(Happening::InstanceLaunched {
+            instance: id.clone(),
+            offering: offering.clone(),
+            price,
+        });
+        let runs_after = self.chances.account.within(self.settings.instance_runs_after);
+        self.after(runs_after, Event::InstanceRuns(id.clone()));
+        let joins_after = self.chances.account.within(self.settings.node_joins_after);
+        if !self.chances.account.per_mille(self.settings.never_joins_per_mille) {
+            self.after(joins_after, Event::NodeJoins(id.clone()));
+        }
+        FleetInstance {
+            id,
+            instance_type: wanted.instance_type.clone(),
+            zone: wanted.zone.clone(),
+            image: wanted.image.clone(),
+        }
+    }
+
+    fn new_instance_id(&mut self) -> InstanceId {
+        loop {
+            let number = self.chances.account.number();
+            let id = made_up(InstanceId::new(&format!("i-0{number:016x}")));
+            if !self.account.instances.contains_key(&id) {
+                return id;
+            }
+        }
+    }
+
+    /// Notes what must never be: more instances than claims, or a pool above its limits.
+    fn check_launch(&mut self, request: &FleetRequest, answer: &FleetAnswer) {
+        let new = u32::try_from(answer.instances.len()).unwrap_or(u32::MAX);
+        let token = &request.token;
+        let launched = self.account.launches.instances.entry(token.clone()).or_default();
+        *launched = launched.saturating_add(new);
+        let launched = *launched;
+        let wanted = self.ledger.batch_size(token).unwrap_or(request.count).min(request.count);
+        if launched > wanted {
+            let text =
+                format!("{launched} instances were launched for the {wanted} claims of {token}");
+            self.violations.push(text);
+        }
+        let first = answer.instances.first().and_then(|i| self.account.instances.get(&i.id));
+        if let Some(pool) = first.and_then(InstanceRecord::node_pool) {
+            let problem = self.exceeded_limit(&pool);
+            self.violations.extend(problem);
+        }
+    }
+}
+
+fn key(request: &FleetRequest, wanted: &FleetOverride) -> OfferingKey {
+    OfferingKey {
+        capacity_type: request.capacity_type,
+        instance_type: wanted.instance_type.clone(),
+        zone: wanted.zone.clone(),
+    }
+}
+
+fn error(code: &str, text: &str, wanted: &FleetOverride) -> FleetError {
+    FleetError {
+        code: code.to_owned(),
+        message: format!("{text}: {} in {}", wanted.instance_type, wanted.zone),
+        instance_type: Some(wanted.instance_type.clone()),
+        zone: Some(wanted.zone.clone()),
+    }
+}

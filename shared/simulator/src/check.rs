@@ -1,0 +1,194 @@
+//! Checkers: what must never be so, and what must not stay so.
+//!
+//! They look at the world from outside and share no code with what they judge.
+
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    ClaimPhase, InstanceType, NodeClaim, NodePoolName, Pod, PodSpec, Requirements, Resources,
+    node_pool::NodePool, taint::untolerated,
+};
+
+use crate::{account::InstanceRecord, later, world::World};
+
+/// An instance may be without a claim for so long: the next visits find and end it.
+const UNCLAIMED_GRACE: SignedDuration = SignedDuration::from_mins(10);
+/// Whatever a claim waits for is over after so long.
+const STUCK_AFTER: SignedDuration = SignedDuration::from_mins(30);
+/// A node may outlive its instance by so long.
+const GHOST_GRACE: SignedDuration = SignedDuration::from_mins(10);
+/// A pod may wait so long.
+const PENDING_GRACE: SignedDuration = SignedDuration::from_mins(10);
+
+impl World {
+    pub(crate) fn check_safety(&mut self) -> Vec<String> {
+        if self.violations.is_empty() && self.now < self.next_scan {
+            return Vec::new();
+        }
+        self.next_scan = later(self.now, SignedDuration::from_secs(30));
+        let mut violations = self.violations.clone();
+        violations.extend(self.unclaimed_instances());
+        violations
+    }
+
+    /// Instances that no claim names and no promise will.
+    fn unclaimed_instances(&self) -> Vec<String> {
+        let records = self.account.instances.values().filter(|record| record.is_live());
+        let unclaimed = records.filter(|record| {
+            later(record.launched_at, UNCLAIMED_GRACE) < self.now
+                && self.ledger.claim_of(&record.id).is_none()
+                && !self.ledger.is_batch_open(&record.token)
+        });
+        let words = |record: &InstanceRecord| {
+            format!("instance {} of batch {} has no claim", record.id, record.token)
+        };
+        unclaimed.map(words).collect()
+    }
+
+    /// Why evicting `pod` breaks its protection, if it does.
+    ///
+    /// A protected pod may be asked to leave when its grace period would reach beyond the time at
+    /// which its node is ended whatever runs on it.
+    pub(crate) fn protected_eviction(&self, pod: &Pod) -> Option<String> {
+        if !pod.is_protected(self.now) {
+            return None;
+        }
+        let node = self.cluster.nodes.get(pod.node.as_ref()?)?;
+        let claim = self.ledger.claim_of(&node.instance);
+        let deadline = claim.and_then(|claim| claim.deletion.as_ref()?.deadline);
+        let grace = i64::from(pod.spec.termination_grace_seconds);
+        let leaves_by = later(self.now, SignedDuration::from_secs(grace));
+        if deadline.is_some_and(|deadline| deadline <= leaves_by) {
+            return None;
+        }
+        Some(format!("protected pod {} was evicted before its deadline", pod.key))
+    }
+
+    /// Which limit of `pool` its instances exceed, if any. Disks are left out: they come from the
+    /// class, not from the instance type.
+    pub(crate) fn exceeded_limit(&self, pool: &NodePoolName) -> Option<String> {
+        let limits = &self.cluster.node_pools.get(pool)?.limits;
+        let (used, nodes) = self.pool_usage(pool);
+        let problem = limits.exceeded_by(&used, nodes)?;
+        Some(format!("NodePool {pool}: {problem}"))
+    }
+
+    fn pool_usage(&self, pool: &NodePoolName) -> (Resources, u64) {
+        let records = self.account.instances.values().filter(|record| record.is_live());
+        let own = records.filter(|record| record.node_pool().as_ref() == Some(pool));
+        own.fold((Resources::default(), 0), |(sum, nodes), record| {
+            let mut capacity = record.capacity.clone();
+            capacity.ephemeral_storage = model::Bytes(0);
+            (sum.saturating_add(&capacity), nodes + 1)
+        })
+    }
+
+    pub(crate) fn check_liveness(&self) -> Vec<String> {
+        let mut problems = self.violations.clone();
+        problems.extend(self.waiting_pods());
+        problems.extend(self.stuck_claims());
+        problems.extend(self.unclaimed_instances());
+        problems.extend(self.ghost_nodes());
+        problems
+    }
+
+    fn waiting_pods(&self) -> Vec<String> {
+        let is_over = |since: Timestamp| later(since, PENDING_GRACE) < self.now;
+        let pods = self.cluster.pods.values().map(|entry| &entry.pod);
+        let waiting = pods.filter(|pod| {
+            let is_waiting = pod.node.is_none() || pod.phase == model::pod::PodPhase::Pending;
+            is_waiting && !pod.is_owned_by_daemon_set() && is_over(pod.created_at)
+        });
+        let unplaced = waiting.filter(|pod| pod.node.is_some() || self.is_placeable(&pod.spec));
+        unplaced.map(|pod| format!("pod {} still waits", pod.key)).collect()
+    }
+
+    /// Whether some pool could still launch a node for a pod, roughly: one instance type with an
+    /// offering in stock that suits pool and pod, with room for the pod and every daemon, within the
+    /// pool's limits.
+    fn is_placeable(&self, spec: &PodSpec) -> bool {
+        spec.unsupported.is_empty()
+            && self.cluster.node_pools.values().any(|pool| self.is_placeable_by(spec, pool))
+    }
+
+    fn is_placeable_by(&self, spec: &PodSpec, pool: &NodePool) -> bool {
+        let is_class_there = self.cluster.node_classes.contains_key(&pool.template.node_class);
+        let hard = pool.template.taints.iter();
+        let hard = hard.filter(|taint| taint.effect != model::TaintEffect::PreferNoSchedule);
+        if !pool.is_usable() || !is_class_there || !untolerated(hard, &spec.tolerations).is_empty()
+        {
+            return false;
+        }
+        let own = pool.template.labels.iter().map(|(k, v)| (k.as_str(), v.as_str()));
+        let own = own.chain([(model::labels::NODE_POOL, pool.name.as_str())]);
+        let mut offered = Requirements::of_labels(own);
+        offered.add_all(&pool.template.requirements);
+        let terms = spec.required_terms.len().max(1);
+        (0..terms).any(|term| {
+            let wanted = spec.requirements(term);
+            let mut both = offered.clone();
+            let is_compatible =
+                offered.compatible(&wanted, model::requirements::Undefined::WellKnown).is_ok();
+            both.add_all(&wanted);
+            is_compatible
+                && self.catalog.instance_types.iter().any(|t| self.can_launch(pool, t, &both, spec))
+        })
+    }
+
+    fn can_launch(
+        &self,
+        pool: &NodePool,
+        instance_type: &InstanceType,
+        wanted: &Requirements,
+        spec: &PodSpec,
+    ) -> bool {
+        let daemons = self.cluster.daemon_specs();
+        let needed = daemons.fold(spec.requests.clone(), |sum, d| sum.saturating_add(&d.requests));
+        // Disks come from the class.
+        let fits = |mut needed: Resources| {
+            needed.ephemeral_storage = model::Bytes(0);
+            needed.fits_in(&instance_type.allocatable())
+        };
+        let (used, nodes) = self.pool_usage(&pool.name);
+        let after = used.saturating_add(&instance_type.capacity);
+        let is_in_stock = |offering: &&model::Offering| {
+            offering.is_available
+                && offering.is_compatible(wanted)
+                && self.has_capacity(&instance_type.key_of(offering))
+        };
+        fits(needed)
+            && instance_type.requirements.intersects(wanted).is_ok()
+            && instance_type.offerings.iter().any(|offering| is_in_stock(&offering))
+            && pool.limits.exceeded_by(&after, nodes + 1).is_none()
+    }
+
+    /// Claims that are where they do not belong for long. One that is given up may wait for pods
+    /// that nothing may force.
+    fn stuck_claims(&self) -> Vec<String> {
+        let ledgers = self.ledger.clusters.values();
+        let claims = ledgers.flat_map(|ledger| ledger.claims.values());
+        let is_stuck = |claim: &&std::rc::Rc<NodeClaim>| {
+            let is_late = later(claim.phase_since, STUCK_AFTER) < self.now;
+            is_late && claim.phase != ClaimPhase::Initialized && !self.waits_for_pods(claim)
+        };
+        let stuck = claims.filter(is_stuck);
+        stuck.map(|claim| format!("claim {} is still {}", claim.name, claim.phase)).collect()
+    }
+
+    fn waits_for_pods(&self, claim: &NodeClaim) -> bool {
+        let node = claim.instance.as_ref().and_then(|instance| {
+            let name = self.cluster.node_of_instance.get(&instance.id)?;
+            self.cluster.nodes.get(name)
+        });
+        claim.is_deleting() && node.is_some_and(|node| !self.cluster.is_drained(&node.node.name))
+    }
+
+    /// Nodes whose instance is gone.
+    fn ghost_nodes(&self) -> Vec<String> {
+        let nodes = self.cluster.nodes.values();
+        let ghosts = nodes.filter(|entry| {
+            let record = self.account.instances.get(&entry.instance);
+            record.is_none_or(|r| !r.is_live() && later(r.since(), GHOST_GRACE) < self.now)
+        });
+        ghosts.map(|entry| format!("node {} has no instance", entry.node.name)).collect()
+    }
+}

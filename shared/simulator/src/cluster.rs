@@ -1,0 +1,217 @@
+//! The simulated cluster: a store of objects, and stand-ins for what acts on them.
+//!
+//! Scheduler, controllers and kubelets act a moment after something changed, in one pass.
+
+mod controllers;
+mod kubelet;
+mod nodes;
+mod pods;
+mod scheduler;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    InstanceId, NodeClassName, NodeName, NodePoolName, Pod, PodKey, PodSpec, Resources,
+    facts::DaemonSet, node::Node, node_class::NodeClass, node_pool::NodePool,
+};
+use ports::PodSelection;
+
+use crate::{
+    story::{Action, Object, Workload},
+    timeline::{Happening, Summary},
+    world::{Event, World},
+};
+
+/// From a change to the controllers' and the scheduler's next pass.
+const REACTION: SignedDuration = SignedDuration::from_millis(100);
+
+/// A node, and what is on it.
+#[derive(Debug)]
+pub(crate) struct NodeEntry {
+    pub(crate) node: Node,
+    pub(crate) instance: InstanceId,
+    /// What the pods on it request.
+    used: Resources,
+    pods: BTreeSet<PodKey>,
+    /// DaemonSets that have their pod for it.
+    daemons: BTreeSet<PodKey>,
+}
+
+/// What makes a pod again.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Controller {
+    Workload(PodKey),
+    DaemonSet(PodKey),
+}
+
+/// A pod, and what it belongs to.
+#[derive(Debug)]
+pub(crate) struct PodEntry {
+    pub(crate) pod: Pod,
+    controller: Controller,
+    /// The only node that a daemon may go to.
+    pinned: Option<NodeName>,
+    runs_for: Option<SignedDuration>,
+}
+
+/// A workload and its pods.
+#[derive(Debug)]
+struct WorkloadEntry {
+    workload: Workload,
+    pods: BTreeSet<PodKey>,
+    /// Pods of a Job that ended well; whether a bare pod was ever made.
+    done: u32,
+    /// Part of the name of its ReplicaSet.
+    hash: String,
+}
+
+/// Everything in the cluster.
+#[derive(Debug, Default)]
+pub(crate) struct ClusterState {
+    pub(crate) node_pools: BTreeMap<NodePoolName, NodePool>,
+    pub(crate) node_classes: BTreeMap<NodeClassName, NodeClass>,
+    pub(crate) daemon_sets: BTreeMap<PodKey, DaemonSet>,
+    pub(crate) nodes: BTreeMap<NodeName, NodeEntry>,
+    pub(crate) pods: BTreeMap<PodKey, PodEntry>,
+    pub(crate) node_of_instance: BTreeMap<InstanceId, NodeName>,
+    workloads: BTreeMap<PodKey, WorkloadEntry>,
+    waiting: BTreeSet<PodKey>,
+    is_reconcile_planned: bool,
+    uids: u64,
+    addresses: u64,
+    pending_times: Vec<SignedDuration>,
+    evictions: u64,
+    lost: u64,
+}
+
+impl ClusterState {
+    /// Pods in the API server's order.
+    pub(crate) fn selected<'a>(
+        &'a self,
+        selection: &PodSelection,
+    ) -> Box<dyn Iterator<Item = &'a Pod> + 'a> {
+        match selection {
+            PodSelection::All => Box::new(self.pods.values().map(|entry| &entry.pod)),
+            PodSelection::Waiting => Box::new(self.pods_called(&self.waiting)),
+            PodSelection::OnNode(node) => match self.nodes.get(node) {
+                Some(entry) => Box::new(self.pods_called(&entry.pods)),
+                None => Box::new(std::iter::empty()),
+            },
+        }
+    }
+
+    fn pods_called<'a>(&'a self, keys: &'a BTreeSet<PodKey>) -> impl Iterator<Item = &'a Pod> {
+        keys.iter().filter_map(|key| self.pods.get(key)).map(|entry| &entry.pod)
+    }
+
+    /// Whether a node has no pods that would need another one.
+    pub(crate) fn is_drained(&self, node: &NodeName) -> bool {
+        let Some(entry) = self.nodes.get(node) else { return false };
+        !self.pods_called(&entry.pods).any(Pod::is_reschedulable)
+    }
+
+    /// What the pods of daemons would take of a node that does not exist yet, at most.
+    pub(crate) fn daemon_specs(&self) -> impl Iterator<Item = &Arc<PodSpec>> {
+        self.daemon_sets.values().map(|daemon_set| &daemon_set.spec)
+    }
+}
+
+impl World {
+    /// Lets controllers and scheduler look at what changed.
+    pub(crate) fn touch(&mut self) {
+        if !self.cluster.is_reconcile_planned {
+            self.cluster.is_reconcile_planned = true;
+            self.after(REACTION, Event::Reconcile);
+        }
+    }
+
+    pub(crate) fn reconcile(&mut self) {
+        self.cluster.is_reconcile_planned = false;
+        self.evict_by_taints();
+        self.reconcile_workloads();
+        self.reconcile_daemons();
+        self.schedule_pods();
+    }
+
+    /// Lets an action happen.
+    pub(crate) fn act(&mut self, action: Action) {
+        match action {
+            Action::Add(objects) => {
+                for object in objects {
+                    self.add(object);
+                }
+            }
+            Action::Scale { workload, replicas } => self.scale(workload, replicas),
+            Action::DeleteWorkload(key) => self.delete_workload(&key),
+            Action::DeleteNodePool(name) => {
+                self.cluster.node_pools.remove(&name);
+            }
+            Action::DeleteNodeClass(name) => {
+                self.cluster.node_classes.remove(&name);
+            }
+            Action::InterruptSpot(target) => self.interrupt_spot(&target),
+            Action::TerminateInstance(target) => self.terminate_one(&target),
+            Action::SetCapacity { offering, instances } => self.set_capacity(offering, instances),
+            Action::SetPrice { offering, price } => self.set_price(&offering, price),
+            Action::StopFaults => self.stop_faults(),
+        }
+        self.touch();
+    }
+
+    fn add(&mut self, object: Object) {
+        match object {
+            Object::NodePool(pool) => {
+                self.cluster.node_pools.insert(pool.name.clone(), pool);
+            }
+            Object::NodeClass(class) => {
+                self.cluster.node_classes.insert(class.name.clone(), class);
+            }
+            Object::DaemonSet(daemon_set) => {
+                self.cluster.daemon_sets.insert(daemon_set.key.clone(), daemon_set);
+            }
+            Object::Workload(workload) => self.add_workload(workload),
+        }
+    }
+
+    /// The run in figures.
+    pub(crate) fn summary(&self) -> Summary {
+        let mut summary = Summary {
+            pods_placed: u64::try_from(self.cluster.pending_times.len()).unwrap_or(u64::MAX),
+            pods_waiting: u64::try_from(self.cluster.waiting.len()).unwrap_or(u64::MAX),
+            pending_times: self.cluster.pending_times.clone(),
+            launched: self.account.launched.clone(),
+            price_now: self.account.price_now(),
+            spent_nanos: self.account.spent_nanos(self.now),
+            evictions: self.cluster.evictions,
+            pods_lost: self.cluster.lost,
+            dead_letters: u64::try_from(self.mail.dead.len()).unwrap_or(u64::MAX),
+            assumptions: self.account.assumptions(),
+            ..Summary::default()
+        };
+        summary.pending_times.sort();
+        for record in self.account.instances.values().filter(|record| record.is_live()) {
+            let instance_type = record.offering.instance_type.clone();
+            *summary.nodes_by_type.entry(instance_type).or_default() += 1;
+        }
+        summary
+    }
+
+    fn scaled(&mut self, workload: PodKey, replicas: u32) {
+        self.happened(Happening::WorkloadScaled { workload, replicas });
+    }
+
+    /// Whether kubelet of a node is alive.
+    fn is_kubelet_alive(&self, node: &NodeName) -> bool {
+        let entry = self.cluster.nodes.get(node);
+        let record = entry.and_then(|entry| self.account.instances.get(&entry.instance));
+        record.is_some_and(crate::account::InstanceRecord::is_live)
+    }
+
+    fn grace_ends(&self, seconds: u32) -> Timestamp {
+        crate::later(self.now, SignedDuration::from_secs(i64::from(seconds)))
+    }
+}

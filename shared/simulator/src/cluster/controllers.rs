@@ -1,0 +1,277 @@
+//! Stand-ins for the controllers that make pods: Deployments, StatefulSets, Jobs, DaemonSets.
+
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
+
+use model::{
+    NodeName, ObjectName, Pod, PodKey, PodSpec, Taint, TaintEffect, Toleration,
+    pod::{Owner, PodPhase},
+    taint::{TolerationOperator, untolerated},
+};
+
+use super::{Controller, PodEntry, WorkloadEntry};
+use crate::{
+    made_up,
+    story::{Workload, WorkloadKind},
+    timeline::Happening,
+    world::World,
+};
+
+/// Taints that every pod of a DaemonSet tolerates.
+/// <https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/#taints-and-tolerations>
+const DAEMON_TOLERATIONS: [(&str, Option<TaintEffect>); 6] = [
+    ("node.kubernetes.io/not-ready", Some(TaintEffect::NoExecute)),
+    ("node.kubernetes.io/unreachable", Some(TaintEffect::NoExecute)),
+    ("node.kubernetes.io/disk-pressure", Some(TaintEffect::NoSchedule)),
+    ("node.kubernetes.io/memory-pressure", Some(TaintEffect::NoSchedule)),
+    ("node.kubernetes.io/pid-pressure", Some(TaintEffect::NoSchedule)),
+    ("node.kubernetes.io/unschedulable", Some(TaintEffect::NoSchedule)),
+];
+
+impl World {
+    pub(super) fn add_workload(&mut self, workload: Workload) {
+        let key = workload.key();
+        self.scaled(key.clone(), workload.replicas);
+        if let Some(entry) = self.cluster.workloads.get_mut(&key) {
+            entry.workload = workload;
+            return;
+        }
+        let hash = self.chances.cluster.suffix(9);
+        let entry = WorkloadEntry { workload, pods: Default::default(), done: 0, hash };
+        self.cluster.workloads.insert(key, entry);
+    }
+
+    pub(super) fn scale(&mut self, key: PodKey, replicas: u32) {
+        if let Some(entry) = self.cluster.workloads.get_mut(&key) {
+            entry.workload.replicas = replicas;
+            self.scaled(key, replicas);
+        }
+    }
+
+    pub(super) fn delete_workload(&mut self, key: &PodKey) {
+        let Some(entry) = self.cluster.workloads.remove(key) else { return };
+        self.scaled(key.clone(), 0);
+        for pod in entry.pods {
+            self.delete_pod(&pod, None);
+        }
+    }
+
+    /// Makes missing pods and deletes surplus ones.
+    pub(super) fn reconcile_workloads(&mut self) {
+        let keys: Vec<PodKey> = self.cluster.workloads.keys().cloned().collect();
+        for key in keys {
+            let Some(entry) = self.cluster.workloads.get(&key) else { continue };
+            match entry.workload.kind {
+                WorkloadKind::Deployment | WorkloadKind::Job => self.reconcile_replicas(&key),
+                WorkloadKind::StatefulSet | WorkloadKind::Pod => self.reconcile_ordinals(&key),
+            }
+        }
+    }
+
+    fn reconcile_replicas(&mut self, key: &PodKey) {
+        let Some(entry) = self.cluster.workloads.get(key) else { return };
+        let pods = entry.pods.iter().filter_map(|pod| self.cluster.pods.get(pod));
+        let active: Vec<&Pod> = pods
+            .map(|entry| &entry.pod)
+            .filter(|pod| !pod.is_terminal() && !pod.is_terminating())
+            .collect();
+        let wanted = entry.workload.replicas.saturating_sub(entry.done);
+        let wanted = usize::try_from(wanted).unwrap_or(usize::MAX);
+        if active.len() > wanted {
+            let surplus = active.len() - wanted;
+            for pod in surplus_of(active, surplus) {
+                self.delete_pod(&pod, None);
+            }
+            return;
+        }
+        for _ in active.len()..wanted {
+            let suffix = self.chances.cluster.suffix(5);
+            let Some(entry) = self.cluster.workloads.get(key) else { return };
+            let name = &entry.workload.name;
+            let pod_name = match entry.workload.kind {
+                WorkloadKind::Job => format!("{name}-{suffix}"),
+                _ => format!("{name}-{}-{suffix}", entry.hash),
+            };
+            self.create_workload_pod(key, &pod_name);
+        }
+    }
+
+    /// Pods with names of their own: one at a time exists for each.
+    fn reconcile_ordinals(&mut self, key: &PodKey) {
+        let Some(entry) = self.cluster.workloads.get(key) else { return };
+        let workload = entry.workload.clone();
+        let is_bare = workload.kind == WorkloadKind::Pod;
+        if is_bare && entry.done > 0 {
+            if workload.replicas == 0 {
+                for pod in entry.pods.clone() {
+                    self.delete_pod(&pod, None);
+                }
+            }
+            return;
+        }
+        let mut surplus = entry.pods.clone();
+        for ordinal in 0..workload.replicas {
+            let name = match (is_bare, workload.replicas) {
+                (true, 1) => workload.name.to_string(),
+                _ => format!("{}-{ordinal}", workload.name),
+            };
+            let pod = pod_key(&workload, &name);
+            if !surplus.remove(&pod) && !self.cluster.pods.contains_key(&pod) {
+                self.create_workload_pod(key, &name);
+            }
+        }
+        for pod in surplus {
+            self.delete_pod(&pod, None);
+        }
+        if let Some(entry) = self.cluster.workloads.get_mut(key).filter(|_| is_bare) {
+            entry.done = 1;
+        }
+    }
+
+    fn create_workload_pod(&mut self, key: &PodKey, name: &str) {
+        let Some(entry) = self.cluster.workloads.get(key) else { return };
+        let workload = &entry.workload;
+        let owner = |api_version: &str, kind: &str, name: String| {
+            Some(Owner { api_version: api_version.to_owned(), kind: kind.to_owned(), name })
+        };
+        let owner = match workload.kind {
+            WorkloadKind::Deployment => {
+                owner("apps/v1", "ReplicaSet", format!("{}-{}", workload.name, entry.hash))
+            }
+            WorkloadKind::StatefulSet => owner("apps/v1", "StatefulSet", workload.name.to_string()),
+            WorkloadKind::Job => owner("batch/v1", "Job", workload.name.to_string()),
+            WorkloadKind::Pod => None,
+        };
+        let pod = pod_key(workload, name);
+        let (spec, runs_for) = (Arc::clone(&workload.spec), workload.runs_for);
+        let created = self.new_pod(pod.clone(), owner, spec);
+        let controller = Controller::Workload(key.clone());
+        let entry = PodEntry { pod: created, controller, pinned: None, runs_for };
+        self.create_pod(entry);
+        self.happened(Happening::PodPending { pod });
+    }
+
+    /// Makes a pod of each DaemonSet for each node that it may run on.
+    pub(super) fn reconcile_daemons(&mut self) {
+        let mut missing: Vec<(PodKey, NodeName)> = Vec::new();
+        for (key, daemon_set) in &self.cluster.daemon_sets {
+            let tolerations = daemon_tolerations(&daemon_set.spec);
+            let nodes = self.cluster.nodes.values();
+            for entry in nodes.filter(|e| !e.daemons.contains(key) && !e.node.is_deleting) {
+                let taints = entry.node.taints.iter().filter(|taint| is_hard(taint));
+                if untolerated(taints, &tolerations).is_empty()
+                    && super::scheduler::selects(&daemon_set.spec, &entry.node)
+                {
+                    missing.push((key.clone(), entry.node.name.clone()));
+                }
+            }
+        }
+        for (key, node) in missing {
+            let suffix = self.chances.cluster.suffix(5);
+            let Some(daemon_set) = self.cluster.daemon_sets.get(&key) else { continue };
+            let mut spec = PodSpec::clone(&daemon_set.spec);
+            spec.tolerations = daemon_tolerations(&daemon_set.spec);
+            let owner = Owner {
+                api_version: "apps/v1".to_owned(),
+                kind: "DaemonSet".to_owned(),
+                name: key.name.to_string(),
+            };
+            let name = made_up(ObjectName::new(&format!("{}-{suffix}", key.name)));
+            let pod = PodKey { namespace: key.namespace.clone(), name };
+            let created = self.new_pod(pod, Some(owner), Arc::new(spec));
+            let controller = Controller::DaemonSet(key.clone());
+            if let Some(entry) = self.cluster.nodes.get_mut(&node) {
+                entry.daemons.insert(key);
+            }
+            let pinned = Some(node);
+            self.create_pod(PodEntry { pod: created, controller, pinned, runs_for: None });
+        }
+    }
+
+    /// A pod is gone: whoever made it hears of it.
+    pub(super) fn forget_controlled(&mut self, entry: &PodEntry) {
+        match &entry.controller {
+            Controller::Workload(key) => {
+                if let Some(workload) = self.cluster.workloads.get_mut(key) {
+                    workload.pods.remove(&entry.pod.key);
+                }
+            }
+            Controller::DaemonSet(key) => {
+                let node = entry.pinned.as_ref().and_then(|n| self.cluster.nodes.get_mut(n));
+                if let Some(node) = node {
+                    node.daemons.remove(key);
+                }
+            }
+        }
+    }
+
+    pub(super) fn adopt(&mut self, entry: &PodEntry) {
+        if let Controller::Workload(key) = &entry.controller
+            && let Some(workload) = self.cluster.workloads.get_mut(key)
+        {
+            workload.pods.insert(entry.pod.key.clone());
+        }
+    }
+
+    /// A pod of a Job ended well.
+    pub(super) fn count_done(&mut self, controller: &Controller) {
+        if let Controller::Workload(key) = controller
+            && let Some(entry) = self.cluster.workloads.get_mut(key)
+            && entry.workload.kind == WorkloadKind::Job
+        {
+            entry.done += 1;
+        }
+    }
+
+    /// Whether the budget of a pod's workload lets it go now.
+    pub(super) fn is_eviction_allowed(&self, entry: &PodEntry) -> bool {
+        let Controller::Workload(key) = &entry.controller else { return true };
+        let Some(workload) = self.cluster.workloads.get(key) else { return true };
+        let Some(max_unavailable) = workload.workload.max_unavailable else { return true };
+        let pods = workload.pods.iter().filter_map(|pod| self.cluster.pods.get(pod));
+        let is_healthy =
+            |pod: &&PodEntry| pod.pod.phase == PodPhase::Running && !pod.pod.is_terminating();
+        let healthy = u32::try_from(pods.filter(is_healthy).count()).unwrap_or(u32::MAX);
+        let desired = workload.workload.replicas.saturating_sub(max_unavailable);
+        let is_own_healthy = entry.pod.phase == PodPhase::Running;
+        if is_own_healthy { desired < healthy } else { desired <= healthy }
+    }
+}
+
+fn pod_key(workload: &Workload, name: &str) -> PodKey {
+    PodKey { namespace: workload.namespace.clone(), name: made_up(ObjectName::new(name)) }
+}
+
+/// Whether a taint keeps pods off a node.
+pub(super) fn is_hard(taint: &Taint) -> bool {
+    taint.effect != TaintEffect::PreferNoSchedule
+}
+
+fn daemon_tolerations(spec: &PodSpec) -> Vec<Toleration> {
+    let added = DAEMON_TOLERATIONS.map(|(key, effect)| Toleration {
+        key: key.to_owned(),
+        operator: TolerationOperator::Exists,
+        value: String::new(),
+        effect,
+    });
+    spec.tolerations.iter().cloned().chain(added).collect()
+}
+
+/// The pods that a ReplicaSet deletes first: those without a node, those that do not run, those
+/// that share their node with most of their kind, the youngest.
+///
+/// Kubernetes: `pkg/controller/controller_utils.go`, `ActivePodsWithRanks`.
+fn surplus_of(pods: Vec<&Pod>, surplus: usize) -> Vec<PodKey> {
+    let mut on_node: BTreeMap<&NodeName, u64> = BTreeMap::new();
+    for node in pods.iter().filter_map(|pod| pod.node.as_ref()) {
+        *on_node.entry(node).or_default() += 1;
+    }
+    let mut ranked = pods;
+    ranked.sort_by_cached_key(|pod| {
+        let node = pod.node.as_ref();
+        let rank = node.and_then(|node| on_node.get(node)).copied().unwrap_or_default();
+        let is_running = pod.phase == PodPhase::Running;
+        // Of nodes with as many, one is emptied before the other.
+        (node.is_some(), is_running, Reverse(rank), node, Reverse(pod.created_at), &pod.key)
+    });
+    ranked.into_iter().take(surplus).map(|pod| pod.key.clone()).collect()
+}

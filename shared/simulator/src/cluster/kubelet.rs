@@ -1,0 +1,155 @@
+//! Stand-ins for kubelets: nodes join, become ready, run pods and end them.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{
+    InstanceId, NodeName, PodKey, PodUid, ProviderId, Requirement, Resources, Taint, TaintEffect,
+    labels, node::Node, pod::PodPhase,
+};
+
+use super::NodeEntry;
+use crate::{
+    account::InstanceRecord,
+    made_up,
+    timeline::Happening,
+    world::{Event, World},
+};
+
+/// Taint of a node that is not ready yet.
+pub(super) const NOT_READY: &str = "node.kubernetes.io/not-ready";
+
+impl World {
+    /// A kubelet registers its node, if its instance is still there.
+    pub(crate) fn node_joins(&mut self, instance: &InstanceId) {
+        let Some(record) = self.account.instances.get(instance) else { return };
+        if !record.is_live() || self.cluster.node_of_instance.contains_key(instance) {
+            return;
+        }
+        let (capacity, allocatable) = self.shape(record);
+        let provider_id = ProviderId::of_instance(&record.offering.zone, instance);
+        let mut node_labels = self.kubelet_labels(record);
+        self.cluster.addresses += 1;
+        let (high, low) = (self.cluster.addresses / 250, self.cluster.addresses % 250);
+        let region = &self.catalog.region;
+        let name = format!("ip-10-0-{high}-{}.{region}.compute.internal", low + 4);
+        let name = made_up(NodeName::new(&name));
+        node_labels.insert(labels::HOSTNAME.to_owned(), name.to_string());
+        let node = Node {
+            name: name.clone(),
+            provider_id: Some(provider_id),
+            created_at: self.now,
+            is_deleting: false,
+            labels: node_labels,
+            annotations: BTreeMap::new(),
+            finalizers: BTreeSet::new(),
+            taints: vec![
+                taint(labels::UNREGISTERED_TAINT, TaintEffect::NoExecute),
+                taint(NOT_READY, TaintEffect::NoSchedule),
+                taint(NOT_READY, TaintEffect::NoExecute),
+            ],
+            capacity,
+            allocatable,
+            is_ready: false,
+        };
+        let entry = NodeEntry {
+            node,
+            instance: instance.clone(),
+            used: Resources::default(),
+            pods: BTreeSet::new(),
+            daemons: BTreeSet::new(),
+        };
+        self.cluster.nodes.insert(name.clone(), entry);
+        self.cluster.node_of_instance.insert(instance.clone(), name.clone());
+        self.happened(Happening::NodeJoined { node: name.clone(), instance: instance.clone() });
+        let ready_after = self.chances.cluster.within(self.settings.node_ready_after);
+        self.after(ready_after, Event::NodeReady(name));
+        self.touch();
+    }
+
+    /// Capacity and allocatable of an instance's node: the claim knows what kubelet settings and
+    /// volumes of its class make of the instance type; without one, the catalog's.
+    fn shape(&self, record: &InstanceRecord) -> (Resources, Resources) {
+        if let Some(claim) = self.ledger.claim_of(&record.id)
+            && !claim.capacity.is_zero()
+        {
+            return (claim.capacity.clone(), claim.allocatable.clone());
+        }
+        let instance_type = self.catalog.instance_type(&record.offering.instance_type);
+        instance_type.map(|t| (t.capacity.clone(), t.allocatable())).unwrap_or_default()
+    }
+
+    /// The labels that kubelet, cloud provider and user data give a node: whatever its type and
+    /// offering define. What only the pool defines comes with its registration.
+    fn kubelet_labels(&self, record: &InstanceRecord) -> BTreeMap<String, String> {
+        let offering = &record.offering;
+        let mut all = BTreeMap::new();
+        if let Some(instance_type) = self.catalog.instance_type(&offering.instance_type) {
+            let requirements = instance_type.requirements.iter();
+            let single = requirements.filter_map(|requirement: &Requirement| {
+                let value = requirement.single_value()?;
+                Some((requirement.key().to_string(), value.to_string()))
+            });
+            all.extend(single);
+        }
+        let mut set = |key: &str, value: &str| all.insert(key.to_owned(), value.to_owned());
+        set(labels::INSTANCE_TYPE, offering.instance_type.as_str());
+        set(labels::ZONE, offering.zone.as_str());
+        set(labels::REGION, &self.catalog.region);
+        set(labels::OS, "linux");
+        set(labels::CAPACITY_TYPE, offering.capacity_type.as_str());
+        if let Some(zone_id) = self.catalog.zones.get(&offering.zone) {
+            set(labels::ZONE_ID, zone_id.as_str());
+        }
+        all
+    }
+
+    pub(crate) fn node_ready(&mut self, name: &NodeName) {
+        if !self.is_kubelet_alive(name) {
+            return;
+        }
+        let Some(entry) = self.cluster.nodes.get_mut(name) else { return };
+        entry.node.is_ready = true;
+        entry.node.taints.retain(|taint| taint.key != NOT_READY);
+        self.happened(Happening::NodeReady { node: name.clone() });
+        self.plan_startup_taints(name);
+        self.touch();
+    }
+
+    pub(crate) fn pod_runs(&mut self, key: &PodKey, uid: &PodUid) {
+        let now = self.now;
+        let Some(entry) = self.cluster.pods.get(key) else { return };
+        let Some(node) = entry.pod.node.clone() else { return };
+        let is_due = entry.pod.uid == *uid
+            && entry.pod.phase == PodPhase::Pending
+            && !entry.pod.is_terminating();
+        if !is_due || !self.is_kubelet_alive(&node) {
+            return;
+        }
+        let Some(entry) = self.cluster.pods.get_mut(key) else { return };
+        entry.pod.phase = PodPhase::Running;
+        entry.pod.started_at = Some(now);
+        let (is_daemon, runs_for) = (entry.pinned.is_some(), entry.runs_for);
+        if !is_daemon {
+            self.happened(Happening::PodRunning { pod: key.clone(), node });
+        }
+        if let Some(runs_for) = runs_for {
+            self.after(runs_for, Event::PodFinishes(key.clone(), uid.clone()));
+        }
+    }
+
+    /// A kubelet confirms that a deleted pod ended. One that is dead confirms nothing.
+    pub(crate) fn pod_ends(&mut self, key: &PodKey, uid: &PodUid) {
+        let Some(entry) = self.cluster.pods.get(key) else { return };
+        if entry.pod.uid != *uid || !entry.pod.is_terminating() {
+            return;
+        }
+        let Some(node) = entry.pod.node.clone() else { return };
+        if self.is_kubelet_alive(&node) {
+            self.remove_pod(key);
+        }
+    }
+}
+
+pub(super) fn taint(key: &str, effect: TaintEffect) -> Taint {
+    Taint { key: key.to_owned(), value: String::new(), effect }
+}

@@ -1,0 +1,144 @@
+//! Pods coming and going: what the API server does with them.
+
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use model::{
+    NodeName, Pod, PodKey, PodSpec, PodUid,
+    node::{Eviction, EvictionRequest},
+    pod::{Owner, PodPhase},
+};
+
+use super::PodEntry;
+use crate::{
+    made_up,
+    timeline::Happening,
+    world::{Event, World},
+};
+
+impl World {
+    pub(super) fn new_pod(&mut self, key: PodKey, owner: Option<Owner>, spec: Arc<PodSpec>) -> Pod {
+        self.cluster.uids += 1;
+        Pod {
+            key,
+            uid: made_up(PodUid::new(&format!("uid-{}", self.cluster.uids))),
+            created_at: self.now,
+            deleted_at: None,
+            phase: PodPhase::Pending,
+            started_at: None,
+            unschedulable_at: None,
+            node: None,
+            nominated_node: None,
+            owner,
+            spec,
+        }
+    }
+
+    pub(super) fn create_pod(&mut self, entry: PodEntry) {
+        self.adopt(&entry);
+        self.cluster.waiting.insert(entry.pod.key.clone());
+        self.cluster.pods.insert(entry.pod.key.clone(), entry);
+        self.touch();
+    }
+
+    /// Puts a pod onto a node.
+    pub(super) fn bind(&mut self, key: &PodKey, node: &NodeName) {
+        let now = self.now;
+        let Some(entry) = self.cluster.pods.get_mut(key) else { return };
+        let Some(target) = self.cluster.nodes.get_mut(node) else { return };
+        entry.pod.node = Some(node.clone());
+        entry.pod.unschedulable_at = None;
+        target.used = target.used.saturating_add(&entry.pod.spec.requests);
+        target.pods.insert(key.clone());
+        self.cluster.waiting.remove(key);
+        let uid = entry.pod.uid.clone();
+        if entry.pinned.is_none() {
+            let waited = now.duration_since(entry.pod.created_at);
+            self.cluster.pending_times.push(waited);
+            self.happened(Happening::PodBound { pod: key.clone(), node: node.clone() });
+        }
+        let starts_after = self.chances.cluster.within(self.settings.pod_starts_after);
+        self.after(starts_after, Event::PodRuns(key.clone(), uid));
+    }
+
+    /// The API server's answer to an eviction.
+    pub(crate) fn evict(&mut self, request: &EvictionRequest) -> Eviction {
+        let Some(entry) = self.cluster.pods.get(&request.pod) else { return Eviction::Gone };
+        if entry.pod.uid != request.uid {
+            return Eviction::Gone;
+        }
+        if entry.pod.is_terminating() {
+            return Eviction::Accepted;
+        }
+        let has_started = !matches!(entry.pod.phase, PodPhase::Succeeded | PodPhase::Failed)
+            && entry.pod.node.is_some();
+        if has_started && !self.is_eviction_allowed(entry) {
+            return Eviction::Blocked;
+        }
+        let violation = self.protected_eviction(&entry.pod);
+        let node = entry.pod.node.clone();
+        self.violations.extend(violation);
+        self.cluster.evictions += 1;
+        if let Some(node) = node {
+            self.happened(Happening::PodEvicted { pod: request.pod.clone(), node });
+        }
+        self.delete_pod(&request.pod, request.grace_seconds);
+        Eviction::Accepted
+    }
+
+    /// Asks a pod to end within `grace_seconds`, or within its own grace period.
+    pub(super) fn delete_pod(&mut self, key: &PodKey, grace_seconds: Option<u32>) {
+        let Some(entry) = self.cluster.pods.get(key) else { return };
+        let own = entry.pod.spec.termination_grace_seconds;
+        let seconds = grace_seconds.unwrap_or(own).min(own);
+        let ends_at = self.grace_ends(seconds);
+        let node = entry.pod.node.clone();
+        let uid = entry.pod.uid.clone();
+        let is_over = node.is_none() || entry.pod.is_terminal();
+        if is_over {
+            self.remove_pod(key);
+            return;
+        }
+        let Some(entry) = self.cluster.pods.get_mut(key) else { return };
+        let deleted_at = entry.pod.deleted_at.map_or(ends_at, |before| before.min(ends_at));
+        entry.pod.deleted_at = Some(deleted_at);
+        let drawn = self.chances.cluster.within(self.settings.pod_ends_after);
+        let grace = SignedDuration::from_secs(i64::from(seconds));
+        self.after(drawn.min(grace), Event::PodEnds(key.clone(), uid));
+        self.touch();
+    }
+
+    /// A pod is gone from the API server.
+    pub(super) fn remove_pod(&mut self, key: &PodKey) {
+        let Some(entry) = self.cluster.pods.remove(key) else { return };
+        self.cluster.waiting.remove(key);
+        if !entry.pod.is_terminal() {
+            self.release(&entry.pod);
+        }
+        if let Some(node) = entry.pod.node.as_ref().and_then(|n| self.cluster.nodes.get_mut(n)) {
+            node.pods.remove(key);
+        }
+        self.forget_controlled(&entry);
+        self.touch();
+    }
+
+    /// What a pod requested is free again.
+    fn release(&mut self, pod: &Pod) {
+        if let Some(node) = pod.node.as_ref().and_then(|node| self.cluster.nodes.get_mut(node)) {
+            node.used = node.used.saturating_sub(&pod.spec.requests);
+        }
+    }
+
+    /// A pod's containers ended by themselves.
+    pub(crate) fn pod_finishes(&mut self, key: &PodKey, uid: &PodUid) {
+        let Some(entry) = self.cluster.pods.get_mut(key) else { return };
+        if entry.pod.uid != *uid || entry.pod.is_terminal() {
+            return;
+        }
+        entry.pod.phase = PodPhase::Succeeded;
+        let (pod, controller) = (entry.pod.clone(), entry.controller.clone());
+        self.release(&pod);
+        self.count_done(&controller);
+        self.touch();
+    }
+}

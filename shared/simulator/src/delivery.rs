@@ -1,0 +1,147 @@
+//! What a function is called with, as the driver sees it.
+
+use std::fmt;
+
+use model::{
+    NodeClaimName,
+    interruption::Interruption,
+    message::{DisruptionMethod, Message},
+};
+use ports::Invocation;
+
+/// A function of the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Function {
+    /// Pending pods become claims.
+    Provision,
+    /// Instances that end are replaced.
+    Interrupt,
+    /// Claims that are not needed are given up.
+    Disrupt,
+    /// Promised claims become instances.
+    Launch,
+    /// Instances become nodes in service.
+    Settle,
+    /// Claims that are given up disappear.
+    Drain,
+}
+
+impl Function {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::Provision, Self::Interrupt, Self::Disrupt, Self::Launch, Self::Settle, Self::Drain];
+
+    /// Its name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Provision => "provision",
+            Self::Interrupt => "interrupt",
+            Self::Disrupt => "disrupt",
+            Self::Launch => "launch",
+            Self::Settle => "settle",
+            Self::Drain => "drain",
+        }
+    }
+
+    /// The function that `message` is for.
+    pub const fn of_message(message: &Message) -> Self {
+        match message {
+            Message::Provision { .. } => Self::Provision,
+            Message::Validate { .. } => Self::Disrupt,
+            Message::Launch { .. } => Self::Launch,
+            Message::Settle { .. } => Self::Settle,
+            Message::Drain { .. } => Self::Drain,
+        }
+    }
+}
+
+impl fmt::Display for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// Which of the one-minute schedules.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Schedule {
+    /// Look for pending pods.
+    Provision,
+    /// Look for nodes to give up.
+    Disrupt(DisruptionMethod),
+}
+
+impl Schedule {
+    /// All of them.
+    pub const ALL: [Self; 3] = [
+        Self::Provision,
+        Self::Disrupt(DisruptionMethod::Emptiness),
+        Self::Disrupt(DisruptionMethod::Expiration),
+    ];
+
+    /// The function that it calls.
+    pub const fn function(self) -> Function {
+        match self {
+            Self::Provision => Function::Provision,
+            Self::Disrupt(_) => Function::Disrupt,
+        }
+    }
+}
+
+/// What is delivered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Payload {
+    /// A message from the function's queue.
+    Message(Message),
+    /// A schedule came round.
+    Schedule(Schedule),
+    /// An event of EC2 from the queue `interruption`.
+    Interruption(Interruption),
+    /// Claims whose records changed, from the ledger's stream, in the order of the writes.
+    Claims(Vec<NodeClaimName>),
+}
+
+/// One call of a function.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    /// Its number: another one each time the same thing is delivered again.
+    pub id: u64,
+    /// Which function.
+    pub function: Function,
+    /// With what.
+    pub payload: Payload,
+    /// Identity (the same when delivered again), cluster, present and deadline.
+    pub invocation: Invocation,
+}
+
+/// How a delivery ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Outcome {
+    /// It is acknowledged.
+    Done,
+    /// It is delivered again later.
+    Failed(String),
+    /// Nobody heard of it again; it is delivered again later.
+    Crashed,
+}
+
+impl fmt::Display for Payload {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Message(Message::Provision { tick: None }) => f.write_str("look"),
+            Self::Message(Message::Provision { tick: Some(tick) }) => write!(f, "tick {tick}"),
+            Self::Message(Message::Validate { method, claims, .. }) => {
+                write!(f, "validate {} of {} claims", method.as_str(), claims.len())
+            }
+            Self::Message(
+                Message::Launch { claim } | Message::Settle { claim } | Message::Drain { claim },
+            ) => write!(f, "visit {claim}"),
+            Self::Schedule(Schedule::Provision) => f.write_str("schedule"),
+            Self::Schedule(Schedule::Disrupt(method)) => write!(f, "schedule {}", method.as_str()),
+            Self::Interruption(event) => write!(f, "{:?} {}", event.kind, event.instance),
+            Self::Claims(claims) => {
+                let names: Vec<&str> = claims.iter().map(NodeClaimName::as_str).collect();
+                write!(f, "stream {}", names.join(" "))
+            }
+        }
+    }
+}

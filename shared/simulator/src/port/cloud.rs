@@ -1,0 +1,150 @@
+//! The ports of AWS.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use model::{
+    BatchId, ClusterName, InstanceId, SecurityGroupId,
+    launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate},
+    message::Delivery,
+    node_class::{
+        ClusterSettings, Image, ImageFamily, ImageTerm, SecurityGroupTerm, Subnet, SubnetTerm,
+    },
+};
+use ports::{Catalog, Discovery, Fault, Fleet, Mailbox, PortError, Profiles, Templates};
+
+use crate::{
+    Sim,
+    fault::Access::{Read, Write},
+};
+
+impl Catalog for Sim {
+    async fn catalog(&self) -> Result<Arc<model::Catalog>, PortError> {
+        self.step(("Catalog.catalog", Read), "", |world| Ok(Arc::clone(&world.catalog))).await
+    }
+}
+
+impl Discovery for Sim {
+    async fn subnets(&self, terms: &[SubnetTerm]) -> Result<Vec<Subnet>, PortError> {
+        self.step(("Discovery.subnets", Read), "", |world| Ok(world.subnets(terms))).await
+    }
+
+    async fn security_groups(
+        &self,
+        terms: &[SecurityGroupTerm],
+    ) -> Result<Vec<SecurityGroupId>, PortError> {
+        self.step(("Discovery.security_groups", Read), "", |world| Ok(world.security_groups(terms)))
+            .await
+    }
+
+    async fn images(
+        &self,
+        family: ImageFamily,
+        terms: &[ImageTerm],
+        kubernetes_version: &str,
+    ) -> Result<Vec<Image>, PortError> {
+        self.step(("Discovery.images", Read), family.as_str(), |world| {
+            Ok(world.images(family, terms, kubernetes_version))
+        })
+        .await
+    }
+
+    async fn cluster_settings(&self, cluster: &ClusterName) -> Result<ClusterSettings, PortError> {
+        self.step(("Discovery.cluster_settings", Read), cluster, |world| {
+            Ok(world.cluster_settings(cluster))
+        })
+        .await
+    }
+}
+
+impl Templates for Sim {
+    async fn ensure(&self, template: &LaunchTemplate) -> Result<(), PortError> {
+        self.step(("Templates.ensure", Write), &template.name, |world| {
+            world.account.ensure_template(&template.name);
+            Ok(())
+        })
+        .await
+    }
+}
+
+impl Profiles for Sim {
+    async fn ensure(
+        &self,
+        name: &str,
+        role: &str,
+        _tags: &BTreeMap<String, String>,
+    ) -> Result<(), PortError> {
+        self.step(("Profiles.ensure", Write), name, |world| {
+            world.account.ensure_profile(name, role);
+            Ok(())
+        })
+        .await
+    }
+}
+
+impl Fleet for Sim {
+    async fn launch(&self, request: &FleetRequest) -> Result<FleetAnswer, PortError> {
+        let subject = format!("{} x{}", request.token, request.count);
+        self.step(("Fleet.launch", Write), subject, |world| world.launch(request)).await
+    }
+
+    async fn describe(&self, instances: &[InstanceId]) -> Result<Vec<Instance>, PortError> {
+        let subject = ids(instances);
+        self.step(("Fleet.describe", Read), subject, |world| Ok(world.describe(instances))).await
+    }
+
+    async fn of_batch(
+        &self,
+        cluster: &ClusterName,
+        batch: &BatchId,
+    ) -> Result<Vec<Instance>, PortError> {
+        self.step(("Fleet.of_batch", Read), batch, |world| Ok(world.of_batch(cluster, batch))).await
+    }
+
+    async fn list(&self, cluster: &ClusterName) -> Result<Vec<Instance>, PortError> {
+        self.step(("Fleet.list", Read), cluster, |world| Ok(world.list(cluster))).await
+    }
+
+    async fn tag(
+        &self,
+        instance: &InstanceId,
+        tags: &BTreeMap<String, String>,
+    ) -> Result<(), PortError> {
+        self.step(("Fleet.tag", Write), instance, |world| {
+            if world.tag(instance, tags) {
+                return Ok(());
+            }
+            let problem = format!("InvalidInstanceID.NotFound: {instance}");
+            Err(PortError::because("CreateTags", Fault::NotFound, problem))
+        })
+        .await
+    }
+
+    async fn terminate(&self, instances: &[InstanceId]) -> Result<(), PortError> {
+        self.step(("Fleet.terminate", Write), ids(instances), |world| {
+            world.terminate(instances);
+            Ok(())
+        })
+        .await
+    }
+}
+
+impl Mailbox for Sim {
+    async fn send(&self, deliveries: &[Delivery]) -> Result<(), PortError> {
+        let subject = match deliveries {
+            [one] => {
+                format!("{} in {} s", crate::Function::of_message(&one.message), one.delay_seconds)
+            }
+            many => format!("{} messages", many.len()),
+        };
+        self.step(("Mailbox.send", Write), subject, |world| {
+            world.send(deliveries);
+            Ok(())
+        })
+        .await
+    }
+}
+
+fn ids(instances: &[InstanceId]) -> String {
+    let ids: Vec<&str> = instances.iter().map(InstanceId::as_str).collect();
+    ids.join(" ")
+}

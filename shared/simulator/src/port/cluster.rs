@@ -1,0 +1,101 @@
+//! The ports of the Kubernetes cluster. What it lists is never lagging: the API server's lists are
+//! consistent.
+
+use model::{
+    InstanceId, NodeName, Pod,
+    facts::DaemonSet,
+    node::{Eviction, EvictionRequest, Node, NodePatch},
+    node_class::NodeClass,
+    node_pool::NodePool,
+};
+use ports::{Cluster, Fault, Listing, Nodes, PodSelection, PortError};
+
+use crate::{
+    Sim,
+    fault::Access::{Read, Write},
+};
+
+fn listing<T>(items: impl Iterator<Item = T>) -> Listing<T> {
+    Listing { items: items.collect(), malformed: Vec::new() }
+}
+
+impl Cluster for Sim {
+    async fn nodes(&self) -> Result<Listing<Node>, PortError> {
+        self.step(("Cluster.nodes", Read), "", |world| {
+            Ok(listing(world.cluster.nodes.values().map(|entry| entry.node.clone())))
+        })
+        .await
+    }
+
+    async fn node_pools(&self) -> Result<Listing<NodePool>, PortError> {
+        self.step(("Cluster.node_pools", Read), "", |world| {
+            Ok(listing(world.cluster.node_pools.values().cloned()))
+        })
+        .await
+    }
+
+    async fn node_classes(&self) -> Result<Listing<NodeClass>, PortError> {
+        self.step(("Cluster.node_classes", Read), "", |world| {
+            Ok(listing(world.cluster.node_classes.values().cloned()))
+        })
+        .await
+    }
+
+    async fn daemon_sets(&self) -> Result<Listing<DaemonSet>, PortError> {
+        self.step(("Cluster.daemon_sets", Read), "", |world| {
+            Ok(listing(world.cluster.daemon_sets.values().cloned()))
+        })
+        .await
+    }
+
+    async fn pods(&self, selection: &PodSelection) -> Result<Listing<Pod>, PortError> {
+        self.step(("Cluster.pods", Read), "", |world| {
+            Ok(listing(world.cluster.selected(selection).cloned()))
+        })
+        .await
+    }
+}
+
+impl Nodes for Sim {
+    async fn node_of_instance(&self, instance: &InstanceId) -> Result<Option<Node>, PortError> {
+        self.step(("Nodes.node_of_instance", Read), instance, |world| {
+            let name = world.cluster.node_of_instance.get(instance);
+            let entry = name.and_then(|name| world.cluster.nodes.get(name));
+            Ok(entry.map(|entry| entry.node.clone()))
+        })
+        .await
+    }
+
+    async fn pods_on(&self, node: &NodeName) -> Result<Listing<Pod>, PortError> {
+        self.step(("Nodes.pods_on", Read), node, |world| {
+            Ok(listing(world.cluster.selected(&PodSelection::OnNode(node.clone())).cloned()))
+        })
+        .await
+    }
+
+    async fn patch(&self, node: &NodeName, patch: &NodePatch) -> Result<(), PortError> {
+        self.step(("Nodes.patch", Write), node, |world| {
+            if world.patch_node(node, patch) {
+                return Ok(());
+            }
+            Err(PortError::because(
+                "PatchNode",
+                Fault::NotFound,
+                format!("there is no node {node}"),
+            ))
+        })
+        .await
+    }
+
+    async fn evict(&self, eviction: &EvictionRequest) -> Result<Eviction, PortError> {
+        self.step(("Nodes.evict", Write), &eviction.pod, |world| Ok(world.evict(eviction))).await
+    }
+
+    async fn delete(&self, node: &NodeName) -> Result<(), PortError> {
+        self.step(("Nodes.delete", Write), node, |world| {
+            world.delete_node(node);
+            Ok(())
+        })
+        .await
+    }
+}

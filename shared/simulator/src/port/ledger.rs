@@ -1,0 +1,140 @@
+//! The ledger's port.
+
+use jiff::Timestamp;
+use model::{
+    ClusterName, InstanceId, NodeClaim, NodeClaimName, OfferingKey,
+    ledger::{Commit, CommitOutcome, Snapshot, WriteOutcome},
+};
+use ports::{Ledger, PortError};
+
+use crate::{
+    Sim,
+    fault::Access::{Read, Write},
+    sim::yield_once,
+};
+
+impl Ledger for Sim {
+    async fn snapshot(&self, cluster: &ClusterName) -> Result<Snapshot, PortError> {
+        // The head is read first and the rest later, as over the wire.
+        let generation = self.with(|world| world.ledger.cluster(cluster).head);
+        yield_once().await;
+        self.step(("Ledger.snapshot", Read), cluster, |world| {
+            let now = world.now;
+            Ok(world.ledger.cluster(cluster).snapshot(generation, now))
+        })
+        .await
+    }
+
+    async fn commit(
+        &self,
+        cluster: &ClusterName,
+        commit: &Commit,
+    ) -> Result<CommitOutcome, PortError> {
+        let subject = format_args!(
+            "{} on {}: {} promised, {} changed",
+            commit.id,
+            commit.parent.0,
+            commit.promised.len(),
+            commit.changed.len()
+        )
+        .to_string();
+        self.step(("Ledger.commit", Write), subject, |world| {
+            let outcome = world.commit(cluster, commit);
+            if outcome == CommitOutcome::Conflict {
+                world.note(format_args!("commit {} conflicts", commit.id));
+            }
+            Ok(outcome)
+        })
+        .await
+    }
+
+    async fn claim(
+        &self,
+        cluster: &ClusterName,
+        name: &NodeClaimName,
+    ) -> Result<Option<NodeClaim>, PortError> {
+        self.step(("Ledger.claim", Read), name, |world| {
+            let claim = world.ledger.cluster(cluster).claims.get(name);
+            Ok(claim.map(|claim| NodeClaim::clone(claim)))
+        })
+        .await
+    }
+
+    async fn claim_of_instance(
+        &self,
+        instance: &InstanceId,
+    ) -> Result<Option<(ClusterName, NodeClaim)>, PortError> {
+        self.step(("Ledger.claim_of_instance", Read), instance, |world| {
+            let until = world.index_time();
+            Ok(world.ledger.indexed(instance, until))
+        })
+        .await
+    }
+
+    async fn write_claim(
+        &self,
+        cluster: &ClusterName,
+        claim: &NodeClaim,
+    ) -> Result<WriteOutcome, PortError> {
+        let subject = format!("{} {} {}", claim.name, claim.version, claim.phase);
+        self.step(("Ledger.write_claim", Write), subject, |world| {
+            let outcome = world.write_claim(cluster, claim);
+            if outcome == WriteOutcome::Conflict {
+                world.note(format_args!("write of {} conflicts", claim.name));
+            }
+            Ok(outcome)
+        })
+        .await
+    }
+
+    async fn remove_claim(
+        &self,
+        cluster: &ClusterName,
+        claim: &NodeClaim,
+    ) -> Result<WriteOutcome, PortError> {
+        let subject = format!("{} {}", claim.name, claim.version);
+        self.step(("Ledger.remove_claim", Write), subject, |world| {
+            Ok(world.remove_claim(cluster, claim))
+        })
+        .await
+    }
+
+    async fn cool_down(
+        &self,
+        cluster: &ClusterName,
+        offerings: &[(OfferingKey, Timestamp)],
+    ) -> Result<(), PortError> {
+        self.step(("Ledger.cool_down", Write), offerings.len(), |world| {
+            let ledger = world.ledger.cluster(cluster);
+            for (offering, until) in offerings {
+                ledger.cool_down(offering, *until);
+            }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn advance_tick(
+        &self,
+        cluster: &ClusterName,
+        chain: &str,
+        from: Option<u64>,
+        now: Timestamp,
+    ) -> Result<WriteOutcome, PortError> {
+        self.step(("Ledger.advance_tick", Write), chain, |world| {
+            Ok(world.ledger.cluster(cluster).advance_tick(chain, from, now))
+        })
+        .await
+    }
+
+    async fn tick(
+        &self,
+        cluster: &ClusterName,
+        chain: &str,
+    ) -> Result<Option<(u64, Timestamp)>, PortError> {
+        self.step(("Ledger.tick", Read), chain, |world| {
+            Ok(world.ledger.cluster(cluster).tick(chain))
+        })
+        .await
+    }
+}

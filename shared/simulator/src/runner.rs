@@ -1,0 +1,229 @@
+//! The driver: several deliveries under way, polled one at a time, by chance, without a runtime.
+
+use std::{
+    fmt,
+    pin::Pin,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    task::{Context, Poll, Wake, Waker},
+};
+
+use jiff::Timestamp;
+
+use crate::{
+    Sim,
+    delivery::{Delivery, Function, Outcome},
+    later,
+};
+
+/// A handler at work on a delivery.
+pub type Work = Pin<Box<dyn Future<Output = Result<(), String>>>>;
+
+/// Why a run stopped before its time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Stopped {
+    /// These must never be so.
+    Unsafe(Vec<String>),
+    /// So many polls, and no end in sight.
+    PollsExhausted(u64),
+}
+
+impl fmt::Display for Stopped {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unsafe(violations) => f.write_str(&violations.join("; ")),
+            Self::PollsExhausted(polls) => write!(f, "{polls} polls and no end in sight"),
+        }
+    }
+}
+
+impl std::error::Error for Stopped {}
+
+/// A waker that remembers whether it was used.
+#[derive(Debug, Default)]
+pub(crate) struct Wakeful(AtomicBool);
+
+impl Wakeful {
+    pub(crate) fn awake() -> Arc<Self> {
+        Arc::new(Self(AtomicBool::new(true)))
+    }
+
+    /// Whether it was used since this was last asked.
+    pub(crate) fn take(&self) -> bool {
+        self.0.swap(false, Ordering::Relaxed)
+    }
+
+    fn is_awake(&self) -> bool {
+        self.0.load(Ordering::Relaxed)
+    }
+}
+
+impl Wake for Wakeful {
+    fn wake(self: Arc<Self>) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// A delivery under way.
+struct Task {
+    id: u64,
+    function: Function,
+    work: Work,
+    flag: Arc<Wakeful>,
+    waker: Waker,
+    ready_at: Timestamp,
+    deadline: Timestamp,
+}
+
+impl Task {
+    /// When it can go on: after its last step's latency when it is awake, else not before its
+    /// deadline.
+    fn next_at(&self) -> Timestamp {
+        if self.flag.is_awake() { self.ready_at } else { self.deadline }
+    }
+}
+
+/// Drives a world: takes what is due, polls what is under way, lets time pass.
+///
+/// Between two steps of a delivery a latency passes, drawn by chance, so deliveries and events of
+/// the world interleave differently with each seed. A delivery that exceeds its time limit is
+/// dropped like one that crashed.
+pub struct Runner<D> {
+    sim: Sim,
+    dispatch: D,
+    tasks: Vec<Task>,
+    polls: u64,
+    failures: Vec<(Function, String)>,
+}
+
+impl<D> fmt::Debug for Runner<D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Runner").field("tasks", &self.tasks.len()).finish_non_exhaustive()
+    }
+}
+
+impl<D: FnMut(Delivery) -> Work> Runner<D> {
+    /// A driver for `sim` that hands deliveries to `dispatch`.
+    pub fn new(sim: &Sim, dispatch: D) -> Self {
+        let sim = sim.clone();
+        Self { sim, dispatch, tasks: Vec::new(), polls: 0, failures: Vec::new() }
+    }
+
+    /// What handlers returned as errors so far, redelivered ones included.
+    pub fn failures(&self) -> &[(Function, String)] {
+        &self.failures
+    }
+
+    /// Goes on until `time`. Deliveries that are under way then stay so until the next call, and
+    /// are lost with the runner. Safety is checked after every step.
+    pub fn run_until(&mut self, time: Timestamp) -> Result<(), Stopped> {
+        loop {
+            self.start_due();
+            let has_room = self.has_room();
+            let world_at = self.sim.with(|world| {
+                let mail_at = world.mail.next_at().filter(|_| has_room);
+                (world.next_event_at(), mail_at)
+            });
+            let (event_at, mail_at) = world_at;
+            let task_at = self.tasks.iter().map(Task::next_at).min();
+            let next_at = [event_at, mail_at, task_at].into_iter().flatten().min();
+            let Some(next_at) = next_at.filter(|at| *at <= time) else {
+                self.sim.with(|world| world.pass_until(time));
+                return Ok(());
+            };
+            if event_at == Some(next_at) {
+                self.sim.with(crate::world::World::advance);
+            } else if task_at == Some(next_at) {
+                self.sim.with(|world| world.pass_until(next_at));
+                self.poll_one(next_at)?;
+            } else {
+                self.sim.with(|world| world.pass_until(next_at));
+                continue;
+            }
+            let violations = self.sim.check_safety();
+            if !violations.is_empty() {
+                return Err(Stopped::Unsafe(violations));
+            }
+        }
+    }
+
+    fn has_room(&self) -> bool {
+        self.tasks.len() < self.sim.with(|world| world.settings.deliveries_max)
+    }
+
+    fn start_due(&mut self) {
+        while self.has_room() {
+            let Some(delivery) = self.sim.next_delivery() else { return };
+            let (id, function, deadline) =
+                (delivery.id, delivery.function, delivery.invocation.deadline);
+            let ready_at = delivery.invocation.now;
+            self.sim.with(|world| {
+                world.note(format_args!("{function}#{id} starts: {}", delivery.payload));
+            });
+            let flag = Wakeful::awake();
+            let waker = Waker::from(Arc::clone(&flag));
+            let work = (self.dispatch)(delivery);
+            self.tasks.push(Task { id, function, work, flag, waker, ready_at, deadline });
+        }
+    }
+
+    /// Polls one of the tasks that can go on at `now`.
+    fn poll_one(&mut self, now: Timestamp) -> Result<(), Stopped> {
+        let ready: Vec<usize> = (0..self.tasks.len())
+            .filter(|index| self.tasks.get(*index).is_some_and(|task| task.next_at() <= now))
+            .collect();
+        let polls_max = self.sim.with(|world| world.settings.polls_max);
+        self.polls += 1;
+        if self.polls > polls_max {
+            return Err(Stopped::PollsExhausted(polls_max));
+        }
+        let chosen = self.sim.with(|world| world.chances.driver.index(ready.len()));
+        let Some(index) = ready.get(chosen).copied() else { return Ok(()) };
+        let Some(task) = self.tasks.get_mut(index) else { return Ok(()) };
+        let outcome = if task.deadline <= now {
+            Some(Outcome::Crashed)
+        } else {
+            task.flag.take();
+            self.sim.enter(Some((task.id, task.function)));
+            let poll = task.work.as_mut().poll(&mut Context::from_waker(&task.waker));
+            self.sim.enter(None);
+            match (poll, self.sim.with(|world| std::mem::take(&mut world.is_crashed))) {
+                (_, true) => Some(Outcome::Crashed),
+                (Poll::Ready(Ok(())), false) => Some(Outcome::Done),
+                (Poll::Ready(Err(error)), false) => Some(Outcome::Failed(error)),
+                (Poll::Pending, false) => None,
+            }
+        };
+        let Some(outcome) = outcome else {
+            task.ready_at = self.sim.with(|world| {
+                let latency = world.settings.call_latency;
+                later(now, world.chances.driver.within(latency))
+            });
+            return Ok(());
+        };
+        let task = self.tasks.swap_remove(index);
+        self.end(task, outcome);
+        Ok(())
+    }
+
+    fn end(&mut self, task: Task, outcome: Outcome) {
+        let Task { id, function, work, .. } = task;
+        // Dropped while nothing is borrowed: its handler holds handles to the world.
+        drop(work);
+        self.sim.with(|world| {
+            match &outcome {
+                Outcome::Done => world.note(format_args!("{function}#{id} ends")),
+                Outcome::Failed(error) => {
+                    world.note(format_args!("{function}#{id} fails: {error}"))
+                }
+                Outcome::Crashed => world.note(format_args!("{function}#{id} is gone")),
+            }
+            world.finish(id, &outcome);
+        });
+        if let Outcome::Failed(error) = outcome {
+            self.failures.push((function, error));
+        }
+    }
+}

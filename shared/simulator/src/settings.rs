@@ -1,0 +1,137 @@
+//! What can be set about a simulated world, with defaults that look like a day in an account.
+
+use jiff::{SignedDuration, Timestamp};
+use model::ClusterName;
+
+use crate::{chance::Span, made_up};
+
+/// Which of the nodes that a pod fits onto the kube-scheduler stand-in takes. Ties are seeded.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Placement {
+    /// The least used one: kube-scheduler's default.
+    #[default]
+    LeastAllocated,
+    /// The most used one: `MostAllocated` of `NodeResourcesFit`.
+    MostAllocated,
+}
+
+/// How unruly queues and the ledger's stream are, in parts per thousand.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Disorder {
+    /// Of the messages and batches, how many are delivered twice.
+    pub duplicated_per_mille: u32,
+    /// Of the messages, how many are held back by up to `held_back_max`, so that they overtake
+    /// each other.
+    pub held_back_per_mille: u32,
+    /// The longest that a message is held back.
+    pub held_back_max: SignedDuration,
+}
+
+/// Promises of the outside that are broken on purpose, to show that tests notice.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Sabotage {
+    /// Commits succeed on any parent.
+    pub ignore_compare_and_set: bool,
+    /// A repeated fleet request launches once more.
+    pub ignore_client_token: bool,
+}
+
+/// A simulated world before it starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// What chance draws from. The same seed and the same calls give the same trace.
+    pub seed: u64,
+    /// The name of the cluster. Default: `simulated`.
+    pub cluster: ClusterName,
+    /// When virtual time starts. Default: 2026-01-05T08:00:00Z, a Monday.
+    pub start: Timestamp,
+    /// What the cluster runs. Default: 1.34.
+    pub kubernetes_version: String,
+    /// From a launch to its node joining. Default: 30 to 60 s.
+    pub node_joins_after: Span,
+    /// From joining to ready. Default: 5 to 15 s.
+    pub node_ready_after: Span,
+    /// Of the instances, how many never join. Default: 0.
+    pub never_joins_per_mille: u32,
+    /// From ready to startup taints being taken away by whoever set them. Default: 2 to 5 s.
+    pub startup_taints_gone_after: Span,
+    /// From binding to running. Default: 1 to 5 s.
+    pub pod_starts_after: Span,
+    /// From being deleted to gone, at most the pod's grace period. Default: 1 to 3 s.
+    pub pod_ends_after: Span,
+    /// From launch to the state `running`. Default: 5 to 15 s.
+    pub instance_runs_after: Span,
+    /// From `shutting-down` to `terminated`. Default: 10 to 40 s.
+    pub instance_ends_after: Span,
+    /// How far EC2's listings and the ledger's index lag behind writes. Default: 1 s.
+    pub listing_lag: SignedDuration,
+    /// How long EC2 still describes a terminated instance. Default: 1 hour.
+    pub terminated_listed_for: SignedDuration,
+    /// Virtual time between two steps of one delivery. Default: 5 to 40 ms.
+    pub call_latency: Span,
+    /// Deliveries under way at the same time. Default: 4.
+    pub deliveries_max: usize,
+    /// Polls of one run, after which it counts as caught in a loop. Default: 5,000,000.
+    pub polls_max: u64,
+    /// The time limit of a delivery, after which it is dropped. Default: 60 s.
+    pub delivery_timeout: SignedDuration,
+    /// From a failed or crashed delivery of a queue to the next. Default: 60 s.
+    ///
+    /// The deployed queues wait longer, because their time-out covers Lambda's own retries.
+    pub visibility_timeout: SignedDuration,
+    /// Deliveries of one message before it goes to the dead letters. Default: 5.
+    pub receives_max: u32,
+    /// Deliveries of one stream batch before it is given up. Default: 10.
+    pub stream_attempts_max: u32,
+    /// From a failed stream batch to the next try. Default: 1 s.
+    pub stream_retry_after: SignedDuration,
+    /// Whether the one-minute schedules run. Default: yes.
+    pub has_schedules: bool,
+    /// How unruly queues are. Default: not at all.
+    pub disorder: Disorder,
+    /// What kube-scheduler prefers.
+    pub placement: Placement,
+    /// What is broken on purpose. Default: nothing.
+    pub sabotage: Sabotage,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            cluster: made_up(ClusterName::new("simulated")),
+            start: Timestamp::constant(1_767_600_000, 0),
+            kubernetes_version: "1.34".to_owned(),
+            node_joins_after: Span::from_secs(30, 60),
+            node_ready_after: Span::from_secs(5, 15),
+            never_joins_per_mille: 0,
+            startup_taints_gone_after: Span::from_secs(2, 5),
+            pod_starts_after: Span::from_secs(1, 5),
+            pod_ends_after: Span::from_secs(1, 3),
+            instance_runs_after: Span::from_secs(5, 15),
+            instance_ends_after: Span::from_secs(10, 40),
+            listing_lag: SignedDuration::from_secs(1),
+            terminated_listed_for: SignedDuration::from_hours(1),
+            call_latency: Span::from_millis(5, 40),
+            deliveries_max: 4,
+            polls_max: 5_000_000,
+            delivery_timeout: SignedDuration::from_secs(60),
+            visibility_timeout: SignedDuration::from_secs(60),
+            receives_max: 5,
+            stream_attempts_max: 10,
+            stream_retry_after: SignedDuration::from_secs(1),
+            has_schedules: true,
+            disorder: Disorder::default(),
+            placement: Placement::default(),
+            sabotage: Sabotage::default(),
+        }
+    }
+}
+
+impl Settings {
+    /// The defaults with another seed.
+    #[must_use]
+    pub fn with_seed(seed: u64) -> Self {
+        Self { seed, ..Self::default() }
+    }
+}

@@ -1,0 +1,285 @@
+//! The handle to a simulated world: it is every port, and the driver's way in.
+
+use std::{
+    cell::RefCell,
+    fmt,
+    future::poll_fn,
+    pin::pin,
+    rc::Rc,
+    sync::Arc,
+    task::{Context, Poll},
+};
+
+use jiff::Timestamp;
+use model::{Catalog, NodeClaim, Pod, node::Node};
+use ports::{Fault, PortError};
+
+use crate::{
+    delivery::{Delivery, Function, Outcome},
+    fault::{Access, Rule, Verdict},
+    mail::DeadLetter,
+    runner::{Runner, Stopped, Wakeful, Work},
+    settings::Settings,
+    story::{Action, Object},
+    timeline::{Summary, TimelineEvent},
+    world::{Event, World},
+};
+
+/// A simulated account and cluster. Clones are handles to the same world.
+///
+/// It implements every port. Each call is one step: it lets others go first, asks the rules, takes
+/// effect, and appends a line to the trace.
+#[derive(Clone)]
+pub struct Sim(Rc<RefCell<World>>);
+
+impl fmt::Debug for Sim {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("Sim")
+    }
+}
+
+impl Sim {
+    /// An empty cluster in an account where `catalog` can be bought.
+    pub fn new(settings: Settings, catalog: Arc<Catalog>) -> Self {
+        Self(Rc::new(RefCell::new(World::new(settings, catalog))))
+    }
+
+    /// The present.
+    pub fn now(&self) -> Timestamp {
+        self.0.borrow().now
+    }
+
+    /// Creates or replaces objects now.
+    pub fn add(&self, objects: Vec<Object>) {
+        self.act(Action::Add(objects));
+    }
+
+    /// Lets something happen now.
+    pub fn act(&self, action: Action) {
+        self.0.borrow_mut().act(action);
+    }
+
+    /// Lets something happen at `time`, or now when that is over.
+    pub fn at(&self, time: Timestamp, action: Action) {
+        self.0.borrow_mut().at(time, Event::Act(action));
+    }
+
+    /// Adds a rule behind those that are there.
+    pub fn add_rule(&self, rule: Rule) {
+        self.0.borrow_mut().rules.push(rule);
+    }
+
+    /// Forgets all rules and makes queues orderly.
+    pub fn stop_faults(&self) {
+        self.0.borrow_mut().stop_faults();
+    }
+
+    /// Drives deliveries and the world until `time`; see [`Runner`].
+    pub fn run_until(
+        &self,
+        time: Timestamp,
+        dispatch: impl FnMut(Delivery) -> Work,
+    ) -> Result<(), Stopped> {
+        Runner::new(self, dispatch).run_until(time)
+    }
+
+    /// Takes the next delivery that is due at the present, for drivers of their own.
+    pub fn next_delivery(&self) -> Option<Delivery> {
+        self.0.borrow_mut().next_delivery()
+    }
+
+    /// Says how a delivery ended.
+    pub fn finish(&self, delivery: &Delivery, outcome: &Outcome) {
+        self.0.borrow_mut().finish(delivery.id, outcome);
+    }
+
+    /// Lets the world go on until `time` without delivering anything.
+    pub fn pass_until(&self, time: Timestamp) {
+        let mut world = self.0.borrow_mut();
+        while world.next_event_at().is_some_and(|at| at <= time) {
+            world.advance();
+        }
+        world.pass_until(time);
+    }
+
+    /// Runs one future to its end, the world going on only while the future waits. For tests of a
+    /// single call. `None` when a verdict crashed it, or when it waits for something else.
+    pub fn block_on<T>(&self, future: impl Future<Output = T>) -> Option<T> {
+        let mut future = pin!(future);
+        let flag = Wakeful::awake();
+        let waker = Arc::clone(&flag).into();
+        loop {
+            while flag.take() {
+                let poll = future.as_mut().poll(&mut Context::from_waker(&waker));
+                if let Poll::Ready(output) = poll {
+                    return Some(output);
+                }
+                if std::mem::take(&mut self.0.borrow_mut().is_crashed) {
+                    return None;
+                }
+            }
+            let mut world = self.0.borrow_mut();
+            world.next_event_at()?;
+            world.advance();
+        }
+    }
+
+    /// One line for each call and each happening so far.
+    pub fn trace(&self) -> Vec<String> {
+        self.0.borrow().trace.clone()
+    }
+
+    /// Calls of ports so far.
+    pub fn calls(&self) -> u64 {
+        self.0.borrow().calls()
+    }
+
+    /// What happened so far from the `from`th event on, oldest first.
+    pub fn timeline(&self, from: usize) -> Vec<TimelineEvent> {
+        self.0.borrow().timeline.get(from..).unwrap_or_default().to_vec()
+    }
+
+    /// The run in figures.
+    pub fn summary(&self) -> Summary {
+        self.0.borrow().summary()
+    }
+
+    /// What was given up after too many tries.
+    pub fn dead_letters(&self) -> Vec<DeadLetter> {
+        self.0.borrow().mail.dead.clone()
+    }
+
+    /// The cluster's pods, by namespace and name.
+    pub fn pods(&self) -> Vec<Pod> {
+        self.0.borrow().cluster.pods.values().map(|entry| entry.pod.clone()).collect()
+    }
+
+    /// The cluster's nodes, by name.
+    pub fn nodes(&self) -> Vec<Node> {
+        self.0.borrow().cluster.nodes.values().map(|entry| entry.node.clone()).collect()
+    }
+
+    /// The claims in the ledger of the simulated cluster, by name.
+    pub fn claims(&self) -> Vec<NodeClaim> {
+        let mut world = self.0.borrow_mut();
+        let cluster = world.settings.cluster.clone();
+        let claims = world.ledger.cluster(&cluster).claims.values();
+        claims.map(|claim| NodeClaim::clone(claim)).collect()
+    }
+
+    /// What must never be so, and is. Empty is well.
+    ///
+    /// At most one instance for each claim of a batch; no instance without a claim beyond a grace
+    /// period; no protected pod evicted before its deadline; no pool above its limits.
+    pub fn check_safety(&self) -> Vec<String> {
+        self.0.borrow_mut().check_safety()
+    }
+
+    /// What must not stay so after faults stopped and time passed, and is so. Empty is well.
+    ///
+    /// Every pod has a node or can have none; no claim is stuck; no instance runs without its
+    /// claim; no node is without its instance.
+    pub fn check_liveness(&self) -> Vec<String> {
+        self.0.borrow().check_liveness()
+    }
+
+    pub(crate) fn with<T>(&self, look: impl FnOnce(&mut World) -> T) -> T {
+        look(&mut self.0.borrow_mut())
+    }
+
+    /// One call of a port.
+    pub(crate) async fn step<T>(
+        &self,
+        (operation, access): (&'static str, Access),
+        subject: impl fmt::Display,
+        effect: impl FnOnce(&mut World) -> Result<T, PortError>,
+    ) -> Result<T, PortError> {
+        yield_once().await;
+        if self.with(|world| world.is_crashed) {
+            // Another call of the same delivery crashed it in this very poll.
+            return std::future::pending().await;
+        }
+        let subject = subject.to_string();
+        let verdict = self.with(|world| world.judge(operation, access, &subject));
+        if let Verdict::Delay(duration) = verdict {
+            self.with(|world| world.note(format_args!("{operation} {subject} {verdict}")));
+            let until = self.with(|world| crate::later(world.now, duration));
+            self.wait_until(until).await;
+        }
+        if verdict == Verdict::CrashBefore {
+            self.with(|world| world.crash(operation, &subject, verdict));
+            return std::future::pending().await;
+        }
+        if let Verdict::FailBefore(fault) = verdict {
+            self.with(|world| world.note(format_args!("{operation} {subject} {verdict}")));
+            return Err(injected(operation, fault));
+        }
+        let result = self.with(|world| {
+            let result = effect(world);
+            match &result {
+                Ok(_) => world.note(format_args!("{operation} {subject}")),
+                Err(error) => world.note(format_args!("{operation} {subject} fails: {error}")),
+            }
+            result
+        });
+        match verdict {
+            Verdict::CrashAfter => {
+                self.with(|world| world.crash(operation, &subject, verdict));
+                std::future::pending().await
+            }
+            Verdict::FailAfter(fault) => {
+                self.with(|world| world.note(format_args!("{operation} {subject} {verdict}")));
+                Err(injected(operation, fault))
+            }
+            Verdict::Pass | Verdict::Delay(_) | Verdict::FailBefore(_) | Verdict::CrashBefore => {
+                result
+            }
+        }
+    }
+
+    async fn wait_until(&self, time: Timestamp) {
+        let mut is_planned = false;
+        poll_fn(|context| {
+            let mut world = self.0.borrow_mut();
+            if time <= world.now {
+                return Poll::Ready(());
+            }
+            if !is_planned {
+                is_planned = true;
+                world.at(time, Event::Wake(context.waker().clone()));
+            }
+            Poll::Pending
+        })
+        .await;
+    }
+
+    pub(crate) fn enter(&self, delivery: Option<(u64, Function)>) {
+        self.with(|world| world.current = delivery);
+    }
+}
+
+impl World {
+    fn crash(&mut self, operation: &str, subject: &str, verdict: Verdict) {
+        self.note(format_args!("{operation} {subject} {verdict}"));
+        self.is_crashed = true;
+    }
+}
+
+fn injected(operation: &'static str, fault: Fault) -> PortError {
+    PortError::because(operation, fault, "injected by a rule")
+}
+
+/// Lets others go first, once. It wakes its own waker: combinators such as `buffer_unordered` look
+/// only at children that woke them.
+pub(crate) async fn yield_once() {
+    let mut has_yielded = false;
+    poll_fn(|context| {
+        if has_yielded {
+            return Poll::Ready(());
+        }
+        has_yielded = true;
+        context.waker().wake_by_ref();
+        Poll::Pending
+    })
+    .await;
+}

@@ -1,0 +1,114 @@
+//! The words of a story: what is in the cluster, and what happens when.
+
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use model::{
+    HourlyPrice, InstanceId, Namespace, NodeClassName, NodeName, NodePoolName, ObjectName,
+    OfferingKey, PodKey, PodSpec, facts::DaemonSet, node_class::NodeClass, node_pool::NodePool,
+};
+
+/// What makes the pods of a workload, and what it does when one is lost.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WorkloadKind {
+    /// A Deployment or ReplicaSet: a lost pod is replaced by one with a new name at once.
+    Deployment,
+    /// A StatefulSet: a lost pod is replaced by its namesake once it is gone.
+    StatefulSet,
+    /// A Job: as many pods as completions; a lost one is replaced, an ended one is not.
+    Job,
+    /// A pod of its own: a lost one stays lost.
+    Pod,
+}
+
+/// Pods that are alike.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workload {
+    /// Its namespace.
+    pub namespace: Namespace,
+    /// Its name.
+    pub name: ObjectName,
+    /// What it does when a pod is lost.
+    pub kind: WorkloadKind,
+    /// How many pods it wants.
+    pub replicas: u32,
+    /// What its pods are.
+    pub spec: Arc<PodSpec>,
+    /// How long a pod runs before it ends well; `None` is for ever.
+    pub runs_for: Option<SignedDuration>,
+    /// How many of its pods a PodDisruptionBudget lets be unavailable; `None` is no budget.
+    pub max_unavailable: Option<u32>,
+}
+
+impl Workload {
+    /// What names it, and what `Action::Scale` takes.
+    pub fn key(&self) -> PodKey {
+        PodKey { namespace: self.namespace.clone(), name: self.name.clone() }
+    }
+}
+
+/// An object of the cluster. One of the same kind and name is replaced.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Object {
+    /// A NodePool.
+    NodePool(NodePool),
+    /// An EC2NodeClass.
+    NodeClass(NodeClass),
+    /// A DaemonSet.
+    DaemonSet(DaemonSet),
+    /// Anything with pods.
+    Workload(Workload),
+}
+
+/// Which spot instance.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// The one that has run longest; ties go to the smaller id.
+    Oldest,
+    /// Any, by chance.
+    Any,
+    /// The one of this node.
+    Node(NodeName),
+    /// This one.
+    Instance(InstanceId),
+}
+
+/// Something that happens to the world.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Action {
+    /// Objects are created or replaced.
+    Add(Vec<Object>),
+    /// A workload wants another number of pods.
+    Scale {
+        /// Namespace and name.
+        workload: PodKey,
+        /// How many.
+        replicas: u32,
+    },
+    /// A workload and its pods are deleted.
+    DeleteWorkload(PodKey),
+    /// A NodePool is deleted; its nodes stay.
+    DeleteNodePool(NodePoolName),
+    /// An EC2NodeClass is deleted.
+    DeleteNodeClass(NodeClassName),
+    /// EC2 takes a spot instance back in two minutes. Nothing happens when there is none.
+    InterruptSpot(Target),
+    /// Somebody terminates an instance without telling anybody.
+    TerminateInstance(Target),
+    /// How many instances of an offering may run at once; `None` is as many as one likes.
+    SetCapacity {
+        /// Which.
+        offering: OfferingKey,
+        /// How many.
+        instances: Option<u32>,
+    },
+    /// An offering changes its price, for new instances and for running ones.
+    SetPrice {
+        /// Which.
+        offering: OfferingKey,
+        /// From now on.
+        price: HourlyPrice,
+    },
+    /// Rules are forgotten and queues become orderly.
+    StopFaults,
+}

@@ -1,0 +1,241 @@
+//! The whole world in one value, and what comes next in it.
+//!
+//! Events happen in the order of their times; ties in the order in which they were planned.
+
+use std::{collections::BTreeMap, fmt, sync::Arc, task::Waker};
+
+use jiff::{SignedDuration, Timestamp};
+use model::{Catalog, InstanceId, NodeName, PodKey, PodUid};
+
+use crate::{
+    account::Account,
+    chance::Chance,
+    cluster::ClusterState,
+    delivery::{Function, Schedule},
+    fault::{Call, Rule, Verdict},
+    later,
+    ledger::LedgerState,
+    mail::Mail,
+    settings::Settings,
+    story::Action,
+    timeline::{Happening, TimelineEvent},
+};
+
+/// Something that is going to happen.
+#[derive(Debug)]
+pub(crate) enum Event {
+    /// A story's action.
+    Act(Action),
+    /// A delayed call goes on.
+    Wake(Waker),
+    /// A schedule comes round.
+    Schedule(Schedule),
+    /// An instance runs.
+    InstanceRuns(InstanceId),
+    /// A spot instance's two minutes are over.
+    SpotReclaims(InstanceId),
+    /// An instance is gone.
+    InstanceTerminates(InstanceId),
+    /// A kubelet registers its node.
+    NodeJoins(InstanceId),
+    /// A kubelet reports ready.
+    NodeReady(NodeName),
+    /// Whoever set startup taints takes them away.
+    StartupTaintsGo(NodeName),
+    /// The node controller misses a kubelet.
+    NodeUnreachable(NodeName),
+    /// The cloud controller finds no instance behind a node.
+    NodeOrphaned(NodeName),
+    /// The toleration of unreachable nodes ends.
+    PodsGiveUp(NodeName),
+    /// The garbage collector misses a node.
+    PodsCollected(NodeName),
+    /// A pod's containers run.
+    PodRuns(PodKey, PodUid),
+    /// A pod's containers ended by themselves.
+    PodFinishes(PodKey, PodUid),
+    /// A kubelet confirms that a deleted pod ended.
+    PodEnds(PodKey, PodUid),
+    /// Controllers and scheduler look at what changed.
+    Reconcile,
+}
+
+/// Generators by purpose.
+#[derive(Debug)]
+pub(crate) struct Chances {
+    pub(crate) account: Chance,
+    pub(crate) cluster: Chance,
+    pub(crate) mail: Chance,
+    pub(crate) faults: Chance,
+    pub(crate) driver: Chance,
+}
+
+/// Everything there is.
+pub(crate) struct World {
+    pub(crate) settings: Settings,
+    pub(crate) now: Timestamp,
+    pub(crate) chances: Chances,
+    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) account: Account,
+    pub(crate) cluster: ClusterState,
+    pub(crate) ledger: LedgerState,
+    pub(crate) mail: Mail,
+    pub(crate) rules: Vec<Rule>,
+    /// The delivery that is being polled.
+    pub(crate) current: Option<(u64, Function)>,
+    /// Whether a verdict ended it.
+    pub(crate) is_crashed: bool,
+    pub(crate) trace: Vec<String>,
+    pub(crate) timeline: Vec<TimelineEvent>,
+    pub(crate) violations: Vec<String>,
+    calls: u64,
+    agenda: BTreeMap<(Timestamp, u64), Event>,
+    planned: u64,
+    /// When the checkers look at everything again.
+    pub(crate) next_scan: Timestamp,
+}
+
+impl fmt::Debug for World {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("World").field("now", &self.now).field("calls", &self.calls).finish()
+    }
+}
+
+impl World {
+    pub(crate) fn new(settings: Settings, catalog: Arc<Catalog>) -> Self {
+        let chance = Chance::new(settings.seed);
+        let chances = Chances {
+            account: chance.child("account"),
+            cluster: chance.child("cluster"),
+            mail: chance.child("mail"),
+            faults: chance.child("faults"),
+            driver: chance.child("driver"),
+        };
+        let mut world = Self {
+            now: settings.start,
+            chances,
+            catalog,
+            account: Account::default(),
+            cluster: ClusterState::default(),
+            ledger: LedgerState::default(),
+            mail: Mail::default(),
+            rules: Vec::new(),
+            current: None,
+            is_crashed: false,
+            trace: Vec::new(),
+            timeline: Vec::new(),
+            violations: Vec::new(),
+            calls: 0,
+            agenda: BTreeMap::new(),
+            planned: 0,
+            next_scan: settings.start,
+            settings,
+        };
+        if world.settings.has_schedules {
+            // The three do not come round in the same second.
+            for (schedule, seconds) in Schedule::ALL.into_iter().zip([5, 15, 25]) {
+                world.after(SignedDuration::from_secs(seconds), Event::Schedule(schedule));
+            }
+        }
+        world
+    }
+
+    /// Plans `event` for `at`, or for the present when that is over.
+    pub(crate) fn at(&mut self, at: Timestamp, event: Event) {
+        self.planned += 1;
+        self.agenda.insert((at.max(self.now), self.planned), event);
+    }
+
+    /// Plans `event` for `duration` from now.
+    pub(crate) fn after(&mut self, duration: SignedDuration, event: Event) {
+        self.at(later(self.now, duration), event);
+    }
+
+    /// When the next event happens, deliveries aside.
+    pub(crate) fn next_event_at(&self) -> Option<Timestamp> {
+        self.agenda.keys().next().map(|(at, _)| *at)
+    }
+
+    /// Lets the clock stand at `to`, unless it does later already.
+    pub(crate) fn pass_until(&mut self, to: Timestamp) {
+        self.now = self.now.max(to);
+    }
+
+    /// Lets the next event happen.
+    pub(crate) fn advance(&mut self) {
+        let Some(((at, _), event)) = self.agenda.pop_first() else { return };
+        self.pass_until(at);
+        match event {
+            Event::Act(action) => self.act(action),
+            Event::Wake(waker) => waker.wake(),
+            Event::Schedule(schedule) => self.schedule(schedule),
+            Event::InstanceRuns(instance) => self.instance_runs(&instance),
+            Event::SpotReclaims(instance) => self.end_instance(&instance),
+            Event::InstanceTerminates(instance) => self.instance_terminates(&instance),
+            Event::NodeJoins(instance) => self.node_joins(&instance),
+            Event::NodeReady(node) => self.node_ready(&node),
+            Event::StartupTaintsGo(node) => self.startup_taints_go(&node),
+            Event::NodeUnreachable(node) => self.node_unreachable(&node),
+            Event::NodeOrphaned(node) => self.node_orphaned(&node),
+            Event::PodsGiveUp(node) => self.pods_give_up(&node),
+            Event::PodsCollected(node) => self.pods_collected(&node),
+            Event::PodRuns(pod, uid) => self.pod_runs(&pod, &uid),
+            Event::PodFinishes(pod, uid) => self.pod_finishes(&pod, &uid),
+            Event::PodEnds(pod, uid) => self.pod_ends(&pod, &uid),
+            Event::Reconcile => self.reconcile(),
+        }
+    }
+
+    /// What the rules say about a call.
+    pub(crate) fn judge(
+        &mut self,
+        operation: &'static str,
+        access: crate::fault::Access,
+        subject: &str,
+    ) -> Verdict {
+        let number = self.calls;
+        self.calls += 1;
+        if self.rules.is_empty() {
+            return Verdict::Pass;
+        }
+        let call =
+            Call { number, delivery: self.current, operation, subject, access, now: self.now };
+        for rule in &mut self.rules {
+            let verdict = rule(&call, &mut self.chances.faults);
+            if verdict != Verdict::Pass {
+                return verdict;
+            }
+        }
+        Verdict::Pass
+    }
+
+    /// Calls so far.
+    pub(crate) fn calls(&self) -> u64 {
+        self.calls
+    }
+
+    /// Forgets rules and makes queues orderly.
+    pub(crate) fn stop_faults(&mut self) {
+        self.rules.clear();
+        self.settings.disorder = crate::settings::Disorder::default();
+    }
+
+    /// Appends to trace and timeline.
+    pub(crate) fn happened(&mut self, happening: Happening) {
+        self.note(format_args!("{happening:?}"));
+        self.timeline.push(TimelineEvent { at: self.now, happening });
+    }
+
+    /// Appends a line to the trace: seconds since the start, who, what.
+    pub(crate) fn note(&mut self, what: fmt::Arguments<'_>) {
+        let elapsed = self.now.duration_since(self.settings.start).as_millis();
+        let (seconds, millis) = (elapsed / 1_000, elapsed % 1_000);
+        let line = match self.current {
+            Some((delivery, function)) => {
+                format!("{seconds}.{millis:03} {function}#{delivery} {what}")
+            }
+            None => format!("{seconds}.{millis:03} - {what}"),
+        };
+        self.trace.push(line);
+    }
+}

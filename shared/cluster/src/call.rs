@@ -112,6 +112,8 @@ fn refusal(status: &Status, lost: Fault) -> Fault {
         // Nothing is created in a namespace that is being deleted: what is there goes with it.
         403 if has_cause(status, "NamespaceTerminating") => Fault::Transient,
         408 | 500..=599 => lost,
+        // The object was replaced by a namesake after it was read: whoever wrote moved first.
+        422 if has_cause_at(status, "metadata.uid") => Fault::Conflict,
         _ => Fault::Permanent,
     }
 }
@@ -119,6 +121,11 @@ fn refusal(status: &Status, lost: Fault) -> Fault {
 /// Whether the API server gave `reason` as a cause.
 pub(crate) fn has_cause(status: &Status, reason: &str) -> bool {
     status.details.iter().flat_map(|details| &details.causes).any(|cause| cause.reason == reason)
+}
+
+/// Whether the API server blames the field at `path`.
+fn has_cause_at(status: &Status, path: &str) -> bool {
+    status.details.iter().flat_map(|details| &details.causes).any(|cause| cause.field == path)
 }
 
 /// What a failure without an answer means: a connection that never stood carried nothing.
@@ -166,23 +173,27 @@ mod tests {
         }
     }
 
-    #[test]
-    fn a_namespace_that_is_being_deleted_refuses_only_for_now() {
-        let cause = StatusCause {
-            reason: "NamespaceTerminating".to_owned(),
-            message: String::new(),
-            field: String::new(),
-        };
+    #[track_caller]
+    fn check_cause(code: u16, reason: &str, field: &str, expected: Fault) {
+        let (reason, field) = (reason.to_owned(), field.to_owned());
         let details = StatusDetails {
             name: String::new(),
             group: String::new(),
             kind: String::new(),
             uid: String::new(),
-            causes: vec![cause],
+            causes: vec![StatusCause { reason, message: String::new(), field }],
             retry_after_seconds: 0,
         };
-        let status = Status::failure("why", "Forbidden").with_code(403).with_details(details);
-        assert_eq!(CallError::Refused(status.boxed()).fault(Effect::Writes), Fault::Transient);
+        let status = Status::failure("why", "Reason").with_code(code).with_details(details);
+        assert_eq!(CallError::Refused(status.boxed()).fault(Effect::Writes), expected);
+    }
+
+    #[test]
+    fn a_cause_can_change_the_meaning() {
+        check_cause(403, "NamespaceTerminating", "", Fault::Transient);
+        check_cause(403, "Other", "", Fault::Permanent);
+        check_cause(422, "FieldValueInvalid", "metadata.uid", Fault::Conflict);
+        check_cause(422, "FieldValueInvalid", "spec.taints", Fault::Permanent);
     }
 
     #[test]

@@ -181,7 +181,7 @@ impl KubeCluster {
                     why,
                 )));
             }
-            next = page.continue_token.clone();
+            next.clone_from(&page.continue_token);
             let is_full = add_page(kind, &mut listing, page).map_err(ListError::Failed)?;
             if next.is_none() || is_full {
                 return Ok(listing);
@@ -227,5 +227,39 @@ fn add_page<T>(kind: &Kind<T>, listing: &mut Listing<T>, page: Page<T>) -> Resul
             Ok(true)
         }
         AtMost::Fail(_) | AtMost::Stop(_) | AtMost::Unlimited => Ok(false),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn page(items: &[u32], next: Option<&str>) -> Page<u32> {
+        Page {
+            items: items.to_vec(),
+            malformed: Vec::new(),
+            continue_token: next.map(str::to_owned),
+            resource_version: None,
+        }
+    }
+
+    /// What three objects at most make of a page after two others.
+    #[track_caller]
+    fn check(items: &[u32], next: Option<&str>, expected: &[u32], is_cut: bool) {
+        let read = |_: &[u8]| Ok(page(&[], None));
+        let kind = Kind { operation: "list", path: "/", read, at_most: AtMost::Stop(3) };
+        let mut listing = Listing { items: vec![1, 2], malformed: Vec::new() };
+        assert_eq!(add_page(&kind, &mut listing, page(items, next)).unwrap(), is_cut);
+        assert_eq!(listing.items, expected);
+        let problems: Vec<_> = listing.malformed.iter().map(|m| m.problem.as_str()).collect();
+        assert_eq!(problems, vec!["there are more than 3: the rest waits"; usize::from(is_cut)]);
+    }
+
+    #[test]
+    fn what_is_too_much_waits_and_is_told() {
+        check(&[], Some("more"), &[1, 2], false);
+        check(&[3], None, &[1, 2, 3], false);
+        check(&[3], Some("more"), &[1, 2, 3], true);
+        check(&[3, 4], None, &[1, 2, 3], true);
     }
 }

@@ -157,8 +157,8 @@ mod tests {
     }
 
     #[track_caller]
-    fn check(patch: &NodePatch, expected: Option<Value>) {
-        assert_eq!(merge_patch(&node(), patch), expected);
+    fn check(patch: &NodePatch, expected: Option<&Value>) {
+        assert_eq!(merge_patch(&node(), patch).as_ref(), expected);
     }
 
     #[test]
@@ -186,7 +186,7 @@ mod tests {
             ..NodePatch::default()
         };
         let metadata = json!({ "uid": "u1", "labels": { "b": "2" }, "annotations": { "c": "3" } });
-        check(&patch, Some(json!({ "metadata": metadata })));
+        check(&patch, Some(&json!({ "metadata": metadata })));
     }
 
     #[test]
@@ -200,7 +200,7 @@ mod tests {
             { "key": "team", "value": "b", "effect": "NoSchedule" },
         ]);
         let metadata = json!({ "uid": "u1", "resourceVersion": "7" });
-        check(&patch, Some(json!({ "metadata": metadata, "spec": { "taints": taints } })));
+        check(&patch, Some(&json!({ "metadata": metadata, "spec": { "taints": taints } })));
     }
 
     #[test]
@@ -212,7 +212,7 @@ mod tests {
         let taints = json!([{ "key": "team", "value": "a", "effect": "NoSchedule",
                               "timeAdded": "2026-11-21T12:00:00Z" }]);
         let metadata = json!({ "uid": "u1", "resourceVersion": "7" });
-        check(&patch, Some(json!({ "metadata": metadata, "spec": { "taints": taints } })));
+        check(&patch, Some(&json!({ "metadata": metadata, "spec": { "taints": taints } })));
     }
 
     #[test]
@@ -223,6 +223,6 @@ mod tests {
             ..NodePatch::default()
         };
         let metadata = json!({ "uid": "u1", "resourceVersion": "7", "finalizers": ["b"] });
-        check(&patch, Some(json!({ "metadata": metadata })));
+        check(&patch, Some(&json!({ "metadata": metadata })));
     }
 }

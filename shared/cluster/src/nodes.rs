@@ -89,10 +89,7 @@ impl Nodes for KubeCluster {
     async fn evict(&self, eviction: &EvictionRequest) -> Result<Eviction, PortError> {
         let request = eviction::request(eviction)
             .map_err(|error| error.into_port_error(EVICT_POD, Effect::Reads))?;
-        let error = match self.call(request).await {
-            Ok(_) => return Ok(Eviction::Accepted),
-            Err(error) => error,
-        };
+        let Err(error) = self.call(request).await else { return Ok(Eviction::Accepted) };
         let refusal = match &error {
             CallError::Refused(status) => eviction::refusal(status),
             CallError::Token(_) | CallError::Failed(_) | CallError::Unreadable(_) => {

@@ -1,6 +1,9 @@
 //! Lists over the wire.
 
-use model::{NodeName, limits::NODES_PER_CLUSTER_MAX};
+use model::{
+    NodeName,
+    limits::{NODES_PER_CLUSTER_MAX, PAGES_PER_LISTING_MAX},
+};
 use ports::{Cluster as _, Fault, Malformed, PodSelection};
 use serde_json::{Value, json};
 
@@ -111,6 +114,16 @@ async fn more_nodes_than_are_supported_are_an_error_and_never_a_shorter_list() {
         error.source.unwrap().to_string(),
         "there are more than 5000, which is the most that is supported"
     );
+}
+
+#[tokio::test]
+async fn a_list_that_never_ends_is_given_up() {
+    let page = list("Pod", "7", Some("more"), &[]);
+    let server = Server::new(std::iter::repeat_n(page, PAGES_PER_LISTING_MAX));
+    let error = server.cluster().pods(&PodSelection::All).await.unwrap_err();
+    assert_eq!(error.fault, Fault::Permanent);
+    assert_eq!(error.source.unwrap().to_string(), "it has more than 1000 pages of 500");
+    server.check_sent(&["GET /api/v1/pods"; PAGES_PER_LISTING_MAX]);
 }
 
 #[track_caller]

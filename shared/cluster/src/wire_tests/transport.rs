@@ -1,14 +1,19 @@
 //! What becomes of a request whose connection fails: the only tests here with a socket, on loopback.
 
 use std::{
-    io::Read as _,
+    io::{Read as _, Write as _},
     net::{SocketAddr, TcpListener},
     thread,
 };
 
-use model::node_class::ClusterSettings;
+use model::{
+    PodKey,
+    node::{Eviction, EvictionRequest},
+    node_class::ClusterSettings,
+};
 use ports::{Cluster as _, Fault, Nodes as _, PodSelection};
 
+use super::status;
 use crate::KubeCluster;
 
 fn cluster(address: SocketAddr) -> KubeCluster {
@@ -53,5 +58,32 @@ async fn a_write_whose_answer_is_lost_may_have_happened() {
     assert_eq!(error.fault, Fault::Transient);
     let error = cluster.delete(&"one".parse().unwrap()).await.unwrap_err();
     assert_eq!(error.fault, Fault::Unknown);
+    server.join().unwrap();
+}
+
+/// With kube's own settings this would take minutes: it repeats 429 up to 15 times.
+#[tokio::test]
+async fn a_blocked_eviction_is_one_request() {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    let mut body = status(429, "TooManyRequests", "Cannot evict pod");
+    body["details"]["causes"] = serde_json::json!([{ "reason": "DisruptionBudget" }]);
+    let body = body.to_string();
+    // Answers once and is gone: a second request finds nobody.
+    let server = thread::spawn(move || {
+        let (mut connection, _) = listener.accept().unwrap();
+        drop(listener);
+        assert!(connection.read(&mut [0; 4096]).unwrap() > 0);
+        write!(
+            connection,
+            "HTTP/1.1 429 Too Many Requests\r\nConnection: close\r\nRetry-After: 10\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        )
+        .unwrap();
+    });
+    let pod = PodKey { namespace: "shop".parse().unwrap(), name: "web-0".parse().unwrap() };
+    let request = EvictionRequest { pod, uid: "u1".parse().unwrap(), grace_seconds: None };
+    assert_eq!(cluster(address).evict(&request).await.unwrap(), Eviction::Blocked);
     server.join().unwrap();
 }

@@ -1,0 +1,77 @@
+//! Who is not known or not allowed is told so, in the API server's words.
+
+use std::path::Path;
+
+use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
+use cluster::KubeCluster;
+use kube::config::{AuthInfo, Kubeconfig};
+use model::node_class::ClusterSettings;
+use ports::{Cluster as _, Fault, PortError};
+
+use super::world::kubeconfig;
+
+/// The control plane as seen by somebody else.
+async fn cluster_as(name: &str, path: &Path, change: impl Fn(&mut AuthInfo)) -> KubeCluster {
+    let mut kubeconfig = Kubeconfig::read_from(path).unwrap();
+    change(kubeconfig.auth_infos[0].auth_info.as_mut().unwrap());
+    let path =
+        Path::new(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    std::fs::write(&path, serde_json::to_string(&kubeconfig).unwrap()).unwrap();
+    let cluster = KubeCluster::from_kubeconfig(&path).await.unwrap();
+    std::fs::remove_file(path).unwrap();
+    cluster
+}
+
+#[track_caller]
+fn check(error: PortError, words: &[&str]) {
+    assert_eq!((error.operation, error.fault), ("list nodes", Fault::Permanent));
+    let source = error.source.unwrap().to_string();
+    assert!(words.iter().all(|word| source.contains(word)), "{source}");
+}
+
+#[tokio::test]
+async fn somebody_unknown_is_refused() {
+    let Some(path) = kubeconfig() else { return };
+    let unknown = |user: &mut AuthInfo| user.token = Some("nonsense".to_owned().into());
+    let cluster = cluster_as("unknown", &path, unknown).await;
+    check(cluster.nodes().await.unwrap_err(), &["401", "Unauthorized"]);
+}
+
+#[tokio::test]
+async fn somebody_without_rights_is_told_which_are_missing() {
+    let Some(path) = kubeconfig() else { return };
+    let nobody = |user: &mut AuthInfo| user.impersonate = Some("nobody".to_owned());
+    let cluster = cluster_as("nobody", &path, nobody).await;
+    check(
+        cluster.nodes().await.unwrap_err(),
+        &["403", "\"nobody\" cannot list resource \"nodes\""],
+    );
+}
+
+/// The API server here knows nothing of AWS: it refuses the token, and what gets that far has trusted
+/// the certificate authority that the settings carry.
+#[tokio::test]
+async fn the_settings_of_an_eks_cluster_lead_to_its_api_server() {
+    let Some(path) = kubeconfig() else { return };
+    let kubeconfig = Kubeconfig::read_from(path).unwrap();
+    let cluster = kubeconfig.clusters[0].cluster.as_ref().unwrap();
+    let settings = ClusterSettings {
+        name: "one".parse().unwrap(),
+        endpoint: cluster.server.clone().unwrap(),
+        ca_bundle: cluster.certificate_authority_data.clone().unwrap(),
+        service_cidr: None,
+        dns_ip: None,
+        kubernetes_version: "1.35".to_owned(),
+        region: "us-west-2".to_owned(),
+    };
+    let keys = Credentials::new("AKIDEXAMPLE", "secret", None, None, "test");
+    let credentials = SharedCredentialsProvider::new(keys);
+    let cluster = KubeCluster::for_eks(&settings, credentials.clone(), "us-west-2").unwrap();
+    check(cluster.nodes().await.unwrap_err(), &["401", "Unauthorized"]);
+
+    // Another authority is not trusted, and nothing is sent.
+    let settings = ClusterSettings { ca_bundle: String::new(), ..settings };
+    let cluster = KubeCluster::for_eks(&settings, credentials, "us-west-2").unwrap();
+    let error = cluster.nodes().await.unwrap_err();
+    assert_eq!(error.fault, Fault::Transient, "{error:?}");
+}

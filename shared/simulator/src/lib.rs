@@ -31,7 +31,7 @@ pub use chance::{Chance, Span};
 pub use delivery::{Delivery, Function, Outcome, Payload, Schedule};
 pub use fault::{Access, Call, Rule, Storm, Verdict, at_call, first_calls};
 pub use mail::DeadLetter;
-pub use runner::{Runner, Stopped, Work};
+pub use runner::{Dispatch, Runner, Stopped, Work};
 pub use settings::{Disorder, Placement, Sabotage, Settings};
 pub use sim::Sim;
 pub use story::{Action, Object, Target, Workload, WorkloadKind};

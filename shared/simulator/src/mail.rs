@@ -251,7 +251,7 @@ impl World {
                 self.return_message(envelope);
             }
             Some(InFlight::Batch { cluster, function, count }) => {
-                self.finish_batch((cluster, function), count, outcome);
+                self.finish_batch(&(cluster, function), count, outcome);
             }
             Some(InFlight::Message(_)) | None => {}
         }
@@ -273,12 +273,12 @@ impl World {
     }
 
     /// A batch that failed comes again, halved, before anything behind it.
-    fn finish_batch(&mut self, key: (ClusterName, Function), count: usize, outcome: &Outcome) {
+    fn finish_batch(&mut self, key: &(ClusterName, Function), count: usize, outcome: &Outcome) {
         let (now, function) = (self.now, key.1);
         let is_repeated = self.chances.mail.per_mille(self.settings.disorder.duplicated_per_mille);
         let retry_at = later(now, self.settings.stream_retry_after);
         let attempts_max = self.settings.stream_attempts_max;
-        let Some(stream) = self.mail.streams.get_mut(&key) else { return };
+        let Some(stream) = self.mail.streams.get_mut(key) else { return };
         stream.is_busy = false;
         if *outcome == Outcome::Done {
             if !is_repeated {

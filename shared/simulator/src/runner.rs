@@ -21,6 +21,11 @@ use crate::{
 /// A handler at work on a delivery.
 pub type Work = Pin<Box<dyn Future<Output = Result<(), String>>>>;
 
+/// Turns a delivery into the work of its function's handler. Closures of that form are it.
+pub trait Dispatch: FnMut(Delivery) -> Work {}
+
+impl<F: FnMut(Delivery) -> Work> Dispatch for F {}
+
 /// Why a run stopped before its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Stopped {
@@ -213,13 +218,12 @@ impl<D: FnMut(Delivery) -> Work> Runner<D> {
         // Dropped while nothing is borrowed: its handler holds handles to the world.
         drop(work);
         self.sim.with(|world| {
-            match &outcome {
-                Outcome::Done => world.note(format_args!("{function}#{id} ends")),
-                Outcome::Failed(error) => {
-                    world.note(format_args!("{function}#{id} fails: {error}"))
-                }
-                Outcome::Crashed => world.note(format_args!("{function}#{id} is gone")),
-            }
+            let how = match &outcome {
+                Outcome::Done => "ends".to_owned(),
+                Outcome::Failed(error) => format!("fails: {error}"),
+                Outcome::Crashed => "is gone".to_owned(),
+            };
+            world.note(format_args!("{function}#{id} {how}"));
             world.finish(id, &outcome);
         });
         if let Outcome::Failed(error) = outcome {

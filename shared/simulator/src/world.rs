@@ -97,7 +97,10 @@ pub(crate) struct World {
 
 impl fmt::Debug for World {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("World").field("now", &self.now).field("calls", &self.calls).finish()
+        f.debug_struct("World")
+            .field("now", &self.now)
+            .field("calls", &self.calls)
+            .finish_non_exhaustive()
     }
 }
 

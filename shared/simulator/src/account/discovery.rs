@@ -91,7 +91,7 @@ impl World {
                         let id = made_up(SubnetId::new(&format!("subnet-0{number:016x}")));
                         found.insert(id, zone.clone());
                     }
-                    let zones: Vec<&str> = catalog.zones.keys().map(|zone| zone.as_str()).collect();
+                    let zones: Vec<&str> = catalog.zones.keys().map(model::Zone::as_str).collect();
                     let zones = zones.join(", ");
                     self.account.assumptions.insert(format!("subnets tagged {tags} in {zones}"));
                 }

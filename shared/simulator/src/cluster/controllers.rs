@@ -1,6 +1,10 @@
 //! Stand-ins for the controllers that make pods: Deployments, StatefulSets, Jobs, DaemonSets.
 
-use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use model::{
     NodeName, ObjectName, Pod, PodKey, PodSpec, Taint, TaintEffect, Toleration,
@@ -36,7 +40,7 @@ impl World {
             return;
         }
         let hash = self.chances.cluster.suffix(9);
-        let entry = WorkloadEntry { workload, pods: Default::default(), done: 0, hash };
+        let entry = WorkloadEntry { workload, pods: BTreeSet::new(), done: 0, hash };
         self.cluster.workloads.insert(key, entry);
     }
 

@@ -41,12 +41,11 @@ impl World {
             let nodes = candidates.as_ref().map_or(&[][..], |(_, nodes)| nodes.as_slice());
             let best = self.best_of(nodes, &spec.requests);
             let chosen = self.chances.cluster.index(best.len());
-            match best.into_iter().nth(chosen) {
-                Some(node) => self.bind(&key, &node),
-                None => {
-                    refused.push(spec);
-                    self.mark_unschedulable(&key);
-                }
+            if let Some(node) = best.into_iter().nth(chosen) {
+                self.bind(&key, &node);
+            } else {
+                refused.push(spec);
+                self.mark_unschedulable(&key);
             }
         }
     }

@@ -1,1 +1,25 @@
 //! The ports over the AWS SDKs.
+//!
+//! An adapter is two pure halves and a send: a request made of `model` values, `model` values made
+//! of an answer, and between them one call. The SDKs repeat what was throttled in their standard
+//! mode; nothing here retries on top of that. The only crate that names `aws_sdk_*`.
+//!
+//! Deliberately absent: decisions, caches that outlive an answer, and the Kubernetes API.
+
+mod account;
+mod dynamodb;
+mod ec2;
+mod eks;
+mod fault;
+#[cfg(test)]
+mod fixture;
+mod iam;
+mod sqs;
+mod ssm;
+
+pub use account::{Account, InvalidAccount};
+pub use dynamodb::DynamoLedger;
+pub use ec2::{Ec2Discovery, Ec2Fleet, Ec2Templates};
+pub use eks::{Connection, EksClusters};
+pub use iam::IamProfiles;
+pub use sqs::{QueueUrls, SqsMailbox};

@@ -1,0 +1,322 @@
+//! The ledger in DynamoDB: one table, one partition for each cluster.
+//!
+//! | item | attributes |
+//! |---|---|
+//! | `head` | `generation`, `commit_id` |
+//! | `claim#<name>` | `phase`, `version`, `record`, `instance_id` once there is one |
+//! | `cooling#<capacity-type>#<type>#<zone>` | `expires_at` |
+//! | `tick#<chain>` | `sequence`, `ticked_at` |
+//! | `decision#<time>#<commit>#<index>` | `record`, `expires_at` |
+//!
+//! Reads are consistent. What a failed write means is looked up in the table, never guessed.
+
+mod commit;
+mod guard;
+mod item;
+
+use aws_sdk_dynamodb::{
+    Client,
+    error::SdkError,
+    operation::{put_item::PutItemError, transact_write_items::TransactWriteItemsError},
+    types::ReturnValuesOnConditionCheckFailure,
+};
+use jiff::Timestamp;
+use model::{
+    ClusterName, InstanceId, NodeClaim, NodeClaimName, OfferingKey,
+    ledger::{Commit, CommitOutcome, Snapshot, WriteOutcome},
+    limits,
+};
+use ports::{Fault, Ledger, PortError};
+
+use self::{
+    commit::{Cancellation, to_transaction},
+    guard::Guard,
+    item::{
+        CLAIM_PREFIX, COOLING_PREFIX, Head, Item, claim_from_item, claim_item, claim_key,
+        cooling_from_item, cooling_item, head_from_item, key, number, tick_from_item, tick_item,
+        tick_key,
+    },
+};
+use crate::fault::{BadAnswer, port_error};
+
+/// The index of claims by instance.
+const INSTANCE_INDEX: &str = "instance";
+
+/// [`Ledger`] over DynamoDB.
+#[derive(Clone, Debug)]
+pub struct DynamoLedger {
+    client: Client,
+    table: String,
+}
+
+/// What became of a write under a condition.
+enum Guarded {
+    Written,
+    /// What stands there instead, if anything does.
+    Refused(Option<Item>),
+}
+
+impl DynamoLedger {
+    pub(crate) fn new(client: Client, table: &str) -> Self {
+        Self { client, table: table.to_owned() }
+    }
+
+    async fn get(&self, key: Item) -> Result<Option<Item>, PortError> {
+        let request = self.client.get_item().table_name(&self.table).consistent_read(true);
+        let request = request.set_key(Some(key.into_iter().collect()));
+        let answer = request.send().await.map_err(|error| port_error("GetItem", error))?;
+        Ok(answer.item.map(|item| item.into_iter().collect()))
+    }
+
+    async fn head(&self, cluster: &ClusterName) -> Result<Head, PortError> {
+        let item = self.get(key(cluster, item::HEAD)).await?;
+        item.map_or_else(|| Ok(Head::default()), |item| head_from_item(&item).map_err(unreadable))
+    }
+
+    /// Every item of `cluster` whose key starts with `prefix`, consistently read.
+    async fn items(&self, cluster: &ClusterName, prefix: &str) -> Result<Vec<Item>, PortError> {
+        let mut items: Vec<Item> = Vec::new();
+        let mut start = None;
+        for _ in 0..limits::PAGES_PER_LISTING_MAX {
+            let request = self.client.query().table_name(&self.table).consistent_read(true);
+            let request = request
+                .key_condition_expression("#cluster = :cluster AND begins_with(#item, :prefix)")
+                .expression_attribute_names("#cluster", item::CLUSTER)
+                .expression_attribute_names("#item", item::ITEM)
+                .expression_attribute_values(":cluster", item::text(cluster.as_str()))
+                .expression_attribute_values(":prefix", item::text(prefix))
+                .set_exclusive_start_key(start);
+            let answer = request.send().await.map_err(|error| port_error("Query", error))?;
+            items.extend(answer.items.into_iter().flatten().map(|item| item.into_iter().collect()));
+            start = answer.last_evaluated_key.filter(|key| !key.is_empty());
+            if start.is_none() {
+                return Ok(items);
+            }
+        }
+        Err(BadAnswer::of("Query", format!("`{prefix}` has too many pages")))
+    }
+
+    /// Puts `item` if `guard` holds.
+    async fn put_if(&self, item: Item, guard: Guard) -> Result<Guarded, PortError> {
+        item::check_size(&item)?;
+        let mut request = self
+            .client
+            .put_item()
+            .table_name(&self.table)
+            .set_item(Some(item.into_iter().collect()))
+            .condition_expression(guard.expression())
+            .expression_attribute_names(guard::ATTRIBUTE, guard.attribute())
+            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
+        if let Some(value) = guard.value() {
+            request = request.expression_attribute_values(guard::VALUE, value.clone());
+        }
+        let Err(error) = request.send().await else { return Ok(Guarded::Written) };
+        match error.as_service_error() {
+            Some(PutItemError::ConditionalCheckFailedException(failed)) => {
+                let standing = failed.item.clone();
+                Ok(Guarded::Refused(standing.map(|item| item.into_iter().collect())))
+            }
+            _ => Err(port_error("PutItem", error)),
+        }
+    }
+
+    /// What a transaction that was not carried out means.
+    async fn reaction(
+        &self,
+        cluster: &ClusterName,
+        commit: &Commit,
+        error: SdkError<TransactWriteItemsError>,
+    ) -> Result<CommitOutcome, PortError> {
+        const OPERATION: &str = "TransactWriteItems";
+        let cancellation = error.as_service_error().and_then(Cancellation::of);
+        match cancellation {
+            Some(Cancellation::Overtaken) => self.outcome_by_head(cluster, commit).await,
+            Some(Cancellation::Throttled) => {
+                Err(PortError::because(OPERATION, Fault::Transient, ports::BoxError::from(error)))
+            }
+            Some(Cancellation::Refused) => {
+                Err(PortError::because(OPERATION, Fault::Permanent, ports::BoxError::from(error)))
+            }
+            None => Err(port_error(OPERATION, error)),
+        }
+    }
+
+    /// Whether the head is the one that `commit` made, by an earlier call whose answer was lost.
+    async fn outcome_by_head(
+        &self,
+        cluster: &ClusterName,
+        commit: &Commit,
+    ) -> Result<CommitOutcome, PortError> {
+        let head = self.head(cluster).await?;
+        let made = commit.parent.next();
+        let is_ours = head.generation == made && head.commit.as_deref() == Some(commit.id.as_str());
+        Ok(if is_ours { CommitOutcome::Committed(made) } else { CommitOutcome::Conflict })
+    }
+}
+
+impl Ledger for DynamoLedger {
+    async fn snapshot(&self, cluster: &ClusterName) -> Result<Snapshot, PortError> {
+        let generation = self.head(cluster).await?.generation;
+        let mut snapshot = Snapshot { generation, ..Snapshot::default() };
+        for item in self.items(cluster, CLAIM_PREFIX).await? {
+            // A claim that cannot be read must not be forgotten: its instance would be bought
+            // again. So nothing is decided until somebody has looked.
+            let claim = claim_from_item(&item).map_err(unreadable)?;
+            snapshot.claims.insert(claim.name.clone(), claim);
+        }
+        for item in self.items(cluster, COOLING_PREFIX).await? {
+            let (offering, until) = cooling_from_item(&item).map_err(unreadable)?;
+            snapshot.cooling.insert(offering, until);
+        }
+        Ok(snapshot)
+    }
+
+    async fn commit(
+        &self,
+        cluster: &ClusterName,
+        commit: &Commit,
+    ) -> Result<CommitOutcome, PortError> {
+        let items = commit.items();
+        if items > limits::ITEMS_PER_COMMIT_MAX {
+            let items_max = limits::ITEMS_PER_COMMIT_MAX;
+            return Ok(CommitOutcome::TooLarge { items, items_max });
+        }
+        // A transaction cannot say «unless a later time stands there»: it would fail as a whole. So
+        // what stands already is left out, and what changes meanwhile is a conflict.
+        let mut commit = commit.clone();
+        if !commit.cooling.is_empty() {
+            for item in self.items(cluster, COOLING_PREFIX).await? {
+                let (offering, standing) = cooling_from_item(&item).map_err(unreadable)?;
+                if commit.cooling.get(&offering).is_some_and(|until| *until <= standing) {
+                    commit.cooling.remove(&offering);
+                }
+            }
+        }
+        let transaction = to_transaction(&self.table, cluster, &commit)?;
+        let request = self.client.transact_write_items();
+        let request = request.set_transact_items(Some(transaction.writes));
+        match request.client_request_token(transaction.token).send().await {
+            Ok(_) => Ok(CommitOutcome::Committed(commit.parent.next())),
+            Err(error) => self.reaction(cluster, &commit, error).await,
+        }
+    }
+
+    async fn claim(
+        &self,
+        cluster: &ClusterName,
+        name: &NodeClaimName,
+    ) -> Result<Option<NodeClaim>, PortError> {
+        let item = self.get(key(cluster, &claim_key(name))).await?;
+        item.map(|item| claim_from_item(&item).map_err(unreadable)).transpose()
+    }
+
+    async fn claim_of_instance(
+        &self,
+        instance: &InstanceId,
+    ) -> Result<Option<(ClusterName, NodeClaim)>, PortError> {
+        let request = self.client.query().table_name(&self.table).index_name(INSTANCE_INDEX);
+        let request = request
+            .key_condition_expression("#instance = :instance")
+            .expression_attribute_names("#instance", item::INSTANCE_ID)
+            .expression_attribute_values(":instance", item::text(instance.as_str()));
+        let answer = request.send().await.map_err(|error| port_error("Query", error))?;
+        for found in answer.items() {
+            let found: Item = found.clone().into_iter().collect();
+            let cluster = item::cluster_of(&found).map_err(unreadable)?;
+            let name = claim_from_item(&found).map_err(unreadable)?.name;
+            // The index lags: what counts is what the table says.
+            let claim = self.claim(&cluster, &name).await?;
+            let is_its = |claim: &NodeClaim| {
+                claim.instance.as_ref().is_some_and(|launched| launched.id == *instance)
+            };
+            if let Some(claim) = claim.filter(is_its) {
+                return Ok(Some((cluster, claim)));
+            }
+        }
+        Ok(None)
+    }
+
+    async fn write_claim(
+        &self,
+        cluster: &ClusterName,
+        claim: &NodeClaim,
+    ) -> Result<WriteOutcome, PortError> {
+        let item = claim_item(cluster, claim);
+        let guard = item::follows(claim);
+        Ok(match self.put_if(item.clone(), guard).await? {
+            Guarded::Written => WriteOutcome::Written,
+            Guarded::Refused(Some(standing)) if standing == item => WriteOutcome::Written,
+            Guarded::Refused(_) => WriteOutcome::Conflict,
+        })
+    }
+
+    async fn remove_claim(
+        &self,
+        cluster: &ClusterName,
+        claim: &NodeClaim,
+    ) -> Result<WriteOutcome, PortError> {
+        let key = key(cluster, &claim_key(&claim.name));
+        let guard = Guard::absent_or_equal(item::VERSION, number(claim.version));
+        let request = self.client.delete_item().table_name(&self.table);
+        let request = request
+            .set_key(Some(key.into_iter().collect()))
+            .condition_expression(guard.expression())
+            .expression_attribute_names(guard::ATTRIBUTE, guard.attribute())
+            .expression_attribute_values(guard::VALUE, number(claim.version));
+        match request.send().await {
+            Ok(_) => Ok(WriteOutcome::Written),
+            Err(error) => match port_error("DeleteItem", error) {
+                PortError { fault: Fault::Conflict, .. } => Ok(WriteOutcome::Conflict),
+                error => Err(error),
+            },
+        }
+    }
+
+    async fn cool_down(
+        &self,
+        cluster: &ClusterName,
+        offerings: &[(OfferingKey, Timestamp)],
+    ) -> Result<(), PortError> {
+        for (offering, until) in offerings {
+            let item = cooling_item(cluster, offering, *until);
+            // Refused is as good as written: a later time stands there.
+            self.put_if(item, item::cools_longer(*until)).await?;
+        }
+        Ok(())
+    }
+
+    async fn advance_tick(
+        &self,
+        cluster: &ClusterName,
+        chain: &str,
+        from: Option<u64>,
+        now: Timestamp,
+    ) -> Result<WriteOutcome, PortError> {
+        let next = from.map_or(0, |from| from.saturating_add(1));
+        let item = tick_item(cluster, chain, next, now);
+        let guard = from.map_or_else(
+            || Guard::absent(item::SEQUENCE),
+            |from| Guard::equal(item::SEQUENCE, number(from)),
+        );
+        Ok(match self.put_if(item, guard).await? {
+            Guarded::Written => WriteOutcome::Written,
+            Guarded::Refused(_) => WriteOutcome::Conflict,
+        })
+    }
+
+    async fn tick(
+        &self,
+        cluster: &ClusterName,
+        chain: &str,
+    ) -> Result<Option<(u64, Timestamp)>, PortError> {
+        let item = self.get(key(cluster, &tick_key(chain))).await?;
+        item.map(|item| tick_from_item(&item).map_err(unreadable)).transpose()
+    }
+}
+
+fn unreadable(error: item::Unreadable) -> PortError {
+    PortError::because("read the ledger", Fault::Permanent, error)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,250 @@
+//! Items of the ledger's table: what each kind has for a key and for attributes.
+//!
+//! The names here are the contract with `template.yaml`, whose stream filters and index read them.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_dynamodb::types::AttributeValue;
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    CapacityType, ClusterName, CommitId, InstanceTypeName, NodeClaim, NodeClaimName, OfferingKey,
+    Zone,
+    ledger::{Decision, Generation},
+    limits::ITEM_BYTES_MAX,
+};
+use ports::PortError;
+
+use super::guard::Guard;
+use crate::fault::BadRequest;
+
+/// Attributes by name, in a fixed order.
+pub(super) type Item = BTreeMap<String, AttributeValue>;
+
+/// Partition key.
+pub(super) const CLUSTER: &str = "cluster";
+/// Sort key.
+pub(super) const ITEM: &str = "item";
+/// Key of the index of claims by instance.
+pub(super) const INSTANCE_ID: &str = "instance_id";
+/// The table's TTL attribute: seconds since 1970.
+pub(super) const EXPIRES_AT: &str = "expires_at";
+pub(super) const PHASE: &str = "phase";
+pub(super) const VERSION: &str = "version";
+pub(super) const RECORD: &str = "record";
+pub(super) const GENERATION: &str = "generation";
+pub(super) const COMMIT_ID: &str = "commit_id";
+pub(super) const SEQUENCE: &str = "sequence";
+pub(super) const TICKED_AT: &str = "ticked_at";
+
+/// Sort key of the head.
+pub(super) const HEAD: &str = "head";
+/// Sort keys of claims start with it.
+pub(super) const CLAIM_PREFIX: &str = "claim#";
+/// Sort keys of offerings that cool down start with it.
+pub(super) const COOLING_PREFIX: &str = "cooling#";
+
+/// How long decisions are kept.
+const DECISION_KEPT: SignedDuration = SignedDuration::from_hours(90 * 24);
+
+/// Why an item cannot be read.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("item `{item}` of cluster `{cluster}`: {problem}")]
+pub(super) struct Unreadable {
+    cluster: String,
+    item: String,
+    problem: String,
+}
+
+/// The head of a cluster; a cluster without one is at generation 0.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(super) struct Head {
+    pub(super) generation: Generation,
+    pub(super) commit: Option<String>,
+}
+
+pub(super) fn text(text: &str) -> AttributeValue {
+    AttributeValue::S(text.to_owned())
+}
+
+pub(super) fn number(number: impl ToString) -> AttributeValue {
+    AttributeValue::N(number.to_string())
+}
+
+pub(super) fn claim_key(name: &NodeClaimName) -> String {
+    format!("{CLAIM_PREFIX}{name}")
+}
+
+pub(super) fn tick_key(chain: &str) -> String {
+    format!("tick#{chain}")
+}
+
+pub(super) fn cooling_key(offering: &OfferingKey) -> String {
+    let OfferingKey { capacity_type, instance_type, zone } = offering;
+    format!("{COOLING_PREFIX}{capacity_type}#{instance_type}#{zone}")
+}
+
+fn decision_key(commit: &CommitId, index: usize, decision: &Decision) -> String {
+    // Nine digits always, so that the keys sort by time.
+    format!("decision#{:.9}#{commit}#{index}", decision.at)
+}
+
+/// The key of `item` in the partition of `cluster`.
+pub(super) fn key(cluster: &ClusterName, item: &str) -> Item {
+    [(CLUSTER.to_owned(), text(cluster.as_str())), (ITEM.to_owned(), text(item))].into()
+}
+
+fn item<const N: usize>(
+    cluster: &ClusterName,
+    item: &str,
+    attributes: [(&str, AttributeValue); N],
+) -> Item {
+    let mut whole = key(cluster, item);
+    whole.extend(attributes.map(|(name, value)| (name.to_owned(), value)));
+    whole
+}
+
+pub(super) fn claim_item(cluster: &ClusterName, claim: &NodeClaim) -> Item {
+    let mut whole = item(
+        cluster,
+        &claim_key(&claim.name),
+        [
+            (PHASE, text(claim.phase.as_str())),
+            (VERSION, number(claim.version)),
+            (RECORD, text(&api::record::encode_claim(claim))),
+        ],
+    );
+    if let Some(instance) = &claim.instance {
+        whole.insert(INSTANCE_ID.to_owned(), text(instance.id.as_str()));
+    }
+    whole
+}
+
+/// What stands there is the version of `claim` before it.
+pub(super) fn follows(claim: &NodeClaim) -> Guard {
+    Guard::equal(VERSION, number(claim.version.saturating_sub(1)))
+}
+
+/// What stands there, if anything, ends no later than `until`.
+pub(super) fn cools_longer(until: Timestamp) -> Guard {
+    Guard::absent_or_at_most(EXPIRES_AT, number(seconds_rounded_up(until)))
+}
+
+/// `until` is rounded up to whole seconds, which is what the table's TTL counts in.
+pub(super) fn cooling_item(
+    cluster: &ClusterName,
+    offering: &OfferingKey,
+    until: Timestamp,
+) -> Item {
+    let expires_at = number(seconds_rounded_up(until));
+    item(cluster, &cooling_key(offering), [(EXPIRES_AT, expires_at)])
+}
+
+pub(super) fn decision_item(
+    cluster: &ClusterName,
+    commit: &CommitId,
+    index: usize,
+    decision: &Decision,
+) -> Item {
+    let expires_at = decision.at.checked_add(DECISION_KEPT).unwrap_or(Timestamp::MAX);
+    item(
+        cluster,
+        &decision_key(commit, index, decision),
+        [
+            (RECORD, text(&api::record::encode_decision(decision))),
+            (EXPIRES_AT, number(seconds_rounded_up(expires_at))),
+        ],
+    )
+}
+
+pub(super) fn tick_item(cluster: &ClusterName, chain: &str, tick: u64, at: Timestamp) -> Item {
+    let attributes = [(SEQUENCE, number(tick)), (TICKED_AT, text(&at.to_string()))];
+    item(cluster, &tick_key(chain), attributes)
+}
+
+fn seconds_rounded_up(at: Timestamp) -> i64 {
+    at.as_second() + i64::from(at.subsec_nanosecond() > 0)
+}
+
+pub(super) fn head_from_item(item: &Item) -> Result<Head, Unreadable> {
+    let generation = Generation(number_of(item, GENERATION)?);
+    Ok(Head { generation, commit: Some(text_of(item, COMMIT_ID)?.to_owned()) })
+}
+
+pub(super) fn claim_from_item(item: &Item) -> Result<NodeClaim, Unreadable> {
+    let record = api::record::decode_claim(text_of(item, RECORD)?);
+    let claim = record.map_err(|error| unreadable(item, format!("`{RECORD}`: {error}")))?;
+    // The table's conditions and stream filters see the attributes, the code sees the record.
+    let version: u64 = number_of(item, VERSION)?;
+    if claim.version != version || text_of(item, PHASE)? != claim.phase.as_str() {
+        let problem = format!("`{RECORD}` disagrees with `{VERSION}` or `{PHASE}` beside it");
+        return Err(unreadable(item, problem));
+    }
+    Ok(claim)
+}
+
+pub(super) fn cooling_from_item(item: &Item) -> Result<(OfferingKey, Timestamp), Unreadable> {
+    let offering = offering(text_of(item, ITEM)?)
+        .ok_or_else(|| unreadable(item, format!("`{ITEM}` does not name an offering")))?;
+    let until = Timestamp::from_second(number_of(item, EXPIRES_AT)?);
+    let until = until.map_err(|error| unreadable(item, format!("`{EXPIRES_AT}`: {error}")))?;
+    Ok((offering, until))
+}
+
+fn offering(key: &str) -> Option<OfferingKey> {
+    let mut parts = key.strip_prefix(COOLING_PREFIX)?.splitn(3, '#');
+    Some(OfferingKey {
+        capacity_type: CapacityType::parse(parts.next()?)?,
+        instance_type: InstanceTypeName::new(parts.next()?).ok()?,
+        zone: Zone::new(parts.next()?).ok()?,
+    })
+}
+
+pub(super) fn tick_from_item(item: &Item) -> Result<(u64, Timestamp), Unreadable> {
+    let at = text_of(item, TICKED_AT)?.parse();
+    let at = at.map_err(|error| unreadable(item, format!("`{TICKED_AT}`: {error}")))?;
+    Ok((number_of(item, SEQUENCE)?, at))
+}
+
+pub(super) fn cluster_of(item: &Item) -> Result<ClusterName, Unreadable> {
+    let name = ClusterName::new(text_of(item, CLUSTER)?);
+    name.map_err(|error| unreadable(item, error.to_string()))
+}
+
+/// Refuses an item that DynamoDB would refuse, with its name.
+pub(super) fn check_size(item: &Item) -> Result<(), PortError> {
+    let bytes: usize = item.iter().map(|(name, value)| name.len() + value_bytes(value)).sum();
+    if bytes <= ITEM_BYTES_MAX {
+        return Ok(());
+    }
+    let name = item.get(ITEM).and_then(|name| name.as_s().ok()).map_or("", String::as_str);
+    let problem = format!("item `{name}` has {bytes} bytes, and {ITEM_BYTES_MAX} are allowed");
+    Err(BadRequest::of("write the ledger", problem))
+}
+
+/// A little more than what DynamoDB counts for a number, exactly what it counts for a text.
+///
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/CapacityUnitCalculations.html>
+fn value_bytes(value: &AttributeValue) -> usize {
+    match value {
+        AttributeValue::S(text) | AttributeValue::N(text) => text.len(),
+        _ => 0,
+    }
+}
+
+fn text_of<'a>(item: &'a Item, name: &str) -> Result<&'a str, Unreadable> {
+    let value = item.get(name).and_then(|value| value.as_s().ok());
+    value.map(String::as_str).ok_or_else(|| unreadable(item, format!("`{name}` must be a text")))
+}
+
+fn number_of<T: std::str::FromStr>(item: &Item, name: &str) -> Result<T, Unreadable> {
+    let value = item.get(name).and_then(|value| value.as_n().ok());
+    let value = value.and_then(|number| number.parse().ok());
+    value.ok_or_else(|| unreadable(item, format!("`{name}` must be a whole number")))
+}
+
+fn unreadable(item: &Item, problem: String) -> Unreadable {
+    let part = |name: &str| {
+        item.get(name).and_then(|value| value.as_s().ok()).cloned().unwrap_or_default()
+    };
+    Unreadable { cluster: part(CLUSTER), item: part(ITEM), problem }
+}

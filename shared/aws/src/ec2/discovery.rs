@@ -1,0 +1,322 @@
+//! What the selectors of EC2NodeClasses name.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aws_sdk_ec2::{
+    Client,
+    types::{self, Filter},
+};
+use model::{
+    ClusterName, ImageId, Requirements, SecurityGroupId, SubnetId, Zone, ZoneId, limits,
+    node_class::{
+        ClusterSettings, Image, ImageFamily, ImageTerm, SecurityGroupTerm, Subnet, SubnetTerm,
+    },
+};
+use ports::{Discovery, PortError};
+
+use super::{
+    FILTER_VALUES_MAX, alias, filter,
+    image::{Query, from_image, newest_first},
+    tag_filters,
+};
+use crate::{
+    EksClusters,
+    fault::{BadAnswer, BadRequest, port_error},
+    ssm::Parameters,
+};
+
+const SUBNETS: &str = "DescribeSubnets";
+const GROUPS: &str = "DescribeSecurityGroups";
+const IMAGES: &str = "DescribeImages";
+/// Of subnets and security groups.
+const PAGE_SIZE: i32 = 500;
+const IMAGES_PAGE_SIZE: i32 = 1_000;
+
+/// [`Discovery`] over EC2, SSM and EKS.
+#[derive(Clone, Debug)]
+pub struct Ec2Discovery {
+    client: Client,
+    parameters: Parameters,
+    clusters: EksClusters,
+}
+
+impl Ec2Discovery {
+    pub(crate) fn new(client: Client, parameters: Parameters, clusters: EksClusters) -> Self {
+        Self { client, parameters, clusters }
+    }
+
+    async fn images_of(&self, query: &Query) -> Result<Vec<Image>, PortError> {
+        let mut images = Vec::new();
+        let mut token = None;
+        for _ in 0..limits::PAGES_PER_LISTING_MAX {
+            let request = self.client.describe_images().include_deprecated(true);
+            let request = request
+                .set_filters(Some(query.filters.clone()))
+                .set_owners((!query.owners.is_empty()).then(|| query.owners.clone()))
+                .max_results(IMAGES_PAGE_SIZE)
+                .set_next_token(token);
+            let answer = request.send().await.map_err(|error| port_error(IMAGES, error))?;
+            for found in answer.images() {
+                let image = from_image(found);
+                images.extend(image.map_err(|problem| BadAnswer::of(IMAGES, problem))?);
+            }
+            token = answer.next_token.filter(|token| !token.is_empty());
+            if token.is_none() {
+                return Ok(images);
+            }
+        }
+        Err(BadAnswer::of(IMAGES, "too many pages"))
+    }
+
+    /// The image id that the SSM parameter `name` holds; a value of another kind is left out.
+    async fn image_id(&self, name: &str) -> Result<Option<ImageId>, PortError> {
+        let Some(value) = self.parameters.get(name).await? else { return Ok(None) };
+        let id = ImageId::new(&value);
+        if id.is_err() {
+            tracing::warn!(parameter = name, value, "SSM parameter holds no image id");
+        }
+        Ok(id.ok())
+    }
+
+    /// The images of an alias, each once for every variant that it is for.
+    async fn images_of_alias(
+        &self,
+        family: ImageFamily,
+        version: &str,
+        kubernetes_version: &str,
+    ) -> Result<Vec<Image>, PortError> {
+        let parameters = alias::parameters(family, version, kubernetes_version)
+            .map_err(|problem| BadRequest::of(IMAGES, problem))?;
+        let mut wanted: BTreeMap<ImageId, Vec<Requirements>> = BTreeMap::new();
+        for parameter in parameters {
+            // Not every family has every build in every region.
+            if let Some(id) = self.image_id(&parameter.name).await? {
+                let variants = parameter.variants.iter().map(|variant| variant.requirements());
+                wanted.entry(id).or_default().extend(variants);
+            }
+        }
+        let mut images = Vec::new();
+        for query in Query::by_id(&wanted.keys().cloned().collect()) {
+            for image in self.images_of(&query).await? {
+                for variant in wanted.get(&image.id).into_iter().flatten() {
+                    let mut image = image.clone();
+                    image.requirements.add_all(variant);
+                    images.push(image);
+                }
+            }
+        }
+        Ok(images)
+    }
+}
+
+impl Discovery for Ec2Discovery {
+    async fn subnets(&self, terms: &[SubnetTerm]) -> Result<Vec<Subnet>, PortError> {
+        let mut subnets: BTreeMap<SubnetId, Subnet> = BTreeMap::new();
+        for filters in subnet_queries(terms) {
+            let mut token = None;
+            for page in 0.. {
+                bounded(SUBNETS, page)?;
+                let request = self.client.describe_subnets().max_results(PAGE_SIZE);
+                let request = request.set_filters(Some(filters.clone())).set_next_token(token);
+                let answer = request.send().await.map_err(|error| port_error(SUBNETS, error))?;
+                for found in answer.subnets() {
+                    let subnet = from_subnet(found).map_err(|p| BadAnswer::of(SUBNETS, p))?;
+                    subnets.insert(subnet.id.clone(), subnet);
+                }
+                token = answer.next_token.filter(|token| !token.is_empty());
+                if token.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(subnets.into_values().collect())
+    }
+
+    async fn security_groups(
+        &self,
+        terms: &[SecurityGroupTerm],
+    ) -> Result<Vec<SecurityGroupId>, PortError> {
+        let mut groups = BTreeSet::new();
+        for filters in security_group_queries(terms) {
+            let mut token = None;
+            for page in 0.. {
+                bounded(GROUPS, page)?;
+                let request = self.client.describe_security_groups().max_results(PAGE_SIZE);
+                let request = request.set_filters(Some(filters.clone())).set_next_token(token);
+                let answer = request.send().await.map_err(|error| port_error(GROUPS, error))?;
+                for found in answer.security_groups() {
+                    let id = SecurityGroupId::new(found.group_id().unwrap_or_default());
+                    groups.insert(id.map_err(|error| BadAnswer::of(GROUPS, error.to_string()))?);
+                }
+                token = answer.next_token.filter(|token| !token.is_empty());
+                if token.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(groups.into_iter().collect())
+    }
+
+    async fn images(
+        &self,
+        family: ImageFamily,
+        terms: &[ImageTerm],
+        kubernetes_version: &str,
+    ) -> Result<Vec<Image>, PortError> {
+        let mut images = Vec::new();
+        let mut ids = BTreeSet::new();
+        let mut queries = Vec::new();
+        for term in terms {
+            match term {
+                ImageTerm::Alias { version } => {
+                    images.extend(self.images_of_alias(family, version, kubernetes_version).await?)
+                }
+                ImageTerm::Id(id) => {
+                    ids.insert(id.clone());
+                }
+                ImageTerm::SsmParameter(name) => ids.extend(self.image_id(name).await?),
+                ImageTerm::Search { name, owner, tags } => {
+                    queries.push(Query::search(name.as_deref(), owner.as_deref(), tags));
+                }
+            }
+        }
+        queries.extend(Query::by_id(&ids));
+        for query in queries {
+            images.extend(self.images_of(&query).await?);
+        }
+        newest_first(&mut images);
+        Ok(images)
+    }
+
+    async fn cluster_settings(&self, cluster: &ClusterName) -> Result<ClusterSettings, PortError> {
+        self.clusters.settings(cluster).await
+    }
+}
+
+fn bounded(operation: &'static str, page: usize) -> Result<(), PortError> {
+    let is_within = page < limits::PAGES_PER_LISTING_MAX;
+    is_within.then_some(()).ok_or_else(|| BadAnswer::of(operation, "too many pages"))
+}
+
+/// All ids in one query, each set of tags in one of its own.
+fn subnet_queries(terms: &[SubnetTerm]) -> Vec<Vec<Filter>> {
+    let mut ids = BTreeSet::new();
+    let mut queries = Vec::new();
+    for term in terms {
+        match term {
+            SubnetTerm::Id(id) => {
+                ids.insert(id.as_str());
+            }
+            SubnetTerm::Tags(tags) => queries.push(tag_filters(tags)),
+        }
+    }
+    queries.extend(by_values("subnet-id", &ids));
+    queries
+}
+
+fn security_group_queries(terms: &[SecurityGroupTerm]) -> Vec<Vec<Filter>> {
+    let mut ids = BTreeSet::new();
+    let mut names = BTreeSet::new();
+    let mut queries = Vec::new();
+    for term in terms {
+        match term {
+            SecurityGroupTerm::Id(id) => {
+                ids.insert(id.as_str());
+            }
+            SecurityGroupTerm::Name(name) => {
+                names.insert(name.as_str());
+            }
+            SecurityGroupTerm::Tags(tags) => queries.push(tag_filters(tags)),
+        }
+    }
+    queries.extend(by_values("group-id", &ids));
+    queries.extend(by_values("group-name", &names));
+    queries
+}
+
+fn by_values(name: &str, values: &BTreeSet<&str>) -> Vec<Vec<Filter>> {
+    let values: Vec<&str> = values.iter().copied().collect();
+    values.chunks(FILTER_VALUES_MAX).map(|values| vec![filter(name, values)]).collect()
+}
+
+fn from_subnet(found: &types::Subnet) -> Result<Subnet, String> {
+    let id = SubnetId::new(found.subnet_id().unwrap_or_default()).map_err(|e| e.to_string())?;
+    let zone = Zone::new(found.availability_zone().unwrap_or_default());
+    let zone_id = ZoneId::new(found.availability_zone_id().unwrap_or_default());
+    let free = found.available_ip_address_count().and_then(|count| u32::try_from(count).ok());
+    Ok(Subnet {
+        zone: zone.map_err(|error| format!("subnet `{id}`: {error}"))?,
+        zone_id: zone_id.map_err(|error| format!("subnet `{id}`: {error}"))?,
+        available_ip_address_count: free.unwrap_or(0),
+        id,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ec2::text_of;
+
+    #[track_caller]
+    fn check(queries: &[Vec<Filter>], expected: &[&str]) {
+        let text = |query: &Vec<Filter>| query.iter().map(text_of).collect::<Vec<_>>().join(" ");
+        assert_eq!(queries.iter().map(text).collect::<Vec<_>>(), expected);
+    }
+
+    fn tags(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+        pairs.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned())).collect()
+    }
+
+    #[test]
+    fn ids_share_a_query_and_tags_have_one_each() {
+        let id = |id: &str| SubnetTerm::Id(SubnetId::new(id).unwrap());
+        check(
+            &subnet_queries(&[
+                id("subnet-2"),
+                SubnetTerm::Tags(tags(&[("karpenter.sh/discovery", "demo"), ("tier", "*")])),
+                id("subnet-1"),
+                SubnetTerm::Tags(tags(&[("Name", "private-*")])),
+            ]),
+            &[
+                "tag:karpenter.sh/discovery=demo tag-key=tier",
+                "tag:Name=private-*",
+                "subnet-id=subnet-1,subnet-2",
+            ],
+        );
+    }
+
+    #[test]
+    fn names_of_security_groups_share_a_query_too() {
+        check(
+            &security_group_queries(&[
+                SecurityGroupTerm::Name("nodes".to_owned()),
+                SecurityGroupTerm::Id(SecurityGroupId::new("sg-1").unwrap()),
+                SecurityGroupTerm::Name("more".to_owned()),
+            ]),
+            &["group-id=sg-1", "group-name=more,nodes"],
+        );
+    }
+
+    #[test]
+    fn nothing_selected_asks_nothing() {
+        assert!(subnet_queries(&[]).is_empty());
+        assert!(Query::by_id(&BTreeSet::new()).is_empty());
+    }
+
+    #[test]
+    fn a_subnet_says_where_it_is() {
+        let found = types::Subnet::builder()
+            .subnet_id("subnet-1")
+            .availability_zone("us-west-2a")
+            .availability_zone_id("usw2-az1")
+            .available_ip_address_count(250);
+        let expected = Subnet {
+            id: SubnetId::new("subnet-1").unwrap(),
+            zone: Zone::new("us-west-2a").unwrap(),
+            zone_id: ZoneId::new("usw2-az1").unwrap(),
+            available_ip_address_count: 250,
+        };
+        assert_eq!(from_subnet(&found.clone().build()), Ok(expected));
+        assert!(from_subnet(&found.set_availability_zone(None).build()).is_err());
+    }
+}

@@ -1,0 +1,296 @@
+//! Instances: CreateFleet, DescribeInstances, CreateTags, TerminateInstances.
+
+use std::collections::BTreeMap;
+
+use aws_sdk_ec2::{
+    Client,
+    operation::create_fleet::{
+        CreateFleetInput, CreateFleetOutput, builders::CreateFleetInputBuilder,
+    },
+    types::{
+        CreateFleetError, CreateFleetInstance, DefaultTargetCapacityType, Filter,
+        FleetLaunchTemplateConfigRequest, FleetLaunchTemplateOverrides,
+        FleetLaunchTemplateOverridesRequest, FleetLaunchTemplateSpecificationRequest,
+        FleetOnDemandAllocationStrategy, FleetType, InstanceType, OnDemandOptionsRequest,
+        ResourceType, SpotAllocationStrategy, SpotOptionsRequest, TagSpecification,
+        TargetCapacitySpecificationRequest,
+    },
+};
+use model::{
+    BatchId, CapacityType, ClusterName, ImageId, InstanceId, InstanceTypeName, Zone, labels,
+    launch::{
+        FleetAnswer, FleetError, FleetInstance, FleetOverride, FleetRequest, FleetTemplate,
+        Instance,
+    },
+    limits,
+};
+use ports::{Fault, Fleet, PortError};
+
+use super::{FILTER_VALUES_MAX, filter, instance::from_instance, to_tags};
+use crate::fault::{BadAnswer, BadRequest, port_error};
+
+const CREATE: &str = "CreateFleet";
+const DESCRIBE: &str = "DescribeInstances";
+const TERMINATE: &str = "TerminateInstances";
+/// Instances of one TerminateInstances; EC2 advises against more than a thousand.
+const TERMINATIONS_PER_CALL_MAX: usize = 500;
+/// Of one page of DescribeInstances.
+const PAGE_SIZE: i32 = 1_000;
+/// Everything but `terminated`.
+const LIVING: [&str; 5] = ["pending", "running", "shutting-down", "stopping", "stopped"];
+
+/// [`Fleet`] over EC2.
+#[derive(Clone, Debug)]
+pub struct Ec2Fleet {
+    client: Client,
+}
+
+impl Ec2Fleet {
+    pub(crate) fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    async fn instances(&self, filters: Vec<Filter>) -> Result<Vec<Instance>, PortError> {
+        let mut instances = Vec::new();
+        let mut token = None;
+        for _ in 0..limits::PAGES_PER_LISTING_MAX {
+            let request = self.client.describe_instances().max_results(PAGE_SIZE);
+            let request = request.set_filters(Some(filters.clone())).set_next_token(token);
+            let answer = request.send().await.map_err(|error| port_error(DESCRIBE, error))?;
+            for found in answer.reservations().iter().flat_map(|r| r.instances()) {
+                // Not left out: an instance that is not listed counts as gone.
+                let instance = from_instance(found);
+                instances.push(instance.map_err(|problem| BadAnswer::of(DESCRIBE, problem))?);
+            }
+            token = answer.next_token.filter(|token| !token.is_empty());
+            if token.is_none() {
+                instances.sort_by(|a: &Instance, b| a.id.cmp(&b.id));
+                return Ok(instances);
+            }
+        }
+        Err(BadAnswer::of(DESCRIBE, "too many pages"))
+    }
+
+    async fn terminate_all(&self, instances: &[InstanceId]) -> Result<(), PortError> {
+        let ids = instances.iter().map(ToString::to_string).collect();
+        let request = self.client.terminate_instances().set_instance_ids(Some(ids));
+        match request.send().await {
+            Ok(_) => Ok(()),
+            Err(error) => Err(port_error(TERMINATE, error)),
+        }
+    }
+}
+
+impl Fleet for Ec2Fleet {
+    async fn launch(&self, request: &FleetRequest) -> Result<FleetAnswer, PortError> {
+        let input = to_input(request)?;
+        let sent = input.send_with(&self.client).await;
+        let answer = sent.map_err(|error| port_error(CREATE, error))?;
+        let (mut fleet, incomplete) =
+            from_output(request, &answer).map_err(|problem| BadAnswer::of(CREATE, problem))?;
+        // EC2 names type, zone and image of every instance; its emulators do not.
+        for instance in self.describe(&incomplete).await? {
+            let Instance { id, instance_type, zone, image, .. } = instance;
+            fleet.instances.push(FleetInstance { id, instance_type, zone, image });
+        }
+        fleet.instances.sort_by(|a, b| a.id.cmp(&b.id));
+        Ok(fleet)
+    }
+
+    async fn describe(&self, instances: &[InstanceId]) -> Result<Vec<Instance>, PortError> {
+        let mut found = Vec::new();
+        for ids in instances.chunks(FILTER_VALUES_MAX) {
+            // A filter leaves out what is not known; as a list of ids it would fail the call.
+            found.extend(self.instances(vec![filter("instance-id", ids)]).await?);
+        }
+        found.sort_by(|a: &Instance, b| a.id.cmp(&b.id));
+        Ok(found)
+    }
+
+    async fn of_batch(
+        &self,
+        cluster: &ClusterName,
+        batch: &BatchId,
+    ) -> Result<Vec<Instance>, PortError> {
+        self.instances(in_batch(cluster, batch)).await
+    }
+
+    async fn list(&self, cluster: &ClusterName) -> Result<Vec<Instance>, PortError> {
+        self.instances(of_cluster(cluster)).await
+    }
+
+    async fn tag(
+        &self,
+        instance: &InstanceId,
+        tags: &BTreeMap<String, String>,
+    ) -> Result<(), PortError> {
+        let request = self.client.create_tags().resources(instance.as_str());
+        let request = request.set_tags(Some(to_tags(tags)));
+        request.send().await.map_err(|error| port_error("CreateTags", error))?;
+        Ok(())
+    }
+
+    async fn terminate(&self, instances: &[InstanceId]) -> Result<(), PortError> {
+        for ids in instances.chunks(TERMINATIONS_PER_CALL_MAX) {
+            match self.terminate_all(ids).await {
+                Err(error) if error.fault == Fault::NotFound => {
+                    // One that is gone fails the whole call, and nobody is terminated.
+                    for id in ids {
+                        match self.terminate_all(std::slice::from_ref(id)).await {
+                            Err(error) if error.fault != Fault::NotFound => return Err(error),
+                            _ => {}
+                        }
+                    }
+                }
+                outcome => outcome?,
+            }
+        }
+        Ok(())
+    }
+}
+
+/// What makes an instance one of `cluster`'s.
+///
+/// Karpenter: `pkg/providers/instance/instance.go`, `List`.
+fn of_cluster(cluster: &ClusterName) -> Vec<Filter> {
+    vec![
+        filter("tag-key", [labels::NODE_POOL]),
+        filter("tag-key", [labels::NODE_CLASS]),
+        filter(&format!("tag:{}", labels::CLUSTER_NAME_TAG), [cluster]),
+        filter("instance-state-name", LIVING),
+    ]
+}
+
+/// Also those that are gone: the batch was launched all the same.
+fn in_batch(cluster: &ClusterName, batch: &BatchId) -> Vec<Filter> {
+    vec![
+        filter(&format!("tag:{}", labels::CLUSTER_NAME_TAG), [cluster]),
+        filter(&format!("tag:{}", labels::BATCH_TAG), [batch]),
+    ]
+}
+
+fn to_input(request: &FleetRequest) -> Result<CreateFleetInputBuilder, PortError> {
+    let refuse = |problem: &str| BadRequest::of(CREATE, problem);
+    let count = i32::try_from(request.count).map_err(|_| refuse("too many instances"))?;
+    let input = CreateFleetInput::builder();
+    let (capacity_type, input) = match request.capacity_type {
+        CapacityType::Spot => {
+            let strategy = if request.is_prioritized {
+                SpotAllocationStrategy::CapacityOptimizedPrioritized
+            } else {
+                SpotAllocationStrategy::PriceCapacityOptimized
+            };
+            let options = SpotOptionsRequest::builder().allocation_strategy(strategy).build();
+            (DefaultTargetCapacityType::Spot, input.spot_options(options))
+        }
+        CapacityType::OnDemand => {
+            let strategy = if request.is_prioritized {
+                FleetOnDemandAllocationStrategy::Prioritized
+            } else {
+                FleetOnDemandAllocationStrategy::LowestPrice
+            };
+            let options = OnDemandOptionsRequest::builder().allocation_strategy(strategy).build();
+            (DefaultTargetCapacityType::OnDemand, input.on_demand_options(options))
+        }
+        CapacityType::Reserved => return Err(refuse("not supported yet: reserved capacity")),
+    };
+    let target = TargetCapacitySpecificationRequest::builder()
+        .total_target_capacity(count)
+        .default_target_capacity_type(capacity_type)
+        .build();
+    let tags = [ResourceType::Instance, ResourceType::Volume, ResourceType::Fleet].map(|kind| {
+        let specification = TagSpecification::builder().resource_type(kind);
+        specification.set_tags(Some(to_tags(&request.tags))).build()
+    });
+    let templates: Result<_, PortError> = request.templates.iter().map(to_config).collect();
+    Ok(input
+        .client_token(request.token.as_str())
+        .r#type(FleetType::Instant)
+        .target_capacity_specification(target)
+        .set_context(request.context.clone())
+        .set_launch_template_configs(Some(templates?))
+        .set_tag_specifications(Some(tags.into())))
+}
+
+fn to_config(template: &FleetTemplate) -> Result<FleetLaunchTemplateConfigRequest, PortError> {
+    let specification = FleetLaunchTemplateSpecificationRequest::builder()
+        .launch_template_name(template.template.as_str())
+        .version("$Latest")
+        .build();
+    let overrides: Result<_, PortError> = template.overrides.iter().map(to_override).collect();
+    Ok(FleetLaunchTemplateConfigRequest::builder()
+        .launch_template_specification(specification)
+        .set_overrides(Some(overrides?))
+        .build())
+}
+
+fn to_override(wanted: &FleetOverride) -> Result<FleetLaunchTemplateOverridesRequest, PortError> {
+    // EC2 takes the priority as a float: made from the exact decimal text, never calculated with.
+    let priority: f64 = wanted.price.to_string().parse().map_err(|error| {
+        PortError::because(CREATE, Fault::Permanent, ports::BoxError::from(error))
+    })?;
+    Ok(FleetLaunchTemplateOverridesRequest::builder()
+        .instance_type(InstanceType::from(wanted.instance_type.as_str()))
+        .availability_zone(wanted.zone.as_str())
+        .subnet_id(wanted.subnet.as_str())
+        .image_id(wanted.image.as_str())
+        .priority(priority)
+        .build())
+}
+
+/// What the fleet brought, sorted by id, and the instances of which EC2 did not say enough.
+fn from_output(
+    request: &FleetRequest,
+    output: &CreateFleetOutput,
+) -> Result<(FleetAnswer, Vec<InstanceId>), String> {
+    let mut answer = FleetAnswer::default();
+    let mut incomplete = Vec::new();
+    for found in output.instances() {
+        let described = described(found);
+        for id in found.instance_ids() {
+            let id = InstanceId::new(id).map_err(|error| error.to_string())?;
+            match &described {
+                Some((instance_type, zone, image)) => answer.instances.push(FleetInstance {
+                    id,
+                    instance_type: instance_type.clone(),
+                    zone: zone.clone(),
+                    image: image.clone(),
+                }),
+                None => incomplete.push(id),
+            }
+        }
+    }
+    answer.instances.sort_by(|a, b| a.id.cmp(&b.id));
+    let brought = answer.instances.len() + incomplete.len();
+    if usize::try_from(request.count).is_ok_and(|count| brought > count) {
+        return Err(format!("{brought} instances, and {} were asked for", request.count));
+    }
+    answer.errors = output.errors().iter().map(from_error).collect();
+    Ok((answer, incomplete))
+}
+
+fn described(found: &CreateFleetInstance) -> Option<(InstanceTypeName, Zone, ImageId)> {
+    let overrides = found.launch_template_and_overrides()?.overrides()?;
+    let instance_type = found.instance_type().or_else(|| overrides.instance_type())?;
+    Some((
+        InstanceTypeName::new(instance_type.as_str()).ok()?,
+        Zone::new(overrides.availability_zone()?).ok()?,
+        ImageId::new(overrides.image_id()?).ok()?,
+    ))
+}
+
+fn from_error(found: &CreateFleetError) -> FleetError {
+    let overrides: Option<&FleetLaunchTemplateOverrides> =
+        found.launch_template_and_overrides().and_then(|response| response.overrides());
+    let instance_type = overrides.and_then(|overrides| overrides.instance_type());
+    let zone = overrides.and_then(|overrides| overrides.availability_zone());
+    FleetError {
+        code: found.error_code().unwrap_or_default().to_owned(),
+        message: found.error_message().unwrap_or_default().to_owned(),
+        instance_type: instance_type.and_then(|name| InstanceTypeName::new(name.as_str()).ok()),
+        zone: zone.and_then(|zone| Zone::new(zone).ok()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

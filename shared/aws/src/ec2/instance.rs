@@ -1,0 +1,111 @@
+//! Instances as EC2 describes them.
+
+use aws_sdk_ec2::types::{self, InstanceLifecycleType, InstanceStateName};
+use jiff::Timestamp;
+use model::{
+    BatchId, CapacityType, ImageId, InstanceId, InstanceTypeName, NodeClaimName, NodePoolName,
+    Zone, labels,
+    launch::{Instance, InstanceState},
+};
+
+/// The instance that EC2 describes, or what its description lacks.
+pub(super) fn from_instance(found: &types::Instance) -> Result<Instance, String> {
+    let id = found.instance_id().unwrap_or_default();
+    let missing = |what: &str| format!("instance `{id}` has no usable {what}");
+    let placement = found.placement().and_then(types::Placement::availability_zone);
+    let tag = |wanted: &str| {
+        let tag = found.tags().iter().find(|tag| tag.key() == Some(wanted));
+        tag.and_then(types::Tag::value)
+    };
+    let launched_at = found.launch_time().and_then(|at| {
+        Timestamp::new(at.secs(), i32::try_from(at.subsec_nanos()).unwrap_or_default()).ok()
+    });
+    let state = found.state().and_then(types::InstanceState::name).and_then(state);
+    Ok(Instance {
+        id: InstanceId::new(id).map_err(|_| missing("id"))?,
+        state: state.ok_or_else(|| missing("state"))?,
+        instance_type: found
+            .instance_type()
+            .and_then(|name| InstanceTypeName::new(name.as_str()).ok())
+            .ok_or_else(|| missing("type"))?,
+        zone: placement.and_then(|zone| Zone::new(zone).ok()).ok_or_else(|| missing("zone"))?,
+        capacity_type: capacity_type(found),
+        image: found
+            .image_id()
+            .and_then(|image| ImageId::new(image).ok())
+            .ok_or_else(|| missing("image"))?,
+        launched_at: launched_at.ok_or_else(|| missing("launch time"))?,
+        node_pool: tag(labels::NODE_POOL).and_then(|name| NodePoolName::new(name).ok()),
+        node_claim: tag(labels::NODE_CLAIM_TAG).and_then(|name| NodeClaimName::new(name).ok()),
+        batch: tag(labels::BATCH_TAG).and_then(|batch| BatchId::new(batch).ok()),
+    })
+}
+
+fn state(name: &InstanceStateName) -> Option<InstanceState> {
+    Some(match name {
+        InstanceStateName::Pending => InstanceState::Pending,
+        InstanceStateName::Running => InstanceState::Running,
+        InstanceStateName::Stopping | InstanceStateName::Stopped => InstanceState::Stopped,
+        InstanceStateName::ShuttingDown => InstanceState::ShuttingDown,
+        InstanceStateName::Terminated => InstanceState::Terminated,
+        _ => return None,
+    })
+}
+
+/// Karpenter: `pkg/providers/instance/types.go`, `NewInstance`. Reserved capacity is not supported
+/// yet, so an instance that found its way into a reservation is on-demand, as with Karpenter.
+fn capacity_type(found: &types::Instance) -> CapacityType {
+    let is_spot = found.spot_instance_request_id().is_some_and(|id| !id.is_empty())
+        || found.instance_lifecycle() == Some(&InstanceLifecycleType::Spot);
+    if is_spot { CapacityType::Spot } else { CapacityType::OnDemand }
+}
+
+#[cfg(test)]
+mod tests {
+    use aws_sdk_ec2::primitives::DateTime;
+
+    use super::*;
+
+    fn described() -> types::builders::InstanceBuilder {
+        types::Instance::builder()
+            .instance_id("i-0a1b")
+            .instance_type(types::InstanceType::from("m7g.large"))
+            .image_id("ami-0d9f")
+            .launch_time(DateTime::from_secs(1_795_262_400))
+            .placement(types::Placement::builder().availability_zone("us-west-2a").build())
+            .state(types::InstanceState::builder().name(InstanceStateName::Running).build())
+            .tags(types::Tag::builder().key(labels::NODE_POOL).value("default").build())
+            .tags(types::Tag::builder().key(labels::NODE_CLAIM_TAG).value("default-1-0").build())
+            .tags(types::Tag::builder().key(labels::BATCH_TAG).value("demo-1-0").build())
+    }
+
+    #[test]
+    fn an_instance_says_what_it_is_and_whose() {
+        let found = from_instance(&described().spot_instance_request_id("sir-1").build()).unwrap();
+        let expected = Instance {
+            id: InstanceId::new("i-0a1b").unwrap(),
+            state: InstanceState::Running,
+            instance_type: InstanceTypeName::new("m7g.large").unwrap(),
+            zone: Zone::new("us-west-2a").unwrap(),
+            capacity_type: CapacityType::Spot,
+            image: ImageId::new("ami-0d9f").unwrap(),
+            launched_at: "2026-11-21T12:00:00Z".parse().unwrap(),
+            node_pool: Some(NodePoolName::new("default").unwrap()),
+            node_claim: Some(NodeClaimName::new("default-1-0").unwrap()),
+            batch: Some(BatchId::new("demo-1-0").unwrap()),
+        };
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn without_a_spot_request_an_instance_is_on_demand() {
+        let found = from_instance(&described().build()).unwrap();
+        assert_eq!(found.capacity_type, CapacityType::OnDemand);
+    }
+
+    #[test]
+    fn what_is_missing_is_named() {
+        let found = from_instance(&described().set_placement(None).build());
+        assert_eq!(found, Err("instance `i-0a1b` has no usable zone".to_owned()));
+    }
+}

@@ -1,0 +1,182 @@
+//! Launch templates.
+
+use aws_sdk_ec2::{
+    Client,
+    types::{
+        LaunchTemplateBlockDeviceMappingRequest, LaunchTemplateEbsBlockDeviceRequest,
+        LaunchTemplateHttpTokensState, LaunchTemplateIamInstanceProfileSpecificationRequest,
+        LaunchTemplateInstanceMetadataEndpointState, LaunchTemplateInstanceMetadataOptionsRequest,
+        LaunchTemplateInstanceMetadataProtocolIpv6,
+        LaunchTemplateInstanceNetworkInterfaceSpecificationRequest, LaunchTemplatePlacementRequest,
+        LaunchTemplateTagSpecificationRequest, LaunchTemplatesMonitoringRequest,
+        RequestLaunchTemplateData, ResourceType, TagSpecification, Tenancy, VolumeType,
+    },
+};
+use base64::{Engine as _, prelude::BASE64_STANDARD};
+use model::{
+    Bytes, LaunchTemplateName,
+    launch::{LaunchTemplate, LaunchTemplateData},
+    node_class::{BlockDevice, MetadataOptions},
+};
+use ports::{Fault, PortError, Templates};
+
+use super::to_tags;
+use crate::fault::{BadRequest, has_code, port_error};
+
+const CREATE: &str = "CreateLaunchTemplate";
+const GIB: u64 = 1 << 30;
+
+/// [`Templates`] over EC2.
+#[derive(Clone, Debug)]
+pub struct Ec2Templates {
+    client: Client,
+}
+
+impl Ec2Templates {
+    pub(crate) fn new(client: Client) -> Self {
+        Self { client }
+    }
+
+    async fn exists(&self, name: &LaunchTemplateName) -> Result<bool, PortError> {
+        let request = self.client.describe_launch_templates();
+        match request.launch_template_names(name.as_str()).send().await {
+            Ok(answer) => Ok(!answer.launch_templates().is_empty()),
+            Err(error) => match port_error("DescribeLaunchTemplates", error) {
+                PortError { fault: Fault::NotFound, .. } => Ok(false),
+                error => Err(error),
+            },
+        }
+    }
+}
+
+impl Templates for Ec2Templates {
+    async fn ensure(&self, template: &LaunchTemplate) -> Result<(), PortError> {
+        if self.exists(&template.name).await? {
+            return Ok(());
+        }
+        let tags = TagSpecification::builder()
+            .resource_type(ResourceType::LaunchTemplate)
+            .set_tags(Some(to_tags(&template.tags)))
+            .build();
+        let request = self
+            .client
+            .create_launch_template()
+            .launch_template_name(template.name.as_str())
+            .launch_template_data(to_data(&template.data)?)
+            .tag_specifications(tags);
+        match request.send().await {
+            Ok(_) => Ok(()),
+            Err(error) => match port_error(CREATE, error) {
+                // Somebody made it a moment ago; the name says that it is the same.
+                error if has_code(&error, "InvalidLaunchTemplateName.AlreadyExistsException") => {
+                    Ok(())
+                }
+                error => Err(error),
+            },
+        }
+    }
+}
+
+fn to_data(data: &LaunchTemplateData) -> Result<RequestLaunchTemplateData, PortError> {
+    let profile = LaunchTemplateIamInstanceProfileSpecificationRequest::builder()
+        .name(&data.instance_profile)
+        .build();
+    let devices: Result<Vec<_>, PortError> = data.block_devices.iter().map(to_device).collect();
+    let devices = devices?;
+    let mut tagged = vec![ResourceType::NetworkInterface];
+    if data.is_spot {
+        tagged.push(ResourceType::SpotInstancesRequest);
+    }
+    let tags = tagged.into_iter().map(|kind| {
+        let specification = LaunchTemplateTagSpecificationRequest::builder().resource_type(kind);
+        specification.set_tags(Some(to_tags(&data.tags))).build()
+    });
+    let placement = LaunchTemplatePlacementRequest::builder();
+    Ok(RequestLaunchTemplateData::builder()
+        .image_id(data.image.as_str())
+        .user_data(BASE64_STANDARD.encode(&data.user_data))
+        .iam_instance_profile(profile)
+        .set_block_device_mappings((!devices.is_empty()).then_some(devices))
+        .metadata_options(to_metadata(&data.metadata_options, data.sends_http_protocol_ipv6)?)
+        .monitoring(
+            LaunchTemplatesMonitoringRequest::builder().enabled(data.detailed_monitoring).build(),
+        )
+        .network_interfaces(to_interface(data)?)
+        .placement(placement.tenancy(Tenancy::from(data.tenancy.as_str())).build())
+        .set_tag_specifications(Some(tags.collect()))
+        .build())
+}
+
+fn to_interface(
+    data: &LaunchTemplateData,
+) -> Result<LaunchTemplateInstanceNetworkInterfaceSpecificationRequest, PortError> {
+    let groups = data.security_groups.iter().map(ToString::to_string).collect();
+    let interface = LaunchTemplateInstanceNetworkInterfaceSpecificationRequest::builder()
+        .device_index(0)
+        .set_groups(Some(groups))
+        .set_associate_public_ip_address(data.associate_public_ip_address);
+    let prefixes = data.ip_prefix_count.map(|count| to_i32("ipPrefixCount", count)).transpose()?;
+    let interface = if data.is_ipv6 {
+        interface.primary_ipv6(true).ipv6_address_count(1).set_ipv6_prefix_count(prefixes)
+    } else {
+        interface.set_ipv4_prefix_count(prefixes)
+    };
+    Ok(interface.build())
+}
+
+fn to_metadata(
+    options: &MetadataOptions,
+    sends_ipv6: bool,
+) -> Result<LaunchTemplateInstanceMetadataOptionsRequest, PortError> {
+    type Endpoint = LaunchTemplateInstanceMetadataEndpointState;
+    type Ipv6 = LaunchTemplateInstanceMetadataProtocolIpv6;
+    type Tokens = LaunchTemplateHttpTokensState;
+    let hops = to_i32("httpPutResponseHopLimit", options.http_put_response_hop_limit)?;
+    let ipv6 = if options.http_protocol_ipv6 { Ipv6::Enabled } else { Ipv6::Disabled };
+    let endpoint = if options.http_endpoint { Endpoint::Enabled } else { Endpoint::Disabled };
+    let tokens = if options.http_tokens_required { Tokens::Required } else { Tokens::Optional };
+    Ok(LaunchTemplateInstanceMetadataOptionsRequest::builder()
+        .http_endpoint(endpoint)
+        .set_http_protocol_ipv6(sends_ipv6.then_some(ipv6))
+        .http_put_response_hop_limit(hops)
+        .http_tokens(tokens)
+        .build())
+}
+
+fn to_device(device: &BlockDevice) -> Result<LaunchTemplateBlockDeviceMappingRequest, PortError> {
+    let positive = |field: &str, value: Option<u32>| {
+        value.filter(|value| *value > 0).map(|value| to_i32(field, value)).transpose()
+    };
+    let ebs = LaunchTemplateEbsBlockDeviceRequest::builder()
+        .set_encrypted(device.encrypted)
+        .set_delete_on_termination(device.delete_on_termination)
+        .set_iops(positive("iops", device.iops)?)
+        .set_throughput(positive("throughput", device.throughput)?)
+        .set_volume_initialization_rate(positive(
+            "volumeInitializationRate",
+            device.initialization_rate,
+        )?)
+        .set_kms_key_id(device.kms_key_id.clone())
+        .set_snapshot_id(device.snapshot_id.clone())
+        .set_volume_size(device.size.map(to_gibibytes).transpose()?)
+        .set_volume_type(device.volume_type.as_deref().map(VolumeType::from))
+        .build();
+    Ok(LaunchTemplateBlockDeviceMappingRequest::builder()
+        .set_device_name(device.device_name.clone())
+        .ebs(ebs)
+        .build())
+}
+
+/// Whole GiB, rounded up: `200G` is 187.
+fn to_gibibytes(size: Bytes) -> Result<i32, PortError> {
+    i32::try_from(size.0.div_ceil(GIB))
+        .map_err(|_| BadRequest::of(CREATE, format!("volumeSize: {} bytes are too many", size.0)))
+}
+
+fn to_i32(field: &str, value: u32) -> Result<i32, PortError> {
+    i32::try_from(value)
+        .map_err(|_| BadRequest::of(CREATE, format!("{field}: {value} is too much")))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,243 @@
+//! The mailbox in SQS: one queue for each function that is sent messages.
+//!
+//! Receiving is Lambda's part, not a port's.
+
+use aws_sdk_sqs::{
+    Client,
+    operation::send_message_batch::SendMessageBatchOutput,
+    types::{BatchResultErrorEntry, SendMessageBatchRequestEntry},
+};
+use model::{
+    limits::MESSAGE_DELAY_SECONDS_MAX,
+    message::{Delivery, Message},
+};
+use ports::{Fault, Mailbox, PortError};
+
+use crate::fault::{BadRequest, Refusal, port_error};
+
+const OPERATION: &str = "SendMessageBatch";
+/// Messages of one call.
+/// <https://docs.aws.amazon.com/AWSSimpleQueueService/latest/APIReference/API_SendMessageBatch.html>
+const ENTRIES_PER_CALL_MAX: usize = 10;
+/// Bytes of all bodies of one call: the old limit, which emulators and older regions still have.
+const BYTES_PER_CALL_MAX: usize = 256 * 1024;
+
+/// Where the queues of the functions are.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueueUrls {
+    /// Of `provision`.
+    pub provision: String,
+    /// Of `disrupt`.
+    pub disrupt: String,
+    /// Of `launch`.
+    pub launch: String,
+    /// Of `settle`.
+    pub settle: String,
+    /// Of `drain`.
+    pub drain: String,
+}
+
+impl QueueUrls {
+    fn of(&self, message: &Message) -> &str {
+        match message {
+            Message::Provision { .. } => &self.provision,
+            Message::Validate { .. } => &self.disrupt,
+            Message::Launch { .. } => &self.launch,
+            Message::Settle { .. } => &self.settle,
+            Message::Drain { .. } => &self.drain,
+        }
+    }
+}
+
+/// [`Mailbox`] over SQS.
+#[derive(Clone, Debug)]
+pub struct SqsMailbox {
+    client: Client,
+    urls: QueueUrls,
+}
+
+impl SqsMailbox {
+    pub(crate) fn new(client: Client, urls: QueueUrls) -> Self {
+        Self { client, urls }
+    }
+}
+
+impl Mailbox for SqsMailbox {
+    async fn send(&self, deliveries: &[Delivery]) -> Result<(), PortError> {
+        for batch in to_batches(deliveries, &self.urls)? {
+            let request = self.client.send_message_batch().queue_url(batch.url);
+            let request = request.set_entries(Some(batch.entries));
+            let answer = request.send().await.map_err(|error| port_error(OPERATION, error))?;
+            from_answer(&answer)?;
+        }
+        Ok(())
+    }
+}
+
+/// One call.
+#[derive(Debug, PartialEq)]
+struct Batch<'a> {
+    url: &'a str,
+    entries: Vec<SendMessageBatchRequestEntry>,
+    bytes: usize,
+}
+
+impl Batch<'_> {
+    fn has_room(&self, bytes: usize) -> bool {
+        self.entries.len() < ENTRIES_PER_CALL_MAX && self.bytes + bytes <= BYTES_PER_CALL_MAX
+    }
+}
+
+/// The calls that send `deliveries`: in their order within a queue, each call as full as it may be.
+fn to_batches<'a>(
+    deliveries: &[Delivery],
+    urls: &'a QueueUrls,
+) -> Result<Vec<Batch<'a>>, PortError> {
+    let mut batches: Vec<Batch<'a>> = Vec::new();
+    for delivery in deliveries {
+        let url = urls.of(&delivery.message);
+        let body = api::message::encode(delivery);
+        let bytes = body.len();
+        let latest = batches.iter().rposition(|batch| batch.url == url);
+        match latest.and_then(|index| batches.get_mut(index)).filter(|batch| batch.has_room(bytes))
+        {
+            Some(batch) => {
+                batch.entries.push(to_entry(batch.entries.len(), body, delivery.delay_seconds)?);
+                batch.bytes += bytes;
+            }
+            None => {
+                let entries = vec![to_entry(0, body, delivery.delay_seconds)?];
+                batches.push(Batch { url, entries, bytes });
+            }
+        }
+    }
+    Ok(batches)
+}
+
+fn to_entry(
+    index: usize,
+    body: String,
+    delay_seconds: u32,
+) -> Result<SendMessageBatchRequestEntry, PortError> {
+    let delay = delay_seconds.min(MESSAGE_DELAY_SECONDS_MAX);
+    SendMessageBatchRequestEntry::builder()
+        .id(index.to_string())
+        .message_body(body)
+        .set_delay_seconds(i32::try_from(delay).ok().filter(|delay| *delay > 0))
+        .build()
+        .map_err(|error| BadRequest::of(OPERATION, error.to_string()))
+}
+
+/// Sending again repeats what arrived, which is harmless; so one entry that failed fails the call.
+fn from_answer(answer: &SendMessageBatchOutput) -> Result<(), PortError> {
+    let Some(failed) = answer.failed().first() else { return Ok(()) };
+    let BatchResultErrorEntry { code, message, sender_fault, .. } = failed;
+    let fault = if *sender_fault { Fault::Permanent } else { Fault::Transient };
+    let message = message.clone().unwrap_or_default();
+    Err(PortError::because(OPERATION, fault, Refusal { code: code.clone(), message }))
+}
+
+#[cfg(test)]
+mod tests {
+    use model::{ClusterName, NodeClaimName};
+
+    use super::*;
+
+    fn urls() -> QueueUrls {
+        let url = |name: &str| format!("https://sqs.test/{name}");
+        QueueUrls {
+            provision: url("provision"),
+            disrupt: url("disrupt"),
+            launch: url("launch"),
+            settle: url("settle"),
+            drain: url("drain"),
+        }
+    }
+
+    fn delivery(message: Message, delay_seconds: u32) -> Delivery {
+        Delivery { cluster: ClusterName::new("demo").unwrap(), message, delay_seconds }
+    }
+
+    fn settle(claim: &str, delay_seconds: u32) -> Delivery {
+        delivery(Message::Settle { claim: NodeClaimName::new(claim).unwrap() }, delay_seconds)
+    }
+
+    #[track_caller]
+    fn check(deliveries: &[Delivery], expected: &[(&str, &[i32])]) {
+        let urls = urls();
+        let batches = to_batches(deliveries, &urls).unwrap();
+        let found: Vec<(&str, Vec<i32>)> = batches
+            .iter()
+            .map(|batch| {
+                let delay = |entry: &SendMessageBatchRequestEntry| entry.delay_seconds();
+                let delays = batch.entries.iter().map(|e| delay(e).unwrap_or(0)).collect();
+                (batch.url.rsplit('/').next().unwrap(), delays)
+            })
+            .collect();
+        let expected: Vec<(&str, Vec<i32>)> =
+            expected.iter().map(|(url, delays)| (*url, delays.to_vec())).collect();
+        assert_eq!(found, expected);
+    }
+
+    #[test]
+    fn every_message_goes_to_the_queue_of_its_function() {
+        let claim = NodeClaimName::new("default-1-0").unwrap();
+        check(
+            &[
+                delivery(Message::Provision { tick: None }, 0),
+                delivery(Message::Launch { claim: claim.clone() }, 2),
+                delivery(Message::Settle { claim: claim.clone() }, 5),
+                delivery(Message::Drain { claim }, 1),
+                delivery(Message::Provision { tick: Some(3) }, 5),
+            ],
+            &[("provision", &[0, 5]), ("launch", &[2]), ("settle", &[5]), ("drain", &[1])],
+        );
+    }
+
+    #[test]
+    fn a_call_takes_ten_messages() {
+        let deliveries: Vec<Delivery> = (0..12).map(|index| settle("a", index)).collect();
+        check(&deliveries, &[("settle", &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]), ("settle", &[10, 11])]);
+    }
+
+    #[test]
+    fn a_delay_longer_than_sqs_knows_is_cut() {
+        check(&[settle("a", 901), settle("b", u32::MAX)], &[("settle", &[900, 900])]);
+    }
+
+    #[test]
+    fn ids_are_unique_within_a_call() {
+        let urls = urls();
+        let deliveries: Vec<Delivery> = (0..12).map(|index| settle("a", index)).collect();
+        for batch in to_batches(&deliveries, &urls).unwrap() {
+            let mut ids: Vec<&str> = batch.entries.iter().map(|entry| entry.id()).collect();
+            ids.sort_unstable();
+            ids.dedup();
+            assert_eq!(ids.len(), batch.entries.len());
+        }
+    }
+
+    #[test]
+    fn one_failed_message_fails_the_call() {
+        let failed = |sender_fault| {
+            BatchResultErrorEntry::builder()
+                .id("0")
+                .code("InternalError")
+                .sender_fault(sender_fault)
+                .build()
+                .unwrap()
+        };
+        let answer = |failed: Vec<BatchResultErrorEntry>| {
+            SendMessageBatchOutput::builder()
+                .set_successful(Some(Vec::new()))
+                .set_failed(Some(failed))
+                .build()
+                .unwrap()
+        };
+        assert!(from_answer(&answer(Vec::new())).is_ok());
+        let fault =
+            |sender_fault| from_answer(&answer(vec![failed(sender_fault)])).unwrap_err().fault;
+        assert_eq!(fault(false), Fault::Transient);
+        assert_eq!(fault(true), Fault::Permanent);
+    }
+}

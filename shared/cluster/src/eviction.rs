@@ -35,21 +35,37 @@ pub(crate) fn pod_path(pod: &PodKey) -> Result<String, CallError> {
 
 /// The request for `eviction`. Its uid is a precondition: a namesake stays.
 ///
+/// With a grace period of ours it is no eviction but a deletion: the node ends whatever a
+/// PodDisruptionBudget says, and what is left of its time is the pod's.
+///
 /// <https://kubernetes.io/docs/concepts/scheduling-eviction/api-eviction/>
+/// Karpenter: `pkg/controllers/node/termination/terminator/eviction.go`.
 pub(crate) fn request(eviction: &EvictionRequest) -> Result<Request<Vec<u8>>, CallError> {
     let pod = &eviction.pod;
-    let mut options = json!({ "preconditions": { "uid": eviction.uid.as_str() } });
-    if let (Some(seconds), Some(options)) = (eviction.grace_seconds, options.as_object_mut()) {
-        // Never 0: that erases the pod while its processes may live.
-        options.insert("gracePeriodSeconds".to_owned(), seconds.max(1).into());
-    }
-    let body = json!({
-        "apiVersion": "policy/v1",
-        "kind": "Eviction",
-        "metadata": { "name": pod.name.as_str(), "namespace": pod.namespace.as_str() },
-        "deleteOptions": options,
-    });
-    Request::post(format!("{}/eviction", pod_path(pod)?))
+    let path = pod_path(pod)?;
+    let preconditions = json!({ "uid": eviction.uid.as_str() });
+    let (request, body) = match eviction.grace_seconds {
+        None => (
+            Request::post(format!("{path}/eviction")),
+            json!({
+                "apiVersion": "policy/v1",
+                "kind": "Eviction",
+                "metadata": { "name": pod.name.as_str(), "namespace": pod.namespace.as_str() },
+                "deleteOptions": { "preconditions": preconditions },
+            }),
+        ),
+        Some(seconds) => (
+            Request::delete(path),
+            json!({
+                "apiVersion": "v1",
+                "kind": "DeleteOptions",
+                "preconditions": preconditions,
+                // Never 0: that erases the pod while its processes may live.
+                "gracePeriodSeconds": seconds.max(1),
+            }),
+        ),
+    };
+    request
         .header(CONTENT_TYPE, "application/json")
         .body(body.to_string().into_bytes())
         .map_err(|error| CallError::Failed(kube::Error::HttpError(error)))

@@ -88,13 +88,15 @@ pub enum Eviction {
     Gone,
 }
 
-/// A pod to evict.
+/// A pod to evict, or to delete when its node ends whatever still runs on it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct EvictionRequest {
     /// Which pod.
     pub pod: PodKey,
     /// Its uid, so that a namesake is never evicted.
     pub uid: crate::PodUid,
-    /// Seconds to end in; `None` leaves the pod its own grace period.
+    /// `None` evicts: the pod has its own grace period, and PodDisruptionBudgets are honored. With
+    /// seconds the pod is deleted, whatever budgets say, and has so long to end; one that is being
+    /// deleted already ends sooner.
     pub grace_seconds: Option<u32>,
 }

@@ -71,7 +71,7 @@ pub trait Nodes {
     /// Changes labels, annotations, taints and finalizers. Repeating it changes nothing. A node
     /// that is not there is `NotFound`.
     async fn patch(&self, node: &NodeName, patch: &NodePatch) -> Result<(), PortError>;
-    /// Asks the API server to evict a pod; PodDisruptionBudgets are honored. Repeating it is
+    /// Asks the API server to evict a pod, or to delete it; see [`EvictionRequest`]. Repeating it is
     /// harmless: a pod that is being deleted stays so.
     async fn evict(&self, eviction: &EvictionRequest) -> Result<Eviction, PortError>;
     /// Deletes the node; one that is not there was deleted.

@@ -112,18 +112,29 @@ async fn evict(
 
 #[tokio::test]
 async fn an_eviction_names_the_pod_by_uid() {
-    for (grace_seconds, options) in [
-        (None, json!({ "preconditions": { "uid": "u1" } })),
-        (Some(30), json!({ "preconditions": { "uid": "u1" }, "gracePeriodSeconds": 30 })),
-        // Never 0: that erases the pod while its processes may live.
-        (Some(0), json!({ "preconditions": { "uid": "u1" }, "gracePeriodSeconds": 1 })),
-    ] {
-        let server = Server::new([(201, json!({ "kind": "Status", "status": "Success" }))]);
-        let answer = server.cluster().evict(&request(grace_seconds)).await;
-        check(&server, &answer, Ok(Eviction::Accepted), &[EVICTION]);
-        let metadata = json!({ "name": "web-0", "namespace": "shop" });
-        let expected = json!({ "apiVersion": "policy/v1", "kind": "Eviction",
-                               "metadata": metadata, "deleteOptions": options });
+    let (server, answer) = evict([(201, json!({ "kind": "Status", "status": "Success" }))]).await;
+    check(&server, &answer, Ok(Eviction::Accepted), &[EVICTION]);
+    let metadata = json!({ "name": "web-0", "namespace": "shop" });
+    let options = json!({ "preconditions": { "uid": "u1" } });
+    let expected = json!({ "apiVersion": "policy/v1", "kind": "Eviction",
+                           "metadata": metadata, "deleteOptions": options });
+    assert_eq!(server.sent()[0].body, expected);
+}
+
+#[tokio::test]
+async fn with_a_grace_period_of_ours_the_pod_is_deleted_whatever_budgets_say() {
+    // Never 0: that erases the pod while its processes may live.
+    for (given, sent) in [(30, 30), (0, 1)] {
+        let server = Server::new([(200, json!({ "kind": "Pod" }))]);
+        let answer = server.cluster().evict(&request(Some(given))).await;
+        check(
+            &server,
+            &answer,
+            Ok(Eviction::Accepted),
+            &["DELETE /api/v1/namespaces/shop/pods/web-0"],
+        );
+        let expected = json!({ "apiVersion": "v1", "kind": "DeleteOptions",
+                               "preconditions": { "uid": "u1" }, "gracePeriodSeconds": sent });
         assert_eq!(server.sent()[0].body, expected);
     }
 }

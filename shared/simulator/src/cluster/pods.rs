@@ -67,6 +67,9 @@ impl World {
         if entry.pod.uid != request.uid {
             return Eviction::Gone;
         }
+        if request.grace_seconds.is_some() {
+            return self.force(request);
+        }
         if entry.pod.is_terminating() {
             return Eviction::Accepted;
         }
@@ -81,6 +84,21 @@ impl World {
         self.cluster.evictions += 1;
         if let Some(node) = node {
             self.happened(Happening::PodEvicted { pod: request.pod.clone(), node });
+        }
+        self.delete_pod(&request.pod, request.grace_seconds);
+        Eviction::Accepted
+    }
+
+    /// A deletion that no budget holds up, and that shortens one that is under way.
+    fn force(&mut self, request: &EvictionRequest) -> Eviction {
+        let Some(entry) = self.cluster.pods.get(&request.pod) else { return Eviction::Gone };
+        let violation = self.protected_eviction(&entry.pod);
+        self.violations.extend(violation);
+        if !entry.pod.is_terminating() {
+            self.cluster.evictions += 1;
+            if let Some(node) = entry.pod.node.clone() {
+                self.happened(Happening::PodEvicted { pod: request.pod.clone(), node });
+            }
         }
         self.delete_pod(&request.pod, request.grace_seconds);
         Eviction::Accepted

@@ -1,0 +1,208 @@
+//! `journeyman simulate` as its user runs it.
+
+use std::path::PathBuf;
+
+use journeyman::{
+    args::{Format, SimulateArgs},
+    simulate::{Error, Verdict, run},
+};
+use tests::repository;
+
+fn arguments() -> SimulateArgs {
+    SimulateArgs {
+        manifests: Vec::new(),
+        scenario: None,
+        seed: 1,
+        duration: None,
+        strict: false,
+        output: Format::Text,
+        verbose: false,
+    }
+}
+
+fn play(arguments: &SimulateArgs) -> (String, Verdict) {
+    let mut out = Vec::new();
+    let verdict = run(arguments, &mut out).unwrap_or_else(|error| panic!("{error}"));
+    (String::from_utf8(out).expect("text"), verdict)
+}
+
+fn example(path: &str) -> Vec<PathBuf> {
+    vec![repository().join("examples").join(path)]
+}
+
+/// A folder of this test with one file of manifests.
+fn manifests(name: &str, text: &str) -> Vec<PathBuf> {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    std::fs::write(folder.join("manifests.yaml"), text).expect("a file for the test");
+    vec![folder]
+}
+
+#[test]
+fn the_built_in_story_places_every_pod_replaces_and_removes() {
+    let (text, verdict) = play(&arguments());
+    assert_eq!(verdict, Verdict::AllPlaced);
+    for said in [
+        "default/web wants 100 pods",
+        "back in two minutes",
+        "given up: SpotInterrupted",
+        "default/web wants 10 pods",
+        "given up: Empty",
+        "given up: Expired",
+        "pods unplaced    0",
+        "Assumed of the account",
+    ] {
+        assert!(text.contains(said), "`{said}` is missing in\n{text}");
+    }
+}
+
+#[test]
+fn the_same_seed_prints_the_same_bytes_and_another_differs() {
+    let first = play(&arguments()).0;
+    assert!(first == play(&arguments()).0, "the same seed prints something else");
+    assert!(
+        first != play(&SimulateArgs { seed: 2, ..arguments() }).0,
+        "another seed prints the same"
+    );
+}
+
+#[test]
+fn machines_get_one_json_document() {
+    let (text, _) = play(&SimulateArgs { output: Format::Json, ..arguments() });
+    let document: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(document["summary"]["unplaced"], serde_json::json!([]));
+    assert!(document["timeline"].as_array().is_some_and(|lines| lines.len() > 50));
+    assert!(document["summary"]["podsPlaced"].as_u64().is_some_and(|placed| placed >= 100));
+}
+
+const CLUSTER: &str = r"
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: general}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements: []
+---
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec:
+  role: KarpenterNodeRole-simulated
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{tags: {karpenter.sh/discovery: simulated}}]
+  securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: simulated}}]
+---
+";
+
+#[test]
+fn an_impossible_pod_is_reported_with_the_reason_of_each_pool() {
+    let pod = "
+apiVersion: v1
+kind: Pod
+metadata: {name: huge}
+spec:
+  containers: [{name: huge, image: huge, resources: {requests: {memory: 10T}}}]
+";
+    let manifests = manifests("impossible", &format!("{CLUSTER}{pod}"));
+    let (text, verdict) = play(&SimulateArgs { manifests, ..arguments() });
+    assert_eq!(verdict, Verdict::SomeUnplaced);
+    let reported = text.lines().any(|line| {
+        line.contains("default/huge: general: ")
+            && line.contains("memory")
+            && line.contains("largest")
+    });
+    assert!(reported, "{text}");
+}
+
+#[test]
+fn what_is_not_supported_yet_is_never_placed_as_if_it_were() {
+    let pod = "
+apiVersion: v1
+kind: Pod
+metadata: {name: spread, labels: {app: spread}}
+spec:
+  topologySpreadConstraints:
+    - {maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: spread}}}
+  containers: [{name: spread, image: spread, resources: {requests: {cpu: 100m}}}]
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: plain}
+spec:
+  containers: [{name: plain, image: plain, resources: {requests: {cpu: 100m}}}]
+";
+    let manifests = manifests("unsupported", &format!("{CLUSTER}{pod}"));
+    let (text, verdict) = play(&SimulateArgs { manifests, ..arguments() });
+    assert_eq!(verdict, Verdict::SomeUnplaced);
+    assert!(text.contains("default/spread: not supported yet"), "{text}");
+    assert!(!text.contains("default/plain: "), "{text}");
+}
+
+#[test]
+fn the_classic_walkthroughs_run_unchanged() {
+    let (text, verdict) = play(&SimulateArgs { manifests: example("walkthrough"), ..arguments() });
+    assert_eq!(verdict, Verdict::AllPlaced, "{text}");
+    assert!(text.contains("nodes now"), "{text}");
+}
+
+#[track_caller]
+fn check_refused(name: &str, text: &str, said: &[&str]) {
+    let manifests = manifests(name, text);
+    let error = run(&SimulateArgs { manifests, ..arguments() }, &mut Vec::new());
+    let Err(Error::Input(problems)) = error else { panic!("{name} was played: {error:?}") };
+    let shown = problems.to_string();
+    assert_eq!(problems.0.len(), 1, "one problem is one message: {shown}");
+    for said in said {
+        assert!(shown.contains(said), "`{said}` is missing in {shown}");
+    }
+}
+
+#[test]
+fn bad_input_is_one_clear_message() {
+    check_refused(
+        "missing-class",
+        CLUSTER.split("---").next().unwrap_or_default(),
+        &["manifests.yaml:", "NodePool general", "nodeClassRef", "default"],
+    );
+    check_refused(
+        "letter",
+        &CLUSTER.replace("requirements: []", "requirements: []\n  limits: {cpu: 1O0m}"),
+        &["1O0m", "spec.limits"],
+    );
+    check_refused(
+        "expire-after",
+        &CLUSTER.replace("spec:\n  template:", "spec:\n  expireAfter: 720h\n  template:"),
+        &["spec.expireAfter", "spec.template.spec"],
+    );
+    check_refused(
+        "alias",
+        &CLUSTER.replace("al2023@latest", "AL2023@latest"),
+        &["AL2023@latest", "lower case"],
+    );
+    check_refused(
+        "profile",
+        &CLUSTER.replace("role: KarpenterNodeRole-simulated", "role: a\n  instanceProfile: b"),
+        &["role", "instanceProfile"],
+    );
+    check_refused(
+        "variable",
+        &CLUSTER.replacen(
+            "karpenter.sh/discovery: simulated",
+            "karpenter.sh/discovery: ${CLUSTER_NAME}",
+            1,
+        ),
+        &["${CLUSTER_NAME}"],
+    );
+    check_refused(
+        "unknown-field",
+        &CLUSTER.replace("role: Karp", "rolle: x\n  role: Karp"),
+        &["rolle"],
+    );
+    check_refused(
+        "wrong-type",
+        &CLUSTER.replace("requirements: []", "requirements: 5"),
+        &["requirements"],
+    );
+}

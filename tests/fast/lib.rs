@@ -1,0 +1,32 @@
+//! What the tests that span crates share.
+
+use std::path::{Path, PathBuf};
+
+/// The repository's folder.
+pub fn repository() -> PathBuf {
+    let package = Path::new(env!("CARGO_MANIFEST_DIR"));
+    package.parent().unwrap_or(package).to_owned()
+}
+
+/// The files below `folder` whose names end in one of `endings`, sorted.
+///
+/// # Panics
+///
+/// When a folder cannot be read: these are the repository's own.
+#[expect(clippy::expect_used, reason = "only tests call it, on the repository's own folders")]
+pub fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
+    let mut found = Vec::new();
+    let mut folders = vec![folder.to_owned()];
+    while let Some(folder) = folders.pop() {
+        for entry in folder.read_dir().expect("a folder of the repository can be read") {
+            let path = entry.expect("a folder of the repository can be listed").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if endings.iter().any(|ending| path.to_string_lossy().ends_with(ending)) {
+                found.push(path);
+            }
+        }
+    }
+    found.sort();
+    found
+}

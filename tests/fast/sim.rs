@@ -1,0 +1,15 @@
+//! The handlers in the simulator: storms of seeds, a sweep, stories, and the test of the test.
+//!
+//! `JOURNEYMAN_SEEDS=10000 cargo test --release -p tests --test sim` plays more storms;
+//! `JOURNEYMAN_SEED=17` plays one and prints its trace.
+
+#[path = "sim/sabotage.rs"]
+mod sabotage;
+#[path = "sim/stories.rs"]
+mod stories;
+#[path = "sim/storm.rs"]
+mod storm;
+#[path = "sim/sweep.rs"]
+mod sweep;
+#[path = "sim/world.rs"]
+mod world;

@@ -1,0 +1,116 @@
+//! Hand-written stories, one behavior each.
+
+use model::{CapacityType, DeletionReason};
+use simulator::{Action, Happening, Settings, Target};
+
+use crate::world::{catalog, minute, runner, running, scale, sim};
+
+/// Plays the usual world with `actions`, each at its minute, for so many minutes.
+fn play(settings: Settings, actions: Vec<(i64, Action)>, minutes: i64) -> simulator::Sim {
+    let sim = sim(settings);
+    for (at, action) in actions {
+        sim.at(minute(at), action);
+    }
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(minutes)).expect("nothing unsafe happens");
+    assert_eq!(sim.check_liveness(), Vec::<String>::new());
+    assert_eq!(sim.dead_letters(), Vec::new());
+    sim
+}
+
+#[test]
+fn pods_get_nodes() {
+    let sim = play(Settings::default(), Vec::new(), 15);
+    let summary = sim.summary();
+    assert_eq!((summary.pods_placed, summary.pods_waiting), (15, 0));
+    // Spot is cheaper than on-demand for all types of the catalog.
+    assert_eq!(running(&sim, CapacityType::OnDemand), 0);
+}
+
+#[test]
+fn a_spot_node_is_replaced_before_its_notice_ends() {
+    let interrupt = Action::InterruptSpot(Target::Oldest);
+    let sim = play(Settings::default(), vec![(5, interrupt)], 20);
+    let timeline = sim.timeline(0);
+    let notice = timeline
+        .iter()
+        .find_map(|event| match &event.happening {
+            Happening::SpotNotice { ends_at, .. } => Some((event.at, *ends_at)),
+            _ => None,
+        })
+        .expect("a notice was given");
+    let replaced = timeline
+        .iter()
+        .find(|event| {
+            event.at > notice.0 && matches!(event.happening, Happening::InstanceLaunched { .. })
+        })
+        .expect("a replacement was launched");
+    assert!(replaced.at < notice.1, "replaced at {}, notice ended at {}", replaced.at, notice.1);
+    let given_up = timeline.iter().any(|event| {
+        matches!(
+            event.happening,
+            Happening::ClaimGivenUp { reason: DeletionReason::SpotInterrupted, .. }
+        )
+    });
+    assert!(given_up);
+}
+
+#[test]
+fn empty_nodes_go() {
+    let before = play(Settings::default(), Vec::new(), 10).claims().len();
+    let after = play(Settings::default(), vec![(10, scale("web", 0)), (10, scale("store", 0))], 40);
+    assert!(before > 0);
+    assert_eq!((after.claims().len(), after.nodes().len()), (0, 0));
+    assert_eq!(after.summary().nodes_by_type.len(), 0);
+}
+
+#[test]
+fn an_offering_without_capacity_is_left_alone_and_another_taken() {
+    let spot = catalog();
+    let none = spot.instance_types.iter().flat_map(|instance_type| {
+        let offerings = instance_type.offerings.iter();
+        let spot = offerings.filter(|offering| offering.capacity_type == CapacityType::Spot);
+        spot.map(|offering| {
+            (
+                0,
+                Action::SetCapacity {
+                    offering: instance_type.key_of(offering),
+                    instances: Some(0),
+                },
+            )
+        })
+    });
+    let sim = play(Settings::default(), none.collect(), 20);
+    assert_eq!(sim.summary().pods_waiting, 0);
+    assert_eq!(running(&sim, CapacityType::Spot), 0);
+    assert!(running(&sim, CapacityType::OnDemand) > 0);
+}
+
+#[test]
+fn an_instance_that_never_joins_is_given_up_and_replaced() {
+    let settings = Settings { never_joins_per_mille: 500, ..Settings::with_seed(3) };
+    let sim = play(settings, Vec::new(), 80);
+    assert_eq!(sim.summary().pods_waiting, 0);
+    let given_up = sim.timeline(0).iter().any(|event| {
+        matches!(
+            event.happening,
+            Happening::ClaimGivenUp { reason: DeletionReason::NotRegistered, .. }
+        )
+    });
+    assert!(given_up, "half of the instances never join, and none was given up");
+}
+
+#[test]
+fn a_repeated_event_changes_nothing_more() {
+    let settings = Settings {
+        disorder: simulator::Disorder {
+            duplicated_per_mille: 1_000,
+            ..simulator::Disorder::default()
+        },
+        ..Settings::default()
+    };
+    let once = play(Settings::default(), Vec::new(), 15).summary();
+    let twice = play(settings, Vec::new(), 15).summary();
+    let count = |summary: &simulator::Summary| summary.launched.values().sum::<u32>();
+    assert_eq!(count(&once), count(&twice));
+}

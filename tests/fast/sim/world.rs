@@ -1,0 +1,129 @@
+//! The worlds that storms, sweeps and stories play in.
+
+use std::sync::{Arc, OnceLock};
+
+use jiff::{SignedDuration, Timestamp};
+use journeyman::{
+    functions::{Reports, dispatch},
+    manifests,
+};
+use model::{CapacityType, Catalog, PodKey};
+use simulator::{Action, Runner, Settings, Sim, Stopped};
+
+/// A NodePool with little room to spare, a class, and pods that fill a few small nodes.
+const MANIFESTS: &str = r#"
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: general}
+spec:
+  limits: {cpu: "40"}
+  disruption: {consolidateAfter: 30s, budgets: [{nodes: "50%"}]}
+  template:
+    spec:
+      expireAfter: Never
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements:
+        - {key: kubernetes.io/arch, operator: In, values: [amd64, arm64]}
+        - {key: karpenter.sh/capacity-type, operator: In, values: [spot, on-demand]}
+---
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec:
+  role: KarpenterNodeRole-simulated
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{tags: {karpenter.sh/discovery: simulated}}]
+  securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: simulated}}]
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 12
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec:
+      terminationGracePeriodSeconds: 5
+      containers:
+        - {name: web, image: web, resources: {requests: {cpu: 900m, memory: 1Gi}}}
+---
+apiVersion: apps/v1
+kind: StatefulSet
+metadata: {name: store}
+spec:
+  replicas: 3
+  serviceName: store
+  selector: {matchLabels: {app: store}}
+  template:
+    metadata: {labels: {app: store}}
+    spec:
+      terminationGracePeriodSeconds: 5
+      containers:
+        - {name: store, image: store, resources: {requests: {cpu: "1500m", memory: 2Gi}}}
+"#;
+
+/// A few small types of the built-in catalog: plans stay readable, and seeds quick.
+pub(crate) fn catalog() -> Arc<Catalog> {
+    static CATALOG: OnceLock<Arc<Catalog>> = OnceLock::new();
+    let catalog = CATALOG.get_or_init(|| {
+        let mut catalog = api::catalog::builtin().expect("the built-in catalog is sound");
+        let kept =
+            ["c7g.xlarge", "c7i.xlarge", "m7g.large", "m7g.xlarge", "m7i.large", "m7i.xlarge"];
+        catalog.instance_types.retain(|t| kept.contains(&t.name.as_str()));
+        assert_eq!(catalog.instance_types.len(), kept.len());
+        Arc::new(catalog)
+    });
+    Arc::clone(catalog)
+}
+
+/// A cluster with [`MANIFESTS`].
+pub(crate) fn sim(settings: Settings) -> Sim {
+    let sim = Sim::new(settings, catalog());
+    let texts = [("world.yaml".to_owned(), MANIFESTS.to_owned())];
+    sim.add(manifests::parse(&texts).expect("the manifests are sound").objects);
+    sim
+}
+
+/// A driver over the handlers, and a way to what they decide.
+pub(crate) fn runner(sim: &Sim) -> (Runner<impl simulator::Dispatch + use<>>, Reports) {
+    let reports = Reports::default();
+    (Runner::new(sim, dispatch(sim, &reports)), reports)
+}
+
+/// The time so many minutes after the start of the default settings.
+pub(crate) fn minute(minutes: i64) -> Timestamp {
+    let start = Settings::default().start;
+    start.checked_add(SignedDuration::from_mins(minutes)).expect("a time of this year")
+}
+
+/// The key of the workload `name`.
+pub(crate) fn workload(name: &str) -> PodKey {
+    testkit::build::pod_key(name)
+}
+
+/// `name` wants so many pods.
+pub(crate) fn scale(name: &str, replicas: u32) -> Action {
+    Action::Scale { workload: workload(name), replicas }
+}
+
+/// How many live instances of a capacity type there are.
+pub(crate) fn running(sim: &Sim, capacity_type: CapacityType) -> usize {
+    let claims = sim.claims();
+    claims
+        .iter()
+        .filter_map(|claim| claim.instance.as_ref())
+        .filter(|i| i.capacity_type == capacity_type)
+        .count()
+}
+
+/// Plays to the end, and what is wrong then.
+pub(crate) fn play(sim: &Sim, storm_ends: Timestamp, end: Timestamp) -> Result<(), String> {
+    let (mut runner, _reports) = runner(sim);
+    let stopped = |stopped: Stopped| stopped.to_string();
+    runner.run_until(storm_ends).map_err(stopped)?;
+    sim.stop_faults();
+    runner.run_until(end).map_err(stopped)?;
+    let problems = sim.check_liveness();
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
+}

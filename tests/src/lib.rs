@@ -1,1 +1,0 @@
-//! Rules and stories that span crates.

@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use model::{
-    CapacityType, HourlyPrice, InstanceType, LabelKey, NodeClaim, Offering, Requirements, labels, limits,
-    requirements::Undefined,
+    CapacityType, HourlyPrice, InstanceType, LabelKey, NodeClaim, Offering, Requirements, labels,
+    limits, requirements::Undefined,
 };
 
 const INSTANCE_SIZE: &str = "karpenter.k8s.aws/instance-size";
@@ -74,9 +74,7 @@ fn fitting<'a>(claim: &NodeClaim, types: &'a [Arc<InstanceType>]) -> Vec<Candida
     let requirements = &claim.requirements;
     let fits = |instance_type: &&Arc<InstanceType>| {
         named.contains(&instance_type.name)
-            && requirements
-                .compatible(&instance_type.requirements, Undefined::WellKnown)
-                .is_ok()
+            && requirements.compatible(&instance_type.requirements, Undefined::WellKnown).is_ok()
             && claim.requests.fits_in(&instance_type.allocatable())
     };
     let offered = |instance_type: &'a Arc<InstanceType>| {
@@ -133,7 +131,8 @@ fn truncated<'a>(
     mut candidates: Vec<Candidate<'a>>,
     requirements: &Requirements,
 ) -> Result<Vec<Candidate<'a>>, String> {
-    candidates.sort_by_cached_key(|candidate| (candidate.cheapest(), &candidate.instance_type.name));
+    candidates
+        .sort_by_cached_key(|candidate| (candidate.cheapest(), &candidate.instance_type.name));
     candidates.truncate(limits::INSTANCE_TYPES_PER_FLEET_MAX);
     let types = candidates.iter().map(|candidate| candidate.instance_type);
     let violated = requirements.min_values(types).violated;
@@ -147,3 +146,6 @@ fn truncated<'a>(
         labels.join(", ")
     ))
 }
+
+#[cfg(test)]
+mod tests;

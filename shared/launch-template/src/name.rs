@@ -87,3 +87,6 @@ pub fn node_labels(
     all.insert(TENANCY.to_owned(), template::tenancy(claim).to_owned());
     all
 }
+
+#[cfg(test)]
+mod tests;

@@ -74,7 +74,8 @@ fn is_available(base: &InstanceType, offering: &Offering, family: Family) -> boo
     if Family::Al2023.starts_on(instance_family) {
         return offering.is_available;
     }
-    let is_sold = base.requirements.get(labels::ZONE).is_some_and(|r| r.has(offering.zone.as_str()));
+    let is_sold =
+        base.requirements.get(labels::ZONE).is_some_and(|r| r.has(offering.zone.as_str()));
     family.starts_on(instance_family) && is_sold && offering.price.0 > 0
 }
 
@@ -109,3 +110,6 @@ fn narrowed(requirements: &Requirements, zones: &BTreeMap<&Zone, &ZoneId>) -> Re
     }
     narrowed
 }
+
+#[cfg(test)]
+mod tests;

@@ -104,3 +104,6 @@ fn offering_of(error: &FleetError, request: &FleetRequest) -> Option<OfferingKey
         zone: zone.clone(),
     })
 }
+
+#[cfg(test)]
+mod tests;

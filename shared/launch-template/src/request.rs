@@ -294,3 +294,6 @@ fn overrides(
     all.sort();
     all
 }
+
+#[cfg(test)]
+mod tests;

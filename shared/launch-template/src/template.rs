@@ -49,7 +49,8 @@ pub(crate) fn tenancy(claim: &NodeClaim) -> &'static str {
 /// The volumes of nodes of `class`: its own if it names any, else the family's. A zero is what EC2
 /// chooses.
 pub(crate) fn block_devices(class: &NodeClass, defaults: Vec<BlockDevice>) -> Vec<BlockDevice> {
-    let chosen = if class.block_devices.is_empty() { defaults } else { class.block_devices.clone() };
+    let chosen =
+        if class.block_devices.is_empty() { defaults } else { class.block_devices.clone() };
     let sent = |device: BlockDevice| BlockDevice {
         iops: device.iops.filter(|n| *n > 0),
         throughput: device.throughput.filter(|n| *n > 0),
@@ -113,7 +114,8 @@ fn digest(data: &LaunchTemplateData) -> u64 {
     digest.field("ipv6", is_ipv6);
     digest.field("tenancy", tenancy);
     digest.field("spot", is_spot);
-    digest.list("tag", tags.iter().flat_map(|(key, value)| [key, value]).collect::<Vec<_>>().iter());
+    digest
+        .list("tag", tags.iter().flat_map(|(key, value)| [key, value]).collect::<Vec<_>>().iter());
     digest.finish()
 }
 

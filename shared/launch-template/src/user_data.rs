@@ -73,9 +73,8 @@ impl Node<'_> {
 /// The user data of `node`, at most as long as EC2 takes it.
 pub(crate) fn user_data(node: &Node<'_>) -> Result<String, Refusal> {
     let class = &node.class.class.name;
-    let wrong = |why: String| {
-        Refusal::UserData(format!("EC2NodeClass `{class}`: spec.userData: {why}"))
-    };
+    let wrong =
+        |why: String| Refusal::UserData(format!("EC2NodeClass `{class}`: spec.userData: {why}"));
     let text = match node.family {
         Family::Al2023 => {
             let Some(cidr) = &node.settings.service_cidr else {
@@ -122,3 +121,6 @@ fn is_kept_from_kubelets(key: &str) -> bool {
     };
     NOT_FOR_KUBELETS.into_iter().any(is_within)
 }
+
+#[cfg(test)]
+mod tests;

@@ -6,7 +6,8 @@
 use std::collections::BTreeMap;
 
 use model::{
-    ResourceName, duration::show_go,
+    ResourceName,
+    duration::show_go,
     node_class::{ImageTerm, ResolvedNodeClass},
 };
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value, value};
@@ -141,8 +142,12 @@ fn table<'a>(
     key: &str,
     path: &str,
 ) -> Result<&'a mut dyn TableLike, String> {
-    let item = parent.entry(key).or_insert_with(|| Item::Table(Table::new()));
-    item.as_table_like_mut().ok_or_else(|| format!("`{path}` must be a table"))
+    if !parent.contains_key(key) {
+        // Inserted, not put through `entry`: an inline parent then gets an inline table.
+        parent.insert(key, Item::Table(Table::new()));
+    }
+    let found = parent.get_mut(key).and_then(Item::as_table_like_mut);
+    found.ok_or_else(|| format!("`{path}` must be a table"))
 }
 
 /// A user's setting of the wrong kind would only show when the node does not come up.

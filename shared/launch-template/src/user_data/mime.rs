@@ -83,8 +83,7 @@ fn read_part(part: usize, lines: &[&str], before: usize) -> Result<Part, MimeErr
     let head = headers(lines, before)?;
     let body = lines.get(head.lines..).unwrap_or_default().join("\n");
     let encoding = head.get("content-transfer-encoding").unwrap_or_default().trim();
-    let wrong =
-        |why| MimeError::Encoding { part, encoding: encoding.to_owned(), why };
+    let wrong = |why| MimeError::Encoding { part, encoding: encoding.to_owned(), why };
     let body = match encoding.to_ascii_lowercase().as_str() {
         "" | "7bit" | "8bit" | "binary" => body,
         "base64" => {
@@ -150,3 +149,6 @@ fn boundary(content_type: &str) -> Option<String> {
     };
     (!value.is_empty()).then(|| value.to_owned())
 }
+
+#[cfg(test)]
+mod tests;

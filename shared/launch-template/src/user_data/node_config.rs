@@ -91,7 +91,8 @@ fn kubelet_config(node: &Node<'_>) -> Yaml {
         Yaml::map(map.iter().map(|(name, value)| (name.as_str(), Yaml::text(value))))
     };
     let grace = eviction_soft_grace_period;
-    let grace = Yaml::map(grace.iter().map(|(key, time)| (key.as_str(), Yaml::text(show_go(*time)))));
+    let grace =
+        Yaml::map(grace.iter().map(|(key, time)| (key.as_str(), Yaml::text(show_go(*time)))));
     let dns = node.cluster_dns().into_iter().map(Yaml::text).collect();
     let taints = node.registered_taints().iter().map(taint).collect();
     let number = |value: &Option<u32>| value.map(Yaml::number);

@@ -1,0 +1,28 @@
+//! Laws of reading and writing archives.
+
+use proptest::{collection::vec, prelude::*};
+
+use super::*;
+
+fn part() -> impl Strategy<Value = Part> {
+    ("[a-z]{1,9}/[a-z]{1,9}", "[ -.0-~\n/]{0,60}")
+        .prop_filter("a body holds no delimiter", |(_, body)| !body.contains("--//"))
+        .prop_map(|(content_type, body)| Part { content_type, body })
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn what_was_written_reads_back(parts in vec(part(), 0..4)) {
+        prop_assert_eq!(parse(&write(&parts)).unwrap(), parts);
+    }
+
+    #[test]
+    fn no_text_makes_the_reader_panic(text in "(--B|--|\n|:|[ -~]){0,30}") {
+        let archive = format!("Content-Type: multipart/mixed; boundary=B\n\n{text}");
+        if let Ok(parts) = parse(&archive) {
+            prop_assert!(parts.len() <= text.matches("--B").count());
+        }
+    }
+}

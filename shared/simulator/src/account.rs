@@ -133,7 +133,7 @@ impl InstanceRecord {
 
     /// What it cost until `now`, in nano-dollars for an hour times seconds.
     fn cost(&self, now: Timestamp) -> u128 {
-        let until = if self.is_live() { now } else { self.since() };
+        let until = if self.is_live() { now } else { self.accrued_until };
         let seconds = until.duration_since(self.accrued_until).as_secs();
         self.accrued + u128::from(self.price.0) * u128::try_from(seconds).unwrap_or_default()
     }

@@ -1,0 +1,406 @@
+//! A small account, and small functions that are just good enough to bring a pod onto a node.
+//!
+//! They are not the project's handlers, which this crate does not know: they give tests deliveries
+//! that read, commit and act.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    BatchId, Bytes, CapacityType, Catalog, ClaimPhase, CommitId, DeletionReason, HourlyPrice,
+    ImageId, InstanceType, InstanceTypeName, Millicores, Namespace, NodeClaim, NodeClaimName,
+    NodeClassName, NodePoolName, ObjectName, Offering, OfferingKey, Pod, PodKey, PodSpec,
+    Requirements, Resources, Taint, TaintEffect, Zone, ZoneId,
+    claim::LaunchedInstance,
+    labels,
+    launch::{
+        FleetOverride, FleetRequest, FleetTemplate, InstanceState, LaunchTemplate,
+        LaunchTemplateData,
+    },
+    ledger::{Commit, CommitOutcome, Generation},
+    message::{Delivery as Letter, Message},
+    node::{EvictionRequest, NodePatch},
+    node_class::{MetadataOptions, SubnetTerm},
+};
+use ports::{
+    Cluster, Discovery as _, Fleet as _, Invocation, Ledger as _, Nodes as _, PodSelection,
+    PortError, Templates as _,
+};
+
+use crate::{Delivery, Function, Object, Payload, Settings, Sim, Work, Workload, WorkloadKind};
+
+pub(crate) const TEMPLATE: &str = "karpenter.k8s.aws/1";
+
+pub(crate) fn catalog() -> Arc<Catalog> {
+    let zones = [("us-west-2a", "usw2-az1"), ("us-west-2b", "usw2-az2")];
+    let zones: BTreeMap<Zone, ZoneId> = zones
+        .into_iter()
+        .map(|(zone, id)| (Zone::new(zone).unwrap(), ZoneId::new(id).unwrap()))
+        .collect();
+    let instance_type = |name: &str, cpu: u64, price: u64| {
+        let offerings = zones.keys().flat_map(|zone| {
+            [(CapacityType::Spot, price / 3), (CapacityType::OnDemand, price)].map(
+                |(capacity_type, price)| Offering {
+                    zone: zone.clone(),
+                    zone_id: None,
+                    capacity_type,
+                    price: HourlyPrice(price),
+                    is_available: true,
+                    reservation: None,
+                },
+            )
+        });
+        Arc::new(InstanceType {
+            name: InstanceTypeName::new(name).unwrap(),
+            requirements: Requirements::of_labels([(labels::ARCH, "amd64")]),
+            capacity: resources(cpu * 1_000, cpu * 4, 30),
+            overhead: Resources { cpu: Millicores(100), ..Resources::default() },
+            offerings: offerings.collect(),
+        })
+    };
+    let instance_types =
+        vec![instance_type("m5.large", 2, 90_000_000), instance_type("m5.xlarge", 4, 180_000_000)];
+    Arc::new(Catalog { region: "us-west-2".to_owned(), zones, instance_types })
+}
+
+pub(crate) fn resources(millicores: u64, gibibytes: u64, pods: u64) -> Resources {
+    Resources {
+        cpu: Millicores(millicores),
+        memory: Bytes::from_gibibytes(gibibytes),
+        pods,
+        ..Resources::default()
+    }
+}
+
+pub(crate) fn sim(settings: Settings) -> Sim {
+    Sim::new(settings, catalog())
+}
+
+pub(crate) fn offering(capacity_type: CapacityType, name: &str, zone: &str) -> OfferingKey {
+    let instance_type = InstanceTypeName::new(name).unwrap();
+    OfferingKey { capacity_type, instance_type, zone: Zone::new(zone).unwrap() }
+}
+
+/// A Deployment whose pods ask for one CPU each.
+pub(crate) fn workload(name: &str, replicas: u32) -> Workload {
+    Workload {
+        namespace: Namespace::new("default").unwrap(),
+        name: ObjectName::new(name).unwrap(),
+        kind: WorkloadKind::Deployment,
+        replicas,
+        spec: Arc::new(PodSpec {
+            requests: resources(1_000, 1, 1),
+            termination_grace_seconds: 30,
+            ..PodSpec::default()
+        }),
+        runs_for: None,
+        max_unavailable: None,
+    }
+}
+
+pub(crate) fn pod_key(name: &str) -> PodKey {
+    PodKey { namespace: Namespace::new("default").unwrap(), name: ObjectName::new(name).unwrap() }
+}
+
+pub(crate) fn add(sim: &Sim, workload: Workload) {
+    sim.add(vec![Object::Workload(workload)]);
+}
+
+/// Time passes.
+pub(crate) fn pass(sim: &Sim, seconds: i64) {
+    sim.pass_until(sim.now().checked_add(SignedDuration::from_secs(seconds)).unwrap());
+}
+
+/// A request for spot or on-demand instances of any type in any zone.
+pub(crate) fn request(sim: &Sim, token: &str, count: u32, capacity: CapacityType) -> FleetRequest {
+    let terms = [SubnetTerm::Tags(BTreeMap::from([("team".to_owned(), "a".to_owned())]))];
+    let subnets = sim.block_on(sim.subnets(&terms)).unwrap().unwrap();
+    request_in(token, count, capacity, &subnets)
+}
+
+fn request_in(
+    token: &str,
+    count: u32,
+    capacity_type: CapacityType,
+    subnets: &[model::node_class::Subnet],
+) -> FleetRequest {
+    let image = ImageId::new("ami-1").unwrap();
+    let overrides = subnets.iter().flat_map(|subnet| {
+        catalog().instance_types.clone().into_iter().map(|instance_type| FleetOverride {
+            instance_type: instance_type.name.clone(),
+            zone: subnet.zone.clone(),
+            subnet: subnet.id.clone(),
+            image: image.clone(),
+            price: HourlyPrice(1),
+        })
+    });
+    let template = template().name;
+    let tag = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+    FleetRequest {
+        token: BatchId::new(token).unwrap(),
+        count,
+        capacity_type,
+        is_prioritized: false,
+        context: None,
+        templates: vec![FleetTemplate { template, overrides: overrides.collect() }],
+        tags: BTreeMap::from([
+            tag(labels::CLUSTER_NAME_TAG, "simulated"),
+            tag(labels::NODE_POOL, "pool"),
+            tag(labels::BATCH_TAG, token),
+        ]),
+    }
+}
+
+pub(crate) fn template() -> LaunchTemplate {
+    let data = LaunchTemplateData {
+        image: ImageId::new("ami-1").unwrap(),
+        user_data: String::new(),
+        instance_profile: "profile".to_owned(),
+        block_devices: Vec::new(),
+        metadata_options: MetadataOptions::default(),
+        sends_http_protocol_ipv6: true,
+        detailed_monitoring: false,
+        security_groups: Vec::new(),
+        associate_public_ip_address: None,
+        ip_prefix_count: None,
+        is_ipv6: false,
+        tenancy: "default".to_owned(),
+        tags: BTreeMap::new(),
+        is_spot: false,
+    };
+    let name = model::LaunchTemplateName::new(TEMPLATE).unwrap();
+    LaunchTemplate { name, data, tags: BTreeMap::new() }
+}
+
+pub(crate) fn ensure_template(sim: &Sim) {
+    sim.block_on(ports::Templates::ensure(sim, &template())).unwrap().unwrap();
+}
+
+pub(crate) fn claim(name: &str, batch: &str, at: Timestamp) -> NodeClaim {
+    NodeClaim {
+        name: NodeClaimName::new(name).unwrap(),
+        version: 1,
+        node_pool: NodePoolName::new("pool").unwrap(),
+        node_class: NodeClassName::new("class").unwrap(),
+        batch: BatchId::new(batch).unwrap(),
+        batch_index: 0,
+        batch_size: 1,
+        created_at: at,
+        labels: BTreeMap::new(),
+        annotations: BTreeMap::new(),
+        requirements: Requirements::new(),
+        instance_types: Vec::new(),
+        requests: Resources::default(),
+        taints: Vec::new(),
+        startup_taints: Vec::new(),
+        expire_after: None,
+        termination_grace_period: None,
+        phase: ClaimPhase::Promised,
+        phase_since: at,
+        capacity: Resources::default(),
+        allocatable: Resources::default(),
+        instance: None,
+        node: None,
+        empty_since: None,
+        deletion: None,
+        message: None,
+    }
+}
+
+pub(crate) fn commit(id: &str, parent: u64, promised: Vec<NodeClaim>) -> Commit {
+    Commit {
+        id: CommitId::new(id).unwrap(),
+        parent: Generation(parent),
+        promised,
+        changed: Vec::new(),
+        cooling: BTreeMap::new(),
+        decisions: Vec::new(),
+    }
+}
+
+/// Hands deliveries to the toy functions.
+pub(crate) fn dispatch(sim: &Sim) -> impl FnMut(Delivery) -> Work + use<> {
+    let sim = sim.clone();
+    move |delivery| {
+        let sim = sim.clone();
+        Box::pin(async move { call(&sim, delivery).await.map_err(|error| error.to_string()) })
+    }
+}
+
+async fn call(sim: &Sim, delivery: Delivery) -> Result<(), PortError> {
+    let at = &delivery.invocation;
+    let claims = match delivery.payload {
+        Payload::Claims(claims) => claims,
+        Payload::Message(
+            Message::Launch { claim } | Message::Settle { claim } | Message::Drain { claim },
+        ) => vec![claim],
+        Payload::Schedule(_) | Payload::Message(_) => Vec::new(),
+        Payload::Interruption(event) => return interrupt(sim, &event.instance, at).await,
+    };
+    match delivery.function {
+        Function::Provision => return provision(sim, at).await,
+        Function::Disrupt => return Ok(()),
+        _ => {}
+    }
+    for name in claims {
+        let Some(claim) = sim.claim(&at.cluster, &name).await? else { continue };
+        match (delivery.function, claim.phase) {
+            (Function::Launch, ClaimPhase::Promised) => launch(sim, &claim, at).await?,
+            (Function::Settle, ClaimPhase::Launched) => settle(sim, &claim, at).await?,
+            (Function::Drain, ClaimPhase::Deleting) => drain(sim, &claim, at).await?,
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+/// One claim for each waiting pod that no claim without a ready node answers.
+async fn provision(sim: &Sim, at: &Invocation) -> Result<(), PortError> {
+    let snapshot = sim.snapshot(&at.cluster).await?;
+    let waiting = Cluster::pods(sim, &PodSelection::Waiting).await?.items;
+    let waiting = waiting.iter().filter(|pod| Pod::is_provisionable(pod)).count();
+    let is_coming = |claim: &&NodeClaim| claim.phase <= ClaimPhase::Launched;
+    let coming = snapshot.claims.values().filter(is_coming).count();
+    let next = snapshot.generation.next();
+    let pool = NodePoolName::new("pool").unwrap();
+    let promised: Vec<NodeClaim> = (coming..waiting)
+        .zip(0_u32..)
+        .map(|(_, index)| {
+            let name = NodeClaimName::derived(&pool, next, index);
+            let batch = BatchId::derived(&at.cluster, next, index);
+            claim(name.as_str(), batch.as_str(), at.now)
+        })
+        .collect();
+    if promised.is_empty() {
+        return Ok(());
+    }
+    let commit = commit(CommitId::derived(&at.id, 0).as_str(), snapshot.generation.0, promised);
+    let outcome = sim.commit(&at.cluster, &commit).await?;
+    assert!(!matches!(outcome, CommitOutcome::TooLarge { .. }));
+    Ok(())
+}
+
+async fn launch(sim: &Sim, claim: &NodeClaim, at: &Invocation) -> Result<(), PortError> {
+    let terms = [SubnetTerm::Tags(BTreeMap::from([("team".to_owned(), "a".to_owned())]))];
+    let subnets = sim.subnets(&terms).await?;
+    sim.ensure(&template()).await?;
+    let request = request_in(claim.batch.as_str(), 1, CapacityType::Spot, &subnets);
+    let answer = ports::Fleet::launch(sim, &request).await?;
+    let Some(instance) = answer.instances.first() else {
+        sim.remove_claim(&at.cluster, claim).await?;
+        return Ok(());
+    };
+    let mut launched = claim.moved_to(ClaimPhase::Launched, at.now);
+    launched.instance = Some(LaunchedInstance {
+        id: instance.id.clone(),
+        instance_type: instance.instance_type.clone(),
+        zone: instance.zone.clone(),
+        capacity_type: request.capacity_type,
+        price: HourlyPrice::default(),
+        image: None,
+        launched_at: at.now,
+    });
+    sim.write_claim(&at.cluster, &launched).await?;
+    Ok(())
+}
+
+async fn settle(sim: &Sim, claim: &NodeClaim, at: &Invocation) -> Result<(), PortError> {
+    let instance = claim.instance.as_ref().unwrap();
+    let again = Message::Settle { claim: claim.name.clone() };
+    let Some(node) = sim.node_of_instance(&instance.id).await? else {
+        return send(sim, at, again, 5).await;
+    };
+    let unregistered = Taint {
+        key: labels::UNREGISTERED_TAINT.to_owned(),
+        value: String::new(),
+        effect: TaintEffect::NoExecute,
+    };
+    let patch = NodePatch {
+        remove_taints: vec![unregistered],
+        add_finalizers: BTreeSet::from([labels::TERMINATION_FINALIZER.to_owned()]),
+        ..NodePatch::default()
+    };
+    sim.patch(&node.name, &patch).await?;
+    let mut settled = claim.moved_to(ClaimPhase::Initialized, at.now);
+    settled.node = Some(node.name);
+    sim.write_claim(&at.cluster, &settled).await?;
+    Ok(())
+}
+
+async fn interrupt(
+    sim: &Sim,
+    instance: &model::InstanceId,
+    at: &Invocation,
+) -> Result<(), PortError> {
+    let snapshot = sim.snapshot(&at.cluster).await?;
+    let is_meant =
+        |claim: &&NodeClaim| claim.instance.as_ref().is_some_and(|own| own.id == *instance);
+    let Some(claim) = snapshot.claims.values().find(is_meant) else { return Ok(()) };
+    let given_up = claim.given_up(DeletionReason::SpotInterrupted, at.now);
+    sim.write_claim(&at.cluster, &given_up).await?;
+    Ok(())
+}
+
+async fn drain(sim: &Sim, claim: &NodeClaim, at: &Invocation) -> Result<(), PortError> {
+    let instance = claim.instance.as_ref().unwrap();
+    let again = Message::Drain { claim: claim.name.clone() };
+    if let Some(node) = sim.node_of_instance(&instance.id).await? {
+        let taint = Taint {
+            key: labels::DISRUPTED_TAINT.to_owned(),
+            value: String::new(),
+            effect: TaintEffect::NoSchedule,
+        };
+        sim.patch(&node.name, &NodePatch { add_taints: vec![taint], ..NodePatch::default() })
+            .await?;
+        let pods = sim.pods_on(&node.name).await?.items;
+        let described = sim.describe(std::slice::from_ref(&instance.id)).await?;
+        let is_there = described.iter().any(|i| i.state < InstanceState::ShuttingDown);
+        if is_there && pods.iter().any(Pod::is_reschedulable) {
+            for pod in pods.iter().filter(|pod| pod.is_reschedulable()) {
+                let request = EvictionRequest {
+                    pod: pod.key.clone(),
+                    uid: pod.uid.clone(),
+                    grace_seconds: None,
+                };
+                sim.evict(&request).await?;
+            }
+            return send(sim, at, again, 5).await;
+        }
+    }
+    sim.terminate(std::slice::from_ref(&instance.id)).await?;
+    if let Some(node) = sim.node_of_instance(&instance.id).await? {
+        let remove_finalizers = BTreeSet::from([labels::TERMINATION_FINALIZER.to_owned()]);
+        sim.patch(&node.name, &NodePatch { remove_finalizers, ..NodePatch::default() }).await?;
+        ports::Nodes::delete(sim, &node.name).await?;
+    }
+    sim.remove_claim(&at.cluster, claim).await?;
+    Ok(())
+}
+
+async fn send(
+    sim: &Sim,
+    at: &Invocation,
+    message: Message,
+    delay_seconds: u32,
+) -> Result<(), PortError> {
+    ports::Mailbox::send(sim, &[Letter { cluster: at.cluster.clone(), message, delay_seconds }])
+        .await
+}
+
+/// A node of an on-demand instance that is ready and registered.
+pub(crate) fn node(sim: &Sim, token: &str) -> model::NodeName {
+    ensure_template(sim);
+    let request = request(sim, token, 1, CapacityType::OnDemand);
+    let answer = sim.block_on(ports::Fleet::launch(sim, &request)).unwrap().unwrap();
+    pass(sim, 90);
+    let instance = &answer.instances[0].id;
+    let node = sim.block_on(sim.node_of_instance(instance)).unwrap().unwrap().unwrap();
+    assert!(node.is_ready);
+    let remove_taints = node.taints.clone();
+    let patch = NodePatch { remove_taints, ..NodePatch::default() };
+    sim.block_on(sim.patch(&node.name, &patch)).unwrap().unwrap();
+    node.name
+}

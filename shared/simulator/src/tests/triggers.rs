@@ -1,0 +1,121 @@
+use model::message::{Delivery as Letter, Message};
+use ports::{Ledger as _, Mailbox as _};
+
+use super::toy;
+use crate::{Delivery, Disorder, Function, Outcome, Payload, Settings, Sim};
+
+fn quiet(disorder: Disorder) -> Sim {
+    toy::sim(Settings { has_schedules: false, disorder, ..Settings::default() })
+}
+
+fn send(sim: &Sim, delays: &[u32]) {
+    let cluster = Settings::default().cluster;
+    let letters: Vec<Letter> = delays
+        .iter()
+        .map(|delay| Letter {
+            cluster: cluster.clone(),
+            message: Message::Provision { tick: Some(u64::from(*delay)) },
+            delay_seconds: *delay,
+        })
+        .collect();
+    sim.block_on(sim.send(&letters)).unwrap().unwrap();
+}
+
+/// What is delivered within so many seconds, each ended by `outcome`.
+fn drain(sim: &Sim, seconds: i64, outcome: &Outcome) -> Vec<Delivery> {
+    let mut all = Vec::new();
+    for _ in 0..seconds {
+        toy::pass(sim, 1);
+        while let Some(delivery) = sim.next_delivery() {
+            sim.finish(&delivery, outcome);
+            all.push(delivery);
+        }
+    }
+    all
+}
+
+fn promise(sim: &Sim, id: &str, parent: u64, names: &[&str]) {
+    let cluster = Settings::default().cluster;
+    let claims = names.iter().map(|name| toy::claim(name, name, sim.now())).collect();
+    sim.block_on(sim.commit(&cluster, &toy::commit(id, parent, claims))).unwrap().unwrap();
+}
+
+fn names(delivery: &Delivery) -> String {
+    delivery.payload.to_string()
+}
+
+#[test]
+fn a_message_waits_for_its_delay() {
+    let sim = quiet(Disorder::default());
+    send(&sim, &[30, 0]);
+    assert_eq!(drain(&sim, 29, &Outcome::Done).len(), 1);
+    let second = drain(&sim, 3, &Outcome::Done);
+    assert_eq!(second.iter().map(names).collect::<Vec<_>>(), ["tick 30"]);
+}
+
+#[test]
+fn what_fails_comes_again_under_its_identity_until_it_is_given_up() {
+    let sim = quiet(Disorder::default());
+    send(&sim, &[0]);
+    let tries = drain(&sim, 1_000, &Outcome::Failed("no".to_owned()));
+    assert_eq!(tries.len(), 5);
+    assert!(tries.windows(2).all(|pair| pair[0].invocation.id == pair[1].invocation.id));
+    assert!(tries.windows(2).all(|pair| pair[0].id != pair[1].id));
+    let dead = sim.dead_letters();
+    assert_eq!(dead.len(), 1);
+    assert_eq!(dead[0].function, Function::Provision);
+}
+
+#[test]
+fn disorder_duplicates_and_reorders() {
+    let disorder = Disorder {
+        duplicated_per_mille: 1_000,
+        held_back_per_mille: 500,
+        held_back_max: jiff::SignedDuration::from_secs(60),
+    };
+    let sim = quiet(disorder);
+    let delays: Vec<u32> = (0..20).collect();
+    send(&sim, &delays);
+    let delivered: Vec<String> = drain(&sim, 120, &Outcome::Done).iter().map(names).collect();
+    assert_eq!(delivered.len(), 40);
+    let in_order: Vec<String> = delays.iter().map(|delay| format!("tick {delay}")).collect();
+    let mut once = delivered.clone();
+    once.dedup();
+    assert_ne!(once, in_order);
+}
+
+#[test]
+fn a_stream_batch_that_fails_comes_again_before_what_is_behind_it() {
+    let sim = quiet(Disorder::default());
+    promise(&sim, "a", 0, &["x", "y", "z"]);
+    toy::pass(&sim, 5);
+    let first = sim.next_delivery().unwrap();
+    assert_eq!((first.function, names(&first)), (Function::Launch, "stream x y z".to_owned()));
+    promise(&sim, "b", 1, &["late"]);
+    toy::pass(&sim, 5);
+    assert_eq!(sim.next_delivery(), None);
+    sim.finish(&first, &Outcome::Crashed);
+    let rest: Vec<String> = drain(&sim, 10, &Outcome::Done).iter().map(names).collect();
+    assert_eq!(rest, ["stream x y", "stream z late"]);
+}
+
+#[test]
+fn a_poisoned_record_does_not_block_the_stream_for_ever() {
+    let sim = quiet(Disorder::default());
+    promise(&sim, "a", 0, &["x"]);
+    drain(&sim, 60, &Outcome::Failed("no".to_owned()));
+    let dead: Vec<String> = sim.dead_letters().iter().map(|d| d.payload.to_string()).collect();
+    assert_eq!(dead, ["stream x"]);
+    promise(&sim, "b", 1, &["y"]);
+    let rest: Vec<String> = drain(&sim, 10, &Outcome::Done).iter().map(names).collect();
+    assert_eq!(rest, ["stream y"]);
+}
+
+#[test]
+fn schedules_come_round_each_minute() {
+    let sim = toy::sim(Settings::default());
+    let delivered = drain(&sim, 120, &Outcome::Done);
+    let is_schedule = |delivery: &&Delivery| matches!(delivery.payload, Payload::Schedule(_));
+    assert_eq!(delivered.iter().filter(is_schedule).count(), 6);
+    assert_eq!(delivered.iter().filter(|d| d.function == Function::Disrupt).count(), 4);
+}

@@ -1,1 +1,76 @@
 //! An independent judge of plans.
+//!
+//! It shares no code with the planner and is written from the rules alone, one by one and slowly:
+//! what both get wrong in the same way, nothing finds. A plan with violations is never committed.
+//!
+//! It judges what a plan claims, not whether a better one exists. In particular it does not judge
+//! that every pending pod is mentioned, that placement is first fit, that new capacity was needed,
+//! budgets with a schedule (they are taken as not applying now), PodDisruptionBudgets and
+//! nominations (facts do not hold them), deadlines beyond their presence, and what handlers decide
+//! about claims by reasons other than emptiness and age.
+
+mod candidates;
+mod changes;
+mod claims;
+mod daemons;
+mod limits;
+mod pods;
+mod room;
+mod violation;
+mod world;
+
+#[cfg(test)]
+mod tests;
+
+pub use violation::Violation;
+
+use std::fmt;
+
+use model::{Plan, facts::Facts};
+
+use crate::world::World;
+
+/// A plan that must not be committed, and all that is wrong with it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub struct Invalid {
+    /// Never empty.
+    pub violations: Vec<Violation>,
+}
+
+impl fmt::Display for Invalid {
+    /// The first violations and how many more there are: a log line has an end.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const SHOWN_MAX: usize = 20;
+        let shown: Vec<String> =
+            self.violations.iter().take(SHOWN_MAX).map(ToString::to_string).collect();
+        write!(f, "the plan breaks its own rules: {}", shown.join("; "))?;
+        match self.violations.len().saturating_sub(SHOWN_MAX) {
+            0 => Ok(()),
+            more => write!(f, "; and {more} more"),
+        }
+    }
+}
+
+/// Whether `plan`, made from `facts`, may be committed.
+pub fn ensure_valid(facts: &Facts, plan: &Plan) -> Result<(), Invalid> {
+    let violations = violations(facts, plan);
+    if violations.is_empty() { Ok(()) } else { Err(Invalid { violations }) }
+}
+
+/// Everything that is wrong with `plan`, made from `facts`. Empty is good.
+#[must_use]
+pub fn violations(facts: &Facts, plan: &Plan) -> Vec<Violation> {
+    let world = World::new(facts);
+    let mut found = Vec::new();
+    if plan.parent != facts.ledger.generation {
+        let (parent, head) = (plan.parent.0, facts.ledger.generation.0);
+        found.push(Violation::Parent { parent, head });
+    }
+    pods::check(&world, plan, &mut found);
+    claims::check(&world, plan, &mut found);
+    candidates::check(&world, plan, &mut found);
+    room::check(&world, plan, &mut found);
+    limits::check(&world, plan, &mut found);
+    changes::check(&world, plan, &mut found);
+    found
+}

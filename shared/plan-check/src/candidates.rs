@@ -1,0 +1,200 @@
+//! What a promised claim may be launched as: types, offerings, prices, `minValues`.
+//!
+//! The claims of a batch are alike (that is judged elsewhere), so the first of each speaks for all.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{
+    BatchId, HourlyPrice, InstanceType, InstanceTypeName, NodeClaim, Offering, Plan, Requirement,
+    Requirements, labels, limits::INSTANCE_TYPES_PER_CLAIM_MAX, plan::Promise,
+};
+
+use crate::{
+    Violation,
+    world::{World, labels_of},
+};
+
+const RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
+const RESERVATION_TYPE: &str = "karpenter.k8s.aws/capacity-reservation-type";
+
+pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+    let mut judged: BTreeMap<&BatchId, Option<HourlyPrice>> = BTreeMap::new();
+    for promise in &plan.promises {
+        let claim = &promise.claim;
+        let own = labels_of(claim);
+        let least = *judged.entry(&claim.batch).or_insert_with(|| {
+            check_list(claim, found);
+            check_min_values(world, claim, found);
+            check_types(world, claim, &own, found)
+        });
+        check_cheapest(world, promise, &own, least, found);
+    }
+}
+
+fn check_list(claim: &NodeClaim, found: &mut Vec<Violation>) {
+    let types = &claim.instance_types;
+    let mut refuse =
+        |why: String| found.push(Violation::InstanceTypes { claim: claim.name.clone(), why });
+    if types.is_empty() {
+        refuse("it is empty".to_owned());
+    }
+    if INSTANCE_TYPES_PER_CLAIM_MAX < types.len() {
+        refuse(format!("it has {}, at most {INSTANCE_TYPES_PER_CLAIM_MAX} fit", types.len()));
+    }
+    if types.iter().collect::<BTreeSet<_>>().len() < types.len() {
+        refuse("a type is in it twice".to_owned());
+    }
+}
+
+/// Every type must be one that the class offers, that the claim's requirements allow and that can
+/// be bought; the cheapest comes first. The lowest price, if there is one.
+fn check_types(
+    world: &World<'_>,
+    claim: &NodeClaim,
+    own: &Requirements,
+    found: &mut Vec<Violation>,
+) -> Option<HourlyPrice> {
+    let mut prices = Vec::new();
+    for name in &claim.instance_types {
+        let mut refuse = |why: String| {
+            let (claim, instance_type) = (claim.name.clone(), name.clone());
+            found.push(Violation::InstanceType { claim, instance_type, why });
+        };
+        let Some(instance_type) = world.instance_type(&claim.node_class, name) else {
+            refuse("its EC2NodeClass does not offer it".to_owned());
+            continue;
+        };
+        if let Err(reasons) = instance_type.requirements.intersects(own) {
+            let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+            refuse(reasons.join("; "));
+        }
+        match usable(instance_type, own).map(|offering| offering.price).min() {
+            Some(price) => prices.push((price, name)),
+            None => refuse("no offering that its requirements allow is available".to_owned()),
+        }
+    }
+    let out_of_order = |pair: &[(HourlyPrice, &InstanceTypeName)]| match pair {
+        [(first, _), (second, name)] => (second < first).then(|| (*name).clone()),
+        _ => None,
+    };
+    if let Some(name) = prices.windows(2).find_map(out_of_order) {
+        let why = format!("{name} is cheaper than the type before it");
+        found.push(Violation::InstanceTypes { claim: claim.name.clone(), why });
+    }
+    prices.iter().map(|(price, _)| *price).min()
+}
+
+/// The offerings that can be bought and that `own` allows (specification §4.2: loose).
+pub(crate) fn usable<'a>(
+    instance_type: &'a InstanceType,
+    own: &Requirements,
+) -> impl Iterator<Item = &'a Offering> {
+    let offerings = instance_type.offerings.iter();
+    offerings.filter(move |offering| offering.is_available && is_allowed(offering, own))
+}
+
+fn is_allowed(offering: &Offering, own: &Requirements) -> bool {
+    [labels::ZONE, labels::ZONE_ID, labels::CAPACITY_TYPE, RESERVATION_ID, RESERVATION_TYPE]
+        .into_iter()
+        .all(|key| match (own.get(key), offering_label(offering, key)) {
+            (Some(own), OfferingLabel::Is(value)) => own.has(value),
+            (Some(own), OfferingLabel::Absent) => own.allows_absence(),
+            (None, _) | (_, OfferingLabel::Unknown) => true,
+        })
+}
+
+/// What an offering says about a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum OfferingLabel<'a> {
+    /// The node will have this value.
+    Is(&'a str),
+    /// The node will not have it.
+    Absent,
+    /// Nothing.
+    Unknown,
+}
+
+/// What `offering` says about the label `key`.
+pub(crate) fn offering_label<'a>(offering: &'a Offering, key: &str) -> OfferingLabel<'a> {
+    let reservation = offering.reservation.as_ref();
+    match key {
+        labels::ZONE => OfferingLabel::Is(offering.zone.as_str()),
+        labels::CAPACITY_TYPE => OfferingLabel::Is(offering.capacity_type.as_str()),
+        labels::ZONE_ID => match &offering.zone_id {
+            Some(zone_id) => OfferingLabel::Is(zone_id.as_str()),
+            None => OfferingLabel::Unknown,
+        },
+        RESERVATION_ID => reservation.map_or(OfferingLabel::Absent, |r| OfferingLabel::Is(&r.id)),
+        RESERVATION_TYPE => {
+            reservation.map_or(OfferingLabel::Absent, |r| OfferingLabel::Is(&r.kind))
+        }
+        _ => OfferingLabel::Unknown,
+    }
+}
+
+/// Specification §3.6. The pool's own `minValues` hold as well, unless the claim says that they
+/// were relaxed.
+fn check_min_values(world: &World<'_>, claim: &NodeClaim, found: &mut Vec<Violation>) {
+    let types = world.types_of(claim);
+    let is_relaxed =
+        claim.annotations.get(labels::MIN_VALUES_RELAXED).is_some_and(|value| value == "true");
+    let pool = world.pools.get(&claim.node_pool).filter(|_| !is_relaxed);
+    let of_pool = pool.into_iter().flat_map(|pool| pool.template.requirements.iter());
+    let mut wanted: BTreeMap<&str, (&Requirement, u32)> = BTreeMap::new();
+    for requirement in claim.requirements.iter().chain(of_pool) {
+        let Some(min) = requirement.min_values() else { continue };
+        let entry = wanted.entry(requirement.key().as_str()).or_insert((requirement, min));
+        entry.1 = entry.1.max(min);
+    }
+    for (key, (requirement, min)) in wanted {
+        let values: BTreeSet<_> = types
+            .iter()
+            .filter_map(|instance_type| instance_type.requirements.get(key))
+            .flat_map(Requirement::values)
+            .collect();
+        if usize::try_from(min).is_ok_and(|min| values.len() < min) {
+            found.push(Violation::MinValues {
+                claim: claim.name.clone(),
+                label: requirement.key().clone(),
+                wanted: min,
+                found: values.len(),
+            });
+        }
+    }
+}
+
+fn check_cheapest(
+    world: &World<'_>,
+    promise: &Promise,
+    own: &Requirements,
+    least: Option<HourlyPrice>,
+    found: &mut Vec<Violation>,
+) {
+    let (claim, stated) = (&promise.claim, &promise.cheapest);
+    let offering = claim
+        .instance_types
+        .contains(&stated.instance_type)
+        .then(|| world.instance_type(&claim.node_class, &stated.instance_type))
+        .flatten()
+        .and_then(|instance_type| {
+            usable(instance_type, own)
+                .filter(|o| o.zone == stated.zone && o.capacity_type == stated.capacity_type)
+                .min_by_key(|offering| offering.price)
+        });
+    let why = match (offering, least) {
+        (None, _) => "it is none that can be bought for the claim".to_owned(),
+        (Some(offering), _) if offering.price != promise.price => {
+            format!("it costs {}", offering.price)
+        }
+        (Some(offering), Some(least)) if least < offering.price => {
+            format!("one is to be had at {least}")
+        }
+        (Some(_), _) => return,
+    };
+    found.push(Violation::Cheapest {
+        claim: claim.name.clone(),
+        stated: stated.clone(),
+        stated_price: promise.price,
+        why,
+    });
+}

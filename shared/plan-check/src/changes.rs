@@ -1,0 +1,197 @@
+//! Claims that are given up or observed: allowed changes, and the reason that is given.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{
+    ClaimPhase, DeletionReason, NodeClaim, NodeClaimName, NodePoolName, Plan,
+    labels::DO_NOT_DISRUPT,
+    node::Node,
+    node_pool::{BudgetNodes, BudgetReason, NodePool},
+};
+
+use crate::{Violation, world::World};
+
+pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+    let mut names: BTreeSet<&NodeClaimName> = BTreeSet::new();
+    let mut emptied: BTreeMap<&NodePoolName, usize> = BTreeMap::new();
+    for change in &plan.changes {
+        if !names.insert(&change.name) {
+            found.push(Violation::ChangeTwice(change.name.clone()));
+        }
+        let Some(stored) = world.facts.ledger.claims.get(&change.name) else {
+            found.push(Violation::ChangeUnknown(change.name.clone()));
+            continue;
+        };
+        if change.version != stored.version.saturating_add(1) {
+            found.push(Violation::ChangeVersion {
+                claim: change.name.clone(),
+                version: change.version,
+                stored: stored.version,
+            });
+        }
+        if let Some(why) = forbidden(world, stored, change) {
+            found.push(Violation::ChangeForbidden { claim: change.name.clone(), why });
+        }
+        let Some(deletion) = &change.deletion else { continue };
+        let speaks_against = match deletion.reason {
+            DeletionReason::Expired => not_expired(world, stored),
+            DeletionReason::Empty => {
+                *emptied.entry(&stored.node_pool).or_default() += 1;
+                not_empty(world, stored)
+            }
+            DeletionReason::SpotInterrupted
+            | DeletionReason::InstanceEnded
+            | DeletionReason::InsufficientCapacity
+            | DeletionReason::LaunchFailed
+            | DeletionReason::NotRegistered => None,
+        };
+        if let Some(why) = speaks_against {
+            let (claim, reason) = (change.name.clone(), deletion.reason);
+            found.push(Violation::GivenUp { claim, reason, why });
+        }
+    }
+    for (pool, given_up) in emptied {
+        check_budgets(world, pool, given_up, found);
+    }
+    for (offering, until) in &plan.cooling {
+        if *until <= world.facts.now {
+            let instance_type = offering.instance_type.clone();
+            found.push(Violation::Cooling { capacity_type: offering.capacity_type, instance_type });
+        }
+    }
+}
+
+/// What the change does beyond giving the claim up or saying since when it is empty.
+fn forbidden(world: &World<'_>, stored: &NodeClaim, change: &NodeClaim) -> Option<String> {
+    if stored.is_deleting() {
+        return Some("it is being given up already".to_owned());
+    }
+    let rest = NodeClaim {
+        version: stored.version,
+        phase: stored.phase,
+        phase_since: stored.phase_since,
+        deletion: stored.deletion.clone(),
+        empty_since: stored.empty_since,
+        ..change.clone()
+    };
+    if rest != *stored {
+        return Some("more than its deletion and its emptiness changes".to_owned());
+    }
+    let now = world.facts.now;
+    match &change.deletion {
+        None if change.phase != stored.phase || change.phase_since != stored.phase_since => {
+            Some("its phase changes without a reason".to_owned())
+        }
+        None if change.empty_since == stored.empty_since => Some("nothing changes".to_owned()),
+        None if change.empty_since.is_some_and(|since| now < since) => {
+            Some("it is empty since a time to come".to_owned())
+        }
+        Some(_) if change.phase != ClaimPhase::Deleting => {
+            Some(format!("it has a reason to be given up and is {}", change.phase))
+        }
+        Some(deletion) if deletion.at != now || change.phase_since != now => {
+            Some("it is given up at another time than now".to_owned())
+        }
+        Some(deletion)
+            if deletion.deadline.is_some() != stored.termination_grace_period.is_some() =>
+        {
+            Some("its deadline does not follow its terminationGracePeriod".to_owned())
+        }
+        None | Some(_) => None,
+    }
+}
+
+/// Specification of disruption §5.1.
+fn not_expired(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
+    let Some(after) = claim.expire_after else { return Some("it never expires".to_owned()) };
+    let Ok(expires_at) = claim.created_at.checked_add(after) else {
+        return Some("it expires in no time that can be told".to_owned());
+    };
+    (world.facts.now < expires_at).then(|| format!("it expires at {expires_at} only"))
+}
+
+/// Specification of disruption §2.4, §2.9 and §3.1.
+fn not_empty(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
+    let now = world.facts.now;
+    let Some(node) = world.node_of.get(&claim.name) else {
+        return Some("it has no node".to_owned());
+    };
+    if !node.is_initialized() {
+        return Some(format!("node {} is not initialized", node.name));
+    }
+    if node.annotations.get(DO_NOT_DISRUPT).is_some_and(|value| value == "true") {
+        return Some(format!("node {} must not be disrupted", node.name));
+    }
+    for pod in world.pods_on.get(&node.name).into_iter().flatten() {
+        if pod.is_reschedulable() {
+            return Some(format!("pod {} needs node {}", pod.key, node.name));
+        }
+        if pod.is_protected(now) {
+            return Some(format!("pod {} must not be disrupted", pod.key));
+        }
+    }
+    let Some(pool) = world.pools.get(&claim.node_pool) else {
+        return Some(format!("its NodePool {} does not exist", claim.node_pool));
+    };
+    too_soon(world, claim, pool)
+}
+
+fn too_soon(world: &World<'_>, claim: &NodeClaim, pool: &NodePool) -> Option<String> {
+    if pool.replicas.is_some() {
+        return Some(format!("NodePool {} is static", pool.name));
+    }
+    let Some(after) = pool.disruption.consolidate_after else {
+        return Some(format!("consolidateAfter of NodePool {} is Never", pool.name));
+    };
+    // Without a wait it does not matter whether anybody wrote down when it became empty.
+    if after.is_zero() {
+        return None;
+    }
+    let Some(since) = claim.empty_since else {
+        return Some("it was not seen empty before".to_owned());
+    };
+    let is_over = since.checked_add(after).is_ok_and(|ends_at| ends_at <= world.facts.now);
+    (!is_over).then(|| format!("it is empty since {since} only"))
+}
+
+/// Specification of disruption §2.8, without schedules.
+fn check_budgets(
+    world: &World<'_>,
+    pool: &NodePoolName,
+    given_up: usize,
+    found: &mut Vec<Violation>,
+) {
+    let nodes: Vec<(&NodeClaim, &Node)> = world
+        .facts
+        .ledger
+        .claims
+        .values()
+        .filter(|claim| claim.node_pool == *pool)
+        .filter_map(|claim| Some((claim, *world.node_of.get(&claim.name)?)))
+        .filter(|(_, node)| node.is_initialized())
+        .collect();
+    let total = nodes.len();
+    let is_disrupting = |claim: &NodeClaim, node: &Node| claim.is_deleting() || !node.is_ready;
+    let disrupting = nodes.iter().filter(|(claim, node)| is_disrupting(claim, node)).count();
+    let Some(allowed) = world.pools.get(pool).and_then(|pool| allowed(pool, total)) else { return };
+    let allowed = allowed.saturating_sub(disrupting);
+    if allowed < given_up {
+        found.push(Violation::Budget { node_pool: pool.clone(), given_up, allowed, total });
+    }
+}
+
+/// The least of the budgets for empty nodes that always apply; `None` is no limit.
+fn allowed(pool: &NodePool, total: usize) -> Option<usize> {
+    let budgets = pool.disruption.budgets.iter().filter(|budget| budget.window.is_none());
+    let budgets = budgets.filter(|budget| {
+        budget.reasons.is_empty() || budget.reasons.contains(&BudgetReason::Empty)
+    });
+    let values = budgets.map(|budget| match budget.nodes {
+        BudgetNodes::Count(count) => usize::try_from(count).unwrap_or(usize::MAX),
+        BudgetNodes::Percent(percent) => {
+            let percent = usize::try_from(percent).unwrap_or(usize::MAX);
+            total.saturating_mul(percent).div_ceil(100)
+        }
+    });
+    values.min()
+}

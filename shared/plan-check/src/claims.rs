@@ -1,0 +1,184 @@
+//! Promised claims: new, unique, what their pool asks for, and launchable in their batch.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{
+    BatchId, ClaimPhase, NodeClaim, NodeClaimName, Plan, Requirement, Requirements, Taint,
+    facts::ClassOffer,
+    limits::{CLAIMS_PER_BATCH_MAX, NODES_PER_CLUSTER_MAX},
+    node_pool::NodePool,
+};
+
+use crate::{
+    Violation,
+    world::{World, labels_of},
+};
+
+pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+    let ledger = &world.facts.ledger.claims;
+    let mut names: BTreeSet<&NodeClaimName> = BTreeSet::new();
+    for promise in &plan.promises {
+        let claim = &promise.claim;
+        if !names.insert(&claim.name) {
+            found.push(Violation::ClaimTwice(claim.name.clone()));
+        }
+        if ledger.contains_key(&claim.name) {
+            found.push(Violation::ClaimExists(claim.name.clone()));
+        }
+        if promise.pods.is_empty() {
+            found.push(Violation::ClaimForNothing(claim.name.clone()));
+        }
+        for why in not_new(claim) {
+            found.push(Violation::ClaimNotNew { claim: claim.name.clone(), why });
+        }
+        check_class(world, claim, found);
+        check_pool(world, claim, found);
+    }
+    let claims = ledger.len() + plan.promises.len();
+    if !plan.promises.is_empty() && NODES_PER_CLUSTER_MAX < claims {
+        found.push(Violation::TooManyClaims { claims, claims_max: NODES_PER_CLUSTER_MAX });
+    }
+    check_batches(world, plan, found);
+}
+
+fn not_new(claim: &NodeClaim) -> Vec<String> {
+    let mut why = Vec::new();
+    if claim.version != 1 {
+        why.push(format!("its version is {}, not 1", claim.version));
+    }
+    if claim.phase != ClaimPhase::Promised {
+        why.push(format!("its phase is {}, not promised", claim.phase));
+    }
+    if claim.instance.is_some() || claim.node.is_some() {
+        why.push("it has an instance or a node".to_owned());
+    }
+    if claim.deletion.is_some() || claim.empty_since.is_some() {
+        why.push("it is given up or empty already".to_owned());
+    }
+    why
+}
+
+fn check_class(world: &World<'_>, claim: &NodeClaim, found: &mut Vec<Violation>) {
+    let why = match world.facts.classes.get(&claim.node_class) {
+        Some(ClassOffer::Ready(_)) => return,
+        Some(ClassOffer::NotReady(reasons)) => format!("is not ready: {}", reasons.join("; ")),
+        None => "does not exist".to_owned(),
+    };
+    let (node_class, claim) = (claim.node_class.clone(), claim.name.clone());
+    found.push(Violation::ClassUnusable { claim, node_class, why });
+}
+
+fn check_pool(world: &World<'_>, claim: &NodeClaim, found: &mut Vec<Violation>) {
+    let unusable = |why: String| Violation::PoolUnusable {
+        claim: claim.name.clone(),
+        node_pool: claim.node_pool.clone(),
+        why,
+    };
+    let Some(pool) = world.pools.get(&claim.node_pool) else {
+        found.push(unusable("does not exist".to_owned()));
+        return;
+    };
+    if pool.is_deleting {
+        found.push(unusable("is being deleted".to_owned()));
+    }
+    if pool.replicas.is_some() {
+        found.push(unusable("is static and takes no pending pods".to_owned()));
+    }
+    if let Some(problem) = pool.problems.first() {
+        found.push(unusable(format!("is not ready: {problem}")));
+    }
+    for why in differences(claim, pool) {
+        let (claim, node_pool) = (claim.name.clone(), claim.node_pool.clone());
+        found.push(Violation::ClaimUnlikePool { claim, node_pool, why });
+    }
+}
+
+/// What the claim has not from its pool's template.
+fn differences(claim: &NodeClaim, pool: &NodePool) -> Vec<String> {
+    let template = &pool.template;
+    let mut why = Vec::new();
+    if claim.node_class != template.node_class {
+        why.push(format!("its EC2NodeClass is {}", claim.node_class));
+    }
+    if !same(&claim.taints, &template.taints) {
+        why.push("its taints are others".to_owned());
+    }
+    if !same(&claim.startup_taints, &template.startup_taints) {
+        why.push("its startup taints are others".to_owned());
+    }
+    if claim.expire_after != template.expire_after {
+        why.push("its expireAfter is another".to_owned());
+    }
+    if claim.termination_grace_period != template.termination_grace_period {
+        why.push("its terminationGracePeriod is another".to_owned());
+    }
+    for (key, value) in &template.labels {
+        if claim.labels.get(key) != Some(value) {
+            why.push(format!("it lacks the label {key}={value}"));
+        }
+    }
+    let own = labels_of(claim);
+    for wanted in template.requirements.iter() {
+        if !is_within(&own, wanted) {
+            why.push(format!("it may have other labels than {wanted}"));
+        }
+    }
+    why
+}
+
+fn same(a: &[Taint], b: &[Taint]) -> bool {
+    a.iter().collect::<BTreeSet<_>>() == b.iter().collect::<BTreeSet<_>>()
+}
+
+/// Whether every value that `own` leaves for the label is one of `wanted`.
+fn is_within(own: &Requirements, wanted: &Requirement) -> bool {
+    let Some(own) = own.get(wanted.key().as_str()) else { return false };
+    let own = own.clone().with_min_values(None);
+    own.intersection(&wanted.clone().with_min_values(None)) == own
+}
+
+/// One CreateFleet request per batch: its claims must be interchangeable, and their places those of
+/// its instances.
+fn check_batches(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+    let mut batches: BTreeMap<&BatchId, Vec<&NodeClaim>> = BTreeMap::new();
+    for promise in &plan.promises {
+        batches.entry(&promise.claim.batch).or_default().push(&promise.claim);
+    }
+    let taken: BTreeSet<&BatchId> =
+        world.facts.ledger.claims.values().map(|claim| &claim.batch).collect();
+    for (batch, claims) in batches {
+        let mut refuse = |why: String| found.push(Violation::Batch { batch: batch.clone(), why });
+        if taken.contains(batch) {
+            refuse("claims that exist were launched in it".to_owned());
+        }
+        if CLAIMS_PER_BATCH_MAX < claims.len() {
+            refuse(format!("it has {} claims, at most {CLAIMS_PER_BATCH_MAX} fit", claims.len()));
+        }
+        let Some(first) = claims.first() else { continue };
+        for claim in &claims {
+            if !is_alike(first, claim) {
+                refuse(format!("{} is unlike {}", claim.name, first.name));
+            }
+            if usize::try_from(claim.batch_size) != Ok(claims.len()) {
+                let (stated, actual) = (claim.batch_size, claims.len());
+                refuse(format!("{} states {stated} claims, it has {actual}", claim.name));
+            }
+        }
+        let mut places: Vec<u32> = claims.iter().map(|claim| claim.batch_index).collect();
+        places.sort_unstable();
+        if !(0..).zip(&places).all(|(index, place): (u32, &u32)| index == *place) {
+            refuse("its places are not 0, 1, 2, …".to_owned());
+        }
+    }
+}
+
+fn is_alike(first: &NodeClaim, other: &NodeClaim) -> bool {
+    let renamed = NodeClaim {
+        name: first.name.clone(),
+        batch_index: first.batch_index,
+        batch_size: first.batch_size,
+        requests: first.requests.clone(),
+        ..other.clone()
+    };
+    *first == renamed
+}

@@ -1,0 +1,87 @@
+//! What DaemonSets take of a node (specification §2.8).
+
+use std::collections::BTreeMap;
+
+use model::{
+    InstanceType, InstanceTypeName, NodePoolName, PodSpec, Requirements, Resources, Taint,
+    TaintEffect, Toleration, labels, node_pool::NodePool, requirements::Undefined,
+};
+
+use crate::world::World;
+
+/// What the daemons of each pool take of each instance type. Looked at often, worked out once.
+#[derive(Default)]
+pub(crate) struct Overheads(BTreeMap<(NodePoolName, InstanceTypeName), Resources>);
+
+impl Overheads {
+    /// What daemons take of a new node of `pool` that is an `instance_type`.
+    pub(crate) fn of(
+        &mut self,
+        world: &World<'_>,
+        pool: &NodePool,
+        instance_type: &InstanceType,
+    ) -> &Resources {
+        let key = (pool.name.clone(), instance_type.name.clone());
+        self.0.entry(key).or_insert_with(|| on_new_node(world, pool, instance_type))
+    }
+}
+
+fn on_new_node(world: &World<'_>, pool: &NodePool, instance_type: &InstanceType) -> Resources {
+    let template = template_labels(pool);
+    let lands = |spec: &&PodSpec| {
+        is_tolerated(&pool.template.taints, &spec.tolerations)
+            && terms(spec).any(|wanted| {
+                template.compatible(&wanted, Undefined::WellKnown).is_ok()
+                    && instance_type.requirements.intersects(&wanted).is_ok()
+            })
+    };
+    let specs = world.facts.daemon_sets.iter().map(|daemon_set| &*daemon_set.spec);
+    specs.filter(lands).fold(Resources::default(), |sum, spec| sum.saturating_add(&spec.requests))
+}
+
+/// What daemons take of a node with these taints and labels. Only the first required term counts
+/// here, and soft taints keep daemons away: both as in the specification, and in the plan's favor.
+pub(crate) fn on_node(world: &World<'_>, taints: &[Taint], own: &Requirements) -> Resources {
+    let tolerates = |spec: &PodSpec| {
+        taints.iter().all(|taint| spec.tolerations.iter().any(|t| t.tolerates(taint)))
+    };
+    let lands = |spec: &&PodSpec| {
+        tolerates(spec) && own.compatible(&spec.requirements(0), Undefined::Refused).is_ok()
+    };
+    let specs = world.facts.daemon_sets.iter().map(|daemon_set| &*daemon_set.spec);
+    specs.filter(lands).fold(Resources::default(), |sum, spec| sum.saturating_add(&spec.requests))
+}
+
+/// What the labels of a pool's nodes are known to be.
+fn template_labels(pool: &NodePool) -> Requirements {
+    let mut all = pool.template.requirements.clone();
+    let own = pool.template.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    all.add_all(&Requirements::of_labels(own));
+    all.add_all(&Requirements::of_labels([
+        (labels::NODE_POOL, pool.name.as_str()),
+        (labels::NODE_CLASS, pool.template.node_class.as_str()),
+        (labels::REGISTERED, "true"),
+        (labels::INITIALIZED, "true"),
+    ]));
+    all
+}
+
+/// What a pod asks of labels, in its alternatives.
+pub(crate) fn terms(spec: &PodSpec) -> impl Iterator<Item = Requirements> {
+    (0..spec.required_terms.len().max(1)).map(|term| spec.requirements(term))
+}
+
+/// The first of `taints` that keeps a pod away. Soft ones do not: it may be given up to them.
+pub(crate) fn keeping_away<'a>(
+    taints: &'a [Taint],
+    tolerations: &[Toleration],
+) -> Option<&'a Taint> {
+    taints.iter().find(|taint| {
+        taint.effect != TaintEffect::PreferNoSchedule
+            && !tolerations.iter().any(|toleration| toleration.tolerates(taint))
+    })
+}
+
+fn is_tolerated(taints: &[Taint], tolerations: &[Toleration]) -> bool {
+    keeping_away(taints, tolerations).is_none()
+}

@@ -1,0 +1,99 @@
+//! What pools may own (specification §5.3).
+//!
+//! A claim without an instance counts as the largest of its instance types, since that is what it
+//! may become. Where claim and node disagree about an instance, the smaller figure counts: only
+//! what is certainly too much is a violation.
+
+use model::{
+    InstanceType, NodeClaim, NodePoolName, Plan, Resources, labels, node_pool::NodePool,
+    resources::show_amount,
+};
+
+use crate::{Violation, world::World};
+
+pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+    for pool in world.facts.node_pools.iter().filter(|pool| !pool.limits.0.is_empty()) {
+        let promised: Vec<&NodeClaim> = plan
+            .promises
+            .iter()
+            .map(|promise| &promise.claim)
+            .filter(|claim| claim.node_pool == pool.name)
+            .collect();
+        if !promised.is_empty() {
+            check_pool(world, pool, &promised, found);
+        }
+    }
+}
+
+fn check_pool(
+    world: &World<'_>,
+    pool: &NodePool,
+    promised: &[&NodeClaim],
+    found: &mut Vec<Violation>,
+) {
+    let (owned, nodes) = owned(world, &pool.name);
+    let all = promised.iter().fold(owned, |sum, claim| sum.saturating_add(&largest(world, claim)));
+    for (resource, limit) in &pool.limits.0 {
+        let name = resource.as_str();
+        // Within one batch nodes are not counted down: only a limit that was reached before stops.
+        let (used, is_over) = match name {
+            "nodes" => (nodes.saturating_add(1), *limit <= nodes),
+            name => (all.get(name), *limit < all.get(name)),
+        };
+        if is_over {
+            found.push(Violation::Limit {
+                node_pool: pool.name.clone(),
+                resource: name.to_owned(),
+                used: show_amount(name, used),
+                limit: show_amount(name, *limit),
+            });
+        }
+    }
+}
+
+/// What the pool owns already, without what it is giving up, and in how many nodes.
+fn owned(world: &World<'_>, pool: &NodePoolName) -> (Resources, u64) {
+    let claims = world.facts.ledger.claims.values();
+    let claims = claims.filter(|claim| claim.node_pool == *pool && !claim.is_deleting());
+    let of_claims = claims.map(|claim| of_claim(world, claim));
+    let unmanaged = world.facts.nodes.values().filter(|node| {
+        !world.claim_of.contains_key(&node.name)
+            && !node.is_deleting
+            && node.labels.get(labels::NODE_POOL).is_some_and(|label| label == pool.as_str())
+    });
+    let of_nodes = unmanaged.map(|node| node.capacity.clone());
+    of_claims.chain(of_nodes).fold((Resources::default(), 0), |(sum, count): (_, u64), one| {
+        (sum.saturating_add(&one), count.saturating_add(1))
+    })
+}
+
+fn of_claim(world: &World<'_>, claim: &NodeClaim) -> Resources {
+    if claim.instance.is_none() {
+        return largest(world, claim);
+    }
+    match world.node_of.get(&claim.name) {
+        Some(node) => smaller(&claim.capacity, &node.capacity),
+        None => claim.capacity.clone(),
+    }
+}
+
+/// The most that the claim may become, by resource; what it states where no type is known.
+fn largest(world: &World<'_>, claim: &NodeClaim) -> Resources {
+    let types: Vec<&InstanceType> = world.types_of(claim);
+    let capacities = types.iter().map(|instance_type| instance_type.capacity.clone());
+    capacities.reduce(|a, b| a.larger(&b)).unwrap_or_else(|| claim.capacity.clone())
+}
+
+/// The smaller amount of each resource that both name, else the one that is named.
+fn smaller(a: &Resources, b: &Resources) -> Resources {
+    let mut all = a.larger(b);
+    for (name, amount) in a.iter() {
+        let other = b.get(name);
+        if let Ok(name) = model::ResourceName::new(name)
+            && 0 < other
+        {
+            all.set(&name, amount.min(other));
+        }
+    }
+    all
+}

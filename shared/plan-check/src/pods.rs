@@ -1,0 +1,37 @@
+//! Every pod has one place at most, and only pods that need one and that are supported have one.
+
+use std::collections::BTreeSet;
+
+use model::{Plan, Pod, PodKey};
+
+use crate::{Violation, world::World};
+
+pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+    let promised = plan.promises.iter().flat_map(|promise| &promise.pods);
+    let placed = plan.placements.iter().flat_map(|placement| &placement.pods);
+    let unplaced = plan.unplaced.iter().map(|unplaced| &unplaced.pod);
+    let mut seen: BTreeSet<&PodKey> = BTreeSet::new();
+    for key in promised.clone().chain(placed.clone()).chain(unplaced) {
+        if !seen.insert(key) {
+            found.push(Violation::PodTwice(key.clone()));
+        }
+        if !world.pods.contains_key(key) {
+            found.push(Violation::PodUnknown(key.clone()));
+        }
+    }
+    for pod in promised.chain(placed).filter_map(|key| world.pods.get(key)) {
+        if let Some(what) = pod.spec.unsupported.first() {
+            let (pod, what) = (pod.key.clone(), what.clone());
+            found.push(Violation::PodUnsupported { pod, what });
+        }
+        if !needs_a_node(world, pod) {
+            found.push(Violation::PodNeedsNoNode(pod.key.clone()));
+        }
+    }
+}
+
+/// Specification §2.1 and §2.5: kube-scheduler gave it up, or its node is going away.
+fn needs_a_node(world: &World<'_>, pod: &Pod) -> bool {
+    let loses_its_node = pod.node.as_ref().is_some_and(|node| world.is_node_ending(node));
+    pod.is_provisionable() || loses_its_node && pod.is_reschedulable()
+}

@@ -1,0 +1,170 @@
+//! Whether pods can be where the plan puts them: room, taints, labels (specification §5.4).
+//!
+//! A claim is good for a pod only if it is whatever EC2 launches for it: every instance type, and of
+//! each every offering that its requirements leave.
+
+mod place;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{
+    BatchId, InstanceType, NodeClaim, Plan, Pod, PodKey, PodSpec, Requirement, Requirements,
+    Resources, labels, plan::Promise,
+};
+
+use crate::{
+    Violation,
+    candidates::{OfferingLabel, offering_label, usable},
+    daemons::{Overheads, keeping_away, terms},
+    world::{World, allocatable, labels_of},
+};
+
+pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+    let mut overheads = Overheads::default();
+    let mut judged: BTreeSet<(&BatchId, BTreeSet<&PodSpec>)> = BTreeSet::new();
+    for promise in &plan.promises {
+        let pods = pods_of(world, &promise.pods);
+        check_promised_room(world, promise, &pods, &mut overheads, found);
+        // Claims of a batch are alike: where equal pods go onto them, once is enough.
+        let specs: BTreeSet<&PodSpec> = pods.iter().map(|pod| &*pod.spec).collect();
+        if judged.insert((&promise.claim.batch, specs)) {
+            check_promised_labels(world, promise, &pods, found);
+        }
+    }
+    place::check(world, plan, found);
+}
+
+/// Those of `keys` that the facts know.
+fn pods_of<'a>(world: &World<'a>, keys: &[PodKey]) -> Vec<&'a Pod> {
+    keys.iter().filter_map(|key| world.pods.get(key).copied()).collect()
+}
+
+fn sum<'a>(pods: impl IntoIterator<Item = &'a Pod>) -> Resources {
+    pods.into_iter().fold(Resources::default(), |sum, pod| sum.saturating_add(&pod.spec.requests))
+}
+
+fn check_promised_room(
+    world: &World<'_>,
+    promise: &Promise,
+    pods: &[&Pod],
+    overheads: &mut Overheads,
+    found: &mut Vec<Violation>,
+) {
+    let claim = &promise.claim;
+    let needed = sum(pods.iter().copied());
+    let states = |what, why| Violation::ClaimStates { claim: claim.name.clone(), what, why };
+    if !needed.fits_in(&claim.requests) {
+        let why = format!("{} for pods that request {needed}", claim.requests);
+        found.push(states("requests", why));
+    }
+    let mut too_small = None;
+    let mut overstated = None;
+    for instance_type in world.types_of(claim) {
+        let room = allocatable(instance_type);
+        if !claim.allocatable.fits_in(&room) {
+            overstated = overstated.or_else(|| Some((instance_type, room.clone())));
+        }
+        let needed = match world.pools.get(&claim.node_pool) {
+            Some(pool) => needed.saturating_add(overheads.of(world, pool, instance_type)),
+            None => needed.clone(),
+        };
+        if !needed.fits_in(&room) {
+            too_small = too_small.or(Some((instance_type, needed, room)));
+        }
+    }
+    // One type is enough to name: there may be hundreds.
+    if let Some((instance_type, room)) = overstated {
+        let why = format!("{} where {} has {room}", claim.allocatable, instance_type.name);
+        found.push(states("allocatable", why));
+    }
+    if let Some((instance_type, needed, room)) = too_small {
+        let place = format!("claim {} as {}", claim.name, instance_type.name);
+        let (needed, room) = (needed.to_string(), room.to_string());
+        found.push(Violation::Resources { place, needed, room });
+    }
+}
+
+fn check_promised_labels(
+    world: &World<'_>,
+    promise: &Promise,
+    pods: &[&Pod],
+    found: &mut Vec<Violation>,
+) {
+    let claim = &promise.claim;
+    let place = format!("claim {}", claim.name);
+    for pod in one_of_each(pods) {
+        check_taints(pod, &claim.taints, &place, found);
+        if let Some((place, why)) = unmet_by_some_outcome(world, claim, &pod.spec) {
+            found.push(Violation::Labels { pod: pod.key.clone(), place, why });
+        }
+    }
+}
+
+/// One pod for each spec: pods with equal specs schedule alike.
+fn one_of_each<'a>(pods: &[&'a Pod]) -> Vec<&'a Pod> {
+    let mut by_spec: BTreeMap<&PodSpec, &Pod> = BTreeMap::new();
+    for pod in pods {
+        by_spec.entry(&pod.spec).or_insert(pod);
+    }
+    by_spec.into_values().collect()
+}
+
+fn check_taints(pod: &Pod, taints: &[model::Taint], place: &str, found: &mut Vec<Violation>) {
+    if let Some(taint) = keeping_away(taints, &pod.spec.tolerations) {
+        let (pod, taint) = (pod.key.clone(), taint.to_string());
+        found.push(Violation::Taint { pod, taint, place: place.to_owned() });
+    }
+}
+
+/// What `claim` may become on which a pod with `spec` could not run, and what it misses there.
+fn unmet_by_some_outcome<'a>(
+    world: &World<'a>,
+    claim: &'a NodeClaim,
+    spec: &PodSpec,
+) -> Option<(String, String)> {
+    let own = labels_of(claim);
+    let alternatives: Vec<Requirements> = terms(spec).collect();
+    for instance_type in world.types_of(claim) {
+        for offering in usable(instance_type, &own) {
+            let unmet = |wanted: &Requirements| {
+                let label = |key| outcome_label(&own, instance_type, offering, key);
+                wanted.iter().find(|wanted| !meets(label(wanted.key().as_str()), wanted)).cloned()
+            };
+            let missing: Option<Vec<Requirement>> = alternatives.iter().map(unmet).collect();
+            if let Some(missing) = missing {
+                let place = format!("claim {} as {}", claim.name, instance_type.key_of(offering));
+                let missing: Vec<String> = missing.iter().map(ToString::to_string).collect();
+                return Some((place, missing.join(" or ")));
+            }
+        }
+    }
+    None
+}
+
+/// What is known about the label `key` of the node that an offering of a type becomes.
+fn outcome_label(
+    own: &Requirements,
+    instance_type: &InstanceType,
+    offering: &model::Offering,
+    key: &str,
+) -> Option<Requirement> {
+    let of_offering = match offering_label(offering, key) {
+        OfferingLabel::Is(value) => Requirement::of_label(key, value).ok(),
+        OfferingLabel::Absent | OfferingLabel::Unknown => None,
+    };
+    [own.get(key).cloned(), instance_type.requirements.get(key).cloned(), of_offering]
+        .into_iter()
+        .flatten()
+        .reduce(|a, b| a.intersection(&b))
+}
+
+/// Whether a node whose label is `offered` takes a pod that asks for `wanted`. Nothing known about
+/// a label: only well-known ones may turn up later.
+fn meets(offered: Option<Requirement>, wanted: &Requirement) -> bool {
+    match offered {
+        None => wanted.allows_absence() || labels::is_well_known(wanted.key().as_str()),
+        Some(offered) => {
+            offered.allows_absence() && wanted.allows_absence() || offered.has_intersection(wanted)
+        }
+    }
+}

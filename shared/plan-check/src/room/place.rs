@@ -1,0 +1,204 @@
+//! Pods on capacity that is there, or that was promised before.
+
+use std::collections::BTreeMap;
+
+use model::{
+    NodeClaim, NodeClaimName, NodeName, Plan, Pod, Requirements, Resources, Taint, node::Node,
+    plan::Target, requirements::Undefined, taint::is_ephemeral,
+};
+
+use super::{check_taints, one_of_each, pods_of, sum, unmet_by_some_outcome};
+use crate::{
+    Violation,
+    daemons::{on_node, terms},
+    world::{World, labels_of},
+};
+
+/// Where pods go: a claim, whether its node joined or not, or a node that nobody manages.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Place<'a> {
+    Claim(&'a NodeClaimName),
+    Node(&'a NodeName),
+}
+
+/// What there is at a place (specification §9.1).
+struct Seat<'a> {
+    shown: String,
+    labels: Labels<'a>,
+    taints: Vec<Taint>,
+    allocatable: Resources,
+    bound: Vec<&'a Pod>,
+}
+
+/// What is known about the labels of a place.
+enum Labels<'a> {
+    /// They are these.
+    Known(Requirements),
+    /// They will be those of what EC2 launches.
+    Open(&'a NodeClaim),
+}
+
+pub(super) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+    let mut pods_at: BTreeMap<Place<'_>, Vec<&Pod>> = BTreeMap::new();
+    for placement in &plan.placements {
+        match place(world, &placement.target) {
+            Ok(place) => {
+                pods_at.entry(place).or_default().extend(pods_of(world, &placement.pods));
+            }
+            Err(why) => {
+                found.push(Violation::Target { target: placement.target.clone(), why });
+            }
+        }
+    }
+    for (place, pods) in pods_at {
+        if let Some(seat) = seat(world, place) {
+            check_seat(world, &seat, &pods, found);
+        }
+    }
+}
+
+/// The place that `target` names; a node and its claim are one place.
+fn place<'a>(world: &World<'a>, target: &'a Target) -> Result<Place<'a>, &'static str> {
+    let claim = match target {
+        Target::Claim(name) => {
+            Some(world.facts.ledger.claims.get(name).ok_or("the ledger does not hold it")?)
+        }
+        Target::Node(name) => {
+            let node = world.facts.nodes.get(name).ok_or("the cluster does not have it")?;
+            let claim = world.claim_of.get(name).copied();
+            if claim.is_none() && node.is_deleting {
+                return Err("it is being deleted");
+            }
+            claim
+        }
+    };
+    match (claim, target) {
+        (Some(claim), _) if claim.is_deleting() => Err("it is being given up"),
+        (Some(claim), _) => Ok(Place::Claim(&claim.name)),
+        (None, Target::Node(name)) => Ok(Place::Node(name)),
+        (None, Target::Claim(_)) => Err("the ledger does not hold it"),
+    }
+}
+
+fn seat<'a>(world: &World<'a>, place: Place<'a>) -> Option<Seat<'a>> {
+    match place {
+        Place::Node(name) => {
+            let node = world.facts.nodes.get(name)?;
+            Some(Seat {
+                shown: format!("node {name}"),
+                labels: Labels::Known(labels_of_node(node)),
+                taints: node.taints.clone(),
+                allocatable: node.allocatable.clone(),
+                bound: bound(world, node),
+            })
+        }
+        Place::Claim(name) => {
+            let claim = world.facts.ledger.claims.get(name)?;
+            let node = world.node_of.get(name).copied();
+            Some(match node {
+                Some(node) if node.is_registered() => seat_of_node(world, claim, node),
+                _ => seat_of_claim(world, claim, node),
+            })
+        }
+    }
+}
+
+/// A node that carries what its claim says; until everything on it started, taints that go away by
+/// themselves do not count, and what the kubelet does not report yet is the claim's.
+fn seat_of_node<'a>(world: &World<'a>, claim: &NodeClaim, node: &'a Node) -> Seat<'a> {
+    let (taints, allocatable) = if node.is_initialized() {
+        (node.taints.clone(), node.allocatable.clone())
+    } else {
+        let mut allocatable = claim.allocatable.clone();
+        for (name, amount) in node.allocatable.iter() {
+            if let Ok(name) = model::ResourceName::new(name) {
+                allocatable.set(&name, amount);
+            }
+        }
+        (lasting(&node.taints, claim), allocatable)
+    };
+    Seat {
+        shown: format!("node {}", node.name),
+        labels: Labels::Known(labels_of_node(node)),
+        taints,
+        allocatable,
+        bound: bound(world, node),
+    }
+}
+
+/// A claim without a node, or whose node has only just joined.
+fn seat_of_claim<'a>(world: &World<'a>, claim: &'a NodeClaim, node: Option<&'a Node>) -> Seat<'a> {
+    let launched = claim.instance.as_ref().map(|instance| {
+        let mut all = labels_of(claim);
+        let own = world.instance_type(&claim.node_class, &instance.instance_type);
+        all.add_all(&own.map(|t| t.requirements.clone()).unwrap_or_default());
+        all.add_all(&Requirements::of_labels([
+            (model::labels::INSTANCE_TYPE, instance.instance_type.as_str()),
+            (model::labels::ZONE, instance.zone.as_str()),
+            (model::labels::CAPACITY_TYPE, instance.capacity_type.as_str()),
+        ]));
+        all
+    });
+    Seat {
+        shown: format!("claim {}", claim.name),
+        labels: launched.map_or(Labels::Open(claim), Labels::Known),
+        taints: lasting(&claim.taints, claim),
+        allocatable: claim.allocatable.clone(),
+        bound: node.map(|node| bound(world, node)).unwrap_or_default(),
+    }
+}
+
+fn labels_of_node(node: &Node) -> Requirements {
+    Requirements::of_labels(node.labels.iter().map(|(key, value)| (key.as_str(), value.as_str())))
+}
+
+/// Specification §9.2: taints that disappear while a node starts are not there for scheduling.
+fn lasting(taints: &[Taint], claim: &NodeClaim) -> Vec<Taint> {
+    let at_start = |taint: &Taint| {
+        claim.startup_taints.iter().any(|own| own.key == taint.key && own.effect == taint.effect)
+    };
+    taints.iter().filter(|taint| !is_ephemeral(taint) && !at_start(taint)).cloned().collect()
+}
+
+/// Pods that hold resources of the node.
+fn bound<'a>(world: &World<'a>, node: &Node) -> Vec<&'a Pod> {
+    let pods = world.pods_on.get(&node.name).into_iter().flatten();
+    pods.filter(|pod| !pod.is_terminal()).copied().collect()
+}
+
+fn check_seat(world: &World<'_>, seat: &Seat<'_>, pods: &[&Pod], found: &mut Vec<Violation>) {
+    let own = match &seat.labels {
+        Labels::Known(own) => own.clone(),
+        Labels::Open(claim) => labels_of(claim),
+    };
+    let daemons = seat.bound.iter().filter(|pod| pod.is_owned_by_daemon_set()).copied();
+    let expected = on_node(world, &seat.taints, &own).saturating_sub(&sum(daemons));
+    let needed = sum(pods.iter().copied())
+        .saturating_add(&sum(seat.bound.iter().copied()))
+        .saturating_add(&expected);
+    if !needed.fits_in(&seat.allocatable) {
+        found.push(Violation::Resources {
+            place: seat.shown.clone(),
+            needed: needed.to_string(),
+            room: seat.allocatable.to_string(),
+        });
+    }
+    for pod in one_of_each(pods) {
+        check_taints(pod, &seat.taints, &seat.shown, found);
+        let unmet = match &seat.labels {
+            Labels::Known(own) => unmet(own, pod).map(|why| (seat.shown.clone(), why)),
+            Labels::Open(claim) => unmet_by_some_outcome(world, claim, &pod.spec),
+        };
+        if let Some((place, why)) = unmet {
+            found.push(Violation::Labels { pod: pod.key.clone(), place, why });
+        }
+    }
+}
+
+/// Why labels that are there do not satisfy the pod, unless one of its alternatives goes with them.
+fn unmet(own: &Requirements, pod: &Pod) -> Option<String> {
+    let reasons = terms(&pod.spec).map(|wanted| own.compatible(&wanted, Undefined::Refused).err());
+    let reasons: Option<Vec<_>> = reasons.collect();
+    let texts: Vec<String> = reasons?.iter().flatten().map(ToString::to_string).collect();
+    Some(texts.join("; "))
+}

@@ -1,0 +1,268 @@
+//! What can be wrong with a plan, each with the object that it is about.
+
+use model::{
+    BatchId, CapacityType, DeletionReason, HourlyPrice, InstanceTypeName, LabelKey, NodeClaimName,
+    NodeClassName, NodePoolName, OfferingKey, PodKey, plan::Target,
+};
+
+/// One thing that is wrong with a plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Violation {
+    /// The plan was made on another generation than the facts hold.
+    #[error("the plan is made on generation {parent}, the facts hold {head}")]
+    Parent {
+        /// Of the plan.
+        parent: u64,
+        /// Of the facts.
+        head: u64,
+    },
+
+    /// A pod that the facts do not know.
+    #[error("pod {0} is not known")]
+    PodUnknown(PodKey),
+    /// A pod that has two places, or a place and none.
+    #[error("pod {0} is in two places")]
+    PodTwice(PodKey),
+    /// A pod that asks for what is not supported has a place.
+    #[error("pod {pod} is placed although it asks for what is not supported yet: {what}")]
+    PodUnsupported {
+        /// The pod.
+        pod: PodKey,
+        /// What it asks for.
+        what: String,
+    },
+    /// A pod that has or finds its place without the plan.
+    #[error("pod {0} is placed although it does not need a node")]
+    PodNeedsNoNode(PodKey),
+    /// A pod that cannot go where it was put.
+    #[error("pod {pod} does not tolerate {taint} of {place}")]
+    Taint {
+        /// The pod.
+        pod: PodKey,
+        /// The taint.
+        taint: String,
+        /// The node or claim.
+        place: String,
+    },
+    /// A pod whose node selector or required affinity its place does not meet.
+    #[error("pod {pod} does not go with the labels of {place}: {why}")]
+    Labels {
+        /// The pod.
+        pod: PodKey,
+        /// The node or claim, and what EC2 may launch for it.
+        place: String,
+        /// The requirement.
+        why: String,
+    },
+    /// Pods and daemons together are more than their place has.
+    #[error("{place} has no room: {needed} is needed, {room} is there")]
+    Resources {
+        /// The node or claim, and the instance type.
+        place: String,
+        /// What pods and daemons need.
+        needed: String,
+        /// What there is.
+        room: String,
+    },
+    /// Pods were put where nothing is, or where everything ends.
+    #[error("{} cannot take pods: {why}", shown(target))]
+    Target {
+        /// Where.
+        target: Target,
+        /// Why not.
+        why: &'static str,
+    },
+
+    /// A name that two promised claims have.
+    #[error("claim {0} is promised twice")]
+    ClaimTwice(NodeClaimName),
+    /// A promised claim that is there already.
+    #[error("claim {0} is promised although it exists")]
+    ClaimExists(NodeClaimName),
+    /// A promised claim that does not look like a new one.
+    #[error("claim {claim} is not a new one: {why}")]
+    ClaimNotNew {
+        /// The claim.
+        claim: NodeClaimName,
+        /// What is not as in a new claim.
+        why: String,
+    },
+    /// A promised claim that is not what its pool asks for.
+    #[error("claim {claim} is not what NodePool {node_pool} asks for: {why}")]
+    ClaimUnlikePool {
+        /// The claim.
+        claim: NodeClaimName,
+        /// Its pool.
+        node_pool: NodePoolName,
+        /// What differs.
+        why: String,
+    },
+    /// A promised claim states less than it is for, or more than its types have.
+    #[error("claim {claim} states {what} wrongly: {why}")]
+    ClaimStates {
+        /// The claim.
+        claim: NodeClaimName,
+        /// The field.
+        what: &'static str,
+        /// In figures.
+        why: String,
+    },
+    /// A promised claim that no pod needs.
+    #[error("claim {0} is promised for no pod")]
+    ClaimForNothing(NodeClaimName),
+    /// More claims than a cluster takes.
+    #[error("with this plan there are {claims} claims, and a cluster has at most {claims_max}")]
+    TooManyClaims {
+        /// All of them.
+        claims: usize,
+        /// The most.
+        claims_max: usize,
+    },
+    /// Claims of a batch that cannot be launched by one request.
+    #[error("batch {batch}: {why}")]
+    Batch {
+        /// The batch.
+        batch: BatchId,
+        /// What is wrong.
+        why: String,
+    },
+    /// A claim of a pool that may not launch.
+    #[error("claim {claim}: NodePool {node_pool} {why}")]
+    PoolUnusable {
+        /// The claim.
+        claim: NodeClaimName,
+        /// The pool.
+        node_pool: NodePoolName,
+        /// Why not.
+        why: String,
+    },
+    /// A claim of a class that may not be used.
+    #[error("claim {claim}: EC2NodeClass {node_class} {why}")]
+    ClassUnusable {
+        /// The claim.
+        claim: NodeClaimName,
+        /// The class.
+        node_class: NodeClassName,
+        /// Why not.
+        why: String,
+    },
+
+    /// An instance type that the claim may not be launched as.
+    #[error("claim {claim} may not be launched as {instance_type}: {why}")]
+    InstanceType {
+        /// The claim.
+        claim: NodeClaimName,
+        /// The type.
+        instance_type: InstanceTypeName,
+        /// Why not.
+        why: String,
+    },
+    /// A list of instance types that cannot be sent.
+    #[error("claim {claim} has a wrong list of instance types: {why}")]
+    InstanceTypes {
+        /// The claim.
+        claim: NodeClaimName,
+        /// What is wrong.
+        why: String,
+    },
+    /// `minValues` that the instance types do not reach.
+    #[error("claim {claim} needs {wanted} values of {label}, its instance types have {found}")]
+    MinValues {
+        /// The claim.
+        claim: NodeClaimName,
+        /// The label.
+        label: LabelKey,
+        /// `minValues`.
+        wanted: u32,
+        /// How many there are.
+        found: usize,
+    },
+    /// What is called cheapest is not.
+    #[error("claim {claim}: {stated} at {stated_price} is not its cheapest offering: {why}")]
+    Cheapest {
+        /// The claim.
+        claim: NodeClaimName,
+        /// What the plan calls cheapest.
+        stated: OfferingKey,
+        /// At what price.
+        stated_price: HourlyPrice,
+        /// What is.
+        why: String,
+    },
+    /// More than a pool may own.
+    #[error("NodePool {node_pool} would own {used} of {resource}, its limit is {limit}")]
+    Limit {
+        /// The pool.
+        node_pool: NodePoolName,
+        /// The resource.
+        resource: String,
+        /// With this plan.
+        used: String,
+        /// The limit.
+        limit: String,
+    },
+
+    /// A changed claim that the ledger does not hold.
+    #[error("claim {0} is changed although it is not known")]
+    ChangeUnknown(NodeClaimName),
+    /// A claim that is changed twice.
+    #[error("claim {0} is changed twice")]
+    ChangeTwice(NodeClaimName),
+    /// A changed claim that is not one version on.
+    #[error("claim {claim} is changed to version {version}, the ledger holds {stored}")]
+    ChangeVersion {
+        /// The claim.
+        claim: NodeClaimName,
+        /// Of the change.
+        version: u64,
+        /// Of the ledger.
+        stored: u64,
+    },
+    /// A change that a decision may not make.
+    #[error("claim {claim} is changed in a way that no decision may: {why}")]
+    ChangeForbidden {
+        /// The claim.
+        claim: NodeClaimName,
+        /// What it does.
+        why: String,
+    },
+    /// A claim that is given up without the reason that is given.
+    #[error("claim {claim} is given up as {reason} although {why}")]
+    GivenUp {
+        /// The claim.
+        claim: NodeClaimName,
+        /// The reason.
+        reason: DeletionReason,
+        /// What speaks against it.
+        why: String,
+    },
+    /// More nodes of a pool given up than its budgets allow.
+    #[error(
+        "NodePool {node_pool} gives up {given_up} empty nodes, its budgets leave {allowed} of {total}"
+    )]
+    Budget {
+        /// The pool.
+        node_pool: NodePoolName,
+        /// By this plan.
+        given_up: usize,
+        /// What is left.
+        allowed: usize,
+        /// The nodes that count.
+        total: usize,
+    },
+    /// An offering cools down, but its time is over.
+    #[error("the offering {capacity_type} of {instance_type} cools down until a time that is over")]
+    Cooling {
+        /// How it is paid for.
+        capacity_type: CapacityType,
+        /// Of what.
+        instance_type: InstanceTypeName,
+    },
+}
+
+fn shown(target: &Target) -> String {
+    match target {
+        Target::Node(name) => format!("node {name}"),
+        Target::Claim(name) => format!("claim {name}"),
+    }
+}

@@ -1,0 +1,117 @@
+//! The facts, arranged for looking things up. No judgement here.
+
+use std::collections::BTreeMap;
+
+use model::{
+    InstanceType, InstanceTypeName, NodeClaim, NodeClaimName, NodeClassName, NodeName,
+    NodePoolName, Pod, PodKey, Requirements, Resources,
+    facts::{ClassOffer, Facts},
+    labels,
+    node::Node,
+    node_pool::NodePool,
+};
+
+/// The facts by name, and which node belongs to which claim.
+pub(crate) struct World<'a> {
+    pub(crate) facts: &'a Facts,
+    pub(crate) pods: BTreeMap<&'a PodKey, &'a Pod>,
+    pub(crate) pods_on: BTreeMap<&'a NodeName, Vec<&'a Pod>>,
+    pub(crate) pools: BTreeMap<&'a NodePoolName, &'a NodePool>,
+    pub(crate) node_of: BTreeMap<&'a NodeClaimName, &'a Node>,
+    pub(crate) claim_of: BTreeMap<&'a NodeName, &'a NodeClaim>,
+    types: BTreeMap<(&'a NodeClassName, &'a InstanceTypeName), &'a InstanceType>,
+}
+
+impl<'a> World<'a> {
+    pub(crate) fn new(facts: &'a Facts) -> Self {
+        let mut pods_on: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for pod in &facts.pods {
+            if let Some(node) = &pod.node {
+                pods_on.entry(node).or_default().push(pod);
+            }
+        }
+        let mut by_provider_id = BTreeMap::new();
+        for node in facts.nodes.values() {
+            by_provider_id.extend(node.provider_id.as_ref().map(|id| (id.clone(), node)));
+        }
+        let mut node_of = BTreeMap::new();
+        let mut claim_of = BTreeMap::new();
+        for claim in facts.ledger.claims.values() {
+            let by_name = claim.node.as_ref().and_then(|name| facts.nodes.get(name));
+            let by_instance = || {
+                let provider_id = claim.instance.as_ref()?.provider_id();
+                by_provider_id.get(&provider_id).copied()
+            };
+            if let Some(node) = by_name.or_else(by_instance) {
+                node_of.insert(&claim.name, node);
+                claim_of.insert(&node.name, claim);
+            }
+        }
+        Self {
+            facts,
+            pods: facts.pods.iter().map(|pod| (&pod.key, pod)).collect(),
+            pods_on,
+            pools: facts.node_pools.iter().map(|pool| (&pool.name, pool)).collect(),
+            node_of,
+            claim_of,
+            types: types_by_class(facts),
+        }
+    }
+
+    /// The type called `name`, if the class is ready and offers it.
+    pub(crate) fn instance_type(
+        &self,
+        class: &'a NodeClassName,
+        name: &'a InstanceTypeName,
+    ) -> Option<&'a InstanceType> {
+        self.types.get(&(class, name)).copied()
+    }
+
+    /// Those of the claim's instance types that its class offers, in the claim's order.
+    pub(crate) fn types_of(&self, claim: &'a NodeClaim) -> Vec<&'a InstanceType> {
+        let named = claim.instance_types.iter();
+        named.filter_map(|name| self.instance_type(&claim.node_class, name)).collect()
+    }
+
+    /// Whether what is on the node has to go elsewhere.
+    pub(crate) fn is_node_ending(&self, node: &NodeName) -> bool {
+        match (self.claim_of.get(node), self.facts.nodes.get(node)) {
+            (Some(claim), _) => claim.is_deleting(),
+            (None, Some(node)) => node.is_deleting,
+            (None, None) => true,
+        }
+    }
+}
+
+fn types_by_class(facts: &Facts) -> BTreeMap<(&NodeClassName, &InstanceTypeName), &InstanceType> {
+    let mut all = BTreeMap::new();
+    for (class, offer) in &facts.classes {
+        let ClassOffer::Ready(types) = offer else { continue };
+        all.extend(types.iter().map(|t| ((class, &t.name), &**t)));
+    }
+    all
+}
+
+/// What is known about the labels of a claim's node before there is one: its requirements, its own
+/// labels, and those of its pool and class.
+pub(crate) fn labels_of(claim: &NodeClaim) -> Requirements {
+    let mut all = claim.requirements.clone();
+    let own = claim.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    all.add_all(&Requirements::of_labels(own));
+    all.add_all(&Requirements::of_labels([
+        (labels::NODE_POOL, claim.node_pool.as_str()),
+        (labels::NODE_CLASS, claim.node_class.as_str()),
+    ]));
+    all
+}
+
+/// Capacity less overhead, and memory less every huge page (specification §4.1).
+pub(crate) fn allocatable(instance_type: &InstanceType) -> Resources {
+    let mut left = instance_type.capacity.saturating_sub(&instance_type.overhead);
+    for (name, amount) in instance_type.capacity.iter() {
+        if name.starts_with("hugepages-") {
+            left.memory.0 = left.memory.0.saturating_sub(amount);
+        }
+    }
+    left
+}

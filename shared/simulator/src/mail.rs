@@ -46,6 +46,8 @@ struct Stream {
     is_busy: bool,
     blocked_until: Timestamp,
     attempts: u32,
+    /// Whether the first batch was delivered well once already.
+    is_repeating: bool,
     batch_max: usize,
 }
 
@@ -85,6 +87,7 @@ impl Stream {
             is_busy: false,
             blocked_until: Timestamp::MIN,
             attempts: 0,
+            is_repeating: false,
             batch_max: STREAM_BATCH_MAX,
         }
     }
@@ -281,8 +284,11 @@ impl World {
         let Some(stream) = self.mail.streams.get_mut(key) else { return };
         stream.is_busy = false;
         if *outcome == Outcome::Done {
-            if !is_repeated {
+            if is_repeated && !stream.is_repeating {
+                stream.is_repeating = true;
+            } else {
                 stream.records.drain(..count.min(stream.records.len()));
+                stream.is_repeating = false;
             }
             stream.attempts = 0;
             stream.batch_max = STREAM_BATCH_MAX;

@@ -34,6 +34,9 @@ pub struct Sabotage {
     pub ignore_compare_and_set: bool,
     /// A repeated fleet request launches once more.
     pub ignore_client_token: bool,
+    /// `provision` is not told of claims whose node did not join yet, and plans for their pods
+    /// again.
+    pub forget_open_promises: bool,
 }
 
 /// A simulated world before it starts.

@@ -212,6 +212,12 @@ impl World {
         Verdict::Pass
     }
 
+    /// Whether the delivery that asks now is kept from what was promised.
+    pub(crate) fn forgets_promises(&self) -> bool {
+        let is_provision = matches!(self.current, Some((_, Function::Provision)));
+        is_provision && self.settings.sabotage.forget_open_promises
+    }
+
     /// Calls so far.
     pub(crate) fn calls(&self) -> u64 {
         self.calls

@@ -20,7 +20,11 @@ impl Ledger for Sim {
         yield_once().await;
         self.step(("Ledger.snapshot", Read), cluster, |world| {
             let now = world.now;
-            Ok(world.ledger.cluster(cluster).snapshot(generation, now))
+            let mut snapshot = world.ledger.cluster(cluster).snapshot(generation, now);
+            if world.forgets_promises() {
+                snapshot.claims.retain(|_, claim| claim.node.is_some());
+            }
+            Ok(snapshot)
         })
         .await
     }

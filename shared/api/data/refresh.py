@@ -92,11 +92,12 @@ def main():
         for requirement in one["requirements"]:
             if requirement["operator"] not in ("In", "DoesNotExist"):
                 sys.exit(f"{one['name']}: {requirement}")
-            labels[requirement["key"]] = ",".join(requirement.get("values", []))
+            values = requirement.get("values", [])
+            labels[requirement["key"]] = ",".join(values) if values else "-"
         own_zones = labels["topology.kubernetes.io/zone"].split(",")
         row = [one["name"], amounts(one["capacity"]), overhead(one["overhead"])]
         row += prices(one["offerings"], zones, own_zones)
-        row += [labels.get(key, "") for key in keys]
+        row += [labels.get(key, "-") for key in keys]
         lines.append("\t".join(row))
     text = "\n".join(lines) + "\n"
     target = pathlib.Path(__file__).with_name("instance-types.tsv.gz")

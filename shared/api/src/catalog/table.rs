@@ -74,7 +74,8 @@ impl Column {
         if let Some(known) = self.known.get(cell) {
             return known.clone();
         }
-        let values = cell.split(',').filter(|value| !value.is_empty()).map(Value::from).collect();
+        // An empty value is one: the hypervisor of bare metal.
+        let values = cell.split(',').filter(|_| cell != "-").map(Value::from).collect();
         let requirement = Requirement::listed(self.key.clone(), values);
         self.known.insert(cell.to_owned(), requirement.clone());
         requirement

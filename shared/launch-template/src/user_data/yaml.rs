@@ -170,20 +170,23 @@ fn is_marker(line: &str) -> bool {
 
 /// Whether a line reads `key: value` or `key:`.
 fn is_entry(line: &str) -> bool {
-    let rest = match line.chars().next() {
+    let line = line.split(" #").next().unwrap_or(line).trim_end();
+    let after_key = match line.chars().next() {
         Some(quote @ ('"' | '\'')) => {
-            let mut parts = line.splitn(3, quote).skip(2);
-            return parts.next().is_some_and(|rest| {
-                let rest = rest.trim_start();
-                rest == ":" || rest.starts_with(": ")
-            });
+            let rest = line.splitn(3, quote).nth(2).map(str::trim_start);
+            rest.and_then(|rest| rest.strip_prefix(':'))
         }
-        Some('-' | '[' | ']' | '}' | ',' | '&' | '*' | '!' | '|' | '>' | '@' | '`') | None => {
-            return false;
-        }
-        Some(_) => line.split(" #").next().unwrap_or(line).trim_end(),
+        Some('-' | '[' | ']' | '}' | ',' | '&' | '*' | '!' | '|' | '>' | '@' | '`') | None => None,
+        Some(_) => match line.split_once(": ") {
+            Some((_, value)) => Some(value),
+            None => line.strip_suffix(':').map(|_| ""),
+        },
     };
-    rest.ends_with(':') || rest.contains(": ")
+    // A plain value holds no other entry.
+    after_key.map(str::trim_start).is_some_and(|value| {
+        let is_plain = !value.starts_with(['"', '\'', '{', '[', '&', '!']);
+        !is_plain || !(value.contains(": ") || value.ends_with(':'))
+    })
 }
 
 #[cfg(test)]
@@ -201,6 +204,7 @@ mod tests {
         check("---\n# mine\nspec:\n- a\n- b\n...\nnot: [yaml\n", true);
         check("  spec:\n    a: b\n  kind: X\n", true);
         check("{\"spec\": {\"kubelet\": {}}}", true);
+        check("command: \"a: b\"\nflow: {a: b}\nscript: |\n  set -e: x\n", true);
         check("\"spec\": x\n'kind': y\nlist: [\n]\n", true);
         check("kind: NodeConfig\n---\n#!/bin/bash\necho\n", true);
     }
@@ -218,6 +222,8 @@ mod tests {
         check("yum install x", false);
         check("if true; then\n  x: y\nfi\n", false);
         check("a: b\n- c: d\nfoo\n", false);
+        check("echo one: two: three\n", false);
+        check("http://example.com\n", false);
     }
 
     #[test]

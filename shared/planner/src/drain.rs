@@ -1,10 +1,39 @@
 //! From "given up" to "gone": the next step of one claim.
+//!
+//! Nothing is launched and nothing is chosen here. Volumes are not waited for yet: not supported
+//! yet, with the other rules about volumes. A claim without an instance is removed only when EC2
+//! has none for it: whether a launch is still on its way cannot be known here.
+//!
+//! Karpenter: `pkg/controllers/node/termination/controller.go` and `terminator/terminator.go`.
 
-use jiff::Timestamp;
+use std::collections::BTreeSet;
+
+use jiff::{SignedDuration, Timestamp};
 use model::{
-    NodeClaim, Pod,
+    NodeClaim, Pod, Taint, TaintEffect, labels,
     node::{EvictionRequest, Node, NodePatch},
 };
+
+/// How long after its deletion timestamp, which has its grace period in it, a pod counts as stuck
+/// and is not waited for any more.
+///
+/// Karpenter: `pkg/utils/pod/scheduling.go`, `IsStuckTerminating`.
+const STUCK_AFTER: SignedDuration = SignedDuration::from_mins(1);
+/// How long a node is tainted at least before it counts as drained: a pod may be bound by a
+/// scheduler that has not seen the taint.
+///
+/// Karpenter: `termination/controller.go`, `awaitDrain`.
+const DRAIN_SECONDS_MIN: u32 = 5;
+/// How often EC2 is asked whether the instance ended.
+///
+/// Karpenter: `termination/controller.go`, `awaitInstanceTermination`.
+const TERMINATION_SECONDS: u32 = 5;
+/// Keeps load balancers from sending requests to a node that is going away.
+///
+/// <https://kubernetes.io/docs/reference/labels-annotations-taints/#node-kubernetes-io-exclude-from-external-load-balancers>
+const EXCLUDE_FROM_LOAD_BALANCERS: &str = "node.kubernetes.io/exclude-from-external-load-balancers";
+/// Pods of these priority classes leave last.
+const CRITICAL: [&str; 2] = ["system-cluster-critical", "system-node-critical"];
 
 /// What EC2 says about the instance of a claim.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -24,7 +53,8 @@ pub enum InstanceView {
 pub struct Drainage {
     /// Changes to the node.
     pub patch: Option<NodePatch>,
-    /// Pods to evict.
+    /// Pods to evict. Those with a grace period of ours are deleted, whatever a
+    /// PodDisruptionBudget says: the claim's deadline is near.
     pub evict: Vec<EvictionRequest>,
     /// Whether to terminate the instance.
     pub terminate: bool,
@@ -36,14 +66,171 @@ pub struct Drainage {
     pub revisit_after_seconds: Option<u32>,
 }
 
-/// The next step of giving up `claim`.
+/// The next step of giving up `claim`, whose node is `node` if it is there, with `pods` on it.
 #[must_use]
 pub fn drain(
-    _claim: &NodeClaim,
-    _node: Option<&Node>,
-    _pods: &[Pod],
-    _instance: InstanceView,
-    _now: Timestamp,
+    claim: &NodeClaim,
+    node: Option<&Node>,
+    pods: &[Pod],
+    instance: InstanceView,
+    now: Timestamp,
 ) -> Drainage {
-    Drainage::default()
+    if !claim.is_deleting() {
+        return Drainage::default();
+    }
+    match (instance, node) {
+        (InstanceView::Gone, Some(node)) => gone(node),
+        (InstanceView::Gone, None) => Drainage { remove_claim: true, ..Drainage::default() },
+        (InstanceView::Ending, _) => again(TERMINATION_SECONDS),
+        (InstanceView::Present | InstanceView::Unknown, None) => {
+            Drainage { terminate: claim.instance.is_some(), ..again(TERMINATION_SECONDS) }
+        }
+        (InstanceView::Present | InstanceView::Unknown, Some(node)) => {
+            emptied(claim, node, pods, now)
+        }
+    }
 }
+
+fn again(seconds: u32) -> Drainage {
+    Drainage { revisit_after_seconds: Some(seconds), ..Drainage::default() }
+}
+
+/// The instance is gone: nothing on the node runs any more, so nothing is evicted. The record stays
+/// until the node was seen to be gone.
+fn gone(node: &Node) -> Drainage {
+    let finalizer = labels::TERMINATION_FINALIZER.to_owned();
+    let patch =
+        NodePatch { remove_finalizers: BTreeSet::from([finalizer]), ..NodePatch::default() };
+    Drainage {
+        patch: (!patch.is_satisfied_by(node)).then_some(patch),
+        delete_node: true,
+        ..again(1)
+    }
+}
+
+fn emptied(claim: &NodeClaim, node: &Node, pods: &[Pod], now: Timestamp) -> Drainage {
+    let deadline = claim.deletion.as_ref().and_then(|deletion| deletion.deadline);
+    let since = claim.deletion.as_ref().map_or(claim.phase_since, |deletion| deletion.at);
+    let waiting: Vec<&Pod> = pods.iter().filter(|pod| is_waited_for(pod, now)).collect();
+    let patch = disrupted_patch(node);
+    let is_marked = patch.is_satisfied_by(node);
+    let age = now.duration_since(since);
+    let mut next = Drainage { patch: (!is_marked).then_some(patch), ..Drainage::default() };
+    if waiting.is_empty() {
+        if is_marked && age.as_secs() >= i64::from(DRAIN_SECONDS_MIN) {
+            next.terminate = true;
+        }
+        next.revisit_after_seconds = Some(DRAIN_SECONDS_MIN.min(TERMINATION_SECONDS));
+        return next;
+    }
+    next.evict = evictions(&waiting, deadline, now);
+    next.revisit_after_seconds = Some(delay_seconds(&waiting, deadline, age, now));
+    next
+}
+
+/// The taint that keeps new pods away (in place of one with the same key and another effect), and
+/// the label that keeps new connections away.
+fn disrupted_patch(node: &Node) -> NodePatch {
+    let taint = Taint {
+        key: labels::DISRUPTED_TAINT.to_owned(),
+        value: String::new(),
+        effect: TaintEffect::NoSchedule,
+    };
+    let is_other = |own: &&Taint| own.key == taint.key && own.effect != taint.effect;
+    let label = (EXCLUDE_FROM_LOAD_BALANCERS.to_owned(), "karpenter".to_owned());
+    NodePatch {
+        labels: [label].into_iter().collect(),
+        remove_taints: node.taints.iter().filter(is_other).cloned().collect(),
+        add_taints: vec![taint],
+        ..NodePatch::default()
+    }
+}
+
+/// Whether the node is not empty because of it. Pods that tolerate the taint stay by their own
+/// wish, mirrors cannot be evicted.
+fn is_waited_for(pod: &Pod, now: Timestamp) -> bool {
+    let is_stuck = pod.deleted_at.is_some_and(|deleted_at| {
+        deleted_at.checked_add(STUCK_AFTER).is_ok_and(|stuck_at| stuck_at < now)
+    });
+    !pod.is_terminal() && !is_stuck && !pod.is_mirror() && !tolerates_disruption(pod)
+}
+
+fn tolerates_disruption(pod: &Pod) -> bool {
+    let taint = Taint {
+        key: labels::DISRUPTED_TAINT.to_owned(),
+        value: String::new(),
+        effect: TaintEffect::NoSchedule,
+    };
+    pod.spec.tolerations.iter().any(|toleration| toleration.tolerates(&taint))
+}
+
+/// Pods whose grace period no longer fits before the deadline at once, with what is left of it; of
+/// the others only the first group, until the last of it is gone.
+fn evictions(
+    waiting: &[&Pod],
+    deadline: Option<Timestamp>,
+    now: Timestamp,
+) -> Vec<EvictionRequest> {
+    let (forced, graceful): (Vec<&Pod>, Vec<&Pod>) =
+        waiting.iter().copied().partition(|pod| is_forced(pod, deadline, now));
+    let request = |pod: &Pod, grace_seconds| EvictionRequest {
+        pod: pod.key.clone(),
+        uid: pod.uid.clone(),
+        grace_seconds,
+    };
+    // Never 0: that would erase the pod from storage while its process may live.
+    let grace = deadline.map(|deadline| {
+        u32::try_from(deadline.duration_since(now).as_secs().max(1)).unwrap_or(u32::MAX)
+    });
+    let first = graceful.iter().map(|pod| group(pod)).min();
+    let gentle = graceful
+        .iter()
+        .filter(|pod| Some(group(pod)) == first && !pod.is_terminating() && !pod.is_protected(now));
+    let mut all: Vec<EvictionRequest> = forced.iter().map(|pod| request(pod, grace)).collect();
+    all.extend(gentle.map(|pod| request(pod, None)));
+    all
+}
+
+/// Non-critical before critical, and among those pods of DaemonSets last.
+fn group(pod: &Pod) -> (bool, bool) {
+    let is_critical = CRITICAL.contains(&pod.spec.priority_class.as_str());
+    (is_critical, pod.is_owned_by_daemon_set())
+}
+
+/// Karpenter: `pkg/utils/termination` and `terminator/eviction.go`, `needsForceDelete`.
+fn is_forced(pod: &Pod, deadline: Option<Timestamp>, now: Timestamp) -> bool {
+    let Some(deadline) = deadline else { return false };
+    if let Some(deleted_at) = pod.deleted_at {
+        return deadline < deleted_at;
+    }
+    forced_at(pod, deadline) < now
+}
+
+fn forced_at(pod: &Pod, deadline: Timestamp) -> Timestamp {
+    let grace = SignedDuration::from_secs(i64::from(pod.spec.termination_grace_seconds));
+    deadline.checked_sub(grace).unwrap_or(Timestamp::MIN)
+}
+
+/// Often at first, seldom when pods take long to leave, and never past the next deadline.
+fn delay_seconds(
+    waiting: &[&Pod],
+    deadline: Option<Timestamp>,
+    age: SignedDuration,
+    now: Timestamp,
+) -> u32 {
+    let delay = match age.as_secs() {
+        ..60 => 2,
+        60..600 => 5,
+        _ => 15,
+    };
+    let graceful = |pod: &&&Pod| pod.deleted_at.is_none() && !is_forced(pod, deadline, now);
+    let deadlines = deadline.into_iter().flat_map(|deadline| {
+        waiting.iter().filter(graceful).map(move |pod| forced_at(pod, deadline))
+    });
+    let next = deadlines.map(|at| at.duration_since(now).as_secs().saturating_add(1)).min();
+    let next = next.map_or(u32::MAX, |seconds| u32::try_from(seconds.max(1)).unwrap_or(u32::MAX));
+    next.min(delay)
+}
+
+#[cfg(test)]
+mod tests;

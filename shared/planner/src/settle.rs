@@ -1,10 +1,28 @@
 //! Launched → registered → initialized: the next state of one claim.
+//!
+//! A claim that is being given up is `drain`'s; launching is `launch`'s. The patch and the stored
+//! claim may arrive in any order, once, twice or not at all: what a node lacks is found out anew on
+//! every visit.
+//!
+//! Karpenter: `pkg/controllers/nodeclaim/lifecycle/{registration,initialization,liveness}.go`.
 
-use jiff::Timestamp;
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
 use model::{
-    NodeClaim,
+    ClaimPhase, DeletionReason, NodeClaim, Taint, TaintEffect, labels,
     node::{Node, NodePatch},
+    taint::is_ephemeral,
 };
+
+/// How long a launch may take, from the promise on.
+///
+/// Karpenter: `liveness.go`, `launchTimeout`.
+const LAUNCH_TTL: SignedDuration = SignedDuration::from_mins(5);
+/// How long a node may take to join, from the promise on.
+///
+/// Karpenter: `liveness.go`, `registrationTimeout`.
+const REGISTRATION_TTL: SignedDuration = SignedDuration::from_mins(15);
 
 /// The next state of a claim, and what has to be done for it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -19,13 +37,215 @@ pub struct Settlement {
     pub revisit_after_seconds: Option<u32>,
 }
 
-/// The next state of `claim`.
+/// The next state of `claim`, whose node is `node` if it joined and whose instance EC2 does not
+/// know any more if `instance_is_gone`.
 #[must_use]
 pub fn settle(
-    _claim: &NodeClaim,
-    _node: Option<&Node>,
-    _instance_is_gone: bool,
-    _now: Timestamp,
+    claim: &NodeClaim,
+    node: Option<&Node>,
+    instance_is_gone: bool,
+    now: Timestamp,
 ) -> Settlement {
-    Settlement::default()
+    if claim.is_deleting() {
+        return Settlement::default();
+    }
+    if instance_is_gone && claim.instance.is_some() {
+        return given_up(claim, DeletionReason::InstanceEnded, "its instance is gone", now);
+    }
+    match (claim.phase, node) {
+        (ClaimPhase::Promised, _) => launching(claim, now),
+        (ClaimPhase::Launched, None) => joining(claim, now),
+        (ClaimPhase::Launched, Some(node)) => registered(claim, node, now),
+        (ClaimPhase::Registered, Some(node)) => initializing(claim, node, now),
+        (ClaimPhase::Registered, None) => {
+            waiting(claim, "NodeNotFound: its node is not there", now)
+        }
+        (ClaimPhase::Initialized, Some(node)) => Settlement {
+            patch: lacking(initialized_patch(claim, node), node),
+            ..Settlement::default()
+        },
+        (ClaimPhase::Initialized, None) | (ClaimPhase::Deleting, _) => Settlement::default(),
+    }
 }
+
+fn launching(claim: &NodeClaim, now: Timestamp) -> Settlement {
+    match left(claim, LAUNCH_TTL, now) {
+        Some(left) => revisit(claim, Some(left), now),
+        None => given_up(claim, DeletionReason::LaunchFailed, "no instance within 5 minutes", now),
+    }
+}
+
+fn joining(claim: &NodeClaim, now: Timestamp) -> Settlement {
+    match left(claim, REGISTRATION_TTL, now) {
+        Some(left) => revisit(claim, Some(left), now),
+        None => {
+            let message = "its node did not join within 15 minutes";
+            given_up(claim, DeletionReason::NotRegistered, message, now)
+        }
+    }
+}
+
+fn registered(claim: &NodeClaim, node: &Node, now: Timestamp) -> Settlement {
+    let next = NodeClaim {
+        node: Some(node.name.clone()),
+        message: None,
+        ..claim.moved_to(ClaimPhase::Registered, now)
+    };
+    Settlement {
+        claim: Some(next),
+        patch: lacking(registration_patch(claim, node), node),
+        tag_instance: true,
+        revisit_after_seconds: Some(delay_seconds(claim, None, now)),
+    }
+}
+
+fn initializing(claim: &NodeClaim, node: &Node, now: Timestamp) -> Settlement {
+    if !node.is_registered() {
+        // The claim was stored and its patch was lost.
+        let patch = lacking(registration_patch(claim, node), node);
+        return Settlement { patch, ..revisit(claim, None, now) };
+    }
+    if let Some(reason) = not_yet(claim, node) {
+        return waiting(claim, &reason, now);
+    }
+    let next = NodeClaim { message: None, ..claim.moved_to(ClaimPhase::Initialized, now) };
+    Settlement {
+        claim: Some(next),
+        patch: lacking(initialized_patch(claim, node), node),
+        tag_instance: true,
+        revisit_after_seconds: None,
+    }
+}
+
+/// Why a registered node is not initialized, by the first check that fails.
+fn not_yet(claim: &NodeClaim, node: &Node) -> Option<String> {
+    let is_on_node = |taint: &&Taint| node.taints.iter().any(|own| is_same(own, taint));
+    if !node.is_ready {
+        return Some("NodeNotReady: its node is not ready".to_owned());
+    }
+    if let Some(taint) = claim.startup_taints.iter().find(is_on_node) {
+        return Some(format!("StartupTaintsExist: {taint} is still on its node"));
+    }
+    if let Some(taint) = node.taints.iter().find(|taint| is_ephemeral(taint)) {
+        return Some(format!("KnownEphemeralTaintsExist: {taint} is still on its node"));
+    }
+    let mut requested = claim.requests.iter();
+    let missing = requested.find(|(name, _)| node.allocatable.get(name) == 0);
+    missing.map(|(name, _)| format!("ResourceNotRegistered: its node reports no {name} yet"))
+}
+
+/// Everything that a node gets from its claim when it joined. Startup taints are put on here and
+/// never again: what takes them away later must not fight with us.
+fn registration_patch(claim: &NodeClaim, node: &Node) -> NodePatch {
+    let keeps_own_taints =
+        node.labels.get(labels::DO_NOT_SYNC_TAINTS).is_some_and(|value| value == "true");
+    let mut add_taints: Vec<Taint> = Vec::new();
+    if !keeps_own_taints {
+        for taint in claim.taints.iter().chain(&claim.startup_taints) {
+            if !node.taints.iter().chain(&add_taints).any(|own| is_same(own, taint)) {
+                add_taints.push(taint.clone());
+            }
+        }
+    }
+    let mut all = instance_labels(claim);
+    all.extend(claim.labels.clone());
+    all.insert(labels::REGISTERED.to_owned(), "true".to_owned());
+    let unregistered = Taint {
+        key: labels::UNREGISTERED_TAINT.to_owned(),
+        value: String::new(),
+        effect: TaintEffect::NoExecute,
+    };
+    NodePatch {
+        labels: all,
+        annotations: claim.annotations.clone(),
+        add_taints,
+        remove_taints: vec![unregistered],
+        add_finalizers: BTreeSet::from([labels::TERMINATION_FINALIZER.to_owned()]),
+        remove_finalizers: BTreeSet::new(),
+    }
+}
+
+/// What launching decided. The claim's own labels win over these.
+fn instance_labels(claim: &NodeClaim) -> BTreeMap<String, String> {
+    let Some(instance) = &claim.instance else { return BTreeMap::new() };
+    [
+        (labels::CAPACITY_TYPE, instance.capacity_type.as_str()),
+        (labels::INSTANCE_TYPE, instance.instance_type.as_str()),
+        (labels::ZONE, instance.zone.as_str()),
+        (labels::NODE_POOL, claim.node_pool.as_str()),
+        (labels::NODE_CLASS, claim.node_class.as_str()),
+    ]
+    .into_iter()
+    .map(|(key, value)| (key.to_owned(), value.to_owned()))
+    .collect()
+}
+
+fn initialized_patch(claim: &NodeClaim, node: &Node) -> NodePatch {
+    let label = (labels::INITIALIZED.to_owned(), "true".to_owned());
+    let mut patch = if node.is_registered() {
+        NodePatch::default()
+    } else {
+        NodePatch { add_taints: Vec::new(), ..registration_patch(claim, node) }
+    };
+    patch.labels.extend([label]);
+    patch
+}
+
+fn lacking(patch: NodePatch, node: &Node) -> Option<NodePatch> {
+    (!patch.is_satisfied_by(node)).then_some(patch)
+}
+
+fn is_same(a: &Taint, b: &Taint) -> bool {
+    a.key == b.key && a.effect == b.effect
+}
+
+fn given_up(
+    claim: &NodeClaim,
+    reason: DeletionReason,
+    message: &str,
+    now: Timestamp,
+) -> Settlement {
+    let next = NodeClaim { message: Some(message.to_owned()), ..claim.given_up(reason, now) };
+    Settlement { claim: Some(next), ..Settlement::default() }
+}
+
+/// The claim stays where it is; `message` says why, and is stored only when it is new.
+fn waiting(claim: &NodeClaim, message: &str, now: Timestamp) -> Settlement {
+    let is_new = claim.message.as_deref() != Some(message);
+    let next = is_new.then(|| NodeClaim {
+        message: Some(message.to_owned()),
+        version: claim.version + 1,
+        ..claim.clone()
+    });
+    Settlement { claim: next, ..revisit(claim, None, now) }
+}
+
+fn revisit(claim: &NodeClaim, left: Option<SignedDuration>, now: Timestamp) -> Settlement {
+    Settlement {
+        revisit_after_seconds: Some(delay_seconds(claim, left, now)),
+        ..Settlement::default()
+    }
+}
+
+/// What is left of `ttl` since the claim's promise, or `None` when it is over.
+fn left(claim: &NodeClaim, ttl: SignedDuration, now: Timestamp) -> Option<SignedDuration> {
+    let left = ttl.saturating_sub(now.duration_since(claim.created_at));
+    left.is_positive().then_some(left)
+}
+
+/// Often while the claim is young and nodes join, seldom later, and never past a deadline.
+fn delay_seconds(claim: &NodeClaim, left: Option<SignedDuration>, now: Timestamp) -> u32 {
+    let delay = match now.duration_since(claim.created_at).as_secs() {
+        ..60 => 2,
+        60..300 => 5,
+        300..900 => 15,
+        _ => 60,
+    };
+    let left = left.map_or(u32::MAX, |left| {
+        u32::try_from(left.as_secs().saturating_add(1)).unwrap_or(u32::MAX)
+    });
+    left.min(delay)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! Resources as arrays: every resource that some pod requests has a place, the same everywhere.
+
+use std::collections::BTreeSet;
+
+use model::{ResourceName, Resources};
+
+/// Amounts by place. Negative is what an overcommitted node has left.
+pub(crate) type Amounts = Box<[i64]>;
+
+/// The resources that matter, each with its place.
+#[derive(Debug, Default)]
+pub(crate) struct ResourceIndex {
+    names: Vec<ResourceName>,
+}
+
+impl ResourceIndex {
+    /// One place for each resource that any of `requests` names.
+    pub(crate) fn of<'a>(requests: impl IntoIterator<Item = &'a Resources>) -> Self {
+        let mut names: BTreeSet<&str> = ["cpu", "memory", "ephemeral-storage", "pods"].into();
+        for all in requests {
+            names.extend(all.iter().map(|(name, _)| name));
+        }
+        Self { names: names.into_iter().filter_map(|name| ResourceName::new(name).ok()).collect() }
+    }
+
+    /// `resources` by place. What has no place is left out: nobody requests it.
+    pub(crate) fn amounts(&self, resources: &Resources) -> Amounts {
+        let amount =
+            |name: &ResourceName| i64::try_from(resources.get(name.as_str())).unwrap_or(i64::MAX);
+        self.names.iter().map(amount).collect()
+    }
+
+    /// The reverse; negative amounts count as zero.
+    pub(crate) fn resources(&self, amounts: &[i64]) -> Resources {
+        let mut all = Resources::default();
+        for (name, amount) in self.names.iter().zip(amounts).filter(|(_, amount)| **amount > 0) {
+            all.set(name, u64::try_from(*amount).unwrap_or_default());
+        }
+        all
+    }
+
+    /// The name of each place.
+    pub(crate) fn names(&self) -> &[ResourceName] {
+        &self.names
+    }
+
+    /// How many places there are.
+    pub(crate) fn len(&self) -> usize {
+        self.names.len()
+    }
+}
+
+/// Adds `more`, place by place.
+pub(crate) fn add(amounts: &mut [i64], more: &[i64]) {
+    for (amount, more) in amounts.iter_mut().zip(more) {
+        *amount = amount.saturating_add(*more);
+    }
+}
+
+/// Takes `less` away, place by place; what runs short becomes negative.
+pub(crate) fn subtract(amounts: &mut [i64], less: &[i64]) {
+    for (amount, less) in amounts.iter_mut().zip(less) {
+        *amount = amount.saturating_sub(*less);
+    }
+}
+
+/// Keeps the smaller amount of each place.
+pub(crate) fn lower(amounts: &mut [i64], other: &[i64]) {
+    for (amount, other) in amounts.iter_mut().zip(other) {
+        *amount = (*amount).min(*other);
+    }
+}
+
+/// Whether `need` is there. Nothing fits where any amount is negative, requested or not.
+///
+/// Karpenter: `pkg/utils/resources/resources.go`, `Fits`.
+pub(crate) fn fits(need: &[i64], room: &[i64]) -> bool {
+    need.iter().zip(room).all(|(need, room)| 0 <= *room && need <= room)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_go_there_and_back() {
+        let mut requests = Resources { pods: 1, ..Resources::default() };
+        requests.set(&ResourceName::new("nvidia.com/gpu").unwrap(), 2);
+        let index = ResourceIndex::of([&requests]);
+        assert_eq!(index.len(), 5);
+        assert_eq!(index.resources(&index.amounts(&requests)), requests);
+    }
+
+    #[test]
+    fn nothing_fits_an_overcommitted_node() {
+        assert!(fits(&[1, 0], &[1, 0]));
+        assert!(!fits(&[2, 0], &[1, 0]));
+        assert!(!fits(&[1, 0], &[1, -1]));
+    }
+}

@@ -1,0 +1,26 @@
+use model::PodSpec;
+
+use super::*;
+use crate::testing::*;
+
+mod existing;
+mod laws;
+mod pods;
+mod pools;
+
+/// Plans `facts` and compares with what [`shown`] says of the plan.
+#[track_caller]
+fn check(facts: &Facts, expected: &[&str]) {
+    let plan = provision(facts);
+    assert_eq!(shown(&plan), expected.join("\n"));
+    assert_eq!(provision(facts), plan, "planned twice");
+}
+
+fn with_selector(requests: &str, selector: &[&str]) -> PodSpec {
+    PodSpec { node_selector: requirements(selector), ..spec(requests) }
+}
+
+fn with_terms(requests: &str, terms: &[&[&str]]) -> PodSpec {
+    let term = |term: &&[&str]| term.iter().map(|text| requirement(text)).collect();
+    PodSpec { required_terms: terms.iter().map(term).collect(), ..spec(requests) }
+}

@@ -1,0 +1,185 @@
+//! Rows IF, EX, NB, DL of the specification: what is there or promised comes first.
+
+use model::{ClaimPhase, DeletionReason, PodSpec, labels};
+
+use super::*;
+
+#[test]
+fn a_node_that_nobody_manages_is_used() {
+    let mut facts = facts(replicas("a", 3, &spec("cpu=1")));
+    add_node(&mut facts, node("own", "cpu=2 memory=4Gi pods=10"));
+    check(&facts, &["general [t.small t.gpu t.medium t.arm t.large]: a-2", "own: a-0 a-1"]);
+    facts.pods.push(running("busy", "own", spec("cpu=1")));
+    facts.pods.push(running("done", "own", spec("cpu=1")));
+    facts.pods[4].phase = model::pod::PodPhase::Succeeded;
+    assert_eq!(provision(&facts).placements[0].pods.len(), 1);
+}
+
+#[test]
+fn an_existing_node_must_have_the_label() {
+    let zone = with_selector("cpu=1", &["topology.kubernetes.io/zone=zone-1"]);
+    let mut facts = facts(vec![pending("a", zone)]);
+    let mut own = node("own", "cpu=2 memory=4Gi pods=10");
+    add_node(&mut facts, own.clone());
+    assert_eq!(provision(&facts).promises.len(), 1);
+    own.labels.insert(labels::ZONE.to_owned(), "zone-1".to_owned());
+    add_node(&mut facts, own);
+    check(&facts, &["own: a"]);
+}
+
+#[test]
+fn taints_of_a_node_nobody_manages_always_count() {
+    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    let mut own = node("own", "cpu=2 memory=4Gi pods=10");
+    own.taints = vec![taint("node.kubernetes.io/not-ready:NoExecute")];
+    add_node(&mut facts, own);
+    assert!(provision(&facts).placements.is_empty());
+}
+
+#[test]
+fn planning_on_the_result_of_a_plan_launches_nothing() {
+    let mut pods = replicas("a", 40, &spec("cpu=700m memory=1Gi"));
+    pods.extend(replicas("b", 9, &with_selector("cpu=3", &["kubernetes.io/arch=arm64"])));
+    let zone = "topology.kubernetes.io/zone=zone-2";
+    pods.push(pending("c", with_terms("cpu=1", &[&[zone, "team!=x"]])));
+    let mut facts = facts(pods);
+    facts.daemon_sets = vec![daemon_set("logs", spec("cpu=100m"))];
+    let first = provision(&facts);
+    assert!(first.unplaced.is_empty() && !first.promises.is_empty());
+    commit(&mut facts, &first);
+    let second = provision(&facts);
+    assert!(second.is_empty(), "{}", shown(&second));
+    assert_eq!(second.placements.iter().map(|p| p.pods.len()).sum::<usize>(), 50);
+}
+
+#[test]
+fn a_promise_takes_only_what_every_outcome_takes() {
+    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    let plan = provision(&facts);
+    commit(&mut facts, &plan);
+    for (selector, takes) in [
+        ("kubernetes.io/os=linux", true),
+        ("topology.kubernetes.io/zone=zone-1,zone-2,zone-3", true),
+        ("karpenter.sh/nodepool=general", true),
+        // It may become any of these or something else.
+        ("kubernetes.io/arch=amd64", false),
+        ("topology.kubernetes.io/zone=zone-1", false),
+        ("karpenter.sh/capacity-type=spot", false),
+        ("karpenter.k8s.aws/instance-cpu>1", true),
+        ("karpenter.k8s.aws/instance-cpu>2", false),
+    ] {
+        facts.pods = vec![pending("b", with_terms("cpu=100m", &[&[selector]]))];
+        assert_eq!(provision(&facts).promises.is_empty(), takes, "{selector}");
+    }
+}
+
+#[test]
+fn a_launched_claim_is_what_it_was_launched_as() {
+    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    let claim = provision(&facts).promises.remove(0).claim;
+    let claim = launched(&claim, &default_types()[3]);
+    facts.ledger.claims.insert(claim.name.clone(), claim);
+    let zone = "topology.kubernetes.io/zone=zone-1";
+    facts.pods =
+        replicas("b", 4, &with_selector("cpu=1", &[zone, "karpenter.sh/capacity-type=spot"]));
+    // A t.medium has room for three of them.
+    let plan = provision(&facts);
+    assert_eq!((plan.placements[0].pods.len(), plan.promises.len()), (3, 1));
+}
+
+#[test]
+fn a_starting_node_hides_what_will_go_away() {
+    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    let mut claim = add_managed(&mut facts, "young");
+    claim.startup_taints = vec![taint("cni:NoSchedule")];
+    claim.phase = ClaimPhase::Registered;
+    facts.ledger.claims.insert(claim.name.clone(), claim.clone());
+    let mut young = node_of(&claim, "young");
+    young.labels.remove(labels::INITIALIZED);
+    young.allocatable = resources("cpu=15900m memory=0 pods=0");
+    young.taints = vec![taint("node.kubernetes.io/not-ready:NoSchedule"), taint("cni:NoSchedule")];
+    add_node(&mut facts, young.clone());
+    check(&facts, &["young: a"]);
+    young.taints.push(taint("team:NoSchedule"));
+    add_node(&mut facts, young.clone());
+    assert!(provision(&facts).placements.is_empty());
+    // Once it is initialized, the startup taint keeps pods away.
+    young.taints = vec![taint("cni:NoSchedule")];
+    young.labels.insert(labels::INITIALIZED.to_owned(), "true".to_owned());
+    young.allocatable = claim.allocatable;
+    add_node(&mut facts, young);
+    assert!(provision(&facts).placements.is_empty());
+}
+
+#[test]
+fn initialized_nodes_are_filled_first_and_then_by_name() {
+    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    for name in ["b", "c"] {
+        add_node(&mut facts, node(name, "cpu=4 memory=8Gi pods=10"));
+    }
+    let mut claim = add_managed(&mut facts, "a");
+    check(&facts, &["a: a"]);
+    claim.phase = ClaimPhase::Registered;
+    let mut young = node_of(&claim, "a");
+    young.labels.remove(labels::INITIALIZED);
+    add_node(&mut facts, young);
+    check(&facts, &["b: a"]);
+}
+
+#[test]
+fn daemons_to_come_keep_their_room_and_strangers_do_not_count() {
+    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    add_node(&mut facts, node("own", "cpu=2 memory=4Gi pods=10"));
+    facts.daemon_sets = vec![daemon_set("logs", spec("cpu=1500m"))];
+    assert!(provision(&facts).placements.is_empty());
+    let mut daemon = running("logs-1", "own", spec("cpu=1"));
+    daemon.owner = Some(owner("apps/v1", "DaemonSet"));
+    facts.daemon_sets = vec![daemon_set("logs", spec("cpu=1"))];
+    facts.pods.push(daemon);
+    check(&facts, &["own: a"]);
+    // The daemon is not for this node.
+    facts.pods.truncate(1);
+    facts.daemon_sets = vec![daemon_set("logs", with_selector("cpu=1500m", &["team=a"]))];
+    check(&facts, &["own: a"]);
+}
+
+#[test]
+fn pods_of_a_node_that_is_given_up_get_a_place_beside_the_pending() {
+    let mut facts = facts(vec![pending("new", spec("cpu=1"))]);
+    let claim = add_managed(&mut facts, "old");
+    let given_up = claim.given_up(DeletionReason::SpotInterrupted, now());
+    facts.ledger.claims.insert(claim.name, given_up);
+    let mut stays = running("ending", "old", spec("cpu=1"));
+    stays.deleted_at = Some(now());
+    let mut daemon = running("daemon", "old", spec("cpu=1"));
+    daemon.owner = Some(owner("apps/v1", "DaemonSet"));
+    let mut protected = spec("cpu=1");
+    protected.annotations.insert(labels::DO_NOT_DISRUPT.to_owned(), "true".to_owned());
+    let mut stateful = running("stateful", "old", spec("cpu=1"));
+    stateful.owner = Some(owner("apps/v1", "StatefulSet"));
+    stateful.deleted_at = Some(now());
+    facts.pods.push(running("moves", "old", spec("cpu=1")));
+    facts.pods.extend([stays, daemon, running("protected", "old", protected), stateful]);
+    check(&facts, &["general [t.gpu t.medium t.arm t.large]: moves new stateful"]);
+}
+
+#[test]
+fn a_node_that_is_given_up_takes_nothing() {
+    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    let claim = add_managed(&mut facts, "old");
+    check(&facts, &["old: a"]);
+    let given_up = claim.given_up(DeletionReason::Expired, now());
+    facts.ledger.claims.insert(claim.name, given_up);
+    assert!(provision(&facts).placements.is_empty());
+}
+
+#[test]
+fn a_soft_taint_of_a_node_is_tolerated_only_when_a_pool_has_one() {
+    let mut facts = facts(vec![pending("a", PodSpec { ..spec("cpu=40") })]);
+    let mut own = node("own", "cpu=64 memory=64Gi pods=10");
+    own.taints = vec![taint("slow:PreferNoSchedule")];
+    add_node(&mut facts, own);
+    assert_eq!(provision(&facts).unplaced.len(), 1);
+    facts.node_pools[0].template.taints = vec![taint("x:PreferNoSchedule")];
+    check(&facts, &["own: a"]);
+}

@@ -1,0 +1,295 @@
+//! Cron schedules of disruption budgets, in UTC: robfig's standard grammar and nothing else.
+//!
+//! Five fields (minute, hour, day of month, month, day of week) or a name such as `@daily`.
+//! `@every` is not among them: the NodePool's schema refuses it.
+//!
+//! <https://pkg.go.dev/github.com/robfig/cron/v3#ParseStandard>
+
+use jiff::{SignedDuration, Timestamp, civil::Date, tz::TimeZone};
+
+/// How far ahead a firing is looked for: `0 0 29 2 *` fires every fourth year, or in the eighth.
+///
+/// robfig/cron: `spec.go`, `Next`, gives up after five years.
+const DAYS_AHEAD_MAX: u32 = 5 * 366;
+
+/// A schedule: the minutes, hours and days at which it fires, a bit each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    minutes: u64,
+    hours: u64,
+    days_of_month: Field,
+    months: u64,
+    days_of_week: Field,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Field {
+    bits: u64,
+    /// Written as `*` or `?`: it leaves the choice of days to the other field.
+    is_star: bool,
+}
+
+/// Why a text is no schedule.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{text}` is not a schedule: {rule}")]
+pub struct InvalidSchedule {
+    /// The text as given.
+    pub text: String,
+    /// The rule that it breaks.
+    pub rule: String,
+}
+
+struct Bounds {
+    name: &'static str,
+    min: u32,
+    max: u32,
+    names: &'static [&'static str],
+}
+
+const MINUTES: Bounds = Bounds { name: "minute", min: 0, max: 59, names: &[] };
+const HOURS: Bounds = Bounds { name: "hour", min: 0, max: 23, names: &[] };
+const DAYS_OF_MONTH: Bounds = Bounds { name: "day of month", min: 1, max: 31, names: &[] };
+const MONTHS: Bounds = Bounds {
+    name: "month",
+    min: 1,
+    max: 12,
+    names: &["jan", "feb", "mar", "apr", "may", "jun", "jul", "aug", "sep", "oct", "nov", "dec"],
+};
+const DAYS_OF_WEEK: Bounds = Bounds {
+    name: "day of week",
+    min: 0,
+    max: 6,
+    names: &["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
+};
+
+impl Schedule {
+    /// Reads five fields or a name.
+    pub fn parse(text: &str) -> Result<Self, InvalidSchedule> {
+        let refuse = |rule: String| InvalidSchedule { text: text.to_owned(), rule };
+        let written = match text {
+            "@yearly" | "@annually" => "0 0 1 1 *",
+            "@monthly" => "0 0 1 * *",
+            "@weekly" => "0 0 * * 0",
+            "@daily" | "@midnight" => "0 0 * * *",
+            "@hourly" => "0 * * * *",
+            other => other,
+        };
+        let fields: Vec<&str> = written.split_whitespace().collect();
+        let [minutes, hours, days_of_month, months, days_of_week] = fields.as_slice() else {
+            let rule = "it must be five fields (minute, hour, day of month, month, day of week) or \
+                        one of @yearly, @annually, @monthly, @weekly, @daily, @midnight, @hourly";
+            return Err(refuse(rule.to_owned()));
+        };
+        Ok(Self {
+            minutes: field(minutes, &MINUTES).map_err(refuse)?.bits,
+            hours: field(hours, &HOURS).map_err(refuse)?.bits,
+            days_of_month: field(days_of_month, &DAYS_OF_MONTH).map_err(refuse)?,
+            months: field(months, &MONTHS).map_err(refuse)?.bits,
+            days_of_week: field(days_of_week, &DAYS_OF_WEEK).map_err(refuse)?,
+        })
+    }
+
+    /// Whether it fired in the last `duration`: some firing lies after `now` − `duration` and not
+    /// after `now`.
+    pub fn is_active(&self, duration: SignedDuration, now: Timestamp) -> bool {
+        let Ok(after) = now.checked_sub(duration) else { return false };
+        self.next_after(after).is_some_and(|firing| firing <= now)
+    }
+
+    /// The first firing strictly after `after`, if there is one within five years.
+    pub fn next_after(&self, after: Timestamp) -> Option<Timestamp> {
+        let start = after.checked_add(SignedDuration::from_mins(1)).ok()?;
+        let start = start.to_zoned(TimeZone::UTC).datetime();
+        let mut date = start.date();
+        let mut from = (unsigned(start.hour()), unsigned(start.minute()));
+        for _ in 0..DAYS_AHEAD_MAX {
+            if let Some((hour, minute)) =
+                self.fires_on(date).then(|| self.first_from(from)).flatten()
+            {
+                let (hour, minute) = (i8::try_from(hour).ok()?, i8::try_from(minute).ok()?);
+                let firing = date.at(hour, minute, 0, 0).to_zoned(TimeZone::UTC).ok()?;
+                return Some(firing.timestamp());
+            }
+            date = date.tomorrow().ok()?;
+            from = (0, 0);
+        }
+        None
+    }
+
+    fn fires_on(&self, date: Date) -> bool {
+        let month = has(self.months, unsigned(date.month()));
+        let of_month = has(self.days_of_month.bits, unsigned(date.day()));
+        let weekday = unsigned(date.weekday().to_sunday_zero_offset());
+        let of_week = has(self.days_of_week.bits, weekday);
+        // Cron's rule: when both fields of days are restricted, either is enough.
+        let day = if self.days_of_month.is_star || self.days_of_week.is_star {
+            of_month && of_week
+        } else {
+            of_month || of_week
+        };
+        month && day
+    }
+
+    /// The first hour and minute of a day that are not before `from`.
+    fn first_from(&self, (from_hour, from_minute): (u32, u32)) -> Option<(u32, u32)> {
+        let first = |bits: u64, from: u32| (from..60).find(|number| has(bits, *number));
+        let this_hour = has(self.hours, from_hour).then(|| first(self.minutes, from_minute));
+        match this_hour.flatten() {
+            Some(minute) => Some((from_hour, minute)),
+            None => Some((first(self.hours, from_hour + 1)?, first(self.minutes, 0)?)),
+        }
+    }
+}
+
+fn unsigned(number: i8) -> u32 {
+    u32::try_from(number).unwrap_or_default()
+}
+
+fn has(bits: u64, number: u32) -> bool {
+    bits >> number & 1 == 1
+}
+
+/// One field: ranges joined by commas. Empty ones are left out, as robfig does.
+fn field(text: &str, bounds: &Bounds) -> Result<Field, String> {
+    let mut all = Field { bits: 0, is_star: false };
+    for part in text.split(',').filter(|part| !part.is_empty()) {
+        let one = range(part, bounds)?;
+        all = Field { bits: all.bits | one.bits, is_star: all.is_star || one.is_star };
+    }
+    Ok(all)
+}
+
+/// `*`, `n`, `n-m`, each with `/step` or not; `n/step` goes on to the end.
+fn range(text: &str, bounds: &Bounds) -> Result<Field, String> {
+    let slashes: Vec<&str> = text.split('/').collect();
+    let (span, step) = match slashes.as_slice() {
+        [span] => (*span, None),
+        [span, step] => (*span, Some(whole(step, bounds)?)),
+        _ => return Err(format!("`{text}` has too many slashes")),
+    };
+    let ends: Vec<&str> = span.split('-').collect();
+    let (start, end, is_star) = match ends.as_slice() {
+        ["*" | "?", ..] => (bounds.min, bounds.max, true),
+        [single] => {
+            let start = whole_or_name(single, bounds)?;
+            (start, if step.is_some() { bounds.max } else { start }, false)
+        }
+        [start, end] => (whole_or_name(start, bounds)?, whole_or_name(end, bounds)?, false),
+        _ => return Err(format!("`{text}` has too many hyphens")),
+    };
+    let Bounds { name, min, max, .. } = bounds;
+    if start < *min || *max < end {
+        return Err(format!("the {name} must be {min} to {max}, not `{text}`"));
+    }
+    if end < start {
+        return Err(format!("the range `{text}` ends before it starts"));
+    }
+    let step_or_one = step.unwrap_or(1);
+    let width = usize::try_from(step_or_one).unwrap_or(usize::MAX);
+    if width == 0 {
+        return Err(format!("the step of `{text}` must not be 0"));
+    }
+    let bits = (start..=end).step_by(width).fold(0, |bits, number| bits | 1_u64 << number);
+    Ok(Field { bits, is_star: is_star && step_or_one <= 1 })
+}
+
+fn whole_or_name(text: &str, bounds: &Bounds) -> Result<u32, String> {
+    let lower = text.to_ascii_lowercase();
+    let named = (bounds.min..).zip(bounds.names).find(|(_, name)| **name == lower);
+    named.map_or_else(|| whole(text, bounds), |(number, _)| Ok(number))
+}
+
+fn whole(text: &str, bounds: &Bounds) -> Result<u32, String> {
+    text.parse().map_err(|_| format!("`{text}` is not a {}", bounds.name))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    /// From Friday 2026-11-20 12:00 UTC on.
+    #[track_caller]
+    fn check(schedule: &str, next: &str) {
+        let firing = Schedule::parse(schedule).unwrap().next_after(at("2026-11-20T12:00:00Z"));
+        assert_eq!(firing, Some(at(next)), "{schedule}");
+    }
+
+    #[test]
+    fn schedules_fire_as_robfig_says() {
+        check("0 9 * * mon-fri", "2026-11-23T09:00:00Z");
+        check("0 9 * * 1-5", "2026-11-23T09:00:00Z");
+        check("0 9 * * 0", "2026-11-22T09:00:00Z");
+        check("5/15 * * * *", "2026-11-20T12:05:00Z");
+        check("*/15 * * * *", "2026-11-20T12:15:00Z");
+        check("0 12 * * *", "2026-11-21T12:00:00Z");
+        check("@hourly", "2026-11-20T13:00:00Z");
+        check("@daily", "2026-11-21T00:00:00Z");
+        check("@midnight", "2026-11-21T00:00:00Z");
+        check("@weekly", "2026-11-22T00:00:00Z");
+        check("@monthly", "2026-12-01T00:00:00Z");
+        check("@yearly", "2027-01-01T00:00:00Z");
+        check("0 0 1,15 JAN,Feb ?", "2027-01-01T00:00:00Z");
+        check("30 10-14/2 20 11 *", "2026-11-20T12:30:00Z");
+        check("0 0 29 2 *", "2028-02-29T00:00:00Z");
+    }
+
+    #[test]
+    fn two_restricted_fields_of_days_are_alternatives() {
+        check("0 0 13 * 5", "2026-11-27T00:00:00Z");
+        check("0 0 13 * *", "2026-12-13T00:00:00Z");
+        // A step above one restricts, a step of one does not.
+        check("0 0 13 * */2", "2026-11-21T00:00:00Z");
+        check("0 0 13 * */1", "2026-12-13T00:00:00Z");
+    }
+
+    #[test]
+    fn what_robfig_refuses_is_refused() {
+        for text in [
+            "",
+            "0 9 * *",
+            "0 9 * * 7",
+            "0 9 * * 5L",
+            "0 9 L * *",
+            "60 * * * *",
+            "* 24 * * *",
+            "* * 0 * *",
+            "* * * 13 *",
+            "5-1 * * * *",
+            "*/0 * * * *",
+            "1-2-3 * * * *",
+            "1/2/3 * * * *",
+            "@every 1h",
+            "@never",
+            "-1 * * * *",
+            "0 0 * * monday",
+        ] {
+            assert!(Schedule::parse(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_date_that_never_comes_never_fires() {
+        assert_eq!(
+            Schedule::parse("0 0 30 2 *").unwrap().next_after(at("2026-01-01T00:00:00Z")),
+            None
+        );
+    }
+
+    #[test]
+    fn a_window_is_open_from_its_firing_until_its_duration_passed() {
+        let daily = Schedule::parse("0 9 * * *").unwrap();
+        let hour = SignedDuration::from_hours(1);
+        for (now, is_active) in [
+            ("2026-11-20T08:59:59Z", false),
+            ("2026-11-20T09:00:00Z", true),
+            ("2026-11-20T09:59:59Z", true),
+            ("2026-11-20T10:00:00Z", false),
+        ] {
+            assert_eq!(daily.is_active(hour, at(now)), is_active, "{now}");
+        }
+    }
+}

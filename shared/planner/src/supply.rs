@@ -1,0 +1,360 @@
+//! What is there or promised already: nodes, and claims whose node did not join yet.
+//!
+//! Karpenter: `pkg/controllers/state/statenode.go` and `scheduling/existingnode.go`. Karpenter
+//! plans nothing while a claim has no instance; here a promised claim counts as capacity at once.
+//! It may become any of its types in any of its zones, so it takes a pod only if every one of them
+//! would do.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{
+    CapacityType, ClaimPhase, NodeClaim, Requirement, Requirements, Resources, Taint,
+    facts::{DaemonSet, Facts},
+    labels,
+    node::Node,
+    plan::Target,
+    taint,
+};
+
+use crate::{
+    amounts::{self, Amounts, ResourceIndex},
+    offer::Offer,
+    template::tolerates_firmly,
+    world::World,
+};
+
+/// What is certain about a label of a node: its value is one of `values`, or it may be absent.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Known {
+    values: Requirement,
+    may_be_absent: bool,
+}
+
+/// What decides which pods a node takes, room aside.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Kind {
+    labels: BTreeMap<String, Known>,
+    taints: Vec<Taint>,
+}
+
+/// Capacity that is there or promised.
+#[derive(Debug)]
+pub(crate) struct Existing {
+    pub(crate) target: Target,
+    /// Place of its kind.
+    pub(crate) kind: usize,
+    pub(crate) room: Amounts,
+    /// The pods placed on it, by their place in the demand.
+    pub(crate) pods: Vec<usize>,
+    is_initialized: bool,
+    name: String,
+}
+
+/// All of it, in the order in which it is tried: what is initialized first, then by name.
+#[derive(Debug, Default)]
+pub(crate) struct Supply {
+    pub(crate) existing: Vec<Existing>,
+    pub(crate) kinds: Vec<Kind>,
+}
+
+/// What was found out about all nodes before looking at one.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) facts: &'a Facts,
+    pub(crate) world: &'a World<'a>,
+    pub(crate) resources: &'a ResourceIndex,
+    /// The offer of each pool, by the pool's name.
+    pub(crate) offers: BTreeMap<&'a str, &'a Offer>,
+    /// The labels that anybody asks for.
+    pub(crate) keys: &'a BTreeSet<&'a str>,
+}
+
+impl Kind {
+    /// Whether a pod with `wanted` may go there, whatever the node turns out to be.
+    pub(crate) fn accepts(&self, wanted: &Requirements) -> bool {
+        wanted.iter().all(|requirement| match self.labels.get(requirement.key().as_str()) {
+            None => requirement.allows_absence(),
+            Some(known) => {
+                (!known.may_be_absent || requirement.allows_absence())
+                    && is_within(&known.values, requirement)
+            }
+        })
+    }
+
+    /// Its taints.
+    pub(crate) fn taints(&self) -> &[Taint] {
+        &self.taints
+    }
+}
+
+/// Whether every value of `inner` is one of `outer`.
+fn is_within(inner: &Requirement, outer: &Requirement) -> bool {
+    if let Some(value) = inner.single_value() {
+        return outer.has(value);
+    }
+    let inner = inner.clone().with_min_values(None);
+    let outer = outer.clone().with_min_values(None);
+    inner.intersection(&outer) == inner
+}
+
+/// Everything that pods may be placed on without launching.
+pub(crate) fn supply(around: &Surroundings<'_>) -> Supply {
+    let mut used: BTreeMap<&str, (Resources, Resources)> = BTreeMap::new();
+    let bound = around.facts.pods.iter().filter(|pod| !pod.is_terminal());
+    for (node, pod) in bound.filter_map(|pod| Some((pod.node.as_ref()?, pod))) {
+        let (all, daemons) = used.entry(node.as_str()).or_default();
+        *all = all.saturating_add(&pod.spec.requests);
+        if pod.is_owned_by_daemon_set() {
+            *daemons = daemons.saturating_add(&pod.spec.requests);
+        }
+    }
+    let mut supply = Supply::default();
+    let mut kinds = BTreeMap::new();
+    let nodes = around.facts.nodes.values().filter(|node| !node.is_deleting);
+    for node in nodes {
+        let claim = around.world.claim(&node.name);
+        if claim.is_some_and(NodeClaim::is_deleting) {
+            continue;
+        }
+        let used = used.get(node.name.as_str()).cloned().unwrap_or_default();
+        supply.add(of_node(around, node, claim, &used), &mut kinds);
+    }
+    // Promised claims of one batch are alike but for their names.
+    let mut alike: BTreeMap<&model::BatchId, (Amounts, Kind)> = BTreeMap::new();
+    for claim in around.facts.ledger.claims.values().filter(|claim| is_coming(around, claim)) {
+        let (room, kind) = if claim.phase == ClaimPhase::Promised {
+            alike.entry(&claim.batch).or_insert_with(|| of_claim(around, claim)).clone()
+        } else {
+            of_claim(around, claim)
+        };
+        let target = Target::Claim(claim.name.clone());
+        supply.add((existing(target, room, false, claim.name.as_str()), kind), &mut kinds);
+    }
+    supply.existing.sort_by(|a, b| {
+        (!a.is_initialized, &a.name, &a.target).cmp(&(!b.is_initialized, &b.name, &b.target))
+    });
+    supply
+}
+
+/// Whether the node of `claim` is still to come. One that was initialized and is not there was
+/// deleted.
+fn is_coming(around: &Surroundings<'_>, claim: &NodeClaim) -> bool {
+    matches!(claim.phase, ClaimPhase::Promised | ClaimPhase::Launched | ClaimPhase::Registered)
+        && around.world.node(claim).is_none()
+}
+
+impl Supply {
+    fn add(&mut self, (mut existing, kind): (Existing, Kind), kinds: &mut BTreeMap<Kind, usize>) {
+        existing.kind = *kinds.entry(kind).or_insert_with_key(|kind| {
+            self.kinds.push(kind.clone());
+            self.kinds.len() - 1
+        });
+        self.existing.push(existing);
+    }
+}
+
+fn of_node(
+    around: &Surroundings<'_>,
+    node: &Node,
+    claim: Option<&NodeClaim>,
+    (used, used_by_daemons): &(Resources, Resources),
+) -> (Existing, Kind) {
+    let is_initialized = claim.is_none() || node.is_initialized();
+    let coming = claim.filter(|_| !node.is_registered());
+    let mut all_labels = node.labels.clone();
+    if let Some(claim) = coming {
+        all_labels.extend(labels_of(claim));
+    }
+    let taints = coming.map_or(&node.taints, |claim| &claim.taints);
+    let startup: &[Taint] = claim.map_or(&[], |claim| &claim.startup_taints);
+    let hides = |taint: &&Taint| {
+        let is_startup = startup.iter().any(|s| s.key == taint.key && s.effect == taint.effect);
+        !is_initialized && (taint::is_ephemeral(taint) || is_startup)
+    };
+    let taints: Vec<Taint> = taints.iter().filter(|taint| !hides(taint)).cloned().collect();
+    let allocatable = match (claim, coming) {
+        (_, Some(claim)) => claim.allocatable.clone(),
+        (Some(claim), None) if !is_initialized => filled_up(&node.allocatable, &claim.allocatable),
+        _ => node.allocatable.clone(),
+    };
+    let is_asked = |key: &str| around.keys.contains(key);
+    let kind = Kind { labels: exact(&all_labels, is_asked), taints };
+    let mut for_daemons = Kind { labels: exact(&all_labels, |_| true), ..kind.clone() };
+    if !is_initialized {
+        for_daemons.labels.extend(started());
+    }
+    let expected = daemon_requests(&for_daemons, &around.facts.daemon_sets);
+    let overhead = expected.saturating_sub(used_by_daemons);
+    let mut room = around.resources.amounts(&allocatable);
+    amounts::subtract(&mut room, &around.resources.amounts(used));
+    amounts::subtract(&mut room, &around.resources.amounts(&overhead));
+    let target = Target::Node(node.name.clone());
+    (existing(target, room, is_initialized, node.name.as_str()), kind)
+}
+
+fn existing(target: Target, room: Amounts, is_initialized: bool, name: &str) -> Existing {
+    Existing { target, kind: 0, room, pods: Vec::new(), is_initialized, name: name.to_owned() }
+}
+
+/// What a node reports, and where it reports nothing yet what its claim promised.
+fn filled_up(reported: &Resources, promised: &Resources) -> Resources {
+    let mut all = reported.clone();
+    for (name, amount) in promised.iter().filter(|(name, _)| reported.get(name) == 0) {
+        if let Ok(name) = model::ResourceName::new(name) {
+            all.set(&name, amount);
+        }
+    }
+    all
+}
+
+/// The labels that a claim's node will have for certain.
+fn labels_of(claim: &NodeClaim) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    if let Some(instance) = &claim.instance {
+        let own = [
+            (labels::INSTANCE_TYPE, instance.instance_type.as_str()),
+            (labels::ZONE, instance.zone.as_str()),
+            (labels::CAPACITY_TYPE, instance.capacity_type.as_str()),
+        ];
+        all.extend(own.map(|(key, value)| (key.to_owned(), value.to_owned())));
+    }
+    let own = [
+        (labels::NODE_POOL, claim.node_pool.as_str()),
+        (labels::NODE_CLASS, claim.node_class.as_str()),
+    ];
+    all.extend(own.map(|(key, value)| (key.to_owned(), value.to_owned())));
+    all.extend(claim.labels.clone());
+    all
+}
+
+fn exact(
+    labels: &BTreeMap<String, String>,
+    is_asked: impl Fn(&str) -> bool,
+) -> BTreeMap<String, Known> {
+    let known = |(key, value): (&String, &String)| {
+        let values = Requirement::of_label(key, value).ok()?;
+        Some((key.clone(), Known { values, may_be_absent: false }))
+    };
+    labels.iter().filter(|(key, _)| is_asked(key)).filter_map(known).collect()
+}
+
+/// Labels that a node gets while it starts.
+fn started() -> BTreeMap<String, Known> {
+    let labels = [labels::REGISTERED, labels::INITIALIZED];
+    exact(&labels.map(|key| (key.to_owned(), "true".to_owned())).into(), |_| true)
+}
+
+fn daemon_requests(kind: &Kind, daemons: &[DaemonSet]) -> Resources {
+    let lands = |daemon: &&DaemonSet| {
+        let mut terms = 0..daemon.spec.required_terms.len().max(1);
+        tolerates_firmly(daemon, &kind.taints)
+            && terms.any(|term| kind.accepts(&daemon.spec.requirements(term)))
+    };
+    let landing = daemons.iter().filter(lands);
+    landing.fold(Resources::default(), |sum, daemon| sum.saturating_add(&daemon.spec.requests))
+}
+
+fn of_claim(around: &Surroundings<'_>, claim: &NodeClaim) -> (Amounts, Kind) {
+    let offer = around.offers.get(claim.node_pool.as_str()).copied();
+    let types = match &claim.instance {
+        Some(instance) => std::slice::from_ref(&instance.instance_type),
+        None => claim.instance_types.as_slice(),
+    };
+    let found = offer.map(|offer| offer.named(types)).unwrap_or_default();
+    let types: Vec<&model::InstanceType> = found
+        .iter()
+        .filter_map(|index| offer?.types.get(*index))
+        .map(|instance_type| &**instance_type)
+        .collect();
+    let taints = claim.taints.clone();
+    let asked = Kind { labels: known(claim, &types, |key| around.keys.contains(key)), taints };
+    let room = match &claim.instance {
+        None if found.len() == claim.instance_types.len() => least_room(around, claim, &types),
+        _ => room_on(around, &claim.allocatable, claim, &types),
+    };
+    (room, asked)
+}
+
+/// The room that is left on whichever type the claim becomes.
+fn least_room(
+    around: &Surroundings<'_>,
+    claim: &NodeClaim,
+    types: &[&model::InstanceType],
+) -> Amounts {
+    let rooms = types.iter().map(|one| room_on(around, &one.allocatable(), claim, &[one]));
+    let least = rooms.reduce(|mut least, room| {
+        amounts::lower(&mut least, &room);
+        least
+    });
+    least.unwrap_or_else(|| around.resources.amounts(&Resources::default()))
+}
+
+fn room_on(
+    around: &Surroundings<'_>,
+    allocatable: &Resources,
+    claim: &NodeClaim,
+    types: &[&model::InstanceType],
+) -> Amounts {
+    let mut labels = known(claim, types, |key| around.keys.contains(key));
+    labels.extend(started());
+    let kind = Kind { labels, taints: claim.taints.clone() };
+    let overhead = daemon_requests(&kind, &around.facts.daemon_sets);
+    let mut room = around.resources.amounts(allocatable);
+    amounts::subtract(&mut room, &around.resources.amounts(&overhead));
+    room
+}
+
+/// What is certain about the labels of a claim's node that may become any of `types`.
+fn known(
+    claim: &NodeClaim,
+    types: &[&model::InstanceType],
+    is_asked: impl Fn(&str) -> bool,
+) -> BTreeMap<String, Known> {
+    let mut all: BTreeMap<String, Known> = BTreeMap::new();
+    for requirement in claim.requirements.iter().filter(|r| is_asked(r.key().as_str())) {
+        if requirement.operator() != model::Operator::DoesNotExist {
+            let values = requirement.clone().with_min_values(None);
+            let may_be_absent = requirement.allows_absence();
+            all.insert(requirement.key().as_str().to_owned(), Known { values, may_be_absent });
+        }
+    }
+    let keys: BTreeSet<&str> = types
+        .iter()
+        .flat_map(|one| one.requirements.iter().map(|r| r.key().as_str()))
+        .filter(|key| is_asked(key))
+        .collect();
+    for key in keys {
+        match of_types(key, types) {
+            Some(mut known) => {
+                if let Some(own) = claim.requirements.get(key) {
+                    known.values = known.values.intersection(&own.clone().with_min_values(None));
+                }
+                all.insert(key.to_owned(), known);
+            }
+            None => {
+                all.remove(key);
+            }
+        }
+    }
+    let exactly = labels_of(claim);
+    all.extend(exact(&exactly, &is_asked));
+    all
+}
+
+/// The values that `types` have for the label `key`; `None` when none of them has it.
+fn of_types(key: &str, types: &[&model::InstanceType]) -> Option<Known> {
+    let mut values = BTreeSet::new();
+    let mut may_be_absent = false;
+    for one in types {
+        match one.requirements.get(key).filter(|own| !own.values().is_empty()) {
+            // Types are not bought as reserved capacity yet, whatever they have of it.
+            Some(own) => values.extend(own.values().iter().filter(|value| {
+                key != labels::CAPACITY_TYPE || &***value != CapacityType::Reserved.as_str()
+            })),
+            None => may_be_absent = true,
+        }
+    }
+    let key = model::LabelKey::new(key).ok()?;
+    let values: BTreeSet<_> = values.into_iter().map(std::sync::Arc::clone).collect();
+    let is_known = !values.is_empty();
+    is_known.then(|| Known { values: Requirement::listed(key, values), may_be_absent })
+}

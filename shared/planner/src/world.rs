@@ -1,0 +1,50 @@
+//! Which claim is which node's.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{NodeClaim, NodeClaimName, NodeName, ProviderId, facts::Facts, node::Node};
+
+/// Claims and their nodes, joined by provider id, or by name once the claim knows it.
+#[derive(Debug, Default)]
+pub(crate) struct World<'a> {
+    nodes: BTreeMap<&'a NodeClaimName, &'a Node>,
+    claims: BTreeMap<&'a NodeName, &'a NodeClaim>,
+}
+
+impl<'a> World<'a> {
+    pub(crate) fn of(facts: &'a Facts) -> Self {
+        let by_provider_id: BTreeMap<&ProviderId, &Node> = facts
+            .nodes
+            .values()
+            .filter_map(|node| Some((node.provider_id.as_ref()?, node)))
+            .collect();
+        let mut all = Self::default();
+        for claim in facts.ledger.claims.values() {
+            let provider_id =
+                claim.instance.as_ref().map(model::claim::LaunchedInstance::provider_id);
+            let joined = provider_id.and_then(|id| by_provider_id.get(&id).copied());
+            let named = || claim.node.as_ref().and_then(|name| facts.nodes.get(name));
+            if let Some(node) = joined.or_else(named) {
+                all.nodes.insert(&claim.name, node);
+                all.claims.insert(&node.name, claim);
+            }
+        }
+        all
+    }
+
+    /// The node of `claim`, if it is there.
+    pub(crate) fn node(&self, claim: &NodeClaim) -> Option<&'a Node> {
+        self.nodes.get(&claim.name).copied()
+    }
+
+    /// The claim of `node`, if it has one.
+    pub(crate) fn claim(&self, node: &NodeName) -> Option<&'a NodeClaim> {
+        self.claims.get(node).copied()
+    }
+
+    /// The nodes whose claims are being given up.
+    pub(crate) fn leaving(&self) -> BTreeSet<&'a NodeName> {
+        let leaving = self.claims.iter().filter(|(_, claim)| claim.is_deleting());
+        leaving.map(|(node, _)| *node).collect()
+    }
+}

@@ -74,7 +74,12 @@ impl Complaints {
 
     fn add(&self, complaint: Complaint) {
         let mut list = self.list.borrow_mut();
-        if list.iter().all(|known| known.path != complaint.path) {
+        // What is wrong with a part explains what is wrong with the whole.
+        let explains = |known: &Complaint| {
+            let rest = known.path.strip_prefix(&complaint.path);
+            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        if !list.iter().any(explains) {
             list.push(complaint);
         }
     }
@@ -105,6 +110,11 @@ impl<'a> Field<'a> {
             Some(entry) => self.of_entry(entry),
             None => Self { path: joined(&self.path, key), ..self.clone() },
         }
+    }
+
+    /// `metadata.name` of the object, for complaints about it.
+    pub(crate) fn name(&self) -> Self {
+        self.at("metadata").at("name")
     }
 
     pub(crate) fn line(&self) -> u32 {
@@ -151,8 +161,9 @@ impl<'a> Field<'a> {
             Value::Number(text) if wanted == "a text" => {
                 self.complain_with(rule, format!("quote it: \"{text}\""));
             }
-            Value::Bool(value) if wanted == "a text" => {
-                self.complain_with(rule, format!("quote it: \"{value}\""));
+            // `on`, `yes` and `n` are booleans as well: what was written is not known here.
+            Value::Bool(_) if wanted == "a text" => {
+                self.complain_with(rule, "write it in quotes");
             }
             _ => self.complain(rule),
         }
@@ -318,10 +329,20 @@ impl<'a> Fields<'a> {
         (!entry.value.is_null()).then(|| self.at.of_entry(entry))
     }
 
-    /// The same; its absence is complained about.
+    /// The same; its absence is complained about, unless a field that is spelled alike will be.
     pub(crate) fn require(&mut self, key: &'static str) -> Option<Field<'a>> {
+        self.require_or(key, key)
+    }
+
+    /// The same, where `old` is what older versions called it.
+    pub(crate) fn require_or(&mut self, key: &'static str, old: &str) -> Option<Field<'a>> {
         let found = self.get(key);
-        if found.is_none() {
+        let alike = |entry: &Entry| {
+            entry.key != key && entry.key.eq_ignore_ascii_case(key)
+                || entry.key == old && old != key
+        };
+        let will_be_refused = self.at.complaints.unknown == Unknown::Refused;
+        if found.is_none() && !(will_be_refused && self.entries.iter().any(alike)) {
             self.missing(key).complain("is required");
         }
         found

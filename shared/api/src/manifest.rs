@@ -274,7 +274,14 @@ fn other(root: &Field<'_>, api_version: &str, kind: &str, group: &str) {
     } else if let Some(rule) = cures::unsupported_kind(group, kind) {
         root.at("kind").complain(rule);
     } else if matches!(group, "karpenter.sh" | "karpenter.k8s.aws") {
-        root.at("kind").complain(format!("`{api_version}` has no kind `{kind}`"));
+        let rule = format!("`{api_version}` has no kind `{kind}`");
+        match kind {
+            "EC2NodeClass" => {
+                root.at("apiVersion").complain_with(rule, "write karpenter.k8s.aws/v1")
+            }
+            "NodePool" => root.at("apiVersion").complain_with(rule, "write karpenter.sh/v1"),
+            _ => root.at("kind").complain(rule),
+        }
     }
 }
 

@@ -52,7 +52,7 @@ fn what_is_no_list_is_an_error() {
         assert!(matches!(pod_list(body), Err(Error::List(_))));
     }
     let error = node(br#"{"metadata":{"name":"N"}}"#).unwrap_err().to_string();
-    assert!(error.starts_with("Node N: `N` is not a valid node name"), "{error}");
+    assert!(error.starts_with("Node N: metadata.name: `N` is not a valid node name"), "{error}");
 }
 
 #[test]

@@ -75,7 +75,8 @@ fn reserved(field: &Field<'_>) -> BTreeMap<ResourceName, String> {
     let mut all = BTreeMap::new();
     for (key, value) in field.entries().unwrap_or_default() {
         if !RESERVABLE.contains(&key) {
-            value.complain(format!("must be one of {}", RESERVABLE.join(", ")));
+            value
+                .complain(format!("unknown resource: it must be one of {}", RESERVABLE.join(", ")));
             continue;
         }
         let Some(text) = value.quantity() else { continue };
@@ -90,7 +91,7 @@ fn reserved(field: &Field<'_>) -> BTreeMap<ResourceName, String> {
 fn is_signal(key: &str, value: &Field<'_>) -> bool {
     let known = SIGNALS.contains(&key);
     if !known {
-        value.complain(format!("must be one of {}", SIGNALS.join(", ")));
+        value.complain(format!("unknown signal: it must be one of {}", SIGNALS.join(", ")));
     }
     known
 }

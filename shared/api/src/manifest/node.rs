@@ -22,7 +22,7 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Node> {
     fields.done();
     let metadata = metadata?;
     Some(Node {
-        name: object.accept(NodeName::new(&metadata.name))?,
+        name: object.name().accept(NodeName::new(&metadata.name))?,
         provider_id: provider_id.and_then(|text| ProviderId::new(text).ok()),
         created_at: metadata.created_at.unwrap_or(Timestamp::UNIX_EPOCH),
         is_deleting: metadata.deleted_at.is_some(),

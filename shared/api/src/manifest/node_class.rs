@@ -41,7 +41,7 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<NodeCl
     let class = fields.require("spec").and_then(|field| read_spec(&field));
     fields.done();
     let (metadata, mut class) = (metadata?, class?);
-    class.name = object.accept(NodeClassName::new(&metadata.name))?;
+    class.name = object.name().accept(NodeClassName::new(&metadata.name))?;
     class.is_deleting = metadata.deleted_at.is_some();
     class.problems = complaints.own_problems();
     Some(class)
@@ -49,10 +49,14 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<NodeCl
 
 fn read_spec(field: &Field<'_>) -> Option<NodeClass> {
     let mut fields = field.fields()?;
-    let subnet_terms = fields.require("subnetSelectorTerms").and_then(|f| selector::subnets(&f));
-    let security_group_terms =
-        fields.require("securityGroupSelectorTerms").and_then(|f| selector::security_groups(&f));
-    let images = fields.require("amiSelectorTerms").and_then(|f| selector::images(&f));
+    let subnet_terms = fields
+        .require_or("subnetSelectorTerms", "subnetSelector")
+        .and_then(|f| selector::subnets(&f));
+    let security_group_terms = fields
+        .require_or("securityGroupSelectorTerms", "securityGroupSelector")
+        .and_then(|f| selector::security_groups(&f));
+    let images =
+        fields.require_or("amiSelectorTerms", "amiSelector").and_then(|f| selector::images(&f));
     let family = read_family(&mut fields, images.as_ref());
     let identity = read_identity(&mut fields);
     let policy = fields.get("instanceStorePolicy");

@@ -32,13 +32,7 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<Read> 
     let spec = fields.require("spec").and_then(|field| read_spec(&field));
     fields.done();
     let (metadata, spec) = (metadata?, spec?);
-    let name = match NodePoolName::new(&metadata.name) {
-        Ok(name) => name,
-        Err(error) => {
-            object.complain(error.to_string());
-            return None;
-        }
-    };
+    let name = object.name().accept(NodePoolName::new(&metadata.name))?;
     let pool = NodePool {
         name,
         weight: spec.weight,

@@ -39,9 +39,9 @@ pub(crate) fn read_pod(object: &Field<'_>) -> Option<Pod> {
     let uid = metadata.uid.clone().unwrap_or_else(|| key.to_string());
     let created_at = metadata.created_at.unwrap_or(Timestamp::UNIX_EPOCH);
     let status = status.and_then(|field| read_status(&field, created_at)).unwrap_or_default();
-    let node_name = |text: String| object.accept(NodeName::new(&text));
+    let node_name = |text: String| object.at("spec").at("nodeName").accept(NodeName::new(&text));
     Some(Pod {
-        uid: object.accept(PodUid::new(&uid))?,
+        uid: object.at("metadata").at("uid").accept(PodUid::new(&uid))?,
         key,
         created_at,
         deleted_at: metadata.deleted_at,
@@ -58,8 +58,8 @@ pub(crate) fn read_pod(object: &Field<'_>) -> Option<Pod> {
 /// Namespace (`default` unless given) and name.
 pub(crate) fn key_of(object: &Field<'_>, metadata: &Metadata) -> Option<PodKey> {
     let namespace = metadata.namespace.as_deref().unwrap_or("default");
-    let namespace = object.accept(Namespace::new(namespace))?;
-    Some(PodKey { namespace, name: object.accept(ObjectName::new(&metadata.name))? })
+    let namespace = object.at("metadata").at("namespace").accept(Namespace::new(namespace))?;
+    Some(PodKey { namespace, name: object.name().accept(ObjectName::new(&metadata.name))? })
 }
 
 #[derive(Default)]

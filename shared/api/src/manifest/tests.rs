@@ -1,1 +1,203 @@
+//! Manifests: the shipped examples are right, and each bad input gives exactly one clear message.
 
+use expect_test::{Expect, expect};
+
+use super::*;
+
+mod node_class;
+mod node_pool;
+mod pods;
+
+/// What is wrong with `text`, one line each.
+fn problems(text: &str) -> String {
+    let manifests = [read(text, "x.yaml")];
+    let between = cross_check(&manifests);
+    let all = manifests[0].problems.iter().chain(&between);
+    all.map(|problem| format!("{problem}\n")).collect()
+}
+
+#[track_caller]
+fn check(text: &str, expected: &Expect) {
+    expected.assert_eq(&problems(text));
+}
+
+const POOL: &str = "\
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: general}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements: []
+";
+const CLASS: &str = "\
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec:
+  role: node
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{id: subnet-1}]
+  securityGroupSelectorTerms: [{id: sg-1}]
+";
+
+#[test]
+fn the_shipped_examples_are_read_without_a_problem() {
+    for (file, text, objects) in [
+        ("story/nodepool.yaml", include_str!("../../../../examples/story/nodepool.yaml"), 2),
+        ("story/deployment.yaml", include_str!("../../../../examples/story/deployment.yaml"), 1),
+        ("story/daemonset.yaml", include_str!("../../../../examples/story/daemonset.yaml"), 1),
+        ("default.yaml", include_str!("../../../../examples/walkthrough/default.yaml"), 3),
+        (
+            "spot-and-on-demand.yaml",
+            include_str!("../../../../examples/walkthrough/spot-and-on-demand.yaml"),
+            5,
+        ),
+        (
+            "grace-period.yaml",
+            include_str!("../../../../examples/walkthrough/grace-period.yaml"),
+            3,
+        ),
+    ] {
+        assert_eq!(problems(text), "", "{file}");
+        let manifest = read(text, file);
+        assert_eq!((manifest.objects.len(), manifest.places.len()), (objects, objects), "{file}");
+        for object in manifest.objects {
+            let own = match &object {
+                Object::NodePool(pool) => pool.problems.clone(),
+                Object::NodeClass(class) => class.problems.clone(),
+                Object::Workload(workload) => workload.spec.unsupported.clone(),
+                Object::DaemonSet(daemon_set) => daemon_set.spec.unsupported.clone(),
+                Object::Node(_) | Object::Pod(_) | Object::Other { .. } => vec![],
+            };
+            assert_eq!(own, [""; 0], "{object:?}");
+        }
+    }
+}
+
+#[test]
+fn the_smallest_objects_are_right() {
+    check(&format!("{POOL}---\n{CLASS}"), &expect![""]);
+}
+
+#[test]
+fn lists_are_expanded_and_items_may_leave_out_their_kind() {
+    let list = "\
+apiVersion: v1
+kind: List
+items:
+- apiVersion: v1
+  kind: Service
+  metadata: {name: web}
+- apiVersion: v1
+  kind: PodList
+  items:
+  - metadata: {name: a}
+    spec: {containers: [{name: m}]}
+";
+    let manifest = read(list, "x.yaml");
+    assert_eq!(manifest.problems, []);
+    assert!(matches!(&manifest.objects[..],
+        [Object::Other { kind, name }, Object::Pod(pod)]
+            if kind == "Service" && name == "web" && pod.key.to_string() == "default/a"));
+}
+
+#[test]
+fn json_is_read_as_well() {
+    let text = r#"{"apiVersion":"v1","kind":"List","items":[
+  {"apiVersion":"v1","kind":"Node","metadata":{"name":"a"},"spec":{"providerId":"x"}}]}"#;
+    check(
+        text,
+        &expect![[r#"
+            x.yaml:2: Node a: spec.providerId: unknown field; it is spelled `providerID`
+        "#]],
+    );
+}
+
+#[test]
+fn what_is_no_manifest_is_one_message() {
+    check("", &expect![""]);
+    check("---\n---\n", &expect![""]);
+    check(
+        "a: 1\n---\nb: 2\n",
+        &expect![[r#"
+            x.yaml:1: not a Kubernetes object: `apiVersion` and `kind` are required
+            x.yaml:3: not a Kubernetes object: `apiVersion` and `kind` are required
+        "#]],
+    );
+    check(
+        "- a\n",
+        &expect![[r#"
+        x.yaml:1: not a Kubernetes object: `apiVersion` and `kind` are required
+    "#]],
+    );
+    check(
+        "a: 1\na: 2\n",
+        &expect![[r#"
+        x.yaml:2: not valid YAML: duplicate mapping key: a
+    "#]],
+    );
+    check(
+        "a: {b: ${CLUSTER_NAME}}\n",
+        &expect![[r#"
+        x.yaml:1: not valid YAML: while parsing a flow mapping, did not find expected ',' or '}'; `${CLUSTER_NAME}` was left in: put the value in its place
+    "#]],
+    );
+    check(
+        "a:\n\t- b\n",
+        &expect![[r#"
+        x.yaml:2: not valid YAML: tabs disallowed within this context (block indentation)
+    "#]],
+    );
+}
+
+#[test]
+fn old_versions_and_unknown_kinds_are_named() {
+    for (version, kind) in [
+        ("karpenter.sh/v1beta1", "NodePool"),
+        ("karpenter.k8s.aws/v1beta1", "EC2NodeClass"),
+        ("karpenter.sh/v1alpha5", "Provisioner"),
+        ("karpenter.k8s.aws/v1alpha1", "AWSNodeTemplate"),
+        ("karpenter.sh/v1alpha1", "NodeOverlay"),
+        ("karpenter.sh/v1", "NodeClaim"),
+        ("autoscaling.x-k8s.io/v1beta1", "CapacityBuffer"),
+        ("karpenter.sh/v1", "Nodepool"),
+        ("karpenter.sh/v1", "EC2NodeClass"),
+        ("v1", "ConfigMap"),
+    ] {
+        let found =
+            problems(&format!("apiVersion: {version}\nkind: {kind}\nmetadata: {{name: a}}\n"));
+        assert_eq!(found.lines().count(), usize::from(kind != "ConfigMap"), "{found}");
+    }
+    check(
+        "apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: a}\n---\n\
+         apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: b}\n---\n\
+         apiVersion: karpenter.sh/v1\nkind: EC2NodeClass\nmetadata: {name: c}\n---\n\
+         apiVersion: karpenter.sh/v1alpha1\nkind: NodeOverlay\nmetadata: {name: d}\n",
+        &expect![[r#"
+            x.yaml:1: NodePool a: apiVersion: not supported yet: karpenter.sh/v1beta1; convert it to karpenter.sh/v1
+            x.yaml:5: Provisioner b: apiVersion: not supported yet: karpenter.sh/v1alpha5; convert it to a karpenter.sh/v1 NodePool
+            x.yaml:10: EC2NodeClass c: kind: `karpenter.sh/v1` has no kind `EC2NodeClass`
+            x.yaml:14: NodeOverlay d: kind: not supported yet: NodeOverlays
+        "#]],
+    );
+}
+
+#[test]
+fn a_pool_that_names_a_missing_class_is_told_where() {
+    check(
+        POOL,
+        &expect![[r#"
+        x.yaml:7: NodePool general: spec.template.spec.nodeClassRef.name: there is no EC2NodeClass `default`
+    "#]],
+    );
+    // A class that was refused counts as there: one message is enough.
+    let bad_class = CLASS.replace("sg-1", "sg_1");
+    check(
+        &format!("{POOL}---\n{bad_class}"),
+        &expect![[r#"
+        x.yaml:17: EC2NodeClass default: spec.securityGroupSelectorTerms[0].id: `sg_1` is not a valid security group id: it must be `sg-` followed by lower-case letters or digits
+    "#]],
+    );
+}

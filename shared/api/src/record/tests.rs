@@ -36,6 +36,7 @@ fn smallest() -> NodeClaim {
         instance: None,
         node: None,
         empty_since: None,
+        requested_at: None,
         deletion: None,
         message: None,
     }

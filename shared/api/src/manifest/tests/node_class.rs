@@ -1,0 +1,467 @@
+//! Both sides of every rule about EC2NodeClasses.
+
+use model::node_class::{ImageFamily, ImageTerm, NodeIdentity};
+
+use super::*;
+
+/// The problems of the class with `from` replaced by `to`.
+#[track_caller]
+fn with(from: &str, to: &str, expected: &Expect) {
+    assert!(CLASS.contains(from), "{from}");
+    check(&CLASS.replace(from, to), expected);
+}
+
+/// The problems of the class with `line` added to its `spec`.
+#[track_caller]
+fn spec(line: &str, expected: &Expect) {
+    check(&format!("{CLASS}  {line}\n"), expected);
+}
+
+fn good(text: &str) -> NodeClass {
+    let manifest = read(text, "x.yaml");
+    assert_eq!(manifest.problems, []);
+    match manifest.objects.into_iter().next() {
+        Some(Object::NodeClass(class)) => class,
+        other => panic!("{other:?}"),
+    }
+}
+
+const ALIAS: &str = "[{alias: al2023@latest}]";
+
+#[test]
+fn what_is_absent_has_the_defaults_of_the_api() {
+    let class = good(CLASS);
+    assert_eq!(class.image_family, ImageFamily::Al2023);
+    assert_eq!(class.image_terms, [ImageTerm::Alias { version: "latest".into() }]);
+    assert_eq!(class.identity, NodeIdentity::Role("node".into()));
+    assert_eq!(class.metadata_options, model::node_class::MetadataOptions::default());
+    assert_eq!((class.detailed_monitoring, class.is_raid0), (None, false));
+    assert_eq!(class.problems, [""; 0]);
+}
+
+#[test]
+fn what_is_given_is_kept() {
+    let class = good(&format!(
+        "{CLASS}  instanceStorePolicy: RAID0
+  metadataOptions: {{httpTokens: optional, httpPutResponseHopLimit: 2}}
+  associatePublicIPAddress: false
+  detailedMonitoring: true
+  ipPrefixCount: 1
+  context: ctx
+  tags: {{Name: node}}
+  userData: 'echo ${{HOME}}'
+  blockDeviceMappings:
+  - {{deviceName: /dev/xvda, rootVolume: true, ebs: {{volumeSize: 1Ti, volumeType: io2, iops: 9, throughput: 8, encrypted: true, deleteOnTermination: false, kmsKeyID: k}}}}
+  - {{ebs: {{snapshotID: s, volumeInitializationRate: 100}}}}
+  kubelet: {{clusterDNS: [10.0.0.10], maxPods: 20, podsPerCore: 2, systemReserved: {{cpu: 100m}}, kubeReserved: {{memory: 1Gi}}, evictionHard: {{memory.available: 5%}}, evictionSoft: {{nodefs.available: 1Gi}}, evictionSoftGracePeriod: {{nodefs.available: 1m30s}}, evictionMaxPodGracePeriod: 60, imageGCHighThresholdPercent: 80, imageGCLowThresholdPercent: 70, cpuCFSQuota: false}}
+"
+    ));
+    assert!(class.is_raid0 && !class.metadata_options.http_tokens_required);
+    assert_eq!(class.metadata_options.http_put_response_hop_limit, 2);
+    assert_eq!(class.associate_public_ip_address, Some(false));
+    assert_eq!((class.ip_prefix_count, class.detailed_monitoring), (Some(1), Some(true)));
+    assert_eq!(class.user_data.as_deref(), Some("echo ${HOME}"));
+    assert_eq!(class.block_devices[0].size, Some(model::Bytes(1 << 40)));
+    assert_eq!(class.block_devices[1].initialization_rate, Some(100));
+    assert_eq!(class.kubelet.max_pods, Some(20));
+    let period = class.kubelet.eviction_soft_grace_period["nodefs.available"];
+    assert_eq!(period.as_secs(), 90);
+}
+
+#[test]
+fn image_terms_have_rules() {
+    with(
+        "al2023@latest",
+        "AL2023@latest",
+        &expect![[r#"
+        x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0].alias: `AL2023@latest`: the family must be in lower case; write `al2023@latest`
+    "#]],
+    );
+    with(
+        "al2023@latest",
+        "ubuntu@latest",
+        &expect![[r#"
+        x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0].alias: `ubuntu` is not one of `al2`, `al2023`, `bottlerocket`, `windows2019`, `windows2022`, `windows2025`
+    "#]],
+    );
+    with(
+        "al2023@latest",
+        "al2023",
+        &expect![[r#"
+        x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0].alias: `al2023` must be a family and a version such as `al2023@latest`
+    "#]],
+    );
+    with(
+        "al2023@latest",
+        "windows2022@v1",
+        &expect![[r#"
+        x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0].alias: `windows2022` has only the version `latest`
+    "#]],
+    );
+    with(
+        "al2023@latest",
+        "al2023@newest",
+        &expect![[r#"
+        x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0].alias: `newest` is not a version: it must be `latest` or a build such as `v20240625` or `v1.10.0`
+    "#]],
+    );
+    with(
+        ALIAS,
+        "[{alias: al2023@latest}, {id: ami-1}]",
+        &expect![[r#"
+        x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0]: a term with `alias` must be the only one
+    "#]],
+    );
+    with(
+        ALIAS,
+        "[{alias: al2023@latest, name: x}]",
+        &expect![[r#"
+        x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0]: `alias` excludes every other member of its term
+    "#]],
+    );
+    with(
+        ALIAS,
+        "[{id: ami-1}]",
+        &expect![[r#"
+        x.yaml:4: EC2NodeClass default: spec.amiFamily: is required when no amiSelectorTerms has an alias
+    "#]],
+    );
+    with(
+        ALIAS,
+        "[{id: ami-1, name: x}]\n  amiFamily: AL2023",
+        &expect![[r#"
+        x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0]: `id` excludes every other member of its term
+    "#]],
+    );
+    with(
+        ALIAS,
+        "[{id: AMI-1}]\n  amiFamily: AL2023",
+        &expect![[r#"
+        x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0].id: `AMI-1` is not a valid image id: it must be `ami-` followed by lower-case letters or digits
+    "#]],
+    );
+    with(
+        ALIAS,
+        "[{owner: self}]\n  amiFamily: AL2023",
+        &expect![[r#"
+        x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0]: must have at least one of `alias`, `id`, `name`, `tags` and `ssmParameter`; `owner` alone is not enough
+    "#]],
+    );
+    with(
+        ALIAS,
+        "[]",
+        &expect![[r#"
+        x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms: must have at least one entry
+    "#]],
+    );
+    with(
+        ALIAS,
+        "[{alias: al2023@latest}]\n  amiFamily: Bottlerocket",
+        &expect![[r#"
+        x.yaml:7: EC2NodeClass default: spec.amiFamily: must be `AL2023` as in the alias, or `Custom`
+    "#]],
+    );
+    with(
+        ALIAS,
+        "[{alias: al2023@latest}]\n  amiFamily: Ubuntu",
+        &expect![[r#"
+        x.yaml:7: EC2NodeClass default: spec.amiFamily: must be one of `AL2`, `AL2023`, `Bottlerocket`, `Custom`, `Windows2019`, `Windows2022`, `Windows2025`, not `Ubuntu`
+    "#]],
+    );
+    for good in [
+        "[{alias: al2023@v20240625}]",
+        "[{alias: bottlerocket@1.10.0}]",
+        "[{alias: al2023@latest}]\n  amiFamily: AL2023",
+        "[{name: my-*, owner: self}, {tags: {a: '*'}}, {ssmParameter: /x}]\n  amiFamily: AL2023",
+    ] {
+        with(ALIAS, good, &expect![""]);
+    }
+}
+
+#[test]
+fn selector_terms_have_rules() {
+    with(
+        "[{id: subnet-1}]",
+        "[]",
+        &expect![[r#"
+        x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms: must have at least one entry
+    "#]],
+    );
+    with(
+        "[{id: subnet-1}]",
+        "[{id: subnet-1, tags: {a: b}}]",
+        &expect![[r#"
+        x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0]: must have exactly one of `tags` and `id`
+    "#]],
+    );
+    with(
+        "[{id: subnet-1}]",
+        "[{}]",
+        &expect![[r#"
+        x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0]: must have exactly one of `tags` and `id`
+    "#]],
+    );
+    with(
+        "{id: subnet-1}",
+        "{name: x}",
+        &expect![[r#"
+        x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0].name: unknown field
+        x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0]: must have exactly one of `tags` and `id`
+    "#]],
+    );
+    with(
+        "subnet-1",
+        "subnet_1",
+        &expect![[r#"
+        x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0].id: `subnet_1` is not a valid subnet id: it must be `subnet-` followed by lower-case letters or digits
+    "#]],
+    );
+    with(
+        "{id: subnet-1}",
+        "{tags: {a: ''}}",
+        &expect![[r#"
+        x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0].tags.a: must not be empty; write "*" for any value
+    "#]],
+    );
+    with(
+        "{id: subnet-1}",
+        "{tags: {a: true}}",
+        &expect![[r#"
+            x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0].tags.a: must be a text, not the boolean true; write it in quotes
+        "#]],
+    );
+    with(
+        "{id: sg-1}",
+        "{id: sg-1, name: x}",
+        &expect![[r#"
+        x.yaml:8: EC2NodeClass default: spec.securityGroupSelectorTerms[0]: must have exactly one of `tags`, `id` and `name`
+    "#]],
+    );
+    with(
+        "  subnetSelectorTerms: [{id: subnet-1}]\n",
+        "",
+        &expect![[r#"
+        x.yaml:4: EC2NodeClass default: spec.subnetSelectorTerms: is required
+    "#]],
+    );
+    with(
+        "subnetSelectorTerms: [{id: subnet-1}]",
+        "subnetSelector: {a: b}",
+        &expect![[r#"
+        x.yaml:4: EC2NodeClass default: spec.subnetSelectorTerms: is required
+        x.yaml:7: EC2NodeClass default: spec.subnetSelector: unknown field; write `subnetSelectorTerms`, a list of `tags` or `id`
+    "#]],
+    );
+    with(
+        "{id: sg-1}",
+        "{tags: {karpenter.sh/discovery: \"${CLUSTER_NAME}\"}}",
+        &expect![[r#"
+        x.yaml:8: EC2NodeClass default: spec.securityGroupSelectorTerms[0].tags[karpenter.sh/discovery]: `${CLUSTER_NAME}` was left in: it is a placeholder; put the value in its place, for instance by sending the file through envsubst
+    "#]],
+    );
+    with("{id: sg-1}", "{name: nodes}", &expect![""]);
+}
+
+#[test]
+fn role_and_instance_profile_exclude_each_other() {
+    spec(
+        "instanceProfile: x",
+        &expect![[r#"
+        x.yaml:5: EC2NodeClass default: spec.role: `role` and `instanceProfile` exclude each other; keep `role` to have an instance profile made, or `instanceProfile` to bring one
+    "#]],
+    );
+    with(
+        "  role: node\n",
+        "",
+        &expect![[r#"
+        x.yaml:4: EC2NodeClass default: spec.role: either `role` or `instanceProfile` is required
+    "#]],
+    );
+    with(
+        "role: node",
+        "role: ''",
+        &expect![[r#"
+        x.yaml:5: EC2NodeClass default: spec.role: must not be empty
+    "#]],
+    );
+    with("role: node", "instanceProfile: x", &expect![""]);
+}
+
+#[test]
+fn volumes_have_rules() {
+    let volume = |ebs: &str, expected: &Expect| {
+        spec(&format!("blockDeviceMappings: [{{deviceName: a, ebs: {{{ebs}}}}}]"), expected);
+    };
+    volume(
+        "volumeType: gp3",
+        &expect![[r#"
+        x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs: must have `snapshotID` or `volumeSize`
+    "#]],
+    );
+    volume(
+        "volumeSize: 100",
+        &expect![[r#"
+        x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs.volumeSize: must be a text, not the number 100; quote it: "100"
+    "#]],
+    );
+    volume(
+        "volumeSize: 100GB",
+        &expect![[r#"
+        x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs.volumeSize: `100GB` is not a volume size: it must be a whole number of Gi (to 59000), Ti (to 58), G (to 64000) or T (to 64)
+    "#]],
+    );
+    volume(
+        "volumeSize: 59001Gi",
+        &expect![[r#"
+        x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs.volumeSize: `59001Gi` is not a volume size: it must be a whole number of Gi (to 59000), Ti (to 58), G (to 64000) or T (to 64)
+    "#]],
+    );
+    volume("volumeSize: 59000Gi", &expect![""]);
+    volume(
+        "volumeSize: 1Gi, volumeType: gp4",
+        &expect![[r#"
+        x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs.volumeType: must be one of `standard`, `io1`, `io2`, `gp2`, `sc1`, `st1`, `gp3`, not `gp4`
+    "#]],
+    );
+    volume(
+        "volumeSize: 1Gi, volumeInitializationRate: 100",
+        &expect![[r#"
+        x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs.volumeInitializationRate: needs `snapshotID`
+    "#]],
+    );
+    volume(
+        "snapshotID: s, volumeInitializationRate: 99",
+        &expect![[r#"
+        x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs.volumeInitializationRate: must be 100 to 300, not 99
+    "#]],
+    );
+    spec(
+        "blockDeviceMappings: [{rootVolume: true}, {rootVolume: true}]",
+        &expect![[r#"
+        x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings: at most one entry may have `rootVolume: true`
+    "#]],
+    );
+}
+
+#[test]
+fn everything_else_has_rules() {
+    spec(
+        "tags: {karpenter.sh/nodepool: a}",
+        &expect![[r#"
+        x.yaml:9: EC2NodeClass default: spec.tags[karpenter.sh/nodepool]: tag `karpenter.sh/nodepool` is set by the launch and cannot be given
+    "#]],
+    );
+    spec(
+        "tags: {kubernetes.io/cluster/x: owned}",
+        &expect![[r#"
+        x.yaml:9: EC2NodeClass default: spec.tags[kubernetes.io/cluster/x]: tag `kubernetes.io/cluster/x` is set by the launch and cannot be given
+    "#]],
+    );
+    spec(
+        "metadataOptions: {httpPutResponseHopLimit: 65}",
+        &expect![[r#"
+        x.yaml:9: EC2NodeClass default: spec.metadataOptions.httpPutResponseHopLimit: must be 1 to 64, not 65
+    "#]],
+    );
+    spec(
+        "metadataOptions: {httpTokens: enabled}",
+        &expect![[r#"
+        x.yaml:9: EC2NodeClass default: spec.metadataOptions.httpTokens: must be one of `required`, `optional`, not `enabled`
+    "#]],
+    );
+    spec(
+        "instanceStorePolicy: RAID1",
+        &expect![[r#"
+        x.yaml:9: EC2NodeClass default: spec.instanceStorePolicy: must be one of `RAID0`, not `RAID1`
+    "#]],
+    );
+    spec(
+        "associatePublicIPAddress: 'yes'",
+        &expect![[r#"
+        x.yaml:9: EC2NodeClass default: spec.associatePublicIPAddress: must be true or false, not the text `yes`
+    "#]],
+    );
+    spec(
+        "launchTemplate: mine",
+        &expect![[r#"
+        x.yaml:9: EC2NodeClass default: spec.launchTemplate: unknown field; launch templates are made by `launch`; write `amiSelectorTerms`, `userData` and `blockDeviceMappings`
+    "#]],
+    );
+    spec(
+        "userdata: x",
+        &expect![[r#"
+        x.yaml:9: EC2NodeClass default: spec.userdata: unknown field; it is spelled `userData`
+    "#]],
+    );
+    spec(
+        "kubelet: {maxPods: -1}",
+        &expect![[r#"
+        x.yaml:9: EC2NodeClass default: spec.kubelet.maxPods: must be at least 0, not -1
+    "#]],
+    );
+    spec(
+        "kubelet: {evictionHard: {memory: 5%}}",
+        &expect![[r#"
+        x.yaml:9: EC2NodeClass default: spec.kubelet.evictionHard.memory: must be one of memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree, pid.available
+    "#]],
+    );
+    spec(
+        "kubelet: {evictionHard: {memory.available: 101%}}",
+        &expect![[r#"
+        x.yaml:9: EC2NodeClass default: spec.kubelet.evictionHard[memory.available]: `101%` is neither a quantity such as `100Mi` nor a percentage from 0% to 100%
+    "#]],
+    );
+    spec(
+        "kubelet: {evictionSoft: {memory.available: 5%}}",
+        &expect![[r#"
+        x.yaml:9: EC2NodeClass default: spec.kubelet.evictionSoft: evictionSoft and evictionSoftGracePeriod must have the same keys
+    "#]],
+    );
+    spec(
+        "kubelet: {kubeReserved: {gpu: 1}}",
+        &expect![[r#"
+        x.yaml:9: EC2NodeClass default: spec.kubelet.kubeReserved.gpu: must be one of cpu, memory, ephemeral-storage, pid
+    "#]],
+    );
+    spec(
+        "kubelet: {kubeReserved: {cpu: -1}}",
+        &expect![[r#"
+        x.yaml:9: EC2NodeClass default: spec.kubelet.kubeReserved.cpu: `-1` is not a quantity: it must not be negative
+    "#]],
+    );
+    spec(
+        "kubelet: {imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 50}",
+        &expect![[r#"
+            x.yaml:9: EC2NodeClass default: spec.kubelet.imageGCLowThresholdPercent: must be below imageGCHighThresholdPercent
+        "#]],
+    );
+    spec(
+        "kubelet: {registryPullQPS: 5}",
+        &expect![[r#"
+        x.yaml:9: EC2NodeClass default: spec.kubelet.registryPullQPS: unknown field; `registryPullQPS` is not among the twelve members that Karpenter 1.14.1 has
+    "#]],
+    );
+}
+
+#[test]
+fn what_cannot_be_honored_yet_stays_with_the_class() {
+    let class = good(&format!(
+        "{}  placementGroupSelector: {{name: a}}
+  capacityReservationSelectorTerms: [{{id: cr-1}}]
+  networkInterfaces: [{{networkCardIndex: 0, deviceIndex: 0, interfaceType: interface}}]
+  connectionTracking: {{udpTimeout: 30}}
+  cpuOptions: {{nestedVirtualization: enabled}}
+  kubelet: {{maxPods: \"vcpus * 10\"}}
+",
+        CLASS.replace("al2023@latest", "al2@latest")
+    ));
+    expect![[r#"
+        not supported yet: spec.amiFamily AL2
+        not supported yet: spec.kubelet.maxPods as an expression
+        not supported yet: spec.capacityReservationSelectorTerms (capacity reservations)
+        not supported yet: spec.placementGroupSelector (placement groups)
+        not supported yet: spec.networkInterfaces (more than the one network interface)
+        not supported yet: spec.connectionTracking (connection tracking timeouts)
+        not supported yet: spec.cpuOptions (CPU options)"#]]
+    .assert_eq(&class.problems.join("\n"));
+}

@@ -1,0 +1,295 @@
+//! Pods, workloads and DaemonSets: what is read, what is put into words, what is refused.
+
+use super::*;
+
+fn pod_of(spec: &str) -> Pod {
+    let text = format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec: {{{spec}}}\n");
+    let manifest = read(&text, "x.yaml");
+    assert_eq!(manifest.problems, []);
+    match manifest.objects.into_iter().next() {
+        Some(Object::Pod(pod)) => pod,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// What of a pod's `spec` cannot be honored, beside one container.
+#[track_caller]
+fn unsupported(spec: &str, expected: &Expect) {
+    let pod = pod_of(&format!("containers: [{{name: m}}], {spec}"));
+    expected.assert_eq(&pod.spec.unsupported.join("\n"));
+}
+
+/// What a pod requests.
+#[track_caller]
+fn requests(spec: &str, expected: &Expect) {
+    expected.assert_eq(&pod_of(spec).spec.requests.to_string());
+}
+
+#[test]
+fn limits_stand_in_for_requests_that_are_missing() {
+    requests(
+        "containers: [{name: m, resources: {requests: {cpu: 100m}, limits: {cpu: 1, memory: 1Gi}}}]",
+        &expect!["cpu 100m, memory 1Gi, pods 1"],
+    );
+    requests(
+        "containers: [{name: m, resources: {requests: {cpu: 0}, limits: {cpu: 1}}}]",
+        &expect!["pods 1"],
+    );
+}
+
+#[test]
+fn requests_are_effective() {
+    requests(
+        "initContainers: [{name: s, restartPolicy: Always, resources: {requests: {cpu: 100m}}}, \
+         {name: i, resources: {requests: {cpu: 2}}}], \
+         containers: [{name: m, resources: {requests: {cpu: 500m, nvidia.com/gpu: 1}}}], \
+         overhead: {cpu: 50m}",
+        &expect!["cpu 2150m, pods 1, nvidia.com/gpu 1"],
+    );
+    requests(
+        "resources: {requests: {cpu: 3}, limits: {memory: 2Gi}}, \
+         containers: [{name: m, resources: {requests: {cpu: 500m}}}]",
+        &expect!["cpu 3, memory 2Gi, pods 1"],
+    );
+    requests(
+        "resources: {limits: {cpu: 3}}, \
+         containers: [{name: m, resources: {requests: {cpu: 500m}}}]",
+        &expect!["cpu 500m, pods 1"],
+    );
+}
+
+#[test]
+fn what_cannot_be_honored_yet_is_put_into_words() {
+    unsupported(
+        "topologySpreadConstraints: [{maxSkew: 1}]",
+        &expect!["not supported yet: topologySpreadConstraints"],
+    );
+    unsupported(
+        "affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{}]}, \
+         podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{}]}, \
+         nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{}]}}",
+        &expect![[r#"
+            not supported yet: podAffinity
+            not supported yet: podAntiAffinity
+            not supported yet: preferred node affinity"#]],
+    );
+    unsupported(
+        "volumes: [{name: a, persistentVolumeClaim: {claimName: x}}, {name: b, ephemeral: {}}]",
+        &expect![[r#"
+            not supported yet: PersistentVolumeClaims
+            not supported yet: ephemeral volumes"#]],
+    );
+    unsupported(
+        "resourceClaims: [{name: gpu}]",
+        &expect!["not supported yet: resourceClaims (dynamic resource allocation)"],
+    );
+    unsupported(
+        "tolerations: [{key: a, operator: Gt, value: '5'}]",
+        &expect!["not supported yet: the toleration operator Gt"],
+    );
+    let ports = |spec: &str| pod_of(spec).spec.unsupported.join("\n");
+    expect!["not supported yet: hostPorts"]
+        .assert_eq(&ports("containers: [{name: m, ports: [{containerPort: 80, hostPort: 80}]}]"));
+    expect!["not supported yet: hostPorts"].assert_eq(&ports(
+        "hostNetwork: true, containers: [{name: m, ports: [{containerPort: 80}]}]",
+    ));
+}
+
+#[test]
+fn empty_structures_are_harmless() {
+    unsupported(
+        "topologySpreadConstraints: [], resourceClaims: [], volumes: [{name: a, emptyDir: {}}], \
+         affinity: {podAffinity: {}, podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: []}, \
+         nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: []}}, nodeSelector: {}",
+        &expect![""],
+    );
+    let ports = pod_of("containers: [{name: m, ports: [{containerPort: 80, hostPort: 0}]}]");
+    assert_eq!(ports.spec.unsupported, [""; 0]);
+}
+
+#[test]
+fn selectors_that_no_pool_can_satisfy_say_why() {
+    unsupported(
+        "nodeSelector: {kubernetes.io/hostname: a}",
+        &expect![
+            "nodeSelector kubernetes.io/hostname: label `kubernetes.io/hostname` is restricted"
+        ],
+    );
+    unsupported(
+        "nodeSelector: {karpenter.sh/mine: a}",
+        &expect!["nodeSelector karpenter.sh/mine: label `karpenter.sh/mine` is restricted"],
+    );
+    let affinity = |expression: &str| {
+        format!(
+            "affinity: {{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: \
+             {{nodeSelectorTerms: [{{matchExpressions: [{{{expression}}}]}}]}}}}}}"
+        )
+    };
+    unsupported(
+        &affinity("key: a, operator: In, values: []"),
+        &expect!["node affinity a: operator In on `a` needs at least one value"],
+    );
+    unsupported(
+        &affinity("key: a, operator: Gt, values: [x]"),
+        &expect![[
+            r#"node affinity a: operator Gt on `a` takes exactly one non-negative integer, not ["x"]"#
+        ]],
+    );
+    unsupported(
+        &affinity("key: karpenter.sh/nodepool, operator: DoesNotExist"),
+        &expect!["its node affinity asks for nodes of no NodePool"],
+    );
+    unsupported(&affinity("key: karpenter.sh/nodepool, operator: In, values: [a]"), &expect![""]);
+    unsupported(
+        "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: \
+         {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [a]}]}]}}}",
+        &expect!["not supported yet: matchFields in node affinity"],
+    );
+}
+
+#[test]
+fn what_decides_is_read() {
+    let pod = pod_of(
+        "containers: [{name: m}], nodeName: node-1, priorityClassName: system-node-critical, \
+         nodeSelector: {beta.kubernetes.io/arch: arm64}, tolerations: [{operator: Exists}, \
+         {key: a, value: b, effect: NoSchedule}], affinity: {nodeAffinity: \
+         {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: \
+         [{key: team, operator: NotIn, values: [x]}, {key: a, operator: Lte, values: ['3']}]}, {}]}}}",
+    );
+    assert_eq!(pod.node.as_ref().map(ToString::to_string).as_deref(), Some("node-1"));
+    assert_eq!((pod.spec.priority, pod.spec.termination_grace_seconds), (2_000_001_000, 30));
+    assert_eq!(pod.spec.node_selector.to_string(), "kubernetes.io/arch In [arm64]");
+    assert_eq!(pod.spec.required_terms.iter().map(Vec::len).collect::<Vec<_>>(), [2, 0]);
+    assert_eq!(pod.spec.tolerations.len(), 2);
+    assert_eq!(pod.uid.as_str(), "default/a");
+}
+
+#[test]
+fn a_status_says_whether_a_node_must_be_found() {
+    let text = "apiVersion: v1
+kind: Pod
+metadata:
+  name: a
+  namespace: x
+  uid: u
+  creationTimestamp: 2026-08-01T11:00:00Z
+  deletionTimestamp: '2026-08-01T13:00:00Z'
+  ownerReferences:
+  - {apiVersion: v1, kind: ConfigMap, name: c, uid: u}
+  - {apiVersion: apps/v1, kind: ReplicaSet, name: web, uid: u, controller: true}
+spec:
+  containers: [{name: m, resources: {requests: {cpu: 100m}}}]
+status:
+  phase: Pending
+  startTime: '2026-08-01T11:30:00Z'
+  nominatedNodeName: ''
+  conditions: [{type: PodScheduled, status: 'False', reason: Unschedulable, lastTransitionTime: '2026-08-01T12:00:00Z'}]
+  containerStatuses: [{name: m, allocatedResources: {cpu: 150m}}]
+";
+    let manifest = read(text, "x.yaml");
+    let Object::Pod(pod) = &manifest.objects[0] else { panic!("{manifest:?}") };
+    assert!(pod.is_provisionable() && pod.is_terminating());
+    assert_eq!(pod.unschedulable_at.unwrap().to_string(), "2026-08-01T12:00:00Z");
+    assert_eq!(pod.owner.as_ref().unwrap().kind, "ReplicaSet");
+    assert_eq!(pod.spec.requests.to_string(), "cpu 150m, pods 1");
+    let unseen = read(&text.replace("reason: Unschedulable", "reason: SchedulingGated"), "x.yaml");
+    assert!(matches!(&unseen.objects[0], Object::Pod(pod) if !pod.is_provisionable()));
+}
+
+#[test]
+fn workloads_have_replicas() {
+    let of = |version: &str, kind: &str, spec: &str| {
+        let text = format!(
+            "apiVersion: {version}\nkind: {kind}\nmetadata: {{name: a}}\nspec: {{{spec}template: \
+             {{metadata: {{labels: {{app: a}}, annotations: {{x: z, karpenter.sh/do-not-disrupt: \
+             'true'}}}}, spec: {{containers: [{{name: m}}]}}}}}}\n"
+        );
+        let manifest = read(&text, "x.yaml");
+        assert_eq!(manifest.problems, []);
+        match manifest.objects.into_iter().next() {
+            Some(Object::Workload(workload)) => workload,
+            other => panic!("{other:?}"),
+        }
+    };
+    let replicas = |version, kind, spec| of(version, kind, spec).replicas;
+    assert_eq!(replicas("apps/v1", "Deployment", ""), 1);
+    assert_eq!(replicas("apps/v1", "Deployment", "replicas: 0, "), 0);
+    assert_eq!(replicas("apps/v1", "ReplicaSet", "replicas: 7, "), 7);
+    assert_eq!(replicas("batch/v1", "Job", ""), 1);
+    assert_eq!(replicas("batch/v1", "Job", "parallelism: 5, completions: 3, "), 3);
+    let set = of("apps/v1", "StatefulSet", "replicas: 2, volumeClaimTemplates: [{}], ");
+    assert_eq!(set.spec.unsupported, ["not supported yet: PersistentVolumeClaims"]);
+    assert_eq!(set.spec.annotations.len(), 1);
+    assert_eq!(set.spec.labels.len(), 1);
+}
+
+#[test]
+fn what_is_wrong_with_pods_is_named() {
+    let pod = |spec: &str, expected: &Expect| {
+        check(
+            &format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec: {{{spec}}}\n"),
+            expected,
+        );
+    };
+    pod(
+        "containers: [{name: m, resources: {requests: {cpu: 1O0m}}}]",
+        &expect![[r#"
+        x.yaml:4: Pod a: spec.containers[0].resources.requests.cpu: `1O0m` is not a quantity: after the number only one of the suffixes n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei or an exponent such as e3 may stand
+    "#]],
+    );
+    pod(
+        "containers: [{name: m, resource: {}}]",
+        &expect![[r#"
+        x.yaml:4: Pod a: spec.containers[0].resource: unknown field
+    "#]],
+    );
+    pod(
+        "containers: [{name: m}], nodeselector: {a: b}",
+        &expect![[r#"
+        x.yaml:4: Pod a: spec.nodeselector: unknown field; it is spelled `nodeSelector`
+    "#]],
+    );
+    pod(
+        "containers: [{name: m}], nodeSelector: {a: true}",
+        &expect![[r#"
+            x.yaml:4: Pod a: spec.nodeSelector.a: must be a text, not the boolean true; write it in quotes
+        "#]],
+    );
+    pod(
+        "containers: {name: m}",
+        &expect![[r#"
+        x.yaml:4: Pod a: spec.containers: must be a list, not a map
+    "#]],
+    );
+    pod(
+        "nodeSelector: {}",
+        &expect![[r#"
+        x.yaml:4: Pod a: spec.containers: is required
+    "#]],
+    );
+    pod(
+        "containers: [{name: m}], tolerations: [{value: b}]",
+        &expect![[r#"
+        x.yaml:4: Pod a: spec.tolerations[0]: without a `key` the operator must be `Exists`
+    "#]],
+    );
+    pod(
+        "containers: [{name: m}], tolerations: [{key: a, effect: Never}]",
+        &expect![[r#"
+        x.yaml:4: Pod a: spec.tolerations[0].effect: must be `NoSchedule`, `PreferNoSchedule` or `NoExecute`, not `Never`
+    "#]],
+    );
+    check(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  replicas: three\n  template:\n    spec: {containers: [{name: m}]}\n",
+        &expect![[r#"
+            x.yaml:5: Deployment a: spec.replicas: must be a whole number, not the text `three`
+        "#]],
+    );
+    check(
+        "apiVersion: v1\nkind: Pod\nmetadata: {}\n",
+        &expect![[r#"
+        x.yaml:3: Pod (without a name): metadata.name: is required
+        x.yaml:1: Pod (without a name): spec: is required
+    "#]],
+    );
+}

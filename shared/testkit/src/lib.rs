@@ -1,1 +1,11 @@
-//! Builders, scenario text and one conformance suite per port.
+//! What tests of every crate share: builders of model objects, and one conformance suite per port.
+//!
+//! Builders take texts as manifests write them (`500m`, `key In a b`, `dedicated=gpu:NoSchedule`) and
+//! panic on a bad one, which names the text and the line of the test. Suites are generic over the
+//! port, know no executor and judge nothing but the port's contract: they run on the simulator and,
+//! over the wire, on a real engine.
+
+pub mod build;
+pub mod conformance;
+
+pub use conformance::{Case, Clusters, FleetWorld, fleet, ledger, mailbox};

@@ -1,0 +1,18 @@
+//! Builders of model objects with readable defaults.
+//!
+//! Everything is as small as it can be: set what a test is about, with struct update or the chained
+//! setters of [`PodBuilder`] and [`TypeBuilder`], and leave the rest.
+
+mod claim;
+mod facts;
+mod instance_type;
+mod pod;
+mod text;
+
+pub use claim::{claim, commit, promise};
+pub use facts::{facts, node, node_class, node_of, node_pool};
+pub use instance_type::{TypeBuilder, instance_type};
+pub use pod::{PodBuilder, daemon_set, pod, pod_key};
+pub use text::{
+    at, id, price, requirement, requirements, resources, taint, tolerates_everything, tolerates_key,
+};

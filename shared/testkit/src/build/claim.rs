@@ -1,0 +1,91 @@
+//! Claims and the commits that promise them.
+
+use std::collections::BTreeMap;
+
+use model::{
+    ClaimPhase, NodeClaim,
+    ledger::{Commit, Generation},
+    plan::Promise,
+};
+
+use super::{
+    pod::pod_key,
+    text::{at, id, price, requirements, resources},
+};
+
+/// A promised claim of the pool `general` with EC2NodeClass `default`, alone in its batch, for one
+/// on-demand `m7g.large` in us-west-2a.
+///
+/// # Panics
+///
+/// When `name` is no name.
+#[track_caller]
+pub fn claim(name: &str) -> NodeClaim {
+    let created_at = at("2026-08-01T12:00:00Z");
+    let labels = BTreeMap::from([(model::labels::NODE_POOL.to_owned(), "general".to_owned())]);
+    NodeClaim {
+        name: id(name),
+        version: 1,
+        node_pool: id("general"),
+        node_class: id("default"),
+        batch: id(&format!("batch-of-{name}")),
+        batch_index: 0,
+        batch_size: 1,
+        created_at,
+        labels,
+        annotations: BTreeMap::new(),
+        requirements: requirements(
+            "karpenter.sh/capacity-type In on-demand; topology.kubernetes.io/zone In us-west-2a; \
+             node.kubernetes.io/instance-type In m7g.large",
+        ),
+        instance_types: vec![id("m7g.large")],
+        requests: resources("pods=1"),
+        taints: Vec::new(),
+        startup_taints: Vec::new(),
+        expire_after: Some(jiff::SignedDuration::from_hours(720)),
+        termination_grace_period: None,
+        phase: ClaimPhase::Promised,
+        phase_since: created_at,
+        capacity: resources("cpu=2 memory=8Gi pods=29"),
+        allocatable: resources("cpu=1930m memory=7Gi pods=29"),
+        instance: None,
+        node: None,
+        empty_since: None,
+        requested_at: None,
+        deletion: None,
+        message: None,
+    }
+}
+
+/// A promise of `claim` for `pods`, which would cost 0.0816 dollars an hour as its only offering.
+///
+/// # Panics
+///
+/// When a pod's name is none.
+#[track_caller]
+pub fn promise(claim: NodeClaim, pods: &[&str]) -> Promise {
+    let cheapest = model::OfferingKey {
+        capacity_type: model::CapacityType::OnDemand,
+        instance_type: id("m7g.large"),
+        zone: id("us-west-2a"),
+    };
+    let pods = pods.iter().map(|name| pod_key(name)).collect();
+    Promise { claim, pods, cheapest, price: price("0.0816") }
+}
+
+/// A commit called `id_text` on `parent` that promises `promised`.
+///
+/// # Panics
+///
+/// When `id_text` is no id.
+#[track_caller]
+pub fn commit(id_text: &str, parent: Generation, promised: Vec<NodeClaim>) -> Commit {
+    Commit {
+        id: id(id_text),
+        parent,
+        promised,
+        changed: Vec::new(),
+        cooling: BTreeMap::new(),
+        decisions: Vec::new(),
+    }
+}

@@ -1,0 +1,167 @@
+//! Nodes, pools, classes, and facts that hold them.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use model::{
+    CapacityType, ClaimPhase, InstanceType, NodeClaim,
+    claim::LaunchedInstance,
+    facts::{ClassOffer, Facts},
+    labels,
+    ledger::{Generation, Snapshot},
+    node::Node,
+    node_class::{ImageFamily, ImageTerm, Kubelet, MetadataOptions, NodeClass, NodeIdentity},
+    node_pool::{Disruption, Limits, NodeClaimTemplate, NodePool},
+};
+
+use super::text::{at, id, price, requirements, resources};
+
+/// A NodePool of EC2NodeClass `default` with nothing but its defaults.
+///
+/// # Panics
+///
+/// When `name` is no name.
+#[track_caller]
+pub fn node_pool(name: &str) -> NodePool {
+    NodePool {
+        name: id(name),
+        weight: 0,
+        replicas: None,
+        limits: Limits::default(),
+        template: NodeClaimTemplate {
+            labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
+            node_class: id("default"),
+            requirements: requirements(""),
+            taints: Vec::new(),
+            startup_taints: Vec::new(),
+            expire_after: Some(jiff::SignedDuration::from_hours(720)),
+            termination_grace_period: None,
+        },
+        disruption: Disruption::default(),
+        is_deleting: false,
+        problems: Vec::new(),
+    }
+}
+
+/// An EC2NodeClass of AL2023 with a role, that selects subnets and security groups by the tag
+/// `karpenter.sh/discovery`.
+///
+/// # Panics
+///
+/// When `name` is no name.
+#[track_caller]
+pub fn node_class(name: &str) -> NodeClass {
+    let discovery = || BTreeMap::from([("karpenter.sh/discovery".to_owned(), "test".to_owned())]);
+    NodeClass {
+        name: id(name),
+        subnet_terms: vec![model::node_class::SubnetTerm::Tags(discovery())],
+        security_group_terms: vec![model::node_class::SecurityGroupTerm::Tags(discovery())],
+        image_terms: vec![ImageTerm::Alias { version: "latest".to_owned() }],
+        image_family: ImageFamily::Al2023,
+        user_data: None,
+        identity: NodeIdentity::Role("KarpenterNodeRole".to_owned()),
+        tags: BTreeMap::new(),
+        block_devices: Vec::new(),
+        is_raid0: false,
+        metadata_options: MetadataOptions::default(),
+        detailed_monitoring: None,
+        associate_public_ip_address: None,
+        ip_prefix_count: None,
+        context: None,
+        kubelet: Kubelet::default(),
+        is_deleting: false,
+        problems: Vec::new(),
+    }
+}
+
+/// A ready node that nobody manages, with two CPUs.
+///
+/// # Panics
+///
+/// When `name` is no name.
+#[track_caller]
+pub fn node(name: &str) -> Node {
+    Node {
+        name: id(name),
+        provider_id: None,
+        created_at: at("2026-08-01T11:00:00Z"),
+        is_deleting: false,
+        labels: BTreeMap::from([(labels::HOSTNAME.to_owned(), name.to_owned())]),
+        annotations: BTreeMap::new(),
+        finalizers: BTreeSet::new(),
+        taints: Vec::new(),
+        capacity: resources("cpu=2 memory=8Gi pods=29"),
+        allocatable: resources("cpu=1930m memory=7Gi pods=29"),
+        is_ready: true,
+    }
+}
+
+/// `claim` launched an hour before noon as the on-demand instance `instance`, joined by an
+/// initialized node of the claim's own name.
+///
+/// # Panics
+///
+/// When `instance` is no instance id.
+#[track_caller]
+pub fn node_of(claim: &NodeClaim, instance: &str) -> (NodeClaim, Node) {
+    let launched_at = at("2026-08-01T11:00:00Z");
+    let launched = LaunchedInstance {
+        id: id(instance),
+        instance_type: id("m7g.large"),
+        zone: id("us-west-2a"),
+        capacity_type: CapacityType::OnDemand,
+        price: price("0.0816"),
+        image: None,
+        launched_at,
+    };
+    let mut joined = node(claim.name.as_str());
+    joined.provider_id = Some(launched.provider_id());
+    let values = [
+        (labels::NODE_POOL, claim.node_pool.as_str()),
+        (labels::REGISTERED, "true"),
+        (labels::INITIALIZED, "true"),
+        (labels::INSTANCE_TYPE, "m7g.large"),
+        (labels::ZONE, "us-west-2a"),
+        (labels::CAPACITY_TYPE, "on-demand"),
+        (labels::ARCH, "arm64"),
+        (labels::OS, "linux"),
+    ];
+    let own = claim.labels.iter().map(|(key, value)| (key.clone(), value.clone()));
+    let values = values.map(|(key, value)| (key.to_owned(), value.to_owned()));
+    joined.labels.extend(own.chain(values));
+    joined.taints.clone_from(&claim.taints);
+    let claim = NodeClaim {
+        version: 4,
+        created_at: launched_at,
+        phase: ClaimPhase::Initialized,
+        phase_since: launched_at,
+        node: Some(joined.name.clone()),
+        instance: Some(launched),
+        ..claim.clone()
+    };
+    (claim, joined)
+}
+
+/// Facts at noon of the first of August 2026, of the cluster `test` at generation 7: the pool
+/// `general`, whose EC2NodeClass `default` offers `instance_types`, and nothing else.
+///
+/// # Panics
+///
+/// Never with the names that are written here.
+#[must_use]
+pub fn facts(mut instance_types: Vec<Arc<InstanceType>>) -> Facts {
+    instance_types.sort_by(|a, b| a.name.cmp(&b.name));
+    Facts {
+        cluster: id("test"),
+        now: at("2026-08-01T12:00:00Z"),
+        ledger: Snapshot { generation: Generation(7), ..Snapshot::default() },
+        nodes: BTreeMap::new(),
+        node_pools: vec![node_pool("general")],
+        classes: BTreeMap::from([(id("default"), ClassOffer::Ready(instance_types))]),
+        daemon_sets: Vec::new(),
+        pods: Vec::new(),
+    }
+}

@@ -1,0 +1,68 @@
+//! One suite per port. Each runs against any implementation and reports case by case.
+//!
+//! Suites are plain async functions: the caller's executor runs them, on the simulator or over the
+//! wire. Where an answer may lag, the caller's `wait` is awaited before asking again: it sleeps in
+//! real time or moves virtual time on.
+
+mod cloud;
+mod ledger;
+mod race;
+
+pub use cloud::{FleetWorld, fleet, mailbox};
+pub use ledger::{Clusters, ledger};
+
+use std::fmt;
+
+use ports::PortError;
+
+/// What became of one case of a suite.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Case {
+    /// The rule, as a sentence.
+    pub name: &'static str,
+    /// What was seen instead, if it was not kept.
+    pub outcome: Result<(), String>,
+}
+
+impl Case {
+    fn of(name: &'static str, outcome: Result<(), Failure>) -> Self {
+        Self { name, outcome: outcome.map_err(|Failure(text)| text) }
+    }
+}
+
+impl fmt::Display for Case {
+    /// One line: `ok   name`, or `FAIL name: what was seen`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.outcome {
+            Ok(()) => write!(f, "ok   {}", self.name),
+            Err(seen) => write!(f, "FAIL {}: {seen}", self.name),
+        }
+    }
+}
+
+/// Why a case failed.
+#[derive(Debug)]
+struct Failure(String);
+
+impl From<PortError> for Failure {
+    fn from(error: PortError) -> Self {
+        let source = error.source.as_ref().map(|source| format!(": {source}"));
+        Self(format!("{error}{}", source.unwrap_or_default()))
+    }
+}
+
+/// Fails with both values unless they are the same.
+fn same<T: PartialEq + fmt::Debug>(what: &str, seen: &T, wanted: &T) -> Result<(), Failure> {
+    if seen == wanted {
+        return Ok(());
+    }
+    Err(Failure(format!("{what} is {seen:?}, it should be {wanted:?}")))
+}
+
+/// Fails with `what` unless it holds.
+fn ensure(holds: bool, what: impl FnOnce() -> String) -> Result<(), Failure> {
+    if holds { Ok(()) } else { Err(Failure(what())) }
+}
+
+/// How often an answer that may lag is asked for.
+const ATTEMPTS_MAX: u32 = 60;

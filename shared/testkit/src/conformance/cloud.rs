@@ -1,0 +1,282 @@
+//! The contracts of `Fleet`, `Templates` and `Mailbox`.
+//!
+//! What a port cannot be asked, a suite cannot see: that a message arrives is the business of the
+//! worlds' own tests.
+
+use std::collections::BTreeMap;
+
+use model::{
+    BatchId, ClusterName, InstanceId, LaunchTemplateName,
+    labels::BATCH_TAG,
+    launch::{FleetAnswer, FleetRequest, Instance, InstanceState, LaunchTemplate},
+    limits::MESSAGE_DELAY_SECONDS_MAX,
+    message::{Delivery, Message},
+};
+use ports::{Fault, Fleet, Mailbox, Templates};
+
+use super::{ATTEMPTS_MAX, Case, Failure, ensure, same};
+use crate::build;
+
+/// What a fleet is tested with.
+#[derive(Clone, Debug)]
+pub struct FleetWorld {
+    /// The cluster that the request's tags name.
+    pub cluster: ClusterName,
+    /// A launch template that is good, and does not exist yet.
+    pub template: LaunchTemplate,
+    /// A request for at least one instance from that template, that the account has capacity for
+    /// several times. Token and batch tag are replaced.
+    pub request: FleetRequest,
+    /// What tokens start with: new to the account.
+    pub token_prefix: String,
+}
+
+struct Subject<'a, F, T, W> {
+    fleet: &'a F,
+    templates: &'a T,
+    world: &'a FleetWorld,
+    wait: &'a W,
+}
+
+/// Runs every case. `wait` passes some time, real or virtual, in which listings catch up. Whatever
+/// is launched is terminated.
+pub async fn fleet<F: Fleet, T: Templates, W: AsyncFn()>(
+    fleet: &F,
+    templates: &T,
+    world: &FleetWorld,
+    wait: &W,
+) -> Vec<Case> {
+    let subject = &Subject { fleet, templates, world, wait };
+    vec![
+        Case::of("a template that is not there is not found", subject.no_template().await),
+        Case::of("ensuring a template twice makes one", subject.ensured_twice().await),
+        Case::of("launching twice with one token gives the same", subject.launched_twice().await),
+        Case::of("another token gives other instances", subject.another_token().await),
+        Case::of("a token with another request conflicts", subject.token_reused().await),
+        Case::of("descriptions may lag, and then are right", subject.described().await),
+        Case::of("terminating wins over a lagging description", subject.terminated().await),
+        Case::of("terminating what never was is done", subject.terminated_nobody().await),
+        Case::of("tagging twice is tagging once", subject.tagged_twice().await),
+    ]
+}
+
+impl<F: Fleet, T: Templates, W: AsyncFn()> Subject<'_, F, T, W> {
+    fn request(&self, name: &str) -> FleetRequest {
+        let token: BatchId = build::id(&format!("{}-{name}", self.world.token_prefix));
+        let mut tags = self.world.request.tags.clone();
+        tags.insert(BATCH_TAG.to_owned(), token.as_str().to_owned());
+        FleetRequest { token, tags, ..self.world.request.clone() }
+    }
+
+    async fn launch(&self, request: &FleetRequest) -> Result<FleetAnswer, Failure> {
+        self.templates.ensure(&self.world.template).await?;
+        let answer = self.fleet.launch(request).await?;
+        let ids = ids(&answer);
+        let wanted = usize::try_from(request.count).unwrap_or_default();
+        ensure(ids.len() == wanted, || format!("{wanted} were asked for: {answer:?}"))?;
+        let mut sorted = ids.clone();
+        sorted.sort();
+        sorted.dedup();
+        same("the ids", &ids, &sorted)?;
+        Ok(answer)
+    }
+
+    async fn end(&self, answer: &FleetAnswer) -> Result<(), Failure> {
+        Ok(self.fleet.terminate(&ids(answer)).await?)
+    }
+
+    /// The listing, asked until `is_right`.
+    async fn listed(
+        &self,
+        batch: &BatchId,
+        is_right: impl Fn(&[Instance]) -> bool,
+    ) -> Result<Vec<Instance>, Failure> {
+        for _ in 0..ATTEMPTS_MAX {
+            let listed = self.fleet.of_batch(&self.world.cluster, batch).await?;
+            if is_right(&listed) {
+                return Ok(listed);
+            }
+            (self.wait)().await;
+        }
+        Ok(self.fleet.of_batch(&self.world.cluster, batch).await?)
+    }
+
+    async fn no_template(&self) -> Result<(), Failure> {
+        let mut request = self.request("no-template");
+        let missing: LaunchTemplateName = build::id("karpenter.k8s.aws/0");
+        for template in &mut request.templates {
+            template.template = missing.clone();
+        }
+        match self.fleet.launch(&request).await {
+            Ok(answer) => Err(Failure(format!("it was launched from: {answer:?}"))),
+            Err(error) => {
+                same("the fault", &error.fault, &Fault::NotFound)?;
+                let text = Failure::from(error).0;
+                ensure(text.contains(missing.as_str()), || format!("`{text}` does not name it"))
+            }
+        }
+    }
+
+    async fn ensured_twice(&self) -> Result<(), Failure> {
+        for _ in 0..2 {
+            self.templates.ensure(&self.world.template).await?;
+        }
+        self.end(&self.launch(&self.request("ensured")).await?).await
+    }
+
+    async fn launched_twice(&self) -> Result<(), Failure> {
+        let request = self.request("twice");
+        let first = self.launch(&request).await?;
+        let second = self.launch(&request).await?;
+        let listed = self.listed(&request.token, |all| first.instances.len() <= all.len()).await?;
+        self.end(&first).await?;
+        same("the second answer", &ids(&second), &ids(&first))?;
+        let listed: Vec<InstanceId> = listed.into_iter().map(|instance| instance.id).collect();
+        same("what the batch brought", &listed, &ids(&first))
+    }
+
+    async fn another_token(&self) -> Result<(), Failure> {
+        let first = self.launch(&self.request("first")).await?;
+        let second = self.launch(&self.request("second")).await?;
+        self.end(&first).await?;
+        self.end(&second).await?;
+        let shared: Vec<_> =
+            ids(&first).into_iter().filter(|id| ids(&second).contains(id)).collect();
+        same("what both brought", &shared, &Vec::new())
+    }
+
+    async fn token_reused(&self) -> Result<(), Failure> {
+        let request = self.request("reused");
+        let first = self.launch(&request).await?;
+        let other = FleetRequest { count: request.count + 1, ..request };
+        let answer = self.fleet.launch(&other).await;
+        self.end(&first).await?;
+        match answer {
+            Ok(answer) => Err(Failure(format!("it was launched: {answer:?}"))),
+            Err(error) => same("the fault", &error.fault, &Fault::Conflict),
+        }
+    }
+
+    async fn described(&self) -> Result<(), Failure> {
+        let request = self.request("described");
+        let answer = self.launch(&request).await?;
+        let ids = ids(&answer);
+        let mut described = Vec::new();
+        for _ in 0..ATTEMPTS_MAX {
+            described = self.fleet.describe(&ids).await?;
+            if described.len() == ids.len() {
+                break;
+            }
+            (self.wait)().await;
+        }
+        let listed = self.listed(&request.token, |all| ids.len() <= all.len()).await?;
+        let running = self.fleet.list(&self.world.cluster).await?;
+        self.end(&answer).await?;
+        let seen: Vec<_> = described.iter().map(|i| (&i.id, &i.instance_type, &i.zone)).collect();
+        let launched = answer.instances.iter();
+        let wanted: Vec<_> = launched.map(|i| (&i.id, &i.instance_type, &i.zone)).collect();
+        same("the description", &seen, &wanted)?;
+        let of_request = described.iter().all(|i| i.capacity_type == request.capacity_type);
+        ensure(of_request, || format!("not {} but {described:?}", request.capacity_type))?;
+        same(
+            "the batch",
+            &listed.iter().map(|i| &i.id).collect(),
+            &ids.iter().collect::<Vec<_>>(),
+        )?;
+        let missing: Vec<_> =
+            ids.iter().filter(|id| running.iter().all(|i| i.id != **id)).collect();
+        same("what the cluster's list lacks", &missing, &Vec::new())
+    }
+
+    async fn terminated(&self) -> Result<(), Failure> {
+        let request = self.request("terminated");
+        let answer = self.launch(&request).await?;
+        let ids = ids(&answer);
+        // At once, before any listing knows them, and once more.
+        self.end(&answer).await?;
+        self.end(&answer).await?;
+        let is_ending = |instance: &Instance| {
+            matches!(instance.state, InstanceState::ShuttingDown | InstanceState::Terminated)
+        };
+        let mut living = Vec::new();
+        for _ in 0..ATTEMPTS_MAX {
+            living = self.fleet.describe(&ids).await?;
+            living.retain(|instance| !is_ending(instance));
+            let listed = self.fleet.list(&self.world.cluster).await?;
+            living.extend(listed.into_iter().filter(|i| ids.contains(&i.id) && !is_ending(i)));
+            if living.is_empty() {
+                break;
+            }
+            (self.wait)().await;
+        }
+        same("what lives on", &living, &Vec::new())?;
+        // The token still stands for what it brought: nothing new is launched.
+        match self.fleet.launch(&request).await {
+            Ok(again) => same("a repeated launch", &self::ids(&again), &ids),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    async fn terminated_nobody(&self) -> Result<(), Failure> {
+        let nobody: InstanceId = build::id("i-0123456789abcdef0");
+        self.fleet.terminate(std::slice::from_ref(&nobody)).await?;
+        self.fleet.terminate(&[]).await?;
+        same("the description", &self.fleet.describe(&[nobody]).await?, &Vec::new())
+    }
+
+    async fn tagged_twice(&self) -> Result<(), Failure> {
+        let request = self.request("tagged");
+        let answer = self.launch(&request).await?;
+        let claim: model::NodeClaimName = build::id("tagged");
+        let tags =
+            BTreeMap::from([(model::labels::NODE_CLAIM_TAG.to_owned(), claim.as_str().to_owned())]);
+        let tagged = |all: &[Instance]| all.iter().all(|i| i.node_claim == Some(claim.clone()));
+        for id in ids(&answer) {
+            for _ in 0..2 {
+                self.fleet.tag(&id, &tags).await?;
+            }
+        }
+        let count = answer.instances.len();
+        let listed = self.listed(&request.token, |all| all.len() == count && tagged(all)).await?;
+        self.end(&answer).await?;
+        ensure(tagged(&listed), || format!("the claim is not in the tags: {listed:?}"))
+    }
+}
+
+fn ids(answer: &FleetAnswer) -> Vec<InstanceId> {
+    answer.instances.iter().map(|instance| instance.id.clone()).collect()
+}
+
+/// That messages of every kind are taken, with every delay, in every number, and again.
+pub async fn mailbox<M: Mailbox>(mailbox: &M, cluster: &ClusterName) -> Vec<Case> {
+    let claim: model::NodeClaimName = build::id("general-0");
+    let found_at = build::at("2026-08-01T12:00:00Z");
+    let method = model::message::DisruptionMethod::Emptiness;
+    let messages = [
+        Message::Provision { tick: None },
+        Message::Provision { tick: Some(7) },
+        Message::Validate { method, claims: vec![claim.clone()], found_at },
+        Message::Launch { claim: claim.clone() },
+        Message::Settle { claim: claim.clone() },
+        Message::Drain { claim },
+    ];
+    let delivery = |message: &Message, delay_seconds| Delivery {
+        cluster: cluster.clone(),
+        message: message.clone(),
+        delay_seconds,
+    };
+    let every: Vec<Delivery> = messages.iter().map(|message| delivery(message, 900)).collect();
+    let first = &Message::Provision { tick: None };
+    // More than the ten that SQS takes at once.
+    let many: Vec<Delivery> = (0..25).map(|delay| delivery(first, delay)).collect();
+    let longest = delivery(first, MESSAGE_DELAY_SECONDS_MAX);
+    let send =
+        async |deliveries: &[Delivery]| mailbox.send(deliveries).await.map_err(Failure::from);
+    vec![
+        Case::of("nothing to send is sent", send(&[]).await),
+        Case::of("a message of every kind is sent", send(&every).await),
+        Case::of("it may be sent again", send(&every).await),
+        Case::of("more than one request takes are sent", send(&many).await),
+        Case::of("the longest delay is taken", send(&[longest]).await),
+    ]
+}

@@ -1,0 +1,236 @@
+//! Commits: all or nothing, once, on the generation that was observed.
+
+use std::collections::BTreeMap;
+
+use model::{
+    NodeClaim,
+    ledger::{Commit, CommitOutcome, Decision},
+    limits::{CLAIMS_PER_COMMIT_MAX, ITEMS_PER_COMMIT_MAX},
+};
+use ports::Ledger;
+
+use super::{Subject, later, offering, one_of_each};
+use crate::{
+    build,
+    conformance::{Case, Failure, ensure, race::race, same},
+};
+
+pub(super) async fn cases<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Vec<Case> {
+    vec![
+        Case::of("a cluster that nobody wrote to is empty at generation 0", fresh(subject).await),
+        Case::of(
+            "of commits on one parent, one after another, one wins",
+            one_by_one(subject).await,
+        ),
+        Case::of("of commits on one parent, all at once, one wins", at_once(subject).await),
+        Case::of("a commit whose answer was lost is recognized", repeated(subject).await),
+        Case::of("a commit on a stale parent conflicts", stale_parent(subject).await),
+        Case::of("a commit on a parent to come conflicts", early_parent(subject).await),
+        Case::of("a change under a stale version undoes its commit", stale_change(subject).await),
+        Case::of("a change of a claim that is not there conflicts", lost_change(subject).await),
+        Case::of("a promise of a name that exists conflicts", name_taken(subject).await),
+        Case::of("a commit of as many items as fit is made", largest(subject).await),
+        Case::of("a commit of more items is too large", too_large(subject).await),
+        Case::of("a commit promises, changes, cools and explains at once", mixed(subject).await),
+    ]
+}
+
+async fn fresh<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
+    let snapshot = subject.ledger.snapshot(subject.one()).await?;
+    same("the generation", &snapshot.generation.0, &0)?;
+    same("the number of claims", &snapshot.claims.len(), &0)?;
+    let nobody = build::id("nobody");
+    same("a claim", &subject.ledger.claim(subject.one(), &nobody).await?, &None)
+}
+
+/// Eight commits on the present head, each with a claim of its own.
+async fn rivals<L: Ledger, W: AsyncFn()>(
+    subject: &Subject<'_, L, W>,
+    name: &str,
+) -> Result<Vec<Commit>, Failure> {
+    let head = subject.head().await?;
+    let rival = |index: u32| {
+        let name = format!("{name}-{index}");
+        build::commit(&name, head, vec![build::claim(&name)])
+    };
+    Ok((0..8).map(rival).collect())
+}
+
+/// One of `rivals` won, and only its claim is there.
+async fn one_won<L: Ledger, W: AsyncFn()>(
+    subject: &Subject<'_, L, W>,
+    rivals: &[Commit],
+    outcomes: &[CommitOutcome],
+) -> Result<(), Failure> {
+    let won = |outcome: &CommitOutcome| matches!(outcome, CommitOutcome::Committed(_));
+    one_of_each(outcomes, won, &CommitOutcome::Conflict)?;
+    let snapshot = subject.ledger.snapshot(subject.one()).await?;
+    for (rival, outcome) in rivals.iter().zip(outcomes) {
+        for claim in &rival.promised {
+            let there = snapshot.claims.contains_key(&claim.name);
+            same("whether a rival's claim is there", &there, &won(outcome))?;
+        }
+        if won(outcome) {
+            same("the head", outcome, &CommitOutcome::Committed(snapshot.generation))?;
+            same("the next generation", &snapshot.generation, &rival.parent.next())?;
+        }
+    }
+    Ok(())
+}
+
+async fn one_by_one<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
+    let rivals = rivals(subject, "queue").await?;
+    let mut outcomes = Vec::new();
+    for rival in &rivals {
+        outcomes.push(subject.commit(rival).await?);
+    }
+    one_won(subject, &rivals, &outcomes).await
+}
+
+async fn at_once<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
+    let rivals = rivals(subject, "race").await?;
+    let commits = rivals.iter().map(|rival| -> std::pin::Pin<Box<dyn Future<Output = _>>> {
+        Box::pin(subject.commit(rival))
+    });
+    let outcomes = race(commits.collect()).await;
+    let outcomes: Vec<CommitOutcome> = outcomes.into_iter().collect::<Result<_, _>>()?;
+    one_won(subject, &rivals, &outcomes).await
+}
+
+async fn repeated<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
+    let head = subject.head().await?;
+    let claim = build::claim("repeated");
+    let commit = build::commit("repeated", head, vec![claim.clone()]);
+    let committed = CommitOutcome::Committed(head.next());
+    same("the first answer", &subject.commit(&commit).await?, &committed)?;
+    same("the second answer", &subject.commit(&commit).await?, &committed)?;
+    subject.unchanged(head.next(), &claim).await
+}
+
+async fn stale_parent<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
+    let stale = subject.head().await?;
+    let first = subject.promised("before-stale").await?;
+    let late = build::claim("stale-parent");
+    let commit = build::commit("stale-parent", stale, vec![late.clone()]);
+    same("the answer", &subject.commit(&commit).await?, &CommitOutcome::Conflict)?;
+    subject.absent(&late).await?;
+    subject.unchanged(stale.next(), &first).await
+}
+
+async fn early_parent<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
+    let head = subject.head().await?;
+    let early = build::claim("early-parent");
+    let commit = build::commit("early-parent", head.next(), vec![early.clone()]);
+    same("the answer", &subject.commit(&commit).await?, &CommitOutcome::Conflict)?;
+    same("the head", &subject.head().await?, &head)?;
+    subject.absent(&early).await
+}
+
+/// `commit` conflicts, and neither the head nor `stored` nor a claim called `beside` shows it.
+async fn refused<L: Ledger, W: AsyncFn()>(
+    subject: &Subject<'_, L, W>,
+    commit: Commit,
+    stored: &NodeClaim,
+) -> Result<(), Failure> {
+    let beside = build::claim(&format!("beside-{}", commit.id));
+    let cooled = offering("m7g.metal");
+    let commit = Commit {
+        promised: [vec![beside.clone()], commit.promised].concat(),
+        cooling: BTreeMap::from([(cooled.clone(), later(0))]),
+        ..commit
+    };
+    same("the answer", &subject.commit(&commit).await?, &CommitOutcome::Conflict)?;
+    subject.absent(&beside).await?;
+    let snapshot = subject.ledger.snapshot(subject.one()).await?;
+    same("what cools down", &snapshot.cooling.get(&cooled), &None)?;
+    subject.unchanged(commit.parent, stored).await
+}
+
+async fn stale_change<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
+    let stored = subject.promised("stale-change").await?;
+    for (id, version) in [("version-same", 1), ("version-skipped", 3)] {
+        let changed = NodeClaim { version, empty_since: Some(later(0)), ..stored.clone() };
+        let commit = build::commit(id, subject.head().await?, Vec::new());
+        refused(subject, Commit { changed: vec![changed], ..commit }, &stored).await?;
+    }
+    Ok(())
+}
+
+async fn lost_change<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
+    let stored = subject.promised("beside-lost").await?;
+    let lost = NodeClaim { version: 2, ..build::claim("lost-change") };
+    let commit = build::commit("lost-change", subject.head().await?, Vec::new());
+    refused(subject, Commit { changed: vec![lost.clone()], ..commit }, &stored).await?;
+    subject.absent(&lost).await
+}
+
+async fn name_taken<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
+    let stored = subject.promised("name-taken").await?;
+    let namesake = NodeClaim { message: Some("another".to_owned()), ..stored.clone() };
+    let commit = build::commit("name-taken", subject.head().await?, vec![namesake]);
+    refused(subject, commit, &stored).await
+}
+
+fn decision(number: usize) -> Decision {
+    Decision {
+        at: later(0),
+        function: "conformance".to_owned(),
+        node_pool: Some(build::id("general")),
+        claims: vec![build::id("general-0")],
+        summary: format!("decision {number}"),
+        rejected: vec!["nothing".to_owned()],
+        price_before: None,
+        price_after: Some(build::price("0.0816")),
+    }
+}
+
+async fn largest<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
+    let head = subject.head().await?;
+    let claims: Vec<NodeClaim> =
+        (0..CLAIMS_PER_COMMIT_MAX).map(|index| build::claim(&format!("largest-{index}"))).collect();
+    let mut commit = build::commit("largest", head, claims);
+    commit.decisions = (commit.items()..ITEMS_PER_COMMIT_MAX).map(decision).collect();
+    same("its items", &commit.items(), &ITEMS_PER_COMMIT_MAX)?;
+    same("the answer", &subject.commit(&commit).await?, &CommitOutcome::Committed(head.next()))?;
+    let snapshot = subject.ledger.snapshot(subject.one()).await?;
+    for claim in &commit.promised {
+        same("a claim", &snapshot.claims.get(&claim.name), &Some(claim))?;
+    }
+    Ok(())
+}
+
+async fn too_large<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
+    let head = subject.head().await?;
+    let claims = (0..ITEMS_PER_COMMIT_MAX).map(|index| build::claim(&format!("too-large-{index}")));
+    let commit = build::commit("too-large", head, claims.collect());
+    let (items, items_max) = (ITEMS_PER_COMMIT_MAX + 1, ITEMS_PER_COMMIT_MAX);
+    let refused = CommitOutcome::TooLarge { items, items_max };
+    same("the answer", &subject.commit(&commit).await?, &refused)?;
+    let snapshot = subject.ledger.snapshot(subject.one()).await?;
+    same("the head", &snapshot.generation, &head)?;
+    let there = commit.promised.iter().any(|claim| snapshot.claims.contains_key(&claim.name));
+    ensure(!there, || "a claim of it is there".to_owned())
+}
+
+async fn mixed<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
+    let stored = subject.promised("mixed-changed").await?;
+    let (warm, hot) = (offering("c7g.large"), offering("r7g.large"));
+    subject.ledger.cool_down(subject.one(), &[(hot.clone(), later(9))]).await?;
+    let head = subject.head().await?;
+    let changed = NodeClaim { version: 2, empty_since: Some(later(0)), ..stored };
+    let promised = build::claim("mixed-promised");
+    let commit = Commit {
+        changed: vec![changed.clone()],
+        cooling: BTreeMap::from([(warm.clone(), later(5)), (hot.clone(), later(5))]),
+        decisions: vec![decision(0), decision(1)],
+        ..build::commit("mixed", head, vec![promised.clone()])
+    };
+    let committed = CommitOutcome::Committed(head.next());
+    same("the answer", &subject.commit(&commit).await?, &committed)?;
+    same("the answer to a repetition", &subject.commit(&commit).await?, &committed)?;
+    subject.unchanged(head.next(), &changed).await?;
+    subject.unchanged(head.next(), &promised).await?;
+    let snapshot = subject.ledger.snapshot(subject.one()).await?;
+    same("what cools down", &snapshot.cooling.get(&warm), &Some(&later(5)))?;
+    same("what cools down longer", &snapshot.cooling.get(&hot), &Some(&later(9)))
+}

@@ -76,3 +76,50 @@ fn decision(claim: &NodeClaim, interruption: &Interruption, now: Timestamp) -> D
         price_after: None,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{add_managed, facts, now};
+
+    fn interruption(kind: InterruptionKind, claim: &NodeClaim) -> Interruption {
+        let instance = claim.instance.as_ref().unwrap().id.clone();
+        Interruption { kind, instance, at: now() }
+    }
+
+    #[test]
+    fn a_spot_interruption_gives_the_claim_up_and_lets_its_offering_cool_down() {
+        let mut facts = facts(Vec::new());
+        let claim = add_managed(&mut facts, "node-1");
+        let event = interruption(InterruptionKind::SpotInterruption, &claim);
+        let plan = interrupt(&facts.ledger, &claim, &event, now());
+        let deletion = plan.changes[0].deletion.as_ref().unwrap();
+        assert_eq!(deletion.reason, DeletionReason::SpotInterrupted);
+        let (offering, until) = plan.cooling.first_key_value().unwrap();
+        assert_eq!(offering.to_string(), "spot t.large zone-1");
+        assert_eq!(*until, now() + SignedDuration::from_mins(3));
+        assert_eq!(
+            plan.decisions[0].summary,
+            "claim-node-1 is given up: EC2 takes its spot instance back (i-claimnode1)"
+        );
+        // The same event again, once the plan was committed.
+        facts.ledger.cooling = plan.cooling.clone();
+        let again = interrupt(&facts.ledger, &plan.changes[0], &event, now());
+        assert!(again.is_empty() && again.decisions.is_empty());
+        // Committed without the cooling.
+        facts.ledger.cooling.clear();
+        let again = interrupt(&facts.ledger, &plan.changes[0], &event, now());
+        assert_eq!((again.cooling, again.changes), (plan.cooling, Vec::new()));
+    }
+
+    #[test]
+    fn an_instance_that_ends_cools_nothing() {
+        let mut facts = facts(Vec::new());
+        let claim = add_managed(&mut facts, "node-1");
+        let event = interruption(InterruptionKind::InstanceEnding, &claim);
+        let plan = interrupt(&facts.ledger, &claim, &event, now());
+        let deletion = plan.changes[0].deletion.as_ref().unwrap();
+        assert_eq!(deletion.reason, DeletionReason::InstanceEnded);
+        assert!(plan.cooling.is_empty());
+    }
+}

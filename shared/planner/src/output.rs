@@ -145,6 +145,7 @@ impl Drafts {
             instance: None,
             node: None,
             empty_since: None,
+            requested_at: None,
             deletion: None,
             message: None,
         };
@@ -228,10 +229,11 @@ fn share(problem: &mut Problem<'_>, opened: &Opened) -> Result<Rc<Shared>, &'sta
 /// The smallest amount of each resource; what one of them lacks is zero.
 fn smallest(mut all: impl Iterator<Item = Resources>) -> Resources {
     let first = all.next().unwrap_or_default();
-    all.fold(first, |least, other| {
-        // Karpenter's rule for minima: a - (a - b) where a is larger.
-        least.saturating_sub(&least.saturating_sub(&other))
-    })
+    // The smaller of two amounts is the one less what it is above the other.
+    let smaller = |a: Resources, b: Resources| a.saturating_sub(&a.saturating_sub(&b));
+    let mut least = all.fold(first, smaller);
+    least.extended.retain(|_, amount| *amount > 0);
+    least
 }
 
 /// The requirements with the types and capacity types that are left.

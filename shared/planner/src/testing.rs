@@ -155,11 +155,14 @@ pub(crate) fn pool(name: &str) -> NodePool {
     }
 }
 
-/// Limits as in [`resources`]; `nodes` too.
+/// Limits as in [`resources`]; `nodes` too, and zeros count.
 pub(crate) fn limits(text: &str) -> Limits {
-    let amounts = resources(text);
-    let name = |name: &str| ResourceName::new(name).unwrap();
-    Limits(amounts.iter().map(|(n, amount)| (name(n), amount)).collect())
+    let limit = |part: &str| {
+        let name = ResourceName::new(part.split_once('=').unwrap().0).unwrap();
+        let amount = resources(part).get(name.as_str());
+        (name, amount)
+    };
+    Limits(text.split_whitespace().map(limit).collect())
 }
 
 pub(crate) fn pod_key(name: &str) -> PodKey {

@@ -1,1 +1,176 @@
+use model::{DeletionReason, PodSpec};
 
+use super::*;
+use crate::testing::*;
+
+/// A claim given up `age` seconds ago, which has `grace` seconds in all, and its node.
+fn given_up(age: i64, grace: Option<i64>) -> (NodeClaim, Node) {
+    let mut facts = facts(Vec::new());
+    let mut claim = add_managed(&mut facts, "node-1");
+    claim.termination_grace_period = grace.map(SignedDuration::from_secs);
+    let node = node_of(&claim, "node-1");
+    (claim.given_up(DeletionReason::Expired, ago(age)), node)
+}
+
+fn marked(mut node: Node) -> Node {
+    node.taints.push(taint("karpenter.sh/disrupted:NoSchedule"));
+    node.labels.insert(EXCLUDE_FROM_LOAD_BALANCERS.to_owned(), "karpenter".to_owned());
+    node
+}
+
+fn pod(name: &str) -> Pod {
+    running(name, "node-1", spec("cpu=1"))
+}
+
+fn with_spec(name: &str, change: impl FnOnce(&mut PodSpec)) -> Pod {
+    let mut spec = spec("cpu=1");
+    change(&mut spec);
+    running(name, "node-1", spec)
+}
+
+fn of_daemon_set(mut pod: Pod) -> Pod {
+    pod.owner = Some(owner("apps/v1", "DaemonSet"));
+    pod
+}
+
+fn critical(name: &str) -> Pod {
+    with_spec(name, |spec| spec.priority_class = "system-node-critical".to_owned())
+}
+
+fn evicted(drainage: &Drainage) -> Vec<(&str, Option<u32>)> {
+    drainage.evict.iter().map(|e| (e.pod.name.as_str(), e.grace_seconds)).collect()
+}
+
+#[test]
+fn the_first_visit_marks_the_node_and_evicts() {
+    let (claim, node) = given_up(0, None);
+    let drainage = drain(&claim, Some(&node), &[pod("a")], InstanceView::Present, now());
+    let patch = drainage.patch.clone().unwrap();
+    assert_eq!(patch.add_taints, [taint("karpenter.sh/disrupted:NoSchedule")]);
+    assert_eq!(evicted(&drainage), [("a", None)]);
+    assert_eq!((drainage.terminate, drainage.revisit_after_seconds), (false, Some(2)));
+    let again = drain(&claim, Some(&marked(node)), &[pod("a")], InstanceView::Present, now());
+    assert_eq!(again.patch, None);
+}
+
+#[test]
+fn pods_leave_in_four_groups() {
+    let (claim, node) = given_up(20, None);
+    let mut pods = vec![
+        of_daemon_set(critical("critical-daemon")),
+        critical("critical"),
+        of_daemon_set(pod("daemon")),
+        pod("web"),
+    ];
+    let mut order = Vec::new();
+    while !pods.is_empty() {
+        let drainage = drain(&claim, Some(&node), &pods, InstanceView::Present, now());
+        order.extend(drainage.evict.iter().map(|e| e.pod.name.as_str().to_owned()));
+        pods.retain(|pod| drainage.evict.iter().all(|evicted| evicted.uid != pod.uid));
+    }
+    assert_eq!(order, ["web", "daemon", "critical", "critical-daemon"]);
+}
+
+#[test]
+fn a_group_waits_until_the_one_before_is_gone() {
+    let (claim, node) = given_up(20, None);
+    let mut leaving = pod("web");
+    leaving.deleted_at = Some(now());
+    let pods = [leaving, critical("critical")];
+    let drainage = drain(&claim, Some(&node), &pods, InstanceView::Present, now());
+    assert_eq!((evicted(&drainage), drainage.terminate), (vec![], false));
+}
+
+#[test]
+fn what_cannot_or_will_not_leave_is_not_waited_for() {
+    let (claim, node) = given_up(20, None);
+    let mut mirror = pod("mirror");
+    mirror.owner = Some(owner("v1", "Node"));
+    let mut done = pod("done");
+    done.phase = model::pod::PodPhase::Failed;
+    let mut stuck = pod("stuck");
+    stuck.deleted_at = Some(ago(61));
+    let tolerant =
+        with_spec("tolerant", |s| s.tolerations = vec![tolerates(labels::DISRUPTED_TAINT)]);
+    let pods = [mirror, done, stuck, tolerant];
+    let drainage = drain(&claim, Some(&marked(node)), &pods, InstanceView::Present, now());
+    assert_eq!((evicted(&drainage), drainage.terminate), (vec![], true));
+}
+
+#[test]
+fn a_protected_pod_is_waited_for_until_the_deadline_is_near() {
+    let protected = with_spec("a", |spec| {
+        spec.annotations.insert(labels::DO_NOT_DISRUPT.to_owned(), "true".to_owned());
+    });
+    for (age, evictions, delay) in [
+        // Of 100 seconds, the last 30 are the pod's own.
+        (10, vec![], 2),
+        (69, vec![], 2),
+        (71, vec![("a", Some(29))], 5),
+        (99, vec![("a", Some(1))], 5),
+        (200, vec![("a", Some(1))], 5),
+    ] {
+        let (claim, node) = given_up(age, Some(100));
+        let pods = [protected.clone()];
+        let drainage = drain(&claim, Some(&node), &pods, InstanceView::Present, now());
+        assert_eq!(evicted(&drainage), evictions, "{age}");
+        assert_eq!(drainage.revisit_after_seconds, Some(delay), "{age}");
+    }
+    let (claim, node) = given_up(100_000, None);
+    let drainage = drain(&claim, Some(&node), &[protected], InstanceView::Present, now());
+    assert_eq!((evicted(&drainage), drainage.revisit_after_seconds), (vec![], Some(15)));
+}
+
+#[test]
+fn a_pod_that_ends_too_late_is_hurried() {
+    let (claim, node) = given_up(10, Some(100));
+    let mut slow = pod("slow");
+    slow.deleted_at = Some(now() + SignedDuration::from_secs(91));
+    let mut soon = pod("soon");
+    soon.deleted_at = Some(now() + SignedDuration::from_secs(90));
+    let drainage = drain(&claim, Some(&node), &[slow, soon], InstanceView::Present, now());
+    assert_eq!(evicted(&drainage), [("slow", Some(90))]);
+}
+
+#[test]
+fn an_empty_node_is_ended_when_its_taint_was_seen() {
+    let (claim, node) = given_up(3, None);
+    let unmarked = drain(&claim, Some(&node), &[], InstanceView::Present, now());
+    assert_eq!((unmarked.terminate, unmarked.revisit_after_seconds), (false, Some(5)));
+    let early = drain(&claim, Some(&marked(node.clone())), &[], InstanceView::Present, now());
+    assert!(!early.terminate);
+    let (claim, _) = given_up(5, None);
+    let late = drain(&claim, Some(&node), &[], InstanceView::Present, now());
+    assert!(!late.terminate);
+    let last = drain(&claim, Some(&marked(node)), &[], InstanceView::Present, now());
+    assert_eq!((last.terminate, last.delete_node, last.remove_claim), (true, false, false));
+}
+
+#[test]
+fn node_and_claim_go_after_the_instance() {
+    let (claim, node) = given_up(20, None);
+    let ending = drain(&claim, Some(&node), &[pod("a")], InstanceView::Ending, now());
+    assert_eq!(ending, again(5));
+    let gone = drain(&claim, Some(&node), &[pod("a")], InstanceView::Gone, now());
+    assert!(gone.patch.unwrap().remove_finalizers.contains(labels::TERMINATION_FINALIZER));
+    assert_eq!((gone.delete_node, gone.remove_claim, gone.evict), (true, false, vec![]));
+    let last = drain(&claim, None, &[], InstanceView::Gone, now());
+    assert_eq!((last.remove_claim, last.revisit_after_seconds), (true, None));
+}
+
+#[test]
+fn a_claim_without_a_node_loses_its_instance_at_once() {
+    let (mut claim, _) = given_up(0, None);
+    assert!(drain(&claim, None, &[], InstanceView::Present, now()).terminate);
+    claim.instance = None;
+    let unlaunched = drain(&claim, None, &[], InstanceView::Unknown, now());
+    assert_eq!((unlaunched.terminate, unlaunched.remove_claim), (false, false));
+}
+
+#[test]
+fn a_claim_that_is_wanted_is_left_alone() {
+    let claim = add_managed(&mut facts(Vec::new()), "node-1");
+    let node = node_of(&claim, "node-1");
+    let drainage = drain(&claim, Some(&node), &[pod("a")], InstanceView::Gone, now());
+    assert_eq!(drainage, Drainage::default());
+}

@@ -1,1 +1,131 @@
+use super::*;
+use crate::testing::*;
 
+/// A launched claim and its node, which just joined.
+fn joined() -> (NodeClaim, Node) {
+    let mut claim = add_managed(&mut facts(Vec::new()), "node-1");
+    claim.phase = ClaimPhase::Launched;
+    claim.node = None;
+    claim.created_at = ago(30);
+    claim.taints = vec![taint("team=x:NoSchedule")];
+    claim.startup_taints = vec![taint("cni:NoExecute")];
+    claim.annotations.insert("note".to_owned(), "y".to_owned());
+    let mut node = node("node-1", "cpu=16 memory=32Gi pods=50");
+    node.taints = vec![taint("karpenter.sh/unregistered:NoExecute")];
+    node.labels.insert(labels::NODE_POOL.to_owned(), "stale".to_owned());
+    (claim, node)
+}
+
+/// What a node becomes by a patch.
+fn patched(node: &Node, patch: Option<&NodePatch>) -> Node {
+    let mut node = node.clone();
+    let Some(patch) = patch else { return node };
+    node.labels.extend(patch.labels.clone());
+    node.annotations.extend(patch.annotations.clone());
+    node.taints.retain(|own| !patch.remove_taints.iter().any(|taint| is_same(own, taint)));
+    node.taints.extend(patch.add_taints.clone());
+    node.finalizers.extend(patch.add_finalizers.clone());
+    node.finalizers.retain(|finalizer| !patch.remove_finalizers.contains(finalizer));
+    node
+}
+
+#[test]
+fn a_node_that_joined_is_registered_with_all_that_its_claim_says() {
+    let (claim, node) = joined();
+    let settled = settle(&claim, Some(&node), false, now());
+    let next = settled.claim.unwrap();
+    assert_eq!((next.phase, next.version), (ClaimPhase::Registered, claim.version + 1));
+    assert_eq!(next.node.as_ref(), Some(&node.name));
+    assert!(settled.tag_instance);
+    let after = patched(&node, settled.patch.as_ref());
+    assert!(after.is_registered());
+    assert_eq!(after.labels[labels::NODE_POOL], "general");
+    assert_eq!(after.labels[labels::CAPACITY_TYPE], "spot");
+    assert_eq!(after.annotations["note"], "y");
+    assert_eq!(after.taints, [taint("team=x:NoSchedule"), taint("cni:NoExecute")]);
+    assert!(after.finalizers.contains(labels::TERMINATION_FINALIZER));
+    // Again on what it became, and when only one of both writes arrived.
+    assert_eq!(settle(&next, Some(&after), false, now()).patch, None);
+    assert_eq!(settle(&claim, Some(&after), false, now()).patch, None);
+    assert!(settle(&next, Some(&node), false, now()).patch.is_some());
+}
+
+#[test]
+fn a_node_that_sets_its_own_taints_keeps_them() {
+    let (claim, mut node) = joined();
+    node.labels.insert(labels::DO_NOT_SYNC_TAINTS.to_owned(), "true".to_owned());
+    let after = patched(&node, settle(&claim, Some(&node), false, now()).patch.as_ref());
+    assert_eq!(after.taints, []);
+}
+
+#[test]
+fn a_node_is_initialized_when_everything_on_it_is_there() {
+    let (claim, node) = joined();
+    let settled = settle(&claim, Some(&node), false, now());
+    let (claim, node) = (settled.claim.unwrap(), patched(&node, settled.patch.as_ref()));
+    let mut done = node.clone();
+    done.taints = vec![taint("team=x:NoSchedule")];
+    let mut gpu = claim.clone();
+    gpu.requests = resources("cpu=1 example.com/gpu=1");
+    for (claim, node, reason) in [
+        (&claim, Node { is_ready: false, ..done.clone() }, "NodeNotReady: its node is not ready"),
+        (&claim, node, "StartupTaintsExist: cni:NoExecute is still on its node"),
+        (
+            &claim,
+            Node { taints: vec![taint("readiness.k8s.io/x:NoSchedule")], ..done.clone() },
+            "KnownEphemeralTaintsExist: readiness.k8s.io/x:NoSchedule is still on its node",
+        ),
+        (&gpu, done.clone(), "ResourceNotRegistered: its node reports no example.com/gpu yet"),
+    ] {
+        let settled = settle(claim, Some(&node), false, now());
+        let next = settled.claim.unwrap();
+        assert_eq!(next.message.as_deref(), Some(reason));
+        assert_eq!((next.phase, settled.revisit_after_seconds), (ClaimPhase::Registered, Some(2)));
+        // The same reason is not written twice.
+        assert_eq!(settle(&next, Some(&node), false, now()).claim, None);
+    }
+    let settled = settle(&claim, Some(&done), false, now());
+    assert_eq!(settled.claim.as_ref().unwrap().phase, ClaimPhase::Initialized);
+    let after = patched(&done, settled.patch.as_ref());
+    assert!(after.is_initialized());
+    let last = settle(&settled.claim.unwrap(), Some(&after), false, now());
+    assert_eq!(last, Settlement::default());
+}
+
+#[test]
+fn what_takes_too_long_is_given_up() {
+    let (launched, _) = joined();
+    let promised = NodeClaim { phase: ClaimPhase::Promised, instance: None, ..launched.clone() };
+    for (claim, age, reason) in [
+        (&promised, 299, None),
+        (&promised, 300, Some(DeletionReason::LaunchFailed)),
+        (&launched, 899, None),
+        (&launched, 900, Some(DeletionReason::NotRegistered)),
+    ] {
+        let claim = NodeClaim { created_at: ago(age), ..claim.clone() };
+        let settled = settle(&claim, None, false, now());
+        let given_up = settled.claim.and_then(|claim| claim.deletion);
+        assert_eq!(given_up.map(|deletion| deletion.reason), reason, "{age}");
+        assert_eq!(settled.revisit_after_seconds.is_some(), reason.is_none(), "{age}");
+    }
+}
+
+#[test]
+fn an_instance_that_is_gone_is_given_up() {
+    let (claim, node) = joined();
+    let settled = settle(&claim, Some(&node), true, now());
+    let deletion = settled.claim.unwrap().deletion.unwrap();
+    assert_eq!((deletion.reason, settled.patch), (DeletionReason::InstanceEnded, None));
+    let promised = NodeClaim { phase: ClaimPhase::Promised, instance: None, ..claim };
+    assert_eq!(settle(&promised, None, true, now()).claim, None);
+}
+
+#[test]
+fn visits_become_rarer_and_never_miss_a_deadline() {
+    let (claim, _) = joined();
+    for (age, delay) in [(10, 2), (100, 5), (500, 15), (895, 6)] {
+        let claim = NodeClaim { created_at: ago(age), ..claim.clone() };
+        let settled = settle(&claim, None, false, now());
+        assert_eq!(settled.revisit_after_seconds, Some(delay), "{age}");
+    }
+}

@@ -115,7 +115,7 @@ fn an_undefined_label_may_only_be_refused() {
     for selector in ["team=a", "team"] {
         let plan = provision(&facts(vec![pending("a", with_terms("cpu=1", &[&[selector]]))]));
         let reason = plan.unplaced[0].reasons[0].to_string();
-        assert_eq!(reason, "general: label `team` does not have known values", "{selector}");
+        assert_eq!(reason, "general: label \"team\" does not have known values", "{selector}");
     }
 }
 
@@ -162,7 +162,7 @@ fn required_terms_are_alternatives_tried_in_order() {
     let plan = provision(&facts(vec![pending("a", none)]));
     assert_eq!(
         plan.unplaced[0].reasons[0].to_string(),
-        "general: label `team` does not have known values; or: \
+        "general: label \"team\" does not have known values; or: \
          no instance type has topology.kubernetes.io/zone In [mars]"
     );
 }

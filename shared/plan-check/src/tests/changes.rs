@@ -1,0 +1,349 @@
+//! Claims that are given up or observed.
+
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    DeletionReason, NodeClaim, Plan,
+    facts::Facts,
+    node_pool::{Budget, BudgetNodes, BudgetReason, BudgetWindow},
+};
+use testkit::build::{at, claim, id, node_of, pod};
+
+use super::check;
+
+/// Nothing but the changes that `change` makes of the stored claim `general-6-0`, whose node has no
+/// pod.
+fn changed(
+    facts: &mut Facts,
+    plan: &mut Plan,
+    change: impl FnOnce(&NodeClaim, Timestamp) -> NodeClaim,
+) {
+    facts.pods.clear();
+    let changed = change(&facts.ledger.claims["general-6-0"], facts.now);
+    *plan = Plan { parent: plan.parent, changes: vec![changed], ..Plan::default() };
+}
+
+/// It is given up as empty, and nothing speaks against it but what `obstacle` does.
+#[track_caller]
+fn check_empty(obstacle: impl FnOnce(&mut Facts), wanted: &[&str]) {
+    check(
+        |facts, plan| {
+            changed(facts, plan, |stored, now| stored.given_up(DeletionReason::Empty, now));
+            obstacle(facts);
+            // What the obstacle does to the stored claim is in the change as well.
+            let stored = &facts.ledger.claims["general-6-0"];
+            plan.changes = vec![stored.given_up(DeletionReason::Empty, facts.now)];
+        },
+        wanted,
+    );
+}
+
+#[test]
+fn a_claim_may_be_given_up_or_observed() {
+    for reason in [DeletionReason::SpotInterrupted, DeletionReason::InstanceEnded] {
+        check(|facts, plan| changed(facts, plan, |stored, now| stored.given_up(reason, now)), &[]);
+    }
+    check(
+        |facts, plan| {
+            changed(facts, plan, |stored, now| NodeClaim {
+                version: 5,
+                empty_since: Some(now),
+                ..stored.clone()
+            });
+        },
+        &[],
+    );
+    // Without any fact but the ledger, as for an interruption.
+    check(
+        |facts, plan| {
+            let interrupted =
+                |stored: &NodeClaim, now| stored.given_up(DeletionReason::SpotInterrupted, now);
+            changed(facts, plan, interrupted);
+            facts.nodes.clear();
+            facts.node_pools.clear();
+            facts.classes.clear();
+        },
+        &[],
+    );
+}
+
+#[test]
+fn a_change_is_of_a_known_claim_one_version_on_and_once() {
+    check(
+        |facts, plan| {
+            changed(facts, plan, |stored, now| NodeClaim {
+                name: id("nobody"),
+                ..stored.given_up(DeletionReason::SpotInterrupted, now)
+            });
+        },
+        &["claim nobody is changed although it is not known"],
+    );
+    for version in [4, 6] {
+        check(
+            |facts, plan| {
+                changed(facts, plan, |stored, now| NodeClaim {
+                    version,
+                    ..stored.given_up(DeletionReason::SpotInterrupted, now)
+                });
+            },
+            &[&format!("claim general-6-0 is changed to version {version}, the ledger holds 4")],
+        );
+    }
+    check(
+        |facts, plan| {
+            let interrupted =
+                |stored: &NodeClaim, now| stored.given_up(DeletionReason::SpotInterrupted, now);
+            changed(facts, plan, interrupted);
+            plan.changes.push(plan.changes[0].clone());
+        },
+        &["claim general-6-0 is changed twice"],
+    );
+}
+
+/// The next version of a claim, given up.
+fn interrupted(next: &NodeClaim, now: Timestamp) -> NodeClaim {
+    NodeClaim { version: 4, ..next.clone() }.given_up(DeletionReason::SpotInterrupted, now)
+}
+
+#[test]
+fn a_change_does_nothing_else() {
+    let check = |change: fn(NodeClaim, Timestamp) -> NodeClaim, wanted: &str| {
+        check(
+            |facts, plan| {
+                changed(facts, plan, |stored, now| {
+                    change(NodeClaim { version: 5, ..stored.clone() }, now)
+                });
+            },
+            &[wanted],
+        );
+    };
+    check(|next, _| next, "nothing changes");
+    check(
+        |next, _| NodeClaim { message: Some("hello".to_owned()), ..next },
+        "more than its deletion and its emptiness changes",
+    );
+    check(
+        |next, _| NodeClaim { phase: model::ClaimPhase::Deleting, ..next },
+        "its phase changes without a reason",
+    );
+    check(
+        |next, now| NodeClaim {
+            empty_since: now.checked_add(SignedDuration::from_secs(1)).ok(),
+            ..next
+        },
+        "it is empty since a time to come",
+    );
+    check(
+        |next, now| NodeClaim { phase: next.phase, phase_since: now, ..interrupted(&next, now) },
+        "it has a reason to be given up and is initialized",
+    );
+    check(
+        |next, _| interrupted(&next, at("2026-08-01T11:00:00Z")),
+        "it is given up at another time than now",
+    );
+    check(
+        |next, now| {
+            let mut next = interrupted(&next, now);
+            next.deletion.as_mut().unwrap().deadline = Some(now);
+            next
+        },
+        "its deadline does not follow its terminationGracePeriod",
+    );
+}
+
+#[test]
+fn what_is_given_up_is_given_up_once() {
+    check(
+        |facts, plan| {
+            let stored = &facts.ledger.claims["general-6-0"];
+            let ending = stored.given_up(DeletionReason::Expired, facts.now);
+            facts.ledger.claims.insert(ending.name.clone(), ending);
+            changed(facts, plan, |stored, now| NodeClaim {
+                version: 6,
+                empty_since: Some(now),
+                ..stored.clone()
+            });
+            plan.changes[0].deletion.as_mut().unwrap().reason = DeletionReason::SpotInterrupted;
+        },
+        &["it is being given up already"],
+    );
+}
+
+#[test]
+fn a_claim_expires_when_its_time_is_over() {
+    let aged = |expire_after: Option<i64>| {
+        move |facts: &mut Facts, plan: &mut Plan| {
+            let stored = facts.ledger.claims.get_mut("general-6-0").unwrap();
+            stored.expire_after = expire_after.map(SignedDuration::from_mins);
+            changed(facts, plan, |stored, now| stored.given_up(DeletionReason::Expired, now));
+        }
+    };
+    check(aged(Some(60)), &[]);
+    check(
+        aged(Some(61)),
+        &["claim general-6-0 is given up as Expired although it expires at 2026-08-01T12:01:00Z"],
+    );
+    check(aged(None), &["although it never expires"]);
+}
+
+#[test]
+fn an_empty_node_is_empty() {
+    check_empty(|_| {}, &[]);
+    for pod in [
+        pod("daemon").on("general-6-0").owned_by("DaemonSet"),
+        pod("done").on("general-6-0").phase(model::pod::PodPhase::Succeeded),
+        pod("leaving").on("general-6-0").terminating(at("2026-08-01T12:00:30Z")),
+    ] {
+        check_empty(|facts| facts.pods.push(pod.build()), &[]);
+    }
+    for pod in [
+        pod("web").on("general-6-0"),
+        pod("web")
+            .on("general-6-0")
+            .owned_by("StatefulSet")
+            .terminating(at("2026-08-01T12:00:30Z")),
+    ] {
+        check_empty(
+            |facts| facts.pods.push(pod.build()),
+            &["claim general-6-0 is given up as Empty although pod default/web needs node general"],
+        );
+    }
+}
+
+#[test]
+fn what_must_not_be_disrupted_is_not() {
+    check_empty(
+        |facts| {
+            let daemon = pod("daemon").on("general-6-0").owned_by("DaemonSet").do_not_disrupt();
+            facts.pods.push(daemon.build());
+        },
+        &["although pod default/daemon must not be disrupted"],
+    );
+    check_empty(
+        |facts| {
+            let key = model::labels::DO_NOT_DISRUPT.to_owned();
+            let node = facts.nodes.get_mut("general-6-0").unwrap();
+            node.annotations.insert(key, "true".to_owned());
+        },
+        &["although node general-6-0 must not be disrupted"],
+    );
+}
+
+#[test]
+fn an_empty_node_waits_for_its_pool() {
+    check_empty(
+        |facts| {
+            facts.nodes.get_mut("general-6-0").unwrap().labels.remove(model::labels::INITIALIZED);
+        },
+        &["node general-6-0 is not initialized", "its budgets leave 0 of 0"],
+    );
+    check_empty(|facts| facts.nodes.clear(), &["it has no node", "its budgets leave 0 of 0"]);
+    check_empty(|facts| facts.node_pools.clear(), &["its NodePool general does not exist"]);
+    check_empty(|facts| facts.node_pools[0].replicas = Some(1), &["NodePool general is static"]);
+    check_empty(
+        |facts| facts.node_pools[0].disruption.consolidate_after = None,
+        &["consolidateAfter of NodePool general is Never"],
+    );
+    let after = |since: Option<&str>| {
+        let since = since.map(at);
+        move |facts: &mut Facts| {
+            let minute = Some(SignedDuration::from_mins(1));
+            facts.node_pools[0].disruption.consolidate_after = minute;
+            facts.ledger.claims.get_mut("general-6-0").unwrap().empty_since = since;
+        }
+    };
+    check_empty(after(None), &["it was not seen empty before"]);
+    check_empty(after(Some("2026-08-01T11:59:00Z")), &[]);
+    check_empty(
+        after(Some("2026-08-01T11:59:01Z")),
+        &["although it is empty since 2026-08-01T11:59:01Z only"],
+    );
+}
+
+/// So many empty nodes of the pool, of which so many are given up, under one budget.
+#[track_caller]
+fn check_budget(nodes: u32, given_up: usize, budget: &Budget, wanted: &[&str]) {
+    check(
+        |facts, plan| {
+            facts.pods.clear();
+            facts.nodes.clear();
+            facts.ledger.claims.clear();
+            for index in 0..nodes {
+                let (joined, node) =
+                    node_of(&claim(&format!("general-6-{index}")), &format!("i-06{index:02}"));
+                facts.nodes.insert(node.name.clone(), node);
+                facts.ledger.claims.insert(joined.name.clone(), joined);
+            }
+            facts.node_pools[0].disruption.budgets = vec![budget.clone()];
+            let stored = facts.ledger.claims.values().take(given_up);
+            let changes =
+                stored.map(|stored| stored.given_up(DeletionReason::Empty, facts.now)).collect();
+            *plan = Plan { parent: plan.parent, changes, ..Plan::default() };
+        },
+        wanted,
+    );
+}
+
+#[test]
+fn budgets_hold() {
+    let budget = |nodes| Budget { nodes, reasons: Vec::new(), window: None };
+    let refused = |given_up, allowed, total| {
+        format!(
+            "NodePool general gives up {given_up} empty nodes, its budgets leave {allowed} of {total}"
+        )
+    };
+    check_budget(5, 2, &budget(BudgetNodes::Count(2)), &[]);
+    check_budget(5, 3, &budget(BudgetNodes::Count(2)), &[&refused(3, 2, 5)]);
+    check_budget(5, 1, &budget(BudgetNodes::Count(0)), &[&refused(1, 0, 5)]);
+    // Percentages round up.
+    check_budget(5, 1, &budget(BudgetNodes::Percent(10)), &[]);
+    check_budget(11, 2, &budget(BudgetNodes::Percent(10)), &[]);
+    check_budget(10, 2, &budget(BudgetNodes::Percent(10)), &[&refused(2, 1, 10)]);
+    // Only those for empty nodes, and only those without a schedule.
+    let of = |reason| Budget { reasons: vec![reason], ..budget(BudgetNodes::Count(0)) };
+    check_budget(5, 5, &of(BudgetReason::Drifted), &[]);
+    check_budget(5, 5, &of(BudgetReason::Empty), &[&refused(5, 0, 5)]);
+    let window = BudgetWindow { schedule: "@daily".to_owned(), duration: SignedDuration::MAX };
+    check_budget(5, 5, &Budget { window: Some(window), ..of(BudgetReason::Empty) }, &[]);
+}
+
+#[test]
+fn nodes_that_are_disrupted_already_use_the_budget() {
+    let one = |facts: &mut Facts| {
+        let (joined, node) = node_of(&claim("general-6-9"), "i-0609");
+        facts.ledger.claims.insert(joined.name.clone(), joined);
+        facts.nodes.insert(node.name.clone(), node);
+        let nodes = BudgetNodes::Count(1);
+        facts.node_pools[0].disruption.budgets[0].nodes = nodes;
+    };
+    check_empty(one, &[]);
+    check_empty(
+        |facts| {
+            one(facts);
+            facts.nodes.get_mut("general-6-9").unwrap().is_ready = false;
+        },
+        &["NodePool general gives up 1 empty nodes, its budgets leave 0 of 2"],
+    );
+    check_empty(
+        |facts| {
+            one(facts);
+            let other = facts.ledger.claims.get_mut("general-6-9").unwrap();
+            *other = other.given_up(DeletionReason::Expired, at("2026-08-01T11:59:00Z"));
+        },
+        &["its budgets leave 0 of 2"],
+    );
+}
+
+#[test]
+fn an_offering_cools_down_until_later() {
+    let cooling = |until: &'static str| {
+        move |_: &mut Facts, plan: &mut Plan| {
+            let offering = plan.promises[0].cheapest.clone();
+            plan.cooling.insert(offering, at(until));
+        }
+    };
+    check(cooling("2026-08-01T12:03:00Z"), &[]);
+    check(
+        cooling("2026-08-01T12:00:00Z"),
+        &["the offering on-demand of m7g.large cools down until a time that is over"],
+    );
+}

@@ -99,8 +99,8 @@ fn detail(event: &Value) -> Result<&Value, Error> {
     event.get("detail").filter(|d| d.is_object()).ok_or_else(|| missing("detail", "a map"))
 }
 
-fn in_detail(error: Error) -> Error {
-    Error(format!("detail.{}", error.0))
+fn in_detail(Error(problem): Error) -> Error {
+    Error(format!("detail.{problem}"))
 }
 
 fn parse(body: &str) -> Result<Value, Error> {

@@ -192,8 +192,8 @@ fn read_document(
     manifest: &mut Manifest,
 ) {
     let text = |key: &str| document.get(key).and_then(Tree::as_text);
-    let api_version = text("apiVersion").or(item_type.map(|item| item.api_version));
-    let kind = text("kind").or(item_type.map(|item| item.kind));
+    let api_version = text("apiVersion").or_else(|| item_type.map(|item| item.api_version));
+    let kind = text("kind").or_else(|| item_type.map(|item| item.kind));
     let (Some(api_version), Some(kind)) = (api_version, kind) else {
         manifest.problems.push(Problem {
             file: file.to_owned(),
@@ -275,11 +275,10 @@ fn other(root: &Field<'_>, api_version: &str, kind: &str, group: &str) {
         root.at("kind").complain(rule);
     } else if matches!(group, "karpenter.sh" | "karpenter.k8s.aws") {
         let rule = format!("`{api_version}` has no kind `{kind}`");
+        let version = root.at("apiVersion");
         match kind {
-            "EC2NodeClass" => {
-                root.at("apiVersion").complain_with(rule, "write karpenter.k8s.aws/v1")
-            }
-            "NodePool" => root.at("apiVersion").complain_with(rule, "write karpenter.sh/v1"),
+            "EC2NodeClass" => version.complain_with(rule, "write karpenter.k8s.aws/v1"),
+            "NodePool" => version.complain_with(rule, "write karpenter.sh/v1"),
             _ => root.at("kind").complain(rule),
         }
     }

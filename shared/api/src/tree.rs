@@ -135,8 +135,8 @@ fn tree_of(spanned: Spanned<SpannedValue>) -> Tree {
 
 enum SpannedValue {
     Scalar(Value),
-    List(Vec<Spanned<SpannedValue>>),
-    Map(Vec<(Spanned<String>, Spanned<SpannedValue>)>),
+    List(Vec<Spanned<Self>>),
+    Map(Vec<(Spanned<String>, Spanned<Self>)>),
 }
 
 impl<'de> Deserialize<'de> for SpannedValue {

@@ -31,9 +31,11 @@ pub(crate) fn read(field: &Field<'_>) -> Vec<BlockDevice> {
 
 fn read_one(item: &Field<'_>) -> Option<BlockDevice> {
     let mut fields = item.fields()?;
-    let mut device = BlockDevice::default();
-    device.device_name = fields.get("deviceName").and_then(|f| f.text()).map(ToOwned::to_owned);
-    device.is_root = fields.get("rootVolume").and_then(|f| f.boolean()).unwrap_or_default();
+    let mut device = BlockDevice {
+        device_name: fields.get("deviceName").and_then(|f| f.text()).map(ToOwned::to_owned),
+        is_root: fields.get("rootVolume").and_then(|f| f.boolean()).unwrap_or_default(),
+        ..BlockDevice::default()
+    };
     if let Some(ebs) = fields.get("ebs") {
         read_ebs(&ebs, &mut device);
     }

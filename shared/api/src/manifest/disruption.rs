@@ -69,17 +69,17 @@ fn read_budget(item: &Field<'_>) -> Option<Budget> {
     let reasons: Option<Vec<_>> = reasons.iter().map(|reason| reason.choice(REASONS)).collect();
     let window = read_window(item, &mut fields);
     fields.done();
-    Some(Budget { nodes: nodes?, reasons: reasons?, window: window? })
+    Some(Budget { nodes: nodes?, reasons: reasons?, window })
 }
 
-/// `Some(None)` is always.
-fn read_window(item: &Field<'_>, fields: &mut Fields<'_>) -> Option<Option<BudgetWindow>> {
+/// `None` is always; what is wrong was complained about, and the whole pool is refused.
+fn read_window(item: &Field<'_>, fields: &mut Fields<'_>) -> Option<BudgetWindow> {
     match (fields.get("schedule"), fields.get("duration")) {
-        (None, None) => Some(None),
+        (None, None) => None,
         (Some(schedule), Some(duration)) => {
             let schedule = read_schedule(&schedule);
             let duration = read_duration(&duration);
-            Some(Some(BudgetWindow { schedule: schedule?, duration: duration? }))
+            Some(BudgetWindow { schedule: schedule?, duration: duration? })
         }
         (Some(_), None) | (None, Some(_)) => {
             item.complain("`schedule` and `duration` must be set together");

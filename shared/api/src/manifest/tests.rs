@@ -1,5 +1,7 @@
 //! Manifests: the shipped examples are right, and each bad input gives exactly one clear message.
 
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
+
 use expect_test::{Expect, expect};
 
 use super::*;
@@ -178,7 +180,7 @@ fn old_versions_and_unknown_kinds_are_named() {
         &expect![[r#"
             x.yaml:1: NodePool a: apiVersion: not supported yet: karpenter.sh/v1beta1; convert it to karpenter.sh/v1
             x.yaml:5: Provisioner b: apiVersion: not supported yet: karpenter.sh/v1alpha5; convert it to a karpenter.sh/v1 NodePool
-            x.yaml:10: EC2NodeClass c: kind: `karpenter.sh/v1` has no kind `EC2NodeClass`
+            x.yaml:9: EC2NodeClass c: apiVersion: `karpenter.sh/v1` has no kind `EC2NodeClass`; write karpenter.k8s.aws/v1
             x.yaml:14: NodeOverlay d: kind: not supported yet: NodeOverlays
         "#]],
     );

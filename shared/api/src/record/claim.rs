@@ -47,6 +47,8 @@ pub(super) struct ClaimRecordV1 {
     capacity: ResourcesV1,
     allocatable: ResourcesV1,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    requested_at: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     instance: Option<InstanceV1>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     node: Option<String>,
@@ -105,6 +107,7 @@ impl ClaimRecordV1 {
             phase_since,
             capacity,
             allocatable,
+            requested_at,
             instance,
             node,
             empty_since,
@@ -134,6 +137,7 @@ impl ClaimRecordV1 {
             phase_since: *phase_since,
             capacity: parts::of_resources(capacity),
             allocatable: parts::of_resources(allocatable),
+            requested_at: *requested_at,
             instance: instance.as_ref().map(InstanceV1::of),
             node: node.as_ref().map(ToString::to_string),
             empty_since: *empty_since,
@@ -158,7 +162,7 @@ impl ClaimRecordV1 {
             created_at: self.created_at,
             labels: self.labels,
             annotations: self.annotations,
-            requirements: parts::into_requirements(self.requirements)?,
+            requirements: parts::into_requirements(&self.requirements)?,
             instance_types: parts::ids(&self.instance_types, InstanceTypeName::new)?,
             requests: parts::into_resources(&self.requests)?,
             taints: parts::into_taints(self.taints)?,
@@ -169,6 +173,7 @@ impl ClaimRecordV1 {
             phase_since: self.phase_since,
             capacity: parts::into_resources(&self.capacity)?,
             allocatable: parts::into_resources(&self.allocatable)?,
+            requested_at: self.requested_at,
             instance: self.instance.map(InstanceV1::into_instance).transpose()?,
             node: self.node.map(|name| parts::id(&name, NodeName::new)).transpose()?,
             empty_since: self.empty_since,

@@ -61,16 +61,17 @@ pub(super) fn of_requirements(requirements: &Requirements) -> Vec<RequirementV1>
     requirements.iter().map(one).collect()
 }
 
-pub(super) fn into_requirements(records: Vec<RequirementV1>) -> Result<Requirements, String> {
-    records.into_iter().map(into_requirement).collect()
+pub(super) fn into_requirements(records: &[RequirementV1]) -> Result<Requirements, String> {
+    records.iter().map(into_requirement).collect()
 }
 
-fn into_requirement(record: RequirementV1) -> Result<Requirement, String> {
+fn into_requirement(record: &RequirementV1) -> Result<Requirement, String> {
     let key = id(&record.key, LabelKey::new)?;
     let values = record.values.iter().map(|value| Value::from(value.as_str())).collect();
-    let mut set = match record.not {
-        true => Requirement::excluding(key, values),
-        false => Requirement::listed(key, values),
+    let mut set = if record.not {
+        Requirement::excluding(key, values)
+    } else {
+        Requirement::listed(key, values)
     };
     // The upper bound of `Lt 0` is -1, which only `Lt` can say.
     let upper = record.at_most.map(|most| match most.checked_add(1) {

@@ -1,5 +1,7 @@
 //! Both sides of every rule about NodePools.
 
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
+
 use model::node_pool::{BudgetNodes, ConsolidationPolicy};
 
 use super::*;

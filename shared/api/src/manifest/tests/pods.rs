@@ -1,5 +1,7 @@
 //! Pods, workloads and DaemonSets: what is read, what is put into words, what is refused.
 
+#![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
+
 use super::*;
 
 fn pod_of(spec: &str) -> Pod {

@@ -49,8 +49,8 @@ fn not_new(claim: &NodeClaim) -> Vec<String> {
     if claim.phase != ClaimPhase::Promised {
         why.push(format!("its phase is {}, not promised", claim.phase));
     }
-    if claim.instance.is_some() || claim.node.is_some() {
-        why.push("it has an instance or a node".to_owned());
+    if claim.instance.is_some() || claim.node.is_some() || claim.requested_at.is_some() {
+        why.push("it has an instance or a node, or was asked for".to_owned());
     }
     if claim.deletion.is_some() || claim.empty_since.is_some() {
         why.push("it is given up or empty already".to_owned());

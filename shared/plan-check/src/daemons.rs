@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use model::{
-    InstanceType, InstanceTypeName, NodePoolName, PodSpec, Requirements, Resources, Taint,
-    TaintEffect, Toleration, labels, node_pool::NodePool, requirements::Undefined,
+    InstanceType, InstanceTypeName, NodePoolName, PodSpec, Requirement, Requirements, Resources,
+    Taint, TaintEffect, Toleration, labels, node_pool::NodePool, requirements::Undefined,
 };
 
 use crate::world::World;
@@ -39,17 +39,28 @@ fn on_new_node(world: &World<'_>, pool: &NodePool, instance_type: &InstanceType)
     specs.filter(lands).fold(Resources::default(), |sum, spec| sum.saturating_add(&spec.requests))
 }
 
-/// What daemons take of a node with these taints and labels. Only the first required term counts
-/// here, and soft taints keep daemons away: both as in the specification, and in the plan's favor.
+/// What daemons certainly take of a node with these taints and labels. Only the first required term
+/// counts here, and soft taints keep daemons away: both as in the specification, and in the plan's
+/// favor.
 pub(crate) fn on_node(world: &World<'_>, taints: &[Taint], own: &Requirements) -> Resources {
     let tolerates = |spec: &PodSpec| {
         taints.iter().all(|taint| spec.tolerations.iter().any(|t| t.tolerates(taint)))
     };
     let lands = |spec: &&PodSpec| {
-        tolerates(spec) && own.compatible(&spec.requirements(0), Undefined::Refused).is_ok()
+        let wanted = spec.requirements(0);
+        tolerates(spec) && wanted.iter().all(|wanted| is_certain(own, wanted))
     };
     let specs = world.facts.daemon_sets.iter().map(|daemon_set| &*daemon_set.spec);
     specs.filter(lands).fold(Resources::default(), |sum, spec| sum.saturating_add(&spec.requests))
+}
+
+/// Whether a node with the labels `own` has what is wanted, whatever is still open about them.
+fn is_certain(own: &Requirements, wanted: &Requirement) -> bool {
+    let Some(own) = own.get(wanted.key().as_str()) else { return wanted.allows_absence() };
+    let may_be_absent = own.allows_absence();
+    let own = own.clone().with_min_values(None);
+    let both = own.intersection(&wanted.clone().with_min_values(None));
+    both == own && (!may_be_absent || wanted.allows_absence())
 }
 
 /// What the labels of a pool's nodes are known to be.

@@ -2,10 +2,11 @@
 //!
 //! A claim without an instance counts as the largest of its instance types, since that is what it
 //! may become. Where claim and node disagree about an instance, the smaller figure counts: only
-//! what is certainly too much is a violation.
+//! what is certainly too much is a violation. Every claim is one of `nodes`, those of this plan as
+//! well: Karpenter may overrun that limit by a batch.
 
 use model::{
-    InstanceType, NodeClaim, NodePoolName, Plan, Resources, labels, node_pool::NodePool,
+    InstanceType, NodeClaim, NodePoolName, Plan, Resources, node_pool::NodePool,
     resources::show_amount,
 };
 
@@ -31,16 +32,17 @@ fn check_pool(
     promised: &[&NodeClaim],
     found: &mut Vec<Violation>,
 ) {
-    let (owned, nodes) = owned(world, &pool.name);
-    let all = promised.iter().fold(owned, |sum, claim| sum.saturating_add(&largest(world, claim)));
+    let owned = owned(world, &pool.name);
+    let nodes = u64::try_from(owned.len() + promised.len()).unwrap_or(u64::MAX);
+    let promised = promised.iter().map(|claim| largest(world, claim));
+    let all = owned
+        .into_iter()
+        .chain(promised)
+        .fold(Resources::default(), |sum, one| sum.saturating_add(&one));
     for (resource, limit) in &pool.limits.0 {
         let name = resource.as_str();
-        // Within one batch nodes are not counted down: only a limit that was reached before stops.
-        let (used, is_over) = match name {
-            "nodes" => (nodes.saturating_add(1), *limit <= nodes),
-            name => (all.get(name), *limit < all.get(name)),
-        };
-        if is_over {
+        let used = if name == "nodes" { nodes } else { all.get(name) };
+        if *limit < used {
             found.push(Violation::Limit {
                 node_pool: pool.name.clone(),
                 resource: name.to_owned(),
@@ -51,20 +53,11 @@ fn check_pool(
     }
 }
 
-/// What the pool owns already, without what it is giving up, and in how many nodes.
-fn owned(world: &World<'_>, pool: &NodePoolName) -> (Resources, u64) {
+/// What the pool owns already, claim by claim, without what it is giving up.
+fn owned(world: &World<'_>, pool: &NodePoolName) -> Vec<Resources> {
     let claims = world.facts.ledger.claims.values();
     let claims = claims.filter(|claim| claim.node_pool == *pool && !claim.is_deleting());
-    let of_claims = claims.map(|claim| of_claim(world, claim));
-    let unmanaged = world.facts.nodes.values().filter(|node| {
-        !world.claim_of.contains_key(&node.name)
-            && !node.is_deleting
-            && node.labels.get(labels::NODE_POOL).is_some_and(|label| label == pool.as_str())
-    });
-    let of_nodes = unmanaged.map(|node| node.capacity.clone());
-    of_claims.chain(of_nodes).fold((Resources::default(), 0), |(sum, count): (_, u64), one| {
-        (sum.saturating_add(&one), count.saturating_add(1))
-    })
+    claims.map(|claim| of_claim(world, claim)).collect()
 }
 
 fn of_claim(world: &World<'_>, claim: &NodeClaim) -> Resources {

@@ -3,15 +3,15 @@
 use std::collections::BTreeMap;
 
 use model::{
-    NodeClaim, NodeClaimName, NodeName, Plan, Pod, Requirements, Resources, Taint, node::Node,
-    plan::Target, requirements::Undefined, taint::is_ephemeral,
+    InstanceType, NodeClaim, NodeClaimName, NodeName, Plan, Pod, Requirements, Resources, Taint,
+    node::Node, plan::Target, requirements::Undefined, taint::is_ephemeral,
 };
 
 use super::{check_taints, one_of_each, pods_of, sum, unmet_by_some_outcome};
 use crate::{
     Violation,
     daemons::{on_node, terms},
-    world::{World, labels_of},
+    world::{World, allocatable, labels_of},
 };
 
 /// Where pods go: a claim, whether its node joined or not, or a node that nobody manages.
@@ -137,6 +137,13 @@ fn seat_of_claim<'a>(world: &World<'a>, claim: &'a NodeClaim, node: Option<&'a N
             (model::labels::ZONE, instance.zone.as_str()),
             (model::labels::CAPACITY_TYPE, instance.capacity_type.as_str()),
         ]));
+        // What its kubelet reports of itself comes on top.
+        let reported = node.map(labels_of_node).unwrap_or_default();
+        for label in reported.iter() {
+            if !all.contains(label.key().as_str()) {
+                all.add(label.clone());
+            }
+        }
         all
     });
     Seat {
@@ -167,21 +174,17 @@ fn bound<'a>(world: &World<'a>, node: &Node) -> Vec<&'a Pod> {
 }
 
 fn check_seat(world: &World<'_>, seat: &Seat<'_>, pods: &[&Pod], found: &mut Vec<Violation>) {
-    let own = match &seat.labels {
-        Labels::Known(own) => own.clone(),
-        Labels::Open(claim) => labels_of(claim),
-    };
-    let daemons = seat.bound.iter().filter(|pod| pod.is_owned_by_daemon_set()).copied();
-    let expected = on_node(world, &seat.taints, &own).saturating_sub(&sum(daemons));
-    let needed = sum(pods.iter().copied())
-        .saturating_add(&sum(seat.bound.iter().copied()))
-        .saturating_add(&expected);
-    if !needed.fits_in(&seat.allocatable) {
-        found.push(Violation::Resources {
-            place: seat.shown.clone(),
-            needed: needed.to_string(),
-            room: seat.allocatable.to_string(),
-        });
+    let requested = sum(pods.iter().copied()).saturating_add(&sum(seat.bound.iter().copied()));
+    let daemons = sum(seat.bound.iter().filter(|pod| pod.is_owned_by_daemon_set()).copied());
+    for outcome in outcomes(world, seat) {
+        let expected = on_node(world, &seat.taints, &outcome.labels).saturating_sub(&daemons);
+        let needed = requested.saturating_add(&expected);
+        if !needed.fits_in(&outcome.allocatable) {
+            let (place, room) = (outcome.shown, outcome.allocatable.to_string());
+            found.push(Violation::Resources { place, needed: needed.to_string(), room });
+            // One outcome is enough to name: there may be hundreds.
+            break;
+        }
     }
     for pod in one_of_each(pods) {
         check_taints(pod, &seat.taints, &seat.shown, found);
@@ -193,6 +196,40 @@ fn check_seat(world: &World<'_>, seat: &Seat<'_>, pods: &[&Pod], found: &mut Vec
             found.push(Violation::Labels { pod: pod.key.clone(), place, why });
         }
     }
+}
+
+/// What a place may turn out to be.
+struct Outcome {
+    shown: String,
+    labels: Requirements,
+    allocatable: Resources,
+}
+
+/// A node is what it is; an open claim becomes one of its types, or what it states where its class
+/// does not offer all of them any more.
+fn outcomes(world: &World<'_>, seat: &Seat<'_>) -> Vec<Outcome> {
+    let stated = |labels| {
+        vec![Outcome { shown: seat.shown.clone(), labels, allocatable: seat.allocatable.clone() }]
+    };
+    let claim = match &seat.labels {
+        Labels::Known(own) => return stated(own.clone()),
+        Labels::Open(claim) => claim,
+    };
+    let own = labels_of(claim);
+    let types = world.types_of(claim);
+    if types.is_empty() || types.len() < claim.instance_types.len() {
+        return stated(own);
+    }
+    let outcome = |instance_type: &InstanceType| {
+        let mut labels = own.clone();
+        labels.add_all(&instance_type.requirements);
+        Outcome {
+            shown: format!("{} as {}", seat.shown, instance_type.name),
+            labels,
+            allocatable: allocatable(instance_type),
+        }
+    };
+    types.into_iter().map(outcome).collect()
 }
 
 /// Why labels that are there do not satisfy the pod, unless one of its alternatives goes with them.

@@ -2,7 +2,7 @@
 //! way; the new claim may become an m7g.xlarge with 4.
 
 use model::{ResourceName, facts::Facts};
-use testkit::build::{id, node};
+use testkit::build::id;
 
 use super::check;
 
@@ -51,20 +51,7 @@ fn an_open_promise_counts_as_the_largest_too() {
 }
 
 #[test]
-fn nodes_of_the_pool_that_no_claim_knows_count() {
-    check(
-        |facts, _| {
-            limit(facts, "cpu", 9_999);
-            let mut stray = node("stray");
-            stray.labels.insert(model::labels::NODE_POOL.to_owned(), "general".to_owned());
-            facts.nodes.insert(stray.name.clone(), stray);
-        },
-        &["would own 10 of cpu"],
-    );
-}
-
-#[test]
-fn a_limit_of_nodes_stops_when_it_was_reached_before() {
+fn a_limit_of_nodes_counts_those_of_the_plan() {
     check(|facts, _| limit(facts, "nodes", 3), &[]);
     check(
         |facts, _| limit(facts, "nodes", 2),

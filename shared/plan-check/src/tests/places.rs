@@ -64,7 +64,49 @@ fn pods_fit_beside_what_is_bound() {
     );
     check(
         |facts, _| facts.pods[3] = pod("on-claim").requests("cpu=1931m").build(),
-        &["claim general-6-1 has no room: cpu 1931m, pods 1 is needed, cpu 1930m"],
+        &["claim general-6-1 as m7g.large has no room: cpu 1931m, pods 1 is needed, cpu 1930m"],
+    );
+}
+
+#[test]
+fn an_open_claim_has_the_room_that_every_outcome_has() {
+    let open = |facts: &mut Facts, request: &str, daemons_on: &str| {
+        on_its_way(facts).instance_types.push(id("m7g.xlarge"));
+        on_its_way(facts).requirements = requirements("karpenter.sh/capacity-type In on-demand");
+        facts.daemon_sets = vec![daemon_set("agent", "cpu=2", daemons_on)];
+        facts.pods[3] = pod("on-claim").requests(request).build();
+    };
+    let (small, large) =
+        ("karpenter.k8s.aws/instance-cpu In 2", "karpenter.k8s.aws/instance-cpu In 4");
+    let alone = |facts: &mut Facts, plan: &mut model::Plan| {
+        plan.promises.clear();
+        plan.placements.remove(0);
+        facts.pods.truncate(4);
+    };
+    check(
+        |facts, plan| {
+            open(facts, "cpu=1930m", large);
+            // On the larger type the daemon leaves 1920m.
+            alone(facts, plan);
+            plan.unplaced.clear();
+        },
+        &["claim general-6-1 as m7g.xlarge has no room: cpu 3930m"],
+    );
+    check(
+        |facts, plan| {
+            open(facts, "cpu=1920m", large);
+            alone(facts, plan);
+            plan.unplaced.clear();
+        },
+        &[],
+    );
+    check(
+        |facts, plan| {
+            open(facts, "cpu=1m", small);
+            alone(facts, plan);
+            plan.unplaced.clear();
+        },
+        &["claim general-6-1 as m7g.large has no room: cpu 2001m"],
     );
 }
 

@@ -92,7 +92,7 @@ async fn provision(sim: &Sim, source: ProvisionSource, at: &Invocation) -> Resul
 }
 
 async fn disrupt(sim: &Sim, trigger: DisruptTrigger, at: &Invocation) -> Result<Report, Error> {
-    handlers::disrupt(sim, sim, sim, sim, sim, trigger, at).await
+    handlers::disrupt(sim, sim, sim, trigger, at).await
 }
 
 /// What the functions that look after claims do with them.

@@ -15,7 +15,7 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use model::{PodKey, plan::Reason};
-use simulator::{Runner, Settings, Sim};
+use simulator::{Runner, Sim};
 
 use crate::{
     args::{Format, SimulateArgs},

@@ -8,7 +8,7 @@ use model::{
     facts::Facts,
     message::{Delivery, DisruptionMethod, Message},
 };
-use ports::{Catalog, Cluster, Discovery, Invocation, Ledger, Mailbox, Malformed};
+use ports::{Cluster, Invocation, Ledger, Mailbox, Malformed};
 
 use crate::{
     Error, Report,
@@ -40,15 +40,13 @@ pub enum DisruptTrigger {
 /// Finds nodes to give up, or carries out what was found.
 pub async fn disrupt(
     cluster: &impl Cluster,
-    catalog: &impl Catalog,
-    discovery: &impl Discovery,
     ledger: &impl Ledger,
     mailbox: &impl Mailbox,
     trigger: DisruptTrigger,
     at: &Invocation,
 ) -> Result<Report, Error> {
     for _ in 0..ATTEMPTS_MAX {
-        let (facts, malformed) = observe::facts(cluster, catalog, discovery, ledger, at).await?;
+        let (facts, malformed) = observe::facts_without_offers(cluster, ledger, at).await?;
         let (plan, follow_up) = decide(&facts, &trigger);
         if commit(ledger, &facts, &plan, at).await? == Committed::All {
             let delivery = follow_up.map(|(message, delay_seconds)| Delivery {

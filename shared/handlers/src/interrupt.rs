@@ -1,9 +1,6 @@
 //! An instance ends → its claim is given up, and its pods get a new node.
 
-use std::collections::BTreeMap;
-
 use model::{
-    facts::Facts,
     interruption::Interruption,
     message::{Delivery, Message},
 };
@@ -12,6 +9,7 @@ use ports::{Invocation, Ledger, Mailbox};
 use crate::{
     Error, Report,
     commit::{Committed, commit},
+    observe,
 };
 
 /// How often a plan is made again when somebody else committed first.
@@ -35,16 +33,7 @@ pub async fn interrupt(
             return Ok(Report::default());
         };
         let plan = planner::interrupt(&snapshot, claim, interruption, at.now);
-        let facts = Facts {
-            cluster: at.cluster.clone(),
-            now: at.now,
-            ledger: snapshot,
-            nodes: BTreeMap::new(),
-            node_pools: Vec::new(),
-            classes: BTreeMap::new(),
-            daemon_sets: Vec::new(),
-            pods: Vec::new(),
-        };
+        let facts = observe::ledger_only(snapshot, at);
         if commit(ledger, &facts, &plan, at).await? == Committed::All {
             // Also when nothing changed: an earlier delivery may have crashed before this message.
             let message = Message::Provision { tick: None };

@@ -19,7 +19,7 @@ use crate::{
     resolution::{Resolution, resolve},
 };
 
-/// Everything that a decision may look at, and the objects that could not be read.
+/// Everything that a decision about new nodes may look at, and the objects that could not be read.
 pub async fn facts(
     cluster: &impl Cluster,
     catalog: &impl Catalog,
@@ -27,30 +27,67 @@ pub async fn facts(
     ledger: &impl Ledger,
     at: &Invocation,
 ) -> Result<(Facts, Vec<Malformed>), Error> {
-    let mut malformed = Vec::new();
-    let ledger = ledger.snapshot(&at.cluster).await?;
-    let nodes = kept(cluster.nodes().await?, &mut malformed);
-    let mut node_pools = kept(cluster.node_pools().await?, &mut malformed);
-    node_pools.sort_by(|a, b| a.name.cmp(&b.name));
-    let node_classes = kept(cluster.node_classes().await?, &mut malformed);
-    let mut daemon_sets = kept(cluster.daemon_sets().await?, &mut malformed);
-    daemon_sets.sort_by(|a, b| a.key.cmp(&b.key));
+    let mut seen = Seen::supply(cluster, ledger, at).await?;
+    let node_classes = kept(cluster.node_classes().await?, &mut seen.malformed);
     let settings = discovery.cluster_settings(&at.cluster).await?;
-    let wanted = named_classes(&node_pools, node_classes);
-    let classes = offers(catalog, discovery, &settings, &ledger, &wanted, at).await?;
-    let pods = kept(cluster.pods(&PodSelection::All).await?, &mut malformed);
-    let nodes = nodes.into_iter().map(|node| (node.name.clone(), node)).collect();
-    let facts = Facts {
+    let wanted = named_classes(&seen.facts.node_pools, node_classes);
+    let ledger = &seen.facts.ledger;
+    seen.facts.classes = offers(catalog, discovery, &settings, ledger, &wanted, at).await?;
+    seen.demand(cluster).await
+}
+
+/// The same without what could be bought, for decisions that launch nothing.
+pub(crate) async fn facts_without_offers(
+    cluster: &impl Cluster,
+    ledger: &impl Ledger,
+    at: &Invocation,
+) -> Result<(Facts, Vec<Malformed>), Error> {
+    Seen::supply(cluster, ledger, at).await?.demand(cluster).await
+}
+
+/// What was seen so far.
+struct Seen {
+    facts: Facts,
+    malformed: Vec<Malformed>,
+}
+
+impl Seen {
+    async fn supply(
+        cluster: &impl Cluster,
+        ledger: &impl Ledger,
+        at: &Invocation,
+    ) -> Result<Self, Error> {
+        let mut malformed = Vec::new();
+        let ledger = ledger.snapshot(&at.cluster).await?;
+        let nodes = kept(cluster.nodes().await?, &mut malformed);
+        let mut node_pools = kept(cluster.node_pools().await?, &mut malformed);
+        node_pools.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut daemon_sets = kept(cluster.daemon_sets().await?, &mut malformed);
+        daemon_sets.sort_by(|a, b| a.key.cmp(&b.key));
+        let nodes = nodes.into_iter().map(|node| (node.name.clone(), node)).collect();
+        let facts = Facts { nodes, node_pools, daemon_sets, ..ledger_only(ledger, at) };
+        Ok(Self { facts, malformed })
+    }
+
+    async fn demand(mut self, cluster: &impl Cluster) -> Result<(Facts, Vec<Malformed>), Error> {
+        let pods = cluster.pods(&PodSelection::All).await?;
+        self.facts.pods = kept(pods, &mut self.malformed);
+        Ok((self.facts, self.malformed))
+    }
+}
+
+/// Facts of a decision that looks at the ledger alone.
+pub(crate) fn ledger_only(ledger: Snapshot, at: &Invocation) -> Facts {
+    Facts {
         cluster: at.cluster.clone(),
         now: at.now,
         ledger,
-        nodes,
-        node_pools,
-        classes,
-        daemon_sets,
-        pods,
-    };
-    Ok((facts, malformed))
+        nodes: BTreeMap::new(),
+        node_pools: Vec::new(),
+        classes: BTreeMap::new(),
+        daemon_sets: Vec::new(),
+        pods: Vec::new(),
+    }
 }
 
 fn kept<T>(listing: Listing<T>, malformed: &mut Vec<Malformed>) -> Vec<T> {

@@ -68,10 +68,17 @@ pub async fn provision(
     }
     let waiting = cluster.pods(&PodSelection::Waiting).await?;
     let waiting: Vec<Pod> = waiting.items.into_iter().filter(Pod::is_provisionable).collect();
-    if waiting.is_empty() && matches!(trigger.source, ProvisionSource::Tick(_)) {
+    let is_tick = matches!(trigger.source, ProvisionSource::Tick(_));
+    if waiting.is_empty() && is_tick {
         return Ok(Report::default());
     }
-    if is_window_open(&waiting, at.now) && !is_any_claim_deleting(ledger, at).await? {
+    // Pods of a node that is given up need another one before they wait for it, and they are not
+    // kept waiting by others that have just come.
+    let is_any_deleting = is_any_claim_deleting(ledger, at).await?;
+    if waiting.is_empty() && !is_any_deleting {
+        return Ok(Report::default());
+    }
+    if is_window_open(&waiting, at.now) && !is_any_deleting {
         send(mailbox, at, Message::Provision { tick: None }, 1).await?;
         return Ok(Report::default());
     }
@@ -119,7 +126,6 @@ fn is_window_open(waiting: &[Pod], now: Timestamp) -> bool {
     newest.is_some_and(|age| age < BATCH_IDLE) && oldest.is_some_and(|age| age < BATCH_MAX)
 }
 
-/// Pods that lose their node are not kept waiting by others that have just come.
 async fn is_any_claim_deleting(ledger: &impl Ledger, at: &Invocation) -> Result<bool, Error> {
     let snapshot = ledger.snapshot(&at.cluster).await?;
     Ok(snapshot.claims.values().any(model::NodeClaim::is_deleting))

@@ -1,0 +1,212 @@
+//! What became of a launch, written into the claims; and who looks next.
+
+use std::collections::BTreeMap;
+
+use model::{
+    CapacityType, ClaimPhase, ImageId, InstanceId, InstanceType, InstanceTypeName, NodeClaim,
+    OfferingKey, Zone, ZoneId,
+    claim::LaunchedInstance,
+    launch::{FleetAnswer, FleetReaction},
+    message::{Delivery, Message},
+};
+use ports::{Invocation, Ledger, Mailbox};
+
+use super::{Outcome, prepare::Prepared};
+use crate::Error;
+
+/// Seconds until a launch is tried again, at first and at most.
+const RETRY_SECONDS: (u32, u32) = (2, 60);
+
+/// An instance for a claim.
+struct Launched<'a> {
+    id: &'a InstanceId,
+    instance_type: &'a InstanceTypeName,
+    zone: &'a Zone,
+    zone_id: Option<&'a ZoneId>,
+    capacity_type: CapacityType,
+    image: &'a ImageId,
+}
+
+/// Writes what became of `claims`, all of one batch. The first is written last: whoever asks for the
+/// batch asks by it, so a crash in between leaves it to be asked by. `catalog` knows instance types of which the
+/// class could not be looked at again.
+pub(super) async fn record(
+    ledger: &impl Ledger,
+    mailbox: &impl Mailbox,
+    outcome: Outcome,
+    claims: &[NodeClaim],
+    catalog: &model::Catalog,
+    at: &Invocation,
+) -> Result<(), Error> {
+    match outcome {
+        Outcome::Later(reason) => {
+            tracing::warn!(%reason, claims = claims.len(), "launch postponed");
+            retry(mailbox, claims, at).await
+        }
+        Outcome::Refused(reason) => {
+            tracing::warn!(%reason, claims = claims.len(), "launch refused");
+            for claim in claims.iter().rev() {
+                withdraw(ledger, mailbox, claim, at).await?;
+            }
+            Ok(())
+        }
+        Outcome::Found(instances) => {
+            for claim in claims.iter().rev() {
+                let instance = instances.get(place(claim)).map(|instance| Launched {
+                    id: &instance.id,
+                    instance_type: &instance.instance_type,
+                    zone: &instance.zone,
+                    zone_id: catalog.zones.get(&instance.zone),
+                    capacity_type: instance.capacity_type,
+                    image: &instance.image,
+                });
+                let types = catalog.instance_types.iter();
+                settle_claim(ledger, mailbox, claim, instance, types, at).await?;
+            }
+            Ok(())
+        }
+        Outcome::Answered(answer, prepared) => {
+            cool_down(ledger, &answer, &prepared, at).await?;
+            let subnets = &prepared.class.subnets;
+            for claim in claims.iter().rev() {
+                let instance = answer.instances.get(place(claim)).map(|instance| {
+                    let subnet = subnets.iter().find(|subnet| subnet.zone == instance.zone);
+                    Launched {
+                        id: &instance.id,
+                        instance_type: &instance.instance_type,
+                        zone: &instance.zone,
+                        zone_id: subnet.map(|subnet| &subnet.zone_id),
+                        capacity_type: prepared.request.capacity_type,
+                        image: &instance.image,
+                    }
+                });
+                let types = prepared.types.iter();
+                settle_claim(ledger, mailbox, claim, instance, types, at).await?;
+            }
+            Ok(())
+        }
+    }
+}
+
+fn place(claim: &NodeClaim) -> usize {
+    usize::try_from(claim.batch_index).unwrap_or(usize::MAX)
+}
+
+/// Gives a claim its instance, or withdraws it.
+async fn settle_claim<'a>(
+    ledger: &impl Ledger,
+    mailbox: &impl Mailbox,
+    claim: &NodeClaim,
+    instance: Option<Launched<'_>>,
+    mut types: impl Iterator<Item = &'a std::sync::Arc<InstanceType>>,
+    at: &Invocation,
+) -> Result<(), Error> {
+    let Some(instance) = instance else { return withdraw(ledger, mailbox, claim, at).await };
+    let instance_type = types.find(|known| known.name == *instance.instance_type);
+    let launched = launched(claim, &instance, instance_type.map(AsRef::as_ref), at);
+    // A conflict means that another delivery recorded the same instance.
+    ledger.write_claim(&at.cluster, &launched).await?;
+    tracing::info!(claim = %claim.name, instance = %instance.id,
+        instance_type = %instance.instance_type, "instance launched");
+    Ok(())
+}
+
+/// The claim with its instance: what EC2 chose becomes its labels and capacity.
+fn launched(
+    claim: &NodeClaim,
+    instance: &Launched<'_>,
+    instance_type: Option<&InstanceType>,
+    at: &Invocation,
+) -> NodeClaim {
+    let mut launched = claim.moved_to(ClaimPhase::Launched, at.now);
+    let key = OfferingKey {
+        capacity_type: instance.capacity_type,
+        instance_type: instance.instance_type.clone(),
+        zone: instance.zone.clone(),
+    };
+    let offering = instance_type.and_then(|instance_type| instance_type.offering(&key));
+    if let Some(instance_type) = instance_type {
+        let labels = launch_template::node_labels(
+            claim,
+            instance_type,
+            instance.zone,
+            instance.zone_id,
+            instance.capacity_type,
+        );
+        launched.labels.extend(labels);
+        launched.capacity = instance_type.capacity.clone();
+        launched.allocatable = instance_type.allocatable();
+    }
+    launched.instance = Some(LaunchedInstance {
+        id: instance.id.clone(),
+        instance_type: instance.instance_type.clone(),
+        zone: instance.zone.clone(),
+        capacity_type: instance.capacity_type,
+        price: offering.map(|offering| offering.price).unwrap_or_default(),
+        image: Some(instance.image.clone()),
+        launched_at: at.now,
+    });
+    launched.message = None;
+    launched
+}
+
+/// Offerings that had no capacity are left alone for a while.
+async fn cool_down(
+    ledger: &impl Ledger,
+    answer: &FleetAnswer,
+    prepared: &Prepared,
+    at: &Invocation,
+) -> Result<(), Error> {
+    let until = launch_template::cooling_ends(at.now);
+    let mut cooling = BTreeMap::new();
+    for error in &answer.errors {
+        match launch_template::reaction(error, &prepared.request) {
+            FleetReaction::CoolDown(offering) => {
+                cooling.insert(offering, until);
+            }
+            FleetReaction::CoolDownSpot => {
+                let spot = spot_offerings(prepared);
+                cooling.extend(spot.into_iter().map(|offering| (offering, until)));
+            }
+            FleetReaction::Retry => {}
+            FleetReaction::Refuse(reason) => tracing::warn!(%reason, "offering refused"),
+        }
+    }
+    if cooling.is_empty() {
+        return Ok(());
+    }
+    let cooling: Vec<_> = cooling.into_iter().collect();
+    Ok(ledger.cool_down(&at.cluster, &cooling).await?)
+}
+
+fn spot_offerings(prepared: &Prepared) -> Vec<OfferingKey> {
+    let offerings = prepared.types.iter().flat_map(|instance_type| {
+        instance_type.offerings.iter().map(move |offering| instance_type.key_of(offering))
+    });
+    offerings.filter(|key| key.capacity_type == CapacityType::Spot).collect()
+}
+
+/// A claim that got no instance goes, and its pods are looked at again.
+async fn withdraw(
+    ledger: &impl Ledger,
+    mailbox: &impl Mailbox,
+    claim: &NodeClaim,
+    at: &Invocation,
+) -> Result<(), Error> {
+    // A conflict means that another delivery moved it on.
+    ledger.remove_claim(&at.cluster, claim).await?;
+    let cluster = at.cluster.clone();
+    let message = Message::Provision { tick: None };
+    Ok(mailbox.send(&[Delivery { cluster, message, delay_seconds: 1 }]).await?)
+}
+
+/// Asks for another try, later the older the claims are. One message is for the whole batch.
+async fn retry(mailbox: &impl Mailbox, claims: &[NodeClaim], at: &Invocation) -> Result<(), Error> {
+    let Some(claim) = claims.first() else { return Ok(()) };
+    let age = at.now.duration_since(claim.created_at).as_secs();
+    let (first, most) = RETRY_SECONDS;
+    let delay_seconds = u32::try_from(age / 2).unwrap_or(most).clamp(first, most);
+    let message = Message::Launch { claim: claim.name.clone() };
+    let delivery = Delivery { cluster: at.cluster.clone(), message, delay_seconds };
+    Ok(mailbox.send(&[delivery]).await?)
+}

@@ -1,2 +1,24 @@
-//! placeholder
-fn main() {}
+//! The Lambda function `launch`: promised NodeClaims become instances.
+
+use bootstrap::trigger;
+use model::NodeClaimName;
+use ports::Invocation;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<()> {
+    let platform = bootstrap::start().await?;
+    let (ledger, cluster, catalog) =
+        (platform.ledger(), platform.cluster().await?, platform.catalog()?);
+    let (discovery, templates, profiles) =
+        (platform.discovery(), platform.templates(), platform.profiles());
+    let (fleet, mailbox) = (platform.fleet(), platform.mailbox());
+    let handle = async |claims: Vec<NodeClaimName>, at: &Invocation| {
+        handlers::launch(
+            &ledger, &cluster, &catalog, &discovery, &templates, &profiles, &fleet, &mailbox,
+            &claims, at,
+        )
+        .await
+    };
+    // Together, because the claims of a batch share one fleet request.
+    bootstrap::serve_together("launch", &platform, trigger::launch, handle).await
+}

@@ -57,7 +57,8 @@ enum Guarded {
 }
 
 impl DynamoLedger {
-    pub(crate) fn new(client: Client, table: &str) -> Self {
+    /// The ledger in the table called `table`.
+    pub fn new(client: Client, table: &str) -> Self {
         Self { client, table: table.to_owned() }
     }
 

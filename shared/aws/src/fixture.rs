@@ -35,6 +35,7 @@ pub(crate) fn claim(name: &str, version: u64) -> NodeClaim {
         phase_since: at,
         capacity: Resources::default(),
         allocatable: Resources::default(),
+        requested_at: None,
         instance: Some(LaunchedInstance {
             id: InstanceId::new("i-0a1b2c3d4e5f60718").unwrap(),
             instance_type,
@@ -46,6 +47,7 @@ pub(crate) fn claim(name: &str, version: u64) -> NodeClaim {
         }),
         node: None,
         empty_since: None,
+        requested_at: None,
         deletion: None,
         message: None,
     }

@@ -52,7 +52,7 @@ impl IamProfiles {
                 // A profile holds one role: somebody else added one a moment ago.
                 error if has_code(&error, "LimitExceeded") => {
                     match self.get(name).await?.map(|profile| state(&profile, role)) {
-                        Some(State::HasRole) => Ok(()),
+                        Some(State::Right) => Ok(()),
                         _ => Err(error),
                     }
                 }
@@ -73,12 +73,12 @@ impl Profiles for IamProfiles {
         let role = role.rsplit('/').next().unwrap_or(role);
         let found = self.get(name).await?.map(|profile| state(&profile, role));
         match found {
-            Some(State::HasRole) => Ok(()),
-            Some(State::HasOtherRole(other)) => Err(BadRequest::of(
+            Some(State::Right) => Ok(()),
+            Some(State::Other(other)) => Err(BadRequest::of(
                 "GetInstanceProfile",
                 format!("instance profile `{name}` has the role `{other}`, and needs `{role}`"),
             )),
-            Some(State::HasNoRole) => self.add_role(name, role).await,
+            Some(State::Empty) => self.add_role(name, role).await,
             None => {
                 self.create(name, to_tags(tags)?).await?;
                 self.add_role(name, role).await
@@ -90,16 +90,19 @@ impl Profiles for IamProfiles {
 /// How an instance profile stands to the role that it should have.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum State {
-    HasRole,
-    HasNoRole,
-    HasOtherRole(String),
+    /// It has the role.
+    Right,
+    /// It has no role.
+    Empty,
+    /// It has another role.
+    Other(String),
 }
 
 fn state(profile: &InstanceProfile, role: &str) -> State {
     match profile.roles() {
-        [] => State::HasNoRole,
-        [only] if only.role_name() == role => State::HasRole,
-        [other, ..] => State::HasOtherRole(other.role_name().to_owned()),
+        [] => State::Empty,
+        [only] if only.role_name() == role => State::Right,
+        [other, ..] => State::Other(other.role_name().to_owned()),
     }
 }
 

@@ -99,16 +99,13 @@ fn to_batches<'a>(
         let body = api::message::encode(delivery);
         let bytes = body.len();
         let latest = batches.iter().rposition(|batch| batch.url == url);
-        match latest.and_then(|index| batches.get_mut(index)).filter(|batch| batch.has_room(bytes))
-        {
-            Some(batch) => {
-                batch.entries.push(to_entry(batch.entries.len(), body, delivery.delay_seconds)?);
-                batch.bytes += bytes;
-            }
-            None => {
-                let entries = vec![to_entry(0, body, delivery.delay_seconds)?];
-                batches.push(Batch { url, entries, bytes });
-            }
+        let latest = latest.and_then(|index| batches.get_mut(index));
+        if let Some(batch) = latest.filter(|batch| batch.has_room(bytes)) {
+            batch.entries.push(to_entry(batch.entries.len(), body, delivery.delay_seconds)?);
+            batch.bytes += bytes;
+        } else {
+            let entries = vec![to_entry(0, body, delivery.delay_seconds)?];
+            batches.push(Batch { url, entries, bytes });
         }
     }
     Ok(batches)

@@ -1,1 +1,23 @@
 //! What every Lambda function does before and around its handler.
+//!
+//! Before: configuration, logs, clients. Around: one place that knows how Lambda delivers (messages
+//! of a queue, records of a stream, single events), which of them failed, and what that is called.
+//! The only crate that names `lambda_runtime`, and the only one that reads the environment and the
+//! clock. It decides nothing.
+
+mod clock;
+mod envelope;
+mod error;
+mod logs;
+mod metrics;
+mod platform;
+mod serve;
+mod settings;
+pub mod trigger;
+
+pub use envelope::Source;
+pub use error::Failure;
+pub use logs::log_report;
+pub use platform::{BuiltinCatalog, Platform, start};
+pub use serve::{serve, serve_together};
+pub use settings::{InvalidSettings, Settings, variables};

@@ -1,6 +1,7 @@
 //! A commit as one transaction, and what a transaction that was not carried out means.
 
 use aws_sdk_dynamodb::{
+    error::BuildError,
     operation::transact_write_items::TransactWriteItemsError,
     types::{Put, TransactWriteItem, Update},
 };
@@ -8,13 +9,12 @@ use model::{
     ClusterName,
     ledger::{Commit, Generation, digest},
 };
-use ports::PortError;
+use ports::{Fault, PortError};
 
 use super::{
     guard::{self, Guard},
     item::{self, Item},
 };
-use crate::fault::BadRequest;
 
 /// What is sent for a commit.
 #[derive(Debug)]
@@ -96,8 +96,8 @@ fn to_put(table: &str, item: Item, guard: Option<Guard>) -> Result<TransactWrite
     Ok(TransactWriteItem::builder().put(put.build().map_err(incomplete)?).build())
 }
 
-fn incomplete(error: impl std::fmt::Display) -> PortError {
-    BadRequest::of("TransactWriteItems", error.to_string())
+fn incomplete(error: BuildError) -> PortError {
+    PortError::because("TransactWriteItems", Fault::Permanent, error)
 }
 
 /// Why a transaction was cancelled. Nothing of it happened, except where an earlier call of the
@@ -117,8 +117,9 @@ impl Cancellation {
     pub(super) fn of(error: &TransactWriteItemsError) -> Option<Self> {
         match error {
             TransactWriteItemsError::TransactionCanceledException(cancelled) => {
-                let codes = cancelled.cancellation_reasons().iter();
-                Some(Self::of_codes(codes.filter_map(|reason| reason.code())))
+                let reasons = cancelled.cancellation_reasons().iter();
+                let codes: Vec<&str> = reasons.filter_map(|reason| reason.code()).collect();
+                Some(Self::of_codes(&codes))
             }
             // Ours by its id, but with other content: only the head can tell.
             TransactWriteItemsError::IdempotentParameterMismatchException(_) => {
@@ -129,8 +130,8 @@ impl Cancellation {
     }
 
     /// <https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html>
-    fn of_codes<'a>(codes: impl Iterator<Item = &'a str> + Clone) -> Self {
-        let any = |wanted: &[&str]| codes.clone().any(|code| wanted.contains(&code));
+    fn of_codes(codes: &[&str]) -> Self {
+        let any = |wanted: &[&str]| codes.iter().any(|code| wanted.contains(code));
         if any(&["ConditionalCheckFailed", "TransactionConflict"]) {
             Self::Overtaken
         } else if any(&["ProvisionedThroughputExceeded", "ThrottlingError"]) {
@@ -156,7 +157,7 @@ mod tests {
             (vec!["ValidationError"], Cancellation::Refused),
             (vec![], Cancellation::Refused),
         ] {
-            assert_eq!(Cancellation::of_codes(codes.iter().copied()), expected, "{codes:?}");
+            assert_eq!(Cancellation::of_codes(&codes), expected, "{codes:?}");
         }
     }
 }

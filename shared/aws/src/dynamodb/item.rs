@@ -66,8 +66,8 @@ pub(super) fn text(text: &str) -> AttributeValue {
     AttributeValue::S(text.to_owned())
 }
 
-pub(super) fn number(number: impl ToString) -> AttributeValue {
-    AttributeValue::N(number.to_string())
+pub(super) fn number(number: impl Into<i128>) -> AttributeValue {
+    AttributeValue::N(number.into().to_string())
 }
 
 pub(super) fn claim_key(name: &NodeClaimName) -> String {

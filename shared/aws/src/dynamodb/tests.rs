@@ -159,7 +159,7 @@ fn a_tick_comes_back_as_it_was_stored() {
 fn what_is_missing_or_of_another_kind_is_named() {
     for (name, value, expected) in [
         (item::GENERATION, item::text("3"), "`generation` must be a whole number"),
-        (item::GENERATION, number("-1"), "`generation` must be a whole number"),
+        (item::GENERATION, number(-1), "`generation` must be a whole number"),
         (item::COMMIT_ID, number(3), "`commit_id` must be a text"),
     ] {
         let mut item = key(&cluster(), item::HEAD);

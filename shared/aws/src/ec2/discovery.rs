@@ -169,12 +169,14 @@ impl Discovery for Ec2Discovery {
         for term in terms {
             match term {
                 ImageTerm::Alias { version } => {
-                    images.extend(self.images_of_alias(family, version, kubernetes_version).await?)
+                    images.extend(self.images_of_alias(family, version, kubernetes_version).await?);
                 }
                 ImageTerm::Id(id) => {
                     ids.insert(id.clone());
                 }
-                ImageTerm::SsmParameter(name) => ids.extend(self.image_id(name).await?),
+                ImageTerm::SsmParameter(name) => {
+                    ids.extend(self.image_id(name).await?);
+                }
                 ImageTerm::Search { name, owner, tags } => {
                     queries.push(Query::search(name.as_deref(), owner.as_deref(), tags));
                 }

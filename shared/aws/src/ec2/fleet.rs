@@ -8,7 +8,7 @@ use aws_sdk_ec2::{
         CreateFleetInput, CreateFleetOutput, builders::CreateFleetInputBuilder,
     },
     types::{
-        CreateFleetError, CreateFleetInstance, DefaultTargetCapacityType, Filter,
+        self, CreateFleetError, CreateFleetInstance, DefaultTargetCapacityType, Filter,
         FleetLaunchTemplateConfigRequest, FleetLaunchTemplateOverrides,
         FleetLaunchTemplateOverridesRequest, FleetLaunchTemplateSpecificationRequest,
         FleetOnDemandAllocationStrategy, FleetType, InstanceType, OnDemandOptionsRequest,
@@ -57,7 +57,7 @@ impl Ec2Fleet {
             let request = self.client.describe_instances().max_results(PAGE_SIZE);
             let request = request.set_filters(Some(filters.clone())).set_next_token(token);
             let answer = request.send().await.map_err(|error| port_error(DESCRIBE, error))?;
-            for found in answer.reservations().iter().flat_map(|r| r.instances()) {
+            for found in answer.reservations().iter().flat_map(types::Reservation::instances) {
                 // Not left out: an instance that is not listed counts as gone.
                 let instance = from_instance(found);
                 instances.push(instance.map_err(|problem| BadAnswer::of(DESCRIBE, problem))?);

@@ -1,0 +1,118 @@
+//! What Lambda hands to a function, told apart by its shape: messages of a queue, records of a
+//! stream, or one event by itself.
+//!
+//! <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>,
+//! <https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html>
+
+use api::stream::StreamRecord;
+use aws_lambda_events::sqs::SqsEvent;
+use serde_json::Value;
+
+use crate::Failure;
+
+/// One thing that was delivered.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Source {
+    /// The body of a message of a queue.
+    Message(String),
+    /// A change of an item of the ledger.
+    Record(Box<StreamRecord>),
+    /// An event by itself, such as that of a schedule: its text.
+    Event(String),
+}
+
+/// One thing that was delivered, and what names it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Item {
+    /// Names it when it has to be delivered again, and is the same then: the message's id, the
+    /// record's sequence number, the event's id.
+    pub(crate) id: String,
+    pub(crate) source: Source,
+}
+
+/// Everything that came with one call.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Envelope {
+    /// What fails is reported by its id, and only that is delivered again.
+    Batch(Vec<Item>),
+    /// It fails or succeeds as a whole.
+    Single(Item),
+}
+
+/// Opens what Lambda handed over; `request_id` names an event that has no id of its own.
+pub(crate) fn open(event: Value, request_id: &str) -> Result<Envelope, Failure> {
+    match event.pointer("/Records/0/eventSource").and_then(Value::as_str) {
+        Some("aws:sqs") => messages(event).map(Envelope::Batch),
+        Some("aws:dynamodb") => {
+            let records = api::stream::records_of(&event).map_err(Failure::malformed)?;
+            let item = |record: StreamRecord| Item {
+                id: record.sequence_number.clone(),
+                source: Source::Record(Box::new(record)),
+            };
+            Ok(Envelope::Batch(records.into_iter().map(item).collect()))
+        }
+        Some(other) => Err(Failure::malformed(format!("records of `{other}` are not known here"))),
+        None => {
+            let id = event.get("id").and_then(Value::as_str).unwrap_or(request_id).to_owned();
+            Ok(Envelope::Single(Item { id, source: Source::Event(event.to_string()) }))
+        }
+    }
+}
+
+fn messages(event: Value) -> Result<Vec<Item>, Failure> {
+    let event: SqsEvent = serde_json::from_value(event).map_err(Failure::malformed)?;
+    let item = |message: aws_lambda_events::sqs::SqsMessage| {
+        let id = message.message_id.ok_or_else(|| Failure::malformed("a message without an id"))?;
+        Ok(Item { id, source: Source::Message(message.body.unwrap_or_default()) })
+    };
+    event.records.into_iter().map(item).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn messages_of_a_queue_come_with_their_ids() {
+        let message = |id: &str, body: &str| json!({"messageId": id, "body": body, "eventSource": "aws:sqs", "attributes": {}});
+        let event = json!({"Records": [message("1", "a"), message("2", "b")]});
+        let item = |id: &str, body: &str| Item {
+            id: id.to_owned(),
+            source: Source::Message(body.to_owned()),
+        };
+        assert_eq!(
+            open(event, "r").unwrap(),
+            Envelope::Batch(vec![item("1", "a"), item("2", "b")])
+        );
+    }
+
+    #[test]
+    fn records_of_the_stream_come_with_their_numbers() {
+        let event = json!({"Records": [{"eventSource": "aws:dynamodb", "dynamodb": {
+            "SequenceNumber": "111",
+            "Keys": {"cluster": {"S": "demo"}, "item": {"S": "head"}}
+        }}]});
+        let Ok(Envelope::Batch(items)) = open(event, "r") else { panic!("no batch") };
+        assert_eq!(items[0].id, "111");
+    }
+
+    #[test]
+    fn anything_else_is_one_event() {
+        let item = |id: &str, event: &Value| {
+            let source = Source::Event(event.to_string());
+            Envelope::Single(Item { id: id.to_owned(), source })
+        };
+        let scheduled = json!({"id": "53dc", "detail-type": "Scheduled Event"});
+        assert_eq!(open(scheduled.clone(), "r"), Ok(item("53dc", &scheduled)));
+        let method = json!({"method": "emptiness"});
+        assert_eq!(open(method.clone(), "r"), Ok(item("r", &method)));
+    }
+
+    #[test]
+    fn records_of_another_service_are_refused() {
+        let event = json!({"Records": [{"eventSource": "aws:kinesis"}]});
+        assert_eq!(open(event, "r").unwrap_err().kind, "MalformedEvent");
+    }
+}

@@ -1,0 +1,188 @@
+//! One call of a function: what came is opened, read, handled, and answered for.
+//!
+//! Of a batch, whatever failed is named in the answer, so that only that is delivered again; of a
+//! stream, Lambda delivers everything from the first failure on again, which repeats what went well
+//! and does no harm. What comes after a failure is handled all the same: one poisoned record does
+//! not hold up the cluster.
+
+use std::pin::Pin;
+
+use jiff::{SignedDuration, Timestamp};
+use lambda_runtime::{Diagnostic, LambdaEvent, service_fn};
+use ports::Invocation;
+use serde_json::{Value, json};
+use tracing::{Instrument as _, info_span};
+
+use crate::{
+    Failure, Platform, Settings, Source, clock,
+    envelope::{Envelope, Item, open},
+    metrics::{self, Counts},
+};
+
+/// What a handler leaves unused of its time, to answer within it.
+const MARGIN: SignedDuration = SignedDuration::from_millis(500);
+
+/// Serves calls of `function` until Lambda ends the process. `read` says what a delivery asks,
+/// `handle` does it, one after the other.
+pub async fn serve<T, R, H>(
+    function: &str,
+    platform: &Platform,
+    read: R,
+    handle: H,
+) -> anyhow::Result<()>
+where
+    R: Fn(&Settings, &Source) -> Result<Option<T>, Failure>,
+    H: AsyncFn(T, &Invocation) -> Result<(), handlers::Error>,
+{
+    let one = async |mut wanted: Vec<T>, at: &Invocation| match wanted.pop() {
+        Some(wanted) => handle(wanted, at).await,
+        None => Ok(()),
+    };
+    run(&Server { function, settings: platform.settings(), read, handle: one, group_max: 1 }).await
+}
+
+/// The same, but `handle` gets everything that came with a call at once, and it fails or succeeds
+/// as a whole.
+pub async fn serve_together<T, R, H>(
+    function: &str,
+    platform: &Platform,
+    read: R,
+    handle: H,
+) -> anyhow::Result<()>
+where
+    R: Fn(&Settings, &Source) -> Result<Option<T>, Failure>,
+    H: AsyncFn(Vec<T>, &Invocation) -> Result<(), handlers::Error>,
+{
+    let settings = platform.settings();
+    run(&Server { function, settings, read, handle, group_max: usize::MAX }).await
+}
+
+async fn run<T, R, H>(server: &Server<'_, R, H>) -> anyhow::Result<()>
+where
+    R: Fn(&Settings, &Source) -> Result<Option<T>, Failure>,
+    H: AsyncFn(Vec<T>, &Invocation) -> Result<(), handlers::Error>,
+{
+    let answer = async |event: LambdaEvent<Value>| -> Result<Value, Diagnostic> {
+        let began_at = clock::now();
+        let deadline = Timestamp::try_from(event.context.deadline()).unwrap_or(Timestamp::MAX);
+        let deadline = deadline.checked_sub(MARGIN).unwrap_or(deadline);
+        let call = Call { request_id: &event.context.request_id, now: began_at, deadline };
+        let span = info_span!("call", function = server.function, request_id = call.request_id);
+        let (answer, counts) = server.answer(event.payload, &call).instrument(span).await;
+        let cluster = &server.settings.cluster;
+        metrics::write(&metrics::line(server.function, cluster, counts, began_at, clock::now()));
+        Ok(answer?)
+    };
+    lambda_runtime::run(service_fn(answer)).await.map_err(anyhow::Error::from_boxed)
+}
+
+/// What is the same for everything that came with one call.
+struct Call<'a> {
+    request_id: &'a str,
+    now: Timestamp,
+    deadline: Timestamp,
+}
+
+struct Server<'a, R, H> {
+    function: &'a str,
+    settings: &'a Settings,
+    read: R,
+    handle: H,
+    /// How many deliveries `handle` gets at once.
+    group_max: usize,
+}
+
+impl<R, H> Server<'_, R, H> {
+    /// The answer to one call, and what to count about it.
+    async fn answer<T>(&self, event: Value, call: &Call<'_>) -> (Result<Value, Failure>, Counts)
+    where
+        R: Fn(&Settings, &Source) -> Result<Option<T>, Failure>,
+        H: AsyncFn(Vec<T>, &Invocation) -> Result<(), handlers::Error>,
+    {
+        let mut counts = Counts::default();
+        let envelope = open(event, call.request_id);
+        let (items, is_batch) = match envelope {
+            Ok(Envelope::Batch(items)) => (items, true),
+            Ok(Envelope::Single(item)) => (vec![item], false),
+            Err(failure) => {
+                counts = Counts { deliveries: 1, failed: 1, malformed: 1, ..counts };
+                tracing::error!(story = failure.story, error_type = failure.kind, "call failed");
+                return (Err(failure), counts);
+            }
+        };
+        let failures = self.failures(&items, call, &mut counts).await;
+        if is_batch {
+            // In the order in which they came: the first is where a stream is taken up again.
+            let failed = items.iter().filter(|item| failures.iter().any(|(id, _)| *id == item.id));
+            let failed: Vec<Value> =
+                failed.map(|item| json!({"itemIdentifier": item.id})).collect();
+            return (Ok(json!({"batchItemFailures": failed})), counts);
+        }
+        let failure = failures.into_iter().next();
+        (failure.map_or(Ok(Value::Null), |(_, failure)| Err(failure)), counts)
+    }
+
+    /// Handles `items`, and brings those that failed.
+    async fn failures<T>(
+        &self,
+        items: &[Item],
+        call: &Call<'_>,
+        counts: &mut Counts,
+    ) -> Vec<(String, Failure)>
+    where
+        R: Fn(&Settings, &Source) -> Result<Option<T>, Failure>,
+        H: AsyncFn(Vec<T>, &Invocation) -> Result<(), handlers::Error>,
+    {
+        let mut failures: Vec<(String, Failure)> = Vec::new();
+        let mut wanted: Vec<(String, T)> = Vec::new();
+        for item in items {
+            counts.deliveries += 1;
+            match (self.read)(self.settings, &item.source) {
+                Ok(Some(trigger)) => wanted.push((item.id.clone(), trigger)),
+                Ok(None) => counts.ignored += 1,
+                Err(failure) => {
+                    counts.malformed += u64::from(failure.is_malformed());
+                    tracing::error!(message_id = item.id, story = failure.story, "not readable");
+                    failures.push((item.id.clone(), failure));
+                }
+            }
+        }
+        while !wanted.is_empty() {
+            let rest = wanted.split_off(wanted.len().min(self.group_max));
+            let (ids, group): (Vec<String>, Vec<T>) = wanted.into_iter().unzip();
+            wanted = rest;
+            if let Err(failure) = self.handle_group(&ids, group, call).await {
+                failures.extend(ids.into_iter().map(|id| (id, failure.clone())));
+            }
+        }
+        counts.failed += u64::try_from(failures.len()).unwrap_or(u64::MAX);
+        failures
+    }
+
+    async fn handle_group<T>(
+        &self,
+        ids: &[String],
+        group: Vec<T>,
+        call: &Call<'_>,
+    ) -> Result<(), Failure>
+    where
+        H: AsyncFn(Vec<T>, &Invocation) -> Result<(), handlers::Error>,
+    {
+        // The same when it is delivered again.
+        let id = ids.first().cloned().unwrap_or_default();
+        let cluster = self.settings.cluster.clone();
+        let span = info_span!("delivery", message_id = id, %cluster);
+        let at = Invocation { id, cluster, now: call.now, deadline: call.deadline };
+        // Behind a pointer, so that the compiler does not have to see through everything from
+        // Lambda's loop down to the SDKs at once: that is deeper than it goes.
+        let handled: Pin<Box<dyn Future<Output = _>>> = Box::pin((self.handle)(group, &at));
+        let handled = handled.instrument(span.clone()).await;
+        handled.map_err(Failure::from).inspect_err(|failure| {
+            let Failure { kind, story } = failure;
+            span.in_scope(|| tracing::warn!(error_type = kind, story, "delivery failed"));
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests;

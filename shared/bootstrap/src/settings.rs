@@ -1,0 +1,213 @@
+//! Configuration: every environment variable that a function reads, and what they say.
+
+use std::str::FromStr;
+
+use aws::{Connection, QueueUrls};
+use model::ClusterName;
+use tracing::level_filters::LevelFilter;
+
+/// The registry of names. `template.yaml` sets them.
+pub mod variables {
+    /// Name of the EKS cluster. Required.
+    pub const CLUSTER_NAME: &str = "JOURNEYMAN_CLUSTER_NAME";
+    /// Name of the ledger's table. Required.
+    pub const TABLE_NAME: &str = "JOURNEYMAN_TABLE_NAME";
+    /// Queue of `provision`. Required.
+    pub const PROVISION_QUEUE_URL: &str = "JOURNEYMAN_PROVISION_QUEUE_URL";
+    /// Queue of `disrupt`. Required.
+    pub const DISRUPT_QUEUE_URL: &str = "JOURNEYMAN_DISRUPT_QUEUE_URL";
+    /// Queue of `launch`. Required.
+    pub const LAUNCH_QUEUE_URL: &str = "JOURNEYMAN_LAUNCH_QUEUE_URL";
+    /// Queue of `settle`. Required.
+    pub const SETTLE_QUEUE_URL: &str = "JOURNEYMAN_SETTLE_QUEUE_URL";
+    /// Queue of `drain`. Required.
+    pub const DRAIN_QUEUE_URL: &str = "JOURNEYMAN_DRAIN_QUEUE_URL";
+    /// `https://…` of the API server; without it, EKS is asked.
+    pub const CLUSTER_ENDPOINT: &str = "JOURNEYMAN_CLUSTER_ENDPOINT";
+    /// Certificate authority of the API server in base64; without it, EKS is asked.
+    pub const CLUSTER_CA_BUNDLE: &str = "JOURNEYMAN_CLUSTER_CA_BUNDLE";
+    /// Path of a kubeconfig that is used in place of an EKS token. For tests.
+    pub const KUBECONFIG: &str = "JOURNEYMAN_KUBECONFIG";
+    /// `error`, `warn`, `info`, `debug` or `trace`; `info` without it.
+    pub const LOG_LEVEL: &str = "JOURNEYMAN_LOG_LEVEL";
+    /// Seconds between two looks for pending pods, 1 to 60; 5 without it.
+    pub const POLL_INTERVAL_SECONDS: &str = "JOURNEYMAN_POLL_INTERVAL_SECONDS";
+}
+
+/// Seconds between two looks for pending pods, at least and at most.
+const POLL_INTERVAL_SECONDS: std::ops::RangeInclusive<u32> = 1..=60;
+
+/// What a function is told by its environment.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// The cluster that it serves.
+    pub cluster: ClusterName,
+    /// The ledger's table.
+    pub table: String,
+    /// Where messages go.
+    pub queues: QueueUrls,
+    /// Another way to the API server than what EKS says.
+    pub connection: Connection,
+    /// A kubeconfig in place of an EKS token.
+    pub kubeconfig: Option<String>,
+    /// The least important lines that are still written.
+    pub log_level: LevelFilter,
+    /// Seconds between two looks for pending pods.
+    pub poll_interval_seconds: u32,
+}
+
+/// Everything that is wrong with the environment, one line each.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("the environment is incomplete or wrong: {}", .0.join("; "))]
+pub struct InvalidSettings(pub Vec<String>);
+
+impl Settings {
+    /// Reads the environment of the process.
+    #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
+    pub fn from_environment() -> Result<Self, InvalidSettings> {
+        Self::read(|name| std::env::var(name).ok())
+    }
+
+    /// Reads variables through `get`. An empty one counts as absent.
+    pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
+        let mut reader = Reader { get, problems: Vec::new() };
+        let cluster = reader.cluster();
+        // An empty text stands in for what is missing; it never leaves this function.
+        let table = reader.required(variables::TABLE_NAME);
+        let queues = QueueUrls {
+            provision: reader.required(variables::PROVISION_QUEUE_URL),
+            disrupt: reader.required(variables::DISRUPT_QUEUE_URL),
+            launch: reader.required(variables::LAUNCH_QUEUE_URL),
+            settle: reader.required(variables::SETTLE_QUEUE_URL),
+            drain: reader.required(variables::DRAIN_QUEUE_URL),
+        };
+        let connection = Connection {
+            endpoint: reader.optional(variables::CLUSTER_ENDPOINT),
+            ca_bundle: reader.optional(variables::CLUSTER_CA_BUNDLE),
+        };
+        let kubeconfig = reader.optional(variables::KUBECONFIG);
+        let log_level = reader.parsed(variables::LOG_LEVEL, LevelFilter::INFO, |_| true, "a level");
+        let poll_interval_seconds = reader.parsed(
+            variables::POLL_INTERVAL_SECONDS,
+            handlers::POLL_INTERVAL_SECONDS_DEFAULT,
+            |seconds| POLL_INTERVAL_SECONDS.contains(seconds),
+            "a whole number from 1 to 60",
+        );
+        match cluster {
+            Some(cluster) if reader.problems.is_empty() => Ok(Self {
+                cluster,
+                table,
+                queues,
+                connection,
+                kubeconfig,
+                log_level,
+                poll_interval_seconds,
+            }),
+            _ => Err(InvalidSettings(reader.problems)),
+        }
+    }
+}
+
+/// Reads one variable after the other, and remembers what is wrong with them.
+struct Reader<G> {
+    get: G,
+    problems: Vec<String>,
+}
+
+impl<G: Fn(&str) -> Option<String>> Reader<G> {
+    fn optional(&self, name: &str) -> Option<String> {
+        (self.get)(name).filter(|value| !value.is_empty())
+    }
+
+    fn required(&mut self, name: &str) -> String {
+        self.optional(name).unwrap_or_else(|| {
+            self.problems.push(format!("{name} is required"));
+            String::new()
+        })
+    }
+
+    fn parsed<T: FromStr>(
+        &mut self,
+        name: &str,
+        otherwise: T,
+        is_allowed: impl Fn(&T) -> bool,
+        rule: &str,
+    ) -> T {
+        let Some(text) = self.optional(name) else { return otherwise };
+        if let Some(value) = text.parse().ok().filter(is_allowed) {
+            return value;
+        }
+        self.problems.push(format!("{name}: `{text}` is not {rule}"));
+        otherwise
+    }
+
+    fn cluster(&mut self) -> Option<ClusterName> {
+        let text = self.required(variables::CLUSTER_NAME);
+        if text.is_empty() {
+            return None;
+        }
+        ClusterName::new(&text)
+            .map_err(|error| self.problems.push(format!("{}: {error}", variables::CLUSTER_NAME)))
+            .ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeMap;
+
+    use super::*;
+
+    fn complete() -> BTreeMap<&'static str, &'static str> {
+        [
+            (variables::CLUSTER_NAME, "demo"),
+            (variables::TABLE_NAME, "ledger"),
+            (variables::PROVISION_QUEUE_URL, "https://sqs.test/provision"),
+            (variables::DISRUPT_QUEUE_URL, "https://sqs.test/disrupt"),
+            (variables::LAUNCH_QUEUE_URL, "https://sqs.test/launch"),
+            (variables::SETTLE_QUEUE_URL, "https://sqs.test/settle"),
+            (variables::DRAIN_QUEUE_URL, "https://sqs.test/drain"),
+        ]
+        .into()
+    }
+
+    fn read(variables: &BTreeMap<&str, &str>) -> Result<Settings, String> {
+        let get = |name: &str| variables.get(name).map(|value| (*value).to_owned());
+        Settings::read(get).map_err(|error| error.to_string())
+    }
+
+    #[test]
+    fn what_is_not_set_has_its_default() {
+        let settings = read(&complete()).unwrap();
+        assert_eq!(settings.cluster.as_str(), "demo");
+        assert_eq!(settings.queues.launch, "https://sqs.test/launch");
+        assert_eq!(settings.connection, Connection::default());
+        assert_eq!(settings.log_level, LevelFilter::INFO);
+        assert_eq!(settings.poll_interval_seconds, 5);
+    }
+
+    #[test]
+    fn everything_that_is_missing_is_reported_at_once() {
+        assert_eq!(
+            read(&BTreeMap::from([(variables::TABLE_NAME, "")])).unwrap_err(),
+            "the environment is incomplete or wrong: JOURNEYMAN_CLUSTER_NAME is required; \
+             JOURNEYMAN_TABLE_NAME is required; JOURNEYMAN_PROVISION_QUEUE_URL is required; \
+             JOURNEYMAN_DISRUPT_QUEUE_URL is required; JOURNEYMAN_LAUNCH_QUEUE_URL is required; \
+             JOURNEYMAN_SETTLE_QUEUE_URL is required; JOURNEYMAN_DRAIN_QUEUE_URL is required"
+        );
+    }
+
+    #[test]
+    fn a_wrong_value_names_its_variable_and_rule() {
+        for (name, value, expected) in [
+            (variables::POLL_INTERVAL_SECONDS, "0", "`0` is not a whole number from 1 to 60"),
+            (variables::POLL_INTERVAL_SECONDS, "5s", "`5s` is not a whole number from 1 to 60"),
+            (variables::LOG_LEVEL, "loud", "`loud` is not a level"),
+        ] {
+            let mut variables = complete();
+            variables.insert(name, value);
+            let expected = format!("the environment is incomplete or wrong: {name}: {expected}");
+            assert_eq!(read(&variables).unwrap_err(), expected);
+        }
+    }
+}

@@ -34,6 +34,13 @@ impl BitSet {
         }
     }
 
+    /// Adds all of `numbers`.
+    pub(crate) fn extend(&mut self, numbers: impl IntoIterator<Item = usize>) {
+        for number in numbers {
+            self.insert(number);
+        }
+    }
+
     /// Whether `number` is in it.
     pub(crate) fn contains(&self, number: usize) -> bool {
         self.words.get(number / BITS).is_some_and(|word| word >> (number % BITS) & 1 == 1)

@@ -156,7 +156,7 @@ fn too_large(
 fn over_limits(template: &Template<'_>) -> String {
     let limits = template.limits.iter().map(|limit| {
         let (name, left) = (limit.name.as_str(), limit.left.max(0));
-        let limit = i64::try_from(limit.limit).unwrap_or(i64::MAX);
+        let limit = i64::try_from(limit.most).unwrap_or(i64::MAX);
         format!("{name}: {} of {} are left", show(name, left), show(name, limit))
     });
     let limits: Vec<String> = limits.collect();

@@ -89,20 +89,17 @@ mod tests {
             for step in steps {
                 sorted.sort_by_key(|(pods, _)| *pods);
                 prop_assert_eq!(all(&order), sorted.iter().map(|(_, c)| *c).collect::<Vec<_>>());
-                match sorted.get_mut(step) {
-                    Some((pods, _)) => {
-                        *pods += 1;
-                        let mut place = Order::first();
-                        for _ in 0..step {
-                            place = order.next(place).unwrap().2;
-                        }
-                        let (_, place, _) = order.next(place).unwrap();
-                        order.grow(place);
+                if let Some((pods, _)) = sorted.get_mut(step) {
+                    *pods += 1;
+                    let mut place = Order::first();
+                    for _ in 0..step {
+                        place = order.next(place).unwrap().2;
                     }
-                    None => {
-                        order.open(sorted.len());
-                        sorted.push((1, sorted.len()));
-                    }
+                    let (_, place, _) = order.next(place).unwrap();
+                    order.grow(place);
+                } else {
+                    order.open(sorted.len());
+                    sorted.push((1, sorted.len()));
                 }
             }
         }

@@ -167,7 +167,9 @@ impl Drafts {
         });
         self.batches.push(batch);
         let place = self.sizes.get(batch).copied().unwrap_or_default();
-        self.sizes.get_mut(batch).into_iter().for_each(|size| *size += 1);
+        if let Some(size) = self.sizes.get_mut(batch) {
+            *size += 1;
+        }
         (batch, place)
     }
 
@@ -197,7 +199,7 @@ fn share(problem: &mut Problem<'_>, opened: &Opened) -> Result<Rc<Shared>, &'sta
         kept.take(limits::INSTANCE_TYPES_PER_CLAIM_MAX).map(|(_, index)| *index).collect();
     let set = problem.sets.get(opened.set);
     let mut bits = BitSet::empty(offer.types.len());
-    kept.iter().for_each(|index| bits.insert(*index));
+    bits.extend(kept.iter().copied());
     if template.has_minimums() && !template.reaches_minimums(&set, &bits) {
         return Err("its minValues are not reached by the instance types that a claim keeps");
     }
@@ -216,7 +218,7 @@ fn share(problem: &mut Problem<'_>, opened: &Opened) -> Result<Rc<Shared>, &'sta
         least
     });
     Ok(Rc::new(Shared {
-        requirements: finished(&set, &types, offer.capacity_types(&set, &bits)),
+        requirements: finished(&set, &types, &offer.capacity_types(&set, &bits)),
         instance_types: types.iter().map(|one| one.name.clone()).collect(),
         overhead: overhead.unwrap_or_default(),
         capacity: smallest(types.iter().map(|one| one.capacity.clone())),
@@ -240,7 +242,7 @@ fn smallest(mut all: impl Iterator<Item = Resources>) -> Resources {
 fn finished(
     set: &Requirements,
     types: &[&InstanceType],
-    capacity_types: BTreeSet<CapacityType>,
+    capacity_types: &BTreeSet<CapacityType>,
 ) -> Requirements {
     let mut all = set.clone();
     let listed = |key: &str, values: BTreeSet<Value>| {
@@ -251,12 +253,9 @@ fn finished(
         let own = set.get(labels::INSTANCE_TYPE).and_then(Requirement::min_values);
         all.replace(requirement.with_min_values(own));
     }
-    let names: BTreeSet<Value> =
-        capacity_types.iter().map(|one| Value::from(one.as_str())).collect();
-    if !names.is_empty() {
-        listed(labels::CAPACITY_TYPE, names)
-            .into_iter()
-            .for_each(|requirement| all.add(requirement));
+    let names = capacity_types.iter().map(|one| Value::from(one.as_str())).collect();
+    if let Some(requirement) = listed(labels::CAPACITY_TYPE, names) {
+        all.add(requirement);
     }
     all.remove(labels::HOSTNAME);
     all

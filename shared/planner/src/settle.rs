@@ -69,20 +69,18 @@ pub fn settle(
 }
 
 fn launching(claim: &NodeClaim, now: Timestamp) -> Settlement {
-    match left(claim, LAUNCH_TTL, now) {
-        Some(left) => revisit(claim, Some(left), now),
-        None => given_up(claim, DeletionReason::LaunchFailed, "no instance within 5 minutes", now),
+    if let Some(left) = left(claim, LAUNCH_TTL, now) {
+        return revisit(claim, Some(left), now);
     }
+    given_up(claim, DeletionReason::LaunchFailed, "no instance within 5 minutes", now)
 }
 
 fn joining(claim: &NodeClaim, now: Timestamp) -> Settlement {
-    match left(claim, REGISTRATION_TTL, now) {
-        Some(left) => revisit(claim, Some(left), now),
-        None => {
-            let message = "its node did not join within 15 minutes";
-            given_up(claim, DeletionReason::NotRegistered, message, now)
-        }
+    if let Some(left) = left(claim, REGISTRATION_TTL, now) {
+        return revisit(claim, Some(left), now);
     }
+    let message = "its node did not join within 15 minutes";
+    given_up(claim, DeletionReason::NotRegistered, message, now)
 }
 
 fn registered(claim: &NodeClaim, node: &Node, now: Timestamp) -> Settlement {

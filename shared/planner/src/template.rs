@@ -56,7 +56,7 @@ struct Minimum {
 #[derive(Debug)]
 pub(crate) struct Limit {
     pub(crate) name: ResourceName,
-    pub(crate) limit: u64,
+    pub(crate) most: u64,
     pub(crate) left: i64,
     /// By type.
     capacity: Vec<i64>,
@@ -157,7 +157,7 @@ impl<'a> Template<'a> {
             let wanted = usize::try_from(wanted.unwrap_or_default()).unwrap_or(usize::MAX);
             let mut seen = BitSet::default();
             for values in types.iter().filter_map(|index| minimum.values.get(index)) {
-                values.iter().for_each(|value| seen.insert(*value));
+                seen.extend(values.iter().copied());
             }
             wanted <= seen.iter().count()
         })
@@ -210,10 +210,10 @@ fn limits(pool: &NodePool, offer: &Offer) -> Vec<Limit> {
     let of_type = |name: &ResourceName, t: &model::InstanceType| {
         if is_nodes(name) { 1 } else { signed(t.capacity.get(name.as_str())) }
     };
-    let limit = |(name, limit): (&ResourceName, &u64)| Limit {
+    let limit = |(name, most): (&ResourceName, &u64)| Limit {
         name: name.clone(),
-        limit: *limit,
-        left: signed(*limit),
+        most: *most,
+        left: signed(*most),
         capacity: offer.types.iter().map(|t| of_type(name, t)).collect(),
     };
     pool.limits.0.iter().map(limit).collect()
@@ -230,7 +230,7 @@ fn steps(room: &[Amounts], resources: usize) -> Vec<Steps> {
         let mut roomy = BitSet::empty(room.len());
         let mut steps = Steps::default();
         for (amount, types) in by_room.into_iter().rev() {
-            types.into_iter().for_each(|index| roomy.insert(index));
+            roomy.extend(types);
             steps.rooms.push(amount);
             steps.types.push(roomy.clone());
         }

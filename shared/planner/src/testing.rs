@@ -348,7 +348,8 @@ pub(crate) fn shown(plan: &Plan) -> String {
     };
     let mut lines = Vec::new();
     for promise in &plan.promises {
-        let types: Vec<&str> = promise.claim.instance_types.iter().map(|t| t.as_str()).collect();
+        let types: Vec<&str> =
+            promise.claim.instance_types.iter().map(InstanceTypeName::as_str).collect();
         let pool = &promise.claim.node_pool;
         lines.push(format!("{pool} [{}]: {}", types.join(" "), names(&promise.pods)));
     }

@@ -141,7 +141,8 @@ impl fmt::Display for Problem {
         }
         for part in [&self.object, &self.field, &self.rule] {
             if !part.is_empty() {
-                write!(f, ": {part}")?;
+                // A text that is quoted may have lines of its own.
+                write!(f, ": {}", part.replace('\n', "\\n"))?;
             }
         }
         self.cure.as_ref().map_or(Ok(()), |cure| write!(f, "; {cure}"))

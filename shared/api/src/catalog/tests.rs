@@ -1,5 +1,7 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
+use std::fmt::Write as _;
+
 use expect_test::expect;
 
 use super::*;
@@ -18,13 +20,15 @@ const M7G_LARGE: &str = r#"{"region":"us-west-2","zones":{"us-west-2a":"usw2-az1
          "interruptible":true,"count":3,"pricePerHour":"0.00000000816","available":false}]}]}"#;
 
 fn shown(one: &InstanceType) -> String {
-    let mut text =
-        format!("{}\n  capacity {}\n  overhead {}\n", one.name, one.capacity, one.overhead);
-    text += &format!("  {}\n", one.requirements);
-    for o in &one.offerings {
+    let mut text = String::new();
+    let InstanceType { name, requirements, capacity, overhead, offerings } = one;
+    writeln!(text, "{name}\n  capacity {capacity}\n  overhead {overhead}\n  {requirements}")
+        .unwrap();
+    for o in offerings {
         let available = if o.is_available { "" } else { " unavailable" };
         let reservation = o.reservation.as_ref().map(|r| format!(" {r:?}")).unwrap_or_default();
-        text += &format!("  {} {} {}{available}{reservation}\n", o.capacity_type, o.zone, o.price);
+        writeln!(text, "  {} {} {}{available}{reservation}", o.capacity_type, o.zone, o.price)
+            .unwrap();
     }
     text
 }

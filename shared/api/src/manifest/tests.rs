@@ -14,8 +14,20 @@ mod pods;
 fn problems(text: &str) -> String {
     let manifests = [read(text, "x.yaml")];
     let between = cross_check(&manifests);
-    let all = manifests[0].problems.iter().chain(&between);
-    all.map(|problem| format!("{problem}\n")).collect()
+    let all: Vec<_> = manifests[0].problems.iter().chain(&between).collect();
+    all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+}
+
+/// What is wrong with the text that `make` makes of each input: one message for each bad one.
+#[track_caller]
+fn each(make: impl Fn(&str) -> String, inputs: &[&str], expected: &Expect) {
+    let shown = inputs.iter().map(|input| {
+        let found = problems(&make(input));
+        assert!(!found.contains('\n'), "more than one message about {input}:\n{found}");
+        let found = if found.is_empty() { "right" } else { &found };
+        format!("{}\n    {found}\n", input.replace('\n', "\\n"))
+    });
+    expected.assert_eq(&shown.collect::<String>());
 }
 
 #[track_caller]
@@ -111,9 +123,7 @@ fn json_is_read_as_well() {
   {"apiVersion":"v1","kind":"Node","metadata":{"name":"a"},"spec":{"providerId":"x"}}]}"#;
     check(
         text,
-        &expect![[r#"
-            x.yaml:2: Node a: spec.providerId: unknown field; it is spelled `providerID`
-        "#]],
+        &expect!["x.yaml:2: Node a: spec.providerId: unknown field; it is spelled `providerID`"],
     );
 }
 
@@ -125,32 +135,24 @@ fn what_is_no_manifest_is_one_message() {
         "a: 1\n---\nb: 2\n",
         &expect![[r#"
             x.yaml:1: not a Kubernetes object: `apiVersion` and `kind` are required
-            x.yaml:3: not a Kubernetes object: `apiVersion` and `kind` are required
-        "#]],
+            x.yaml:3: not a Kubernetes object: `apiVersion` and `kind` are required"#]],
     );
     check(
         "- a\n",
-        &expect![[r#"
-        x.yaml:1: not a Kubernetes object: `apiVersion` and `kind` are required
-    "#]],
+        &expect!["x.yaml:1: not a Kubernetes object: `apiVersion` and `kind` are required"],
     );
-    check(
-        "a: 1\na: 2\n",
-        &expect![[r#"
-        x.yaml:2: not valid YAML: duplicate mapping key: a
-    "#]],
-    );
+    check("a: 1\na: 2\n", &expect!["x.yaml:2: not valid YAML: duplicate mapping key: a"]);
     check(
         "a: {b: ${CLUSTER_NAME}}\n",
-        &expect![[r#"
-        x.yaml:1: not valid YAML: while parsing a flow mapping, did not find expected ',' or '}'; `${CLUSTER_NAME}` was left in: put the value in its place
-    "#]],
+        &expect![
+            "x.yaml:1: not valid YAML: while parsing a flow mapping, did not find expected ',' or '}'; `${CLUSTER_NAME}` was left in: put the value in its place"
+        ],
     );
     check(
         "a:\n\t- b\n",
-        &expect![[r#"
-        x.yaml:2: not valid YAML: tabs disallowed within this context (block indentation)
-    "#]],
+        &expect![
+            "x.yaml:2: not valid YAML: tabs disallowed within this context (block indentation)"
+        ],
     );
 }
 
@@ -181,8 +183,7 @@ fn old_versions_and_unknown_kinds_are_named() {
             x.yaml:1: NodePool a: apiVersion: not supported yet: karpenter.sh/v1beta1; convert it to karpenter.sh/v1
             x.yaml:5: Provisioner b: apiVersion: not supported yet: karpenter.sh/v1alpha5; convert it to a karpenter.sh/v1 NodePool
             x.yaml:9: EC2NodeClass c: apiVersion: `karpenter.sh/v1` has no kind `EC2NodeClass`; write karpenter.k8s.aws/v1
-            x.yaml:14: NodeOverlay d: kind: not supported yet: NodeOverlays
-        "#]],
+            x.yaml:14: NodeOverlay d: kind: not supported yet: NodeOverlays"#]],
     );
 }
 
@@ -190,16 +191,36 @@ fn old_versions_and_unknown_kinds_are_named() {
 fn a_pool_that_names_a_missing_class_is_told_where() {
     check(
         POOL,
-        &expect![[r#"
-        x.yaml:7: NodePool general: spec.template.spec.nodeClassRef.name: there is no EC2NodeClass `default`
-    "#]],
+        &expect![
+            "x.yaml:7: NodePool general: spec.template.spec.nodeClassRef.name: there is no EC2NodeClass `default`"
+        ],
     );
     // A class that was refused counts as there: one message is enough.
     let bad_class = CLASS.replace("sg-1", "sg_1");
     check(
         &format!("{POOL}---\n{bad_class}"),
-        &expect![[r#"
-        x.yaml:17: EC2NodeClass default: spec.securityGroupSelectorTerms[0].id: `sg_1` is not a valid security group id: it must be `sg-` followed by lower-case letters or digits
-    "#]],
+        &expect![
+            "x.yaml:17: EC2NodeClass default: spec.securityGroupSelectorTerms[0].id: `sg_1` is not a valid security group id: it must be `sg-` followed by lower-case letters or digits"
+        ],
     );
+}
+
+proptest::proptest! {
+    #![proptest_config(proptest::prelude::ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_text_panics(
+        at in 0..600_usize,
+        cut in 0..30_usize,
+        inserted in "[-a-z0-9 {}\\[\\]:,\"'$&*|>\n]{0,6}",
+    ) {
+        let text = format!("{POOL}---\n{CLASS}");
+        let kept: String = text.chars().take(at).collect();
+        let rest: String = text.chars().skip(at + cut).collect();
+        let manifest = read(&format!("{kept}{inserted}{rest}"), "x.yaml");
+        proptest::prop_assert_eq!(manifest.objects.len(), manifest.places.len());
+        for problem in manifest.problems {
+            proptest::prop_assert!(!problem.to_string().contains('\n'), "{}", problem);
+        }
+    }
 }

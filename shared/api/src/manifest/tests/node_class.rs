@@ -6,17 +6,26 @@ use model::node_class::{ImageFamily, ImageTerm, NodeIdentity};
 
 use super::*;
 
-/// The problems of the class with `from` replaced by `to`.
-#[track_caller]
-fn with(from: &str, to: &str, expected: &Expect) {
+/// The class with something replaced: `what => by what`.
+fn with(input: &str) -> String {
+    let (from, to) = input.split_once(" => ").unwrap();
     assert!(CLASS.contains(from), "{from}");
-    check(&CLASS.replace(from, to), expected);
+    CLASS.replace(from, to)
 }
 
-/// The problems of the class with `line` added to its `spec`.
-#[track_caller]
-fn spec(line: &str, expected: &Expect) {
-    check(&format!("{CLASS}  {line}\n"), expected);
+/// The class with other `amiSelectorTerms`, and what follows them.
+fn images(terms: &str) -> String {
+    CLASS.replace("[{alias: al2023@latest}]", terms)
+}
+
+/// The class with a line added to its `spec`.
+fn spec(line: &str) -> String {
+    format!("{CLASS}  {line}\n")
+}
+
+/// The class with one volume.
+fn volume(ebs: &str) -> String {
+    spec(&format!("blockDeviceMappings: [{{deviceName: a, ebs: {{{ebs}}}}}]"))
 }
 
 fn good(text: &str) -> NodeClass {
@@ -27,8 +36,6 @@ fn good(text: &str) -> NodeClass {
         other => panic!("{other:?}"),
     }
 }
-
-const ALIAS: &str = "[{alias: al2023@latest}]";
 
 #[test]
 fn what_is_absent_has_the_defaults_of_the_api() {
@@ -72,374 +79,248 @@ fn what_is_given_is_kept() {
 
 #[test]
 fn image_terms_have_rules() {
-    with(
-        "al2023@latest",
-        "AL2023@latest",
+    each(
+        images,
+        &[
+            "[{alias: AL2023@latest}]",
+            "[{alias: ubuntu@latest}]",
+            "[{alias: al2023}]",
+            "[{alias: windows2022@v1}]",
+            "[{alias: al2023@newest}]",
+            "[{alias: al2023@latest}, {id: ami-1}]",
+            "[{alias: al2023@latest, name: x}]",
+            "[{id: ami-1}]",
+            "[{id: ami-1, name: x}]\n  amiFamily: AL2023",
+            "[{id: AMI-1}]\n  amiFamily: AL2023",
+            "[{owner: self}]\n  amiFamily: AL2023",
+            "[]",
+            "[{alias: al2023@latest}]\n  amiFamily: Bottlerocket",
+            "[{alias: al2023@latest}]\n  amiFamily: Ubuntu",
+            // Right:
+            "[{alias: al2023@v20240625}]",
+            "[{alias: bottlerocket@1.10.0}]",
+            "[{alias: al2023@latest}]\n  amiFamily: AL2023",
+            "[{name: my-*, owner: self}, {tags: {a: '*'}}, {ssmParameter: /x}]\n  amiFamily: AL2023",
+        ],
         &expect![[r#"
-        x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0].alias: `AL2023@latest`: the family must be in lower case; write `al2023@latest`
-    "#]],
+            [{alias: AL2023@latest}]
+                x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0].alias: `AL2023@latest`: the family must be in lower case; write `al2023@latest`
+            [{alias: ubuntu@latest}]
+                x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0].alias: `ubuntu` is not one of `al2`, `al2023`, `bottlerocket`, `windows2019`, `windows2022`, `windows2025`
+            [{alias: al2023}]
+                x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0].alias: `al2023` must be a family and a version such as `al2023@latest`
+            [{alias: windows2022@v1}]
+                x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0].alias: `windows2022` has only the version `latest`
+            [{alias: al2023@newest}]
+                x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0].alias: `newest` is not a version: it must be `latest` or a build such as `v20240625` or `v1.10.0`
+            [{alias: al2023@latest}, {id: ami-1}]
+                x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0]: a term with `alias` must be the only one
+            [{alias: al2023@latest, name: x}]
+                x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0]: `alias` excludes every other member of its term
+            [{id: ami-1}]
+                x.yaml:4: EC2NodeClass default: spec.amiFamily: is required when no amiSelectorTerms has an alias
+            [{id: ami-1, name: x}]\n  amiFamily: AL2023
+                x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0]: `id` excludes every other member of its term
+            [{id: AMI-1}]\n  amiFamily: AL2023
+                x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0].id: `AMI-1` is not a valid image id: it must be `ami-` followed by lower-case letters or digits
+            [{owner: self}]\n  amiFamily: AL2023
+                x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0]: must have at least one of `alias`, `id`, `name`, `tags` and `ssmParameter`; `owner` alone is not enough
+            []
+                x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms: must have at least one entry
+            [{alias: al2023@latest}]\n  amiFamily: Bottlerocket
+                x.yaml:7: EC2NodeClass default: spec.amiFamily: must be `AL2023` as in the alias, or `Custom`
+            [{alias: al2023@latest}]\n  amiFamily: Ubuntu
+                x.yaml:7: EC2NodeClass default: spec.amiFamily: must be one of `AL2`, `AL2023`, `Bottlerocket`, `Custom`, `Windows2019`, `Windows2022`, `Windows2025`, not `Ubuntu`
+            [{alias: al2023@v20240625}]
+                right
+            [{alias: bottlerocket@1.10.0}]
+                right
+            [{alias: al2023@latest}]\n  amiFamily: AL2023
+                right
+            [{name: my-*, owner: self}, {tags: {a: '*'}}, {ssmParameter: /x}]\n  amiFamily: AL2023
+                right
+        "#]],
     );
-    with(
-        "al2023@latest",
-        "ubuntu@latest",
-        &expect![[r#"
-        x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0].alias: `ubuntu` is not one of `al2`, `al2023`, `bottlerocket`, `windows2019`, `windows2022`, `windows2025`
-    "#]],
-    );
-    with(
-        "al2023@latest",
-        "al2023",
-        &expect![[r#"
-        x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0].alias: `al2023` must be a family and a version such as `al2023@latest`
-    "#]],
-    );
-    with(
-        "al2023@latest",
-        "windows2022@v1",
-        &expect![[r#"
-        x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0].alias: `windows2022` has only the version `latest`
-    "#]],
-    );
-    with(
-        "al2023@latest",
-        "al2023@newest",
-        &expect![[r#"
-        x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0].alias: `newest` is not a version: it must be `latest` or a build such as `v20240625` or `v1.10.0`
-    "#]],
-    );
-    with(
-        ALIAS,
-        "[{alias: al2023@latest}, {id: ami-1}]",
-        &expect![[r#"
-        x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0]: a term with `alias` must be the only one
-    "#]],
-    );
-    with(
-        ALIAS,
-        "[{alias: al2023@latest, name: x}]",
-        &expect![[r#"
-        x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0]: `alias` excludes every other member of its term
-    "#]],
-    );
-    with(
-        ALIAS,
-        "[{id: ami-1}]",
-        &expect![[r#"
-        x.yaml:4: EC2NodeClass default: spec.amiFamily: is required when no amiSelectorTerms has an alias
-    "#]],
-    );
-    with(
-        ALIAS,
-        "[{id: ami-1, name: x}]\n  amiFamily: AL2023",
-        &expect![[r#"
-        x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0]: `id` excludes every other member of its term
-    "#]],
-    );
-    with(
-        ALIAS,
-        "[{id: AMI-1}]\n  amiFamily: AL2023",
-        &expect![[r#"
-        x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0].id: `AMI-1` is not a valid image id: it must be `ami-` followed by lower-case letters or digits
-    "#]],
-    );
-    with(
-        ALIAS,
-        "[{owner: self}]\n  amiFamily: AL2023",
-        &expect![[r#"
-        x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms[0]: must have at least one of `alias`, `id`, `name`, `tags` and `ssmParameter`; `owner` alone is not enough
-    "#]],
-    );
-    with(
-        ALIAS,
-        "[]",
-        &expect![[r#"
-        x.yaml:6: EC2NodeClass default: spec.amiSelectorTerms: must have at least one entry
-    "#]],
-    );
-    with(
-        ALIAS,
-        "[{alias: al2023@latest}]\n  amiFamily: Bottlerocket",
-        &expect![[r#"
-        x.yaml:7: EC2NodeClass default: spec.amiFamily: must be `AL2023` as in the alias, or `Custom`
-    "#]],
-    );
-    with(
-        ALIAS,
-        "[{alias: al2023@latest}]\n  amiFamily: Ubuntu",
-        &expect![[r#"
-        x.yaml:7: EC2NodeClass default: spec.amiFamily: must be one of `AL2`, `AL2023`, `Bottlerocket`, `Custom`, `Windows2019`, `Windows2022`, `Windows2025`, not `Ubuntu`
-    "#]],
-    );
-    for good in [
-        "[{alias: al2023@v20240625}]",
-        "[{alias: bottlerocket@1.10.0}]",
-        "[{alias: al2023@latest}]\n  amiFamily: AL2023",
-        "[{name: my-*, owner: self}, {tags: {a: '*'}}, {ssmParameter: /x}]\n  amiFamily: AL2023",
-    ] {
-        with(ALIAS, good, &expect![""]);
-    }
 }
 
 #[test]
 fn selector_terms_have_rules() {
-    with(
-        "[{id: subnet-1}]",
-        "[]",
+    each(
+        with,
+        &[
+            "[{id: subnet-1}] => []",
+            "[{id: subnet-1}] => [{id: subnet-1, tags: {a: b}}]",
+            "[{id: subnet-1}] => [{}]",
+            "{id: subnet-1} => {name: x}",
+            "subnet-1 => subnet_1",
+            "{id: subnet-1} => {tags: {a: ''}}",
+            "{id: subnet-1} => {tags: {a: true}}",
+            "{id: sg-1} => {id: sg-1, name: x}",
+            "  subnetSelectorTerms: [{id: subnet-1}]\n => ",
+            "subnetSelectorTerms: [{id: subnet-1}] => subnetSelector: {a: b}",
+            "{id: sg-1} => {tags: {karpenter.sh/discovery: \"${CLUSTER_NAME}\"}}",
+            // Right:
+            "{id: sg-1} => {name: nodes}",
+            "{id: subnet-1} => {tags: {a: '*'}}",
+        ],
         &expect![[r#"
-        x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms: must have at least one entry
-    "#]],
-    );
-    with(
-        "[{id: subnet-1}]",
-        "[{id: subnet-1, tags: {a: b}}]",
-        &expect![[r#"
-        x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0]: must have exactly one of `tags` and `id`
-    "#]],
-    );
-    with(
-        "[{id: subnet-1}]",
-        "[{}]",
-        &expect![[r#"
-        x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0]: must have exactly one of `tags` and `id`
-    "#]],
-    );
-    with(
-        "{id: subnet-1}",
-        "{name: x}",
-        &expect![[r#"
-            x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0].name: unknown field
+            [{id: subnet-1}] => []
+                x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms: must have at least one entry
+            [{id: subnet-1}] => [{id: subnet-1, tags: {a: b}}]
+                x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0]: must have exactly one of `tags` and `id`
+            [{id: subnet-1}] => [{}]
+                x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0]: must have exactly one of `tags` and `id`
+            {id: subnet-1} => {name: x}
+                x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0].name: unknown field
+            subnet-1 => subnet_1
+                x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0].id: `subnet_1` is not a valid subnet id: it must be `subnet-` followed by lower-case letters or digits
+            {id: subnet-1} => {tags: {a: ''}}
+                x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0].tags.a: must not be empty; write "*" for any value
+            {id: subnet-1} => {tags: {a: true}}
+                x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0].tags.a: must be a text, not the boolean true; write it in quotes
+            {id: sg-1} => {id: sg-1, name: x}
+                x.yaml:8: EC2NodeClass default: spec.securityGroupSelectorTerms[0]: must have exactly one of `tags`, `id` and `name`
+              subnetSelectorTerms: [{id: subnet-1}]\n => 
+                x.yaml:4: EC2NodeClass default: spec.subnetSelectorTerms: is required
+            subnetSelectorTerms: [{id: subnet-1}] => subnetSelector: {a: b}
+                x.yaml:7: EC2NodeClass default: spec.subnetSelector: unknown field; write `subnetSelectorTerms`, a list of `tags` or `id`
+            {id: sg-1} => {tags: {karpenter.sh/discovery: "${CLUSTER_NAME}"}}
+                x.yaml:8: EC2NodeClass default: spec.securityGroupSelectorTerms[0].tags[karpenter.sh/discovery]: `${CLUSTER_NAME}` was left in: it is a placeholder; put the value in its place, for instance by sending the file through envsubst
+            {id: sg-1} => {name: nodes}
+                right
+            {id: subnet-1} => {tags: {a: '*'}}
+                right
         "#]],
     );
-    with(
-        "subnet-1",
-        "subnet_1",
-        &expect![[r#"
-        x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0].id: `subnet_1` is not a valid subnet id: it must be `subnet-` followed by lower-case letters or digits
-    "#]],
-    );
-    with(
-        "{id: subnet-1}",
-        "{tags: {a: ''}}",
-        &expect![[r#"
-        x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0].tags.a: must not be empty; write "*" for any value
-    "#]],
-    );
-    with(
-        "{id: subnet-1}",
-        "{tags: {a: true}}",
-        &expect![[r#"
-            x.yaml:7: EC2NodeClass default: spec.subnetSelectorTerms[0].tags.a: must be a text, not the boolean true; write it in quotes
-        "#]],
-    );
-    with(
-        "{id: sg-1}",
-        "{id: sg-1, name: x}",
-        &expect![[r#"
-        x.yaml:8: EC2NodeClass default: spec.securityGroupSelectorTerms[0]: must have exactly one of `tags`, `id` and `name`
-    "#]],
-    );
-    with(
-        "  subnetSelectorTerms: [{id: subnet-1}]\n",
-        "",
-        &expect![[r#"
-        x.yaml:4: EC2NodeClass default: spec.subnetSelectorTerms: is required
-    "#]],
-    );
-    with(
-        "subnetSelectorTerms: [{id: subnet-1}]",
-        "subnetSelector: {a: b}",
-        &expect![[r#"
-            x.yaml:7: EC2NodeClass default: spec.subnetSelector: unknown field; write `subnetSelectorTerms`, a list of `tags` or `id`
-        "#]],
-    );
-    with(
-        "{id: sg-1}",
-        "{tags: {karpenter.sh/discovery: \"${CLUSTER_NAME}\"}}",
-        &expect![[r#"
-        x.yaml:8: EC2NodeClass default: spec.securityGroupSelectorTerms[0].tags[karpenter.sh/discovery]: `${CLUSTER_NAME}` was left in: it is a placeholder; put the value in its place, for instance by sending the file through envsubst
-    "#]],
-    );
-    with("{id: sg-1}", "{name: nodes}", &expect![""]);
 }
 
 #[test]
 fn role_and_instance_profile_exclude_each_other() {
-    spec(
-        "instanceProfile: x",
+    each(
+        with,
+        &[
+            "role: node => role: node\n  instanceProfile: x",
+            "  role: node\n => ",
+            "role: node => role: ''",
+            // Right:
+            "role: node => instanceProfile: x",
+        ],
         &expect![[r#"
-        x.yaml:5: EC2NodeClass default: spec.role: `role` and `instanceProfile` exclude each other; keep `role` to have an instance profile made, or `instanceProfile` to bring one
-    "#]],
+            role: node => role: node\n  instanceProfile: x
+                x.yaml:5: EC2NodeClass default: spec.role: `role` and `instanceProfile` exclude each other; keep `role` to have an instance profile made, or `instanceProfile` to bring one
+              role: node\n => 
+                x.yaml:4: EC2NodeClass default: spec.role: either `role` or `instanceProfile` is required
+            role: node => role: ''
+                x.yaml:5: EC2NodeClass default: spec.role: must not be empty
+            role: node => instanceProfile: x
+                right
+        "#]],
     );
-    with(
-        "  role: node\n",
-        "",
-        &expect![[r#"
-        x.yaml:4: EC2NodeClass default: spec.role: either `role` or `instanceProfile` is required
-    "#]],
-    );
-    with(
-        "role: node",
-        "role: ''",
-        &expect![[r#"
-        x.yaml:5: EC2NodeClass default: spec.role: must not be empty
-    "#]],
-    );
-    with("role: node", "instanceProfile: x", &expect![""]);
 }
 
 #[test]
 fn volumes_have_rules() {
-    let volume = |ebs: &str, expected: &Expect| {
-        spec(&format!("blockDeviceMappings: [{{deviceName: a, ebs: {{{ebs}}}}}]"), expected);
-    };
-    volume(
-        "volumeType: gp3",
+    each(
+        volume,
+        &[
+            "volumeType: gp3",
+            "volumeSize: 100",
+            "volumeSize: 100GB",
+            "volumeSize: 59001Gi",
+            "volumeSize: 1Gi, volumeType: gp4",
+            "volumeSize: 1Gi, volumeInitializationRate: 100",
+            "snapshotID: s, volumeInitializationRate: 99",
+            // Right:
+            "volumeSize: 59000Gi",
+            "snapshotID: s, volumeInitializationRate: 300",
+        ],
         &expect![[r#"
-        x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs: must have `snapshotID` or `volumeSize`
-    "#]],
+            volumeType: gp3
+                x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs: must have `snapshotID` or `volumeSize`
+            volumeSize: 100
+                x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs.volumeSize: must be a text, not the number 100; quote it: "100"
+            volumeSize: 100GB
+                x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs.volumeSize: `100GB` is not a volume size: it must be a whole number of Gi (to 59000), Ti (to 58), G (to 64000) or T (to 64)
+            volumeSize: 59001Gi
+                x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs.volumeSize: `59001Gi` is not a volume size: it must be a whole number of Gi (to 59000), Ti (to 58), G (to 64000) or T (to 64)
+            volumeSize: 1Gi, volumeType: gp4
+                x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs.volumeType: must be one of `standard`, `io1`, `io2`, `gp2`, `sc1`, `st1`, `gp3`, not `gp4`
+            volumeSize: 1Gi, volumeInitializationRate: 100
+                x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs.volumeInitializationRate: needs `snapshotID`
+            snapshotID: s, volumeInitializationRate: 99
+                x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs.volumeInitializationRate: must be 100 to 300, not 99
+            volumeSize: 59000Gi
+                right
+            snapshotID: s, volumeInitializationRate: 300
+                right
+        "#]],
     );
-    volume(
-        "volumeSize: 100",
+    each(
+        spec,
+        &["blockDeviceMappings: [{rootVolume: true}, {rootVolume: true}]"],
         &expect![[r#"
-        x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs.volumeSize: must be a text, not the number 100; quote it: "100"
-    "#]],
-    );
-    volume(
-        "volumeSize: 100GB",
-        &expect![[r#"
-        x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs.volumeSize: `100GB` is not a volume size: it must be a whole number of Gi (to 59000), Ti (to 58), G (to 64000) or T (to 64)
-    "#]],
-    );
-    volume(
-        "volumeSize: 59001Gi",
-        &expect![[r#"
-        x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs.volumeSize: `59001Gi` is not a volume size: it must be a whole number of Gi (to 59000), Ti (to 58), G (to 64000) or T (to 64)
-    "#]],
-    );
-    volume("volumeSize: 59000Gi", &expect![""]);
-    volume(
-        "volumeSize: 1Gi, volumeType: gp4",
-        &expect![[r#"
-        x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs.volumeType: must be one of `standard`, `io1`, `io2`, `gp2`, `sc1`, `st1`, `gp3`, not `gp4`
-    "#]],
-    );
-    volume(
-        "volumeSize: 1Gi, volumeInitializationRate: 100",
-        &expect![[r#"
-        x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs.volumeInitializationRate: needs `snapshotID`
-    "#]],
-    );
-    volume(
-        "snapshotID: s, volumeInitializationRate: 99",
-        &expect![[r#"
-        x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings[0].ebs.volumeInitializationRate: must be 100 to 300, not 99
-    "#]],
-    );
-    spec(
-        "blockDeviceMappings: [{rootVolume: true}, {rootVolume: true}]",
-        &expect![[r#"
-        x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings: at most one entry may have `rootVolume: true`
+        blockDeviceMappings: [{rootVolume: true}, {rootVolume: true}]
+            x.yaml:9: EC2NodeClass default: spec.blockDeviceMappings: at most one entry may have `rootVolume: true`
     "#]],
     );
 }
 
 #[test]
 fn everything_else_has_rules() {
-    spec(
-        "tags: {karpenter.sh/nodepool: a}",
+    each(
+        spec,
+        &[
+            "tags: {karpenter.sh/nodepool: a}",
+            "tags: {kubernetes.io/cluster/x: owned}",
+            "metadataOptions: {httpPutResponseHopLimit: 65}",
+            "metadataOptions: {httpTokens: enabled}",
+            "instanceStorePolicy: RAID1",
+            "associatePublicIPAddress: 'yes'",
+            "launchTemplate: mine",
+            "userdata: x",
+            "kubelet: {maxPods: -1}",
+            "kubelet: {evictionHard: {memory: 5%}}",
+            "kubelet: {evictionHard: {memory.available: 101%}}",
+            "kubelet: {evictionSoft: {memory.available: 5%}}",
+            "kubelet: {kubeReserved: {gpu: 1}}",
+            "kubelet: {kubeReserved: {cpu: -1}}",
+            "kubelet: {imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 50}",
+            "kubelet: {registryPullQPS: 5}",
+        ],
         &expect![[r#"
-        x.yaml:9: EC2NodeClass default: spec.tags[karpenter.sh/nodepool]: tag `karpenter.sh/nodepool` is set by the launch and cannot be given
-    "#]],
-    );
-    spec(
-        "tags: {kubernetes.io/cluster/x: owned}",
-        &expect![[r#"
-        x.yaml:9: EC2NodeClass default: spec.tags[kubernetes.io/cluster/x]: tag `kubernetes.io/cluster/x` is set by the launch and cannot be given
-    "#]],
-    );
-    spec(
-        "metadataOptions: {httpPutResponseHopLimit: 65}",
-        &expect![[r#"
-        x.yaml:9: EC2NodeClass default: spec.metadataOptions.httpPutResponseHopLimit: must be 1 to 64, not 65
-    "#]],
-    );
-    spec(
-        "metadataOptions: {httpTokens: enabled}",
-        &expect![[r#"
-        x.yaml:9: EC2NodeClass default: spec.metadataOptions.httpTokens: must be one of `required`, `optional`, not `enabled`
-    "#]],
-    );
-    spec(
-        "instanceStorePolicy: RAID1",
-        &expect![[r#"
-        x.yaml:9: EC2NodeClass default: spec.instanceStorePolicy: must be one of `RAID0`, not `RAID1`
-    "#]],
-    );
-    spec(
-        "associatePublicIPAddress: 'yes'",
-        &expect![[r#"
-        x.yaml:9: EC2NodeClass default: spec.associatePublicIPAddress: must be true or false, not the text `yes`
-    "#]],
-    );
-    spec(
-        "launchTemplate: mine",
-        &expect![[r#"
-        x.yaml:9: EC2NodeClass default: spec.launchTemplate: unknown field; launch templates are made by `launch`; write `amiSelectorTerms`, `userData` and `blockDeviceMappings`
-    "#]],
-    );
-    spec(
-        "userdata: x",
-        &expect![[r#"
-        x.yaml:9: EC2NodeClass default: spec.userdata: unknown field; it is spelled `userData`
-    "#]],
-    );
-    spec(
-        "kubelet: {maxPods: -1}",
-        &expect![[r#"
-        x.yaml:9: EC2NodeClass default: spec.kubelet.maxPods: must be at least 0, not -1
-    "#]],
-    );
-    spec(
-        "kubelet: {evictionHard: {memory: 5%}}",
-        &expect![[r#"
-            x.yaml:9: EC2NodeClass default: spec.kubelet.evictionHard.memory: unknown signal: it must be one of memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree, pid.available
+            tags: {karpenter.sh/nodepool: a}
+                x.yaml:9: EC2NodeClass default: spec.tags[karpenter.sh/nodepool]: tag `karpenter.sh/nodepool` is set by the launch and cannot be given
+            tags: {kubernetes.io/cluster/x: owned}
+                x.yaml:9: EC2NodeClass default: spec.tags[kubernetes.io/cluster/x]: tag `kubernetes.io/cluster/x` is set by the launch and cannot be given
+            metadataOptions: {httpPutResponseHopLimit: 65}
+                x.yaml:9: EC2NodeClass default: spec.metadataOptions.httpPutResponseHopLimit: must be 1 to 64, not 65
+            metadataOptions: {httpTokens: enabled}
+                x.yaml:9: EC2NodeClass default: spec.metadataOptions.httpTokens: must be one of `required`, `optional`, not `enabled`
+            instanceStorePolicy: RAID1
+                x.yaml:9: EC2NodeClass default: spec.instanceStorePolicy: must be one of `RAID0`, not `RAID1`
+            associatePublicIPAddress: 'yes'
+                x.yaml:9: EC2NodeClass default: spec.associatePublicIPAddress: must be true or false, not the text `yes`
+            launchTemplate: mine
+                x.yaml:9: EC2NodeClass default: spec.launchTemplate: unknown field; launch templates are made by `launch`; write `amiSelectorTerms`, `userData` and `blockDeviceMappings`
+            userdata: x
+                x.yaml:9: EC2NodeClass default: spec.userdata: unknown field; it is spelled `userData`
+            kubelet: {maxPods: -1}
+                x.yaml:9: EC2NodeClass default: spec.kubelet.maxPods: must be at least 0, not -1
+            kubelet: {evictionHard: {memory: 5%}}
+                x.yaml:9: EC2NodeClass default: spec.kubelet.evictionHard.memory: unknown signal: it must be one of memory.available, nodefs.available, nodefs.inodesFree, imagefs.available, imagefs.inodesFree, pid.available
+            kubelet: {evictionHard: {memory.available: 101%}}
+                x.yaml:9: EC2NodeClass default: spec.kubelet.evictionHard[memory.available]: `101%` is neither a quantity such as `100Mi` nor a percentage from 0% to 100%
+            kubelet: {evictionSoft: {memory.available: 5%}}
+                x.yaml:9: EC2NodeClass default: spec.kubelet.evictionSoft: evictionSoft and evictionSoftGracePeriod must have the same keys
+            kubelet: {kubeReserved: {gpu: 1}}
+                x.yaml:9: EC2NodeClass default: spec.kubelet.kubeReserved.gpu: unknown resource: it must be one of cpu, memory, ephemeral-storage, pid
+            kubelet: {kubeReserved: {cpu: -1}}
+                x.yaml:9: EC2NodeClass default: spec.kubelet.kubeReserved.cpu: `-1` is not a quantity: it must not be negative
+            kubelet: {imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 50}
+                x.yaml:9: EC2NodeClass default: spec.kubelet.imageGCLowThresholdPercent: must be below imageGCHighThresholdPercent
+            kubelet: {registryPullQPS: 5}
+                x.yaml:9: EC2NodeClass default: spec.kubelet.registryPullQPS: unknown field; `registryPullQPS` is not among the twelve members that Karpenter 1.14.1 has
         "#]],
-    );
-    spec(
-        "kubelet: {evictionHard: {memory.available: 101%}}",
-        &expect![[r#"
-        x.yaml:9: EC2NodeClass default: spec.kubelet.evictionHard[memory.available]: `101%` is neither a quantity such as `100Mi` nor a percentage from 0% to 100%
-    "#]],
-    );
-    spec(
-        "kubelet: {evictionSoft: {memory.available: 5%}}",
-        &expect![[r#"
-        x.yaml:9: EC2NodeClass default: spec.kubelet.evictionSoft: evictionSoft and evictionSoftGracePeriod must have the same keys
-    "#]],
-    );
-    spec(
-        "kubelet: {kubeReserved: {gpu: 1}}",
-        &expect![[r#"
-            x.yaml:9: EC2NodeClass default: spec.kubelet.kubeReserved.gpu: unknown resource: it must be one of cpu, memory, ephemeral-storage, pid
-        "#]],
-    );
-    spec(
-        "kubelet: {kubeReserved: {cpu: -1}}",
-        &expect![[r#"
-        x.yaml:9: EC2NodeClass default: spec.kubelet.kubeReserved.cpu: `-1` is not a quantity: it must not be negative
-    "#]],
-    );
-    spec(
-        "kubelet: {imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 50}",
-        &expect![[r#"
-            x.yaml:9: EC2NodeClass default: spec.kubelet.imageGCLowThresholdPercent: must be below imageGCHighThresholdPercent
-        "#]],
-    );
-    spec(
-        "kubelet: {registryPullQPS: 5}",
-        &expect![[r#"
-        x.yaml:9: EC2NodeClass default: spec.kubelet.registryPullQPS: unknown field; `registryPullQPS` is not among the twelve members that Karpenter 1.14.1 has
-    "#]],
     );
 }
 

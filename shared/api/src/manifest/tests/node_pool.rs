@@ -6,23 +6,26 @@ use model::node_pool::{BudgetNodes, ConsolidationPolicy};
 
 use super::*;
 
-/// The problems of the pool with `line` added to its `spec`.
-#[track_caller]
-fn spec(line: &str, expected: &Expect) {
-    check(&format!("{POOL}  {line}\n---\n{CLASS}"), expected);
+/// The pool with a line added to its `spec`, and its class.
+fn spec(line: &str) -> String {
+    format!("{POOL}  {line}\n---\n{CLASS}")
 }
 
-/// The same with `line` added to `spec.template.spec`.
-#[track_caller]
-fn template(line: &str, expected: &Expect) {
-    check(&format!("{POOL}      {line}\n---\n{CLASS}"), expected);
+/// The same with a line added to `spec.template.spec`.
+fn template(line: &str) -> String {
+    format!("{POOL}      {line}\n---\n{CLASS}")
 }
 
-/// The same with these requirements.
-#[track_caller]
-fn requirement(entry: &str, expected: &Expect) {
+/// The same with one requirement.
+fn requirement(entry: &str) -> String {
     let pool = POOL.replace("requirements: []", &format!("requirements: [{{{entry}}}]"));
-    check(&format!("{pool}---\n{CLASS}"), expected);
+    format!("{pool}---\n{CLASS}")
+}
+
+/// The same with labels in its template.
+fn labels(labels: &str) -> String {
+    let metadata = format!("    metadata: {{labels: {{{labels}}}}}\n    spec:\n");
+    format!("{}---\n{CLASS}", POOL.replace("    spec:\n", &metadata))
 }
 
 fn good(lines: &str) -> NodePool {
@@ -81,372 +84,275 @@ fn what_is_given_is_kept() {
 
 #[test]
 fn fields_in_the_wrong_place_come_with_the_cure() {
-    spec(
-        "expireAfter: 720h",
+    each(
+        spec,
+        &[
+            "expireAfter: 720h",
+            "disruption: {consolidateAfter: 1m, expireAfter: 720h}",
+            "ttlSecondsAfterEmpty: 30",
+            "Weight: 3",
+            "disruption: {consolidationPolicy: WhenUnderutilized}",
+        ],
         &expect![[r#"
-        x.yaml:9: NodePool general: spec.expireAfter: unknown field; `expireAfter` belongs in spec.template.spec
-    "#]],
-    );
-    spec(
-        "disruption: {consolidateAfter: 1m, expireAfter: 720h}",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.disruption.expireAfter: unknown field; `expireAfter` belongs in spec.template.spec
-    "#]],
-    );
-    spec(
-        "ttlSecondsAfterEmpty: 30",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.ttlSecondsAfterEmpty: unknown field; write spec.disruption with `consolidationPolicy: WhenEmpty` and `consolidateAfter`
-    "#]],
-    );
-    spec(
-        "Weight: 3",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.Weight: unknown field; it is spelled `weight`
-    "#]],
-    );
-    template(
-        "kubelet: {maxPods: 20}",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.template.spec.kubelet: unknown field; kubelet settings belong in the EC2NodeClass
-    "#]],
-    );
-    template(
-        "consolidateAfter: 1m",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.template.spec.consolidateAfter: unknown field; `consolidateAfter` belongs in spec.disruption
-    "#]],
-    );
-    spec(
-        "disruption: {consolidationPolicy: WhenUnderutilized}",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.disruption.consolidationPolicy: `WhenUnderutilized` is the name of v1beta1; write `WhenEmptyOrUnderutilized`
-    "#]],
-    );
-    check(
-        &format!(
-            "{}---\n{CLASS}",
-            POOL.replace("group: karpenter.k8s.aws", "apiVersion: karpenter.k8s.aws/v1")
-        ),
-        &expect![[r#"
-            x.yaml:7: NodePool general: spec.template.spec.nodeClassRef.apiVersion: unknown field; write `group: karpenter.k8s.aws` in place of `apiVersion`
+            expireAfter: 720h
+                x.yaml:9: NodePool general: spec.expireAfter: unknown field; `expireAfter` belongs in spec.template.spec
+            disruption: {consolidateAfter: 1m, expireAfter: 720h}
+                x.yaml:9: NodePool general: spec.disruption.expireAfter: unknown field; `expireAfter` belongs in spec.template.spec
+            ttlSecondsAfterEmpty: 30
+                x.yaml:9: NodePool general: spec.ttlSecondsAfterEmpty: unknown field; write spec.disruption with `consolidationPolicy: WhenEmpty` and `consolidateAfter`
+            Weight: 3
+                x.yaml:9: NodePool general: spec.Weight: unknown field; it is spelled `weight`
+            disruption: {consolidationPolicy: WhenUnderutilized}
+                x.yaml:9: NodePool general: spec.disruption.consolidationPolicy: `WhenUnderutilized` is the name of v1beta1; write `WhenEmptyOrUnderutilized`
         "#]],
     );
-    check(
-        &format!("{}---\n{CLASS}", POOL.replace("{name: general}", "{name: general, nmae: x}")),
+    each(
+        template,
+        &["kubelet: {maxPods: 20}", "consolidateAfter: 1m"],
         &expect![[r#"
-            x.yaml:3: NodePool general: metadata.nmae: unknown field
-        "#]],
+        kubelet: {maxPods: 20}
+            x.yaml:9: NodePool general: spec.template.spec.kubelet: unknown field; kubelet settings belong in the EC2NodeClass
+        consolidateAfter: 1m
+            x.yaml:9: NodePool general: spec.template.spec.consolidateAfter: unknown field; `consolidateAfter` belongs in spec.disruption
+    "#]],
+    );
+    let replaced = |from, to| format!("{}---\n{CLASS}", POOL.replace(from, to));
+    let by_version = "apiVersion: karpenter.k8s.aws/v1";
+    check(
+        &replaced("group: karpenter.k8s.aws", by_version),
+        &expect![
+            "x.yaml:7: NodePool general: spec.template.spec.nodeClassRef.apiVersion: unknown field; write `group: karpenter.k8s.aws` in place of `apiVersion`"
+        ],
+    );
+    check(
+        &replaced("{name: general}", "{name: general, nmae: x}"),
+        &expect!["x.yaml:3: NodePool general: metadata.nmae: unknown field"],
     );
 }
 
 #[test]
 fn numbers_have_bounds_and_types() {
-    spec(
-        "weight: 0",
+    each(
+        spec,
+        &[
+            "weight: 0",
+            "weight: 101",
+            "weight: \"10\"",
+            "weight: 1.5",
+            "limits: {cpu: 1O0m}",
+            "limits: {cpu: -1}",
+            "limits: [cpu]",
+            "replicas: -1",
+        ],
         &expect![[r#"
-        x.yaml:9: NodePool general: spec.weight: must be 1 to 100, not 0
-    "#]],
-    );
-    spec(
-        "weight: 101",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.weight: must be 1 to 100, not 101
-    "#]],
-    );
-    spec(
-        "weight: \"10\"",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.weight: must be a whole number, not the text `10`
-    "#]],
-    );
-    spec(
-        "weight: 1.5",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.weight: must be a whole number, not the number 1.5
-    "#]],
-    );
-    spec(
-        "limits: {cpu: 1O0m}",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.limits.cpu: `1O0m` is not a quantity: after the number only one of the suffixes n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei or an exponent such as e3 may stand
-    "#]],
-    );
-    spec(
-        "limits: {cpu: -1}",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.limits.cpu: `-1` is not a quantity: it must not be negative
-    "#]],
-    );
-    spec(
-        "limits: [cpu]",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.limits: must be a map, not a list
-    "#]],
-    );
-    spec(
-        "replicas: -1",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.replicas: must be at least 0, not -1
-    "#]],
+            weight: 0
+                x.yaml:9: NodePool general: spec.weight: must be 1 to 100, not 0
+            weight: 101
+                x.yaml:9: NodePool general: spec.weight: must be 1 to 100, not 101
+            weight: "10"
+                x.yaml:9: NodePool general: spec.weight: must be a whole number, not the text `10`
+            weight: 1.5
+                x.yaml:9: NodePool general: spec.weight: must be a whole number, not the number 1.5
+            limits: {cpu: 1O0m}
+                x.yaml:9: NodePool general: spec.limits.cpu: `1O0m` is not a quantity: after the number only one of the suffixes n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei or an exponent such as e3 may stand
+            limits: {cpu: -1}
+                x.yaml:9: NodePool general: spec.limits.cpu: `-1` is not a quantity: it must not be negative
+            limits: [cpu]
+                x.yaml:9: NodePool general: spec.limits: must be a map, not a list
+            replicas: -1
+                x.yaml:9: NodePool general: spec.replicas: must be at least 0, not -1
+        "#]],
     );
 }
 
 #[test]
 fn durations_are_groups_of_whole_numbers() {
-    template(
-        "expireAfter: 30d",
+    each(
+        template,
+        &["expireAfter: 30d", "expireAfter: 720", "terminationGracePeriod: Never"],
         &expect![[r#"
-        x.yaml:9: NodePool general: spec.template.spec.expireAfter: `30d` is not a duration: it must be whole numbers with the units h, m, s such as `720h` or `1h30m`
-    "#]],
+            expireAfter: 30d
+                x.yaml:9: NodePool general: spec.template.spec.expireAfter: `30d` is not a duration: it must be whole numbers with the units h, m, s such as `720h` or `1h30m`
+            expireAfter: 720
+                x.yaml:9: NodePool general: spec.template.spec.expireAfter: must be a text, not the number 720; quote it: "720"
+            terminationGracePeriod: Never
+                x.yaml:9: NodePool general: spec.template.spec.terminationGracePeriod: `Never` is not a duration: it must be whole numbers with the units h, m, s such as `720h` or `1h30m`
+        "#]],
     );
-    template(
-        "expireAfter: 720",
+    each(
+        spec,
+        &["disruption: {consolidateAfter: 1.5h}"],
         &expect![[r#"
-        x.yaml:9: NodePool general: spec.template.spec.expireAfter: must be a text, not the number 720; quote it: "720"
-    "#]],
-    );
-    template(
-        "terminationGracePeriod: Never",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.template.spec.terminationGracePeriod: `Never` is not a duration: it must be whole numbers with the units h, m, s such as `720h` or `1h30m`
-    "#]],
-    );
-    spec(
-        "disruption: {consolidateAfter: 1.5h}",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.disruption.consolidateAfter: `1.5h` is not a duration: it must be whole numbers with the units h, m, s such as `720h` or `1h30m`
+        disruption: {consolidateAfter: 1.5h}
+            x.yaml:9: NodePool general: spec.disruption.consolidateAfter: `1.5h` is not a duration: it must be whole numbers with the units h, m, s such as `720h` or `1h30m`
     "#]],
     );
 }
 
 #[test]
 fn budgets_have_rules_of_their_own() {
-    spec(
-        "disruption: {budgets: [{nodes: 5}]}",
+    each(
+        spec,
+        &[
+            "disruption: {budgets: [{nodes: 5}]}",
+            "disruption: {budgets: [{nodes: 101%}]}",
+            "disruption: {budgets: [{nodes: \"-1\"}]}",
+            "disruption: {budgets: [{schedule: \"@daily\"}]}",
+            "disruption: {budgets: [{duration: 1h}]}",
+            "disruption: {budgets: [{schedule: \"@every 1h\", duration: 1h}]}",
+            "disruption: {budgets: [{schedule: \"0 9 * *\", duration: 1h}]}",
+            "disruption: {budgets: [{schedule: \"@daily\", duration: 30s}]}",
+            "disruption: {budgets: [{reasons: [Expired]}]}",
+        ],
         &expect![[r#"
-        x.yaml:9: NodePool general: spec.disruption.budgets[0].nodes: must be a text, not the number 5; quote it: "5"
-    "#]],
-    );
-    spec(
-        "disruption: {budgets: [{nodes: 101%}]}",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.disruption.budgets[0].nodes: `101%` is neither a count such as `5` nor a share such as `10%` of at most 100%
-    "#]],
-    );
-    spec(
-        "disruption: {budgets: [{nodes: \"-1\"}]}",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.disruption.budgets[0].nodes: `-1` is neither a count such as `5` nor a share such as `10%` of at most 100%
-    "#]],
-    );
-    spec(
-        "disruption: {budgets: [{schedule: \"@daily\"}]}",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.disruption.budgets[0]: `schedule` and `duration` must be set together
-    "#]],
-    );
-    spec(
-        "disruption: {budgets: [{duration: 1h}]}",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.disruption.budgets[0]: `schedule` and `duration` must be set together
-    "#]],
-    );
-    spec(
-        "disruption: {budgets: [{schedule: \"@every 1h\", duration: 1h}]}",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.disruption.budgets[0].schedule: `@every 1h` is not a schedule: it must be five fields of cron or one of @annually, @yearly, @monthly, @weekly, @daily, @midnight, @hourly
-    "#]],
-    );
-    spec(
-        "disruption: {budgets: [{schedule: \"0 9 * *\", duration: 1h}]}",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.disruption.budgets[0].schedule: `0 9 * *` is not a schedule: it must be five fields of cron or one of @annually, @yearly, @monthly, @weekly, @daily, @midnight, @hourly
-    "#]],
-    );
-    spec(
-        "disruption: {budgets: [{schedule: \"@daily\", duration: 30s}]}",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.disruption.budgets[0].duration: `30s` is not a duration in hours and minutes such as `1h30m`
-    "#]],
-    );
-    spec(
-        "disruption: {budgets: [{reasons: [Expired]}]}",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.disruption.budgets[0].reasons[0]: must be one of `Underutilized`, `Empty`, `Drifted`, not `Expired`
-    "#]],
+            disruption: {budgets: [{nodes: 5}]}
+                x.yaml:9: NodePool general: spec.disruption.budgets[0].nodes: must be a text, not the number 5; quote it: "5"
+            disruption: {budgets: [{nodes: 101%}]}
+                x.yaml:9: NodePool general: spec.disruption.budgets[0].nodes: `101%` is neither a count such as `5` nor a share such as `10%` of at most 100%
+            disruption: {budgets: [{nodes: "-1"}]}
+                x.yaml:9: NodePool general: spec.disruption.budgets[0].nodes: `-1` is neither a count such as `5` nor a share such as `10%` of at most 100%
+            disruption: {budgets: [{schedule: "@daily"}]}
+                x.yaml:9: NodePool general: spec.disruption.budgets[0]: `schedule` and `duration` must be set together
+            disruption: {budgets: [{duration: 1h}]}
+                x.yaml:9: NodePool general: spec.disruption.budgets[0]: `schedule` and `duration` must be set together
+            disruption: {budgets: [{schedule: "@every 1h", duration: 1h}]}
+                x.yaml:9: NodePool general: spec.disruption.budgets[0].schedule: `@every 1h` is not a schedule: it must be five fields of cron or one of @annually, @yearly, @monthly, @weekly, @daily, @midnight, @hourly
+            disruption: {budgets: [{schedule: "0 9 * *", duration: 1h}]}
+                x.yaml:9: NodePool general: spec.disruption.budgets[0].schedule: `0 9 * *` is not a schedule: it must be five fields of cron or one of @annually, @yearly, @monthly, @weekly, @daily, @midnight, @hourly
+            disruption: {budgets: [{schedule: "@daily", duration: 30s}]}
+                x.yaml:9: NodePool general: spec.disruption.budgets[0].duration: `30s` is not a duration in hours and minutes such as `1h30m`
+            disruption: {budgets: [{reasons: [Expired]}]}
+                x.yaml:9: NodePool general: spec.disruption.budgets[0].reasons[0]: must be one of `Underutilized`, `Empty`, `Drifted`, not `Expired`
+        "#]],
     );
 }
 
 #[test]
 fn requirements_have_rules() {
-    requirement(
-        "key: kubernetes.io/arch, operator: in, values: [a]",
+    each(
+        requirement,
+        &[
+            "key: kubernetes.io/arch, operator: in, values: [a]",
+            "key: kubernetes.io/hostname, operator: Exists",
+            "key: karpenter.sh/nodepool, operator: In, values: [a]",
+            "key: karpenter.sh/custom, operator: Exists",
+            "key: karpenter.k8s.aws/custom, operator: Exists",
+            "key: a/b/c, operator: Exists",
+            "key: team, operator: In",
+            "key: team, operator: Gt, values: [a]",
+            "key: team, operator: Gt, values: ['1', '2']",
+            "key: team, operator: In, values: [1]",
+            "key: team, operator: In, values: ['a b']",
+            "key: team, operator: In, values: [a], minValues: 2",
+            "key: team, operator: Exists, minValues: 51",
+            "key: karpenter.sh/capacity-type, operator: In, values: [sport]",
+            "operator: Exists",
+            // Right:
+            "key: team, operator: NotIn",
+            "key: team, operator: Gt, values: ['0']",
+            "key: team, operator: In, values: [a, b], minValues: 2",
+            "key: beta.kubernetes.io/arch, operator: In, values: [arm64]",
+            "key: karpenter.sh/capacity-type, operator: In, values: [spot, sport]",
+            "key: kubernetes.io/custom, operator: DoesNotExist",
+        ],
         &expect![[r#"
-        x.yaml:8: NodePool general: spec.template.spec.requirements[0].operator: must be one of `In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt`, `Lt`, `Gte`, `Lte`, not `in`
-    "#]],
+            key: kubernetes.io/arch, operator: in, values: [a]
+                x.yaml:8: NodePool general: spec.template.spec.requirements[0].operator: must be one of `In`, `NotIn`, `Exists`, `DoesNotExist`, `Gt`, `Lt`, `Gte`, `Lte`, not `in`
+            key: kubernetes.io/hostname, operator: Exists
+                x.yaml:8: NodePool general: spec.template.spec.requirements[0].key: label `kubernetes.io/hostname` is restricted
+            key: karpenter.sh/nodepool, operator: In, values: [a]
+                x.yaml:8: NodePool general: spec.template.spec.requirements[0].key: `karpenter.sh/nodepool` cannot be required of a NodePool: it is set by it
+            key: karpenter.sh/custom, operator: Exists
+                x.yaml:8: NodePool general: spec.template.spec.requirements[0].key: label `karpenter.sh/custom` is restricted
+            key: karpenter.k8s.aws/custom, operator: Exists
+                x.yaml:8: NodePool general: spec.template.spec.requirements[0].key: label `karpenter.k8s.aws/custom` is restricted
+            key: a/b/c, operator: Exists
+                x.yaml:8: NodePool general: spec.template.spec.requirements[0].key: `a/b/c` is not a label key: it must be an optional DNS prefix and `/`, then at most 63 letters, digits, `-`, `_` and `.`
+            key: team, operator: In
+                x.yaml:8: NodePool general: spec.template.spec.requirements[0].values: operator In on `team` needs at least one value
+            key: team, operator: Gt, values: [a]
+                x.yaml:8: NodePool general: spec.template.spec.requirements[0].values: operator Gt on `team` takes exactly one non-negative integer, not ["a"]
+            key: team, operator: Gt, values: ['1', '2']
+                x.yaml:8: NodePool general: spec.template.spec.requirements[0].values: operator Gt on `team` takes exactly one non-negative integer, not ["1", "2"]
+            key: team, operator: In, values: [1]
+                x.yaml:8: NodePool general: spec.template.spec.requirements[0].values[0]: must be a text, not the number 1; quote it: "1"
+            key: team, operator: In, values: ['a b']
+                x.yaml:8: NodePool general: spec.template.spec.requirements[0].values: `a b` is not a label value: at most 63 letters, digits, `-`, `_` and `.`, starting and ending with a letter or digit
+            key: team, operator: In, values: [a], minValues: 2
+                x.yaml:8: NodePool general: spec.template.spec.requirements[0].minValues: must not be above the number of values, 1
+            key: team, operator: Exists, minValues: 51
+                x.yaml:8: NodePool general: spec.template.spec.requirements[0].minValues: must be 1 to 50, not 51
+            key: karpenter.sh/capacity-type, operator: In, values: [sport]
+                x.yaml:8: NodePool general: spec.template.spec.requirements[0].values: ["sport"] has none of the known values `on-demand`, `spot`, `reserved`
+            operator: Exists
+                x.yaml:8: NodePool general: spec.template.spec.requirements[0].key: is required
+            key: team, operator: NotIn
+                right
+            key: team, operator: Gt, values: ['0']
+                right
+            key: team, operator: In, values: [a, b], minValues: 2
+                right
+            key: beta.kubernetes.io/arch, operator: In, values: [arm64]
+                right
+            key: karpenter.sh/capacity-type, operator: In, values: [spot, sport]
+                right
+            key: kubernetes.io/custom, operator: DoesNotExist
+                right
+        "#]],
     );
-    requirement(
-        "key: kubernetes.io/hostname, operator: Exists",
-        &expect![[r#"
-        x.yaml:8: NodePool general: spec.template.spec.requirements[0].key: label `kubernetes.io/hostname` is restricted
-    "#]],
-    );
-    requirement(
-        "key: karpenter.sh/nodepool, operator: In, values: [a]",
-        &expect![[r#"
-        x.yaml:8: NodePool general: spec.template.spec.requirements[0].key: `karpenter.sh/nodepool` cannot be required of a NodePool: it is set by it
-    "#]],
-    );
-    requirement(
-        "key: karpenter.sh/custom, operator: Exists",
-        &expect![[r#"
-        x.yaml:8: NodePool general: spec.template.spec.requirements[0].key: label `karpenter.sh/custom` is restricted
-    "#]],
-    );
-    requirement(
-        "key: karpenter.k8s.aws/custom, operator: Exists",
-        &expect![[r#"
-        x.yaml:8: NodePool general: spec.template.spec.requirements[0].key: label `karpenter.k8s.aws/custom` is restricted
-    "#]],
-    );
-    requirement(
-        "key: a/b/c, operator: Exists",
-        &expect![[r#"
-        x.yaml:8: NodePool general: spec.template.spec.requirements[0].key: `a/b/c` is not a label key: it must be an optional DNS prefix and `/`, then at most 63 letters, digits, `-`, `_` and `.`
-    "#]],
-    );
-    requirement(
-        "key: team, operator: In",
-        &expect![[r#"
-        x.yaml:8: NodePool general: spec.template.spec.requirements[0].values: operator In on `team` needs at least one value
-    "#]],
-    );
-    requirement(
-        "key: team, operator: Gt, values: [a]",
-        &expect![[r#"
-        x.yaml:8: NodePool general: spec.template.spec.requirements[0].values: operator Gt on `team` takes exactly one non-negative integer, not ["a"]
-    "#]],
-    );
-    requirement(
-        "key: team, operator: Gt, values: ['1', '2']",
-        &expect![[r#"
-        x.yaml:8: NodePool general: spec.template.spec.requirements[0].values: operator Gt on `team` takes exactly one non-negative integer, not ["1", "2"]
-    "#]],
-    );
-    requirement(
-        "key: team, operator: In, values: [1]",
-        &expect![[r#"
-        x.yaml:8: NodePool general: spec.template.spec.requirements[0].values[0]: must be a text, not the number 1; quote it: "1"
-    "#]],
-    );
-    requirement(
-        "key: team, operator: In, values: ['a b']",
-        &expect![[r#"
-        x.yaml:8: NodePool general: spec.template.spec.requirements[0].values: `a b` is not a label value: at most 63 letters, digits, `-`, `_` and `.`, starting and ending with a letter or digit
-    "#]],
-    );
-    requirement(
-        "key: team, operator: In, values: [a], minValues: 2",
-        &expect![[r#"
-        x.yaml:8: NodePool general: spec.template.spec.requirements[0].minValues: must not be above the number of values, 1
-    "#]],
-    );
-    requirement(
-        "key: team, operator: Exists, minValues: 51",
-        &expect![[r#"
-        x.yaml:8: NodePool general: spec.template.spec.requirements[0].minValues: must be 1 to 50, not 51
-    "#]],
-    );
-    requirement(
-        "key: karpenter.sh/capacity-type, operator: In, values: [sport]",
-        &expect![[r#"
-        x.yaml:8: NodePool general: spec.template.spec.requirements[0].values: ["sport"] has none of the known values `on-demand`, `spot`, `reserved`
-    "#]],
-    );
-    requirement(
-        "operator: Exists",
-        &expect![[r#"
-        x.yaml:8: NodePool general: spec.template.spec.requirements[0].key: is required
-    "#]],
-    );
-    for good in [
-        "key: team, operator: NotIn",
-        "key: team, operator: Gt, values: ['0']",
-        "key: team, operator: In, values: [a, b], minValues: 2",
-        "key: beta.kubernetes.io/arch, operator: In, values: [arm64]",
-        "key: karpenter.sh/capacity-type, operator: In, values: [spot, sport]",
-        "key: kubernetes.io/custom, operator: DoesNotExist",
-    ] {
-        requirement(good, &expect![""]);
-    }
 }
 
 #[test]
 fn labels_and_taints_have_rules() {
-    let labels = |text: &str| {
-        POOL.replace("    spec:\n", &format!("    metadata: {{labels: {{{text}}}}}\n    spec:\n"))
-    };
-    for (text, expected) in [
-        (
+    each(
+        labels,
+        &[
             "karpenter.sh/nodepool: a",
-            expect![[r#"
-            x.yaml:6: NodePool general: spec.template.metadata.labels[karpenter.sh/nodepool]: label `karpenter.sh/nodepool` is restricted
-        "#]],
-        ),
-        (
             "kubernetes.io/hostname: a",
-            expect![[r#"
-            x.yaml:6: NodePool general: spec.template.metadata.labels[kubernetes.io/hostname]: label `kubernetes.io/hostname` is restricted
-        "#]],
-        ),
-        (
             "karpenter.k8s.aws/mine: a",
-            expect![[r#"
-            x.yaml:6: NodePool general: spec.template.metadata.labels[karpenter.k8s.aws/mine]: label `karpenter.k8s.aws/mine` is restricted
-        "#]],
-        ),
-        (
             "team: a b",
-            expect![[r#"
-            x.yaml:6: NodePool general: spec.template.metadata.labels.team: `a b` is not a label value: at most 63 letters, digits, `-`, `_` and `.`, starting and ending with a letter or digit
-        "#]],
-        ),
-        (
             "team: on",
-            expect![[r#"
+            // Right:
+            "karpenter.sh/capacity-type: spot, topology.kubernetes.io/zone: a, team: ''",
+        ],
+        &expect![[r#"
+            karpenter.sh/nodepool: a
+                x.yaml:6: NodePool general: spec.template.metadata.labels[karpenter.sh/nodepool]: label `karpenter.sh/nodepool` is restricted
+            kubernetes.io/hostname: a
+                x.yaml:6: NodePool general: spec.template.metadata.labels[kubernetes.io/hostname]: label `kubernetes.io/hostname` is restricted
+            karpenter.k8s.aws/mine: a
+                x.yaml:6: NodePool general: spec.template.metadata.labels[karpenter.k8s.aws/mine]: label `karpenter.k8s.aws/mine` is restricted
+            team: a b
+                x.yaml:6: NodePool general: spec.template.metadata.labels.team: `a b` is not a label value: at most 63 letters, digits, `-`, `_` and `.`, starting and ending with a letter or digit
+            team: on
                 x.yaml:6: NodePool general: spec.template.metadata.labels.team: must be a text, not the boolean true; write it in quotes
-            "#]],
-        ),
-        ("karpenter.sh/capacity-type: spot, topology.kubernetes.io/zone: a, team: ''", expect![""]),
-    ] {
-        check(&format!("{}---\n{CLASS}", labels(text)), &expected);
-    }
-    template(
-        "taints: [{key: a, effect: NoRun}]",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.template.spec.taints[0].effect: must be one of `NoSchedule`, `PreferNoSchedule`, `NoExecute`, not `NoRun`
-    "#]],
+            karpenter.sh/capacity-type: spot, topology.kubernetes.io/zone: a, team: ''
+                right
+        "#]],
     );
-    template(
-        "taints: [{key: a}]",
+    each(
+        template,
+        &[
+            "taints: [{key: a, effect: NoRun}]",
+            "taints: [{key: a}]",
+            "taints: [{key: a b, effect: NoExecute}]",
+            "taints: [{key: a, value: a b, effect: NoExecute}]",
+            // Right:
+            "taints: [{key: a, effect: NoExecute}, {key: a, effect: NoSchedule}]",
+        ],
         &expect![[r#"
-        x.yaml:9: NodePool general: spec.template.spec.taints[0].effect: is required
-    "#]],
+            taints: [{key: a, effect: NoRun}]
+                x.yaml:9: NodePool general: spec.template.spec.taints[0].effect: must be one of `NoSchedule`, `PreferNoSchedule`, `NoExecute`, not `NoRun`
+            taints: [{key: a}]
+                x.yaml:9: NodePool general: spec.template.spec.taints[0].effect: is required
+            taints: [{key: a b, effect: NoExecute}]
+                x.yaml:9: NodePool general: spec.template.spec.taints[0].key: `a b` is not a taint key: it must be a qualified name
+            taints: [{key: a, value: a b, effect: NoExecute}]
+                x.yaml:9: NodePool general: spec.template.spec.taints[0].value: `a b` is not a taint value: it must be a label value
+            taints: [{key: a, effect: NoExecute}, {key: a, effect: NoSchedule}]
+                right
+        "#]],
     );
-    template(
-        "taints: [{key: a b, effect: NoExecute}]",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.template.spec.taints[0].key: `a b` is not a taint key: it must be a qualified name
-    "#]],
-    );
-    template(
-        "taints: [{key: a, value: a b, effect: NoExecute}]",
-        &expect![[r#"
-        x.yaml:9: NodePool general: spec.template.spec.taints[0].value: `a b` is not a taint value: it must be a label value
-    "#]],
-    );
-    template("taints: [{key: a, effect: NoExecute}, {key: a, effect: NoSchedule}]", &expect![""]);
 }
 
 #[test]
@@ -465,32 +371,33 @@ fn static_pools_are_not_supported_yet() {
     let pool = good("  replicas: 3\n  limits: {nodes: 5}\n");
     assert_eq!(pool.replicas, Some(3));
     assert_eq!(pool.problems, ["not supported yet: spec.replicas (static pools)"]);
-    spec(
-        "replicas: 3\n  limits: {cpu: 5}",
+    each(
+        spec,
+        &["replicas: 3\n  limits: {cpu: 5}", "replicas: 3\n  weight: 5"],
         &expect![[r#"
-        x.yaml:10: NodePool general: spec.limits: a static pool (one with spec.replicas) may only limit `nodes`
-    "#]],
-    );
-    spec(
-        "replicas: 3\n  weight: 5",
-        &expect![[r#"
-        x.yaml:10: NodePool general: spec.weight: must not be set on a static pool (one with spec.replicas)
-    "#]],
+            replicas: 3\n  limits: {cpu: 5}
+                x.yaml:10: NodePool general: spec.limits: a static pool (one with spec.replicas) may only limit `nodes`
+            replicas: 3\n  weight: 5
+                x.yaml:10: NodePool general: spec.weight: must not be set on a static pool (one with spec.replicas)
+        "#]],
     );
 }
 
 #[test]
 fn placeholders_that_were_left_in_are_found_everywhere() {
+    let pool = POOL.replace("general", "\"${POOL}\"");
     check(
-        &format!("{}---\n{CLASS}", POOL.replace("general", "\"${POOL}\"")),
-        &expect![[r#"
-            x.yaml:3: NodePool ${POOL}: metadata.name: `${POOL}` was left in: it is a placeholder; put the value in its place, for instance by sending the file through envsubst
-        "#]],
+        &format!("{pool}---\n{CLASS}"),
+        &expect![
+            "x.yaml:3: NodePool ${POOL}: metadata.name: `${POOL}` was left in: it is a placeholder; put the value in its place, for instance by sending the file through envsubst"
+        ],
     );
-    template(
-        "taints: [{key: \"${KEY}\", effect: NoSchedule}]",
+    each(
+        template,
+        &["taints: [{key: \"${KEY}\", effect: NoSchedule}]"],
         &expect![[r#"
-        x.yaml:9: NodePool general: spec.template.spec.taints[0].key: `${KEY}` was left in: it is a placeholder; put the value in its place, for instance by sending the file through envsubst
+        taints: [{key: "${KEY}", effect: NoSchedule}]
+            x.yaml:9: NodePool general: spec.template.spec.taints[0].key: `${KEY}` was left in: it is a placeholder; put the value in its place, for instance by sending the file through envsubst
     "#]],
     );
 }

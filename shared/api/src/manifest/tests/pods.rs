@@ -227,71 +227,50 @@ fn workloads_have_replicas() {
 
 #[test]
 fn what_is_wrong_with_pods_is_named() {
-    let pod = |spec: &str, expected: &Expect| {
-        check(
-            &format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec: {{{spec}}}\n"),
-            expected,
-        );
+    let pod = |spec: &str| {
+        format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec: {{{spec}}}\n")
     };
-    pod(
-        "containers: [{name: m, resources: {requests: {cpu: 1O0m}}}]",
+    each(
+        pod,
+        &[
+            "containers: [{name: m, resources: {requests: {cpu: 1O0m}}}]",
+            "containers: [{name: m, resource: {}}]",
+            "containers: [{name: m}], nodeselector: {a: b}",
+            "containers: [{name: m}], nodeSelector: {a: true}",
+            "containers: {name: m}",
+            "nodeSelector: {}",
+            "containers: [{name: m}], tolerations: [{value: b}]",
+            "containers: [{name: m}], tolerations: [{key: a, effect: Never}]",
+        ],
         &expect![[r#"
-        x.yaml:4: Pod a: spec.containers[0].resources.requests.cpu: `1O0m` is not a quantity: after the number only one of the suffixes n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei or an exponent such as e3 may stand
-    "#]],
-    );
-    pod(
-        "containers: [{name: m, resource: {}}]",
-        &expect![[r#"
-        x.yaml:4: Pod a: spec.containers[0].resource: unknown field
-    "#]],
-    );
-    pod(
-        "containers: [{name: m}], nodeselector: {a: b}",
-        &expect![[r#"
-        x.yaml:4: Pod a: spec.nodeselector: unknown field; it is spelled `nodeSelector`
-    "#]],
-    );
-    pod(
-        "containers: [{name: m}], nodeSelector: {a: true}",
-        &expect![[r#"
-            x.yaml:4: Pod a: spec.nodeSelector.a: must be a text, not the boolean true; write it in quotes
+            containers: [{name: m, resources: {requests: {cpu: 1O0m}}}]
+                x.yaml:4: Pod a: spec.containers[0].resources.requests.cpu: `1O0m` is not a quantity: after the number only one of the suffixes n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei or an exponent such as e3 may stand
+            containers: [{name: m, resource: {}}]
+                x.yaml:4: Pod a: spec.containers[0].resource: unknown field
+            containers: [{name: m}], nodeselector: {a: b}
+                x.yaml:4: Pod a: spec.nodeselector: unknown field; it is spelled `nodeSelector`
+            containers: [{name: m}], nodeSelector: {a: true}
+                x.yaml:4: Pod a: spec.nodeSelector.a: must be a text, not the boolean true; write it in quotes
+            containers: {name: m}
+                x.yaml:4: Pod a: spec.containers: must be a list, not a map
+            nodeSelector: {}
+                x.yaml:4: Pod a: spec.containers: is required
+            containers: [{name: m}], tolerations: [{value: b}]
+                x.yaml:4: Pod a: spec.tolerations[0]: without a `key` the operator must be `Exists`
+            containers: [{name: m}], tolerations: [{key: a, effect: Never}]
+                x.yaml:4: Pod a: spec.tolerations[0].effect: must be `NoSchedule`, `PreferNoSchedule` or `NoExecute`, not `Never`
         "#]],
-    );
-    pod(
-        "containers: {name: m}",
-        &expect![[r#"
-        x.yaml:4: Pod a: spec.containers: must be a list, not a map
-    "#]],
-    );
-    pod(
-        "nodeSelector: {}",
-        &expect![[r#"
-        x.yaml:4: Pod a: spec.containers: is required
-    "#]],
-    );
-    pod(
-        "containers: [{name: m}], tolerations: [{value: b}]",
-        &expect![[r#"
-        x.yaml:4: Pod a: spec.tolerations[0]: without a `key` the operator must be `Exists`
-    "#]],
-    );
-    pod(
-        "containers: [{name: m}], tolerations: [{key: a, effect: Never}]",
-        &expect![[r#"
-        x.yaml:4: Pod a: spec.tolerations[0].effect: must be `NoSchedule`, `PreferNoSchedule` or `NoExecute`, not `Never`
-    "#]],
     );
     check(
         "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: a}\nspec:\n  replicas: three\n  template:\n    spec: {containers: [{name: m}]}\n",
-        &expect![[r#"
-            x.yaml:5: Deployment a: spec.replicas: must be a whole number, not the text `three`
-        "#]],
+        &expect![
+            "x.yaml:5: Deployment a: spec.replicas: must be a whole number, not the text `three`"
+        ],
     );
     check(
         "apiVersion: v1\nkind: Pod\nmetadata: {}\n",
         &expect![[r#"
-        x.yaml:3: Pod (without a name): metadata.name: is required
-        x.yaml:1: Pod (without a name): spec: is required
-    "#]],
+            x.yaml:3: Pod (without a name): metadata.name: is required
+            x.yaml:1: Pod (without a name): spec: is required"#]],
     );
 }

@@ -218,6 +218,9 @@ pub struct NodeClaim {
     pub capacity: Resources,
     /// The same without overhead.
     pub allocatable: Resources,
+    /// When its batch was first about to be asked for; while it is `None`, nothing can have been
+    /// launched for it.
+    pub requested_at: Option<Timestamp>,
     /// The instance, once there is one.
     pub instance: Option<LaunchedInstance>,
     /// Its node, once it joined.

@@ -321,3 +321,5 @@ fn unreadable(error: item::Unreadable) -> PortError {
 
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod wire_tests;

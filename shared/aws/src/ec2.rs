@@ -6,6 +6,8 @@ mod fleet;
 mod image;
 mod instance;
 mod template;
+#[cfg(test)]
+mod wire_tests;
 
 use std::collections::BTreeMap;
 

@@ -114,3 +114,99 @@ fn to_tags(tags: &BTreeMap<String, String>) -> Result<Vec<Tag>, PortError> {
         })
         .collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::Wire;
+
+    fn refusal(code: &str) -> String {
+        format!(
+            "<ErrorResponse xmlns=\"https://iam.amazonaws.com/doc/2010-05-08/\"><Error>\
+             <Type>Sender</Type><Code>{code}</Code><Message>x</Message></Error></ErrorResponse>"
+        )
+    }
+
+    fn done(operation: &str) -> String {
+        format!(
+            "<{operation}Response xmlns=\"https://iam.amazonaws.com/doc/2010-05-08/\">\
+             </{operation}Response>"
+        )
+    }
+
+    fn profile(roles: &[&str]) -> String {
+        let role = |name: &&str| {
+            format!(
+                "<member><Path>/</Path><RoleName>{name}</RoleName><RoleId>A</RoleId>\
+                 <Arn>a</Arn><CreateDate>2026-01-01T00:00:00Z</CreateDate></member>"
+            )
+        };
+        let roles: String = roles.iter().map(role).collect();
+        let profile = format!(
+            "<InstanceProfile><Path>/</Path><InstanceProfileName>p</InstanceProfileName>\
+             <InstanceProfileId>A</InstanceProfileId><Arn>a</Arn>\
+             <CreateDate>2026-01-01T00:00:00Z</CreateDate><Roles>{roles}</Roles></InstanceProfile>"
+        );
+        format!(
+            "<GetInstanceProfileResponse xmlns=\"https://iam.amazonaws.com/doc/2010-05-08/\">\
+             <GetInstanceProfileResult>{profile}</GetInstanceProfileResult>\
+             </GetInstanceProfileResponse>"
+        )
+    }
+
+    /// The actions that were sent, in order.
+    async fn ensured(answers: &[(u16, String)]) -> (Result<(), PortError>, Vec<String>) {
+        let answers: Vec<_> =
+            answers.iter().map(|(code, body)| Some((*code, body.as_str()))).collect();
+        let wire = Wire::answering(&answers);
+        let profiles = IamProfiles::new(Client::new(&wire.config()));
+        let tags = BTreeMap::from([("team".to_owned(), "a".to_owned())]);
+        let outcome = profiles.ensure("p", "path/to/NodeRole", &tags).await;
+        let action = |body: &String| {
+            let action = body.split('&').next().unwrap_or_default();
+            action.trim_start_matches("Action=").to_owned()
+        };
+        (outcome, wire.sent().iter().map(action).collect())
+    }
+
+    #[tokio::test]
+    async fn a_profile_that_is_right_is_left_alone() {
+        let (outcome, sent) = ensured(&[(200, profile(&["NodeRole"]))]).await;
+        assert!(outcome.is_ok(), "{outcome:?}");
+        assert_eq!(sent, ["GetInstanceProfile"]);
+    }
+
+    #[tokio::test]
+    async fn a_profile_that_is_missing_is_made_with_its_role() {
+        let (outcome, sent) = ensured(&[
+            (404, refusal("NoSuchEntity")),
+            (409, refusal("EntityAlreadyExists")),
+            (200, done("AddRoleToInstanceProfile")),
+        ])
+        .await;
+        assert!(outcome.is_ok(), "{outcome:?}");
+        let expected = ["GetInstanceProfile", "CreateInstanceProfile", "AddRoleToInstanceProfile"];
+        assert_eq!(sent, expected);
+    }
+
+    #[tokio::test]
+    async fn a_role_that_somebody_else_added_a_moment_ago_will_do() {
+        let (outcome, sent) = ensured(&[
+            (200, profile(&[])),
+            (409, refusal("LimitExceeded")),
+            (200, profile(&["NodeRole"])),
+        ])
+        .await;
+        assert!(outcome.is_ok(), "{outcome:?}");
+        let expected = ["GetInstanceProfile", "AddRoleToInstanceProfile", "GetInstanceProfile"];
+        assert_eq!(sent, expected);
+    }
+
+    #[tokio::test]
+    async fn a_profile_with_another_role_is_not_changed() {
+        let (outcome, sent) = ensured(&[(200, profile(&["Admin"]))]).await;
+        let source = outcome.unwrap_err().source.unwrap().to_string();
+        assert_eq!(source, "instance profile `p` has the role `Admin`, and needs `NodeRole`");
+        assert_eq!(sent, ["GetInstanceProfile"]);
+    }
+}

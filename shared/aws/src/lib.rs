@@ -16,6 +16,8 @@ mod fixture;
 mod iam;
 mod sqs;
 mod ssm;
+#[cfg(test)]
+mod wire;
 
 pub use account::{Account, InvalidAccount};
 pub use dynamodb::DynamoLedger;

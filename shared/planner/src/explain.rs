@@ -72,7 +72,7 @@ fn of_term(
         let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
         return texts.join(", ");
     }
-    let mut both = Requirements::clone(&own);
+    let mut both = own.clone();
     both.add_all(wanted);
     let Some(offer) = problem.offers.get(template.offer) else {
         return "its EC2NodeClass offers nothing".to_owned();

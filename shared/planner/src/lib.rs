@@ -17,9 +17,9 @@
 //!   made. So a class walks the list of existing capacity once, tries each claim at most once after
 //!   its last success there, and is relaxed and finally given up once. Pods with equal requests
 //!   (a *shape*) share even more: a claim too full for one is too full for all.
-//! * **Numbers for names.** Resources have places in arrays of `i64`; a set of requirements is a
-//!   number (`sets`), and adding a pod's requirements to a claim's is one look-up after the first
-//!   time. The algebra itself stays in `model`.
+//! * **Numbers for names.** Resources have places in arrays of `i64`; labels, requirements and sets
+//!   of requirements are numbers (`sets`), and adding a pod's requirements to a claim's is one
+//!   look-up after the first time. The algebra itself stays in `model`.
 //! * **Types as bits.** Which instance types go with a requirement, a set of requirements, a market
 //!   (zone and capacity type) or an amount of a resource is a bit set, worked out once (`offer`,
 //!   `template`). A claim's remaining types are the intersection of a few of them.

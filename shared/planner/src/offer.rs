@@ -9,12 +9,12 @@ use std::{
     sync::Arc,
 };
 
-use model::{CapacityType, HourlyPrice, InstanceType, Offering, Requirement, Requirements};
+use model::{CapacityType, HourlyPrice, InstanceType, Offering, Requirement, Requirements, labels};
 
 use crate::{
     amounts::{Amounts, ResourceIndex},
     bits::BitSet,
-    sets::{SetId, Sets},
+    sets::{RequirementId, SetId, Sets},
 };
 
 /// The instance types of a NodeClass. A type is its place in `types`, which is the order of names.
@@ -26,10 +26,20 @@ pub(crate) struct Offer {
     pub(crate) allocatable: Vec<Amounts>,
     /// Each distinct place and way to buy, and the types that can be bought so now.
     markets: Vec<(Offering, BitSet)>,
-    by_requirement: BTreeMap<Requirement, Rc<BitSet>>,
+    by_requirement: BTreeMap<RequirementId, BitSet>,
     by_set: BTreeMap<SetId, Rc<BitSet>>,
     prices: BTreeMap<SetId, Rc<[(HourlyPrice, usize)]>>,
 }
+
+/// The labels that `Offering::is_compatible` looks at.
+const MARKET_LABELS: [&str; 6] = [
+    labels::ZONE,
+    labels::ZONE_ID,
+    labels::CAPACITY_TYPE,
+    "karpenter.k8s.aws/capacity-reservation-id",
+    "karpenter.k8s.aws/capacity-reservation-type",
+    "karpenter.k8s.aws/capacity-reservation-interruptible",
+];
 
 fn is_sold(offering: &Offering) -> bool {
     offering.is_available && offering.capacity_type != CapacityType::Reserved
@@ -59,7 +69,7 @@ impl Offer {
     }
 
     /// The types whose own labels go together with `set`, whether they can be bought or not.
-    pub(crate) fn matching(&mut self, set: &Requirements) -> BitSet {
+    pub(crate) fn matching(&self, set: &Requirements) -> BitSet {
         let mut all = BitSet::of(self.types.len(), |_| true);
         for requirement in set.iter() {
             all.keep(&self.matching_one(requirement));
@@ -67,21 +77,15 @@ impl Offer {
         all
     }
 
-    fn matching_one(&mut self, requirement: &Requirement) -> Rc<BitSet> {
-        if let Some(known) = self.by_requirement.get(requirement) {
-            return Rc::clone(known);
-        }
+    fn matching_one(&self, requirement: &Requirement) -> BitSet {
         let key = requirement.key().as_str();
-        let bits = BitSet::of(self.types.len(), |index| {
+        BitSet::of(self.types.len(), |index| {
             let own = self.types.get(index).and_then(|t| t.requirements.get(key));
             own.is_none_or(|own| {
                 own.allows_absence() && requirement.allows_absence()
                     || own.has_intersection(requirement)
             })
-        });
-        let bits = Rc::new(bits);
-        self.by_requirement.insert(requirement.clone(), Rc::clone(&bits));
-        bits
+        })
     }
 
     /// The types that can be bought now somewhere that `set` allows.
@@ -107,14 +111,29 @@ impl Offer {
         open.map(|(offering, _)| offering.capacity_type).collect()
     }
 
-    /// The types that `set` allows and that can be bought now as `set` allows.
+    /// The types that the set allows and that can be bought now as it allows.
     pub(crate) fn allowed(&mut self, sets: &Sets, id: SetId) -> Rc<BitSet> {
         if let Some(known) = self.by_set.get(&id) {
             return Rc::clone(known);
         }
-        let set = sets.get(id);
-        let mut bits = self.matching(&set);
-        bits.keep(&self.sold(&set));
+        let mut bits = BitSet::of(self.types.len(), |_| true);
+        // Of a set, only what markets are about decides which of them are open.
+        let mut about_markets = Requirements::default();
+        for (number, requirement) in
+            sets.members(id).filter_map(|number| Some((number, sets.requirement(number)?)))
+        {
+            if let Some(known) = self.by_requirement.get(&number) {
+                bits.keep(known);
+            } else {
+                let matching = self.matching_one(requirement);
+                bits.keep(&matching);
+                self.by_requirement.insert(number, matching);
+            }
+            if MARKET_LABELS.contains(&requirement.key().as_str()) {
+                about_markets.add(Requirement::clone(requirement));
+            }
+        }
+        bits.keep(&self.sold(&about_markets));
         let bits = Rc::new(bits);
         self.by_set.insert(id, Rc::clone(&bits));
         bits

@@ -1,79 +1,194 @@
-//! Sets of requirements by number: each distinct set once, and each distinct pair joined once.
+//! Sets of requirements by number: each distinct requirement and each distinct set once, and each
+//! distinct pair joined once.
 //!
-//! The algebra itself is `model::Requirements`. Here it only becomes cheap: a claim's requirements
-//! are a number, adding a pod's requirements to them is one look-up after the first time.
+//! The algebra itself is `model::Requirement`. Here it only becomes cheap: a claim's requirements
+//! are a number, adding a pod's requirements to them is one look-up after the first time, and a few
+//! look-ups by label the first time.
 
 use std::{collections::BTreeMap, rc::Rc};
 
-use model::{Requirements, requirements::Undefined};
+use model::{LabelKey, Requirement, Requirements, labels};
 
 /// Number of a distinct set of requirements.
 pub(crate) type SetId = u32;
 
-/// All distinct sets seen so far.
+/// Number of a distinct requirement.
+pub(crate) type RequirementId = u32;
+
+/// A requirement of a set, with the number of its label.
+type Entry = (u32, RequirementId);
+
+/// All distinct requirements and sets seen so far.
 #[derive(Debug, Default)]
 pub(crate) struct Sets {
-    all: Vec<Rc<Requirements>>,
-    ids: BTreeMap<Rc<Requirements>, SetId>,
+    keys: BTreeMap<LabelKey, u32>,
+    requirements: Vec<Rc<Requirement>>,
+    requirement_ids: BTreeMap<Rc<Requirement>, RequirementId>,
+    /// For two requirements on one label what satisfies both, or `None` when nothing does.
+    both: BTreeMap<(RequirementId, RequirementId), Option<RequirementId>>,
+    /// Each set, sorted by the numbers of its labels.
+    all: Vec<Rc<[Entry]>>,
+    set_ids: BTreeMap<Rc<[Entry]>, SetId>,
     joined: BTreeMap<(SetId, SetId), Option<SetId>>,
+}
+
+fn place(id: u32) -> usize {
+    usize::try_from(id).unwrap_or(usize::MAX)
+}
+
+fn number(place: usize) -> u32 {
+    u32::try_from(place).unwrap_or(u32::MAX)
 }
 
 impl Sets {
     /// The number of `set`.
-    pub(crate) fn id(&mut self, set: Requirements) -> SetId {
-        let set = Rc::new(set);
-        if let Some(id) = self.ids.get(&set) {
+    pub(crate) fn id(&mut self, set: &Requirements) -> SetId {
+        let entries = set.iter().map(|requirement| self.entry(requirement.clone())).collect();
+        self.id_of(entries)
+    }
+
+    fn id_of(&mut self, mut entries: Vec<Entry>) -> SetId {
+        entries.sort_unstable();
+        if let Some(id) = self.set_ids.get(entries.as_slice()) {
             return *id;
         }
-        let id = SetId::try_from(self.all.len()).unwrap_or(SetId::MAX);
-        self.all.push(Rc::clone(&set));
-        self.ids.insert(set, id);
+        let (id, entries): (SetId, Rc<[Entry]>) = (number(self.all.len()), entries.into());
+        self.all.push(Rc::clone(&entries));
+        self.set_ids.insert(entries, id);
         id
     }
 
+    fn entry(&mut self, requirement: Requirement) -> Entry {
+        let next = number(self.keys.len());
+        let key = *self.keys.entry(requirement.key().clone()).or_insert(next);
+        if let Some(id) = self.requirement_ids.get(&requirement) {
+            return (key, *id);
+        }
+        let (id, requirement) = (number(self.requirements.len()), Rc::new(requirement));
+        self.requirements.push(Rc::clone(&requirement));
+        self.requirement_ids.insert(requirement, id);
+        (key, id)
+    }
+
+    /// The numbers of the requirements of the set with number `id`.
+    pub(crate) fn members(&self, id: SetId) -> impl Iterator<Item = RequirementId> {
+        self.all.get(place(id)).into_iter().flat_map(|set| set.iter().map(|(_, one)| *one))
+    }
+
+    /// The requirement with number `id`.
+    pub(crate) fn requirement(&self, id: RequirementId) -> Option<&Rc<Requirement>> {
+        self.requirements.get(place(id))
+    }
+
     /// The set with number `id`.
-    pub(crate) fn get(&self, id: SetId) -> Rc<Requirements> {
-        let index = usize::try_from(id).unwrap_or(usize::MAX);
-        self.all.get(index).map(Rc::clone).unwrap_or_default()
+    pub(crate) fn get(&self, id: SetId) -> Requirements {
+        let own = self.members(id).filter_map(|one| self.requirement(one));
+        own.map(|requirement| Requirement::clone(requirement)).collect()
     }
 
     /// What is left of a new node's requirements `node` when a pod with `pod` joins it, or `None`
-    /// when they do not go together.
+    /// when they do not go together: `Requirements::compatible` where well-known labels may be
+    /// undefined, and the intersection.
     pub(crate) fn join(&mut self, node: SetId, pod: SetId) -> Option<SetId> {
         if let Some(known) = self.joined.get(&(node, pod)) {
             return *known;
         }
-        let (mine, wanted) = (self.get(node), self.get(pod));
-        let joined = mine.compatible(&wanted, Undefined::WellKnown).is_ok().then(|| {
-            let mut both = Requirements::clone(&mine);
-            both.add_all(&wanted);
-            self.id(both)
-        });
+        let joined = self.joined_entries(node, pod).map(|entries| self.id_of(entries));
         self.joined.insert((node, pod), joined);
         joined
+    }
+
+    fn joined_entries(&mut self, node: SetId, pod: SetId) -> Option<Vec<Entry>> {
+        let mut all = self.all.get(place(node))?.to_vec();
+        let wanted = Rc::clone(self.all.get(place(pod))?);
+        for (key, one) in wanted.iter() {
+            match all.iter_mut().find(|(own, _)| own == key) {
+                Some((_, own)) => *own = self.both(*own, *one)?,
+                None if self.may_be_undefined(*one) => all.push((*key, *one)),
+                None => return None,
+            }
+        }
+        Some(all)
+    }
+
+    fn may_be_undefined(&self, id: RequirementId) -> bool {
+        self.requirement(id).is_some_and(|requirement| {
+            labels::is_well_known(requirement.key().as_str()) || requirement.allows_absence()
+        })
+    }
+
+    fn both(&mut self, own: RequirementId, wanted: RequirementId) -> Option<RequirementId> {
+        if own == wanted && self.requirement(own).is_some_and(|one| !one.values().is_empty()) {
+            return Some(own);
+        }
+        if let Some(known) = self.both.get(&(own, wanted)) {
+            return *known;
+        }
+        let (a, b) = (self.requirement(own)?, self.requirement(wanted)?);
+        let fit = a.allows_absence() && b.allows_absence() || a.has_intersection(b);
+        let intersection = fit.then(|| a.intersection(b));
+        let both = intersection.map(|requirement| self.entry(requirement).1);
+        self.both.insert((own, wanted), both);
+        both
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use model::labels;
+    use model::requirements::Undefined;
+    use proptest::prelude::*;
 
     use super::*;
+    use crate::testing::requirements;
 
     #[test]
     fn equal_sets_have_one_number_and_joining_narrows() {
         let mut sets = Sets::default();
         let zones = |zones: &[&str]| {
             let zones = zones.iter().copied();
-            let zone = model::Requirement::new(labels::ZONE, model::Operator::In, zones);
+            let zone = Requirement::new(labels::ZONE, model::Operator::In, zones);
             Requirements::from_iter([zone.unwrap()])
         };
         let (ab, bc, c) =
-            (sets.id(zones(&["a", "b"])), sets.id(zones(&["b", "c"])), sets.id(zones(&["c"])));
-        assert_eq!(sets.id(zones(&["b", "a"])), ab);
-        let b = sets.id(zones(&["b"]));
+            (sets.id(&zones(&["a", "b"])), sets.id(&zones(&["b", "c"])), sets.id(&zones(&["c"])));
+        assert_eq!(sets.id(&zones(&["b", "a"])), ab);
+        let b = sets.id(&zones(&["b"]));
         assert_eq!(sets.join(ab, bc), Some(b));
         assert_eq!(sets.join(ab, c), None);
         assert_eq!(sets.join(b, ab), Some(b));
+    }
+
+    const TEXTS: [&str; 12] = [
+        "team=a",
+        "team=a,b",
+        "team!=a",
+        "team",
+        "!team",
+        "team>1",
+        "kubernetes.io/arch=x",
+        "kubernetes.io/arch=x,y",
+        "kubernetes.io/arch!=x",
+        "!kubernetes.io/arch",
+        "shard<5",
+        "shard=3,7",
+    ];
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(256))]
+        #[test]
+        fn joining_numbers_is_joining_sets(
+            a in proptest::sample::subsequence(TEXTS.to_vec(), 0..4),
+            b in proptest::sample::subsequence(TEXTS.to_vec(), 0..4),
+        ) {
+            let (a, b) = (requirements(&a), requirements(&b));
+            let mut sets = Sets::default();
+            let (id_a, id_b) = (sets.id(&a), sets.id(&b));
+            prop_assert_eq!(&sets.get(id_a), &a);
+            let joined = sets.join(id_a, id_b).map(|id| sets.get(id));
+            let mut both = a.clone();
+            both.add_all(&b);
+            let expected = a.compatible(&b, Undefined::WellKnown).is_ok().then_some(both);
+            prop_assert_eq!(joined, expected);
+        }
     }
 }

@@ -165,7 +165,7 @@ impl Solver<'_, '_> {
             }
             tolerations.push(soft);
         }
-        let set = self.problem.sets.id(class.spec.requirements(stage.min(last_term)));
+        let set = self.problem.sets.id(&class.spec.requirements(stage.min(last_term)));
         let tolerates = |t: &template::Template<'_>| {
             taint::untolerated(&t.pool.template.taints, &tolerations).is_empty()
         };
@@ -299,7 +299,10 @@ impl Solver<'_, '_> {
         types.keep(&offer.allowed(&problem.sets, set));
         template.keep_roomy(&mut types, requests);
         template.keep_within_limits(&mut types);
-        if types.is_empty() || !template.reaches_minimums(&problem.sets.get(set), &types) {
+        let enough = !types.is_empty()
+            && (!template.has_minimums()
+                || template.reaches_minimums(&problem.sets.get(set), &types));
+        if !enough {
             return false;
         }
         template.count(&types);

@@ -109,7 +109,7 @@ impl<'a> Template<'a> {
             room
         });
         let room: Vec<Amounts> = rooms.collect();
-        let set = sets.id(requirements);
+        let set = sets.id(&requirements);
         let mut template = Self {
             pool,
             offer: place,
@@ -261,7 +261,7 @@ fn overhead(
     pool: &NodePool,
     requirements: &Requirements,
     daemons: &[DaemonSet],
-    offer: &mut Offer,
+    offer: &Offer,
     resources: &ResourceIndex,
 ) -> Vec<Amounts> {
     let mut simulated = requirements.clone();
@@ -285,7 +285,7 @@ fn landing(
     daemon: &DaemonSet,
     taints: &[Taint],
     requirements: &Requirements,
-    offer: &mut Offer,
+    offer: &Offer,
 ) -> BitSet {
     let mut types = BitSet::empty(offer.types.len());
     if !tolerates_firmly(daemon, taints) {

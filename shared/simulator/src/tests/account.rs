@@ -1,3 +1,5 @@
+//! The simulated account: fleets, listings, spot notices, dollars.
+
 use model::{
     CapacityType::{OnDemand, Spot},
     HourlyPrice,

@@ -1,3 +1,5 @@
+//! The simulated cluster: scheduler, controllers, kubelets, evictions.
+
 use std::sync::Arc;
 
 use model::{

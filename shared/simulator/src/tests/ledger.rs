@@ -1,3 +1,5 @@
+//! The simulated ledger's answers, and its index that lags.
+
 use model::{
     ClaimPhase, NodeClaim,
     claim::LaunchedInstance,

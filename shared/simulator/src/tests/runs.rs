@@ -1,3 +1,5 @@
+//! Whole runs: determinism, verdicts, storms, and what the checkers find.
+
 use jiff::{SignedDuration, Timestamp};
 use model::pod::PodPhase;
 use ports::{Fault, Ledger as _};

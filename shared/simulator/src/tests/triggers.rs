@@ -1,3 +1,5 @@
+//! Queues, the ledger's stream and schedules.
+
 use model::message::{Delivery as Letter, Message};
 use ports::{Ledger as _, Mailbox as _};
 

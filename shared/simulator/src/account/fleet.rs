@@ -47,7 +47,7 @@ impl World {
         Ok(answer)
     }
 
-    fn check_request(&self, request: &FleetRequest) -> Result<(), PortError> {
+    fn check_request(&mut self, request: &FleetRequest) -> Result<(), PortError> {
         let refuse = |fault, problem: String| Err(PortError::because(OPERATION, fault, problem));
         for template in &request.templates {
             if !self.account.templates.contains(&template.template) {
@@ -57,19 +57,15 @@ impl World {
             }
             for wanted in &template.overrides {
                 let subnet = &wanted.subnet;
-                match self.account.subnets.get(subnet) {
-                    None => {
-                        let problem = format!("InvalidSubnetID.NotFound: {subnet}");
-                        return refuse(Fault::Permanent, problem);
-                    }
-                    Some(zone) if *zone != wanted.zone => {
-                        let problem = format!(
-                            "InvalidFleetConfiguration: subnet {subnet} is in {zone}, not in {}",
-                            wanted.zone
-                        );
-                        return refuse(Fault::Permanent, problem);
-                    }
-                    Some(_) => {}
+                // The account owns whatever is asked for, and a subnet is in one zone for ever.
+                let zones = self.account.subnets.entry(subnet.clone());
+                let zone = zones.or_insert_with(|| wanted.zone.clone());
+                if *zone != wanted.zone {
+                    let problem = format!(
+                        "InvalidFleetConfiguration: subnet {subnet} is in {zone}, not in {}",
+                        wanted.zone
+                    );
+                    return refuse(Fault::Permanent, problem);
                 }
             }
         }

@@ -1,6 +1,14 @@
 //! The ports' conformance suites on the simulator. `tests/live` runs them over the wire.
 
+use std::collections::BTreeMap;
+
 use jiff::SignedDuration;
+use model::{
+    CapacityType,
+    labels::{CLUSTER_NAME_TAG, NODE_POOL},
+    launch::{FleetOverride, FleetRequest, FleetTemplate, LaunchTemplate, LaunchTemplateData},
+    node_class::MetadataOptions,
+};
 use simulator::{Settings, Sim};
 use testkit::{Case, Clusters, FleetWorld};
 
@@ -18,4 +26,81 @@ fn sim() -> Sim {
     let settings = Settings { listing_lag: SignedDuration::ZERO, ..Settings::default() };
     let catalog = api::catalog::builtin().expect("the built-in catalog is sound");
     Sim::new(settings, std::sync::Arc::new(catalog))
+}
+
+/// Lets listings catch up.
+fn pass(sim: &Sim) {
+    let later = sim.now().checked_add(SignedDuration::from_secs(5)).expect("a time of this year");
+    sim.pass_until(later);
+}
+
+#[test]
+fn the_ledger_keeps_its_contract() {
+    let sim = sim();
+    let clusters = Clusters {
+        one: "one".parse().expect("a name"),
+        other: "other".parse().expect("a name"),
+        instance_prefix: "aa".to_owned(),
+    };
+    let wait = async || pass(&sim);
+    check(&sim.block_on(testkit::ledger(&sim, &clusters, &wait)).expect("the suite ends"));
+}
+
+#[test]
+fn the_mailbox_keeps_its_contract() {
+    let sim = sim();
+    let cluster = Settings::default().cluster;
+    check(&sim.block_on(testkit::mailbox(&sim, &cluster)).expect("the suite ends"));
+}
+
+#[test]
+fn fleet_and_templates_keep_their_contracts() {
+    let sim = sim();
+    let cluster = Settings::default().cluster;
+    let template = template();
+    let choice = FleetOverride {
+        instance_type: "m7g.large".parse().expect("a type"),
+        zone: "us-west-2a".parse().expect("a zone"),
+        subnet: "subnet-a".parse().expect("an id"),
+        image: template.data.image.clone(),
+        price: model::HourlyPrice(40_000_000),
+    };
+    let request = FleetRequest {
+        token: "replaced".parse().expect("a token"),
+        count: 2,
+        capacity_type: CapacityType::OnDemand,
+        is_prioritized: false,
+        context: None,
+        templates: vec![FleetTemplate { template: template.name.clone(), overrides: vec![choice] }],
+        tags: [(CLUSTER_NAME_TAG, cluster.as_str()), (NODE_POOL, "general")]
+            .map(|(key, value)| (key.to_owned(), value.to_owned()))
+            .into(),
+    };
+    let world = FleetWorld { cluster, template, request, token_prefix: "suite".to_owned() };
+    let wait = async || pass(&sim);
+    check(&sim.block_on(testkit::fleet(&sim, &sim, &world, &wait)).expect("the suite ends"));
+}
+
+fn template() -> LaunchTemplate {
+    let data = LaunchTemplateData {
+        image: "ami-1".parse().expect("an id"),
+        user_data: "[settings]".to_owned(),
+        instance_profile: "profile".to_owned(),
+        block_devices: Vec::new(),
+        metadata_options: MetadataOptions::default(),
+        sends_http_protocol_ipv6: true,
+        detailed_monitoring: false,
+        security_groups: vec!["sg-1".parse().expect("an id")],
+        associate_public_ip_address: None,
+        ip_prefix_count: None,
+        is_ipv6: false,
+        tenancy: "default".to_owned(),
+        tags: BTreeMap::new(),
+        is_spot: false,
+    };
+    LaunchTemplate {
+        name: "karpenter.k8s.aws/1".parse().expect("a name"),
+        data,
+        tags: BTreeMap::new(),
+    }
 }

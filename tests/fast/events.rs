@@ -1,1 +1,106 @@
-//! Placeholder.
+//! Every file under `events/` is what its function reads.
+
+use api::event::Event;
+use model::{ClaimPhase, message::Message};
+use serde_json::Value;
+use tests::{files, repository};
+
+/// The samples, by name.
+fn samples() -> Vec<(String, Value)> {
+    let paths = files(&repository().join("events"), &[".json"]);
+    assert!(!paths.is_empty());
+    let read = |path: std::path::PathBuf| {
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        let text = std::fs::read_to_string(&path).expect("a sample can be read");
+        (
+            name,
+            serde_json::from_str(&text)
+                .unwrap_or_else(|error| panic!("{}: {error}", path.display())),
+        )
+    };
+    paths.into_iter().map(read).collect()
+}
+
+fn bodies(event: &Value) -> Vec<&str> {
+    let records = event["Records"].as_array().expect("records");
+    records.iter().map(|record| record["body"].as_str().expect("a body")).collect()
+}
+
+/// What a sample is: the function by the file's first word, the trigger by its last.
+fn check(name: &str, event: &Value) {
+    let (function, trigger) = name.split_once('-').expect("function-trigger");
+    match (function, trigger) {
+        (_, "queue") => {
+            for body in bodies(event) {
+                let (_, message) =
+                    api::message::decode(body).unwrap_or_else(|e| panic!("{name}: {e}"));
+                let expected = match message {
+                    Message::Provision { .. } => "provision",
+                    Message::Validate { .. } => "disrupt",
+                    Message::Launch { .. } => "launch",
+                    Message::Settle { .. } => "settle",
+                    Message::Drain { .. } => "drain",
+                };
+                assert_eq!(function, expected, "{name}");
+            }
+        }
+        (_, "stream") => {
+            let records = api::stream::records_of(event).unwrap_or_else(|e| panic!("{name}: {e}"));
+            assert!(!records.is_empty(), "{name}");
+            for record in records {
+                let claim =
+                    record.claim.unwrap_or_else(|e| panic!("{name}: {e}")).expect("a claim");
+                let expected = match claim.phase {
+                    ClaimPhase::Promised => "launch",
+                    ClaimPhase::Deleting => "drain",
+                    ClaimPhase::Launched | ClaimPhase::Registered | ClaimPhase::Initialized => {
+                        "settle"
+                    }
+                };
+                assert_eq!(function, expected, "{name}");
+            }
+        }
+        ("interrupt", _) => {
+            for body in bodies(event) {
+                let event =
+                    api::event::interruption(body).unwrap_or_else(|e| panic!("{name}: {e}"));
+                assert!(matches!(event, Event::Interruption(_)), "{name}: {event:?}");
+            }
+        }
+        ("disrupt", method) => {
+            let read =
+                api::event::schedule(&event.to_string()).unwrap_or_else(|e| panic!("{name}: {e}"));
+            assert_eq!(read.as_str(), method);
+        }
+        ("provision", "schedule") => assert_eq!(event["source"], "aws.events", "{name}"),
+        _ => panic!("{name}: which function reads it, and how?"),
+    }
+}
+
+#[test]
+fn every_sample_is_what_its_function_reads() {
+    for (name, event) in samples() {
+        check(&name, &event);
+    }
+}
+
+#[test]
+fn a_sample_that_was_tampered_with_is_refused() {
+    for (name, event) in samples() {
+        let tampered =
+            event.to_string().replace("i-0", "x-0").replace("\\\"kind\\\":", "\\\"kin\\\":");
+        let tampered: Value = serde_json::from_str(&tampered).expect("still JSON");
+        if name.starts_with("interrupt-") {
+            assert!(
+                bodies(&tampered).iter().all(|body| api::event::interruption(body).is_err()),
+                "{name}"
+            );
+        }
+        if name.ends_with("-queue") {
+            assert!(
+                bodies(&tampered).iter().all(|body| api::message::decode(body).is_err()),
+                "{name}"
+            );
+        }
+    }
+}

@@ -191,6 +191,7 @@ pub(crate) fn claim(requirements: &[&str], instance_types: &[&str]) -> NodeClaim
         instance: None,
         node: None,
         empty_since: None,
+        requested_at: None,
         deletion: None,
         message: None,
     }

@@ -3,10 +3,12 @@
 use aws_sdk_ec2::{
     Client,
     types::{
-        LaunchTemplateBlockDeviceMappingRequest, LaunchTemplateEbsBlockDeviceRequest,
-        LaunchTemplateHttpTokensState, LaunchTemplateIamInstanceProfileSpecificationRequest,
+        CapacityReservationPreference, LaunchTemplateBlockDeviceMappingRequest,
+        LaunchTemplateCapacityReservationSpecificationRequest, LaunchTemplateEbsBlockDeviceRequest,
+        LaunchTemplateEnclaveOptionsRequest, LaunchTemplateHttpTokensState,
+        LaunchTemplateIamInstanceProfileSpecificationRequest,
         LaunchTemplateInstanceMetadataEndpointState, LaunchTemplateInstanceMetadataOptionsRequest,
-        LaunchTemplateInstanceMetadataProtocolIpv6,
+        LaunchTemplateInstanceMetadataProtocolIpv6, LaunchTemplateInstanceMetadataTagsState,
         LaunchTemplateInstanceNetworkInterfaceSpecificationRequest, LaunchTemplatePlacementRequest,
         LaunchTemplateTagSpecificationRequest, LaunchTemplatesMonitoringRequest,
         RequestLaunchTemplateData, ResourceType, TagSpecification, Tenancy, VolumeType,
@@ -92,6 +94,10 @@ fn to_data(data: &LaunchTemplateData) -> Result<RequestLaunchTemplateData, PortE
         specification.set_tags(Some(to_tags(&data.tags))).build()
     });
     let placement = LaunchTemplatePlacementRequest::builder();
+    // Instances must not fall into open reservations that were bought for something else.
+    let no_reservation = LaunchTemplateCapacityReservationSpecificationRequest::builder()
+        .capacity_reservation_preference(CapacityReservationPreference::None)
+        .build();
     Ok(RequestLaunchTemplateData::builder()
         .image_id(data.image.as_str())
         .user_data(BASE64_STANDARD.encode(&data.user_data))
@@ -102,6 +108,8 @@ fn to_data(data: &LaunchTemplateData) -> Result<RequestLaunchTemplateData, PortE
             LaunchTemplatesMonitoringRequest::builder().enabled(data.detailed_monitoring).build(),
         )
         .network_interfaces(to_interface(data)?)
+        .capacity_reservation_specification(no_reservation)
+        .enclave_options(LaunchTemplateEnclaveOptionsRequest::builder().enabled(false).build())
         .placement(placement.tenancy(Tenancy::from(data.tenancy.as_str())).build())
         .set_tag_specifications(Some(tags.collect()))
         .build())
@@ -140,6 +148,8 @@ fn to_metadata(
         .set_http_protocol_ipv6(sends_ipv6.then_some(ipv6))
         .http_put_response_hop_limit(hops)
         .http_tokens(tokens)
+        // Our tag keys contain `/`, which the metadata service refuses.
+        .instance_metadata_tags(LaunchTemplateInstanceMetadataTagsState::Disabled)
         .build())
 }
 

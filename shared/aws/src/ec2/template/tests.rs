@@ -80,11 +80,21 @@ fn the_metadata_service_wants_a_token_within_one_hop() {
         .http_protocol_ipv6(LaunchTemplateInstanceMetadataProtocolIpv6::Disabled)
         .http_put_response_hop_limit(1)
         .http_tokens(LaunchTemplateHttpTokensState::Required)
+        .instance_metadata_tags(LaunchTemplateInstanceMetadataTagsState::Disabled)
         .build();
     assert_eq!(sent.metadata_options(), Some(&expected));
     let silent = LaunchTemplateData { sends_http_protocol_ipv6: false, ..data() };
     let sent = to_data(&silent).unwrap();
     assert_eq!(sent.metadata_options().unwrap().http_protocol_ipv6(), None);
+}
+
+#[test]
+fn instances_fall_into_no_open_reservation_and_no_enclave() {
+    let sent = to_data(&data()).unwrap();
+    let reservation = sent.capacity_reservation_specification().unwrap();
+    let preference = reservation.capacity_reservation_preference();
+    assert_eq!(preference, Some(&CapacityReservationPreference::None));
+    assert_eq!(sent.enclave_options().unwrap().enabled(), Some(false));
 }
 
 #[test]

@@ -62,6 +62,8 @@ pub enum DeletionReason {
     InstanceEnded,
     /// It is older than its `expireAfter`.
     Expired,
+    /// Somebody deletes its node.
+    NodeDeleted,
     /// No pod needs it.
     Empty,
     /// No offering had capacity.
@@ -74,10 +76,11 @@ pub enum DeletionReason {
 
 impl DeletionReason {
     /// All of them.
-    pub const ALL: [Self; 7] = [
+    pub const ALL: [Self; 8] = [
         Self::SpotInterrupted,
         Self::InstanceEnded,
         Self::Expired,
+        Self::NodeDeleted,
         Self::Empty,
         Self::InsufficientCapacity,
         Self::LaunchFailed,
@@ -90,6 +93,7 @@ impl DeletionReason {
             Self::SpotInterrupted => "SpotInterrupted",
             Self::InstanceEnded => "InstanceEnded",
             Self::Expired => "Expired",
+            Self::NodeDeleted => "NodeDeleted",
             Self::Empty => "Empty",
             Self::InsufficientCapacity => "InsufficientCapacity",
             Self::LaunchFailed => "LaunchFailed",

@@ -35,6 +35,7 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) 
         let Some(deletion) = &change.deletion else { continue };
         let speaks_against = match deletion.reason {
             DeletionReason::Expired => not_expired(world, stored),
+            DeletionReason::NodeDeleted => not_deleted(world, stored),
             DeletionReason::Empty => {
                 *emptied.entry(&stored.node_pool).or_default() += 1;
                 not_empty(world, stored)
@@ -108,6 +109,11 @@ fn not_expired(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
         return Some("it expires in no time that can be told".to_owned());
     };
     (world.facts.now < expires_at).then(|| format!("it expires at {expires_at} only"))
+}
+
+fn not_deleted(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
+    let node = world.node_of.get(&claim.name);
+    (!node.is_some_and(|node| node.is_deleting)).then(|| "nobody deletes its node".to_owned())
 }
 
 /// Specification of disruption §2.4, §2.9 and §3.1.

@@ -1,41 +1,65 @@
-//! Claims that are older than their `expireAfter`.
+//! Claims that end whatever runs on them: older than their `expireAfter`, or with a node that
+//! somebody deletes, whose finalizer then waits for its drain.
 //!
 //! No budget, no do-not-disrupt and no PodDisruptionBudget holds this back; draining honors the
 //! latter two. Nothing is launched in advance: the pods of a claim that is given up are planned by
-//! `provision`.
+//! `provision`. A promised claim is left alone: only `launch` knows whether a request is under way.
 //!
-//! Karpenter: `pkg/controllers/nodeclaim/expiration/controller.go`.
+//! Karpenter: `pkg/controllers/nodeclaim/expiration/controller.go`,
+//! `pkg/controllers/node/termination/controller.go`.
 
-use model::{DeletionReason, NodeClaim, Plan, facts::Facts, ledger::Decision};
+use std::collections::BTreeSet;
 
-/// Gives up every claim whose time is over.
+use model::{
+    ClaimPhase, DeletionReason, InstanceId, NodeClaim, Plan, facts::Facts, ledger::Decision,
+};
+
+/// Gives up every claim whose time is over or whose node is being deleted.
 #[must_use]
 pub fn expiration(facts: &Facts) -> Plan {
-    let expired: Vec<&NodeClaim> =
-        facts.ledger.claims.values().filter(|claim| is_expired(claim, facts)).collect();
-    Plan {
-        parent: facts.ledger.generation,
-        changes: expired
-            .iter()
-            .map(|claim| claim.given_up(DeletionReason::Expired, facts.now))
-            .collect(),
-        decisions: expired.iter().map(|claim| decision(claim, facts)).collect(),
-        ..Plan::default()
+    let deleted: BTreeSet<InstanceId> = facts
+        .nodes
+        .values()
+        .filter(|node| node.is_deleting)
+        .filter_map(|node| node.provider_id.as_ref()?.instance())
+        .collect();
+    let reason = |claim: &NodeClaim| {
+        let is_deleted = || claim.instance.as_ref().is_some_and(|i| deleted.contains(&i.id));
+        if is_expired(claim, facts) {
+            Some(DeletionReason::Expired)
+        } else {
+            (!claim.is_deleting() && is_deleted()).then_some(DeletionReason::NodeDeleted)
+        }
+    };
+    let mut plan = Plan { parent: facts.ledger.generation, ..Plan::default() };
+    for claim in facts.ledger.claims.values() {
+        if let Some(reason) = reason(claim) {
+            plan.changes.push(claim.given_up(reason, facts.now));
+            plan.decisions.push(decision(claim, reason, facts));
+        }
     }
+    plan
 }
 
 pub(crate) fn is_expired(claim: &NodeClaim, facts: &Facts) -> bool {
-    !claim.is_deleting() && claim.expires_at().is_some_and(|expires_at| expires_at <= facts.now)
+    !claim.is_deleting()
+        && claim.phase != ClaimPhase::Promised
+        && claim.expires_at().is_some_and(|expires_at| expires_at <= facts.now)
 }
 
-fn decision(claim: &NodeClaim, facts: &Facts) -> Decision {
-    let after = claim.expire_after.map(model::duration::show_go).unwrap_or_default();
+fn decision(claim: &NodeClaim, reason: DeletionReason, facts: &Facts) -> Decision {
+    let why = if reason == DeletionReason::Expired {
+        let after = claim.expire_after.map(model::duration::show_go).unwrap_or_default();
+        format!("it is older than its expireAfter of {after}")
+    } else {
+        "its node is being deleted".to_owned()
+    };
     Decision {
         at: facts.now,
         function: "disrupt".to_owned(),
         node_pool: Some(claim.node_pool.clone()),
         claims: vec![claim.name.clone()],
-        summary: format!("{} is given up: it is older than its expireAfter of {after}", claim.name),
+        summary: format!("{} is given up: {why}", claim.name),
         rejected: Vec::new(),
         price_before: claim.instance.as_ref().map(|instance| instance.price),
         price_after: None,

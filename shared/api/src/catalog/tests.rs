@@ -1,3 +1,5 @@
+//! What catalogs are read from, and what the built-in one holds.
+
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
 use std::fmt::Write as _;

@@ -1,3 +1,5 @@
+//! Lists from an API server: whole, malformed in part, and no lists.
+
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
 use expect_test::{Expect, expect};

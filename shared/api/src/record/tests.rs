@@ -1,3 +1,5 @@
+//! Records read back as they were written, and bad ones are named.
+
 use expect_test::expect;
 use jiff::{SignedDuration, Timestamp};
 use model::{

@@ -186,6 +186,20 @@ fn a_claim_expires_when_its_time_is_over() {
 }
 
 #[test]
+fn a_deleted_node_is_being_deleted() {
+    let given_up = |is_deleting: bool| {
+        move |facts: &mut Facts, plan: &mut Plan| {
+            for node in facts.nodes.values_mut() {
+                node.is_deleting = is_deleting;
+            }
+            changed(facts, plan, |stored, now| stored.given_up(DeletionReason::NodeDeleted, now));
+        }
+    };
+    check(given_up(true), &[]);
+    check(given_up(false), &["is given up as NodeDeleted although nobody deletes its node"]);
+}
+
+#[test]
 fn an_empty_node_is_empty() {
     check_empty(|_| {}, &[]);
     for pod in [

@@ -1,3 +1,5 @@
+//! Each visit of a drain does what is due, and no more.
+
 use model::{DeletionReason, PodSpec};
 
 use super::*;

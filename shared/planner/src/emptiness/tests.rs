@@ -1,3 +1,5 @@
+//! Which nodes may go for being empty, expired or deleted, and which stay.
+
 use model::node_pool::{Budget, BudgetNodes};
 
 use super::*;
@@ -179,5 +181,29 @@ fn expired_claims_are_given_up_whatever_protects_them() {
     let checked = validated(&facts, DisruptionMethod::Expiration, &both, now());
     assert_eq!(checked.changes, plan.changes);
     facts.now = ago(1);
+    assert!(crate::expiration(&facts).is_empty());
+}
+
+#[test]
+fn a_claim_whose_node_somebody_deletes_is_given_up() {
+    let mut facts = idle(&["a", "b"]);
+    assert!(crate::expiration(&facts).is_empty());
+    facts.nodes.first_entry().unwrap().get_mut().is_deleting = true;
+    let plan = crate::expiration(&facts);
+    assert_eq!(plan.changes.len(), 1);
+    assert_eq!(plan.changes[0].deletion.as_ref().unwrap().reason, DeletionReason::NodeDeleted);
+    assert_eq!(plan.decisions[0].summary, "claim-a is given up: its node is being deleted");
+    commit(&mut facts, &plan);
+    assert!(crate::expiration(&facts).is_empty());
+}
+
+#[test]
+fn a_promised_claim_is_left_to_its_launch() {
+    let mut facts = idle(&["a"]);
+    change(&mut facts, "a", |claim| {
+        claim.expire_after = Some(SignedDuration::ZERO);
+        claim.phase = model::ClaimPhase::Promised;
+        claim.instance = None;
+    });
     assert!(crate::expiration(&facts).is_empty());
 }

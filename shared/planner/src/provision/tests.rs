@@ -1,3 +1,5 @@
+//! Where pods go, what is launched for them, and why some find no place.
+
 use model::PodSpec;
 
 use super::*;

@@ -1,3 +1,5 @@
+//! From an instance to a node in service, and what goes wrong on the way.
+
 use super::*;
 use crate::testing::*;
 

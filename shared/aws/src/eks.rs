@@ -116,7 +116,7 @@ mod tests {
     }
 
     fn settings(found: &Cluster, connection: &Connection) -> Result<ClusterSettings, PortError> {
-        from_cluster(&ClusterName::new("demo").unwrap(), "us-west-2", found, connection)
+        from_cluster(&testkit::build::id("demo"), "us-west-2", found, connection)
     }
 
     #[test]

@@ -207,7 +207,8 @@ mod tests {
         let urls = urls();
         let deliveries: Vec<Delivery> = (0..12).map(|index| settle("a", index)).collect();
         for batch in to_batches(&deliveries, &urls).unwrap() {
-            let mut ids: Vec<&str> = batch.entries.iter().map(|entry| entry.id()).collect();
+            let mut ids: Vec<&str> =
+                batch.entries.iter().map(SendMessageBatchRequestEntry::id).collect();
             ids.sort_unstable();
             ids.dedup();
             assert_eq!(ids.len(), batch.entries.len());

@@ -1,7 +1,7 @@
 //! What the deployed functions do, on the simulator's ports: each delivery goes to the handler that
 //! the Lambda function of that name runs.
 
-use std::{cell::RefCell, fmt::Display, rc::Rc};
+use std::{cell::RefCell, rc::Rc};
 
 use handlers::{
     DisruptTrigger, Error, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionSource, ProvisionTrigger, Report,
@@ -122,7 +122,7 @@ async fn stream(
 }
 
 /// An error with its causes, in one line.
-fn explain(error: &(impl std::error::Error + Display)) -> String {
+fn explain(error: &impl std::error::Error) -> String {
     let mut text = error.to_string();
     let mut cause = error.source();
     while let Some(error) = cause {

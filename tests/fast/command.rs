@@ -1,5 +1,11 @@
 //! `journeyman simulate` as its user runs it.
 
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests fail loudly, and say what they played"
+)]
+
 use std::path::PathBuf;
 
 use journeyman::{

@@ -1,5 +1,7 @@
 //! The ports' conformance suites on the simulator. `tests/live` runs them over the wire.
 
+#![expect(clippy::expect_used, reason = "helpers of tests fail loudly, and say what they played")]
+
 use std::collections::BTreeMap;
 
 use jiff::SignedDuration;

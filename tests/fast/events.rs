@@ -1,5 +1,11 @@
 //! Every file under `events/` is what its function reads.
 
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests fail loudly, and say what they played"
+)]
+
 use api::event::Event;
 use model::{ClaimPhase, message::Message};
 use serde_json::Value;

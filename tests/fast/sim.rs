@@ -3,6 +3,14 @@
 //! `JOURNEYMAN_SEEDS=10000 cargo test --release -p tests --test sim` plays more storms;
 //! `JOURNEYMAN_SEED=17` plays one and prints its trace.
 
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "helpers of tests fail loudly, and say what they played"
+)]
+
 #[path = "sim/sabotage.rs"]
 mod sabotage;
 #[path = "sim/stories.rs"]

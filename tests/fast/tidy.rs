@@ -1,5 +1,13 @@
 //! Rules about the repository itself, as tests.
 
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::panic,
+    clippy::string_slice,
+    reason = "helpers of tests fail loudly, and say what they played"
+)]
+
 #[path = "tidy/crates.rs"]
 mod crates;
 #[path = "tidy/files.rs"]

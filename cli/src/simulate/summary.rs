@@ -60,7 +60,8 @@ pub(crate) fn print(
 ) -> io::Result<()> {
     let Outcome { summary, unplaced, malformed, ignored, dead_letters } = outcome;
     writeln!(out, "\nSummary after {}", elapsed(start, end).trim_start_matches('+'))?;
-    let waits = |percent| summary.pending_percentile(percent).map_or("-".to_owned(), seconds);
+    let waits =
+        |percent| summary.pending_percentile(percent).map_or_else(|| "-".to_owned(), seconds);
     writeln!(
         out,
         "  pods placed      {} (pending p50 {}, p99 {})",

@@ -51,8 +51,9 @@ pub(crate) async fn commit(
 
 fn identity(commit: &Commit, at: &Invocation) -> CommitId {
     let claims = commit.promised.iter().chain(&commit.changed);
-    let text: String = claims.map(|claim| format!("{}/{} ", claim.name, claim.version)).collect();
-    let digest = model::ledger::digest(text.as_bytes());
+    let text: Vec<String> =
+        claims.map(|claim| format!("{}/{}", claim.name, claim.version)).collect();
+    let digest = model::ledger::digest(text.join(" ").as_bytes());
     let Generation(parent) = commit.parent;
     CommitId::derived(&format!("{}/{parent}/{digest:016x}", at.id), 0)
 }

@@ -123,6 +123,7 @@ async fn mark(
     Ok(Ok(claims))
 }
 
+#[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
 async fn ask(
     templates: &impl Templates,
     fleet: &impl Fleet,

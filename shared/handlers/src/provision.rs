@@ -53,6 +53,7 @@ pub enum ProvisionSource {
 }
 
 /// Looks for pods that need a node and promises claims for them.
+#[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
 pub async fn provision(
     cluster: &impl Cluster,
     catalog: &impl Catalog,

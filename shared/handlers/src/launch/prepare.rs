@@ -24,6 +24,7 @@ pub(super) struct Prepared {
 pub(super) type Preparation = Result<(Vec<LaunchTemplate>, Prepared), String>;
 
 /// Makes the request for a batch.
+#[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
 pub(super) async fn prepare(
     cluster: &impl Cluster,
     catalog: &impl Catalog,

@@ -188,7 +188,7 @@ def check_triggers(checks, stack):
         ("Provision", 1, 0),
         ("Interrupt", 1, 0),
         ("Disrupt", 1, 0),
-        ("Launch", 0, 1),
+        ("Launch", 1, 1),
         ("Settle", 1, 1),
         ("Drain", 1, 1),
     ]:

@@ -120,7 +120,7 @@ class Server:
                     "AWS_EC2_METADATA_DISABLED",
                 )
             },
-            "AWS_LAMBDA_RUNTIME_API": f"127.0.0.1:{self.port}/.rt/{name}",
+            "AWS_LAMBDA_RUNTIME_API": f"http://127.0.0.1:{self.port}/.rt/{name}",
             "AWS_LAMBDA_FUNCTION_NAME": name,
             "AWS_LAMBDA_FUNCTION_VERSION": "1",
             "AWS_LAMBDA_FUNCTION_MEMORY_SIZE": "512",

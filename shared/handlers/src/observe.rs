@@ -118,7 +118,7 @@ async fn offers(
     let catalog = catalog.catalog().await?;
     let mut offers = BTreeMap::new();
     for class in classes {
-        let offer = match resolve(discovery, settings, class).await? {
+        let offer = match resolve(discovery, settings, class, at.now).await? {
             Resolution::Ready(class) => {
                 ClassOffer::Ready(launch_template::offer(&catalog, &class, &ledger.cooling, at.now))
             }

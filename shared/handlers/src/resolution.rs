@@ -2,7 +2,13 @@
 //!
 //! Until the function `resolve` keeps this in the class's status, whoever needs it asks.
 
-use model::node_class::{ClusterSettings, NodeClass, ResolvedNodeClass};
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use model::{
+    Requirements,
+    node_class::{ClusterSettings, Image, NodeClass, ResolvedNodeClass},
+};
 use ports::{Discovery, PortError};
 
 /// A class that can be launched from, or why it cannot.
@@ -19,6 +25,7 @@ pub async fn resolve(
     discovery: &impl Discovery,
     settings: &ClusterSettings,
     class: &NodeClass,
+    now: Timestamp,
 ) -> Result<Resolution, PortError> {
     let mut problems = class.problems.clone();
     if class.is_deleting {
@@ -32,6 +39,7 @@ pub async fn resolve(
     let images = discovery
         .images(class.image_family, &class.image_terms, &settings.kubernetes_version)
         .await?;
+    let images = chosen(images, now);
     let found = [
         ("SubnetsNotFound: spec.subnetSelectorTerms select no subnet", subnets.is_empty()),
         (
@@ -48,4 +56,68 @@ pub async fn resolve(
     let class = class.clone();
     let resolved = ResolvedNodeClass { class, subnets, security_groups, images };
     Ok(Resolution::Ready(Box::new(resolved)))
+}
+
+/// Of the images for the same instance types one: not deprecated before deprecated, then the newest,
+/// then the greater name. Newest first, ties by id.
+///
+/// Karpenter's AWS provider: `pkg/providers/amifamily/ami.go`.
+fn chosen(images: Vec<Image>, now: Timestamp) -> Vec<Image> {
+    let rank = |image: &Image| {
+        let is_deprecated = image.deprecated_at.is_some_and(|at| at <= now);
+        (!is_deprecated, image.created_at, image.name.clone())
+    };
+    let mut best: BTreeMap<Requirements, Image> = BTreeMap::new();
+    for image in images {
+        match best.get(&image.requirements) {
+            Some(kept) if rank(&image) <= rank(kept) => {}
+            _ => {
+                best.insert(image.requirements.clone(), image);
+            }
+        }
+    }
+    let mut chosen: Vec<Image> = best.into_values().collect();
+    chosen.sort_by(|a, b| b.created_at.cmp(&a.created_at).then_with(|| a.id.cmp(&b.id)));
+    chosen
+}
+
+#[cfg(test)]
+mod tests {
+    use model::Requirement;
+
+    use super::*;
+
+    fn image(id: &str, arch: &str, created: i64, deprecated: Option<i64>) -> Image {
+        let at = |seconds| Timestamp::from_second(seconds).unwrap();
+        Image {
+            id: id.parse().unwrap(),
+            name: id.to_owned(),
+            created_at: Some(at(created)),
+            deprecated_at: deprecated.map(at),
+            requirements: [Requirement::of_label(model::labels::ARCH, arch).unwrap()]
+                .into_iter()
+                .collect(),
+        }
+    }
+
+    #[track_caller]
+    fn check(images: Vec<Image>, expected: &[&str]) {
+        let chosen = chosen(images, Timestamp::from_second(1_000).unwrap());
+        let ids: Vec<&str> = chosen.iter().map(|image| image.id.as_str()).collect();
+        assert_eq!(ids, expected);
+    }
+
+    #[test]
+    fn the_newest_image_that_is_not_deprecated_is_taken_for_each_architecture() {
+        let old = || image("ami-1", "amd64", 10, None);
+        check(vec![image("ami-2", "amd64", 20, None), old()], &["ami-2"]);
+        check(vec![image("ami-2", "amd64", 20, Some(1_000)), old()], &["ami-1"]);
+        check(vec![image("ami-2", "amd64", 20, Some(1_001)), old()], &["ami-2"]);
+        check(
+            vec![image("ami-2", "amd64", 20, Some(30)), image("ami-3", "amd64", 15, Some(30))],
+            &["ami-2"],
+        );
+        check(vec![image("ami-2", "amd64", 10, None), old()], &["ami-2"]);
+        check(vec![old(), image("ami-2", "arm64", 20, None)], &["ami-2", "ami-1"]);
+    }
 }

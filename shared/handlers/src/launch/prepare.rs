@@ -40,7 +40,7 @@ pub(super) async fn prepare(
         return Ok(Err(format!("EC2NodeClass {} does not exist", first.node_class)));
     };
     let settings = discovery.cluster_settings(&at.cluster).await?;
-    let class = match resolve(discovery, &settings, &class).await? {
+    let class = match resolve(discovery, &settings, &class, at.now).await? {
         Resolution::Ready(class) => *class,
         Resolution::NotReady(problems) => {
             let name = &first.node_class;

@@ -5,17 +5,14 @@
 //! schedule, the safety net, starts it again.
 
 use jiff::{SignedDuration, Timestamp};
-use model::{
-    Pod,
-    ledger::WriteOutcome,
-    message::{Delivery, Message},
-};
+use model::{Pod, ledger::WriteOutcome, message::Message};
 use ports::{Catalog, Cluster, Discovery, Invocation, Ledger, Mailbox, PodSelection};
 
 use crate::{
     Error, Report,
     commit::{Committed, commit},
     observe,
+    settle::send,
 };
 
 /// Seconds between two looks unless configured.
@@ -130,14 +127,4 @@ fn is_window_open(waiting: &[Pod], now: Timestamp) -> bool {
 async fn is_any_claim_deleting(ledger: &impl Ledger, at: &Invocation) -> Result<bool, Error> {
     let snapshot = ledger.snapshot(&at.cluster).await?;
     Ok(snapshot.claims.values().any(model::NodeClaim::is_deleting))
-}
-
-async fn send(
-    mailbox: &impl Mailbox,
-    at: &Invocation,
-    message: Message,
-    delay_seconds: u32,
-) -> Result<(), Error> {
-    let delivery = Delivery { cluster: at.cluster.clone(), message, delay_seconds };
-    Ok(mailbox.send(&[delivery]).await?)
 }

@@ -87,6 +87,8 @@ pub(crate) fn ledger_only(ledger: Snapshot, at: &Invocation) -> Facts {
         classes: BTreeMap::new(),
         daemon_sets: Vec::new(),
         pods: Vec::new(),
+        surroundings: model::facts::Surroundings::default(),
+        policies: model::policies::Policies::default(),
     }
 }
 

@@ -191,6 +191,7 @@ pub(crate) fn claim(requirements: &[&str], instance_types: &[&str]) -> NodeClaim
         instance: None,
         node: None,
         empty_since: None,
+        conditions: model::claim::ClaimConditions::default(),
         requested_at: None,
         deletion: None,
         message: None,

@@ -174,6 +174,23 @@ pub struct Condition {
     pub since: Timestamp,
 }
 
+/// What disruption looks at beside the life of a claim.
+///
+/// Karpenter: `pkg/apis/v1/nodeclaim_status.go`.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClaimConditions {
+    /// When a pod last came to its node or left it: `status.lastPodEventTime`.
+    pub last_pod_event_at: Option<Timestamp>,
+    /// When its node was initialized.
+    pub initialized_at: Option<Timestamp>,
+    /// Condition `Consolidatable`, where the cluster has one; `None` is to be worked out.
+    pub is_consolidatable: Option<bool>,
+    /// The reason of condition `Drifted`, if that is true.
+    pub drifted: Option<String>,
+    /// Condition `InstanceTerminating` is true.
+    pub is_instance_terminating: bool,
+}
+
 /// A NodeClaim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeClaim {
@@ -232,6 +249,8 @@ pub struct NodeClaim {
     /// Since when its node was seen without a pod that would need another node; `None` while there
     /// is one.
     pub empty_since: Option<Timestamp>,
+    /// What disruption looks at beside the life of the claim.
+    pub conditions: ClaimConditions,
     /// That it is being given up.
     pub deletion: Option<Deletion>,
     /// Why it is not further, for people.

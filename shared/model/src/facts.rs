@@ -5,8 +5,9 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 
 use crate::{
-    ClusterName, InstanceType, NodeClassName, NodeName, Pod, PodSpec, ledger::Snapshot, node::Node,
-    node_pool::NodePool,
+    ClusterName, InstanceType, Namespace, NodeClassName, NodeName, Pod, PodSpec,
+    buffer::CapacityBuffer, eviction::PodDisruptionBudget, ledger::Snapshot, node::Node,
+    node_pool::NodePool, overlay::NodeOverlay, policies::Policies, storage::Storage,
 };
 
 /// A DaemonSet: what each node that it chooses must have room for.
@@ -47,4 +48,26 @@ pub struct Facts {
     pub daemon_sets: Vec<DaemonSet>,
     /// Its pods, in the API server's order. Read last: demand may be overstated, supply never is.
     pub pods: Vec<Pod>,
+    /// What else of the cluster decides where pods may go.
+    pub surroundings: Surroundings,
+    /// How to decide.
+    pub policies: Policies,
+}
+
+/// What else of a cluster decides where pods may go, and which of them may be moved.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Surroundings {
+    /// Labels of its namespaces. One that is missing has none.
+    pub namespaces: BTreeMap<Namespace, BTreeMap<String, String>>,
+    /// Its volumes.
+    pub storage: Storage,
+    /// Its NodeOverlays, sorted by name. They count behind the gate `NodeOverlay`.
+    pub node_overlays: Vec<NodeOverlay>,
+    /// Its CapacityBuffers, sorted by namespace and name. They count behind the gate
+    /// `CapacityBuffer`.
+    pub capacity_buffers: Vec<CapacityBuffer>,
+    /// Its PodDisruptionBudgets, sorted by namespace and name.
+    pub disruption_budgets: Vec<PodDisruptionBudget>,
+    /// Nodes that pods were promised to, and until when: they are not disrupted meanwhile.
+    pub nominated: BTreeMap<NodeName, Timestamp>,
 }

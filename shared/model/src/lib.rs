@@ -3,9 +3,11 @@
 //! Values only: no IO, no clock, no serialization, no floats for money. What is stored or sent is
 //! a type of the crate `api`, so that no wire format freezes these.
 
+pub mod buffer;
 pub mod catalog;
 pub mod claim;
 pub mod duration;
+pub mod eviction;
 pub mod facts;
 pub mod id;
 pub mod interruption;
@@ -17,14 +19,19 @@ pub mod message;
 pub mod node;
 pub mod node_class;
 pub mod node_pool;
+pub mod overlay;
 pub mod plan;
 pub mod pod;
+pub mod policies;
 pub mod price;
 pub mod quantity;
 pub mod requirement;
 pub mod requirements;
 pub mod resources;
+pub mod selector;
+pub mod storage;
 pub mod taint;
+pub mod topology;
 
 pub use catalog::{CapacityType, Catalog, InstanceType, Offering, OfferingKey, Reservation};
 pub use claim::{ClaimPhase, Condition, DeletionReason, NodeClaim};

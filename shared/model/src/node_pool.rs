@@ -13,6 +13,8 @@ use crate::{NodeClassName, NodePoolName, Requirements, ResourceName, Resources, 
 pub struct NodePool {
     /// Its name.
     pub name: NodePoolName,
+    /// Annotations of Karpenter's own domain, its drift hash among them.
+    pub annotations: BTreeMap<String, String>,
     /// `spec.weight`, 0 when absent: pools with more weight are tried first.
     pub weight: u32,
     /// `spec.replicas`: a static pool. It takes no pending pods.

@@ -6,6 +6,8 @@ use jiff::Timestamp;
 
 use crate::{
     Namespace, NodeName, ObjectName, PodUid, Requirement, Requirements, Resources, Toleration,
+    storage::PodVolume,
+    topology::{PodAffinity, SpreadConstraint, Weighted},
 };
 
 /// What names a pod.
@@ -72,6 +74,11 @@ pub struct Pod {
     pub nominated_node: Option<NodeName>,
     /// The controller, of its owners.
     pub owner: Option<Owner>,
+    /// Whether its condition `Ready` is true.
+    pub is_ready: bool,
+    /// Volumes that are PersistentVolumeClaims. Not part of `spec`: the pods of a StatefulSet have
+    /// claims of their own.
+    pub volumes: Vec<PodVolume>,
     /// What pods of one workload share.
     pub spec: Arc<PodSpec>,
 }
@@ -81,7 +88,7 @@ pub struct Pod {
 pub struct PodSpec {
     /// Labels.
     pub labels: BTreeMap<String, String>,
-    /// Annotations of Karpenter's own domain; others decide nothing.
+    /// Annotations of Karpenter's own domain and the pod's deletion cost; others decide nothing.
     pub annotations: BTreeMap<String, String>,
     /// Effective requests by Kubernetes' rules, with `pods: 1`.
     pub requests: Resources,
@@ -89,8 +96,20 @@ pub struct PodSpec {
     pub node_selector: Requirements,
     /// Required node affinity: alternatives, the first of which holds until it is given up.
     pub required_terms: Vec<Vec<Requirement>>,
+    /// Preferred node affinity.
+    pub preferred_terms: Vec<Weighted<Vec<Requirement>>>,
+    /// `matchFields` of required node affinity: Karpenter rejects a pod that has any.
+    pub has_match_fields: bool,
     /// Tolerations.
     pub tolerations: Vec<Toleration>,
+    /// Topology spread constraints.
+    pub spread: Vec<SpreadConstraint>,
+    /// Pod affinity.
+    pub pod_affinity: PodAffinity,
+    /// Pod anti-affinity.
+    pub pod_anti_affinity: PodAffinity,
+    /// Ports of the node that its containers take.
+    pub host_ports: Vec<HostPort>,
     /// `spec.priority`.
     pub priority: i32,
     /// `spec.priorityClassName`; empty when there is none.
@@ -100,6 +119,29 @@ pub struct PodSpec {
     /// What it asks for that the scheduler cannot honor yet, in words. Such a pod is reported and
     /// never placed.
     pub unsupported: Vec<String>,
+}
+
+/// A port of the node, by Kubernetes' rules of what is in the way of what.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct HostPort {
+    /// `hostIP`; `0.0.0.0` when absent.
+    pub ip: std::net::IpAddr,
+    /// `hostPort`.
+    pub port: u16,
+    /// `TCP`, `UDP` or `SCTP`.
+    pub protocol: String,
+}
+
+impl HostPort {
+    /// Whether both cannot be taken on one node: the same port and protocol, and the same address
+    /// or an unspecified one.
+    ///
+    /// Karpenter: `pkg/scheduling/hostportusage.go`.
+    pub fn conflicts(&self, other: &Self) -> bool {
+        self.port == other.port
+            && self.protocol == other.protocol
+            && (self.ip == other.ip || self.ip.is_unspecified() || other.ip.is_unspecified())
+    }
 }
 
 impl Pod {

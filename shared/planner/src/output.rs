@@ -145,6 +145,7 @@ impl Drafts {
             instance: None,
             node: None,
             empty_since: None,
+            conditions: model::claim::ClaimConditions::default(),
             requested_at: None,
             deletion: None,
             message: None,

@@ -136,6 +136,7 @@ pub(crate) fn default_types() -> Vec<InstanceType> {
 pub(crate) fn pool(name: &str) -> NodePool {
     NodePool {
         name: NodePoolName::new(name).unwrap(),
+        annotations: BTreeMap::new(),
         weight: 0,
         replicas: None,
         limits: Limits::default(),
@@ -188,6 +189,8 @@ pub(crate) fn pending(name: &str, spec: PodSpec) -> Pod {
         unschedulable_at: Some(ago(30)),
         node: None,
         nominated_node: None,
+        is_ready: false,
+        volumes: Vec::new(),
         owner: Some(owner("apps/v1", "ReplicaSet")),
         spec: Arc::new(spec),
     }
@@ -235,6 +238,8 @@ pub(crate) fn facts(pods: Vec<Pod>) -> Facts {
         classes: BTreeMap::new(),
         daemon_sets: Vec::new(),
         pods,
+        surroundings: model::facts::Surroundings::default(),
+        policies: model::policies::Policies::default(),
     };
     offer(&mut facts, default_types());
     facts

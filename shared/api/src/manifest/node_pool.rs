@@ -35,6 +35,7 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<Read> 
     let name = object.name().accept(NodePoolName::new(&metadata.name))?;
     let pool = NodePool {
         name,
+        annotations: metadata.own_annotations(),
         weight: spec.weight,
         replicas: spec.replicas,
         limits: spec.limits,

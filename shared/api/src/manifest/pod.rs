@@ -51,6 +51,8 @@ pub(crate) fn read_pod(object: &Field<'_>) -> Option<Pod> {
         node: node.and_then(node_name),
         nominated_node: status.nominated_node.and_then(node_name),
         owner: metadata.owner,
+        is_ready: status.is_ready,
+        volumes: Vec::new(),
         spec: Arc::new(spec),
     })
 }
@@ -68,20 +70,21 @@ struct Status {
     started_at: Option<Timestamp>,
     unschedulable_at: Option<Timestamp>,
     nominated_node: Option<String>,
+    is_ready: bool,
 }
 
-/// Only four members are looked at, so that nothing else of a status can be wrong.
+/// Only four members and two conditions are looked at, so that nothing else of a status can be wrong.
 fn read_status(field: &Field<'_>, created_at: Timestamp) -> Option<Status> {
     let mut fields = field.fields()?;
     let phase = fields.get("phase").and_then(|field| field.choice(PHASES));
     let nominated = fields.get("nominatedNodeName").and_then(|field| field.text());
     let conditions = fields.get("conditions").and_then(|field| field.list()).unwrap_or_default();
-    let given_up = conditions.iter().find(|condition| {
-        let is = |key: &str, text: &str| {
-            condition.tree().get(key).and_then(|tree| tree.as_text()) == Some(text)
-        };
-        is("type", "PodScheduled") && is("reason", "Unschedulable")
-    });
+    let is = |condition: &Field<'_>, key: &str, text: &str| {
+        condition.tree().get(key).and_then(|tree| tree.as_text()) == Some(text)
+    };
+    let given_up = conditions
+        .iter()
+        .find(|one| is(one, "type", "PodScheduled") && is(one, "reason", "Unschedulable"));
     let unschedulable_at = given_up.map(|condition| {
         let since = condition.tree().get("lastTransitionTime").and_then(|tree| tree.as_text());
         since.and_then(|text| text.parse().ok()).unwrap_or(created_at)
@@ -90,6 +93,9 @@ fn read_status(field: &Field<'_>, created_at: Timestamp) -> Option<Status> {
         phase: phase.unwrap_or_default(),
         started_at: fields.get("startTime").and_then(|field| timestamp(&field)),
         unschedulable_at,
+        is_ready: conditions
+            .iter()
+            .any(|one| is(one, "type", "Ready") && is(one, "status", "True")),
         nominated_node: nominated.filter(|name| !name.is_empty()).map(ToOwned::to_owned),
     })
 }

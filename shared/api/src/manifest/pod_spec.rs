@@ -123,6 +123,7 @@ pub(crate) fn read(
         priority_class: class.to_owned(),
         termination_grace_seconds: grace,
         unsupported,
+        ..PodSpec::default()
     };
     Some((spec, node.map(ToOwned::to_owned)))
 }

@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     BatchId, CapacityType, ClaimPhase, DeletionReason, ImageId, InstanceId, InstanceTypeName,
     NodeClaim, NodeClaimName, NodeClassName, NodeName, NodePoolName, Zone,
-    claim::{Deletion, LaunchedInstance},
+    claim::{ClaimConditions, Deletion, LaunchedInstance},
     duration,
 };
 use serde::{Deserialize, Serialize};
@@ -54,6 +54,8 @@ pub(super) struct ClaimRecordV1 {
     node: Option<String>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     empty_since: Option<Timestamp>,
+    #[serde(default, skip_serializing_if = "ConditionsV1::is_default")]
+    conditions: ConditionsV1,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     deletion: Option<DeletionV1>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -80,6 +82,28 @@ struct DeletionV1 {
     at: Timestamp,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     deadline: Option<Timestamp>,
+}
+
+/// Absent in records that were written before it was there.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default)]
+struct ConditionsV1 {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_pod_event_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    initialized_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    is_consolidatable: Option<bool>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drifted: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    is_instance_terminating: bool,
+}
+
+impl ConditionsV1 {
+    fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
 }
 
 impl ClaimRecordV1 {
@@ -111,6 +135,7 @@ impl ClaimRecordV1 {
             instance,
             node,
             empty_since,
+            conditions,
             deletion,
             message,
         } = claim;
@@ -141,6 +166,7 @@ impl ClaimRecordV1 {
             instance: instance.as_ref().map(InstanceV1::of),
             node: node.as_ref().map(ToString::to_string),
             empty_since: *empty_since,
+            conditions: ConditionsV1::of(conditions),
             deletion: deletion.as_ref().map(|deletion| DeletionV1 {
                 reason: deletion.reason.as_str().to_owned(),
                 at: deletion.at,
@@ -177,6 +203,7 @@ impl ClaimRecordV1 {
             instance: self.instance.map(InstanceV1::into_instance).transpose()?,
             node: self.node.map(|name| parts::id(&name, NodeName::new)).transpose()?,
             empty_since: self.empty_since,
+            conditions: self.conditions.into_conditions(),
             deletion: self.deletion.map(DeletionV1::into_deletion).transpose()?,
             message: self.message,
         })
@@ -210,6 +237,35 @@ impl InstanceV1 {
             image: self.image.map(|image| parts::id(&image, ImageId::new)).transpose()?,
             launched_at: self.launched_at,
         })
+    }
+}
+
+impl ConditionsV1 {
+    fn of(conditions: &ClaimConditions) -> Self {
+        let ClaimConditions {
+            last_pod_event_at,
+            initialized_at,
+            is_consolidatable,
+            drifted,
+            is_instance_terminating,
+        } = conditions;
+        Self {
+            last_pod_event_at: *last_pod_event_at,
+            initialized_at: *initialized_at,
+            is_consolidatable: *is_consolidatable,
+            drifted: drifted.clone(),
+            is_instance_terminating: *is_instance_terminating,
+        }
+    }
+
+    fn into_conditions(self) -> ClaimConditions {
+        ClaimConditions {
+            last_pod_event_at: self.last_pod_event_at,
+            initialized_at: self.initialized_at,
+            is_consolidatable: self.is_consolidatable,
+            drifted: self.drifted,
+            is_instance_terminating: self.is_instance_terminating,
+        }
     }
 }
 

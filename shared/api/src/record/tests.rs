@@ -39,6 +39,7 @@ fn smallest() -> NodeClaim {
         instance: None,
         node: None,
         empty_since: None,
+        conditions: model::claim::ClaimConditions::default(),
         deletion: None,
         message: None,
     }

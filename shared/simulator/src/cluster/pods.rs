@@ -29,6 +29,8 @@ impl World {
             unschedulable_at: None,
             node: None,
             nominated_node: None,
+            is_ready: false,
+            volumes: Vec::new(),
             owner,
             spec,
         }

@@ -205,6 +205,7 @@ pub(crate) fn claim(name: &str, batch: &str, at: Timestamp) -> NodeClaim {
         instance: None,
         node: None,
         empty_since: None,
+        conditions: model::claim::ClaimConditions::default(),
         requested_at: None,
         deletion: None,
         message: None,

@@ -51,6 +51,7 @@ pub fn claim(name: &str) -> NodeClaim {
         instance: None,
         node: None,
         empty_since: None,
+        conditions: model::claim::ClaimConditions::default(),
         requested_at: None,
         deletion: None,
         message: None,

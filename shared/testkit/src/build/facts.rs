@@ -27,6 +27,7 @@ use super::text::{at, id, price, requirements, resources};
 pub fn node_pool(name: &str) -> NodePool {
     NodePool {
         name: id(name),
+        annotations: BTreeMap::new(),
         weight: 0,
         replicas: None,
         limits: Limits::default(),
@@ -163,5 +164,7 @@ pub fn facts(mut instance_types: Vec<Arc<InstanceType>>) -> Facts {
         classes: BTreeMap::from([(id("default"), ClassOffer::Ready(instance_types))]),
         daemon_sets: Vec::new(),
         pods: Vec::new(),
+        surroundings: model::facts::Surroundings::default(),
+        policies: model::policies::Policies::default(),
     }
 }

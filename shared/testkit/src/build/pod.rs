@@ -48,6 +48,8 @@ pub fn pod(name: &str) -> PodBuilder {
         unschedulable_at: Some(at("2026-08-01T11:59:00Z")),
         node: None,
         nominated_node: None,
+        is_ready: false,
+        volumes: Vec::new(),
         owner: Some(owner("ReplicaSet")),
         spec: Arc::default(),
     };

@@ -1,0 +1,33 @@
+//! NodeOverlays: corrections of prices and capacity.
+//!
+//! Karpenter: `pkg/apis/v1alpha1/nodeoverlay.go`.
+
+use crate::{HourlyPrice, ObjectName, Requirements, Resources};
+
+/// A NodeOverlay.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeOverlay {
+    /// Its name.
+    pub name: ObjectName,
+    /// `spec.weight`, 0 when absent: heavier ones win.
+    pub weight: u32,
+    /// Which offerings.
+    pub requirements: Requirements,
+    /// What becomes of their price.
+    pub price: Option<PriceChange>,
+    /// Extended resources that their types have as well.
+    pub capacity: Option<Resources>,
+    /// Why it cannot be used, by the object's own rules.
+    pub problems: Vec<String>,
+}
+
+/// What becomes of a price. Never below zero.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum PriceChange {
+    /// It becomes this.
+    Absolute(HourlyPrice),
+    /// So many nano-dollars per hour more, or less.
+    Added(i64),
+    /// So many billionths of it more, or less: `+10%` is 100,000,000.
+    Scaled(i64),
+}

@@ -1,0 +1,118 @@
+//! Label selectors: which objects a constraint is about.
+//!
+//! <https://kubernetes.io/docs/concepts/overview/working-with-objects/labels/#label-selectors>
+
+use std::collections::{BTreeMap, BTreeSet};
+
+/// A label selector. An empty one selects everything; where the field is absent, nothing is.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct LabelSelector {
+    /// All of these must hold. A set, so that a repeated expression is the same selector.
+    pub expressions: BTreeSet<SelectorExpression>,
+    /// It breaks a rule of the API: it selects nothing.
+    pub is_invalid: bool,
+}
+
+/// One condition on one label.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct SelectorExpression {
+    /// The label.
+    pub key: String,
+    /// What is asked of it.
+    pub operator: SelectorOperator,
+    /// Of `In` and `NotIn`, else empty.
+    pub values: BTreeSet<String>,
+}
+
+/// What a selector asks of a label.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum SelectorOperator {
+    /// It is there with one of the values.
+    In,
+    /// It is not there, or with another value.
+    NotIn,
+    /// It is there.
+    Exists,
+    /// It is not there.
+    DoesNotExist,
+}
+
+impl LabelSelector {
+    /// The selector of `matchLabels`.
+    pub fn of_labels<'a>(labels: impl IntoIterator<Item = (&'a str, &'a str)>) -> Self {
+        let expressions = labels.into_iter().map(|(key, value)| SelectorExpression::is(key, value));
+        Self { expressions: expressions.collect(), is_invalid: false }
+    }
+
+    /// The same with `key` equal to `value` as well.
+    #[must_use]
+    pub fn and(mut self, key: &str, value: &str) -> Self {
+        self.expressions.insert(SelectorExpression::is(key, value));
+        self
+    }
+
+    /// Whether an object with `labels` is selected.
+    pub fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
+        !self.is_invalid && self.expressions.iter().all(|expression| expression.holds(labels))
+    }
+}
+
+impl SelectorExpression {
+    /// The label `key` is there with `value`.
+    pub fn is(key: &str, value: &str) -> Self {
+        let values = BTreeSet::from([value.to_owned()]);
+        Self { key: key.to_owned(), operator: SelectorOperator::In, values }
+    }
+
+    /// Whether it holds for `labels`.
+    pub fn holds(&self, labels: &BTreeMap<String, String>) -> bool {
+        let value = labels.get(&self.key);
+        match self.operator {
+            SelectorOperator::In => value.is_some_and(|value| self.values.contains(value)),
+            SelectorOperator::NotIn => value.is_none_or(|value| !self.values.contains(value)),
+            SelectorOperator::Exists => value.is_some(),
+            SelectorOperator::DoesNotExist => value.is_none(),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(operator: SelectorOperator, values: &[&str], labels: &[(&str, &str)], selects: bool) {
+        let values = values.iter().map(|&value| value.to_owned()).collect();
+        let expression = SelectorExpression { key: "app".to_owned(), operator, values };
+        let selector = LabelSelector { expressions: [expression].into(), is_invalid: false };
+        let labels = labels.iter().map(|(k, v)| ((*k).to_owned(), (*v).to_owned())).collect();
+        assert_eq!(selector.selects(&labels), selects, "{selector:?} on {labels:?}");
+    }
+
+    #[test]
+    fn operators_mean_what_kubernetes_says() {
+        check(SelectorOperator::In, &["a", "b"], &[("app", "b")], true);
+        check(SelectorOperator::In, &["a", "b"], &[("app", "c")], false);
+        check(SelectorOperator::In, &["a"], &[], false);
+        check(SelectorOperator::NotIn, &["a"], &[("app", "b")], true);
+        check(SelectorOperator::NotIn, &["a"], &[], true);
+        check(SelectorOperator::NotIn, &["a"], &[("app", "a")], false);
+        check(SelectorOperator::Exists, &[], &[("app", "")], true);
+        check(SelectorOperator::Exists, &[], &[("tier", "x")], false);
+        check(SelectorOperator::DoesNotExist, &[], &[("tier", "x")], true);
+        check(SelectorOperator::DoesNotExist, &[], &[("app", "x")], false);
+    }
+
+    #[test]
+    fn an_empty_selector_selects_everything_and_an_invalid_one_nothing() {
+        assert!(LabelSelector::default().selects(&BTreeMap::new()));
+        let invalid = LabelSelector { is_invalid: true, ..LabelSelector::default() };
+        assert!(!invalid.selects(&BTreeMap::new()));
+    }
+
+    #[test]
+    fn a_repeated_expression_is_the_same_selector() {
+        let once = LabelSelector::of_labels([("app", "a")]);
+        assert_eq!(once.clone().and("app", "a"), once);
+    }
+}

@@ -187,6 +187,8 @@ pub struct ClaimConditions {
     pub is_consolidatable: Option<bool>,
     /// The reason of condition `Drifted`, if that is true.
     pub drifted: Option<String>,
+    /// Since when it is: whatever drifted first goes first.
+    pub drifted_since: Option<Timestamp>,
     /// Condition `InstanceTerminating` is true.
     pub is_instance_terminating: bool,
 }

@@ -96,6 +96,8 @@ struct ConditionsV1 {
     is_consolidatable: Option<bool>,
     #[serde(skip_serializing_if = "Option::is_none")]
     drifted: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drifted_since: Option<Timestamp>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     is_instance_terminating: bool,
 }
@@ -247,6 +249,7 @@ impl ConditionsV1 {
             initialized_at,
             is_consolidatable,
             drifted,
+            drifted_since,
             is_instance_terminating,
         } = conditions;
         Self {
@@ -254,6 +257,7 @@ impl ConditionsV1 {
             initialized_at: *initialized_at,
             is_consolidatable: *is_consolidatable,
             drifted: drifted.clone(),
+            drifted_since: *drifted_since,
             is_instance_terminating: *is_instance_terminating,
         }
     }
@@ -264,6 +268,7 @@ impl ConditionsV1 {
             initialized_at: self.initialized_at,
             is_consolidatable: self.is_consolidatable,
             drifted: self.drifted,
+            drifted_since: self.drifted_since,
             is_instance_terminating: self.is_instance_terminating,
         }
     }

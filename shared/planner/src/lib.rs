@@ -68,6 +68,7 @@ mod supply;
 mod template;
 #[cfg(test)]
 mod testing;
+pub mod volume;
 mod world;
 
 pub use drain::{Drainage, InstanceView, drain};

@@ -1,0 +1,209 @@
+//! What the volumes of a pod ask of its node: where they are, whether they can be used at all, and
+//! how many of them a node must attach.
+//!
+//! Storage classes are not chosen here: the API server writes the default one into a claim, and
+//! only what is written counts.
+//!
+//! Karpenter: `pkg/controllers/provisioning/scheduling/volumetopology.go` and
+//! `pkg/scheduling/volumeusage.go`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{
+    ObjectName, Pod, Requirement, Requirements, labels,
+    storage::{PodVolume, Storage, Volume, VolumeClaim, VolumeClaimKey},
+};
+
+/// The claims that pods attach, by CSI driver. A claim that several pods share is there once.
+pub type Attachments = BTreeMap<String, BTreeSet<VolumeClaimKey>>;
+
+/// What became of the provisioners that were once part of Kubernetes.
+///
+/// Kubernetes: `staging/src/k8s.io/csi-translation-lib/plugins`.
+const MIGRATED: [(&str, &str); 7] = [
+    ("kubernetes.io/aws-ebs", "ebs.csi.aws.com"),
+    ("kubernetes.io/azure-disk", "disk.csi.azure.com"),
+    ("kubernetes.io/azure-file", "file.csi.azure.com"),
+    ("kubernetes.io/cinder", "cinder.csi.openstack.org"),
+    ("kubernetes.io/gce-pd", "pd.csi.storage.gke.io"),
+    ("kubernetes.io/portworx-volume", "pxd.portworx.com"),
+    ("kubernetes.io/vsphere-volume", "csi.vsphere.vmware.com"),
+];
+
+/// What a node must have so that the pod's volumes can be used there: one of these, the first that
+/// works. Never empty: without such a wish it is one that asks for nothing.
+///
+/// Each volume brings its own alternatives, all are combined, and those that contradict themselves
+/// are left out; if all do they stay, so that the pod fails for what it asks. A claim that is
+/// missing brings none: [`problems`] says so.
+#[must_use]
+pub fn alternatives(pod: &Pod, storage: &Storage) -> Vec<Requirements> {
+    let mut all = vec![Requirements::default()];
+    for (_, claim) in claims(pod, storage) {
+        let own = claim.map(|claim| of_claim(claim, storage)).unwrap_or_default();
+        if own.is_empty() {
+            continue;
+        }
+        let pairs = || all.iter().flat_map(|before| own.iter().map(move |one| (before, one)));
+        let fitting: Vec<_> = pairs().filter(|(before, one)| fit(before, one)).collect();
+        let kept = if fitting.is_empty() { pairs().collect() } else { fitting };
+        all = kept.into_iter().map(|(before, one)| both(before, one)).collect();
+    }
+    all
+}
+
+fn fit(before: &Requirements, one: &Requirements) -> bool {
+    before.intersects(one).is_ok()
+}
+
+fn both(before: &Requirements, one: &Requirements) -> Requirements {
+    let mut joined = before.clone();
+    joined.add_all(one);
+    joined
+}
+
+/// The alternatives of one claim; none is anywhere.
+fn of_claim(claim: &VolumeClaim, storage: &Storage) -> Vec<Requirements> {
+    if let Some(name) = bound_to(claim) {
+        return storage.volumes.get(name).map(of_volume).unwrap_or_default();
+    }
+    let class = class_of(claim).and_then(|name| storage.classes.get(name));
+    let terms = class.into_iter().flat_map(|class| &class.allowed_topologies);
+    terms.filter(|term| !term.is_empty()).map(|term| term.iter().cloned().collect()).collect()
+}
+
+/// The node of a volume that lies on a node's own disk is the old one: a new node is as good.
+fn of_volume(volume: &Volume) -> Vec<Requirements> {
+    let is_asked = |one: &&Requirement| !volume.is_local || one.key().as_str() != labels::HOSTNAME;
+    let terms = volume.terms.iter().filter(|term| !term.is_empty());
+    terms.map(|term| term.iter().filter(is_asked).cloned().collect()).collect()
+}
+
+/// Why no node can be found for the pod because of its volumes, in words. Empty when nothing is in
+/// the way.
+///
+/// Karpenter knows drivers and topology keys that a provider declares unsupported; AWS declares
+/// none.
+#[must_use]
+pub fn problems(pod: &Pod, storage: &Storage) -> Vec<String> {
+    let problem = |(key, claim): (VolumeClaimKey, Option<&VolumeClaim>)| {
+        let why = match claim {
+            Some(claim) => problem_of(claim, storage)?,
+            None => "it does not exist".to_owned(),
+        };
+        Some(format!("PersistentVolumeClaim {}: {why}", key.name))
+    };
+    claims(pod, storage).filter_map(problem).collect()
+}
+
+fn problem_of(claim: &VolumeClaim, storage: &Storage) -> Option<String> {
+    if claim.is_deleting {
+        return Some("it is being deleted".to_owned());
+    }
+    if claim.is_lost {
+        return Some("its PersistentVolume is lost".to_owned());
+    }
+    match bound_to(claim) {
+        Some(volume) => match storage.volumes.get(volume) {
+            None => Some(format!("its PersistentVolume {volume} does not exist")),
+            Some(found) if found.is_deleting => {
+                Some(format!("its PersistentVolume {volume} is being deleted"))
+            }
+            Some(_) if !claim.is_bind_completed => Some(format!(
+                "its binding to PersistentVolume {volume} is not complete: it has no annotation \
+                 pv.kubernetes.io/bind-completed"
+            )),
+            Some(_) => None,
+        },
+        None => unbound_problem(claim, storage),
+    }
+}
+
+fn unbound_problem(claim: &VolumeClaim, storage: &Storage) -> Option<String> {
+    let Some(class) = class_of(claim) else {
+        return Some("it is not bound and has no StorageClass".to_owned());
+    };
+    match storage.classes.get(class) {
+        None => Some(format!("its StorageClass {class} does not exist")),
+        Some(found) if !found.waits_for_first_consumer => Some(format!(
+            "it is not bound, and its StorageClass {class} with volumeBindingMode Immediate does \
+             not wait for its pod"
+        )),
+        Some(_) => None,
+    }
+}
+
+/// What the pod attaches. Claims and classes that are missing count nothing.
+///
+/// # Errors
+///
+/// When a volume that a claim is bound to does not exist, its driver is not known: then nobody knows
+/// which nodes have room for the pod. The text names the volume.
+pub fn attachments(pod: &Pod, storage: &Storage) -> Result<Attachments, String> {
+    let mut all = Attachments::new();
+    for (key, claim) in claims(pod, storage) {
+        let Some(claim) = claim else { continue };
+        if let Some(driver) = driver_of(claim, storage)? {
+            all.entry(driver.to_owned()).or_default().insert(key);
+        }
+    }
+    Ok(all)
+}
+
+fn driver_of<'a>(claim: &VolumeClaim, storage: &'a Storage) -> Result<Option<&'a str>, String> {
+    if let Some(name) = bound_to(claim) {
+        let volume = storage.volumes.get(name);
+        let volume = volume.ok_or_else(|| format!("PersistentVolume {name} does not exist"))?;
+        return Ok(volume.driver.as_deref());
+    }
+    let class = class_of(claim).and_then(|name| storage.classes.get(name));
+    Ok(class.map(|class| translated(&class.provisioner)).filter(|driver| !driver.is_empty()))
+}
+
+/// The CSI driver behind a provisioner that was once part of Kubernetes; others are drivers.
+fn translated(provisioner: &str) -> &str {
+    let found = MIGRATED.iter().find(|(name, _)| *name == provisioner);
+    found.map_or(provisioner, |(_, driver)| driver)
+}
+
+/// Whether a node that attaches `used` may attach `more` as well: within `limits`, of each driver so
+/// many claims in all. A driver that is not limited takes any number.
+#[must_use]
+pub fn can_attach(limits: &BTreeMap<String, u32>, used: &Attachments, more: &Attachments) -> bool {
+    more.iter().all(|(driver, wanted)| {
+        let Some(limit) = limits.get(driver) else { return true };
+        let own = used.get(driver);
+        let new = wanted.iter().filter(|key| !own.is_some_and(|own| own.contains(*key))).count();
+        let count = own.map_or(0, BTreeSet::len).saturating_add(new);
+        u32::try_from(count).is_ok_and(|count| count <= *limit)
+    })
+}
+
+/// The claims of a pod's volumes, in their order.
+fn claims<'a>(
+    pod: &'a Pod,
+    storage: &'a Storage,
+) -> impl Iterator<Item = (VolumeClaimKey, Option<&'a VolumeClaim>)> {
+    pod.volumes.iter().filter_map(|volume| {
+        let name = match volume {
+            PodVolume::Claim(name) => name.clone(),
+            PodVolume::Ephemeral { volume, .. } => {
+                ObjectName::new(&format!("{}-{volume}", pod.key.name)).ok()?
+            }
+        };
+        let key = VolumeClaimKey { namespace: pod.key.namespace.clone(), name };
+        let claim = storage.claims.get(&key);
+        Some((key, claim))
+    })
+}
+
+fn bound_to(claim: &VolumeClaim) -> Option<&str> {
+    claim.volume.as_deref().filter(|name| !name.is_empty())
+}
+
+fn class_of(claim: &VolumeClaim) -> Option<&str> {
+    claim.storage_class.as_deref().filter(|name| !name.is_empty())
+}
+
+#[cfg(test)]
+mod tests;

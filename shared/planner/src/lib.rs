@@ -49,6 +49,7 @@
 mod amounts;
 mod bits;
 mod budget;
+pub mod buffer;
 mod demand;
 mod drain;
 mod emptiness;
@@ -58,12 +59,14 @@ mod interrupt;
 mod offer;
 mod order;
 mod output;
+pub mod overlay;
 mod problem;
 mod provision;
 mod schedule;
 mod sets;
 mod settle;
 mod solver;
+pub mod static_pool;
 mod supply;
 mod template;
 #[cfg(test)]

@@ -1,0 +1,260 @@
+//! NodeOverlays: what the types of each pool cost, and what more they have, by the cluster's own
+//! corrections.
+//!
+//! An overlay that clashes with another is applied nowhere, and so is one that breaks a rule. Types
+//! that no overlay touches are the very ones of the EC2NodeClass, not copies.
+//!
+//! Karpenter: `pkg/controllers/nodeoverlay/{controller,store}.go`.
+
+use std::{
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use model::{
+    HourlyPrice, InstanceType, InstanceTypeName, NodePoolName, ObjectName, Requirements,
+    ResourceName, Resources,
+    facts::{ClassOffer, Facts},
+    labels,
+    node_pool::NodePool,
+    overlay::{NodeOverlay, PriceChange},
+    requirements::Undefined,
+};
+
+/// What overlays make of the facts.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overlays {
+    /// By pool, what changed for it. A pool that is missing has what its EC2NodeClass offers.
+    pub pools: BTreeMap<NodePoolName, Overlaid>,
+    /// Overlays that are applied nowhere, and why.
+    pub rejected: BTreeMap<ObjectName, Rejection>,
+}
+
+/// The instance types of a pool with overlays on some of them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overlaid {
+    /// All of them, in the order of the EC2NodeClass.
+    pub types: Vec<Arc<InstanceType>>,
+    /// Those of which a price is another: a claim that may become one is annotated with
+    /// `karpenter.sh/price-overlay-applied`.
+    pub priced: BTreeSet<InstanceTypeName>,
+    /// Those that have more than EC2 says: `karpenter.sh/capacity-overlay-applied`.
+    pub extended: BTreeSet<InstanceTypeName>,
+}
+
+/// Why an overlay is not applied.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Rejection {
+    /// It breaks the rules of the object: reason `RuntimeValidation`.
+    #[error("{}", .0.join("; "))]
+    RuntimeValidation(Vec<String>),
+    /// Another one of its weight changes the same: reason `Conflict`.
+    #[error("it conflicts with another overlay of its weight: {0}")]
+    Conflict(String),
+}
+
+impl Rejection {
+    /// The reason of the condition `ValidationSucceeded`.
+    #[must_use]
+    pub const fn reason(&self) -> &'static str {
+        match self {
+            Self::RuntimeValidation(_) => "RuntimeValidation",
+            Self::Conflict(_) => "Conflict",
+        }
+    }
+}
+
+/// What overlays make of the instance types of each pool, behind the gate `NodeOverlay`.
+///
+/// Heavier overlays are worked in first, of equal ones the name that sorts last. The first price
+/// that an offering gets stays, and so does the first amount of each resource. With V overlays, P
+/// pools and T types with O offerings each that is V·P·T·O.
+#[must_use]
+pub fn overlays(facts: &Facts) -> Overlays {
+    if !facts.policies.node_overlay {
+        return Overlays::default();
+    }
+    let mut pools: Vec<View<'_>> =
+        facts.node_pools.iter().filter_map(|pool| View::of(facts, pool)).collect();
+    let mut overlays: Vec<&NodeOverlay> = facts.surroundings.node_overlays.iter().collect();
+    overlays.sort_by_key(|overlay| (Reverse(overlay.weight), Reverse(&overlay.name)));
+    let mut rejected = BTreeMap::new();
+    for overlay in overlays {
+        if !overlay.problems.is_empty() {
+            let why = Rejection::RuntimeValidation(overlay.problems.clone());
+            rejected.insert(overlay.name.clone(), why);
+            continue;
+        }
+        let hits: Vec<Vec<Hit>> = pools.iter().map(|pool| pool.hits(overlay)).collect();
+        let conflict =
+            pools.iter().zip(&hits).find_map(|(pool, hits)| pool.conflict(overlay, hits));
+        if let Some(what) = conflict {
+            rejected.insert(overlay.name.clone(), Rejection::Conflict(what));
+            continue;
+        }
+        for (pool, hits) in pools.iter_mut().zip(&hits) {
+            pool.apply(overlay, hits);
+        }
+    }
+    let pools = pools.into_iter().filter_map(View::overlaid).collect();
+    Overlays { pools, rejected }
+}
+
+/// A pool whose EC2NodeClass is ready, and what overlays say about its types so far.
+struct View<'a> {
+    pool: &'a NodePool,
+    /// What its nodes carry whatever they are.
+    labels: Requirements,
+    types: &'a [Arc<InstanceType>],
+    /// By the place of the type and of the offering.
+    prices: BTreeMap<(usize, usize), Price>,
+    /// By the place of the type.
+    capacities: BTreeMap<usize, Capacity>,
+}
+
+/// A type, and the offerings of it that an overlay is about.
+struct Hit {
+    place: usize,
+    offerings: Vec<usize>,
+}
+
+/// The price of an offering by overlays.
+struct Price {
+    price: HourlyPrice,
+    /// Of the last overlay that was about it.
+    weight: u32,
+}
+
+/// What a type has more by overlays.
+#[derive(Default)]
+struct Capacity {
+    all: Resources,
+    names: BTreeSet<ResourceName>,
+    /// Of the last overlay that was about it, as in Karpenter: an earlier one of the same weight
+    /// about other resources hides the one before it.
+    last: Option<(u32, BTreeSet<ResourceName>)>,
+}
+
+impl<'a> View<'a> {
+    fn of(facts: &'a Facts, pool: &'a NodePool) -> Option<Self> {
+        let ClassOffer::Ready(types) = facts.classes.get(&pool.template.node_class)? else {
+            return None;
+        };
+        let own = pool.template.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let labels = Requirements::of_labels(own.chain([(labels::NODE_POOL, pool.name.as_str())]));
+        let (prices, capacities) = (BTreeMap::new(), BTreeMap::new());
+        Some(Self { pool, labels, types, prices, capacities })
+    }
+
+    /// What `overlay` is about. The labels of the pool help to choose and do not become the types'.
+    fn hits(&self, overlay: &NodeOverlay) -> Vec<Hit> {
+        let wanted = &overlay.requirements;
+        let hit = |(place, instance_type): (usize, &Arc<InstanceType>)| {
+            let mut own = instance_type.requirements.clone();
+            own.add_all(&self.labels);
+            own.compatible(wanted, Undefined::Refused).ok()?;
+            let offerings = instance_type.offerings.iter().enumerate();
+            let fitting = offerings.filter(|(_, offering)| offering.is_compatible(wanted));
+            let offerings: Vec<usize> = fitting.map(|(index, _)| index).collect();
+            (!offerings.is_empty()).then_some(Hit { place, offerings })
+        };
+        self.types.iter().enumerate().filter_map(hit).collect()
+    }
+
+    /// What another overlay of the same weight says already, in words.
+    fn conflict(&self, overlay: &NodeOverlay, hits: &[Hit]) -> Option<String> {
+        hits.iter().find_map(|hit| {
+            let what = self.price_conflict(overlay, hit).or_else(|| {
+                let capacity = self.capacities.get(&hit.place)?;
+                let (weight, names) = capacity.last.as_ref()?;
+                let own = overlay.capacity.as_ref().map(names_of)?;
+                let shared = names.intersection(&own).next()?;
+                (*weight == overlay.weight).then(|| shared.to_string())
+            })?;
+            let name = &self.types.get(hit.place)?.name;
+            Some(format!("{what} of {name} in NodePool {}", self.pool.name))
+        })
+    }
+
+    fn price_conflict(&self, overlay: &NodeOverlay, hit: &Hit) -> Option<String> {
+        overlay.price?;
+        let mut places = hit.offerings.iter().map(|offering| (hit.place, *offering));
+        let said = |place| self.prices.get(&place).is_some_and(|p| p.weight == overlay.weight);
+        places.any(said).then(|| "the price".to_owned())
+    }
+
+    fn apply(&mut self, overlay: &NodeOverlay, hits: &[Hit]) {
+        for hit in hits {
+            let Some(instance_type) = self.types.get(hit.place) else { continue };
+            for index in &hit.offerings {
+                let (Some(change), Some(offering)) =
+                    (overlay.price, instance_type.offerings.get(*index))
+                else {
+                    continue;
+                };
+                let weight = overlay.weight;
+                let price = || Price { price: changed(offering.price, change), weight };
+                self.prices.entry((hit.place, *index)).or_insert_with(price).weight = weight;
+            }
+            if let Some(more) = &overlay.capacity {
+                self.capacities.entry(hit.place).or_default().add(more, overlay.weight);
+            }
+        }
+    }
+
+    fn overlaid(self) -> Option<(NodePoolName, Overlaid)> {
+        if self.prices.is_empty() && self.capacities.is_empty() {
+            return None;
+        }
+        let mut all = Overlaid { types: self.types.to_vec(), ..Overlaid::default() };
+        for ((place, index), price) in &self.prices {
+            let Some(instance_type) = all.types.get_mut(*place) else { continue };
+            all.priced.insert(instance_type.name.clone());
+            if let Some(offering) = Arc::make_mut(instance_type).offerings.get_mut(*index) {
+                offering.price = price.price;
+            }
+        }
+        for (place, capacity) in &self.capacities {
+            let Some(instance_type) = all.types.get_mut(*place) else { continue };
+            all.extended.insert(instance_type.name.clone());
+            let own = &mut Arc::make_mut(instance_type).capacity;
+            for name in &capacity.names {
+                own.set(name, capacity.all.get(name.as_str()));
+            }
+        }
+        Some((self.pool.name.clone(), all))
+    }
+}
+
+impl Capacity {
+    fn add(&mut self, more: &Resources, weight: u32) {
+        let names = names_of(more);
+        for name in &names {
+            if self.names.insert(name.clone()) {
+                self.all.set(name, more.get(name.as_str()));
+            }
+        }
+        self.last = Some((weight, names));
+    }
+}
+
+/// The resources that an overlay names, zeros among them. What a type always has may not be named.
+fn names_of(capacity: &Resources) -> BTreeSet<ResourceName> {
+    capacity.extended.keys().cloned().collect()
+}
+
+/// What `price` becomes: never below nothing, and rounded half up.
+fn changed(price: HourlyPrice, change: PriceChange) -> HourlyPrice {
+    const WHOLE: i128 = 1_000_000_000;
+    let now = i128::from(price.0);
+    let nanos = match change {
+        PriceChange::Absolute(price) => return price,
+        PriceChange::Added(more) => now + i128::from(more),
+        PriceChange::Scaled(more) => (now * (WHOLE + i128::from(more)) + WHOLE / 2) / WHOLE,
+    };
+    HourlyPrice(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,142 @@
+//! Static pools: how many nodes a NodePool with `replicas` lacks, or which of them go.
+//!
+//! What a new claim of such a pool looks like is not decided here, and nothing is placed on it.
+//!
+//! Karpenter: `pkg/controllers/static/{provisioning,deprovisioning}/controller.go`.
+
+use jiff::{SignedDuration, Timestamp};
+use model::{NodeClaim, NodeClaimName, Pod, facts::Facts, node_pool::NodePool};
+
+use crate::world::World;
+
+/// What a static pool needs to have its replicas.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Replicas {
+    /// Nothing.
+    Enough,
+    /// So many claims more.
+    Missing(u64),
+    /// Claims are missing, and `limits.nodes` allows none.
+    Limited {
+        /// How many are missing.
+        missing: u64,
+        /// The limit.
+        nodes_max: u64,
+    },
+    /// These claims are given up, in this order.
+    Surplus(Vec<NodeClaimName>),
+    /// It launches nothing, and gives up nothing, now: in words.
+    Unusable(String),
+}
+
+/// What the static pool `pool` needs, behind the gate `StaticCapacity`; `None` for a pool without
+/// `replicas` or behind a closed gate.
+///
+/// Given up first are claims without an instance, then empty nodes, then those whose pods cost
+/// least to move, and nodes with a pod that forbids it last. Claims that are being given up have
+/// left the pool, but their nodes still count against `limits.nodes`.
+#[must_use]
+pub fn replicas(facts: &Facts, pool: &NodePool) -> Option<Replicas> {
+    let wanted = pool.replicas.filter(|_| facts.policies.static_capacity)?;
+    let own: Vec<&NodeClaim> =
+        facts.ledger.claims.values().filter(|claim| claim.node_pool == pool.name).collect();
+    let active: Vec<&NodeClaim> =
+        own.iter().copied().filter(|claim| !claim.is_deleting()).collect();
+    let surplus = count(active.len()).saturating_sub(wanted);
+    if surplus > 0 {
+        return Some(Replicas::Surplus(given_up(facts, &active, surplus)));
+    }
+    let missing = wanted.saturating_sub(count(active.len()));
+    if missing == 0 {
+        return Some(Replicas::Enough);
+    }
+    if pool.is_deleting {
+        return Some(Replicas::Unusable("the NodePool is being deleted".to_owned()));
+    }
+    if !pool.problems.is_empty() {
+        let why = format!("the NodePool is not valid: {}", pool.problems.join("; "));
+        return Some(Replicas::Unusable(why));
+    }
+    let Some(nodes_max) = pool.limits.0.get("nodes").copied() else {
+        return Some(Replicas::Missing(missing));
+    };
+    Some(match missing.min(nodes_max.saturating_sub(count(own.len()))) {
+        0 => Replicas::Limited { missing, nodes_max },
+        granted => Replicas::Missing(granted),
+    })
+}
+
+fn count(len: usize) -> u64 {
+    u64::try_from(len).unwrap_or(u64::MAX)
+}
+
+/// The `surplus` claims of `active` that go first.
+fn given_up(facts: &Facts, active: &[&NodeClaim], surplus: u64) -> Vec<NodeClaimName> {
+    let world = World::of(facts);
+    let key = |claim: &&NodeClaim| {
+        let node = world.node(claim);
+        let on_node = |pod: &&Pod| {
+            pod.node.as_ref().is_some_and(|name| node.is_some_and(|node| node.name == *name))
+                && !pod.is_terminal()
+        };
+        let pods: Vec<&Pod> = facts.pods.iter().filter(on_node).collect();
+        (rank(claim, &pods, facts.now), cost(claim, &pods, facts.now), claim.name.clone())
+    };
+    let mut sorted = active.to_vec();
+    sorted.sort_by_cached_key(key);
+    let surplus = usize::try_from(surplus).unwrap_or(usize::MAX);
+    sorted.into_iter().take(surplus).map(|claim| claim.name.clone()).collect()
+}
+
+/// In which group a claim goes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Rank {
+    Unresolved,
+    Empty,
+    Used,
+    Protected,
+}
+
+fn rank(claim: &NodeClaim, pods: &[&Pod], now: Timestamp) -> Rank {
+    if claim.instance.is_none() {
+        Rank::Unresolved
+    } else if pods.iter().any(|pod| pod.is_protected(now)) {
+        Rank::Protected
+    } else if pods.iter().all(|pod| pod.is_owned_by_daemon_set()) {
+        Rank::Empty
+    } else {
+        Rank::Used
+    }
+}
+
+/// Annotation: how dear a pod is to its owner.
+const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+
+/// What moving the pods costs, less the nearer the claim is to its end, in units of 2⁻⁴⁷.
+///
+/// Karpenter: `pkg/utils/disruption/disruption.go`.
+fn cost(claim: &NodeClaim, pods: &[&Pod], now: Timestamp) -> i128 {
+    let pods: i128 = pods.iter().map(|pod| eviction_cost(pod)).sum();
+    pods * left_of_life(claim, now)
+}
+
+/// `1 + deletion cost / 2²⁷ + priority / 2²⁵`, between -10 and 10, in units of 2⁻²⁷.
+fn eviction_cost(pod: &Pod) -> i128 {
+    const ONE: i128 = 1 << 27;
+    let deletion = pod.spec.annotations.get(DELETION_COST);
+    let deletion: i32 = deletion.and_then(|text| text.parse().ok()).unwrap_or(0);
+    let cost = ONE + i128::from(deletion) + i128::from(pod.spec.priority) * 4;
+    cost.clamp(-10 * ONE, 10 * ONE)
+}
+
+/// The share of its life that a claim has before it, in units of 2⁻²⁰. One that never expires has
+/// all of it.
+fn left_of_life(claim: &NodeClaim, now: Timestamp) -> i128 {
+    const ALL: i128 = 1 << 20;
+    let Some(whole) = claim.expire_after.filter(SignedDuration::is_positive) else { return ALL };
+    let left = whole.saturating_sub(now.duration_since(claim.created_at));
+    (left.as_nanos() * ALL / whole.as_nanos()).clamp(0, ALL)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,11 +1,11 @@
 //! What a decision intends, with its reasons. A plan leaves nothing to choose.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use jiff::Timestamp;
 
 use crate::{
-    HourlyPrice, NodeClaim, NodeClaimName, NodeName, NodePoolName, OfferingKey, PodKey,
+    HourlyPrice, InstanceTypeName, NodeClaim, NodeClaimName, NodeName, NodePoolName, OfferingKey, PodKey,
     ledger::{Decision, Generation},
 };
 
@@ -42,6 +42,9 @@ pub struct Promise {
     pub claim: NodeClaim,
     /// The pods that it is for.
     pub pods: Vec<PodKey>,
+    /// Every instance type that is possible, cheapest first; the claim keeps no more of them than
+    /// a launch considers.
+    pub possible: Arc<[InstanceTypeName]>,
     /// The cheapest offering that it may become.
     pub cheapest: OfferingKey,
     /// Its price.

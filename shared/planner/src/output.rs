@@ -6,6 +6,7 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
+    sync::Arc,
 };
 
 use model::{
@@ -73,6 +74,7 @@ fn keys(problem: &Problem<'_>, pods: &[usize]) -> Vec<PodKey> {
 struct Shared {
     requirements: Requirements,
     instance_types: Vec<InstanceTypeName>,
+    possible: Arc<[InstanceTypeName]>,
     overhead: Amounts,
     capacity: Resources,
     allocatable: Resources,
@@ -151,7 +153,8 @@ impl Drafts {
             message: None,
         };
         let pods = keys(problem, &opened.pods);
-        Ok(Promise { claim, pods, cheapest: shared.cheapest.clone(), price: shared.price })
+        let (possible, cheapest) = (Arc::clone(&shared.possible), shared.cheapest.clone());
+        Ok(Promise { claim, pods, possible, cheapest, price: shared.price })
     }
 
     /// The batch of the next claim that is like `alike`, and its place in it.
@@ -195,9 +198,11 @@ fn share(problem: &mut Problem<'_>, opened: &Opened) -> Result<Rc<Shared>, &'sta
         return Err("its EC2NodeClass offers nothing");
     };
     let by_price = offer.by_price(&problem.sets, opened.set);
-    let kept = by_price.iter().filter(|(_, index)| opened.types.contains(*index));
-    let kept: Vec<usize> =
-        kept.take(limits::INSTANCE_TYPES_PER_CLAIM_MAX).map(|(_, index)| *index).collect();
+    let possible = by_price.iter().filter(|(_, index)| opened.types.contains(*index));
+    let mut kept: Vec<usize> = possible.map(|(_, index)| *index).collect();
+    let names = kept.iter().filter_map(|index| Some(offer.types.get(*index)?.name.clone()));
+    let possible = names.collect();
+    kept.truncate(limits::INSTANCE_TYPES_PER_CLAIM_MAX);
     let set = problem.sets.get(opened.set);
     let mut bits = BitSet::empty(offer.types.len());
     bits.extend(kept.iter().copied());
@@ -221,6 +226,7 @@ fn share(problem: &mut Problem<'_>, opened: &Opened) -> Result<Rc<Shared>, &'sta
     Ok(Rc::new(Shared {
         requirements: finished(&set, &types, &offer.capacity_types(&set, &bits)),
         instance_types: types.iter().map(|one| one.name.clone()).collect(),
+        possible,
         overhead: overhead.unwrap_or_default(),
         capacity: smallest(types.iter().map(|one| one.capacity.clone())),
         allocatable: smallest(types.iter().map(|one| one.allocatable())),

@@ -71,7 +71,8 @@ pub fn promise(claim: NodeClaim, pods: &[&str]) -> Promise {
         zone: id("us-west-2a"),
     };
     let pods = pods.iter().map(|name| pod_key(name)).collect();
-    Promise { claim, pods, cheapest, price: price("0.0816") }
+    let possible = claim.instance_types.as_slice().into();
+    Promise { claim, pods, possible, cheapest, price: price("0.0816") }
 }
 
 /// A commit called `id_text` on `parent` that promises `promised`.

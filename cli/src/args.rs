@@ -22,6 +22,13 @@ pub enum Command {
     /// Without --manifests a built-in story is played: 100 pods, a spot interruption, a scale-down,
     /// expiry. Exit codes: 0 played; 1 with --strict, pods found no place; 2 bad input.
     Simulate(SimulateArgs),
+    /// Say what Karpenter's objects and pending pods would lead to, and create nothing.
+    ///
+    /// Reads NodePools, EC2NodeClasses, nodes, NodeClaims, pods and what makes them, and answers
+    /// what would be launched for which pods at what price, which pods go onto nodes that are there,
+    /// and which find no place and why. Exit codes: 0 planned; 1 with --strict, pods found no place
+    /// or objects could not be read; 2 bad input.
+    Plan(PlanArgs),
 }
 
 /// Options of `simulate`.
@@ -57,4 +64,68 @@ pub enum Format {
     Text,
     /// One JSON document.
     Json,
+}
+
+/// Options of `plan`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct PlanArgs {
+    /// Cluster objects as YAML or JSON: files, directories, or `-`.
+    #[arg(value_name = "DIR|FILE", required = true)]
+    pub manifests: Vec<PathBuf>,
+    /// Instance types as nodes have them, with offerings and prices, as JSON. Otherwise the built-in
+    /// list prices of us-west-2, as nodes of each EC2NodeClass would have them.
+    #[arg(long, value_name = "FILE")]
+    pub instance_types: Option<PathBuf>,
+    /// The present, such as `2026-08-01T12:00:00Z`. The clock's otherwise.
+    #[arg(long, value_name = "TIME")]
+    pub now: Option<String>,
+    /// What becomes of the preferences of pods.
+    #[arg(long, value_name = "POLICY", value_enum, default_value_t)]
+    pub preference_policy: PreferencePolicy,
+    /// What becomes of minValues that cannot be reached.
+    #[arg(long, value_name = "POLICY", value_enum, default_value_t)]
+    pub min_values_policy: MinValuesPolicy,
+    /// Karpenter's feature gates, such as `NodeOverlay=true,ReservedCapacity=false`.
+    #[arg(long, value_name = "NAME=BOOL,…", default_value = "", hide_default_value = true)]
+    pub feature_gates: String,
+    /// Exit with code 1 when pods find no place or objects could not be read.
+    #[arg(long)]
+    pub strict: bool,
+    /// How to print.
+    #[arg(short, long, value_enum, default_value_t)]
+    pub output: PlanFormat,
+}
+
+/// How to print a plan.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum PlanFormat {
+    /// One JSON document.
+    #[default]
+    Json,
+    /// The same as YAML.
+    Yaml,
+}
+
+/// `--preference-policy`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum PreferencePolicy {
+    /// They hold until nothing can be launched with them.
+    #[default]
+    #[value(name = "Respect", alias = "respect")]
+    Respect,
+    /// They are not looked at.
+    #[value(name = "Ignore", alias = "ignore")]
+    Ignore,
+}
+
+/// `--min-values-policy`
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum MinValuesPolicy {
+    /// They hold.
+    #[default]
+    #[value(name = "Strict", alias = "strict")]
+    Strict,
+    /// They are lowered to what there is, and the claim says so.
+    #[value(name = "BestEffort", alias = "best-effort")]
+    BestEffort,
 }

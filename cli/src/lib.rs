@@ -7,4 +7,5 @@ pub mod args;
 pub mod functions;
 pub mod manifests;
 pub mod output;
+pub mod plan;
 pub mod simulate;

@@ -1,28 +1,48 @@
 //! The command `journeyman`.
 
-use std::{io, process::ExitCode};
+use std::{fmt, io, process::ExitCode};
 
 use clap::Parser as _;
 use journeyman::{
-    args::{Args, Command},
-    simulate::{self, Error, Verdict},
+    args::{Args, Command, PlanArgs, SimulateArgs},
+    plan, simulate,
 };
 
 fn main() -> ExitCode {
-    let Args { command: Command::Simulate(args) } = Args::parse();
-    match simulate::run(&args, &mut io::stdout().lock()) {
-        Ok(Verdict::SomeUnplaced) if args.strict => ExitCode::from(1),
+    match Args::parse().command {
+        Command::Simulate(args) => run_simulate(&args),
+        Command::Plan(args) => run_plan(&args),
+    }
+}
+
+fn run_simulate(args: &SimulateArgs) -> ExitCode {
+    match simulate::run(args, &mut io::stdout().lock()) {
+        Ok(simulate::Verdict::SomeUnplaced) if args.strict => ExitCode::from(1),
         Ok(_) => ExitCode::SUCCESS,
-        // Whoever reads has seen enough, as `head` does.
-        Err(Error::Output(error)) if error.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
-        Err(error) => {
-            complain(&error);
-            ExitCode::from(2)
-        }
+        Err(simulate::Error::Output(error)) => cannot_write(&error),
+        Err(error) => complain(&error),
+    }
+}
+
+fn run_plan(args: &PlanArgs) -> ExitCode {
+    match plan::run(args, &mut io::stdout().lock(), &mut io::stderr().lock()) {
+        Ok(verdict) if args.strict && !verdict.is_clean() => ExitCode::from(1),
+        Ok(_) => ExitCode::SUCCESS,
+        Err(plan::Error::Output(error)) => cannot_write(&error),
+        Err(error) => complain(&error),
+    }
+}
+
+/// Whoever reads may have seen enough, as `head` does.
+fn cannot_write(error: &io::Error) -> ExitCode {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
+        _ => complain(&format!("cannot write: {error}")),
     }
 }
 
 #[expect(clippy::print_stderr, reason = "the one place where the command complains")]
-fn complain(error: &Error) {
+fn complain(error: &impl fmt::Display) -> ExitCode {
     eprintln!("{error}");
+    ExitCode::from(2)
 }

@@ -39,13 +39,18 @@ impl BadInput {
 
 /// Reads files, every `.yaml`, `.yml` and `.json` of directories, and `-` for standard input.
 pub fn load(paths: &[PathBuf]) -> Result<Loaded, BadInput> {
+    parse(&texts(paths)?)
+}
+
+/// The texts of the same files, each with its name.
+pub fn texts(paths: &[PathBuf]) -> Result<Vec<(String, String)>, BadInput> {
     let mut texts = Vec::new();
     for path in paths {
         for file in files(path)? {
             texts.push((file.display().to_string(), text(&file)?));
         }
     }
-    parse(&texts)
+    Ok(texts)
 }
 
 /// Objects from texts, each with the name of its file.
@@ -89,6 +94,10 @@ impl Loaded {
             manifest::Object::Node(node) => self.ignored.push(format!(
                 "Node {}: not supported yet: the simulated cluster starts without nodes",
                 node.name
+            )),
+            manifest::Object::NodeClaim(claim) => self.ignored.push(format!(
+                "NodeClaim {}: not supported yet: the simulated cluster starts without claims",
+                claim.name
             )),
             manifest::Object::Other { kind, name } => {
                 self.ignored.push(format!("{kind} {name}: decides nothing here"));

@@ -7,9 +7,11 @@ use std::{collections::BTreeSet, fmt, sync::Arc};
 
 use jiff::Timestamp;
 use model::{
-    Pod, PodKey, PodSpec, facts::DaemonSet, node::Node, node_class::NodeClass, node_pool::NodePool,
+    NodeClaim, Pod, PodKey, PodSpec, facts::DaemonSet, node::Node, node_class::NodeClass,
+    node_pool::NodePool,
 };
 
+use self::conditions::Conditions;
 use crate::{
     fields::{Complaints, Field, Unknown, Weight},
     tree::{self, Tree, Value},
@@ -17,11 +19,13 @@ use crate::{
 
 mod affinity;
 mod block_device;
+mod conditions;
 mod cures;
 mod disruption;
 mod kubelet;
 mod metadata;
 pub(crate) mod node;
+pub(crate) mod node_claim;
 pub(crate) mod node_class;
 pub(crate) mod node_pool;
 pub(crate) mod pod;
@@ -49,6 +53,10 @@ pub struct Place {
     pub line: Option<u32>,
     /// Of a NodePool: the line of its `nodeClassRef`.
     pub node_class_line: Option<u32>,
+    /// Whether an API server knows the object: it has a uid.
+    pub is_stored: bool,
+    /// Why the object is not ready, by the conditions in its status, if it has any.
+    pub not_ready: Option<String>,
 }
 
 /// Something that a manifest describes.
@@ -58,6 +66,8 @@ pub enum Object {
     NodePool(NodePool),
     /// `karpenter.k8s.aws/v1` EC2NodeClass.
     NodeClass(NodeClass),
+    /// `karpenter.sh/v1` NodeClaim.
+    NodeClaim(Box<NodeClaim>),
     /// `v1` Node.
     Node(Node),
     /// `v1` Pod.
@@ -222,10 +232,20 @@ fn read_document(
 fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest: &mut Manifest) {
     let name = tree.get("metadata").and_then(|metadata| metadata.get("name"));
     let name = name.and_then(Tree::as_text).unwrap_or("(without a name)");
-    let complaints = Complaints::new(Unknown::Refused);
+    let is_stored = tree.get("metadata").and_then(|metadata| metadata.get("uid")).is_some();
+    // What comes from a server may be newer than this program; nobody writes claims by hand.
+    let is_from_server = is_stored || kind == "NodeClaim";
+    let unknown = if is_from_server { Unknown::Ignored } else { Unknown::Refused };
+    let complaints = Complaints::new(unknown);
     let root = Field::root(tree, &complaints);
-    let mut place =
-        Place { file: file.to_owned(), line: line_of(tree.line), node_class_line: None };
+    let conditions = Conditions::of(tree);
+    let mut place = Place {
+        file: file.to_owned(),
+        line: line_of(tree.line),
+        node_class_line: None,
+        is_stored,
+        not_ready: conditions.not_ready(),
+    };
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     let object = match (api_version, kind) {
         ("karpenter.sh/v1", "NodePool") => node_pool::read(&root, &complaints).map(|read| {
@@ -235,6 +255,12 @@ fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest:
         ("karpenter.k8s.aws/v1", "EC2NodeClass") => {
             node_class::read(&root, &complaints).map(Object::NodeClass)
         }
+        ("karpenter.sh/v1", "NodeClaim") => node_claim::read(&root).map(|read| match read {
+            node_claim::Read::Claim(claim) => Object::NodeClaim(claim),
+            node_claim::Read::WithoutPool => {
+                Object::Other { kind: kind.to_owned(), name: name.to_owned() }
+            }
+        }),
         ("v1", "Node") => node::read(&root).map(Object::Node),
         ("v1", "Pod") => pod::read_pod(&root).map(Object::Pod),
         ("apps/v1", "DaemonSet") => pod::read_daemon_set(&root).map(Object::DaemonSet),

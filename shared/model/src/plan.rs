@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use jiff::Timestamp;
 
 use crate::{
-    HourlyPrice, InstanceTypeName, NodeClaim, NodeClaimName, NodeName, NodePoolName, OfferingKey, PodKey,
+    HourlyPrice, InstanceTypeName, NodeClaim, NodeClaimName, NodeName, NodePoolName, OfferingKey,
+    PodKey,
     ledger::{Decision, Generation},
 };
 

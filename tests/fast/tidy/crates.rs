@@ -14,7 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("api", &["model"]),
     ("aws", &["api", "model", "ports"]),
     ("bootstrap", &["api", "aws", "cluster", "handlers", "model", "ports"]),
-    ("cli", &["api", "handlers", "model", "ports", "simulator"]),
+    ("cli", &["api", "handlers", "launch-template", "model", "planner", "ports", "simulator"]),
     ("cluster", &["api", "model", "ports"]),
     ("disrupt", FUNCTION),
     ("drain", FUNCTION),

@@ -99,7 +99,6 @@ pub(crate) fn old_version(api_version: &str, kind: &str) -> Option<(String, Stri
 /// Kinds that would change decisions and are not honored yet.
 pub(crate) fn unsupported_kind(group: &str, kind: &str) -> Option<String> {
     let what = match (group, kind) {
-        ("karpenter.sh", "NodeClaim") => "NodeClaims in manifests (in-flight capacity)",
         ("karpenter.sh", "NodeOverlay") => "NodeOverlays",
         ("autoscaling.x-k8s.io", "CapacityBuffer") => "CapacityBuffers",
         _ => return None,

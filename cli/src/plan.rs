@@ -1,0 +1,122 @@
+//! `journeyman plan`: what objects and pending pods would lead to. Nothing is created.
+
+mod facts;
+mod gates;
+mod input;
+mod json;
+mod offers;
+
+use std::{
+    fmt,
+    io::{self, Write},
+};
+
+use jiff::Timestamp;
+use model::{Plan, facts::Facts};
+
+use crate::{
+    args::{PlanArgs, PlanFormat},
+    manifests::BadInput,
+};
+
+/// Why there is no plan.
+#[derive(Debug)]
+pub enum Error {
+    /// The input is wrong.
+    Input(BadInput),
+    /// The output could not be written.
+    Output(io::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input(input) => input.fmt(f),
+            Self::Output(error) => write!(f, "cannot write: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<BadInput> for Error {
+    fn from(input: BadInput) -> Self {
+        Self::Input(input)
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+/// What a plan says about the exit code.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// Pods without a place.
+    pub unplaced: usize,
+    /// What is wrong with objects.
+    pub problems: usize,
+}
+
+impl Verdict {
+    /// Whether every object could be read and every pod found a place.
+    pub fn is_clean(self) -> bool {
+        self.unplaced == 0 && self.problems == 0
+    }
+}
+
+/// What was planned on what.
+struct Planned {
+    plan: Plan,
+    /// A NodeClaim has no instance yet: Karpenter plans nothing until it has.
+    is_waiting: bool,
+}
+
+/// Plans and prints: the plan to `out`, what is wrong with the input to `complaints`.
+pub fn run(
+    args: &PlanArgs,
+    out: &mut impl Write,
+    complaints: &mut impl Write,
+) -> Result<Verdict, Error> {
+    let now = now(args)?;
+    let policies = gates::policies(args)?;
+    let loaded = input::load(args)?;
+    for problem in &loaded.problems {
+        writeln!(complaints, "{problem}")?;
+    }
+    let problems = loaded.problems.len();
+    let offers = offers::load(args, &loaded, now)?;
+    let facts = facts::of(loaded, offers, policies, now)?;
+    let planned = plan(&facts);
+    match args.output {
+        PlanFormat::Json => {
+            let document = json::document(&planned);
+            serde_json::to_writer_pretty(&mut *out, &document).map_err(io::Error::from)?;
+            writeln!(out)?;
+        }
+        PlanFormat::Yaml => {
+            let text = serde_saphyr::to_string(&json::document(&planned));
+            let text = text.map_err(|error| io::Error::other(error.to_string()))?;
+            out.write_all(text.as_bytes())?;
+        }
+    }
+    Ok(Verdict { unplaced: planned.plan.unplaced.len(), problems })
+}
+
+/// One pass of provisioning. While a claim has no instance Karpenter makes none, because it does not
+/// know what will join.
+fn plan(facts: &Facts) -> Planned {
+    let is_waiting = facts.ledger.claims.values().any(|claim| claim.instance.is_none());
+    let plan = if is_waiting { Plan::default() } else { planner::provision(facts) };
+    Planned { plan, is_waiting }
+}
+
+#[expect(clippy::disallowed_methods, reason = "the command is where the clock is read")]
+fn now(args: &PlanArgs) -> Result<Timestamp, BadInput> {
+    let Some(text) = &args.now else { return Ok(Timestamp::now()) };
+    text.parse().map_err(|_| {
+        BadInput::one(format!("--now: `{text}` is not a time such as `2026-08-01T12:00:00Z`"))
+    })
+}

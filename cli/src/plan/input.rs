@@ -1,0 +1,72 @@
+//! What `plan` reads: files or a live cluster, as objects by kind.
+
+use api::manifest::{self, Manifest, Object, Place, Problem};
+use model::{
+    NodeClaim, Pod, facts::DaemonSet, node::Node, node_class::NodeClass, node_pool::NodePool,
+};
+
+use crate::{args::PlanArgs, manifests, manifests::BadInput};
+
+/// Objects by kind, in the order of the input.
+#[derive(Debug, Default)]
+pub(super) struct Loaded {
+    pub(super) node_pools: Vec<NodePool>,
+    /// Each with why it is not ready, if so.
+    pub(super) node_classes: Vec<(NodeClass, Option<String>)>,
+    pub(super) nodes: Vec<Node>,
+    pub(super) claims: Vec<NodeClaim>,
+    pub(super) daemon_sets: Vec<DaemonSet>,
+    /// Each with whether the API server knows it.
+    pub(super) pods: Vec<(Pod, bool)>,
+    pub(super) workloads: Vec<manifest::Workload>,
+    /// What is wrong with objects. Those that are wrong themselves are left out.
+    pub(super) problems: Vec<Problem>,
+}
+
+/// Reads everything.
+pub(super) fn load(args: &PlanArgs) -> Result<Loaded, BadInput> {
+    let manifests: Vec<Manifest> = manifests::texts(&args.manifests)?
+        .iter()
+        .map(|(file, text)| manifest::read(text, file))
+        .collect();
+    of(manifests)
+}
+
+/// What manifests hold. A text that is none as a whole is bad input; an object that is malformed is
+/// reported and does not keep the others from being planned with.
+fn of(manifests: Vec<Manifest>) -> Result<Loaded, BadInput> {
+    let mut loaded = Loaded::default();
+    let between = manifest::cross_check(&manifests);
+    let all = manifests.iter().flat_map(|manifest| &manifest.problems);
+    let fatal: Vec<String> =
+        all.filter(|problem| problem.object.is_empty()).map(ToString::to_string).collect();
+    if !fatal.is_empty() {
+        return Err(BadInput(fatal));
+    }
+    for manifest in manifests {
+        loaded.problems.extend(manifest.problems);
+        for (object, place) in manifest.objects.into_iter().zip(manifest.places) {
+            loaded.take(object, place);
+        }
+    }
+    loaded.problems.extend(between);
+    Ok(loaded)
+}
+
+impl Loaded {
+    fn take(&mut self, object: Object, place: Place) {
+        match object {
+            Object::NodePool(mut pool) => {
+                pool.problems.extend(place.not_ready);
+                self.node_pools.push(pool);
+            }
+            Object::NodeClass(class) => self.node_classes.push((class, place.not_ready)),
+            Object::NodeClaim(claim) => self.claims.push(*claim),
+            Object::Node(node) => self.nodes.push(node),
+            Object::Pod(pod) => self.pods.push((pod, place.is_stored)),
+            Object::Workload(workload) => self.workloads.push(workload),
+            Object::DaemonSet(daemon_set) => self.daemon_sets.push(daemon_set),
+            Object::Other { .. } => {}
+        }
+    }
+}

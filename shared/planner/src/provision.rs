@@ -11,9 +11,28 @@ use crate::{output, problem::Problem, solver};
 /// Nothing of the plan depends on the order of `facts.pods`.
 #[must_use]
 pub fn provision(facts: &Facts) -> Plan {
-    let mut problem = Problem::of(facts);
-    let solution = solver::solve(&mut problem);
-    output::plan(&mut problem, solution)
+    Prepared::of(facts).plan()
+}
+
+/// Facts made ready for [`provision`]: pools, types and nodes are indexed, no pod has a place yet.
+///
+/// Apart only so that both halves can be measured.
+#[derive(Debug)]
+pub struct Prepared<'a>(Problem<'a>);
+
+impl<'a> Prepared<'a> {
+    /// Gets `facts` ready.
+    #[must_use]
+    pub fn of(facts: &'a Facts) -> Self {
+        Self(Problem::of(facts))
+    }
+
+    /// The plan of [`provision`].
+    #[must_use]
+    pub fn plan(mut self) -> Plan {
+        let solution = solver::solve(&mut self.0);
+        output::plan(&mut self.0, solution)
+    }
 }
 
 #[cfg(test)]

@@ -65,7 +65,8 @@ fn finish(
             return Err(Error(format!("{} stands there twice", a.name)));
         }
     }
-    Ok(Catalog { region, zones, instance_types: types.into_iter().map(Arc::new).collect() })
+    let instance_types = types.into_iter().map(Arc::new).collect();
+    Ok(Catalog { region, zones, instance_types, shapes: BTreeMap::new() })
 }
 
 #[derive(Deserialize)]

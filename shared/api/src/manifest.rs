@@ -24,6 +24,7 @@ mod cures;
 mod disruption;
 mod kubelet;
 mod metadata;
+mod network;
 pub(crate) mod node;
 pub(crate) mod node_claim;
 pub(crate) mod node_class;
@@ -61,6 +62,7 @@ pub struct Place {
 
 /// Something that a manifest describes.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "objects of a file are few, and soon taken apart")]
 pub enum Object {
     /// `karpenter.sh/v1` NodePool.
     NodePool(NodePool),

@@ -28,6 +28,7 @@ pub async fn resolve(
     now: Timestamp,
 ) -> Result<Resolution, PortError> {
     let mut problems = class.problems.clone();
+    problems.extend(not_looked_up_yet(class));
     if class.is_deleting {
         problems.push("EC2NodeClass is being deleted".to_owned());
     }
@@ -54,8 +55,39 @@ pub async fn resolve(
         return Ok(Resolution::NotReady(missing));
     }
     let class = class.clone();
-    let resolved = ResolvedNodeClass { class, subnets, security_groups, images };
+    let resolved = ResolvedNodeClass {
+        class,
+        subnets,
+        security_groups,
+        images,
+        reservations: Vec::new(),
+        placement_group: None,
+    };
     Ok(Resolution::Ready(Box::new(resolved)))
+}
+
+/// What a class may ask for that the ports do not look up or send yet.
+fn not_looked_up_yet(class: &NodeClass) -> Vec<String> {
+    [
+        (
+            "spec.capacityReservationSelectorTerms (capacity reservations)",
+            !class.reservation_terms.is_empty(),
+        ),
+        ("spec.placementGroupSelector (placement groups)", class.placement_group.is_some()),
+        (
+            "spec.networkInterfaces (more than the one network interface)",
+            !class.network_interfaces.is_empty(),
+        ),
+        (
+            "spec.connectionTracking (connection tracking timeouts)",
+            class.connection_tracking.is_some(),
+        ),
+        ("spec.cpuOptions (CPU options)", class.nested_virtualization.is_some()),
+    ]
+    .into_iter()
+    .filter(|(_, is_wanted)| *is_wanted)
+    .map(|(field, _)| format!("not supported yet: {field}"))
+    .collect()
 }
 
 /// Of the images for the same instance types one: not deprecated before deprecated, then the newest,

@@ -1,66 +1,184 @@
-//! What a node of a class has and what is reserved of it, worked out from the catalog's shape.
+//! What a node of a class has and what is reserved of it.
 //!
-//! The catalog was computed for AL2023 with defaults; what a class can change is computed anew:
-//! ephemeral storage, pods and the whole overhead. CPU, memory and devices stay.
+//! CPU, memory and devices are the type's. What a class can change is worked out here: ephemeral
+//! storage, pods, network adapters, and the whole overhead. For a catalog without
+//! [`InstanceShape`]s its own number of pods stands for what the network interfaces allow.
 //!
 //! Karpenter: `pkg/providers/instancetype/types.go` of the AWS provider.
 
 use std::collections::BTreeMap;
 
 use model::{
-    Bytes, InstanceType, Millicores, Quantity, ResourceName, Resources, node_class::NodeClass,
+    Bytes, InstanceShape, InstanceType, Millicores, Quantity, ResourceName, Resources,
+    node_class::{BlockDevice, ImageFamily, Kubelet, NetworkInterface, NodeClass},
     resources::base_units,
 };
 
-use crate::{family::Family, instance_store};
+use crate::family;
 
 const GIBIBYTE: u64 = 1 << 30;
 const MEBIBYTE: u64 = 1 << 20;
 const GIGABYTE: u64 = 1_000_000_000;
 const DEFAULT_VOLUME: Bytes = Bytes::from_gibibytes(20);
+const LOCAL_NVME: &str = "karpenter.k8s.aws/instance-local-nvme";
+const EFA: &str = "vpc.amazonaws.com/efa";
+const PRIVATE_IPV4_ADDRESS: &str = "vpc.amazonaws.com/PrivateIPv4Address";
 
-/// Capacity and overhead of `base` as a node of `class`.
+/// What is taken from a node's capacity before pods get any.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Overhead {
+    /// For the kubelet.
+    pub kube_reserved: Resources,
+    /// For everything else that is no pod.
+    pub system_reserved: Resources,
+    /// Below which the kubelet evicts.
+    pub eviction_threshold: Resources,
+}
+
+impl Overhead {
+    /// All of it.
+    pub fn sum(&self) -> Resources {
+        let reserved = self.kube_reserved.saturating_add(&self.system_reserved);
+        reserved.saturating_add(&self.eviction_threshold)
+    }
+}
+
+/// What of a class decides the size of its nodes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sizing<'a> {
+    image_family: ImageFamily,
+    kubelet: &'a Kubelet,
+    block_devices: &'a [BlockDevice],
+    network_interfaces: &'a [NetworkInterface],
+    is_raid0: bool,
+}
+
+impl<'a> Sizing<'a> {
+    pub(crate) fn of(class: &'a NodeClass) -> Self {
+        Self {
+            image_family: class.image_family,
+            kubelet: &class.kubelet,
+            block_devices: &class.block_devices,
+            network_interfaces: &class.network_interfaces,
+            is_raid0: class.is_raid0,
+        }
+    }
+
+    /// Of an AL2023 class that says nothing else.
+    pub(crate) fn al2023(kubelet: &'a Kubelet) -> Self {
+        Self {
+            image_family: ImageFamily::Al2023,
+            kubelet,
+            block_devices: &[],
+            network_interfaces: &[],
+            is_raid0: false,
+        }
+    }
+}
+
+/// Capacity and overhead of `base` as a node of `class`, when `reserved_interfaces` of each
+/// instance are not for pods.
 pub(crate) fn resize(
     base: &InstanceType,
-    class: &NodeClass,
-    family: Family,
-) -> (Resources, Resources) {
-    let interface_pods = base.capacity.pods;
-    let capacity = Resources {
-        pods: pods(base, class, family),
-        ephemeral_storage: ephemeral_storage(base, class, family),
+    shape: Option<&InstanceShape>,
+    class: &Sizing<'_>,
+    reserved_interfaces: u32,
+) -> (Resources, Overhead) {
+    let image_family = class.image_family;
+    let on_first_card = class.network_interfaces.iter().filter(|i| i.is_efa_only && i.card == 0);
+    let without_addresses = u32::try_from(on_first_card.count()).unwrap_or(u32::MAX);
+    let interface_pods = |reserved: u32| match shape {
+        Some(shape) => shape.interface_pods(reserved.saturating_add(without_addresses)),
+        None => base.capacity.pods,
+    };
+    let mut capacity = Resources {
+        pods: pods(interface_pods(reserved_interfaces), base.capacity.cpu, class),
+        ephemeral_storage: ephemeral_storage(base, shape, class),
         ..base.capacity.clone()
     };
-    let reserved_for =
-        if family.reserves_for_interface_pods() { interface_pods } else { capacity.pods };
-    let kubelet = &class.kubelet;
-    let kube_reserved =
-        overridden(kube_reserved(capacity.cpu, reserved_for), &kubelet.kube_reserved);
-    let system_reserved = overridden(Resources::default(), &kubelet.system_reserved);
-    let eviction = eviction_threshold(&capacity, &kubelet.eviction_hard);
-    let overhead = kube_reserved.saturating_add(&system_reserved).saturating_add(&eviction);
+    if !class.network_interfaces.is_empty() {
+        let adapters = class.network_interfaces.iter().filter(|one| one.is_efa_only).count();
+        set(&mut capacity, EFA, u64::try_from(adapters).unwrap_or(u64::MAX));
+    }
+    if image_family.is_windows() && shape.is_some_and(|s| s.architecture() == Some("amd64")) {
+        let addresses = shape.and_then(|shape| shape.table.ipv4_per_interface);
+        let own = u64::from(addresses.unwrap_or_default().saturating_sub(1));
+        set(&mut capacity, PRIVATE_IPV4_ADDRESS, own);
+    }
+    let reserved_for = if family::reserves_for_interface_pods(image_family) {
+        interface_pods(0)
+    } else {
+        capacity.pods
+    };
+    let kubelet = class.kubelet;
+    let overhead = Overhead {
+        kube_reserved: overridden(
+            kube_reserved(capacity.cpu, reserved_for),
+            &kubelet.kube_reserved,
+        ),
+        system_reserved: overridden(Resources::default(), &kubelet.system_reserved),
+        eviction_threshold: eviction_threshold(&capacity, &kubelet.eviction_hard),
+    };
     (capacity, overhead)
 }
 
-/// `maxPods` or as many as the network interfaces allow, then `podsPerCore` if heeded.
-fn pods(base: &InstanceType, class: &NodeClass, family: Family) -> u64 {
-    let count = class.kubelet.max_pods.map_or(base.capacity.pods, u64::from);
-    let per_core = class.kubelet.pods_per_core.filter(|n| *n > 0 && family.honors_pods_per_core());
-    let cores = base.capacity.cpu.0 / 1_000;
+/// Sets `name` to `amount`; zero is not there at all.
+pub(crate) fn set(resources: &mut Resources, name: &str, amount: u64) {
+    let Ok(name) = ResourceName::new(name) else { return };
+    if amount == 0 {
+        resources.extended.remove(&name);
+    } else {
+        resources.set(&name, amount);
+    }
+}
+
+/// `maxPods`, or the family's number, or as many as the network interfaces allow; then
+/// `podsPerCore` if heeded.
+fn pods(interface_pods: u64, cpu: Millicores, class: &Sizing<'_>) -> u64 {
+    let image_family = class.image_family;
+    let default = || family::default_max_pods(image_family).unwrap_or(interface_pods);
+    let count = class.kubelet.max_pods.map_or_else(default, u64::from);
+    let per_core = class
+        .kubelet
+        .pods_per_core
+        .filter(|number| *number > 0 && family::honors_pods_per_core(image_family));
+    let cores = cpu.0 / 1_000;
     per_core.map_or(count, |pods| count.min(u64::from(pods).saturating_mul(cores)))
 }
 
-fn ephemeral_storage(base: &InstanceType, class: &NodeClass, family: Family) -> Bytes {
-    let local = if class.is_raid0 { instance_store::gigabytes(base) } else { 0 };
+fn ephemeral_storage(
+    base: &InstanceType,
+    shape: Option<&InstanceShape>,
+    class: &Sizing<'_>,
+) -> Bytes {
+    let local = if class.is_raid0 { local_gigabytes(base, shape) } else { 0 };
     if local > 0 {
         return Bytes(local.saturating_mul(GIGABYTE));
     }
-    let root = class.block_devices.iter().filter(|device| device.is_root);
-    let is_ephemeral = |name: Option<&str>| name == Some(family.ephemeral_device());
-    let defaults = family.default_block_devices();
-    let named = class.block_devices.iter().chain(&defaults);
-    let named = named.filter(|device| is_ephemeral(device.device_name.as_deref()));
-    root.chain(named).find_map(|device| device.size).unwrap_or(DEFAULT_VOLUME)
+    let devices = class.block_devices;
+    let root = devices.iter().find(|device| device.is_root).and_then(|device| device.size);
+    let of_family = || match family::ephemeral_device(class.image_family) {
+        Some(name) => {
+            let defaults = family::default_block_devices(class.image_family);
+            let is_ephemeral = |name_of: Option<&str>| name_of == Some(name);
+            let own = devices.iter().find(|device| is_ephemeral(device.device_name.as_deref()));
+            own.and_then(|device| device.size).or_else(|| {
+                let mut defaults = defaults.into_iter();
+                defaults.find(|d| is_ephemeral(d.device_name.as_deref()))?.size
+            })
+        }
+        // What a custom image has is not known: the last volume is the likeliest.
+        None => devices.last().and_then(|device| device.size),
+    };
+    root.or_else(of_family).unwrap_or(DEFAULT_VOLUME)
+}
+
+/// Gigabytes (10^9) of all local disks. The label tells them only where they are NVMe.
+fn local_gigabytes(base: &InstanceType, shape: Option<&InstanceShape>) -> u64 {
+    if let Some(shape) = shape {
+        return shape.local_disks.map_or(0, |disks| disks.gigabytes);
+    }
+    base.label(LOCAL_NVME).and_then(|size| size.parse().ok()).unwrap_or_default()
 }
 
 /// What is reserved for the kubelet: memory by pods, CPU by steps that grow more slowly.

@@ -7,9 +7,15 @@
 use std::sync::Arc;
 
 use model::{
-    CapacityType, HourlyPrice, InstanceType, LabelKey, NodeClaim, Offering, Requirements, labels,
-    limits, requirements::Undefined,
+    CapacityType, InstanceType, LabelKey, NodeClaim, Offering, Requirements, labels, limits,
+    requirements::Undefined,
 };
+
+use crate::rank::{Rank, rank};
+
+mod reserved;
+
+pub(crate) use reserved::market;
 
 const INSTANCE_SIZE: &str = "karpenter.k8s.aws/instance-size";
 const EXOTIC_RESOURCES: [&str; 5] = [
@@ -30,8 +36,14 @@ pub(crate) struct Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    fn cheapest(&self) -> Option<HourlyPrice> {
-        self.offerings.iter().map(|offering| offering.price).min()
+    fn cheapest(&self) -> Option<Rank> {
+        self.offerings.iter().map(|offering| rank(self.instance_type, offering)).min()
+    }
+
+    /// With only those offerings that `keeps`; nothing if none is left.
+    fn filtered(self, keeps: impl Fn(&Offering) -> bool) -> Option<Self> {
+        let offerings: Vec<_> = self.offerings.into_iter().filter(|o| keeps(o)).collect();
+        (!offerings.is_empty()).then_some(Self { offerings, ..self })
     }
 }
 
@@ -50,6 +62,11 @@ pub(crate) fn candidates<'a>(
              and is available"
         ));
     }
+    let fitting = if allows(requirements, CapacityType::Reserved) {
+        reserved::best(fitting)
+    } else {
+        fitting
+    };
     if requirements.has_min_values() {
         return truncated(fitting, requirements);
     }
@@ -105,11 +122,7 @@ fn without_dear_spot<'a>(
     candidates: Vec<Candidate<'a>>,
     requirements: &Requirements,
 ) -> Vec<Candidate<'a>> {
-    let allows = |capacity_type: CapacityType| {
-        let requirement = requirements.get(labels::CAPACITY_TYPE);
-        requirement.is_none_or(|requirement| requirement.has(capacity_type.as_str()))
-    };
-    if !allows(CapacityType::Spot) || !allows(CapacityType::OnDemand) {
+    if !allows(requirements, CapacityType::Spot) || !allows(requirements, CapacityType::OnDemand) {
         return candidates;
     }
     let offerings = candidates.iter().flat_map(|candidate| &candidate.offerings);
@@ -117,12 +130,14 @@ fn without_dear_spot<'a>(
     let Some(limit) = on_demand.map(|offering| offering.price).min() else {
         return candidates;
     };
-    let keeps = |o: &&Offering| o.capacity_type != CapacityType::Spot || o.price <= limit;
-    let kept = candidates.into_iter().map(|candidate| Candidate {
-        offerings: candidate.offerings.into_iter().filter(keeps).collect(),
-        ..candidate
-    });
-    kept.filter(|candidate| !candidate.offerings.is_empty()).collect()
+    let keeps = |o: &Offering| o.capacity_type != CapacityType::Spot || o.price <= limit;
+    candidates.into_iter().filter_map(|candidate| candidate.filtered(keeps)).collect()
+}
+
+/// Whether a claim with `requirements` may be paid for like this.
+fn allows(requirements: &Requirements, capacity_type: CapacityType) -> bool {
+    let requirement = requirements.get(labels::CAPACITY_TYPE);
+    requirement.is_none_or(|requirement| requirement.has(capacity_type.as_str()))
 }
 
 /// The cheapest 60, if they still have as many different values as `minValues` asks for. Ties go

@@ -1,19 +1,18 @@
 //! The core: user data, launch templates and fleet requests for NodeClaims, and instance types as
 //! the nodes of an EC2NodeClass have them.
 //!
-//! Pure: nothing is read, sent or measured here, and the same arguments give the same bytes. The
-//! families AL2023 and Bottlerocket are known; for the others [`requests`] says "not supported
-//! yet" and [`offer`] has no types. So it is with capacity reservations, placement groups, network
-//! interfaces of one's own and EFA.
+//! Pure: nothing is read, sent or measured here, and the same arguments give the same bytes.
 
 mod capacity;
+mod described;
 mod digest;
 mod family;
 mod filter;
 mod image;
-mod instance_store;
 mod name;
+mod node_settings;
 mod offer;
+mod rank;
 mod reaction;
 mod request;
 mod template;
@@ -21,8 +20,12 @@ mod template;
 mod testing;
 mod user_data;
 
+pub use capacity::Overhead;
+pub use described::catalog;
 pub use name::{instance_profile_name, instance_profile_tags, node_labels, resource_tags};
-pub use offer::offer;
+pub use node_settings::{NodeSettings, Share};
+pub use offer::{OfferedType, all_types, offer};
+pub use rank::{Rank, rank};
 pub use reaction::{cooling_ends, reaction};
 pub use request::{Launch, Refusal, requests};
 pub use user_data::dropped_settings;

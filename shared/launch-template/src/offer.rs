@@ -2,7 +2,8 @@
 //!
 //! It narrows and resizes what the catalog has; where the catalog comes from is not known here.
 //!
-//! Karpenter: `pkg/providers/instancetype/instancetype.go` of the AWS provider.
+//! Karpenter: `pkg/providers/instancetype/instancetype.go` and `pkg/providers/instancetype/offering`
+//! of the AWS provider.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -11,104 +12,284 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    CapacityType, Catalog, InstanceType, Offering, OfferingKey, Requirement, Requirements, Zone,
-    ZoneId, labels, node_class::ResolvedNodeClass,
+    CapacityType, Catalog, HourlyPrice, InstanceShape, InstanceType, LabelKey, Offering,
+    OfferingKey, Requirement, Requirements, Reservation, Zone, ZoneId, labels,
+    node_class::{CapacityReservation, PlacementStrategy, ResolvedNodeClass},
+    requirement::Value,
 };
 
-use crate::{capacity::resize, family::Family, image::image_for};
+use crate::{
+    capacity::{Overhead, Sizing, resize},
+    family,
+    image::image_for,
+    node_settings::NodeSettings,
+};
 
 const INSTANCE_FAMILY: &str = "karpenter.k8s.aws/instance-family";
-const RESERVATION_LABELS: [&str; 3] = [
-    "karpenter.k8s.aws/capacity-reservation-id",
-    "karpenter.k8s.aws/capacity-reservation-type",
-    "karpenter.k8s.aws/capacity-reservation-interruptible",
-];
+const HYPERVISOR: &str = "karpenter.k8s.aws/instance-hypervisor";
+const RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
+const RESERVATION_TYPE: &str = "karpenter.k8s.aws/capacity-reservation-type";
+const RESERVATION_INTERRUPTIBLE: &str = "karpenter.k8s.aws/capacity-reservation-interruptible";
+const PLACEMENT_GROUP_ID: &str = "karpenter.k8s.aws/placement-group-id";
+pub(crate) const PLACEMENT_GROUP_PARTITION: &str = "karpenter.k8s.aws/placement-group-partition";
 
-/// The instance types of `catalog` as nodes of `class` would have them, sorted by name.
+/// How many times cheaper than on-demand a reserved offering counts: it is paid for anyway, and the
+/// cheaper type still comes first.
+pub(crate) const RESERVED_DISCOUNT: u64 = 10_000_000;
+
+/// An instance type, and what its overhead consists of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OfferedType {
+    /// The type; its overhead is the sum.
+    pub instance_type: InstanceType,
+    /// The parts.
+    pub overhead: Overhead,
+}
+
+/// The instance types of `catalog` as nodes of `class` would have them, sorted by name, with
+/// Karpenter's default settings.
 ///
 /// A type that no image of the class starts on is left out. An offering is available where the
-/// class has a subnet, and when it does not cool down: `cooling` says until when each one does.
-/// Reserved offerings are left out: classes cannot select capacity reservations yet. A family that
-/// is not supported yet has no types.
+/// class has a subnet, when it does not cool down (`cooling` says until when each one does), and
+/// when the class asks for nothing that the type cannot do.
 pub fn offer(
     catalog: &Catalog,
     class: &ResolvedNodeClass,
     cooling: &BTreeMap<OfferingKey, Timestamp>,
     now: Timestamp,
 ) -> Vec<Arc<InstanceType>> {
-    let Some(family) = Family::of(class.class.image_family) else {
-        return Vec::new();
-    };
+    let is_cool = |key: &OfferingKey| cooling.get(key).is_none_or(|until| *until <= now);
+    let types = all_types(catalog, class, &NodeSettings::default()).into_iter();
+    let types = types.map(|offered| offered.instance_type);
+    types
+        .filter(|instance_type| image_for(instance_type, &class.images).is_some())
+        .map(|mut instance_type| {
+            let keys: Vec<OfferingKey> =
+                instance_type.offerings.iter().map(|o| instance_type.key_of(o)).collect();
+            for (offering, key) in instance_type.offerings.iter_mut().zip(&keys) {
+                offering.is_available &= offering.reservation.is_some() || is_cool(key);
+            }
+            Arc::new(instance_type)
+        })
+        .collect()
+}
+
+/// Every instance type of `catalog` as nodes of `class` would have it, sorted by name: also those
+/// that no image starts on, and those of which nothing is available.
+pub fn all_types(
+    catalog: &Catalog,
+    class: &ResolvedNodeClass,
+    settings: &NodeSettings,
+) -> Vec<OfferedType> {
     let zones: BTreeMap<&Zone, &ZoneId> =
         class.subnets.iter().map(|subnet| (&subnet.zone, &subnet.zone_id)).collect();
-    let is_cool = |key: &OfferingKey| cooling.get(key).is_none_or(|until| *until <= now);
-    let as_node = |base: &Arc<InstanceType>| {
-        let (capacity, overhead) = resize(base, &class.class, family);
-        let of_node = |offering: &Offering| Offering {
-            zone_id: zones.get(&offering.zone).copied().cloned(),
-            is_available: is_available(base, offering, family)
-                && zones.contains_key(&offering.zone)
-                && is_cool(&base.key_of(offering)),
-            ..offering.clone()
-        };
-        let bought = base.offerings.iter().filter(|o| o.capacity_type != CapacityType::Reserved);
-        Arc::new(InstanceType {
-            name: base.name.clone(),
-            requirements: narrowed(&base.requirements, &zones),
-            capacity,
-            overhead,
-            offerings: bought.map(of_node).collect(),
-        })
+    let view = View { class, settings, zones };
+    let of_class = |base: &Arc<InstanceType>| {
+        let shape = catalog.shapes.get(&base.name).map(|shape| &**shape);
+        view.offered(base, shape)
     };
-    let starts = |base: &&Arc<InstanceType>| image_for(base, &class.images).is_some();
-    let mut types: Vec<_> = catalog.instance_types.iter().filter(starts).map(as_node).collect();
-    types.sort_by(|a, b| a.name.cmp(&b.name));
+    let mut types: Vec<_> = catalog.instance_types.iter().map(of_class).collect();
+    types.sort_by(|a, b| a.instance_type.name.cmp(&b.instance_type.name));
     types
 }
 
-/// Whether `offering` can be bought at all. The catalog's answer is AL2023's, which has every type
-/// unavailable that it does not start on: for other families such a type is available where it is
-/// sold and has a price.
-fn is_available(base: &InstanceType, offering: &Offering, family: Family) -> bool {
-    let instance_family = base.label(INSTANCE_FAMILY).map_or("", |value| &**value);
-    if Family::Al2023.starts_on(instance_family) {
-        return offering.is_available;
-    }
-    let is_sold =
-        base.requirements.get(labels::ZONE).is_some_and(|r| r.has(offering.zone.as_str()));
-    family.starts_on(instance_family) && is_sold && offering.price.0 > 0
+/// A class and the zones in which it has subnets.
+struct View<'a> {
+    class: &'a ResolvedNodeClass,
+    settings: &'a NodeSettings,
+    zones: BTreeMap<&'a Zone, &'a ZoneId>,
 }
 
-/// `requirements` with only the zones that have a subnet, and without capacity reservations.
-fn narrowed(requirements: &Requirements, zones: &BTreeMap<&Zone, &ZoneId>) -> Requirements {
-    let mut narrowed = requirements.clone();
-    let keep = |key: &str, keeps: &dyn Fn(&str) -> bool| {
-        let requirement = requirements.get(key)?;
-        let values = requirement.values().iter().filter(|value| keeps(value));
-        Some(Requirement::listed(requirement.key().clone(), values.map(Arc::clone).collect()))
-    };
-    let has_zone = |name: &str| zones.keys().any(|zone| zone.as_str() == name);
-    let has_id = |name: &str| zones.values().any(|id| id.as_str() == name);
-    let is_bought = |name: &str| name != CapacityType::Reserved.as_str();
-    let replacements = [
-        keep(labels::ZONE, &has_zone),
-        keep(labels::ZONE_ID, &has_id),
-        keep(labels::CAPACITY_TYPE, &is_bought),
-    ];
-    for replacement in replacements.into_iter().flatten() {
-        narrowed.replace(replacement);
-    }
-    // A type without any zone has no zone ids either: unknown, not forbidden.
-    if narrowed.get(labels::ZONE_ID).is_some_and(|r| r.values().is_empty()) {
-        narrowed.remove(labels::ZONE_ID);
-    }
-    for key in RESERVATION_LABELS {
-        if let Some(requirement) = requirements.get(key) {
-            let key = requirement.key().clone();
-            narrowed.replace(Requirement::listed(key, BTreeSet::new()));
+impl View<'_> {
+    fn offered(&self, base: &InstanceType, shape: Option<&InstanceShape>) -> OfferedType {
+        let class = &self.class.class;
+        let sizing = Sizing::of(class);
+        let (capacity, overhead) = resize(base, shape, &sizing, self.settings.reserved_enis);
+        let can_be_launched = self.is_compatible(base, shape);
+        let reservations: Vec<&CapacityReservation> = if self.settings.reserved_capacity {
+            let all = self.class.reservations.iter();
+            all.filter(|reservation| reservation.instance_type == base.name).collect()
+        } else {
+            Vec::new()
+        };
+        let of_node = |offering: &Offering| Offering {
+            zone_id: self.zones.get(&offering.zone).copied().cloned(),
+            is_available: can_be_launched
+                && is_available(base, offering)
+                && self.zones.contains_key(&offering.zone),
+            ..offering.clone()
+        };
+        let bought = base.offerings.iter().filter(|o| o.capacity_type != CapacityType::Reserved);
+        let reserved = reservations.iter().map(|r| self.reserved(base, r, can_be_launched));
+        OfferedType {
+            instance_type: InstanceType {
+                name: base.name.clone(),
+                requirements: self.narrowed(&base.requirements, &reservations),
+                capacity,
+                overhead: overhead.sum(),
+                offerings: bought.map(of_node).chain(reserved).collect(),
+            },
+            overhead,
         }
     }
-    narrowed
+
+    /// Whether `base` can do what the class asks for.
+    fn is_compatible(&self, base: &InstanceType, shape: Option<&InstanceShape>) -> bool {
+        let class = &self.class.class;
+        let instance_family = base.label(INSTANCE_FAMILY).map_or("", |value| &**value);
+        let hypervisor = base.label(HYPERVISOR).map_or("", |value| &**value);
+        let strategy = self.class.placement_group.as_ref().map(|group| group.strategy.as_str());
+        family::starts_on(class.image_family, instance_family)
+            && (class.connection_tracking.is_none() || hypervisor == "nitro")
+            && (class.network_interfaces.is_empty() || shape.is_some_and(|s| self.has_cards(s)))
+            && (class.nested_virtualization != Some(true)
+                || shape.is_some_and(|shape| shape.processor.has_nested_virtualization))
+            && strategy.is_none_or(|strategy| {
+                shape.is_some_and(|s| s.placement_strategies.iter().any(|own| own == strategy))
+            })
+    }
+
+    /// Whether the class's network interfaces fit on the cards of `shape`.
+    fn has_cards(&self, shape: &InstanceShape) -> bool {
+        let interfaces = &self.class.class.network_interfaces;
+        let network = &shape.network;
+        let fits = |card: u32, device: u32| {
+            let found = network.cards.iter().find(|(index, _)| *index == card);
+            found.is_some_and(|(_, most)| device < *most)
+        };
+        let adapters = interfaces.iter().filter(|interface| interface.is_efa_only).count();
+        network.has_ena
+            && interfaces.iter().all(|interface| fits(interface.card, interface.device))
+            && u32::try_from(adapters).is_ok_and(|count| count <= network.efa_interfaces)
+    }
+
+    fn reserved(
+        &self,
+        base: &InstanceType,
+        reservation: &CapacityReservation,
+        can_be_launched: bool,
+    ) -> Offering {
+        let zone = &reservation.zone;
+        Offering {
+            zone: zone.clone(),
+            zone_id: self.zones.get(zone).copied().cloned(),
+            capacity_type: CapacityType::Reserved,
+            price: HourlyPrice(on_demand_price(base, zone).0 / RESERVED_DISCOUNT),
+            is_available: can_be_launched
+                && reservation.available_count > 0
+                && !reservation.is_expiring
+                && is_sold(base, zone)
+                && self.zones.contains_key(zone),
+            reservation: Some(Reservation {
+                id: reservation.id.clone(),
+                kind: reservation.kind().to_owned(),
+                interruptible: reservation.is_interruptible,
+                count: reservation.available_count,
+            }),
+        }
+    }
+
+    /// `requirements` with the zones, system, reservations and placement group of the class.
+    fn narrowed(
+        &self,
+        requirements: &Requirements,
+        reservations: &[&CapacityReservation],
+    ) -> Requirements {
+        let mut narrowed = requirements.clone();
+        let keep = |key: &str, keeps: &dyn Fn(&str) -> bool| {
+            let requirement = requirements.get(key)?;
+            let values = requirement.values().iter().filter(|value| keeps(value));
+            let key = requirement.key().clone();
+            Some(Requirement::listed(key, values.map(Arc::clone).collect()))
+        };
+        let has_zone = |name: &str| self.zones.keys().any(|zone| zone.as_str() == name);
+        if let Some(zones) = keep(labels::ZONE, &has_zone) {
+            narrowed.replace(zones);
+        }
+        self.set_zone_ids(&mut narrowed);
+        let is_bought = |name: &str| name != CapacityType::Reserved.as_str();
+        let bought = keep(labels::CAPACITY_TYPE, &is_bought);
+        let mut capacity_types: BTreeSet<Value> =
+            bought.map(|requirement| requirement.values().clone()).unwrap_or_default();
+        if !reservations.is_empty() {
+            capacity_types.insert(Value::from(CapacityType::Reserved.as_str()));
+        }
+        put(&mut narrowed, labels::CAPACITY_TYPE, capacity_types);
+        let of = |text: fn(&CapacityReservation) -> &str| {
+            reservations.iter().map(|reservation| Value::from(text(reservation))).collect()
+        };
+        put(&mut narrowed, RESERVATION_ID, of(|reservation| &reservation.id));
+        put(&mut narrowed, RESERVATION_TYPE, of(CapacityReservation::kind));
+        let interruptible =
+            of(|reservation| if reservation.is_interruptible { "true" } else { "false" });
+        put(&mut narrowed, RESERVATION_INTERRUPTIBLE, interruptible);
+        self.set_system(&mut narrowed);
+        self.set_placement_group(&mut narrowed);
+        narrowed
+    }
+
+    /// The ids of the zones that are left. A type without any zone has no zone ids either:
+    /// unknown, not forbidden.
+    fn set_zone_ids(&self, narrowed: &mut Requirements) {
+        let zones = narrowed.get(labels::ZONE).map(Requirement::values);
+        let left = |zone: &Zone| zones.is_some_and(|zones| zones.contains(zone.as_str()));
+        let ids = self.zones.iter().filter(|(zone, _)| left(zone));
+        let ids: BTreeSet<Value> = ids.map(|(_, id)| Value::from(id.as_str())).collect();
+        if ids.is_empty() {
+            narrowed.remove(labels::ZONE_ID);
+        } else {
+            put(narrowed, labels::ZONE_ID, ids);
+        }
+    }
+
+    fn set_system(&self, narrowed: &mut Requirements) {
+        let image_family = self.class.class.image_family;
+        let Some(build) = family::windows_build(image_family) else { return };
+        let is_amd64 = narrowed.get(labels::ARCH).is_some_and(|arch| arch.has("amd64"));
+        let systems =
+            if is_amd64 { BTreeSet::from([Value::from("windows")]) } else { BTreeSet::new() };
+        put(narrowed, labels::OS, systems);
+        put(narrowed, labels::WINDOWS_BUILD, BTreeSet::from([Value::from(build)]));
+    }
+
+    fn set_placement_group(&self, narrowed: &mut Requirements) {
+        let Some(group) = &self.class.placement_group else { return };
+        put(narrowed, PLACEMENT_GROUP_ID, BTreeSet::from([Value::from(group.id.as_str())]));
+        if let PlacementStrategy::Partition { count } = group.strategy {
+            let numbers = (1..=count).map(|number| Value::from(number.to_string())).collect();
+            put(narrowed, PLACEMENT_GROUP_PARTITION, numbers);
+        }
+    }
+}
+
+/// What `base` costs on demand in `zone`, or anywhere when it is not sold there.
+pub(crate) fn on_demand_price(base: &InstanceType, zone: &Zone) -> HourlyPrice {
+    let on_demand = base.offerings.iter().filter(|o| o.capacity_type == CapacityType::OnDemand);
+    let mut known = on_demand.filter(|offering| offering.price.0 > 0).peekable();
+    let first = known.peek().map(|offering| offering.price);
+    let there = known.find(|offering| offering.zone == *zone).map(|offering| offering.price);
+    there.or(first).unwrap_or_default()
+}
+
+/// Whether `offering` can be bought at all. A catalog's answer is AL2023's, which has every type
+/// unavailable that it does not start on: for other families such a type is available where it is
+/// sold and has a price.
+fn is_available(base: &InstanceType, offering: &Offering) -> bool {
+    let instance_family = base.label(INSTANCE_FAMILY).map_or("", |value| &**value);
+    if family::starts_on(model::node_class::ImageFamily::Al2023, instance_family) {
+        return offering.is_available;
+    }
+    is_sold(base, &offering.zone) && offering.price.0 > 0
+}
+
+fn is_sold(base: &InstanceType, zone: &Zone) -> bool {
+    base.requirements.get(labels::ZONE).is_some_and(|zones| zones.has(zone.as_str()))
+}
+
+fn put(requirements: &mut Requirements, key: &str, values: BTreeSet<Value>) {
+    if let Ok(key) = LabelKey::new(key) {
+        requirements.replace(Requirement::listed(key, values));
+    }
 }
 
 #[cfg(test)]

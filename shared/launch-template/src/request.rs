@@ -5,28 +5,31 @@
 //! Karpenter: `pkg/providers/instance/instance.go` of the AWS provider.
 
 use std::{
-    collections::{BTreeMap, BTreeSet, btree_map::Entry},
+    collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
 use model::{
     CapacityType, InstanceType, NodeClaim, NodeClassName, NodePoolName, SubnetId, Zone, labels,
     launch::{FleetOverride, FleetRequest, FleetTemplate, LaunchTemplate, LaunchTemplateData},
-    node_class::{ClusterSettings, Image, ResolvedNodeClass, Subnet},
+    node_class::{ClusterSettings, ResolvedNodeClass, Subnet},
 };
 
 use crate::{
-    family::Family,
-    filter::{Candidate, candidates, capacity_type},
-    image::image_for,
+    family,
+    filter::{candidates, capacity_type},
     name::resource_tags,
     template::{
-        block_devices, claim_labels, is_ipv6, launch_template, sends_http_protocol_ipv6, tenancy,
+        block_devices, claim_labels, interfaces, is_ipv6, launch_template, placement,
+        sends_http_protocol_ipv6, tenancy,
     },
     user_data::{Node, user_data},
 };
 
-const EFA: &str = "vpc.amazonaws.com/efa";
+mod group;
+
+use group::{Group, groups};
+
 const PRICE_OVERLAY_APPLIED: &str = "karpenter.sh/price-overlay-applied";
 
 /// What to send to EC2 for one batch.
@@ -69,9 +72,6 @@ pub enum Refusal {
     /// `spec.userData` cannot be merged, or is too long with what is added to it.
     #[error("{0}")]
     UserData(String),
-    /// Something that we do not do yet.
-    #[error("not supported yet: {0}")]
-    NotSupportedYet(String),
 }
 
 /// The launch templates and the fleet request for `claims`, one batch: alike but for their names,
@@ -89,24 +89,21 @@ pub fn requests(
     let Some(claim) = claims.first() else {
         return Err(Refusal::NotReady("a batch has no claims".to_owned()));
     };
-    let family = ready_family(claim, class)?;
+    check_ready(claim, class)?;
     let no_capacity = |why| Refusal::NoCapacity { node_pool: claim.node_pool.clone(), why };
     let candidates = candidates(claim, types).map_err(no_capacity)?;
     let capacity_type = capacity_type(&candidates);
-    if capacity_type == CapacityType::Reserved {
-        let text = "launching into capacity reservations (karpenter.sh/capacity-type: reserved)";
-        return Err(Refusal::NotSupportedYet(text.to_owned()));
-    }
-    let batch = Batch { claim, class, settings, family, capacity_type, instance_profile };
+    let batch = Batch { claim, class, settings, capacity_type, instance_profile };
     let subnets = subnet_of_zones(&class.subnets);
     let mut templates = BTreeMap::new();
     let mut fleet_templates = Vec::new();
-    for group in groups(&candidates, class)? {
-        let overrides = overrides(&group, capacity_type, &subnets);
+    let grouped = groups(&candidates, claim, class, capacity_type)?;
+    for group in &grouped {
+        let overrides = overrides(group, capacity_type, &subnets);
         if overrides.is_empty() {
             continue;
         }
-        let template = launch_template(batch.template_data(&group)?);
+        let template = launch_template(batch.template_data(group)?);
         fleet_templates.push(FleetTemplate { template: template.name.clone(), overrides });
         templates.insert(template.name.clone(), template);
     }
@@ -120,6 +117,7 @@ pub fn requests(
         token: claim.batch.clone(),
         count: claim.batch_size.max(size),
         capacity_type,
+        market: grouped.first().map(Group::market).unwrap_or_default(),
         is_prioritized: has_annotation(claim, PRICE_OVERLAY_APPLIED),
         context: class.class.context.clone().filter(|_| !is_relaxed),
         templates: fleet_templates,
@@ -133,7 +131,6 @@ struct Batch<'a> {
     claim: &'a NodeClaim,
     class: &'a ResolvedNodeClass,
     settings: &'a ClusterSettings,
-    family: Family,
     capacity_type: CapacityType,
     instance_profile: &'a str,
 }
@@ -151,10 +148,9 @@ impl Batch<'_> {
     }
 
     fn template_data(&self, group: &Group<'_>) -> Result<LaunchTemplateData, Refusal> {
-        let Self { claim, settings, family, .. } = *self;
+        let Self { claim, settings, .. } = *self;
         let class = &self.class.class;
         let node = Node {
-            family,
             class: self.class,
             settings,
             labels: self.labels(),
@@ -165,23 +161,28 @@ impl Batch<'_> {
             image: group.image.id.clone(),
             user_data: user_data(&node)?,
             instance_profile: self.instance_profile.to_owned(),
-            block_devices: block_devices(class, family.default_block_devices()),
+            block_devices: block_devices(class, family::default_block_devices(class.image_family)),
             metadata_options: class.metadata_options.clone(),
             sends_http_protocol_ipv6: sends_http_protocol_ipv6(settings),
             detailed_monitoring: class.detailed_monitoring.unwrap_or_default(),
+            interfaces: interfaces(class, group.adapters),
             security_groups: self.class.security_groups.clone(),
             associate_public_ip_address: class.associate_public_ip_address,
             ip_prefix_count: class.ip_prefix_count,
             is_ipv6: is_ipv6(settings),
+            connection_tracking: class.connection_tracking,
+            nested_virtualization: class.nested_virtualization,
             tenancy: tenancy(claim).to_owned(),
+            placement_group: placement(self.class, claim),
+            reservation: group.reservation.clone(),
             tags: self.tags(),
             is_spot: self.capacity_type == CapacityType::Spot,
         })
     }
 }
 
-/// The class's family, once nothing stands against launching `claim` from the class.
-fn ready_family(claim: &NodeClaim, class: &ResolvedNodeClass) -> Result<Family, Refusal> {
+/// Whether something stands against launching `claim` from the class.
+fn check_ready(claim: &NodeClaim, class: &ResolvedNodeClass) -> Result<(), Refusal> {
     let name = &class.class.name;
     if class.class.is_deleting {
         let why = format!("EC2NodeClass `{name}` is being deleted");
@@ -191,14 +192,11 @@ fn ready_family(claim: &NodeClaim, class: &ResolvedNodeClass) -> Result<Family, 
         let problems = class.class.problems.join("; ");
         return Err(Refusal::NotReady(format!("EC2NodeClass `{name}` is not ready: {problems}")));
     }
-    let family = Family::of(class.class.image_family).ok_or_else(|| {
-        let family = class.class.image_family.as_str();
-        let text = format!("EC2NodeClass `{name}`: spec.amiFamily {family} (AL2023, Bottlerocket)");
-        Refusal::NotSupportedYet(text)
-    })?;
-    if claim.requests.get(EFA) > 0 {
-        let text = format!("the pods of NodePool `{}` request {EFA}", claim.node_pool);
-        return Err(Refusal::NotSupportedYet(text));
+    if class.class.placement_group.is_some() && class.placement_group.is_none() {
+        return Err(Refusal::NotReady(format!(
+            "EC2NodeClass `{name}` is not ready: PlacementGroupNotFound: \
+             spec.placementGroupSelector selects none"
+        )));
     }
     if class.subnets.is_empty() {
         return Err(Refusal::NoSubnet(name.clone()));
@@ -210,58 +208,23 @@ fn ready_family(claim: &NodeClaim, class: &ResolvedNodeClass) -> Result<Family, 
         let why = "they select no image".to_owned();
         return Err(Refusal::NoImage { class: name.clone(), why });
     }
-    Ok(family)
+    Ok(())
 }
 
 fn has_annotation(claim: &NodeClaim, key: &str) -> bool {
     claim.annotations.get(key).is_some_and(|value| value == "true")
 }
 
-/// Types with the same image and the same number of pods: one launch template.
-struct Group<'a> {
-    image: &'a Image,
-    pods: u64,
-    candidates: Vec<&'a Candidate<'a>>,
-}
-
-fn groups<'a>(
-    candidates: &'a [Candidate<'a>],
-    class: &'a ResolvedNodeClass,
-) -> Result<Vec<Group<'a>>, Refusal> {
-    let mut groups = BTreeMap::new();
-    for candidate in candidates {
-        let Some(image) = image_for(candidate.instance_type, &class.images) else {
-            continue;
-        };
-        let pods = candidate.instance_type.capacity.pods;
-        let group = groups.entry((&image.id, pods));
-        let new = || Group { image, pods, candidates: Vec::new() };
-        group.or_insert_with(new).candidates.push(candidate);
-    }
-    if groups.is_empty() {
-        let images: BTreeSet<&str> = class.images.iter().map(|image| image.id.as_str()).collect();
-        let images: Vec<&str> = images.into_iter().collect();
-        let why = format!("none of {} starts on the instance types", images.join(", "));
-        return Err(Refusal::NoImage { class: class.class.name.clone(), why });
-    }
-    Ok(groups.into_values().collect())
-}
-
-/// For each zone the subnet with the most free addresses; ties go to the id that sorts first.
+/// For each zone the subnet with the most free addresses; ties go to the one that stands first.
 fn subnet_of_zones(subnets: &[Subnet]) -> BTreeMap<&Zone, &SubnetId> {
     let mut best: BTreeMap<&Zone, &Subnet> = BTreeMap::new();
     for subnet in subnets {
-        let rank = |subnet: &Subnet| {
-            (std::cmp::Reverse(subnet.available_ip_address_count), subnet.id.clone())
-        };
-        match best.entry(&subnet.zone) {
-            Entry::Vacant(entry) => {
-                entry.insert(subnet);
+        let free = subnet.available_ip_address_count;
+        match best.get(&subnet.zone) {
+            Some(kept) if kept.available_ip_address_count >= free => {}
+            _ => {
+                best.insert(&subnet.zone, subnet);
             }
-            Entry::Occupied(mut entry) if rank(subnet) < rank(entry.get()) => {
-                entry.insert(subnet);
-            }
-            Entry::Occupied(_) => {}
         }
     }
     best.into_iter().map(|(zone, subnet)| (zone, &subnet.id)).collect()
@@ -277,7 +240,10 @@ fn overrides(
     for candidate in &group.candidates {
         let name = &candidate.instance_type.name;
         let mut zones = BTreeSet::new();
-        let chosen = candidate.offerings.iter().filter(|o| o.capacity_type == capacity_type);
+        let chosen = candidate
+            .offerings
+            .iter()
+            .filter(|offering| offering.capacity_type == capacity_type && group.covers(offering));
         for offering in chosen.filter(|offering| zones.insert(&offering.zone)) {
             let Some(subnet) = subnets.get(&offering.zone) else {
                 continue;

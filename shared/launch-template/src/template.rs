@@ -6,11 +6,17 @@ use std::collections::BTreeMap;
 
 use model::{
     LaunchTemplateName, NodeClaim, labels,
-    launch::{LaunchTemplate, LaunchTemplateData},
-    node_class::{BlockDevice, ClusterSettings, NodeClass},
+    launch::{
+        Interface, InterfaceKind, LaunchTemplate, LaunchTemplateData, Placement, ReservationMarket,
+        ReservationTarget,
+    },
+    node_class::{
+        BlockDevice, ClusterSettings, ConnectionTracking, NodeClass, PlacementStrategy,
+        ResolvedNodeClass,
+    },
 };
 
-use crate::digest::Digest;
+use crate::{digest::Digest, offer::PLACEMENT_GROUP_PARTITION};
 
 /// Regions whose EC2 refuses `HttpProtocolIpv6`.
 const WITHOUT_IPV6_METADATA: [&str; 6] = [
@@ -59,6 +65,48 @@ pub(crate) fn block_devices(class: &NodeClass, defaults: Vec<BlockDevice>) -> Ve
     chosen.into_iter().map(sent).collect()
 }
 
+/// The network interfaces of nodes of `class`: its own if it names any, else one for each of
+/// `adapters`, else the one that every instance has.
+pub(crate) fn interfaces(class: &NodeClass, adapters: u64) -> Vec<Interface> {
+    if !class.network_interfaces.is_empty() {
+        let own = class.network_interfaces.iter().map(|one| Interface {
+            card: Some(one.card),
+            device: one.device,
+            kind: Some(if one.is_efa_only {
+                InterfaceKind::EfaOnly
+            } else {
+                InterfaceKind::Interface
+            }),
+        });
+        return own.collect();
+    }
+    let count = u32::try_from(adapters).unwrap_or(u32::MAX);
+    if count == 0 {
+        return vec![Interface::ONLY];
+    }
+    let adapter = |card: u32| Interface {
+        card: Some(card),
+        device: u32::from(card > 0),
+        kind: Some(InterfaceKind::Efa),
+    };
+    (0..count).map(adapter).collect()
+}
+
+/// Where in the class's placement group nodes of `claim` go: into the partition whose number sorts
+/// first, as text, of those that the claim allows.
+pub(crate) fn placement(class: &ResolvedNodeClass, claim: &NodeClaim) -> Option<Placement> {
+    let group = class.placement_group.as_ref()?;
+    let partition = match group.strategy {
+        PlacementStrategy::Partition { count } => {
+            let wanted = claim.requirements.get(PLACEMENT_GROUP_PARTITION);
+            let allowed = |number: &u32| wanted.is_none_or(|w| w.has(&number.to_string()));
+            (1..=count).filter(allowed).min_by_key(ToString::to_string)
+        }
+        PlacementStrategy::Cluster | PlacementStrategy::Spread => None,
+    };
+    Some(Placement { group: group.id.clone(), partition })
+}
+
 /// The labels of `claim` that its requirements give, its pool's and its class's among them: one
 /// value for each listed requirement on a label of the user's own.
 pub(crate) fn claim_labels(claim: &NodeClaim) -> BTreeMap<String, String> {
@@ -86,11 +134,16 @@ fn digest(data: &LaunchTemplateData) -> u64 {
         metadata_options,
         sends_http_protocol_ipv6,
         detailed_monitoring,
+        interfaces,
         security_groups,
         associate_public_ip_address,
         ip_prefix_count,
         is_ipv6,
+        connection_tracking,
+        nested_virtualization,
         tenancy,
+        placement_group,
+        reservation,
         tags,
         is_spot,
     } = data;
@@ -112,11 +165,44 @@ fn digest(data: &LaunchTemplateData) -> u64 {
     digest.optional("public address", associate_public_ip_address.as_ref());
     digest.optional("prefix count", ip_prefix_count.as_ref());
     digest.field("ipv6", is_ipv6);
+    connections(&mut digest, *connection_tracking);
+    digest.optional("nested virtualization", nested_virtualization.as_ref());
     digest.field("tenancy", tenancy);
+    placed(&mut digest, interfaces, placement_group.as_ref(), reservation.as_ref());
     digest.field("spot", is_spot);
     digest
         .list("tag", tags.iter().flat_map(|(key, value)| [key, value]).collect::<Vec<_>>().iter());
     digest.finish()
+}
+
+fn connections(digest: &mut Digest, tracking: Option<ConnectionTracking>) {
+    let tracking = tracking.unwrap_or_default();
+    digest.optional("tcp established", tracking.tcp_established_seconds);
+    digest.optional("udp stream", tracking.udp_stream_seconds);
+    digest.optional("udp", tracking.udp_seconds);
+}
+
+fn placed(
+    digest: &mut Digest,
+    interfaces: &[Interface],
+    placement: Option<&Placement>,
+    reservation: Option<&ReservationTarget>,
+) {
+    digest.field("interfaces", interfaces.len());
+    for Interface { card, device, kind } in interfaces {
+        digest.optional("card", *card);
+        digest.field("device", device);
+        digest.optional("kind", kind.map(InterfaceKind::as_str));
+    }
+    digest.optional("placement group", placement.map(|placement| &placement.group));
+    digest.optional("partition", placement.and_then(|placement| placement.partition));
+    digest.optional("reservation", reservation.map(|reservation| &reservation.id));
+    let market = |reservation: &ReservationTarget| match reservation.market {
+        ReservationMarket::OnDemand => "on-demand",
+        ReservationMarket::CapacityBlock => "capacity-block",
+        ReservationMarket::Interruptible => "interruptible",
+    };
+    digest.optional("market", reservation.map(market));
 }
 
 fn volume(digest: &mut Digest, device: &BlockDevice) {

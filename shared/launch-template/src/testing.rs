@@ -4,14 +4,15 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use model::{
-    BatchId, CapacityType, Catalog, ClaimPhase, ClusterName, HourlyPrice, ImageId, InstanceType,
-    InstanceTypeName, NodeClaim, NodeClaimName, NodeClassName, NodePoolName, Offering, Operator,
-    Requirement, Requirements, ResourceName, Resources, SecurityGroupId, SubnetId, Zone, ZoneId,
-    labels,
+    BatchId, CapacityType, Catalog, ClaimPhase, ClusterName, HourlyPrice, ImageId, InstanceShape,
+    InstanceType, InstanceTypeName, NodeClaim, NodeClaimName, NodeClassName, NodePoolName,
+    Offering, Operator, Requirement, Requirements, ResourceName, Resources, SecurityGroupId,
+    SubnetId, Zone, ZoneId, labels,
     node_class::{
         ClusterSettings, Image, ImageFamily, ImageTerm, Kubelet, MetadataOptions, NodeClass,
         NodeIdentity, ResolvedNodeClass, Subnet,
     },
+    shape::{LocalDisks, Network, Processor, TableFacts},
 };
 
 pub(crate) const ZONES: [(&str, &str); 2] =
@@ -100,7 +101,12 @@ pub(crate) fn catalog(types: &[&str]) -> Catalog {
     let mut instance_types: Vec<_> = types.iter().map(|text| instance_type(text)).collect();
     instance_types.sort_by(|a, b| a.name.cmp(&b.name));
     let zones = ZONES.map(|(zone, id)| (Zone::new(zone).unwrap(), ZoneId::new(id).unwrap()));
-    Catalog { region: "us-west-2".to_owned(), zones: zones.into(), instance_types }
+    Catalog {
+        region: "us-west-2".to_owned(),
+        zones: zones.into(),
+        instance_types,
+        shapes: std::collections::BTreeMap::new(),
+    }
 }
 
 pub(crate) fn image(id: &str, name: &str, requirements: &[&str]) -> Image {
@@ -131,6 +137,8 @@ pub(crate) fn class(image_family: ImageFamily) -> ResolvedNodeClass {
             subnet_terms: Vec::new(),
             security_group_terms: Vec::new(),
             image_terms: vec![ImageTerm::Alias { version: "latest".to_owned() }],
+            reservation_terms: Vec::new(),
+            placement_group: None,
             image_family,
             user_data: None,
             identity: NodeIdentity::Role("KarpenterNodeRole-golden".to_owned()),
@@ -141,6 +149,9 @@ pub(crate) fn class(image_family: ImageFamily) -> ResolvedNodeClass {
             detailed_monitoring: None,
             associate_public_ip_address: None,
             ip_prefix_count: None,
+            network_interfaces: Vec::new(),
+            connection_tracking: None,
+            nested_virtualization: None,
             context: None,
             kubelet: Kubelet::default(),
             is_deleting: false,
@@ -160,6 +171,8 @@ pub(crate) fn class(image_family: ImageFamily) -> ResolvedNodeClass {
                 &["kubernetes.io/arch In amd64", "karpenter.k8s.aws/instance-gpu-count Exists"],
             ),
         ],
+        reservations: Vec::new(),
+        placement_group: None,
     }
 }
 
@@ -234,4 +247,49 @@ pub(crate) fn wrapped(text: &str) -> String {
     }
     lines.push(String::new());
     lines.join("\n")
+}
+
+/// What EC2 would say about a type with `vcpus` and local disks, of which the first card has three
+/// interfaces, the second one.
+pub(crate) fn shape(name: &str, vcpus: u32) -> InstanceShape {
+    InstanceShape {
+        name: InstanceTypeName::new(name).unwrap(),
+        processor: Processor {
+            architectures: vec!["x86_64".to_owned()],
+            manufacturer: Some("Intel".to_owned()),
+            clock_mhz: Some(3_100),
+            has_nested_virtualization: false,
+        },
+        vcpus,
+        memory_mib: 8_192,
+        ebs_mbps: None,
+        hypervisor: "nitro".to_owned(),
+        capacity_types: vec![CapacityType::OnDemand, CapacityType::Spot],
+        gpus: Vec::new(),
+        accelerators: Vec::new(),
+        neuron_devices: Vec::new(),
+        local_disks: Some(LocalDisks { gigabytes: 32, is_nvme: false }),
+        network: Network {
+            cards: vec![(0, 3), (1, 1)],
+            default_card: 0,
+            ipv4_per_interface: 10,
+            has_ena: true,
+            efa_interfaces: 2,
+            encrypts_in_transit: false,
+        },
+        placement_strategies: vec!["cluster".to_owned(), "partition".to_owned()],
+        table: TableFacts {
+            network_mbps: None,
+            branch_interfaces: Some(9),
+            ipv4_per_interface: Some(10),
+        },
+    }
+}
+
+/// `catalog(types)` with a [`shape`] of two CPUs for each.
+pub(crate) fn described(types: &[&str]) -> Catalog {
+    let mut all = catalog(types);
+    let names = all.instance_types.iter().map(|one| one.name.clone());
+    all.shapes = names.map(|name| (name.clone(), Arc::new(shape(name.as_str(), 2)))).collect();
+    all
 }

@@ -3,7 +3,9 @@
 //! The user's own part and ours, merged as the image family wants it. Text before base64; the
 //! adapter encodes it.
 
+mod bootstrap;
 mod bottlerocket;
+mod kubelet_arguments;
 mod mime;
 mod node_config;
 mod yaml;
@@ -15,16 +17,18 @@ use model::{
     node_class::{ClusterSettings, ImageFamily, NodeClass, ResolvedNodeClass},
 };
 
-use crate::{family::Family, request::Refusal};
+use crate::Refusal;
 
 /// Domains of labels that a kubelet may not give its own node.
 /// <https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#noderestriction>
 const NOT_FOR_KUBELETS: [&str; 3] = ["kubernetes.io", "k8s.io", "node-restriction.kubernetes.io"];
 
+/// The content type of a shell script.
+const SHELL: &str = "text/x-shellscript; charset=\"us-ascii\"";
+
 /// What user data is written from.
 #[derive(Debug)]
 pub(crate) struct Node<'a> {
-    pub(crate) family: Family,
     pub(crate) class: &'a ResolvedNodeClass,
     pub(crate) settings: &'a ClusterSettings,
     /// The claim's, and how it is paid for.
@@ -75,8 +79,9 @@ pub(crate) fn user_data(node: &Node<'_>) -> Result<String, Refusal> {
     let class = &node.class.class.name;
     let wrong =
         |why: String| Refusal::UserData(format!("EC2NodeClass `{class}`: spec.userData: {why}"));
-    let text = match node.family {
-        Family::Al2023 => {
+    let text = match node.class.class.image_family {
+        ImageFamily::Al2 => bootstrap::shell(node).map_err(wrong)?,
+        ImageFamily::Al2023 => {
             let Some(cidr) = &node.settings.service_cidr else {
                 return Err(Refusal::NotReady(format!(
                     "EC2NodeClass `{class}` is not ready: AL2023 needs the CIDR of the cluster's \
@@ -86,7 +91,12 @@ pub(crate) fn user_data(node: &Node<'_>) -> Result<String, Refusal> {
             };
             node_config::user_data(node, cidr).map_err(wrong)?
         }
-        Family::Bottlerocket => bottlerocket::user_data(node).map_err(wrong)?,
+        ImageFamily::Bottlerocket => bottlerocket::user_data(node).map_err(wrong)?,
+        ImageFamily::Windows2019 | ImageFamily::Windows2022 | ImageFamily::Windows2025 => {
+            bootstrap::powershell(node)
+        }
+        // Byte for byte: whoever brings an image knows how it joins.
+        ImageFamily::Custom => node.custom().unwrap_or_default().to_owned(),
     };
     if text.len() > limits::USER_DATA_BYTES_MAX {
         return Err(wrong(format!(

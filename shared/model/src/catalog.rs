@@ -5,8 +5,8 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use crate::{
-    HourlyPrice, InstanceTypeName, Requirement, Requirements, Resources, Zone, ZoneId, labels,
-    requirement::Value,
+    HourlyPrice, InstanceShape, InstanceTypeName, Requirement, Requirements, Resources, Zone,
+    ZoneId, labels, requirement::Value,
 };
 
 /// How capacity is paid for. The order is the one in which it is preferred at launch.
@@ -117,6 +117,8 @@ pub struct Catalog {
     pub zones: BTreeMap<Zone, ZoneId>,
     /// Sorted by name.
     pub instance_types: Vec<Arc<InstanceType>>,
+    /// What EC2 says about those types; not known for catalogs that were read as they are printed.
+    pub shapes: BTreeMap<InstanceTypeName, Arc<InstanceShape>>,
 }
 
 impl Offering {

@@ -7,7 +7,7 @@ use jiff::Timestamp;
 use crate::{
     BatchId, CapacityType, HourlyPrice, ImageId, InstanceId, InstanceTypeName, LaunchTemplateName,
     NodeClaimName, NodePoolName, OfferingKey, SecurityGroupId, SubnetId, Zone,
-    node_class::{BlockDevice, MetadataOptions},
+    node_class::{BlockDevice, ConnectionTracking, MetadataOptions},
 };
 
 /// A launch template: what every instance from it has in common. Its name is a digest of the rest,
@@ -42,20 +42,100 @@ pub struct LaunchTemplateData {
     pub sends_http_protocol_ipv6: bool,
     /// `Monitoring.Enabled`
     pub detailed_monitoring: bool,
-    /// Of the one network interface: `Groups`
+    /// `NetworkInterfaces`; never empty.
+    pub interfaces: Vec<Interface>,
+    /// Of every network interface: `Groups`
     pub security_groups: Vec<SecurityGroupId>,
-    /// Of the one network interface: `AssociatePublicIpAddress`
+    /// Of interfaces with addresses: `AssociatePublicIpAddress`
     pub associate_public_ip_address: Option<bool>,
-    /// Of the one network interface: `Ipv4PrefixCount` or, in an IPv6 cluster, `Ipv6PrefixCount`
+    /// Of interfaces with addresses: `Ipv4PrefixCount` or, in an IPv6 cluster, `Ipv6PrefixCount`
     pub ip_prefix_count: Option<u32>,
-    /// Whether the cluster's addresses are IPv6: one primary IPv6 address for the interface.
+    /// Whether the cluster's addresses are IPv6: one primary IPv6 address for each interface with
+    /// addresses.
     pub is_ipv6: bool,
+    /// Of interfaces with addresses: `ConnectionTrackingSpecification`
+    pub connection_tracking: Option<ConnectionTracking>,
+    /// `CpuOptions.NestedVirtualization`
+    pub nested_virtualization: Option<bool>,
     /// `Placement.Tenancy`
     pub tenancy: String,
+    /// `Placement.GroupId` and `Placement.PartitionNumber`
+    pub placement_group: Option<Placement>,
+    /// `CapacityReservationSpecification` and `InstanceMarketOptions`. Without one, instances are
+    /// kept out of open reservations.
+    pub reservation: Option<ReservationTarget>,
     /// Tags of network interfaces and, for spot, of spot instance requests.
     pub tags: BTreeMap<String, String>,
     /// Whether spot instance requests are tagged.
     pub is_spot: bool,
+}
+
+/// One network interface of a launch template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Interface {
+    /// `NetworkCardIndex`
+    pub card: Option<u32>,
+    /// `DeviceIndex`
+    pub device: u32,
+    /// `InterfaceType`
+    pub kind: Option<InterfaceKind>,
+}
+
+impl Interface {
+    /// The one that every instance has.
+    pub const ONLY: Self = Self { card: None, device: 0, kind: None };
+}
+
+/// The kind of a network interface.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum InterfaceKind {
+    /// An ordinary one.
+    Interface,
+    /// With an Elastic Fabric Adapter beside.
+    Efa,
+    /// An Elastic Fabric Adapter without addresses.
+    EfaOnly,
+}
+
+impl InterfaceKind {
+    /// EC2's name for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Interface => "interface",
+            Self::Efa => "efa",
+            Self::EfaOnly => "efa-only",
+        }
+    }
+}
+
+/// Where in a placement group instances go.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Placement {
+    /// `pg-…`
+    pub group: String,
+    /// Of a group with partitions.
+    pub partition: Option<u32>,
+}
+
+/// The capacity reservation that instances are launched into.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ReservationTarget {
+    /// `cr-…`
+    pub id: String,
+    /// How it is bought.
+    pub market: ReservationMarket,
+}
+
+/// How capacity of a reservation is bought.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ReservationMarket {
+    /// On demand.
+    #[default]
+    OnDemand,
+    /// A capacity block.
+    CapacityBlock,
+    /// A reservation whose owner may take instances back.
+    Interruptible,
 }
 
 /// One thing EC2 may choose: what, where, at which expected price.
@@ -94,6 +174,8 @@ pub struct FleetRequest {
     pub count: u32,
     /// `DefaultTargetCapacityType`
     pub capacity_type: CapacityType,
+    /// Of a reserved launch: how its reservations are bought.
+    pub market: ReservationMarket,
     /// Whether prices come from a NodeOverlay and are to be followed strictly.
     pub is_prioritized: bool,
     /// `Context`

@@ -7,8 +7,14 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    Bytes, ImageId, NodeClassName, Requirements, ResourceName, SecurityGroupId, SubnetId, Zone,
-    ZoneId,
+    Bytes, ImageId, InstanceTypeName, NodeClassName, Requirements, ResourceName, SecurityGroupId,
+    SubnetId, Zone, ZoneId,
+};
+
+mod selector;
+
+pub use selector::{
+    ImageTerm, MatchCriteria, PlacementGroupTerm, ReservationTerm, SecurityGroupTerm, SubnetTerm,
 };
 
 /// An EC2NodeClass.
@@ -22,6 +28,10 @@ pub struct NodeClass {
     pub security_group_terms: Vec<SecurityGroupTerm>,
     /// Which images.
     pub image_terms: Vec<ImageTerm>,
+    /// Which capacity reservations; empty is none.
+    pub reservation_terms: Vec<ReservationTerm>,
+    /// Which placement group, if any.
+    pub placement_group: Option<PlacementGroupTerm>,
     /// The family of the images: `amiFamily`, or the alias's.
     pub image_family: ImageFamily,
     /// `userData`.
@@ -42,6 +52,12 @@ pub struct NodeClass {
     pub associate_public_ip_address: Option<bool>,
     /// `ipPrefixCount`.
     pub ip_prefix_count: Option<u32>,
+    /// `networkInterfaces`; empty is the one that every instance has.
+    pub network_interfaces: Vec<NetworkInterface>,
+    /// `connectionTracking`
+    pub connection_tracking: Option<ConnectionTracking>,
+    /// `cpuOptions.nestedVirtualization`: `None` is not sent.
+    pub nested_virtualization: Option<bool>,
     /// `context`: a fleet context id.
     pub context: Option<String>,
     /// `kubelet`.
@@ -50,49 +66,6 @@ pub struct NodeClass {
     pub is_deleting: bool,
     /// Why it cannot be used, by the object's own rules (validation, not supported yet), if so.
     pub problems: Vec<String>,
-}
-
-/// A term of `subnetSelectorTerms`: an id or tags. The value `*` of a tag means that it is there.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SubnetTerm {
-    /// `id`
-    Id(SubnetId),
-    /// `tags`
-    Tags(BTreeMap<String, String>),
-}
-
-/// A term of `securityGroupSelectorTerms`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum SecurityGroupTerm {
-    /// `id`
-    Id(SecurityGroupId),
-    /// `name`
-    Name(String),
-    /// `tags`
-    Tags(BTreeMap<String, String>),
-}
-
-/// A term of `amiSelectorTerms`.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ImageTerm {
-    /// `alias`: the family is the class's, the version `latest` or a pinned build.
-    Alias {
-        /// Such as `latest` or `v20240625`.
-        version: String,
-    },
-    /// `id`
-    Id(ImageId),
-    /// `ssmParameter`: its value is an image id.
-    SsmParameter(String),
-    /// `name`, `tags`, `owner` in any combination but `owner` alone.
-    Search {
-        /// With EC2's wildcards.
-        name: Option<String>,
-        /// An account id, `self` or `amazon`.
-        owner: Option<String>,
-        /// All of them must be there.
-        tags: BTreeMap<String, String>,
-    },
 }
 
 /// What starts a node: how its user data is written.
@@ -137,6 +110,11 @@ impl ImageFamily {
             Self::Windows2025 => "Windows2025",
             Self::Custom => "Custom",
         }
+    }
+
+    /// Whether its nodes run Windows.
+    pub const fn is_windows(self) -> bool {
+        matches!(self, Self::Windows2019 | Self::Windows2022 | Self::Windows2025)
     }
 
     /// The family called `text` in `amiFamily`.
@@ -212,6 +190,28 @@ impl Default for MetadataOptions {
     }
 }
 
+/// A network interface of `networkInterfaces`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct NetworkInterface {
+    /// `networkCardIndex`
+    pub card: u32,
+    /// `deviceIndex`
+    pub device: u32,
+    /// `interfaceType: efa-only`; the other kind is `interface`.
+    pub is_efa_only: bool,
+}
+
+/// After how many seconds without traffic EC2 forgets connections.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ConnectionTracking {
+    /// `tcpEstablishedTimeout`
+    pub tcp_established_seconds: Option<u32>,
+    /// `udpStreamTimeout`
+    pub udp_stream_seconds: Option<u32>,
+    /// `udpTimeout`
+    pub udp_seconds: Option<u32>,
+}
+
 /// `kubelet`: what the node agent is told.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Kubelet {
@@ -269,6 +269,74 @@ pub struct Image {
     pub requirements: Requirements,
 }
 
+/// A capacity reservation that a class selects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct CapacityReservation {
+    /// `cr-…`
+    pub id: String,
+    /// What it is for.
+    pub instance_type: InstanceTypeName,
+    /// Where.
+    pub zone: Zone,
+    /// The account that it belongs to.
+    pub owner: String,
+    /// Which instances run in it.
+    pub match_criteria: MatchCriteria,
+    /// `capacity-block` rather than `default`.
+    pub is_capacity_block: bool,
+    /// Whether instances in it may be interrupted.
+    pub is_interruptible: bool,
+    /// Whether it ends too soon to launch into it.
+    pub is_expiring: bool,
+    /// When it ends, if it does.
+    pub ends_at: Option<Timestamp>,
+    /// Instances that still fit, as far as is known.
+    pub available_count: u32,
+}
+
+impl CapacityReservation {
+    /// The value of the label `karpenter.k8s.aws/capacity-reservation-type`.
+    pub const fn kind(&self) -> &'static str {
+        if self.is_capacity_block { "capacity-block" } else { "default" }
+    }
+}
+
+/// How a placement group places.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum PlacementStrategy {
+    /// Close together.
+    Cluster,
+    /// In partitions `1..=count` that share no hardware.
+    Partition {
+        /// How many.
+        count: u32,
+    },
+    /// Each on hardware of its own.
+    Spread,
+}
+
+impl PlacementStrategy {
+    /// EC2's name for it.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Cluster => "cluster",
+            Self::Partition { .. } => "partition",
+            Self::Spread => "spread",
+        }
+    }
+}
+
+/// A placement group that a class selects.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PlacementGroup {
+    /// `pg-…`
+    pub id: String,
+    /// Its name.
+    pub name: String,
+    /// How it places.
+    pub strategy: PlacementStrategy,
+}
+
 /// A class with everything that its selectors name.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ResolvedNodeClass {
@@ -280,6 +348,10 @@ pub struct ResolvedNodeClass {
     pub security_groups: Vec<SecurityGroupId>,
     /// Newest first; the first that an instance type starts on is taken.
     pub images: Vec<Image>,
+    /// In the order of their ids.
+    pub reservations: Vec<CapacityReservation>,
+    /// The one that the class selects.
+    pub placement_group: Option<PlacementGroup>,
 }
 
 /// What nodes are told about their cluster.

@@ -1,7 +1,7 @@
 //! EC2NodeClasses of `karpenter.k8s.aws/v1`.
 //!
-//! Karpenter's AWS provider: `pkg/apis/v1/ec2nodeclass.go` and the rules in its CRD. What the model
-//! cannot hold, and families whose user data cannot be written, are among the class's `problems`.
+//! Karpenter's AWS provider: `pkg/apis/v1/ec2nodeclass.go` and the rules in its CRD. What is
+//! not supported yet is among the class's `problems`.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use model::{
     node_class::{ImageFamily, MetadataOptions, NodeClass, NodeIdentity},
 };
 
-use super::{block_device, cures, kubelet, metadata::Metadata, selector};
+use super::{block_device, cures, kubelet, metadata::Metadata, network, selector};
 use crate::fields::{Complaints, Field, Fields};
 
 const FAMILIES: &[(&str, ImageFamily)] = &[
@@ -21,15 +21,6 @@ const FAMILIES: &[(&str, ImageFamily)] = &[
     ("Windows2019", ImageFamily::Windows2019),
     ("Windows2022", ImageFamily::Windows2022),
     ("Windows2025", ImageFamily::Windows2025),
-];
-
-/// Members that the model cannot hold yet, with what they are about.
-const UNSUPPORTED: &[(&str, &str)] = &[
-    ("capacityReservationSelectorTerms", "(capacity reservations)"),
-    ("placementGroupSelector", "(placement groups)"),
-    ("networkInterfaces", "(more than the one network interface)"),
-    ("connectionTracking", "(connection tracking timeouts)"),
-    ("cpuOptions", "(CPU options)"),
 ];
 
 /// Reads an EC2NodeClass; what is wrong goes to the complaints behind `object`.
@@ -74,11 +65,17 @@ fn read_spec(field: &Field<'_>) -> Option<NodeClass> {
     let associate_public_ip_address = boolean(fields.get("associatePublicIPAddress"));
     let ip_prefix_count =
         fields.get("ipPrefixCount").and_then(|f| f.integer::<u32>(0, i64::from(i32::MAX)));
-    for (key, about) in UNSUPPORTED {
-        if let Some(field) = fields.get(key) {
-            field.complain_unsupported(*about);
-        }
-    }
+    let reservation_terms = fields
+        .get("capacityReservationSelectorTerms")
+        .and_then(|f| selector::reservations(&f))
+        .unwrap_or_default();
+    let placement_group =
+        fields.get("placementGroupSelector").and_then(|f| selector::placement_group(&f));
+    let network_interfaces =
+        fields.get("networkInterfaces").map(|f| network::interfaces(&f)).unwrap_or_default();
+    let connection_tracking =
+        fields.get("connectionTracking").and_then(|f| network::connection_tracking(&f));
+    let nested_virtualization = fields.get("cpuOptions").and_then(|f| read_cpu_options(&f));
     fields.done_with(cures::node_class_spec);
     Some(NodeClass {
         // The caller knows it.
@@ -86,6 +83,8 @@ fn read_spec(field: &Field<'_>) -> Option<NodeClass> {
         subnet_terms: subnet_terms?,
         security_group_terms: security_group_terms?,
         image_terms: images?.terms,
+        reservation_terms,
+        placement_group,
         image_family: family?,
         user_data,
         identity: identity?,
@@ -96,6 +95,9 @@ fn read_spec(field: &Field<'_>) -> Option<NodeClass> {
         detailed_monitoring,
         associate_public_ip_address,
         ip_prefix_count,
+        network_interfaces,
+        connection_tracking,
+        nested_virtualization,
         context,
         kubelet,
         is_deleting: false,
@@ -129,10 +131,6 @@ fn read_family(fields: &mut Fields<'_>, images: Option<&selector::Images>) -> Op
             return None;
         }
     };
-    if !matches!(family, ImageFamily::Al2023 | ImageFamily::Bottlerocket) {
-        let place = field.unwrap_or_else(|| fields.missing("amiFamily"));
-        place.complain_unsupported(family.as_str());
-    }
     Some(family)
 }
 
@@ -171,6 +169,14 @@ fn read_tags(field: &Field<'_>) -> BTreeMap<String, String> {
         }
     }
     tags
+}
+
+/// `cpuOptions`: whether nested virtualization is on.
+fn read_cpu_options(field: &Field<'_>) -> Option<bool> {
+    let mut fields = field.fields()?;
+    let nested = fields.get("nestedVirtualization");
+    fields.done();
+    nested?.choice(&[("enabled", true), ("disabled", false)])
 }
 
 fn read_metadata_options(field: &Field<'_>) -> MetadataOptions {

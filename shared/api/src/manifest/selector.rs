@@ -1,10 +1,14 @@
-//! Selector terms of EC2NodeClasses: subnets, security groups, images.
+//! Selector terms of EC2NodeClasses: subnets, security groups, images, capacity reservations, and
+//! the placement group.
 
 use std::collections::BTreeMap;
 
 use model::{
     ImageId, SecurityGroupId, SubnetId,
-    node_class::{ImageFamily, ImageTerm, SecurityGroupTerm, SubnetTerm},
+    node_class::{
+        ImageFamily, ImageTerm, MatchCriteria, PlacementGroupTerm, ReservationTerm,
+        SecurityGroupTerm, SubnetTerm,
+    },
 };
 
 use crate::fields::{Field, Fields};
@@ -57,6 +61,85 @@ fn security_group(item: &Field<'_>) -> Option<SecurityGroupTerm> {
             None
         }
     }
+}
+
+/// Reads `capacityReservationSelectorTerms`.
+pub(crate) fn reservations(field: &Field<'_>) -> Option<Vec<ReservationTerm>> {
+    field.list_up_to(TERMS_MAX)?.iter().map(reservation).collect()
+}
+
+fn reservation(item: &Field<'_>) -> Option<ReservationTerm> {
+    let mut fields = item.fields()?;
+    let (tags, id) = (fields.get("tags"), fields.get("id"));
+    let (owner, criteria) = (fields.get("ownerID"), fields.get("instanceMatchCriteria"));
+    fields.done();
+    if let Some(id) = id {
+        if tags.is_some() || owner.is_some() || criteria.is_some() {
+            item.complain("`id` excludes every other member of its term");
+            return None;
+        }
+        return Some(ReservationTerm::Id(anchored_id(&id, "cr-")?));
+    }
+    if tags.is_none() && criteria.is_none() {
+        let but = if owner.is_some() { "; `ownerID` alone is not enough" } else { "" };
+        item.complain(format!(
+            "must have at least one of `tags`, `id` and `instanceMatchCriteria`{but}"
+        ));
+        return None;
+    }
+    let owner = match owner {
+        Some(owner) => Some(account_id(&owner)?),
+        None => None,
+    };
+    let choices = &[("open", MatchCriteria::Open), ("targeted", MatchCriteria::Targeted)];
+    let match_criteria = match criteria {
+        Some(criteria) => Some(criteria.choice(choices)?),
+        None => None,
+    };
+    let tags = match tags {
+        Some(tags) => tags_of(&tags)?,
+        None => BTreeMap::new(),
+    };
+    Some(ReservationTerm::Search { tags, owner, match_criteria })
+}
+
+/// Reads `placementGroupSelector`.
+pub(crate) fn placement_group(field: &Field<'_>) -> Option<PlacementGroupTerm> {
+    let mut fields = field.fields()?;
+    let (name, id) = (fields.get("name"), fields.get("id"));
+    fields.done();
+    match (name, id) {
+        (Some(name), None) => Some(PlacementGroupTerm::Name(name.text_not_empty()?.to_owned())),
+        (None, Some(id)) => Some(PlacementGroupTerm::Id(anchored_id(&id, "pg-")?)),
+        _ => {
+            field.complain("must have exactly one of `name` and `id`");
+            None
+        }
+    }
+}
+
+/// `prefix` and then lower-case letters and digits, nothing else.
+fn anchored_id(field: &Field<'_>, prefix: &str) -> Option<String> {
+    let text = field.text()?;
+    let is_id = |rest: &str| {
+        !rest.is_empty() && rest.chars().all(|c| c.is_ascii_lowercase() || c.is_ascii_digit())
+    };
+    if !text.strip_prefix(prefix).is_some_and(is_id) {
+        field.complain(format!(
+            "`{text}` must be `{prefix}` followed by lower-case letters and digits"
+        ));
+        return None;
+    }
+    Some(text.to_owned())
+}
+
+fn account_id(field: &Field<'_>) -> Option<String> {
+    let text = field.text()?;
+    if text.len() != 12 || !text.chars().all(|c| c.is_ascii_digit()) {
+        field.complain(format!("`{text}` is not an account: it must have twelve digits"));
+        return None;
+    }
+    Some(text.to_owned())
 }
 
 /// Reads `amiSelectorTerms`.

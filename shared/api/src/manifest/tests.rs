@@ -6,6 +6,7 @@ use expect_test::{Expect, expect};
 
 use super::*;
 
+mod launch_options;
 mod node_class;
 mod node_pool;
 mod pods;

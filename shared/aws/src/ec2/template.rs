@@ -17,7 +17,7 @@ use aws_sdk_ec2::{
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use model::{
     Bytes, LaunchTemplateName,
-    launch::{LaunchTemplate, LaunchTemplateData},
+    launch::{Interface, LaunchTemplate, LaunchTemplateData},
     node_class::{BlockDevice, MetadataOptions},
 };
 use ports::{Fault, PortError, Templates};
@@ -79,7 +79,23 @@ impl Templates for Ec2Templates {
     }
 }
 
+/// What of `data` is not sent yet: leaving it out in silence would launch something else.
+fn unsupported(data: &LaunchTemplateData) -> Option<&'static str> {
+    [
+        (data.interfaces != [Interface::ONLY], "network interfaces of one's own"),
+        (data.connection_tracking.is_some(), "connection tracking timeouts"),
+        (data.nested_virtualization.is_some(), "CPU options"),
+        (data.placement_group.is_some(), "placement groups"),
+        (data.reservation.is_some(), "capacity reservations"),
+    ]
+    .into_iter()
+    .find_map(|(is_wanted, what)| is_wanted.then_some(what))
+}
+
 fn to_data(data: &LaunchTemplateData) -> Result<RequestLaunchTemplateData, PortError> {
+    if let Some(what) = unsupported(data) {
+        return Err(BadRequest::of(CREATE, format!("not supported yet: {what}")));
+    }
     let profile = LaunchTemplateIamInstanceProfileSpecificationRequest::builder()
         .name(&data.instance_profile)
         .build();

@@ -3,16 +3,17 @@
 use expect_test::{Expect, expect};
 use model::{
     Bytes,
-    node_class::{BlockDevice, ImageFamily, Kubelet},
+    node_class::{
+        BlockDevice, ConnectionTracking, ImageFamily, Kubelet, NetworkInterface, PlacementGroup,
+    },
 };
 
 use super::*;
-use crate::testing::{catalog, class, now, subnet};
+use crate::testing::{catalog, class, described, now, subnet};
 
 /// t3.large has 35 pods by its network interfaces; the figures for it are Karpenter's.
 const T3: &str = "t3.large amd64 2 7577Mi 35 0.0832 0.03";
 const LOCAL: &str = "m6gd.large amd64 2 8Gi 29 0.09 0.03 karpenter.k8s.aws/instance-local-nvme=118";
-const OLD: &str = "c3.large amd64 2 3552Mi 29 0.105 0.04";
 
 #[track_caller]
 fn check(types: &[&str], class: &ResolvedNodeClass, expected: &Expect) {
@@ -148,11 +149,9 @@ fn raid0_counts_local_disks() {
     let mut class = class(ImageFamily::Al2023);
     class.class.is_raid0 = true;
     check(
-        &[T3, LOCAL, OLD],
+        &[T3, LOCAL],
         &class,
         &expect![[r"
-        c3.large: cpu 2, memory 3552Mi, ephemeral-storage 31250000Ki, pods 29
-          overhead cpu 70m, memory 674Mi, ephemeral-storage 4173576Ki
         m6gd.large: cpu 2, memory 8Gi, ephemeral-storage 115234375Ki, pods 29
           overhead cpu 70m, memory 674Mi, ephemeral-storage 12873741824
         t3.large: cpu 2, memory 7577Mi, ephemeral-storage 20Gi, pods 35
@@ -255,8 +254,175 @@ fn the_first_graviton_starts_bottlerocket_only() {
 }
 
 #[test]
-fn families_that_are_not_supported_yet_have_no_types() {
-    for family in [ImageFamily::Al2, ImageFamily::Windows2022, ImageFamily::Custom] {
-        assert!(offer(&catalog(&[T3]), &class(family), &BTreeMap::new(), now()).is_empty());
+fn windows_has_its_own_number_of_pods_and_addresses_and_no_arm() {
+    let c7g = "c7g.large arm64 2 3729Mi 29 0.0725 0.03";
+    let mut class = class(ImageFamily::Windows2022);
+    let mut catalog = described(&[T3, c7g]);
+    let arm = catalog.shapes.values_mut().next().map(Arc::make_mut).unwrap();
+    arm.processor.architectures = vec!["arm64".to_owned()];
+    class.class.network_interfaces.clear();
+    let all = all_types(&catalog, &class, &NodeSettings::default());
+    let shown: Vec<String> = all
+        .iter()
+        .map(|offered| {
+            let one = &offered.instance_type;
+            let system = one.requirements.get(labels::OS).unwrap();
+            let build = one.requirements.get(labels::WINDOWS_BUILD).unwrap();
+            format!("{}: {}; {system}; {build}\n", one.name, one.capacity)
+        })
+        .collect();
+    expect![[r"
+        c7g.large: cpu 2, memory 3729Mi, ephemeral-storage 50Gi, pods 110; kubernetes.io/os DoesNotExist; node.kubernetes.io/windows-build In [10.0.20348]
+        t3.large: cpu 2, memory 7577Mi, ephemeral-storage 50Gi, pods 110, vpc.amazonaws.com/PrivateIPv4Address 9; kubernetes.io/os In [windows]; node.kubernetes.io/windows-build In [10.0.20348]
+    "]].assert_eq(&shown.concat());
+}
+
+#[test]
+fn a_custom_image_keeps_pods_on_its_last_volume() {
+    let storage = |devices: Vec<BlockDevice>| {
+        let mut class = class(ImageFamily::Custom);
+        class.class.block_devices = devices;
+        let types = offer(&catalog(&[T3]), &class, &BTreeMap::new(), now());
+        types[0].capacity.ephemeral_storage.to_string()
+    };
+    assert_eq!(storage(Vec::new()), "20Gi");
+    let (small, large) = (device("/dev/a", Some(5), false), device("/dev/b", Some(50), false));
+    assert_eq!(storage(vec![small.clone(), large.clone()]), "50Gi");
+    assert_eq!(storage(vec![large.clone(), small.clone()]), "5Gi");
+    assert_eq!(storage(vec![large.clone(), device("/dev/c", None, false)]), "20Gi");
+    assert_eq!(storage(vec![BlockDevice { is_root: true, ..large }, small]), "50Gi");
+}
+
+/// Pods and reserved memory of a type with three interfaces of ten addresses.
+fn pods(class: &ResolvedNodeClass, reserved_enis: u32) -> String {
+    let settings = NodeSettings { reserved_enis, ..NodeSettings::default() };
+    let all = all_types(&described(&[T3]), class, &settings);
+    let overhead = &all[0].overhead.kube_reserved;
+    format!("{} pods, {}", all[0].instance_type.capacity.pods, overhead.memory)
+}
+
+#[test]
+fn reserved_interfaces_cost_pods_and_only_some_families_memory() {
+    let shown = |family: ImageFamily| {
+        let class = class(family);
+        [0, 1, 99].map(|reserved| pods(&class, reserved)).join("; ")
+    };
+    assert_eq!(shown(ImageFamily::Al2), "29 pods, 574Mi; 20 pods, 574Mi; 0 pods, 574Mi");
+    assert_eq!(shown(ImageFamily::Bottlerocket), "29 pods, 574Mi; 20 pods, 475Mi; 0 pods, 255Mi");
+    assert_eq!(
+        shown(ImageFamily::Windows2019),
+        "110 pods, 1465Mi; 110 pods, 1465Mi; 110 pods, 1465Mi"
+    );
+}
+
+fn interface(card: u32, device: u32, is_efa_only: bool) -> NetworkInterface {
+    NetworkInterface { card, device, is_efa_only }
+}
+
+#[test]
+fn adapters_on_the_first_card_cost_pods() {
+    let mut class = class(ImageFamily::Al2023);
+    class.class.network_interfaces = vec![interface(0, 0, false), interface(0, 1, true)];
+    assert_eq!(pods(&class, 0), "20 pods, 475Mi");
+    class.class.network_interfaces = vec![interface(0, 0, false), interface(1, 0, true)];
+    assert_eq!(pods(&class, 0), "29 pods, 574Mi");
+}
+
+/// Whether a type with cards of three and one interfaces, two adapters, and the strategies cluster
+/// and partition can be bought.
+fn can_be_bought(change: impl Fn(&mut ResolvedNodeClass)) -> bool {
+    let mut class = class(ImageFamily::Al2023);
+    change(&mut class);
+    let hypervisor = format!("{T3} {HYPERVISOR}=nitro");
+    let types = offer(&described(&[&hypervisor]), &class, &BTreeMap::new(), now());
+    types[0].offerings.iter().any(|offering| offering.is_available)
+}
+
+#[test]
+fn interfaces_must_fit_on_the_cards() {
+    let with = |interfaces: &[NetworkInterface]| {
+        can_be_bought(|class| class.class.network_interfaces = interfaces.to_vec())
+    };
+    let first = interface(0, 0, false);
+    assert!(with(&[first, interface(0, 2, false), interface(1, 0, true)]));
+    assert!(!with(&[first, interface(0, 3, false)]));
+    assert!(!with(&[first, interface(1, 1, false)]));
+    assert!(!with(&[first, interface(2, 0, true)]));
+    assert!(!with(&[first, interface(0, 1, true), interface(0, 2, true), interface(1, 0, true)]));
+}
+
+#[test]
+fn what_the_type_cannot_do_makes_it_unavailable() {
+    let group =
+        |strategy| PlacementGroup { id: "pg-1".to_owned(), name: "group".to_owned(), strategy };
+    assert!(can_be_bought(|class| class.placement_group = Some(group(PlacementStrategy::Cluster))));
+    assert!(!can_be_bought(|class| class.placement_group = Some(group(PlacementStrategy::Spread))));
+    assert!(can_be_bought(|class| class.class.nested_virtualization = Some(false)));
+    assert!(!can_be_bought(|class| class.class.nested_virtualization = Some(true)));
+    assert!(can_be_bought(|class| {
+        class.class.connection_tracking = Some(ConnectionTracking::default());
+    }));
+    let mut class = class(ImageFamily::Al2023);
+    class.class.connection_tracking = Some(ConnectionTracking::default());
+    for hypervisor in ["xen", ""] {
+        let text = format!("{T3} {HYPERVISOR}={hypervisor}");
+        assert_eq!(available(&[&text], &class, &BTreeMap::new()), "", "{hypervisor}");
     }
+}
+
+#[test]
+fn partitions_of_a_placement_group_are_a_label() {
+    let mut class = class(ImageFamily::Al2023);
+    let strategy = PlacementStrategy::Partition { count: 3 };
+    class.placement_group =
+        Some(PlacementGroup { id: "pg-1".to_owned(), name: "group".to_owned(), strategy });
+    let types = offer(&described(&[T3]), &class, &BTreeMap::new(), now());
+    let label = |key: &str| types[0].requirements.get(key).unwrap().to_string();
+    assert_eq!(label(PLACEMENT_GROUP_ID), format!("{PLACEMENT_GROUP_ID} In [pg-1]"));
+    assert_eq!(label(PLACEMENT_GROUP_PARTITION), format!("{PLACEMENT_GROUP_PARTITION} In [1 2 3]"));
+}
+
+fn reservation(id: &str, zone: &str, available_count: u32) -> CapacityReservation {
+    CapacityReservation {
+        id: id.to_owned(),
+        instance_type: model::InstanceTypeName::new("t3.large").unwrap(),
+        zone: Zone::new(zone).unwrap(),
+        owner: "111122223333".to_owned(),
+        match_criteria: model::node_class::MatchCriteria::Targeted,
+        is_capacity_block: false,
+        is_interruptible: false,
+        is_expiring: false,
+        ends_at: None,
+        available_count,
+    }
+}
+
+#[test]
+fn a_reservation_is_an_offering_while_it_has_room_and_time() {
+    let mut class = class(ImageFamily::Al2023);
+    class.reservations = vec![
+        reservation("cr-a", "us-west-2a", 3),
+        reservation("cr-b", "us-west-2b", 0),
+        reservation("cr-c", "us-west-2c", 1),
+        CapacityReservation {
+            is_expiring: true,
+            is_capacity_block: true,
+            ..reservation("cr-d", "us-west-2a", 1)
+        },
+    ];
+    let shown = |settings: &NodeSettings| {
+        let all = all_types(&catalog(&[T3]), &class, settings);
+        let one = all[0].instance_type.clone();
+        let offerings = one.offerings.iter().filter_map(|offering| {
+            let id = &offering.reservation.as_ref()?.id;
+            Some(format!("{id} {} {}", offering.is_available, offering.price))
+        });
+        let offerings: Vec<String> = offerings.collect();
+        let kinds = one.requirements.get(labels::CAPACITY_TYPE).unwrap();
+        let id = one.requirements.get(RESERVATION_ID).unwrap();
+        format!("{kinds}; {id}; {}", offerings.join(", "))
+    };
+    expect!["karpenter.sh/capacity-type In [on-demand reserved spot]; karpenter.k8s.aws/capacity-reservation-id In [cr-a cr-b cr-c cr-d]; cr-a true 0.000000008, cr-b false 0.000000008, cr-c false 0.000000008, cr-d false 0.000000008"].assert_eq(&shown(&NodeSettings::default()));
+    let off = NodeSettings { reserved_capacity: false, ..NodeSettings::default() };
+    expect!["karpenter.sh/capacity-type In [on-demand spot]; karpenter.k8s.aws/capacity-reservation-id DoesNotExist; "].assert_eq(&shown(&off));
 }

@@ -22,6 +22,7 @@ fn request(overrides: Vec<FleetOverride>) -> FleetRequest {
         token: BatchId::new("golden-1-0").unwrap(),
         count: 1,
         capacity_type: CapacityType::Spot,
+        market: model::launch::ReservationMarket::OnDemand,
         is_prioritized: false,
         context: None,
         templates: vec![FleetTemplate { template: LaunchTemplateName::of_digest(1), overrides }],

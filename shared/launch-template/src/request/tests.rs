@@ -189,6 +189,13 @@ fn a_launch_template_says_what_the_class_says() {
             },
             sends_http_protocol_ipv6: true,
             detailed_monitoring: true,
+            interfaces: [
+                Interface {
+                    card: None,
+                    device: 0,
+                    kind: None,
+                },
+            ],
             security_groups: [
                 "sg-0a",
                 "sg-0b",
@@ -200,7 +207,11 @@ fn a_launch_template_says_what_the_class_says() {
                 0,
             ),
             is_ipv6: false,
+            connection_tracking: None,
+            nested_virtualization: None,
             tenancy: "default",
+            placement_group: None,
+            reservation: None,
             tags: {
                 "Name": "mine",
                 "eks:eks-cluster-name": "golden",
@@ -271,7 +282,7 @@ fn a_launch_template_keeps_its_name_until_something_in_it_changes() {
     // What only the fleet request has does not make another template.
     assert_eq!(name(&|_| {}), name(&|class| class.class.context = Some("x".to_owned())));
     assert_eq!(name(&|_| {}), name(&|class| class.subnets.truncate(1)));
-    expect!["karpenter.k8s.aws/13113527754207657706"].assert_eq(name(&|_| {}).as_str());
+    expect!["karpenter.k8s.aws/3401304833514284814"].assert_eq(name(&|_| {}).as_str());
 }
 
 #[test]
@@ -298,11 +309,14 @@ fn what_stands_against_a_launch_is_named() {
     "]],
     );
     check(
-        &with(&|class| class.class.image_family = ImageFamily::Al2),
+        &with(&|class| {
+            let term = model::node_class::PlacementGroupTerm::Name("together".to_owned());
+            class.class.placement_group = Some(term);
+        }),
         expect![[r"
-        not supported yet: EC2NodeClass `default`: spec.amiFamily AL2 (AL2023,
-        Bottlerocket)
-    "]],
+            EC2NodeClass `default` is not ready: PlacementGroupNotFound:
+            spec.placementGroupSelector selects none
+        "]],
     );
     check(
         &with(&|class| class.subnets.clear()),
@@ -330,13 +344,14 @@ fn what_stands_against_a_launch_is_named() {
     "]],
     );
     let mut efa = large.clone();
-    efa.requests = resources(&[(EFA, "1")]);
+    efa.requests = resources(&[("vpc.amazonaws.com/efa", "1")]);
     refused(
         &efa,
         &al2023(),
         &[LARGE],
         &expect![[r"
-        not supported yet: the pods of NodePool `general` request vpc.amazonaws.com/efa
+        NodePool `general`: no capacity: of the 1 instance types of the claim none fits
+        its requirements and requests and is available
     "]],
     );
     refused(

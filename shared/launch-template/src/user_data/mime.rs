@@ -1,7 +1,7 @@
 //! MIME multipart archives: reading the user's, writing ours.
 //!
-//! Of a part only its content type and its text are kept. Encoded parts are decoded, because the
-//! header that said so is not kept.
+//! A part can be kept as it is, or with only its content type and its text. Then encoded parts are
+//! decoded, because the header that said so is not kept.
 //!
 //! Karpenter: `pkg/providers/amifamily/bootstrap/mime/mime.go` of the AWS provider.
 
@@ -13,8 +13,26 @@ const BOUNDARY: &str = "//";
 /// A part of an archive.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Part {
-    pub(super) content_type: String,
+    /// Name, as it is written, and value.
+    pub(super) headers: Vec<(String, String)>,
     pub(super) body: String,
+}
+
+impl Part {
+    /// A part with nothing but a content type.
+    pub(super) fn new(content_type: impl Into<String>, body: impl Into<String>) -> Self {
+        let headers = vec![("Content-Type".to_owned(), content_type.into())];
+        Self { headers, body: body.into() }
+    }
+}
+
+/// What of the user's parts is kept.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Keep {
+    /// Every header, and the body as it stands.
+    All,
+    /// The content type and the decoded body.
+    ContentType,
 }
 
 /// Why a text is not an archive that can be merged.
@@ -43,16 +61,19 @@ pub(super) fn write(parts: &[Part]) -> String {
     let mut out = format!(
         "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"{BOUNDARY}\"\n\n--{BOUNDARY}"
     );
-    for Part { content_type, body } in parts {
-        let part = format!("\nContent-Type: {content_type}\n\n{body}\n--{BOUNDARY}");
-        out.push_str(&part);
+    for Part { headers, body } in parts {
+        out.push('\n');
+        for (name, value) in headers {
+            out.extend([name, ": ", value, "\n"]);
+        }
+        out.extend(["\n", body, "\n--", BOUNDARY]);
     }
     out.push_str("--\n");
     out.replace('\r', "")
 }
 
 /// The parts of the archive `text`.
-pub(super) fn parse(text: &str) -> Result<Vec<Part>, MimeError> {
+pub(super) fn parse(text: &str, keep: Keep) -> Result<Vec<Part>, MimeError> {
     let text = text.replace('\r', "");
     let skipped = text.lines().take_while(|line| line.trim().is_empty()).count();
     let lines: Vec<&str> = text.lines().skip(skipped).collect();
@@ -67,7 +88,7 @@ pub(super) fn parse(text: &str) -> Result<Vec<Part>, MimeError> {
     for (index, line) in lines.iter().enumerate().skip(head.lines) {
         if line.trim_end() == end {
             let parts = parts.into_iter().enumerate();
-            let read = parts.map(|(part, (first, lines))| read_part(part + 1, &lines, first));
+            let read = parts.map(|(part, (first, lines))| read_part(part + 1, &lines, first, keep));
             return read.collect();
         }
         if line.trim_end() == start {
@@ -79,9 +100,15 @@ pub(super) fn parse(text: &str) -> Result<Vec<Part>, MimeError> {
     Err(MimeError::NotEnded { boundary })
 }
 
-fn read_part(part: usize, lines: &[&str], before: usize) -> Result<Part, MimeError> {
+fn read_part(part: usize, lines: &[&str], before: usize, keep: Keep) -> Result<Part, MimeError> {
     let head = headers(lines, before)?;
     let body = lines.get(head.lines..).unwrap_or_default().join("\n");
+    if keep == Keep::All {
+        let named = head.fields.into_iter().map(|(name, value)| (canonical(&name), value));
+        let mut headers: Vec<_> = named.collect();
+        headers.sort();
+        return Ok(Part { headers, body });
+    }
     let encoding = head.get("content-transfer-encoding").unwrap_or_default().trim();
     let wrong = |why| MimeError::Encoding { part, encoding: encoding.to_owned(), why };
     let body = match encoding.to_ascii_lowercase().as_str() {
@@ -95,7 +122,18 @@ fn read_part(part: usize, lines: &[&str], before: usize) -> Result<Part, MimeErr
     };
     // RFC 2046: a part that does not say what it is, is plain text.
     let content_type = head.get("content-type").unwrap_or("text/plain").trim().to_owned();
-    Ok(Part { content_type, body })
+    Ok(Part::new(content_type, body))
+}
+
+/// `content-type` as `Content-Type`.
+fn canonical(name: &str) -> String {
+    let mut is_first = true;
+    let letter = |c: char| {
+        let letter = if is_first { c.to_ascii_uppercase() } else { c };
+        is_first = c == '-';
+        letter
+    };
+    name.chars().map(letter).collect()
 }
 
 /// Headers by lower-case name, and how many lines they take with the empty one after them.

@@ -8,13 +8,12 @@ use std::collections::BTreeMap;
 use model::{Taint, duration::show_go, node_class::Kubelet};
 
 use super::{
-    Node,
-    mime::{self, MimeError, Part},
+    Node, SHELL,
+    mime::{self, Keep, MimeError, Part},
     yaml::{self, Yaml},
 };
 
 const NODE_CONFIG: &str = "application/node.eks.aws";
-const SHELL: &str = "text/x-shellscript; charset=\"us-ascii\"";
 
 /// The user data of an AL2023 node whose cluster's services have addresses in `cidr`.
 pub(super) fn user_data(node: &Node<'_>, cidr: &str) -> Result<String, String> {
@@ -24,17 +23,17 @@ pub(super) fn user_data(node: &Node<'_>, cidr: &str) -> Result<String, String> {
     };
     let config = node_config(node, cidr).document();
     let body = format!("# Karpenter Generated NodeConfig\n{config}");
-    parts.push(Part { content_type: NODE_CONFIG.to_owned(), body });
+    parts.push(Part::new(NODE_CONFIG, body));
     Ok(mime::write(&parts))
 }
 
 /// The user's text: MIME, a NodeConfig, or else a shell script.
 fn custom_parts(text: &str) -> Result<Vec<Part>, MimeError> {
     if mime::looks_like_mime(text) {
-        return mime::parse(text);
+        return mime::parse(text, Keep::ContentType);
     }
     let content_type = if yaml::is_mapping(text) { NODE_CONFIG } else { SHELL };
-    Ok(vec![Part { content_type: content_type.to_owned(), body: text.to_owned() }])
+    Ok(vec![Part::new(content_type, text)])
 }
 
 fn node_config(node: &Node<'_>, cidr: &str) -> Yaml {

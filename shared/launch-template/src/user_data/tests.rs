@@ -8,6 +8,7 @@ use super::*;
 use crate::testing::{class, settings, wrapped};
 
 mod al2023;
+mod bootstrap;
 mod bottlerocket;
 
 fn taint(key: &str, value: &str, effect: TaintEffect) -> Taint {
@@ -49,7 +50,6 @@ fn write(class: &ResolvedNodeClass, settings: &ClusterSettings) -> Result<String
         ("notk8s.io/x", "y"),
     ];
     user_data(&Node {
-        family: Family::of(class.class.image_family).unwrap(),
         class,
         settings,
         labels: labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),

@@ -63,7 +63,12 @@ pub(crate) fn catalog() -> Arc<Catalog> {
     };
     let instance_types =
         vec![instance_type("m5.large", 2, 90_000_000), instance_type("m5.xlarge", 4, 180_000_000)];
-    Arc::new(Catalog { region: "us-west-2".to_owned(), zones, instance_types })
+    Arc::new(Catalog {
+        region: "us-west-2".to_owned(),
+        zones,
+        instance_types,
+        shapes: BTreeMap::new(),
+    })
 }
 
 pub(crate) fn resources(millicores: u64, gibibytes: u64, pods: u64) -> Resources {
@@ -143,6 +148,7 @@ fn request_in(
         token: BatchId::new(token).unwrap(),
         count,
         capacity_type,
+        market: model::launch::ReservationMarket::OnDemand,
         is_prioritized: false,
         context: None,
         templates: vec![FleetTemplate { template, overrides: overrides.collect() }],
@@ -163,11 +169,16 @@ pub(crate) fn template() -> LaunchTemplate {
         metadata_options: MetadataOptions::default(),
         sends_http_protocol_ipv6: true,
         detailed_monitoring: false,
+        interfaces: vec![model::launch::Interface::ONLY],
         security_groups: Vec::new(),
         associate_public_ip_address: None,
         ip_prefix_count: None,
         is_ipv6: false,
+        connection_tracking: None,
+        nested_virtualization: None,
         tenancy: "default".to_owned(),
+        placement_group: None,
+        reservation: None,
         tags: BTreeMap::new(),
         is_spot: false,
     };

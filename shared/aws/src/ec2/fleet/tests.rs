@@ -18,6 +18,7 @@ fn request(capacity_type: CapacityType, is_prioritized: bool) -> FleetRequest {
         token: BatchId::new("demo-1-0").unwrap(),
         count: 2,
         capacity_type,
+        market: model::launch::ReservationMarket::OnDemand,
         is_prioritized,
         context: None,
         templates: vec![FleetTemplate {

@@ -1,0 +1,220 @@
+//! A catalog from what EC2 says: every label, capacity, offerings and prices of each type, as an
+//! AL2023 class with subnets everywhere and nothing else would have it.
+//!
+//! Karpenter: `pkg/providers/instancetype/types.go` of the AWS provider.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use model::{
+    Bytes, CapacityType, Catalog, HourlyPrice, InstanceShape, InstanceType, LabelKey, Millicores,
+    Offering, Requirement, Requirements, Resources, Zone, labels,
+    node_class::Kubelet,
+    requirement::Value,
+    shape::{Device, Market},
+};
+
+use crate::{
+    capacity::{Sizing, resize, set},
+    node_settings::NodeSettings,
+};
+
+const MEBIBYTE: u64 = 1 << 20;
+/// What the kernel of an arm64 instance keeps for itself.
+const ARM_RESERVED_MIB: u64 = 64;
+
+/// The catalog of `shapes` at the prices and in the zones of `market`. Types that the market does
+/// not offer anywhere are there as well, without an available offering.
+pub fn catalog(market: &Market, shapes: Vec<InstanceShape>, settings: &NodeSettings) -> Catalog {
+    let mut instance_types: Vec<Arc<InstanceType>> =
+        shapes.iter().map(|shape| Arc::new(instance_type(shape, market, settings))).collect();
+    instance_types.sort_by(|a, b| a.name.cmp(&b.name));
+    Catalog {
+        region: market.region.clone(),
+        zones: market.zones.clone(),
+        instance_types,
+        shapes: shapes.into_iter().map(|shape| (shape.name.clone(), Arc::new(shape))).collect(),
+    }
+}
+
+fn instance_type(shape: &InstanceShape, market: &Market, settings: &NodeSettings) -> InstanceType {
+    let mut all = InstanceType {
+        name: shape.name.clone(),
+        requirements: requirements(shape, market),
+        capacity: capacity(shape, settings),
+        overhead: Resources::default(),
+        offerings: offerings(shape, market),
+    };
+    let (capacity, overhead) =
+        resize(&all, Some(shape), &Sizing::al2023(&Kubelet::default()), settings.reserved_enis);
+    all.capacity = capacity;
+    all.overhead = overhead.sum();
+    all
+}
+
+fn offerings(shape: &InstanceShape, market: &Market) -> Vec<Offering> {
+    let sold = market.offered.get(&shape.name);
+    let zones = market.all_zones();
+    let in_zone = |capacity_type: CapacityType, zone: &Zone| {
+        let price = match capacity_type {
+            CapacityType::Spot => market.spot.get(&(shape.name.clone(), zone.clone())),
+            CapacityType::OnDemand | CapacityType::Reserved => market.on_demand.get(&shape.name),
+        };
+        Offering {
+            zone: zone.clone(),
+            zone_id: market.zones.get(zone).cloned(),
+            capacity_type,
+            price: price.copied().unwrap_or(HourlyPrice(0)),
+            is_available: price.is_some() && sold.is_some_and(|zones| zones.contains(zone)),
+            reservation: None,
+        }
+    };
+    let bought = shape.capacity_types.iter();
+    bought.flat_map(|kind| zones.iter().map(move |zone| in_zone(*kind, zone))).collect()
+}
+
+fn capacity(shape: &InstanceShape, settings: &NodeSettings) -> Resources {
+    let mut capacity = Resources {
+        cpu: Millicores(u64::from(shape.vcpus).saturating_mul(1_000)),
+        memory: memory(shape, settings),
+        ..Resources::default()
+    };
+    let count = |devices: &[Device], manufacturer: Option<&str>| {
+        let own = devices.iter().filter(|d| manufacturer.is_none_or(|m| d.manufacturer == m));
+        own.map(|device| u64::from(device.count)).fold(0, u64::saturating_add)
+    };
+    let first = shape.neuron_devices.first();
+    let cores = first.map_or(0, |d| u64::from(d.count).saturating_mul(u64::from(d.cores)));
+    for (name, amount) in [
+        ("nvidia.com/gpu", count(&shape.gpus, Some("NVIDIA"))),
+        ("amd.com/gpu", count(&shape.gpus, Some("AMD"))),
+        ("habana.ai/gaudi", count(&shape.gpus, Some("Habana"))),
+        ("aws.amazon.com/neuron", count(&shape.neuron_devices, None)),
+        ("aws.amazon.com/neuroncore", cores),
+        ("vpc.amazonaws.com/pod-eni", u64::from(shape.table.branch_interfaces.unwrap_or(0))),
+        ("vpc.amazonaws.com/efa", u64::from(shape.network.efa_interfaces)),
+    ] {
+        set(&mut capacity, name, amount);
+    }
+    capacity
+}
+
+/// What the operating system will see of the memory, as far as can be known before it starts.
+fn memory(shape: &InstanceShape, settings: &NodeSettings) -> Bytes {
+    let is_arm = shape.processor.architectures.first().is_some_and(|first| first == "arm64");
+    let kept = if is_arm { ARM_RESERVED_MIB } else { 0 };
+    let mebibytes = shape.memory_mib.saturating_sub(kept);
+    let overhead = settings.memory_overhead.of_rounded_up(mebibytes);
+    Bytes(mebibytes.saturating_sub(overhead).saturating_mul(MEBIBYTE))
+}
+
+fn requirements(shape: &InstanceShape, market: &Market) -> Requirements {
+    let zones = market.offered.get(&shape.name);
+    let zones: Vec<&Zone> = zones.into_iter().flatten().collect();
+    let zone_ids: Vec<&str> =
+        zones.iter().filter_map(|zone| Some(market.zones.get(*zone)?.as_str())).collect();
+    let name = shape.name.as_str();
+    let mut all = Requirements::new();
+    let mut put = |key: &str, values: Vec<&str>| {
+        if let Ok(key) = LabelKey::new(key) {
+            let values = values.into_iter().map(Value::from).collect();
+            all.replace(Requirement::listed(key, values));
+        }
+    };
+    put(labels::INSTANCE_TYPE, vec![name]);
+    put(labels::ARCH, shape.architecture().into_iter().collect());
+    put(labels::OS, vec!["linux"]);
+    put(labels::WINDOWS_BUILD, Vec::new());
+    put(labels::REGION, vec![&market.region]);
+    put(labels::ZONE, zones.iter().map(|zone| zone.as_str()).collect());
+    if !zone_ids.is_empty() {
+        put(labels::ZONE_ID, zone_ids);
+    }
+    put(labels::CAPACITY_TYPE, shape.capacity_types.iter().map(|kind| kind.as_str()).collect());
+    for (key, value) in own_labels(shape) {
+        put(&format!("karpenter.k8s.aws/{key}"), value.as_deref().into_iter().collect());
+    }
+    put("karpenter.k8s.aws/instance-tenancy", vec!["default", "dedicated"]);
+    all
+}
+
+/// Labels of Karpenter's AWS provider, without their domain; `None` where one does not apply.
+fn own_labels(shape: &InstanceShape) -> BTreeMap<&'static str, Option<String>> {
+    let name = shape.name.as_str();
+    let kind = name_parts(name);
+    let (family, size) = match name.split_once('.') {
+        Some((family, size)) if !size.contains('.') => (Some(family), Some(size)),
+        _ => (None, None),
+    };
+    let gpu = single(&shape.gpus);
+    let neuron = single(&shape.neuron_devices);
+    let inference = single(&shape.accelerators).filter(|_| shape.neuron_devices.is_empty());
+    let accelerator = inference.or(neuron);
+    let nvme = shape.local_disks.filter(|disks| disks.is_nvme).map(|disks| disks.gigabytes);
+    let number = |value: Option<u32>| value.map(|value| value.to_string());
+    let text = |value: Option<&str>| value.map(ToOwned::to_owned);
+    let is_flex = family.is_some_and(|family| family.contains("-flex"));
+    let maker_of_accelerator = inference.map(|device| kebab(&device.manufacturer));
+    BTreeMap::from([
+        ("instance-cpu", Some(shape.vcpus.to_string())),
+        ("instance-cpu-manufacturer", shape.processor.manufacturer.as_deref().map(kebab)),
+        ("instance-cpu-sustained-clock-speed-mhz", number(shape.processor.clock_mhz)),
+        ("instance-memory", Some(shape.memory_mib.to_string())),
+        ("instance-ebs-bandwidth", number(shape.ebs_mbps)),
+        ("instance-network-bandwidth", number(shape.table.network_mbps)),
+        ("instance-category", text(kind.map(|(category, _)| category))),
+        ("instance-generation", text(kind.map(|(_, generation)| generation))),
+        ("instance-family", text(family)),
+        ("instance-size", text(size)),
+        ("instance-capability-flex", Some(is_flex.to_string())),
+        ("instance-local-nvme", nvme.map(|gigabytes| gigabytes.to_string())),
+        ("instance-gpu-name", gpu.map(|gpu| kebab(&gpu.name))),
+        ("instance-gpu-manufacturer", gpu.map(|gpu| kebab(&gpu.manufacturer))),
+        ("instance-gpu-count", gpu.map(|gpu| gpu.count.to_string())),
+        ("instance-gpu-memory", gpu.map(|gpu| gpu.memory_mib.to_string())),
+        ("instance-accelerator-name", accelerator.map(|device| kebab(&device.name))),
+        (
+            "instance-accelerator-manufacturer",
+            maker_of_accelerator.or_else(|| neuron.map(|_| "aws".to_owned())),
+        ),
+        ("instance-accelerator-count", accelerator.map(|device| device.count.to_string())),
+        ("instance-hypervisor", Some(shape.hypervisor.clone())),
+        (
+            "instance-encryption-in-transit-supported",
+            Some(shape.network.encrypts_in_transit.to_string()),
+        ),
+        ("capacity-reservation-id", None),
+        ("capacity-reservation-type", None),
+        ("capacity-reservation-interruptible", None),
+    ])
+}
+
+fn single(devices: &[Device]) -> Option<&Device> {
+    match devices {
+        [device] => Some(device),
+        _ => None,
+    }
+}
+
+/// Lower case, with dashes for spaces.
+fn kebab(text: &str) -> String {
+    text.to_lowercase().replace(' ', "-")
+}
+
+/// Category and generation of a type's name: `m` and `7` of `m7i-flex.large`, `u` and `1` of
+/// `u-6tb1.112xlarge`. Karpenter: `(^[a-z]+)(\-[0-9]+tb)?([0-9]+).*\.`
+fn name_parts(name: &str) -> Option<(&str, &str)> {
+    let (before_dot, _) = name.rsplit_once('.')?;
+    let letters = before_dot.find(|c: char| !c.is_ascii_lowercase())?;
+    let (category, rest) = before_dot.split_at_checked(letters)?;
+    let without_size = rest.strip_prefix('-').and_then(|rest| {
+        let (size, rest) = rest.split_once("tb")?;
+        (!size.is_empty() && size.chars().all(|c| c.is_ascii_digit())).then_some(rest)
+    });
+    let rest = without_size.unwrap_or(rest);
+    let digits = rest.find(|c: char| !c.is_ascii_digit()).unwrap_or(rest.len());
+    let (generation, _) = rest.split_at_checked(digits)?;
+    (!category.is_empty() && !generation.is_empty()).then_some((category, generation))
+}
+
+#[cfg(test)]
+mod tests;

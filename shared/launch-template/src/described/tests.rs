@@ -1,0 +1,1 @@
+//! Labels and sizes of types as EC2 describes them.

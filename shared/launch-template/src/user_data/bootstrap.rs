@@ -1,0 +1,80 @@
+//! Families that join through a script on the image: AL2 with a shell, Windows with PowerShell.
+//!
+//! <https://github.com/awslabs/amazon-eks-ami/blob/main/templates/al2/runtime/bootstrap.sh>
+//! Karpenter: `pkg/providers/amifamily/bootstrap/{eksbootstrap,windows}.go` of the AWS provider.
+
+use super::{
+    Node, SHELL, kubelet_arguments,
+    mime::{self, Keep, MimeError, Part},
+};
+
+/// The user data of an AL2 node: the user's parts as they are, then the script that joins.
+pub(super) fn shell(node: &Node<'_>) -> Result<String, String> {
+    let mut parts = match node.custom() {
+        Some(text) => custom_parts(text).map_err(|error| error.to_string())?,
+        None => Vec::new(),
+    };
+    parts.push(Part::new(SHELL, bootstrap_script(node)));
+    Ok(mime::write(&parts))
+}
+
+/// The user's text: MIME, or else a shell script.
+fn custom_parts(text: &str) -> Result<Vec<Part>, MimeError> {
+    if mime::looks_like_mime(text) {
+        return mime::parse(text, Keep::All);
+    }
+    Ok(vec![Part::new(SHELL, text)])
+}
+
+fn bootstrap_script(node: &Node<'_>) -> String {
+    let settings = node.settings;
+    let authority = match settings.ca_bundle.as_str() {
+        "" => String::new(),
+        bundle => format!(" --b64-cluster-ca '{bundle}'"),
+    };
+    let mut command = format!(
+        "/etc/eks/bootstrap.sh '{}' --apiserver-endpoint '{}'{authority}",
+        settings.name, settings.endpoint
+    );
+    let dns = node.cluster_dns();
+    let dns = dns.first().copied();
+    let is_ipv6 = dns.is_some_and(|address| address.contains(':'));
+    let options = [
+        is_ipv6.then(|| "--ip-family ipv6".to_owned()),
+        dns.map(|address| format!("--dns-cluster-ip '{address}'")),
+        // The number of pods is always worked out, and given below.
+        Some("--use-max-pods false".to_owned()),
+        Some(format!("--kubelet-extra-args '{}'", kubelet_arguments::arguments(node))),
+        node.class.class.is_raid0.then(|| "--local-disks raid0".to_owned()),
+    ];
+    for option in options.into_iter().flatten() {
+        command.push_str(" \\\n");
+        command.push_str(&option);
+    }
+    format!(
+        "#!/bin/bash -xe\nexec > >(tee /var/log/user-data.log|logger -t user-data -s \
+         2>/dev/console) 2>&1\n{command}"
+    )
+}
+
+/// The user data of a Windows node: the user's text, which must bring no tags of its own, and then
+/// the command that joins.
+pub(super) fn powershell(node: &Node<'_>) -> String {
+    let settings = node.settings;
+    let own = node.custom().map(|text| format!("{text}\n")).unwrap_or_default();
+    let authority = match settings.ca_bundle.as_str() {
+        "" => String::new(),
+        bundle => format!(" -Base64ClusterCA '{bundle}'"),
+    };
+    let dns = node.cluster_dns();
+    let dns = dns.first().map(|address| format!(" -DNSClusterIP '{address}'")).unwrap_or_default();
+    let arguments = kubelet_arguments::arguments(node);
+    let command = format!(
+        "& $EKSBootstrapScriptFile -EKSClusterName '{}' -APIServerEndpoint '{}'{authority} \
+         -KubeletExtraArgs '{arguments}'{dns}",
+        settings.name, settings.endpoint
+    );
+    let script = "[string]$EKSBootstrapScriptFile = \
+                  \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\"";
+    format!("<powershell>\n{own}{script}\n{command}\n</powershell>")
+}

@@ -51,6 +51,7 @@ mod bits;
 mod budget;
 pub mod buffer;
 mod demand;
+pub mod disruption;
 mod drain;
 mod emptiness;
 mod expiration;

@@ -1,0 +1,110 @@
+//! Whether a move saves enough for the pods that it moves: the policy `Balanced`.
+//!
+//! A move is weighed by the share of its pool's cost that it saves over the share of its pool's
+//! disruption that it takes; one half is enough.
+//!
+//! Karpenter: `pkg/controllers/disruption/balanced.go`.
+
+use std::collections::BTreeMap;
+
+use model::{NodePoolName, node_pool::ConsolidationPolicy};
+
+use super::{
+    candidate::Candidate,
+    nodes::State,
+    pods,
+    price::{self, Exact},
+};
+
+/// How many times the share of disruption may be the share of savings.
+///
+/// Karpenter: `balanced.go`, k.
+const DISRUPTION_PER_SAVING: u128 = 2;
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Total {
+    cost: Exact,
+    disruption: u64,
+}
+
+/// What each pool costs, and what disrupting all of it would cost.
+#[derive(Debug, Default)]
+pub(crate) struct Totals<'a> {
+    by_pool: BTreeMap<&'a str, Total>,
+}
+
+impl<'a> Totals<'a> {
+    /// Of the pools that have a candidate.
+    pub(crate) fn of(state: &State<'a>, candidates: &[Candidate<'a>]) -> Self {
+        let mut by_pool: BTreeMap<&str, Total> = BTreeMap::new();
+        let mut costs: BTreeMap<usize, u64> = BTreeMap::new();
+        for candidate in candidates {
+            by_pool.entry(candidate.pool.name.as_str()).or_default();
+            costs.insert(candidate.place, candidate.cost);
+        }
+        for (place, entry) in state.nodes.iter().enumerate() {
+            let Some(total) = entry.pool_name().and_then(|pool| by_pool.get_mut(pool)) else {
+                continue;
+            };
+            if entry.claim.is_some_and(|claim| claim.instance.is_some()) {
+                total.cost = total.cost.plus(price::of_node(state, entry));
+            }
+            let of_others = || {
+                let own = entry.pods.iter().copied();
+                let own = own.filter(|pod| !pod.is_terminal() && !pod.is_owned_by_daemon_set());
+                pods::reschedule_cost(own)
+            };
+            let cost = costs.get(&place).copied().unwrap_or_else(of_others);
+            total.disruption = total.disruption.saturating_add(cost);
+        }
+        Self { by_pool }
+    }
+
+    /// Whether every `Balanced` pool among `nodes` gains enough from `saving`, which is shared by
+    /// what the nodes of each pool cost. Other pools take any gain.
+    pub(crate) fn approves(&self, nodes: &[&Candidate<'_>], saving: Exact) -> bool {
+        let mut by_pool: BTreeMap<&NodePoolName, Vec<&Candidate<'_>>> = BTreeMap::new();
+        for node in nodes {
+            by_pool.entry(&node.pool.name).or_default().push(node);
+        }
+        let before = nodes.iter().fold(Exact::default(), |sum, node| sum.plus(node.price));
+        let several = by_pool.len() > 1;
+        by_pool.into_iter().all(|(pool, own)| {
+            let is_balanced =
+                own.iter().any(|n| n.pool.disruption.policy == ConsolidationPolicy::Balanced);
+            if !is_balanced {
+                return true;
+            }
+            let price = own.iter().fold(Exact::default(), |sum, node| sum.plus(node.price));
+            let share = if several { shared(saving, price, before) } else { saving };
+            let disruption = own.iter().fold(0_u64, |sum, node| sum.saturating_add(node.cost));
+            self.scores(pool, share, disruption)
+        })
+    }
+
+    /// Whether giving `node` up for nothing in return would be enough: no better move exists.
+    pub(crate) fn may_approve(&self, node: &Candidate<'_>) -> bool {
+        self.approves(&[node], node.price)
+    }
+
+    fn scores(&self, pool: &NodePoolName, saving: Exact, disruption: u64) -> bool {
+        let Some(total) = self.by_pool.get(pool.as_str()) else { return false };
+        if saving.0 == 0 || total.cost.0 == 0 || total.disruption == 0 {
+            return false;
+        }
+        // (saving / cost) / (disruption / all disruption) ≥ 1 / k, without dividing.
+        let gain = saving.0.saturating_mul(u128::from(total.disruption));
+        let loss = total.cost.0.saturating_mul(u128::from(disruption));
+        loss <= gain.saturating_mul(DISRUPTION_PER_SAVING)
+    }
+}
+
+/// The part of `saving` that goes to nodes of `price` among all that cost `before`.
+fn shared(saving: Exact, price: Exact, before: Exact) -> Exact {
+    let parts = u128::from(price.rounded().0);
+    let all = u128::from(before.rounded().0).max(1);
+    Exact(saving.0.saturating_mul(parts) / all)
+}
+
+#[cfg(test)]
+mod tests;

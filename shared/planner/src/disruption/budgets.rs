@@ -1,0 +1,62 @@
+//! How many more nodes of each pool may be given up for each reason.
+//!
+//! Karpenter: `pkg/controllers/disruption/helpers.go`, `BuildDisruptionBudgetMapping`.
+
+use std::collections::BTreeMap;
+
+use model::{NodePoolName, node_pool::BudgetReason};
+
+use super::nodes::State;
+use crate::budget;
+
+/// What the budgets leave for one reason.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Remaining<'a> {
+    /// `None` is unlimited.
+    by_pool: BTreeMap<&'a NodePoolName, Option<u64>>,
+}
+
+impl<'a> Remaining<'a> {
+    /// Nodes that are going already, for whatever reason, and nodes that are not ready are spent.
+    pub(crate) fn of(state: &State<'a>, reason: BudgetReason) -> Self {
+        let mut counts: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
+        let own = state.nodes.iter().filter(|entry| {
+            entry.is_initialized()
+                && entry.claim.is_some_and(|claim| !claim.conditions.is_instance_terminating)
+        });
+        for (entry, pool) in own.filter_map(|entry| Some((entry, entry.pool_name()?))) {
+            let (total, disrupting) = counts.entry(pool).or_default();
+            *total += 1;
+            let is_ready = entry.node.is_some_and(|node| node.is_ready);
+            *disrupting += u64::from(!is_ready || entry.is_marked_for_deletion());
+        }
+        let by_pool = state.facts.node_pools.iter().map(|pool| {
+            let (total, disrupting) = counts.get(pool.name.as_str()).copied().unwrap_or_default();
+            // A budget that cannot be read allows nothing.
+            let allowed = budget::allowed(pool, reason, total, state.now).unwrap_or(Some(0));
+            (&pool.name, allowed.map(|allowed| allowed.saturating_sub(disrupting)))
+        });
+        Self { by_pool: by_pool.collect() }
+    }
+
+    /// What is left for `pool`; `None` is unlimited.
+    pub(crate) fn left(&self, pool: &NodePoolName) -> Option<u64> {
+        self.by_pool.get(pool).copied().unwrap_or(Some(0))
+    }
+
+    pub(crate) fn is_spent(&self, pool: &NodePoolName) -> bool {
+        self.left(pool) == Some(0)
+    }
+
+    /// Takes one node of `pool`, if that is allowed.
+    pub(crate) fn take(&mut self, pool: &NodePoolName) -> bool {
+        match self.by_pool.get_mut(pool) {
+            Some(Some(0)) | None => false,
+            Some(Some(left)) => {
+                *left -= 1;
+                true
+            }
+            Some(None) => true,
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The conditions `Consolidatable` and `Drifted`: read where the cluster has them, else worked out.
+//!
+//! What only the provider knows (image, subnets, security groups, reservation of an instance) is not
+//! worked out here: facts do not have it.
+//!
+//! Karpenter: `pkg/controllers/nodeclaim/disruption/{consolidation,drift}.go`.
+
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    CapacityType, InstanceType, NodeClaim, Requirement, Requirements, labels, node_pool::NodePool,
+    requirements::Undefined,
+};
+
+use super::{
+    candidate::Candidate,
+    nodes::{State, StateNode},
+};
+
+const HASH: &str = "karpenter.sh/nodepool-hash";
+const HASH_VERSION: &str = "karpenter.sh/nodepool-hash-version";
+/// How old a claim must be before its instance type may be missed.
+///
+/// Karpenter: `drift.go`, `InstanceTypeNotFoundCheckRequeueInterval` and its first use.
+const INSTANCE_TYPE_GRACE: SignedDuration = SignedDuration::from_hours(1);
+
+/// Why `candidate` may not be consolidated yet, if so.
+pub(crate) fn not_consolidatable(state: &State<'_>, candidate: &Candidate<'_>) -> Option<String> {
+    let (claim, pool) = (candidate.claim, candidate.pool);
+    let Some(after) = pool.disruption.consolidate_after else {
+        return Some(format!("consolidateAfter of NodePool {} is Never", pool.name));
+    };
+    match claim.conditions.is_consolidatable {
+        Some(true) => None,
+        Some(false) => Some("its condition Consolidatable is not true".to_owned()),
+        None => {
+            let quiet_since = quiet_since(state, candidate);
+            let quiet = state.now.duration_since(quiet_since);
+            let shown = model::duration::show_go(after);
+            (quiet < after).then(|| format!("nothing must have happened on it for {shown}"))
+        }
+    }
+}
+
+/// When a pod last came or went, as far as that is known.
+fn quiet_since(state: &State<'_>, candidate: &Candidate<'_>) -> Timestamp {
+    let claim = candidate.claim;
+    let since = claim.conditions.last_pod_event_at.unwrap_or_else(|| initialized_at(claim));
+    // Where nothing watches pods, emptiness is noted when it is first seen.
+    let empty_since = claim
+        .empty_since
+        .or_else(|| (state.notes_emptiness && candidate.pods.is_empty()).then_some(state.now));
+    empty_since.map_or(since, |empty_since| since.max(empty_since))
+}
+
+fn initialized_at(claim: &NodeClaim) -> Timestamp {
+    claim.conditions.initialized_at.unwrap_or(claim.phase_since)
+}
+
+/// Whether running pods may not be moved onto a node, because something happened on it too recently.
+///
+/// Karpenter: `pkg/controllers/provisioning/scheduling/existingnode.go`, the consolidation window.
+pub(crate) fn is_settling(state: &State<'_>, entry: &StateNode<'_>, pool: &NodePool) -> bool {
+    let Some(claim) = entry.claim.filter(|_| entry.is_initialized()) else { return false };
+    let Some(after) = pool.disruption.consolidate_after else { return false };
+    let since = claim.conditions.last_pod_event_at.unwrap_or_else(|| initialized_at(claim));
+    after.is_positive() && state.now.duration_since(since) < after
+}
+
+/// Since when and why a claim no longer looks like its pool, if so.
+pub(crate) fn drift(
+    state: &State<'_>,
+    entry: &StateNode<'_>,
+    pool: &NodePool,
+) -> Option<(Timestamp, String)> {
+    let claim = entry.claim?;
+    let since = claim.conditions.drifted_since.unwrap_or(claim.created_at);
+    if let Some(reason) = &claim.conditions.drifted {
+        return Some((since, reason.clone()));
+    }
+    let reason = state.works_out_drift.then(|| found_drift(state, entry, claim, pool)).flatten()?;
+    Some((since, reason.to_owned()))
+}
+
+fn found_drift(
+    state: &State<'_>,
+    entry: &StateNode<'_>,
+    claim: &NodeClaim,
+    pool: &NodePool,
+) -> Option<&'static str> {
+    claim.instance.as_ref()?;
+    if has_other_hash(claim, pool) {
+        return Some("NodePoolDrifted");
+    }
+    let known = known_labels(state, entry, claim, pool);
+    if known.compatible(&pool.template.requirements, Undefined::Refused).is_err() {
+        return Some("RequirementsDrifted");
+    }
+    let is_old = state.now.duration_since(claim.created_at) > INSTANCE_TYPE_GRACE;
+    let types = state.types(pool);
+    let is_missing = is_old && !types.is_empty() && !is_offered(state, claim, pool, &known);
+    is_missing.then_some("InstanceTypeNotFound")
+}
+
+fn has_other_hash(claim: &NodeClaim, pool: &NodePool) -> bool {
+    let both = |key: &str| Some((pool.annotations.get(key)?, claim.annotations.get(key)?));
+    let (Some(hashes), Some(versions)) = (both(HASH), both(HASH_VERSION)) else { return false };
+    versions.0 == versions.1 && hashes.0 != hashes.1
+}
+
+/// The labels of a claim: what its instance type says, what its launch decided, its own.
+fn known_labels(
+    state: &State<'_>,
+    entry: &StateNode<'_>,
+    claim: &NodeClaim,
+    pool: &NodePool,
+) -> Requirements {
+    let mut all = Requirements::new();
+    if let Some(instance) = &claim.instance {
+        let own = state.instance_type(pool, instance.instance_type.as_str());
+        let single = own.into_iter().flat_map(|one| one.requirements.iter());
+        for requirement in single.filter(|one| one.single_value().is_some()) {
+            all.replace(requirement.clone());
+        }
+        for (key, value) in [
+            (labels::INSTANCE_TYPE, instance.instance_type.as_str()),
+            (labels::ZONE, instance.zone.as_str()),
+            (labels::CAPACITY_TYPE, instance.capacity_type.as_str()),
+        ] {
+            put(&mut all, key, value);
+        }
+    }
+    put(&mut all, labels::NODE_POOL, claim.node_pool.as_str());
+    put(&mut all, labels::NODE_CLASS, claim.node_class.as_str());
+    let own = claim.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    for (key, value) in entry.all_labels().chain(own) {
+        put(&mut all, key, value);
+    }
+    all
+}
+
+fn put(all: &mut Requirements, key: &str, value: &str) {
+    if let Ok(requirement) = Requirement::of_label(key, value) {
+        all.replace(requirement);
+    }
+}
+
+/// Whether the pool's class has an offering like the one that the claim came from, to be bought now
+/// or not. What was launched as reserved capacity may have become on-demand.
+fn is_offered(state: &State<'_>, claim: &NodeClaim, pool: &NodePool, known: &Requirements) -> bool {
+    let Some(instance) = &claim.instance else { return true };
+    let Some(own) = state.instance_type(pool, instance.instance_type.as_str()) else {
+        return false;
+    };
+    let mut wanted = known.clone();
+    if instance.capacity_type == CapacityType::Reserved {
+        wanted.remove(labels::CAPACITY_TYPE);
+        wanted.remove("karpenter.k8s.aws/capacity-reservation-id");
+        let kinds = [CapacityType::Reserved, CapacityType::OnDemand];
+        return has_offering(own, &wanted, &kinds);
+    }
+    has_offering(own, &wanted, &CapacityType::ALL)
+}
+
+fn has_offering(own: &InstanceType, wanted: &Requirements, kinds: &[CapacityType]) -> bool {
+    let mut all = own.offerings.iter();
+    all.any(|one| kinds.contains(&one.capacity_type) && one.is_compatible(wanted))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,196 @@
+//! One set of nodes: could it go, and what would come for less?
+//!
+//! Karpenter: `pkg/controllers/disruption/consolidation.go`, `computeConsolidation`, and
+//! `multinodeconsolidation.go`, `filterOutSameInstanceType`.
+
+use std::{collections::BTreeMap, fmt};
+
+use model::{CapacityType, Operator, Requirement, Requirements, labels};
+
+use super::{
+    candidate::Candidate,
+    nodes::State,
+    price::{self, Exact},
+    simulation::{Mode, NewNode, Outcome, Simulator},
+};
+
+/// Types that a single spot node's spot replacement must have at least, so that what EC2 chooses
+/// from them is not improved upon at once.
+///
+/// Karpenter: `consolidation.go`, `MinInstanceTypesForSpotToSpotConsolidation`.
+const SPOT_TYPES_MIN: usize = 15;
+
+/// Why nodes are not given up together.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Obstacle {
+    /// No pool may launch or take pods: nothing can be simulated.
+    NoPool,
+    /// A pod finds no other place.
+    Stuck(String),
+    /// More than one new node would be needed.
+    ManyNodes(usize),
+    /// Everything that could come may cost as much.
+    NotCheaper(Exact),
+    /// Too few instance types are left for a `minValues`.
+    MinValues,
+    /// The gate for replacing spot by spot is closed.
+    SpotGate,
+    /// Too few instance types are cheaper for replacing spot by spot.
+    FewSpotTypes(usize),
+    /// The replacement could be one of the nodes themselves.
+    SameType,
+    /// It saves too little for the pods that it moves.
+    Score,
+}
+
+impl fmt::Display for Obstacle {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoPool => f.write_str("no NodePool is ready, so nothing can be planned"),
+            Self::Stuck(reason) => write!(f, "without it {reason}"),
+            Self::ManyNodes(count) => write!(f, "its pods would need {count} new nodes"),
+            Self::NotCheaper(price) => {
+                let price = price.rounded();
+                write!(f, "whatever could take its pods may cost ${price} per hour or more")
+            }
+            Self::MinValues => {
+                f.write_str("the cheaper instance types are too few for the pool's minValues")
+            }
+            Self::SpotGate => f.write_str("the gate SpotToSpotConsolidation is closed"),
+            Self::FewSpotTypes(count) => write!(
+                f,
+                "spot is replaced by spot only if at least {SPOT_TYPES_MIN} instance types are \
+                 cheaper, and {count} are"
+            ),
+            Self::SameType => {
+                f.write_str("its replacement could be of the type of a node that goes")
+            }
+            Self::Score => f.write_str("it saves too little for the pods that it moves"),
+        }
+    }
+}
+
+/// What would happen without `nodes`: nothing new, or one new node that is cheaper whatever EC2
+/// chooses.
+pub(crate) fn compute<'a>(
+    state: &State<'a>,
+    simulator: &mut Simulator<'a>,
+    nodes: &[&Candidate<'a>],
+) -> Result<Outcome, Obstacle> {
+    let mut outcome = simulator.without(state, nodes, Mode::Consolidation)?;
+    if let Some(reason) = &outcome.stuck {
+        return Err(Obstacle::Stuck(reason.clone()));
+    }
+    let [new] = outcome.opened.as_mut_slice() else {
+        return match outcome.opened.len() {
+            0 => Ok(outcome),
+            count => Err(Obstacle::ManyNodes(count)),
+        };
+    };
+    let before = nodes.iter().fold(Exact::default(), |sum, node| sum.plus(node.price));
+    let all_spot = nodes.iter().all(|node| node.capacity_type == Some(CapacityType::Spot));
+    if all_spot && allows(&new.requirements, CapacityType::Spot) {
+        spot_to_spot(state, new, before, nodes.len())?;
+        return Ok(outcome);
+    }
+    keep_cheaper(new, before)?;
+    // A launch that falls back to on-demand might cost more than what it replaces.
+    if allows(&new.requirements, CapacityType::Spot)
+        && allows(&new.requirements, CapacityType::OnDemand)
+    {
+        only_spot(&mut new.requirements);
+    }
+    Ok(outcome)
+}
+
+fn allows(requirements: &Requirements, capacity_type: CapacityType) -> bool {
+    let own = requirements.get(labels::CAPACITY_TYPE);
+    own.is_none_or(|own| own.has(capacity_type.as_str()))
+}
+
+fn only_spot(requirements: &mut Requirements) {
+    let spot = [CapacityType::Spot.as_str()];
+    if let Ok(spot) = Requirement::new(labels::CAPACITY_TYPE, Operator::In, spot) {
+        requirements.add(spot);
+    }
+}
+
+/// Keeps the types whose dearest launch costs less than `most`.
+fn keep_cheaper(new: &mut NewNode, most: Exact) -> Result<(), Obstacle> {
+    let requirements = &new.requirements;
+    new.types.retain(|one| price::worst(one, requirements).is_some_and(|worst| worst < most));
+    if new.types.is_empty() {
+        return Err(Obstacle::NotCheaper(most));
+    }
+    reaches_minimums(new)
+}
+
+fn reaches_minimums(new: &NewNode) -> Result<(), Obstacle> {
+    let types = new.types.iter().map(|one| &**one);
+    let is_reached = new.requirements.min_values(types).violated.is_empty();
+    if is_reached { Ok(()) } else { Err(Obstacle::MinValues) }
+}
+
+fn spot_to_spot(
+    state: &State<'_>,
+    new: &mut NewNode,
+    before: Exact,
+    nodes: usize,
+) -> Result<(), Obstacle> {
+    if !state.facts.policies.spot_to_spot_consolidation {
+        return Err(Obstacle::SpotGate);
+    }
+    only_spot(&mut new.requirements);
+    keep_cheaper(new, before)?;
+    if nodes > 1 {
+        return Ok(());
+    }
+    if new.types.len() < SPOT_TYPES_MIN {
+        return Err(Obstacle::FewSpotTypes(new.types.len()));
+    }
+    let needed = if new.requirements.has_min_values() {
+        new.requirements.min_values(new.types.iter().map(|one| &**one)).types
+    } else {
+        0
+    };
+    new.types.truncate(needed.max(SPOT_TYPES_MIN));
+    Ok(())
+}
+
+/// Takes the types out of the replacement of `nodes` that are no cheaper than keeping the node among
+/// them that has such a type: three nodes are not replaced by one like the smallest of them.
+pub(crate) fn without_same_types(
+    state: &State<'_>,
+    nodes: &[&Candidate<'_>],
+    outcome: &mut Outcome,
+) -> Result<(), Obstacle> {
+    let [new] = outcome.opened.as_mut_slice() else { return Ok(()) };
+    let mut least: BTreeMap<&str, Option<Exact>> = BTreeMap::new();
+    for node in nodes {
+        let Some(instance_type) = node.instance_type else { continue };
+        let known = least.entry(instance_type.name.as_str()).or_default();
+        let Some(entry) = state.nodes.get(node.place) else { continue };
+        let labels = Requirements::of_labels(entry.all_labels());
+        let own = instance_type.offerings.iter().filter(|one| one.is_compatible(&labels));
+        let cheapest = own.map(|one| price::exact(instance_type, one)).min();
+        *known = match (*known, cheapest) {
+            (Some(known), Some(cheapest)) => Some(known.min(cheapest)),
+            (known, cheapest) => known.or(cheapest),
+        };
+    }
+    let shared = new.types.iter().filter_map(|one| least.get(one.name.as_str()));
+    let Some(most) = shared.map(|price| price.unwrap_or_default()).min() else { return Ok(()) };
+    match keep_cheaper(new, most) {
+        Err(Obstacle::NotCheaper(_)) => Err(Obstacle::SameType),
+        other => other,
+    }
+}
+
+/// What the replacements of an outcome cost at least.
+pub(crate) fn price_after(outcome: &Outcome) -> Exact {
+    let prices = outcome.opened.iter().filter_map(|new| {
+        let cheapest = new.types.iter().filter_map(|one| price::cheapest(one, &new.requirements));
+        cheapest.map(|(price, _)| price).min()
+    });
+    prices.fold(Exact::default(), Exact::plus)
+}

@@ -1,0 +1,72 @@
+//! Several nodes at once: the longest run of the best candidates that can go together.
+//!
+//! Karpenter: `pkg/controllers/disruption/multinodeconsolidation.go`.
+
+use super::{
+    Method,
+    budgets::Remaining,
+    consolidation::{self, Obstacle},
+    nodes::State,
+    price::Exact,
+    search::{Draft, Field, Notes, within_budgets},
+    simulation::{Outcome, Simulator},
+};
+
+/// Candidates that are looked at together at most. The search may reach one more.
+///
+/// Karpenter: `multinodeconsolidation.go`, `MaxParallelConsolidation`.
+const NODES_MAX: usize = 100;
+
+/// The longest prefix of the candidates, best first, that a binary search finds to be possible.
+pub(crate) fn multi_node<'a>(
+    state: &State<'a>,
+    simulator: &mut Simulator<'a>,
+    field: &Field<'a>,
+    eligible: &[usize],
+    notes: &mut Notes,
+) -> Result<Option<Draft>, Obstacle> {
+    let mut remaining = Remaining::of(state, Method::MultiNode.reason());
+    let sorted = within_budgets(field, &field.by_savings(eligible), &mut remaining, notes);
+    if sorted.len() < 2 {
+        let text = "no second node may go with it";
+        notes.extend(sorted.iter().map(|at| (*at, text.to_owned())));
+        return Ok(None);
+    }
+    let (mut low, mut high) =
+        (1, if NODES_MAX < sorted.len() { NODES_MAX } else { sorted.len() - 1 });
+    let mut found = None;
+    while low <= high {
+        let middle = usize::midpoint(low, high);
+        let nodes: Vec<usize> = sorted.iter().take(middle + 1).copied().collect();
+        match together(state, simulator, field, &nodes) {
+            Ok(outcome) => {
+                found = Some(Draft { nodes, outcome });
+                low = middle + 1;
+            }
+            Err(Obstacle::NoPool) => return Err(Obstacle::NoPool),
+            Err(obstacle) => {
+                let text = format!("together with the {middle} nodes before it: {obstacle}");
+                notes.extend(nodes.last().map(|at| (*at, text)));
+                high = middle - 1;
+            }
+        }
+    }
+    Ok(found)
+}
+
+/// What would happen without all of the candidates at `nodes`.
+pub(crate) fn together<'a>(
+    state: &State<'a>,
+    simulator: &mut Simulator<'a>,
+    field: &Field<'a>,
+    nodes: &[usize],
+) -> Result<Outcome, Obstacle> {
+    let chosen = field.get(nodes);
+    let mut outcome = consolidation::compute(state, simulator, &chosen)?;
+    if chosen.len() > 1 {
+        consolidation::without_same_types(state, &chosen, &mut outcome)?;
+    }
+    let before = chosen.iter().fold(Exact::default(), |sum, node| sum.plus(node.price));
+    let saving = before.minus(consolidation::price_after(&outcome));
+    if field.totals.approves(&chosen, saving) { Ok(outcome) } else { Err(Obstacle::Score) }
+}

@@ -1,0 +1,186 @@
+//! The cluster as disruption sees it: nodes with their claims, NodePools and pods.
+//!
+//! Karpenter: `pkg/controllers/state/{cluster,statenode}.go`.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use super::{Options, pods::DisruptionBudgets};
+use crate::world::World;
+use jiff::Timestamp;
+use model::{
+    InstanceType, NodeClaim, NodeName, Pod, PodKey,
+    facts::{ClassOffer, Facts},
+    labels,
+    node::Node,
+    node_pool::NodePool,
+    plan::Target,
+};
+
+/// A node, a claim, or both joined.
+#[derive(Debug)]
+pub(crate) struct StateNode<'a> {
+    pub(crate) node: Option<&'a Node>,
+    pub(crate) claim: Option<&'a NodeClaim>,
+    /// Every pod that is bound to it, in the order of the facts.
+    pub(crate) pods: Vec<&'a Pod>,
+}
+
+impl<'a> StateNode<'a> {
+    /// The node's name; the claim's, while there is no node.
+    pub(crate) fn name(&self) -> &'a str {
+        let claim = self.claim.map(|claim| claim.name.as_str());
+        self.node.map(|node| node.name.as_str()).or(claim).unwrap_or_default()
+    }
+
+    /// The node's labels once it is registered, its claim's before.
+    fn labels(&self) -> Option<&'a BTreeMap<String, String>> {
+        match (self.node, self.claim) {
+            (Some(node), Some(claim)) if !node.is_registered() => Some(&claim.labels),
+            (Some(node), _) => Some(&node.labels),
+            (None, claim) => claim.map(|claim| &claim.labels),
+        }
+    }
+
+    pub(crate) fn label(&self, key: &str) -> Option<&'a str> {
+        self.labels()?.get(key).map(String::as_str)
+    }
+
+    /// All of the labels.
+    pub(crate) fn all_labels(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
+        let all = self.labels().into_iter().flatten();
+        all.map(|(key, value)| (key.as_str(), value.as_str()))
+    }
+
+    pub(crate) fn annotation(&self, key: &str) -> Option<&'a str> {
+        let all = match (self.node, self.claim) {
+            (Some(node), Some(claim)) if !node.is_registered() => Some(&claim.annotations),
+            (Some(node), _) => Some(&node.annotations),
+            (None, claim) => claim.map(|claim| &claim.annotations),
+        };
+        all?.get(key).map(String::as_str)
+    }
+
+    pub(crate) fn is_initialized(&self) -> bool {
+        self.node.is_some_and(Node::is_initialized)
+    }
+
+    /// Whether it is on its way out, whatever the reason.
+    pub(crate) fn is_marked_for_deletion(&self) -> bool {
+        match self.claim {
+            Some(claim) => claim.is_deleting() || claim.conditions.is_instance_terminating,
+            None => self.node.is_some_and(|node| node.is_deleting),
+        }
+    }
+
+    /// The pool that its label names.
+    pub(crate) fn pool_name(&self) -> Option<&'a str> {
+        self.label(labels::NODE_POOL)
+    }
+}
+
+/// The cluster.
+#[derive(Debug)]
+pub(crate) struct State<'a> {
+    pub(crate) facts: &'a Facts,
+    /// The present, or a moment after it in which only the clock has moved.
+    pub(crate) now: Timestamp,
+    /// By name.
+    pub(crate) nodes: Vec<StateNode<'a>>,
+    pub(crate) budgets: DisruptionBudgets<'a>,
+    /// Nodes that pods were promised to, and until when.
+    pub(crate) nominated: BTreeMap<&'a NodeName, Timestamp>,
+    /// Nodes that keep room for a CapacityBuffer.
+    pub(crate) hosts_buffers: BTreeSet<NodeName>,
+    /// See [`Options`].
+    pub(crate) notes_emptiness: bool,
+    /// See [`Options`].
+    pub(crate) works_out_drift: bool,
+    pools: BTreeMap<&'a str, &'a NodePool>,
+}
+
+impl<'a> State<'a> {
+    /// What `facts` say, at `now`.
+    pub(crate) fn of(facts: &'a Facts, now: Timestamp, options: &Options) -> Self {
+        let world = World::of(facts);
+        let mut pods: BTreeMap<&NodeName, Vec<&Pod>> = BTreeMap::new();
+        for (node, pod) in facts.pods.iter().filter_map(|pod| Some((pod.node.as_ref()?, pod))) {
+            pods.entry(node).or_default().push(pod);
+        }
+        let joined = facts.nodes.values().map(|node| StateNode {
+            node: Some(node),
+            claim: world.claim(&node.name),
+            pods: pods.remove(&node.name).unwrap_or_default(),
+        });
+        let mut nodes: Vec<StateNode<'_>> = joined.collect();
+        let alone = facts.ledger.claims.values().filter(|claim| world.node(claim).is_none());
+        nodes.extend(alone.map(|claim| StateNode {
+            node: None,
+            claim: Some(claim),
+            pods: Vec::new(),
+        }));
+        nodes.sort_by_key(StateNode::name);
+        Self {
+            facts,
+            now,
+            nodes,
+            budgets: DisruptionBudgets::of(facts),
+            nominated: facts.surroundings.nominated.iter().map(|(node, at)| (node, *at)).collect(),
+            hosts_buffers: hosts_of_buffers(facts),
+            notes_emptiness: options.notes_emptiness,
+            works_out_drift: options.works_out_drift,
+            pools: facts.node_pools.iter().map(|pool| (pool.name.as_str(), pool)).collect(),
+        }
+    }
+
+    /// Whether every claim has an instance. Until then Karpenter decides nothing.
+    ///
+    /// Karpenter: `pkg/controllers/state/cluster.go`, `Synced`.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.facts.ledger.claims.values().all(|claim| claim.instance.is_some())
+    }
+
+    pub(crate) fn pool(&self, name: &str) -> Option<&'a NodePool> {
+        self.pools.get(name).copied()
+    }
+
+    /// What the class of `pool` offers, sorted by name.
+    pub(crate) fn types(&self, pool: &NodePool) -> &'a [Arc<InstanceType>] {
+        match self.facts.classes.get(&pool.template.node_class) {
+            Some(ClassOffer::Ready(types)) => types,
+            Some(ClassOffer::NotReady(_)) | None => &[],
+        }
+    }
+
+    pub(crate) fn instance_type(
+        &self,
+        pool: &NodePool,
+        name: &str,
+    ) -> Option<&'a Arc<InstanceType>> {
+        let types = self.types(pool);
+        let place = types.binary_search_by(|one| one.name.as_str().cmp(name)).ok()?;
+        types.get(place)
+    }
+
+    pub(crate) fn is_nominated(&self, node: &NodeName) -> bool {
+        self.nominated.get(node).is_some_and(|until| self.now < *until)
+    }
+}
+
+/// The nodes onto which the virtual pods of CapacityBuffers go.
+fn hosts_of_buffers(facts: &Facts) -> BTreeSet<NodeName> {
+    if !facts.policies.capacity_buffer || facts.surroundings.capacity_buffers.is_empty() {
+        return BTreeSet::new();
+    }
+    let real: BTreeSet<&PodKey> = facts.pods.iter().map(|pod| &pod.key).collect();
+    let placements = crate::provision(facts).placements.into_iter();
+    let virtual_ones = placements
+        .filter(|placement| placement.pods.iter().any(|pod| !real.contains(pod)))
+        .filter_map(|placement| match placement.target {
+            Target::Node(node) => Some(node),
+            Target::Claim(_) => None,
+        });
+    virtual_ones.collect()
+}

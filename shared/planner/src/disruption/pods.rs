@@ -1,0 +1,122 @@
+//! What pods say about being moved: protection, PodDisruptionBudgets and what moving them costs.
+//!
+//! Karpenter: `pkg/utils/pod/scheduling.go`, `pkg/utils/pdb/pdb.go`, `pkg/utils/disruption/disruption.go`.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use model::{
+    Namespace, Pod, Taint, TaintEffect,
+    eviction::{CountOrPercent, PodDisruptionBudget},
+    facts::Facts,
+    labels, taint,
+};
+
+/// What moving a pod costs when nothing speaks for or against it. All costs are counted in
+/// 134,217,728ths of it, in which every part of Karpenter's sum is whole.
+pub(crate) const COST_UNIT: i64 = 1 << 27;
+const COST_MAX: i64 = 10 * COST_UNIT;
+/// <https://kubernetes.io/docs/concepts/workloads/controllers/replicaset/#pod-deletion-cost>
+const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+
+/// What moving `pod` costs: 1, more or less by its deletion cost and its priority, between −10 and 10.
+pub(crate) fn eviction_cost(pod: &Pod) -> i64 {
+    let own = pod.spec.annotations.get(DELETION_COST);
+    let deletion_cost = own.and_then(|text| text.parse::<i32>().ok()).map_or(0, i64::from);
+    let priority = i64::from(pod.spec.priority);
+    (COST_UNIT + deletion_cost + 4 * priority).clamp(-COST_MAX, COST_MAX)
+}
+
+/// What moving the pods of a node costs: 1 for the node, and what each pod that would need another
+/// node costs, if that is above 0.
+pub(crate) fn reschedule_cost<'a>(pods: impl IntoIterator<Item = &'a Pod>) -> u64 {
+    let of_pods = pods.into_iter().map(|pod| eviction_cost(pod).max(0));
+    let total = of_pods.fold(COST_UNIT, i64::saturating_add);
+    u64::try_from(total).unwrap_or_default()
+}
+
+pub(crate) fn is_active(pod: &Pod) -> bool {
+    !pod.is_terminal() && !pod.is_terminating()
+}
+
+fn tolerates_disruption(pod: &Pod) -> bool {
+    let disrupted = Taint {
+        key: labels::DISRUPTED_TAINT.to_owned(),
+        value: String::new(),
+        effect: TaintEffect::NoSchedule,
+    };
+    !pod.spec.tolerations.is_empty()
+        && taint::untolerated([&disrupted], &pod.spec.tolerations).is_empty()
+}
+
+/// Whether the eviction API would be asked to move it.
+fn is_evictable(pod: &Pod, now: Timestamp) -> bool {
+    is_active(pod) && !pod.is_mirror() && !pod.is_protected(now) && !tolerates_disruption(pod)
+}
+
+/// PodDisruptionBudgets by namespace.
+#[derive(Debug, Default)]
+pub(crate) struct DisruptionBudgets<'a> {
+    by_namespace: BTreeMap<&'a Namespace, Vec<&'a PodDisruptionBudget>>,
+}
+
+impl<'a> DisruptionBudgets<'a> {
+    pub(crate) fn of(facts: &'a Facts) -> Self {
+        let mut by_namespace: BTreeMap<_, Vec<_>> = BTreeMap::new();
+        for budget in &facts.surroundings.disruption_budgets {
+            by_namespace.entry(&budget.key.namespace).or_default().push(budget);
+        }
+        Self { by_namespace }
+    }
+
+    /// Why `pod` may not be evicted now, if a budget forbids it.
+    pub(crate) fn objection(&self, pod: &Pod, now: Timestamp) -> Option<String> {
+        self.blocking(pod, now, |budget| budget.disruptions_allowed == 0)
+    }
+
+    /// Whether a budget forbids for good to evict `pod`: nobody knows when it will leave.
+    pub(crate) fn blocks_for_good(&self, pod: &Pod, now: Timestamp) -> bool {
+        self.blocking(pod, now, allows_nothing_ever).is_some()
+    }
+
+    fn blocking(
+        &self,
+        pod: &Pod,
+        now: Timestamp,
+        is_closed: impl Fn(&PodDisruptionBudget) -> bool,
+    ) -> Option<String> {
+        let candidates = self.by_namespace.get(&pod.key.namespace)?;
+        if !is_evictable(pod, now) {
+            return None;
+        }
+        let selects = |budget: &&&PodDisruptionBudget| {
+            budget.selector.as_ref().is_some_and(|selector| selector.selects(&pod.spec.labels))
+        };
+        let mut own = candidates.iter().filter(selects);
+        let first = own.next()?;
+        if let Some(second) = own.next() {
+            let (pod, first, second) = (&pod.key, &first.key, &second.key);
+            return Some(format!(
+                "pod {pod} has two PodDisruptionBudgets, {first} and {second}: it cannot be evicted"
+            ));
+        }
+        let may_go = first.always_allows_unhealthy && !pod.is_ready;
+        (!may_go && is_closed(first)).then(|| {
+            format!("PodDisruptionBudget {} allows no disruption of pod {}", first.key, pod.key)
+        })
+    }
+
+    /// Whether a new place is looked for when the node of `pod` goes away.
+    pub(crate) fn may_move(&self, pod: &Pod, now: Timestamp) -> bool {
+        pod.is_reschedulable() && !pod.is_protected(now) && !self.blocks_for_good(pod, now)
+    }
+}
+
+fn allows_nothing_ever(budget: &PodDisruptionBudget) -> bool {
+    let none = [CountOrPercent::Count(0), CountOrPercent::Percent(0)];
+    budget.max_unavailable.is_some_and(|most| none.contains(&most))
+        || budget.min_available == Some(CountOrPercent::Percent(100))
+}
+
+#[cfg(test)]
+mod tests;

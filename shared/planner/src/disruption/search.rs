@@ -1,0 +1,206 @@
+//! What each method would do on one state of the cluster, before any delay.
+//!
+//! Karpenter: `pkg/controllers/disruption/{emptiness,drift,staticdrift}.go`, `ComputeCommands`.
+
+use std::collections::BTreeMap;
+
+use model::{NodePoolName, ResourceName};
+
+use super::{
+    Method,
+    balanced::Totals,
+    budgets::Remaining,
+    candidate::{self, Candidate},
+    conditions,
+    consolidation::Obstacle,
+    method,
+    nodes::State,
+    simulation::{Mode, Outcome, Simulator},
+};
+
+/// Nodes that would go together, by their place among the candidates, and what would become of
+/// their pods.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    pub(crate) nodes: Vec<usize>,
+    pub(crate) outcome: Outcome,
+}
+
+/// Why a candidate is left alone, by its place among the candidates.
+pub(crate) type Notes = BTreeMap<usize, String>;
+
+/// Every node that could be given up, and what has to be known about all of them.
+#[derive(Debug)]
+pub(crate) struct Field<'a> {
+    pub(crate) candidates: Vec<Candidate<'a>>,
+    pub(crate) totals: Totals<'a>,
+    /// Why the other nodes are none, by their place among the nodes.
+    pub(crate) others: BTreeMap<usize, String>,
+}
+
+impl<'a> Field<'a> {
+    pub(crate) fn of(state: &State<'a>) -> Self {
+        let mut candidates = Vec::new();
+        let mut others = BTreeMap::new();
+        for (place, entry) in state.nodes.iter().enumerate() {
+            match candidate::candidate(state, place, entry) {
+                Ok(candidate) => candidates.push(candidate),
+                Err(reason) => drop(others.insert(place, reason)),
+            }
+        }
+        let totals = Totals::of(state, &candidates);
+        Self { candidates, totals, others }
+    }
+
+    /// The candidates that `method` looks at, and why not the others.
+    pub(crate) fn eligible(&self, state: &State<'a>, method: Method) -> (Vec<usize>, Notes) {
+        let mut eligible = Vec::new();
+        let mut notes = Notes::new();
+        for (index, candidate) in self.candidates.iter().enumerate() {
+            match method::objection(state, method, candidate) {
+                None => eligible.push(index),
+                Some(reason) => drop(notes.insert(index, reason)),
+            }
+        }
+        (eligible, notes)
+    }
+
+    /// The candidates at `places`, what saves most for what moving its pods costs first.
+    pub(crate) fn by_savings(&self, places: &[usize]) -> Vec<usize> {
+        let mut sorted: Vec<(usize, &Candidate<'a>)> =
+            places.iter().filter_map(|at| Some((*at, self.candidates.get(*at)?))).collect();
+        sorted.sort_by(|(_, a), (_, b)| candidate::by_savings(a, b));
+        sorted.into_iter().map(|(at, _)| at).collect()
+    }
+
+    pub(crate) fn get(&self, places: &[usize]) -> Vec<&Candidate<'a>> {
+        places.iter().filter_map(|at| self.candidates.get(*at)).collect()
+    }
+}
+
+const BUDGET_SPENT: &str = "the disruption budgets of its NodePool are spent";
+
+/// As many of `sorted` as the budgets allow, in their order.
+pub(crate) fn within_budgets(
+    field: &Field<'_>,
+    sorted: &[usize],
+    remaining: &mut Remaining<'_>,
+    notes: &mut Notes,
+) -> Vec<usize> {
+    let mut kept = Vec::new();
+    for at in sorted {
+        let Some(candidate) = field.candidates.get(*at) else { continue };
+        if remaining.take(&candidate.pool.name) {
+            kept.push(*at);
+        } else {
+            notes.insert(*at, BUDGET_SPENT.to_owned());
+        }
+    }
+    kept
+}
+
+/// Every empty node that the budgets allow, at once.
+pub(crate) fn emptiness(
+    state: &State<'_>,
+    field: &Field<'_>,
+    eligible: &[usize],
+    notes: &mut Notes,
+) -> Option<Draft> {
+    let mut remaining = Remaining::of(state, Method::Emptiness.reason());
+    let nodes = within_budgets(field, &field.by_savings(eligible), &mut remaining, notes);
+    (!nodes.is_empty()).then(|| Draft { nodes, outcome: Outcome::default() })
+}
+
+/// The first drifted node whose pods all find a place: what drifted first, and before that what has
+/// no pods.
+pub(crate) fn drift<'a>(
+    state: &State<'a>,
+    simulator: &mut Simulator<'a>,
+    field: &Field<'a>,
+    eligible: &[usize],
+    notes: &mut Notes,
+) -> Result<Option<Draft>, Obstacle> {
+    let remaining = Remaining::of(state, Method::Drift.reason());
+    let mut sorted: Vec<(bool, jiff::Timestamp, usize)> = Vec::new();
+    for at in eligible {
+        let Some(candidate) = field.candidates.get(*at) else { continue };
+        let drift = state
+            .nodes
+            .get(candidate.place)
+            .and_then(|entry| conditions::drift(state, entry, candidate.pool));
+        let Some((since, _)) = drift else { continue };
+        sorted.push((!candidate.pods.is_empty(), since, *at));
+    }
+    sorted.sort_unstable();
+    for (_, _, at) in sorted {
+        let Some(candidate) = field.candidates.get(at) else { continue };
+        if remaining.is_spent(&candidate.pool.name) {
+            notes.insert(at, BUDGET_SPENT.to_owned());
+            continue;
+        }
+        let outcome = simulator.without(state, &[candidate], Mode::Drift)?;
+        match outcome.stuck {
+            Some(reason) => drop(notes.insert(at, Obstacle::Stuck(reason).to_string())),
+            None => return Ok(Some(Draft { nodes: vec![at], outcome })),
+        }
+    }
+    Ok(None)
+}
+
+/// As many drifted nodes of each static pool as its budgets and its limit of nodes allow.
+pub(crate) fn static_drift(
+    state: &State<'_>,
+    field: &Field<'_>,
+    eligible: &[usize],
+    notes: &mut Notes,
+) -> Option<Draft> {
+    let remaining = Remaining::of(state, Method::StaticDrift.reason());
+    let mut by_pool: BTreeMap<&NodePoolName, Vec<usize>> = BTreeMap::new();
+    for at in eligible {
+        if let Some(candidate) = field.candidates.get(*at) {
+            by_pool.entry(&candidate.pool.name).or_default().push(*at);
+        }
+    }
+    let mut nodes = Vec::new();
+    for (pool, own) in by_pool {
+        let granted = match granted(state, pool, &remaining, own.len()) {
+            Ok(granted) => granted,
+            Err(reason) => {
+                notes.extend(own.iter().map(|at| (*at, reason.to_owned())));
+                continue;
+            }
+        };
+        let (go, stay) = own.split_at(granted.min(own.len()));
+        nodes.extend_from_slice(go);
+        let reason = "budget or limit of its NodePool leave room for others only";
+        notes.extend(stay.iter().map(|at| (*at, reason.to_owned())));
+    }
+    (!nodes.is_empty()).then(|| Draft { nodes, outcome: Outcome::default() })
+}
+
+/// How many of `wanted` nodes of a static pool may be replaced now.
+fn granted(
+    state: &State<'_>,
+    name: &NodePoolName,
+    remaining: &Remaining<'_>,
+    wanted: usize,
+) -> Result<usize, &'static str> {
+    let Some(pool) = state.pool(name.as_str()) else { return Ok(0) };
+    let left = remaining.left(name).map_or(wanted, |left| usize::try_from(left).unwrap_or(wanted));
+    if left == 0 {
+        return Err(BUDGET_SPENT);
+    }
+    let own = state.facts.ledger.claims.values().filter(|claim| claim.node_pool == *name);
+    let (mut active, mut deleting) = (0_u64, 0_u64);
+    for claim in own {
+        let is_going = claim.is_deleting() || claim.conditions.is_instance_terminating;
+        *(if is_going { &mut deleting } else { &mut active }) += 1;
+    }
+    if pool.replicas.is_some_and(|replicas| replicas < active) {
+        return Err("its NodePool has more nodes than replicas: that comes first");
+    }
+    let nodes = ResourceName::new("nodes").ok();
+    let limit = nodes.and_then(|nodes| pool.limits.0.get(&nodes).copied());
+    let room = limit.map_or(u64::MAX, |limit| limit.saturating_sub(active + deleting));
+    Ok(wanted.min(left).min(usize::try_from(room).unwrap_or(usize::MAX)))
+}

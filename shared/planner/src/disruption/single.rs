@@ -1,0 +1,91 @@
+//! One node at a time, the pools taking turns.
+//!
+//! Karpenter: `pkg/controllers/disruption/singlenodeconsolidation.go`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::NodePoolName;
+
+use super::{
+    Method, Options,
+    budgets::Remaining,
+    consolidation::Obstacle,
+    multi,
+    nodes::State,
+    search::{Draft, Field, Notes},
+    simulation::Simulator,
+};
+
+/// What a look at single nodes found.
+#[derive(Debug, Default)]
+pub(crate) struct Single {
+    pub(crate) draft: Option<Draft>,
+    /// Pools that were not reached before the work was used up: they come first next time.
+    pub(crate) unseen: BTreeSet<NodePoolName>,
+}
+
+/// The first node that can go for less.
+pub(crate) fn single_node<'a>(
+    state: &State<'a>,
+    simulator: &mut Simulator<'a>,
+    field: &Field<'a>,
+    (eligible, options): (&[usize], &Options),
+    notes: &mut Notes,
+) -> Single {
+    let remaining = Remaining::of(state, Method::SingleNode.reason());
+    let order = in_turns(field, &field.by_savings(eligible), &options.unseen);
+    let mut unseen: BTreeSet<NodePoolName> =
+        field.get(&order).iter().map(|candidate| candidate.pool.name.clone()).collect();
+    let until = simulator.work.saturating_add(options.work);
+    for at in order {
+        let Some(candidate) = field.candidates.get(at) else { continue };
+        if until <= simulator.work {
+            return Single { draft: None, unseen };
+        }
+        unseen.remove(&candidate.pool.name);
+        if remaining.is_spent(&candidate.pool.name) {
+            notes.insert(at, "the disruption budgets of its NodePool are spent".to_owned());
+            continue;
+        }
+        if !field.totals.may_approve(candidate) {
+            notes.insert(at, Obstacle::Score.to_string());
+            continue;
+        }
+        match multi::together(state, simulator, field, &[at]) {
+            Ok(outcome) => {
+                return Single {
+                    draft: Some(Draft { nodes: vec![at], outcome }),
+                    unseen: BTreeSet::new(),
+                };
+            }
+            Err(obstacle) => drop(notes.insert(at, obstacle.to_string())),
+        }
+    }
+    Single { draft: None, unseen }
+}
+
+/// The best of every pool, then the second best: pools in `first` lead, the others follow in the
+/// order of their best.
+fn in_turns(field: &Field<'_>, sorted: &[usize], first: &BTreeSet<NodePoolName>) -> Vec<usize> {
+    let mut pools: Vec<&NodePoolName> = Vec::new();
+    let mut turns: BTreeMap<&NodePoolName, Vec<usize>> = BTreeMap::new();
+    for at in sorted {
+        let Some(candidate) = field.candidates.get(*at) else { continue };
+        let pool = &candidate.pool.name;
+        let own = turns.entry(pool).or_default();
+        if own.is_empty() {
+            pools.push(pool);
+        }
+        own.push(*at);
+    }
+    pools.sort_by_key(|pool| !first.contains(*pool));
+    let longest = turns.values().map(Vec::len).max().unwrap_or_default();
+    let of_turn = |turn: usize| {
+        let turns = &turns;
+        pools
+            .iter()
+            .filter_map(move |pool| turns.get(*pool)?.get(turn).copied())
+            .collect::<Vec<_>>()
+    };
+    (0..longest).flat_map(of_turn).collect()
+}

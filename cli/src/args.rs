@@ -91,9 +91,31 @@ pub struct PlanArgs {
     /// Exit with code 1 when pods find no place or objects could not be read.
     #[arg(long)]
     pub strict: bool,
+    /// Say which nodes would be given up, what would come in their place, and why the others stay.
+    #[arg(long)]
+    pub disruption: bool,
+    /// With --disruption: everything about one node.
+    #[arg(long, value_name = "NODE", requires = "disruption")]
+    pub explain: Option<String>,
+    /// With --disruption: how far to look for nodes whose pods fit elsewhere for less.
+    #[arg(long, value_enum, default_value_t, env = "JOURNEYMAN_CONSOLIDATION")]
+    pub consolidation: Consolidation,
+    /// With --consolidation thorough: how many pods to simulate at most.
+    #[arg(long, value_name = "PODS")]
+    pub consolidation_work: Option<u64>,
     /// How to print.
-    #[arg(short, long, value_enum, default_value_t)]
-    pub output: PlanFormat,
+    #[arg(short, long, value_enum)]
+    pub output: Option<PlanFormat>,
+}
+
+/// How far to look for nodes whose pods fit elsewhere for less.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Consolidation {
+    /// As far as Karpenter.
+    #[default]
+    Karpenter,
+    /// Every node by itself and many sets of them, beside what Karpenter would choose.
+    Thorough,
 }
 
 /// How to print a plan.

@@ -1,5 +1,6 @@
 //! `journeyman plan`: what objects and pending pods would lead to. Nothing is created.
 
+mod disruption;
 mod facts;
 mod gates;
 mod input;
@@ -89,8 +90,12 @@ pub fn run(
     let problems = loaded.problems.len();
     let offers = offers::load(args, &loaded, now)?;
     let facts = facts::of(loaded, offers, policies, now)?;
+    if args.disruption {
+        disruption::run(args, &facts, out)?;
+        return Ok(Verdict { unplaced: 0, problems });
+    }
     let planned = plan(&facts);
-    match args.output {
+    match args.output.unwrap_or_default() {
         PlanFormat::Json => {
             let document = json::document(&planned);
             serde_json::to_writer_pretty(&mut *out, &document).map_err(io::Error::from)?;

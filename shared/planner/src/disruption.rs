@@ -25,6 +25,7 @@ mod price;
 mod search;
 mod simulation;
 mod single;
+mod thorough;
 mod validation;
 
 use std::collections::BTreeSet;
@@ -34,6 +35,7 @@ use model::NodePoolName;
 pub use command::{Command, Destination, Disrupted, Move, Replacement};
 pub use method::Method;
 pub use outlook::{Answer, Outlook, VALIDATION_DELAY, answer, outlook, validated};
+pub use thorough::{Cursor, Thorough, thorough};
 pub use validation::{VoidReason, Voided};
 
 /// How to look.

@@ -161,21 +161,29 @@ impl<'a> Look<'a> {
         }
     }
 
-    /// Puts `command` into the answer as far as it will hold after the delay, if only the clock
-    /// moves.
+    /// Puts `command` into the answer, if it will hold.
     fn keep_valid(&mut self, command: Command, answer: &mut Answer) {
         if command.method.is_eventual() {
             answer.command = Some(command);
             return;
         }
+        match self.later(&command) {
+            Ok(command) => answer.command = Some(command),
+            Err(voided) => answer.voided = Some((command, voided)),
+        }
+    }
+
+    /// `command` as far as it will hold after the delay, if only the clock moves.
+    pub(crate) fn later(&mut self, command: &Command) -> Result<Command, Voided> {
         let facts = self.state.facts;
         let later = facts.now.checked_add(VALIDATION_DELAY).unwrap_or(facts.now);
         let state = State::of(facts, later, self.options);
         let field = Field::of(&state);
-        match validation::validated(&state, &field, &mut self.simulator, &command) {
-            Ok(command) => answer.command = Some(command),
-            Err(voided) => answer.voided = Some((command, voided)),
-        }
+        validation::validated(&state, &field, &mut self.simulator, command)
+    }
+
+    pub(crate) fn is_complete(&self) -> bool {
+        self.state.is_complete()
     }
 
     fn about_nodes(&self) -> Outlook {

@@ -1,0 +1,191 @@
+//! The answer for machines, in the schema of the conformance data.
+
+use std::collections::BTreeMap;
+
+use model::{HourlyPrice, OfferingKey, node_pool::BudgetReason, plan::Target};
+use planner::disruption::{Answer, Command, Destination, Method, Replacement};
+use serde::Serialize;
+
+use super::{Found, table::remarks};
+use crate::plan::json::{Entry, entries};
+
+/// The whole answer.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+pub(super) struct Document<'a> {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    waiting: Option<&'a str>,
+    methods: BTreeMap<&'static str, Option<Action<'a>>>,
+    first: Option<&'static str>,
+    ineligible: Vec<Stays<'a>>,
+    eligible: BTreeMap<&'static str, Vec<&'a str>>,
+    budgets: BTreeMap<&'a str, BTreeMap<&'static str, Option<u64>>>,
+    /// Every node that no command names, and why.
+    stays: Vec<Stays<'a>>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    voided: BTreeMap<&'static str, String>,
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    errors: BTreeMap<&'static str, &'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    thorough: Option<Wider<'a>>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Action<'a> {
+    candidates: Vec<&'a str>,
+    replacements: Vec<New<'a>>,
+    moves: Vec<Moved<'a>>,
+    price_before: String,
+    price_after: String,
+    reasons: BTreeMap<&'a str, &'a str>,
+    rejected: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct New<'a> {
+    node_pool: &'a str,
+    instance_types: Vec<&'a str>,
+    requirements: Vec<Entry<'a>>,
+    cheapest: Option<Cheapest<'a>>,
+    pods: Vec<String>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Cheapest<'a> {
+    instance_type: &'a str,
+    zone: &'a str,
+    capacity_type: &'static str,
+    price_per_hour: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Moved<'a> {
+    pod: String,
+    from: &'a str,
+    to: String,
+}
+
+#[derive(Debug, Serialize)]
+struct Stays<'a> {
+    node: &'a str,
+    reason: String,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Wider<'a> {
+    command: Option<Action<'a>>,
+    saving_per_hour: String,
+    compatible_saving_per_hour: String,
+    examined: u64,
+    is_complete: bool,
+}
+
+/// The answer to what was asked.
+pub(super) fn document<'a>(found: &'a Found<'_>) -> Document<'a> {
+    let outlook = &found.outlook;
+    let answer = |method: Method| outlook.answers.get(&method);
+    let method = |method: Method| (method.as_str(), answer(method).and_then(action));
+    let eligible = |method: Method| {
+        let nodes = answer(method).into_iter().flat_map(|answer| &answer.eligible);
+        (method.as_str(), nodes.map(model::NodeName::as_str).collect())
+    };
+    let ineligible = outlook.ineligible.iter();
+    let voided = outlook.answers.iter().filter_map(|(method, answer)| {
+        let (_, voided) = answer.voided.as_ref()?;
+        Some((method.as_str(), voided.to_string()))
+    });
+    let errors = outlook
+        .answers
+        .iter()
+        .filter_map(|(method, answer)| Some((method.as_str(), answer.error.as_deref()?)));
+    let budgets = outlook.budgets.iter().map(|(pool, budgets)| {
+        let own = budgets.iter().map(|(reason, left)| (name(*reason), *left));
+        (pool.as_str(), own.collect())
+    });
+    Document {
+        waiting: outlook.waiting.as_deref(),
+        methods: Method::ALL.into_iter().map(method).collect(),
+        first: outlook.first().map(Method::as_str),
+        ineligible: ineligible
+            .map(|(node, reason)| Stays { node, reason: reason.clone() })
+            .collect(),
+        eligible: Method::ALL.into_iter().map(eligible).collect(),
+        budgets: budgets.collect(),
+        stays: remarks(found)
+            .into_iter()
+            .map(|(node, reasons)| Stays { node, reason: reasons.join("; ") })
+            .collect(),
+        voided: voided.collect(),
+        errors: errors.collect(),
+        thorough: found.thorough.as_ref().map(|thorough| Wider {
+            command: thorough.command.as_ref().map(shown),
+            saving_per_hour: thorough
+                .command
+                .as_ref()
+                .map_or_else(HourlyPrice::default, Command::saving)
+                .to_string(),
+            compatible_saving_per_hour: thorough.compatible_saving.to_string(),
+            examined: thorough.examined,
+            is_complete: thorough.left.is_none(),
+        }),
+    }
+}
+
+const fn name(reason: BudgetReason) -> &'static str {
+    match reason {
+        BudgetReason::Underutilized => "Underutilized",
+        BudgetReason::Empty => "Empty",
+        BudgetReason::Drifted => "Drifted",
+    }
+}
+
+fn action(answer: &Answer) -> Option<Action<'_>> {
+    answer.command.as_ref().map(shown)
+}
+
+fn shown(command: &Command) -> Action<'_> {
+    let to = |to: &Destination| match to {
+        Destination::Existing(Target::Node(node)) => node.to_string(),
+        Destination::Existing(Target::Claim(claim)) => claim.to_string(),
+        Destination::Replacement(place) => format!("replacement {place}"),
+    };
+    let moves = command.moves.iter().map(|one| Moved {
+        pod: one.pod.to_string(),
+        from: one.from.as_str(),
+        to: to(&one.to),
+    });
+    let reasons = command.candidates.iter().map(|one| (one.node.as_str(), one.reason.as_str()));
+    Action {
+        candidates: command.nodes().map(model::NodeName::as_str).collect(),
+        replacements: command.replacements.iter().map(new).collect(),
+        moves: moves.collect(),
+        price_before: command.price_before.to_string(),
+        price_after: command.price_after.to_string(),
+        reasons: reasons.collect(),
+        rejected: &command.rejected,
+    }
+}
+
+fn new(replacement: &Replacement) -> New<'_> {
+    let types = replacement.instance_types.iter();
+    New {
+        node_pool: replacement.node_pool.as_str(),
+        instance_types: types.map(model::InstanceTypeName::as_str).collect(),
+        requirements: entries(&replacement.requirements),
+        cheapest: replacement.cheapest.as_ref().map(cheapest),
+        pods: replacement.pods.iter().map(ToString::to_string).collect(),
+    }
+}
+
+fn cheapest((key, price): &(OfferingKey, HourlyPrice)) -> Cheapest<'_> {
+    Cheapest {
+        instance_type: key.instance_type.as_str(),
+        zone: key.zone.as_str(),
+        capacity_type: key.capacity_type.as_str(),
+        price_per_hour: price.to_string(),
+    }
+}

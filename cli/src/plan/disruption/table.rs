@@ -1,0 +1,195 @@
+//! The answer for people.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::{self, Write},
+};
+
+use model::plan::Target;
+use planner::disruption::{Command, Destination, Method, Replacement, Thorough};
+
+use super::Found;
+use crate::output::{count, dollars};
+
+/// Hours of a month, as AWS reckons.
+const HOURS_PER_MONTH: u64 = 730;
+/// Instance types that a line names.
+const TYPES_SHOWN: usize = 4;
+
+/// What would go, what would come, what that saves, and why every other node stays.
+pub(super) fn show(found: &Found<'_>, out: &mut impl Write) -> io::Result<()> {
+    if let Some(waiting) = &found.outlook.waiting {
+        writeln!(out, "Nothing is given up: {waiting}.")?;
+    }
+    match found.outlook.first() {
+        Some(first) => writeln!(out, "First acts {first}.")?,
+        None => writeln!(out, "Nothing would be given up.")?,
+    }
+    for (method, answer) in &found.outlook.answers {
+        if let Some(command) = &answer.command {
+            show_command(method.as_str(), command, out)?;
+        }
+        if let Some((command, voided)) = &answer.voided {
+            let names: Vec<&str> = command.nodes().map(model::NodeName::as_str).collect();
+            writeln!(out, "\n{method}: {} would not hold: {voided}", names.join(", "))?;
+        }
+        if let Some(error) = &answer.error {
+            writeln!(out, "\n{method}: {error}")?;
+        }
+    }
+    if let Some(thorough) = &found.thorough {
+        show_thorough(thorough, out)?;
+    }
+    let remarks = remarks(found);
+    if !remarks.is_empty() {
+        writeln!(out, "\nStays:")?;
+    }
+    for (node, reasons) in remarks {
+        writeln!(out, "  {node}: {}", reasons.join("; "))?;
+    }
+    Ok(())
+}
+
+fn show_command(title: &str, command: &Command, out: &mut impl Write) -> io::Result<()> {
+    writeln!(out, "\n{title}:")?;
+    for one in &command.candidates {
+        let price = dollars(one.price.0.into());
+        writeln!(out, "  goes   {} ({}, {price}/h): {}", one.node, one.node_pool, one.reason)?;
+    }
+    for replacement in &command.replacements {
+        writeln!(out, "  comes  {}", in_words(replacement))?;
+    }
+    let (before, after) = (command.price_before.0, command.price_after.0);
+    let pods = count(u64::try_from(command.moves.len()).unwrap_or(u64::MAX), "pod");
+    if let Some(more) = after.checked_sub(before).filter(|more| *more > 0) {
+        writeln!(out, "  costs  {} more per month; {pods} move", per_month(more))?;
+    } else {
+        writeln!(out, "  saves  {} per month; {pods} move", per_month(before - after))?;
+    }
+    for (to, pods) in destinations(command) {
+        writeln!(out, "  moves  {pods} to {to}")?;
+    }
+    Ok(())
+}
+
+fn per_month(nanos: u64) -> String {
+    dollars(u128::from(nanos) * u128::from(HOURS_PER_MONTH))
+}
+
+fn in_words(replacement: &Replacement) -> String {
+    let pool = &replacement.node_pool;
+    let Some((key, price)) = &replacement.cheapest else {
+        return format!("one node of {pool}, made from the pool alone");
+    };
+    let (shown, all) =
+        (replacement.instance_types.iter().take(TYPES_SHOWN), &replacement.instance_types);
+    let mut names: Vec<String> = shown.map(ToString::to_string).collect();
+    if TYPES_SHOWN < all.len() {
+        names.push(format!("{} more", all.len() - TYPES_SHOWN));
+    }
+    let price = dollars(price.0.into());
+    format!("one node of {pool} ({}): {key} at {price}/h or dearer", names.join(", "))
+}
+
+fn destinations(command: &Command) -> BTreeMap<String, String> {
+    let mut all: BTreeMap<String, u64> = BTreeMap::new();
+    for one in &command.moves {
+        let to = match &one.to {
+            Destination::Existing(Target::Node(node)) => node.to_string(),
+            Destination::Existing(Target::Claim(claim)) => claim.to_string(),
+            Destination::Replacement(_) => "the new node".to_owned(),
+        };
+        *all.entry(to).or_default() += 1;
+    }
+    all.into_iter().map(|(to, pods)| (to, count(pods, "pod"))).collect()
+}
+
+fn show_thorough(thorough: &Thorough, out: &mut impl Write) -> io::Result<()> {
+    let examined = count(thorough.examined, "what-if");
+    match &thorough.command {
+        Some(command) => {
+            show_command("thorough search", command, out)?;
+            let more = command.saving().0.saturating_sub(thorough.compatible_saving.0);
+            let more = per_month(more);
+            writeln!(out, "  that is {more} per month beyond Karpenter's choice; {examined}")?;
+        }
+        None => writeln!(out, "\nthorough search: nothing better; {examined}")?,
+    }
+    if thorough.left.is_some() {
+        writeln!(out, "  not everything was looked at: the search stopped at its limit of work")?;
+    }
+    Ok(())
+}
+
+/// Every node that no command names, and why it stays: one reason for all methods, or what each of
+/// them says.
+pub(super) fn remarks<'a>(found: &'a Found<'_>) -> BTreeMap<&'a str, Vec<String>> {
+    let outlook = &found.outlook;
+    let commands = outlook.answers.values().filter_map(|answer| answer.command.as_ref());
+    let going: BTreeSet<&str> =
+        commands.flat_map(Command::nodes).map(model::NodeName::as_str).collect();
+    let mut all: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    for (node, reason) in &outlook.ineligible {
+        all.insert(node, vec![reason.clone()]);
+    }
+    for node in found.facts.nodes.keys().map(model::NodeName::as_str) {
+        if !going.contains(node) && !all.contains_key(node) {
+            all.insert(node, said(found, node));
+        }
+    }
+    all
+}
+
+/// What the methods say about a node, those that say the same together.
+fn said(found: &Found<'_>, node: &str) -> Vec<String> {
+    let mut by_reason: Vec<(String, Vec<Method>)> = Vec::new();
+    for (method, answer) in &found.outlook.answers {
+        let note = answer.notes.iter().find(|(name, _)| name.as_str() == node);
+        let Some(reason) = note.map(|(_, reason)| reason.clone()).or_else(|| {
+            let first = answer.command.as_ref()?.nodes().next()?;
+            Some(format!("{first} goes first"))
+        }) else {
+            continue;
+        };
+        match by_reason.iter_mut().find(|(known, _)| *known == reason) {
+            Some((_, methods)) => methods.push(*method),
+            None => by_reason.push((reason, vec![*method])),
+        }
+    }
+    let shown = |(reason, methods): (String, Vec<Method>)| {
+        let names: Vec<&str> = methods.into_iter().map(Method::as_str).collect();
+        format!("{}: {reason}", names.join(", "))
+    };
+    by_reason.into_iter().map(shown).collect()
+}
+
+/// Everything about one node.
+pub(super) fn explain(found: &Found<'_>, node: &str, out: &mut impl Write) -> io::Result<()> {
+    let outlook = &found.outlook;
+    if let Some(reason) = outlook.ineligible.get(node) {
+        return writeln!(out, "{node} stays: {reason}");
+    }
+    if !found.facts.nodes.keys().any(|name| name.as_str() == node) {
+        return writeln!(out, "{node} is not there");
+    }
+    for (method, answer) in &outlook.answers {
+        let named = |command: &&Command| command.nodes().any(|name| name.as_str() == node);
+        if let Some(command) = answer.command.as_ref().filter(named) {
+            let own = command.candidates.iter().find(|one| one.node.as_str() == node);
+            let reason = own.map(|one| one.reason.as_str()).unwrap_or_default();
+            writeln!(out, "{node} goes by {method}: {reason}")?;
+            for one in command.moves.iter().filter(|one| one.from.as_str() == node) {
+                let to = match &one.to {
+                    Destination::Existing(Target::Node(node)) => node.to_string(),
+                    Destination::Existing(Target::Claim(claim)) => claim.to_string(),
+                    Destination::Replacement(_) => "a new node".to_owned(),
+                };
+                writeln!(out, "  {} goes to {to}", one.pod)?;
+            }
+        }
+    }
+    for reason in said(found, node) {
+        writeln!(out, "{node} stays for {reason}")?;
+    }
+    Ok(())
+}

@@ -1,0 +1,256 @@
+//! A wider search than Karpenter's: every single node, and many sets of nodes.
+//!
+//! Karpenter asks which prefix of its candidates can go, and takes the first single node that can.
+//! Here every node is asked, and sets are grown: as many of the next candidates at once as go,
+//! half as many when they do not, each one that goes for no gain left out. What Karpenter would
+//! choose is among what is compared, so the answer never saves less.
+//!
+//! The search does a bounded amount of work and says where to go on ([`Cursor`]); going on gives the
+//! same answer as not having stopped.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{HourlyPrice, NodeName, facts::Facts};
+
+use super::{
+    Method, Options,
+    budgets::Remaining,
+    candidate::Candidate,
+    command::Command,
+    consolidation,
+    multi::{multi_node, together},
+    outlook::Look,
+    price::Exact,
+    search::{Draft, Notes},
+    single::single_node,
+    validation::Voided,
+};
+
+/// How many candidates a growing set takes at once at first.
+const STEP: usize = 8;
+/// Orders in which sets are grown: best savings first, fewest pods to move first, and both again
+/// from what Karpenter chose.
+const ORDERS: usize = 4;
+
+/// Where to go on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Cursor {
+    /// 0: what Karpenter would choose. 1: single nodes. From 2 on: sets, one order after the other.
+    stage: usize,
+    /// The next candidate of the stage.
+    next: usize,
+    /// How many at once.
+    step: usize,
+    /// The set that is grown.
+    set: Vec<NodeName>,
+    /// What Karpenter would choose.
+    compatible: Vec<NodeName>,
+    /// The best so far.
+    best: Vec<NodeName>,
+}
+
+/// What the search found so far.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Thorough {
+    /// The command that saves most.
+    pub command: Option<Command>,
+    /// What Karpenter's own choice would save in one hour.
+    pub compatible_saving: HourlyPrice,
+    /// Why the best would not hold 15 seconds later, if so.
+    pub voided: Option<Voided>,
+    /// How many what-ifs it took.
+    pub examined: u64,
+    /// Where to go on; `None` when everything was looked at.
+    pub left: Option<Cursor>,
+}
+
+/// Searches with at most about `work` pods simulated, from where an earlier search stopped.
+#[must_use]
+pub fn thorough(facts: &Facts, options: &Options, work: u64, from: Option<&Cursor>) -> Thorough {
+    let mut look = Look::at(facts, options);
+    if !look.is_complete() {
+        return Thorough::default();
+    }
+    let (eligible, _) = look.field.eligible(&look.state, Method::MultiNode);
+    let mut search =
+        Search { look: &mut look, eligible, best: Vec::new(), saving: Exact::default() };
+    search.run(work, from)
+}
+
+struct Search<'l, 'a> {
+    look: &'l mut Look<'a>,
+    eligible: Vec<usize>,
+    best: Vec<usize>,
+    saving: Exact,
+}
+
+impl Search<'_, '_> {
+    fn run(&mut self, work: u64, from: Option<&Cursor>) -> Thorough {
+        let mut cursor = from.cloned().unwrap_or_default();
+        let until = self.look.simulator.work.saturating_add(work);
+        self.remember(&cursor.best.clone());
+        while cursor.stage < 2 + ORDERS {
+            if until <= self.look.simulator.work && cursor != Cursor::default() {
+                return self.answer(Some(cursor));
+            }
+            self.step(&mut cursor);
+            cursor.best = self.names(&self.best);
+        }
+        let compatible = cursor.compatible.clone();
+        let mut answer = self.answer(None);
+        answer.compatible_saving = self.saving_of(&compatible);
+        answer
+    }
+
+    fn step(&mut self, cursor: &mut Cursor) {
+        match cursor.stage {
+            0 => {
+                let compatible = self.compatible();
+                cursor.compatible = self.names(&compatible);
+                *cursor = Cursor { stage: 1, ..cursor.clone() };
+            }
+            1 => {
+                let order = self.look.field.by_savings(&self.eligible);
+                match order.get(cursor.next) {
+                    Some(at) => {
+                        self.consider(&[*at]);
+                        cursor.next += 1;
+                    }
+                    None => self.begin(cursor, 2),
+                }
+            }
+            stage => self.grow(cursor, stage - 2),
+        }
+    }
+
+    fn begin(&self, cursor: &mut Cursor, stage: usize) {
+        let seed = if stage < 2 + ORDERS / 2 { Vec::new() } else { cursor.compatible.clone() };
+        *cursor = Cursor { stage, next: 0, step: STEP, set: seed, ..cursor.clone() };
+    }
+
+    /// What Karpenter would choose, multi-node before single-node.
+    fn compatible(&mut self) -> Vec<usize> {
+        let Look { state, field, simulator, options } = &mut *self.look;
+        let mut notes = Notes::new();
+        let multi = multi_node(state, simulator, field, &self.eligible, &mut notes);
+        let single = single_node(state, simulator, field, (&self.eligible, options), &mut notes);
+        let drafts = [multi.ok().flatten(), single.draft];
+        let sets: Vec<Vec<usize>> = drafts.into_iter().flatten().map(|draft| draft.nodes).collect();
+        for set in &sets {
+            self.consider(set);
+        }
+        sets.into_iter().next().unwrap_or_default()
+    }
+
+    /// Whether the candidates at `nodes` can go together, and what that saves. The best is kept.
+    fn consider(&mut self, nodes: &[usize]) -> Option<Exact> {
+        if !self.is_within_budgets(nodes) {
+            return None;
+        }
+        let Look { state, field, simulator, .. } = &mut *self.look;
+        let outcome = together(state, simulator, field, nodes).ok()?;
+        let after = consolidation::price_after(&outcome);
+        let before = price(&field.get(nodes));
+        let saving = before.minus(after);
+        if self.saving < saving {
+            self.saving = saving;
+            self.best = nodes.to_vec();
+        }
+        Some(saving)
+    }
+
+    fn is_within_budgets(&self, nodes: &[usize]) -> bool {
+        let mut remaining = Remaining::of(&self.look.state, Method::MultiNode.reason());
+        self.look.field.get(nodes).iter().all(|one| remaining.take(&one.pool.name))
+    }
+
+    /// One step of growing a set.
+    fn grow(&mut self, cursor: &mut Cursor, order: usize) {
+        let order = self.order(order);
+        let mut set = self.places(&cursor.set);
+        let known: BTreeSet<usize> = set.iter().copied().collect();
+        let next: Vec<usize> = order.iter().copied().skip(cursor.next).collect();
+        if next.is_empty() {
+            let stage = cursor.stage + 1;
+            self.begin(cursor, stage);
+            return;
+        }
+        let more: Vec<usize> = next.iter().copied().take(cursor.step).collect();
+        let before = if set.is_empty() { Exact::default() } else { self.worth(&set) };
+        set.extend(more.iter().filter(|at| !known.contains(at)));
+        let gains =
+            set.len() > known.len() && self.consider(&set).is_some_and(|saving| before < saving);
+        if gains {
+            cursor.set = self.names(&set);
+            cursor.next += more.len();
+            cursor.step = cursor.step.saturating_mul(2);
+        } else if more.len() <= 1 {
+            cursor.next += 1;
+            cursor.step = 1;
+        } else {
+            cursor.step = more.len() / 2;
+        }
+    }
+
+    /// What the set saves, without asking again when it is the best.
+    fn worth(&mut self, set: &[usize]) -> Exact {
+        if set == self.best { self.saving } else { self.consider(set).unwrap_or_default() }
+    }
+
+    fn order(&self, order: usize) -> Vec<usize> {
+        let mut sorted = self.look.field.by_savings(&self.eligible);
+        if order % 2 == 1 {
+            let cost = |at: &usize| self.look.field.candidates.get(*at).map(|one| one.cost);
+            sorted.sort_by_key(cost);
+        }
+        sorted
+    }
+
+    fn names(&self, places: &[usize]) -> Vec<NodeName> {
+        self.look.field.get(places).iter().map(|one| one.node.name.clone()).collect()
+    }
+
+    /// The candidates called so that still are eligible.
+    fn places(&self, names: &[NodeName]) -> Vec<usize> {
+        let candidates = &self.look.field.candidates;
+        let named =
+            self.eligible.iter().filter_map(|at| Some((&candidates.get(*at)?.node.name, *at)));
+        let by_name: BTreeMap<&NodeName, usize> = named.collect();
+        names.iter().filter_map(|name| by_name.get(name).copied()).collect()
+    }
+
+    /// Takes up the best of an earlier search, if it still holds.
+    fn remember(&mut self, names: &[NodeName]) {
+        let places = self.places(names);
+        if !names.is_empty() && places.len() == names.len() {
+            self.consider(&places);
+        }
+    }
+
+    fn saving_of(&mut self, names: &[NodeName]) -> HourlyPrice {
+        let places = self.places(names);
+        if places.is_empty() { HourlyPrice::default() } else { self.worth(&places).rounded() }
+    }
+
+    fn answer(&mut self, left: Option<Cursor>) -> Thorough {
+        let mut answer =
+            Thorough { examined: self.look.simulator.examined, left, ..Thorough::default() };
+        if self.best.is_empty() {
+            return answer;
+        }
+        let nodes = self.best.clone();
+        let method = if nodes.len() > 1 { Method::MultiNode } else { Method::SingleNode };
+        let Look { state, field, simulator, .. } = &mut *self.look;
+        let Ok(outcome) = together(state, simulator, field, &nodes) else { return answer };
+        let command = self.look.command(method, Draft { nodes, outcome }, &Notes::new());
+        match self.look.later(&command) {
+            Ok(command) => answer.command = Some(command),
+            Err(voided) => answer.voided = Some(voided),
+        }
+        answer
+    }
+}
+
+fn price(nodes: &[&Candidate<'_>]) -> Exact {
+    nodes.iter().fold(Exact::default(), |sum, node| sum.plus(node.price))
+}

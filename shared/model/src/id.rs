@@ -269,8 +269,10 @@ fn prefixed(text: &str, prefix: &str) -> bool {
 }
 
 fn instance_id(text: &str) -> Result<(), &'static str> {
-    let rule = "it must be `i-` followed by lower-case letters or digits";
-    if prefixed(text, "i-") { Ok(()) } else { Err(rule) }
+    let rule = "it must be `i-` followed by lower-case letters, digits or hyphens";
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-';
+    let is_id = text.strip_prefix("i-").is_some_and(|id| !id.is_empty() && id.chars().all(inner));
+    if is_id { Ok(()) } else { Err(rule) }
 }
 
 fn subnet_id(text: &str) -> Result<(), &'static str> {

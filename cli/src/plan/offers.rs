@@ -23,7 +23,9 @@ pub(super) fn load(args: &PlanArgs, loaded: &Loaded, _now: Timestamp) -> Result<
     };
     let mut classes = BTreeMap::new();
     for (class, not_ready) in &loaded.node_classes {
-        let problems: Vec<String> = class.problems.iter().chain(not_ready).cloned().collect();
+        // Types of a file are taken as they are: what the class lacks to make them is no matter.
+        let own = class.problems.iter().filter(|_| args.instance_types.is_none());
+        let problems: Vec<String> = own.chain(not_ready).cloned().collect();
         let offer = if problems.is_empty() {
             ClassOffer::Ready(catalog.instance_types.iter().map(Arc::clone).collect())
         } else {
@@ -31,5 +33,17 @@ pub(super) fn load(args: &PlanArgs, loaded: &Loaded, _now: Timestamp) -> Result<
         };
         classes.insert(class.name.clone(), offer);
     }
+    if args.instance_types.is_some() {
+        let types = || catalog.instance_types.iter().map(Arc::clone).collect();
+        for name in refused(loaded) {
+            classes.entry(name).or_insert_with(|| ClassOffer::Ready(types()));
+        }
+    }
     Ok(Offers { classes })
+}
+
+/// Classes that could not be read: nothing could be launched as they say, but they are there.
+fn refused(loaded: &Loaded) -> impl Iterator<Item = NodeClassName> {
+    let names = loaded.problems.iter().filter_map(|one| one.object.strip_prefix("EC2NodeClass "));
+    names.filter_map(|name| NodeClassName::new(name).ok())
 }

@@ -2,17 +2,31 @@
 
 mod discovery;
 mod fleet;
+mod image;
+mod market;
+mod operations;
+mod profile;
+mod refusal;
+mod template;
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, ClusterName, HourlyPrice, InstanceId, LaunchTemplateName, NodeClaimName,
-    NodePoolName, OfferingKey, Resources, SubnetId, Zone, labels,
+    CapacityType, ClusterName, HourlyPrice, ImageId, InstanceId, LaunchTemplateName, NodeClaimName,
+    NodePoolName, OfferingKey, Resources, SubnetId, Zone,
+    interruption::Interruption,
+    labels,
     launch::{Instance, InstanceState},
+    node_class::Image,
 };
 
 pub(crate) use fleet::Launches;
+pub use market::SpotPrice;
+pub use operations::{DescribedInstance, StateChange};
+pub use profile::ProfileRecord;
+pub use refusal::Refusal;
+pub use template::{NewTemplate, TemplateRecord};
 
 use crate::{
     later,
@@ -33,7 +47,8 @@ const HEARTBEAT_GRACE: SignedDuration = SignedDuration::from_secs(40);
 pub(crate) struct InstanceRecord {
     pub(crate) id: InstanceId,
     pub(crate) offering: OfferingKey,
-    pub(crate) image: model::ImageId,
+    pub(crate) image: ImageId,
+    pub(crate) subnet: SubnetId,
     pub(crate) launched_at: Timestamp,
     pub(crate) token: model::BatchId,
     pub(crate) capacity: Resources,
@@ -55,8 +70,17 @@ pub(crate) struct Account {
     capacity: BTreeMap<OfferingKey, u32>,
     live: BTreeMap<OfferingKey, u32>,
     launches: Launches,
-    templates: BTreeSet<LaunchTemplateName>,
-    profiles: BTreeMap<String, String>,
+    templates: BTreeMap<LaunchTemplateName, TemplateRecord>,
+    templates_made: u64,
+    profiles: BTreeMap<String, ProfileRecord>,
+    /// Those that somebody asked for.
+    images: BTreeMap<ImageId, Image>,
+    /// Those that their owner took away.
+    deregistered: BTreeSet<ImageId>,
+    /// What spot prices were, and until when.
+    past_spot_prices: Vec<(Timestamp, SpotPrice)>,
+    /// What EC2 told about instances.
+    events: Vec<Interruption>,
     subnets: BTreeMap<SubnetId, Zone>,
     assumptions: BTreeSet<String>,
 }
@@ -167,19 +191,6 @@ impl Account {
     pub(crate) fn assumptions(&self) -> Vec<String> {
         self.assumptions.iter().cloned().collect()
     }
-
-    pub(crate) fn ensure_template(&mut self, name: &LaunchTemplateName) {
-        if !self.templates.contains(name) {
-            self.templates.insert(name.clone());
-        }
-    }
-
-    pub(crate) fn ensure_profile(&mut self, name: &str, role: &str) {
-        if self.profiles.get(name).is_none_or(|known| known != role) {
-            self.profiles.insert(name.to_owned(), role.to_owned());
-            self.assumptions.insert(format!("IAM role {role}"));
-        }
-    }
 }
 
 impl World {
@@ -281,11 +292,12 @@ impl World {
 
     fn announce_end(&mut self, instance: &InstanceId) {
         let kind = model::interruption::InterruptionKind::InstanceEnding;
-        self.announce(model::interruption::Interruption {
-            kind,
-            instance: instance.clone(),
-            at: self.now,
-        });
+        self.tell(Interruption { kind, instance: instance.clone(), at: self.now });
+    }
+
+    fn tell(&mut self, event: Interruption) {
+        self.account.events.push(event.clone());
+        self.announce(event);
     }
 
     /// EC2 gives notice to a spot instance.
@@ -300,7 +312,7 @@ impl World {
         let ends_at = later(self.now, SPOT_NOTICE);
         let node = self.cluster.node_of_instance.get(&instance).cloned();
         self.happened(Happening::SpotNotice { instance: instance.clone(), node, ends_at });
-        self.announce(model::interruption::Interruption {
+        self.tell(Interruption {
             kind: model::interruption::InterruptionKind::SpotInterruption,
             instance: instance.clone(),
             at: self.now,
@@ -334,33 +346,6 @@ impl World {
                 records.map(|record| &record.id).find(|id| *id == instance).cloned()
             }
             Target::Instance(id) => records.map(|record| &record.id).find(|i| *i == id).cloned(),
-        }
-    }
-
-    pub(crate) fn set_capacity(&mut self, offering: OfferingKey, instances: Option<u32>) {
-        match instances {
-            Some(instances) => self.account.capacity.insert(offering, instances),
-            None => self.account.capacity.remove(&offering),
-        };
-    }
-
-    pub(crate) fn set_price(&mut self, offering: &OfferingKey, price: HourlyPrice) {
-        let now = self.now;
-        let mut catalog = model::Catalog::clone(&self.catalog);
-        let types = catalog.instance_types.iter_mut();
-        for shared in types.filter(|t| t.name == offering.instance_type) {
-            let instance_type = std::sync::Arc::make_mut(shared);
-            let same = |o: &&mut model::Offering| {
-                o.zone == offering.zone && o.capacity_type == offering.capacity_type
-            };
-            for offering in instance_type.offerings.iter_mut().filter(same) {
-                offering.price = price;
-            }
-        }
-        self.catalog = std::sync::Arc::new(catalog);
-        let records = self.account.instances.values_mut();
-        for record in records.filter(|r| r.is_live() && r.offering == *offering) {
-            record.reprice(price, now);
         }
     }
 }

@@ -157,6 +157,8 @@ impl World {
             Action::TerminateInstance(target) => self.terminate_one(&target),
             Action::SetCapacity { offering, instances } => self.set_capacity(offering, instances),
             Action::SetPrice { offering, price } => self.set_price(&offering, price),
+            Action::DeregisterImage(image) => self.deregister(image),
+            Action::DeleteLaunchTemplates => self.delete_templates(),
             Action::StopFaults => self.stop_faults(),
         }
         self.touch();

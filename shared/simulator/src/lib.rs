@@ -27,6 +27,9 @@ mod world;
 #[cfg(test)]
 mod tests;
 
+pub use account::{
+    DescribedInstance, NewTemplate, ProfileRecord, Refusal, SpotPrice, StateChange, TemplateRecord,
+};
 pub use chance::{Chance, Span};
 pub use delivery::{Delivery, Function, Outcome, Payload, Schedule};
 pub use fault::{Access, Call, Rule, Storm, Verdict, at_call, first_calls};

@@ -68,6 +68,8 @@ pub struct Settings {
     pub instance_ends_after: Span,
     /// How far EC2's listings and the ledger's index lag behind writes. Default: 1 s.
     pub listing_lag: SignedDuration,
+    /// From making an instance profile to EC2 taking it. Default: at once.
+    pub profile_visible_after: SignedDuration,
     /// How long EC2 still describes a terminated instance. Default: 1 hour.
     pub terminated_listed_for: SignedDuration,
     /// Virtual time between two steps of one delivery. Default: 5 to 40 ms.
@@ -114,6 +116,7 @@ impl Default for Settings {
             instance_runs_after: Span::from_secs(5, 15),
             instance_ends_after: Span::from_secs(10, 40),
             listing_lag: SignedDuration::from_secs(1),
+            profile_visible_after: SignedDuration::ZERO,
             terminated_listed_for: SignedDuration::from_hours(1),
             call_latency: Span::from_millis(5, 40),
             deliveries_max: 4,

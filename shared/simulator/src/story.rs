@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 use model::{
-    HourlyPrice, InstanceId, Namespace, NodeClassName, NodeName, NodePoolName, ObjectName,
+    HourlyPrice, ImageId, InstanceId, Namespace, NodeClassName, NodeName, NodePoolName, ObjectName,
     OfferingKey, PodKey, PodSpec, facts::DaemonSet, node_class::NodeClass, node_pool::NodePool,
 };
 
@@ -109,6 +109,10 @@ pub enum Action {
         /// From now on.
         price: HourlyPrice,
     },
+    /// An image is taken away by its owner.
+    DeregisterImage(ImageId),
+    /// Somebody deletes every launch template.
+    DeleteLaunchTemplates,
     /// Rules are forgotten and queues become orderly.
     StopFaults,
 }

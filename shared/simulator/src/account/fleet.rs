@@ -5,20 +5,16 @@
 
 use std::collections::BTreeMap;
 
-use model::{
-    BatchId, HourlyPrice, InstanceId, OfferingKey,
-    launch::{FleetAnswer, FleetError, FleetInstance, FleetOverride, FleetRequest, InstanceState},
-};
-use ports::{Fault, PortError};
-
-use super::InstanceRecord;
+use super::{InstanceRecord, Refusal, template::no_template};
 use crate::{
     made_up,
     timeline::Happening,
     world::{Event, World},
 };
-
-const OPERATION: &str = "CreateFleet";
+use model::{
+    BatchId, HourlyPrice, InstanceId, LaunchTemplateName, OfferingKey,
+    launch::{FleetAnswer, FleetError, FleetInstance, FleetOverride, FleetRequest, InstanceState},
+};
 
 /// Requests by token, with what they brought; how many each token ever launched.
 #[derive(Debug, Default)]
@@ -28,16 +24,15 @@ pub(crate) struct Launches {
 }
 
 impl World {
-    pub(crate) fn launch(&mut self, request: &FleetRequest) -> Result<FleetAnswer, PortError> {
+    pub(crate) fn launch(&mut self, request: &FleetRequest) -> Result<FleetAnswer, Refusal> {
         if let Some((first, answer)) = self.account.launches.requests.get(&request.token)
             && !self.settings.sabotage.ignore_client_token
         {
             if first == request {
                 return Ok(answer.clone());
             }
-            let code =
-                "IdempotentParameterMismatch: the client token was used with another request";
-            return Err(PortError::because(OPERATION, Fault::Conflict, code));
+            let text = "the client token was used with another request";
+            return Err(Refusal::new("IdempotentParameterMismatch", text));
         }
         self.check_request(request)?;
         let answer = self.fulfil(request);
@@ -47,13 +42,10 @@ impl World {
         Ok(answer)
     }
 
-    fn check_request(&mut self, request: &FleetRequest) -> Result<(), PortError> {
-        let refuse = |fault, problem: String| Err(PortError::because(OPERATION, fault, problem));
+    fn check_request(&mut self, request: &FleetRequest) -> Result<(), Refusal> {
         for template in &request.templates {
-            if !self.account.templates.contains(&template.template) {
-                let name = &template.template;
-                let code = "InvalidLaunchTemplateName.NotFoundException";
-                return refuse(Fault::NotFound, format!("{code}: launch template {name}"));
+            if !self.account.templates.contains_key(&template.template) {
+                return Err(no_template(&template.template));
             }
             for wanted in &template.overrides {
                 let subnet = &wanted.subnet;
@@ -61,17 +53,14 @@ impl World {
                 let zones = self.account.subnets.entry(subnet.clone());
                 let zone = zones.or_insert_with(|| wanted.zone.clone());
                 if *zone != wanted.zone {
-                    let problem = format!(
-                        "InvalidFleetConfiguration: subnet {subnet} is in {zone}, not in {}",
-                        wanted.zone
-                    );
-                    return refuse(Fault::Permanent, problem);
+                    let problem = format!("subnet {subnet} is in {zone}, not in {}", wanted.zone);
+                    return Err(Refusal::new("InvalidFleetConfiguration", problem));
                 }
             }
         }
         if request.templates.iter().all(|template| template.overrides.is_empty()) {
-            let problem = "InvalidFleetConfiguration: there is nothing to choose from";
-            return refuse(Fault::Permanent, problem.to_owned());
+            let problem = "there is nothing to choose from";
+            return Err(Refusal::new("InvalidFleetConfiguration", problem));
         }
         Ok(())
     }
@@ -80,7 +69,14 @@ impl World {
     fn fulfil(&mut self, request: &FleetRequest) -> FleetAnswer {
         let mut candidates: Vec<(HourlyPrice, &FleetOverride)> = Vec::new();
         let mut answer = FleetAnswer::default();
-        for wanted in request.templates.iter().flat_map(|template| &template.overrides) {
+        let overrides = request.templates.iter().flat_map(|template| {
+            template.overrides.iter().map(move |wanted| (&template.template, wanted))
+        });
+        for (template, wanted) in overrides {
+            if let Some(problem) = self.problem(template, wanted) {
+                answer.errors.push(error(problem.code, &problem.message, wanted));
+                continue;
+            }
             match self.offered(request, wanted) {
                 Some(_) if request.is_prioritized => {
                     candidates.push((wanted.price, wanted));
@@ -113,6 +109,16 @@ impl World {
         answer
     }
 
+    /// What keeps an override from being launched at all: its image or its profile.
+    fn problem(&self, template: &LaunchTemplateName, wanted: &FleetOverride) -> Option<Refusal> {
+        if self.account.deregistered.contains(&wanted.image) {
+            let text = format!("The image id '[{}]' does not exist", wanted.image);
+            return Some(Refusal::new("InvalidAMIID.NotFound", text));
+        }
+        let profile = self.account.templates.get(template)?.instance_profile.as_deref()?;
+        self.profile_problem(profile)
+    }
+
     /// The price of an override's offering, if it is sold.
     fn offered(&self, request: &FleetRequest, wanted: &FleetOverride) -> Option<HourlyPrice> {
         let instance_type = self.catalog.instance_type(&wanted.instance_type)?;
@@ -142,6 +148,7 @@ impl World {
             id: id.clone(),
             offering: offering.clone(),
             image: wanted.image.clone(),
+            subnet: wanted.subnet.clone(),
             launched_at: now,
             token: request.token.clone(),
             capacity,

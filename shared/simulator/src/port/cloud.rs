@@ -59,7 +59,7 @@ impl Discovery for Sim {
 impl Templates for Sim {
     async fn ensure(&self, template: &LaunchTemplate) -> Result<(), PortError> {
         self.step(("Templates.ensure", Write), &template.name, |world| {
-            world.account.ensure_template(&template.name);
+            world.ensure_template(template);
             Ok(())
         })
         .await
@@ -71,11 +71,11 @@ impl Profiles for Sim {
         &self,
         name: &str,
         role: &str,
-        _tags: &BTreeMap<String, String>,
+        tags: &BTreeMap<String, String>,
     ) -> Result<(), PortError> {
         self.step(("Profiles.ensure", Write), name, |world| {
-            world.account.ensure_profile(name, role);
-            Ok(())
+            let ensured = world.ensure_profile(name, role, tags);
+            ensured.map_err(|refusal| refusal.of("CreateInstanceProfile"))
         })
         .await
     }
@@ -84,7 +84,10 @@ impl Profiles for Sim {
 impl Fleet for Sim {
     async fn launch(&self, request: &FleetRequest) -> Result<FleetAnswer, PortError> {
         let subject = format!("{} x{}", request.token, request.count);
-        self.step(("Fleet.launch", Write), subject, |world| world.launch(request)).await
+        self.step(("Fleet.launch", Write), subject, |world| {
+            world.launch(request).map_err(|refusal| refusal.of("CreateFleet"))
+        })
+        .await
     }
 
     async fn describe(&self, instances: &[InstanceId]) -> Result<Vec<Instance>, PortError> {

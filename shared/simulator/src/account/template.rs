@@ -1,0 +1,93 @@
+//! Launch templates: they have a name and an id, and what a launch needs to know of their content.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use model::{ImageId, LaunchTemplateName, launch::LaunchTemplate, ledger::digest};
+
+use super::Refusal;
+use crate::world::World;
+
+/// A launch template.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TemplateRecord {
+    /// Its name, one for one template.
+    pub name: LaunchTemplateName,
+    /// `lt-…`
+    pub id: String,
+    /// `ImageId`
+    pub image: Option<ImageId>,
+    /// `IamInstanceProfile.Name`
+    pub instance_profile: Option<String>,
+    /// Its own tags.
+    pub tags: BTreeMap<String, String>,
+    /// When it was made.
+    pub created_at: Timestamp,
+}
+
+/// What a new launch template is made of.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NewTemplate {
+    /// Its name.
+    pub name: LaunchTemplateName,
+    /// `ImageId`
+    pub image: Option<ImageId>,
+    /// `IamInstanceProfile.Name`
+    pub instance_profile: Option<String>,
+    /// Its own tags.
+    pub tags: BTreeMap<String, String>,
+}
+
+impl World {
+    pub(crate) fn ensure_template(&mut self, template: &LaunchTemplate) {
+        let new = NewTemplate {
+            name: template.name.clone(),
+            image: Some(template.data.image.clone()),
+            instance_profile: Some(template.data.instance_profile.clone()),
+            tags: template.tags.clone(),
+        };
+        if !self.account.templates.contains_key(&new.name) {
+            self.add_template(new);
+        }
+    }
+
+    pub(crate) fn create_template(&mut self, new: NewTemplate) -> Result<TemplateRecord, Refusal> {
+        if self.account.templates.contains_key(&new.name) {
+            let text = format!("Launch template name already in use: {}", new.name);
+            return Err(Refusal::new("InvalidLaunchTemplateName.AlreadyExistsException", text));
+        }
+        Ok(self.add_template(new))
+    }
+
+    fn add_template(&mut self, new: NewTemplate) -> TemplateRecord {
+        let NewTemplate { name, image, instance_profile, tags } = new;
+        self.account.templates_made += 1;
+        // One that is made again under the same name is another one.
+        let number = digest(format!("{name} {}", self.account.templates_made).as_bytes());
+        let id = format!("lt-0{number:016x}");
+        let created_at = self.now;
+        let record = TemplateRecord { name, id, image, instance_profile, tags, created_at };
+        self.account.templates.insert(record.name.clone(), record.clone());
+        record
+    }
+
+    pub(crate) fn delete_template(
+        &mut self,
+        name: &LaunchTemplateName,
+    ) -> Result<TemplateRecord, Refusal> {
+        let removed = self.account.templates.remove(name);
+        removed.ok_or_else(|| no_template(name))
+    }
+
+    pub(crate) fn delete_templates(&mut self) {
+        self.account.templates.clear();
+    }
+}
+
+/// How EC2 says that there is no such launch template.
+pub(super) fn no_template(name: &LaunchTemplateName) -> Refusal {
+    Refusal::new(
+        "InvalidLaunchTemplateName.NotFoundException",
+        format!("The specified launch template, with template name {name}, does not exist."),
+    )
+}

@@ -1,0 +1,183 @@
+//! Instances: DescribeInstances, CreateTags, TerminateInstances, and RunInstances as a dry run.
+
+use model::{CapacityType, InstanceId, launch::InstanceState};
+use simulator::{DescribedInstance, Refusal};
+
+use super::{Answer, Call, refused};
+use crate::{
+    filter::Filter,
+    page::Page,
+    parameters::{invalid, refusal},
+    xml::{Element, list, node, tags, text},
+};
+
+/// The account's number.
+const OWNER: &str = "123456789012";
+
+/// RunInstances is only ever tried: nodes come from fleets.
+pub(super) async fn run(mut call: Call<'_>) -> Answer {
+    if !call.parameters.flag("DryRun").map_err(refused)? {
+        let text = "not supported yet: RunInstances without DryRun";
+        return Err(refused(refusal("UnsupportedOperation", text)));
+    }
+    call.parameters = crate::parameters::Parameters::default();
+    call.tried("RunInstances", true).await?;
+    Ok(Vec::new())
+}
+
+pub(super) async fn describe(mut call: Call<'_>) -> Answer {
+    let is_dry = call.parameters.flag("DryRun").map_err(refused)?;
+    let ids: Vec<InstanceId> = call.parameters.all("InstanceId").map_err(refused)?;
+    let is_paged = call.parameters.clone().text("MaxResults").is_some();
+    if is_paged && !ids.is_empty() {
+        let text = "The parameter instancesSet cannot be used with the parameter maxResults";
+        return Err(refused(refusal("InvalidParameterCombination", text)));
+    }
+    let page = Page::take(&mut call.parameters, 5..=1_000, call.page_max).map_err(refused)?;
+    let filters = Filter::take(&mut call.parameters).map_err(refused)?;
+    call.tried("DescribeInstances", is_dry).await?;
+    let mut known = call.sim.describe_instances().await?;
+    if let Some(missing) = ids.iter().find(|id| known.iter().all(|k| k.instance.id != **id)) {
+        let text = format!("The instance ID '{missing}' does not exist");
+        return Err(refused(refusal("InvalidInstanceID.NotFound", text)));
+    }
+    if !ids.is_empty() {
+        known.retain(|found| ids.contains(&found.instance.id));
+    }
+    let mut found = Vec::new();
+    for instance in known {
+        if passes(&instance, &filters).map_err(refused)? {
+            found.push(instance);
+        }
+    }
+    if !ids.is_empty() {
+        return Ok(vec![list("reservationSet", found.iter().map(reservation))]);
+    }
+    // Filters are judged even when there is nothing that they could apply to.
+    for filter in &filters {
+        is_known(filter).map_err(refused)?;
+    }
+    let (found, next) = page.of(found);
+    let mut children = vec![list("reservationSet", found.iter().map(reservation))];
+    children.extend(next);
+    Ok(children)
+}
+
+const FILTERS: [&str; 8] = [
+    "availability-zone",
+    "client-token",
+    "image-id",
+    "instance-id",
+    "instance-lifecycle",
+    "instance-state-name",
+    "instance-type",
+    "subnet-id",
+];
+
+fn is_known(filter: &Filter) -> Result<(), Refusal> {
+    let name = filter.name.as_str();
+    let is_known = name == "tag-key" || name.starts_with("tag:") || FILTERS.contains(&name);
+    if is_known { Ok(()) } else { Err(filter.unknown()) }
+}
+
+fn passes(found: &DescribedInstance, filters: &[Filter]) -> Result<bool, Refusal> {
+    for filter in filters {
+        let instance = &found.instance;
+        let holds = match filter.name.as_str() {
+            "availability-zone" => filter.has(instance.zone.as_str()),
+            "client-token" => filter.has(&found.token),
+            "image-id" => filter.has(instance.image.as_str()),
+            "instance-id" => filter.has(instance.id.as_str()),
+            "instance-lifecycle" => {
+                instance.capacity_type == CapacityType::Spot && filter.has("spot")
+            }
+            "instance-state-name" => filter.has(state_of(instance.state).1),
+            "instance-type" => filter.has(instance.instance_type.as_str()),
+            "subnet-id" => filter.has(found.subnet.as_str()),
+            _ => filter.has_tag(&found.tags).ok_or_else(|| filter.unknown())?,
+        };
+        if !holds {
+            return Ok(false);
+        }
+    }
+    Ok(true)
+}
+
+/// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_InstanceState.html>
+fn state_of(state: InstanceState) -> (u32, &'static str) {
+    match state {
+        InstanceState::Pending => (0, "pending"),
+        InstanceState::Running => (16, "running"),
+        InstanceState::ShuttingDown => (32, "shutting-down"),
+        InstanceState::Terminated => (48, "terminated"),
+        InstanceState::Stopped => (80, "stopped"),
+    }
+}
+
+fn state(name: &'static str, state: InstanceState) -> Element {
+    let (code, word) = state_of(state);
+    node(name, [text("code", code), text("name", word)])
+}
+
+fn reservation(found: &DescribedInstance) -> Vec<Element> {
+    let instance = &found.instance;
+    let number = instance.id.as_str().trim_start_matches("i-");
+    let mut item = vec![
+        text("instanceId", &instance.id),
+        text("imageId", &instance.image),
+        state("instanceState", instance.state),
+        text("instanceType", &instance.instance_type),
+        text("launchTime", instance.launched_at),
+        node("placement", [text("availabilityZone", &instance.zone), text("tenancy", "default")]),
+        text("subnetId", &found.subnet),
+        text("clientToken", &found.token),
+        tags("tagSet", &found.tags),
+    ];
+    if instance.capacity_type == CapacityType::Spot {
+        item.push(text("instanceLifecycle", "spot"));
+        item.push(text("spotInstanceRequestId", format_args!("sir-{number}")));
+    }
+    vec![
+        text("reservationId", format_args!("r-{number}")),
+        text("ownerId", OWNER),
+        list("instancesSet", [item]),
+    ]
+}
+
+pub(super) async fn tag(mut call: Call<'_>) -> Answer {
+    let is_dry = call.parameters.flag("DryRun").map_err(refused)?;
+    let ids = call.parameters.texts("ResourceId");
+    let pairs = call.parameters.pairs("Tag").map_err(refused)?;
+    call.tried("CreateTags", is_dry).await?;
+    let instances: Result<Vec<InstanceId>, Refusal> = ids
+        .iter()
+        .map(|id| {
+            let instance = if id.starts_with("i-") { id.parse().ok() } else { None };
+            instance.ok_or_else(|| refusal("InvalidID", format!("The ID '{id}' is not valid")))
+        })
+        .collect();
+    call.sim.create_tags(&instances.map_err(refused)?, &pairs).await?;
+    Ok(vec![text("return", true)])
+}
+
+pub(super) async fn terminate(mut call: Call<'_>) -> Answer {
+    let is_dry = call.parameters.flag("DryRun").map_err(refused)?;
+    let ids = call.parameters.texts("InstanceId");
+    call.tried("TerminateInstances", is_dry).await?;
+    if ids.is_empty() {
+        let text = "The request must contain the parameter InstanceId";
+        return Err(refused(refusal("MissingParameter", text)));
+    }
+    let malformed = |id: &String| refused(invalid("instanceId", id));
+    let instances: Result<Vec<InstanceId>, _> =
+        ids.iter().map(|id| id.parse().map_err(|_| malformed(id))).collect();
+    let changes = call.sim.terminate_instances(&instances?).await?;
+    let items = changes.iter().map(|change| {
+        vec![
+            text("instanceId", &change.instance),
+            state("currentState", change.current),
+            state("previousState", change.previous),
+        ]
+    });
+    Ok(vec![list("instancesSet", items)])
+}

@@ -1,0 +1,119 @@
+//! Launch templates.
+
+use std::collections::BTreeMap;
+
+use model::LaunchTemplateName;
+use simulator::{NewTemplate, Refusal, TemplateRecord};
+
+use super::{Answer, Call, refused};
+use crate::{
+    filter::Filter,
+    page::Page,
+    parameters::{Parameters, invalid, refusal},
+    xml::{Element, list, node, tags, text},
+};
+
+/// What a launch template may say that makes no difference to the simulated account.
+const WITHOUT_EFFECT: [&str; 11] = [
+    "BlockDeviceMapping",
+    "CapacityReservationSpecification",
+    "CpuOptions",
+    "EnclaveOptions",
+    "InstanceMarketOptions",
+    "MetadataOptions",
+    "Monitoring",
+    "NetworkInterface",
+    "Placement",
+    "TagSpecification",
+    "UserData",
+];
+
+pub(super) async fn describe(mut call: Call<'_>) -> Answer {
+    let is_dry = call.parameters.flag("DryRun").map_err(refused)?;
+    let names: Vec<LaunchTemplateName> =
+        call.parameters.all("LaunchTemplateName").map_err(refused)?;
+    let page = Page::take(&mut call.parameters, 1..=200, call.page_max).map_err(refused)?;
+    let filters = Filter::take(&mut call.parameters).map_err(refused)?;
+    call.tried("DescribeLaunchTemplates", is_dry).await?;
+    let mut found = call.sim.describe_launch_templates(&names).await?;
+    for filter in &filters {
+        let known: Result<Vec<bool>, Refusal> = found
+            .iter()
+            .map(|template| match filter.name.as_str() {
+                "launch-template-name" => Ok(filter.has(template.name.as_str())),
+                _ => filter.has_tag(&template.tags).ok_or_else(|| filter.unknown()),
+            })
+            .collect();
+        let mut known = known.map_err(refused)?.into_iter();
+        found.retain(|_| known.next().unwrap_or(false));
+    }
+    let (found, next) = page.of(found);
+    let mut children = vec![list("launchTemplates", found.iter().map(described))];
+    children.extend(next);
+    Ok(children)
+}
+
+pub(super) async fn create(mut call: Call<'_>) -> Answer {
+    let is_dry = call.parameters.flag("DryRun").map_err(refused)?;
+    let new = new_template(&mut call.parameters).map_err(refused)?;
+    call.tried("CreateLaunchTemplate", is_dry).await?;
+    let made = call.sim.create_launch_template(new).await?;
+    Ok(vec![node("launchTemplate", described(&made))])
+}
+
+fn new_template(parameters: &mut Parameters) -> Result<NewTemplate, Refusal> {
+    let name = parameters.required("LaunchTemplateName")?;
+    let mut own_tags = BTreeMap::new();
+    for mut specification in parameters.branches("TagSpecification") {
+        match specification.required("ResourceType")?.as_str() {
+            "launch-template" => own_tags = specification.pairs("Tag")?,
+            other => return Err(invalid("tagSpecifications", other)),
+        }
+        specification.finish()?;
+    }
+    let missing = || refusal("MissingParameter", "LaunchTemplateData is missing");
+    let mut data = parameters.branch("LaunchTemplateData").ok_or_else(missing)?;
+    let image = data.parsed("ImageId")?;
+    let profile = data.branch("IamInstanceProfile").and_then(|mut profile| profile.text("Name"));
+    for name in WITHOUT_EFFECT {
+        data.accept(name);
+    }
+    data.finish()?;
+    let name = name.parse().map_err(|_| invalid("launchTemplateName", &name))?;
+    Ok(NewTemplate { name, image, instance_profile: profile, tags: own_tags })
+}
+
+pub(super) async fn delete(mut call: Call<'_>) -> Answer {
+    let is_dry = call.parameters.flag("DryRun").map_err(refused)?;
+    let id = call.parameters.text("LaunchTemplateId");
+    let name = call.parameters.text("LaunchTemplateName");
+    call.tried("DeleteLaunchTemplate", is_dry).await?;
+    let known = call.sim.describe_launch_templates(&[]).await?;
+    let found = known.into_iter().find(|template| {
+        id.as_ref() == Some(&template.id) || name.as_deref() == Some(template.name.as_str())
+    });
+    let Some(found) = found else {
+        let (code, what) = match (id, name) {
+            (Some(id), _) => ("InvalidLaunchTemplateId.NotFound", id),
+            (None, name) => {
+                ("InvalidLaunchTemplateName.NotFoundException", name.unwrap_or_default())
+            }
+        };
+        let text = format!("The specified launch template, {what}, does not exist.");
+        return Err(refused(refusal(code, text)));
+    };
+    let gone = call.sim.delete_launch_template(&found.name).await?;
+    Ok(vec![node("launchTemplate", described(&gone))])
+}
+
+fn described(template: &TemplateRecord) -> Vec<Element> {
+    vec![
+        text("launchTemplateId", &template.id),
+        text("launchTemplateName", &template.name),
+        text("createTime", template.created_at),
+        text("createdBy", "arn:aws:iam::123456789012:role/journeyman"),
+        text("defaultVersionNumber", 1),
+        text("latestVersionNumber", 1),
+        tags("tagSet", &template.tags),
+    ]
+}

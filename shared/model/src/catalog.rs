@@ -136,7 +136,7 @@ impl Offering {
             && match reservation {
                 Some(reservation) => {
                     let interruptible = if reservation.interruptible { "true" } else { "false" };
-                    allows("karpenter.k8s.aws/capacity-reservation-id", &reservation.id)
+                    allows(labels::RESERVATION_ID, &reservation.id)
                         && allows("karpenter.k8s.aws/capacity-reservation-type", &reservation.kind)
                         && allows(
                             "karpenter.k8s.aws/capacity-reservation-interruptible",
@@ -144,7 +144,7 @@ impl Offering {
                         )
                 }
                 None => requirements
-                    .get("karpenter.k8s.aws/capacity-reservation-id")
+                    .get(labels::RESERVATION_ID)
                     .is_none_or(Requirement::allows_absence),
             }
     }

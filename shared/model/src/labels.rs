@@ -24,6 +24,8 @@ pub const WINDOWS_BUILD: &str = "node.kubernetes.io/windows-build";
 pub const HOSTNAME: &str = "kubernetes.io/hostname";
 /// The EC2NodeClass of a node.
 pub const NODE_CLASS: &str = "karpenter.k8s.aws/ec2nodeclass";
+/// The capacity reservation that an instance was launched from.
+pub const RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
 /// Set once a node was registered.
 pub const REGISTERED: &str = "karpenter.sh/registered";
 /// Set once a node was initialized.
@@ -36,6 +38,10 @@ pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
 pub const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
 /// Annotation: whether `minValues` was relaxed for the claim.
 pub const MIN_VALUES_RELAXED: &str = "karpenter.sh/nodeclaim-min-values-relaxed";
+/// Annotation: an overlay changes the price of an instance type that the claim may become.
+pub const PRICE_OVERLAY_APPLIED: &str = "karpenter.sh/price-overlay-applied";
+/// Annotation: an overlay changes the capacity of an instance type that the claim may become.
+pub const CAPACITY_OVERLAY_APPLIED: &str = "karpenter.sh/capacity-overlay-applied";
 /// Taint of a node that is being given up (NoSchedule).
 pub const DISRUPTED_TAINT: &str = "karpenter.sh/disrupted";
 /// Taint of a node that has joined and is not registered yet (NoExecute).
@@ -61,7 +67,7 @@ const WELL_KNOWN: &[&str] = &[
     ARCH,
     OS,
     WINDOWS_BUILD,
-    "karpenter.k8s.aws/capacity-reservation-id",
+    RESERVATION_ID,
     "karpenter.k8s.aws/capacity-reservation-interruptible",
     "karpenter.k8s.aws/capacity-reservation-type",
     "karpenter.k8s.aws/instance-accelerator-count",

@@ -8,6 +8,8 @@ pub const CLAIMS_PER_COMMIT_MAX: usize = 90;
 pub const ITEMS_PER_COMMIT_MAX: usize = 100;
 /// Pods that one plan considers; the rest waits for the next.
 pub const PODS_PER_PLAN_MAX: usize = 50_000;
+/// How often one plan tries a pod, over all of its pods; what has no place then waits for the next.
+pub const TRIES_PER_PLAN_MAX: usize = 1_000_000;
 /// Nodes of one cluster.
 pub const NODES_PER_CLUSTER_MAX: usize = 5_000;
 /// Instance types of one plan.

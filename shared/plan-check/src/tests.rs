@@ -2,10 +2,8 @@
 
 mod changes;
 mod limits;
-mod nodes;
 mod places;
 mod promises;
-mod topology;
 
 use model::{
     NodeClaim, Plan,

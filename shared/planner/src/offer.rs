@@ -1,7 +1,5 @@
-//! What one NodeClass offers, ready for fast questions: which instance types do requirements
-//! allow, at what price?
-//!
-//! Reserved offerings are left out: choosing and counting them is not supported yet.
+//! What a NodePool can buy, ready for fast questions: which instance types do requirements allow,
+//! at what price?
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,7 +7,10 @@ use std::{
     sync::Arc,
 };
 
-use model::{CapacityType, HourlyPrice, InstanceType, Offering, Requirement, Requirements, labels};
+use model::{
+    CapacityType, HourlyPrice, InstanceType, Offering, Requirement, Requirements, Reservation,
+    labels,
+};
 
 use crate::{
     amounts::{Amounts, ResourceIndex},
@@ -17,18 +18,54 @@ use crate::{
     sets::{RequirementId, SetId, Sets},
 };
 
-/// The instance types of a NodeClass. A type is its place in `types`, which is the order of names.
+/// The instance types of a NodeClass, or of a pool with overlays. A type is its place in `types`,
+/// which is the order of names.
 #[derive(Debug)]
 pub(crate) struct Offer {
     /// Sorted by name.
     pub(crate) types: Vec<Arc<InstanceType>>,
     /// By type.
     pub(crate) allocatable: Vec<Amounts>,
+    /// Whether reserved capacity is bought.
+    buys_reserved: bool,
     /// Each distinct place and way to buy, and the types that can be bought so now.
-    markets: Vec<(Offering, BitSet)>,
+    markets: Vec<Market>,
     by_requirement: BTreeMap<RequirementId, BitSet>,
     by_set: BTreeMap<SetId, Rc<BitSet>>,
+    reserved_by_set: BTreeMap<SetId, Rc<[(usize, BitSet)]>>,
     prices: BTreeMap<SetId, Rc<[(HourlyPrice, usize)]>>,
+}
+
+/// A place and a way to buy.
+#[derive(Debug)]
+struct Market {
+    offering: Offering,
+    types: BitSet,
+    /// The number of its reservation.
+    reservation: Option<usize>,
+}
+
+/// Capacity reservations, and how many instances each has left.
+#[derive(Debug, Default)]
+pub(crate) struct Reservations {
+    numbers: BTreeMap<String, usize>,
+    pub(crate) ids: Vec<String>,
+    pub(crate) left: Vec<u32>,
+}
+
+impl Reservations {
+    /// The least that any offering says is left counts.
+    fn number(&mut self, reservation: &Reservation) -> usize {
+        let next = self.ids.len();
+        let number = *self.numbers.entry(reservation.id.clone()).or_insert(next);
+        if number == next {
+            self.ids.push(reservation.id.clone());
+            self.left.push(reservation.count);
+        } else if let Some(left) = self.left.get_mut(number) {
+            *left = reservation.count.min(*left);
+        }
+        number
+    }
 }
 
 /// The labels that `Offering::is_compatible` looks at.
@@ -36,36 +73,78 @@ const MARKET_LABELS: [&str; 6] = [
     labels::ZONE,
     labels::ZONE_ID,
     labels::CAPACITY_TYPE,
-    "karpenter.k8s.aws/capacity-reservation-id",
+    labels::RESERVATION_ID,
     "karpenter.k8s.aws/capacity-reservation-type",
     "karpenter.k8s.aws/capacity-reservation-interruptible",
 ];
 
-fn is_sold(offering: &Offering) -> bool {
-    offering.is_available && offering.capacity_type != CapacityType::Reserved
+fn is_sold(offering: &Offering, buys_reserved: bool) -> bool {
+    offering.is_available && (buys_reserved || offering.capacity_type != CapacityType::Reserved)
 }
 
 impl Offer {
-    pub(crate) fn new(types: &[Arc<InstanceType>], resources: &ResourceIndex) -> Self {
-        let mut markets: BTreeMap<_, (Offering, BitSet)> = BTreeMap::new();
+    pub(crate) fn new(
+        types: &[Arc<InstanceType>],
+        resources: &ResourceIndex,
+        buys_reserved: bool,
+        reservations: &mut Reservations,
+    ) -> Self {
+        let mut markets: BTreeMap<_, Market> = BTreeMap::new();
         for (index, instance_type) in types.iter().enumerate() {
-            for offering in instance_type.offerings.iter().filter(|offering| is_sold(offering)) {
-                let key = (&offering.zone, &offering.zone_id, offering.capacity_type);
-                let market = markets.entry(key);
-                let (_, sold) =
-                    market.or_insert_with(|| (offering.clone(), BitSet::empty(types.len())));
-                sold.insert(index);
+            for offering in &instance_type.offerings {
+                let reservation = offering.reservation.as_ref().filter(|_| buys_reserved);
+                let reservation = reservation.map(|one| reservations.number(one));
+                if !is_sold(offering, buys_reserved) {
+                    continue;
+                }
+                let key = (
+                    &offering.zone,
+                    &offering.zone_id,
+                    offering.capacity_type,
+                    &offering.reservation,
+                );
+                let market = markets.entry(key).or_insert_with(|| Market {
+                    offering: offering.clone(),
+                    types: BitSet::empty(types.len()),
+                    reservation,
+                });
+                market.types.insert(index);
             }
         }
-        let markets = markets.into_values().collect();
         Self {
             types: types.to_vec(),
             allocatable: types.iter().map(|t| resources.amounts(&t.allocatable())).collect(),
-            markets,
+            buys_reserved,
+            markets: markets.into_values().collect(),
             by_requirement: BTreeMap::new(),
             by_set: BTreeMap::new(),
+            reserved_by_set: BTreeMap::new(),
             prices: BTreeMap::new(),
         }
+    }
+
+    /// What the types say about the label `key`, each distinct answer once.
+    pub(crate) fn distinct(&self, key: &str) -> BTreeSet<Option<&Requirement>> {
+        self.types.iter().map(|one| one.requirements.get(key)).collect()
+    }
+
+    /// The reservations that `set` allows, each with the types that can be bought from it.
+    pub(crate) fn reserved(&mut self, set: SetId, sets: &Sets) -> Rc<[(usize, BitSet)]> {
+        if let Some(known) = self.reserved_by_set.get(&set) {
+            return Rc::clone(known);
+        }
+        let mut by_number: BTreeMap<usize, BitSet> = BTreeMap::new();
+        if self.markets.iter().any(|market| market.reservation.is_some()) {
+            let requirements = sets.get(set);
+            for market in self.markets.iter().filter(|m| m.offering.is_compatible(&requirements)) {
+                if let Some(number) = market.reservation {
+                    by_number.entry(number).or_default().add(&market.types);
+                }
+            }
+        }
+        let all: Rc<[(usize, BitSet)]> = by_number.into_iter().collect();
+        self.reserved_by_set.insert(set, Rc::clone(&all));
+        all
     }
 
     /// The types whose own labels go together with `set`, whether they can be bought or not.
@@ -91,10 +170,8 @@ impl Offer {
     /// The types that can be bought now somewhere that `set` allows.
     pub(crate) fn sold(&self, set: &Requirements) -> BitSet {
         let mut all = BitSet::empty(self.types.len());
-        for (offering, types) in &self.markets {
-            if offering.is_compatible(set) {
-                all.add(types);
-            }
+        for market in self.markets.iter().filter(|market| market.offering.is_compatible(set)) {
+            all.add(&market.types);
         }
         all
     }
@@ -106,9 +183,8 @@ impl Offer {
         types: &BitSet,
     ) -> BTreeSet<CapacityType> {
         let markets = self.markets.iter();
-        let open =
-            markets.filter(|(offering, sold)| offering.is_compatible(set) && sold.meets(types));
-        open.map(|(offering, _)| offering.capacity_type).collect()
+        let open = markets.filter(|one| one.offering.is_compatible(set) && one.types.meets(types));
+        open.map(|one| one.offering.capacity_type).collect()
     }
 
     /// The types that the set allows and that can be bought now as it allows.
@@ -158,7 +234,8 @@ impl Offer {
     /// type, that sorts first.
     pub(crate) fn cheapest(&self, index: usize, set: &Requirements) -> Option<&Offering> {
         let offerings = self.types.get(index)?.offerings.iter();
-        let allowed = offerings.filter(|offering| is_sold(offering) && offering.is_compatible(set));
+        let is_sold = |offering: &&Offering| is_sold(offering, self.buys_reserved);
+        let allowed = offerings.filter(is_sold).filter(|offering| offering.is_compatible(set));
         allowed.min_by_key(|offering| (offering.price, &offering.zone, offering.capacity_type))
     }
 

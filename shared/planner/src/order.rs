@@ -3,62 +3,92 @@
 //! Karpenter sorts the claims by their number of pods before each pod. Of those with equally many
 //! it keeps the order of before; so a claim that gets a pod comes to stand before those that had
 //! one more already, and a new claim behind the others with one pod. Here the groups of equal
-//! counts are kept instead, and nothing is ever sorted.
+//! counts are kept instead, and nothing is ever sorted. Whether any claim of a group is asked for is
+//! a question to its bits; which of them is first, a walk along the shorter of the two: the group in
+//! its order, or those that are asked for.
 //!
 //! Karpenter: `pkg/controllers/provisioning/scheduling/scheduler.go`, `addToInflightNode`.
 
 use std::collections::VecDeque;
 
+use crate::{bits::BitSet, table::Table};
+
 /// Claims by how many pods they have.
 #[derive(Debug, Default)]
 pub(crate) struct Order {
-    groups: Vec<VecDeque<usize>>,
+    groups: Table<Group>,
+    /// By claim.
+    places: Table<Place>,
 }
 
-/// A place in the order.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Place {
+struct Place {
     pods: usize,
-    position: usize,
+    /// Smaller is earlier.
+    rank: i64,
+}
+
+/// Claims with equally many pods.
+#[derive(Debug, Default)]
+struct Group {
+    claims: BitSet,
+    /// In their order.
+    order: VecDeque<usize>,
 }
 
 impl Order {
-    /// Adds a claim with its first pod.
-    pub(crate) fn open(&mut self, claim: usize) {
-        self.group(1).push_back(claim);
+    /// Adds the next claim with its first pod.
+    pub(crate) fn open(&mut self) {
+        let claim = self.places.len();
+        let last = self.group(1).order.back().copied();
+        let rank = last.map_or(0, |last| self.places[last].rank + 1);
+        self.places.push(Place { pods: 1, rank });
+        let group = self.group(1);
+        group.order.push_back(claim);
+        group.claims.insert(claim);
     }
 
-    /// The first place in the order.
-    pub(crate) fn first() -> Place {
-        Place { pods: 1, position: 0 }
+    /// The first of `claims`.
+    pub(crate) fn first(&self, claims: &BitSet) -> Option<usize> {
+        self.groups.iter().find_map(|group| self.first_in(group, claims))
     }
 
-    /// The claim at `place` or at the next one that there is, and the place after it.
-    pub(crate) fn next(&self, mut place: Place) -> Option<(usize, Place, Place)> {
-        loop {
-            let group = self.groups.get(place.pods)?;
-            if let Some(claim) = group.get(place.position) {
-                let after = Place { position: place.position + 1, ..place };
-                return Some((*claim, place, after));
-            }
-            place = Place { pods: place.pods + 1, position: 0 };
+    fn first_in(&self, group: &Group, claims: &BitSet) -> Option<usize> {
+        if group.order.is_empty() {
+            return None;
+        }
+        let count = group.claims.count_common(claims);
+        if count == 0 {
+            None
+        } else if count.saturating_mul(count) < group.order.len() {
+            let asked = group.claims.common(claims);
+            asked.min_by_key(|claim| self.places[*claim].rank)
+        } else {
+            group.order.iter().copied().find(|claim| claims.contains(*claim))
         }
     }
 
-    /// The claim at `place` got one more pod.
-    pub(crate) fn grow(&mut self, place: Place) {
-        let claim = self.groups.get_mut(place.pods).and_then(|group| group.remove(place.position));
-        if let Some(claim) = claim {
-            self.group(place.pods + 1).push_front(claim);
+    /// `claim` got one more pod.
+    pub(crate) fn grow(&mut self, claim: usize) {
+        let Place { pods, rank } = self.places[claim];
+        let places = &self.places;
+        let group = &mut self.groups[pods];
+        group.claims.remove(claim);
+        let at = group.order.binary_search_by_key(&rank, |other| places[*other].rank);
+        if let Ok(at) = at {
+            group.order.remove(at);
         }
+        let next = pods + 1;
+        let first = self.group(next).order.front().copied();
+        let rank = first.map_or(0, |first| self.places[first].rank - 1);
+        self.places[claim] = Place { pods: next, rank };
+        let group = self.group(next);
+        group.order.push_front(claim);
+        group.claims.insert(claim);
     }
 
-    fn group(&mut self, pods: usize) -> &mut VecDeque<usize> {
-        if self.groups.len() <= pods {
-            self.groups.resize_with(pods + 1, VecDeque::new);
-        }
-        // The group was just made.
-        #[expect(clippy::indexing_slicing, reason = "resized above")]
+    fn group(&mut self, pods: usize) -> &mut Group {
+        self.groups.grow(pods + 1, Group::default);
         &mut self.groups[pods]
     }
 }
@@ -69,12 +99,12 @@ mod tests {
 
     use super::*;
 
-    fn all(order: &Order) -> Vec<usize> {
+    fn all(order: &Order, len: usize) -> Vec<usize> {
+        let mut left = BitSet::full(len);
         let mut claims = Vec::new();
-        let mut place = Order::first();
-        while let Some((claim, _, after)) = order.next(place) {
+        while let Some(claim) = order.first(&left) {
+            left.remove(claim);
             claims.push(claim);
-            place = after;
         }
         claims
     }
@@ -88,17 +118,13 @@ mod tests {
             let mut sorted: Vec<(usize, usize)> = Vec::new();
             for step in steps {
                 sorted.sort_by_key(|(pods, _)| *pods);
-                prop_assert_eq!(all(&order), sorted.iter().map(|(_, c)| *c).collect::<Vec<_>>());
-                if let Some((pods, _)) = sorted.get_mut(step) {
+                let claims: Vec<usize> = sorted.iter().map(|(_, claim)| *claim).collect();
+                prop_assert_eq!(all(&order, sorted.len()), claims);
+                if let Some((pods, claim)) = sorted.get_mut(step) {
                     *pods += 1;
-                    let mut place = Order::first();
-                    for _ in 0..step {
-                        place = order.next(place).unwrap().2;
-                    }
-                    let (_, place, _) = order.next(place).unwrap();
-                    order.grow(place);
+                    order.grow(*claim);
                 } else {
-                    order.open(sorted.len());
+                    order.open();
                     sorted.push((1, sorted.len()));
                 }
             }

@@ -15,31 +15,39 @@ use model::{
     Resources, labels,
     ledger::Decision,
     limits,
-    node_pool::NodePool,
     plan::{Placement, Promise, Reason, Unplaced},
+    policies::MinValuesPolicy,
     requirement::Value,
 };
 
 use crate::{
     amounts::{self, Amounts},
     bits::BitSet,
+    explain,
     problem::Problem,
-    sets::SetId,
-    solver::{Opened, Solution},
+    sets::{SetId, Sets},
+    solver::{Failure, Opened, Solution},
     template::Template,
 };
 
 /// The plan that carries the solution out.
 pub(crate) fn plan(problem: &mut Problem<'_>, solution: Solution) -> Plan {
     let mut plan = Plan { parent: problem.facts.ledger.generation, ..Plan::default() };
-    for existing in problem.supply.existing.iter().filter(|existing| !existing.pods.is_empty()) {
-        let pods = keys(problem, &existing.pods);
-        plan.placements.push(Placement { target: existing.target.clone(), pods });
+    for (place, pods) in &solution.placed {
+        if let Some(target) = problem.target(*place) {
+            let pods = keys(problem, pods);
+            plan.placements.push(Placement { target: target.clone(), pods });
+        }
     }
-    let mut unplaced: Vec<(usize, Rc<[Reason]>)> = solution.unplaced;
+    let reasons = Reasons::of(problem, &solution);
+    let mut unplaced: Vec<(usize, Rc<[Reason]>)> = solution
+        .failed
+        .iter()
+        .map(|(pod, failure)| (*pod, reasons.of_pod(problem, *pod, *failure)))
+        .collect();
     let mut drafts = Drafts::default();
-    for (index, opened) in solution.opened.into_iter().enumerate() {
-        match drafts.promise(problem, &opened, index) {
+    for (index, opened) in solution.opened.iter().enumerate() {
+        match drafts.promise(problem, opened, index) {
             Ok(promise) => plan.promises.push(promise),
             Err(reason) => {
                 let reasons: Rc<[Reason]> = Rc::new([reason]);
@@ -49,29 +57,53 @@ pub(crate) fn plan(problem: &mut Problem<'_>, solution: Solution) -> Plan {
     }
     drafts.tell_sizes(&mut plan.promises);
     unplaced.sort_by_key(|(pod, _)| *pod);
-    let named = |(pod, reasons): (usize, Rc<[Reason]>)| {
-        let (pod, _) = problem.demand.pods.get(pod)?;
-        Some(Unplaced { pod: pod.key.clone(), reasons: reasons.to_vec() })
+    let named = |(pod, reasons): (usize, Rc<[Reason]>)| Unplaced {
+        pod: problem.key(pod),
+        reasons: reasons.to_vec(),
     };
-    plan.unplaced = unplaced.into_iter().filter_map(named).collect();
-    plan.unplaced.extend(problem.demand.left_out.iter().map(|pod| left_out(pod)));
+    plan.unplaced = unplaced.into_iter().map(named).collect();
+    plan.unplaced.extend(problem.demand.left_out.iter().map(left_out));
     plan.decisions = decisions(problem, &plan);
     plan
 }
 
-fn left_out(pod: &model::Pod) -> Unplaced {
+/// Why pods find no place, worked out once for all that are alike.
+struct Reasons(BTreeMap<(usize, Failure), Rc<[Reason]>>);
+
+impl Reasons {
+    fn of(problem: &mut Problem<'_>, solution: &Solution) -> Self {
+        let mut all = BTreeMap::new();
+        for (pod, failure) in &solution.failed {
+            let class = problem.demand.pods[*pod].class;
+            all.entry((class, *failure)).or_insert_with(|| {
+                explain::reasons(problem, &solution.state, class, *failure).into()
+            });
+        }
+        Self(all)
+    }
+
+    fn of_pod(&self, problem: &Problem<'_>, pod: usize, failure: Failure) -> Rc<[Reason]> {
+        let class = problem.demand.pods[pod].class;
+        self.0.get(&(class, failure)).map_or_else(|| Rc::new([]), Rc::clone)
+    }
+}
+
+fn left_out(pod: &PodKey) -> Unplaced {
     let text = format!("left for the next plan: one considers {} pods", limits::PODS_PER_PLAN_MAX);
-    Unplaced { pod: pod.key.clone(), reasons: vec![Reason { node_pool: None, text }] }
+    Unplaced { pod: pod.clone(), reasons: vec![Reason { node_pool: None, text }] }
 }
 
 fn keys(problem: &Problem<'_>, pods: &[usize]) -> Vec<PodKey> {
-    let key = |pod: &usize| problem.demand.pods.get(*pod).map(|(pod, _)| pod.key.clone());
-    pods.iter().filter_map(key).collect()
+    pods.iter().map(|pod| problem.key(*pod)).collect()
 }
 
 /// What claims with the same requirements and types share.
 #[derive(Debug)]
 struct Shared {
+    labels: BTreeMap<String, String>,
+    /// Labels that are only set where a pod asks that they are there.
+    labels_if_asked: Vec<(String, String)>,
+    annotations: BTreeMap<String, String>,
     requirements: Requirements,
     instance_types: Vec<InstanceTypeName>,
     possible: Arc<[InstanceTypeName]>,
@@ -82,8 +114,8 @@ struct Shared {
     price: HourlyPrice,
 }
 
-/// Template, requirements and types.
-type Alike = (usize, SetId, BitSet);
+/// Template, requirements, types and reservations.
+type Alike = (usize, SetId, BitSet, BitSet);
 
 /// The claims so far: what they share, and which of them are launched together.
 #[derive(Debug, Default)]
@@ -104,11 +136,10 @@ impl Drafts {
         opened: &Opened,
         index: usize,
     ) -> Result<Promise, Reason> {
-        let alike: Alike = (opened.template, opened.set, opened.types.clone());
+        let (types, held) = (opened.types.clone(), opened.held.clone());
+        let alike: Alike = (opened.template, opened.set, types, held);
         let shared = self.shared.entry(alike.clone()).or_insert_with(|| share(problem, opened));
-        let Some(template) = problem.templates.get(opened.template) else {
-            return Err(Reason { node_pool: None, text: "its NodePool is gone".to_owned() });
-        };
+        let template = &problem.templates[opened.template];
         let shared = match shared {
             Ok(shared) => Rc::clone(shared),
             Err(text) => {
@@ -116,7 +147,12 @@ impl Drafts {
                 return Err(Reason { node_pool, text: (*text).to_owned() });
             }
         };
-        let labels = labels_of(problem, template, opened);
+        let mut labels = shared.labels.clone();
+        for (key, value) in &shared.labels_if_asked {
+            if is_asked_for(problem, opened, key) {
+                labels.insert(key.clone(), value.clone());
+            }
+        }
         let mut requests = opened.requests.clone();
         amounts::add(&mut requests, &shared.overhead);
         let (batch, batch_index) = self.batch((alike, opened.requests.clone(), labels.clone()));
@@ -132,7 +168,7 @@ impl Drafts {
             batch_size: 1,
             created_at: now,
             labels,
-            annotations: annotations(pool),
+            annotations: shared.annotations.clone(),
             requirements: shared.requirements.clone(),
             instance_types: shared.instance_types.clone(),
             requests: problem.resources.resources(&requests),
@@ -189,24 +225,43 @@ fn number(index: usize) -> u32 {
     u32::try_from(index).unwrap_or(u32::MAX)
 }
 
-/// Works out what a claim and those alike share; or why none of them can be promised.
-fn share(problem: &mut Problem<'_>, opened: &Opened) -> Result<Rc<Shared>, &'static str> {
-    let Some(template) = problem.templates.get(opened.template) else {
-        return Err("its NodePool is gone");
-    };
-    let Some(offer) = problem.offers.get_mut(template.offer) else {
-        return Err("its EC2NodeClass offers nothing");
-    };
-    let by_price = offer.by_price(&problem.sets, opened.set);
-    let possible = by_price.iter().filter(|(_, index)| opened.types.contains(*index));
-    let mut kept: Vec<usize> = possible.map(|(_, index)| *index).collect();
-    let names = kept.iter().filter_map(|index| Some(offer.types.get(*index)?.name.clone()));
-    let possible = names.collect();
+/// What is decided about a claim beyond its pods.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    /// Its requirements, without the list of types.
+    pub(crate) requirements: Requirements,
+    /// The types that are left, cheapest first: all that are possible, and those that it keeps.
+    possible: Vec<usize>,
+    pub(crate) kept: Vec<usize>,
+    /// What its daemons request.
+    pub(crate) overhead: Amounts,
+    pub(crate) cheapest: OfferingKey,
+    pub(crate) price: HourlyPrice,
+}
+
+/// Decides it; or says why the claim cannot be after all.
+///
+/// Karpenter: `provisioner.go`, `Schedule`; `scheduler.go`, `TruncateInstanceTypes`.
+pub(crate) fn draft(problem: &mut Problem<'_>, opened: &Opened) -> Result<Draft, &'static str> {
+    let mut set = problem.sets.get(opened.set);
+    restrict_to_reserved(problem, opened, &mut set);
+    let number = problem.sets.id(&set);
+    let template = &problem.templates[opened.template];
+    let offer = &mut problem.offers[template.offer];
+    let by_price = offer.by_price(&problem.sets, number);
+    let mut rest = opened.types.clone();
+    let mut kept = Vec::new();
+    for (_, index) in by_price.iter().filter(|(_, index)| opened.types.contains(*index)) {
+        kept.push(*index);
+        rest.remove(*index);
+    }
+    // What can only be bought while no reservation is held has no price now, and comes last.
+    let possible: Vec<usize> = kept.iter().copied().chain(rest.iter()).collect();
     kept.truncate(limits::INSTANCE_TYPES_PER_CLAIM_MAX);
-    let set = problem.sets.get(opened.set);
     let mut bits = BitSet::empty(offer.types.len());
     bits.extend(kept.iter().copied());
-    if template.has_minimums() && !template.reaches_minimums(&set, &bits) {
+    let is_strict = problem.facts.policies.min_values == MinValuesPolicy::Strict;
+    if is_strict && !template.unmet(&bits, &opened.minimums).is_empty() {
         return Err("its minValues are not reached by the instance types that a claim keeps");
     }
     let first = kept.first().and_then(|index| {
@@ -216,23 +271,58 @@ fn share(problem: &mut Problem<'_>, opened: &Opened) -> Result<Rc<Shared>, &'sta
     let Some((cheapest, price)) = first else {
         return Err("no instance type that it allows can be bought now");
     };
-    let types: Vec<&InstanceType> =
-        kept.iter().filter_map(|index| offer.types.get(*index)).map(|one| &**one).collect();
-    let overheads = kept.iter().filter_map(|index| template.overhead.get(*index)).cloned();
+    let overheads = opened.types.iter().filter_map(|index| template.overhead.get(index)).cloned();
     let overhead = overheads.reduce(|mut least, other| {
         amounts::lower(&mut least, &other);
         least
     });
+    let overhead = overhead.unwrap_or_default();
+    Ok(Draft { requirements: set, possible, kept, overhead, cheapest, price })
+}
+
+/// Works out what a claim and those alike share; or why none of them can be promised.
+fn share(problem: &mut Problem<'_>, opened: &Opened) -> Result<Rc<Shared>, &'static str> {
+    let draft = draft(problem, opened)?;
+    let template = &problem.templates[opened.template];
+    let offer = &problem.offers[template.offer];
+    let set = draft.requirements;
+    let name = |index: &usize| Some(offer.types.get(*index)?.name.clone());
+    let types: Vec<&InstanceType> =
+        draft.kept.iter().filter_map(|index| offer.types.get(*index)).map(|one| &**one).collect();
+    let mut bits = BitSet::empty(offer.types.len());
+    bits.extend(draft.kept.iter().copied());
+    let (labels, labels_if_asked) = labels_of(&problem.sets, template, &set);
     Ok(Rc::new(Shared {
+        labels,
+        labels_if_asked,
+        annotations: annotations(template, opened, &types),
         requirements: finished(&set, &types, &offer.capacity_types(&set, &bits)),
-        instance_types: types.iter().map(|one| one.name.clone()).collect(),
-        possible,
-        overhead: overhead.unwrap_or_default(),
+        instance_types: draft.kept.iter().filter_map(name).collect(),
+        possible: draft.possible.iter().filter_map(name).collect(),
+        overhead: draft.overhead,
         capacity: smallest(types.iter().map(|one| one.capacity.clone())),
         allocatable: smallest(types.iter().map(|one| one.allocatable())),
-        cheapest,
-        price,
+        cheapest: draft.cheapest,
+        price: draft.price,
     }))
+}
+
+/// A claim that holds reservations is launched from one of them.
+///
+/// Karpenter: `nodeclaim.go`, `FinalizeScheduling`.
+fn restrict_to_reserved(problem: &Problem<'_>, opened: &Opened, set: &mut Requirements) {
+    if opened.held.is_empty() {
+        return;
+    }
+    let ids = opened.held.iter().filter_map(|number| problem.reservations.ids.get(number));
+    let ids: BTreeSet<Value> = ids.map(|id| Value::from(id.as_str())).collect();
+    let reserved = BTreeSet::from([Value::from(CapacityType::Reserved.as_str())]);
+    if let Ok(key) = LabelKey::new(labels::CAPACITY_TYPE) {
+        set.replace(Requirement::listed(key, reserved));
+    }
+    if let Ok(key) = LabelKey::new(labels::RESERVATION_ID) {
+        set.add(Requirement::listed(key, ids));
+    }
 }
 
 /// The smallest amount of each resource; what one of them lacks is zero.
@@ -268,10 +358,20 @@ fn finished(
     all
 }
 
-fn annotations(pool: &NodePool) -> BTreeMap<String, String> {
-    let mut all = pool.template.annotations.clone();
-    // The policy is Strict: no minValues is ever lowered.
-    all.insert(labels::MIN_VALUES_RELAXED.to_owned(), "false".to_owned());
+fn annotations(
+    template: &Template<'_>,
+    opened: &Opened,
+    types: &[&InstanceType],
+) -> BTreeMap<String, String> {
+    let mut all = template.pool.template.annotations.clone();
+    let is_relaxed = if opened.is_relaxed { "true" } else { "false" };
+    all.insert(labels::MIN_VALUES_RELAXED.to_owned(), is_relaxed.to_owned());
+    let names = [labels::PRICE_OVERLAY_APPLIED, labels::CAPACITY_OVERLAY_APPLIED];
+    for (name, overlaid) in names.into_iter().zip(&template.overlaid) {
+        if types.iter().any(|one| overlaid.contains(&one.name)) {
+            all.insert(name.to_owned(), "true".to_owned());
+        }
+    }
     all
 }
 
@@ -282,46 +382,39 @@ fn annotations(pool: &NodePool) -> BTreeMap<String, String> {
 /// ask that the label is there find it. (Karpenter draws it; here it is the smallest.) A label that
 /// only pods mention, and only by what it must not be, is left out.
 fn labels_of(
-    problem: &Problem<'_>,
+    sets: &Sets,
     template: &Template<'_>,
-    opened: &Opened,
-) -> BTreeMap<String, String> {
+    set: &Requirements,
+) -> (BTreeMap<String, String>, Vec<(String, String)>) {
     let pool = template.pool;
     let mut all = pool.template.labels.clone();
+    let mut if_asked = Vec::new();
     all.insert(labels::NODE_POOL.to_owned(), pool.name.as_str().to_owned());
     all.insert(labels::NODE_CLASS.to_owned(), pool.template.node_class.as_str().to_owned());
-    let own = problem.sets.get(template.set);
-    for requirement in problem.sets.get(opened.set).iter() {
+    let own = sets.get(template.set);
+    for requirement in set.iter() {
         let key = requirement.key().as_str();
         let is_ours = labels::is_well_known(key) || labels::is_restricted(key);
         if is_ours || all.contains_key(key) {
             continue;
         }
-        let is_needed = || own.contains(key) || is_asked_for(problem, opened, key);
-        if let Some(value) = a_value(requirement).filter(|_| is_needed()) {
-            all.insert(key.to_owned(), value);
+        let Some(value) = requirement.any_value() else { continue };
+        if own.contains(key) {
+            all.insert(key.to_owned(), value.to_string());
+        } else {
+            if_asked.push((key.to_owned(), value.to_string()));
         }
     }
-    all
+    (all, if_asked)
 }
 
 fn is_asked_for(problem: &Problem<'_>, opened: &Opened, key: &str) -> bool {
-    let specs = opened.pods.iter().filter_map(|pod| problem.demand.pods.get(*pod));
-    let mut asked = specs.flat_map(|(pod, _)| {
-        pod.spec.node_selector.iter().chain(pod.spec.required_terms.iter().flatten())
-    });
-    asked.any(|requirement| requirement.key().as_str() == key && !requirement.allows_absence())
-}
-
-/// A value of the set: the first one that is listed, else the smallest number.
-fn a_value(requirement: &Requirement) -> Option<String> {
-    if !requirement.is_complement() {
-        return requirement.values().first().map(ToString::to_string);
-    }
-    let from = requirement.at_least().unwrap_or_default().max(0);
-    // One more than there are exclusions is enough.
-    let candidates = (from..=i64::MAX).take(requirement.values().len() + 1);
-    candidates.map(|number| number.to_string()).find(|value| requirement.has(value))
+    opened.pods.iter().any(|pod| {
+        let spec = &problem.classes[problem.demand.pods[*pod].class].spec;
+        let all = spec.node_selector.iter().chain(spec.required_terms.iter().flatten());
+        let mut all = all.chain(spec.preferred_terms.iter().flat_map(|wish| &wish.term));
+        all.any(|one| one.key().as_str() == key && !one.allows_absence())
+    })
 }
 
 /// One decision for each pool that launches: how many nodes, for how many pods, at what price.

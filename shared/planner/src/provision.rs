@@ -1,8 +1,12 @@
 //! Pending pods → placements and new claims.
 
-use model::{Plan, facts::Facts};
+use model::{Plan, facts::Facts, limits};
 
-use crate::{output, problem::Problem, solver};
+use crate::{
+    output,
+    problem::Problem,
+    solver::{self, Options},
+};
 
 /// Where pending pods, and those of nodes that are given up, go: onto nodes that are there, onto
 /// claims that were promised, onto new claims, or nowhere for reasons that are given.
@@ -24,13 +28,20 @@ impl<'a> Prepared<'a> {
     /// Gets `facts` ready.
     #[must_use]
     pub fn of(facts: &'a Facts) -> Self {
-        Self(Problem::of(facts))
+        Self(Problem::of(facts, false))
     }
 
     /// The plan of [`provision`].
     #[must_use]
     pub fn plan(mut self) -> Plan {
-        let solution = solver::solve(&mut self.0);
+        let options = Options {
+            waits_for_reserved: true,
+            tries_max: limits::TRIES_PER_PLAN_MAX,
+            ..Options::default()
+        };
+        let start = std::mem::take(&mut self.0.start);
+        let pods = self.0.demand.now.clone();
+        let solution = solver::solve(&mut self.0, start, &pods, options);
         output::plan(&mut self.0, solution)
     }
 }

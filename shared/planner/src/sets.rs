@@ -59,8 +59,7 @@ impl Sets {
     }
 
     fn entry(&mut self, requirement: Requirement) -> Entry {
-        let next = number(self.keys.len());
-        let key = *self.keys.entry(requirement.key().clone()).or_insert(next);
+        let key = self.key(requirement.key());
         if let Some(id) = self.requirement_ids.get(&requirement) {
             return (key, *id);
         }
@@ -73,6 +72,18 @@ impl Sets {
     /// The numbers of the requirements of the set with number `id`.
     pub(crate) fn members(&self, id: SetId) -> impl Iterator<Item = RequirementId> {
         self.all.get(place(id)).into_iter().flat_map(|set| set.iter().map(|(_, one)| *one))
+    }
+
+    /// The number of `label`.
+    pub(crate) fn key(&mut self, label: &LabelKey) -> u32 {
+        let next = number(self.keys.len());
+        *self.keys.entry(label.clone()).or_insert(next)
+    }
+
+    /// The number of the requirement of the set `id` on the label with number `key`.
+    pub(crate) fn on(&self, id: SetId, key: u32) -> Option<RequirementId> {
+        let set = self.all.get(place(id))?;
+        set.iter().find(|(own, _)| *own == key).map(|(_, one)| *one)
     }
 
     /// The requirement with number `id`.

@@ -3,22 +3,44 @@
 //! Karpenter: `pkg/controllers/provisioning/scheduling/scheduler.go`, `Solve` and `add`. See the
 //! crate's documentation for what makes it fast and why that changes no answer.
 
-use std::rc::Rc;
+mod existing;
+mod fresh;
+mod narrow;
+mod opened;
+mod record;
 
-use model::{Toleration, taint};
-
-use crate::{
-    amounts::{self, Amounts},
-    bits::BitSet,
-    explain,
-    order::{Order, Place},
-    problem::Problem,
-    sets::SetId,
-    template,
+use std::{
+    collections::{BTreeMap, VecDeque},
+    rc::Rc,
 };
 
+use jiff::Timestamp;
+
+use crate::{
+    amounts::Amounts,
+    bits::BitSet,
+    class::NewWish,
+    order::Order,
+    problem::Problem,
+    rules::{self, Allowed},
+    sets::SetId,
+    state::State,
+    table::Table,
+};
+
+/// How to solve.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Options {
+    /// Whether a pod waits for reserved capacity that others hold for now.
+    pub(crate) waits_for_reserved: bool,
+    /// Pods that run are not moved onto nodes that settle until after this.
+    pub(crate) settles_at: Option<Timestamp>,
+    /// How often a pod may be tried.
+    pub(crate) tries_max: usize,
+}
+
 /// A claim of this plan.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Opened {
     /// Place of its template.
     pub(crate) template: usize,
@@ -30,32 +52,23 @@ pub(crate) struct Opened {
     pub(crate) requests: Amounts,
     /// Its pods, by their place in the demand.
     pub(crate) pods: Vec<usize>,
+    /// How many different values each `minValues` of its pool still wants.
+    pub(crate) minimums: Rc<[u32]>,
+    /// Whether they are fewer than the pool says.
+    pub(crate) is_relaxed: bool,
+    /// Reservations that it holds.
+    pub(crate) held: BitSet,
 }
 
-/// What a class asks for at one stage of its relaxation.
-#[derive(Debug)]
-struct Wish {
-    set: SetId,
-    tolerations: Vec<Toleration>,
-    /// By template: whether its taints are tolerated.
-    tolerates: Vec<bool>,
-    /// By kind of existing capacity: whether it would take the class, once somebody asked.
-    kinds: Vec<Option<bool>>,
-}
-
-/// What is known about a class so far. All of it holds for the rest of the plan: capacity only
-/// fills up, claims only narrow, limits only shrink.
-#[derive(Debug, Default)]
-struct Progress {
-    /// How far its wishes are relaxed.
-    stage: usize,
-    wish: Option<Wish>,
-    /// The first existing capacity that may still take it.
-    existing: usize,
-    /// Claims that do not take it.
-    refused: BitSet,
-    /// Why it finds no place.
-    reasons: Option<Rc<[model::plan::Reason]>>,
+/// Why a pod finds no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Failure {
+    /// Nothing takes it.
+    NoPlace,
+    /// Reserved capacity would take it, and others hold that for now.
+    PutOff,
+    /// It was not tried.
+    LeftOut,
 }
 
 /// Where everything goes.
@@ -63,252 +76,232 @@ struct Progress {
 pub(crate) struct Solution {
     /// Claims to promise.
     pub(crate) opened: Vec<Opened>,
-    /// Pods without a place, by their place in the demand, and why.
-    pub(crate) unplaced: Vec<(usize, Rc<[model::plan::Reason]>)>,
+    /// Pods by the place of existing capacity.
+    pub(crate) placed: BTreeMap<usize, Vec<usize>>,
+    /// Pods without a place.
+    pub(crate) failed: Vec<(usize, Failure)>,
+    /// What is left of everything.
+    pub(crate) state: State,
 }
 
-struct Solver<'p, 'a> {
+/// What became of a try.
+enum Try {
+    Placed,
+    Failed,
+    PutOff,
+}
+
+/// What is known about a class so far.
+#[derive(Clone, Debug, Default)]
+struct Progress {
+    /// The first wish that may still come true.
+    from: usize,
+    /// No pod of it found a place when so many pods had one.
+    failed_at: Option<usize>,
+}
+
+/// What is remembered about one pod while it is tried.
+struct Pod {
+    number: usize,
+    class: usize,
+    shape: usize,
+    /// The wish that is tried.
+    wish: usize,
+    /// A number of `Problem::fixed`.
+    fixed: usize,
+    /// What its rules allow of the domains of other labels than the hostname.
+    allowed: Vec<Allowed>,
+}
+
+struct Run<'p, 'a> {
     problem: &'p mut Problem<'a>,
-    classes: Vec<Progress>,
-    /// By shape: claims that have no room for it.
-    full: Vec<BitSet>,
-    opened: Vec<Opened>,
+    state: State,
+    options: Options,
+    progress: Table<Progress>,
+    placed: BTreeMap<usize, Vec<usize>>,
+    /// How many pods have a place.
+    placed_count: usize,
+    opened: Table<Opened>,
     order: Order,
+    /// By template.
+    by_template: Table<BitSet>,
+    by_set: BTreeMap<SetId, BitSet>,
+    /// By label and domain: claims that can only be there.
+    by_domain: Table<Vec<BitSet>>,
+    /// By shape: claims that have no room for it.
+    full: Table<BitSet>,
+    /// By fixed wish and shape: claims that do not take it, wherever they are.
+    refused: BTreeMap<(usize, usize), BitSet>,
+    /// By port: claims where something is in its way.
+    ports: Table<BitSet>,
+    /// By class: what its volumes ask of new nodes.
+    alternatives: BTreeMap<usize, Rc<[NewWish]>>,
+    candidates: BitSet,
     scratch: BitSet,
     need: Vec<i64>,
 }
 
-/// Places every pod of the problem.
-pub(crate) fn solve(problem: &mut Problem<'_>) -> Solution {
-    let pods: Vec<usize> = problem.demand.pods.iter().map(|(_, class)| *class).collect();
-    let mut classes: Vec<Progress> = Vec::new();
-    classes.resize_with(problem.demand.classes.len(), Progress::default);
-    let full = vec![BitSet::default(); problem.shapes.len()];
-    let mut solver = Solver {
-        problem,
-        classes,
-        full,
-        opened: Vec::new(),
-        order: Order::default(),
-        scratch: BitSet::default(),
-        need: Vec::new(),
-    };
-    let mut unplaced = Vec::new();
-    for (pod, class) in pods.into_iter().enumerate() {
-        if let Err(reasons) = solver.place(pod, class) {
-            unplaced.push((pod, reasons));
-        }
-    }
-    Solution { opened: solver.opened, unplaced }
+/// Places `pods` of the problem, which are in their order, starting from `state`.
+pub(crate) fn solve(
+    problem: &mut Problem<'_>,
+    state: State,
+    pods: &[usize],
+    options: Options,
+) -> Solution {
+    let mut run = Run::new(problem, state, options);
+    let failed = run.solve(pods);
+    Solution { opened: run.opened.into_vec(), placed: run.placed, failed, state: run.state }
 }
 
-impl Solver<'_, '_> {
-    /// Finds a place for one pod, relaxing its class until there is one.
-    fn place(&mut self, pod: usize, class: usize) -> Result<(), Rc<[model::plan::Reason]>> {
-        let Some(mut progress) = self.classes.get_mut(class).map(std::mem::take) else {
-            return Ok(());
-        };
-        let result = self.place_with(pod, class, &mut progress);
-        if let Some(slot) = self.classes.get_mut(class) {
-            *slot = progress;
-        }
-        result
-    }
-
-    fn place_with(
-        &mut self,
-        pod: usize,
-        class: usize,
-        progress: &mut Progress,
-    ) -> Result<(), Rc<[model::plan::Reason]>> {
-        loop {
-            if let Some(reasons) = &progress.reasons {
-                return Err(Rc::clone(reasons));
-            }
-            if progress.wish.is_none() {
-                progress.wish = self.wish(class, progress.stage);
-                progress.existing = 0;
-                progress.refused.clear();
-            }
-            let Some(wish) = &mut progress.wish else {
-                progress.reasons = Some(self.reasons(class, progress.stage));
-                continue;
-            };
-            let shape = self.problem.shape_of.get(class).copied().unwrap_or_default();
-            if self.onto_existing(pod, shape, wish, &mut progress.existing)
-                || self.onto_opened(pod, shape, wish, &mut progress.refused)
-                || self.onto_new(pod, shape, wish)
-            {
-                return Ok(());
-            }
-            progress.stage += 1;
-            progress.wish = None;
+impl<'p, 'a> Run<'p, 'a> {
+    fn new(problem: &'p mut Problem<'a>, state: State, options: Options) -> Self {
+        let many = |len: usize| (0..len).map(|_| BitSet::default()).collect();
+        Self {
+            progress: problem.classes.iter().map(|_| Progress::default()).collect(),
+            by_template: many(problem.templates.len()),
+            by_domain: problem.keys.all.iter().map(|_| Vec::new()).collect(),
+            full: many(problem.shapes.len()),
+            ports: many(problem.ports.len()),
+            problem,
+            state,
+            options,
+            placed: BTreeMap::new(),
+            placed_count: 0,
+            opened: Table::default(),
+            order: Order::default(),
+            by_set: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            alternatives: BTreeMap::new(),
+            candidates: BitSet::default(),
+            scratch: BitSet::default(),
+            need: Vec::new(),
         }
     }
 
-    /// What `class` asks for after `stage` relaxations: the required terms one after the other,
-    /// then, if a pool has soft taints, tolerating those as well.
+    /// Tries every pod until a whole round brings nothing.
     ///
-    /// Karpenter: `scheduling/preferences.go`, `Relax`.
-    fn wish(&mut self, class: usize, stage: usize) -> Option<Wish> {
-        let class = self.problem.demand.classes.get(class)?;
-        if class.refused.is_some() {
-            return None;
-        }
-        let last_term = class.spec.required_terms.len().max(1) - 1;
-        let mut tolerations = class.spec.tolerations.clone();
-        if last_term < stage {
-            let soft = template::soft_toleration();
-            if stage > last_term + 1 || !self.problem.has_soft_taints || tolerations.contains(&soft)
-            {
-                return None;
+    /// Karpenter: `scheduling/queue.go`.
+    fn solve(&mut self, pods: &[usize]) -> Vec<(usize, Failure)> {
+        let mut queue: VecDeque<usize> = pods.iter().copied().collect();
+        let mut failed: BTreeMap<usize, (usize, Failure)> = BTreeMap::new();
+        let mut tries = 0;
+        while let Some(pod) = queue.front().copied() {
+            if failed.get(&pod).is_some_and(|(len, _)| *len == queue.len()) {
+                break;
             }
-            tolerations.push(soft);
+            if tries == self.options.tries_max {
+                break;
+            }
+            tries += 1;
+            queue.pop_front();
+            match self.place(pod) {
+                Ok(()) => {
+                    self.placed_count += 1;
+                    failed.remove(&pod);
+                }
+                Err(failure) => {
+                    queue.push_back(pod);
+                    failed.insert(pod, (queue.len(), failure));
+                }
+            }
         }
-        let set = self.problem.sets.id(&class.spec.requirements(stage.min(last_term)));
-        let tolerates = |t: &template::Template<'_>| {
-            taint::untolerated(&t.pool.template.taints, &tolerations).is_empty()
+        let failure = |pod: usize| failed.get(&pod).map_or(Failure::LeftOut, |(_, why)| *why);
+        let mut left: Vec<usize> = queue.into();
+        left.sort_unstable();
+        left.into_iter().map(|pod| (pod, failure(pod))).collect()
+    }
+
+    /// Finds a place for one pod, giving up wishes of its class until there is one.
+    fn place(&mut self, number: usize) -> Result<(), Failure> {
+        let wanted = &self.problem.demand.pods[number];
+        let class = wanted.class;
+        let has_own = wanted.attachments.as_ref().is_none_or(|all| !all.is_empty());
+        if self.problem.classes[class].refused.is_some() {
+            return Err(Failure::NoPlace);
+        }
+        // Pods of a class that attach volumes of their own, or of which only some may be moved onto
+        // nodes that settle, are not alike.
+        let is_alike = !has_own && self.options.settles_at.is_none();
+        if is_alike && self.progress[class].failed_at == Some(self.placed_count) {
+            return Err(Failure::NoPlace);
+        }
+        let shape = self.problem.classes[class].shape;
+        let mut pod = Pod {
+            number,
+            class,
+            shape,
+            wish: self.progress[class].from,
+            fixed: 0,
+            allowed: Vec::new(),
         };
-        Some(Wish {
-            set,
-            tolerates: self.problem.templates.iter().map(tolerates).collect(),
-            kinds: vec![None; self.problem.supply.kinds.len()],
-            tolerations,
-        })
-    }
-
-    fn reasons(&self, class: usize, stage: usize) -> Rc<[model::plan::Reason]> {
-        let Some(spec) = self.problem.demand.classes.get(class) else { return Rc::new([]) };
-        let is_soft = self.problem.has_soft_taints && stage > 0;
-        explain::reasons(self.problem, spec, is_soft).into()
-    }
-
-    fn onto_existing(
-        &mut self,
-        pod: usize,
-        shape: usize,
-        wish: &mut Wish,
-        from: &mut usize,
-    ) -> bool {
-        let Some(need) = self.problem.shapes.get(shape) else { return false };
-        let supply = &mut self.problem.supply;
-        while let Some(existing) = supply.existing.get_mut(*from) {
-            if amounts::fits(need, &existing.room) {
-                let known = wish.kinds.get(existing.kind).copied().flatten();
-                let accepts = known.unwrap_or_else(|| {
-                    let wanted = self.problem.sets.get(wish.set);
-                    supply.kinds.get(existing.kind).is_some_and(|kind| {
-                        taint::untolerated(kind.taints(), &wish.tolerations).is_empty()
-                            && kind.accepts(&wanted)
-                    })
-                });
-                if let Some(slot) = wish.kinds.get_mut(existing.kind) {
-                    *slot = Some(accepts);
+        loop {
+            if self.problem.classes[class].wishes.len() == pod.wish && !self.relax(class) {
+                if is_alike {
+                    self.progress[class].failed_at = Some(self.placed_count);
                 }
-                if accepts {
-                    amounts::subtract(&mut existing.room, need);
-                    existing.pods.push(pod);
-                    return true;
+                return Err(Failure::NoPlace);
+            }
+            match self.attempt(&mut pod) {
+                Try::Placed => return Ok(()),
+                Try::PutOff => return Err(Failure::PutOff),
+                Try::Failed => {
+                    if is_alike && self.is_final(&pod) {
+                        self.progress[class].from = pod.wish + 1;
+                    }
+                    pod.wish += 1;
                 }
             }
-            *from += 1;
         }
-        false
     }
 
-    fn onto_opened(&mut self, pod: usize, shape: usize, wish: &Wish, refused: &mut BitSet) -> bool {
-        let mut place = Order::first();
-        while let Some((claim, at, after)) = self.order.next(place) {
-            let is_full = self.full.get(shape).is_some_and(|full| full.contains(claim));
-            if !is_full && !refused.contains(claim) {
-                if self.joins(pod, shape, wish, (claim, at)) {
-                    return true;
-                }
-                refused.insert(claim);
-            }
-            place = after;
-        }
-        false
+    fn relax(&mut self, class: usize) -> bool {
+        let (classes, mut around, fixed) = self.problem.split();
+        classes[class].relax(&mut around, fixed)
     }
 
-    /// Adds the pod to a claim of this plan if some instance type still takes all of them.
-    fn joins(
-        &mut self,
-        pod: usize,
-        shape: usize,
-        wish: &Wish,
-        (number, place): (usize, Place),
-    ) -> bool {
+    /// Whether a wish that failed fails for good: capacity only fills up, claims only narrow, limits
+    /// only shrink. Only where other pods are may get better, and who holds reserved capacity.
+    fn is_final(&self, pod: &Pod) -> bool {
+        let class = &self.problem.classes[pod.class];
+        let wish = class.wishes.get(pod.wish);
+        let is_social = wish.is_none_or(|w| !w.on_hosts.is_empty() || !w.on_domains.is_empty());
+        self.progress[pod.class].from == pod.wish
+            && !is_social
+            && self.problem.reservations.left.is_empty()
+    }
+
+    /// Tries one wish everywhere.
+    fn attempt(&mut self, pod: &mut Pod) -> Try {
+        pod.allowed.clear();
         let problem = &mut *self.problem;
-        let (Some(claim), Some(requests)) =
-            (self.opened.get_mut(number), problem.shapes.get(shape))
-        else {
-            return false;
+        let Some(wish) = problem.classes[pod.class].wishes.get(pod.wish) else {
+            return Try::Failed;
         };
-        let Some(template) = problem.templates.get(claim.template) else { return false };
-        if !wish.tolerates.get(claim.template).is_some_and(|tolerates| *tolerates) {
-            return false;
+        pod.fixed = wish.fixed;
+        for (key, rule) in &wish.on_domains {
+            let asked = rule.asked.and_then(|id| {
+                let requirement = problem.sets.requirement(id)?;
+                Some(problem.keys.all[*key].mask(id, requirement))
+            });
+            let tally = &self.state.tallies[rule.group];
+            pod.allowed.push(rules::allowed(rule, *key, &problem.groups, tally, asked.as_deref()));
         }
-        self.need.clear();
-        self.need.extend_from_slice(&claim.requests);
-        amounts::add(&mut self.need, requests);
-        self.scratch.copy_from(&claim.types);
-        template.keep_roomy(&mut self.scratch, &self.need);
-        if self.scratch.is_empty() {
-            if let Some(full) = self.full.get_mut(shape) {
-                full.insert(number);
-            }
-            return false;
+        if self.onto_existing(pod) || self.onto_opened(pod) {
+            return Try::Placed;
         }
-        let Some(set) = problem.sets.join(claim.set, wish.set) else { return false };
-        if set != claim.set {
-            let Some(offer) = problem.offers.get_mut(template.offer) else { return false };
-            self.scratch.keep(&offer.allowed(&problem.sets, set));
-        }
-        let enough = !self.scratch.is_empty()
-            && (!template.has_minimums()
-                || template.reaches_minimums(&problem.sets.get(set), &self.scratch));
-        if enough {
-            claim.set = set;
-            claim.requests.copy_from_slice(&self.need);
-            claim.types.copy_from(&self.scratch);
-            claim.pods.push(pod);
-            self.order.grow(place);
-        }
-        enough
+        self.onto_new(pod)
     }
 
-    /// Opens a claim of the first pool that would launch something for the pod alone.
-    fn onto_new(&mut self, pod: usize, shape: usize, wish: &Wish) -> bool {
-        (0..self.problem.templates.len()).any(|number| {
-            let tolerates = wish.tolerates.get(number).is_some_and(|tolerates| *tolerates);
-            tolerates && self.opens(pod, shape, wish, number)
-        })
-    }
-
-    fn opens(&mut self, pod: usize, shape: usize, wish: &Wish, number: usize) -> bool {
+    /// What the volumes of the pod's class ask of a new node.
+    fn alternatives(&mut self, class: usize) -> Rc<[NewWish]> {
+        if let Some(known) = self.alternatives.get(&class) {
+            return Rc::clone(known);
+        }
         let problem = &mut *self.problem;
-        let (Some(template), Some(requests)) =
-            (problem.templates.get_mut(number), problem.shapes.get(shape))
-        else {
-            return false;
-        };
-        let Some(set) = problem.sets.join(template.set, wish.set) else { return false };
-        let Some(offer) = problem.offers.get_mut(template.offer) else { return false };
-        let mut types = template.types.clone();
-        types.keep(&offer.allowed(&problem.sets, set));
-        template.keep_roomy(&mut types, requests);
-        template.keep_within_limits(&mut types);
-        let enough = !types.is_empty()
-            && (!template.has_minimums()
-                || template.reaches_minimums(&problem.sets.get(set), &types));
-        if !enough {
-            return false;
-        }
-        template.count(&types);
-        self.order.open(self.opened.len());
-        let (requests, pods) = (requests.clone(), vec![pod]);
-        self.opened.push(Opened { template: number, set, types, requests, pods });
-        true
+        let all = problem.classes[class].alternatives.iter();
+        let all: Rc<[NewWish]> =
+            all.map(|one| crate::class::of_new(one, &mut problem.sets)).collect();
+        self.alternatives.insert(class, Rc::clone(&all));
+        all
     }
 }

@@ -7,17 +7,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::Timestamp;
 use model::{
-    CapacityType, ClaimPhase, NodeClaim, Requirement, Requirements, Resources, Taint,
-    facts::{DaemonSet, Facts},
-    labels,
-    node::Node,
-    plan::Target,
-    taint,
+    CapacityType, ClaimPhase, NodeClaim, NodeName, NodePoolName, Pod, Requirement, Requirements,
+    Resources, Taint, facts::Facts, labels, node::Node, plan::Target, requirement::Value, taint,
 };
 
 use crate::{
     amounts::{self, Amounts, ResourceIndex},
+    daemons::Daemon,
     offer::Offer,
     template::tolerates_firmly,
     world::World,
@@ -44,15 +42,31 @@ pub(crate) struct Existing {
     /// Place of its kind.
     pub(crate) kind: usize,
     pub(crate) room: Amounts,
-    /// The pods placed on it, by their place in the demand.
-    pub(crate) pods: Vec<usize>,
+    /// What it counts as against the limits of which pool.
+    pub(crate) counts: Option<(NodePoolName, Resources)>,
+    /// Until when pods that run elsewhere are not moved here.
+    pub(crate) settles_until: Option<Timestamp>,
+    /// Whether Karpenter or we manage it and it is not initialized.
+    pub(crate) is_starting: bool,
     is_initialized: bool,
     name: String,
+}
+
+/// What is known about the domain of existing capacity.
+#[derive(Debug)]
+pub(crate) enum Whereabouts<'a> {
+    /// It lacks the label, or may.
+    Nowhere,
+    /// It is there.
+    At(&'a Value),
+    /// It will be at one of these.
+    AtOneOf(&'a BTreeSet<Value>),
 }
 
 /// All of it, in the order in which it is tried: what is initialized first, then by name.
 #[derive(Debug, Default)]
 pub(crate) struct Supply {
+    by_node: BTreeMap<NodeName, usize>,
     pub(crate) existing: Vec<Existing>,
     pub(crate) kinds: Vec<Kind>,
 }
@@ -66,6 +80,32 @@ pub(crate) struct Surroundings<'a> {
     pub(crate) offers: BTreeMap<&'a str, &'a Offer>,
     /// The labels that anybody asks for.
     pub(crate) keys: &'a BTreeSet<&'a str>,
+    pub(crate) daemons: &'a [Daemon],
+    /// What runs on each node.
+    pub(crate) load: &'a BTreeMap<&'a str, Load<'a>>,
+}
+
+/// What runs on a node.
+#[derive(Debug, Default)]
+pub(crate) struct Load<'a> {
+    pub(crate) pods: Vec<&'a Pod>,
+    all: Resources,
+    daemons: Resources,
+}
+
+/// What runs on each node.
+pub(crate) fn load(facts: &Facts) -> BTreeMap<&str, Load<'_>> {
+    let mut by_node: BTreeMap<&str, Load<'_>> = BTreeMap::new();
+    let bound = facts.pods.iter().filter(|pod| !pod.is_terminal());
+    for (node, pod) in bound.filter_map(|pod| Some((pod.node.as_ref()?, pod))) {
+        let load = by_node.entry(node.as_str()).or_default();
+        load.all = load.all.saturating_add(&pod.spec.requests);
+        if pod.is_owned_by_daemon_set() {
+            load.daemons = load.daemons.saturating_add(&pod.spec.requests);
+        }
+        load.pods.push(pod);
+    }
+    by_node
 }
 
 impl Kind {
@@ -78,6 +118,19 @@ impl Kind {
                     && is_within(&known.values, requirement)
             }
         })
+    }
+
+    /// What is known about the value of its label `key`.
+    pub(crate) fn whereabouts(&self, key: &str) -> Whereabouts<'_> {
+        match self.labels.get(key) {
+            Some(known) if !known.may_be_absent && !known.values.is_complement() => {
+                match known.values.single_value() {
+                    Some(value) => Whereabouts::At(value),
+                    None => Whereabouts::AtOneOf(known.values.values()),
+                }
+            }
+            _ => Whereabouts::Nowhere,
+        }
     }
 
     /// Its taints.
@@ -98,25 +151,15 @@ fn is_within(inner: &Requirement, outer: &Requirement) -> bool {
 
 /// Everything that pods may be placed on without launching.
 pub(crate) fn supply(around: &Surroundings<'_>) -> Supply {
-    let mut used: BTreeMap<&str, (Resources, Resources)> = BTreeMap::new();
-    let bound = around.facts.pods.iter().filter(|pod| !pod.is_terminal());
-    for (node, pod) in bound.filter_map(|pod| Some((pod.node.as_ref()?, pod))) {
-        let (all, daemons) = used.entry(node.as_str()).or_default();
-        *all = all.saturating_add(&pod.spec.requests);
-        if pod.is_owned_by_daemon_set() {
-            *daemons = daemons.saturating_add(&pod.spec.requests);
-        }
-    }
     let mut supply = Supply::default();
     let mut kinds = BTreeMap::new();
     let nodes = around.facts.nodes.values().filter(|node| !node.is_deleting);
     for node in nodes {
         let claim = around.world.claim(&node.name);
-        if claim.is_some_and(NodeClaim::is_deleting) {
+        if claim.is_some_and(is_leaving) {
             continue;
         }
-        let used = used.get(node.name.as_str()).cloned().unwrap_or_default();
-        supply.add(of_node(around, node, claim, &used), &mut kinds);
+        supply.add(of_node(around, node, claim), &mut kinds);
     }
     // Promised claims of one batch are alike but for their names.
     let mut alike: BTreeMap<&model::BatchId, (Amounts, Kind)> = BTreeMap::new();
@@ -126,12 +169,28 @@ pub(crate) fn supply(around: &Surroundings<'_>) -> Supply {
         } else {
             of_claim(around, claim)
         };
+        let used = match claim.phase {
+            ClaimPhase::Promised => largest(around, claim),
+            _ => claim.capacity.clone(),
+        };
         let target = Target::Claim(claim.name.clone());
-        supply.add((existing(target, room, false, claim.name.as_str()), kind), &mut kinds);
+        let counts = Some((claim.node_pool.clone(), used));
+        let existing = Existing {
+            counts,
+            is_starting: true,
+            ..existing(target, room, false, claim.name.as_str())
+        };
+        supply.add((existing, kind), &mut kinds);
     }
     supply.existing.sort_by(|a, b| {
         (!a.is_initialized, &a.name, &a.target).cmp(&(!b.is_initialized, &b.name, &b.target))
     });
+    let places = supply.existing.iter().enumerate();
+    let nodes = places.filter_map(|(place, existing)| match &existing.target {
+        Target::Node(name) => Some((name.clone(), place)),
+        Target::Claim(_) => None,
+    });
+    supply.by_node = nodes.collect();
     supply
 }
 
@@ -140,9 +199,41 @@ pub(crate) fn supply(around: &Surroundings<'_>) -> Supply {
 fn is_coming(around: &Surroundings<'_>, claim: &NodeClaim) -> bool {
     matches!(claim.phase, ClaimPhase::Promised | ClaimPhase::Launched | ClaimPhase::Registered)
         && around.world.node(claim).is_none()
+        && !is_leaving(claim)
+}
+
+/// Whether a claim is being given up, by whomever.
+pub(crate) fn is_leaving(claim: &NodeClaim) -> bool {
+    claim.is_deleting() || claim.conditions.is_instance_terminating
+}
+
+/// The largest instance that a promised claim may become, so that a limit is never overrun.
+fn largest(around: &Surroundings<'_>, claim: &NodeClaim) -> Resources {
+    let offer = around.offers.get(claim.node_pool.as_str());
+    let types = offer.iter().flat_map(|offer| {
+        offer.named(&claim.instance_types).into_iter().filter_map(|index| offer.types.get(index))
+    });
+    types.fold(claim.capacity.clone(), |largest, one| largest.larger(&one.capacity))
+}
+
+/// Until when no pod that runs elsewhere is moved onto the node of `claim`: its pool waits so long
+/// after pods came or went.
+///
+/// Karpenter: `pkg/controllers/provisioning/scheduling/scheduler.go`, `addToExistingNode`.
+fn settles_until(around: &Surroundings<'_>, claim: &NodeClaim) -> Option<Timestamp> {
+    let pool = around.facts.node_pools.iter().find(|pool| pool.name == claim.node_pool)?;
+    let wait = pool.disruption.consolidate_after.filter(|wait| wait.is_positive())?;
+    let conditions = &claim.conditions;
+    let since = conditions.last_pod_event_at.or(conditions.initialized_at)?;
+    since.checked_add(wait).ok().filter(|_| pool.is_usable())
 }
 
 impl Supply {
+    /// The place of the node called `name`.
+    pub(crate) fn place(&self, name: &NodeName) -> Option<usize> {
+        self.by_node.get(name).copied()
+    }
+
     fn add(&mut self, (mut existing, kind): (Existing, Kind), kinds: &mut BTreeMap<Kind, usize>) {
         existing.kind = *kinds.entry(kind).or_insert_with_key(|kind| {
             self.kinds.push(kind.clone());
@@ -152,12 +243,9 @@ impl Supply {
     }
 }
 
-fn of_node(
-    around: &Surroundings<'_>,
-    node: &Node,
-    claim: Option<&NodeClaim>,
-    (used, used_by_daemons): &(Resources, Resources),
-) -> (Existing, Kind) {
+fn of_node(around: &Surroundings<'_>, node: &Node, claim: Option<&NodeClaim>) -> (Existing, Kind) {
+    let nothing = Load::default();
+    let load = around.load.get(node.name.as_str()).unwrap_or(&nothing);
     let is_initialized = claim.is_none() || node.is_initialized();
     let coming = claim.filter(|_| !node.is_registered());
     let mut all_labels = node.labels.clone();
@@ -176,23 +264,53 @@ fn of_node(
         (Some(claim), None) if !is_initialized => filled_up(&node.allocatable, &claim.allocatable),
         _ => node.allocatable.clone(),
     };
-    let is_asked = |key: &str| around.keys.contains(key);
+    if around.keys.contains(labels::HOSTNAME) {
+        let name = node.name.as_str().to_owned();
+        all_labels.entry(labels::HOSTNAME.to_owned()).or_insert(name);
+    }
+    let is_asked = |key: &str| around.keys.contains(labels::canonical(key));
     let kind = Kind { labels: exact(&all_labels, is_asked), taints };
     let mut for_daemons = Kind { labels: exact(&all_labels, |_| true), ..kind.clone() };
     if !is_initialized {
         for_daemons.labels.extend(started());
     }
-    let expected = daemon_requests(&for_daemons, &around.facts.daemon_sets);
-    let overhead = expected.saturating_sub(used_by_daemons);
+    let expected = daemon_requests(&for_daemons, around.daemons);
+    let overhead = expected.saturating_sub(&load.daemons);
     let mut room = around.resources.amounts(&allocatable);
-    amounts::subtract(&mut room, &around.resources.amounts(used));
+    amounts::subtract(&mut room, &around.resources.amounts(&load.all));
     amounts::subtract(&mut room, &around.resources.amounts(&overhead));
+    let pool = match claim {
+        Some(claim) => Some(claim.node_pool.clone()),
+        None => all_labels.get(labels::NODE_POOL).and_then(|name| NodePoolName::new(name).ok()),
+    };
+    let used = match (claim, coming) {
+        (Some(claim), None) => claim.capacity.larger(&node.capacity),
+        (Some(claim), Some(_)) => claim.capacity.clone(),
+        (None, _) => node.capacity.clone(),
+    };
     let target = Target::Node(node.name.clone());
-    (existing(target, room, is_initialized, node.name.as_str()), kind)
+    let existing = Existing {
+        counts: pool.map(|pool| (pool, used)),
+        settles_until: claim
+            .filter(|_| is_initialized)
+            .and_then(|claim| settles_until(around, claim)),
+        is_starting: !is_initialized,
+        ..existing(target, room, is_initialized, node.name.as_str())
+    };
+    (existing, kind)
 }
 
 fn existing(target: Target, room: Amounts, is_initialized: bool, name: &str) -> Existing {
-    Existing { target, kind: 0, room, pods: Vec::new(), is_initialized, name: name.to_owned() }
+    Existing {
+        target,
+        kind: 0,
+        room,
+        counts: None,
+        settles_until: None,
+        is_starting: false,
+        is_initialized,
+        name: name.to_owned(),
+    }
 }
 
 /// What a node reports, and where it reports nothing yet what its claim promised.
@@ -226,15 +344,22 @@ fn labels_of(claim: &NodeClaim) -> BTreeMap<String, String> {
     all
 }
 
+/// The labels that are asked for, by their canonical names. One that stands twice with different
+/// values has none.
 fn exact(
     labels: &BTreeMap<String, String>,
     is_asked: impl Fn(&str) -> bool,
 ) -> BTreeMap<String, Known> {
-    let known = |(key, value): (&String, &String)| {
-        let values = Requirement::of_label(key, value).ok()?;
-        Some((key.clone(), Known { values, may_be_absent: false }))
-    };
-    labels.iter().filter(|(key, _)| is_asked(key)).filter_map(known).collect()
+    let mut all: BTreeMap<String, Known> = BTreeMap::new();
+    for (key, value) in labels.iter().filter(|(key, _)| is_asked(key)) {
+        let Ok(values) = Requirement::of_label(key, value) else { continue };
+        let name = values.key().as_str().to_owned();
+        let known = all
+            .entry(name)
+            .or_insert_with(|| Known { values: values.clone(), may_be_absent: false });
+        known.values = known.values.intersection(&values);
+    }
+    all
 }
 
 /// Labels that a node gets while it starts.
@@ -243,8 +368,8 @@ fn started() -> BTreeMap<String, Known> {
     exact(&labels.map(|key| (key.to_owned(), "true".to_owned())).into(), |_| true)
 }
 
-fn daemon_requests(kind: &Kind, daemons: &[DaemonSet]) -> Resources {
-    let lands = |daemon: &&DaemonSet| {
+fn daemon_requests(kind: &Kind, daemons: &[Daemon]) -> Resources {
+    let lands = |daemon: &&Daemon| {
         let mut terms = 0..daemon.spec.required_terms.len().max(1);
         tolerates_firmly(daemon, &kind.taints)
             && terms.any(|term| kind.accepts(&daemon.spec.requirements(term)))
@@ -297,7 +422,7 @@ fn room_on(
     let mut labels = known(claim, types, |key| around.keys.contains(key));
     labels.extend(started());
     let kind = Kind { labels, taints: claim.taints.clone() };
-    let overhead = daemon_requests(&kind, &around.facts.daemon_sets);
+    let overhead = daemon_requests(&kind, around.daemons);
     let mut room = around.resources.amounts(allocatable);
     amounts::subtract(&mut room, &around.resources.amounts(&overhead));
     room
@@ -336,6 +461,10 @@ fn known(
         }
     }
     let exactly = labels_of(claim);
+    if claim.instance.is_some() {
+        // What is launched has its labels, and will never get others.
+        all.retain(|_, known| known.values.single_value().is_some() && !known.may_be_absent);
+    }
     all.extend(exact(&exactly, &is_asked));
     all
 }

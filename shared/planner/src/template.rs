@@ -3,17 +3,21 @@
 //! Karpenter: `pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go`, and for the daemons
 //! `scheduler.go`, `getDaemonOverhead`.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use model::{
-    NodePoolName, Requirement, Requirements, ResourceName, Taint, TaintEffect, Toleration,
-    facts::DaemonSet, labels, node_pool::NodePool, requirements::Undefined, taint,
+    InstanceTypeName, NodePoolName, Requirement, Requirements, ResourceName, Taint, TaintEffect,
+    Toleration, labels, node_pool::NodePool, pod::HostPort, requirements::Undefined, taint,
     taint::TolerationOperator,
 };
 
 use crate::{
     amounts::{self, Amounts, ResourceIndex},
     bits::BitSet,
+    daemons::Daemon,
     offer::Offer,
     sets::{SetId, Sets},
 };
@@ -35,6 +39,10 @@ pub(crate) struct Template<'a> {
     steps: Vec<Steps>,
     minimums: Vec<Minimum>,
     pub(crate) limits: Vec<Limit>,
+    /// Daemons that take ports of their nodes: those, and the types on which they land.
+    daemon_ports: Vec<(Vec<HostPort>, BitSet)>,
+    /// Types whose price, and types whose capacity, an overlay changes.
+    pub(crate) overlaid: [BTreeSet<InstanceTypeName>; 2],
 }
 
 /// For one resource, the types that have at least so much room: one set for each amount that occurs.
@@ -44,10 +52,12 @@ struct Steps {
     types: Vec<BitSet>,
 }
 
-/// The values that types have for a label on which a `minValues` may stand.
+/// The values that types have for a label on which a `minValues` stands.
 #[derive(Debug)]
 struct Minimum {
     key: model::LabelKey,
+    /// How many different ones the pool wants.
+    wanted: u32,
     /// By type: the numbers of its values.
     values: Vec<Vec<usize>>,
 }
@@ -57,7 +67,6 @@ struct Minimum {
 pub(crate) struct Limit {
     pub(crate) name: ResourceName,
     pub(crate) most: u64,
-    pub(crate) left: i64,
     /// By type.
     capacity: Vec<i64>,
 }
@@ -97,12 +106,29 @@ impl<'a> Template<'a> {
     pub(crate) fn new(
         pool: &'a NodePool,
         (place, offer): (usize, &mut Offer),
-        daemons: &[DaemonSet],
+        daemons: &[Daemon],
         resources: &ResourceIndex,
         sets: &mut Sets,
     ) -> Self {
         let requirements = requirements(pool);
-        let overhead = overhead(pool, &requirements, daemons, offer, resources);
+        let nothing: Amounts = vec![0; resources.len()].into();
+        let mut overhead = vec![nothing; offer.types.len()];
+        let mut daemon_ports = Vec::new();
+        let mut simulated = requirements.clone();
+        let started = [(labels::REGISTERED, "true"), (labels::INITIALIZED, "true")];
+        simulated.add_all(&Requirements::of_labels(started));
+        for daemon in daemons {
+            let types = landing(daemon, &pool.template.taints, &simulated, offer);
+            let requests = resources.amounts(&daemon.spec.requests);
+            for (index, sum) in overhead.iter_mut().enumerate() {
+                if types.contains(index) {
+                    amounts::add(sum, &requests);
+                }
+            }
+            if !daemon.spec.host_ports.is_empty() {
+                daemon_ports.push((daemon.spec.host_ports.clone(), types));
+            }
+        }
         let rooms = offer.allocatable.iter().zip(&overhead).map(|(allocatable, overhead)| {
             let mut room = allocatable.clone();
             amounts::subtract(&mut room, overhead);
@@ -110,7 +136,8 @@ impl<'a> Template<'a> {
         });
         let room: Vec<Amounts> = rooms.collect();
         let set = sets.id(&requirements);
-        let mut template = Self {
+        let minimums = requirements.iter().filter_map(|one| minimum(one, offer)).collect();
+        Self {
             pool,
             offer: place,
             set,
@@ -118,21 +145,43 @@ impl<'a> Template<'a> {
             steps: steps(&room, resources.len()),
             overhead,
             room,
-            minimums: Vec::new(),
+            minimums,
             limits: limits(pool, offer),
-        };
-        template.know_minimums(sets, offer);
-        template
+            daemon_ports,
+            overlaid: Default::default(),
+        }
     }
 
-    fn know_minimums(&mut self, sets: &Sets, offer: &Offer) {
-        let set = sets.get(self.set);
-        let keys = set.iter().filter(|r| r.min_values().is_some()).map(Requirement::key);
-        self.minimums = keys.map(|key| minimum(key, offer)).collect();
-        let reached = self.reaches_minimums(&set, &self.types);
-        if !reached {
-            self.types.clear();
+    /// Takes the types out of `types` on which a daemon takes one of `ports`.
+    pub(crate) fn keep_ports(&self, types: &mut BitSet, ports: &[HostPort]) {
+        for (taken, landing) in &self.daemon_ports {
+            if ports.iter().any(|port| taken.iter().any(|other| other.conflicts(port))) {
+                types.subtract(landing);
+            }
         }
+    }
+
+    /// How many different values each `minValues` wants.
+    pub(crate) fn minimums(&self) -> Rc<[u32]> {
+        self.minimums.iter().map(|one| one.wanted).collect()
+    }
+
+    /// Of `wanted` those that `types` do not have: the label, its place, and how many there are.
+    pub(crate) fn unmet(
+        &self,
+        types: &BitSet,
+        wanted: &[u32],
+    ) -> Vec<(&model::LabelKey, usize, u32)> {
+        let both = self.minimums.iter().zip(wanted).enumerate();
+        let unmet = both.filter_map(|(place, (minimum, wanted))| {
+            let mut seen = BitSet::default();
+            for values in types.iter().filter_map(|index| minimum.values.get(index)) {
+                seen.extend(values.iter().copied());
+            }
+            let there = u32::try_from(seen.count()).unwrap_or(u32::MAX);
+            (there < *wanted).then_some((&minimum.key, place, there))
+        });
+        unmet.collect()
     }
 
     /// Takes the types out of `types` that have no room for `need`.
@@ -148,29 +197,10 @@ impl<'a> Template<'a> {
         }
     }
 
-    /// Whether `types` have as many different values as each `minValues` of `set` asks for.
-    ///
-    /// `minValues` stands on pools only, so that the pool's labels are all there are.
-    pub(crate) fn reaches_minimums(&self, set: &Requirements, types: &BitSet) -> bool {
-        self.minimums.iter().all(|minimum| {
-            let wanted = set.get(minimum.key.as_str()).and_then(Requirement::min_values);
-            let wanted = usize::try_from(wanted.unwrap_or_default()).unwrap_or(usize::MAX);
-            let mut seen = BitSet::default();
-            for values in types.iter().filter_map(|index| minimum.values.get(index)) {
-                seen.extend(values.iter().copied());
-            }
-            wanted <= seen.iter().count()
-        })
-    }
-
-    pub(crate) fn has_minimums(&self) -> bool {
-        !self.minimums.is_empty()
-    }
-
-    /// Takes the types out of `types` that are more than what the limits leave.
-    pub(crate) fn keep_within_limits(&self, types: &mut BitSet) {
-        for limit in &self.limits {
-            let within = |index: usize| limit.capacity.get(index).is_some_and(|c| *c <= limit.left);
+    /// Takes the types out of `types` that are more than what is `left` of the limits.
+    pub(crate) fn keep_within_limits(&self, types: &mut BitSet, left: &[i64]) {
+        for (limit, left) in self.limits.iter().zip(left) {
+            let within = |index: usize| limit.capacity.get(index).is_some_and(|c| c <= left);
             let within =
                 BitSet::of(self.room.len(), |index| types.contains(index) && within(index));
             types.keep(&within);
@@ -178,25 +208,34 @@ impl<'a> Template<'a> {
     }
 
     /// Counts a new claim against the limits: as the largest of the types that it may become.
-    pub(crate) fn count(&mut self, types: &BitSet) {
-        for limit in &mut self.limits {
+    pub(crate) fn count(&self, types: &BitSet, left: &mut [i64]) {
+        for (limit, left) in self.limits.iter().zip(left) {
             let largest = types.iter().filter_map(|index| limit.capacity.get(index)).max();
-            limit.left = limit.left.saturating_sub(largest.copied().unwrap_or_default());
+            *left = left.saturating_sub(largest.copied().unwrap_or_default());
         }
     }
 
-    /// Counts capacity that is there or promised against the limits.
-    pub(crate) fn count_used(&mut self, used: &model::Resources) {
-        for limit in &mut self.limits {
-            let used = if is_nodes(&limit.name) { 1 } else { used.get(limit.name.as_str()) };
-            limit.left = limit.left.saturating_sub(i64::try_from(used).unwrap_or(i64::MAX));
-        }
+    /// What is left of the limits without any node.
+    pub(crate) fn limits_left(&self) -> Vec<i64> {
+        self.limits.iter().map(|limit| signed(limit.most)).collect()
+    }
+
+    /// What capacity that is there or promised takes of each limit.
+    pub(crate) fn taken(&self, used: &model::Resources) -> Vec<i64> {
+        let taken = |limit: &Limit| {
+            signed(if is_nodes(&limit.name) { 1 } else { used.get(limit.name.as_str()) })
+        };
+        self.limits.iter().map(taken).collect()
     }
 
     /// The name of its pool.
     pub(crate) fn name(&self) -> &NodePoolName {
         &self.pool.name
     }
+}
+
+fn signed(amount: u64) -> i64 {
+    i64::try_from(amount).unwrap_or(i64::MAX)
 }
 
 fn is_nodes(name: &ResourceName) -> bool {
@@ -206,14 +245,12 @@ fn is_nodes(name: &ResourceName) -> bool {
 /// Every type counts as one node, so that `nodes` is a limit like the others. (Karpenter does not
 /// count the nodes of one pass, and may overrun the limit by a batch.)
 fn limits(pool: &NodePool, offer: &Offer) -> Vec<Limit> {
-    let signed = |amount: u64| i64::try_from(amount).unwrap_or(i64::MAX);
     let of_type = |name: &ResourceName, t: &model::InstanceType| {
         if is_nodes(name) { 1 } else { signed(t.capacity.get(name.as_str())) }
     };
     let limit = |(name, most): (&ResourceName, &u64)| Limit {
         name: name.clone(),
         most: *most,
-        left: signed(*most),
         capacity: offer.types.iter().map(|t| of_type(name, t)).collect(),
     };
     pool.limits.0.iter().map(limit).collect()
@@ -241,7 +278,8 @@ fn steps(room: &[Amounts], resources: usize) -> Vec<Steps> {
     (0..resources).map(step).collect()
 }
 
-fn minimum(key: &model::LabelKey, offer: &Offer) -> Minimum {
+fn minimum(requirement: &Requirement, offer: &Offer) -> Option<Minimum> {
+    let (key, wanted) = (requirement.key(), requirement.min_values()?);
     let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
     let mut values = Vec::with_capacity(offer.types.len());
     for instance_type in &offer.types {
@@ -253,36 +291,12 @@ fn minimum(key: &model::LabelKey, offer: &Offer) -> Minimum {
         };
         values.push(own.map(|value| &**value).map(number).collect());
     }
-    Minimum { key: key.clone(), values }
-}
-
-/// What the daemons that would land on each type request together.
-fn overhead(
-    pool: &NodePool,
-    requirements: &Requirements,
-    daemons: &[DaemonSet],
-    offer: &Offer,
-    resources: &ResourceIndex,
-) -> Vec<Amounts> {
-    let mut simulated = requirements.clone();
-    let started = [(labels::REGISTERED, "true"), (labels::INITIALIZED, "true")];
-    simulated.add_all(&Requirements::of_labels(started));
-    let nothing: Amounts = vec![0; resources.len()].into();
-    let mut all = vec![nothing; offer.types.len()];
-    for daemon in daemons {
-        let requests = resources.amounts(&daemon.spec.requests);
-        for index in landing(daemon, &pool.template.taints, &simulated, offer).iter() {
-            if let Some(sum) = all.get_mut(index) {
-                amounts::add(sum, &requests);
-            }
-        }
-    }
-    all
+    Some(Minimum { key: key.clone(), wanted, values })
 }
 
 /// The types on which a daemon would land: any of its required terms is enough.
 fn landing(
-    daemon: &DaemonSet,
+    daemon: &Daemon,
     taints: &[Taint],
     requirements: &Requirements,
     offer: &Offer,
@@ -301,7 +315,7 @@ fn landing(
 }
 
 /// Whether a daemon tolerates `taints`. Soft ones never keep a daemon away.
-pub(crate) fn tolerates_firmly(daemon: &DaemonSet, taints: &[Taint]) -> bool {
+pub(crate) fn tolerates_firmly(daemon: &Daemon, taints: &[Taint]) -> bool {
     let firm = taints.iter().filter(|taint| taint.effect != TaintEffect::PreferNoSchedule);
     taint::untolerated(firm, &daemon.spec.tolerations).is_empty()
 }

@@ -4,6 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{NodeClaim, NodeClaimName, NodeName, ProviderId, facts::Facts, node::Node};
 
+use crate::supply::is_leaving;
+
 /// Claims and their nodes, joined by provider id, or by name once the claim knows it.
 #[derive(Debug, Default)]
 pub(crate) struct World<'a> {
@@ -42,9 +44,10 @@ impl<'a> World<'a> {
         self.claims.get(node).copied()
     }
 
-    /// The nodes whose claims are being given up.
-    pub(crate) fn leaving(&self) -> BTreeSet<&'a NodeName> {
-        let leaving = self.claims.iter().filter(|(_, claim)| claim.is_deleting());
-        leaving.map(|(node, _)| *node).collect()
+    /// The nodes that are being given up, or whose claims are.
+    pub(crate) fn leaving(&self, facts: &'a Facts) -> BTreeSet<&'a NodeName> {
+        let leaving = self.claims.iter().filter(|(_, claim)| is_leaving(claim));
+        let deleting = facts.nodes.values().filter(|node| node.is_deleting);
+        leaving.map(|(node, _)| *node).chain(deleting.map(|node| &node.name)).collect()
     }
 }

@@ -29,6 +29,12 @@ pub enum Command {
     /// and which find no place and why. Exit codes: 0 planned; 1 with --strict, pods found no place
     /// or objects could not be read; 2 bad input.
     Plan(PlanArgs),
+    /// Print the drift hashes of NodePools and EC2NodeClasses, the same as Karpenter's.
+    ///
+    /// Exit codes: 0 printed; 1 with --strict, nodes would drift; 2 bad input.
+    Hash(crate::hash::HashArgs),
+    /// Print the CustomResourceDefinitions to install.
+    Crds(crate::crds::CrdsArgs),
 }
 
 /// Options of `simulate`.

@@ -4,7 +4,9 @@
 //! workspace use the same wiring as the command.
 
 pub mod args;
+pub mod crds;
 pub mod functions;
+pub mod hash;
 pub mod manifests;
 pub mod output;
 pub mod plan;

@@ -5,6 +5,8 @@ use std::{fmt, io, process::ExitCode};
 use clap::Parser as _;
 use journeyman::{
     args::{Args, Command, PlanArgs, SimulateArgs},
+    crds,
+    hash::{self, HashArgs},
     plan, simulate,
 };
 
@@ -12,6 +14,11 @@ fn main() -> ExitCode {
     match Args::parse().command {
         Command::Simulate(args) => run_simulate(&args),
         Command::Plan(args) => run_plan(&args),
+        Command::Hash(args) => run_hash(&args),
+        Command::Crds(args) => match crds::run(&args, &mut io::stdout().lock()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(error) => cannot_write(&error),
+        },
     }
 }
 
@@ -29,6 +36,15 @@ fn run_plan(args: &PlanArgs) -> ExitCode {
         Ok(verdict) if args.strict && !verdict.is_clean() => ExitCode::from(1),
         Ok(_) => ExitCode::SUCCESS,
         Err(plan::Error::Output(error)) => cannot_write(&error),
+        Err(error) => complain(&error),
+    }
+}
+
+fn run_hash(args: &HashArgs) -> ExitCode {
+    match hash::run(args, &mut io::stdout().lock()) {
+        Ok(some_drift) if args.strict && some_drift => ExitCode::from(1),
+        Ok(_) => ExitCode::SUCCESS,
+        Err(hash::Error::Output(error)) => cannot_write(&error),
         Err(error) => complain(&error),
     }
 }

@@ -7,9 +7,11 @@
 pub mod catalog;
 pub mod event;
 mod fields;
+pub mod karpenter;
 pub mod kubernetes;
 pub mod manifest;
 pub mod message;
 pub mod record;
 pub mod stream;
 mod tree;
+pub mod yaml;

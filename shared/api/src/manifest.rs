@@ -33,6 +33,7 @@ pub(crate) mod pod;
 mod pod_spec;
 mod requirement;
 mod selector;
+pub mod stored;
 
 /// What a file holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -167,28 +168,50 @@ impl fmt::Display for Problem {
 /// Karpenter's own validation finds fault with is both; its own `problems` say why it is unusable.
 pub fn read(text: &str, file: &str) -> Manifest {
     let mut manifest = Manifest::default();
-    match tree::parse_yaml(text) {
-        Ok(documents) => {
-            for document in &documents {
-                read_document(document, None, file, &mut manifest);
+    let documents = documents(text, file, &mut manifest.problems);
+    for found in found_in(&documents, file) {
+        match found {
+            Ok(Found { tree, api_version, kind }) => {
+                read_object(tree, api_version, kind, file, &mut manifest);
             }
-        }
-        Err(error) => {
-            let line =
-                error.line.and_then(|line| text.lines().nth(usize::try_from(line).ok()? - 1));
-            let left_in = line.and_then(cures::placeholder);
-            manifest.problems.push(Problem {
-                file: file.to_owned(),
-                line: error.line,
-                object: String::new(),
-                field: String::new(),
-                rule: error.rule,
-                cure: left_in
-                    .map(|name| format!("`{name}` was left in: put the value in its place")),
-            });
+            Err(problem) => manifest.problems.push(problem),
         }
     }
     manifest
+}
+
+/// The documents of `text`; none, and a problem, if it is no YAML.
+fn documents(text: &str, file: &str, problems: &mut Vec<Problem>) -> Vec<Tree> {
+    tree::parse_yaml(text).unwrap_or_else(|error| {
+        let line = error.line.and_then(|line| text.lines().nth(usize::try_from(line).ok()? - 1));
+        let left_in = line.and_then(cures::placeholder);
+        problems.push(Problem {
+            file: file.to_owned(),
+            line: error.line,
+            object: String::new(),
+            field: String::new(),
+            rule: error.rule,
+            cure: left_in.map(|name| format!("`{name}` was left in: put the value in its place")),
+        });
+        Vec::new()
+    })
+}
+
+/// An object of a file that has not been read yet.
+#[derive(Clone, Copy, Debug)]
+struct Found<'a> {
+    tree: &'a Tree,
+    api_version: &'a str,
+    kind: &'a str,
+}
+
+/// Every object of `documents` in order; those of lists by themselves.
+fn found_in<'a>(documents: &'a [Tree], file: &str) -> Vec<Result<Found<'a>, Problem>> {
+    let mut found = Vec::new();
+    for document in documents {
+        find(document, None, file, &mut found);
+    }
+    found
 }
 
 /// Type of the items of a list, for items that do not say it themselves.
@@ -198,24 +221,24 @@ struct ItemType<'a> {
     kind: &'a str,
 }
 
-fn read_document(
-    document: &Tree,
-    item_type: Option<ItemType<'_>>,
+fn find<'a>(
+    document: &'a Tree,
+    item_type: Option<ItemType<'a>>,
     file: &str,
-    manifest: &mut Manifest,
+    found: &mut Vec<Result<Found<'a>, Problem>>,
 ) {
     let text = |key: &str| document.get(key).and_then(Tree::as_text);
     let api_version = text("apiVersion").or_else(|| item_type.map(|item| item.api_version));
     let kind = text("kind").or_else(|| item_type.map(|item| item.kind));
     let (Some(api_version), Some(kind)) = (api_version, kind) else {
-        manifest.problems.push(Problem {
+        found.push(Err(Problem {
             file: file.to_owned(),
             line: Some(document.line),
             object: String::new(),
             field: String::new(),
             rule: "not a Kubernetes object: `apiVersion` and `kind` are required".to_owned(),
             cure: None,
-        });
+        }));
         return;
     };
     if let (Some(item_kind), Some(Value::List(items))) =
@@ -224,11 +247,11 @@ fn read_document(
         let item_type = ItemType { api_version, kind: item_kind };
         let item_type = (!item_kind.is_empty()).then_some(item_type);
         for item in items {
-            read_document(item, item_type, file, manifest);
+            find(item, item_type, file, found);
         }
         return;
     }
-    read_object(document, api_version, kind, file, manifest);
+    found.push(Ok(Found { tree: document, api_version, kind }));
 }
 
 fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest: &mut Manifest) {

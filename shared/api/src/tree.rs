@@ -60,6 +60,24 @@ impl Tree {
         }
     }
 
+    /// The same value without lines. Numbers that JSON does not have become texts.
+    pub(crate) fn to_json(&self) -> serde_json::Value {
+        use serde_json::Value as Json;
+        match &self.value {
+            Value::Null => Json::Null,
+            Value::Bool(value) => Json::Bool(*value),
+            Value::Number(text) => {
+                text.parse().map_or_else(|_| Json::String(text.clone()), Json::Number)
+            }
+            Value::Text(text) => Json::String(text.clone()),
+            Value::List(items) => items.iter().map(Self::to_json).collect(),
+            Value::Map(entries) => {
+                let entry = |entry: &Entry| (entry.key.clone(), entry.value.to_json());
+                Json::Object(entries.iter().map(entry).collect())
+            }
+        }
+    }
+
     pub(crate) fn is_null(&self) -> bool {
         self.value == Value::Null
     }

@@ -1,0 +1,61 @@
+//! `journeyman crds`: the CustomResourceDefinitions of the kinds that people write.
+
+use std::{fs, io, io::Write, path::PathBuf};
+
+use api::{karpenter::crd, yaml};
+
+/// Options of `crds`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CrdsArgs {
+    /// Write one file for each kind into this directory instead of printing them.
+    #[arg(long, value_name = "DIR")]
+    pub directory: Option<PathBuf>,
+}
+
+/// Prints every definition, or writes them to files.
+pub fn run(args: &CrdsArgs, out: &mut impl Write) -> io::Result<()> {
+    for (name, text) in files() {
+        match &args.directory {
+            Some(directory) => {
+                fs::create_dir_all(directory)?;
+                fs::write(directory.join(name), text)?;
+            }
+            None => out.write_all(text.as_bytes())?,
+        }
+    }
+    Ok(())
+}
+
+/// Every definition as a file: its name and its text.
+pub fn files() -> Vec<(String, String)> {
+    let text = |(name, definition)| (name, format!("---\n{}", yaml::to_text(&definition)));
+    crd::all().into_iter().map(text).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    #[test]
+    fn the_files_in_crds_are_current() {
+        let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("../crds");
+        let mut names: Vec<_> = fs::read_dir(&directory)
+            .unwrap()
+            .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+            .collect();
+        names.sort();
+        let files = files();
+        let mut wanted: Vec<_> = files.iter().map(|(name, _)| name.clone()).collect();
+        wanted.sort();
+        assert_eq!(names, wanted);
+        for (name, text) in files {
+            let found = fs::read_to_string(directory.join(&name)).unwrap();
+            assert!(
+                found == text,
+                "crds/{name} is not current: cargo run -p cli -- crds --directory crds"
+            );
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! `journeyman hash`: drift hashes of NodePools and EC2NodeClasses, and what would drift by them.
+
+use std::{collections::BTreeMap, fmt::Write as _, io::Write, path::PathBuf};
+
+use api::{
+    karpenter::{NodeClaim, hash},
+    manifest::stored::{self, Stored},
+};
+use model::labels;
+use serde::Serialize;
+use serde_json::json;
+
+use crate::{
+    args::Format,
+    manifests::{self, BadInput},
+    output::count,
+};
+
+const POOL_HASH: &str = "karpenter.sh/nodepool-hash";
+const POOL_VERSION: &str = "karpenter.sh/nodepool-hash-version";
+const CLASS_HASH: &str = "karpenter.k8s.aws/ec2nodeclass-hash";
+const CLASS_VERSION: &str = "karpenter.k8s.aws/ec2nodeclass-hash-version";
+
+/// Options of `hash`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct HashArgs {
+    /// NodePools and EC2NodeClasses as the API server returns them: files, directories, or `-`.
+    #[arg(value_name = "DIR|FILE", required = true)]
+    pub manifests: Vec<PathBuf>,
+    /// The cluster's certificate authority as nodes are given it, in base64.
+    #[arg(long, value_name = "BASE64")]
+    pub ca_bundle: Option<String>,
+    /// NodeClaims (`kubectl get nodeclaims -o yaml`): say which of their nodes would drift.
+    #[arg(long, value_name = "DIR|FILE")]
+    pub against: Vec<PathBuf>,
+    /// Exit with code 1 when nodes would drift.
+    #[arg(long, requires = "against")]
+    pub strict: bool,
+    /// How to print.
+    #[arg(short, long, value_enum, default_value_t = Format::Text)]
+    pub output: Format,
+}
+
+/// Why hashes cannot be printed.
+#[derive(Debug)]
+pub enum Error {
+    /// The input is wrong.
+    Input(BadInput),
+    /// Printing failed.
+    Output(std::io::Error),
+}
+
+impl From<std::io::Error> for Error {
+    fn from(error: std::io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl std::fmt::Display for Error {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Input(input) => input.fmt(f),
+            Self::Output(error) => write!(f, "cannot write: {error}"),
+        }
+    }
+}
+
+/// A node that is compared with its NodePool and EC2NodeClass.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Verdict {
+    /// The node's name; the claim's while it has none.
+    node: String,
+    node_claim: String,
+    node_pool: Option<String>,
+    drifts: bool,
+    /// Why it drifts, or why it does not although hashes differ.
+    reasons: Vec<String>,
+}
+
+/// Whether a node drifts by a hash.
+enum Compared {
+    Same,
+    Drifts(String),
+    Cannot(String),
+}
+
+/// Prints the hashes; with `--against`, also which nodes drift. `true`: some do.
+pub fn run(args: &HashArgs, out: &mut impl Write) -> Result<bool, Error> {
+    let stored = load(&args.manifests)?;
+    let hashes = hashes(&stored, args.ca_bundle.as_deref().unwrap_or_default())?;
+    if args.against.is_empty() {
+        match args.output {
+            Format::Json => print_json(out, &json!(hashes))?,
+            Format::Text => out.write_all(table(&hashes).as_bytes())?,
+        }
+        return Ok(false);
+    }
+    let against = load(&args.against)?;
+    if against.node_claims.is_empty() {
+        let text = "--against has no NodeClaims: `kubectl get nodeclaims -o yaml` prints them";
+        return Err(Error::Input(BadInput::one(text)));
+    }
+    let verdicts: Vec<_> =
+        against.node_claims.iter().map(|claim| verdict(claim, &hashes)).collect();
+    let drifts = verdicts.iter().any(|verdict| verdict.drifts);
+    match args.output {
+        Format::Json => print_json(out, &json!({"hashes": hashes, "nodes": verdicts}))?,
+        Format::Text => {
+            out.write_all(table(&hashes).as_bytes())?;
+            out.write_all(described(&verdicts).as_bytes())?;
+        }
+    }
+    Ok(drifts)
+}
+
+fn load(paths: &[PathBuf]) -> Result<Stored, Error> {
+    let mut all = Stored::default();
+    for (file, text) in manifests::texts(paths).map_err(Error::Input)? {
+        let mut stored = stored::read(&text, &file);
+        all.node_pools.append(&mut stored.node_pools);
+        all.node_classes.append(&mut stored.node_classes);
+        all.node_claims.append(&mut stored.node_claims);
+        all.problems.append(&mut stored.problems);
+    }
+    if all.problems.is_empty() {
+        return Ok(all);
+    }
+    Err(Error::Input(BadInput(all.problems.iter().map(ToString::to_string).collect())))
+}
+
+/// `NodePool/name` and `EC2NodeClass/name` with their hashes.
+fn hashes(stored: &Stored, ca_bundle: &str) -> Result<BTreeMap<String, String>, Error> {
+    let mut all = BTreeMap::new();
+    for pool in &stored.node_pools {
+        let name = format!("NodePool/{}", pool.metadata.name);
+        all.insert(name.clone(), shown(&name, hash::node_pool(&pool.spec.template))?);
+    }
+    for class in &stored.node_classes {
+        let name = format!("EC2NodeClass/{}", class.metadata.name);
+        all.insert(name.clone(), shown(&name, hash::node_class(&class.spec, ca_bundle))?);
+    }
+    if all.is_empty() {
+        let text = "there is neither a NodePool nor an EC2NodeClass to hash";
+        return Err(Error::Input(BadInput::one(text)));
+    }
+    Ok(all)
+}
+
+fn shown(name: &str, outcome: Result<u64, hash::Error>) -> Result<String, Error> {
+    let refused = |error| Error::Input(BadInput::one(format!("{name}: {error}")));
+    outcome.map(|hash| hash.to_string()).map_err(refused)
+}
+
+fn verdict(claim: &NodeClaim, hashes: &BTreeMap<String, String>) -> Verdict {
+    let pool = claim.metadata.labels.get(labels::NODE_POOL);
+    let pool_key = pool.map(|pool| format!("NodePool/{pool}"));
+    let class_key = format!("EC2NodeClass/{}", claim.spec.node_class_ref.name);
+    let compared = [
+        pool_key.map_or_else(
+            || Compared::Cannot("the claim names no NodePool".to_owned()),
+            |key| compare(claim, &key, hashes, (POOL_HASH, POOL_VERSION, hash::NODE_POOL_VERSION)),
+        ),
+        compare(claim, &class_key, hashes, (CLASS_HASH, CLASS_VERSION, hash::NODE_CLASS_VERSION)),
+    ];
+    let drifts = compared.iter().any(|compared| matches!(compared, Compared::Drifts(_)));
+    let reason = |compared| match compared {
+        Compared::Same => None,
+        Compared::Drifts(reason) | Compared::Cannot(reason) => Some(reason),
+    };
+    let node = claim.status.as_ref().and_then(|status| status.node_name.clone());
+    Verdict {
+        node: node.unwrap_or_else(|| claim.metadata.name.clone()),
+        node_claim: claim.metadata.name.clone(),
+        node_pool: pool.cloned(),
+        drifts,
+        reasons: compared.into_iter().filter_map(reason).collect(),
+    }
+}
+
+/// Compares as Karpenter does: only where both sides have a hash of the same version.
+fn compare(
+    claim: &NodeClaim,
+    key: &str,
+    hashes: &BTreeMap<String, String>,
+    (name, version_name, version): (&str, &str, &str),
+) -> Compared {
+    let Some(wanted) = hashes.get(key) else {
+        return Compared::Cannot(format!("{key} is not among the manifests"));
+    };
+    let annotations = &claim.metadata.annotations;
+    let (Some(found), Some(found_version)) = (annotations.get(name), annotations.get(version_name))
+    else {
+        return Compared::Cannot(format!("the claim has no hash of {key}"));
+    };
+    if found_version != version {
+        return Compared::Cannot(format!(
+            "the claim's hash of {key} has the version {found_version}, not {version}: it will be \
+             written anew, and does not count"
+        ));
+    }
+    if found == wanted {
+        return Compared::Same;
+    }
+    Compared::Drifts(format!("{key} has changed: {found} on the claim, {wanted} now"))
+}
+
+fn table(hashes: &BTreeMap<String, String>) -> String {
+    let width = hashes.keys().map(String::len).max().unwrap_or_default();
+    let mut text = String::new();
+    for (name, hash) in hashes {
+        let version = if name.starts_with("NodePool/") {
+            hash::NODE_POOL_VERSION
+        } else {
+            hash::NODE_CLASS_VERSION
+        };
+        // Writing to a String cannot fail.
+        let _written = writeln!(text, "{name:width$}  {version}  {hash}");
+    }
+    text
+}
+
+fn described(verdicts: &[Verdict]) -> String {
+    let mut text = String::from("\n");
+    for Verdict { node, node_claim: _, node_pool: _, drifts, reasons } in verdicts {
+        let word = if *drifts { "drifts" } else { "stays" };
+        let reasons = reasons.join("; ");
+        let colon = if reasons.is_empty() { "" } else { ": " };
+        let _written = writeln!(text, "{node} {word}{colon}{reasons}");
+    }
+    let drifting = verdicts.iter().filter(|verdict| verdict.drifts).count();
+    let all = count(u64::try_from(verdicts.len()).unwrap_or(u64::MAX), "node");
+    let _written = writeln!(text, "{drifting} of {all} would drift");
+    text
+}
+
+fn print_json(out: &mut impl Write, value: &serde_json::Value) -> Result<(), Error> {
+    writeln!(out, "{value:#}").map_err(Error::Output)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MANIFESTS: &str = r"
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: general}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements: []
+      expireAfter: 720h
+---
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec:
+  role: nodes
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{tags: {team: a}}]
+  securityGroupSelectorTerms: [{tags: {team: a}}]
+";
+
+    fn claim(name: &str, pool_hash: &str, version: &str) -> String {
+        format!(
+            "---
+apiVersion: karpenter.sh/v1
+kind: NodeClaim
+metadata:
+  name: {name}
+  labels: {{karpenter.sh/nodepool: general}}
+  annotations: {{karpenter.sh/nodepool-hash: '{pool_hash}', karpenter.sh/nodepool-hash-version: {version}}}
+spec:
+  nodeClassRef: {{group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}}
+  requirements: []
+"
+        )
+    }
+
+    /// The whole output, and whether nodes drift.
+    fn printed(folder: &str, claims: Option<&str>) -> (String, bool) {
+        let folder = std::env::temp_dir().join(format!("journeyman-hash-{folder}"));
+        std::fs::create_dir_all(&folder).unwrap();
+        let file = |name: &str, text: &str| {
+            std::fs::write(folder.join(name), text).unwrap();
+            folder.join(name)
+        };
+        let args = HashArgs {
+            manifests: vec![file("objects.yaml", MANIFESTS)],
+            ca_bundle: None,
+            against: claims.map(|text| file("claims.yaml", text)).into_iter().collect(),
+            strict: false,
+            output: Format::Text,
+        };
+        let mut out = Vec::new();
+        let drifts = run(&args, &mut out).unwrap();
+        (String::from_utf8(out).unwrap(), drifts)
+    }
+
+    #[test]
+    fn hashes_stand_beside_their_versions() {
+        let (text, drifts) = printed("plain", None);
+        assert!(text.contains("NodePool/general      v3  6821555240594823858\n"), "{text}");
+        assert!(!drifts);
+    }
+
+    #[test]
+    fn a_node_drifts_only_by_a_hash_of_the_same_version() {
+        let claims = claim("same", "6821555240594823858", "v3")
+            + &claim("other", "1", "v3")
+            + &claim("older", "1", "v2");
+        let (text, drifts) = printed("against", Some(&claims));
+        assert!(drifts);
+        for said in
+            ["\nsame stays", "\nother drifts: ", "\nolder stays: ", "1 of 3 nodes would drift"]
+        {
+            assert!(text.contains(said), "{said}: {text}");
+        }
+    }
+}

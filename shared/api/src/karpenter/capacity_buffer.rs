@@ -1,0 +1,120 @@
+//! CapacityBuffer, `autoscaling.x-k8s.io/v1beta1`.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Condition, Kind, Quantity,
+    common::rules,
+    crd::{Column, Names, Scope},
+};
+
+/// How much room is kept free, in pods of one kind.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-validations" = rules(&[
+    (
+        "!has(self.podTemplateRef) || has(self.replicas) || has(self.limits)",
+        "If podTemplateRef is set, replicas or limits must also be set",
+    ),
+    (
+        "!(has(self.podTemplateRef) && has(self.scalableRef))",
+        "You must define either PodTemplateRef or ScalableRef, but not both",
+    ),
+])))]
+#[serde(rename_all = "camelCase")]
+pub struct CapacityBufferSpec {
+    /// How the room is kept. `buffer.x-k8s.io/active-capacity`: by nodes that are there.
+    #[schemars(extend("default" = "buffer.x-k8s.io/active-capacity"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provisioning_strategy: Option<String>,
+    /// The PodTemplate of the pods for which room is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pod_template_ref: Option<LocalObjectReference>,
+    /// A workload: room is kept for more pods like its own.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scalable_ref: Option<ScalableReference>,
+    /// For how many pods room is kept. With a percentage, the larger of both counts.
+    #[schemars(range(min = 0))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<i32>,
+    /// For how many pods room is kept, as a percentage of the workload's replicas.
+    #[schemars(range(min = 0))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub percentage: Option<i32>,
+    /// The most that the room may be, of each resource.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub limits: Option<BTreeMap<String, Quantity>>,
+}
+
+/// Names an object of the same namespace.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct LocalObjectReference {
+    /// Its name.
+    #[schemars(length(min = 1))]
+    pub name: String,
+}
+
+/// Names a workload of the same namespace that can be scaled.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct ScalableReference {
+    /// Its API group, such as `apps`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub api_group: Option<String>,
+    /// Its kind, such as `Deployment`.
+    #[schemars(length(min = 1))]
+    pub kind: String,
+    /// Its name.
+    #[schemars(length(min = 1))]
+    pub name: String,
+}
+
+/// What a buffer came to.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct CapacityBufferStatus {
+    /// The PodTemplate that is used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pod_template_ref: Option<LocalObjectReference>,
+    /// For how many pods room is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub replicas: Option<i32>,
+    /// The generation of the PodTemplate that is used.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub pod_template_generation: Option<i64>,
+    /// Whether the buffer can be kept, and why not.
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Vec<Condition>>,
+    /// How the room is kept.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub provisioning_strategy: Option<String>,
+}
+
+impl Kind for CapacityBufferSpec {
+    type Status = CapacityBufferStatus;
+
+    const NAMES: Names = Names {
+        group: "autoscaling.x-k8s.io",
+        version: "v1beta1",
+        kind: "CapacityBuffer",
+        plural: "capacitybuffers",
+        short: &["cb"],
+        category: "autoscaling",
+        scope: Scope::Namespaced,
+        about: "A CapacityBuffer keeps room free, so that more pods of a kind can start at once.",
+        requires_spec: true,
+        replicas: None,
+        columns: &[
+            Column::text("Strategy", ".spec.provisioningStrategy"),
+            Column::text("PodTemplate", ".status.podTemplateRef.name"),
+            Column::number("Replicas", ".status.replicas"),
+            Column::text("ConditionsType", ".status.conditions[*].type"),
+            Column::text("ConditionsStatus", ".status.conditions[*].status"),
+            Column::text("ConditionsReason", ".status.conditions[*].reason"),
+            Column::AGE,
+        ],
+    };
+}

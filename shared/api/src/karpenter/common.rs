@@ -1,0 +1,293 @@
+//! What several kinds share: requirements, taints, quantities, conditions.
+
+use std::{borrow::Cow, fmt};
+
+use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
+use serde::{
+    Deserialize, Deserializer, Serialize,
+    de::{Error, Visitor},
+};
+use serde_json::{Value, json};
+
+/// `prefix/name` or `name`, of labels and taints.
+pub(crate) const QUALIFIED_NAME: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*(\/))?([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9]$";
+/// A label's value; it may be empty.
+pub(crate) const LABEL_VALUE: &str = r"^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$";
+/// Groups such as `1h30m`.
+pub(crate) const DURATION: &str = r"^([0-9]+(s|m|h))+$";
+/// The same, or `Never`.
+pub(crate) const DURATION_OR_NEVER: &str = r"^(([0-9]+(s|m|h))+|Never)$";
+const QUANTITY: &str = r"^(\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))(([KMGTPE]i)|[numkMGTPE]|([eE](\+|-)?(([0-9]+(\.[0-9]*)?)|(\.[0-9]+))))?$";
+const CONDITION_TYPE: &str = r"^([a-z0-9]([-a-z0-9]*[a-z0-9])?(\.[a-z0-9]([-a-z0-9]*[a-z0-9])?)*/)?(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])$";
+const REASON: &str = r"^[A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?$";
+const REASON_OR_EMPTY: &str = r"^([A-Za-z]([A-Za-z0-9_,:]*[A-Za-z0-9_])?|)$";
+
+/// `x-kubernetes-validations`: pairs of a CEL rule and the message that its violation gives.
+pub(crate) fn rules(pairs: &[(&str, &str)]) -> Value {
+    pairs.iter().map(|(rule, message)| json!({"message": message, "rule": rule})).collect()
+}
+
+/// Adds rules to those that a schema has.
+pub(crate) fn add_rules(schema: &mut Value, more: &Value) {
+    let Value::Object(map) = schema else { return };
+    let all = map.entry("x-kubernetes-validations").or_insert_with(|| json!([]));
+    if let (Value::Array(all), Value::Array(more)) = (all, more) {
+        all.extend(more.iter().cloned());
+    }
+}
+
+/// An amount such as `500m`, `2Gi` or `3`, as it was written.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[serde(transparent)]
+pub struct Quantity(pub String);
+
+impl<'de> Deserialize<'de> for Quantity {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(QuantityVisitor)
+    }
+}
+
+struct QuantityVisitor;
+
+impl Visitor<'_> for QuantityVisitor {
+    type Value = Quantity;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a quantity such as `500m` or `2Gi`")
+    }
+
+    fn visit_str<E: Error>(self, text: &str) -> Result<Quantity, E> {
+        Ok(Quantity(text.to_owned()))
+    }
+
+    fn visit_i64<E: Error>(self, number: i64) -> Result<Quantity, E> {
+        Ok(Quantity(number.to_string()))
+    }
+
+    fn visit_u64<E: Error>(self, number: u64) -> Result<Quantity, E> {
+        Ok(Quantity(number.to_string()))
+    }
+
+    fn visit_f64<E: Error>(self, number: f64) -> Result<Quantity, E> {
+        Ok(Quantity(number.to_string()))
+    }
+}
+
+impl JsonSchema for Quantity {
+    fn schema_name() -> Cow<'static, str> {
+        "Quantity".into()
+    }
+
+    fn json_schema(_: &mut SchemaGenerator) -> Schema {
+        json_schema!({
+            "anyOf": [{"type": "integer"}, {"type": "string"}],
+            "pattern": QUANTITY,
+            "x-kubernetes-int-or-string": true,
+        })
+    }
+}
+
+/// A constraint on one label of the nodes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Requirement {
+    /// The label.
+    #[schemars(
+        length(max = 316),
+        regex(pattern = QUALIFIED_NAME),
+        extend("x-kubernetes-validations" = key_rules())
+    )]
+    pub key: String,
+    /// How the label's value relates to `values`.
+    pub operator: Operator,
+    /// Values of the label. Gt, Lt, Gte and Lte take one whole number; Exists and DoesNotExist
+    /// take none.
+    // Karpenter's CRD has the items' length and pattern on the list itself, where they do nothing:
+    // values are checked when a controller looks at the object.
+    #[schemars(extend(
+        "maxLength" = 63,
+        "pattern" = LABEL_VALUE,
+        "x-kubernetes-list-type" = "atomic"
+    ))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub values: Option<Vec<String>>,
+    /// How many different values of the label the instance types that remain must have, so that a
+    /// launch can choose among them.
+    #[schemars(range(min = 1, max = 50), extend("format" = null))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub min_values: Option<i32>,
+}
+
+fn key_rules() -> Value {
+    rules(&[
+        (
+            r#"self in ["karpenter.sh/capacity-type", "karpenter.sh/nodepool"] || !self.find("^([^/]+)").endsWith("karpenter.sh")"#,
+            r#"label domain "karpenter.sh" is restricted"#,
+        ),
+        (r#"self != "kubernetes.io/hostname""#, r#"label "kubernetes.io/hostname" is restricted"#),
+        (&aws_domain_rule("self", |_| true), AWS_DOMAIN_MESSAGE),
+    ])
+}
+
+/// The message of [`aws_domain_rule`].
+pub(crate) const AWS_DOMAIN_MESSAGE: &str = r#"label domain "karpenter.k8s.aws" is restricted"#;
+
+/// That `variable` is a label of the AWS provider which `is_known`, or of another domain.
+pub(crate) fn aws_domain_rule(variable: &str, is_known: impl Fn(&str) -> bool) -> String {
+    let known: Vec<_> = model::labels::well_known()
+        .filter(|label| label.starts_with("karpenter.k8s.aws/"))
+        .chain([model::labels::NODE_CLASS])
+        .filter(|label| is_known(label))
+        .map(|label| format!("\"{label}\""))
+        .collect();
+    let known = known.join(", ");
+    format!(
+        r#"{variable} in [{known}] || !{variable}.find("^([^/]+)").endsWith("karpenter.k8s.aws")"#
+    )
+}
+
+/// How the value of a label relates to given values.
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+pub enum Operator {
+    /// It is one of them.
+    #[default]
+    In,
+    /// It is none of them, or the label is absent.
+    NotIn,
+    /// The label is there.
+    Exists,
+    /// The label is absent.
+    DoesNotExist,
+    /// It is a greater number.
+    Gt,
+    /// It is a smaller number.
+    Lt,
+    /// It is that number or a greater one.
+    Gte,
+    /// It is that number or a smaller one.
+    Lte,
+}
+
+/// What pods must tolerate to run on a node.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Taint {
+    /// What the taint is about.
+    #[schemars(length(min = 1), regex(pattern = QUALIFIED_NAME))]
+    pub key: String,
+    /// The value that goes with the key.
+    #[schemars(regex(pattern = QUALIFIED_NAME))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub value: Option<String>,
+    /// What happens to pods that do not tolerate it.
+    pub effect: TaintEffect,
+    /// When the taint was added.
+    #[schemars(extend("format" = "date-time"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub time_added: Option<String>,
+}
+
+/// What a taint does to pods that do not tolerate it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum TaintEffect {
+    /// New pods stay away.
+    #[default]
+    NoSchedule,
+    /// New pods stay away if they can.
+    PreferNoSchedule,
+    /// Running pods are evicted as well.
+    NoExecute,
+}
+
+impl TaintEffect {
+    /// Its name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::NoSchedule => "NoSchedule",
+            Self::PreferNoSchedule => "PreferNoSchedule",
+            Self::NoExecute => "NoExecute",
+        }
+    }
+}
+
+/// Names the object that says how nodes are launched.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct NodeClassReference {
+    /// API group of the object, such as `karpenter.k8s.aws`.
+    #[schemars(
+        regex(pattern = "^[^/]*$"),
+        extend("x-kubernetes-validations" = rules(&[("self != ''", "group may not be empty")]))
+    )]
+    pub group: String,
+    /// Kind of the object, such as `EC2NodeClass`.
+    #[schemars(extend("x-kubernetes-validations" = rules(&[("self != ''", "kind may not be empty")])))]
+    pub kind: String,
+    /// Name of the object.
+    #[schemars(extend("x-kubernetes-validations" = rules(&[("self != ''", "name may not be empty")])))]
+    pub name: String,
+}
+
+/// One aspect of an object's state, as a controller saw it last.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct Condition {
+    /// The aspect.
+    #[schemars(length(max = 316), regex(pattern = CONDITION_TYPE))]
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Whether it holds.
+    pub status: ConditionStatus,
+    /// Why, in one word.
+    #[schemars(length(min = 1, max = 1024), regex(pattern = REASON))]
+    pub reason: String,
+    /// Why, in words for people.
+    #[schemars(length(max = 32_768))]
+    pub message: String,
+    /// When `status` changed last.
+    #[schemars(extend("format" = "date-time"))]
+    pub last_transition_time: String,
+    /// `metadata.generation` of the object that was looked at.
+    #[schemars(range(min = 0))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+}
+
+/// The same, of a NodeClaim: reason and message may be left out.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct OptionalReason {
+    /// The aspect.
+    #[schemars(length(max = 316), regex(pattern = CONDITION_TYPE))]
+    #[serde(rename = "type")]
+    pub kind: String,
+    /// Whether it holds.
+    pub status: ConditionStatus,
+    /// Why, in one word.
+    #[schemars(length(max = 1024), regex(pattern = REASON_OR_EMPTY))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// Why, in words for people.
+    #[schemars(length(max = 32_768))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub message: Option<String>,
+    /// When `status` changed last.
+    #[schemars(extend("format" = "date-time"))]
+    pub last_transition_time: String,
+    /// `metadata.generation` of the object that was looked at.
+    #[schemars(range(min = 0))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub observed_generation: Option<i64>,
+}
+
+/// Whether a condition holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum ConditionStatus {
+    /// It does.
+    True,
+    /// It does not.
+    False,
+    /// Nobody knows yet.
+    Unknown,
+}

@@ -1,0 +1,140 @@
+use serde_json::{Value, json};
+
+use super::*;
+
+/// The vectors that section 1.4 of the specification gives, from Karpenter's own tests.
+fn published(change: impl FnOnce(&mut Value)) -> u64 {
+    let mut spec = json!({
+        "subnetSelectorTerms": [],
+        "securityGroupSelectorTerms": [],
+        "amiSelectorTerms": [],
+        "role": "role-1",
+        "tags": {"keyTag-1": "valueTag-1", "keyTag-2": "valueTag-2"},
+        "context": "fake-context",
+        "detailedMonitoring": false,
+        "associatePublicIPAddress": false,
+        "metadataOptions": {
+            "httpEndpoint": "disabled",
+            "httpProtocolIPv6": "disabled",
+            "httpPutResponseHopLimit": 1,
+            "httpTokens": "optional",
+        },
+        "blockDeviceMappings": [
+            {
+                "deviceName": "map-device-1",
+                "rootVolume": false,
+                "ebs": {
+                    "deleteOnTermination": false,
+                    "encrypted": false,
+                    "iops": 0,
+                    "kmsKeyID": "fakeKMSKeyID",
+                    "snapshotID": "fakeSnapshot",
+                    "throughput": 0,
+                    "volumeSize": "2G",
+                    "volumeType": "standard",
+                },
+            },
+            {"deviceName": "map-device-2"},
+        ],
+        "userData": "userdata-test-1",
+    });
+    change(&mut spec);
+    let spec: Ec2NodeClassSpec = serde_json::from_value(spec).unwrap();
+    node_class(&spec, "test-ca-bundle").unwrap()
+}
+
+#[track_caller]
+fn check(wanted: u64, change: impl FnOnce(&mut Value)) {
+    assert_eq!(published(change), wanted);
+}
+
+#[test]
+fn a_node_class_has_karpenters_hash() {
+    check(11_148_166_120_438_674_859, |_| {});
+    check(11_774_429_238_106_843_388, |spec| spec["userData"] = json!("userdata-test-2"));
+    check(2_279_761_750_428_738_028, |spec| spec["context"] = json!("context-2"));
+    check(10_372_902_467_896_351_912, |spec| {
+        spec["blockDeviceMappings"][0]["ebs"]["volumeSize"] = json!("10G");
+    });
+    check(1_619_669_030_802_245_540, |spec| {
+        spec["connectionTracking"] = json!({"tcpEstablishedTimeout": 300});
+    });
+}
+
+#[test]
+fn what_selectors_select_is_not_in_the_hash() {
+    check(11_148_166_120_438_674_859, |spec| {
+        spec["subnetSelectorTerms"] = json!([{"id": "subnet-1"}]);
+        spec["ipPrefixCount"] = json!(2);
+        spec["kubelet"] = json!({});
+    });
+}
+
+#[test]
+fn the_order_of_volumes_does_not_matter() {
+    check(11_148_166_120_438_674_859, |spec| {
+        spec["blockDeviceMappings"].as_array_mut().unwrap().reverse();
+    });
+}
+
+#[test]
+fn sizes_are_hashed_as_go_writes_them() {
+    for (written, canonical) in [
+        ("1024Gi", "1Ti"),
+        ("1000Gi", "1000Gi"),
+        ("2000G", "2T"),
+        ("1500G", "1500G"),
+        ("2T", "2T"),
+        ("58Ti", "58Ti"),
+    ] {
+        assert_eq!(canonical_size(written).as_deref(), Some(canonical));
+    }
+    for wrong in ["", "Gi", "T", "1", "1Mi", "1.5Gi"] {
+        assert_eq!(canonical_size(wrong), None, "{wrong}");
+    }
+}
+
+#[test]
+fn numbers_in_the_kubelet_do_not_collide() {
+    let with = |number: u32| published(|spec| spec["kubelet"] = json!({"maxPods": number}));
+    assert_ne!(with(12), with(21));
+}
+
+fn pool(template: Value) -> u64 {
+    node_pool(&serde_json::from_value(template).unwrap()).unwrap()
+}
+
+fn template() -> Value {
+    json!({"spec": {
+        "nodeClassRef": {"group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"},
+        "requirements": [],
+        "expireAfter": "720h",
+    }})
+}
+
+#[test]
+fn a_node_pool_has_karpenters_hash() {
+    // Karpenter 1.14.1 gave it.
+    assert_eq!(pool(template()), 6_821_555_240_594_823_858);
+    let mut never = template();
+    never["spec"]["expireAfter"] = json!("Never");
+    assert_eq!(pool(never), 17_369_979_337_536_258_260);
+    let mut at_once = template();
+    at_once["spec"]["terminationGracePeriod"] = json!("0s");
+    assert_eq!(pool(at_once), 10_356_118_934_572_431_967);
+}
+
+#[test]
+fn an_empty_list_is_not_an_absent_one() {
+    let mut with_list = template();
+    with_list["spec"]["taints"] = json!([]);
+    assert_ne!(pool(with_list), pool(template()));
+}
+
+#[test]
+fn what_is_no_duration_has_no_hash() {
+    let mut wrong = template();
+    wrong["spec"]["expireAfter"] = json!("soon");
+    let error = node_pool(&serde_json::from_value(wrong).unwrap()).unwrap_err();
+    assert!(error.to_string().starts_with("spec.template.spec.expireAfter: `soon` "), "{error}");
+}

@@ -1,0 +1,135 @@
+//! NodeClaim, `karpenter.sh/v1`.
+
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+
+use super::{
+    Kind, NodeClassReference, OptionalReason, Quantity, Requirement, Taint,
+    common::{DURATION, DURATION_OR_NEVER, rules},
+    crd::{Column, Names, Scope},
+};
+
+/// What a node was promised to be. It never changes.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-validations" = rules(&[("self == oldSelf", "spec is immutable")])))]
+#[serde(rename_all = "camelCase")]
+pub struct NodeClaimSpec {
+    /// Taints of the node.
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub taints: Option<Vec<Taint>>,
+    /// Taints that are expected to be removed by somebody while the node starts.
+    #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub startup_taints: Option<Vec<Taint>>,
+    /// What instance types, zones and so on the node may have.
+    #[schemars(schema_with = "requirements")]
+    pub requirements: Vec<Requirement>,
+    /// What the pods that the node is for ask for, daemon sets included.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub resources: Option<ResourceRequirements>,
+    /// How the node is launched.
+    pub node_class_ref: NodeClassReference,
+    /// How long the node may drain before it is ended whatever runs on it. Absent: as long as it
+    /// takes.
+    #[schemars(regex(pattern = DURATION))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub termination_grace_period: Option<String>,
+    /// How old the node may become before it is given up, or `Never`.
+    #[schemars(regex(pattern = DURATION_OR_NEVER), extend("default" = "720h"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expire_after: Option<String>,
+}
+
+/// The rules that requirements of NodePools and NodeClaims share.
+pub(crate) fn requirements(generator: &mut SchemaGenerator) -> Schema {
+    schemars::json_schema!({
+        "type": "array",
+        "items": Requirement::json_schema(generator),
+        "maxItems": 100,
+        "x-kubernetes-list-type": "atomic",
+        "x-kubernetes-validations": rules(&[
+            (
+                "self.all(x, x.operator == 'In' ? x.values.size() != 0 : true)",
+                "requirements with operator 'In' must have a value defined",
+            ),
+            (
+                "self.all(x, (x.operator == 'Gt' || x.operator == 'Lt' || x.operator == 'Gte' || x.operator == 'Lte') ? (x.values.size() == 1 && int(x.values[0]) >= 0) : true)",
+                "requirements operator 'Gt', 'Lt', 'Gte', or 'Lte' must have a single positive integer value",
+            ),
+            (
+                "self.all(x, (x.operator == 'In' && has(x.minValues)) ? x.values.size() >= x.minValues : true)",
+                "requirements with 'minValues' must have at least that many values specified in the 'values' field",
+            ),
+        ]),
+    })
+}
+
+/// What the pods of a node ask for.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct ResourceRequirements {
+    /// How much of each resource.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub requests: Option<BTreeMap<String, Quantity>>,
+}
+
+/// What became of a NodeClaim.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "camelCase")]
+pub struct NodeClaimStatus {
+    /// The Node, once it registered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub node_name: Option<String>,
+    /// The instance, once it was launched: `aws:///<zone>/<instance id>`.
+    #[serde(rename = "providerID", skip_serializing_if = "Option::is_none")]
+    pub provider_id: Option<String>,
+    /// The machine image that the instance was launched with.
+    #[serde(rename = "imageID", skip_serializing_if = "Option::is_none")]
+    pub image_id: Option<String>,
+    /// What the node is expected to have, or has, of each resource.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity: Option<BTreeMap<String, Quantity>>,
+    /// What of it pods may use.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub allocatable: Option<BTreeMap<String, Quantity>>,
+    /// How far the node has come.
+    #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub conditions: Option<Vec<OptionalReason>>,
+    /// When a pod last came or went.
+    #[schemars(extend("format" = "date-time"))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub last_pod_event_time: Option<String>,
+}
+
+impl Kind for NodeClaimSpec {
+    type Status = NodeClaimStatus;
+
+    const NAMES: Names = Names {
+        group: "karpenter.sh",
+        version: "v1",
+        kind: "NodeClaim",
+        plural: "nodeclaims",
+        short: &[],
+        category: "karpenter",
+        scope: Scope::Cluster,
+        about: "A NodeClaim stands for one node, from the decision to launch it until it is gone.",
+        requires_spec: true,
+        replicas: None,
+        columns: &[
+            Column::text("Type", r".metadata.labels.node\.kubernetes\.io/instance-type"),
+            Column::text("Capacity", r".metadata.labels.karpenter\.sh/capacity-type"),
+            Column::text("Zone", r".metadata.labels.topology\.kubernetes\.io/zone"),
+            Column::text("Node", ".status.nodeName"),
+            Column::text("Ready", r#".status.conditions[?(@.type=="Ready")].status"#),
+            Column::AGE,
+            Column::text("ImageID", ".status.imageID").wide(),
+            Column::text("ID", ".status.providerID").wide(),
+            Column::text("NodePool", r".metadata.labels.karpenter\.sh/nodepool").wide(),
+            Column::text("NodeClass", ".spec.nodeClassRef.name").wide(),
+            Column::text("Drifted", r#".status.conditions[?(@.type=="Drifted")].status"#).wide(),
+        ],
+    };
+}

@@ -1,0 +1,307 @@
+//! EC2NodeClass, `karpenter.k8s.aws/v1`: its `spec`.
+//!
+//! Some of Karpenter's rules say `!self.all(…)` where each term is meant: a list is refused only if
+//! every term of it is wrong. They are kept: what is stored must stay valid.
+
+use std::collections::BTreeMap;
+
+use schemars::{JsonSchema, Schema, SchemaGenerator};
+use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
+
+use super::{
+    Kind,
+    common::rules,
+    crd::{Column, Names, Scope},
+    node_class_parts::{
+        AmiSelectorTerm, BlockDeviceMapping, CapacityReservationSelectorTerm, ConnectionTracking,
+        CpuOptions, InstanceStorePolicy, MetadataOptions, NetworkInterface, PlacementGroupSelector,
+        SecurityGroupSelectorTerm, SubnetSelectorTerm,
+    },
+    node_class_status::Ec2NodeClassStatus,
+};
+
+/// How nodes are launched on EC2.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[schemars(extend("x-kubernetes-validations" = spec_rules()))]
+#[serde(rename_all = "camelCase")]
+pub struct Ec2NodeClassSpec {
+    /// In which subnets: those that any of the terms selects.
+    #[schemars(length(max = 30), extend("x-kubernetes-validations" = rules(&[
+        ("self.size() != 0", "subnetSelectorTerms cannot be empty"),
+        ("self.all(x, has(x.tags) || has(x.id))", "expected at least one, got none, ['tags', 'id']"),
+        (
+            "!self.all(x, has(x.id) && has(x.tags))",
+            "'id' is mutually exclusive, cannot be set with a combination of other fields in a subnet selector term",
+        ),
+    ])))]
+    pub subnet_selector_terms: Vec<SubnetSelectorTerm>,
+    /// With which security groups: those that any of the terms selects.
+    #[schemars(length(max = 30), extend("x-kubernetes-validations" = rules(&[
+        ("self.size() != 0", "securityGroupSelectorTerms cannot be empty"),
+        (
+            "self.all(x, has(x.tags) || has(x.id) || has(x.name))",
+            "expected at least one, got none, ['tags', 'id', 'name']",
+        ),
+        (
+            "!self.all(x, has(x.id) && (has(x.tags) || has(x.name)))",
+            "'id' is mutually exclusive, cannot be set with a combination of other fields in a security group selector term",
+        ),
+        (
+            "!self.all(x, has(x.name) && (has(x.tags) || has(x.id)))",
+            "'name' is mutually exclusive, cannot be set with a combination of other fields in a security group selector term",
+        ),
+    ])))]
+    pub security_group_selector_terms: Vec<SecurityGroupSelectorTerm>,
+    /// Which capacity reservations may be used: those that any of the terms selects.
+    #[schemars(length(max = 30), extend("x-kubernetes-validations" = rules(&[
+        (
+            "self.all(x, has(x.tags) || has(x.id) || has(x.instanceMatchCriteria))",
+            "expected at least one, got none, ['tags', 'id', 'instanceMatchCriteria']",
+        ),
+        (
+            "!self.all(x, has(x.id) && (has(x.tags) || has(x.ownerID) || has(x.instanceMatchCriteria)))",
+            "'id' is mutually exclusive, cannot be set along with other fields in a capacity reservation selector term",
+        ),
+    ])))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub capacity_reservation_selector_terms: Option<Vec<CapacityReservationSelectorTerm>>,
+    /// The placement group of the instances.
+    #[schemars(extend("x-kubernetes-validations" = rules(&[
+        ("has(self.name) || has(self.id)", "expected at least one, got none, ['name', 'id']"),
+        ("!(has(self.name) && has(self.id))", "'name' and 'id' are mutually exclusive"),
+    ])))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub placement_group_selector: Option<PlacementGroupSelector>,
+    /// Whether instances get a public IPv4 address. Absent: as the subnet says.
+    #[serde(rename = "associatePublicIPAddress", skip_serializing_if = "Option::is_none")]
+    pub associate_public_ip_address: Option<bool>,
+    /// How many prefixes every network interface with addresses of its own is given.
+    #[schemars(range(min = 0))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ip_prefix_count: Option<i32>,
+    /// With which machine images: of those that any of the terms selects the newest that fits.
+    #[schemars(length(min = 1, max = 30), extend("x-kubernetes-validations" = rules(&[
+        (
+            "self.all(x, has(x.tags) || has(x.id) || has(x.name) || has(x.alias) || has(x.ssmParameter))",
+            "expected at least one, got none, ['tags', 'id', 'name', 'alias', 'ssmParameter']",
+        ),
+        (
+            "!self.exists(x, has(x.id) && (has(x.alias) || has(x.tags) || has(x.name) || has(x.owner)))",
+            "'id' is mutually exclusive, cannot be set with a combination of other fields in amiSelectorTerms",
+        ),
+        (
+            "!self.exists(x, has(x.alias) && (has(x.id) || has(x.tags) || has(x.name) || has(x.owner)))",
+            "'alias' is mutually exclusive, cannot be set with a combination of other fields in amiSelectorTerms",
+        ),
+        (
+            "!(self.exists(x, has(x.alias)) && self.size() != 1)",
+            "'alias' is mutually exclusive, cannot be set with a combination of other amiSelectorTerms",
+        ),
+    ])))]
+    pub ami_selector_terms: Vec<AmiSelectorTerm>,
+    /// What user data a machine image understands. An alias says it already; `Custom` leaves user
+    /// data as it is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ami_family: Option<AmiFamily>,
+    /// User data of one's own; merged with what joins the node to the cluster.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub user_data: Option<String>,
+    /// The IAM role of the nodes; an instance profile is made for it.
+    #[schemars(extend("x-kubernetes-validations" = rules(&[("self != ''", "role cannot be empty")])))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub role: Option<String>,
+    /// The instance profile of the nodes, in place of `role`.
+    #[schemars(extend("x-kubernetes-validations" = rules(&[(
+        "self != ''",
+        "instanceProfile cannot be empty",
+    )])))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instance_profile: Option<String>,
+    /// Tags for everything that is launched.
+    #[schemars(extend("x-kubernetes-validations" = tag_rules()))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub tags: Option<BTreeMap<String, String>>,
+    /// Settings of the kubelet, as in KubeletConfiguration of kubelet.config.k8s.io/v1beta1. What
+    /// decisions need of it is understood; the rest is passed through to AL2023.
+    // Release 1.14.1 knows twelve members; this is what the next one has.
+    #[schemars(schema_with = "kubelet")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kubelet: Option<Map<String, Value>>,
+    /// The volumes of the instances. Absent: those of the image's family.
+    #[schemars(length(max = 50), extend("x-kubernetes-validations" = rules(&[(
+        "self.filter(x, has(x.rootVolume)?x.rootVolume==true:false).size() <= 1",
+        "must have only one blockDeviceMappings with rootVolume",
+    )])))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub block_device_mappings: Option<Vec<BlockDeviceMapping>>,
+    /// What is done with the disks that come with an instance. `RAID0`: they hold the pods' data.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub instance_store_policy: Option<InstanceStorePolicy>,
+    /// The network interfaces of the instances. Absent: one, and what an instance type has for EFA
+    /// where pods ask for it.
+    #[schemars(length(max = 150), extend("x-kubernetes-validations" = rules(&[
+        (
+            "self.size() == 0 || self.exists(x, x.deviceIndex == 0 && x.networkCardIndex == 0 && x.interfaceType == 'interface')",
+            "networkInterfaces must include a primary interface with interfaceType='interface'",
+        ),
+        (
+            "self.all(x, self.filter(y, x.networkCardIndex == y.networkCardIndex && x.deviceIndex == y.deviceIndex).size() == 1 && (x.interfaceType != 'efa-only' || self.filter(y, x.networkCardIndex == y.networkCardIndex && y.interfaceType == 'efa-only').size() == 1))",
+            "networkInterfaces must not have duplicate networkCardIndex and deviceIndex pairs, and can have at most one efa device per network card",
+        ),
+    ])))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub network_interfaces: Option<Vec<NetworkInterface>>,
+    /// Whether CloudWatch measures the instances every minute.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub detailed_monitoring: Option<bool>,
+    /// How programs on the instances reach the instance metadata service.
+    #[schemars(extend("default" = {
+        "httpEndpoint": "enabled",
+        "httpProtocolIPv6": "disabled",
+        "httpPutResponseHopLimit": 1,
+        "httpTokens": "required",
+    }))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub metadata_options: Option<MetadataOptions>,
+    /// After how many seconds of silence security groups forget a connection.
+    #[schemars(extend("x-kubernetes-validations" = rules(&[(
+        "has(self.tcpEstablishedTimeout) || has(self.udpStreamTimeout) || has(self.udpTimeout)",
+        "at least one of tcpEstablishedTimeout, udpStreamTimeout, or udpTimeout must be set",
+    )])))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub connection_tracking: Option<ConnectionTracking>,
+    /// A context of EC2 Fleet, where AWS gave one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub context: Option<String>,
+    /// What the processors may do.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cpu_options: Option<CpuOptions>,
+}
+
+fn kubelet(_: &mut SchemaGenerator) -> Schema {
+    schemars::json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+}
+
+fn tag_rules() -> Value {
+    rules(&[
+        ("self.all(k, k != '')", "empty tag keys aren't supported"),
+        (
+            "self.all(k, k !='eks:eks-cluster-name')",
+            "tag contains a restricted tag matching eks:eks-cluster-name",
+        ),
+        (
+            "self.all(k, !k.startsWith('kubernetes.io/cluster') )",
+            "tag contains a restricted tag matching kubernetes.io/cluster/",
+        ),
+        (
+            "self.all(k, k != 'karpenter.sh/nodepool')",
+            "tag contains a restricted tag matching karpenter.sh/nodepool",
+        ),
+        (
+            "self.all(k, k !='karpenter.sh/nodeclaim')",
+            "tag contains a restricted tag matching karpenter.sh/nodeclaim",
+        ),
+        (
+            "self.all(k, k !='karpenter.k8s.aws/ec2nodeclass')",
+            "tag contains a restricted tag matching karpenter.k8s.aws/ec2nodeclass",
+        ),
+    ])
+}
+
+fn spec_rules() -> Value {
+    let mut pairs = vec![(
+        "(has(self.role) && !has(self.instanceProfile)) || (!has(self.role) && has(self.instanceProfile))".to_owned(),
+        "must specify exactly one of ['role', 'instanceProfile']".to_owned(),
+    )];
+    for family in ["AL2", "AL2023", "Bottlerocket", "Windows2019", "Windows2022", "Windows2025"] {
+        let alias = family.to_lowercase();
+        pairs.push((
+            format!(
+                "!has(self.amiFamily) || (self.amiSelectorTerms.exists(x, has(x.alias) && x.alias.find('^[^@]+') == '{alias}') ? (self.amiFamily == 'Custom' || self.amiFamily == '{family}') : true)"
+            ),
+            format!("if set, amiFamily must be '{family}' or 'Custom' when using {} {family} alias", article(family)),
+        ));
+    }
+    pairs.push((
+        "self.amiSelectorTerms.exists(x, has(x.alias)) ? true : has(self.amiFamily)".to_owned(),
+        "must specify amiFamily if amiSelectorTerms does not contain an alias".to_owned(),
+    ));
+    let pairs: Vec<_> =
+        pairs.iter().map(|(rule, message)| (rule.as_str(), message.as_str())).collect();
+    rules(&pairs)
+}
+
+fn article(family: &str) -> &'static str {
+    if family.starts_with('A') { "an" } else { "a" }
+}
+
+/// What user data a machine image understands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum AmiFamily {
+    /// Amazon Linux 2.
+    #[serde(rename = "AL2")]
+    Al2,
+    /// Amazon Linux 2023.
+    #[serde(rename = "AL2023")]
+    Al2023,
+    /// Bottlerocket.
+    Bottlerocket,
+    /// Any: user data is left as it is.
+    Custom,
+    /// Windows Server 2019.
+    Windows2019,
+    /// Windows Server 2022.
+    Windows2022,
+    /// Windows Server 2025.
+    Windows2025,
+}
+
+impl AmiFamily {
+    /// Every one of them.
+    pub const ALL: [Self; 7] = [
+        Self::Al2,
+        Self::Al2023,
+        Self::Bottlerocket,
+        Self::Custom,
+        Self::Windows2019,
+        Self::Windows2022,
+        Self::Windows2025,
+    ];
+
+    /// Its name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Al2 => "AL2",
+            Self::Al2023 => "AL2023",
+            Self::Bottlerocket => "Bottlerocket",
+            Self::Custom => "Custom",
+            Self::Windows2019 => "Windows2019",
+            Self::Windows2022 => "Windows2022",
+            Self::Windows2025 => "Windows2025",
+        }
+    }
+}
+
+impl Kind for Ec2NodeClassSpec {
+    type Status = Ec2NodeClassStatus;
+
+    const NAMES: Names = Names {
+        group: "karpenter.k8s.aws",
+        version: "v1",
+        kind: "EC2NodeClass",
+        plural: "ec2nodeclasses",
+        short: &["ec2nc", "ec2ncs"],
+        category: "karpenter",
+        scope: Scope::Cluster,
+        about: "An EC2NodeClass says how the nodes of NodePools that name it are launched on EC2.",
+        // Karpenter's CRD does not ask for it either; controllers do.
+        requires_spec: false,
+        replicas: None,
+        columns: &[
+            Column::text("Ready", r#".status.conditions[?(@.type=="Ready")].status"#),
+            Column::AGE,
+            Column::text("Role", ".spec.role").wide(),
+        ],
+    };
+}

@@ -92,12 +92,14 @@ pub(crate) struct Field<'a> {
     line: u32,
     tree: &'a Tree,
     complaints: &'a Complaints,
+    /// See [`Field::checked_later`].
+    is_checked_later: bool,
 }
 
 impl<'a> Field<'a> {
     /// The whole object.
     pub(crate) fn root(tree: &'a Tree, complaints: &'a Complaints) -> Self {
-        Self { path: String::new(), line: tree.line, tree, complaints }
+        Self { path: String::new(), line: tree.line, tree, complaints, is_checked_later: false }
     }
 
     /// The value of `key`, or a place for a complaint about it.
@@ -123,6 +125,12 @@ impl<'a> Field<'a> {
 
     pub(crate) fn tree(&self) -> &'a Tree {
         self.tree
+    }
+
+    /// The same for a part of which the API server only looks at the kind: what is wrong within it
+    /// makes an object unusable, and does not keep it away.
+    pub(crate) fn checked_later(&self) -> Self {
+        Self { is_checked_later: true, ..self.clone() }
     }
 
     /// Says that a rule is broken.
@@ -152,6 +160,10 @@ impl<'a> Field<'a> {
 
     fn add(&self, weight: Weight, rule: String, cure: Option<String>) {
         let (path, line) = (self.path.clone(), self.line);
+        let weight = match weight {
+            Weight::Refused if self.is_checked_later => Weight::Unusable,
+            weight => weight,
+        };
         self.complaints.add(Complaint { weight, path, line, rule, cure });
     }
 
@@ -254,6 +266,7 @@ impl<'a> Field<'a> {
             line: tree.line,
             tree,
             complaints: self.complaints,
+            is_checked_later: self.is_checked_later,
         };
         Some(items.iter().enumerate().map(item).collect())
     }
@@ -298,6 +311,7 @@ impl<'a> Field<'a> {
             line: entry.line,
             tree: &entry.value,
             complaints: self.complaints,
+            is_checked_later: self.is_checked_later,
         }
     }
 }
@@ -377,6 +391,15 @@ impl<'a> Fields<'a> {
             let near = self.asked.iter().find(|known| known.eq_ignore_ascii_case(&entry.key));
             let near = || near.map(|known| format!("it is spelled `{known}`"));
             field.add(Weight::Refused, rule, cure(&entry.key).or_else(near));
+        }
+    }
+
+    /// Says of every field that nobody asked for that it is not supported yet.
+    pub(crate) fn done_unsupported(self, what: &str) {
+        for entry in self.entries {
+            if !self.asked.contains(&entry.key.as_str()) {
+                self.at.of_entry(entry).complain_unsupported(what);
+            }
         }
     }
 

@@ -66,6 +66,11 @@ fn read_budget(item: &Field<'_>) -> Option<Budget> {
     let reasons_field = fields.get("reasons");
     let reasons = reasons_field.and_then(|field| field.list_up_to(BUDGETS_MAX));
     let reasons = reasons.unwrap_or_default();
+    for (index, reason) in reasons.iter().enumerate() {
+        if reasons.iter().take(index).any(|before| before.tree().value == reason.tree().value) {
+            reason.complain("stands there twice");
+        }
+    }
     let reasons: Option<Vec<_>> = reasons.iter().map(|reason| reason.choice(REASONS)).collect();
     let window = read_window(item, &mut fields);
     fields.done();
@@ -124,12 +129,14 @@ fn read_schedule(field: &Field<'_>) -> Option<String> {
     None
 }
 
-/// Hours and minutes; `0s` may follow.
+/// Hours, then minutes, either of them or both; `0s` may follow.
 fn read_duration(field: &Field<'_>) -> Option<SignedDuration> {
     let text = field.text()?;
     let without_seconds = text.strip_suffix("0s").filter(|rest| rest.ends_with(['h', 'm']));
-    let parsed = duration::parse_groups(without_seconds.unwrap_or(text)).ok();
-    let parsed = parsed.filter(|_| !without_seconds.unwrap_or(text).contains('s'));
+    let without_seconds = without_seconds.unwrap_or(text);
+    let units: String = without_seconds.chars().filter(|c| !c.is_ascii_digit()).collect();
+    let parsed = duration::parse_groups(without_seconds).ok();
+    let parsed = parsed.filter(|_| matches!(units.as_str(), "h" | "m" | "hm"));
     if parsed.is_none() {
         field.complain(format!("`{text}` is not a duration in hours and minutes such as `1h30m`"));
     }

@@ -26,6 +26,11 @@ const WHOLE_MAX: i64 = i32::MAX as i64;
 /// Reads the block. What is wrong is complained about and left out.
 pub(crate) fn read(field: &Field<'_>) -> Kubelet {
     let mut kubelet = Kubelet::default();
+    // The CRD only asks for a map: Karpenter's controller looks at what is in it.
+    if !matches!(field.tree().value, Value::Map(_)) {
+        field.complain("must be a map");
+    }
+    let field = field.checked_later();
     let Some(mut fields) = field.fields() else { return kubelet };
     let number = |field: Option<Field<'_>>, most: i64| field.and_then(|f| f.integer(0, most));
     if let Some(texts) = fields.get("clusterDNS").and_then(|f| f.texts()) {
@@ -65,9 +70,7 @@ pub(crate) fn read(field: &Field<'_>) -> Kubelet {
         place.complain("must be below imageGCHighThresholdPercent");
     }
     kubelet.cpu_cfs_quota = fields.get("cpuCFSQuota").and_then(|f| f.boolean());
-    fields.done_with(|key| {
-        Some(format!("`{key}` is not among the twelve members that Karpenter 1.14.1 has"))
-    });
+    fields.done_unsupported("(not among the twelve members that Karpenter 1.14.1 has)");
     kubelet
 }
 

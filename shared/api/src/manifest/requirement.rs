@@ -112,10 +112,18 @@ fn key_rule(key: &str) -> Option<String> {
              63 letters, digits, `-`, `_` and `.`"
         ));
     }
-    let domain = key.split_once('/').map_or("", |(domain, _)| domain);
     let let_through = [labels::CAPACITY_TYPE, labels::NODE_POOL].contains(&key);
-    (key == labels::HOSTNAME || domain.ends_with("karpenter.sh") && !let_through)
-        .then(|| format!("label `{key}` is restricted"))
+    is_restricted_by_schema(key, let_through).then(|| format!("label `{key}` is restricted"))
+}
+
+/// What the CRDs say against labels; `is_let_through` is for those in Karpenter's own domain.
+fn is_restricted_by_schema(key: &str, is_let_through: bool) -> bool {
+    let domain = key.split_once('/').map_or("", |(domain, _)| domain);
+    key == labels::HOSTNAME
+        || domain.ends_with("karpenter.sh") && !is_let_through
+        || domain.ends_with("karpenter.k8s.aws")
+            && !labels::is_well_known(key)
+            && key != labels::NODE_CLASS
 }
 
 /// What Karpenter's own validation says against a key, after aliases were replaced.
@@ -175,11 +183,7 @@ pub(crate) fn template_labels(field: &Field<'_>) -> BTreeMap<String, String> {
     let mut all = BTreeMap::new();
     for (key, value) in entries {
         let Some(text) = value.text() else { continue };
-        let domain = key.split_once('/').map_or("", |(domain, _)| domain);
-        if key == labels::NODE_POOL
-            || key == labels::HOSTNAME
-            || domain.ends_with("karpenter.sh") && key != labels::CAPACITY_TYPE
-        {
+        if key == labels::NODE_POOL || is_restricted_by_schema(key, key == labels::CAPACITY_TYPE) {
             value.complain(format!("label `{key}` is restricted"));
         } else if !id::is_label_value(text) {
             value.complain(format!(
@@ -215,11 +219,20 @@ fn taint(item: &Field<'_>) -> Option<Taint> {
     });
     let value = fields.get("value").map_or(Some(String::new()), |field| {
         let value = field.text()?;
-        if id::is_label_value(value) {
-            return Some(value.to_owned());
+        // The CRD has the pattern of keys here: a prefix may stand in it, and it is never empty.
+        if !id::is_qualified_name(value) {
+            let rule = format!("`{value}` is not a taint value: it must be a label value");
+            if value.is_empty() {
+                field.complain_with(rule, "leave `value` out");
+            } else {
+                field.complain(rule);
+            }
+            return None;
         }
-        field.complain(format!("`{value}` is not a taint value: it must be a label value"));
-        None
+        if !id::is_label_value(value) {
+            field.complain_unusable(format!("`{value}` is not a label value"));
+        }
+        Some(value.to_owned())
     });
     let effect = fields.require("effect").and_then(|field| field.choice(EFFECTS));
     fields.done();

@@ -65,7 +65,12 @@ fn security_group(item: &Field<'_>) -> Option<SecurityGroupTerm> {
 
 /// Reads `capacityReservationSelectorTerms`.
 pub(crate) fn reservations(field: &Field<'_>) -> Option<Vec<ReservationTerm>> {
-    field.list_up_to(TERMS_MAX)?.iter().map(reservation).collect()
+    let items = field.list_up_to(TERMS_MAX)?;
+    if items.is_empty() {
+        field.complain("must have at least one entry, or be left out");
+        return None;
+    }
+    items.iter().map(reservation).collect()
 }
 
 fn reservation(item: &Field<'_>) -> Option<ReservationTerm> {

@@ -1,0 +1,234 @@
+"""Our CustomResourceDefinitions on a real API server, beside Karpenter's own.
+
+    api_objects.py KARPENTERS_CRDS OUR_CRDS
+
+First Karpenter's definitions are installed: every row of tests/validation must hold there too, but for
+those that name their difference. Objects are stored and kubectl's words about them kept. Then ours are
+installed over them, and everything is looked at again.
+"""
+
+import json
+import re
+import sys
+import time
+from pathlib import Path
+
+from api_server import ApiServer, changed, kubectl, outcome
+from checks import REPOSITORY, Checks, wait_for
+
+TABLES = sorted((REPOSITORY / "tests/validation").glob("*.json"))
+STORED = json.loads((REPOSITORY / "tests/validation/stored/karpenter.json").read_text("utf-8"))
+# What `kubectl explain --recursive` shows differently, and why: docs/compatibility.md.
+EXPLAINED = {
+    "nodepools": {"consolidateAfter\t<string> -required-", "consolidateAfter\t<string>",
+                  "nodes\t<string> -required-", "nodes\t<string>"},
+}
+
+
+def install(server, directory):
+    files = [word for file in sorted(Path(directory).glob("*.yaml")) for word in ("-f", str(file))]
+    kubectl("apply", "--server-side", "--force-conflicts", "--warnings-as-errors", *files)
+    kubectl("wait", "--for=condition=Established", "--timeout=60s", *files)
+    for plural in server.PLURALS.values():
+        wait_for(lambda plural=plural: kubectl("api-resources", "-o", "name").count(plural), 30)
+
+
+def tables(checks, server, whose):
+    """Every row of every table; `whose` is the definitions' owner."""
+    for file in TABLES:
+        table = json.loads(file.read_text("utf-8"))
+        base, wrong = table["base"], 0
+        for number, row in enumerate(table["rows"]):
+            accepts = row.get("accepts", False)
+            differs = whose == "karpenter" and "karpenter" in row
+            if differs:
+                accepts = row["karpenter"].startswith("accepts")
+            accepted, said = outcome(server, base, row, f"row-{number}")
+            as_said = accepts or differs or row["says"] in said
+            if accepted is not accepts or not as_said:
+                wrong += 1
+                checks.check(f"{whose} {file.stem}: {row['row']}", False,
+                             f"accepted: {accepted}, said: {said[:600]}")
+        rows = len(table["rows"])
+        checks.check(f"{whose} {file.stem}: {rows - wrong} of {rows} rows hold", wrong == 0)
+
+
+def store(checks, server):
+    for thing in STORED:
+        status = thing.get("status")
+        code, answer = server.ask("POST", server.path(thing), thing)
+        name = thing["metadata"]["name"]
+        stored = code == 201
+        if stored and status:
+            answer["status"] = status
+            path = server.path(thing, name) + "/status"
+            code, answer = server.ask("PUT", path, answer)
+            stored = code == 200
+        checks.check(f"Karpenter's definitions store {thing['kind']} {name}", stored,
+                     answer.get("message", ""))
+
+
+def printed(server):
+    """What kubectl says, without what changes by itself."""
+    said = {}
+    for plural in server.PLURALS.values():
+        for form in ("", "wide"):
+            words = ["get", plural, "-A", *(["-o", form] if form else [])]
+            said[" ".join(words)] = without_ages(kubectl(*words))
+        said[f"describe {plural}"] = re.sub(
+            r"(Resource Version|Generation|Time|Operation|Manager|API Version):.*", "",
+            kubectl("describe", plural, "-A"))
+        said[f"explain {plural}"] = kubectl("explain", plural, "--recursive")
+    for name in ("karpenter", "autoscaling", "overlays", "ec2nc", "ec2ncs", "cb"):
+        said[f"get {name}"] = without_ages(kubectl("get", name, "-A"))
+    return said
+
+
+def without_ages(text):
+    """The same without ages, and without the spaces that follow from their length."""
+    return re.sub(r" +", " ", re.sub(r"\b\d+[smh]\w*\b", "AGE", text))
+
+
+def compare_printed(checks, server, before):
+    after = printed(server)
+    for words, text in before.items():
+        ours, theirs = after[words], text
+        if words.startswith("explain"):
+            # The sentences are ours; names, types and what is required are Karpenter's.
+            ours, theirs = fields_of(ours), fields_of(theirs)
+            if words.endswith("ec2nodeclasses"):
+                theirs = without_kubelet(theirs)
+            known = EXPLAINED.get(words.split()[1], set())
+            ours = [line for line in ours if line.strip() not in known]
+            theirs = [line for line in theirs if line.strip() not in known]
+        checks.check(f"kubectl {words} prints the same", ours == theirs, difference(theirs, ours))
+
+
+def fields_of(text):
+    lines = text.split("FIELDS:")[1].splitlines()
+    return [line.rstrip() for line in lines if line.strip()]
+
+
+def without_kubelet(lines):
+    """Karpenter 1.14.1 names members of `kubelet`; since then it is open."""
+    kept, depth = [], None
+    for line in lines:
+        indent = len(line) - len(line.lstrip())
+        if depth is not None and indent > depth:
+            continue
+        depth = indent if line.strip().startswith("kubelet\t") else None
+        kept.append(line)
+    return kept
+
+
+def difference(theirs, ours):
+    one = theirs if isinstance(theirs, list) else theirs.splitlines()
+    other = ours if isinstance(ours, list) else ours.splitlines()
+    return [line for line in one if line not in other][:6] + [line for line in other if line not in one][:6]
+
+
+def defaults(checks, server):
+    def filled(name):
+        table = json.loads((REPOSITORY / f"tests/validation/{name}.json").read_text("utf-8"))
+        thing = table["base"]
+        return server.ask("POST", server.path(thing, query="?dryRun=All"), thing)[1]["spec"]
+
+    pool = filled("node-pool")
+    wanted = {"consolidateAfter": "0s", "consolidationPolicy": "WhenEmptyOrUnderutilized",
+              "budgets": [{"nodes": "10%"}]}
+    checks.check("a NodePool has the defaults of disruption", pool["disruption"] == wanted, pool)
+    expire = pool["template"]["spec"]["expireAfter"]
+    checks.check("a NodePool has the default of expireAfter", expire == "720h", expire)
+    options = filled("node-class")["metadataOptions"]
+    wanted = {"httpEndpoint": "enabled", "httpProtocolIPv6": "disabled",
+              "httpPutResponseHopLimit": 1, "httpTokens": "required"}
+    checks.check("an EC2NodeClass has the default of metadataOptions", options == wanted, options)
+    strategy = filled("capacity-buffer")["provisioningStrategy"]
+    checks.check("a CapacityBuffer has the default strategy",
+                 strategy == "buffer.x-k8s.io/active-capacity", strategy)
+
+
+def stored_objects_stay_valid(checks, server):
+    for thing in STORED:
+        name, kind = thing["metadata"]["name"], thing["kind"]
+        path = server.path(thing, name)
+        found = server.ask("GET", path)[1]
+        before = found["spec"]
+        found["metadata"].setdefault("annotations", {})["example.com/touched"] = "yes"
+        code, answer = server.ask("PUT", path + "?fieldValidation=Strict", found)
+        kept = code == 200 and answer["spec"] == before and answer.get("status") == found.get("status")
+        checks.check(f"{kind} {name} of Karpenter's stays valid and whole", kept,
+                     answer.get("message", ""))
+        code, answer = server.ask("PUT", path + "/status?fieldValidation=Strict", answer)
+        checks.check(f"the status of {kind} {name} can be written", code == 200,
+                     answer.get("message", ""))
+
+
+def server_side_apply(checks, server):
+    for thing in STORED:
+        kind = thing["kind"]
+        ours = {key: value for key, value in thing.items() if key != "status"}
+        ours = changed(ours, {"/metadata/name": f"applied-{thing['metadata']['name']}"})
+        name = ours["metadata"]["name"]
+
+        def apply(what, manager):
+            path = server.path(ours, name, f"?fieldManager={manager}&fieldValidation=Strict")
+            return server.ask("PATCH", path, what, "application/apply-patch+yaml")
+
+        code, first = apply(ours, "journeyman")
+        again = apply(ours, "journeyman")[1]
+        same = code in (200, 201) and \
+            again["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"]
+        checks.check(f"{kind}: a second apply changes nothing", same, first.get("message", ""))
+        foreign = {key: ours[key] for key in ("apiVersion", "kind")}
+        foreign["metadata"] = {"name": name, "labels": {"example.com/foreign": "kept"}}
+        has_limits = name == "applied-general"
+        if has_limits:
+            foreign["spec"] = {"limits": {"example.com/foreign": "7"}}
+        code, mixed = apply(foreign, "somebody-else")
+        again = apply(ours, "journeyman")[1]
+        kept = again.get("metadata", {}).get("labels", {}).get("example.com/foreign") == "kept"
+        if has_limits:
+            kept = kept and again["spec"]["limits"].get("example.com/foreign") == "7"
+        same = again["metadata"]["resourceVersion"] == mixed["metadata"]["resourceVersion"]
+        checks.check(f"{kind}: a foreign field survives an apply that changes nothing", kept and same,
+                     mixed.get("message", ""))
+        server.ask("DELETE", server.path(ours, name))
+
+
+def scale(checks, server):
+    kubectl("scale", "nodepool", "static", "--replicas=5")
+    found = json.loads(kubectl("get", "nodepool", "static", "-o", "json"))
+    checks.check("kubectl scale sets replicas", found["spec"]["replicas"] == 5, found["spec"])
+    raw = json.loads(kubectl("get", "--raw", "/apis/karpenter.sh/v1/nodepools/static/scale"))
+    checks.check("the scale subresource has the pool's nodes",
+                 raw["status"]["replicas"] == found["status"]["nodes"], raw)
+    said = kubectl("scale", "nodepool", "general", "--replicas=5", fails=True)
+    checks.check("a dynamic pool cannot be scaled", "Cannot transition NodePool" in said, said)
+
+
+def main():
+    theirs, ours = sys.argv[1:]
+    checks, server = Checks(), ApiServer()
+    install(server, theirs)
+    tables(checks, server, "karpenter")
+    store(checks, server)
+    before = printed(server)
+    install(server, ours)
+    checks.check("our definitions install over Karpenter's without a warning", True)
+    # The server takes a moment to serve another schema.
+    pool = json.loads((REPOSITORY / "tests/validation/node-pool.json").read_text("utf-8"))["base"]
+    since = {"set": {"/spec/disruption": {}}}
+    wait_for(lambda: outcome(server, pool, since, "since")[0], 30)
+    time.sleep(1)
+    tables(checks, server, "journeyman")
+    compare_printed(checks, server, before)
+    defaults(checks, server)
+    stored_objects_stay_valid(checks, server)
+    server_side_apply(checks, server)
+    scale(checks, server)
+    return checks.close()
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,3 +1,5 @@
+//! Vectors from Karpenter itself, and laws of the algorithm.
+
 use serde_json::{Value, json};
 
 use super::*;

@@ -7,6 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{
     BatchId, HourlyPrice, InstanceType, InstanceTypeName, NodeClaim, Offering, Plan, Requirement,
     Requirements, labels, limits::INSTANCE_TYPES_PER_CLAIM_MAX, plan::Promise,
+    policies::MinValuesPolicy,
 };
 
 use crate::{
@@ -14,7 +15,7 @@ use crate::{
     world::{World, labels_of},
 };
 
-const RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
+pub(crate) const RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
 const RESERVATION_TYPE: &str = "karpenter.k8s.aws/capacity-reservation-type";
 
 pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
@@ -60,7 +61,7 @@ fn check_types(
             let (claim, instance_type) = (claim.name.clone(), name.clone());
             found.push(Violation::InstanceType { claim, instance_type, why });
         };
-        let Some(instance_type) = world.instance_type(&claim.node_class, name) else {
+        let Some(instance_type) = world.instance_type(claim, name) else {
             refuse("its EC2NodeClass does not offer it".to_owned());
             continue;
         };
@@ -133,11 +134,11 @@ pub(crate) fn offering_label<'a>(offering: &'a Offering, key: &str) -> OfferingL
 }
 
 /// Specification §3.6. The pool's own `minValues` hold as well, unless the claim says that they
-/// were relaxed.
+/// were relaxed, and that may be.
 fn check_min_values(world: &World<'_>, claim: &NodeClaim, found: &mut Vec<Violation>) {
     let types = world.types_of(claim);
-    let is_relaxed =
-        claim.annotations.get(labels::MIN_VALUES_RELAXED).is_some_and(|value| value == "true");
+    let is_relaxed = world.facts.policies.min_values == MinValuesPolicy::BestEffort
+        && claim.annotations.get(labels::MIN_VALUES_RELAXED).is_some_and(|value| value == "true");
     let pool = world.pools.get(&claim.node_pool).filter(|_| !is_relaxed);
     let of_pool = pool.into_iter().flat_map(|pool| pool.template.requirements.iter());
     let mut wanted: BTreeMap<&str, (&Requirement, u32)> = BTreeMap::new();
@@ -174,7 +175,7 @@ fn check_cheapest(
     let offering = claim
         .instance_types
         .contains(&stated.instance_type)
-        .then(|| world.instance_type(&claim.node_class, &stated.instance_type))
+        .then(|| world.instance_type(claim, &stated.instance_type))
         .flatten()
         .and_then(|instance_type| {
             usable(instance_type, own)

@@ -3,11 +3,12 @@
 use std::collections::BTreeMap;
 
 use model::{
-    InstanceType, InstanceTypeName, NodePoolName, PodSpec, Requirement, Requirements, Resources,
-    Taint, TaintEffect, Toleration, labels, node_pool::NodePool, requirements::Undefined,
+    InstanceType, InstanceTypeName, NodePoolName, Pod, PodSpec, Requirement, Requirements,
+    Resources, Taint, TaintEffect, Toleration, labels, node_pool::NodePool,
+    requirements::Undefined,
 };
 
-use crate::world::World;
+use crate::{volumes, world::World};
 
 /// What the daemons of each pool take of each instance type. Looked at often, worked out once.
 #[derive(Default)]
@@ -27,8 +28,18 @@ impl Overheads {
 }
 
 fn on_new_node(world: &World<'_>, pool: &NodePool, instance_type: &InstanceType) -> Resources {
+    let landing = landing(world, pool, instance_type);
+    landing.fold(Resources::default(), |sum, spec| sum.saturating_add(&spec.requests))
+}
+
+/// The daemons that a new node of `pool` that is an `instance_type` gets.
+pub(crate) fn landing<'a>(
+    world: &World<'a>,
+    pool: &NodePool,
+    instance_type: &InstanceType,
+) -> impl Iterator<Item = &'a PodSpec> {
     let template = template_labels(pool);
-    let lands = |spec: &&PodSpec| {
+    let lands = move |spec: &&PodSpec| {
         is_tolerated(&pool.template.taints, &spec.tolerations)
             && terms(spec).any(|wanted| {
                 template.compatible(&wanted, Undefined::WellKnown).is_ok()
@@ -36,7 +47,7 @@ fn on_new_node(world: &World<'_>, pool: &NodePool, instance_type: &InstanceType)
             })
     };
     let specs = world.facts.daemon_sets.iter().map(|daemon_set| &*daemon_set.spec);
-    specs.filter(lands).fold(Resources::default(), |sum, spec| sum.saturating_add(&spec.requests))
+    specs.filter(lands)
 }
 
 /// What daemons certainly take of a node with these taints and labels. Only the first required term
@@ -64,7 +75,7 @@ fn is_certain(own: &Requirements, wanted: &Requirement) -> bool {
 }
 
 /// What the labels of a pool's nodes are known to be.
-fn template_labels(pool: &NodePool) -> Requirements {
+pub(crate) fn template_labels(pool: &NodePool) -> Requirements {
     let mut all = pool.template.requirements.clone();
     let own = pool.template.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     all.add_all(&Requirements::of_labels(own));
@@ -75,6 +86,24 @@ fn template_labels(pool: &NodePool) -> Requirements {
         (labels::INITIALIZED, "true"),
     ]));
     all
+}
+
+/// What a pod asks of labels, in its alternatives, and what its volumes ask: one of these holds.
+pub(crate) fn wanted(world: &World<'_>, pod: &Pod) -> Vec<Requirements> {
+    let own = terms(&pod.spec);
+    if pod.volumes.is_empty() {
+        return own.collect();
+    }
+    let places = volumes::alternatives(&world.facts.surroundings.storage, pod);
+    let with = |term: Requirements| {
+        let both = |place: &Requirements| {
+            let mut both = term.clone();
+            both.add_all(place);
+            both
+        };
+        places.iter().map(both).collect::<Vec<_>>()
+    };
+    own.flat_map(with).collect()
 }
 
 /// What a pod asks of labels, in its alternatives.

@@ -5,18 +5,25 @@
 //!
 //! It judges what a plan claims, not whether a better one exists. In particular it does not judge
 //! that every pending pod is mentioned, that placement is first fit, that new capacity was needed,
-//! budgets with a schedule (they are taken as not applying now), PodDisruptionBudgets and
-//! nominations (facts do not hold them), deadlines beyond their presence, and what handlers decide
-//! about claims by reasons other than emptiness and age.
+//! budgets with a schedule (they are taken as not applying now), PodDisruptionBudgets, nominations,
+//! deadlines beyond their presence, preferences, and what handlers decide about claims by reasons
+//! other than emptiness and age.
 
+mod buffers;
 mod candidates;
 mod changes;
 mod claims;
+mod crowd;
 mod daemons;
 mod limits;
+mod overlays;
 mod pods;
+mod ports;
+mod reservations;
 mod room;
+mod topology;
 mod violation;
+mod volumes;
 mod world;
 
 #[cfg(test)]
@@ -28,7 +35,7 @@ use std::fmt;
 
 use model::{Plan, facts::Facts};
 
-use crate::world::World;
+use crate::{crowd::Crowd, world::World};
 
 /// A plan that must not be committed, and all that is wrong with it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -60,7 +67,8 @@ pub fn ensure_valid(facts: &Facts, plan: &Plan) -> Result<(), Invalid> {
 /// Everything that is wrong with `plan`, made from `facts`. Empty is good.
 #[must_use]
 pub fn violations(facts: &Facts, plan: &Plan) -> Vec<Violation> {
-    let world = World::new(facts);
+    let (virtual_pods, changed_types) = (buffers::pods(facts), overlays::changed(facts));
+    let world = World::new(facts, &virtual_pods, &changed_types);
     let mut found = Vec::new();
     if plan.parent != facts.ledger.generation {
         let (parent, head) = (plan.parent.0, facts.ledger.generation.0);
@@ -70,6 +78,10 @@ pub fn violations(facts: &Facts, plan: &Plan) -> Vec<Violation> {
     claims::check(&world, plan, &mut found);
     candidates::check(&world, plan, &mut found);
     room::check(&world, plan, &mut found);
+    let crowd = Crowd::of(&world, plan);
+    ports::check(&world, &crowd, plan, &mut found);
+    topology::check(&world, &crowd, &mut found);
+    reservations::check(&world, plan, &mut found);
     limits::check(&world, plan, &mut found);
     changes::check(&world, plan, &mut found);
     found

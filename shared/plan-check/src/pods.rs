@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use model::{Plan, Pod, PodKey};
 
-use crate::{Violation, world::World};
+use crate::{Violation, volumes, world::World};
 
 pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
     let promised = plan.promises.iter().flat_map(|promise| &promise.pods);
@@ -23,6 +23,11 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) 
         if let Some(what) = pod.spec.unsupported.first() {
             let (pod, what) = (pod.key.clone(), what.clone());
             found.push(Violation::PodUnsupported { pod, what });
+        }
+        // Pods that only move are not asked again.
+        let unusable = volumes::unusable(&world.facts.surroundings.storage, pod);
+        if let Some(why) = unusable.filter(|_| pod.is_provisionable()) {
+            found.push(Violation::VolumeUnusable { pod: pod.key.clone(), why });
         }
         if !needs_a_node(world, pod) {
             found.push(Violation::PodNeedsNoNode(pod.key.clone()));

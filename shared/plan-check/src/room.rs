@@ -3,7 +3,7 @@
 //! A claim is good for a pod only if it is whatever EC2 launches for it: every instance type, and of
 //! each every offering that its requirements leave.
 
-mod place;
+pub(crate) mod place;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,19 +15,19 @@ use model::{
 use crate::{
     Violation,
     candidates::{OfferingLabel, offering_label, usable},
-    daemons::{Overheads, keeping_away, terms},
+    daemons::{Overheads, keeping_away, wanted},
     world::{World, allocatable, labels_of},
 };
 
 pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
     let mut overheads = Overheads::default();
-    let mut judged: BTreeSet<(&BatchId, BTreeSet<&PodSpec>)> = BTreeSet::new();
+    let mut judged: BTreeSet<(&BatchId, BTreeSet<Kind<'_>>)> = BTreeSet::new();
     for promise in &plan.promises {
         let pods = pods_of(world, &promise.pods);
         check_promised_room(world, promise, &pods, &mut overheads, found);
         // Claims of a batch are alike: where equal pods go onto them, once is enough.
-        let specs: BTreeSet<&PodSpec> = pods.iter().map(|pod| &*pod.spec).collect();
-        if judged.insert((&promise.claim.batch, specs)) {
+        let kinds: BTreeSet<Kind<'_>> = pods.iter().copied().map(kind).collect();
+        if judged.insert((&promise.claim.batch, kinds)) {
             check_promised_labels(world, promise, &pods, found);
         }
     }
@@ -94,19 +94,26 @@ fn check_promised_labels(
     let place = format!("claim {}", claim.name);
     for pod in one_of_each(pods) {
         check_taints(pod, &claim.taints, &place, found);
-        if let Some((place, why)) = unmet_by_some_outcome(world, claim, &pod.spec) {
+        if let Some((place, why)) = unmet_by_some_outcome(world, claim, pod) {
             found.push(Violation::Labels { pod: pod.key.clone(), place, why });
         }
     }
 }
 
-/// One pod for each spec: pods with equal specs schedule alike.
+/// What makes pods go with the same labels: their spec, and volumes of their own.
+type Kind<'a> = (&'a PodSpec, Option<&'a PodKey>);
+
+fn kind(pod: &Pod) -> Kind<'_> {
+    (&pod.spec, (!pod.volumes.is_empty()).then_some(&pod.key))
+}
+
+/// One pod of each kind.
 fn one_of_each<'a>(pods: &[&'a Pod]) -> Vec<&'a Pod> {
-    let mut by_spec: BTreeMap<&PodSpec, &Pod> = BTreeMap::new();
+    let mut by_kind: BTreeMap<Kind<'_>, &Pod> = BTreeMap::new();
     for pod in pods {
-        by_spec.entry(&pod.spec).or_insert(pod);
+        by_kind.entry(kind(pod)).or_insert(pod);
     }
-    by_spec.into_values().collect()
+    by_kind.into_values().collect()
 }
 
 fn check_taints(pod: &Pod, taints: &[model::Taint], place: &str, found: &mut Vec<Violation>) {
@@ -116,14 +123,14 @@ fn check_taints(pod: &Pod, taints: &[model::Taint], place: &str, found: &mut Vec
     }
 }
 
-/// What `claim` may become on which a pod with `spec` could not run, and what it misses there.
+/// What `claim` may become on which the pod could not run, and what it misses there.
 fn unmet_by_some_outcome<'a>(
     world: &World<'a>,
     claim: &'a NodeClaim,
-    spec: &PodSpec,
+    pod: &Pod,
 ) -> Option<(String, String)> {
     let own = labels_of(claim);
-    let alternatives: Vec<Requirements> = terms(spec).collect();
+    let alternatives: Vec<Requirements> = wanted(world, pod);
     for instance_type in world.types_of(claim) {
         for offering in usable(instance_type, &own) {
             let unmet = |wanted: &Requirements| {
@@ -142,7 +149,7 @@ fn unmet_by_some_outcome<'a>(
 }
 
 /// What is known about the label `key` of the node that an offering of a type becomes.
-fn outcome_label(
+pub(crate) fn outcome_label(
     own: &Requirements,
     instance_type: &InstanceType,
     offering: &model::Offering,

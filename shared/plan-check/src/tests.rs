@@ -2,8 +2,10 @@
 
 mod changes;
 mod limits;
+mod nodes;
 mod places;
 mod promises;
+mod topology;
 
 use model::{
     NodeClaim, Plan,

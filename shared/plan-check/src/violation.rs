@@ -64,6 +64,74 @@ pub enum Violation {
         /// What there is.
         room: String,
     },
+    /// A pod with a volume that cannot be used.
+    #[error("pod {pod} is placed although its volumes cannot be used: {why}")]
+    VolumeUnusable {
+        /// The pod.
+        pod: PodKey,
+        /// What is wrong.
+        why: String,
+    },
+    /// More volumes than a node attaches.
+    #[error("{place} would attach {count} volumes of {driver}, it takes {limit}")]
+    Attachments {
+        /// The node.
+        place: String,
+        /// The CSI driver.
+        driver: String,
+        /// With this plan.
+        count: usize,
+        /// The most.
+        limit: u32,
+    },
+    /// Two that want the same port of one node.
+    #[error("pod {pod} and {other} both take port {port} of {place}")]
+    HostPort {
+        /// The pod.
+        pod: PodKey,
+        /// The node or claim.
+        place: String,
+        /// The other pod, or a daemon.
+        other: String,
+        /// The port.
+        port: u16,
+    },
+    /// A hard spread constraint that does not hold.
+    #[error("pod {pod} breaks its topology spread: {why}")]
+    Spread {
+        /// The pod.
+        pod: PodKey,
+        /// In figures.
+        why: String,
+    },
+    /// Required affinity that does not hold.
+    #[error("pod {pod} breaks its affinity: {why}")]
+    Affinity {
+        /// The pod.
+        pod: PodKey,
+        /// Who is missing.
+        why: String,
+    },
+    /// Required anti-affinity that does not hold.
+    #[error("pod {pod} may not be with {other}, and both may be in {domain}")]
+    AntiAffinity {
+        /// The pod that says so.
+        pod: PodKey,
+        /// The other one.
+        other: PodKey,
+        /// Where.
+        domain: String,
+    },
+    /// A reservation that more claims hold than it has instances.
+    #[error("{claims} claims hold the capacity reservation {id}, which has {count} left")]
+    Reservation {
+        /// `cr-…`.
+        id: String,
+        /// With this plan.
+        claims: usize,
+        /// What is left.
+        count: u32,
+    },
     /// Pods were put where nothing is, or where everything ends.
     #[error("{} cannot take pods: {why}", shown(target))]
     Target {

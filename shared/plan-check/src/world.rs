@@ -11,6 +11,8 @@ use model::{
     node_pool::NodePool,
 };
 
+use crate::overlays::Changed;
+
 /// The facts by name, and which node belongs to which claim.
 pub(crate) struct World<'a> {
     pub(crate) facts: &'a Facts,
@@ -20,10 +22,16 @@ pub(crate) struct World<'a> {
     pub(crate) node_of: BTreeMap<&'a NodeClaimName, &'a Node>,
     pub(crate) claim_of: BTreeMap<&'a NodeName, &'a NodeClaim>,
     types: BTreeMap<(&'a NodeClassName, &'a InstanceTypeName), &'a InstanceType>,
+    /// What overlays make of types, by pool.
+    changed_types: &'a Changed,
 }
 
 impl<'a> World<'a> {
-    pub(crate) fn new(facts: &'a Facts) -> Self {
+    pub(crate) fn new(
+        facts: &'a Facts,
+        virtual_pods: &'a [Pod],
+        changed_types: &'a Changed,
+    ) -> Self {
         let mut pods_on: BTreeMap<_, Vec<_>> = BTreeMap::new();
         for pod in &facts.pods {
             if let Some(node) = &pod.node {
@@ -49,28 +57,51 @@ impl<'a> World<'a> {
         }
         Self {
             facts,
-            pods: facts.pods.iter().map(|pod| (&pod.key, pod)).collect(),
+            pods: facts.pods.iter().chain(virtual_pods).map(|pod| (&pod.key, pod)).collect(),
             pods_on,
             pools: facts.node_pools.iter().map(|pool| (&pool.name, pool)).collect(),
             node_of,
             claim_of,
             types: types_by_class(facts),
+            changed_types,
         }
     }
 
-    /// The type called `name`, if the class is ready and offers it.
+    /// The type called `name` as nodes of the claim's pool would have it, if its class is ready and
+    /// offers it.
     pub(crate) fn instance_type(
         &self,
-        class: &'a NodeClassName,
+        claim: &'a NodeClaim,
         name: &'a InstanceTypeName,
     ) -> Option<&'a InstanceType> {
-        self.types.get(&(class, name)).copied()
+        self.type_of((&claim.node_pool, &claim.node_class), name)
+    }
+
+    fn type_of(
+        &self,
+        (pool, class): (&'a NodePoolName, &'a NodeClassName),
+        name: &'a InstanceTypeName,
+    ) -> Option<&'a InstanceType> {
+        let offered = self.types.get(&(class, name)).copied()?;
+        if self.changed_types.is_empty() {
+            return Some(offered);
+        }
+        Some(self.changed_types.get(&(pool.clone(), name.clone())).unwrap_or(offered))
+    }
+
+    /// Everything that the class of a pool offers, as nodes of the pool would have it.
+    pub(crate) fn types_of_pool(&self, pool: &'a NodePool) -> Vec<&'a InstanceType> {
+        let class = &pool.template.node_class;
+        let Some(ClassOffer::Ready(types)) = self.facts.classes.get(class) else {
+            return Vec::new();
+        };
+        types.iter().filter_map(|one| self.type_of((&pool.name, class), &one.name)).collect()
     }
 
     /// Those of the claim's instance types that its class offers, in the claim's order.
     pub(crate) fn types_of(&self, claim: &'a NodeClaim) -> Vec<&'a InstanceType> {
         let named = claim.instance_types.iter();
-        named.filter_map(|name| self.instance_type(&claim.node_class, name)).collect()
+        named.filter_map(|name| self.instance_type(claim, name)).collect()
     }
 
     /// Whether what is on the node has to go elsewhere.

@@ -8,6 +8,7 @@ mod facts;
 mod instance_type;
 mod pod;
 mod text;
+mod topology;
 
 pub use claim::{claim, commit, promise};
 pub use facts::{facts, node, node_class, node_of, node_pool};
@@ -16,3 +17,4 @@ pub use pod::{PodBuilder, daemon_set, pod, pod_key};
 pub use text::{
     at, id, price, requirement, requirements, resources, taint, tolerates_everything, tolerates_key,
 };
+pub use topology::{spread, storage, term};

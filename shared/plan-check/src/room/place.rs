@@ -10,28 +10,31 @@ use model::{
 use super::{check_taints, one_of_each, pods_of, sum, unmet_by_some_outcome};
 use crate::{
     Violation,
-    daemons::{on_node, terms},
+    daemons::{on_node, wanted},
+    volumes::check_attachments,
     world::{World, allocatable, labels_of},
 };
 
 /// Where pods go: a claim, whether its node joined or not, or a node that nobody manages.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Place<'a> {
+pub(crate) enum Place<'a> {
     Claim(&'a NodeClaimName),
     Node(&'a NodeName),
 }
 
 /// What there is at a place (specification §9.1).
-struct Seat<'a> {
-    shown: String,
-    labels: Labels<'a>,
-    taints: Vec<Taint>,
+pub(crate) struct Seat<'a> {
+    pub(crate) shown: String,
+    pub(crate) labels: Labels<'a>,
+    pub(crate) taints: Vec<Taint>,
+    /// The node, if it joined.
+    pub(crate) node: Option<&'a Node>,
     allocatable: Resources,
     bound: Vec<&'a Pod>,
 }
 
 /// What is known about the labels of a place.
-enum Labels<'a> {
+pub(crate) enum Labels<'a> {
     /// They are these.
     Known(Requirements),
     /// They will be those of what EC2 launches.
@@ -58,7 +61,7 @@ pub(super) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) 
 }
 
 /// The place that `target` names; a node and its claim are one place.
-fn place<'a>(world: &World<'a>, target: &'a Target) -> Result<Place<'a>, &'static str> {
+pub(crate) fn place<'a>(world: &World<'a>, target: &'a Target) -> Result<Place<'a>, &'static str> {
     let claim = match target {
         Target::Claim(name) => {
             Some(world.facts.ledger.claims.get(name).ok_or("the ledger does not hold it")?)
@@ -80,7 +83,13 @@ fn place<'a>(world: &World<'a>, target: &'a Target) -> Result<Place<'a>, &'stati
     }
 }
 
-fn seat<'a>(world: &World<'a>, place: Place<'a>) -> Option<Seat<'a>> {
+/// The place of what stands on the node called `name` now, whether it ends or not.
+pub(crate) fn place_of_node<'a>(world: &World<'a>, name: &'a NodeName) -> Option<Place<'a>> {
+    let claim = world.claim_of.get(name).map(|claim| Place::Claim(&claim.name));
+    claim.or_else(|| world.facts.nodes.contains_key(name).then_some(Place::Node(name)))
+}
+
+pub(crate) fn seat<'a>(world: &World<'a>, place: Place<'a>) -> Option<Seat<'a>> {
     match place {
         Place::Node(name) => {
             let node = world.facts.nodes.get(name)?;
@@ -88,6 +97,7 @@ fn seat<'a>(world: &World<'a>, place: Place<'a>) -> Option<Seat<'a>> {
                 shown: format!("node {name}"),
                 labels: Labels::Known(labels_of_node(node)),
                 taints: node.taints.clone(),
+                node: Some(node),
                 allocatable: node.allocatable.clone(),
                 bound: bound(world, node),
             })
@@ -121,6 +131,7 @@ fn seat_of_node<'a>(world: &World<'a>, claim: &NodeClaim, node: &'a Node) -> Sea
         shown: format!("node {}", node.name),
         labels: Labels::Known(labels_of_node(node)),
         taints,
+        node: Some(node),
         allocatable,
         bound: bound(world, node),
     }
@@ -130,7 +141,7 @@ fn seat_of_node<'a>(world: &World<'a>, claim: &NodeClaim, node: &'a Node) -> Sea
 fn seat_of_claim<'a>(world: &World<'a>, claim: &'a NodeClaim, node: Option<&'a Node>) -> Seat<'a> {
     let launched = claim.instance.as_ref().map(|instance| {
         let mut all = labels_of(claim);
-        let own = world.instance_type(&claim.node_class, &instance.instance_type);
+        let own = world.instance_type(claim, &instance.instance_type);
         all.add_all(&own.map(|t| t.requirements.clone()).unwrap_or_default());
         all.add_all(&Requirements::of_labels([
             (model::labels::INSTANCE_TYPE, instance.instance_type.as_str()),
@@ -150,6 +161,7 @@ fn seat_of_claim<'a>(world: &World<'a>, claim: &'a NodeClaim, node: Option<&'a N
         shown: format!("claim {}", claim.name),
         labels: launched.map_or(Labels::Open(claim), Labels::Known),
         taints: lasting(&claim.taints, claim),
+        node,
         allocatable: claim.allocatable.clone(),
         bound: node.map(|node| bound(world, node)).unwrap_or_default(),
     }
@@ -186,11 +198,15 @@ fn check_seat(world: &World<'_>, seat: &Seat<'_>, pods: &[&Pod], found: &mut Vec
             break;
         }
     }
+    if let Some(node) = seat.node {
+        let storage = &world.facts.surroundings.storage;
+        check_attachments(storage, &node.name, &seat.bound, pods, found);
+    }
     for pod in one_of_each(pods) {
         check_taints(pod, &seat.taints, &seat.shown, found);
         let unmet = match &seat.labels {
-            Labels::Known(own) => unmet(own, pod).map(|why| (seat.shown.clone(), why)),
-            Labels::Open(claim) => unmet_by_some_outcome(world, claim, &pod.spec),
+            Labels::Known(own) => unmet(world, own, pod).map(|why| (seat.shown.clone(), why)),
+            Labels::Open(claim) => unmet_by_some_outcome(world, claim, pod),
         };
         if let Some((place, why)) = unmet {
             found.push(Violation::Labels { pod: pod.key.clone(), place, why });
@@ -233,8 +249,9 @@ fn outcomes(world: &World<'_>, seat: &Seat<'_>) -> Vec<Outcome> {
 }
 
 /// Why labels that are there do not satisfy the pod, unless one of its alternatives goes with them.
-fn unmet(own: &Requirements, pod: &Pod) -> Option<String> {
-    let reasons = terms(&pod.spec).map(|wanted| own.compatible(&wanted, Undefined::Refused).err());
+fn unmet(world: &World<'_>, own: &Requirements, pod: &Pod) -> Option<String> {
+    let wanted = wanted(world, pod);
+    let reasons = wanted.iter().map(|one| own.compatible(one, Undefined::Refused).err());
     let reasons: Option<Vec<_>> = reasons.collect();
     let texts: Vec<String> = reasons?.iter().flatten().map(ToString::to_string).collect();
     Some(texts.join("; "))

@@ -324,7 +324,7 @@ fn min_values_are_reached() {
     let missed = "claim general-7-0 needs 3 values of karpenter.k8s.aws/instance-size, its \
                   instance types have 2";
     check(of_claim(3), &[missed]);
-    // What the pool asks for holds too, unless the claim says that it was relaxed.
+    // What the pool asks for holds too, unless the policy relaxes it and the claim says so.
     let of_pool = |facts: &mut model::facts::Facts, plan: &mut model::Plan| {
         of_claim(2)(facts, plan);
         facts.node_pools[0].template.requirements =
@@ -336,6 +336,7 @@ fn min_values_are_reached() {
             of_pool(facts, plan);
             let relaxed = (model::labels::MIN_VALUES_RELAXED.to_owned(), "true".to_owned());
             first(plan).annotations.extend([relaxed]);
+            facts.policies.min_values = model::policies::MinValuesPolicy::BestEffort;
         },
         &[],
     );

@@ -1,16 +1,21 @@
 //! Pods and DaemonSets.
 
-use std::sync::Arc;
+use std::{net::Ipv4Addr, sync::Arc};
 
 use jiff::Timestamp;
 use model::{
     Pod, PodKey, PodSpec, Resources, Toleration,
     facts::DaemonSet,
     labels,
-    pod::{Owner, PodPhase},
+    pod::{HostPort, Owner, PodPhase},
+    storage::PodVolume,
+    topology::{PodAffinityTerm, SpreadConstraint},
 };
 
-use super::text::{at, id, requirement, requirements, resources};
+use super::{
+    text::{at, id, requirement, requirements, resources},
+    topology::pair,
+};
 
 /// A pod under construction; see [`pod`].
 #[derive(Clone, Debug)]
@@ -104,6 +109,52 @@ impl PodBuilder {
     #[track_caller]
     pub fn or_requires(mut self, text: &str) -> Self {
         self.spec.required_terms.push(text.split(';').map(requirement).collect());
+        self
+    }
+
+    /// One more label such as `app=web`.
+    #[must_use]
+    #[track_caller]
+    pub fn label(mut self, text: &str) -> Self {
+        let (key, value) = pair(text);
+        self.spec.labels.insert(key.to_owned(), value.to_owned());
+        self
+    }
+
+    /// One more topology spread constraint.
+    #[must_use]
+    pub fn spreads(mut self, constraint: SpreadConstraint) -> Self {
+        self.spec.spread.push(constraint);
+        self
+    }
+
+    /// Must be near the pods of the term.
+    #[must_use]
+    pub fn near(mut self, term: PodAffinityTerm) -> Self {
+        self.spec.pod_affinity.required.push(term);
+        self
+    }
+
+    /// Must be away from the pods of the term.
+    #[must_use]
+    pub fn away_from(mut self, term: PodAffinityTerm) -> Self {
+        self.spec.pod_anti_affinity.required.push(term);
+        self
+    }
+
+    /// Takes a TCP port of its node, of all addresses.
+    #[must_use]
+    pub fn host_port(mut self, port: u16) -> Self {
+        let ip = Ipv4Addr::UNSPECIFIED.into();
+        self.spec.host_ports.push(HostPort { ip, port, protocol: "TCP".to_owned() });
+        self
+    }
+
+    /// Uses a PersistentVolumeClaim of its namespace.
+    #[must_use]
+    #[track_caller]
+    pub fn mounts(mut self, claim: &str) -> Self {
+        self.pod.volumes.push(PodVolume::Claim(id(claim)));
         self
     }
 

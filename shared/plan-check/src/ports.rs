@@ -1,0 +1,68 @@
+//! Ports of the node: nobody takes one that another has (specification §7.2).
+
+use model::{Plan, Pod, pod::HostPort};
+
+use crate::{
+    Violation,
+    crowd::{Crowd, Member},
+    daemons,
+    world::World,
+};
+
+pub(crate) fn check(world: &World<'_>, crowd: &Crowd<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+    let mut by_spot: Vec<Vec<&Member<'_>>> = vec![Vec::new(); crowd.spots.len()];
+    for member in crowd.members().filter(|member| !member.pod.spec.host_ports.is_empty()) {
+        if let Some(there) = by_spot.get_mut(member.spot) {
+            there.push(member);
+        }
+    }
+    for (spot, members) in crowd.spots.iter().zip(&by_spot) {
+        for (index, member) in members.iter().enumerate() {
+            let others = members.iter().skip(index + 1);
+            let clash = others
+                .filter(|other| other.is_new || member.is_new)
+                .find_map(|other| Some((other, clash(member.pod, &other.pod.spec.host_ports)?)));
+            if let Some((other, port)) = clash {
+                let (pod, place) = (member.pod.key.clone(), spot.shown.clone());
+                let other = format!("pod {}", other.pod.key);
+                found.push(Violation::HostPort { pod, place, other, port: port.port });
+            }
+        }
+    }
+    check_daemons(world, plan, found);
+}
+
+/// What both take.
+fn clash<'a>(pod: &'a Pod, other: &[HostPort]) -> Option<&'a HostPort> {
+    let own = pod.spec.host_ports.iter();
+    let mut shared = own.filter(|one| other.iter().any(|other| conflict(one, other)));
+    shared.next()
+}
+
+fn conflict(one: &HostPort, other: &HostPort) -> bool {
+    let is_any = one.ip.is_unspecified() || other.ip.is_unspecified();
+    one.port == other.port && one.protocol == other.protocol && (one.ip == other.ip || is_any)
+}
+
+/// A new node may become no type on which a daemon takes what its pods take.
+fn check_daemons(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+    let daemon_sets = &world.facts.daemon_sets;
+    if daemon_sets.iter().all(|daemon_set| daemon_set.spec.host_ports.is_empty()) {
+        return;
+    }
+    for promise in &plan.promises {
+        let Some(pool) = world.pools.get(&promise.claim.node_pool) else { continue };
+        let pods = promise.pods.iter().filter_map(|key| world.pods.get(key));
+        for pod in pods.filter(|pod| !pod.spec.host_ports.is_empty()) {
+            let types = world.types_of(&promise.claim).into_iter();
+            let clash = types
+                .flat_map(|one| daemons::landing(world, pool, one).map(move |spec| (one, spec)))
+                .find_map(|(one, spec)| Some((one, clash(pod, &spec.host_ports)?)));
+            if let Some((instance_type, port)) = clash {
+                let place = format!("claim {} as {}", promise.claim.name, instance_type.name);
+                let (pod, other) = (pod.key.clone(), "a daemon".to_owned());
+                found.push(Violation::HostPort { pod, place, other, port: port.port });
+            }
+        }
+    }
+}

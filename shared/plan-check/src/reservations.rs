@@ -1,0 +1,76 @@
+//! Reserved capacity is not promised twice (specification §4.6).
+//!
+//! A claim that may only become reserved capacity holds every reservation that it names, although it
+//! will use one: nobody knows which.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{
+    CapacityType, ClaimPhase, NodeClaim, Plan, Requirements,
+    facts::ClassOffer,
+    labels::{self},
+};
+
+use crate::{
+    Violation,
+    candidates::RESERVATION_ID,
+    world::{World, labels_of},
+};
+
+pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+    let counts = counts(world);
+    let mut held: BTreeMap<&str, (usize, bool)> = BTreeMap::new();
+    let promised = plan.promises.iter().map(|promise| (&promise.claim, true));
+    let coming = world.facts.ledger.claims.values().map(|claim| (claim, false));
+    let coming = coming.filter(|(claim, _)| claim.phase == ClaimPhase::Promised);
+    for (claim, is_new) in promised.chain(coming) {
+        for id in ids(world, claim, &counts) {
+            let (holders, grown) = held.entry(id).or_default();
+            *holders += 1;
+            *grown |= is_new;
+        }
+    }
+    for (id, (claims, grown)) in held {
+        let count = counts.get(id).copied().unwrap_or_default();
+        if grown && usize::try_from(count).is_ok_and(|count| count < claims) {
+            found.push(Violation::Reservation { id: id.to_owned(), claims, count });
+        }
+    }
+}
+
+/// By reservation, the fewest instances that any offering says are left.
+fn counts<'a>(world: &World<'a>) -> BTreeMap<&'a str, u32> {
+    let mut all: BTreeMap<&str, u32> = BTreeMap::new();
+    for offer in world.facts.classes.values() {
+        let ClassOffer::Ready(types) = offer else { continue };
+        let offerings = types.iter().flat_map(|instance_type| &instance_type.offerings);
+        for reservation in offerings.filter_map(|offering| offering.reservation.as_ref()) {
+            let count = all.entry(&reservation.id).or_insert(reservation.count);
+            *count = (*count).min(reservation.count);
+        }
+    }
+    all
+}
+
+/// The reservations that `claim` holds.
+fn ids<'a>(
+    world: &World<'a>,
+    claim: &NodeClaim,
+    counts: &BTreeMap<&'a str, u32>,
+) -> BTreeSet<&'a str> {
+    let own: Requirements = labels_of(claim);
+    let only = |key: &str, value: &str| {
+        own.get(key).and_then(|one| one.single_value()).is_some_and(|one| &**one == value)
+    };
+    if !only(labels::CAPACITY_TYPE, CapacityType::Reserved.as_str()) {
+        return BTreeSet::new();
+    }
+    let Some(named) = own.get(RESERVATION_ID).filter(|one| !one.is_complement()) else {
+        // Without names it may be any of its types' own.
+        let offerings = world.types_of(claim).into_iter().flat_map(|one| &one.offerings);
+        let all = offerings.filter_map(|offering| offering.reservation.as_ref());
+        let all: BTreeSet<&str> = all.map(|reservation| reservation.id.as_str()).collect();
+        return counts.keys().copied().filter(|id| all.contains(id)).collect();
+    };
+    counts.keys().copied().filter(|id| named.has(id)).collect()
+}

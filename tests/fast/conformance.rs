@@ -12,7 +12,7 @@ use model::{
     node_class::MetadataOptions,
 };
 use simulator::{Settings, Sim};
-use testkit::{Case, Clusters, FleetWorld};
+use testkit::{Case, Clusters, DiscoveryWorld, FleetWorld};
 
 #[track_caller]
 fn check(cases: &[Case]) {
@@ -53,6 +53,23 @@ fn the_mailbox_keeps_its_contract() {
     let sim = sim();
     let cluster = Settings::default().cluster;
     check(&sim.block_on(testkit::mailbox(&sim, &cluster)).expect("the suite ends"));
+}
+
+#[test]
+fn discovery_keeps_its_contract() {
+    let sim = sim();
+    let world = DiscoveryWorld {
+        cluster: Settings::default().cluster,
+        no_cluster: "nowhere".parse().expect("a name"),
+        tags: BTreeMap::from([("karpenter.sh/discovery".to_owned(), "demo".to_owned())]),
+    };
+    check(&sim.block_on(testkit::discovery(&sim, &world)).expect("the suite ends"));
+}
+
+#[test]
+fn profiles_keep_their_contract() {
+    let sim = sim();
+    check(&sim.block_on(testkit::profiles(&sim, "profile-1")).expect("the suite ends"));
 }
 
 #[test]

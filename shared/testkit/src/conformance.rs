@@ -5,10 +5,12 @@
 //! real time or moves virtual time on.
 
 mod cloud;
+mod discovery;
 mod ledger;
 mod race;
 
 pub use cloud::{FleetWorld, fleet, mailbox};
+pub use discovery::{DiscoveryWorld, discovery, profiles};
 pub use ledger::{Clusters, ledger};
 
 use std::fmt;

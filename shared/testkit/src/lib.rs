@@ -8,4 +8,6 @@
 pub mod build;
 pub mod conformance;
 
-pub use conformance::{Case, Clusters, FleetWorld, fleet, ledger, mailbox};
+pub use conformance::{
+    Case, Clusters, DiscoveryWorld, FleetWorld, discovery, fleet, ledger, mailbox, profiles,
+};

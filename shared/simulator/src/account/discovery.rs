@@ -11,6 +11,7 @@ use model::{
     node_class::{ClusterSettings, SecurityGroupTerm, Subnet, SubnetTerm},
 };
 
+use super::Refusal;
 use crate::{made_up, world::World};
 
 /// Addresses of a `/19`, without EC2's own five.
@@ -70,9 +71,17 @@ impl World {
         found.into_iter().collect()
     }
 
-    pub(crate) fn cluster_settings(&self, cluster: &ClusterName) -> ClusterSettings {
+    /// The account has the one cluster.
+    pub(crate) fn described_cluster(
+        &self,
+        cluster: &ClusterName,
+    ) -> Result<ClusterSettings, Refusal> {
+        if self.settings.cluster != *cluster {
+            let text = format!("No cluster found for name: {cluster}.");
+            return Err(Refusal::new("ResourceNotFoundException", text));
+        }
         let region = self.catalog.region.clone();
-        ClusterSettings {
+        Ok(ClusterSettings {
             name: cluster.clone(),
             endpoint: format!("https://0123456789ABCDEF.gr7.{region}.eks.amazonaws.com"),
             ca_bundle: "c2ltdWxhdGVk".to_owned(),
@@ -80,7 +89,7 @@ impl World {
             dns_ip: Some("10.100.0.10".to_owned()),
             kubernetes_version: self.settings.kubernetes_version.clone(),
             region,
-        }
+        })
     }
 }
 

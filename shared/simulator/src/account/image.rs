@@ -79,10 +79,7 @@ impl World {
                         format!("alias {name}@{version}"),
                     )
                 }
-                ImageTerm::Id(id) => {
-                    let architecture = self.wanted_architecture(term);
-                    (vec![image(id.clone(), id.as_str(), architecture)], id.to_string())
-                }
+                ImageTerm::Id(id) => (self.images_by_id(std::slice::from_ref(id)), id.to_string()),
                 ImageTerm::SsmParameter(name) => {
                     let named = Architecture::named_in(name);
                     let architecture = named.unwrap_or_else(|| self.wanted_architecture(term));

@@ -196,14 +196,7 @@ impl Sim {
     /// DescribeCluster of EKS.
     pub async fn describe_cluster(&self, name: &ClusterName) -> Result<ClusterSettings, PortError> {
         const NAME: &str = "DescribeCluster";
-        self.step((NAME, Read), name, |world| {
-            if world.settings.cluster != *name {
-                let text = format!("No cluster found for name: {name}.");
-                return Err(Refusal::new("ResourceNotFoundException", text).of(NAME));
-            }
-            Ok(world.cluster_settings(name))
-        })
-        .await
+        self.step((NAME, Read), name, |w| w.described_cluster(name).map_err(|e| e.of(NAME))).await
     }
 
     /// GetInstanceProfile of IAM.

@@ -50,7 +50,7 @@ impl Discovery for Sim {
 
     async fn cluster_settings(&self, cluster: &ClusterName) -> Result<ClusterSettings, PortError> {
         self.step(("Discovery.cluster_settings", Read), cluster, |world| {
-            Ok(world.cluster_settings(cluster))
+            world.described_cluster(cluster).map_err(|refusal| refusal.of("DescribeCluster"))
         })
         .await
     }

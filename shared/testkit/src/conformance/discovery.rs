@@ -1,0 +1,169 @@
+//! The contracts of `Discovery` and `Profiles`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{
+    ClusterName, SecurityGroupId, SubnetId, labels,
+    node_class::{ImageFamily, ImageTerm, SecurityGroupTerm, Subnet, SubnetTerm},
+};
+use ports::{Discovery, Fault, Profiles};
+
+use super::{Case, Failure, ensure, same};
+
+/// What discovery is tested with.
+#[derive(Clone, Debug)]
+pub struct DiscoveryWorld {
+    /// A cluster that is there.
+    pub cluster: ClusterName,
+    /// One that is not.
+    pub no_cluster: ClusterName,
+    /// What subnets and security groups are tagged with.
+    pub tags: BTreeMap<String, String>,
+}
+
+struct Subject<'a, D> {
+    discovery: &'a D,
+    world: &'a DiscoveryWorld,
+}
+
+/// Runs every case.
+pub async fn discovery<D: Discovery>(discovery: &D, world: &DiscoveryWorld) -> Vec<Case> {
+    let subject = &Subject { discovery, world };
+    vec![
+        Case::of("nothing selected is found without asking", subject.nothing().await),
+        Case::of("tags select subnets, by id and each once", subject.subnets().await),
+        Case::of("an id selects its subnet", subject.subnet_by_id().await),
+        Case::of("terms are alternatives", subject.alternatives().await),
+        Case::of("security groups are found by tags, name and id", subject.groups().await),
+        Case::of("an alias has images for both processors", subject.alias().await),
+        Case::of("an image is found by its id, again as it was", subject.image_by_id().await),
+        Case::of("a cluster says what its nodes are told", subject.cluster().await),
+        Case::of("a cluster that is not there is not found", subject.no_cluster().await),
+    ]
+}
+
+impl<D: Discovery> Subject<'_, D> {
+    fn tagged(&self) -> SubnetTerm {
+        SubnetTerm::Tags(self.world.tags.clone())
+    }
+
+    async fn some_subnets(&self) -> Result<Vec<Subnet>, Failure> {
+        let found = self.discovery.subnets(&[self.tagged()]).await?;
+        ensure(!found.is_empty(), || "there is no subnet".to_owned())?;
+        Ok(found)
+    }
+
+    async fn nothing(&self) -> Result<(), Failure> {
+        same("the subnets", &self.discovery.subnets(&[]).await?, &Vec::new())?;
+        same("the groups", &self.discovery.security_groups(&[]).await?, &Vec::new())?;
+        let images = self.discovery.images(ImageFamily::Al2023, &[], "1.34").await?;
+        same("the images", &images, &Vec::new())
+    }
+
+    async fn subnets(&self) -> Result<(), Failure> {
+        let found = self.discovery.subnets(&[self.tagged(), self.tagged()]).await?;
+        let ids: Vec<&SubnetId> = found.iter().map(|subnet| &subnet.id).collect();
+        let sorted: Vec<&SubnetId> =
+            ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
+        ensure(!ids.is_empty(), || "there is no subnet".to_owned())?;
+        same("the ids", &ids, &sorted)
+    }
+
+    async fn subnet_by_id(&self) -> Result<(), Failure> {
+        for subnet in self.some_subnets().await? {
+            let term = SubnetTerm::Id(subnet.id.clone());
+            same("the subnet", &self.discovery.subnets(&[term]).await?, &vec![subnet])?;
+        }
+        Ok(())
+    }
+
+    async fn alternatives(&self) -> Result<(), Failure> {
+        let known = self.some_subnets().await?;
+        let ids = known.iter().map(|subnet| SubnetTerm::Id(subnet.id.clone()));
+        let terms: Vec<SubnetTerm> = ids.chain([self.tagged()]).collect();
+        same("the subnets", &self.discovery.subnets(&terms).await?, &known)
+    }
+
+    async fn groups(&self) -> Result<(), Failure> {
+        let tagged = SecurityGroupTerm::Tags(self.world.tags.clone());
+        let named = SecurityGroupTerm::Name("nodes".to_owned());
+        let one = self.discovery.security_groups(std::slice::from_ref(&tagged)).await?;
+        let other = self.discovery.security_groups(std::slice::from_ref(&named)).await?;
+        ensure(!one.is_empty() && !other.is_empty(), || format!("{one:?} and {other:?}"))?;
+        let ids: BTreeSet<SecurityGroupId> = one.into_iter().chain(other).collect();
+        let all: Vec<SecurityGroupId> = ids.iter().cloned().collect();
+        let both = self.discovery.security_groups(&[tagged, named]).await?;
+        same("tags and name", &both, &all)?;
+        let terms: Vec<_> = ids.into_iter().map(SecurityGroupTerm::Id).collect();
+        same("the ids", &self.discovery.security_groups(&terms).await?, &all)
+    }
+
+    async fn alias(&self) -> Result<(), Failure> {
+        for family in [ImageFamily::Al2023, ImageFamily::Bottlerocket] {
+            let term = ImageTerm::Alias { version: "latest".to_owned() };
+            let images = self.discovery.images(family, &[term], "1.34").await?;
+            for arch in ["amd64", "arm64"] {
+                let is_for = |image: &model::node_class::Image| {
+                    image.requirements.get(labels::ARCH).is_some_and(|known| known.has(arch))
+                };
+                ensure(images.iter().any(is_for), || format!("{family:?}: none for {arch}"))?;
+            }
+            let times: Vec<_> = images.iter().map(|image| image.created_at).collect();
+            ensure(times.is_sorted_by(|a, b| a >= b), || format!("not newest first: {times:?}"))?;
+        }
+        Ok(())
+    }
+
+    async fn image_by_id(&self) -> Result<(), Failure> {
+        let alias = ImageTerm::Alias { version: "latest".to_owned() };
+        let images = self.discovery.images(ImageFamily::Al2023, &[alias], "1.34").await?;
+        for image in images {
+            let term = ImageTerm::Id(image.id.clone());
+            let found = self.discovery.images(ImageFamily::Custom, &[term], "1.34").await?;
+            let seen: Vec<_> = found.iter().map(|found| (&found.id, &found.name)).collect();
+            same("the image", &seen, &vec![(&image.id, &image.name)])?;
+            let arch =
+                |image: &model::node_class::Image| image.requirements.get(labels::ARCH).cloned();
+            same("its processor", &found.first().and_then(arch), &arch(&image))?;
+        }
+        Ok(())
+    }
+
+    async fn cluster(&self) -> Result<(), Failure> {
+        let found = self.discovery.cluster_settings(&self.world.cluster).await?;
+        same("the name", &found.name, &self.world.cluster)?;
+        ensure(found.endpoint.starts_with("https://"), || format!("at {}", found.endpoint))?;
+        ensure(!found.ca_bundle.is_empty(), || "no certificate authority".to_owned())?;
+        ensure(found.kubernetes_version.starts_with("1."), || {
+            format!("of version {}", found.kubernetes_version)
+        })
+    }
+
+    async fn no_cluster(&self) -> Result<(), Failure> {
+        match self.discovery.cluster_settings(&self.world.no_cluster).await {
+            Ok(found) => Err(Failure(format!("it was found: {found:?}"))),
+            Err(error) => same("the fault", &error.fault, &Fault::NotFound),
+        }
+    }
+}
+
+/// That a profile has its one role, however often it is asked for. `name` is new to the account.
+pub async fn profiles<P: Profiles>(profiles: &P, name: &str) -> Vec<Case> {
+    let tags = BTreeMap::from([("team".to_owned(), "a".to_owned())]);
+    let ensured = async |role: &str| profiles.ensure(name, role, &tags).await;
+    let twice = async {
+        ensured("NodeRole").await?;
+        Ok(ensured("NodeRole").await?)
+    };
+    let twice = twice.await;
+    let path = ensured("path/to/NodeRole").await.map_err(Failure::from);
+    let other = match ensured("OtherRole").await {
+        Ok(()) => Err(Failure("it was changed".to_owned())),
+        Err(error) => same("the fault", &error.fault, &Fault::Permanent),
+    };
+    vec![
+        Case::of("ensuring a profile twice makes one", twice),
+        Case::of("a role's path is no part of its name", path),
+        Case::of("a profile with another role is not changed", other),
+    ]
+}

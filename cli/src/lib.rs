@@ -4,6 +4,7 @@
 //! workspace use the same wiring as the command.
 
 pub mod args;
+pub mod convert;
 pub mod crds;
 pub mod functions;
 pub mod hash;

@@ -1,8 +1,6 @@
 //! Manifests of older versions and what becomes of them: `tests/convert/NAME.yaml` beside
 //! `NAME.v1.yaml`. `UPDATE_EXPECT=1` writes the latter anew.
 
-#![expect(clippy::expect_used, reason = "helpers of tests say what they read")]
-
 use std::{fs, path::Path};
 
 use api::{

@@ -4,7 +4,6 @@
 //! workspace use the same wiring as the command.
 
 pub mod args;
-pub mod convert;
 pub mod crds;
 pub mod functions;
 pub mod hash;

@@ -5,7 +5,6 @@
 //! no clock, no network.
 
 pub mod catalog;
-pub mod convert;
 pub mod event;
 mod fields;
 pub mod karpenter;

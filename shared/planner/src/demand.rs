@@ -12,16 +12,13 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    NodeName, Operator, Pod, PodKey, PodSpec, PodUid, Requirement, Requirements,
-    eviction::{CountOrPercent, PodDisruptionBudget},
-    facts::Facts,
-    labels, limits,
-    policies::PreferencePolicy,
-    taint::TaintEffect,
+    NodeName, Operator, Pod, PodKey, PodSpec, PodUid, Requirement, Requirements, facts::Facts,
+    labels, limits, policies::PreferencePolicy,
 };
 
 use crate::{
     class::Class,
+    disruption::DisruptionBudgets,
     table::Table,
     volume::{self, Attachments},
 };
@@ -82,14 +79,14 @@ pub(crate) fn demand(
     supposes: bool,
     classes: &mut Table<Class>,
 ) -> Demand {
-    let guard = Guard { facts };
+    let budgets = DisruptionBudgets::of(facts);
     let mut all: Vec<(&Pod, Why)> = Vec::new();
     for pod in &facts.pods {
         if pod.is_provisionable() {
             all.push((pod, Why::Pending));
         } else if let Some(node) = &pod.node {
             let is_leaving = leaving.contains(node);
-            if (is_leaving || supposes) && guard.lets_go(pod) {
+            if (is_leaving || supposes) && budgets.may_move(pod, facts.now) {
                 all.push((pod, if is_leaving { Why::Leaving } else { Why::Supposed }));
             }
         }
@@ -163,49 +160,6 @@ impl Demand {
 fn rank(pod: &Pod) -> Rank {
     let requests = &pod.spec.requests;
     (Reverse(requests.cpu.0), Reverse(requests.memory.0), pod.created_at, pod.uid.clone())
-}
-
-/// Whether pods may leave their nodes.
-struct Guard<'a> {
-    facts: &'a Facts,
-}
-
-impl Guard<'_> {
-    /// Whether `pod` moves when its node goes away. For one that forbids to be disturbed, or that no
-    /// budget will ever let go, nobody knows when it will leave.
-    fn lets_go(&self, pod: &Pod) -> bool {
-        pod.is_reschedulable() && !pod.is_protected(self.facts.now) && !self.is_blocked(pod)
-    }
-
-    /// Whether budgets block its eviction for good.
-    ///
-    /// Karpenter: `pkg/utils/pdb/pdb.go`, `IsCurrentlyReschedulable`.
-    fn is_blocked(&self, pod: &Pod) -> bool {
-        let is_disrupted = model::Taint {
-            key: labels::DISRUPTED_TAINT.to_owned(),
-            value: String::new(),
-            effect: TaintEffect::NoSchedule,
-        };
-        let is_evictable = !pod.is_terminating()
-            && !pod.spec.tolerations.iter().any(|one| one.tolerates(&is_disrupted));
-        let selects = |budget: &&PodDisruptionBudget| {
-            budget.key.namespace == pod.key.namespace
-                && budget.selector.as_ref().is_some_and(|all| all.selects(&pod.spec.labels))
-        };
-        let budgets = self.facts.surroundings.disruption_budgets.iter();
-        let own: Vec<&PodDisruptionBudget> =
-            if is_evictable { budgets.filter(selects).collect() } else { Vec::new() };
-        match own.as_slice() {
-            [] => false,
-            [one] => !(one.always_allows_unhealthy && !pod.is_ready) && blocks(one),
-            _ => true,
-        }
-    }
-}
-
-fn blocks(budget: &PodDisruptionBudget) -> bool {
-    matches!(budget.max_unavailable, Some(CountOrPercent::Count(0) | CountOrPercent::Percent(0)))
-        || budget.min_available == Some(CountOrPercent::Percent(100))
 }
 
 fn unsupported(spec: &PodSpec) -> Option<String> {

@@ -16,6 +16,9 @@ mod candidate;
 mod command;
 mod conditions;
 mod consolidation;
+mod idle;
+#[cfg(test)]
+mod laws;
 mod method;
 mod multi;
 mod nodes;
@@ -25,6 +28,8 @@ mod price;
 mod search;
 mod simulation;
 mod single;
+#[cfg(test)]
+mod testing;
 mod thorough;
 mod validation;
 
@@ -33,8 +38,10 @@ use std::collections::BTreeSet;
 use model::NodePoolName;
 
 pub use command::{Command, Destination, Disrupted, Move, Replacement};
+pub(crate) use idle::idle;
 pub use method::Method;
 pub use outlook::{Answer, Outlook, VALIDATION_DELAY, answer, outlook, validated};
+pub(crate) use pods::DisruptionBudgets;
 pub use thorough::{Cursor, Thorough, thorough};
 pub use validation::{VoidReason, Voided};
 

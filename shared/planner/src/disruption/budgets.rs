@@ -60,3 +60,6 @@ impl<'a> Remaining<'a> {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

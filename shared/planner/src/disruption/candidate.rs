@@ -22,7 +22,7 @@ pub(crate) struct Candidate<'a> {
     pub(crate) node: &'a Node,
     pub(crate) claim: &'a NodeClaim,
     pub(crate) pool: &'a NodePool,
-    pub(crate) instance_type: Option<&'a Arc<InstanceType>>,
+    pub(crate) instance_type: Option<Arc<InstanceType>>,
     pub(crate) capacity_type: Option<CapacityType>,
     pub(crate) has_zone: bool,
     /// Pods that would need another node.
@@ -84,7 +84,7 @@ pub(crate) fn candidate<'a>(
     let Some(pool) = state.pool(pool) else {
         return Err(format!("its NodePool {pool} does not exist"));
     };
-    if state.types(pool).is_empty() {
+    if state.knows_offers() && state.types(pool).is_empty() {
         return Err(format!("its NodePool {} has no instance types", pool.name));
     }
     let moving = || entry.pods.iter().copied().filter(|pod| pod.is_reschedulable());
@@ -95,7 +95,7 @@ pub(crate) fn candidate<'a>(
         pool,
         instance_type: entry
             .label(labels::INSTANCE_TYPE)
-            .and_then(|name| state.instance_type(pool, name)),
+            .and_then(|name| state.instance_type(pool, name).cloned()),
         capacity_type: entry.label(labels::CAPACITY_TYPE).and_then(CapacityType::parse),
         has_zone: entry.label(labels::ZONE).is_some(),
         pods: moving().collect(),
@@ -113,3 +113,6 @@ fn blocked(state: &State<'_>, entry: &StateNode<'_>) -> Option<String> {
     }
     entry.pods.iter().find_map(|pod| state.budgets.objection(pod, state.now))
 }
+
+#[cfg(test)]
+mod tests;

@@ -44,12 +44,13 @@ pub(crate) fn not_consolidatable(state: &State<'_>, candidate: &Candidate<'_>) -
 /// When a pod last came or went, as far as that is known.
 fn quiet_since(state: &State<'_>, candidate: &Candidate<'_>) -> Timestamp {
     let claim = candidate.claim;
-    let since = claim.conditions.last_pod_event_at.unwrap_or_else(|| initialized_at(claim));
-    // Where nothing watches pods, emptiness is noted when it is first seen.
-    let empty_since = claim
-        .empty_since
-        .or_else(|| (state.notes_emptiness && candidate.pods.is_empty()).then_some(state.now));
-    empty_since.map_or(since, |empty_since| since.max(empty_since))
+    let event = claim.conditions.last_pod_event_at;
+    if state.notes_emptiness && candidate.pods.is_empty() {
+        // Nothing watches pods: emptiness is noted when it is first seen.
+        let empty_since = claim.empty_since.unwrap_or(state.now);
+        return event.map_or(empty_since, |event| event.max(empty_since));
+    }
+    event.unwrap_or_else(|| initialized_at(claim))
 }
 
 fn initialized_at(claim: &NodeClaim) -> Timestamp {

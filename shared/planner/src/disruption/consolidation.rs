@@ -77,7 +77,7 @@ pub(crate) fn compute<'a>(
     simulator: &mut Simulator<'a>,
     nodes: &[&Candidate<'a>],
 ) -> Result<Outcome, Obstacle> {
-    let mut outcome = simulator.without(state, nodes, Mode::Consolidation)?;
+    let mut outcome = simulator.without(nodes, Mode::Consolidation)?;
     if let Some(reason) = &outcome.stuck {
         return Err(Obstacle::Stuck(reason.clone()));
     }
@@ -167,7 +167,7 @@ pub(crate) fn without_same_types(
     let [new] = outcome.opened.as_mut_slice() else { return Ok(()) };
     let mut least: BTreeMap<&str, Option<Exact>> = BTreeMap::new();
     for node in nodes {
-        let Some(instance_type) = node.instance_type else { continue };
+        let Some(instance_type) = &node.instance_type else { continue };
         let known = least.entry(instance_type.name.as_str()).or_default();
         let Some(entry) = state.nodes.get(node.place) else { continue };
         let labels = Requirements::of_labels(entry.all_labels());

@@ -51,6 +51,13 @@ pub(crate) fn multi_node<'a>(
             }
         }
     }
+    for at in sorted {
+        let goes = found.as_ref().is_some_and(|draft: &Draft| draft.nodes.contains(&at));
+        if !goes {
+            let text = "it cannot go together with those that are better to give up";
+            notes.entry(at).or_insert_with(|| text.to_owned());
+        }
+    }
     Ok(found)
 }
 

@@ -4,11 +4,15 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    rc::Rc,
     sync::Arc,
 };
 
 use super::{Options, pods::DisruptionBudgets};
-use crate::world::World;
+use crate::{
+    overlay::{self, Overlays},
+    world::World,
+};
 use jiff::Timestamp;
 use model::{
     InstanceType, NodeClaim, NodeName, Pod, PodKey,
@@ -82,14 +86,15 @@ impl<'a> StateNode<'a> {
 }
 
 /// The cluster.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct State<'a> {
     pub(crate) facts: &'a Facts,
     /// The present, or a moment after it in which only the clock has moved.
     pub(crate) now: Timestamp,
     /// By name.
-    pub(crate) nodes: Vec<StateNode<'a>>,
-    pub(crate) budgets: DisruptionBudgets<'a>,
+    pub(crate) nodes: Rc<[StateNode<'a>]>,
+    pub(crate) budgets: Rc<DisruptionBudgets<'a>>,
+    overlays: Rc<Overlays>,
     /// Nodes that pods were promised to, and until when.
     pub(crate) nominated: BTreeMap<&'a NodeName, Timestamp>,
     /// Nodes that keep room for a CapacityBuffer.
@@ -125,8 +130,9 @@ impl<'a> State<'a> {
         Self {
             facts,
             now,
-            nodes,
-            budgets: DisruptionBudgets::of(facts),
+            nodes: nodes.into(),
+            budgets: Rc::new(DisruptionBudgets::of(facts)),
+            overlays: Rc::new(overlay::overlays(facts)),
             nominated: facts.surroundings.nominated.iter().map(|(node, at)| (node, *at)).collect(),
             hosts_buffers: hosts_of_buffers(facts),
             notes_emptiness: options.notes_emptiness,
@@ -146,22 +152,31 @@ impl<'a> State<'a> {
         self.pools.get(name).copied()
     }
 
-    /// What the class of `pool` offers, sorted by name.
-    pub(crate) fn types(&self, pool: &NodePool) -> &'a [Arc<InstanceType>] {
+    /// What the class of `pool` offers, with what overlays make of it, sorted by name.
+    pub(crate) fn types(&self, pool: &NodePool) -> &[Arc<InstanceType>] {
+        if let Some(overlaid) = self.overlays.pools.get(&pool.name) {
+            return &overlaid.types;
+        }
         match self.facts.classes.get(&pool.template.node_class) {
             Some(ClassOffer::Ready(types)) => types,
             Some(ClassOffer::NotReady(_)) | None => &[],
         }
     }
 
-    pub(crate) fn instance_type(
-        &self,
-        pool: &NodePool,
-        name: &str,
-    ) -> Option<&'a Arc<InstanceType>> {
+    pub(crate) fn instance_type(&self, pool: &NodePool, name: &str) -> Option<&Arc<InstanceType>> {
         let types = self.types(pool);
         let place = types.binary_search_by(|one| one.name.as_str().cmp(name)).ok()?;
         types.get(place)
+    }
+
+    /// Whether anybody looked at what can be bought. Emptiness does without.
+    pub(crate) fn knows_offers(&self) -> bool {
+        !self.facts.classes.is_empty()
+    }
+
+    /// The same cluster at another moment.
+    pub(crate) fn at(&self, now: Timestamp) -> Self {
+        Self { now, ..self.clone() }
     }
 
     pub(crate) fn is_nominated(&self, node: &NodeName) -> bool {

@@ -16,7 +16,7 @@ use super::{
     conditions,
     consolidation::{self, Obstacle},
     multi,
-    nodes::State,
+    nodes::{State, StateNode},
     price::{self, Exact},
     search::{self, Draft, Field, Notes},
     simulation::{Outcome, Simulator},
@@ -46,8 +46,12 @@ pub struct Answer {
     pub error: Option<String>,
     /// Pools that it did not reach within its work: they come first next time.
     pub unseen: Vec<NodePoolName>,
+    /// Whether it stopped at its limit of work.
+    pub is_cut_short: bool,
     /// How many what-ifs it took.
     pub examined: u64,
+    /// How many different nodes they were about.
+    pub examined_nodes: usize,
 }
 
 /// What would be given up, and why everything else stays.
@@ -123,6 +127,7 @@ impl<'a> Look<'a> {
         let examined = self.simulator.examined;
         let found = self.found(method, &eligible, &mut notes, &mut answer);
         answer.examined = self.simulator.examined - examined;
+        answer.examined_nodes = std::mem::take(&mut self.simulator.seen).len();
         match found {
             Ok(Some(draft)) => {
                 let command = self.command(method, draft, &notes);
@@ -156,6 +161,7 @@ impl<'a> Look<'a> {
                 let asked = (eligible, self.options);
                 let single = single::single_node(state, simulator, field, asked, notes);
                 answer.unseen = single.unseen.into_iter().collect();
+                answer.is_cut_short = single.is_cut_short;
                 Ok(single.draft)
             }
         }
@@ -177,7 +183,11 @@ impl<'a> Look<'a> {
     pub(crate) fn later(&mut self, command: &Command) -> Result<Command, Voided> {
         let facts = self.state.facts;
         let later = facts.now.checked_add(VALIDATION_DELAY).unwrap_or(facts.now);
-        let state = State::of(facts, later, self.options);
+        let state = self.state.at(later);
+        if is_another_world(&self.state, &state) {
+            let facts = Facts { now: later, ..facts.clone() };
+            return validated(&facts, command, self.options);
+        }
         let field = Field::of(&state);
         validation::validated(&state, &field, &mut self.simulator, command)
     }
@@ -261,6 +271,16 @@ impl<'a> Look<'a> {
             reason,
         }
     }
+}
+
+/// Whether pods may go where they could not before, only because time has passed.
+fn is_another_world(before: &State<'_>, after: &State<'_>) -> bool {
+    let moved = |pod: &&Pod| pod.is_protected(before.now) != pod.is_protected(after.now);
+    let settled = |entry: &StateNode<'_>| {
+        let Some(pool) = entry.pool_name().and_then(|name| before.pool(name)) else { return false };
+        conditions::is_settling(before, entry, pool) != conditions::is_settling(after, entry, pool)
+    };
+    before.nodes.iter().any(|entry| settled(entry) || entry.pods.iter().any(|pod| moved(&pod)))
 }
 
 const WAITING: &str = "a NodeClaim has no instance yet: nothing is decided until it has";

@@ -46,8 +46,12 @@ pub(crate) fn exact(instance_type: &InstanceType, offering: &Offering) -> Exact 
 }
 
 /// The price of the offering that a node came from, whether it is there to be bought now or not. 0
-/// when it is not known.
+/// when it is not known. Where nobody looked at offerings, what was expected at launch.
 pub(crate) fn of_node(state: &State<'_>, node: &StateNode<'_>) -> Exact {
+    if !state.knows_offers() {
+        let instance = node.claim.and_then(|claim| claim.instance.as_ref());
+        return instance.map(|one| Exact(u128::from(one.price.0) * PARTS)).unwrap_or_default();
+    }
     let found = || {
         let pool = state.pool(node.pool_name()?)?;
         let instance_type = state.instance_type(pool, node.label(labels::INSTANCE_TYPE)?)?;

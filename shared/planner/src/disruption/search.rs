@@ -138,7 +138,7 @@ pub(crate) fn drift<'a>(
             notes.insert(at, BUDGET_SPENT.to_owned());
             continue;
         }
-        let outcome = simulator.without(state, &[candidate], Mode::Drift)?;
+        let outcome = simulator.without(&[candidate], Mode::Drift)?;
         match outcome.stuck {
             Some(reason) => drop(notes.insert(at, Obstacle::Stuck(reason).to_string())),
             None => return Ok(Some(Draft { nodes: vec![at], outcome })),
@@ -204,3 +204,6 @@ fn granted(
     let room = limit.map_or(u64::MAX, |limit| limit.saturating_sub(active + deleting));
     Ok(wanted.min(left).min(usize::try_from(room).unwrap_or(usize::MAX)))
 }
+
+#[cfg(test)]
+mod tests;

@@ -2,11 +2,17 @@
 //!
 //! Karpenter: `pkg/controllers/disruption/helpers.go`, `SimulateScheduling`.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{collections::BTreeSet, sync::Arc};
 
-use model::{InstanceType, NodeName, NodePoolName, Pod, PodKey, Requirements, plan::Target};
+use model::{
+    InstanceType, NodeName, NodePoolName, PodKey, Requirements,
+    facts::{ClassOffer, Facts},
+    node_pool::NodePool,
+    plan::Target,
+};
 
-use super::{candidate::Candidate, consolidation::Obstacle, nodes::State};
+use super::{candidate::Candidate, consolidation::Obstacle};
+use crate::what_if::{self, Trial, World};
 
 /// What the nodes would go for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,85 +47,56 @@ pub(crate) struct Outcome {
 /// Answers what would be without some nodes.
 #[derive(Debug)]
 pub(crate) struct Simulator<'a> {
-    facts: &'a model::facts::Facts,
+    facts: &'a Facts,
+    /// The facts made ready, once somebody asked.
+    world: Option<World<'a>>,
     /// How much was simulated so far, in pods.
     pub(crate) work: u64,
     /// How many what-ifs that were.
     pub(crate) examined: u64,
+    /// The nodes that they were about.
+    pub(crate) seen: BTreeSet<NodeName>,
 }
 
 impl<'a> Simulator<'a> {
-    pub(crate) fn new(facts: &'a model::facts::Facts) -> Self {
-        Self { facts, work: 0, examined: 0 }
+    pub(crate) fn new(facts: &'a Facts) -> Self {
+        Self { facts, world: None, work: 0, examined: 0, seen: BTreeSet::new() }
     }
 
     /// What would be without `nodes`.
     pub(crate) fn without(
         &mut self,
-        state: &State<'a>,
         nodes: &[&Candidate<'a>],
-        _mode: Mode,
+        mode: Mode,
     ) -> Result<Outcome, Obstacle> {
-        self.examined += 1;
-        let mut facts = self.facts.clone();
-        let mut any = false;
-        for pool in &facts.node_pools {
-            any |= pool.is_usable();
-        }
-        if !any {
+        if !self.facts.node_pools.iter().any(|pool| is_ready(self.facts, pool)) {
             return Err(Obstacle::NoPool);
         }
-        for node in nodes {
-            if let Some(claim) = facts.ledger.claims.get_mut(&node.claim.name) {
-                *claim = claim.given_up(model::DeletionReason::Empty, state.now);
-            }
-            self.work += u64::try_from(node.pods.len()).unwrap_or_default();
-        }
-        let plan = crate::provision(&facts);
-        let mut outcome = Outcome::default();
-        let bound: BTreeMap<&PodKey, &Pod> = self
-            .facts
-            .pods
-            .iter()
-            .filter(|pod| !pod.is_provisionable())
-            .map(|pod| (&pod.key, pod))
-            .collect();
-        let stuck = plan.unplaced.iter().find(|one| bound.contains_key(&one.pod));
-        outcome.stuck = stuck.map(|one| {
-            let reasons: Vec<String> = one.reasons.iter().map(ToString::to_string).collect();
-            format!("pod {} finds no place: {}", one.pod, reasons.join("; "))
-        });
-        let own: std::collections::BTreeSet<&NodeName> =
-            nodes.iter().map(|node| &node.node.name).collect();
-        for placement in plan.placements {
-            let young = match &placement.target {
-                Target::Claim(_) => true,
-                Target::Node(name) => state.nodes.iter().any(|entry| {
-                    entry.node.is_some_and(|node| node.name == *name)
-                        && entry.claim.is_some()
-                        && !entry.is_initialized()
-                }),
-            };
-            for pod in &placement.pods {
-                let from = bound.get(pod).and_then(|pod| pod.node.as_ref());
-                if young && from.is_some_and(|from| own.contains(from)) {
-                    outcome.stuck = Some(format!("pod {pod} would wait for a node to start"));
-                }
-            }
-            outcome.placed.push((placement.target, placement.pods));
-        }
-        for promise in plan.promises {
-            let pool = facts.node_pools.iter().find(|p| p.name == promise.claim.node_pool);
-            let types = promise.claim.instance_types.iter().filter_map(|name| {
-                state.instance_type(state.pool(pool?.name.as_str())?, name.as_str())
-            });
-            outcome.opened.push(NewNode {
-                pool: promise.claim.node_pool.clone(),
-                types: types.cloned().collect(),
-                requirements: promise.claim.requirements.clone(),
-                pods: promise.pods,
-            });
-        }
-        Ok(outcome)
+        let names: Vec<&NodeName> = nodes.iter().map(|node| &node.node.name).collect();
+        let lets_nodes_settle = mode == Mode::Consolidation;
+        let trial = Trial { without: &names, lets_nodes_settle };
+        let found = self.world.get_or_insert_with(|| World::of(self.facts)).without(&trial);
+        self.examined += 1;
+        self.seen.extend(names.into_iter().cloned());
+        // Every trial costs something, whether it moves pods or not.
+        self.work = self.work.saturating_add(u64::try_from(found.pods).unwrap_or(u64::MAX) + 1);
+        let new = |new: what_if::NewNode| NewNode {
+            pool: new.node_pool,
+            types: new.instance_types,
+            requirements: new.requirements,
+            pods: new.pods,
+        };
+        let stuck = found.stuck.first();
+        Ok(Outcome {
+            stuck: stuck.map(|(pod, reason)| format!("pod {pod} finds no place: {reason}")),
+            opened: found.opened.into_iter().map(new).collect(),
+            placed: found.placed,
+        })
     }
+}
+
+/// Whether `pool` may launch something.
+fn is_ready(facts: &Facts, pool: &NodePool) -> bool {
+    let class = facts.classes.get(&pool.template.node_class);
+    pool.is_usable() && matches!(class, Some(ClassOffer::Ready(_)))
 }

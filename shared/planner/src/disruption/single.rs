@@ -22,6 +22,8 @@ pub(crate) struct Single {
     pub(crate) draft: Option<Draft>,
     /// Pools that were not reached before the work was used up: they come first next time.
     pub(crate) unseen: BTreeSet<NodePoolName>,
+    /// Whether there were more candidates than work.
+    pub(crate) is_cut_short: bool,
 }
 
 /// The first node that can go for less.
@@ -40,7 +42,7 @@ pub(crate) fn single_node<'a>(
     for at in order {
         let Some(candidate) = field.candidates.get(at) else { continue };
         if until <= simulator.work {
-            return Single { draft: None, unseen };
+            return Single { draft: None, unseen, is_cut_short: true };
         }
         unseen.remove(&candidate.pool.name);
         if remaining.is_spent(&candidate.pool.name) {
@@ -55,13 +57,13 @@ pub(crate) fn single_node<'a>(
             Ok(outcome) => {
                 return Single {
                     draft: Some(Draft { nodes: vec![at], outcome }),
-                    unseen: BTreeSet::new(),
+                    ..Single::default()
                 };
             }
             Err(obstacle) => drop(notes.insert(at, obstacle.to_string())),
         }
     }
-    Single { draft: None, unseen }
+    Single { unseen, ..Single::default() }
 }
 
 /// The best of every pool, then the second best: pools in `first` lead, the others follow in the

@@ -86,7 +86,7 @@ pub(crate) fn validated<'a>(
         places.by_ref().map(|(at, candidate)| (&candidate.node.name, at)).collect();
     nodes.extend(command.nodes().filter_map(|name| by_name.get(name).copied()));
     let chosen = field.get(&nodes);
-    let fresh = match simulator.without(state, &chosen, Mode::Consolidation) {
+    let fresh = match simulator.without(&chosen, Mode::Consolidation) {
         Ok(fresh) => fresh,
         Err(obstacle) => return void(VoidReason::Scheduling, vec![obstacle.to_string()]),
     };

@@ -1,1 +1,146 @@
-//! Tests.
+//! What makes a command void 15 seconds later (VA01–VA09, EM27, CE08, CE09).
+
+use model::{
+    facts::Facts,
+    labels,
+    node_pool::{BudgetNodes, BudgetReason},
+};
+
+use super::super::{Options, testing::*, validated as again};
+use super::*;
+
+fn merged() -> (Facts, Command) {
+    let names = ["a", "b"];
+    let mut facts = cluster(&names.map(|name| (name, "t.large")));
+    facts.pods = names.map(|on| app(&format!("p-{on}"), on, "cpu=1")).to_vec();
+    let command = ask(&facts, Method::MultiNode).command.unwrap();
+    (facts, command)
+}
+
+fn replaced() -> (Facts, Command) {
+    let mut facts = cluster(&[("a", "t.large")]);
+    facts.pods = vec![app("web", "a", "cpu=1")];
+    let command = ask(&facts, Method::SingleNode).command.unwrap();
+    (facts, command)
+}
+
+/// Why `command` is void after `change`.
+#[track_caller]
+fn check((facts, command): (Facts, Command), change: impl Fn(&mut Facts), expected: &str) {
+    let mut facts = facts;
+    assert_eq!(again(&facts, &command, &Options::default()).as_ref(), Ok(&command));
+    change(&mut facts);
+    let found = again(&facts, &command, &Options::default());
+    let text = found.err().map(|voided| voided.to_string()).unwrap_or_default();
+    assert!(text.contains(expected) && !text.is_empty(), "{text}");
+}
+
+#[test]
+fn a_command_is_void_when_a_node_is_no_candidate_any_more() {
+    let protect = |facts: &mut Facts| {
+        let pod = annotated(app("db", "a", "cpu=100m"), labels::DO_NOT_DISRUPT, "true");
+        facts.pods.push(pod);
+    };
+    let hold = |facts: &mut Facts| {
+        facts.pods.push(app("held", "a", "cpu=100m"));
+        facts.surroundings.disruption_budgets = vec![pdb("hold", "held")];
+    };
+    for case in [merged, replaced] {
+        check(case(), protect, "void (churn): a: the annotation");
+        check(case(), hold, "void (churn): a: PodDisruptionBudget default/hold");
+        check(case(), |facts| facts.ledger.claims.clear(), "void (churn): a: it has no NodeClaim");
+        check(case(), |facts| facts.nodes.clear(), "void (churn): a: ");
+    }
+}
+
+#[test]
+fn a_command_is_void_when_budgets_are_spent_or_pods_were_promised_to_a_node() {
+    let close = |facts: &mut Facts| {
+        let budgets = vec![budget(BudgetNodes::Count(0))];
+        facts.node_pools[0].disruption.budgets = budgets;
+    };
+    let nominate = |facts: &mut Facts| {
+        let until = now() + jiff::SignedDuration::from_secs(20);
+        facts.surroundings.nominated.insert("a".parse().unwrap(), until);
+    };
+    for case in [merged, replaced] {
+        check(case(), close, "void (budget): a: the disruption budgets");
+        check(case(), nominate, "void (budget): a: pending pods were promised to it");
+    }
+    let one_left = |facts: &mut Facts| {
+        let mut one = budget(BudgetNodes::Count(1));
+        one.reasons = vec![BudgetReason::Underutilized];
+        facts.node_pools[0].disruption.budgets = vec![one];
+    };
+    check(merged(), one_left, "void (budget): b: the disruption budgets");
+}
+
+#[test]
+fn a_command_is_void_when_its_pods_do_not_fit_as_they_did() {
+    let grow = |facts: &mut Facts| facts.pods.push(app("new", "a", "cpu=13"));
+    check(replaced(), grow, "void (scheduling): its replacement may not have all");
+    let split = |facts: &mut Facts| {
+        facts.pods.push(app("large", "a", "cpu=14"));
+        facts.pods.push(app("other", "b", "cpu=14"));
+    };
+    check(merged(), split, "void (scheduling)");
+    let fewer = |facts: &mut Facts| {
+        offer(
+            facts,
+            default_types().into_iter().filter(|t| t.name.as_str() != "t.small").collect(),
+        );
+    };
+    check(replaced(), fewer, "void (scheduling): its replacement may not have all");
+    let room = |facts: &mut Facts| {
+        add_node(facts, crate::testing::node("own", "cpu=64 memory=64Gi pods=99"));
+    };
+    check(replaced(), room, "void (scheduling): its pods need 0 new nodes now, not 1");
+    let stuck = |facts: &mut Facts| {
+        let pod = facts.pods[0].clone();
+        facts.pods[0] = with(pod, |s| s.node_selector = requirements(&["team=none"]));
+    };
+    check(replaced(), stuck, "void (scheduling): pod default/web finds no place");
+}
+
+#[test]
+fn of_an_emptiness_command_the_rest_still_holds() {
+    let mut facts = cluster(&[("a", "t.large"), ("b", "t.large")]);
+    let command = ask(&facts, Method::Emptiness).command.unwrap();
+    facts.pods = vec![app("web", "a", "cpu=1")];
+    let still = again(&facts, &command, &Options::default()).unwrap();
+    assert_eq!(still.nodes().map(NodeName::as_str).collect::<Vec<_>>(), ["b"]);
+    assert_eq!(still.rejected, ["a: 1 pod would need another node"]);
+    assert_eq!(still.price_before.0, 1_600_000_000);
+    facts.pods.push(app("db", "b", "cpu=1"));
+    let voided = again(&facts, &command, &Options::default()).unwrap_err();
+    assert_eq!(voided.reason, VoidReason::Churn);
+    facts.pods.clear();
+    facts.node_pools[0].disruption.budgets = vec![budget(BudgetNodes::Count(0))];
+    let voided = again(&facts, &command, &Options::default()).unwrap_err();
+    assert_eq!(voided.reason, VoidReason::Budget);
+}
+
+#[test]
+fn drift_is_carried_out_as_it_was_found() {
+    let mut facts = cluster(&[("a", "t.large")]);
+    claim(&mut facts, "a").conditions.drifted = Some("AMIDrift".to_owned());
+    let command = ask(&facts, Method::Drift).command.unwrap();
+    facts.node_pools[0].disruption.budgets = vec![budget(BudgetNodes::Count(0))];
+    assert_eq!(again(&facts, &command, &Options::default()), Ok(command));
+}
+
+#[test]
+fn a_window_that_opens_while_a_command_waits_stops_it() {
+    let mut facts = cluster(&[("a", "t.large")]);
+    let mut closed = budget(BudgetNodes::Count(0));
+    closed.window = Some(model::node_pool::BudgetWindow {
+        schedule: "0 12 * * *".to_owned(),
+        duration: jiff::SignedDuration::from_hours(1),
+    });
+    facts.node_pools[0].disruption.budgets = vec![closed];
+    facts.now = ago(10);
+    let answer = ask(&facts, Method::Emptiness);
+    assert!(answer.command.is_none());
+    let (_, voided) = answer.voided.unwrap();
+    assert_eq!(voided.reason, VoidReason::Budget);
+}

@@ -1,0 +1,131 @@
+//! How long a decision about disruption takes: `cargo bench -p planner --bench consolidation`.
+//!
+//! The clusters are those on which Karpenter was measured (`support/cluster.rs`). Measured is the
+//! decision of one method by itself, from facts to the validated command, without the wait of 15
+//! seconds. Numbers after `--` choose sizes; `thorough` adds the wider search on roomy clusters;
+//! `large` adds 5,000 nodes with 100,000 pods.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    clippy::indexing_slicing,
+    reason = "a program for developers: it prints, and ends where something is wrong"
+)]
+
+#[path = "support/build.rs"]
+#[expect(dead_code, reason = "shared with the other benchmark")]
+mod build;
+#[path = "support/cluster.rs"]
+mod cluster;
+
+use std::time::{Duration, Instant};
+
+use cluster::{Kind, cluster};
+use model::{HourlyPrice, facts::Facts};
+use peak_alloc::PeakAlloc;
+use planner::disruption::{Command, Method, Options, answer, thorough};
+
+#[global_allocator]
+static ALLOCATED: PeakAlloc = PeakAlloc;
+
+const SIZES: [usize; 3] = [100, 300, 1_000];
+const LARGE: usize = 5_000;
+/// What a thorough search may simulate in one run, in pods.
+const WORK: u64 = 5_000_000;
+/// What one run may simulate on the largest cluster, in pods.
+const LARGE_WORK: u64 = 100_000_000;
+
+fn main() {
+    let words: Vec<String> = std::env::args().collect();
+    let has = |word: &str| words.iter().any(|one| one == word);
+    let mut sizes: Vec<usize> = words.iter().filter_map(|word| word.parse().ok()).collect();
+    if sizes.is_empty() {
+        sizes = SIZES.to_vec();
+    }
+    let catalog = api::catalog::builtin().unwrap();
+    for kind in [Kind::Roomy, Kind::Packed] {
+        for size in &sizes {
+            let facts = cluster(*size, kind, &catalog.instance_types);
+            for method in [Method::MultiNode, Method::SingleNode] {
+                one(&facts, *size, kind, method, &Options::default());
+            }
+            if kind == Kind::Roomy && has("thorough") {
+                wider(&facts, *size);
+            }
+        }
+        if has("large") {
+            let facts = cluster(LARGE, kind, &catalog.instance_types);
+            for method in [Method::MultiNode, Method::SingleNode] {
+                let options = Options { work: LARGE_WORK, ..Options::default() };
+                one(&facts, LARGE, kind, method, &options);
+            }
+        }
+    }
+}
+
+/// Time and memory of `decide`, the best of three runs, or one if that is slow.
+fn measured<T>(decide: impl Fn() -> T) -> (T, Duration, usize) {
+    let before = ALLOCATED.current_usage();
+    ALLOCATED.reset_peak_usage();
+    let started = now();
+    let mut result = decide();
+    let mut time = started.elapsed();
+    let memory = ALLOCATED.peak_usage().saturating_sub(before);
+    for _ in 0..4 {
+        if Duration::from_secs(2) < time {
+            break;
+        }
+        let started = now();
+        result = decide();
+        time = time.min(started.elapsed());
+    }
+    (result, time, memory)
+}
+
+#[expect(clippy::disallowed_methods, reason = "a benchmark is about real time")]
+fn now() -> Instant {
+    Instant::now()
+}
+
+fn seconds(time: Duration) -> String {
+    format!("{}.{:06}", time.as_secs(), time.subsec_micros())
+}
+
+fn in_words(command: Option<&Command>) -> String {
+    let Some(command) = command else { return "none".to_owned() };
+    let types = command.replacements.first().map_or(0, |one| one.instance_types.len());
+    match command.replacements.len() {
+        0 => format!("delete-{}", command.candidates.len()),
+        _ => format!("replace-{}-by-one-of-{types}-types", command.candidates.len()),
+    }
+}
+
+fn one(facts: &Facts, size: usize, kind: Kind, method: Method, options: &Options) {
+    let (answer, time, memory) = measured(|| answer(facts, method, options));
+    let saving = answer.command.as_ref().map_or_else(HourlyPrice::default, Command::saving);
+    println!(
+        "n={size} kind={} method={method} seconds={} candidates_examined={} saving={saving} \
+         peak_memory_bytes={memory} whatifs={} decision={} is_complete={}",
+        kind.as_str(),
+        seconds(time),
+        answer.examined_nodes,
+        answer.examined,
+        in_words(answer.command.as_ref()),
+        answer.unseen.is_empty() && !answer.is_cut_short,
+    );
+}
+
+fn wider(facts: &Facts, size: usize) {
+    let options = Options::default();
+    let (found, time, memory) = measured(|| thorough(facts, &options, WORK, None));
+    let saving = found.command.as_ref().map_or_else(HourlyPrice::default, Command::saving);
+    println!(
+        "n={size} kind=roomy method=thorough seconds={} candidates_examined={} saving={saving} \
+         peak_memory_bytes={memory} compatible_saving={} decision={} is_complete={}",
+        seconds(time),
+        found.examined,
+        found.compatible_saving,
+        in_words(found.command.as_ref()),
+        found.left.is_none(),
+    );
+}

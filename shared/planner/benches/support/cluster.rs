@@ -1,0 +1,230 @@
+//! A running cluster of a size: the rule of Karpenter's consolidation benchmark, in code.
+//!
+//! Every name, number and order follows from the number of nodes and the kind. Pool `general` allows
+//! on-demand capacity of `amd64`; *roomy* nodes are of five types and half empty, *packed* ones are
+//! all `m6i.2xlarge` and full. 20 pods of 50 apps run on each; five apps spread over zones, two keep
+//! their pods on different nodes. The first pod of each node has a deletion cost of its own, so that
+//! no two nodes of a type are equally good candidates.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    BatchId, CapacityType, ClaimPhase, InstanceType, NodeClaim, NodeName, Operator, Pod, PodSpec,
+    Requirement, Requirements, Resources, Zone,
+    claim::{ClaimConditions, LaunchedInstance},
+    facts::Facts,
+    labels as keys,
+    node::Node,
+    node_pool::{Budget, BudgetNodes},
+    pod::{Owner, PodPhase},
+    topology::{PodAffinity, SpreadConstraint},
+};
+
+use crate::build::{affinity, facts, labels, listed, now, pending, resources, spread};
+
+/// What the nodes are like.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Kind {
+    Roomy,
+    Packed,
+}
+
+impl Kind {
+    pub(crate) const fn as_str(self) -> &'static str {
+        match self {
+            Self::Roomy => "roomy",
+            Self::Packed => "packed",
+        }
+    }
+}
+
+const ROOMY_TYPES: [&str; 5] =
+    ["m6i.2xlarge", "c6i.4xlarge", "r6i.2xlarge", "m7i.2xlarge", "m6i.4xlarge"];
+const ZONES: [&str; 3] = ["us-west-2a", "us-west-2b", "us-west-2c"];
+const PODS_PER_NODE: usize = 20;
+const APPS: usize = 50;
+
+fn ago(hours: i64) -> Timestamp {
+    now() - SignedDuration::from_hours(hours)
+}
+
+/// A cluster of `size` nodes.
+pub(crate) fn cluster(size: usize, kind: Kind, types: &[Arc<InstanceType>]) -> Facts {
+    let mut facts = facts(types.to_vec());
+    let pool = &mut facts.node_pools[0];
+    pool.name = "general".parse().unwrap();
+    pool.limits = model::node_pool::Limits::default();
+    pool.template.requirements = requirements(kind);
+    let nodes = BudgetNodes::Percent(100);
+    pool.disruption.budgets = vec![Budget { nodes, reasons: Vec::new(), window: None }];
+    for index in 0..size {
+        let name = match kind {
+            Kind::Roomy => ROOMY_TYPES[index % ROOMY_TYPES.len()],
+            Kind::Packed => "m6i.2xlarge",
+        };
+        let own = types.iter().find(|one| one.name.as_str() == name).unwrap();
+        let claim = claim(index, own);
+        let node = node(index, &claim, own);
+        facts.pods.extend((0..PODS_PER_NODE).map(|place| pod(index, place, kind)));
+        facts.nodes.insert(node.name.clone(), node);
+        facts.ledger.claims.insert(claim.name.clone(), claim);
+    }
+    facts
+}
+
+fn requirements(kind: Kind) -> Requirements {
+    let mut all: Requirements =
+        [listed(keys::ARCH, &["amd64"]), listed(keys::CAPACITY_TYPE, &["on-demand"])]
+            .into_iter()
+            .collect();
+    match kind {
+        Kind::Roomy => {
+            all.add(listed("karpenter.k8s.aws/instance-category", &["c", "m", "r"]));
+            let key = "karpenter.k8s.aws/instance-generation";
+            all.add(Requirement::new(key, Operator::Gt, ["4"]).unwrap());
+        }
+        Kind::Packed => all.add(listed("karpenter.k8s.aws/instance-family", &["m6i"])),
+    }
+    all
+}
+
+fn node_name(index: usize) -> NodeName {
+    format!("node-{index:04}").parse().unwrap()
+}
+
+fn claim(index: usize, own: &InstanceType) -> NodeClaim {
+    let zone = Zone::new(ZONES[index % ZONES.len()]).unwrap();
+    let offering = own
+        .offerings
+        .iter()
+        .find(|one| one.zone == zone && one.capacity_type == CapacityType::OnDemand);
+    let offering = offering.unwrap();
+    let name = format!("general-node-{index:04}");
+    let mut all: BTreeMap<String, String> = own
+        .requirements
+        .iter()
+        .filter_map(|one| Some((one.key().as_str().to_owned(), one.single_value()?.to_string())))
+        .collect();
+    all.extend(labels(&[
+        (keys::NODE_POOL, "general"),
+        (keys::NODE_CLASS, "default"),
+        (keys::CAPACITY_TYPE, "on-demand"),
+        (keys::ZONE, zone.as_str()),
+    ]));
+    NodeClaim {
+        batch: BatchId::new(&name).unwrap(),
+        name: name.parse().unwrap(),
+        version: 1,
+        node_pool: "general".parse().unwrap(),
+        node_class: "default".parse().unwrap(),
+        batch_index: 0,
+        batch_size: 1,
+        created_at: ago(24),
+        labels: all,
+        annotations: BTreeMap::new(),
+        requirements: Requirements::default(),
+        instance_types: vec![own.name.clone()],
+        requests: Resources::default(),
+        taints: Vec::new(),
+        startup_taints: Vec::new(),
+        expire_after: Some(SignedDuration::from_hours(720)),
+        termination_grace_period: None,
+        phase: ClaimPhase::Initialized,
+        phase_since: ago(24),
+        capacity: own.capacity.clone(),
+        allocatable: own.allocatable(),
+        requested_at: Some(ago(24)),
+        instance: Some(LaunchedInstance {
+            id: format!("i-{index:017x}").parse().unwrap(),
+            instance_type: own.name.clone(),
+            zone,
+            capacity_type: CapacityType::OnDemand,
+            price: offering.price,
+            image: None,
+            launched_at: ago(24),
+        }),
+        node: Some(node_name(index)),
+        empty_since: None,
+        conditions: ClaimConditions {
+            last_pod_event_at: Some(ago(2)),
+            initialized_at: Some(ago(24)),
+            is_consolidatable: Some(true),
+            ..ClaimConditions::default()
+        },
+        deletion: None,
+        message: None,
+    }
+}
+
+fn node(index: usize, claim: &NodeClaim, own: &InstanceType) -> Node {
+    let name = node_name(index);
+    let mut all = claim.labels.clone();
+    all.extend(labels(&[
+        (keys::REGISTERED, "true"),
+        (keys::INITIALIZED, "true"),
+        (keys::HOSTNAME, name.as_str()),
+    ]));
+    Node {
+        provider_id: claim.instance.as_ref().map(LaunchedInstance::provider_id),
+        created_at: ago(24),
+        is_deleting: false,
+        labels: all,
+        annotations: BTreeMap::new(),
+        finalizers: [keys::TERMINATION_FINALIZER.to_owned()].into(),
+        taints: Vec::new(),
+        capacity: own.capacity.clone(),
+        allocatable: own.allocatable(),
+        is_ready: true,
+        name,
+    }
+}
+
+fn pod(node: usize, place: usize, kind: Kind) -> Pod {
+    let number = PODS_PER_NODE * node + place;
+    let app = format!("app-{}", number % APPS);
+    let (cpu, memory) = match kind {
+        Kind::Roomy => {
+            (100 + 50 * ((7 * node + 3 * place) % 5), 128 + 64 * ((5 * node + place) % 4))
+        }
+        Kind::Packed => (390, 1_400),
+    };
+    let mut requests = resources(&format!("cpu={cpu}m memory={memory}Mi"));
+    requests.pods = 1;
+    let mut spec = PodSpec {
+        labels: labels(&[("app", &app)]),
+        requests,
+        termination_grace_seconds: 30,
+        ..PodSpec::default()
+    };
+    let own = ("app", app.as_str());
+    match number % APPS {
+        0..=4 => {
+            let over_zones = SpreadConstraint { max_skew: 10, ..spread(keys::ZONE, own, true) };
+            spec.spread = vec![over_zones];
+        }
+        5 | 6 => {
+            let apart = vec![affinity(keys::HOSTNAME, own)];
+            spec.pod_anti_affinity = PodAffinity { required: apart, preferred: Vec::new() };
+        }
+        _ => {}
+    }
+    if place == 0 {
+        let cost = ("controller.kubernetes.io/pod-deletion-cost", format!("{}", 10_000 * node));
+        spec.annotations = labels(&[(cost.0, &cost.1)]);
+    }
+    Pod {
+        phase: PodPhase::Running,
+        started_at: Some(ago(2)),
+        created_at: ago(2),
+        unschedulable_at: None,
+        node: Some(node_name(node)),
+        is_ready: true,
+        owner: Some(Owner {
+            api_version: "apps/v1".to_owned(),
+            kind: "ReplicaSet".to_owned(),
+            name: app,
+        }),
+        ..pending(&format!("pod-{number}"), Arc::new(spec))
+    }
+}

@@ -35,6 +35,105 @@ pub enum Command {
     Hash(crate::hash::HashArgs),
     /// Print the CustomResourceDefinitions to install.
     Crds(crate::crds::CrdsArgs),
+    /// Show what EC2 would be asked for: launch templates with user data, and the fleet request.
+    ///
+    /// Reads a NodePool and its EC2NodeClass as the cluster has them (with `status`: `kubectl get -o
+    /// yaml`), and perhaps a NodeClaim. Without one the claim is what the pool gives without any
+    /// pod. Exit codes: 0 rendered; 1 nothing would be launched, and why; 2 bad input.
+    Render(RenderArgs),
+    /// List instance types as nodes of an EC2NodeClass would have them, with prices.
+    ///
+    /// Without --node-class they are those of an AL2023 class with subnets everywhere, without
+    /// --from the built-in ones of us-west-2. Exit codes: 0 listed; 2 bad input.
+    Catalog(CatalogArgs),
+}
+
+/// Karpenter's settings that concern all nodes.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct NodeSettingsArgs {
+    /// Karpenter's feature gates, such as `ReservedCapacity=false`.
+    #[arg(long, value_name = "NAME=BOOL,…", default_value = "", hide_default_value = true)]
+    pub feature_gates: String,
+    /// Network interfaces of each node that are not for pods.
+    #[arg(long = "reserved-enis", value_name = "NUMBER", default_value_t = 0)]
+    pub reserved_enis: u32,
+    /// The part of the memory that the operating system will not see.
+    #[arg(long, value_name = "DECIMAL", default_value = "0.075")]
+    pub vm_memory_overhead_percent: String,
+}
+
+/// Options of `render`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct RenderArgs {
+    /// NodePool, EC2NodeClass and perhaps a NodeClaim: files, directories, or `-`.
+    #[arg(value_name = "DIR|FILE")]
+    pub manifests: Vec<PathBuf>,
+    /// EC2's answers about instance types; see `catalog`. The built-in ones otherwise.
+    #[arg(long, value_name = "DIR")]
+    pub from: Option<PathBuf>,
+    /// What nodes are told about their cluster, and what EC2 says about what the class selects.
+    #[arg(long, value_name = "FILE", required = true)]
+    pub cluster_facts: PathBuf,
+    /// The present. Nothing that is shown depends on it.
+    #[arg(long, value_name = "TIME")]
+    pub now: Option<String>,
+    /// Show what changes from the manifests in OLD to those in NEW; other manifests go with both.
+    #[arg(long, num_args = 2, value_names = ["OLD", "NEW"])]
+    pub diff: Vec<PathBuf>,
+    /// Settings.
+    #[command(flatten)]
+    pub settings: NodeSettingsArgs,
+    /// How to print.
+    #[arg(short, long, value_enum, default_value_t)]
+    pub output: Format,
+}
+
+/// Options of `catalog`.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct CatalogArgs {
+    /// EC2's answers: `describe-instance-types*.json`, `describe-instance-type-offerings*.json` (each
+    /// may be compressed: `.gz`), `limits*.json` and `prices*.json`. The built-in ones otherwise.
+    #[arg(long, value_name = "DIR")]
+    pub from: Option<PathBuf>,
+    /// An EC2NodeClass as the cluster has it.
+    #[arg(long, value_name = "FILE")]
+    pub node_class: Option<PathBuf>,
+    /// An answer of DescribeCapacityReservations: how many instances are left.
+    #[arg(long, value_name = "FILE")]
+    pub capacity_reservations: Option<PathBuf>,
+    /// Settings.
+    #[command(flatten)]
+    pub settings: NodeSettingsArgs,
+    /// Only types with one of these values of a label: `arch=arm64`, `category=c,m`, `cpu=4`,
+    /// `zone=us-west-2a`, or a label's whole name.
+    #[arg(long = "where", value_name = "LABEL=VALUE,…")]
+    pub filters: Vec<String>,
+    /// Only offerings of this capacity type: `on-demand`, `spot` or `reserved`.
+    #[arg(long, value_name = "TYPE")]
+    pub capacity_type: Option<String>,
+    /// What comes first in the table.
+    #[arg(long, value_enum, default_value_t)]
+    pub sort: CatalogOrder,
+    /// How many lines the table has at most.
+    #[arg(long, value_name = "NUMBER")]
+    pub limit: Option<usize>,
+    /// How to print.
+    #[arg(short, long, value_enum, default_value_t)]
+    pub output: Format,
+}
+
+/// What comes first in a table of instance types.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum CatalogOrder {
+    /// The cheapest CPU.
+    #[default]
+    PricePerVcpu,
+    /// The cheapest memory.
+    PricePerGib,
+    /// The cheapest type.
+    Price,
+    /// By name.
+    Name,
 }
 
 /// Options of `simulate`.
@@ -64,9 +163,10 @@ pub struct SimulateArgs {
 }
 
 /// How to print.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people.
+    #[default]
     Text,
     /// One JSON document.
     Json,

@@ -4,10 +4,12 @@
 //! workspace use the same wiring as the command.
 
 pub mod args;
+pub mod catalog;
 pub mod crds;
 pub mod functions;
 pub mod hash;
 pub mod manifests;
 pub mod output;
 pub mod plan;
+pub mod render;
 pub mod simulate;

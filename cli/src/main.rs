@@ -4,10 +4,10 @@ use std::{fmt, io, process::ExitCode};
 
 use clap::Parser as _;
 use journeyman::{
-    args::{Args, Command, PlanArgs, SimulateArgs},
-    crds,
+    args::{Args, CatalogArgs, Command, PlanArgs, RenderArgs, SimulateArgs},
+    catalog, crds,
     hash::{self, HashArgs},
-    plan, simulate,
+    plan, render, simulate,
 };
 
 fn main() -> ExitCode {
@@ -19,6 +19,8 @@ fn main() -> ExitCode {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => cannot_write(&error),
         },
+        Command::Render(args) => run_render(&args),
+        Command::Catalog(args) => run_catalog(&args),
     }
 }
 
@@ -45,6 +47,26 @@ fn run_hash(args: &HashArgs) -> ExitCode {
         Ok(some_drift) if args.strict && some_drift => ExitCode::from(1),
         Ok(_) => ExitCode::SUCCESS,
         Err(hash::Error::Output(error)) => cannot_write(&error),
+        Err(error) => complain(&error),
+    }
+}
+
+fn run_render(args: &RenderArgs) -> ExitCode {
+    match render::run(args, &mut io::stdout().lock()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(render::Error::Output(error)) => cannot_write(&error),
+        Err(render::Error::Refused(refusal)) => {
+            complain(&refusal);
+            ExitCode::from(1)
+        }
+        Err(error) => complain(&error),
+    }
+}
+
+fn run_catalog(args: &CatalogArgs) -> ExitCode {
+    match catalog::run(args, &mut io::stdout().lock()) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(catalog::Error::Output(error)) => cannot_write(&error),
         Err(error) => complain(&error),
     }
 }

@@ -2,7 +2,7 @@
 
 mod disruption;
 mod facts;
-mod gates;
+pub(crate) mod gates;
 mod input;
 mod json;
 mod offers;

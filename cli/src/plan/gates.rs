@@ -22,7 +22,13 @@ pub(super) fn policies(args: &PlanArgs) -> Result<Policies, BadInput> {
         },
         ..Policies::default()
     };
-    for gate in args.feature_gates.split(',').map(str::trim).filter(|gate| !gate.is_empty()) {
+    set(&mut policies, &args.feature_gates)?;
+    Ok(policies)
+}
+
+/// Sets gates as `--feature-gates` says.
+pub(crate) fn set(policies: &mut Policies, gates: &str) -> Result<(), BadInput> {
+    for gate in gates.split(',').map(str::trim).filter(|gate| !gate.is_empty()) {
         let bad = |rule: &str| BadInput::one(format!("--feature-gates: `{gate}`: {rule}"));
         let (name, value) =
             gate.split_once('=').ok_or_else(|| bad("must be a name and `=true` or `=false`"))?;
@@ -31,13 +37,13 @@ pub(super) fn policies(args: &PlanArgs) -> Result<Policies, BadInput> {
             "false" | "0" | "f" => false,
             _ => return Err(bad("must be `true` or `false`")),
         };
-        let gate = gate_of(&mut policies, name.trim()).ok_or_else(|| {
+        let gate = gate_of(policies, name.trim()).ok_or_else(|| {
             bad("there are CapacityBuffer, NodeOverlay, NodeRepair, ReservedCapacity, \
                  SpotToSpotConsolidation, StaticCapacity")
         })?;
         *gate = is_on;
     }
-    Ok(policies)
+    Ok(())
 }
 
 fn gate_of<'a>(policies: &'a mut Policies, name: &str) -> Option<&'a mut bool> {

@@ -5,11 +5,14 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
-    CapacityType, Catalog, HourlyPrice, InstanceType, InstanceTypeName, Offering, Operator,
-    Requirement, Requirements, Reservation, ResourceName, Resources, Zone, ZoneId, limits,
+    CapacityType, Catalog, HourlyPrice, InstanceShape, InstanceType, InstanceTypeName, Offering,
+    Operator, Requirement, Requirements, Reservation, ResourceName, Resources, Zone, ZoneId,
+    labels, limits, shape::Market,
 };
 use serde::Deserialize;
 
+pub mod ec2;
+mod shapes;
 mod table;
 
 /// Why a text is not a catalog.
@@ -43,7 +46,34 @@ pub fn read(json: &str) -> Result<Catalog, Error> {
 ///
 /// It decodes in some milliseconds; keep it rather than call this again.
 pub fn builtin() -> Result<Catalog, Error> {
-    table::decode(include_bytes!("../data/instance-types.tsv.gz"))
+    let mut catalog = table::decode(include_bytes!("../data/instance-types.tsv.gz"))?;
+    let shapes = builtin_shapes()?.into_iter();
+    catalog.shapes = shapes.map(|shape| (shape.name.clone(), Arc::new(shape))).collect();
+    Ok(catalog)
+}
+
+/// What EC2 says about the types of the built-in catalog, and where and for how much they are sold.
+pub fn builtin_market() -> Result<(Market, Vec<InstanceShape>), Error> {
+    let catalog = table::decode(include_bytes!("../data/instance-types.tsv.gz"))?;
+    let mut market = Market { region: catalog.region, zones: catalog.zones, ..Market::default() };
+    for instance_type in &catalog.instance_types {
+        let name = &instance_type.name;
+        let sold = instance_type.requirements.get(labels::ZONE).map(Requirement::values);
+        let sold = sold.into_iter().flatten().filter_map(|zone| Zone::new(zone).ok());
+        market.offered.insert(name.clone(), sold.collect());
+        for offering in instance_type.offerings.iter().filter(|offering| offering.price.0 > 0) {
+            if offering.capacity_type == CapacityType::Spot {
+                market.spot.insert((name.clone(), offering.zone.clone()), offering.price);
+            } else {
+                market.on_demand.insert(name.clone(), offering.price);
+            }
+        }
+    }
+    Ok((market, builtin_shapes()?))
+}
+
+fn builtin_shapes() -> Result<Vec<InstanceShape>, Error> {
+    shapes::decode(include_bytes!("../data/instance-shapes.tsv.gz"))
 }
 
 /// Sorts, and refuses what appears twice or is too much.

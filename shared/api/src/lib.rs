@@ -9,6 +9,7 @@ pub mod event;
 mod fields;
 pub mod karpenter;
 pub mod kubernetes;
+pub mod launch_facts;
 pub mod manifest;
 pub mod message;
 pub mod record;

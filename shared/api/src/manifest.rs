@@ -31,7 +31,7 @@ pub(crate) mod node_class;
 pub(crate) mod node_pool;
 pub(crate) mod pod;
 mod pod_spec;
-mod requirement;
+pub(crate) mod requirement;
 mod selector;
 pub mod stored;
 

@@ -1,0 +1,96 @@
+//! `journeyman catalog`: instance types as nodes of an EC2NodeClass would have them.
+
+mod class;
+mod json;
+pub(crate) mod source;
+mod table;
+
+use std::{
+    fmt,
+    io::{self, Write},
+};
+
+use launch_template::{NodeSettings, OfferedType, Share};
+use model::{CapacityType, policies::Policies};
+
+use crate::{
+    args::{CatalogArgs, Format, NodeSettingsArgs},
+    manifests::BadInput,
+    plan::gates,
+};
+
+/// Why there is no catalog.
+#[derive(Debug)]
+pub enum Error {
+    /// The input is wrong.
+    Input(BadInput),
+    /// The output could not be written.
+    Output(io::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input(input) => input.fmt(f),
+            Self::Output(error) => write!(f, "cannot write: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<BadInput> for Error {
+    fn from(input: BadInput) -> Self {
+        Self::Input(input)
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+/// Lists and prints.
+pub fn run(args: &CatalogArgs, out: &mut impl Write) -> Result<(), Error> {
+    let settings = node_settings(&args.settings)?;
+    let source = source::load(args.from.as_deref())?;
+    let class = class::load(args, &source)?;
+    let catalog = source.catalog(&class.subnets, &settings);
+    let mut types = launch_template::all_types(&catalog, &class, &settings);
+    let filter = table::Filter::parse(&args.filters)?;
+    types.retain(|offered| filter.takes(&offered.instance_type));
+    if let Some(text) = &args.capacity_type {
+        let wanted = CapacityType::parse(text).ok_or_else(|| {
+            BadInput::one(format!("--capacity-type: `{text}`: must be on-demand, spot or reserved"))
+        })?;
+        for OfferedType { instance_type, .. } in &mut types {
+            instance_type.offerings.retain(|offering| offering.capacity_type == wanted);
+        }
+        types.retain(|offered| !offered.instance_type.offerings.is_empty());
+    }
+    match args.output {
+        Format::Json => json::write(&catalog, &types, out)?,
+        Format::Text => table::write(&types, args, out)?,
+    }
+    Ok(())
+}
+
+/// Karpenter's settings of these names.
+pub(crate) fn node_settings(args: &NodeSettingsArgs) -> Result<NodeSettings, BadInput> {
+    let mut policies = Policies::default();
+    gates::set(&mut policies, &args.feature_gates)?;
+    let text = &args.vm_memory_overhead_percent;
+    let memory_overhead = Share::parse(text).ok_or_else(|| {
+        let rule = "must be a decimal such as 0.075";
+        BadInput::one(format!("--vm-memory-overhead-percent: `{text}`: {rule}"))
+    })?;
+    Ok(NodeSettings {
+        reserved_enis: args.reserved_enis,
+        memory_overhead,
+        reserved_capacity: policies.reserved_capacity,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,89 @@
+//! The EC2NodeClass that instance types are listed for.
+
+use std::path::Path;
+
+use api::{
+    launch_facts::{self, ClassStatus},
+    manifest::{self, Object},
+};
+use model::node_class::{NodeClass, ResolvedNodeClass, Subnet};
+
+use super::source::Source;
+use crate::{args::CatalogArgs, manifests, manifests::BadInput};
+
+/// A class that says nothing but what it must.
+const PLAIN: &str = "\
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec:
+  role: none
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{tags: {a: \"*\"}}]
+  securityGroupSelectorTerms: [{tags: {a: \"*\"}}]
+";
+
+/// The class of the arguments, or a plain one.
+pub(super) fn load(args: &CatalogArgs, source: &Source) -> Result<ResolvedNodeClass, BadInput> {
+    let (text, file) = match &args.node_class {
+        Some(path) => (manifests::text(path)?, path.display().to_string()),
+        None => (PLAIN.to_owned(), "(built in)".to_owned()),
+    };
+    let (class, mut status) = only_class(&text, &file)?;
+    if let Some(path) = &args.capacity_reservations {
+        let left = launch_facts::reservations_left(&manifests::text(path)?);
+        let left = left.map_err(|error| unreadable(path, &error))?;
+        for reservation in &mut status.reservations {
+            reservation.available_count = left.get(&reservation.id).copied().unwrap_or_default();
+        }
+    }
+    if status.subnets.is_empty() {
+        status.subnets = everywhere(source);
+    }
+    Ok(ResolvedNodeClass {
+        class,
+        subnets: status.subnets,
+        security_groups: status.security_groups,
+        images: status.images,
+        reservations: status.reservations,
+        placement_group: None,
+    })
+}
+
+/// A subnet in each zone, for a class whose own are not known.
+fn everywhere(source: &Source) -> Vec<Subnet> {
+    let market = &source.market;
+    let subnet = |(number, zone): (usize, model::Zone)| {
+        let id = model::SubnetId::new(&format!("subnet-{number}")).ok()?;
+        let zone_id = market.zones.get(&zone).cloned();
+        let zone_id = zone_id.or_else(|| model::ZoneId::new(zone.as_str()).ok())?;
+        Some(Subnet { id, zone, zone_id, available_ip_address_count: 0 })
+    };
+    market.all_zones().into_iter().enumerate().filter_map(subnet).collect()
+}
+
+fn only_class(text: &str, file: &str) -> Result<(NodeClass, ClassStatus), BadInput> {
+    let manifest = manifest::read(text, file);
+    if !manifest.problems.is_empty() {
+        return Err(BadInput(manifest.problems.iter().map(ToString::to_string).collect()));
+    }
+    let classes = manifest.objects.into_iter().filter_map(|object| match object {
+        Object::NodeClass(class) => Some(class),
+        _ => None,
+    });
+    let mut classes: Vec<NodeClass> = classes.collect();
+    let statuses = launch_facts::class_statuses(text);
+    let mut statuses = statuses.map_err(|error| BadInput::one(format!("{file}: {error}")))?;
+    match (classes.pop(), classes.is_empty()) {
+        (Some(class), true) => {
+            let status = statuses.remove(class.name.as_str()).unwrap_or_default();
+            Ok((class, status))
+        }
+        (Some(_), false) => Err(BadInput::one(format!("{file}: has more than one EC2NodeClass"))),
+        (None, _) => Err(BadInput::one(format!("{file}: has no EC2NodeClass"))),
+    }
+}
+
+fn unreadable(path: &Path, error: &launch_facts::Error) -> BadInput {
+    BadInput::one(format!("{}: {error}", path.display()))
+}

@@ -1,0 +1,93 @@
+//! Where instance types come from: a folder with EC2's answers, or the built-in ones.
+
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
+
+use api::catalog::{builtin_market, ec2};
+use launch_template::NodeSettings;
+use model::{Catalog, InstanceShape, Zone, ZoneId, node_class::Subnet, shape::Market};
+
+use crate::manifests::BadInput;
+
+/// What EC2 says.
+pub(crate) struct Source {
+    pub(crate) market: Market,
+    shapes: Vec<InstanceShape>,
+}
+
+/// Reads the folder `from`, else what is built in.
+pub(crate) fn load(from: Option<&Path>) -> Result<Source, BadInput> {
+    let (market, shapes) = match from {
+        Some(folder) => read_folder(folder)?,
+        None => builtin_market().map_err(|error| BadInput::one(error.to_string()))?,
+    };
+    Ok(Source { market, shapes })
+}
+
+impl Source {
+    /// The catalog for a class with `subnets`, which tell the ids of zones.
+    pub(crate) fn catalog(self, subnets: &[Subnet], settings: &NodeSettings) -> Catalog {
+        let mut market = self.market;
+        let told = subnets.iter().map(|subnet| (subnet.zone.clone(), subnet.zone_id.clone()));
+        let told: BTreeMap<Zone, ZoneId> = told.collect();
+        market.zones.extend(told);
+        launch_template::catalog(&market, self.shapes, settings)
+    }
+}
+
+fn read_folder(folder: &Path) -> Result<(Market, Vec<InstanceShape>), BadInput> {
+    let types = file(folder, "describe-instance-types")?;
+    let offerings = file(folder, "describe-instance-type-offerings")?;
+    let (limits, prices) = (file(folder, "limits")?, file(folder, "prices")?);
+    let region = region_of(&types);
+    let (types, offerings) = (bytes(&types)?, bytes(&offerings)?);
+    let (limits, prices) = (bytes(&limits)?, bytes(&prices)?);
+    let answers = ec2::Answers {
+        instance_types: &types,
+        offerings: &offerings,
+        limits: &limits,
+        prices: &prices,
+    };
+    let read = ec2::read(&region, &answers);
+    read.map_err(|error| BadInput::one(format!("{}: {error}", folder.display())))
+}
+
+/// The one file called `NAME.json`, `NAME.REGION.json`, or either with `.gz`.
+fn file(folder: &Path, name: &str) -> Result<PathBuf, BadInput> {
+    let entries = fs::read_dir(folder)
+        .map_err(|error| BadInput::one(format!("{}: {error}", folder.display())))?;
+    let paths = entries.filter_map(Result::ok).map(|entry| entry.path());
+    let is_wanted = |path: &PathBuf| {
+        let file = path.file_name().and_then(|file| file.to_str()).unwrap_or_default();
+        let rest = file.strip_suffix(".gz").unwrap_or(file).strip_suffix(".json");
+        let rest = rest.and_then(|rest| rest.strip_prefix(name));
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
+    };
+    let mut found: Vec<PathBuf> = paths.filter(is_wanted).collect();
+    found.sort();
+    match found.as_slice() {
+        [one] => Ok(one.clone()),
+        [] => Err(BadInput::one(format!("{}: has no file {name}*.json", folder.display()))),
+        _ => {
+            let rule = format!("has more than one file {name}*.json: keep those of one region");
+            Err(BadInput::one(format!("{}: {rule}", folder.display())))
+        }
+    }
+}
+
+/// `us-west-2` of `describe-instance-types.us-west-2.json.gz`; empty when the name does not say.
+fn region_of(path: &Path) -> String {
+    let file = path.file_name().and_then(|file| file.to_str()).unwrap_or_default();
+    let parts: Vec<&str> = file.split('.').collect();
+    match parts.as_slice() {
+        [_, region, "json", ..] => (*region).to_owned(),
+        _ => String::new(),
+    }
+}
+
+fn bytes(path: &Path) -> Result<Vec<u8>, BadInput> {
+    fs::read(path).map_err(|error| BadInput::one(format!("{}: {error}", path.display())))
+}

@@ -1,0 +1,124 @@
+//! `journeyman render`: what EC2 would be asked for, for a NodePool, its EC2NodeClass and a cluster.
+
+mod compare;
+mod input;
+mod json;
+mod text;
+
+use std::{
+    collections::BTreeMap,
+    fmt,
+    io::{self, Write},
+    path::{Path, PathBuf},
+};
+
+use launch_template::{Launch, NodeSettings};
+use model::{InstanceType, InstanceTypeName, Resources};
+
+use crate::{
+    args::{Format, RenderArgs},
+    catalog::node_settings,
+    manifests::BadInput,
+};
+
+/// Why nothing is rendered.
+#[derive(Debug)]
+pub enum Error {
+    /// The input is wrong.
+    Input(BadInput),
+    /// Nothing would be launched.
+    Refused(String),
+    /// The output could not be written.
+    Output(io::Error),
+}
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Input(input) => input.fmt(f),
+            Self::Refused(why) => f.write_str(why),
+            Self::Output(error) => write!(f, "cannot write: {error}"),
+        }
+    }
+}
+
+impl std::error::Error for Error {}
+
+impl From<BadInput> for Error {
+    fn from(input: BadInput) -> Self {
+        Self::Input(input)
+    }
+}
+
+impl From<io::Error> for Error {
+    fn from(error: io::Error) -> Self {
+        Self::Output(error)
+    }
+}
+
+/// What would be launched, and what it is worked out from.
+pub(crate) struct Rendered {
+    launch: Launch,
+    types: BTreeMap<InstanceTypeName, InstanceType>,
+    settings: NodeSettings,
+    /// Settings of the user data that do not reach nodes.
+    dropped: Vec<String>,
+}
+
+impl Rendered {
+    /// What a node of the type called `name` has for pods.
+    fn allocatable(&self, name: &InstanceTypeName) -> Option<Resources> {
+        self.types.get(name).map(InstanceType::allocatable)
+    }
+}
+
+/// Renders and prints.
+pub fn run(args: &RenderArgs, out: &mut impl Write) -> Result<(), Error> {
+    if let [old, new] = args.diff.as_slice() {
+        let with = |file: &PathBuf| {
+            let mut files = args.manifests.clone();
+            files.push(file.clone());
+            rendered(args, &files)
+        };
+        let lines = compare::compare(&with(old)?, &with(new)?);
+        match args.output {
+            Format::Text => text::difference(&lines, out)?,
+            Format::Json => json::difference(&lines, out)?,
+        }
+        return Ok(());
+    }
+    let rendered = rendered(args, &args.manifests)?;
+    match args.output {
+        Format::Text => text::write(&rendered, out)?,
+        Format::Json => json::write(&rendered, out)?,
+    }
+    Ok(())
+}
+
+/// What would be launched for the objects in `files`.
+fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, Error> {
+    let settings = node_settings(&args.settings)?;
+    let input = input::load(files, &args.cluster_facts, args.from.as_deref(), &settings)?;
+    let input::Input { catalog, class, mut claim, cluster, profile } = input;
+    let types = launch_template::all_types(&catalog, &class, &settings);
+    claim.instance_types = types.iter().map(|offered| offered.instance_type.name.clone()).collect();
+    let types: Vec<_> =
+        types.into_iter().map(|offered| std::sync::Arc::new(offered.instance_type)).collect();
+    let claims = [*claim];
+    let launch = launch_template::requests(&claims, &class, &types, &cluster, &profile);
+    let launch = launch.map_err(|refusal| Error::Refused(refusal.to_string()))?;
+    let types = types.iter().map(|one| (one.name.clone(), InstanceType::clone(one)));
+    Ok(Rendered {
+        launch,
+        types: types.collect(),
+        settings,
+        dropped: launch_template::dropped_settings(&class.class),
+    })
+}
+
+fn unreadable(path: &Path, error: &impl fmt::Display) -> BadInput {
+    BadInput::one(format!("{}: {error}", path.display()))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,100 @@
+//! What a change of objects changes on the nodes: values by path, user data line by line.
+//!
+//! Launch templates are told apart by image and instance types, because their names are made of
+//! their content.
+
+use std::collections::BTreeMap;
+
+use serde_json::Value;
+
+use super::{Rendered, json};
+
+/// One value that is another, or there only before or after.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Change {
+    /// Such as `ami-1 m7i.large: data.MetadataOptions.HttpTokens`.
+    pub(crate) path: String,
+    /// Before.
+    pub(crate) old: Option<String>,
+    /// After.
+    pub(crate) new: Option<String>,
+}
+
+/// Every change from `old` to `new`, sorted by path.
+pub(super) fn compare(old: &Rendered, new: &Rendered) -> Vec<Change> {
+    let (old, new) = (leaves(old), leaves(new));
+    let mut paths: Vec<&String> = old.keys().chain(new.keys()).collect();
+    paths.sort();
+    paths.dedup();
+    let changed = paths.into_iter().filter(|path| old.get(*path) != new.get(*path));
+    changed
+        .map(|path| Change {
+            path: path.clone(),
+            old: old.get(path).cloned(),
+            new: new.get(path).cloned(),
+        })
+        .collect()
+}
+
+/// Every value by its path. What a node of each type has for pods is among them.
+fn leaves(rendered: &Rendered) -> BTreeMap<String, String> {
+    let request = &rendered.launch.request;
+    let mut all = BTreeMap::new();
+    for template in &rendered.launch.templates {
+        let data = json::launch_template_data(&template.data, rendered.settings.reserved_capacity);
+        for name in json::types_of(request, template) {
+            let mut own = BTreeMap::new();
+            flatten("data", &data, &mut own);
+            lines(&template.data.user_data, &mut own);
+            let tags = template.data.tags.iter();
+            own.extend(tags.map(|(key, value)| (format!("tags.{key}"), value.clone())));
+            all.extend(own.into_iter().map(|(path, value)| (format!("{name}: {path}"), value)));
+        }
+    }
+    for config in &request.templates {
+        for choice in &config.overrides {
+            let name = &choice.instance_type;
+            all.insert(format!("{name}: offered in {}", choice.zone), choice.subnet.to_string());
+            if let Some(allocatable) = rendered.allocatable(name) {
+                all.insert(format!("{name}: allocatable"), allocatable.to_string());
+            }
+        }
+    }
+    let capacity_type = request.capacity_type.to_string();
+    all.insert("fleet: capacity type".to_owned(), capacity_type);
+    let context = request.context.iter();
+    all.extend(context.map(|context| ("fleet: context".to_owned(), context.clone())));
+    all
+}
+
+fn flatten(path: &str, value: &Value, out: &mut BTreeMap<String, String>) {
+    match value {
+        Value::Object(fields) => {
+            for (key, value) in fields {
+                flatten(&format!("{path}.{key}"), value, out);
+            }
+        }
+        Value::Array(items) => {
+            for (index, value) in items.iter().enumerate() {
+                flatten(&format!("{path}[{index}]"), value, out);
+            }
+        }
+        Value::String(text) => {
+            out.insert(path.to_owned(), text.clone());
+        }
+        other => {
+            out.insert(path.to_owned(), other.to_string());
+        }
+    }
+}
+
+/// Lines by their own text and how often they were there before, so that one that moved is the same.
+fn lines(user_data: &str, out: &mut BTreeMap<String, String>) {
+    let mut seen: BTreeMap<&str, u32> = BTreeMap::new();
+    for line in user_data.lines().filter(|line| !line.trim().is_empty()) {
+        let count = seen.entry(line).or_default();
+        *count += 1;
+        let number = if *count > 1 { format!(" ({count})") } else { String::new() };
+        out.insert(format!("user data{number}: {}", line.trim_end()), String::new());
+    }
+}

@@ -1,0 +1,187 @@
+//! What a launch is worked out from: files, as objects and facts.
+
+use std::path::{Path, PathBuf};
+
+use api::{
+    launch_facts::{self, ClassStatus, ClusterFacts},
+    manifest::{self, Manifest, Object},
+};
+use jiff::Timestamp;
+use launch_template::NodeSettings;
+use model::{
+    BatchId, Catalog, ClaimPhase, NodeClaim, NodeClaimName, Requirement, Resources,
+    claim::ClaimConditions,
+    labels,
+    node_class::{
+        ClusterSettings, NodeClass, PlacementGroup, PlacementGroupTerm, ResolvedNodeClass,
+    },
+    node_pool::NodePool,
+};
+
+use super::{Error, unreadable};
+use crate::{catalog::source, manifests, manifests::BadInput};
+
+/// Everything.
+pub(super) struct Input {
+    pub(super) catalog: Catalog,
+    pub(super) class: ResolvedNodeClass,
+    pub(super) claim: Box<NodeClaim>,
+    pub(super) cluster: ClusterSettings,
+    pub(super) profile: String,
+}
+
+/// Reads the objects in `files`, the facts, and what EC2 says.
+pub(super) fn load(
+    files: &[PathBuf],
+    facts: &Path,
+    from: Option<&Path>,
+    settings: &NodeSettings,
+) -> Result<Input, Error> {
+    let objects = Objects::read(files)?;
+    let Objects { class, status, pool, claim } = objects;
+    let facts_of = launch_facts::cluster_facts(&manifests::text(facts)?);
+    let facts = facts_of.map_err(|error| unreadable(facts, &error))?;
+    let name = class.name.to_string();
+    if let Some(why) = &status.not_ready {
+        return Err(Error::Refused(format!("EC2NodeClass `{name}` is not ready: {why}")));
+    }
+    let Some(profile) = status.instance_profile.clone() else {
+        let why = "status.instanceProfile is not there";
+        return Err(Error::Refused(format!("EC2NodeClass `{name}` is not ready: {why}")));
+    };
+    let catalog = source::load(from)?.catalog(&status.subnets, settings);
+    let class = resolved(class, status, &facts);
+    let claim = match (claim, pool) {
+        (Some(claim), _) => claim,
+        (None, Some(pool)) => Box::new(claim_of(&pool)?),
+        (None, None) => {
+            return Err(BadInput::one("there is neither a NodePool nor a NodeClaim").into());
+        }
+    };
+    Ok(Input { catalog, class, claim, cluster: facts.settings, profile })
+}
+
+/// The objects of a launch.
+struct Objects {
+    class: NodeClass,
+    status: ClassStatus,
+    pool: Option<NodePool>,
+    claim: Option<Box<NodeClaim>>,
+}
+
+impl Objects {
+    fn read(files: &[PathBuf]) -> Result<Self, BadInput> {
+        let texts = manifests::texts(files)?;
+        let read: Vec<Manifest> =
+            texts.iter().map(|(file, text)| manifest::read(text, file)).collect();
+        let problems: Vec<String> =
+            read.iter().flat_map(|manifest| &manifest.problems).map(ToString::to_string).collect();
+        if !problems.is_empty() {
+            return Err(BadInput(problems));
+        }
+        let mut statuses = std::collections::BTreeMap::new();
+        for (file, text) in &texts {
+            let found = launch_facts::class_statuses(text);
+            statuses.extend(found.map_err(|error| BadInput::one(format!("{file}: {error}")))?);
+        }
+        let (mut classes, mut pools, mut claims) = (Vec::new(), Vec::new(), Vec::new());
+        for object in read.into_iter().flat_map(|manifest| manifest.objects) {
+            match object {
+                Object::NodeClass(class) => classes.push(class),
+                Object::NodePool(pool) => pools.push(pool),
+                Object::NodeClaim(claim) => claims.push(claim),
+                _ => {}
+            }
+        }
+        let (pool, claim) = (at_most_one("NodePool", pools)?, at_most_one("NodeClaim", claims)?);
+        let wanted = claim.as_ref().map(|claim| &claim.node_class);
+        let wanted = wanted.or_else(|| pool.as_ref().map(|pool| &pool.template.node_class));
+        if let Some(wanted) = wanted {
+            classes.retain(|class| class.name == *wanted);
+        }
+        let class = at_most_one("EC2NodeClass", classes)?.ok_or_else(|| {
+            let name = wanted.map(|name| format!(" `{name}`")).unwrap_or_default();
+            BadInput::one(format!("there is no EC2NodeClass{name}"))
+        })?;
+        let status = statuses.remove(class.name.as_str()).unwrap_or_default();
+        Ok(Self { class, status, pool, claim })
+    }
+}
+
+fn at_most_one<T>(kind: &str, mut objects: Vec<T>) -> Result<Option<T>, BadInput> {
+    let last = objects.pop();
+    if objects.is_empty() {
+        return Ok(last);
+    }
+    Err(BadInput::one(format!("there is more than one {kind}: give one at a time")))
+}
+
+/// The class with what its status names and what the facts say about that.
+fn resolved(class: NodeClass, status: ClassStatus, facts: &ClusterFacts) -> ResolvedNodeClass {
+    let ClassStatus { mut subnets, security_groups, images, mut reservations, .. } = status;
+    for subnet in &mut subnets {
+        let free = facts.free_addresses.get(&subnet.id).copied();
+        subnet.available_ip_address_count = free.unwrap_or_default();
+    }
+    for reservation in &mut reservations {
+        let left = facts.reservations_left.get(&reservation.id).copied();
+        reservation.available_count = left.unwrap_or_default();
+    }
+    let is_selected = |group: &&PlacementGroup| match &class.placement_group {
+        Some(PlacementGroupTerm::Id(id)) => group.id == *id,
+        Some(PlacementGroupTerm::Name(name)) => group.name == *name,
+        None => false,
+    };
+    let placement_group = facts.placement_groups.iter().find(is_selected).cloned();
+    ResolvedNodeClass { class, subnets, security_groups, images, reservations, placement_group }
+}
+
+/// The claim that `pool` gives without any pod, as a static pool makes it.
+///
+/// Karpenter: `pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go`.
+fn claim_of(pool: &NodePool) -> Result<NodeClaim, BadInput> {
+    let template = &pool.template;
+    let bad =
+        |error: &dyn std::fmt::Display| BadInput::one(format!("NodePool {}: {error}", pool.name));
+    let name = format!("{}-rendered", pool.name);
+    let mut requirements = template.requirements.clone();
+    let own = [
+        (labels::NODE_POOL, pool.name.as_str()),
+        (labels::NODE_CLASS, template.node_class.as_str()),
+    ];
+    let given = template.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    for (key, value) in given.chain(own) {
+        requirements.add(Requirement::of_label(key, value).map_err(|error| bad(&error))?);
+    }
+    let start = Timestamp::UNIX_EPOCH;
+    Ok(NodeClaim {
+        name: NodeClaimName::new(&name).map_err(|error| bad(&error))?,
+        version: 1,
+        node_pool: pool.name.clone(),
+        node_class: template.node_class.clone(),
+        batch: BatchId::new(&name).map_err(|error| bad(&error))?,
+        batch_index: 0,
+        batch_size: 1,
+        created_at: start,
+        labels: template.labels.clone(),
+        annotations: template.annotations.clone(),
+        requirements,
+        instance_types: Vec::new(),
+        requests: Resources::default(),
+        taints: template.taints.clone(),
+        startup_taints: template.startup_taints.clone(),
+        expire_after: template.expire_after,
+        termination_grace_period: template.termination_grace_period,
+        phase: ClaimPhase::Promised,
+        phase_since: start,
+        capacity: Resources::default(),
+        allocatable: Resources::default(),
+        requested_at: None,
+        instance: None,
+        node: None,
+        empty_since: None,
+        conditions: ClaimConditions::default(),
+        deletion: None,
+        message: None,
+    })
+}

@@ -1,0 +1,1 @@
+//! What statuses and facts are read as.

@@ -1,1 +1,139 @@
-//! What the command prints.
+//! What the command prints, and that instance types come out of EC2's descriptions as they should.
+
+use std::collections::BTreeMap;
+
+use expect_test::{Expect, expect};
+use model::{Catalog, Offering};
+
+use super::*;
+
+fn listed(change: impl FnOnce(&mut CatalogArgs)) -> String {
+    let mut args = CatalogArgs::default();
+    args.settings.vm_memory_overhead_percent = "0.075".to_owned();
+    change(&mut args);
+    let mut out = Vec::new();
+    run(&args, &mut out).unwrap();
+    String::from_utf8(out).unwrap()
+}
+
+#[track_caller]
+fn check(filters: &[&str], change: impl FnOnce(&mut CatalogArgs), expected: &Expect) {
+    let text = listed(|args| {
+        args.filters = filters.iter().map(|filter| (*filter).to_owned()).collect();
+        change(args);
+    });
+    expected.assert_eq(&text);
+}
+
+/// Offerings that can be bought, by zone and capacity type.
+fn available(offerings: &[Offering]) -> BTreeMap<(String, &'static str), String> {
+    let available = offerings.iter().filter(|offering| offering.is_available);
+    let key = |one: &Offering| (one.zone.to_string(), one.capacity_type.as_str());
+    available.map(|one| (key(one), format!("{} {:?}", one.price, one.zone_id))).collect()
+}
+
+/// What differs between two types, one line each.
+fn differences(name: &str, known: &Catalog, found: &Catalog) -> Vec<String> {
+    let name = name.parse().unwrap();
+    let (Some(known), Some(found)) = (known.instance_type(&name), found.instance_type(&name))
+    else {
+        return vec![format!("{name}: in only one of them")];
+    };
+    let mut lines = Vec::new();
+    let mut keys: Vec<&str> = Vec::new();
+    for one in [known, found] {
+        keys.extend(one.requirements.iter().map(|requirement| requirement.key().as_str()));
+    }
+    keys.sort_unstable();
+    keys.dedup();
+    for key in keys {
+        let (a, b) = (known.requirements.get(key), found.requirements.get(key));
+        if a != b {
+            lines.push(format!("{name}: {key}: {a:?} {b:?}"));
+        }
+    }
+    if known.capacity != found.capacity {
+        lines.push(format!("{name}: capacity {} {}", known.capacity, found.capacity));
+    }
+    if known.overhead != found.overhead {
+        lines.push(format!("{name}: overhead {} {}", known.overhead, found.overhead));
+    }
+    if available(&known.offerings) != available(&found.offerings) {
+        lines.push(format!("{name}: offerings"));
+    }
+    lines
+}
+
+#[test]
+fn every_type_comes_out_of_its_description_as_karpenter_has_it() {
+    // Labels, capacity, overhead and prices of these were computed by Karpenter itself.
+    let known = api::catalog::builtin().unwrap();
+    let settings = NodeSettings::default();
+    let source = source::load(None).unwrap();
+    let class = class::load(&CatalogArgs::default(), &source).unwrap();
+    let catalog = source.catalog(&class.subnets, &settings);
+    let types = launch_template::all_types(&catalog, &class, &settings);
+    let found = Catalog {
+        instance_types: types.into_iter().map(|one| one.instance_type.into()).collect(),
+        ..catalog
+    };
+    assert_eq!(found.instance_types.len(), 1_309);
+    assert_eq!(known.instance_types.len(), 1_309);
+    let lines: Vec<String> = known
+        .instance_types
+        .iter()
+        .flat_map(|one| differences(one.name.as_str(), &known, &found))
+        .collect();
+    assert!(lines.is_empty(), "{}", lines.join("\n"));
+}
+
+#[test]
+fn the_table_shows_the_cheapest_offering_of_each_type() {
+    check(
+        &["arch=arm64", "category=m", "cpu=4"],
+        |args| args.limit = Some(3),
+        &expect![[r"
+        type        arch   cpu  memory   pods  allocatable cpu / memory  $/hour                      $/vCPU-hour
+        m7g.xlarge  arm64  4    15096Mi  58    3920m / 14103Mi           0.046785 (spot us-west-2c)  0.01169625
+        m8g.xlarge  arm64  4    15096Mi  58    3920m / 14103Mi           0.055788 (spot us-west-2c)  0.013947
+        m6g.xlarge  arm64  4    15096Mi  58    3920m / 14103Mi           0.057772 (spot us-west-2a)  0.014443
+        3 of 10 types; 0 more have no available offering
+    "]],
+    );
+    check(
+        &["type=m7i.large,c7i.large"],
+        |args| {
+            args.capacity_type = Some("on-demand".to_owned());
+            args.sort = crate::args::CatalogOrder::Name;
+        },
+        &expect![[r"
+            type       arch   cpu  memory  pods  allocatable cpu / memory  $/hour                          $/vCPU-hour
+            c7i.large  amd64  2    3788Mi  29    1930m / 3114Mi            0.08925 (on-demand us-west-2a)  0.044625
+            m7i.large  amd64  2    7577Mi  29    1930m / 6903Mi            0.1008 (on-demand us-west-2a)   0.0504
+            2 of 2 types; 0 more have no available offering
+        "]],
+    );
+}
+
+#[test]
+fn what_the_command_prints_is_what_plan_reads() {
+    let text = listed(|args| {
+        args.output = Format::Json;
+        args.filters = vec!["family=m7g".to_owned()];
+    });
+    let read = api::catalog::read(&text).unwrap();
+    let known = api::catalog::builtin().unwrap();
+    assert!(!read.instance_types.is_empty());
+    for one in &read.instance_types {
+        assert_eq!(differences(one.name.as_str(), &known, &read), [""; 0]);
+    }
+}
+
+#[test]
+fn a_wrong_filter_is_refused_by_name() {
+    for (filter, rule) in [("arch", "must be LABEL=VALUE"), ("team=a", "no instance type has")] {
+        let args = CatalogArgs { filters: vec![filter.to_owned()], ..CatalogArgs::default() };
+        let error = table::Filter::parse(&args.filters).map(|_| ()).unwrap_err().to_string();
+        assert!(error.contains(rule) && error.contains(filter), "{error}");
+    }
+}

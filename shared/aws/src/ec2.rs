@@ -1,6 +1,5 @@
 //! EC2: instances, launch templates and what selectors of EC2NodeClasses name.
 
-mod alias;
 mod discovery;
 mod fleet;
 mod image;

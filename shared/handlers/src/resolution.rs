@@ -2,13 +2,9 @@
 //!
 //! Until the function `resolve` keeps this in the class's status, whoever needs it asks.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
-use model::{
-    Requirements,
-    node_class::{ClusterSettings, Image, NodeClass, ResolvedNodeClass},
-};
+use launch_template::selection::chosen_images;
+use model::node_class::{ClusterSettings, NodeClass, ResolvedNodeClass};
 use ports::{Discovery, PortError};
 
 /// A class that can be launched from, or why it cannot.
@@ -40,7 +36,7 @@ pub async fn resolve(
     let images = discovery
         .images(class.image_family, &class.image_terms, &settings.kubernetes_version)
         .await?;
-    let images = chosen(images, now);
+    let images = chosen_images(images, now);
     let found = [
         ("SubnetsNotFound: spec.subnetSelectorTerms select no subnet", subnets.is_empty()),
         (
@@ -90,32 +86,9 @@ fn not_looked_up_yet(class: &NodeClass) -> Vec<String> {
     .collect()
 }
 
-/// Of the images for the same instance types one: not deprecated before deprecated, then the newest,
-/// then the greater name. Newest first, ties by id.
-///
-/// Karpenter's AWS provider: `pkg/providers/amifamily/ami.go`.
-fn chosen(images: Vec<Image>, now: Timestamp) -> Vec<Image> {
-    let rank = |image: &Image| {
-        let is_deprecated = image.deprecated_at.is_some_and(|at| at <= now);
-        (!is_deprecated, image.created_at, image.name.clone())
-    };
-    let mut best: BTreeMap<Requirements, Image> = BTreeMap::new();
-    for image in images {
-        match best.get(&image.requirements) {
-            Some(kept) if rank(&image) <= rank(kept) => {}
-            _ => {
-                best.insert(image.requirements.clone(), image);
-            }
-        }
-    }
-    let mut chosen: Vec<Image> = best.into_values().collect();
-    chosen.sort_by(|a, b| b.created_at.cmp(&a.created_at).then_with(|| a.id.cmp(&b.id)));
-    chosen
-}
-
 #[cfg(test)]
 mod tests {
-    use model::Requirement;
+    use model::{Requirement, node_class::Image};
 
     use super::*;
 
@@ -134,7 +107,7 @@ mod tests {
 
     #[track_caller]
     fn check(images: Vec<Image>, expected: &[&str]) {
-        let chosen = chosen(images, Timestamp::from_second(1_000).unwrap());
+        let chosen = chosen_images(images, Timestamp::from_second(1_000).unwrap());
         let ids: Vec<&str> = chosen.iter().map(|image| image.id.as_str()).collect();
         assert_eq!(ids, expected);
     }

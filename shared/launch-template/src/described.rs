@@ -157,7 +157,8 @@ fn own_labels(shape: &InstanceShape) -> BTreeMap<&'static str, Option<String>> {
     BTreeMap::from([
         ("instance-cpu", Some(shape.vcpus.to_string())),
         ("instance-cpu-manufacturer", shape.processor.manufacturer.as_deref().map(kebab)),
-        ("instance-cpu-sustained-clock-speed-mhz", number(shape.processor.clock_mhz)),
+        // Of the oldest types nobody knows; Karpenter says 0.
+        ("instance-cpu-sustained-clock-speed-mhz", number(shape.processor.clock_mhz.or(Some(0)))),
         ("instance-memory", Some(shape.memory_mib.to_string())),
         ("instance-ebs-bandwidth", number(shape.ebs_mbps)),
         ("instance-network-bandwidth", number(shape.table.network_mbps)),

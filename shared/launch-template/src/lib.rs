@@ -4,6 +4,7 @@
 //! Pure: nothing is read, sent or measured here, and the same arguments give the same bytes.
 
 mod capacity;
+pub mod conditions;
 mod described;
 mod digest;
 mod family;
@@ -15,6 +16,7 @@ mod offer;
 mod rank;
 mod reaction;
 mod request;
+pub mod selection;
 mod template;
 #[cfg(test)]
 mod testing;

@@ -10,6 +10,7 @@ pub mod duration;
 pub mod eviction;
 pub mod facts;
 pub mod id;
+pub mod image_alias;
 pub mod interruption;
 pub mod labels;
 pub mod launch;

@@ -7,7 +7,8 @@ use aws_sdk_ec2::{
     types::{self, Filter},
 };
 use model::{
-    ClusterName, ImageId, Requirements, SecurityGroupId, SubnetId, Zone, ZoneId, limits,
+    ClusterName, ImageId, Requirements, SecurityGroupId, SubnetId, Zone, ZoneId, image_alias,
+    limits,
     node_class::{
         ClusterSettings, Image, ImageFamily, ImageTerm, SecurityGroupTerm, Subnet, SubnetTerm,
     },
@@ -15,7 +16,7 @@ use model::{
 use ports::{Discovery, PortError};
 
 use super::{
-    FILTER_VALUES_MAX, alias, filter,
+    FILTER_VALUES_MAX, filter,
     image::{Query, from_image, newest_first},
     tag_filters,
 };
@@ -85,7 +86,7 @@ impl Ec2Discovery {
         version: &str,
         kubernetes_version: &str,
     ) -> Result<Vec<Image>, PortError> {
-        let parameters = alias::parameters(family, version, kubernetes_version)
+        let parameters = image_alias::parameters(family, version, kubernetes_version)
             .map_err(|problem| BadRequest::of(IMAGES, problem))?;
         let mut wanted: BTreeMap<ImageId, Vec<Requirements>> = BTreeMap::new();
         for parameter in parameters {

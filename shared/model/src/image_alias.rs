@@ -2,7 +2,7 @@
 //!
 //! Karpenter: `pkg/providers/amifamily/{al2,al2023,bottlerocket,windows}.go`.
 
-use model::{Operator, Requirement, Requirements, labels, node_class::ImageFamily};
+use crate::{Operator, Requirement, Requirements, labels, node_class::ImageFamily};
 
 /// Instances with a GPU.
 const GPU_COUNT: &str = "karpenter.k8s.aws/instance-gpu-count";
@@ -11,7 +11,7 @@ const ACCELERATOR_COUNT: &str = "karpenter.k8s.aws/instance-accelerator-count";
 
 /// What an image is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Variant {
+pub enum Variant {
     /// Neither GPU nor accelerator.
     Standard,
     /// GPUs.
@@ -24,15 +24,16 @@ pub(super) enum Variant {
 
 /// An SSM parameter whose value is an image id.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Parameter {
-    pub(super) name: String,
+pub struct Parameter {
+    /// Its name.
+    pub name: String,
     /// Each makes an image of its own, for different instance types.
-    pub(super) variants: Vec<Variant>,
+    pub variants: Vec<Variant>,
 }
 
 /// The parameters of `version` (`latest` or a build) of `family` for a cluster of
 /// `kubernetes_version`, or why there are none.
-pub(super) fn parameters(
+pub fn parameters(
     family: ImageFamily,
     version: &str,
     kubernetes_version: &str,
@@ -127,7 +128,7 @@ fn windows(year: &str, build: &'static str, kubernetes: &str) -> Vec<Parameter> 
 
 impl Variant {
     /// What an instance type must be for such an image, besides its architecture.
-    pub(super) fn requirements(self) -> Requirements {
+    pub fn requirements(self) -> Requirements {
         let wanted: &[(&str, Operator)] = match self {
             Self::Standard => {
                 &[(GPU_COUNT, Operator::DoesNotExist), (ACCELERATOR_COUNT, Operator::DoesNotExist)]

@@ -362,3 +362,6 @@ struct RawPrice {
     #[serde(default)]
     spot: BTreeMap<String, String>,
 }
+
+#[cfg(test)]
+mod tests;

@@ -12,6 +12,8 @@ use crate::testing::{
     PROFILE, catalog, claim, class, ipv6_settings, now, resources, settings, subnet, wrapped,
 };
 
+mod options;
+
 const BOTH: &str = "karpenter.sh/capacity-type In on-demand spot";
 const ON_DEMAND: &str = "karpenter.sh/capacity-type In on-demand";
 const LARGE: &str = "m7i.large amd64 2 8Gi 29 0.1008 0.04";

@@ -33,6 +33,10 @@ pub enum Command {
     ///
     /// Exit codes: 0 printed; 1 with --strict, nodes would drift; 2 bad input.
     Hash(crate::hash::HashArgs),
+    /// Print objects of Karpenter's older versions as v1, with a comment on every choice.
+    ///
+    /// Exit codes: 0 converted; 2 something is wrong, or cannot be known from the objects.
+    Convert(crate::convert::ConvertArgs),
     /// Print the CustomResourceDefinitions to install.
     Crds(crate::crds::CrdsArgs),
     /// Show what EC2 would be asked for: launch templates with user data, and the fleet request.

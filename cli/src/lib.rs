@@ -5,6 +5,7 @@
 
 pub mod args;
 pub mod catalog;
+pub mod convert;
 pub mod crds;
 pub mod functions;
 pub mod hash;

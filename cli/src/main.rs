@@ -5,7 +5,7 @@ use std::{fmt, io, process::ExitCode};
 use clap::Parser as _;
 use journeyman::{
     args::{Args, CatalogArgs, Command, PlanArgs, RenderArgs, SimulateArgs},
-    catalog, crds,
+    catalog, convert, crds,
     hash::{self, HashArgs},
     plan, render, simulate,
 };
@@ -15,6 +15,11 @@ fn main() -> ExitCode {
         Command::Simulate(args) => run_simulate(&args),
         Command::Plan(args) => run_plan(&args),
         Command::Hash(args) => run_hash(&args),
+        Command::Convert(args) => match convert::run(&args, &mut io::stdout().lock()) {
+            Ok(()) => ExitCode::SUCCESS,
+            Err(convert::Error::Output(error)) => cannot_write(&error),
+            Err(error) => complain(&error),
+        },
         Command::Crds(args) => match crds::run(&args, &mut io::stdout().lock()) {
             Ok(()) => ExitCode::SUCCESS,
             Err(error) => cannot_write(&error),

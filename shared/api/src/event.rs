@@ -203,7 +203,7 @@ mod tests {
         check(
             &event("aws.ec2", SPOT, r#"{"instance-id":"m7g.large"}"#),
             &expect![
-                "event: detail.instance-id: `m7g.large` is not a valid instance id: it must be `i-` followed by lower-case letters or digits"
+                "event: detail.instance-id: `m7g.large` is not a valid instance id: it must be `i-` followed by lower-case letters, digits or hyphens"
             ],
         );
         let late = event("aws.ec2", SPOT, r#"{"instance-id":"i-0a1b"}"#);

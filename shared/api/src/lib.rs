@@ -5,6 +5,7 @@
 //! no clock, no network.
 
 pub mod catalog;
+pub mod convert;
 pub mod event;
 mod fields;
 pub mod karpenter;

@@ -13,6 +13,7 @@ use model::{
 
 use self::conditions::Conditions;
 use crate::{
+    convert,
     fields::{Complaints, Field, Unknown, Weight},
     tree::{self, Tree, Value},
 };
@@ -169,19 +170,31 @@ impl fmt::Display for Problem {
 pub fn read(text: &str, file: &str) -> Manifest {
     let mut manifest = Manifest::default();
     let documents = documents(text, file, &mut manifest.problems);
-    for found in found_in(&documents, file) {
-        match found {
-            Ok(Found { tree, api_version, kind }) => {
-                read_object(tree, api_version, kind, file, &mut manifest);
-            }
-            Err(problem) => manifest.problems.push(problem),
-        }
+    let found = found_in(&documents, file);
+    if convert::is_needed(&found) {
+        let settings = convert::Settings::default();
+        let converted = convert::convert(found, file, &settings, &mut manifest.problems);
+        let trees: Vec<_> = converted.into_iter().map(|converted| converted.tree).collect();
+        read_all(found_in(&trees, file), file, &mut manifest);
+    } else {
+        read_all(found, file, &mut manifest);
     }
     manifest
 }
 
+fn read_all(found: Vec<Result<Found<'_>, Problem>>, file: &str, manifest: &mut Manifest) {
+    for found in found {
+        match found {
+            Ok(Found { tree, api_version, kind }) => {
+                read_object(tree, api_version, kind, file, manifest);
+            }
+            Err(problem) => manifest.problems.push(problem),
+        }
+    }
+}
+
 /// The documents of `text`; none, and a problem, if it is no YAML.
-fn documents(text: &str, file: &str, problems: &mut Vec<Problem>) -> Vec<Tree> {
+pub(crate) fn documents(text: &str, file: &str, problems: &mut Vec<Problem>) -> Vec<Tree> {
     tree::parse_yaml(text).unwrap_or_else(|error| {
         let line = error.line.and_then(|line| text.lines().nth(usize::try_from(line).ok()? - 1));
         let left_in = line.and_then(cures::placeholder);
@@ -199,14 +212,14 @@ fn documents(text: &str, file: &str, problems: &mut Vec<Problem>) -> Vec<Tree> {
 
 /// An object of a file that has not been read yet.
 #[derive(Clone, Copy, Debug)]
-struct Found<'a> {
-    tree: &'a Tree,
-    api_version: &'a str,
-    kind: &'a str,
+pub(crate) struct Found<'a> {
+    pub(crate) tree: &'a Tree,
+    pub(crate) api_version: &'a str,
+    pub(crate) kind: &'a str,
 }
 
 /// Every object of `documents` in order; those of lists by themselves.
-fn found_in<'a>(documents: &'a [Tree], file: &str) -> Vec<Result<Found<'a>, Problem>> {
+pub(crate) fn found_in<'a>(documents: &'a [Tree], file: &str) -> Vec<Result<Found<'a>, Problem>> {
     let mut found = Vec::new();
     for document in documents {
         find(document, None, file, &mut found);

@@ -11,7 +11,10 @@ use model::{
 };
 
 use super::{block_device, cures, kubelet, metadata::Metadata, network, selector};
-use crate::fields::{Complaints, Field, Fields};
+use crate::{
+    convert::LAUNCH_TEMPLATE,
+    fields::{Complaints, Field, Fields},
+};
 
 const FAMILIES: &[(&str, ImageFamily)] = &[
     ("AL2", ImageFamily::Al2),
@@ -32,6 +35,10 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<NodeCl
     let class = fields.require("spec").and_then(|field| read_spec(&field));
     fields.done();
     let (metadata, mut class) = (metadata?, class?);
+    if metadata.annotations.contains_key(LAUNCH_TEMPLATE) {
+        let place = object.at("metadata").at("annotations").at(LAUNCH_TEMPLATE);
+        place.complain_unsupported("(launching from a launch template of one's own)");
+    }
     class.name = object.name().accept(NodeClassName::new(&metadata.name))?;
     class.is_deleting = metadata.deleted_at.is_some();
     class.problems = complaints.own_problems();

@@ -6,6 +6,7 @@ use serde::de::DeserializeOwned;
 
 use super::{Found, Problem, documents, found_in, read_object};
 use crate::{
+    convert,
     karpenter::{self, NodeClaim, NodePool},
     manifest::Manifest,
     tree::Tree,
@@ -29,16 +30,28 @@ pub struct Stored {
 pub fn read(text: &str, file: &str) -> Stored {
     let mut stored = Stored::default();
     let documents = documents(text, file, &mut stored.problems);
-    for found in found_in(&documents, file) {
-        match found {
-            Ok(found) => stored.take(found, file),
-            Err(problem) => stored.problems.push(problem),
-        }
+    let found = found_in(&documents, file);
+    if convert::is_needed(&found) {
+        let settings = convert::Settings::default();
+        let converted = convert::convert(found, file, &settings, &mut stored.problems);
+        let trees: Vec<_> = converted.into_iter().map(|converted| converted.tree).collect();
+        stored.take_all(found_in(&trees, file), file);
+    } else {
+        stored.take_all(found, file);
     }
     stored
 }
 
 impl Stored {
+    fn take_all(&mut self, found: Vec<Result<Found<'_>, Problem>>, file: &str) {
+        for found in found {
+            match found {
+                Ok(found) => self.take(found, file),
+                Err(problem) => self.problems.push(problem),
+            }
+        }
+    }
+
     fn take(&mut self, found: Found<'_>, file: &str) {
         let Found { tree, api_version, kind } = found;
         match (api_version, kind) {

@@ -163,7 +163,7 @@ fn old_versions_and_unknown_kinds_are_named() {
         ("karpenter.sh/v1beta1", "NodePool"),
         ("karpenter.k8s.aws/v1beta1", "EC2NodeClass"),
         ("karpenter.sh/v1alpha5", "Provisioner"),
-        ("karpenter.k8s.aws/v1alpha1", "AWSNodeTemplate"),
+        ("karpenter.sh/v1alpha5", "Machine"),
         ("karpenter.sh/v1alpha1", "NodeOverlay"),
         ("karpenter.sh/v1", "NodeClaim"),
         ("autoscaling.x-k8s.io/v1beta1", "CapacityBuffer"),
@@ -181,8 +181,8 @@ fn old_versions_and_unknown_kinds_are_named() {
          apiVersion: karpenter.sh/v1\nkind: EC2NodeClass\nmetadata: {name: c}\n---\n\
          apiVersion: karpenter.sh/v1alpha1\nkind: NodeOverlay\nmetadata: {name: d}\n",
         &expect![[r#"
-            x.yaml:1: NodePool a: apiVersion: not supported yet: karpenter.sh/v1beta1; convert it to karpenter.sh/v1
-            x.yaml:5: Provisioner b: apiVersion: not supported yet: karpenter.sh/v1alpha5; convert it to a karpenter.sh/v1 NodePool
+            x.yaml:1: NodePool a: spec: is required
+            x.yaml:5: NodePool b: spec.template.spec.nodeClassRef: is required
             x.yaml:9: EC2NodeClass c: apiVersion: `karpenter.sh/v1` has no kind `EC2NodeClass`; write karpenter.k8s.aws/v1
             x.yaml:14: NodeOverlay d: kind: not supported yet: NodeOverlays"#]],
     );

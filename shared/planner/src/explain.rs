@@ -50,7 +50,7 @@ pub(crate) fn reasons(
             .map(|(pool, text)| Reason { node_pool: Some((*pool).clone()), text: text.clone() }),
     );
     if all.is_empty() {
-        let text = "there is no NodePool, and no node has room for it".to_owned();
+        let text = "there is no NodePool".to_owned();
         all.push(Reason { node_pool: None, text });
     }
     all

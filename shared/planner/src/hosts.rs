@@ -1,5 +1,7 @@
 //! Where existing capacity is.
 
+use model::plan::Target;
+
 use crate::{
     bits::BitSet,
     domains::Keys,
@@ -63,7 +65,7 @@ impl Hosts {
         all
     }
 
-    /// The domains of existing capacity that `group` counts.
+    /// The domains of nodes that `group` counts. Claims whose node did not join yet bring none.
     pub(crate) fn domains_of<'a>(
         &'a self,
         group: &'a Group,
@@ -72,6 +74,7 @@ impl Hosts {
     ) -> impl Iterator<Item = usize> {
         let own = supply.existing.iter().zip(&self.domains);
         own.filter_map(move |(existing, domains)| {
+            let Target::Node(_) = existing.target else { return None };
             let domain = domains.get(key).copied().flatten()?;
             let kind = supply.kinds.get(existing.kind)?;
             let is_open = group.filter.is_open();

@@ -64,6 +64,8 @@ pub(crate) struct Problem<'a> {
     pub(crate) templates: Table<Template<'a>>,
     /// Pools that launch nothing now, and why.
     pub(crate) closed: Vec<(&'a NodePoolName, String)>,
+    /// Whether any pool may take pods, if only its types allowed it.
+    pub(crate) has_pools: bool,
     /// Whether a usable pool has a soft taint.
     pub(crate) has_soft_taints: bool,
     /// Labels of every namespace.
@@ -120,6 +122,7 @@ impl<'a> Problem<'a> {
             reservations: Reservations::default(),
             templates: Table::default(),
             closed: Vec::new(),
+            has_pools: false,
             has_soft_taints: false,
             namespaces,
             counts: BTreeMap::new(),
@@ -197,6 +200,7 @@ impl<'a> Problem<'a> {
                 self.closed.push((&pool.name, reason));
                 continue;
             }
+            self.has_pools = true;
             if !self.offers[place].types.is_empty() {
                 let requirements = template::requirements(pool);
                 let taints = pool.template.taints.clone();

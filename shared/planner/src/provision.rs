@@ -5,7 +5,7 @@ use model::{Plan, facts::Facts, limits};
 use crate::{
     output,
     problem::Problem,
-    solver::{self, Options},
+    solver::{self, Failure, Options, Solution},
 };
 
 /// Where pending pods, and those of nodes that are given up, go: onto nodes that are there, onto
@@ -41,6 +41,12 @@ impl<'a> Prepared<'a> {
         };
         let start = std::mem::take(&mut self.0.start);
         let pods = self.0.demand.now.clone();
+        // Karpenter does not look at nodes either while no pool may launch.
+        if !self.0.has_pools {
+            let failed = pods.iter().map(|pod| (*pod, Failure::NoPlace)).collect();
+            let solution = Solution { failed, state: start, ..Solution::default() };
+            return output::plan(&mut self.0, solution);
+        }
         let solution = solver::solve(&mut self.0, start, &pods, options);
         output::plan(&mut self.0, solution)
     }

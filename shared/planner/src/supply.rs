@@ -9,8 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use model::{
-    CapacityType, ClaimPhase, NodeClaim, NodeName, NodePoolName, Pod, Requirement, Requirements,
-    Resources, Taint, facts::Facts, labels, node::Node, plan::Target, requirement::Value, taint,
+    CapacityType, ClaimPhase, NodeClaim, NodeName, NodePoolName, Operator, Pod, Requirement,
+    Requirements, Resources, Taint, facts::Facts, labels, node::Node, plan::Target,
+    requirement::Value, taint,
 };
 
 use crate::{
@@ -113,6 +114,10 @@ impl Kind {
     pub(crate) fn accepts(&self, wanted: &Requirements) -> bool {
         wanted.iter().all(|requirement| match self.labels.get(requirement.key().as_str()) {
             None => requirement.allows_absence(),
+            // Two spellings of one label that contradict each other are as good as none.
+            Some(known) if known.values.operator() == Operator::DoesNotExist => {
+                requirement.allows_absence()
+            }
             Some(known) => {
                 (!known.may_be_absent || requirement.allows_absence())
                     && is_within(&known.values, requirement)

@@ -143,9 +143,9 @@ impl Offering {
                             interruptible,
                         )
                 }
-                None => requirements
-                    .get(labels::RESERVATION_ID)
-                    .is_none_or(Requirement::allows_absence),
+                None => {
+                    requirements.get(labels::RESERVATION_ID).is_none_or(Requirement::allows_absence)
+                }
             }
     }
 }

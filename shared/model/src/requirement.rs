@@ -74,7 +74,8 @@ pub type Value = Arc<str>;
 pub struct Requirement {
     key: LabelKey,
     is_complement: bool,
-    values: BTreeSet<Value>,
+    /// Shared: claims of one plan list the same hundreds of instance types.
+    values: Arc<BTreeSet<Value>>,
     at_least: Option<i64>,
     at_most: Option<i64>,
     min_values: Option<u32>,
@@ -146,12 +147,17 @@ impl Requirement {
 
     /// One of `values`.
     pub fn listed(key: LabelKey, values: BTreeSet<Value>) -> Self {
-        Self { key, is_complement: false, values, at_least: None, at_most: None, min_values: None }
+        Self::set(key, false, values)
     }
 
     /// Anything but `values`.
     pub fn excluding(key: LabelKey, values: BTreeSet<Value>) -> Self {
-        Self { key, is_complement: true, values, at_least: None, at_most: None, min_values: None }
+        Self::set(key, true, values)
+    }
+
+    fn set(key: LabelKey, is_complement: bool, values: BTreeSet<Value>) -> Self {
+        let values = Arc::new(values);
+        Self { key, is_complement, values, at_least: None, at_most: None, min_values: None }
     }
 
     fn bounded(key: LabelKey, at_least: Option<i64>, at_most: Option<i64>) -> Self {
@@ -273,7 +279,8 @@ impl Requirement {
             .map(Arc::clone)
             .collect();
         let bounds = if is_complement { (at_least, at_most) } else { (None, None) };
-        Self { key, is_complement, values, at_least: bounds.0, at_most: bounds.1, min_values }
+        let set = Self::set(key, is_complement, values);
+        Self { at_least: bounds.0, at_most: bounds.1, min_values, ..set }
     }
 
     /// Whether a value is in both sets. Two complements always share one; an empty listed set

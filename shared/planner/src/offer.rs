@@ -8,8 +8,8 @@ use std::{
 };
 
 use model::{
-    CapacityType, HourlyPrice, InstanceType, Offering, Requirement, Requirements, Reservation,
-    labels,
+    CapacityType, HourlyPrice, InstanceType, Offering, OfferingKey, Requirement, Requirements,
+    Reservation, Resources, labels, requirement::Value,
 };
 
 use crate::{
@@ -26,6 +26,10 @@ pub(crate) struct Offer {
     pub(crate) types: Vec<Arc<InstanceType>>,
     /// By type.
     pub(crate) allocatable: Vec<Amounts>,
+    /// By type, with what nobody requests.
+    pub(crate) allocatable_whole: Vec<Resources>,
+    /// By type: its name as a value of the label.
+    pub(crate) names: Vec<Value>,
     /// Whether reserved capacity is bought.
     buys_reserved: bool,
     /// Each distinct place and way to buy, and the types that can be bought so now.
@@ -41,9 +45,13 @@ pub(crate) struct Offer {
 struct Market {
     offering: Offering,
     types: BitSet,
+    /// By type; what cannot be bought so costs the most that there is.
+    prices: Vec<HourlyPrice>,
     /// The number of its reservation.
     reservation: Option<usize>,
 }
+
+const NOT_SOLD: HourlyPrice = HourlyPrice(u64::MAX);
 
 /// Capacity reservations, and how many instances each has left.
 #[derive(Debug, Default)]
@@ -106,14 +114,21 @@ impl Offer {
                 let market = markets.entry(key).or_insert_with(|| Market {
                     offering: offering.clone(),
                     types: BitSet::empty(types.len()),
+                    prices: vec![NOT_SOLD; types.len()],
                     reservation,
                 });
                 market.types.insert(index);
+                if let Some(price) = market.prices.get_mut(index) {
+                    *price = offering.price.min(*price);
+                }
             }
         }
+        let allocatable_whole: Vec<Resources> = types.iter().map(|t| t.allocatable()).collect();
         Self {
             types: types.to_vec(),
-            allocatable: types.iter().map(|t| resources.amounts(&t.allocatable())).collect(),
+            allocatable: allocatable_whole.iter().map(|one| resources.amounts(one)).collect(),
+            allocatable_whole,
+            names: types.iter().map(|one| Value::from(one.name.as_str())).collect(),
             buys_reserved,
             markets: markets.into_values().collect(),
             by_requirement: BTreeMap::new(),
@@ -222,8 +237,16 @@ impl Offer {
             return Rc::clone(known);
         }
         let (allowed, set) = (self.allowed(sets, id), sets.get(id));
-        let priced = |index: usize| Some((self.cheapest(index, &set)?.price, index));
-        let mut prices: Vec<(HourlyPrice, usize)> = allowed.iter().filter_map(priced).collect();
+        let mut cheapest = vec![NOT_SOLD; self.types.len()];
+        for market in self.markets.iter().filter(|market| market.offering.is_compatible(&set)) {
+            for (cheapest, price) in cheapest.iter_mut().zip(&market.prices) {
+                *cheapest = (*cheapest).min(*price);
+            }
+        }
+        let priced = cheapest.into_iter().enumerate();
+        let priced = priced.filter(|(index, price)| *price != NOT_SOLD && allowed.contains(*index));
+        let mut prices: Vec<(HourlyPrice, usize)> =
+            priced.map(|(index, price)| (price, index)).collect();
         prices.sort_unstable();
         let prices: Rc<[(HourlyPrice, usize)]> = prices.into();
         self.prices.insert(id, Rc::clone(&prices));
@@ -232,11 +255,17 @@ impl Offer {
 
     /// The cheapest offering of a type that `set` allows. Ties go to the zone, then to the capacity
     /// type, that sorts first.
-    pub(crate) fn cheapest(&self, index: usize, set: &Requirements) -> Option<&Offering> {
-        let offerings = self.types.get(index)?.offerings.iter();
-        let is_sold = |offering: &&Offering| is_sold(offering, self.buys_reserved);
-        let allowed = offerings.filter(is_sold).filter(|offering| offering.is_compatible(set));
-        allowed.min_by_key(|offering| (offering.price, &offering.zone, offering.capacity_type))
+    pub(crate) fn cheapest(
+        &self,
+        index: usize,
+        set: &Requirements,
+    ) -> Option<(OfferingKey, HourlyPrice)> {
+        let open = self.markets.iter().filter(|market| market.offering.is_compatible(set));
+        let priced = open.filter_map(|market| Some((*market.prices.get(index)?, &market.offering)));
+        let priced = priced.filter(|(price, _)| *price != NOT_SOLD);
+        let (price, offering) =
+            priced.min_by_key(|(price, one)| (*price, &one.zone, one.capacity_type))?;
+        Some((self.types.get(index)?.key_of(offering), price))
     }
 
     /// The types called by `names` that are there.

@@ -264,19 +264,13 @@ pub(crate) fn draft(problem: &mut Problem<'_>, opened: &Opened) -> Result<Draft,
     if is_strict && !template.unmet(&bits, &opened.minimums).is_empty() {
         return Err("its minValues are not reached by the instance types that a claim keeps");
     }
-    let first = kept.first().and_then(|index| {
-        let offering = offer.cheapest(*index, &set)?;
-        Some((offer.types.get(*index)?.key_of(offering), offering.price))
-    });
+    let first = kept.first().and_then(|index| offer.cheapest(*index, &set));
     let Some((cheapest, price)) = first else {
         return Err("no instance type that it allows can be bought now");
     };
-    let overheads = opened.types.iter().filter_map(|index| template.overhead.get(index)).cloned();
-    let overhead = overheads.reduce(|mut least, other| {
-        amounts::lower(&mut least, &other);
-        least
-    });
-    let overhead = overhead.unwrap_or_default();
+    let mut overheads = opened.types.iter().filter_map(|index| template.overhead.get(index));
+    let mut overhead = overheads.next().cloned().unwrap_or_default();
+    overheads.for_each(|other| amounts::lower(&mut overhead, other));
     Ok(Draft { requirements: set, possible, kept, overhead, cheapest, price })
 }
 
@@ -292,16 +286,18 @@ fn share(problem: &mut Problem<'_>, opened: &Opened) -> Result<Rc<Shared>, &'sta
     let mut bits = BitSet::empty(offer.types.len());
     bits.extend(draft.kept.iter().copied());
     let (labels, labels_if_asked) = labels_of(&problem.sets, template, &set);
+    let names = bits.iter().filter_map(|index| offer.names.get(index)).map(Value::clone).collect();
+    let whole = |index: &usize| offer.allocatable_whole.get(*index);
     Ok(Rc::new(Shared {
         labels,
         labels_if_asked,
         annotations: annotations(template, opened, &types),
-        requirements: finished(&set, &types, &offer.capacity_types(&set, &bits)),
+        requirements: finished(&set, names, &offer.capacity_types(&set, &bits)),
         instance_types: draft.kept.iter().filter_map(name).collect(),
         possible: draft.possible.iter().filter_map(name).collect(),
         overhead: draft.overhead,
-        capacity: smallest(types.iter().map(|one| one.capacity.clone())),
-        allocatable: smallest(types.iter().map(|one| one.allocatable())),
+        capacity: smallest(types.iter().map(|one| &one.capacity)),
+        allocatable: smallest(draft.kept.iter().filter_map(whole)),
         cheapest: draft.cheapest,
         price: draft.price,
     }))
@@ -326,11 +322,9 @@ fn restrict_to_reserved(problem: &Problem<'_>, opened: &Opened, set: &mut Requir
 }
 
 /// The smallest amount of each resource; what one of them lacks is zero.
-fn smallest(mut all: impl Iterator<Item = Resources>) -> Resources {
-    let first = all.next().unwrap_or_default();
-    // The smaller of two amounts is the one less what it is above the other.
-    let smaller = |a: Resources, b: Resources| a.saturating_sub(&a.saturating_sub(&b));
-    let mut least = all.fold(first, smaller);
+fn smallest<'r>(mut all: impl Iterator<Item = &'r Resources>) -> Resources {
+    let mut least = all.next().cloned().unwrap_or_default();
+    all.for_each(|other| least.keep_smaller(other));
     least.extended.retain(|_, amount| *amount > 0);
     least
 }
@@ -338,14 +332,13 @@ fn smallest(mut all: impl Iterator<Item = Resources>) -> Resources {
 /// The requirements with the types and capacity types that are left.
 fn finished(
     set: &Requirements,
-    types: &[&InstanceType],
+    names: BTreeSet<Value>,
     capacity_types: &BTreeSet<CapacityType>,
 ) -> Requirements {
     let mut all = set.clone();
     let listed = |key: &str, values: BTreeSet<Value>| {
         LabelKey::new(key).ok().map(|key| Requirement::listed(key, values))
     };
-    let names = types.iter().map(|one| Value::from(one.name.as_str())).collect();
     if let Some(requirement) = listed(labels::INSTANCE_TYPE, names) {
         let own = set.get(labels::INSTANCE_TYPE).and_then(Requirement::min_values);
         all.replace(requirement.with_min_values(own));

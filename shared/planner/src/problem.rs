@@ -241,6 +241,8 @@ impl<'a> Problem<'a> {
             let text = "too few instance types are left for its minValues";
             self.closed.push((&pool.name, text.to_owned()));
         } else {
+            // What the pool alone allows is asked for by most claims.
+            self.offers[place].by_price(&self.sets, template.set);
             self.templates.push(template);
         }
     }

@@ -101,6 +101,9 @@ impl Sets {
     /// when they do not go together: `Requirements::compatible` where well-known labels may be
     /// undefined, and the intersection.
     pub(crate) fn join(&mut self, node: SetId, pod: SetId) -> Option<SetId> {
+        if self.all.get(place(pod)).is_some_and(|set| set.is_empty()) {
+            return Some(node);
+        }
         if let Some(known) = self.joined.get(&(node, pod)) {
             return *known;
         }

@@ -39,11 +39,11 @@ impl Run<'_, '_> {
             return;
         };
         // Rules on one label see the same node, not each other's answers.
-        let (same, others): (Vec<&Allowed>, Vec<&Allowed>) =
-            rest.iter().partition(|rule| rule.key == first.key);
-        let others: Vec<Allowed> = others.into_iter().cloned().collect();
-        let mut same = same;
-        same.push(first);
+        let same: Vec<&Allowed> = std::iter::once(first)
+            .chain(rest.iter().filter(|rule| rule.key == first.key))
+            .collect();
+        let others: Vec<Allowed> =
+            rest.iter().filter(|rule| rule.key != first.key).cloned().collect();
         let key = first.key;
         let left = self.problem.keys.left(set, &self.problem.sets);
         match left.get(key) {

@@ -131,17 +131,19 @@ impl Run<'_, '_> {
         let mut joined = None;
         for target in targets {
             let mut types = roomy.clone();
+            let offer = &mut problem.offers[template.offer];
             if *target != claim.set {
-                let offer = &mut problem.offers[template.offer];
                 types.keep(&offer.allowed(&problem.sets, *target));
             }
             if types.is_empty() || !template.unmet(&types, &claim.minimums).is_empty() {
                 continue;
             }
-            let offer = &mut problem.offers[template.offer];
-            let reserved = offer.reserved(*target, &problem.sets);
-            let held =
-                super::fresh::held(&self.state, &self.options, &reserved, &types, &claim.held);
+            let held = if self.state.reserved.is_empty() {
+                Some(BitSet::default())
+            } else {
+                let reserved = offer.reserved(*target, &problem.sets);
+                super::fresh::held(&self.state, &self.options, &reserved, &types, &claim.held)
+            };
             if let Some(held) = held {
                 joined = Some((Joined { set: *target, held }, types));
                 break;

@@ -4,7 +4,8 @@
 use std::{cell::RefCell, rc::Rc};
 
 use handlers::{
-    DisruptTrigger, Error, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionSource, ProvisionTrigger, Report,
+    DisruptTrigger, Error, Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionSource,
+    ProvisionTrigger, Report,
 };
 use jiff::Timestamp;
 use model::message::Message;
@@ -41,23 +42,24 @@ impl Reports {
 
 /// Hands deliveries to the handlers, all on the ports of `sim`.
 pub fn dispatch(sim: &Sim, reports: &Reports) -> impl Dispatch + use<> {
-    let (sim, reports) = (sim.clone(), reports.clone());
+    let (sim, reports, offers) = (sim.clone(), reports.clone(), Rc::new(Offers::default()));
     move |delivery: Delivery| {
-        let (sim, reports) = (sim.clone(), reports.clone());
+        let (sim, reports, offers) = (sim.clone(), reports.clone(), Rc::clone(&offers));
         Box::pin(async move {
             let (function, at) = (delivery.function, delivery.invocation.now);
-            let report = call(&sim, delivery).await.map_err(|error| explain(&error))?;
+            let report =
+                call(&sim, &offers, delivery).await.map_err(|error| handlers::story(&error))?;
             reports.keep(function, at, report);
             Ok(())
         })
     }
 }
 
-async fn call(sim: &Sim, delivery: Delivery) -> Result<Report, Error> {
+async fn call(sim: &Sim, offers: &Offers, delivery: Delivery) -> Result<Report, Error> {
     let at = &delivery.invocation;
     match delivery.payload {
         Payload::Schedule(Schedule::Provision) => {
-            provision(sim, ProvisionSource::Schedule, at).await
+            provision(sim, offers, ProvisionSource::Schedule, at).await
         }
         Payload::Schedule(Schedule::Disrupt(method)) => {
             disrupt(sim, DisruptTrigger::Schedule(method), at).await
@@ -65,30 +67,40 @@ async fn call(sim: &Sim, delivery: Delivery) -> Result<Report, Error> {
         Payload::Interruption(interruption) => {
             handlers::interrupt(sim, sim, &interruption, at).await
         }
-        Payload::Claims(claims) => stream(sim, delivery.function, &claims, at).await,
-        Payload::Message(message) => receive(sim, message, at).await,
+        Payload::Claims(claims) => stream(sim, offers, delivery.function, &claims, at).await,
+        Payload::Message(message) => receive(sim, offers, message, at).await,
     }
 }
 
-async fn receive(sim: &Sim, message: Message, at: &Invocation) -> Result<Report, Error> {
+async fn receive(
+    sim: &Sim,
+    offers: &Offers,
+    message: Message,
+    at: &Invocation,
+) -> Result<Report, Error> {
     match message {
         Message::Provision { tick } => {
             let source = tick.map_or(ProvisionSource::Request, ProvisionSource::Tick);
-            provision(sim, source, at).await
+            provision(sim, offers, source, at).await
         }
         Message::Validate { method, claims, found_at } => {
             disrupt(sim, DisruptTrigger::Validate { method, claims, found_at }, at).await
         }
-        Message::Launch { claim } => stream(sim, Function::Launch, &[claim], at).await,
-        Message::Settle { claim } => stream(sim, Function::Settle, &[claim], at).await,
-        Message::Drain { claim } => stream(sim, Function::Drain, &[claim], at).await,
+        Message::Launch { claim } => stream(sim, offers, Function::Launch, &[claim], at).await,
+        Message::Settle { claim } => stream(sim, offers, Function::Settle, &[claim], at).await,
+        Message::Drain { claim } => stream(sim, offers, Function::Drain, &[claim], at).await,
     }
 }
 
-async fn provision(sim: &Sim, source: ProvisionSource, at: &Invocation) -> Result<Report, Error> {
+async fn provision(
+    sim: &Sim,
+    offers: &Offers,
+    source: ProvisionSource,
+    at: &Invocation,
+) -> Result<Report, Error> {
     let poll_interval_seconds = POLL_INTERVAL_SECONDS_DEFAULT;
     let trigger = ProvisionTrigger { source, poll_interval_seconds };
-    handlers::provision(sim, sim, sim, sim, sim, trigger, at).await
+    handlers::provision(sim, sim, sim, sim, sim, offers, trigger, at).await
 }
 
 async fn disrupt(sim: &Sim, trigger: DisruptTrigger, at: &Invocation) -> Result<Report, Error> {
@@ -98,13 +110,14 @@ async fn disrupt(sim: &Sim, trigger: DisruptTrigger, at: &Invocation) -> Result<
 /// What the functions that look after claims do with them.
 async fn stream(
     sim: &Sim,
+    offers: &Offers,
     function: Function,
     claims: &[model::NodeClaimName],
     at: &Invocation,
 ) -> Result<Report, Error> {
     match function {
         Function::Launch => {
-            handlers::launch(sim, sim, sim, sim, sim, sim, sim, sim, claims, at).await?;
+            handlers::launch(sim, sim, sim, sim, sim, sim, sim, sim, offers, claims, at).await?;
         }
         Function::Settle => {
             for claim in claims {
@@ -119,15 +132,4 @@ async fn stream(
         Function::Provision | Function::Interrupt | Function::Disrupt => {}
     }
     Ok(Report::default())
-}
-
-/// An error with its causes, in one line.
-fn explain(error: &impl std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

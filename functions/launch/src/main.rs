@@ -12,10 +12,11 @@ async fn main() -> anyhow::Result<()> {
     let (discovery, templates, profiles) =
         (platform.discovery(), platform.templates(), platform.profiles());
     let (fleet, mailbox) = (platform.fleet(), platform.mailbox());
+    let offers = handlers::Offers::default();
     let handle = async |claims: Vec<NodeClaimName>, at: &Invocation| {
         handlers::launch(
             &ledger, &cluster, &catalog, &discovery, &templates, &profiles, &fleet, &mailbox,
-            &claims, at,
+            &offers, &claims, at,
         )
         .await
     };

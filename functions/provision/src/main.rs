@@ -10,10 +10,12 @@ async fn main() -> anyhow::Result<()> {
     let (cluster, catalog) = (platform.cluster().await?, platform.catalog()?);
     let (discovery, ledger, mailbox) =
         (platform.discovery(), platform.ledger(), platform.mailbox());
+    let offers = handlers::Offers::default();
     let handle = async |trigger: ProvisionTrigger, at: &Invocation| {
-        let report =
-            handlers::provision(&cluster, &catalog, &discovery, &ledger, &mailbox, trigger, at)
-                .await?;
+        let report = handlers::provision(
+            &cluster, &catalog, &discovery, &ledger, &mailbox, &offers, trigger, at,
+        )
+        .await?;
         bootstrap::log_report(&report);
         Ok(())
     };

@@ -1,6 +1,6 @@
 //! Why a delivery failed: a stable type for metrics and alarms, and the whole story for people.
 
-use std::{error::Error, fmt::Display};
+use std::fmt::Display;
 
 use lambda_runtime::Diagnostic;
 
@@ -31,7 +31,7 @@ impl Failure {
 
 impl From<handlers::Error> for Failure {
     fn from(error: handlers::Error) -> Self {
-        Self { kind: error.kind(), story: story(&error) }
+        Self { kind: error.kind(), story: handlers::story(&error) }
     }
 }
 
@@ -39,15 +39,6 @@ impl From<Failure> for Diagnostic {
     fn from(failure: Failure) -> Self {
         Self { error_type: failure.kind.to_owned(), error_message: failure.story }
     }
-}
-
-/// `error` and its sources, outermost first.
-pub(crate) fn story(error: &(dyn Error + 'static)) -> String {
-    let chain = std::iter::successors(Some(error), |error| (*error).source());
-    let mut texts: Vec<String> = chain.map(ToString::to_string).collect();
-    // A transparent wrapper repeats what it wraps.
-    texts.dedup();
-    texts.join(": ")
 }
 
 #[cfg(test)]

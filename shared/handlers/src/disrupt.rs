@@ -6,13 +6,14 @@ use jiff::Timestamp;
 use model::{
     NodeClaimName, Plan,
     facts::Facts,
-    message::{Delivery, DisruptionMethod, Message},
+    message::{DisruptionMethod, Message},
 };
 use ports::{Cluster, Invocation, Ledger, Mailbox, Malformed};
 
 use crate::{
     Error, Report,
     commit::{Committed, commit},
+    mail::send,
     observe,
 };
 
@@ -49,12 +50,9 @@ pub async fn disrupt(
         let (facts, malformed) = observe::facts_without_offers(cluster, ledger, at).await?;
         let (plan, follow_up) = decide(&facts, &trigger);
         if commit(ledger, &facts, &plan, at).await? == Committed::All {
-            let delivery = follow_up.map(|(message, delay_seconds)| Delivery {
-                cluster: at.cluster.clone(),
-                message,
-                delay_seconds,
-            });
-            mailbox.send(delivery.as_slice()).await?;
+            if let Some((message, delay_seconds)) = follow_up {
+                send(mailbox, at, message, delay_seconds).await?;
+            }
             return Ok(report(plan, malformed));
         }
     }

@@ -15,7 +15,8 @@ use ports::{Fleet, Invocation, Ledger, Mailbox, Nodes, PortError};
 
 use crate::{
     Error,
-    settle::{LISTING_LAG_MAX, ignore_missing, send},
+    mail::send,
+    settle::{LISTING_LAG_MAX, ignore_missing},
 };
 
 /// Evictions that are under way at the same time.

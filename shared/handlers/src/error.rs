@@ -22,6 +22,15 @@ pub enum Error {
     },
 }
 
+/// `error` and its causes in one line, outermost first.
+pub fn story(error: &(dyn std::error::Error + 'static)) -> String {
+    let chain = std::iter::successors(Some(error), |error| (*error).source());
+    let mut texts: Vec<String> = chain.map(ToString::to_string).collect();
+    // A transparent wrapper repeats what it wraps.
+    texts.dedup();
+    texts.join(": ")
+}
+
 impl Error {
     /// A stable name for metrics and alarms.
     pub fn kind(&self) -> &'static str {

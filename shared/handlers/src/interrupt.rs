@@ -1,14 +1,12 @@
 //! An instance ends → its claim is given up, and its pods get a new node.
 
-use model::{
-    interruption::Interruption,
-    message::{Delivery, Message},
-};
+use model::interruption::Interruption;
 use ports::{Invocation, Ledger, Mailbox};
 
 use crate::{
     Error, Report,
     commit::{Committed, commit},
+    mail::ask_to_provision,
     observe,
 };
 
@@ -36,9 +34,7 @@ pub async fn interrupt(
         let facts = observe::ledger_only(snapshot, at);
         if commit(ledger, &facts, &plan, at).await? == Committed::All {
             // Also when nothing changed: an earlier delivery may have crashed before this message.
-            let message = Message::Provision { tick: None };
-            let cluster = at.cluster.clone();
-            mailbox.send(&[Delivery { cluster, message, delay_seconds: 0 }]).await?;
+            ask_to_provision(mailbox, at, 0).await?;
             return Ok(Report { plan: Some(plan), malformed: Vec::new() });
         }
     }

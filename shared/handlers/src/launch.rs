@@ -16,17 +16,17 @@ mod record;
 use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
+use launch_template::Offers;
 use model::{
     BatchId, ClaimPhase, NodeClaim, NodeClaimName,
     launch::{FleetAnswer, Instance, LaunchTemplate},
     ledger::{Snapshot, WriteOutcome},
 };
 use ports::{
-    Catalog, Cluster, Discovery, Fault, Fleet, Invocation, Ledger, Mailbox, PortError, Profiles,
-    Templates,
+    Catalog, Cluster, Discovery, Fault, Fleet, Invocation, Ledger, Mailbox, Profiles, Templates,
 };
 
-use crate::Error;
+use crate::{Error, error::story};
 use prepare::Prepared;
 
 /// A launch that EC2 keeps refusing is given up after so long.
@@ -59,6 +59,7 @@ pub async fn launch(
     profiles: &impl Profiles,
     fleet: &impl Fleet,
     mailbox: &impl Mailbox,
+    offers: &Offers,
     claims: &[NodeClaimName],
     at: &Invocation,
 ) -> Result<(), Error> {
@@ -66,7 +67,8 @@ pub async fn launch(
     let known = catalog.catalog().await?;
     for (batch, claims) in batches(&snapshot, claims) {
         let prepared =
-            prepare::prepare(cluster, catalog, discovery, profiles, &snapshot, &claims, at).await;
+            prepare::prepare(cluster, catalog, discovery, profiles, offers, &snapshot, &claims, at)
+                .await;
         let (outcome, claims) = match prepared {
             Ok(Ok((wanted, prepared))) => match mark(ledger, claims, at).await? {
                 Ok(claims) => {
@@ -78,7 +80,7 @@ pub async fn launch(
                 (Outcome::Refused(refusal), claims)
             }
             Ok(Err(_)) => (read_back(fleet, &batch, &claims, at).await, claims),
-            Err(error) => (Outcome::Later(explain(&error)), claims),
+            Err(error) => (Outcome::Later(story(&error)), claims),
         };
         record::record(ledger, mailbox, outcome, &claims, &known, at).await?;
     }
@@ -138,9 +140,9 @@ async fn ask(
         for template in wanted {
             match templates.ensure(template).await {
                 Err(error) if error.fault == Fault::Permanent => {
-                    return never(fleet, batch, claims, at, explain(&error)).await;
+                    return never(fleet, batch, claims, at, story(&error)).await;
                 }
-                Err(error) => return Outcome::Later(explain(&error)),
+                Err(error) => return Outcome::Later(story(&error)),
                 Ok(()) => {}
             }
         }
@@ -151,9 +153,9 @@ async fn ask(
                 return read_back(fleet, batch, claims, at).await;
             }
             Err(error) if error.fault == Fault::Permanent => {
-                return never(fleet, batch, claims, at, explain(&error)).await;
+                return never(fleet, batch, claims, at, story(&error)).await;
             }
-            Err(error) => return Outcome::Later(explain(&error)),
+            Err(error) => return Outcome::Later(story(&error)),
         }
     }
     Outcome::Later("LaunchTemplateNotFound: a launch template vanished twice".to_owned())
@@ -185,7 +187,7 @@ async fn read_back(
 ) -> Outcome {
     let found = match fleet.of_batch(&at.cluster, batch).await {
         Ok(found) => found,
-        Err(error) => return Outcome::Later(explain(&error)),
+        Err(error) => return Outcome::Later(story(&error)),
     };
     let wanted = claims.first().map_or(0, |claim| claim.batch_size);
     let is_complete = u32::try_from(found.len()).is_ok_and(|count| count >= wanted);
@@ -196,15 +198,4 @@ async fn read_back(
     } else {
         Outcome::Later("waiting until an earlier launch is visible".to_owned())
     }
-}
-
-/// The chain of causes in one line.
-fn explain(error: &PortError) -> String {
-    let mut text = error.to_string();
-    let mut cause = std::error::Error::source(error);
-    while let Some(error) = cause {
-        text = format!("{text}: {error}");
-        cause = error.source();
-    }
-    text
 }

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use launch_template::Offers;
 use model::{
     NodeClassName,
     facts::{ClassOffer, Facts},
@@ -20,19 +21,22 @@ use crate::{
 };
 
 /// Everything that a decision about new nodes may look at, and the objects that could not be read.
-pub async fn facts(
+/// `snapshot` was read before anything else is.
+pub(crate) async fn facts(
     cluster: &impl Cluster,
     catalog: &impl Catalog,
     discovery: &impl Discovery,
-    ledger: &impl Ledger,
+    offers: &Offers,
+    snapshot: Snapshot,
     at: &Invocation,
 ) -> Result<(Facts, Vec<Malformed>), Error> {
-    let mut seen = Seen::supply(cluster, ledger, at).await?;
+    let mut seen = Seen::supply(cluster, snapshot, at).await?;
     let node_classes = kept(cluster.node_classes().await?, &mut seen.malformed);
     let settings = discovery.cluster_settings(&at.cluster).await?;
     let wanted = named_classes(&seen.facts.node_pools, node_classes);
     let ledger = &seen.facts.ledger;
-    seen.facts.classes = offers(catalog, discovery, &settings, ledger, &wanted, at).await?;
+    seen.facts.classes =
+        class_offers(catalog, discovery, offers, &settings, ledger, &wanted, at).await?;
     seen.demand(cluster).await
 }
 
@@ -42,7 +46,8 @@ pub(crate) async fn facts_without_offers(
     ledger: &impl Ledger,
     at: &Invocation,
 ) -> Result<(Facts, Vec<Malformed>), Error> {
-    Seen::supply(cluster, ledger, at).await?.demand(cluster).await
+    let snapshot = ledger.snapshot(&at.cluster).await?;
+    Seen::supply(cluster, snapshot, at).await?.demand(cluster).await
 }
 
 /// What was seen so far.
@@ -54,11 +59,10 @@ struct Seen {
 impl Seen {
     async fn supply(
         cluster: &impl Cluster,
-        ledger: &impl Ledger,
+        ledger: Snapshot,
         at: &Invocation,
     ) -> Result<Self, Error> {
         let mut malformed = Vec::new();
-        let ledger = ledger.snapshot(&at.cluster).await?;
         let nodes = kept(cluster.nodes().await?, &mut malformed);
         let mut node_pools = kept(cluster.node_pools().await?, &mut malformed);
         node_pools.sort_by(|a, b| a.name.cmp(&b.name));
@@ -109,24 +113,26 @@ fn named_classes(pools: &[NodePool], classes: Vec<NodeClass>) -> Vec<NodeClass> 
     by_name.into_values().collect()
 }
 
-async fn offers(
+#[expect(clippy::too_many_arguments, reason = "what they are is what the answer is made of")]
+async fn class_offers(
     catalog: &impl Catalog,
     discovery: &impl Discovery,
+    offers: &Offers,
     settings: &ClusterSettings,
     ledger: &Snapshot,
     classes: &[NodeClass],
     at: &Invocation,
 ) -> Result<BTreeMap<NodeClassName, ClassOffer>, Error> {
     let catalog = catalog.catalog().await?;
-    let mut offers = BTreeMap::new();
+    let mut by_class = BTreeMap::new();
     for class in classes {
         let offer = match resolve(discovery, settings, class, at.now).await? {
             Resolution::Ready(class) => {
-                ClassOffer::Ready(launch_template::offer(&catalog, &class, &ledger.cooling, at.now))
+                ClassOffer::Ready(offers.offer(&catalog, &class, &ledger.cooling, at.now))
             }
             Resolution::NotReady(problems) => ClassOffer::NotReady(problems),
         };
-        offers.insert(class.name.clone(), offer);
+        by_class.insert(class.name.clone(), offer);
     }
-    Ok(offers)
+    Ok(by_class)
 }

@@ -5,14 +5,15 @@
 //! schedule, the safety net, starts it again.
 
 use jiff::{SignedDuration, Timestamp};
-use model::{Pod, ledger::WriteOutcome, message::Message};
+use launch_template::Offers;
+use model::{NodeClaim, Pod, ledger::WriteOutcome, message::Message};
 use ports::{Catalog, Cluster, Discovery, Invocation, Ledger, Mailbox, PodSelection};
 
 use crate::{
     Error, Report,
     commit::{Committed, commit},
+    mail::{ask_to_provision, send},
     observe,
-    settle::send,
 };
 
 /// Seconds between two looks unless configured.
@@ -57,6 +58,7 @@ pub async fn provision(
     discovery: &impl Discovery,
     ledger: &impl Ledger,
     mailbox: &impl Mailbox,
+    offers: &Offers,
     trigger: ProvisionTrigger,
     at: &Invocation,
 ) -> Result<Report, Error> {
@@ -72,22 +74,25 @@ pub async fn provision(
     }
     // Pods of a node that is given up need another one before they wait for it, and they are not
     // kept waiting by others that have just come.
-    let is_any_deleting = is_any_claim_deleting(ledger, at).await?;
+    let mut snapshot = ledger.snapshot(&at.cluster).await?;
+    let is_any_deleting = snapshot.claims.values().any(NodeClaim::is_deleting);
     if waiting.is_empty() && !is_any_deleting {
         return Ok(Report::default());
     }
     if is_window_open(&waiting, at.now) && !is_any_deleting {
-        send(mailbox, at, Message::Provision { tick: None }, 1).await?;
+        ask_to_provision(mailbox, at, 1).await?;
         return Ok(Report::default());
     }
     for _ in 0..ATTEMPTS_MAX {
-        let (facts, malformed) = observe::facts(cluster, catalog, discovery, ledger, at).await?;
+        let (facts, malformed) =
+            observe::facts(cluster, catalog, discovery, offers, snapshot, at).await?;
         let plan = planner::provision(&facts);
         if commit(ledger, &facts, &plan, at).await? == Committed::All {
             return Ok(Report { plan: Some(plan), malformed });
         }
+        snapshot = ledger.snapshot(&at.cluster).await?;
     }
-    send(mailbox, at, Message::Provision { tick: None }, 1).await?;
+    ask_to_provision(mailbox, at, 1).await?;
     Ok(Report::default())
 }
 
@@ -122,9 +127,4 @@ fn is_window_open(waiting: &[Pod], now: Timestamp) -> bool {
     let newest = ages().min();
     let oldest = ages().max();
     newest.is_some_and(|age| age < BATCH_IDLE) && oldest.is_some_and(|age| age < BATCH_MAX)
-}
-
-async fn is_any_claim_deleting(ledger: &impl Ledger, at: &Invocation) -> Result<bool, Error> {
-    let snapshot = ledger.snapshot(&at.cluster).await?;
-    Ok(snapshot.claims.values().any(model::NodeClaim::is_deleting))
 }

@@ -4,17 +4,15 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 use model::{
-    ClaimPhase, NodeClaim, NodeClaimName,
-    claim::LaunchedInstance,
-    labels,
-    launch::InstanceState,
-    ledger::WriteOutcome,
-    message::{Delivery, Message},
-    node::Node,
+    ClaimPhase, NodeClaim, NodeClaimName, claim::LaunchedInstance, labels, launch::InstanceState,
+    ledger::WriteOutcome, message::Message, node::Node,
 };
 use ports::{Fault, Fleet, Invocation, Ledger, Mailbox, Nodes, PortError};
 
-use crate::Error;
+use crate::{
+    Error,
+    mail::{ask_to_provision, send},
+};
 
 /// Listings of EC2 may lag a launch by less than this.
 pub(crate) const LISTING_LAG_MAX: SignedDuration = SignedDuration::from_mins(5);
@@ -49,7 +47,7 @@ pub async fn settle(
         revisit = Some(1);
     }
     if settlement.claim.as_ref().is_some_and(NodeClaim::is_deleting) {
-        send(mailbox, at, Message::Provision { tick: None }, 0).await?;
+        ask_to_provision(mailbox, at, 0).await?;
     }
     match revisit {
         Some(delay_seconds) => {
@@ -89,14 +87,4 @@ pub(crate) fn ignore_missing(result: Result<(), PortError>) -> Result<(), PortEr
         Err(error) if error.fault == Fault::NotFound => Ok(()),
         other => other,
     }
-}
-
-pub(crate) async fn send(
-    mailbox: &impl Mailbox,
-    at: &Invocation,
-    message: Message,
-    delay_seconds: u32,
-) -> Result<(), Error> {
-    let delivery = Delivery { cluster: at.cluster.clone(), message, delay_seconds };
-    Ok(mailbox.send(&[delivery]).await?)
 }

@@ -26,7 +26,7 @@ pub use capacity::Overhead;
 pub use described::catalog;
 pub use name::{instance_profile_name, instance_profile_tags, node_labels, resource_tags};
 pub use node_settings::{NodeSettings, Share};
-pub use offer::{OfferedType, all_types, offer};
+pub use offer::{OfferedType, Offers, all_types, offer};
 pub use rank::{Rank, rank};
 pub use reaction::{cooling_ends, reaction};
 pub use request::{Launch, Refusal, requests};

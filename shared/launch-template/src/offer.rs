@@ -25,6 +25,10 @@ use crate::{
     node_settings::NodeSettings,
 };
 
+mod kept;
+
+pub use kept::Offers;
+
 const INSTANCE_FAMILY: &str = "karpenter.k8s.aws/instance-family";
 const HYPERVISOR: &str = "karpenter.k8s.aws/instance-hypervisor";
 const RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
@@ -58,20 +62,42 @@ pub fn offer(
     cooling: &BTreeMap<OfferingKey, Timestamp>,
     now: Timestamp,
 ) -> Vec<Arc<InstanceType>> {
-    let is_cool = |key: &OfferingKey| cooling.get(key).is_none_or(|until| *until <= now);
+    let mut types = of_class(catalog, class);
+    cool(&mut types, cooling, now);
+    types
+}
+
+/// The same as if nothing cooled down. It is long work for a whole region.
+fn of_class(catalog: &Catalog, class: &ResolvedNodeClass) -> Vec<Arc<InstanceType>> {
     let types = all_types(catalog, class, &NodeSettings::default()).into_iter();
     let types = types.map(|offered| offered.instance_type);
     types
         .filter(|instance_type| image_for(instance_type, &class.images).is_some())
-        .map(|mut instance_type| {
-            let keys: Vec<OfferingKey> =
-                instance_type.offerings.iter().map(|o| instance_type.key_of(o)).collect();
-            for (offering, key) in instance_type.offerings.iter_mut().zip(&keys) {
-                offering.is_available &= offering.reservation.is_some() || is_cool(key);
-            }
-            Arc::new(instance_type)
-        })
+        .map(Arc::new)
         .collect()
+}
+
+/// Makes those offerings of `types`, which are sorted by name, unavailable that still cool down.
+/// What is reserved does not. Types without such an offering stay the very same.
+fn cool(
+    types: &mut [Arc<InstanceType>],
+    cooling: &BTreeMap<OfferingKey, Timestamp>,
+    now: Timestamp,
+) {
+    for (key, _) in cooling.iter().filter(|(_, until)| **until > now) {
+        let index = types.binary_search_by(|t| t.name.cmp(&key.instance_type));
+        let Some(found) = index.ok().and_then(|index| types.get_mut(index)) else { continue };
+        let ends = |o: &Offering| {
+            o.is_available
+                && o.reservation.is_none()
+                && o.capacity_type == key.capacity_type
+                && o.zone == key.zone
+        };
+        if found.offerings.iter().any(ends) {
+            let ended = Arc::make_mut(found).offerings.iter_mut().filter(|o| ends(o));
+            ended.for_each(|offering| offering.is_available = false);
+        }
+    }
 }
 
 /// Every instance type of `catalog` as nodes of `class` would have it, sorted by name: also those

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use launch_template::Offers;
 use model::{
     InstanceType, NodeClaim, labels,
     launch::{FleetRequest, LaunchTemplate},
@@ -30,6 +31,7 @@ pub(super) async fn prepare(
     catalog: &impl Catalog,
     discovery: &impl Discovery,
     profiles: &impl Profiles,
+    offers: &Offers,
     snapshot: &Snapshot,
     claims: &[NodeClaim],
     at: &Invocation,
@@ -49,7 +51,7 @@ pub(super) async fn prepare(
     };
     let profile = ensure_profile(profiles, &settings, &class).await?;
     let catalog = catalog.catalog().await?;
-    let types = launch_template::offer(&catalog, &class, &snapshot.cooling, at.now);
+    let types = offers.offer(&catalog, &class, &snapshot.cooling, at.now);
     let launch = match launch_template::requests(claims, &class, &types, &settings, &profile) {
         Ok(launch) => launch,
         Err(refusal) => return Ok(Err(refusal.to_string())),

@@ -7,12 +7,15 @@ use model::{
     OfferingKey, Zone, ZoneId,
     claim::LaunchedInstance,
     launch::{FleetAnswer, FleetReaction},
-    message::{Delivery, Message},
+    message::Message,
 };
 use ports::{Invocation, Ledger, Mailbox};
 
 use super::{Outcome, prepare::Prepared};
-use crate::Error;
+use crate::{
+    Error,
+    mail::{ask_to_provision, send},
+};
 
 /// Seconds until a launch is tried again, at first and at most.
 const RETRY_SECONDS: (u32, u32) = (2, 60);
@@ -195,9 +198,7 @@ async fn withdraw(
 ) -> Result<(), Error> {
     // A conflict means that another delivery moved it on.
     ledger.remove_claim(&at.cluster, claim).await?;
-    let cluster = at.cluster.clone();
-    let message = Message::Provision { tick: None };
-    Ok(mailbox.send(&[Delivery { cluster, message, delay_seconds: 1 }]).await?)
+    ask_to_provision(mailbox, at, 1).await
 }
 
 /// Asks for another try, later the older the claims are. One message is for the whole batch.
@@ -207,6 +208,5 @@ async fn retry(mailbox: &impl Mailbox, claims: &[NodeClaim], at: &Invocation) ->
     let (first, most) = RETRY_SECONDS;
     let delay_seconds = u32::try_from(age / 2).unwrap_or(most).clamp(first, most);
     let message = Message::Launch { claim: claim.name.clone() };
-    let delivery = Delivery { cluster: at.cluster.clone(), message, delay_seconds };
-    Ok(mailbox.send(&[delivery]).await?)
+    send(mailbox, at, message, delay_seconds).await
 }

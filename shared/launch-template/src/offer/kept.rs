@@ -1,0 +1,75 @@
+//! What was worked out for a class is kept, so that the next look need not do it again.
+//!
+//! It decides nothing: an answer is only given again when everything that it was made of is equal.
+
+use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
+
+use jiff::Timestamp;
+use model::{Catalog, InstanceType, NodeClassName, OfferingKey, node_class::ResolvedNodeClass};
+
+use super::{cool, of_class};
+
+/// Classes whose types are kept at once. Each takes megabytes; one more, and all are forgotten and
+/// worked out anew as they are asked for.
+const CLASSES_MAX: usize = 16;
+
+/// [`offer`](super::offer) that remembers, for as long as a process lives, what it said last of
+/// each class. Types that nothing changed about are the very same from one answer to the next.
+///
+/// A look at a region is some 1,300 types with some 30 labels each; what is new between two looks
+/// is at most which offerings cool down.
+#[derive(Debug, Default)]
+pub struct Offers(RefCell<BTreeMap<NodeClassName, Kept>>);
+
+#[derive(Debug)]
+struct Kept {
+    catalog: Arc<Catalog>,
+    class: ResolvedNodeClass,
+    /// As if nothing cooled down.
+    types: Vec<Arc<InstanceType>>,
+}
+
+/// What of `class` decides about types: how many addresses are free in its subnets does not, and
+/// changes with every launch.
+fn without_addresses(class: &ResolvedNodeClass) -> ResolvedNodeClass {
+    let mut class = class.clone();
+    for subnet in &mut class.subnets {
+        subnet.available_ip_address_count = 0;
+    }
+    class
+}
+
+impl Offers {
+    /// What [`offer`](super::offer) says.
+    pub fn offer(
+        &self,
+        catalog: &Arc<Catalog>,
+        class: &ResolvedNodeClass,
+        cooling: &BTreeMap<OfferingKey, Timestamp>,
+        now: Timestamp,
+    ) -> Vec<Arc<InstanceType>> {
+        let mut kept = self.0.borrow_mut();
+        let (name, same) = (&class.class.name, without_addresses(class));
+        let mut types = match kept.get(name) {
+            // A catalog that is another object counts as another: comparing it is the long work.
+            Some(kept) if Arc::ptr_eq(&kept.catalog, catalog) && kept.class == same => {
+                kept.types.clone()
+            }
+            _ => {
+                let types = of_class(catalog, class);
+                if !kept.contains_key(name) && kept.len() >= CLASSES_MAX {
+                    kept.clear();
+                }
+                let (catalog, types_kept) = (Arc::clone(catalog), types.clone());
+                kept.insert(name.clone(), Kept { catalog, class: same, types: types_kept });
+                types
+            }
+        };
+        drop(kept);
+        cool(&mut types, cooling, now);
+        types
+    }
+}
+
+#[cfg(test)]
+mod tests;

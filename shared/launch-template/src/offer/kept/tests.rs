@@ -1,0 +1,91 @@
+//! What is kept is never told from what is worked out anew.
+
+use model::{CapacityType, InstanceTypeName, Zone, node_class::ImageFamily};
+
+use super::*;
+use crate::{
+    offer,
+    testing::{catalog, class, now, subnet},
+};
+
+const T3: &str = "t3.large amd64 2 7577Mi 35 0.0832 0.03";
+const M7G: &str = "m7g.large arm64 2 7577Mi 29 0.0816 0.03";
+
+/// `offers` must say what `offer` says; and whether a type was kept from the answer before.
+#[track_caller]
+fn check(
+    offers: &Offers,
+    catalog: &Arc<Catalog>,
+    class: &ResolvedNodeClass,
+    cooling: &BTreeMap<OfferingKey, Timestamp>,
+    before: &[Arc<InstanceType>],
+) -> (Vec<Arc<InstanceType>>, Vec<bool>) {
+    let types = offers.offer(catalog, class, cooling, now());
+    assert_eq!(types, offer(catalog, class, cooling, now()));
+    let is_kept = |t: &Arc<InstanceType>| before.iter().any(|other| Arc::ptr_eq(t, other));
+    let kept = types.iter().map(is_kept).collect();
+    (types, kept)
+}
+
+fn cooling_t3() -> BTreeMap<OfferingKey, Timestamp> {
+    let key = OfferingKey {
+        capacity_type: CapacityType::Spot,
+        instance_type: InstanceTypeName::new("t3.large").unwrap(),
+        zone: Zone::new("us-west-2a").unwrap(),
+    };
+    BTreeMap::from([(key, "2026-08-01T12:00:01Z".parse().unwrap())])
+}
+
+#[test]
+fn only_types_that_cool_down_are_made_anew_and_come_back() {
+    let (offers, catalog) = (Offers::default(), Arc::new(catalog(&[M7G, T3])));
+    let class = class(ImageFamily::Al2023);
+    let (first, _) = check(&offers, &catalog, &class, &BTreeMap::new(), &[]);
+    let (_, kept) = check(&offers, &catalog, &class, &cooling_t3(), &first);
+    assert_eq!(kept, [true, false]);
+    let (_, kept) = check(&offers, &catalog, &class, &BTreeMap::new(), &first);
+    assert_eq!(kept, [true, true]);
+}
+
+#[test]
+fn free_addresses_change_nothing_and_another_zone_does() {
+    let (offers, catalog) = (Offers::default(), Arc::new(catalog(&[T3])));
+    let mut class = class(ImageFamily::Al2023);
+    let (first, _) = check(&offers, &catalog, &class, &BTreeMap::new(), &[]);
+    class.subnets[0].available_ip_address_count += 1;
+    let (_, kept) = check(&offers, &catalog, &class, &BTreeMap::new(), &first);
+    assert_eq!(kept, [true]);
+    class.subnets.truncate(1);
+    let (_, kept) = check(&offers, &catalog, &class, &BTreeMap::new(), &first);
+    assert_eq!(kept, [false]);
+    class.subnets = vec![subnet("subnet-9", "us-west-2b", "usw2-az2", 9)];
+    check(&offers, &catalog, &class, &BTreeMap::new(), &first);
+}
+
+#[test]
+fn another_class_image_or_catalog_is_looked_at_anew() {
+    let (offers, first_catalog) = (Offers::default(), Arc::new(catalog(&[T3])));
+    let first_class = class(ImageFamily::Al2023);
+    let (first, _) = check(&offers, &first_catalog, &first_class, &BTreeMap::new(), &[]);
+    let mut changed = first_class.clone();
+    changed.class.kubelet.max_pods = Some(10);
+    let (_, kept) = check(&offers, &first_catalog, &changed, &BTreeMap::new(), &first);
+    assert_eq!(kept, [false]);
+    let mut imageless = first_class.clone();
+    imageless.images.clear();
+    let (none, _) = check(&offers, &first_catalog, &imageless, &BTreeMap::new(), &first);
+    assert!(none.is_empty());
+    let other = Arc::new(catalog(&[M7G, T3]));
+    check(&offers, &other, &first_class, &BTreeMap::new(), &first);
+}
+
+#[test]
+fn a_class_too_many_forgets_the_others() {
+    let (offers, catalog) = (Offers::default(), Arc::new(catalog(&[T3])));
+    let mut class = class(ImageFamily::Al2023);
+    for index in 0..=CLASSES_MAX {
+        class.class.name = NodeClassName::new(&format!("class-{index}")).unwrap();
+        check(&offers, &catalog, &class, &BTreeMap::new(), &[]);
+    }
+    assert_eq!(offers.0.borrow().len(), 1);
+}

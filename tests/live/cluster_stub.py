@@ -159,22 +159,6 @@ class ClusterStub:
             item = item.get(part, {}) if isinstance(item, dict) else {}
         return item if isinstance(item, str) else ""
 
-    def kubeconfig(self, path):
-        """Writes a kubeconfig for this server and returns its path."""
-        with open(path, "w", encoding="utf-8") as file:
-            json.dump(
-                {
-                    "apiVersion": "v1",
-                    "kind": "Config",
-                    "current-context": "stub",
-                    "clusters": [{"name": "stub", "cluster": {"server": self.url}}],
-                    "users": [{"name": "stub", "user": {}}],
-                    "contexts": [{"name": "stub", "context": {"cluster": "stub", "user": "stub"}}],
-                },
-                file,
-            )
-        return str(path)
-
     def stop(self):
         self.server.shutdown()
         self.server.server_close()

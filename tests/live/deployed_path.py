@@ -309,12 +309,11 @@ def run(checks, template):
         return
     instance = launch_instance(boto3.client("ec2"))
     cluster = cluster_with_a_guarded_pod(instance)
-    kubeconfig = cluster.kubeconfig(Path(os.environ["LIVE_WORK"]) / "kubeconfig")
     deployed = False
     try:
         parameters = {
             "ClusterName": CLUSTER,
-            "Kubeconfig": kubeconfig,
+            "ClusterEndpoint": cluster.url,
             # The emulator has no access entries, and there is no EKS cluster to admit anybody to.
             "CreateAccessEntries": "false",
             "TableDeletionProtection": "false",

@@ -229,9 +229,7 @@ def run(checks):
             "JOURNEYMAN_CLUSTER_NAME": CLUSTER,
             "JOURNEYMAN_POLL_INTERVAL_SECONDS": "5",
             "JOURNEYMAN_LOG_LEVEL": "info",
-            "JOURNEYMAN_KUBECONFIG": cluster.kubeconfig(
-                Path(os.environ["LIVE_WORK"]) / "watch-kubeconfig"
-            ),
+            "JOURNEYMAN_CLUSTER_ENDPOINT": cluster.url,
         }
         server = Server(settings)
         if checks.check(

@@ -1,18 +1,30 @@
 //! One AWS account in one region: region, credentials and endpoints, and the adapters over them.
 //!
-//! All of it comes from the environment, as every AWS tool reads it; `AWS_ENDPOINT_URL` points it
-//! at an emulator, `AWS_ENDPOINT_URL_<SERVICE>` one service of it (SSM, which is called without its
-//! SDK, only knows the first). Nothing here opens a connection.
+//! All of it comes from the variables that Lambda sets for a function. Profiles, metadata services
+//! and roles to assume are deliberately not looked for: a function has none, and the code that does
+//! (with the whole SDK of STS) would be most of what some functions weigh. Nothing here opens a
+//! connection.
 
-use aws_config::{BehaviorVersion, SdkConfig, retry::RetryConfig, timeout::TimeoutConfig};
-use aws_credential_types::provider::SharedCredentialsProvider;
 use std::time::Duration;
+
+use aws_config::{
+    BehaviorVersion, SdkConfig,
+    environment::{EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider},
+    identity::IdentityCache,
+    meta::region::ProvideRegion as _,
+    retry::RetryConfig,
+    timeout::TimeoutConfig,
+};
+use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_smithy_async::{rt::sleep::default_async_sleep, time::SharedTimeSource};
 
 use crate::{
     Connection, DynamoLedger, Ec2Discovery, Ec2Fleet, Ec2Templates, EksClusters, IamProfiles,
     QueueUrls, SqsMailbox, ssm::Parameters,
 };
 
+/// What the SDKs allow a connection by themselves.
+const CONNECT_TIMEOUT: Duration = Duration::from_millis(3_100);
 /// Every function ends within a minute; a call that takes longer than this will not come back.
 const OPERATION_TIMEOUT: Duration = Duration::from_secs(25);
 /// One attempt of a call.
@@ -25,7 +37,7 @@ pub enum InvalidAccount {
     #[error("no region: set AWS_REGION")]
     NoRegion,
     /// No source of credentials at all.
-    #[error("no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or a profile")]
+    #[error("no credentials: set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY")]
     NoCredentials,
 }
 
@@ -38,19 +50,27 @@ pub struct Account {
 }
 
 impl Account {
-    /// The account that the environment describes.
-    pub async fn from_environment() -> Result<Self, InvalidAccount> {
-        // The version is written out, so that an update of the SDK cannot change what is retried.
+    /// The account that `AWS_REGION`, `AWS_ACCESS_KEY_ID` and the other variables of Lambda
+    /// describe. With `endpoint_url` every service of it is there and not at AWS: an emulator.
+    pub async fn from_environment(endpoint_url: Option<&str>) -> Result<Self, InvalidAccount> {
         let timeouts = TimeoutConfig::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
             .operation_timeout(OPERATION_TIMEOUT)
             .operation_attempt_timeout(ATTEMPT_TIMEOUT)
             .build();
-        let config = aws_config::defaults(BehaviorVersion::v2026_01_12())
+        let credentials = EnvironmentVariableCredentialsProvider::new();
+        let mut config = SdkConfig::builder()
+            // Written out, so that an update of the SDK cannot change what is retried.
+            .behavior_version(BehaviorVersion::v2026_01_12())
+            .region(EnvironmentVariableRegionProvider::new().region().await)
+            .credentials_provider(SharedCredentialsProvider::new(credentials))
+            .identity_cache(IdentityCache::lazy().build())
             .retry_config(RetryConfig::standard())
             .timeout_config(timeouts)
-            .load()
-            .await;
-        Self::of(config)
+            .time_source(SharedTimeSource::default());
+        config.set_sleep_impl(default_async_sleep());
+        config.set_endpoint_url(endpoint_url.map(str::to_owned));
+        Self::of(config.build())
     }
 
     /// The account that `config` describes.
@@ -97,7 +117,7 @@ impl Account {
 
     /// EKS clusters.
     pub fn clusters(&self, connection: Connection) -> EksClusters {
-        EksClusters::new(aws_sdk_eks::Client::new(&self.config), &self.region, connection)
+        EksClusters::new(&self.config, &self.region, connection)
     }
 
     /// What selectors of EC2NodeClasses name; `clusters` answers for the cluster's own settings.

@@ -1,8 +1,14 @@
 //! EKS: where a cluster's API server is, and what nodes are told about it.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::{
+    net::{Ipv4Addr, Ipv6Addr},
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, SystemTime},
+};
 
+use aws_config::SdkConfig;
 use aws_sdk_eks::{Client, types::Cluster};
+use aws_smithy_async::time::SharedTimeSource;
 use model::{ClusterName, node_class::ClusterSettings};
 use ports::PortError;
 
@@ -13,6 +19,9 @@ const OPERATION: &str = "DescribeCluster";
 ///
 /// <https://docs.aws.amazon.com/eks/latest/APIReference/API_KubernetesNetworkConfigRequest.html>
 const DNS_ADDRESS_INDEX: u8 = 10;
+/// How long EKS's word holds. Of all that it says only the version ever changes, by an upgrade that
+/// takes longer than this; looks for pending pods come every few seconds.
+const KEPT_FOR: Duration = Duration::from_mins(5);
 
 /// Another way to the API server; what is `None` is EKS's word.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -29,15 +38,44 @@ pub struct EksClusters {
     client: Client,
     region: String,
     connection: Connection,
+    time: SharedTimeSource,
+    /// What was said last, and when. Clones share it.
+    kept: Arc<Mutex<Option<(SystemTime, ClusterSettings)>>>,
 }
 
 impl EksClusters {
-    pub(crate) fn new(client: Client, region: &str, connection: Connection) -> Self {
-        Self { client, region: region.to_owned(), connection }
+    pub(crate) fn new(config: &SdkConfig, region: &str, connection: Connection) -> Self {
+        Self {
+            client: Client::new(config),
+            region: region.to_owned(),
+            connection,
+            time: config.time_source().unwrap_or_default(),
+            kept: Arc::default(),
+        }
     }
 
-    /// What nodes of `cluster` are told about it, and where its API server is.
+    /// What nodes of `cluster` are told about it, and where its API server is. EKS is asked at most
+    /// every five minutes; a failure is not kept.
     pub async fn settings(&self, cluster: &ClusterName) -> Result<ClusterSettings, PortError> {
+        let now = self.time.now();
+        if let Some(kept) = self.kept(cluster, now) {
+            return Ok(kept);
+        }
+        let settings = self.ask(cluster).await?;
+        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        *kept = Some((now, settings.clone()));
+        Ok(settings)
+    }
+
+    fn kept(&self, cluster: &ClusterName, now: SystemTime) -> Option<ClusterSettings> {
+        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
+        let (asked_at, settings) = kept.as_ref()?;
+        // A clock that was set back says nothing about age.
+        let is_fresh = now.duration_since(*asked_at).is_ok_and(|age| age < KEPT_FOR);
+        (is_fresh && settings.name == *cluster).then(|| settings.clone())
+    }
+
+    async fn ask(&self, cluster: &ClusterName) -> Result<ClusterSettings, PortError> {
         let request = self.client.describe_cluster().name(cluster.as_str());
         let answer = request.send().await.map_err(|error| port_error(OPERATION, error))?;
         let found = answer.cluster.ok_or_else(|| BadAnswer::of(OPERATION, "no cluster"))?;
@@ -86,8 +124,10 @@ fn dns_ip(service_cidr: &str) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use aws_sdk_eks::types::{Certificate, KubernetesNetworkConfigResponse};
+    use aws_smithy_async::time::TimeSource;
 
     use super::*;
+    use crate::wire::Wire;
 
     #[test]
     fn dns_has_the_tenth_address_of_the_services() {
@@ -143,6 +183,48 @@ mod tests {
         let told = settings(&found(), &connection).unwrap();
         assert_eq!(told.endpoint, "https://private.test");
         assert_eq!(told.ca_bundle, "UFJJVkFURQ==");
+    }
+
+    #[derive(Clone, Debug)]
+    struct Shown(Arc<Mutex<SystemTime>>);
+
+    impl TimeSource for Shown {
+        fn now(&self) -> SystemTime {
+            *self.0.lock().unwrap()
+        }
+    }
+
+    #[tokio::test]
+    async fn eks_is_asked_once_in_five_minutes() {
+        let answer = |version: &str| {
+            format!(
+                r#"{{"cluster": {{"version": "{version}", "endpoint": "https://eks.test",
+                    "certificateAuthority": {{"data": "Q0E="}}}}}}"#
+            )
+        };
+        let (first, second) = (answer("1.34"), answer("1.35"));
+        let wire = Wire::answering(&[
+            Some((500, "{}")),
+            Some((200, &first)),
+            Some((200, &second)),
+            Some((200, &first)),
+        ]);
+        let shown = Shown(Arc::new(Mutex::new(SystemTime::UNIX_EPOCH + KEPT_FOR)));
+        let config = wire.config().into_builder().time_source(shown.clone()).build();
+        let clusters = EksClusters::new(&config, "us-west-2", Connection::default());
+        let version = async |name: &str| {
+            let settings = clusters.settings(&ClusterName::new(name).unwrap()).await;
+            settings.ok().map(|settings| settings.kubernetes_version)
+        };
+        // A failure is not kept; an answer is, for its own cluster, until its time is over.
+        assert_eq!(version("one").await, None);
+        for _ in 0..3 {
+            assert_eq!(version("one").await.as_deref(), Some("1.34"));
+        }
+        assert_eq!(version("two").await.as_deref(), Some("1.35"));
+        *shown.0.lock().unwrap() += KEPT_FOR;
+        assert_eq!(version("two").await.as_deref(), Some("1.34"));
+        assert_eq!(wire.sent().len(), 4);
     }
 
     #[test]

@@ -4,7 +4,8 @@
 //! of an answer, and between them one call. The SDKs repeat what was throttled in their standard
 //! mode; nothing here retries on top of that. The only crate that names `aws_sdk_*`.
 //!
-//! Deliberately absent: decisions, caches that outlive an answer, and the Kubernetes API.
+//! Deliberately absent: decisions, caches that outlive an answer (but for what EKS says of a cluster,
+//! for five minutes), and the Kubernetes API.
 
 mod account;
 mod dynamodb;

@@ -3,7 +3,10 @@
 use std::sync::Arc;
 
 use anyhow::Context as _;
-use aws::{Account, DynamoLedger, Ec2Discovery, Ec2Fleet, Ec2Templates, IamProfiles, SqsMailbox};
+use aws::{
+    Account, Connection, DynamoLedger, Ec2Discovery, Ec2Fleet, Ec2Templates, IamProfiles,
+    SqsMailbox,
+};
 use cluster::KubeCluster;
 use model::Catalog;
 use ports::PortError;
@@ -22,7 +25,7 @@ pub struct Platform {
 pub async fn start() -> anyhow::Result<Platform> {
     let settings = Settings::from_environment()?;
     logs::install(settings.log_level)?;
-    let account = Account::from_environment().await?;
+    let account = Account::from_environment(settings.endpoint_url.as_deref()).await?;
     Ok(Platform { settings, account })
 }
 
@@ -77,15 +80,22 @@ impl Platform {
 
     /// The cluster's API server, for the ports `Cluster` and `Nodes`.
     pub async fn cluster(&self) -> anyhow::Result<KubeCluster> {
-        if let Some(path) = &self.settings.kubeconfig {
-            return KubeCluster::from_kubeconfig(path)
-                .await
-                .with_context(|| format!("kubeconfig {path}"));
-        }
-        let clusters = self.account.clusters(self.settings.connection.clone());
-        let settings = clusters.settings(&self.settings.cluster).await?;
-        let region = self.account.region();
-        Ok(KubeCluster::for_eks(&settings, self.account.credentials(), region)?)
+        let cluster = &self.settings.cluster;
+        let (endpoint, ca_bundle) = match self.settings.connection.clone() {
+            Connection { endpoint: Some(endpoint), ca_bundle: Some(ca_bundle) } => {
+                (endpoint, ca_bundle)
+            }
+            // Without TLS nobody's certificate matters: a stand-in on this machine.
+            Connection { endpoint: Some(endpoint), .. } if endpoint.starts_with("http://") => {
+                (endpoint, String::new())
+            }
+            connection => {
+                let settings = self.account.clusters(connection).settings(cluster).await?;
+                (settings.endpoint, settings.ca_bundle)
+            }
+        };
+        let (credentials, region) = (self.account.credentials(), self.account.region());
+        Ok(KubeCluster::for_eks(cluster, &endpoint, &ca_bundle, credentials, region)?)
     }
 }
 

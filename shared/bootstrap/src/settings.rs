@@ -26,8 +26,8 @@ pub mod variables {
     pub const CLUSTER_ENDPOINT: &str = "JOURNEYMAN_CLUSTER_ENDPOINT";
     /// Certificate authority of the API server in base64; without it, EKS is asked.
     pub const CLUSTER_CA_BUNDLE: &str = "JOURNEYMAN_CLUSTER_CA_BUNDLE";
-    /// Path of a kubeconfig that is used in place of an EKS token. For tests.
-    pub const KUBECONFIG: &str = "JOURNEYMAN_KUBECONFIG";
+    /// Where every AWS service answers instead of AWS: an emulator.
+    pub const ENDPOINT_URL: &str = "AWS_ENDPOINT_URL";
     /// `error`, `warn`, `info`, `debug` or `trace`; `info` without it.
     pub const LOG_LEVEL: &str = "JOURNEYMAN_LOG_LEVEL";
     /// Seconds between two looks for pending pods, 1 to 60; 5 without it.
@@ -48,8 +48,8 @@ pub struct Settings {
     pub queues: QueueUrls,
     /// Another way to the API server than what EKS says.
     pub connection: Connection,
-    /// A kubeconfig in place of an EKS token.
-    pub kubeconfig: Option<String>,
+    /// Where every AWS service answers instead of AWS.
+    pub endpoint_url: Option<String>,
     /// The least important lines that are still written.
     pub log_level: LevelFilter,
     /// Seconds between two looks for pending pods.
@@ -85,7 +85,7 @@ impl Settings {
             endpoint: reader.optional(variables::CLUSTER_ENDPOINT),
             ca_bundle: reader.optional(variables::CLUSTER_CA_BUNDLE),
         };
-        let kubeconfig = reader.optional(variables::KUBECONFIG);
+        let endpoint_url = reader.optional(variables::ENDPOINT_URL);
         let log_level = reader.parsed(variables::LOG_LEVEL, LevelFilter::INFO, |_| true, "a level");
         let poll_interval_seconds = reader.parsed(
             variables::POLL_INTERVAL_SECONDS,
@@ -99,7 +99,7 @@ impl Settings {
                 table,
                 queues,
                 connection,
-                kubeconfig,
+                endpoint_url,
                 log_level,
                 poll_interval_seconds,
             }),

@@ -1,27 +1,24 @@
 //! A connection to one cluster's API server: how it is made, and the one way that requests go out.
 
-use std::{fmt, path::Path, time::Duration};
+use std::{fmt, path::Path};
 
 use aws_credential_types::provider::SharedCredentialsProvider;
-use http::{Request, Uri, header::AUTHORIZATION};
+use http::{Request, header::AUTHORIZATION};
 use jiff::Timestamp;
 use kube::{
     Client, Config,
     config::{KubeConfigOptions, Kubeconfig, KubeconfigError},
 };
-use model::node_class::ClusterSettings;
+use model::ClusterName;
 
 use crate::{
-    ca_bundle::{self, CaBundleError},
     call::CallError,
     token::TokenSource,
+    transport::{CONNECT_TIMEOUT, READ_TIMEOUT, Transport, TransportError, WRITE_TIMEOUT},
 };
 
-/// An API server that is there answers at once. Handlers have no time to wait for one that is not.
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(5);
-/// A page of 500 pods takes a busy API server seconds.
-const READ_TIMEOUT: Duration = Duration::from_secs(20);
-const WRITE_TIMEOUT: Duration = Duration::from_secs(10);
+/// Every request here names its own.
+const NAMESPACE: &str = "default";
 
 /// The ports `Cluster` and `Nodes` over one cluster's API server.
 ///
@@ -55,14 +52,14 @@ pub enum ConnectError {
         #[source]
         source: http::uri::InvalidUri,
     },
-    /// The cluster's certificate authority cannot be used.
-    #[error("cluster {cluster}: its certificate authority cannot be used")]
-    CaBundle {
+    /// There is no way to its API server.
+    #[error("cluster {cluster}: no way to its API server")]
+    Transport {
         /// The cluster.
         cluster: String,
         /// Why.
         #[source]
-        source: CaBundleError,
+        source: TransportError,
     },
     /// The client cannot be built.
     #[error("cannot build the client of the Kubernetes API")]
@@ -70,7 +67,9 @@ pub enum ConnectError {
 }
 
 impl KubeCluster {
-    /// The cluster of the current context of the kubeconfig at `path`.
+    /// The cluster of the current context of the kubeconfig at `path`, as kube reaches it. Not for
+    /// functions: all that a kubeconfig can say (credential plug-ins, JSON paths, YAML) would weigh
+    /// more than a megabyte in each of them.
     pub async fn from_kubeconfig(path: impl AsRef<Path>) -> Result<Self, ConnectError> {
         let kubeconfig = Kubeconfig::read_from(path).map_err(ConnectError::Kubeconfig)?;
         let config = Config::from_custom_kubeconfig(kubeconfig, &KubeConfigOptions::default())
@@ -79,41 +78,38 @@ impl KubeCluster {
         Ok(Self { client: client(config)?, tokens: None })
     }
 
-    /// The EKS cluster that `settings` describe, in `region`, as the owner of `credentials`.
+    /// The EKS cluster called `cluster`, whose API server is at `endpoint`, in `region`, as the owner
+    /// of `credentials`.
     ///
-    /// Nothing is sent yet. A cluster without a certificate authority of its own is checked against
-    /// the system's roots.
+    /// Only who shows a certificate of `ca_bundle`, base64 of PEM, is trusted; without any nobody is,
+    /// and the endpoint has to be a plain one. Nothing is sent yet.
     pub fn for_eks(
-        settings: &ClusterSettings,
+        cluster: &ClusterName,
+        endpoint: &str,
+        ca_bundle: &str,
         credentials: SharedCredentialsProvider,
         region: &str,
     ) -> Result<Self, ConnectError> {
-        let cluster = settings.name.to_string();
-        let endpoint = &settings.endpoint;
-        let url: Uri = endpoint.parse().map_err(|source| ConnectError::Endpoint {
-            cluster: cluster.clone(),
-            endpoint: endpoint.clone(),
+        let url = endpoint.parse().map_err(|source| ConnectError::Endpoint {
+            cluster: cluster.to_string(),
+            endpoint: endpoint.to_owned(),
             source,
         })?;
-        let mut config = Config::new(url);
-        if !settings.ca_bundle.is_empty() {
-            let certificates = ca_bundle::certificates(&settings.ca_bundle)
-                .map_err(|source| ConnectError::CaBundle { cluster, source })?;
-            config.root_cert = Some(certificates);
-        }
-        let tokens =
-            TokenSource::new(settings.name.clone(), region, credentials, Box::new(system_time));
-        Ok(Self { client: client(config)?, tokens: Some(tokens) })
+        let transport = Transport::to(url, ca_bundle)
+            .map_err(|source| ConnectError::Transport { cluster: cluster.to_string(), source })?;
+        let client = Client::new(transport, NAMESPACE);
+        let tokens = TokenSource::new(cluster.clone(), region, credentials, Box::new(system_time));
+        Ok(Self { client, tokens: Some(tokens) })
     }
 
     /// A cluster behind any service, with the clock that its tokens go by.
     #[cfg(test)]
     pub(crate) fn over(
         client: Client,
-        tokens: Option<(ClusterSettings, SharedCredentialsProvider, crate::token::Clock)>,
+        tokens: Option<(ClusterName, SharedCredentialsProvider, crate::token::Clock)>,
     ) -> Self {
-        let tokens = tokens.map(|(settings, credentials, clock)| {
-            TokenSource::new(settings.name, &settings.region, credentials, clock)
+        let tokens = tokens.map(|(cluster, credentials, clock)| {
+            TokenSource::new(cluster, "us-west-2", credentials, clock)
         });
         Self { client, tokens }
     }
@@ -158,18 +154,16 @@ fn system_time() -> Timestamp {
 
 #[cfg(test)]
 mod tests {
+    use std::error::Error as _;
+
     use super::*;
 
-    fn settings(endpoint: &str, ca_bundle: &str) -> ClusterSettings {
-        ClusterSettings {
-            name: "one".parse().unwrap(),
-            endpoint: endpoint.to_owned(),
-            ca_bundle: ca_bundle.to_owned(),
-            service_cidr: None,
-            dns_ip: None,
-            kubernetes_version: "1.34".to_owned(),
-            region: "us-west-2".to_owned(),
-        }
+    fn name() -> ClusterName {
+        "one".parse().unwrap()
+    }
+
+    fn connect(endpoint: &str, ca_bundle: &str) -> Result<KubeCluster, ConnectError> {
+        KubeCluster::for_eks(&name(), endpoint, ca_bundle, credentials(), "us-west-2")
     }
 
     fn credentials() -> SharedCredentialsProvider {
@@ -179,23 +173,33 @@ mod tests {
 
     #[track_caller]
     fn check(endpoint: &str, ca_bundle: &str, expected: &str) {
-        let error =
-            KubeCluster::for_eks(&settings(endpoint, ca_bundle), credentials(), "us-west-2")
-                .unwrap_err();
-        assert_eq!(error.to_string(), expected);
+        let error = connect(endpoint, ca_bundle).unwrap_err();
+        let source = error.source().unwrap();
+        assert_eq!(format!("{error}: {source}"), expected);
     }
 
     #[tokio::test]
     async fn bad_settings_are_named() {
-        check("not a url", "", "cluster one: its endpoint `not a url` is not a URL");
-        check("https://one.example", "%", "cluster one: its certificate authority cannot be used");
+        check(
+            "not a url",
+            "",
+            "cluster one: its endpoint `not a url` is not a URL: invalid uri character",
+        );
+        check(
+            "/only/a/path",
+            "",
+            "cluster one: no way to its API server: `/only/a/path` names no server",
+        );
+        check(
+            "https://one.example",
+            "%",
+            "cluster one: no way to its API server: its certificate authority cannot be used",
+        );
     }
 
     #[tokio::test]
     async fn a_secret_is_never_printed() {
-        let cluster =
-            KubeCluster::for_eks(&settings("http://one.example", ""), credentials(), "us-west-2")
-                .unwrap();
+        let cluster = connect("http://one.example", "").unwrap();
         let printed = format!("{cluster:?}");
         assert!(printed.contains("us-west-2") && !printed.contains("secret"), "{printed}");
     }

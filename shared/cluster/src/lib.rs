@@ -13,8 +13,11 @@ mod node_patch;
 mod nodes;
 mod presign;
 mod token;
+mod transport;
 
 #[cfg(test)]
 mod wire_tests;
 
+pub use ca_bundle::CaBundleError;
 pub use connect::{ConnectError, KubeCluster};
+pub use transport::TransportError;

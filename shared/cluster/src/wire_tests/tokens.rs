@@ -11,7 +11,6 @@ use aws_credential_types::{
 };
 use base64::{Engine as _, engine::general_purpose::URL_SAFE_NO_PAD};
 use jiff::Timestamp;
-use model::node_class::ClusterSettings;
 use ports::{Cluster as _, Fault, PodSelection};
 use serde_json::{Value, json};
 
@@ -34,18 +33,6 @@ impl ProvideCredentials for Broken {
     }
 }
 
-fn settings() -> ClusterSettings {
-    ClusterSettings {
-        name: "one".parse().unwrap(),
-        endpoint: "https://one.example".to_owned(),
-        ca_bundle: String::new(),
-        service_cidr: None,
-        dns_ip: None,
-        kubernetes_version: "1.34".to_owned(),
-        region: "us-west-2".to_owned(),
-    }
-}
-
 fn cluster(
     server: &Server,
     credentials: impl ProvideCredentials + 'static,
@@ -54,7 +41,8 @@ fn cluster(
     let shown = Arc::clone(&now);
     let clock = Box::new(move || Timestamp::from_second(shown.load(Ordering::Relaxed)).unwrap());
     let credentials = SharedCredentialsProvider::new(credentials);
-    (KubeCluster::over(server.client(), Some((settings(), credentials, clock))), now)
+    let name = "one".parse().unwrap();
+    (KubeCluster::over(server.client(), Some((name, credentials, clock))), now)
 }
 
 fn keys() -> Credentials {

@@ -9,7 +9,6 @@ use std::{
 use model::{
     PodKey,
     node::{Eviction, EvictionRequest},
-    node_class::ClusterSettings,
 };
 use ports::{Cluster as _, Fault, Nodes as _, PodSelection};
 
@@ -17,18 +16,11 @@ use super::status;
 use crate::KubeCluster;
 
 fn cluster(address: SocketAddr) -> KubeCluster {
-    let settings = ClusterSettings {
-        name: "one".parse().unwrap(),
-        endpoint: format!("http://{address}"),
-        ca_bundle: String::new(),
-        service_cidr: None,
-        dns_ip: None,
-        kubernetes_version: "1.34".to_owned(),
-        region: "us-west-2".to_owned(),
-    };
+    let endpoint = format!("http://{address}");
     let keys = aws_credential_types::Credentials::new("AKID", "secret", None, None, "test");
     let credentials = aws_credential_types::provider::SharedCredentialsProvider::new(keys);
-    KubeCluster::for_eks(&settings, credentials, "us-west-2").unwrap()
+    let cluster = "one".parse().unwrap();
+    KubeCluster::for_eks(&cluster, &endpoint, "", credentials, "us-west-2").unwrap()
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@ use std::path::Path;
 use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
 use cluster::KubeCluster;
 use kube::config::{AuthInfo, Kubeconfig};
-use model::node_class::ClusterSettings;
+use model::ClusterName;
 use ports::{Cluster as _, Fault, PortError};
 
 use super::world::kubeconfig;
@@ -55,23 +55,18 @@ async fn the_settings_of_an_eks_cluster_lead_to_its_api_server() {
     let Some(path) = kubeconfig() else { return };
     let kubeconfig = Kubeconfig::read_from(path).unwrap();
     let cluster = kubeconfig.clusters[0].cluster.as_ref().unwrap();
-    let settings = ClusterSettings {
-        name: "one".parse().unwrap(),
-        endpoint: cluster.server.clone().unwrap(),
-        ca_bundle: cluster.certificate_authority_data.clone().unwrap(),
-        service_cidr: None,
-        dns_ip: None,
-        kubernetes_version: "1.35".to_owned(),
-        region: "us-west-2".to_owned(),
-    };
+    let name: ClusterName = "one".parse().unwrap();
+    let server = cluster.server.as_deref().unwrap();
+    let authority = cluster.certificate_authority_data.as_deref().unwrap();
     let keys = Credentials::new("AKIDEXAMPLE", "secret", None, None, "test");
     let credentials = SharedCredentialsProvider::new(keys);
-    let cluster = KubeCluster::for_eks(&settings, credentials.clone(), "us-west-2").unwrap();
+    let connect = |authority: &str| {
+        KubeCluster::for_eks(&name, server, authority, credentials.clone(), "us-west-2").unwrap()
+    };
+    let cluster = connect(authority);
     check(cluster.nodes().await.unwrap_err(), &["401", "Unauthorized"]);
 
     // Another authority is not trusted, and nothing is sent.
-    let settings = ClusterSettings { ca_bundle: String::new(), ..settings };
-    let cluster = KubeCluster::for_eks(&settings, credentials, "us-west-2").unwrap();
-    let error = cluster.nodes().await.unwrap_err();
+    let error = connect("").nodes().await.unwrap_err();
     assert_eq!(error.fault, Fault::Transient, "{error:?}");
 }

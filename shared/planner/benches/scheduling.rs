@@ -67,7 +67,7 @@ fn run(pods: Vec<Pod>, preferences: PreferencePolicy) -> Duration {
     let mut facts = facts((0..TYPES).map(fake_type).collect());
     facts.pods = pods;
     facts.policies.preferences = preferences;
-    let whole = measure(&facts, |facts| facts, planner::provision, 3);
+    let whole = measure(&facts, |facts| facts, |facts| planner::provision(facts), 3);
     let Cost { time, memory_bytes, plan } =
         measure(&facts, planner::Prepared::of, planner::Prepared::plan, 3);
     assert_eq!(plan, whole.plan, "preparing changes nothing");

@@ -33,13 +33,13 @@ impl<'a> Prepared<'a> {
 
     /// The plan of [`provision`].
     #[must_use]
-    pub fn plan(mut self) -> Plan {
+    pub fn plan(&mut self) -> Plan {
         let options = Options {
             waits_for_reserved: true,
             tries_max: limits::TRIES_PER_PLAN_MAX,
             ..Options::default()
         };
-        let start = std::mem::take(&mut self.0.start);
+        let start = self.0.start.clone();
         let pods = self.0.demand.now.clone();
         // Karpenter does not look at nodes either while no pool may launch.
         if !self.0.has_pools {

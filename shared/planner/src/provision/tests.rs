@@ -7,6 +7,7 @@ use crate::testing::*;
 
 mod existing;
 mod laws;
+mod places;
 mod pods;
 mod pools;
 

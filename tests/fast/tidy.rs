@@ -8,6 +8,8 @@
     reason = "helpers of tests fail loudly, and say what they played"
 )]
 
+#[path = "tidy/behaviours.rs"]
+mod behaviours;
 #[path = "tidy/crates.rs"]
 mod crates;
 #[path = "tidy/files.rs"]

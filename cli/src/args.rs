@@ -81,6 +81,12 @@ pub struct RenderArgs {
     /// The present. Nothing that is shown depends on it.
     #[arg(long, value_name = "TIME")]
     pub now: Option<String>,
+    /// What becomes of minValues that cannot be reached.
+    #[arg(long, value_name = "POLICY", value_enum, default_value_t)]
+    pub min_values_policy: MinValuesPolicy,
+    /// What becomes of the preferences of pods. There are none here: nothing changes.
+    #[arg(long, value_name = "POLICY", value_enum, default_value_t)]
+    pub preference_policy: PreferencePolicy,
     /// Show what changes from the manifests in OLD to those in NEW; other manifests go with both.
     #[arg(long, num_args = 2, value_names = ["OLD", "NEW"])]
     pub diff: Vec<PathBuf>,

@@ -13,10 +13,10 @@ use std::{
 };
 
 use launch_template::{Launch, NodeSettings};
-use model::{InstanceType, InstanceTypeName, Resources};
+use model::{InstanceType, InstanceTypeName, Resources, policies};
 
 use crate::{
-    args::{Format, RenderArgs},
+    args::{Format, MinValuesPolicy, RenderArgs},
     catalog::node_settings,
     manifests::BadInput,
 };
@@ -105,7 +105,12 @@ fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, Error> {
     let types: Vec<_> =
         types.into_iter().map(|offered| std::sync::Arc::new(offered.instance_type)).collect();
     let claims = [*claim];
-    let launch = launch_template::requests(&claims, &class, &types, &cluster, &profile);
+    let min_values = match args.min_values_policy {
+        MinValuesPolicy::Strict => policies::MinValuesPolicy::Strict,
+        MinValuesPolicy::BestEffort => policies::MinValuesPolicy::BestEffort,
+    };
+    let launch =
+        launch_template::requests_with(&claims, &class, &types, &cluster, &profile, min_values);
     let launch = launch.map_err(|refusal| Error::Refused(refusal.to_string()))?;
     let types = types.iter().map(|one| (one.name.clone(), InstanceType::clone(one)));
     Ok(Rendered {

@@ -76,12 +76,29 @@ fn only_class(text: &str, file: &str) -> Result<(NodeClass, ClassStatus), BadInp
     let mut statuses = statuses.map_err(|error| BadInput::one(format!("{file}: {error}")))?;
     match (classes.pop(), classes.is_empty()) {
         (Some(class), true) => {
+            check(&class, file)?;
             let status = statuses.remove(class.name.as_str()).unwrap_or_default();
             Ok((class, status))
         }
         (Some(_), false) => Err(BadInput::one(format!("{file}: has more than one EC2NodeClass"))),
         (None, _) => Err(BadInput::one(format!("{file}: has no EC2NodeClass"))),
     }
+}
+
+/// Refuses what would be listed wrong.
+fn check(class: &NodeClass, file: &str) -> Result<(), BadInput> {
+    let mut problems = class.problems.clone();
+    if class.placement_group.is_some() {
+        let field = "spec.placementGroupSelector";
+        problems.push(format!("not supported yet: {field} (its strategy is not known here)"));
+    }
+    if problems.is_empty() {
+        return Ok(());
+    }
+    let name = &class.name;
+    Err(BadInput(
+        problems.iter().map(|text| format!("{file}: EC2NodeClass {name}: {text}")).collect(),
+    ))
 }
 
 fn unreadable(path: &Path, error: &launch_facts::Error) -> BadInput {

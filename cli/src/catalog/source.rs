@@ -42,7 +42,10 @@ fn read_folder(folder: &Path) -> Result<(Market, Vec<InstanceShape>), BadInput> 
     let types = file(folder, "describe-instance-types")?;
     let offerings = file(folder, "describe-instance-type-offerings")?;
     let (limits, prices) = (file(folder, "limits")?, file(folder, "prices")?);
-    let region = region_of(&types);
+    let region = region_of(&types).ok_or_else(|| {
+        let rule = "its name must say the region: describe-instance-types.REGION.json";
+        BadInput::one(format!("{}: {rule}", types.display()))
+    })?;
     let (types, offerings) = (bytes(&types)?, bytes(&offerings)?);
     let (limits, prices) = (bytes(&limits)?, bytes(&prices)?);
     let answers = ec2::Answers {
@@ -78,13 +81,13 @@ fn file(folder: &Path, name: &str) -> Result<PathBuf, BadInput> {
     }
 }
 
-/// `us-west-2` of `describe-instance-types.us-west-2.json.gz`; empty when the name does not say.
-fn region_of(path: &Path) -> String {
-    let file = path.file_name().and_then(|file| file.to_str()).unwrap_or_default();
+/// `us-west-2` of `describe-instance-types.us-west-2.json.gz`.
+fn region_of(path: &Path) -> Option<String> {
+    let file = path.file_name()?.to_str()?;
     let parts: Vec<&str> = file.split('.').collect();
     match parts.as_slice() {
-        [_, region, "json", ..] => (*region).to_owned(),
-        _ => String::new(),
+        [_, region, "json", ..] => Some((*region).to_owned()),
+        _ => None,
     }
 }
 

@@ -37,7 +37,7 @@ impl Filter {
             let (key, values) = text.split_once('=').ok_or_else(|| bad("must be LABEL=VALUE"))?;
             let short = SHORT.iter().find(|(short, _)| *short == key).map(|(_, label)| *label);
             let own = format!("karpenter.k8s.aws/instance-{key}");
-            let key = short.unwrap_or(if key.contains('/') { key } else { &own });
+            let key = short.unwrap_or_else(|| if key.contains('/') { key } else { &own });
             if !labels::is_well_known(key) {
                 return Err(bad("no instance type has such a label"));
             }

@@ -137,3 +137,27 @@ fn a_wrong_filter_is_refused_by_name() {
         assert!(error.contains(rule) && error.contains(filter), "{error}");
     }
 }
+
+#[test]
+fn a_class_that_would_be_listed_wrong_is_refused() {
+    let file = std::env::temp_dir().join(format!("catalog-{}.yaml", std::process::id()));
+    let text = "\
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec:
+  role: none
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{id: subnet-1}]
+  securityGroupSelectorTerms: [{id: sg-1}]
+  placementGroupSelector: {name: together}
+  kubelet: {maxPods: \"vcpus * 10\"}
+";
+    std::fs::write(&file, text).unwrap();
+    let args = CatalogArgs { node_class: Some(file.clone()), ..CatalogArgs::default() };
+    let source = source::load(None).unwrap();
+    let error = class::load(&args, &source).map(|_| ()).unwrap_err().to_string();
+    std::fs::remove_file(file).unwrap();
+    assert!(error.contains("spec.kubelet.maxPods as an expression"), "{error}");
+    assert!(error.contains("spec.placementGroupSelector"), "{error}");
+}

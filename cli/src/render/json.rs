@@ -148,7 +148,8 @@ fn metadata_options(options: &MetadataOptions, sends_ipv6: bool) -> Value {
 fn interface(data: &LaunchTemplateData, one: Interface) -> Value {
     // Adapters without addresses have nothing else.
     let has_addresses = one.kind != Some(InterfaceKind::EfaOnly);
-    let groups: Vec<&str> = data.security_groups.iter().map(|group| group.as_str()).collect();
+    let groups: Vec<&str> =
+        data.security_groups.iter().map(model::SecurityGroupId::as_str).collect();
     let prefixes = data.ip_prefix_count.filter(|_| has_addresses).map(|count| json!(count));
     let (v4, v6) = if data.is_ipv6 { (None, prefixes) } else { (prefixes, None) };
     let is_ipv6 = has_addresses && data.is_ipv6;
@@ -162,7 +163,7 @@ fn interface(data: &LaunchTemplateData, one: Interface) -> Value {
         ("AssociatePublicIpAddress", public.map(|is_public| json!(is_public))),
         ("Ipv4PrefixCount", v4),
         ("Ipv6PrefixCount", v6),
-        ("PrimaryIpv6", is_ipv6.then(|| json!(true))),
+        ("PrimaryIpv6", is_ipv6.then_some(Value::Bool(true))),
         ("Ipv6AddressCount", is_ipv6.then(|| json!(1))),
         ("ConnectionTrackingSpecification", tracking.map(connection_tracking)),
     ])

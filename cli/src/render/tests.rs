@@ -81,7 +81,7 @@ impl Drop for Files {
 fn shown(args: &RenderArgs) -> Result<String, String> {
     let mut out = Vec::new();
     run(args, &mut out).map_err(|error| error.to_string())?;
-    Ok(String::from_utf8(out).unwrap())
+    String::from_utf8(out).map_err(|error| error.to_string())
 }
 
 /// What is shown for `OBJECTS` with `from` replaced by `to`.

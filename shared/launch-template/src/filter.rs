@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use model::{
     CapacityType, InstanceType, LabelKey, NodeClaim, Offering, Requirements, labels, limits,
-    requirements::Undefined,
+    policies::MinValuesPolicy, requirements::Undefined,
 };
 
 use crate::rank::{Rank, rank};
@@ -52,6 +52,7 @@ impl Candidate<'_> {
 pub(crate) fn candidates<'a>(
     claim: &NodeClaim,
     types: &'a [Arc<InstanceType>],
+    min_values: MinValuesPolicy,
 ) -> Result<Vec<Candidate<'a>>, String> {
     let requirements = &claim.requirements;
     let fitting = fitting(claim, types);
@@ -68,10 +69,10 @@ pub(crate) fn candidates<'a>(
         fitting
     };
     if requirements.has_min_values() {
-        return truncated(fitting, requirements);
+        return truncated(fitting, requirements, min_values);
     }
     let ordinary = without_exotic(fitting);
-    truncated(without_dear_spot(ordinary, requirements), requirements)
+    truncated(without_dear_spot(ordinary, requirements), requirements, min_values)
 }
 
 /// How the claim is launched: reserved before spot before on-demand, if any candidate offers it.
@@ -145,13 +146,14 @@ fn allows(requirements: &Requirements, capacity_type: CapacityType) -> bool {
 fn truncated<'a>(
     mut candidates: Vec<Candidate<'a>>,
     requirements: &Requirements,
+    min_values: MinValuesPolicy,
 ) -> Result<Vec<Candidate<'a>>, String> {
     candidates
         .sort_by_cached_key(|candidate| (candidate.cheapest(), &candidate.instance_type.name));
     candidates.truncate(limits::INSTANCE_TYPES_PER_FLEET_MAX);
     let types = candidates.iter().map(|candidate| candidate.instance_type);
     let violated = requirements.min_values(types).violated;
-    if violated.is_empty() {
+    if violated.is_empty() || min_values == MinValuesPolicy::BestEffort {
         return Ok(candidates);
     }
     let labels: Vec<&str> = violated.keys().map(LabelKey::as_str).collect();

@@ -29,5 +29,5 @@ pub use node_settings::{NodeSettings, Share};
 pub use offer::{OfferedType, Offers, all_types, offer};
 pub use rank::{Rank, rank};
 pub use reaction::{cooling_ends, reaction};
-pub use request::{Launch, Refusal, requests};
+pub use request::{Launch, Refusal, requests, requests_with};
 pub use user_data::dropped_settings;

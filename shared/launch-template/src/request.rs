@@ -13,6 +13,7 @@ use model::{
     CapacityType, InstanceType, NodeClaim, NodeClassName, NodePoolName, SubnetId, Zone, labels,
     launch::{FleetOverride, FleetRequest, FleetTemplate, LaunchTemplate, LaunchTemplateData},
     node_class::{ClusterSettings, ResolvedNodeClass, Subnet},
+    policies::MinValuesPolicy,
 };
 
 use crate::{
@@ -86,12 +87,24 @@ pub fn requests(
     settings: &ClusterSettings,
     instance_profile: &str,
 ) -> Result<Launch, Refusal> {
+    requests_with(claims, class, types, settings, instance_profile, MinValuesPolicy::Strict)
+}
+
+/// The same, where `minValues` that cannot be reached may be no reason to refuse.
+pub fn requests_with(
+    claims: &[NodeClaim],
+    class: &ResolvedNodeClass,
+    types: &[Arc<InstanceType>],
+    settings: &ClusterSettings,
+    instance_profile: &str,
+    min_values: MinValuesPolicy,
+) -> Result<Launch, Refusal> {
     let Some(claim) = claims.first() else {
         return Err(Refusal::NotReady("a batch has no claims".to_owned()));
     };
     check_ready(claim, class)?;
     let no_capacity = |why| Refusal::NoCapacity { node_pool: claim.node_pool.clone(), why };
-    let candidates = candidates(claim, types).map_err(no_capacity)?;
+    let candidates = candidates(claim, types, min_values).map_err(no_capacity)?;
     let capacity_type = capacity_type(&candidates);
     let batch = Batch { claim, class, settings, capacity_type, instance_profile };
     let subnets = subnet_of_zones(&class.subnets);

@@ -88,8 +88,8 @@ impl Loaded {
                 },
                 ..plain(workload.key, workload.replicas, workload.spec)
             })),
-            manifest::Object::Pod(pod) => {
-                self.objects.push(Object::Workload(plain(pod.key, 1, pod.spec)));
+            manifest::Object::Pod(read) => {
+                self.objects.push(Object::Workload(plain(read.pod.key, 1, read.pod.spec)));
             }
             manifest::Object::Node(node) => self.ignored.push(format!(
                 "Node {}: not supported yet: the simulated cluster starts without nodes",
@@ -102,6 +102,9 @@ impl Loaded {
             manifest::Object::Other { kind, name } => {
                 self.ignored.push(format!("{kind} {name}: decides nothing here"));
             }
+            other => self.ignored.push(format!(
+                "{other:?}: not supported yet: the simulated cluster does not have it"
+            )),
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `journeyman plan`: what objects and pending pods would lead to. Nothing is created.
 
 mod disruption;
+mod expand;
 mod facts;
 pub(crate) mod gates;
 mod input;

@@ -8,18 +8,19 @@ use model::{
     policies::Policies,
 };
 
-use super::{input::Loaded, offers::Offers};
+use super::{expand, input::Loaded, offers::Offers};
 use crate::manifests::BadInput;
 
 /// Everything that the decision may look at.
 pub(super) fn of(
-    loaded: Loaded,
+    mut loaded: Loaded,
     offers: Offers,
     policies: Policies,
     now: Timestamp,
 ) -> Result<Facts, BadInput> {
     // Names nothing outside: what is planned here is only printed.
     let cluster = ClusterName::new("plan").map_err(|error| BadInput::one(error.to_string()))?;
+    let pods = expand::pods(&mut loaded, now);
     let mut claims = loaded.claims;
     for claim in &mut claims {
         know_price(claim, &offers);
@@ -28,6 +29,11 @@ pub(super) fn of(
     node_pools.sort_by(|a, b| a.name.cmp(&b.name));
     let mut daemon_sets = loaded.daemon_sets;
     daemon_sets.sort_by(|a, b| a.key.cmp(&b.key));
+    let mut surroundings = loaded.surroundings;
+    let referable = &loaded.referable;
+    let buffers = loaded.buffers.into_iter().map(|buffer| buffer.resolved(referable));
+    surroundings.capacity_buffers = buffers.collect();
+    sort(&mut surroundings);
     let claims = claims.into_iter().map(|claim| (claim.name.clone(), claim));
     Ok(Facts {
         cluster,
@@ -37,10 +43,19 @@ pub(super) fn of(
         node_pools,
         classes: offers.classes,
         daemon_sets,
-        pods: loaded.pods.into_iter().map(|(pod, _)| pod).collect(),
-        surroundings: Surroundings::default(),
+        pods,
+        surroundings,
         policies,
     })
+}
+
+/// By name: the order of the input says nothing.
+fn sort(surroundings: &mut Surroundings) {
+    surroundings.node_overlays.sort_by(|a, b| a.name.cmp(&b.name));
+    surroundings
+        .capacity_buffers
+        .sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
+    surroundings.disruption_budgets.sort_by(|a, b| a.key.cmp(&b.key));
 }
 
 /// What the instance of `claim` costs now.

@@ -1,8 +1,15 @@
 //! What `plan` reads: files or a live cluster, as objects by kind.
 
-use api::manifest::{self, Manifest, Object, Place, Problem};
+use api::manifest::{
+    self, BufferManifest, Manifest, Object, Place, PodManifest, PriorityClass, Problem, Referable,
+    StorageClassManifest, Workload,
+};
 use model::{
-    NodeClaim, Pod, facts::DaemonSet, node::Node, node_class::NodeClass, node_pool::NodePool,
+    NodeClaim,
+    facts::{DaemonSet, Surroundings},
+    node::Node,
+    node_class::NodeClass,
+    node_pool::NodePool,
 };
 
 use crate::{args::PlanArgs, manifests, manifests::BadInput};
@@ -16,9 +23,15 @@ pub(super) struct Loaded {
     pub(super) nodes: Vec<Node>,
     pub(super) claims: Vec<NodeClaim>,
     pub(super) daemon_sets: Vec<DaemonSet>,
-    /// Each with whether the API server knows it.
-    pub(super) pods: Vec<(Pod, bool)>,
-    pub(super) workloads: Vec<manifest::Workload>,
+    /// Each with whether an API server knows it.
+    pub(super) pods: Vec<(PodManifest, bool)>,
+    pub(super) workloads: Vec<Workload>,
+    /// All but what has to be looked up first: buffers and default classes.
+    pub(super) surroundings: Surroundings,
+    pub(super) buffers: Vec<BufferManifest>,
+    pub(super) referable: Referable,
+    pub(super) storage_classes: Vec<StorageClassManifest>,
+    pub(super) priority_classes: Vec<PriorityClass>,
     /// What is wrong with objects. Those that are wrong themselves are left out.
     pub(super) problems: Vec<Problem>,
 }
@@ -34,7 +47,7 @@ pub(super) fn load(args: &PlanArgs) -> Result<Loaded, BadInput> {
 
 /// What manifests hold. A text that is none as a whole is bad input; an object that is malformed is
 /// reported and does not keep the others from being planned with.
-fn of(manifests: Vec<Manifest>) -> Result<Loaded, BadInput> {
+pub(super) fn of(manifests: Vec<Manifest>) -> Result<Loaded, BadInput> {
     let mut loaded = Loaded::default();
     let between = manifest::cross_check(&manifests);
     let all = manifests.iter().flat_map(|manifest| &manifest.problems);
@@ -55,6 +68,7 @@ fn of(manifests: Vec<Manifest>) -> Result<Loaded, BadInput> {
 
 impl Loaded {
     fn take(&mut self, object: Object, place: Place) {
+        let around = &mut self.surroundings;
         match object {
             Object::NodePool(mut pool) => {
                 pool.problems.extend(place.not_ready);
@@ -62,10 +76,33 @@ impl Loaded {
             }
             Object::NodeClass(class) => self.node_classes.push((class, place.not_ready)),
             Object::NodeClaim(claim) => self.claims.push(*claim),
+            Object::NodeOverlay(overlay) => around.node_overlays.push(overlay),
+            Object::CapacityBuffer(buffer) => self.buffers.push(buffer),
             Object::Node(node) => self.nodes.push(node),
             Object::Pod(pod) => self.pods.push((pod, place.is_stored)),
-            Object::Workload(workload) => self.workloads.push(workload),
+            Object::Workload(workload) => {
+                self.referable.add(&workload);
+                self.workloads.push(*workload);
+            }
             Object::DaemonSet(daemon_set) => self.daemon_sets.push(daemon_set),
+            Object::PodTemplate(key, spec) => {
+                self.referable.templates.insert(key, spec);
+            }
+            Object::Volume(name, volume) => {
+                around.storage.volumes.insert(name, volume);
+            }
+            Object::VolumeClaim(key, claim) => {
+                around.storage.claims.insert(key, claim);
+            }
+            Object::StorageClass(class) => self.storage_classes.push(class),
+            Object::CsiNode(node, limits) => {
+                around.storage.attach_limits.insert(node, limits);
+            }
+            Object::Namespace(name, labels) => {
+                around.namespaces.insert(name, labels);
+            }
+            Object::PriorityClass(class) => self.priority_classes.push(class),
+            Object::DisruptionBudget(budget) => around.disruption_budgets.push(budget),
             Object::Other { .. } => {}
         }
     }

@@ -138,6 +138,14 @@ impl<'a> Field<'a> {
         self.add(Weight::Refused, rule.into(), None);
     }
 
+    /// Says that a rule is broken, of an object that people wrote. One that a server stored it took
+    /// by rules of its own time.
+    pub(crate) fn complain_if_written(&self, rule: impl Into<String>) {
+        if self.complaints.unknown == Unknown::Refused {
+            self.complain(rule);
+        }
+    }
+
     /// Says that a rule is broken which Karpenter looks at when the object is there already.
     pub(crate) fn complain_unusable(&self, rule: impl Into<String>) {
         self.add(Weight::Unusable, rule.into(), None);

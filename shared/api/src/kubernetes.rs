@@ -45,12 +45,12 @@ pub enum Error {
 
 /// Reads a PodList.
 pub fn pod_list(body: &[u8]) -> Result<Page<Pod>, Error> {
-    list(body, "Pod", |root, _| pod::read_pod(root))
+    list(body, "Pod", |root, _| pod::read_pod(root).map(|read| read.pod))
 }
 
 /// Reads one Pod.
 pub fn pod(body: &[u8]) -> Result<Pod, Error> {
-    object(body, "Pod", |root, _| pod::read_pod(root))
+    object(body, "Pod", |root, _| pod::read_pod(root).map(|read| read.pod))
 }
 
 /// Reads a NodeList.

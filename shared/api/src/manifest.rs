@@ -3,13 +3,7 @@
 //! Reading never fails as a whole: what can be read is, and every complaint names file, line,
 //! object, field, rule and, where people commonly go wrong, the cure.
 
-use std::{collections::BTreeSet, fmt, sync::Arc};
-
-use jiff::Timestamp;
-use model::{
-    NodeClaim, Pod, PodKey, PodSpec, facts::DaemonSet, node::Node, node_class::NodeClass,
-    node_pool::NodePool,
-};
+use std::{collections::BTreeSet, fmt};
 
 use self::conditions::Conditions;
 use crate::{
@@ -20,21 +14,35 @@ use crate::{
 
 mod affinity;
 mod block_device;
+pub(crate) mod budget;
+pub(crate) mod buffer;
 mod conditions;
+mod container;
 mod cures;
 mod disruption;
 mod kubelet;
+mod label_selector;
 mod metadata;
 mod network;
 pub(crate) mod node;
-pub(crate) mod node_claim;
+mod node_claim;
 pub(crate) mod node_class;
 pub(crate) mod node_pool;
+mod object;
+pub(crate) mod overlay;
 pub(crate) mod pod;
 mod pod_spec;
 pub(crate) mod requirement;
 mod selector;
 pub mod stored;
+mod topology;
+pub(crate) mod volume;
+pub(crate) mod workload;
+
+pub use budget::PriorityClass;
+pub use buffer::{BufferManifest, BufferReference, Referable};
+pub use object::{Object, StorageClassManifest, Workload, WorkloadKind};
+pub use pod::PodManifest;
 
 /// What a file holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -60,73 +68,6 @@ pub struct Place {
     pub is_stored: bool,
     /// Why the object is not ready, by the conditions in its status, if it has any.
     pub not_ready: Option<String>,
-}
-
-/// Something that a manifest describes.
-#[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "objects of a file are few, and soon taken apart")]
-pub enum Object {
-    /// `karpenter.sh/v1` NodePool.
-    NodePool(NodePool),
-    /// `karpenter.k8s.aws/v1` EC2NodeClass.
-    NodeClass(NodeClass),
-    /// `karpenter.sh/v1` NodeClaim.
-    NodeClaim(Box<NodeClaim>),
-    /// `v1` Node.
-    Node(Node),
-    /// `v1` Pod.
-    Pod(Pod),
-    /// What makes pods of one kind.
-    Workload(Workload),
-    /// `apps/v1` DaemonSet.
-    DaemonSet(DaemonSet),
-    /// Anything else: it decides nothing here.
-    Other {
-        /// Such as `Service`.
-        kind: String,
-        /// Its name.
-        name: String,
-    },
-}
-
-/// What makes the pods of a workload.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WorkloadKind {
-    /// `apps/v1` Deployment.
-    Deployment,
-    /// `apps/v1` StatefulSet.
-    StatefulSet,
-    /// `batch/v1` Job.
-    Job,
-    /// `apps/v1` ReplicaSet.
-    ReplicaSet,
-}
-
-impl WorkloadKind {
-    /// Its name in `kind`.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Deployment => "Deployment",
-            Self::StatefulSet => "StatefulSet",
-            Self::Job => "Job",
-            Self::ReplicaSet => "ReplicaSet",
-        }
-    }
-}
-
-/// A Deployment, StatefulSet, Job or ReplicaSet.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Workload {
-    /// Which of them.
-    pub kind: WorkloadKind,
-    /// Namespace and name.
-    pub key: PodKey,
-    /// How many pods; of a Job how many at a time.
-    pub replicas: u32,
-    /// What each pod is like.
-    pub spec: Arc<PodSpec>,
-    /// `metadata.creationTimestamp`, if it is there.
-    pub created_at: Option<Timestamp>,
 }
 
 /// One thing that is wrong with a manifest.
@@ -276,41 +217,19 @@ fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest:
     let unknown = if is_from_server { Unknown::Ignored } else { Unknown::Refused };
     let complaints = Complaints::new(unknown);
     let root = Field::root(tree, &complaints);
-    let conditions = Conditions::of(tree);
     let mut place = Place {
         file: file.to_owned(),
         line: line_of(tree.line),
         node_class_line: None,
         is_stored,
-        not_ready: conditions.not_ready(),
+        not_ready: Conditions::of(tree).not_ready(),
     };
-    let group = api_version.split_once('/').map_or("", |(group, _)| group);
-    let object = match (api_version, kind) {
-        ("karpenter.sh/v1", "NodePool") => node_pool::read(&root, &complaints).map(|read| {
-            place.node_class_line = line_of(read.node_class_line);
-            Object::NodePool(read.pool)
-        }),
-        ("karpenter.k8s.aws/v1", "EC2NodeClass") => {
-            node_class::read(&root, &complaints).map(Object::NodeClass)
-        }
-        ("karpenter.sh/v1", "NodeClaim") => node_claim::read(&root).map(|read| match read {
-            node_claim::Read::Claim(claim) => Object::NodeClaim(claim),
-            node_claim::Read::WithoutPool => {
-                Object::Other { kind: kind.to_owned(), name: name.to_owned() }
-            }
-        }),
-        ("v1", "Node") => node::read(&root).map(Object::Node),
-        ("v1", "Pod") => pod::read_pod(&root).map(Object::Pod),
-        ("apps/v1", "DaemonSet") => pod::read_daemon_set(&root).map(Object::DaemonSet),
-        ("apps/v1", "Deployment") => workload(&root, WorkloadKind::Deployment),
-        ("apps/v1", "StatefulSet") => workload(&root, WorkloadKind::StatefulSet),
-        ("apps/v1", "ReplicaSet") => workload(&root, WorkloadKind::ReplicaSet),
-        ("batch/v1", "Job") => workload(&root, WorkloadKind::Job),
-        _ => {
-            other(&root, api_version, kind, group);
-            Some(Object::Other { kind: kind.to_owned(), name: name.to_owned() })
-        }
-    };
+    let read = object::read(&root, &complaints, api_version, kind);
+    let object = read.map(|read| {
+        place.node_class_line = read.node_class_line.and_then(line_of);
+        read.object
+            .unwrap_or_else(|| Object::Other { kind: kind.to_owned(), name: name.to_owned() })
+    });
     let list = complaints.into_list();
     let is_refused = list.iter().any(|complaint| complaint.weight == Weight::Refused);
     let told = list.into_iter().filter(|complaint| complaint.weight != Weight::Unsupported);
@@ -325,27 +244,6 @@ fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest:
     if let (Some(object), false) = (object, is_refused) {
         manifest.objects.push(object);
         manifest.places.push(place);
-    }
-}
-
-fn workload(root: &Field<'_>, kind: WorkloadKind) -> Option<Object> {
-    pod::read_workload(root, kind).map(Object::Workload)
-}
-
-/// Complains about kinds and versions that would change decisions if they were honored.
-fn other(root: &Field<'_>, api_version: &str, kind: &str, group: &str) {
-    if let Some((rule, cure)) = cures::old_version(api_version, kind) {
-        root.at("apiVersion").complain_with(rule, cure);
-    } else if let Some(rule) = cures::unsupported_kind(group, kind) {
-        root.at("kind").complain(rule);
-    } else if matches!(group, "karpenter.sh" | "karpenter.k8s.aws") {
-        let rule = format!("`{api_version}` has no kind `{kind}`");
-        let version = root.at("apiVersion");
-        match kind {
-            "EC2NodeClass" => version.complain_with(rule, "write karpenter.k8s.aws/v1"),
-            "NodePool" => version.complain_with(rule, "write karpenter.sh/v1"),
-            _ => root.at("kind").complain(rule),
-        }
     }
 }
 

@@ -1,40 +1,52 @@
-//! `affinity` of a pod: required node affinity is read, the rest is put into words.
+//! `affinity` of a pod: node affinity here, that to other pods in `topology`.
 
-use model::{Operator, Requirement, labels};
+use std::collections::BTreeMap;
+
+use model::{
+    Requirement,
+    topology::{PodAffinity, Weighted},
+};
 
 use super::{
-    pod_spec::not_yet,
     requirement::{self, OPERATORS},
+    topology,
 };
 use crate::fields::Field;
 
-/// The alternatives of the required node affinity, in their order.
-pub(crate) fn read(field: &Field<'_>, unsupported: &mut Vec<String>) -> Vec<Vec<Requirement>> {
-    let Some(mut fields) = field.fields() else { return Vec::new() };
-    for key in ["podAffinity", "podAntiAffinity"] {
-        let Some(mut inner) = fields.get(key).and_then(|field| field.fields()) else { continue };
-        let mut has = |key: &'static str| {
-            inner.get(key).and_then(|field| field.list()).is_some_and(|list| !list.is_empty())
-        };
-        // Both are asked for, so that neither counts as unknown.
-        let required = has("requiredDuringSchedulingIgnoredDuringExecution");
-        let preferred = has("preferredDuringSchedulingIgnoredDuringExecution");
-        if required || preferred {
-            unsupported.push(not_yet(key));
-        }
-        inner.done();
-    }
-    let node = fields.get("nodeAffinity").map(|field| node_affinity(&field, unsupported));
-    fields.done();
-    node.unwrap_or_default()
+/// Affinity as it was read.
+#[derive(Default)]
+pub(crate) struct Affinity {
+    /// The alternatives of the required node affinity, in their order.
+    pub(crate) required: Vec<Vec<Requirement>>,
+    pub(crate) preferred: Vec<Weighted<Vec<Requirement>>>,
+    /// Whether a required term has `matchFields`.
+    pub(crate) has_match_fields: bool,
+    pub(crate) pods: PodAffinity,
+    pub(crate) anti: PodAffinity,
 }
 
-fn node_affinity(field: &Field<'_>, unsupported: &mut Vec<String>) -> Vec<Vec<Requirement>> {
-    let Some(mut fields) = field.fields() else { return Vec::new() };
+/// Reads `affinity` of a pod with `labels`. What Karpenter refuses to schedule for its form is put
+/// into words.
+pub(crate) fn read(
+    field: &Field<'_>,
+    labels: &BTreeMap<String, String>,
+    unsupported: &mut Vec<String>,
+) -> Affinity {
+    let Some(mut fields) = field.fields() else { return Affinity::default() };
+    let mut pods = |key: &'static str| {
+        let field = fields.get(key);
+        field.map(|field| topology::pod_affinity(&field, labels)).unwrap_or_default()
+    };
+    let (near, far) = (pods("podAffinity"), pods("podAntiAffinity"));
+    let node = fields.get("nodeAffinity").map(|field| node_affinity(&field, unsupported));
+    fields.done();
+    Affinity { pods: near, anti: far, ..node.unwrap_or_default() }
+}
+
+fn node_affinity(field: &Field<'_>, unsupported: &mut Vec<String>) -> Affinity {
+    let Some(mut fields) = field.fields() else { return Affinity::default() };
     let preferred = fields.get("preferredDuringSchedulingIgnoredDuringExecution");
-    if preferred.and_then(|field| field.list()).is_some_and(|list| !list.is_empty()) {
-        unsupported.push(not_yet("preferred node affinity"));
-    }
+    let preferred = preferred.and_then(|field| field.list()).unwrap_or_default();
     let required = fields.get("requiredDuringSchedulingIgnoredDuringExecution");
     let mut required = required.and_then(|field| field.fields());
     let terms = required.as_mut().and_then(|inner| inner.require("nodeSelectorTerms"));
@@ -43,37 +55,57 @@ fn node_affinity(field: &Field<'_>, unsupported: &mut Vec<String>) -> Vec<Vec<Re
     }
     fields.done();
     let terms = terms.and_then(|field| field.list()).unwrap_or_default();
-    let all: Vec<_> = terms.iter().map(|item| term(item, unsupported)).collect();
-    let refuses_pools = all.first().into_iter().flatten().any(|requirement| {
-        requirement.key().as_str() == labels::NODE_POOL
-            && requirement.operator() == Operator::DoesNotExist
-    });
-    if refuses_pools {
-        unsupported.push("its node affinity asks for nodes of no NodePool".to_owned());
+    let terms: Vec<Term> = terms.iter().filter_map(|item| term(item, unsupported)).collect();
+    let preferred = preferred.iter().filter_map(|item| preference(item, unsupported));
+    Affinity {
+        has_match_fields: terms.iter().any(|term| term.has_match_fields),
+        preferred: preferred.collect(),
+        required: terms.into_iter().map(|term| term.expressions).collect(),
+        ..Affinity::default()
     }
-    all
 }
 
-fn term(item: &Field<'_>, unsupported: &mut Vec<String>) -> Vec<Requirement> {
-    let Some(mut fields) = item.fields() else { return Vec::new() };
+/// A term of node affinity.
+pub(crate) struct Term {
+    pub(crate) expressions: Vec<Requirement>,
+    has_match_fields: bool,
+}
+
+fn preference(
+    item: &Field<'_>,
+    unsupported: &mut Vec<String>,
+) -> Option<Weighted<Vec<Requirement>>> {
+    let mut fields = item.fields()?;
+    let weight = fields.require("weight").and_then(|field| field.integer(1, 100));
+    let term = fields.require("preference").and_then(|field| term(&field, unsupported));
+    fields.done();
+    Some(Weighted { weight: weight?, term: term?.expressions })
+}
+
+/// Reads a term of node affinity, of a pod or of a PersistentVolume.
+pub(crate) fn term(item: &Field<'_>, unsupported: &mut Vec<String>) -> Option<Term> {
+    let mut fields = item.fields()?;
     let match_fields = fields.get("matchFields").and_then(|field| field.list());
-    if match_fields.is_some_and(|list| !list.is_empty()) {
-        unsupported.push(not_yet("matchFields in node affinity"));
-    }
     let expressions = fields.get("matchExpressions").and_then(|field| field.list());
     fields.done();
     let expressions = expressions.unwrap_or_default();
-    expressions.iter().filter_map(|expression| read_expression(expression, unsupported)).collect()
+    let expressions = expressions.iter().filter_map(|item| expression(item, unsupported));
+    Some(Term {
+        expressions: expressions.collect(),
+        has_match_fields: match_fields.is_some_and(|list| !list.is_empty()),
+    })
 }
 
-fn read_expression(item: &Field<'_>, unsupported: &mut Vec<String>) -> Option<Requirement> {
+/// An expression. What is wrong with its key and its values is judged where pods are placed; an
+/// operator that does not go with its values cannot even be kept.
+fn expression(item: &Field<'_>, unsupported: &mut Vec<String>) -> Option<Requirement> {
     let mut fields = item.fields()?;
     let key = fields.require("key").and_then(|field| field.text_not_empty());
     let operator = fields.require("operator").and_then(|field| field.choice(OPERATORS));
     let values = fields.get("values").map_or(Some(Vec::new()), |field| field.texts());
     fields.done();
     let (key, operator, values) = (key?, operator?, values?);
-    if let Some(rule) = requirement::invalid_for_pod(key, operator, &values) {
+    if let Some(rule) = requirement::values_rule(key, operator, &values) {
         unsupported.push(format!("node affinity {key}: {rule}"));
         return Requirement::new(key, operator, values).ok();
     }

@@ -55,6 +55,13 @@ impl Conditions {
         self.get(kind).filter(|one| one.is_true)?.since
     }
 
+    /// When the condition last changed, if it has this reason: known, or not.
+    #[expect(clippy::option_option, reason = "a condition may not say since when it is")]
+    pub(crate) fn since_with_reason(&self, kind: &str, reason: &str) -> Option<Option<Timestamp>> {
+        self.get(kind).filter(|one| one.reason == reason).map(|one| one.since)
+    }
+
+    /// The reason of a condition that is true.
     pub(crate) fn reason_if_true(&self, kind: &str) -> Option<String> {
         self.get(kind).filter(|one| one.is_true).map(|one| one.reason.clone())
     }

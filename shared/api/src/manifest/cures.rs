@@ -96,16 +96,6 @@ pub(crate) fn old_version(api_version: &str, kind: &str) -> Option<(String, Stri
     }
 }
 
-/// Kinds that would change decisions and are not honored yet.
-pub(crate) fn unsupported_kind(group: &str, kind: &str) -> Option<String> {
-    let what = match (group, kind) {
-        ("karpenter.sh", "NodeOverlay") => "NodeOverlays",
-        ("autoscaling.x-k8s.io", "CapacityBuffer") => "CapacityBuffers",
-        _ => return None,
-    };
-    Some(format!("not supported yet: {what}"))
-}
-
 /// Complains about every `${…}` that was left in, but for free text such as user data, where a
 /// shell may mean it.
 pub(crate) fn placeholders(field: &Field<'_>) {

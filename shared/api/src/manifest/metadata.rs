@@ -21,6 +21,11 @@ pub(crate) struct Metadata {
     pub(crate) owner: Option<Owner>,
 }
 
+/// What it costs to delete a pod before others.
+///
+/// <https://kubernetes.io/docs/concepts/workloads/controllers/replicaset/#pod-deletion-cost>
+const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+
 /// Fields of `metadata` that decide nothing.
 const IGNORED: &[&str] = &["generateName", "generation", "resourceVersion", "selfLink"];
 
@@ -46,6 +51,15 @@ impl Metadata {
         };
         fields.done();
         Some(metadata)
+    }
+
+    /// The same, and what it costs to delete the pod.
+    pub(crate) fn pod_annotations(&self) -> BTreeMap<String, String> {
+        let mut own = self.own_annotations();
+        if let Some(cost) = self.annotations.get(DELETION_COST) {
+            own.insert(DELETION_COST.to_owned(), cost.clone());
+        }
+        own
     }
 
     /// Annotations of Karpenter's own domain: the others decide nothing, and would keep pods that

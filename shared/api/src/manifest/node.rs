@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use model::{NodeName, ProviderId, Resources, node::Node};
 
-use super::{metadata::Metadata, pod_spec, requirement};
+use super::{conditions::Conditions, container, metadata::Metadata, requirement};
 use crate::fields::Field;
 
 /// Reads a Node. Without a creation time it is as old as can be.
@@ -18,6 +18,7 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Node> {
         taints = requirement::taints(spec.get("taints").as_ref());
         spec.done();
     }
+    let is_ready = Conditions::of(object.tree()).is_true("Ready");
     let status = fields.get("status").map(|field| read_status(&field)).unwrap_or_default();
     fields.done();
     let metadata = metadata?;
@@ -32,7 +33,7 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Node> {
         taints,
         capacity: status.capacity,
         allocatable: status.allocatable,
-        is_ready: status.is_ready,
+        is_ready,
     })
 }
 
@@ -40,22 +41,14 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Node> {
 struct Status {
     capacity: Resources,
     allocatable: Resources,
-    is_ready: bool,
 }
 
 fn read_status(field: &Field<'_>) -> Status {
     let Some(mut fields) = field.fields() else { return Status::default() };
     let mut resources = |key: &'static str| {
-        let amounts = fields.get(key).and_then(|field| pod_spec::amounts(&field));
-        pod_spec::resources_of(&amounts.unwrap_or_default())
+        let amounts = fields.get(key).and_then(|field| container::amounts(&field));
+        container::resources_of(&amounts.unwrap_or_default())
     };
     let (capacity, allocatable) = (resources("capacity"), resources("allocatable"));
-    let conditions = fields.get("conditions").and_then(|field| field.list()).unwrap_or_default();
-    let is_ready = conditions.iter().any(|condition| {
-        let is = |key: &str, text: &str| {
-            condition.tree().get(key).and_then(|tree| tree.as_text()) == Some(text)
-        };
-        is("type", "Ready") && is("status", "True")
-    });
-    Status { capacity, allocatable, is_ready }
+    Status { capacity, allocatable }
 }

@@ -18,8 +18,8 @@ use model::{
 
 use super::{
     conditions::Conditions,
+    container,
     metadata::{Metadata, timestamp},
-    pod_spec,
     requirement::{self, OPERATORS},
 };
 use crate::fields::{Field, Fields};
@@ -133,8 +133,8 @@ fn read_spec(field: &Field<'_>) -> Option<Spec> {
 fn requests(fields: &mut Fields<'_>) -> Resources {
     let resources = fields.get("resources").and_then(|field| field.fields());
     let requests = resources.and_then(|mut resources| resources.get("requests"));
-    let amounts = requests.and_then(|field| pod_spec::amounts(&field));
-    pod_spec::resources_of(&amounts.unwrap_or_default())
+    let amounts = requests.and_then(|field| container::amounts(&field));
+    container::resources_of(&amounts.unwrap_or_default())
 }
 
 fn requirements(field: &Field<'_>) -> Requirements {
@@ -178,8 +178,8 @@ fn read_status(field: &Field<'_>, conditions: &Conditions) -> Option<Status> {
     let provider_id = text("providerID").and_then(|text| ProviderId::new(text).ok());
     let image = text("imageID").and_then(|text| ImageId::new(text).ok());
     let mut resources = |key: &'static str| {
-        let amounts = fields.get(key).and_then(|field| pod_spec::amounts(&field));
-        pod_spec::resources_of(&amounts.unwrap_or_default())
+        let amounts = fields.get(key).and_then(|field| container::amounts(&field));
+        container::resources_of(&amounts.unwrap_or_default())
     };
     let (capacity, allocatable) = (resources("capacity"), resources("allocatable"));
     let last_pod_event_at = fields.get("lastPodEventTime").and_then(|field| timestamp(&field));

@@ -127,23 +127,13 @@ fn is_restricted_by_schema(key: &str, is_let_through: bool) -> bool {
 }
 
 /// What Karpenter's own validation says against a key, after aliases were replaced.
-pub(crate) fn restriction(key: &str) -> Option<String> {
+fn restriction(key: &str) -> Option<String> {
     let canonical = labels::canonical(key);
     labels::is_restricted(canonical).then(|| format!("label `{key}` is restricted"))
 }
 
-/// What is wrong with key, operator and values of a pod's selector or affinity, if anything.
-pub(crate) fn invalid_for_pod(key: &str, operator: Operator, values: &[&str]) -> Option<String> {
-    key_rule(key)
-        .or_else(|| restriction(key))
-        .or_else(|| values_rule(key, operator, values))
-        .or_else(|| {
-            let bad = values.iter().find(|value| !id::is_label_value(value))?;
-            Some(format!("`{bad}` is not a label value"))
-        })
-}
-
-fn values_rule(key: &str, operator: Operator, values: &[&str]) -> Option<String> {
+/// What is wrong with the values that go with an operator, if anything.
+pub(crate) fn values_rule(key: &str, operator: Operator, values: &[&str]) -> Option<String> {
     match operator {
         Operator::In if values.is_empty() => {
             Some(format!("operator In on `{key}` needs at least one value"))

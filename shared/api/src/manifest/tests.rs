@@ -3,12 +3,15 @@
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
 use expect_test::{Expect, expect};
+use model::{node_class::NodeClass, node_pool::NodePool};
 
 use super::*;
 
+mod cluster;
 mod launch_options;
 mod node_class;
 mod node_pool;
+mod places;
 mod pods;
 
 /// What is wrong with `text`, one line each.
@@ -115,7 +118,7 @@ items:
     assert_eq!(manifest.problems, []);
     assert!(matches!(&manifest.objects[..],
         [Object::Other { kind, name }, Object::Pod(pod)]
-            if kind == "Service" && name == "web" && pod.key.to_string() == "default/a"));
+            if kind == "Service" && name == "web" && pod.pod.key.to_string() == "default/a"));
 }
 
 #[test]
@@ -179,12 +182,12 @@ fn old_versions_and_unknown_kinds_are_named() {
         "apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: a}\n---\n\
          apiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: b}\n---\n\
          apiVersion: karpenter.sh/v1\nkind: EC2NodeClass\nmetadata: {name: c}\n---\n\
-         apiVersion: karpenter.sh/v1alpha1\nkind: NodeOverlay\nmetadata: {name: d}\n",
+         apiVersion: karpenter.sh/v1\nkind: NodeOverlay\nmetadata: {name: d}\n",
         &expect![[r#"
             x.yaml:1: NodePool a: spec: is required
             x.yaml:5: NodePool b: spec.template.spec.nodeClassRef: is required
             x.yaml:9: EC2NodeClass c: apiVersion: `karpenter.sh/v1` has no kind `EC2NodeClass`; write karpenter.k8s.aws/v1
-            x.yaml:14: NodeOverlay d: kind: not supported yet: NodeOverlays"#]],
+            x.yaml:13: NodeOverlay d: apiVersion: `karpenter.sh/v1` has no kind `NodeOverlay`; write karpenter.sh/v1alpha1"#]],
     );
 }
 

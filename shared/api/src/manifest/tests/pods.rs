@@ -2,14 +2,16 @@
 
 #![expect(clippy::needless_raw_string_hashes, reason = "expect-test writes them")]
 
+use model::Pod;
+
 use super::*;
 
-fn pod_of(spec: &str) -> Pod {
+pub(super) fn pod_of(spec: &str) -> Pod {
     let text = format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: a}}\nspec: {{{spec}}}\n");
     let manifest = read(&text, "x.yaml");
     assert_eq!(manifest.problems, []);
     match manifest.objects.into_iter().next() {
-        Some(Object::Pod(pod)) => pod,
+        Some(Object::Pod(read)) => read.pod,
         other => panic!("{other:?}"),
     }
 }
@@ -63,38 +65,17 @@ fn requests_are_effective() {
 #[test]
 fn what_cannot_be_honored_yet_is_put_into_words() {
     unsupported(
-        "topologySpreadConstraints: [{maxSkew: 1}]",
-        &expect!["not supported yet: topologySpreadConstraints"],
-    );
-    unsupported(
-        "affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{}]}, \
-         podAntiAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{}]}, \
-         nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: [{}]}}",
-        &expect![[r#"
-            not supported yet: podAffinity
-            not supported yet: podAntiAffinity
-            not supported yet: preferred node affinity"#]],
-    );
-    unsupported(
-        "volumes: [{name: a, persistentVolumeClaim: {claimName: x}}, {name: b, ephemeral: {}}]",
-        &expect![[r#"
-            not supported yet: PersistentVolumeClaims
-            not supported yet: ephemeral volumes"#]],
-    );
-    unsupported(
         "resourceClaims: [{name: gpu}]",
-        &expect!["not supported yet: resourceClaims (dynamic resource allocation)"],
+        &expect!["resourceClaims (dynamic resource allocation)"],
     );
     unsupported(
         "tolerations: [{key: a, operator: Gt, value: '5'}]",
-        &expect!["not supported yet: the toleration operator Gt"],
+        &expect!["the toleration operator Gt"],
     );
-    let ports = |spec: &str| pod_of(spec).spec.unsupported.join("\n");
-    expect!["not supported yet: hostPorts"]
-        .assert_eq(&ports("containers: [{name: m, ports: [{containerPort: 80, hostPort: 80}]}]"));
-    expect!["not supported yet: hostPorts"].assert_eq(&ports(
-        "hostNetwork: true, containers: [{name: m, ports: [{containerPort: 80}]}]",
-    ));
+    unsupported(
+        "volumes: [{name: a, awsElasticBlockStore: {volumeID: vol-1}}]",
+        &expect!["awsElasticBlockStore volumes"],
+    );
 }
 
 #[test]
@@ -105,22 +86,10 @@ fn empty_structures_are_harmless() {
          nodeAffinity: {preferredDuringSchedulingIgnoredDuringExecution: []}}, nodeSelector: {}",
         &expect![""],
     );
-    let ports = pod_of("containers: [{name: m, ports: [{containerPort: 80, hostPort: 0}]}]");
-    assert_eq!(ports.spec.unsupported, [""; 0]);
 }
 
 #[test]
-fn selectors_that_no_pool_can_satisfy_say_why() {
-    unsupported(
-        "nodeSelector: {kubernetes.io/hostname: a}",
-        &expect![
-            "nodeSelector kubernetes.io/hostname: label `kubernetes.io/hostname` is restricted"
-        ],
-    );
-    unsupported(
-        "nodeSelector: {karpenter.sh/mine: a}",
-        &expect!["nodeSelector karpenter.sh/mine: label `karpenter.sh/mine` is restricted"],
-    );
+fn an_operator_that_does_not_go_with_its_values_is_put_into_words() {
     let affinity = |expression: &str| {
         format!(
             "affinity: {{nodeAffinity: {{requiredDuringSchedulingIgnoredDuringExecution: \
@@ -137,16 +106,9 @@ fn selectors_that_no_pool_can_satisfy_say_why() {
             r#"node affinity a: operator Gt on `a` takes exactly one non-negative integer, not ["x"]"#
         ]],
     );
-    unsupported(
-        &affinity("key: karpenter.sh/nodepool, operator: DoesNotExist"),
-        &expect!["its node affinity asks for nodes of no NodePool"],
-    );
-    unsupported(&affinity("key: karpenter.sh/nodepool, operator: In, values: [a]"), &expect![""]);
-    unsupported(
-        "affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: \
-         {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [a]}]}]}}}",
-        &expect!["not supported yet: matchFields in node affinity"],
-    );
+    // Keys and values are judged where pods are placed: some pods are placed without being judged.
+    unsupported(&affinity("key: kubernetes.io/hostname, operator: Exists"), &expect![""]);
+    unsupported("nodeSelector: {not a key: not a value!}", &expect![""]);
 }
 
 #[test]
@@ -189,13 +151,13 @@ status:
   containerStatuses: [{name: m, allocatedResources: {cpu: 150m}}]
 ";
     let manifest = read(text, "x.yaml");
-    let Object::Pod(pod) = &manifest.objects[0] else { panic!("{manifest:?}") };
+    let Object::Pod(PodManifest { pod, .. }) = &manifest.objects[0] else { panic!("{manifest:?}") };
     assert!(pod.is_provisionable() && pod.is_terminating());
     assert_eq!(pod.unschedulable_at.unwrap().to_string(), "2026-08-01T12:00:00Z");
     assert_eq!(pod.owner.as_ref().unwrap().kind, "ReplicaSet");
     assert_eq!(pod.spec.requests.to_string(), "cpu 150m, pods 1");
     let unseen = read(&text.replace("reason: Unschedulable", "reason: SchedulingGated"), "x.yaml");
-    assert!(matches!(&unseen.objects[0], Object::Pod(pod) if !pod.is_provisionable()));
+    assert!(matches!(&unseen.objects[0], Object::Pod(read) if !read.pod.is_provisionable()));
 }
 
 #[test]
@@ -219,8 +181,15 @@ fn workloads_have_replicas() {
     assert_eq!(replicas("apps/v1", "ReplicaSet", "replicas: 7, "), 7);
     assert_eq!(replicas("batch/v1", "Job", ""), 1);
     assert_eq!(replicas("batch/v1", "Job", "parallelism: 5, completions: 3, "), 3);
-    let set = of("apps/v1", "StatefulSet", "replicas: 2, volumeClaimTemplates: [{}], ");
-    assert_eq!(set.spec.unsupported, ["not supported yet: PersistentVolumeClaims"]);
+    assert_eq!(replicas("batch/v1", "Job", "parallelism: 5, suspend: true, "), 0);
+    let set = of(
+        "apps/v1",
+        "StatefulSet",
+        "replicas: 2, ordinals: {start: 3}, selector: {matchLabels: {app: a}}, \
+         volumeClaimTemplates: [{metadata: {name: data}, spec: {storageClassName: fast}}], ",
+    );
+    let template = ("data".parse().unwrap(), Some("fast".to_owned()));
+    assert_eq!((set.first_ordinal, set.claim_templates.as_slice()), (3, [template].as_slice()));
     assert_eq!(set.spec.annotations.len(), 1);
     assert_eq!(set.spec.labels.len(), 1);
 }

@@ -1,0 +1,232 @@
+//! Objects that are not in a cluster yet, as its controllers and its admission would make them:
+//! pods of workloads, claims of their volumes, default classes.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
+
+use api::manifest::{PodManifest, PriorityClass, StorageClassManifest, Workload, WorkloadKind};
+use jiff::Timestamp;
+use model::{
+    Namespace, ObjectName, Pod, PodKey, PodSpec, PodUid,
+    pod::{Owner, PodPhase},
+    storage::{PodVolume, Storage, VolumeClaim, VolumeClaimKey},
+};
+
+use super::input::Loaded;
+
+/// Every pod: those that are there, and those that workloads would make. The latter count as looked
+/// at by kube-scheduler, which found no room. Storage gets what comes with them.
+pub(super) fn pods(loaded: &mut Loaded, now: Timestamp) -> Vec<Pod> {
+    let default_class = default_class(&loaded.storage_classes);
+    let storage = &mut loaded.surroundings.storage;
+    for class in &loaded.storage_classes {
+        storage.classes.insert(class.name.clone(), class.class.clone());
+    }
+    let mut maker = Maker {
+        now,
+        default_class,
+        priorities: &loaded.priority_classes,
+        storage,
+        names: loaded.pods.iter().map(|(read, _)| read.pod.key.clone()).collect(),
+    };
+    let mut pods: Vec<Pod> = Vec::with_capacity(loaded.pods.len());
+    for (read, is_stored) in std::mem::take(&mut loaded.pods) {
+        pods.push(if is_stored { read.pod } else { maker.written(read) });
+    }
+    let existing = Existing::of(&pods);
+    let deployments: BTreeSet<PodKey> = loaded
+        .workloads
+        .iter()
+        .filter(|workload| workload.kind == WorkloadKind::Deployment)
+        .map(|workload| workload.key.clone())
+        .collect();
+    for workload in &loaded.workloads {
+        let is_made = workload.owner.as_ref().is_some_and(|owner| {
+            owner.kind == "Deployment"
+                && key(&workload.key.namespace, &owner.name)
+                    .is_some_and(|key| deployments.contains(&key))
+        });
+        if !is_made && !workload.is_deleting && !workload.is_gated {
+            maker.workload(workload, existing.count(workload), &mut pods);
+        }
+    }
+    pods
+}
+
+fn key(namespace: &Namespace, name: &str) -> Option<PodKey> {
+    Some(PodKey { namespace: namespace.clone(), name: ObjectName::new(name).ok()? })
+}
+
+/// The class of claims that name none: of the default classes the newest, then the first by name.
+///
+/// <https://kubernetes.io/docs/concepts/storage/storage-classes/#default-storageclass>
+fn default_class(classes: &[StorageClassManifest]) -> Option<String> {
+    let mut defaults: Vec<&StorageClassManifest> =
+        classes.iter().filter(|class| class.is_default).collect();
+    defaults.sort_by(|a, b| (b.created_at, &a.name).cmp(&(a.created_at, &b.name)));
+    defaults.first().map(|class| class.name.clone())
+}
+
+/// How many live pods each owner has.
+#[derive(Default)]
+struct Existing(BTreeMap<(Namespace, String, String), u32>);
+
+impl Existing {
+    fn of(pods: &[Pod]) -> Self {
+        let mut all = Self::default();
+        for pod in pods.iter().filter(|pod| !pod.is_terminal() && !pod.is_terminating()) {
+            let Some(owner) = &pod.owner else { continue };
+            let mut add = |kind: &str, name: &str| {
+                let key = (pod.key.namespace.clone(), kind.to_owned(), name.to_owned());
+                *all.0.entry(key).or_default() += 1;
+            };
+            add(&owner.kind, &owner.name);
+            // A ReplicaSet is called after its Deployment and a hash.
+            if let ("ReplicaSet", Some((deployment, _))) =
+                (owner.kind.as_str(), owner.name.rsplit_once('-'))
+            {
+                add("Deployment", deployment);
+            }
+        }
+        all
+    }
+
+    fn count(&self, workload: &Workload) -> u32 {
+        let PodKey { namespace, name } = &workload.key;
+        let kind = workload.kind.as_str().to_owned();
+        let key = (namespace.clone(), kind, name.as_str().to_owned());
+        self.0.get(&key).copied().unwrap_or_default()
+    }
+}
+
+/// Makes what is not there yet.
+struct Maker<'a> {
+    now: Timestamp,
+    default_class: Option<String>,
+    priorities: &'a [PriorityClass],
+    storage: &'a mut Storage,
+    /// Names of pods that are taken.
+    names: BTreeSet<PodKey>,
+}
+
+impl Maker<'_> {
+    /// A pod that somebody wrote and no server has seen: it waits unless it says where it runs, or
+    /// that something must let it go first.
+    fn written(&mut self, PodManifest { mut pod, is_gated }: PodManifest) -> Pod {
+        pod.spec = self.with_priority(&pod.spec);
+        if pod.node.is_none() && pod.phase == PodPhase::Pending && !is_gated {
+            pod.unschedulable_at.get_or_insert(self.now);
+        }
+        if pod.created_at == Timestamp::UNIX_EPOCH {
+            pod.created_at = self.now;
+        }
+        self.claim_ephemeral(&pod);
+        pod
+    }
+
+    /// The pods that `workload` has not made yet; `existing` are there.
+    fn workload(&mut self, workload: &Workload, existing: u32, pods: &mut Vec<Pod>) {
+        let spec = self.with_priority(&workload.spec);
+        let missing = workload.replicas.saturating_sub(existing);
+        let mut made = 0;
+        // Of as many names as there are pods at most, enough are free.
+        let numbers = (workload.first_ordinal..).take(
+            self.names
+                .len()
+                .saturating_add(usize::try_from(workload.replicas).unwrap_or(usize::MAX)),
+        );
+        for number in numbers {
+            if missing <= made {
+                break;
+            }
+            let Some(key) =
+                key(&workload.key.namespace, &format!("{}-{number}", workload.key.name))
+            else {
+                break;
+            };
+            if !self.names.insert(key.clone()) {
+                continue;
+            }
+            made += 1;
+            if let Some(pod) = self.pod(workload, key, number, &spec) {
+                pods.push(pod);
+            }
+        }
+    }
+
+    fn pod(
+        &mut self,
+        workload: &Workload,
+        key: PodKey,
+        number: u32,
+        spec: &Arc<PodSpec>,
+    ) -> Option<Pod> {
+        let (kind, name) = (workload.kind, &workload.key.name);
+        let mut volumes = workload.volumes.clone();
+        for (template, class) in &workload.claim_templates {
+            let claim = ObjectName::new(&format!("{template}-{name}-{number}")).ok()?;
+            self.claim(&key.namespace, claim.clone(), class.as_ref());
+            volumes.push(PodVolume::Claim(claim));
+        }
+        // Its Deployment's ReplicaSet, which is not there yet either.
+        let kind = if kind == WorkloadKind::Deployment { WorkloadKind::ReplicaSet } else { kind };
+        let owner = Owner {
+            api_version: kind.api_version().to_owned(),
+            kind: kind.as_str().to_owned(),
+            name: name.as_str().to_owned(),
+        };
+        let pod = Pod {
+            uid: PodUid::new(&format!("{}-{number}", workload.uid)).ok()?,
+            key,
+            created_at: self.now,
+            deleted_at: None,
+            phase: PodPhase::Pending,
+            started_at: None,
+            unschedulable_at: Some(self.now),
+            node: None,
+            nominated_node: None,
+            owner: Some(owner),
+            is_ready: false,
+            volumes,
+            spec: Arc::clone(spec),
+        };
+        self.claim_ephemeral(&pod);
+        Some(pod)
+    }
+
+    /// The claims of the pod's ephemeral volumes, which are made after it.
+    fn claim_ephemeral(&mut self, pod: &Pod) {
+        for volume in &pod.volumes {
+            let PodVolume::Ephemeral { volume, storage_class } = volume else { continue };
+            if let Ok(name) = ObjectName::new(&format!("{}-{volume}", pod.key.name)) {
+                self.claim(&pod.key.namespace, name, storage_class.as_ref());
+            }
+        }
+    }
+
+    fn claim(&mut self, namespace: &Namespace, name: ObjectName, class: Option<&String>) {
+        let storage_class = class.cloned().or_else(|| self.default_class.clone());
+        let key = VolumeClaimKey { namespace: namespace.clone(), name };
+        let claim = VolumeClaim { storage_class, ..VolumeClaim::default() };
+        self.storage.claims.entry(key).or_insert(claim);
+    }
+
+    /// The spec with the priority that admission would give it.
+    fn with_priority(&self, spec: &Arc<PodSpec>) -> Arc<PodSpec> {
+        let class = self.priorities.iter().find(|class| match spec.priority_class.as_str() {
+            "" => class.is_global_default,
+            name => class.name == name,
+        });
+        match class {
+            Some(class) if class.value != spec.priority && spec.priority == 0 => {
+                Arc::new(PodSpec { priority: class.value, ..PodSpec::clone(spec) })
+            }
+            _ => Arc::clone(spec),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

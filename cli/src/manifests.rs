@@ -86,10 +86,26 @@ impl Loaded {
                         WorkloadKind::Deployment
                     }
                 },
+                volumes: workload.volumes,
+                claim_templates: workload.claim_templates,
                 ..plain(workload.key, workload.replicas, workload.spec)
             })),
-            manifest::Object::Pod(read) => {
-                self.objects.push(Object::Workload(plain(read.pod.key, 1, read.pod.spec)));
+            manifest::Object::Pod(read) => self.objects.push(Object::Workload(Workload {
+                volumes: read.pod.volumes,
+                ..plain(read.pod.key, 1, read.pod.spec)
+            })),
+            manifest::Object::StorageClass(read) => {
+                let (name, class, is_default) = (read.name, read.class, read.is_default);
+                self.objects.push(Object::StorageClass { name, class, is_default });
+            }
+            manifest::Object::Volume(name, volume) => {
+                self.objects.push(Object::Volume(name, volume));
+            }
+            manifest::Object::VolumeClaim(key, claim) => {
+                self.objects.push(Object::VolumeClaim(key, claim));
+            }
+            manifest::Object::Namespace(name, labels) => {
+                self.objects.push(Object::Namespace(name, labels));
             }
             manifest::Object::Node(node) => self.ignored.push(format!(
                 "Node {}: not supported yet: the simulated cluster starts without nodes",
@@ -103,9 +119,23 @@ impl Loaded {
                 self.ignored.push(format!("{kind} {name}: decides nothing here"));
             }
             other => self.ignored.push(format!(
-                "{other:?}: not supported yet: the simulated cluster does not have it"
+                "{}: not supported yet: the simulated cluster does not have it",
+                in_words(&other)
             )),
         }
+    }
+}
+
+/// Kind and name of what the simulated cluster does not have.
+fn in_words(object: &manifest::Object) -> String {
+    match object {
+        manifest::Object::NodeOverlay(overlay) => format!("NodeOverlay {}", overlay.name),
+        manifest::Object::CapacityBuffer(buffer) => format!("CapacityBuffer {}", buffer.name),
+        manifest::Object::CsiNode(node, _) => format!("CSINode {node}"),
+        manifest::Object::PriorityClass(class) => format!("PriorityClass {}", class.name),
+        manifest::Object::DisruptionBudget(budget) => format!("PodDisruptionBudget {}", budget.key),
+        manifest::Object::PodTemplate(key, _) => format!("PodTemplate {key}"),
+        _ => "object".to_owned(),
     }
 }
 
@@ -118,6 +148,8 @@ fn plain(key: model::PodKey, replicas: u32, spec: std::sync::Arc<model::PodSpec>
         spec,
         runs_for: None,
         max_unavailable: None,
+        volumes: Vec::new(),
+        claim_templates: Vec::new(),
     }
 }
 

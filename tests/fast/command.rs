@@ -135,11 +135,10 @@ fn what_is_not_supported_yet_is_never_placed_as_if_it_were() {
     let pod = "
 apiVersion: v1
 kind: Pod
-metadata: {name: spread, labels: {app: spread}}
+metadata: {name: device}
 spec:
-  topologySpreadConstraints:
-    - {maxSkew: 1, topologyKey: topology.kubernetes.io/zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: spread}}}
-  containers: [{name: spread, image: spread, resources: {requests: {cpu: 100m}}}]
+  resourceClaims: [{name: gpu, resourceClaimTemplateName: gpu}]
+  containers: [{name: device, image: device, resources: {requests: {cpu: 100m}}}]
 ---
 apiVersion: v1
 kind: Pod
@@ -150,7 +149,7 @@ spec:
     let manifests = manifests("unsupported", &format!("{CLUSTER}{pod}"));
     let (text, verdict) = play(&SimulateArgs { manifests, ..short() });
     assert_eq!(verdict, Verdict::SomeUnplaced);
-    assert!(text.contains("default/spread: not supported yet"), "{text}");
+    assert!(text.contains("default/device: not supported yet"), "{text}");
     assert!(!text.contains("default/plain: "), "{text}");
 }
 

@@ -4,13 +4,27 @@
 //! does not poison its list. Fields that only the server knows are no problem here. Ask for pages
 //! of some hundred objects: a page is in memory as a whole.
 
-use model::{Pod, facts::DaemonSet, node::Node, node_class::NodeClass, node_pool::NodePool};
+use std::{collections::BTreeMap, sync::Arc};
+
+use model::{
+    Namespace, NodeName, Pod, PodKey, PodSpec,
+    eviction::PodDisruptionBudget,
+    facts::DaemonSet,
+    node::Node,
+    node_class::NodeClass,
+    node_pool::NodePool,
+    overlay::NodeOverlay,
+    storage::{Volume, VolumeClaim, VolumeClaimKey},
+};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 
 use crate::{
     fields::{Complaint, Complaints, Field, Unknown, Weight},
-    manifest::{node, node_class, node_pool, pod},
+    manifest::{
+        BufferManifest, StorageClassManifest, Workload, WorkloadKind, budget, buffer, node,
+        node_class, node_pool, overlay, pod, volume, workload,
+    },
     tree::{self, Tree},
 };
 
@@ -78,6 +92,66 @@ pub fn node_pool_list(body: &[u8]) -> Result<Page<NodePool>, Error> {
 /// Reads an EC2NodeClassList. What is not supported yet is in each class's `problems`.
 pub fn node_class_list(body: &[u8]) -> Result<Page<NodeClass>, Error> {
     list(body, "EC2NodeClass", node_class::read)
+}
+
+/// Reads a NodeOverlayList. What Karpenter's own validation would find is in each one's `problems`.
+pub fn node_overlay_list(body: &[u8]) -> Result<Page<NodeOverlay>, Error> {
+    list(body, "NodeOverlay", overlay::read)
+}
+
+/// Reads a CapacityBufferList.
+pub fn capacity_buffer_list(body: &[u8]) -> Result<Page<BufferManifest>, Error> {
+    list(body, "CapacityBuffer", |root, _| buffer::read(root))
+}
+
+/// Reads a PodTemplateList.
+pub fn pod_template_list(body: &[u8]) -> Result<Page<(PodKey, Arc<PodSpec>)>, Error> {
+    list(body, "PodTemplate", |root, _| pod::read_pod_template(root))
+}
+
+/// Reads a DeploymentList.
+pub fn deployment_list(body: &[u8]) -> Result<Page<Workload>, Error> {
+    list(body, "Deployment", |root, _| workload::read(root, WorkloadKind::Deployment))
+}
+
+/// Reads a StatefulSetList.
+pub fn stateful_set_list(body: &[u8]) -> Result<Page<Workload>, Error> {
+    list(body, "StatefulSet", |root, _| workload::read(root, WorkloadKind::StatefulSet))
+}
+
+/// Reads a ReplicaSetList.
+pub fn replica_set_list(body: &[u8]) -> Result<Page<Workload>, Error> {
+    list(body, "ReplicaSet", |root, _| workload::read(root, WorkloadKind::ReplicaSet))
+}
+
+/// Reads a NamespaceList: names and labels.
+pub fn namespace_list(body: &[u8]) -> Result<Page<(Namespace, BTreeMap<String, String>)>, Error> {
+    list(body, "Namespace", |root, _| budget::read_namespace(root))
+}
+
+/// Reads a PersistentVolumeList.
+pub fn volume_list(body: &[u8]) -> Result<Page<(String, Volume)>, Error> {
+    list(body, "PersistentVolume", |root, _| volume::read_volume(root))
+}
+
+/// Reads a PersistentVolumeClaimList.
+pub fn volume_claim_list(body: &[u8]) -> Result<Page<(VolumeClaimKey, VolumeClaim)>, Error> {
+    list(body, "PersistentVolumeClaim", |root, _| volume::read_claim(root))
+}
+
+/// Reads a StorageClassList.
+pub fn storage_class_list(body: &[u8]) -> Result<Page<StorageClassManifest>, Error> {
+    list(body, "StorageClass", |root, _| volume::read_class(root))
+}
+
+/// Reads a CSINodeList: how many volumes of each driver a node attaches.
+pub fn csi_node_list(body: &[u8]) -> Result<Page<(NodeName, BTreeMap<String, u32>)>, Error> {
+    list(body, "CSINode", |root, _| volume::read_csi_node(root))
+}
+
+/// Reads a PodDisruptionBudgetList.
+pub fn disruption_budget_list(body: &[u8]) -> Result<Page<PodDisruptionBudget>, Error> {
+    list(body, "PodDisruptionBudget", |root, _| budget::read(root))
 }
 
 /// Reads an object; what it complains about goes to the second argument.

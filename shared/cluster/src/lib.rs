@@ -12,6 +12,7 @@ mod list;
 mod node_patch;
 mod nodes;
 mod presign;
+mod surroundings;
 mod token;
 mod transport;
 

@@ -12,12 +12,14 @@ use model::{
     node::Node,
     node_class::NodeClass,
     node_pool::NodePool,
+    policies::Policies,
 };
-use ports::{Cluster, Fault, Listing, Malformed, PodSelection, PortError};
+use ports::{Cluster, Fault, Listing, Malformed, PodSelection, PortError, Surrounded};
 
 use crate::{
     KubeCluster,
     call::{CallError, Effect},
+    surroundings,
 };
 
 /// What the API server holds in memory for one answer. client-go's own page size.
@@ -97,6 +99,10 @@ impl Cluster for KubeCluster {
         self.list(&DAEMON_SETS, None).await
     }
 
+    async fn surroundings(&self, policies: &Policies) -> Result<Surrounded, PortError> {
+        surroundings::read(self, policies).await
+    }
+
     async fn pods(&self, selection: &PodSelection) -> Result<Listing<Pod>, PortError> {
         match selection {
             PodSelection::Waiting => {
@@ -112,7 +118,7 @@ impl Cluster for KubeCluster {
 
 /// A cluster that does not know the kind has none of it. That is no failure, but somebody should
 /// hear of it.
-fn or_not_installed<T>(
+pub(crate) fn or_not_installed<T>(
     listing: Result<Listing<T>, PortError>,
     kind: &str,
     api_version: &str,
@@ -138,7 +144,11 @@ enum ListError {
 impl KubeCluster {
     /// All objects of `kind` that `fields` select, of one state. Pages that expire are begun again
     /// once.
-    async fn list<T>(&self, kind: &Kind<T>, fields: Option<&str>) -> Result<Listing<T>, PortError> {
+    pub(crate) async fn list<T>(
+        &self,
+        kind: &Kind<T>,
+        fields: Option<&str>,
+    ) -> Result<Listing<T>, PortError> {
         match self.list_once(kind, fields).await {
             Ok(listing) => return Ok(listing),
             Err(ListError::Failed(error)) => return Err(error),

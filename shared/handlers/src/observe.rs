@@ -12,6 +12,7 @@ use model::{
     ledger::Snapshot,
     node_class::{ClusterSettings, NodeClass},
     node_pool::NodePool,
+    policies::Policies,
 };
 use ports::{Catalog, Cluster, Discovery, Invocation, Ledger, Listing, Malformed, PodSelection};
 
@@ -69,7 +70,19 @@ impl Seen {
         let mut daemon_sets = kept(cluster.daemon_sets().await?, &mut malformed);
         daemon_sets.sort_by(|a, b| a.key.cmp(&b.key));
         let nodes = nodes.into_iter().map(|node| (node.name.clone(), node)).collect();
-        let facts = Facts { nodes, node_pools, daemon_sets, ..ledger_only(ledger, at) };
+        let policies = Policies::default();
+        // A claim of a volume that comes after this is found at the next look.
+        let surrounded = cluster.surroundings(&policies).await?;
+        malformed.extend(surrounded.malformed);
+        let surroundings = surrounded.surroundings;
+        let facts = Facts {
+            nodes,
+            node_pools,
+            daemon_sets,
+            surroundings,
+            policies,
+            ..ledger_only(ledger, at)
+        };
         Ok(Self { facts, malformed })
     }
 
@@ -92,7 +105,7 @@ pub(crate) fn ledger_only(ledger: Snapshot, at: &Invocation) -> Facts {
         daemon_sets: Vec::new(),
         pods: Vec::new(),
         surroundings: model::facts::Surroundings::default(),
-        policies: model::policies::Policies::default(),
+        policies: Policies::default(),
     }
 }
 

@@ -2,10 +2,11 @@
 
 use model::{
     NodeName, Pod,
-    facts::DaemonSet,
+    facts::{DaemonSet, Surroundings},
     node::{Eviction, EvictionRequest, Node, NodePatch},
     node_class::NodeClass,
     node_pool::NodePool,
+    policies::Policies,
 };
 
 use crate::PortError;
@@ -34,6 +35,15 @@ impl<T> Default for Listing<T> {
     }
 }
 
+/// What surrounds the pods of a cluster, and what could not be read of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Surrounded {
+    /// What could be read.
+    pub surroundings: Surroundings,
+    /// The rest.
+    pub malformed: Vec<Malformed>,
+}
+
 /// Which pods to list.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum PodSelection {
@@ -55,6 +65,10 @@ pub trait Cluster {
     async fn node_classes(&self) -> Result<Listing<NodeClass>, PortError>;
     /// DaemonSets.
     async fn daemon_sets(&self) -> Result<Listing<DaemonSet>, PortError>;
+    /// What else decides where pods may go: volumes, namespaces, budgets; behind their gates
+    /// overlays and buffers, with what these refer to. A kind that the cluster does not know has no
+    /// objects.
+    async fn surroundings(&self, policies: &Policies) -> Result<Surrounded, PortError>;
     /// Pods.
     async fn pods(&self, selection: &PodSelection) -> Result<Listing<Pod>, PortError>;
 }

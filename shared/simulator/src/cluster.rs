@@ -4,9 +4,11 @@
 
 mod controllers;
 mod kubelet;
+mod neighbours;
 mod nodes;
 mod pods;
 mod scheduler;
+mod volumes;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -15,8 +17,8 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    InstanceId, NodeClassName, NodeName, NodePoolName, Pod, PodKey, PodSpec, Resources,
-    facts::DaemonSet, node::Node, node_class::NodeClass, node_pool::NodePool,
+    InstanceId, Namespace, NodeClassName, NodeName, NodePoolName, Pod, PodKey, PodSpec, Resources,
+    facts::DaemonSet, node::Node, node_class::NodeClass, node_pool::NodePool, storage::Storage,
 };
 use ports::PodSelection;
 
@@ -78,6 +80,10 @@ pub(crate) struct ClusterState {
     pub(crate) nodes: BTreeMap<NodeName, NodeEntry>,
     pub(crate) pods: BTreeMap<PodKey, PodEntry>,
     pub(crate) node_of_instance: BTreeMap<InstanceId, NodeName>,
+    pub(crate) storage: Storage,
+    /// The class of claims that name none.
+    default_storage_class: Option<String>,
+    namespaces: BTreeMap<Namespace, BTreeMap<String, String>>,
     workloads: BTreeMap<PodKey, WorkloadEntry>,
     waiting: BTreeSet<PodKey>,
     is_reconcile_planned: bool,
@@ -176,6 +182,27 @@ impl World {
                 self.cluster.daemon_sets.insert(daemon_set.key.clone(), daemon_set);
             }
             Object::Workload(workload) => self.add_workload(workload),
+            Object::StorageClass { name, class, is_default } => {
+                if is_default {
+                    self.cluster.default_storage_class = Some(name.clone());
+                    let claims = self.cluster.storage.claims.values_mut();
+                    for claim in claims.filter(|claim| claim.volume.is_none()) {
+                        claim.storage_class.get_or_insert_with(|| name.clone());
+                    }
+                }
+                self.cluster.storage.classes.insert(name, class);
+            }
+            Object::Volume(name, volume) => {
+                self.cluster.storage.volumes.insert(name, volume);
+            }
+            Object::VolumeClaim(key, mut claim) => {
+                let default = &self.cluster.default_storage_class;
+                claim.storage_class = claim.storage_class.or_else(|| default.clone());
+                self.cluster.storage.claims.insert(key, claim);
+            }
+            Object::Namespace(name, labels) => {
+                self.cluster.namespaces.insert(name, labels);
+            }
         }
     }
 

@@ -1,11 +1,15 @@
 //! The words of a story: what is in the cluster, and what happens when.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::SignedDuration;
 use model::{
     HourlyPrice, ImageId, InstanceId, Namespace, NodeClassName, NodeName, NodePoolName, ObjectName,
-    OfferingKey, PodKey, PodSpec, facts::DaemonSet, node_class::NodeClass, node_pool::NodePool,
+    OfferingKey, PodKey, PodSpec,
+    facts::DaemonSet,
+    node_class::NodeClass,
+    node_pool::NodePool,
+    storage::{PodVolume, StorageClass, Volume, VolumeClaim, VolumeClaimKey},
 };
 
 /// What makes the pods of a workload, and what it does when one is lost.
@@ -38,6 +42,10 @@ pub struct Workload {
     pub runs_for: Option<SignedDuration>,
     /// How many of its pods a PodDisruptionBudget lets be unavailable; `None` is no budget.
     pub max_unavailable: Option<u32>,
+    /// Volumes of each pod that are claims.
+    pub volumes: Vec<PodVolume>,
+    /// Of a StatefulSet: claims that each pod gets, with the storage class that they name.
+    pub claim_templates: Vec<(ObjectName, Option<String>)>,
 }
 
 impl Workload {
@@ -59,6 +67,21 @@ pub enum Object {
     DaemonSet(DaemonSet),
     /// Anything with pods.
     Workload(Workload),
+    /// A StorageClass.
+    StorageClass {
+        /// Its name.
+        name: String,
+        /// What it does.
+        class: StorageClass,
+        /// Whether claims that name no class get it.
+        is_default: bool,
+    },
+    /// A PersistentVolume.
+    Volume(String, Volume),
+    /// A PersistentVolumeClaim.
+    VolumeClaim(VolumeClaimKey, VolumeClaim),
+    /// A namespace with labels.
+    Namespace(Namespace, BTreeMap<String, String>),
 }
 
 /// Which spot instance.

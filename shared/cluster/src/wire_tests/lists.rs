@@ -2,7 +2,9 @@
 
 use model::{
     NodeName,
+    buffer::BufferTarget,
     limits::{NODES_PER_CLUSTER_MAX, PAGES_PER_LISTING_MAX},
+    policies::Policies,
 };
 use ports::{Cluster as _, Fault, Malformed, PodSelection};
 use serde_json::{Value, json};
@@ -196,4 +198,76 @@ async fn daemon_sets_are_listed() {
     let server = Server::new([list("DaemonSet", "7", None, &[])]);
     assert_eq!(server.cluster().daemon_sets().await.unwrap().items, []);
     server.check_sent(&["GET /apis/apps/v1/daemonsets"]);
+}
+
+#[tokio::test]
+async fn what_surrounds_pods_is_listed_and_what_gates_close_is_not_asked_for() {
+    let claim = json!({
+        "metadata": { "name": "data", "namespace": "shop", "uid": "u" },
+        "spec": { "storageClassName": "fast", "accessModes": ["ReadWriteOnce"] },
+        "status": { "phase": "Pending" },
+    });
+    let class = json!({
+        "metadata": { "name": "fast", "uid": "u" }, "provisioner": "ebs.csi.aws.com",
+        "volumeBindingMode": "WaitForFirstConsumer",
+    });
+    let budget = json!({
+        "metadata": { "name": "web", "namespace": "shop", "uid": "u" },
+        "spec": { "maxUnavailable": 1, "selector": {} }, "status": { "disruptionsAllowed": 1 },
+    });
+    let bad = json!({ "metadata": { "name": "n", "uid": "u" }, "spec": { "drivers": 5 } });
+    let server = Server::new([
+        list("Namespace", "7", None, &[json!({ "metadata": { "name": "shop", "uid": "u" } })]),
+        list("StorageClass", "7", None, &[class]),
+        list("PersistentVolumeClaim", "7", None, &[claim]),
+        list("PersistentVolume", "7", None, &[]),
+        list("CSINode", "7", None, &[bad]),
+        list("PodDisruptionBudget", "7", None, &[budget]),
+    ]);
+    let read = server.cluster().surroundings(&Policies::default()).await.unwrap();
+    let all = &read.surroundings;
+    assert!(all.storage.classes.get("fast").is_some_and(|class| class.waits_for_first_consumer));
+    assert_eq!((all.storage.claims.len(), all.namespaces.len()), (1, 1));
+    assert_eq!(all.disruption_budgets.len(), 1);
+    assert_eq!(read.malformed.len(), 1, "{:?}", read.malformed);
+    server.check_sent(&[
+        "GET /api/v1/namespaces",
+        "GET /apis/storage.k8s.io/v1/storageclasses",
+        "GET /api/v1/persistentvolumeclaims",
+        "GET /api/v1/persistentvolumes",
+        "GET /apis/storage.k8s.io/v1/csinodes",
+        "GET /apis/policy/v1/poddisruptionbudgets",
+    ]);
+}
+
+#[tokio::test]
+async fn a_buffer_is_listed_with_what_it_refers_to() {
+    let buffer = json!({
+        "metadata": { "name": "spare", "namespace": "shop", "uid": "u" },
+        "spec": { "scalableRef": { "kind": "Deployment", "name": "web" }, "replicas": 2 },
+    });
+    let deployment = json!({
+        "metadata": { "name": "web", "namespace": "shop", "uid": "u" },
+        "spec": { "replicas": 4, "template": { "spec": { "containers": [{ "name": "m" }] } } },
+    });
+    let none = |kind: &str| list(kind, "7", None, &[]);
+    let server = Server::new([
+        none("Namespace"),
+        none("StorageClass"),
+        none("PersistentVolumeClaim"),
+        none("PersistentVolume"),
+        none("CSINode"),
+        none("PodDisruptionBudget"),
+        refused(404, "NotFound", "the server could not find the requested resource"),
+        list("CapacityBuffer", "7", None, &[buffer]),
+        none("PodTemplate"),
+        list("Deployment", "7", None, &[deployment]),
+        none("StatefulSet"),
+        none("ReplicaSet"),
+    ]);
+    let policies = Policies { capacity_buffer: true, node_overlay: true, ..Policies::default() };
+    let read = server.cluster().surroundings(&policies).await.unwrap();
+    let target = &read.surroundings.capacity_buffers[0].target;
+    assert!(matches!(target, BufferTarget::Workload(_, 4)), "{target:?}");
+    assert_eq!(read.malformed.len(), 1, "the cluster does not know NodeOverlays");
 }

@@ -147,7 +147,9 @@ impl World {
         };
         let pod = pod_key(workload, name);
         let (spec, runs_for) = (Arc::clone(&workload.spec), workload.runs_for);
-        let created = self.new_pod(pod.clone(), owner, spec);
+        let workload = workload.clone();
+        let mut created = self.new_pod(pod.clone(), owner, spec);
+        created.volumes = self.cluster.volumes_of(&workload, &pod.name);
         let controller = Controller::Workload(key.clone());
         let entry = PodEntry { pod: created, controller, pinned: None, runs_for };
         self.create_pod(entry);

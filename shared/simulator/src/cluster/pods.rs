@@ -54,6 +54,11 @@ impl World {
         target.pods.insert(key.clone());
         self.cluster.waiting.remove(key);
         let uid = entry.pod.uid.clone();
+        if !entry.pod.volumes.is_empty() {
+            let pod = entry.pod.clone();
+            self.cluster.provision_volumes(&pod, node);
+        }
+        let Some(entry) = self.cluster.pods.get(key) else { return };
         if entry.pinned.is_none() {
             let waited = now.duration_since(entry.pod.created_at);
             self.cluster.pending_times.push(waited);

@@ -3,11 +3,11 @@
 //! It shares no code with the planner, on purpose: labels are compared strictly, with what nodes
 //! really carry. It does not preempt, and it never places a pod that asks for what is not supported.
 
-use std::sync::Arc;
+use std::{collections::BTreeMap, sync::Arc};
 
 use model::{NodeName, PodKey, PodSpec, Requirement, Resources, node::Node, taint::untolerated};
 
-use super::{NodeEntry, controllers::is_hard};
+use super::{NodeEntry, controllers::is_hard, neighbours::is_choosy};
 use crate::{settings::Placement, timeline::Happening, world::World};
 
 impl World {
@@ -25,9 +25,14 @@ impl World {
         // Room only shrinks within a pass: what did not fit once does not fit again.
         let mut refused: Vec<Arc<PodSpec>> = Vec::new();
         let mut candidates: Option<(Arc<PodSpec>, Vec<NodeName>)> = None;
+        let mut has_guards = self.cluster.has_guards();
         for ((_, _, key), spec, pinned) in queue {
             if let Some(node) = pinned {
                 self.place_daemon(&key, &spec, &node);
+                continue;
+            }
+            if self.place_choosy(&key, &spec, has_guards) {
+                has_guards |= !spec.pod_anti_affinity.required.is_empty();
                 continue;
             }
             if refused.iter().any(|other| Arc::ptr_eq(other, &spec)) {
@@ -48,6 +53,40 @@ impl World {
                 self.mark_unschedulable(&key);
             }
         }
+    }
+
+    /// Places a pod that looks at other pods, at volumes, or is kept away by others. Whether it is
+    /// one; what was found out about it holds for no other.
+    fn place_choosy(&mut self, key: &PodKey, spec: &PodSpec, has_guards: bool) -> bool {
+        let Some(pod) = self.cluster.pods.get(key).map(|entry| entry.pod.clone()) else {
+            return true;
+        };
+        if !(is_choosy(spec) || !pod.volumes.is_empty() || has_guards) {
+            return false;
+        }
+        let candidates = self.candidates(spec);
+        let neighbours = self.cluster.neighbours();
+        let fitting = candidates.into_iter().filter_map(|name| {
+            let node = &self.cluster.nodes.get(&name)?.node;
+            let allowed = self.cluster.can_mount(&pod, node) && neighbours.allow(&pod, node);
+            allowed.then(|| (neighbours.liking(&pod, node), name))
+        });
+        let mut by_liking: BTreeMap<i64, Vec<NodeName>> = BTreeMap::new();
+        for (liking, name) in fitting {
+            by_liking.entry(liking).or_default().push(name);
+        }
+        let best = by_liking
+            .values()
+            .rev()
+            .map(|nodes| self.best_of(nodes, &spec.requests))
+            .find(|best| !best.is_empty())
+            .unwrap_or_default();
+        let chosen = self.chances.cluster.index(best.len());
+        match best.into_iter().nth(chosen) {
+            Some(node) => self.bind(key, &node),
+            None => self.mark_unschedulable(key),
+        }
+        true
     }
 
     fn place_daemon(&mut self, key: &PodKey, spec: &PodSpec, node: &NodeName) {

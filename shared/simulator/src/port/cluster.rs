@@ -7,8 +7,9 @@ use model::{
     node::{Eviction, EvictionRequest, Node, NodePatch},
     node_class::NodeClass,
     node_pool::NodePool,
+    policies::Policies,
 };
-use ports::{Cluster, Fault, Listing, Nodes, PodSelection, PortError};
+use ports::{Cluster, Fault, Listing, Nodes, PodSelection, PortError, Surrounded};
 
 use crate::{
     Sim,
@@ -44,6 +45,14 @@ impl Cluster for Sim {
     async fn daemon_sets(&self) -> Result<Listing<DaemonSet>, PortError> {
         self.step(("Cluster.daemon_sets", Read), "", |world| {
             Ok(listing(world.cluster.daemon_sets.values().cloned()))
+        })
+        .await
+    }
+
+    async fn surroundings(&self, _policies: &Policies) -> Result<Surrounded, PortError> {
+        self.step(("Cluster.surroundings", Read), "", |world| {
+            let surroundings = world.cluster.surroundings();
+            Ok(Surrounded { surroundings, malformed: Vec::new() })
         })
         .await
     }

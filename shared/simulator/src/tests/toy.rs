@@ -103,6 +103,8 @@ pub(crate) fn workload(name: &str, replicas: u32) -> Workload {
         }),
         runs_for: None,
         max_unavailable: None,
+        volumes: Vec::new(),
+        claim_templates: Vec::new(),
     }
 }
 

@@ -1,0 +1,133 @@
+//! What else decides where pods may go: volumes, namespaces, budgets; overlays and buffers behind
+//! their gates.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use api::{
+    kubernetes,
+    manifest::{BufferManifest, Referable, StorageClassManifest, Workload},
+};
+use model::{
+    Namespace, NodeName, PodKey, PodSpec,
+    eviction::PodDisruptionBudget,
+    facts::Surroundings,
+    overlay::NodeOverlay,
+    policies::Policies,
+    storage::{Volume, VolumeClaim, VolumeClaimKey},
+};
+use ports::{Listing, Malformed, PortError, Surrounded};
+
+use crate::{
+    KubeCluster,
+    list::{AtMost, Kind, or_not_installed},
+};
+
+const NAMESPACES: Kind<(Namespace, BTreeMap<String, String>)> =
+    kind("list namespaces", "/api/v1/namespaces", kubernetes::namespace_list);
+const VOLUMES: Kind<(String, Volume)> =
+    kind("list PersistentVolumes", "/api/v1/persistentvolumes", kubernetes::volume_list);
+const VOLUME_CLAIMS: Kind<(VolumeClaimKey, VolumeClaim)> = kind(
+    "list PersistentVolumeClaims",
+    "/api/v1/persistentvolumeclaims",
+    kubernetes::volume_claim_list,
+);
+const STORAGE_CLASSES: Kind<StorageClassManifest> = kind(
+    "list StorageClasses",
+    "/apis/storage.k8s.io/v1/storageclasses",
+    kubernetes::storage_class_list,
+);
+const CSI_NODES: Kind<(NodeName, BTreeMap<String, u32>)> =
+    kind("list CSINodes", "/apis/storage.k8s.io/v1/csinodes", kubernetes::csi_node_list);
+const BUDGETS: Kind<PodDisruptionBudget> = kind(
+    "list PodDisruptionBudgets",
+    "/apis/policy/v1/poddisruptionbudgets",
+    kubernetes::disruption_budget_list,
+);
+const OVERLAYS: Kind<NodeOverlay> = kind(
+    "list NodeOverlays",
+    "/apis/karpenter.sh/v1alpha1/nodeoverlays",
+    kubernetes::node_overlay_list,
+);
+const BUFFERS: Kind<BufferManifest> = kind(
+    "list CapacityBuffers",
+    "/apis/autoscaling.x-k8s.io/v1beta1/capacitybuffers",
+    kubernetes::capacity_buffer_list,
+);
+const POD_TEMPLATES: Kind<(PodKey, Arc<PodSpec>)> =
+    kind("list PodTemplates", "/api/v1/podtemplates", kubernetes::pod_template_list);
+const DEPLOYMENTS: Kind<Workload> =
+    kind("list Deployments", "/apis/apps/v1/deployments", kubernetes::deployment_list);
+const STATEFUL_SETS: Kind<Workload> =
+    kind("list StatefulSets", "/apis/apps/v1/statefulsets", kubernetes::stateful_set_list);
+const REPLICA_SETS: Kind<Workload> =
+    kind("list ReplicaSets", "/apis/apps/v1/replicasets", kubernetes::replica_set_list);
+
+const fn kind<T>(
+    operation: &'static str,
+    path: &'static str,
+    read: fn(&[u8]) -> Result<kubernetes::Page<T>, kubernetes::Error>,
+) -> Kind<T> {
+    Kind { operation, path, read, at_most: AtMost::Unlimited }
+}
+
+/// Lists, and keeps what could not be read.
+struct Reader<'a> {
+    cluster: &'a KubeCluster,
+    malformed: Vec<Malformed>,
+}
+
+impl Reader<'_> {
+    async fn all<T>(&mut self, kind: &Kind<T>) -> Result<Vec<T>, PortError> {
+        let listing = self.cluster.list(kind, None).await?;
+        Ok(self.kept(listing))
+    }
+
+    fn kept<T>(&mut self, listing: Listing<T>) -> Vec<T> {
+        self.malformed.extend(listing.malformed);
+        listing.items
+    }
+
+    async fn buffers(&mut self) -> Result<Vec<model::buffer::CapacityBuffer>, PortError> {
+        let listing = self.cluster.list(&BUFFERS, None).await;
+        let listing = or_not_installed(listing, "CapacityBuffer", "autoscaling.x-k8s.io/v1beta1")?;
+        let written = self.kept(listing);
+        let mut referable = Referable::default();
+        if !written.is_empty() {
+            referable.templates = self.all(&POD_TEMPLATES).await?.into_iter().collect();
+            for kind in [&DEPLOYMENTS, &STATEFUL_SETS, &REPLICA_SETS] {
+                self.all(kind).await?.iter().for_each(|workload| referable.add(workload));
+            }
+        }
+        let mut buffers: Vec<_> = written.into_iter().map(|one| one.resolved(&referable)).collect();
+        buffers.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
+        Ok(buffers)
+    }
+}
+
+/// Reads all of it, kind by kind.
+pub(crate) async fn read(
+    cluster: &KubeCluster,
+    policies: &Policies,
+) -> Result<Surrounded, PortError> {
+    let mut reader = Reader { cluster, malformed: Vec::new() };
+    let mut all = Surroundings::default();
+    all.namespaces = reader.all(&NAMESPACES).await?.into_iter().collect();
+    let classes = reader.all(&STORAGE_CLASSES).await?.into_iter();
+    all.storage.classes = classes.map(|read| (read.name, read.class)).collect();
+    all.storage.claims = reader.all(&VOLUME_CLAIMS).await?.into_iter().collect();
+    // After the claims: what they are bound to is there.
+    all.storage.volumes = reader.all(&VOLUMES).await?.into_iter().collect();
+    all.storage.attach_limits = reader.all(&CSI_NODES).await?.into_iter().collect();
+    all.disruption_budgets = reader.all(&BUDGETS).await?;
+    all.disruption_budgets.sort_by(|a, b| a.key.cmp(&b.key));
+    if policies.node_overlay {
+        let listing = cluster.list(&OVERLAYS, None).await;
+        let listing = or_not_installed(listing, "NodeOverlay", "karpenter.sh/v1alpha1")?;
+        all.node_overlays = reader.kept(listing);
+        all.node_overlays.sort_by(|a, b| a.name.cmp(&b.name));
+    }
+    if policies.capacity_buffer {
+        all.capacity_buffers = reader.buffers().await?;
+    }
+    Ok(Surrounded { surroundings: all, malformed: reader.malformed })
+}

@@ -186,8 +186,17 @@ pub enum Format {
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct PlanArgs {
     /// Cluster objects as YAML or JSON: files, directories, or `-`.
-    #[arg(value_name = "DIR|FILE", required = true)]
+    #[arg(value_name = "DIR|FILE", required_unless_present = "live", conflicts_with = "live")]
     pub manifests: Vec<PathBuf>,
+    /// Read the cluster of the current kubeconfig with `kubectl get`. Nothing is changed.
+    #[arg(long)]
+    pub live: bool,
+    /// With --live: the kubeconfig's context to read instead of the current one.
+    #[arg(long, value_name = "NAME", requires = "live")]
+    pub context: Option<String>,
+    /// With --live: another kubectl.
+    #[arg(long, value_name = "PATH", requires = "live", hide = true)]
+    pub kubectl: Option<PathBuf>,
     /// Instance types as nodes have them, with offerings and prices, as JSON. Otherwise the built-in
     /// list prices of us-west-2, as nodes of each EC2NodeClass would have them.
     #[arg(long, value_name = "FILE")]
@@ -219,9 +228,24 @@ pub struct PlanArgs {
     /// With --consolidation thorough: how many pods to simulate at most.
     #[arg(long, value_name = "PODS")]
     pub consolidation_work: Option<u64>,
-    /// How to print.
+    /// How to print. Otherwise a table for people.
     #[arg(short, long, value_enum)]
     pub output: Option<PlanFormat>,
+    /// Whether to print in colours. Otherwise on a terminal only.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
+    pub color: Color,
+}
+
+/// Whether to print in colours.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum Color {
+    /// On a terminal only.
+    #[default]
+    Auto,
+    /// Always.
+    Always,
+    /// Never.
+    Never,
 }
 
 /// How far to look for nodes whose pods fit elsewhere for less.
@@ -235,10 +259,9 @@ pub enum Consolidation {
 }
 
 /// How to print a plan.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum PlanFormat {
     /// One JSON document.
-    #[default]
     Json,
     /// The same as YAML.
     Yaml,

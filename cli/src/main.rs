@@ -1,10 +1,14 @@
 //! The command `journeyman`.
 
-use std::{fmt, io, process::ExitCode};
+use std::{
+    fmt,
+    io::{self, IsTerminal as _},
+    process::ExitCode,
+};
 
 use clap::Parser as _;
 use journeyman::{
-    args::{Args, CatalogArgs, Command, PlanArgs, RenderArgs, SimulateArgs},
+    args::{Args, CatalogArgs, Color, Command, PlanArgs, RenderArgs, SimulateArgs},
     catalog, convert, crds,
     hash::{self, HashArgs},
     plan, render, simulate,
@@ -13,7 +17,7 @@ use journeyman::{
 fn main() -> ExitCode {
     match Args::parse().command {
         Command::Simulate(args) => run_simulate(&args),
-        Command::Plan(args) => run_plan(&args),
+        Command::Plan(args) => run_plan(args),
         Command::Hash(args) => run_hash(&args),
         Command::Convert(args) => match convert::run(&args, &mut io::stdout().lock()) {
             Ok(()) => ExitCode::SUCCESS,
@@ -38,7 +42,11 @@ fn run_simulate(args: &SimulateArgs) -> ExitCode {
     }
 }
 
-fn run_plan(args: &PlanArgs) -> ExitCode {
+fn run_plan(mut args: PlanArgs) -> ExitCode {
+    if args.color == Color::Auto && io::stdout().is_terminal() {
+        args.color = Color::Always;
+    }
+    let args = &args;
     match plan::run(args, &mut io::stdout().lock(), &mut io::stderr().lock()) {
         Ok(verdict) if args.strict && !verdict.is_clean() => ExitCode::from(1),
         Ok(_) => ExitCode::SUCCESS,

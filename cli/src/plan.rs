@@ -6,7 +6,10 @@ mod facts;
 pub(crate) mod gates;
 mod input;
 mod json;
+mod live;
 mod offers;
+mod progress;
+mod table;
 
 use std::{
     fmt,
@@ -16,8 +19,9 @@ use std::{
 use jiff::Timestamp;
 use model::{Plan, facts::Facts};
 
+use self::progress::Progress;
 use crate::{
-    args::{PlanArgs, PlanFormat},
+    args::{Color, PlanArgs, PlanFormat},
     manifests::BadInput,
 };
 
@@ -84,7 +88,10 @@ pub fn run(
 ) -> Result<Verdict, Error> {
     let now = now(args)?;
     let policies = gates::policies(args)?;
-    let loaded = input::load(args)?;
+    let progress = Progress::new();
+    let loaded = input::load(args, &progress);
+    progress.says("planning");
+    let loaded = loaded.inspect_err(|_| progress.finish())?;
     for problem in &loaded.problems {
         writeln!(complaints, "{problem}")?;
     }
@@ -92,21 +99,24 @@ pub fn run(
     let offers = offers::load(args, &loaded, now)?;
     let facts = facts::of(loaded, offers, policies, now)?;
     if args.disruption {
+        progress.finish();
         disruption::run(args, &facts, out)?;
         return Ok(Verdict { unplaced: 0, problems });
     }
     let planned = plan(&facts);
-    match args.output.unwrap_or_default() {
-        PlanFormat::Json => {
+    progress.finish();
+    match args.output {
+        Some(PlanFormat::Json) => {
             let document = json::document(&planned);
             serde_json::to_writer_pretty(&mut *out, &document).map_err(io::Error::from)?;
             writeln!(out)?;
         }
-        PlanFormat::Yaml => {
+        Some(PlanFormat::Yaml) => {
             let text = serde_saphyr::to_string(&json::document(&planned));
             let text = text.map_err(|error| io::Error::other(error.to_string()))?;
             out.write_all(text.as_bytes())?;
         }
+        None => table::show(&planned, &facts, args.color == Color::Always, out)?,
     }
     Ok(Verdict { unplaced: planned.plan.unplaced.len(), problems })
 }
@@ -126,3 +136,6 @@ fn now(args: &PlanArgs) -> Result<Timestamp, BadInput> {
         BadInput::one(format!("--now: `{text}` is not a time such as `2026-08-01T12:00:00Z`"))
     })
 }
+
+#[cfg(test)]
+mod tests;

@@ -154,6 +154,21 @@ spec:
 }
 
 #[test]
+fn a_story_with_spreads_volumes_and_preferences_plays_to_its_end() {
+    let arguments = SimulateArgs {
+        manifests: example("spread"),
+        scenario: Some(repository().join("examples/scenarios/spread.yaml")),
+        ..arguments()
+    };
+    let (text, verdict) = play(&arguments);
+    assert_eq!(verdict, Verdict::AllPlaced, "{text}");
+    for said in ["default/db wants 3 pods", "back in two minutes", "given up: Empty", "unplaced    0"]
+    {
+        assert!(text.contains(said), "`{said}` is missing in\n{text}");
+    }
+}
+
+#[test]
 fn the_classic_walkthroughs_run_unchanged() {
     let (text, verdict) = play(&SimulateArgs { manifests: example("walkthrough"), ..short() });
     assert_eq!(verdict, Verdict::AllPlaced, "{text}");

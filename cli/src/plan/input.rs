@@ -12,6 +12,7 @@ use model::{
     node_pool::NodePool,
 };
 
+use super::{live, progress::Progress};
 use crate::{args::PlanArgs, manifests, manifests::BadInput};
 
 /// Objects by kind, in the order of the input.
@@ -37,12 +38,20 @@ pub(super) struct Loaded {
 }
 
 /// Reads everything.
-pub(super) fn load(args: &PlanArgs) -> Result<Loaded, BadInput> {
-    let manifests: Vec<Manifest> = manifests::texts(&args.manifests)?
-        .iter()
-        .map(|(file, text)| manifest::read(text, file))
-        .collect();
-    of(manifests)
+pub(super) fn load(args: &PlanArgs, progress: &Progress) -> Result<Loaded, BadInput> {
+    if args.live {
+        let mut loaded = of(live::read(args, progress)?)?;
+        // Their controllers are at work: pods that are not there yet will come.
+        loaded.workloads.clear();
+        return Ok(loaded);
+    }
+    progress.says("reading");
+    let texts = manifests::texts(&args.manifests)?;
+    let read = |(file, text): &(String, String)| {
+        progress.says(format!("reading {file}"));
+        manifest::read(text, file)
+    };
+    of(texts.iter().map(read).collect())
 }
 
 /// What manifests hold. A text that is none as a whole is bad input; an object that is malformed is

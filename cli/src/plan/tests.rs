@@ -1,0 +1,156 @@
+//! What people see of a plan, and where it is read from.
+
+use std::{fs, path::PathBuf};
+
+use super::*;
+
+const CLUSTER: &str = "\
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec:
+  role: KarpenterNodeRole
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{tags: {karpenter.sh/discovery: golden}}]
+  securityGroupSelectorTerms: [{tags: {karpenter.sh/discovery: golden}}]
+---
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: general}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements:
+      - {key: node.kubernetes.io/instance-type, operator: In, values: [m7i.large]}
+      - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: m, resources: {requests: {cpu: 800m}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: huge}
+spec: {containers: [{name: m, resources: {requests: {memory: 10Ti}}}]}
+";
+
+/// A file of this test.
+fn file(name: &str, text: &str) -> PathBuf {
+    let folder = std::env::temp_dir().join(format!("journeyman-plan-{}", std::process::id()));
+    fs::create_dir_all(&folder).unwrap();
+    let path = folder.join(name);
+    fs::write(&path, text).unwrap();
+    path
+}
+
+fn planned(args: &PlanArgs) -> (String, String, Verdict) {
+    let (mut out, mut complaints) = (Vec::new(), Vec::new());
+    let args = PlanArgs { now: Some("2026-08-01T12:00:00Z".to_owned()), ..args.clone() };
+    let verdict = run(&args, &mut out, &mut complaints).unwrap();
+    (String::from_utf8(out).unwrap(), String::from_utf8(complaints).unwrap(), verdict)
+}
+
+#[test]
+fn people_see_what_would_be_launched_and_what_finds_no_place() {
+    let manifests = vec![file("people.yaml", CLUSTER)];
+    let (text, complaints, verdict) = planned(&PlanArgs { manifests, ..PlanArgs::default() });
+    assert_eq!((complaints.as_str(), verdict), ("", Verdict { unplaced: 1, problems: 0 }));
+    for said in [
+        "2 nodes would be launched, from $0.2016 an hour ($147.1680 a month)",
+        "on-demand m7i.large us-west-2",
+        "default/web ×2",
+        "No place for 1 pod",
+        "  default/huge\n    general: ",
+        "10Ti",
+    ] {
+        assert!(text.contains(said), "`{said}` is missing in\n{text}");
+    }
+    assert!(!text.contains('\u{1b}'), "colours are for terminals");
+}
+
+#[test]
+fn colours_are_printed_when_they_are_asked_for() {
+    let manifests = vec![file("colours.yaml", CLUSTER)];
+    let args = PlanArgs { manifests, color: Color::Always, ..PlanArgs::default() };
+    assert!(planned(&args).0.contains("\u{1b}[31mNo place for 1 pod"));
+}
+
+#[test]
+fn machines_get_the_same_as_json_and_as_yaml() {
+    let manifests = vec![file("machines.yaml", CLUSTER)];
+    let output = |format| {
+        planned(&PlanArgs {
+            manifests: manifests.clone(),
+            output: Some(format),
+            ..PlanArgs::default()
+        })
+        .0
+    };
+    let json: serde_json::Value = serde_json::from_str(&output(PlanFormat::Json)).unwrap();
+    let yaml: serde_json::Value = serde_saphyr::from_str(&output(PlanFormat::Yaml)).unwrap();
+    assert_eq!(json, yaml);
+    assert_eq!(json["newNodeClaims"].as_array().unwrap().len(), 2);
+    assert_eq!(json["newNodeClaims"][0]["cheapest"]["instanceType"], "m7i.large");
+    assert_eq!(json["unschedulable"][0]["pod"], "default/huge");
+}
+
+#[test]
+fn a_malformed_object_is_reported_and_does_not_poison_the_rest() {
+    let bad = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: bad}\nspec: {containers: 5}\n";
+    let manifests = vec![file("malformed.yaml", &format!("{CLUSTER}{bad}"))];
+    let (text, complaints, verdict) = planned(&PlanArgs { manifests, ..PlanArgs::default() });
+    assert!(complaints.contains("Pod bad: spec.containers: must be a list"), "{complaints}");
+    assert!(text.contains("default/web ×2") && !text.contains("default/bad"), "{text}");
+    assert!(verdict.problems == 1 && !verdict.is_clean());
+}
+
+#[test]
+fn a_claim_without_an_instance_is_waited_for() {
+    let claim = "---\napiVersion: karpenter.sh/v1\nkind: NodeClaim\nmetadata: {name: general-x, labels: \
+        {karpenter.sh/nodepool: general}}\nspec: {nodeClassRef: {group: karpenter.k8s.aws, kind: \
+        EC2NodeClass, name: default}, requirements: []}\n";
+    let manifests = vec![file("waiting.yaml", &format!("{CLUSTER}{claim}"))];
+    let args = PlanArgs { manifests, ..PlanArgs::default() };
+    assert!(planned(&args).0.contains("the NodeClaim general-x has no instance yet"));
+    let json = planned(&PlanArgs { output: Some(PlanFormat::Json), ..args }).0;
+    assert!(json.contains("\"waiting\": true") && json.contains("\"newNodeClaims\": []"), "{json}");
+}
+
+/// A stand-in for kubectl: it prints the file called like the kind, and knows no other kinds.
+#[cfg(unix)]
+fn kubectl(name: &str) -> PathBuf {
+    use std::os::unix::fs::PermissionsExt as _;
+    let script = "#!/bin/sh\nfolder=$(dirname \"$0\")\nif [ -f \"$folder/$2.live\" ]; then cat \"$folder/$2.live\"\n\
+        elif echo \"$2\" | grep -q 'nodeoverlays\\|capacitybuffers'; then\n\
+        echo \"error: the server doesn't have a resource type\" >&2; exit 1\n\
+        else echo '{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[]}'; fi\n";
+    let path = file(name, script);
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o755)).unwrap();
+    path
+}
+
+#[cfg(unix)]
+#[test]
+fn a_live_cluster_is_read_with_kubectl() {
+    let documents: Vec<&str> = CLUSTER.split("---\n").collect();
+    file("ec2nodeclasses.karpenter.k8s.aws.live", documents[0]);
+    file("nodepools.karpenter.sh.live", documents[1]);
+    file("pods.live", documents[3]);
+    let kubectl = Some(kubectl("kubectl.sh"));
+    let args = PlanArgs { live: true, kubectl, ..PlanArgs::default() };
+    let (text, complaints, verdict) = planned(&args);
+    // What one list names another has: each kind is a text of its own.
+    assert_eq!(complaints, "");
+    assert!(text.contains("No place for 1 pod"), "{text}");
+    assert_eq!(verdict.unplaced, 1);
+    let args = PlanArgs { kubectl: Some("/no/such/kubectl".into()), ..args };
+    let error = run(&args, &mut Vec::new(), &mut Vec::new()).unwrap_err();
+    assert!(error.to_string().contains("--live reads with kubectl"), "{error}");
+}

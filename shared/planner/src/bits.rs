@@ -54,7 +54,7 @@ impl BitSet {
     /// The set of all numbers below `len`.
     pub(crate) fn full(len: usize) -> Self {
         let mut words = vec![u64::MAX; len.div_ceil(BITS)];
-        if let Some(last) = words.last_mut().filter(|_| len % BITS != 0) {
+        if let Some(last) = words.last_mut().filter(|_| !len.is_multiple_of(BITS)) {
             *last = (1 << (len % BITS)) - 1;
         }
         Self { words }

@@ -30,8 +30,6 @@ pub(crate) struct Offer {
     pub(crate) allocatable_whole: Vec<Resources>,
     /// By type: its name as a value of the label.
     pub(crate) names: Vec<Value>,
-    /// Whether reserved capacity is bought.
-    buys_reserved: bool,
     /// Each distinct place and way to buy, and the types that can be bought so now.
     markets: Vec<Market>,
     by_requirement: BTreeMap<RequirementId, BitSet>,
@@ -129,7 +127,6 @@ impl Offer {
             allocatable: allocatable_whole.iter().map(|one| resources.amounts(one)).collect(),
             allocatable_whole,
             names: types.iter().map(|one| Value::from(one.name.as_str())).collect(),
-            buys_reserved,
             markets: markets.into_values().collect(),
             by_requirement: BTreeMap::new(),
             by_set: BTreeMap::new(),

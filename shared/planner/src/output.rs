@@ -31,7 +31,7 @@ use crate::{
 };
 
 /// The plan that carries the solution out.
-pub(crate) fn plan(problem: &mut Problem<'_>, solution: Solution) -> Plan {
+pub(crate) fn plan(problem: &mut Problem<'_>, solution: &Solution) -> Plan {
     let mut plan = Plan { parent: problem.facts.ledger.generation, ..Plan::default() };
     for (place, pods) in &solution.placed {
         if let Some(target) = problem.target(*place) {
@@ -39,7 +39,7 @@ pub(crate) fn plan(problem: &mut Problem<'_>, solution: Solution) -> Plan {
             plan.placements.push(Placement { target: target.clone(), pods });
         }
     }
-    let reasons = Reasons::of(problem, &solution);
+    let reasons = Reasons::of(problem, solution);
     let mut unplaced: Vec<(usize, Rc<[Reason]>)> = solution
         .failed
         .iter()

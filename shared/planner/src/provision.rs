@@ -45,10 +45,10 @@ impl<'a> Prepared<'a> {
         if !self.0.has_pools {
             let failed = pods.iter().map(|pod| (*pod, Failure::NoPlace)).collect();
             let solution = Solution { failed, state: start, ..Solution::default() };
-            return output::plan(&mut self.0, solution);
+            return output::plan(&mut self.0, &solution);
         }
         let solution = solver::solve(&mut self.0, start, &pods, options);
-        output::plan(&mut self.0, solution)
+        output::plan(&mut self.0, &solution)
     }
 }
 

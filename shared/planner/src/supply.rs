@@ -227,7 +227,7 @@ fn largest(around: &Surroundings<'_>, claim: &NodeClaim) -> Resources {
 /// Karpenter: `pkg/controllers/provisioning/scheduling/scheduler.go`, `addToExistingNode`.
 fn settles_until(around: &Surroundings<'_>, claim: &NodeClaim) -> Option<Timestamp> {
     let pool = around.facts.node_pools.iter().find(|pool| pool.name == claim.node_pool)?;
-    let wait = pool.disruption.consolidate_after.filter(|wait| wait.is_positive())?;
+    let wait = pool.disruption.consolidate_after.filter(jiff::SignedDuration::is_positive)?;
     let conditions = &claim.conditions;
     let since = conditions.last_pod_event_at.or(conditions.initialized_at)?;
     since.checked_add(wait).ok().filter(|_| pool.is_usable())
@@ -441,7 +441,7 @@ fn known(
 ) -> BTreeMap<String, Known> {
     let mut all: BTreeMap<String, Known> = BTreeMap::new();
     for requirement in claim.requirements.iter().filter(|r| is_asked(r.key().as_str())) {
-        if requirement.operator() != model::Operator::DoesNotExist {
+        if requirement.operator() != Operator::DoesNotExist {
             let values = requirement.clone().with_min_values(None);
             let may_be_absent = requirement.allows_absence();
             all.insert(requirement.key().as_str().to_owned(), Known { values, may_be_absent });

@@ -103,11 +103,10 @@ impl Run<'_, '_> {
     fn put_onto_existing(&mut self, pod: &Pod, place: usize) {
         self.state.take(place, &self.problem.shapes[pod.shape]);
         self.placed.entry(place).or_default().push(pod.number);
-        if let Some(attachments) = &self.problem.demand.pods[pod.number].attachments {
-            if !attachments.is_empty() {
-                let there = self.state.attached.entry(place).or_default();
-                crate::problem::attach(there, attachments);
-            }
+        let attachments = self.problem.demand.pods[pod.number].attachments.as_ref();
+        if let Some(attachments) = attachments.filter(|all| !all.is_empty()) {
+            let there = self.state.attached.entry(place).or_default();
+            crate::problem::attach(there, attachments);
         }
         let taken: Vec<usize> = self.problem.classes[pod.class].ports.clone();
         for port in self.conflicting(&taken) {

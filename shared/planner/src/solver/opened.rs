@@ -149,22 +149,17 @@ impl Run<'_, '_> {
                 break;
             }
         }
-        // What was tried is all that there is, if no rule narrowed it and no reservation is missing.
-        let is_whole = pod.allowed.is_empty() && problem.reservations.left.is_empty();
-        match joined {
-            Some((joined, types)) => {
-                self.scratch = types;
-                Answer::Yes(joined)
-            }
-            None => {
-                self.scratch = roomy;
-                if is_whole && class.alternatives.len() <= 1 {
-                    Answer::Never
-                } else {
-                    Answer::NotNow
-                }
-            }
+        if let Some((joined, types)) = joined {
+            self.scratch = types;
+            return Answer::Yes(joined);
         }
+        self.scratch = roomy;
+        // Every pod with this fixed wish and these requests fails here, unless it was a rule, a
+        // volume, a port or a missing reservation that narrowed the types.
+        let is_plain = class.ports.is_empty()
+            && class.alternatives.iter().all(model::Requirements::is_empty)
+            && problem.reservations.left.is_empty();
+        if pod.allowed.is_empty() && is_plain { Answer::Never } else { Answer::NotNow }
     }
 
     fn join(&mut self, pod: &Pod, number: usize, joined: Joined) {

@@ -13,7 +13,6 @@
 )]
 
 #[path = "support/build.rs"]
-#[expect(dead_code, reason = "shared with the other benchmark")]
 mod build;
 #[path = "support/cluster.rs"]
 mod cluster;

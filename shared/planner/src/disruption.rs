@@ -11,6 +11,8 @@
 //! Karpenter: `pkg/controllers/disruption/controller.go`.
 
 mod balanced;
+#[cfg(test)]
+mod behaviours;
 mod budgets;
 mod candidate;
 mod command;

@@ -158,7 +158,9 @@ fn is_within(inner: &Requirement, outer: &Requirement) -> bool {
 pub(crate) fn supply(around: &Surroundings<'_>) -> Supply {
     let mut supply = Supply::default();
     let mut kinds = BTreeMap::new();
-    let nodes = around.facts.nodes.values().filter(|node| !node.is_deleting);
+    // One whose claim lives is given up with its claim, and serves until then.
+    let is_gone = |node: &&Node| node.is_deleting && around.world.claim(&node.name).is_none();
+    let nodes = around.facts.nodes.values().filter(|node| !is_gone(node));
     for node in nodes {
         let claim = around.world.claim(&node.name);
         if claim.is_some_and(is_leaving) {

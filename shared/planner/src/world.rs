@@ -44,10 +44,13 @@ impl<'a> World<'a> {
         self.claims.get(node).copied()
     }
 
-    /// The nodes that are being given up, or whose claims are.
+    /// The nodes whose claims are being given up, and those without a claim that are being deleted.
+    ///
+    /// Karpenter: `pkg/controllers/state/statenode.go`, `MarkedForDeletion`.
     pub(crate) fn leaving(&self, facts: &'a Facts) -> BTreeSet<&'a NodeName> {
         let leaving = self.claims.iter().filter(|(_, claim)| is_leaving(claim));
-        let deleting = facts.nodes.values().filter(|node| node.is_deleting);
+        let is_alone = |node: &&Node| !self.claims.contains_key(&node.name);
+        let deleting = facts.nodes.values().filter(|node| node.is_deleting).filter(is_alone);
         leaving.map(|(node, _)| *node).chain(deleting.map(|node| &node.name)).collect()
     }
 }

@@ -87,14 +87,15 @@ struct Search<'l, 'a> {
 impl Search<'_, '_> {
     fn run(&mut self, work: u64, from: Option<&Cursor>) -> Thorough {
         let mut cursor = from.cloned().unwrap_or_default();
-        let until = self.look.simulator.work.saturating_add(work);
         self.remember(&cursor.best.clone());
+        // Taking up the best again is not counted, so that every run gets on.
+        let until = self.look.simulator.work.saturating_add(work);
         while cursor.stage < 2 + ORDERS {
-            if until <= self.look.simulator.work && cursor != Cursor::default() {
-                return self.answer(Some(cursor));
-            }
             self.step(&mut cursor);
             cursor.best = self.names(&self.best);
+            if until <= self.look.simulator.work && cursor.stage < 2 + ORDERS {
+                return self.answer(Some(cursor));
+            }
         }
         let compatible = cursor.compatible.clone();
         let mut answer = self.answer(None);

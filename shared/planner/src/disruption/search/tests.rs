@@ -1,5 +1,7 @@
 //! What each method finds, and what it leaves (EM, DR, SD, CE, CR, CX, MS).
 
+mod surroundings;
+
 use jiff::SignedDuration;
 use model::{
     CapacityType, NodeName, Pod,

@@ -1,0 +1,252 @@
+//! What else of a cluster keeps nodes or lets them go: buffers, `minValues`, reservations, wishes.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use model::{
+    CapacityType, HourlyPrice, LabelKey, Offering, Reservation,
+    buffer::{BufferTarget, CapacityBuffer},
+    policies::PreferencePolicy,
+    selector::LabelSelector,
+    topology::{
+        NodeInclusionPolicy, PodAffinity, PodAffinityTerm, SpreadConstraint, Weighted,
+        WhenUnsatisfiable,
+    },
+};
+
+use super::*;
+
+/// An idle large node with room kept for so many pods of a CPU.
+fn buffered(replicas: u32) -> Facts {
+    let mut facts = cluster(&[("a", "t.large"), ("b", "t.small")]);
+    facts.policies.capacity_buffer = true;
+    facts.surroundings.capacity_buffers = vec![CapacityBuffer {
+        namespace: "default".parse().unwrap(),
+        name: "spare".parse().unwrap(),
+        uid: "uid-spare".parse().unwrap(),
+        replicas: Some(replicas),
+        percentage: None,
+        limits: BTreeMap::new(),
+        target: BufferTarget::Template(Arc::new(spec("cpu=3"))),
+    }];
+    facts
+}
+
+#[test]
+fn room_that_is_kept_for_a_buffer_keeps_its_node() {
+    check(&buffered(1), Emptiness, "b");
+    assert_eq!(why(&buffered(1), Emptiness, "a"), "room for a CapacityBuffer is kept on it");
+    check(&buffered(0), Emptiness, "a b");
+    let mut gone = buffered(1);
+    gone.surroundings.capacity_buffers.clear();
+    check(&gone, Emptiness, "a b");
+    let mut both = buffered(1);
+    both.pods = vec![app("web", "a", "cpu=1")];
+    assert_eq!(why(&both, Emptiness, "a"), "room for a CapacityBuffer is kept on it");
+    // A cheaper node that fits the pod and the buffer takes the place of both.
+    both.nodes.remove(&NodeName::new("b").unwrap());
+    both.ledger.claims.retain(|name, _| name.as_str() == "claim-a");
+    check(&both, SingleNode, "nothing");
+    both.surroundings.capacity_buffers[0].target = BufferTarget::Template(Arc::new(spec("cpu=1")));
+    check(&both, SingleNode, "a → t.gpu|t.medium");
+}
+
+#[test]
+fn a_pool_that_cannot_launch_is_in_nobodys_way() {
+    let mut facts = used(&[("a", "t.large")], vec![app("web", "a", "cpu=1")]);
+    for (name, class) in [("no-class", "missing"), ("no-types", "default"), ("invalid", "default")]
+    {
+        let mut other = facts.node_pools[0].clone();
+        other.name = name.parse().unwrap();
+        other.template.node_class = class.parse().unwrap();
+        match name {
+            "no-types" => other.template.requirements.add(requirement("kubernetes.io/arch=s390x")),
+            "invalid" => other.problems.push("it breaks a rule".to_owned()),
+            _ => {}
+        }
+        facts.node_pools.push(other);
+    }
+    facts.node_pools.sort_by(|a, b| a.name.cmp(&b.name));
+    check(&facts, SingleNode, "a → t.small|t.gpu|t.medium");
+}
+
+#[test]
+fn pods_without_an_owner_are_moved_like_others() {
+    let mut facts = used(
+        &[("a", "t.medium"), ("b", "t.medium")],
+        vec![app("web", "a", "cpu=1"), app("db", "b", "cpu=1")],
+    );
+    facts.pods[0].owner = None;
+    check(&facts, SingleNode, "a");
+}
+
+#[test]
+fn a_drifted_node_whose_pods_fit_elsewhere_goes_without_replacement() {
+    let mut facts = used(
+        &[("a", "t.medium"), ("b", "t.medium")],
+        vec![app("web", "a", "cpu=1"), app("db", "b", "cpu=1")],
+    );
+    drifted(&mut facts, "a", 10);
+    check(&facts, Drift, "a");
+}
+
+#[test]
+fn a_new_node_needs_no_settling() {
+    let mut facts = used(&[("a", "t.large")], vec![app("web", "a", "cpu=1")]);
+    facts.node_pools[0].disruption.consolidate_after = Some(SignedDuration::from_hours(1));
+    claim(&mut facts, "a").conditions.last_pod_event_at = Some(ago(10));
+    check(&facts, SingleNode, "a → t.small|t.gpu|t.medium");
+}
+
+fn min_types(mut facts: Facts, least: u32) -> Facts {
+    let key = labels::INSTANCE_TYPE;
+    let types = requirement(key).with_min_values(Some(least));
+    facts.node_pools[0].template.requirements.add(types);
+    facts
+}
+
+#[test]
+fn what_min_values_ask_for_is_kept_or_nothing_is_done() {
+    let facts = used(&[("a", "t.large")], vec![app("web", "a", "cpu=1")]);
+    check(&min_types(facts.clone(), 3), SingleNode, "a → t.small|t.gpu|t.medium");
+    check(&min_types(facts.clone(), 4), SingleNode, "nothing");
+    let note = why(&min_types(facts, 4), SingleNode, "a");
+    assert_eq!(note, "the cheaper instance types are too few for the pool's minValues");
+}
+
+/// A spot node, and 30 cheaper types.
+fn spot_with_many_types() -> Facts {
+    let mut facts = facts(vec![app("web", "a", "cpu=1")]);
+    facts.node_pools[0].disruption.budgets.clear();
+    facts.policies.spot_to_spot_consolidation = true;
+    let mut many = default_types();
+    many.extend((0..30).map(|index| {
+        let capacity = format!("cpu={} memory=8Gi pods=9", 2 + index % 8);
+        instance_type(&format!("s{index:02}.small"), &capacity, &[])
+    }));
+    many.sort_by(|a, b| a.name.cmp(&b.name));
+    offer(&mut facts, many);
+    add(&mut facts, "a", "t.large", CapacityType::Spot);
+    facts
+}
+
+#[test]
+fn spot_for_spot_keeps_the_cheapest_fifteen_or_as_many_as_min_values_ask() {
+    let kept = |facts: &Facts| {
+        let command = ask(facts, SingleNode).command.unwrap();
+        let new = &command.replacements[0];
+        (new.instance_types.len(), command.price_after.0, new.requirements.clone())
+    };
+    let (count, price, requirements) = kept(&spot_with_many_types());
+    assert_eq!((count, price), (15, 60_000_000));
+    let paid = requirements.get(labels::CAPACITY_TYPE).and_then(|r| r.single_value().cloned());
+    assert_eq!(paid.as_deref(), Some("spot"));
+    assert_eq!(kept(&min_types(spot_with_many_types(), 5)).0, 15);
+    assert_eq!(kept(&min_types(spot_with_many_types(), 20)).0, 20);
+    // What costs no more than the cheapest fifteen is not improved upon.
+    let mut cheap = spot_with_many_types();
+    let instance = claim(&mut cheap, "a").instance.as_mut().unwrap();
+    instance.instance_type = "s00.small".parse().unwrap();
+    let all = &mut node(&mut cheap, "a").labels;
+    all.insert(labels::INSTANCE_TYPE.to_owned(), "s00.small".to_owned());
+    check(&cheap, SingleNode, "nothing");
+}
+
+/// The default types, `t.small` to be had as reserved capacity too.
+fn reserve(facts: &mut Facts) {
+    let mut types = default_types();
+    let small = types.iter_mut().find(|one| one.name.as_str() == "t.small").unwrap();
+    let reservation = Reservation {
+        id: "cr-1".to_owned(),
+        kind: "default".to_owned(),
+        interruptible: false,
+        count: 1,
+    };
+    small.offerings.push(Offering {
+        capacity_type: CapacityType::Reserved,
+        price: HourlyPrice(20),
+        reservation: Some(reservation),
+        ..small.offerings[0].clone()
+    });
+    let all = ["reserved", "spot", "on-demand"];
+    let key = labels::CAPACITY_TYPE;
+    small.requirements.replace(model::Requirement::new(key, model::Operator::In, all).unwrap());
+    offer(facts, types);
+}
+
+#[test]
+fn reserved_capacity_takes_the_place_of_what_is_paid_for_by_the_hour() {
+    for paid in [CapacityType::OnDemand, CapacityType::Spot] {
+        let mut facts = facts(vec![app("web", "a", "cpu=1")]);
+        facts.node_pools[0].disruption.budgets.clear();
+        reserve(&mut facts);
+        add(&mut facts, "a", "t.small", paid);
+        let command = ask(&facts, SingleNode).command.unwrap();
+        let (key, price) = command.replacements[0].cheapest.clone().unwrap();
+        assert_eq!((key.capacity_type, price.0), (CapacityType::Reserved, 20));
+    }
+}
+
+fn term(app: &str) -> PodAffinityTerm {
+    PodAffinityTerm {
+        topology_key: LabelKey::new(labels::HOSTNAME).unwrap(),
+        selector: Some(LabelSelector::of_labels([("app", app)])),
+        namespaces: std::collections::BTreeSet::new(),
+        namespace_selector: None,
+    }
+}
+
+#[test]
+fn what_pods_ask_about_each_other_holds_and_what_they_wish_for_if_it_is_respected() {
+    let nodes = [("a", "t.medium"), ("b", "t.medium")];
+    let apart = |required: bool| {
+        let pods = ["a", "b"].map(|on| {
+            with(app(&format!("p-{on}"), on, "cpu=1"), |spec| {
+                spec.labels = BTreeMap::from([("app".to_owned(), "web".to_owned())]);
+                let wish = Weighted { weight: 1, term: term("web") };
+                let (must, may) = (vec![term("web")], vec![wish]);
+                spec.pod_anti_affinity = PodAffinity {
+                    required: if required { must } else { Vec::new() },
+                    preferred: if required { Vec::new() } else { may },
+                };
+            })
+        });
+        used(&nodes, pods.to_vec())
+    };
+    let goes = |facts: &Facts| decided(facts, SingleNode) == "a";
+    assert!(!goes(&apart(true)) && !goes(&apart(false)));
+    let mut ignored = apart(false);
+    ignored.policies.preferences = PreferencePolicy::Ignore;
+    assert!(goes(&ignored));
+    let mut hard = apart(true);
+    hard.policies.preferences = PreferencePolicy::Ignore;
+    assert!(!goes(&hard));
+}
+
+#[test]
+fn pods_that_spread_over_zones_stay_spread() {
+    let nodes = [("a", "t.large"), ("b", "t.large"), ("c", "t.large")];
+    let pods = ["a", "b", "c"].map(|on| {
+        with(app(&format!("p-{on}"), on, "cpu=1"), |spec| {
+            spec.labels = BTreeMap::from([("app".to_owned(), "web".to_owned())]);
+            spec.spread = vec![SpreadConstraint {
+                topology_key: LabelKey::new(labels::ZONE).unwrap(),
+                max_skew: 1,
+                min_domains: None,
+                when_unsatisfiable: WhenUnsatisfiable::DoNotSchedule,
+                selector: Some(LabelSelector::of_labels([("app", "web")])),
+                node_affinity_policy: NodeInclusionPolicy::Honor,
+                node_taints_policy: NodeInclusionPolicy::Ignore,
+            }];
+        })
+    });
+    let mut facts = used(&nodes, pods.to_vec());
+    for (name, zone) in nodes.iter().map(|(name, _)| name).zip(ZONES) {
+        node(&mut facts, name).labels.insert(labels::ZONE.to_owned(), zone.to_owned());
+        let instance = claim(&mut facts, name).instance.as_mut().unwrap();
+        instance.zone = model::Zone::new(zone).unwrap();
+    }
+    let command = ask(&facts, SingleNode).command.unwrap();
+    let new = &command.replacements[0];
+    let zone = new.requirements.get(labels::ZONE).and_then(|zone| zone.single_value().cloned());
+    assert_eq!(zone.as_deref(), Some("zone-1"), "the zone of the node that goes");
+}

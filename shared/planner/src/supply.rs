@@ -9,9 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use model::{
-    CapacityType, ClaimPhase, NodeClaim, NodeName, NodePoolName, Operator, Pod, Requirement,
-    Requirements, Resources, Taint, facts::Facts, labels, node::Node, plan::Target,
-    requirement::Value, taint,
+    ClaimPhase, NodeClaim, NodeName, NodePoolName, Operator, Pod, Requirement, Requirements,
+    Resources, Taint, facts::Facts, labels, node::Node, plan::Target, requirement::Value, taint,
 };
 
 use crate::{
@@ -482,10 +481,7 @@ fn of_types(key: &str, types: &[&model::InstanceType]) -> Option<Known> {
     let mut may_be_absent = false;
     for one in types {
         match one.requirements.get(key).filter(|own| !own.values().is_empty()) {
-            // Types are not bought as reserved capacity yet, whatever they have of it.
-            Some(own) => values.extend(own.values().iter().filter(|value| {
-                key != labels::CAPACITY_TYPE || &***value != CapacityType::Reserved.as_str()
-            })),
+            Some(own) => values.extend(own.values()),
             None => may_be_absent = true,
         }
     }

@@ -34,11 +34,14 @@ impl<'a> Prepared<'a> {
     /// The plan of [`provision`].
     #[must_use]
     pub fn plan(&mut self) -> Plan {
-        let options = Options {
-            waits_for_reserved: true,
-            tries_max: limits::TRIES_PER_PLAN_MAX,
-            ..Options::default()
-        };
+        self.plan_within(limits::TRIES_PER_PLAN_MAX)
+    }
+
+    /// The plan that comes of trying pods at most `tries_max` times. What was not tried has no place
+    /// in it, and says so.
+    #[must_use]
+    pub fn plan_within(&mut self, tries_max: usize) -> Plan {
+        let options = Options { waits_for_reserved: true, tries_max, ..Options::default() };
         let start = self.0.start.clone();
         let pods = self.0.demand.now.clone();
         // Karpenter does not look at nodes either while no pool may launch.

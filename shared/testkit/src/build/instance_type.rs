@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use model::{CapacityType, InstanceType, Offering, Requirement, Requirements, labels};
+use model::{CapacityType, InstanceType, Offering, Requirement, Requirements, Reservation, labels};
 
 use super::text::{id, price, requirement, resources};
 
@@ -72,6 +72,20 @@ impl TypeBuilder {
     #[track_caller]
     pub fn spot(self, zone: &str, dollars: &str) -> Self {
         self.offering(CapacityType::Spot, zone, dollars)
+    }
+
+    /// Has `count` instances left of the capacity reservation `id` in `zone`, at next to no price.
+    #[must_use]
+    #[track_caller]
+    pub fn reserved(mut self, zone: &str, id: &str, count: u32) -> Self {
+        self = self.offering(CapacityType::Reserved, zone, "0.000001");
+        let (id, kind) = (id.to_owned(), "default".to_owned());
+        let named = format!("karpenter.k8s.aws/capacity-reservation-id In {id}");
+        if let Some(offering) = self.0.offerings.last_mut() {
+            let interruptible = false;
+            offering.reservation = Some(Reservation { id, kind, interruptible, count });
+        }
+        self.label(&named).label("karpenter.k8s.aws/capacity-reservation-type In default")
     }
 
     /// Nothing of it can be bought now.

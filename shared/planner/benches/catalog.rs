@@ -1,0 +1,163 @@
+//! A cluster of real shapes: `cargo bench -p planner --bench catalog`.
+//!
+//! The catalog that comes with the program (us-west-2), 1,000 nodes with 10 pods each, and 30,000
+//! pods of 600 workloads that wait, with the mix of spreads and affinities that workloads have.
+//! Then 50,000 pods of 1,000 workloads and 1,000 types, without nodes, for which a Lambda has a
+//! minute.
+
+#![expect(
+    clippy::print_stdout,
+    clippy::unwrap_used,
+    reason = "a program for developers: it prints, and ends where something is wrong"
+)]
+
+#[path = "support/build.rs"]
+mod build;
+#[path = "support/measure.rs"]
+mod measure;
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use build::{affinity, facts, labels, listed, now, pending, resources, spread};
+use measure::{Cost, Dice, measure, price};
+use model::{
+    InstanceType, Pod, PodSpec, facts::Facts, labels as keys, node::Node, pod::PodPhase,
+    topology::Weighted,
+};
+
+const WORKLOADS: usize = 600;
+const NODES: usize = 1_000;
+const PODS_PER_NODE: usize = 10;
+
+fn main() {
+    let catalog = api::catalog::builtin().unwrap();
+    let mut dice = Dice::new(42);
+    let mut real = facts(catalog.instance_types.clone());
+    let mut workloads = workloads(WORKLOADS, &mut dice);
+    add_nodes(&mut real, &workloads, &mut dice);
+    real.pods.extend(pods(&workloads, 30_000));
+    run("cluster", &real);
+
+    let types: Vec<Arc<InstanceType>> =
+        catalog.instance_types.iter().take(1_000).cloned().collect();
+    let mut large = facts(types);
+    workloads.extend(self::workloads(400, &mut dice));
+    large.pods = pods(&workloads, 50_000);
+    run("burst", &large);
+}
+
+fn run(name: &str, facts: &Facts) {
+    let Cost { time, memory_bytes, plan } = measure(facts, |facts| facts, planner::provision, 1);
+    let waiting = facts.pods.iter().filter(|pod| pod.is_provisionable()).count();
+    let placed: usize = plan.placements.iter().map(|placement| placement.pods.len()).sum();
+    let (nodes, price, unplaced) = (plan.promises.len(), price(&plan), plan.unplaced.len());
+    let prepared = measure(facts, planner::Prepared::of, planner::Prepared::plan, 1);
+    println!(
+        "{name} n={waiting} seconds={}.{:03} of_which_solving_ms={} nodes={nodes} price={price} \
+         peak_memory_bytes={memory_bytes} on_existing={placed} unplaced={unplaced}",
+        time.as_secs(),
+        time.subsec_millis(),
+        prepared.time.as_millis()
+    );
+    let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
+    for reason in plan.unplaced.iter().filter_map(|one| one.reasons.first()) {
+        *reasons.entry(reason.to_string()).or_default() += 1;
+    }
+    for (reason, count) in reasons.iter().take(10) {
+        println!("  {count} pods: {reason}");
+    }
+}
+
+/// What the pods of one workload look like. Of a hundred workloads 55 ask for nothing, 15 spread
+/// hard over zones, 10 softly over zones and hosts, 8 keep to hosts of their own if they can and 4
+/// always, 4 stay in one zone, 4 want to be near another workload.
+fn workload(index: usize, dice: &mut Dice) -> PodSpec {
+    let name = format!("app-{index}");
+    let own = ("app", name.as_str());
+    let other = format!("app-{}", index / 2);
+    let cpu = dice.one_of(&["100m", "250m", "500m", "1", "2", "4"]);
+    let memory = dice.one_of(&["128Mi", "256Mi", "512Mi", "1Gi", "2Gi", "4Gi", "8Gi"]);
+    let mut spec = PodSpec {
+        labels: labels(&[own, ("tier", dice.one_of(&["web", "data", "batch"]))]),
+        requests: resources(&format!("cpu={cpu} memory={memory} pods=1")),
+        ..PodSpec::default()
+    };
+    let weighted = |term| vec![Weighted { weight: 50, term }];
+    match dice.below(100) {
+        0..15 => spec.spread = vec![spread(keys::ZONE, own, true)],
+        15..25 => {
+            spec.spread = vec![spread(keys::ZONE, own, false), spread(keys::HOSTNAME, own, false)];
+        }
+        25..33 => spec.pod_anti_affinity.preferred = weighted(affinity(keys::HOSTNAME, own)),
+        33..37 => spec.pod_anti_affinity.required = vec![affinity(keys::HOSTNAME, own)],
+        37..41 => spec.pod_affinity.required = vec![affinity(keys::ZONE, own)],
+        41..45 => {
+            spec.pod_affinity.preferred = weighted(affinity(keys::ZONE, ("app", other.as_str())));
+        }
+        _ => {}
+    }
+    match dice.below(10) {
+        0 => spec.node_selector.add(listed(keys::ARCH, &["arm64"])),
+        1 => spec.node_selector.add(listed(keys::ARCH, &["amd64"])),
+        2 => spec.node_selector.add(listed(keys::CAPACITY_TYPE, &["on-demand"])),
+        _ => {}
+    }
+    spec
+}
+
+fn workloads(count: usize, dice: &mut Dice) -> Vec<Arc<PodSpec>> {
+    (0..count).map(|index| Arc::new(workload(index, dice))).collect()
+}
+
+/// So many pods that wait, the same number of each workload.
+fn pods(workloads: &[Arc<PodSpec>], count: usize) -> Vec<Pod> {
+    let specs = workloads.iter().cycle().take(count).enumerate();
+    specs.map(|(index, spec)| pending(&format!("pod-{index}"), Arc::clone(spec))).collect()
+}
+
+/// Nodes of nobody, each with pods of random workloads, which fill about half of it.
+fn add_nodes(facts: &mut Facts, workloads: &[Arc<PodSpec>], dice: &mut Dice) {
+    let zones = ["us-west-2a", "us-west-2b", "us-west-2c", "us-west-2d"];
+    for index in 0..NODES {
+        let name = format!("ip-10-0-{}-{}", index / 250, index % 250);
+        let arch = dice.one_of(&["amd64", "arm64"]);
+        let (zone, kind) = (dice.one_of(&zones), dice.one_of(&["spot", "on-demand"]));
+        let instance_type = if arch == "arm64" { "m7g.8xlarge" } else { "m7i.8xlarge" };
+        let own = [
+            (keys::ARCH, arch),
+            (keys::OS, "linux"),
+            (keys::ZONE, zone),
+            (keys::CAPACITY_TYPE, kind),
+            (keys::INSTANCE_TYPE, instance_type),
+            (keys::HOSTNAME, name.as_str()),
+        ];
+        let node = Node {
+            name: name.parse().unwrap(),
+            provider_id: None,
+            created_at: now(),
+            is_deleting: false,
+            labels: labels(&own),
+            annotations: BTreeMap::new(),
+            finalizers: std::collections::BTreeSet::new(),
+            taints: Vec::new(),
+            capacity: resources("cpu=32 memory=128Gi pods=234"),
+            allocatable: resources("cpu=31850m memory=120Gi pods=234"),
+            is_ready: true,
+        };
+        for place in 0..PODS_PER_NODE {
+            let pod = pending(
+                &format!("run-{index}-{place}"),
+                Arc::clone(&workloads[dice.below(workloads.len())]),
+            );
+            facts.pods.push(Pod {
+                node: Some(node.name.clone()),
+                phase: PodPhase::Running,
+                started_at: Some(now()),
+                unschedulable_at: None,
+                is_ready: true,
+                ..pod
+            });
+        }
+        facts.nodes.insert(node.name.clone(), node);
+    }
+}

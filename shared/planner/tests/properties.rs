@@ -1,0 +1,131 @@
+//! What holds of every plan, whatever the world is like: judged by `plan-check`, which shares no
+//! code with the planner.
+
+#[path = "properties/worlds.rs"]
+mod worlds;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Plan, Pod, PodKey, PodUid, facts::Facts};
+use plan_check::violations;
+use planner::{Prepared, provision};
+use proptest::prelude::*;
+use worlds::{Shape, world, worlds};
+
+/// The places of each workload's pods, without saying which of its pods is where.
+type Shown = BTreeMap<String, BTreeMap<String, usize>>;
+
+fn places(plan: &Plan) -> Vec<(String, &PodKey)> {
+    let promised = plan.promises.iter().enumerate().flat_map(|(index, promise)| {
+        let place = format!("new {index} {:?}", promise.claim.instance_types);
+        promise.pods.iter().map(move |pod| (place.clone(), pod))
+    });
+    let placed = plan.placements.iter().flat_map(|placement| {
+        placement.pods.iter().map(|pod| (format!("{:?}", placement.target), pod))
+    });
+    let unplaced = plan.unplaced.iter().map(|one| (format!("{:?}", one.reasons), &one.pod));
+    promised.chain(placed).chain(unplaced).collect()
+}
+
+fn by_workload(plan: &Plan) -> Shown {
+    let mut all = Shown::new();
+    for (place, pod) in places(plan) {
+        let workload = pod.name.as_str().rsplit_once('-').unwrap().0.to_owned();
+        *all.entry(place).or_default().entry(workload).or_default() += 1;
+    }
+    all
+}
+
+/// The plan breaks no rule and names every pod that needs a place once.
+#[track_caller]
+fn check(facts: &Facts, plan: &Plan) {
+    let found: Vec<String> = violations(facts, plan).iter().map(ToString::to_string).collect();
+    assert!(found.is_empty(), "{}\n{}", found.join("\n"), worlds::shown(facts, plan));
+    let mut named: Vec<&PodKey> = places(plan).into_iter().map(|(_, pod)| pod).collect();
+    named.sort();
+    let virtual_pods = planner::buffer::virtual_pods(facts);
+    let pending = facts.pods.iter().filter(|pod| pod.is_provisionable()).chain(&virtual_pods);
+    let mut needed: Vec<&PodKey> = pending.map(|pod| &pod.key).collect();
+    needed.sort();
+    assert_eq!(named, needed);
+}
+
+fn commit(facts: &Facts, plan: &Plan) -> Facts {
+    let mut after = facts.clone();
+    after.ledger.generation = after.ledger.generation.next();
+    for promise in &plan.promises {
+        after.ledger.claims.insert(promise.claim.name.clone(), promise.claim.clone());
+    }
+    after
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(192))]
+
+    #[test]
+    fn every_plan_satisfies_every_hard_constraint(shape in worlds()) {
+        let facts = world(&shape);
+        check(&facts, &provision(&facts));
+    }
+
+    #[test]
+    fn a_budget_that_ends_early_leaves_a_valid_plan_and_says_what_is_left(
+        shape in worlds(), tries in 0_usize..12,
+    ) {
+        let facts = world(&shape);
+        let plan = Prepared::of(&facts).plan_within(tries);
+        check(&facts, &plan);
+        let whole = provision(&facts);
+        let placed = |plan: &Plan| places(plan).len() - plan.unplaced.len();
+        prop_assert!(placed(&plan) <= tries.min(placed(&whole)));
+        let left = plan.unplaced.iter().filter(|one| {
+            one.reasons.iter().any(|reason| reason.text.contains("left for the next plan"))
+        });
+        // What the whole plan places was tried, or is said to be left.
+        prop_assert!(placed(&whole) <= tries + left.count());
+    }
+
+    #[test]
+    fn which_of_equal_pods_is_which_changes_nothing(shape in worlds()) {
+        let facts = world(&shape);
+        let mut other = facts.clone();
+        // The uid decides among pods that are otherwise equal.
+        let workload = |pod: &Pod| pod.key.name.as_str().rsplit_once('-').unwrap().0.to_owned();
+        let mut uids: BTreeMap<String, Vec<PodUid>> = BTreeMap::new();
+        for pod in &facts.pods {
+            uids.entry(workload(pod)).or_default().push(pod.uid.clone());
+        }
+        for pod in &mut other.pods {
+            pod.uid = uids.get_mut(&workload(pod)).unwrap().pop().unwrap();
+        }
+        other.pods.reverse();
+        prop_assert_eq!(by_workload(&provision(&facts)), by_workload(&provision(&other)));
+    }
+
+    #[test]
+    fn a_pool_of_less_weight_never_makes_a_pod_unschedulable(shape in worlds()) {
+        let shape = Shape { is_about_others: false, has_reserved: false, ..shape };
+        let facts = world(&shape);
+        let mut more = facts.clone();
+        more.node_pools.push(worlds::weightless());
+        let unplaced = |facts: &Facts| -> BTreeSet<PodKey> {
+            provision(facts).unplaced.into_iter().map(|one| one.pod).collect()
+        };
+        let (before, after) = (unplaced(&facts), unplaced(&more));
+        let lost: Vec<&PodKey> = after.difference(&before).collect();
+        prop_assert!(lost.is_empty(), "{lost:?}");
+    }
+
+    #[test]
+    fn what_was_promised_is_not_promised_again(shape in worlds()) {
+        let facts = world(&shape);
+        let plan = provision(&facts);
+        let after = commit(&facts, &plan);
+        let again = provision(&after);
+        check(&after, &again);
+        prop_assert!(
+            again.is_empty(),
+            "first {}\nthen {}", worlds::shown(&facts, &plan), worlds::shown(&after, &again)
+        );
+    }
+}

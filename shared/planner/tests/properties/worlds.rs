@@ -1,0 +1,331 @@
+//! Small random clusters that use everything.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use model::{
+    InstanceType, LabelKey, Plan, Pod,
+    buffer::{BufferTarget, CapacityBuffer},
+    facts::Facts,
+    labels::{CAPACITY_TYPE, HOSTNAME, ZONE},
+    node_pool::NodePool,
+    overlay::{NodeOverlay, PriceChange},
+    policies::PreferencePolicy,
+    topology::{PodAffinityTerm, SpreadConstraint, Weighted, WhenUnsatisfiable},
+};
+use proptest::prelude::*;
+use testkit::build::{
+    PodBuilder, claim, daemon_set, facts, id, instance_type, node, node_of, node_pool, pod, price,
+    requirement, requirements, resources, spread, storage, taint, term, tolerates_key,
+};
+
+/// One workload: how many pods, and which of a few possibilities each question gets.
+#[derive(Clone, Debug)]
+pub(crate) struct Workload {
+    count: usize,
+    app: usize,
+    requests: usize,
+    selector: usize,
+    topology: (usize, usize, usize),
+    wishes: usize,
+    port: usize,
+    volume: usize,
+    tolerates: bool,
+}
+
+/// A whole world.
+#[derive(Clone, Debug)]
+pub(crate) struct Shape {
+    pub(crate) workloads: Vec<Workload>,
+    /// Whether pods ask about other pods.
+    pub(crate) is_about_others: bool,
+    pub(crate) has_reserved: bool,
+    pub(crate) has_nodes: bool,
+    pub(crate) has_daemons: bool,
+    pub(crate) has_buffer: bool,
+    pub(crate) has_overlay: bool,
+    pub(crate) ignores_preferences: bool,
+    pub(crate) limit: Option<u32>,
+}
+
+fn workload() -> impl Strategy<Value = Workload> {
+    let sizes = (1_usize..5, 0_usize..3, 0_usize..5, 0_usize..9);
+    let topology = (0_usize..9, 0_usize..7, 0_usize..8);
+    let rest = (0_usize..6, 0_usize..8, 0_usize..12, any::<bool>());
+    (sizes, topology, rest).prop_map(
+        |((count, app, requests, selector), topology, (wishes, port, volume, tolerates))| {
+            Workload { count, app, requests, selector, topology, wishes, port, volume, tolerates }
+        },
+    )
+}
+
+/// Any world.
+pub(crate) fn worlds() -> impl Strategy<Value = Shape> {
+    let flags = (any::<[bool; 6]>(), proptest::option::of(0_u32..40));
+    (proptest::collection::vec(workload(), 0..7), flags).prop_map(|(workloads, (flags, limit))| {
+        let [has_reserved, has_nodes, has_daemons, has_buffer, has_overlay, ignores] = flags;
+        Shape {
+            workloads,
+            is_about_others: true,
+            has_reserved,
+            has_nodes,
+            has_daemons,
+            has_buffer,
+            has_overlay,
+            ignores_preferences: ignores,
+            limit,
+        }
+    })
+}
+
+const APPS: [&str; 3] = ["app=a", "app=b", "app=c"];
+const REQUESTS: [&str; 5] = [
+    "cpu=100m memory=64Mi",
+    "cpu=600m memory=1Gi",
+    "cpu=1500m memory=3Gi",
+    "cpu=3 memory=4Gi",
+    "cpu=20",
+];
+const SELECTORS: [&str; 9] = [
+    "",
+    "",
+    "",
+    "kubernetes.io/arch In arm64",
+    "topology.kubernetes.io/zone In us-west-2b us-west-2c",
+    "karpenter.sh/capacity-type In spot",
+    "team In a",
+    "team NotIn a",
+    "karpenter.k8s.aws/instance-cpu Gt 3",
+];
+
+fn types(has_reserved: bool) -> Vec<Arc<InstanceType>> {
+    let everywhere = |name: &str, capacity: &str, dollars: [&str; 2]| {
+        let mut one = instance_type(name, capacity).overhead("cpu=70m memory=1Gi");
+        for zone in ["us-west-2a", "us-west-2b", "us-west-2c"] {
+            one = one.on_demand(zone, dollars[0]).spot(zone, dollars[1]);
+        }
+        one
+    };
+    let mut xlarge = everywhere("m7g.xlarge", "cpu=4 memory=16Gi pods=58", ["0.1632", "0.07"]);
+    if has_reserved {
+        xlarge = xlarge.reserved("us-west-2a", "cr-1", 2);
+    }
+    vec![
+        everywhere("m7g.large", "cpu=2 memory=8Gi pods=29", ["0.0816", "0.03"]).build(),
+        instance_type("m7i.large", "cpu=2 memory=8Gi pods=29")
+            .on_demand("us-west-2a", "0.1008")
+            .spot("us-west-2a", "0.05")
+            .build(),
+        xlarge.build(),
+        everywhere("m7i.2xlarge", "cpu=8 memory=32Gi pods=58", ["0.4032", "0.2"]).build(),
+        instance_type("r7g.large", "cpu=2 memory=16Gi pods=3").spot("us-west-2c", "0.04").build(),
+    ]
+}
+
+/// A pool that is tried last and takes everything.
+pub(crate) fn weightless() -> NodePool {
+    NodePool { weight: 0, ..node_pool("zero") }
+}
+
+fn pools(limit: Option<u32>) -> Vec<NodePool> {
+    let mut general = node_pool("general");
+    general.weight = 10;
+    if let Some(limit) = limit {
+        general.limits.0 = BTreeMap::from([(id("cpu"), u64::from(limit) * 1_000)]);
+    }
+    let mut teams = node_pool("teams");
+    teams.weight = 5;
+    teams.template.labels.insert("team".to_owned(), "a".to_owned());
+    teams.template.taints = vec![taint("dedicated=a:NoSchedule")];
+    let mut soft = node_pool("soft");
+    soft.weight = 20;
+    soft.template.taints = vec![taint("soft=a:PreferNoSchedule")];
+    soft.template.requirements =
+        requirements("topology.kubernetes.io/zone In us-west-2a us-west-2b");
+    vec![general, soft, teams]
+}
+
+fn soft(mut constraint: SpreadConstraint) -> SpreadConstraint {
+    constraint.when_unsatisfiable = WhenUnsatisfiable::ScheduleAnyway;
+    constraint
+}
+
+fn about_others(pod: PodBuilder, app: &str, one: &Workload) -> PodBuilder {
+    let (by, near, away) = one.topology;
+    let min_domains = Some(3);
+    let pod = match by {
+        4 => pod.spreads(spread(ZONE, 1, app)),
+        5 => pod.spreads(spread(HOSTNAME, 1, app)),
+        6 => pod.spreads(spread(ZONE, 1, app)).spreads(soft(spread(HOSTNAME, 1, app))),
+        7 => pod.spreads(SpreadConstraint { min_domains, ..spread(ZONE, 2, "app=a") }),
+        8 => pod.spreads(spread(CAPACITY_TYPE, 1, app)),
+        _ => pod,
+    };
+    let pod = match near {
+        4 => pod.near(term(ZONE, app)),
+        5 => pod.near(term(HOSTNAME, "app=a")),
+        6 => pod.near(term(ZONE, "app=b")),
+        _ => pod,
+    };
+    match away {
+        5 => pod.away_from(term(HOSTNAME, app)),
+        6 => pod.away_from(term(ZONE, app)),
+        7 => pod.away_from(term(HOSTNAME, "app=b")),
+        _ => pod,
+    }
+}
+
+fn weighted(term: PodAffinityTerm) -> Weighted<PodAffinityTerm> {
+    Weighted { weight: 10, term }
+}
+
+fn wish(pod: &mut Pod, app: &str, wishes: usize) {
+    let spec = Arc::make_mut(&mut pod.spec);
+    match wishes {
+        3 => spec.pod_anti_affinity.preferred = vec![weighted(term(ZONE, app))],
+        4 => spec.pod_affinity.preferred = vec![weighted(term(HOSTNAME, app))],
+        5 => {
+            let zone = requirement("topology.kubernetes.io/zone In us-west-2c");
+            spec.preferred_terms = vec![Weighted { weight: 5, term: vec![zone] }];
+        }
+        _ => {}
+    }
+}
+
+fn workload_pods(shape: &Shape, index: usize, one: &Workload) -> Vec<Pod> {
+    let app = APPS[one.app];
+    let pod = |number: usize| {
+        let mut pod = pod(&format!("w{index}-{number}"))
+            .label(app)
+            .requests(REQUESTS[one.requests])
+            .selects(SELECTORS[one.selector]);
+        if shape.is_about_others {
+            pod = about_others(pod, app, one);
+        }
+        if one.tolerates {
+            pod = pod.tolerates(tolerates_key("dedicated"));
+        }
+        if one.port == 7 {
+            pod = pod.host_port(80);
+        }
+        pod = match one.volume {
+            8 => pod.mounts("zonal"),
+            9 => pod.mounts("waiting"),
+            10 => pod.mounts("either").mounts("zonal"),
+            11 => pod.mounts("missing"),
+            _ => pod,
+        };
+        let mut pod = pod.build();
+        let wishes = if shape.is_about_others { one.wishes } else { 0 };
+        wish(&mut pod, app, wishes);
+        pod
+    };
+    (0..one.count).map(pod).collect()
+}
+
+/// The facts of a shape.
+pub(crate) fn world(shape: &Shape) -> Facts {
+    let mut facts = facts(types(shape.has_reserved));
+    facts.node_pools = pools(shape.limit);
+    facts.pods = shape
+        .workloads
+        .iter()
+        .enumerate()
+        .flat_map(|(i, one)| workload_pods(shape, i, one))
+        .collect();
+    let (zone_a, either) = (
+        format!("{ZONE} In us-west-2a"),
+        format!("{ZONE} In us-west-2b|{ZONE} In us-west-2a us-west-2c"),
+    );
+    let volumes =
+        [("zonal", Some(zone_a.as_str())), ("waiting", None), ("either", Some(either.as_str()))];
+    facts.surroundings.storage = storage(&volumes);
+    if shape.has_nodes {
+        add_nodes(&mut facts, shape.is_about_others);
+    }
+    if shape.has_daemons {
+        facts.daemon_sets = vec![
+            daemon_set("logs", "cpu=150m memory=50Mi", ""),
+            daemon_set("arm", "cpu=100m", "kubernetes.io/arch In arm64"),
+        ];
+    }
+    facts.policies.capacity_buffer = shape.has_buffer;
+    facts.surroundings.capacity_buffers = vec![CapacityBuffer {
+        namespace: id("default"),
+        name: id("spare"),
+        uid: id("uid-spare"),
+        replicas: Some(2),
+        percentage: None,
+        limits: BTreeMap::new(),
+        target: BufferTarget::Template(pod("any").requests("cpu=700m").build().spec),
+    }];
+    facts.policies.node_overlay = shape.has_overlay;
+    facts.surroundings.node_overlays = vec![NodeOverlay {
+        name: id("cheap"),
+        weight: 0,
+        requirements: requirements("node.kubernetes.io/instance-type In m7i.2xlarge"),
+        price: Some(PriceChange::Scaled(-900_000_000)),
+        capacity: Some(resources("example.com/fuse=1")),
+        problems: Vec::new(),
+    }];
+    if shape.ignores_preferences {
+        facts.policies.preferences = PreferencePolicy::Ignore;
+    }
+    facts
+}
+
+/// A managed node, one of nobody, a claim on its way, and pods that run.
+fn add_nodes(facts: &mut Facts, are_about_others: bool) {
+    let (joined, own) = node_of(&claim("general-6-0"), "i-0600");
+    facts.nodes.insert(own.name.clone(), own);
+    for claim in [joined, claim("general-6-1")] {
+        facts.ledger.claims.insert(claim.name.clone(), claim);
+    }
+    let mut byo = node("byo");
+    byo.labels.insert(ZONE.to_owned(), "us-west-2b".to_owned());
+    byo.labels.insert(HOSTNAME.to_owned(), "byo".to_owned());
+    facts.nodes.insert(byo.name.clone(), byo);
+    let limits = BTreeMap::from([("ebs.csi.aws.com".to_owned(), 1)]);
+    facts.surroundings.storage.attach_limits.insert(id("general-6-0"), limits);
+    let mut guard = pod("bound-1").label("app=c").on("byo");
+    if are_about_others {
+        guard = guard.away_from(term(HOSTNAME, "app=b"));
+    }
+    let first = pod("bound-0").label("app=a").requests("cpu=500m").host_port(80);
+    facts.pods.extend([first.on("general-6-0").build(), guard.build()]);
+}
+
+/// The pods of a world with what they ask, and where they went: for messages.
+pub(crate) fn shown(facts: &Facts, plan: &Plan) -> String {
+    let mut lines = Vec::new();
+    for pod in &facts.pods {
+        let spec = &pod.spec;
+        let keys = |all: &[PodAffinityTerm]| -> Vec<LabelKey> {
+            all.iter().map(|term| term.topology_key.clone()).collect()
+        };
+        lines.push(format!(
+            "{} {} [{}] {:?} spread {:?} near {:?} away {:?} volumes {:?}",
+            pod.key,
+            spec.requests,
+            spec.node_selector,
+            spec.labels,
+            spec.spread,
+            keys(&spec.pod_affinity.required),
+            keys(&spec.pod_anti_affinity.required),
+            pod.volumes,
+        ));
+    }
+    for promise in &plan.promises {
+        let claim = &promise.claim;
+        lines.push(format!(
+            "{} of {} [{}] {:?}: {:?}",
+            claim.name, claim.node_pool, claim.requirements, claim.instance_types, promise.pods
+        ));
+    }
+    for placement in &plan.placements {
+        lines.push(format!("{:?}: {:?}", placement.target, placement.pods));
+    }
+    for unplaced in &plan.unplaced {
+        lines.push(format!("{}: {:?}", unplaced.pod, unplaced.reasons));
+    }
+    lines.join("\n")
+}

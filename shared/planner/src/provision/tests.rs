@@ -5,11 +5,15 @@ use model::PodSpec;
 use super::*;
 use crate::testing::*;
 
+mod affinity;
 mod existing;
 mod laws;
 mod places;
 mod pods;
 mod pools;
+mod spread;
+mod volumes;
+mod wishes;
 
 /// Plans `facts` and compares with what [`shown`] says of the plan.
 #[track_caller]

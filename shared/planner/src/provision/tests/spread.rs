@@ -1,0 +1,376 @@
+//! Rows SP of the specification: topology spread.
+
+use model::{
+    LabelKey,
+    labels::{CAPACITY_TYPE, HOSTNAME, ZONE},
+    plan::Target,
+    selector::{LabelSelector, SelectorExpression, SelectorOperator},
+    topology::{NodeInclusionPolicy, SpreadConstraint, WhenUnsatisfiable},
+};
+
+use super::*;
+
+/// A hard spread of the pods with `app=a`.
+fn spread(key: &str, max_skew: u32) -> SpreadConstraint {
+    SpreadConstraint {
+        topology_key: LabelKey::new(key).unwrap(),
+        max_skew,
+        min_domains: None,
+        when_unsatisfiable: WhenUnsatisfiable::DoNotSchedule,
+        selector: Some(LabelSelector::of_labels([("app", "a")])),
+        node_affinity_policy: NodeInclusionPolicy::Honor,
+        node_taints_policy: NodeInclusionPolicy::Ignore,
+    }
+}
+
+fn soft(one: SpreadConstraint) -> SpreadConstraint {
+    SpreadConstraint { when_unsatisfiable: WhenUnsatisfiable::ScheduleAnyway, ..one }
+}
+
+/// A pod with `app=a` and these constraints.
+fn app(spread: &[SpreadConstraint]) -> PodSpec {
+    let labels = [("app".to_owned(), "a".to_owned())].into();
+    PodSpec { labels, spread: spread.to_vec(), ..spec("cpu=100m") }
+}
+
+fn chooses(selector: &[&str], spec: PodSpec) -> PodSpec {
+    PodSpec { node_selector: requirements(selector), ..spec }
+}
+
+fn only(pool: usize, wanted: &[&str], mut facts: Facts) -> Facts {
+    facts.node_pools[pool].template.requirements = requirements(wanted);
+    facts
+}
+
+/// A full node in `zone` with `count` running pods that carry `app=a`.
+fn add_full(facts: &mut Facts, name: &str, zone: &str, count: usize) {
+    let mut full = node(name, "cpu=0 memory=0 pods=0");
+    full.labels.insert(ZONE.to_owned(), zone.to_owned());
+    full.labels.insert(HOSTNAME.to_owned(), name.to_owned());
+    full.labels.insert(CAPACITY_TYPE.to_owned(), "spot".to_owned());
+    add_node(facts, full);
+    for index in 0..count {
+        facts.pods.push(running(&format!("{name}-{index}"), name, app(&[])));
+    }
+}
+
+/// How many pods with `app=a` each value of the label has after the plan, fewest first, and how many
+/// have no place.
+fn balance(facts: &Facts, key: &str) -> String {
+    let plan = provision(facts);
+    let mut counts = std::collections::BTreeMap::<String, usize>::new();
+    let of_node = |name: &str| -> String {
+        let own = facts.nodes[name].labels.get(key);
+        if key == HOSTNAME { name.to_owned() } else { own.cloned().unwrap_or_default() }
+    };
+    for promise in &plan.promises {
+        let own = promise.claim.requirements.get(key).and_then(|one| one.single_value());
+        let host = promise.claim.name.to_string();
+        let value =
+            if key == HOSTNAME { host } else { own.map_or("?".into(), ToString::to_string) };
+        *counts.entry(value).or_default() += promise.pods.len();
+    }
+    for placement in &plan.placements {
+        let Target::Node(name) = &placement.target else { panic!("no claims here") };
+        *counts.entry(of_node(name.as_str())).or_default() += placement.pods.len();
+    }
+    for pod in facts.pods.iter().filter(|pod| pod.spec.labels.contains_key("app")) {
+        if let Some(name) = &pod.node {
+            *counts.entry(of_node(name.as_str())).or_default() += 1;
+        }
+    }
+    let mut sorted: Vec<usize> = counts.into_values().collect();
+    sorted.sort_unstable();
+    let sorted: Vec<String> = sorted.iter().map(ToString::to_string).collect();
+    match plan.unplaced.len() {
+        0 => sorted.join("/"),
+        left => format!("{}, {left} left", sorted.join("/")),
+    }
+}
+
+#[track_caller]
+fn check(facts: &Facts, key: &str, expected: &str) {
+    assert_eq!(balance(facts, key), expected);
+}
+
+fn world(count: usize, spec: &PodSpec) -> Facts {
+    facts(replicas("a", count, spec))
+}
+
+#[test]
+fn an_unknown_label_keeps_only_its_own_pods_waiting() {
+    let mut facts = world(2, &app(&[spread("rack", 1)]));
+    facts.pods.push(pending("other", spec("cpu=1")));
+    let plan = provision(&facts);
+    assert_eq!((plan.unplaced.len(), plan.promises.len()), (2, 1));
+}
+
+#[test]
+fn a_selector_that_selects_nothing_never_blocks_and_still_chooses_a_domain() {
+    let invalid = LabelSelector { is_invalid: true, ..LabelSelector::default() };
+    for selector in [None, Some(invalid), Some(LabelSelector::of_labels([("app", "b")]))] {
+        let facts = world(5, &app(&[SpreadConstraint { selector, ..spread(ZONE, 1) }]));
+        check(&facts, ZONE, "5");
+        assert_eq!(provision(&facts).promises.len(), 1);
+    }
+}
+
+#[test]
+fn four_pods_go_to_three_zones() {
+    check(&world(4, &app(&[spread(ZONE, 1)])), ZONE, "1/1/2");
+    let values = ["a".to_owned()].into();
+    let expression =
+        SelectorExpression { key: "app".to_owned(), operator: SelectorOperator::In, values };
+    let selector = LabelSelector { expressions: [expression].into(), is_invalid: false };
+    let by_expression = SpreadConstraint { selector: Some(selector), ..spread(ZONE, 1) };
+    check(&world(4, &app(&[by_expression])), ZONE, "1/1/2");
+}
+
+#[test]
+fn zones_that_no_pool_has_are_no_domains() {
+    let spec = app(&[spread(ZONE, 1)]);
+    let two = only(0, &["topology.kubernetes.io/zone=zone-1,zone-2"], world(4, &spec));
+    check(&two, ZONE, "2/2");
+    let mut by_label = world(4, &spec);
+    by_label.node_pools[0].template.labels.insert(ZONE.to_owned(), "zone-1".to_owned());
+    check(&by_label, ZONE, "4");
+    let mut pools = only(0, &["topology.kubernetes.io/zone=zone-1"], world(4, &spec));
+    pools.node_pools.push(pool("other"));
+    check(&only(1, &["topology.kubernetes.io/zone=zone-2"], pools), ZONE, "2/2");
+}
+
+#[test]
+fn a_pod_in_a_zone_that_is_closed_now_still_counts() {
+    let two = ["topology.kubernetes.io/zone=zone-1,zone-2"];
+    let mut facts = only(0, &two, world(6, &app(&[spread(ZONE, 1)])));
+    add_full(&mut facts, "old", "zone-3", 1);
+    check(&facts, ZONE, "1/2/2, 2 left");
+    let mut facts = only(
+        0,
+        &["topology.kubernetes.io/zone=zone-2,zone-3"],
+        world(10, &app(&[spread(ZONE, 1)])),
+    );
+    add_full(&mut facts, "old", "zone-1", 1);
+    check(&facts, ZONE, "1/2/2, 6 left");
+}
+
+#[test]
+fn a_wide_skew_lets_one_zone_run_ahead() {
+    let third = ["topology.kubernetes.io/zone=zone-3"];
+    let mut facts = only(0, &third, world(7, &app(&[spread(ZONE, 5)])));
+    add_full(&mut facts, "one", "zone-1", 1);
+    add_full(&mut facts, "two", "zone-2", 1);
+    check(&facts, ZONE, "1/1/6, 1 left");
+}
+
+#[test]
+fn what_is_behind_catches_up() {
+    let mut facts = world(3, &app(&[spread(ZONE, 1)]));
+    add_full(&mut facts, "one", "zone-1", 3);
+    check(&facts, ZONE, "1/2/3");
+}
+
+#[test]
+fn only_pods_that_run_and_match_count() {
+    let mut facts = world(2, &app(&[spread(ZONE, 1)]));
+    add_full(&mut facts, "one", "zone-1", 1);
+    add_full(&mut facts, "two", "zone-2", 1);
+    add_full(&mut facts, "three", "zone-3", 5);
+    let strangers = facts.pods.iter_mut().filter(|pod| pod.key.name.as_str().starts_with("three"));
+    for (index, pod) in strangers.enumerate() {
+        match index {
+            0 => pod.phase = model::pod::PodPhase::Failed,
+            1 => pod.deleted_at = Some(now()),
+            2 => pod.key.namespace = "other".parse().unwrap(),
+            3 => pod.spec = std::sync::Arc::new(spec("cpu=1")),
+            _ => {}
+        }
+    }
+    // Zone 3 has one that counts, as the others: the two new pods go anywhere, one to each.
+    let plan = provision(&facts);
+    let zones: std::collections::BTreeSet<_> = plan
+        .promises
+        .iter()
+        .map(|promise| promise.claim.requirements.get(ZONE).unwrap().single_value().cloned())
+        .collect();
+    assert_eq!((zones.len(), plan.unplaced.len()), (2, 0));
+}
+
+#[test]
+fn with_too_few_zones_the_least_counts_as_none() {
+    let min = |domains| SpreadConstraint { min_domains: Some(domains), ..spread(ZONE, 1) };
+    let two = ["topology.kubernetes.io/zone=zone-1,zone-2"];
+    check(&only(0, &two, world(3, &app(&[min(3)]))), ZONE, "1/1, 1 left");
+    check(&world(11, &app(&[min(3)])), ZONE, "3/4/4");
+    check(&world(11, &app(&[min(2)])), ZONE, "3/4/4");
+}
+
+#[test]
+fn hosts_take_max_skew_pods_each() {
+    check(&world(4, &app(&[spread(HOSTNAME, 1)])), HOSTNAME, "1/1/1/1");
+    check(&world(4, &app(&[spread(HOSTNAME, 4)])), HOSTNAME, "4");
+}
+
+#[test]
+fn two_workloads_spread_over_the_same_hosts() {
+    let of = |name: &str, selector: &[&str]| {
+        let selects = Some(LabelSelector::of_labels([("app", name)]));
+        let mut own = app(&[SpreadConstraint { selector: selects, ..spread(HOSTNAME, 1) }]);
+        own.labels.insert("app".to_owned(), name.to_owned());
+        replicas(name, 2, &chooses(selector, own))
+    };
+    let nodes = |a: &[&str], b: &[&str]| {
+        provision(&facts([of("a", a), of("b", b)].concat())).promises.len()
+    };
+    assert_eq!(nodes(&[], &[]), 2);
+    assert_eq!(nodes(&["kubernetes.io/arch=amd64"], &["kubernetes.io/arch=arm64"]), 4);
+}
+
+#[test]
+fn ways_to_pay_are_domains() {
+    let spec = app(&[spread(CAPACITY_TYPE, 1)]);
+    check(&world(4, &spec), CAPACITY_TYPE, "2/2");
+    let on_demand = ["karpenter.sh/capacity-type=on-demand"];
+    let with_spot = |spec: &PodSpec| {
+        let mut facts = only(0, &on_demand, world(5, spec));
+        add_full(&mut facts, "spot", "zone-1", 1);
+        facts
+    };
+    check(&with_spot(&spec), CAPACITY_TYPE, "1/2, 3 left");
+    check(&with_spot(&app(&[soft(spread(CAPACITY_TYPE, 1))])), CAPACITY_TYPE, "1/5");
+}
+
+#[test]
+fn processors_are_domains() {
+    let mut facts =
+        only(0, &["kubernetes.io/arch=arm64"], world(5, &app(&[spread("kubernetes.io/arch", 1)])));
+    add_full(&mut facts, "old", "zone-1", 1);
+    let old = facts.nodes.get_mut("old").unwrap();
+    old.labels.insert("kubernetes.io/arch".to_owned(), "amd64".to_owned());
+    check(&facts, "kubernetes.io/arch", "1/2, 3 left");
+}
+
+#[test]
+fn zones_and_hosts_hold_together() {
+    let both = app(&[spread(ZONE, 1), spread(HOSTNAME, 3)]);
+    for (count, zones) in [(2, "1/1"), (5, "1/2/2"), (10, "3/3/4"), (21, "7/7/7")] {
+        let facts = world(count, &both);
+        check(&facts, ZONE, zones);
+        assert!(provision(&facts).promises.iter().all(|promise| promise.pods.len() <= 3));
+    }
+}
+
+#[test]
+fn hosts_and_ways_to_pay_hold_together() {
+    let both = app(&[spread(HOSTNAME, 1), spread(CAPACITY_TYPE, 1)]);
+    for (count, kinds) in [(2, "1/1"), (5, "2/3"), (10, "5/5")] {
+        check(&world(count, &both), CAPACITY_TYPE, kinds);
+    }
+}
+
+#[test]
+fn three_constraints_hold_together() {
+    let all = app(&[spread(ZONE, 1), spread(CAPACITY_TYPE, 1), spread(HOSTNAME, 3)]);
+    for count in 1..15 {
+        let facts = world(count, &all);
+        for (key, skew) in [(ZONE, 1), (CAPACITY_TYPE, 1)] {
+            let shown = balance(&facts, key);
+            let counts: Vec<usize> = shown.split('/').map(|n| n.parse().unwrap()).collect();
+            assert!(counts.last().unwrap() - counts.first().unwrap() <= skew, "{count}: {shown}");
+        }
+        assert!(provision(&facts).promises.iter().all(|promise| promise.pods.len() <= 3));
+    }
+}
+
+#[test]
+fn a_zone_of_a_pool_at_its_limit_is_still_a_domain() {
+    let both = app(&[spread(ZONE, 1), soft(spread(HOSTNAME, 1))]);
+    let mut facts = only(0, &["topology.kubernetes.io/zone=zone-1,zone-2"], world(10, &both));
+    facts.node_pools.push(pool("full"));
+    facts.node_pools[1].limits = limits("cpu=0");
+    let facts = only(1, &["topology.kubernetes.io/zone=zone-3"], facts);
+    check(&facts, ZONE, "1/1, 8 left");
+    assert_eq!(provision(&facts).promises.len(), 2);
+}
+
+/// A tainted, full node in zone 3 without pods, and five pods for zones 1 and 2 or less.
+fn tainted(policy: NodeInclusionPolicy, zones: &str) -> Facts {
+    let spec = app(&[SpreadConstraint { node_taints_policy: policy, ..spread(ZONE, 1) }]);
+    let mut facts = only(0, &[&format!("topology.kubernetes.io/zone={zones}")], world(5, &spec));
+    add_full(&mut facts, "tainted", "zone-3", 0);
+    let node = facts.nodes.get_mut("tainted").unwrap();
+    node.taints = vec![taint("dedicated=x:NoSchedule")];
+    facts
+}
+
+#[test]
+fn tainted_nodes_count_unless_taints_are_honored() {
+    check(&tainted(NodeInclusionPolicy::Ignore, "zone-1"), ZONE, "1, 4 left");
+    check(&tainted(NodeInclusionPolicy::Honor, "zone-1"), ZONE, "5");
+}
+
+#[test]
+fn zones_of_a_tainted_pool_count_unless_taints_are_honored() {
+    for (policy, expected) in
+        [(NodeInclusionPolicy::Ignore, "1, 1 left"), (NodeInclusionPolicy::Honor, "2")]
+    {
+        let spec = app(&[SpreadConstraint { node_taints_policy: policy, ..spread(ZONE, 1) }]);
+        let mut facts = only(0, &["topology.kubernetes.io/zone=zone-1"], world(2, &spec));
+        facts.node_pools.push(pool("tainted"));
+        facts.node_pools[1].template.taints = vec![taint("dedicated=x:NoSchedule")];
+        let facts = only(1, &["topology.kubernetes.io/zone=zone-2"], facts);
+        check(&facts, ZONE, expected);
+    }
+}
+
+#[test]
+fn nodes_that_the_pod_does_not_want_count_unless_affinity_is_honored() {
+    for (policy, expected) in
+        [(NodeInclusionPolicy::Ignore, "1, 4 left"), (NodeInclusionPolicy::Honor, "5")]
+    {
+        let one = SpreadConstraint { node_affinity_policy: policy, ..spread("team", 1) };
+        let mut facts = world(5, &chooses(&["kubernetes.io/os=linux"], app(&[one])));
+        facts.node_pools[0].template.labels.insert("team".to_owned(), "a".to_owned());
+        add_full(&mut facts, "windows", "zone-1", 0);
+        let node = facts.nodes.get_mut("windows").unwrap();
+        node.labels.insert("kubernetes.io/os".to_owned(), "windows".to_owned());
+        node.labels.insert("team".to_owned(), "b".to_owned());
+        check(&facts, "team", expected);
+    }
+}
+
+#[test]
+fn a_selector_limits_the_domains_of_its_pods() {
+    let of = |name: &str, count, zone: &str| {
+        let selector = format!("topology.kubernetes.io/zone={zone}");
+        replicas(name, count, &chooses(&[&selector], app(&[spread(ZONE, 1)])))
+    };
+    check(&facts([of("one", 5, "zone-1"), of("two", 10, "zone-2")].concat()), ZONE, "5/10");
+    check(&facts(of("both", 10, "zone-1,zone-2")), ZONE, "5/5");
+    let terms = with_terms("cpu=100m", &[&["topology.kubernetes.io/zone=zone-1,zone-2"]]);
+    let spec = PodSpec { required_terms: terms.required_terms, ..app(&[spread(ZONE, 1)]) };
+    check(&world(6, &spec), ZONE, "3/3");
+}
+
+#[test]
+fn a_preferred_zone_limits_no_domains() {
+    let zones = requirement("topology.kubernetes.io/zone=zone-1,zone-2");
+    let wish = model::topology::Weighted { weight: 1, term: vec![zones] };
+    let spec = PodSpec { preferred_terms: vec![wish], ..app(&[spread(ZONE, 1)]) };
+    check(&world(6, &spec), ZONE, "2/2/2");
+}
+
+#[test]
+fn a_volume_decides_among_equal_zones() {
+    let min = SpreadConstraint { min_domains: Some(3), ..spread(ZONE, 1) };
+    let mut facts = world(1, &app(&[min]));
+    for (name, zone) in [("one", "zone-1"), ("two", "zone-2"), ("three", "zone-3")] {
+        add_full(&mut facts, name, zone, 1);
+    }
+    let storage = &mut facts.surroundings.storage;
+    super::volumes::add_bound(storage, "data", &["topology.kubernetes.io/zone=zone-2"]);
+    facts.pods[0].volumes = super::volumes::mounted(&["data"]);
+    check(&facts, ZONE, "1/1/2");
+    let zone = provision(&facts).promises[0].claim.requirements.get(ZONE).unwrap().clone();
+    assert_eq!(zone.single_value().map(|value| &**value), Some("zone-2"));
+}

@@ -16,3 +16,5 @@ mod crates;
 mod files;
 #[path = "tidy/functions.rs"]
 mod functions;
+#[path = "tidy/scheduling_behaviours.rs"]
+mod scheduling_behaviours;

@@ -8,8 +8,8 @@ use std::{
 };
 
 use model::{
-    CapacityType, HourlyPrice, InstanceType, Offering, OfferingKey, Requirement, Requirements,
-    Reservation, Resources, labels, requirement::Value,
+    CapacityType, ClaimPhase, HourlyPrice, InstanceType, NodeClaim, Offering, OfferingKey,
+    Requirement, Requirements, Reservation, Resources, labels, requirement::Value,
 };
 
 use crate::{
@@ -71,6 +71,23 @@ impl Reservations {
             *left = reservation.count.min(*left);
         }
         number
+    }
+
+    /// Counts what claims without an instance hold: EC2 knows nothing of them yet, and which of
+    /// their reservations they will use is open.
+    pub(crate) fn hold<'c>(&mut self, claims: impl Iterator<Item = &'c NodeClaim>) {
+        let promised = claims.filter(|claim| claim.phase == ClaimPhase::Promised);
+        for claim in promised.map(|claim| &claim.requirements) {
+            let kind = claim.get(labels::CAPACITY_TYPE).and_then(Requirement::single_value);
+            if kind.is_none_or(|kind| **kind != *CapacityType::Reserved.as_str()) {
+                continue;
+            }
+            for (id, left) in self.ids.iter().zip(&mut self.left) {
+                if claim.get(labels::RESERVATION_ID).is_none_or(|named| named.has(id)) {
+                    *left = left.saturating_sub(1);
+                }
+            }
+        }
     }
 }
 

@@ -3,12 +3,13 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
-    InstanceType, LabelKey, Plan, Pod,
+    InstanceType, LabelKey, NodeName, Plan, Pod, PodKey,
     buffer::{BufferTarget, CapacityBuffer},
     facts::Facts,
     labels::{CAPACITY_TYPE, HOSTNAME, ZONE},
     node_pool::NodePool,
     overlay::{NodeOverlay, PriceChange},
+    plan::Target,
     policies::PreferencePolicy,
     topology::{PodAffinityTerm, SpreadConstraint, Weighted, WhenUnsatisfiable},
 };
@@ -292,6 +293,42 @@ fn add_nodes(facts: &mut Facts, are_about_others: bool) {
     }
     let first = pod("bound-0").label("app=a").requests("cpu=500m").host_port(80);
     facts.pods.extend([first.on("general-6-0").build(), guard.build()]);
+}
+
+/// The facts when every promise became a node of its own and every pod runs where it was put.
+pub(crate) fn carried_out(facts: &Facts, plan: &Plan) -> Facts {
+    let mut after = facts.clone();
+    let mut places: BTreeMap<PodKey, NodeName> = BTreeMap::new();
+    for promise in &plan.promises {
+        let claim = &promise.claim;
+        let mut own = node(claim.name.as_str());
+        let single = claim
+            .requirements
+            .iter()
+            .filter_map(|one| Some((one.key().to_string(), one.single_value()?.to_string())));
+        own.labels.extend(single);
+        own.labels.insert(ZONE.to_owned(), promise.cheapest.zone.to_string());
+        own.labels.extend(claim.labels.clone());
+        own.taints.clone_from(&claim.taints);
+        own.capacity.clone_from(&claim.capacity);
+        own.allocatable.clone_from(&claim.allocatable);
+        places.extend(promise.pods.iter().map(|pod| (pod.clone(), own.name.clone())));
+        after.nodes.insert(own.name.clone(), own);
+    }
+    for placement in &plan.placements {
+        let name: NodeName = match &placement.target {
+            Target::Node(name) => name.clone(),
+            Target::Claim(name) => id(name.as_str()),
+        };
+        places.extend(placement.pods.iter().map(|pod| (pod.clone(), name.clone())));
+    }
+    for pod in &mut after.pods {
+        if let Some(name) = places.get(&pod.key) {
+            pod.node = Some(name.clone());
+            pod.unschedulable_at = None;
+        }
+    }
+    after
 }
 
 /// The pods of a world with what they ask, and where they went: for messages.

@@ -47,7 +47,8 @@ fn main() {
 }
 
 fn run(name: &str, facts: &Facts) {
-    let Cost { time, memory_bytes, plan } = measure(facts, |facts| facts, planner::provision, 1);
+    let Cost { time, memory_bytes, plan } =
+        measure(facts, |facts| facts, |facts| planner::provision(facts), 1);
     let waiting = facts.pods.iter().filter(|pod| pod.is_provisionable()).count();
     let placed: usize = plan.placements.iter().map(|placement| placement.pods.len()).sum();
     let (nodes, price, unplaced) = (plan.promises.len(), price(&plan), plan.unplaced.len());

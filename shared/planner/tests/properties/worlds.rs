@@ -15,7 +15,7 @@ use model::{
 };
 use proptest::prelude::*;
 use testkit::build::{
-    PodBuilder, claim, daemon_set, facts, id, instance_type, node, node_of, node_pool, pod, price,
+    PodBuilder, claim, daemon_set, facts, id, instance_type, node, node_of, node_pool, pod,
     requirement, requirements, resources, spread, storage, taint, term, tolerates_key,
 };
 

@@ -368,8 +368,8 @@ fn a_volume_decides_among_equal_zones() {
         add_full(&mut facts, name, zone, 1);
     }
     let storage = &mut facts.surroundings.storage;
-    super::volumes::add_bound(storage, "data", &["topology.kubernetes.io/zone=zone-2"]);
-    facts.pods[0].volumes = super::volumes::mounted(&["data"]);
+    volumes::add_bound(storage, "data", &["topology.kubernetes.io/zone=zone-2"]);
+    facts.pods[0].volumes = volumes::mounted(&["data"]);
     check(&facts, ZONE, "1/1/2");
     let zone = provision(&facts).promises[0].claim.requirements.get(ZONE).unwrap().clone();
     assert_eq!(zone.single_value().map(|value| &**value), Some("zone-2"));

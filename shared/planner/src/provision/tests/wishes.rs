@@ -174,7 +174,7 @@ fn a_port_of_a_daemon_is_taken_where_the_daemon_runs() {
 fn min_values_are_lowered_only_by_policy() {
     let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
     let key = LabelKey::new("node.kubernetes.io/instance-type").unwrap();
-    let names = ["t.small", "t.medium"].map(std::sync::Arc::<str>::from).into();
+    let names = ["t.small", "t.medium"].map(Arc::<str>::from).into();
     let wanted = Requirement::listed(key.clone(), names).with_min_values(Some(3));
     facts.node_pools[0].template.requirements.add(wanted);
     let plan = provision(&facts);

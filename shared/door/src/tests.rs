@@ -276,6 +276,10 @@ fn a_launch_template_is_made_once_found_and_deleted() {
     let code = "InvalidLaunchTemplateName.NotFoundException";
     contains(&ec2(&sim, &door, find), 400, &[code, "karpenter.k8s.aws/17"]);
     let made = ec2(&sim, &door, TEMPLATE);
+    // The same request, sent again after its answer was lost, is no second one.
+    let other = TEMPLATE.replace("2F17", "2F18") + "\nClientToken=c-1";
+    let first = ec2(&sim, &door, &other);
+    assert_eq!(ec2(&sim, &door, &other), first);
     let again = ec2(&sim, &door, TEMPLATE);
     contains(&again, 400, &["InvalidLaunchTemplateName.AlreadyExistsException"]);
     let tagged = "Action=DescribeLaunchTemplates

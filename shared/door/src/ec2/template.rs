@@ -63,6 +63,7 @@ pub(super) async fn create(mut call: Call<'_>) -> Answer {
 
 fn new_template(parameters: &mut Parameters) -> Result<NewTemplate, Refusal> {
     let name = parameters.required("LaunchTemplateName")?;
+    let token = parameters.text("ClientToken");
     let mut own_tags = BTreeMap::new();
     for mut specification in parameters.branches("TagSpecification") {
         match specification.required("ResourceType")?.as_str() {
@@ -80,7 +81,7 @@ fn new_template(parameters: &mut Parameters) -> Result<NewTemplate, Refusal> {
     }
     data.finish()?;
     let name = name.parse().map_err(|_| invalid("launchTemplateName", &name))?;
-    Ok(NewTemplate { name, image, instance_profile: profile, tags: own_tags })
+    Ok(NewTemplate { name, image, instance_profile: profile, tags: own_tags, token })
 }
 
 pub(super) async fn delete(mut call: Call<'_>) -> Answer {

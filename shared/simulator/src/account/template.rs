@@ -23,6 +23,8 @@ pub struct TemplateRecord {
     pub tags: BTreeMap<String, String>,
     /// When it was made.
     pub created_at: Timestamp,
+    /// The client token of the request that made it.
+    pub token: Option<String>,
 }
 
 /// What a new launch template is made of.
@@ -36,6 +38,8 @@ pub struct NewTemplate {
     pub instance_profile: Option<String>,
     /// Its own tags.
     pub tags: BTreeMap<String, String>,
+    /// `ClientToken`: a request that comes again with it makes nothing new.
+    pub token: Option<String>,
 }
 
 impl World {
@@ -45,6 +49,7 @@ impl World {
             image: Some(template.data.image.clone()),
             instance_profile: Some(template.data.instance_profile.clone()),
             tags: template.tags.clone(),
+            token: None,
         };
         if !self.account.templates.contains_key(&new.name) {
             self.add_template(new);
@@ -52,7 +57,10 @@ impl World {
     }
 
     pub(crate) fn create_template(&mut self, new: NewTemplate) -> Result<TemplateRecord, Refusal> {
-        if self.account.templates.contains_key(&new.name) {
+        if let Some(known) = self.account.templates.get(&new.name) {
+            if new.token.is_some() && known.token == new.token {
+                return Ok(known.clone());
+            }
             let text = format!("Launch template name already in use: {}", new.name);
             return Err(Refusal::new("InvalidLaunchTemplateName.AlreadyExistsException", text));
         }
@@ -60,13 +68,13 @@ impl World {
     }
 
     fn add_template(&mut self, new: NewTemplate) -> TemplateRecord {
-        let NewTemplate { name, image, instance_profile, tags } = new;
+        let NewTemplate { name, image, instance_profile, tags, token } = new;
         self.account.templates_made += 1;
         // One that is made again under the same name is another one.
         let number = digest(format!("{name} {}", self.account.templates_made).as_bytes());
         let id = format!("lt-0{number:016x}");
         let created_at = self.now;
-        let record = TemplateRecord { name, id, image, instance_profile, tags, created_at };
+        let record = TemplateRecord { name, id, image, instance_profile, tags, created_at, token };
         self.account.templates.insert(record.name.clone(), record.clone());
         record
     }

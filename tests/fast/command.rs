@@ -162,7 +162,8 @@ fn a_story_with_spreads_volumes_and_preferences_plays_to_its_end() {
     };
     let (text, verdict) = play(&arguments);
     assert_eq!(verdict, Verdict::AllPlaced, "{text}");
-    for said in ["default/db wants 3 pods", "back in two minutes", "given up: Empty", "unplaced    0"]
+    for said in
+        ["default/db wants 3 pods", "back in two minutes", "given up: Empty", "unplaced    0"]
     {
         assert!(text.contains(said), "`{said}` is missing in\n{text}");
     }

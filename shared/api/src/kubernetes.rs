@@ -41,6 +41,12 @@ pub struct Page<T> {
     pub resource_version: Option<String>,
 }
 
+/// A namespace and its labels.
+pub type NamespaceLabels = (Namespace, BTreeMap<String, String>);
+
+/// A node, and how many volumes of each driver it attaches.
+pub type AttachLimits = (NodeName, BTreeMap<String, u32>);
+
 /// Why a body is not what was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Error {
@@ -125,7 +131,7 @@ pub fn replica_set_list(body: &[u8]) -> Result<Page<Workload>, Error> {
 }
 
 /// Reads a NamespaceList: names and labels.
-pub fn namespace_list(body: &[u8]) -> Result<Page<(Namespace, BTreeMap<String, String>)>, Error> {
+pub fn namespace_list(body: &[u8]) -> Result<Page<NamespaceLabels>, Error> {
     list(body, "Namespace", |root, _| budget::read_namespace(root))
 }
 
@@ -145,7 +151,7 @@ pub fn storage_class_list(body: &[u8]) -> Result<Page<StorageClassManifest>, Err
 }
 
 /// Reads a CSINodeList: how many volumes of each driver a node attaches.
-pub fn csi_node_list(body: &[u8]) -> Result<Page<(NodeName, BTreeMap<String, u32>)>, Error> {
+pub fn csi_node_list(body: &[u8]) -> Result<Page<AttachLimits>, Error> {
     list(body, "CSINode", |root, _| volume::read_csi_node(root))
 }
 

@@ -280,7 +280,7 @@ fn is_another_world(before: &State<'_>, after: &State<'_>) -> bool {
         let Some(pool) = entry.pool_name().and_then(|name| before.pool(name)) else { return false };
         conditions::is_settling(before, entry, pool) != conditions::is_settling(after, entry, pool)
     };
-    before.nodes.iter().any(|entry| settled(entry) || entry.pods.iter().any(|pod| moved(&pod)))
+    before.nodes.iter().any(|entry| settled(entry) || entry.pods.iter().any(moved))
 }
 
 const WAITING: &str = "a NodeClaim has no instance yet: nothing is decided until it has";

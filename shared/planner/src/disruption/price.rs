@@ -42,7 +42,7 @@ pub(crate) fn exact(instance_type: &InstanceType, offering: &Offering) -> Exact 
         all.find(|one| one.capacity_type == CapacityType::OnDemand && one.zone == offering.zone);
     // Only where the catalog's price is that very share is the share exact.
     let share = on_demand.map(|one| Exact(u128::from(one.price.0)));
-    share.filter(|share| share.rounded() == offering.price).unwrap_or(whole(offering.price))
+    share.filter(|share| share.rounded() == offering.price).unwrap_or_else(|| whole(offering.price))
 }
 
 /// The price of the offering that a node came from, whether it is there to be bought now or not. 0

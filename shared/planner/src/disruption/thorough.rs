@@ -117,16 +117,11 @@ impl Search<'_, '_> {
                         self.consider(&[*at]);
                         cursor.next += 1;
                     }
-                    None => self.begin(cursor, 2),
+                    None => begin(cursor, 2),
                 }
             }
             stage => self.grow(cursor, stage - 2),
         }
-    }
-
-    fn begin(&self, cursor: &mut Cursor, stage: usize) {
-        let seed = if stage < 2 + ORDERS / 2 { Vec::new() } else { cursor.compatible.clone() };
-        *cursor = Cursor { stage, next: 0, step: STEP, set: seed, ..cursor.clone() };
     }
 
     /// What Karpenter would choose, multi-node before single-node.
@@ -173,7 +168,7 @@ impl Search<'_, '_> {
         let next: Vec<usize> = order.iter().copied().skip(cursor.next).collect();
         if next.is_empty() {
             let stage = cursor.stage + 1;
-            self.begin(cursor, stage);
+            begin(cursor, stage);
             return;
         }
         let more: Vec<usize> = next.iter().copied().take(cursor.step).collect();
@@ -254,4 +249,9 @@ impl Search<'_, '_> {
 
 fn price(nodes: &[&Candidate<'_>]) -> Exact {
     nodes.iter().fold(Exact::default(), |sum, node| sum.plus(node.price))
+}
+
+fn begin(cursor: &mut Cursor, stage: usize) {
+    let seed = if stage < 2 + ORDERS / 2 { Vec::new() } else { cursor.compatible.clone() };
+    *cursor = Cursor { stage, next: 0, step: STEP, set: seed, ..cursor.clone() };
 }

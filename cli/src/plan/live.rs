@@ -73,7 +73,8 @@ pub(super) fn read(args: &PlanArgs, progress: &Progress) -> Result<Vec<Manifest>
 
 /// All objects of `kind`; `None` is a cluster that does not know it.
 fn get(args: &PlanArgs, kind: &Kind) -> Result<Option<Manifest>, BadInput> {
-    let program = args.kubectl.as_deref().map_or(OsStr::new("kubectl"), |path| path.as_os_str());
+    let program =
+        args.kubectl.as_deref().map_or_else(|| OsStr::new("kubectl"), |path| path.as_os_str());
     let mut command = Command::new(program);
     command.args(["get", kind.name, "--all-namespaces", "--output=json"]);
     if let Some(context) = &args.context {

@@ -56,7 +56,7 @@ fn pod(name: &str, on: &str, size: &str, says: u8) -> Pod {
         1 => with(base, |spec| drop(spec.labels.insert("app".to_owned(), "held".to_owned()))),
         2 => owned(base, "apps/v1", "DaemonSet"),
         3 => with(base, |spec| {
-            spec.node_selector = requirements(&["topology.kubernetes.io/zone=zone-1"])
+            spec.node_selector = requirements(&["topology.kubernetes.io/zone=zone-1"]);
         }),
         4 | 5 => with(base, |spec| {
             spec.labels.insert("app".to_owned(), "apart".to_owned());
@@ -102,7 +102,7 @@ fn check_moves(facts: &Facts, command: &Command) {
         let mut promise = promise.expect("the pods of a replacement need a new node");
         promise.possible = new.instance_types.clone().into();
         promise.claim.instance_types.clone_from(&new.instance_types);
-        let names = new.instance_types.iter().map(|name| name.as_str());
+        let names = new.instance_types.iter().map(model::InstanceTypeName::as_str);
         let types = Requirement::new(labels::INSTANCE_TYPE, model::Operator::In, names).unwrap();
         promise.claim.requirements.replace(types);
         let (cheapest, price) = new.cheapest.clone().unwrap();

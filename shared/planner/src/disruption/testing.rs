@@ -118,7 +118,13 @@ pub(crate) fn decided(facts: &Facts, method: Method) -> String {
     let new: Vec<String> = command
         .replacements
         .iter()
-        .map(|one| one.instance_types.iter().map(|t| t.as_str()).collect::<Vec<_>>().join("|"))
+        .map(|one| {
+            one.instance_types
+                .iter()
+                .map(model::InstanceTypeName::as_str)
+                .collect::<Vec<_>>()
+                .join("|")
+        })
         .collect();
     if new.is_empty() {
         nodes.join(" ")

@@ -9,7 +9,7 @@ use super::*;
 /// and would take `all` to disrupt.
 #[track_caller]
 fn check(saving: u128, disruption: u64, (cost, all): (u128, u64), approved: bool) {
-    let pool = model::NodePoolName::new("general").unwrap();
+    let pool = NodePoolName::new("general").unwrap();
     let total = Total { cost: Exact(cost), disruption: all };
     let totals = Totals { by_pool: BTreeMap::from([("general", total)]) };
     assert_eq!(totals.scores(&pool, Exact(saving), disruption), approved, "{saving} {disruption}");
@@ -90,7 +90,7 @@ fn totals_count_every_node_of_the_pool() {
     let totals = Totals::of(&state, &Field::of(&state).candidates);
     let total = totals.by_pool["general"];
     assert_eq!(total.cost.rounded().0, 3 * 1_600_000_000);
-    assert_eq!(total.disruption, 6 * super::pods::COST_UNIT.unsigned_abs());
+    assert_eq!(total.disruption, 6 * pods::COST_UNIT.unsigned_abs());
 }
 
 #[test]

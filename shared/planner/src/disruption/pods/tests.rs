@@ -72,7 +72,7 @@ fn a_budget_holds_its_pods_and_unhealthy_ones_only_where_it_says_so() {
     let open = PodDisruptionBudget { disruptions_allowed: 1, ..pdb("p", "web") };
     check(&[open], &web, (false, false));
     let mut elsewhere = pdb("p", "web");
-    elsewhere.key.namespace = model::Namespace::new("other").unwrap();
+    elsewhere.key.namespace = Namespace::new("other").unwrap();
     check(&[elsewhere], &web, (false, false));
     let nobody = PodDisruptionBudget { selector: None, ..pdb("p", "web") };
     check(&[nobody], &web, (false, false));

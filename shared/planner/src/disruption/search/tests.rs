@@ -338,7 +338,7 @@ fn pools_take_turns_and_those_that_were_not_reached_come_first() {
     let answer_of = |options: &Options| answer(&facts, SingleNode, options);
     let cut = answer_of(&first);
     assert!(cut.is_cut_short && cut.command.is_none());
-    let unseen: Vec<&str> = cut.unseen.iter().map(|pool| pool.as_str()).collect();
+    let unseen: Vec<&str> = cut.unseen.iter().map(model::NodePoolName::as_str).collect();
     assert_eq!(unseen, ["other"]);
     assert!(cut.notes.contains_key(&NodeName::new("n0").unwrap()));
     let next = Options { work: 1, unseen: cut.unseen.into_iter().collect(), ..Options::default() };

@@ -2,7 +2,10 @@
 //!
 //! One field gets one complaint, the first: what follows from it is not repeated.
 
-use std::{cell::RefCell, collections::BTreeMap};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use crate::tree::{Entry, Tree, Value};
 
@@ -53,11 +56,13 @@ pub(crate) enum Unknown {
 pub(crate) struct Complaints {
     unknown: Unknown,
     list: RefCell<Vec<Complaint>>,
+    /// Of `list`, so that many complaints cost no more each than few.
+    paths: RefCell<BTreeSet<String>>,
 }
 
 impl Complaints {
     pub(crate) fn new(unknown: Unknown) -> Self {
-        Self { unknown, list: RefCell::default() }
+        Self { unknown, list: RefCell::default(), paths: RefCell::default() }
     }
 
     /// What was found.
@@ -73,15 +78,17 @@ impl Complaints {
     }
 
     fn add(&self, complaint: Complaint) {
-        let mut list = self.list.borrow_mut();
+        let mut paths = self.paths.borrow_mut();
         // What is wrong with a part explains what is wrong with the whole.
-        let explains = |known: &Complaint| {
-            let rest = known.path.strip_prefix(&complaint.path);
-            rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        let has_part = |separator: &str| {
+            let start = format!("{}{separator}", complaint.path);
+            paths.range(start.clone()..).next().is_some_and(|path| path.starts_with(&start))
         };
-        if !list.iter().any(explains) {
-            list.push(complaint);
+        if paths.contains(&complaint.path) || has_part(".") || has_part("[") {
+            return;
         }
+        paths.insert(complaint.path.clone());
+        self.list.borrow_mut().push(complaint);
     }
 }
 

@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
 pub mod capacity_buffer;
 mod common;
+pub mod conditions;
 pub mod crd;
 pub mod hash;
 pub mod node_claim;

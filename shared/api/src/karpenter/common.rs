@@ -291,3 +291,14 @@ pub enum ConditionStatus {
     /// Nobody knows yet.
     Unknown,
 }
+
+impl ConditionStatus {
+    /// Its name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::True => "True",
+            Self::False => "False",
+            Self::Unknown => "Unknown",
+        }
+    }
+}

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use model::{Resources, resources};
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
 
@@ -269,4 +270,28 @@ impl Kind for NodePoolSpec {
             Column::text("Memory", ".status.resources.memory").wide(),
         ],
     };
+}
+
+/// `status.resources` of a pool whose nodes have `total` together: what every pool shows, zero or
+/// not, and whatever else there is.
+pub fn resources_of(total: &Resources, nodes: u64) -> BTreeMap<String, Quantity> {
+    let always = ["cpu", "memory", "pods", "ephemeral-storage"].map(|name| (name, total.get(name)));
+    let shown =
+        |(name, amount)| (String::from(name), Quantity(resources::show_amount(name, amount)));
+    let mut all: BTreeMap<_, _> = total.iter().chain(always).map(shown).collect();
+    all.insert("nodes".to_owned(), Quantity(nodes.to_string()));
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_pool_without_nodes_shows_zeros() {
+        let shown = resources_of(&Resources::default(), 0);
+        let names: Vec<_> = shown.keys().map(String::as_str).collect();
+        assert_eq!(names, ["cpu", "ephemeral-storage", "memory", "nodes", "pods"]);
+        assert!(shown.values().all(|quantity| quantity.0 == "0"), "{shown:?}");
+    }
 }

@@ -1,0 +1,328 @@
+//! Outside text that nobody would write: no parser panics, and none takes time that grows faster than
+//! its text. A plain test looks at a few hundred texts each; `JOURNEYMAN_FUZZ_SECONDS=60` goes on
+//! for that long with each target. `--nocapture` shows texts and time for each.
+//!
+//! On the stable toolchain: texts that are right, from the examples, the validation tables and the
+//! sample events, are cut, repeated, mixed and misspelled. The draws are the same every time.
+
+#![expect(clippy::expect_used, clippy::print_stdout, reason = "a test that shows what it did")]
+#![expect(clippy::indexing_slicing, reason = "draws are below the length")]
+#![expect(clippy::disallowed_methods, reason = "time is what is measured, seconds are a setting")]
+
+use std::{
+    fs,
+    hint::black_box,
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
+
+use api::{catalog, convert, event, kubernetes, manifest, message, record, stream};
+use model::{HourlyPrice, duration, quantity::Quantity};
+
+struct Target {
+    name: &'static str,
+    parse: fn(&str),
+    /// Right texts to begin with.
+    corpus: Vec<String>,
+    /// A long text that grows with the number; `None` where texts are short by nature.
+    long: Option<fn(usize) -> String>,
+}
+
+fn repository() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
+}
+
+/// Every file below `folder` that ends so.
+fn texts(folder: &str, end: &str) -> Vec<String> {
+    let mut all = Vec::new();
+    let mut folders = vec![repository().join(folder)];
+    while let Some(folder) = folders.pop() {
+        for entry in fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.to_string_lossy().ends_with(end) {
+                all.push(fs::read_to_string(path).expect("a text"));
+            }
+        }
+    }
+    all.sort();
+    assert!(!all.is_empty(), "{folder} has nothing that ends with {end}");
+    all
+}
+
+fn owned(texts: &[&str]) -> Vec<String> {
+    texts.iter().map(|text| (*text).to_owned()).collect()
+}
+
+fn many_fields(count: usize) -> String {
+    let fields: String = (0..count).map(|number| format!("  field{number}: 5\n")).collect();
+    format!("apiVersion: karpenter.sh/v1\nkind: NodePool\nmetadata: {{name: a}}\nspec:\n{fields}")
+}
+
+fn pod_list(count: usize) -> String {
+    let pod = r#"{"metadata":{"name":"a","namespace":"b"},"spec":{"containers":[{"resources":{"requests":{"cpu":"1"}}}],"nodeSelector":{"a":5}}}"#;
+    let pods = vec![pod; count].join(",");
+    format!(r#"{{"items":[{pods}]}}"#)
+}
+
+const POOL: &str = r#"{"items":[{"metadata":{"name":"a"},"spec":{"template":{"spec":{"nodeClassRef":{"group":"karpenter.k8s.aws","kind":"EC2NodeClass","name":"default"},"requirements":[{"key":"a","operator":"In","values":["b"]}],"expireAfter":"720h"}},"disruption":{"budgets":[{"nodes":"10%","schedule":"0 9 * * mon-fri","duration":"8h"}]}}}]}"#;
+const POD: &str = r#"{"items":[{"metadata":{"name":"a","namespace":"b","labels":{"c":"d"}},"spec":{"containers":[{"name":"x","resources":{"requests":{"cpu":"500m","memory":"1Gi"}}}],"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"a","operator":"Gt","values":["5"]}]}]}}},"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule","labelSelector":{"matchLabels":{"c":"d"}}}],"tolerations":[{"operator":"Exists"}]},"status":{"phase":"Pending"}}]}"#;
+
+fn targets() -> Vec<Target> {
+    let manifests: Vec<_> =
+        [texts("examples", ".yaml"), texts("shared/api/tests/convert", ".yaml")].concat();
+    let tables = texts("tests/validation", ".json");
+    let events = texts("events", ".json");
+    vec![
+        Target {
+            name: "quantities",
+            parse: |text| {
+                let _quantity = black_box(Quantity::parse(text));
+            },
+            corpus: owned(&[
+                "500m",
+                "1.5Gi",
+                "2e3",
+                "-1",
+                "+0.1n",
+                "12345678901234567890Ei",
+                "1E400",
+            ]),
+            long: Some(|count| "9".repeat(count * 16)),
+        },
+        Target {
+            name: "durations",
+            parse: |text| {
+                let _go = black_box(duration::parse_go(text));
+                let _nillable = black_box(duration::parse_nillable(text));
+            },
+            corpus: owned(&[
+                "1h30m",
+                "720h",
+                "Never",
+                "1.5s",
+                "-2ms",
+                "100us",
+                "9223372036854775807ns",
+            ]),
+            long: Some(|count| "1h".repeat(count * 8)),
+        },
+        Target {
+            name: "prices",
+            parse: |text| {
+                let _price = black_box(HourlyPrice::parse_dollars(text));
+            },
+            corpus: owned(&["0.0337", "12", "0.00000000816", "18446744073.709551615"]),
+            long: Some(|count| format!("0.{}", "1".repeat(count * 16))),
+        },
+        Target {
+            name: "manifests",
+            parse: |text| {
+                let _manifest = black_box(manifest::read(text, "x"));
+            },
+            corpus: [manifests.clone(), tables].concat(),
+            long: Some(many_fields),
+        },
+        Target {
+            name: "older versions",
+            parse: |text| {
+                let _text = black_box(convert::to_v1(text, "x", &convert::Settings::default()));
+            },
+            corpus: manifests.clone(),
+            long: Some(|count| many_fields(count).replace("sh/v1", "sh/v1beta1")),
+        },
+        Target {
+            name: "stored objects",
+            parse: |text| {
+                let stored = manifest::stored::read(text, "x");
+                for pool in &stored.node_pools {
+                    let _hash = black_box(api::karpenter::hash::node_pool(&pool.spec.template));
+                }
+                for class in &stored.node_classes {
+                    let _hash = black_box(api::karpenter::hash::node_class(&class.spec, ""));
+                }
+            },
+            corpus: manifests,
+            long: Some(many_fields),
+        },
+        Target {
+            name: "lists of pods and nodes",
+            parse: |text| {
+                let _pods = black_box(kubernetes::pod_list(text.as_bytes()));
+                let _nodes = black_box(kubernetes::node_list(text.as_bytes()));
+                let _sets = black_box(kubernetes::daemon_set_list(text.as_bytes()));
+            },
+            corpus: owned(&[POD]),
+            long: Some(pod_list),
+        },
+        Target {
+            name: "lists of pools and classes",
+            parse: |text| {
+                let _pools = black_box(kubernetes::node_pool_list(text.as_bytes()));
+                let _classes = black_box(kubernetes::node_class_list(text.as_bytes()));
+            },
+            corpus: owned(&[POOL]),
+            long: Some(pod_list),
+        },
+        Target {
+            name: "events, messages, streams",
+            parse: |text| {
+                let _event = black_box(event::interruption(text));
+                let _schedule = black_box(event::schedule(text));
+                let _message = black_box(message::decode(text));
+                let _records = black_box(stream::records(text));
+                let _claim = black_box(record::decode_claim(text));
+                let _decision = black_box(record::decode_decision(text));
+            },
+            corpus: events,
+            long: Some(pod_list),
+        },
+        Target {
+            name: "catalogs",
+            parse: |text| {
+                let _catalog = black_box(catalog::read(text));
+            },
+            corpus: owned(&[
+                r#"{"region":"us-west-2","zones":{"us-west-2a":"usw2-az1"},"instanceTypes":[]}"#,
+            ]),
+            long: None,
+        },
+    ]
+}
+
+/// xorshift: the same draws every time.
+struct Draw(u64);
+
+impl Draw {
+    fn below(&mut self, limit: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        let limit = u64::try_from(limit.max(1)).expect("a length");
+        usize::try_from(self.0 % limit).expect("below the limit")
+    }
+}
+
+const WORDS: [&str; 24] = [
+    "null",
+    "{}",
+    "[]",
+    "\"\"",
+    "-1",
+    "1e999",
+    "99999999999999999999",
+    "0x1f",
+    "&a ",
+    "*a",
+    "<<: *a\n",
+    "- ",
+    "\u{0}",
+    "\u{feff}",
+    "ä",
+    "\r\n",
+    "\t",
+    "---\n",
+    "%",
+    "Never",
+    "Ei",
+    "${NAME}",
+    "{{",
+    ": ",
+];
+
+/// A text that is nearly one of the corpus.
+fn mutated(corpus: &[String], draw: &mut Draw) -> String {
+    let mut text = corpus[draw.below(corpus.len())].clone().into_bytes();
+    for _ in 0..=draw.below(6) {
+        let (from, to) = (draw.below(text.len() + 1), draw.below(text.len() + 1));
+        let (from, to) = (from.min(to), from.max(to));
+        match draw.below(6) {
+            0 => drop(text.drain(from..to.min(from + 40))),
+            1 => {
+                let part = text[from..to.min(from + 200)].to_vec();
+                drop(text.splice(to..to, part));
+            }
+            2 => drop(text.splice(from..from, WORDS[draw.below(WORDS.len())].bytes())),
+            3 if from < text.len() => text[from] = u8::try_from(draw.below(256)).expect("a byte"),
+            4 => text.truncate(to),
+            _ => {
+                let other = corpus[draw.below(corpus.len())].as_bytes();
+                let at = draw.below(other.len());
+                let part = other[at..other.len().min(at + 120)].to_vec();
+                drop(text.splice(from..to.min(from + 20), part));
+            }
+        }
+    }
+    String::from_utf8_lossy(&text).into_owned()
+}
+
+/// How long this thread has run: a machine that is busy with other things does not count.
+fn ran() -> Duration {
+    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = text.split_whitespace().next().and_then(|nanos| nanos.parse().ok());
+    Duration::from_nanos(nanos.unwrap_or_default())
+}
+
+/// For how long `text` is parsed, again and again until the clock, which ticks in milliseconds, has
+/// moved far enough.
+fn time(parse: fn(&str), text: &str) -> Duration {
+    let started = ran();
+    let mut times = 0;
+    loop {
+        parse(text);
+        times += 1;
+        let spent = ran().saturating_sub(started);
+        if spent >= Duration::from_millis(60) || times >= 20_000 {
+            return spent / times;
+        }
+    }
+}
+
+#[test]
+fn no_text_panics() {
+    let seconds = std::env::var("JOURNEYMAN_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
+    for target in targets() {
+        let mut draw = Draw(0x9e37_79b9_7f4a_7c15);
+        let (started, before) = (Instant::now(), ran());
+        let (mut count, mut bytes) = (0_u64, 0_usize);
+        let goes_on = |count: u64| match seconds {
+            Some(seconds) => started.elapsed() < Duration::from_secs(seconds),
+            None => count < 150,
+        };
+        target.corpus.iter().for_each(|text| (target.parse)(text));
+        while goes_on(count) {
+            let text = mutated(&target.corpus, &mut draw);
+            (target.parse)(&text);
+            count += 1;
+            bytes += text.len();
+        }
+        let spent = ran().saturating_sub(before).as_nanos();
+        let each = spent / u128::try_from(bytes.max(1)).expect("a length");
+        println!("{}: {count} texts, {bytes} bytes, {each} ns per byte", target.name);
+    }
+}
+
+#[test]
+fn no_text_takes_time_that_grows_faster_than_it() {
+    for Target { name, parse, long, .. } in targets() {
+        let Some(long) = long else { continue };
+        let (short, long) = (long(250), long(2_000));
+        let (one, other) = (time(parse, &short), time(parse, &long));
+        let growth = other.as_nanos() * u128::try_from(short.len()).expect("a length")
+            / (one.as_nanos() * u128::try_from(long.len()).expect("a length")).max(1);
+        let each = other.as_nanos() / u128::try_from(long.len()).expect("a length");
+        println!(
+            "{name}: {} bytes, {each} ns per byte, {growth} times those of {} bytes",
+            long.len(),
+            short.len()
+        );
+        // Eight times the text: what is quadratic takes eight times as long for each byte.
+        assert!(
+            growth < 5,
+            "{name}: a byte of {} costs {growth} times one of {}",
+            long.len(),
+            short.len()
+        );
+    }
+}

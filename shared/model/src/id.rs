@@ -308,7 +308,7 @@ mod tests {
         let error = InstanceId::new("m7g.large").unwrap_err();
         assert_eq!(
             error.to_string(),
-            "`m7g.large` is not a valid instance id: it must be `i-` followed by lower-case letters or digits"
+            "`m7g.large` is not a valid instance id: it must be `i-` followed by lower-case letters, digits or hyphens"
         );
     }
 

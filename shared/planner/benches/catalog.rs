@@ -6,6 +6,7 @@
 //! minute.
 
 #![expect(
+    clippy::indexing_slicing,
     clippy::print_stdout,
     clippy::unwrap_used,
     reason = "a program for developers: it prints, and ends where something is wrong"

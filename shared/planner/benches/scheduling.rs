@@ -24,7 +24,7 @@ mod measure;
 use std::{sync::Arc, time::Duration};
 
 use build::{affinity, facts, labels, listed, pending, resources, spread};
-use measure::{Cost, Dice, measure, per_second, price};
+use measure::{Cost, Dice, measure, price};
 use model::{
     CapacityType, HourlyPrice, InstanceType, Offering, Pod, PodSpec, Requirements, labels as keys,
     policies::PreferencePolicy, topology::Weighted,
@@ -188,4 +188,10 @@ fn with_preferences(dice: &mut Dice) -> Vec<Pod> {
     spec.pod_anti_affinity.preferred = vec![away(10, keys::ZONE), away(1, keys::HOSTNAME)];
     let one = |index| pending(&format!("pod-{index}"), Arc::new(spec.clone()));
     (0..PREFERENCE_PODS).map(one).collect()
+}
+
+/// `count` for each second of `time`.
+fn per_second(count: usize, time: Duration) -> u128 {
+    let count = u128::try_from(count).unwrap_or(u128::MAX);
+    (count * 1_000_000_000).checked_div(time.as_nanos()).unwrap_or_default()
 }

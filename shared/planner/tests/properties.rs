@@ -1,6 +1,8 @@
 //! What holds of every plan, whatever the world is like: judged by `plan-check`, which shares no
 //! code with the planner.
 
+#![expect(clippy::unwrap_used, reason = "helpers of tests fail loudly")]
+
 #[path = "properties/worlds.rs"]
 mod worlds;
 

@@ -59,12 +59,6 @@ fn now() -> Duration {
     on_processor.map_or_else(|| STARTED.elapsed(), Duration::from_nanos)
 }
 
-/// `count` for each second of `time`.
-pub(crate) fn per_second(count: usize, time: Duration) -> u128 {
-    let count = u128::try_from(count).unwrap_or(u128::MAX);
-    (count * 1_000_000_000).checked_div(time.as_nanos()).unwrap_or_default()
-}
-
 /// The price of everything that a plan promises, for one hour.
 pub(crate) fn price(plan: &Plan) -> model::HourlyPrice {
     let prices = plan.promises.iter().map(|promise| promise.price);

@@ -107,7 +107,9 @@ fn check_moves(facts: &Facts, command: &Command) {
         promise.claim.requirements.replace(types);
         let (cheapest, price) = new.cheapest.clone().unwrap();
         let paid = new.requirements.get(labels::CAPACITY_TYPE).cloned();
-        paid.into_iter().for_each(|one| promise.claim.requirements.add(one));
+        if let Some(one) = paid {
+            promise.claim.requirements.add(one);
+        }
         (promise.cheapest, promise.price) = (cheapest, price);
         plan.promises.push(promise);
     }

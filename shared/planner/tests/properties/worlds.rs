@@ -35,6 +35,7 @@ pub(crate) struct Workload {
 
 /// A whole world.
 #[derive(Clone, Debug)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a property of the world by itself")]
 pub(crate) struct Shape {
     pub(crate) workloads: Vec<Workload>,
     /// Whether pods ask about other pods.
@@ -193,12 +194,12 @@ fn wish(pod: &mut Pod, app: &str, wishes: usize) {
 }
 
 fn workload_pods(shape: &Shape, index: usize, one: &Workload) -> Vec<Pod> {
-    let app = APPS[one.app];
+    let app = *APPS.get(one.app).unwrap();
     let pod = |number: usize| {
         let mut pod = pod(&format!("w{index}-{number}"))
             .label(app)
-            .requests(REQUESTS[one.requests])
-            .selects(SELECTORS[one.selector]);
+            .requests(REQUESTS.get(one.requests).unwrap())
+            .selects(SELECTORS.get(one.selector).unwrap());
         if shape.is_about_others {
             pod = about_others(pod, app, one);
         }

@@ -82,7 +82,7 @@ fn what_is_wrong_is_named() {
     assert!(error("{}", PRICES).contains("instance types: missing field"));
     let price = PRICES.replace("21.9576", "free");
     assert!(error(TYPES, &price).contains("price of p4d.24xlarge: `free` is not a price"));
-    let twice = TYPES.replace("}]}", "}]}").replacen("{\"InstanceTypes\": [", "", 1);
+    let twice = TYPES.replacen("{\"InstanceTypes\": [", "", 1);
     let one = twice.trim_end_matches("]}");
     let doubled = format!("{{\"InstanceTypes\": [{one},{one}]}}");
     assert!(error(&doubled, PRICES).contains("p4d.24xlarge stands there twice"));

@@ -15,7 +15,7 @@ fn data() -> LaunchTemplateData {
         metadata_options: MetadataOptions::default(),
         sends_http_protocol_ipv6: true,
         detailed_monitoring: false,
-        interfaces: vec![model::launch::Interface::ONLY],
+        interfaces: vec![Interface::ONLY],
         security_groups: vec![SecurityGroupId::new("sg-1").unwrap()],
         associate_public_ip_address: None,
         ip_prefix_count: None,

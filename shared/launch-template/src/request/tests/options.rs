@@ -228,23 +228,23 @@ fn everything_of_a_template_is_in_its_name() {
         name(&|data| data.nested_virtualization = Some(false)),
         name(&|data| {
             data.connection_tracking =
-                Some(ConnectionTracking { udp_seconds: Some(30), ..ConnectionTracking::default() })
+                Some(ConnectionTracking { udp_seconds: Some(30), ..ConnectionTracking::default() });
         }),
         name(&|data| {
             data.reservation = Some(ReservationTarget {
                 id: "cr-1".to_owned(),
                 market: ReservationMarket::OnDemand,
-            })
+            });
         }),
         name(&|data| {
             data.reservation = Some(ReservationTarget {
                 id: "cr-1".to_owned(),
                 market: ReservationMarket::CapacityBlock,
-            })
+            });
         }),
         name(&|data| {
             data.placement_group =
-                Some(model::launch::Placement { group: "pg-1".to_owned(), partition: None })
+                Some(model::launch::Placement { group: "pg-1".to_owned(), partition: None });
         }),
     ]
     .into();

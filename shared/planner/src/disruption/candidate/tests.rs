@@ -73,7 +73,10 @@ fn a_disruption_budget_keeps_the_node_unless_drift_may_wait_for_it() {
 fn a_disruption_budget_holds_daemons_but_not_what_is_never_evicted() {
     let pod = |kind: Option<(&str, &str)>| {
         let pod = app("held", "a", "cpu=1");
-        kind.map_or(pod.clone(), |(api, kind)| owned(pod, api, kind))
+        match kind {
+            Some((api, kind)) => owned(pod, api, kind),
+            None => pod,
+        }
     };
     let with_budget = |pod: Pod| {
         move |facts: &mut Facts| {

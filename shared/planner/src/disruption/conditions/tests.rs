@@ -4,6 +4,8 @@ use jiff::SignedDuration;
 use model::{CapacityType, Offering, Reservation, Zone, facts::Facts, labels};
 
 use super::super::{Method, Options, testing::*};
+use CapacityType::{OnDemand, Reserved, Spot};
+
 use super::*;
 
 /// Whether the only node, with one pod, may be consolidated.
@@ -158,7 +160,7 @@ fn sold_as(facts: &mut Facts, kinds: &[CapacityType]) {
         .map(|kind| Offering {
             capacity_type: *kind,
             is_available: false,
-            reservation: (*kind == CapacityType::Reserved).then(|| Reservation {
+            reservation: (*kind == Reserved).then(|| Reservation {
                 id: "cr-1".to_owned(),
                 kind: "default".to_owned(),
                 interruptible: false,
@@ -183,7 +185,6 @@ fn a_type_that_is_no_longer_offered_is_drift_once_the_claim_is_an_hour_old() {
         claim(facts, "a").created_at = ago(3_600);
     };
     drifts(young, None);
-    use CapacityType::{OnDemand, Reserved, Spot};
     drifts(|facts| sold_as(facts, &[]), gone);
     drifts(|facts| sold_as(facts, &[OnDemand]), None);
     drifts(|facts| sold_as(facts, &[Spot]), gone);

@@ -64,7 +64,7 @@ fn a_budget_holds_its_pods_and_unhealthy_ones_only_where_it_says_so() {
     let web = app("web", "a", "cpu=1");
     let ill = Pod { is_ready: false, ..web.clone() };
     let lenient = PodDisruptionBudget { always_allows_unhealthy: true, ..pdb("p", "web") };
-    check(&[lenient.clone()], &ill, (false, false));
+    check(std::slice::from_ref(&lenient), &ill, (false, false));
     check(&[lenient], &web, (true, false));
     check(&[pdb("p", "web")], &ill, (true, false));
     check(&[], &web, (false, false));

@@ -66,8 +66,11 @@ fn balance(facts: &Facts, key: &str) -> String {
     for promise in &plan.promises {
         let own = promise.claim.requirements.get(key).and_then(|one| one.single_value());
         let host = promise.claim.name.to_string();
-        let value =
-            if key == HOSTNAME { host } else { own.map_or("?".into(), ToString::to_string) };
+        let value = if key == HOSTNAME {
+            host
+        } else {
+            own.map_or_else(|| "?".into(), ToString::to_string)
+        };
         *counts.entry(value).or_default() += promise.pods.len();
     }
     for placement in &plan.placements {

@@ -61,9 +61,10 @@ fn check_zones(facts: &Facts, expected: &str) {
     let plan = provision(facts);
     let zones = plan.promises.first().map(|promise| {
         let zone = promise.claim.requirements.get(labels::ZONE);
-        zone.map_or("any".to_owned(), |zone| {
-            zone.values().iter().cloned().collect::<Vec<_>>().join(" ")
-        })
+        zone.map_or_else(
+            || "any".to_owned(),
+            |zone| zone.values().iter().cloned().collect::<Vec<_>>().join(" "),
+        )
     });
     assert_eq!(zones.unwrap_or_default(), expected);
 }

@@ -33,7 +33,7 @@ fn check_zone(required: &[&str], wishes: &[(u32, &[&str])], expected: &str) {
     let plan = provision(&facts(vec![pending("a", own)]));
     let zone = plan.promises[0].claim.requirements.get(ZONE).cloned();
     let zone = zone.filter(|zone| !zone.values().is_empty());
-    assert_eq!(zone.map_or("any".to_owned(), |zone| zone.to_string()), expected);
+    assert_eq!(zone.map_or_else(|| "any".to_owned(), |zone| zone.to_string()), expected);
 }
 
 const ONE: &str = "topology.kubernetes.io/zone=zone-1";

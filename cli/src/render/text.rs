@@ -29,7 +29,8 @@ pub(super) fn write(rendered: &Rendered, out: &mut impl Write) -> io::Result<()>
         }
         writeln!(out, "  user data, {} bytes:", data.user_data.len())?;
         for line in data.user_data.lines() {
-            writeln!(out, "    {}", line.trim_end())?;
+            let line = format!("    {line}");
+            writeln!(out, "{}", line.trim_end())?;
         }
         writeln!(out)?;
     }

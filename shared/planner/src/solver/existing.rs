@@ -7,7 +7,7 @@ use std::rc::Rc;
 use model::{plan::Target, taint};
 
 use super::{Pod, Run};
-use crate::{amounts, bits::BitSet, problem::Problem, rules, volume::Attachments};
+use crate::{amounts, bits::BitSet, problem::Problem, rules, rules::Choice, volume::Attachments};
 
 impl Run<'_, '_> {
     /// Puts the pod onto the first existing capacity that takes it.
@@ -67,8 +67,9 @@ impl Run<'_, '_> {
                 }
             }
             for (place, domains) in &by_domain.undecided {
-                // Wherever it comes to be, it must be right.
-                if domains.is_within(&allowed.domains) {
+                // Wherever it comes to be, it must be right. A spread counts a pod only where it is
+                // certain to be, and would let the next one join it.
+                if allowed.choice == Choice::All && domains.is_within(&allowed.domains) {
                     self.scratch.insert(*place);
                 }
             }

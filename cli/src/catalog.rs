@@ -5,10 +5,7 @@ mod json;
 pub(crate) mod source;
 mod table;
 
-use std::{
-    fmt,
-    io::{self, Write},
-};
+use std::io::Write;
 
 use launch_template::{NodeSettings, OfferedType, Share};
 use model::{CapacityType, policies::Policies};
@@ -19,37 +16,7 @@ use crate::{
     plan::gates,
 };
 
-/// Why there is no catalog.
-#[derive(Debug)]
-pub enum Error {
-    /// The input is wrong.
-    Input(BadInput),
-    /// The output could not be written.
-    Output(io::Error),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Input(input) => input.fmt(f),
-            Self::Output(error) => write!(f, "cannot write: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<BadInput> for Error {
-    fn from(input: BadInput) -> Self {
-        Self::Input(input)
-    }
-}
-
-impl From<io::Error> for Error {
-    fn from(error: io::Error) -> Self {
-        Self::Output(error)
-    }
-}
+pub use crate::error::Error;
 
 /// Lists and prints.
 pub fn run(args: &CatalogArgs, out: &mut impl Write) -> Result<(), Error> {

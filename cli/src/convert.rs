@@ -1,6 +1,6 @@
 //! `journeyman convert`: objects of Karpenter's older versions as v1.
 
-use std::{fmt, io, io::Write, path::PathBuf};
+use std::{io::Write, path::PathBuf};
 
 use api::convert::{Settings, to_v1};
 
@@ -17,25 +17,7 @@ pub struct ConvertArgs {
     pub role: Option<String>,
 }
 
-/// Why nothing can be converted.
-#[derive(Debug)]
-pub enum Error {
-    /// The input is wrong.
-    Input(BadInput),
-    /// Printing failed.
-    Output(io::Error),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Input(input) => input.fmt(f),
-            Self::Output(error) => write!(f, "cannot write: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
+pub use crate::error::Error;
 
 /// Prints every object as v1. What is wrong or not known is an error, after everything else was
 /// printed.

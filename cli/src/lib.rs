@@ -7,6 +7,7 @@ pub mod args;
 pub mod catalog;
 pub mod convert;
 pub mod crds;
+pub mod error;
 pub mod functions;
 pub mod hash;
 pub mod manifests;

@@ -11,10 +11,7 @@ mod offers;
 mod progress;
 mod table;
 
-use std::{
-    fmt,
-    io::{self, Write},
-};
+use std::io::{self, Write};
 
 use jiff::Timestamp;
 use model::{Plan, facts::Facts};
@@ -25,37 +22,7 @@ use crate::{
     manifests::BadInput,
 };
 
-/// Why there is no plan.
-#[derive(Debug)]
-pub enum Error {
-    /// The input is wrong.
-    Input(BadInput),
-    /// The output could not be written.
-    Output(io::Error),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Input(input) => input.fmt(f),
-            Self::Output(error) => write!(f, "cannot write: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<BadInput> for Error {
-    fn from(input: BadInput) -> Self {
-        Self::Input(input)
-    }
-}
-
-impl From<io::Error> for Error {
-    fn from(error: io::Error) -> Self {
-        Self::Output(error)
-    }
-}
+pub use crate::error::Error;
 
 /// What a plan says about the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

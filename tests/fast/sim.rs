@@ -1,6 +1,6 @@
 //! The handlers in the simulator: storms of seeds, a sweep, stories, and the test of the test.
 //!
-//! `JOURNEYMAN_SEEDS=10000 cargo test --release -p tests --test sim` plays more storms;
+//! `JOURNEYMAN_SEEDS=10000 cargo test --profile local -p tests --test sim` plays more storms;
 //! `JOURNEYMAN_SEED=17` plays one and prints its trace.
 
 #![expect(

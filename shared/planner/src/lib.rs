@@ -41,7 +41,8 @@
 //! or fail for a domain in which a claim can have no type. Requirement sets cost K·T once. Memory is
 //! P + (S + S·W + G)·(E + C)/8 + K·T/8 + R·T²/8 bytes and some, of which most stays empty.
 //!
-//! Ties that Karpenter leaves to the order of a map are broken by name, or by the order of creation.
+//! Ties that Karpenter leaves to the order of a map are broken by name; claims with equally many pods
+//! are tried in the order that Go's unstable, but determined sort leaves them in (`order`).
 //! Where a rule could pin a claim to any of several domains, the first for which there are instance
 //! types is taken.
 //!

@@ -48,18 +48,20 @@ fn main() {
 }
 
 fn run(name: &str, facts: &Facts) {
-    let Cost { time, memory_bytes, plan } =
-        measure(facts, |facts| facts, |facts| planner::provision(facts), 1);
+    let cost = measure(facts, 1);
+    let (Cost { memory_bytes, plan, .. }, time) = (&cost, cost.whole());
     let waiting = facts.pods.iter().filter(|pod| pod.is_provisionable()).count();
     let placed: usize = plan.placements.iter().map(|placement| placement.pods.len()).sum();
-    let (nodes, price, unplaced) = (plan.promises.len(), price(&plan), plan.unplaced.len());
-    let prepared = measure(facts, planner::Prepared::of, planner::Prepared::plan, 1);
+    let (nodes, price, unplaced) = (plan.promises.len(), price(plan), plan.unplaced.len());
     println!(
-        "{name} n={waiting} seconds={}.{:03} of_which_solving_ms={} nodes={nodes} price={price} \
-         peak_memory_bytes={memory_bytes} on_existing={placed} unplaced={unplaced}",
+        "{name} n={waiting} seconds={}.{:03} preparing_ms={} solving_ms={} writing_ms={} \
+         nodes={nodes} price={price} peak_memory_bytes={memory_bytes} on_existing={placed} \
+         unplaced={unplaced}",
         time.as_secs(),
         time.subsec_millis(),
-        prepared.time.as_millis()
+        cost.preparing.as_millis(),
+        cost.solving.as_millis(),
+        cost.writing.as_millis(),
     );
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
     for reason in plan.unplaced.iter().filter_map(|one| one.reasons.first()) {

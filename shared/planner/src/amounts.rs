@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use model::{ResourceName, Resources};
+use model::{Bytes, Millicores, ResourceName, Resources};
 
 /// Amounts by place. Negative is what an overcommitted node has left.
 pub(crate) type Amounts = Box<[i64]>;
@@ -50,6 +50,56 @@ impl ResourceIndex {
     }
 }
 
+/// What many have of every resource that any of them has.
+#[derive(Debug, Default)]
+pub(crate) struct Whole {
+    /// By number: CPU, memory, disk, pods.
+    common: Vec<[u64; 4]>,
+    /// By resource, then by number.
+    extended: Vec<(ResourceName, Vec<u64>)>,
+}
+
+impl<'r> FromIterator<&'r Resources> for Whole {
+    fn from_iter<I: IntoIterator<Item = &'r Resources>>(all: I) -> Self {
+        let all: Vec<&Resources> = all.into_iter().collect();
+        let names: BTreeSet<&ResourceName> =
+            all.iter().flat_map(|one| one.extended.keys()).collect();
+        let of_name = |name: &ResourceName| {
+            all.iter().map(|one| one.extended.get(name).copied().unwrap_or_default()).collect()
+        };
+        let common =
+            |one: &&Resources| [one.cpu.0, one.memory.0, one.ephemeral_storage.0, one.pods];
+        Self {
+            common: all.iter().map(common).collect(),
+            extended: names.into_iter().map(|name| (name.clone(), of_name(name))).collect(),
+        }
+    }
+}
+
+impl Whole {
+    /// The smallest amount of each resource that any of `chosen` has; what one of them lacks is
+    /// zero.
+    pub(crate) fn smallest(&self, chosen: &[usize]) -> Resources {
+        let mut common = chosen.iter().filter_map(|number| self.common.get(*number)).copied();
+        let mut least = common.next().unwrap_or_default();
+        for one in common {
+            least.iter_mut().zip(one).for_each(|(least, one)| *least = one.min(*least));
+        }
+        let extended = self.extended.iter().filter_map(|(name, column)| {
+            let least = chosen.iter().filter_map(|number| column.get(*number)).min()?;
+            (0 < *least).then(|| (name.clone(), *least))
+        });
+        let [cpu, memory, ephemeral_storage, pods] = least;
+        Resources {
+            cpu: Millicores(cpu),
+            memory: Bytes(memory),
+            ephemeral_storage: Bytes(ephemeral_storage),
+            pods,
+            extended: extended.collect(),
+        }
+    }
+}
+
 /// Adds `more`, place by place.
 pub(crate) fn add(amounts: &mut [i64], more: &[i64]) {
     for (amount, more) in amounts.iter_mut().zip(more) {
@@ -89,6 +139,18 @@ mod tests {
         let index = ResourceIndex::of([&requests]);
         assert_eq!(index.len(), 5);
         assert_eq!(index.resources(&index.amounts(&requests)), requests);
+    }
+
+    #[test]
+    fn the_smallest_of_many_is_by_resource() {
+        let mut gpu = Resources { pods: 9, ..Resources::default() };
+        gpu.set(&ResourceName::new("nvidia.com/gpu").unwrap(), 2);
+        let plain = Resources { pods: 5, cpu: Millicores(7), ..Resources::default() };
+        let whole: Whole = [&gpu, &plain].into_iter().collect();
+        assert_eq!(whole.smallest(&[0]), gpu);
+        assert_eq!(whole.smallest(&[1]), plain);
+        assert_eq!(whole.smallest(&[0, 1]), Resources { pods: 5, ..Resources::default() });
+        assert_eq!(whole.smallest(&[]), Resources::default());
     }
 
     #[test]

@@ -102,6 +102,6 @@ pub use drain::{Drainage, InstanceView, drain};
 pub use emptiness::{Emptiness, emptiness, validated};
 pub use expiration::expiration;
 pub use interrupt::interrupt;
-pub use provision::{Prepared, provision};
+pub use provision::{Prepared, Solved, provision};
 pub use schedule::{InvalidSchedule, Schedule};
 pub use settle::{Settlement, settle};

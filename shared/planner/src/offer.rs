@@ -8,12 +8,12 @@ use std::{
 };
 
 use model::{
-    CapacityType, ClaimPhase, HourlyPrice, InstanceType, NodeClaim, Offering, OfferingKey,
-    Requirement, Requirements, Reservation, Resources, labels, requirement::Value,
+    CapacityType, ClaimPhase, HourlyPrice, InstanceType, InstanceTypeName, NodeClaim, Offering,
+    OfferingKey, Requirement, Requirements, Reservation, Resources, labels, requirement::Value,
 };
 
 use crate::{
-    amounts::{Amounts, ResourceIndex},
+    amounts::{Amounts, ResourceIndex, Whole},
     bits::BitSet,
     sets::{RequirementId, SetId, Sets},
 };
@@ -26,10 +26,11 @@ pub(crate) struct Offer {
     pub(crate) types: Vec<Arc<InstanceType>>,
     /// By type.
     pub(crate) allocatable: Vec<Amounts>,
-    /// By type, with what nobody requests.
-    pub(crate) allocatable_whole: Vec<Resources>,
-    /// By type: its name as a value of the label.
-    pub(crate) names: Vec<Value>,
+    /// What types have, with what nobody requests, and what is left of it for pods.
+    pub(crate) capacity_whole: Whole,
+    pub(crate) allocatable_whole: Whole,
+    /// By type: its name as a value of the label, and as that of a type.
+    pub(crate) names: Vec<(Value, InstanceTypeName)>,
     /// Each distinct place and way to buy, and the types that can be bought so now.
     markets: Vec<Market>,
     by_requirement: BTreeMap<RequirementId, BitSet>,
@@ -138,12 +139,16 @@ impl Offer {
                 }
             }
         }
-        let allocatable_whole: Vec<Resources> = types.iter().map(|t| t.allocatable()).collect();
+        let allocatable: Vec<Resources> = types.iter().map(|t| t.allocatable()).collect();
         Self {
             types: types.to_vec(),
-            allocatable: allocatable_whole.iter().map(|one| resources.amounts(one)).collect(),
-            allocatable_whole,
-            names: types.iter().map(|one| Value::from(one.name.as_str())).collect(),
+            allocatable: allocatable.iter().map(|one| resources.amounts(one)).collect(),
+            capacity_whole: types.iter().map(|t| &t.capacity).collect(),
+            allocatable_whole: allocatable.iter().collect(),
+            names: types
+                .iter()
+                .map(|one| (Value::from(one.name.as_str()), one.name.clone()))
+                .collect(),
             markets: markets.into_values().collect(),
             by_requirement: BTreeMap::new(),
             by_set: BTreeMap::new(),
@@ -282,8 +287,15 @@ impl Offer {
         Some((self.types.get(index)?.key_of(offering), price))
     }
 
+    /// The names of `types`, in their order.
+    pub(crate) fn type_names(&self, types: &[usize]) -> Vec<InstanceTypeName> {
+        let mut all = Vec::with_capacity(types.len());
+        all.extend(types.iter().filter_map(|index| Some(self.names.get(*index)?.1.clone())));
+        all
+    }
+
     /// The types called by `names` that are there.
-    pub(crate) fn named(&self, names: &[model::InstanceTypeName]) -> Vec<usize> {
+    pub(crate) fn named(&self, names: &[InstanceTypeName]) -> Vec<usize> {
         let find = |name| self.types.binary_search_by(|t| t.name.cmp(name)).ok();
         names.iter().filter_map(find).collect()
     }

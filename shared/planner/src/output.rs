@@ -10,9 +10,9 @@ use std::{
 };
 
 use model::{
-    BatchId, CapacityType, ClaimPhase, HourlyPrice, InstanceType, InstanceTypeName, LabelKey,
-    NodeClaim, NodeClaimName, NodePoolName, OfferingKey, Plan, PodKey, Requirement, Requirements,
-    Resources, labels,
+    BatchId, CapacityType, ClaimPhase, HourlyPrice, InstanceTypeName, LabelKey, NodeClaim,
+    NodeClaimName, NodePoolName, OfferingKey, Plan, PodKey, Requirement, Requirements, Resources,
+    labels,
     ledger::Decision,
     limits,
     plan::{Placement, Promise, Reason, Unplaced},
@@ -24,6 +24,7 @@ use crate::{
     amounts::{self, Amounts},
     bits::BitSet,
     explain,
+    offer::Offer,
     problem::Problem,
     sets::{SetId, Sets},
     solver::{Failure, Opened, Solution},
@@ -244,13 +245,16 @@ pub(crate) struct Draft {
 /// Karpenter: `provisioner.go`, `Schedule`; `scheduler.go`, `TruncateInstanceTypes`.
 pub(crate) fn draft(problem: &mut Problem<'_>, opened: &Opened) -> Result<Draft, &'static str> {
     let mut set = problem.sets.get(opened.set);
-    restrict_to_reserved(problem, opened, &mut set);
-    let number = problem.sets.id(&set);
+    let mut number = opened.set;
+    if !opened.held.is_empty() {
+        restrict_to_reserved(problem, opened, &mut set);
+        number = problem.sets.id(&set);
+    }
     let template = &problem.templates[opened.template];
     let offer = &mut problem.offers[template.offer];
     let by_price = offer.by_price(&problem.sets, number);
     let mut rest = opened.types.clone();
-    let mut kept = Vec::new();
+    let mut kept = Vec::with_capacity(by_price.len());
     for (_, index) in by_price.iter().filter(|(_, index)| opened.types.contains(*index)) {
         kept.push(*index);
         rest.remove(*index);
@@ -268,9 +272,7 @@ pub(crate) fn draft(problem: &mut Problem<'_>, opened: &Opened) -> Result<Draft,
     let Some((cheapest, price)) = first else {
         return Err("no instance type that it allows can be bought now");
     };
-    let mut overheads = opened.types.iter().filter_map(|index| template.overhead.get(index));
-    let mut overhead = overheads.next().cloned().unwrap_or_default();
-    overheads.for_each(|other| amounts::lower(&mut overhead, other));
+    let overhead = template.least_overhead(&opened.types);
     Ok(Draft { requirements: set, possible, kept, overhead, cheapest, price })
 }
 
@@ -280,24 +282,26 @@ fn share(problem: &mut Problem<'_>, opened: &Opened) -> Result<Rc<Shared>, &'sta
     let template = &problem.templates[opened.template];
     let offer = &problem.offers[template.offer];
     let set = draft.requirements;
-    let name = |index: &usize| Some(offer.types.get(*index)?.name.clone());
-    let types: Vec<&InstanceType> =
-        draft.kept.iter().filter_map(|index| offer.types.get(*index)).map(|one| &**one).collect();
     let mut bits = BitSet::empty(offer.types.len());
     bits.extend(draft.kept.iter().copied());
     let (labels, labels_if_asked) = labels_of(&problem.sets, template, &set);
-    let names = bits.iter().filter_map(|index| offer.names.get(index)).map(Value::clone).collect();
-    let whole = |index: &usize| offer.allocatable_whole.get(*index);
+    let of_bits = bits.iter().filter_map(|index| offer.names.get(index));
+    let possible = offer.type_names(&draft.possible);
     Ok(Rc::new(Shared {
         labels,
         labels_if_asked,
-        annotations: annotations(template, opened, &types),
-        requirements: finished(&set, names, &offer.capacity_types(&set, &bits)),
-        instance_types: draft.kept.iter().filter_map(name).collect(),
-        possible: draft.possible.iter().filter_map(name).collect(),
+        annotations: annotations(template, opened, (offer, &bits)),
+        requirements: finished(
+            &set,
+            of_bits.map(|(value, _)| Value::clone(value)).collect(),
+            &offer.capacity_types(&set, &bits),
+        ),
+        // Those that are kept are the first of those that are possible.
+        instance_types: possible.iter().take(draft.kept.len()).cloned().collect(),
+        possible: possible.into(),
         overhead: draft.overhead,
-        capacity: smallest(types.iter().map(|one| &one.capacity)),
-        allocatable: smallest(draft.kept.iter().filter_map(whole)),
+        capacity: offer.capacity_whole.smallest(&draft.kept),
+        allocatable: offer.allocatable_whole.smallest(&draft.kept),
         cheapest: draft.cheapest,
         price: draft.price,
     }))
@@ -307,9 +311,6 @@ fn share(problem: &mut Problem<'_>, opened: &Opened) -> Result<Rc<Shared>, &'sta
 ///
 /// Karpenter: `nodeclaim.go`, `FinalizeScheduling`.
 fn restrict_to_reserved(problem: &Problem<'_>, opened: &Opened, set: &mut Requirements) {
-    if opened.held.is_empty() {
-        return;
-    }
     let ids = opened.held.iter().filter_map(|number| problem.reservations.ids.get(number));
     let ids: BTreeSet<Value> = ids.map(|id| Value::from(id.as_str())).collect();
     let reserved = BTreeSet::from([Value::from(CapacityType::Reserved.as_str())]);
@@ -319,14 +320,6 @@ fn restrict_to_reserved(problem: &Problem<'_>, opened: &Opened, set: &mut Requir
     if let Ok(key) = LabelKey::new(labels::RESERVATION_ID) {
         set.add(Requirement::listed(key, ids));
     }
-}
-
-/// The smallest amount of each resource; what one of them lacks is zero.
-fn smallest<'r>(mut all: impl Iterator<Item = &'r Resources>) -> Resources {
-    let mut least = all.next().cloned().unwrap_or_default();
-    all.for_each(|other| least.keep_smaller(other));
-    least.extended.retain(|_, amount| *amount > 0);
-    least
 }
 
 /// The requirements with the types and capacity types that are left.
@@ -354,14 +347,15 @@ fn finished(
 fn annotations(
     template: &Template<'_>,
     opened: &Opened,
-    types: &[&InstanceType],
+    (offer, types): (&Offer, &BitSet),
 ) -> BTreeMap<String, String> {
     let mut all = template.pool.template.annotations.clone();
     let is_relaxed = if opened.is_relaxed { "true" } else { "false" };
     all.insert(labels::MIN_VALUES_RELAXED.to_owned(), is_relaxed.to_owned());
     let names = [labels::PRICE_OVERLAY_APPLIED, labels::CAPACITY_OVERLAY_APPLIED];
     for (name, overlaid) in names.into_iter().zip(&template.overlaid) {
-        if types.iter().any(|one| overlaid.contains(&one.name)) {
+        let mut types = types.iter().filter_map(|index| offer.names.get(index));
+        if !overlaid.is_empty() && types.any(|(_, one)| overlaid.contains(one)) {
             all.insert(name.to_owned(), "true".to_owned());
         }
     }

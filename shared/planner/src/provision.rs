@@ -20,9 +20,13 @@ pub fn provision(facts: &Facts) -> Plan {
 
 /// Facts made ready for [`provision`]: pools, types and nodes are indexed, no pod has a place yet.
 ///
-/// Apart only so that both halves can be measured.
+/// Apart so that each step can be measured, and ended early.
 #[derive(Debug)]
 pub struct Prepared<'a>(Problem<'a>);
+
+/// A place for every pod, before anything is written down. Where Karpenter's `Solve` ends.
+#[derive(Debug)]
+pub struct Solved(Solution);
 
 impl<'a> Prepared<'a> {
     /// Gets `facts` ready.
@@ -41,17 +45,33 @@ impl<'a> Prepared<'a> {
     /// in it, and says so.
     #[must_use]
     pub fn plan_within(&mut self, tries_max: usize) -> Plan {
+        let solved = self.solve_within(tries_max);
+        self.plan_of(&solved)
+    }
+
+    /// Finds a place for every pod.
+    #[must_use]
+    pub fn solve(&mut self) -> Solved {
+        self.solve_within(limits::TRIES_PER_PLAN_MAX)
+    }
+
+    fn solve_within(&mut self, tries_max: usize) -> Solved {
         let options = Options { waits_for_reserved: true, tries_max, ..Options::default() };
         let start = self.0.start.clone();
         let pods = self.0.demand.now.clone();
         // Karpenter does not look at nodes either while no pool may launch.
         if !self.0.has_pools {
             let failed = pods.iter().map(|pod| (*pod, Failure::NoPlace)).collect();
-            let solution = Solution { failed, state: start, ..Solution::default() };
-            return output::plan(&mut self.0, &solution);
+            return Solved(Solution { failed, state: start, ..Solution::default() });
         }
-        let solution = solver::solve(&mut self.0, start, &pods, options);
-        output::plan(&mut self.0, &solution)
+        Solved(solver::solve(&mut self.0, start, &pods, options))
+    }
+
+    /// Writes down what was found: claims with names, labels and the types that they may become, and
+    /// the reasons of pods without a place.
+    #[must_use]
+    pub fn plan_of(&mut self, solved: &Solved) -> Plan {
+        output::plan(&mut self.0, &solved.0)
     }
 }
 

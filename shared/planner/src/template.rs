@@ -34,6 +34,8 @@ pub(crate) struct Template<'a> {
     pub(crate) types: BitSet,
     /// By type: what its daemons take.
     pub(crate) overhead: Vec<Amounts>,
+    /// Each different one of those, with its types.
+    overheads: Vec<(Amounts, BitSet)>,
     /// By type: what is left for pods. Negative where the daemons do not fit.
     pub(crate) room: Vec<Amounts>,
     steps: Vec<Steps>,
@@ -45,10 +47,12 @@ pub(crate) struct Template<'a> {
     pub(crate) overlaid: [BTreeSet<InstanceTypeName>; 2],
 }
 
-/// For one resource, the types that have at least so much room: one set for each amount that occurs.
+/// For one resource, the types that have at least so much room, or at most so much capacity: one
+/// set for each amount that occurs.
 #[derive(Debug, Default)]
 struct Steps {
-    rooms: Vec<i64>,
+    /// Ascending.
+    amounts: Vec<i64>,
     types: Vec<BitSet>,
 }
 
@@ -67,8 +71,8 @@ struct Minimum {
 pub(crate) struct Limit {
     pub(crate) name: ResourceName,
     pub(crate) most: u64,
-    /// By type.
-    capacity: Vec<i64>,
+    /// The types whose capacity is at most so much.
+    within: Steps,
 }
 
 /// The order in which pools are tried: more weight first, ties by name descending.
@@ -143,6 +147,7 @@ impl<'a> Template<'a> {
             set,
             types: BitSet::clone(&offer.allowed(sets, set)),
             steps: steps(&room, resources.len()),
+            overheads: distinct(&overhead),
             overhead,
             room,
             minimums,
@@ -187,7 +192,7 @@ impl<'a> Template<'a> {
     /// Takes the types out of `types` that have no room for `need`.
     pub(crate) fn keep_roomy(&self, types: &mut BitSet, need: &[i64]) {
         for (steps, need) in self.steps.iter().zip(need) {
-            let step = steps.rooms.partition_point(|room| room < need);
+            let step = steps.amounts.partition_point(|room| room < need);
             match steps.types.get(step) {
                 // Every type has that much.
                 Some(_) if step == 0 => {}
@@ -200,19 +205,36 @@ impl<'a> Template<'a> {
     /// Takes the types out of `types` that are more than what is `left` of the limits.
     pub(crate) fn keep_within_limits(&self, types: &mut BitSet, left: &[i64]) {
         for (limit, left) in self.limits.iter().zip(left) {
-            let within = |index: usize| limit.capacity.get(index).is_some_and(|c| c <= left);
-            let within =
-                BitSet::of(self.room.len(), |index| types.contains(index) && within(index));
-            types.keep(&within);
+            let steps = &limit.within;
+            let within = steps.amounts.partition_point(|capacity| capacity <= left);
+            if within == 0 {
+                return types.clear();
+            }
+            // The last of them is all types.
+            if let Some(within) = steps.types.get(within - 1).filter(|_| within < steps.types.len())
+            {
+                types.keep(within);
+            }
         }
     }
 
     /// Counts a new claim against the limits: as the largest of the types that it may become.
     pub(crate) fn count(&self, types: &BitSet, left: &mut [i64]) {
         for (limit, left) in self.limits.iter().zip(left) {
-            let largest = types.iter().filter_map(|index| limit.capacity.get(index)).max();
-            *left = left.saturating_sub(largest.copied().unwrap_or_default());
+            let steps = &limit.within;
+            let largest = steps.types.partition_point(|within| !types.is_within(within));
+            *left = left.saturating_sub(steps.amounts.get(largest).copied().unwrap_or_default());
         }
+    }
+
+    /// The least that the daemons of any of `types` request.
+    pub(crate) fn least_overhead(&self, types: &BitSet) -> Amounts {
+        let own = self.overheads.iter().filter(|(_, own)| own.meets(types));
+        let least = own.map(|(overhead, _)| overhead.clone()).reduce(|mut least, other| {
+            amounts::lower(&mut least, &other);
+            least
+        });
+        least.unwrap_or_default()
     }
 
     /// What is left of the limits without any node.
@@ -248,34 +270,54 @@ fn limits(pool: &NodePool, offer: &Offer) -> Vec<Limit> {
     let of_type = |name: &ResourceName, t: &model::InstanceType| {
         if is_nodes(name) { 1 } else { signed(t.capacity.get(name.as_str())) }
     };
-    let limit = |(name, most): (&ResourceName, &u64)| Limit {
-        name: name.clone(),
-        most: *most,
-        capacity: offer.types.iter().map(|t| of_type(name, t)).collect(),
+    let limit = |(name, most): (&ResourceName, &u64)| {
+        let capacity: Vec<i64> = offer.types.iter().map(|t| of_type(name, t)).collect();
+        let by_amount = by_amount(&capacity);
+        Limit { name: name.clone(), most: *most, within: cumulated(by_amount, capacity.len()) }
     };
     pool.limits.0.iter().map(limit).collect()
+}
+
+fn distinct(overhead: &[Amounts]) -> Vec<(Amounts, BitSet)> {
+    let mut all: BTreeMap<&Amounts, BitSet> = BTreeMap::new();
+    for (index, overhead) in overhead.iter().enumerate() {
+        all.entry(overhead).or_default().insert(index);
+    }
+    all.into_iter().map(|(overhead, types)| (overhead.clone(), types)).collect()
 }
 
 fn steps(room: &[Amounts], resources: usize) -> Vec<Steps> {
     let step = |resource: usize| {
         let amount = |types: &Amounts| types.get(resource).copied().unwrap_or_default();
-        let mut by_room: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
-        for (index, amounts) in room.iter().enumerate() {
-            by_room.entry(amount(amounts)).or_default().push(index);
-        }
+        let rooms: Vec<i64> = room.iter().map(amount).collect();
         // From the largest room down, each set holds the one before.
-        let mut roomy = BitSet::empty(room.len());
-        let mut steps = Steps::default();
-        for (amount, types) in by_room.into_iter().rev() {
-            roomy.extend(types);
-            steps.rooms.push(amount);
-            steps.types.push(roomy.clone());
-        }
-        steps.rooms.reverse();
+        let mut steps = cumulated(by_amount(&rooms).into_iter().rev(), room.len());
+        steps.amounts.reverse();
         steps.types.reverse();
         steps
     };
     (0..resources).map(step).collect()
+}
+
+/// The types by their amount.
+fn by_amount(amounts: &[i64]) -> BTreeMap<i64, Vec<usize>> {
+    let mut all: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
+    for (index, amount) in amounts.iter().enumerate() {
+        all.entry(*amount).or_default().push(index);
+    }
+    all
+}
+
+/// To each amount its types and those of the amounts before it.
+fn cumulated(by_amount: impl IntoIterator<Item = (i64, Vec<usize>)>, types: usize) -> Steps {
+    let mut so_far = BitSet::empty(types);
+    let mut steps = Steps::default();
+    for (amount, types) in by_amount {
+        so_far.extend(types);
+        steps.amounts.push(amount);
+        steps.types.push(so_far.clone());
+    }
+    steps
 }
 
 fn minimum(requirement: &Requirement, offer: &Offer) -> Option<Minimum> {

@@ -88,7 +88,8 @@ pub(crate) fn pending(name: &str, spec: Arc<PodSpec>) -> Pod {
 }
 
 /// A pool without requirements that may have everything, and the types that its class offers.
-pub(crate) fn facts(types: Vec<Arc<InstanceType>>) -> Facts {
+pub(crate) fn facts(mut types: Vec<Arc<InstanceType>>) -> Facts {
+    types.sort_by(|a, b| a.name.cmp(&b.name));
     let pool = NodePool {
         name: NodePoolName::new("default").unwrap(),
         annotations: BTreeMap::new(),

@@ -1,4 +1,4 @@
-//! How long a decision takes, and how much memory beside its input.
+//! How long a plan takes, and how much memory beside its input.
 //!
 //! Memory is what the allocator hands out, counted by `peak_alloc`: resident memory would show what
 //! earlier runs freed and the allocator kept.
@@ -7,56 +7,99 @@ use std::time::{Duration, Instant};
 
 use model::{Plan, facts::Facts};
 use peak_alloc::PeakAlloc;
+use planner::Prepared;
 
 #[global_allocator]
 static ALLOCATED: PeakAlloc = PeakAlloc;
 
-/// What a decision costs.
+/// What a plan costs.
 pub(crate) struct Cost {
-    /// The mean of all runs.
-    pub(crate) time: Duration,
+    /// How long it takes to get facts ready,
+    pub(crate) preparing: Duration,
+    /// to find a place for every pod,
+    pub(crate) solving: Duration,
+    /// and to write the plan.
+    pub(crate) writing: Duration,
     /// The most that was allocated at once, beside what was there before. Of the first run.
     pub(crate) memory_bytes: usize,
     /// Of the first run.
     pub(crate) plan: Plan,
 }
 
-/// Runs for at least so long, and at least three times, so that one disturbance does not count.
-const TIME_MIN: Duration = Duration::from_secs(1);
-
-/// Decides again and again. `prepare` is not measured, nor is giving back what it
-/// made; `decide` is.
-pub(crate) fn measure<'a, P>(
-    facts: &'a Facts,
-    prepare: impl Fn(&'a Facts) -> P,
-    decide: impl Fn(&mut P) -> Plan,
-    runs_min: u32,
-) -> Cost {
-    let before = ALLOCATED.current_usage();
-    ALLOCATED.reset_peak_usage();
-    let plan = decide(&mut prepare(facts));
-    let memory_bytes = ALLOCATED.peak_usage().saturating_sub(before);
-    let mut all = Duration::ZERO;
-    let mut runs = 0;
-    while runs < runs_min || all < TIME_MIN {
-        let mut prepared = prepare(facts);
-        let started = now();
-        let again = decide(&mut prepared);
-        all += now().saturating_sub(started);
-        runs += 1;
-        assert_eq!(again.promises.len(), plan.promises.len(), "the same facts, the same plan");
+impl Cost {
+    /// How long all of it takes.
+    pub(crate) fn whole(&self) -> Duration {
+        self.preparing + self.solving + self.writing
     }
-    Cost { time: all / runs, memory_bytes, plan }
 }
 
-/// Time on the processor, so that what else the machine does is not measured; where the system does
-/// not tell, time on the clock.
-#[expect(clippy::disallowed_methods, reason = "a benchmark is about real time")]
-fn now() -> Duration {
-    static STARTED: std::sync::LazyLock<Instant> = std::sync::LazyLock::new(Instant::now);
+/// Runs for at least so long altogether, so that one disturbance does not count …
+const TIME_MIN: Duration = Duration::from_secs(1);
+/// … but no more often than this.
+const RUNS_MAX: usize = 2_000;
+
+/// Plans again and again, each time from the facts. Giving back what a run made is not measured.
+pub(crate) fn measure(facts: &Facts, runs_min: usize) -> Cost {
+    let before = ALLOCATED.current_usage();
+    ALLOCATED.reset_peak_usage();
+    let plan = planner::provision(facts);
+    let memory_bytes = ALLOCATED.peak_usage().saturating_sub(before);
+    let [mut preparing, mut solving, mut writing] = [(); 3].map(|()| Times::default());
+    let (mut whole, mut runs) = (Duration::ZERO, 0);
+    while runs < runs_min || (whole < TIME_MIN && runs < RUNS_MAX) {
+        let mut prepared = preparing.measure(|| Prepared::of(facts));
+        let solved = solving.measure(|| prepared.solve());
+        let again = writing.measure(|| prepared.plan_of(&solved));
+        runs += 1;
+        whole += preparing.last() + solving.last() + writing.last();
+        assert_eq!(again.promises.len(), plan.promises.len(), "the same facts, the same plan");
+    }
+    let [preparing, solving, writing] = [preparing, solving, writing].map(|all| all.usual());
+    Cost { preparing, solving, writing, memory_bytes, plan }
+}
+
+/// How long the runs took.
+#[derive(Default)]
+struct Times {
+    /// On the clock.
+    all: Vec<Duration>,
+    on_processor: Duration,
+}
+
+/// What is shorter is rarely interrupted.
+const SHORT: Duration = Duration::from_millis(2);
+
+impl Times {
+    #[expect(clippy::disallowed_methods, reason = "a benchmark is about real time")]
+    fn measure<T>(&mut self, run: impl FnOnce() -> T) -> T {
+        let before = on_processor();
+        let started = Instant::now();
+        let result = run();
+        self.all.push(started.elapsed());
+        self.on_processor += on_processor().saturating_sub(before);
+        result
+    }
+
+    fn last(&self) -> Duration {
+        self.all.last().copied().unwrap_or_default()
+    }
+
+    /// So that what else the machine does is not measured: of short runs the median on the clock,
+    /// of long ones the mean on the processor. (The system counts that by the millisecond.)
+    fn usual(&self) -> Duration {
+        let mut sorted = self.all.clone();
+        sorted.sort_unstable();
+        let median = sorted[sorted.len() / 2];
+        let mean = self.on_processor / u32::try_from(sorted.len()).unwrap_or(u32::MAX);
+        if median < SHORT || mean.is_zero() { median } else { mean }
+    }
+}
+
+/// How long this thread ran on a processor; zero where the system does not tell.
+fn on_processor() -> Duration {
     let text = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let on_processor = text.split_whitespace().next().and_then(|nanos| nanos.parse().ok());
-    on_processor.map_or_else(|| STARTED.elapsed(), Duration::from_nanos)
+    let nanos = text.split_whitespace().next().and_then(|nanos| nanos.parse().ok());
+    Duration::from_nanos(nanos.unwrap_or_default())
 }
 
 /// The price of everything that a plan promises, for one hour.

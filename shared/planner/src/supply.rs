@@ -5,6 +5,8 @@
 //! It may become any of its types in any of its zones, so it takes a pod only if every one of them
 //! would do.
 
+mod coming;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
@@ -12,6 +14,8 @@ use model::{
     ClaimPhase, NodeClaim, NodeName, NodePoolName, Operator, Pod, Requirement, Requirements,
     Resources, Taint, facts::Facts, labels, node::Node, plan::Target, requirement::Value, taint,
 };
+
+use coming::of_claim;
 
 use crate::{
     amounts::{self, Amounts, ResourceIndex},
@@ -382,111 +386,4 @@ fn daemon_requests(kind: &Kind, daemons: &[Daemon]) -> Resources {
     };
     let landing = daemons.iter().filter(lands);
     landing.fold(Resources::default(), |sum, daemon| sum.saturating_add(&daemon.spec.requests))
-}
-
-fn of_claim(around: &Surroundings<'_>, claim: &NodeClaim) -> (Amounts, Kind) {
-    let offer = around.offers.get(claim.node_pool.as_str()).copied();
-    let types = match &claim.instance {
-        Some(instance) => std::slice::from_ref(&instance.instance_type),
-        None => claim.instance_types.as_slice(),
-    };
-    let found = offer.map(|offer| offer.named(types)).unwrap_or_default();
-    let types: Vec<&model::InstanceType> = found
-        .iter()
-        .filter_map(|index| offer?.types.get(*index))
-        .map(|instance_type| &**instance_type)
-        .collect();
-    let taints = claim.taints.clone();
-    let asked = Kind { labels: known(claim, &types, |key| around.keys.contains(key)), taints };
-    let room = match &claim.instance {
-        None if found.len() == claim.instance_types.len() => least_room(around, claim, &types),
-        _ => room_on(around, &claim.allocatable, claim, &types),
-    };
-    (room, asked)
-}
-
-/// The room that is left on whichever type the claim becomes.
-fn least_room(
-    around: &Surroundings<'_>,
-    claim: &NodeClaim,
-    types: &[&model::InstanceType],
-) -> Amounts {
-    let rooms = types.iter().map(|one| room_on(around, &one.allocatable(), claim, &[one]));
-    let least = rooms.reduce(|mut least, room| {
-        amounts::lower(&mut least, &room);
-        least
-    });
-    least.unwrap_or_else(|| around.resources.amounts(&Resources::default()))
-}
-
-fn room_on(
-    around: &Surroundings<'_>,
-    allocatable: &Resources,
-    claim: &NodeClaim,
-    types: &[&model::InstanceType],
-) -> Amounts {
-    let mut labels = known(claim, types, |key| around.keys.contains(key));
-    labels.extend(started());
-    let kind = Kind { labels, taints: claim.taints.clone() };
-    let overhead = daemon_requests(&kind, around.daemons);
-    let mut room = around.resources.amounts(allocatable);
-    amounts::subtract(&mut room, &around.resources.amounts(&overhead));
-    room
-}
-
-/// What is certain about the labels of a claim's node that may become any of `types`.
-fn known(
-    claim: &NodeClaim,
-    types: &[&model::InstanceType],
-    is_asked: impl Fn(&str) -> bool,
-) -> BTreeMap<String, Known> {
-    let mut all: BTreeMap<String, Known> = BTreeMap::new();
-    for requirement in claim.requirements.iter().filter(|r| is_asked(r.key().as_str())) {
-        if requirement.operator() != Operator::DoesNotExist {
-            let values = requirement.clone().with_min_values(None);
-            let may_be_absent = requirement.allows_absence();
-            all.insert(requirement.key().as_str().to_owned(), Known { values, may_be_absent });
-        }
-    }
-    let keys: BTreeSet<&str> = types
-        .iter()
-        .flat_map(|one| one.requirements.iter().map(|r| r.key().as_str()))
-        .filter(|key| is_asked(key))
-        .collect();
-    for key in keys {
-        match of_types(key, types) {
-            Some(mut known) => {
-                if let Some(own) = claim.requirements.get(key) {
-                    known.values = known.values.intersection(&own.clone().with_min_values(None));
-                }
-                all.insert(key.to_owned(), known);
-            }
-            None => {
-                all.remove(key);
-            }
-        }
-    }
-    let exactly = labels_of(claim);
-    if claim.instance.is_some() {
-        // What is launched has its labels, and will never get others.
-        all.retain(|_, known| known.values.single_value().is_some() && !known.may_be_absent);
-    }
-    all.extend(exact(&exactly, &is_asked));
-    all
-}
-
-/// The values that `types` have for the label `key`; `None` when none of them has it.
-fn of_types(key: &str, types: &[&model::InstanceType]) -> Option<Known> {
-    let mut values = BTreeSet::new();
-    let mut may_be_absent = false;
-    for one in types {
-        match one.requirements.get(key).filter(|own| !own.values().is_empty()) {
-            Some(own) => values.extend(own.values()),
-            None => may_be_absent = true,
-        }
-    }
-    let key = model::LabelKey::new(key).ok()?;
-    let values: BTreeSet<_> = values.into_iter().map(std::sync::Arc::clone).collect();
-    let is_known = !values.is_empty();
-    is_known.then(|| Known { values: Requirement::listed(key, values), may_be_absent })
 }

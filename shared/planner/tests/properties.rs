@@ -118,21 +118,22 @@ proptest! {
         prop_assert!(lost.is_empty(), "{lost:?}");
     }
 
-    /// Without reserved capacity: a promise that is in one zone only because its reservation is does
-    /// not count there yet.
     #[test]
     fn planning_beside_open_promises_breaks_nothing(shape in worlds()) {
-        let facts = world(&Shape { has_reserved: false, ..shape });
+        let facts = world(&shape);
         let after = commit(&facts, &provision(&facts));
         check(&after, &provision(&after));
     }
 
     /// Of one workload: pods of several may be packed in another way the second time, when nodes
-    /// are tried by name and no longer by their number of pods.
+    /// are tried by name and no longer by their number of pods. And without reserved capacity: a
+    /// reservation tells the zone of its claim, and a wish that was given up for not knowing where
+    /// others are may come true then.
     #[test]
     fn what_was_promised_is_not_promised_again(shape in worlds()) {
         let workloads = shape.workloads.iter().take(1).cloned().collect();
-        let facts = world(&Shape { workloads, has_buffer: false, limit: None, ..shape });
+        let quiet = Shape { has_buffer: false, has_reserved: false, limit: None, ..shape };
+        let facts = world(&Shape { workloads, ..quiet });
         let plan = provision(&facts);
         let after = commit(&facts, &plan);
         let again = provision(&after);
@@ -153,5 +154,24 @@ proptest! {
             again.is_empty(),
             "first {}\nthen {}", worlds::shown(&facts, &plan), worlds::shown(&after, &again)
         );
+    }
+
+    /// In every world: what has a place needs no other. What found none may find one later, when it
+    /// is certain where others are, or when a claim turned out smaller than its limit had to expect.
+    #[test]
+    fn what_was_carried_out_is_not_planned_again(shape in worlds()) {
+        let facts = world(&shape);
+        let plan = provision(&facts);
+        let after = worlds::carried_out(&facts, &plan);
+        let again = provision(&after);
+        let unplaced: BTreeSet<&PodKey> = plan.unplaced.iter().map(|one| &one.pod).collect();
+        let is_virtual = |key: &PodKey| !facts.pods.iter().any(|pod| pod.key == *key);
+        for pod in again.promises.iter().flat_map(|promise| &promise.pods) {
+            prop_assert!(
+                unplaced.contains(pod) || !unplaced.is_empty() && is_virtual(pod),
+                "{pod}\nfirst {}\nthen {}",
+                worlds::shown(&facts, &plan), worlds::shown(&after, &again)
+            );
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! A cluster of real shapes: `cargo bench -p planner --bench catalog`.
 //!
 //! The catalog that comes with the program (us-west-2), 1,000 nodes with 10 pods each, and 30,000
-//! pods of 600 workloads that wait, with the mix of spreads and affinities that workloads have.
+//! pods of 600 workloads that wait, with the mix of spreads and affinities that workloads have; and
+//! the next look at it, when what was promised is still to come.
 //! Then 50,000 pods of 1,000 workloads and 1,000 types, without nodes, for which a Lambda has a
 //! minute.
 
@@ -22,7 +23,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use build::{affinity, facts, labels, listed, now, pending, resources, spread};
 use measure::{Cost, Dice, measure, price};
 use model::{
-    InstanceType, Pod, PodSpec, facts::Facts, labels as keys, node::Node, pod::PodPhase,
+    InstanceType, Plan, Pod, PodSpec, facts::Facts, labels as keys, node::Node, pod::PodPhase,
     topology::Weighted,
 };
 
@@ -37,7 +38,8 @@ fn main() {
     let mut workloads = workloads(WORKLOADS, &mut dice);
     add_nodes(&mut real, &workloads, &mut dice);
     real.pods.extend(pods(&workloads, 30_000));
-    run("cluster", &real);
+    let plan = run("cluster", &real);
+    run("promised", &committed(&real, &plan));
 
     let types: Vec<Arc<InstanceType>> =
         catalog.instance_types.iter().take(1_000).cloned().collect();
@@ -47,7 +49,16 @@ fn main() {
     run("burst", &large);
 }
 
-fn run(name: &str, facts: &Facts) {
+/// The facts of the next look: what was promised is not there yet, and all pods wait still.
+fn committed(facts: &Facts, plan: &Plan) -> Facts {
+    let mut after = facts.clone();
+    after.ledger.generation = after.ledger.generation.next();
+    let claims = plan.promises.iter().map(|promise| promise.claim.clone());
+    after.ledger.claims.extend(claims.map(|claim| (claim.name.clone(), claim)));
+    after
+}
+
+fn run(name: &str, facts: &Facts) -> Plan {
     let cost = measure(facts, 1);
     let (Cost { memory_bytes, plan, .. }, time) = (&cost, cost.whole());
     let waiting = facts.pods.iter().filter(|pod| pod.is_provisionable()).count();
@@ -70,6 +81,7 @@ fn run(name: &str, facts: &Facts) {
     for (reason, count) in reasons.iter().take(10) {
         println!("  {count} pods: {reason}");
     }
+    cost.plan
 }
 
 /// What the pods of one workload look like. Of a hundred workloads 55 ask for nothing, 15 spread

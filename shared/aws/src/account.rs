@@ -5,17 +5,17 @@
 //! (with the whole SDK of STS) would be most of what some functions weigh. Nothing here opens a
 //! connection.
 
-use std::time::Duration;
+use std::{collections::BTreeMap, time::Duration};
 
 use aws_config::{
-    BehaviorVersion, SdkConfig,
+    BehaviorVersion, Region, SdkConfig,
     environment::{EnvironmentVariableCredentialsProvider, EnvironmentVariableRegionProvider},
     identity::IdentityCache,
     meta::region::ProvideRegion as _,
     retry::RetryConfig,
     timeout::TimeoutConfig,
 };
-use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
 use aws_smithy_async::{rt::sleep::default_async_sleep, time::SharedTimeSource};
 
 use crate::{
@@ -41,43 +41,93 @@ pub enum InvalidAccount {
     NoCredentials,
 }
 
+/// A service of AWS that an account is asked through.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Service {
+    /// The table.
+    DynamoDb,
+    /// Instances, launch templates, and what selectors name.
+    Ec2,
+    /// Clusters.
+    Eks,
+    /// Instance profiles.
+    Iam,
+    /// Queues.
+    Sqs,
+    /// Parameters that hold images.
+    Ssm,
+}
+
+impl Service {
+    /// All of them.
+    pub const ALL: [Self; 6] =
+        [Self::DynamoDb, Self::Ec2, Self::Eks, Self::Iam, Self::Sqs, Self::Ssm];
+
+    /// The variable that names an endpoint for this service alone.
+    ///
+    /// <https://docs.aws.amazon.com/sdkref/latest/guide/ss-endpoints-table.html>
+    pub const fn endpoint_variable(self) -> &'static str {
+        match self {
+            Self::DynamoDb => "AWS_ENDPOINT_URL_DYNAMODB",
+            Self::Ec2 => "AWS_ENDPOINT_URL_EC2",
+            Self::Eks => "AWS_ENDPOINT_URL_EKS",
+            Self::Iam => "AWS_ENDPOINT_URL_IAM",
+            Self::Sqs => "AWS_ENDPOINT_URL_SQS",
+            Self::Ssm => "AWS_ENDPOINT_URL_SSM",
+        }
+    }
+}
+
+/// Where services answer instead of at AWS: emulators.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Endpoints {
+    /// Every service that has none of its own (`AWS_ENDPOINT_URL`).
+    pub every: Option<String>,
+    /// Single services (`AWS_ENDPOINT_URL_EC2` and its like).
+    pub own: BTreeMap<Service, String>,
+}
+
 /// One AWS account in one region.
 #[derive(Clone, Debug)]
 pub struct Account {
     config: SdkConfig,
+    endpoints: BTreeMap<Service, String>,
     region: String,
     credentials: SharedCredentialsProvider,
 }
 
 impl Account {
     /// The account that `AWS_REGION`, `AWS_ACCESS_KEY_ID` and the other variables of Lambda
-    /// describe. With `endpoint_url` every service of it is there and not at AWS: an emulator.
-    pub async fn from_environment(endpoint_url: Option<&str>) -> Result<Self, InvalidAccount> {
-        let timeouts = TimeoutConfig::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .operation_timeout(OPERATION_TIMEOUT)
-            .operation_attempt_timeout(ATTEMPT_TIMEOUT)
-            .build();
-        let credentials = EnvironmentVariableCredentialsProvider::new();
-        let mut config = SdkConfig::builder()
-            // Written out, so that an update of the SDK cannot change what is retried.
-            .behavior_version(BehaviorVersion::v2026_01_12())
-            .region(EnvironmentVariableRegionProvider::new().region().await)
-            .credentials_provider(SharedCredentialsProvider::new(credentials))
-            .identity_cache(IdentityCache::lazy().build())
-            .retry_config(RetryConfig::standard())
-            .timeout_config(timeouts)
-            .time_source(SharedTimeSource::default());
-        config.set_sleep_impl(default_async_sleep());
-        config.set_endpoint_url(endpoint_url.map(str::to_owned));
-        Self::of(config.build())
+    /// describe, with its services where `endpoints` says.
+    pub async fn from_environment(endpoints: &Endpoints) -> Result<Self, InvalidAccount> {
+        let region = EnvironmentVariableRegionProvider::new().region().await;
+        let credentials =
+            SharedCredentialsProvider::new(EnvironmentVariableCredentialsProvider::new());
+        let config = configured(region, credentials, RetryConfig::standard(), endpoints);
+        Self::of(config, endpoints.own.clone())
     }
 
-    /// The account that `config` describes.
-    pub(crate) fn of(config: SdkConfig) -> Result<Self, InvalidAccount> {
+    /// An emulated account: every service at one `endpoint`, with credentials that mean nothing and
+    /// next to no wait between the tries of a call.
+    pub fn emulated(endpoint: &str, region: &str) -> Result<Self, InvalidAccount> {
+        let endpoints = Endpoints { every: Some(endpoint.to_owned()), own: BTreeMap::new() };
+        let credentials = Credentials::new("test", "test", None, None, "emulated");
+        let credentials = SharedCredentialsProvider::new(credentials);
+        let retries = RetryConfig::standard().with_initial_backoff(Duration::from_millis(1));
+        let region = Some(Region::new(region.to_owned()));
+        Self::of(configured(region, credentials, retries, &endpoints), endpoints.own)
+    }
+
+    fn of(config: SdkConfig, endpoints: BTreeMap<Service, String>) -> Result<Self, InvalidAccount> {
         let region = config.region().ok_or(InvalidAccount::NoRegion)?.to_string();
         let credentials = config.credentials_provider().ok_or(InvalidAccount::NoCredentials)?;
-        Ok(Self { config, region, credentials })
+        Ok(Self { config, endpoints, region, credentials })
+    }
+
+    /// What clients of `service` are made of.
+    fn config(&self, service: Service) -> SdkConfig {
+        let Some(endpoint) = self.endpoints.get(&service) else { return self.config.clone() };
+        self.config.clone().into_builder().endpoint_url(endpoint).build()
     }
 
     /// Such as `us-west-2`.
@@ -92,37 +142,109 @@ impl Account {
 
     /// The ledger in the table called `table`.
     pub fn ledger(&self, table: &str) -> DynamoLedger {
-        DynamoLedger::new(aws_sdk_dynamodb::Client::new(&self.config), table)
+        DynamoLedger::new(aws_sdk_dynamodb::Client::new(&self.config(Service::DynamoDb)), table)
     }
 
     /// The queues at `urls`.
     pub fn mailbox(&self, urls: QueueUrls) -> SqsMailbox {
-        SqsMailbox::new(aws_sdk_sqs::Client::new(&self.config), urls)
+        SqsMailbox::new(aws_sdk_sqs::Client::new(&self.config(Service::Sqs)), urls)
     }
 
     /// Instances.
     pub fn fleet(&self) -> Ec2Fleet {
-        Ec2Fleet::new(aws_sdk_ec2::Client::new(&self.config))
+        Ec2Fleet::new(aws_sdk_ec2::Client::new(&self.config(Service::Ec2)))
     }
 
     /// Launch templates.
     pub fn templates(&self) -> Ec2Templates {
-        Ec2Templates::new(aws_sdk_ec2::Client::new(&self.config))
+        Ec2Templates::new(aws_sdk_ec2::Client::new(&self.config(Service::Ec2)))
     }
 
     /// Instance profiles.
     pub fn profiles(&self) -> IamProfiles {
-        IamProfiles::new(aws_sdk_iam::Client::new(&self.config))
+        IamProfiles::new(aws_sdk_iam::Client::new(&self.config(Service::Iam)))
     }
 
     /// EKS clusters.
     pub fn clusters(&self, connection: Connection) -> EksClusters {
-        EksClusters::new(&self.config, &self.region, connection)
+        EksClusters::new(&self.config(Service::Eks), &self.region, connection)
     }
 
     /// What selectors of EC2NodeClasses name; `clusters` answers for the cluster's own settings.
     pub fn discovery(&self, clusters: EksClusters) -> Ec2Discovery {
-        let parameters = Parameters::new(&self.config, &self.region, self.credentials());
-        Ec2Discovery::new(aws_sdk_ec2::Client::new(&self.config), parameters, clusters)
+        let parameters =
+            Parameters::new(&self.config(Service::Ssm), &self.region, self.credentials());
+        Ec2Discovery::new(
+            aws_sdk_ec2::Client::new(&self.config(Service::Ec2)),
+            parameters,
+            clusters,
+        )
+    }
+}
+
+/// What all clients have in common.
+fn configured(
+    region: Option<Region>,
+    credentials: SharedCredentialsProvider,
+    retries: RetryConfig,
+    endpoints: &Endpoints,
+) -> SdkConfig {
+    let timeouts = TimeoutConfig::builder()
+        .connect_timeout(CONNECT_TIMEOUT)
+        .operation_timeout(OPERATION_TIMEOUT)
+        .operation_attempt_timeout(ATTEMPT_TIMEOUT)
+        .build();
+    let mut config = SdkConfig::builder()
+        // Written out, so that an update of the SDK cannot change what is retried.
+        .behavior_version(BehaviorVersion::v2026_01_12())
+        .region(region)
+        .credentials_provider(credentials)
+        .identity_cache(IdentityCache::lazy().build())
+        .retry_config(retries)
+        .timeout_config(timeouts)
+        .time_source(SharedTimeSource::default());
+    config.set_sleep_impl(default_async_sleep());
+    config.set_endpoint_url(endpoints.every.clone());
+    config.build()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(
+        every: Option<&str>,
+        own: &[(Service, &str)],
+        service: Service,
+        expected: Option<&str>,
+    ) {
+        let endpoints = Endpoints {
+            every: every.map(str::to_owned),
+            own: own.iter().map(|(service, url)| (*service, (*url).to_owned())).collect(),
+        };
+        let credentials = Credentials::new("test", "test", None, None, "test");
+        let credentials = SharedCredentialsProvider::new(credentials);
+        let region = Some(Region::new("us-west-2"));
+        let config = configured(region, credentials, RetryConfig::disabled(), &endpoints);
+        let account = Account::of(config, endpoints.own).unwrap();
+        assert_eq!(account.config(service).endpoint_url(), expected);
+    }
+
+    #[test]
+    fn an_endpoint_of_its_own_goes_before_the_one_of_every_service() {
+        let own = [(Service::Ec2, "http://door")];
+        check(Some("http://all"), &own, Service::Ec2, Some("http://door"));
+        check(Some("http://all"), &own, Service::Sqs, Some("http://all"));
+        check(None, &own, Service::Ec2, Some("http://door"));
+        check(None, &own, Service::Sqs, None);
+        check(Some("http://all"), &[], Service::Ec2, Some("http://all"));
+    }
+
+    #[test]
+    fn every_service_has_its_variable() {
+        let names: std::collections::BTreeSet<_> =
+            Service::ALL.iter().map(|service| service.endpoint_variable()).collect();
+        assert_eq!(names.len(), Service::ALL.len());
     }
 }

@@ -20,7 +20,7 @@ mod ssm;
 #[cfg(test)]
 mod wire;
 
-pub use account::{Account, InvalidAccount};
+pub use account::{Account, Endpoints, InvalidAccount, Service};
 pub use dynamodb::DynamoLedger;
 pub use ec2::{Ec2Discovery, Ec2Fleet, Ec2Templates};
 pub use eks::{Connection, EksClusters};

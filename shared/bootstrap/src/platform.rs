@@ -25,7 +25,7 @@ pub struct Platform {
 pub async fn start() -> anyhow::Result<Platform> {
     let settings = Settings::from_environment()?;
     logs::install(settings.log_level)?;
-    let account = Account::from_environment(settings.endpoint_url.as_deref()).await?;
+    let account = Account::from_environment(&settings.endpoints).await?;
     Ok(Platform { settings, account })
 }
 

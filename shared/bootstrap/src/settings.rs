@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use aws::{Connection, QueueUrls};
+use aws::{Connection, Endpoints, QueueUrls, Service};
 use model::ClusterName;
 use tracing::level_filters::LevelFilter;
 
@@ -26,7 +26,8 @@ pub mod variables {
     pub const CLUSTER_ENDPOINT: &str = "JOURNEYMAN_CLUSTER_ENDPOINT";
     /// Certificate authority of the API server in base64; without it, EKS is asked.
     pub const CLUSTER_CA_BUNDLE: &str = "JOURNEYMAN_CLUSTER_CA_BUNDLE";
-    /// Where every AWS service answers instead of AWS: an emulator.
+    /// Where every AWS service answers instead of AWS: an emulator. A service's own variable,
+    /// [`aws::Service::endpoint_variable`], goes before it.
     pub const ENDPOINT_URL: &str = "AWS_ENDPOINT_URL";
     /// `error`, `warn`, `info`, `debug` or `trace`; `info` without it.
     pub const LOG_LEVEL: &str = "JOURNEYMAN_LOG_LEVEL";
@@ -48,8 +49,8 @@ pub struct Settings {
     pub queues: QueueUrls,
     /// Another way to the API server than what EKS says.
     pub connection: Connection,
-    /// Where every AWS service answers instead of AWS.
-    pub endpoint_url: Option<String>,
+    /// Where AWS services answer instead of AWS.
+    pub endpoints: Endpoints,
     /// The least important lines that are still written.
     pub log_level: LevelFilter,
     /// Seconds between two looks for pending pods.
@@ -85,7 +86,12 @@ impl Settings {
             endpoint: reader.optional(variables::CLUSTER_ENDPOINT),
             ca_bundle: reader.optional(variables::CLUSTER_CA_BUNDLE),
         };
-        let endpoint_url = reader.optional(variables::ENDPOINT_URL);
+        let of_service =
+            |service: Service| Some((service, reader.optional(service.endpoint_variable())?));
+        let endpoints = Endpoints {
+            every: reader.optional(variables::ENDPOINT_URL),
+            own: Service::ALL.into_iter().filter_map(of_service).collect(),
+        };
         let log_level = reader.parsed(variables::LOG_LEVEL, LevelFilter::INFO, |_| true, "a level");
         let poll_interval_seconds = reader.parsed(
             variables::POLL_INTERVAL_SECONDS,
@@ -99,7 +105,7 @@ impl Settings {
                 table,
                 queues,
                 connection,
-                endpoint_url,
+                endpoints,
                 log_level,
                 poll_interval_seconds,
             }),
@@ -184,6 +190,19 @@ mod tests {
         assert_eq!(settings.connection, Connection::default());
         assert_eq!(settings.log_level, LevelFilter::INFO);
         assert_eq!(settings.poll_interval_seconds, 5);
+    }
+
+    #[test]
+    fn a_service_may_have_an_endpoint_of_its_own() {
+        let mut variables = complete();
+        assert_eq!(read(&variables).unwrap().endpoints, Endpoints::default());
+        variables.insert(variables::ENDPOINT_URL, "http://localhost:1");
+        variables.insert("AWS_ENDPOINT_URL_EC2", "http://localhost:2");
+        variables.insert("AWS_ENDPOINT_URL_SSM", "");
+        let endpoints = read(&variables).unwrap().endpoints;
+        assert_eq!(endpoints.every.as_deref(), Some("http://localhost:1"));
+        let own: Vec<_> = endpoints.own.into_iter().collect();
+        assert_eq!(own, [(Service::Ec2, "http://localhost:2".to_owned())]);
     }
 
     #[test]

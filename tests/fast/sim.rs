@@ -11,6 +11,8 @@
     reason = "helpers of tests fail loudly, and say what they played"
 )]
 
+#[path = "sim/launch_faults.rs"]
+mod launch_faults;
 #[path = "sim/sabotage.rs"]
 mod sabotage;
 #[path = "sim/stories.rs"]

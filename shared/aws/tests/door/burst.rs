@@ -1,0 +1,52 @@
+//! The first node burst of a big deployment, in figures.
+
+use simulator::Settings;
+use tokio::task::LocalSet;
+
+use super::world::World;
+
+const CLAIMS: u32 = 1_000;
+
+#[expect(clippy::disallowed_methods, reason = "what is measured is real time")]
+fn present() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
+#[expect(clippy::print_stdout, reason = "a live test says what it did")]
+fn report(line: &str) {
+    println!("{line}");
+}
+
+#[tokio::test]
+async fn a_thousand_claims_at_once_cost_no_more_requests_than_karpenters() {
+    let play = async {
+        let world = World::open(Settings::default(), 1_000).await;
+        world.deploy(CLAIMS);
+        let began = present();
+        world.look().await;
+        let planned = began.elapsed();
+        let batches: std::collections::BTreeSet<_> =
+            world.sim.claims().into_iter().map(|claim| claim.batch).collect();
+        let before: u64 = world.ec2_requests().values().sum();
+        let began = present();
+        world.play(20).await;
+        let launched = began.elapsed();
+        let requests = world.ec2_requests();
+        let all: u64 = requests.values().sum();
+        report(&format!(
+            "{CLAIMS} claims: {} batches, planned in {} ms; {} requests to EC2 and {} ms to launch \
+             them: {requests:?}",
+            batches.len(),
+            planned.as_millis(),
+            all - before,
+            launched.as_millis(),
+        ));
+        world.check_launched_once(usize::try_from(CLAIMS).unwrap()).await;
+        let fleets = requests.get("CreateFleet").copied().unwrap_or_default();
+        assert_eq!(usize::try_from(fleets).unwrap(), batches.len(), "one for each batch");
+        // Nothing that is asked for grows with the claims.
+        let most = requests.values().max().copied().unwrap_or_default();
+        assert!(most <= fleets + 10, "{requests:?}");
+    };
+    LocalSet::new().run_until(play).await;
+}

@@ -1,0 +1,120 @@
+//! The suites that `tests/fast/conformance.rs` runs on the simulator's ports, on the adapters.
+
+use std::collections::BTreeMap;
+
+use jiff::SignedDuration;
+use model::{
+    CapacityType,
+    labels::{CLUSTER_NAME_TAG, NODE_CLASS, NODE_POOL},
+    launch::{
+        FleetOverride, FleetRequest, FleetTemplate, Interface, LaunchTemplate, LaunchTemplateData,
+        ReservationMarket,
+    },
+    node_class::MetadataOptions,
+};
+use simulator::Settings;
+use testkit::{Case, DiscoveryWorld, FleetWorld, build};
+use tokio::task::LocalSet;
+
+use super::world::World;
+
+#[track_caller]
+fn check(cases: &[Case]) {
+    assert!(!cases.is_empty(), "the suite has no case");
+    let failed: Vec<String> =
+        cases.iter().filter(|case| case.outcome.is_err()).map(ToString::to_string).collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+fn settings() -> Settings {
+    Settings { listing_lag: SignedDuration::from_secs(1), ..Settings::default() }
+}
+
+#[tokio::test]
+async fn fleet_and_templates_keep_their_contracts() {
+    let play = async {
+        for (page_max, capacity_type) in [(1, CapacityType::OnDemand), (1_000, CapacityType::Spot)]
+        {
+            let world = World::open(settings(), page_max).await;
+            let wanted = fleet_world(capacity_type);
+            let wait = async || world.pass(5);
+            check(&testkit::fleet(&world.fleet, &world.templates, &wanted, &wait).await);
+            assert!(world.requests("CreateFleet") > 5, "it was asked over the wire");
+        }
+    };
+    LocalSet::new().run_until(play).await;
+}
+
+#[tokio::test]
+async fn discovery_keeps_its_contract() {
+    let play = async {
+        let world = World::open(settings(), 2).await;
+        let wanted = DiscoveryWorld {
+            cluster: Settings::default().cluster,
+            no_cluster: build::id("nowhere"),
+            tags: BTreeMap::from([("karpenter.sh/discovery".to_owned(), "demo".to_owned())]),
+        };
+        check(&testkit::discovery(&world.discovery, &wanted).await);
+        // What the adapters find is what the ports find.
+        check(&testkit::discovery(&world.sim, &wanted).await);
+    };
+    LocalSet::new().run_until(play).await;
+}
+
+#[tokio::test]
+async fn profiles_keep_their_contract() {
+    let play = async {
+        let world = World::open(settings(), 2).await;
+        check(&testkit::profiles(&world.profiles, "profile-1").await);
+    };
+    LocalSet::new().run_until(play).await;
+}
+
+fn fleet_world(capacity_type: CapacityType) -> FleetWorld {
+    let cluster = Settings::default().cluster;
+    let template = LaunchTemplate {
+        name: build::id("karpenter.k8s.aws/1"),
+        data: LaunchTemplateData {
+            image: build::id("ami-1"),
+            user_data: "[settings]".to_owned(),
+            instance_profile: "profile".to_owned(),
+            block_devices: Vec::new(),
+            metadata_options: MetadataOptions::default(),
+            sends_http_protocol_ipv6: true,
+            detailed_monitoring: false,
+            interfaces: vec![Interface::ONLY],
+            security_groups: vec![build::id("sg-1")],
+            associate_public_ip_address: None,
+            ip_prefix_count: None,
+            is_ipv6: false,
+            connection_tracking: None,
+            nested_virtualization: None,
+            tenancy: "default".to_owned(),
+            placement_group: None,
+            reservation: None,
+            tags: BTreeMap::new(),
+            is_spot: capacity_type == CapacityType::Spot,
+        },
+        tags: BTreeMap::new(),
+    };
+    let choice = FleetOverride {
+        instance_type: build::id("m7g.large"),
+        zone: build::id("us-west-2a"),
+        subnet: build::id("subnet-a"),
+        image: template.data.image.clone(),
+        price: build::price("0.04"),
+    };
+    let tags =
+        [(CLUSTER_NAME_TAG, cluster.as_str()), (NODE_POOL, "general"), (NODE_CLASS, "default")];
+    let request = FleetRequest {
+        token: build::id("replaced"),
+        count: 2,
+        capacity_type,
+        market: ReservationMarket::OnDemand,
+        is_prioritized: false,
+        context: None,
+        templates: vec![FleetTemplate { template: template.name.clone(), overrides: vec![choice] }],
+        tags: tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+    };
+    FleetWorld { cluster, template, request, token_prefix: "suite".to_owned() }
+}

@@ -1,0 +1,220 @@
+//! A simulated account and cluster, a door to the account, and the real adapters in front of it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+    sync::{Arc, OnceLock},
+};
+
+use aws::{Account, Connection, Ec2Discovery, Ec2Fleet, Ec2Templates, IamProfiles};
+use door::{Door, listen, serve};
+use handlers::{Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionSource, ProvisionTrigger};
+use jiff::SignedDuration;
+use model::{
+    Catalog, InstanceId, Millicores, NodeClaimName, PodSpec, Resources, launch::LaunchTemplate,
+    message::Message,
+};
+use ports::{Invocation, PortError, Templates};
+use simulator::{
+    Delivery, Function, Object, Outcome, Payload, Settings, Sim, Workload, WorkloadKind,
+};
+use testkit::build;
+
+/// Ends in between two calls what the second one needs.
+pub(super) type Mischief = Box<dyn Fn(&Sim, &LaunchTemplate)>;
+
+/// The world, and the adapters.
+pub(super) struct World {
+    pub(super) sim: Sim,
+    pub(super) door: Rc<Door>,
+    pub(super) fleet: Ec2Fleet,
+    pub(super) templates: Ec2Templates,
+    pub(super) profiles: IamProfiles,
+    pub(super) discovery: Ec2Discovery,
+    /// What happens after a launch template was made and before it is used.
+    pub(super) mischief: Option<Mischief>,
+    offers: Offers,
+}
+
+/// A few small types of the built-in catalog, none with more than four processors.
+fn catalog() -> Arc<Catalog> {
+    static CATALOG: OnceLock<Arc<Catalog>> = OnceLock::new();
+    let catalog = CATALOG.get_or_init(|| {
+        let mut catalog = api::catalog::builtin().unwrap();
+        let kept = ["c7i.large", "m7g.large", "m7i.large", "m7i-flex.large"];
+        catalog.instance_types.retain(|known| kept.contains(&known.name.as_str()));
+        Arc::new(catalog)
+    });
+    Arc::clone(catalog)
+}
+
+impl World {
+    /// To be called on a `LocalSet`. Pages are small, so that every listing has several.
+    pub(super) async fn open(settings: Settings, page_max: usize) -> Self {
+        let settings = Settings { has_schedules: false, ..settings };
+        let sim = Sim::new(settings, catalog());
+        let door = Rc::new(Door::new(&sim).with_page_max(page_max));
+        let (listener, url) = listen(0).await.unwrap();
+        let server = Rc::clone(&door);
+        tokio::task::spawn_local(async move { serve(server, listener).await });
+        let account = Account::emulated(&url, "us-west-2").unwrap();
+        let clusters = account.clusters(Connection::default());
+        Self {
+            sim,
+            door,
+            fleet: account.fleet(),
+            templates: account.templates(),
+            profiles: account.profiles(),
+            discovery: account.discovery(clusters),
+            mischief: None,
+            offers: Offers::default(),
+        }
+    }
+
+    /// A pool, its class, and so many pods of which no node can take two.
+    pub(super) fn deploy(&self, pods: u32) {
+        self.deploy_with(pods, build::node_class("default"));
+    }
+
+    pub(super) fn deploy_with(&self, pods: u32, class: model::node_class::NodeClass) {
+        let mut pool = build::node_pool("general");
+        pool.template.requirements = build::requirements(
+            "kubernetes.io/arch In amd64; karpenter.sh/capacity-type In on-demand",
+        );
+        let requests = Resources { cpu: Millicores(1_500), pods: 1, ..Resources::default() };
+        let workload = Workload {
+            namespace: build::id("default"),
+            name: build::id("web"),
+            kind: WorkloadKind::Deployment,
+            replicas: pods,
+            spec: Arc::new(PodSpec { requests, ..PodSpec::default() }),
+            runs_for: None,
+            max_unavailable: None,
+            claim_templates: Vec::new(),
+            volumes: Vec::new(),
+        };
+        self.sim.add(vec![
+            Object::NodePool(pool),
+            Object::NodeClass(class),
+            Object::Workload(workload),
+        ]);
+        self.pass(3);
+    }
+
+    /// Lets virtual time go on.
+    pub(super) fn pass(&self, seconds: i64) {
+        let later = self.sim.now().checked_add(SignedDuration::from_secs(seconds));
+        self.sim.pass_until(later.unwrap());
+    }
+
+    /// Looks for pods once, as if somebody had asked for it.
+    pub(super) async fn look(&self) {
+        let now = self.sim.now();
+        let deadline = now.checked_add(SignedDuration::from_secs(60)).unwrap();
+        let cluster = Settings::default().cluster;
+        let at = Invocation { id: "look".to_owned(), cluster, now, deadline };
+        self.provision(ProvisionSource::Request, &at).await.unwrap();
+    }
+
+    /// Delivers what is due, second by second: `provision` and `launch` do their work, the launches
+    /// over the wire; what other functions would do is left out.
+    pub(super) async fn play(&self, seconds: u32) {
+        for _ in 0..seconds {
+            while let Some(delivery) = self.sim.next_delivery() {
+                let outcome = match self.call(&delivery).await {
+                    Ok(()) => Outcome::Done,
+                    Err(error) => Outcome::Failed(error.to_string()),
+                };
+                self.sim.finish(&delivery, &outcome);
+            }
+            self.pass(1);
+        }
+    }
+
+    async fn call(&self, delivery: &Delivery) -> Result<(), handlers::Error> {
+        let at = &delivery.invocation;
+        match &delivery.payload {
+            Payload::Message(Message::Provision { tick }) => {
+                let source = tick.map_or(ProvisionSource::Request, ProvisionSource::Tick);
+                self.provision(source, at).await
+            }
+            Payload::Message(Message::Launch { claim }) => {
+                self.launch(std::slice::from_ref(claim), at).await
+            }
+            Payload::Claims(claims) if delivery.function == Function::Launch => {
+                self.launch(claims, at).await
+            }
+            _ => Ok(()),
+        }
+    }
+
+    async fn provision(
+        &self,
+        source: ProvisionSource,
+        at: &Invocation,
+    ) -> Result<(), handlers::Error> {
+        let poll_interval_seconds = POLL_INTERVAL_SECONDS_DEFAULT;
+        let trigger = ProvisionTrigger { source, poll_interval_seconds };
+        let Self { sim, discovery, offers, .. } = self;
+        handlers::provision(sim, sim, discovery, sim, sim, offers, trigger, at).await.map(drop)
+    }
+
+    async fn launch(
+        &self,
+        claims: &[NodeClaimName],
+        at: &Invocation,
+    ) -> Result<(), handlers::Error> {
+        let Self { sim, discovery, profiles, fleet, offers, .. } = self;
+        handlers::launch(sim, sim, sim, discovery, self, profiles, fleet, sim, offers, claims, at)
+            .await
+    }
+
+    /// What is pending or running.
+    pub(super) async fn living(&self) -> BTreeSet<InstanceId> {
+        self.pass(5);
+        let known = self.sim.describe_instances().await.unwrap();
+        known.into_iter().map(|known| known.instance.id).collect()
+    }
+
+    /// Every pod's claim has an instance of its own, nothing else was ever launched, and the
+    /// checkers have nothing to say.
+    pub(super) async fn check_launched_once(&self, wanted: usize) {
+        let claims = self.sim.claims();
+        let told: Vec<String> =
+            claims.iter().map(|c| format!("{} {} {:?}", c.name, c.phase, c.message)).collect();
+        let trace = self.sim.trace();
+        let trace = trace.get(trace.len().saturating_sub(40)..).unwrap_or_default().join("\n");
+        let own: BTreeSet<InstanceId> =
+            claims.iter().filter_map(|claim| Some(claim.instance.as_ref()?.id.clone())).collect();
+        assert_eq!((claims.len(), own.len()), (wanted, wanted), "{told:?}\n{trace}");
+        assert_eq!(self.living().await, own, "{trace}");
+        let launched: u32 = self.sim.summary().launched.values().sum();
+        assert_eq!(usize::try_from(launched).unwrap(), wanted, "{trace}");
+        assert_eq!(self.sim.check_safety(), Vec::<String>::new());
+    }
+
+    /// How often an operation was asked for.
+    pub(super) fn requests(&self, operation: &str) -> u64 {
+        self.door.requests().get(operation).copied().unwrap_or_default()
+    }
+
+    /// How many of them were EC2's.
+    pub(super) fn ec2_requests(&self) -> BTreeMap<String, u64> {
+        let mut requests = self.door.requests();
+        for other in ["DescribeCluster", "GetParameter", "GetInstanceProfile"] {
+            requests.remove(other);
+        }
+        requests.retain(|name, _| !name.contains("InstanceProfile"));
+        requests
+    }
+}
+
+impl Templates for World {
+    async fn ensure(&self, template: &LaunchTemplate) -> Result<(), PortError> {
+        self.templates.ensure(template).await?;
+        if let Some(mischief) = &self.mischief {
+            mischief(&self.sim, template);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,114 @@
+//! What EC2 and IAM do to a launch: each time the right claims are launched once, offerings cool
+//! down, and nothing is leaked. The same faults over the wire: `shared/aws/tests/door.rs`.
+
+use std::collections::BTreeSet;
+
+use jiff::SignedDuration;
+use model::{CapacityType, ImageId, InstanceId, OfferingKey, labels};
+use ports::{Discovery as _, Fault, Ledger as _};
+use simulator::{Action, Rule, Settings, Sim, Verdict, first_calls};
+
+use crate::world::{catalog, minute, runner, sim};
+
+/// Plays the usual world under `rules`, with `actions` at their seconds.
+fn play(settings: Settings, rules: Vec<Rule>, actions: Vec<(i64, Action)>) -> Sim {
+    let sim = sim(settings);
+    for rule in rules {
+        sim.add_rule(rule);
+    }
+    for (seconds, action) in actions {
+        sim.at(sim.now().checked_add(SignedDuration::from_secs(seconds)).expect("a time"), action);
+    }
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(15)).expect("nothing unsafe happens");
+    check(&sim);
+    sim
+}
+
+/// Every pod runs, every claim has an instance of its own, and there are no others.
+#[track_caller]
+fn check(sim: &Sim) {
+    assert_eq!(sim.check_liveness(), Vec::<String>::new());
+    let summary = sim.summary();
+    assert_eq!((summary.pods_placed, summary.pods_waiting), (15, 0));
+    let own: Vec<InstanceId> =
+        sim.claims().into_iter().filter_map(|claim| Some(claim.instance?.id)).collect();
+    assert_eq!(own.iter().collect::<BTreeSet<_>>().len(), sim.claims().len());
+    let launched: u32 = summary.launched.values().sum();
+    assert_eq!(usize::try_from(launched).expect("a few"), own.len(), "nothing was launched twice");
+}
+
+#[test]
+fn a_throttled_launch_is_repeated() {
+    let throttled = Verdict::FailBefore(Fault::Transient);
+    play(Settings::default(), vec![first_calls("Fleet.launch", 5, throttled)], Vec::new());
+}
+
+#[test]
+fn a_launch_whose_answer_is_lost_is_not_launched_again() {
+    let lost = Verdict::FailAfter(Fault::Unknown);
+    play(Settings::default(), vec![first_calls("Fleet.launch", 2, lost)], Vec::new());
+}
+
+#[test]
+fn launch_templates_that_vanish_are_made_again() {
+    // Again and again while the first nodes are launched: between two calls, too.
+    let vanish = (0..200).map(|tick| (tick / 10, Action::DeleteLaunchTemplates)).collect();
+    play(Settings::default(), Vec::new(), vanish);
+}
+
+#[test]
+fn a_profile_that_ec2_does_not_see_yet_is_waited_for() {
+    let profile_visible_after = SignedDuration::from_secs(20);
+    let sim =
+        play(Settings { profile_visible_after, ..Settings::default() }, Vec::new(), Vec::new());
+    assert!(sim.trace().iter().any(|line| line.contains("Profiles.ensure")));
+}
+
+#[test]
+fn images_that_disappear_before_a_launch_are_not_launched_from() {
+    // Both standard images of the alias go; a new build stands for them half a minute later.
+    let settings = Settings::default();
+    let images = sim(settings.clone());
+    let term = model::node_class::ImageTerm::Alias { version: "latest".to_owned() };
+    let family = model::node_class::ImageFamily::Al2023;
+    let version = settings.kubernetes_version.clone();
+    let known = images.block_on(images.images(family, &[term], &version)).expect("an answer");
+    let gone: Vec<ImageId> = known
+        .expect("images")
+        .into_iter()
+        .filter(|image| image.requirements.get(labels::ARCH).is_some_and(|arch| arch.has("arm64")))
+        .map(|image| image.id)
+        .collect();
+    assert!(!gone.is_empty());
+    let actions = gone.iter().map(|image| (1, Action::DeregisterImage(image.clone()))).collect();
+    let sim = play(settings, Vec::new(), actions);
+    for claim in sim.claims() {
+        let image = claim.instance.and_then(|instance| instance.image).expect("an image");
+        assert!(!gone.contains(&image), "{image} is not there");
+    }
+}
+
+#[test]
+fn offerings_without_capacity_cool_down() {
+    let zones: Vec<_> = catalog().zones.keys().cloned().collect();
+    let offering = |zone: &model::Zone| OfferingKey {
+        capacity_type: CapacityType::Spot,
+        instance_type: "c7g.xlarge".parse().expect("a type"),
+        zone: zone.clone(),
+    };
+    let sim = sim(Settings::default());
+    for zone in &zones {
+        sim.act(Action::SetCapacity { offering: offering(zone), instances: Some(0) });
+    }
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(2)).expect("nothing unsafe happens");
+    let cluster = Settings::default().cluster;
+    let snapshot = sim.block_on(sim.snapshot(&cluster)).expect("an answer").expect("a snapshot");
+    let cooling: BTreeSet<OfferingKey> = snapshot.cooling.keys().cloned().collect();
+    assert!(!cooling.is_empty(), "somebody asked for them");
+    let known: BTreeSet<OfferingKey> = zones.iter().map(offering).collect();
+    assert!(cooling.is_subset(&known), "{cooling:?}");
+    runner.run_until(minute(15)).expect("nothing unsafe happens");
+    check(&sim);
+}

@@ -11,8 +11,9 @@ use aws_sdk_ec2::{
         self, CreateFleetError, CreateFleetInstance, DefaultTargetCapacityType, Filter,
         FleetLaunchTemplateConfigRequest, FleetLaunchTemplateOverrides,
         FleetLaunchTemplateOverridesRequest, FleetLaunchTemplateSpecificationRequest,
-        FleetOnDemandAllocationStrategy, FleetType, InstanceType, OnDemandOptionsRequest,
-        ResourceType, SpotAllocationStrategy, SpotOptionsRequest, TagSpecification,
+        FleetOnDemandAllocationStrategy, FleetReservationType, FleetType, InstanceType,
+        OnDemandOptionsRequest, ReservedCapacityOptionsRequest, ResourceType,
+        SpotAllocationStrategy, SpotOptionsRequest, TagSpecification,
         TargetCapacitySpecificationRequest,
     },
 };
@@ -20,7 +21,7 @@ use model::{
     BatchId, CapacityType, ClusterName, ImageId, InstanceId, InstanceTypeName, Zone, labels,
     launch::{
         FleetAnswer, FleetError, FleetInstance, FleetOverride, FleetRequest, FleetTemplate,
-        Instance,
+        Instance, ReservationMarket,
     },
     limits,
 };
@@ -173,8 +174,8 @@ fn to_input(request: &FleetRequest) -> Result<CreateFleetInputBuilder, PortError
     let refuse = |problem: &str| BadRequest::of(CREATE, problem);
     let count = i32::try_from(request.count).map_err(|_| refuse("too many instances"))?;
     let input = CreateFleetInput::builder();
-    let (capacity_type, input) = match request.capacity_type {
-        CapacityType::Spot => {
+    let (capacity_type, input) = match (request.capacity_type, request.market) {
+        (CapacityType::Spot, _) => {
             let strategy = if request.is_prioritized {
                 SpotAllocationStrategy::CapacityOptimizedPrioritized
             } else {
@@ -183,7 +184,17 @@ fn to_input(request: &FleetRequest) -> Result<CreateFleetInputBuilder, PortError
             let options = SpotOptionsRequest::builder().allocation_strategy(strategy).build();
             (DefaultTargetCapacityType::Spot, input.spot_options(options))
         }
-        CapacityType::OnDemand => {
+        (CapacityType::Reserved, ReservationMarket::CapacityBlock) => {
+            (DefaultTargetCapacityType::CapacityBlock, input)
+        }
+        (CapacityType::Reserved, ReservationMarket::Interruptible) => {
+            let options = ReservedCapacityOptionsRequest::builder()
+                .reservation_types(FleetReservationType::InterruptibleCapacityReservation)
+                .build();
+            (DefaultTargetCapacityType::ReservedCapacity, input.reserved_capacity_options(options))
+        }
+        // The launch templates say into which reservations.
+        (CapacityType::OnDemand | CapacityType::Reserved, _) => {
             let strategy = if request.is_prioritized {
                 FleetOnDemandAllocationStrategy::Prioritized
             } else {
@@ -192,7 +203,6 @@ fn to_input(request: &FleetRequest) -> Result<CreateFleetInputBuilder, PortError
             let options = OnDemandOptionsRequest::builder().allocation_strategy(strategy).build();
             (DefaultTargetCapacityType::OnDemand, input.on_demand_options(options))
         }
-        CapacityType::Reserved => return Err(refuse("not supported yet: reserved capacity")),
     };
     let target = TargetCapacitySpecificationRequest::builder()
         .total_target_capacity(count)

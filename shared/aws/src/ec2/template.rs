@@ -3,22 +3,28 @@
 use aws_sdk_ec2::{
     Client,
     types::{
-        CapacityReservationPreference, LaunchTemplateBlockDeviceMappingRequest,
-        LaunchTemplateCapacityReservationSpecificationRequest, LaunchTemplateEbsBlockDeviceRequest,
-        LaunchTemplateEnclaveOptionsRequest, LaunchTemplateHttpTokensState,
-        LaunchTemplateIamInstanceProfileSpecificationRequest,
-        LaunchTemplateInstanceMetadataEndpointState, LaunchTemplateInstanceMetadataOptionsRequest,
-        LaunchTemplateInstanceMetadataProtocolIpv6, LaunchTemplateInstanceMetadataTagsState,
+        CapacityReservationPreference, CapacityReservationTarget,
+        ConnectionTrackingSpecificationRequest, LaunchTemplateBlockDeviceMappingRequest,
+        LaunchTemplateCapacityReservationSpecificationRequest, LaunchTemplateCpuOptionsRequest,
+        LaunchTemplateEbsBlockDeviceRequest, LaunchTemplateEnclaveOptionsRequest,
+        LaunchTemplateHttpTokensState, LaunchTemplateIamInstanceProfileSpecificationRequest,
+        LaunchTemplateInstanceMarketOptionsRequest, LaunchTemplateInstanceMetadataEndpointState,
+        LaunchTemplateInstanceMetadataOptionsRequest, LaunchTemplateInstanceMetadataProtocolIpv6,
+        LaunchTemplateInstanceMetadataTagsState,
         LaunchTemplateInstanceNetworkInterfaceSpecificationRequest, LaunchTemplatePlacementRequest,
-        LaunchTemplateTagSpecificationRequest, LaunchTemplatesMonitoringRequest,
-        RequestLaunchTemplateData, ResourceType, TagSpecification, Tenancy, VolumeType,
+        LaunchTemplateTagSpecificationRequest, LaunchTemplatesMonitoringRequest, MarketType,
+        NestedVirtualizationSpecification, RequestLaunchTemplateData, ResourceType,
+        TagSpecification, Tenancy, VolumeType,
     },
 };
 use base64::{Engine as _, prelude::BASE64_STANDARD};
 use model::{
     Bytes, LaunchTemplateName,
-    launch::{Interface, LaunchTemplate, LaunchTemplateData},
-    node_class::{BlockDevice, MetadataOptions},
+    launch::{
+        Interface, InterfaceKind, LaunchTemplate, LaunchTemplateData, ReservationMarket,
+        ReservationTarget,
+    },
+    node_class::{BlockDevice, ConnectionTracking, MetadataOptions},
 };
 use ports::{Fault, PortError, Templates};
 
@@ -79,23 +85,7 @@ impl Templates for Ec2Templates {
     }
 }
 
-/// What of `data` is not sent yet: leaving it out in silence would launch something else.
-fn unsupported(data: &LaunchTemplateData) -> Option<&'static str> {
-    [
-        (data.interfaces != [Interface::ONLY], "network interfaces of one's own"),
-        (data.connection_tracking.is_some(), "connection tracking timeouts"),
-        (data.nested_virtualization.is_some(), "CPU options"),
-        (data.placement_group.is_some(), "placement groups"),
-        (data.reservation.is_some(), "capacity reservations"),
-    ]
-    .into_iter()
-    .find_map(|(is_wanted, what)| is_wanted.then_some(what))
-}
-
 fn to_data(data: &LaunchTemplateData) -> Result<RequestLaunchTemplateData, PortError> {
-    if let Some(what) = unsupported(data) {
-        return Err(BadRequest::of(CREATE, format!("not supported yet: {what}")));
-    }
     let profile = LaunchTemplateIamInstanceProfileSpecificationRequest::builder()
         .name(&data.instance_profile)
         .build();
@@ -109,11 +99,9 @@ fn to_data(data: &LaunchTemplateData) -> Result<RequestLaunchTemplateData, PortE
         let specification = LaunchTemplateTagSpecificationRequest::builder().resource_type(kind);
         specification.set_tags(Some(to_tags(&data.tags))).build()
     });
-    let placement = LaunchTemplatePlacementRequest::builder();
-    // Instances must not fall into open reservations that were bought for something else.
-    let no_reservation = LaunchTemplateCapacityReservationSpecificationRequest::builder()
-        .capacity_reservation_preference(CapacityReservationPreference::None)
-        .build();
+    let interfaces: Result<Vec<_>, PortError> =
+        data.interfaces.iter().map(|one| to_interface(data, *one)).collect();
+    let (reservation, market) = to_reservation(data.reservation.as_ref());
     Ok(RequestLaunchTemplateData::builder()
         .image_id(data.image.as_str())
         .user_data(BASE64_STANDARD.encode(&data.user_data))
@@ -123,22 +111,36 @@ fn to_data(data: &LaunchTemplateData) -> Result<RequestLaunchTemplateData, PortE
         .monitoring(
             LaunchTemplatesMonitoringRequest::builder().enabled(data.detailed_monitoring).build(),
         )
-        .network_interfaces(to_interface(data)?)
-        .capacity_reservation_specification(no_reservation)
+        .set_network_interfaces(Some(interfaces?))
+        .capacity_reservation_specification(reservation)
+        .set_instance_market_options(market)
+        .set_cpu_options(data.nested_virtualization.map(to_processor))
         .enclave_options(LaunchTemplateEnclaveOptionsRequest::builder().enabled(false).build())
-        .placement(placement.tenancy(Tenancy::from(data.tenancy.as_str())).build())
+        .placement(to_placement(data)?)
         .set_tag_specifications(Some(tags.collect()))
         .build())
 }
 
+/// An adapter without addresses has nothing that is about addresses.
 fn to_interface(
     data: &LaunchTemplateData,
+    one: Interface,
 ) -> Result<LaunchTemplateInstanceNetworkInterfaceSpecificationRequest, PortError> {
     let groups = data.security_groups.iter().map(ToString::to_string).collect();
+    let card = one.card.map(|card| to_i32("networkCardIndex", card)).transpose()?;
     let interface = LaunchTemplateInstanceNetworkInterfaceSpecificationRequest::builder()
-        .device_index(0)
-        .set_groups(Some(groups))
-        .set_associate_public_ip_address(data.associate_public_ip_address);
+        .set_network_card_index(card)
+        .device_index(to_i32("deviceIndex", one.device)?)
+        .set_interface_type(one.kind.map(|kind| kind.as_str().to_owned()))
+        .set_groups(Some(groups));
+    if one.kind == Some(InterfaceKind::EfaOnly) {
+        return Ok(interface.build());
+    }
+    let interface = interface
+        .set_associate_public_ip_address(data.associate_public_ip_address)
+        .set_connection_tracking_specification(
+            data.connection_tracking.map(to_tracking).transpose()?,
+        );
     let prefixes = data.ip_prefix_count.map(|count| to_i32("ipPrefixCount", count)).transpose()?;
     let interface = if data.is_ipv6 {
         interface.primary_ipv6(true).ipv6_address_count(1).set_ipv6_prefix_count(prefixes)
@@ -146,6 +148,68 @@ fn to_interface(
         interface.set_ipv4_prefix_count(prefixes)
     };
     Ok(interface.build())
+}
+
+fn to_tracking(
+    tracking: ConnectionTracking,
+) -> Result<ConnectionTrackingSpecificationRequest, PortError> {
+    let seconds = |field: &str, value: Option<u32>| {
+        value.map(|seconds| to_i32(&format!("connectionTracking.{field}"), seconds)).transpose()
+    };
+    let tcp = seconds("tcpEstablishedTimeout", tracking.tcp_established_seconds)?;
+    Ok(ConnectionTrackingSpecificationRequest::builder()
+        .set_tcp_established_timeout(tcp)
+        .set_udp_stream_timeout(seconds("udpStreamTimeout", tracking.udp_stream_seconds)?)
+        .set_udp_timeout(seconds("udpTimeout", tracking.udp_seconds)?)
+        .build())
+}
+
+fn to_processor(has_nested_virtualization: bool) -> LaunchTemplateCpuOptionsRequest {
+    let state = if has_nested_virtualization { "enabled" } else { "disabled" };
+    LaunchTemplateCpuOptionsRequest::builder()
+        .nested_virtualization(NestedVirtualizationSpecification::from(state))
+        .build()
+}
+
+fn to_placement(data: &LaunchTemplateData) -> Result<LaunchTemplatePlacementRequest, PortError> {
+    let group = data.placement_group.as_ref();
+    let partition = group.and_then(|group| group.partition);
+    let partition = partition.map(|number| to_i32("partitionNumber", number)).transpose()?;
+    Ok(LaunchTemplatePlacementRequest::builder()
+        .tenancy(Tenancy::from(data.tenancy.as_str()))
+        .set_group_id(group.map(|group| group.group.clone()))
+        .set_partition_number(partition)
+        .build())
+}
+
+/// Into `target` and nowhere else; without one into none: instances must not fall into open
+/// reservations that were bought for something else.
+fn to_reservation(
+    target: Option<&ReservationTarget>,
+) -> (
+    LaunchTemplateCapacityReservationSpecificationRequest,
+    Option<LaunchTemplateInstanceMarketOptionsRequest>,
+) {
+    let specification = LaunchTemplateCapacityReservationSpecificationRequest::builder();
+    let Some(target) = target else {
+        let none = specification
+            .capacity_reservation_preference(CapacityReservationPreference::None)
+            .build();
+        return (none, None);
+    };
+    let own = CapacityReservationTarget::builder().capacity_reservation_id(&target.id).build();
+    let only = CapacityReservationPreference::CapacityReservationsOnly;
+    let specification = specification
+        .capacity_reservation_preference(only)
+        .capacity_reservation_target(own)
+        .build();
+    let market = match target.market {
+        ReservationMarket::OnDemand => None,
+        ReservationMarket::CapacityBlock => Some(MarketType::CapacityBlock),
+        ReservationMarket::Interruptible => Some(MarketType::InterruptibleCapacityReservation),
+    };
+    let options = LaunchTemplateInstanceMarketOptionsRequest::builder();
+    (specification, market.map(|market| options.market_type(market).build()))
 }
 
 fn to_metadata(

@@ -18,7 +18,7 @@ fn request(capacity_type: CapacityType, is_prioritized: bool) -> FleetRequest {
         token: BatchId::new("demo-1-0").unwrap(),
         count: 2,
         capacity_type,
-        market: model::launch::ReservationMarket::OnDemand,
+        market: ReservationMarket::OnDemand,
         is_prioritized,
         context: None,
         templates: vec![FleetTemplate {
@@ -79,10 +79,21 @@ fn the_allocation_strategy_follows_capacity_type_and_overlay() {
 }
 
 #[test]
-fn reserved_capacity_is_refused_and_not_bought_otherwise() {
-    let error = to_input(&request(CapacityType::Reserved, false)).unwrap_err();
-    assert_eq!(error.fault, Fault::Permanent);
-    assert_eq!(error.source.unwrap().to_string(), "not supported yet: reserved capacity");
+fn reserved_capacity_is_asked_for_as_it_was_bought() {
+    for (market, expected) in [
+        (ReservationMarket::OnDemand, DefaultTargetCapacityType::OnDemand),
+        (ReservationMarket::CapacityBlock, DefaultTargetCapacityType::CapacityBlock),
+        (ReservationMarket::Interruptible, DefaultTargetCapacityType::ReservedCapacity),
+    ] {
+        let wanted = FleetRequest { market, ..request(CapacityType::Reserved, false) };
+        let sent = to_input(&wanted).unwrap().build().unwrap();
+        let target = sent.target_capacity_specification().unwrap();
+        assert_eq!(target.default_target_capacity_type(), Some(&expected));
+        let is_interruptible = market == ReservationMarket::Interruptible;
+        assert_eq!(sent.reserved_capacity_options().is_some(), is_interruptible);
+        let is_on_demand = market == ReservationMarket::OnDemand;
+        assert_eq!(sent.on_demand_options().is_some(), is_on_demand);
+    }
 }
 
 fn overrides() -> LaunchTemplateAndOverridesResponse {

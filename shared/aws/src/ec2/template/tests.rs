@@ -128,3 +128,69 @@ fn spot_requests_are_tagged_for_spot_only() {
         [Some(ResourceType::NetworkInterface), Some(ResourceType::SpotInstancesRequest)]
     );
 }
+
+#[test]
+fn interfaces_of_ones_own_are_sent_as_they_are_and_adapters_have_no_addresses() {
+    let interface = |card, device, kind| Interface { card: Some(card), device, kind: Some(kind) };
+    let tracking =
+        ConnectionTracking { tcp_established_seconds: Some(300), ..ConnectionTracking::default() };
+    let own = LaunchTemplateData {
+        interfaces: vec![
+            interface(0, 0, InterfaceKind::Interface),
+            interface(1, 1, InterfaceKind::EfaOnly),
+        ],
+        associate_public_ip_address: Some(true),
+        ip_prefix_count: Some(1),
+        connection_tracking: Some(tracking),
+        ..data()
+    };
+    let sent = to_data(&own).unwrap();
+    let [first, second] = sent.network_interfaces() else { panic!("two") };
+    assert_eq!((first.network_card_index(), first.device_index()), (Some(0), Some(0)));
+    assert_eq!((first.interface_type(), first.ipv4_prefix_count()), (Some("interface"), Some(1)));
+    let timeouts = first.connection_tracking_specification().unwrap();
+    assert_eq!(timeouts.tcp_established_timeout(), Some(300));
+    assert_eq!(timeouts.udp_timeout(), None);
+    assert_eq!((second.network_card_index(), second.device_index()), (Some(1), Some(1)));
+    assert_eq!((second.interface_type(), second.ipv4_prefix_count()), (Some("efa-only"), None));
+    assert_eq!(second.connection_tracking_specification(), None);
+    assert_eq!(second.associate_public_ip_address(), None);
+    assert_eq!(second.groups(), ["sg-1"]);
+}
+
+#[test]
+fn a_reservation_is_the_only_place_to_launch_into() {
+    for (market, expected) in [
+        (ReservationMarket::OnDemand, None),
+        (ReservationMarket::CapacityBlock, Some(MarketType::CapacityBlock)),
+        (ReservationMarket::Interruptible, Some(MarketType::InterruptibleCapacityReservation)),
+    ] {
+        let reservation = Some(ReservationTarget { id: "cr-1".to_owned(), market });
+        let sent = to_data(&LaunchTemplateData { reservation, ..data() }).unwrap();
+        let specification = sent.capacity_reservation_specification().unwrap();
+        let only = CapacityReservationPreference::CapacityReservationsOnly;
+        assert_eq!(specification.capacity_reservation_preference(), Some(&only));
+        let target = specification.capacity_reservation_target().unwrap();
+        assert_eq!(target.capacity_reservation_id(), Some("cr-1"));
+        let options = sent.instance_market_options();
+        assert_eq!(options.and_then(|options| options.market_type()), expected.as_ref());
+    }
+}
+
+#[test]
+fn processor_and_placement_group_are_sent_where_they_are_given() {
+    let sent = to_data(&data()).unwrap();
+    assert_eq!(sent.cpu_options(), None);
+    assert_eq!(sent.placement().unwrap().group_id(), None);
+    let placement = model::launch::Placement { group: "pg-1".to_owned(), partition: Some(3) };
+    let wanted = LaunchTemplateData {
+        nested_virtualization: Some(true),
+        placement_group: Some(placement),
+        ..data()
+    };
+    let sent = to_data(&wanted).unwrap();
+    let nested = sent.cpu_options().unwrap().nested_virtualization().unwrap();
+    assert_eq!(nested.as_str(), "enabled");
+    let placement = sent.placement().unwrap();
+    assert_eq!((placement.group_id(), placement.partition_number()), (Some("pg-1"), Some(3)));
+}

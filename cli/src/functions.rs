@@ -64,6 +64,7 @@ async fn call(sim: &Sim, offers: &Offers, delivery: Delivery) -> Result<Report, 
         Payload::Schedule(Schedule::Disrupt(method)) => {
             disrupt(sim, DisruptTrigger::Schedule(method), at).await
         }
+        Payload::Schedule(Schedule::Resolve) => handlers::resolve(sim, sim, sim, sim, at).await,
         Payload::Interruption(interruption) => {
             handlers::interrupt(sim, sim, &interruption, at).await
         }
@@ -129,7 +130,7 @@ async fn stream(
                 handlers::drain(sim, sim, sim, sim, claim, at).await?;
             }
         }
-        Function::Provision | Function::Interrupt | Function::Disrupt => {}
+        Function::Provision | Function::Interrupt | Function::Disrupt | Function::Resolve => {}
     }
     Ok(Report::default())
 }

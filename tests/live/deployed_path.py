@@ -191,6 +191,7 @@ def check_triggers(checks, stack):
         ("Launch", 1, 1),
         ("Settle", 1, 1),
         ("Drain", 1, 1),
+        ("Resolve", 0, 0),
     ]:
         found = stack.triggers(function)
         kinds = sorted(t["EventSourceArn"].split(":")[2] for t in found)
@@ -208,8 +209,8 @@ def check_triggers(checks, stack):
         for t in stack.events.list_targets_by_rule(Rule=r["Name"])["Targets"]
     )
     checks.check(
-        "three schedules of one minute, two of them with the method as their input",
-        inputs == ["", '{"method":"emptiness"}', '{"method":"expiration"}'],
+        "four schedules of one minute, two of them with the method as their input",
+        inputs == ["", "", '{"method":"emptiness"}', '{"method":"expiration"}'],
         inputs,
     )
 

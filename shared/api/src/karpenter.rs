@@ -19,6 +19,7 @@ pub mod hash;
 pub mod node_claim;
 pub mod node_class;
 pub mod node_class_parts;
+pub mod node_class_patch;
 pub mod node_class_status;
 pub mod node_overlay;
 pub mod node_pool;

@@ -11,7 +11,7 @@ use model::{
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
     node::Node,
-    node_class::NodeClass,
+    node_class::{NodeClass, SeenNodeClass},
     node_pool::NodePool,
     overlay::NodeOverlay,
     storage::{Volume, VolumeClaim, VolumeClaimKey},
@@ -98,6 +98,17 @@ pub fn node_pool_list(body: &[u8]) -> Result<Page<NodePool>, Error> {
 /// Reads an EC2NodeClassList. What is not supported yet is in each class's `problems`.
 pub fn node_class_list(body: &[u8]) -> Result<Page<NodeClass>, Error> {
     list(body, "EC2NodeClass", node_class::read)
+}
+
+/// The same, each with which spec it is.
+pub fn seen_node_class_list(body: &[u8]) -> Result<Page<SeenNodeClass>, Error> {
+    list(body, "EC2NodeClass", |root, complaints| {
+        let class = node_class::read(root, complaints)?;
+        let mut metadata = root.fields()?.require("metadata")?.fields()?;
+        let uid = metadata.require("uid")?.text_not_empty()?.to_owned();
+        let generation = metadata.require("generation")?.integer(0, i64::MAX)?;
+        Some(SeenNodeClass { class, uid, generation })
+    })
 }
 
 /// Reads a NodeOverlayList. What Karpenter's own validation would find is in each one's `problems`.

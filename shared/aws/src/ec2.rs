@@ -4,6 +4,7 @@ mod discovery;
 mod fleet;
 mod image;
 mod instance;
+mod reservation;
 mod template;
 #[cfg(test)]
 mod wire_tests;

@@ -117,6 +117,8 @@ pub(crate) fn fault_of(code: &str, status: u16) -> Fault {
         | "InvalidInstanceID.NotFound"
         | "InvalidLaunchTemplateId.NotFound"
         | "InvalidLaunchTemplateName.NotFoundException"
+        | "InvalidPlacementGroup.Unknown"
+        | "InvalidPlacementGroupId.Unknown"
         | "NoSuchEntity"
         | "NoSuchEntityException"
         | "ParameterNotFound"

@@ -6,9 +6,13 @@ use aws_sdk_iam::{
     Client,
     types::{InstanceProfile, Tag},
 };
+use jiff::Timestamp;
+use model::limits;
 use ports::{Fault, PortError, Profiles};
 
-use crate::fault::{BadRequest, has_code, port_error};
+use crate::fault::{BadAnswer, BadRequest, has_code, port_error};
+
+const LIST: &str = "ListInstanceProfiles";
 
 /// [`Profiles`] over IAM.
 #[derive(Clone, Debug)]
@@ -32,8 +36,8 @@ impl IamProfiles {
         }
     }
 
-    async fn create(&self, name: &str, tags: Vec<Tag>) -> Result<(), PortError> {
-        let request = self.client.create_instance_profile().instance_profile_name(name);
+    async fn create(&self, path: &str, name: &str, tags: Vec<Tag>) -> Result<(), PortError> {
+        let request = self.client.create_instance_profile().path(path).instance_profile_name(name);
         match request.set_tags(Some(tags)).send().await {
             Ok(_) => Ok(()),
             Err(error) => match port_error("CreateInstanceProfile", error) {
@@ -65,6 +69,7 @@ impl IamProfiles {
 impl Profiles for IamProfiles {
     async fn ensure(
         &self,
+        path: &str,
         name: &str,
         role: &str,
         tags: &BTreeMap<String, String>,
@@ -80,11 +85,60 @@ impl Profiles for IamProfiles {
             )),
             Some(State::Empty) => self.add_role(name, role).await,
             None => {
-                self.create(name, to_tags(tags)?).await?;
+                self.create(path, name, to_tags(tags)?).await?;
                 self.add_role(name, role).await
             }
         }
     }
+
+    async fn list(&self, path: &str) -> Result<Vec<model::node_class::InstanceProfile>, PortError> {
+        let mut profiles = Vec::new();
+        let mut marker = None;
+        for _ in 0..limits::PAGES_PER_LISTING_MAX {
+            let request = self.client.list_instance_profiles().path_prefix(path).set_marker(marker);
+            let answer = request.send().await.map_err(|error| port_error(LIST, error))?;
+            for found in answer.instance_profiles() {
+                profiles.push(from_profile(found).map_err(|p| BadAnswer::of(LIST, p))?);
+            }
+            marker = answer.marker.filter(|marker| answer.is_truncated && !marker.is_empty());
+            if marker.is_none() {
+                profiles.sort_by(|one: &model::node_class::InstanceProfile, other| {
+                    one.name.cmp(&other.name)
+                });
+                return Ok(profiles);
+            }
+        }
+        Err(BadAnswer::of(LIST, "too many pages"))
+    }
+
+    async fn remove(&self, name: &str) -> Result<(), PortError> {
+        let Some(found) = self.get(name).await? else { return Ok(()) };
+        for role in found.roles() {
+            let request = self.client.remove_role_from_instance_profile();
+            let request = request.instance_profile_name(name).role_name(role.role_name());
+            let removed = request.send().await.map(drop);
+            gone(removed.map_err(|error| port_error("RemoveRoleFromInstanceProfile", error)))?;
+        }
+        let request = self.client.delete_instance_profile().instance_profile_name(name);
+        gone(request.send().await.map(drop).map_err(|e| port_error("DeleteInstanceProfile", e)))
+    }
+}
+
+/// What was to be removed and is not there was removed.
+fn gone(outcome: Result<(), PortError>) -> Result<(), PortError> {
+    match outcome {
+        Err(PortError { fault: Fault::NotFound, .. }) => Ok(()),
+        other => other,
+    }
+}
+
+fn from_profile(found: &InstanceProfile) -> Result<model::node_class::InstanceProfile, String> {
+    let created_at = Timestamp::from_second(found.create_date().secs());
+    Ok(model::node_class::InstanceProfile {
+        name: found.instance_profile_name().to_owned(),
+        path: found.path().to_owned(),
+        created_at: created_at.map_err(|error| error.to_string())?,
+    })
 }
 
 /// How an instance profile stands to the role that it should have.
@@ -161,7 +215,7 @@ mod tests {
         let wire = Wire::answering(&answers);
         let profiles = IamProfiles::new(Client::new(&wire.config()));
         let tags = BTreeMap::from([("team".to_owned(), "a".to_owned())]);
-        let outcome = profiles.ensure("p", "path/to/NodeRole", &tags).await;
+        let outcome = profiles.ensure("/journeyman/", "p", "path/to/NodeRole", &tags).await;
         let action = |body: &String| {
             let action = body.split('&').next().unwrap_or_default();
             action.trim_start_matches("Action=").to_owned()
@@ -200,6 +254,23 @@ mod tests {
         assert!(outcome.is_ok(), "{outcome:?}");
         let expected = ["GetInstanceProfile", "AddRoleToInstanceProfile", "GetInstanceProfile"];
         assert_eq!(sent, expected);
+    }
+
+    #[tokio::test]
+    async fn a_profile_is_removed_after_its_role_and_need_not_be_there() {
+        let answers = [
+            (200, profile(&["NodeRole"])),
+            (200, done("RemoveRoleFromInstanceProfile")),
+            (404, refusal("NoSuchEntity")),
+            (404, refusal("NoSuchEntity")),
+        ];
+        let answers: Vec<_> =
+            answers.iter().map(|(code, body)| Some((*code, body.as_str()))).collect();
+        let wire = Wire::answering(&answers);
+        let profiles = IamProfiles::new(Client::new(&wire.config()));
+        profiles.remove("p").await.unwrap();
+        profiles.remove("p").await.unwrap();
+        assert_eq!(wire.sent().len(), 4);
     }
 
     #[tokio::test]

@@ -99,6 +99,15 @@ pub fn drain(settings: &Settings, source: &Source) -> Result<Option<NodeClaimNam
     }
 }
 
+/// For `resolve`: its schedule.
+pub fn resolve(_: &Settings, source: &Source) -> Result<Option<()>, Failure> {
+    match source {
+        Source::Event(text) => scheduled(text).map(|_| Some(())),
+        Source::Message(_) => Err(Failure::malformed("`resolve` takes no messages")),
+        Source::Record(_) => Err(no_stream("resolve")),
+    }
+}
+
 /// The message in `body`, if it is about the cluster that is served here.
 fn message(settings: &Settings, body: &str) -> Result<Message, Failure> {
     let (cluster, message) = api::message::decode(body).map_err(Failure::malformed)?;

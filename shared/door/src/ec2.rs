@@ -68,6 +68,8 @@ pub(crate) async fn answer(action: &str, call: Call<'_>) -> Reply {
         "DescribeSubnets" => discovery::subnets(call).await,
         "DescribeSecurityGroups" => discovery::security_groups(call).await,
         "DescribeImages" => discovery::images(call).await,
+        "DescribeCapacityReservations" => discovery::reservations(call).await,
+        "DescribePlacementGroups" => discovery::placement_groups(call).await,
         "DescribeAvailabilityZones" => market::zones(call).await,
         "DescribeInstanceTypeOfferings" => market::offerings(call).await,
         "DescribeSpotPriceHistory" => market::spot_prices(call).await,

@@ -13,12 +13,12 @@
 mod prepare;
 mod record;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
 use launch_template::Offers;
 use model::{
-    BatchId, ClaimPhase, NodeClaim, NodeClaimName,
+    BatchId, ClaimPhase, LaunchTemplateName, NodeClaim, NodeClaimName,
     launch::{FleetAnswer, Instance, LaunchTemplate},
     ledger::{Snapshot, WriteOutcome},
 };
@@ -27,7 +27,7 @@ use ports::{
 };
 
 use crate::{Error, error::story};
-use prepare::Prepared;
+use prepare::{Asked, Prepared};
 
 /// A launch that EC2 keeps refusing is given up after so long.
 ///
@@ -65,14 +65,19 @@ pub async fn launch(
 ) -> Result<(), Error> {
     let snapshot = ledger.snapshot(&at.cluster).await?;
     let known = catalog.catalog().await?;
+    let mut asked = Asked::default();
     for (batch, claims) in batches(&snapshot, claims) {
-        let prepared =
-            prepare::prepare(cluster, catalog, discovery, profiles, offers, &snapshot, &claims, at)
-                .await;
+        let prepared = prepare::prepare(
+            cluster, catalog, discovery, profiles, offers, &mut asked, &snapshot, &claims, at,
+        )
+        .await;
         let (outcome, claims) = match prepared {
             Ok(Ok((wanted, prepared))) => match mark(ledger, claims, at).await? {
                 Ok(claims) => {
-                    (ask(templates, fleet, &wanted, prepared, &batch, &claims, at).await, claims)
+                    let ensured = &mut asked.templates;
+                    let outcome =
+                        ask(templates, fleet, ensured, &wanted, prepared, &batch, &claims, at);
+                    (outcome.await, claims)
                 }
                 Err(claims) => (Outcome::Later("somebody else launches it".to_owned()), claims),
             },
@@ -129,6 +134,7 @@ async fn mark(
 async fn ask(
     templates: &impl Templates,
     fleet: &impl Fleet,
+    ensured: &mut BTreeSet<LaunchTemplateName>,
     wanted: &[LaunchTemplate],
     prepared: Prepared,
     batch: &BatchId,
@@ -138,17 +144,22 @@ async fn ask(
     // A launch template that vanished between the two calls is made again, once.
     for _ in 0..2 {
         for template in wanted {
+            if ensured.contains(&template.name) {
+                continue;
+            }
             match templates.ensure(template).await {
                 Err(error) if error.fault == Fault::Permanent => {
                     return never(fleet, batch, claims, at, story(&error)).await;
                 }
                 Err(error) => return Outcome::Later(story(&error)),
-                Ok(()) => {}
+                Ok(()) => {
+                    ensured.insert(template.name.clone());
+                }
             }
         }
         match fleet.launch(&prepared.request).await {
             Ok(answer) => return Outcome::Answered(answer, Box::new(prepared)),
-            Err(error) if error.fault == Fault::NotFound => {}
+            Err(error) if error.fault == Fault::NotFound => ensured.clear(),
             Err(error) if error.fault == Fault::Conflict => {
                 return read_back(fleet, batch, claims, at).await;
             }

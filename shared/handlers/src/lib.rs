@@ -5,7 +5,8 @@
 //! waiting is a message with a delay, and every call can be repeated at any point.
 //!
 //! *Deciders* (`provision`, `interrupt`, `disrupt`) write only the ledger. The *actor* (`launch`)
-//! chooses nothing. *Reconcilers* (`settle`, `drain`) move one claim under its own version.
+//! chooses nothing. *Reconcilers* (`settle`, `drain`) move one claim under its own version; `resolve`
+//! tells of every EC2NodeClass what it finds.
 
 mod commit;
 mod disrupt;
@@ -17,6 +18,7 @@ mod mail;
 mod observe;
 mod provision;
 mod resolution;
+mod resolve;
 mod settle;
 
 pub use disrupt::{DisruptTrigger, disrupt};
@@ -26,7 +28,7 @@ pub use interrupt::interrupt;
 pub use launch::launch;
 pub use launch_template::Offers;
 pub use provision::{POLL_INTERVAL_SECONDS_DEFAULT, ProvisionSource, ProvisionTrigger, provision};
-pub use resolution::{Resolution, resolve};
+pub use resolve::resolve;
 pub use settle::settle;
 
 use model::Plan;

@@ -18,7 +18,7 @@ use ports::{Catalog, Cluster, Discovery, Invocation, Ledger, Listing, Malformed,
 
 use crate::{
     Error,
-    resolution::{Resolution, resolve},
+    resolution::{Resolution, resolved},
 };
 
 /// Everything that a decision about new nodes may look at, and the objects that could not be read.
@@ -139,7 +139,7 @@ async fn class_offers(
     let catalog = catalog.catalog().await?;
     let mut by_class = BTreeMap::new();
     for class in classes {
-        let offer = match resolve(discovery, settings, class, at.now).await? {
+        let offer = match resolved(discovery, settings, class, at.now).await? {
             Resolution::Ready(class) => {
                 ClassOffer::Ready(offers.offer(&catalog, &class, &ledger.cooling, at.now))
             }

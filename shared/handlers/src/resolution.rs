@@ -1,89 +1,189 @@
-//! What the selectors of an EC2NodeClass name in the account right now.
-//!
-//! Until the function `resolve` keeps this in the class's status, whoever needs it asks.
+//! What the selectors of an EC2NodeClass name in the account right now, and its instance profile.
+
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use launch_template::selection::chosen_images;
-use model::node_class::{ClusterSettings, NodeClass, ResolvedNodeClass};
-use ports::{Discovery, PortError};
+use launch_template::selection::{chosen_images, usable_reservations};
+use model::{
+    NodeClassName, image_alias,
+    node_class::{
+        CapacityReservation, ClusterSettings, Image, ImageTerm, NodeClass, NodeIdentity,
+        PlacementGroup, ResolvedNodeClass, SecurityGroup, Subnet,
+    },
+};
+use ports::{Discovery, PortError, Profiles};
+
+use crate::error::story;
 
 /// A class that can be launched from, or why it cannot.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Resolution {
+pub(crate) enum Resolution {
     /// Everything was found.
     Ready(Box<ResolvedNodeClass>),
     /// In words, each naming its field.
     NotReady(Vec<String>),
 }
 
-/// Looks up the subnets, security groups and images of `class`.
-pub async fn resolve(
+/// What the selectors of a class name. Empty is an answer.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// By id.
+    pub(crate) subnets: Vec<Subnet>,
+    /// By id.
+    pub(crate) security_groups: Vec<SecurityGroup>,
+    /// Newest first; the error is an alias that cannot be for the cluster's version.
+    pub(crate) images: Result<Vec<Image>, String>,
+    /// By id.
+    pub(crate) reservations: Vec<CapacityReservation>,
+    /// The error is EC2's: the others can be told all the same.
+    pub(crate) placement_group: Result<Option<PlacementGroup>, String>,
+}
+
+/// Looks up everything that `class` selects.
+pub(crate) async fn look_up(
+    discovery: &impl Discovery,
+    settings: &ClusterSettings,
+    class: &NodeClass,
+    now: Timestamp,
+) -> Result<Found, PortError> {
+    let placement_group = match &class.placement_group {
+        None => Ok(None),
+        Some(term) => discovery.placement_group(term).await.map_err(|error| story(&error)),
+    };
+    Ok(Found {
+        subnets: discovery.subnets(&class.subnet_terms).await?,
+        security_groups: discovery.security_groups(&class.security_group_terms).await?,
+        images: images(discovery, settings, class, now).await?,
+        reservations: usable_reservations(
+            discovery.reservations(&class.reservation_terms).await?,
+            now,
+        ),
+        placement_group,
+    })
+}
+
+async fn images(
+    discovery: &impl Discovery,
+    settings: &ClusterSettings,
+    class: &NodeClass,
+    now: Timestamp,
+) -> Result<Result<Vec<Image>, String>, PortError> {
+    let version = &settings.kubernetes_version;
+    for term in &class.image_terms {
+        if let ImageTerm::Alias { version: build } = term
+            && let Err(why) = image_alias::parameters(class.image_family, build, version)
+        {
+            return Ok(Err(why));
+        }
+    }
+    let images = discovery.images(class.image_family, &class.image_terms, version).await?;
+    Ok(Ok(chosen_images(images, now)))
+}
+
+/// Looks up what `class` selects, for a launch or for a decision about one.
+pub(crate) async fn resolved(
     discovery: &impl Discovery,
     settings: &ClusterSettings,
     class: &NodeClass,
     now: Timestamp,
 ) -> Result<Resolution, PortError> {
     let mut problems = class.problems.clone();
-    problems.extend(not_looked_up_yet(class));
     if class.is_deleting {
         problems.push("EC2NodeClass is being deleted".to_owned());
     }
     if !problems.is_empty() {
         return Ok(Resolution::NotReady(problems));
     }
-    let subnets = discovery.subnets(&class.subnet_terms).await?;
-    let security_groups = discovery.security_groups(&class.security_group_terms).await?;
-    let images = discovery
-        .images(class.image_family, &class.image_terms, &settings.kubernetes_version)
-        .await?;
-    let images = chosen_images(images, now);
-    let found = [
-        ("SubnetsNotFound: spec.subnetSelectorTerms select no subnet", subnets.is_empty()),
-        (
-            "SecurityGroupsNotFound: spec.securityGroupSelectorTerms select no security group",
-            security_groups.is_empty(),
-        ),
-        ("AMINotFound: spec.amiSelectorTerms select no image", images.is_empty()),
-    ];
-    let missing: Vec<String> =
-        found.iter().filter(|(_, missing)| *missing).map(|(text, _)| (*text).to_owned()).collect();
-    if !missing.is_empty() {
-        return Ok(Resolution::NotReady(missing));
-    }
-    let class = class.clone();
-    let resolved = ResolvedNodeClass {
-        class,
-        subnets,
-        security_groups,
-        images,
-        reservations: Vec::new(),
-        placement_group: None,
-    };
-    Ok(Resolution::Ready(Box::new(resolved)))
+    Ok(ready(class, look_up(discovery, settings, class, now).await?))
 }
 
-/// What a class may ask for that the ports do not look up or send yet.
-fn not_looked_up_yet(class: &NodeClass) -> Vec<String> {
-    [
-        (
-            "spec.capacityReservationSelectorTerms (capacity reservations)",
-            !class.reservation_terms.is_empty(),
-        ),
-        ("spec.placementGroupSelector (placement groups)", class.placement_group.is_some()),
-        (
-            "spec.networkInterfaces (more than the one network interface)",
-            !class.network_interfaces.is_empty(),
-        ),
-        (
-            "spec.connectionTracking (connection tracking timeouts)",
-            class.connection_tracking.is_some(),
-        ),
-        ("spec.cpuOptions (CPU options)", class.nested_virtualization.is_some()),
-    ]
-    .into_iter()
-    .filter(|(_, is_wanted)| *is_wanted)
-    .map(|(field, _)| format!("not supported yet: {field}"))
-    .collect()
+/// `class` with what was `found`, unless something that a launch needs is missing.
+fn ready(class: &NodeClass, found: Found) -> Resolution {
+    let mut missing: Vec<String> = Vec::new();
+    if found.subnets.is_empty() {
+        missing.push("SubnetsNotFound: spec.subnetSelectorTerms select no subnet".to_owned());
+    }
+    if found.security_groups.is_empty() {
+        let text =
+            "SecurityGroupsNotFound: spec.securityGroupSelectorTerms select no security group";
+        missing.push(text.to_owned());
+    }
+    let images = match found.images {
+        Ok(images) if images.is_empty() => {
+            missing.push("AMINotFound: spec.amiSelectorTerms select no image".to_owned());
+            images
+        }
+        Ok(images) => images,
+        Err(why) => {
+            missing.push(format!("UnsupportedAlias: spec.amiSelectorTerms: {why}"));
+            Vec::new()
+        }
+    };
+    let placement_group = match found.placement_group {
+        Ok(None) if class.placement_group.is_some() => {
+            let text =
+                "PlacementGroupNotFound: spec.placementGroupSelector selects no placement group";
+            missing.push(text.to_owned());
+            None
+        }
+        Ok(group) => group,
+        Err(why) => {
+            let field = "spec.placementGroupSelector";
+            missing.push(format!("PlacementGroupResolutionFailed: {field}: {why}"));
+            None
+        }
+    };
+    if !missing.is_empty() {
+        return Resolution::NotReady(missing);
+    }
+    Resolution::Ready(Box::new(ResolvedNodeClass {
+        class: class.clone(),
+        subnets: found.subnets,
+        security_groups: found.security_groups.into_iter().map(|group| group.id).collect(),
+        images,
+        reservations: found.reservations,
+        placement_group,
+    }))
+}
+
+/// Classes that were looked up in one call of a function, so that many batches of a class ask once.
+#[derive(Debug, Default)]
+pub(crate) struct Resolutions(BTreeMap<NodeClassName, Resolution>);
+
+impl Resolutions {
+    /// See [`resolved`]; the answer of an earlier question in the same call.
+    pub(crate) async fn of(
+        &mut self,
+        discovery: &impl Discovery,
+        settings: &ClusterSettings,
+        class: &NodeClass,
+        now: Timestamp,
+    ) -> Result<Resolution, PortError> {
+        if let Some(known) = self.0.get(&class.name) {
+            return Ok(known.clone());
+        }
+        let resolution = resolved(discovery, settings, class, now).await?;
+        self.0.insert(class.name.clone(), resolution.clone());
+        Ok(resolution)
+    }
+}
+
+/// The name of the instance profile that nodes of `class` get; one made from a role if need be.
+pub(crate) async fn ensure_profile(
+    profiles: &impl Profiles,
+    settings: &ClusterSettings,
+    class: &NodeClass,
+) -> Result<String, PortError> {
+    match &class.identity {
+        NodeIdentity::InstanceProfile(name) => Ok(name.clone()),
+        NodeIdentity::Role(role) => {
+            let path = launch_template::instance_profile_path(settings, &class.name);
+            let name = launch_template::instance_profile_name(settings, role, &class.name);
+            let tags = launch_template::instance_profile_tags(settings, class);
+            profiles.ensure(&path, &name, role, &tags).await?;
+            Ok(name)
+        }
+    }
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 //! Karpenter: `pkg/controllers/nodeclass` of the AWS provider; the root condition is that of
 //! `github.com/awslabs/operatorpkg/status`.
 
-use model::node_class::{ImageFamily, NodeClass};
+use model::node_class::{ClassCondition, ImageFamily, NodeClass};
 
 /// What the resolution of a class came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -58,33 +58,6 @@ impl Failure {
             Self::RunInstances => "RunInstancesAuthCheckFailed",
             Self::UserDataSize => "UserDataSizeLimitExceeded",
         }
-    }
-}
-
-/// A condition, without its times.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClassCondition {
-    /// Its type.
-    pub kind: &'static str,
-    /// `None` is unknown.
-    pub status: Option<bool>,
-    /// Its reason.
-    pub reason: &'static str,
-    /// In words; empty when true.
-    pub message: String,
-}
-
-impl ClassCondition {
-    fn yes(kind: &'static str) -> Self {
-        Self { kind, status: Some(true), reason: kind, message: String::new() }
-    }
-
-    fn no(kind: &'static str, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, status: Some(false), reason, message: message.into() }
-    }
-
-    fn open(kind: &'static str, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, status: None, reason, message: message.into() }
     }
 }
 

@@ -24,7 +24,10 @@ mod user_data;
 
 pub use capacity::Overhead;
 pub use described::catalog;
-pub use name::{instance_profile_name, instance_profile_tags, node_labels, resource_tags};
+pub use name::{
+    instance_profile_name, instance_profile_path, instance_profile_paths, instance_profile_tags,
+    node_labels, resource_tags,
+};
 pub use node_settings::{NodeSettings, Share};
 pub use offer::{OfferedType, Offers, all_types, offer};
 pub use rank::{Rank, rank};

@@ -31,6 +31,18 @@ pub fn instance_profile_name(
     format!("{}_{}", settings.name, digest.finish())
 }
 
+/// The path of every instance profile that is made for `class`.
+///
+/// Karpenter's own has the class's uid at its end: its profiles are never taken for ours.
+pub fn instance_profile_path(settings: &ClusterSettings, class: &NodeClassName) -> String {
+    format!("{}{class}/", instance_profile_paths(settings))
+}
+
+/// What the paths of all instance profiles of a cluster begin with.
+pub fn instance_profile_paths(settings: &ClusterSettings) -> String {
+    format!("/journeyman/{}/{}/", settings.region, settings.name)
+}
+
 /// The tags of that instance profile: the class's own, and whose it is.
 pub fn instance_profile_tags(
     settings: &ClusterSettings,

@@ -120,15 +120,22 @@ pub fn reservations(
             }
         })
     };
-    let has_time = |described: &&DescribedReservation| {
-        described.is_active && described.reservation.ends_at.is_none_or(|end| end > now)
-    };
-    let named = all.iter().filter(has_time).filter(|described| is_named(described));
-    let seen = named.map(|described| {
-        let reservation = &described.reservation;
+    let active = all.iter().filter(|described| described.is_active);
+    let named = active.filter(|described| is_named(described));
+    usable_reservations(named.map(|described| described.reservation.clone()).collect(), now)
+}
+
+/// Those of `found` that have not ended at `now`, by id, each once. A capacity block that is about
+/// to end is marked.
+pub fn usable_reservations(
+    found: Vec<CapacityReservation>,
+    now: Timestamp,
+) -> Vec<CapacityReservation> {
+    let usable = found.into_iter().filter(|one| one.ends_at.is_none_or(|end| end > now));
+    let seen = usable.map(|reservation| {
         let last = reservation.ends_at.and_then(|end| end.checked_sub(EXPIRING).ok());
         let is_expiring = reservation.is_capacity_block && last.is_some_and(|last| last <= now);
-        (reservation.id.clone(), CapacityReservation { is_expiring, ..reservation.clone() })
+        (reservation.id.clone(), CapacityReservation { is_expiring, ..reservation })
     });
     seen.collect::<BTreeMap<_, _>>().into_values().collect()
 }

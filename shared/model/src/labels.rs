@@ -24,8 +24,14 @@ pub const WINDOWS_BUILD: &str = "node.kubernetes.io/windows-build";
 pub const HOSTNAME: &str = "kubernetes.io/hostname";
 /// The EC2NodeClass of a node.
 pub const NODE_CLASS: &str = "karpenter.k8s.aws/ec2nodeclass";
+/// Annotation of NodeClaims: the instance profile that the instance was launched with.
+pub const INSTANCE_PROFILE: &str = "karpenter.k8s.aws/instance-profile-name";
 /// The capacity reservation that an instance was launched from.
 pub const RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
+/// Whether that reservation is a capacity block.
+pub const RESERVATION_TYPE: &str = "karpenter.k8s.aws/capacity-reservation-type";
+/// Whether its owner may take instances back.
+pub const RESERVATION_INTERRUPTIBLE: &str = "karpenter.k8s.aws/capacity-reservation-interruptible";
 /// Set once a node was registered.
 pub const REGISTERED: &str = "karpenter.sh/registered";
 /// Set once a node was initialized.

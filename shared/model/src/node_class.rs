@@ -12,10 +12,12 @@ use crate::{
 };
 
 mod selector;
+mod status;
 
 pub use selector::{
     ImageTerm, MatchCriteria, PlacementGroupTerm, ReservationTerm, SecurityGroupTerm, SubnetTerm,
 };
+pub use status::{ClassCondition, InstanceProfile, NodeClassStatus, SecurityGroup, SeenNodeClass};
 
 /// An EC2NodeClass.
 #[derive(Clone, Debug, PartialEq, Eq)]

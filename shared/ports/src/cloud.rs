@@ -1,11 +1,13 @@
 //! AWS.
 
 use model::{
-    ClusterName, InstanceId, SecurityGroupId,
+    ClusterName, InstanceId,
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate},
     message::Delivery,
     node_class::{
-        ClusterSettings, Image, ImageFamily, ImageTerm, SecurityGroupTerm, Subnet, SubnetTerm,
+        CapacityReservation, ClusterSettings, Image, ImageFamily, ImageTerm, InstanceProfile,
+        PlacementGroup, PlacementGroupTerm, ReservationTerm, SecurityGroup, SecurityGroupTerm,
+        Subnet, SubnetTerm,
     },
 };
 
@@ -25,7 +27,18 @@ pub trait Discovery {
     async fn security_groups(
         &self,
         terms: &[SecurityGroupTerm],
-    ) -> Result<Vec<SecurityGroupId>, PortError>;
+    ) -> Result<Vec<SecurityGroup>, PortError>;
+    /// Active capacity reservations that any term selects, sorted by id, each once. Which of them
+    /// end too soon is for the caller to say: nothing here knows the time.
+    async fn reservations(
+        &self,
+        terms: &[ReservationTerm],
+    ) -> Result<Vec<CapacityReservation>, PortError>;
+    /// The placement group that `term` names, if it is available.
+    async fn placement_group(
+        &self,
+        term: &PlacementGroupTerm,
+    ) -> Result<Option<PlacementGroup>, PortError>;
     /// Images that any term selects, newest first. `kubernetes_version` is for aliases.
     async fn images(
         &self,
@@ -46,13 +59,20 @@ pub trait Templates {
 
 /// Instance profiles.
 pub trait Profiles {
-    /// Makes the instance profile `name` with the one role `role` unless it is so already.
+    /// Makes the instance profile `name` below `path` with the one role `role` unless it is so
+    /// already.
     async fn ensure(
         &self,
+        path: &str,
         name: &str,
         role: &str,
         tags: &std::collections::BTreeMap<String, String>,
     ) -> Result<(), PortError>;
+    /// The instance profiles whose path begins with `path`, sorted by name. May lag a change.
+    async fn list(&self, path: &str) -> Result<Vec<InstanceProfile>, PortError>;
+    /// Takes the role out of the instance profile `name` and deletes it; one that is gone was
+    /// deleted.
+    async fn remove(&self, name: &str) -> Result<(), PortError>;
 }
 
 /// Instances.

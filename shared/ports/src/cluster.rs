@@ -4,7 +4,7 @@ use model::{
     NodeName, Pod,
     facts::{DaemonSet, Surroundings},
     node::{Eviction, EvictionRequest, Node, NodePatch},
-    node_class::NodeClass,
+    node_class::{NodeClass, NodeClassStatus, SeenNodeClass},
     node_pool::NodePool,
     policies::Policies,
 };
@@ -90,4 +90,14 @@ pub trait Nodes {
     async fn evict(&self, eviction: &EvictionRequest) -> Result<Eviction, PortError>;
     /// Deletes the node; one that is not there was deleted.
     async fn delete(&self, node: &NodeName) -> Result<(), PortError>;
+}
+
+/// What is told about EC2NodeClasses.
+pub trait NodeClasses {
+    /// EC2NodeClasses, each with which spec it is.
+    async fn seen(&self) -> Result<Listing<SeenNodeClass>, PortError>;
+    /// Replaces what the status of `seen` says; the time of a condition moves only with its status.
+    /// Repeating it changes nothing. `Conflict` when the class is not as it was seen any more,
+    /// `NotFound` when it is gone.
+    async fn tell(&self, seen: &SeenNodeClass, status: &NodeClassStatus) -> Result<(), PortError>;
 }

@@ -10,7 +10,7 @@ mod fault;
 mod ledger;
 
 pub use cloud::{Catalog, Discovery, Fleet, Mailbox, Profiles, Templates};
-pub use cluster::{Cluster, Listing, Malformed, Nodes, PodSelection, Surrounded};
+pub use cluster::{Cluster, Listing, Malformed, NodeClasses, Nodes, PodSelection, Surrounded};
 pub use fault::{BoxError, Fault, PortError};
 pub use ledger::Ledger;
 

@@ -14,7 +14,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use model::{
     CapacityType, ClusterName, HourlyPrice, ImageId, InstanceId, LaunchTemplateName, NodeClaimName,
-    NodePoolName, OfferingKey, Resources, SubnetId, Zone,
+    NodePoolName, OfferingKey, Resources, SecurityGroupId, SubnetId, Zone,
     interruption::Interruption,
     labels,
     launch::{Instance, InstanceState},
@@ -72,7 +72,7 @@ pub(crate) struct Account {
     launches: Launches,
     templates: BTreeMap<LaunchTemplateName, TemplateRecord>,
     templates_made: u64,
-    profiles: BTreeMap<String, ProfileRecord>,
+    pub(crate) profiles: BTreeMap<String, ProfileRecord>,
     /// Those that somebody asked for.
     images: BTreeMap<ImageId, Image>,
     /// Those that their owner took away.
@@ -82,6 +82,8 @@ pub(crate) struct Account {
     /// What EC2 told about instances.
     events: Vec<Interruption>,
     subnets: BTreeMap<SubnetId, Zone>,
+    /// Names of those that somebody asked for.
+    security_groups: BTreeMap<SecurityGroupId, String>,
     assumptions: BTreeSet<String>,
 }
 

@@ -18,7 +18,11 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use model::{
     InstanceId, Namespace, NodeClassName, NodeName, NodePoolName, Pod, PodKey, PodSpec, Resources,
-    facts::DaemonSet, node::Node, node_class::NodeClass, node_pool::NodePool, storage::Storage,
+    facts::DaemonSet,
+    node::Node,
+    node_class::{NodeClass, NodeClassStatus},
+    node_pool::NodePool,
+    storage::Storage,
 };
 use ports::PodSelection;
 
@@ -76,6 +80,8 @@ struct WorkloadEntry {
 pub(crate) struct ClusterState {
     pub(crate) node_pools: BTreeMap<NodePoolName, NodePool>,
     pub(crate) node_classes: BTreeMap<NodeClassName, NodeClass>,
+    /// What was told about them.
+    pub(crate) class_statuses: BTreeMap<NodeClassName, NodeClassStatus>,
     pub(crate) daemon_sets: BTreeMap<PodKey, DaemonSet>,
     pub(crate) nodes: BTreeMap<NodeName, NodeEntry>,
     pub(crate) pods: BTreeMap<PodKey, PodEntry>,

@@ -24,12 +24,21 @@ pub enum Function {
     Settle,
     /// Claims that are given up disappear.
     Drain,
+    /// EC2NodeClasses are told what they select.
+    Resolve,
 }
 
 impl Function {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::Provision, Self::Interrupt, Self::Disrupt, Self::Launch, Self::Settle, Self::Drain];
+    pub const ALL: [Self; 7] = [
+        Self::Provision,
+        Self::Interrupt,
+        Self::Disrupt,
+        Self::Launch,
+        Self::Settle,
+        Self::Drain,
+        Self::Resolve,
+    ];
 
     /// Its name.
     pub const fn as_str(self) -> &'static str {
@@ -40,6 +49,7 @@ impl Function {
             Self::Launch => "launch",
             Self::Settle => "settle",
             Self::Drain => "drain",
+            Self::Resolve => "resolve",
         }
     }
 
@@ -68,14 +78,17 @@ pub enum Schedule {
     Provision,
     /// Look for nodes to give up.
     Disrupt(DisruptionMethod),
+    /// Look at EC2NodeClasses.
+    Resolve,
 }
 
 impl Schedule {
     /// All of them.
-    pub const ALL: [Self; 3] = [
+    pub const ALL: [Self; 4] = [
         Self::Provision,
         Self::Disrupt(DisruptionMethod::Emptiness),
         Self::Disrupt(DisruptionMethod::Expiration),
+        Self::Resolve,
     ];
 
     /// The function that it calls.
@@ -83,6 +96,7 @@ impl Schedule {
         match self {
             Self::Provision => Function::Provision,
             Self::Disrupt(_) => Function::Disrupt,
+            Self::Resolve => Function::Resolve,
         }
     }
 }
@@ -135,7 +149,7 @@ impl fmt::Display for Payload {
             Self::Message(
                 Message::Launch { claim } | Message::Settle { claim } | Message::Drain { claim },
             ) => write!(f, "visit {claim}"),
-            Self::Schedule(Schedule::Provision) => f.write_str("schedule"),
+            Self::Schedule(Schedule::Provision | Schedule::Resolve) => f.write_str("schedule"),
             Self::Schedule(Schedule::Disrupt(method)) => write!(f, "schedule {}", method.as_str()),
             Self::Interruption(event) => write!(f, "{:?} {}", event.kind, event.instance),
             Self::Claims(claims) => {

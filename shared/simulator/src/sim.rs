@@ -11,7 +11,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use model::{Catalog, NodeClaim, Pod, node::Node};
+use model::{Catalog, NodeClaim, NodeClassName, Pod, node::Node, node_class::NodeClassStatus};
 use ports::{Fault, PortError};
 
 use crate::{
@@ -152,6 +152,11 @@ impl Sim {
     /// The cluster's pods, by namespace and name.
     pub fn pods(&self) -> Vec<Pod> {
         self.0.borrow().cluster.pods.values().map(|entry| entry.pod.clone()).collect()
+    }
+
+    /// What was told about the EC2NodeClass called `name`, if anything was.
+    pub fn class_status(&self, name: &NodeClassName) -> Option<NodeClassStatus> {
+        self.with(|world| world.cluster.class_statuses.get(name).cloned())
     }
 
     /// The cluster's nodes, by name.

@@ -136,7 +136,7 @@ impl World {
         };
         if world.settings.has_schedules {
             // The three do not come round in the same second.
-            for (schedule, seconds) in Schedule::ALL.into_iter().zip([5, 15, 25]) {
+            for (schedule, seconds) in Schedule::ALL.into_iter().zip([5, 15, 25, 35]) {
                 world.after(SignedDuration::from_secs(seconds), Event::Schedule(schedule));
             }
         }

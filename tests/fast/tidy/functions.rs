@@ -15,11 +15,14 @@ const ACTIONS: &[(&str, &str, &[&str])] = &[
     ("Catalog", "*", &[]),
     ("Cluster", "*", &["eks:DescribeCluster"]),
     ("Nodes", "*", &["eks:DescribeCluster"]),
+    ("NodeClasses", "*", &["eks:DescribeCluster"]),
     (
         "Discovery",
         "*",
         &[
+            "ec2:DescribeCapacityReservations",
             "ec2:DescribeImages",
+            "ec2:DescribePlacementGroups",
             "ec2:DescribeSecurityGroups",
             "ec2:DescribeSubnets",
             "eks:DescribeCluster",
@@ -53,6 +56,16 @@ const ACTIONS: &[(&str, &str, &[&str])] = &[
             "iam:GetInstanceProfile",
             "iam:PassRole",
             "iam:TagInstanceProfile",
+        ],
+    ),
+    ("Profiles", "list", &["iam:ListInstanceProfiles"]),
+    (
+        "Profiles",
+        "remove",
+        &[
+            "iam:DeleteInstanceProfile",
+            "iam:GetInstanceProfile",
+            "iam:RemoveRoleFromInstanceProfile",
         ],
     ),
     ("Fleet", "launch", &["ec2:CreateFleet", "ec2:CreateTags", "ec2:RunInstances"]),
@@ -129,7 +142,7 @@ fn ports(handler: &str, name: &str) -> BTreeMap<String, String> {
         .collect()
 }
 
-/// The actions that a handler needs for a port. Of `Fleet`, those of the methods that it calls.
+/// The actions that a handler needs for a port; of some ports, those of the methods that it calls.
 fn needed(handler: &str, port: &str, parameter: &str) -> BTreeSet<String> {
     let rows: Vec<_> = ACTIONS.iter().filter(|(name, _, _)| *name == port).collect();
     assert!(!rows.is_empty(), "the port {port} has no row in ACTIONS");

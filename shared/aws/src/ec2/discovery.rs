@@ -10,7 +10,8 @@ use model::{
     ClusterName, ImageId, Requirements, SecurityGroupId, SubnetId, Zone, ZoneId, image_alias,
     limits,
     node_class::{
-        ClusterSettings, Image, ImageFamily, ImageTerm, SecurityGroupTerm, Subnet, SubnetTerm,
+        CapacityReservation, ClusterSettings, Image, ImageFamily, ImageTerm, PlacementGroup,
+        PlacementGroupTerm, ReservationTerm, SecurityGroup, SecurityGroupTerm, Subnet, SubnetTerm,
     },
 };
 use ports::{Discovery, PortError};
@@ -18,7 +19,7 @@ use ports::{Discovery, PortError};
 use super::{
     FILTER_VALUES_MAX, filter,
     image::{Query, from_image, newest_first},
-    tag_filters,
+    reservation, tag_filters,
 };
 use crate::{
     EksClusters,
@@ -136,8 +137,8 @@ impl Discovery for Ec2Discovery {
     async fn security_groups(
         &self,
         terms: &[SecurityGroupTerm],
-    ) -> Result<Vec<SecurityGroupId>, PortError> {
-        let mut groups = BTreeSet::new();
+    ) -> Result<Vec<SecurityGroup>, PortError> {
+        let mut groups = BTreeMap::new();
         for filters in security_group_queries(terms) {
             let mut token = None;
             for page in 0.. {
@@ -147,7 +148,9 @@ impl Discovery for Ec2Discovery {
                 let answer = request.send().await.map_err(|error| port_error(GROUPS, error))?;
                 for found in answer.security_groups() {
                     let id = SecurityGroupId::new(found.group_id().unwrap_or_default());
-                    groups.insert(id.map_err(|error| BadAnswer::of(GROUPS, error.to_string()))?);
+                    let id = id.map_err(|error| BadAnswer::of(GROUPS, error.to_string()))?;
+                    let name = found.group_name().unwrap_or_default().to_owned();
+                    groups.insert(id.clone(), SecurityGroup { id, name });
                 }
                 token = answer.next_token.filter(|token| !token.is_empty());
                 if token.is_none() {
@@ -155,7 +158,21 @@ impl Discovery for Ec2Discovery {
                 }
             }
         }
-        Ok(groups.into_iter().collect())
+        Ok(groups.into_values().collect())
+    }
+
+    async fn reservations(
+        &self,
+        terms: &[ReservationTerm],
+    ) -> Result<Vec<CapacityReservation>, PortError> {
+        reservation::reservations(&self.client, terms).await
+    }
+
+    async fn placement_group(
+        &self,
+        term: &PlacementGroupTerm,
+    ) -> Result<Option<PlacementGroup>, PortError> {
+        reservation::placement_group(&self.client, term).await
     }
 
     async fn images(

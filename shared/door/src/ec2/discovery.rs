@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 
 use model::{
     ImageId, Requirements, labels,
-    node_class::{Image, ImageTerm, SecurityGroupTerm, SubnetTerm},
+    node_class::{
+        Image, ImageTerm, MatchCriteria, PlacementGroupTerm, PlacementStrategy, ReservationTerm,
+        SecurityGroupTerm, SubnetTerm,
+    },
 };
 use simulator::Refusal;
 
@@ -17,6 +20,7 @@ use crate::{
     xml::{Element, list, node, tags, text},
 };
 
+const ACCOUNT: &str = "123456789012";
 const VPC: &str = "vpc-0123456789abcdef0";
 
 pub(super) async fn subnets(mut call: Call<'_>) -> Answer {
@@ -68,21 +72,13 @@ pub(super) async fn security_groups(mut call: Call<'_>) -> Answer {
     let page = Page::take(&mut call.parameters, 5..=1_000, call.page_max).map_err(refused)?;
     let (terms, selected) = security_group_terms(&mut call.parameters).map_err(refused)?;
     call.tried("DescribeSecurityGroups", is_dry).await?;
-    let mut found = Vec::new();
-    for term in terms {
-        let name = match &term {
-            SecurityGroupTerm::Name(name) => Some(name.clone()),
-            _ => None,
-        };
-        let ids = call.sim.describe_security_groups(&[term]).await?;
-        found.extend(ids.into_iter().map(|id| (id, name.clone())));
-    }
+    let found = call.sim.describe_security_groups(&terms).await?;
     let (found, next) = page.of(found);
-    let items = found.iter().map(|(id, name)| {
+    let items = found.iter().map(|group| {
         vec![
-            text("ownerId", "123456789012"),
-            text("groupId", id),
-            text("groupName", name.as_deref().unwrap_or("nodes")),
+            text("ownerId", ACCOUNT),
+            text("groupId", &group.id),
+            text("groupName", &group.name),
             text("vpcId", VPC),
             tags("tagSet", &selected),
         ]
@@ -113,6 +109,84 @@ fn security_group_terms(
         terms.push(SecurityGroupTerm::Tags(tags.clone()));
     }
     Ok((terms, shown(tags)))
+}
+
+pub(super) async fn placement_groups(mut call: Call<'_>) -> Answer {
+    let is_dry = call.parameters.flag("DryRun").map_err(refused)?;
+    let ids = call.parameters.texts("GroupId").into_iter().map(PlacementGroupTerm::Id);
+    let names = call.parameters.texts("GroupName").into_iter().map(PlacementGroupTerm::Name);
+    let terms: Vec<PlacementGroupTerm> = ids.chain(names).collect();
+    for filter in Filter::take(&mut call.parameters).map_err(refused)? {
+        if filter.name != "state" || !filter.has("available") {
+            return Err(refused(filter.unknown()));
+        }
+    }
+    one_way(false, !terms.is_empty()).map_err(refused)?;
+    call.tried("DescribePlacementGroups", is_dry).await?;
+    let mut items = Vec::new();
+    for term in &terms {
+        let group = call.sim.describe_placement_group(term).await?;
+        let mut item = vec![
+            text("groupId", &group.id),
+            text("groupName", &group.name),
+            text("state", "available"),
+            text("strategy", group.strategy.as_str()),
+        ];
+        if let PlacementStrategy::Partition { count } = group.strategy {
+            item.push(text("partitionCount", count));
+        }
+        items.push(item);
+    }
+    Ok(vec![list("placementGroupSet", items)])
+}
+
+pub(super) async fn reservations(mut call: Call<'_>) -> Answer {
+    let is_dry = call.parameters.flag("DryRun").map_err(refused)?;
+    let page = Page::take(&mut call.parameters, 1..=1_000, call.page_max).map_err(refused)?;
+    let ids = call.parameters.texts("CapacityReservationId").into_iter();
+    let mut terms: Vec<ReservationTerm> = ids.map(ReservationTerm::Id).collect();
+    let filters = Filter::take(&mut call.parameters).map_err(refused)?;
+    let (tags, others) = selected_tags(filters).map_err(refused)?;
+    let mut owner = None;
+    let mut match_criteria = None;
+    for filter in others {
+        match (filter.name.as_str(), filter.values.as_slice()) {
+            ("state", [state]) if state == "active" => {}
+            ("owner-id", [id]) => owner = Some(id.clone()),
+            ("instance-match-criteria", [kind]) if kind == "open" => {
+                match_criteria = Some(MatchCriteria::Open);
+            }
+            ("instance-match-criteria", [kind]) if kind == "targeted" => {
+                match_criteria = Some(MatchCriteria::Targeted);
+            }
+            _ => return Err(refused(filter.unknown())),
+        }
+    }
+    if terms.is_empty() {
+        terms.push(ReservationTerm::Search { tags, owner, match_criteria });
+    }
+    call.tried("DescribeCapacityReservations", is_dry).await?;
+    let found = call.sim.describe_capacity_reservations(&terms).await?;
+    let (found, next) = page.of(found);
+    let items = found.iter().map(|one| {
+        let kind = one.kind();
+        let mut item = vec![
+            text("capacityReservationId", &one.id),
+            text("ownerId", &one.owner),
+            text("instanceType", &one.instance_type),
+            text("availabilityZone", &one.zone),
+            text("availableInstanceCount", one.available_count),
+            text("instanceMatchCriteria", one.match_criteria.as_str()),
+            text("reservationType", kind),
+            text("interruptible", one.is_interruptible),
+            text("state", "active"),
+        ];
+        item.extend(one.ends_at.map(|at| text("endDate", at)));
+        item
+    });
+    let mut children = vec![list("capacityReservationSet", items)];
+    children.extend(next);
+    Ok(children)
 }
 
 pub(super) async fn images(mut call: Call<'_>) -> Answer {

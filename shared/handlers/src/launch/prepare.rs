@@ -1,17 +1,20 @@
 //! Everything that a fleet request names, found and made.
 
-use std::sync::Arc;
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use launch_template::Offers;
 use model::{
-    InstanceType, NodeClaim, labels,
+    InstanceType, LaunchTemplateName, NodeClaim, NodeClassName, labels,
     launch::{FleetRequest, LaunchTemplate},
     ledger::Snapshot,
-    node_class::{ClusterSettings, NodeIdentity, ResolvedNodeClass},
+    node_class::{NodeClass, ResolvedNodeClass},
 };
 use ports::{Catalog, Cluster, Discovery, Invocation, PortError, Profiles};
 
-use crate::resolution::{Resolution, resolve};
+use crate::resolution::{Resolution, Resolutions, ensure_profile};
 
 /// A request, and what it was made of.
 pub(super) struct Prepared {
@@ -19,6 +22,20 @@ pub(super) struct Prepared {
     pub(super) class: ResolvedNodeClass,
     /// As nodes of the class would have them.
     pub(super) types: Vec<Arc<InstanceType>>,
+    /// The instance profile.
+    pub(super) profile: String,
+    /// Launch templates that are for a capacity reservation, and for which.
+    pub(super) reservations: BTreeMap<LaunchTemplateName, String>,
+}
+
+/// What was asked once for all batches of a call.
+#[derive(Default)]
+pub(super) struct Asked {
+    classes: Option<Vec<NodeClass>>,
+    resolutions: Resolutions,
+    profiles: BTreeMap<NodeClassName, String>,
+    /// Launch templates that are there.
+    pub(super) templates: BTreeSet<LaunchTemplateName>,
 }
 
 /// Launch templates that must exist, and the request; or why there is none, in words.
@@ -32,24 +49,32 @@ pub(super) async fn prepare(
     discovery: &impl Discovery,
     profiles: &impl Profiles,
     offers: &Offers,
+    asked: &mut Asked,
     snapshot: &Snapshot,
     claims: &[NodeClaim],
     at: &Invocation,
 ) -> Result<Preparation, PortError> {
     let Some(first) = claims.first() else { return Ok(Err("no claim is promised".to_owned())) };
-    let classes = cluster.node_classes().await?.items;
-    let Some(class) = classes.into_iter().find(|class| class.name == first.node_class) else {
+    if asked.classes.is_none() {
+        asked.classes = Some(cluster.node_classes().await?.items);
+    }
+    let mut classes = asked.classes.iter().flatten();
+    let Some(class) = classes.find(|class| class.name == first.node_class).cloned() else {
         return Ok(Err(format!("EC2NodeClass {} does not exist", first.node_class)));
     };
     let settings = discovery.cluster_settings(&at.cluster).await?;
-    let class = match resolve(discovery, &settings, &class, at.now).await? {
+    let class = match asked.resolutions.of(discovery, &settings, &class, at.now).await? {
         Resolution::Ready(class) => *class,
         Resolution::NotReady(problems) => {
             let name = &first.node_class;
             return Ok(Err(format!("EC2NodeClass {name} is not ready: {}", problems.join("; "))));
         }
     };
-    let profile = ensure_profile(profiles, &settings, &class).await?;
+    let profile = match asked.profiles.get(&first.node_class) {
+        Some(known) => known.clone(),
+        None => ensure_profile(profiles, &settings, &class.class).await?,
+    };
+    asked.profiles.insert(first.node_class.clone(), profile.clone());
     let catalog = catalog.catalog().await?;
     let types = offers.offer(&catalog, &class, &snapshot.cooling, at.now);
     let launch = match launch_template::requests(claims, &class, &types, &settings, &profile) {
@@ -58,23 +83,10 @@ pub(super) async fn prepare(
     };
     let mut request = launch.request;
     request.tags.insert(labels::BATCH_TAG.to_owned(), first.batch.to_string());
-    Ok(Ok((launch.templates, Prepared { request, class, types })))
-}
-
-/// The name of the instance profile that nodes of `class` get; one made from a role if need be.
-async fn ensure_profile(
-    profiles: &impl Profiles,
-    settings: &ClusterSettings,
-    class: &ResolvedNodeClass,
-) -> Result<String, PortError> {
-    match &class.class.identity {
-        NodeIdentity::InstanceProfile(name) => Ok(name.clone()),
-        NodeIdentity::Role(role) => {
-            let class = &class.class;
-            let name = launch_template::instance_profile_name(settings, role, &class.name);
-            let tags = launch_template::instance_profile_tags(settings, class);
-            profiles.ensure(&name, role, &tags).await?;
-            Ok(name)
-        }
-    }
+    let reserved = launch.templates.iter().filter_map(|template| {
+        Some((template.name.clone(), template.data.reservation.as_ref()?.id.clone()))
+    });
+    let reservations = reserved.collect();
+    let prepared = Prepared { request, class, types, profile, reservations };
+    Ok(Ok((launch.templates, prepared)))
 }

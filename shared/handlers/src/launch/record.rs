@@ -1,12 +1,13 @@
 //! What became of a launch, written into the claims; and who looks next.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     CapacityType, ClaimPhase, ImageId, InstanceId, InstanceType, InstanceTypeName, NodeClaim,
     OfferingKey, Zone, ZoneId,
     claim::LaunchedInstance,
-    launch::{FleetAnswer, FleetReaction},
+    labels,
+    launch::{FleetAnswer, FleetInstance, FleetReaction},
     message::Message,
 };
 use ports::{Invocation, Ledger, Mailbox};
@@ -28,6 +29,10 @@ struct Launched<'a> {
     zone_id: Option<&'a ZoneId>,
     capacity_type: CapacityType,
     image: &'a ImageId,
+    /// Where it is known.
+    profile: Option<&'a str>,
+    /// Of a reserved launch, where it is known.
+    reservation: Option<&'a str>,
 }
 
 /// Writes what became of `claims`, all of one batch. The first is written last: whoever asks for the
@@ -62,6 +67,8 @@ pub(super) async fn record(
                     zone_id: catalog.zones.get(&instance.zone),
                     capacity_type: instance.capacity_type,
                     image: &instance.image,
+                    profile: None,
+                    reservation: None,
                 });
                 let types = catalog.instance_types.iter();
                 settle_claim(ledger, mailbox, claim, instance, types, at).await?;
@@ -81,6 +88,8 @@ pub(super) async fn record(
                         zone_id: subnet.map(|subnet| &subnet.zone_id),
                         capacity_type: prepared.request.capacity_type,
                         image: &instance.image,
+                        profile: Some(&prepared.profile),
+                        reservation: reservation_of(&prepared, instance),
                     }
                 });
                 let types = prepared.types.iter();
@@ -140,6 +149,11 @@ fn launched(
         launched.capacity = instance_type.capacity.clone();
         launched.allocatable = instance_type.allocatable();
     }
+    let said = instance.profile.map(|name| (labels::INSTANCE_PROFILE.to_owned(), name.to_owned()));
+    launched.annotations.extend(said);
+    if let Some(instance_type) = instance_type {
+        launched.labels.extend(reservation_labels(instance_type, instance.reservation));
+    }
     launched.instance = Some(LaunchedInstance {
         id: instance.id.clone(),
         instance_type: instance.instance_type.clone(),
@@ -151,6 +165,38 @@ fn launched(
     });
     launched.message = None;
     launched
+}
+
+/// The capacity reservation that `instance` of a reserved launch is in; `None` where several of the
+/// request are for its type and zone.
+fn reservation_of<'a>(prepared: &'a Prepared, instance: &FleetInstance) -> Option<&'a str> {
+    let targets = prepared.request.templates.iter().filter(|template| {
+        template.overrides.iter().any(|choice| {
+            choice.instance_type == instance.instance_type && choice.zone == instance.zone
+        })
+    });
+    let ids: BTreeSet<&String> =
+        targets.filter_map(|template| prepared.reservations.get(&template.template)).collect();
+    let only = ids.first().filter(|_| ids.len() == 1);
+    only.map(|id| id.as_str())
+}
+
+/// What a node says of the capacity reservation that it is in.
+fn reservation_labels(
+    instance_type: &InstanceType,
+    reservation: Option<&str>,
+) -> BTreeMap<String, String> {
+    let known = instance_type.offerings.iter().filter_map(|offering| offering.reservation.as_ref());
+    let Some(known) = reservation.and_then(|id| known.clone().find(|one| one.id == id)) else {
+        return BTreeMap::new();
+    };
+    [
+        (labels::RESERVATION_ID, known.id.clone()),
+        (labels::RESERVATION_TYPE, known.kind.clone()),
+        (labels::RESERVATION_INTERRUPTIBLE, known.interruptible.to_string()),
+    ]
+    .map(|(key, value)| (key.to_owned(), value))
+    .into()
 }
 
 /// Offerings that had no capacity are left alone for a while.

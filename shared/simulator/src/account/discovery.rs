@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 use model::{
     ClusterName, SecurityGroupId, SubnetId,
     ledger::digest,
-    node_class::{ClusterSettings, SecurityGroupTerm, Subnet, SubnetTerm},
+    node_class::{
+        CapacityReservation, ClusterSettings, PlacementGroup, PlacementGroupTerm,
+        PlacementStrategy, ReservationTerm, SecurityGroup, SecurityGroupTerm, Subnet, SubnetTerm,
+    },
 };
 
 use super::Refusal;
@@ -54,21 +57,46 @@ impl World {
         found.into_iter().filter_map(subnet).collect()
     }
 
-    pub(crate) fn security_groups(&mut self, terms: &[SecurityGroupTerm]) -> Vec<SecurityGroupId> {
-        let mut found = std::collections::BTreeSet::new();
+    pub(crate) fn security_groups(&mut self, terms: &[SecurityGroupTerm]) -> Vec<SecurityGroup> {
+        let mut found = BTreeMap::new();
         for term in terms {
-            let (id, words) = match term {
-                SecurityGroupTerm::Id(id) => (id.clone(), id.to_string()),
-                SecurityGroupTerm::Name(name) => (group_id(name), format!("named {name}")),
+            let (id, name, words) = match term {
+                SecurityGroupTerm::Id(id) => (id.clone(), None, id.to_string()),
+                SecurityGroupTerm::Name(name) => {
+                    (group_id(name), Some(name.clone()), format!("named {name}"))
+                }
                 SecurityGroupTerm::Tags(tags) => {
                     let tags = shown(tags);
-                    (group_id(&tags), format!("tagged {tags}"))
+                    (group_id(&tags), None, format!("tagged {tags}"))
                 }
             };
             self.account.assumptions.insert(format!("security group {words}"));
-            found.insert(id);
+            let known = self.account.security_groups.get(&id).cloned();
+            let name = name.or(known).unwrap_or_else(|| "nodes".to_owned());
+            self.account.security_groups.insert(id.clone(), name.clone());
+            found.insert(id.clone(), SecurityGroup { id, name });
         }
-        found.into_iter().collect()
+        found.into_values().collect()
+    }
+
+    /// The account reserved nothing.
+    pub(crate) fn reservations(&mut self, terms: &[ReservationTerm]) -> Vec<CapacityReservation> {
+        if !terms.is_empty() {
+            self.account.assumptions.insert("no capacity reservations".to_owned());
+        }
+        Vec::new()
+    }
+
+    /// Whatever group is asked for is there, and keeps its instances close together.
+    pub(crate) fn placement_group(&mut self, term: &PlacementGroupTerm) -> PlacementGroup {
+        let (id, name) = match term {
+            PlacementGroupTerm::Id(id) => (id.clone(), id.clone()),
+            PlacementGroupTerm::Name(name) => {
+                (format!("pg-0{:016x}", digest(name.as_bytes())), name.clone())
+            }
+        };
+        self.account.assumptions.insert(format!("placement group {name} of strategy cluster"));
+        PlacementGroup { id, name, strategy: PlacementStrategy::Cluster }
     }
 
     /// The account has the one cluster.

@@ -7,11 +7,12 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use model::{
-    ClusterName, ImageId, InstanceId, LaunchTemplateName, SecurityGroupId, SubnetId,
+    ClusterName, ImageId, InstanceId, LaunchTemplateName, SubnetId,
     interruption::Interruption,
     launch::{FleetAnswer, FleetRequest, Instance, InstanceState},
     node_class::{
-        ClusterSettings, Image, ImageFamily, ImageTerm, SecurityGroupTerm, Subnet, SubnetTerm,
+        CapacityReservation, ClusterSettings, Image, ImageFamily, ImageTerm, PlacementGroup,
+        PlacementGroupTerm, ReservationTerm, SecurityGroup, SecurityGroupTerm, Subnet, SubnetTerm,
     },
 };
 use ports::PortError;
@@ -152,9 +153,27 @@ impl Sim {
     pub async fn describe_security_groups(
         &self,
         terms: &[SecurityGroupTerm],
-    ) -> Result<Vec<SecurityGroupId>, PortError> {
+    ) -> Result<Vec<SecurityGroup>, PortError> {
         let name = "DescribeSecurityGroups";
         self.step((name, Read), "", |world| Ok(world.security_groups(terms))).await
+    }
+
+    /// DescribeCapacityReservations: those that any term selects.
+    pub async fn describe_capacity_reservations(
+        &self,
+        terms: &[ReservationTerm],
+    ) -> Result<Vec<CapacityReservation>, PortError> {
+        let name = "DescribeCapacityReservations";
+        self.step((name, Read), "", |world| Ok(world.reservations(terms))).await
+    }
+
+    /// DescribePlacementGroups: the one that `term` names.
+    pub async fn describe_placement_group(
+        &self,
+        term: &PlacementGroupTerm,
+    ) -> Result<PlacementGroup, PortError> {
+        let name = "DescribePlacementGroups";
+        self.step((name, Read), "", |world| Ok(world.placement_group(term))).await
     }
 
     /// DescribeImages by id; those that are not there are left out.

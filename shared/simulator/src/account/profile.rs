@@ -30,6 +30,7 @@ impl World {
     /// Makes the profile with the role unless it is so.
     pub(crate) fn ensure_profile(
         &mut self,
+        path: &str,
         name: &str,
         role: &str,
         tags: &BTreeMap<String, String>,
@@ -44,7 +45,7 @@ impl World {
             Some(Some(_)) => return Ok(()),
             Some(None) => {}
             None => {
-                self.create_profile(name, "/", tags.clone())?;
+                self.create_profile(name, path, tags.clone())?;
             }
         }
         self.add_role(name, role)
@@ -113,6 +114,11 @@ impl World {
         }
         self.account.profiles.remove(name);
         Ok(())
+    }
+
+    /// Takes the role out of a profile and deletes it; one that is gone was deleted.
+    pub(crate) fn remove_profile(&mut self, name: &str) {
+        self.account.profiles.remove(name);
     }
 
     /// What EC2 has against launching with the profile `name`. One that nobody made here is owned

@@ -3,11 +3,13 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
-    BatchId, ClusterName, InstanceId, SecurityGroupId,
+    BatchId, ClusterName, InstanceId,
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate},
     message::Delivery,
     node_class::{
-        ClusterSettings, Image, ImageFamily, ImageTerm, SecurityGroupTerm, Subnet, SubnetTerm,
+        CapacityReservation, ClusterSettings, Image, ImageFamily, ImageTerm, InstanceProfile,
+        PlacementGroup, PlacementGroupTerm, ReservationTerm, SecurityGroup, SecurityGroupTerm,
+        Subnet, SubnetTerm,
     },
 };
 use ports::{Catalog, Discovery, Fault, Fleet, Mailbox, PortError, Profiles, Templates};
@@ -31,9 +33,29 @@ impl Discovery for Sim {
     async fn security_groups(
         &self,
         terms: &[SecurityGroupTerm],
-    ) -> Result<Vec<SecurityGroupId>, PortError> {
+    ) -> Result<Vec<SecurityGroup>, PortError> {
         self.step(("Discovery.security_groups", Read), "", |world| Ok(world.security_groups(terms)))
             .await
+    }
+
+    async fn reservations(
+        &self,
+        terms: &[ReservationTerm],
+    ) -> Result<Vec<CapacityReservation>, PortError> {
+        if terms.is_empty() {
+            return Ok(Vec::new());
+        }
+        self.step(("Discovery.reservations", Read), "", |world| Ok(world.reservations(terms))).await
+    }
+
+    async fn placement_group(
+        &self,
+        term: &PlacementGroupTerm,
+    ) -> Result<Option<PlacementGroup>, PortError> {
+        self.step(("Discovery.placement_group", Read), "", |world| {
+            Ok(Some(world.placement_group(term)))
+        })
+        .await
     }
 
     async fn images(
@@ -69,13 +91,36 @@ impl Templates for Sim {
 impl Profiles for Sim {
     async fn ensure(
         &self,
+        path: &str,
         name: &str,
         role: &str,
         tags: &BTreeMap<String, String>,
     ) -> Result<(), PortError> {
         self.step(("Profiles.ensure", Write), name, |world| {
-            let ensured = world.ensure_profile(name, role, tags);
+            let ensured = world.ensure_profile(path, name, role, tags);
             ensured.map_err(|refusal| refusal.of("CreateInstanceProfile"))
+        })
+        .await
+    }
+
+    async fn list(&self, path: &str) -> Result<Vec<InstanceProfile>, PortError> {
+        self.step(("Profiles.list", Read), path, |world| {
+            let known = world.account.profiles.values();
+            let known = known.filter(|profile| profile.path.starts_with(path));
+            let profile = |known: &crate::ProfileRecord| InstanceProfile {
+                name: known.name.clone(),
+                path: known.path.clone(),
+                created_at: known.created_at,
+            };
+            Ok(known.map(profile).collect())
+        })
+        .await
+    }
+
+    async fn remove(&self, name: &str) -> Result<(), PortError> {
+        self.step(("Profiles.remove", Write), name, |world| {
+            world.remove_profile(name);
+            Ok(())
         })
         .await
     }

@@ -5,11 +5,11 @@ use model::{
     InstanceId, NodeName, Pod,
     facts::DaemonSet,
     node::{Eviction, EvictionRequest, Node, NodePatch},
-    node_class::NodeClass,
+    node_class::{NodeClass, NodeClassStatus, SeenNodeClass},
     node_pool::NodePool,
     policies::Policies,
 };
-use ports::{Cluster, Fault, Listing, Nodes, PodSelection, PortError, Surrounded};
+use ports::{Cluster, Fault, Listing, NodeClasses, Nodes, PodSelection, PortError, Surrounded};
 
 use crate::{
     Sim,
@@ -60,6 +60,33 @@ impl Cluster for Sim {
     async fn pods(&self, selection: &PodSelection) -> Result<Listing<Pod>, PortError> {
         self.step(("Cluster.pods", Read), "", |world| {
             Ok(listing(world.cluster.selected(selection).cloned()))
+        })
+        .await
+    }
+}
+
+impl NodeClasses for Sim {
+    async fn seen(&self) -> Result<Listing<SeenNodeClass>, PortError> {
+        self.step(("NodeClasses.seen", Read), "", |world| {
+            Ok(listing(world.cluster.node_classes.values().map(|class| SeenNodeClass {
+                class: class.clone(),
+                uid: format!("uid-of-{}", class.name),
+                generation: 1,
+            })))
+        })
+        .await
+    }
+
+    async fn tell(&self, seen: &SeenNodeClass, status: &NodeClassStatus) -> Result<(), PortError> {
+        let name = &seen.class.name;
+        self.step(("NodeClasses.tell", Write), name, |world| {
+            match world.cluster.node_classes.get(name) {
+                Some(known) if *known == seen.class => {}
+                Some(_) => return Err(PortError::new("tell of an EC2NodeClass", Fault::Conflict)),
+                None => return Err(PortError::new("tell of an EC2NodeClass", Fault::NotFound)),
+            }
+            world.cluster.class_statuses.insert(name.clone(), status.clone());
+            Ok(())
         })
         .await
     }

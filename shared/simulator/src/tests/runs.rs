@@ -94,7 +94,7 @@ fn a_missing_client_token_is_found() {
 
 #[test]
 fn a_missing_comparison_is_found() {
-    let found = (0..40).any(|seed| {
+    let found = (0..400).any(|seed| {
         let sabotage = Sabotage { ignore_compare_and_set: true, ..Sabotage::default() };
         let (sim, outcome) = play(Settings { sabotage, ..stormy(seed) });
         outcome.is_err() || !sim.check_liveness().is_empty()

@@ -3,8 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    ClusterName, SecurityGroupId, SubnetId, labels,
-    node_class::{ImageFamily, ImageTerm, SecurityGroupTerm, Subnet, SubnetTerm},
+    ClusterName, SubnetId, labels,
+    node_class::{
+        ImageFamily, ImageTerm, PlacementGroupTerm, SecurityGroup, SecurityGroupTerm, Subnet,
+        SubnetTerm,
+    },
 };
 use ports::{Discovery, Fault, Profiles};
 
@@ -35,6 +38,7 @@ pub async fn discovery<D: Discovery>(discovery: &D, world: &DiscoveryWorld) -> V
         Case::of("an id selects its subnet", subject.subnet_by_id().await),
         Case::of("terms are alternatives", subject.alternatives().await),
         Case::of("security groups are found by tags, name and id", subject.groups().await),
+        Case::of("a placement group is found by name and by id", subject.group().await),
         Case::of("an alias has images for both processors", subject.alias().await),
         Case::of("an image is found by its id, again as it was", subject.image_by_id().await),
         Case::of("a cluster says what its nodes are told", subject.cluster().await),
@@ -57,7 +61,18 @@ impl<D: Discovery> Subject<'_, D> {
         same("the subnets", &self.discovery.subnets(&[]).await?, &Vec::new())?;
         same("the groups", &self.discovery.security_groups(&[]).await?, &Vec::new())?;
         let images = self.discovery.images(ImageFamily::Al2023, &[], "1.34").await?;
-        same("the images", &images, &Vec::new())
+        same("the images", &images, &Vec::new())?;
+        same("the reservations", &self.discovery.reservations(&[]).await?, &Vec::new())
+    }
+
+    async fn group(&self) -> Result<(), Failure> {
+        let term = PlacementGroupTerm::Name("close".to_owned());
+        let found = self.discovery.placement_group(&term).await?;
+        let Some(found) = found else { return Err(Failure("it is not there".to_owned())) };
+        same("the name", &found.name.as_str(), &"close")?;
+        let term = PlacementGroupTerm::Id(found.id.clone());
+        let by_id = self.discovery.placement_group(&term).await?.map(|group| group.id);
+        same("the same by its id", &by_id, &Some(found.id))
     }
 
     async fn subnets(&self) -> Result<(), Failure> {
@@ -90,11 +105,13 @@ impl<D: Discovery> Subject<'_, D> {
         let one = self.discovery.security_groups(std::slice::from_ref(&tagged)).await?;
         let other = self.discovery.security_groups(std::slice::from_ref(&named)).await?;
         ensure(!one.is_empty() && !other.is_empty(), || format!("{one:?} and {other:?}"))?;
-        let ids: BTreeSet<SecurityGroupId> = one.into_iter().chain(other).collect();
-        let all: Vec<SecurityGroupId> = ids.iter().cloned().collect();
+        same("its name", &other.first().map(|group| group.name.as_str()), &Some("nodes"))?;
+        let groups: BTreeSet<SecurityGroup> = one.into_iter().chain(other).collect();
+        let all: Vec<SecurityGroup> = groups.iter().cloned().collect();
         let both = self.discovery.security_groups(&[tagged, named]).await?;
         same("tags and name", &both, &all)?;
-        let terms: Vec<_> = ids.into_iter().map(SecurityGroupTerm::Id).collect();
+        let terms: Vec<_> =
+            groups.into_iter().map(|group| SecurityGroupTerm::Id(group.id)).collect();
         same("the ids", &self.discovery.security_groups(&terms).await?, &all)
     }
 
@@ -147,23 +164,42 @@ impl<D: Discovery> Subject<'_, D> {
     }
 }
 
-/// That a profile has its one role, however often it is asked for. `name` is new to the account.
+/// That a profile has its one role, however often it is asked for, and can be removed. `name` is new
+/// to the account.
 pub async fn profiles<P: Profiles>(profiles: &P, name: &str) -> Vec<Case> {
     let tags = BTreeMap::from([("team".to_owned(), "a".to_owned())]);
-    let ensured = async |role: &str| profiles.ensure(name, role, &tags).await;
+    let path = "/suite/one/";
+    let ensured = async |role: &str| profiles.ensure(path, name, role, &tags).await;
     let twice = async {
         ensured("NodeRole").await?;
         Ok(ensured("NodeRole").await?)
     };
     let twice = twice.await;
-    let path = ensured("path/to/NodeRole").await.map_err(Failure::from);
+    let with_path = ensured("path/to/NodeRole").await.map_err(Failure::from);
     let other = match ensured("OtherRole").await {
         Ok(()) => Err(Failure("it was changed".to_owned())),
         Err(error) => same("the fault", &error.fault, &Fault::Permanent),
     };
+    let listed = async |prefix: &str| {
+        let known = profiles.list(prefix).await?;
+        Ok::<_, Failure>(known.into_iter().map(|one| (one.name, one.path)).collect::<Vec<_>>())
+    };
+    let found = async {
+        same("below its path", &listed("/suite/").await?, &vec![(name.into(), path.into())])?;
+        same("below another", &listed("/suite/two/").await?, &Vec::new())
+    };
+    let found = found.await;
+    let removed = async {
+        profiles.remove(name).await?;
+        profiles.remove(name).await?;
+        same("what is left", &listed("/suite/").await?, &Vec::new())
+    };
+    let removed = removed.await;
     vec![
         Case::of("ensuring a profile twice makes one", twice),
-        Case::of("a role's path is no part of its name", path),
+        Case::of("a role's path is no part of its name", with_path),
         Case::of("a profile with another role is not changed", other),
+        Case::of("a profile is found by its path", found),
+        Case::of("a profile that is removed is gone, however often", removed),
     ]
 }

@@ -1,0 +1,18 @@
+//! The Lambda function `resolve`: EC2NodeClasses are told what they select.
+
+use bootstrap::trigger;
+use ports::Invocation;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<()> {
+    let platform = bootstrap::start().await?;
+    let classes = platform.cluster().await?;
+    let (discovery, profiles, ledger) =
+        (platform.discovery(), platform.profiles(), platform.ledger());
+    let handle = async |(): (), at: &Invocation| {
+        let report = handlers::resolve(&classes, &discovery, &profiles, &ledger, at).await?;
+        bootstrap::log_report(&report);
+        Ok(())
+    };
+    bootstrap::serve("resolve", &platform, trigger::resolve, handle).await
+}

@@ -1,0 +1,314 @@
+//! What has to be sent so that an EC2NodeClass says what was found about it. Pure: what is stored
+//! and what was found give a JSON merge patch of the status, under the version that was read.
+
+use jiff::{Timestamp, Unit};
+use model::{
+    Requirements,
+    node_class::{
+        CapacityReservation, ClassCondition, Image, MatchCriteria, NodeClassStatus, SeenNodeClass,
+    },
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{
+    Condition, ConditionStatus,
+    conditions::{About, Finding, NODE_CLASS, updated},
+    node_class_parts::InstanceMatchCriteria,
+    node_class_status::{
+        Ami, AmiRequirement, CapacityReservation as StoredReservation, Ec2NodeClassStatus,
+        ReservationState, ReservationType, SecurityGroup, Subnet,
+    },
+};
+
+/// What there is to send.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum StatusPatch {
+    /// The class says so already.
+    Nothing,
+    /// The class is not as it was seen any more.
+    Moved,
+    /// A JSON merge patch of the subresource `status`.
+    Merge(Value),
+}
+
+#[derive(Deserialize)]
+struct Stored {
+    metadata: StoredMetadata,
+    #[serde(default)]
+    status: Map<String, Value>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StoredMetadata {
+    uid: String,
+    generation: i64,
+    resource_version: String,
+    creation_timestamp: Timestamp,
+}
+
+/// The patch that makes the class `stored`, an object as the API server sends it, say what was
+/// `found` about it as it was `seen`.
+pub fn status_patch(
+    stored: &[u8],
+    seen: &SeenNodeClass,
+    found: &NodeClassStatus,
+) -> Result<StatusPatch, serde_json::Error> {
+    let Stored { metadata, status } = serde_json::from_slice(stored)?;
+    if metadata.uid != seen.uid || metadata.generation != seen.generation {
+        return Ok(StatusPatch::Moved);
+    }
+    let about = About {
+        generation: metadata.generation,
+        created_at: metadata.creation_timestamp,
+        is_deleting: seen.class.is_deleting,
+    };
+    // Conditions that nobody can read are written anew.
+    let known = status.get("conditions").cloned().unwrap_or_default();
+    let known: Vec<Condition> = serde_json::from_value(known).unwrap_or_default();
+    let findings: Vec<Finding> =
+        found.conditions.iter().filter(|one| one.kind != "Ready").map(finding).collect();
+    let conditions = updated(&known, &findings, NODE_CLASS, about, found.found_at);
+    let wanted = serde_json::to_value(written(found, conditions))?;
+    let wanted = wanted.as_object().cloned().unwrap_or_default();
+    // What a merge patch does not name stays, and what it says is null goes.
+    let gone = status.keys().filter(|key| !wanted.contains_key(*key));
+    let mut changed: Map<String, Value> = gone.map(|key| (key.clone(), Value::Null)).collect();
+    changed.extend(wanted.iter().filter(|(key, value)| status.get(*key) != Some(value)).map(owned));
+    if changed.is_empty() {
+        return Ok(StatusPatch::Nothing);
+    }
+    let StoredMetadata { uid, resource_version, .. } = metadata;
+    let metadata = json!({ "uid": uid, "resourceVersion": resource_version });
+    Ok(StatusPatch::Merge(json!({ "metadata": metadata, "status": changed })))
+}
+
+fn owned((key, value): (&String, &Value)) -> (String, Value) {
+    (key.clone(), value.clone())
+}
+
+fn finding(condition: &ClassCondition) -> Finding {
+    let status = match condition.status {
+        Some(true) => ConditionStatus::True,
+        Some(false) => ConditionStatus::False,
+        None => ConditionStatus::Unknown,
+    };
+    let ClassCondition { kind, reason, message, .. } = condition;
+    Finding { kind, status, reason: (*reason).to_owned(), message: message.clone() }
+}
+
+fn written(found: &NodeClassStatus, conditions: Vec<Condition>) -> Ec2NodeClassStatus {
+    let subnets = found.subnets.iter().map(|subnet| Subnet {
+        id: subnet.id.to_string(),
+        zone: subnet.zone.to_string(),
+        zone_id: Some(subnet.zone_id.to_string()),
+    });
+    let groups = found.security_groups.iter().map(|group| SecurityGroup {
+        id: group.id.to_string(),
+        name: Some(group.name.clone()).filter(|name| !name.is_empty()),
+    });
+    Ec2NodeClassStatus {
+        subnets: unless_empty(subnets),
+        security_groups: unless_empty(groups),
+        capacity_reservations: unless_empty(found.reservations.iter().map(reservation)),
+        amis: unless_empty(found.images.iter().map(|image| ami(image, found.found_at))),
+        instance_profile: found.instance_profile.clone(),
+        conditions: Some(conditions),
+    }
+}
+
+fn unless_empty<T>(items: impl Iterator<Item = T>) -> Option<Vec<T>> {
+    let items: Vec<T> = items.collect();
+    (!items.is_empty()).then_some(items)
+}
+
+fn ami(image: &Image, now: Timestamp) -> Ami {
+    let is_deprecated = image.deprecated_at.is_some_and(|at| at <= now);
+    Ami {
+        id: image.id.to_string(),
+        deprecated: is_deprecated.then_some(true),
+        name: Some(image.name.clone()).filter(|name| !name.is_empty()),
+        requirements: requirements(&image.requirements),
+    }
+}
+
+/// Shorter keys first, as Karpenter has them.
+fn requirements(all: &Requirements) -> Vec<AmiRequirement> {
+    let mut entries: Vec<AmiRequirement> = Vec::new();
+    for requirement in all.iter() {
+        for (operator, values) in requirement.entries() {
+            entries.push(AmiRequirement {
+                key: requirement.key().to_string(),
+                operator: operator.as_str().to_owned(),
+                values: unless_empty(values.into_iter()),
+            });
+        }
+    }
+    entries.sort_by(|one, other| {
+        one.key.len().cmp(&other.key.len()).then_with(|| one.key.cmp(&other.key))
+    });
+    entries
+}
+
+fn reservation(found: &CapacityReservation) -> StoredReservation {
+    let shown = |at: Timestamp| at.round(Unit::Second).unwrap_or(at).to_string();
+    StoredReservation {
+        availability_zone: found.zone.to_string(),
+        end_time: found.ends_at.map(shown),
+        id: found.id.clone(),
+        instance_match_criteria: match found.match_criteria {
+            MatchCriteria::Open => InstanceMatchCriteria::Open,
+            MatchCriteria::Targeted => InstanceMatchCriteria::Targeted,
+        },
+        instance_type: found.instance_type.to_string(),
+        interruptible: Some(found.is_interruptible),
+        owner_id: found.owner.clone(),
+        reservation_type: Some(if found.is_capacity_block {
+            ReservationType::CapacityBlock
+        } else {
+            ReservationType::Default
+        }),
+        state: Some(if found.is_expiring {
+            ReservationState::Expiring
+        } else {
+            ReservationState::Active
+        }),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::kubernetes::seen_node_class_list;
+
+    const LATER: &str = "2026-08-01T13:00:00Z";
+
+    /// A class as the API server stores it.
+    fn stored(generation: i64, status: &Value) -> Value {
+        json!({
+            "apiVersion": "karpenter.k8s.aws/v1",
+            "kind": "EC2NodeClass",
+            "metadata": {
+                "name": "default", "uid": "u1", "generation": generation, "resourceVersion": "7",
+                "creationTimestamp": "2026-08-01T12:00:00Z",
+            },
+            "spec": {
+                "role": "NodeRole",
+                "amiSelectorTerms": [{"alias": "al2023@latest"}],
+                "subnetSelectorTerms": [{"tags": {"a": "b"}}],
+                "securityGroupSelectorTerms": [{"tags": {"a": "b"}}],
+            },
+            "status": status,
+        })
+    }
+
+    fn seen(object: &Value) -> SeenNodeClass {
+        let list = json!({ "kind": "List", "metadata": {}, "items": [object] }).to_string();
+        let mut page = seen_node_class_list(list.as_bytes()).unwrap();
+        assert_eq!(page.malformed, []);
+        page.items.remove(0)
+    }
+
+    fn found() -> NodeClassStatus {
+        let subnet = |id: &str, free| model::node_class::Subnet {
+            id: id.parse().unwrap(),
+            zone: "us-west-2a".parse().unwrap(),
+            zone_id: "usw2-az1".parse().unwrap(),
+            available_ip_address_count: free,
+        };
+        NodeClassStatus {
+            subnets: vec![subnet("subnet-2", 20), subnet("subnet-1", 10)],
+            images: vec![Image {
+                id: "ami-1".parse().unwrap(),
+                name: "one".to_owned(),
+                created_at: None,
+                deprecated_at: Some("2026-08-01T12:30:00Z".parse().unwrap()),
+                requirements: Requirements::of_labels([
+                    ("kubernetes.io/arch", "arm64"),
+                    ("karpenter.k8s.aws/instance-gpu-count", "1"),
+                ]),
+            }],
+            instance_profile: Some("demo_17".to_owned()),
+            conditions: NODE_CLASS.0.iter().map(|kind| ClassCondition::yes(kind)).collect(),
+            found_at: LATER.parse().unwrap(),
+            ..NodeClassStatus::default()
+        }
+    }
+
+    fn merged(object: &Value, found: &NodeClassStatus) -> Value {
+        match status_patch(object.to_string().as_bytes(), &seen(object), found).unwrap() {
+            StatusPatch::Merge(patch) => patch,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    #[test]
+    fn a_new_class_gets_everything_under_the_version_that_was_read() {
+        let patch = merged(&stored(1, &json!({})), &found());
+        assert_eq!(patch["metadata"], json!({ "uid": "u1", "resourceVersion": "7" }));
+        let status = &patch["status"];
+        assert_eq!(
+            status["subnets"][0],
+            json!({ "id": "subnet-2", "zone": "us-west-2a", "zoneID": "usw2-az1" })
+        );
+        assert_eq!(status["instanceProfile"], "demo_17");
+        assert_eq!(
+            status["amis"][0],
+            json!({
+                "id": "ami-1", "name": "one", "deprecated": true,
+                "requirements": [
+                    {"key": "kubernetes.io/arch", "operator": "In", "values": ["arm64"]},
+                    {"key": "karpenter.k8s.aws/instance-gpu-count", "operator": "In", "values": ["1"]},
+                ],
+            })
+        );
+        let ready = status["conditions"].as_array().unwrap().last().unwrap();
+        assert_eq!((&ready["type"], &ready["status"]), (&json!("Ready"), &json!("True")));
+        assert_eq!(ready["observedGeneration"], 1);
+        // What is empty is absent.
+        assert_eq!(status.get("capacityReservations"), None);
+    }
+
+    #[test]
+    fn what_is_said_already_is_not_sent_again() {
+        let first = stored(1, &json!({}));
+        let told = stored(1, &merged(&first, &found())["status"]);
+        let later =
+            NodeClassStatus { found_at: "2026-08-01T14:00:00Z".parse().unwrap(), ..found() };
+        let patch = status_patch(told.to_string().as_bytes(), &seen(&told), &later).unwrap();
+        assert_eq!(patch, StatusPatch::Nothing);
+    }
+
+    #[test]
+    fn what_is_gone_is_taken_back_and_the_rest_is_left_alone() {
+        let first = stored(1, &json!({}));
+        let told = stored(1, &merged(&first, &found())["status"]);
+        let none = NodeClassStatus {
+            images: Vec::new(),
+            conditions: vec![ClassCondition::no("AMIsReady", "AMINotFound", "none")],
+            ..found()
+        };
+        let patch = merged(&told, &none);
+        let status = patch["status"].as_object().unwrap();
+        assert_eq!(status.keys().collect::<Vec<_>>(), ["amis", "conditions"]);
+        assert_eq!(status["amis"], Value::Null);
+        let conditions = status["conditions"].as_array().unwrap();
+        let ready = conditions.last().unwrap();
+        assert_eq!(
+            (&ready["status"], &ready["message"]),
+            (&json!("False"), &json!("AMIsReady=False"))
+        );
+    }
+
+    #[test]
+    fn another_spec_or_a_namesake_is_not_told() {
+        let object = stored(1, &json!({}));
+        let other = SeenNodeClass { generation: 2, ..seen(&object) };
+        let patch = status_patch(object.to_string().as_bytes(), &other, &found()).unwrap();
+        assert_eq!(patch, StatusPatch::Moved);
+        let namesake = SeenNodeClass { uid: "u2".to_owned(), ..seen(&object) };
+        let patch = status_patch(object.to_string().as_bytes(), &namesake, &found()).unwrap();
+        assert_eq!(patch, StatusPatch::Moved);
+    }
+}

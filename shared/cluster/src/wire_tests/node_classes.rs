@@ -1,0 +1,67 @@
+//! What is told about EC2NodeClasses, over the wire.
+
+use model::node_class::{ClassCondition, NodeClassStatus, SeenNodeClass};
+use ports::{Fault, NodeClasses as _};
+use serde_json::{Value, json};
+
+use super::{Server, refused};
+
+const LIST: &str = "GET /apis/karpenter.k8s.aws/v1/ec2nodeclasses";
+const GET: &str = "GET /apis/karpenter.k8s.aws/v1/ec2nodeclasses/default";
+const PATCH: &str = "PATCH /apis/karpenter.k8s.aws/v1/ec2nodeclasses/default/status";
+
+fn class(generation: u32) -> Value {
+    let metadata = json!({ "name": "default", "uid": "u1", "resourceVersion": "7",
+        "generation": generation, "creationTimestamp": "2026-11-21T12:00:00Z" });
+    let terms = json!([{ "tags": { "a": "b" } }]);
+    json!({ "kind": "EC2NodeClass", "metadata": metadata,
+        "spec": { "role": "NodeRole", "amiSelectorTerms": [{ "alias": "al2023@latest" }],
+            "subnetSelectorTerms": terms, "securityGroupSelectorTerms": terms } })
+}
+
+fn list() -> (u16, Value) {
+    (200, json!({ "metadata": { "resourceVersion": "9" }, "items": [class(3)] }))
+}
+
+async fn seen(server: &Server) -> SeenNodeClass {
+    let mut listing = server.cluster().seen().await.unwrap();
+    assert_eq!(listing.malformed, []);
+    listing.items.remove(0)
+}
+
+fn status() -> NodeClassStatus {
+    let conditions = vec![ClassCondition::no("SubnetsReady", "SubnetsNotFound", "none")];
+    NodeClassStatus { conditions, ..NodeClassStatus::default() }
+}
+
+#[tokio::test]
+async fn a_class_is_told_under_the_version_that_was_read() {
+    let server = Server::new([list(), (200, class(3)), (200, class(3))]);
+    let seen = seen(&server).await;
+    assert_eq!((seen.generation, seen.uid.as_str()), (3, "u1"));
+    server.cluster().tell(&seen, &status()).await.unwrap();
+    server.check_sent(&[LIST, GET, PATCH]);
+    let sent = &server.sent()[2];
+    assert_eq!(sent.content_type.as_deref(), Some("application/merge-patch+json"));
+    assert_eq!(sent.body["metadata"], json!({ "uid": "u1", "resourceVersion": "7" }));
+    let conditions = sent.body["status"]["conditions"].as_array().unwrap();
+    let ready = conditions.last().unwrap();
+    assert_eq!((&ready["type"], &ready["status"]), (&json!("Ready"), &json!("False")));
+}
+
+#[tokio::test]
+async fn a_class_that_changed_in_between_is_not_told() {
+    let server = Server::new([list(), (200, class(4))]);
+    let seen = seen(&server).await;
+    let error = server.cluster().tell(&seen, &status()).await.unwrap_err();
+    assert_eq!(error.fault, Fault::Conflict);
+    server.check_sent(&[LIST, GET]);
+}
+
+#[tokio::test]
+async fn a_class_that_is_gone_is_not_found() {
+    let server = Server::new([list(), refused(404, "NotFound", "not found")]);
+    let seen = seen(&server).await;
+    let error = server.cluster().tell(&seen, &status()).await.unwrap_err();
+    assert_eq!(error.fault, Fault::NotFound);
+}

@@ -1,0 +1,164 @@
+//! EC2NodeClasses → what their status says; and instance profiles that nobody uses any more go.
+//!
+//! Classes are told apart: one that cannot be looked up does not keep the others from being told.
+//! Deciders do not wait for it: what the status says is for people, and for those who look at
+//! `Ready` before they launch.
+//!
+//! Karpenter: `pkg/controllers/nodeclass` and `pkg/controllers/nodeclass/instanceprofile` of the AWS
+//! provider.
+
+use std::collections::BTreeSet;
+
+use jiff::SignedDuration;
+use launch_template::conditions::{DryRun, Findings, conditions};
+use model::{
+    ClaimPhase, labels,
+    ledger::Snapshot,
+    node_class::{
+        ClusterSettings, InstanceProfile, NodeClass, NodeClassStatus, NodeIdentity, SeenNodeClass,
+    },
+};
+use ports::{Discovery, Fault, Invocation, Ledger, Malformed, NodeClasses, PortError, Profiles};
+
+use crate::{
+    Error, Report,
+    error::story,
+    resolution::{ensure_profile, look_up},
+};
+
+/// A new instance profile is left alone for so long, whoever may want it.
+///
+/// Karpenter: `pkg/providers/instanceprofile`, protected profiles.
+const PROTECTED: SignedDuration = SignedDuration::from_hours(1);
+
+/// Tells of every EC2NodeClass what it selects and whether it can be launched from, and removes the
+/// instance profiles that were made for a role and are not used any more.
+pub async fn resolve(
+    classes: &impl NodeClasses,
+    discovery: &impl Discovery,
+    profiles: &impl Profiles,
+    ledger: &impl Ledger,
+    at: &Invocation,
+) -> Result<Report, Error> {
+    let seen = classes.seen().await?;
+    let settings = discovery.cluster_settings(&at.cluster).await?;
+    let mut failed = None;
+    for class in seen.items.iter().filter(|seen| !seen.class.is_deleting) {
+        let status = status(discovery, profiles, &settings, class, at).await;
+        let told = match status {
+            Ok(status) => classes.tell(class, &status).await,
+            Err(error) => Err(error),
+        };
+        match told {
+            Ok(()) => {}
+            // It changed, or it went: the next look is about what is there then.
+            Err(error) if matches!(error.fault, Fault::Conflict | Fault::NotFound) => {}
+            Err(error) => {
+                let class = &class.class.name;
+                tracing::warn!(%class, story = story(&error), "EC2NodeClass not resolved");
+                failed = failed.or(Some(error));
+            }
+        }
+    }
+    sweep(profiles, ledger, &settings, &seen.items, &seen.malformed, at).await?;
+    match failed {
+        Some(error) => Err(error.into()),
+        None => Ok(Report { plan: None, malformed: seen.malformed }),
+    }
+}
+
+async fn status(
+    discovery: &impl Discovery,
+    profiles: &impl Profiles,
+    settings: &ClusterSettings,
+    seen: &SeenNodeClass,
+    at: &Invocation,
+) -> Result<NodeClassStatus, PortError> {
+    let class = &seen.class;
+    let found = look_up(discovery, settings, class, at.now).await?;
+    let profile = match ensure_profile(profiles, settings, class).await {
+        Ok(name) => Some(name),
+        // IAM's word leaves the condition open; everything else is told all the same.
+        Err(error) if error.fault == Fault::Permanent => {
+            tracing::warn!(class = %class.name, story = story(&error), "no instance profile");
+            None
+        }
+        Err(error) => return Err(error),
+    };
+    let findings = Findings {
+        images: found.images.as_ref().map(Vec::len).map_err(Clone::clone),
+        subnets: found.subnets.len(),
+        security_groups: found.security_groups.len(),
+        has_instance_profile: profile.is_some(),
+        placement_group: found.placement_group.map(|group| group.is_some()),
+        has_service_cidr: settings.service_cidr.is_some(),
+        dry_run: DryRun::Disabled,
+    };
+    let mut subnets = found.subnets;
+    subnets.sort_by(|one, other| {
+        let free = |subnet: &model::node_class::Subnet| subnet.available_ip_address_count;
+        free(other).cmp(&free(one)).then_with(|| one.id.cmp(&other.id))
+    });
+    Ok(NodeClassStatus {
+        conditions: conditions(class, &findings, true),
+        subnets,
+        security_groups: found.security_groups,
+        images: found.images.unwrap_or_default(),
+        reservations: found.reservations,
+        instance_profile: profile,
+        found_at: at.now,
+    })
+}
+
+/// Removes the profiles of the cluster that are of no use. The profiles are listed before the claims
+/// are: one that is wanted later than that is made later, and then it is young.
+async fn sweep(
+    profiles: &impl Profiles,
+    ledger: &impl Ledger,
+    settings: &ClusterSettings,
+    classes: &[SeenNodeClass],
+    malformed: &[Malformed],
+    at: &Invocation,
+) -> Result<(), Error> {
+    // A class that could not be read may be one that has a profile.
+    if !malformed.is_empty() {
+        return Ok(());
+    }
+    let known = profiles.list(&launch_template::instance_profile_paths(settings)).await?;
+    if known.is_empty() {
+        return Ok(());
+    }
+    let snapshot = ledger.snapshot(&at.cluster).await?;
+    let wanted: BTreeSet<String> =
+        classes.iter().filter_map(|seen| profile_of(settings, &seen.class)).collect();
+    for profile in known {
+        let age = at.now.duration_since(profile.created_at);
+        let is_used = wanted.contains(&profile.name) || is_in_use(settings, &snapshot, &profile);
+        if !is_used && age > PROTECTED {
+            profiles.remove(&profile.name).await?;
+            tracing::info!(profile = profile.name, "instance profile removed");
+        }
+    }
+    Ok(())
+}
+
+/// The profile that launches with `class` take, if it is one of ours.
+fn profile_of(settings: &ClusterSettings, class: &NodeClass) -> Option<String> {
+    match &class.identity {
+        NodeIdentity::Role(role) if !class.is_deleting => {
+            Some(launch_template::instance_profile_name(settings, role, &class.name))
+        }
+        NodeIdentity::Role(_) | NodeIdentity::InstanceProfile(_) => None,
+    }
+}
+
+/// Whether a claim has or may get an instance with `profile`: one of its class that says so, that is
+/// still to be launched, or that does not say with which it was.
+fn is_in_use(settings: &ClusterSettings, snapshot: &Snapshot, profile: &InstanceProfile) -> bool {
+    snapshot.claims.values().any(|claim| {
+        let said = claim.annotations.get(labels::INSTANCE_PROFILE);
+        let is_open = claim.phase == ClaimPhase::Promised || said.is_none();
+        let path = launch_template::instance_profile_path(settings, &claim.node_class);
+        said == Some(&profile.name) || is_open && path == profile.path
+    })
+}

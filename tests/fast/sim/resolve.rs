@@ -1,0 +1,95 @@
+//! What is told about EC2NodeClasses, and what becomes of the instance profiles that are made for
+//! them.
+
+use model::node_class::{ClassCondition, NodeClass, NodeClassStatus, NodeIdentity};
+use ports::{Fault, NodeClasses as _, Profiles as _};
+use simulator::{Action, Object, Settings, Sim, Verdict, first_calls};
+
+use crate::world::{minute, runner, scale, sim};
+
+fn status(sim: &Sim) -> NodeClassStatus {
+    sim.class_status(&testkit::build::id("default")).expect("it was told")
+}
+
+#[track_caller]
+fn condition<'a>(status: &'a NodeClassStatus, kind: &str) -> &'a ClassCondition {
+    status.conditions.iter().find(|condition| condition.kind == kind).expect("a condition")
+}
+
+fn class(sim: &Sim) -> NodeClass {
+    let seen = sim.block_on(sim.seen()).expect("an answer").expect("a listing");
+    seen.items.into_iter().map(|seen| seen.class).next().expect("a class")
+}
+
+fn profiles(sim: &Sim) -> Vec<String> {
+    let known = sim.block_on(sim.list("/journeyman/")).expect("an answer").expect("a listing");
+    known.into_iter().map(|profile| profile.name).collect()
+}
+
+#[test]
+fn a_class_is_told_what_it_selects() {
+    let sim = sim(Settings::default());
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(3)).expect("nothing unsafe happens");
+    let status = status(&sim);
+    assert_eq!(status.conditions.last().expect("conditions").kind, "Ready");
+    assert_eq!(condition(&status, "Ready").status, Some(true), "{:?}", status.conditions);
+    // Nobody tried without doing, and it says so.
+    assert_eq!(condition(&status, "ValidationSucceeded").reason, "DryRunDisabled");
+    assert_eq!(status.subnets.len(), 4, "one in each zone");
+    assert_eq!(status.security_groups.len(), 1);
+    assert!(status.images.len() > 1, "one for each architecture at least");
+    assert_eq!(status.instance_profile.into_iter().collect::<Vec<_>>(), profiles(&sim));
+}
+
+#[test]
+fn a_class_without_images_says_so_until_there_are_some() {
+    let sim = sim(Settings::default());
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(3)).expect("nothing unsafe happens");
+    let images = status(&sim).images;
+    for image in &images {
+        sim.act(Action::DeregisterImage(image.id.clone()));
+    }
+    runner.run_until(minute(5)).expect("nothing unsafe happens");
+    let told = status(&sim);
+    assert_eq!(told.images, Vec::new());
+    assert_eq!(condition(&told, "AMIsReady").reason, "AMINotFound");
+    assert_eq!(condition(&told, "SubnetsReady").status, Some(true));
+    assert_eq!(condition(&told, "Ready").status, Some(false));
+}
+
+#[test]
+fn what_fails_now_is_told_a_minute_later() {
+    let sim = sim(Settings::default());
+    sim.add_rule(first_calls("NodeClasses.tell", 1, Verdict::FailBefore(Fault::Transient)));
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(3)).expect("nothing unsafe happens");
+    assert_eq!(condition(&status(&sim), "Ready").status, Some(true));
+}
+
+#[test]
+fn the_profile_of_a_former_role_stays_as_long_as_nodes_have_it() {
+    let sim = sim(Settings::default());
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(10)).expect("nothing unsafe happens");
+    let former = profiles(&sim);
+    assert_eq!(former.len(), 1);
+    let other = NodeClass {
+        identity: NodeIdentity::Role("AnotherRole-simulated".to_owned()),
+        ..class(&sim)
+    };
+    sim.act(Action::Add(vec![Object::NodeClass(other)]));
+    // Long after it is protected for being young.
+    runner.run_until(minute(90)).expect("nothing unsafe happens");
+    let both = profiles(&sim);
+    assert_eq!(both.len(), 2, "{both:?}");
+    assert!(both.contains(&former[0]) && sim.claims().len() > 1);
+    sim.act(scale("web", 0));
+    sim.act(scale("store", 0));
+    runner.run_until(minute(120)).expect("nothing unsafe happens");
+    assert_eq!(sim.claims(), Vec::new());
+    let left = profiles(&sim);
+    assert_eq!(left, status(&sim).instance_profile.into_iter().collect::<Vec<_>>());
+    assert_ne!(left, former);
+}

@@ -7,7 +7,11 @@ use std::{
     process::{Command, Output, Stdio},
 };
 
-use api::manifest::{self, Manifest};
+use api::{
+    kubernetes::{Page, PodReader},
+    manifest::{self, Manifest, PodManifest},
+};
+use model::limits::PAGES_PER_LISTING_MAX;
 
 use super::progress::Progress;
 use crate::{args::PlanArgs, manifests::BadInput};
@@ -44,8 +48,10 @@ const KINDS: &[Kind] = &[
     needed("persistentvolumes"),
     needed("csinodes.storage.k8s.io"),
     needed("poddisruptionbudgets.policy"),
-    needed("pods"),
 ];
+
+/// client-go's page size: the pods of a large cluster are hundreds of megabytes of text.
+const PODS: &str = "/api/v1/pods?limit=500";
 
 /// What buffers may refer to.
 const REFERABLE: &[Kind] = &[
@@ -68,31 +74,94 @@ pub(super) fn read(args: &PlanArgs, progress: &Progress) -> Result<Vec<Manifest>
     for kind in REFERABLE.iter().filter(|_| has_buffers) {
         manifests.extend(get(args, kind)?);
     }
+    progress.says("reading pods".to_owned());
+    manifests.push(Manifest::of_pods(pods(args)?, "kubectl get pods"));
     Ok(manifests)
+}
+
+/// All pods, page by page. Pages that expired while they were read are begun again once.
+fn pods(args: &PlanArgs) -> Result<Page<PodManifest>, BadInput> {
+    match pods_once(args) {
+        Err(Failed::Said(said)) if said.contains("(Expired)") => pods_once(args),
+        other => other,
+    }
+    .map_err(|failed| failed.bad_input("pods"))
+}
+
+fn pods_once(args: &PlanArgs) -> Result<Page<PodManifest>, Failed> {
+    let mut reader = PodReader::default();
+    let mut all: Option<Page<PodManifest>> = None;
+    for _ in 0..PAGES_PER_LISTING_MAX {
+        let next = all.as_ref().and_then(|all| all.continue_token.as_ref());
+        let next = next.map(|token| format!("&continue={token}")).unwrap_or_default();
+        let body = output(args, &["--raw", &format!("{PODS}{next}")])?;
+        let page = reader.page(&body).map_err(|error| Failed::Said(error.to_string()))?;
+        let is_last = page.continue_token.is_none();
+        match &mut all {
+            Some(all) => {
+                all.items.extend(page.items);
+                all.malformed.extend(page.malformed);
+                all.continue_token = page.continue_token;
+            }
+            None => all = Some(page),
+        }
+        if is_last {
+            break;
+        }
+    }
+    match all {
+        Some(all) if all.continue_token.is_none() => Ok(all),
+        _ => Err(Failed::Said(format!("there are more than {PAGES_PER_LISTING_MAX} pages"))),
+    }
 }
 
 /// All objects of `kind`; `None` is a cluster that does not know it.
 fn get(args: &PlanArgs, kind: &Kind) -> Result<Option<Manifest>, BadInput> {
+    match output(args, &[kind.name, "--all-namespaces", "--output=json"]) {
+        Ok(body) => {
+            let text = String::from_utf8(body)
+                .map_err(|error| BadInput::one(format!("kubectl get {}: {error}", kind.name)))?;
+            Ok(Some(manifest::read(&text, &format!("kubectl get {}", kind.name))))
+        }
+        Err(Failed::Said(said))
+            if kind.is_optional && said.contains("doesn't have a resource type") =>
+        {
+            Ok(None)
+        }
+        Err(failed) => Err(failed.bad_input(kind.name)),
+    }
+}
+
+/// Why `kubectl get` printed nothing.
+enum Failed {
+    NotStarted(io::Error),
+    Said(String),
+}
+
+impl Failed {
+    fn bad_input(&self, what: &str) -> BadInput {
+        match self {
+            Self::NotStarted(error) => not_started(error),
+            Self::Said(said) => BadInput::one(format!("kubectl get {what}: {said}")),
+        }
+    }
+}
+
+/// What `kubectl get` prints.
+fn output(args: &PlanArgs, words: &[&str]) -> Result<Vec<u8>, Failed> {
     let program =
         args.kubectl.as_deref().map_or_else(|| OsStr::new("kubectl"), |path| path.as_os_str());
     let mut command = Command::new(program);
-    command.args(["get", kind.name, "--all-namespaces", "--output=json"]);
+    command.arg("get").args(words);
     if let Some(context) = &args.context {
         command.arg(format!("--context={context}"));
     }
-    let output = command.stdin(Stdio::null()).output().map_err(|error| not_started(&error))?;
+    let output = command.stdin(Stdio::null()).output().map_err(Failed::NotStarted)?;
     let Output { status, stdout, stderr } = output;
-    let said = String::from_utf8_lossy(&stderr);
-    if !status.success() {
-        if kind.is_optional && said.contains("doesn't have a resource type") {
-            return Ok(None);
-        }
-        let said = said.trim();
-        return Err(BadInput::one(format!("kubectl get {}: {said}", kind.name)));
+    if status.success() {
+        return Ok(stdout);
     }
-    let text = String::from_utf8(stdout)
-        .map_err(|error| BadInput::one(format!("kubectl get {}: {error}", kind.name)))?;
-    Ok(Some(manifest::read(&text, &format!("kubectl get {}", kind.name))))
+    Err(Failed::Said(String::from_utf8_lossy(&stderr).trim().to_owned()))
 }
 
 fn not_started(error: &io::Error) -> BadInput {

@@ -127,7 +127,10 @@ fn a_claim_without_an_instance_is_waited_for() {
 #[cfg(unix)]
 fn kubectl(name: &str) -> PathBuf {
     use std::os::unix::fs::PermissionsExt as _;
-    let script = "#!/bin/sh\nfolder=$(dirname \"$0\")\nif [ -f \"$folder/$2.live\" ]; then cat \"$folder/$2.live\"\n\
+    let script = "#!/bin/sh\nfolder=$(dirname \"$0\")\n\
+        case \"$3\" in *continue=two) cat \"$folder/pods-two.live\"; exit;;\n\
+        *limit=500) cat \"$folder/pods.live\"; exit;; esac\n\
+        if [ -f \"$folder/$2.live\" ]; then cat \"$folder/$2.live\"\n\
         elif echo \"$2\" | grep -q 'nodeoverlays\\|capacitybuffers'; then\n\
         echo \"error: the server doesn't have a resource type\" >&2; exit 1\n\
         else echo '{\"apiVersion\":\"v1\",\"kind\":\"List\",\"items\":[]}'; fi\n";
@@ -142,14 +145,24 @@ fn a_live_cluster_is_read_with_kubectl() {
     let documents: Vec<&str> = CLUSTER.split("---\n").collect();
     file("ec2nodeclasses.karpenter.k8s.aws.live", documents[0]);
     file("nodepools.karpenter.sh.live", documents[1]);
-    file("pods.live", documents[3]);
+    let page = |name: &str, next: &str| {
+        format!(
+            r#"{{"kind":"PodList","metadata":{{"resourceVersion":"7","continue":"{next}"}},"items":[{{
+            "metadata":{{"name":"{name}","namespace":"default","uid":"{name}"}},
+            "spec":{{"containers":[{{"name":"m","resources":{{"requests":{{"memory":"10Ti"}}}}}}]}},
+            "status":{{"conditions":[{{"type":"PodScheduled","status":"False",
+            "reason":"Unschedulable"}}]}}}}]}}"#
+        )
+    };
+    file("pods.live", &page("huge", "two"));
+    file("pods-two.live", &page("huge-too", ""));
     let kubectl = Some(kubectl("kubectl.sh"));
     let args = PlanArgs { live: true, kubectl, ..PlanArgs::default() };
     let (text, complaints, verdict) = planned(&args);
     // What one list names another has: each kind is a text of its own.
     assert_eq!(complaints, "");
-    assert!(text.contains("No place for 1 pod"), "{text}");
-    assert_eq!(verdict.unplaced, 1);
+    assert!(text.contains("No place for 2 pods"), "{text}");
+    assert_eq!(verdict.unplaced, 2);
     let args = PlanArgs { kubectl: Some("/no/such/kubectl".into()), ..args };
     let error = run(&args, &mut Vec::new(), &mut Vec::new()).unwrap_err();
     assert!(error.to_string().contains("--live reads with kubectl"), "{error}");

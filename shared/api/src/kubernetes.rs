@@ -21,12 +21,17 @@ use serde_json::value::RawValue;
 
 use crate::{
     fields::{Complaint, Complaints, Field, Unknown, Weight},
+    karpenter::hash,
     manifest::{
         BufferManifest, StorageClassManifest, Workload, WorkloadKind, budget, buffer, node,
         node_class, node_pool, overlay, pod, volume, workload,
     },
     tree::{self, Tree},
 };
+
+mod pods;
+
+pub use pods::PodReader;
 
 /// One page of a list.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -39,6 +44,15 @@ pub struct Page<T> {
     pub continue_token: Option<String>,
     /// The state that the list is of.
     pub resource_version: Option<String>,
+}
+
+impl<T> Page<T> {
+    /// The same with something else in place of each item.
+    pub fn map<U>(self, f: impl FnMut(T) -> U) -> Page<U> {
+        let Self { items, malformed, continue_token, resource_version } = self;
+        let items = items.into_iter().map(f).collect();
+        Page { items, malformed, continue_token, resource_version }
+    }
 }
 
 /// A namespace and its labels.
@@ -63,9 +77,9 @@ pub enum Error {
     },
 }
 
-/// Reads a PodList.
+/// Reads a PodList by itself; [`PodReader`] reads one page after the other.
 pub fn pod_list(body: &[u8]) -> Result<Page<Pod>, Error> {
-    list(body, "Pod", |root, _| pod::read_pod(root).map(|read| read.pod))
+    Ok(PodReader::default().page(body)?.map(|read| read.pod))
 }
 
 /// Reads one Pod.
@@ -90,9 +104,22 @@ pub fn daemon_set_list(body: &[u8]) -> Result<Page<DaemonSet>, Error> {
 
 /// Reads a NodePoolList. What Karpenter's own validation would find is in each pool's `problems`.
 pub fn node_pool_list(body: &[u8]) -> Result<Page<NodePool>, Error> {
-    list(body, "NodePool", |root, complaints| {
-        node_pool::read(root, complaints).map(|read| read.pool)
-    })
+    list(body, "NodePool", stored_node_pool)
+}
+
+/// A NodePool with its hash: nobody but us may be there to keep the annotation up to date.
+fn stored_node_pool(root: &Field<'_>, complaints: &Complaints) -> Option<NodePool> {
+    let mut pool = node_pool::read(root, complaints)?.pool;
+    let template = root.tree().get("spec").and_then(|spec| spec.get("template"));
+    let template = template.and_then(|tree| serde_json::from_value(tree.to_json()).ok());
+    if let Some(hash) = template.and_then(|template| hash::node_pool(&template).ok()) {
+        let own = [
+            (hash::NODE_POOL_HASH, hash.to_string()),
+            (hash::NODE_POOL_HASH_VERSION, hash::NODE_POOL_VERSION.to_owned()),
+        ];
+        pool.annotations.extend(own.map(|(key, value)| (key.to_owned(), value)));
+    }
+    Some(pool)
 }
 
 /// Reads an EC2NodeClassList. What is not supported yet is in each class's `problems`.
@@ -191,12 +218,24 @@ struct RawListMetadata {
 }
 
 fn list<T>(body: &[u8], kind: &str, read: Read<T>) -> Result<Page<T>, Error> {
+    items(body, kind, |item| read_item(item, kind, read))
+}
+
+/// Why an object could not be read: its name, where it has one, and what is wrong.
+type Unreadable = (Option<String>, String);
+
+/// A list whose items `read` reads from their texts.
+fn items<T>(
+    body: &[u8],
+    kind: &str,
+    mut read: impl FnMut(&str) -> Result<T, Unreadable>,
+) -> Result<Page<T>, Error> {
     let raw: RawList<'_> =
         serde_json::from_slice(body).map_err(|error| Error::List(error.to_string()))?;
     let mut items = Vec::with_capacity(raw.items.len());
     let mut malformed = Vec::new();
     for (index, item) in raw.items.into_iter().enumerate() {
-        match read_item(item.get(), kind, read) {
+        match read(item.get()) {
             Ok(item) => items.push(item),
             Err((None, problem)) => malformed.push((format!("{kind} number {index}"), problem)),
             Err((Some(name), problem)) => malformed.push((format!("{kind} {name}"), problem)),
@@ -219,7 +258,7 @@ fn object<T>(body: &[u8], kind: &str, read: Read<T>) -> Result<T, Error> {
 }
 
 /// The object, or its name (where it has one) and what is wrong.
-fn read_item<T>(text: &str, kind: &str, read: Read<T>) -> Result<T, (Option<String>, String)> {
+fn read_item<T>(text: &str, kind: &str, read: Read<T>) -> Result<T, Unreadable> {
     let tree = tree::parse_json(text).map_err(|error| (None, error))?;
     let complaints = Complaints::new(Unknown::Ignored);
     let item = read(&Field::root(&tree, &complaints), &complaints);

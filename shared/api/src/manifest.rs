@@ -9,6 +9,7 @@ use self::conditions::Conditions;
 use crate::{
     convert,
     fields::{Complaints, Field, Unknown, Weight},
+    kubernetes::Page,
     tree::{self, Tree, Value},
 };
 
@@ -20,9 +21,10 @@ mod conditions;
 mod container;
 mod cures;
 mod disruption;
+mod json_list;
 mod kubelet;
 mod label_selector;
-mod metadata;
+pub(crate) mod metadata;
 mod network;
 pub(crate) mod node;
 mod node_claim;
@@ -47,7 +49,7 @@ pub use pod::PodManifest;
 /// What a file holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest {
-    /// In the order of the file.
+    /// In the order of the file, but for pods in a list that a server made: they are the first.
     pub objects: Vec<Object>,
     /// Where each of `objects` stands: as many, in the same order.
     pub places: Vec<Place>,
@@ -66,7 +68,7 @@ pub struct Place {
     pub node_class_line: Option<u32>,
     /// Whether an API server knows the object: it has a uid.
     pub is_stored: bool,
-    /// Why the object is not ready, by the conditions in its status, if it has any.
+    /// Why the object is not ready, by the conditions in its status, if it has any. Not told of pods.
     pub not_ready: Option<String>,
 }
 
@@ -109,18 +111,46 @@ impl fmt::Display for Problem {
 /// An object that an API server would refuse is a problem and not among the objects. One that only
 /// Karpenter's own validation finds fault with is both; its own `problems` say why it is unusable.
 pub fn read(text: &str, file: &str) -> Manifest {
+    if let Some((mut pods, rest)) = json_list::split(text, file) {
+        pods.add(&[rest], file);
+        return pods;
+    }
     let mut manifest = Manifest::default();
     let documents = documents(text, file, &mut manifest.problems);
-    let found = found_in(&documents, file);
-    if convert::is_needed(&found) {
-        let settings = convert::Settings::default();
-        let converted = convert::convert(found, file, &settings, &mut manifest.problems);
-        let trees: Vec<_> = converted.into_iter().map(|converted| converted.tree).collect();
-        read_all(found_in(&trees, file), file, &mut manifest);
-    } else {
-        read_all(found, file, &mut manifest);
-    }
+    manifest.add(&documents, file);
     manifest
+}
+
+impl Manifest {
+    /// The pods of a page that a server sent.
+    pub fn of_pods(page: Page<PodManifest>, file: &str) -> Self {
+        let place = Place { file: file.to_owned(), is_stored: true, ..Place::default() };
+        let problem = |(object, rule)| Problem {
+            file: file.to_owned(),
+            line: None,
+            object,
+            field: String::new(),
+            rule,
+            cure: None,
+        };
+        Self {
+            places: vec![place; page.items.len()],
+            objects: page.items.into_iter().map(Object::Pod).collect(),
+            problems: page.malformed.into_iter().map(problem).collect(),
+        }
+    }
+
+    fn add(&mut self, documents: &[Tree], file: &str) {
+        let found = found_in(documents, file);
+        if convert::is_needed(&found) {
+            let settings = convert::Settings::default();
+            let converted = convert::convert(found, file, &settings, &mut self.problems);
+            let trees: Vec<_> = converted.into_iter().map(|converted| converted.tree).collect();
+            read_all(found_in(&trees, file), file, self);
+        } else {
+            read_all(found, file, self);
+        }
+    }
 }
 
 fn read_all(found: Vec<Result<Found<'_>, Problem>>, file: &str, manifest: &mut Manifest) {
@@ -222,7 +252,7 @@ fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest:
         line: line_of(tree.line),
         node_class_line: None,
         is_stored,
-        not_ready: Conditions::of(tree).not_ready(),
+        not_ready: Conditions::of(tree).not_ready().filter(|_| kind != "Pod"),
     };
     let read = object::read(&root, &complaints, api_version, kind);
     let object = read.map(|read| {

@@ -78,6 +78,26 @@ impl Tree {
         }
     }
 
+    /// The same further down in its file.
+    pub(crate) fn moved_down(mut self, lines: u32) -> Self {
+        self.move_down(lines);
+        self
+    }
+
+    fn move_down(&mut self, lines: u32) {
+        self.line += lines;
+        match &mut self.value {
+            Value::List(items) => items.iter_mut().for_each(|item| item.move_down(lines)),
+            Value::Map(entries) => {
+                for entry in entries {
+                    entry.line += lines;
+                    entry.value.move_down(lines);
+                }
+            }
+            Value::Null | Value::Bool(_) | Value::Number(_) | Value::Text(_) => {}
+        }
+    }
+
     pub(crate) fn is_null(&self) -> bool {
         self.value == Value::Null
     }

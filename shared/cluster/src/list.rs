@@ -3,7 +3,7 @@
 //! Pages are read as bytes by `api`, which keeps what is needed of an object: thousands of whole
 //! pods would not fit into a small function.
 
-use api::kubernetes::{self, Page};
+use api::kubernetes::{self, Page, PodReader};
 use kube::{api::ListParams, core::Request};
 use model::{
     Pod,
@@ -105,15 +105,19 @@ impl Cluster for KubeCluster {
     }
 
     async fn pods(&self, selection: &PodSelection) -> Result<Listing<Pod>, PortError> {
-        match selection {
-            PodSelection::Waiting => {
-                self.list(&WAITING_PODS, Some("spec.nodeName=,status.phase=Pending")).await
-            }
+        let on_node;
+        let (kind, fields) = match selection {
+            PodSelection::Waiting => (&WAITING_PODS, Some("spec.nodeName=,status.phase=Pending")),
             PodSelection::OnNode(node) => {
-                self.list(&PODS, Some(&format!("spec.nodeName={node}"))).await
+                on_node = format!("spec.nodeName={node}");
+                (&PODS, Some(on_node.as_str()))
             }
-            PodSelection::All => self.list(&PODS, None).await,
-        }
+            PodSelection::All => (&PODS, None),
+        };
+        // What pods of different pages have in common is kept once.
+        let mut reader = PodReader::default();
+        let mut read = |body: &[u8]| Ok(reader.page(body)?.map(|read| read.pod));
+        self.list_by(kind, fields, &mut read).await
     }
 }
 
@@ -135,6 +139,9 @@ pub(crate) fn or_not_installed<T>(
     }
 }
 
+/// Reads a page, and may remember others.
+type ReadPage<'a, T> = dyn FnMut(&[u8]) -> Result<Page<T>, kubernetes::Error> + 'a;
+
 /// Why a list was not read to its end.
 enum ListError {
     /// The state that its pages are of is gone.
@@ -150,12 +157,22 @@ impl KubeCluster {
         kind: &Kind<T>,
         fields: Option<&str>,
     ) -> Result<Listing<T>, PortError> {
-        match self.list_once(kind, fields).await {
+        self.list_by(kind, fields, &mut |body| (kind.read)(body)).await
+    }
+
+    /// The same, with `read` for each page.
+    async fn list_by<T>(
+        &self,
+        kind: &Kind<T>,
+        fields: Option<&str>,
+        read: &mut ReadPage<'_, T>,
+    ) -> Result<Listing<T>, PortError> {
+        match self.list_once(kind, fields, read).await {
             Ok(listing) => return Ok(listing),
             Err(ListError::Failed(error)) => return Err(error),
             Err(ListError::Expired(_)) => tracing::info!(kind.operation, "pages expired"),
         }
-        self.list_once(kind, fields).await.map_err(|error| match error {
+        self.list_once(kind, fields, read).await.map_err(|error| match error {
             ListError::Expired(error) | ListError::Failed(error) => error,
         })
     }
@@ -164,12 +181,13 @@ impl KubeCluster {
         &self,
         kind: &Kind<T>,
         fields: Option<&str>,
+        read: &mut ReadPage<'_, T>,
     ) -> Result<Listing<T>, ListError> {
         let mut listing = Listing::default();
         let mut state = None;
         let mut next: Option<String> = None;
         for _ in 0..PAGES_PER_LISTING_MAX {
-            let page = match self.page(kind, fields, next.as_deref()).await {
+            let page = match self.page_by(kind, fields, next.as_deref(), read).await {
                 Ok(page) => page,
                 Err(error) if next.is_some() && error.code() == Some(410) => {
                     return Err(ListError::Expired(
@@ -209,12 +227,22 @@ impl KubeCluster {
         fields: Option<&str>,
         continue_token: Option<&str>,
     ) -> Result<Page<T>, CallError> {
+        self.page_by(kind, fields, continue_token, &mut |body| (kind.read)(body)).await
+    }
+
+    async fn page_by<T>(
+        &self,
+        kind: &Kind<T>,
+        fields: Option<&str>,
+        continue_token: Option<&str>,
+        read: &mut ReadPage<'_, T>,
+    ) -> Result<Page<T>, CallError> {
         let mut params = ListParams::default().limit(PAGE_SIZE);
         params.field_selector = fields.map(str::to_owned);
         params.continue_token = continue_token.map(str::to_owned);
         let request = Request::new(kind.path).list(&params).map_err(kube::Error::BuildRequest)?;
         let body = self.call(request).await?;
-        (kind.read)(body.as_bytes()).map_err(|error| CallError::Unreadable(error.into()))
+        read(body.as_bytes()).map_err(|error| CallError::Unreadable(error.into()))
     }
 }
 

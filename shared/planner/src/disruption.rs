@@ -40,6 +40,7 @@ use std::collections::BTreeSet;
 use model::NodePoolName;
 
 pub use command::{Command, Destination, Disrupted, Move, Replacement};
+pub(crate) use conditions::{HASH, HASH_VERSION};
 pub(crate) use idle::idle;
 pub use method::Method;
 pub use outlook::{Answer, Outlook, VALIDATION_DELAY, answer, outlook, validated};

@@ -23,6 +23,7 @@ use model::{
 use crate::{
     amounts::{self, Amounts},
     bits::BitSet,
+    disruption::{HASH, HASH_VERSION},
     explain,
     offer::Offer,
     problem::Problem,
@@ -350,6 +351,10 @@ fn annotations(
     (offer, types): (&Offer, &BitSet),
 ) -> BTreeMap<String, String> {
     let mut all = template.pool.template.annotations.clone();
+    // Which spec the claim is of: it drifts when the pool's becomes another.
+    let hashes = template.pool.annotations.iter();
+    let hashes = hashes.filter(|(key, _)| [HASH, HASH_VERSION].contains(&key.as_str()));
+    all.extend(hashes.map(|(key, value)| (key.clone(), value.clone())));
     let is_relaxed = if opened.is_relaxed { "true" } else { "false" };
     all.insert(labels::MIN_VALUES_RELAXED.to_owned(), is_relaxed.to_owned());
     let names = [labels::PRICE_OVERLAY_APPLIED, labels::CAPACITY_OVERLAY_APPLIED];

@@ -26,6 +26,10 @@ use super::{
     node_pool::{NodeClaimTemplate, NodeClaimTemplateSpec, TemplateMetadata},
 };
 
+/// The annotation of NodePools and NodeClaims with a pool's hash.
+pub const NODE_POOL_HASH: &str = "karpenter.sh/nodepool-hash";
+/// The one that says how it was made: hashes of different versions say nothing about each other.
+pub const NODE_POOL_HASH_VERSION: &str = "karpenter.sh/nodepool-hash-version";
 /// How NodePools are hashed; stands beside the hash.
 pub const NODE_POOL_VERSION: &str = "v3";
 /// How EC2NodeClasses are hashed; stands beside the hash.

@@ -90,3 +90,22 @@ fn a_pool_that_karpenter_finds_fault_with_says_so_itself() {
     let start = "spec.template.spec.requirements[0].values: `a b` is not a label value";
     assert!(matches!(problems.as_slice(), [one] if one.starts_with(start)), "{problems:?}");
 }
+
+#[test]
+fn a_pool_has_the_hash_of_what_it_is_now() {
+    let page = |grace: &str| {
+        let body = format!(
+            r#"{{"items":[{{"metadata":{{"name":"general","annotations":{{
+            "karpenter.sh/nodepool-hash":"1","karpenter.sh/nodepool-hash-version":"v2"}}}},
+            "spec":{{"template":{{"spec":{{"nodeClassRef":{{"group":"karpenter.k8s.aws",
+            "kind":"EC2NodeClass","name":"default"}},"requirements":[],"expireAfter":"720h",
+            "terminationGracePeriod":"{grace}"}}}}}}}}]}}"#
+        );
+        let pool = node_pool_list(body.as_bytes()).unwrap().items.remove(0);
+        let annotation = |key: &str| pool.annotations.get(key).cloned().unwrap_or_default();
+        (annotation(hash::NODE_POOL_HASH), annotation(hash::NODE_POOL_HASH_VERSION))
+    };
+    let (one, version) = page("1h");
+    assert_eq!((one.parse::<u64>().is_ok(), version.as_str()), (true, "v3"));
+    assert!(one != "1" && one != page("2h").0 && one == page("60m").0);
+}

@@ -53,13 +53,9 @@ impl Metadata {
         Some(metadata)
     }
 
-    /// The same, and what it costs to delete the pod.
+    /// What a pod is read for: the annotations below, and what it costs to delete the pod.
     pub(crate) fn pod_annotations(&self) -> BTreeMap<String, String> {
-        let mut own = self.own_annotations();
-        if let Some(cost) = self.annotations.get(DELETION_COST) {
-            own.insert(DELETION_COST.to_owned(), cost.clone());
-        }
-        own
+        kept(&self.annotations, is_read_of_pods)
     }
 
     /// Annotations of Karpenter's own domain: the others decide nothing, and would keep pods that
@@ -71,12 +67,23 @@ impl Metadata {
 
 /// See [`Metadata::own_annotations`].
 pub(crate) fn own_annotations(all: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    let is_own = |key: &str| {
-        let domain = key.split_once('/').map_or("", |(domain, _)| domain);
-        key == labels::DO_NOT_DISRUPT
-            || ["karpenter.sh", "karpenter.k8s.aws"].iter().any(|own| domain.ends_with(own))
-    };
-    all.iter().filter(|(key, _)| is_own(key)).map(|(k, v)| (k.clone(), v.clone())).collect()
+    kept(all, is_own)
+}
+
+fn kept(all: &BTreeMap<String, String>, is_kept: fn(&str) -> bool) -> BTreeMap<String, String> {
+    let kept = all.iter().filter(|(key, _)| is_kept(key));
+    kept.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+fn is_own(key: &str) -> bool {
+    let domain = key.split_once('/').map_or("", |(domain, _)| domain);
+    key == labels::DO_NOT_DISRUPT
+        || ["karpenter.sh", "karpenter.k8s.aws"].iter().any(|own| domain.ends_with(own))
+}
+
+/// Whether anything reads this annotation of a pod.
+pub(crate) fn is_read_of_pods(key: &str) -> bool {
+    is_own(key) || key == DELETION_COST
 }
 
 /// A time as RFC 3339.

@@ -24,6 +24,11 @@ const PHASES: &[(&str, PodPhase)] = &[
     ("Unknown", PodPhase::Running),
 ];
 
+/// The phase of this name.
+pub(crate) fn phase(name: &str) -> Option<PodPhase> {
+    PHASES.iter().find(|(known, _)| *known == name).map(|(_, phase)| *phase)
+}
+
 /// A pod, with what only matters before it is there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PodManifest {

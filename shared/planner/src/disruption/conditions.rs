@@ -16,8 +16,8 @@ use super::{
     nodes::{State, StateNode},
 };
 
-const HASH: &str = "karpenter.sh/nodepool-hash";
-const HASH_VERSION: &str = "karpenter.sh/nodepool-hash-version";
+pub(crate) const HASH: &str = "karpenter.sh/nodepool-hash";
+pub(crate) const HASH_VERSION: &str = "karpenter.sh/nodepool-hash-version";
 /// How old a claim must be before its instance type may be missed.
 ///
 /// Karpenter: `drift.go`, `InstanceTypeNotFoundCheckRequeueInterval` and its first use.

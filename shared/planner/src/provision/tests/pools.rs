@@ -207,3 +207,18 @@ fn claims_that_are_alike_share_batches_of_fifty() {
     assert_eq!((batch(0), batch(49)), (("test-8-0", 0, 50), ("test-8-0", 49, 50)));
     assert_eq!((batch(50), batch(59)), (("test-8-1", 0, 10), ("test-8-1", 9, 10)));
 }
+
+#[test]
+fn a_claim_says_which_spec_of_its_pool_it_is_of() {
+    let written = [
+        ("karpenter.sh/nodepool-hash", "17"),
+        ("karpenter.sh/nodepool-hash-version", "v3"),
+        ("karpenter.sh/other", "of the pool only"),
+    ];
+    let facts = pooled(vec![pending("a", amd64("cpu=1"))], |pool| {
+        pool.annotations.extend(written.map(|(key, value)| (key.to_owned(), value.to_owned())));
+    });
+    let annotations = &provision(&facts).promises[0].claim.annotations;
+    let has = written.map(|(key, _)| annotations.get(key).map(String::as_str));
+    assert_eq!(has, [Some("17"), Some("v3"), None]);
+}

@@ -1,0 +1,88 @@
+//! Lists of a large cluster: `cargo bench -p api --profile local --bench lists`.
+//!
+//! 30,000 pods and 5,000 nodes in pages, read as the adapter of the cluster reads them, and all pods
+//! as one file, as `journeyman plan` reads what `kubectl get pods -o json` has saved. Aim: 30,000
+//! pods in 0.35 seconds and 32 MB. Beside `k8s_openapi`: `cargo bench -p cluster --bench pod_list`.
+
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    clippy::print_stdout,
+    reason = "a program for developers: it prints, and ends where something is wrong"
+)]
+
+#[path = "support/cost.rs"]
+mod cost;
+#[path = "support/lists.rs"]
+mod lists;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use api::{
+    kubernetes::{self, PodReader},
+    manifest,
+};
+use cost::Task;
+
+const TASKS: &[Task] = &[
+    Task { name: "pods in pages", run: pods },
+    Task { name: "nodes in pages", run: nodes },
+    Task { name: "pods in one file", run: file },
+];
+
+fn pods(files: &[PathBuf]) -> usize {
+    let (mut reader, mut all, mut body) = (PodReader::default(), Vec::new(), Vec::new());
+    for file in of_kind(files, "Pod-") {
+        cost::read(file, &mut body);
+        let page = reader.page(&body).expect("a list");
+        assert_eq!(page.malformed, []);
+        all.extend(page.items.into_iter().map(|read| read.pod));
+    }
+    all.len()
+}
+
+fn nodes(files: &[PathBuf]) -> usize {
+    let (mut all, mut body) = (Vec::new(), Vec::new());
+    for file in of_kind(files, "Node-") {
+        cost::read(file, &mut body);
+        all.extend(kubernetes::node_list(&body).expect("a list").items);
+    }
+    all.len()
+}
+
+fn file(files: &[PathBuf]) -> usize {
+    let whole = of_kind(files, "whole")[0];
+    let text = fs::read_to_string(whole).expect("a text");
+    let manifest = manifest::read(&text, "pods.json");
+    assert_eq!(manifest.problems, []);
+    manifest.objects.len()
+}
+
+fn of_kind<'a>(files: &'a [PathBuf], start: &str) -> Vec<&'a PathBuf> {
+    let is_of = |file: &&PathBuf| {
+        file.file_name().is_some_and(|name| name.to_string_lossy().starts_with(start))
+    };
+    files.iter().filter(is_of).collect()
+}
+
+fn main() {
+    let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lists");
+    let files = |directory: &Path| {
+        let pods = lists::write_pages(directory, "Pod", 30_000, lists::pod).expect("pages");
+        let nodes = lists::write_pages(directory, "Node", 5_000, lists::node).expect("pages");
+        let items: Vec<String> = (0..30_000)
+            .map(|number| {
+                let pod = lists::pod(number);
+                format!(r#"{{"apiVersion":"v1","kind":"Pod",{}"#, pod.trim_start_matches('{'))
+            })
+            .collect();
+        let whole = directory.join("whole.json");
+        let text = format!(r#"{{"apiVersion":"v1","kind":"List","items":[{}]}}"#, items.join(","));
+        fs::write(&whole, text).expect("a file");
+        [pods, nodes, vec![whole]].concat()
+    };
+    cost::print(TASKS, &files, &directory);
+}

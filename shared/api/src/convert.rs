@@ -1,7 +1,7 @@
 //! Objects of Karpenter's older versions as those of v1, with a comment on every choice.
 //!
-//! v1beta1 (NodePool, EC2NodeClass) and v1alpha5 with v1alpha1 (Provisioner, AWSNodeTemplate, the
-//! provider within a Provisioner). What moves keeps its line, so that complaints about it still say
+//! v1beta1 (NodePool, EC2NodeClass, NodeClaim) and v1alpha5 with v1alpha1 (Provisioner, AWSNodeTemplate,
+//! the provider within a Provisioner, Machine). What moves keeps its line, so that complaints about it still say
 //! where it stands. Whether the result is right is for the readers of v1 to say. Nothing is guessed:
 //! what an old object left to settings that are not in it becomes a problem with its cure.
 //!
@@ -15,6 +15,7 @@ use crate::{
 };
 
 mod aws;
+mod claim;
 mod edit;
 mod kubelet;
 mod pool;
@@ -105,9 +106,9 @@ pub(crate) fn is_needed(found: &[Result<Found<'_>, Problem>]) -> bool {
 fn is_old(api_version: &str, kind: &str) -> bool {
     matches!(
         (api_version, kind),
-        ("karpenter.sh/v1beta1", "NodePool")
+        ("karpenter.sh/v1beta1", "NodePool" | "NodeClaim")
             | ("karpenter.k8s.aws/v1beta1", "EC2NodeClass")
-            | ("karpenter.sh/v1alpha5", "Provisioner")
+            | ("karpenter.sh/v1alpha5", "Provisioner" | "Machine")
             | ("karpenter.k8s.aws/v1alpha1", "AWSNodeTemplate")
     )
 }
@@ -128,6 +129,7 @@ pub(crate) fn convert(
         }
     }
     kubelet::distribute(&mut drafts);
+    claim::ask_pools(&mut drafts);
     for draft in &mut drafts {
         for complaint in draft.complaints.drain(..) {
             problems.push(Problem {
@@ -158,9 +160,20 @@ fn draft(found: Found<'_>, settings: &Settings, drafts: &mut Vec<Draft>) {
         return;
     }
     draft.note("", format!("Converted from {api_version} {kind}."));
-    draft.tree.take("status");
-    clean_metadata(&mut draft);
+    let is_claim = matches!(kind, "NodeClaim" | "Machine");
+    clean_metadata(&mut draft, is_claim);
+    if !is_claim {
+        draft.tree.take("status");
+    }
     match (api_version, kind) {
+        (_, "NodeClaim") => {
+            claim::from_v1beta1(&mut draft);
+            drafts.push(draft);
+        }
+        (_, "Machine") => {
+            claim::from_machine(&mut draft);
+            drafts.push(draft);
+        }
         (_, "NodePool") => {
             pool::from_v1beta1(&mut draft);
             drafts.push(draft);
@@ -194,13 +207,27 @@ fn typed(tree: &Tree, api_version: &str, kind: &str) -> Tree {
 }
 
 /// Annotations that the old controller kept for itself say nothing about the new object, and an API
-/// server refuses what is its own.
-fn clean_metadata(draft: &mut Draft) {
+/// server refuses what is its own. Of a claim its age counts, and who still has to do with it.
+fn clean_metadata(draft: &mut Draft, is_claim: bool) {
     let Some(metadata) = draft.tree.get_mut("metadata") else { return };
-    for own in ["resourceVersion", "uid", "generation", "creationTimestamp", "managedFields"] {
+    for own in ["resourceVersion", "uid", "generation", "managedFields"] {
         metadata.take(own);
     }
-    metadata.take("finalizers");
+    let is_orphaned = is_claim && metadata.take("ownerReferences").is_some();
+    if !is_claim {
+        metadata.take("creationTimestamp");
+        metadata.take("finalizers");
+    }
+    clean_annotations(metadata);
+    if is_orphaned {
+        draft.note(
+            "/metadata",
+            "`ownerReferences` was left out: it names its pool by a uid, which an API server gives anew.",
+        );
+    }
+}
+
+fn clean_annotations(metadata: &mut Tree) {
     let Some(annotations) = metadata.get_mut("annotations") else { return };
     let Value::Map(entries) = &mut annotations.value else { return };
     let is_kept = |entry: &Entry| {

@@ -55,7 +55,8 @@ fn disruption_of_v1beta1(spec: &mut Tree) -> Vec<(&'static str, &'static str)> {
     notes
 }
 
-fn reference_of_v1beta1(reference: &mut Tree) -> Option<(&'static str, &'static str)> {
+/// `nodeClassRef`: its group was a part of `apiVersion`.
+pub(super) fn reference_of_v1beta1(reference: &mut Tree) -> Option<(&'static str, &'static str)> {
     let line = reference.line;
     let old = reference.take("apiVersion");
     if !reference.has("kind") {

@@ -207,6 +207,25 @@ def scale(checks, server):
     checks.check("a dynamic pool cannot be scaled", "Cannot transition NodePool" in said, said)
 
 
+def files_are_accepted(checks, server):
+    """Every example and every converted manifest of older versions, as a user would apply it."""
+    # An apply is merged with what has the same name.
+    for thing in STORED:
+        server.ask("DELETE", server.path(thing, thing["metadata"]["name"]))
+    examples = [path for path in sorted((REPOSITORY / "examples").glob("*/*.yaml"))
+                if path.parent.name != "scenarios"]
+    converted = sorted((REPOSITORY / "shared/api/tests/convert").glob("*.v1.yaml"))
+    for path in examples + converted:
+        try:
+            said = kubectl("apply", "--server-side", "--force-conflicts", "--dry-run=server", "--validate=strict",
+                           "--warnings-as-errors", "-f", str(path))
+            checks.check(f"{path.parent.name}/{path.name} is accepted", bool(said))
+        except Exception as error:
+            checks.check(f"{path.parent.name}/{path.name} is accepted", False, str(error)[-600:])
+    checks.check("there are examples and converted manifests",
+                 len(examples) >= 15 and len(converted) >= 11)
+
+
 def main():
     theirs, ours = sys.argv[1:]
     checks, server = Checks(), ApiServer()
@@ -227,6 +246,7 @@ def main():
     stored_objects_stay_valid(checks, server)
     server_side_apply(checks, server)
     scale(checks, server)
+    files_are_accepted(checks, server)
     return checks.close()
 
 

@@ -2,40 +2,29 @@
 //! its text. A plain test looks at a few hundred texts each; `JOURNEYMAN_FUZZ_SECONDS=60` goes on
 //! for that long with each target. `--nocapture` shows texts and time for each.
 //!
-//! On the stable toolchain: texts that are right, from the examples, the validation tables and the
-//! sample events, are cut, repeated, mixed and misspelled. The draws are the same every time.
+//! The texts come from the examples, the validation tables and the sample events.
 
 #![expect(clippy::expect_used, clippy::print_stdout, reason = "a test that shows what it did")]
 #![expect(clippy::indexing_slicing, reason = "draws are below the length")]
 #![expect(clippy::disallowed_methods, reason = "time is what is measured, seconds are a setting")]
 
-use std::{
-    fs,
-    hint::black_box,
-    path::{Path, PathBuf},
-    time::{Duration, Instant},
+#[path = "../../../tests/fast/fuzz/harness.rs"]
+mod harness;
+
+use std::{fs, hint::black_box, path::Path};
+
+use api::{
+    catalog, convert, event,
+    kubernetes::{self, PodReader},
+    manifest, message, record, stream,
 };
-
-use api::{catalog, convert, event, kubernetes, manifest, message, record, stream};
+use harness::{Target, owned};
 use model::{HourlyPrice, duration, quantity::Quantity};
-
-struct Target {
-    name: &'static str,
-    parse: fn(&str),
-    /// Right texts to begin with.
-    corpus: Vec<String>,
-    /// A long text that grows with the number; `None` where texts are short by nature.
-    long: Option<fn(usize) -> String>,
-}
-
-fn repository() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")
-}
 
 /// Every file below `folder` that ends so.
 fn texts(folder: &str, end: &str) -> Vec<String> {
     let mut all = Vec::new();
-    let mut folders = vec![repository().join(folder)];
+    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder)];
     while let Some(folder) = folders.pop() {
         for entry in fs::read_dir(folder).expect("a folder") {
             let path = entry.expect("an entry").path();
@@ -49,10 +38,6 @@ fn texts(folder: &str, end: &str) -> Vec<String> {
     all.sort();
     assert!(!all.is_empty(), "{folder} has nothing that ends with {end}");
     all
-}
-
-fn owned(texts: &[&str]) -> Vec<String> {
-    texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
 fn many_fields(count: usize) -> String {
@@ -123,7 +108,7 @@ fn targets() -> Vec<Target> {
             parse: |text| {
                 let _manifest = black_box(manifest::read(text, "x"));
             },
-            corpus: [manifests.clone(), tables].concat(),
+            corpus: [manifests.clone(), tables, owned(&[POD])].concat(),
             long: Some(many_fields),
         },
         Target {
@@ -151,7 +136,7 @@ fn targets() -> Vec<Target> {
         Target {
             name: "lists of pods and nodes",
             parse: |text| {
-                let _pods = black_box(kubernetes::pod_list(text.as_bytes()));
+                let _pods = black_box(PodReader::default().page(text.as_bytes()));
                 let _nodes = black_box(kubernetes::node_list(text.as_bytes()));
                 let _sets = black_box(kubernetes::daemon_set_list(text.as_bytes()));
             },
@@ -193,138 +178,12 @@ fn targets() -> Vec<Target> {
     ]
 }
 
-/// xorshift: the same draws every time.
-struct Draw(u64);
-
-impl Draw {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        let limit = u64::try_from(limit.max(1)).expect("a length");
-        usize::try_from(self.0 % limit).expect("below the limit")
-    }
-}
-
-const WORDS: [&str; 24] = [
-    "null",
-    "{}",
-    "[]",
-    "\"\"",
-    "-1",
-    "1e999",
-    "99999999999999999999",
-    "0x1f",
-    "&a ",
-    "*a",
-    "<<: *a\n",
-    "- ",
-    "\u{0}",
-    "\u{feff}",
-    "ä",
-    "\r\n",
-    "\t",
-    "---\n",
-    "%",
-    "Never",
-    "Ei",
-    "${NAME}",
-    "{{",
-    ": ",
-];
-
-/// A text that is nearly one of the corpus.
-fn mutated(corpus: &[String], draw: &mut Draw) -> String {
-    let mut text = corpus[draw.below(corpus.len())].clone().into_bytes();
-    for _ in 0..=draw.below(6) {
-        let (from, to) = (draw.below(text.len() + 1), draw.below(text.len() + 1));
-        let (from, to) = (from.min(to), from.max(to));
-        match draw.below(6) {
-            0 => drop(text.drain(from..to.min(from + 40))),
-            1 => {
-                let part = text[from..to.min(from + 200)].to_vec();
-                drop(text.splice(to..to, part));
-            }
-            2 => drop(text.splice(from..from, WORDS[draw.below(WORDS.len())].bytes())),
-            3 if from < text.len() => text[from] = u8::try_from(draw.below(256)).expect("a byte"),
-            4 => text.truncate(to),
-            _ => {
-                let other = corpus[draw.below(corpus.len())].as_bytes();
-                let at = draw.below(other.len());
-                let part = other[at..other.len().min(at + 120)].to_vec();
-                drop(text.splice(from..to.min(from + 20), part));
-            }
-        }
-    }
-    String::from_utf8_lossy(&text).into_owned()
-}
-
-/// How long this thread has run: a machine that is busy with other things does not count.
-fn ran() -> Duration {
-    let text = fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
-    let nanos = text.split_whitespace().next().and_then(|nanos| nanos.parse().ok());
-    Duration::from_nanos(nanos.unwrap_or_default())
-}
-
-/// For how long `text` is parsed, again and again until the clock, which ticks in milliseconds, has
-/// moved far enough.
-fn time(parse: fn(&str), text: &str) -> Duration {
-    let started = ran();
-    let mut times = 0;
-    loop {
-        parse(text);
-        times += 1;
-        let spent = ran().saturating_sub(started);
-        if spent >= Duration::from_millis(60) || times >= 20_000 {
-            return spent / times;
-        }
-    }
-}
-
 #[test]
 fn no_text_panics() {
-    let seconds = std::env::var("JOURNEYMAN_FUZZ_SECONDS").ok().and_then(|text| text.parse().ok());
-    for target in targets() {
-        let mut draw = Draw(0x9e37_79b9_7f4a_7c15);
-        let (started, before) = (Instant::now(), ran());
-        let (mut count, mut bytes) = (0_u64, 0_usize);
-        let goes_on = |count: u64| match seconds {
-            Some(seconds) => started.elapsed() < Duration::from_secs(seconds),
-            None => count < 150,
-        };
-        target.corpus.iter().for_each(|text| (target.parse)(text));
-        while goes_on(count) {
-            let text = mutated(&target.corpus, &mut draw);
-            (target.parse)(&text);
-            count += 1;
-            bytes += text.len();
-        }
-        let spent = ran().saturating_sub(before).as_nanos();
-        let each = spent / u128::try_from(bytes.max(1)).expect("a length");
-        println!("{}: {count} texts, {bytes} bytes, {each} ns per byte", target.name);
-    }
+    harness::no_text_panics(targets());
 }
 
 #[test]
 fn no_text_takes_time_that_grows_faster_than_it() {
-    for Target { name, parse, long, .. } in targets() {
-        let Some(long) = long else { continue };
-        let (short, long) = (long(250), long(2_000));
-        let (one, other) = (time(parse, &short), time(parse, &long));
-        let growth = other.as_nanos() * u128::try_from(short.len()).expect("a length")
-            / (one.as_nanos() * u128::try_from(long.len()).expect("a length")).max(1);
-        let each = other.as_nanos() / u128::try_from(long.len()).expect("a length");
-        println!(
-            "{name}: {} bytes, {each} ns per byte, {growth} times those of {} bytes",
-            long.len(),
-            short.len()
-        );
-        // Eight times the text: what is quadratic takes eight times as long for each byte.
-        assert!(
-            growth < 5,
-            "{name}: a byte of {} costs {growth} times one of {}",
-            long.len(),
-            short.len()
-        );
-    }
+    harness::no_text_takes_time_that_grows_faster_than_it(targets());
 }

@@ -64,7 +64,9 @@ async fn call(sim: &Sim, offers: &Offers, delivery: Delivery) -> Result<Report, 
         Payload::Schedule(Schedule::Disrupt(method)) => {
             disrupt(sim, DisruptTrigger::Schedule(method), at).await
         }
-        Payload::Schedule(Schedule::Resolve) => handlers::resolve(sim, sim, sim, sim, at).await,
+        Payload::Schedule(Schedule::Resolve) => {
+            handlers::resolve(sim, sim, sim, sim, sim, at).await
+        }
         Payload::Interruption(interruption) => {
             handlers::interrupt(sim, sim, &interruption, at).await
         }

@@ -6,7 +6,7 @@ import time
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
-FUNCTIONS = ["provision", "interrupt", "disrupt", "launch", "settle", "drain", "resolve"]
+FUNCTIONS = ["provision", "interrupt", "disrupt", "launch", "settle", "drain", "resolve", "catalog"]
 
 
 class Checks:

@@ -192,6 +192,7 @@ def check_triggers(checks, stack):
         ("Settle", 1, 1),
         ("Drain", 1, 1),
         ("Resolve", 0, 0),
+        ("Catalog", 0, 0),
     ]:
         found = stack.triggers(function)
         kinds = sorted(t["EventSourceArn"].split(":")[2] for t in found)

@@ -7,10 +7,11 @@ use ports::Invocation;
 async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
     let classes = platform.cluster().await?;
-    let (discovery, profiles, ledger) =
-        (platform.discovery(), platform.profiles(), platform.ledger());
+    let (discovery, profiles) = (platform.discovery(), platform.profiles());
+    let (templates, ledger) = (platform.templates(), platform.ledger());
     let handle = async |(): (), at: &Invocation| {
-        let report = handlers::resolve(&classes, &discovery, &profiles, &ledger, at).await?;
+        let report =
+            handlers::resolve(&classes, &discovery, &profiles, &templates, &ledger, at).await?;
         bootstrap::log_report(&report);
         Ok(())
     };

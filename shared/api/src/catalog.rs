@@ -13,6 +13,7 @@ use serde::Deserialize;
 
 pub mod ec2;
 mod shapes;
+pub mod stored;
 mod table;
 
 /// Why a text is not a catalog.

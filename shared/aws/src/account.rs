@@ -18,9 +18,11 @@ use aws_config::{
 use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
 use aws_smithy_async::{rt::sleep::default_async_sleep, time::SharedTimeSource};
 
+use model::ClusterName;
+
 use crate::{
-    Connection, DynamoLedger, Ec2Discovery, Ec2Fleet, Ec2Templates, EksClusters, IamProfiles,
-    QueueUrls, SqsMailbox, ssm::Parameters,
+    Connection, DynamoLedger, DynamoShelf, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates,
+    EksClusters, IamProfiles, QueueUrls, SqsMailbox, pricing::Prices, ssm::Parameters,
 };
 
 /// What the SDKs allow a connection by themselves.
@@ -52,6 +54,8 @@ pub enum Service {
     Eks,
     /// Instance profiles.
     Iam,
+    /// The price list.
+    Pricing,
     /// Queues.
     Sqs,
     /// Parameters that hold images.
@@ -60,8 +64,8 @@ pub enum Service {
 
 impl Service {
     /// All of them.
-    pub const ALL: [Self; 6] =
-        [Self::DynamoDb, Self::Ec2, Self::Eks, Self::Iam, Self::Sqs, Self::Ssm];
+    pub const ALL: [Self; 7] =
+        [Self::DynamoDb, Self::Ec2, Self::Eks, Self::Iam, Self::Pricing, Self::Sqs, Self::Ssm];
 
     /// The variable that names an endpoint for this service alone.
     ///
@@ -72,6 +76,7 @@ impl Service {
             Self::Ec2 => "AWS_ENDPOINT_URL_EC2",
             Self::Eks => "AWS_ENDPOINT_URL_EKS",
             Self::Iam => "AWS_ENDPOINT_URL_IAM",
+            Self::Pricing => "AWS_ENDPOINT_URL_PRICING",
             Self::Sqs => "AWS_ENDPOINT_URL_SQS",
             Self::Ssm => "AWS_ENDPOINT_URL_SSM",
         }
@@ -143,6 +148,18 @@ impl Account {
     /// The ledger in the table called `table`.
     pub fn ledger(&self, table: &str) -> DynamoLedger {
         DynamoLedger::new(aws_sdk_dynamodb::Client::new(&self.config(Service::DynamoDb)), table)
+    }
+
+    /// What is sold, kept beside the ledger of `cluster` in the table called `table`.
+    pub fn shelf(&self, table: &str, cluster: &ClusterName) -> DynamoShelf {
+        DynamoShelf::new(self.ledger(table), cluster.clone())
+    }
+
+    /// What is sold in the region.
+    pub fn market(&self) -> Ec2Market {
+        let config = self.config(Service::Pricing);
+        let prices = Prices::new(&config, &self.region, self.credentials());
+        Ec2Market::new(aws_sdk_ec2::Client::new(&self.config(Service::Ec2)), prices)
     }
 
     /// The queues at `urls`.

@@ -4,6 +4,7 @@ mod discovery;
 mod fleet;
 mod image;
 mod instance;
+mod market;
 mod reservation;
 mod template;
 #[cfg(test)]
@@ -15,6 +16,7 @@ use aws_sdk_ec2::types::{Filter, Tag};
 
 pub use discovery::Ec2Discovery;
 pub use fleet::Ec2Fleet;
+pub use market::Ec2Market;
 pub use template::Ec2Templates;
 
 /// Values that one filter takes.

@@ -15,14 +15,16 @@ mod fault;
 #[cfg(test)]
 mod fixture;
 mod iam;
+mod json_call;
+mod pricing;
 mod sqs;
 mod ssm;
 #[cfg(test)]
 mod wire;
 
 pub use account::{Account, Endpoints, InvalidAccount, Service};
-pub use dynamodb::DynamoLedger;
-pub use ec2::{Ec2Discovery, Ec2Fleet, Ec2Templates};
+pub use dynamodb::{DynamoLedger, DynamoShelf};
+pub use ec2::{Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates};
 pub use eks::{Connection, EksClusters};
 pub use iam::IamProfiles;
 pub use sqs::{QueueUrls, SqsMailbox};

@@ -1,48 +1,23 @@
 //! SSM's one call that is needed, GetParameter, without the 348,000 lines of its SDK.
 //!
-//! A signed JSON POST. It is not repeated when it fails: whoever asks comes back with its message.
 //! <https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameter.html>
 
-use std::time::{Duration, SystemTime};
-
 use aws_config::SdkConfig;
-use aws_credential_types::{
-    Credentials,
-    provider::{ProvideCredentials as _, SharedCredentialsProvider},
-};
-use aws_sigv4::{
-    http_request::{SignableBody, SignableRequest, SigningSettings, sign},
-    sign::v4,
-};
-use aws_smithy_runtime_api::{
-    box_error::BoxError,
-    client::{
-        http::{HttpConnector as _, HttpConnectorSettings, SharedHttpConnector},
-        orchestrator::HttpRequest,
-    },
-};
-use aws_smithy_types::byte_stream::ByteStream;
+use aws_credential_types::provider::SharedCredentialsProvider;
 use ports::{Fault, PortError};
-use serde_json::Value;
+use serde_json::{Value, json};
 
-use crate::fault::{BadAnswer, refused};
+use crate::{
+    fault::BadAnswer,
+    json_call::{JsonService, Operation},
+};
 
-const OPERATION: &str = "GetParameter";
-const TARGET: &str = "AmazonSSM.GetParameter";
-const CONTENT_TYPE: &str = "application/x-amz-json-1.1";
-const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
-const READ_TIMEOUT: Duration = Duration::from_secs(10);
+const GET: Operation =
+    Operation { name: "GetParameter", target: "AmazonSSM.GetParameter", service: "ssm" };
 
 /// SSM parameters of one region.
 #[derive(Clone, Debug)]
-pub(crate) struct Parameters {
-    /// `None` without a TLS stack, which this workspace always has.
-    connector: Option<SharedHttpConnector>,
-    config: SdkConfig,
-    endpoint: String,
-    region: String,
-    credentials: SharedCredentialsProvider,
-}
+pub(crate) struct Parameters(JsonService);
 
 impl Parameters {
     pub(crate) fn new(
@@ -50,29 +25,12 @@ impl Parameters {
         region: &str,
         credentials: SharedCredentialsProvider,
     ) -> Self {
-        let endpoint = config.endpoint_url().map_or_else(|| endpoint(region), str::to_owned);
-        let settings = HttpConnectorSettings::builder()
-            .connect_timeout(CONNECT_TIMEOUT)
-            .read_timeout(READ_TIMEOUT)
-            .build();
-        let connector = aws_smithy_http_client::default_connector(&settings, config.sleep_impl());
-        Self { connector, config: config.clone(), endpoint, region: region.to_owned(), credentials }
+        Self(JsonService::new(config, endpoint(region), region, credentials))
     }
 
     /// The value of the parameter called `name`, if there is one.
     pub(crate) async fn get(&self, name: &str) -> Result<Option<String>, PortError> {
-        let before = |error: BoxError| PortError::because(OPERATION, Fault::Permanent, error);
-        let after = |error: BoxError| PortError::because(OPERATION, Fault::Unknown, error);
-        let credentials = self.credentials.provide_credentials().await;
-        let credentials = credentials.map_err(|error| before(error.into()))?;
-        let now = self.config.time_source().map_or(SystemTime::UNIX_EPOCH, |time| time.now());
-        let request = to_request(&self.endpoint, &self.region, name, credentials, now);
-        let request = request.map_err(before)?;
-        let connector = self.connector.as_ref().ok_or_else(|| before("no TLS stack".into()))?;
-        let answer = connector.call(request).await.map_err(|error| after(error.into()))?;
-        let status = answer.status().as_u16();
-        let body = ByteStream::new(answer.into_body()).collect().await;
-        from_answer(status, &body.map_err(|error| after(error.into()))?.into_bytes())
+        value_of(self.0.call(GET, &json!({ "Name": name })).await)
     }
 }
 
@@ -82,67 +40,36 @@ fn endpoint(region: &str) -> String {
     format!("https://ssm.{region}.{domain}")
 }
 
-/// The signed request for the parameter called `name`.
-fn to_request(
-    endpoint: &str,
-    region: &str,
-    name: &str,
-    credentials: Credentials,
-    now: SystemTime,
-) -> Result<HttpRequest, BoxError> {
-    let url = format!("{}/", endpoint.trim_end_matches('/'));
-    let body = serde_json::json!({ "Name": name }).to_string();
-    let headers = [("content-type", CONTENT_TYPE), ("x-amz-target", TARGET)];
-    let identity = credentials.into();
-    let parameters = v4::SigningParams::builder()
-        .identity(&identity)
-        .region(region)
-        .name("ssm")
-        .time(now)
-        .settings(SigningSettings::default())
-        .build()?
-        .into();
-    let signable = SignableBody::Bytes(body.as_bytes());
-    let signable = SignableRequest::new("POST", &url, headers.into_iter(), signable)?;
-    let (instructions, _) = sign(signable, &parameters)?.into_parts();
-    let mut request = HttpRequest::new(body.clone().into());
-    request.set_method("POST")?;
-    request.set_uri(url)?;
-    for (name, value) in headers.into_iter().chain(instructions.headers()) {
-        request.headers_mut().insert(name.to_owned(), value.to_owned());
-    }
-    Ok(request)
-}
-
-fn from_answer(status: u16, body: &[u8]) -> Result<Option<String>, PortError> {
-    let answer: Value = serde_json::from_slice(body).unwrap_or_default();
-    let text = |pointer: &str| answer.pointer(pointer).and_then(Value::as_str);
-    if status == 200 {
-        let value = text("/Parameter/Value").map(str::to_owned);
-        return value.map(Some).ok_or_else(|| BadAnswer::of(OPERATION, "no `Parameter.Value`"));
-    }
-    // Such as `com.amazonaws.ssm#ParameterNotFound`.
-    let code = text("/__type").unwrap_or_default();
-    let code = code.rsplit('#').next().unwrap_or(code);
-    let message = text("/message").or_else(|| text("/Message")).unwrap_or_default();
-    match refused(OPERATION, code, status, message) {
-        PortError { fault: Fault::NotFound, .. } => Ok(None),
-        error => Err(error),
+fn value_of(answer: Result<Value, PortError>) -> Result<Option<String>, PortError> {
+    match answer {
+        Ok(answer) => {
+            let value = answer.pointer("/Parameter/Value").and_then(Value::as_str);
+            let value = value.map(|value| Some(value.to_owned()));
+            value.ok_or_else(|| BadAnswer::of(GET.name, "no `Parameter.Value`"))
+        }
+        Err(PortError { fault: Fault::NotFound, .. }) => Ok(None),
+        Err(error) => Err(error),
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::SystemTime;
+
+    use aws_credential_types::Credentials;
+
     use super::*;
+    use crate::json_call::{from_answer, to_request};
 
     #[test]
     fn the_request_names_the_parameter_and_is_signed_for_ssm() {
         let credentials =
             Credentials::new("AKIDEXAMPLE", "secret", Some("token".to_owned()), None, "test");
         let request = to_request(
-            "https://ssm.us-west-2.amazonaws.com",
+            GET,
+            &endpoint("us-west-2"),
             "us-west-2",
-            "/aws/service/x",
+            &json!({ "Name": "/aws/service/x" }),
             credentials,
             SystemTime::UNIX_EPOCH,
         )
@@ -151,7 +78,7 @@ mod tests {
         assert_eq!(request.method(), "POST");
         assert_eq!(request.body().bytes(), Some(br#"{"Name":"/aws/service/x"}"#.as_slice()));
         let header = |name: &str| request.headers().get(name).unwrap_or_default().to_owned();
-        assert_eq!(header("x-amz-target"), TARGET);
+        assert_eq!(header("x-amz-target"), GET.target);
         assert_eq!(header("x-amz-security-token"), "token");
         let authorization = header("authorization");
         assert!(
@@ -164,7 +91,8 @@ mod tests {
 
     #[track_caller]
     fn check(status: u16, body: &str, expected: Result<Option<&str>, Fault>) {
-        let found = from_answer(status, body.as_bytes()).map_err(|error| error.fault);
+        let found = value_of(from_answer(GET, status, body.as_bytes()));
+        let found = found.map_err(|error| error.fault);
         assert_eq!(found.as_ref().map(Option::as_deref), expected.as_ref().copied(), "{body}");
     }
 

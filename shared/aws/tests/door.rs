@@ -8,6 +8,7 @@
 #[cfg(test)]
 mod door {
     mod burst;
+    mod catalog;
     mod conformance;
     mod faults;
     mod world;

@@ -13,11 +13,13 @@ mod metrics;
 mod platform;
 mod serve;
 mod settings;
+mod stored_catalog;
 pub mod trigger;
 
 pub use envelope::Source;
 pub use error::Failure;
 pub use logs::log_report;
-pub use platform::{BuiltinCatalog, Platform, start};
+pub use platform::{Platform, start};
 pub use serve::{serve, serve_together};
 pub use settings::{InvalidSettings, Settings, variables};
+pub use stored_catalog::{StoredCatalog, builtin_sales};

@@ -1,17 +1,12 @@
 //! The outside as a function gets it: settings, and the adapters that it asks for.
 
-use std::sync::Arc;
-
-use anyhow::Context as _;
 use aws::{
-    Account, Connection, DynamoLedger, Ec2Discovery, Ec2Fleet, Ec2Templates, IamProfiles,
-    SqsMailbox,
+    Account, Connection, DynamoLedger, DynamoShelf, Ec2Discovery, Ec2Fleet, Ec2Market,
+    Ec2Templates, IamProfiles, SqsMailbox,
 };
 use cluster::KubeCluster;
-use model::Catalog;
-use ports::PortError;
 
-use crate::{logs, settings::Settings};
+use crate::{logs, settings::Settings, stored_catalog::StoredCatalog};
 
 /// What a function is made of. Each method makes one adapter; a function asks only for what its
 /// handler takes.
@@ -65,17 +60,24 @@ impl Platform {
         self.account.discovery(self.account.clusters(self.settings.connection.clone()))
     }
 
-    /// What can be bought.
-    pub fn catalog(&self) -> anyhow::Result<BuiltinCatalog> {
-        let catalog = api::catalog::builtin().context("the built-in catalog cannot be read")?;
-        if catalog.region != self.account.region() {
-            tracing::warn!(
-                region = self.account.region(),
-                catalog = catalog.region,
-                "the built-in catalog is of another region: its zones and prices are not yours"
-            );
-        }
-        Ok(BuiltinCatalog(Arc::new(catalog)))
+    /// What can be bought: what the function `catalog` keeps.
+    pub fn catalog(&self) -> anyhow::Result<StoredCatalog> {
+        StoredCatalog::new(self.shelf(), self.region())
+    }
+
+    /// What is sold in the region.
+    pub fn market(&self) -> Ec2Market {
+        self.account.market()
+    }
+
+    /// What is sold, as it is kept.
+    pub fn shelf(&self) -> DynamoShelf {
+        self.account.shelf(&self.settings.table, &self.settings.cluster)
+    }
+
+    /// Such as `us-west-2`.
+    pub fn region(&self) -> &str {
+        self.account.region()
     }
 
     /// The cluster's API server, for the ports `Cluster` and `Nodes`.
@@ -96,16 +98,5 @@ impl Platform {
         };
         let (credentials, region) = (self.account.credentials(), self.account.region());
         Ok(KubeCluster::for_eks(cluster, &endpoint, &ca_bundle, credentials, region)?)
-    }
-}
-
-/// The catalog that comes with the program, until the function `catalog` keeps one of the account's
-/// own region.
-#[derive(Clone, Debug)]
-pub struct BuiltinCatalog(Arc<Catalog>);
-
-impl ports::Catalog for BuiltinCatalog {
-    async fn catalog(&self) -> Result<Arc<Catalog>, PortError> {
-        Ok(Arc::clone(&self.0))
     }
 }

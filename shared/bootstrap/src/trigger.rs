@@ -101,10 +101,19 @@ pub fn drain(settings: &Settings, source: &Source) -> Result<Option<NodeClaimNam
 
 /// For `resolve`: its schedule.
 pub fn resolve(_: &Settings, source: &Source) -> Result<Option<()>, Failure> {
+    only_scheduled("resolve", source)
+}
+
+/// For `catalog`: its schedule.
+pub fn catalog(_: &Settings, source: &Source) -> Result<Option<()>, Failure> {
+    only_scheduled("catalog", source)
+}
+
+fn only_scheduled(function: &str, source: &Source) -> Result<Option<()>, Failure> {
     match source {
         Source::Event(text) => scheduled(text).map(|_| Some(())),
-        Source::Message(_) => Err(Failure::malformed("`resolve` takes no messages")),
-        Source::Record(_) => Err(no_stream("resolve")),
+        Source::Message(_) => Err(Failure::malformed(format!("`{function}` takes no messages"))),
+        Source::Record(_) => Err(no_stream(function)),
     }
 }
 

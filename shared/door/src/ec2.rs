@@ -6,6 +6,7 @@ mod discovery;
 mod fleet;
 mod instance;
 mod market;
+mod shapes;
 mod template;
 
 use ports::PortError;
@@ -71,6 +72,7 @@ pub(crate) async fn answer(action: &str, call: Call<'_>) -> Reply {
         "DescribeCapacityReservations" => discovery::reservations(call).await,
         "DescribePlacementGroups" => discovery::placement_groups(call).await,
         "DescribeAvailabilityZones" => market::zones(call).await,
+        "DescribeInstanceTypes" => shapes::describe(call).await,
         "DescribeInstanceTypeOfferings" => market::offerings(call).await,
         "DescribeSpotPriceHistory" => market::spot_prices(call).await,
         _ => {

@@ -8,6 +8,7 @@
 //! chooses nothing. *Reconcilers* (`settle`, `drain`) move one claim under its own version; `resolve`
 //! tells of every EC2NodeClass what it finds.
 
+mod catalog;
 mod commit;
 mod disrupt;
 mod drain;
@@ -21,6 +22,7 @@ mod resolution;
 mod resolve;
 mod settle;
 
+pub use catalog::{catalog, catalog_of};
 pub use disrupt::{DisruptTrigger, disrupt};
 pub use drain::drain;
 pub use error::{Error, story};

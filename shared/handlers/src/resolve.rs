@@ -1,4 +1,5 @@
-//! EC2NodeClasses → what their status says; and instance profiles that nobody uses any more go.
+//! EC2NodeClasses → what their status says; and instance profiles that nobody uses any more go,
+//! and so do old launch templates.
 //!
 //! Classes are told apart: one that cannot be looked up does not keep the others from being told.
 //! Deciders do not wait for it: what the status says is for people, and for those who look at
@@ -18,7 +19,9 @@ use model::{
         ClusterSettings, InstanceProfile, NodeClass, NodeClassStatus, NodeIdentity, SeenNodeClass,
     },
 };
-use ports::{Discovery, Fault, Invocation, Ledger, Malformed, NodeClasses, PortError, Profiles};
+use ports::{
+    Discovery, Fault, Invocation, Ledger, Malformed, NodeClasses, PortError, Profiles, Templates,
+};
 
 use crate::{
     Error, Report,
@@ -31,12 +34,16 @@ use crate::{
 /// Karpenter: `pkg/providers/instanceprofile`, protected profiles.
 const PROTECTED: SignedDuration = SignedDuration::from_hours(1);
 
+/// A launch template is kept for so long. One that is wanted after that is made again.
+const TEMPLATE_KEPT: SignedDuration = SignedDuration::from_hours(24);
+
 /// Tells of every EC2NodeClass what it selects and whether it can be launched from, and removes the
-/// instance profiles that were made for a role and are not used any more.
+/// instance profiles that were made for a role and are not used any more, and old launch templates.
 pub async fn resolve(
     classes: &impl NodeClasses,
     discovery: &impl Discovery,
     profiles: &impl Profiles,
+    templates: &impl Templates,
     ledger: &impl Ledger,
     at: &Invocation,
 ) -> Result<Report, Error> {
@@ -61,6 +68,13 @@ pub async fn resolve(
         }
     }
     sweep(profiles, ledger, &settings, &seen.items, &seen.malformed, at).await?;
+    // A launch that finds its template gone makes it again.
+    for (name, created_at) in templates.list(&at.cluster).await? {
+        if at.now.duration_since(created_at) > TEMPLATE_KEPT {
+            templates.remove(&name).await?;
+            tracing::info!(template = %name, "launch template removed");
+        }
+    }
     match failed {
         Some(error) => Err(error.into()),
         None => Ok(Report { plan: None, malformed: seen.malformed }),

@@ -155,3 +155,14 @@ impl Market {
         self.offered.values().flatten().cloned().collect()
     }
 }
+
+/// Everything that a catalog is worked out from, as it was found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Sales {
+    /// Where and for how much.
+    pub market: Market,
+    /// What.
+    pub shapes: Vec<InstanceShape>,
+    /// When.
+    pub found_at: jiff::Timestamp,
+}

@@ -1,7 +1,11 @@
 //! AWS.
 
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
 use model::{
-    ClusterName, InstanceId,
+    ClusterName, HourlyPrice, InstanceId, InstanceShape, InstanceTypeName, LaunchTemplateName,
+    Zone, ZoneId,
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate},
     message::Delivery,
     node_class::{
@@ -9,6 +13,7 @@ use model::{
         PlacementGroup, PlacementGroupTerm, ReservationTerm, SecurityGroup, SecurityGroupTerm,
         Subnet, SubnetTerm,
     },
+    shape::Sales,
 };
 
 use crate::PortError;
@@ -17,6 +22,31 @@ use crate::PortError;
 pub trait Catalog {
     /// Instance types with offerings and prices of the region.
     async fn catalog(&self) -> Result<std::sync::Arc<model::Catalog>, PortError>;
+}
+
+/// What EC2 and its price list say about what is sold in the region.
+pub trait Market {
+    /// Instance types, without what no call answers.
+    async fn shapes(&self) -> Result<Vec<InstanceShape>, PortError>;
+    /// Zones and their ids.
+    async fn zones(&self) -> Result<BTreeMap<Zone, ZoneId>, PortError>;
+    /// In which zones each type is sold.
+    async fn offered(&self) -> Result<BTreeMap<InstanceTypeName, BTreeSet<Zone>>, PortError>;
+    /// On-demand prices.
+    async fn on_demand(&self) -> Result<BTreeMap<InstanceTypeName, HourlyPrice>, PortError>;
+    /// Spot prices at `now`.
+    async fn spot(
+        &self,
+        now: Timestamp,
+    ) -> Result<BTreeMap<(InstanceTypeName, Zone), HourlyPrice>, PortError>;
+}
+
+/// What is sold, kept for those who decide.
+pub trait Shelf {
+    /// What was put there last, if anything was.
+    async fn sales(&self) -> Result<Option<Sales>, PortError>;
+    /// Replaces it. Repeating it changes nothing.
+    async fn put(&self, sales: &Sales) -> Result<(), PortError>;
 }
 
 /// What selectors of EC2NodeClasses name. Empty answers are answers.
@@ -55,6 +85,13 @@ pub trait Templates {
     /// Makes the launch template unless one of its name exists. The name is a digest of its
     /// content, so one that exists is the one that is wanted.
     async fn ensure(&self, template: &LaunchTemplate) -> Result<(), PortError>;
+    /// The launch templates that were made for `cluster`, by name, and when. May lag a change.
+    async fn list(
+        &self,
+        cluster: &ClusterName,
+    ) -> Result<BTreeMap<LaunchTemplateName, Timestamp>, PortError>;
+    /// Deletes the launch template; one that is gone was deleted.
+    async fn remove(&self, name: &LaunchTemplateName) -> Result<(), PortError>;
 }
 
 /// Instance profiles.
@@ -66,7 +103,7 @@ pub trait Profiles {
         path: &str,
         name: &str,
         role: &str,
-        tags: &std::collections::BTreeMap<String, String>,
+        tags: &BTreeMap<String, String>,
     ) -> Result<(), PortError>;
     /// The instance profiles whose path begins with `path`, sorted by name. May lag a change.
     async fn list(&self, path: &str) -> Result<Vec<InstanceProfile>, PortError>;
@@ -98,7 +135,7 @@ pub trait Fleet {
     async fn tag(
         &self,
         instance: &InstanceId,
-        tags: &std::collections::BTreeMap<String, String>,
+        tags: &BTreeMap<String, String>,
     ) -> Result<(), PortError>;
     /// Terminates instances; those that are gone were terminated.
     async fn terminate(&self, instances: &[InstanceId]) -> Result<(), PortError>;

@@ -9,7 +9,7 @@ mod cluster;
 mod fault;
 mod ledger;
 
-pub use cloud::{Catalog, Discovery, Fleet, Mailbox, Profiles, Templates};
+pub use cloud::{Catalog, Discovery, Fleet, Mailbox, Market, Profiles, Shelf, Templates};
 pub use cluster::{Cluster, Listing, Malformed, NodeClasses, Nodes, PodSelection, Surrounded};
 pub use fault::{BoxError, Fault, PortError};
 pub use ledger::Ledger;

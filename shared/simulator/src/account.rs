@@ -70,7 +70,7 @@ pub(crate) struct Account {
     capacity: BTreeMap<OfferingKey, u32>,
     live: BTreeMap<OfferingKey, u32>,
     launches: Launches,
-    templates: BTreeMap<LaunchTemplateName, TemplateRecord>,
+    pub(crate) templates: BTreeMap<LaunchTemplateName, TemplateRecord>,
     templates_made: u64,
     pub(crate) profiles: BTreeMap<String, ProfileRecord>,
     /// Those that somebody asked for.

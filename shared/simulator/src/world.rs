@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, fmt, sync::Arc, task::Waker};
 
 use jiff::{SignedDuration, Timestamp};
-use model::{Catalog, InstanceId, NodeName, PodKey, PodUid};
+use model::{Catalog, InstanceId, NodeName, PodKey, PodUid, shape::Sales};
 
 use crate::{
     account::Account,
@@ -80,6 +80,8 @@ pub(crate) struct World {
     pub(crate) cluster: ClusterState,
     pub(crate) ledger: LedgerState,
     pub(crate) mail: Mail,
+    /// What the function `catalog` found.
+    pub(crate) shelf: Option<Sales>,
     pub(crate) rules: Vec<Rule>,
     /// The delivery that is being polled.
     pub(crate) current: Option<(u64, Function)>,
@@ -122,6 +124,7 @@ impl World {
             cluster: ClusterState::default(),
             ledger: LedgerState::default(),
             mail: Mail::default(),
+            shelf: None,
             rules: Vec::new(),
             current: None,
             is_crashed: false,
@@ -135,7 +138,7 @@ impl World {
             settings,
         };
         if world.settings.has_schedules {
-            // The three do not come round in the same second.
+            // They do not come round in the same second.
             for (schedule, seconds) in Schedule::ALL.into_iter().zip([5, 15, 25, 35]) {
                 world.after(SignedDuration::from_secs(seconds), Event::Schedule(schedule));
             }

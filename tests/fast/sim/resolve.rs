@@ -2,7 +2,7 @@
 //! them.
 
 use model::node_class::{ClassCondition, NodeClass, NodeClassStatus, NodeIdentity};
-use ports::{Fault, NodeClasses as _, Profiles as _};
+use ports::{Fault, NodeClasses as _, Profiles, Templates};
 use simulator::{Action, Object, Settings, Sim, Verdict, first_calls};
 
 use crate::world::{minute, runner, scale, sim};
@@ -22,7 +22,8 @@ fn class(sim: &Sim) -> NodeClass {
 }
 
 fn profiles(sim: &Sim) -> Vec<String> {
-    let known = sim.block_on(sim.list("/journeyman/")).expect("an answer").expect("a listing");
+    let known =
+        sim.block_on(Profiles::list(sim, "/journeyman/")).expect("an answer").expect("a listing");
     known.into_iter().map(|profile| profile.name).collect()
 }
 
@@ -92,4 +93,26 @@ fn the_profile_of_a_former_role_stays_as_long_as_nodes_have_it() {
     let left = profiles(&sim);
     assert_eq!(left, status(&sim).instance_profile.into_iter().collect::<Vec<_>>());
     assert_ne!(left, former);
+}
+
+#[test]
+fn launch_templates_go_after_a_day_and_are_made_again() {
+    let sim = sim(Settings::default());
+    let cluster = Settings::default().cluster;
+    let templates = || {
+        let listed = sim.block_on(Templates::list(&sim, &cluster));
+        listed.expect("an answer").expect("a listing")
+    };
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(10)).expect("nothing unsafe happens");
+    let made = templates();
+    assert!(!made.is_empty());
+    runner.run_until(minute(24 * 60 - 5)).expect("nothing unsafe happens");
+    assert_eq!(templates(), made);
+    runner.run_until(minute(24 * 60 + 10)).expect("nothing unsafe happens");
+    assert!(templates().keys().all(|name| !made.contains_key(name)));
+    sim.act(scale("web", 24));
+    runner.run_until(minute(24 * 60 + 20)).expect("nothing unsafe happens");
+    assert!(!templates().is_empty());
+    assert_eq!(sim.check_liveness(), Vec::<String>::new());
 }

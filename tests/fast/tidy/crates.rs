@@ -14,6 +14,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("api", &["model"]),
     ("aws", &["api", "model", "ports"]),
     ("bootstrap", &["api", "aws", "cluster", "handlers", "model", "ports"]),
+    ("catalog", FUNCTION),
     ("cli", &["api", "handlers", "launch-template", "model", "planner", "ports", "simulator"]),
     ("cluster", &["api", "model", "ports"]),
     ("disrupt", FUNCTION),
@@ -49,6 +50,7 @@ const FENCED: &[(&str, &[&str])] = &[
         &[
             "aws",
             "bootstrap",
+            "catalog",
             "cluster",
             "disrupt",
             "door",

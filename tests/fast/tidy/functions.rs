@@ -9,10 +9,22 @@ use tests::{files, repository};
 
 /// What a port's methods need of IAM: port, method (`*` is any of them), actions.
 ///
-/// `Catalog` is built in. Kubernetes is reached through EKS access entries; IAM only lets the
+/// Kubernetes is reached through EKS access entries; IAM only lets the
 /// functions find the API server.
 const ACTIONS: &[(&str, &str, &[&str])] = &[
-    ("Catalog", "*", &[]),
+    ("Catalog", "*", &["dynamodb:GetItem"]),
+    (
+        "Market",
+        "*",
+        &[
+            "ec2:DescribeAvailabilityZones",
+            "ec2:DescribeInstanceTypeOfferings",
+            "ec2:DescribeInstanceTypes",
+            "ec2:DescribeSpotPriceHistory",
+            "pricing:GetProducts",
+        ],
+    ),
+    ("Shelf", "*", &["dynamodb:GetItem", "dynamodb:PutItem"]),
     ("Cluster", "*", &["eks:DescribeCluster"]),
     ("Nodes", "*", &["eks:DescribeCluster"]),
     ("NodeClasses", "*", &["eks:DescribeCluster"]),
@@ -44,9 +56,11 @@ const ACTIONS: &[(&str, &str, &[&str])] = &[
     ("Mailbox", "*", &["sqs:SendMessage"]),
     (
         "Templates",
-        "*",
+        "ensure",
         &["ec2:CreateLaunchTemplate", "ec2:CreateTags", "ec2:DescribeLaunchTemplates"],
     ),
+    ("Templates", "list", &["ec2:DescribeLaunchTemplates"]),
+    ("Templates", "remove", &["ec2:DeleteLaunchTemplate"]),
     (
         "Profiles",
         "*",
@@ -122,7 +136,10 @@ fn statements(role: &str) -> BTreeMap<String, BTreeSet<String>> {
         let action = line.strip_prefix("Action: ").or_else(|| line.strip_prefix("- "));
         let is_action = |text: &&str| {
             let service = text.split_once(':').map_or("", |(service, _)| service);
-            matches!(service, "dynamodb" | "ec2" | "eks" | "iam" | "sqs" | "ssm" | "sts")
+            matches!(
+                service,
+                "dynamodb" | "ec2" | "eks" | "iam" | "pricing" | "sqs" | "ssm" | "sts"
+            )
         };
         if let Some(action) = action.filter(is_action) {
             statements.entry(sid.clone()).or_default().insert(action.to_owned());

@@ -159,7 +159,7 @@ fn devices(raw: Vec<RawDevice>) -> Vec<Device> {
 }
 
 /// A decimal times a thousand, rounded to the nearest.
-fn thousandths(text: &str) -> Option<u32> {
+pub fn thousandths(text: &str) -> Option<u32> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let mut digits = fraction.chars().chain(std::iter::repeat('0'));
     let kept: String = digits.by_ref().take(3).collect();

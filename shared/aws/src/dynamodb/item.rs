@@ -38,6 +38,8 @@ pub(super) const TICKED_AT: &str = "ticked_at";
 
 /// Sort key of the head.
 pub(super) const HEAD: &str = "head";
+/// Sort key of what is sold.
+pub(super) const CATALOG: &str = "catalog";
 /// Sort keys of claims start with it.
 pub(super) const CLAIM_PREFIX: &str = "claim#";
 /// Sort keys of offerings that cool down start with it.
@@ -227,6 +229,7 @@ pub(super) fn check_size(item: &Item) -> Result<(), PortError> {
 fn value_bytes(value: &AttributeValue) -> usize {
     match value {
         AttributeValue::S(text) | AttributeValue::N(text) => text.len(),
+        AttributeValue::B(bytes) => bytes.as_ref().len(),
         _ => 0,
     }
 }

@@ -1,5 +1,7 @@
 //! Launch templates.
 
+use std::collections::BTreeMap;
+
 use aws_sdk_ec2::{
     Client,
     types::{
@@ -18,20 +20,25 @@ use aws_sdk_ec2::{
     },
 };
 use base64::{Engine as _, prelude::BASE64_STANDARD};
+use jiff::Timestamp;
 use model::{
-    Bytes, LaunchTemplateName,
+    Bytes, ClusterName, LaunchTemplateName, labels,
     launch::{
         Interface, InterfaceKind, LaunchTemplate, LaunchTemplateData, ReservationMarket,
         ReservationTarget,
     },
+    limits,
     node_class::{BlockDevice, ConnectionTracking, MetadataOptions},
 };
 use ports::{Fault, PortError, Templates};
 
-use super::to_tags;
-use crate::fault::{BadRequest, has_code, port_error};
+use super::{filter, to_tags};
+use crate::fault::{BadAnswer, BadRequest, has_code, port_error};
 
 const CREATE: &str = "CreateLaunchTemplate";
+const DESCRIBE: &str = "DescribeLaunchTemplates";
+/// Of DescribeLaunchTemplates.
+const PAGE_SIZE: i32 = 200;
 const GIB: u64 = 1 << 30;
 
 /// [`Templates`] over EC2.
@@ -49,7 +56,7 @@ impl Ec2Templates {
         let request = self.client.describe_launch_templates();
         match request.launch_template_names(name.as_str()).send().await {
             Ok(answer) => Ok(!answer.launch_templates().is_empty()),
-            Err(error) => match port_error("DescribeLaunchTemplates", error) {
+            Err(error) => match port_error(DESCRIBE, error) {
                 PortError { fault: Fault::NotFound, .. } => Ok(false),
                 error => Err(error),
             },
@@ -79,6 +86,47 @@ impl Templates for Ec2Templates {
                 error if has_code(&error, "InvalidLaunchTemplateName.AlreadyExistsException") => {
                     Ok(())
                 }
+                error => Err(error),
+            },
+        }
+    }
+
+    async fn list(
+        &self,
+        cluster: &ClusterName,
+    ) -> Result<BTreeMap<LaunchTemplateName, Timestamp>, PortError> {
+        let mut all = BTreeMap::new();
+        let mut token = None;
+        for _ in 0..limits::PAGES_PER_LISTING_MAX {
+            let request = self.client.describe_launch_templates().max_results(PAGE_SIZE);
+            let request = request
+                .filters(filter(&format!("tag:{}", labels::CLUSTER_NAME_TAG), [cluster]))
+                .filters(filter("tag-key", [labels::NODE_POOL]))
+                .set_next_token(token);
+            let answer = request.send().await.map_err(|error| port_error(DESCRIBE, error))?;
+            for found in answer.launch_templates() {
+                // One that others made and tagged alike is none of ours.
+                let name =
+                    LaunchTemplateName::new(found.launch_template_name().unwrap_or_default());
+                let created_at = found.create_time().map(|at| Timestamp::from_second(at.secs()));
+                if let (Ok(name), Some(Ok(created_at))) = (name, created_at) {
+                    all.insert(name, created_at);
+                }
+            }
+            token = answer.next_token.filter(|token| !token.is_empty());
+            if token.is_none() {
+                return Ok(all);
+            }
+        }
+        Err(BadAnswer::of(DESCRIBE, "too many pages"))
+    }
+
+    async fn remove(&self, name: &LaunchTemplateName) -> Result<(), PortError> {
+        let request = self.client.delete_launch_template().launch_template_name(name.as_str());
+        match request.send().await {
+            Ok(_) => Ok(()),
+            Err(error) => match port_error("DeleteLaunchTemplate", error) {
+                PortError { fault: Fault::NotFound, .. } => Ok(()),
                 error => Err(error),
             },
         }

@@ -9,10 +9,10 @@ use std::{
 use aws::{Account, Connection, Ec2Discovery, Ec2Fleet, Ec2Templates, IamProfiles};
 use door::{Door, listen, serve};
 use handlers::{Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionSource, ProvisionTrigger};
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use model::{
-    Catalog, InstanceId, Millicores, NodeClaimName, PodSpec, Resources, launch::LaunchTemplate,
-    message::Message,
+    Catalog, ClusterName, InstanceId, LaunchTemplateName, Millicores, NodeClaimName, PodSpec,
+    Resources, launch::LaunchTemplate, message::Message,
 };
 use ports::{Invocation, PortError, Templates};
 use simulator::{
@@ -216,5 +216,16 @@ impl Templates for World {
             mischief(&self.sim, template);
         }
         Ok(())
+    }
+
+    async fn list(
+        &self,
+        cluster: &ClusterName,
+    ) -> Result<BTreeMap<LaunchTemplateName, Timestamp>, PortError> {
+        self.templates.list(cluster).await
+    }
+
+    async fn remove(&self, name: &LaunchTemplateName) -> Result<(), PortError> {
+        self.templates.remove(name).await
     }
 }

@@ -26,6 +26,17 @@ impl World {
         };
     }
 
+    /// Every offering that is sold, and its price.
+    pub(crate) fn sold(&self) -> Vec<(OfferingKey, HourlyPrice)> {
+        let types = self.catalog.instance_types.iter();
+        types
+            .flat_map(|instance_type| {
+                let offerings = instance_type.offerings.iter();
+                offerings.map(|offering| (instance_type.key_of(offering), offering.price))
+            })
+            .collect()
+    }
+
     pub(crate) fn set_price(&mut self, offering: &OfferingKey, price: HourlyPrice) {
         let now = self.now;
         let mut catalog = Catalog::clone(&self.catalog);

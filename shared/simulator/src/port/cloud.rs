@@ -1,9 +1,15 @@
 //! The ports of AWS.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
+use jiff::Timestamp;
 use model::{
-    BatchId, ClusterName, InstanceId,
+    BatchId, CapacityType, ClusterName, HourlyPrice, InstanceId, InstanceShape, InstanceTypeName,
+    LaunchTemplateName, Zone, ZoneId,
+    labels::CLUSTER_NAME_TAG,
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate},
     message::Delivery,
     node_class::{
@@ -11,8 +17,11 @@ use model::{
         PlacementGroup, PlacementGroupTerm, ReservationTerm, SecurityGroup, SecurityGroupTerm,
         Subnet, SubnetTerm,
     },
+    shape::{Sales, TableFacts},
 };
-use ports::{Catalog, Discovery, Fault, Fleet, Mailbox, PortError, Profiles, Templates};
+use ports::{
+    Catalog, Discovery, Fault, Fleet, Mailbox, Market, PortError, Profiles, Shelf, Templates,
+};
 
 use crate::{
     Sim,
@@ -22,6 +31,70 @@ use crate::{
 impl Catalog for Sim {
     async fn catalog(&self) -> Result<Arc<model::Catalog>, PortError> {
         self.step(("Catalog.catalog", Read), "", |world| Ok(Arc::clone(&world.catalog))).await
+    }
+}
+
+impl Market for Sim {
+    async fn shapes(&self) -> Result<Vec<InstanceShape>, PortError> {
+        self.step(("Market.shapes", Read), "", |world| {
+            let shapes = world.catalog.shapes.values();
+            let unknown = |shape: &Arc<InstanceShape>| InstanceShape {
+                table: TableFacts::default(),
+                ..InstanceShape::clone(shape)
+            };
+            Ok(shapes.map(unknown).collect())
+        })
+        .await
+    }
+
+    async fn zones(&self) -> Result<BTreeMap<Zone, ZoneId>, PortError> {
+        self.step(("Market.zones", Read), "", |world| Ok(world.catalog.zones.clone())).await
+    }
+
+    async fn offered(&self) -> Result<BTreeMap<InstanceTypeName, BTreeSet<Zone>>, PortError> {
+        self.step(("Market.offered", Read), "", |world| {
+            let mut offered: BTreeMap<_, BTreeSet<Zone>> = BTreeMap::new();
+            for (key, _) in world.sold() {
+                offered.entry(key.instance_type).or_default().insert(key.zone);
+            }
+            Ok(offered)
+        })
+        .await
+    }
+
+    async fn on_demand(&self) -> Result<BTreeMap<InstanceTypeName, HourlyPrice>, PortError> {
+        self.step(("Market.on_demand", Read), "", |world| {
+            let sold = world.sold().into_iter();
+            let sold = sold.filter(|(key, _)| key.capacity_type == CapacityType::OnDemand);
+            Ok(sold.map(|(key, price)| (key.instance_type, price)).collect())
+        })
+        .await
+    }
+
+    async fn spot(
+        &self,
+        _now: Timestamp,
+    ) -> Result<BTreeMap<(InstanceTypeName, Zone), HourlyPrice>, PortError> {
+        self.step(("Market.spot", Read), "", |world| {
+            let sold = world.sold().into_iter();
+            let sold = sold.filter(|(key, _)| key.capacity_type == CapacityType::Spot);
+            Ok(sold.map(|(key, price)| ((key.instance_type, key.zone), price)).collect())
+        })
+        .await
+    }
+}
+
+impl Shelf for Sim {
+    async fn sales(&self) -> Result<Option<Sales>, PortError> {
+        self.step(("Shelf.sales", Read), "", |world| Ok(world.shelf.clone())).await
+    }
+
+    async fn put(&self, sales: &Sales) -> Result<(), PortError> {
+        self.step(("Shelf.put", Write), "", |world| {
+            world.shelf = Some(sales.clone());
+            Ok(())
+        })
+        .await
     }
 }
 
@@ -82,6 +155,28 @@ impl Templates for Sim {
     async fn ensure(&self, template: &LaunchTemplate) -> Result<(), PortError> {
         self.step(("Templates.ensure", Write), &template.name, |world| {
             world.ensure_template(template);
+            Ok(())
+        })
+        .await
+    }
+
+    async fn list(
+        &self,
+        cluster: &ClusterName,
+    ) -> Result<BTreeMap<LaunchTemplateName, Timestamp>, PortError> {
+        self.step(("Templates.list", Read), cluster, |world| {
+            let known = world.account.templates.values();
+            let own = known.filter(|template| {
+                template.tags.get(CLUSTER_NAME_TAG).map(String::as_str) == Some(cluster.as_str())
+            });
+            Ok(own.map(|template| (template.name.clone(), template.created_at)).collect())
+        })
+        .await
+    }
+
+    async fn remove(&self, name: &LaunchTemplateName) -> Result<(), PortError> {
+        self.step(("Templates.remove", Write), name, |world| {
+            world.account.templates.remove(name);
             Ok(())
         })
         .await

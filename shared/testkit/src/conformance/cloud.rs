@@ -57,6 +57,7 @@ pub async fn fleet<F: Fleet, T: Templates, W: AsyncFn()>(
         Case::of("terminating wins over a lagging description", subject.terminated().await),
         Case::of("terminating what never was is done", subject.terminated_nobody().await),
         Case::of("tagging twice is tagging once", subject.tagged_twice().await),
+        Case::of("a template that is removed is gone, however often", subject.removed().await),
     ]
 }
 
@@ -222,6 +223,16 @@ impl<F: Fleet, T: Templates, W: AsyncFn()> Subject<'_, F, T, W> {
         self.fleet.terminate(std::slice::from_ref(&nobody)).await?;
         self.fleet.terminate(&[]).await?;
         same("the description", &self.fleet.describe(&[nobody]).await?, &Vec::new())
+    }
+
+    async fn removed(&self) -> Result<(), Failure> {
+        let name = &self.world.template.name;
+        self.templates.remove(name).await?;
+        self.templates.remove(name).await?;
+        match self.fleet.launch(&self.request("removed")).await {
+            Ok(answer) => Err(Failure(format!("it was launched from: {answer:?}"))),
+            Err(error) => same("the fault", &error.fault, &Fault::NotFound),
+        }
     }
 
     async fn tagged_twice(&self) -> Result<(), Failure> {

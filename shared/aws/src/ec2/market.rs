@@ -1,0 +1,272 @@
+//! What is sold: instance types, where, and for how much.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use aws_sdk_ec2::{
+    Client,
+    types::{self, LocationType},
+};
+use jiff::Timestamp;
+use model::{
+    CapacityType, HourlyPrice, InstanceShape, InstanceTypeName, Zone, ZoneId, limits,
+    shape::{Device, LocalDisks, Network, Processor, TableFacts},
+};
+use ports::{Market, PortError};
+
+use super::filter;
+use crate::{
+    fault::{BadAnswer, port_error},
+    pricing::Prices,
+};
+
+const TYPES: &str = "DescribeInstanceTypes";
+const OFFERINGS: &str = "DescribeInstanceTypeOfferings";
+const ZONES: &str = "DescribeAvailabilityZones";
+const SPOT: &str = "DescribeSpotPriceHistory";
+const TYPES_PAGE_SIZE: i32 = 100;
+const PAGE_SIZE: i32 = 1_000;
+/// Linux costs the same in both; not every type is listed in each.
+const PRODUCTS: [&str; 2] = ["Linux/UNIX", "Linux/UNIX (Amazon VPC)"];
+
+/// [`Market`] over EC2 and Pricing.
+#[derive(Clone, Debug)]
+pub struct Ec2Market {
+    client: Client,
+    prices: Prices,
+}
+
+impl Ec2Market {
+    pub(crate) fn new(client: Client, prices: Prices) -> Self {
+        Self { client, prices }
+    }
+}
+
+/// The token of the next page, if there is one.
+fn next(token: Option<String>) -> Option<String> {
+    token.filter(|token| !token.is_empty())
+}
+
+impl Market for Ec2Market {
+    async fn shapes(&self) -> Result<Vec<InstanceShape>, PortError> {
+        let mut shapes = Vec::new();
+        let mut token = None;
+        for _ in 0..limits::PAGES_PER_LISTING_MAX {
+            let request = self.client.describe_instance_types().max_results(TYPES_PAGE_SIZE);
+            let request = request
+                .filters(filter("supported-virtualization-type", ["hvm"]))
+                .filters(filter("processor-info.supported-architecture", ["x86_64", "arm64"]))
+                .set_next_token(token);
+            let answer = request.send().await.map_err(|error| port_error(TYPES, error))?;
+            for found in answer.instance_types() {
+                // One that cannot be read is left out of the list; the list does not fail.
+                match from_type(found) {
+                    Ok(shape) => shapes.push(shape),
+                    Err(problem) => tracing::warn!(problem, "instance type left out"),
+                }
+            }
+            token = next(answer.next_token);
+            if token.is_none() {
+                return Ok(shapes);
+            }
+        }
+        Err(BadAnswer::of(TYPES, "too many pages"))
+    }
+
+    async fn zones(&self) -> Result<BTreeMap<Zone, ZoneId>, PortError> {
+        let request = self.client.describe_availability_zones();
+        let answer = request.send().await.map_err(|error| port_error(ZONES, error))?;
+        let zones = answer.availability_zones().iter();
+        Ok(zones
+            .filter_map(|zone| {
+                Some((Zone::new(zone.zone_name()?).ok()?, ZoneId::new(zone.zone_id()?).ok()?))
+            })
+            .collect())
+    }
+
+    async fn offered(&self) -> Result<BTreeMap<InstanceTypeName, BTreeSet<Zone>>, PortError> {
+        let mut offered: BTreeMap<InstanceTypeName, BTreeSet<Zone>> = BTreeMap::new();
+        let mut token = None;
+        for _ in 0..limits::PAGES_PER_LISTING_MAX {
+            let request = self.client.describe_instance_type_offerings().max_results(PAGE_SIZE);
+            let request =
+                request.location_type(LocationType::AvailabilityZone).set_next_token(token);
+            let answer = request.send().await.map_err(|error| port_error(OFFERINGS, error))?;
+            for found in answer.instance_type_offerings() {
+                let name = found.instance_type().map(types::InstanceType::as_str);
+                let name = InstanceTypeName::new(name.unwrap_or_default());
+                let zone = Zone::new(found.location().unwrap_or_default());
+                if let (Ok(name), Ok(zone)) = (name, zone) {
+                    offered.entry(name).or_default().insert(zone);
+                }
+            }
+            token = next(answer.next_token);
+            if token.is_none() {
+                return Ok(offered);
+            }
+        }
+        Err(BadAnswer::of(OFFERINGS, "too many pages"))
+    }
+
+    async fn on_demand(&self) -> Result<BTreeMap<InstanceTypeName, HourlyPrice>, PortError> {
+        self.prices.on_demand().await
+    }
+
+    async fn spot(
+        &self,
+        now: Timestamp,
+    ) -> Result<BTreeMap<(InstanceTypeName, Zone), HourlyPrice>, PortError> {
+        let mut newest: BTreeMap<(InstanceTypeName, Zone), (i64, HourlyPrice)> = BTreeMap::new();
+        let mut token = None;
+        for _ in 0..limits::PAGES_PER_LISTING_MAX {
+            let request = self.client.describe_spot_price_history().max_results(PAGE_SIZE);
+            let request = request
+                .start_time(aws_smithy_types::DateTime::from_secs(now.as_second()))
+                .set_product_descriptions(Some(PRODUCTS.map(str::to_owned).into()))
+                .set_next_token(token);
+            let answer = request.send().await.map_err(|error| port_error(SPOT, error))?;
+            for found in answer.spot_price_history() {
+                let Some((key, price)) = from_spot(found) else { continue };
+                let since = found.timestamp().map_or(i64::MIN, aws_smithy_types::DateTime::secs);
+                // The latest one counts.
+                match newest.get(&key) {
+                    Some((known, _)) if *known >= since => {}
+                    _ => {
+                        newest.insert(key, (since, price));
+                    }
+                }
+            }
+            token = next(answer.next_token);
+            if token.is_none() {
+                return Ok(newest.into_iter().map(|(key, (_, price))| (key, price)).collect());
+            }
+        }
+        Err(BadAnswer::of(SPOT, "too many pages"))
+    }
+}
+
+fn from_spot(found: &types::SpotPrice) -> Option<((InstanceTypeName, Zone), HourlyPrice)> {
+    let name = InstanceTypeName::new(found.instance_type()?.as_str()).ok()?;
+    let zone = Zone::new(found.availability_zone()?).ok()?;
+    let price = HourlyPrice::parse_dollars(found.spot_price()?).ok()?;
+    Some(((name, zone), price))
+}
+
+fn count(value: Option<i32>) -> u32 {
+    value.and_then(|value| u32::try_from(value).ok()).unwrap_or(0)
+}
+
+fn from_type(found: &types::InstanceTypeInfo) -> Result<InstanceShape, String> {
+    let name = found.instance_type().map_or("", types::InstanceType::as_str);
+    let name = InstanceTypeName::new(name).map_err(|error| error.to_string())?;
+    let missing = |what: &str| format!("{name} has no {what}");
+    let processor = found.processor_info();
+    let cpus = found.v_cpu_info().ok_or_else(|| missing("VCpuInfo"))?;
+    let memory = found.memory_info().ok_or_else(|| missing("MemoryInfo"))?.size_in_mib();
+    let memory_mib = memory.and_then(|mebibytes| u64::try_from(mebibytes).ok());
+    let network = found.network_info().ok_or_else(|| missing("NetworkInfo"))?;
+    let classes = found.supported_usage_classes().iter().map(types::UsageClassType::as_str);
+    let kinds = classes.filter_map(CapacityType::parse);
+    let groups = found.placement_group_info();
+    Ok(InstanceShape {
+        processor: processor.map(from_processor).unwrap_or_default(),
+        vcpus: count(cpus.default_v_cpus()),
+        memory_mib: memory_mib.ok_or_else(|| missing("MemoryInfo.SizeInMiB"))?,
+        ebs_mbps: found.ebs_info().and_then(ebs_bandwidth),
+        hypervisor: found.hypervisor().map(|own| own.as_str().to_owned()).unwrap_or_default(),
+        capacity_types: kinds.filter(|kind| *kind != CapacityType::Reserved).collect(),
+        gpus: found.gpu_info().map(gpus).unwrap_or_default(),
+        accelerators: found.inference_accelerator_info().map(accelerators).unwrap_or_default(),
+        neuron_devices: found.neuron_info().map(neuron_devices).unwrap_or_default(),
+        local_disks: found.instance_storage_info().and_then(local_disks),
+        network: from_network(network),
+        placement_strategies: groups
+            .map(|groups| {
+                let own = groups.supported_strategies().iter();
+                own.map(|strategy| strategy.as_str().to_owned()).collect()
+            })
+            .unwrap_or_default(),
+        table: TableFacts::default(),
+        name,
+    })
+}
+
+fn from_processor(found: &types::ProcessorInfo) -> Processor {
+    let mut features = found.supported_features().iter();
+    Processor {
+        architectures: found
+            .supported_architectures()
+            .iter()
+            .map(|own| own.as_str().to_owned())
+            .collect(),
+        manufacturer: found.manufacturer().map(str::to_owned),
+        // A float in the answer: read as the decimal text that it was sent as.
+        clock_mhz: found
+            .sustained_clock_speed_in_ghz()
+            .and_then(|gigahertz| api::catalog::ec2::thousandths(&gigahertz.to_string())),
+        has_nested_virtualization: features.any(|own| own.as_str() == "nested-virtualization"),
+    }
+}
+
+fn ebs_bandwidth(found: &types::EbsInfo) -> Option<u32> {
+    let is_by_default =
+        found.ebs_optimized_support().is_some_and(|support| support.as_str() == "default");
+    let most = found.ebs_optimized_info().filter(|_| is_by_default)?.maximum_bandwidth_in_mbps()?;
+    u32::try_from(most).ok()
+}
+
+fn local_disks(found: &types::InstanceStorageInfo) -> Option<LocalDisks> {
+    let gigabytes = u64::try_from(found.total_size_in_gb()?).ok()?;
+    let is_nvme = found.nvme_support().is_some_and(|support| support.as_str() != "unsupported");
+    Some(LocalDisks { gigabytes, is_nvme })
+}
+
+fn from_network(found: &types::NetworkInfo) -> Network {
+    let cards = found.network_cards().iter();
+    let cards = cards
+        .map(|card| (count(card.network_card_index()), count(card.maximum_network_interfaces())));
+    Network {
+        cards: cards.collect(),
+        default_card: count(found.default_network_card_index()),
+        ipv4_per_interface: count(found.ipv4_addresses_per_interface()),
+        has_ena: found.ena_support().is_some_and(|support| support.as_str() != "unsupported"),
+        efa_interfaces: found.efa_info().map_or(0, |efa| count(efa.maximum_efa_interfaces())),
+        encrypts_in_transit: found.encryption_in_transit_supported().unwrap_or_default(),
+    }
+}
+
+fn text(value: Option<&str>) -> String {
+    value.unwrap_or_default().to_owned()
+}
+
+fn gpus(found: &types::GpuInfo) -> Vec<Device> {
+    let device = |gpu: &types::GpuDeviceInfo| Device {
+        name: text(gpu.name()),
+        manufacturer: text(gpu.manufacturer()),
+        count: count(gpu.count()),
+        memory_mib: u64::from(gpu.memory_info().map_or(0, |memory| count(memory.size_in_mib()))),
+        cores: 0,
+    };
+    found.gpus().iter().map(device).collect()
+}
+
+fn accelerators(found: &types::InferenceAcceleratorInfo) -> Vec<Device> {
+    let device = |one: &types::InferenceDeviceInfo| Device {
+        name: text(one.name()),
+        manufacturer: text(one.manufacturer()),
+        count: count(one.count()),
+        memory_mib: u64::from(one.memory_info().map_or(0, |memory| count(memory.size_in_mib()))),
+        cores: 0,
+    };
+    found.accelerators().iter().map(device).collect()
+}
+
+fn neuron_devices(found: &types::NeuronInfo) -> Vec<Device> {
+    let device = |one: &types::NeuronDeviceInfo| Device {
+        name: text(one.name()),
+        manufacturer: String::new(),
+        count: count(one.count()),
+        memory_mib: u64::from(one.memory_info().map_or(0, |memory| count(memory.size_in_mib()))),
+        cores: one.core_info().map_or(0, |cores| count(cores.count())),
+    };
+    found.neuron_devices().iter().map(device).collect()
+}

@@ -1,0 +1,142 @@
+//! Calls of services that speak JSON and of which one operation is needed, without their SDKs.
+//!
+//! A signed JSON POST. It is not repeated when it fails: whoever asks comes back.
+
+use std::time::{Duration, SystemTime};
+
+use aws_config::SdkConfig;
+use aws_credential_types::{
+    Credentials,
+    provider::{ProvideCredentials as _, SharedCredentialsProvider},
+};
+use aws_sigv4::{
+    http_request::{SignableBody, SignableRequest, SigningSettings, sign},
+    sign::v4,
+};
+use aws_smithy_runtime_api::{
+    box_error::BoxError,
+    client::{
+        http::{HttpConnector as _, HttpConnectorSettings, SharedHttpConnector},
+        orchestrator::HttpRequest,
+    },
+};
+use aws_smithy_types::byte_stream::ByteStream;
+use ports::{Fault, PortError};
+use serde_json::Value;
+
+use crate::fault::refused;
+
+const CONTENT_TYPE: &str = "application/x-amz-json-1.1";
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(3);
+const READ_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// One operation of a service.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Operation {
+    /// Such as `GetParameter`.
+    pub(crate) name: &'static str,
+    /// Such as `AmazonSSM.GetParameter`.
+    pub(crate) target: &'static str,
+    /// What requests are signed for, such as `ssm`.
+    pub(crate) service: &'static str,
+}
+
+/// A service in one region.
+#[derive(Clone, Debug)]
+pub(crate) struct JsonService {
+    /// `None` without a TLS stack, which this workspace always has.
+    connector: Option<SharedHttpConnector>,
+    config: SdkConfig,
+    endpoint: String,
+    region: String,
+    credentials: SharedCredentialsProvider,
+}
+
+impl JsonService {
+    /// The service at `endpoint`, unless `config` names another one.
+    pub(crate) fn new(
+        config: &SdkConfig,
+        endpoint: String,
+        region: &str,
+        credentials: SharedCredentialsProvider,
+    ) -> Self {
+        let endpoint = config.endpoint_url().map_or(endpoint, str::to_owned);
+        let settings = HttpConnectorSettings::builder()
+            .connect_timeout(CONNECT_TIMEOUT)
+            .read_timeout(READ_TIMEOUT)
+            .build();
+        let connector = aws_smithy_http_client::default_connector(&settings, config.sleep_impl());
+        Self { connector, config: config.clone(), endpoint, region: region.to_owned(), credentials }
+    }
+
+    /// The answer to `body`.
+    pub(crate) async fn call(
+        &self,
+        operation: Operation,
+        body: &Value,
+    ) -> Result<Value, PortError> {
+        let before = |error: BoxError| PortError::because(operation.name, Fault::Permanent, error);
+        let after = |error: BoxError| PortError::because(operation.name, Fault::Unknown, error);
+        let credentials = self.credentials.provide_credentials().await;
+        let credentials = credentials.map_err(|error| before(error.into()))?;
+        let now = self.config.time_source().map_or(SystemTime::UNIX_EPOCH, |time| time.now());
+        let request = to_request(operation, &self.endpoint, &self.region, body, credentials, now);
+        let request = request.map_err(before)?;
+        let connector = self.connector.as_ref().ok_or_else(|| before("no TLS stack".into()))?;
+        let answer = connector.call(request).await.map_err(|error| after(error.into()))?;
+        let status = answer.status().as_u16();
+        let body = ByteStream::new(answer.into_body()).collect().await;
+        from_answer(operation, status, &body.map_err(|error| after(error.into()))?.into_bytes())
+    }
+}
+
+/// The signed request with `body`.
+pub(crate) fn to_request(
+    operation: Operation,
+    endpoint: &str,
+    region: &str,
+    body: &Value,
+    credentials: Credentials,
+    now: SystemTime,
+) -> Result<HttpRequest, BoxError> {
+    let url = format!("{}/", endpoint.trim_end_matches('/'));
+    let body = body.to_string();
+    let headers = [("content-type", CONTENT_TYPE), ("x-amz-target", operation.target)];
+    let identity = credentials.into();
+    let parameters = v4::SigningParams::builder()
+        .identity(&identity)
+        .region(region)
+        .name(operation.service)
+        .time(now)
+        .settings(SigningSettings::default())
+        .build()?
+        .into();
+    let signable = SignableBody::Bytes(body.as_bytes());
+    let signable = SignableRequest::new("POST", &url, headers.into_iter(), signable)?;
+    let (instructions, _) = sign(signable, &parameters)?.into_parts();
+    let mut request = HttpRequest::new(body.clone().into());
+    request.set_method("POST")?;
+    request.set_uri(url)?;
+    for (name, value) in headers.into_iter().chain(instructions.headers()) {
+        request.headers_mut().insert(name.to_owned(), value.to_owned());
+    }
+    Ok(request)
+}
+
+/// What a service answered.
+pub(crate) fn from_answer(
+    operation: Operation,
+    status: u16,
+    body: &[u8],
+) -> Result<Value, PortError> {
+    let answer: Value = serde_json::from_slice(body).unwrap_or_default();
+    if status == 200 {
+        return Ok(answer);
+    }
+    let text = |name: &str| answer.get(name).and_then(Value::as_str);
+    // Such as `com.amazonaws.ssm#ParameterNotFound`.
+    let code = text("__type").unwrap_or_default();
+    let code = code.rsplit('#').next().unwrap_or(code);
+    let message = text("message").or_else(|| text("Message")).unwrap_or_default();
+    Err(refused(operation.name, code, status, message))
+}

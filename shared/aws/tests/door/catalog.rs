@@ -1,0 +1,109 @@
+//! What is sold, asked for over the wire: the whole catalog that comes with the program.
+
+use std::sync::Arc;
+
+use aws::Account;
+use door::{Door, listen, serve};
+use jiff::SignedDuration;
+use model::shape::Sales;
+use ports::{Fault, Invocation, Shelf as _};
+use simulator::{Settings, Sim, Verdict, first_calls};
+use tokio::task::LocalSet;
+
+#[expect(clippy::disallowed_methods, reason = "what is measured is real time")]
+fn present() -> std::time::Instant {
+    std::time::Instant::now()
+}
+
+#[expect(clippy::print_stdout, reason = "a live test says what it did")]
+fn report(line: &str) {
+    println!("{line}");
+}
+
+fn builtin() -> Sales {
+    let (market, shapes) = api::catalog::builtin_market().unwrap();
+    Sales { market, shapes, found_at: jiff::Timestamp::UNIX_EPOCH }
+}
+
+fn sim() -> Sim {
+    let catalog = Arc::new(api::catalog::builtin().unwrap());
+    Sim::new(Settings { has_schedules: false, ..Settings::default() }, catalog)
+}
+
+fn at(sim: &Sim) -> Invocation {
+    let (cluster, now) = (Settings::default().cluster, sim.now());
+    let deadline = now.checked_add(SignedDuration::from_secs(60)).unwrap();
+    Invocation { id: "refresh".to_owned(), cluster, now, deadline }
+}
+
+#[tokio::test]
+async fn the_whole_catalog_is_asked_for_and_stored_as_it_is() {
+    let play = async {
+        let sim = sim();
+        let door = std::rc::Rc::new(Door::new(&sim).with_page_max(1_000));
+        let (listener, url) = listen(0).await.unwrap();
+        let server = std::rc::Rc::clone(&door);
+        tokio::task::spawn_local(async move { serve(server, listener).await });
+        let market = Account::emulated(&url, "us-west-2").unwrap().market();
+        let began = present();
+        handlers::catalog(&market, &sim, "us-west-2", &builtin(), &at(&sim)).await.unwrap();
+        let requests = door.requests();
+        let (took, calls) = (began.elapsed().as_millis(), requests.values().sum::<u64>());
+        let stored = sim.sales().await.unwrap().unwrap();
+        report(&format!(
+            "{} types, {} prices on demand and {} spot: {calls} requests, {took} ms: {requests:?}",
+            stored.shapes.len(),
+            stored.market.on_demand.len(),
+            stored.market.spot.len(),
+        ));
+        // What the account sells is what the catalog that comes with the program says.
+        let known = builtin();
+        assert_eq!(stored.market.zones, known.market.zones);
+        assert_eq!(stored.market.offered, known.market.offered);
+        for (name, price) in &known.market.on_demand {
+            assert_eq!(stored.market.on_demand.get(name), Some(price), "{name}");
+        }
+        let by_name = |mut shapes: Vec<model::InstanceShape>| {
+            shapes.sort_by(|one, other| one.name.cmp(&other.name));
+            shapes
+        };
+        let (stored, known) = (by_name(stored.shapes), by_name(known.shapes));
+        assert_eq!(stored.len(), known.len());
+        for (one, other) in stored.iter().zip(&known) {
+            assert_eq!(one, other);
+        }
+        // Soon after, nothing is asked for again.
+        handlers::catalog(&market, &sim, "us-west-2", &builtin(), &at(&sim)).await.unwrap();
+        assert_eq!(door.requests().values().sum::<u64>(), calls);
+    };
+    LocalSet::new().run_until(play).await;
+}
+
+#[tokio::test]
+async fn without_a_price_list_the_prices_that_come_with_the_program_serve() {
+    let sim = sim();
+    sim.add_rule(first_calls("Market.on_demand", 1, Verdict::FailBefore(Fault::Permanent)));
+    sim.add_rule(first_calls("Market.spot", 1, Verdict::FailBefore(Fault::Transient)));
+    handlers::catalog(&sim, &sim, "us-west-2", &builtin(), &at(&sim)).await.unwrap();
+    let stored = sim.sales().await.unwrap().unwrap();
+    assert_eq!(stored.market.on_demand, builtin().market.on_demand);
+    for ((name, _), price) in &stored.market.spot {
+        assert_eq!(
+            stored.market.on_demand.get(name),
+            Some(price),
+            "spot costs what on-demand does"
+        );
+    }
+}
+
+#[tokio::test]
+async fn what_cannot_be_described_leaves_what_is_stored_alone() {
+    let sim = sim();
+    handlers::catalog(&sim, &sim, "us-west-2", &builtin(), &at(&sim)).await.unwrap();
+    let before = sim.sales().await.unwrap();
+    sim.pass_until(sim.now().checked_add(SignedDuration::from_hours(2)).unwrap());
+    sim.add_rule(first_calls("Market.offered", 1, Verdict::FailBefore(Fault::Transient)));
+    let again = handlers::catalog(&sim, &sim, "us-west-2", &builtin(), &at(&sim)).await;
+    assert!(again.is_err());
+    assert_eq!(sim.sales().await.unwrap(), before);
+}

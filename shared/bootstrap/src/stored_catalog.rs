@@ -1,0 +1,137 @@
+//! What can be bought, as the function `catalog` keeps it; until it has run for the first time, the
+//! catalog that comes with the program.
+
+use std::sync::{Arc, Mutex, PoisonError};
+
+use anyhow::Context as _;
+use aws::DynamoShelf;
+use jiff::{SignedDuration, Timestamp};
+use model::{Catalog, shape::Sales};
+use ports::{PortError, Shelf};
+
+use crate::clock;
+
+/// How long what was read holds. It is written once in an hour.
+const KEPT_FOR: SignedDuration = SignedDuration::from_mins(5);
+
+/// What comes with the program, as if somebody had asked for it when the clock began.
+pub fn builtin_sales() -> anyhow::Result<Sales> {
+    let (market, shapes) =
+        api::catalog::builtin_market().context("the built-in catalog cannot be read")?;
+    Ok(Sales { market, shapes, found_at: Timestamp::UNIX_EPOCH })
+}
+
+/// [`ports::Catalog`] over the shelf.
+#[derive(Debug)]
+pub struct StoredCatalog<S = DynamoShelf> {
+    shelf: S,
+    builtin: Arc<Catalog>,
+    /// What was read last: when, of which age, and what.
+    kept: Mutex<Option<Kept>>,
+}
+
+#[derive(Clone, Debug)]
+struct Kept {
+    read_at: Timestamp,
+    found_at: Timestamp,
+    catalog: Arc<Catalog>,
+}
+
+impl<S: Shelf> StoredCatalog<S> {
+    pub(crate) fn new(shelf: S, region: &str) -> anyhow::Result<Self> {
+        let builtin = api::catalog::builtin().context("the built-in catalog cannot be read")?;
+        if builtin.region != region {
+            tracing::debug!(
+                region,
+                builtin = builtin.region,
+                "the built-in catalog is of another region"
+            );
+        }
+        Ok(Self { shelf, builtin: Arc::new(builtin), kept: Mutex::new(None) })
+    }
+
+    fn kept(&self) -> Option<Kept> {
+        self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    async fn read(&self, now: Timestamp) -> Result<Arc<Catalog>, PortError> {
+        let kept = self.kept();
+        if let Some(kept) = &kept
+            && now.duration_since(kept.read_at) < KEPT_FOR
+        {
+            return Ok(Arc::clone(&kept.catalog));
+        }
+        let Some(sales) = self.shelf.sales().await? else {
+            tracing::warn!(
+                "nothing was asked for yet: the built-in catalog is of {}",
+                self.builtin.region
+            );
+            return Ok(Arc::clone(&self.builtin));
+        };
+        let found_at = sales.found_at;
+        // The very same while nothing changed: what is worked out from it is kept too.
+        let catalog = match kept {
+            Some(kept) if kept.found_at == found_at => kept.catalog,
+            _ => Arc::new(handlers::catalog_of(sales)),
+        };
+        let read = Kept { read_at: now, found_at, catalog: Arc::clone(&catalog) };
+        *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
+        Ok(catalog)
+    }
+}
+
+impl<S: Shelf> ports::Catalog for StoredCatalog<S> {
+    async fn catalog(&self) -> Result<Arc<Catalog>, PortError> {
+        self.read(clock::now()).await
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::cell::Cell;
+
+    use super::*;
+
+    /// Counts how often it is asked.
+    struct Counting {
+        sales: Option<Sales>,
+        asked: Cell<u32>,
+    }
+
+    impl Shelf for Counting {
+        async fn sales(&self) -> Result<Option<Sales>, PortError> {
+            self.asked.set(self.asked.get() + 1);
+            Ok(self.sales.clone())
+        }
+
+        async fn put(&self, _: &Sales) -> Result<(), PortError> {
+            Ok(())
+        }
+    }
+
+    fn stored(sales: Option<Sales>) -> StoredCatalog<Counting> {
+        StoredCatalog::new(Counting { sales, asked: Cell::new(0) }, "eu-west-1").unwrap()
+    }
+
+    #[tokio::test]
+    async fn what_was_read_is_kept_for_five_minutes_and_stays_the_same_while_nothing_changes() {
+        let catalog = stored(Some(builtin_sales().unwrap()));
+        let at = |seconds| Timestamp::from_second(seconds).unwrap();
+        let first = catalog.read(at(1_000)).await.unwrap();
+        let second = catalog.read(at(1_299)).await.unwrap();
+        assert_eq!(catalog.shelf.asked.get(), 1);
+        let third = catalog.read(at(1_300)).await.unwrap();
+        assert_eq!(catalog.shelf.asked.get(), 2);
+        assert!(Arc::ptr_eq(&first, &second) && Arc::ptr_eq(&first, &third));
+        assert!(first.instance_types.len() > 1_000);
+    }
+
+    #[tokio::test]
+    async fn until_there_is_one_the_built_in_catalog_serves_and_is_asked_for_again() {
+        let catalog = stored(None);
+        let read = catalog.read(Timestamp::UNIX_EPOCH).await.unwrap();
+        assert_eq!(read.region, "us-west-2");
+        catalog.read(Timestamp::UNIX_EPOCH).await.unwrap();
+        assert_eq!(catalog.shelf.asked.get(), 2);
+    }
+}

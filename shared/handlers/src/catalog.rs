@@ -1,0 +1,168 @@
+//! What is sold in the region, asked for and put on the shelf for those who decide.
+//!
+//! Prices that cannot be had are those of the last time, or the ones that come with the program: a
+//! region without a price list (GovCloud) or a network without a way to it must launch all the same.
+//!
+//! Karpenter: `pkg/providers/pricing` and `pkg/providers/instancetype` of the AWS provider.
+
+use std::collections::BTreeMap;
+
+use jiff::SignedDuration;
+use launch_template::NodeSettings;
+use model::{
+    Catalog, InstanceShape, InstanceTypeName,
+    shape::{Market as Prices, Sales, TableFacts},
+};
+use ports::{Fault, Invocation, Market, PortError, Shelf};
+
+use crate::{Error, error::story};
+
+/// What is so young is not asked for again.
+///
+/// Karpenter asks twice a day; spot prices are worth more than that, and one round is some thirty
+/// calls.
+const FRESH: SignedDuration = SignedDuration::from_hours(1);
+const OPERATION: &str = "refresh the catalog";
+
+/// Asks what is sold in `region` and stores it. `builtin` knows what no call answers, and prices to
+/// begin with.
+pub async fn catalog(
+    market: &impl Market,
+    shelf: &impl Shelf,
+    region: &str,
+    builtin: &Sales,
+    at: &Invocation,
+) -> Result<(), Error> {
+    let before = shelf.sales().await?;
+    let age = before.as_ref().map(|sales| at.now.duration_since(sales.found_at));
+    if age.is_some_and(|age| age < FRESH) {
+        return Ok(());
+    }
+    let shapes = market.shapes().await?;
+    let zones = market.zones().await?;
+    let offered = market.offered().await?;
+    // An empty answer is none: what is known stays.
+    if shapes.is_empty() || offered.is_empty() || zones.is_empty() {
+        let why = "EC2 named no instance type, no zone, or nothing that is sold";
+        return Err(PortError::because(OPERATION, Fault::Transient, why).into());
+    }
+    let asked = Prices {
+        region: region.to_owned(),
+        zones,
+        offered,
+        on_demand: or_none("on-demand prices", market.on_demand().await),
+        spot: or_none("spot prices", market.spot(at.now).await),
+    };
+    let known = before.map(|sales| sales.market);
+    let sales = Sales {
+        market: priced(asked, known, &builtin.market),
+        shapes: with_facts(shapes, &builtin.shapes),
+        found_at: at.now,
+    };
+    shelf.put(&sales).await?;
+    let Prices { on_demand, spot, .. } = &sales.market;
+    let types = sales.shapes.len();
+    tracing::info!(types, on_demand = on_demand.len(), spot = spot.len(), "catalog refreshed");
+    Ok(())
+}
+
+/// The catalog that `sales` make.
+pub fn catalog_of(sales: Sales) -> Catalog {
+    launch_template::catalog(&sales.market, sales.shapes, &NodeSettings::default())
+}
+
+fn or_none<K: Ord, V>(what: &str, answer: Result<BTreeMap<K, V>, PortError>) -> BTreeMap<K, V> {
+    answer.unwrap_or_else(|error| {
+        tracing::warn!(what, story = story(&error), "the last ones are kept");
+        BTreeMap::new()
+    })
+}
+
+/// What was `asked`, over what was `known` before; `builtin` at first. Without any spot price yet,
+/// spot costs what on-demand does.
+fn priced(asked: Prices, known: Option<Prices>, builtin: &Prices) -> Prices {
+    let is_first = known.is_none();
+    let Prices { region, zones, offered, .. } = asked;
+    let (mut on_demand, mut spot) = match known {
+        Some(known) => (known.on_demand, known.spot),
+        None => (builtin.on_demand.clone(), BTreeMap::new()),
+    };
+    on_demand.extend(asked.on_demand);
+    if is_first && asked.spot.is_empty() {
+        for (name, zones) in &offered {
+            let Some(price) = on_demand.get(name) else { continue };
+            spot.extend(zones.iter().map(|zone| ((name.clone(), zone.clone()), *price)));
+        }
+    }
+    spot.extend(asked.spot);
+    Prices { region, zones, offered, on_demand, spot }
+}
+
+/// `shapes` with what no call answers, where it is known.
+fn with_facts(shapes: Vec<InstanceShape>, known: &[InstanceShape]) -> Vec<InstanceShape> {
+    let facts: BTreeMap<&InstanceTypeName, TableFacts> =
+        known.iter().map(|shape| (&shape.name, shape.table)).collect();
+    let with_facts = |shape: InstanceShape| {
+        let table = facts.get(&shape.name).copied().unwrap_or(shape.table);
+        InstanceShape { table, ..shape }
+    };
+    shapes.into_iter().map(with_facts).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use model::{HourlyPrice, Zone};
+
+    use super::*;
+
+    fn id<T: std::str::FromStr<Err: std::fmt::Debug>>(text: &str) -> T {
+        text.parse().unwrap()
+    }
+
+    type Spot = BTreeMap<(InstanceTypeName, Zone), HourlyPrice>;
+
+    fn spot(nanos: &[(&str, u64)]) -> Spot {
+        let one = |(zone, nanos): &(&str, u64)| ((id("m7g.large"), id(zone)), HourlyPrice(*nanos));
+        nanos.iter().map(one).collect()
+    }
+
+    fn prices(on_demand: &[(&str, u64)], spot: Spot) -> Prices {
+        let zones: BTreeSet<Zone> = [id("us-west-2a"), id("us-west-2b")].into();
+        Prices {
+            region: "us-west-2".to_owned(),
+            zones: BTreeMap::new(),
+            offered: BTreeMap::from([(id("m7g.large"), zones)]),
+            on_demand: on_demand.iter().map(|(n, nanos)| (id(n), HourlyPrice(*nanos))).collect(),
+            spot,
+        }
+    }
+
+    #[test]
+    fn prices_that_cannot_be_had_are_those_that_come_with_the_program() {
+        let builtin = prices(&[("m7g.large", 80)], spot(&[("us-west-2a", 1)]));
+        let first = priced(prices(&[], Spot::new()), None, &builtin);
+        assert_eq!(first.on_demand, builtin.on_demand);
+        // Spot costs what on-demand does, not what it was for somebody else.
+        assert_eq!(first.spot, spot(&[("us-west-2a", 80), ("us-west-2b", 80)]));
+    }
+
+    #[test]
+    fn new_prices_go_over_old_ones_and_an_unknown_zone_has_none() {
+        let builtin = prices(&[("m7g.large", 80), ("m7i.large", 100)], Spot::new());
+        let asked = prices(&[("m7g.large", 81)], spot(&[("us-west-2a", 30)]));
+        let first = priced(asked, None, &builtin);
+        assert_eq!(
+            first.on_demand,
+            prices(&[("m7g.large", 81), ("m7i.large", 100)], Spot::new()).on_demand
+        );
+        assert_eq!(first.spot, spot(&[("us-west-2a", 30)]));
+        let partial = prices(&[], spot(&[("us-west-2b", 31)]));
+        let second = priced(partial, Some(first.clone()), &builtin);
+        assert_eq!(second.on_demand, first.on_demand);
+        assert_eq!(second.spot, spot(&[("us-west-2a", 30), ("us-west-2b", 31)]));
+        let none = priced(prices(&[], Spot::new()), Some(second.clone()), &builtin);
+        assert_eq!(none, second);
+    }
+}

@@ -4,16 +4,18 @@
 //! `pkg/utils/disruption` for pods that move; `scheduling/queue.go` for the order.
 
 use std::{
+    borrow::Cow,
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     rc::Rc,
     sync::Arc,
 };
 
 use jiff::Timestamp;
 use model::{
-    NodeName, Operator, Pod, PodKey, PodSpec, PodUid, Requirement, Requirements, facts::Facts,
-    labels, limits, policies::PreferencePolicy,
+    NodeName, Operator, Pod, PodKey, PodSpec, PodUid, Requirement, facts::Facts, labels, limits,
+    policies::PreferencePolicy,
 };
 
 use crate::{
@@ -25,14 +27,11 @@ use crate::{
 
 /// A pod that needs a place, or would if its node went away.
 #[derive(Debug)]
-pub(crate) struct Wanted {
-    pub(crate) key: PodKey,
+pub(crate) struct Wanted<'a> {
+    pub(crate) key: Cow<'a, PodKey>,
     pub(crate) class: usize,
-    rank: Rank,
     /// The volumes that it attaches; `None` is that nobody knows.
     pub(crate) attachments: Option<Rc<Attachments>>,
-    /// The node that it runs on.
-    pub(crate) node: Option<NodeName>,
     pub(crate) why: Why,
     /// Whether it has not started: such pods go onto nodes that settle.
     pub(crate) is_pending: bool,
@@ -52,114 +51,181 @@ pub(crate) enum Why {
 }
 
 /// By CPU, then memory, largest first, then age, then uid.
-type Rank = (Reverse<u64>, Reverse<u64>, Timestamp, PodUid);
+type Rank<'p> = (Reverse<u64>, Reverse<u64>, Timestamp, &'p PodUid);
 
 /// The pods that need a place.
 #[derive(Debug, Default)]
-pub(crate) struct Demand {
-    /// Everybody.
-    pub(crate) pods: Table<Wanted>,
+pub(crate) struct Demand<'a> {
+    /// Everybody, in the order in which they are placed.
+    pub(crate) pods: Table<Wanted<'a>>,
     /// Those that need a place whatever is tried, in the order in which they are placed.
     pub(crate) now: Vec<usize>,
     /// Those that would need one if their node went away, by node.
-    pub(crate) supposed: BTreeMap<NodeName, Vec<usize>>,
+    pub(crate) supposed: BTreeMap<&'a NodeName, Vec<usize>>,
     /// Pods beyond the most that one plan considers.
     pub(crate) left_out: Vec<PodKey>,
 }
 
-/// Pods are alike if they have the same spec, namespace and wishes of their volumes.
-type Alike<'a> = (&'a PodSpec, &'a str, Vec<Requirements>, Option<String>);
-
 /// Pending pods, those of `leaving` nodes and `virtual_pods`, and, if `supposes`, all that would
 /// need a place if their node went away. Their classes are added to `classes`.
-pub(crate) fn demand(
-    facts: &Facts,
+pub(crate) fn demand<'a>(
+    facts: &'a Facts,
     virtual_pods: &[Pod],
     leaving: &BTreeSet<&NodeName>,
     supposes: bool,
     classes: &mut Table<Class>,
-) -> Demand {
+) -> Demand<'a> {
     let budgets = DisruptionBudgets::of(facts);
-    let mut all: Vec<(&Pod, Why)> = Vec::new();
+    let mut all: Vec<(&Pod, Option<&'a Pod>, Why)> = Vec::new();
     for pod in &facts.pods {
         if pod.is_provisionable() {
-            all.push((pod, Why::Pending));
+            all.push((pod, Some(pod), Why::Pending));
         } else if let Some(node) = &pod.node {
             let is_leaving = leaving.contains(node);
             if (is_leaving || supposes) && budgets.may_move(pod, facts.now) {
-                all.push((pod, if is_leaving { Why::Leaving } else { Why::Supposed }));
+                all.push((pod, Some(pod), if is_leaving { Why::Leaving } else { Why::Supposed }));
             }
         }
     }
-    all.extend(virtual_pods.iter().map(|pod| (pod, Why::Virtual)));
-    all.sort_by_cached_key(|(pod, _)| rank(pod));
+    all.extend(virtual_pods.iter().map(|pod| (pod, None, Why::Virtual)));
+    all.sort_by_cached_key(|(pod, _, _)| rank(pod));
     let mut demand = Demand::default();
-    let mut by_address: BTreeMap<(*const PodSpec, &str), usize> = BTreeMap::new();
-    let mut by_content: BTreeMap<Alike<'_>, usize> = BTreeMap::new();
-    for (pod, why) in all {
+    let mut sorting = Sorting::default();
+    let nothing: Rc<Attachments> = Rc::default();
+    for (pod, own, why) in all {
         if why != Why::Supposed && demand.now.len() >= limits::PODS_PER_PLAN_MAX {
             demand.left_out.push(pod.key.clone());
             continue;
         }
-        // Pods of one workload often share the very spec: its address answers without comparing.
-        // The addresses order nothing but this map, which is only asked.
-        let address = (Arc::as_ptr(&pod.spec), pod.key.namespace.as_str());
-        let known = by_address.get(&address).copied().filter(|_| pod.volumes.is_empty());
-        let class = known.unwrap_or_else(|| {
-            let alike = alike(facts, pod, why);
-            *by_content.entry(alike).or_insert_with_key(|(_, _, alternatives, refused)| {
-                let refused = refused.clone();
-                classes.push(Class::new(pod, alternatives.clone(), refused))
-            })
-        });
-        if pod.volumes.is_empty() {
-            by_address.insert(address, class);
-        }
-        let attachments = volume::attachments(pod, &facts.surroundings.storage).ok();
+        let attachments = if pod.volumes.is_empty() {
+            Some(Rc::clone(&nothing))
+        } else {
+            volume::attachments(pod, &facts.surroundings.storage).ok().map(Rc::new)
+        };
         let number = demand.pods.push(Wanted {
-            key: pod.key.clone(),
-            class,
-            rank: rank(pod),
-            attachments: attachments.map(Rc::new),
-            node: pod.node.clone(),
+            key: own.map_or_else(|| Cow::Owned(pod.key.clone()), |pod| Cow::Borrowed(&pod.key)),
+            class: sorting.class(facts, pod, why, classes),
+            attachments,
             why,
             is_pending: why != Why::Virtual && pod.phase == model::pod::PodPhase::Pending,
         });
-        match (&pod.node, why) {
-            (Some(node), Why::Supposed) => {
-                demand.supposed.entry(node.clone()).or_default().push(number);
-            }
+        match (own.and_then(|pod| pod.node.as_ref()), why) {
+            (Some(node), Why::Supposed) => demand.supposed.entry(node).or_default().push(number),
             _ => demand.now.push(number),
         }
     }
     demand
 }
 
-fn alike<'a>(facts: &Facts, pod: &'a Pod, why: Why) -> Alike<'a> {
-    let storage = &facts.surroundings.storage;
-    let refused = if why == Why::Pending { refused(facts, pod) } else { unsupported(&pod.spec) };
-    let alternatives = volume::alternatives(pod, storage);
-    (&*pod.spec, pod.key.namespace.as_str(), alternatives, refused)
+/// Finds the classes of pods. Neither order nor addresses leave a trace in the answer.
+#[derive(Debug, Default)]
+struct Sorting<'a> {
+    by_address: BTreeMap<(*const PodSpec, &'a str), usize>,
+    by_fingerprint: BTreeMap<u64, Vec<usize>>,
 }
 
-impl Demand {
+impl<'p> Sorting<'p> {
+    /// The class of `pod`, which is new if no other pod is like it.
+    fn class(
+        &mut self,
+        facts: &Facts,
+        pod: &'p Pod,
+        why: Why,
+        classes: &mut Table<Class>,
+    ) -> usize {
+        // Pods of one workload may share the very spec: its address answers without comparing.
+        let is_shared = pod.volumes.is_empty() && Arc::strong_count(&pod.spec) > 1;
+        let address = (Arc::as_ptr(&pod.spec), pod.key.namespace.as_str());
+        if let Some(known) = self.by_address.get(&address).filter(|_| is_shared) {
+            return *known;
+        }
+        let storage = &facts.surroundings.storage;
+        let refused =
+            if why == Why::Pending { refused(facts, pod) } else { unsupported(&pod.spec) };
+        let alternatives = volume::alternatives(pod, storage);
+        let requests = &pod.spec.requests;
+        let mut hasher = DefaultHasher::new();
+        (requests.cpu.0, requests.memory.0, fingerprint(&pod.spec.labels)).hash(&mut hasher);
+        let likely = self.by_fingerprint.entry(hasher.finish()).or_default();
+        let known = likely.iter().copied().find(|number| {
+            let class = &classes[*number];
+            class.namespace == pod.key.namespace
+                && class.refused == refused
+                && class.alternatives == alternatives
+                && are_alike(&class.spec, &pod.spec)
+        });
+        let class = known.unwrap_or_else(|| {
+            let class = classes.push(Class::new(pod, alternatives, refused));
+            likely.push(class);
+            class
+        });
+        if is_shared {
+            self.by_address.insert(address, class);
+        }
+        class
+    }
+}
+
+/// A number that pods with equal labels share, and others hardly ever.
+pub(crate) fn fingerprint(labels: &BTreeMap<String, String>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    labels.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Whether pods with these specs ask for the same. What they cost to be moved, how long they take to
+/// end and who goes first when a node is full are no concern of where they go.
+fn are_alike(one: &PodSpec, other: &PodSpec) -> bool {
+    let PodSpec {
+        labels,
+        annotations: _,
+        requests,
+        node_selector,
+        required_terms,
+        preferred_terms,
+        has_match_fields,
+        tolerations,
+        spread,
+        pod_affinity,
+        pod_anti_affinity,
+        host_ports,
+        priority: _,
+        priority_class: _,
+        termination_grace_seconds: _,
+        unsupported,
+    } = one;
+    *labels == other.labels
+        && *requests == other.requests
+        && *node_selector == other.node_selector
+        && *required_terms == other.required_terms
+        && *preferred_terms == other.preferred_terms
+        && *has_match_fields == other.has_match_fields
+        && *tolerations == other.tolerations
+        && *spread == other.spread
+        && *pod_affinity == other.pod_affinity
+        && *pod_anti_affinity == other.pod_anti_affinity
+        && *host_ports == other.host_ports
+        && *unsupported == other.unsupported
+}
+
+impl Demand<'_> {
     /// The pods that need a place when `nodes` go away, in the order in which they are placed.
     pub(crate) fn without<'a>(&self, nodes: impl Iterator<Item = &'a NodeName>) -> Vec<usize> {
         let mut all = self.now.clone();
         let before = all.len();
         for node in nodes {
-            all.extend(self.supposed.get(node.as_str()).into_iter().flatten());
+            all.extend(self.supposed.get(node).into_iter().flatten());
         }
         if before < all.len() {
-            all.sort_by(|a, b| self.pods[*a].rank.cmp(&self.pods[*b].rank));
+            all.sort_unstable();
         }
         all
     }
 }
 
-fn rank(pod: &Pod) -> Rank {
+fn rank(pod: &Pod) -> Rank<'_> {
     let requests = &pod.spec.requests;
-    (Reverse(requests.cpu.0), Reverse(requests.memory.0), pod.created_at, pod.uid.clone())
+    (Reverse(requests.cpu.0), Reverse(requests.memory.0), pod.created_at, &pod.uid)
 }
 
 fn unsupported(spec: &PodSpec) -> Option<String> {

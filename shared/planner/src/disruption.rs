@@ -43,7 +43,7 @@ pub use command::{Command, Destination, Disrupted, Move, Replacement};
 pub(crate) use conditions::{HASH, HASH_VERSION};
 pub(crate) use idle::idle;
 pub use method::Method;
-pub use outlook::{Answer, Outlook, VALIDATION_DELAY, answer, outlook, validated};
+pub use outlook::{Answer, Outlook, Prepared, VALIDATION_DELAY, answer, outlook, validated};
 pub(crate) use pods::DisruptionBudgets;
 pub use thorough::{Cursor, Thorough, thorough};
 pub use validation::{VoidReason, Voided};

@@ -20,6 +20,7 @@ use model::{
 
 use crate::{
     amounts::{Amounts, ResourceIndex},
+    bits::BitSet,
     buffer,
     class::{Around, Class, Fixed, Footprint, term_group},
     daemons::{Daemon, daemons},
@@ -51,7 +52,7 @@ pub(crate) struct Problem<'a> {
     pub(crate) universe: Universe,
     pub(crate) fixed: Fixed,
     pub(crate) classes: Table<Class>,
-    pub(crate) demand: Demand,
+    pub(crate) demand: Demand<'a>,
     /// Distinct requests.
     pub(crate) shapes: Table<Amounts>,
     /// Distinct ports that pods ask for.
@@ -74,6 +75,8 @@ pub(crate) struct Problem<'a> {
     counts: BTreeMap<(usize, SetId), bool>,
     /// What everybody starts from.
     pub(crate) start: State,
+    /// Shapes of which the start says where there is no room.
+    full: BitSet,
 }
 
 impl<'a> Problem<'a> {
@@ -128,6 +131,7 @@ impl<'a> Problem<'a> {
             namespaces,
             counts: BTreeMap::new(),
             start: State::default(),
+            full: BitSet::default(),
         }
     }
 
@@ -358,7 +362,7 @@ impl<'a> Problem<'a> {
 
     /// The pod with number `pod`, by its key.
     pub(crate) fn key(&self, pod: usize) -> model::PodKey {
-        self.demand.pods[pod].key.clone()
+        self.demand.pods[pod].key.clone().into_owned()
     }
 
     /// What `target` is called.

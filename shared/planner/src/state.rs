@@ -76,7 +76,7 @@ impl State {
         footprint: &Footprint,
         spot: Spot<'_>,
         is_there: bool,
-        passes: impl Fn(usize) -> bool,
+        mut passes: impl FnMut(usize) -> bool,
     ) {
         for group in footprint.counted.iter().chain(&footprint.carried) {
             if !passes(*group) {

@@ -6,38 +6,29 @@
 //! would do.
 
 mod coming;
+mod kind;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use jiff::Timestamp;
 use model::{
-    ClaimPhase, NodeClaim, NodeName, NodePoolName, Operator, Pod, Requirement, Requirements,
-    Resources, Taint, facts::Facts, labels, node::Node, plan::Target, requirement::Value, taint,
+    ClaimPhase, NodeClaim, NodeName, NodePoolName, Pod, Resources, Taint, facts::Facts, labels,
+    node::Node, plan::Target, taint,
 };
 
 use coming::of_claim;
+pub(crate) use kind::{Kind, Whereabouts};
+use kind::{Kinds, exact};
 
 use crate::{
     amounts::{self, Amounts, ResourceIndex},
     daemons::Daemon,
     offer::Offer,
-    template::tolerates_firmly,
     world::World,
 };
-
-/// What is certain about a label of a node: its value is one of `values`, or it may be absent.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Known {
-    values: Requirement,
-    may_be_absent: bool,
-}
-
-/// What decides which pods a node takes, room aside.
-#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct Kind {
-    labels: BTreeMap<String, Known>,
-    taints: Vec<Taint>,
-}
 
 /// Capacity that is there or promised.
 #[derive(Debug)]
@@ -54,17 +45,6 @@ pub(crate) struct Existing {
     pub(crate) is_starting: bool,
     is_initialized: bool,
     name: String,
-}
-
-/// What is known about the domain of existing capacity.
-#[derive(Debug)]
-pub(crate) enum Whereabouts<'a> {
-    /// It lacks the label, or may.
-    Nowhere,
-    /// It is there.
-    At(&'a Value),
-    /// It will be at one of these.
-    AtOneOf(&'a BTreeSet<Value>),
 }
 
 /// All of it, in the order in which it is tried: what is initialized first, then by name.
@@ -112,55 +92,10 @@ pub(crate) fn load(facts: &Facts) -> BTreeMap<&str, Load<'_>> {
     by_node
 }
 
-impl Kind {
-    /// Whether a pod with `wanted` may go there, whatever the node turns out to be.
-    pub(crate) fn accepts(&self, wanted: &Requirements) -> bool {
-        wanted.iter().all(|requirement| match self.labels.get(requirement.key().as_str()) {
-            None => requirement.allows_absence(),
-            // Two spellings of one label that contradict each other are as good as none.
-            Some(known) if known.values.operator() == Operator::DoesNotExist => {
-                requirement.allows_absence()
-            }
-            Some(known) => {
-                (!known.may_be_absent || requirement.allows_absence())
-                    && is_within(&known.values, requirement)
-            }
-        })
-    }
-
-    /// What is known about the value of its label `key`.
-    pub(crate) fn whereabouts(&self, key: &str) -> Whereabouts<'_> {
-        match self.labels.get(key) {
-            Some(known) if !known.may_be_absent && !known.values.is_complement() => {
-                match known.values.single_value() {
-                    Some(value) => Whereabouts::At(value),
-                    None => Whereabouts::AtOneOf(known.values.values()),
-                }
-            }
-            _ => Whereabouts::Nowhere,
-        }
-    }
-
-    /// Its taints.
-    pub(crate) fn taints(&self) -> &[Taint] {
-        &self.taints
-    }
-}
-
-/// Whether every value of `inner` is one of `outer`.
-fn is_within(inner: &Requirement, outer: &Requirement) -> bool {
-    if let Some(value) = inner.single_value() {
-        return outer.has(value);
-    }
-    let inner = inner.clone().with_min_values(None);
-    let outer = outer.clone().with_min_values(None);
-    inner.intersection(&outer) == inner
-}
-
 /// Everything that pods may be placed on without launching.
 pub(crate) fn supply(around: &Surroundings<'_>) -> Supply {
     let mut supply = Supply::default();
-    let mut kinds = BTreeMap::new();
+    let mut kinds = Kinds::default();
     // One whose claim lives is given up with its claim, and serves until then.
     let is_gone = |node: &&Node| node.is_deleting && around.world.claim(&node.name).is_none();
     let nodes = around.facts.nodes.values().filter(|node| !is_gone(node));
@@ -169,7 +104,7 @@ pub(crate) fn supply(around: &Surroundings<'_>) -> Supply {
         if claim.is_some_and(is_leaving) {
             continue;
         }
-        supply.add(of_node(around, node, claim), &mut kinds);
+        supply.existing.push(of_node(around, node, claim, &mut kinds));
     }
     // Promised claims of one batch are alike but for their names.
     let mut alike: BTreeMap<&model::BatchId, (Amounts, Kind)> = BTreeMap::new();
@@ -185,13 +120,14 @@ pub(crate) fn supply(around: &Surroundings<'_>) -> Supply {
         };
         let target = Target::Claim(claim.name.clone());
         let counts = Some((claim.node_pool.clone(), used));
-        let existing = Existing {
+        supply.existing.push(Existing {
             counts,
             is_starting: true,
+            kind: kinds.number(kind),
             ..existing(target, room, false, claim.name.as_str())
-        };
-        supply.add((existing, kind), &mut kinds);
+        });
     }
+    supply.kinds = kinds.all;
     supply.existing.sort_by(|a, b| {
         (!a.is_initialized, &a.name, &a.target).cmp(&(!b.is_initialized, &b.name, &b.target))
     });
@@ -243,24 +179,21 @@ impl Supply {
     pub(crate) fn place(&self, name: &NodeName) -> Option<usize> {
         self.by_node.get(name).copied()
     }
-
-    fn add(&mut self, (mut existing, kind): (Existing, Kind), kinds: &mut BTreeMap<Kind, usize>) {
-        existing.kind = *kinds.entry(kind).or_insert_with_key(|kind| {
-            self.kinds.push(kind.clone());
-            self.kinds.len() - 1
-        });
-        self.existing.push(existing);
-    }
 }
 
-fn of_node(around: &Surroundings<'_>, node: &Node, claim: Option<&NodeClaim>) -> (Existing, Kind) {
+fn of_node(
+    around: &Surroundings<'_>,
+    node: &Node,
+    claim: Option<&NodeClaim>,
+    kinds: &mut Kinds,
+) -> Existing {
     let nothing = Load::default();
     let load = around.load.get(node.name.as_str()).unwrap_or(&nothing);
     let is_initialized = claim.is_none() || node.is_initialized();
     let coming = claim.filter(|_| !node.is_registered());
-    let mut all_labels = node.labels.clone();
+    let mut all_labels = Cow::Borrowed(&node.labels);
     if let Some(claim) = coming {
-        all_labels.extend(labels_of(claim));
+        all_labels.to_mut().extend(labels_of(claim));
     }
     let taints = coming.map_or(&node.taints, |claim| &claim.taints);
     let startup: &[Taint] = claim.map_or(&[], |claim| &claim.startup_taints);
@@ -274,17 +207,14 @@ fn of_node(around: &Surroundings<'_>, node: &Node, claim: Option<&NodeClaim>) ->
         (Some(claim), None) if !is_initialized => filled_up(&node.allocatable, &claim.allocatable),
         _ => node.allocatable.clone(),
     };
-    if around.keys.contains(labels::HOSTNAME) {
+    if around.keys.contains(labels::HOSTNAME) && !all_labels.contains_key(labels::HOSTNAME) {
         let name = node.name.as_str().to_owned();
-        all_labels.entry(labels::HOSTNAME.to_owned()).or_insert(name);
+        all_labels.to_mut().insert(labels::HOSTNAME.to_owned(), name);
     }
     let is_asked = |key: &str| around.keys.contains(labels::canonical(key));
-    let kind = Kind { labels: exact(&all_labels, is_asked), taints };
-    let mut for_daemons = Kind { labels: exact(&all_labels, |_| true), ..kind.clone() };
-    if !is_initialized {
-        for_daemons.labels.extend(started());
-    }
-    let expected = daemon_requests(&for_daemons, around.daemons);
+    // What daemons ask for is among what anybody asks for.
+    let kind = kinds.number(Kind { labels: exact(&all_labels, is_asked), taints });
+    let expected = kinds.daemons(kind, is_initialized, around.daemons);
     let overhead = expected.saturating_sub(&load.daemons);
     let mut room = around.resources.amounts(&allocatable);
     amounts::subtract(&mut room, &around.resources.amounts(&load.all));
@@ -299,15 +229,15 @@ fn of_node(around: &Surroundings<'_>, node: &Node, claim: Option<&NodeClaim>) ->
         (None, _) => node.capacity.clone(),
     };
     let target = Target::Node(node.name.clone());
-    let existing = Existing {
+    Existing {
+        kind,
         counts: pool.map(|pool| (pool, used)),
         settles_until: claim
             .filter(|_| is_initialized)
             .and_then(|claim| settles_until(around, claim)),
         is_starting: !is_initialized,
         ..existing(target, room, is_initialized, node.name.as_str())
-    };
-    (existing, kind)
+    }
 }
 
 fn existing(target: Target, room: Amounts, is_initialized: bool, name: &str) -> Existing {
@@ -352,38 +282,4 @@ fn labels_of(claim: &NodeClaim) -> BTreeMap<String, String> {
     all.extend(own.map(|(key, value)| (key.to_owned(), value.to_owned())));
     all.extend(claim.labels.clone());
     all
-}
-
-/// The labels that are asked for, by their canonical names. One that stands twice with different
-/// values has none.
-fn exact(
-    labels: &BTreeMap<String, String>,
-    is_asked: impl Fn(&str) -> bool,
-) -> BTreeMap<String, Known> {
-    let mut all: BTreeMap<String, Known> = BTreeMap::new();
-    for (key, value) in labels.iter().filter(|(key, _)| is_asked(key)) {
-        let Ok(values) = Requirement::of_label(key, value) else { continue };
-        let name = values.key().as_str().to_owned();
-        let known = all
-            .entry(name)
-            .or_insert_with(|| Known { values: values.clone(), may_be_absent: false });
-        known.values = known.values.intersection(&values);
-    }
-    all
-}
-
-/// Labels that a node gets while it starts.
-fn started() -> BTreeMap<String, Known> {
-    let labels = [labels::REGISTERED, labels::INITIALIZED];
-    exact(&labels.map(|key| (key.to_owned(), "true".to_owned())).into(), |_| true)
-}
-
-fn daemon_requests(kind: &Kind, daemons: &[Daemon]) -> Resources {
-    let lands = |daemon: &&Daemon| {
-        let mut terms = 0..daemon.spec.required_terms.len().max(1);
-        tolerates_firmly(daemon, &kind.taints)
-            && terms.any(|term| kind.accepts(&daemon.spec.requirements(term)))
-    };
-    let landing = daemons.iter().filter(lands);
-    landing.fold(Resources::default(), |sum, daemon| sum.saturating_add(&daemon.spec.requests))
 }

@@ -18,6 +18,7 @@
 
 use std::sync::Arc;
 
+use jiff::Timestamp;
 use model::{
     HourlyPrice, InstanceType, NodeName, NodePoolName, OfferingKey, PodKey, Requirements,
     Resources, facts::Facts, limits, plan::Target,
@@ -43,10 +44,10 @@ pub struct World<'a> {
 pub struct Trial<'t> {
     /// These nodes go away, and their pods are moved.
     pub without: &'t [&'t NodeName],
-    /// Pods that run are not moved onto nodes whose pool's `consolidateAfter` has not passed since
-    /// pods last came or went there. Pending pods, and those of nodes that are being given up
-    /// anyway, are.
-    pub lets_nodes_settle: bool,
+    /// Pods that run are not moved onto nodes whose pool's `consolidateAfter` has not passed at this
+    /// moment since pods last came or went there. Pending pods, and those of nodes that are being
+    /// given up anyway, are. `None` is that nobody minds.
+    pub settles_at: Option<Timestamp>,
 }
 
 /// A node that would be launched.
@@ -94,11 +95,13 @@ impl<'a> World<'a> {
     pub fn without(&mut self, trial: &Trial<'_>) -> Outcome {
         let problem = &mut self.problem;
         let pods = problem.demand.without(trial.without.iter().copied());
+        for pod in &pods {
+            problem.know_full(problem.classes[problem.demand.pods[*pod].class].shape);
+        }
         let state = without(problem, trial);
-        let now = problem.facts.now;
         let options = Options {
             waits_for_reserved: false,
-            settles_at: trial.lets_nodes_settle.then_some(now),
+            settles_at: trial.settles_at,
             tries_max: limits::TRIES_PER_PLAN_MAX,
         };
         let solution = solver::solve(problem, state, &pods, options);
@@ -110,8 +113,8 @@ impl<'a> World<'a> {
 fn without(problem: &Problem<'_>, trial: &Trial<'_>) -> State {
     let mut state = problem.start.clone();
     for node in trial.without {
-        let pods = problem.demand.supposed.get(node.as_str()).into_iter().flatten();
-        pods.for_each(|pod| problem.forget(&mut state, *pod));
+        let pods = problem.demand.supposed.get(*node).map(Vec::as_slice).unwrap_or_default();
+        problem.forget(&mut state, node, pods);
         let Some(place) = problem.supply.place(node) else { continue };
         state.active.remove(place);
         let counts = problem.supply.existing.get(place).and_then(|one| one.counts.as_ref());

@@ -57,16 +57,6 @@ fn initialized_at(claim: &NodeClaim) -> Timestamp {
     claim.conditions.initialized_at.unwrap_or(claim.phase_since)
 }
 
-/// Whether running pods may not be moved onto a node, because something happened on it too recently.
-///
-/// Karpenter: `pkg/controllers/provisioning/scheduling/existingnode.go`, the consolidation window.
-pub(crate) fn is_settling(state: &State<'_>, entry: &StateNode<'_>, pool: &NodePool) -> bool {
-    let Some(claim) = entry.claim.filter(|_| entry.is_initialized()) else { return false };
-    let Some(after) = pool.disruption.consolidate_after else { return false };
-    let since = claim.conditions.last_pod_event_at.unwrap_or_else(|| initialized_at(claim));
-    after.is_positive() && state.now.duration_since(since) < after
-}
-
 /// Since when and why a claim no longer looks like its pool, if so.
 pub(crate) fn drift(
     state: &State<'_>,

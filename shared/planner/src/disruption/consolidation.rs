@@ -77,7 +77,7 @@ pub(crate) fn compute<'a>(
     simulator: &mut Simulator<'a>,
     nodes: &[&Candidate<'a>],
 ) -> Result<Outcome, Obstacle> {
-    let mut outcome = simulator.without(nodes, Mode::Consolidation)?;
+    let mut outcome = simulator.without(nodes, Mode::Consolidation(state.now))?;
     if let Some(reason) = &outcome.stuck {
         return Err(Obstacle::Stuck(reason.clone()));
     }

@@ -94,6 +94,8 @@ pub(crate) struct State<'a> {
     /// By name.
     pub(crate) nodes: Rc<[StateNode<'a>]>,
     pub(crate) budgets: Rc<DisruptionBudgets<'a>>,
+    /// Pods that are protected, if not for good.
+    pub(crate) guarded: Rc<[&'a Pod]>,
     overlays: Rc<Overlays>,
     /// Nodes that pods were promised to, and until when.
     pub(crate) nominated: BTreeMap<&'a NodeName, Timestamp>,
@@ -114,6 +116,8 @@ impl<'a> State<'a> {
         for (node, pod) in facts.pods.iter().filter_map(|pod| Some((pod.node.as_ref()?, pod))) {
             pods.entry(node).or_default().push(pod);
         }
+        let is_guarded = |pod: &&Pod| pod.spec.annotations.contains_key(labels::DO_NOT_DISRUPT);
+        let bound = facts.pods.iter().filter(|pod| pod.node.is_some());
         let joined = facts.nodes.values().map(|node| StateNode {
             node: Some(node),
             claim: world.claim(&node.name),
@@ -132,6 +136,7 @@ impl<'a> State<'a> {
             now,
             nodes: nodes.into(),
             budgets: Rc::new(DisruptionBudgets::of(facts)),
+            guarded: bound.filter(is_guarded).collect(),
             overlays: Rc::new(overlay::overlays(facts)),
             nominated: facts.surroundings.nominated.iter().map(|(node, at)| (node, *at)).collect(),
             hosts_buffers: hosts_of_buffers(facts),

@@ -16,7 +16,7 @@ use super::{
     conditions,
     consolidation::{self, Obstacle},
     multi,
-    nodes::{State, StateNode},
+    nodes::State,
     price::{self, Exact},
     search::{self, Draft, Field, Notes},
     simulation::{Outcome, Simulator},
@@ -83,7 +83,7 @@ impl Outlook {
 /// What every method would do.
 #[must_use]
 pub fn outlook(facts: &Facts, options: &Options) -> Outlook {
-    let mut all = Look::at(facts, options);
+    let mut all = Prepared::of(facts, options);
     let answers = Method::ALL.into_iter().map(|method| (method, all.answer(method))).collect();
     Outlook { answers, ..all.about_nodes() }
 }
@@ -91,31 +91,41 @@ pub fn outlook(facts: &Facts, options: &Options) -> Outlook {
 /// What one method would do.
 #[must_use]
 pub fn answer(facts: &Facts, method: Method, options: &Options) -> Answer {
-    Look::at(facts, options).answer(method)
+    Prepared::of(facts, options).answer(method)
 }
 
 /// `command` as far as it holds on newer facts; or why it does not.
 pub fn validated(facts: &Facts, command: &Command, options: &Options) -> Result<Command, Voided> {
-    let mut look = Look::at(facts, options);
+    let mut look = Prepared::of(facts, options);
     validation::validated(&look.state, &look.field, &mut look.simulator, command)
 }
 
-/// The cluster, made ready for every method.
-pub(crate) struct Look<'a> {
+/// The cluster, made ready for every method: for whoever asks several questions about the same facts,
+/// and so that both halves can be measured.
+#[derive(Debug)]
+pub struct Prepared<'a> {
     pub(crate) state: State<'a>,
     pub(crate) field: Field<'a>,
     pub(crate) simulator: Simulator<'a>,
     pub(crate) options: &'a Options,
 }
 
-impl<'a> Look<'a> {
-    pub(crate) fn at(facts: &'a Facts, options: &'a Options) -> Self {
+impl<'a> Prepared<'a> {
+    /// Gets `facts` ready. What-ifs are made ready by the first question that needs one.
+    #[must_use]
+    pub fn of(facts: &'a Facts, options: &'a Options) -> Self {
         let state = State::of(facts, facts.now, options);
         let field = Field::of(&state);
         Self { field, simulator: Simulator::new(facts), state, options }
     }
 
-    pub(crate) fn answer(&mut self, method: Method) -> Answer {
+    /// Makes what-ifs ready now.
+    pub fn make_what_ifs_ready(&mut self) {
+        self.simulator.world();
+    }
+
+    /// What one method would do, as [`answer`] says.
+    pub fn answer(&mut self, method: Method) -> Answer {
         let mut answer = Answer::default();
         if !self.state.is_complete() {
             answer.error = Some(WAITING.to_owned());
@@ -188,8 +198,8 @@ impl<'a> Look<'a> {
             let facts = Facts { now: later, ..facts.clone() };
             return validated(&facts, command, self.options);
         }
-        let field = Field::of(&state);
-        validation::validated(&state, &field, &mut self.simulator, command)
+        // Who is a candidate changes with pods and nodes, and both stayed as they were.
+        validation::validated(&state, &self.field, &mut self.simulator, command)
     }
 
     pub(crate) fn is_complete(&self) -> bool {
@@ -273,14 +283,10 @@ impl<'a> Look<'a> {
     }
 }
 
-/// Whether pods may go where they could not before, only because time has passed.
+/// Whether other pods are protected, only because time has passed.
 fn is_another_world(before: &State<'_>, after: &State<'_>) -> bool {
     let moved = |pod: &&Pod| pod.is_protected(before.now) != pod.is_protected(after.now);
-    let settled = |entry: &StateNode<'_>| {
-        let Some(pool) = entry.pool_name().and_then(|name| before.pool(name)) else { return false };
-        conditions::is_settling(before, entry, pool) != conditions::is_settling(after, entry, pool)
-    };
-    before.nodes.iter().any(|entry| settled(entry) || entry.pods.iter().any(moved))
+    before.guarded.iter().any(moved)
 }
 
 const WAITING: &str = "a NodeClaim has no instance yet: nothing is decided until it has";

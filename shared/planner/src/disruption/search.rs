@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{NodePoolName, ResourceName};
+use model::{NodeName, NodePoolName, ResourceName};
 
 use super::{
     Method,
@@ -71,6 +71,17 @@ impl<'a> Field<'a> {
             places.iter().filter_map(|at| Some((*at, self.candidates.get(*at)?))).collect();
         sorted.sort_by(|(_, a), (_, b)| candidate::by_savings(a, b));
         sorted.into_iter().map(|(at, _)| at).collect()
+    }
+
+    /// The places of the candidates that are called by `names`, in their order.
+    pub(crate) fn places<'n>(
+        &self,
+        names: impl Iterator<Item = &'n NodeName>,
+    ) -> Vec<(&'n NodeName, usize)> {
+        // Nodes are in the order of their names, and candidates in that of nodes.
+        let find =
+            |name: &NodeName| self.candidates.binary_search_by(|one| one.node.name.cmp(name)).ok();
+        names.filter_map(|name| Some((name, find(name)?))).collect()
     }
 
     pub(crate) fn get(&self, places: &[usize]) -> Vec<&Candidate<'a>> {

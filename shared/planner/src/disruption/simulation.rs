@@ -4,6 +4,7 @@
 
 use std::{collections::BTreeSet, sync::Arc};
 
+use jiff::Timestamp;
 use model::{
     InstanceType, NodeName, NodePoolName, PodKey, Requirements,
     facts::{ClassOffer, Facts},
@@ -19,8 +20,9 @@ use crate::what_if::{self, Trial, World};
 pub(crate) enum Mode {
     /// They have drifted: their pods may go anywhere.
     Drift,
-    /// To save: running pods do not go onto nodes on which something happened just now.
-    Consolidation,
+    /// To save, at this moment: running pods do not go onto nodes on which something happened just
+    /// before.
+    Consolidation(Timestamp),
 }
 
 /// A node that would be launched.
@@ -63,6 +65,11 @@ impl<'a> Simulator<'a> {
         Self { facts, world: None, work: 0, examined: 0, seen: BTreeSet::new() }
     }
 
+    /// The facts made ready.
+    pub(crate) fn world(&mut self) -> &mut World<'a> {
+        self.world.get_or_insert_with(|| World::of(self.facts))
+    }
+
     /// What would be without `nodes`.
     pub(crate) fn without(
         &mut self,
@@ -73,9 +80,12 @@ impl<'a> Simulator<'a> {
             return Err(Obstacle::NoPool);
         }
         let names: Vec<&NodeName> = nodes.iter().map(|node| &node.node.name).collect();
-        let lets_nodes_settle = mode == Mode::Consolidation;
-        let trial = Trial { without: &names, lets_nodes_settle };
-        let found = self.world.get_or_insert_with(|| World::of(self.facts)).without(&trial);
+        let settles_at = match mode {
+            Mode::Drift => None,
+            Mode::Consolidation(at) => Some(at),
+        };
+        let trial = Trial { without: &names, settles_at };
+        let found = self.world().without(&trial);
         self.examined += 1;
         self.seen.extend(names.into_iter().cloned());
         // Every trial costs something, whether it moves pods or not.

@@ -19,7 +19,7 @@ use super::{
     command::Command,
     consolidation,
     multi::{multi_node, together},
-    outlook::Look,
+    outlook::Prepared,
     price::Exact,
     search::{Draft, Notes},
     single::single_node,
@@ -67,18 +67,24 @@ pub struct Thorough {
 /// Searches with at most about `work` pods simulated, from where an earlier search stopped.
 #[must_use]
 pub fn thorough(facts: &Facts, options: &Options, work: u64, from: Option<&Cursor>) -> Thorough {
-    let mut look = Look::at(facts, options);
-    if !look.is_complete() {
-        return Thorough::default();
+    Prepared::of(facts, options).thorough(work, from)
+}
+
+impl Prepared<'_> {
+    /// What [`thorough`] says.
+    #[must_use]
+    pub fn thorough(&mut self, work: u64, from: Option<&Cursor>) -> Thorough {
+        if !self.is_complete() {
+            return Thorough::default();
+        }
+        let (eligible, _) = self.field.eligible(&self.state, Method::MultiNode);
+        let (best, saving) = (Vec::new(), Exact::default());
+        Search { look: self, eligible, best, saving }.run(work, from)
     }
-    let (eligible, _) = look.field.eligible(&look.state, Method::MultiNode);
-    let mut search =
-        Search { look: &mut look, eligible, best: Vec::new(), saving: Exact::default() };
-    search.run(work, from)
 }
 
 struct Search<'l, 'a> {
-    look: &'l mut Look<'a>,
+    look: &'l mut Prepared<'a>,
     eligible: Vec<usize>,
     best: Vec<usize>,
     saving: Exact,
@@ -126,7 +132,7 @@ impl Search<'_, '_> {
 
     /// What Karpenter would choose, multi-node before single-node.
     fn compatible(&mut self) -> Vec<usize> {
-        let Look { state, field, simulator, options } = &mut *self.look;
+        let Prepared { state, field, simulator, options } = &mut *self.look;
         let mut notes = Notes::new();
         let multi = multi_node(state, simulator, field, &self.eligible, &mut notes);
         let single = single_node(state, simulator, field, (&self.eligible, options), &mut notes);
@@ -143,7 +149,7 @@ impl Search<'_, '_> {
         if !self.is_within_budgets(nodes) {
             return None;
         }
-        let Look { state, field, simulator, .. } = &mut *self.look;
+        let Prepared { state, field, simulator, .. } = &mut *self.look;
         let outcome = together(state, simulator, field, nodes).ok()?;
         let after = consolidation::price_after(&outcome);
         let before = price(&field.get(nodes));
@@ -236,7 +242,7 @@ impl Search<'_, '_> {
         }
         let nodes = self.best.clone();
         let method = if nodes.len() > 1 { Method::MultiNode } else { Method::SingleNode };
-        let Look { state, field, simulator, .. } = &mut *self.look;
+        let Prepared { state, field, simulator, .. } = &mut *self.look;
         let Ok(outcome) = together(state, simulator, field, &nodes) else { return answer };
         let command = self.look.command(method, Draft { nodes, outcome }, &Notes::new());
         match self.look.later(&command) {

@@ -12,7 +12,9 @@ use model::{InstanceTypeName, NodeName};
 use super::{
     Method,
     budgets::Remaining,
+    candidate::Candidate,
     command::Command,
+    method,
     nodes::State,
     search::Field,
     simulation::{Mode, Simulator},
@@ -79,14 +81,10 @@ pub(crate) fn validated<'a>(
         let details = dropped.into_iter().map(|(_, text)| text).collect();
         return void(reason.unwrap_or(VoidReason::Churn), details);
     }
-    let mut places = field.candidates.iter().enumerate();
-    let mut nodes = Vec::with_capacity(left.len());
     // The order of the command is the order in which its pods are looked at.
-    let by_name: BTreeMap<&NodeName, usize> =
-        places.by_ref().map(|(at, candidate)| (&candidate.node.name, at)).collect();
-    nodes.extend(command.nodes().filter_map(|name| by_name.get(name).copied()));
+    let nodes: Vec<usize> = field.places(command.nodes()).into_iter().map(|(_, at)| at).collect();
     let chosen = field.get(&nodes);
-    let fresh = match simulator.without(&chosen, Mode::Consolidation) {
+    let fresh = match simulator.without(&chosen, Mode::Consolidation(state.now)) {
         Ok(fresh) => fresh,
         Err(obstacle) => return void(VoidReason::Scheduling, vec![obstacle.to_string()]),
     };
@@ -119,19 +117,22 @@ fn qualified<'c>(
     field: &Field<'_>,
     command: &'c Command,
 ) -> (BTreeSet<&'c NodeName>, Vec<(VoidReason, String)>) {
-    let (eligible, notes) = field.eligible(state, command.method);
-    let eligible: BTreeMap<&NodeName, &super::candidate::Candidate<'_>> =
-        field.get(&eligible).into_iter().map(|one| (&one.node.name, one)).collect();
+    let own = field.places(command.nodes());
+    let by_name: BTreeMap<&NodeName, usize> = own.iter().map(|(name, at)| (*name, *at)).collect();
     let mut remaining = Remaining::of(state, command.method.reason());
     let mut left = BTreeSet::new();
     let mut dropped = Vec::new();
     for name in command.nodes() {
-        let Some(candidate) = eligible.get(name) else {
-            let why = why_not(state, field, &notes, name);
-            let reason =
-                if state.is_nominated(name) { VoidReason::Budget } else { VoidReason::Churn };
-            dropped.push((reason, format!("{name}: {why}")));
-            continue;
+        let candidate = match eligible(state, field, command.method, by_name.get(name).copied()) {
+            Ok(candidate) => candidate,
+            Err(why) => {
+                let why = why.or_else(|| why_not(state, field, name));
+                let why = why.unwrap_or_else(|| "it is gone".to_owned());
+                let reason =
+                    if state.is_nominated(name) { VoidReason::Budget } else { VoidReason::Churn };
+                dropped.push((reason, format!("{name}: {why}")));
+                continue;
+            }
         };
         if remaining.take(&candidate.pool.name) {
             left.insert(name);
@@ -143,19 +144,21 @@ fn qualified<'c>(
     (left, dropped)
 }
 
-fn why_not(
-    state: &State<'_>,
-    field: &Field<'_>,
-    notes: &BTreeMap<usize, String>,
-    name: &NodeName,
-) -> String {
-    let as_candidate = field.candidates.iter().position(|one| one.node.name == *name);
-    let note = as_candidate.and_then(|at| notes.get(&at));
-    let other = || {
-        let place = state.nodes.iter().position(|one| one.name() == name.as_str())?;
-        field.others.get(&place)
-    };
-    note.or_else(other).cloned().unwrap_or_else(|| "it is gone".to_owned())
+/// The candidate at `at`, if `method` looks at it; or why not, as far as it is one.
+fn eligible<'f, 'a>(
+    state: &State<'a>,
+    field: &'f Field<'a>,
+    method: Method,
+    at: Option<usize>,
+) -> Result<&'f Candidate<'a>, Option<String>> {
+    let candidate = at.and_then(|at| field.candidates.get(at)).ok_or(None)?;
+    method::objection(state, method, candidate).map_or(Ok(candidate), |reason| Err(Some(reason)))
+}
+
+/// Why the node called `name` is no candidate.
+fn why_not(state: &State<'_>, field: &Field<'_>, name: &NodeName) -> Option<String> {
+    let place = state.nodes.iter().position(|one| one.name() == name.as_str())?;
+    field.others.get(&place).cloned()
 }
 
 fn still_empty(

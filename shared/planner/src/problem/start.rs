@@ -7,14 +7,17 @@ use std::{
 };
 
 use model::{
-    Pod, PodKey, Requirements, facts::Facts, node::Node, pod::HostPort, requirements::Undefined,
-    topology::PodAffinityTerm,
+    NodeName, Pod, PodKey, Requirements, facts::Facts, node::Node, pod::HostPort,
+    requirements::Undefined, topology::PodAffinityTerm,
 };
 
 use super::{Problem, attach, footprint, value_of};
 use crate::{
-    amounts::Amounts,
+    amounts::{self, Amounts},
+    bits::BitSet,
     class::Footprint,
+    demand::fingerprint,
+    domains::Key,
     groups::Groups,
     state::{Spot, State},
     supply::Load,
@@ -55,7 +58,7 @@ impl<'a> Problem<'a> {
             }
         }
         state.ports = self.ports.iter().map(|_| Rc::default()).collect();
-        let now = self.demand.now.iter().map(|pod| self.demand.pods[*pod].key.clone());
+        let now = self.demand.now.iter().map(|pod| self.demand.pods[*pod].key.clone().into_owned());
         let demanded: BTreeSet<PodKey> = now.collect();
         self.count_load(&mut state, load, &demanded);
         self.start = state;
@@ -67,17 +70,12 @@ impl<'a> Problem<'a> {
         load: &BTreeMap<&'a str, Load<'a>>,
         demanded: &BTreeSet<PodKey>,
     ) {
-        let mut prints: BTreeMap<Print<'_>, Rc<Footprint>> = BTreeMap::new();
-        let mut domains: Vec<Option<usize>> = Vec::new();
+        let mut prints: BTreeMap<u64, Vec<(Print<'_>, Rc<Footprint>)>> = BTreeMap::new();
         for (name, load) in load {
             let Some(node) = self.facts.nodes.get(*name) else { continue };
             let place = self.supply.place(&node.name);
-            domains.clear();
-            domains.extend(
-                self.keys.all.iter().map(|key| {
-                    value_of(node, key.label.as_str()).and_then(|value| key.find(value))
-                }),
-            );
+            let domains = self.domains_of(node);
+            let mut counts = Counts::default();
             let spot = Spot { host: place.map(Host::Existing), domains: &domains };
             for pod in &load.pods {
                 if let Some(place) = place {
@@ -90,48 +88,76 @@ impl<'a> Problem<'a> {
                 let spec = Arc::clone(&pod.spec);
                 let terms = pod.spec.pod_anti_affinity.required.as_slice();
                 let print: Print<'_> = (pod.key.namespace.as_str(), &pod.spec.labels, terms);
-                let known = prints.get(&print).map(Rc::clone);
+                // Hashing labels once is quicker than comparing them with those of many others.
+                let alike = prints.entry(fingerprint(&pod.spec.labels)).or_default();
+                let known = alike.iter().find(|(other, _)| *other == print);
+                let known = known.map(|(_, footprint)| Rc::clone(footprint));
                 let footprint = known.unwrap_or_else(|| {
                     let (_, mut around, _) = self.split();
                     let new = Rc::new(footprint(&pod.key.namespace, &spec, &mut around));
-                    prints.insert(print, Rc::clone(&new));
+                    alike.push((print, Rc::clone(&new)));
                     new
                 });
                 state.count(&self.groups, &footprint, spot, true, |group| {
-                    counts_node(&self.groups, group, node)
+                    counts.node(&self.groups, group, node)
                 });
             }
         }
     }
 
-    /// No longer counts a pod that is placed anew.
-    pub(crate) fn forget(&self, state: &mut State, pod: usize) {
-        let wanted = &self.demand.pods[pod];
-        let Some(node) = wanted.node.as_ref().and_then(|name| self.facts.nodes.get(name)) else {
+    /// Finds out where there is no room for `shape` before anything is placed: nothing that is placed
+    /// makes room.
+    pub(crate) fn know_full(&mut self, shape: usize) {
+        if self.full.contains(shape) {
+            return;
+        }
+        self.full.insert(shape);
+        let (start, need) = (&self.start, &self.shapes[shape]);
+        let is_full = |place| !amounts::fits(need, start.room(place));
+        self.start.full[shape] = Rc::new(BitSet::of(self.supply.existing.len(), is_full));
+    }
+
+    /// No longer counts `pods` of a node, which are placed anew.
+    pub(crate) fn forget(&self, state: &mut State, node: &NodeName, pods: &[usize]) {
+        let Some(node) = self.facts.nodes.get(node).filter(|_| !self.groups.all.is_empty()) else {
             return;
         };
         let place = self.supply.place(&node.name);
-        let domains: Vec<Option<usize>> = self
-            .keys
-            .all
-            .iter()
-            .map(|key| value_of(node, key.label.as_str()).and_then(|value| key.find(value)))
-            .collect();
+        let domains = self.domains_of(node);
         let spot = Spot { host: place.map(Host::Existing), domains: &domains };
-        let footprint = &self.classes[wanted.class].footprint;
-        state.count(&self.groups, footprint, spot, false, |group| {
-            counts_node(&self.groups, group, node)
-        });
+        let mut counts = Counts::default();
+        for pod in pods {
+            let footprint = &self.classes[self.demand.pods[*pod].class].footprint;
+            state.count(&self.groups, footprint, spot, false, |group| {
+                counts.node(&self.groups, group, node)
+            });
+        }
+    }
+
+    /// By label: the domain that `node` is in.
+    fn domains_of(&self, node: &Node) -> Vec<Option<usize>> {
+        let domain =
+            |key: &Key| value_of(node, key.label.as_str()).and_then(|value| key.find(value));
+        self.keys.all.iter().map(domain).collect()
+    }
+}
+
+/// Whether each group counts the pods of one node, as far as anybody asked.
+#[derive(Default)]
+struct Counts(BTreeMap<usize, bool>);
+
+impl Counts {
+    fn node(&mut self, groups: &Groups, group: usize, node: &Node) -> bool {
+        groups.all[group].filter.is_open()
+            || *self.0.entry(group).or_insert_with(|| counts_node(groups, group, node))
     }
 }
 
 fn counts_node(groups: &Groups, group: usize, node: &Node) -> bool {
     let filter = &groups.all[group].filter;
-    filter.is_open() || {
-        let own = node.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-        let own = Requirements::of_labels(own);
-        filter.passes(&node.taints, |term| own.compatible(term, Undefined::Refused).is_ok())
-    }
+    let own = node.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    let own = Requirements::of_labels(own);
+    filter.passes(&node.taints, |term| own.compatible(term, Undefined::Refused).is_ok())
 }
 
 /// Ports and volumes of a pod that runs.

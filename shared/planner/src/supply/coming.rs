@@ -4,7 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{NodeClaim, Operator, Requirement, Resources, labels};
 
-use super::{Kind, Known, Surroundings, daemon_requests, exact, labels_of, started};
+use super::{
+    Kind, Surroundings,
+    kind::{Known, daemon_requests, exact, started},
+    labels_of,
+};
 use crate::amounts::{self, Amounts};
 
 /// What is left on the node that `claim` will have, and what decides which pods go there.

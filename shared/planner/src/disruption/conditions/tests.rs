@@ -1,12 +1,13 @@
 //! When nodes may be consolidated, and when they have drifted (CO01–CO09, DD01–DD29).
 
 use jiff::SignedDuration;
-use model::{CapacityType, Offering, Reservation, Zone, facts::Facts, labels};
+use model::{CapacityType, NodeName, Offering, Reservation, Zone, facts::Facts, labels};
 
 use super::super::{Method, Options, testing::*};
 use CapacityType::{OnDemand, Reserved, Spot};
 
 use super::*;
+use crate::what_if::{Trial, World};
 
 /// Whether the only node, with one pod, may be consolidated.
 #[track_caller]
@@ -53,11 +54,13 @@ fn never_is_never_and_what_the_cluster_says_counts() {
 #[test]
 fn pods_are_moved_onto_a_node_only_when_it_has_settled() {
     let settling = |after: Option<i64>, event: i64| {
-        let mut facts = cluster(&[("a", "t.large")]);
+        let mut facts = cluster(&[("a", "t.large"), ("b", "t.small")]);
         facts.node_pools[0].disruption.consolidate_after = after.map(SignedDuration::from_secs);
+        facts.pods = vec![app("web", "b", "cpu=1")];
         quiet(Some(event), 3_000)(&mut facts);
-        let state = State::of(&facts, facts.now, &Options::default());
-        is_settling(&state, &state.nodes[0], &facts.node_pools[0])
+        let (without, settles_at) = ([&NodeName::new("b").unwrap()], Some(facts.now));
+        let outcome = World::of(&facts).without(&Trial { without: &without, settles_at });
+        outcome.placed.is_empty()
     };
     assert!(settling(Some(600), 599));
     assert!(!settling(Some(600), 600));

@@ -100,13 +100,10 @@ impl Search<'_, '_> {
             self.step(&mut cursor);
             cursor.best = self.names(&self.best);
             if until <= self.look.simulator.work && cursor.stage < 2 + ORDERS {
-                return self.answer(Some(cursor));
+                return self.answer(&cursor, false);
             }
         }
-        let compatible = cursor.compatible.clone();
-        let mut answer = self.answer(None);
-        answer.compatible_saving = self.saving_of(&compatible);
-        answer
+        self.answer(&cursor, true)
     }
 
     fn step(&mut self, cursor: &mut Cursor) {
@@ -234,9 +231,13 @@ impl Search<'_, '_> {
         if places.is_empty() { HourlyPrice::default() } else { self.worth(&places).rounded() }
     }
 
-    fn answer(&mut self, left: Option<Cursor>) -> Thorough {
-        let mut answer =
-            Thorough { examined: self.look.simulator.examined, left, ..Thorough::default() };
+    fn answer(&mut self, cursor: &Cursor, is_complete: bool) -> Thorough {
+        let mut answer = Thorough {
+            compatible_saving: self.saving_of(&cursor.compatible),
+            left: (!is_complete).then(|| cursor.clone()),
+            examined: self.look.simulator.examined,
+            ..Thorough::default()
+        };
         if self.best.is_empty() {
             return answer;
         }

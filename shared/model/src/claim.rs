@@ -66,6 +66,10 @@ pub enum DeletionReason {
     NodeDeleted,
     /// No pod needs it.
     Empty,
+    /// It no longer looks like its pool.
+    Drifted,
+    /// Its pods fit elsewhere for less.
+    Underutilized,
     /// No offering had capacity.
     InsufficientCapacity,
     /// Its NodePool, NodeClass or launch is wrong in a way that waiting does not mend.
@@ -76,12 +80,14 @@ pub enum DeletionReason {
 
 impl DeletionReason {
     /// All of them.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 10] = [
         Self::SpotInterrupted,
         Self::InstanceEnded,
         Self::Expired,
         Self::NodeDeleted,
         Self::Empty,
+        Self::Drifted,
+        Self::Underutilized,
         Self::InsufficientCapacity,
         Self::LaunchFailed,
         Self::NotRegistered,
@@ -95,6 +101,8 @@ impl DeletionReason {
             Self::Expired => "Expired",
             Self::NodeDeleted => "NodeDeleted",
             Self::Empty => "Empty",
+            Self::Drifted => "Drifted",
+            Self::Underutilized => "Underutilized",
             Self::InsufficientCapacity => "InsufficientCapacity",
             Self::LaunchFailed => "LaunchFailed",
             Self::NotRegistered => "RegistrationTimeout",

@@ -12,20 +12,30 @@ pub enum DisruptionMethod {
     Emptiness,
     /// Nodes older than their `expireAfter`.
     Expiration,
+    /// Nodes that no longer look like their pool.
+    Drift,
+    /// Nodes whose pods fit elsewhere for less.
+    Consolidation,
 }
 
 impl DisruptionMethod {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::Emptiness, Self::Expiration, Self::Drift, Self::Consolidation];
+
     /// Its name.
     pub const fn as_str(self) -> &'static str {
         match self {
             Self::Emptiness => "emptiness",
             Self::Expiration => "expiration",
+            Self::Drift => "drift",
+            Self::Consolidation => "consolidation",
         }
     }
 
     /// The method called `text`.
     pub fn parse(text: &str) -> Option<Self> {
-        [Self::Emptiness, Self::Expiration].into_iter().find(|method| method.as_str() == text)
+        Self::ALL.into_iter().find(|method| method.as_str() == text)
     }
 }
 

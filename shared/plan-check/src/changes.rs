@@ -6,14 +6,14 @@ use model::{
     ClaimPhase, DeletionReason, NodeClaim, NodeClaimName, NodePoolName, Plan,
     labels::DO_NOT_DISRUPT,
     node::Node,
-    node_pool::{BudgetNodes, BudgetReason, NodePool},
+    node_pool::{BudgetNodes, BudgetReason, ConsolidationPolicy, NodePool},
 };
 
 use crate::{Violation, world::World};
 
 pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
     let mut names: BTreeSet<&NodeClaimName> = BTreeSet::new();
-    let mut emptied: BTreeMap<&NodePoolName, usize> = BTreeMap::new();
+    let mut disrupted: BTreeMap<(&NodePoolName, BudgetReason), usize> = BTreeMap::new();
     for change in &plan.changes {
         if !names.insert(&change.name) {
             found.push(Violation::ChangeTwice(change.name.clone()));
@@ -37,8 +37,18 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) 
             DeletionReason::Expired => not_expired(world, stored),
             DeletionReason::NodeDeleted => not_deleted(world, stored),
             DeletionReason::Empty => {
-                *emptied.entry(&stored.node_pool).or_default() += 1;
+                *disrupted.entry((&stored.node_pool, BudgetReason::Empty)).or_default() += 1;
                 not_empty(world, stored)
+            }
+            DeletionReason::Drifted => {
+                *disrupted.entry((&stored.node_pool, BudgetReason::Drifted)).or_default() += 1;
+                let waits = stored.termination_grace_period.is_some();
+                not_movable(world, stored, waits)
+            }
+            DeletionReason::Underutilized => {
+                let reason = BudgetReason::Underutilized;
+                *disrupted.entry((&stored.node_pool, reason)).or_default() += 1;
+                not_underutilized(world, stored)
             }
             DeletionReason::SpotInterrupted
             | DeletionReason::InstanceEnded
@@ -51,8 +61,8 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) 
             found.push(Violation::GivenUp { claim, reason, why });
         }
     }
-    for (pool, given_up) in emptied {
-        check_budgets(world, pool, given_up, found);
+    for ((pool, reason), given_up) in disrupted {
+        check_budgets(world, (pool, reason), given_up, found);
     }
     for (offering, until) in &plan.cooling {
         if *until <= world.facts.now {
@@ -119,15 +129,10 @@ fn not_deleted(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
 /// Specification of disruption §2.4, §2.9 and §3.1.
 fn not_empty(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
     let now = world.facts.now;
-    let Some(node) = world.node_of.get(&claim.name) else {
-        return Some("it has no node".to_owned());
+    let node = match disruptable(world, claim) {
+        Ok(node) => node,
+        Err(why) => return Some(why),
     };
-    if !node.is_initialized() {
-        return Some(format!("node {} is not initialized", node.name));
-    }
-    if node.annotations.get(DO_NOT_DISRUPT).is_some_and(|value| value == "true") {
-        return Some(format!("node {} must not be disrupted", node.name));
-    }
     for pod in world.pods_on.get(&node.name).into_iter().flatten() {
         if pod.is_reschedulable() {
             return Some(format!("pod {} needs node {}", pod.key, node.name));
@@ -140,6 +145,62 @@ fn not_empty(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
         return Some(format!("its NodePool {} does not exist", claim.node_pool));
     };
     too_soon(world, claim, pool)
+}
+
+/// The node of a claim, if something may be done to it at all.
+fn disruptable<'a>(world: &World<'a>, claim: &NodeClaim) -> Result<&'a Node, String> {
+    let Some(node) = world.node_of.get(&claim.name).copied() else {
+        return Err("it has no node".to_owned());
+    };
+    if !node.is_initialized() {
+        return Err(format!("node {} is not initialized", node.name));
+    }
+    if node.annotations.get(DO_NOT_DISRUPT).is_some_and(|value| value == "true") {
+        return Err(format!("node {} must not be disrupted", node.name));
+    }
+    Ok(node)
+}
+
+/// Specification of disruption §2.4–§2.6. Drift may wait for pods that cannot be moved yet.
+fn not_movable(world: &World<'_>, claim: &NodeClaim, waits: bool) -> Option<String> {
+    let node = match disruptable(world, claim) {
+        Ok(node) => node,
+        Err(why) => return Some(why),
+    };
+    let mut pods = world.pods_on.get(&node.name).into_iter().flatten().filter(|_| !waits);
+    pods.find_map(|pod| {
+        let is_protected = pod.is_protected(world.facts.now);
+        if is_protected || !pod.is_reschedulable() || pod.is_terminating() {
+            return is_protected.then(|| format!("pod {} must not be disrupted", pod.key));
+        }
+        let mut budgets = world.facts.surroundings.disruption_budgets.iter();
+        let budget = budgets.find(|budget| {
+            budget.key.namespace == pod.key.namespace
+                && budget.disruptions_allowed == 0
+                && (!budget.always_allows_unhealthy || pod.is_ready)
+                // One that tolerates everything stays to the end.
+                && pod.spec.tolerations.is_empty()
+                && budget.selector.as_ref().is_some_and(|all| all.selects(&pod.spec.labels))
+        })?;
+        Some(format!("PodDisruptionBudget {} does not let pod {} go", budget.key, pod.key))
+    })
+}
+
+/// Specification of disruption §2.7 and §3.4.
+fn not_underutilized(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
+    let Some(pool) = world.pools.get(&claim.node_pool) else {
+        return Some(format!("its NodePool {} does not exist", claim.node_pool));
+    };
+    if pool.replicas.is_some() {
+        return Some(format!("NodePool {} is static", pool.name));
+    }
+    if pool.disruption.consolidate_after.is_none() {
+        return Some(format!("consolidateAfter of NodePool {} is Never", pool.name));
+    }
+    if pool.disruption.policy == ConsolidationPolicy::WhenEmpty {
+        return Some(format!("NodePool {} gives up only empty nodes", pool.name));
+    }
+    not_movable(world, claim, false)
 }
 
 fn too_soon(world: &World<'_>, claim: &NodeClaim, pool: &NodePool) -> Option<String> {
@@ -163,7 +224,7 @@ fn too_soon(world: &World<'_>, claim: &NodeClaim, pool: &NodePool) -> Option<Str
 /// Specification of disruption §2.8, without schedules.
 fn check_budgets(
     world: &World<'_>,
-    pool: &NodePoolName,
+    (pool, reason): (&NodePoolName, BudgetReason),
     given_up: usize,
     found: &mut Vec<Violation>,
 ) {
@@ -179,19 +240,21 @@ fn check_budgets(
     let total = nodes.len();
     let is_disrupting = |claim: &NodeClaim, node: &Node| claim.is_deleting() || !node.is_ready;
     let disrupting = nodes.iter().filter(|(claim, node)| is_disrupting(claim, node)).count();
-    let Some(allowed) = world.pools.get(pool).and_then(|pool| allowed(pool, total)) else { return };
+    let pools = &world.pools;
+    let Some(allowed) = pools.get(pool).and_then(|pool| allowed(pool, reason, total)) else {
+        return;
+    };
     let allowed = allowed.saturating_sub(disrupting);
     if allowed < given_up {
         found.push(Violation::Budget { node_pool: pool.clone(), given_up, allowed, total });
     }
 }
 
-/// The least of the budgets for empty nodes that always apply; `None` is no limit.
-fn allowed(pool: &NodePool, total: usize) -> Option<usize> {
+/// The least of the budgets for `reason` that always apply; `None` is no limit.
+fn allowed(pool: &NodePool, reason: BudgetReason, total: usize) -> Option<usize> {
     let budgets = pool.disruption.budgets.iter().filter(|budget| budget.window.is_none());
-    let budgets = budgets.filter(|budget| {
-        budget.reasons.is_empty() || budget.reasons.contains(&BudgetReason::Empty)
-    });
+    let budgets =
+        budgets.filter(|budget| budget.reasons.is_empty() || budget.reasons.contains(&reason));
     let values = budgets.map(|budget| match budget.nodes {
         BudgetNodes::Count(count) => usize::try_from(count).unwrap_or(usize::MAX),
         BudgetNodes::Percent(percent) => {

@@ -4,7 +4,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     DeletionReason, NodeClaim, Plan,
     facts::Facts,
-    node_pool::{Budget, BudgetNodes, BudgetReason, BudgetWindow},
+    node_pool::{Budget, BudgetNodes, BudgetReason, BudgetWindow, ConsolidationPolicy},
 };
 use testkit::build::{at, claim, id, node_of, pod};
 
@@ -239,6 +239,45 @@ fn what_must_not_be_disrupted_is_not() {
             node.annotations.insert(key, "true".to_owned());
         },
         &["although node general-6-0 must not be disrupted"],
+    );
+}
+
+/// It is given up for `reason`, with a pod on it, after `change`.
+#[track_caller]
+fn check_moved(reason: DeletionReason, change: impl FnOnce(&mut Facts), wanted: &[&str]) {
+    check(
+        |facts, plan| {
+            changed(facts, plan, |stored, now| stored.given_up(reason, now));
+            facts.pods.push(pod("web").on("general-6-0").build());
+            change(facts);
+            let stored = &facts.ledger.claims["general-6-0"];
+            plan.changes = vec![stored.given_up(reason, facts.now)];
+        },
+        wanted,
+    );
+}
+
+#[test]
+fn a_node_with_pods_goes_only_where_they_may_be_moved() {
+    let protect = |facts: &mut Facts| {
+        facts.pods = vec![pod("web").on("general-6-0").do_not_disrupt().build()];
+    };
+    for reason in [DeletionReason::Underutilized, DeletionReason::Drifted] {
+        check_moved(reason, |_| {}, &[]);
+        check_moved(reason, protect, &["although pod default/web must not be disrupted"]);
+        check_moved(reason, |facts| facts.nodes.clear(), &["it has no node", "0 of 0"]);
+    }
+    let waits = |facts: &mut Facts| {
+        protect(facts);
+        let claim = facts.ledger.claims.get_mut("general-6-0").unwrap();
+        claim.termination_grace_period = Some(SignedDuration::from_mins(5));
+    };
+    check_moved(DeletionReason::Drifted, waits, &[]);
+    check_moved(DeletionReason::Underutilized, waits, &["must not be disrupted"]);
+    check_moved(
+        DeletionReason::Underutilized,
+        |facts| facts.node_pools[0].disruption.policy = ConsolidationPolicy::WhenEmpty,
+        &["gives up only empty nodes"],
     );
 }
 

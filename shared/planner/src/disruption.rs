@@ -18,6 +18,7 @@ mod candidate;
 mod command;
 mod conditions;
 mod consolidation;
+mod effect;
 mod idle;
 #[cfg(test)]
 mod laws;
@@ -41,6 +42,8 @@ use model::NodePoolName;
 
 pub use command::{Command, Destination, Disrupted, Move, Replacement};
 pub(crate) use conditions::{HASH, HASH_VERSION};
+pub use effect::{Effect, effect};
+pub(crate) use effect::{reason, still};
 pub(crate) use idle::idle;
 pub use method::Method;
 pub use outlook::{Answer, Outlook, Prepared, VALIDATION_DELAY, answer, outlook, validated};
@@ -59,8 +62,11 @@ pub struct Options {
     /// Whether drift is worked out where no condition `Drifted` says so. Not where something else
     /// looks after that condition.
     pub works_out_drift: bool,
-    /// Whether the time since when nodes are empty is noted, as nothing watches their pods.
+    /// Whether the time since when nodes are empty is noted, as nothing watches their pods. Pods that
+    /// came are known by when they started.
     pub notes_emptiness: bool,
+    /// Whether a node may be launched in place of those that go.
+    pub launches: bool,
 }
 
 impl Default for Options {
@@ -70,6 +76,7 @@ impl Default for Options {
             unseen: BTreeSet::new(),
             works_out_drift: false,
             notes_emptiness: false,
+            launches: true,
         }
     }
 }

@@ -9,11 +9,15 @@ use std::collections::BTreeSet;
 
 use jiff::Timestamp;
 use model::{
-    DeletionReason, HourlyPrice, NodeClaim, NodeClaimName, NodeName, NodePoolName, Plan,
-    facts::Facts, ledger::Decision, message::DisruptionMethod,
+    HourlyPrice, NodeClaim, NodeClaimName, NodeName, NodePoolName, Plan, facts::Facts,
+    ledger::Decision, message::DisruptionMethod,
 };
 
-use crate::{disruption::idle, expiration::is_expired, world::World};
+use crate::{
+    disruption::{self, idle},
+    expiration::is_expired,
+    world::World,
+};
 
 /// What was seen about empty nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -67,7 +71,8 @@ pub fn validated(
     let names: BTreeSet<&NodeClaimName> = claims.iter().collect();
     let found: Vec<&NodeClaim> =
         names.iter().filter_map(|name| facts.ledger.claims.get(*name)).collect();
-    let (reason, chosen, mut rejected) = match method {
+    let reason = disruption::reason(method);
+    let (chosen, mut rejected) = match method {
         DisruptionMethod::Emptiness => {
             let found_again = idle(facts, Some(&names));
             let chosen = found_again.chosen.iter().filter_map(|name| facts.ledger.claims.get(name));
@@ -75,13 +80,23 @@ pub fn validated(
                 chosen.partition(|claim| claim.empty_since.is_none_or(|since| since <= found_at));
             let again = again.iter().map(|c| format!("{}: a pod needed it meanwhile", c.name));
             let rejected = found_again.rejected.iter().map(|(name, why)| format!("{name}: {why}"));
-            (DeletionReason::Empty, still, rejected.chain(again).collect::<Vec<_>>())
+            (still, rejected.chain(again).collect::<Vec<_>>())
         }
         DisruptionMethod::Expiration => {
             let (expired, young): (Vec<&NodeClaim>, Vec<_>) =
                 found.iter().copied().partition(|claim| is_expired(claim, facts));
             let young = young.iter().map(|claim| format!("{}: it has not expired", claim.name));
-            (DeletionReason::Expired, expired, young.collect())
+            (expired, young.collect())
+        }
+        DisruptionMethod::Drift | DisruptionMethod::Consolidation => {
+            // The order of the message is the order in which pods are looked at.
+            let found: Vec<&NodeClaim> =
+                claims.iter().filter_map(|name| facts.ledger.claims.get(name)).collect();
+            match disruption::still(facts, method, &found) {
+                _ if found.is_empty() => (found, Vec::new()),
+                Ok(()) => (found, Vec::new()),
+                Err(why) => (Vec::new(), why),
+            }
         }
     };
     let gone = names.iter().filter(|name| !facts.ledger.claims.contains_key(**name));

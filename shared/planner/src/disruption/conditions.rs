@@ -50,7 +50,12 @@ fn quiet_since(state: &State<'_>, candidate: &Candidate<'_>) -> Timestamp {
         let empty_since = claim.empty_since.unwrap_or(state.now);
         return event.map_or(empty_since, |event| event.max(empty_since));
     }
-    event.unwrap_or_else(|| initialized_at(claim))
+    let since = event.unwrap_or_else(|| initialized_at(claim));
+    if !state.notes_emptiness {
+        return since;
+    }
+    let came = candidate.pods.iter().filter_map(|pod| pod.started_at).max();
+    came.map_or(since, |came| came.max(since))
 }
 
 fn initialized_at(claim: &NodeClaim) -> Timestamp {

@@ -29,6 +29,8 @@ pub(crate) enum Obstacle {
     Stuck(String),
     /// More than one new node would be needed.
     ManyNodes(usize),
+    /// It would go for a cheaper node, and none is launched for this.
+    NoLaunch,
     /// Everything that could come may cost as much.
     NotCheaper(Exact),
     /// Too few instance types are left for a `minValues`.
@@ -49,6 +51,10 @@ impl fmt::Display for Obstacle {
             Self::NoPool => f.write_str("no NodePool is ready, so nothing can be planned"),
             Self::Stuck(reason) => write!(f, "without it {reason}"),
             Self::ManyNodes(count) => write!(f, "its pods would need {count} new nodes"),
+            Self::NoLaunch => f.write_str(
+                "a cheaper node could take its pods, and launching one before a node goes is not \
+                 supported yet",
+            ),
             Self::NotCheaper(price) => {
                 let price = price.rounded();
                 write!(f, "whatever could take its pods may cost ${price} per hour or more")

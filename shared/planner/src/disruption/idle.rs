@@ -5,17 +5,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use jiff::SignedDuration;
-use model::{NodeClaimName, facts::Facts, plan::Target};
+use model::{NodeClaimName, facts::Facts};
 
 use super::{
     Method, Options,
     nodes::State,
     search::{self, Field},
 };
-
-/// How long a node is spared for pods that fit onto it. They are planned anew on every look.
-const NOMINATION: SignedDuration = SignedDuration::from_secs(20);
 
 /// What may go, dearest for what it disturbs first, and why the other claims asked for may not.
 #[derive(Debug, Default)]
@@ -28,14 +24,7 @@ pub(crate) struct Idle {
 pub(crate) fn idle(facts: &Facts, among: Option<&BTreeSet<&NodeClaimName>>) -> Idle {
     let options = Options { notes_emptiness: true, works_out_drift: true, ..Options::default() };
     let mut state = State::of(facts, facts.now, &options);
-    let until = facts.now.checked_add(NOMINATION).unwrap_or(facts.now);
-    for placement in crate::provision(facts).placements {
-        if let Target::Node(name) = placement.target
-            && let Some((name, _)) = facts.nodes.get_key_value(&name)
-        {
-            state.nominated.insert(name, until);
-        }
-    }
+    state.spare_for_pending();
     let field = Field::of(&state);
     let is_asked = |name: &NodeClaimName| among.is_none_or(|among| among.contains(name));
     let (mut eligible, mut notes) = field.eligible(&state, Method::Emptiness);

@@ -7,13 +7,16 @@ use model::{
     eviction::PodDisruptionBudget,
     facts::Facts,
     labels,
+    message::DisruptionMethod,
     node_pool::BudgetNodes,
     plan::{Placement, Target},
     topology::{PodAffinity, PodAffinityTerm},
 };
 use proptest::prelude::*;
 
-use super::{Command, Destination, Method, Options, outlook, testing::*, thorough, validated};
+use super::{
+    Command, Destination, Method, Options, effect, outlook, testing::*, thorough, validated,
+};
 
 /// A node: its type, whether it is spot, and its pods.
 type NodeShape = (usize, bool, Vec<PodShape>);
@@ -201,6 +204,17 @@ proptest! {
                 command.candidates.iter().map(|one| &one.node_pool).collect();
             prop_assert_eq!(pools.len(), 1);
             prop_assert!(command.candidates.iter().all(|one| !one.reason.is_empty()));
+        }
+    }
+
+    #[test]
+    fn what_is_carried_out_breaks_no_rule_and_still_holds(shape in shapes()) {
+        let facts = world(&shape);
+        for method in [DisruptionMethod::Drift, DisruptionMethod::Consolidation] {
+            let found = effect(&facts, method);
+            prop_assert_eq!(plan_check::violations(&facts, &found.plan), Vec::new());
+            let plan = crate::validated(&facts, method, &found.claims, facts.now);
+            prop_assert_eq!(plan.changes, found.plan.changes);
         }
     }
 

@@ -75,5 +75,8 @@ pub(crate) fn together<'a>(
     }
     let before = chosen.iter().fold(Exact::default(), |sum, node| sum.plus(node.price));
     let saving = before.minus(consolidation::price_after(&outcome));
-    if field.totals.approves(&chosen, saving) { Ok(outcome) } else { Err(Obstacle::Score) }
+    if !field.totals.approves(&chosen, saving) {
+        return Err(Obstacle::Score);
+    }
+    if outcome.opened.is_empty() || state.launches { Ok(outcome) } else { Err(Obstacle::NoLaunch) }
 }

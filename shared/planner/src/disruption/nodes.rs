@@ -13,7 +13,7 @@ use crate::{
     overlay::{self, Overlays},
     world::World,
 };
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::{
     InstanceType, NodeClaim, NodeName, Pod, PodKey,
     facts::{ClassOffer, Facts},
@@ -22,6 +22,9 @@ use model::{
     node_pool::NodePool,
     plan::Target,
 };
+
+/// How long a node is spared for pods that fit onto it.
+const NOMINATION: SignedDuration = SignedDuration::from_secs(20);
 
 /// A node, a claim, or both joined.
 #[derive(Debug)]
@@ -105,6 +108,8 @@ pub(crate) struct State<'a> {
     pub(crate) notes_emptiness: bool,
     /// See [`Options`].
     pub(crate) works_out_drift: bool,
+    /// See [`Options`].
+    pub(crate) launches: bool,
     pools: BTreeMap<&'a str, &'a NodePool>,
 }
 
@@ -142,6 +147,7 @@ impl<'a> State<'a> {
             hosts_buffers: hosts_of_buffers(facts),
             notes_emptiness: options.notes_emptiness,
             works_out_drift: options.works_out_drift,
+            launches: options.launches,
             pools: facts.node_pools.iter().map(|pool| (pool.name.as_str(), pool)).collect(),
         }
     }
@@ -177,6 +183,18 @@ impl<'a> State<'a> {
     /// Whether anybody looked at what can be bought. Emptiness does without.
     pub(crate) fn knows_offers(&self) -> bool {
         !self.facts.classes.is_empty()
+    }
+
+    /// Spares the nodes that pending pods fit onto, which are planned anew on every look.
+    pub(crate) fn spare_for_pending(&mut self) {
+        let until = self.now.checked_add(NOMINATION).unwrap_or(self.now);
+        for placement in crate::provision(self.facts).placements {
+            if let Target::Node(name) = placement.target
+                && let Some((name, _)) = self.facts.nodes.get_key_value(&name)
+            {
+                self.nominated.insert(name, until);
+            }
+        }
     }
 
     /// The same cluster at another moment.

@@ -119,6 +119,17 @@ impl<'a> Prepared<'a> {
         Self { field, simulator: Simulator::new(facts), state, options }
     }
 
+    /// Spares the nodes that pending pods fit onto, where nobody else says which those are.
+    pub(crate) fn spare_for_pending(&mut self) {
+        self.state.spare_for_pending();
+        self.field = Field::of(&self.state);
+    }
+
+    /// Whether `method` has any node to look at.
+    pub(crate) fn looks_at_any(&self, method: Method) -> bool {
+        !self.field.eligible(&self.state, method).0.is_empty()
+    }
+
     /// Makes what-ifs ready now.
     pub fn make_what_ifs_ready(&mut self) {
         self.simulator.world();

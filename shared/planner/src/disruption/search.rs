@@ -152,6 +152,11 @@ pub(crate) fn drift<'a>(
         let outcome = simulator.without(&[candidate], Mode::Drift)?;
         match outcome.stuck {
             Some(reason) => drop(notes.insert(at, Obstacle::Stuck(reason).to_string())),
+            None if !state.launches && !outcome.opened.is_empty() => {
+                let text = "its pods need a new node, and launching one before a node goes is not \
+                            supported yet";
+                notes.insert(at, text.to_owned());
+            }
             None => return Ok(Some(Draft { nodes: vec![at], outcome })),
         }
     }

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use model::{
-    labels,
+    DeletionReason, labels,
     node::Node,
     node_pool::{Budget, BudgetNodes},
 };

@@ -62,7 +62,7 @@ async fn call(sim: &Sim, offers: &Offers, delivery: Delivery) -> Result<Report, 
             provision(sim, offers, ProvisionSource::Schedule, at).await
         }
         Payload::Schedule(Schedule::Disrupt(method)) => {
-            disrupt(sim, DisruptTrigger::Schedule(method), at).await
+            disrupt(sim, offers, DisruptTrigger::Schedule(method), at).await
         }
         Payload::Schedule(Schedule::Resolve) => {
             handlers::resolve(sim, sim, sim, sim, sim, at).await
@@ -87,7 +87,8 @@ async fn receive(
             provision(sim, offers, source, at).await
         }
         Message::Validate { method, claims, found_at } => {
-            disrupt(sim, DisruptTrigger::Validate { method, claims, found_at }, at).await
+            let trigger = DisruptTrigger::Validate { method, claims, found_at };
+            disrupt(sim, offers, trigger, at).await
         }
         Message::Launch { claim } => stream(sim, offers, Function::Launch, &[claim], at).await,
         Message::Settle { claim } => stream(sim, offers, Function::Settle, &[claim], at).await,
@@ -106,8 +107,13 @@ async fn provision(
     handlers::provision(sim, sim, sim, sim, sim, offers, trigger, at).await
 }
 
-async fn disrupt(sim: &Sim, trigger: DisruptTrigger, at: &Invocation) -> Result<Report, Error> {
-    handlers::disrupt(sim, sim, sim, trigger, at).await
+async fn disrupt(
+    sim: &Sim,
+    offers: &Offers,
+    trigger: DisruptTrigger,
+    at: &Invocation,
+) -> Result<Report, Error> {
+    handlers::disrupt(sim, sim, sim, sim, sim, offers, trigger, at).await
 }
 
 /// What the functions that look after claims do with them.

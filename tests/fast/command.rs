@@ -59,6 +59,8 @@ fn the_built_in_story_places_every_pod_replaces_and_removes() {
         "given up: SpotInterrupted",
         "default/web wants 10 pods",
         "given up: Empty",
+        "given up: Underutilized",
+        " stay (",
         "given up: Expired",
         "pods unplaced    0",
         "Assumed of the account",

@@ -2,6 +2,8 @@
 //!
 //! What happens to many pods in one second is one line, unless every pod is asked for.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use jiff::Timestamp;
 use serde_json::{Value, json};
 use simulator::{Function, Happening, TimelineEvent};
@@ -27,12 +29,12 @@ pub(crate) struct Timeline {
     is_verbose: bool,
     done: Vec<Line>,
     /// Reasons that were shown, so that a pod that waits is not reported at each look.
-    shown: std::collections::BTreeSet<String>,
+    shown: BTreeSet<String>,
 }
 
 impl Timeline {
     pub(crate) fn new(start: Timestamp, is_verbose: bool) -> Self {
-        Self { start, is_verbose, done: Vec::new(), shown: std::collections::BTreeSet::new() }
+        Self { start, is_verbose, done: Vec::new(), shown: BTreeSet::new() }
     }
 
     /// Adds what happened since the last call, and shows it.
@@ -61,10 +63,17 @@ impl Timeline {
     fn decisions(&mut self, decided: &Decided) -> Vec<Line> {
         let Some(plan) = &decided.report.plan else { return Vec::new() };
         let line = |kind, text| Line { at: decided.at, kind, text, pods: None };
-        let summaries = plan.decisions.iter().map(|decision| {
-            line("Decided", format!("{}: {}", decision.function, decision.summary))
-        });
-        let mut lines: Vec<Line> = summaries.collect();
+        let mut lines: Vec<Line> = Vec::new();
+        for decision in &plan.decisions {
+            let text = format!("{}: {}", decision.function, decision.summary);
+            if !decision.claims.is_empty() || self.shown.insert(text.clone()) {
+                lines.push(line("Decided", text));
+            }
+            if decided.function == Function::Disrupt {
+                let news = decision.rejected.iter().filter(|why| self.shown.insert((*why).clone()));
+                lines.extend(staying(news).map(|text| line("NodeStays", text)));
+            }
+        }
         if decided.function == Function::Provision {
             for unplaced in &plan.unplaced {
                 let reasons: Vec<String> =
@@ -84,6 +93,18 @@ impl Timeline {
             |line: &Line| json!({"at": line.at.to_string(), "kind": line.kind, "text": show(line)});
         self.done.iter().map(value).collect()
     }
+}
+
+/// Why nodes stay, those with the same reason in one line. Each of `all` is a node and its reason.
+fn staying<'a>(all: impl Iterator<Item = &'a String>) -> impl Iterator<Item = String> {
+    let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
+    for (node, why) in all.filter_map(|text| text.split_once(": ")) {
+        by_reason.entry(why).or_default().push(node);
+    }
+    by_reason.into_iter().map(|(why, nodes)| match nodes.as_slice() {
+        [first, _, ..] => format!("{} nodes stay ({first}, …): {why}", nodes.len()),
+        [] | [_] => format!("{} stays: {why}", nodes.concat()),
+    })
 }
 
 fn show(line: &Line) -> String {

@@ -7,10 +7,15 @@ use ports::Invocation;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
-    let cluster = platform.cluster().await?;
-    let (ledger, mailbox) = (platform.ledger(), platform.mailbox());
+    let (cluster, catalog) = (platform.cluster().await?, platform.catalog()?);
+    let (discovery, ledger, mailbox) =
+        (platform.discovery(), platform.ledger(), platform.mailbox());
+    let offers = handlers::Offers::default();
     let handle = async |trigger: DisruptTrigger, at: &Invocation| {
-        let report = handlers::disrupt(&cluster, &ledger, &mailbox, trigger, at).await?;
+        let report = handlers::disrupt(
+            &cluster, &catalog, &discovery, &ledger, &mailbox, &offers, trigger, at,
+        )
+        .await?;
         bootstrap::log_report(&report);
         Ok(())
     };

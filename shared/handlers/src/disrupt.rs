@@ -1,14 +1,17 @@
 //! Nodes that are no longer wanted → claims given up.
 //!
-//! What emptiness finds waits 15 seconds in a message and is carried out only if it still holds.
+//! What emptiness and consolidation find waits 15 seconds in a message and is carried out only if it
+//! still holds. Nodes go only while their pods fit onto others: launching a node before others go is
+//! not supported yet, and every node that stays for it says so.
 
 use jiff::Timestamp;
+use launch_template::Offers;
 use model::{
     NodeClaimName, Plan,
     facts::Facts,
     message::{DisruptionMethod, Message},
 };
-use ports::{Cluster, Invocation, Ledger, Mailbox, Malformed};
+use ports::{Catalog, Cluster, Discovery, Invocation, Ledger, Mailbox, Malformed};
 
 use crate::{
     Error, Report,
@@ -39,15 +42,24 @@ pub enum DisruptTrigger {
 }
 
 /// Finds nodes to give up, or carries out what was found.
+#[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
 pub async fn disrupt(
     cluster: &impl Cluster,
+    catalog: &impl Catalog,
+    discovery: &impl Discovery,
     ledger: &impl Ledger,
     mailbox: &impl Mailbox,
+    offers: &Offers,
     trigger: DisruptTrigger,
     at: &Invocation,
 ) -> Result<Report, Error> {
     for _ in 0..ATTEMPTS_MAX {
-        let (facts, malformed) = observe::facts_without_offers(cluster, ledger, at).await?;
+        let (facts, malformed) = if weighs_offers(&trigger) {
+            let snapshot = ledger.snapshot(&at.cluster).await?;
+            observe::facts(cluster, catalog, discovery, offers, snapshot, at).await?
+        } else {
+            observe::facts_without_offers(cluster, ledger, at).await?
+        };
         let (plan, follow_up) = decide(&facts, &trigger);
         if commit(ledger, &facts, &plan, at).await? == Committed::All {
             if let Some((message, delay_seconds)) = follow_up {
@@ -64,6 +76,15 @@ fn report(plan: Plan, malformed: Vec<Malformed>) -> Report {
     Report { plan: Some(plan), malformed }
 }
 
+/// Whether what can be bought has a say.
+fn weighs_offers(trigger: &DisruptTrigger) -> bool {
+    let (DisruptTrigger::Schedule(method) | DisruptTrigger::Validate { method, .. }) = trigger;
+    match method {
+        DisruptionMethod::Drift | DisruptionMethod::Consolidation => true,
+        DisruptionMethod::Emptiness | DisruptionMethod::Expiration => false,
+    }
+}
+
 /// What changes, and the message that follows, with its delay.
 fn decide(facts: &Facts, trigger: &DisruptTrigger) -> (Plan, Option<(Message, u32)>) {
     match trigger {
@@ -78,6 +99,18 @@ fn decide(facts: &Facts, trigger: &DisruptTrigger) -> (Plan, Option<(Message, u3
         }
         DisruptTrigger::Schedule(DisruptionMethod::Expiration) => {
             with_replacements(planner::expiration(facts))
+        }
+        DisruptTrigger::Schedule(method @ DisruptionMethod::Drift) => {
+            with_replacements(planner::disruption::effect(facts, *method).plan)
+        }
+        DisruptTrigger::Schedule(method @ DisruptionMethod::Consolidation) => {
+            let found = planner::disruption::effect(facts, *method);
+            let observed = found.observed();
+            let validate =
+                Message::Validate { method: *method, claims: found.claims, found_at: facts.now };
+            let follow_up =
+                (!found.plan.changes.is_empty()).then_some((validate, VALIDATION_DELAY_SECONDS));
+            (observed, follow_up)
         }
         DisruptTrigger::Validate { method, claims, found_at } => {
             with_replacements(planner::validated(facts, *method, claims, *found_at))

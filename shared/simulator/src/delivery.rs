@@ -84,10 +84,12 @@ pub enum Schedule {
 
 impl Schedule {
     /// All of them.
-    pub const ALL: [Self; 4] = [
+    pub const ALL: [Self; 6] = [
         Self::Provision,
         Self::Disrupt(DisruptionMethod::Emptiness),
         Self::Disrupt(DisruptionMethod::Expiration),
+        Self::Disrupt(DisruptionMethod::Drift),
+        Self::Disrupt(DisruptionMethod::Consolidation),
         Self::Resolve,
     ];
 

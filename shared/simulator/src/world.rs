@@ -139,7 +139,7 @@ impl World {
         };
         if world.settings.has_schedules {
             // They do not come round in the same second.
-            for (schedule, seconds) in Schedule::ALL.into_iter().zip([5, 15, 25, 35]) {
+            for (schedule, seconds) in Schedule::ALL.into_iter().zip([5, 15, 25, 35, 45, 55]) {
                 world.after(SignedDuration::from_secs(seconds), Event::Schedule(schedule));
             }
         }

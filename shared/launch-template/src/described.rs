@@ -3,7 +3,10 @@
 //!
 //! Karpenter: `pkg/providers/instancetype/types.go` of the AWS provider.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use model::{
     Bytes, CapacityType, Catalog, HourlyPrice, InstanceShape, InstanceType, LabelKey, Millicores,
@@ -25,8 +28,10 @@ const ARM_RESERVED_MIB: u64 = 64;
 /// The catalog of `shapes` at the prices and in the zones of `market`. Types that the market does
 /// not offer anywhere are there as well, without an available offering.
 pub fn catalog(market: &Market, shapes: Vec<InstanceShape>, settings: &NodeSettings) -> Catalog {
-    let mut instance_types: Vec<Arc<InstanceType>> =
-        shapes.iter().map(|shape| Arc::new(instance_type(shape, market, settings))).collect();
+    // Once, and not for each type: it looks at all of them.
+    let zones = market.all_zones();
+    let one = |shape| Arc::new(instance_type(shape, market, &zones, settings));
+    let mut instance_types: Vec<Arc<InstanceType>> = shapes.iter().map(one).collect();
     instance_types.sort_by(|a, b| a.name.cmp(&b.name));
     Catalog {
         region: market.region.clone(),
@@ -36,13 +41,18 @@ pub fn catalog(market: &Market, shapes: Vec<InstanceShape>, settings: &NodeSetti
     }
 }
 
-fn instance_type(shape: &InstanceShape, market: &Market, settings: &NodeSettings) -> InstanceType {
+fn instance_type(
+    shape: &InstanceShape,
+    market: &Market,
+    zones: &BTreeSet<Zone>,
+    settings: &NodeSettings,
+) -> InstanceType {
     let mut all = InstanceType {
         name: shape.name.clone(),
         requirements: requirements(shape, market),
         capacity: capacity(shape, settings),
         overhead: Resources::default(),
-        offerings: offerings(shape, market),
+        offerings: offerings(shape, market, zones),
     };
     let (capacity, overhead) =
         resize(&all, Some(shape), &Sizing::al2023(&Kubelet::default()), settings.reserved_enis);
@@ -51,9 +61,8 @@ fn instance_type(shape: &InstanceShape, market: &Market, settings: &NodeSettings
     all
 }
 
-fn offerings(shape: &InstanceShape, market: &Market) -> Vec<Offering> {
+fn offerings(shape: &InstanceShape, market: &Market, zones: &BTreeSet<Zone>) -> Vec<Offering> {
     let sold = market.offered.get(&shape.name);
-    let zones = market.all_zones();
     let in_zone = |capacity_type: CapacityType, zone: &Zone| {
         let price = match capacity_type {
             CapacityType::Spot => market.spot.get(&(shape.name.clone(), zone.clone())),

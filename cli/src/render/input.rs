@@ -162,6 +162,7 @@ fn claim_of(pool: &NodePool) -> Result<NodeClaim, BadInput> {
         batch: BatchId::new(&name).map_err(|error| bad(&error))?,
         batch_index: 0,
         batch_size: 1,
+        pods: Vec::new(),
         created_at: start,
         labels: template.labels.clone(),
         annotations: template.annotations.clone(),

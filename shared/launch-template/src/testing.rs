@@ -187,6 +187,7 @@ pub(crate) fn claim(requirements: &[&str], instance_types: &[&str]) -> NodeClaim
         batch: BatchId::new("golden-1-0").unwrap(),
         batch_index: 0,
         batch_size: 1,
+        pods: Vec::new(),
         created_at: now(),
         labels: std::collections::BTreeMap::new(),
         annotations: std::collections::BTreeMap::new(),

@@ -6,8 +6,8 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     BatchId, CapacityType, HourlyPrice, ImageId, InstanceId, InstanceTypeName, NodeClaimName,
-    NodeClassName, NodeName, NodePoolName, OfferingKey, ProviderId, Requirements, Resources, Taint,
-    Zone,
+    NodeClassName, NodeName, NodePoolName, OfferingKey, PodKey, ProviderId, Requirements,
+    Resources, Taint, Zone,
 };
 
 /// Where a claim is in its life. Only forward, from any phase to `Deleting`, from there to gone.
@@ -232,6 +232,8 @@ pub struct NodeClaim {
     pub instance_types: Vec<InstanceTypeName>,
     /// What its pods and daemons request together.
     pub requests: Resources,
+    /// The pods that it was promised for: as long as they wait, they go there before anybody else.
+    pub pods: Vec<PodKey>,
     /// Taints that its node keeps.
     pub taints: Vec<Taint>,
     /// Taints that something on the node takes away when it is ready.

@@ -178,6 +178,7 @@ fn is_alike(first: &NodeClaim, other: &NodeClaim) -> bool {
         batch_index: first.batch_index,
         batch_size: first.batch_size,
         requests: first.requests.clone(),
+        pods: first.pods.clone(),
         ..other.clone()
     };
     *first == renamed

@@ -33,6 +33,8 @@ pub(crate) struct Wanted<'a> {
     /// The volumes that it attaches; `None` is that nobody knows.
     pub(crate) attachments: Option<Rc<Attachments>>,
     pub(crate) why: Why,
+    /// The place of the claim that was promised for it, if that is still to come.
+    pub(crate) promised: Option<usize>,
     /// Whether it has not started: such pods go onto nodes that settle.
     pub(crate) is_pending: bool,
 }
@@ -107,6 +109,7 @@ pub(crate) fn demand<'a>(
             class: sorting.class(facts, pod, why, classes),
             attachments,
             why,
+            promised: None,
             is_pending: why != Why::Virtual && pod.phase == model::pod::PodPhase::Pending,
         });
         match (own.and_then(|pod| pod.node.as_ref()), why) {
@@ -217,9 +220,29 @@ impl Demand<'_> {
             all.extend(self.supposed.get(node).into_iter().flatten());
         }
         if before < all.len() {
-            all.sort_unstable();
+            all.sort_unstable_by_key(|pod| self.turn(*pod));
         }
         all
+    }
+
+    /// When it is its turn: after those for whom a claim was promised, by rank.
+    fn turn(&self, pod: usize) -> (bool, usize) {
+        (self.pods[pod].promised.is_none(), pod)
+    }
+
+    /// Knows the claims that were promised for pods that wait: the place of the claim by pod.
+    pub(crate) fn know_promises(&mut self, places: &BTreeMap<&PodKey, usize>) {
+        if places.is_empty() {
+            return;
+        }
+        for wanted in self.pods.iter_mut() {
+            if matches!(wanted.why, Why::Pending | Why::Virtual) {
+                wanted.promised = places.get(wanted.key.as_ref()).copied();
+            }
+        }
+        let mut now = std::mem::take(&mut self.now);
+        now.sort_unstable_by_key(|pod| self.turn(*pod));
+        self.now = now;
     }
 }
 

@@ -160,6 +160,7 @@ impl Drafts {
         let (batch, batch_index) = self.batch((alike, opened.requests.clone(), labels.clone()));
         let generation = problem.facts.ledger.generation.next();
         let (pool, now) = (template.pool, problem.facts.now);
+        let pods = keys(problem, &opened.pods);
         let claim = NodeClaim {
             name: NodeClaimName::derived(&pool.name, generation, number(index)),
             version: 1,
@@ -174,6 +175,7 @@ impl Drafts {
             requirements: shared.requirements.clone(),
             instance_types: shared.instance_types.clone(),
             requests: problem.resources.resources(&requests),
+            pods: pods.clone(),
             taints: pool.template.taints.clone(),
             startup_taints: pool.template.startup_taints.clone(),
             expire_after: pool.template.expire_after,
@@ -190,7 +192,6 @@ impl Drafts {
             deletion: None,
             message: None,
         };
-        let pods = keys(problem, &opened.pods);
         let (possible, cheapest) = (Arc::clone(&shared.possible), shared.cheapest.clone());
         Ok(Promise { claim, pods, possible, cheapest, price: shared.price })
     }

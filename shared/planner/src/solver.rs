@@ -219,6 +219,11 @@ impl<'p, 'a> Run<'p, 'a> {
         if self.problem.classes[class].refused.is_some() {
             return Err(Failure::NoPlace);
         }
+        if let Some(place) = self.problem.demand.pods[number].promised
+            && self.onto_promised(number, place)
+        {
+            return Ok(());
+        }
         // Pods of a class that attach volumes of their own, or of which only some may be moved onto
         // nodes that settle, are not alike.
         let is_alike = !has_own && self.options.settles_at.is_none();
@@ -270,12 +275,40 @@ impl<'p, 'a> Run<'p, 'a> {
             && self.problem.reservations.left.is_empty()
     }
 
+    /// Puts the pod onto the claim that was promised for it, with whichever wish that goes.
+    ///
+    /// Karpenter plans anew where pods go for which it launched something, and may launch more.
+    fn onto_promised(&mut self, number: usize, place: usize) -> bool {
+        let class = self.problem.demand.pods[number].class;
+        let shape = self.problem.classes[class].shape;
+        let wish = self.progress[class].from;
+        let mut pod = Pod { number, class, shape, wish, fixed: 0, allowed: Vec::new() };
+        while pod.wish < self.problem.classes[class].wishes.len() || self.relax(class) {
+            if self.know_wish(&mut pod) && self.onto(&pod, place) {
+                return true;
+            }
+            pod.wish += 1;
+        }
+        false
+    }
+
     /// Tries one wish everywhere.
     fn attempt(&mut self, pod: &mut Pod) -> Try {
+        if !self.know_wish(pod) {
+            return Try::Failed;
+        }
+        if self.onto_existing(pod) || self.onto_opened(pod) {
+            return Try::Placed;
+        }
+        self.onto_new(pod)
+    }
+
+    /// Finds out what the rules of the pod's wish allow now.
+    fn know_wish(&mut self, pod: &mut Pod) -> bool {
         pod.allowed.clear();
         let problem = &mut *self.problem;
         let Some(wish) = problem.classes[pod.class].wishes.get(pod.wish) else {
-            return Try::Failed;
+            return false;
         };
         pod.fixed = wish.fixed;
         for (key, rule) in &wish.on_domains {
@@ -286,10 +319,7 @@ impl<'p, 'a> Run<'p, 'a> {
             let tally = &self.state.tallies[rule.group];
             pod.allowed.push(rules::allowed(rule, *key, &problem.groups, tally, asked.as_deref()));
         }
-        if self.onto_existing(pod) || self.onto_opened(pod) {
-            return Try::Placed;
-        }
-        self.onto_new(pod)
+        true
     }
 
     /// What the volumes of the pod's class ask of a new node.

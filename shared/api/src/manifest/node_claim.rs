@@ -57,6 +57,7 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Read> {
         node_class: spec.node_class,
         batch_index: 0,
         batch_size: 1,
+        pods: Vec::new(),
         created_at,
         annotations: metadata.own_annotations(),
         requirements: spec.requirements,

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     BatchId, CapacityType, ClaimPhase, DeletionReason, ImageId, InstanceId, InstanceTypeName,
-    NodeClaim, NodeClaimName, NodeClassName, NodeName, NodePoolName, Zone,
+    Namespace, NodeClaim, NodeClaimName, NodeClassName, NodeName, NodePoolName, ObjectName, PodKey,
+    Zone,
     claim::{ClaimConditions, Deletion, LaunchedInstance},
     duration,
 };
@@ -34,6 +35,8 @@ pub(super) struct ClaimRecordV1 {
     requirements: Vec<RequirementV1>,
     instance_types: Vec<String>,
     requests: ResourcesV1,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pods: Vec<String>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     taints: Vec<TaintV1>,
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -125,6 +128,7 @@ impl ClaimRecordV1 {
             requirements,
             instance_types,
             requests,
+            pods,
             taints,
             startup_taints,
             expire_after,
@@ -156,6 +160,7 @@ impl ClaimRecordV1 {
             requirements: parts::of_requirements(requirements),
             instance_types: parts::texts(instance_types),
             requests: parts::of_resources(requests),
+            pods: parts::texts(pods),
             taints: parts::of_taints(taints),
             startup_taints: parts::of_taints(startup_taints),
             expire_after: expire_after.map(duration::show_go),
@@ -193,6 +198,7 @@ impl ClaimRecordV1 {
             requirements: parts::into_requirements(&self.requirements)?,
             instance_types: parts::ids(&self.instance_types, InstanceTypeName::new)?,
             requests: parts::into_resources(&self.requests)?,
+            pods: self.pods.iter().map(|text| pod_key(text)).collect::<Result<_, _>>()?,
             taints: parts::into_taints(self.taints)?,
             startup_taints: parts::into_taints(self.startup_taints)?,
             expire_after: read_duration(self.expire_after)?,
@@ -210,6 +216,17 @@ impl ClaimRecordV1 {
             message: self.message,
         })
     }
+}
+
+/// `namespace/name`.
+fn pod_key(text: &str) -> Result<PodKey, String> {
+    let (namespace, name) = text
+        .split_once('/')
+        .ok_or_else(|| format!("`{text}` is not a pod's namespace and name"))?;
+    Ok(PodKey {
+        namespace: parts::id(namespace, Namespace::new)?,
+        name: parts::id(name, ObjectName::new)?,
+    })
 }
 
 fn read_duration(text: Option<String>) -> Result<Option<SignedDuration>, String> {

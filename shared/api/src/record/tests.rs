@@ -3,8 +3,8 @@
 use expect_test::expect;
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, ClaimPhase, DeletionReason, HourlyPrice, Operator, Requirement, Requirements,
-    ResourceName, Resources, Taint, TaintEffect,
+    CapacityType, ClaimPhase, DeletionReason, HourlyPrice, Operator, PodKey, Requirement,
+    Requirements, ResourceName, Resources, Taint, TaintEffect,
     claim::{Deletion, LaunchedInstance},
 };
 use proptest::prelude::*;
@@ -21,6 +21,7 @@ fn smallest() -> NodeClaim {
         batch: "demo-1-0".parse().unwrap(),
         batch_index: 0,
         batch_size: 1,
+        pods: Vec::new(),
         created_at: now,
         labels: [].into(),
         annotations: [].into(),
@@ -163,6 +164,13 @@ prop_compose! {
             annotations: texts.clone(),
             requirements: requirements.into_iter().collect(),
             requests: amounts.0,
+            pods: texts
+                .keys()
+                .map(|name| PodKey {
+                    namespace: "default".parse().unwrap(),
+                    name: name.parse().unwrap(),
+                })
+                .collect(),
             capacity: amounts.1,
             allocatable: amounts.2,
             taints: vec![Taint { key: "a".into(), value: String::new(), effect }],

@@ -120,6 +120,7 @@ fn claim(index: usize, own: &InstanceType) -> NodeClaim {
         node_class: "default".parse().unwrap(),
         batch_index: 0,
         batch_size: 1,
+        pods: Vec::new(),
         created_at: ago(24),
         labels: all,
         annotations: BTreeMap::new(),

@@ -7,8 +7,8 @@ use std::{
 };
 
 use model::{
-    NodeName, Pod, PodKey, Requirements, facts::Facts, node::Node, pod::HostPort,
-    requirements::Undefined, topology::PodAffinityTerm,
+    ClaimPhase, NodeName, Pod, PodKey, Requirements, facts::Facts, node::Node, plan::Target,
+    pod::HostPort, requirements::Undefined, topology::PodAffinityTerm,
 };
 
 use super::{Problem, attach, footprint, value_of};
@@ -25,12 +25,31 @@ use crate::{
     tally::Host,
     template::Template,
     volume,
+    world::World,
 };
 
 /// What a pod that runs leaves behind depends on this.
 type Print<'a> = (&'a str, &'a BTreeMap<String, String>, &'a [PodAffinityTerm]);
 
 impl<'a> Problem<'a> {
+    /// Finds the claims to come that were promised for pods which still wait.
+    pub(super) fn know_promises(&mut self, world: &World<'a>) {
+        let places: BTreeMap<&Target, usize> =
+            self.supply.existing.iter().enumerate().map(|(at, one)| (&one.target, at)).collect();
+        let mut by_pod: BTreeMap<&PodKey, usize> = BTreeMap::new();
+        let claims = self.facts.ledger.claims.values();
+        for claim in claims.filter(|claim| claim.phase < ClaimPhase::Initialized) {
+            let target = match world.node(claim) {
+                Some(node) => Target::Node(node.name.clone()),
+                None => Target::Claim(claim.name.clone()),
+            };
+            if let Some(place) = places.get(&target) {
+                by_pod.extend(claim.pods.iter().map(|pod| (pod, *place)));
+            }
+        }
+        self.demand.know_promises(&by_pod);
+    }
+
     /// Counts what is there before anything is placed.
     pub(super) fn know_start(&mut self, load: &BTreeMap<&'a str, Load<'a>>) {
         let rooms: Vec<Amounts> =

@@ -35,6 +35,20 @@ impl Run<'_, '_> {
         found.is_some()
     }
 
+    /// Puts the pod onto one existing capacity, if that takes it.
+    pub(super) fn onto(&mut self, pod: &Pod, place: usize) -> bool {
+        let mut candidates = std::mem::take(&mut self.candidates);
+        self.existing_candidates(pod, &mut candidates);
+        let is_open = candidates.contains(place)
+            && amounts::fits(&self.problem.shapes[pod.shape], self.state.room(place))
+            && self.takes_volumes(pod, place);
+        self.candidates = candidates;
+        if is_open {
+            self.put_onto_existing(pod, place);
+        }
+        is_open
+    }
+
     /// All existing capacity that would take the pod but for its room and the pod's volumes.
     fn existing_candidates(&mut self, pod: &Pod, candidates: &mut BitSet) {
         candidates.copy_from(&accepting(self.problem, pod.fixed));

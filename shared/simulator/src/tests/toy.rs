@@ -201,6 +201,7 @@ pub(crate) fn claim(name: &str, batch: &str, at: Timestamp) -> NodeClaim {
         batch: BatchId::new(batch).unwrap(),
         batch_index: 0,
         batch_size: 1,
+        pods: Vec::new(),
         created_at: at,
         labels: BTreeMap::new(),
         annotations: BTreeMap::new(),

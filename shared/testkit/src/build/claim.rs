@@ -31,6 +31,7 @@ pub fn claim(name: &str) -> NodeClaim {
         batch: id(&format!("batch-of-{name}")),
         batch_index: 0,
         batch_size: 1,
+        pods: Vec::new(),
         created_at,
         labels,
         annotations: BTreeMap::new(),

@@ -53,6 +53,22 @@ fn planning_on_the_result_of_a_plan_launches_nothing() {
 }
 
 #[test]
+fn a_pod_that_comes_later_takes_no_place_of_those_a_claim_was_promised_for() {
+    let mut facts = facts(replicas("a", 4, &spec("cpu=700m memory=1Gi")));
+    let first = provision(&facts);
+    commit(&mut facts, &first);
+    facts.pods.push(pending("later", spec("cpu=1500m")));
+    let second = provision(&facts);
+    let kept: Vec<_> = second.placements.iter().map(|one| &one.pods).collect();
+    let promised: Vec<_> = first.promises.iter().map(|one| &one.pods).collect();
+    assert_eq!(kept, promised);
+    assert_eq!(second.promises[0].pods, [facts.pods[4].key.clone()]);
+    // Nor while nobody remembers them would it be so.
+    facts.ledger.claims.values_mut().for_each(|claim| claim.pods.clear());
+    assert_ne!(provision(&facts).placements, second.placements);
+}
+
+#[test]
 fn a_promise_takes_only_what_every_outcome_takes() {
     let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
     let plan = provision(&facts);

@@ -118,6 +118,6 @@ fn schedules_come_round_each_minute() {
     let sim = toy::sim(Settings::default());
     let delivered = drain(&sim, 120, &Outcome::Done);
     let is_schedule = |delivery: &&Delivery| matches!(delivery.payload, Payload::Schedule(_));
-    assert_eq!(delivered.iter().filter(is_schedule).count(), 8);
-    assert_eq!(delivered.iter().filter(|d| d.function == Function::Disrupt).count(), 4);
+    assert_eq!(delivered.iter().filter(is_schedule).count(), 12);
+    assert_eq!(delivered.iter().filter(|d| d.function == Function::Disrupt).count(), 8);
 }

@@ -217,9 +217,11 @@ mod tests {
     fn schedules_name_a_method() {
         assert_eq!(schedule(r#"{"method":"emptiness"}"#), Ok(DisruptionMethod::Emptiness));
         assert_eq!(schedule(r#"{"method":"expiration"}"#), Ok(DisruptionMethod::Expiration));
+        assert_eq!(schedule(r#"{"method":"drift"}"#), Ok(DisruptionMethod::Drift));
+        assert_eq!(schedule(r#"{"method":"consolidation"}"#), Ok(DisruptionMethod::Consolidation));
         for (body, problem) in [
             ("{}", "event: method: a text is required"),
-            (r#"{"method":"drift"}"#, "event: method: `drift` is not a known method"),
+            (r#"{"method":"balance"}"#, "event: method: `balance` is not a known method"),
             (r#"{"method":"emptiness","x":1}"#, "event: x: unknown field"),
             ("", "event: not JSON: EOF while parsing a value at line 1 column 0"),
         ] {

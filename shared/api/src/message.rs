@@ -172,8 +172,8 @@ mod tests {
                 "claim: `A` is not a valid NodeClaim name",
             ),
             (
-                r#"{"version":1,"cluster":"demo","message":{"kind":"validate","method":"drift","claims":[],"found_at":"2026-11-21T12:00:00Z"}}"#,
-                "method: `drift` is not a known method",
+                r#"{"version":1,"cluster":"demo","message":{"kind":"validate","method":"balance","claims":[],"found_at":"2026-11-21T12:00:00Z"}}"#,
+                "method: `balance` is not a known method",
             ),
         ] {
             let error = decode(body).unwrap_err().to_string();

@@ -51,5 +51,5 @@ async fn a_thousand_claims_at_once_cost_no_more_requests_than_karpenters() {
             assert!(*count <= calls, "{operation}: {requests:?}");
         }
     };
-    LocalSet::new().run_until(play).await;
+    LocalSet::new().run_until(Box::pin(play)).await;
 }

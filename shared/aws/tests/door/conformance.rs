@@ -42,7 +42,7 @@ async fn fleet_and_templates_keep_their_contracts() {
             assert!(world.requests("CreateFleet") > 5, "it was asked over the wire");
         }
     };
-    LocalSet::new().run_until(play).await;
+    LocalSet::new().run_until(Box::pin(play)).await;
 }
 
 #[tokio::test]
@@ -58,7 +58,7 @@ async fn discovery_keeps_its_contract() {
         // What the adapters find is what the ports find.
         check(&testkit::discovery(&world.sim, &wanted).await);
     };
-    LocalSet::new().run_until(play).await;
+    LocalSet::new().run_until(Box::pin(play)).await;
 }
 
 #[tokio::test]
@@ -67,7 +67,7 @@ async fn profiles_keep_their_contract() {
         let world = World::open(settings(), 2).await;
         check(&testkit::profiles(&world.profiles, "profile-1").await);
     };
-    LocalSet::new().run_until(play).await;
+    LocalSet::new().run_until(Box::pin(play)).await;
 }
 
 fn fleet_world(capacity_type: CapacityType) -> FleetWorld {

@@ -48,7 +48,7 @@ async fn a_throttled_launch_is_repeated_later() {
         world.check_launched_once(3).await;
         assert_eq!(world.requests("CreateFleet"), 8);
     };
-    LocalSet::new().run_until(play).await;
+    LocalSet::new().run_until(Box::pin(play)).await;
 }
 
 #[tokio::test]
@@ -62,7 +62,7 @@ async fn a_launch_whose_answer_is_lost_is_not_launched_again() {
         world.check_launched_once(3).await;
         assert_eq!(world.requests("CreateFleet"), 4);
     };
-    LocalSet::new().run_until(play).await;
+    LocalSet::new().run_until(Box::pin(play)).await;
 }
 
 #[tokio::test]
@@ -89,7 +89,7 @@ async fn a_lost_launch_is_read_back_when_the_world_has_changed_since() {
         assert!(mismatches.count() > 0, "the token was refused with the new content");
         assert!(world.requests("DescribeInstances") > 0);
     };
-    LocalSet::new().run_until(play).await;
+    LocalSet::new().run_until(Box::pin(play)).await;
 }
 
 #[tokio::test]
@@ -114,7 +114,7 @@ async fn offerings_without_capacity_cool_down_and_others_are_taken() {
             claim.instance.as_ref().is_some_and(|i| i.instance_type.as_str() != "c7i.large")
         }));
     };
-    LocalSet::new().run_until(play).await;
+    LocalSet::new().run_until(Box::pin(play)).await;
 }
 
 #[tokio::test]
@@ -135,7 +135,7 @@ async fn a_fleet_that_brings_some_is_completed_when_capacity_comes_back() {
         world.play(30).await;
         world.check_launched_once(3).await;
     };
-    LocalSet::new().run_until(play).await;
+    LocalSet::new().run_until(Box::pin(play)).await;
 }
 
 #[tokio::test]
@@ -155,7 +155,7 @@ async fn a_launch_template_that_vanishes_is_made_again() {
         world.check_launched_once(3).await;
         assert!(world.requests("CreateLaunchTemplate") >= 2);
     };
-    LocalSet::new().run_until(play).await;
+    LocalSet::new().run_until(Box::pin(play)).await;
 }
 
 #[tokio::test]
@@ -178,7 +178,7 @@ async fn an_image_that_disappears_is_replaced_by_the_next_one() {
             assert_eq!(image.as_str(), "ami-0000000000000002");
         }
     };
-    LocalSet::new().run_until(play).await;
+    LocalSet::new().run_until(Box::pin(play)).await;
 }
 
 #[tokio::test]
@@ -193,5 +193,5 @@ async fn a_profile_that_ec2_does_not_see_yet_is_waited_for() {
         assert_eq!(world.requests("CreateInstanceProfile"), 1);
         assert!(world.requests("CreateFleet") > 1, "the first one came too early");
     };
-    LocalSet::new().run_until(play).await;
+    LocalSet::new().run_until(Box::pin(play)).await;
 }

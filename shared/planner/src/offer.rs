@@ -9,7 +9,8 @@ use std::{
 
 use model::{
     CapacityType, ClaimPhase, HourlyPrice, InstanceType, InstanceTypeName, NodeClaim, Offering,
-    OfferingKey, Requirement, Requirements, Reservation, Resources, labels, requirement::Value,
+    OfferingKey, Requirement, Requirements, Reservation, Resources, Zone, ZoneId, labels,
+    requirement::Value,
 };
 
 use crate::{
@@ -102,6 +103,12 @@ const MARKET_LABELS: [&str; 6] = [
     "karpenter.k8s.aws/capacity-reservation-interruptible",
 ];
 
+/// What makes a market.
+fn key(offering: &Offering) -> (&Zone, Option<&ZoneId>, CapacityType, Option<&Reservation>) {
+    let (id, reservation) = (offering.zone_id.as_ref(), offering.reservation.as_ref());
+    (&offering.zone, id, offering.capacity_type, reservation)
+}
+
 fn is_sold(offering: &Offering, buys_reserved: bool) -> bool {
     offering.is_available && (buys_reserved || offering.capacity_type != CapacityType::Reserved)
 }
@@ -113,32 +120,41 @@ impl Offer {
         buys_reserved: bool,
         reservations: &mut Reservations,
     ) -> Self {
-        let mut markets: BTreeMap<_, Market> = BTreeMap::new();
+        let mut markets: Vec<Market> = Vec::new();
+        // Most types list the same offerings in the same order: where the last type had its market is
+        // asked first.
+        let mut places: Vec<usize> = Vec::new();
         for (index, instance_type) in types.iter().enumerate() {
-            for offering in &instance_type.offerings {
+            for (position, offering) in instance_type.offerings.iter().enumerate() {
                 let reservation = offering.reservation.as_ref().filter(|_| buys_reserved);
                 let reservation = reservation.map(|one| reservations.number(one));
                 if !is_sold(offering, buys_reserved) {
                     continue;
                 }
-                let key = (
-                    &offering.zone,
-                    &offering.zone_id,
-                    offering.capacity_type,
-                    &offering.reservation,
-                );
-                let market = markets.entry(key).or_insert_with(|| Market {
-                    offering: offering.clone(),
-                    types: BitSet::empty(types.len()),
-                    prices: vec![NOT_SOLD; types.len()],
-                    reservation,
-                });
+                let is_its = |place: &usize| {
+                    markets.get(*place).is_some_and(|one| key(&one.offering) == key(offering))
+                };
+                let likely = places.get(position).copied().filter(is_its);
+                let place = likely.or_else(|| (0..markets.len()).find(is_its));
+                let place = place.unwrap_or(markets.len());
+                if place == markets.len() {
+                    markets.push(Market {
+                        offering: offering.clone(),
+                        types: BitSet::empty(types.len()),
+                        prices: vec![NOT_SOLD; types.len()],
+                        reservation,
+                    });
+                }
+                places.resize(places.len().max(position + 1), place);
+                places.get_mut(position).into_iter().for_each(|known| *known = place);
+                let Some(market) = markets.get_mut(place) else { continue };
                 market.types.insert(index);
                 if let Some(price) = market.prices.get_mut(index) {
                     *price = offering.price.min(*price);
                 }
             }
         }
+        markets.sort_by(|one, other| key(&one.offering).cmp(&key(&other.offering)));
         let allocatable: Vec<Resources> = types.iter().map(|t| t.allocatable()).collect();
         Self {
             types: types.to_vec(),
@@ -149,7 +165,7 @@ impl Offer {
                 .iter()
                 .map(|one| (Value::from(one.name.as_str()), one.name.clone()))
                 .collect(),
-            markets: markets.into_values().collect(),
+            markets,
             by_requirement: BTreeMap::new(),
             by_set: BTreeMap::new(),
             reserved_by_set: BTreeMap::new(),

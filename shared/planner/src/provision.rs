@@ -1,11 +1,12 @@
 //! Pending pods → placements and new claims.
 
-use model::{Plan, facts::Facts, limits};
+use model::{Plan, Pod, facts::Facts, limits};
 
 use crate::{
-    output,
+    buffer, output,
     problem::Problem,
     solver::{self, Failure, Options, Solution},
+    world::World,
 };
 
 /// Where pending pods, and those of nodes that are given up, go: onto nodes that are there, onto
@@ -16,6 +17,14 @@ use crate::{
 #[must_use]
 pub fn provision(facts: &Facts) -> Plan {
     Prepared::of(facts).plan()
+}
+
+/// Whether no pod waits, none has to move and none is to be kept room for: planning would be for
+/// nothing.
+pub(crate) fn is_idle(facts: &Facts) -> bool {
+    !facts.pods.iter().any(Pod::is_provisionable)
+        && World::of(facts).leaving(facts).is_empty()
+        && buffer::virtual_pods(facts).is_empty()
 }
 
 /// Facts made ready for [`provision`]: pools, types and nodes are indexed, no pod has a place yet.

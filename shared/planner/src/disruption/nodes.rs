@@ -11,6 +11,7 @@ use std::{
 use super::{Options, pods::DisruptionBudgets};
 use crate::{
     overlay::{self, Overlays},
+    provision::is_idle,
     world::World,
 };
 use jiff::{SignedDuration, Timestamp};
@@ -187,6 +188,9 @@ impl<'a> State<'a> {
 
     /// Spares the nodes that pending pods fit onto, which are planned anew on every look.
     pub(crate) fn spare_for_pending(&mut self) {
+        if is_idle(self.facts) {
+            return;
+        }
         let until = self.now.checked_add(NOMINATION).unwrap_or(self.now);
         for placement in crate::provision(self.facts).placements {
             if let Target::Node(name) = placement.target

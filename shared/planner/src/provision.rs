@@ -1,6 +1,6 @@
 //! Pending pods → placements and new claims.
 
-use model::{Plan, Pod, facts::Facts, limits};
+use model::{Plan, facts::Facts, limits};
 
 use crate::{
     buffer, output,
@@ -22,7 +22,7 @@ pub fn provision(facts: &Facts) -> Plan {
 /// Whether no pod waits, none has to move and none is to be kept room for: planning would be for
 /// nothing.
 pub(crate) fn is_idle(facts: &Facts) -> bool {
-    !facts.pods.iter().any(Pod::is_provisionable)
+    !facts.pods.iter().any(model::Pod::is_provisionable)
         && World::of(facts).leaving(facts).is_empty()
         && buffer::virtual_pods(facts).is_empty()
 }

@@ -210,8 +210,16 @@ def check_triggers(checks, stack):
         for t in stack.events.list_targets_by_rule(Rule=r["Name"])["Targets"]
     )
     checks.check(
-        "four schedules of one minute, two of them with the method as their input",
-        inputs == ["", "", '{"method":"emptiness"}', '{"method":"expiration"}'],
+        "six schedules of one minute, four of them with the method as their input",
+        inputs
+        == [
+            "",
+            "",
+            '{"method":"consolidation"}',
+            '{"method":"drift"}',
+            '{"method":"emptiness"}',
+            '{"method":"expiration"}',
+        ],
         inputs,
     )
 

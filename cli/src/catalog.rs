@@ -16,7 +16,7 @@ use crate::{
     plan::gates,
 };
 
-pub use crate::error::Error;
+use crate::error::Error;
 
 /// Lists and prints.
 pub fn run(args: &CatalogArgs, out: &mut impl Write) -> Result<(), Error> {

@@ -17,7 +17,7 @@ pub struct ConvertArgs {
     pub role: Option<String>,
 }
 
-pub use crate::error::Error;
+use crate::error::Error;
 
 /// Prints every object as v1. What is wrong or not known is an error, after everything else was
 /// printed.

@@ -1,4 +1,4 @@
-//! Why a command that only reads and prints ends early.
+//! Why a command ends early.
 
 use std::{fmt, io};
 
@@ -9,6 +9,10 @@ use crate::manifests::BadInput;
 pub enum Error {
     /// The input is wrong.
     Input(BadInput),
+    /// The input is right, and the answer is that there is none: nothing would be launched.
+    Refused(String),
+    /// The simulation stopped: an invariant was violated or it went round in circles.
+    Stopped(simulator::Stopped),
     /// The output could not be written.
     Output(io::Error),
 }
@@ -17,6 +21,8 @@ impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Input(input) => input.fmt(f),
+            Self::Refused(why) => f.write_str(why),
+            Self::Stopped(stopped) => write!(f, "the simulation stopped: {stopped}"),
             Self::Output(error) => write!(f, "cannot write: {error}"),
         }
     }

@@ -12,6 +12,7 @@ use serde_json::json;
 
 use crate::{
     args::Format,
+    error::Error,
     manifests::{self, BadInput},
     output::count,
 };
@@ -39,32 +40,6 @@ pub struct HashArgs {
     /// How to print.
     #[arg(short, long, value_enum, default_value_t = Format::Text)]
     pub output: Format,
-}
-
-/// Why hashes cannot be printed.
-#[derive(Debug)]
-pub enum Error {
-    /// The input is wrong.
-    Input(BadInput),
-    /// Printing failed.
-    Output(std::io::Error),
-}
-
-impl From<std::io::Error> for Error {
-    fn from(error: std::io::Error) -> Self {
-        Self::Output(error)
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl std::fmt::Display for Error {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Self::Input(input) => input.fmt(f),
-            Self::Output(error) => write!(f, "cannot write: {error}"),
-        }
-    }
 }
 
 /// A node that is compared with its NodePool and EC2NodeClass.

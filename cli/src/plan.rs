@@ -22,7 +22,7 @@ use crate::{
     manifests::BadInput,
 };
 
-pub use crate::error::Error;
+use crate::error::Error;
 
 /// What a plan says about the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

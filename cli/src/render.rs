@@ -8,7 +8,7 @@ mod text;
 use std::{
     collections::BTreeMap,
     fmt,
-    io::{self, Write},
+    io::Write,
     path::{Path, PathBuf},
 };
 
@@ -18,43 +18,9 @@ use model::{InstanceType, InstanceTypeName, Resources, policies};
 use crate::{
     args::{Format, MinValuesPolicy, RenderArgs},
     catalog::node_settings,
+    error::Error,
     manifests::BadInput,
 };
-
-/// Why nothing is rendered.
-#[derive(Debug)]
-pub enum Error {
-    /// The input is wrong.
-    Input(BadInput),
-    /// Nothing would be launched.
-    Refused(String),
-    /// The output could not be written.
-    Output(io::Error),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Input(input) => input.fmt(f),
-            Self::Refused(why) => f.write_str(why),
-            Self::Output(error) => write!(f, "cannot write: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<BadInput> for Error {
-    fn from(input: BadInput) -> Self {
-        Self::Input(input)
-    }
-}
-
-impl From<io::Error> for Error {
-    fn from(error: io::Error) -> Self {
-        Self::Output(error)
-    }
-}
 
 /// What would be launched, and what it is worked out from.
 pub(crate) struct Rendered {

@@ -8,7 +8,6 @@ mod timeline;
 
 use std::{
     collections::BTreeMap,
-    fmt,
     io::{self, Write},
     sync::Arc,
 };
@@ -19,6 +18,7 @@ use simulator::{Runner, Sim};
 
 use crate::{
     args::{Format, SimulateArgs},
+    error::Error,
     functions::{Reports, dispatch},
     manifests::{self, BadInput, Loaded},
     simulate::{progress::Progress, scenario::Scenario, summary::Outcome, timeline::Timeline},
@@ -28,41 +28,6 @@ use crate::{
 const DURATION_DEFAULT: SignedDuration = SignedDuration::from_mins(30);
 /// How much virtual time passes between two looks at what happened.
 const STEP: SignedDuration = SignedDuration::from_secs(10);
-
-/// Why a simulation could not be played to its end.
-#[derive(Debug)]
-pub enum Error {
-    /// The input is wrong.
-    Input(BadInput),
-    /// The simulation stopped: an invariant was violated or it went round in circles.
-    Stopped(simulator::Stopped),
-    /// The output could not be written.
-    Output(io::Error),
-}
-
-impl fmt::Display for Error {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Input(input) => input.fmt(f),
-            Self::Stopped(stopped) => write!(f, "the simulation stopped: {stopped}"),
-            Self::Output(error) => write!(f, "cannot write: {error}"),
-        }
-    }
-}
-
-impl std::error::Error for Error {}
-
-impl From<BadInput> for Error {
-    fn from(input: BadInput) -> Self {
-        Self::Input(input)
-    }
-}
-
-impl From<io::Error> for Error {
-    fn from(error: io::Error) -> Self {
-        Self::Output(error)
-    }
-}
 
 /// What the end of a simulation says about the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

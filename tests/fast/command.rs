@@ -10,7 +10,8 @@ use std::path::PathBuf;
 
 use journeyman::{
     args::{Format, SimulateArgs},
-    simulate::{Error, Verdict, run},
+    error::Error,
+    simulate::{Verdict, run},
 };
 use tests::repository;
 

@@ -8,8 +8,7 @@ use jiff::SignedDuration;
 use model::{
     CapacityType,
     labels::{CLUSTER_NAME_TAG, NODE_POOL},
-    launch::{FleetOverride, FleetRequest, FleetTemplate, LaunchTemplate, LaunchTemplateData},
-    node_class::MetadataOptions,
+    launch::{FleetOverride, FleetRequest, FleetTemplate},
 };
 use simulator::{Settings, Sim};
 use testkit::{Case, Clusters, DiscoveryWorld, FleetWorld};
@@ -76,7 +75,7 @@ fn profiles_keep_their_contract() {
 fn fleet_and_templates_keep_their_contracts() {
     let sim = sim();
     let cluster = Settings::default().cluster;
-    let template = template();
+    let template = testkit::build::template("karpenter.k8s.aws/1");
     let choice = FleetOverride {
         instance_type: "m7g.large".parse().expect("a type"),
         zone: "us-west-2a".parse().expect("a zone"),
@@ -99,33 +98,4 @@ fn fleet_and_templates_keep_their_contracts() {
     let world = FleetWorld { cluster, template, request, token_prefix: "suite".to_owned() };
     let wait = async || pass(&sim);
     check(&sim.block_on(testkit::fleet(&sim, &sim, &world, &wait)).expect("the suite ends"));
-}
-
-fn template() -> LaunchTemplate {
-    let data = LaunchTemplateData {
-        image: "ami-1".parse().expect("an id"),
-        user_data: "[settings]".to_owned(),
-        instance_profile: "profile".to_owned(),
-        block_devices: Vec::new(),
-        metadata_options: MetadataOptions::default(),
-        sends_http_protocol_ipv6: true,
-        detailed_monitoring: false,
-        interfaces: vec![model::launch::Interface::ONLY],
-        security_groups: vec!["sg-1".parse().expect("an id")],
-        associate_public_ip_address: None,
-        ip_prefix_count: None,
-        is_ipv6: false,
-        connection_tracking: None,
-        nested_virtualization: None,
-        tenancy: "default".to_owned(),
-        placement_group: None,
-        reservation: None,
-        tags: BTreeMap::new(),
-        is_spot: false,
-    };
-    LaunchTemplate {
-        name: "karpenter.k8s.aws/1".parse().expect("a name"),
-        data,
-        tags: BTreeMap::new(),
-    }
 }

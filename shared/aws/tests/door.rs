@@ -11,5 +11,6 @@ mod door {
     mod catalog;
     mod conformance;
     mod faults;
+    mod figures;
     mod world;
 }

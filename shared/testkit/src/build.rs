@@ -6,6 +6,7 @@
 mod claim;
 mod facts;
 mod instance_type;
+mod launch;
 mod pod;
 mod text;
 mod topology;
@@ -13,6 +14,7 @@ mod topology;
 pub use claim::{claim, commit, promise};
 pub use facts::{facts, node, node_class, node_of, node_pool};
 pub use instance_type::{TypeBuilder, instance_type};
+pub use launch::{template, template_data};
 pub use pod::{PodBuilder, daemon_set, pod, pod_key};
 pub use text::{
     at, id, price, requirement, requirements, resources, taint, tolerates_everything, tolerates_key,

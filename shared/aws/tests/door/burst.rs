@@ -3,19 +3,12 @@
 use simulator::Settings;
 use tokio::task::LocalSet;
 
-use super::world::World;
+use super::{
+    figures::{present, report},
+    world::World,
+};
 
 const CLAIMS: u32 = 1_000;
-
-#[expect(clippy::disallowed_methods, reason = "what is measured is real time")]
-fn present() -> std::time::Instant {
-    std::time::Instant::now()
-}
-
-#[expect(clippy::print_stdout, reason = "a live test says what it did")]
-fn report(line: &str) {
-    println!("{line}");
-}
 
 #[tokio::test]
 async fn a_thousand_claims_at_once_cost_no_more_requests_than_karpenters() {

@@ -10,15 +10,7 @@ use ports::{Fault, Invocation, Shelf as _};
 use simulator::{Settings, Sim, Verdict, first_calls};
 use tokio::task::LocalSet;
 
-#[expect(clippy::disallowed_methods, reason = "what is measured is real time")]
-fn present() -> std::time::Instant {
-    std::time::Instant::now()
-}
-
-#[expect(clippy::print_stdout, reason = "a live test says what it did")]
-fn report(line: &str) {
-    println!("{line}");
-}
+use super::figures::{present, report};
 
 fn builtin() -> Sales {
     let (market, shapes) = api::catalog::builtin_market().unwrap();

@@ -6,11 +6,7 @@ use jiff::SignedDuration;
 use model::{
     CapacityType,
     labels::{CLUSTER_NAME_TAG, NODE_CLASS, NODE_POOL},
-    launch::{
-        FleetOverride, FleetRequest, FleetTemplate, Interface, LaunchTemplate, LaunchTemplateData,
-        ReservationMarket,
-    },
-    node_class::MetadataOptions,
+    launch::{FleetOverride, FleetRequest, FleetTemplate, ReservationMarket},
 };
 use simulator::Settings;
 use testkit::{Case, DiscoveryWorld, FleetWorld, build};
@@ -72,31 +68,8 @@ async fn profiles_keep_their_contract() {
 
 fn fleet_world(capacity_type: CapacityType) -> FleetWorld {
     let cluster = Settings::default().cluster;
-    let template = LaunchTemplate {
-        name: build::id("karpenter.k8s.aws/1"),
-        data: LaunchTemplateData {
-            image: build::id("ami-1"),
-            user_data: "[settings]".to_owned(),
-            instance_profile: "profile".to_owned(),
-            block_devices: Vec::new(),
-            metadata_options: MetadataOptions::default(),
-            sends_http_protocol_ipv6: true,
-            detailed_monitoring: false,
-            interfaces: vec![Interface::ONLY],
-            security_groups: vec![build::id("sg-1")],
-            associate_public_ip_address: None,
-            ip_prefix_count: None,
-            is_ipv6: false,
-            connection_tracking: None,
-            nested_virtualization: None,
-            tenancy: "default".to_owned(),
-            placement_group: None,
-            reservation: None,
-            tags: BTreeMap::new(),
-            is_spot: capacity_type == CapacityType::Spot,
-        },
-        tags: BTreeMap::new(),
-    };
+    let mut template = build::template("karpenter.k8s.aws/1");
+    template.data.is_spot = capacity_type == CapacityType::Spot;
     let choice = FleetOverride {
         instance_type: build::id("m7g.large"),
         zone: build::id("us-west-2a"),

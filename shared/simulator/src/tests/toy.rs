@@ -16,14 +16,11 @@ use model::{
     Requirements, Resources, Taint, TaintEffect, Zone, ZoneId,
     claim::LaunchedInstance,
     labels,
-    launch::{
-        FleetOverride, FleetRequest, FleetTemplate, InstanceState, LaunchTemplate,
-        LaunchTemplateData,
-    },
+    launch::{FleetOverride, FleetRequest, FleetTemplate, InstanceState, LaunchTemplate},
     ledger::{Commit, CommitOutcome, Generation},
     message::{Delivery as Letter, Message},
     node::{EvictionRequest, NodePatch},
-    node_class::{MetadataOptions, SubnetTerm},
+    node_class::SubnetTerm,
 };
 use ports::{
     Cluster, Discovery as _, Fleet as _, Invocation, Ledger as _, Nodes as _, PodSelection,
@@ -163,29 +160,7 @@ fn request_in(
 }
 
 pub(crate) fn template() -> LaunchTemplate {
-    let data = LaunchTemplateData {
-        image: ImageId::new("ami-1").unwrap(),
-        user_data: String::new(),
-        instance_profile: "profile".to_owned(),
-        block_devices: Vec::new(),
-        metadata_options: MetadataOptions::default(),
-        sends_http_protocol_ipv6: true,
-        detailed_monitoring: false,
-        interfaces: vec![model::launch::Interface::ONLY],
-        security_groups: Vec::new(),
-        associate_public_ip_address: None,
-        ip_prefix_count: None,
-        is_ipv6: false,
-        connection_tracking: None,
-        nested_virtualization: None,
-        tenancy: "default".to_owned(),
-        placement_group: None,
-        reservation: None,
-        tags: BTreeMap::new(),
-        is_spot: false,
-    };
-    let name = model::LaunchTemplateName::new(TEMPLATE).unwrap();
-    LaunchTemplate { name, data, tags: BTreeMap::new() }
+    testkit::build::template(TEMPLATE)
 }
 
 pub(crate) fn ensure_template(sim: &Sim) {

@@ -2,31 +2,14 @@
 
 use std::collections::BTreeMap;
 
-use model::{ImageId, SecurityGroupId};
-
 use super::*;
 
 fn data() -> LaunchTemplateData {
     LaunchTemplateData {
-        image: ImageId::new("ami-1").unwrap(),
         user_data: "MIME-Version: 1.0".to_owned(),
         instance_profile: "demo_17".to_owned(),
-        block_devices: Vec::new(),
-        metadata_options: MetadataOptions::default(),
-        sends_http_protocol_ipv6: true,
-        detailed_monitoring: false,
-        interfaces: vec![Interface::ONLY],
-        security_groups: vec![SecurityGroupId::new("sg-1").unwrap()],
-        associate_public_ip_address: None,
-        ip_prefix_count: None,
-        is_ipv6: false,
-        connection_tracking: None,
-        nested_virtualization: None,
-        tenancy: "default".to_owned(),
-        placement_group: None,
-        reservation: None,
         tags: BTreeMap::from([("team".to_owned(), "a".to_owned())]),
-        is_spot: false,
+        ..testkit::build::template_data()
     }
 }
 

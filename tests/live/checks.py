@@ -3,6 +3,7 @@ events."""
 
 import json
 import time
+import traceback
 from pathlib import Path
 
 REPOSITORY = Path(__file__).resolve().parents[2]
@@ -23,6 +24,16 @@ class Checks:
             self.failed += 1
             print(f"not ok {what}" + (f": {detail}" if detail != "" else ""), flush=True)
         return bool(holds)
+
+    @classmethod
+    def of(cls, run):
+        """Runs `run` with checks and returns the exit code."""
+        checks = cls()
+        try:
+            run(checks)
+        except Exception:  # Whatever happens is one failed check with its story.
+            checks.check("the test ran to its end", False, traceback.format_exc())
+        return checks.close()
 
     def close(self):
         """Prints the totals and returns the exit code. No check at all is a failure too."""

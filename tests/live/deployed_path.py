@@ -11,7 +11,6 @@ import json
 import os
 import subprocess
 import sys
-import traceback
 from pathlib import Path
 
 import boto3
@@ -369,13 +368,8 @@ def main():
         default=REPOSITORY / "template.yaml",
         help="template to deploy; the functions are taken from target/lambda beside it",
     )
-    arguments = parser.parse_args()
-    checks = Checks()
-    try:
-        run(checks, arguments.template.resolve())
-    except Exception:  # Whatever happens is one failed check with its story.
-        checks.check("the test ran to its end", False, traceback.format_exc())
-    return checks.close()
+    template = parser.parse_args().template.resolve()
+    return Checks.of(lambda checks: run(checks, template))
 
 
 if __name__ == "__main__":

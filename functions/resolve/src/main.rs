@@ -1,4 +1,4 @@
-//! The Lambda function `resolve`: EC2NodeClasses are told what they select.
+//! The Lambda function `resolve`: EC2NodeClasses are told what they select, NodePools what they have.
 
 use bootstrap::trigger;
 use ports::Invocation;
@@ -6,12 +6,13 @@ use ports::Invocation;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
-    let classes = platform.cluster().await?;
+    let cluster = platform.cluster().await?;
     let (discovery, profiles) = (platform.discovery(), platform.profiles());
     let (templates, ledger) = (platform.templates(), platform.ledger());
     let handle = async |(): (), at: &Invocation| {
         let report =
-            handlers::resolve(&classes, &discovery, &profiles, &templates, &ledger, at).await?;
+            handlers::resolve(&cluster, &cluster, &discovery, &profiles, &templates, &ledger, at)
+                .await?;
         bootstrap::log_report(&report);
         Ok(())
     };

@@ -23,6 +23,8 @@ pub mod node_class_patch;
 pub mod node_class_status;
 pub mod node_overlay;
 pub mod node_pool;
+pub mod node_pool_patch;
+pub mod status_patch;
 
 pub use common::{
     Condition, ConditionStatus, NodeClassReference, Operator, OptionalReason, Quantity,

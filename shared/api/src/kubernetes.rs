@@ -12,7 +12,7 @@ use model::{
     facts::DaemonSet,
     node::Node,
     node_class::{NodeClass, SeenNodeClass},
-    node_pool::NodePool,
+    node_pool::{NodePool, SeenNodePool},
     overlay::NodeOverlay,
     storage::{Volume, VolumeClaim, VolumeClaimKey},
 };
@@ -131,11 +131,25 @@ pub fn node_class_list(body: &[u8]) -> Result<Page<NodeClass>, Error> {
 pub fn seen_node_class_list(body: &[u8]) -> Result<Page<SeenNodeClass>, Error> {
     list(body, "EC2NodeClass", |root, complaints| {
         let class = node_class::read(root, complaints)?;
-        let mut metadata = root.fields()?.require("metadata")?.fields()?;
-        let uid = metadata.require("uid")?.text_not_empty()?.to_owned();
-        let generation = metadata.require("generation")?.integer(0, i64::MAX)?;
+        let (uid, generation) = seen(root)?;
         Some(SeenNodeClass { class, uid, generation })
     })
+}
+
+/// Reads a NodePoolList, each pool with which spec it is.
+pub fn seen_node_pool_list(body: &[u8]) -> Result<Page<SeenNodePool>, Error> {
+    list(body, "NodePool", |root, complaints| {
+        let pool = stored_node_pool(root, complaints)?;
+        let (uid, generation) = seen(root)?;
+        Some(SeenNodePool { pool, uid, generation })
+    })
+}
+
+/// Which object it is, and which spec of it.
+fn seen(root: &Field<'_>) -> Option<(String, i64)> {
+    let mut metadata = root.fields()?.require("metadata")?.fields()?;
+    let uid = metadata.require("uid")?.text_not_empty()?.to_owned();
+    Some((uid, metadata.require("generation")?.integer(0, i64::MAX)?))
 }
 
 /// Reads a NodeOverlayList. What Karpenter's own validation would find is in each one's `problems`.

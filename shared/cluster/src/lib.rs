@@ -11,6 +11,7 @@ mod eviction;
 mod list;
 mod node_classes;
 mod node_patch;
+mod node_pools;
 mod nodes;
 mod presign;
 mod surroundings;

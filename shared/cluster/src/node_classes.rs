@@ -1,6 +1,6 @@
 //! What is told about EC2NodeClasses: their subresource `status`.
 
-use api::karpenter::node_class_patch::{StatusPatch, status_patch};
+use api::karpenter::{node_class_patch::status_patch, status_patch::StatusPatch};
 use kube::{
     api::{GetParams, Patch, PatchParams},
     core::Request,

@@ -2,6 +2,7 @@
 
 mod lists;
 mod node_classes;
+mod node_pools;
 mod nodes;
 mod tokens;
 mod transport;

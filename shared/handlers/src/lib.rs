@@ -6,7 +6,7 @@
 //!
 //! *Deciders* (`provision`, `interrupt`, `disrupt`) write only the ledger. The *actor* (`launch`)
 //! chooses nothing. *Reconcilers* (`settle`, `drain`) move one claim under its own version; `resolve`
-//! tells of every EC2NodeClass what it finds.
+//! tells of every EC2NodeClass and NodePool what it finds.
 
 mod catalog;
 mod commit;
@@ -17,6 +17,7 @@ mod interrupt;
 mod launch;
 mod mail;
 mod observe;
+mod pools;
 mod provision;
 mod resolution;
 mod resolve;

@@ -1,5 +1,5 @@
-//! EC2NodeClasses → what their status says; and instance profiles that nobody uses any more go,
-//! and so do old launch templates.
+//! EC2NodeClasses and NodePools → what their status says; and instance profiles that nobody uses any
+//! more go, and so do old launch templates.
 //!
 //! Classes are told apart: one that cannot be looked up does not keep the others from being told.
 //! Deciders do not wait for it: what the status says is for people, and for those who look at
@@ -18,14 +18,17 @@ use model::{
     node_class::{
         ClusterSettings, InstanceProfile, NodeClass, NodeClassStatus, NodeIdentity, SeenNodeClass,
     },
+    node_pool::ClassReadiness,
 };
 use ports::{
-    Discovery, Fault, Invocation, Ledger, Malformed, NodeClasses, PortError, Profiles, Templates,
+    Discovery, Fault, Invocation, Ledger, Malformed, NodeClasses, NodePools, PortError, Profiles,
+    Templates,
 };
 
 use crate::{
     Error, Report,
     error::story,
+    pools::{self, Classes},
     resolution::{ensure_profile, look_up},
 };
 
@@ -37,10 +40,13 @@ const PROTECTED: SignedDuration = SignedDuration::from_hours(1);
 /// A launch template is kept for so long. One that is wanted after that is made again.
 const TEMPLATE_KEPT: SignedDuration = SignedDuration::from_hours(24);
 
-/// Tells of every EC2NodeClass what it selects and whether it can be launched from, and removes the
-/// instance profiles that were made for a role and are not used any more, and old launch templates.
+/// Tells of every EC2NodeClass what it selects and whether it can be launched from, of every
+/// NodePool whether it can be used and what it has, and removes the instance profiles that were made
+/// for a role and are not used any more, and old launch templates.
+#[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
 pub async fn resolve(
     classes: &impl NodeClasses,
+    node_pools: &impl NodePools,
     discovery: &impl Discovery,
     profiles: &impl Profiles,
     templates: &impl Templates,
@@ -49,11 +55,20 @@ pub async fn resolve(
 ) -> Result<Report, Error> {
     let seen = classes.seen().await?;
     let settings = discovery.cluster_settings(&at.cluster).await?;
-    let mut failed = None;
-    for class in seen.items.iter().filter(|seen| !seen.class.is_deleting) {
+    let (mut failed, mut known) = (None, Classes::new());
+    for class in &seen.items {
+        let name = class.class.name.clone();
+        if class.class.is_deleting {
+            known.insert(name, (ClassReadiness::Terminating, class.generation));
+            continue;
+        }
+        known.insert(name.clone(), (ClassReadiness::Unknown, class.generation));
         let status = status(discovery, profiles, &settings, class, at).await;
         let told = match status {
-            Ok(status) => classes.tell(class, &status).await,
+            Ok(status) => {
+                known.insert(name, (pools::readiness(&status), class.generation));
+                classes.tell(class, &status).await
+            }
             Err(error) => Err(error),
         };
         match told {
@@ -67,6 +82,9 @@ pub async fn resolve(
             }
         }
     }
+    let snapshot = ledger.snapshot(&at.cluster).await?;
+    let all_are_known = seen.malformed.is_empty();
+    let told = pools::tell(node_pools, &known, all_are_known, &snapshot, at).await;
     sweep(profiles, ledger, &settings, &seen.items, &seen.malformed, at).await?;
     // A launch that finds its template gone makes it again.
     for (name, created_at) in templates.list(&at.cluster).await? {
@@ -75,10 +93,11 @@ pub async fn resolve(
             tracing::info!(template = %name, "launch template removed");
         }
     }
-    match failed {
-        Some(error) => Err(error.into()),
-        None => Ok(Report { plan: None, malformed: seen.malformed }),
+    if let Some(error) = failed {
+        return Err(error.into());
     }
+    let malformed = [seen.malformed, told?].concat();
+    Ok(Report { plan: None, malformed })
 }
 
 async fn status(

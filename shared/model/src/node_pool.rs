@@ -8,6 +8,10 @@ use jiff::SignedDuration;
 
 use crate::{NodeClassName, NodePoolName, Requirements, ResourceName, Resources, Taint, resources};
 
+mod status;
+
+pub use status::{ClassReadiness, NodePoolStatus, Registrations, SeenNodePool};
+
 /// A NodePool.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodePool {

@@ -5,7 +5,7 @@ use model::{
     facts::{DaemonSet, Surroundings},
     node::{Eviction, EvictionRequest, Node, NodePatch},
     node_class::{NodeClass, NodeClassStatus, SeenNodeClass},
-    node_pool::NodePool,
+    node_pool::{NodePool, NodePoolStatus, SeenNodePool},
     policies::Policies,
 };
 
@@ -100,4 +100,18 @@ pub trait NodeClasses {
     /// Repeating it changes nothing. `Conflict` when the class is not as it was seen any more,
     /// `NotFound` when it is gone.
     async fn tell(&self, seen: &SeenNodeClass, status: &NodeClassStatus) -> Result<(), PortError>;
+}
+
+/// What is told about NodePools.
+pub trait NodePools {
+    /// NodePools, each with which spec it is.
+    async fn seen_pools(&self) -> Result<Listing<SeenNodePool>, PortError>;
+    /// Replaces what the status of `seen` says; the time of a condition moves only with its status.
+    /// Repeating it changes nothing. `Conflict` when the pool is not as it was seen any more,
+    /// `NotFound` when it is gone.
+    async fn tell_pool(
+        &self,
+        seen: &SeenNodePool,
+        status: &NodePoolStatus,
+    ) -> Result<(), PortError>;
 }

@@ -10,7 +10,9 @@ mod fault;
 mod ledger;
 
 pub use cloud::{Catalog, Discovery, Fleet, Mailbox, Market, Profiles, Shelf, Templates};
-pub use cluster::{Cluster, Listing, Malformed, NodeClasses, Nodes, PodSelection, Surrounded};
+pub use cluster::{
+    Cluster, Listing, Malformed, NodeClasses, NodePools, Nodes, PodSelection, Surrounded,
+};
 pub use fault::{BoxError, Fault, PortError};
 pub use ledger::Ledger;
 

@@ -21,7 +21,7 @@ use model::{
     facts::DaemonSet,
     node::Node,
     node_class::{NodeClass, NodeClassStatus},
-    node_pool::NodePool,
+    node_pool::{NodePool, NodePoolStatus},
     storage::Storage,
 };
 use ports::PodSelection;
@@ -82,6 +82,7 @@ pub(crate) struct ClusterState {
     pub(crate) node_classes: BTreeMap<NodeClassName, NodeClass>,
     /// What was told about them.
     pub(crate) class_statuses: BTreeMap<NodeClassName, NodeClassStatus>,
+    pub(crate) pool_statuses: BTreeMap<NodePoolName, NodePoolStatus>,
     pub(crate) daemon_sets: BTreeMap<PodKey, DaemonSet>,
     pub(crate) nodes: BTreeMap<NodeName, NodeEntry>,
     pub(crate) pods: BTreeMap<PodKey, PodEntry>,

@@ -11,7 +11,10 @@ use std::{
 };
 
 use jiff::Timestamp;
-use model::{Catalog, NodeClaim, NodeClassName, Pod, node::Node, node_class::NodeClassStatus};
+use model::{
+    Catalog, NodeClaim, NodeClassName, NodePoolName, Pod, node::Node, node_class::NodeClassStatus,
+    node_pool::NodePoolStatus,
+};
 use ports::{Fault, PortError};
 
 use crate::{
@@ -157,6 +160,11 @@ impl Sim {
     /// What was told about the EC2NodeClass called `name`, if anything was.
     pub fn class_status(&self, name: &NodeClassName) -> Option<NodeClassStatus> {
         self.with(|world| world.cluster.class_statuses.get(name).cloned())
+    }
+
+    /// What was told about the NodePool called `name`, if anything was.
+    pub fn pool_status(&self, name: &NodePoolName) -> Option<NodePoolStatus> {
+        self.with(|world| world.cluster.pool_statuses.get(name).cloned())
     }
 
     /// The cluster's nodes, by name.

@@ -1,7 +1,10 @@
 //! What is told about EC2NodeClasses, and what becomes of the instance profiles that are made for
 //! them.
 
-use model::node_class::{ClassCondition, NodeClass, NodeClassStatus, NodeIdentity};
+use model::{
+    node_class::{ClassCondition, NodeClass, NodeClassStatus, NodeIdentity},
+    node_pool::ClassReadiness,
+};
 use ports::{Fault, NodeClasses as _, Profiles, Templates};
 use simulator::{Action, Object, Settings, Sim, Verdict, first_calls};
 
@@ -41,6 +44,29 @@ fn a_class_is_told_what_it_selects() {
     assert_eq!(status.security_groups.len(), 1);
     assert!(status.images.len() > 1, "one for each architecture at least");
     assert_eq!(status.instance_profile.into_iter().collect::<Vec<_>>(), profiles(&sim));
+}
+
+#[test]
+fn a_pool_is_told_what_it_has_and_whether_it_can_be_used() {
+    let sim = sim(Settings::default());
+    let (mut runner, _reports) = runner(&sim);
+    let name = testkit::build::id("general");
+    runner.run_until(minute(10)).expect("nothing unsafe happens");
+    let told = sim.pool_status(&name).expect("it was told");
+    assert_eq!((told.node_class, told.node_class_generation), (ClassReadiness::Ready, Some(1)));
+    let nodes = sim.nodes();
+    assert!(!nodes.is_empty(), "nodes were launched");
+    assert_eq!(usize::try_from(told.nodes), Ok(nodes.len()));
+    let cpu: u64 = nodes.iter().map(|node| node.capacity.cpu.0).sum();
+    assert_eq!(told.resources.cpu.0, cpu);
+    assert_eq!(told.registrations.are_healthy(), Some(true));
+    // Its class cannot be launched from any more: the pool repeats it.
+    for image in &status(&sim).images {
+        sim.act(Action::DeregisterImage(image.id.clone()));
+    }
+    runner.run_until(minute(12)).expect("nothing unsafe happens");
+    let told = sim.pool_status(&name).expect("it was told");
+    assert!(matches!(told.node_class, ClassReadiness::NotReady { .. }), "{told:?}");
 }
 
 #[test]

@@ -28,6 +28,7 @@ const ACTIONS: &[(&str, &str, &[&str])] = &[
     ("Cluster", "*", &["eks:DescribeCluster"]),
     ("Nodes", "*", &["eks:DescribeCluster"]),
     ("NodeClasses", "*", &["eks:DescribeCluster"]),
+    ("NodePools", "*", &["eks:DescribeCluster"]),
     (
         "Discovery",
         "*",

@@ -8,45 +8,17 @@ use model::{
         CapacityReservation, ClassCondition, Image, MatchCriteria, NodeClassStatus, SeenNodeClass,
     },
 };
-use serde::Deserialize;
-use serde_json::{Map, Value, json};
 
 use super::{
     Condition, ConditionStatus,
-    conditions::{About, Finding, NODE_CLASS, updated},
+    conditions::{Finding, NODE_CLASS, updated},
     node_class_parts::InstanceMatchCriteria,
     node_class_status::{
         Ami, AmiRequirement, CapacityReservation as StoredReservation, Ec2NodeClassStatus,
         ReservationState, ReservationType, SecurityGroup, Subnet,
     },
+    status_patch::{StatusPatch, Stored},
 };
-
-/// What there is to send.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum StatusPatch {
-    /// The class says so already.
-    Nothing,
-    /// The class is not as it was seen any more.
-    Moved,
-    /// A JSON merge patch of the subresource `status`.
-    Merge(Value),
-}
-
-#[derive(Deserialize)]
-struct Stored {
-    metadata: StoredMetadata,
-    #[serde(default)]
-    status: Map<String, Value>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct StoredMetadata {
-    uid: String,
-    generation: i64,
-    resource_version: String,
-    creation_timestamp: Timestamp,
-}
 
 /// The patch that makes the class `stored`, an object as the API server sends it, say what was
 /// `found` about it as it was `seen`.
@@ -55,37 +27,15 @@ pub fn status_patch(
     seen: &SeenNodeClass,
     found: &NodeClassStatus,
 ) -> Result<StatusPatch, serde_json::Error> {
-    let Stored { metadata, status } = serde_json::from_slice(stored)?;
-    if metadata.uid != seen.uid || metadata.generation != seen.generation {
+    let stored = Stored::read(stored)?;
+    if !stored.is(&seen.uid, seen.generation) {
         return Ok(StatusPatch::Moved);
     }
-    let about = About {
-        generation: metadata.generation,
-        created_at: metadata.creation_timestamp,
-        is_deleting: seen.class.is_deleting,
-    };
-    // Conditions that nobody can read are written anew.
-    let known = status.get("conditions").cloned().unwrap_or_default();
-    let known: Vec<Condition> = serde_json::from_value(known).unwrap_or_default();
+    let about = stored.about(seen.class.is_deleting);
     let findings: Vec<Finding> =
         found.conditions.iter().filter(|one| one.kind != "Ready").map(finding).collect();
-    let conditions = updated(&known, &findings, NODE_CLASS, about, found.found_at);
-    let wanted = serde_json::to_value(written(found, conditions))?;
-    let wanted = wanted.as_object().cloned().unwrap_or_default();
-    // What a merge patch does not name stays, and what it says is null goes.
-    let gone = status.keys().filter(|key| !wanted.contains_key(*key));
-    let mut changed: Map<String, Value> = gone.map(|key| (key.clone(), Value::Null)).collect();
-    changed.extend(wanted.iter().filter(|(key, value)| status.get(*key) != Some(value)).map(owned));
-    if changed.is_empty() {
-        return Ok(StatusPatch::Nothing);
-    }
-    let StoredMetadata { uid, resource_version, .. } = metadata;
-    let metadata = json!({ "uid": uid, "resourceVersion": resource_version });
-    Ok(StatusPatch::Merge(json!({ "metadata": metadata, "status": changed })))
-}
-
-fn owned((key, value): (&String, &Value)) -> (String, Value) {
-    (key.clone(), value.clone())
+    let conditions = updated(&stored.conditions(), &findings, NODE_CLASS, about, found.found_at);
+    Ok(stored.patch(&serde_json::to_value(written(found, conditions))?))
 }
 
 fn finding(condition: &ClassCondition) -> Finding {
@@ -179,6 +129,8 @@ fn reservation(found: &CapacityReservation) -> StoredReservation {
 
 #[cfg(test)]
 mod tests {
+    use serde_json::{Value, json};
+
     use super::*;
     use crate::kubernetes::seen_node_class_list;
 

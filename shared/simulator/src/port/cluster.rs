@@ -6,10 +6,12 @@ use model::{
     facts::DaemonSet,
     node::{Eviction, EvictionRequest, Node, NodePatch},
     node_class::{NodeClass, NodeClassStatus, SeenNodeClass},
-    node_pool::NodePool,
+    node_pool::{NodePool, NodePoolStatus, SeenNodePool},
     policies::Policies,
 };
-use ports::{Cluster, Fault, Listing, NodeClasses, Nodes, PodSelection, PortError, Surrounded};
+use ports::{
+    Cluster, Fault, Listing, NodeClasses, NodePools, Nodes, PodSelection, PortError, Surrounded,
+};
 
 use crate::{
     Sim,
@@ -86,6 +88,37 @@ impl NodeClasses for Sim {
                 None => return Err(PortError::new("tell of an EC2NodeClass", Fault::NotFound)),
             }
             world.cluster.class_statuses.insert(name.clone(), status.clone());
+            Ok(())
+        })
+        .await
+    }
+}
+
+impl NodePools for Sim {
+    async fn seen_pools(&self) -> Result<Listing<SeenNodePool>, PortError> {
+        self.step(("NodePools.seen_pools", Read), "", |world| {
+            Ok(listing(world.cluster.node_pools.values().map(|pool| SeenNodePool {
+                pool: pool.clone(),
+                uid: format!("uid-of-{}", pool.name),
+                generation: 1,
+            })))
+        })
+        .await
+    }
+
+    async fn tell_pool(
+        &self,
+        seen: &SeenNodePool,
+        status: &NodePoolStatus,
+    ) -> Result<(), PortError> {
+        let name = &seen.pool.name;
+        self.step(("NodePools.tell_pool", Write), name, |world| {
+            match world.cluster.node_pools.get(name) {
+                Some(known) if *known == seen.pool => {}
+                Some(_) => return Err(PortError::new("tell of a NodePool", Fault::Conflict)),
+                None => return Err(PortError::new("tell of a NodePool", Fault::NotFound)),
+            }
+            world.cluster.pool_statuses.insert(name.clone(), status.clone());
             Ok(())
         })
         .await

@@ -1,0 +1,239 @@
+//! What has to be sent so that a NodePool says what was found about it. Pure: what is stored and what
+//! was found give a JSON merge patch of the status, under the version that was read.
+
+use model::node_pool::{ClassReadiness, NodePoolStatus as Found, SeenNodePool};
+
+use super::{
+    Condition, ConditionStatus,
+    conditions::{Finding, NODE_POOL, NodeClassState, node_class_ready, updated, validation},
+    node_pool::{NodePoolStatus, resources_of},
+    status_patch::{StatusPatch, Stored},
+};
+
+/// Whether nodes of the pool join. It does not make the pool less ready.
+const REGISTRATION: &str = "NodeRegistrationHealthy";
+
+/// The patch that makes the pool `stored`, an object as the API server sends it, say what was `found`
+/// about it as it was `seen`.
+pub fn status_patch(
+    stored: &[u8],
+    seen: &SeenNodePool,
+    found: &Found,
+) -> Result<StatusPatch, serde_json::Error> {
+    let stored = Stored::read(stored)?;
+    if !stored.is(&seen.uid, seen.generation) {
+        return Ok(StatusPatch::Moved);
+    }
+    let known = stored.conditions();
+    let class_generation =
+        stored.get("nodeClassObservedGeneration").and_then(serde_json::Value::as_i64);
+    let findings = [
+        validation(&seen.pool.problems),
+        class_ready(&found.node_class),
+        registration(&known, seen.generation, class_generation, found),
+    ];
+    let about = stored.about(seen.pool.is_deleting);
+    let conditions = updated(&known, &findings, NODE_POOL, about, found.found_at);
+    let wanted = NodePoolStatus {
+        resources: Some(resources_of(&found.resources, found.nodes)),
+        nodes: Some(i64::try_from(found.nodes).unwrap_or(i64::MAX)),
+        node_class_observed_generation: found.node_class_generation.or(class_generation),
+        conditions: Some(conditions),
+    };
+    Ok(stored.patch(&serde_json::to_value(wanted)?))
+}
+
+fn class_ready(class: &ClassReadiness) -> Finding {
+    match class {
+        ClassReadiness::NotFound => node_class_ready(NodeClassState::NotFound),
+        ClassReadiness::Terminating => node_class_ready(NodeClassState::Terminating),
+        ClassReadiness::Unknown => node_class_ready(NodeClassState::Found(None)),
+        ClassReadiness::Ready => Finding::holds("NodeClassReady"),
+        ClassReadiness::NotReady { reason, message } => {
+            Finding::fails("NodeClassReady", reason, message.clone())
+        }
+    }
+}
+
+/// What is known of another spec of the pool or of its class says nothing about this one.
+///
+/// Karpenter: `pkg/controllers/nodepool/registrationhealth/controller.go`.
+fn registration(
+    known: &[Condition],
+    generation: i64,
+    class_generation: Option<i64>,
+    found: &Found,
+) -> Finding {
+    let stored = known.iter().find(|condition| condition.kind == REGISTRATION);
+    let is_of_this = |condition: &&Condition| {
+        condition.observed_generation == Some(generation)
+            && found.node_class_generation.is_none_or(|now| class_generation == Some(now))
+    };
+    match (found.registrations.are_healthy(), stored.filter(is_of_this)) {
+        (Some(true), _) => Finding::holds(REGISTRATION),
+        (Some(false), _) => Finding::fails(
+            REGISTRATION,
+            "RegistrationFailed",
+            format!("{} nodes did not join in time", found.registrations.failed),
+        ),
+        // Nothing was launched since: it stays as it is.
+        (None, Some(stored)) => Finding {
+            kind: REGISTRATION,
+            status: stored.status,
+            reason: stored.reason.clone(),
+            message: stored.message.clone(),
+        },
+        (None, None) => {
+            Finding { status: ConditionStatus::Unknown, ..Finding::awaits(REGISTRATION) }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::Timestamp;
+    use model::{Millicores, Resources, node_pool::Registrations};
+    use serde_json::{Value, json};
+
+    use super::*;
+    use crate::kubernetes::seen_node_pool_list;
+
+    fn at(hour: u32) -> Timestamp {
+        format!("2026-08-01T{hour}:00:00Z").parse().unwrap()
+    }
+
+    fn stored(generation: i64, status: &Value) -> Value {
+        json!({
+            "apiVersion": "karpenter.sh/v1",
+            "kind": "NodePool",
+            "metadata": {
+                "name": "general", "uid": "u1", "generation": generation, "resourceVersion": "7",
+                "creationTimestamp": "2026-08-01T12:00:00Z",
+            },
+            "spec": {"template": {"spec": {"requirements": [], "nodeClassRef": {
+                "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default"}}}},
+            "status": status,
+        })
+    }
+
+    fn seen(object: &Value) -> SeenNodePool {
+        let list = json!({ "kind": "List", "metadata": {}, "items": [object] }).to_string();
+        let mut page = seen_node_pool_list(list.as_bytes()).unwrap();
+        assert_eq!(page.malformed, []);
+        page.items.remove(0)
+    }
+
+    fn found(hour: u32) -> Found {
+        Found {
+            node_class: ClassReadiness::Ready,
+            node_class_generation: Some(1),
+            nodes: 2,
+            resources: Resources { cpu: Millicores(4_000), ..Resources::default() },
+            registrations: Registrations { joined: 2, failed: 0 },
+            found_at: at(hour),
+        }
+    }
+
+    fn merged(object: &Value, found: &Found) -> Value {
+        match status_patch(object.to_string().as_bytes(), &seen(object), found).unwrap() {
+            StatusPatch::Merge(patch) => patch,
+            other => panic!("{other:?}"),
+        }
+    }
+
+    /// `Type=Status reason since`, one each.
+    fn conditions(status: &Value) -> Vec<String> {
+        let text = |one: &Value, key: &str| one[key].as_str().unwrap_or_default().to_owned();
+        let conditions = status["conditions"].as_array().unwrap();
+        let word = |one: &Value| {
+            let (kind, status) = (text(one, "type"), text(one, "status"));
+            format!("{kind}={status} {} {}", text(one, "reason"), text(one, "lastTransitionTime"))
+        };
+        conditions.iter().map(word).collect()
+    }
+
+    #[test]
+    fn a_pool_says_what_it_has_and_whether_it_can_be_used() {
+        let patch = merged(&stored(3, &json!({})), &found(13));
+        assert_eq!(patch["metadata"], json!({ "uid": "u1", "resourceVersion": "7" }));
+        let status = &patch["status"];
+        assert_eq!(
+            (&status["nodes"], &status["nodeClassObservedGeneration"]),
+            (&json!(2), &json!(1))
+        );
+        assert_eq!(
+            status["resources"],
+            json!({"cpu": "4", "memory": "0", "pods": "0", "ephemeral-storage": "0", "nodes": "2"})
+        );
+        assert_eq!(
+            conditions(status),
+            [
+                "ValidationSucceeded=True ValidationSucceeded 2026-08-01T13:00:00Z",
+                "NodeClassReady=True NodeClassReady 2026-08-01T13:00:00Z",
+                "NodeRegistrationHealthy=True NodeRegistrationHealthy 2026-08-01T13:00:00Z",
+                "Ready=True Ready 2026-08-01T13:00:00Z",
+            ]
+        );
+        assert_eq!(status["conditions"][0]["observedGeneration"], 3);
+    }
+
+    #[test]
+    fn what_is_said_already_is_not_sent_again() {
+        let told = stored(1, &merged(&stored(1, &json!({})), &found(13))["status"]);
+        let patch = status_patch(told.to_string().as_bytes(), &seen(&told), &found(14)).unwrap();
+        assert_eq!(patch, StatusPatch::Nothing);
+        // Only what changed is sent, and no time moves.
+        let patch = merged(&told, &Found { nodes: 3, ..found(14) });
+        let status = patch["status"].as_object().unwrap();
+        assert_eq!(status.keys().collect::<Vec<_>>(), ["nodes", "resources"]);
+    }
+
+    #[test]
+    fn a_class_that_is_not_ready_makes_its_pools_so() {
+        let told = stored(1, &merged(&stored(1, &json!({})), &found(13))["status"]);
+        let (reason, message) = ("UnhealthyDependents".to_owned(), "SubnetsReady=False".to_owned());
+        let node_class = ClassReadiness::NotReady { reason, message };
+        let patch = merged(&told, &Found { node_class, ..found(14) });
+        assert_eq!(
+            conditions(&patch["status"]),
+            [
+                "ValidationSucceeded=True ValidationSucceeded 2026-08-01T13:00:00Z",
+                "NodeRegistrationHealthy=True NodeRegistrationHealthy 2026-08-01T13:00:00Z",
+                "NodeClassReady=False UnhealthyDependents 2026-08-01T14:00:00Z",
+                "Ready=False UnhealthyDependents 2026-08-01T14:00:00Z",
+            ]
+        );
+    }
+
+    #[test]
+    fn how_launches_ended_is_about_one_spec() {
+        let none = |hour| Found { registrations: Registrations::default(), ..found(hour) };
+        let told = merged(&stored(1, &json!({})), &found(13))["status"].clone();
+        let healthy = "NodeRegistrationHealthy=True NodeRegistrationHealthy 2026-08-01T13:00:00Z";
+        let same = status_patch(
+            stored(1, &told).to_string().as_bytes(),
+            &seen(&stored(1, &told)),
+            &none(14),
+        );
+        assert_eq!(same.unwrap(), StatusPatch::Nothing);
+        let open = "NodeRegistrationHealthy=Unknown AwaitingReconciliation 2026-08-01T14:00:00Z";
+        let another = conditions(&merged(&stored(2, &told), &none(14))["status"]);
+        assert!(another.contains(&open.to_owned()), "{another:?}");
+        assert!(!another.contains(&healthy.to_owned()));
+        let other_class = Found { node_class_generation: Some(2), ..none(14) };
+        let another = conditions(&merged(&stored(1, &told), &other_class)["status"]);
+        assert!(another.contains(&open.to_owned()), "{another:?}");
+        let failed = Found { registrations: Registrations { joined: 1, failed: 2 }, ..found(14) };
+        let another = conditions(&merged(&stored(1, &told), &failed)["status"]);
+        let unhealthy = "NodeRegistrationHealthy=False RegistrationFailed 2026-08-01T14:00:00Z";
+        assert!(another.contains(&unhealthy.to_owned()), "{another:?}");
+    }
+
+    #[test]
+    fn another_spec_is_not_told() {
+        let object = stored(1, &json!({}));
+        let other = SeenNodePool { generation: 2, ..seen(&object) };
+        let patch = status_patch(object.to_string().as_bytes(), &other, &found(13)).unwrap();
+        assert_eq!(patch, StatusPatch::Moved);
+    }
+}

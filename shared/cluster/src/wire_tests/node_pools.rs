@@ -1,0 +1,68 @@
+//! What is told about NodePools, over the wire.
+
+use jiff::Timestamp;
+use model::{
+    Millicores, Resources,
+    node_pool::{ClassReadiness, NodePoolStatus, Registrations, SeenNodePool},
+};
+use ports::{Fault, NodePools as _};
+use serde_json::{Value, json};
+
+use super::Server;
+
+const LIST: &str = "GET /apis/karpenter.sh/v1/nodepools";
+const GET: &str = "GET /apis/karpenter.sh/v1/nodepools/general";
+const PATCH: &str = "PATCH /apis/karpenter.sh/v1/nodepools/general/status";
+
+fn pool(generation: u32) -> Value {
+    let metadata = json!({ "name": "general", "uid": "u1", "resourceVersion": "7",
+        "generation": generation, "creationTimestamp": "2026-11-21T12:00:00Z" });
+    let class = json!({ "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" });
+    json!({ "kind": "NodePool", "metadata": metadata,
+        "spec": { "template": { "spec": { "requirements": [], "nodeClassRef": class } } } })
+}
+
+async fn seen(server: &Server) -> SeenNodePool {
+    let mut listing = server.cluster().seen_pools().await.unwrap();
+    assert_eq!(listing.malformed, []);
+    listing.items.remove(0)
+}
+
+fn list() -> (u16, Value) {
+    (200, json!({ "metadata": { "resourceVersion": "9" }, "items": [pool(3)] }))
+}
+
+fn status() -> NodePoolStatus {
+    NodePoolStatus {
+        node_class: ClassReadiness::NotFound,
+        node_class_generation: None,
+        nodes: 1,
+        resources: Resources { cpu: Millicores(2_000), ..Resources::default() },
+        registrations: Registrations::default(),
+        found_at: Timestamp::UNIX_EPOCH,
+    }
+}
+
+#[tokio::test]
+async fn a_pool_is_told_under_the_version_that_was_read() {
+    let server = Server::new([list(), (200, pool(3)), (200, pool(3))]);
+    let seen = seen(&server).await;
+    server.cluster().tell_pool(&seen, &status()).await.unwrap();
+    server.check_sent(&[LIST, GET, PATCH]);
+    let sent = &server.sent()[2];
+    assert_eq!(sent.content_type.as_deref(), Some("application/merge-patch+json"));
+    assert_eq!(sent.body["metadata"], json!({ "uid": "u1", "resourceVersion": "7" }));
+    let told = &sent.body["status"];
+    assert_eq!((&told["nodes"], &told["resources"]["cpu"]), (&json!(1), &json!("2")));
+    let ready = told["conditions"].as_array().unwrap().last().unwrap();
+    assert_eq!((&ready["type"], &ready["status"]), (&json!("Ready"), &json!("False")));
+}
+
+#[tokio::test]
+async fn a_pool_that_changed_in_between_is_not_told() {
+    let server = Server::new([list(), (200, pool(4))]);
+    let seen = seen(&server).await;
+    let error = server.cluster().tell_pool(&seen, &status()).await.unwrap_err();
+    assert_eq!(error.fault, Fault::Conflict);
+    server.check_sent(&[LIST, GET]);
+}

@@ -1,0 +1,95 @@
+//! NodePools → what their status says: whether they can be used, and what they have.
+//!
+//! Nobody waits for it: deciders work out anew what is in the way of a pool.
+//!
+//! Karpenter: `pkg/controllers/nodepool/{counter,readiness,registrationhealth,validation}`.
+
+use std::collections::BTreeMap;
+
+use model::{
+    ClaimPhase, DeletionReason, NodeClaim, NodeClassName, NodePoolName, Resources,
+    ledger::Snapshot,
+    node_class::NodeClassStatus,
+    node_pool::{ClassReadiness, NodePoolStatus, Registrations},
+};
+use ports::{Fault, Invocation, Listing, Malformed, NodePools, PortError};
+
+use crate::error::story;
+
+/// What is known of an EC2NodeClass: whether it can be launched from, and of which spec that is.
+pub(crate) type Classes = BTreeMap<NodeClassName, (ClassReadiness, i64)>;
+
+/// Tells every pool that is not being deleted. One that cannot be told does not keep the others from
+/// it.
+pub(crate) async fn tell(
+    pools: &impl NodePools,
+    classes: &Classes,
+    all_classes_are_known: bool,
+    snapshot: &Snapshot,
+    at: &Invocation,
+) -> Result<Vec<Malformed>, PortError> {
+    let Listing { items, malformed } = pools.seen_pools().await?;
+    let mut failed = None;
+    for seen in items.iter().filter(|seen| !seen.pool.is_deleting) {
+        let name = &seen.pool.name;
+        let class = classes.get(&seen.pool.template.node_class);
+        let missing =
+            if all_classes_are_known { ClassReadiness::NotFound } else { ClassReadiness::Unknown };
+        let status = NodePoolStatus {
+            node_class: class.map_or(missing, |(readiness, _)| readiness.clone()),
+            node_class_generation: class.map(|(_, generation)| *generation),
+            found_at: at.now,
+            ..counted(name, snapshot, at)
+        };
+        match pools.tell_pool(seen, &status).await {
+            Ok(()) => {}
+            // It changed, or it went: the next look is about what is there then.
+            Err(error) if matches!(error.fault, Fault::Conflict | Fault::NotFound) => {}
+            Err(error) => {
+                tracing::warn!(pool = %name, story = story(&error), "NodePool not told");
+                failed = failed.or(Some(error));
+            }
+        }
+    }
+    failed.map_or(Ok(malformed), Err)
+}
+
+/// What a class that was just told says about itself.
+pub(crate) fn readiness(status: &NodeClassStatus) -> ClassReadiness {
+    match status.conditions.iter().find(|condition| condition.kind == "Ready") {
+        Some(ready) if ready.status == Some(true) => ClassReadiness::Ready,
+        Some(ready) if ready.status == Some(false) => ClassReadiness::NotReady {
+            reason: ready.reason.to_owned(),
+            message: ready.message.clone(),
+        },
+        Some(_) | None => ClassReadiness::Unknown,
+    }
+}
+
+/// What the pool called `name` has: whatever was launched counts until it is gone.
+fn counted(name: &NodePoolName, snapshot: &Snapshot, at: &Invocation) -> NodePoolStatus {
+    let own = || snapshot.claims.values().filter(|claim| claim.node_pool == *name);
+    let launched = own().filter(|claim| claim.instance.is_some());
+    let count = |claims: &dyn Fn(&NodeClaim) -> bool| {
+        u32::try_from(own().filter(|claim| claims(claim)).count()).unwrap_or(u32::MAX)
+    };
+    let has_failed = |claim: &NodeClaim| {
+        claim.deletion.as_ref().is_some_and(|deletion| {
+            matches!(deletion.reason, DeletionReason::NotRegistered | DeletionReason::LaunchFailed)
+        })
+    };
+    NodePoolStatus {
+        node_class: ClassReadiness::Unknown,
+        node_class_generation: None,
+        nodes: u64::try_from(launched.clone().count()).unwrap_or(u64::MAX),
+        resources: launched
+            .fold(Resources::default(), |sum, claim| sum.saturating_add(&claim.capacity)),
+        registrations: Registrations {
+            joined: count(&|claim| {
+                matches!(claim.phase, ClaimPhase::Registered | ClaimPhase::Initialized)
+            }),
+            failed: count(&has_failed),
+        },
+        found_at: at.now,
+    }
+}

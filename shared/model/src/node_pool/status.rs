@@ -1,0 +1,97 @@
+//! What is told about a NodePool: whether it can be used, and what it has.
+//!
+//! Karpenter: `pkg/apis/v1/nodepool_status.go`.
+
+use jiff::Timestamp;
+
+use super::NodePool;
+use crate::Resources;
+
+/// A NodePool as it was listed, so that what is told about it is about that very spec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenNodePool {
+    /// What its spec says.
+    pub pool: NodePool,
+    /// `metadata.uid`: a namesake that took its place is another one.
+    pub uid: String,
+    /// `metadata.generation`: which spec was looked at.
+    pub generation: i64,
+}
+
+/// The EC2NodeClass of a pool, as far as launching goes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ClassReadiness {
+    /// There is none.
+    NotFound,
+    /// It is being deleted.
+    Terminating,
+    /// Nobody has looked yet, or the look did not end.
+    Unknown,
+    /// Nodes can be launched with it.
+    Ready,
+    /// They cannot.
+    NotReady {
+        /// In one word.
+        reason: String,
+        /// In words for people.
+        message: String,
+    },
+}
+
+/// How the latest launches of a pool ended.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Registrations {
+    /// Claims whose nodes joined.
+    pub joined: u32,
+    /// Claims that were given up since their nodes did not.
+    pub failed: u32,
+}
+
+/// What the status of a pool says.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodePoolStatus {
+    /// Its EC2NodeClass.
+    pub node_class: ClassReadiness,
+    /// The generation of the class that this is about, where it is there.
+    pub node_class_generation: Option<i64>,
+    /// How many nodes it has.
+    pub nodes: u64,
+    /// What they have together.
+    pub resources: Resources,
+    /// How its latest launches ended.
+    pub registrations: Registrations,
+    /// When all of this was found.
+    pub found_at: Timestamp,
+}
+
+impl Registrations {
+    /// Whether new nodes can be expected to join; `None` where nothing was launched yet.
+    ///
+    /// Karpenter remembers the latest four launches of a pool: two failures are too many.
+    /// `pkg/state/nodepoolhealth/tracker.go`.
+    pub fn are_healthy(self) -> Option<bool> {
+        match (self.joined, self.failed) {
+            (0, 0) => None,
+            (_, failed) => Some(failed < 2),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(joined: u32, failed: u32, expected: Option<bool>) {
+        assert_eq!(Registrations { joined, failed }.are_healthy(), expected);
+    }
+
+    #[test]
+    fn two_launches_that_failed_are_too_many() {
+        check(0, 0, None);
+        check(1, 0, Some(true));
+        check(0, 1, Some(true));
+        check(3, 1, Some(true));
+        check(2, 2, Some(false));
+    }
+}

@@ -2,6 +2,7 @@
 
 mod class;
 mod json;
+mod live;
 pub(crate) mod source;
 mod table;
 
@@ -21,7 +22,7 @@ use crate::error::Error;
 /// Lists and prints.
 pub fn run(args: &CatalogArgs, out: &mut impl Write) -> Result<(), Error> {
     let settings = node_settings(&args.settings)?;
-    let source = source::load(args.from.as_deref())?;
+    let source = if args.live { source::live(args)? } else { source::load(args.from.as_deref())? };
     let class = class::load(args, &source)?;
     let catalog = source.catalog(&class.subnets, &settings);
     let mut types = launch_template::all_types(&catalog, &class, &settings);

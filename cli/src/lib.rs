@@ -13,5 +13,6 @@ pub mod hash;
 pub mod manifests;
 pub mod output;
 pub mod plan;
+mod program;
 pub mod render;
 pub mod simulate;

@@ -1,4 +1,4 @@
-//! Where instance types come from: a folder with EC2's answers, or the built-in ones.
+//! Where instance types come from: a folder with EC2's answers, AWS itself, or the built-in ones.
 
 use std::{
     collections::BTreeMap,
@@ -10,7 +10,8 @@ use api::catalog::{builtin_market, ec2};
 use launch_template::NodeSettings;
 use model::{Catalog, InstanceShape, Zone, ZoneId, node_class::Subnet, shape::Market};
 
-use crate::manifests::BadInput;
+use super::live;
+use crate::{args::CatalogArgs, manifests::BadInput};
 
 /// What EC2 says.
 pub(crate) struct Source {
@@ -22,9 +23,19 @@ pub(crate) struct Source {
 pub(crate) fn load(from: Option<&Path>) -> Result<Source, BadInput> {
     let (market, shapes) = match from {
         Some(folder) => read_folder(folder)?,
-        None => builtin_market().map_err(|error| BadInput::one(error.to_string()))?,
+        None => builtin()?,
     };
     Ok(Source { market, shapes })
+}
+
+/// Asks AWS.
+pub(super) fn live(args: &CatalogArgs) -> Result<Source, BadInput> {
+    let (market, shapes) = live::read(args, builtin()?)?;
+    Ok(Source { market, shapes })
+}
+
+fn builtin() -> Result<(Market, Vec<InstanceShape>), BadInput> {
+    builtin_market().map_err(|error| BadInput::one(error.to_string()))
 }
 
 impl Source {

@@ -161,3 +161,60 @@ spec:
     assert!(error.contains("spec.kubelet.maxPods as an expression"), "{error}");
     assert!(error.contains("spec.placementGroupSelector"), "{error}");
 }
+
+/// A stand-in for the command `aws`, which knows one instance type and its prices.
+#[cfg(unix)]
+const AWS: &str = r#"#!/bin/sh
+case "$*" in
+*describe-availability-zones*"--region eu-west-1"*)
+  echo '{"AvailabilityZones":[{"ZoneName":"eu-west-1a","ZoneId":"euw1-az3","RegionName":"eu-west-1"}]}' ;;
+*describe-instance-types*)
+  echo '{"InstanceTypes":[{"InstanceType":"m7g.large","SupportedUsageClasses":["on-demand","spot"],
+    "Hypervisor":"nitro","ProcessorInfo":{"SupportedArchitectures":["arm64"]},
+    "VCpuInfo":{"DefaultVCpus":2},"MemoryInfo":{"SizeInMiB":8192},
+    "NetworkInfo":{"NetworkCards":[{"NetworkCardIndex":0,"MaximumNetworkInterfaces":3}],
+    "Ipv4AddressesPerInterface":10}}]}' ;;
+*describe-instance-type-offerings*)
+  echo '{"InstanceTypeOfferings":[{"InstanceType":"m7g.large","Location":"eu-west-1a"}]}' ;;
+*describe-spot-price-history*)
+  echo '{"SpotPriceHistory":[{"InstanceType":"m7g.large","AvailabilityZone":"eu-west-1a",
+    "SpotPrice":"0.0391","Timestamp":"2026-11-01T00:00:00+00:00"}]}' ;;
+*get-products*"--region eu-central-1"*)
+  echo '{"PriceList":["{\"product\":{\"attributes\":{\"instanceType\":\"m7g.large\"}},\"terms\":
+    {\"OnDemand\":{\"a\":{\"priceDimensions\":{\"b\":{\"pricePerUnit\":{\"USD\":\"0.091\"}}}}}}}",
+    "{\"product\":{\"attributes\":{\"instanceType\":\"KIND\"}},\"terms\":
+    {\"OnDemand\":{\"a\":{\"priceDimensions\":{\"b\":{\"pricePerUnit\":{\"USD\":\"1\"}}}}}}}"]}' |
+    case "$*" in *metal*) sed s/KIND/m7g.metal/ ;; *) sed s/KIND/m7g.huge/ ;; esac |
+    tr -d '\n' ;;
+*) echo "Unable to locate credentials" >&2; exit 253 ;;
+esac
+"#;
+
+#[cfg(unix)]
+#[test]
+fn what_is_sold_is_asked_for_with_the_command_aws() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let path = std::env::temp_dir().join(format!("aws-{}.sh", std::process::id()));
+    std::fs::write(&path, AWS).unwrap();
+    std::fs::set_permissions(&path, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let ask = |aws: &str, region: Option<&str>| {
+        let mut args = CatalogArgs { live: true, ..CatalogArgs::default() };
+        args.settings.vm_memory_overhead_percent = "0.075".to_owned();
+        (args.aws, args.region) = (Some(aws.into()), region.map(str::to_owned));
+        let mut out = Vec::new();
+        run(&args, &mut out).map(|()| String::from_utf8(out).unwrap())
+    };
+    let aws = path.to_str().unwrap();
+    let text = ask(aws, Some("eu-west-1")).unwrap();
+    expect![[r"
+        type       arch   cpu  memory  pods  allocatable cpu / memory  $/hour                    $/vCPU-hour
+        m7g.large  arm64  2    7518Mi  29    1930m / 6844Mi            0.0391 (spot eu-west-1a)  0.01955
+        1 of 1 types; 0 more have no available offering
+    "]].assert_eq(&text);
+    // What `aws` complains of is passed on; nothing is listed instead.
+    let error = ask(aws, None).unwrap_err().to_string();
+    std::fs::remove_file(&path).unwrap();
+    assert!(error.contains("aws ec2 describe-availability-zones: Unable to locate"), "{error}");
+    let error = ask("/no/such/aws", None).unwrap_err().to_string();
+    assert!(error.contains("--live asks with the command `aws`"), "{error}");
+}

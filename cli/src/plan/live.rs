@@ -1,11 +1,7 @@
 //! The cluster of a kubeconfig, read with `kubectl get`: whatever it takes to reach it (contexts,
 //! credential plugins, proxies), `kubectl` knows already. Nothing is changed.
 
-use std::{
-    ffi::OsStr,
-    io,
-    process::{Command, Output, Stdio},
-};
+use std::{ffi::OsStr, io, process::Command};
 
 use api::{
     kubernetes::{Page, PodReader},
@@ -14,7 +10,11 @@ use api::{
 use model::limits::PAGES_PER_LISTING_MAX;
 
 use super::progress::Progress;
-use crate::{args::PlanArgs, manifests::BadInput};
+use crate::{
+    args::PlanArgs,
+    manifests::BadInput,
+    program::{self, Failed},
+};
 
 /// A kind of objects.
 struct Kind {
@@ -85,7 +85,7 @@ fn pods(args: &PlanArgs) -> Result<Page<PodManifest>, BadInput> {
         Err(Failed::Said(said)) if said.contains("(Expired)") => pods_once(args),
         other => other,
     }
-    .map_err(|failed| failed.bad_input("pods"))
+    .map_err(|failed| bad_input(&failed, "pods"))
 }
 
 fn pods_once(args: &PlanArgs) -> Result<Page<PodManifest>, Failed> {
@@ -128,22 +128,14 @@ fn get(args: &PlanArgs, kind: &Kind) -> Result<Option<Manifest>, BadInput> {
         {
             Ok(None)
         }
-        Err(failed) => Err(failed.bad_input(kind.name)),
+        Err(failed) => Err(bad_input(&failed, kind.name)),
     }
 }
 
-/// Why `kubectl get` printed nothing.
-enum Failed {
-    NotStarted(io::Error),
-    Said(String),
-}
-
-impl Failed {
-    fn bad_input(&self, what: &str) -> BadInput {
-        match self {
-            Self::NotStarted(error) => not_started(error),
-            Self::Said(said) => BadInput::one(format!("kubectl get {what}: {said}")),
-        }
+fn bad_input(failed: &Failed, what: &str) -> BadInput {
+    match failed {
+        Failed::NotStarted(error) => not_started(error),
+        Failed::Said(said) => BadInput::one(format!("kubectl get {what}: {said}")),
     }
 }
 
@@ -156,12 +148,7 @@ fn output(args: &PlanArgs, words: &[&str]) -> Result<Vec<u8>, Failed> {
     if let Some(context) = &args.context {
         command.arg(format!("--context={context}"));
     }
-    let output = command.stdin(Stdio::null()).output().map_err(Failed::NotStarted)?;
-    let Output { status, stdout, stderr } = output;
-    if status.success() {
-        return Ok(stdout);
-    }
-    Err(Failed::Said(String::from_utf8_lossy(&stderr).trim().to_owned()))
+    program::output(&mut command)
 }
 
 fn not_started(error: &io::Error) -> BadInput {

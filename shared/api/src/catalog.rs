@@ -12,6 +12,7 @@ use model::{
 use serde::Deserialize;
 
 pub mod ec2;
+pub mod price_list;
 mod shapes;
 pub mod stored;
 mod table;

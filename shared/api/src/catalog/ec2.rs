@@ -20,6 +20,10 @@ use serde::Deserialize;
 
 use super::Error;
 
+mod sold;
+
+pub use sold::{Zones, offered, spot, zones};
+
 /// The most that a file may unpack to.
 const BYTES_MAX: u64 = 256 << 20;
 
@@ -38,15 +42,10 @@ pub struct Answers<'a> {
 
 /// Reads what EC2 answered for `region`. The ids of zones are not among it.
 pub fn read(region: &str, answers: &Answers<'_>) -> Result<(Market, Vec<InstanceShape>), Error> {
-    let types: RawTypes = json("instance types", answers.instance_types)?;
-    let offerings: RawOfferings = json("offerings", answers.offerings)?;
     let limits: RawLimits = json("limits", answers.limits)?;
     let prices: RawPrices = json("prices", answers.prices)?;
-    let mut market = Market { region: region.to_owned(), ..Market::default() };
-    for offering in offerings.instance_type_offerings {
-        let zones = market.offered.entry(name(&offering.instance_type)?).or_default();
-        zones.insert(zone(&offering.location)?);
-    }
+    let offered = offered(answers.offerings)?;
+    let mut market = Market { region: region.to_owned(), offered, ..Market::default() };
     for (instance_type, price) in prices.prices {
         let name = name(&instance_type)?;
         let dollars = |text: &str| {
@@ -60,17 +59,27 @@ pub fn read(region: &str, answers: &Answers<'_>) -> Result<(Market, Vec<Instance
             market.spot.insert((name.clone(), zone(location)?), dollars(text)?);
         }
     }
+    let known = |name: &str| limits.limits.get(name).map(RawLimit::facts);
+    Ok((market, shapes(answers.instance_types, known)?))
+}
+
+/// Instance types, from `{"InstanceTypes": […]}`; `known` has what that does not say.
+pub fn shapes(
+    instance_types: &[u8],
+    known: impl Fn(&str) -> Option<TableFacts>,
+) -> Result<Vec<InstanceShape>, Error> {
+    let types: RawTypes = json("instance types", instance_types)?;
     let mut seen = BTreeSet::new();
     let mut shapes = Vec::with_capacity(types.instance_types.len());
     for raw in types.instance_types {
-        let table = limits.limits.get(&raw.instance_type).map(RawLimit::facts);
+        let table = known(&raw.instance_type);
         let shape = shape(raw, table.unwrap_or_default())?;
         if !seen.insert(shape.name.clone()) {
             return Err(Error(format!("{} stands there twice", shape.name)));
         }
         shapes.push(shape);
     }
-    Ok((market, shapes))
+    Ok(shapes)
 }
 
 /// `bytes` unpacked, if they are packed.
@@ -310,19 +319,6 @@ struct RawCard {
 #[serde(rename_all = "PascalCase", default)]
 struct RawPlacement {
     supported_strategies: Vec<String>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct RawOfferings {
-    instance_type_offerings: Vec<RawOffering>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "PascalCase")]
-struct RawOffering {
-    instance_type: String,
-    location: String,
 }
 
 #[derive(Deserialize)]

@@ -1,0 +1,141 @@
+//! What AWS sells in a region, asked with the `aws` command: whatever it takes to reach it (profiles,
+//! single sign-on, proxies), `aws` knows already. Nothing is changed.
+
+use std::{collections::BTreeMap, ffi::OsStr, io, process::Command};
+
+use api::catalog::{
+    ec2,
+    price_list::{self, Kind},
+};
+use jiff::Timestamp;
+use model::{
+    HourlyPrice, InstanceShape, InstanceTypeName,
+    shape::{Market, TableFacts},
+};
+use serde::Deserialize;
+use serde_json::json;
+
+use crate::{
+    args::CatalogArgs,
+    manifests::BadInput,
+    program::{self, Failed},
+};
+
+/// Types that nodes can be, as Karpenter asks for them.
+const TYPES: &[&str] = &[
+    "describe-instance-types",
+    "--filters",
+    "Name=supported-virtualization-type,Values=hvm",
+    "Name=processor-info.supported-architecture,Values=x86_64,arm64",
+];
+const OFFERINGS: &[&str] =
+    &["describe-instance-type-offerings", "--location-type", "availability-zone"];
+const SPOT: &[&str] = &[
+    "describe-spot-price-history",
+    "--product-descriptions",
+    "Linux/UNIX",
+    "Linux/UNIX (Amazon VPC)",
+    "--start-time",
+];
+
+/// Asks for all of it. `builtin` knows what no call answers, and prices where there is no price list.
+pub(super) fn read(
+    args: &CatalogArgs,
+    builtin: (Market, Vec<InstanceShape>),
+) -> Result<(Market, Vec<InstanceShape>), BadInput> {
+    let (builtin, known) = builtin;
+    let zones = ec2::zones(&ec2_call(args, &["describe-availability-zones"])?)
+        .map_err(|error| bad(&error))?;
+    let facts: BTreeMap<&str, TableFacts> =
+        known.iter().map(|shape| (shape.name.as_str(), shape.table)).collect();
+    let types = ec2_call(args, TYPES)?;
+    let shapes =
+        ec2::shapes(&types, |name| facts.get(name).copied()).map_err(|error| bad(&error))?;
+    let on_demand = if price_list::has(&zones.region) {
+        on_demand(args, &zones.region)?
+    } else {
+        builtin.on_demand
+    };
+    let present = now().to_string();
+    let market = Market {
+        offered: ec2::offered(&ec2_call(args, OFFERINGS)?).map_err(|error| bad(&error))?,
+        on_demand,
+        spot: ec2::spot(&ec2_call(args, &[SPOT, &[&present]].concat())?)
+            .map_err(|error| bad(&error))?,
+        region: zones.region,
+        zones: zones.ids,
+    };
+    Ok((market, shapes))
+}
+
+#[expect(clippy::disallowed_methods, reason = "the command is where the clock is read")]
+fn now() -> Timestamp {
+    Timestamp::now()
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct Products {
+    price_list: Vec<String>,
+}
+
+fn on_demand(
+    args: &CatalogArgs,
+    region: &str,
+) -> Result<BTreeMap<InstanceTypeName, HourlyPrice>, BadInput> {
+    let mut all = BTreeMap::new();
+    for kind in Kind::ALL {
+        let filters = price_list::filters(region, kind)
+            .map(|(field, value)| json!({ "Type": "TERM_MATCH", "Field": field, "Value": value }));
+        let filters = serde_json::Value::from(filters.to_vec()).to_string();
+        let words = ["get-products", "--service-code", price_list::SERVICE, "--filters", &filters];
+        let answer = call(args, "pricing", &words, Some(price_list::place(region)))?;
+        let products: Products = serde_json::from_slice(&answer)
+            .map_err(|error| BadInput::one(format!("aws pricing get-products: {error}")))?;
+        let before = all.len();
+        let currency = price_list::currency(region);
+        all.extend(
+            products.price_list.iter().filter_map(|text| price_list::price_of(text, currency)),
+        );
+        if all.len() == before {
+            let rule = format!("no prices of {kind:?} in {region}");
+            return Err(BadInput::one(format!("aws pricing get-products: {rule}")));
+        }
+    }
+    Ok(all)
+}
+
+fn bad(error: &api::catalog::Error) -> BadInput {
+    BadInput::one(format!("aws ec2: {error}"))
+}
+
+fn ec2_call(args: &CatalogArgs, words: &[&str]) -> Result<Vec<u8>, BadInput> {
+    call(args, "ec2", words, args.region.as_deref())
+}
+
+/// What `aws SERVICE WORDS` prints; it follows pages by itself.
+fn call(
+    args: &CatalogArgs,
+    service: &str,
+    words: &[&str],
+    region: Option<&str>,
+) -> Result<Vec<u8>, BadInput> {
+    let program = args.aws.as_deref().map_or_else(|| OsStr::new("aws"), |path| path.as_os_str());
+    let mut command = Command::new(program);
+    command.arg(service).args(words).args(["--output", "json"]);
+    if let Some(region) = region {
+        command.args(["--region", region]);
+    }
+    program::output(&mut command).map_err(|failed| match failed {
+        Failed::Said(said) => {
+            let operation = words.first().copied().unwrap_or_default();
+            BadInput::one(format!("aws {service} {operation}: {said}"))
+        }
+        Failed::NotStarted(error) if error.kind() == io::ErrorKind::NotFound => BadInput::one(
+            "--live asks with the command `aws`, which is not there: install it, or save what it \
+             prints elsewhere and list that with --from"
+                .to_owned(),
+        ),
+        Failed::NotStarted(error) => BadInput::one(format!("aws: {error}")),
+    })
+}

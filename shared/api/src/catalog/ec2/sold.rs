@@ -1,0 +1,134 @@
+//! Zones, what is sold in them, and spot prices: each as the AWS command line prints EC2's answer.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use model::{HourlyPrice, InstanceTypeName, Zone, ZoneId};
+use serde::Deserialize;
+
+use super::{Error, json, name, zone};
+
+/// The zones of a region.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Zones {
+    /// The region that they are of.
+    pub region: String,
+    /// The id of each.
+    pub ids: BTreeMap<Zone, ZoneId>,
+}
+
+/// Zones, from `{"AvailabilityZones": […]}` of one region.
+pub fn zones(answer: &[u8]) -> Result<Zones, Error> {
+    let raw: RawZones = json("zones", answer)?;
+    let mut zones: Option<Zones> = None;
+    for one in raw.availability_zones {
+        let id = ZoneId::new(&one.zone_id).map_err(|error| Error(error.to_string()))?;
+        let known =
+            zones.get_or_insert_with(|| Zones { region: one.region_name, ids: BTreeMap::new() });
+        known.ids.insert(zone(&one.zone_name)?, id);
+    }
+    zones.ok_or_else(|| Error("zones: there is none".to_owned()))
+}
+
+/// In which zones each type is sold, from `{"InstanceTypeOfferings": […]}` by zone.
+pub fn offered(answer: &[u8]) -> Result<BTreeMap<InstanceTypeName, BTreeSet<Zone>>, Error> {
+    let raw: RawOfferings = json("offerings", answer)?;
+    let mut offered: BTreeMap<InstanceTypeName, BTreeSet<Zone>> = BTreeMap::new();
+    for one in raw.instance_type_offerings {
+        offered.entry(name(&one.instance_type)?).or_default().insert(zone(&one.location)?);
+    }
+    Ok(offered)
+}
+
+/// The newest spot price of each type and zone, from `{"SpotPriceHistory": […]}`.
+pub fn spot(answer: &[u8]) -> Result<BTreeMap<(InstanceTypeName, Zone), HourlyPrice>, Error> {
+    let raw: RawHistory = json("spot prices", answer)?;
+    let mut newest: BTreeMap<(InstanceTypeName, Zone), (Timestamp, HourlyPrice)> = BTreeMap::new();
+    for one in raw.spot_price_history {
+        let wrong = |rule: String| Error(format!("spot price of {}: {rule}", one.instance_type));
+        let since = one.timestamp.parse().map_err(|error: jiff::Error| wrong(error.to_string()))?;
+        let price = HourlyPrice::parse_dollars(&one.spot_price);
+        let price = price.map_err(|error| wrong(error.to_string()))?;
+        let key = (name(&one.instance_type)?, zone(&one.availability_zone)?);
+        if newest.get(&key).is_none_or(|(known, _)| *known < since) {
+            newest.insert(key, (since, price));
+        }
+    }
+    Ok(newest.into_iter().map(|(key, (_, price))| (key, price)).collect())
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct RawZones {
+    availability_zones: Vec<RawZone>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct RawZone {
+    zone_name: String,
+    zone_id: String,
+    region_name: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct RawOfferings {
+    instance_type_offerings: Vec<RawOffering>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct RawOffering {
+    instance_type: String,
+    location: String,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct RawHistory {
+    spot_price_history: Vec<RawSpot>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct RawSpot {
+    instance_type: String,
+    availability_zone: String,
+    spot_price: String,
+    timestamp: String,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_newest_spot_price_counts_whatever_the_order() {
+        let one = |price: &str, hour: u32| {
+            format!(
+                r#"{{"AvailabilityZone":"us-west-2a","InstanceType":"m7g.large","SpotPrice":"{price}","Timestamp":"2026-11-01T{hour:02}:00:00+00:00"}}"#
+            )
+        };
+        let all = [one("0.030000", 3), one("0.050000", 5), one("0.040000", 4)].join(",");
+        let found = spot(format!(r#"{{"SpotPriceHistory":[{all}]}}"#).as_bytes()).unwrap();
+        let prices: Vec<u64> = found.values().map(|price| price.0).collect();
+        assert_eq!(prices, [50_000_000]);
+    }
+
+    #[test]
+    fn zones_say_their_region() {
+        let answer = br#"{"AvailabilityZones":[
+            {"ZoneName":"eu-west-1a","ZoneId":"euw1-az3","RegionName":"eu-west-1"}]}"#;
+        let found = zones(answer).unwrap();
+        assert_eq!((found.region.as_str(), found.ids.len()), ("eu-west-1", 1));
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let answer = br#"{"SpotPriceHistory":[{"AvailabilityZone":"a","InstanceType":"m7g.large",
+            "SpotPrice":"much","Timestamp":"2026-11-01T00:00:00Z"}]}"#;
+        assert!(spot(answer).unwrap_err().to_string().contains("spot price of m7g.large"));
+        assert!(zones(br#"{"AvailabilityZones":[]}"#).is_err());
+    }
+}

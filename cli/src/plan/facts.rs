@@ -40,6 +40,7 @@ pub(super) fn of(
         now,
         ledger: Snapshot { claims: claims.collect(), ..Snapshot::default() },
         nodes: loaded.nodes.into_iter().map(|node| (node.name.clone(), node)).collect(),
+        deleted_claims: std::collections::BTreeSet::new(),
         node_pools,
         classes: offers.classes,
         daemon_sets,

@@ -100,6 +100,7 @@ pub(crate) fn ledger_only(ledger: Snapshot, at: &Invocation) -> Facts {
         now: at.now,
         ledger,
         nodes: BTreeMap::new(),
+        deleted_claims: BTreeSet::new(),
         node_pools: Vec::new(),
         classes: BTreeMap::new(),
         daemon_sets: Vec::new(),

@@ -64,6 +64,8 @@ pub enum DeletionReason {
     Expired,
     /// Somebody deletes its node.
     NodeDeleted,
+    /// Somebody deletes its NodeClaim object.
+    NodeClaimDeleted,
     /// No pod needs it.
     Empty,
     /// It no longer looks like its pool.
@@ -80,11 +82,12 @@ pub enum DeletionReason {
 
 impl DeletionReason {
     /// All of them.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::SpotInterrupted,
         Self::InstanceEnded,
         Self::Expired,
         Self::NodeDeleted,
+        Self::NodeClaimDeleted,
         Self::Empty,
         Self::Drifted,
         Self::Underutilized,
@@ -100,6 +103,7 @@ impl DeletionReason {
             Self::InstanceEnded => "InstanceEnded",
             Self::Expired => "Expired",
             Self::NodeDeleted => "NodeDeleted",
+            Self::NodeClaimDeleted => "NodeClaimDeleted",
             Self::Empty => "Empty",
             Self::Drifted => "Drifted",
             Self::Underutilized => "Underutilized",
@@ -199,6 +203,17 @@ pub struct ClaimConditions {
     pub drifted_since: Option<Timestamp>,
     /// Condition `InstanceTerminating` is true.
     pub is_instance_terminating: bool,
+}
+
+/// The NodeClaim object by which a cluster shows a claim.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ShownNodeClaim {
+    /// Its name, which is the claim's.
+    pub name: NodeClaimName,
+    /// The version of the claim that it shows in full; 0 while it shows none.
+    pub version: u64,
+    /// Whether somebody deletes it.
+    pub is_deleting: bool,
 }
 
 /// A NodeClaim.

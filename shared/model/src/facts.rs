@@ -1,11 +1,14 @@
 //! What was observed: everything that a decision may look at.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 
 use crate::{
-    ClusterName, InstanceType, Namespace, NodeClassName, NodeName, Pod, PodSpec,
+    ClusterName, InstanceType, Namespace, NodeClaimName, NodeClassName, NodeName, Pod, PodSpec,
     buffer::CapacityBuffer, eviction::PodDisruptionBudget, ledger::Snapshot, node::Node,
     node_pool::NodePool, overlay::NodeOverlay, policies::Policies, storage::Storage,
 };
@@ -40,6 +43,8 @@ pub struct Facts {
     pub ledger: Snapshot,
     /// The cluster's nodes, by name. Read second.
     pub nodes: BTreeMap<NodeName, Node>,
+    /// Claims whose NodeClaim objects somebody deletes.
+    pub deleted_claims: BTreeSet<NodeClaimName>,
     /// Its NodePools, sorted by name.
     pub node_pools: Vec<NodePool>,
     /// What each NodeClass that a pool names offers. One that does not exist is missing.

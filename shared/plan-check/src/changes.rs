@@ -36,6 +36,7 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) 
         let speaks_against = match deletion.reason {
             DeletionReason::Expired => not_expired(world, stored),
             DeletionReason::NodeDeleted => not_deleted(world, stored),
+            DeletionReason::NodeClaimDeleted => not_asked_to_go(world, stored),
             DeletionReason::Empty => {
                 *disrupted.entry((&stored.node_pool, BudgetReason::Empty)).or_default() += 1;
                 not_empty(world, stored)
@@ -124,6 +125,14 @@ fn not_expired(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
 fn not_deleted(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
     let node = world.node_of.get(&claim.name);
     (!node.is_some_and(|node| node.is_deleting)).then(|| "nobody deletes its node".to_owned())
+}
+
+/// A claim whose launch may be under way waits for its instance.
+fn not_asked_to_go(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
+    if !world.facts.deleted_claims.contains(&claim.name) {
+        return Some("nobody deletes its NodeClaim".to_owned());
+    }
+    (claim.phase == ClaimPhase::Promised).then(|| "its launch may be under way".to_owned())
 }
 
 /// Specification of disruption §2.4, §2.9 and §3.1.

@@ -1,11 +1,11 @@
-//! Claims that end whatever runs on them: older than their `expireAfter`, or with a node that
-//! somebody deletes, whose finalizer then waits for its drain.
+//! Claims that end whatever runs on them: older than their `expireAfter`, or with a NodeClaim object
+//! or a node that somebody deletes, whose finalizer then waits for the drain.
 //!
 //! No budget, no do-not-disrupt and no PodDisruptionBudget holds this back; draining honors the
 //! latter two. Nothing is launched in advance: the pods of a claim that is given up are planned by
 //! `provision`. A promised claim is left alone: only `launch` knows whether a request is under way.
 //!
-//! Karpenter: `pkg/controllers/nodeclaim/expiration/controller.go`,
+//! Karpenter: `pkg/controllers/nodeclaim/{expiration,lifecycle}/controller.go`,
 //! `pkg/controllers/node/termination/controller.go`.
 
 use std::collections::BTreeSet;
@@ -14,7 +14,7 @@ use model::{
     ClaimPhase, DeletionReason, InstanceId, NodeClaim, Plan, facts::Facts, ledger::Decision,
 };
 
-/// Gives up every claim whose time is over or whose node is being deleted.
+/// Gives up every claim whose time is over, or whose NodeClaim object or node is being deleted.
 #[must_use]
 pub fn expiration(facts: &Facts) -> Plan {
     let deleted: BTreeSet<InstanceId> = facts
@@ -23,19 +23,27 @@ pub fn expiration(facts: &Facts) -> Plan {
         .filter(|node| node.is_deleting)
         .filter_map(|node| node.provider_id.as_ref()?.instance())
         .collect();
-    let reason = |claim: &NodeClaim| {
+    let why = |claim: &NodeClaim| {
         let is_deleted = || claim.instance.as_ref().is_some_and(|i| deleted.contains(&i.id));
         if is_expired(claim, facts) {
-            Some(DeletionReason::Expired)
+            let after = claim.expire_after.map(model::duration::show_go).unwrap_or_default();
+            let words = format!("it is older than its expireAfter of {after}");
+            Some((DeletionReason::Expired, words))
+        } else if claim.is_deleting() || claim.phase == ClaimPhase::Promised {
+            None
+        } else if facts.deleted_claims.contains(&claim.name) {
+            let words = "its NodeClaim is being deleted".to_owned();
+            Some((DeletionReason::NodeClaimDeleted, words))
         } else {
-            (!claim.is_deleting() && is_deleted()).then_some(DeletionReason::NodeDeleted)
+            let words = "its node is being deleted".to_owned();
+            is_deleted().then_some((DeletionReason::NodeDeleted, words))
         }
     };
     let mut plan = Plan { parent: facts.ledger.generation, ..Plan::default() };
     for claim in facts.ledger.claims.values() {
-        if let Some(reason) = reason(claim) {
+        if let Some((reason, why)) = why(claim) {
             plan.changes.push(claim.given_up(reason, facts.now));
-            plan.decisions.push(decision(claim, reason, facts));
+            plan.decisions.push(decision(claim, &why, facts));
         }
     }
     plan
@@ -47,13 +55,7 @@ pub(crate) fn is_expired(claim: &NodeClaim, facts: &Facts) -> bool {
         && claim.expires_at().is_some_and(|expires_at| expires_at <= facts.now)
 }
 
-fn decision(claim: &NodeClaim, reason: DeletionReason, facts: &Facts) -> Decision {
-    let why = if reason == DeletionReason::Expired {
-        let after = claim.expire_after.map(model::duration::show_go).unwrap_or_default();
-        format!("it is older than its expireAfter of {after}")
-    } else {
-        "its node is being deleted".to_owned()
-    };
+fn decision(claim: &NodeClaim, why: &str, facts: &Facts) -> Decision {
     Decision {
         at: facts.now,
         function: "disrupt".to_owned(),

@@ -234,6 +234,7 @@ pub(crate) fn facts(pods: Vec<Pod>) -> Facts {
         now: now(),
         ledger,
         nodes: BTreeMap::new(),
+        deleted_claims: BTreeSet::new(),
         node_pools: vec![pool("general")],
         classes: BTreeMap::new(),
         daemon_sets: Vec::new(),

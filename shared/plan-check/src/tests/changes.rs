@@ -2,7 +2,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    DeletionReason, NodeClaim, Plan,
+    ClaimPhase, DeletionReason, NodeClaim, Plan,
     facts::Facts,
     node_pool::{Budget, BudgetNodes, BudgetReason, BudgetWindow, ConsolidationPolicy},
 };
@@ -122,7 +122,7 @@ fn a_change_does_nothing_else() {
         "more than its deletion and its emptiness changes",
     );
     check(
-        |next, _| NodeClaim { phase: model::ClaimPhase::Deleting, ..next },
+        |next, _| NodeClaim { phase: ClaimPhase::Deleting, ..next },
         "its phase changes without a reason",
     );
     check(
@@ -197,6 +197,24 @@ fn a_deleted_node_is_being_deleted() {
     };
     check(given_up(true), &[]);
     check(given_up(false), &["is given up as NodeDeleted although nobody deletes its node"]);
+}
+
+#[test]
+fn a_deleted_node_claim_is_being_deleted_and_was_launched() {
+    let given_up = |is_deleted: bool, phase: ClaimPhase| {
+        move |facts: &mut Facts, plan: &mut Plan| {
+            for claim in facts.ledger.claims.values_mut() {
+                claim.phase = phase;
+                facts.deleted_claims.extend(is_deleted.then(|| claim.name.clone()));
+            }
+            changed(facts, plan, |stored, now| {
+                stored.given_up(DeletionReason::NodeClaimDeleted, now)
+            });
+        }
+    };
+    check(given_up(true, ClaimPhase::Initialized), &[]);
+    check(given_up(false, ClaimPhase::Initialized), &["although nobody deletes its NodeClaim"]);
+    check(given_up(true, ClaimPhase::Promised), &["although its launch may be under way"]);
 }
 
 #[test]

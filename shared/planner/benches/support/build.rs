@@ -115,6 +115,7 @@ pub(crate) fn facts(mut types: Vec<Arc<InstanceType>>) -> Facts {
         now: now(),
         ledger: Snapshot { generation: Generation(7), ..Snapshot::default() },
         nodes: BTreeMap::new(),
+        deleted_claims: std::collections::BTreeSet::new(),
         node_pools: vec![pool],
         classes: BTreeMap::from([("default".parse().unwrap(), ClassOffer::Ready(types))]),
         daemon_sets: Vec::new(),

@@ -208,8 +208,22 @@ fn a_claim_whose_node_somebody_deletes_is_given_up() {
 }
 
 #[test]
+fn a_claim_whose_object_somebody_deletes_is_given_up() {
+    let mut facts = idle(&["a", "b"]);
+    // One of somebody else's is no concern.
+    facts.deleted_claims.extend(["claim-b", "other"].map(|name| name.parse().unwrap()));
+    let plan = crate::expiration(&facts);
+    assert_eq!(plan.changes.len(), 1);
+    assert_eq!(plan.changes[0].deletion.as_ref().unwrap().reason, DeletionReason::NodeClaimDeleted);
+    assert_eq!(plan.decisions[0].summary, "claim-b is given up: its NodeClaim is being deleted");
+    commit(&mut facts, &plan);
+    assert!(crate::expiration(&facts).is_empty());
+}
+
+#[test]
 fn a_promised_claim_is_left_to_its_launch() {
     let mut facts = idle(&["a"]);
+    facts.deleted_claims.insert("claim-a".parse().unwrap());
     change(&mut facts, "a", |claim| {
         claim.expire_after = Some(SignedDuration::ZERO);
         claim.phase = model::ClaimPhase::Promised;

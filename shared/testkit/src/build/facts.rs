@@ -165,6 +165,7 @@ pub fn facts(mut instance_types: Vec<Arc<InstanceType>>) -> Facts {
         now: at("2026-08-01T12:00:00Z"),
         ledger: Snapshot { generation: Generation(7), ..Snapshot::default() },
         nodes: BTreeMap::new(),
+        deleted_claims: BTreeSet::new(),
         node_pools: vec![node_pool("general")],
         classes: BTreeMap::from([(id("default"), ClassOffer::Ready(instance_types))]),
         daemon_sets: Vec::new(),

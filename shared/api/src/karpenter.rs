@@ -24,6 +24,7 @@ pub mod node_class_status;
 pub mod node_overlay;
 pub mod node_pool;
 pub mod node_pool_patch;
+pub mod projection;
 pub mod status_patch;
 
 pub use common::{

@@ -7,24 +7,26 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
-    Namespace, NodeName, Pod, PodKey, PodSpec,
+    Namespace, NodeClaimName, NodeName, Pod, PodKey, PodSpec,
+    claim::ShownNodeClaim,
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
+    labels,
     node::Node,
     node_class::{NodeClass, SeenNodeClass},
     node_pool::{NodePool, SeenNodePool},
     overlay::NodeOverlay,
     storage::{Volume, VolumeClaim, VolumeClaimKey},
 };
-use serde::Deserialize;
+use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
 use crate::{
     fields::{Complaint, Complaints, Field, Unknown, Weight},
     karpenter::hash,
     manifest::{
-        BufferManifest, StorageClassManifest, Workload, WorkloadKind, budget, buffer, node,
-        node_class, node_pool, overlay, pod, volume, workload,
+        BufferManifest, StorageClassManifest, Workload, WorkloadKind, budget, buffer,
+        metadata::Metadata, node, node_class, node_pool, overlay, pod, volume, workload,
     },
     tree::{self, Tree},
 };
@@ -152,6 +154,19 @@ fn seen(root: &Field<'_>) -> Option<(String, i64)> {
     Some((uid, metadata.require("generation")?.integer(0, i64::MAX)?))
 }
 
+/// Reads the metadata of NodeClaims that show claims of the ledger.
+pub fn shown_node_claim_list(body: &[u8]) -> Result<Page<ShownNodeClaim>, Error> {
+    list(body, "NodeClaim", |root, _| {
+        let metadata = Metadata::read(&mut root.fields()?)?;
+        let version = metadata.annotations.get(labels::CLAIM_VERSION);
+        Some(ShownNodeClaim {
+            name: root.name().accept(NodeClaimName::new(&metadata.name))?,
+            version: version.and_then(|text| text.parse().ok()).unwrap_or_default(),
+            is_deleting: metadata.deleted_at.is_some(),
+        })
+    })
+}
+
 /// Reads a NodeOverlayList. What Karpenter's own validation would find is in each one's `problems`.
 pub fn node_overlay_list(body: &[u8]) -> Result<Page<NodeOverlay>, Error> {
     list(body, "NodeOverlay", overlay::read)
@@ -219,8 +234,13 @@ type Read<T> = fn(&Field<'_>, &Complaints) -> Option<T>;
 struct RawList<'a> {
     #[serde(default)]
     metadata: RawListMetadata,
-    #[serde(borrow)]
+    #[serde(borrow, deserialize_with = "null_or_items")]
     items: Vec<&'a RawValue>,
+}
+
+/// Lists of metadata have `null` for no item, as Go writes a slice that was never made.
+fn null_or_items<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<&'de RawValue>, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
 }
 
 #[derive(Default, Deserialize)]

@@ -54,6 +54,14 @@ pub const DISRUPTED_TAINT: &str = "karpenter.sh/disrupted";
 pub const UNREGISTERED_TAINT: &str = "karpenter.sh/unregistered";
 /// Finalizer on nodes and claims.
 pub const TERMINATION_FINALIZER: &str = "karpenter.sh/termination";
+/// Who looks after an object.
+///
+/// <https://kubernetes.io/docs/concepts/overview/working-with-objects/common-labels/>
+pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
+/// The value of [`MANAGED_BY`] on what is ours, and the name of our writes.
+pub const MANAGER: &str = "journeyman";
+/// Annotation of our own: the version of the claim that its NodeClaim object shows in full.
+pub const CLAIM_VERSION: &str = "journeyman/nodeclaim-version";
 /// Tag: the EKS cluster that owns an instance.
 pub const CLUSTER_NAME_TAG: &str = "eks:eks-cluster-name";
 /// Tag: the NodeClaim of an instance.

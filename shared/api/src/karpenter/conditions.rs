@@ -216,7 +216,7 @@ impl Set {
 }
 
 /// Times in objects have whole seconds.
-fn shown(at: Timestamp) -> String {
+pub(super) fn shown(at: Timestamp) -> String {
     at.round(Unit::Second).unwrap_or(at).to_string()
 }
 
@@ -233,6 +233,27 @@ impl From<Condition> for OptionalReason {
             status,
             reason: Some(reason),
             message: Some(message),
+            last_transition_time,
+            observed_generation,
+        }
+    }
+}
+
+impl From<OptionalReason> for Condition {
+    fn from(condition: OptionalReason) -> Self {
+        let OptionalReason {
+            kind,
+            status,
+            reason,
+            message,
+            last_transition_time,
+            observed_generation,
+        } = condition;
+        Self {
+            kind,
+            status,
+            reason: reason.unwrap_or_default(),
+            message: message.unwrap_or_default(),
             last_transition_time,
             observed_generation,
         }

@@ -68,7 +68,7 @@ fn written(found: &NodeClassStatus, conditions: Vec<Condition>) -> Ec2NodeClassS
     }
 }
 
-fn unless_empty<T>(items: impl Iterator<Item = T>) -> Option<Vec<T>> {
+pub(super) fn unless_empty<T>(items: impl Iterator<Item = T>) -> Option<Vec<T>> {
     let items: Vec<T> = items.collect();
     (!items.is_empty()).then_some(items)
 }

@@ -49,6 +49,8 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Read> {
     let created_at = metadata.created_at.unwrap_or(Timestamp::UNIX_EPOCH);
     let (phase, phase_since) = phase(&metadata, &status, created_at);
     let instance = status.instance(&metadata, &spec, created_at);
+    let is_ours =
+        metadata.labels.get(labels::MANAGED_BY).is_some_and(|value| value == labels::MANAGER);
     Some(Read::Claim(Box::new(NodeClaim {
         batch: object.name().accept(BatchId::new(name.as_str()))?,
         name,
@@ -79,7 +81,8 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Read> {
         conditions: ClaimConditions {
             last_pod_event_at: status.last_pod_event_at,
             initialized_at: status.conditions.since("Initialized"),
-            is_consolidatable: Some(status.conditions.is_true("Consolidatable")),
+            // Our own objects never say: it is worked out.
+            is_consolidatable: (!is_ours).then(|| status.conditions.is_true("Consolidatable")),
             drifted: status.conditions.reason_if_true("Drifted"),
             drifted_since: status.conditions.since("Drifted"),
             is_instance_terminating: status.conditions.is_true("InstanceTerminating"),

@@ -9,6 +9,7 @@ mod call;
 mod connect;
 mod eviction;
 mod list;
+mod node_claims;
 mod node_classes;
 mod node_patch;
 mod node_pools;

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// What the API server holds in memory for one answer. client-go's own page size.
-const PAGE_SIZE: u32 = 500;
+pub(crate) const PAGE_SIZE: u32 = 500;
 
 /// One kind of list.
 #[derive(Clone, Copy, Debug)]
@@ -55,6 +55,7 @@ pub(crate) const NODES: Kind<Node> = Kind {
     read: kubernetes::node_list,
     at_most: AtMost::Fail(NODES_PER_CLUSTER_MAX),
 };
+pub(crate) const NODE_POOLS_PATH: &str = "/apis/karpenter.sh/v1/nodepools";
 const NODE_POOLS: Kind<NodePool> = Kind {
     operation: "list NodePools",
     path: NODE_POOLS_PATH,

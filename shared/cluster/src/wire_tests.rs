@@ -1,6 +1,7 @@
 //! The ports against an API server that is a list of answers: no socket, no clock.
 
 mod lists;
+mod node_claims;
 mod node_classes;
 mod node_pools;
 mod nodes;

@@ -10,6 +10,7 @@ mod api_server {
     pub(crate) mod evictions;
     pub(crate) mod identity;
     pub(crate) mod lists;
+    pub(crate) mod node_claims;
     pub(crate) mod nodes;
     pub(crate) mod world;
 }

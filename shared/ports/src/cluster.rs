@@ -1,7 +1,8 @@
 //! The Kubernetes cluster.
 
 use model::{
-    NodeName, Pod,
+    NodeClaim, NodeClaimName, NodeName, Pod,
+    claim::ShownNodeClaim,
     facts::{DaemonSet, Surroundings},
     node::{Eviction, EvictionRequest, Node, NodePatch},
     node_class::{NodeClass, NodeClassStatus, SeenNodeClass},
@@ -114,4 +115,18 @@ pub trait NodePools {
         seen: &SeenNodePool,
         status: &NodePoolStatus,
     ) -> Result<(), PortError>;
+}
+
+/// The NodeClaim objects by which a cluster shows the ledger's claims to people and tools. Objects
+/// that show none are somebody else's: they are neither listed nor touched.
+pub trait NodeClaims {
+    /// The objects that are there. `NotFound` in a cluster that does not know the kind.
+    async fn shown(&self) -> Result<Listing<ShownNodeClaim>, PortError>;
+    /// Makes the object say what `claim` says, and has it be deleted when the claim is given up; what
+    /// others wrote on it stays. Repeating it changes nothing, and an older version of the claim
+    /// takes nothing back. For a claim that is given up no object is made. `Conflict` when somebody
+    /// else has an object of this name.
+    async fn project(&self, claim: &NodeClaim) -> Result<(), PortError>;
+    /// Deletes the object and no longer holds it back. One that is not there was removed.
+    async fn remove(&self, claim: &NodeClaimName) -> Result<(), PortError>;
 }

@@ -11,7 +11,8 @@ mod ledger;
 
 pub use cloud::{Catalog, Discovery, Fleet, Mailbox, Market, Profiles, Shelf, Templates};
 pub use cluster::{
-    Cluster, Listing, Malformed, NodeClasses, NodePools, Nodes, PodSelection, Surrounded,
+    Cluster, Listing, Malformed, NodeClaims, NodeClasses, NodePools, Nodes, PodSelection,
+    Surrounded,
 };
 pub use fault::{BoxError, Fault, PortError};
 pub use ledger::Ledger;

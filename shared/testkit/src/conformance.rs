@@ -7,11 +7,13 @@
 mod cloud;
 mod discovery;
 mod ledger;
+mod node_claims;
 mod race;
 
 pub use cloud::{FleetWorld, fleet, mailbox};
 pub use discovery::{DiscoveryWorld, discovery, profiles};
 pub use ledger::{Clusters, ledger};
+pub use node_claims::{NodeClaimWorld, SeenNodeClaim, node_claims};
 
 use std::fmt;
 

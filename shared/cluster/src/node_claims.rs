@@ -1,0 +1,212 @@
+//! NodeClaim objects that show the ledger's claims: server-side apply of the object and of its
+//! subresource `status`, and a finalizer that goes when the claim does.
+
+use api::{
+    karpenter::projection::{Changes, StoredNodeClaim, changes, created, released},
+    kubernetes,
+};
+use http::Request as HttpRequest;
+use kube::{
+    api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, Preconditions},
+    core::Request,
+};
+use model::{
+    NodeClaim, NodeClaimName, NodePoolName,
+    claim::ShownNodeClaim,
+    labels::{MANAGED_BY, MANAGER},
+    limits::PAGES_PER_LISTING_MAX,
+};
+use ports::{Fault, Listing, Malformed, NodeClaims, PortError};
+use serde::Deserialize;
+use serde_json::Value;
+
+use crate::{
+    KubeCluster,
+    call::{CallError, Effect},
+    list::{NODE_POOLS_PATH, PAGE_SIZE},
+};
+
+const NODE_CLAIMS_PATH: &str = "/apis/karpenter.sh/v1/nodeclaims";
+
+const LIST: &str = "list NodeClaims";
+const SHOW: &str = "show a NodeClaim";
+const REMOVE: &str = "remove a NodeClaim";
+
+/// What is looked at of a NodePool that owns a claim.
+#[derive(Deserialize)]
+struct Owner {
+    metadata: OwnerMetadata,
+}
+
+#[derive(Deserialize)]
+struct OwnerMetadata {
+    uid: String,
+}
+
+impl NodeClaims for KubeCluster {
+    /// Only metadata: what a claim may be launched as can be hundreds of names. Pages may be of
+    /// different states, which a sweep or the next look makes good.
+    async fn shown(&self) -> Result<Listing<ShownNodeClaim>, PortError> {
+        let mut listing = Listing::default();
+        let mut next: Option<String> = None;
+        for _ in 0..PAGES_PER_LISTING_MAX {
+            let mut params =
+                ListParams::default().limit(PAGE_SIZE).labels(&format!("{MANAGED_BY}={MANAGER}"));
+            params.continue_token = next;
+            let request = Request::new(NODE_CLAIMS_PATH).list_metadata(&params);
+            let body = self.send(request).await;
+            let body = body.map_err(|error| error.into_port_error(LIST, Effect::Reads))?;
+            let page = kubernetes::shown_node_claim_list(body.as_bytes())
+                .map_err(|error| unreadable(error, LIST))?;
+            listing.items.extend(page.items);
+            let malformed = page.malformed.into_iter();
+            listing
+                .malformed
+                .extend(malformed.map(|(object, problem)| Malformed { object, problem }));
+            next = page.continue_token;
+            if next.is_none() {
+                return Ok(listing);
+            }
+        }
+        let why = format!("it has more than {PAGES_PER_LISTING_MAX} pages of {PAGE_SIZE}");
+        Err(PortError::because(LIST, Fault::Permanent, why))
+    }
+
+    async fn project(&self, claim: &NodeClaim) -> Result<(), PortError> {
+        let stored = match self.stored(&claim.name, SHOW).await? {
+            Some(stored) => Some(stored),
+            None if claim.is_deleting() => None,
+            None => {
+                let owner = self.uid_of(&claim.node_pool).await?;
+                let document = created(claim, owner.as_deref());
+                let made = self.apply(claim, None, document).await?;
+                Some(StoredNodeClaim::read(made.as_bytes()).map_err(|e| unreadable(e, SHOW))?)
+            }
+        };
+        let Some(mut stored) = stored else { return Ok(()) };
+        if !stored.is_ours() {
+            let why = format!("there is a NodeClaim {} of somebody else", claim.name);
+            return Err(PortError::because(SHOW, Fault::Conflict, why));
+        }
+        if claim.is_deleting() && !stored.is_deleting() {
+            match self.deleted(&claim.name, &stored, SHOW).await? {
+                Some(left) => stored = left,
+                None => return Ok(()),
+            }
+        }
+        let Changes { status, object } = changes(&stored, claim);
+        if let Some(status) = status {
+            self.apply(claim, Some("status"), status).await?;
+        }
+        if let Some(object) = object {
+            self.apply(claim, None, object).await?;
+        }
+        Ok(())
+    }
+
+    async fn remove(&self, claim: &NodeClaimName) -> Result<(), PortError> {
+        let Some(mut stored) = self.stored(claim, REMOVE).await? else { return Ok(()) };
+        if !stored.is_ours() {
+            return Ok(());
+        }
+        if !stored.is_deleting() {
+            match self.deleted(claim, &stored, REMOVE).await? {
+                Some(left) => stored = left,
+                None => return Ok(()),
+            }
+        }
+        let Some(patch) = released(&stored) else { return Ok(()) };
+        let params =
+            PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
+        let request =
+            Request::new(NODE_CLAIMS_PATH).patch(claim.as_str(), &params, &Patch::Merge(patch));
+        unless_missing(self.send(request).await)
+            .map(drop)
+            .map_err(|error| error.into_port_error(REMOVE, Effect::Writes))
+    }
+}
+
+impl KubeCluster {
+    async fn send(
+        &self,
+        request: Result<HttpRequest<Vec<u8>>, kube::core::request::Error>,
+    ) -> Result<String, CallError> {
+        match request.map_err(kube::Error::BuildRequest) {
+            Ok(request) => self.call(request).await,
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The object of that name, if there is one.
+    async fn stored(
+        &self,
+        claim: &NodeClaimName,
+        operation: &'static str,
+    ) -> Result<Option<StoredNodeClaim>, PortError> {
+        let request = Request::new(NODE_CLAIMS_PATH).get(claim.as_str(), &GetParams::default());
+        let body = unless_missing(self.send(request).await)
+            .map_err(|error| error.into_port_error(operation, Effect::Reads))?;
+        let read = |body: String| StoredNodeClaim::read(body.as_bytes());
+        body.map(read).transpose().map_err(|error| unreadable(error, operation))
+    }
+
+    /// The uid of the pool, if it is there: it may be gone while its claims are not.
+    async fn uid_of(&self, pool: &NodePoolName) -> Result<Option<String>, PortError> {
+        let request =
+            Request::new(NODE_POOLS_PATH).get_metadata(pool.as_str(), &GetParams::default());
+        let body = unless_missing(self.send(request).await)
+            .map_err(|error| error.into_port_error(SHOW, Effect::Reads))?;
+        let read = |body: String| serde_json::from_str::<Owner>(&body);
+        let owner = body.map(read).transpose().map_err(|error| unreadable(error, SHOW))?;
+        Ok(owner.map(|owner| owner.metadata.uid))
+    }
+
+    /// Applies `document`, which has everything that is ours: nobody else keeps a field of ours.
+    async fn apply(
+        &self,
+        claim: &NodeClaim,
+        subresource: Option<&str>,
+        document: Value,
+    ) -> Result<String, PortError> {
+        let params = PatchParams::apply(MANAGER).force();
+        let (patch, name) = (Patch::Apply(document), claim.name.as_str());
+        let objects = Request::new(NODE_CLAIMS_PATH);
+        let request = match subresource {
+            Some(part) => objects.patch_subresource(part, name, &params, &patch),
+            None => objects.patch(name, &params, &patch),
+        };
+        self.send(request).await.map_err(|error| error.into_port_error(SHOW, Effect::Writes))
+    }
+
+    /// The very object `stored` after it was deleted, if something still holds it back.
+    async fn deleted(
+        &self,
+        claim: &NodeClaimName,
+        stored: &StoredNodeClaim,
+        operation: &'static str,
+    ) -> Result<Option<StoredNodeClaim>, PortError> {
+        let preconditions =
+            Preconditions { uid: stored.uid().map(str::to_owned), ..Preconditions::default() };
+        let params =
+            DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
+        let request = Request::new(NODE_CLAIMS_PATH).delete(claim.as_str(), &params);
+        unless_missing(self.send(request).await)
+            .map_err(|error| error.into_port_error(operation, Effect::Writes))?;
+        self.stored(claim, operation).await
+    }
+}
+
+fn unreadable(
+    error: impl Into<Box<dyn std::error::Error + Send + Sync>>,
+    operation: &'static str,
+) -> PortError {
+    CallError::Unreadable(error.into()).into_port_error(operation, Effect::Reads)
+}
+
+fn unless_missing(answer: Result<String, CallError>) -> Result<Option<String>, CallError> {
+    match answer {
+        Ok(body) => Ok(Some(body)),
+        Err(error) if error.code() == Some(404) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

@@ -1,0 +1,200 @@
+//! The contract of `NodeClaims`.
+
+use std::collections::BTreeMap;
+
+use model::{
+    CapacityType, ClaimPhase, DeletionReason, NodeClaim, NodeClaimName,
+    claim::{LaunchedInstance, ShownNodeClaim},
+};
+use ports::{Fault, NodeClaims};
+
+use super::{Case, Failure, ensure, same};
+use crate::build;
+
+/// An object as somebody else sees it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SeenNodeClaim {
+    /// Another one after each write that changed something.
+    pub revision: String,
+    /// Its labels.
+    pub labels: BTreeMap<String, String>,
+    /// Whether it is being deleted.
+    pub is_deleting: bool,
+}
+
+/// What others do to NodeClaims.
+pub trait NodeClaimWorld {
+    /// The object, if it is there.
+    async fn seen(&self, name: &NodeClaimName) -> Option<SeenNodeClaim>;
+    /// Somebody makes an object of their own.
+    async fn make(&self, name: &NodeClaimName);
+    /// Somebody puts a label on an object.
+    async fn label(&self, name: &NodeClaimName, key: &str, value: &str);
+    /// Somebody deletes an object, and does not wait until it is gone.
+    async fn delete(&self, name: &NodeClaimName);
+}
+
+struct Subject<'a, P, W> {
+    port: &'a P,
+    world: &'a W,
+    prefix: &'a str,
+}
+
+/// Runs every case, with objects whose names start with `prefix`.
+pub async fn node_claims<P: NodeClaims, W: NodeClaimWorld>(
+    port: &P,
+    world: &W,
+    prefix: &str,
+) -> Vec<Case> {
+    let subject = &Subject { port, world, prefix };
+    vec![
+        Case::of("a claim is shown, and shown again nothing changes", subject.twice().await),
+        Case::of("a claim is shown through its life", subject.life().await),
+        Case::of("what others wrote stays", subject.foreign_label().await),
+        Case::of("an older version takes nothing back", subject.older().await),
+        Case::of("an object that somebody deletes says so and stays", subject.deleted().await),
+        Case::of("a claim that is given up is being deleted", subject.given_up().await),
+        Case::of("for a claim that is given up no object is made", subject.not_made().await),
+        Case::of("what is removed is gone, however often", subject.removed().await),
+        Case::of("somebody else's object is left alone", subject.foreign().await),
+    ]
+}
+
+fn launched(claim: &NodeClaim) -> NodeClaim {
+    let instance = LaunchedInstance {
+        id: build::id("i-0123456789abcdef0"),
+        instance_type: build::id("m7g.large"),
+        zone: build::id("us-west-2a"),
+        capacity_type: CapacityType::OnDemand,
+        price: build::price("0.0816"),
+        image: Some(build::id("ami-1")),
+        launched_at: claim.created_at,
+    };
+    NodeClaim { instance: Some(instance), ..claim.moved_to(ClaimPhase::Launched, claim.created_at) }
+}
+
+impl<P: NodeClaims, W: NodeClaimWorld> Subject<'_, P, W> {
+    fn claim(&self, name: &str) -> NodeClaim {
+        build::claim(&format!("{}-{name}", self.prefix))
+    }
+
+    async fn shown(&self, claim: &NodeClaim) -> Result<Option<ShownNodeClaim>, Failure> {
+        let listing = self.port.shown().await?;
+        same("what cannot be read", &listing.malformed, &Vec::new())?;
+        Ok(listing.items.into_iter().find(|shown| shown.name == claim.name))
+    }
+
+    async fn check_shown(&self, claim: &NodeClaim, is_deleting: bool) -> Result<(), Failure> {
+        let (name, version) = (claim.name.clone(), claim.version);
+        let wanted = Some(ShownNodeClaim { name, version, is_deleting });
+        same("what is shown", &self.shown(claim).await?, &wanted)
+    }
+
+    async fn seen(&self, claim: &NodeClaim) -> Result<SeenNodeClaim, Failure> {
+        let seen = self.world.seen(&claim.name).await;
+        seen.ok_or_else(|| Failure(format!("there is no {}", claim.name)))
+    }
+
+    async fn twice(&self) -> Result<(), Failure> {
+        let claim = launched(&self.claim("twice"));
+        self.port.project(&claim).await?;
+        self.check_shown(&claim, false).await?;
+        let first = self.seen(&claim).await?;
+        self.port.project(&claim).await?;
+        same("the object", &self.seen(&claim).await?, &first)?;
+        Ok(self.port.remove(&claim.name).await?)
+    }
+
+    async fn life(&self) -> Result<(), Failure> {
+        let promised = self.claim("life");
+        let launched = launched(&promised);
+        let mut registered = launched.moved_to(ClaimPhase::Registered, launched.phase_since);
+        registered.node = Some(build::id("life"));
+        let initialized = registered.moved_to(ClaimPhase::Initialized, launched.phase_since);
+        for claim in [&promised, &launched, &registered, &initialized] {
+            self.port.project(claim).await?;
+            self.check_shown(claim, false).await?;
+        }
+        Ok(self.port.remove(&promised.name).await?)
+    }
+
+    async fn foreign_label(&self) -> Result<(), Failure> {
+        let claim = self.claim("foreign-label");
+        self.port.project(&claim).await?;
+        self.world.label(&claim.name, "theirs", "kept").await;
+        let labelled = self.seen(&claim).await?;
+        self.port.project(&claim).await?;
+        same("the object", &self.seen(&claim).await?, &labelled)?;
+        self.port.project(&launched(&claim)).await?;
+        let label = self.seen(&claim).await?.labels.get("theirs").cloned();
+        same("their label", &label.as_deref(), &Some("kept"))?;
+        Ok(self.port.remove(&claim.name).await?)
+    }
+
+    async fn older(&self) -> Result<(), Failure> {
+        let older = self.claim("older");
+        let newer = launched(&older);
+        self.port.project(&newer).await?;
+        let seen = self.seen(&newer).await?;
+        self.port.project(&older).await?;
+        same("the object", &self.seen(&newer).await?, &seen)?;
+        self.check_shown(&newer, false).await?;
+        Ok(self.port.remove(&newer.name).await?)
+    }
+
+    async fn deleted(&self) -> Result<(), Failure> {
+        let claim = launched(&self.claim("deleted"));
+        self.port.project(&claim).await?;
+        self.world.delete(&claim.name).await;
+        self.check_shown(&claim, true).await?;
+        // It is shown all the same until it is given up.
+        let registered = claim.moved_to(ClaimPhase::Registered, claim.phase_since);
+        self.port.project(&registered).await?;
+        self.check_shown(&registered, true).await?;
+        self.port.remove(&claim.name).await?;
+        same("the object", &self.world.seen(&claim.name).await, &None)
+    }
+
+    async fn given_up(&self) -> Result<(), Failure> {
+        let claim = launched(&self.claim("given-up"));
+        self.port.project(&claim).await?;
+        let given_up = claim.given_up(DeletionReason::Drifted, claim.phase_since);
+        self.port.project(&given_up).await?;
+        self.check_shown(&given_up, true).await?;
+        let seen = self.seen(&claim).await?;
+        self.port.project(&given_up).await?;
+        same("the object", &self.seen(&claim).await?, &seen)?;
+        Ok(self.port.remove(&claim.name).await?)
+    }
+
+    async fn not_made(&self) -> Result<(), Failure> {
+        let claim = launched(&self.claim("not-made"));
+        self.port.project(&claim.given_up(DeletionReason::Drifted, claim.phase_since)).await?;
+        same("the object", &self.world.seen(&claim.name).await, &None)
+    }
+
+    async fn removed(&self) -> Result<(), Failure> {
+        let claim = self.claim("removed");
+        self.port.project(&claim).await?;
+        for _ in 0..2 {
+            self.port.remove(&claim.name).await?;
+            same("the object", &self.world.seen(&claim.name).await, &None)?;
+            same("what is shown", &self.shown(&claim).await?, &None)?;
+        }
+        Ok(())
+    }
+
+    async fn foreign(&self) -> Result<(), Failure> {
+        let claim = launched(&self.claim("foreign"));
+        self.world.make(&claim.name).await;
+        let seen = self.seen(&claim).await?;
+        same("what is shown", &self.shown(&claim).await?, &None)?;
+        let refused = self.port.project(&claim).await;
+        let fault = refused.err().map(|error| error.fault);
+        ensure(fault == Some(Fault::Conflict), || format!("it is shown there: {fault:?}"))?;
+        self.port.remove(&claim.name).await?;
+        same("the object", &self.seen(&claim).await?, &seen)?;
+        self.world.delete(&claim.name).await;
+        Ok(())
+    }
+}

@@ -65,7 +65,7 @@ async fn call(sim: &Sim, offers: &Offers, delivery: Delivery) -> Result<Report, 
             disrupt(sim, offers, DisruptTrigger::Schedule(method), at).await
         }
         Payload::Schedule(Schedule::Resolve) => {
-            handlers::resolve(sim, sim, sim, sim, sim, sim, at).await
+            handlers::resolve(sim, sim, sim, sim, sim, sim, sim, at).await
         }
         Payload::Interruption(interruption) => {
             handlers::interrupt(sim, sim, &interruption, at).await
@@ -113,7 +113,7 @@ async fn disrupt(
     trigger: DisruptTrigger,
     at: &Invocation,
 ) -> Result<Report, Error> {
-    handlers::disrupt(sim, sim, sim, sim, sim, offers, trigger, at).await
+    handlers::disrupt(sim, sim, sim, sim, sim, sim, offers, trigger, at).await
 }
 
 /// What the functions that look after claims do with them.
@@ -130,12 +130,12 @@ async fn stream(
         }
         Function::Settle => {
             for claim in claims {
-                handlers::settle(sim, sim, sim, sim, claim, at).await?;
+                handlers::settle(sim, sim, sim, sim, sim, claim, at).await?;
             }
         }
         Function::Drain => {
             for claim in claims {
-                handlers::drain(sim, sim, sim, sim, claim, at).await?;
+                handlers::drain(sim, sim, sim, sim, sim, claim, at).await?;
             }
         }
         Function::Provision | Function::Interrupt | Function::Disrupt | Function::Resolve => {}

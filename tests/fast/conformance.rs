@@ -6,12 +6,12 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 use model::{
-    CapacityType,
+    CapacityType, NodeClaimName,
     labels::{CLUSTER_NAME_TAG, NODE_POOL},
     launch::{FleetOverride, FleetRequest, FleetTemplate},
 };
-use simulator::{Settings, Sim};
-use testkit::{Case, Clusters, DiscoveryWorld, FleetWorld};
+use simulator::{Action, Settings, Sim};
+use testkit::{Case, Clusters, DiscoveryWorld, FleetWorld, NodeClaimWorld, SeenNodeClaim};
 
 #[track_caller]
 fn check(cases: &[Case]) {
@@ -69,6 +69,36 @@ fn discovery_keeps_its_contract() {
 fn profiles_keep_their_contract() {
     let sim = sim();
     check(&sim.block_on(testkit::profiles(&sim, "profile-1")).expect("the suite ends"));
+}
+
+/// The hands of others.
+struct Others(Sim);
+
+impl NodeClaimWorld for Others {
+    async fn seen(&self, name: &NodeClaimName) -> Option<SeenNodeClaim> {
+        let object = self.0.node_claim(name)?;
+        let (revision, is_deleting) = (object.writes.to_string(), object.is_deleting);
+        Some(SeenNodeClaim { revision, labels: object.labels, is_deleting })
+    }
+
+    async fn make(&self, name: &NodeClaimName) {
+        self.0.make_node_claim(name);
+    }
+
+    async fn label(&self, name: &NodeClaimName, key: &str, value: &str) {
+        self.0.label_node_claim(name, key, value);
+    }
+
+    async fn delete(&self, name: &NodeClaimName) {
+        self.0.act(Action::DeleteNodeClaim(name.clone()));
+    }
+}
+
+#[test]
+fn node_claims_keep_their_contract() {
+    let sim = sim();
+    let cases = sim.block_on(testkit::node_claims(&sim, &Others(sim.clone()), "suite"));
+    check(&cases.expect("the suite ends"));
 }
 
 #[test]

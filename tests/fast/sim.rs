@@ -13,6 +13,8 @@
 
 #[path = "sim/launch_faults.rs"]
 mod launch_faults;
+#[path = "sim/node_claims.rs"]
+mod node_claims;
 #[path = "sim/resolve.rs"]
 mod resolve;
 #[path = "sim/sabotage.rs"]

@@ -25,6 +25,10 @@ EXPLAINED = {
 }
 
 
+PROJECTION = REPOSITORY / "shared/api/src/karpenter/projection/initialized.json"
+COLUMNS = ["NAME", "TYPE", "CAPACITY", "ZONE", "NODE", "READY", "AGE", "IMAGEID", "ID", "NODEPOOL", "NODECLASS", "DRIFTED"]
+
+
 def install(server, directory):
     files = [word for file in sorted(Path(directory).glob("*.yaml")) for word in ("-f", str(file))]
     kubectl("apply", "--server-side", "--force-conflicts", "--warnings-as-errors", *files)
@@ -196,6 +200,63 @@ def server_side_apply(checks, server):
         server.ask("DELETE", server.path(ours, name))
 
 
+def projection(checks, server):
+    """What our functions apply for a claim (shared/api/src/karpenter/projection): it is accepted
+    twice, others may add to it, kubectl prints it in Karpenter's columns, and it waits for its
+    finalizer."""
+    claim = json.loads(PROJECTION.read_text("utf-8"))
+    name = claim["metadata"]["name"]
+    for owned in ("uid", "generation", "ownerReferences"):
+        claim["metadata"].pop(owned)
+    status = {key: claim[key] for key in ("apiVersion", "kind")}
+    status |= {"metadata": {"name": name}, "status": claim.pop("status")}
+
+    def apply(what, manager="journeyman", part=""):
+        path = server.path(claim, name, f"{part}?fieldManager={manager}&force=true&fieldValidation=Strict")
+        return server.ask("PATCH", path, what, "application/apply-patch+yaml")
+
+    def both():
+        made = apply(claim)
+        said = apply(status, part="/status")
+        return max(made[0], said[0]), said[1]
+
+    code, first = both()
+    checks.check("our NodeClaim is accepted with its status", code in (200, 201), first.get("message"))
+    again = both()[1]
+    checks.check("applied twice, it does not change",
+                 again["metadata"]["resourceVersion"] == first["metadata"]["resourceVersion"])
+    foreign = {key: claim[key] for key in ("apiVersion", "kind")}
+    foreign["metadata"] = {"name": name, "labels": {"example.com/foreign": "kept"}}
+    code, mixed = apply(foreign, "somebody-else")
+    theirs = {**foreign, "status": {"conditions": [
+        {"type": "Theirs", "status": "True", "lastTransitionTime": "2026-08-01T12:00:00Z"}]}}
+    mixed = apply(theirs, "somebody-else", "/status")[1]
+    again = both()[1]
+    kinds = [one["type"] for one in again["status"]["conditions"]]
+    kept = again["metadata"]["labels"].get("example.com/foreign") == "kept" and "Theirs" in kinds
+    checks.check("a foreign label and condition survive",
+                 kept and again["metadata"]["resourceVersion"] == mixed["metadata"]["resourceVersion"], again)
+    table = [line.split() for line in kubectl("get", "nodeclaims", name, "-o", "wide").splitlines()]
+    checks.check("kubectl get nodeclaims prints Karpenter's columns", table[0] == COLUMNS, table[0])
+    age = table[0].index("AGE")
+    row = table[1][:age] + table[1][age + 1:]
+    wanted = [name, "m7g.large", "spot", "us-west-2a", "ip-10-0-0-1.ec2.internal", "True", "ami-1",
+              "aws:///us-west-2a/i-0123456789abcdef0", "general", "default"]
+    checks.check("and our values in them", row == wanted, row)
+    described = kubectl("describe", "nodeclaim", name)
+    words = ["Node Name:", "Provider ID:", "Image ID:", "Registered", "Initialized", "1150m"]
+    missing = [word for word in words if word not in described]
+    checks.check("kubectl describe tells its life", not missing, missing)
+    kubectl("delete", "nodeclaim", name, "--wait=false")
+    code, left = server.ask("GET", server.path(claim, name))
+    checks.check("deleted, it waits for our finalizer",
+                 code == 200 and "deletionTimestamp" in left["metadata"], left)
+    patch = {"metadata": {"finalizers": []}}
+    server.ask("PATCH", server.path(claim, name), patch, "application/merge-patch+json")
+    code = server.ask("GET", server.path(claim, name))[0]
+    checks.check("and is gone without it", code == 404, code)
+
+
 def scale(checks, server):
     kubectl("scale", "nodepool", "static", "--replicas=5")
     found = json.loads(kubectl("get", "nodepool", "static", "-o", "json"))
@@ -234,6 +295,7 @@ def main():
     install(server, theirs)
     tables(checks, server, "karpenter")
     store(checks, server)
+    projection(checks, server)
     before = printed(server)
     install(server, ours)
     checks.check("our definitions install over Karpenter's without a warning", True)
@@ -247,6 +309,7 @@ def main():
     defaults(checks, server)
     stored_objects_stay_valid(checks, server)
     server_side_apply(checks, server)
+    projection(checks, server)
     scale(checks, server)
     files_are_accepted(checks, server)
     return checks.close()

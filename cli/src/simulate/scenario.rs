@@ -4,8 +4,8 @@ use std::path::{Path, PathBuf};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, HourlyPrice, InstanceTypeName, Namespace, NodeClassName, NodeName, NodePoolName,
-    ObjectName, OfferingKey, PodKey, Zone,
+    CapacityType, HourlyPrice, InstanceTypeName, Namespace, NodeClaimName, NodeClassName, NodeName,
+    NodePoolName, ObjectName, OfferingKey, PodKey, Zone,
 };
 use serde::Deserialize;
 use simulator::{Action, Settings, Sim, Target};
@@ -189,14 +189,15 @@ impl WrittenDelete {
         let name = format!("{place}.name");
         Ok(match self.kind.as_str() {
             "NodePool" => Action::DeleteNodePool(id(&name, NodePoolName::new(&self.name))?),
+            "NodeClaim" => Action::DeleteNodeClaim(id(&name, NodeClaimName::new(&self.name))?),
             "EC2NodeClass" => Action::DeleteNodeClass(id(&name, NodeClassName::new(&self.name))?),
             "Deployment" | "StatefulSet" | "Job" | "ReplicaSet" | "Pod" => {
                 Action::DeleteWorkload(pod_key(&name, &self.name)?)
             }
             other => {
                 return Err(BadInput::one(format!(
-                    "{place}.kind: `{other}` cannot be deleted; there are NodePool, EC2NodeClass, \
-                     Deployment, StatefulSet, Job, ReplicaSet, Pod"
+                    "{place}.kind: `{other}` cannot be deleted; there are NodePool, NodeClaim, \
+                     EC2NodeClass, Deployment, StatefulSet, Job, ReplicaSet, Pod"
                 )));
             }
         })

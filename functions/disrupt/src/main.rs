@@ -13,7 +13,7 @@ async fn main() -> anyhow::Result<()> {
     let offers = handlers::Offers::default();
     let handle = async |trigger: DisruptTrigger, at: &Invocation| {
         let report = handlers::disrupt(
-            &cluster, &catalog, &discovery, &ledger, &mailbox, &offers, trigger, at,
+            &cluster, &cluster, &catalog, &discovery, &ledger, &mailbox, &offers, trigger, at,
         )
         .await?;
         bootstrap::log_report(&report);

@@ -10,7 +10,7 @@ async fn main() -> anyhow::Result<()> {
     let (ledger, nodes) = (platform.ledger(), platform.cluster().await?);
     let (fleet, mailbox) = (platform.fleet(), platform.mailbox());
     let handle = async |claim: NodeClaimName, at: &Invocation| {
-        handlers::drain(&ledger, &nodes, &fleet, &mailbox, &claim, at).await
+        handlers::drain(&ledger, &nodes, &nodes, &fleet, &mailbox, &claim, at).await
     };
     bootstrap::serve("drain", &platform, trigger::drain, handle).await
 }

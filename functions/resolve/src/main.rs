@@ -10,9 +10,10 @@ async fn main() -> anyhow::Result<()> {
     let (discovery, profiles) = (platform.discovery(), platform.profiles());
     let (templates, ledger) = (platform.templates(), platform.ledger());
     let handle = async |(): (), at: &Invocation| {
-        let report =
-            handlers::resolve(&cluster, &cluster, &discovery, &profiles, &templates, &ledger, at)
-                .await?;
+        let report = handlers::resolve(
+            &cluster, &cluster, &cluster, &discovery, &profiles, &templates, &ledger, at,
+        )
+        .await?;
         bootstrap::log_report(&report);
         Ok(())
     };

@@ -10,7 +10,7 @@ async fn main() -> anyhow::Result<()> {
     let (ledger, nodes) = (platform.ledger(), platform.cluster().await?);
     let (fleet, mailbox) = (platform.fleet(), platform.mailbox());
     let handle = async |claim: NodeClaimName, at: &Invocation| {
-        handlers::settle(&ledger, &nodes, &fleet, &mailbox, &claim, at).await
+        handlers::settle(&ledger, &nodes, &nodes, &fleet, &mailbox, &claim, at).await
     };
     bootstrap::serve("settle", &platform, trigger::settle, handle).await
 }

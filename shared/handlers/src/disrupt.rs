@@ -8,14 +8,19 @@ use jiff::Timestamp;
 use launch_template::Offers;
 use model::{
     NodeClaimName, Plan,
+    claim::ShownNodeClaim,
     facts::Facts,
     message::{DisruptionMethod, Message},
 };
-use ports::{Catalog, Cluster, Discovery, Invocation, Ledger, Mailbox, Malformed};
+use ports::{
+    Catalog, Cluster, Discovery, Invocation, Ledger, Listing, Mailbox, Malformed, NodeClaims,
+    PortError,
+};
 
 use crate::{
     Error, Report,
     commit::{Committed, commit},
+    error::story,
     mail::send,
     observe,
 };
@@ -45,6 +50,7 @@ pub enum DisruptTrigger {
 #[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
 pub async fn disrupt(
     cluster: &impl Cluster,
+    node_claims: &impl NodeClaims,
     catalog: &impl Catalog,
     discovery: &impl Discovery,
     ledger: &impl Ledger,
@@ -54,12 +60,15 @@ pub async fn disrupt(
     at: &Invocation,
 ) -> Result<Report, Error> {
     for _ in 0..ATTEMPTS_MAX {
-        let (facts, malformed) = if weighs_offers(&trigger) {
+        let (mut facts, mut malformed) = if weighs_offers(&trigger) {
             let snapshot = ledger.snapshot(&at.cluster).await?;
             observe::facts(cluster, catalog, discovery, offers, snapshot, at).await?
         } else {
             observe::facts_without_offers(cluster, ledger, at).await?
         };
+        if trigger == DisruptTrigger::Schedule(DisruptionMethod::Expiration) {
+            observe_deleted(node_claims.shown().await, &mut facts, &mut malformed);
+        }
         let (plan, follow_up) = decide(&facts, &trigger);
         if commit(ledger, &facts, &plan, at).await? == Committed::All {
             if let Some((message, delay_seconds)) = follow_up {
@@ -74,6 +83,25 @@ pub async fn disrupt(
 
 fn report(plan: Plan, malformed: Vec<Malformed>) -> Report {
     Report { plan: Some(plan), malformed }
+}
+
+/// Which claims somebody deletes. That nobody can say it now keeps no other claim from going.
+fn observe_deleted(
+    shown: Result<Listing<ShownNodeClaim>, PortError>,
+    facts: &mut Facts,
+    malformed: &mut Vec<Malformed>,
+) {
+    match shown {
+        Ok(listing) => {
+            let deleted = listing.items.into_iter().filter(|shown| shown.is_deleting);
+            facts.deleted_claims.extend(deleted.map(|shown| shown.name));
+            malformed.extend(listing.malformed);
+        }
+        Err(error) => {
+            let (object, problem) = ("NodeClaims".to_owned(), story(&error));
+            malformed.push(Malformed { object, problem });
+        }
+    }
 }
 
 /// Whether what can be bought has a say.

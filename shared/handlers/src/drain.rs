@@ -11,11 +11,12 @@ use model::{
     node::{Eviction, EvictionRequest},
 };
 use planner::InstanceView;
-use ports::{Fleet, Invocation, Ledger, Mailbox, Nodes, PortError};
+use ports::{Fleet, Invocation, Ledger, Mailbox, NodeClaims, Nodes, PortError};
 
 use crate::{
     Error,
     mail::send,
+    projection::{hide, show},
     settle::{LISTING_LAG_MAX, ignore_missing},
 };
 
@@ -25,9 +26,11 @@ const EVICTIONS_MAX: usize = 10;
 const CONFLICT_SECONDS: u32 = 1;
 
 /// Empties the node of a claim that is given up, ends its instance, removes both.
+#[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
 pub async fn drain(
     ledger: &impl Ledger,
     nodes: &impl Nodes,
+    node_claims: &impl NodeClaims,
     fleet: &impl Fleet,
     mailbox: &impl Mailbox,
     claim: &NodeClaimName,
@@ -39,9 +42,12 @@ pub async fn drain(
     }
     let Some(instance) = &claim.instance else {
         // Nothing was launched: only `launch` moves a promised claim, and it removes such ones.
-        ledger.remove_claim(&at.cluster, &claim).await?;
+        if ledger.remove_claim(&at.cluster, &claim).await? == WriteOutcome::Written {
+            hide(node_claims, &claim.name).await;
+        }
         return Ok(());
     };
+    show(node_claims, &claim).await;
     let view = view(fleet, &claim, at).await?;
     let node = nodes.node_of_instance(&instance.id).await?;
     let pods = match &node {
@@ -60,10 +66,11 @@ pub async fn drain(
         nodes.delete(&node.name).await?;
     }
     let mut revisit = drainage.revisit_after_seconds;
-    if drainage.remove_claim
-        && ledger.remove_claim(&at.cluster, &claim).await? == WriteOutcome::Conflict
-    {
-        revisit = Some(CONFLICT_SECONDS);
+    if drainage.remove_claim {
+        match ledger.remove_claim(&at.cluster, &claim).await? {
+            WriteOutcome::Written => hide(node_claims, &claim.name).await,
+            WriteOutcome::Conflict => revisit = Some(CONFLICT_SECONDS),
+        }
     }
     match revisit {
         Some(delay) => send(mailbox, at, Message::Drain { claim: claim.name }, delay).await,

@@ -6,7 +6,8 @@
 //!
 //! *Deciders* (`provision`, `interrupt`, `disrupt`) write only the ledger. The *actor* (`launch`)
 //! chooses nothing. *Reconcilers* (`settle`, `drain`) move one claim under its own version; `resolve`
-//! tells of every EC2NodeClass and NodePool what it finds.
+//! tells of every EC2NodeClass and NodePool what it finds, and makes NodeClaim objects say what the
+//! ledger says.
 
 mod catalog;
 mod commit;
@@ -18,6 +19,7 @@ mod launch;
 mod mail;
 mod observe;
 mod pools;
+mod projection;
 mod provision;
 mod resolution;
 mod resolve;

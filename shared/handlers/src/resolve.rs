@@ -1,5 +1,6 @@
 //! EC2NodeClasses and NodePools → what their status says; and instance profiles that nobody uses any
-//! more go, and so do old launch templates.
+//! more go, and so do old launch templates. NodeClaim objects that do not say what the ledger
+//! says are made to.
 //!
 //! Classes are told apart: one that cannot be looked up does not keep the others from being told.
 //! Deciders do not wait for it: what the status says is for people, and for those who look at
@@ -21,14 +22,15 @@ use model::{
     node_pool::ClassReadiness,
 };
 use ports::{
-    Discovery, Fault, Invocation, Ledger, Malformed, NodeClasses, NodePools, PortError, Profiles,
-    Templates,
+    Discovery, Fault, Invocation, Ledger, Malformed, NodeClaims, NodeClasses, NodePools, PortError,
+    Profiles, Templates,
 };
 
 use crate::{
     Error, Report,
     error::story,
     pools::{self, Classes},
+    projection,
     resolution::{ensure_profile, look_up},
 };
 
@@ -47,12 +49,16 @@ const TEMPLATE_KEPT: SignedDuration = SignedDuration::from_hours(24);
 pub async fn resolve(
     classes: &impl NodeClasses,
     node_pools: &impl NodePools,
+    node_claims: &impl NodeClaims,
     discovery: &impl Discovery,
     profiles: &impl Profiles,
     templates: &impl Templates,
     ledger: &impl Ledger,
     at: &Invocation,
 ) -> Result<Report, Error> {
+    if let Err(error) = projection::sweep(node_claims, ledger, at).await {
+        tracing::warn!(story = story(&error), "NodeClaims not compared");
+    }
     let seen = classes.seen().await?;
     let settings = discovery.cluster_settings(&at.cluster).await?;
     let (mut failed, mut known) = (None, Classes::new());

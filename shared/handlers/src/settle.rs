@@ -7,20 +7,23 @@ use model::{
     ClaimPhase, NodeClaim, NodeClaimName, claim::LaunchedInstance, labels, launch::InstanceState,
     ledger::WriteOutcome, message::Message, node::Node,
 };
-use ports::{Fault, Fleet, Invocation, Ledger, Mailbox, Nodes, PortError};
+use ports::{Fault, Fleet, Invocation, Ledger, Mailbox, NodeClaims, Nodes, PortError};
 
 use crate::{
     Error,
     mail::{ask_to_provision, send},
+    projection::show,
 };
 
 /// Listings of EC2 may lag a launch by less than this.
 pub(crate) const LISTING_LAG_MAX: SignedDuration = SignedDuration::from_mins(5);
 
 /// Moves a claim with an instance on: registered, initialized, or given up when it takes too long.
+#[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
 pub async fn settle(
     ledger: &impl Ledger,
     nodes: &impl Nodes,
+    node_claims: &impl NodeClaims,
     fleet: &impl Fleet,
     mailbox: &impl Mailbox,
     claim: &NodeClaimName,
@@ -41,10 +44,13 @@ pub async fn settle(
         ignore_missing(nodes.patch(&node.name, patch).await)?;
     }
     let mut revisit = settlement.revisit_after_seconds;
-    if let Some(claim) = &settlement.claim
-        && ledger.write_claim(&at.cluster, claim).await? == WriteOutcome::Conflict
-    {
-        revisit = Some(1);
+    match &settlement.claim {
+        Some(claim) => match ledger.write_claim(&at.cluster, claim).await? {
+            WriteOutcome::Written => show(node_claims, claim).await,
+            WriteOutcome::Conflict => revisit = Some(1),
+        },
+        // Whether an earlier visit came so far, or who launched it, nobody knows.
+        None => show(node_claims, &claim).await,
     }
     if settlement.claim.as_ref().is_some_and(NodeClaim::is_deleting) {
         ask_to_provision(mailbox, at, 0).await?;

@@ -20,6 +20,8 @@ pub const INSTANCE_TYPES_PER_CLAIM_MAX: usize = 600;
 pub const INSTANCE_TYPES_PER_FLEET_MAX: usize = 60;
 /// Claims launched by one CreateFleet request.
 pub const CLAIMS_PER_BATCH_MAX: usize = 50;
+/// NodeClaim objects that one sweep brings up to date; the rest waits for the next.
+pub const NODE_CLAIMS_PER_SWEEP_MAX: usize = 500;
 /// Longest delay of an SQS message, in seconds.
 pub const MESSAGE_DELAY_SECONDS_MAX: u32 = 900;
 /// Bytes of one DynamoDB item.

@@ -16,6 +16,8 @@ const UNCLAIMED_GRACE: SignedDuration = SignedDuration::from_mins(10);
 const STUCK_AFTER: SignedDuration = SignedDuration::from_mins(30);
 /// A node may outlive its instance by so long.
 const GHOST_GRACE: SignedDuration = SignedDuration::from_mins(10);
+/// A NodeClaim object may be so late: two sweeps, and whatever befalls the first.
+const SHOWN_GRACE: SignedDuration = SignedDuration::from_mins(3);
 /// A pod may wait so long.
 const PENDING_GRACE: SignedDuration = SignedDuration::from_mins(10);
 
@@ -190,5 +192,31 @@ impl World {
             record.is_none_or(|r| !r.is_live() && later(r.since(), GHOST_GRACE) < self.now)
         });
         ghosts.map(|entry| format!("node {} has no instance", entry.node.name)).collect()
+    }
+
+    /// Claims whose objects do not say how far they are, and objects without a claim.
+    pub(crate) fn check_node_claims(&self) -> Vec<String> {
+        let is_over = |since: Timestamp| later(since, SHOWN_GRACE) < self.now;
+        let ledgers = self.ledger.clusters.values();
+        let claims = ledgers.flat_map(|ledger| ledger.claims.values());
+        let mut problems: Vec<String> = claims
+            .filter(|claim| is_over(claim.phase_since))
+            .filter_map(|claim| {
+                let Some(object) = self.cluster.node_claims.get(&claim.name) else {
+                    return (!claim.is_deleting())
+                        .then(|| format!("claim {} is not shown", claim.name));
+                };
+                let phase = object.claim.as_ref().map(|shown| shown.phase);
+                let is_right =
+                    phase == Some(claim.phase) && (object.is_deleting || !claim.is_deleting());
+                (!is_right).then(|| format!("claim {} is shown as {phase:?}", claim.name))
+            })
+            .collect();
+        for (name, object) in &self.cluster.node_claims {
+            if object.unclaimed_since.is_some_and(is_over) {
+                problems.push(format!("NodeClaim {name} shows a claim that is gone"));
+            }
+        }
+        problems
     }
 }

@@ -5,6 +5,7 @@
 mod controllers;
 mod kubelet;
 mod neighbours;
+mod node_claims;
 mod nodes;
 mod pods;
 mod scheduler;
@@ -17,7 +18,8 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    InstanceId, Namespace, NodeClassName, NodeName, NodePoolName, Pod, PodKey, PodSpec, Resources,
+    InstanceId, Namespace, NodeClaimName, NodeClassName, NodeName, NodePoolName, Pod, PodKey,
+    PodSpec, Resources,
     facts::DaemonSet,
     node::Node,
     node_class::{NodeClass, NodeClassStatus},
@@ -25,6 +27,8 @@ use model::{
     storage::Storage,
 };
 use ports::PodSelection;
+
+pub use node_claims::NodeClaimObject;
 
 use crate::{
     story::{Action, Object, Workload},
@@ -83,6 +87,7 @@ pub(crate) struct ClusterState {
     /// What was told about them.
     pub(crate) class_statuses: BTreeMap<NodeClassName, NodeClassStatus>,
     pub(crate) pool_statuses: BTreeMap<NodePoolName, NodePoolStatus>,
+    pub(crate) node_claims: BTreeMap<NodeClaimName, NodeClaimObject>,
     pub(crate) daemon_sets: BTreeMap<PodKey, DaemonSet>,
     pub(crate) nodes: BTreeMap<NodeName, NodeEntry>,
     pub(crate) pods: BTreeMap<PodKey, PodEntry>,
@@ -162,7 +167,9 @@ impl World {
             Action::DeleteWorkload(key) => self.delete_workload(&key),
             Action::DeleteNodePool(name) => {
                 self.cluster.node_pools.remove(&name);
+                self.delete_node_claims_of(&name);
             }
+            Action::DeleteNodeClaim(name) => self.delete_node_claim(&name),
             Action::DeleteNodeClass(name) => {
                 self.cluster.node_classes.remove(&name);
             }

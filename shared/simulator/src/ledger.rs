@@ -203,6 +203,7 @@ impl World {
         if let Some(instance) = &removed.instance {
             ledger.index(&instance.id, None, now);
         }
+        self.unclaim(&removed.name);
         self.happened(Happening::ClaimRemoved { claim: removed.name.clone() });
         WriteOutcome::Written
     }

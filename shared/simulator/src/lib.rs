@@ -31,6 +31,7 @@ pub use account::{
     DescribedInstance, NewTemplate, ProfileRecord, Refusal, SpotPrice, StateChange, TemplateRecord,
 };
 pub use chance::{Chance, Span};
+pub use cluster::NodeClaimObject;
 pub use delivery::{Delivery, Function, Outcome, Payload, Schedule};
 pub use fault::{Access, Call, Rule, Storm, Verdict, at_call, first_calls};
 pub use mail::DeadLetter;

@@ -12,12 +12,13 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    Catalog, NodeClaim, NodeClassName, NodePoolName, Pod, node::Node, node_class::NodeClassStatus,
-    node_pool::NodePoolStatus,
+    Catalog, NodeClaim, NodeClaimName, NodeClassName, NodePoolName, Pod, node::Node,
+    node_class::NodeClassStatus, node_pool::NodePoolStatus,
 };
 use ports::{Fault, PortError};
 
 use crate::{
+    cluster::NodeClaimObject,
     delivery::{Delivery, Function, Outcome},
     fault::{Access, Rule, Verdict},
     mail::DeadLetter,
@@ -167,6 +168,26 @@ impl Sim {
         self.with(|world| world.cluster.pool_statuses.get(name).cloned())
     }
 
+    /// The NodeClaim object called `name`, if it is there.
+    pub fn node_claim(&self, name: &NodeClaimName) -> Option<NodeClaimObject> {
+        self.with(|world| world.cluster.node_claims.get(name).cloned())
+    }
+
+    /// Somebody who is not the ledger makes a NodeClaim object.
+    pub fn make_node_claim(&self, name: &NodeClaimName) {
+        let object = NodeClaimObject::default();
+        self.with(|world| world.cluster.node_claims.insert(name.clone(), object));
+    }
+
+    /// Somebody puts a label on a NodeClaim object.
+    pub fn label_node_claim(&self, name: &NodeClaimName, key: &str, value: &str) {
+        self.with(|world| {
+            if let Some(object) = world.cluster.node_claims.get_mut(name) {
+                object.labels.insert(key.to_owned(), value.to_owned());
+            }
+        });
+    }
+
     /// The cluster's nodes, by name.
     pub fn nodes(&self) -> Vec<Node> {
         self.0.borrow().cluster.nodes.values().map(|entry| entry.node.clone()).collect()
@@ -194,6 +215,11 @@ impl Sim {
     /// claim; no node is without its instance.
     pub fn check_liveness(&self) -> Vec<String> {
         self.0.borrow().check_liveness()
+    }
+
+    /// Where NodeClaim objects do not say what the ledger says, long after it did. Empty is well.
+    pub fn check_node_claims(&self) -> Vec<String> {
+        self.0.borrow().check_node_claims()
     }
 
     pub(crate) fn with<T>(&self, look: impl FnOnce(&mut World) -> T) -> T {

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::SignedDuration;
 use model::{
-    HourlyPrice, ImageId, InstanceId, Namespace, NodeClassName, NodeName, NodePoolName, ObjectName,
-    OfferingKey, PodKey, PodSpec,
+    HourlyPrice, ImageId, InstanceId, Namespace, NodeClaimName, NodeClassName, NodeName,
+    NodePoolName, ObjectName, OfferingKey, PodKey, PodSpec,
     facts::DaemonSet,
     node_class::NodeClass,
     node_pool::NodePool,
@@ -111,8 +111,10 @@ pub enum Action {
     },
     /// A workload and its pods are deleted.
     DeleteWorkload(PodKey),
-    /// A NodePool is deleted; its nodes stay.
+    /// A NodePool is deleted, and the NodeClaims that it owns with it.
     DeleteNodePool(NodePoolName),
+    /// A NodeClaim is deleted.
+    DeleteNodeClaim(NodeClaimName),
     /// An EC2NodeClass is deleted.
     DeleteNodeClass(NodeClassName),
     /// EC2 takes a spot instance back in two minutes. Nothing happens when there is none.

@@ -124,6 +124,7 @@ pub(crate) fn play(sim: &Sim, storm_ends: Timestamp, end: Timestamp) -> Result<(
     runner.run_until(storm_ends).map_err(stopped)?;
     sim.stop_faults();
     runner.run_until(end).map_err(stopped)?;
-    let problems = sim.check_liveness();
+    let mut problems = sim.check_liveness();
+    problems.extend(sim.check_node_claims());
     if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
 }

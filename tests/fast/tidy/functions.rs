@@ -29,6 +29,7 @@ const ACTIONS: &[(&str, &str, &[&str])] = &[
     ("Nodes", "*", &["eks:DescribeCluster"]),
     ("NodeClasses", "*", &["eks:DescribeCluster"]),
     ("NodePools", "*", &["eks:DescribeCluster"]),
+    ("NodeClaims", "*", &["eks:DescribeCluster"]),
     (
         "Discovery",
         "*",

@@ -2,7 +2,8 @@
 //! consistent.
 
 use model::{
-    InstanceId, NodeName, Pod,
+    InstanceId, NodeClaim, NodeClaimName, NodeName, Pod,
+    claim::ShownNodeClaim,
     facts::DaemonSet,
     node::{Eviction, EvictionRequest, Node, NodePatch},
     node_class::{NodeClass, NodeClassStatus, SeenNodeClass},
@@ -10,7 +11,8 @@ use model::{
     policies::Policies,
 };
 use ports::{
-    Cluster, Fault, Listing, NodeClasses, NodePools, Nodes, PodSelection, PortError, Surrounded,
+    Cluster, Fault, Listing, NodeClaims, NodeClasses, NodePools, Nodes, PodSelection, PortError,
+    Surrounded,
 };
 
 use crate::{
@@ -119,6 +121,34 @@ impl NodePools for Sim {
                 None => return Err(PortError::new("tell of a NodePool", Fault::NotFound)),
             }
             world.cluster.pool_statuses.insert(name.clone(), status.clone());
+            Ok(())
+        })
+        .await
+    }
+}
+
+impl NodeClaims for Sim {
+    async fn shown(&self) -> Result<Listing<ShownNodeClaim>, PortError> {
+        self.step(("NodeClaims.shown", Read), "", |world| {
+            Ok(listing(world.shown_node_claims().into_iter()))
+        })
+        .await
+    }
+
+    async fn project(&self, claim: &NodeClaim) -> Result<(), PortError> {
+        let subject = format!("{} {} {}", claim.name, claim.version, claim.phase);
+        self.step(("NodeClaims.project", Write), subject, |world| {
+            if world.project(claim) {
+                return Ok(());
+            }
+            Err(PortError::new("show a NodeClaim", Fault::Conflict))
+        })
+        .await
+    }
+
+    async fn remove(&self, claim: &NodeClaimName) -> Result<(), PortError> {
+        self.step(("NodeClaims.remove", Write), claim, |world| {
+            world.remove_node_claim(claim);
             Ok(())
         })
         .await

@@ -1,0 +1,89 @@
+//! NodeClaim objects in the API server: what shows a claim of the ledger, and what is somebody else's.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use model::{NodeClaim, NodeClaimName, NodePoolName, claim::ShownNodeClaim};
+
+use crate::world::World;
+
+/// A NodeClaim object.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct NodeClaimObject {
+    /// The claim as it is shown; `None` is an object that somebody else made.
+    pub claim: Option<NodeClaim>,
+    /// Labels that others put on it.
+    pub labels: BTreeMap<String, String>,
+    /// Whether somebody deletes it. Those that show a claim have a finalizer, others have none.
+    pub is_deleting: bool,
+    /// How often it was written.
+    pub writes: u64,
+    /// Since when its claim is not in the ledger.
+    pub(crate) unclaimed_since: Option<Timestamp>,
+}
+
+impl World {
+    /// The objects that show claims.
+    pub(crate) fn shown_node_claims(&self) -> Vec<ShownNodeClaim> {
+        let objects = self.cluster.node_claims.iter();
+        let shown = |(name, object): (&NodeClaimName, &NodeClaimObject)| {
+            let version = object.claim.as_ref()?.version;
+            Some(ShownNodeClaim { name: name.clone(), version, is_deleting: object.is_deleting })
+        };
+        objects.filter_map(shown).collect()
+    }
+
+    /// Lets an object show `claim`; `false` when one of that name is somebody else's.
+    pub(crate) fn project(&mut self, claim: &NodeClaim) -> bool {
+        let is_claimed = self.ledger.clusters.values().any(|l| l.claims.contains_key(&claim.name));
+        let objects = &mut self.cluster.node_claims;
+        if claim.is_deleting() && !objects.contains_key(&claim.name) {
+            return true;
+        }
+        let now = self.now;
+        let object = objects.entry(claim.name.clone()).or_insert_with(|| NodeClaimObject {
+            claim: Some(claim.clone()),
+            unclaimed_since: (!is_claimed).then_some(now),
+            ..NodeClaimObject::default()
+        });
+        let Some(shown) = &mut object.claim else { return false };
+        let is_new = object.writes == 0 || shown.version < claim.version;
+        if is_new {
+            shown.clone_from(claim);
+        }
+        if is_new || claim.is_deleting() && !object.is_deleting {
+            object.is_deleting |= claim.is_deleting();
+            object.writes += 1;
+        }
+        true
+    }
+
+    /// Takes away an object that shows a claim.
+    pub(crate) fn remove_node_claim(&mut self, name: &NodeClaimName) {
+        if self.cluster.node_claims.get(name).is_some_and(|object| object.claim.is_some()) {
+            self.cluster.node_claims.remove(name);
+        }
+    }
+
+    /// What `kubectl delete nodeclaim` does.
+    pub(crate) fn delete_node_claim(&mut self, name: &NodeClaimName) {
+        match self.cluster.node_claims.get_mut(name) {
+            Some(object) if object.claim.is_some() => object.is_deleting = true,
+            Some(_) | None => drop(self.cluster.node_claims.remove(name)),
+        }
+    }
+
+    /// What the garbage collector does when a pool is gone.
+    pub(crate) fn delete_node_claims_of(&mut self, pool: &NodePoolName) {
+        for object in self.cluster.node_claims.values_mut() {
+            object.is_deleting |= object.claim.as_ref().is_some_and(|c| c.node_pool == *pool);
+        }
+    }
+
+    /// Its claim is gone.
+    pub(crate) fn unclaim(&mut self, name: &NodeClaimName) {
+        if let Some(object) = self.cluster.node_claims.get_mut(name) {
+            object.unclaimed_since = Some(self.now);
+        }
+    }
+}

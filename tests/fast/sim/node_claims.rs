@@ -1,0 +1,121 @@
+//! NodeClaim objects show what the ledger says, and deleting one gives its node up.
+
+use model::{DeletionReason, NodeClaim, NodeClaimName};
+use ports::Fault;
+use simulator::{Action, Happening, Settings, Sim, Verdict, first_calls};
+
+use crate::world::{minute, runner, sim};
+
+/// Plays the usual world until pods run, then `action` on its first claim, until the given minute.
+fn play(action: impl FnOnce(&Sim, &NodeClaim), minutes: i64) -> (Sim, NodeClaim) {
+    let sim = sim(Settings::default());
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(10)).expect("nothing unsafe happens");
+    let claim = sim.claims().into_iter().next().expect("a claim");
+    action(&sim, &claim);
+    runner.run_until(minute(minutes)).expect("nothing unsafe happens");
+    assert_eq!(sim.check_liveness(), Vec::<String>::new());
+    assert_eq!(sim.check_node_claims(), Vec::<String>::new());
+    (sim, claim)
+}
+
+/// Why `name` was given up, if it was.
+fn given_up(sim: &Sim, name: &NodeClaimName) -> Option<DeletionReason> {
+    sim.timeline(0).into_iter().find_map(|event| match event.happening {
+        Happening::ClaimGivenUp { claim, reason } if claim == *name => Some(reason),
+        _ => None,
+    })
+}
+
+#[test]
+fn every_claim_is_shown_as_it_is() {
+    let (sim, _) = play(|_, _| {}, 15);
+    for claim in sim.claims() {
+        let object = sim.node_claim(&claim.name).expect("an object");
+        assert_eq!(object.claim, Some(claim));
+        assert!(!object.is_deleting);
+    }
+}
+
+#[test]
+fn a_claim_that_does_not_change_is_not_written_again() {
+    let sim = sim(Settings::default());
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(10)).expect("nothing unsafe happens");
+    let writes = || -> Vec<_> {
+        let claims = sim.claims().into_iter();
+        claims
+            .map(|claim| (sim.node_claim(&claim.name).expect("an object").writes, claim))
+            .collect()
+    };
+    let before = writes();
+    // Ten sweeps later.
+    runner.run_until(minute(20)).expect("nothing unsafe happens");
+    assert_eq!(writes(), before);
+}
+
+#[test]
+fn deleting_a_node_claim_gives_its_node_up() {
+    let delete = |sim: &Sim, claim: &NodeClaim| {
+        sim.label_node_claim(&claim.name, "theirs", "kept");
+        sim.act(Action::DeleteNodeClaim(claim.name.clone()));
+        let object = sim.node_claim(&claim.name).expect("its finalizer holds it");
+        assert!(object.is_deleting);
+    };
+    let (sim, claim) = play(delete, 30);
+    assert_eq!(given_up(&sim, &claim.name), Some(DeletionReason::NodeClaimDeleted));
+    assert_eq!(sim.node_claim(&claim.name), None);
+    assert!(sim.claims().iter().all(|other| other.name != claim.name));
+    assert_eq!(sim.summary().pods_waiting, 0, "its pods got another node");
+}
+
+#[test]
+fn deleting_a_node_pool_gives_its_nodes_up() {
+    let delete =
+        |sim: &Sim, claim: &NodeClaim| sim.act(Action::DeleteNodePool(claim.node_pool.clone()));
+    let (sim, claim) = play(delete, 40);
+    assert_eq!(given_up(&sim, &claim.name), Some(DeletionReason::NodeClaimDeleted));
+    assert_eq!((sim.claims().len(), sim.nodes().len()), (0, 0));
+}
+
+#[test]
+fn a_node_claim_of_somebody_else_is_left_alone() {
+    let name: NodeClaimName = "general-abcde".parse().expect("a name");
+    let make = |sim: &Sim, _: &NodeClaim| sim.make_node_claim(&name);
+    let (sim, _) = play(make, 20);
+    let object = sim.node_claim(&name).expect("it is still there");
+    assert_eq!((object.claim, object.is_deleting, object.writes), (None, false, 0));
+}
+
+#[test]
+fn objects_that_cannot_be_written_hold_nothing_up() {
+    let broken = |operation| first_calls(operation, 10_000, Verdict::FailBefore(Fault::Permanent));
+    let sim = sim(Settings::default());
+    for operation in ["NodeClaims.shown", "NodeClaims.project", "NodeClaims.remove"] {
+        sim.add_rule(broken(operation));
+    }
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(10)).expect("nothing unsafe happens");
+    let claims = sim.claims();
+    assert!(!claims.is_empty());
+    assert!(claims.iter().all(|claim| claim.phase == model::ClaimPhase::Initialized));
+    assert!(claims.iter().all(|claim| sim.node_claim(&claim.name).is_none()));
+    assert_eq!(sim.dead_letters(), Vec::new());
+    // Once they can be written again, the next sweep does it.
+    sim.stop_faults();
+    runner.run_until(minute(12)).expect("nothing unsafe happens");
+    for claim in sim.claims() {
+        assert_eq!(sim.node_claim(&claim.name).and_then(|object| object.claim), Some(claim));
+    }
+}
+
+#[test]
+fn an_object_whose_removal_failed_goes_later() {
+    let delete = |sim: &Sim, claim: &NodeClaim| {
+        let lost = Verdict::FailBefore(Fault::Transient);
+        sim.add_rule(first_calls("NodeClaims.remove", 1, lost));
+        sim.act(Action::DeleteNodeClaim(claim.name.clone()));
+    };
+    let (sim, claim) = play(delete, 30);
+    assert_eq!(sim.node_claim(&claim.name), None);
+}

@@ -7,7 +7,7 @@ use ports::Invocation;
 async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
     let (market, shelf, builtin) =
-        (platform.market(), platform.shelf(), bootstrap::builtin_sales()?);
+        (platform.market(), platform.shelf(), bootstrap::builtin_catalog()?);
     let region = platform.region();
     let handle = async |(): (), at: &Invocation| {
         handlers::catalog(&market, &shelf, region, &builtin, at).await

@@ -8,7 +8,7 @@ use ports::Invocation;
 async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
     let (ledger, cluster, catalog) =
-        (platform.ledger(), platform.cluster().await?, platform.catalog()?);
+        (platform.ledger(), platform.cluster().await?, platform.catalog());
     let (discovery, templates, profiles) =
         (platform.discovery(), platform.templates(), platform.profiles());
     let (fleet, mailbox) = (platform.fleet(), platform.mailbox());

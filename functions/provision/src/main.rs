@@ -7,7 +7,7 @@ use ports::Invocation;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
-    let (cluster, catalog) = (platform.cluster().await?, platform.catalog()?);
+    let (cluster, catalog) = (platform.cluster().await?, platform.catalog());
     let (discovery, ledger, mailbox) =
         (platform.discovery(), platform.ledger(), platform.mailbox());
     let offers = handlers::Offers::default();

@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use model::{
     CapacityType, Catalog, HourlyPrice, InstanceShape, InstanceType, InstanceTypeName, Offering,
     Operator, Requirement, Requirements, Reservation, ResourceName, Resources, Zone, ZoneId,
-    labels, limits, shape::Market,
+    limits, shape::Market,
 };
 use serde::Deserialize;
 
@@ -57,21 +57,7 @@ pub fn builtin() -> Result<Catalog, Error> {
 /// What EC2 says about the types of the built-in catalog, and where and for how much they are sold.
 pub fn builtin_market() -> Result<(Market, Vec<InstanceShape>), Error> {
     let catalog = table::decode(include_bytes!("../data/instance-types.tsv.gz"))?;
-    let mut market = Market { region: catalog.region, zones: catalog.zones, ..Market::default() };
-    for instance_type in &catalog.instance_types {
-        let name = &instance_type.name;
-        let sold = instance_type.requirements.get(labels::ZONE).map(Requirement::values);
-        let sold = sold.into_iter().flatten().filter_map(|zone| Zone::new(zone).ok());
-        market.offered.insert(name.clone(), sold.collect());
-        for offering in instance_type.offerings.iter().filter(|offering| offering.price.0 > 0) {
-            if offering.capacity_type == CapacityType::Spot {
-                market.spot.insert((name.clone(), offering.zone.clone()), offering.price);
-            } else {
-                market.on_demand.insert(name.clone(), offering.price);
-            }
-        }
-    }
-    Ok((market, builtin_shapes()?))
+    Ok((Market::of(&catalog), builtin_shapes()?))
 }
 
 fn builtin_shapes() -> Result<Vec<InstanceShape>, Error> {

@@ -6,7 +6,7 @@
 //! | `claim#<name>` | `phase`, `version`, `record`, `instance_id` once there is one |
 //! | `cooling#<capacity-type>#<type>#<zone>` | `expires_at` |
 //! | `tick#<chain>` | `sequence`, `ticked_at` |
-//! | `catalog` | `found_at`, `sales`: what is sold in the region |
+//! | `catalog` | `found_at`, `catalog`: what is sold in the region |
 //! | `decision#<time>#<commit>#<index>` | `record`, `expires_at` |
 //!
 //! Reads are consistent. What a failed write means is looked up in the table, never guessed.

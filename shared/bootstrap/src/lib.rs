@@ -22,4 +22,4 @@ pub use logs::log_report;
 pub use platform::{Platform, start};
 pub use serve::{serve, serve_together};
 pub use settings::{InvalidSettings, Settings, variables};
-pub use stored_catalog::{StoredCatalog, builtin_sales};
+pub use stored_catalog::{StoredCatalog, builtin_catalog};

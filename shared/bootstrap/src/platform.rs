@@ -61,8 +61,8 @@ impl Platform {
     }
 
     /// What can be bought: what the function `catalog` keeps.
-    pub fn catalog(&self) -> anyhow::Result<StoredCatalog> {
-        StoredCatalog::new(self.shelf(), self.region())
+    pub fn catalog(&self) -> StoredCatalog {
+        StoredCatalog::new(self.shelf())
     }
 
     /// What is sold in the region.

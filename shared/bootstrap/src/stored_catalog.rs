@@ -1,31 +1,30 @@
 //! What can be bought, as the function `catalog` keeps it; until it has run for the first time, the
 //! catalog that comes with the program.
 
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::Context as _;
 use aws::DynamoShelf;
 use jiff::{SignedDuration, Timestamp};
-use model::{Catalog, shape::Sales};
-use ports::{PortError, Shelf};
+use model::{Catalog, shape::Shelved};
+use ports::{Fault, PortError, Shelf};
 
 use crate::clock;
 
 /// How long what was read holds. It is written once in an hour.
 const KEPT_FOR: SignedDuration = SignedDuration::from_mins(5);
 
-/// What comes with the program, as if somebody had asked for it when the clock began.
-pub fn builtin_sales() -> anyhow::Result<Sales> {
-    let (market, shapes) =
-        api::catalog::builtin_market().context("the built-in catalog cannot be read")?;
-    Ok(Sales { market, shapes, found_at: Timestamp::UNIX_EPOCH })
+/// What comes with the program.
+pub fn builtin_catalog() -> anyhow::Result<Catalog> {
+    api::catalog::builtin().context("the built-in catalog cannot be read")
 }
 
 /// [`ports::Catalog`] over the shelf.
 #[derive(Debug)]
 pub struct StoredCatalog<S = DynamoShelf> {
     shelf: S,
-    builtin: Arc<Catalog>,
+    /// Read when it is needed for the first time: as long as nothing is stored.
+    builtin: OnceLock<Arc<Catalog>>,
     /// What was read last: when, of which age, and what.
     kept: Mutex<Option<Kept>>,
 }
@@ -38,20 +37,22 @@ struct Kept {
 }
 
 impl<S: Shelf> StoredCatalog<S> {
-    pub(crate) fn new(shelf: S, region: &str) -> anyhow::Result<Self> {
-        let builtin = api::catalog::builtin().context("the built-in catalog cannot be read")?;
-        if builtin.region != region {
-            tracing::debug!(
-                region,
-                builtin = builtin.region,
-                "the built-in catalog is of another region"
-            );
-        }
-        Ok(Self { shelf, builtin: Arc::new(builtin), kept: Mutex::new(None) })
+    pub(crate) fn new(shelf: S) -> Self {
+        Self { shelf, builtin: OnceLock::new(), kept: Mutex::new(None) }
     }
 
     fn kept(&self) -> Option<Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    fn builtin(&self) -> Result<Arc<Catalog>, PortError> {
+        if let Some(builtin) = self.builtin.get() {
+            return Ok(Arc::clone(builtin));
+        }
+        let read = api::catalog::builtin().map_err(|error| {
+            PortError::because("read the built-in catalog", Fault::Permanent, error)
+        })?;
+        Ok(Arc::clone(self.builtin.get_or_init(|| Arc::new(read))))
     }
 
     async fn read(&self, now: Timestamp) -> Result<Arc<Catalog>, PortError> {
@@ -61,18 +62,15 @@ impl<S: Shelf> StoredCatalog<S> {
         {
             return Ok(Arc::clone(&kept.catalog));
         }
-        let Some(sales) = self.shelf.sales().await? else {
-            tracing::warn!(
-                "nothing was asked for yet: the built-in catalog is of {}",
-                self.builtin.region
-            );
-            return Ok(Arc::clone(&self.builtin));
+        let Some(Shelved { catalog, found_at }) = self.shelf.shelved().await? else {
+            let builtin = self.builtin()?;
+            tracing::warn!("no catalog is stored yet: the built-in one is of {}", builtin.region);
+            return Ok(builtin);
         };
-        let found_at = sales.found_at;
         // The very same while nothing changed: what is worked out from it is kept too.
         let catalog = match kept {
             Some(kept) if kept.found_at == found_at => kept.catalog,
-            _ => Arc::new(handlers::catalog_of(sales)),
+            _ => Arc::new(catalog),
         };
         let read = Kept { read_at: now, found_at, catalog: Arc::clone(&catalog) };
         *self.kept.lock().unwrap_or_else(PoisonError::into_inner) = Some(read);
@@ -94,28 +92,29 @@ mod tests {
 
     /// Counts how often it is asked.
     struct Counting {
-        sales: Option<Sales>,
+        shelved: Option<Shelved>,
         asked: Cell<u32>,
     }
 
     impl Shelf for Counting {
-        async fn sales(&self) -> Result<Option<Sales>, PortError> {
+        async fn shelved(&self) -> Result<Option<Shelved>, PortError> {
             self.asked.set(self.asked.get() + 1);
-            Ok(self.sales.clone())
+            Ok(self.shelved.clone())
         }
 
-        async fn put(&self, _: &Sales) -> Result<(), PortError> {
+        async fn put(&self, _: &Shelved) -> Result<(), PortError> {
             Ok(())
         }
     }
 
-    fn stored(sales: Option<Sales>) -> StoredCatalog<Counting> {
-        StoredCatalog::new(Counting { sales, asked: Cell::new(0) }, "eu-west-1").unwrap()
+    fn stored(shelved: Option<Shelved>) -> StoredCatalog<Counting> {
+        StoredCatalog::new(Counting { shelved, asked: Cell::new(0) })
     }
 
     #[tokio::test]
     async fn what_was_read_is_kept_for_five_minutes_and_stays_the_same_while_nothing_changes() {
-        let catalog = stored(Some(builtin_sales().unwrap()));
+        let found_at = Timestamp::UNIX_EPOCH;
+        let catalog = stored(Some(Shelved { catalog: builtin_catalog().unwrap(), found_at }));
         let at = |seconds| Timestamp::from_second(seconds).unwrap();
         let first = catalog.read(at(1_000)).await.unwrap();
         let second = catalog.read(at(1_299)).await.unwrap();

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 use launch_template::NodeSettings;
 use model::{
-    Catalog, InstanceShape, InstanceTypeName,
-    shape::{Market as Prices, Sales, TableFacts},
+    Catalog, HourlyPrice, InstanceShape, InstanceTypeName,
+    shape::{Market as Prices, Shelved},
 };
 use ports::{Fault, Invocation, Market, PortError, Shelf};
 
@@ -30,11 +30,11 @@ pub async fn catalog(
     market: &impl Market,
     shelf: &impl Shelf,
     region: &str,
-    builtin: &Sales,
+    builtin: &Catalog,
     at: &Invocation,
 ) -> Result<(), Error> {
-    let before = shelf.sales().await?;
-    let age = before.as_ref().map(|sales| at.now.duration_since(sales.found_at));
+    let before = shelf.shelved().await?;
+    let age = before.as_ref().map(|before| at.now.duration_since(before.found_at));
     if age.is_some_and(|age| age < FRESH) {
         return Ok(());
     }
@@ -53,22 +53,16 @@ pub async fn catalog(
         on_demand: or_none("on-demand prices", market.on_demand().await),
         spot: or_none("spot prices", market.spot(at.now).await),
     };
-    let known = before.map(|sales| sales.market);
-    let sales = Sales {
-        market: priced(asked, known, &builtin.market),
-        shapes: with_facts(shapes, &builtin.shapes),
-        found_at: at.now,
-    };
-    shelf.put(&sales).await?;
-    let Prices { on_demand, spot, .. } = &sales.market;
-    let types = sales.shapes.len();
-    tracing::info!(types, on_demand = on_demand.len(), spot = spot.len(), "catalog refreshed");
+    let known = before.map(|before| Prices::of(&before.catalog));
+    let market = priced(asked, known, || Prices::of(builtin).on_demand);
+    let shapes = with_facts(shapes, builtin);
+    let catalog = launch_template::catalog(&market, shapes, &NodeSettings::default());
+    let shelved = Shelved { catalog, found_at: at.now };
+    shelf.put(&shelved).await?;
+    let types = shelved.catalog.instance_types.len();
+    let (on_demand, spot) = (market.on_demand.len(), market.spot.len());
+    tracing::info!(types, on_demand, spot, "catalog refreshed");
     Ok(())
-}
-
-/// The catalog that `sales` make.
-pub fn catalog_of(sales: Sales) -> Catalog {
-    launch_template::catalog(&sales.market, sales.shapes, &NodeSettings::default())
 }
 
 fn or_none<K: Ord, V>(what: &str, answer: Result<BTreeMap<K, V>, PortError>) -> BTreeMap<K, V> {
@@ -78,14 +72,18 @@ fn or_none<K: Ord, V>(what: &str, answer: Result<BTreeMap<K, V>, PortError>) -> 
     })
 }
 
-/// What was `asked`, over what was `known` before; `builtin` at first. Without any spot price yet,
-/// spot costs what on-demand does.
-fn priced(asked: Prices, known: Option<Prices>, builtin: &Prices) -> Prices {
+/// What was `asked`, over what was `known` before; at first over the `builtin` on-demand prices.
+/// Without any spot price yet, spot costs what on-demand does.
+fn priced(
+    asked: Prices,
+    known: Option<Prices>,
+    builtin: impl FnOnce() -> BTreeMap<InstanceTypeName, HourlyPrice>,
+) -> Prices {
     let is_first = known.is_none();
     let Prices { region, zones, offered, .. } = asked;
     let (mut on_demand, mut spot) = match known {
         Some(known) => (known.on_demand, known.spot),
-        None => (builtin.on_demand.clone(), BTreeMap::new()),
+        None => (builtin(), BTreeMap::new()),
     };
     on_demand.extend(asked.on_demand);
     if is_first && asked.spot.is_empty() {
@@ -98,12 +96,10 @@ fn priced(asked: Prices, known: Option<Prices>, builtin: &Prices) -> Prices {
     Prices { region, zones, offered, on_demand, spot }
 }
 
-/// `shapes` with what no call answers, where it is known.
-fn with_facts(shapes: Vec<InstanceShape>, known: &[InstanceShape]) -> Vec<InstanceShape> {
-    let facts: BTreeMap<&InstanceTypeName, TableFacts> =
-        known.iter().map(|shape| (&shape.name, shape.table)).collect();
+/// `shapes` with what no call answers, where `builtin` knows it.
+fn with_facts(shapes: Vec<InstanceShape>, builtin: &Catalog) -> Vec<InstanceShape> {
     let with_facts = |shape: InstanceShape| {
-        let table = facts.get(&shape.name).copied().unwrap_or(shape.table);
+        let table = builtin.shapes.get(&shape.name).map_or(shape.table, |known| known.table);
         InstanceShape { table, ..shape }
     };
     shapes.into_iter().map(with_facts).collect()
@@ -113,7 +109,7 @@ fn with_facts(shapes: Vec<InstanceShape>, known: &[InstanceShape]) -> Vec<Instan
 mod tests {
     use std::collections::BTreeSet;
 
-    use model::{HourlyPrice, Zone};
+    use model::Zone;
 
     use super::*;
 
@@ -142,7 +138,7 @@ mod tests {
     #[test]
     fn prices_that_cannot_be_had_are_those_that_come_with_the_program() {
         let builtin = prices(&[("m7g.large", 80)], spot(&[("us-west-2a", 1)]));
-        let first = priced(prices(&[], Spot::new()), None, &builtin);
+        let first = priced(prices(&[], Spot::new()), None, || builtin.on_demand.clone());
         assert_eq!(first.on_demand, builtin.on_demand);
         // Spot costs what on-demand does, not what it was for somebody else.
         assert_eq!(first.spot, spot(&[("us-west-2a", 80), ("us-west-2b", 80)]));
@@ -152,17 +148,17 @@ mod tests {
     fn new_prices_go_over_old_ones_and_an_unknown_zone_has_none() {
         let builtin = prices(&[("m7g.large", 80), ("m7i.large", 100)], Spot::new());
         let asked = prices(&[("m7g.large", 81)], spot(&[("us-west-2a", 30)]));
-        let first = priced(asked, None, &builtin);
+        let first = priced(asked, None, || builtin.on_demand.clone());
         assert_eq!(
             first.on_demand,
             prices(&[("m7g.large", 81), ("m7i.large", 100)], Spot::new()).on_demand
         );
         assert_eq!(first.spot, spot(&[("us-west-2a", 30)]));
         let partial = prices(&[], spot(&[("us-west-2b", 31)]));
-        let second = priced(partial, Some(first.clone()), &builtin);
+        let second = priced(partial, Some(first.clone()), BTreeMap::new);
         assert_eq!(second.on_demand, first.on_demand);
         assert_eq!(second.spot, spot(&[("us-west-2a", 30), ("us-west-2b", 31)]));
-        let none = priced(prices(&[], Spot::new()), Some(second.clone()), &builtin);
+        let none = priced(prices(&[], Spot::new()), Some(second.clone()), BTreeMap::new);
         assert_eq!(none, second);
     }
 }

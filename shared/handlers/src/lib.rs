@@ -25,7 +25,7 @@ mod resolution;
 mod resolve;
 mod settle;
 
-pub use catalog::{catalog, catalog_of};
+pub use catalog::catalog;
 pub use disrupt::{DisruptTrigger, disrupt};
 pub use drain::drain;
 pub use error::{Error, story};

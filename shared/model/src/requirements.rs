@@ -67,6 +67,12 @@ impl Requirements {
             .collect()
     }
 
+    /// Requirements on different labels, which is much quicker than adding one by one when they come
+    /// in the order of the labels. Of two on one label the later stands.
+    pub fn of_distinct(requirements: impl IntoIterator<Item = Requirement>) -> Self {
+        Self(requirements.into_iter().map(|one| (one.key().clone(), one)).collect())
+    }
+
     /// Adds one; a requirement on the same label is intersected with it.
     pub fn add(&mut self, requirement: Requirement) {
         match self.0.entry(requirement.key().clone()) {

@@ -7,7 +7,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use crate::{CapacityType, HourlyPrice, InstanceTypeName, Zone, ZoneId};
+use crate::{
+    CapacityType, Catalog, HourlyPrice, InstanceTypeName, Requirement, Zone, ZoneId, labels,
+};
 
 /// The processor of an instance type.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -150,19 +152,38 @@ pub struct Market {
 }
 
 impl Market {
+    /// What `catalog` was worked out from, as far as it shows: of types that it has, and without
+    /// prices of nothing.
+    pub fn of(catalog: &Catalog) -> Self {
+        let (region, zones) = (catalog.region.clone(), catalog.zones.clone());
+        let mut market = Self { region, zones, ..Self::default() };
+        for instance_type in &catalog.instance_types {
+            let name = &instance_type.name;
+            let sold = instance_type.requirements.get(labels::ZONE).map(Requirement::values);
+            let sold = sold.into_iter().flatten().filter_map(|zone| Zone::new(zone).ok());
+            market.offered.insert(name.clone(), sold.collect());
+            for offering in instance_type.offerings.iter().filter(|offering| offering.price.0 > 0) {
+                if offering.capacity_type == CapacityType::Spot {
+                    market.spot.insert((name.clone(), offering.zone.clone()), offering.price);
+                } else {
+                    market.on_demand.insert(name.clone(), offering.price);
+                }
+            }
+        }
+        market
+    }
+
     /// Every zone in which anything is sold.
     pub fn all_zones(&self) -> BTreeSet<Zone> {
         self.offered.values().flatten().cloned().collect()
     }
 }
 
-/// Everything that a catalog is worked out from, as it was found.
+/// A catalog as it is kept for those who decide.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Sales {
-    /// Where and for how much.
-    pub market: Market,
-    /// What.
-    pub shapes: Vec<InstanceShape>,
-    /// When.
+pub struct Shelved {
+    /// What is sold.
+    pub catalog: Catalog,
+    /// When it was asked for.
     pub found_at: jiff::Timestamp,
 }

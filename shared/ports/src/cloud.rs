@@ -13,7 +13,7 @@ use model::{
         PlacementGroup, PlacementGroupTerm, ReservationTerm, SecurityGroup, SecurityGroupTerm,
         Subnet, SubnetTerm,
     },
-    shape::Sales,
+    shape::Shelved,
 };
 
 use crate::PortError;
@@ -44,9 +44,9 @@ pub trait Market {
 /// What is sold, kept for those who decide.
 pub trait Shelf {
     /// What was put there last, if anything was.
-    async fn sales(&self) -> Result<Option<Sales>, PortError>;
+    async fn shelved(&self) -> Result<Option<Shelved>, PortError>;
     /// Replaces it. Repeating it changes nothing.
-    async fn put(&self, sales: &Sales) -> Result<(), PortError>;
+    async fn put(&self, shelved: &Shelved) -> Result<(), PortError>;
 }
 
 /// What selectors of EC2NodeClasses name. Empty answers are answers.

@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, fmt, sync::Arc, task::Waker};
 
 use jiff::{SignedDuration, Timestamp};
-use model::{Catalog, InstanceId, NodeName, PodKey, PodUid, shape::Sales};
+use model::{Catalog, InstanceId, NodeName, PodKey, PodUid, shape::Shelved};
 
 use crate::{
     account::Account,
@@ -81,7 +81,7 @@ pub(crate) struct World {
     pub(crate) ledger: LedgerState,
     pub(crate) mail: Mail,
     /// What the function `catalog` found.
-    pub(crate) shelf: Option<Sales>,
+    pub(crate) shelf: Option<Shelved>,
     pub(crate) rules: Vec<Rule>,
     /// The delivery that is being polled.
     pub(crate) current: Option<(u64, Function)>,

@@ -27,56 +27,9 @@ pub(super) fn decode(compressed: &[u8]) -> Result<Vec<InstanceShape>, Error> {
     lines.enumerate().map(|(index, line)| read(index + 2, line)).collect()
 }
 
-/// Reads the line called `number`.
-pub(super) fn read(number: usize, line: &str) -> Result<InstanceShape, Error> {
+fn read(number: usize, line: &str) -> Result<InstanceShape, Error> {
     let mut cells = Cells(line.split('\t'));
     shape(&mut cells).map_err(|error| Error(format!("shapes, line {number}: {error}")))
-}
-
-/// The line that [`read`] makes `shape` of.
-pub(super) fn write(shape: &InstanceShape) -> String {
-    let InstanceShape { processor, network, table, .. } = shape;
-    let truth = |holds: bool| if holds { "1" } else { "0" }.to_owned();
-    let optional = |number: Option<u32>| number.map_or_else(|| "-".to_owned(), |n| n.to_string());
-    let kinds: Vec<&str> = shape.capacity_types.iter().map(|kind| kind.as_str()).collect();
-    let cards: Vec<String> =
-        network.cards.iter().map(|(card, most)| format!("{card}:{most}")).collect();
-    let disks = |disks: &LocalDisks| format!("{}:{}", disks.gigabytes, u32::from(disks.is_nvme));
-    let cells = [
-        shape.name.to_string(),
-        processor.architectures.join(","),
-        processor.manufacturer.clone().unwrap_or_else(|| "-".to_owned()),
-        optional(processor.clock_mhz),
-        truth(processor.has_nested_virtualization),
-        shape.vcpus.to_string(),
-        shape.memory_mib.to_string(),
-        optional(shape.ebs_mbps),
-        shape.hypervisor.clone(),
-        kinds.join(","),
-        written(&shape.gpus),
-        written(&shape.accelerators),
-        written(&shape.neuron_devices),
-        shape.local_disks.as_ref().map_or_else(|| "-".to_owned(), disks),
-        cards.join(","),
-        network.default_card.to_string(),
-        network.ipv4_per_interface.to_string(),
-        truth(network.has_ena),
-        network.efa_interfaces.to_string(),
-        truth(network.encrypts_in_transit),
-        shape.placement_strategies.join(","),
-        optional(table.network_mbps),
-        optional(table.branch_interfaces),
-        optional(table.ipv4_per_interface),
-    ];
-    cells.join("\t")
-}
-
-fn written(devices: &[Device]) -> String {
-    let one = |device: &Device| {
-        let Device { name, manufacturer, count, memory_mib, cores } = device;
-        format!("{name}|{manufacturer}|{count}|{memory_mib}|{cores}")
-    };
-    devices.iter().map(one).collect::<Vec<_>>().join(";")
 }
 
 /// The cells of a line, from left to right.

@@ -1,161 +1,232 @@
-//! What is sold in a region, as it is stored: gzip of tab-separated lines, some 60 KB for a region.
+//! A region's catalog as it is stored: gzip of a compact binary form, some 60 KB for a region.
 //!
-//! Line 1: `journeyman-sales`, version, region, time. Line 2: the zones as `name=id`, joined by tabs.
-//! Then two lines for each type, sorted by name: where and for how much it is sold (name; zones
-//! joined by `,`; on-demand price in nano-dollars per hour or `-`; spot prices as `zone=nanos` joined
-//! by `,`), and its shape as in the built-in table of shapes.
+//! It holds what was worked out, not what it was worked out from, since it is written once in an hour
+//! and read by every function that starts. A thousand types with thirty labels each share a few
+//! thousand requirements: each stands there once, and types name them by number.
+//!
+//! | part | content |
+//! |---|---|
+//! | head | `journeyman-catalog`, version, region, when it was found (RFC 3339) |
+//! | zones | name and id of each |
+//! | places | zone and id (or none) of offerings |
+//! | labels | each with its requirements: each a list of values |
+//! | resources | names that are not built in |
+//! | types | name; numbers of requirements; capacity; overhead; offerings |
+//! | shapes | what EC2 says about types |
+//!
+//! Numbers are LEB128, texts and lists come after their length.
 
 use std::{
-    collections::{BTreeMap, BTreeSet},
+    collections::BTreeMap,
     io::{Read as _, Write as _},
+    sync::Arc,
 };
 
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use model::{
-    HourlyPrice, InstanceShape, InstanceTypeName, Zone, ZoneId,
-    shape::{Market, Sales},
+    Bytes, CapacityType, Catalog, HourlyPrice, InstanceType, LabelKey, Millicores, Offering,
+    Requirement, Requirements, ResourceName, Resources, Zone, ZoneId, requirement::Value,
+    shape::Shelved,
 };
 
-use super::{Error, shapes};
+use super::Error;
+
+mod shape;
+mod wire;
+
+use wire::{Reader, Writer};
 
 /// The most that it may unpack to.
 const BYTES_MAX: u64 = 16 << 20;
-const KIND: &str = "journeyman-sales";
-const VERSION: &str = "1";
+const KIND: &str = "journeyman-catalog";
+const VERSION: u64 = 1;
 
-/// `sales` as they are stored. Types without a shape are left out: nothing could be worked out.
-pub fn encode(sales: &Sales) -> Result<Vec<u8>, Error> {
-    let market = &sales.market;
-    let mut lines = vec![[KIND, VERSION, &market.region, &sales.found_at.to_string()].join("\t")];
-    let zones = market.zones.iter().map(|(zone, id)| format!("{zone}={id}"));
-    lines.push(zones.collect::<Vec<_>>().join("\t"));
-    let mut shapes: Vec<&InstanceShape> = sales.shapes.iter().collect();
-    shapes.sort_by(|one, other| one.name.cmp(&other.name));
-    let spot = spot_by_type(market);
-    for shape in shapes {
-        lines.push(sold(shape, market, spot.get(&shape.name)));
-        lines.push(shapes::write(shape));
-    }
+/// `shelved` as it is stored. Only lists of values can be stored, and no reservations, which are of
+/// a class: a region's catalog has nothing else.
+pub fn encode(shelved: &Shelved) -> Result<Vec<u8>, Error> {
+    let catalog = &shelved.catalog;
+    let pools = Pools::of(catalog)?;
+    let mut out = Writer::default();
+    out.text(KIND);
+    out.number(VERSION);
+    out.text(&catalog.region);
+    out.text(&shelved.found_at.to_string());
+    out.list(&catalog.zones, |out, (zone, id)| {
+        out.text(zone.as_str());
+        out.text(id.as_str());
+    });
+    out.list(pools.places.keys(), |out, (zone, id)| {
+        out.text(zone.as_str());
+        out.option(*id, |out, id| out.text(id.as_str()));
+    });
+    out.list(&pools.requirements, |out, (key, all)| {
+        out.text(key);
+        out.list(all.keys(), |out, one| out.list(one.values(), |out, value| out.text(value)));
+    });
+    out.list(pools.resources.keys(), |out, name| out.text(name.as_str()));
+    out.list(&catalog.instance_types, |out, one| write_type(out, one, &pools));
+    out.list(catalog.shapes.values(), |out, shape| shape::write(out, shape));
+    packed(&out.0)
+}
+
+fn packed(bytes: &[u8]) -> Result<Vec<u8>, Error> {
     let mut encoder = GzEncoder::new(Vec::new(), Compression::best());
-    let packed = encoder.write_all(lines.join("\n").as_bytes()).and_then(|()| encoder.finish());
-    packed.map_err(|error| Error(format!("the sales do not pack: {error}")))
+    let packed = encoder.write_all(bytes).and_then(|()| encoder.finish());
+    packed.map_err(|error| Error(format!("the stored one does not pack: {error}")))
 }
 
-fn spot_by_type(market: &Market) -> BTreeMap<&InstanceTypeName, Vec<String>> {
-    let mut by_type: BTreeMap<_, Vec<String>> = BTreeMap::new();
-    for ((name, zone), price) in &market.spot {
-        by_type.entry(name).or_default().push(format!("{zone}={}", price.0));
+/// What types name by number.
+#[derive(Default)]
+struct Pools<'a> {
+    places: BTreeMap<(&'a Zone, Option<&'a ZoneId>), u64>,
+    requirements: BTreeMap<&'a str, BTreeMap<&'a Requirement, u64>>,
+    resources: BTreeMap<&'a ResourceName, u64>,
+}
+
+impl<'a> Pools<'a> {
+    fn of(catalog: &'a Catalog) -> Result<Self, Error> {
+        let mut pools = Self::default();
+        for one in &catalog.instance_types {
+            for requirement in one.requirements.iter() {
+                let key = requirement.key();
+                let listed = Requirement::listed(key.clone(), requirement.values().clone());
+                if *requirement != listed {
+                    return Err(Error(format!("{}: `{requirement}` is no list", one.name)));
+                }
+                pools.requirements.entry(key.as_str()).or_default().insert(requirement, 0);
+            }
+            for offering in &one.offerings {
+                if offering.reservation.is_some() {
+                    let problem = "a reserved offering is not of a region";
+                    return Err(Error(format!("{}: {problem}", one.name)));
+                }
+                pools.places.insert((&offering.zone, offering.zone_id.as_ref()), 0);
+            }
+            let amounts = [&one.capacity, &one.overhead].into_iter();
+            pools.resources.extend(amounts.flat_map(|all| all.extended.keys()).map(|n| (n, 0)));
+        }
+        number(pools.places.values_mut());
+        number(pools.requirements.values_mut().flat_map(BTreeMap::values_mut));
+        number(pools.resources.values_mut());
+        Ok(pools)
     }
-    by_type
 }
 
-fn sold(shape: &InstanceShape, market: &Market, spot: Option<&Vec<String>>) -> String {
-    let zones = market.offered.get(&shape.name).into_iter().flatten();
-    let zones: Vec<&str> = zones.map(Zone::as_str).collect();
-    let on_demand = market.on_demand.get(&shape.name);
-    [
-        shape.name.to_string(),
-        zones.join(","),
-        on_demand.map_or_else(|| "-".to_owned(), |price| price.0.to_string()),
-        spot.map(|prices| prices.join(",")).unwrap_or_default(),
-    ]
-    .join("\t")
+fn number<'a>(all: impl Iterator<Item = &'a mut u64>) {
+    for (number, one) in (0..).zip(all) {
+        *one = number;
+    }
+}
+
+fn write_type(out: &mut Writer, one: &InstanceType, pools: &Pools<'_>) {
+    out.text(one.name.as_str());
+    out.list(one.requirements.iter(), |out, requirement| {
+        let known = pools.requirements.get(requirement.key().as_str());
+        out.number(known.and_then(|all| all.get(requirement)).copied().unwrap_or_default());
+    });
+    for amounts in [&one.capacity, &one.overhead] {
+        for amount in [amounts.cpu.0, amounts.memory.0, amounts.ephemeral_storage.0, amounts.pods] {
+            out.number(amount);
+        }
+        out.list(&amounts.extended, |out, (name, amount)| {
+            out.number(pools.resources.get(name).copied().unwrap_or_default());
+            out.number(*amount);
+        });
+    }
+    out.list(&one.offerings, |out, offering| {
+        let place = (&offering.zone, offering.zone_id.as_ref());
+        out.number(pools.places.get(&place).copied().unwrap_or_default());
+        out.text(offering.capacity_type.as_str());
+        out.number(offering.price.0);
+        out.truth(offering.is_available);
+    });
 }
 
 /// What [`encode`] stored.
-pub fn decode(stored: &[u8]) -> Result<Sales, Error> {
-    let mut text = String::new();
+pub fn decode(stored: &[u8]) -> Result<Shelved, Error> {
+    let mut bytes = Vec::new();
     GzDecoder::new(stored)
         .take(BYTES_MAX)
-        .read_to_string(&mut text)
-        .map_err(|error| Error(format!("the sales do not unpack: {error}")))?;
-    let mut lines = text.lines();
-    let first: Vec<&str> = lines.next().unwrap_or_default().split('\t').collect();
-    let [KIND, VERSION, region, found_at] = *first.as_slice() else {
-        return Err(Error("not what is sold, in version 1".to_owned()));
+        .read_to_end(&mut bytes)
+        .map_err(|error| Error(format!("the stored one does not unpack: {error}")))?;
+    read(&bytes)
+}
+
+fn read(bytes: &[u8]) -> Result<Shelved, Error> {
+    let mut read = Reader(bytes);
+    if read.text() != Ok(KIND) || read.number() != Ok(VERSION) {
+        return Err(Error(format!("the stored one is not a `{KIND}` of version {VERSION}")));
+    }
+    let region = read.text()?.to_owned();
+    let found_at = read.parsed()?;
+    let zones = read.list(|read| Ok((read.parsed()?, read.parsed()?)))?;
+    let pooled = Pooled {
+        places: read.list(|read| Ok((read.parsed()?, read.option(Reader::parsed)?)))?,
+        requirements: read.list(requirements)?.into_iter().flatten().collect(),
+        resources: read.list(Reader::parsed)?,
     };
-    let found_at = found_at.parse().map_err(|_| bad(found_at))?;
-    let mut market = Market { region: region.to_owned(), ..Market::default() };
-    for cell in cells(lines.next().unwrap_or_default(), '\t') {
-        let (zone, id) = cell.split_once('=').ok_or_else(|| bad(cell))?;
-        let id = ZoneId::new(id).map_err(|_| bad(cell))?;
-        market.zones.insert(Zone::new(zone).map_err(|_| bad(cell))?, id);
-    }
-    let mut all = Vec::new();
-    let mut number = 2;
-    while let Some(line) = lines.next() {
-        read(line, &mut market)?;
-        number += 2;
-        let shape = lines.next().ok_or_else(|| Error("the last shape is missing".to_owned()))?;
-        all.push(shapes::read(number, shape)?);
-    }
-    Ok(Sales { market, shapes: all, found_at })
+    let instance_types = read.list(|read| read_type(read, &pooled).map(Arc::new))?;
+    let shapes = read.list(|read| Ok(Arc::new(shape::read(read)?)))?;
+    read.end()?;
+    let shapes = shapes.into_iter().map(|shape| (shape.name.clone(), shape)).collect();
+    let zones = zones.into_iter().collect();
+    Ok(Shelved { catalog: Catalog { region, zones, instance_types, shapes }, found_at })
 }
 
-fn read(line: &str, market: &mut Market) -> Result<(), Error> {
-    let columns: Vec<&str> = line.split('\t').collect();
-    let [name, zones, on_demand, spot] = *columns.as_slice() else { return Err(bad(line)) };
-    let name = InstanceTypeName::new(name).map_err(|_| bad(name))?;
-    let zone = |text: &str| Zone::new(text).map_err(|_| bad(text));
-    let zones: BTreeSet<Zone> = cells(zones, ',').map(zone).collect::<Result<_, _>>()?;
-    if !zones.is_empty() {
-        market.offered.insert(name.clone(), zones);
-    }
-    if on_demand != "-" {
-        market.on_demand.insert(name.clone(), price(on_demand)?);
-    }
-    for cell in cells(spot, ',') {
-        let (place, nanos) = cell.split_once('=').ok_or_else(|| bad(cell))?;
-        market.spot.insert((name.clone(), zone(place)?), price(nanos)?);
-    }
-    Ok(())
+/// The other side of [`Pools`].
+struct Pooled {
+    places: Vec<(Zone, Option<ZoneId>)>,
+    requirements: Vec<Requirement>,
+    resources: Vec<ResourceName>,
 }
 
-fn cells(line: &str, separator: char) -> impl Iterator<Item = &str> {
-    line.split(separator).filter(|cell| !cell.is_empty())
+/// One label's.
+fn requirements(read: &mut Reader<'_>) -> Result<Vec<Requirement>, Error> {
+    let key: LabelKey = read.parsed()?;
+    read.list(|read| {
+        let values: Vec<Value> = read.list(|read| read.text().map(Value::from))?;
+        Ok(Requirement::listed(key.clone(), values.into_iter().collect()))
+    })
 }
 
-fn price(nanos: &str) -> Result<HourlyPrice, Error> {
-    nanos.parse().map(HourlyPrice).map_err(|_| bad(nanos))
+fn read_type(read: &mut Reader<'_>, pooled: &Pooled) -> Result<InstanceType, Error> {
+    let name = read.parsed()?;
+    let requirements = read.list(|read| read.one_of(&pooled.requirements).cloned())?;
+    Ok(InstanceType {
+        name,
+        requirements: Requirements::of_distinct(requirements),
+        capacity: amounts(read, pooled)?,
+        overhead: amounts(read, pooled)?,
+        offerings: read.list(|read| offering(read, pooled))?,
+    })
 }
 
-fn bad(cell: &str) -> Error {
-    Error(format!("`{cell}` does not belong there"))
+fn amounts(read: &mut Reader<'_>, pooled: &Pooled) -> Result<Resources, Error> {
+    Ok(Resources {
+        cpu: Millicores(read.number()?),
+        memory: Bytes(read.number()?),
+        ephemeral_storage: Bytes(read.number()?),
+        pods: read.number()?,
+        extended: read
+            .list(|read| Ok((read.one_of(&pooled.resources)?.clone(), read.number()?)))?
+            .into_iter()
+            .collect(),
+    })
+}
+
+fn offering(read: &mut Reader<'_>, pooled: &Pooled) -> Result<Offering, Error> {
+    let (zone, zone_id) = read.one_of(&pooled.places)?.clone();
+    let capacity_type = read.text()?;
+    Ok(Offering {
+        zone,
+        zone_id,
+        capacity_type: CapacityType::parse(capacity_type)
+            .ok_or_else(|| wire::bad(capacity_type))?,
+        price: HourlyPrice(read.number()?),
+        is_available: read.truth()?,
+        reservation: None,
+    })
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn builtin() -> Sales {
-        let (market, shapes) = super::super::builtin_market().unwrap();
-        Sales { market, shapes, found_at: "2026-08-01T12:00:00Z".parse().unwrap() }
-    }
-
-    #[test]
-    fn what_is_stored_reads_back_and_is_small() {
-        let sales = builtin();
-        let stored = encode(&sales).unwrap();
-        assert!(stored.len() < 200_000, "{} bytes", stored.len());
-        let read = decode(&stored).unwrap();
-        assert_eq!(read.market, sales.market);
-        assert_eq!(read.shapes, sales.shapes);
-        assert_eq!(read.found_at, sales.found_at);
-    }
-
-    #[test]
-    fn what_is_not_known_stays_so() {
-        let mut sales = builtin();
-        sales.shapes.truncate(1);
-        sales.market = Market { region: "eu-west-1".to_owned(), ..Market::default() };
-        assert_eq!(decode(&encode(&sales).unwrap()).unwrap(), sales);
-    }
-
-    #[test]
-    fn what_is_cut_off_or_of_another_kind_is_refused() {
-        let stored = encode(&builtin()).unwrap();
-        assert!(decode(&stored[..stored.len() / 2]).is_err());
-        assert!(decode(b"journeyman-sales").is_err());
-        assert!(decode(include_bytes!("../../data/instance-shapes.tsv.gz")).is_err());
-    }
-}
+mod tests;

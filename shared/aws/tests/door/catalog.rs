@@ -5,21 +5,19 @@ use std::sync::Arc;
 use aws::Account;
 use door::{Door, listen, serve};
 use jiff::SignedDuration;
-use model::shape::Sales;
+use model::{Catalog, shape::Market};
 use ports::{Fault, Invocation, Shelf as _};
 use simulator::{Settings, Sim, Verdict, first_calls};
 use tokio::task::LocalSet;
 
 use super::figures::{present, report};
 
-fn builtin() -> Sales {
-    let (market, shapes) = api::catalog::builtin_market().unwrap();
-    Sales { market, shapes, found_at: jiff::Timestamp::UNIX_EPOCH }
+fn builtin() -> Catalog {
+    api::catalog::builtin().unwrap()
 }
 
 fn sim() -> Sim {
-    let catalog = Arc::new(api::catalog::builtin().unwrap());
-    Sim::new(Settings { has_schedules: false, ..Settings::default() }, catalog)
+    Sim::new(Settings { has_schedules: false, ..Settings::default() }, Arc::new(builtin()))
 }
 
 fn at(sim: &Sim) -> Invocation {
@@ -41,27 +39,23 @@ async fn the_whole_catalog_is_asked_for_and_stored_as_it_is() {
         handlers::catalog(&market, &sim, "us-west-2", &builtin(), &at(&sim)).await.unwrap();
         let requests = door.requests();
         let (took, calls) = (began.elapsed().as_millis(), requests.values().sum::<u64>());
-        let stored = sim.sales().await.unwrap().unwrap();
+        let stored = sim.shelved().await.unwrap().unwrap().catalog;
+        let (sold, known) = (Market::of(&stored), builtin());
         report(&format!(
             "{} types, {} prices on demand and {} spot: {calls} requests, {took} ms: {requests:?}",
             stored.shapes.len(),
-            stored.market.on_demand.len(),
-            stored.market.spot.len(),
+            sold.on_demand.len(),
+            sold.spot.len(),
         ));
         // What the account sells is what the catalog that comes with the program says.
-        let known = builtin();
-        assert_eq!(stored.market.zones, known.market.zones);
-        assert_eq!(stored.market.offered, known.market.offered);
-        for (name, price) in &known.market.on_demand {
-            assert_eq!(stored.market.on_demand.get(name), Some(price), "{name}");
+        let known_market = Market::of(&known);
+        assert_eq!(stored.zones, known.zones);
+        assert_eq!(sold.offered, known_market.offered);
+        for (name, price) in &known_market.on_demand {
+            assert_eq!(sold.on_demand.get(name), Some(price), "{name}");
         }
-        let by_name = |mut shapes: Vec<model::InstanceShape>| {
-            shapes.sort_by(|one, other| one.name.cmp(&other.name));
-            shapes
-        };
-        let (stored, known) = (by_name(stored.shapes), by_name(known.shapes));
-        assert_eq!(stored.len(), known.len());
-        for (one, other) in stored.iter().zip(&known) {
+        assert_eq!(stored.shapes.len(), known.shapes.len());
+        for (one, other) in stored.shapes.values().zip(known.shapes.values()) {
             assert_eq!(one, other);
         }
         // Soon after, nothing is asked for again.
@@ -77,14 +71,10 @@ async fn without_a_price_list_the_prices_that_come_with_the_program_serve() {
     sim.add_rule(first_calls("Market.on_demand", 1, Verdict::FailBefore(Fault::Permanent)));
     sim.add_rule(first_calls("Market.spot", 1, Verdict::FailBefore(Fault::Transient)));
     handlers::catalog(&sim, &sim, "us-west-2", &builtin(), &at(&sim)).await.unwrap();
-    let stored = sim.sales().await.unwrap().unwrap();
-    assert_eq!(stored.market.on_demand, builtin().market.on_demand);
-    for ((name, _), price) in &stored.market.spot {
-        assert_eq!(
-            stored.market.on_demand.get(name),
-            Some(price),
-            "spot costs what on-demand does"
-        );
+    let sold = Market::of(&sim.shelved().await.unwrap().unwrap().catalog);
+    assert_eq!(sold.on_demand, Market::of(&builtin()).on_demand);
+    for ((name, _), price) in &sold.spot {
+        assert_eq!(sold.on_demand.get(name), Some(price), "spot costs what on-demand does");
     }
 }
 
@@ -92,10 +82,10 @@ async fn without_a_price_list_the_prices_that_come_with_the_program_serve() {
 async fn what_cannot_be_described_leaves_what_is_stored_alone() {
     let sim = sim();
     handlers::catalog(&sim, &sim, "us-west-2", &builtin(), &at(&sim)).await.unwrap();
-    let before = sim.sales().await.unwrap();
+    let before = sim.shelved().await.unwrap();
     sim.pass_until(sim.now().checked_add(SignedDuration::from_hours(2)).unwrap());
     sim.add_rule(first_calls("Market.offered", 1, Verdict::FailBefore(Fault::Transient)));
     let again = handlers::catalog(&sim, &sim, "us-west-2", &builtin(), &at(&sim)).await;
     assert!(again.is_err());
-    assert_eq!(sim.sales().await.unwrap(), before);
+    assert_eq!(sim.shelved().await.unwrap(), before);
 }

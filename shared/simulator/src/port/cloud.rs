@@ -17,7 +17,7 @@ use model::{
         PlacementGroup, PlacementGroupTerm, ReservationTerm, SecurityGroup, SecurityGroupTerm,
         Subnet, SubnetTerm,
     },
-    shape::{Sales, TableFacts},
+    shape::{Shelved, TableFacts},
 };
 use ports::{
     Catalog, Discovery, Fault, Fleet, Mailbox, Market, PortError, Profiles, Shelf, Templates,
@@ -85,13 +85,13 @@ impl Market for Sim {
 }
 
 impl Shelf for Sim {
-    async fn sales(&self) -> Result<Option<Sales>, PortError> {
-        self.step(("Shelf.sales", Read), "", |world| Ok(world.shelf.clone())).await
+    async fn shelved(&self) -> Result<Option<Shelved>, PortError> {
+        self.step(("Shelf.shelved", Read), "", |world| Ok(world.shelf.clone())).await
     }
 
-    async fn put(&self, sales: &Sales) -> Result<(), PortError> {
+    async fn put(&self, shelved: &Shelved) -> Result<(), PortError> {
         self.step(("Shelf.put", Write), "", |world| {
-            world.shelf = Some(sales.clone());
+            world.shelf = Some(shelved.clone());
             Ok(())
         })
         .await

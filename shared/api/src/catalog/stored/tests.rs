@@ -1,0 +1,147 @@
+//! What is read back is what was stored.
+
+use std::collections::BTreeSet;
+
+use model::{Operator, Reservation};
+use proptest::prelude::*;
+
+use super::*;
+use crate::catalog::{self, ec2};
+
+fn builtin() -> Shelved {
+    let found_at = "2026-08-01T12:00:00.25Z".parse().unwrap();
+    Shelved { catalog: catalog::builtin().unwrap(), found_at }
+}
+
+#[test]
+fn every_built_in_type_reads_back_as_it_was_stored_and_all_are_small() {
+    let shelved = builtin();
+    let stored = encode(&shelved).unwrap();
+    assert!(stored.len() < 200_000, "{} bytes", stored.len());
+    let read = decode(&stored).unwrap();
+    assert_eq!(read.catalog.instance_types.len(), 1_309);
+    assert!(read == shelved);
+}
+
+#[test]
+fn the_same_is_stored_as_the_same_bytes() {
+    assert!(encode(&builtin()).unwrap() == encode(&builtin()).unwrap());
+}
+
+#[test]
+fn what_is_of_a_class_or_no_list_is_refused() {
+    let mut shelved = builtin();
+    let refused = |shelved: &Shelved| encode(shelved).unwrap_err().to_string();
+    let first = Arc::clone(&shelved.catalog.instance_types[0]);
+    let change = |shelved: &mut Shelved, change: &dyn Fn(&mut InstanceType)| {
+        let mut one = InstanceType::clone(&first);
+        change(&mut one);
+        shelved.catalog.instance_types[0] = Arc::new(one);
+    };
+    let bounded = Requirement::new("cpu", Operator::Gt, ["4"]).unwrap();
+    change(&mut shelved, &|one| one.requirements.replace(bounded.clone()));
+    assert_eq!(refused(&shelved), "catalog: a1.2xlarge: `cpu Exists >=5` is no list");
+    let id = "cr-1".to_owned();
+    let reservation =
+        Reservation { id, kind: "default".to_owned(), interruptible: false, count: 1 };
+    change(&mut shelved, &|one| one.offerings[0].reservation = Some(reservation.clone()));
+    let problem = "catalog: a1.2xlarge: a reserved offering is not of a region";
+    assert_eq!(refused(&shelved), problem);
+}
+
+#[test]
+fn what_is_cut_off_or_of_another_kind_or_version_is_refused() {
+    let stored = encode(&builtin()).unwrap();
+    assert!(decode(&stored[..stored.len() / 2]).is_err());
+    let plain = ec2::unpacked("", &stored).unwrap().into_owned();
+    for length in (0..plain.len()).step_by(9_973) {
+        assert!(read(&plain[..length]).is_err(), "{length}");
+    }
+    let mut later = plain.clone();
+    later[KIND.len() + 1] += 1;
+    let error = read(&later).unwrap_err().to_string();
+    assert_eq!(error, "catalog: the stored one is not a `journeyman-catalog` of version 1");
+    assert!(decode(b"journeyman-catalog").is_err());
+    assert!(decode(include_bytes!("../../../data/instance-shapes.tsv.gz")).is_err());
+}
+
+fn text() -> impl Strategy<Value = String> {
+    "[a-z0-9é.-]{1,8}"
+}
+
+fn resources() -> impl Strategy<Value = Resources> {
+    let extended = proptest::collection::btree_map("[a-z]{1,4}/[a-z]{1,4}", any::<u64>(), 0..3);
+    (any::<[u64; 4]>(), extended).prop_map(|([cpu, memory, disk, pods], extended)| Resources {
+        cpu: Millicores(cpu),
+        memory: Bytes(memory),
+        ephemeral_storage: Bytes(disk),
+        pods,
+        extended: extended.into_iter().map(|(name, n)| (name.parse().unwrap(), n)).collect(),
+    })
+}
+
+fn offering() -> impl Strategy<Value = Offering> {
+    let kind = prop_oneof![Just(CapacityType::Spot), Just(CapacityType::OnDemand)];
+    (text(), proptest::option::of(text()), kind, any::<u64>(), any::<bool>()).prop_map(
+        |(zone, id, capacity_type, price, is_available)| Offering {
+            zone: zone.parse().unwrap(),
+            zone_id: id.map(|id| id.parse().unwrap()),
+            capacity_type,
+            price: HourlyPrice(price),
+            is_available,
+            reservation: None,
+        },
+    )
+}
+
+fn instance_type() -> impl Strategy<Value = InstanceType> {
+    let values = proptest::collection::btree_set(text(), 0..4);
+    let labels = proptest::collection::btree_map(text(), values, 0..6);
+    let offerings = proptest::collection::vec(offering(), 0..4);
+    ("[a-z]{1,3}[0-9]\\.[a-z]{1,5}", labels, resources(), resources(), offerings).prop_map(
+        |(name, labels, capacity, overhead, offerings)| InstanceType {
+            name: name.parse().unwrap(),
+            requirements: Requirements::of_distinct(labels.into_iter().map(|(key, values)| {
+                let values: BTreeSet<Value> = values.into_iter().map(Value::from).collect();
+                Requirement::listed(key.parse().unwrap(), values)
+            })),
+            capacity,
+            overhead,
+            offerings,
+        },
+    )
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn any_catalog_reads_back_as_it_was_stored(
+        types in proptest::collection::vec(instance_type(), 0..6),
+        region in text(),
+        seconds in 0_i64..4_000_000_000,
+    ) {
+        let shapes = catalog::builtin_market().unwrap().1.into_iter().take(types.len());
+        let catalog = Catalog {
+            region,
+            zones: types.iter().flat_map(|one| &one.offerings)
+                .filter_map(|o| Some((o.zone.clone(), o.zone_id.clone()?))).collect(),
+            instance_types: types.into_iter().map(Arc::new).collect(),
+            shapes: shapes.map(|shape| (shape.name.clone(), Arc::new(shape))).collect(),
+        };
+        let found_at = jiff::Timestamp::from_second(seconds).unwrap();
+        let shelved = Shelved { catalog, found_at };
+        prop_assert_eq!(decode(&encode(&shelved).unwrap()).unwrap(), shelved);
+    }
+
+    #[test]
+    fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
+        let mut all = Writer::default();
+        all.text(KIND);
+        all.number(VERSION);
+        all.text("us-west-2");
+        all.text("2026-08-01T12:00:00Z");
+        all.0.extend(bytes);
+        drop(read(&all.0));
+    }
+}

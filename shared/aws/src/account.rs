@@ -147,7 +147,8 @@ impl Account {
 
     /// The ledger in the table called `table`.
     pub fn ledger(&self, table: &str) -> DynamoLedger {
-        DynamoLedger::new(aws_sdk_dynamodb::Client::new(&self.config(Service::DynamoDb)), table)
+        let client = aws_sdk_dynamodb::Client::new(&self.config(Service::DynamoDb));
+        DynamoLedger::new(client, table, &self.region)
     }
 
     /// What is sold, kept beside the ledger of `cluster` in the table called `table`.

@@ -1,13 +1,13 @@
-//! The ledger in DynamoDB: one table, one partition for each cluster.
+//! The ledger in DynamoDB: one table, one partition for each cluster and one for the region.
 //!
 //! | item | attributes |
 //! |---|---|
 //! | `head` | `generation`, `commit_id` |
 //! | `claim#<name>` | `phase`, `version`, `record`, `instance_id` once there is one |
-//! | `cooling#<capacity-type>#<type>#<zone>` | `expires_at` |
 //! | `tick#<chain>` | `sequence`, `ticked_at` |
 //! | `catalog` | `found_at`, `catalog`: what is sold in the region |
 //! | `decision#<time>#<commit>#<index>` | `record`, `expires_at` |
+//! | of `region#<region>`: `cooling#<capacity-type>#<type>#<zone>` | `expires_at` |
 //!
 //! Reads are consistent. What a failed write means is looked up in the table, never guessed.
 
@@ -24,6 +24,7 @@ use aws_sdk_dynamodb::{
     operation::{put_item::PutItemError, transact_write_items::TransactWriteItemsError},
     types::ReturnValuesOnConditionCheckFailure,
 };
+use futures_util::future::try_join;
 use jiff::Timestamp;
 use model::{
     ClusterName, InstanceId, NodeClaim, NodeClaimName, OfferingKey,
@@ -51,6 +52,8 @@ const INSTANCE_INDEX: &str = "instance";
 pub struct DynamoLedger {
     client: Client,
     table: String,
+    /// Partition of what all clusters of the region share.
+    region: String,
 }
 
 /// What became of a write under a condition.
@@ -61,9 +64,9 @@ enum Guarded {
 }
 
 impl DynamoLedger {
-    /// The ledger in the table called `table`.
-    pub fn new(client: Client, table: &str) -> Self {
-        Self { client, table: table.to_owned() }
+    /// The ledger in the table called `table`, for clusters in `region`.
+    pub fn new(client: Client, table: &str, region: &str) -> Self {
+        Self { client, table: table.to_owned(), region: item::region_partition(region) }
     }
 
     async fn get(&self, key: Item) -> Result<Option<Item>, PortError> {
@@ -78,8 +81,8 @@ impl DynamoLedger {
         item.map_or_else(|| Ok(Head::default()), |item| head_from_item(&item).map_err(unreadable))
     }
 
-    /// Every item of `cluster` whose key starts with `prefix`, consistently read.
-    async fn items(&self, cluster: &ClusterName, prefix: &str) -> Result<Vec<Item>, PortError> {
+    /// Every item of `partition` whose key starts with `prefix`, consistently read.
+    async fn items(&self, partition: &str, prefix: &str) -> Result<Vec<Item>, PortError> {
         let mut items: Vec<Item> = Vec::new();
         let mut start = None;
         for _ in 0..limits::PAGES_PER_LISTING_MAX {
@@ -88,7 +91,7 @@ impl DynamoLedger {
                 .key_condition_expression("#cluster = :cluster AND begins_with(#item, :prefix)")
                 .expression_attribute_names("#cluster", item::CLUSTER)
                 .expression_attribute_names("#item", item::ITEM)
-                .expression_attribute_values(":cluster", item::text(cluster.as_str()))
+                .expression_attribute_values(":cluster", item::text(partition))
                 .expression_attribute_values(":prefix", item::text(prefix))
                 .set_exclusive_start_key(start);
             let answer = request.send().await.map_err(|error| port_error("Query", error))?;
@@ -163,13 +166,16 @@ impl Ledger for DynamoLedger {
     async fn snapshot(&self, cluster: &ClusterName) -> Result<Snapshot, PortError> {
         let generation = self.head(cluster).await?.generation;
         let mut snapshot = Snapshot { generation, ..Snapshot::default() };
-        for item in self.items(cluster, CLAIM_PREFIX).await? {
+        let claims = self.items(cluster.as_str(), CLAIM_PREFIX);
+        let cooling = self.items(&self.region, COOLING_PREFIX);
+        let (claims, cooling) = try_join(claims, cooling).await?;
+        for item in claims {
             // A claim that cannot be read must not be forgotten: its instance would be bought
             // again. So nothing is decided until somebody has looked.
             let claim = claim_from_item(&item).map_err(unreadable)?;
             snapshot.claims.insert(claim.name.clone(), claim);
         }
-        for item in self.items(cluster, COOLING_PREFIX).await? {
+        for item in cooling {
             let (offering, until) = cooling_from_item(&item).map_err(unreadable)?;
             snapshot.cooling.insert(offering, until);
         }
@@ -190,14 +196,14 @@ impl Ledger for DynamoLedger {
         // what stands already is left out, and what changes meanwhile is a conflict.
         let mut commit = commit.clone();
         if !commit.cooling.is_empty() {
-            for item in self.items(cluster, COOLING_PREFIX).await? {
+            for item in self.items(&self.region, COOLING_PREFIX).await? {
                 let (offering, standing) = cooling_from_item(&item).map_err(unreadable)?;
                 if commit.cooling.get(&offering).is_some_and(|until| *until <= standing) {
                     commit.cooling.remove(&offering);
                 }
             }
         }
-        let transaction = to_transaction(&self.table, cluster, &commit)?;
+        let transaction = to_transaction(&self.table, cluster, &self.region, &commit)?;
         let request = self.client.transact_write_items();
         let request = request.set_transact_items(Some(transaction.writes));
         match request.client_request_token(transaction.token).send().await {
@@ -277,13 +283,9 @@ impl Ledger for DynamoLedger {
         }
     }
 
-    async fn cool_down(
-        &self,
-        cluster: &ClusterName,
-        offerings: &[(OfferingKey, Timestamp)],
-    ) -> Result<(), PortError> {
+    async fn cool_down(&self, offerings: &[(OfferingKey, Timestamp)]) -> Result<(), PortError> {
         for (offering, until) in offerings {
-            let item = cooling_item(cluster, offering, *until);
+            let item = cooling_item(&self.region, offering, *until);
             // Refused is as good as written: a later time stands there.
             self.put_if(item, item::cools_longer(*until)).await?;
         }

@@ -27,6 +27,7 @@ mod live {
 
     const URL: &str = "JOURNEYMAN_LIVE_DYNAMODB_URL";
     const TABLE: &str = "ledger";
+    const REGION: &str = "us-west-2";
 
     #[expect(
         clippy::disallowed_methods,
@@ -86,7 +87,7 @@ mod live {
     async fn racing_workers_lose_nothing(url: &str, workers: usize, commits: usize) {
         let cluster = &ClusterName::new("race").unwrap();
         let work = async |worker: usize| {
-            let ledger = DynamoLedger::new(client(url), TABLE);
+            let ledger = DynamoLedger::new(client(url), TABLE, REGION);
             let mut conflicts = 0;
             for number in 0..commits {
                 let name = format!("worker-{worker}-{number}");
@@ -106,7 +107,8 @@ mod live {
             conflicts
         };
         let conflicts: usize = join_all((0..workers).map(work)).await.into_iter().sum();
-        let snapshot = DynamoLedger::new(client(url), TABLE).snapshot(cluster).await.unwrap();
+        let snapshot =
+            DynamoLedger::new(client(url), TABLE, REGION).snapshot(cluster).await.unwrap();
         let total = u64::try_from(workers * commits).unwrap();
         assert_eq!(snapshot.generation, Generation(total));
         let found: BTreeSet<String> = snapshot.claims.keys().map(ToString::to_string).collect();
@@ -128,7 +130,7 @@ mod live {
             return;
         };
         create_table(&client(&url)).await;
-        let ledger = DynamoLedger::new(client(&url), TABLE);
+        let ledger = DynamoLedger::new(client(&url), TABLE, REGION);
         let clusters = Clusters {
             one: ClusterName::new("one").unwrap(),
             other: ClusterName::new("other").unwrap(),

@@ -7,7 +7,8 @@ use model::{
 
 use crate::PortError;
 
-/// The table of claims. Reads are consistent; each names its cluster.
+/// The table of claims. Reads are consistent; each names its cluster. Offerings without capacity are
+/// a region's: what one cluster meets, every cluster in the table knows.
 pub trait Ledger {
     /// The head, then every claim that is not gone and every offering that cools down.
     ///
@@ -52,7 +53,6 @@ pub trait Ledger {
     /// reordering do no harm.
     async fn cool_down(
         &self,
-        cluster: &ClusterName,
         offerings: &[(model::OfferingKey, jiff::Timestamp)],
     ) -> Result<(), PortError>;
 

@@ -25,7 +25,6 @@ pub(crate) struct ClusterLedger {
     pub(crate) head: Generation,
     last_commit: Option<CommitId>,
     pub(crate) claims: BTreeMap<NodeClaimName, Rc<NodeClaim>>,
-    cooling: BTreeMap<OfferingKey, Timestamp>,
     ticks: BTreeMap<String, (u64, Timestamp)>,
     batches: BTreeMap<BatchId, BTreeSet<NodeClaimName>>,
     instances: BTreeMap<InstanceId, IndexVersions>,
@@ -35,6 +34,8 @@ pub(crate) struct ClusterLedger {
 #[derive(Debug, Default)]
 pub(crate) struct LedgerState {
     pub(crate) clusters: BTreeMap<ClusterName, ClusterLedger>,
+    /// Of the region: every cluster's.
+    cooling: BTreeMap<OfferingKey, Timestamp>,
 }
 
 impl LedgerState {
@@ -43,6 +44,25 @@ impl LedgerState {
             self.clusters.insert(name.clone(), ClusterLedger::default());
         }
         self.clusters.entry(name.clone()).or_default()
+    }
+
+    /// Claims and cooling offerings, under a generation that was read before.
+    pub(crate) fn snapshot(
+        &mut self,
+        cluster: &ClusterName,
+        generation: Generation,
+        now: Timestamp,
+    ) -> Snapshot {
+        let cooling = self.cooling.iter().filter(|(_, until)| now < **until);
+        let cooling = cooling.map(|(offering, until)| (offering.clone(), *until)).collect();
+        let claims = self.cluster(cluster).claims.iter();
+        let claims = claims.map(|(name, claim)| (name.clone(), NodeClaim::clone(claim))).collect();
+        Snapshot { generation, claims, cooling }
+    }
+
+    pub(crate) fn cool_down(&mut self, offering: &OfferingKey, until: Timestamp) {
+        let stored = self.cooling.entry(offering.clone()).or_insert(until);
+        *stored = until.max(*stored);
     }
 
     /// The claim that names `instance`, without any lag.
@@ -83,22 +103,6 @@ impl LedgerState {
 }
 
 impl ClusterLedger {
-    /// Claims and cooling offerings, under a generation that was read before.
-    pub(crate) fn snapshot(&self, generation: Generation, now: Timestamp) -> Snapshot {
-        let claims = self.claims.iter();
-        let cooling = self.cooling.iter().filter(|(_, until)| now < **until);
-        Snapshot {
-            generation,
-            claims: claims.map(|(name, claim)| (name.clone(), NodeClaim::clone(claim))).collect(),
-            cooling: cooling.map(|(offering, until)| (offering.clone(), *until)).collect(),
-        }
-    }
-
-    pub(crate) fn cool_down(&mut self, offering: &OfferingKey, until: Timestamp) {
-        let stored = self.cooling.entry(offering.clone()).or_insert(until);
-        *stored = until.max(*stored);
-    }
-
     pub(crate) fn tick(&self, chain: &str) -> Option<(u64, Timestamp)> {
         self.ticks.get(chain).copied()
     }
@@ -159,7 +163,7 @@ impl World {
         ledger.last_commit = Some(commit.id.clone());
         let head = ledger.head;
         for (offering, until) in &commit.cooling {
-            ledger.cool_down(offering, *until);
+            self.ledger.cool_down(offering, *until);
         }
         for claim in &commit.promised {
             let (claim, node_pool) = (claim.name.clone(), claim.node_pool.clone());

@@ -4,7 +4,10 @@
 use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
-use model::{CapacityType, ImageId, InstanceId, OfferingKey, labels};
+use model::{
+    CapacityType, ClusterName, ImageId, InstanceId, OfferingKey, labels,
+    ledger::{Commit, CommitOutcome, Snapshot},
+};
 use ports::{Discovery as _, Fault, Ledger as _};
 use simulator::{Action, Rule, Settings, Sim, Verdict, first_calls};
 
@@ -89,26 +92,62 @@ fn images_that_disappear_before_a_launch_are_not_launched_from() {
     }
 }
 
-#[test]
-fn offerings_without_capacity_cool_down() {
-    let zones: Vec<_> = catalog().zones.keys().cloned().collect();
+/// What the pods of the usual world are launched as first, in every zone.
+fn cheapest() -> BTreeSet<OfferingKey> {
     let offering = |zone: &model::Zone| OfferingKey {
         capacity_type: CapacityType::Spot,
         instance_type: "c7g.xlarge".parse().expect("a type"),
         zone: zone.clone(),
     };
+    catalog().zones.keys().map(offering).collect()
+}
+
+/// The usual world, in which the cheapest offerings have no capacity.
+fn without_the_cheapest() -> Sim {
     let sim = sim(Settings::default());
-    for zone in &zones {
-        sim.act(Action::SetCapacity { offering: offering(zone), instances: Some(0) });
+    for offering in cheapest() {
+        sim.act(Action::SetCapacity { offering, instances: Some(0) });
     }
+    sim
+}
+
+fn snapshot(sim: &Sim, cluster: &ClusterName) -> Snapshot {
+    sim.block_on(sim.snapshot(cluster)).expect("an answer").expect("a snapshot")
+}
+
+#[test]
+fn offerings_without_capacity_cool_down() {
+    let sim = without_the_cheapest();
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(2)).expect("nothing unsafe happens");
-    let cluster = Settings::default().cluster;
-    let snapshot = sim.block_on(sim.snapshot(&cluster)).expect("an answer").expect("a snapshot");
-    let cooling: BTreeSet<OfferingKey> = snapshot.cooling.keys().cloned().collect();
+    let cooling = snapshot(&sim, &Settings::default().cluster).cooling;
+    let cooling: BTreeSet<OfferingKey> = cooling.into_keys().collect();
     assert!(!cooling.is_empty(), "somebody asked for them");
-    let known: BTreeSet<OfferingKey> = zones.iter().map(offering).collect();
-    assert!(cooling.is_subset(&known), "{cooling:?}");
+    assert!(cooling.is_subset(&cheapest()), "{cooling:?}");
+    runner.run_until(minute(15)).expect("nothing unsafe happens");
+    check(&sim);
+}
+
+#[test]
+fn what_one_cluster_found_without_capacity_another_does_not_try() {
+    let sim = without_the_cheapest();
+    let other: ClusterName = "other".parse().expect("a name");
+    let until = launch_template::cooling_ends(sim.now());
+    let commit = Commit {
+        id: "interrupted".parse().expect("an id"),
+        parent: snapshot(&sim, &other).generation,
+        promised: Vec::new(),
+        changed: Vec::new(),
+        cooling: cheapest().into_iter().map(|offering| (offering, until)).collect(),
+        decisions: Vec::new(),
+    };
+    let committed = sim.block_on(sim.commit(&other, &commit)).expect("an answer");
+    assert!(matches!(committed, Ok(CommitOutcome::Committed(_))), "{committed:?}");
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(2)).expect("nothing unsafe happens");
+    assert!(sim.claims().iter().any(|claim| claim.instance.is_some()), "nodes were launched");
+    // Had anybody asked for one, it would cool down for longer.
+    assert_eq!(snapshot(&sim, &Settings::default().cluster).cooling, commit.cooling);
     runner.run_until(minute(15)).expect("nothing unsafe happens");
     check(&sim);
 }

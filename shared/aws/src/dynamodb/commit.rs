@@ -24,10 +24,12 @@ pub(super) struct Transaction {
     pub(super) token: String,
 }
 
-/// The transaction that makes `commit` real: the head first.
+/// The transaction that makes `commit` real: the head first. `region` is the partition of what all
+/// clusters share.
 pub(super) fn to_transaction(
     table: &str,
     cluster: &ClusterName,
+    region: &str,
     commit: &Commit,
 ) -> Result<Transaction, PortError> {
     let mut puts: Vec<(Item, Option<Guard>)> = Vec::new();
@@ -38,7 +40,7 @@ pub(super) fn to_transaction(
         puts.push((item::claim_item(cluster, claim), Some(item::follows(claim))));
     }
     for (offering, until) in &commit.cooling {
-        let item = item::cooling_item(cluster, offering, *until);
+        let item = item::cooling_item(region, offering, *until);
         puts.push((item, Some(item::cools_longer(*until))));
     }
     for (index, decision) in commit.decisions.iter().enumerate() {

@@ -90,9 +90,18 @@ fn decision_key(commit: &CommitId, index: usize, decision: &Decision) -> String 
     format!("decision#{:.9}#{commit}#{index}", decision.at)
 }
 
+/// The partition of what all clusters in `region` share. No cluster's name has a `#`.
+pub(super) fn region_partition(region: &str) -> String {
+    format!("region#{region}")
+}
+
 /// The key of `item` in the partition of `cluster`.
 pub(super) fn key(cluster: &ClusterName, item: &str) -> Item {
-    [(CLUSTER.to_owned(), text(cluster.as_str())), (ITEM.to_owned(), text(item))].into()
+    key_in(cluster.as_str(), item)
+}
+
+fn key_in(partition: &str, item: &str) -> Item {
+    [(CLUSTER.to_owned(), text(partition)), (ITEM.to_owned(), text(item))].into()
 }
 
 fn item<const N: usize>(
@@ -132,13 +141,10 @@ pub(super) fn cools_longer(until: Timestamp) -> Guard {
 }
 
 /// `until` is rounded up to whole seconds, which is what the table's TTL counts in.
-pub(super) fn cooling_item(
-    cluster: &ClusterName,
-    offering: &OfferingKey,
-    until: Timestamp,
-) -> Item {
-    let expires_at = number(seconds_rounded_up(until));
-    item(cluster, &cooling_key(offering), [(EXPIRES_AT, expires_at)])
+pub(super) fn cooling_item(region: &str, offering: &OfferingKey, until: Timestamp) -> Item {
+    let mut whole = key_in(region, &cooling_key(offering));
+    whole.insert(EXPIRES_AT.to_owned(), number(seconds_rounded_up(until)));
+    whole
 }
 
 pub(super) fn decision_item(

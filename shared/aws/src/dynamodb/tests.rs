@@ -9,6 +9,8 @@ use model::{
 use super::*;
 use crate::fixture::claim;
 
+const REGION: &str = "region#us-west-2";
+
 fn cluster() -> ClusterName {
     ClusterName::new("demo").unwrap()
 }
@@ -48,7 +50,7 @@ fn commit() -> Commit {
 
 /// `item guard` of each write.
 fn written(commit: &Commit) -> Vec<String> {
-    let writes = to_transaction("ledger", &cluster(), commit).unwrap().writes;
+    let writes = to_transaction("ledger", &cluster(), REGION, commit).unwrap().writes;
     let text = |value: &aws_sdk_dynamodb::types::AttributeValue| {
         value.as_s().or_else(|_| value.as_n()).unwrap().clone()
     };
@@ -99,7 +101,8 @@ fn the_first_commit_finds_no_head() {
 
 #[test]
 fn the_token_is_the_same_only_for_the_same_content() {
-    let token = |commit: &Commit| to_transaction("ledger", &cluster(), commit).unwrap().token;
+    let token =
+        |commit: &Commit| to_transaction("ledger", &cluster(), REGION, commit).unwrap().token;
     let commit = commit();
     assert_eq!(token(&commit), token(&commit.clone()));
     assert!(token(&commit).len() <= 36);
@@ -141,8 +144,20 @@ fn a_record_that_disagrees_with_its_attributes_is_reported() {
 }
 
 #[test]
+fn what_cools_down_is_in_the_partition_of_the_region() {
+    let writes = to_transaction("ledger", &cluster(), REGION, &commit()).unwrap().writes;
+    let partitions = writes.iter().filter_map(|write| {
+        let item = write.put()?.item();
+        Some((item["item"].as_s().ok()?.starts_with("cooling#"), item["cluster"].as_s().ok()?))
+    });
+    for (is_cooling, partition) in partitions {
+        assert_eq!(partition == REGION, is_cooling, "{partition}");
+    }
+}
+
+#[test]
 fn a_cooling_time_is_rounded_up_to_seconds() {
-    let item = cooling_item(&cluster(), &offering(), time("2026-11-21T12:03:00.5Z"));
+    let item = cooling_item(REGION, &offering(), time("2026-11-21T12:03:00.5Z"));
     let expected = (offering(), time("2026-11-21T12:03:01Z"));
     assert_eq!(cooling_from_item(&item).unwrap(), expected);
 }

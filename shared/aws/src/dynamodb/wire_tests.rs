@@ -11,7 +11,7 @@ const CANCELED: &str = r#"{"__type":"com.amazonaws.dynamodb.v20120810#Transactio
 
 async fn committed(answers: &[Option<(u16, &str)>]) -> (Result<CommitOutcome, Fault>, Vec<String>) {
     let wire = Wire::answering(answers);
-    let ledger = DynamoLedger::new(Client::new(&wire.config()), "ledger");
+    let ledger = DynamoLedger::new(Client::new(&wire.config()), "ledger", "us-west-2");
     let commit = Commit {
         id: CommitId::new("message-1").unwrap(),
         parent: Generation(3),

@@ -225,7 +225,7 @@ async fn cool_down(
         return Ok(());
     }
     let cooling: Vec<_> = cooling.into_iter().collect();
-    Ok(ledger.cool_down(&at.cluster, &cooling).await?)
+    Ok(ledger.cool_down(&cooling).await?)
 }
 
 fn spot_offerings(prepared: &Prepared) -> Vec<OfferingKey> {

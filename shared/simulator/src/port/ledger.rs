@@ -20,7 +20,7 @@ impl Ledger for Sim {
         yield_once().await;
         self.step(("Ledger.snapshot", Read), cluster, |world| {
             let now = world.now;
-            let mut snapshot = world.ledger.cluster(cluster).snapshot(generation, now);
+            let mut snapshot = world.ledger.snapshot(cluster, generation, now);
             if world.forgets_promises() {
                 snapshot.claims.retain(|_, claim| claim.node.is_some());
             }
@@ -103,15 +103,10 @@ impl Ledger for Sim {
         .await
     }
 
-    async fn cool_down(
-        &self,
-        cluster: &ClusterName,
-        offerings: &[(OfferingKey, Timestamp)],
-    ) -> Result<(), PortError> {
+    async fn cool_down(&self, offerings: &[(OfferingKey, Timestamp)]) -> Result<(), PortError> {
         self.step(("Ledger.cool_down", Write), offerings.len(), |world| {
-            let ledger = world.ledger.cluster(cluster);
             for (offering, until) in offerings {
-                ledger.cool_down(offering, *until);
+                world.ledger.cool_down(offering, *until);
             }
             Ok(())
         })

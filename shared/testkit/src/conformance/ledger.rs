@@ -17,7 +17,8 @@ use ports::Ledger;
 use super::{Case, Failure, same};
 use crate::build;
 
-/// Clusters that the table does not know yet: the suite leaves claims behind.
+/// Clusters of a region that the table does not know yet: the suite leaves claims behind, and
+/// offerings that cool down.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clusters {
     /// Where most cases happen.

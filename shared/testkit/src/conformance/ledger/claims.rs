@@ -25,7 +25,10 @@ pub(super) async fn cases<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) 
         Case::of("a claim is removed again without effect", removed_twice(subject).await),
         Case::of("a claim under another version is not removed", removed_stale(subject).await),
         Case::of("a claim is found by its instance", by_instance(subject).await),
-        Case::of("an offering cools down until the later time", cools_down(subject).await),
+        Case::of(
+            "an offering cools down until the later time, for every cluster",
+            cools_down(subject).await,
+        ),
         Case::of("clusters in one table do not see each other", apart(subject).await),
     ]
 }
@@ -188,12 +191,14 @@ async fn cools_down<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Res
     let (one, other) = (offering("m7g.large"), offering("m7g.xlarge"));
     for (given, stands) in [(5, 5), (9, 9), (7, 9), (9, 9)] {
         let offerings = [(one.clone(), later(given)), (other.clone(), later(1))];
-        subject.ledger.cool_down(subject.one(), &offerings).await?;
-        let cooling = subject.ledger.snapshot(subject.one()).await?.cooling;
-        same("what cools down", &cooling.get(&one), &Some(&later(stands)))?;
-        same("the other", &cooling.get(&other), &Some(&later(1)))?;
+        subject.ledger.cool_down(&offerings).await?;
+        for cluster in [subject.one(), &subject.clusters.other] {
+            let cooling = subject.ledger.snapshot(cluster).await?.cooling;
+            same("what cools down", &cooling.get(&one), &Some(&later(stands)))?;
+            same("the other", &cooling.get(&other), &Some(&later(1)))?;
+        }
     }
-    Ok(subject.ledger.cool_down(subject.one(), &[]).await?)
+    Ok(subject.ledger.cool_down(&[]).await?)
 }
 
 async fn apart<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {

@@ -215,7 +215,7 @@ async fn too_large<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Resu
 async fn mixed<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
     let stored = subject.promised("mixed-changed").await?;
     let (warm, hot) = (offering("c7g.large"), offering("r7g.large"));
-    subject.ledger.cool_down(subject.one(), &[(hot.clone(), later(9))]).await?;
+    subject.ledger.cool_down(&[(hot.clone(), later(9))]).await?;
     let head = subject.head().await?;
     let changed = NodeClaim { version: 2, empty_since: Some(later(0)), ..stored };
     let promised = build::claim("mixed-promised");
@@ -230,7 +230,10 @@ async fn mixed<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(
     same("the answer to a repetition", &subject.commit(&commit).await?, &committed)?;
     subject.unchanged(head.next(), &changed).await?;
     subject.unchanged(head.next(), &promised).await?;
-    let snapshot = subject.ledger.snapshot(subject.one()).await?;
-    same("what cools down", &snapshot.cooling.get(&warm), &Some(&later(5)))?;
-    same("what cools down longer", &snapshot.cooling.get(&hot), &Some(&later(9)))
+    for cluster in [subject.one(), &subject.clusters.other] {
+        let snapshot = subject.ledger.snapshot(cluster).await?;
+        same("what cools down", &snapshot.cooling.get(&warm), &Some(&later(5)))?;
+        same("what cools down longer", &snapshot.cooling.get(&hot), &Some(&later(9)))?;
+    }
+    Ok(())
 }

@@ -124,7 +124,7 @@ pub struct CatalogArgs {
     #[command(flatten)]
     pub settings: NodeSettingsArgs,
     /// Only types with one of these values of a label: `arch=arm64`, `category=c,m`, `cpu=4`,
-    /// `zone=us-west-2a`, or a label's whole name.
+    /// `zone=us-west-2a`, or a label's whole name. One for each label.
     #[arg(long = "where", value_name = "LABEL=VALUE,…")]
     pub filters: Vec<String>,
     /// Only offerings of this capacity type: `on-demand`, `spot` or `reserved`.

@@ -41,6 +41,9 @@ impl Filter {
             if !labels::is_well_known(key) {
                 return Err(bad("no instance type has such a label"));
             }
+            if values.contains('=') {
+                return Err(bad("each label takes a --where of its own"));
+            }
             let requirement = Requirement::new(key, Operator::In, values.split(','));
             wanted.add(requirement.map_err(|error| bad(&error.to_string()))?);
         }

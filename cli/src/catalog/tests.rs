@@ -131,7 +131,11 @@ fn what_the_command_prints_is_what_plan_reads() {
 
 #[test]
 fn a_wrong_filter_is_refused_by_name() {
-    for (filter, rule) in [("arch", "must be LABEL=VALUE"), ("team=a", "no instance type has")] {
+    for (filter, rule) in [
+        ("arch", "must be LABEL=VALUE"),
+        ("team=a", "no instance type has"),
+        ("category=c,m,cpu=4", "each label takes a --where of its own"),
+    ] {
         let args = CatalogArgs { filters: vec![filter.to_owned()], ..CatalogArgs::default() };
         let error = table::Filter::parse(&args.filters).map(|_| ()).unwrap_err().to_string();
         assert!(error.contains(rule) && error.contains(filter), "{error}");

@@ -1,14 +1,15 @@
-//! What is stored: claims and decisions as versioned JSON.
+//! What is stored: claims, decisions and verdicts as versioned JSON.
 //!
 //! A record says its version in `v`. A field that is added is optional for one release, so that
 //! two releases can share a table; an unknown field is an error rather than a silent loss.
 
-use model::{NodeClaim, ledger::Decision};
+use model::{NodeClaim, ledger::Decision, validation::Verdict};
 use serde::{Serialize, de::DeserializeOwned};
 
 mod claim;
 mod decision;
 mod parts;
+mod verdict;
 
 /// Why a stored text cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -46,6 +47,19 @@ pub fn decode_decision(text: &str) -> Result<Decision, Error> {
     let what = "decision record";
     decode::<decision::DecisionRecordV1>(what, text)?
         .into_decision()
+        .map_err(|problem| Error { what, problem })
+}
+
+/// `verdict` as JSON with `"v":1`.
+pub fn encode_verdict(verdict: &Verdict) -> String {
+    encode(&verdict::VerdictRecordV1::of(verdict))
+}
+
+/// The verdict in `text`.
+pub fn decode_verdict(text: &str) -> Result<Verdict, Error> {
+    let what = "verdict record";
+    decode::<verdict::VerdictRecordV1>(what, text)?
+        .into_verdict()
         .map_err(|problem| Error { what, problem })
 }
 

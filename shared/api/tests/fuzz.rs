@@ -161,6 +161,7 @@ fn targets() -> Vec<Target> {
                 let _records = black_box(stream::records(text));
                 let _claim = black_box(record::decode_claim(text));
                 let _decision = black_box(record::decode_decision(text));
+                let _verdict = black_box(record::decode_verdict(text));
             },
             corpus: events,
             long: Some(pod_list),

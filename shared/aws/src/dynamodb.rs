@@ -6,6 +6,7 @@
 //! | `claim#<name>` | `phase`, `version`, `record`, `instance_id` once there is one |
 //! | `tick#<chain>` | `sequence`, `ticked_at` |
 //! | `catalog` | `found_at`, `catalog`: what is sold in the region |
+//! | `validation#<class>` | `record`, `expires_at`: what trying the class out came to |
 //! | `decision#<time>#<commit>#<index>` | `record`, `expires_at` |
 //! | of `region#<region>`: `cooling#<capacity-type>#<type>#<zone>` | `expires_at` |
 //!
@@ -27,9 +28,10 @@ use aws_sdk_dynamodb::{
 use futures_util::future::try_join;
 use jiff::Timestamp;
 use model::{
-    ClusterName, InstanceId, NodeClaim, NodeClaimName, OfferingKey,
+    ClusterName, InstanceId, NodeClaim, NodeClaimName, NodeClassName, OfferingKey,
     ledger::{Commit, CommitOutcome, Snapshot, WriteOutcome},
     limits,
+    validation::Verdict,
 };
 use ports::{Fault, Ledger, PortError};
 
@@ -39,7 +41,7 @@ use self::{
     item::{
         CLAIM_PREFIX, COOLING_PREFIX, Head, Item, claim_from_item, claim_item, claim_key,
         cooling_from_item, cooling_item, head_from_item, key, number, tick_from_item, tick_item,
-        tick_key,
+        tick_key, verdict_from_item, verdict_item, verdict_key,
     },
 };
 use crate::fault::{BadAnswer, port_error};
@@ -318,6 +320,28 @@ impl Ledger for DynamoLedger {
     ) -> Result<Option<(u64, Timestamp)>, PortError> {
         let item = self.get(key(cluster, &tick_key(chain))).await?;
         item.map(|item| tick_from_item(&item).map_err(unreadable)).transpose()
+    }
+
+    async fn verdict(
+        &self,
+        cluster: &ClusterName,
+        class: &NodeClassName,
+    ) -> Result<Option<Verdict>, PortError> {
+        let item = self.get(key(cluster, &verdict_key(class))).await?;
+        item.map(|item| verdict_from_item(&item).map_err(unreadable)).transpose()
+    }
+
+    async fn put_verdict(
+        &self,
+        cluster: &ClusterName,
+        class: &NodeClassName,
+        verdict: &Verdict,
+    ) -> Result<(), PortError> {
+        let item = verdict_item(cluster, class, verdict);
+        item::check_size(&item)?;
+        let request = self.client.put_item().table_name(&self.table);
+        let request = request.set_item(Some(item.into_iter().collect()));
+        request.send().await.map(drop).map_err(|error| port_error("PutItem", error))
     }
 }
 

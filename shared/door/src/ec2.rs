@@ -45,9 +45,14 @@ impl Call<'_> {
             return Ok(());
         }
         self.sim.try_out(operation).await?;
-        let words = "Request would have succeeded, but DryRun flag is set.";
-        Err(refused(refusal("DryRunOperation", words)))
+        Err(would_have_worked())
     }
+}
+
+/// How EC2 says that a request which was only to be tried is good.
+pub(crate) fn would_have_worked() -> PortError {
+    let words = "Request would have succeeded, but DryRun flag is set.";
+    refused(refusal("DryRunOperation", words))
 }
 
 /// A refusal before anything was done.

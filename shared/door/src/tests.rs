@@ -171,8 +171,14 @@ fn a_dry_run_says_what_it_would_do_and_does_nothing() {
     contains(&answer, 412, &["DryRunOperation", "Request would have succeeded"]);
     assert!(sim.summary().launched.is_empty());
     sim.add_rule(first_calls("RunInstances", 1, Verdict::FailBefore(Fault::Permanent)));
-    let answer = ec2(&sim, &door, "Action=RunInstances\nDryRun=true\nMinCount=1\nMaxCount=1");
-    contains(&answer, 403, &["UnauthorizedOperation"]);
+    let run = "Action=RunInstances\nDryRun=true\nMinCount=1\nMaxCount=1\nInstanceType=m7g.large\n\
+               LaunchTemplate.LaunchTemplateName=karpenter.k8s.aws/17";
+    contains(&ec2(&sim, &door, run), 403, &["UnauthorizedOperation"]);
+    contains(&ec2(&sim, &door, run), 412, &["DryRunOperation"]);
+    let other = run.replace("aws/17", "aws/18");
+    contains(&ec2(&sim, &door, &other), 400, &["InvalidLaunchTemplateName.NotFoundException"]);
+    contains(&ec2(&sim, &door, &run.replace("DryRun=true", "")), 400, &["without DryRun"]);
+    assert!(sim.summary().launched.is_empty());
 }
 
 #[test]

@@ -186,6 +186,23 @@ pub struct FleetRequest {
     pub tags: BTreeMap<String, String>,
 }
 
+/// One RunInstances request for one instance. It is only ever tried: nodes come from fleets.
+///
+/// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_RunInstances.html>
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunRequest {
+    /// `LaunchTemplate`
+    pub template: LaunchTemplateName,
+    /// `InstanceType`
+    pub instance_type: InstanceTypeName,
+    /// Of its network interface: `SubnetId`
+    pub subnet: SubnetId,
+    /// Of its network interface: `Groups`
+    pub security_groups: Vec<SecurityGroupId>,
+    /// Tags of instances and volumes.
+    pub tags: BTreeMap<String, String>,
+}
+
 /// An instance that a fleet request brought.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FleetInstance {

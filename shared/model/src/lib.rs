@@ -34,6 +34,7 @@ pub mod shape;
 pub mod storage;
 pub mod taint;
 pub mod topology;
+pub mod validation;
 
 pub use catalog::{CapacityType, Catalog, InstanceType, Offering, OfferingKey, Reservation};
 pub use claim::{ClaimPhase, Condition, DeletionReason, NodeClaim};

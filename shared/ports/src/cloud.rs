@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use model::{
     ClusterName, HourlyPrice, InstanceId, InstanceShape, InstanceTypeName, LaunchTemplateName,
     Zone, ZoneId,
-    launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate},
+    launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
     message::Delivery,
     node_class::{
         CapacityReservation, ClusterSettings, Image, ImageFamily, ImageTerm, InstanceProfile,
@@ -14,6 +14,7 @@ use model::{
         Subnet, SubnetTerm,
     },
     shape::Shelved,
+    validation::Tried,
 };
 
 use crate::PortError;
@@ -85,6 +86,9 @@ pub trait Templates {
     /// Makes the launch template unless one of its name exists. The name is a digest of its
     /// content, so one that exists is the one that is wanted.
     async fn ensure(&self, template: &LaunchTemplate) -> Result<(), PortError>;
+    /// Has EC2 check whether the launch template could be made. Nothing is made, and nothing is
+    /// tried twice: throttling is `Transient`.
+    async fn try_out(&self, template: &LaunchTemplate) -> Result<Tried, PortError>;
     /// The launch templates that were made for `cluster`, by name, and when. May lag a change.
     async fn list(
         &self,
@@ -120,6 +124,11 @@ pub trait Fleet {
     /// A launch template that is not there is `NotFound`, with its name
     /// in the error's text.
     async fn launch(&self, request: &FleetRequest) -> Result<FleetAnswer, PortError>;
+    /// Has EC2 check a launch. Nothing is launched, the token stays unused, and nothing is tried
+    /// twice: throttling is `Transient`. A launch template that is not there is `NotFound`.
+    async fn try_out(&self, request: &FleetRequest) -> Result<Tried, PortError>;
+    /// Has EC2 check the launch of one instance, in the same way.
+    async fn try_out_one(&self, request: &RunRequest) -> Result<Tried, PortError>;
     /// Describes the instances that are still known, sorted by id. May lag a launch.
     async fn describe(&self, instances: &[InstanceId]) -> Result<Vec<Instance>, PortError>;
     /// The instances that were launched for a batch, terminated ones among them as long as EC2

@@ -1,8 +1,9 @@
 //! The ledger: where promises are kept.
 
 use model::{
-    ClusterName, InstanceId, NodeClaim, NodeClaimName,
+    ClusterName, InstanceId, NodeClaim, NodeClaimName, NodeClassName,
     ledger::{Commit, CommitOutcome, Snapshot, WriteOutcome},
+    validation::Verdict,
 };
 
 use crate::PortError;
@@ -72,4 +73,20 @@ pub trait Ledger {
         cluster: &ClusterName,
         chain: &str,
     ) -> Result<Option<(u64, jiff::Timestamp)>, PortError>;
+
+    /// What trying `class` out came to the last time, if that is worth knowing still.
+    async fn verdict(
+        &self,
+        cluster: &ClusterName,
+        class: &NodeClassName,
+    ) -> Result<Option<Verdict>, PortError>;
+
+    /// Replaces what is known of trying `class` out. Repeating it changes nothing; of two, the last
+    /// one stands.
+    async fn put_verdict(
+        &self,
+        cluster: &ClusterName,
+        class: &NodeClassName,
+        verdict: &Verdict,
+    ) -> Result<(), PortError>;
 }

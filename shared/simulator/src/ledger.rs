@@ -9,9 +9,11 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    BatchId, ClusterName, CommitId, InstanceId, NodeClaim, NodeClaimName, OfferingKey,
+    BatchId, ClusterName, CommitId, InstanceId, NodeClaim, NodeClaimName, NodeClassName,
+    OfferingKey,
     ledger::{Commit, CommitOutcome, Generation, Snapshot, WriteOutcome},
     limits::ITEMS_PER_COMMIT_MAX,
+    validation::Verdict,
 };
 
 use crate::{later, timeline::Happening, world::World};
@@ -26,6 +28,7 @@ pub(crate) struct ClusterLedger {
     last_commit: Option<CommitId>,
     pub(crate) claims: BTreeMap<NodeClaimName, Rc<NodeClaim>>,
     ticks: BTreeMap<String, (u64, Timestamp)>,
+    pub(crate) verdicts: BTreeMap<NodeClassName, Verdict>,
     batches: BTreeMap<BatchId, BTreeSet<NodeClaimName>>,
     instances: BTreeMap<InstanceId, IndexVersions>,
 }

@@ -86,6 +86,23 @@ fn a_decision_survives() {
     assert!(decode_decision("{}").is_err());
 }
 
+#[test]
+fn a_verdict_survives() {
+    use model::validation::FailedCheck;
+    let due_at = "2026-11-21T12:30:00Z".parse().unwrap();
+    let passed = Verdict { key: "1f".to_owned(), due_at, failure: None };
+    let text = encode_verdict(&passed);
+    expect![[r#"{"v":1,"key":"1f","due_at":"2026-11-21T12:30:00Z"}"#]].assert_eq(&text);
+    assert_eq!(decode_verdict(&text), Ok(passed.clone()));
+    for check in FailedCheck::ALL {
+        let verdict = Verdict { failure: Some((check, "why".to_owned())), ..passed.clone() };
+        let text = encode_verdict(&verdict);
+        assert_eq!(decode_verdict(&text), Ok(verdict));
+        let odd = decode_verdict(&text.replace(check.reason(), "Mood")).unwrap_err().to_string();
+        assert_eq!(odd, "verdict record: failure.check: `Mood` is not a check");
+    }
+}
+
 fn requirement() -> impl Strategy<Value = Requirement> {
     let operator = prop::sample::select(vec![
         Operator::In,

@@ -7,10 +7,11 @@ use std::collections::BTreeMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, ClusterName, CommitId, InstanceTypeName, NodeClaim, NodeClaimName, OfferingKey,
-    Zone,
+    CapacityType, ClusterName, CommitId, InstanceTypeName, NodeClaim, NodeClaimName, NodeClassName,
+    OfferingKey, Zone,
     ledger::{Decision, Generation},
     limits::ITEM_BYTES_MAX,
+    validation::Verdict,
 };
 use ports::PortError;
 
@@ -78,6 +79,10 @@ pub(super) fn claim_key(name: &NodeClaimName) -> String {
 
 pub(super) fn tick_key(chain: &str) -> String {
     format!("tick#{chain}")
+}
+
+pub(super) fn verdict_key(class: &NodeClassName) -> String {
+    format!("validation#{class}")
 }
 
 pub(super) fn cooling_key(offering: &OfferingKey) -> String {
@@ -169,6 +174,16 @@ pub(super) fn tick_item(cluster: &ClusterName, chain: &str, tick: u64, at: Times
     item(cluster, &tick_key(chain), attributes)
 }
 
+pub(super) fn verdict_item(
+    cluster: &ClusterName,
+    class: &NodeClassName,
+    verdict: &Verdict,
+) -> Item {
+    let expires_at = number(seconds_rounded_up(verdict.kept_until()));
+    let record = text(&api::record::encode_verdict(verdict));
+    item(cluster, &verdict_key(class), [(RECORD, record), (EXPIRES_AT, expires_at)])
+}
+
 fn seconds_rounded_up(at: Timestamp) -> i64 {
     at.as_second() + i64::from(at.subsec_nanosecond() > 0)
 }
@@ -211,6 +226,11 @@ pub(super) fn tick_from_item(item: &Item) -> Result<(u64, Timestamp), Unreadable
     let at = text_of(item, TICKED_AT)?.parse();
     let at = at.map_err(|error| unreadable(item, format!("`{TICKED_AT}`: {error}")))?;
     Ok((number_of(item, SEQUENCE)?, at))
+}
+
+pub(super) fn verdict_from_item(item: &Item) -> Result<Verdict, Unreadable> {
+    let verdict = api::record::decode_verdict(text_of(item, RECORD)?);
+    verdict.map_err(|error| unreadable(item, format!("`{RECORD}`: {error}")))
 }
 
 pub(super) fn cluster_of(item: &Item) -> Result<ClusterName, Unreadable> {

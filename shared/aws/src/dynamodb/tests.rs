@@ -171,6 +171,19 @@ fn a_tick_comes_back_as_it_was_stored() {
 }
 
 #[test]
+fn a_verdict_comes_back_as_it_was_stored_and_goes_an_hour_after_it_was_found() {
+    use model::validation::FailedCheck;
+    let failure = Some((FailedCheck::CreateFleet, "no policy allows it".to_owned()));
+    let verdict = Verdict::found("1f", failure, time("2026-11-21T12:00:00Z"));
+    let class = NodeClassName::new("default").unwrap();
+    let item = verdict_item(&cluster(), &class, &verdict);
+    assert_eq!(item["item"].as_s().unwrap(), "validation#default");
+    let an_hour_later = time("2026-11-21T13:00:00Z").as_second().to_string();
+    assert_eq!(item["expires_at"].as_n().unwrap(), &an_hour_later);
+    assert_eq!(verdict_from_item(&item).unwrap(), verdict);
+}
+
+#[test]
 fn what_is_missing_or_of_another_kind_is_named() {
     for (name, value, expected) in [
         (item::GENERATION, item::text("3"), "`generation` must be a whole number"),

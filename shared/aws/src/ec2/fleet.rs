@@ -4,14 +4,16 @@ use std::collections::BTreeMap;
 
 use aws_sdk_ec2::{
     Client,
-    operation::create_fleet::{
-        CreateFleetInput, CreateFleetOutput, builders::CreateFleetInputBuilder,
+    operation::{
+        create_fleet::{CreateFleetInput, CreateFleetOutput, builders::CreateFleetInputBuilder},
+        run_instances::{RunInstancesInput, builders::RunInstancesInputBuilder},
     },
     types::{
         self, CreateFleetError, CreateFleetInstance, DefaultTargetCapacityType, Filter,
         FleetLaunchTemplateConfigRequest, FleetLaunchTemplateOverrides,
         FleetLaunchTemplateOverridesRequest, FleetLaunchTemplateSpecificationRequest,
-        FleetOnDemandAllocationStrategy, FleetReservationType, FleetType, InstanceType,
+        FleetOnDemandAllocationStrategy, FleetReservationType, FleetType,
+        InstanceNetworkInterfaceSpecification, InstanceType, LaunchTemplateSpecification,
         OnDemandOptionsRequest, ReservedCapacityOptionsRequest, ResourceType,
         SpotAllocationStrategy, SpotOptionsRequest, TagSpecification,
         TargetCapacitySpecificationRequest,
@@ -21,16 +23,23 @@ use model::{
     BatchId, CapacityType, ClusterName, ImageId, InstanceId, InstanceTypeName, Zone, labels,
     launch::{
         FleetAnswer, FleetError, FleetInstance, FleetOverride, FleetRequest, FleetTemplate,
-        Instance, ReservationMarket,
+        Instance, ReservationMarket, RunRequest,
     },
     limits,
+    validation::Tried,
 };
 use ports::{Fault, Fleet, PortError};
 
-use super::{FILTER_VALUES_MAX, filter, instance::from_instance, to_tags};
+use super::{
+    FILTER_VALUES_MAX, filter,
+    instance::from_instance,
+    to_tags,
+    tried::{once, tried},
+};
 use crate::fault::{BadAnswer, BadRequest, port_error};
 
 const CREATE: &str = "CreateFleet";
+const RUN: &str = "RunInstances";
 const DESCRIBE: &str = "DescribeInstances";
 const TERMINATE: &str = "TerminateInstances";
 /// Instances of one TerminateInstances; EC2 advises against more than a thousand.
@@ -44,11 +53,13 @@ const LIVING: [&str; 5] = ["pending", "running", "shutting-down", "stopping", "s
 #[derive(Clone, Debug)]
 pub struct Ec2Fleet {
     client: Client,
+    /// For what is only tried.
+    once: Client,
 }
 
 impl Ec2Fleet {
     pub(crate) fn new(client: Client) -> Self {
-        Self { client }
+        Self { once: once(&client), client }
     }
 
     async fn instances(&self, filters: Vec<Filter>) -> Result<Vec<Instance>, PortError> {
@@ -96,6 +107,21 @@ impl Fleet for Ec2Fleet {
         }
         fleet.instances.sort_by(|a, b| a.id.cmp(&b.id));
         Ok(fleet)
+    }
+
+    async fn try_out(&self, request: &FleetRequest) -> Result<Tried, PortError> {
+        let input = to_input(request)?.dry_run(true);
+        match input.send_with(&self.once).await {
+            Ok(_) => Err(BadAnswer::of(CREATE, "a dry run was carried out")),
+            Err(error) => tried(port_error(CREATE, error)),
+        }
+    }
+
+    async fn try_out_one(&self, request: &RunRequest) -> Result<Tried, PortError> {
+        match to_run(request).dry_run(true).send_with(&self.once).await {
+            Ok(_) => Err(BadAnswer::of(RUN, "a dry run was carried out")),
+            Err(error) => tried(port_error(RUN, error)),
+        }
     }
 
     async fn describe(&self, instances: &[InstanceId]) -> Result<Vec<Instance>, PortError> {
@@ -220,6 +246,29 @@ fn to_input(request: &FleetRequest) -> Result<CreateFleetInputBuilder, PortError
         .set_context(request.context.clone())
         .set_launch_template_configs(Some(templates?))
         .set_tag_specifications(Some(tags.into())))
+}
+
+/// The launch template has network interfaces, so that the subnet must be one's as well.
+fn to_run(request: &RunRequest) -> RunInstancesInputBuilder {
+    let template = LaunchTemplateSpecification::builder()
+        .launch_template_name(request.template.as_str())
+        .version("$Latest");
+    let groups = request.security_groups.iter().map(ToString::to_string).collect();
+    let interface = InstanceNetworkInterfaceSpecification::builder()
+        .device_index(0)
+        .subnet_id(request.subnet.as_str())
+        .set_groups(Some(groups));
+    let tags = [ResourceType::Instance, ResourceType::Volume].map(|kind| {
+        let specification = TagSpecification::builder().resource_type(kind);
+        specification.set_tags(Some(to_tags(&request.tags))).build()
+    });
+    RunInstancesInput::builder()
+        .min_count(1)
+        .max_count(1)
+        .instance_type(InstanceType::from(request.instance_type.as_str()))
+        .launch_template(template.build())
+        .network_interfaces(interface.build())
+        .set_tag_specifications(Some(tags.into()))
 }
 
 fn to_config(template: &FleetTemplate) -> Result<FleetLaunchTemplateConfigRequest, PortError> {

@@ -4,6 +4,9 @@ use std::collections::BTreeMap;
 
 use aws_sdk_ec2::{
     Client,
+    operation::create_launch_template::{
+        CreateLaunchTemplateInput, builders::CreateLaunchTemplateInputBuilder,
+    },
     types::{
         CapacityReservationPreference, CapacityReservationTarget,
         ConnectionTrackingSpecificationRequest, LaunchTemplateBlockDeviceMappingRequest,
@@ -29,10 +32,14 @@ use model::{
     },
     limits,
     node_class::{BlockDevice, ConnectionTracking, MetadataOptions},
+    validation::Tried,
 };
 use ports::{Fault, PortError, Templates};
 
-use super::{filter, to_tags};
+use super::{
+    filter, to_tags,
+    tried::{once, tried},
+};
 use crate::fault::{BadAnswer, BadRequest, has_code, port_error};
 
 const CREATE: &str = "CreateLaunchTemplate";
@@ -45,11 +52,13 @@ const GIB: u64 = 1 << 30;
 #[derive(Clone, Debug)]
 pub struct Ec2Templates {
     client: Client,
+    /// For what is only tried.
+    once: Client,
 }
 
 impl Ec2Templates {
     pub(crate) fn new(client: Client) -> Self {
-        Self { client }
+        Self { once: once(&client), client }
     }
 
     async fn exists(&self, name: &LaunchTemplateName) -> Result<bool, PortError> {
@@ -69,17 +78,7 @@ impl Templates for Ec2Templates {
         if self.exists(&template.name).await? {
             return Ok(());
         }
-        let tags = TagSpecification::builder()
-            .resource_type(ResourceType::LaunchTemplate)
-            .set_tags(Some(to_tags(&template.tags)))
-            .build();
-        let request = self
-            .client
-            .create_launch_template()
-            .launch_template_name(template.name.as_str())
-            .launch_template_data(to_data(&template.data)?)
-            .tag_specifications(tags);
-        match request.send().await {
+        match to_creation(template)?.send_with(&self.client).await {
             Ok(_) => Ok(()),
             Err(error) => match port_error(CREATE, error) {
                 // Somebody made it a moment ago; the name says that it is the same.
@@ -88,6 +87,13 @@ impl Templates for Ec2Templates {
                 }
                 error => Err(error),
             },
+        }
+    }
+
+    async fn try_out(&self, template: &LaunchTemplate) -> Result<Tried, PortError> {
+        match to_creation(template)?.dry_run(true).send_with(&self.once).await {
+            Ok(_) => Err(BadAnswer::of(CREATE, "a dry run was carried out")),
+            Err(error) => tried(port_error(CREATE, error)),
         }
     }
 
@@ -131,6 +137,17 @@ impl Templates for Ec2Templates {
             },
         }
     }
+}
+
+fn to_creation(template: &LaunchTemplate) -> Result<CreateLaunchTemplateInputBuilder, PortError> {
+    let tags = TagSpecification::builder()
+        .resource_type(ResourceType::LaunchTemplate)
+        .set_tags(Some(to_tags(&template.tags)))
+        .build();
+    Ok(CreateLaunchTemplateInput::builder()
+        .launch_template_name(template.name.as_str())
+        .launch_template_data(to_data(&template.data)?)
+        .tag_specifications(tags))
 }
 
 fn to_data(data: &LaunchTemplateData) -> Result<RequestLaunchTemplateData, PortError> {

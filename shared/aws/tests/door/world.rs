@@ -8,13 +8,18 @@ use std::{
 
 use aws::{Account, Connection, Ec2Discovery, Ec2Fleet, Ec2Templates, IamProfiles};
 use door::{Door, listen, serve};
-use handlers::{Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionSource, ProvisionTrigger};
+use handlers::{
+    Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionSource, ProvisionTrigger, Question,
+};
 use jiff::{SignedDuration, Timestamp};
 use model::{
     Catalog, ClusterName, InstanceId, LaunchTemplateName, Millicores, NodeClaimName, PodSpec,
-    Resources, launch::LaunchTemplate, message::Message,
+    Resources,
+    launch::LaunchTemplate,
+    message::Message,
+    validation::{Tried, Verdict},
 };
-use ports::{Invocation, PortError, Templates};
+use ports::{Invocation, Ledger as _, PortError, Templates};
 use simulator::{
     Delivery, Function, Object, Outcome, Payload, Settings, Sim, Workload, WorkloadKind,
 };
@@ -109,10 +114,7 @@ impl World {
 
     /// Looks for pods once, as if somebody had asked for it.
     pub(super) async fn look(&self) {
-        let now = self.sim.now();
-        let deadline = now.checked_add(SignedDuration::from_secs(60)).unwrap();
-        let cluster = Settings::default().cluster;
-        let at = Invocation { id: "look".to_owned(), cluster, now, deadline };
+        let at = invocation("look", self.sim.now());
         self.provision(ProvisionSource::Request, &at).await.unwrap();
     }
 
@@ -169,6 +171,21 @@ impl World {
             .await
     }
 
+    /// Has a class tried out, over the wire, and reads what is kept of it.
+    pub(super) async fn try_out(&self, class: &str) -> Option<Verdict> {
+        let Self { sim, discovery, profiles, fleet, offers, .. } = self;
+        let now = sim.now();
+        let (class, key) = (build::id(class), "1f".to_owned());
+        let question = Question { class, key, asked_at: now };
+        let at = invocation("try out", now);
+        Box::pin(handlers::try_out(
+            sim, sim, sim, discovery, self, profiles, fleet, sim, offers, &question, &at,
+        ))
+        .await
+        .unwrap();
+        sim.verdict(&at.cluster, &question.class).await.unwrap()
+    }
+
     /// What is pending or running.
     pub(super) async fn living(&self) -> BTreeSet<InstanceId> {
         self.pass(5);
@@ -209,6 +226,12 @@ impl World {
     }
 }
 
+/// A call at `now`.
+pub(super) fn invocation(id: &str, now: Timestamp) -> Invocation {
+    let deadline = now.checked_add(SignedDuration::from_secs(60)).unwrap();
+    Invocation { id: id.to_owned(), cluster: Settings::default().cluster, now, deadline }
+}
+
 impl Templates for World {
     async fn ensure(&self, template: &LaunchTemplate) -> Result<(), PortError> {
         self.templates.ensure(template).await?;
@@ -216,6 +239,10 @@ impl Templates for World {
             mischief(&self.sim, template);
         }
         Ok(())
+    }
+
+    async fn try_out(&self, template: &LaunchTemplate) -> Result<Tried, PortError> {
+        self.templates.try_out(template).await
     }
 
     async fn list(

@@ -12,7 +12,7 @@ use model::{
 };
 use simulator::Refusal;
 
-use super::{Answer, Call, refused};
+use super::{Answer, Call, refused, would_have_worked};
 use crate::{
     parameters::{Parameters, invalid, refusal},
     xml::{Element, list, node, text},
@@ -24,7 +24,11 @@ const TOKEN_MAX: usize = 64;
 pub(super) async fn create(mut call: Call<'_>) -> Answer {
     let is_dry = call.parameters.flag("DryRun").map_err(refused)?;
     let request = request(&mut call.parameters).map_err(refused)?;
-    call.tried("CreateFleet", is_dry).await?;
+    call.parameters.finish().map_err(refused)?;
+    if is_dry {
+        call.sim.try_fleet(&request).await?;
+        return Err(would_have_worked());
+    }
     let answer = call.sim.create_fleet(&request).await?;
     Ok(answered(&request, &answer))
 }

@@ -1,13 +1,16 @@
 //! Instances: DescribeInstances, CreateTags, TerminateInstances, and RunInstances as a dry run.
 
-use model::{CapacityType, InstanceId, launch::InstanceState};
+use model::{
+    CapacityType, InstanceId, InstanceTypeName, LaunchTemplateName, SecurityGroupId, SubnetId,
+    launch::InstanceState,
+};
 use simulator::{DescribedInstance, Refusal};
 
-use super::{Answer, Call, refused};
+use super::{Answer, Call, refused, would_have_worked};
 use crate::{
     filter::Filter,
     page::Page,
-    parameters::{invalid, refusal},
+    parameters::{Parameters, invalid, refusal},
     xml::{Element, list, node, tags, text},
 };
 
@@ -20,9 +23,43 @@ pub(super) async fn run(mut call: Call<'_>) -> Answer {
         let text = "not supported yet: RunInstances without DryRun";
         return Err(refused(refusal("UnsupportedOperation", text)));
     }
-    call.parameters = crate::parameters::Parameters::default();
-    call.tried("RunInstances", true).await?;
-    Ok(Vec::new())
+    let template = run_template(&mut call.parameters).map_err(refused)?;
+    call.parameters.finish().map_err(refused)?;
+    call.sim.try_instance(&template).await?;
+    Err(would_have_worked())
+}
+
+/// The launch template of a RunInstances request for one instance; the rest must be well-formed.
+fn run_template(parameters: &mut Parameters) -> Result<LaunchTemplateName, Refusal> {
+    for count in ["MinCount", "MaxCount"] {
+        let number = parameters.required(count)?;
+        if number != "1" {
+            return Err(invalid(count, &number));
+        }
+    }
+    let instance_type = parameters.required("InstanceType")?;
+    let _instance_type: InstanceTypeName =
+        instance_type.parse().map_err(|_| invalid("instanceType", &instance_type))?;
+    for mut interface in parameters.branches("NetworkInterface") {
+        interface.required("DeviceIndex")?;
+        let subnet = interface.required("SubnetId")?;
+        let _subnet: SubnetId = subnet.parse().map_err(|_| invalid("subnetId", &subnet))?;
+        let _groups: Vec<SecurityGroupId> = interface.all("SecurityGroupId")?;
+        interface.finish()?;
+    }
+    for mut specification in parameters.branches("TagSpecification") {
+        specification.required("ResourceType")?;
+        specification.pairs("Tag")?;
+        specification.finish()?;
+    }
+    // The SDK makes one up where the caller gives none.
+    parameters.accept("ClientToken");
+    let missing = || refusal("MissingParameter", "LaunchTemplate is missing");
+    let mut template = parameters.branch("LaunchTemplate").ok_or_else(missing)?;
+    let name = template.required("LaunchTemplateName")?;
+    template.accept("Version");
+    template.finish()?;
+    name.parse().map_err(|_| invalid("launchTemplateName", &name))
 }
 
 pub(super) async fn describe(mut call: Call<'_>) -> Answer {

@@ -42,7 +42,7 @@ impl World {
         Ok(answer)
     }
 
-    fn check_request(&mut self, request: &FleetRequest) -> Result<(), Refusal> {
+    pub(crate) fn check_request(&mut self, request: &FleetRequest) -> Result<(), Refusal> {
         for template in &request.templates {
             if !self.account.templates.contains_key(&template.template) {
                 return Err(no_template(&template.template));
@@ -63,6 +63,14 @@ impl World {
             return Err(Refusal::new("InvalidFleetConfiguration", problem));
         }
         Ok(())
+    }
+
+    /// What EC2 has against an instance from `template`.
+    pub(crate) fn check_run(&self, template: &LaunchTemplateName) -> Result<(), Refusal> {
+        let known = self.account.templates.get(template);
+        let known = known.ok_or_else(|| no_template(template))?;
+        let problem = known.instance_profile.as_deref().and_then(|name| self.profile_problem(name));
+        problem.map_or(Ok(()), Err)
     }
 
     /// Launches as many as there is capacity for, cheapest offering first.

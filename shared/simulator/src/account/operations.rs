@@ -62,6 +62,20 @@ impl Sim {
         self.step((NAME, Write), subject, |w| w.launch(request).map_err(|e| e.of(NAME))).await
     }
 
+    /// CreateFleet with `DryRun`: what it would launch must be there.
+    pub async fn try_fleet(&self, request: &FleetRequest) -> Result<(), PortError> {
+        const NAME: &str = "CreateFleet";
+        let checked = |world: &mut World| world.check_request(request).map_err(|e| e.of(NAME));
+        self.step((NAME, Read), "dry run", checked).await
+    }
+
+    /// RunInstances with `DryRun`: the template must be there, and EC2 must see its profile.
+    pub async fn try_instance(&self, template: &LaunchTemplateName) -> Result<(), PortError> {
+        const NAME: &str = "RunInstances";
+        let checked = |world: &mut World| world.check_run(template).map_err(|e| e.of(NAME));
+        self.step((NAME, Read), "dry run", checked).await
+    }
+
     /// DescribeInstances, sorted by id. Lags behind writes.
     pub async fn describe_instances(&self) -> Result<Vec<DescribedInstance>, PortError> {
         self.step(("DescribeInstances", Read), "", |world| Ok(world.described())).await

@@ -24,6 +24,11 @@ impl Refusal {
         Self { code, message: message.into() }
     }
 
+    /// Whether it is about an instance profile that EC2 does not see.
+    pub(crate) fn is_about_profile(&self) -> bool {
+        self.code == "InvalidParameterValue" && self.message.contains("IAM Instance Profile")
+    }
+
     /// As the failure of `operation`, with what it means for the caller.
     ///
     /// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/errors-overview.html>

@@ -10,7 +10,7 @@ use model::{
     BatchId, CapacityType, ClusterName, HourlyPrice, InstanceId, InstanceShape, InstanceTypeName,
     LaunchTemplateName, Zone, ZoneId,
     labels::CLUSTER_NAME_TAG,
-    launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate},
+    launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
     message::Delivery,
     node_class::{
         CapacityReservation, ClusterSettings, Image, ImageFamily, ImageTerm, InstanceProfile,
@@ -18,13 +18,14 @@ use model::{
         Subnet, SubnetTerm,
     },
     shape::{Shelved, TableFacts},
+    validation::Tried,
 };
 use ports::{
     Catalog, Discovery, Fault, Fleet, Mailbox, Market, PortError, Profiles, Shelf, Templates,
 };
 
 use crate::{
-    Sim,
+    Refusal, Sim,
     fault::Access::{Read, Write},
 };
 
@@ -160,6 +161,10 @@ impl Templates for Sim {
         .await
     }
 
+    async fn try_out(&self, template: &LaunchTemplate) -> Result<Tried, PortError> {
+        tried(self.step(("Templates.try_out", Read), &template.name, |_| Ok(())).await)
+    }
+
     async fn list(
         &self,
         cluster: &ClusterName,
@@ -230,6 +235,20 @@ impl Fleet for Sim {
         .await
     }
 
+    async fn try_out(&self, request: &FleetRequest) -> Result<Tried, PortError> {
+        let checked = self.step(("Fleet.try_out", Read), &request.token, |world| {
+            world.check_request(request).map_err(|refusal| refusal.of("CreateFleet"))
+        });
+        tried(checked.await)
+    }
+
+    async fn try_out_one(&self, request: &RunRequest) -> Result<Tried, PortError> {
+        let checked = self.step(("Fleet.try_out_one", Read), &request.subnet, |world| {
+            world.check_run(&request.template).map_err(|refusal| refusal.of("RunInstances"))
+        });
+        tried(checked.await)
+    }
+
     async fn describe(&self, instances: &[InstanceId]) -> Result<Vec<Instance>, PortError> {
         let subject = ids(instances);
         self.step(("Fleet.describe", Read), subject, |world| Ok(world.describe(instances))).await
@@ -290,4 +309,21 @@ impl Mailbox for Sim {
 fn ids(instances: &[InstanceId]) -> String {
     let ids: Vec<&str> = instances.iter().map(InstanceId::as_str).collect();
     ids.join(" ")
+}
+
+/// What EC2 says to a request that was only checked. What a rule forbids for good is what it says to
+/// those who may not do it.
+fn tried(checked: Result<(), PortError>) -> Result<Tried, PortError> {
+    let Err(error) = checked else { return Ok(Tried::Works) };
+    let refusal = error.source.as_ref().and_then(|source| source.downcast_ref::<Refusal>());
+    match refusal {
+        Some(refusal) if refusal.is_about_profile() => {
+            Ok(Tried::NoProfile(refusal.message.clone()))
+        }
+        None if error.fault == Fault::Permanent => {
+            let words = "You are not authorized to perform this operation.";
+            Ok(Tried::Forbidden(words.to_owned()))
+        }
+        _ => Err(error),
+    }
 }

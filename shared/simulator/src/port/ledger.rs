@@ -2,8 +2,9 @@
 
 use jiff::Timestamp;
 use model::{
-    ClusterName, InstanceId, NodeClaim, NodeClaimName, OfferingKey,
+    ClusterName, InstanceId, NodeClaim, NodeClaimName, NodeClassName, OfferingKey,
     ledger::{Commit, CommitOutcome, Snapshot, WriteOutcome},
+    validation::Verdict,
 };
 use ports::{Ledger, PortError};
 
@@ -133,6 +134,32 @@ impl Ledger for Sim {
     ) -> Result<Option<(u64, Timestamp)>, PortError> {
         self.step(("Ledger.tick", Read), chain, |world| {
             Ok(world.ledger.cluster(cluster).tick(chain))
+        })
+        .await
+    }
+
+    async fn verdict(
+        &self,
+        cluster: &ClusterName,
+        class: &NodeClassName,
+    ) -> Result<Option<Verdict>, PortError> {
+        self.step(("Ledger.verdict", Read), class, |world| {
+            let now = world.now;
+            let known = world.ledger.cluster(cluster).verdicts.get(class);
+            Ok(known.filter(|known| now < known.kept_until()).cloned())
+        })
+        .await
+    }
+
+    async fn put_verdict(
+        &self,
+        cluster: &ClusterName,
+        class: &NodeClassName,
+        verdict: &Verdict,
+    ) -> Result<(), PortError> {
+        self.step(("Ledger.put_verdict", Write), class, |world| {
+            world.ledger.cluster(cluster).verdicts.insert(class.clone(), verdict.clone());
+            Ok(())
         })
         .await
     }

@@ -3,6 +3,7 @@
 mod claims;
 mod commits;
 mod ticks;
+mod verdicts;
 
 use std::fmt::Debug;
 
@@ -47,6 +48,7 @@ pub async fn ledger<L: Ledger, W: AsyncFn()>(
     let mut cases = commits::cases(subject).await;
     cases.extend(claims::cases(subject).await);
     cases.extend(ticks::cases(subject).await);
+    cases.extend(verdicts::cases(subject).await);
     cases
 }
 

@@ -1,0 +1,115 @@
+//! Trying a class out: what EC2 says to requests that it only checks.
+//!
+//! Karpenter: `pkg/controllers/nodeclass/validation.go` of the AWS provider.
+
+use std::fmt;
+
+use jiff::{SignedDuration, Timestamp};
+
+/// For so long EC2 is not asked again about the same.
+const VALID: SignedDuration = SignedDuration::from_mins(30);
+
+/// What EC2 says to a request that it is only to check.
+///
+/// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/CommonParameters.html>, `DryRun`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tried {
+    /// It would have worked.
+    Works,
+    /// Whoever asks may not do it; EC2's words.
+    Forbidden(String),
+    /// The instance profile is not there, or not yet; EC2's words.
+    NoProfile(String),
+}
+
+/// Which check failed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum FailedCheck {
+    /// CreateLaunchTemplate is not allowed.
+    CreateLaunchTemplate,
+    /// CreateFleet is not allowed.
+    CreateFleet,
+    /// RunInstances is not allowed.
+    RunInstances,
+    /// The user data is too long.
+    UserDataSize,
+}
+
+impl FailedCheck {
+    /// All of them.
+    pub const ALL: [Self; 4] =
+        [Self::CreateLaunchTemplate, Self::CreateFleet, Self::RunInstances, Self::UserDataSize];
+
+    /// The reason of the condition `ValidationSucceeded`.
+    pub const fn reason(self) -> &'static str {
+        match self {
+            Self::CreateLaunchTemplate => "CreateLaunchTemplateAuthCheckFailed",
+            Self::CreateFleet => "CreateFleetAuthCheckFailed",
+            Self::RunInstances => "RunInstancesAuthCheckFailed",
+            Self::UserDataSize => "UserDataSizeLimitExceeded",
+        }
+    }
+
+    /// The check whose reason is `text`.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|check| check.reason() == text)
+    }
+}
+
+impl fmt::Display for FailedCheck {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.reason())
+    }
+}
+
+/// What trying a class out came to, kept for those who tell.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Verdict {
+    /// A digest of what was tried: another one for another class, or for other things selected.
+    pub key: String,
+    /// When it is to be tried again.
+    pub due_at: Timestamp,
+    /// What does not work and why; nothing when all of it would.
+    pub failure: Option<(FailedCheck, String)>,
+}
+
+impl Verdict {
+    /// What was found at `now`, good for half an hour.
+    pub fn found(key: &str, failure: Option<(FailedCheck, String)>, now: Timestamp) -> Self {
+        let due_at = now.checked_add(VALID).unwrap_or(Timestamp::MAX);
+        Self { key: key.to_owned(), due_at, failure }
+    }
+
+    /// A failure that may be mended in a moment: it is told, and tried again by the next look.
+    pub fn passing(key: &str, failure: (FailedCheck, String), now: Timestamp) -> Self {
+        Self { key: key.to_owned(), due_at: now, failure: Some(failure) }
+    }
+
+    /// Until when it is worth keeping: as long again as it is good, so that the last word stands
+    /// while the next one is waited for.
+    pub fn kept_until(&self) -> Timestamp {
+        self.due_at.checked_add(VALID).unwrap_or(Timestamp::MAX)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_verdict_is_good_for_half_an_hour_and_kept_for_another() {
+        let at = |minutes| Timestamp::UNIX_EPOCH + SignedDuration::from_mins(minutes);
+        let passed = Verdict::found("key", None, at(0));
+        assert_eq!((passed.due_at, passed.kept_until()), (at(30), at(60)));
+        let failure = (FailedCheck::RunInstances, "no profile".to_owned());
+        assert_eq!(Verdict::passing("key", failure, at(5)).due_at, at(5));
+    }
+
+    #[test]
+    fn every_check_is_known_by_its_reason() {
+        for check in FailedCheck::ALL {
+            assert_eq!(FailedCheck::parse(check.reason()), Some(check));
+        }
+        assert_eq!(FailedCheck::parse("DryRunDisabled"), None);
+    }
+}

@@ -3,7 +3,10 @@
 //! Karpenter: `pkg/controllers/nodeclass` of the AWS provider; the root condition is that of
 //! `github.com/awslabs/operatorpkg/status`.
 
-use model::node_class::{ClassCondition, ImageFamily, NodeClass};
+use model::{
+    node_class::{ClassCondition, ImageFamily, NodeClass},
+    validation::FailedCheck,
+};
 
 /// What the resolution of a class came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -34,31 +37,7 @@ pub enum DryRun {
     /// Not checked yet, or not answered; it is tried again.
     Pending,
     /// One is not allowed, or cannot work.
-    Failed(Failure, String),
-}
-
-/// Which check failed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
-    /// CreateLaunchTemplate is not allowed.
-    CreateLaunchTemplate,
-    /// CreateFleet is not allowed.
-    CreateFleet,
-    /// RunInstances is not allowed.
-    RunInstances,
-    /// The user data is too long.
-    UserDataSize,
-}
-
-impl Failure {
-    const fn reason(self) -> &'static str {
-        match self {
-            Self::CreateLaunchTemplate => "CreateLaunchTemplateAuthCheckFailed",
-            Self::CreateFleet => "CreateFleetAuthCheckFailed",
-            Self::RunInstances => "RunInstancesAuthCheckFailed",
-            Self::UserDataSize => "UserDataSizeLimitExceeded",
-        }
-    }
+    Failed(FailedCheck, String),
 }
 
 /// The conditions of `class`, `Ready` last. `CapacityReservationsReady` is among them with the gate
@@ -161,7 +140,7 @@ fn validation(class: &NodeClass, found: &Findings, before: &[ClassCondition]) ->
             ClassCondition { reason: "DryRunDisabled", ..ClassCondition::yes(KIND) }
         }
         DryRun::Pending => ClassCondition::open(KIND, "AwaitingReconciliation", ""),
-        DryRun::Failed(failure, why) => ClassCondition::no(KIND, failure.reason(), why),
+        DryRun::Failed(check, why) => ClassCondition::no(KIND, check.reason(), why),
     }
 }
 

@@ -20,6 +20,7 @@ pub mod selection;
 mod template;
 #[cfg(test)]
 mod testing;
+pub mod try_out;
 mod user_data;
 
 pub use capacity::Overhead;

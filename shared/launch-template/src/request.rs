@@ -70,9 +70,23 @@ pub enum Refusal {
     /// The class or the cluster is not ready; waiting may help.
     #[error("{0}")]
     NotReady(String),
-    /// `spec.userData` cannot be merged, or is too long with what is added to it.
+    /// `spec.userData` cannot be merged.
     #[error("{0}")]
     UserData(String),
+    /// `spec.userData` is too long with what is added to it.
+    #[error(
+        "EC2NodeClass `{class}`: spec.userData: with what is added to it, it has {bytes} bytes; EC2 \
+         takes at most {bytes_max} before base64 (move parts of it to the image or to a file that it \
+         fetches)"
+    )]
+    UserDataSize {
+        /// The class.
+        class: NodeClassName,
+        /// What it has.
+        bytes: usize,
+        /// What EC2 takes.
+        bytes_max: usize,
+    },
 }
 
 /// The launch templates and the fleet request for `claims`, one batch: alike but for their names,

@@ -99,12 +99,11 @@ pub(crate) fn user_data(node: &Node<'_>) -> Result<String, Refusal> {
         ImageFamily::Custom => node.custom().unwrap_or_default().to_owned(),
     };
     if text.len() > limits::USER_DATA_BYTES_MAX {
-        return Err(wrong(format!(
-            "with what is added to it, it has {} bytes; EC2 takes at most {} before base64 \
-             (move parts of it to the image or to a file that it fetches)",
-            text.len(),
-            limits::USER_DATA_BYTES_MAX
-        )));
+        return Err(Refusal::UserDataSize {
+            class: class.clone(),
+            bytes: text.len(),
+            bytes_max: limits::USER_DATA_BYTES_MAX,
+        });
     }
     Ok(text)
 }

@@ -116,13 +116,13 @@ fn a_placement_group_must_be_there_if_one_is_selected() {
 
 #[test]
 fn each_failed_check_has_its_reason() {
-    for (failure, reason) in [
-        (Failure::CreateLaunchTemplate, "CreateLaunchTemplateAuthCheckFailed"),
-        (Failure::CreateFleet, "CreateFleetAuthCheckFailed"),
-        (Failure::RunInstances, "RunInstancesAuthCheckFailed"),
-        (Failure::UserDataSize, "UserDataSizeLimitExceeded"),
+    for (check, reason) in [
+        (FailedCheck::CreateLaunchTemplate, "CreateLaunchTemplateAuthCheckFailed"),
+        (FailedCheck::CreateFleet, "CreateFleetAuthCheckFailed"),
+        (FailedCheck::RunInstances, "RunInstancesAuthCheckFailed"),
+        (FailedCheck::UserDataSize, "UserDataSizeLimitExceeded"),
     ] {
-        let dry_run = DryRun::Failed(failure, "explicit deny".to_owned());
+        let dry_run = DryRun::Failed(check, "explicit deny".to_owned());
         let all = conditions(&al2023(), &Findings { dry_run, ..good() }, true);
         assert!(all.iter().any(|condition| {
             condition.reason == reason && condition.message == "explicit deny"

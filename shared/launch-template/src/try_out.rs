@@ -1,0 +1,263 @@
+//! What is asked of EC2 to find out whether nodes of a class can be launched, without launching any:
+//! one launch template, one fleet request, one instance in each subnet.
+//!
+//! Karpenter: `pkg/controllers/nodeclass/validation.go` of the AWS provider.
+
+use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
+
+use model::{
+    BatchId, CapacityType, ClaimPhase, InstanceType, NodeClaim, NodeClaimName, NodePoolName,
+    Requirement, Requirements, Resources, labels,
+    launch::{FleetRequest, LaunchTemplate, RunRequest},
+    node_class::{ClusterSettings, Image, NodeClass, ResolvedNodeClass, SecurityGroup, Subnet},
+    node_pool::NodePool,
+    validation::{FailedCheck, Tried, Verdict},
+};
+
+use jiff::Timestamp;
+
+use crate::{
+    digest::Digest,
+    image::image_for,
+    rank::{Rank, rank},
+    request::{Launch, Refusal, requests},
+};
+
+const TENANCY: &str = "karpenter.k8s.aws/instance-tenancy";
+/// Labels of what only some images start on.
+const DEVICES: [&str; 2] =
+    ["karpenter.k8s.aws/instance-gpu-count", "karpenter.k8s.aws/instance-accelerator-count"];
+/// Tried where no pool says what it wants: an ordinary type of each architecture.
+const ORDINARY: [&str; 2] = ["m5.large", "m6g.large"];
+
+/// What stands for the pool where no pool names the class, and for the claim.
+const NOBODY: &str = "validation";
+
+/// What to try, in this order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct TryOut {
+    /// What every instance would come from. It is made for good: the rest needs it.
+    pub template: LaunchTemplate,
+    /// One instance on demand.
+    pub fleet: FleetRequest,
+    /// One for each subnet that the type is sold in, those with most free addresses first. One that
+    /// works is enough.
+    pub instances: Vec<RunRequest>,
+}
+
+/// A digest of everything that the answers depend on: another class, or other things selected, are
+/// tried out anew. How many addresses are free makes no difference.
+///
+/// It is made of the values as the program shows them, so another release may ask once more.
+pub fn key(
+    class: &NodeClass,
+    annotations: &BTreeMap<String, String>,
+    subnets: &[Subnet],
+    security_groups: &[SecurityGroup],
+    images: &[Image],
+    profile: &str,
+) -> String {
+    let mut digest = Digest::default();
+    digest.field("class", format_args!("{class:?}"));
+    let annotations = annotations.iter().map(|(key, value)| format!("{key}={value}"));
+    digest.list("annotation", annotations.collect::<Vec<_>>().iter());
+    digest.list("subnet", subnets.iter().map(|subnet| format!("{} {}", subnet.id, subnet.zone)));
+    digest.list("security group", security_groups.iter().map(|group| &group.id));
+    digest
+        .list("image", images.iter().map(|image| format!("{} {:?}", image.id, image.requirements)));
+    digest.field("profile", profile);
+    format!("{:016x}", digest.finish())
+}
+
+/// What to try for `class`, of which `types` are what can be launched whether or not it cools down,
+/// and `pools` are all of the cluster's. `key` makes the token.
+pub fn try_out(
+    class: &ResolvedNodeClass,
+    types: &[Arc<InstanceType>],
+    pools: &[NodePool],
+    settings: &ClusterSettings,
+    profile: &str,
+    key: &str,
+) -> Result<TryOut, Refusal> {
+    let linked: Vec<&NodePool> =
+        pools.iter().filter(|pool| pool.template.node_class == class.class.name).collect();
+    let Some(chosen) = instance_type(class, types, &linked) else {
+        let name = &class.class.name;
+        let why = "no instance type that its images start on is sold in its subnets' zones";
+        return Err(Refusal::NotReady(format!("EC2NodeClass `{name}` is not ready: {why}")));
+    };
+    let claim = claim(class, &linked, chosen, key)?;
+    let Launch { templates, request } =
+        requests(&[claim], class, std::slice::from_ref(chosen), settings, profile)?;
+    let Some(template) = templates.into_iter().next() else {
+        return Err(Refusal::NotReady("there is no launch template to try".to_owned()));
+    };
+    let mut subnets: Vec<&Subnet> = class.subnets.iter().collect();
+    subnets.retain(|subnet| on_demand(chosen).any(|offering| offering.zone == subnet.zone));
+    subnets.sort_by_key(|subnet| (Reverse(subnet.available_ip_address_count), &subnet.id));
+    let instance = |subnet: &Subnet| RunRequest {
+        template: template.name.clone(),
+        instance_type: chosen.name.clone(),
+        subnet: subnet.id.clone(),
+        security_groups: class.security_groups.clone(),
+        tags: request.tags.clone(),
+    };
+    let instances = subnets.into_iter().map(instance).collect();
+    Ok(TryOut { template, fleet: request, instances })
+}
+
+fn on_demand(instance_type: &InstanceType) -> impl Iterator<Item = &model::Offering> {
+    let offerings = instance_type.offerings.iter();
+    offerings.filter(|o| o.is_available && o.capacity_type == CapacityType::OnDemand)
+}
+
+/// The type to try: one that a pool of the class may launch, with an image that needs no device if
+/// there is one; else an ordinary one; else any. Windows always gets an ordinary one if it can: not
+/// every type that looks right starts it.
+fn instance_type<'a>(
+    class: &ResolvedNodeClass,
+    types: &'a [Arc<InstanceType>],
+    linked: &[&NodePool],
+) -> Option<&'a Arc<InstanceType>> {
+    // Cheapest first among those whose image needs no device.
+    let order = |instance_type: &Arc<InstanceType>| -> Option<(bool, Rank)> {
+        let cheapest = on_demand(instance_type).map(|o| rank(instance_type, o)).min()?;
+        Some((needs_device(image_for(instance_type, &class.images)?), cheapest))
+    };
+    let mut usable: Vec<_> = types.iter().filter_map(|t| Some((order(t)?, t))).collect();
+    usable.sort_by(|(one, a), (other, b)| one.cmp(other).then_with(|| a.name.cmp(&b.name)));
+    let usable = || usable.iter().map(|(_, instance_type)| *instance_type);
+    let of_pools = || usable().find(|known| linked.iter().any(|pool| may_launch(pool, known)));
+    let ordinary = || {
+        let mut names = ORDINARY.iter();
+        names.find_map(|name| usable().find(|known| known.name.as_str() == *name))
+    };
+    let chosen = if class.class.image_family.is_windows() { None } else { of_pools() };
+    chosen.or_else(ordinary).or_else(|| usable().next())
+}
+
+fn needs_device(image: &Image) -> bool {
+    let mut requirements = DEVICES.iter().filter_map(|key| image.requirements.get(key));
+    requirements.any(|requirement| !requirement.allows_absence())
+}
+
+fn may_launch(pool: &NodePool, instance_type: &InstanceType) -> bool {
+    let mut wanted = pool.template.requirements.clone();
+    let labels = pool.template.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    wanted.add_all(&Requirements::of_labels(labels));
+    instance_type.requirements.intersects(&wanted).is_ok()
+}
+
+/// A claim on one instance of that type, on demand: dedicated as soon as a pool says that it may be.
+fn claim(
+    class: &ResolvedNodeClass,
+    linked: &[&NodePool],
+    chosen: &InstanceType,
+    key: &str,
+) -> Result<NodeClaim, Refusal> {
+    let wrong = |error: &dyn std::fmt::Display| Refusal::NotReady(error.to_string());
+    let is_dedicated = linked.iter().any(|pool| {
+        let tenancy = pool.template.requirements.get(TENANCY);
+        tenancy.is_some_and(|tenancy| tenancy.has("dedicated"))
+    });
+    let mut wanted = vec![(labels::CAPACITY_TYPE, CapacityType::OnDemand.as_str())];
+    if is_dedicated {
+        wanted.push((TENANCY, "dedicated"));
+    }
+    let requirements: Result<Requirements, _> =
+        wanted.into_iter().map(|(key, value)| Requirement::of_label(key, value)).collect();
+    let node_pool = match linked.first() {
+        Some(pool) => pool.name.clone(),
+        None => NodePoolName::new(NOBODY).map_err(|error| wrong(&error))?,
+    };
+    // Nothing happens to it: what has no say in a launch is left as it is at first.
+    Ok(NodeClaim {
+        name: NodeClaimName::new(NOBODY).map_err(|error| wrong(&error))?,
+        version: 1,
+        node_pool,
+        node_class: class.class.name.clone(),
+        batch: BatchId::new(&format!("try-out-{key}")).map_err(|error| wrong(&error))?,
+        batch_index: 0,
+        batch_size: 1,
+        created_at: Timestamp::UNIX_EPOCH,
+        labels: BTreeMap::new(),
+        annotations: BTreeMap::new(),
+        requirements: requirements.map_err(|error| wrong(&error))?,
+        instance_types: vec![chosen.name.clone()],
+        requests: Resources::default(),
+        pods: Vec::new(),
+        taints: Vec::new(),
+        startup_taints: Vec::new(),
+        expire_after: None,
+        termination_grace_period: None,
+        phase: ClaimPhase::Promised,
+        phase_since: Timestamp::UNIX_EPOCH,
+        capacity: Resources::default(),
+        allocatable: Resources::default(),
+        requested_at: None,
+        instance: None,
+        node: None,
+        empty_since: None,
+        conditions: model::claim::ClaimConditions::default(),
+        deletion: None,
+        message: None,
+    })
+}
+
+/// What EC2's answer to `check` means for `class`: the verdict, if it is one; `None` asks again.
+///
+/// A profile that was just made for a role is seen later; one that the class names is the user's to
+/// make, so it is told, and looked for again by the next look.
+pub fn judged(
+    check: FailedCheck,
+    tried: &Tried,
+    class: &NodeClass,
+    key: &str,
+    now: Timestamp,
+) -> Option<Verdict> {
+    use model::node_class::NodeIdentity;
+    match (tried, &class.identity) {
+        (Tried::Works, _) => Some(Verdict::found(key, None, now)),
+        (Tried::Forbidden(words), _) => {
+            let text = format!("{}: {}", forbidden(check), reason(words));
+            Some(Verdict::found(key, Some((check, text)), now))
+        }
+        (Tried::NoProfile(_), NodeIdentity::Role(_)) => None,
+        (Tried::NoProfile(_), NodeIdentity::InstanceProfile(name)) => {
+            let text = format!("EC2 knows no instance profile `{name}`");
+            Some(Verdict::passing(key, (check, text), now))
+        }
+    }
+}
+
+fn forbidden(check: FailedCheck) -> &'static str {
+    match check {
+        FailedCheck::CreateLaunchTemplate => {
+            "the function launch may not call ec2:CreateLaunchTemplate for this EC2NodeClass"
+        }
+        FailedCheck::CreateFleet => {
+            "the function launch may not call ec2:CreateFleet for this EC2NodeClass"
+        }
+        FailedCheck::RunInstances => {
+            "the function launch may not call ec2:RunInstances for this EC2NodeClass"
+        }
+        FailedCheck::UserDataSize => "the user data is too long",
+    }
+}
+
+/// Which kind of policy stands in the way, by what EC2 says of it.
+///
+/// <https://docs.aws.amazon.com/IAM/latest/UserGuide/troubleshoot_access-denied.html>
+fn reason(words: &str) -> &'static str {
+    let known = [
+        ("permissions boundary", "a permissions boundary does not allow it"),
+        ("service control policy", "a service control policy does not allow it"),
+        ("resource control policy", "a resource control policy does not allow it"),
+        ("identity-based policy", "no identity-based policy allows it"),
+    ];
+    let found = known.into_iter().find(|(text, _)| words.contains(text));
+    found.map_or("EC2 does not say which policy is missing", |(_, reason)| reason)
+}
+
+#[cfg(test)]
+mod tests;

@@ -5,7 +5,7 @@ use std::{cell::RefCell, rc::Rc};
 
 use handlers::{
     DisruptTrigger, Error, Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionSource,
-    ProvisionTrigger, Report,
+    ProvisionTrigger, Question, Report,
 };
 use jiff::Timestamp;
 use model::message::Message;
@@ -65,7 +65,7 @@ async fn call(sim: &Sim, offers: &Offers, delivery: Delivery) -> Result<Report, 
             disrupt(sim, offers, DisruptTrigger::Schedule(method), at).await
         }
         Payload::Schedule(Schedule::Resolve) => {
-            handlers::resolve(sim, sim, sim, sim, sim, sim, sim, at).await
+            handlers::resolve(sim, sim, sim, sim, sim, sim, sim, sim, false, at).await
         }
         Payload::Interruption(interruption) => {
             handlers::interrupt(sim, sim, &interruption, at).await
@@ -91,6 +91,12 @@ async fn receive(
             disrupt(sim, offers, trigger, at).await
         }
         Message::Launch { claim } => stream(sim, offers, Function::Launch, &[claim], at).await,
+        Message::TryOut { class, key, asked_at } => {
+            let question = Question { class, key, asked_at };
+            handlers::try_out(sim, sim, sim, sim, sim, sim, sim, sim, offers, &question, at)
+                .await?;
+            Ok(Report::default())
+        }
         Message::Settle { claim } => stream(sim, offers, Function::Settle, &[claim], at).await,
         Message::Drain { claim } => stream(sim, offers, Function::Drain, &[claim], at).await,
     }

@@ -36,14 +36,14 @@ fn bodies(event: &Value) -> Vec<&str> {
 fn check(name: &str, event: &Value) {
     let (function, trigger) = name.split_once('-').expect("function-trigger");
     match (function, trigger) {
-        (_, "queue") => {
+        (_, "queue" | "try-out-queue") => {
             for body in bodies(event) {
                 let (_, message) =
                     api::message::decode(body).unwrap_or_else(|e| panic!("{name}: {e}"));
                 let expected = match message {
                     Message::Provision { .. } => "provision",
                     Message::Validate { .. } => "disrupt",
-                    Message::Launch { .. } => "launch",
+                    Message::Launch { .. } | Message::TryOut { .. } => "launch",
                     Message::Settle { .. } => "settle",
                     Message::Drain { .. } => "drain",
                 };

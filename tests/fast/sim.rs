@@ -11,6 +11,8 @@
     reason = "helpers of tests fail loudly, and say what they played"
 )]
 
+#[path = "sim/dry_run.rs"]
+mod dry_run;
 #[path = "sim/launch_faults.rs"]
 mod launch_faults;
 #[path = "sim/node_claims.rs"]

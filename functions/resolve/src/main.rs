@@ -8,10 +8,21 @@ async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
     let cluster = platform.cluster().await?;
     let (discovery, profiles) = (platform.discovery(), platform.profiles());
-    let (templates, ledger) = (platform.templates(), platform.ledger());
+    let (templates, ledger, mailbox) =
+        (platform.templates(), platform.ledger(), platform.mailbox());
+    let is_dry_run_disabled = platform.settings().is_dry_run_disabled;
     let handle = async |(): (), at: &Invocation| {
         let report = handlers::resolve(
-            &cluster, &cluster, &cluster, &discovery, &profiles, &templates, &ledger, at,
+            &cluster,
+            &cluster,
+            &cluster,
+            &discovery,
+            &profiles,
+            &templates,
+            &ledger,
+            &mailbox,
+            is_dry_run_disabled,
+            at,
         )
         .await?;
         bootstrap::log_report(&report);

@@ -134,7 +134,10 @@ pub fn seen_node_class_list(body: &[u8]) -> Result<Page<SeenNodeClass>, Error> {
     list(body, "EC2NodeClass", |root, complaints| {
         let class = node_class::read(root, complaints)?;
         let (uid, generation) = seen(root)?;
-        Some(SeenNodeClass { class, uid, generation })
+        let metadata = root.fields()?.get("metadata")?.fields();
+        let annotations = metadata.and_then(|mut metadata| metadata.get("annotations")?.text_map());
+        let annotations = annotations.unwrap_or_default();
+        Some(SeenNodeClass { class, uid, generation, annotations })
     })
 }
 

@@ -5,7 +5,7 @@
 
 use jiff::Timestamp;
 use model::{
-    ClusterName, NodeClaimName,
+    ClusterName, NodeClaimName, NodeClassName,
     message::{Delivery, DisruptionMethod, Message},
 };
 use serde::{Deserialize, Serialize};
@@ -41,6 +41,12 @@ enum MessageV1 {
     Launch {
         claim: String,
     },
+    #[serde(rename = "try-out")]
+    TryOut {
+        class: String,
+        key: String,
+        asked_at: Timestamp,
+    },
     Settle {
         claim: String,
     },
@@ -59,6 +65,9 @@ pub fn encode(delivery: &Delivery) -> String {
             found_at: *found_at,
         },
         Message::Launch { claim } => MessageV1::Launch { claim: claim.to_string() },
+        Message::TryOut { class, key, asked_at } => {
+            MessageV1::TryOut { class: class.to_string(), key: key.clone(), asked_at: *asked_at }
+        }
         Message::Settle { claim } => MessageV1::Settle { claim: claim.to_string() },
         Message::Drain { claim } => MessageV1::Drain { claim: claim.to_string() },
     };
@@ -95,6 +104,11 @@ fn read_message(message: MessageV1) -> Result<Message, Error> {
             found_at,
         },
         MessageV1::Launch { claim: name } => Message::Launch { claim: claim(&name)? },
+        MessageV1::TryOut { class, key, asked_at } => Message::TryOut {
+            class: NodeClassName::new(&class).map_err(|error| field("class", &error))?,
+            key,
+            asked_at,
+        },
         MessageV1::Settle { claim: name } => Message::Settle { claim: claim(&name)? },
         MessageV1::Drain { claim: name } => Message::Drain { claim: claim(&name)? },
     })
@@ -138,6 +152,11 @@ mod tests {
             Message::Launch { claim: claim() },
             r#"{"version":1,"cluster":"demo","message":{"kind":"launch","claim":"general-1-0"}}"#,
         );
+        let (class, key) = ("default".parse().unwrap(), "1f".to_owned());
+        check(
+            Message::TryOut { class, key, asked_at: found_at },
+            r#"{"version":1,"cluster":"demo","message":{"kind":"try-out","class":"default","key":"1f","asked_at":"2026-11-21T12:00:00Z"}}"#,
+        );
         check(
             Message::Settle { claim: claim() },
             r#"{"version":1,"cluster":"demo","message":{"kind":"settle","claim":"general-1-0"}}"#,
@@ -167,6 +186,10 @@ mod tests {
                 "unknown field `x`",
             ),
             (r#"{"version":1,"cluster":"","message":{"kind":"provision"}}"#, "cluster: `` is not"),
+            (
+                r#"{"version":1,"cluster":"demo","message":{"kind":"try-out","class":"A","key":"","asked_at":"2026-11-21T12:00:00Z"}}"#,
+                "class: `A` is not a valid EC2NodeClass name",
+            ),
             (
                 r#"{"version":1,"cluster":"demo","message":{"kind":"settle","claim":"A"}}"#,
                 "claim: `A` is not a valid NodeClaim name",

@@ -42,7 +42,7 @@ impl QueueUrls {
         match message {
             Message::Provision { .. } => &self.provision,
             Message::Validate { .. } => &self.disrupt,
-            Message::Launch { .. } => &self.launch,
+            Message::Launch { .. } | Message::TryOut { .. } => &self.launch,
             Message::Settle { .. } => &self.settle,
             Message::Drain { .. } => &self.drain,
         }

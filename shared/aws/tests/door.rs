@@ -10,6 +10,7 @@ mod door {
     mod burst;
     mod catalog;
     mod conformance;
+    mod dry_run;
     mod faults;
     mod figures;
     mod world;

@@ -31,6 +31,9 @@ pub mod variables {
     pub const ENDPOINT_URL: &str = "AWS_ENDPOINT_URL";
     /// `error`, `warn`, `info`, `debug` or `trace`; `info` without it.
     pub const LOG_LEVEL: &str = "JOURNEYMAN_LOG_LEVEL";
+    /// `true` has nothing tried out before it is launched, as Karpenter's `DISABLE_DRY_RUN`; `false`
+    /// without it.
+    pub const DISABLE_DRY_RUN: &str = "JOURNEYMAN_DISABLE_DRY_RUN";
     /// Seconds between two looks for pending pods, 1 to 60; 5 without it.
     pub const POLL_INTERVAL_SECONDS: &str = "JOURNEYMAN_POLL_INTERVAL_SECONDS";
 }
@@ -55,6 +58,8 @@ pub struct Settings {
     pub log_level: LevelFilter,
     /// Seconds between two looks for pending pods.
     pub poll_interval_seconds: u32,
+    /// Whether nothing is tried out before it is launched.
+    pub is_dry_run_disabled: bool,
 }
 
 /// Everything that is wrong with the environment, one line each.
@@ -99,6 +104,8 @@ impl Settings {
             |seconds| POLL_INTERVAL_SECONDS.contains(seconds),
             "a whole number from 1 to 60",
         );
+        let is_dry_run_disabled =
+            reader.parsed(variables::DISABLE_DRY_RUN, false, |_| true, "`true` or `false`");
         match cluster {
             Some(cluster) if reader.problems.is_empty() => Ok(Self {
                 cluster,
@@ -108,6 +115,7 @@ impl Settings {
                 endpoints,
                 log_level,
                 poll_interval_seconds,
+                is_dry_run_disabled,
             }),
             _ => Err(InvalidSettings(reader.problems)),
         }
@@ -190,6 +198,11 @@ mod tests {
         assert_eq!(settings.connection, Connection::default());
         assert_eq!(settings.log_level, LevelFilter::INFO);
         assert_eq!(settings.poll_interval_seconds, 5);
+        assert!(!settings.is_dry_run_disabled);
+        let disabled = BTreeMap::from([(variables::DISABLE_DRY_RUN, "true")]);
+        assert!(
+            read(&complete().into_iter().chain(disabled).collect()).unwrap().is_dry_run_disabled
+        );
     }
 
     #[test]
@@ -222,6 +235,7 @@ mod tests {
             (variables::POLL_INTERVAL_SECONDS, "0", "`0` is not a whole number from 1 to 60"),
             (variables::POLL_INTERVAL_SECONDS, "5s", "`5s` is not a whole number from 1 to 60"),
             (variables::LOG_LEVEL, "loud", "`loud` is not a level"),
+            (variables::DISABLE_DRY_RUN, "1", "`1` is not `true` or `false`"),
         ] {
             let mut variables = complete();
             variables.insert(name, value);

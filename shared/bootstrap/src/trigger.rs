@@ -5,7 +5,7 @@
 //! queue instead of vanishing.
 
 use api::{event::Event, stream::StreamRecord};
-use handlers::{DisruptTrigger, ProvisionSource, ProvisionTrigger};
+use handlers::{DisruptTrigger, LaunchTrigger, ProvisionSource, ProvisionTrigger, Question};
 use model::{ClaimPhase, ClusterName, NodeClaimName, interruption::Interruption, message::Message};
 use serde_json::Value;
 
@@ -63,14 +63,20 @@ pub fn disrupt(settings: &Settings, source: &Source) -> Result<Option<DisruptTri
     }
 }
 
-/// For `launch`: promised claims from the stream, and claims to try again from its queue.
-pub fn launch(settings: &Settings, source: &Source) -> Result<Option<NodeClaimName>, Failure> {
+/// For `launch`: promised claims from the stream; claims to try again and classes to try out from its
+/// queue.
+pub fn launch(settings: &Settings, source: &Source) -> Result<Option<LaunchTrigger>, Failure> {
     match source {
         Source::Message(body) => match message(settings, body)? {
-            Message::Launch { claim } => Ok(Some(claim)),
+            Message::Launch { claim } => Ok(Some(LaunchTrigger::Claim(claim))),
+            Message::TryOut { class, key, asked_at } => {
+                Ok(Some(LaunchTrigger::TryOut(Question { class, key, asked_at })))
+            }
             other => Err(misdirected("launch", &other)),
         },
-        Source::Record(record) => claim_in(settings, record, ClaimPhase::Promised),
+        Source::Record(record) => {
+            Ok(claim_in(settings, record, ClaimPhase::Promised)?.map(LaunchTrigger::Claim))
+        }
         Source::Event(_) => Err(no_event("launch")),
     }
 }

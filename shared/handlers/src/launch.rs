@@ -12,6 +12,9 @@
 
 mod prepare;
 mod record;
+mod try_out;
+
+pub use try_out::{Question, try_out};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -35,6 +38,29 @@ use prepare::{Asked, Prepared};
 const LAUNCH_TTL: SignedDuration = SignedDuration::from_mins(5);
 /// After so long every instance of a request is visible in listings.
 const VISIBLE_AFTER: SignedDuration = SignedDuration::from_mins(2);
+
+/// What the function is asked.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LaunchTrigger {
+    /// To launch a promised claim.
+    Claim(NodeClaimName),
+    /// To try out a class.
+    TryOut(Question),
+}
+
+impl LaunchTrigger {
+    /// The claims to launch together, and the questions.
+    pub fn sorted(all: Vec<Self>) -> (Vec<NodeClaimName>, Vec<Question>) {
+        let (mut claims, mut questions) = (Vec::new(), Vec::new());
+        for trigger in all {
+            match trigger {
+                Self::Claim(claim) => claims.push(claim),
+                Self::TryOut(question) => questions.push(question),
+            }
+        }
+        (claims, questions)
+    }
+}
 
 /// What became of a batch.
 enum Outcome {
@@ -63,6 +89,9 @@ pub async fn launch(
     claims: &[NodeClaimName],
     at: &Invocation,
 ) -> Result<(), Error> {
+    if claims.is_empty() {
+        return Ok(());
+    }
     let snapshot = ledger.snapshot(&at.cluster).await?;
     let known = catalog.catalog().await?;
     let mut asked = Asked::default();

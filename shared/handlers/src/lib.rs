@@ -30,7 +30,7 @@ pub use disrupt::{DisruptTrigger, disrupt};
 pub use drain::drain;
 pub use error::{Error, story};
 pub use interrupt::interrupt;
-pub use launch::launch;
+pub use launch::{LaunchTrigger, Question, launch, try_out};
 pub use launch_template::Offers;
 pub use provision::{POLL_INTERVAL_SECONDS_DEFAULT, ProvisionSource, ProvisionTrigger, provision};
 pub use resolve::resolve;

@@ -9,6 +9,8 @@
 //! Karpenter: `pkg/controllers/nodeclass` and `pkg/controllers/nodeclass/instanceprofile` of the AWS
 //! provider.
 
+mod validation;
+
 use std::collections::BTreeSet;
 
 use jiff::SignedDuration;
@@ -22,8 +24,8 @@ use model::{
     node_pool::ClassReadiness,
 };
 use ports::{
-    Discovery, Fault, Invocation, Ledger, Malformed, NodeClaims, NodeClasses, NodePools, PortError,
-    Profiles, Templates,
+    Discovery, Fault, Invocation, Ledger, Mailbox, Malformed, NodeClaims, NodeClasses, NodePools,
+    PortError, Profiles, Templates,
 };
 
 use crate::{
@@ -45,6 +47,8 @@ const TEMPLATE_KEPT: SignedDuration = SignedDuration::from_hours(24);
 /// Tells of every EC2NodeClass what it selects and whether it can be launched from, of every
 /// NodePool whether it can be used and what it has, and removes the instance profiles that were made
 /// for a role and are not used any more, and old launch templates.
+///
+/// Whether a class can be launched from is tried out by `launch`, unless `is_dry_run_disabled`.
 #[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
 pub async fn resolve(
     classes: &impl NodeClasses,
@@ -54,11 +58,14 @@ pub async fn resolve(
     profiles: &impl Profiles,
     templates: &impl Templates,
     ledger: &impl Ledger,
+    mailbox: &impl Mailbox,
+    is_dry_run_disabled: bool,
     at: &Invocation,
 ) -> Result<Report, Error> {
     if let Err(error) = projection::sweep(node_claims, ledger, at).await {
         tracing::warn!(story = story(&error), "NodeClaims not compared");
     }
+    let dry_run = if is_dry_run_disabled { DryRun::Disabled } else { DryRun::Pending };
     let seen = classes.seen().await?;
     let settings = discovery.cluster_settings(&at.cluster).await?;
     let (mut failed, mut known) = (None, Classes::new());
@@ -69,7 +76,8 @@ pub async fn resolve(
             continue;
         }
         known.insert(name.clone(), (ClassReadiness::Unknown, class.generation));
-        let status = status(discovery, profiles, &settings, class, at).await;
+        let status =
+            status(discovery, profiles, ledger, mailbox, &settings, class, &dry_run, at).await;
         let told = match status {
             Ok(status) => {
                 known.insert(name, (pools::readiness(&status), class.generation));
@@ -106,11 +114,15 @@ pub async fn resolve(
     Ok(Report { plan: None, malformed })
 }
 
+#[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
 async fn status(
     discovery: &impl Discovery,
     profiles: &impl Profiles,
+    ledger: &impl Ledger,
+    mailbox: &impl Mailbox,
     settings: &ClusterSettings,
     seen: &SeenNodeClass,
+    dry_run: &DryRun,
     at: &Invocation,
 ) -> Result<NodeClassStatus, PortError> {
     let class = &seen.class;
@@ -131,14 +143,14 @@ async fn status(
         has_instance_profile: profile.is_some(),
         placement_group: found.placement_group.map(|group| group.is_some()),
         has_service_cidr: settings.service_cidr.is_some(),
-        dry_run: DryRun::Disabled,
+        dry_run: dry_run.clone(),
     };
     let mut subnets = found.subnets;
     subnets.sort_by(|one, other| {
         let free = |subnet: &model::node_class::Subnet| subnet.available_ip_address_count;
         free(other).cmp(&free(one)).then_with(|| one.id.cmp(&other.id))
     });
-    Ok(NodeClassStatus {
+    let mut status = NodeClassStatus {
         conditions: conditions(class, &findings, true),
         subnets,
         security_groups: found.security_groups,
@@ -146,7 +158,9 @@ async fn status(
         reservations: found.reservations,
         instance_profile: profile,
         found_at: at.now,
-    })
+    };
+    validation::validate(ledger, mailbox, seen, findings, &mut status, at).await?;
+    Ok(status)
 }
 
 /// Removes the profiles of the cluster that are of no use. The profiles are listed before the claims

@@ -3,7 +3,7 @@
 
 use jiff::Timestamp;
 
-use crate::{ClusterName, NodeClaimName};
+use crate::{ClusterName, NodeClaimName, NodeClassName};
 
 /// A method of giving nodes up.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -62,6 +62,16 @@ pub enum Message {
     Launch {
         /// Which.
         claim: NodeClaimName,
+    },
+    /// `launch`, which has the rights: try out whether nodes of a class can be launched, without
+    /// launching any. Whoever asks asks again a minute later, so an older one is of no use.
+    TryOut {
+        /// Which.
+        class: NodeClassName,
+        /// The digest of what is to be tried, under which the verdict is kept.
+        key: String,
+        /// When it was asked.
+        asked_at: Timestamp,
     },
     /// `settle`: look after a claim.
     Settle {

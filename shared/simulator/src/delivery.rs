@@ -58,7 +58,7 @@ impl Function {
         match message {
             Message::Provision { .. } => Self::Provision,
             Message::Validate { .. } => Self::Disrupt,
-            Message::Launch { .. } => Self::Launch,
+            Message::Launch { .. } | Message::TryOut { .. } => Self::Launch,
             Message::Settle { .. } => Self::Settle,
             Message::Drain { .. } => Self::Drain,
         }
@@ -151,6 +151,7 @@ impl fmt::Display for Payload {
             Self::Message(
                 Message::Launch { claim } | Message::Settle { claim } | Message::Drain { claim },
             ) => write!(f, "visit {claim}"),
+            Self::Message(Message::TryOut { class, .. }) => write!(f, "try out {class}"),
             Self::Schedule(Schedule::Provision | Schedule::Resolve) => f.write_str("schedule"),
             Self::Schedule(Schedule::Disrupt(method)) => write!(f, "schedule {}", method.as_str()),
             Self::Interruption(event) => write!(f, "{:?} {}", event.kind, event.instance),

@@ -61,6 +61,7 @@ const ACTIONS: &[(&str, &str, &[&str])] = &[
         "ensure",
         &["ec2:CreateLaunchTemplate", "ec2:CreateTags", "ec2:DescribeLaunchTemplates"],
     ),
+    ("Templates", "try_out", &["ec2:CreateLaunchTemplate", "ec2:CreateTags"]),
     ("Templates", "list", &["ec2:DescribeLaunchTemplates"]),
     ("Templates", "remove", &["ec2:DeleteLaunchTemplate"]),
     (
@@ -85,6 +86,8 @@ const ACTIONS: &[(&str, &str, &[&str])] = &[
         ],
     ),
     ("Fleet", "launch", &["ec2:CreateFleet", "ec2:CreateTags", "ec2:RunInstances"]),
+    ("Fleet", "try_out", &["ec2:CreateFleet", "ec2:CreateTags", "ec2:RunInstances"]),
+    ("Fleet", "try_out_one", &["ec2:CreateTags", "ec2:RunInstances"]),
     ("Fleet", "describe", &["ec2:DescribeInstances"]),
     ("Fleet", "of_batch", &["ec2:DescribeInstances"]),
     ("Fleet", "list", &["ec2:DescribeInstances"]),

@@ -85,14 +85,20 @@ fn messages_ask_their_function_to_look_again() {
         "disrupt",
         "Validate { method: Emptiness, claims: [\"default-1-0\"], found_at: 2026-11-21T12:00:00Z }",
     );
-    check("launch-queue", "launch", "\"default-1-0\"");
+    check("launch-queue", "launch", "Claim(\"default-1-0\")");
+    check(
+        "launch-try-out-queue",
+        "launch",
+        "TryOut(Question { class: \"default\", key: \"00c0ffee00c0ffee\", \
+         asked_at: 2026-11-21T12:00:00Z })",
+    );
     check("settle-queue", "settle", "\"default-1-0\"");
     check("drain-queue", "drain", "\"default-1-0\"");
 }
 
 #[test]
 fn the_stream_wakes_the_function_of_the_claims_phase() {
-    check("launch-stream", "launch", "\"default-1-0\"");
+    check("launch-stream", "launch", "Claim(\"default-1-0\")");
     check("settle-stream", "settle", "\"default-1-0\"");
     check("drain-stream", "drain", "\"default-1-0\"");
 }

@@ -2,6 +2,8 @@
 //!
 //! Karpenter: `pkg/apis/v1/ec2nodeclass_status.go` of the AWS provider.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 
 use super::{CapacityReservation, Image, NodeClass, Subnet};
@@ -16,6 +18,8 @@ pub struct SeenNodeClass {
     pub uid: String,
     /// `metadata.generation`: which spec was looked at.
     pub generation: i64,
+    /// `metadata.annotations`
+    pub annotations: BTreeMap<String, String>,
 }
 
 /// A security group that a class selects.

@@ -1,6 +1,8 @@
 //! The ports of the Kubernetes cluster. What it lists is never lagging: the API server's lists are
 //! consistent.
 
+use std::collections::BTreeMap;
+
 use model::{
     InstanceId, NodeClaim, NodeClaimName, NodeName, Pod,
     claim::ShownNodeClaim,
@@ -76,6 +78,7 @@ impl NodeClasses for Sim {
                 class: class.clone(),
                 uid: format!("uid-of-{}", class.name),
                 generation: 1,
+                annotations: BTreeMap::new(),
             })))
         })
         .await

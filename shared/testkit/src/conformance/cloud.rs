@@ -8,9 +8,10 @@ use std::collections::BTreeMap;
 use model::{
     BatchId, ClusterName, InstanceId, LaunchTemplateName,
     labels::BATCH_TAG,
-    launch::{FleetAnswer, FleetRequest, Instance, InstanceState, LaunchTemplate},
+    launch::{FleetAnswer, FleetRequest, Instance, InstanceState, LaunchTemplate, RunRequest},
     limits::MESSAGE_DELAY_SECONDS_MAX,
     message::{Delivery, Message},
+    validation::Tried,
 };
 use ports::{Fault, Fleet, Mailbox, Templates};
 
@@ -51,6 +52,7 @@ pub async fn fleet<F: Fleet, T: Templates, W: AsyncFn()>(
         Case::of("a template that is not there is not found", subject.no_template().await),
         Case::of("ensuring a template twice makes one", subject.ensured_twice().await),
         Case::of("launching twice with one token gives the same", subject.launched_twice().await),
+        Case::of("what is only tried launches nothing", subject.tried_out().await),
         Case::of("another token gives other instances", subject.another_token().await),
         Case::of("a token with another request conflicts", subject.token_reused().await),
         Case::of("descriptions may lag, and then are right", subject.described().await),
@@ -134,6 +136,38 @@ impl<F: Fleet, T: Templates, W: AsyncFn()> Subject<'_, F, T, W> {
         same("the second answer", &ids(&second), &ids(&first))?;
         let listed: Vec<InstanceId> = listed.into_iter().map(|instance| instance.id).collect();
         same("what the batch brought", &listed, &ids(&first))
+    }
+
+    async fn tried_out(&self) -> Result<(), Failure> {
+        let Self { fleet, templates, world, .. } = *self;
+        templates.ensure(&world.template).await?;
+        let request = self.request("tried");
+        let choice = request.templates.iter().flat_map(|template| &template.overrides).next();
+        let choice = choice.ok_or_else(|| Failure("the request has no choice".to_owned()))?;
+        let mut one = RunRequest {
+            template: world.template.name.clone(),
+            instance_type: choice.instance_type.clone(),
+            subnet: choice.subnet.clone(),
+            security_groups: world.template.data.security_groups.clone(),
+            tags: request.tags.clone(),
+        };
+        for _ in 0..2 {
+            let tried = templates.try_out(&world.template).await?;
+            same("the template", &tried, &Tried::Works)?;
+            same("the fleet", &fleet.try_out(&request).await?, &Tried::Works)?;
+            same("the instance", &fleet.try_out_one(&one).await?, &Tried::Works)?;
+        }
+        one.template = build::id("karpenter.k8s.aws/0");
+        let missing = fleet.try_out_one(&one).await.map_err(|error| error.fault);
+        same("without its template", &missing, &Err(Fault::NotFound))?;
+        for _ in 0..2 {
+            (self.wait)().await;
+        }
+        let listed = fleet.of_batch(&world.cluster, &request.token).await?;
+        same("what was launched", &listed, &Vec::new())?;
+        // The token is as good as new, whatever is asked for with it.
+        let other = FleetRequest { count: request.count + 1, ..request };
+        self.end(&self.launch(&other).await?).await
     }
 
     async fn another_token(&self) -> Result<(), Failure> {
@@ -268,6 +302,7 @@ pub async fn mailbox<M: Mailbox>(mailbox: &M, cluster: &ClusterName) -> Vec<Case
         Message::Provision { tick: Some(7) },
         Message::Validate { method, claims: vec![claim.clone()], found_at },
         Message::Launch { claim: claim.clone() },
+        Message::TryOut { class: build::id("default"), key: "1f".to_owned(), asked_at: found_at },
         Message::Settle { claim: claim.clone() },
         Message::Drain { claim },
     ];

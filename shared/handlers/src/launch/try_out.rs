@@ -1,0 +1,175 @@
+//! Whether nodes of a class can be launched: EC2 is asked to check, and nothing is launched.
+//!
+//! It is this function that tries, because it is this function's rights that are in question.
+//! `resolve` asks for it, and tells what came of it.
+//!
+//! Karpenter: `pkg/controllers/nodeclass/validation.go` of the AWS provider.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use launch_template::{
+    Offers, Refusal,
+    try_out::{TryOut, judged, try_out as requests},
+};
+use model::{
+    NodeClassName,
+    message::Message,
+    node_class::NodeClass,
+    validation::{FailedCheck, Tried, Verdict},
+};
+use ports::{
+    Catalog, Cluster, Discovery, Fault, Fleet, Invocation, Ledger, Mailbox, PortError, Profiles,
+    Templates,
+};
+
+use crate::{
+    Error,
+    error::story,
+    mail::send,
+    resolution::{Resolution, ensure_profile, resolved},
+};
+
+/// What was asked so long ago has been asked again since.
+const STALE: SignedDuration = SignedDuration::from_secs(55);
+/// Seconds until what EC2 did not answer is asked once more.
+const RETRY_SECONDS: u32 = 10;
+
+/// A question of `resolve`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Question {
+    /// About which class.
+    pub class: NodeClassName,
+    /// The verdict is kept under it.
+    pub key: String,
+    /// When it was asked.
+    pub asked_at: Timestamp,
+}
+
+/// Has EC2 check a launch from the class, and keeps what it says. A class that cannot be launched
+/// from for other reasons is not tried: `resolve` tells those.
+#[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
+pub async fn try_out(
+    ledger: &impl Ledger,
+    cluster: &impl Cluster,
+    catalog: &impl Catalog,
+    discovery: &impl Discovery,
+    templates: &impl Templates,
+    profiles: &impl Profiles,
+    fleet: &impl Fleet,
+    mailbox: &impl Mailbox,
+    offers: &Offers,
+    question: &Question,
+    at: &Invocation,
+) -> Result<(), Error> {
+    let Question { class, key, asked_at } = question;
+    if at.now.duration_since(*asked_at) >= STALE {
+        return Ok(());
+    }
+    let known = cluster.node_classes().await?.items;
+    let Some(class) = known.into_iter().find(|known| known.name == *class) else { return Ok(()) };
+    let prepared = prepare(cluster, catalog, discovery, profiles, offers, &class, key, at).await;
+    let answered = match prepared {
+        Ok(Prepared::Requests(wanted)) => ask(templates, fleet, &wanted, &class, key, at).await,
+        Ok(Prepared::Verdict(verdict)) => Ok(Some(verdict)),
+        Ok(Prepared::Nothing(why)) => {
+            tracing::info!(class = %class.name, %why, "EC2NodeClass not tried out");
+            return Ok(());
+        }
+        Err(error) => Err(error),
+    };
+    match answered {
+        Ok(Some(verdict)) => Ok(ledger.put_verdict(&at.cluster, &class.name, &verdict).await?),
+        Ok(None) => again(mailbox, question, at).await,
+        Err(error) if matches!(error.fault, Fault::Permanent | Fault::Conflict) => {
+            tracing::warn!(class = %class.name, story = story(&error), "EC2NodeClass not tried out");
+            Ok(())
+        }
+        Err(error) => {
+            tracing::info!(class = %class.name, story = story(&error), "tried out again later");
+            again(mailbox, question, at).await
+        }
+    }
+}
+
+/// What is known before EC2 is asked.
+enum Prepared {
+    Requests(Box<TryOut>),
+    Verdict(Verdict),
+    /// In words.
+    Nothing(String),
+}
+
+#[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
+async fn prepare(
+    cluster: &impl Cluster,
+    catalog: &impl Catalog,
+    discovery: &impl Discovery,
+    profiles: &impl Profiles,
+    offers: &Offers,
+    class: &NodeClass,
+    key: &str,
+    at: &Invocation,
+) -> Result<Prepared, PortError> {
+    let settings = discovery.cluster_settings(&at.cluster).await?;
+    let resolved = match resolved(discovery, &settings, class, at.now).await? {
+        Resolution::Ready(resolved) => *resolved,
+        Resolution::NotReady(problems) => return Ok(Prepared::Nothing(problems.join("; "))),
+    };
+    let profile = ensure_profile(profiles, &settings, class).await?;
+    let pools = cluster.node_pools().await?.items;
+    let catalog = catalog.catalog().await?;
+    // What cools down has nothing to do with what is allowed.
+    let types = offers.offer(&catalog, &resolved, &BTreeMap::new(), at.now);
+    Ok(match requests(&resolved, &types, &pools, &settings, &profile, key) {
+        Ok(wanted) => Prepared::Requests(Box::new(wanted)),
+        Err(refusal @ Refusal::UserDataSize { .. }) => {
+            let failure = (FailedCheck::UserDataSize, refusal.to_string());
+            Prepared::Verdict(Verdict::found(key, Some(failure), at.now))
+        }
+        Err(refusal) => Prepared::Nothing(refusal.to_string()),
+    })
+}
+
+/// One check after the other, until one fails; nothing where it has to be asked again.
+async fn ask(
+    templates: &impl Templates,
+    fleet: &impl Fleet,
+    wanted: &TryOut,
+    class: &NodeClass,
+    key: &str,
+    at: &Invocation,
+) -> Result<Option<Verdict>, PortError> {
+    let judged = |check, tried: &Tried| judged(check, tried, class, key, at.now);
+    let tried = templates.try_out(&wanted.template).await?;
+    if tried != Tried::Works {
+        return Ok(judged(FailedCheck::CreateLaunchTemplate, &tried));
+    }
+    // The rest is checked with it. Like every other it goes when it is old.
+    templates.ensure(&wanted.template).await?;
+    let tried = fleet.try_out(&wanted.fleet).await?;
+    if tried != Tried::Works {
+        return Ok(judged(FailedCheck::CreateFleet, &tried));
+    }
+    // One subnet that works is enough; where none does, the first one's answer counts.
+    let mut first = None;
+    for instance in &wanted.instances {
+        match fleet.try_out_one(instance).await {
+            Ok(Tried::Works) => return Ok(judged(FailedCheck::RunInstances, &Tried::Works)),
+            Err(error) if matches!(error.fault, Fault::Transient | Fault::Unknown) => {
+                return Err(error);
+            }
+            answer => first = first.or(Some(answer)),
+        }
+    }
+    match first {
+        Some(answer) => Ok(judged(FailedCheck::RunInstances, &answer?)),
+        None => Ok(None),
+    }
+}
+
+/// Asks once more in a while: the same question, with its own time.
+async fn again(mailbox: &impl Mailbox, question: &Question, at: &Invocation) -> Result<(), Error> {
+    let Question { class, key, asked_at } = question.clone();
+    send(mailbox, at, Message::TryOut { class, key, asked_at }, RETRY_SECONDS).await
+}

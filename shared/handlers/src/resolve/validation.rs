@@ -1,0 +1,52 @@
+//! What is known of trying a class out, and asking for it.
+
+use launch_template::{
+    conditions::{DryRun, Findings, conditions},
+    try_out,
+};
+use model::{
+    message::{Delivery, Message},
+    node_class::{NodeClassStatus, SeenNodeClass},
+};
+use ports::{Invocation, Ledger, Mailbox, PortError};
+
+/// Puts what trying the class out came to into the conditions of `status`, if it comes to that, and
+/// asks for it when that is not known, or not any more. The last word stands until the next one.
+pub(super) async fn validate(
+    ledger: &impl Ledger,
+    mailbox: &impl Mailbox,
+    seen: &SeenNodeClass,
+    findings: Findings,
+    status: &mut NodeClassStatus,
+    at: &Invocation,
+) -> Result<(), PortError> {
+    let is_open = status.conditions.iter().any(|condition| {
+        condition.kind == "ValidationSucceeded" && condition.reason == "AwaitingReconciliation"
+    });
+    let Some(profile) = status.instance_profile.as_deref().filter(|_| is_open) else {
+        return Ok(());
+    };
+    let class = &seen.class;
+    let key = try_out::key(
+        class,
+        &seen.annotations,
+        &status.subnets,
+        &status.security_groups,
+        &status.images,
+        profile,
+    );
+    let known = ledger.verdict(&at.cluster, &class.name).await?;
+    let known = known.filter(|verdict| verdict.key == key);
+    if known.as_ref().is_none_or(|verdict| verdict.due_at <= at.now) {
+        let (class, asked_at) = (class.name.clone(), at.now);
+        let message = Message::TryOut { class, key: key.clone(), asked_at };
+        let cluster = at.cluster.clone();
+        mailbox.send(&[Delivery { cluster, message, delay_seconds: 0 }]).await?;
+    }
+    if let Some(verdict) = known {
+        let dry_run =
+            verdict.failure.map_or(DryRun::Passed, |(check, why)| DryRun::Failed(check, why));
+        status.conditions = conditions(class, &Findings { dry_run, ..findings }, true);
+    }
+    Ok(())
+}

@@ -1,0 +1,130 @@
+//! Trying EC2NodeClasses out: EC2 checks a launch, `resolve` tells what it said, and nothing is ever
+//! launched by it.
+
+use jiff::SignedDuration;
+use model::node_class::{ClassCondition, NodeClass};
+use ports::{Fault, NodeClasses as _};
+use simulator::{Action, Object, Rule, Settings, Sim, Verdict, first_calls};
+
+use crate::world::{minute, runner, scale, sim};
+
+/// The usual world without anybody who needs a node.
+fn idle(settings: Settings, rules: Vec<Rule>) -> Sim {
+    let sim = sim(settings);
+    for name in ["web", "store"] {
+        sim.act(scale(name, 0));
+    }
+    for rule in rules {
+        sim.add_rule(rule);
+    }
+    sim
+}
+
+fn validation(sim: &Sim) -> ClassCondition {
+    let status = sim.class_status(&testkit::build::id("default")).expect("it was told");
+    let mut all = status.conditions.into_iter();
+    all.find(|condition| condition.kind == "ValidationSucceeded").expect("a condition")
+}
+
+/// How often an operation was called.
+fn calls(sim: &Sim, operation: &str) -> usize {
+    sim.trace().iter().filter(|line| line.contains(&format!("{operation} "))).count()
+}
+
+/// The condition at each of `minutes`: `?` while it is open.
+#[track_caller]
+fn check(settings: Settings, rules: Vec<Rule>, expected: &[(i64, &str)]) -> Sim {
+    let sim = idle(settings, rules);
+    let (mut runner, _reports) = runner(&sim);
+    for (at, reason) in expected {
+        runner.run_until(minute(*at)).expect("nothing unsafe happens");
+        let told = validation(&sim);
+        let seen = if told.status.is_none() { "?" } else { told.reason };
+        assert_eq!(seen, *reason, "in minute {at}: {told:?}");
+        assert_eq!(told.status == Some(true), told.reason == told.kind, "{told:?}");
+    }
+    assert!(sim.summary().launched.is_empty(), "nothing was launched");
+    assert_eq!(runner.failures(), []);
+    sim
+}
+
+fn forbidden(operation: &'static str, times: u32) -> Rule {
+    first_calls(operation, times, Verdict::FailBefore(Fault::Permanent))
+}
+
+#[test]
+fn a_class_is_ready_once_ec2_has_checked_a_launch_and_is_checked_twice_an_hour() {
+    let good = "ValidationSucceeded";
+    let sim = check(Settings::default(), Vec::new(), &[(3, good), (25, good), (65, good)]);
+    for operation in ["Templates.try_out", "Fleet.try_out", "Fleet.try_out_one"] {
+        assert_eq!(calls(&sim, operation), 3, "{operation}");
+    }
+    assert_eq!(calls(&sim, "Fleet.launch"), 0);
+}
+
+#[test]
+fn what_is_forbidden_is_told_and_tried_again_half_an_hour_later() {
+    for (operation, reason) in [
+        ("Templates.try_out", "CreateLaunchTemplateAuthCheckFailed"),
+        ("Fleet.try_out", "CreateFleetAuthCheckFailed"),
+    ] {
+        let steps = [(3, reason), (25, reason), (35, "ValidationSucceeded")];
+        check(Settings::default(), vec![forbidden(operation, 1)], &steps);
+    }
+    // In none of the four subnets.
+    let reason = "RunInstancesAuthCheckFailed";
+    let sim = check(
+        Settings::default(),
+        vec![forbidden("Fleet.try_out_one", 4)],
+        &[(3, reason), (25, reason), (35, "ValidationSucceeded")],
+    );
+    assert_eq!(calls(&sim, "Fleet.try_out_one"), 5);
+}
+
+#[test]
+fn a_failed_check_says_what_is_missing_and_the_class_is_not_ready() {
+    let sim = idle(Settings::default(), vec![forbidden("Fleet.try_out", 1)]);
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(3)).expect("nothing unsafe happens");
+    let told = validation(&sim);
+    assert!(told.message.contains("ec2:CreateFleet"), "{told:?}");
+    let status = sim.class_status(&testkit::build::id("default")).expect("it was told");
+    let ready = status.conditions.last().expect("conditions");
+    assert_eq!((ready.kind, ready.status), ("Ready", Some(false)));
+}
+
+#[test]
+fn one_subnet_that_works_is_enough() {
+    let rules = vec![forbidden("Fleet.try_out_one", 3)];
+    let sim = check(Settings::default(), rules, &[(3, "ValidationSucceeded")]);
+    assert_eq!(calls(&sim, "Fleet.try_out_one"), 4);
+}
+
+#[test]
+fn what_is_not_answered_is_asked_again_in_a_moment() {
+    for fault in [Fault::Transient, Fault::Unknown] {
+        let rules = vec![first_calls("Fleet.try_out", 2, Verdict::FailBefore(fault))];
+        check(Settings::default(), rules, &[(3, "ValidationSucceeded")]);
+    }
+}
+
+#[test]
+fn a_profile_that_was_just_made_is_waited_for() {
+    let profile_visible_after = SignedDuration::from_mins(3);
+    let settings = Settings { profile_visible_after, ..Settings::default() };
+    check(settings, Vec::new(), &[(3, "?"), (6, "ValidationSucceeded")]);
+}
+
+#[test]
+fn a_changed_class_is_tried_out_anew() {
+    let sim = idle(Settings::default(), Vec::new());
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(3)).expect("nothing unsafe happens");
+    let seen = sim.block_on(sim.seen()).expect("an answer").expect("a listing").items;
+    let class = seen.into_iter().map(|seen| seen.class).next().expect("a class");
+    let class = NodeClass { detailed_monitoring: Some(true), ..class };
+    sim.act(Action::Add(vec![Object::NodeClass(class)]));
+    runner.run_until(minute(6)).expect("nothing unsafe happens");
+    assert_eq!(validation(&sim).status, Some(true));
+    assert_eq!(calls(&sim, "Fleet.try_out"), 2);
+}

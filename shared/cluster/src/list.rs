@@ -62,7 +62,6 @@ const NODE_POOLS: Kind<NodePool> = Kind {
     read: kubernetes::node_pool_list,
     at_most: AtMost::Unlimited,
 };
-pub(crate) const NODE_POOLS_PATH: &str = "/apis/karpenter.sh/v1/nodepools";
 pub(crate) const NODE_CLASSES_PATH: &str = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses";
 const NODE_CLASSES: Kind<NodeClass> = Kind {
     operation: "list EC2NodeClasses",

@@ -6,7 +6,10 @@ use api::{
     karpenter::{NodeClaim, hash},
     manifest::stored::{self, Stored},
 };
-use model::labels;
+use model::{
+    labels,
+    static_hash::{NODE_CLASS, NODE_POOL, StaticHash},
+};
 use serde::Serialize;
 use serde_json::json;
 
@@ -16,11 +19,6 @@ use crate::{
     manifests::{self, BadInput},
     output::count,
 };
-
-const POOL_HASH: &str = "karpenter.sh/nodepool-hash";
-const POOL_VERSION: &str = "karpenter.sh/nodepool-hash-version";
-const CLASS_HASH: &str = "karpenter.k8s.aws/ec2nodeclass-hash";
-const CLASS_VERSION: &str = "karpenter.k8s.aws/ec2nodeclass-hash-version";
 
 /// Options of `hash`.
 #[derive(Clone, Debug, clap::Args)]
@@ -115,7 +113,10 @@ fn hashes(stored: &Stored, ca_bundle: &str) -> Result<BTreeMap<String, String>, 
     }
     for class in &stored.node_classes {
         let name = format!("EC2NodeClass/{}", class.metadata.name);
-        all.insert(name.clone(), shown(&name, hash::node_class(&class.spec, ca_bundle))?);
+        all.insert(
+            name.clone(),
+            shown(&name, hash::node_class(&class.spec).map(|hash| hash.with_ca_bundle(ca_bundle)))?,
+        );
     }
     if all.is_empty() {
         let text = "there is neither a NodePool nor an EC2NodeClass to hash";
@@ -136,9 +137,9 @@ fn verdict(claim: &NodeClaim, hashes: &BTreeMap<String, String>) -> Verdict {
     let compared = [
         pool_key.map_or_else(
             || Compared::Cannot("the claim names no NodePool".to_owned()),
-            |key| compare(claim, &key, hashes, (POOL_HASH, POOL_VERSION, hash::NODE_POOL_VERSION)),
+            |key| compare(claim, &key, hashes, NODE_POOL),
         ),
-        compare(claim, &class_key, hashes, (CLASS_HASH, CLASS_VERSION, hash::NODE_CLASS_VERSION)),
+        compare(claim, &class_key, hashes, NODE_CLASS),
     ];
     let drifts = compared.iter().any(|compared| matches!(compared, Compared::Drifts(_)));
     let reason = |compared| match compared {
@@ -160,13 +161,13 @@ fn compare(
     claim: &NodeClaim,
     key: &str,
     hashes: &BTreeMap<String, String>,
-    (name, version_name, version): (&str, &str, &str),
+    StaticHash { key: name, version_key, version }: StaticHash,
 ) -> Compared {
     let Some(wanted) = hashes.get(key) else {
         return Compared::Cannot(format!("{key} is not among the manifests"));
     };
     let annotations = &claim.metadata.annotations;
-    let (Some(found), Some(found_version)) = (annotations.get(name), annotations.get(version_name))
+    let (Some(found), Some(found_version)) = (annotations.get(name), annotations.get(version_key))
     else {
         return Compared::Cannot(format!("the claim has no hash of {key}"));
     };
@@ -186,11 +187,8 @@ fn table(hashes: &BTreeMap<String, String>) -> String {
     let width = hashes.keys().map(String::len).max().unwrap_or_default();
     let mut text = String::new();
     for (name, hash) in hashes {
-        let version = if name.starts_with("NodePool/") {
-            hash::NODE_POOL_VERSION
-        } else {
-            hash::NODE_CLASS_VERSION
-        };
+        let version =
+            if name.starts_with("NodePool/") { NODE_POOL.version } else { NODE_CLASS.version };
         // Writing to a String cannot fail.
         let _written = writeln!(text, "{name:width$}  {version}  {hash}");
     }

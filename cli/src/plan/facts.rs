@@ -1,5 +1,7 @@
 //! Objects and offers → facts.
 
+use std::collections::BTreeMap;
+
 use jiff::Timestamp;
 use model::{
     ClusterName, NodeClaim,
@@ -43,6 +45,8 @@ pub(super) fn of(
         deleted_claims: std::collections::BTreeSet::new(),
         node_pools,
         classes: offers.classes,
+        // What the cluster's nodes trust it by is not among the manifests.
+        class_hashes: BTreeMap::new(),
         daemon_sets,
         pods,
         surroundings,

@@ -16,6 +16,7 @@ use model::{
     node_class::{NodeClass, SeenNodeClass},
     node_pool::{NodePool, SeenNodePool},
     overlay::NodeOverlay,
+    static_hash::NODE_POOL,
     storage::{Volume, VolumeClaim, VolumeClaimKey},
 };
 use serde::{Deserialize, Deserializer};
@@ -115,11 +116,7 @@ fn stored_node_pool(root: &Field<'_>, complaints: &Complaints) -> Option<NodePoo
     let template = root.tree().get("spec").and_then(|spec| spec.get("template"));
     let template = template.and_then(|tree| serde_json::from_value(tree.to_json()).ok());
     if let Some(hash) = template.and_then(|template| hash::node_pool(&template).ok()) {
-        let own = [
-            (hash::NODE_POOL_HASH, hash.to_string()),
-            (hash::NODE_POOL_HASH_VERSION, hash::NODE_POOL_VERSION.to_owned()),
-        ];
-        pool.annotations.extend(own.map(|(key, value)| (key.to_owned(), value)));
+        pool.annotations.extend(NODE_POOL.annotations(&hash.to_string()));
     }
     Some(pool)
 }

@@ -127,7 +127,7 @@ fn targets() -> Vec<Target> {
                     let _hash = black_box(api::karpenter::hash::node_pool(&pool.spec.template));
                 }
                 for class in &stored.node_classes {
-                    let _hash = black_box(api::karpenter::hash::node_class(&class.spec, ""));
+                    let _hash = black_box(api::karpenter::hash::node_class(&class.spec));
                 }
             },
             corpus: manifests,

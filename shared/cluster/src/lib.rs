@@ -16,6 +16,7 @@ mod node_pools;
 mod nodes;
 mod presign;
 mod surroundings;
+mod tell;
 mod token;
 mod transport;
 

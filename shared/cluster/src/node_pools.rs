@@ -1,25 +1,20 @@
-//! What is told about NodePools: their subresource `status`.
+//! What is told about NodePools: their drift hash, and their subresource `status`.
 
-use api::karpenter::{node_pool_patch::status_patch, status_patch::StatusPatch};
-use kube::{
-    api::{GetParams, Patch, PatchParams},
-    core::Request,
+use api::karpenter::node_pool_patch::status_patch;
+use model::{
+    node_pool::{NodePoolStatus, SeenNodePool},
+    static_hash::NODE_POOL,
 };
-use model::node_pool::{NodePoolStatus, SeenNodePool};
-use ports::{Fault, Listing, NodePools, PortError};
+use ports::{Listing, NodePools, PortError};
 
 use crate::{
     KubeCluster,
-    call::{CallError, Effect},
     list::{AtMost, Kind, NODE_POOLS_PATH, or_not_installed},
+    tell::Told,
 };
 
-const TELL: &str = "tell of a NodePool";
-/// Whose writes these are, in `metadata.managedFields`.
-const FIELD_MANAGER: &str = "journeyman";
-
 const SEEN: Kind<SeenNodePool> = Kind {
-    operation: "list NodePooles",
+    operation: "list NodePools",
     path: NODE_POOLS_PATH,
     read: api::kubernetes::seen_node_pool_list,
     at_most: AtMost::Unlimited,
@@ -36,33 +31,15 @@ impl NodePools for KubeCluster {
         seen: &SeenNodePool,
         status: &NodePoolStatus,
     ) -> Result<(), PortError> {
-        let name = seen.pool.name.as_str();
-        let request = Request::new(NODE_POOLS_PATH)
-            .get(name, &GetParams::default())
-            .map_err(kube::Error::BuildRequest);
-        let stored = match request {
-            Ok(request) => self.call(request).await,
-            Err(error) => Err(error.into()),
+        let told = Told {
+            operation: "tell of a NodePool",
+            path: NODE_POOLS_PATH,
+            name: seen.pool.name.as_str(),
+            uid: &seen.uid,
+            generation: seen.generation,
         };
-        let stored = stored.map_err(|error| error.into_port_error(TELL, Effect::Reads))?;
-        let patch = status_patch(stored.as_bytes(), seen, status).map_err(|error| {
-            CallError::Unreadable(error.into()).into_port_error(TELL, Effect::Reads)
-        })?;
-        let body = match patch {
-            StatusPatch::Nothing => return Ok(()),
-            StatusPatch::Moved => return Err(PortError::new(TELL, Fault::Conflict)),
-            StatusPatch::Merge(body) => body,
-        };
-        let params =
-            PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-        let request = Request::new(NODE_POOLS_PATH)
-            .patch_subresource("status", name, &params, &Patch::Merge(body))
-            .map_err(kube::Error::BuildRequest);
-        match request {
-            Ok(request) => self.call(request).await,
-            Err(error) => Err(error.into()),
-        }
-        .map(drop)
-        .map_err(|error| error.into_port_error(TELL, Effect::Writes))
+        let hash = seen.pool.annotations.get(NODE_POOL.key);
+        let annotations = hash.into_iter().flat_map(|hash| NODE_POOL.annotations(hash));
+        self.tell_of(told, annotations, |stored| status_patch(stored, seen, status)).await
     }
 }

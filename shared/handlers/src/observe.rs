@@ -35,6 +35,7 @@ pub(crate) async fn facts(
     let node_classes = kept(cluster.node_classes().await?, &mut seen.malformed);
     let settings = discovery.cluster_settings(&at.cluster).await?;
     let wanted = named_classes(&seen.facts.node_pools, node_classes);
+    seen.facts.class_hashes = class_hashes(&settings, &wanted);
     let ledger = &seen.facts.ledger;
     seen.facts.classes =
         class_offers(catalog, discovery, offers, &settings, ledger, &wanted, at).await?;
@@ -103,6 +104,7 @@ pub(crate) fn ledger_only(ledger: Snapshot, at: &Invocation) -> Facts {
         deleted_claims: BTreeSet::new(),
         node_pools: Vec::new(),
         classes: BTreeMap::new(),
+        class_hashes: BTreeMap::new(),
         daemon_sets: Vec::new(),
         pods: Vec::new(),
         surroundings: model::facts::Surroundings::default(),
@@ -113,6 +115,16 @@ pub(crate) fn ledger_only(ledger: Snapshot, at: &Invocation) -> Facts {
 fn kept<T>(listing: Listing<T>, malformed: &mut Vec<Malformed>) -> Vec<T> {
     malformed.extend(listing.malformed);
     listing.items
+}
+
+/// The static hashes of `classes`, as nodes of this cluster are launched with them.
+pub(crate) fn class_hashes<'a>(
+    settings: &ClusterSettings,
+    classes: impl IntoIterator<Item = &'a NodeClass>,
+) -> BTreeMap<NodeClassName, String> {
+    let hash =
+        |class: &NodeClass| Some(class.hash?.with_ca_bundle(&settings.ca_bundle).to_string());
+    classes.into_iter().filter_map(|class| Some((class.name.clone(), hash(class)?))).collect()
 }
 
 /// The classes that pools name, by name.

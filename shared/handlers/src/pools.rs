@@ -10,9 +10,9 @@ use model::{
     ClaimPhase, DeletionReason, NodeClaim, NodeClassName, NodePoolName, Resources,
     ledger::Snapshot,
     node_class::NodeClassStatus,
-    node_pool::{ClassReadiness, NodePoolStatus, Registrations},
+    node_pool::{ClassReadiness, NodePoolStatus, Registrations, SeenNodePool},
 };
-use ports::{Fault, Invocation, Listing, Malformed, NodePools, PortError};
+use ports::{Fault, Invocation, NodePools, PortError};
 
 use crate::error::story;
 
@@ -23,14 +23,14 @@ pub(crate) type Classes = BTreeMap<NodeClassName, (ClassReadiness, i64)>;
 /// it.
 pub(crate) async fn tell(
     pools: &impl NodePools,
+    seen: &[SeenNodePool],
     classes: &Classes,
     all_classes_are_known: bool,
     snapshot: &Snapshot,
     at: &Invocation,
-) -> Result<Vec<Malformed>, PortError> {
-    let Listing { items, malformed } = pools.seen_pools().await?;
+) -> Result<(), PortError> {
     let mut failed = None;
-    for seen in items.iter().filter(|seen| !seen.pool.is_deleting) {
+    for seen in seen.iter().filter(|seen| !seen.pool.is_deleting) {
         let name = &seen.pool.name;
         let class = classes.get(&seen.pool.template.node_class);
         let missing =
@@ -51,7 +51,7 @@ pub(crate) async fn tell(
             }
         }
     }
-    failed.map_or(Ok(malformed), Err)
+    failed.map_or(Ok(()), Err)
 }
 
 /// What a class that was just told says about itself.

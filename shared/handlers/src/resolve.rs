@@ -11,17 +11,18 @@
 
 mod validation;
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
 use launch_template::conditions::{DryRun, Findings, conditions};
 use model::{
-    ClaimPhase, labels,
+    ClaimPhase, NodeClassName, labels,
     ledger::Snapshot,
     node_class::{
         ClusterSettings, InstanceProfile, NodeClass, NodeClassStatus, NodeIdentity, SeenNodeClass,
     },
-    node_pool::ClassReadiness,
+    node_pool::{ClassReadiness, NodePool, SeenNodePool},
+    static_hash::NODE_POOL,
 };
 use ports::{
     Discovery, Fault, Invocation, Ledger, Mailbox, Malformed, NodeClaims, NodeClasses, NodePools,
@@ -31,6 +32,7 @@ use ports::{
 use crate::{
     Error, Report,
     error::story,
+    observe::class_hashes,
     pools::{self, Classes},
     projection,
     resolution::{ensure_profile, look_up},
@@ -97,8 +99,11 @@ pub async fn resolve(
         }
     }
     let snapshot = ledger.snapshot(&at.cluster).await?;
+    let hashes = class_hashes(&settings, seen.items.iter().map(|seen| &seen.class));
     let all_are_known = seen.malformed.is_empty();
-    let told = pools::tell(node_pools, &known, all_are_known, &snapshot, at).await;
+    let pools = node_pools.seen_pools().await?;
+    let told = pools::tell(node_pools, &pools.items, &known, all_are_known, &snapshot, at).await;
+    renew_hashes(ledger, &snapshot, &pools.items, &hashes, at).await?;
     sweep(profiles, ledger, &settings, &seen.items, &seen.malformed, at).await?;
     // A launch that finds its template gone makes it again.
     for (name, created_at) in templates.list(&at.cluster).await? {
@@ -110,8 +115,28 @@ pub async fn resolve(
     if let Some(error) = failed {
         return Err(error.into());
     }
-    let malformed = [seen.malformed, told?].concat();
+    told?;
+    let malformed = [seen.malformed, pools.malformed].concat();
     Ok(Report { plan: None, malformed })
+}
+
+/// Claims with drift hashes of another version get those of this one. Whoever writes a claim in
+/// between does not know the hashes; the next look finds it again.
+async fn renew_hashes(
+    ledger: &impl Ledger,
+    snapshot: &Snapshot,
+    pools: &[SeenNodePool],
+    classes: &BTreeMap<NodeClassName, String>,
+    at: &Invocation,
+) -> Result<(), PortError> {
+    let hash =
+        |pool: &NodePool| Some((pool.name.clone(), pool.annotations.get(NODE_POOL.key)?.clone()));
+    let pools = pools.iter().filter_map(|seen| hash(&seen.pool)).collect();
+    for claim in planner::renewed_hashes(snapshot, &pools, classes) {
+        ledger.write_claim(&at.cluster, &claim).await?;
+        tracing::info!(claim = %claim.name, "drift hash of another version written anew");
+    }
+    Ok(())
 }
 
 #[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
@@ -157,6 +182,7 @@ async fn status(
         images: found.images.unwrap_or_default(),
         reservations: found.reservations,
         instance_profile: profile,
+        hash: class.hash.map(|hash| hash.with_ca_bundle(&settings.ca_bundle)),
         found_at: at.now,
     };
     validation::validate(ledger, mailbox, seen, findings, &mut status, at).await?;

@@ -154,6 +154,7 @@ pub(crate) fn class(image_family: ImageFamily) -> ResolvedNodeClass {
             nested_virtualization: None,
             context: None,
             kubelet: Kubelet::default(),
+            hash: None,
             is_deleting: false,
             problems: Vec::new(),
         },

@@ -49,6 +49,9 @@ pub struct Facts {
     pub node_pools: Vec<NodePool>,
     /// What each NodeClass that a pool names offers. One that does not exist is missing.
     pub classes: BTreeMap<NodeClassName, ClassOffer>,
+    /// The static hash of each of them, of the present version ([`crate::static_hash`]). One that is
+    /// missing is not known.
+    pub class_hashes: BTreeMap<NodeClassName, String>,
     /// Its DaemonSets, sorted by namespace and name.
     pub daemon_sets: Vec<DaemonSet>,
     /// Its pods, in the API server's order. Read last: demand may be overstated, supply never is.

@@ -31,6 +31,7 @@ pub mod requirements;
 pub mod resources;
 pub mod selector;
 pub mod shape;
+pub mod static_hash;
 pub mod storage;
 pub mod taint;
 pub mod topology;

@@ -8,7 +8,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     Bytes, ImageId, InstanceTypeName, NodeClassName, Requirements, ResourceName, SecurityGroupId,
-    SubnetId, Zone, ZoneId,
+    SubnetId, Zone, ZoneId, static_hash::NodeClassHash,
 };
 
 mod selector;
@@ -64,6 +64,9 @@ pub struct NodeClass {
     pub context: Option<String>,
     /// `kubelet`.
     pub kubelet: Kubelet,
+    /// What its nodes are launched with, as one number; `None` where its fields are not what their
+    /// schema asks for, or where nobody asks.
+    pub hash: Option<NodeClassHash>,
     /// Whether it is being deleted.
     pub is_deleting: bool,
     /// Why it cannot be used, by the object's own rules (validation, not supported yet), if so.

@@ -41,7 +41,6 @@ use std::collections::BTreeSet;
 use model::NodePoolName;
 
 pub use command::{Command, Destination, Disrupted, Move, Replacement};
-pub(crate) use conditions::{HASH, HASH_VERSION};
 pub use effect::{Effect, effect};
 pub(crate) use effect::{reason, still};
 pub(crate) use idle::idle;

@@ -56,7 +56,7 @@
 //! [`volume`] say what the objects of those kinds mean), `solver` places, `explain` gives reasons,
 //! `output` makes the plan. [`what_if`] is the same for [`disruption`]. `interrupt`, `emptiness` (with
 //! `budget` and `schedule`) and `expiration` give claims up; `settle` and `drain` say the next step
-//! of one claim.
+//! of one claim, `renewal` which drift hashes are of another version.
 
 mod amounts;
 mod bits;
@@ -80,6 +80,7 @@ mod output;
 pub mod overlay;
 mod problem;
 mod provision;
+mod renewal;
 mod rules;
 mod schedule;
 mod sets;
@@ -103,5 +104,6 @@ pub use emptiness::{Emptiness, emptiness, validated};
 pub use expiration::expiration;
 pub use interrupt::interrupt;
 pub use provision::{Prepared, Solved, provision};
+pub use renewal::renewed_hashes;
 pub use schedule::{InvalidSchedule, Schedule};
 pub use settle::{Settlement, settle};

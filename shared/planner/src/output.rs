@@ -12,18 +12,19 @@ use std::{
 use model::{
     BatchId, CapacityType, ClaimPhase, HourlyPrice, InstanceTypeName, LabelKey, NodeClaim,
     NodeClaimName, NodePoolName, OfferingKey, Plan, PodKey, Requirement, Requirements, Resources,
+    facts::Facts,
     labels,
     ledger::Decision,
     limits,
     plan::{Placement, Promise, Reason, Unplaced},
     policies::MinValuesPolicy,
     requirement::Value,
+    static_hash::{NODE_CLASS, NODE_POOL},
 };
 
 use crate::{
     amounts::{self, Amounts},
     bits::BitSet,
-    disruption::{HASH, HASH_VERSION},
     explain,
     offer::Offer,
     problem::Problem,
@@ -292,7 +293,7 @@ fn share(problem: &mut Problem<'_>, opened: &Opened) -> Result<Rc<Shared>, &'sta
     Ok(Rc::new(Shared {
         labels,
         labels_if_asked,
-        annotations: annotations(template, opened, (offer, &bits)),
+        annotations: annotations(problem.facts, template, opened, (offer, &bits)),
         requirements: finished(
             &set,
             of_bits.map(|(value, _)| Value::clone(value)).collect(),
@@ -347,15 +348,19 @@ fn finished(
 }
 
 fn annotations(
+    facts: &Facts,
     template: &Template<'_>,
     opened: &Opened,
     (offer, types): (&Offer, &BitSet),
 ) -> BTreeMap<String, String> {
     let mut all = template.pool.template.annotations.clone();
-    // Which spec the claim is of: it drifts when the pool's becomes another.
+    // Which specs the claim is of: it drifts when the pool's or the class's becomes another.
     let hashes = template.pool.annotations.iter();
-    let hashes = hashes.filter(|(key, _)| [HASH, HASH_VERSION].contains(&key.as_str()));
+    let own = [NODE_POOL.key, NODE_POOL.version_key];
+    let hashes = hashes.filter(|(key, _)| own.contains(&key.as_str()));
     all.extend(hashes.map(|(key, value)| (key.clone(), value.clone())));
+    let class = facts.class_hashes.get(&template.pool.template.node_class);
+    all.extend(class.into_iter().flat_map(|hash| NODE_CLASS.annotations(hash)));
     let is_relaxed = if opened.is_relaxed { "true" } else { "false" };
     all.insert(labels::MIN_VALUES_RELAXED.to_owned(), is_relaxed.to_owned());
     let names = [labels::PRICE_OVERLAY_APPLIED, labels::CAPACITY_OVERLAY_APPLIED];

@@ -237,6 +237,7 @@ pub(crate) fn facts(pods: Vec<Pod>) -> Facts {
         deleted_claims: BTreeSet::new(),
         node_pools: vec![pool("general")],
         classes: BTreeMap::new(),
+        class_hashes: BTreeMap::new(),
         daemon_sets: Vec::new(),
         pods,
         surroundings: model::facts::Surroundings::default(),

@@ -2,10 +2,12 @@
 //! them.
 
 use model::{
+    NodeClaimName,
     node_class::{ClassCondition, NodeClass, NodeClassStatus, NodeIdentity},
     node_pool::ClassReadiness,
+    static_hash::{NODE_CLASS, NodeClassHash},
 };
-use ports::{Fault, NodeClasses as _, Profiles, Templates};
+use ports::{Fault, Ledger as _, NodeClasses as _, NodePools as _, Profiles, Templates};
 use simulator::{Action, Object, Settings, Sim, Verdict, first_calls};
 
 use crate::world::{minute, runner, scale, sim};
@@ -140,4 +142,64 @@ fn launch_templates_go_after_a_day_and_are_made_again() {
     runner.run_until(minute(24 * 60 + 20)).expect("nothing unsafe happens");
     assert!(!templates().is_empty());
     assert_eq!(sim.check_liveness(), Vec::<String>::new());
+}
+
+/// A cluster whose pods went, and whose empty nodes stay.
+fn idle() -> Sim {
+    let sim = sim(Settings::default());
+    let pools = sim.block_on(sim.seen_pools()).expect("an answer").expect("a listing");
+    let mut pool = pools.items.into_iter().map(|seen| seen.pool).next().expect("a pool");
+    pool.disruption.consolidate_after = None;
+    sim.act(Action::Add(vec![Object::NodePool(pool)]));
+    sim
+}
+
+fn names(sim: &Sim) -> Vec<NodeClaimName> {
+    sim.claims().into_iter().map(|claim| claim.name).collect()
+}
+
+#[test]
+fn nodes_of_a_class_that_changed_are_given_up_and_all_others_stay() {
+    let sim = idle();
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(10)).expect("nothing unsafe happens");
+    sim.act(scale("web", 0));
+    sim.act(scale("store", 0));
+    runner.run_until(minute(30)).expect("nothing unsafe happens");
+    let own = names(&sim);
+    assert!(own.len() > 1, "{own:?}");
+    let said = status(&sim).hash.expect("a hash").to_string();
+    let annotations = NODE_CLASS.annotations(&said);
+    for claim in sim.claims() {
+        let all = annotations.iter().all(|(key, value)| claim.annotations.get(key) == Some(value));
+        assert!(all, "{:?}", claim.annotations);
+    }
+    let hash = class(&sim).hash.map(|NodeClassHash(hash)| NodeClassHash(hash.wrapping_add(1)));
+    sim.act(Action::Add(vec![Object::NodeClass(NodeClass { hash, ..class(&sim) })]));
+    runner.run_until(minute(60)).expect("nothing unsafe happens");
+    assert_eq!(names(&sim), Vec::new());
+}
+
+#[test]
+fn nodes_with_a_hash_of_another_version_stay_and_get_the_hash_of_this_one() {
+    let sim = idle();
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(10)).expect("nothing unsafe happens");
+    sim.act(scale("web", 0));
+    sim.act(scale("store", 0));
+    runner.run_until(minute(30)).expect("nothing unsafe happens");
+    let own = names(&sim);
+    let present: Vec<_> = sim.claims().into_iter().map(|claim| claim.annotations).collect();
+    let cluster = Settings::default().cluster;
+    for mut claim in sim.claims() {
+        let older = [(NODE_CLASS.key, "17"), (NODE_CLASS.version_key, "v5")];
+        claim.annotations.extend(older.map(|(key, value)| (key.to_owned(), value.to_owned())));
+        claim.version += 1;
+        let written = sim.block_on(sim.write_claim(&cluster, &claim));
+        written.expect("an answer").expect("it is written");
+    }
+    runner.run_until(minute(60)).expect("nothing unsafe happens");
+    assert_eq!(names(&sim), own);
+    let renewed: Vec<_> = sim.claims().into_iter().map(|claim| claim.annotations).collect();
+    assert_eq!(renewed, present);
 }

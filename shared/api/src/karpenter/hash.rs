@@ -12,7 +12,10 @@
 
 use std::collections::BTreeMap;
 
-use model::duration;
+use model::{
+    duration,
+    static_hash::{NodeClassHash, fnv},
+};
 use serde::Serialize;
 use serde_json::Value;
 
@@ -25,15 +28,6 @@ use super::{
     },
     node_pool::{NodeClaimTemplate, NodeClaimTemplateSpec, TemplateMetadata},
 };
-
-/// The annotation of NodePools and NodeClaims with a pool's hash.
-pub const NODE_POOL_HASH: &str = "karpenter.sh/nodepool-hash";
-/// The one that says how it was made: hashes of different versions say nothing about each other.
-pub const NODE_POOL_HASH_VERSION: &str = "karpenter.sh/nodepool-hash-version";
-/// How NodePools are hashed; stands beside the hash.
-pub const NODE_POOL_VERSION: &str = "v3";
-/// How EC2NodeClasses are hashed; stands beside the hash.
-pub const NODE_CLASS_VERSION: &str = "v6";
 
 /// Why an object has no hash.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -132,12 +126,12 @@ fn node_class_reference(reference: &NodeClassReference) -> u64 {
 }
 
 /// The hash of an EC2NodeClass: of what its instances are launched with, but for what selectors
-/// select. `ca_bundle` is what nodes are given to trust the cluster by.
-pub fn node_class(spec: &Ec2NodeClassSpec, ca_bundle: &str) -> Result<u64, Error> {
+/// select and for what they are given to trust the cluster by.
+pub fn node_class(spec: &Ec2NodeClassSpec) -> Result<NodeClassHash, Error> {
     let kubelet = spec.kubelet.as_ref().filter(|kubelet| !kubelet.is_empty());
     // `Map` is sorted by key, as Go writes maps.
     let kubelet = kubelet.map_or_else(|| "null".to_owned(), go_json);
-    Ok(set([node_class_spec(spec)?, text(ami_family(spec)), text(ca_bundle), text(&kubelet)]))
+    Ok(NodeClassHash(set([node_class_spec(spec)?, text(ami_family(spec)), text(&kubelet)])))
 }
 
 /// JSON as Go writes it: `<`, `>`, `&` and two line separators are escaped.
@@ -344,13 +338,6 @@ impl Struct {
             self.hash = seal(self.hash ^ pair(text(name), value));
         }
     }
-}
-
-/// FNV-1 with 64 bits: multiply, then xor.
-fn fnv(bytes: impl IntoIterator<Item = u8>) -> u64 {
-    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
-        hash.wrapping_mul(0x0100_0000_01b3) ^ u64::from(byte)
-    })
 }
 
 fn text(value: &str) -> u64 {

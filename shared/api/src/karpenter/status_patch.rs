@@ -1,5 +1,8 @@
-//! What has to be sent so that an object says what was found about it: a JSON merge patch of its
-//! subresource `status`, under the version that was read. What it says already is not sent again.
+//! What has to be sent so that an object says what was found about it: JSON merge patches of its
+//! annotations and of its subresource `status`, under the version that was read. What it says already
+//! is not sent again.
+
+use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use serde::Deserialize;
@@ -14,7 +17,7 @@ pub enum StatusPatch {
     Nothing,
     /// The object is not as it was seen any more.
     Moved,
-    /// A JSON merge patch of the subresource `status`.
+    /// A JSON merge patch, of the subresource `status` or of the object.
     Merge(Value),
 }
 
@@ -33,6 +36,30 @@ struct StoredMetadata {
     generation: i64,
     resource_version: String,
     creation_timestamp: Timestamp,
+    #[serde(default)]
+    annotations: BTreeMap<String, String>,
+}
+
+/// The patch that gives the object `stored`, as the API server sends it, `annotations`, if it still
+/// is the one that was looked at.
+pub fn annotations_patch(
+    stored: &[u8],
+    uid: &str,
+    generation: i64,
+    annotations: impl IntoIterator<Item = (String, String)>,
+) -> Result<StatusPatch, serde_json::Error> {
+    let stored = Stored::read(stored)?;
+    if !stored.is(uid, generation) {
+        return Ok(StatusPatch::Moved);
+    }
+    let StoredMetadata { uid, resource_version, annotations: known, .. } = stored.metadata;
+    let new = annotations.into_iter().filter(|(key, value)| known.get(key) != Some(value));
+    let new: BTreeMap<String, String> = new.collect();
+    if new.is_empty() {
+        return Ok(StatusPatch::Nothing);
+    }
+    let metadata = json!({ "uid": uid, "resourceVersion": resource_version, "annotations": new });
+    Ok(StatusPatch::Merge(json!({ "metadata": metadata })))
 }
 
 impl Stored {

@@ -103,7 +103,7 @@ fn a_pool_has_the_hash_of_what_it_is_now() {
         );
         let pool = node_pool_list(body.as_bytes()).unwrap().items.remove(0);
         let annotation = |key: &str| pool.annotations.get(key).cloned().unwrap_or_default();
-        (annotation(hash::NODE_POOL_HASH), annotation(hash::NODE_POOL_HASH_VERSION))
+        (annotation(NODE_POOL.key), annotation(NODE_POOL.version_key))
     };
     let (one, version) = page("1h");
     assert_eq!((one.parse::<u64>().is_ok(), version.as_str()), (true, "v3"));

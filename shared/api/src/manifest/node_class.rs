@@ -8,12 +8,14 @@ use std::collections::BTreeMap;
 use model::{
     NodeClassName, labels,
     node_class::{ImageFamily, MetadataOptions, NodeClass, NodeIdentity},
+    static_hash::NodeClassHash,
 };
 
 use super::{block_device, cures, kubelet, metadata::Metadata, network, selector};
 use crate::{
     convert::LAUNCH_TEMPLATE,
     fields::{Complaints, Field, Fields},
+    karpenter::hash,
 };
 
 const FAMILIES: &[(&str, ImageFamily)] = &[
@@ -41,8 +43,15 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<NodeCl
     }
     class.name = object.name().accept(NodeClassName::new(&metadata.name))?;
     class.is_deleting = metadata.deleted_at.is_some();
+    class.hash = hash_of(object);
     class.problems = complaints.own_problems();
     Some(class)
+}
+
+/// Its drift hash. One that is not as its schema asks for has none.
+fn hash_of(object: &Field<'_>) -> Option<NodeClassHash> {
+    let spec = serde_json::from_value(object.at("spec").tree().to_json()).ok()?;
+    hash::node_class(&spec).ok()
 }
 
 fn read_spec(field: &Field<'_>) -> Option<NodeClass> {
@@ -107,6 +116,7 @@ fn read_spec(field: &Field<'_>) -> Option<NodeClass> {
         nested_virtualization,
         context,
         kubelet,
+        hash: None,
         is_deleting: false,
         problems: Vec::new(),
     })

@@ -50,6 +50,23 @@ async fn a_class_is_told_under_the_version_that_was_read() {
 }
 
 #[tokio::test]
+async fn a_class_gets_its_drift_hash_once() {
+    let mut annotated = class(3);
+    annotated["metadata"]["annotations"] = json!({ "karpenter.k8s.aws/ec2nodeclass-hash": "17",
+        "karpenter.k8s.aws/ec2nodeclass-hash-version": "v6", "of-a-user": "x" });
+    let told = NodeClassStatus { hash: Some(17), ..status() };
+    let answers = [list(), (200, class(3)), (200, annotated.clone()), (200, annotated.clone())];
+    let server = Server::new(answers);
+    let one = seen(&server).await;
+    server.cluster().tell(&one, &told).await.unwrap();
+    server.check_sent(&[LIST, GET, PATCH.trim_end_matches("/status"), PATCH]);
+    let server = Server::new([list(), (200, annotated.clone()), (200, annotated)]);
+    let one = seen(&server).await;
+    server.cluster().tell(&one, &told).await.unwrap();
+    server.check_sent(&[LIST, GET, PATCH]);
+}
+
+#[tokio::test]
 async fn a_class_that_changed_in_between_is_not_told() {
     let server = Server::new([list(), (200, class(4))]);
     let seen = seen(&server).await;

@@ -12,6 +12,7 @@ use super::Server;
 
 const LIST: &str = "GET /apis/karpenter.sh/v1/nodepools";
 const GET: &str = "GET /apis/karpenter.sh/v1/nodepools/general";
+const ANNOTATE: &str = "PATCH /apis/karpenter.sh/v1/nodepools/general";
 const PATCH: &str = "PATCH /apis/karpenter.sh/v1/nodepools/general/status";
 
 fn pool(generation: u32) -> Value {
@@ -45,13 +46,21 @@ fn status() -> NodePoolStatus {
 
 #[tokio::test]
 async fn a_pool_is_told_under_the_version_that_was_read() {
-    let server = Server::new([list(), (200, pool(3)), (200, pool(3))]);
+    let mut annotated = pool(3);
+    annotated["metadata"]["resourceVersion"] = json!("8");
+    let server = Server::new([list(), (200, pool(3)), (200, annotated), (200, pool(3))]);
     let seen = seen(&server).await;
     server.cluster().tell_pool(&seen, &status()).await.unwrap();
-    server.check_sent(&[LIST, GET, PATCH]);
-    let sent = &server.sent()[2];
+    server.check_sent(&[LIST, GET, ANNOTATE, PATCH]);
+    let (sent, hash) = (&server.sent()[2], &seen.pool.annotations["karpenter.sh/nodepool-hash"]);
     assert_eq!(sent.content_type.as_deref(), Some("application/merge-patch+json"));
-    assert_eq!(sent.body["metadata"], json!({ "uid": "u1", "resourceVersion": "7" }));
+    let hash = json!({ "karpenter.sh/nodepool-hash": hash,
+        "karpenter.sh/nodepool-hash-version": "v3" });
+    let metadata = json!({ "uid": "u1", "resourceVersion": "7", "annotations": hash });
+    assert_eq!(sent.body, json!({ "metadata": metadata }));
+    let sent = &server.sent()[3];
+    assert_eq!(sent.content_type.as_deref(), Some("application/merge-patch+json"));
+    assert_eq!(sent.body["metadata"], json!({ "uid": "u1", "resourceVersion": "8" }));
     let told = &sent.body["status"];
     assert_eq!((&told["nodes"], &told["resources"]["cpu"]), (&json!(1), &json!("2")));
     let ready = told["conditions"].as_array().unwrap().last().unwrap();

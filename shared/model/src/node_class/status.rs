@@ -44,6 +44,8 @@ pub struct NodeClassStatus {
     pub reservations: Vec<CapacityReservation>,
     /// The instance profile in use, once it is known.
     pub instance_profile: Option<String>,
+    /// What its nodes are launched with, as one number.
+    pub hash: Option<u64>,
     /// Whether nodes can be launched; `Ready` last.
     pub conditions: Vec<ClassCondition>,
     /// When all of this was found.

@@ -118,6 +118,7 @@ pub(crate) fn facts(mut types: Vec<Arc<InstanceType>>) -> Facts {
         deleted_claims: std::collections::BTreeSet::new(),
         node_pools: vec![pool],
         classes: BTreeMap::from([("default".parse().unwrap(), ClassOffer::Ready(types))]),
+        class_hashes: BTreeMap::new(),
         daemon_sets: Vec::new(),
         pods: Vec::new(),
         surroundings: Surroundings::default(),

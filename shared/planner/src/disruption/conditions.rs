@@ -3,12 +3,15 @@
 //! What only the provider knows (image, subnets, security groups, reservation of an instance) is not
 //! worked out here: facts do not have it.
 //!
-//! Karpenter: `pkg/controllers/nodeclaim/disruption/{consolidation,drift}.go`.
+//! Karpenter: `pkg/controllers/nodeclaim/disruption/{consolidation,drift}.go`; for the hash of a class
+//! the AWS provider's `pkg/cloudprovider/drift.go`.
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, InstanceType, NodeClaim, Requirement, Requirements, labels, node_pool::NodePool,
+    CapacityType, InstanceType, NodeClaim, Requirement, Requirements, labels,
+    node_pool::NodePool,
     requirements::Undefined,
+    static_hash::{NODE_CLASS, NODE_POOL},
 };
 
 use super::{
@@ -16,8 +19,6 @@ use super::{
     nodes::{State, StateNode},
 };
 
-pub(crate) const HASH: &str = "karpenter.sh/nodepool-hash";
-pub(crate) const HASH_VERSION: &str = "karpenter.sh/nodepool-hash-version";
 /// How old a claim must be before its instance type may be missed.
 ///
 /// Karpenter: `drift.go`, `InstanceTypeNotFoundCheckRequeueInterval` and its first use.
@@ -94,12 +95,18 @@ fn found_drift(
     let is_old = state.now.duration_since(claim.created_at) > INSTANCE_TYPE_GRACE;
     let types = state.types(pool);
     let is_missing = is_old && !types.is_empty() && !is_offered(state, claim, pool, &known);
-    is_missing.then_some("InstanceTypeNotFound")
+    if is_missing {
+        return Some("InstanceTypeNotFound");
+    }
+    let hash = state.facts.class_hashes.get(&pool.template.node_class);
+    let is_of_another = hash.is_some_and(|hash| NODE_CLASS.differs(&claim.annotations, hash));
+    is_of_another.then_some("NodeClassDrift")
 }
 
 fn has_other_hash(claim: &NodeClaim, pool: &NodePool) -> bool {
     let both = |key: &str| Some((pool.annotations.get(key)?, claim.annotations.get(key)?));
-    let (Some(hashes), Some(versions)) = (both(HASH), both(HASH_VERSION)) else { return false };
+    let (hashes, versions) = (both(NODE_POOL.key), both(NODE_POOL.version_key));
+    let (Some(hashes), Some(versions)) = (hashes, versions) else { return false };
     versions.0 == versions.1 && hashes.0 != hashes.1
 }
 

@@ -14,6 +14,7 @@ use model::{
     node::Node,
     node_class::{ImageFamily, ImageTerm, Kubelet, MetadataOptions, NodeClass, NodeIdentity},
     node_pool::{Disruption, Limits, NodeClaimTemplate, NodePool},
+    static_hash::NodeClassHash,
 };
 
 use super::text::{at, id, price, requirements, resources};
@@ -78,6 +79,7 @@ pub fn node_class(name: &str) -> NodeClass {
         nested_virtualization: None,
         context: None,
         kubelet: Kubelet::default(),
+        hash: Some(NodeClassHash(1)),
         is_deleting: false,
         problems: Vec::new(),
     }
@@ -168,6 +170,7 @@ pub fn facts(mut instance_types: Vec<Arc<InstanceType>>) -> Facts {
         deleted_claims: BTreeSet::new(),
         node_pools: vec![node_pool("general")],
         classes: BTreeMap::from([(id("default"), ClassOffer::Ready(instance_types))]),
+        class_hashes: BTreeMap::new(),
         daemon_sets: Vec::new(),
         pods: Vec::new(),
         surroundings: model::facts::Surroundings::default(),

@@ -42,7 +42,7 @@ fn published(change: impl FnOnce(&mut Value)) -> u64 {
     });
     change(&mut spec);
     let spec: Ec2NodeClassSpec = serde_json::from_value(spec).unwrap();
-    node_class(&spec, "test-ca-bundle").unwrap()
+    node_class(&spec).unwrap().with_ca_bundle("test-ca-bundle")
 }
 
 #[track_caller]

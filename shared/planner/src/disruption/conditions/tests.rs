@@ -90,7 +90,7 @@ fn hashes(
 ) -> impl Fn(&mut Facts) {
     move |facts| {
         let put = |(hash, version): (&str, &str)| {
-            let all = [(HASH, hash), (HASH_VERSION, version)];
+            let all = [(NODE_POOL.key, hash), (NODE_POOL.version_key, version)];
             let all = all.into_iter().filter(|(_, value)| !value.is_empty());
             all.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
         };
@@ -107,6 +107,34 @@ fn another_hash_of_the_same_version_is_drift() {
     drifts(hashes(("1", "v3"), ("", "v3")), None);
     drifts(hashes(("1", "v3"), ("2", "v2")), None);
     drifts(hashes(("1", "v3"), ("2", "")), None);
+}
+
+#[test]
+fn another_hash_of_the_class_is_drift_unless_it_is_of_another_version() {
+    let claimed = |hash: &'static str, version: &'static str| {
+        move |facts: &mut Facts| {
+            facts.class_hashes.insert("default".parse().unwrap(), "1".to_owned());
+            let all = [(NODE_CLASS.key, hash), (NODE_CLASS.version_key, version)];
+            let all = all.map(|(key, value)| (key.to_owned(), value.to_owned()));
+            claim(facts, "a").annotations = all.into();
+        }
+    };
+    drifts(claimed("2", "v6"), Some("NodeClassDrift"));
+    drifts(claimed("1", "v6"), None);
+    drifts(claimed("2", "v5"), None);
+    let unknown = |facts: &mut Facts| {
+        claimed("2", "v6")(facts);
+        facts.class_hashes.clear();
+    };
+    drifts(unknown, None);
+    // What its pool says comes first.
+    let both = |facts: &mut Facts| {
+        claimed("2", "v6")(facts);
+        let class = claim(facts, "a").annotations.clone();
+        hashes(("1", "v3"), ("2", "v3"))(facts);
+        claim(facts, "a").annotations.extend(class);
+    };
+    drifts(both, Some("NodePoolDrifted"));
 }
 
 fn asks(text: &'static [&'static str]) -> impl Fn(&mut Facts) {

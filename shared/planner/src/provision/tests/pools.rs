@@ -209,16 +209,22 @@ fn claims_that_are_alike_share_batches_of_fifty() {
 }
 
 #[test]
-fn a_claim_says_which_spec_of_its_pool_it_is_of() {
+fn a_claim_says_which_specs_of_its_pool_and_class_it_is_of() {
     let written = [
         ("karpenter.sh/nodepool-hash", "17"),
         ("karpenter.sh/nodepool-hash-version", "v3"),
         ("karpenter.sh/other", "of the pool only"),
     ];
-    let facts = pooled(vec![pending("a", amd64("cpu=1"))], |pool| {
+    let mut facts = pooled(vec![pending("a", amd64("cpu=1"))], |pool| {
         pool.annotations.extend(written.map(|(key, value)| (key.to_owned(), value.to_owned())));
     });
     let annotations = &provision(&facts).promises[0].claim.annotations;
     let has = written.map(|(key, _)| annotations.get(key).map(String::as_str));
     assert_eq!(has, [Some("17"), Some("v3"), None]);
+    let class =
+        ["karpenter.k8s.aws/ec2nodeclass-hash", "karpenter.k8s.aws/ec2nodeclass-hash-version"];
+    assert_eq!(class.map(|key| annotations.get(key)), [None, None]);
+    facts.class_hashes.insert("default".parse().unwrap(), "23".to_owned());
+    let annotations = &provision(&facts).promises[0].claim.annotations;
+    assert_eq!(class.map(|key| annotations[key].as_str()), ["23", "v6"]);
 }

@@ -1,0 +1,82 @@
+//! What is told about an object of Karpenter's: some annotations, and its subresource `status`.
+
+use api::karpenter::status_patch::{StatusPatch, annotations_patch};
+use kube::{
+    api::{GetParams, Patch, PatchParams},
+    core::Request,
+};
+use ports::{Fault, PortError};
+
+use crate::{
+    KubeCluster,
+    call::{CallError, Effect},
+};
+
+/// Whose writes these are, in `metadata.managedFields`.
+const FIELD_MANAGER: &str = "journeyman";
+
+/// Which object, as it was seen.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Told<'a> {
+    pub(crate) operation: &'static str,
+    /// Of its collection.
+    pub(crate) path: &'static str,
+    pub(crate) name: &'a str,
+    pub(crate) uid: &'a str,
+    pub(crate) generation: i64,
+}
+
+impl KubeCluster {
+    /// Puts `annotations` on the object, then into its status what `status` makes of it as it is
+    /// stored. Each only where it says something else.
+    pub(crate) async fn tell_of(
+        &self,
+        told: Told<'_>,
+        annotations: impl IntoIterator<Item = (String, String)>,
+        status: impl FnOnce(&[u8]) -> Result<StatusPatch, serde_json::Error>,
+    ) -> Result<(), PortError> {
+        let request = Request::new(told.path).get(told.name, &GetParams::default());
+        let stored = self.sent(told, request, Effect::Reads).await?;
+        let patch = annotations_patch(stored.as_bytes(), told.uid, told.generation, annotations);
+        let stored = match patch.map_err(|error| unreadable(told, error))? {
+            StatusPatch::Nothing => stored,
+            StatusPatch::Moved => return Err(PortError::new(told.operation, Fault::Conflict)),
+            StatusPatch::Merge(body) => {
+                let patch = Patch::Merge(body);
+                let request = Request::new(told.path).patch(told.name, &params(), &patch);
+                self.sent(told, request, Effect::Writes).await?
+            }
+        };
+        match status(stored.as_bytes()).map_err(|error| unreadable(told, error))? {
+            StatusPatch::Nothing => Ok(()),
+            StatusPatch::Moved => Err(PortError::new(told.operation, Fault::Conflict)),
+            StatusPatch::Merge(body) => {
+                let (patch, params) = (Patch::Merge(body), params());
+                let request = Request::new(told.path);
+                let request = request.patch_subresource("status", told.name, &params, &patch);
+                self.sent(told, request, Effect::Writes).await.map(drop)
+            }
+        }
+    }
+
+    async fn sent(
+        &self,
+        told: Told<'_>,
+        request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
+        effect: Effect,
+    ) -> Result<String, PortError> {
+        let answer = match request.map_err(kube::Error::BuildRequest) {
+            Ok(request) => self.call(request).await,
+            Err(error) => Err(error.into()),
+        };
+        answer.map_err(|error| error.into_port_error(told.operation, effect))
+    }
+}
+
+fn unreadable(told: Told<'_>, error: serde_json::Error) -> PortError {
+    CallError::Unreadable(error.into()).into_port_error(told.operation, Effect::Reads)
+}
+
+fn params() -> PatchParams {
+    PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
+}

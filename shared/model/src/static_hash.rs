@@ -1,0 +1,131 @@
+//! Static drift hashes: what a NodePool or an EC2NodeClass says of its nodes, as one number that
+//! claims carry. Hashes of different versions say nothing about each other.
+//!
+//! Karpenter: `pkg/controllers/nodepool/hash` and the AWS provider's `pkg/controllers/nodeclass/hash`.
+
+use std::collections::BTreeMap;
+
+/// Whose hash it is: the annotations that hold it, and how it is made now.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct StaticHash {
+    /// The annotation with the hash.
+    pub key: &'static str,
+    /// The one that says how it was made.
+    pub version_key: &'static str,
+    /// How it is made now.
+    pub version: &'static str,
+}
+
+/// That of a NodePool, on the pool and on its claims.
+pub const NODE_POOL: StaticHash = StaticHash {
+    key: "karpenter.sh/nodepool-hash",
+    version_key: "karpenter.sh/nodepool-hash-version",
+    version: "v3",
+};
+
+/// That of an EC2NodeClass, on the class and on the claims that name it.
+pub const NODE_CLASS: StaticHash = StaticHash {
+    key: "karpenter.k8s.aws/ec2nodeclass-hash",
+    version_key: "karpenter.k8s.aws/ec2nodeclass-hash-version",
+    version: "v6",
+};
+
+impl StaticHash {
+    /// Both annotations of an object whose hash is `hash`.
+    pub fn annotations(self, hash: &str) -> [(String, String); 2] {
+        let pair = |key: &str, value: &str| (key.to_owned(), value.to_owned());
+        [pair(self.key, hash), pair(self.version_key, self.version)]
+    }
+
+    /// Whether a claim with `annotations` was launched from another spec than the one whose hash is
+    /// `hash`. One without a hash of the present version is not said to be.
+    pub fn differs(self, annotations: &BTreeMap<String, String>, hash: &str) -> bool {
+        self.is_present(annotations) && annotations.get(self.key).is_some_and(|own| own != hash)
+    }
+
+    /// Writes both annotations of a claim anew if its hash is of another version, and says whether it
+    /// was. Of a claim that has drifted the hash stays, so that it stays drifted.
+    pub fn renew(
+        self,
+        annotations: &mut BTreeMap<String, String>,
+        hash: &str,
+        has_drifted: bool,
+    ) -> bool {
+        if self.is_present(annotations) {
+            return false;
+        }
+        let kept = annotations.get(self.key).filter(|_| has_drifted).cloned();
+        annotations.extend(self.annotations(kept.as_deref().unwrap_or(hash)));
+        true
+    }
+
+    fn is_present(self, annotations: &BTreeMap<String, String>) -> bool {
+        annotations.get(self.version_key).is_some_and(|version| version == self.version)
+    }
+}
+
+/// The part of an EC2NodeClass's hash that its spec decides. A cluster's certificate authority, which
+/// nodes are given as well, makes it whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct NodeClassHash(pub u64);
+
+impl NodeClassHash {
+    /// The hash in a cluster whose nodes are given `ca_bundle`: parts are a set, so that each is
+    /// added by exclusive or.
+    pub fn with_ca_bundle(self, ca_bundle: &str) -> u64 {
+        self.0 ^ fnv(ca_bundle.bytes())
+    }
+}
+
+/// FNV-1 with 64 bits: multiply, then xor.
+pub fn fnv(bytes: impl IntoIterator<Item = u8>) -> u64 {
+    bytes.into_iter().fold(0xcbf2_9ce4_8422_2325, |hash: u64, byte| {
+        hash.wrapping_mul(0x0100_0000_01b3) ^ u64::from(byte)
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn claim(hash: &str, version: &str) -> BTreeMap<String, String> {
+        let all = [(NODE_CLASS.key, hash), (NODE_CLASS.version_key, version)];
+        let given = all.into_iter().filter(|(_, value)| !value.is_empty());
+        given.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+    }
+
+    #[track_caller]
+    fn check(hash: &str, version: &str, differs: bool) {
+        assert_eq!(NODE_CLASS.differs(&claim(hash, version), "7"), differs);
+    }
+
+    #[test]
+    fn only_hashes_of_the_present_version_are_compared() {
+        check("7", "v6", false);
+        check("8", "v6", true);
+        check("8", "v5", false);
+        check("8", "", false);
+        check("", "v6", false);
+        check("", "", false);
+    }
+
+    /// The annotations after a look at a claim with `hash` of `version`.
+    #[track_caller]
+    fn renews(hash: &str, version: &str, has_drifted: bool, expected: Option<&str>) {
+        let mut annotations = claim(hash, version);
+        let before = annotations.clone();
+        let is_new = NODE_CLASS.renew(&mut annotations, "7", has_drifted);
+        let expected = expected.map_or(before, |expected| claim(expected, "v6"));
+        assert_eq!((is_new, &annotations), (expected != claim(hash, version), &expected));
+    }
+
+    #[test]
+    fn a_hash_of_another_version_is_written_anew() {
+        renews("8", "v6", false, None);
+        renews("8", "v5", false, Some("7"));
+        renews("8", "", false, Some("7"));
+        renews("", "", false, Some("7"));
+        renews("8", "v5", true, Some("8"));
+        renews("", "", true, Some("7"));
+    }
+}

@@ -168,6 +168,17 @@ impl<'a> Field<'a> {
         self.add(Weight::Refused, rule.into(), Some(cure.into()));
     }
 
+    /// What was said of this and of what is within it, in words.
+    pub(crate) fn said_within(&self, weight: Weight) -> Vec<String> {
+        let list = self.complaints.list.borrow();
+        let is_within = |path: &str| {
+            path.strip_prefix(&self.path)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        let own = list.iter().filter(|one| one.weight == weight && is_within(&one.path));
+        own.map(Complaint::in_words).collect()
+    }
+
     /// Complains with an error's own words.
     pub(crate) fn accept<T>(&self, outcome: Result<T, impl ToString>) -> Option<T> {
         outcome.map_err(|error| self.complain(error.to_string())).ok()
@@ -406,15 +417,6 @@ impl<'a> Fields<'a> {
             let near = self.asked.iter().find(|known| known.eq_ignore_ascii_case(&entry.key));
             let near = || near.map(|known| format!("it is spelled `{known}`"));
             field.add(Weight::Refused, rule, cure(&entry.key).or_else(near));
-        }
-    }
-
-    /// Says of every field that nobody asked for that it is not supported yet.
-    pub(crate) fn done_unsupported(self, what: &str) {
-        for entry in self.entries {
-            if !self.asked.contains(&entry.key.as_str()) {
-                self.at.of_entry(entry).complain_unsupported(what);
-            }
         }
     }
 

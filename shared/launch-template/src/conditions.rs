@@ -4,7 +4,7 @@
 //! `github.com/awslabs/operatorpkg/status`.
 
 use model::{
-    node_class::{ClassCondition, ImageFamily, NodeClass},
+    node_class::{ClassCondition, ImageFamily, KubeletFault, NodeClass},
     validation::FailedCheck,
 };
 
@@ -116,6 +116,14 @@ fn validation(class: &NodeClass, found: &Findings, before: &[ClassCondition]) ->
     if class.image_family == ImageFamily::Al2023 && !found.has_service_cidr {
         let message = "the CIDR of the cluster's services is not known";
         return ClassCondition::no(KIND, "ClusterCIDRResolutionFailed", message);
+    }
+    if let Some(fault) = &class.kubelet.fault {
+        let (reason, why) = match fault {
+            KubeletFault::Invalid(why) => ("InvalidKubeletConfiguration", why),
+            KubeletFault::HasExpressions(why) => ("KubeletExpressionsDisabled", why),
+            KubeletFault::UnsupportedByFamily(why) => ("UnsupportedKubeletConfiguration", why),
+        };
+        return ClassCondition::no(KIND, reason, why);
     }
     let names = |status: Option<bool>| {
         let with = before.iter().filter(|condition| condition.status == status);

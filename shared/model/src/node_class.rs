@@ -244,6 +244,21 @@ pub struct Kubelet {
     pub image_gc_low_threshold_percent: Option<u32>,
     /// `cpuCFSQuota`
     pub cpu_cfs_quota: Option<bool>,
+    /// Every other member, as JSON: nodes of AL2023 get it as it is.
+    pub passed_through: BTreeMap<String, String>,
+    /// Why it cannot be used, if so.
+    pub fault: Option<KubeletFault>,
+}
+
+/// What is wrong with `kubelet`, in words.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum KubeletFault {
+    /// It is no KubeletConfiguration, or breaks a rule.
+    Invalid(String),
+    /// It has expressions, which are not evaluated.
+    HasExpressions(String),
+    /// Nodes of the class's image family cannot be told.
+    UnsupportedByFamily(String),
 }
 
 /// A subnet that a class selects.

@@ -1,14 +1,41 @@
-//! `kubelet` of an EC2NodeClass: the twelve members that Karpenter 1.14.1 has.
+//! `kubelet` of an EC2NodeClass: twelve members that count here, and the others of
+//! KubeletConfiguration, which only the node looks at.
 //!
-//! Later releases pass other members of KubeletConfiguration through, and take expressions; both
-//! are named as not supported yet.
+//! Expressions, which Karpenter takes behind its gate `NodeClassCEL`, are named as not supported yet.
+//!
+//! Karpenter: `pkg/controllers/nodeclass/validation.go` of the AWS provider after 1.14.1.
 
 use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
-use model::{ResourceName, duration, node_class::Kubelet, quantity::Quantity};
+use model::{
+    ResourceName, duration,
+    node_class::{ImageFamily, Kubelet, KubeletFault},
+    quantity::Quantity,
+};
 
-use crate::{fields::Field, tree::Value};
+use crate::{
+    fields::{Field, Weight},
+    tree::Value,
+};
+
+mod schema;
+
+/// The members that count here.
+const INTERPRETED: [&str; 12] = [
+    "clusterDNS",
+    "cpuCFSQuota",
+    "evictionHard",
+    "evictionMaxPodGracePeriod",
+    "evictionSoft",
+    "evictionSoftGracePeriod",
+    "imageGCHighThresholdPercent",
+    "imageGCLowThresholdPercent",
+    "kubeReserved",
+    "maxPods",
+    "podsPerCore",
+    "systemReserved",
+];
 
 const SIGNALS: [&str; 6] = [
     "memory.available",
@@ -23,14 +50,73 @@ const RESERVABLE: [&str; 4] = ["cpu", "memory", "ephemeral-storage", "pid"];
 
 const WHOLE_MAX: i64 = i32::MAX as i64;
 
-/// Reads the block. What is wrong is complained about and left out.
-pub(crate) fn read(field: &Field<'_>) -> Kubelet {
-    let mut kubelet = Kubelet::default();
+/// Reads the block of a class of `family`. What is wrong is complained about and left out; what
+/// Karpenter would say of it is the [`KubeletFault`].
+pub(crate) fn read(field: &Field<'_>, family: Option<ImageFamily>) -> Kubelet {
     // The CRD only asks for a map: Karpenter's controller looks at what is in it.
     if !matches!(field.tree().value, Value::Map(_)) {
         field.complain("must be a map");
     }
     let field = field.checked_later();
+    let mut kubelet = interpreted(&field);
+    schema::check(&field, &schema::CONFIGURATION);
+    if let Some(taints) = given(&field, "registerWithTaints") {
+        taints.complain("must not be given: taints are those of the NodePool");
+    }
+    // No type has it to count with, but its keys are signals.
+    if let Some(reclaim) = given(&field, "evictionMinimumReclaim") {
+        thresholds(&reclaim);
+    }
+    let others = field.entries().unwrap_or_default().into_iter();
+    let others =
+        others.filter(|(key, value)| !INTERPRETED.contains(key) && !value.tree().is_null());
+    kubelet.passed_through =
+        others.map(|(key, value)| (key.to_owned(), value.tree().to_json().to_string())).collect();
+    kubelet.fault = fault(&field, family, &kubelet);
+    kubelet
+}
+
+fn given<'a>(field: &Field<'a>, key: &str) -> Option<Field<'a>> {
+    let mut entries = field.entries()?.into_iter().filter(|(_, value)| !value.tree().is_null());
+    entries.find_map(|(own, value)| (own == key).then_some(value))
+}
+
+/// What stands against it: its structure first, then expressions, then its image family.
+fn fault(
+    field: &Field<'_>,
+    family: Option<ImageFamily>,
+    kubelet: &Kubelet,
+) -> Option<KubeletFault> {
+    let wrong = field.said_within(Weight::Unusable);
+    if !wrong.is_empty() {
+        return Some(KubeletFault::Invalid(wrong.join("; ")));
+    }
+    let expressions = field.said_within(Weight::Unsupported);
+    if !expressions.is_empty() {
+        return Some(KubeletFault::HasExpressions(expressions.join("; ")));
+    }
+    complain_of_family(field, family?, kubelet);
+    let refused = field.said_within(Weight::Unusable);
+    (!refused.is_empty()).then(|| KubeletFault::UnsupportedByFamily(refused.join("; ")))
+}
+
+/// What nodes of the family cannot be told. A class of one's own images writes its own user data.
+/// What release 1.14.1 takes of every family is taken: clusters run with it.
+fn complain_of_family(field: &Field<'_>, family: ImageFamily, kubelet: &Kubelet) {
+    if matches!(family, ImageFamily::Al2023 | ImageFamily::Custom) {
+        return;
+    }
+    let family = family.as_str();
+    for key in kubelet.passed_through.keys() {
+        field
+            .at(key)
+            .complain(format!("nodes of the family {family} cannot be told: only AL2023 can"));
+    }
+}
+
+/// The members that count here.
+fn interpreted(field: &Field<'_>) -> Kubelet {
+    let mut kubelet = Kubelet::default();
     let Some(mut fields) = field.fields() else { return kubelet };
     let number = |field: Option<Field<'_>>, most: i64| field.and_then(|f| f.integer(0, most));
     if let Some(texts) = fields.get("clusterDNS").and_then(|f| f.texts()) {
@@ -70,7 +156,6 @@ pub(crate) fn read(field: &Field<'_>) -> Kubelet {
         place.complain("must be below imageGCHighThresholdPercent");
     }
     kubelet.cpu_cfs_quota = fields.get("cpuCFSQuota").and_then(|f| f.boolean());
-    fields.done_unsupported("(not among the twelve members that Karpenter 1.14.1 has)");
     kubelet
 }
 
@@ -82,9 +167,12 @@ fn reserved(field: &Field<'_>) -> BTreeMap<ResourceName, String> {
                 .complain(format!("unknown resource: it must be one of {}", RESERVABLE.join(", ")));
             continue;
         }
-        let Some(text) = value.quantity() else { continue };
-        let quantity = value.accept(Quantity::parse_unsigned(text));
-        if let (Some(_), Ok(name)) = (quantity, ResourceName::new(key)) {
+        let Some(text) = value.text() else { continue };
+        if text.starts_with('-') {
+            value.complain(format!("must not be negative, as `{text}` is"));
+        } else if Quantity::parse_unsigned(text).is_err() {
+            value.complain_unsupported("as an expression");
+        } else if let Ok(name) = ResourceName::new(key) {
             all.insert(name, text.to_owned());
         }
     }
@@ -143,3 +231,6 @@ fn grace_periods(field: &Field<'_>) -> BTreeMap<String, SignedDuration> {
     }
     all
 }
+
+#[cfg(test)]
+mod tests;

@@ -76,7 +76,7 @@ fn read_spec(field: &Field<'_>) -> Option<NodeClass> {
     let metadata_options = fields.get("metadataOptions").map(|f| read_metadata_options(&f));
     let block_devices =
         fields.get("blockDeviceMappings").map(|f| block_device::read(&f)).unwrap_or_default();
-    let kubelet = fields.get("kubelet").map(|f| kubelet::read(&f)).unwrap_or_default();
+    let kubelet = fields.get("kubelet").map(|f| kubelet::read(&f, family)).unwrap_or_default();
     let detailed_monitoring = boolean(fields.get("detailedMonitoring"));
     let associate_public_ip_address = boolean(fields.get("associatePublicIPAddress"));
     let ip_prefix_count =

@@ -44,6 +44,26 @@ fn a_class_with_everything_is_ready() {
 }
 
 #[test]
+fn what_is_wrong_with_kubelet_is_said_before_what_is_missing() {
+    let nothing = Findings { subnets: 0, ..good() };
+    let with = |fault: KubeletFault| {
+        let mut class = al2023();
+        class.kubelet.fault = Some(fault);
+        class.problems = vec!["the same".to_owned()];
+        let all = conditions(&class, &nothing, true);
+        let validation = all.into_iter().find(|one| one.kind == "ValidationSucceeded").unwrap();
+        format!("{:?} {}: {}", validation.status, validation.reason, validation.message)
+    };
+    let words = || "words".to_owned();
+    let invalid = with(KubeletFault::Invalid(words()));
+    assert_eq!(invalid, "Some(false) InvalidKubeletConfiguration: words");
+    let expressions = with(KubeletFault::HasExpressions(words()));
+    assert_eq!(expressions, "Some(false) KubeletExpressionsDisabled: words");
+    let family = with(KubeletFault::UnsupportedByFamily(words()));
+    assert_eq!(family, "Some(false) UnsupportedKubeletConfiguration: words");
+}
+
+#[test]
 fn what_selects_nothing_is_not_ready() {
     let nothing = Findings { images: Ok(0), subnets: 0, security_groups: 0, ..good() };
     check(

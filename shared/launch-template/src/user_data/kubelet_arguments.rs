@@ -24,6 +24,9 @@ pub(super) fn arguments(node: &Node<'_>) -> String {
         image_gc_high_threshold_percent,
         image_gc_low_threshold_percent,
         cpu_cfs_quota,
+        // A class that has any is not ready.
+        passed_through: _,
+        fault: _,
     } = &node.class.class.kubelet;
     let labels = node.registered_labels();
     let taints: Vec<String> = node.registered_taints().iter().map(taint).collect();

@@ -82,6 +82,8 @@ fn kubelet_config(node: &Node<'_>) -> Yaml {
         image_gc_high_threshold_percent,
         image_gc_low_threshold_percent,
         cpu_cfs_quota,
+        passed_through,
+        fault: _,
     } = &node.class.class.kubelet;
     let texts = |map: &BTreeMap<String, String>| {
         Yaml::map(map.iter().map(|(key, value)| (key.as_str(), Yaml::text(value))))
@@ -110,7 +112,10 @@ fn kubelet_config(node: &Node<'_>) -> Yaml {
         ("registerWithTaints", Some(Yaml::List(taints))),
         ("systemReserved", present(reserved(system_reserved))),
     ];
-    Yaml::map(entries.into_iter().filter_map(|(key, value)| Some((key, value?))))
+    let entries = entries.into_iter().filter_map(|(key, value)| Some((key, value?)));
+    // JSON is YAML, too.
+    let others = passed_through.iter().map(|(key, json)| (key.as_str(), Yaml::Plain(json.clone())));
+    Yaml::map(entries.chain(others).collect::<BTreeMap<_, _>>())
 }
 
 /// `value` unless it is an empty collection.

@@ -37,6 +37,7 @@ fn every_kubelet_field() -> Kubelet {
         image_gc_high_threshold_percent: Some(85),
         image_gc_low_threshold_percent: Some(80),
         cpu_cfs_quota: Some(false),
+        ..Kubelet::default()
     }
 }
 

@@ -315,7 +315,7 @@ fn everything_else_has_rules() {
             kubelet: {kubeReserved: {gpu: 1}}
                 x.yaml:9: EC2NodeClass default: spec.kubelet.kubeReserved.gpu: unknown resource: it must be one of cpu, memory, ephemeral-storage, pid
             kubelet: {kubeReserved: {cpu: -1}}
-                x.yaml:9: EC2NodeClass default: spec.kubelet.kubeReserved.cpu: `-1` is not a quantity: it must not be negative
+                x.yaml:9: EC2NodeClass default: spec.kubelet.kubeReserved.cpu: must be a text, not the number -1; quote it: "-1"
             kubelet: {imageGCHighThresholdPercent: 50, imageGCLowThresholdPercent: 50}
                 x.yaml:9: EC2NodeClass default: spec.kubelet.imageGCLowThresholdPercent: must be below imageGCHighThresholdPercent
             kubelet: {registryPullQPS: 5}

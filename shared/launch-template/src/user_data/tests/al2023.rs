@@ -304,3 +304,17 @@ fn user_data_of_more_than_16_kib_is_refused() {
     "]],
     );
 }
+
+#[test]
+fn members_that_only_the_node_looks_at_are_passed_through() {
+    let class = with(ImageFamily::Al2023, |class| {
+        let own = [("featureGates", r#"{"A":true}"#), ("registryPullQPS", "5")];
+        class.kubelet.passed_through =
+            own.map(|(key, json)| (key.to_owned(), json.to_owned())).into();
+    });
+    let text = write(&class, &settings()).unwrap();
+    // In the order of names, between those that were worked out.
+    let expected = "      featureGates: {\"A\":true}\n      maxPods: 29\n      registerWithTaints:\n";
+    assert!(text.contains(expected), "{text}");
+    assert!(text.contains("\n      registryPullQPS: 5\n"), "{text}");
+}

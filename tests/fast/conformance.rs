@@ -61,8 +61,9 @@ fn discovery_keeps_its_contract() {
         cluster: Settings::default().cluster,
         no_cluster: "nowhere".parse().expect("a name"),
         tags: BTreeMap::from([("karpenter.sh/discovery".to_owned(), "demo".to_owned())]),
+        template: testkit::build::template("karpenter.k8s.aws/1"),
     };
-    check(&sim.block_on(testkit::discovery(&sim, &world)).expect("the suite ends"));
+    check(&sim.block_on(testkit::discovery(&sim, &sim, &world)).expect("the suite ends"));
 }
 
 #[test]
@@ -120,7 +121,11 @@ fn fleet_and_templates_keep_their_contracts() {
         market: model::launch::ReservationMarket::OnDemand,
         is_prioritized: false,
         context: None,
-        templates: vec![FleetTemplate { template: template.name.clone(), overrides: vec![choice] }],
+        templates: vec![FleetTemplate {
+            template: template.name.clone(),
+            version: model::launch::TemplateVersion::Latest,
+            overrides: vec![choice],
+        }],
         tags: [(CLUSTER_NAME_TAG, cluster.as_str()), (NODE_POOL, "general")]
             .map(|(key, value)| (key.to_owned(), value.to_owned()))
             .into(),

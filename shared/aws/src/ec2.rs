@@ -7,6 +7,7 @@ mod instance;
 mod market;
 mod reservation;
 mod template;
+mod template_version;
 mod tried;
 #[cfg(test)]
 mod wire_tests;

@@ -116,6 +116,7 @@ pub(crate) fn fault_of(code: &str, status: u16) -> Fault {
         | "InvalidCapacityReservationId.NotFound"
         | "InvalidInstanceID.NotFound"
         | "InvalidLaunchTemplateId.NotFound"
+        | "InvalidLaunchTemplateId.VersionNotFound"
         | "InvalidLaunchTemplateName.NotFoundException"
         | "InvalidPlacementGroup.Unknown"
         | "InvalidPlacementGroupId.Unknown"

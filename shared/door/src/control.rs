@@ -119,7 +119,7 @@ fn act(door: &Door, action: &str, body: &Value) -> Result<(), String> {
 }
 
 /// What a fault can be asked for.
-const OPERATIONS: [&str; 16] = [
+const OPERATIONS: [&str; 17] = [
     "AddRoleToInstanceProfile",
     "CreateFleet",
     "CreateInstanceProfile",
@@ -128,6 +128,7 @@ const OPERATIONS: [&str; 16] = [
     "DescribeCluster",
     "DescribeImages",
     "DescribeInstances",
+    "DescribeLaunchTemplateVersions",
     "DescribeLaunchTemplates",
     "DescribeSecurityGroups",
     "DescribeSpotPriceHistory",

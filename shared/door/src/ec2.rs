@@ -69,6 +69,7 @@ pub(crate) async fn answer(action: &str, call: Call<'_>) -> Reply {
         "CreateTags" => instance::tag(call).await,
         "TerminateInstances" => instance::terminate(call).await,
         "DescribeLaunchTemplates" => template::describe(call).await,
+        "DescribeLaunchTemplateVersions" => template::versions(call).await,
         "CreateLaunchTemplate" => template::create(call).await,
         "DeleteLaunchTemplate" => template::delete(call).await,
         "DescribeSubnets" => discovery::subnets(call).await,

@@ -11,7 +11,10 @@ use std::{
 
 use model::{
     CapacityType, InstanceType, NodeClaim, NodeClassName, NodePoolName, SubnetId, Zone, labels,
-    launch::{FleetOverride, FleetRequest, FleetTemplate, LaunchTemplate, LaunchTemplateData},
+    launch::{
+        FleetOverride, FleetRequest, FleetTemplate, LaunchTemplate, LaunchTemplateData,
+        TemplateVersion,
+    },
     node_class::{ClusterSettings, ResolvedNodeClass, Subnet},
     policies::MinValuesPolicy,
 };
@@ -131,7 +134,11 @@ pub fn requests_with(
             continue;
         }
         let template = launch_template(batch.template_data(group)?);
-        fleet_templates.push(FleetTemplate { template: template.name.clone(), overrides });
+        fleet_templates.push(FleetTemplate {
+            template: template.name.clone(),
+            version: TemplateVersion::Latest,
+            overrides,
+        });
         templates.insert(template.name.clone(), template);
     }
     if fleet_templates.is_empty() {

@@ -147,6 +147,12 @@ impl LaunchTemplateName {
     pub fn of_digest(digest: u64) -> Self {
         Self(Arc::from(format!("karpenter.k8s.aws/{digest}")))
     }
+
+    /// Whether it is a name that [`Self::of_digest`] gives: one of another kind is the user's own.
+    pub fn is_of_digest(&self) -> bool {
+        let digest = self.as_str().strip_prefix("karpenter.k8s.aws/");
+        digest.is_some_and(|digest| digest.parse::<u64>().is_ok())
+    }
 }
 
 impl NodeClaimName {

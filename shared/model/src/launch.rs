@@ -1,6 +1,6 @@
 //! Requests to EC2 in the domain's words, and what became of them.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, fmt};
 
 use jiff::Timestamp;
 
@@ -153,11 +153,32 @@ pub struct FleetOverride {
     pub price: HourlyPrice,
 }
 
+/// Which version of a launch template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum TemplateVersion {
+    /// The newest: of those that are made here there is only one.
+    Latest,
+    /// This one.
+    Number(u64),
+}
+
+impl fmt::Display for TemplateVersion {
+    /// As EC2 takes it: `$Latest`, or the number.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Latest => f.write_str("$Latest"),
+            Self::Number(number) => number.fmt(f),
+        }
+    }
+}
+
 /// A launch template with what may be launched from it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct FleetTemplate {
     /// The template.
     pub template: LaunchTemplateName,
+    /// Its version.
+    pub version: TemplateVersion,
     /// Never empty.
     pub overrides: Vec<FleetOverride>,
 }

@@ -11,9 +11,13 @@ use crate::{
     SubnetId, Zone, ZoneId, static_hash::NodeClassHash,
 };
 
+mod launch_template;
 mod selector;
 mod status;
 
+pub use launch_template::{
+    DescribedTemplate, ResolvedTemplate, TemplateSetting, TemplateSource,
+};
 pub use selector::{
     ImageTerm, MatchCriteria, PlacementGroupTerm, ReservationTerm, SecurityGroupTerm, SubnetTerm,
 };

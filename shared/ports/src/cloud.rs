@@ -9,7 +9,7 @@ use model::{
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
     message::Delivery,
     node_class::{
-        CapacityReservation, ClusterSettings, Image, ImageFamily, ImageTerm, InstanceProfile,
+        CapacityReservation, ClusterSettings, DescribedTemplate, Image, ImageFamily, ImageTerm, InstanceProfile,
         PlacementGroup, PlacementGroupTerm, ReservationTerm, SecurityGroup, SecurityGroupTerm,
         Subnet, SubnetTerm,
     },
@@ -77,6 +77,11 @@ pub trait Discovery {
         terms: &[ImageTerm],
         kubernetes_version: &str,
     ) -> Result<Vec<Image>, PortError>;
+    /// The newest version of the launch template called `name`, if there is such a one.
+    async fn launch_template(
+        &self,
+        name: &LaunchTemplateName,
+    ) -> Result<Option<DescribedTemplate>, PortError>;
     /// What nodes are told about the cluster.
     async fn cluster_settings(&self, cluster: &ClusterName) -> Result<ClusterSettings, PortError>;
 }
@@ -89,7 +94,8 @@ pub trait Templates {
     /// Has EC2 check whether the launch template could be made. Nothing is made, and nothing is
     /// tried twice: throttling is `Transient`.
     async fn try_out(&self, template: &LaunchTemplate) -> Result<Tried, PortError>;
-    /// The launch templates that were made for `cluster`, by name, and when. May lag a change.
+    /// The launch templates that were made for `cluster`, by name, and when: none of the user's own,
+    /// however they are tagged. May lag a change.
     async fn list(
         &self,
         cluster: &ClusterName,

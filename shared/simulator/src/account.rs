@@ -49,6 +49,8 @@ pub(crate) struct InstanceRecord {
     pub(crate) offering: OfferingKey,
     pub(crate) image: ImageId,
     pub(crate) subnet: SubnetId,
+    /// What it was launched from.
+    pub(crate) template: LaunchTemplateName,
     pub(crate) launched_at: Timestamp,
     pub(crate) token: model::BatchId,
     pub(crate) capacity: Resources,
@@ -72,6 +74,7 @@ pub(crate) struct Account {
     launches: Launches,
     pub(crate) templates: BTreeMap<LaunchTemplateName, TemplateRecord>,
     templates_made: u64,
+    templates_deleted: BTreeSet<LaunchTemplateName>,
     pub(crate) profiles: BTreeMap<String, ProfileRecord>,
     /// Those that somebody asked for.
     images: BTreeMap<ImageId, Image>,

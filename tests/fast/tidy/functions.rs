@@ -36,6 +36,7 @@ const ACTIONS: &[(&str, &str, &[&str])] = &[
         &[
             "ec2:DescribeCapacityReservations",
             "ec2:DescribeImages",
+            "ec2:DescribeLaunchTemplateVersions",
             "ec2:DescribePlacementGroups",
             "ec2:DescribeSecurityGroups",
             "ec2:DescribeSubnets",

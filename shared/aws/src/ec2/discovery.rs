@@ -7,10 +7,10 @@ use aws_sdk_ec2::{
     types::{self, Filter},
 };
 use model::{
-    ClusterName, ImageId, Requirements, SecurityGroupId, SubnetId, Zone, ZoneId, image_alias,
+    ClusterName, ImageId, LaunchTemplateName, Requirements, SecurityGroupId, SubnetId, Zone, ZoneId, image_alias,
     limits,
     node_class::{
-        CapacityReservation, ClusterSettings, Image, ImageFamily, ImageTerm, PlacementGroup,
+        CapacityReservation, ClusterSettings, DescribedTemplate, Image, ImageFamily, ImageTerm, PlacementGroup,
         PlacementGroupTerm, ReservationTerm, SecurityGroup, SecurityGroupTerm, Subnet, SubnetTerm,
     },
 };
@@ -19,7 +19,7 @@ use ports::{Discovery, PortError};
 use super::{
     FILTER_VALUES_MAX, filter,
     image::{Query, from_image, newest_first},
-    reservation, tag_filters,
+    reservation, tag_filters, template_version,
 };
 use crate::{
     EksClusters,
@@ -206,6 +206,13 @@ impl Discovery for Ec2Discovery {
         }
         newest_first(&mut images);
         Ok(images)
+    }
+
+    async fn launch_template(
+        &self,
+        name: &LaunchTemplateName,
+    ) -> Result<Option<DescribedTemplate>, PortError> {
+        template_version::newest(&self.client, name).await
     }
 
     async fn cluster_settings(&self, cluster: &ClusterName) -> Result<ClusterSettings, PortError> {

@@ -274,7 +274,7 @@ fn to_run(request: &RunRequest) -> RunInstancesInputBuilder {
 fn to_config(template: &FleetTemplate) -> Result<FleetLaunchTemplateConfigRequest, PortError> {
     let specification = FleetLaunchTemplateSpecificationRequest::builder()
         .launch_template_name(template.template.as_str())
-        .version("$Latest")
+        .version(template.version.to_string())
         .build();
     let overrides: Result<_, PortError> = template.overrides.iter().map(to_override).collect();
     Ok(FleetLaunchTemplateConfigRequest::builder()

@@ -111,11 +111,13 @@ impl Templates for Ec2Templates {
                 .set_next_token(token);
             let answer = request.send().await.map_err(|error| port_error(DESCRIBE, error))?;
             for found in answer.launch_templates() {
-                // One that others made and tagged alike is none of ours.
                 let name =
                     LaunchTemplateName::new(found.launch_template_name().unwrap_or_default());
                 let created_at = found.create_time().map(|at| Timestamp::from_second(at.secs()));
-                if let (Ok(name), Some(Ok(created_at))) = (name, created_at) {
+                // One that others made and tagged alike is none of ours.
+                if let (Ok(name), Some(Ok(created_at))) = (name, created_at)
+                    && name.is_of_digest()
+                {
                     all.insert(name, created_at);
                 }
             }

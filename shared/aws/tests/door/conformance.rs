@@ -6,7 +6,7 @@ use jiff::SignedDuration;
 use model::{
     CapacityType,
     labels::{CLUSTER_NAME_TAG, NODE_CLASS, NODE_POOL},
-    launch::{FleetOverride, FleetRequest, FleetTemplate, ReservationMarket},
+    launch::{FleetOverride, FleetRequest, FleetTemplate, ReservationMarket, TemplateVersion},
 };
 use simulator::Settings;
 use testkit::{Case, DiscoveryWorld, FleetWorld, build};
@@ -49,10 +49,11 @@ async fn discovery_keeps_its_contract() {
             cluster: Settings::default().cluster,
             no_cluster: build::id("nowhere"),
             tags: BTreeMap::from([("karpenter.sh/discovery".to_owned(), "demo".to_owned())]),
+            template: fleet_world(CapacityType::OnDemand).template,
         };
-        check(&testkit::discovery(&world.discovery, &wanted).await);
+        check(&testkit::discovery(&world.discovery, &world.templates, &wanted).await);
         // What the adapters find is what the ports find.
-        check(&testkit::discovery(&world.sim, &wanted).await);
+        check(&testkit::discovery(&world.sim, &world.sim, &wanted).await);
     };
     LocalSet::new().run_until(Box::pin(play)).await;
 }
@@ -86,7 +87,11 @@ fn fleet_world(capacity_type: CapacityType) -> FleetWorld {
         market: ReservationMarket::OnDemand,
         is_prioritized: false,
         context: None,
-        templates: vec![FleetTemplate { template: template.name.clone(), overrides: vec![choice] }],
+        templates: vec![FleetTemplate {
+            template: template.name.clone(),
+            version: TemplateVersion::Latest,
+            overrides: vec![choice],
+        }],
         tags: tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
     };
     FleetWorld { cluster, template, request, token_prefix: "suite".to_owned() }

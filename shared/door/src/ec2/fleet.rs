@@ -6,7 +6,7 @@ use model::{
     CapacityType, HourlyPrice,
     launch::{
         FleetAnswer, FleetError, FleetInstance, FleetOverride, FleetRequest, FleetTemplate,
-        ReservationMarket,
+        ReservationMarket, TemplateVersion,
     },
     ledger::digest,
 };
@@ -109,16 +109,19 @@ fn config(mut config: Parameters) -> Result<FleetTemplate, Refusal> {
     let missing = || refusal("MissingParameter", "LaunchTemplateSpecification is missing");
     let mut specification = config.branch("LaunchTemplateSpecification").ok_or_else(missing)?;
     let name = specification.required("LaunchTemplateName")?;
-    match specification.required("Version")?.as_str() {
-        "$Latest" | "$Default" | "1" => {}
-        other => return Err(invalid("version", other)),
-    }
+    let version = match specification.required("Version")?.as_str() {
+        "$Latest" | "$Default" => TemplateVersion::Latest,
+        other => match other.parse() {
+            Ok(number) => TemplateVersion::Number(number),
+            Err(_) => return Err(invalid("version", other)),
+        },
+    };
     specification.finish()?;
     let overrides: Result<Vec<FleetOverride>, Refusal> =
         config.branches("Overrides").into_iter().map(choice).collect();
     config.finish()?;
     let template = name.parse().map_err(|_| invalid("launchTemplateName", &name))?;
-    Ok(FleetTemplate { template, overrides: overrides? })
+    Ok(FleetTemplate { template, version, overrides: overrides? })
 }
 
 /// Type, zone, subnet and image must be there: leaving one to EC2 is not supported yet.

@@ -1,8 +1,8 @@
 //! Launch templates.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::LaunchTemplateName;
+use model::{LaunchTemplateName, node_class::TemplateSetting};
 use simulator::{NewTemplate, Refusal, TemplateRecord};
 
 use super::{Answer, Call, refused};
@@ -14,16 +14,14 @@ use crate::{
 };
 
 /// What a launch template may say that makes no difference to the simulated account.
-const WITHOUT_EFFECT: [&str; 11] = [
+const WITHOUT_EFFECT: [&str; 9] = [
     "BlockDeviceMapping",
     "CapacityReservationSpecification",
     "CpuOptions",
     "EnclaveOptions",
-    "InstanceMarketOptions",
     "MetadataOptions",
     "Monitoring",
-    "NetworkInterface",
-    "Placement",
+    "SecurityGroupId",
     "TagSpecification",
     "UserData",
 ];
@@ -53,6 +51,54 @@ pub(super) async fn describe(mut call: Call<'_>) -> Answer {
     Ok(children)
 }
 
+/// The versions of one launch template: it has the one. What it names by an SSM parameter is shown
+/// as what that names, with `ResolveAlias` or without.
+pub(super) async fn versions(mut call: Call<'_>) -> Answer {
+    let is_dry = call.parameters.flag("DryRun").map_err(refused)?;
+    call.parameters.accept("ResolveAlias");
+    let name: Option<LaunchTemplateName> =
+        call.parameters.parsed("LaunchTemplateName").map_err(refused)?;
+    let missing = || refused(refusal("MissingParameter", "LaunchTemplateName is missing"));
+    let name = name.ok_or_else(missing)?;
+    for version in call.parameters.texts("LaunchTemplateVersion") {
+        if !matches!(version.as_str(), "$Latest" | "$Default" | "1") {
+            let text = format!("Could not find the specified version {version}");
+            return Err(refused(refusal("InvalidLaunchTemplateId.VersionNotFound", text)));
+        }
+    }
+    call.tried("DescribeLaunchTemplateVersions", is_dry).await?;
+    let found = call.sim.describe_launch_template_version(&name).await?;
+    Ok(vec![list("launchTemplateVersionSet", [version(&found)])])
+}
+
+fn version(template: &TemplateRecord) -> Vec<Element> {
+    let mut data = Vec::new();
+    data.extend(template.image.as_ref().map(|image| text("imageId", image)));
+    let profile = template.instance_profile.as_ref();
+    data.extend(profile.map(|name| node("iamInstanceProfile", [text("name", name)])));
+    data.extend(template.sets.iter().map(|setting| match setting {
+        TemplateSetting::InstanceType => text("instanceType", "m5.large"),
+        TemplateSetting::InstanceRequirements => {
+            let some = node("vCpuCount", [text("min", 1)]);
+            node("instanceRequirements", [some])
+        }
+        TemplateSetting::NetworkInterfaces => {
+            list("networkInterfaceSet", [vec![text("deviceIndex", 0)]])
+        }
+        TemplateSetting::InstanceMarketOptions => {
+            node("instanceMarketOptions", [text("marketType", "spot")])
+        }
+        TemplateSetting::Tenancy => node("placement", [text("tenancy", "dedicated")]),
+    }));
+    vec![
+        text("launchTemplateId", &template.id),
+        text("launchTemplateName", &template.name),
+        text("versionNumber", TemplateRecord::VERSION),
+        text("defaultVersion", true),
+        node("launchTemplateData", data),
+    ]
+}
+
 pub(super) async fn create(mut call: Call<'_>) -> Answer {
     let is_dry = call.parameters.flag("DryRun").map_err(refused)?;
     let new = new_template(&mut call.parameters).map_err(refused)?;
@@ -76,12 +122,39 @@ fn new_template(parameters: &mut Parameters) -> Result<NewTemplate, Refusal> {
     let mut data = parameters.branch("LaunchTemplateData").ok_or_else(missing)?;
     let image = data.parsed("ImageId")?;
     let profile = data.branch("IamInstanceProfile").and_then(|mut profile| profile.text("Name"));
+    let sets = settings(&mut data)?;
     for name in WITHOUT_EFFECT {
         data.accept(name);
     }
     data.finish()?;
     let name = name.parse().map_err(|_| invalid("launchTemplateName", &name))?;
-    Ok(NewTemplate { name, image, instance_profile: profile, tags: own_tags, token })
+    Ok(NewTemplate { name, image, instance_profile: profile, sets, tags: own_tags, token })
+}
+
+/// What `data` sets although launches choose it.
+fn settings(data: &mut Parameters) -> Result<BTreeSet<TemplateSetting>, Refusal> {
+    let mut sets = BTreeSet::new();
+    if data.text("InstanceType").is_some() {
+        sets.insert(TemplateSetting::InstanceType);
+    }
+    for (name, setting) in [
+        ("InstanceRequirements", TemplateSetting::InstanceRequirements),
+        ("NetworkInterface", TemplateSetting::NetworkInterfaces),
+        ("InstanceMarketOptions", TemplateSetting::InstanceMarketOptions),
+    ] {
+        if data.branch(name).is_some() {
+            sets.insert(setting);
+        }
+    }
+    let mut placement = data.branch("Placement").unwrap_or_default();
+    match placement.text("Tenancy").as_deref() {
+        None | Some("default") => {}
+        Some("dedicated" | "host") => {
+            sets.insert(TemplateSetting::Tenancy);
+        }
+        Some(other) => return Err(invalid("tenancy", other)),
+    }
+    Ok(sets)
 }
 
 pub(super) async fn delete(mut call: Call<'_>) -> Answer {

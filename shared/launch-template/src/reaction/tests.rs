@@ -25,7 +25,11 @@ fn request(overrides: Vec<FleetOverride>) -> FleetRequest {
         market: model::launch::ReservationMarket::OnDemand,
         is_prioritized: false,
         context: None,
-        templates: vec![FleetTemplate { template: LaunchTemplateName::of_digest(1), overrides }],
+        templates: vec![FleetTemplate {
+            template: LaunchTemplateName::of_digest(1),
+            version: model::launch::TemplateVersion::Latest,
+            overrides,
+        }],
         tags: std::collections::BTreeMap::new(),
     }
 }

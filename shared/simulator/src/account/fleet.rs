@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{InstanceRecord, Refusal, template::no_template};
+use super::{InstanceRecord, Refusal};
 use crate::{
     made_up,
     timeline::Happening,
@@ -44,9 +44,7 @@ impl World {
 
     pub(crate) fn check_request(&mut self, request: &FleetRequest) -> Result<(), Refusal> {
         for template in &request.templates {
-            if !self.account.templates.contains_key(&template.template) {
-                return Err(no_template(&template.template));
-            }
+            self.wanted_template(template)?;
             for wanted in &template.overrides {
                 let subnet = &wanted.subnet;
                 // The account owns whatever is asked for, and a subnet is in one zone for ever.
@@ -75,7 +73,7 @@ impl World {
 
     /// Launches as many as there is capacity for, cheapest offering first.
     fn fulfil(&mut self, request: &FleetRequest) -> FleetAnswer {
-        let mut candidates: Vec<(HourlyPrice, &FleetOverride)> = Vec::new();
+        let mut candidates: Vec<(HourlyPrice, &FleetOverride, &LaunchTemplateName)> = Vec::new();
         let mut answer = FleetAnswer::default();
         let overrides = request.templates.iter().flat_map(|template| {
             template.overrides.iter().map(move |wanted| (&template.template, wanted))
@@ -87,21 +85,21 @@ impl World {
             }
             match self.offered(request, wanted) {
                 Some(_) if request.is_prioritized => {
-                    candidates.push((wanted.price, wanted));
+                    candidates.push((wanted.price, wanted, template));
                 }
-                Some(price) => candidates.push((price, wanted)),
+                Some(price) => candidates.push((price, wanted, template)),
                 None => {
                     let text = "the instance type is not offered in the zone";
                     answer.errors.push(error("Unsupported", text, wanted));
                 }
             }
         }
-        candidates.sort_by_key(|(price, wanted)| (*price, &wanted.instance_type, &wanted.zone));
+        candidates.sort_by_key(|(price, wanted, _)| (*price, &wanted.instance_type, &wanted.zone));
         let mut missing = request.count;
-        for (_, wanted) in candidates {
+        for (_, wanted, template) in candidates {
             let offering = key(request, wanted);
             while missing > 0 && self.has_capacity(&offering) {
-                let launched = self.launch_one(request, wanted, &offering);
+                let launched = self.launch_one(request, template, wanted, &offering);
                 answer.instances.push(launched);
                 missing -= 1;
             }
@@ -143,6 +141,7 @@ impl World {
     fn launch_one(
         &mut self,
         request: &FleetRequest,
+        template: &LaunchTemplateName,
         wanted: &FleetOverride,
         offering: &OfferingKey,
     ) -> FleetInstance {
@@ -157,6 +156,7 @@ impl World {
             offering: offering.clone(),
             image: wanted.image.clone(),
             subnet: wanted.subnet.clone(),
+            template: template.clone(),
             launched_at: now,
             token: request.token.clone(),
             capacity,

@@ -139,6 +139,19 @@ impl Sim {
         .await
     }
 
+    /// DescribeLaunchTemplateVersions: the newest version of the one called `name`.
+    pub async fn describe_launch_template_version(
+        &self,
+        name: &LaunchTemplateName,
+    ) -> Result<TemplateRecord, PortError> {
+        const NAME: &str = "DescribeLaunchTemplateVersions";
+        self.step((NAME, Read), name, |world| {
+            let found = world.template_version(name);
+            found.ok_or_else(|| super::template::no_template(name).of(NAME))
+        })
+        .await
+    }
+
     /// CreateLaunchTemplate.
     pub async fn create_launch_template(
         &self,

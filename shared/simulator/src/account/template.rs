@@ -1,9 +1,14 @@
 //! Launch templates: they have a name and an id, and what a launch needs to know of their content.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use model::{ImageId, LaunchTemplateName, launch::LaunchTemplate, ledger::digest};
+use model::{
+    ImageId, LaunchTemplateName,
+    launch::{FleetTemplate, LaunchTemplate, TemplateVersion},
+    ledger::digest,
+    node_class::{DescribedTemplate, TemplateSetting},
+};
 
 use super::Refusal;
 use crate::world::World;
@@ -19,12 +24,29 @@ pub struct TemplateRecord {
     pub image: Option<ImageId>,
     /// `IamInstanceProfile.Name`
     pub instance_profile: Option<String>,
+    /// What it sets although launches choose it.
+    pub sets: BTreeSet<TemplateSetting>,
     /// Its own tags.
     pub tags: BTreeMap<String, String>,
     /// When it was made.
     pub created_at: Timestamp,
     /// The client token of the request that made it.
     pub token: Option<String>,
+}
+
+impl TemplateRecord {
+    /// The number of its only version: changing one is not supported yet.
+    pub const VERSION: u64 = 1;
+
+    /// As launches look at it.
+    pub(crate) fn described(&self) -> DescribedTemplate {
+        DescribedTemplate {
+            name: self.name.clone(),
+            version: Self::VERSION,
+            image: self.image.clone(),
+            sets: self.sets.clone(),
+        }
+    }
 }
 
 /// What a new launch template is made of.
@@ -36,6 +58,8 @@ pub struct NewTemplate {
     pub image: Option<ImageId>,
     /// `IamInstanceProfile.Name`
     pub instance_profile: Option<String>,
+    /// What it sets although launches choose it.
+    pub sets: BTreeSet<TemplateSetting>,
     /// Its own tags.
     pub tags: BTreeMap<String, String>,
     /// `ClientToken`: a request that comes again with it makes nothing new.
@@ -48,6 +72,7 @@ impl World {
             name: template.name.clone(),
             image: Some(template.data.image.clone()),
             instance_profile: Some(template.data.instance_profile.clone()),
+            sets: BTreeSet::from([TemplateSetting::NetworkInterfaces]),
             tags: template.tags.clone(),
             token: None,
         };
@@ -68,13 +93,14 @@ impl World {
     }
 
     fn add_template(&mut self, new: NewTemplate) -> TemplateRecord {
-        let NewTemplate { name, image, instance_profile, tags, token } = new;
+        let NewTemplate { name, image, instance_profile, sets, tags, token } = new;
         self.account.templates_made += 1;
         // One that is made again under the same name is another one.
         let number = digest(format!("{name} {}", self.account.templates_made).as_bytes());
         let id = format!("lt-0{number:016x}");
         let created_at = self.now;
-        let record = TemplateRecord { name, id, image, instance_profile, tags, created_at, token };
+        let record =
+            TemplateRecord { name, id, image, instance_profile, sets, tags, created_at, token };
         self.account.templates.insert(record.name.clone(), record.clone());
         record
     }
@@ -84,11 +110,45 @@ impl World {
         name: &LaunchTemplateName,
     ) -> Result<TemplateRecord, Refusal> {
         let removed = self.account.templates.remove(name);
+        self.account.templates_deleted.insert(name.clone());
         removed.ok_or_else(|| no_template(name))
     }
 
     pub(crate) fn delete_templates(&mut self) {
-        self.account.templates.clear();
+        let deleted = std::mem::take(&mut self.account.templates);
+        self.account.templates_deleted.extend(deleted.into_keys());
+    }
+
+    /// The launch template called `name`. One of the user's own is assumed to be there until
+    /// somebody deletes it, with an image for what its name says, x86_64 if that says nothing.
+    pub(crate) fn template_version(&mut self, name: &LaunchTemplateName) -> Option<TemplateRecord> {
+        let is_known = self.account.templates.contains_key(name);
+        if !is_known && !name.is_of_digest() && !self.account.templates_deleted.contains(name) {
+            let image = self.image_of_parameter(name.as_str())?;
+            self.account.assumptions.insert(format!("launch template {name} with image {image}"));
+            self.add_template(NewTemplate {
+                name: name.clone(),
+                image: Some(image),
+                instance_profile: None,
+                sets: BTreeSet::new(),
+                tags: BTreeMap::new(),
+                token: None,
+            });
+        }
+        self.account.templates.get(name).cloned()
+    }
+
+    /// The launch template that a fleet request names.
+    pub(super) fn wanted_template(&self, wanted: &FleetTemplate) -> Result<&TemplateRecord, Refusal> {
+        let name = &wanted.template;
+        let known = self.account.templates.get(name).ok_or_else(|| no_template(name))?;
+        match wanted.version {
+            TemplateVersion::Latest | TemplateVersion::Number(TemplateRecord::VERSION) => Ok(known),
+            TemplateVersion::Number(other) => {
+                let text = format!("Could not find the specified version {other} of {name}.");
+                Err(Refusal::new("InvalidLaunchTemplateId.VersionNotFound", text))
+            }
+        }
     }
 }
 

@@ -33,6 +33,14 @@ impl World {
         let region = &self.catalog.region;
         let name = format!("ip-10-0-{high}-{}.{region}.compute.internal", low + 4);
         let name = made_up(NodeName::new(&name));
+        let mut taints = vec![
+            taint(NOT_READY, TaintEffect::NoSchedule),
+            taint(NOT_READY, TaintEffect::NoExecute),
+        ];
+        // User data of the user's own, as it stands in old launch templates, knows nothing of it.
+        if record.template.is_of_digest() {
+            taints.insert(0, taint(labels::UNREGISTERED_TAINT, TaintEffect::NoExecute));
+        }
         node_labels.insert(labels::HOSTNAME.to_owned(), name.to_string());
         let node = Node {
             name: name.clone(),
@@ -42,11 +50,7 @@ impl World {
             labels: node_labels,
             annotations: BTreeMap::new(),
             finalizers: BTreeSet::new(),
-            taints: vec![
-                taint(labels::UNREGISTERED_TAINT, TaintEffect::NoExecute),
-                taint(NOT_READY, TaintEffect::NoSchedule),
-                taint(NOT_READY, TaintEffect::NoExecute),
-            ],
+            taints,
             capacity,
             allocatable,
             is_ready: false,

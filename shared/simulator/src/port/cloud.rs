@@ -13,7 +13,7 @@ use model::{
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
     message::Delivery,
     node_class::{
-        CapacityReservation, ClusterSettings, Image, ImageFamily, ImageTerm, InstanceProfile,
+        CapacityReservation, ClusterSettings, DescribedTemplate, Image, ImageFamily, ImageTerm, InstanceProfile,
         PlacementGroup, PlacementGroupTerm, ReservationTerm, SecurityGroup, SecurityGroupTerm,
         Subnet, SubnetTerm,
     },
@@ -25,7 +25,7 @@ use ports::{
 };
 
 use crate::{
-    Refusal, Sim,
+    Refusal, Sim, TemplateRecord,
     fault::Access::{Read, Write},
 };
 
@@ -144,6 +144,16 @@ impl Discovery for Sim {
         .await
     }
 
+    async fn launch_template(
+        &self,
+        name: &LaunchTemplateName,
+    ) -> Result<Option<DescribedTemplate>, PortError> {
+        self.step(("Discovery.launch_template", Read), name, |world| {
+            Ok(world.template_version(name).as_ref().map(TemplateRecord::described))
+        })
+        .await
+    }
+
     async fn cluster_settings(&self, cluster: &ClusterName) -> Result<ClusterSettings, PortError> {
         self.step(("Discovery.cluster_settings", Read), cluster, |world| {
             world.described_cluster(cluster).map_err(|refusal| refusal.of("DescribeCluster"))
@@ -172,7 +182,9 @@ impl Templates for Sim {
         self.step(("Templates.list", Read), cluster, |world| {
             let known = world.account.templates.values();
             let own = known.filter(|template| {
-                template.tags.get(CLUSTER_NAME_TAG).map(String::as_str) == Some(cluster.as_str())
+                template.name.is_of_digest()
+                    && template.tags.get(CLUSTER_NAME_TAG).map(String::as_str)
+                        == Some(cluster.as_str())
             });
             Ok(own.map(|template| (template.name.clone(), template.created_at)).collect())
         })
@@ -181,7 +193,8 @@ impl Templates for Sim {
 
     async fn remove(&self, name: &LaunchTemplateName) -> Result<(), PortError> {
         self.step(("Templates.remove", Write), name, |world| {
-            world.account.templates.remove(name);
+            // One that is gone was deleted.
+            world.delete_template(name).ok();
             Ok(())
         })
         .await

@@ -150,7 +150,11 @@ fn request_in(
         market: model::launch::ReservationMarket::OnDemand,
         is_prioritized: false,
         context: None,
-        templates: vec![FleetTemplate { template, overrides: overrides.collect() }],
+        templates: vec![FleetTemplate {
+            template,
+            version: model::launch::TemplateVersion::Latest,
+            overrides: overrides.collect(),
+        }],
         tags: BTreeMap::from([
             tag(labels::CLUSTER_NAME_TAG, "simulated"),
             tag(labels::NODE_POOL, "pool"),

@@ -4,12 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     ClusterName, SubnetId, labels,
+    launch::LaunchTemplate,
     node_class::{
-        ImageFamily, ImageTerm, PlacementGroupTerm, SecurityGroup, SecurityGroupTerm, Subnet,
-        SubnetTerm,
+        DescribedTemplate, ImageFamily, ImageTerm, PlacementGroupTerm, SecurityGroup,
+        SecurityGroupTerm, Subnet, SubnetTerm, TemplateSetting,
     },
 };
-use ports::{Discovery, Fault, Profiles};
+use ports::{Discovery, Fault, Profiles, Templates};
 
 use super::{Case, Failure, ensure, same};
 
@@ -22,6 +23,8 @@ pub struct DiscoveryWorld {
     pub no_cluster: ClusterName,
     /// What subnets and security groups are tagged with.
     pub tags: BTreeMap<String, String>,
+    /// A launch template that is good, and does not exist yet.
+    pub template: LaunchTemplate,
 }
 
 struct Subject<'a, D> {
@@ -30,8 +33,13 @@ struct Subject<'a, D> {
 }
 
 /// Runs every case.
-pub async fn discovery<D: Discovery>(discovery: &D, world: &DiscoveryWorld) -> Vec<Case> {
+pub async fn discovery<D: Discovery, T: Templates>(
+    discovery: &D,
+    templates: &T,
+    world: &DiscoveryWorld,
+) -> Vec<Case> {
     let subject = &Subject { discovery, world };
+    let template = subject.template(templates).await;
     vec![
         Case::of("nothing selected is found without asking", subject.nothing().await),
         Case::of("tags select subnets, by id and each once", subject.subnets().await),
@@ -41,6 +49,7 @@ pub async fn discovery<D: Discovery>(discovery: &D, world: &DiscoveryWorld) -> V
         Case::of("a placement group is found by name and by id", subject.group().await),
         Case::of("an alias has images for both processors", subject.alias().await),
         Case::of("an image is found by its id, again as it was", subject.image_by_id().await),
+        Case::of("a launch template is described until it is removed", template),
         Case::of("a cluster says what its nodes are told", subject.cluster().await),
         Case::of("a cluster that is not there is not found", subject.no_cluster().await),
     ]
@@ -129,6 +138,22 @@ impl<D: Discovery> Subject<'_, D> {
             ensure(times.is_sorted_by(|a, b| a >= b), || format!("not newest first: {times:?}"))?;
         }
         Ok(())
+    }
+
+    async fn template(&self, templates: &impl Templates) -> Result<(), Failure> {
+        let template = &self.world.template;
+        templates.ensure(template).await?;
+        let found = self.discovery.launch_template(&template.name).await?;
+        let wanted = DescribedTemplate {
+            name: template.name.clone(),
+            version: 1,
+            image: Some(template.data.image.clone()),
+            // Every launch template that is made has interfaces.
+            sets: BTreeSet::from([TemplateSetting::NetworkInterfaces]),
+        };
+        same("the launch template", &found, &Some(wanted))?;
+        templates.remove(&template.name).await?;
+        same("afterwards", &self.discovery.launch_template(&template.name).await?, &None)
     }
 
     async fn image_by_id(&self) -> Result<(), Failure> {

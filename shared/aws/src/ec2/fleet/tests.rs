@@ -1,7 +1,7 @@
 //! What is sent to CreateFleet, and what its answers mean.
 
 use aws_sdk_ec2::types::{LaunchTemplateAndOverridesResponse, SpotAllocationStrategy as Spot};
-use model::{HourlyPrice, LaunchTemplateName, SubnetId};
+use model::{HourlyPrice, LaunchTemplateName, SubnetId, launch::TemplateVersion};
 
 use super::*;
 use crate::ec2::text_of;
@@ -23,6 +23,7 @@ fn request(capacity_type: CapacityType, is_prioritized: bool) -> FleetRequest {
         context: None,
         templates: vec![FleetTemplate {
             template: LaunchTemplateName::new("karpenter.k8s.aws/17").unwrap(),
+            version: TemplateVersion::Latest,
             overrides: vec![wanted],
         }],
         tags: BTreeMap::from([("karpenter.sh/nodepool".to_owned(), "default".to_owned())]),

@@ -238,3 +238,31 @@ fn bad_input_is_one_clear_message() {
         &["requirements"],
     );
 }
+
+const OLD: &str = "\
+apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+metadata: {name: custom}
+spec:
+  provider:
+    launchTemplate: MyLaunchTemplate
+    subnetSelector: {karpenter.sh/discovery: demo}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, resources: {requests: {cpu: 500m, memory: 1Gi}}}]}
+";
+
+#[test]
+fn a_provisioner_with_a_launch_template_is_played_as_it_is() {
+    let manifests = manifests("launch-template", OLD);
+    let (text, verdict) = play(&SimulateArgs { manifests, ..short() });
+    assert_eq!(verdict, Verdict::AllPlaced, "{text}");
+    assert!(text.contains("launch template MyLaunchTemplate with image ami-"), "{text}");
+}

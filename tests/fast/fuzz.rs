@@ -110,6 +110,7 @@ fn user_data(text: &str) {
             }],
             reservations: Vec::new(),
             placement_group: None,
+            launch_template: model::node_class::ResolvedTemplate::Made,
         };
         let claims = std::slice::from_ref(claim);
         let _launch = black_box(requests(claims, &resolved, types, settings, "profile"));

@@ -15,6 +15,8 @@
 mod dry_run;
 #[path = "sim/launch_faults.rs"]
 mod launch_faults;
+#[path = "sim/launch_template.rs"]
+mod launch_template;
 #[path = "sim/node_claims.rs"]
 mod node_claims;
 #[path = "sim/resolve.rs"]

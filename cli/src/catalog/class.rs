@@ -6,7 +6,7 @@ use api::{
     launch_facts::{self, ClassStatus},
     manifest::{self, Object},
 };
-use model::node_class::{NodeClass, ResolvedNodeClass, Subnet};
+use model::node_class::{NodeClass, ResolvedNodeClass, ResolvedTemplate, Subnet};
 
 use super::source::Source;
 use crate::{args::CatalogArgs, manifests, manifests::BadInput};
@@ -47,6 +47,8 @@ pub(super) fn load(args: &CatalogArgs, source: &Source) -> Result<ResolvedNodeCl
         images: status.images,
         reservations: status.reservations,
         placement_group: None,
+        // Nothing is launched: which version it has does not matter.
+        launch_template: ResolvedTemplate::Made,
     })
 }
 

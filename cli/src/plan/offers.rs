@@ -7,7 +7,7 @@ use model::{
     Catalog, ImageId, NodeClassName, Requirement, SubnetId,
     facts::ClassOffer,
     labels,
-    node_class::{Image, NodeClass, ResolvedNodeClass, Subnet},
+    node_class::{Image, NodeClass, ResolvedNodeClass, ResolvedTemplate, Subnet},
 };
 
 use super::input::Loaded;
@@ -82,6 +82,8 @@ fn assumed(class: &NodeClass, catalog: &Catalog) -> Result<ResolvedNodeClass, Ba
         images,
         reservations: Vec::new(),
         placement_group: None,
+        // Nothing is launched: which version it has does not matter.
+        launch_template: ResolvedTemplate::Made,
     })
 }
 

@@ -52,8 +52,13 @@ fn leaves(rendered: &Rendered) -> BTreeMap<String, String> {
         }
     }
     for config in &request.templates {
+        let is_made = rendered.launch.templates.iter().any(|made| made.name == config.template);
         for choice in &config.overrides {
             let name = &choice.instance_type;
+            if !is_made {
+                let template = config.template.to_string();
+                all.insert(format!("{name}: launch template"), template);
+            }
             all.insert(format!("{name}: offered in {}", choice.zone), choice.subnet.to_string());
             if let Some(allocatable) = rendered.allocatable(name) {
                 all.insert(format!("{name}: allocatable"), allocatable.to_string());

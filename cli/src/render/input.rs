@@ -12,8 +12,10 @@ use model::{
     BatchId, Catalog, ClaimPhase, NodeClaim, NodeClaimName, Requirement, Resources,
     claim::ClaimConditions,
     labels,
+    launch::TemplateVersion,
     node_class::{
         ClusterSettings, NodeClass, PlacementGroup, PlacementGroupTerm, ResolvedNodeClass,
+        ResolvedTemplate, TemplateSource,
     },
     node_pool::NodePool,
 };
@@ -45,7 +47,9 @@ pub(super) fn load(
     if let Some(why) = &status.not_ready {
         return Err(Error::Refused(format!("EC2NodeClass `{name}` is not ready: {why}")));
     }
-    let Some(profile) = status.instance_profile.clone() else {
+    let is_made = class.launch_template == TemplateSource::Made;
+    let profile = status.instance_profile.clone().or_else(|| (!is_made).then(String::new));
+    let Some(profile) = profile else {
         let why = "status.instanceProfile is not there";
         return Err(Error::Refused(format!("EC2NodeClass `{name}` is not ready: {why}")));
     };
@@ -133,7 +137,21 @@ fn resolved(class: NodeClass, status: ClassStatus, facts: &ClusterFacts) -> Reso
         None => false,
     };
     let placement_group = facts.placement_groups.iter().find(is_selected).cloned();
-    ResolvedNodeClass { class, subnets, security_groups, images, reservations, placement_group }
+    let launch_template = match &class.launch_template {
+        TemplateSource::Made => ResolvedTemplate::Made,
+        TemplateSource::Named(name) => {
+            ResolvedTemplate::Named { name: name.clone(), version: TemplateVersion::Latest }
+        }
+    };
+    ResolvedNodeClass {
+        class,
+        subnets,
+        security_groups,
+        images,
+        reservations,
+        placement_group,
+        launch_template,
+    }
 }
 
 /// The claim that `pool` gives without any pod, as a static pool makes it.

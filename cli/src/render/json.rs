@@ -248,7 +248,15 @@ fn configs(rendered: &Rendered) -> Vec<Value> {
         .map(|config| {
             let overrides: Vec<Value> =
                 config.overrides.iter().map(|choice| one_override(rendered, choice)).collect();
-            json!({"launchTemplate": indices.get(&config.template), "overrides": overrides})
+            match indices.get(&config.template) {
+                Some(index) => json!({"launchTemplate": index, "overrides": overrides}),
+                // The user's own: it is named, because what is in it is not known here.
+                None => json!({
+                    "launchTemplateName": config.template.as_str(),
+                    "launchTemplateVersion": config.version.to_string(),
+                    "overrides": overrides,
+                }),
+            }
         })
         .collect()
 }

@@ -220,3 +220,45 @@ fn what_keeps_a_class_from_launching_is_said() {
         EC2NodeClass `default`: spec.amiSelectorTerms: none of ami-0a starts on the instance types
         there is no EC2NodeClass `other`"]].assert_eq(&lines.join("\n"));
 }
+
+#[test]
+fn a_launch_template_of_ones_own_is_named_and_none_is_made() {
+    let named = OBJECTS
+        .replace(
+            "metadata: {name: default, generation: 2}",
+            "metadata:\n  name: default\n  generation: 2\n  annotations: \
+             {compatibility.karpenter.k8s.aws/v1alpha1-launch-template: mine}",
+        )
+        .replace("  instanceProfile: golden_1\n", "")
+        .replace("  securityGroups: [{id: sg-0a, name: nodes}]\n", "");
+    let files = Files::new("named", &[("objects.yaml", &named), ("old.yaml", OBJECTS)]);
+    let text = shown(&files.args(&["objects.yaml"])).unwrap();
+    expect![[r#"
+        fleet request: 1 on-demand instance
+          from launch template mine, version $Latest, which is the user's own:
+          image, user data, instance profile, security groups and volumes are in it
+          m7i.large us-west-2a subnet-0a ami-0a $0.1008/h, for pods: cpu 1930m, memory 6903Mi, ephemeral-storage 17Gi, pods 29, vpc.amazonaws.com/pod-eni 9
+    "#]].assert_eq(&text);
+    let args = RenderArgs { output: Format::Json, ..files.args(&["objects.yaml"]) };
+    let document: serde_json::Value = serde_json::from_str(&shown(&args).unwrap()).unwrap();
+    assert_eq!(document["launchTemplates"], serde_json::json!([]));
+    let config = &document["fleet"]["launchTemplateConfigs"][0];
+    assert_eq!(config["launchTemplateName"], "mine");
+    assert_eq!(config["launchTemplateVersion"], "$Latest");
+    assert_eq!(config["overrides"][0]["instanceType"], "m7i.large");
+}
+
+#[test]
+fn what_a_launch_template_of_ones_own_has_is_refused_beside_it() {
+    let annotated = "metadata:\n  name: default\n  generation: 2\n  annotations: \
+                     {compatibility.karpenter.k8s.aws/v1alpha1-launch-template: mine}";
+    let objects = OBJECTS
+        .replace("metadata: {name: default, generation: 2}", annotated)
+        .replace("  role: nodes\n", "  role: nodes\n  userData: echo\n");
+    let files = Files::new("beside", &[("objects.yaml", &objects)]);
+    let refused = shown(&files.args(&["objects.yaml"])).unwrap_err();
+    assert!(
+        refused.contains("spec.userData: has no effect beside the launch template `mine`"),
+        "{refused}"
+    );
+}

@@ -39,6 +39,17 @@ pub(super) fn write(rendered: &Rendered, out: &mut impl Write) -> io::Result<()>
         writeln!(out, "  context {context}")?;
     }
     for config in &request.templates {
+        if rendered.launch.templates.iter().all(|made| made.name != config.template) {
+            let (name, version) = (&config.template, config.version);
+            writeln!(
+                out,
+                "  from launch template {name}, version {version}, which is the user's own:"
+            )?;
+            writeln!(
+                out,
+                "  image, user data, instance profile, security groups and volumes are in it"
+            )?;
+        }
         for choice in &config.overrides {
             let allocatable = rendered.allocatable(&choice.instance_type);
             let allocatable = allocatable.map(|amounts| amounts.to_string()).unwrap_or_default();

@@ -49,7 +49,8 @@ pub fn class_statuses(text: &str) -> Result<BTreeMap<String, ClassStatus>, Error
     for document in &documents {
         let kind = document.get("kind").and_then(Tree::as_text);
         let name = document.get("metadata").and_then(|metadata| metadata.get("name"));
-        if let (Some("EC2NodeClass"), Some(name)) = (kind, name.and_then(Tree::as_text)) {
+        let is_class = matches!(kind, Some("EC2NodeClass" | "AWSNodeTemplate"));
+        if let (true, Some(name)) = (is_class, name.and_then(Tree::as_text)) {
             all.insert(name.to_owned(), class_status(document, name)?);
         }
     }

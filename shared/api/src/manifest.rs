@@ -24,6 +24,7 @@ mod disruption;
 mod json_list;
 mod kubelet;
 mod label_selector;
+mod launch_template;
 pub(crate) mod metadata;
 mod network;
 pub(crate) mod node;

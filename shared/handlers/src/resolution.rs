@@ -3,12 +3,15 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use launch_template::selection::{chosen_images, usable_reservations};
+use launch_template::{
+    TemplateProblem,
+    selection::{chosen_images, usable_reservations},
+};
 use model::{
     NodeClassName, image_alias,
     node_class::{
         CapacityReservation, ClusterSettings, Image, ImageTerm, NodeClass, NodeIdentity,
-        PlacementGroup, ResolvedNodeClass, SecurityGroup, Subnet,
+        PlacementGroup, ResolvedNodeClass, ResolvedTemplate, SecurityGroup, Subnet, TemplateSource,
     },
 };
 use ports::{Discovery, PortError, Profiles};
@@ -29,7 +32,7 @@ pub(crate) enum Resolution {
 pub(crate) struct Found {
     /// By id.
     pub(crate) subnets: Vec<Subnet>,
-    /// By id.
+    /// By id; empty where they are in a launch template of the user's own.
     pub(crate) security_groups: Vec<SecurityGroup>,
     /// Newest first; the error is an alias that cannot be for the cluster's version.
     pub(crate) images: Result<Vec<Image>, String>,
@@ -37,6 +40,8 @@ pub(crate) struct Found {
     pub(crate) reservations: Vec<CapacityReservation>,
     /// The error is EC2's: the others can be told all the same.
     pub(crate) placement_group: Result<Option<PlacementGroup>, String>,
+    /// What nodes are launched from; the error is one of the user's own that cannot be used.
+    pub(crate) launch_template: Result<ResolvedTemplate, TemplateProblem>,
 }
 
 /// Looks up everything that `class` selects.
@@ -50,15 +55,31 @@ pub(crate) async fn look_up(
         None => Ok(None),
         Some(term) => discovery.placement_group(term).await.map_err(|error| story(&error)),
     };
+    let (launch_template, security_groups, images) = match &class.launch_template {
+        TemplateSource::Made => (
+            Ok(ResolvedTemplate::Made),
+            discovery.security_groups(&class.security_group_terms).await?,
+            images(discovery, settings, class, &class.image_terms, now).await?,
+        ),
+        TemplateSource::Named(name) => {
+            let found = discovery.launch_template(name).await?;
+            let (template, terms) = match launch_template::named_template(name, found) {
+                Ok((template, image)) => (Ok(template), vec![ImageTerm::Id(image)]),
+                Err(problem) => (Err(problem), Vec::new()),
+            };
+            (template, Vec::new(), images(discovery, settings, class, &terms, now).await?)
+        }
+    };
     Ok(Found {
         subnets: discovery.subnets(&class.subnet_terms).await?,
-        security_groups: discovery.security_groups(&class.security_group_terms).await?,
-        images: images(discovery, settings, class, now).await?,
+        security_groups,
+        images,
         reservations: usable_reservations(
             discovery.reservations(&class.reservation_terms).await?,
             now,
         ),
         placement_group,
+        launch_template,
     })
 }
 
@@ -66,17 +87,18 @@ async fn images(
     discovery: &impl Discovery,
     settings: &ClusterSettings,
     class: &NodeClass,
+    terms: &[ImageTerm],
     now: Timestamp,
 ) -> Result<Result<Vec<Image>, String>, PortError> {
     let version = &settings.kubernetes_version;
-    for term in &class.image_terms {
+    for term in terms {
         if let ImageTerm::Alias { version: build } = term
             && let Err(why) = image_alias::parameters(class.image_family, build, version)
         {
             return Ok(Err(why));
         }
     }
-    let images = discovery.images(class.image_family, &class.image_terms, version).await?;
+    let images = discovery.images(class.image_family, terms, version).await?;
     Ok(Ok(chosen_images(images, now)))
 }
 
@@ -103,7 +125,14 @@ fn ready(class: &NodeClass, found: Found) -> Resolution {
     if found.subnets.is_empty() {
         missing.push("SubnetsNotFound: spec.subnetSelectorTerms select no subnet".to_owned());
     }
-    if found.security_groups.is_empty() {
+    let launch_template = match found.launch_template {
+        Ok(template) => template,
+        Err(problem) => {
+            missing.push(format!("{}: {problem}", problem.reason()));
+            return Resolution::NotReady(missing);
+        }
+    };
+    if found.security_groups.is_empty() && launch_template == ResolvedTemplate::Made {
         let text =
             "SecurityGroupsNotFound: spec.securityGroupSelectorTerms select no security group";
         missing.push(text.to_owned());
@@ -143,6 +172,7 @@ fn ready(class: &NodeClass, found: Found) -> Resolution {
         images,
         reservations: found.reservations,
         placement_group,
+        launch_template,
     }))
 }
 
@@ -168,20 +198,22 @@ impl Resolutions {
     }
 }
 
-/// The name of the instance profile that nodes of `class` get; one made from a role if need be.
+/// The name of the instance profile that nodes of `class` get, one made from a role if need be;
+/// `None` where a launch template of the user's own has it.
 pub(crate) async fn ensure_profile(
     profiles: &impl Profiles,
     settings: &ClusterSettings,
     class: &NodeClass,
-) -> Result<String, PortError> {
+) -> Result<Option<String>, PortError> {
     match &class.identity {
-        NodeIdentity::InstanceProfile(name) => Ok(name.clone()),
+        _ if class.launch_template != TemplateSource::Made => Ok(None),
+        NodeIdentity::InstanceProfile(name) => Ok(Some(name.clone())),
         NodeIdentity::Role(role) => {
             let path = launch_template::instance_profile_path(settings, &class.name);
             let name = launch_template::instance_profile_name(settings, role, &class.name);
             let tags = launch_template::instance_profile_tags(settings, class);
             profiles.ensure(&path, &name, role, &tags).await?;
-            Ok(name)
+            Ok(Some(name))
         }
     }
 }

@@ -20,6 +20,7 @@ use model::{
     ledger::Snapshot,
     node_class::{
         ClusterSettings, InstanceProfile, NodeClass, NodeClassStatus, NodeIdentity, SeenNodeClass,
+        TemplateSource,
     },
     node_pool::{ClassReadiness, NodePool, SeenNodePool},
     static_hash::NODE_POOL,
@@ -153,7 +154,7 @@ async fn status(
     let class = &seen.class;
     let found = look_up(discovery, settings, class, at.now).await?;
     let profile = match ensure_profile(profiles, settings, class).await {
-        Ok(name) => Some(name),
+        Ok(name) => name,
         // IAM's word leaves the condition open; everything else is told all the same.
         Err(error) if error.fault == Fault::Permanent => {
             tracing::warn!(class = %class.name, story = story(&error), "no instance profile");
@@ -162,6 +163,7 @@ async fn status(
         Err(error) => return Err(error),
     };
     let findings = Findings {
+        launch_template: found.launch_template.map(|_| ()),
         images: found.images.as_ref().map(Vec::len).map_err(Clone::clone),
         subnets: found.subnets.len(),
         security_groups: found.security_groups.len(),
@@ -224,6 +226,7 @@ async fn sweep(
 /// The profile that launches with `class` take, if it is one of ours.
 fn profile_of(settings: &ClusterSettings, class: &NodeClass) -> Option<String> {
     match &class.identity {
+        _ if class.launch_template != TemplateSource::Made => None,
         NodeIdentity::Role(role) if !class.is_deleting => {
             Some(launch_template::instance_profile_name(settings, role, &class.name))
         }

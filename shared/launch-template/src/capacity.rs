@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 
 use model::{
     Bytes, InstanceShape, InstanceType, Millicores, Quantity, ResourceName, Resources,
-    node_class::{BlockDevice, ImageFamily, Kubelet, NetworkInterface, NodeClass},
+    node_class::{BlockDevice, ImageFamily, Kubelet, NetworkInterface, NodeClass, TemplateSource},
     resources::base_units,
 };
 
@@ -51,6 +51,8 @@ pub(crate) struct Sizing<'a> {
     block_devices: &'a [BlockDevice],
     network_interfaces: &'a [NetworkInterface],
     is_raid0: bool,
+    /// Whether elastic fabric adapters are attached: a launch template of the user's own has none.
+    has_adapters: bool,
 }
 
 impl<'a> Sizing<'a> {
@@ -61,6 +63,7 @@ impl<'a> Sizing<'a> {
             block_devices: &class.block_devices,
             network_interfaces: &class.network_interfaces,
             is_raid0: class.is_raid0,
+            has_adapters: class.launch_template == TemplateSource::Made,
         }
     }
 
@@ -72,6 +75,7 @@ impl<'a> Sizing<'a> {
             block_devices: &[],
             network_interfaces: &[],
             is_raid0: false,
+            has_adapters: true,
         }
     }
 }
@@ -96,6 +100,9 @@ pub(crate) fn resize(
         ephemeral_storage: ephemeral_storage(base, shape, class),
         ..base.capacity.clone()
     };
+    if !class.has_adapters {
+        set(&mut capacity, EFA, 0);
+    }
     if !class.network_interfaces.is_empty() {
         let adapters = class.network_interfaces.iter().filter(|one| one.is_efa_only).count();
         set(&mut capacity, EFA, u64::try_from(adapters).unwrap_or(u64::MAX));

@@ -4,13 +4,18 @@
 //! `github.com/awslabs/operatorpkg/status`.
 
 use model::{
-    node_class::{ClassCondition, ImageFamily, KubeletFault, NodeClass},
+    LaunchTemplateName,
+    node_class::{ClassCondition, ImageFamily, KubeletFault, NodeClass, TemplateSource},
     validation::FailedCheck,
 };
+
+use crate::TemplateProblem;
 
 /// What the resolution of a class came to.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Findings {
+    /// Of a class whose launch template is the user's own: why it cannot be used, if so.
+    pub launch_template: Result<(), TemplateProblem>,
     /// How many images; the error is an alias that cannot be for this version of Kubernetes.
     pub images: Result<usize, String>,
     /// How many subnets.
@@ -47,7 +52,17 @@ pub fn conditions(
     found: &Findings,
     reserved_capacity: bool,
 ) -> Vec<ClassCondition> {
-    let mut all = vec![images(found), subnets(found), security_groups(found), profile(found)];
+    let mut all = match &class.launch_template {
+        TemplateSource::Made => {
+            vec![images(found), subnets(found), security_groups(found), profile(found)]
+        }
+        TemplateSource::Named(name) => vec![
+            in_template("AMIsReady", name, found, &images(found)),
+            subnets(found),
+            in_template("SecurityGroupsReady", name, found, &ClassCondition::yes("")),
+            in_template("InstanceProfileReady", name, found, &ClassCondition::yes("")),
+        ],
+    };
     let validation = validation(class, found, &all);
     if reserved_capacity {
         all.push(ClassCondition::yes("CapacityReservationsReady"));
@@ -57,6 +72,27 @@ pub fn conditions(
     let ready = root(&all);
     all.push(ready);
     all
+}
+
+/// What stands in the launch template `name` and is as good as that is, but for what was `seen` of it.
+fn in_template(
+    kind: &'static str,
+    name: &LaunchTemplateName,
+    found: &Findings,
+    seen: &ClassCondition,
+) -> ClassCondition {
+    match &found.launch_template {
+        Err(problem) => ClassCondition::no(kind, problem.reason(), problem.to_string()),
+        Ok(()) if seen.status == Some(true) => ClassCondition {
+            reason: "InLaunchTemplate",
+            message: format!("as in launch template `{name}`"),
+            ..ClassCondition::yes(kind)
+        },
+        Ok(()) => ClassCondition {
+            message: format!("the image of launch template `{name}` is not there"),
+            ..seen.clone()
+        },
+    }
 }
 
 fn images(found: &Findings) -> ClassCondition {

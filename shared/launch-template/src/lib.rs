@@ -11,6 +11,7 @@ mod family;
 mod filter;
 mod image;
 mod name;
+mod named;
 mod node_settings;
 mod offer;
 mod rank;
@@ -29,6 +30,7 @@ pub use name::{
     instance_profile_name, instance_profile_path, instance_profile_paths, instance_profile_tags,
     node_labels, resource_tags,
 };
+pub use named::{TemplateProblem, named_template};
 pub use node_settings::{NodeSettings, Share};
 pub use offer::{OfferedType, Offers, all_types, offer};
 pub use rank::{Rank, rank};

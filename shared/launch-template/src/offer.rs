@@ -14,7 +14,7 @@ use jiff::Timestamp;
 use model::{
     CapacityType, Catalog, HourlyPrice, InstanceShape, InstanceType, LabelKey, Offering,
     OfferingKey, Requirement, Requirements, Reservation, Zone, ZoneId, labels,
-    node_class::{CapacityReservation, PlacementStrategy, ResolvedNodeClass},
+    node_class::{CapacityReservation, PlacementStrategy, ResolvedNodeClass, TemplateSource},
     requirement::Value,
 };
 
@@ -30,6 +30,7 @@ mod kept;
 pub use kept::Offers;
 
 const INSTANCE_FAMILY: &str = "karpenter.k8s.aws/instance-family";
+const TENANCY: &str = "karpenter.k8s.aws/instance-tenancy";
 const HYPERVISOR: &str = "karpenter.k8s.aws/instance-hypervisor";
 const RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
 const RESERVATION_TYPE: &str = "karpenter.k8s.aws/capacity-reservation-type";
@@ -250,6 +251,7 @@ impl View<'_> {
             of(|reservation| if reservation.is_interruptible { "true" } else { "false" });
         put(&mut narrowed, RESERVATION_INTERRUPTIBLE, interruptible);
         self.set_system(&mut narrowed);
+        self.set_tenancy(&mut narrowed);
         self.set_placement_group(&mut narrowed);
         narrowed
     }
@@ -276,6 +278,13 @@ impl View<'_> {
             if is_amd64 { BTreeSet::from([Value::from("windows")]) } else { BTreeSet::new() };
         put(narrowed, labels::OS, systems);
         put(narrowed, labels::WINDOWS_BUILD, BTreeSet::from([Value::from(build)]));
+    }
+
+    /// A launch template of the user's own is taken with the default tenancy only.
+    fn set_tenancy(&self, narrowed: &mut Requirements) {
+        if self.class.class.launch_template != TemplateSource::Made {
+            put(narrowed, TENANCY, BTreeSet::from([Value::from("default")]));
+        }
     }
 
     fn set_placement_group(&self, narrowed: &mut Requirements) {

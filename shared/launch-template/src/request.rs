@@ -10,12 +10,13 @@ use std::{
 };
 
 use model::{
-    CapacityType, InstanceType, NodeClaim, NodeClassName, NodePoolName, SubnetId, Zone, labels,
+    CapacityType, InstanceType, LaunchTemplateName, NodeClaim, NodeClassName, NodePoolName,
+    SubnetId, Zone, labels,
     launch::{
         FleetOverride, FleetRequest, FleetTemplate, LaunchTemplate, LaunchTemplateData,
         TemplateVersion,
     },
-    node_class::{ClusterSettings, ResolvedNodeClass, Subnet},
+    node_class::{ClusterSettings, ResolvedNodeClass, ResolvedTemplate, Subnet},
     policies::MinValuesPolicy,
 };
 
@@ -39,7 +40,7 @@ const PRICE_OVERLAY_APPLIED: &str = "karpenter.sh/price-overlay-applied";
 /// What to send to EC2 for one batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
-    /// The launch templates that must be there first. Each name once.
+    /// The launch templates that are made first, each name once; none for one of the user's own.
     pub templates: Vec<LaunchTemplate>,
     /// The fleet request.
     pub request: FleetRequest,
@@ -93,7 +94,8 @@ pub enum Refusal {
 }
 
 /// The launch templates and the fleet request for `claims`, one batch: alike but for their names,
-/// at least one. `types` are those of [`crate::offer`] for the same class.
+/// at least one. `types` are those of [`crate::offer`] for the same class. `instance_profile` is not
+/// looked at where nodes are launched from a launch template of the user's own.
 ///
 /// The same arguments give the same answer, so that a repeated request with the batch's token is
 /// EC2's repeated request. Its count is the batch's size, whatever became of single claims.
@@ -133,13 +135,20 @@ pub fn requests_with(
         if overrides.is_empty() {
             continue;
         }
-        let template = launch_template(batch.template_data(group)?);
-        fleet_templates.push(FleetTemplate {
-            template: template.name.clone(),
-            version: TemplateVersion::Latest,
-            overrides,
-        });
-        templates.insert(template.name.clone(), template);
+        match &class.launch_template {
+            ResolvedTemplate::Made => {
+                let template = launch_template(batch.template_data(group)?);
+                fleet_templates.push(FleetTemplate {
+                    template: template.name.clone(),
+                    version: TemplateVersion::Latest,
+                    overrides,
+                });
+                templates.insert(template.name.clone(), template);
+            }
+            ResolvedTemplate::Named { name, version } => {
+                add_to_named(&mut fleet_templates, name, *version, overrides);
+            }
+        }
     }
     if fleet_templates.is_empty() {
         let why = "no subnet of the EC2NodeClass is in a zone of an available offering";
@@ -158,6 +167,21 @@ pub fn requests_with(
         tags: batch.tags(),
     };
     Ok(Launch { templates: templates.into_values().collect(), request })
+}
+
+/// All groups are launched from the one template: what tells them apart is not in it.
+fn add_to_named(
+    templates: &mut Vec<FleetTemplate>,
+    name: &LaunchTemplateName,
+    version: TemplateVersion,
+    overrides: Vec<FleetOverride>,
+) {
+    if let Some(FleetTemplate { overrides: all, .. }) = templates.first_mut() {
+        all.extend(overrides);
+        all.sort();
+        return;
+    }
+    templates.push(FleetTemplate { template: name.clone(), version, overrides });
 }
 
 /// What all launch templates of a batch have in common.
@@ -235,7 +259,7 @@ fn check_ready(claim: &NodeClaim, class: &ResolvedNodeClass) -> Result<(), Refus
     if class.subnets.is_empty() {
         return Err(Refusal::NoSubnet(name.clone()));
     }
-    if class.security_groups.is_empty() {
+    if class.security_groups.is_empty() && class.launch_template == ResolvedTemplate::Made {
         return Err(Refusal::NoSecurityGroup(name.clone()));
     }
     if class.images.is_empty() {

@@ -10,7 +10,7 @@ use model::{
     SubnetId, Zone, ZoneId, labels,
     node_class::{
         ClusterSettings, Image, ImageFamily, ImageTerm, Kubelet, MetadataOptions, NodeClass,
-        NodeIdentity, ResolvedNodeClass, Subnet,
+        NodeIdentity, ResolvedNodeClass, ResolvedTemplate, Subnet, TemplateSource,
     },
     shape::{LocalDisks, Network, Processor, TableFacts},
 };
@@ -155,6 +155,7 @@ pub(crate) fn class(image_family: ImageFamily) -> ResolvedNodeClass {
             context: None,
             kubelet: Kubelet::default(),
             hash: None,
+            launch_template: TemplateSource::Made,
             is_deleting: false,
             problems: Vec::new(),
         },
@@ -174,6 +175,7 @@ pub(crate) fn class(image_family: ImageFamily) -> ResolvedNodeClass {
         ],
         reservations: Vec::new(),
         placement_group: None,
+        launch_template: ResolvedTemplate::Made,
     }
 }
 

@@ -15,9 +15,7 @@ mod launch_template;
 mod selector;
 mod status;
 
-pub use launch_template::{
-    DescribedTemplate, ResolvedTemplate, TemplateSetting, TemplateSource,
-};
+pub use launch_template::{DescribedTemplate, ResolvedTemplate, TemplateSetting, TemplateSource};
 pub use selector::{
     ImageTerm, MatchCriteria, PlacementGroupTerm, ReservationTerm, SecurityGroupTerm, SubnetTerm,
 };
@@ -71,6 +69,8 @@ pub struct NodeClass {
     /// What its nodes are launched with, as one number; `None` where its fields are not what their
     /// schema asks for, or where nobody asks.
     pub hash: Option<NodeClassHash>,
+    /// The annotation `compatibility.karpenter.k8s.aws/v1alpha1-launch-template`.
+    pub launch_template: TemplateSource,
     /// Whether it is being deleted.
     pub is_deleting: bool,
     /// Why it cannot be used, by the object's own rules (validation, not supported yet), if so.
@@ -376,6 +376,8 @@ pub struct ResolvedNodeClass {
     pub reservations: Vec<CapacityReservation>,
     /// The one that the class selects.
     pub placement_group: Option<PlacementGroup>,
+    /// What its nodes are launched from.
+    pub launch_template: ResolvedTemplate,
 }
 
 /// What nodes are told about their cluster.

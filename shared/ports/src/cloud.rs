@@ -9,9 +9,9 @@ use model::{
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
     message::Delivery,
     node_class::{
-        CapacityReservation, ClusterSettings, DescribedTemplate, Image, ImageFamily, ImageTerm, InstanceProfile,
-        PlacementGroup, PlacementGroupTerm, ReservationTerm, SecurityGroup, SecurityGroupTerm,
-        Subnet, SubnetTerm,
+        CapacityReservation, ClusterSettings, DescribedTemplate, Image, ImageFamily, ImageTerm,
+        InstanceProfile, PlacementGroup, PlacementGroupTerm, ReservationTerm, SecurityGroup,
+        SecurityGroupTerm, Subnet, SubnetTerm,
     },
     shape::Shelved,
     validation::Tried,

@@ -21,14 +21,14 @@ pub(super) fn from_v1beta1(draft: &mut Draft) {
     for terms in ["subnetSelectorTerms", "securityGroupSelectorTerms", "amiSelectorTerms"] {
         any_value(draft, &mut spec, terms);
     }
+    hop_limit(draft, &mut spec);
     common(draft, &mut spec);
     draft.tree.put("spec", spec);
 }
 
-/// What is alike in both older versions.
-fn common(draft: &mut Draft, spec: &mut Tree) {
+/// The default of metadata options that v1 changed.
+fn hop_limit(draft: &mut Draft, spec: &mut Tree) {
     let line = spec.line;
-    images(draft, spec);
     if let Some(options) = spec.child("metadataOptions")
         && !options.has("httpPutResponseHopLimit")
     {
@@ -38,6 +38,11 @@ fn common(draft: &mut Draft, spec: &mut Tree) {
             "The default was 2, so that pods with a network of their own reach the service; it is 1 in v1.",
         );
     }
+}
+
+/// What is alike in both older versions.
+fn common(draft: &mut Draft, spec: &mut Tree) {
+    images(draft, spec);
     if let Some(tags) = spec.get_mut("tags")
         && tags.take("eks:eks-cluster-name").is_some()
     {
@@ -165,10 +170,11 @@ pub(super) fn from_node_template(draft: &mut Draft, settings: &Settings) {
             spec.put(new, terms);
         }
     }
-    if let Some(name) = &template {
-        from_launch_template(draft, &mut spec, name);
+    match &template {
+        Some(name) => from_launch_template(draft, &mut spec, name),
+        None => hop_limit(draft, &mut spec),
     }
-    if !spec.has("instanceProfile") {
+    if template.is_none() && !spec.has("instanceProfile") {
         match &settings.role {
             Some(role) => {
                 spec.put("role", edit::text(line, role));
@@ -195,10 +201,12 @@ fn from_launch_template(draft: &mut Draft, spec: &mut Tree, name: &str) {
         annotations.put(LAUNCH_TEMPLATE, edit::text(line, name));
     }
     for text in [
-        format!("Nodes came from the launch template {name}, with only type, zone and tags chosen for them."),
-        "Its image, user data, instance profile, security groups and volumes are not known here: no".to_owned(),
-        "drift is seen, and disk and number of pods are guesses. To leave it behind, write what it".to_owned(),
-        "has below and remove the annotation.".to_owned(),
+        format!("Nodes are launched from the newest version of the launch template {name}, as before: only"),
+        "instance type, subnet and tags are chosen for them, so it must set neither an instance type nor".to_owned(),
+        "network interfaces. Image, user data, instance profile, security groups and volumes are in it:".to_owned(),
+        "nodes do not drift when they change, its image is for one architecture, the size of the disk and".to_owned(),
+        "the number of pods (kubelet.maxPods) are assumed. To leave it behind, write what it has below,".to_owned(),
+        "with the taint karpenter.sh/unregistered:NoExecute in userData, and remove the annotation.".to_owned(),
     ] {
         draft.note("/metadata/annotations", text);
     }
@@ -212,6 +220,10 @@ fn from_launch_template(draft: &mut Draft, spec: &mut Tree, name: &str) {
             spec.put(key, placeholder(id));
             draft.note(&format!("/spec/{key}"), "In the launch template; v1 wants something here.");
         }
+    }
+    if !spec.has("instanceProfile") {
+        spec.put("instanceProfile", edit::text(line, "in-the-launch-template"));
+        draft.note("/spec/instanceProfile", "In the launch template; v1 wants something here.");
     }
 }
 

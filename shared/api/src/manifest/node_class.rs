@@ -7,11 +7,11 @@ use std::collections::BTreeMap;
 
 use model::{
     NodeClassName, labels,
-    node_class::{ImageFamily, MetadataOptions, NodeClass, NodeIdentity},
+    node_class::{ImageFamily, MetadataOptions, NodeClass, NodeIdentity, TemplateSource},
     static_hash::NodeClassHash,
 };
 
-use super::{block_device, cures, kubelet, metadata::Metadata, network, selector};
+use super::{block_device, cures, kubelet, launch_template, metadata::Metadata, network, selector};
 use crate::{
     convert::LAUNCH_TEMPLATE,
     fields::{Complaints, Field, Fields},
@@ -37,9 +37,9 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<NodeCl
     let class = fields.require("spec").and_then(|field| read_spec(&field));
     fields.done();
     let (metadata, mut class) = (metadata?, class?);
-    if metadata.annotations.contains_key(LAUNCH_TEMPLATE) {
+    if let Some(name) = metadata.annotations.get(LAUNCH_TEMPLATE) {
         let place = object.at("metadata").at("annotations").at(LAUNCH_TEMPLATE);
-        place.complain_unsupported("(launching from a launch template of one's own)");
+        class.launch_template = launch_template::read(name, &place, &object.at("spec"));
     }
     class.name = object.name().accept(NodeClassName::new(&metadata.name))?;
     class.is_deleting = metadata.deleted_at.is_some();
@@ -117,6 +117,7 @@ fn read_spec(field: &Field<'_>) -> Option<NodeClass> {
         context,
         kubelet,
         hash: None,
+        launch_template: TemplateSource::Made,
         is_deleting: false,
         problems: Vec::new(),
     })

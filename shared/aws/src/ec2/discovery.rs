@@ -7,11 +7,12 @@ use aws_sdk_ec2::{
     types::{self, Filter},
 };
 use model::{
-    ClusterName, ImageId, LaunchTemplateName, Requirements, SecurityGroupId, SubnetId, Zone, ZoneId, image_alias,
-    limits,
+    ClusterName, ImageId, LaunchTemplateName, Requirements, SecurityGroupId, SubnetId, Zone,
+    ZoneId, image_alias, limits,
     node_class::{
-        CapacityReservation, ClusterSettings, DescribedTemplate, Image, ImageFamily, ImageTerm, PlacementGroup,
-        PlacementGroupTerm, ReservationTerm, SecurityGroup, SecurityGroupTerm, Subnet, SubnetTerm,
+        CapacityReservation, ClusterSettings, DescribedTemplate, Image, ImageFamily, ImageTerm,
+        PlacementGroup, PlacementGroupTerm, ReservationTerm, SecurityGroup, SecurityGroupTerm,
+        Subnet, SubnetTerm,
     },
 };
 use ports::{Discovery, PortError};

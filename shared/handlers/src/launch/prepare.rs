@@ -22,8 +22,8 @@ pub(super) struct Prepared {
     pub(super) class: ResolvedNodeClass,
     /// As nodes of the class would have them.
     pub(super) types: Vec<Arc<InstanceType>>,
-    /// The instance profile.
-    pub(super) profile: String,
+    /// The instance profile, unless a launch template of the user's own has it.
+    pub(super) profile: Option<String>,
     /// Launch templates that are for a capacity reservation, and for which.
     pub(super) reservations: BTreeMap<LaunchTemplateName, String>,
 }
@@ -33,7 +33,7 @@ pub(super) struct Prepared {
 pub(super) struct Asked {
     classes: Option<Vec<NodeClass>>,
     resolutions: Resolutions,
-    profiles: BTreeMap<NodeClassName, String>,
+    profiles: BTreeMap<NodeClassName, Option<String>>,
     /// Launch templates that are there.
     pub(super) templates: BTreeSet<LaunchTemplateName>,
 }
@@ -77,7 +77,8 @@ pub(super) async fn prepare(
     asked.profiles.insert(first.node_class.clone(), profile.clone());
     let catalog = catalog.catalog().await?;
     let types = offers.offer(&catalog, &class, &snapshot.cooling, at.now);
-    let launch = match launch_template::requests(claims, &class, &types, &settings, &profile) {
+    let named = profile.as_deref().unwrap_or_default();
+    let launch = match launch_template::requests(claims, &class, &types, &settings, named) {
         Ok(launch) => launch,
         Err(refusal) => return Ok(Err(refusal.to_string())),
     };

@@ -88,7 +88,7 @@ pub(super) async fn record(
                         zone_id: subnet.map(|subnet| &subnet.zone_id),
                         capacity_type: prepared.request.capacity_type,
                         image: &instance.image,
-                        profile: Some(&prepared.profile),
+                        profile: prepared.profile.as_deref(),
                         reservation: reservation_of(&prepared, instance),
                     }
                 });

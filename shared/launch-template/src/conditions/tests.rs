@@ -8,6 +8,7 @@ use crate::testing::class;
 
 fn good() -> Findings {
     Findings {
+        launch_template: Ok(()),
         images: Ok(2),
         subnets: 3,
         security_groups: 1,

@@ -12,6 +12,7 @@ use crate::testing::{
     PROFILE, catalog, claim, class, ipv6_settings, now, resources, settings, subnet, wrapped,
 };
 
+mod named;
 mod options;
 
 const BOTH: &str = "karpenter.sh/capacity-type In on-demand spot";

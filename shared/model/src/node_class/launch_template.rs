@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use crate::{ImageId, LaunchTemplateName};
+use crate::{ImageId, LaunchTemplateName, launch::TemplateVersion};
 
 /// Where the launch templates of a class come from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -26,8 +26,8 @@ pub enum ResolvedTemplate {
     Named {
         /// Its name.
         name: LaunchTemplateName,
-        /// The version that was looked at.
-        version: u64,
+        /// The version that was looked at; the newest where nobody looked.
+        version: TemplateVersion,
     },
 }
 

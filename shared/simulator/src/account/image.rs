@@ -5,9 +5,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use model::{
-    ImageId, Requirements, labels,
+    ImageId, LaunchTemplateName, Requirements, labels,
     ledger::digest,
-    node_class::{Image, ImageFamily, ImageTerm},
+    node_class::{Image, ImageFamily, ImageTerm, NodeClass, TemplateSource},
     requirement::{Operator, Requirement},
 };
 
@@ -121,9 +121,24 @@ impl World {
     /// The architecture of an image that only its id names: the one that the pools of its classes
     /// ask for, x86_64 where they leave it open.
     fn wanted_architecture(&self, term: &ImageTerm) -> Architecture {
+        self.architecture_for(|class| class.image_terms.contains(term))
+    }
+
+    /// The image that is assumed to be in the user's own launch template `name`.
+    pub(super) fn image_of_template(&mut self, name: &LaunchTemplateName) -> ImageId {
+        let source = TemplateSource::Named(name.clone());
+        let named = Architecture::named_in(name.as_str());
+        let architecture =
+            named.unwrap_or_else(|| self.architecture_for(|class| class.launch_template == source));
+        let image = image(image_id(name.as_str()), name.as_str(), architecture);
+        let id = image.id.clone();
+        self.account.images.entry(id.clone()).or_insert(image);
+        id
+    }
+
+    fn architecture_for(&self, is_meant: impl Fn(&NodeClass) -> bool) -> Architecture {
         let classes = self.cluster.node_classes.values();
-        let classes: Vec<_> =
-            classes.filter(|class| class.image_terms.contains(term)).map(|c| &c.name).collect();
+        let classes: Vec<_> = classes.filter(|class| is_meant(class)).map(|c| &c.name).collect();
         let pools = self.cluster.node_pools.values();
         let mut pools =
             pools.filter(|pool| classes.contains(&&pool.template.node_class)).peekable();

@@ -120,11 +120,11 @@ impl World {
     }
 
     /// The launch template called `name`. One of the user's own is assumed to be there until
-    /// somebody deletes it, with an image for what its name says, x86_64 if that says nothing.
+    /// somebody deletes it, with an image for what its name or its pools say.
     pub(crate) fn template_version(&mut self, name: &LaunchTemplateName) -> Option<TemplateRecord> {
         let is_known = self.account.templates.contains_key(name);
         if !is_known && !name.is_of_digest() && !self.account.templates_deleted.contains(name) {
-            let image = self.image_of_parameter(name.as_str())?;
+            let image = self.image_of_template(name);
             self.account.assumptions.insert(format!("launch template {name} with image {image}"));
             self.add_template(NewTemplate {
                 name: name.clone(),
@@ -139,7 +139,10 @@ impl World {
     }
 
     /// The launch template that a fleet request names.
-    pub(super) fn wanted_template(&self, wanted: &FleetTemplate) -> Result<&TemplateRecord, Refusal> {
+    pub(super) fn wanted_template(
+        &self,
+        wanted: &FleetTemplate,
+    ) -> Result<&TemplateRecord, Refusal> {
         let name = &wanted.template;
         let known = self.account.templates.get(name).ok_or_else(|| no_template(name))?;
         match wanted.version {

@@ -12,7 +12,9 @@ use model::{
     labels,
     ledger::{Generation, Snapshot},
     node::Node,
-    node_class::{ImageFamily, ImageTerm, Kubelet, MetadataOptions, NodeClass, NodeIdentity},
+    node_class::{
+        ImageFamily, ImageTerm, Kubelet, MetadataOptions, NodeClass, NodeIdentity, TemplateSource,
+    },
     node_pool::{Disruption, Limits, NodeClaimTemplate, NodePool},
     static_hash::NodeClassHash,
 };
@@ -80,6 +82,7 @@ pub fn node_class(name: &str) -> NodeClass {
         context: None,
         kubelet: Kubelet::default(),
         hash: Some(NodeClassHash(1)),
+        launch_template: TemplateSource::Made,
         is_deleting: false,
         problems: Vec::new(),
     }

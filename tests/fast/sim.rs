@@ -17,6 +17,8 @@ mod dry_run;
 mod launch_faults;
 #[path = "sim/launch_template.rs"]
 mod launch_template;
+#[path = "sim/measured.rs"]
+mod measured;
 #[path = "sim/node_claims.rs"]
 mod node_claims;
 #[path = "sim/resolve.rs"]

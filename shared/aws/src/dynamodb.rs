@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `head` | `generation`, `commit_id` |
 //! | `claim#<name>` | `phase`, `version`, `record`, `instance_id` once there is one |
+//! | `measured#<type>#<image>` | `memory`, `expires_at` |
 //! | `tick#<chain>` | `sequence`, `ticked_at` |
 //! | `catalog` | `found_at`, `catalog`: what is sold in the region |
 //! | `validation#<class>` | `record`, `expires_at`: what trying the class out came to |
@@ -25,11 +26,11 @@ use aws_sdk_dynamodb::{
     operation::{put_item::PutItemError, transact_write_items::TransactWriteItemsError},
     types::ReturnValuesOnConditionCheckFailure,
 };
-use futures_util::future::try_join;
+use futures_util::future::try_join3;
 use jiff::Timestamp;
 use model::{
-    ClusterName, InstanceId, NodeClaim, NodeClaimName, NodeClassName, OfferingKey,
-    ledger::{Commit, CommitOutcome, Snapshot, WriteOutcome},
+    Bytes, ClusterName, InstanceId, NodeClaim, NodeClaimName, NodeClassName, OfferingKey,
+    ledger::{Commit, CommitOutcome, MeasuredKey, Snapshot, WriteOutcome},
     limits,
     validation::Verdict,
 };
@@ -39,9 +40,10 @@ use self::{
     commit::{Cancellation, to_transaction},
     guard::Guard,
     item::{
-        CLAIM_PREFIX, COOLING_PREFIX, Head, Item, claim_from_item, claim_item, claim_key,
-        cooling_from_item, cooling_item, head_from_item, key, number, tick_from_item, tick_item,
-        tick_key, verdict_from_item, verdict_item, verdict_key,
+        CLAIM_PREFIX, COOLING_PREFIX, Head, Item, MEASURED_PREFIX, claim_from_item, claim_item,
+        claim_key, cooling_from_item, cooling_item, head_from_item, key, measured_from_item,
+        measured_item, number, tick_from_item, tick_item, tick_key, verdict_from_item,
+        verdict_item, verdict_key,
     },
 };
 use crate::fault::{BadAnswer, port_error};
@@ -170,7 +172,8 @@ impl Ledger for DynamoLedger {
         let mut snapshot = Snapshot { generation, ..Snapshot::default() };
         let claims = self.items(cluster.as_str(), CLAIM_PREFIX);
         let cooling = self.items(&self.region, COOLING_PREFIX);
-        let (claims, cooling) = try_join(claims, cooling).await?;
+        let measured = self.items(cluster.as_str(), MEASURED_PREFIX);
+        let (claims, cooling, measured) = try_join3(claims, cooling, measured).await?;
         for item in claims {
             // A claim that cannot be read must not be forgotten: its instance would be bought
             // again. So nothing is decided until somebody has looked.
@@ -180,6 +183,10 @@ impl Ledger for DynamoLedger {
         for item in cooling {
             let (offering, until) = cooling_from_item(&item).map_err(unreadable)?;
             snapshot.cooling.insert(offering, until);
+        }
+        for item in measured {
+            let (key, memory) = measured_from_item(&item).map_err(unreadable)?;
+            snapshot.measured.insert(key, memory);
         }
         Ok(snapshot)
     }
@@ -291,6 +298,19 @@ impl Ledger for DynamoLedger {
             // Refused is as good as written: a later time stands there.
             self.put_if(item, item::cools_longer(*until)).await?;
         }
+        Ok(())
+    }
+
+    async fn measure(
+        &self,
+        cluster: &ClusterName,
+        key: &MeasuredKey,
+        memory: Bytes,
+        until: Timestamp,
+    ) -> Result<(), PortError> {
+        let item = measured_item(cluster, key, memory, until);
+        // Refused is as good as written: a smaller amount stands there.
+        self.put_if(item, item::is_least(memory)).await?;
         Ok(())
     }
 

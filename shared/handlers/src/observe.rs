@@ -154,7 +154,7 @@ async fn class_offers(
     for class in classes {
         let offer = match resolved(discovery, settings, class, at.now).await? {
             Resolution::Ready(class) => {
-                ClassOffer::Ready(offers.offer(&catalog, &class, &ledger.cooling, at.now))
+                ClassOffer::Ready(offers.offer(&catalog, &class, ledger, at.now))
             }
             Resolution::NotReady(problems) => ClassOffer::NotReady(problems),
         };

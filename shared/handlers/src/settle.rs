@@ -2,10 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use model::{
-    ClaimPhase, NodeClaim, NodeClaimName, claim::LaunchedInstance, labels, launch::InstanceState,
-    ledger::WriteOutcome, message::Message, node::Node,
+    Bytes, ClaimPhase, NodeClaim, NodeClaimName,
+    claim::LaunchedInstance,
+    labels,
+    launch::InstanceState,
+    ledger::{MeasuredKey, WriteOutcome},
+    message::Message,
+    node::Node,
 };
 use ports::{Fault, Fleet, Invocation, Ledger, Mailbox, NodeClaims, Nodes, PortError};
 
@@ -17,6 +22,11 @@ use crate::{
 
 /// Listings of EC2 may lag a launch by less than this.
 pub(crate) const LISTING_LAG_MAX: SignedDuration = SignedDuration::from_mins(5);
+
+/// How long measured memory is kept after it was seen last.
+///
+/// Karpenter: `pkg/cache/cache.go` of the AWS provider, `DiscoveredCapacityCacheTTL`.
+const MEASURED_KEPT: SignedDuration = SignedDuration::from_hours(60 * 24);
 
 /// Moves a claim with an instance on: registered, initialized, or given up when it takes too long.
 #[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
@@ -43,6 +53,9 @@ pub async fn settle(
     if let (Some(node), Some(patch)) = (&node, &settlement.patch) {
         ignore_missing(nodes.patch(&node.name, patch).await)?;
     }
+    if let (Some(claim), Some(node)) = (&settlement.claim, &node) {
+        measure(ledger, claim, node, at).await?;
+    }
     let mut revisit = settlement.revisit_after_seconds;
     match &settlement.claim {
         Some(claim) => match ledger.write_claim(&at.cluster, claim).await? {
@@ -61,6 +74,25 @@ pub async fn settle(
         }
         None => Ok(()),
     }
+}
+
+/// Keeps how much memory a node has that joined: the next node of its type and image will not have
+/// more. One that does not report any yet will when it is initialized.
+async fn measure(
+    ledger: &impl Ledger,
+    claim: &NodeClaim,
+    node: &Node,
+    at: &Invocation,
+) -> Result<(), PortError> {
+    let joined = matches!(claim.phase, ClaimPhase::Registered | ClaimPhase::Initialized);
+    let Some(instance) = claim.instance.as_ref().filter(|_| joined) else { return Ok(()) };
+    let (Some(image), true) = (&instance.image, node.capacity.memory > Bytes(0)) else {
+        return Ok(());
+    };
+    let instance_type = instance.instance_type.clone();
+    let key = MeasuredKey { instance_type, image: image.clone() };
+    let until = at.now.saturating_add(MEASURED_KEPT).unwrap_or(Timestamp::MAX);
+    ledger.measure(&at.cluster, &key, node.capacity.memory, until).await
 }
 
 /// Whether EC2 says that the instance ended. A ready node says that it did not.

@@ -10,6 +10,7 @@ mod digest;
 mod family;
 mod filter;
 mod image;
+mod measured;
 mod name;
 mod named;
 mod node_settings;

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use crate::{CommitId, HourlyPrice, NodeClaim, NodeClaimName, NodePoolName, OfferingKey};
+use crate::{
+    Bytes, CommitId, HourlyPrice, ImageId, InstanceTypeName, NodeClaim, NodeClaimName,
+    NodePoolName, OfferingKey,
+};
 
 /// Version of a cluster's promises. Every commit makes the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -27,6 +30,18 @@ pub struct Snapshot {
     pub claims: BTreeMap<NodeClaimName, NodeClaim>,
     /// Offerings that cool down, and until when.
     pub cooling: BTreeMap<OfferingKey, Timestamp>,
+    /// The least memory that nodes were seen with.
+    pub measured: BTreeMap<MeasuredKey, Bytes>,
+}
+
+/// Nodes that have the same memory: how much of an instance's the firmware and the kernel keep for
+/// themselves depends on the image.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct MeasuredKey {
+    /// Their instance type.
+    pub instance_type: InstanceTypeName,
+    /// What they were started from.
+    pub image: ImageId,
 }
 
 /// A plan made real: everything in it happens, or nothing.

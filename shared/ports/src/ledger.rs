@@ -1,8 +1,8 @@
 //! The ledger: where promises are kept.
 
 use model::{
-    ClusterName, InstanceId, NodeClaim, NodeClaimName, NodeClassName,
-    ledger::{Commit, CommitOutcome, Snapshot, WriteOutcome},
+    Bytes, ClusterName, InstanceId, NodeClaim, NodeClaimName, NodeClassName,
+    ledger::{Commit, CommitOutcome, MeasuredKey, Snapshot, WriteOutcome},
     validation::Verdict,
 };
 
@@ -11,7 +11,8 @@ use crate::PortError;
 /// The table of claims. Reads are consistent; each names its cluster. Offerings without capacity are
 /// a region's: what one cluster meets, every cluster in the table knows.
 pub trait Ledger {
-    /// The head, then every claim that is not gone and every offering that cools down.
+    /// The head, then every claim that is not gone, every offering that cools down and all memory
+    /// that was measured.
     ///
     /// The generation is read first: a commit on it conflicts with whatever was missed.
     async fn snapshot(&self, cluster: &ClusterName) -> Result<Snapshot, PortError>;
@@ -55,6 +56,16 @@ pub trait Ledger {
     async fn cool_down(
         &self,
         offerings: &[(model::OfferingKey, jiff::Timestamp)],
+    ) -> Result<(), PortError>;
+
+    /// Keeps until `until` that a node had so much memory. A smaller amount that stands already is
+    /// kept as it is, so that repeating and reordering do no harm.
+    async fn measure(
+        &self,
+        cluster: &ClusterName,
+        key: &MeasuredKey,
+        memory: Bytes,
+        until: jiff::Timestamp,
     ) -> Result<(), PortError>;
 
     /// Moves the poll chain called `chain` from link `from` to the next, at `now`. `Conflict` when

@@ -9,9 +9,9 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    BatchId, ClusterName, CommitId, InstanceId, NodeClaim, NodeClaimName, NodeClassName,
+    BatchId, Bytes, ClusterName, CommitId, InstanceId, NodeClaim, NodeClaimName, NodeClassName,
     OfferingKey,
-    ledger::{Commit, CommitOutcome, Generation, Snapshot, WriteOutcome},
+    ledger::{Commit, CommitOutcome, Generation, MeasuredKey, Snapshot, WriteOutcome},
     limits::ITEMS_PER_COMMIT_MAX,
     validation::Verdict,
 };
@@ -27,6 +27,7 @@ pub(crate) struct ClusterLedger {
     pub(crate) head: Generation,
     last_commit: Option<CommitId>,
     pub(crate) claims: BTreeMap<NodeClaimName, Rc<NodeClaim>>,
+    measured: BTreeMap<MeasuredKey, (Bytes, Timestamp)>,
     ticks: BTreeMap<String, (u64, Timestamp)>,
     pub(crate) verdicts: BTreeMap<NodeClassName, Verdict>,
     batches: BTreeMap<BatchId, BTreeSet<NodeClaimName>>,
@@ -58,9 +59,12 @@ impl LedgerState {
     ) -> Snapshot {
         let cooling = self.cooling.iter().filter(|(_, until)| now < **until);
         let cooling = cooling.map(|(offering, until)| (offering.clone(), *until)).collect();
-        let claims = self.cluster(cluster).claims.iter();
+        let own = self.cluster(cluster);
+        let claims = own.claims.iter();
         let claims = claims.map(|(name, claim)| (name.clone(), NodeClaim::clone(claim))).collect();
-        Snapshot { generation, claims, cooling }
+        let measured = own.measured.iter().filter(|(_, (_, until))| now < *until);
+        let measured = measured.map(|(key, (memory, _))| (key.clone(), *memory)).collect();
+        Snapshot { generation, claims, cooling, measured }
     }
 
     pub(crate) fn cool_down(&mut self, offering: &OfferingKey, until: Timestamp) {
@@ -106,6 +110,13 @@ impl LedgerState {
 }
 
 impl ClusterLedger {
+    pub(crate) fn measure(&mut self, key: &MeasuredKey, memory: Bytes, until: Timestamp) {
+        let stored = self.measured.entry(key.clone()).or_insert((memory, until));
+        if memory <= stored.0 {
+            *stored = (memory, until);
+        }
+    }
+
     pub(crate) fn tick(&self, chain: &str) -> Option<(u64, Timestamp)> {
         self.ticks.get(chain).copied()
     }

@@ -52,6 +52,8 @@ pub struct Settings {
     pub kubernetes_version: String,
     /// From a launch to its node joining. Default: 30 to 60 s.
     pub node_joins_after: Span,
+    /// Of the memory that the catalog says, how much nodes report. Default: all of it.
+    pub node_memory_per_mille: u64,
     /// From joining to ready. Default: 5 to 15 s.
     pub node_ready_after: Span,
     /// Of the instances, how many never join. Default: 0.
@@ -108,6 +110,7 @@ impl Default for Settings {
             start: Timestamp::constant(1_767_600_000, 0),
             kubernetes_version: "1.34".to_owned(),
             node_joins_after: Span::from_secs(30, 60),
+            node_memory_per_mille: 1_000,
             node_ready_after: Span::from_secs(5, 15),
             never_joins_per_mille: 0,
             startup_taints_gone_after: Span::from_secs(2, 5),

@@ -40,6 +40,12 @@ impl Guard {
         Self { expression, attribute, value: Some(value) }
     }
 
+    /// `attribute` is not there, or is at least `value`.
+    pub(super) fn absent_or_at_least(attribute: &'static str, value: AttributeValue) -> Self {
+        let expression = "attribute_not_exists(#guarded) OR #guarded >= :guard";
+        Self { expression, attribute, value: Some(value) }
+    }
+
     pub(super) fn expression(&self) -> &'static str {
         self.expression
     }

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, ClusterName, CommitId, InstanceTypeName, NodeClaim, NodeClaimName, NodeClassName,
-    OfferingKey, Zone,
-    ledger::{Decision, Generation},
+    Bytes, CapacityType, ClusterName, CommitId, ImageId, InstanceTypeName, NodeClaim,
+    NodeClaimName, NodeClassName, OfferingKey, Zone,
+    ledger::{Decision, Generation, MeasuredKey},
     limits::ITEM_BYTES_MAX,
     validation::Verdict,
 };
@@ -36,6 +36,7 @@ pub(super) const GENERATION: &str = "generation";
 pub(super) const COMMIT_ID: &str = "commit_id";
 pub(super) const SEQUENCE: &str = "sequence";
 pub(super) const TICKED_AT: &str = "ticked_at";
+pub(super) const MEMORY: &str = "memory";
 
 /// Sort key of the head.
 pub(super) const HEAD: &str = "head";
@@ -45,6 +46,9 @@ pub(super) const CATALOG: &str = "catalog";
 pub(super) const CLAIM_PREFIX: &str = "claim#";
 /// Sort keys of offerings that cool down start with it.
 pub(super) const COOLING_PREFIX: &str = "cooling#";
+
+/// Sort keys of memory that was measured start with it.
+pub(super) const MEASURED_PREFIX: &str = "measured#";
 
 /// How long decisions are kept.
 const DECISION_KEPT: SignedDuration = SignedDuration::from_hours(90 * 24);
@@ -152,6 +156,25 @@ pub(super) fn cooling_item(region: &str, offering: &OfferingKey, until: Timestam
     whole
 }
 
+/// What stands there, if anything, is no less than `memory`.
+pub(super) fn is_least(memory: Bytes) -> Guard {
+    Guard::absent_or_at_least(MEMORY, number(memory.0))
+}
+
+pub(super) fn measured_item(
+    cluster: &ClusterName,
+    key: &MeasuredKey,
+    memory: Bytes,
+    until: Timestamp,
+) -> Item {
+    let MeasuredKey { instance_type, image } = key;
+    item(
+        cluster,
+        &format!("{MEASURED_PREFIX}{instance_type}#{image}"),
+        [(MEMORY, number(memory.0)), (EXPIRES_AT, number(seconds_rounded_up(until)))],
+    )
+}
+
 pub(super) fn decision_item(
     cluster: &ClusterName,
     commit: &CommitId,
@@ -220,6 +243,17 @@ fn offering(key: &str) -> Option<OfferingKey> {
         instance_type: InstanceTypeName::new(parts.next()?).ok()?,
         zone: Zone::new(parts.next()?).ok()?,
     })
+}
+
+pub(super) fn measured_from_item(item: &Item) -> Result<(MeasuredKey, Bytes), Unreadable> {
+    let parts = text_of(item, ITEM)?.strip_prefix(MEASURED_PREFIX);
+    let parts = parts.and_then(|rest| rest.split_once('#'));
+    let key = parts.and_then(|(instance_type, image)| {
+        let instance_type = InstanceTypeName::new(instance_type).ok()?;
+        Some(MeasuredKey { instance_type, image: ImageId::new(image).ok()? })
+    });
+    let unnamed = || unreadable(item, format!("`{ITEM}` names no instance type and image"));
+    Ok((key.ok_or_else(unnamed)?, Bytes(number_of(item, MEMORY)?)))
 }
 
 pub(super) fn tick_from_item(item: &Item) -> Result<(u64, Timestamp), Unreadable> {

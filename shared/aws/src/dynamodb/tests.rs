@@ -163,6 +163,24 @@ fn a_cooling_time_is_rounded_up_to_seconds() {
 }
 
 #[test]
+fn measured_memory_comes_back_and_only_less_takes_its_place() {
+    let key = MeasuredKey {
+        instance_type: InstanceTypeName::new("m7g.large").unwrap(),
+        image: model::ImageId::new("ami-0a").unwrap(),
+    };
+    let until = time("2026-11-21T12:03:00.5Z");
+    let item = measured_item(&cluster(), &key, Bytes(7_944_011_776), until);
+    assert_eq!(item["item"].as_s().unwrap(), "measured#m7g.large#ami-0a");
+    assert_eq!(item["expires_at"].as_n().unwrap(), "1795262581");
+    assert_eq!(measured_from_item(&item).unwrap(), (key, Bytes(7_944_011_776)));
+    let guard = item::is_least(Bytes(5));
+    assert_eq!(
+        (guard.attribute(), guard.expression()),
+        ("memory", "attribute_not_exists(#guarded) OR #guarded >= :guard")
+    );
+}
+
+#[test]
 fn a_tick_comes_back_as_it_was_stored() {
     let at = time("2026-11-21T12:03:00.123456789Z");
     let item = tick_item(&cluster(), "provision", 7, at);

@@ -76,7 +76,7 @@ pub(super) async fn prepare(
     };
     asked.profiles.insert(first.node_class.clone(), profile.clone());
     let catalog = catalog.catalog().await?;
-    let types = offers.offer(&catalog, &class, &snapshot.cooling, at.now);
+    let types = offers.offer(&catalog, &class, snapshot, at.now);
     let named = profile.as_deref().unwrap_or_default();
     let launch = match launch_template::requests(claims, &class, &types, &settings, named) {
         Ok(launch) => launch,

@@ -5,9 +5,14 @@
 use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
-use model::{Catalog, InstanceType, NodeClassName, OfferingKey, node_class::ResolvedNodeClass};
+use model::{
+    Bytes, Catalog, InstanceType, NodeClassName,
+    ledger::{MeasuredKey, Snapshot},
+    node_class::ResolvedNodeClass,
+};
 
 use super::{cool, of_class};
+use crate::measured;
 
 /// Classes whose types are kept at once. Each takes megabytes; one more, and all are forgotten and
 /// worked out anew as they are asked for.
@@ -25,6 +30,9 @@ pub struct Offers(RefCell<BTreeMap<NodeClassName, Kept>>);
 struct Kept {
     catalog: Arc<Catalog>,
     class: ResolvedNodeClass,
+    /// As if nothing cooled down and nothing were measured.
+    estimated: Vec<Arc<InstanceType>>,
+    measured: BTreeMap<MeasuredKey, Bytes>,
     /// As if nothing cooled down.
     types: Vec<Arc<InstanceType>>,
 }
@@ -40,33 +48,35 @@ fn without_addresses(class: &ResolvedNodeClass) -> ResolvedNodeClass {
 }
 
 impl Offers {
-    /// What [`offer`](super::offer) says.
+    /// What [`offer`](super::offer) says about what cools down in the `ledger`, with the memory that
+    /// was measured in place of the estimate.
     pub fn offer(
         &self,
         catalog: &Arc<Catalog>,
         class: &ResolvedNodeClass,
-        cooling: &BTreeMap<OfferingKey, Timestamp>,
+        ledger: &Snapshot,
         now: Timestamp,
     ) -> Vec<Arc<InstanceType>> {
         let mut kept = self.0.borrow_mut();
         let (name, same) = (&class.class.name, without_addresses(class));
-        let mut types = match kept.get(name) {
-            // A catalog that is another object counts as another: comparing it is the long work.
-            Some(kept) if Arc::ptr_eq(&kept.catalog, catalog) && kept.class == same => {
-                kept.types.clone()
+        // A catalog that is another object counts as another: comparing it is the long work.
+        let is_kept = |kept: &Kept| Arc::ptr_eq(&kept.catalog, catalog) && kept.class == same;
+        if !kept.get(name).is_some_and(is_kept) {
+            if !kept.contains_key(name) && kept.len() >= CLASSES_MAX {
+                kept.clear();
             }
-            _ => {
-                let types = of_class(catalog, class);
-                if !kept.contains_key(name) && kept.len() >= CLASSES_MAX {
-                    kept.clear();
-                }
-                let (catalog, types_kept) = (Arc::clone(catalog), types.clone());
-                kept.insert(name.clone(), Kept { catalog, class: same, types: types_kept });
-                types
-            }
-        };
-        drop(kept);
-        cool(&mut types, cooling, now);
+            let (catalog, estimated) = (Arc::clone(catalog), of_class(catalog, class));
+            let (measured, types) = (BTreeMap::new(), estimated.clone());
+            kept.insert(name.clone(), Kept { catalog, class: same, estimated, measured, types });
+        }
+        let Some(kept) = kept.get_mut(name) else { return Vec::new() };
+        if kept.measured != ledger.measured {
+            kept.types.clone_from(&kept.estimated);
+            measured::apply(&mut kept.types, &class.images, &ledger.measured);
+            kept.measured.clone_from(&ledger.measured);
+        }
+        let mut types = kept.types.clone();
+        cool(&mut types, &ledger.cooling, now);
         types
     }
 }

@@ -73,6 +73,23 @@ impl World {
     /// Capacity and allocatable of an instance's node: the claim knows what kubelet settings and
     /// volumes of its class make of the instance type; without one, the catalog's.
     fn shape(&self, record: &InstanceRecord) -> (Resources, Resources) {
+        let (mut capacity, mut allocatable) = self.expected_shape(record);
+        let instance_type = self.catalog.instance_type(&record.offering.instance_type);
+        if let Some(instance_type) = instance_type {
+            // What is expected may be what was learned: real is what the catalog makes of it.
+            let share = instance_type.capacity.memory.0 / 1_000;
+            let real = match self.settings.node_memory_per_mille {
+                1_000 => capacity.memory.0,
+                per_mille => share.saturating_mul(per_mille),
+            };
+            let reserved = capacity.memory.0.saturating_sub(allocatable.memory.0);
+            capacity.memory.0 = real;
+            allocatable.memory.0 = real.saturating_sub(reserved);
+        }
+        (capacity, allocatable)
+    }
+
+    fn expected_shape(&self, record: &InstanceRecord) -> (Resources, Resources) {
         if let Some(claim) = self.ledger.claim_of(&record.id)
             && !claim.capacity.is_zero()
         {

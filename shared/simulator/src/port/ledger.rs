@@ -2,8 +2,8 @@
 
 use jiff::Timestamp;
 use model::{
-    ClusterName, InstanceId, NodeClaim, NodeClaimName, NodeClassName, OfferingKey,
-    ledger::{Commit, CommitOutcome, Snapshot, WriteOutcome},
+    Bytes, ClusterName, InstanceId, NodeClaim, NodeClaimName, NodeClassName, OfferingKey,
+    ledger::{Commit, CommitOutcome, MeasuredKey, Snapshot, WriteOutcome},
     validation::Verdict,
 };
 use ports::{Ledger, PortError};
@@ -109,6 +109,21 @@ impl Ledger for Sim {
             for (offering, until) in offerings {
                 world.ledger.cool_down(offering, *until);
             }
+            Ok(())
+        })
+        .await
+    }
+
+    async fn measure(
+        &self,
+        cluster: &ClusterName,
+        key: &MeasuredKey,
+        memory: Bytes,
+        until: Timestamp,
+    ) -> Result<(), PortError> {
+        let subject = format!("{} {}", key.instance_type, key.image);
+        self.step(("Ledger.measure", Write), subject, |world| {
+            world.ledger.cluster(cluster).measure(key, memory, until);
             Ok(())
         })
         .await

@@ -2,6 +2,7 @@
 
 mod claims;
 mod commits;
+mod measured;
 mod ticks;
 mod verdicts;
 
@@ -49,6 +50,7 @@ pub async fn ledger<L: Ledger, W: AsyncFn()>(
     cases.extend(claims::cases(subject).await);
     cases.extend(ticks::cases(subject).await);
     cases.extend(verdicts::cases(subject).await);
+    cases.extend(measured::cases(subject).await);
     cases
 }
 

@@ -1,6 +1,6 @@
 //! What is kept is never told from what is worked out anew.
 
-use model::{CapacityType, InstanceTypeName, Zone, node_class::ImageFamily};
+use model::{CapacityType, InstanceTypeName, OfferingKey, Zone, node_class::ImageFamily};
 
 use super::*;
 use crate::{
@@ -20,7 +20,8 @@ fn check(
     cooling: &BTreeMap<OfferingKey, Timestamp>,
     before: &[Arc<InstanceType>],
 ) -> (Vec<Arc<InstanceType>>, Vec<bool>) {
-    let types = offers.offer(catalog, class, cooling, now());
+    let ledger = Snapshot { cooling: cooling.clone(), ..Snapshot::default() };
+    let types = offers.offer(catalog, class, &ledger, now());
     assert_eq!(types, offer(catalog, class, cooling, now()));
     let is_kept = |t: &Arc<InstanceType>| before.iter().any(|other| Arc::ptr_eq(t, other));
     let kept = types.iter().map(is_kept).collect();
@@ -88,4 +89,23 @@ fn a_class_too_many_forgets_the_others() {
         check(&offers, &catalog, &class, &BTreeMap::new(), &[]);
     }
     assert_eq!(offers.0.borrow().len(), 1);
+}
+
+#[test]
+fn a_measurement_changes_its_type_once_and_for_no_longer_than_it_is_known() {
+    let (offers, catalog) = (Offers::default(), Arc::new(catalog(&[M7G, T3])));
+    let class = class(ImageFamily::Al2023);
+    let key = MeasuredKey {
+        instance_type: InstanceTypeName::new("t3.large").unwrap(),
+        image: class.images[0].id.clone(),
+    };
+    let measured = BTreeMap::from([(key, Bytes::from_mebibytes(7_000))]);
+    let ledger = Snapshot { measured, ..Snapshot::default() };
+    let first = offers.offer(&catalog, &class, &Snapshot::default(), now());
+    let second = offers.offer(&catalog, &class, &ledger, now());
+    assert!(Arc::ptr_eq(&first[0], &second[0]) && !Arc::ptr_eq(&first[1], &second[1]));
+    assert_eq!(second[1].capacity.memory, Bytes::from_mebibytes(7_000));
+    let third = offers.offer(&catalog, &class, &ledger, now());
+    assert!(second.iter().zip(&third).all(|(one, other)| Arc::ptr_eq(one, other)));
+    assert_eq!(offers.offer(&catalog, &class, &Snapshot::default(), now()), first);
 }

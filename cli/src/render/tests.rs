@@ -233,12 +233,12 @@ fn a_launch_template_of_ones_own_is_named_and_none_is_made() {
         .replace("  securityGroups: [{id: sg-0a, name: nodes}]\n", "");
     let files = Files::new("named", &[("objects.yaml", &named), ("old.yaml", OBJECTS)]);
     let text = shown(&files.args(&["objects.yaml"])).unwrap();
-    expect![[r#"
+    expect![[r"
         fleet request: 1 on-demand instance
           from launch template mine, version $Latest, which is the user's own:
           image, user data, instance profile, security groups and volumes are in it
           m7i.large us-west-2a subnet-0a ami-0a $0.1008/h, for pods: cpu 1930m, memory 6903Mi, ephemeral-storage 17Gi, pods 29, vpc.amazonaws.com/pod-eni 9
-    "#]].assert_eq(&text);
+    "]].assert_eq(&text);
     let args = RenderArgs { output: Format::Json, ..files.args(&["objects.yaml"]) };
     let document: serde_json::Value = serde_json::from_str(&shown(&args).unwrap()).unwrap();
     assert_eq!(document["launchTemplates"], serde_json::json!([]));

@@ -170,7 +170,11 @@ async fn status(
         has_instance_profile: profile.is_some(),
         placement_group: found.placement_group.map(|group| group.is_some()),
         has_service_cidr: settings.service_cidr.is_some(),
-        dry_run: dry_run.clone(),
+        dry_run: match class.launch_template {
+            TemplateSource::Made => dry_run.clone(),
+            // Not supported yet: what is tried starts with making a launch template.
+            TemplateSource::Named(_) => DryRun::Disabled,
+        },
     };
     let mut subnets = found.subnets;
     subnets.sort_by(|one, other| {

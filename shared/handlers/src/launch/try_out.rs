@@ -5,8 +5,6 @@
 //!
 //! Karpenter: `pkg/controllers/nodeclass/validation.go` of the AWS provider.
 
-use std::collections::BTreeMap;
-
 use jiff::{SignedDuration, Timestamp};
 use launch_template::{
     Offers, Refusal,
@@ -14,6 +12,7 @@ use launch_template::{
 };
 use model::{
     NodeClassName,
+    ledger::Snapshot,
     message::Message,
     node_class::NodeClass,
     validation::{FailedCheck, Tried, Verdict},
@@ -116,11 +115,14 @@ async fn prepare(
         Resolution::Ready(resolved) => *resolved,
         Resolution::NotReady(problems) => return Ok(Prepared::Nothing(problems.join("; "))),
     };
-    let profile = ensure_profile(profiles, &settings, class).await?;
+    let Some(profile) = ensure_profile(profiles, &settings, class).await? else {
+        let why = "not supported yet: trying a launch template of the user's own";
+        return Ok(Prepared::Nothing(why.to_owned()));
+    };
     let pools = cluster.node_pools().await?.items;
     let catalog = catalog.catalog().await?;
-    // What cools down has nothing to do with what is allowed.
-    let types = offers.offer(&catalog, &resolved, &BTreeMap::new(), at.now);
+    // What cools down, or was measured, has nothing to do with what is allowed.
+    let types = offers.offer(&catalog, &resolved, &Snapshot::default(), at.now);
     Ok(match requests(&resolved, &types, &pools, &settings, &profile, key) {
         Ok(wanted) => Prepared::Requests(Box::new(wanted)),
         Err(refusal @ Refusal::UserDataSize { .. }) => {

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{InstanceRecord, Refusal};
+use super::{InstanceRecord, Refusal, template::no_template};
 use crate::{
     made_up,
     timeline::Happening,

@@ -314,7 +314,8 @@ fn members_that_only_the_node_looks_at_are_passed_through() {
     });
     let text = write(&class, &settings()).unwrap();
     // In the order of names, between those that were worked out.
-    let expected = "      featureGates: {\"A\":true}\n      maxPods: 29\n      registerWithTaints:\n";
+    let expected =
+        "      featureGates: {\"A\":true}\n      maxPods: 29\n      registerWithTaints:\n";
     assert!(text.contains(expected), "{text}");
     assert!(text.contains("\n      registryPullQPS: 5\n"), "{text}");
 }

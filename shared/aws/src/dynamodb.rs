@@ -173,7 +173,7 @@ impl Ledger for DynamoLedger {
         let claims = self.items(cluster.as_str(), CLAIM_PREFIX);
         let cooling = self.items(&self.region, COOLING_PREFIX);
         let measured = self.items(cluster.as_str(), MEASURED_PREFIX);
-        let (claims, cooling, measured) = try_join3(claims, cooling, measured).await?;
+        let (claims, cooling, measured) = Box::pin(try_join3(claims, cooling, measured)).await?;
         for item in claims {
             // A claim that cannot be read must not be forgotten: its instance would be bought
             // again. So nothing is decided until somebody has looked.

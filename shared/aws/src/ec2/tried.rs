@@ -36,23 +36,23 @@ mod tests {
     use crate::fault::refused;
 
     #[track_caller]
-    fn check(code: &str, status: u16, message: &str, expected: Result<Tried, Fault>) {
+    fn check(code: &str, status: u16, message: &str, expected: &Result<Tried, Fault>) {
         let found = tried(refused("RunInstances", code, status, message));
-        assert_eq!(found.map_err(|error| error.fault), expected, "{code}");
+        assert_eq!(&found.map_err(|error| error.fault), expected, "{code}");
     }
 
     #[test]
     fn what_was_only_tried_worked_or_is_forbidden_or_has_no_profile() {
-        check("DryRunOperation", 412, "Request would have succeeded.", Ok(Tried::Works));
+        check("DryRunOperation", 412, "Request would have succeeded.", &Ok(Tried::Works));
         let forbidden = Ok(Tried::Forbidden("You are not authorized.".to_owned()));
-        check("UnauthorizedOperation", 403, "You are not authorized.", forbidden);
+        check("UnauthorizedOperation", 403, "You are not authorized.", &forbidden);
         let words = "Value (nodes) for parameter iamInstanceProfile.name is invalid. \
                      Invalid IAM Instance Profile name";
-        check("InvalidParameterValue", 400, words, Ok(Tried::NoProfile(words.to_owned())));
-        check("InvalidParameterValue", 400, "Value (x) is invalid.", Err(Fault::Permanent));
-        check("RequestLimitExceeded", 503, "slow down", Err(Fault::Transient));
-        check("InternalError", 500, "", Err(Fault::Unknown));
+        check("InvalidParameterValue", 400, words, &Ok(Tried::NoProfile(words.to_owned())));
+        check("InvalidParameterValue", 400, "Value (x) is invalid.", &Err(Fault::Permanent));
+        check("RequestLimitExceeded", 503, "slow down", &Err(Fault::Transient));
+        check("InternalError", 500, "", &Err(Fault::Unknown));
         let gone = "InvalidLaunchTemplateName.NotFoundException";
-        check(gone, 400, "no such template", Err(Fault::NotFound));
+        check(gone, 400, "no such template", &Err(Fault::NotFound));
     }
 }

@@ -20,9 +20,11 @@ async fn tried(settings: Settings, class: NodeClass, rules: Vec<Rule>) -> (World
         world.sim.add_rule(rule);
     }
     let verdict = world.try_out("default").await;
-    let word = verdict.map_or("open".to_owned(), |verdict| {
-        verdict.failure.map_or("passed".to_owned(), |(check, why)| format!("{check}: {why}"))
-    });
+    let word = match verdict.map(|verdict| verdict.failure) {
+        None => "open".to_owned(),
+        Some(None) => "passed".to_owned(),
+        Some(Some((check, why))) => format!("{check}: {why}"),
+    };
     assert!(world.living().await.is_empty(), "nothing was launched");
     assert!(world.sim.summary().launched.is_empty(), "and nothing ever was");
     (world, word)
@@ -96,6 +98,7 @@ async fn nothing_is_tried_out_where_that_is_disabled() {
             [(true, (Some(true), "DryRunDisabled")), (false, (None, "AwaitingReconciliation"))]
         {
             let look = handlers::resolve(
+                sim,
                 sim,
                 sim,
                 discovery,

@@ -79,7 +79,8 @@ fn of_class(catalog: &Catalog, class: &ResolvedNodeClass) -> Vec<Arc<InstanceTyp
 }
 
 /// Makes those offerings of `types`, which are sorted by name, unavailable that still cool down.
-/// What is reserved does not. Types without such an offering stay the very same.
+/// What is reserved does as well, by type and zone: EC2 may say for a while that a reservation has
+/// room which it does not give. Types without such an offering stay the very same.
 fn cool(
     types: &mut [Arc<InstanceType>],
     cooling: &BTreeMap<OfferingKey, Timestamp>,
@@ -89,10 +90,7 @@ fn cool(
         let index = types.binary_search_by(|t| t.name.cmp(&key.instance_type));
         let Some(found) = index.ok().and_then(|index| types.get_mut(index)) else { continue };
         let ends = |o: &Offering| {
-            o.is_available
-                && o.reservation.is_none()
-                && o.capacity_type == key.capacity_type
-                && o.zone == key.zone
+            o.is_available && o.capacity_type == key.capacity_type && o.zone == key.zone
         };
         if found.offerings.iter().any(ends) {
             let ended = Arc::make_mut(found).offerings.iter_mut().filter(|o| ends(o));

@@ -151,3 +151,39 @@ fn what_one_cluster_found_without_capacity_another_does_not_try() {
     runner.run_until(minute(15)).expect("nothing unsafe happens");
     check(&sim);
 }
+
+#[test]
+fn a_fleet_that_brings_some_is_completed_when_capacity_comes_back() {
+    let sim = sim(Settings::default());
+    let catalog = catalog();
+    let offerings = catalog
+        .instance_types
+        .iter()
+        .flat_map(|sold| sold.offerings.iter().map(move |offering| sold.key_of(offering)));
+    let offerings: Vec<OfferingKey> = offerings.collect();
+    let limit = |instances| {
+        for offering in &offerings {
+            sim.act(Action::SetCapacity { offering: offering.clone(), instances });
+        }
+    };
+    limit(Some(0));
+    let only = offerings.iter().find(|offering| {
+        offering.capacity_type == CapacityType::Spot
+            && offering.instance_type.as_str() == "c7g.xlarge"
+    });
+    let only = only.expect("it is sold").clone();
+    sim.act(Action::SetCapacity { offering: only.clone(), instances: Some(1) });
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(4)).expect("nothing unsafe happens");
+    let there: Vec<OfferingKey> =
+        sim.claims().into_iter().filter_map(|claim| Some(claim.instance?.offering())).collect();
+    assert_eq!(there, [only], "there was one");
+    let summary = sim.summary();
+    assert!(summary.pods_placed > 0 && summary.pods_waiting > 0, "{summary:?}");
+    limit(None);
+    // Cooling ends after three minutes.
+    runner.run_until(minute(15)).expect("nothing unsafe happens");
+    assert_eq!(sim.check_liveness(), Vec::<String>::new());
+    let summary = sim.summary();
+    assert_eq!((summary.pods_placed, summary.pods_waiting), (15, 0));
+}

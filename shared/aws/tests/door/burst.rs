@@ -9,6 +9,9 @@ use super::{
 };
 
 const CLAIMS: u32 = 1_000;
+/// Karpenter makes so many NodeClaims a second (`KUBE_CLIENT_QPS`), and puts into one CreateFleet what
+/// comes within a second at most: so many fleets, if nothing else holds it up.
+const KARPENTERS_FLEETS: u32 = CLAIMS / 200;
 
 #[tokio::test]
 async fn a_thousand_claims_at_once_cost_no_more_requests_than_karpenters() {
@@ -28,7 +31,7 @@ async fn a_thousand_claims_at_once_cost_no_more_requests_than_karpenters() {
         let all: u64 = requests.values().sum();
         report(&format!(
             "{CLAIMS} claims: {} batches, planned in {} ms; {} requests to EC2 and {} ms to launch \
-             them: {requests:?}",
+             them: {requests:?}; Karpenter sends {KARPENTERS_FLEETS} or more CreateFleet",
             batches.len(),
             planned.as_millis(),
             all - before,

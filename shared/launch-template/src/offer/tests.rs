@@ -426,3 +426,49 @@ fn a_reservation_is_an_offering_while_it_has_room_and_time() {
     let off = NodeSettings { reserved_capacity: false, ..NodeSettings::default() };
     expect!["karpenter.sh/capacity-type In [on-demand spot]; karpenter.k8s.aws/capacity-reservation-id DoesNotExist; "].assert_eq(&shown(&off));
 }
+
+#[test]
+fn a_reservation_that_gave_nothing_is_left_alone_for_a_while() {
+    let mut class = class(ImageFamily::Al2023);
+    class.reservations =
+        vec![reservation("cr-a", "us-west-2a", 3), reservation("cr-b", "us-west-2b", 1)];
+    let key = OfferingKey {
+        capacity_type: CapacityType::Reserved,
+        instance_type: model::InstanceTypeName::new("t3.large").unwrap(),
+        zone: Zone::new("us-west-2a").unwrap(),
+    };
+    let later: Timestamp = "2026-08-01T12:00:01Z".parse().unwrap();
+    let reserved = |cooling: &BTreeMap<OfferingKey, Timestamp>| {
+        let shown = available(&[T3], &class, cooling);
+        let reserved = shown.split(", ").filter(|offering| offering.starts_with("reserved"));
+        (reserved.collect::<Vec<_>>().join(", "), shown.matches("on-demand").count())
+    };
+    let both = "reserved t3.large us-west-2a, reserved t3.large us-west-2b".to_owned();
+    assert_eq!(reserved(&BTreeMap::new()), (both.clone(), 2));
+    let left = "reserved t3.large us-west-2b".to_owned();
+    assert_eq!(reserved(&BTreeMap::from([(key.clone(), later)])), (left, 2), "only reserved");
+    assert_eq!(reserved(&BTreeMap::from([(key, now())])), (both, 2));
+}
+
+#[test]
+fn a_local_zone_is_a_zone_like_any_other() {
+    let mut sold = catalog(&[T3]);
+    let zone = Zone::new("us-west-2-lax-1a").unwrap();
+    let id = ZoneId::new("usw2-lax1-az1").unwrap();
+    let one = Arc::make_mut(&mut sold.instance_types[0]);
+    let zones = "topology.kubernetes.io/zone In us-west-2a us-west-2-lax-1a";
+    one.requirements.replace(crate::testing::requirement(zones));
+    let there =
+        Offering { zone: zone.clone(), zone_id: Some(id.clone()), ..one.offerings[0].clone() };
+    one.offerings.push(there);
+    sold.zones.insert(zone, id);
+    let mut class = class(ImageFamily::Al2023);
+    class.subnets = vec![subnet("subnet-0e", "us-west-2-lax-1a", "usw2-lax1-az1", 10)];
+    let types = offer(&sold, &class, &BTreeMap::new(), now());
+    let claim = crate::testing::claim(&["karpenter.sh/capacity-type In on-demand"], &[T3]);
+    let (settings, profile) = (crate::testing::settings(), crate::testing::PROFILE);
+    let launch = crate::requests(&[claim], &class, &types, &settings, profile).unwrap();
+    let choices = launch.request.templates.iter().flat_map(|template| &template.overrides);
+    let subnets: Vec<&str> = choices.map(|choice| choice.subnet.as_str()).collect();
+    assert_eq!(subnets, ["subnet-0e"]);
+}

@@ -235,6 +235,22 @@ fn reserved_capacity_is_taken_first_and_once() {
 }
 
 #[test]
+fn an_open_promise_on_a_reservation_counts_until_it_is_launched() {
+    let mut facts = facts(apart(1));
+    reserve(&mut facts, 1);
+    let promised = provision(&facts).promises[0].claim.clone();
+    // EC2 still says that one is left.
+    let mut later = self::facts(apart(2));
+    reserve(&mut later, 1);
+    later.ledger.claims.insert(promised.name.clone(), promised);
+    let plan = provision(&later);
+    let is_reserved = |promise: &model::plan::Promise| {
+        promise.cheapest.capacity_type == model::CapacityType::Reserved
+    };
+    assert!(!plan.promises.iter().any(is_reserved), "it was promised already");
+}
+
+#[test]
 fn pods_share_a_reserved_node() {
     let mut facts = facts(replicas("a", 3, &app()));
     reserve(&mut facts, 1);

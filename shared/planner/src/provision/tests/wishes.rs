@@ -245,7 +245,7 @@ fn an_open_promise_on_a_reservation_counts_until_it_is_launched() {
     later.ledger.claims.insert(promised.name.clone(), promised);
     let plan = provision(&later);
     let is_reserved = |promise: &model::plan::Promise| {
-        promise.cheapest.capacity_type == model::CapacityType::Reserved
+        promise.cheapest.capacity_type == CapacityType::Reserved
     };
     assert!(!plan.promises.iter().any(is_reserved), "it was promised already");
 }

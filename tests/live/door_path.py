@@ -206,12 +206,21 @@ class Way:
         ]
 
     def check_nothing_leaked(self, when, count):
-        ours = {instance["InstanceId"] for instance in self.instances()}
-        known = {claim["instance_id"]["S"] for claim in self.claims() if "instance_id" in claim}
+        """Listings of EC2 lag behind, so what they say may have to be waited for."""
+
+        def both():
+            ours = {instance["InstanceId"] for instance in self.instances()}
+            claims = self.claims()
+            return ours, {one["instance_id"]["S"] for one in claims if "instance_id" in one}
+
+        def is_sound():
+            ours, known = both()
+            return ours == known and len(ours) == count
+
         self.checks.check(
             f"{when}, the account has {count} instances, and they are the table's",
-            ours == known and len(ours) == count,
-            (ours, known),
+            wait_for(is_sound, PATIENCE_SECONDS),
+            both(),
         )
 
     def profiles(self):
@@ -220,6 +229,10 @@ class Way:
 
     def node_class(self):
         return self.cluster.objects[CLASSES].get("default", {})
+
+    def conditions(self):
+        told = self.node_class().get("status", {}).get("conditions", [])
+        return {condition["type"]: condition["status"] for condition in told}
 
 
 def check_catalog(checks, way):
@@ -260,9 +273,18 @@ def check_catalog(checks, way):
 
 def check_class(checks, way):
     way.invoke("resolve answers its schedule", "resolve", event("resolve-schedule"))
+    validated = way.conditions().get("ValidationSucceeded")
+    checks.check("nobody knows yet whether the class can be launched", validated == "Unknown")
+    way.visit_until(
+        "launch, asked by resolve, tries the class out",
+        "launch",
+        lambda: way.item("validation#default"),
+    )
+    way.check_nothing_leaked("after that", 0)
+    way.invoke("resolve answers its next schedule", "resolve", event("resolve-schedule"))
     status = way.node_class().get("status", {})
-    conditions = {c["type"]: c["status"] for c in status.get("conditions", [])}
-    checks.check("the class is ready in the cluster", conditions.get("Ready") == "True", status)
+    ready = way.conditions().get("Ready")
+    checks.check("the class is ready in the cluster", ready == "True", status)
     checks.check(
         "its status names subnets, security groups and images",
         all(status.get(key) for key in ("subnets", "securityGroups", "amis")),

@@ -11,6 +11,7 @@ use model::{
     launch::{FleetRequest, LaunchTemplate, RunRequest},
     node_class::{ClusterSettings, Image, NodeClass, ResolvedNodeClass, SecurityGroup, Subnet},
     node_pool::NodePool,
+    static_hash::NODE_CLASS,
     validation::{FailedCheck, Tried, Verdict},
 };
 
@@ -46,7 +47,8 @@ pub struct TryOut {
 }
 
 /// A digest of everything that the answers depend on: another class, or other things selected, are
-/// tried out anew. How many addresses are free makes no difference.
+/// tried out anew. How many addresses are free makes no difference, and neither do the annotations
+/// with the class's own hash, which are written after the first look.
 ///
 /// It is made of the values as the program shows them, so another release may ask once more.
 pub fn key(
@@ -59,7 +61,9 @@ pub fn key(
 ) -> String {
     let mut digest = Digest::default();
     digest.field("class", format_args!("{class:?}"));
-    let annotations = annotations.iter().map(|(key, value)| format!("{key}={value}"));
+    let is_hash = |key: &str| [NODE_CLASS.key, NODE_CLASS.version_key].contains(&key);
+    let annotations = annotations.iter().filter(|(key, _)| !is_hash(key));
+    let annotations = annotations.map(|(key, value)| format!("{key}={value}"));
     digest.list("annotation", annotations.collect::<Vec<_>>().iter());
     digest.list("subnet", subnets.iter().map(|subnet| format!("{} {}", subnet.id, subnet.zone)));
     digest.list("security group", security_groups.iter().map(|group| &group.id));

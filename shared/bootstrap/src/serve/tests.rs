@@ -40,8 +40,8 @@ async fn answer(
         Ok(())
     };
     let settings = Settings::read(|name| {
-        let has_default =
-            [crate::variables::LOG_LEVEL, crate::variables::POLL_INTERVAL_SECONDS].contains(&name);
+        use crate::variables::{DISABLE_DRY_RUN, LOG_LEVEL, POLL_INTERVAL_SECONDS};
+        let has_default = [DISABLE_DRY_RUN, LOG_LEVEL, POLL_INTERVAL_SECONDS].contains(&name);
         (!has_default).then(|| "demo".to_owned())
     })
     .unwrap();

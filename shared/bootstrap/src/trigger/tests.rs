@@ -11,7 +11,9 @@ fn settings() -> Settings {
     let get = |name: &str| {
         Some(match name {
             crate::variables::CLUSTER_NAME => "demo".to_owned(),
-            crate::variables::LOG_LEVEL | crate::variables::POLL_INTERVAL_SECONDS => String::new(),
+            crate::variables::DISABLE_DRY_RUN
+            | crate::variables::LOG_LEVEL
+            | crate::variables::POLL_INTERVAL_SECONDS => String::new(),
             name => name.to_lowercase(),
         })
     };

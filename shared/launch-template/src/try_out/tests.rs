@@ -176,6 +176,8 @@ fn whatever_the_answer_depends_on_makes_another_key() {
     let mut busier = plain();
     busier.subnets[0].available_ip_address_count = 1;
     assert_eq!(class_key(&busier, &[], PROFILE), all[0], "addresses come and go");
+    let hashed = [("karpenter.k8s.aws/ec2nodeclass-hash", "1"), (NODE_CLASS.version_key, "v4")];
+    assert_eq!(class_key(&plain(), &hashed, PROFILE), all[0], "the look itself writes these");
 }
 
 #[test]

@@ -244,9 +244,8 @@ fn an_open_promise_on_a_reservation_counts_until_it_is_launched() {
     reserve(&mut later, 1);
     later.ledger.claims.insert(promised.name.clone(), promised);
     let plan = provision(&later);
-    let is_reserved = |promise: &model::plan::Promise| {
-        promise.cheapest.capacity_type == CapacityType::Reserved
-    };
+    let is_reserved =
+        |promise: &model::plan::Promise| promise.cheapest.capacity_type == CapacityType::Reserved;
     assert!(!plan.promises.iter().any(is_reserved), "it was promised already");
 }
 

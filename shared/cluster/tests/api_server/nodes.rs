@@ -54,19 +54,19 @@ async fn a_node_is_found_by_its_instance_and_patched() {
         ..NodePatch::default()
     };
     assert!(!register.is_satisfied_by(&before));
-    world.cluster.patch(&name, &register).await.unwrap();
+    patch_in_turn(&world, &name, &register).await;
     let after = node(&world, &instance).await;
     assert!(register.is_satisfied_by(&after), "{after:#?}");
     assert!(after.taints.contains(&theirs), "{after:#?}");
     assert!(after.is_registered());
-    world.cluster.patch(&name, &register).await.unwrap();
+    patch_in_turn(&world, &name, &register).await;
 
     // The same taint with another value takes the place of the first.
     let replace = NodePatch {
         add_taints: vec![taint("team", "b", TaintEffect::NoSchedule)],
         ..NodePatch::default()
     };
-    world.cluster.patch(&name, &replace).await.unwrap();
+    patch_in_turn(&world, &name, &replace).await;
     let after = node(&world, &instance).await;
     assert!(replace.is_satisfied_by(&after) && register.is_satisfied_by(&after), "{after:#?}");
     assert!(!after.taints.contains(&theirs), "{after:#?}");
@@ -76,7 +76,7 @@ async fn a_node_is_found_by_its_instance_and_patched() {
         remove_finalizers: register.add_finalizers.clone(),
         ..NodePatch::default()
     };
-    world.cluster.patch(&name, &undo).await.unwrap();
+    patch_in_turn(&world, &name, &undo).await;
     let after = node(&world, &instance).await;
     assert!(undo.is_satisfied_by(&after), "{after:#?}");
     world.cluster.delete(&name).await.unwrap();

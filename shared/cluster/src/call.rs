@@ -4,7 +4,8 @@
 
 use std::{error::Error, fmt};
 
-use kube::core::Status;
+use kube::{api::PatchParams, core::Status};
+use model::labels::MANAGER;
 use ports::{Fault, PortError};
 
 use crate::token::TokenError;
@@ -29,6 +30,11 @@ pub(crate) enum CallError {
     Failed(kube::Error),
     /// The answer is not what the API promises.
     Unreadable(Box<dyn Error + Send + Sync>),
+}
+
+/// A patch of ours, by its name in `metadata.managedFields`.
+pub(crate) fn patch_params() -> PatchParams {
+    PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() }
 }
 
 impl fmt::Display for CallError {

@@ -114,8 +114,12 @@ impl KubeCluster {
         Self { client, tokens }
     }
 
-    /// Sends `request` and brings the body of the answer.
-    pub(crate) async fn call(&self, mut request: Request<Vec<u8>>) -> Result<String, CallError> {
+    /// Sends `request`, as kube could build it or not, and brings the body of the answer.
+    pub(crate) async fn call(
+        &self,
+        request: Result<Request<Vec<u8>>, kube::core::request::Error>,
+    ) -> Result<String, CallError> {
+        let mut request = request.map_err(kube::Error::BuildRequest)?;
         let Some(tokens) = &self.tokens else {
             return Ok(self.client.request_text(request).await?);
         };

@@ -241,8 +241,7 @@ impl KubeCluster {
         let mut params = ListParams::default().limit(PAGE_SIZE);
         params.field_selector = fields.map(str::to_owned);
         params.continue_token = continue_token.map(str::to_owned);
-        let request = Request::new(kind.path).list(&params).map_err(kube::Error::BuildRequest)?;
-        let body = self.call(request).await?;
+        let body = self.call(Request::new(kind.path).list(&params)).await?;
         read(body.as_bytes()).map_err(|error| CallError::Unreadable(error.into()))
     }
 }

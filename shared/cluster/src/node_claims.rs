@@ -5,7 +5,6 @@ use api::{
     karpenter::projection::{Changes, StoredNodeClaim, changes, created, released},
     kubernetes,
 };
-use http::Request as HttpRequest;
 use kube::{
     api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, Preconditions},
     core::Request,
@@ -22,7 +21,7 @@ use serde_json::Value;
 
 use crate::{
     KubeCluster,
-    call::{CallError, Effect},
+    call::{CallError, Effect, patch_params},
     list::{NODE_POOLS_PATH, PAGE_SIZE},
 };
 
@@ -54,7 +53,7 @@ impl NodeClaims for KubeCluster {
                 ListParams::default().limit(PAGE_SIZE).labels(&format!("{MANAGED_BY}={MANAGER}"));
             params.continue_token = next;
             let request = Request::new(NODE_CLAIMS_PATH).list_metadata(&params);
-            let body = self.send(request).await;
+            let body = self.call(request).await;
             let body = body.map_err(|error| error.into_port_error(LIST, Effect::Reads))?;
             let page = kubernetes::shown_node_claim_list(body.as_bytes())
                 .map_err(|error| unreadable(error, LIST))?;
@@ -116,27 +115,15 @@ impl NodeClaims for KubeCluster {
             }
         }
         let Some(patch) = released(&stored) else { return Ok(()) };
-        let params =
-            PatchParams { field_manager: Some(MANAGER.to_owned()), ..PatchParams::default() };
-        let request =
-            Request::new(NODE_CLAIMS_PATH).patch(claim.as_str(), &params, &Patch::Merge(patch));
-        unless_missing(self.send(request).await)
+        let patch = Patch::Merge(patch);
+        let request = Request::new(NODE_CLAIMS_PATH).patch(claim.as_str(), &patch_params(), &patch);
+        unless_missing(self.call(request).await)
             .map(drop)
             .map_err(|error| error.into_port_error(REMOVE, Effect::Writes))
     }
 }
 
 impl KubeCluster {
-    async fn send(
-        &self,
-        request: Result<HttpRequest<Vec<u8>>, kube::core::request::Error>,
-    ) -> Result<String, CallError> {
-        match request.map_err(kube::Error::BuildRequest) {
-            Ok(request) => self.call(request).await,
-            Err(error) => Err(error.into()),
-        }
-    }
-
     /// The object of that name, if there is one.
     async fn stored(
         &self,
@@ -144,7 +131,7 @@ impl KubeCluster {
         operation: &'static str,
     ) -> Result<Option<StoredNodeClaim>, PortError> {
         let request = Request::new(NODE_CLAIMS_PATH).get(claim.as_str(), &GetParams::default());
-        let body = unless_missing(self.send(request).await)
+        let body = unless_missing(self.call(request).await)
             .map_err(|error| error.into_port_error(operation, Effect::Reads))?;
         let read = |body: String| StoredNodeClaim::read(body.as_bytes());
         body.map(read).transpose().map_err(|error| unreadable(error, operation))
@@ -154,7 +141,7 @@ impl KubeCluster {
     async fn uid_of(&self, pool: &NodePoolName) -> Result<Option<String>, PortError> {
         let request =
             Request::new(NODE_POOLS_PATH).get_metadata(pool.as_str(), &GetParams::default());
-        let body = unless_missing(self.send(request).await)
+        let body = unless_missing(self.call(request).await)
             .map_err(|error| error.into_port_error(SHOW, Effect::Reads))?;
         let read = |body: String| serde_json::from_str::<Owner>(&body);
         let owner = body.map(read).transpose().map_err(|error| unreadable(error, SHOW))?;
@@ -175,7 +162,7 @@ impl KubeCluster {
             Some(part) => objects.patch_subresource(part, name, &params, &patch),
             None => objects.patch(name, &params, &patch),
         };
-        self.send(request).await.map_err(|error| error.into_port_error(SHOW, Effect::Writes))
+        self.call(request).await.map_err(|error| error.into_port_error(SHOW, Effect::Writes))
     }
 
     /// The very object `stored` after it was deleted, if something still holds it back.
@@ -190,7 +177,7 @@ impl KubeCluster {
         let params =
             DeleteParams { preconditions: Some(preconditions), ..DeleteParams::background() };
         let request = Request::new(NODE_CLAIMS_PATH).delete(claim.as_str(), &params);
-        unless_missing(self.send(request).await)
+        unless_missing(self.call(request).await)
             .map_err(|error| error.into_port_error(operation, Effect::Writes))?;
         self.stored(claim, operation).await
     }

@@ -1,7 +1,7 @@
 //! What is done to one node and to the pods on it.
 
 use kube::{
-    api::{DeleteParams, GetParams, Patch, PatchParams},
+    api::{DeleteParams, GetParams, Patch},
     core::Request,
 };
 use model::{
@@ -14,15 +14,13 @@ use serde::Deserialize;
 
 use crate::{
     KubeCluster,
-    call::{CallError, Effect},
+    call::{CallError, Effect, patch_params},
     eviction::{self, Refusal},
     list::NODES,
     node_patch::{NodeDocument, merge_patch},
 };
 
 const NODES_PATH: &str = "/api/v1/nodes";
-/// Whose writes these are, in `metadata.managedFields`.
-const FIELD_MANAGER: &str = "journeyman";
 
 const FIND_NODE: &str = "find the node of an instance";
 const PATCH_NODE: &str = "patch a node";
@@ -73,23 +71,16 @@ impl Nodes for KubeCluster {
             .await
             .map_err(|error| error.into_port_error(PATCH_NODE, Effect::Reads))?;
         let Some(body) = merge_patch(&document, patch) else { return Ok(()) };
-        let params =
-            PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() };
-        let request = Request::new(NODES_PATH)
-            .patch(node.as_str(), &params, &Patch::Merge(body))
-            .map_err(kube::Error::BuildRequest);
-        match request {
-            Ok(request) => self.call(request).await,
-            Err(error) => Err(error.into()),
-        }
-        .map(drop)
-        .map_err(|error| error.into_port_error(PATCH_NODE, Effect::Writes))
+        let patch = Patch::Merge(body);
+        let request = Request::new(NODES_PATH).patch(node.as_str(), &patch_params(), &patch);
+        let answer = self.call(request).await;
+        answer.map(drop).map_err(|error| error.into_port_error(PATCH_NODE, Effect::Writes))
     }
 
     async fn evict(&self, eviction: &EvictionRequest) -> Result<Eviction, PortError> {
         let request = eviction::request(eviction)
             .map_err(|error| error.into_port_error(EVICT_POD, Effect::Reads))?;
-        let Err(error) = self.call(request).await else { return Ok(Eviction::Accepted) };
+        let Err(error) = self.call(Ok(request)).await else { return Ok(Eviction::Accepted) };
         let refusal = match &error {
             CallError::Refused(status) => eviction::refusal(status),
             CallError::Token(_) | CallError::Failed(_) | CallError::Unreadable(_) => {
@@ -106,14 +97,8 @@ impl Nodes for KubeCluster {
     }
 
     async fn delete(&self, node: &NodeName) -> Result<(), PortError> {
-        let request = Request::new(NODES_PATH)
-            .delete(node.as_str(), &DeleteParams::default())
-            .map_err(kube::Error::BuildRequest);
-        let answer = match request {
-            Ok(request) => self.call(request).await,
-            Err(error) => Err(error.into()),
-        };
-        match answer {
+        let request = Request::new(NODES_PATH).delete(node.as_str(), &DeleteParams::default());
+        match self.call(request).await {
             Ok(_) => Ok(()),
             Err(error) if error.code() == Some(404) => Ok(()),
             Err(error) => Err(error.into_port_error(DELETE_NODE, Effect::Writes)),
@@ -123,9 +108,7 @@ impl Nodes for KubeCluster {
 
 impl KubeCluster {
     async fn node_document(&self, node: &NodeName) -> Result<NodeDocument, CallError> {
-        let request = Request::new(NODES_PATH)
-            .get(node.as_str(), &GetParams::default())
-            .map_err(kube::Error::BuildRequest)?;
+        let request = Request::new(NODES_PATH).get(node.as_str(), &GetParams::default());
         let body = self.call(request).await?;
         serde_json::from_str(&body).map_err(|error| CallError::Unreadable(error.into()))
     }
@@ -143,9 +126,7 @@ impl KubeCluster {
         // The parent's path and a name: `eviction::pod_path` has checked it.
         let path = eviction::pod_path(&eviction.pod)?;
         let (parent, name) = path.rsplit_once('/').unwrap_or((&path, ""));
-        let request = Request::new(parent)
-            .get_metadata(name, &GetParams::default())
-            .map_err(kube::Error::BuildRequest)?;
+        let request = Request::new(parent).get_metadata(name, &GetParams::default());
         let body = self.call(request).await?;
         let pod: PartialPod =
             serde_json::from_str(&body).map_err(|error| CallError::Unreadable(error.into()))?;

@@ -2,18 +2,15 @@
 
 use api::karpenter::status_patch::{StatusPatch, annotations_patch};
 use kube::{
-    api::{GetParams, Patch, PatchParams},
+    api::{GetParams, Patch},
     core::Request,
 };
 use ports::{Fault, PortError};
 
 use crate::{
     KubeCluster,
-    call::{CallError, Effect},
+    call::{CallError, Effect, patch_params},
 };
-
-/// Whose writes these are, in `metadata.managedFields`.
-const FIELD_MANAGER: &str = "journeyman";
 
 /// Which object, as it was seen.
 #[derive(Clone, Copy, Debug)]
@@ -36,47 +33,31 @@ impl KubeCluster {
         status: impl FnOnce(&[u8]) -> Result<StatusPatch, serde_json::Error>,
     ) -> Result<(), PortError> {
         let request = Request::new(told.path).get(told.name, &GetParams::default());
-        let stored = self.sent(told, request, Effect::Reads).await?;
+        let failed = |effect| move |error: CallError| error.into_port_error(told.operation, effect);
+        let stored = self.call(request).await.map_err(failed(Effect::Reads))?;
         let patch = annotations_patch(stored.as_bytes(), told.uid, told.generation, annotations);
         let stored = match patch.map_err(|error| unreadable(told, error))? {
             StatusPatch::Nothing => stored,
             StatusPatch::Moved => return Err(PortError::new(told.operation, Fault::Conflict)),
             StatusPatch::Merge(body) => {
                 let patch = Patch::Merge(body);
-                let request = Request::new(told.path).patch(told.name, &params(), &patch);
-                self.sent(told, request, Effect::Writes).await?
+                let request = Request::new(told.path).patch(told.name, &patch_params(), &patch);
+                self.call(request).await.map_err(failed(Effect::Writes))?
             }
         };
         match status(stored.as_bytes()).map_err(|error| unreadable(told, error))? {
             StatusPatch::Nothing => Ok(()),
             StatusPatch::Moved => Err(PortError::new(told.operation, Fault::Conflict)),
             StatusPatch::Merge(body) => {
-                let (patch, params) = (Patch::Merge(body), params());
+                let (patch, params) = (Patch::Merge(body), patch_params());
                 let request = Request::new(told.path);
                 let request = request.patch_subresource("status", told.name, &params, &patch);
-                self.sent(told, request, Effect::Writes).await.map(drop)
+                self.call(request).await.map(drop).map_err(failed(Effect::Writes))
             }
         }
-    }
-
-    async fn sent(
-        &self,
-        told: Told<'_>,
-        request: Result<http::Request<Vec<u8>>, kube::core::request::Error>,
-        effect: Effect,
-    ) -> Result<String, PortError> {
-        let answer = match request.map_err(kube::Error::BuildRequest) {
-            Ok(request) => self.call(request).await,
-            Err(error) => Err(error.into()),
-        };
-        answer.map_err(|error| error.into_port_error(told.operation, effect))
     }
 }
 
 fn unreadable(told: Told<'_>, error: serde_json::Error) -> PortError {
     CallError::Unreadable(error.into()).into_port_error(told.operation, Effect::Reads)
-}
-
-fn params() -> PatchParams {
-    PatchParams { field_manager: Some(FIELD_MANAGER.to_owned()), ..PatchParams::default() }
 }

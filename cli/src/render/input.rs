@@ -9,9 +9,7 @@ use api::{
 use jiff::Timestamp;
 use launch_template::NodeSettings;
 use model::{
-    BatchId, Catalog, ClaimPhase, NodeClaim, NodeClaimName, Requirement, Resources,
-    claim::ClaimConditions,
-    labels,
+    BatchId, Catalog, NodeClaim, NodeClaimName, Requirement, labels,
     launch::TemplateVersion,
     node_class::{
         ClusterSettings, NodeClass, PlacementGroup, PlacementGroupTerm, ResolvedNodeClass,
@@ -171,36 +169,17 @@ fn claim_of(pool: &NodePool) -> Result<NodeClaim, BadInput> {
     for (key, value) in given.chain(own) {
         requirements.add(Requirement::of_label(key, value).map_err(|error| bad(&error))?);
     }
-    let start = Timestamp::UNIX_EPOCH;
+    let batch = BatchId::new(&name).map_err(|error| bad(&error))?;
+    let name = NodeClaimName::new(&name).map_err(|error| bad(&error))?;
+    let (node_pool, node_class) = (pool.name.clone(), template.node_class.clone());
     Ok(NodeClaim {
-        name: NodeClaimName::new(&name).map_err(|error| bad(&error))?,
-        version: 1,
-        node_pool: pool.name.clone(),
-        node_class: template.node_class.clone(),
-        batch: BatchId::new(&name).map_err(|error| bad(&error))?,
-        batch_index: 0,
-        batch_size: 1,
-        pods: Vec::new(),
-        created_at: start,
         labels: template.labels.clone(),
         annotations: template.annotations.clone(),
         requirements,
-        instance_types: Vec::new(),
-        requests: Resources::default(),
         taints: template.taints.clone(),
         startup_taints: template.startup_taints.clone(),
         expire_after: template.expire_after,
         termination_grace_period: template.termination_grace_period,
-        phase: ClaimPhase::Promised,
-        phase_since: start,
-        capacity: Resources::default(),
-        allocatable: Resources::default(),
-        requested_at: None,
-        instance: None,
-        node: None,
-        empty_since: None,
-        conditions: ClaimConditions::default(),
-        deletion: None,
-        message: None,
+        ..NodeClaim::promised(name, node_pool, node_class, batch, Timestamp::UNIX_EPOCH)
     })
 }

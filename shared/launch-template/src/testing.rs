@@ -4,10 +4,10 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use model::{
-    BatchId, CapacityType, Catalog, ClaimPhase, ClusterName, HourlyPrice, ImageId, InstanceShape,
-    InstanceType, InstanceTypeName, NodeClaim, NodeClaimName, NodeClassName, NodePoolName,
-    Offering, Operator, Requirement, Requirements, ResourceName, Resources, SecurityGroupId,
-    SubnetId, Zone, ZoneId, labels,
+    BatchId, CapacityType, Catalog, ClusterName, HourlyPrice, ImageId, InstanceShape, InstanceType,
+    InstanceTypeName, NodeClaim, NodeClaimName, NodeClassName, NodePoolName, Offering, Operator,
+    Requirement, Requirements, ResourceName, Resources, SecurityGroupId, SubnetId, Zone, ZoneId,
+    labels,
     node_class::{
         ClusterSettings, Image, ImageFamily, ImageTerm, Kubelet, MetadataOptions, NodeClass,
         NodeIdentity, ResolvedNodeClass, ResolvedTemplate, Subnet, TemplateSource,
@@ -182,36 +182,15 @@ pub(crate) fn class(image_family: ImageFamily) -> ResolvedNodeClass {
 /// A claim on `instance_types` that allows what `requirements` say.
 pub(crate) fn claim(requirements: &[&str], instance_types: &[&str]) -> NodeClaim {
     let names = instance_types.iter().map(|text| text.split(' ').next().unwrap());
+    let name = NodeClaimName::new("general-1").unwrap();
+    let node_pool = NodePoolName::new("general").unwrap();
+    let node_class = NodeClassName::new("default").unwrap();
+    let batch = BatchId::new("golden-1-0").unwrap();
     NodeClaim {
-        name: NodeClaimName::new("general-1").unwrap(),
-        version: 1,
-        node_pool: NodePoolName::new("general").unwrap(),
-        node_class: NodeClassName::new("default").unwrap(),
-        batch: BatchId::new("golden-1-0").unwrap(),
-        batch_index: 0,
-        batch_size: 1,
-        pods: Vec::new(),
-        created_at: now(),
-        labels: std::collections::BTreeMap::new(),
-        annotations: std::collections::BTreeMap::new(),
         requirements: requirements.iter().map(|text| requirement(text)).collect(),
         instance_types: names.map(|name| InstanceTypeName::new(name).unwrap()).collect(),
         requests: resources(&[("cpu", "100m"), ("pods", "1")]),
-        taints: Vec::new(),
-        startup_taints: Vec::new(),
-        expire_after: None,
-        termination_grace_period: None,
-        phase: ClaimPhase::Promised,
-        phase_since: now(),
-        capacity: Resources::default(),
-        allocatable: Resources::default(),
-        instance: None,
-        node: None,
-        empty_since: None,
-        conditions: model::claim::ClaimConditions::default(),
-        requested_at: None,
-        deletion: None,
-        message: None,
+        ..NodeClaim::promised(name, node_pool, node_class, batch, now())
     }
 }
 

@@ -6,8 +6,8 @@
 use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use model::{
-    BatchId, CapacityType, ClaimPhase, InstanceType, NodeClaim, NodeClaimName, NodePoolName,
-    Requirement, Requirements, Resources, labels,
+    BatchId, CapacityType, InstanceType, NodeClaim, NodeClaimName, NodePoolName, Requirement,
+    Requirements, labels,
     launch::{FleetRequest, LaunchTemplate, RunRequest},
     node_class::{ClusterSettings, Image, NodeClass, ResolvedNodeClass, SecurityGroup, Subnet},
     node_pool::NodePool,
@@ -174,37 +174,13 @@ fn claim(
         Some(pool) => pool.name.clone(),
         None => NodePoolName::new(NOBODY).map_err(|error| wrong(&error))?,
     };
-    // Nothing happens to it: what has no say in a launch is left as it is at first.
+    let name = NodeClaimName::new(NOBODY).map_err(|error| wrong(&error))?;
+    let batch = BatchId::new(&format!("try-out-{key}")).map_err(|error| wrong(&error))?;
+    let node_class = class.class.name.clone();
     Ok(NodeClaim {
-        name: NodeClaimName::new(NOBODY).map_err(|error| wrong(&error))?,
-        version: 1,
-        node_pool,
-        node_class: class.class.name.clone(),
-        batch: BatchId::new(&format!("try-out-{key}")).map_err(|error| wrong(&error))?,
-        batch_index: 0,
-        batch_size: 1,
-        created_at: Timestamp::UNIX_EPOCH,
-        labels: BTreeMap::new(),
-        annotations: BTreeMap::new(),
         requirements: requirements.map_err(|error| wrong(&error))?,
         instance_types: vec![chosen.name.clone()],
-        requests: Resources::default(),
-        pods: Vec::new(),
-        taints: Vec::new(),
-        startup_taints: Vec::new(),
-        expire_after: None,
-        termination_grace_period: None,
-        phase: ClaimPhase::Promised,
-        phase_since: Timestamp::UNIX_EPOCH,
-        capacity: Resources::default(),
-        allocatable: Resources::default(),
-        requested_at: None,
-        instance: None,
-        node: None,
-        empty_since: None,
-        conditions: model::claim::ClaimConditions::default(),
-        deletion: None,
-        message: None,
+        ..NodeClaim::promised(name, node_pool, node_class, batch, Timestamp::UNIX_EPOCH)
     })
 }
 

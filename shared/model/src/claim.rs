@@ -285,6 +285,47 @@ pub struct NodeClaim {
 }
 
 impl NodeClaim {
+    /// A claim that was promised `now`, alone in its batch, with everything else still to be said.
+    pub fn promised(
+        name: NodeClaimName,
+        node_pool: NodePoolName,
+        node_class: NodeClassName,
+        batch: BatchId,
+        now: Timestamp,
+    ) -> Self {
+        Self {
+            name,
+            version: 1,
+            node_pool,
+            node_class,
+            batch,
+            batch_index: 0,
+            batch_size: 1,
+            created_at: now,
+            labels: BTreeMap::new(),
+            annotations: BTreeMap::new(),
+            requirements: Requirements::new(),
+            instance_types: Vec::new(),
+            requests: Resources::default(),
+            pods: Vec::new(),
+            taints: Vec::new(),
+            startup_taints: Vec::new(),
+            expire_after: None,
+            termination_grace_period: None,
+            phase: ClaimPhase::Promised,
+            phase_since: now,
+            capacity: Resources::default(),
+            allocatable: Resources::default(),
+            requested_at: None,
+            instance: None,
+            node: None,
+            empty_since: None,
+            conditions: ClaimConditions::default(),
+            deletion: None,
+            message: None,
+        }
+    }
+
     /// Whether it is being given up.
     pub fn is_deleting(&self) -> bool {
         self.phase == ClaimPhase::Deleting

@@ -10,8 +10,8 @@ use std::{
 };
 
 use model::{
-    BatchId, CapacityType, ClaimPhase, HourlyPrice, InstanceTypeName, LabelKey, NodeClaim,
-    NodeClaimName, NodePoolName, OfferingKey, Plan, PodKey, Requirement, Requirements, Resources,
+    BatchId, CapacityType, HourlyPrice, InstanceTypeName, LabelKey, NodeClaim, NodeClaimName,
+    NodePoolName, OfferingKey, Plan, PodKey, Requirement, Requirements, Resources,
     facts::Facts,
     labels,
     ledger::Decision,
@@ -162,15 +162,11 @@ impl Drafts {
         let generation = problem.facts.ledger.generation.next();
         let (pool, now) = (template.pool, problem.facts.now);
         let pods = keys(problem, &opened.pods);
+        let name = NodeClaimName::derived(&pool.name, generation, number(index));
+        let batch = BatchId::derived(&problem.facts.cluster, generation, number(batch));
+        let node_class = pool.template.node_class.clone();
         let claim = NodeClaim {
-            name: NodeClaimName::derived(&pool.name, generation, number(index)),
-            version: 1,
-            node_pool: pool.name.clone(),
-            node_class: pool.template.node_class.clone(),
-            batch: BatchId::derived(&problem.facts.cluster, generation, number(batch)),
             batch_index,
-            batch_size: 1,
-            created_at: now,
             labels,
             annotations: shared.annotations.clone(),
             requirements: shared.requirements.clone(),
@@ -181,17 +177,9 @@ impl Drafts {
             startup_taints: pool.template.startup_taints.clone(),
             expire_after: pool.template.expire_after,
             termination_grace_period: pool.template.termination_grace_period,
-            phase: ClaimPhase::Promised,
-            phase_since: now,
             capacity: shared.capacity.clone(),
             allocatable: shared.allocatable.clone(),
-            instance: None,
-            node: None,
-            empty_since: None,
-            conditions: model::claim::ClaimConditions::default(),
-            requested_at: None,
-            deletion: None,
-            message: None,
+            ..NodeClaim::promised(name, pool.name.clone(), node_class, batch, now)
         };
         let (possible, cheapest) = (Arc::clone(&shared.possible), shared.cheapest.clone());
         Ok(Promise { claim, pods, possible, cheapest, price: shared.price })

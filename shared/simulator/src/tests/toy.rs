@@ -172,37 +172,10 @@ pub(crate) fn ensure_template(sim: &Sim) {
 }
 
 pub(crate) fn claim(name: &str, batch: &str, at: Timestamp) -> NodeClaim {
-    NodeClaim {
-        name: NodeClaimName::new(name).unwrap(),
-        version: 1,
-        node_pool: NodePoolName::new("pool").unwrap(),
-        node_class: NodeClassName::new("class").unwrap(),
-        batch: BatchId::new(batch).unwrap(),
-        batch_index: 0,
-        batch_size: 1,
-        pods: Vec::new(),
-        created_at: at,
-        labels: BTreeMap::new(),
-        annotations: BTreeMap::new(),
-        requirements: Requirements::new(),
-        instance_types: Vec::new(),
-        requests: Resources::default(),
-        taints: Vec::new(),
-        startup_taints: Vec::new(),
-        expire_after: None,
-        termination_grace_period: None,
-        phase: ClaimPhase::Promised,
-        phase_since: at,
-        capacity: Resources::default(),
-        allocatable: Resources::default(),
-        instance: None,
-        node: None,
-        empty_since: None,
-        conditions: model::claim::ClaimConditions::default(),
-        requested_at: None,
-        deletion: None,
-        message: None,
-    }
+    let name = NodeClaimName::new(name).unwrap();
+    let node_pool = NodePoolName::new("pool").unwrap();
+    let node_class = NodeClassName::new("class").unwrap();
+    NodeClaim::promised(name, node_pool, node_class, BatchId::new(batch).unwrap(), at)
 }
 
 pub(crate) fn commit(id: &str, parent: u64, promised: Vec<NodeClaim>) -> Commit {

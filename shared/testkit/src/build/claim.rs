@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    ClaimPhase, NodeClaim,
+    NodeClaim,
     ledger::{Commit, Generation},
     plan::Promise,
 };
@@ -23,39 +23,19 @@ use super::{
 pub fn claim(name: &str) -> NodeClaim {
     let created_at = at("2026-08-01T12:00:00Z");
     let labels = BTreeMap::from([(model::labels::NODE_POOL.to_owned(), "general".to_owned())]);
+    let batch = id(&format!("batch-of-{name}"));
     NodeClaim {
-        name: id(name),
-        version: 1,
-        node_pool: id("general"),
-        node_class: id("default"),
-        batch: id(&format!("batch-of-{name}")),
-        batch_index: 0,
-        batch_size: 1,
-        pods: Vec::new(),
-        created_at,
         labels,
-        annotations: BTreeMap::new(),
         requirements: requirements(
             "karpenter.sh/capacity-type In on-demand; topology.kubernetes.io/zone In us-west-2a; \
              node.kubernetes.io/instance-type In m7g.large",
         ),
         instance_types: vec![id("m7g.large")],
         requests: resources("pods=1"),
-        taints: Vec::new(),
-        startup_taints: Vec::new(),
         expire_after: Some(jiff::SignedDuration::from_hours(720)),
-        termination_grace_period: None,
-        phase: ClaimPhase::Promised,
-        phase_since: created_at,
         capacity: resources("cpu=2 memory=8Gi pods=29"),
         allocatable: resources("cpu=1930m memory=7Gi pods=29"),
-        instance: None,
-        node: None,
-        empty_since: None,
-        conditions: model::claim::ClaimConditions::default(),
-        requested_at: None,
-        deletion: None,
-        message: None,
+        ..NodeClaim::promised(id(name), id("general"), id("default"), batch, created_at)
     }
 }
 

@@ -13,11 +13,10 @@ use model::{CapacityType, policies::Policies};
 
 use crate::{
     args::{CatalogArgs, Format, NodeSettingsArgs},
+    error::Error,
     manifests::BadInput,
     plan::gates,
 };
-
-use crate::error::Error;
 
 /// Lists and prints.
 pub fn run(args: &CatalogArgs, out: &mut impl Write) -> Result<(), Error> {

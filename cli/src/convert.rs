@@ -4,7 +4,10 @@ use std::{io::Write, path::PathBuf};
 
 use api::convert::{Settings, to_v1};
 
-use crate::manifests::{self, BadInput};
+use crate::{
+    error::Error,
+    manifests::{self, BadInput},
+};
 
 /// Options of `convert`.
 #[derive(Clone, Debug, clap::Args)]
@@ -16,8 +19,6 @@ pub struct ConvertArgs {
     #[arg(long, value_name = "NAME")]
     pub role: Option<String>,
 }
-
-use crate::error::Error;
 
 /// Prints every object as v1. What is wrong or not known is an error, after everything else was
 /// printed.

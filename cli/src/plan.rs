@@ -19,10 +19,9 @@ use model::{Plan, facts::Facts};
 use self::progress::Progress;
 use crate::{
     args::{Color, PlanArgs, PlanFormat},
+    error::Error,
     manifests::BadInput,
 };
-
-use crate::error::Error;
 
 /// What a plan says about the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

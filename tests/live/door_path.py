@@ -148,18 +148,24 @@ class Way:
         found = self.dynamodb.get_item(TableName=self.table, Key=key, ConsistentRead=True)
         return found.get("Item")
 
-    def claims(self):
+    def items(self, prefix):
         found = self.dynamodb.query(
             TableName=self.table,
             ConsistentRead=True,
             KeyConditionExpression="#c = :c AND begins_with(#i, :i)",
             ExpressionAttributeNames={"#c": "cluster", "#i": "item"},
-            ExpressionAttributeValues={":c": {"S": CLUSTER}, ":i": {"S": "claim#"}},
+            ExpressionAttributeValues={":c": {"S": CLUSTER}, ":i": {"S": prefix}},
         )
         return found["Items"]
 
+    def claims(self):
+        """Those that have an item of their own."""
+        return self.items("claim#")
+
     def phases(self):
-        return sorted(claim["phase"]["S"] for claim in self.claims())
+        """Of all claims; those that were only promised are in items of their batch."""
+        together = sum(int(batch["claims"]["N"]) for batch in self.items("batch#"))
+        return sorted(claim["phase"]["S"] for claim in self.claims()) + ["promised"] * together
 
     def hand(self, function, payload):
         answer = self.server.invoke(function, payload)
@@ -169,17 +175,17 @@ class Way:
         self.checks.check(f"{function} takes what it is woken by", False, story)
 
     def visit(self, function, again=False):
-        """Hands `function` what the table's stream and its queue hold for it: claims that are in a
+        """Hands `function` what the table's stream and its queue hold for it: items that are in a
         phase for the first time (or `again`), and messages that are due."""
-        for claim in self.claims():
-            entered = (function, claim["item"]["S"], claim["phase"]["S"])
+        for item in self.items("batch#") + self.claims():
+            entered = (function, item["item"]["S"], item.get("phase", {}).get("S"))
             if entered in self.streamed and not again:
                 continue
             self.streamed.add(entered)
             payload = event(f"{function}-stream")
             record = payload["Records"][0]["dynamodb"]
-            record["Keys"] = {key: claim[key] for key in ("cluster", "item")}
-            record["NewImage"] = claim
+            record["Keys"] = {key: item[key] for key in ("cluster", "item")}
+            record["NewImage"] = item
             self.hand(function, payload)
         queue = self.queues[function]
         due = self.sqs.receive_message(QueueUrl=queue, MaxNumberOfMessages=10)

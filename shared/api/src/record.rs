@@ -7,6 +7,7 @@ use model::{NodeClaim, ledger::Decision, validation::Verdict};
 use serde::{Serialize, de::DeserializeOwned};
 
 mod claim;
+mod claims;
 mod decision;
 mod parts;
 mod verdict;
@@ -34,6 +35,21 @@ pub fn decode_claim(text: &str) -> Result<NodeClaim, Error> {
     let what = "claim record";
     decode::<claim::ClaimRecordV1>(what, text)?
         .into_claim()
+        .map_err(|problem| Error { what, problem })
+}
+
+/// `claims` as one JSON with `"v":1`: the first claim's record, and of each other one only the
+/// members that differ from the first's; `null` is a member that it lacks. Claims of a batch are
+/// alike but for a few.
+pub fn encode_claims(claims: &[&NodeClaim]) -> String {
+    encode(&claims::ClaimsRecordV1::of(claims))
+}
+
+/// The claims in `text`.
+pub fn decode_claims(text: &str) -> Result<Vec<NodeClaim>, Error> {
+    let what = "claims record";
+    decode::<claims::ClaimsRecordV1>(what, text)?
+        .into_claims()
         .map_err(|problem| Error { what, problem })
 }
 

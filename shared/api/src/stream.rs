@@ -1,7 +1,9 @@
 //! Records of the table's stream.
 //!
-//! An item is `cluster` (S), `item` (S, `claim#<name>`), `phase` (S), `version` (N) and `record` (S,
-//! what [`crate::record`] writes). One bad record is that record's error, not the batch's.
+//! A claim's item is `cluster` (S), `item` (S, `claim#<name>`), `phase` (S), `version` (N) and `record`
+//! (S, what [`crate::record`] writes). Claims that are only promised are kept together in items
+//! `batch#<batch>#<index>`, whose `record` has several. One bad record is that record's error, not the
+//! event's.
 
 use model::{ClusterName, NodeClaim};
 use serde_json::Value;
@@ -15,7 +17,8 @@ pub struct StreamRecord {
     pub sequence_number: String,
     /// The cluster, where it could be read.
     pub cluster: Option<ClusterName>,
-    /// The claim as it is now; `None` when the change is no claim's or the claim was removed.
+    /// The claim as it is now, of promised claims the first; `None` when the change is no claim's or
+    /// the claim was removed.
     pub claim: Result<Option<NodeClaim>, Error>,
 }
 
@@ -56,10 +59,15 @@ fn read_record(record: &Value) -> StreamRecord {
 
 fn read_claim(change: &Value, keys: &Value) -> Result<Option<NodeClaim>, Error> {
     let item = attribute(keys, "item").ok_or_else(|| missing("Keys.item"))?;
-    let Some(name) = item.strip_prefix("claim#") else { return Ok(None) };
-    let Some(image) = change.get("NewImage") else { return Ok(None) };
+    let is_ours = ["claim#", "batch#"].iter().any(|prefix| item.starts_with(prefix));
+    let Some(image) = change.get("NewImage").filter(|_| is_ours) else { return Ok(None) };
     let text = attribute(image, "record").ok_or_else(|| missing("NewImage.record"))?;
-    let claim = record::decode_claim(text).map_err(|error| Error(format!("{item}: {error}")))?;
+    let unreadable = |error: record::Error| Error(format!("{item}: {error}"));
+    let Some(name) = item.strip_prefix("claim#") else {
+        let claims = record::decode_claims(text).map_err(unreadable)?;
+        return Ok(claims.into_iter().next());
+    };
+    let claim = record::decode_claim(text).map_err(unreadable)?;
     // What the item says beside the record is what filters and conditions look at.
     let agrees = |key: &str, kind: &str, own: &str| {
         let given = image.get(key).and_then(|value| value.get(kind)).and_then(Value::as_str);
@@ -117,6 +125,20 @@ mod tests {
         assert_eq!(record.sequence_number, "111");
         assert_eq!(record.cluster.unwrap().as_str(), "demo");
         assert_eq!(record.claim.unwrap().unwrap().name.as_str(), "general-1-0");
+    }
+
+    #[test]
+    fn of_promised_claims_the_first_comes() {
+        let other = r#"{"name":"general-1-1","batch_index":1}"#;
+        let record = format!(r#"{{"v":1,"claims":[{RECORD},{other}]}}"#);
+        let read =
+            |record: &str| only(&event("batch#demo-1-0#0", &json!({"record": {"S": record}})));
+        assert_eq!(read(&record).claim.unwrap().unwrap().name.as_str(), "general-1-0");
+        let bad =
+            read(&record.replace("batch_index", "batch_place")).claim.unwrap_err().to_string();
+        let expected =
+            "stream: batch#demo-1-0#0: claims record: claims[0]: unknown field `batch_place`";
+        assert!(bad.starts_with(expected), "{bad}");
     }
 
     #[test]

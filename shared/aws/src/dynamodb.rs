@@ -3,6 +3,7 @@
 //! | item | attributes |
 //! |---|---|
 //! | `head` | `generation`, `commit_id` |
+//! | `batch#<batch>#<index>` | `claims`: their number, `record`: promised claims nobody wrote to yet |
 //! | `claim#<name>` | `phase`, `version`, `record`, `instance_id` once there is one |
 //! | `measured#<type>#<image>` | `memory`, `expires_at` |
 //! | `tick#<chain>` | `sequence`, `ticked_at` |
@@ -13,9 +14,11 @@
 //!
 //! Reads are consistent. What a failed write means is looked up in the table, never guessed.
 
+mod batch;
 mod commit;
 mod guard;
 mod item;
+mod promised;
 mod shelf;
 
 pub use shelf::DynamoShelf;
@@ -26,7 +29,10 @@ use aws_sdk_dynamodb::{
     operation::{put_item::PutItemError, transact_write_items::TransactWriteItemsError},
     types::ReturnValuesOnConditionCheckFailure,
 };
-use futures_util::future::try_join3;
+use futures_util::{
+    future::try_join3,
+    stream::{self, StreamExt as _, TryStreamExt as _},
+};
 use jiff::Timestamp;
 use model::{
     Bytes, ClusterName, InstanceId, NodeClaim, NodeClaimName, NodeClassName, OfferingKey,
@@ -40,14 +46,16 @@ use self::{
     commit::{Cancellation, to_transaction},
     guard::Guard,
     item::{
-        CLAIM_PREFIX, COOLING_PREFIX, Head, Item, MEASURED_PREFIX, claim_from_item, claim_item,
-        claim_key, cooling_from_item, cooling_item, head_from_item, key, measured_from_item,
-        measured_item, number, tick_from_item, tick_item, tick_key, verdict_from_item,
-        verdict_item, verdict_key,
+        BATCH_PREFIX, CLAIM_PREFIX, COOLING_PREFIX, Head, Item, MEASURED_PREFIX, claim_from_item,
+        claim_item, claim_key, cooling_from_item, cooling_item, head_from_item, key,
+        measured_from_item, measured_item, number, tick_from_item, tick_item, tick_key,
+        verdict_from_item, verdict_item, verdict_key,
     },
 };
 use crate::fault::{BadAnswer, port_error};
 
+/// Claims that are written at the same time.
+const WRITES_AT_ONCE: usize = 16;
 /// The index of claims by instance.
 const INSTANCE_INDEX: &str = "instance";
 
@@ -132,6 +140,19 @@ impl DynamoLedger {
         }
     }
 
+    async fn write_own_item(
+        &self,
+        cluster: &ClusterName,
+        claim: &NodeClaim,
+    ) -> Result<WriteOutcome, PortError> {
+        let item = claim_item(cluster, claim);
+        Ok(match self.put_if(item.clone(), item::follows(claim)).await? {
+            Guarded::Written => WriteOutcome::Written,
+            Guarded::Refused(Some(standing)) if standing == item => WriteOutcome::Written,
+            Guarded::Refused(_) => WriteOutcome::Conflict,
+        })
+    }
+
     /// What a transaction that was not carried out means.
     async fn reaction(
         &self,
@@ -139,17 +160,9 @@ impl DynamoLedger {
         commit: &Commit,
         error: SdkError<TransactWriteItemsError>,
     ) -> Result<CommitOutcome, PortError> {
-        const OPERATION: &str = "TransactWriteItems";
-        let cancellation = error.as_service_error().and_then(Cancellation::of);
-        match cancellation {
-            Some(Cancellation::Overtaken) => self.outcome_by_head(cluster, commit).await,
-            Some(Cancellation::Throttled) => {
-                Err(PortError::because(OPERATION, Fault::Transient, ports::BoxError::from(error)))
-            }
-            Some(Cancellation::Refused) => {
-                Err(PortError::because(OPERATION, Fault::Permanent, ports::BoxError::from(error)))
-            }
-            None => Err(port_error(OPERATION, error)),
+        match overtaken(error) {
+            Ok(()) => self.outcome_by_head(cluster, commit).await,
+            Err(error) => Err(error),
         }
     }
 
@@ -170,6 +183,10 @@ impl Ledger for DynamoLedger {
     async fn snapshot(&self, cluster: &ClusterName) -> Result<Snapshot, PortError> {
         let generation = self.head(cluster).await?.generation;
         let mut snapshot = Snapshot { generation, ..Snapshot::default() };
+        // Before claims of their own: what moves meanwhile is seen twice, never not at all.
+        let promised = self.promised(cluster, BATCH_PREFIX).await?;
+        let promised = promised.into_iter().flat_map(|batch| batch.claims);
+        snapshot.claims.extend(promised.map(|claim| (claim.name.clone(), claim)));
         let claims = self.items(cluster.as_str(), CLAIM_PREFIX);
         let cooling = self.items(&self.region, COOLING_PREFIX);
         let measured = self.items(cluster.as_str(), MEASURED_PREFIX);
@@ -261,13 +278,21 @@ impl Ledger for DynamoLedger {
         cluster: &ClusterName,
         claim: &NodeClaim,
     ) -> Result<WriteOutcome, PortError> {
-        let item = claim_item(cluster, claim);
-        let guard = item::follows(claim);
-        Ok(match self.put_if(item.clone(), guard).await? {
-            Guarded::Written => WriteOutcome::Written,
-            Guarded::Refused(Some(standing)) if standing == item => WriteOutcome::Written,
-            Guarded::Refused(_) => WriteOutcome::Conflict,
-        })
+        self.write_claims(cluster, std::slice::from_ref(claim)).await
+    }
+
+    async fn write_claims(
+        &self,
+        cluster: &ClusterName,
+        claims: &[NodeClaim],
+    ) -> Result<WriteOutcome, PortError> {
+        let moved = self.move_out(cluster, claims).await?;
+        let others = claims.iter().filter(|claim| !moved.contains(&claim.name));
+        let writes = others.map(|claim| self.write_own_item(cluster, claim));
+        let outcomes: Vec<WriteOutcome> =
+            stream::iter(writes).buffer_unordered(WRITES_AT_ONCE).try_collect().await?;
+        let refused = outcomes.into_iter().find(|outcome| *outcome == WriteOutcome::Conflict);
+        Ok(refused.unwrap_or(WriteOutcome::Written))
     }
 
     async fn remove_claim(
@@ -275,6 +300,9 @@ impl Ledger for DynamoLedger {
         cluster: &ClusterName,
         claim: &NodeClaim,
     ) -> Result<WriteOutcome, PortError> {
+        if self.remove_promised(cluster, claim).await? {
+            return Ok(WriteOutcome::Written);
+        }
         let key = key(cluster, &claim_key(&claim.name));
         let guard = Guard::absent_or_equal(item::VERSION, number(claim.version));
         let request = self.client.delete_item().table_name(&self.table);
@@ -362,6 +390,21 @@ impl Ledger for DynamoLedger {
         let request = self.client.put_item().table_name(&self.table);
         let request = request.set_item(Some(item.into_iter().collect()));
         request.send().await.map(drop).map_err(|error| port_error("PutItem", error))
+    }
+}
+
+/// `Ok` when a transaction was not carried out because somebody else was faster.
+fn overtaken(error: SdkError<TransactWriteItemsError>) -> Result<(), PortError> {
+    const OPERATION: &str = "TransactWriteItems";
+    match error.as_service_error().and_then(Cancellation::of) {
+        Some(Cancellation::Overtaken) => Ok(()),
+        Some(Cancellation::Throttled) => {
+            Err(PortError::because(OPERATION, Fault::Transient, ports::BoxError::from(error)))
+        }
+        Some(Cancellation::Refused) => {
+            Err(PortError::because(OPERATION, Fault::Permanent, ports::BoxError::from(error)))
+        }
+        None => Err(port_error(OPERATION, error)),
     }
 }
 

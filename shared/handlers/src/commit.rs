@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use model::{
     BatchId, CommitId, NodeClaim, Plan,
     facts::Facts,
-    ledger::{Commit, CommitOutcome, Generation},
+    ledger::{Commit, CommitOutcome, Generation, batch_items},
     limits,
 };
 use ports::{Invocation, Ledger};
@@ -63,16 +63,19 @@ fn identity(commit: &Commit, at: &Invocation) -> CommitId {
 fn parts(plan: &Plan) -> Vec<Commit> {
     let mut parts = Parts::default();
     for batch in batches(plan) {
-        parts.room_for(batch.len(), batch.len()).promised.extend(batch);
+        let pods = batch.iter().map(|claim| claim.pods.len()).sum();
+        let items = batch_items(&batch).len();
+        parts.room_for(&Load { items, claims: batch.len(), pods }).promised.extend(batch);
     }
+    let one = Load { items: 1, ..Load::default() };
     for claim in &plan.changes {
-        parts.room_for(1, 1).changed.push(claim.clone());
+        parts.room_for(&one).changed.push(claim.clone());
     }
     for (offering, until) in &plan.cooling {
-        parts.room_for(1, 0).cooling.insert(offering.clone(), *until);
+        parts.room_for(&one).cooling.insert(offering.clone(), *until);
     }
     for decision in &plan.decisions {
-        parts.room_for(1, 0).decisions.push(decision.clone());
+        parts.room_for(&one).decisions.push(decision.clone());
     }
     parts.done
 }
@@ -85,6 +88,15 @@ fn batches(plan: &Plan) -> Vec<Vec<NodeClaim>> {
     batches.into_values().collect()
 }
 
+/// What is to be added to a commit at once.
+#[derive(Default)]
+struct Load {
+    items: usize,
+    /// That are promised, and the pods that they are for.
+    claims: usize,
+    pods: usize,
+}
+
 /// Commits that are being filled; the last one takes what fits.
 #[derive(Default)]
 struct Parts {
@@ -92,12 +104,13 @@ struct Parts {
 }
 
 impl Parts {
-    /// The commit that has room for so many items, of which so many are claims.
-    fn room_for(&mut self, items: usize, claims: usize) -> &mut Commit {
+    /// The commit that has room for `more`.
+    fn room_for(&mut self, more: &Load) -> &mut Commit {
         let fits = self.done.last().is_some_and(|part| {
-            part.items() + items <= limits::ITEMS_PER_COMMIT_MAX
-                && part.promised.len() + part.changed.len() + claims
-                    <= limits::CLAIMS_PER_COMMIT_MAX
+            let pods: usize = part.promised.iter().map(|claim| claim.pods.len()).sum();
+            part.items() + more.items <= limits::ITEMS_PER_COMMIT_MAX
+                && part.promised.len() + more.claims <= limits::CLAIMS_PER_COMMIT_MAX
+                && pods + more.pods <= limits::PODS_PER_COMMIT_MAX
         });
         let next = self.done.len();
         let index = if fits { next.saturating_sub(1) } else { next };

@@ -145,18 +145,16 @@ async fn mark(
     mut claims: Vec<NodeClaim>,
     at: &Invocation,
 ) -> Result<Result<Vec<NodeClaim>, Vec<NodeClaim>>, Error> {
-    for claim in &mut claims {
-        if claim.requested_at.is_some() {
-            continue;
-        }
-        let version = claim.version + 1;
-        let marked = NodeClaim { requested_at: Some(at.now), version, ..claim.clone() };
-        if ledger.write_claim(&at.cluster, &marked).await? == WriteOutcome::Conflict {
-            return Ok(Err(claims));
-        }
-        *claim = marked;
+    let mut marked = Vec::new();
+    for claim in claims.iter_mut().filter(|claim| claim.requested_at.is_none()) {
+        claim.requested_at = Some(at.now);
+        claim.version += 1;
+        marked.push(claim.clone());
     }
-    Ok(Ok(claims))
+    Ok(match ledger.write_claims(&at.cluster, &marked).await? {
+        WriteOutcome::Written => Ok(claims),
+        WriteOutcome::Conflict => Err(claims),
+    })
 }
 
 #[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]

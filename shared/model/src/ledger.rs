@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use crate::{
-    Bytes, CommitId, HourlyPrice, ImageId, InstanceTypeName, NodeClaim, NodeClaimName,
-    NodePoolName, OfferingKey,
+    BatchId, Bytes, CommitId, HourlyPrice, ImageId, InstanceTypeName, NodeClaim, NodeClaimName,
+    NodePoolName, OfferingKey, limits,
 };
 
 /// Version of a cluster's promises. Every commit makes the next.
@@ -54,9 +54,10 @@ pub struct Commit {
     pub id: CommitId,
     /// The generation that was observed; the commit makes the next one.
     pub parent: Generation,
-    /// Claims that are promised. Their records must not exist.
+    /// Claims that are promised. Neither they nor their batches may exist.
     pub promised: Vec<NodeClaim>,
-    /// Claims that change. The stored version must be one below theirs.
+    /// Claims that change: none that is only promised, which only its launch does. The stored version
+    /// must be one below theirs.
     pub changed: Vec<NodeClaim>,
     /// Offerings that cool down, and until when. A later time that stands already is kept.
     pub cooling: BTreeMap<OfferingKey, Timestamp>,
@@ -67,8 +68,36 @@ pub struct Commit {
 impl Commit {
     /// How many items the transaction has, its head included.
     pub fn items(&self) -> usize {
-        1 + self.promised.len() + self.changed.len() + self.cooling.len() + self.decisions.len()
+        1 + batch_items(&self.promised).len()
+            + self.changed.len()
+            + self.cooling.len()
+            + self.decisions.len()
     }
+}
+
+/// How claims that are promised together are stored until their launch begins: each list is one
+/// item, of claims of one batch in their order in it.
+pub fn batch_items(promised: &[NodeClaim]) -> Vec<Vec<&NodeClaim>> {
+    let mut batches: BTreeMap<&BatchId, Vec<&NodeClaim>> = BTreeMap::new();
+    for claim in promised {
+        batches.entry(&claim.batch).or_default().push(claim);
+    }
+    let mut items: Vec<Vec<&NodeClaim>> = Vec::new();
+    for mut claims in batches.into_values() {
+        claims.sort_by_key(|claim| claim.batch_index);
+        let mut pods = usize::MAX;
+        for claim in claims {
+            pods = pods.saturating_add(claim.pods.len());
+            match items.last_mut() {
+                Some(item) if pods <= limits::PODS_PER_ITEM_MAX => item.push(claim),
+                _ => {
+                    pods = claim.pods.len();
+                    items.push(vec![claim]);
+                }
+            }
+        }
+    }
+    items
 }
 
 /// Why something was decided, kept for 90 days.
@@ -123,3 +152,6 @@ pub fn digest(bytes: &[u8]) -> u64 {
         (hash ^ u64::from(*byte)).wrapping_mul(0x0100_0000_01b3)
     })
 }
+
+#[cfg(test)]
+mod tests;

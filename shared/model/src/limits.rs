@@ -1,11 +1,15 @@
 //! Every maximum in one place. Reaching one is always visible: an error or a line in the plan.
 
-/// Claims that one commit may promise. A DynamoDB transaction takes 100 items; the head, decision
-/// records and cooling offerings share it.
-pub const CLAIMS_PER_COMMIT_MAX: usize = 90;
+/// Claims that one commit may promise.
+pub const CLAIMS_PER_COMMIT_MAX: usize = 1_000;
+/// Pods that the claims which one commit promises may be for. A DynamoDB transaction takes 4 MB, and
+/// the key of a pod has 317 bytes at most.
+pub const PODS_PER_COMMIT_MAX: usize = 10_000;
 /// Items of one DynamoDB transaction.
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html>
 pub const ITEMS_PER_COMMIT_MAX: usize = 100;
+/// Pods that the promised claims in one item may be for: no item is larger than DynamoDB allows.
+pub const PODS_PER_ITEM_MAX: usize = 1_000;
 /// Pods that one plan considers; the rest waits for the next.
 pub const PODS_PER_PLAN_MAX: usize = 50_000;
 /// How often one plan tries a pod, over all of its pods; what has no place then waits for the next.
@@ -19,7 +23,7 @@ pub const INSTANCE_TYPES_PER_CLAIM_MAX: usize = 600;
 /// Instance types sent to EC2 for one claim.
 pub const INSTANCE_TYPES_PER_FLEET_MAX: usize = 60;
 /// Claims launched by one CreateFleet request.
-pub const CLAIMS_PER_BATCH_MAX: usize = 50;
+pub const CLAIMS_PER_BATCH_MAX: usize = 500;
 /// NodeClaim objects that one sweep brings up to date; the rest waits for the next.
 pub const NODE_CLAIMS_PER_SWEEP_MAX: usize = 500;
 /// Longest delay of an SQS message, in seconds.
@@ -31,6 +35,6 @@ pub const USER_DATA_BYTES_MAX: usize = 16_384;
 /// Pages that one listing may have in AWS; more is an error, never a shorter list.
 pub const PAGES_PER_LISTING_MAX: usize = 1_000;
 
-const _: () = assert!(CLAIMS_PER_COMMIT_MAX < ITEMS_PER_COMMIT_MAX);
+const _: () = assert!(PODS_PER_ITEM_MAX <= PODS_PER_COMMIT_MAX);
 const _: () = assert!(CLAIMS_PER_BATCH_MAX <= CLAIMS_PER_COMMIT_MAX);
 const _: () = assert!(INSTANCE_TYPES_PER_FLEET_MAX <= INSTANCE_TYPES_PER_CLAIM_MAX);

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{
     BatchId, ClaimPhase, NodeClaim, NodeClaimName, Plan, Requirement, Requirements, Taint,
     facts::ClassOffer,
-    limits::{CLAIMS_PER_BATCH_MAX, NODES_PER_CLUSTER_MAX},
+    limits::{CLAIMS_PER_BATCH_MAX, NODES_PER_CLUSTER_MAX, PODS_PER_COMMIT_MAX},
     node_pool::NodePool,
 };
 
@@ -153,6 +153,10 @@ fn check_batches(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
         }
         if CLAIMS_PER_BATCH_MAX < claims.len() {
             refuse(format!("it has {} claims, at most {CLAIMS_PER_BATCH_MAX} fit", claims.len()));
+        }
+        let pods: usize = claims.iter().map(|claim| claim.pods.len()).sum();
+        if PODS_PER_COMMIT_MAX < pods {
+            refuse(format!("it is for {pods} pods, at most {PODS_PER_COMMIT_MAX} fit a commit"));
         }
         let Some(first) = claims.first() else { continue };
         for claim in &claims {

@@ -126,9 +126,24 @@ struct Drafts {
     shared: BTreeMap<Alike, Result<Rc<Shared>, &'static str>>,
     /// By what makes claims alike: the batch that is filled now.
     filling: BTreeMap<(Alike, Amounts, BTreeMap<String, String>), usize>,
-    sizes: Vec<u32>,
+    sizes: Vec<Size>,
     /// By promise.
     batches: Vec<usize>,
+}
+
+/// How much a batch has.
+#[derive(Clone, Copy, Debug, Default)]
+struct Size {
+    claims: u32,
+    /// That its claims are for.
+    pods: usize,
+}
+
+impl Size {
+    fn has_room_for(self, pods: usize) -> bool {
+        let claims = usize::try_from(self.claims).unwrap_or(usize::MAX);
+        claims < limits::CLAIMS_PER_BATCH_MAX && self.pods + pods <= limits::PODS_PER_COMMIT_MAX
+    }
 }
 
 impl Drafts {
@@ -158,7 +173,8 @@ impl Drafts {
         }
         let mut requests = opened.requests.clone();
         amounts::add(&mut requests, &shared.overhead);
-        let (batch, batch_index) = self.batch((alike, opened.requests.clone(), labels.clone()));
+        let alike = (alike, opened.requests.clone(), labels.clone());
+        let (batch, batch_index) = self.batch(alike, opened.pods.len());
         let generation = problem.facts.ledger.generation.next();
         let (pool, now) = (template.pool, problem.facts.now);
         let pods = keys(problem, &opened.pods);
@@ -185,30 +201,30 @@ impl Drafts {
         Ok(Promise { claim, pods, possible, cheapest, price: shared.price })
     }
 
-    /// The batch of the next claim that is like `alike`, and its place in it.
-    fn batch(&mut self, alike: (Alike, Amounts, BTreeMap<String, String>)) -> (usize, u32) {
-        let is_full = |size: &u32| {
-            limits::CLAIMS_PER_BATCH_MAX <= usize::try_from(*size).unwrap_or(usize::MAX)
-        };
-        let filling = self.filling.get(&alike).copied();
-        let filling = filling.filter(|batch| !self.sizes.get(*batch).is_some_and(is_full));
-        let batch = filling.unwrap_or_else(|| {
-            self.sizes.push(0);
+    /// The batch of the next claim that is like `alike` and for so many pods, and its place in it.
+    fn batch(
+        &mut self,
+        alike: (Alike, Amounts, BTreeMap<String, String>),
+        pods: usize,
+    ) -> (usize, u32) {
+        let has_room = |batch: &usize| self.sizes.get(*batch).is_some_and(|s| s.has_room_for(pods));
+        let batch = self.filling.get(&alike).copied().filter(has_room);
+        let batch = batch.unwrap_or_else(|| {
+            self.sizes.push(Size::default());
             self.filling.insert(alike, self.sizes.len() - 1);
             self.sizes.len() - 1
         });
         self.batches.push(batch);
-        let place = self.sizes.get(batch).copied().unwrap_or_default();
-        if let Some(size) = self.sizes.get_mut(batch) {
-            *size += 1;
-        }
+        let Some(size) = self.sizes.get_mut(batch) else { return (batch, 0) };
+        let place = size.claims;
+        *size = Size { claims: place + 1, pods: size.pods + pods };
         (batch, place)
     }
 
     /// Every claim knows how many its batch has.
     fn tell_sizes(&self, promises: &mut [Promise]) {
         for (promise, batch) in promises.iter_mut().zip(&self.batches) {
-            promise.claim.batch_size = self.sizes.get(*batch).copied().unwrap_or(1);
+            promise.claim.batch_size = self.sizes.get(*batch).map_or(1, |size| size.claims);
         }
     }
 }

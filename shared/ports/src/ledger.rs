@@ -24,7 +24,8 @@ pub trait Ledger {
         commit: &Commit,
     ) -> Result<CommitOutcome, PortError>;
 
-    /// One claim, if it is there.
+    /// One claim, if it is there and was written to since it was promised: until then, a claim is
+    /// only in the [snapshot](Ledger::snapshot).
     async fn claim(
         &self,
         cluster: &ClusterName,
@@ -42,6 +43,14 @@ pub trait Ledger {
         &self,
         cluster: &ClusterName,
         claim: &NodeClaim,
+    ) -> Result<WriteOutcome, PortError>;
+
+    /// Stores claims of one batch, each as [`Ledger::write_claim`] does. `Conflict` when any of them
+    /// was refused; the others may be stored.
+    async fn write_claims(
+        &self,
+        cluster: &ClusterName,
+        claims: &[NodeClaim],
     ) -> Result<WriteOutcome, PortError>;
 
     /// Removes a claim whose stored version is the claim's. A claim that is gone was removed.

@@ -9,14 +9,14 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    BatchId, Bytes, ClusterName, CommitId, InstanceId, NodeClaim, NodeClaimName, NodeClassName,
-    OfferingKey,
-    ledger::{Commit, CommitOutcome, Generation, MeasuredKey, Snapshot, WriteOutcome},
+    BatchId, Bytes, ClaimPhase, ClusterName, CommitId, InstanceId, NodeClaim, NodeClaimName,
+    NodeClassName, OfferingKey,
+    ledger::{Commit, CommitOutcome, Generation, MeasuredKey, Snapshot, WriteOutcome, batch_items},
     limits::ITEMS_PER_COMMIT_MAX,
     validation::Verdict,
 };
 
-use crate::{later, timeline::Happening, world::World};
+use crate::{delivery::Function, later, timeline::Happening, world::World};
 
 /// What was stored about an instance's claim, and when: the newest that is old enough is visible.
 type IndexVersions = Vec<(Timestamp, Option<Rc<NodeClaim>>)>;
@@ -186,6 +186,9 @@ impl World {
         for claim in commit.promised.iter().chain(&commit.changed) {
             self.store_claim(cluster, claim);
         }
+        for claim in batch_items(&commit.promised).iter().filter_map(|item| item.first()) {
+            self.stream(cluster, Function::Launch, claim);
+        }
         CommitOutcome::Committed(head)
     }
 
@@ -260,7 +263,11 @@ impl World {
             let (claim, reason) = (claim.name.clone(), deletion.reason);
             self.happened(Happening::ClaimGivenUp { claim, reason });
         }
-        self.stream(cluster, claim);
+        match claim.phase {
+            ClaimPhase::Launched => self.stream(cluster, Function::Settle, claim),
+            ClaimPhase::Deleting => self.stream(cluster, Function::Drain, claim),
+            ClaimPhase::Promised | ClaimPhase::Registered | ClaimPhase::Initialized => {}
+        }
     }
 
     /// What an index shows now.

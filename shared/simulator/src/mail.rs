@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
-use model::{ClaimPhase, ClusterName, NodeClaim, NodeClaimName, interruption::Interruption};
+use model::{ClusterName, NodeClaim, NodeClaimName, interruption::Interruption};
 use ports::Invocation;
 
 use crate::{
@@ -152,14 +152,9 @@ impl World {
         }
     }
 
-    /// Puts a written claim into the stream of the function that waits for its phase.
-    pub(crate) fn stream(&mut self, cluster: &ClusterName, claim: &NodeClaim) {
-        let function = match claim.phase {
-            ClaimPhase::Promised => Function::Launch,
-            ClaimPhase::Launched => Function::Settle,
-            ClaimPhase::Deleting => Function::Drain,
-            ClaimPhase::Registered | ClaimPhase::Initialized => return,
-        };
+    /// Puts a written item into the stream of `function`: a claim's, or the item of promised claims
+    /// of which it is the first.
+    pub(crate) fn stream(&mut self, cluster: &ClusterName, function: Function, claim: &NodeClaim) {
         let at = later(self.now, self.chances.mail.within(STREAM_LATENCY));
         let number = self.mail.next_number();
         let stream =

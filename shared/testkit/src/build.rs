@@ -11,7 +11,7 @@ mod pod;
 mod text;
 mod topology;
 
-pub use claim::{claim, commit, promise};
+pub use claim::{batch, claim, commit, promise};
 pub use facts::{facts, node, node_class, node_of, node_pool};
 pub use instance_type::{TypeBuilder, instance_type};
 pub use launch::{template, template_data};

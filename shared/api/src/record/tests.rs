@@ -4,7 +4,7 @@ use expect_test::expect;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     CapacityType, ClaimPhase, DeletionReason, HourlyPrice, Operator, PodKey, Requirement,
-    Requirements, ResourceName, Resources, Taint, TaintEffect,
+    ResourceName, Resources, Taint, TaintEffect,
     claim::{Deletion, LaunchedInstance},
 };
 use proptest::prelude::*;
@@ -13,36 +13,12 @@ use super::*;
 
 fn smallest() -> NodeClaim {
     let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
+    let batch = "demo-1-0".parse().unwrap();
+    let (pool, class) = ("general".parse().unwrap(), "default".parse().unwrap());
     NodeClaim {
-        name: "general-1-0".parse().unwrap(),
-        version: 1,
-        node_pool: "general".parse().unwrap(),
-        node_class: "default".parse().unwrap(),
-        batch: "demo-1-0".parse().unwrap(),
-        batch_index: 0,
-        batch_size: 1,
-        pods: Vec::new(),
-        created_at: now,
-        labels: [].into(),
-        annotations: [].into(),
-        requirements: Requirements::new(),
         instance_types: vec!["m7g.large".parse().unwrap()],
         requests: Resources { pods: 1, ..Resources::default() },
-        taints: vec![],
-        startup_taints: vec![],
-        expire_after: None,
-        termination_grace_period: None,
-        phase: ClaimPhase::Promised,
-        phase_since: now,
-        capacity: Resources::default(),
-        allocatable: Resources::default(),
-        requested_at: None,
-        instance: None,
-        node: None,
-        empty_since: None,
-        conditions: model::claim::ClaimConditions::default(),
-        deletion: None,
-        message: None,
+        ..NodeClaim::promised("general-1-0".parse().unwrap(), pool, class, batch, now)
     }
 }
 
@@ -50,6 +26,16 @@ fn smallest() -> NodeClaim {
 fn a_promise_as_it_stands_in_the_table() {
     expect![[r#"{"v":1,"name":"general-1-0","version":1,"node_pool":"general","node_class":"default","batch":"demo-1-0","batch_index":0,"batch_size":1,"created_at":"2026-11-21T12:00:00Z","requirements":[],"instance_types":["m7g.large"],"requests":{"pods":1},"phase":"promised","phase_since":"2026-11-21T12:00:00Z","capacity":{},"allocatable":{}}"#]]
     .assert_eq(&encode_claim(&smallest()));
+}
+
+#[test]
+fn claims_of_a_batch_say_only_what_differs() {
+    let first = NodeClaim { message: Some("x".to_owned()), ..smallest() };
+    let other = NodeClaim { name: "general-1-1".parse().unwrap(), batch_index: 1, ..smallest() };
+    let text = encode_claims(&[&first, &other]);
+    let (_, differences) = text.split_once("},{").unwrap();
+    expect![[r#""batch_index":1,"message":null,"name":"general-1-1"}]}"#]].assert_eq(differences);
+    assert_eq!(decode_claims(&text), Ok(vec![first, other]));
 }
 
 #[test]
@@ -213,6 +199,12 @@ proptest! {
     fn every_claim_survives(claim in claim()) {
         let text = encode_claim(&claim);
         prop_assert_eq!(decode_claim(&text), Ok(claim));
+    }
+
+    #[test]
+    fn claims_of_one_record_survive(claims in prop::collection::vec(claim(), 0..4)) {
+        let all: Vec<&NodeClaim> = claims.iter().collect();
+        prop_assert_eq!(decode_claims(&encode_claims(&all)), Ok(claims));
     }
 
     #[test]

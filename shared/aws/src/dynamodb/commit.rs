@@ -7,11 +7,12 @@ use aws_sdk_dynamodb::{
 };
 use model::{
     ClusterName,
-    ledger::{Commit, Generation, digest},
+    ledger::{Commit, Generation, batch_items, digest},
 };
 use ports::{Fault, PortError};
 
 use super::{
+    batch,
     guard::{self, Guard},
     item::{self, Item},
 };
@@ -33,8 +34,8 @@ pub(super) fn to_transaction(
     commit: &Commit,
 ) -> Result<Transaction, PortError> {
     let mut puts: Vec<(Item, Option<Guard>)> = Vec::new();
-    for claim in &commit.promised {
-        puts.push((item::claim_item(cluster, claim), Some(Guard::absent(item::VERSION))));
+    for claims in batch_items(&commit.promised) {
+        puts.extend(batch::promised(cluster, &claims).map(|item| (item, Some(batch::is_new()))));
     }
     for claim in &commit.changed {
         puts.push((item::claim_item(cluster, claim), Some(item::follows(claim))));
@@ -85,7 +86,12 @@ fn head_update(
     Ok(TransactWriteItem::builder().update(update).build())
 }
 
-fn to_put(table: &str, item: Item, guard: Option<Guard>) -> Result<TransactWriteItem, PortError> {
+/// Puts `item` if `guard` holds.
+pub(super) fn to_put(
+    table: &str,
+    item: Item,
+    guard: Option<Guard>,
+) -> Result<TransactWriteItem, PortError> {
     let mut put = Put::builder().table_name(table).set_item(Some(item.into_iter().collect()));
     if let Some(guard) = guard {
         put = put
@@ -98,7 +104,7 @@ fn to_put(table: &str, item: Item, guard: Option<Guard>) -> Result<TransactWrite
     Ok(TransactWriteItem::builder().put(put.build().map_err(incomplete)?).build())
 }
 
-fn incomplete(error: BuildError) -> PortError {
+pub(super) fn incomplete(error: BuildError) -> PortError {
     PortError::because("TransactWriteItems", Fault::Permanent, error)
 }
 

@@ -31,6 +31,7 @@ pub(super) const INSTANCE_ID: &str = "instance_id";
 pub(super) const EXPIRES_AT: &str = "expires_at";
 pub(super) const PHASE: &str = "phase";
 pub(super) const VERSION: &str = "version";
+pub(super) const CLAIMS: &str = "claims";
 pub(super) const RECORD: &str = "record";
 pub(super) const GENERATION: &str = "generation";
 pub(super) const COMMIT_ID: &str = "commit_id";
@@ -42,6 +43,8 @@ pub(super) const MEMORY: &str = "memory";
 pub(super) const HEAD: &str = "head";
 /// Sort key of what is sold.
 pub(super) const CATALOG: &str = "catalog";
+/// Sort keys of promised claims that are kept together start with it.
+pub(super) const BATCH_PREFIX: &str = "batch#";
 /// Sort keys of claims start with it.
 pub(super) const CLAIM_PREFIX: &str = "claim#";
 /// Sort keys of offerings that cool down start with it.
@@ -294,7 +297,7 @@ fn value_bytes(value: &AttributeValue) -> usize {
     }
 }
 
-fn text_of<'a>(item: &'a Item, name: &str) -> Result<&'a str, Unreadable> {
+pub(super) fn text_of<'a>(item: &'a Item, name: &str) -> Result<&'a str, Unreadable> {
     let value = item.get(name).and_then(|value| value.as_s().ok());
     value.map(String::as_str).ok_or_else(|| unreadable(item, format!("`{name}` must be a text")))
 }
@@ -305,7 +308,7 @@ fn number_of<T: std::str::FromStr>(item: &Item, name: &str) -> Result<T, Unreada
     value.ok_or_else(|| unreadable(item, format!("`{name}` must be a whole number")))
 }
 
-fn unreadable(item: &Item, problem: String) -> Unreadable {
+pub(super) fn unreadable(item: &Item, problem: String) -> Unreadable {
     let part = |name: &str| {
         item.get(name).and_then(|value| value.as_s().ok()).cloned().unwrap_or_default()
     };

@@ -6,7 +6,7 @@ use model::{
     ledger::{Decision, Generation},
 };
 
-use super::*;
+use super::{batch::Batch, *};
 use crate::fixture::claim;
 
 const REGION: &str = "region#us-west-2";
@@ -48,27 +48,36 @@ fn commit() -> Commit {
     }
 }
 
-/// `item guard` of each write.
+/// `item guard` of each write of `commit`.
 fn written(commit: &Commit) -> Vec<String> {
-    let writes = to_transaction("ledger", &cluster(), REGION, commit).unwrap().writes;
+    lines(&to_transaction("ledger", &cluster(), REGION, commit).unwrap().writes)
+}
+
+fn lines(writes: &[TransactWriteItem]) -> Vec<String> {
     let text = |value: &aws_sdk_dynamodb::types::AttributeValue| {
         value.as_s().or_else(|_| value.as_n()).unwrap().clone()
     };
     let line = |write: &TransactWriteItem| {
-        let (item, condition, names, values) = match (write.put(), write.update()) {
-            (Some(put), None) => (
+        let (item, condition, names, values) = match (write.put(), write.update(), write.delete()) {
+            (Some(put), None, None) => (
                 text(&put.item()["item"]),
                 put.condition_expression(),
                 put.expression_attribute_names(),
                 put.expression_attribute_values(),
             ),
-            (None, Some(update)) => (
+            (None, Some(update), None) => (
                 text(&update.key()["item"]),
                 update.condition_expression(),
                 update.expression_attribute_names(),
                 update.expression_attribute_values(),
             ),
-            _ => panic!("neither put nor update: {write:?}"),
+            (None, None, Some(delete)) => (
+                format!("delete {}", text(&delete.key()["item"])),
+                delete.condition_expression(),
+                delete.expression_attribute_names(),
+                delete.expression_attribute_values(),
+            ),
+            _ => panic!("neither put nor update nor delete: {write:?}"),
         };
         let Some(condition) = condition else { return item };
         let guarded = condition.replace("#guarded", &names.unwrap()["#guarded"]);
@@ -84,13 +93,32 @@ fn a_commit_is_one_transaction_and_every_write_has_its_condition() {
         written(&commit()),
         [
             "head if generation = 3",
-            "claim#default-4-0 if attribute_not_exists(version)",
+            "batch#batch-of-default-4-0#0 if attribute_not_exists(claims)",
             "claim#default-1-0 if version = 5",
             "cooling#on-demand#m7g.large#us-west-2a if attribute_not_exists(expires_at) OR \
              expires_at <= 1795262581",
             "decision#2026-11-21T12:00:00.000000000Z#message-1/0#0",
         ]
     );
+}
+
+#[test]
+fn claims_leave_their_batch_as_they_get_items_of_their_own() {
+    let claims: Vec<NodeClaim> = testkit::build::batch("demo-4-0", 3);
+    let together = batch::promised(&cluster(), &claims.iter().collect::<Vec<_>>()).unwrap();
+    let promised = Batch::of(&together).unwrap();
+    assert_eq!(promised.claims, claims);
+    let asked = |index: usize| NodeClaim { version: 2, ..claims[index].clone() };
+    let (writes, left) = promised.without("ledger", &cluster(), &[asked(1)]).unwrap();
+    assert_eq!(
+        lines(&writes),
+        ["batch#demo-4-0#0 if claims = 3", "claim#demo-4-0-1 if attribute_not_exists(version)"]
+    );
+    let put = writes[0].put().unwrap().item().clone().into_iter().collect();
+    assert_eq!(Batch::of(&put).unwrap(), left);
+    let (writes, left) = left.without("ledger", &cluster(), &[asked(0), asked(2)]).unwrap();
+    assert_eq!(lines(&writes)[0], "delete batch#demo-4-0#0 if claims = 2");
+    assert!(left.claims.is_empty());
 }
 
 #[test]

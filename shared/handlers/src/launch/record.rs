@@ -1,6 +1,9 @@
 //! What became of a launch, written into the claims; and who looks next.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
 use model::{
     CapacityType, ClaimPhase, ImageId, InstanceId, InstanceType, InstanceTypeName, NodeClaim,
@@ -36,8 +39,8 @@ struct Launched<'a> {
 }
 
 /// Writes what became of `claims`, all of one batch. The first is written last: whoever asks for the
-/// batch asks by it, so a crash in between leaves it to be asked by. `catalog` knows instance types of which the
-/// class could not be looked at again.
+/// batch asks by it, so a crash in between leaves it to be asked by. `catalog` knows instance types
+/// of which the class could not be looked at again.
 pub(super) async fn record(
     ledger: &impl Ledger,
     mailbox: &impl Mailbox,
@@ -53,14 +56,13 @@ pub(super) async fn record(
         }
         Outcome::Refused(reason) => {
             tracing::warn!(%reason, claims = claims.len(), "launch refused");
-            for claim in claims.iter().rev() {
-                withdraw(ledger, mailbox, claim, at).await?;
-            }
-            Ok(())
+            let nothing = claims.iter().map(|claim| (claim, None));
+            write(ledger, mailbox, nothing.collect(), at).await
         }
         Outcome::Found(instances) => {
-            for claim in claims.iter().rev() {
-                let instance = instances.get(place(claim)).map(|instance| Launched {
+            let of = |claim: &NodeClaim| {
+                let instance = instances.get(place(claim))?;
+                let instance = Launched {
                     id: &instance.id,
                     instance_type: &instance.instance_type,
                     zone: &instance.zone,
@@ -69,33 +71,32 @@ pub(super) async fn record(
                     image: &instance.image,
                     profile: None,
                     reservation: None,
-                });
-                let types = catalog.instance_types.iter();
-                settle_claim(ledger, mailbox, claim, instance, types, at).await?;
-            }
-            Ok(())
+                };
+                Some(launched(claim, &instance, &catalog.instance_types, at))
+            };
+            let found = claims.iter().map(|claim| (claim, of(claim)));
+            write(ledger, mailbox, found.collect(), at).await
         }
         Outcome::Answered(answer, prepared) => {
             cool_down(ledger, &answer, &prepared, at).await?;
             let subnets = &prepared.class.subnets;
-            for claim in claims.iter().rev() {
-                let instance = answer.instances.get(place(claim)).map(|instance| {
-                    let subnet = subnets.iter().find(|subnet| subnet.zone == instance.zone);
-                    Launched {
-                        id: &instance.id,
-                        instance_type: &instance.instance_type,
-                        zone: &instance.zone,
-                        zone_id: subnet.map(|subnet| &subnet.zone_id),
-                        capacity_type: prepared.request.capacity_type,
-                        image: &instance.image,
-                        profile: prepared.profile.as_deref(),
-                        reservation: reservation_of(&prepared, instance),
-                    }
-                });
-                let types = prepared.types.iter();
-                settle_claim(ledger, mailbox, claim, instance, types, at).await?;
-            }
-            Ok(())
+            let of = |claim: &NodeClaim| {
+                let instance = answer.instances.get(place(claim))?;
+                let subnet = subnets.iter().find(|subnet| subnet.zone == instance.zone);
+                let instance = Launched {
+                    id: &instance.id,
+                    instance_type: &instance.instance_type,
+                    zone: &instance.zone,
+                    zone_id: subnet.map(|subnet| &subnet.zone_id),
+                    capacity_type: prepared.request.capacity_type,
+                    image: &instance.image,
+                    profile: prepared.profile.as_deref(),
+                    reservation: reservation_of(&prepared, instance),
+                };
+                Some(launched(claim, &instance, &prepared.types, at))
+            };
+            let answered = claims.iter().map(|claim| (claim, of(claim)));
+            write(ledger, mailbox, answered.collect(), at).await
         }
     }
 }
@@ -104,22 +105,32 @@ fn place(claim: &NodeClaim) -> usize {
     usize::try_from(claim.batch_index).unwrap_or(usize::MAX)
 }
 
-/// Gives a claim its instance, or withdraws it.
-async fn settle_claim<'a>(
+/// Gives claims their instances, and withdraws those that got none: their pods are looked at again.
+/// A claim that conflicts was moved on by another delivery, which recorded the same.
+async fn write(
     ledger: &impl Ledger,
     mailbox: &impl Mailbox,
-    claim: &NodeClaim,
-    instance: Option<Launched<'_>>,
-    mut types: impl Iterator<Item = &'a std::sync::Arc<InstanceType>>,
+    claims: Vec<(&NodeClaim, Option<NodeClaim>)>,
     at: &Invocation,
 ) -> Result<(), Error> {
-    let Some(instance) = instance else { return withdraw(ledger, mailbox, claim, at).await };
-    let instance_type = types.find(|known| known.name == *instance.instance_type);
-    let launched = launched(claim, &instance, instance_type.map(AsRef::as_ref), at);
-    // A conflict means that another delivery recorded the same instance.
-    ledger.write_claim(&at.cluster, &launched).await?;
-    tracing::info!(claim = %claim.name, instance = %instance.id,
-        instance_type = %instance.instance_type, "instance launched");
+    let Some(((first, outcome), others)) = claims.split_first() else { return Ok(()) };
+    let launched: Vec<NodeClaim> = others.iter().filter_map(|(_, after)| after.clone()).collect();
+    ledger.write_claims(&at.cluster, &launched).await?;
+    for (claim, _) in others.iter().filter(|(_, after)| after.is_none()) {
+        ledger.remove_claim(&at.cluster, claim).await?;
+    }
+    match outcome {
+        Some(launched) => ledger.write_claim(&at.cluster, launched).await?,
+        None => ledger.remove_claim(&at.cluster, first).await?,
+    };
+    for launched in claims.iter().filter_map(|(_, after)| after.as_ref()) {
+        let Some(instance) = &launched.instance else { continue };
+        tracing::info!(claim = %launched.name, instance = %instance.id,
+            instance_type = %instance.instance_type, "instance launched");
+    }
+    if claims.iter().any(|(_, after)| after.is_none()) {
+        ask_to_provision(mailbox, at, 1).await?;
+    }
     Ok(())
 }
 
@@ -127,9 +138,10 @@ async fn settle_claim<'a>(
 fn launched(
     claim: &NodeClaim,
     instance: &Launched<'_>,
-    instance_type: Option<&InstanceType>,
+    types: &[Arc<InstanceType>],
     at: &Invocation,
 ) -> NodeClaim {
+    let instance_type = types.iter().find(|known| known.name == *instance.instance_type);
     let mut launched = claim.moved_to(ClaimPhase::Launched, at.now);
     let key = OfferingKey {
         capacity_type: instance.capacity_type,
@@ -233,18 +245,6 @@ fn spot_offerings(prepared: &Prepared) -> Vec<OfferingKey> {
         instance_type.offerings.iter().map(move |offering| instance_type.key_of(offering))
     });
     offerings.filter(|key| key.capacity_type == CapacityType::Spot).collect()
-}
-
-/// A claim that got no instance goes, and its pods are looked at again.
-async fn withdraw(
-    ledger: &impl Ledger,
-    mailbox: &impl Mailbox,
-    claim: &NodeClaim,
-    at: &Invocation,
-) -> Result<(), Error> {
-    // A conflict means that another delivery moved it on.
-    ledger.remove_claim(&at.cluster, claim).await?;
-    ask_to_provision(mailbox, at, 1).await
 }
 
 /// Asks for another try, later the older the claims are. One message is for the whole batch.

@@ -389,13 +389,18 @@ fn a_batch_and_a_cluster_have_an_end() {
                 let name = format!("many-{index}");
                 let claim = new_claim(&format!("general-7-{index}"));
                 let batch = id("general-7");
-                let claim = NodeClaim { batch, batch_size: 51, batch_index: index, ..claim };
+                let claim = NodeClaim { batch, batch_size: 501, batch_index: index, ..claim };
                 Promise { pods: vec![pod_key(&name)], ..promise(claim, &[]) }
             };
-            facts.pods.extend((0..51).map(|index| pod(&format!("many-{index}")).build()));
-            plan.promises = (0..51).map(promise_of).collect();
+            facts.pods.extend((0..501).map(|index| pod(&format!("many-{index}")).build()));
+            plan.promises = (0..501).map(promise_of).collect();
         },
-        &["batch general-7: it has 51 claims, at most 50 fit"],
+        &["batch general-7: it has 501 claims, at most 500 fit"],
+    );
+    let pod_of = |number: u32| pod_key(&format!("web-{number}"));
+    check(
+        batch(|claim| claim.pods = (0..10_001).map(pod_of).collect()),
+        &["batch general-7: it is for 10001 pods, at most 10000 fit a commit"],
     );
     check(
         |facts, _| {

@@ -60,7 +60,8 @@ impl Ledger for Sim {
     ) -> Result<Option<NodeClaim>, PortError> {
         self.step(("Ledger.claim", Read), name, |world| {
             let claim = world.ledger.cluster(cluster).claims.get(name);
-            Ok(claim.map(|claim| NodeClaim::clone(claim)))
+            let was_written = |claim: &&std::rc::Rc<NodeClaim>| 1 < claim.version;
+            Ok(claim.filter(was_written).map(|claim| NodeClaim::clone(claim)))
         })
         .await
     }
@@ -88,6 +89,25 @@ impl Ledger for Sim {
                 world.note(format_args!("write of {} conflicts", claim.name));
             }
             Ok(outcome)
+        })
+        .await
+    }
+
+    async fn write_claims(
+        &self,
+        cluster: &ClusterName,
+        claims: &[NodeClaim],
+    ) -> Result<WriteOutcome, PortError> {
+        let batch = claims.first().map(|claim| claim.batch.as_str()).unwrap_or_default();
+        let subject = format!("{} of {batch}", claims.len());
+        self.step(("Ledger.write_claims", Write), subject, |world| {
+            let write = |claim| world.write_claim(cluster, claim);
+            let outcomes: Vec<WriteOutcome> = claims.iter().map(write).collect();
+            let refused = outcomes.into_iter().find(|outcome| *outcome == WriteOutcome::Conflict);
+            if refused.is_some() {
+                world.note(format_args!("a write to claims of {batch} conflicts"));
+            }
+            Ok(refused.unwrap_or(WriteOutcome::Written))
         })
         .await
     }

@@ -40,7 +40,8 @@ fn without_the_comparison_both_win() {
 #[test]
 fn a_commit_of_too_many_items_does_nothing() {
     let sim = toy::sim(Settings::default());
-    let claims = (0..ITEMS_PER_COMMIT_MAX).map(|n| toy::claim(&format!("c{n}"), "b", sim.now()));
+    let claims = (0..ITEMS_PER_COMMIT_MAX)
+        .map(|n| toy::claim(&format!("c{n}"), &format!("b{n}"), sim.now()));
     let commit = toy::commit("a", 0, claims.collect());
     let items_max = ITEMS_PER_COMMIT_MAX;
     check(&sim, &commit, CommitOutcome::TooLarge { items: items_max + 1, items_max });

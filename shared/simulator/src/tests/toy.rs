@@ -214,7 +214,12 @@ async fn call(sim: &Sim, delivery: Delivery) -> Result<(), PortError> {
         _ => {}
     }
     for name in claims {
-        let Some(claim) = sim.claim(&at.cluster, &name).await? else { continue };
+        let found = match delivery.function {
+            // A claim that is only promised is in snapshots only.
+            Function::Launch => sim.snapshot(&at.cluster).await?.claims.remove(&name),
+            _ => sim.claim(&at.cluster, &name).await?,
+        };
+        let Some(claim) = found else { continue };
         match (delivery.function, claim.phase) {
             (Function::Launch, ClaimPhase::Promised) => launch(sim, &claim, at).await?,
             (Function::Settle, ClaimPhase::Launched) => settle(sim, &claim, at).await?,

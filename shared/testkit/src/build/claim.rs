@@ -72,3 +72,15 @@ pub fn commit(id_text: &str, parent: Generation, promised: Vec<NodeClaim>) -> Co
         decisions: Vec::new(),
     }
 }
+
+/// So many claims of the batch `name`, called `<name>-<index>`, otherwise as [`claim`] makes them.
+pub fn batch(name: &str, claims: usize) -> Vec<NodeClaim> {
+    let size = u32::try_from(claims).unwrap_or(u32::MAX);
+    let member = |index: u32| NodeClaim {
+        batch: id(name),
+        batch_index: index,
+        batch_size: size,
+        ..claim(&format!("{name}-{index}"))
+    };
+    (0..size).map(member).collect()
+}

@@ -22,6 +22,8 @@ pub(super) async fn cases<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) 
         Case::of("a claim is written again without effect", written_twice(subject).await),
         Case::of("a claim under another version is refused", wrong_version(subject).await),
         Case::of("a claim that is not there cannot be written", written_lost(subject).await),
+        Case::of("claims of a batch are written together", batch_written(subject).await),
+        Case::of("one of a batch moves on, and the others stay", one_of_batch(subject).await),
         Case::of("a claim is removed again without effect", removed_twice(subject).await),
         Case::of("a claim under another version is not removed", removed_stale(subject).await),
         Case::of("a claim is found by its instance", by_instance(subject).await),
@@ -87,9 +89,9 @@ async fn reads_back<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Res
     for claim in [claim, next, last] {
         if 1 < claim.version {
             same("writing", &write(subject, &claim).await?, &WriteOutcome::Written)?;
+            let read = subject.ledger.claim(subject.one(), &claim.name).await?;
+            same("the claim", &read.as_ref(), &Some(&claim))?;
         }
-        let read = subject.ledger.claim(subject.one(), &claim.name).await?;
-        same("the claim", &read.as_ref(), &Some(&claim))?;
         subject.unchanged(head.next(), &claim).await?;
     }
     Ok(())
@@ -132,6 +134,69 @@ async fn written_lost<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> R
         subject.absent(&lost).await?;
     }
     Ok(())
+}
+
+/// Promises a batch called `name` of so many claims.
+async fn batch<L: Ledger, W: AsyncFn()>(
+    subject: &Subject<'_, L, W>,
+    name: &str,
+    claims: usize,
+) -> Result<Vec<NodeClaim>, Failure> {
+    let head = subject.head().await?;
+    let claims = build::batch(name, claims);
+    let commit = build::commit(name, head, claims.clone());
+    same("promising", &subject.commit(&commit).await?, &CommitOutcome::Committed(head.next()))?;
+    Ok(claims)
+}
+
+fn asked_for(claim: &NodeClaim) -> NodeClaim {
+    NodeClaim { version: claim.version + 1, requested_at: Some(later(0)), ..claim.clone() }
+}
+
+/// More than what a transaction takes.
+async fn batch_written<L: Ledger, W: AsyncFn()>(
+    subject: &Subject<'_, L, W>,
+) -> Result<(), Failure> {
+    let claims = batch(subject, "batch-written", 230).await?;
+    let head = subject.head().await?;
+    let asked: Vec<NodeClaim> = claims.iter().map(asked_for).collect();
+    for _ in 0..2 {
+        let outcome = subject.ledger.write_claims(subject.one(), &asked).await?;
+        same("writing", &outcome, &WriteOutcome::Written)?;
+        let snapshot = subject.ledger.snapshot(subject.one()).await?;
+        same("the head", &snapshot.generation, &head)?;
+        for claim in &asked {
+            same("one of them", &snapshot.claims.get(&claim.name), &Some(claim))?;
+        }
+    }
+    if let Some(last) = asked.last() {
+        let read = subject.ledger.claim(subject.one(), &last.name).await?;
+        same("the last", &read.as_ref(), &Some(last))?;
+    }
+    let outcome = subject.ledger.write_claims(subject.one(), &claims).await?;
+    same("writing under an old version", &outcome, &WriteOutcome::Conflict)?;
+    let outcome = subject.ledger.write_claims(subject.one(), &[]).await?;
+    same("writing nothing", &outcome, &WriteOutcome::Written)
+}
+
+async fn one_of_batch<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
+    let claims = batch(subject, "one-of-batch", 3).await?;
+    let head = subject.head().await?;
+    let [first, second, third] = claims.as_slice() else {
+        return Err(Failure("three claims were asked for".to_owned()));
+    };
+    let next = asked_for(second);
+    same("writing one", &write(subject, &next).await?, &WriteOutcome::Written)?;
+    let outcome = subject.ledger.remove_claim(subject.one(), first).await?;
+    same("removing another", &outcome, &WriteOutcome::Written)?;
+    subject.absent(first).await?;
+    subject.unchanged(head, &next).await?;
+    subject.unchanged(head, third).await?;
+    let all: Vec<NodeClaim> = claims.iter().map(asked_for).collect();
+    let outcome = subject.ledger.write_claims(subject.one(), &all).await?;
+    same("writing one that is gone", &outcome, &WriteOutcome::Conflict)?;
+    subject.absent(first).await?;
+    subject.unchanged(head, &asked_for(third)).await
 }
 
 async fn removed_twice<L: Ledger, W: AsyncFn()>(
@@ -214,6 +279,7 @@ async fn apart<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(
     let commit = build::commit("promise-apart", before.generation, vec![theirs.clone()]);
     let outcome = subject.ledger.commit(other, &commit).await?;
     same("their commit", &outcome, &CommitOutcome::Committed(before.generation.next()))?;
-    same("their claim", &subject.ledger.claim(other, &theirs.name).await?, &Some(theirs))?;
+    let after = subject.ledger.snapshot(other).await?;
+    same("their claim", &after.claims.get(&theirs.name), &Some(&theirs))?;
     subject.unchanged(head, &ours).await
 }

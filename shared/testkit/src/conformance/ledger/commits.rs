@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use model::{
     NodeClaim,
-    ledger::{Commit, CommitOutcome, Decision},
-    limits::{CLAIMS_PER_COMMIT_MAX, ITEMS_PER_COMMIT_MAX},
+    ledger::{Commit, CommitOutcome, Decision, WriteOutcome},
+    limits::{CLAIMS_PER_BATCH_MAX, CLAIMS_PER_COMMIT_MAX, ITEMS_PER_COMMIT_MAX},
 };
 use ports::Ledger;
 
@@ -186,9 +186,10 @@ fn decision(number: usize) -> Decision {
 
 async fn largest<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
     let head = subject.head().await?;
-    let claims: Vec<NodeClaim> =
-        (0..CLAIMS_PER_COMMIT_MAX).map(|index| build::claim(&format!("largest-{index}"))).collect();
-    let mut commit = build::commit("largest", head, claims);
+    let per_batch = CLAIMS_PER_BATCH_MAX;
+    let batches = (0..CLAIMS_PER_COMMIT_MAX / per_batch)
+        .flat_map(|batch| build::batch(&format!("largest-{batch}"), per_batch));
+    let mut commit = build::commit("largest", head, batches.collect());
     commit.decisions = (commit.items()..ITEMS_PER_COMMIT_MAX).map(decision).collect();
     same("its items", &commit.items(), &ITEMS_PER_COMMIT_MAX)?;
     same("the answer", &subject.commit(&commit).await?, &CommitOutcome::Committed(head.next()))?;
@@ -214,10 +215,13 @@ async fn too_large<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Resu
 
 async fn mixed<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
     let stored = subject.promised("mixed-changed").await?;
+    let stored = NodeClaim { version: 2, ..stored };
+    let written = subject.ledger.write_claim(subject.one(), &stored).await?;
+    same("the write before", &written, &WriteOutcome::Written)?;
     let (warm, hot) = (offering("c7g.large"), offering("r7g.large"));
     subject.ledger.cool_down(&[(hot.clone(), later(9))]).await?;
     let head = subject.head().await?;
-    let changed = NodeClaim { version: 2, empty_since: Some(later(0)), ..stored };
+    let changed = NodeClaim { version: 3, empty_since: Some(later(0)), ..stored };
     let promised = build::claim("mixed-promised");
     let commit = Commit {
         changed: vec![changed.clone()],

@@ -1,0 +1,110 @@
+//! Promised claims of a batch, kept together.
+//!
+//! A commit is one transaction, and a transaction has few items: so claims that are promised
+//! together, and alike, are one item until somebody writes to them. Then they move to items of their
+//! own. A claim is always in exactly one of the two: whoever moves it does both in one transaction.
+//! So whoever reads batches first and claims second sees every claim.
+
+use aws_sdk_dynamodb::types::{Delete, TransactWriteItem};
+use model::{BatchId, ClusterName, NodeClaim};
+use ports::PortError;
+
+use super::{
+    commit::{incomplete, to_put},
+    guard::{self, Guard},
+    item::{self, BATCH_PREFIX, CLAIMS, Item, RECORD, Unreadable},
+};
+
+/// Claims that one transaction moves; the item that they leave is one more.
+pub(super) const MOVED_MAX: usize = 90;
+
+/// An item of promised claims.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Batch {
+    /// Its sort key.
+    key: String,
+    pub(super) claims: Vec<NodeClaim>,
+}
+
+/// What the sort keys of the items of `batch` start with.
+pub(super) fn prefix(batch: &BatchId) -> String {
+    format!("{BATCH_PREFIX}{batch}#")
+}
+
+/// The item of `claims`, which are of one batch, as it is promised.
+pub(super) fn promised(cluster: &ClusterName, claims: &[&NodeClaim]) -> Option<Item> {
+    let first = claims.first()?;
+    let key = format!("{}{}", prefix(&first.batch), first.batch_index);
+    Some(to_item(cluster, &key, claims))
+}
+
+/// That there is no such item.
+pub(super) fn is_new() -> Guard {
+    Guard::absent(CLAIMS)
+}
+
+fn to_item(cluster: &ClusterName, key: &str, claims: &[&NodeClaim]) -> Item {
+    let mut item = item::key(cluster, key);
+    item.insert(CLAIMS.to_owned(), item::number(count(claims.len())));
+    item.insert(RECORD.to_owned(), item::text(&api::record::encode_claims(claims)));
+    item
+}
+
+fn count(claims: usize) -> u64 {
+    u64::try_from(claims).unwrap_or(u64::MAX)
+}
+
+impl Batch {
+    pub(super) fn of(item: &Item) -> Result<Self, Unreadable> {
+        let claims = api::record::decode_claims(item::text_of(item, RECORD)?);
+        let claims =
+            claims.map_err(|error| item::unreadable(item, format!("`{RECORD}`: {error}")))?;
+        Ok(Self { key: item::text_of(item, item::ITEM)?.to_owned(), claims })
+    }
+
+    /// The transaction after which those `moved` are in items of their own, as they are given, and
+    /// the others here; with what is left. Claims only ever leave a batch, so their number tells one
+    /// state of it from all others.
+    pub(super) fn without(
+        &self,
+        table: &str,
+        cluster: &ClusterName,
+        moved: &[NodeClaim],
+    ) -> Result<(Vec<TransactWriteItem>, Self), PortError> {
+        let (shrunk, left) = self.shrunk(table, cluster, moved)?;
+        let mut writes = vec![shrunk];
+        for claim in moved {
+            let item = item::claim_item(cluster, claim);
+            item::check_size(&item)?;
+            writes.push(to_put(table, item, Some(Guard::absent(item::VERSION)))?);
+        }
+        Ok((writes, left))
+    }
+
+    /// The write that takes claims that have the names of `gone` out.
+    pub(super) fn shrunk(
+        &self,
+        table: &str,
+        cluster: &ClusterName,
+        gone: &[NodeClaim],
+    ) -> Result<(TransactWriteItem, Self), PortError> {
+        let stays = |claim: &&NodeClaim| gone.iter().all(|one| one.name != claim.name);
+        let left: Vec<&NodeClaim> = self.claims.iter().filter(stays).collect();
+        let is_as_read = Guard::equal(CLAIMS, item::number(count(self.claims.len())));
+        let write = if left.is_empty() {
+            let mut delete = Delete::builder()
+                .table_name(table)
+                .set_key(Some(item::key(cluster, &self.key).into_iter().collect()))
+                .condition_expression(is_as_read.expression())
+                .expression_attribute_names(guard::ATTRIBUTE, is_as_read.attribute());
+            if let Some(value) = is_as_read.value() {
+                delete = delete.expression_attribute_values(guard::VALUE, value.clone());
+            }
+            TransactWriteItem::builder().delete(delete.build().map_err(incomplete)?).build()
+        } else {
+            to_put(table, to_item(cluster, &self.key, &left), Some(is_as_read))?
+        };
+        let claims = left.into_iter().cloned().collect();
+        Ok((write, Self { key: self.key.clone(), claims }))
+    }
+}

@@ -187,7 +187,7 @@ impl Maker<'_> {
             unschedulable_at: Some(self.now),
             node: None,
             nominated_node: None,
-            owner: Some(owner),
+            owner: Some(Arc::new(owner)),
             is_ready: false,
             volumes,
             spec: Arc::clone(spec),

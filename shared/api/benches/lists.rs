@@ -71,11 +71,14 @@ fn of_kind<'a>(files: &'a [PathBuf], start: &str) -> Vec<&'a PathBuf> {
 fn main() {
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("lists");
     let files = |directory: &Path| {
-        let pods = lists::write_pages(directory, "Pod", 30_000, lists::pod).expect("pages");
-        let nodes = lists::write_pages(directory, "Node", 5_000, lists::node).expect("pages");
-        let items: Vec<String> = (0..30_000)
+        let numbers = lists::pods_in_order(30_000);
+        let pods = lists::write_pages(directory, "Pod", &numbers, lists::pod).expect("pages");
+        let all: Vec<usize> = (0..5_000).collect();
+        let nodes = lists::write_pages(directory, "Node", &all, lists::node).expect("pages");
+        let items: Vec<String> = numbers
+            .iter()
             .map(|number| {
-                let pod = lists::pod(number);
+                let pod = lists::pod(*number);
                 format!(r#"{{"apiVersion":"v1","kind":"Pod",{}"#, pod.trim_start_matches('{'))
             })
             .collect();

@@ -45,7 +45,9 @@ fn whole(files: &[PathBuf]) -> usize {
 fn main() {
     assert!(lists::node(1).len() > lists::pod(1).len(), "nodes have fifty images");
     let directory = Path::new(env!("CARGO_TARGET_TMPDIR")).join("pod_list");
-    let files =
-        |directory: &Path| lists::write_pages(directory, "Pod", 30_000, lists::pod).expect("pages");
+    let numbers = lists::pods_in_order(30_000);
+    let files = |directory: &Path| {
+        lists::write_pages(directory, "Pod", &numbers, lists::pod).expect("pages")
+    };
     cost::print(TASKS, &files, &directory);
 }

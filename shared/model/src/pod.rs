@@ -73,7 +73,7 @@ pub struct Pod {
     /// `status.nominatedNodeName`: it waits for a victim of preemption.
     pub nominated_node: Option<NodeName>,
     /// The controller, of its owners.
-    pub owner: Option<Owner>,
+    pub owner: Option<Arc<Owner>>,
     /// Whether its condition `Ready` is true.
     pub is_ready: bool,
     /// Volumes that are PersistentVolumeClaims. Not part of `spec`: the pods of a StatefulSet have

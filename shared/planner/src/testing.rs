@@ -196,9 +196,9 @@ pub(crate) fn pending(name: &str, spec: PodSpec) -> Pod {
     }
 }
 
-pub(crate) fn owner(api_version: &str, kind: &str) -> Owner {
+pub(crate) fn owner(api_version: &str, kind: &str) -> Arc<Owner> {
     let (api_version, kind) = (api_version.to_owned(), kind.to_owned());
-    Owner { api_version, kind, name: "owner".to_owned() }
+    Arc::new(Owner { api_version, kind, name: "owner".to_owned() })
 }
 
 /// `count` pods of one workload.

@@ -14,19 +14,20 @@ const WORKLOAD: usize = 50;
 /// Pods of one node, about.
 const PER_NODE: usize = 30;
 
-/// Writes the pages of a list of `count` objects into `directory`; the files in order.
+/// Writes the pages of a list of the objects of these `numbers` into `directory`; the files in order.
 pub(crate) fn write_pages(
     directory: &Path,
     kind: &str,
-    count: usize,
+    numbers: &[usize],
     object: impl Fn(usize) -> String,
 ) -> io::Result<Vec<PathBuf>> {
     fs::create_dir_all(directory)?;
-    let mut files = Vec::new();
-    for first in (0..count).step_by(PAGE) {
-        let last = count.min(first + PAGE);
-        let next = if last < count { format!(r#","continue":"{last}""#) } else { String::new() };
-        let items: Vec<String> = (first..last).map(&object).collect();
+    let (mut files, count) = (Vec::new(), numbers.len());
+    for (page, numbers) in numbers.chunks(PAGE).enumerate() {
+        let first = page * PAGE;
+        let next = format!(r#","continue":"{}""#, first + PAGE);
+        let next = if first + PAGE < count { next.as_str() } else { "" };
+        let items: Vec<String> = numbers.iter().map(|number| object(*number)).collect();
         let text = format!(
             r#"{{"kind":"{kind}List","apiVersion":"v1","metadata":{{"resourceVersion":"73914"{next}}},"items":[{}]}}"#,
             items.join(",")
@@ -38,18 +39,41 @@ pub(crate) fn write_pages(
     Ok(files)
 }
 
+/// The numbers of so many pods, in the order of namespaces and names, which is that of a list.
+pub(crate) fn pods_in_order(count: usize) -> Vec<usize> {
+    let mut numbers: Vec<usize> = (0..count).collect();
+    numbers.sort_by_cached_key(|number| (team(*number).to_string(), owner(*number).1, *number));
+    numbers
+}
+
+/// Its namespace.
+fn team(number: usize) -> usize {
+    number / WORKLOAD % 40
+}
+
+/// Whether it is a DaemonSet's, and whether a StatefulSet's.
+fn kinds(number: usize) -> (bool, bool) {
+    (number % 10 == 7, number / WORKLOAD % 20 == 3)
+}
+
+/// What controls it: kind and name.
+fn owner(number: usize) -> (&'static str, String) {
+    let workload = number / WORKLOAD;
+    match kinds(number) {
+        (true, _) => ("DaemonSet", format!("agent-{}", number / 10 % 8)),
+        (_, true) => ("StatefulSet", format!("store-{workload}")),
+        _ => ("ReplicaSet", format!("service-{workload}-6b7f9c5d84")),
+    }
+}
+
 /// The pod of this number. Of ten one is a DaemonSet's; of twenty one a StatefulSet's, one waits; 30 %
 /// ask for nodes, 12 % have a sidecar.
 pub(crate) fn pod(number: usize) -> String {
     let workload = number / WORKLOAD;
-    let (is_daemon, is_stateful) = (number % 10 == 7, workload % 20 == 3);
+    let (is_daemon, is_stateful) = kinds(number);
     let waits = number % 20 == 11 && !is_daemon;
     let node = format!("ip-10-{}-{}.us-west-2.compute.internal", workload / 250, number / PER_NODE);
-    let (owner, app) = match (is_daemon, is_stateful) {
-        (true, _) => ("DaemonSet", format!("agent-{}", number / 10 % 8)),
-        (_, true) => ("StatefulSet", format!("store-{workload}")),
-        _ => ("ReplicaSet", format!("service-{workload}-6b7f9c5d84")),
-    };
+    let (owner, app) = owner(number);
     let name = format!("{app}-{number:05}");
     let mut text = metadata(number, &name, &app, owner, is_stateful);
     text.push_str(r#","spec":{"#);
@@ -81,7 +105,7 @@ fn metadata(number: usize, name: &str, app: &str, owner: &str, is_stateful: bool
     let managed = r#"{"manager":"kube-controller-manager","operation":"Update","apiVersion":"v1","time":"2026-08-01T12:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:annotations":{".":{},"f:prometheus.io/port":{},"f:prometheus.io/scrape":{}},"f:generateName":{},"f:labels":{".":{},"f:app.kubernetes.io/name":{},"f:pod-template-hash":{}},"f:ownerReferences":{".":{},"k:{\"uid\":\"1a2b3c4d-0000-4000-8000-000000000000\"}":{}}},"f:spec":{"f:affinity":{},"f:containers":{"k:{\"name\":\"main\"}":{".":{},"f:env":{".":{},"k:{\"name\":\"LOG_LEVEL\"}":{".":{},"f:name":{},"f:value":{}}},"f:image":{},"f:imagePullPolicy":{},"f:livenessProbe":{".":{},"f:failureThreshold":{},"f:httpGet":{".":{},"f:path":{},"f:port":{}}},"f:name":{},"f:ports":{".":{},"k:{\"containerPort\":8080,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}},"f:resources":{".":{},"f:limits":{},"f:requests":{}},"f:terminationMessagePath":{}}},"f:dnsPolicy":{},"f:restartPolicy":{},"f:schedulerName":{},"f:securityContext":{},"f:terminationGracePeriodSeconds":{},"f:topologySpreadConstraints":{}}}},{"manager":"kubelet","operation":"Update","apiVersion":"v1","time":"2026-08-01T12:00:20Z","fieldsType":"FieldsV1","fieldsV1":{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{".":{},"f:lastTransitionTime":{},"f:status":{},"f:type":{}}},"f:containerStatuses":{},"f:hostIP":{},"f:phase":{},"f:podIPs":{".":{},"k:{\"ip\":\"10.0.12.34\"}":{".":{},"f:ip":{}}},"f:startTime":{}}},"subresource":"status"}"#;
     format!(
         r#"{{"metadata":{{"name":"{name}","generateName":"{app}-","namespace":"team-{team}","uid":"5d3c{number:04x}-9f31-4a7e-8c1d-{number:012x}","resourceVersion":"{version}","creationTimestamp":"2026-08-01T12:00:00Z","labels":{{"app.kubernetes.io/name":"{app}","app.kubernetes.io/part-of":"platform","pod-template-hash":"6b7f9c5d84"{own}}},"annotations":{{"kubectl.kubernetes.io/restartedAt":"2026-07-{day:02}T09:00:00Z","prometheus.io/port":"8080","prometheus.io/scrape":"true"}},"ownerReferences":[{{"apiVersion":"apps/v1","kind":"{owner}","name":"{app}","uid":"1a2b3c4d-0000-4000-8000-{workload:012x}","controller":true,"blockOwnerDeletion":true}}],"managedFields":[{managed}]}}"#,
-        team = number / WORKLOAD % 40,
+        team = team(number),
         version = 50_000 + number,
         day = number % 28 + 1,
         workload = number / WORKLOAD,

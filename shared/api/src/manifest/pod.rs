@@ -67,7 +67,7 @@ pub(crate) fn read_pod(object: &Field<'_>) -> Option<PodManifest> {
             .map(|since| since.unwrap_or(created_at)),
         node: node.and_then(node_name),
         nominated_node: status.nominated_node.and_then(node_name),
-        owner: metadata.owner,
+        owner: metadata.owner.map(Arc::new),
         is_ready: conditions.is_true("Ready"),
         volumes,
         spec: Arc::new(spec),

@@ -221,11 +221,11 @@ fn pod(node: usize, place: usize, kind: Kind) -> Pod {
         unschedulable_at: None,
         node: Some(node_name(node)),
         is_ready: true,
-        owner: Some(Owner {
+        owner: Some(Arc::new(Owner {
             api_version: "apps/v1".to_owned(),
             kind: "ReplicaSet".to_owned(),
             name: app,
-        }),
+        })),
         ..pending(&format!("pod-{number}"), Arc::new(spec))
     }
 }

@@ -31,7 +31,7 @@ impl World {
             nominated_node: None,
             is_ready: false,
             volumes: Vec::new(),
-            owner,
+            owner: owner.map(Arc::new),
             spec,
         }
     }

@@ -83,8 +83,9 @@ pub fn daemon_set(name: &str, requests: &str, selector: &str) -> DaemonSet {
     DaemonSet { key: pod_key(&format!("kube-system/{name}")), spec: Arc::new(spec) }
 }
 
-fn owner(kind: &str) -> Owner {
-    Owner { api_version: "apps/v1".to_owned(), kind: kind.to_owned(), name: "owner".to_owned() }
+fn owner(kind: &str) -> Arc<Owner> {
+    let name = "owner".to_owned();
+    Arc::new(Owner { api_version: "apps/v1".to_owned(), kind: kind.to_owned(), name })
 }
 
 impl PodBuilder {

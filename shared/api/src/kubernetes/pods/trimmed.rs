@@ -4,416 +4,407 @@
 //! Nothing is interpreted here: [`Trimmed::write_shared`] writes the shared part as a pod of its own,
 //! which the reader of manifests understands.
 
-use std::{borrow::Cow, fmt};
+use std::borrow::Cow;
 
-use serde::{
-    Deserialize, Deserializer,
-    de::{IgnoredAny, MapAccess, SeqAccess, Visitor},
-};
-use serde_json::value::RawValue;
-
+use super::cursor::{Cursor, Member};
 use crate::manifest::metadata;
 
-/// A pod, borrowed from its page.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-pub(super) struct Trimmed<'a> {
-    #[serde(borrow, default)]
-    pub(super) api_version: Option<Text<'a>>,
-    #[serde(borrow, default)]
-    pub(super) kind: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) metadata: Metadata<'a>,
-    #[serde(borrow)]
-    pub(super) spec: Spec<'a>,
-    #[serde(borrow, default)]
-    pub(super) status: Option<Status<'a>>,
-}
+mod shared;
 
 /// A text that is borrowed unless something in it is escaped.
-#[derive(Deserialize)]
-pub(super) struct Text<'a>(#[serde(borrow)] pub(super) Cow<'a, str>);
+pub(super) type Text<'a> = Member<'a, Cow<'a, str>>;
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+/// A member that stays text.
+type Raw<'a> = Member<'a, ()>;
+
+/// A pod, borrowed from its page.
+#[derive(Default)]
+pub(super) struct Trimmed<'a> {
+    pub(super) api_version: Text<'a>,
+    pub(super) kind: Text<'a>,
+    metadata: Member<'a, Metadata<'a>>,
+    spec: Member<'a, Spec<'a>>,
+    status: Member<'a, Status<'a>>,
+}
+
+#[derive(Clone, Default)]
 pub(super) struct Metadata<'a> {
-    #[serde(borrow)]
     pub(super) name: Text<'a>,
-    #[serde(borrow)]
-    pub(super) namespace: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) uid: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) creation_timestamp: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) deletion_timestamp: Option<Text<'a>>,
-    #[serde(borrow)]
-    labels: Option<&'a RawValue>,
-    #[serde(borrow)]
-    annotations: Option<Annotations<'a>>,
-    #[serde(borrow)]
-    pub(super) owner_references: Option<Vec<Reference<'a>>>,
+    pub(super) namespace: Text<'a>,
+    pub(super) uid: Text<'a>,
+    pub(super) creation_timestamp: Text<'a>,
+    pub(super) deletion_timestamp: Text<'a>,
+    labels: Raw<'a>,
+    annotations: Member<'a, Annotations<'a>>,
+    pub(super) owner_references: Member<'a, Vec<Reference<'a>>>,
+    /// `fieldsV1` of each: read by nobody, but a quarter of the text.
+    managed_fields: Vec<Raw<'a>>,
 }
 
 /// One of `ownerReferences`.
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Default)]
 pub(super) struct Reference<'a> {
-    #[serde(borrow)]
     pub(super) api_version: Text<'a>,
-    #[serde(borrow)]
     pub(super) kind: Text<'a>,
-    #[serde(borrow)]
     pub(super) name: Text<'a>,
-    pub(super) controller: Option<bool>,
+    pub(super) controller: Member<'a, bool>,
 }
 
 /// The annotations that decide something: other tools give each pod some of its own.
-struct Annotations<'a>(Vec<(Text<'a>, Text<'a>)>);
+type Annotations<'a> = Vec<(&'a str, Cow<'a, str>)>;
 
-impl<'de: 'a, 'a> Deserialize<'de> for Annotations<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        struct Kept;
-        impl<'de> Visitor<'de> for Kept {
-            type Value = Vec<(Text<'de>, Text<'de>)>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("a map of texts")
-            }
-
-            fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<Self::Value, A::Error> {
-                let mut kept = Vec::new();
-                while let Some((key, value)) = map.next_entry::<Text<'de>, Text<'de>>()? {
-                    if metadata::is_read_of_pods(&key.0) {
-                        kept.push((key, value));
-                    }
-                }
-                Ok(kept)
-            }
-        }
-        deserializer.deserialize_map(Kept).map(Annotations)
-    }
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Default)]
 pub(super) struct Spec<'a> {
-    #[serde(borrow)]
-    pub(super) node_name: Option<Text<'a>>,
-    #[serde(borrow)]
-    volumes: Option<Vec<Volume<'a>>>,
-    #[serde(borrow)]
-    init_containers: Option<Vec<Container<'a>>>,
-    #[serde(borrow)]
-    containers: Vec<Container<'a>>,
-    #[serde(borrow)]
-    host_network: Option<&'a RawValue>,
-    #[serde(borrow)]
-    overhead: Option<&'a RawValue>,
-    #[serde(borrow)]
-    resources: Option<&'a RawValue>,
-    #[serde(borrow)]
-    node_selector: Option<&'a RawValue>,
-    #[serde(borrow)]
-    affinity: Option<&'a RawValue>,
-    #[serde(borrow)]
-    tolerations: Option<&'a RawValue>,
-    #[serde(borrow)]
-    topology_spread_constraints: Option<&'a RawValue>,
-    #[serde(borrow)]
-    resource_claims: Option<&'a RawValue>,
-    #[serde(borrow)]
-    priority_class_name: Option<&'a RawValue>,
-    #[serde(borrow)]
-    priority: Option<&'a RawValue>,
-    #[serde(borrow)]
-    termination_grace_period_seconds: Option<&'a RawValue>,
-    #[serde(borrow)]
-    scheduling_gates: Option<&'a RawValue>,
+    pub(super) node_name: Text<'a>,
+    volumes: Member<'a, Vec<Volume<'a>>>,
+    init_containers: Member<'a, Vec<Container<'a>>>,
+    containers: Member<'a, Vec<Container<'a>>>,
+    host_network: Raw<'a>,
+    overhead: Raw<'a>,
+    resources: Raw<'a>,
+    node_selector: Raw<'a>,
+    affinity: Raw<'a>,
+    tolerations: Raw<'a>,
+    topology_spread_constraints: Raw<'a>,
+    resource_claims: Raw<'a>,
+    priority_class_name: Raw<'a>,
+    priority: Raw<'a>,
+    termination_grace_period_seconds: Raw<'a>,
+    scheduling_gates: Raw<'a>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Default)]
 struct Container<'a> {
-    #[serde(borrow)]
-    name: Option<&'a RawValue>,
-    #[serde(borrow)]
-    restart_policy: Option<&'a RawValue>,
-    #[serde(borrow)]
-    resources: Option<&'a RawValue>,
-    #[serde(borrow)]
-    ports: Option<&'a RawValue>,
+    name: Raw<'a>,
+    restart_policy: Raw<'a>,
+    resources: Raw<'a>,
+    ports: Raw<'a>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Default)]
 struct Volume<'a> {
-    #[serde(borrow)]
-    name: Option<&'a RawValue>,
-    #[serde(borrow)]
-    persistent_volume_claim: Option<Claim<'a>>,
-    #[serde(borrow)]
-    ephemeral: Option<&'a RawValue>,
-    aws_elastic_block_store: Option<IgnoredAny>,
+    name: Raw<'a>,
+    /// `claimName`.
+    persistent_volume_claim: Member<'a, Cow<'a, str>>,
+    ephemeral: Raw<'a>,
+    aws_elastic_block_store: Raw<'a>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct Claim<'a> {
-    #[serde(borrow)]
-    claim_name: Text<'a>,
-}
-
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Default)]
 pub(super) struct Status<'a> {
-    #[serde(borrow)]
-    pub(super) phase: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) start_time: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) nominated_node_name: Option<Text<'a>>,
-    #[serde(borrow)]
-    pub(super) conditions: Option<Conditions<'a>>,
-    #[serde(borrow)]
-    container_statuses: Option<Vec<ContainerStatus<'a>>>,
-    #[serde(borrow)]
-    init_container_statuses: Option<Vec<ContainerStatus<'a>>>,
+    pub(super) phase: Text<'a>,
+    pub(super) start_time: Text<'a>,
+    pub(super) nominated_node_name: Text<'a>,
+    pub(super) conditions: Member<'a, Conditions<'a>>,
+    container_statuses: Member<'a, Vec<ContainerStatus<'a>>>,
+    init_container_statuses: Member<'a, Vec<ContainerStatus<'a>>>,
 }
 
 /// What the conditions of a pod say. Of several of a type the first counts.
-#[derive(Default)]
-#[expect(clippy::option_option, reason = "not unschedulable and no known time are two things")]
+#[derive(Clone, Default)]
 pub(super) struct Conditions<'a> {
     pub(super) is_ready: bool,
     /// When kube-scheduler found no node, if it did: known, or not.
-    pub(super) unschedulable_since: Option<Option<Text<'a>>>,
+    pub(super) unschedulable_since: Option<Text<'a>>,
 }
 
-impl<'de: 'a, 'a> Deserialize<'de> for Conditions<'a> {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        #[derive(Deserialize)]
-        #[serde(rename_all = "camelCase")]
-        struct Condition<'a> {
-            #[serde(borrow, rename = "type")]
-            kind: Option<Text<'a>>,
-            #[serde(borrow)]
-            status: Option<Text<'a>>,
-            #[serde(borrow)]
-            reason: Option<Text<'a>>,
-            #[serde(borrow)]
-            last_transition_time: Option<Text<'a>>,
-        }
-        struct Read;
-        impl<'de> Visitor<'de> for Read {
-            type Value = Conditions<'de>;
-
-            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str("conditions")
-            }
-
-            fn visit_seq<A: SeqAccess<'de>>(self, mut items: A) -> Result<Self::Value, A::Error> {
-                let mut all = Conditions::default();
-                let (mut has_ready, mut has_scheduled) = (false, false);
-                while let Some(one) = items.next_element::<Condition<'de>>()? {
-                    let is = |text: &Option<Text<'_>>, wanted| {
-                        text.as_ref().is_some_and(|text| text.0 == wanted)
-                    };
-                    if !has_ready && is(&one.kind, "Ready") {
-                        has_ready = true;
-                        all.is_ready = is(&one.status, "True");
-                    } else if !has_scheduled && is(&one.kind, "PodScheduled") {
-                        has_scheduled = true;
-                        if is(&one.reason, "Unschedulable") {
-                            all.unschedulable_since = Some(one.last_transition_time);
-                        }
-                    }
-                }
-                Ok(all)
-            }
-        }
-        deserializer.deserialize_seq(Read)
-    }
+#[derive(Clone, Default)]
+struct Condition<'a> {
+    kind: Text<'a>,
+    status: Text<'a>,
+    reason: Text<'a>,
+    last_transition_time: Text<'a>,
 }
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
+#[derive(Clone, Default)]
 struct ContainerStatus<'a> {
-    #[serde(borrow)]
-    name: Option<&'a RawValue>,
-    #[serde(borrow)]
-    allocated_resources: Option<&'a RawValue>,
+    name: Raw<'a>,
+    allocated_resources: Raw<'a>,
 }
 
-impl Trimmed<'_> {
-    /// The names of the claims among its volumes, or `None` where it has volumes that are part of
-    /// what [`Self::write_shared`] writes.
-    pub(super) fn claims(&self) -> Option<impl Iterator<Item = &str>> {
-        let volumes = self.spec.volumes.as_deref().unwrap_or_default();
-        let is_plain =
-            |one: &Volume<'_>| one.ephemeral.is_none() && one.aws_elastic_block_store.is_none();
-        let claims = volumes.iter().filter_map(|one| one.persistent_volume_claim.as_ref());
-        volumes.iter().all(is_plain).then_some(claims.map(|claim| claim.claim_name.0.as_ref()))
+impl<'a> Trimmed<'a> {
+    /// Reads the pod at the cursor; `before` is the one that came before it, or one with nothing in it.
+    pub(super) fn read(cursor: &mut Cursor<'a>, before: &Self) -> Option<Self> {
+        let mut pod = Self::default();
+        let none = (Metadata::default(), Spec::default(), Status::default());
+        cursor.members(|key, cursor| match key {
+            "apiVersion" => pod.api_version.read(cursor, &before.api_version, Cursor::text),
+            "kind" => pod.kind.read(cursor, &before.kind, Cursor::text),
+            "metadata" => pod.metadata.read(cursor, &before.metadata, |cursor| {
+                Metadata::read(cursor, before.metadata.get().unwrap_or(&none.0))
+            }),
+            "spec" => pod.spec.read(cursor, &before.spec, |cursor| {
+                Spec::read(cursor, before.spec.get().unwrap_or(&none.1))
+            }),
+            "status" => pod.status.read(cursor, &before.status, |cursor| {
+                Status::read(cursor, before.status.get().unwrap_or(&none.2))
+            }),
+            _ => cursor.skip(),
+        })?;
+        Some(pod)
     }
 
-    /// Writes what pods of one workload have in common, as a pod: labels, what it takes, what it
-    /// asks for.
-    pub(super) fn write_shared(&self, text: &mut String) {
-        text.push_str(r#"{"metadata":{"name":"shared""#);
-        member(text, "labels", self.metadata.labels);
-        if let Some(Annotations(kept)) = self.metadata.annotations.as_ref() {
-            text.push_str(r#","annotations":{"#);
-            for (index, (key, value)) in kept.iter().enumerate() {
-                text.push_str(if index == 0 { "" } else { "," });
-                quoted(text, &key.0);
-                text.push(':');
-                quoted(text, &value.0);
+    pub(super) fn metadata(&self) -> Option<&Metadata<'a>> {
+        self.metadata.get()
+    }
+
+    pub(super) fn spec(&self) -> Option<&Spec<'a>> {
+        self.spec.get()
+    }
+
+    pub(super) fn status(&self) -> Option<&Status<'a>> {
+        self.status.get()
+    }
+}
+
+impl<'a> Metadata<'a> {
+    fn read(cursor: &mut Cursor<'a>, before: &Self) -> Option<Self> {
+        let mut read = Self::default();
+        cursor.members(|key, cursor| match key {
+            "name" => read.name.read(cursor, &before.name, Cursor::text),
+            "namespace" => read.namespace.read(cursor, &before.namespace, Cursor::text),
+            "uid" => read.uid.read(cursor, &before.uid, Cursor::text),
+            "creationTimestamp" => {
+                let before = &before.creation_timestamp;
+                read.creation_timestamp.read(cursor, before, Cursor::text)
             }
-            text.push('}');
-        }
-        text.push_str(r#"},"spec":{"containers":"#);
-        list(text, &self.spec.containers, Container::write);
-        self.spec.write_rest(text);
-        if self.claims().is_none() {
-            text.push_str(r#","volumes":"#);
-            list(text, self.spec.volumes.as_deref().unwrap_or_default(), Volume::write);
-        }
-        text.push('}');
-        if let Some(status) = &self.status {
-            status.write_allocated(text);
-        }
-        text.push('}');
-    }
-}
-
-impl Spec<'_> {
-    fn write_rest(&self, text: &mut String) {
-        if let Some(init) = &self.init_containers {
-            text.push_str(r#","initContainers":"#);
-            list(text, init, Container::write);
-        }
-        member(text, "hostNetwork", self.host_network);
-        member(text, "overhead", self.overhead);
-        member(text, "resources", self.resources);
-        member(text, "nodeSelector", self.node_selector);
-        if let Some(affinity) = self.affinity {
-            text.push_str(r#","affinity":"#);
-            text.push_str(&without_node_names(affinity.get()));
-        }
-        member(text, "tolerations", self.tolerations);
-        member(text, "topologySpreadConstraints", self.topology_spread_constraints);
-        member(text, "resourceClaims", self.resource_claims);
-        member(text, "priorityClassName", self.priority_class_name);
-        member(text, "priority", self.priority);
-        member(text, "terminationGracePeriodSeconds", self.termination_grace_period_seconds);
-        member(text, "schedulingGates", self.scheduling_gates);
-    }
-}
-
-impl Container<'_> {
-    fn write(&self, text: &mut String) {
-        // A first member, so that each of the others begins with a comma.
-        text.push_str(r#"{"image":"""#);
-        member(text, "name", self.name);
-        member(text, "restartPolicy", self.restart_policy);
-        member(text, "resources", self.resources);
-        member(text, "ports", self.ports);
-        text.push('}');
-    }
-}
-
-impl Volume<'_> {
-    fn write(&self, text: &mut String) {
-        text.push_str(r#"{"hostPath":null"#);
-        member(text, "name", self.name);
-        member(text, "ephemeral", self.ephemeral);
-        if self.aws_elastic_block_store.is_some() {
-            text.push_str(r#","awsElasticBlockStore":{}"#);
-        }
-        if let Some(claim) = &self.persistent_volume_claim {
-            text.push_str(r#","persistentVolumeClaim":{"claimName":"#);
-            quoted(text, &claim.claim_name.0);
-            text.push('}');
-        }
-        text.push('}');
-    }
-}
-
-impl Status<'_> {
-    /// What the kubelet has given to containers: a pod may have been resized in its place.
-    fn write_allocated(&self, text: &mut String) {
-        text.push_str(r#","status":{"phase":"Pending""#);
-        for (key, statuses) in [
-            ("containerStatuses", &self.container_statuses),
-            ("initContainerStatuses", &self.init_container_statuses),
-        ] {
-            let statuses = statuses.as_deref().unwrap_or_default();
-            if statuses.iter().any(|one| one.allocated_resources.is_some()) {
-                quoted_key(text, key);
-                list(text, statuses, |one, text| {
-                    text.push_str(r#"{"image":"""#);
-                    member(text, "name", one.name);
-                    member(text, "allocatedResources", one.allocated_resources);
-                    text.push('}');
-                });
+            "deletionTimestamp" => {
+                let before = &before.deletion_timestamp;
+                read.deletion_timestamp.read(cursor, before, Cursor::text)
             }
+            "labels" => read.labels.read(cursor, &before.labels, Cursor::skip),
+            "annotations" => read.annotations.read(cursor, &before.annotations, annotations),
+            "ownerReferences" => {
+                let before = &before.owner_references;
+                read.owner_references.read(cursor, before, |cursor| cursor.list(Reference::read))
+            }
+            "managedFields" => {
+                managed_fields(cursor, &before.managed_fields, &mut read.managed_fields)
+            }
+            _ => cursor.skip(),
+        })?;
+        Some(read)
+    }
+}
+
+fn annotations<'a>(cursor: &mut Cursor<'a>) -> Option<Annotations<'a>> {
+    let mut kept = Vec::new();
+    cursor.members(|key, cursor| {
+        let value = cursor.text()?;
+        if metadata::is_read_of_pods(key) {
+            kept.push((key, value));
         }
-        text.push('}');
+        Some(())
+    })?;
+    Some(kept)
+}
+
+/// Passes over `metadata.managedFields`, whatever it is. What a manager manages is alike in pods that
+/// are alike, but for addresses; when it managed them is not.
+fn managed_fields<'a>(
+    cursor: &mut Cursor<'a>,
+    before: &[Raw<'a>],
+    read: &mut Vec<Raw<'a>>,
+) -> Option<()> {
+    if cursor.peek()? != b'[' {
+        return cursor.skip();
+    }
+    cursor.items(|cursor| {
+        let mut fields = Raw::default();
+        if cursor.peek()? == b'{' {
+            cursor.members(|key, cursor| match (key, before.get(read.len())) {
+                ("fieldsV1", Some(before)) => fields.read(cursor, before, Cursor::skip),
+                ("fieldsV1", None) => fields.read(cursor, &Raw::default(), Cursor::skip),
+                _ => cursor.skip(),
+            })?;
+        } else {
+            cursor.skip()?;
+        }
+        read.push(fields);
+        Some(())
+    })
+}
+
+impl<'a> Reference<'a> {
+    fn read(cursor: &mut Cursor<'a>) -> Option<Self> {
+        let mut read = Self::default();
+        let none = Self::default();
+        cursor.members(|key, cursor| match key {
+            "apiVersion" => read.api_version.read(cursor, &none.api_version, Cursor::text),
+            "kind" => read.kind.read(cursor, &none.kind, Cursor::text),
+            "name" => read.name.read(cursor, &none.name, Cursor::text),
+            "controller" => read.controller.read(cursor, &none.controller, Cursor::boolean),
+            _ => cursor.skip(),
+        })?;
+        let has_all =
+            [&read.api_version, &read.kind, &read.name].iter().all(|one| one.get().is_some());
+        has_all.then_some(read)
     }
 }
 
-/// The pods of a DaemonSet name their node in `matchFields`, of which only matters whether there are
-/// any: without the name they are alike.
-fn without_node_names(affinity: &str) -> Cow<'_, str> {
-    if !affinity.contains("\"matchFields\"") {
-        return Cow::Borrowed(affinity);
+impl<'a> Spec<'a> {
+    fn read(cursor: &mut Cursor<'a>, before: &Self) -> Option<Self> {
+        let mut read = Self::default();
+        let containers = |cursor: &mut Cursor<'a>| cursor.list(Container::read);
+        cursor.members(|key, cursor| {
+            let (raw, before) = match key {
+                "nodeName" => return read.node_name.read(cursor, &before.node_name, Cursor::text),
+                "volumes" => {
+                    let volumes = |cursor: &mut Cursor<'a>| cursor.list(Volume::read);
+                    return read.volumes.read(cursor, &before.volumes, volumes);
+                }
+                "initContainers" => {
+                    return read.init_containers.read(cursor, &before.init_containers, containers);
+                }
+                "containers" => {
+                    return read.containers.read(cursor, &before.containers, containers);
+                }
+                "hostNetwork" => (&mut read.host_network, &before.host_network),
+                "overhead" => (&mut read.overhead, &before.overhead),
+                "resources" => (&mut read.resources, &before.resources),
+                "nodeSelector" => (&mut read.node_selector, &before.node_selector),
+                "affinity" => (&mut read.affinity, &before.affinity),
+                "tolerations" => (&mut read.tolerations, &before.tolerations),
+                "topologySpreadConstraints" => {
+                    (&mut read.topology_spread_constraints, &before.topology_spread_constraints)
+                }
+                "resourceClaims" => (&mut read.resource_claims, &before.resource_claims),
+                "priorityClassName" => (&mut read.priority_class_name, &before.priority_class_name),
+                "priority" => (&mut read.priority, &before.priority),
+                "terminationGracePeriodSeconds" => (
+                    &mut read.termination_grace_period_seconds,
+                    &before.termination_grace_period_seconds,
+                ),
+                "schedulingGates" => (&mut read.scheduling_gates, &before.scheduling_gates),
+                _ => return cursor.skip(),
+            };
+            raw.read(cursor, before, Cursor::skip)
+        })?;
+        // A pod without containers is none.
+        read.containers.get().is_some().then_some(read)
     }
-    let Ok(mut value) = serde_json::from_str(affinity) else { return Cow::Borrowed(affinity) };
-    empty_match_fields(&mut value);
-    Cow::Owned(value.to_string())
 }
 
-fn empty_match_fields(value: &mut serde_json::Value) {
-    match value {
-        serde_json::Value::Array(items) => items.iter_mut().for_each(empty_match_fields),
-        serde_json::Value::Object(members) => {
-            for (key, member) in members {
-                match member {
-                    serde_json::Value::Array(fields) if key == "matchFields" => {
-                        fields.fill(serde_json::Value::Null);
-                        fields.truncate(1);
-                    }
-                    member => empty_match_fields(member),
+impl<'a> Container<'a> {
+    fn read(cursor: &mut Cursor<'a>) -> Option<Self> {
+        let mut read = Self::default();
+        cursor.members(|key, cursor| {
+            let raw = match key {
+                "name" => &mut read.name,
+                "restartPolicy" => &mut read.restart_policy,
+                "resources" => &mut read.resources,
+                "ports" => &mut read.ports,
+                _ => return cursor.skip(),
+            };
+            raw.read(cursor, &Raw::default(), Cursor::skip)
+        })?;
+        Some(read)
+    }
+}
+
+impl<'a> Volume<'a> {
+    fn read(cursor: &mut Cursor<'a>) -> Option<Self> {
+        let mut read = Self::default();
+        cursor.members(|key, cursor| {
+            let raw = match key {
+                "name" => &mut read.name,
+                "persistentVolumeClaim" => {
+                    let claim = &mut read.persistent_volume_claim;
+                    return claim.read(cursor, &Member::default(), claim_name);
+                }
+                "ephemeral" => &mut read.ephemeral,
+                "awsElasticBlockStore" => &mut read.aws_elastic_block_store,
+                _ => return cursor.skip(),
+            };
+            raw.read(cursor, &Raw::default(), Cursor::skip)
+        })?;
+        Some(read)
+    }
+}
+
+fn claim_name<'a>(cursor: &mut Cursor<'a>) -> Option<Cow<'a, str>> {
+    let mut name = Text::default();
+    cursor.members(|key, cursor| match key {
+        "claimName" => name.read(cursor, &Text::default(), Cursor::text),
+        _ => cursor.skip(),
+    })?;
+    name.get().cloned()
+}
+
+impl<'a> Status<'a> {
+    fn read(cursor: &mut Cursor<'a>, before: &Self) -> Option<Self> {
+        let mut read = Self::default();
+        let statuses = |cursor: &mut Cursor<'a>| cursor.list(ContainerStatus::read);
+        cursor.members(|key, cursor| match key {
+            "phase" => read.phase.read(cursor, &before.phase, Cursor::text),
+            "startTime" => read.start_time.read(cursor, &before.start_time, Cursor::text),
+            "nominatedNodeName" => {
+                let before = &before.nominated_node_name;
+                read.nominated_node_name.read(cursor, before, Cursor::text)
+            }
+            "conditions" => read.conditions.read(cursor, &before.conditions, Conditions::read),
+            "containerStatuses" => {
+                read.container_statuses.read(cursor, &before.container_statuses, statuses)
+            }
+            "initContainerStatuses" => {
+                read.init_container_statuses.read(cursor, &before.init_container_statuses, statuses)
+            }
+            _ => cursor.skip(),
+        })?;
+        Some(read)
+    }
+}
+
+impl<'a> Conditions<'a> {
+    fn read(cursor: &mut Cursor<'a>) -> Option<Self> {
+        let mut all = Self::default();
+        let (mut has_ready, mut has_scheduled) = (false, false);
+        cursor.items(|cursor| {
+            let one = Condition::read(cursor)?;
+            let is = |text: &Text<'_>, wanted| text.get().is_some_and(|text| text == wanted);
+            if !has_ready && is(&one.kind, "Ready") {
+                has_ready = true;
+                all.is_ready = is(&one.status, "True");
+            } else if !has_scheduled && is(&one.kind, "PodScheduled") {
+                has_scheduled = true;
+                if is(&one.reason, "Unschedulable") {
+                    all.unschedulable_since = Some(one.last_transition_time);
                 }
             }
-        }
-        _ => {}
+            Some(())
+        })?;
+        Some(all)
     }
 }
 
-fn list<T>(text: &mut String, items: &[T], write: impl Fn(&T, &mut String)) {
-    text.push('[');
-    for (index, item) in items.iter().enumerate() {
-        text.push_str(if index == 0 { "" } else { "," });
-        write(item, text);
-    }
-    text.push(']');
-}
-
-fn quoted_key(text: &mut String, key: &str) {
-    text.push_str(",\"");
-    text.push_str(key);
-    text.push_str("\":");
-}
-
-fn member(text: &mut String, key: &str, value: Option<&RawValue>) {
-    if let Some(value) = value {
-        quoted_key(text, key);
-        text.push_str(value.get());
+impl<'a> Condition<'a> {
+    fn read(cursor: &mut Cursor<'a>) -> Option<Self> {
+        let mut read = Self::default();
+        cursor.members(|key, cursor| {
+            let text = match key {
+                "type" => &mut read.kind,
+                "status" => &mut read.status,
+                "reason" => &mut read.reason,
+                "lastTransitionTime" => &mut read.last_transition_time,
+                _ => return cursor.skip(),
+            };
+            text.read(cursor, &Text::default(), Cursor::text)
+        })?;
+        Some(read)
     }
 }
 
-/// `value` as JSON writes a text.
-fn quoted(text: &mut String, value: &str) {
-    text.push_str(&serde_json::Value::from(value).to_string());
+impl<'a> ContainerStatus<'a> {
+    fn read(cursor: &mut Cursor<'a>) -> Option<Self> {
+        let mut read = Self::default();
+        cursor.members(|key, cursor| {
+            let raw = match key {
+                "name" => &mut read.name,
+                "allocatedResources" => &mut read.allocated_resources,
+                _ => return cursor.skip(),
+            };
+            raw.read(cursor, &Raw::default(), Cursor::skip)
+        })?;
+        Some(read)
+    }
 }

@@ -65,7 +65,7 @@ async fn call(sim: &Sim, offers: &Offers, delivery: Delivery) -> Result<Report, 
             disrupt(sim, offers, DisruptTrigger::Schedule(method), at).await
         }
         Payload::Schedule(Schedule::Resolve) => {
-            handlers::resolve(sim, sim, sim, sim, sim, sim, sim, sim, false, at).await
+            handlers::resolve(sim, sim, sim, sim, sim, sim, sim, sim, sim, false, at).await
         }
         Payload::Interruption(interruption) => {
             handlers::interrupt(sim, sim, &interruption, at).await

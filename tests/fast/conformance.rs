@@ -9,9 +9,13 @@ use model::{
     CapacityType, NodeClaimName,
     labels::{CLUSTER_NAME_TAG, NODE_POOL},
     launch::{FleetOverride, FleetRequest, FleetTemplate},
+    node_class::MatchCriteria,
 };
-use simulator::{Action, Settings, Sim};
-use testkit::{Case, Clusters, DiscoveryWorld, FleetWorld, NodeClaimWorld, SeenNodeClaim};
+use simulator::{Action, ReservationRecord, Settings, Sim};
+use testkit::{
+    Case, Clusters, DiscoveryWorld, FleetWorld, NodeClaimWorld, ReservationWorld, SeenNodeClaim,
+    build,
+};
 
 #[track_caller]
 fn check(cases: &[Case]) {
@@ -61,7 +65,7 @@ fn discovery_keeps_its_contract() {
         cluster: Settings::default().cluster,
         no_cluster: "nowhere".parse().expect("a name"),
         tags: BTreeMap::from([("karpenter.sh/discovery".to_owned(), "demo".to_owned())]),
-        template: testkit::build::template("karpenter.k8s.aws/1"),
+        template: build::template("karpenter.k8s.aws/1"),
     };
     check(&sim.block_on(testkit::discovery(&sim, &sim, &world)).expect("the suite ends"));
 }
@@ -106,7 +110,7 @@ fn node_claims_keep_their_contract() {
 fn fleet_and_templates_keep_their_contracts() {
     let sim = sim();
     let cluster = Settings::default().cluster;
-    let template = testkit::build::template("karpenter.k8s.aws/1");
+    let template = build::template("karpenter.k8s.aws/1");
     let choice = FleetOverride {
         instance_type: "m7g.large".parse().expect("a type"),
         zone: "us-west-2a".parse().expect("a zone"),
@@ -133,4 +137,51 @@ fn fleet_and_templates_keep_their_contracts() {
     let world = FleetWorld { cluster, template, request, token_prefix: "suite".to_owned() };
     let wait = async || pass(&sim);
     check(&sim.block_on(testkit::fleet(&sim, &sim, &world, &wait)).expect("the suite ends"));
+}
+
+/// What both doors' reservations are tested with, bought in `sim`.
+fn reservation_world(sim: &Sim) -> ReservationWorld {
+    let tags = BTreeMap::from([("team".to_owned(), "a".to_owned())]);
+    let targeted = build::reservation("cr-0a", MatchCriteria::Targeted);
+    let open = build::reservation("cr-0b", MatchCriteria::Open);
+    for (one, tags) in [(&targeted, tags.clone()), (&open, BTreeMap::new())] {
+        sim.act(Action::AddReservation(ReservationRecord {
+            id: one.id.clone(),
+            instance_type: one.instance_type.clone(),
+            zone: one.zone.clone(),
+            owner: one.owner.clone(),
+            match_criteria: one.match_criteria,
+            is_capacity_block: false,
+            is_interruptible: false,
+            tags,
+            starts_at: sim.now(),
+            ends_at: None,
+            total_count: one.available_count,
+        }));
+    }
+    let choice = FleetOverride {
+        instance_type: targeted.instance_type.clone(),
+        zone: targeted.zone.clone(),
+        subnet: build::id("subnet-a"),
+        image: build::id("ami-1"),
+        price: build::price("0.04"),
+    };
+    let cluster = Settings::default().cluster;
+    ReservationWorld { cluster, targeted, open, tags, choice, token_prefix: "suite".to_owned() }
+}
+
+#[test]
+fn reservations_keep_their_contract() {
+    for listing_lag in [0, 2] {
+        let listing_lag = SignedDuration::from_secs(listing_lag);
+        let settings = Settings { listing_lag, ..Settings::default() };
+        let catalog = api::catalog::builtin().expect("the built-in catalog is sound");
+        let sim = Sim::new(settings, std::sync::Arc::new(catalog));
+        let world = reservation_world(&sim);
+        let wait = async || pass(&sim);
+        let cancel = async || sim.act(Action::CancelReservation(world.targeted.id.clone()));
+        let cases = testkit::reservations(&sim, &sim, &sim, &world, &wait, cancel);
+        check(&sim.block_on(cases).expect("the suite ends"));
+        assert_eq!(sim.check_safety(), Vec::<String>::new());
+    }
 }

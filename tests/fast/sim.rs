@@ -21,6 +21,8 @@ mod launch_template;
 mod measured;
 #[path = "sim/node_claims.rs"]
 mod node_claims;
+#[path = "sim/reservations.rs"]
+mod reservations;
 #[path = "sim/resolve.rs"]
 mod resolve;
 #[path = "sim/sabotage.rs"]

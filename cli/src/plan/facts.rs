@@ -43,6 +43,7 @@ pub(super) fn of(
         ledger: Snapshot { claims: claims.collect(), ..Snapshot::default() },
         nodes: loaded.nodes.into_iter().map(|node| (node.name.clone(), node)).collect(),
         deleted_claims: std::collections::BTreeSet::new(),
+        ending_reservations: std::collections::BTreeSet::new(),
         node_pools,
         classes: offers.classes,
         // What the cluster's nodes trust it by is not among the manifests.

@@ -7,7 +7,8 @@ use ports::Invocation;
 async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
     let cluster = platform.cluster().await?;
-    let (discovery, profiles) = (platform.discovery(), platform.profiles());
+    let (discovery, profiles, fleet) =
+        (platform.discovery(), platform.profiles(), platform.fleet());
     let (templates, ledger, mailbox) =
         (platform.templates(), platform.ledger(), platform.mailbox());
     let is_dry_run_disabled = platform.settings().is_dry_run_disabled;
@@ -19,6 +20,7 @@ async fn main() -> anyhow::Result<()> {
             &discovery,
             &profiles,
             &templates,
+            &fleet,
             &ledger,
             &mailbox,
             is_dry_run_disabled,

@@ -31,6 +31,7 @@ pub struct Error(pub String);
 ///
 /// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html>
 /// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instance-state-changes.html>
+/// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/capacity-blocks-monitor.html>
 pub fn interruption(body: &str) -> Result<Event, Error> {
     let event = parse(body)?;
     let version = text(&event, "version")?;
@@ -53,11 +54,10 @@ pub fn interruption(body: &str) -> Result<Event, Error> {
                 }
             }
         }
-        (
-            "aws.ec2",
-            "EC2 Instance Rebalance Recommendation"
-            | "EC2 Capacity Reservation Instance Interruption Warning",
-        )
+        ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning") => {
+            interrupted(&event, InterruptionKind::ReservationInterruption)
+        }
+        ("aws.ec2", "EC2 Instance Rebalance Recommendation")
         | ("aws.health", "AWS Health Event") => {
             Ok(ignored(format!("not supported yet: {detail_type}")))
         }
@@ -139,6 +139,7 @@ mod tests {
 
     const SPOT: &str = "EC2 Spot Instance Interruption Warning";
     const STATE: &str = "EC2 Instance State-change Notification";
+    const RESERVED: &str = "EC2 Capacity Reservation Instance Interruption Warning";
 
     #[test]
     fn a_spot_interruption_names_its_instance() {
@@ -146,6 +147,15 @@ mod tests {
         check(
             &event("aws.ec2", SPOT, detail),
             &expect!["SpotInterruption of i-0a1b at 2026-11-21T12:00:00Z"],
+        );
+    }
+
+    #[test]
+    fn an_interruption_of_reserved_capacity_names_its_instance() {
+        let detail = r#"{"instance-id":"i-0a1b","instance-action":"terminate"}"#;
+        check(
+            &event("aws.ec2", RESERVED, detail),
+            &expect!["ReservationInterruption of i-0a1b at 2026-11-21T12:00:00Z"],
         );
     }
 
@@ -176,12 +186,6 @@ mod tests {
         check(
             &event("aws.health", "AWS Health Event", "{}"),
             &expect!["ignored: not supported yet: AWS Health Event"],
-        );
-        check(
-            &event("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning", "{}"),
-            &expect![
-                "ignored: not supported yet: EC2 Capacity Reservation Instance Interruption Warning"
-            ],
         );
         check(
             &event("aws.s3", "Object Created", "{}"),

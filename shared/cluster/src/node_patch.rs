@@ -75,8 +75,13 @@ pub(crate) fn merge_patch(node: &NodeDocument, patch: &NodePatch) -> Option<Valu
     let mut metadata = Map::new();
     let mut spec = Map::new();
     let labels = missing(&node.metadata.labels, &patch.labels);
+    let mut labels: Map<String, Value> =
+        labels.into_iter().map(|(key, value)| (key.clone(), json!(value))).collect();
+    // `null` takes a key away.
+    let gone = patch.remove_labels.iter().filter(|key| node.metadata.labels.contains_key(*key));
+    labels.extend(gone.map(|key| (key.clone(), Value::Null)));
     if !labels.is_empty() {
-        metadata.insert("labels".to_owned(), json!(labels));
+        metadata.insert("labels".to_owned(), labels.into());
     }
     let annotations = missing(&node.metadata.annotations, &patch.annotations);
     if !annotations.is_empty() {
@@ -176,6 +181,16 @@ mod tests {
             ..NodePatch::default()
         };
         check(&satisfied, None);
+    }
+
+    #[test]
+    fn only_labels_that_are_there_are_taken_away() {
+        let patch = NodePatch {
+            remove_labels: ["a", "b"].map(str::to_owned).into(),
+            ..NodePatch::default()
+        };
+        let metadata = json!({ "uid": "u1", "labels": { "a": null } });
+        assert_eq!(merge_patch(&node(), &patch), Some(json!({ "metadata": metadata })));
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! What tests do to the account from outside, below `/_door/`: look at it, and let things happen.
 
 use jiff::SignedDuration;
-use model::{OfferingKey, interruption::InterruptionKind};
+use model::{OfferingKey, interruption::InterruptionKind, node_class::MatchCriteria};
 use serde_json::{Value, json};
-use simulator::{Action, Target, Verdict, first_calls};
+use simulator::{Action, ReservationRecord, Target, Verdict, first_calls};
 
 use crate::{Door, Reply, Request};
 
@@ -44,6 +44,11 @@ fn events(door: &Door, from: usize) -> Vec<Value> {
             let (kind, detail) = match event.kind {
                 InterruptionKind::SpotInterruption => (
                     "EC2 Spot Instance Interruption Warning",
+                    json!({ "instance-id": instance, "instance-action": "terminate" }),
+                ),
+                // <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/capacity-blocks-monitor.html>
+                InterruptionKind::ReservationInterruption => (
+                    "EC2 Capacity Reservation Instance Interruption Warning",
                     json!({ "instance-id": instance, "instance-action": "terminate" }),
                 ),
                 InterruptionKind::InstanceEnding => (
@@ -96,6 +101,14 @@ fn act(door: &Door, action: &str, body: &Value) -> Result<(), String> {
                 image.map_err(|error: model::id::InvalidId| error.to_string())?,
             ));
         }
+        // {"id": "cr-1", "instanceType": "m7g.large", "zone": "us-west-2a", "instances": 2}, and
+        // where it is so: "criteria": "open", "block": true, "interruptible": true, "tags": {…},
+        // "endsIn": seconds
+        "reserve" => sim.act(Action::AddReservation(reservation(door, body)?)),
+        // {"id": "cr-1"}
+        "cancel-reservation" => {
+            sim.act(Action::CancelReservation(word(body, "id")?.to_owned()));
+        }
         "delete-launch-templates" => sim.act(Action::DeleteLaunchTemplates),
         // {"seconds": 60}
         "pass" => {
@@ -118,13 +131,41 @@ fn act(door: &Door, action: &str, body: &Value) -> Result<(), String> {
     Ok(())
 }
 
+fn reservation(door: &Door, body: &Value) -> Result<ReservationRecord, String> {
+    let wrong = |error: model::id::InvalidId| error.to_string();
+    let flag = |name: &str| body.get(name).and_then(Value::as_bool).unwrap_or(false);
+    let now = door.sim.now();
+    let ends_at = body.get("endsIn").map(number).transpose()?.map(|seconds| {
+        let ends_at = now.checked_add(SignedDuration::from_secs(i64::from(seconds)));
+        ends_at.map_err(|error| error.to_string())
+    });
+    let tags = body.get("tags").and_then(Value::as_object).into_iter().flatten();
+    let is_open = body.get("criteria").and_then(Value::as_str) == Some("open");
+    Ok(ReservationRecord {
+        id: word(body, "id")?.to_owned(),
+        instance_type: word(body, "instanceType")?.parse().map_err(wrong)?,
+        zone: word(body, "zone")?.parse().map_err(wrong)?,
+        owner: "123456789012".to_owned(),
+        match_criteria: if is_open { MatchCriteria::Open } else { MatchCriteria::Targeted },
+        is_capacity_block: flag("block"),
+        is_interruptible: flag("interruptible"),
+        tags: tags
+            .filter_map(|(key, value)| Some((key.clone(), value.as_str()?.to_owned())))
+            .collect(),
+        starts_at: now,
+        ends_at: ends_at.transpose()?,
+        total_count: number(body.get("instances").unwrap_or(&Value::Null))?,
+    })
+}
+
 /// What a fault can be asked for.
-const OPERATIONS: [&str; 17] = [
+const OPERATIONS: [&str; 18] = [
     "AddRoleToInstanceProfile",
     "CreateFleet",
     "CreateInstanceProfile",
     "CreateLaunchTemplate",
     "CreateTags",
+    "DescribeCapacityReservations",
     "DescribeCluster",
     "DescribeImages",
     "DescribeInstances",

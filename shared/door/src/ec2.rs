@@ -6,6 +6,7 @@ mod discovery;
 mod fleet;
 mod instance;
 mod market;
+mod reservation;
 mod shapes;
 mod template;
 
@@ -75,7 +76,7 @@ pub(crate) async fn answer(action: &str, call: Call<'_>) -> Reply {
         "DescribeSubnets" => discovery::subnets(call).await,
         "DescribeSecurityGroups" => discovery::security_groups(call).await,
         "DescribeImages" => discovery::images(call).await,
-        "DescribeCapacityReservations" => discovery::reservations(call).await,
+        "DescribeCapacityReservations" => reservation::describe(call).await,
         "DescribePlacementGroups" => discovery::placement_groups(call).await,
         "DescribeAvailabilityZones" => market::zones(call).await,
         "DescribeInstanceTypes" => shapes::describe(call).await,

@@ -4,6 +4,7 @@
 //! <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CreateFleet.html> and its neighbours.
 
 mod market;
+mod reservation;
 
 use std::sync::{Arc, OnceLock};
 

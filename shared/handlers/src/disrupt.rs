@@ -4,13 +4,17 @@
 //! still holds. Nodes go only while their pods fit onto others: launching a node before others go is
 //! not supported yet, and every node that stays for it says so.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
-use launch_template::Offers;
+use launch_template::{Offers, selection::usable_reservations};
 use model::{
     NodeClaimName, Plan,
     claim::ShownNodeClaim,
     facts::Facts,
+    labels,
     message::{DisruptionMethod, Message},
+    node_class::{CapacityReservation, ReservationTerm},
 };
 use ports::{
     Catalog, Cluster, Discovery, Invocation, Ledger, Listing, Mailbox, Malformed, NodeClaims,
@@ -68,6 +72,7 @@ pub async fn disrupt(
         };
         if trigger == DisruptTrigger::Schedule(DisruptionMethod::Expiration) {
             observe_deleted(node_claims.shown().await, &mut facts, &mut malformed);
+            observe_ending(discovery, &mut facts, &mut malformed).await;
         }
         let (plan, follow_up) = decide(&facts, &trigger);
         if commit(ledger, &facts, &plan, at).await? == Committed::All {
@@ -99,6 +104,36 @@ fn observe_deleted(
         }
         Err(error) => {
             let (object, problem) = ("NodeClaims".to_owned(), story(&error));
+            malformed.push(Malformed { object, problem });
+        }
+    }
+}
+
+/// Which capacity blocks with nodes in them are about to end. That nobody can say it now keeps no
+/// other claim from going. One that is over is not asked for: EC2 ends its instances by itself.
+async fn observe_ending(
+    discovery: &impl Discovery,
+    facts: &mut Facts,
+    malformed: &mut Vec<Malformed>,
+) {
+    let default = CapacityReservation::DEFAULT;
+    let of_blocks = planner::reserved(&facts.ledger).filter(|claim| {
+        claim.labels.get(labels::RESERVATION_TYPE).is_none_or(|kind| kind != default)
+    });
+    let ids: BTreeSet<String> =
+        of_blocks.filter_map(|claim| claim.labels.get(labels::RESERVATION_ID).cloned()).collect();
+    if ids.is_empty() {
+        return;
+    }
+    let terms: Vec<ReservationTerm> = ids.into_iter().map(ReservationTerm::Id).collect();
+    match discovery.reservations(&terms).await {
+        Ok(found) => {
+            let usable = usable_reservations(found, facts.now).into_iter();
+            let ending = usable.filter(|one| one.is_expiring);
+            facts.ending_reservations = ending.map(|one| one.id).collect();
+        }
+        Err(error) => {
+            let (object, problem) = ("capacity reservations".to_owned(), story(&error));
             malformed.push(Malformed { object, problem });
         }
     }

@@ -102,6 +102,7 @@ pub(crate) fn ledger_only(ledger: Snapshot, at: &Invocation) -> Facts {
         ledger,
         nodes: BTreeMap::new(),
         deleted_claims: BTreeSet::new(),
+        ending_reservations: BTreeSet::new(),
         node_pools: Vec::new(),
         classes: BTreeMap::new(),
         class_hashes: BTreeMap::new(),

@@ -16,8 +16,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::SignedDuration;
 use launch_template::conditions::{DryRun, Findings, conditions};
 use model::{
-    ClaimPhase, NodeClassName, labels,
+    ClaimPhase, InstanceId, NodeClassName, labels,
     ledger::Snapshot,
+    message::{Delivery, Message},
     node_class::{
         ClusterSettings, InstanceProfile, NodeClass, NodeClassStatus, NodeIdentity, SeenNodeClass,
         TemplateSource,
@@ -26,8 +27,8 @@ use model::{
     static_hash::NODE_POOL,
 };
 use ports::{
-    Discovery, Fault, Invocation, Ledger, Mailbox, Malformed, NodeClaims, NodeClasses, NodePools,
-    PortError, Profiles, Templates,
+    Discovery, Fault, Fleet, Invocation, Ledger, Mailbox, Malformed, NodeClaims, NodeClasses,
+    NodePools, PortError, Profiles, Templates,
 };
 
 use crate::{
@@ -47,9 +48,13 @@ const PROTECTED: SignedDuration = SignedDuration::from_hours(1);
 /// A launch template is kept for so long. One that is wanted after that is made again.
 const TEMPLATE_KEPT: SignedDuration = SignedDuration::from_hours(24);
 
+/// Seconds until `settle` looks at a claim that is being written.
+const TOLD_AFTER_SECONDS: u32 = 5;
+
 /// Tells of every EC2NodeClass what it selects and whether it can be launched from, of every
 /// NodePool whether it can be used and what it has, and removes the instance profiles that were made
-/// for a role and are not used any more, and old launch templates.
+/// for a role and are not used any more, and old launch templates. Claims whose capacity reservation is
+/// over are said to be on-demand.
 ///
 /// Whether a class can be launched from is tried out by `launch`, unless `is_dry_run_disabled`.
 #[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
@@ -60,6 +65,7 @@ pub async fn resolve(
     discovery: &impl Discovery,
     profiles: &impl Profiles,
     templates: &impl Templates,
+    fleet: &impl Fleet,
     ledger: &impl Ledger,
     mailbox: &impl Mailbox,
     is_dry_run_disabled: bool,
@@ -105,6 +111,7 @@ pub async fn resolve(
     let pools = node_pools.seen_pools().await?;
     let told = pools::tell(node_pools, &pools.items, &known, all_are_known, &snapshot, at).await;
     renew_hashes(ledger, &snapshot, &pools.items, &hashes, at).await?;
+    demote(ledger, fleet, mailbox, &snapshot, at).await?;
     sweep(profiles, ledger, &settings, &seen.items, &seen.malformed, at).await?;
     // A launch that finds its template gone makes it again.
     for (name, created_at) in templates.list(&at.cluster).await? {
@@ -136,6 +143,31 @@ async fn renew_hashes(
     for claim in planner::renewed_hashes(snapshot, &pools, classes) {
         ledger.write_claim(&at.cluster, &claim).await?;
         tracing::info!(claim = %claim.name, "drift hash of another version written anew");
+    }
+    Ok(())
+}
+
+/// Claims whose capacity reservation is over, and whose instances are not, are on demand from now on.
+/// `settle` is asked to tell their nodes, first: a claim that could not be written is found again.
+async fn demote(
+    ledger: &impl Ledger,
+    fleet: &impl Fleet,
+    mailbox: &impl Mailbox,
+    snapshot: &Snapshot,
+    at: &Invocation,
+) -> Result<(), PortError> {
+    let reserved = planner::reserved(snapshot).filter_map(|claim| claim.instance.as_ref());
+    let reserved: Vec<InstanceId> = reserved.map(|instance| instance.id.clone()).collect();
+    if reserved.is_empty() {
+        return Ok(());
+    }
+    let described = fleet.describe(&reserved).await?;
+    for claim in planner::demoted(snapshot, &described) {
+        let (cluster, message) =
+            (at.cluster.clone(), Message::Settle { claim: claim.name.clone() });
+        mailbox.send(&[Delivery { cluster, message, delay_seconds: TOLD_AFTER_SECONDS }]).await?;
+        ledger.write_claim(&at.cluster, &claim).await?;
+        tracing::info!(claim = %claim.name, "its capacity reservation is over: on-demand");
     }
     Ok(())
 }

@@ -60,6 +60,8 @@ pub enum DeletionReason {
     SpotInterrupted,
     /// The instance stops, stopped or was terminated by somebody else.
     InstanceEnded,
+    /// Its capacity reservation ends, or takes its instance back.
+    ReservationEnding,
     /// It is older than its `expireAfter`.
     Expired,
     /// Somebody deletes its node.
@@ -82,9 +84,10 @@ pub enum DeletionReason {
 
 impl DeletionReason {
     /// All of them.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::SpotInterrupted,
         Self::InstanceEnded,
+        Self::ReservationEnding,
         Self::Expired,
         Self::NodeDeleted,
         Self::NodeClaimDeleted,
@@ -101,6 +104,7 @@ impl DeletionReason {
         match self {
             Self::SpotInterrupted => "SpotInterrupted",
             Self::InstanceEnded => "InstanceEnded",
+            Self::ReservationEnding => "CapacityReservationEnding",
             Self::Expired => "Expired",
             Self::NodeDeleted => "NodeDeleted",
             Self::NodeClaimDeleted => "NodeClaimDeleted",

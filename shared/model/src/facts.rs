@@ -45,6 +45,8 @@ pub struct Facts {
     pub nodes: BTreeMap<NodeName, Node>,
     /// Claims whose NodeClaim objects somebody deletes.
     pub deleted_claims: BTreeSet<NodeClaimName>,
+    /// Capacity blocks that end so soon that EC2 takes their instances: their nodes go before.
+    pub ending_reservations: BTreeSet<String>,
     /// Its NodePools, sorted by name.
     pub node_pools: Vec<NodePool>,
     /// What each NodeClass that a pool names offers. One that does not exist is missing.

@@ -9,6 +9,8 @@ use crate::InstanceId;
 pub enum InterruptionKind {
     /// The spot instance is taken back in two minutes.
     SpotInterruption,
+    /// The capacity reservation of the instance ends, or takes it back.
+    ReservationInterruption,
     /// The instance is stopping, stopped, shutting down or terminated.
     InstanceEnding,
 }

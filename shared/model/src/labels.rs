@@ -32,6 +32,9 @@ pub const RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
 pub const RESERVATION_TYPE: &str = "karpenter.k8s.aws/capacity-reservation-type";
 /// Whether its owner may take instances back.
 pub const RESERVATION_INTERRUPTIBLE: &str = "karpenter.k8s.aws/capacity-reservation-interruptible";
+/// What a node says of the capacity reservation that it runs in.
+pub const OF_RESERVATIONS: [&str; 3] =
+    [RESERVATION_ID, RESERVATION_TYPE, RESERVATION_INTERRUPTIBLE];
 /// Set once a node was registered.
 pub const REGISTERED: &str = "karpenter.sh/registered";
 /// Set once a node was initialized.

@@ -291,6 +291,8 @@ pub struct Instance {
     pub image: ImageId,
     /// When it was launched.
     pub launched_at: Timestamp,
+    /// The capacity reservation behind an instance of capacity type `reserved`.
+    pub reservation: Option<String>,
     /// The pool in its tags.
     pub node_pool: Option<NodePoolName>,
     /// The claim in its tags.

@@ -50,6 +50,8 @@ impl Node {
 pub struct NodePatch {
     /// Labels to set.
     pub labels: BTreeMap<String, String>,
+    /// Labels to take away.
+    pub remove_labels: BTreeSet<String>,
     /// Annotations to set.
     pub annotations: BTreeMap<String, String>,
     /// Taints to add unless they are there.
@@ -69,6 +71,7 @@ impl NodePatch {
             node.taints.iter().any(|own| own.key == taint.key && own.effect == taint.effect)
         };
         self.labels.iter().all(|(key, value)| node.labels.get(key) == Some(value))
+            && !self.remove_labels.iter().any(|key| node.labels.contains_key(key))
             && self.annotations.iter().all(|(key, value)| node.annotations.get(key) == Some(value))
             && self.add_taints.iter().all(|taint| node.taints.contains(taint))
             && !self.remove_taints.iter().any(has)

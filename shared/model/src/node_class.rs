@@ -319,9 +319,12 @@ pub struct CapacityReservation {
 }
 
 impl CapacityReservation {
+    /// The kind of one that is no capacity block.
+    pub const DEFAULT: &'static str = "default";
+
     /// The value of the label `karpenter.k8s.aws/capacity-reservation-type`.
     pub const fn kind(&self) -> &'static str {
-        if self.is_capacity_block { "capacity-block" } else { "default" }
+        if self.is_capacity_block { "capacity-block" } else { Self::DEFAULT }
     }
 }
 

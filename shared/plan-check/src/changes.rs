@@ -52,6 +52,7 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) 
                 not_underutilized(world, stored)
             }
             DeletionReason::SpotInterrupted
+            | DeletionReason::ReservationEnding
             | DeletionReason::InstanceEnded
             | DeletionReason::InsufficientCapacity
             | DeletionReason::LaunchFailed

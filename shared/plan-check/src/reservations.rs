@@ -1,10 +1,12 @@
 //! Reserved capacity is not promised twice (specification §4.6).
 //!
 //! A claim that may only become reserved capacity holds every reservation that it names, although it
-//! will use one: nobody knows which.
+//! will use one: nobody knows which. One that was launched a few seconds ago holds its own: EC2's
+//! count may be older.
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::SignedDuration;
 use model::{
     CapacityType, ClaimPhase, NodeClaim, Plan, Requirements,
     facts::ClassOffer,
@@ -17,18 +19,25 @@ use crate::{
     world::{World, labels_of},
 };
 
+/// EC2 may show a launch so late.
+const COUNT_LAG: SignedDuration = SignedDuration::from_secs(15);
+
 pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
     let counts = counts(world);
     let mut held: BTreeMap<&str, (usize, bool)> = BTreeMap::new();
     let promised = plan.promises.iter().map(|promise| (&promise.claim, true));
     let coming = world.facts.ledger.claims.values().map(|claim| (claim, false));
     let coming = coming.filter(|(claim, _)| claim.phase == ClaimPhase::Promised);
-    for (claim, is_new) in promised.chain(coming) {
-        for id in ids(world, claim, &counts) {
-            let (holders, grown) = held.entry(id).or_default();
-            *holders += 1;
-            *grown |= is_new;
-        }
+    let launched = world.facts.ledger.claims.values();
+    let launched = launched.filter_map(|claim| Some((just_launched_into(world, claim)?, false)));
+    let holders = promised.chain(coming).flat_map(|(claim, is_new)| {
+        ids(world, claim, &counts).into_iter().map(move |id| (id, is_new))
+    });
+    let launched = launched.filter(|(id, _)| counts.contains_key(id));
+    for (id, is_new) in holders.chain(launched) {
+        let (holders, grown) = held.entry(id).or_default();
+        *holders += 1;
+        *grown |= is_new;
     }
     for (id, (claims, grown)) in held {
         let count = counts.get(id).copied().unwrap_or_default();
@@ -36,6 +45,14 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) 
             found.push(Violation::Reservation { id: id.to_owned(), claims, count });
         }
     }
+}
+
+/// The reservation of a claim that was launched into it a few seconds ago.
+fn just_launched_into<'a>(world: &World<'a>, claim: &'a NodeClaim) -> Option<&'a str> {
+    let instance = claim.instance.as_ref()?;
+    let age = world.facts.now.duration_since(instance.launched_at);
+    let is_held = instance.capacity_type == CapacityType::Reserved && age < COUNT_LAG;
+    claim.labels.get(RESERVATION_ID).map(String::as_str).filter(|_| is_held)
 }
 
 /// By reservation, the fewest instances that any offering says are left.

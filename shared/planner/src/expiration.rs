@@ -1,20 +1,24 @@
-//! Claims that end whatever runs on them: older than their `expireAfter`, or with a NodeClaim object
-//! or a node that somebody deletes, whose finalizer then waits for the drain.
+//! Claims that end whatever runs on them: older than their `expireAfter`, in a capacity block that is
+//! about to end, or with a NodeClaim object or a node that somebody deletes, whose finalizer then
+//! waits for the drain.
 //!
 //! No budget, no do-not-disrupt and no PodDisruptionBudget holds this back; draining honors the
 //! latter two. Nothing is launched in advance: the pods of a claim that is given up are planned by
 //! `provision`. A promised claim is left alone: only `launch` knows whether a request is under way.
 //!
 //! Karpenter: `pkg/controllers/nodeclaim/{expiration,lifecycle}/controller.go`,
-//! `pkg/controllers/node/termination/controller.go`.
+//! `pkg/controllers/node/termination/controller.go`; AWS provider:
+//! `pkg/controllers/nodeclaim/capacityreservation/expiration/controller.go`.
 
 use std::collections::BTreeSet;
 
 use model::{
-    ClaimPhase, DeletionReason, InstanceId, NodeClaim, Plan, facts::Facts, ledger::Decision,
+    CapacityType, ClaimPhase, DeletionReason, InstanceId, NodeClaim, Plan, facts::Facts, labels,
+    ledger::Decision,
 };
 
-/// Gives up every claim whose time is over, or whose NodeClaim object or node is being deleted.
+/// Gives up every claim whose time is over, whose capacity block is about to end, or whose NodeClaim
+/// object or node is being deleted.
 #[must_use]
 pub fn expiration(facts: &Facts) -> Plan {
     let deleted: BTreeSet<InstanceId> = facts
@@ -31,6 +35,11 @@ pub fn expiration(facts: &Facts) -> Plan {
             Some((DeletionReason::Expired, words))
         } else if claim.is_deleting() || claim.phase == ClaimPhase::Promised {
             None
+        } else if let Some(id) = ending_block(claim, facts) {
+            Some((
+                DeletionReason::ReservationEnding,
+                format!("its capacity block {id} is about to end"),
+            ))
         } else if facts.deleted_claims.contains(&claim.name) {
             let words = "its NodeClaim is being deleted".to_owned();
             Some((DeletionReason::NodeClaimDeleted, words))
@@ -53,6 +62,14 @@ pub(crate) fn is_expired(claim: &NodeClaim, facts: &Facts) -> bool {
     !claim.is_deleting()
         && claim.phase != ClaimPhase::Promised
         && claim.expires_at().is_some_and(|expires_at| expires_at <= facts.now)
+}
+
+/// The capacity block of `claim`, if that is about to end.
+fn ending_block<'a>(claim: &'a NodeClaim, facts: &Facts) -> Option<&'a String> {
+    let instance = claim.instance.as_ref()?;
+    let id = claim.labels.get(labels::RESERVATION_ID)?;
+    let is_ending = facts.ending_reservations.contains(id);
+    (is_ending && instance.capacity_type == CapacityType::Reserved).then_some(id)
 }
 
 fn decision(claim: &NodeClaim, why: &str, facts: &Facts) -> Decision {

@@ -8,18 +8,18 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    DeletionReason, NodeClaim, OfferingKey, Plan,
+    CapacityType, DeletionReason, NodeClaim, OfferingKey, Plan,
     interruption::{Interruption, InterruptionKind},
     ledger::{Decision, Snapshot},
 };
 
-/// How long a spot offering is not used after it was taken back.
+/// How long an offering is not used after an instance of it was taken back.
 ///
 /// Karpenter: `pkg/cache/cache.go`, `UnavailableOfferingsTTL`.
 const COOLING_AFTER_INTERRUPTION: SignedDuration = SignedDuration::from_mins(3);
 
-/// Gives `claim` up because of `interruption`. A spot interruption lets its offering cool down, for
-/// a claim that is being given up already as well, unless it cools down already.
+/// Gives `claim` up because of `interruption`. Unless its instance just ends, its offering cools down,
+/// for a claim that is being given up already as well, unless it cools down already.
 #[must_use]
 pub fn interrupt(
     snapshot: &Snapshot,
@@ -29,7 +29,13 @@ pub fn interrupt(
 ) -> Plan {
     let cooling = match interruption.kind {
         InterruptionKind::SpotInterruption => cooling(snapshot, claim, now),
-        InterruptionKind::InstanceEnding => BTreeMap::new(),
+        // One that just fell into an open reservation is on-demand.
+        InterruptionKind::ReservationInterruption if is_reserved(claim) => {
+            cooling(snapshot, claim, now)
+        }
+        InterruptionKind::ReservationInterruption | InterruptionKind::InstanceEnding => {
+            BTreeMap::new()
+        }
     };
     let mut plan = Plan { parent: snapshot.generation, cooling, ..Plan::default() };
     if claim.is_deleting() {
@@ -37,11 +43,17 @@ pub fn interrupt(
     }
     let reason = match interruption.kind {
         InterruptionKind::SpotInterruption => DeletionReason::SpotInterrupted,
+        InterruptionKind::ReservationInterruption => DeletionReason::ReservationEnding,
         InterruptionKind::InstanceEnding => DeletionReason::InstanceEnded,
     };
     plan.decisions.push(decision(claim, interruption, now));
     plan.changes.push(claim.given_up(reason, now));
     plan
+}
+
+fn is_reserved(claim: &NodeClaim) -> bool {
+    let instance = claim.instance.as_ref();
+    instance.is_some_and(|instance| instance.capacity_type == CapacityType::Reserved)
 }
 
 fn cooling(
@@ -62,6 +74,9 @@ fn cooling(
 fn decision(claim: &NodeClaim, interruption: &Interruption, now: Timestamp) -> Decision {
     let what = match interruption.kind {
         InterruptionKind::SpotInterruption => "EC2 takes its spot instance back",
+        InterruptionKind::ReservationInterruption => {
+            "its capacity reservation ends, or takes its instance back"
+        }
         InterruptionKind::InstanceEnding => "its instance is ending or has ended",
     };
     let (name, instance) = (&claim.name, &interruption.instance);
@@ -110,6 +125,21 @@ mod tests {
         facts.ledger.cooling.clear();
         let again = interrupt(&facts.ledger, &plan.changes[0], &event, now());
         assert_eq!((again.cooling, again.changes), (plan.cooling, Vec::new()));
+    }
+
+    #[test]
+    fn reserved_capacity_that_is_taken_back_is_left_alone_for_a_while() {
+        let mut facts = facts(Vec::new());
+        let mut claim = add_managed(&mut facts, "node-1");
+        let event = interruption(InterruptionKind::ReservationInterruption, &claim);
+        let on_demand = interrupt(&facts.ledger, &claim, &event, now());
+        assert_eq!((on_demand.changes.len(), on_demand.cooling.len()), (1, 0));
+        claim.instance.as_mut().unwrap().capacity_type = CapacityType::Reserved;
+        let plan = interrupt(&facts.ledger, &claim, &event, now());
+        let deletion = plan.changes[0].deletion.as_ref().unwrap();
+        assert_eq!(deletion.reason, DeletionReason::ReservationEnding);
+        let cooling: Vec<String> = plan.cooling.keys().map(ToString::to_string).collect();
+        assert_eq!(cooling, ["reserved t.large zone-1"]);
     }
 
     #[test]

@@ -56,7 +56,8 @@
 //! [`volume`] say what the objects of those kinds mean), `solver` places, `explain` gives reasons,
 //! `output` makes the plan. [`what_if`] is the same for [`disruption`]. `interrupt`, `emptiness` (with
 //! `budget` and `schedule`) and `expiration` give claims up; `settle` and `drain` say the next step
-//! of one claim, `renewal` which drift hashes are of another version.
+//! of one claim, `renewal` which drift hashes are of another version, `reservation` which claims are
+//! no longer reserved.
 
 mod amounts;
 mod bits;
@@ -81,6 +82,7 @@ pub mod overlay;
 mod problem;
 mod provision;
 mod renewal;
+mod reservation;
 mod rules;
 mod schedule;
 mod sets;
@@ -105,5 +107,6 @@ pub use expiration::expiration;
 pub use interrupt::interrupt;
 pub use provision::{Prepared, Solved, provision};
 pub use renewal::renewed_hashes;
+pub use reservation::{demoted, reserved};
 pub use schedule::{InvalidSchedule, Schedule};
 pub use settle::{Settlement, settle};

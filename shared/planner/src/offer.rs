@@ -7,6 +7,7 @@ use std::{
     sync::Arc,
 };
 
+use jiff::{SignedDuration, Timestamp};
 use model::{
     CapacityType, ClaimPhase, HourlyPrice, InstanceType, InstanceTypeName, NodeClaim, Offering,
     OfferingKey, Requirement, Requirements, Reservation, Resources, Zone, ZoneId, labels,
@@ -18,6 +19,10 @@ use crate::{
     bits::BitSet,
     sets::{RequirementId, SetId, Sets},
 };
+
+/// So long after a launch EC2 may still count its instance as not there. Longer would leave capacity
+/// unused that is there, shorter would ask for some that is not.
+const COUNT_LAG: SignedDuration = SignedDuration::from_secs(15);
 
 /// The instance types of a NodeClass, or of a pool with overlays. A type is its place in `types`,
 /// which is the order of names.
@@ -75,11 +80,21 @@ impl Reservations {
         number
     }
 
-    /// Counts what claims without an instance hold: EC2 knows nothing of them yet, and which of
-    /// their reservations they will use is open.
-    pub(crate) fn hold<'c>(&mut self, claims: impl Iterator<Item = &'c NodeClaim>) {
-        let promised = claims.filter(|claim| claim.phase == ClaimPhase::Promised);
-        for claim in promised.map(|claim| &claim.requirements) {
+    /// Counts what claims hold that EC2 may know nothing of yet: those without an instance, of which
+    /// it is open which of their reservations they will use, and those that were just launched.
+    pub(crate) fn hold<'c>(&mut self, claims: impl Iterator<Item = &'c NodeClaim>, now: Timestamp) {
+        for claim in claims {
+            if just_launched(claim, now) {
+                let own = claim.labels.get(labels::RESERVATION_ID);
+                let number = own.and_then(|id| self.numbers.get(id));
+                if let Some(left) = number.and_then(|number| self.left.get_mut(*number)) {
+                    *left = left.saturating_sub(1);
+                }
+            }
+            if claim.phase != ClaimPhase::Promised {
+                continue;
+            }
+            let claim = &claim.requirements;
             let kind = claim.get(labels::CAPACITY_TYPE).and_then(Requirement::single_value);
             if kind.is_none_or(|kind| **kind != *CapacityType::Reserved.as_str()) {
                 continue;
@@ -91,6 +106,14 @@ impl Reservations {
             }
         }
     }
+}
+
+/// Whether EC2's count may not show the instance of `claim` yet, though it was read later.
+fn just_launched(claim: &NodeClaim, now: Timestamp) -> bool {
+    claim.instance.as_ref().is_some_and(|instance| {
+        instance.capacity_type == CapacityType::Reserved
+            && now.duration_since(instance.launched_at) < COUNT_LAG
+    })
 }
 
 /// The labels that `Offering::is_compatible` looks at.

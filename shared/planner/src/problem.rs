@@ -92,7 +92,7 @@ impl<'a> Problem<'a> {
         problem.demand = demand(facts, &virtual_pods, &leaving, supposes, &mut problem.classes);
         problem.know_shapes(&daemons);
         let offer_of = problem.open_pools(&daemons);
-        problem.reservations.hold(facts.ledger.claims.values());
+        problem.reservations.hold(facts.ledger.claims.values(), facts.now);
         let bound: Vec<&Pod> = load.values().flat_map(|load| load.pods.iter().copied()).collect();
         problem.know_labels(&bound);
         problem.know_groups(&bound);

@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    ClaimPhase, DeletionReason, NodeClaim, Taint, TaintEffect, labels,
+    CapacityType, ClaimPhase, DeletionReason, NodeClaim, Taint, TaintEffect, labels,
     node::{Node, NodePatch},
     taint::is_ephemeral,
 };
@@ -155,6 +155,7 @@ fn registration_patch(claim: &NodeClaim, node: &Node) -> NodePatch {
     };
     NodePatch {
         labels: all,
+        remove_labels: BTreeSet::new(),
         annotations: claim.annotations.clone(),
         add_taints,
         remove_taints: vec![unregistered],
@@ -186,6 +187,19 @@ fn initialized_patch(claim: &NodeClaim, node: &Node) -> NodePatch {
         NodePatch { add_taints: Vec::new(), ..registration_patch(claim, node) }
     };
     patch.labels.extend([label]);
+    let is_reserved =
+        claim.instance.as_ref().is_none_or(|i| i.capacity_type == CapacityType::Reserved);
+    let of_reservations = labels::OF_RESERVATIONS.into_iter();
+    let stale: BTreeSet<String> = of_reservations
+        .filter(|key| !is_reserved && node.labels.contains_key(*key))
+        .map(str::to_owned)
+        .collect();
+    if !stale.is_empty() {
+        // Its reservation ended, and its claim is on-demand since.
+        let on_demand = CapacityType::OnDemand.as_str().to_owned();
+        patch.labels.insert(labels::CAPACITY_TYPE.to_owned(), on_demand);
+        patch.remove_labels = stale;
+    }
     patch
 }
 

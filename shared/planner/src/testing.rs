@@ -235,6 +235,7 @@ pub(crate) fn facts(pods: Vec<Pod>) -> Facts {
         ledger,
         nodes: BTreeMap::new(),
         deleted_claims: BTreeSet::new(),
+        ending_reservations: BTreeSet::new(),
         node_pools: vec![pool("general")],
         classes: BTreeMap::new(),
         class_hashes: BTreeMap::new(),

@@ -7,7 +7,9 @@ mod market;
 mod operations;
 mod profile;
 mod refusal;
+mod reservation;
 mod template;
+mod wildcard;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,7 +17,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     CapacityType, ClusterName, HourlyPrice, ImageId, InstanceId, LaunchTemplateName, NodeClaimName,
     NodePoolName, OfferingKey, Resources, SecurityGroupId, SubnetId, Zone,
-    interruption::Interruption,
+    interruption::{Interruption, InterruptionKind},
     labels,
     launch::{Instance, InstanceState},
     node_class::Image,
@@ -26,7 +28,12 @@ pub use market::SpotPrice;
 pub use operations::{DescribedInstance, StateChange};
 pub use profile::ProfileRecord;
 pub use refusal::Refusal;
+pub(crate) use reservation::Held;
+pub use reservation::{
+    DescribedReservation, ReservationPreference, ReservationRecord, ReservationState,
+};
 pub use template::{NewTemplate, TemplateRecord};
+pub use wildcard::is_like;
 
 use crate::{
     later,
@@ -54,6 +61,10 @@ pub(crate) struct InstanceRecord {
     pub(crate) launched_at: Timestamp,
     pub(crate) token: model::BatchId,
     pub(crate) capacity: Resources,
+    /// What its launch template says about reservations.
+    preference: ReservationPreference,
+    /// The reservation that it runs in, or ran in until that ended.
+    held: Option<Held>,
     /// What each tag became, and when.
     tags: BTreeMap<String, Vec<(Timestamp, String)>>,
     /// Which state it took, and when.
@@ -76,6 +87,7 @@ pub(crate) struct Account {
     templates_made: u64,
     templates_deleted: BTreeSet<LaunchTemplateName>,
     pub(crate) profiles: BTreeMap<String, ProfileRecord>,
+    reservations: BTreeMap<String, ReservationRecord>,
     /// Those that somebody asked for.
     images: BTreeMap<ImageId, Image>,
     /// Those that their owner took away.
@@ -139,14 +151,17 @@ impl InstanceRecord {
             return None;
         }
         let node_claim = self.tag_at(labels::NODE_CLAIM_TAG, time);
+        let reservation =
+            self.held_at(time).filter(|_| self.capacity_type_at(time) == CapacityType::Reserved);
         Some(Instance {
             id: self.id.clone(),
             state,
             instance_type: self.offering.instance_type.clone(),
             zone: self.offering.zone.clone(),
-            capacity_type: self.offering.capacity_type,
+            capacity_type: self.capacity_type_at(time),
             image: self.image.clone(),
             launched_at: self.launched_at,
+            reservation: reservation.map(str::to_owned),
             node_pool: self.tag_at(labels::NODE_POOL, time).and_then(|n| NodePoolName::new(n).ok()),
             node_claim: node_claim.and_then(|name| NodeClaimName::new(name).ok()),
             batch: self.tag_at(labels::BATCH_TAG, time).and_then(|t| model::BatchId::new(t).ok()),
@@ -296,11 +311,11 @@ impl World {
     }
 
     fn announce_end(&mut self, instance: &InstanceId) {
-        let kind = model::interruption::InterruptionKind::InstanceEnding;
-        self.tell(Interruption { kind, instance: instance.clone(), at: self.now });
+        self.tell_of(InterruptionKind::InstanceEnding, instance);
     }
 
-    fn tell(&mut self, event: Interruption) {
+    fn tell_of(&mut self, kind: InterruptionKind, instance: &InstanceId) {
+        let event = Interruption { kind, instance: instance.clone(), at: self.now };
         self.account.events.push(event.clone());
         self.announce(event);
     }
@@ -317,11 +332,7 @@ impl World {
         let ends_at = later(self.now, SPOT_NOTICE);
         let node = self.cluster.node_of_instance.get(&instance).cloned();
         self.happened(Happening::SpotNotice { instance: instance.clone(), node, ends_at });
-        self.tell(Interruption {
-            kind: model::interruption::InterruptionKind::SpotInterruption,
-            instance: instance.clone(),
-            at: self.now,
-        });
+        self.tell_of(InterruptionKind::SpotInterruption, &instance);
         self.at(ends_at, Event::SpotReclaims(instance));
     }
 

@@ -29,6 +29,7 @@ impl World {
         self.next_scan = later(self.now, SignedDuration::from_secs(30));
         let mut violations = self.violations.clone();
         violations.extend(self.unclaimed_instances());
+        violations.extend(self.overfull_reservations());
         violations
     }
 

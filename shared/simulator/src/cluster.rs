@@ -178,6 +178,8 @@ impl World {
             Action::SetCapacity { offering, instances } => self.set_capacity(offering, instances),
             Action::SetPrice { offering, price } => self.set_price(&offering, price),
             Action::DeregisterImage(image) => self.deregister(image),
+            Action::AddReservation(record) => self.add_reservation(record),
+            Action::CancelReservation(id) => self.cancel_reservation(&id),
             Action::DeleteLaunchTemplates => self.delete_templates(),
             Action::StopFaults => self.stop_faults(),
         }

@@ -28,7 +28,9 @@ mod world;
 mod tests;
 
 pub use account::{
-    DescribedInstance, NewTemplate, ProfileRecord, Refusal, SpotPrice, StateChange, TemplateRecord,
+    DescribedInstance, DescribedReservation, NewTemplate, ProfileRecord, Refusal,
+    ReservationPreference, ReservationRecord, ReservationState, SpotPrice, StateChange,
+    TemplateRecord, is_like,
 };
 pub use chance::{Chance, Span};
 pub use cluster::NodeClaimObject;

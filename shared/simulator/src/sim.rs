@@ -204,7 +204,8 @@ impl Sim {
     /// What must never be so, and is. Empty is well.
     ///
     /// At most one instance for each claim of a batch; no instance without a claim beyond a grace
-    /// period; no protected pod evicted before its deadline; no pool above its limits.
+    /// period; no protected pod evicted before its deadline; no pool above its limits; no capacity
+    /// reservation with more instances than it is for.
     pub fn check_safety(&self) -> Vec<String> {
         self.0.borrow_mut().check_safety()
     }

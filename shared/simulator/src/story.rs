@@ -12,6 +12,8 @@ use model::{
     storage::{PodVolume, StorageClass, Volume, VolumeClaim, VolumeClaimKey},
 };
 
+use crate::account::ReservationRecord;
+
 /// What makes the pods of a workload, and what it does when one is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WorkloadKind {
@@ -135,6 +137,10 @@ pub enum Action {
         /// From now on.
         price: HourlyPrice,
     },
+    /// A capacity reservation is bought, or changed.
+    AddReservation(ReservationRecord),
+    /// The owner of the capacity reservation of this id cancels it.
+    CancelReservation(String),
     /// An image is taken away by its owner.
     DeregisterImage(ImageId),
     /// Somebody deletes every launch template.

@@ -36,6 +36,10 @@ pub(crate) enum Event {
     SpotReclaims(InstanceId),
     /// An instance is gone.
     InstanceTerminates(InstanceId),
+    /// A capacity block is about to end.
+    ReservationWarns(String),
+    /// A capacity reservation ends.
+    ReservationEnds(String),
     /// A kubelet registers its node.
     NodeJoins(InstanceId),
     /// A kubelet reports ready.
@@ -178,6 +182,8 @@ impl World {
             Event::InstanceRuns(instance) => self.instance_runs(&instance),
             Event::SpotReclaims(instance) => self.end_instance(&instance),
             Event::InstanceTerminates(instance) => self.instance_terminates(&instance),
+            Event::ReservationWarns(id) => self.reservation_warns(&id),
+            Event::ReservationEnds(id) => self.reservation_ends(&id),
             Event::NodeJoins(instance) => self.node_joins(&instance),
             Event::NodeReady(node) => self.node_ready(&node),
             Event::StartupTaintsGo(node) => self.startup_taints_go(&node),

@@ -9,11 +9,13 @@ mod discovery;
 mod ledger;
 mod node_claims;
 mod race;
+mod reservation;
 
 pub use cloud::{FleetWorld, fleet, mailbox};
 pub use discovery::{DiscoveryWorld, discovery, profiles};
 pub use ledger::{Clusters, ledger};
 pub use node_claims::{NodeClaimWorld, SeenNodeClaim, node_claims};
+pub use reservation::{ReservationWorld, reservations};
 
 use std::fmt;
 

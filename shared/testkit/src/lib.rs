@@ -9,6 +9,6 @@ pub mod build;
 pub mod conformance;
 
 pub use conformance::{
-    Case, Clusters, DiscoveryWorld, FleetWorld, NodeClaimWorld, SeenNodeClaim, discovery, fleet,
-    ledger, mailbox, node_claims, profiles,
+    Case, Clusters, DiscoveryWorld, FleetWorld, NodeClaimWorld, ReservationWorld, SeenNodeClaim,
+    discovery, fleet, ledger, mailbox, node_claims, profiles, reservations,
 };

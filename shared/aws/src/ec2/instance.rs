@@ -1,6 +1,8 @@
 //! Instances as EC2 describes them.
 
-use aws_sdk_ec2::types::{self, InstanceLifecycleType, InstanceStateName};
+use aws_sdk_ec2::types::{
+    self, CapacityReservationPreference, InstanceLifecycleType, InstanceStateName,
+};
 use jiff::Timestamp;
 use model::{
     BatchId, CapacityType, ImageId, InstanceId, InstanceTypeName, NodeClaimName, NodePoolName,
@@ -35,6 +37,7 @@ pub(super) fn from_instance(found: &types::Instance) -> Result<Instance, String>
             .and_then(|image| ImageId::new(image).ok())
             .ok_or_else(|| missing("image"))?,
         launched_at: launched_at.ok_or_else(|| missing("launch time"))?,
+        reservation: reservation(found).map(str::to_owned),
         node_pool: tag(labels::NODE_POOL).and_then(|name| NodePoolName::new(name).ok()),
         node_claim: tag(labels::NODE_CLAIM_TAG).and_then(|name| NodeClaimName::new(name).ok()),
         batch: tag(labels::BATCH_TAG).and_then(|batch| BatchId::new(batch).ok()),
@@ -52,12 +55,24 @@ fn state(name: &InstanceStateName) -> Option<InstanceState> {
     })
 }
 
-/// Karpenter: `pkg/providers/instance/types.go`, `NewInstance`. Reserved capacity is not supported
-/// yet, so an instance that found its way into a reservation is on-demand, as with Karpenter.
+/// Karpenter: `pkg/providers/instance/types.go`, `NewInstance`.
 fn capacity_type(found: &types::Instance) -> CapacityType {
     let is_spot = found.spot_instance_request_id().is_some_and(|id| !id.is_empty())
         || found.instance_lifecycle() == Some(&InstanceLifecycleType::Spot);
-    if is_spot { CapacityType::Spot } else { CapacityType::OnDemand }
+    match reservation(found) {
+        _ if is_spot => CapacityType::Spot,
+        Some(_) => CapacityType::Reserved,
+        None => CapacityType::OnDemand,
+    }
+}
+
+/// The reservation that it was launched into. One that an instance just fell into, because it is
+/// open, may be taken by another: that instance is on-demand, and so is one whose reservation ended.
+fn reservation(found: &types::Instance) -> Option<&str> {
+    let specification = found.capacity_reservation_specification();
+    let preference = specification.and_then(|one| one.capacity_reservation_preference());
+    let only = Some(&CapacityReservationPreference::CapacityReservationsOnly);
+    found.capacity_reservation_id().filter(|id| !id.is_empty() && preference == only)
 }
 
 #[cfg(test)]
@@ -90,6 +105,7 @@ mod tests {
             capacity_type: CapacityType::Spot,
             image: ImageId::new("ami-0d9f").unwrap(),
             launched_at: "2026-11-21T12:00:00Z".parse().unwrap(),
+            reservation: None,
             node_pool: Some(NodePoolName::new("default").unwrap()),
             node_claim: Some(NodeClaimName::new("default-1-0").unwrap()),
             batch: Some(BatchId::new("demo-1-0").unwrap()),
@@ -101,6 +117,27 @@ mod tests {
     fn without_a_spot_request_an_instance_is_on_demand() {
         let found = from_instance(&described().build()).unwrap();
         assert_eq!(found.capacity_type, CapacityType::OnDemand);
+    }
+
+    #[test]
+    fn reserved_is_only_what_was_launched_into_a_reservation_that_lives() {
+        let launched = |preference: CapacityReservationPreference| {
+            let specification = types::CapacityReservationSpecificationResponse::builder()
+                .capacity_reservation_preference(preference);
+            described().capacity_reservation_specification(specification.build())
+        };
+        let only = launched(CapacityReservationPreference::CapacityReservationsOnly);
+        for (found, expected) in [
+            (only.clone().capacity_reservation_id("cr-1"), (CapacityType::Reserved, Some("cr-1"))),
+            (only, (CapacityType::OnDemand, None)),
+            (
+                launched(CapacityReservationPreference::Open).capacity_reservation_id("cr-1"),
+                (CapacityType::OnDemand, None),
+            ),
+        ] {
+            let found = from_instance(&found.build()).unwrap();
+            assert_eq!((found.capacity_type, found.reservation.as_deref()), expected);
+        }
     }
 
     #[test]

@@ -7,9 +7,10 @@ use model::{
     CapacityType,
     labels::{CLUSTER_NAME_TAG, NODE_CLASS, NODE_POOL},
     launch::{FleetOverride, FleetRequest, FleetTemplate, ReservationMarket, TemplateVersion},
+    node_class::MatchCriteria,
 };
-use simulator::Settings;
-use testkit::{Case, DiscoveryWorld, FleetWorld, build};
+use simulator::{Action, ReservationRecord, Settings, Sim};
+use testkit::{Case, DiscoveryWorld, FleetWorld, ReservationWorld, build};
 use tokio::task::LocalSet;
 
 use super::world::World;
@@ -95,4 +96,53 @@ fn fleet_world(capacity_type: CapacityType) -> FleetWorld {
         tags: tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
     };
     FleetWorld { cluster, template, request, token_prefix: "suite".to_owned() }
+}
+
+/// What both doors' reservations are tested with, bought in `sim`.
+fn reservation_world(sim: &Sim) -> ReservationWorld {
+    let tags = BTreeMap::from([("team".to_owned(), "a".to_owned())]);
+    let targeted = build::reservation("cr-0a", MatchCriteria::Targeted);
+    let open = build::reservation("cr-0b", MatchCriteria::Open);
+    for (one, tags) in [(&targeted, tags.clone()), (&open, BTreeMap::new())] {
+        sim.act(Action::AddReservation(ReservationRecord {
+            id: one.id.clone(),
+            instance_type: one.instance_type.clone(),
+            zone: one.zone.clone(),
+            owner: one.owner.clone(),
+            match_criteria: one.match_criteria,
+            is_capacity_block: false,
+            is_interruptible: false,
+            tags,
+            starts_at: sim.now(),
+            ends_at: None,
+            total_count: one.available_count,
+        }));
+    }
+    let choice = FleetOverride {
+        instance_type: targeted.instance_type.clone(),
+        zone: targeted.zone.clone(),
+        subnet: build::id("subnet-a"),
+        image: build::id("ami-1"),
+        price: build::price("0.04"),
+    };
+    let cluster = Settings::default().cluster;
+    ReservationWorld { cluster, targeted, open, tags, choice, token_prefix: "suite".to_owned() }
+}
+
+#[tokio::test]
+async fn reservations_keep_their_contract() {
+    let play = async {
+        for page_max in [1, 1_000] {
+            let world = World::open(settings(), page_max).await;
+            let wanted = reservation_world(&world.sim);
+            let wait = async || world.pass(5);
+            let cancel =
+                async || world.sim.act(Action::CancelReservation(wanted.targeted.id.clone()));
+            let World { discovery, templates, fleet, .. } = &world;
+            let cases = testkit::reservations(discovery, templates, fleet, &wanted, &wait, cancel);
+            check(&Box::pin(cases).await);
+            assert!(world.requests("DescribeCapacityReservations") > 5, "over the wire");
+        }
+    };
+    LocalSet::new().run_until(Box::pin(play)).await;
 }

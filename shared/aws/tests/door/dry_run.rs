@@ -106,6 +106,7 @@ async fn nothing_is_tried_out_where_that_is_disabled() {
                 &world,
                 sim,
                 sim,
+                sim,
                 is_disabled,
                 &at,
             );

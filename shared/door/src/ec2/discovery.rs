@@ -6,8 +6,7 @@ use std::collections::BTreeMap;
 use model::{
     ImageId, Requirements, labels,
     node_class::{
-        Image, ImageTerm, MatchCriteria, PlacementGroupTerm, PlacementStrategy, ReservationTerm,
-        SecurityGroupTerm, SubnetTerm,
+        Image, ImageTerm, PlacementGroupTerm, PlacementStrategy, SecurityGroupTerm, SubnetTerm,
     },
 };
 use simulator::Refusal;
@@ -138,55 +137,6 @@ pub(super) async fn placement_groups(mut call: Call<'_>) -> Answer {
         items.push(item);
     }
     Ok(vec![list("placementGroupSet", items)])
-}
-
-pub(super) async fn reservations(mut call: Call<'_>) -> Answer {
-    let is_dry = call.parameters.flag("DryRun").map_err(refused)?;
-    let page = Page::take(&mut call.parameters, 1..=1_000, call.page_max).map_err(refused)?;
-    let ids = call.parameters.texts("CapacityReservationId").into_iter();
-    let mut terms: Vec<ReservationTerm> = ids.map(ReservationTerm::Id).collect();
-    let filters = Filter::take(&mut call.parameters).map_err(refused)?;
-    let (tags, others) = selected_tags(filters).map_err(refused)?;
-    let mut owner = None;
-    let mut match_criteria = None;
-    for filter in others {
-        match (filter.name.as_str(), filter.values.as_slice()) {
-            ("state", [state]) if state == "active" => {}
-            ("owner-id", [id]) => owner = Some(id.clone()),
-            ("instance-match-criteria", [kind]) if kind == "open" => {
-                match_criteria = Some(MatchCriteria::Open);
-            }
-            ("instance-match-criteria", [kind]) if kind == "targeted" => {
-                match_criteria = Some(MatchCriteria::Targeted);
-            }
-            _ => return Err(refused(filter.unknown())),
-        }
-    }
-    if terms.is_empty() {
-        terms.push(ReservationTerm::Search { tags, owner, match_criteria });
-    }
-    call.tried("DescribeCapacityReservations", is_dry).await?;
-    let found = call.sim.describe_capacity_reservations(&terms).await?;
-    let (found, next) = page.of(found);
-    let items = found.iter().map(|one| {
-        let kind = one.kind();
-        let mut item = vec![
-            text("capacityReservationId", &one.id),
-            text("ownerId", &one.owner),
-            text("instanceType", &one.instance_type),
-            text("availabilityZone", &one.zone),
-            text("availableInstanceCount", one.available_count),
-            text("instanceMatchCriteria", one.match_criteria.as_str()),
-            text("reservationType", kind),
-            text("interruptible", one.is_interruptible),
-            text("state", "active"),
-        ];
-        item.extend(one.ends_at.map(|at| text("endDate", at)));
-        item
-    });
-    let mut children = vec![list("capacityReservationSet", items)];
-    children.extend(next);
-    Ok(children)
 }
 
 pub(super) async fn images(mut call: Call<'_>) -> Answer {

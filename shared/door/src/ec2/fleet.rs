@@ -42,8 +42,9 @@ fn request(parameters: &mut Parameters) -> Result<FleetRequest, Refusal> {
     if token.len() > TOKEN_MAX || !token.is_ascii() {
         return Err(invalid("clientToken", &token));
     }
-    let (count, capacity_type) = target(parameters)?;
+    let (count, capacity_type, market) = target(parameters)?;
     let is_prioritized = is_prioritized(parameters, capacity_type)?;
+    reservation_types(parameters, market)?;
     let mut tags = std::collections::BTreeMap::new();
     for mut specification in parameters.branches("TagSpecification") {
         let kind = specification.required("ResourceType")?;
@@ -62,7 +63,7 @@ fn request(parameters: &mut Parameters) -> Result<FleetRequest, Refusal> {
         token: token.parse().map_err(|_| invalid("clientToken", &token))?,
         count,
         capacity_type,
-        market: ReservationMarket::OnDemand,
+        market,
         is_prioritized,
         context: parameters.text("Context"),
         templates: templates?,
@@ -70,18 +71,38 @@ fn request(parameters: &mut Parameters) -> Result<FleetRequest, Refusal> {
     })
 }
 
-fn target(parameters: &mut Parameters) -> Result<(u32, CapacityType), Refusal> {
+fn target(parameters: &mut Parameters) -> Result<(u32, CapacityType, ReservationMarket), Refusal> {
     let missing = || refusal("MissingParameter", "TargetCapacitySpecification is missing");
     let mut target = parameters.branch("TargetCapacitySpecification").ok_or_else(missing)?;
     let count = target.parsed("TotalTargetCapacity")?.ok_or_else(missing)?;
     let kind = target.text("DefaultTargetCapacityType");
-    let capacity_type = match kind.as_deref() {
-        None | Some("on-demand") => CapacityType::OnDemand,
-        Some("spot") => CapacityType::Spot,
+    // Whether on-demand ones run in a reservation, their launch template says.
+    let (capacity_type, market) = match kind.as_deref() {
+        None | Some("on-demand") => (CapacityType::OnDemand, ReservationMarket::OnDemand),
+        Some("spot") => (CapacityType::Spot, ReservationMarket::OnDemand),
+        Some("capacity-block") => (CapacityType::Reserved, ReservationMarket::CapacityBlock),
+        Some("reserved-capacity") => (CapacityType::Reserved, ReservationMarket::Interruptible),
         Some(other) => return Err(unsupported("DefaultTargetCapacityType", other)),
     };
     target.finish()?;
-    Ok((count, capacity_type))
+    Ok((count, capacity_type, market))
+}
+
+/// Which reservations a request for `reserved-capacity` is about.
+fn reservation_types(
+    parameters: &mut Parameters,
+    market: ReservationMarket,
+) -> Result<(), Refusal> {
+    let mut options = parameters.branch("ReservedCapacityOptions").unwrap_or_default();
+    let kinds = options.texts("ReservationType");
+    options.finish()?;
+    let is_interruptible = market == ReservationMarket::Interruptible;
+    let wanted: &[&str] =
+        if is_interruptible { &["interruptible-capacity-reservation"] } else { &[] };
+    if kinds == wanted {
+        return Ok(());
+    }
+    Err(unsupported("ReservedCapacityOptions", &kinds.join(" ")))
 }
 
 /// Whether the request's own priorities decide, and not EC2.
@@ -168,7 +189,14 @@ fn unsupported(what: &str, value: &str) -> Refusal {
 
 fn answered(request: &FleetRequest, answer: &FleetAnswer) -> Vec<Element> {
     let fleet = format!("fleet-0{:016x}", digest(request.token.as_str().as_bytes()));
-    let lifecycle = || text("lifecycle", request.capacity_type.as_str());
+    let lifecycle = || {
+        let lifecycle = match request.market {
+            ReservationMarket::OnDemand => request.capacity_type.as_str(),
+            ReservationMarket::CapacityBlock => "capacity-block",
+            ReservationMarket::Interruptible => "interruptible-capacity-reservation",
+        };
+        text("lifecycle", lifecycle)
+    };
     let errors = answer.errors.iter().map(|error| {
         let mut item = of_override(request, |choice| {
             error.instance_type.as_ref() == Some(&choice.instance_type)

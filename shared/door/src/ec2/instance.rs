@@ -2,9 +2,9 @@
 
 use model::{
     CapacityType, InstanceId, InstanceTypeName, LaunchTemplateName, SecurityGroupId, SubnetId,
-    launch::InstanceState,
+    launch::{InstanceState, ReservationMarket},
 };
-use simulator::{DescribedInstance, Refusal};
+use simulator::{DescribedInstance, Refusal, ReservationPreference};
 
 use super::{Answer, Call, refused, would_have_worked};
 use crate::{
@@ -125,9 +125,7 @@ fn passes(found: &DescribedInstance, filters: &[Filter]) -> Result<bool, Refusal
             "client-token" => filter.has(&found.token),
             "image-id" => filter.has(instance.image.as_str()),
             "instance-id" => filter.has(instance.id.as_str()),
-            "instance-lifecycle" => {
-                instance.capacity_type == CapacityType::Spot && filter.has("spot")
-            }
+            "instance-lifecycle" => lifecycle(found).is_some_and(|word| filter.has(word)),
             "instance-state-name" => filter.has(state_of(instance.state).1),
             "instance-type" => filter.has(instance.instance_type.as_str()),
             "subnet-id" => filter.has(found.subnet.as_str()),
@@ -171,14 +169,44 @@ fn reservation(found: &DescribedInstance) -> Vec<Element> {
         tags("tagSet", &found.tags),
     ];
     if instance.capacity_type == CapacityType::Spot {
-        item.push(text("instanceLifecycle", "spot"));
         item.push(text("spotInstanceRequestId", format_args!("sir-{number}")));
     }
+    item.extend(lifecycle(found).map(|word| text("instanceLifecycle", word)));
+    item.extend(found.reservation.as_ref().map(|id| text("capacityReservationId", id)));
+    item.push(node("capacityReservationSpecification", preference(found)));
     vec![
         text("reservationId", format_args!("r-{number}")),
         text("ownerId", OWNER),
         list("instancesSet", [item]),
     ]
+}
+
+/// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_Instance.html>
+fn lifecycle(found: &DescribedInstance) -> Option<&'static str> {
+    if found.instance.capacity_type == CapacityType::Spot {
+        return Some("spot");
+    }
+    match &found.preference {
+        ReservationPreference::Only(target) => match target.market {
+            ReservationMarket::OnDemand => None,
+            ReservationMarket::CapacityBlock => Some("capacity-block"),
+            ReservationMarket::Interruptible => Some("interruptible-capacity-reservation"),
+        },
+        ReservationPreference::Open | ReservationPreference::None => None,
+    }
+}
+
+/// It stays when the reservation has ended.
+fn preference(found: &DescribedInstance) -> Vec<Element> {
+    let word = |word: &str| text("capacityReservationPreference", word);
+    match &found.preference {
+        ReservationPreference::Open => vec![word("open")],
+        ReservationPreference::None => vec![word("none")],
+        ReservationPreference::Only(target) => {
+            let id = text("capacityReservationId", &target.id);
+            vec![word("capacity-reservations-only"), node("capacityReservationTarget", [id])]
+        }
+    }
 }
 
 pub(super) async fn tag(mut call: Call<'_>) -> Answer {

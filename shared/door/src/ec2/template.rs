@@ -2,8 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{LaunchTemplateName, node_class::TemplateSetting};
-use simulator::{NewTemplate, Refusal, TemplateRecord};
+use model::{
+    LaunchTemplateName,
+    launch::{ReservationMarket, ReservationTarget},
+    node_class::TemplateSetting,
+};
+use simulator::{NewTemplate, Refusal, ReservationPreference, TemplateRecord};
 
 use super::{Answer, Call, refused};
 use crate::{
@@ -14,9 +18,8 @@ use crate::{
 };
 
 /// What a launch template may say that makes no difference to the simulated account.
-const WITHOUT_EFFECT: [&str; 9] = [
+const WITHOUT_EFFECT: [&str; 8] = [
     "BlockDeviceMapping",
-    "CapacityReservationSpecification",
     "CpuOptions",
     "EnclaveOptions",
     "MetadataOptions",
@@ -122,13 +125,50 @@ fn new_template(parameters: &mut Parameters) -> Result<NewTemplate, Refusal> {
     let mut data = parameters.branch("LaunchTemplateData").ok_or_else(missing)?;
     let image = data.parsed("ImageId")?;
     let profile = data.branch("IamInstanceProfile").and_then(|mut profile| profile.text("Name"));
+    let preference = preference(&mut data)?;
     let sets = settings(&mut data)?;
     for name in WITHOUT_EFFECT {
         data.accept(name);
     }
     data.finish()?;
     let name = name.parse().map_err(|_| invalid("launchTemplateName", &name))?;
-    Ok(NewTemplate { name, image, instance_profile: profile, sets, tags: own_tags, token })
+    Ok(NewTemplate {
+        name,
+        image,
+        instance_profile: profile,
+        sets,
+        preference,
+        tags: own_tags,
+        token,
+    })
+}
+
+/// Which capacity reservations instances run in, and how those are bought.
+fn preference(data: &mut Parameters) -> Result<ReservationPreference, Refusal> {
+    let mut said = data.branch("CapacityReservationSpecification").unwrap_or_default();
+    let preference = said.text("CapacityReservationPreference");
+    let target = said.branch("CapacityReservationTarget");
+    let id = target.and_then(|mut target| target.text("CapacityReservationId"));
+    said.finish()?;
+    // A market of any other kind is only told about.
+    let market = data.clone().branch("InstanceMarketOptions");
+    let market = match market.and_then(|mut market| market.text("MarketType")).as_deref() {
+        Some("capacity-block") => ReservationMarket::CapacityBlock,
+        Some("interruptible-capacity-reservation") => ReservationMarket::Interruptible,
+        _ => ReservationMarket::OnDemand,
+    };
+    match (preference.as_deref(), id) {
+        (None | Some("open"), None) => Ok(ReservationPreference::Open),
+        (Some("none"), None) => Ok(ReservationPreference::None),
+        (None | Some("capacity-reservations-only"), Some(id)) => {
+            Ok(ReservationPreference::Only(ReservationTarget { id, market }))
+        }
+        (Some("capacity-reservations-only"), None) => Err(refusal(
+            "UnsupportedOperation",
+            "not supported yet: capacity-reservations-only without an id",
+        )),
+        (other, _) => Err(invalid("capacityReservationPreference", other.unwrap_or_default())),
+    }
 }
 
 /// What `data` sets although launches choose it.

@@ -16,7 +16,13 @@ fn aws_json(sim: &Sim, door: &Door, target: &str, body: &Value) -> (u16, Value) 
     (status, serde_json::from_str(&body).unwrap_or_default())
 }
 
-fn control(sim: &Sim, door: &Door, method: &str, path: &str, body: &Value) -> (u16, Value) {
+pub(super) fn control(
+    sim: &Sim,
+    door: &Door,
+    method: &str,
+    path: &str,
+    body: &Value,
+) -> (u16, Value) {
     let (path, query) = path.split_once('?').unwrap_or((path, ""));
     let request = Request {
         method: method.to_owned(),

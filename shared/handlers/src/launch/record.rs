@@ -70,7 +70,7 @@ pub(super) async fn record(
                     capacity_type: instance.capacity_type,
                     image: &instance.image,
                     profile: None,
-                    reservation: None,
+                    reservation: instance.reservation.as_deref(),
                 };
                 Some(launched(claim, &instance, &catalog.instance_types, at))
             };
@@ -163,9 +163,8 @@ fn launched(
     }
     let said = instance.profile.map(|name| (labels::INSTANCE_PROFILE.to_owned(), name.to_owned()));
     launched.annotations.extend(said);
-    if let Some(instance_type) = instance_type {
-        launched.labels.extend(reservation_labels(instance_type, instance.reservation));
-    }
+    let known = instance_type.map(AsRef::as_ref);
+    launched.labels.extend(reservation_labels(known, instance.reservation));
     launched.instance = Some(LaunchedInstance {
         id: instance.id.clone(),
         instance_type: instance.instance_type.clone(),
@@ -193,14 +192,16 @@ fn reservation_of<'a>(prepared: &'a Prepared, instance: &FleetInstance) -> Optio
     only.map(|id| id.as_str())
 }
 
-/// What a node says of the capacity reservation that it is in.
+/// What a node says of the capacity reservation that it is in: its id, and what else is known of it.
 fn reservation_labels(
-    instance_type: &InstanceType,
+    instance_type: Option<&InstanceType>,
     reservation: Option<&str>,
 ) -> BTreeMap<String, String> {
-    let known = instance_type.offerings.iter().filter_map(|offering| offering.reservation.as_ref());
-    let Some(known) = reservation.and_then(|id| known.clone().find(|one| one.id == id)) else {
-        return BTreeMap::new();
+    let Some(id) = reservation else { return BTreeMap::new() };
+    let offerings = instance_type.into_iter().flat_map(|known| &known.offerings);
+    let mut known = offerings.filter_map(|offering| offering.reservation.as_ref());
+    let Some(known) = known.find(|one| one.id == id) else {
+        return BTreeMap::from([(labels::RESERVATION_ID.to_owned(), id.to_owned())]);
     };
     [
         (labels::RESERVATION_ID, known.id.clone()),

@@ -39,7 +39,12 @@ fn check_empty(obstacle: impl FnOnce(&mut Facts), wanted: &[&str]) {
 
 #[test]
 fn a_claim_may_be_given_up_or_observed() {
-    for reason in [DeletionReason::SpotInterrupted, DeletionReason::InstanceEnded] {
+    let told_by_ec2 = [
+        DeletionReason::SpotInterrupted,
+        DeletionReason::ReservationEnding,
+        DeletionReason::InstanceEnded,
+    ];
+    for reason in told_by_ec2 {
         check(|facts, plan| changed(facts, plan, |stored, now| stored.given_up(reason, now)), &[]);
     }
     check(

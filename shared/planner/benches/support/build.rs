@@ -116,6 +116,7 @@ pub(crate) fn facts(mut types: Vec<Arc<InstanceType>>) -> Facts {
         ledger: Snapshot { generation: Generation(7), ..Snapshot::default() },
         nodes: BTreeMap::new(),
         deleted_claims: std::collections::BTreeSet::new(),
+        ending_reservations: std::collections::BTreeSet::new(),
         node_pools: vec![pool],
         classes: BTreeMap::from([("default".parse().unwrap(), ClassOffer::Ready(types))]),
         class_hashes: BTreeMap::new(),

@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use model::{
-    DeletionReason, labels,
+    CapacityType, DeletionReason, labels,
     node::Node,
     node_pool::{Budget, BudgetNodes},
 };
@@ -216,6 +216,30 @@ fn a_claim_whose_object_somebody_deletes_is_given_up() {
     assert_eq!(plan.changes.len(), 1);
     assert_eq!(plan.changes[0].deletion.as_ref().unwrap().reason, DeletionReason::NodeClaimDeleted);
     assert_eq!(plan.decisions[0].summary, "claim-b is given up: its NodeClaim is being deleted");
+    commit(&mut facts, &plan);
+    assert!(crate::expiration(&facts).is_empty());
+}
+
+#[test]
+fn nodes_of_a_capacity_block_go_before_it_ends_and_all_others_stay() {
+    let mut facts = idle(&["a", "b", "c"]);
+    let paid = [("a", CapacityType::Reserved), ("b", CapacityType::Reserved)];
+    // The reservation of the third is over, and the instance is not.
+    for (name, capacity_type) in paid.into_iter().chain([("c", CapacityType::OnDemand)]) {
+        change(&mut facts, name, |claim| {
+            claim.instance.as_mut().unwrap().capacity_type = capacity_type;
+            let id = if name == "b" { "cr-2" } else { "cr-1" };
+            claim.labels.insert(labels::RESERVATION_ID.to_owned(), id.to_owned());
+        });
+    }
+    assert!(crate::expiration(&facts).is_empty());
+    facts.ending_reservations.insert("cr-1".to_owned());
+    let plan = crate::expiration(&facts);
+    let [gone] = plan.changes.as_slice() else { panic!("{:?}", plan.changes) };
+    let reason = gone.deletion.as_ref().unwrap().reason;
+    assert_eq!((gone.name.as_str(), reason), ("claim-a", DeletionReason::ReservationEnding));
+    let words = "claim-a is given up: its capacity block cr-1 is about to end";
+    assert_eq!(plan.decisions[0].summary, words);
     commit(&mut facts, &plan);
     assert!(crate::expiration(&facts).is_empty());
 }

@@ -95,6 +95,28 @@ fn a_node_is_initialized_when_everything_on_it_is_there() {
 }
 
 #[test]
+fn a_node_whose_reservation_ended_is_told_that_it_is_on_demand() {
+    let (claim, mut node) = joined();
+    let mut claim = NodeClaim { phase: ClaimPhase::Initialized, ..claim };
+    let own = labels::OF_RESERVATIONS.map(|key| (key.to_owned(), "x".to_owned()));
+    node.labels.extend(own);
+    for key in [labels::REGISTERED, labels::INITIALIZED] {
+        node.labels.insert(key.to_owned(), "true".to_owned());
+    }
+    node.labels.insert(labels::CAPACITY_TYPE.to_owned(), "reserved".to_owned());
+    claim.instance.as_mut().unwrap().capacity_type = CapacityType::Reserved;
+    assert_eq!(settle(&claim, Some(&node), false, now()), Settlement::default());
+    claim.instance.as_mut().unwrap().capacity_type = CapacityType::OnDemand;
+    let patch = settle(&claim, Some(&node), false, now()).patch.unwrap();
+    assert_eq!(patch.remove_labels, labels::OF_RESERVATIONS.map(str::to_owned).into());
+    let said = patch.labels.get(labels::CAPACITY_TYPE).map(String::as_str);
+    assert_eq!(said, Some("on-demand"));
+    node.labels.retain(|key, _| !patch.remove_labels.contains(key));
+    node.labels.extend(patch.labels);
+    assert_eq!(settle(&claim, Some(&node), false, now()), Settlement::default());
+}
+
+#[test]
 fn what_takes_too_long_is_given_up() {
     let (launched, _) = joined();
     let promised = NodeClaim { phase: ClaimPhase::Promised, instance: None, ..launched.clone() };

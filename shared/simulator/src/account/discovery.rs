@@ -1,5 +1,6 @@
-//! What the account owns. It is not described: it owns a matching subnet in each zone, security
-//! group and image for whatever is selected, and remembers what was assumed.
+//! What the account owns. It is not described, capacity reservations aside: it owns a matching
+//! subnet in each zone, security group and image for whatever is selected, and remembers what was
+//! assumed.
 //!
 //! Describing another account is not supported yet.
 
@@ -9,8 +10,8 @@ use model::{
     ClusterName, SecurityGroupId, SubnetId,
     ledger::digest,
     node_class::{
-        CapacityReservation, ClusterSettings, PlacementGroup, PlacementGroupTerm,
-        PlacementStrategy, ReservationTerm, SecurityGroup, SecurityGroupTerm, Subnet, SubnetTerm,
+        ClusterSettings, PlacementGroup, PlacementGroupTerm, PlacementStrategy, SecurityGroup,
+        SecurityGroupTerm, Subnet, SubnetTerm,
     },
 };
 
@@ -77,14 +78,6 @@ impl World {
             found.insert(id.clone(), SecurityGroup { id, name });
         }
         found.into_values().collect()
-    }
-
-    /// The account reserved nothing.
-    pub(crate) fn reservations(&mut self, terms: &[ReservationTerm]) -> Vec<CapacityReservation> {
-        if !terms.is_empty() {
-            self.account.assumptions.insert("no capacity reservations".to_owned());
-        }
-        Vec::new()
     }
 
     /// Whatever group is asked for is there, and keeps its instances close together.

@@ -5,14 +5,14 @@
 
 use std::collections::BTreeMap;
 
-use super::{InstanceRecord, Refusal, template::no_template};
+use super::{Held, InstanceRecord, Refusal, ReservationPreference, template::no_template};
 use crate::{
     made_up,
     timeline::Happening,
     world::{Event, World},
 };
 use model::{
-    BatchId, HourlyPrice, InstanceId, LaunchTemplateName, OfferingKey,
+    BatchId, CapacityType, HourlyPrice, InstanceId, LaunchTemplateName, OfferingKey,
     launch::{FleetAnswer, FleetError, FleetInstance, FleetOverride, FleetRequest, InstanceState},
 };
 
@@ -21,6 +21,16 @@ use model::{
 pub(crate) struct Launches {
     requests: BTreeMap<BatchId, (FleetRequest, FleetAnswer)>,
     pub(crate) instances: BTreeMap<BatchId, u32>,
+}
+
+/// An override that something can be launched from.
+struct Choice<'a> {
+    template: &'a LaunchTemplateName,
+    wanted: &'a FleetOverride,
+    preference: ReservationPreference,
+    offering: OfferingKey,
+    /// Outside of reservations that are paid for anyway.
+    price: HourlyPrice,
 }
 
 impl World {
@@ -73,46 +83,74 @@ impl World {
 
     /// Launches as many as there is capacity for, cheapest offering first.
     fn fulfil(&mut self, request: &FleetRequest) -> FleetAnswer {
-        let mut candidates: Vec<(HourlyPrice, &FleetOverride, &LaunchTemplateName)> = Vec::new();
+        let mut choices: Vec<Choice<'_>> = Vec::new();
         let mut answer = FleetAnswer::default();
         let overrides = request.templates.iter().flat_map(|template| {
             template.overrides.iter().map(move |wanted| (&template.template, wanted))
         });
         for (template, wanted) in overrides {
-            if let Some(problem) = self.problem(template, wanted) {
-                answer.errors.push(error(problem.code, &problem.message, wanted));
-                continue;
-            }
-            match self.offered(request, wanted) {
-                Some(_) if request.is_prioritized => {
-                    candidates.push((wanted.price, wanted, template));
-                }
-                Some(price) => candidates.push((price, wanted, template)),
-                None => {
-                    let text = "the instance type is not offered in the zone";
-                    answer.errors.push(error("Unsupported", text, wanted));
-                }
+            match self.choice(request, template, wanted) {
+                Ok(choice) => choices.push(choice),
+                Err(refusal) => answer.errors.push(error(&refusal, wanted)),
             }
         }
-        candidates.sort_by_key(|(price, wanted, _)| (*price, &wanted.instance_type, &wanted.zone));
+        choices.sort_by_key(|choice| {
+            let wanted = choice.wanted;
+            let price = if request.is_prioritized { wanted.price } else { choice.price };
+            (price, &wanted.instance_type, &wanted.zone)
+        });
         let mut missing = request.count;
-        for (_, wanted, template) in candidates {
-            let offering = key(request, wanted);
-            while missing > 0 && self.has_capacity(&offering) {
-                let launched = self.launch_one(request, template, wanted, &offering);
-                answer.instances.push(launched);
-                missing -= 1;
+        for choice in choices {
+            let mut refusal = None;
+            while missing > 0 && refusal.is_none() {
+                match self.place_for(&choice) {
+                    Ok(held) => {
+                        answer.instances.push(self.launch_one(request, &choice, held));
+                        missing -= 1;
+                    }
+                    Err(problem) => refusal = Some(problem),
+                }
             }
-            if missing == 0 {
-                break;
-            }
-            let code = "InsufficientInstanceCapacity";
-            let text = "there is no capacity left for the instance type in the zone";
-            answer.errors.push(error(code, text, wanted));
-            self.happened(Happening::OfferingUnavailable { offering });
+            let Some(refusal) = refusal else { break };
+            answer.errors.push(error(&refusal, choice.wanted));
+            self.happened(Happening::OfferingUnavailable { offering: choice.offering });
         }
         answer.instances.sort_by(|a, b| a.id.cmp(&b.id));
         answer
+    }
+
+    /// What an override comes to, unless something is wrong with it.
+    fn choice<'a>(
+        &self,
+        request: &FleetRequest,
+        template: &'a LaunchTemplateName,
+        wanted: &'a FleetOverride,
+    ) -> Result<Choice<'a>, Refusal> {
+        if let Some(problem) = self.problem(template, wanted) {
+            return Err(problem);
+        }
+        let known = self.account.templates.get(template);
+        let preference = known.map(|known| known.preference.clone()).unwrap_or_default();
+        let mut offering = key(request, wanted);
+        if self.target(&preference, &offering, request.market)?.is_some() {
+            offering.capacity_type = CapacityType::Reserved;
+        }
+        let price = self.price_of(&offering).ok_or_else(|| {
+            Refusal::new("Unsupported", "the instance type is not offered in the zone")
+        })?;
+        Ok(Choice { template, wanted, preference, offering, price })
+    }
+
+    /// The reservation in which one more instance of a choice would run, if any; the error is that
+    /// there is no capacity.
+    fn place_for(&self, choice: &Choice<'_>) -> Result<Option<Held>, Refusal> {
+        let held = self.held(&choice.preference, &choice.offering)?;
+        let is_open = held.is_some() && choice.offering.capacity_type != CapacityType::Reserved;
+        if is_open || self.has_capacity(&choice.offering) {
+            return Ok(held);
+        }
+        let text = "there is no capacity left for the instance type in the zone";
+        Err(Refusal::new("InsufficientInstanceCapacity", text))
     }
 
     /// What keeps an override from being launched at all: its image or its profile.
@@ -125,11 +163,16 @@ impl World {
         self.profile_problem(profile)
     }
 
-    /// The price of an override's offering, if it is sold.
-    fn offered(&self, request: &FleetRequest, wanted: &FleetOverride) -> Option<HourlyPrice> {
-        let instance_type = self.catalog.instance_type(&wanted.instance_type)?;
-        let offering = instance_type.offering(&key(request, wanted))?;
-        offering.is_available.then_some(offering.price)
+    /// The price of an offering, if it is sold. What is reserved is paid for anyway.
+    pub(super) fn price_of(&self, offering: &OfferingKey) -> Option<HourlyPrice> {
+        let instance_type = self.catalog.instance_type(&offering.instance_type)?;
+        if offering.capacity_type == CapacityType::Reserved {
+            let capacity_type = CapacityType::OnDemand;
+            let on_demand = OfferingKey { capacity_type, ..offering.clone() };
+            return instance_type.offering(&on_demand).map(|_| HourlyPrice::default());
+        }
+        let sold = instance_type.offering(offering)?;
+        sold.is_available.then_some(sold.price)
     }
 
     /// Whether one more instance of `offering` may run.
@@ -141,13 +184,13 @@ impl World {
     fn launch_one(
         &mut self,
         request: &FleetRequest,
-        template: &LaunchTemplateName,
-        wanted: &FleetOverride,
-        offering: &OfferingKey,
+        choice: &Choice<'_>,
+        held: Option<Held>,
     ) -> FleetInstance {
         let now = self.now;
         let id = self.new_instance_id();
-        let price = self.offered(request, wanted).unwrap_or_default();
+        let Choice { template, wanted, preference, offering, price } = choice;
+        let price = if held.is_some() { HourlyPrice::default() } else { *price };
         let capacity = self.catalog.instance_type(&wanted.instance_type);
         let capacity = capacity.map(|t| t.capacity.clone()).unwrap_or_default();
         let tags = request.tags.iter().map(|(k, v)| (k.clone(), vec![(now, v.clone())]));
@@ -156,10 +199,12 @@ impl World {
             offering: offering.clone(),
             image: wanted.image.clone(),
             subnet: wanted.subnet.clone(),
-            template: template.clone(),
+            template: LaunchTemplateName::clone(template),
             launched_at: now,
             token: request.token.clone(),
             capacity,
+            preference: preference.clone(),
+            held,
             tags: tags.collect(),
             states: vec![(now, InstanceState::Pending)],
             price,
@@ -228,10 +273,10 @@ fn key(request: &FleetRequest, wanted: &FleetOverride) -> OfferingKey {
     }
 }
 
-fn error(code: &str, text: &str, wanted: &FleetOverride) -> FleetError {
+fn error(refusal: &Refusal, wanted: &FleetOverride) -> FleetError {
     FleetError {
-        code: code.to_owned(),
-        message: format!("{text}: {} in {}", wanted.instance_type, wanted.zone),
+        code: refusal.code.to_owned(),
+        message: format!("{}: {} in {}", refusal.message, wanted.instance_type, wanted.zone),
         instance_type: Some(wanted.instance_type.clone()),
         zone: Some(wanted.zone.clone()),
     }

@@ -60,7 +60,9 @@ impl World {
         }
         self.catalog = Arc::new(catalog);
         let records = self.account.instances.values_mut();
-        for record in records.filter(|r| r.is_live() && r.offering == *offering) {
+        for record in
+            records.filter(|r| r.is_live() && r.offering == *offering && r.held_at(now).is_none())
+        {
             record.reprice(price, now);
         }
     }

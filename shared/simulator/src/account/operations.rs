@@ -11,13 +11,16 @@ use model::{
     interruption::Interruption,
     launch::{FleetAnswer, FleetRequest, Instance, InstanceState},
     node_class::{
-        CapacityReservation, ClusterSettings, Image, ImageFamily, ImageTerm, PlacementGroup,
-        PlacementGroupTerm, ReservationTerm, SecurityGroup, SecurityGroupTerm, Subnet, SubnetTerm,
+        ClusterSettings, Image, ImageFamily, ImageTerm, PlacementGroup, PlacementGroupTerm,
+        SecurityGroup, SecurityGroupTerm, Subnet, SubnetTerm,
     },
 };
 use ports::PortError;
 
-use super::{NewTemplate, ProfileRecord, Refusal, SpotPrice, TemplateRecord};
+use super::{
+    DescribedReservation, NewTemplate, ProfileRecord, Refusal, ReservationPreference, SpotPrice,
+    TemplateRecord,
+};
 use crate::{
     Sim,
     fault::Access::{Read, Write},
@@ -36,6 +39,10 @@ pub struct DescribedInstance {
     pub subnet: SubnetId,
     /// The client token of the fleet that brought it.
     pub token: String,
+    /// What it was launched with.
+    pub preference: ReservationPreference,
+    /// The capacity reservation that it runs in, asked for or not.
+    pub reservation: Option<String>,
 }
 
 /// What became of an instance that was to be terminated.
@@ -185,13 +192,12 @@ impl Sim {
         self.step((name, Read), "", |world| Ok(world.security_groups(terms))).await
     }
 
-    /// DescribeCapacityReservations: those that any term selects.
+    /// DescribeCapacityReservations, by id, those that are over among them. Lags behind launches.
     pub async fn describe_capacity_reservations(
         &self,
-        terms: &[ReservationTerm],
-    ) -> Result<Vec<CapacityReservation>, PortError> {
+    ) -> Result<Vec<DescribedReservation>, PortError> {
         let name = "DescribeCapacityReservations";
-        self.step((name, Read), "", |world| Ok(world.reservations(terms))).await
+        self.step((name, Read), "", |world| Ok(world.described_reservations())).await
     }
 
     /// DescribePlacementGroups: the one that `term` names.
@@ -318,6 +324,8 @@ impl World {
                     tags: record.tags.keys().filter_map(tag).collect(),
                     subnet: record.subnet.clone(),
                     token: record.token.to_string(),
+                    preference: record.preference.clone(),
+                    reservation: record.held_at(seen).map(str::to_owned),
                 })
             })
             .collect()

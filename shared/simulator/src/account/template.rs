@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use model::{
     ImageId, LaunchTemplateName,
-    launch::{FleetTemplate, LaunchTemplate, TemplateVersion},
+    launch::{FleetTemplate, LaunchTemplate, ReservationMarket, TemplateVersion},
     ledger::digest,
     node_class::{DescribedTemplate, TemplateSetting},
 };
 
-use super::Refusal;
+use super::{Refusal, ReservationPreference};
 use crate::world::World;
 
 /// A launch template.
@@ -26,6 +26,8 @@ pub struct TemplateRecord {
     pub instance_profile: Option<String>,
     /// What it sets although launches choose it.
     pub sets: BTreeSet<TemplateSetting>,
+    /// `CapacityReservationSpecification` and `InstanceMarketOptions`
+    pub preference: ReservationPreference,
     /// Its own tags.
     pub tags: BTreeMap<String, String>,
     /// When it was made.
@@ -60,6 +62,8 @@ pub struct NewTemplate {
     pub instance_profile: Option<String>,
     /// What it sets although launches choose it.
     pub sets: BTreeSet<TemplateSetting>,
+    /// `CapacityReservationSpecification` and `InstanceMarketOptions`
+    pub preference: ReservationPreference,
     /// Its own tags.
     pub tags: BTreeMap<String, String>,
     /// `ClientToken`: a request that comes again with it makes nothing new.
@@ -68,11 +72,17 @@ pub struct NewTemplate {
 
 impl World {
     pub(crate) fn ensure_template(&mut self, template: &LaunchTemplate) {
+        let target = template.data.reservation.clone();
+        let mut sets = BTreeSet::from([TemplateSetting::NetworkInterfaces]);
+        if target.as_ref().is_some_and(|target| target.market != ReservationMarket::OnDemand) {
+            sets.insert(TemplateSetting::InstanceMarketOptions);
+        }
         let new = NewTemplate {
             name: template.name.clone(),
             image: Some(template.data.image.clone()),
             instance_profile: Some(template.data.instance_profile.clone()),
-            sets: BTreeSet::from([TemplateSetting::NetworkInterfaces]),
+            sets,
+            preference: target.map_or(ReservationPreference::None, ReservationPreference::Only),
             tags: template.tags.clone(),
             token: None,
         };
@@ -93,14 +103,23 @@ impl World {
     }
 
     fn add_template(&mut self, new: NewTemplate) -> TemplateRecord {
-        let NewTemplate { name, image, instance_profile, sets, tags, token } = new;
+        let NewTemplate { name, image, instance_profile, sets, preference, tags, token } = new;
         self.account.templates_made += 1;
         // One that is made again under the same name is another one.
         let number = digest(format!("{name} {}", self.account.templates_made).as_bytes());
         let id = format!("lt-0{number:016x}");
         let created_at = self.now;
-        let record =
-            TemplateRecord { name, id, image, instance_profile, sets, tags, created_at, token };
+        let record = TemplateRecord {
+            name,
+            id,
+            image,
+            instance_profile,
+            sets,
+            preference,
+            tags,
+            created_at,
+            token,
+        };
         self.account.templates.insert(record.name.clone(), record.clone());
         record
     }
@@ -131,6 +150,7 @@ impl World {
                 image: Some(image),
                 instance_profile: None,
                 sets: BTreeSet::new(),
+                preference: ReservationPreference::Open,
                 tags: BTreeMap::new(),
                 token: None,
             });

@@ -28,6 +28,7 @@ impl World {
         if patch.is_satisfied_by(node) {
             return true;
         }
+        node.labels.retain(|key, _| !patch.remove_labels.contains(key));
         node.labels.extend(patch.labels.clone());
         node.annotations.extend(patch.annotations.clone());
         for added in &patch.add_taints {

@@ -171,6 +171,7 @@ pub fn facts(mut instance_types: Vec<Arc<InstanceType>>) -> Facts {
         ledger: Snapshot { generation: Generation(7), ..Snapshot::default() },
         nodes: BTreeMap::new(),
         deleted_claims: BTreeSet::new(),
+        ending_reservations: BTreeSet::new(),
         node_pools: vec![node_pool("general")],
         classes: BTreeMap::from([(id("default"), ClassOffer::Ready(instance_types))]),
         class_hashes: BTreeMap::new(),

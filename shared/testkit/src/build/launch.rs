@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{
     launch::{Interface, LaunchTemplate, LaunchTemplateData},
-    node_class::MetadataOptions,
+    node_class::{CapacityReservation, MatchCriteria, MetadataOptions},
 };
 
 use super::id;
@@ -31,6 +31,22 @@ pub fn template_data() -> LaunchTemplateData {
         reservation: None,
         tags: BTreeMap::new(),
         is_spot: false,
+    }
+}
+
+/// A capacity reservation for two `m7g.large` in `us-west-2a`, without end.
+pub fn reservation(reservation_id: &str, match_criteria: MatchCriteria) -> CapacityReservation {
+    CapacityReservation {
+        id: reservation_id.to_owned(),
+        instance_type: id("m7g.large"),
+        zone: id("us-west-2a"),
+        owner: "123456789012".to_owned(),
+        match_criteria,
+        is_capacity_block: false,
+        is_interruptible: false,
+        is_expiring: false,
+        ends_at: None,
+        available_count: 2,
     }
 }
 

@@ -250,6 +250,27 @@ fn an_open_promise_on_a_reservation_counts_until_it_is_launched() {
 }
 
 #[test]
+fn a_launch_into_a_reservation_counts_until_ec2_has_counted_it() {
+    for (age, is_left) in [(14, false), (15, true)] {
+        let mut facts = facts(apart(1));
+        reserve(&mut facts, 1);
+        let mut claim = add_managed(&mut facts, "old");
+        claim.labels.insert(model::labels::RESERVATION_ID.to_owned(), "cr-1".to_owned());
+        let instance = claim.instance.as_mut().unwrap();
+        instance.capacity_type = CapacityType::Reserved;
+        instance.launched_at = now() - jiff::SignedDuration::from_secs(age);
+        let old = claim.node.clone().unwrap();
+        facts.ledger.claims.insert(claim.name.clone(), claim);
+        // What it is for runs there.
+        facts.pods.push(running("first", old.as_str(), app()));
+        let plan = provision(&facts);
+        let mut promised = plan.promises.iter().map(|promise| promise.cheapest.capacity_type);
+        let is_reserved = promised.any(|kind| kind == CapacityType::Reserved);
+        assert_eq!(is_reserved, is_left, "{age} s after the launch");
+    }
+}
+
+#[test]
 fn pods_share_a_reserved_node() {
     let mut facts = facts(replicas("a", 3, &app()));
     reserve(&mut facts, 1);

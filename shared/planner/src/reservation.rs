@@ -1,0 +1,104 @@
+//! Claims whose capacity reservation is over while their instances go on: on demand from now on.
+//!
+//! Karpenter: `pkg/controllers/nodeclaim/capacityreservation/capacitytype/controller.go` of the AWS
+//! provider.
+
+use model::{
+    CapacityType, ClaimPhase, NodeClaim, labels,
+    launch::{Instance, InstanceState},
+    ledger::Snapshot,
+};
+
+/// The claims of `snapshot` that say of themselves that they are reserved.
+pub fn reserved(snapshot: &Snapshot) -> impl Iterator<Item = &NodeClaim> {
+    snapshot.claims.values().filter(|claim| {
+        let instance = claim.instance.as_ref();
+        instance.is_some_and(|instance| instance.capacity_type == CapacityType::Reserved)
+            && !matches!(claim.phase, ClaimPhase::Promised | ClaimPhase::Deleting)
+    })
+}
+
+/// Those of them that have to be written, each one version on, since EC2 describes their instances
+/// as on-demand.
+#[must_use]
+pub fn demoted(snapshot: &Snapshot, described: &[Instance]) -> Vec<NodeClaim> {
+    let is_on_demand = |claim: &NodeClaim| {
+        let own = claim.instance.as_ref().map(|instance| &instance.id);
+        described.iter().any(|found| {
+            Some(&found.id) == own
+                && found.capacity_type == CapacityType::OnDemand
+                && matches!(found.state, InstanceState::Pending | InstanceState::Running)
+        })
+    };
+    let demoted = |claim: &NodeClaim| {
+        let mut next = NodeClaim { version: claim.version + 1, ..claim.clone() };
+        if let Some(instance) = &mut next.instance {
+            instance.capacity_type = CapacityType::OnDemand;
+        }
+        let capacity_type = CapacityType::OnDemand.as_str().to_owned();
+        next.labels.insert(labels::CAPACITY_TYPE.to_owned(), capacity_type);
+        next.labels.retain(|key, _| !labels::OF_RESERVATIONS.contains(&key.as_str()));
+        next
+    };
+    reserved(snapshot).filter(|claim| is_on_demand(claim)).map(demoted).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{add_managed, facts};
+
+    #[track_caller]
+    fn check(phase: ClaimPhase, seen: (CapacityType, InstanceState), is_demoted: bool) {
+        let mut facts = facts(Vec::new());
+        let mut claim = add_managed(&mut facts, "node-1");
+        claim.phase = phase;
+        let instance = claim.instance.as_mut().unwrap();
+        instance.capacity_type = CapacityType::Reserved;
+        let described = Instance {
+            id: instance.id.clone(),
+            state: seen.1,
+            instance_type: instance.instance_type.clone(),
+            zone: instance.zone.clone(),
+            capacity_type: seen.0,
+            image: model::ImageId::new("ami-1").unwrap(),
+            launched_at: instance.launched_at,
+            reservation: None,
+            node_pool: None,
+            node_claim: None,
+            batch: None,
+        };
+        let own = [
+            (labels::CAPACITY_TYPE, "reserved"),
+            (labels::RESERVATION_ID, "cr-1"),
+            (labels::RESERVATION_TYPE, "default"),
+            (labels::RESERVATION_INTERRUPTIBLE, "false"),
+            ("team", "a"),
+        ];
+        claim.labels = own.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        facts.ledger.claims.insert(claim.name.clone(), claim.clone());
+        let demoted = demoted(&facts.ledger, &[described]);
+        assert_eq!(demoted.len(), usize::from(is_demoted), "{phase} {seen:?}");
+        for next in demoted {
+            let left = [(labels::CAPACITY_TYPE, "on-demand"), ("team", "a")];
+            let left = left.map(|(key, value)| (key.to_owned(), value.to_owned()));
+            assert_eq!(next.labels, left.into());
+            let paid = next.instance.as_ref().unwrap().capacity_type;
+            assert_eq!((next.version, paid), (claim.version + 1, CapacityType::OnDemand));
+        }
+    }
+
+    #[test]
+    fn what_ec2_describes_as_on_demand_is_reserved_no_longer() {
+        use InstanceState::{Pending, Running, ShuttingDown};
+        let on_demand = CapacityType::OnDemand;
+        for phase in [ClaimPhase::Launched, ClaimPhase::Registered, ClaimPhase::Initialized] {
+            check(phase, (on_demand, Pending), true);
+            check(phase, (on_demand, Running), true);
+            check(phase, (CapacityType::Reserved, Running), false);
+            // It ends, and nothing about it matters any more.
+            check(phase, (on_demand, ShuttingDown), false);
+        }
+        check(ClaimPhase::Deleting, (on_demand, Running), false);
+    }
+}

@@ -202,8 +202,13 @@ impl Ledger for DynamoLedger {
             snapshot.cooling.insert(offering, until);
         }
         for item in measured {
-            let (key, memory) = measured_from_item(&item).map_err(unreadable)?;
-            snapshot.measured.insert(key, memory);
+            match measured_from_item(&item) {
+                Ok((key, memory)) => {
+                    snapshot.measured.insert(key, memory);
+                }
+                // It only makes an estimate better.
+                Err(problem) => tracing::warn!(%problem, "measured memory left out"),
+            }
         }
         Ok(snapshot)
     }

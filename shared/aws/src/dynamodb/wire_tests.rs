@@ -78,3 +78,21 @@ async fn what_is_not_a_conflict_says_what_may_have_happened() {
         assert_eq!(outcome, Err(fault), "{answer:?}");
     }
 }
+
+#[tokio::test]
+async fn measured_memory_that_cannot_be_read_keeps_nobody_from_the_rest() {
+    let good = r#"{"item":{"S":"measured#m7g.large#ami-0a"},"memory":{"N":"17"}}"#;
+    let bad = r#"{"item":{"S":"measured#m7g.large"},"memory":{"N":"17"}}"#;
+    let worse = r#"{"item":{"S":"measured#m7i.large#ami-0a"},"memory":{"S":"much"}}"#;
+    let measured = format!(r#"{{"Items":[{bad},{good},{worse}]}}"#);
+    let none = r#"{"Items":[]}"#;
+    let head = head(4, "message-1");
+    let answers = [head.as_str(), none, none, none, measured.as_str()];
+    let wire = Wire::answering(&answers.map(|answer| Some((200, answer))));
+    let ledger = DynamoLedger::new(Client::new(&wire.config()), "ledger", "us-west-2");
+    let snapshot = ledger.snapshot(&ClusterName::new("demo").unwrap()).await.unwrap();
+    assert_eq!(snapshot.generation, Generation(4));
+    let kept: Vec<_> = snapshot.measured.into_iter().collect();
+    let [(key, Bytes(17))] = kept.as_slice() else { panic!("{kept:?}") };
+    assert_eq!(key.instance_type.as_str(), "m7g.large");
+}

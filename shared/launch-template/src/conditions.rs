@@ -159,7 +159,10 @@ fn validation(class: &NodeClass, found: &Findings, before: &[ClassCondition]) ->
             KubeletFault::HasExpressions(why) => ("KubeletExpressionsDisabled", why),
             KubeletFault::UnsupportedByFamily(why) => ("UnsupportedKubeletConfiguration", why),
         };
-        return ClassCondition::no(KIND, reason, why);
+        // Whoever mends it wants to know everything at once. What is about kubelet is among both.
+        let others = class.problems.iter().filter(|problem| !why.contains(problem.as_str()));
+        let all: Vec<&str> = std::iter::once(why).chain(others).map(String::as_str).collect();
+        return ClassCondition::no(KIND, reason, all.join("; "));
     }
     let names = |status: Option<bool>| {
         let with = before.iter().filter(|condition| condition.status == status);

@@ -50,7 +50,7 @@ fn what_is_wrong_with_kubelet_is_said_before_what_is_missing() {
     let with = |fault: KubeletFault| {
         let mut class = al2023();
         class.kubelet.fault = Some(fault);
-        class.problems = vec!["the same".to_owned()];
+        class.problems = vec!["words".to_owned()];
         let all = conditions(&class, &nothing, true);
         let validation = all.into_iter().find(|one| one.kind == "ValidationSucceeded").unwrap();
         format!("{:?} {}: {}", validation.status, validation.reason, validation.message)
@@ -62,6 +62,22 @@ fn what_is_wrong_with_kubelet_is_said_before_what_is_missing() {
     assert_eq!(expressions, "Some(false) KubeletExpressionsDisabled: words");
     let family = with(KubeletFault::UnsupportedByFamily(words()));
     assert_eq!(family, "Some(false) UnsupportedKubeletConfiguration: words");
+}
+
+#[test]
+fn everything_that_is_wrong_with_a_class_is_said_at_once() {
+    let mut class = al2023();
+    let wrong = ["spec.kubelet.maxpods: unknown field", "spec.kubelet.syncFrequency: no time"];
+    class.kubelet.fault = Some(KubeletFault::Invalid(wrong.join("; ")));
+    let others = ["spec.context: not supported yet", "spec.tags: too many"];
+    class.problems = wrong.into_iter().chain(others).map(str::to_owned).collect();
+    check(
+        &class,
+        &good(),
+        &expect![[r"
+        ValidationSucceeded no InvalidKubeletConfiguration: spec.kubelet.maxpods: unknown field; spec.kubelet.syncFrequency: no time; spec.context: not supported yet; spec.tags: too many
+        Ready no UnhealthyDependents: ValidationSucceeded=False"]],
+    );
 }
 
 #[test]

@@ -21,6 +21,8 @@ mod launch_template;
 mod measured;
 #[path = "sim/node_claims.rs"]
 mod node_claims;
+#[path = "sim/readiness.rs"]
+mod readiness;
 #[path = "sim/reservations.rs"]
 mod reservations;
 #[path = "sim/resolve.rs"]

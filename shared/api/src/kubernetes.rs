@@ -13,7 +13,7 @@ use model::{
     facts::DaemonSet,
     labels,
     node::Node,
-    node_class::{NodeClass, SeenNodeClass},
+    node_class::{ListedNodeClass, SeenNodeClass},
     node_pool::{NodePool, SeenNodePool},
     overlay::NodeOverlay,
     static_hash::NODE_POOL,
@@ -25,6 +25,7 @@ use serde_json::value::RawValue;
 use crate::{
     fields::{Complaint, Complaints, Field, Unknown, Weight},
     karpenter::hash,
+    launch_facts,
     manifest::{
         BufferManifest, StorageClassManifest, Workload, WorkloadKind, budget, buffer,
         metadata::Metadata, node, node_class, node_pool, overlay, pod, volume, workload,
@@ -121,9 +122,14 @@ fn stored_node_pool(root: &Field<'_>, complaints: &Complaints) -> Option<NodePoo
     Some(pool)
 }
 
-/// Reads an EC2NodeClassList. What is not supported yet is in each class's `problems`.
-pub fn node_class_list(body: &[u8]) -> Result<Page<NodeClass>, Error> {
-    list(body, "EC2NodeClass", node_class::read)
+/// Reads an EC2NodeClassList, each class with what its status says against a launch. What is not
+/// supported yet is in each class's `problems`.
+pub fn node_class_list(body: &[u8]) -> Result<Page<ListedNodeClass>, Error> {
+    list(body, "EC2NodeClass", |root, complaints| {
+        let class = node_class::read(root, complaints)?;
+        let not_ready = launch_facts::not_ready_in_cluster(root.tree());
+        Some(ListedNodeClass { class, not_ready })
+    })
 }
 
 /// The same, each with which spec it is.

@@ -82,13 +82,27 @@ fn class_status(document: &Tree, name: &str) -> Result<ClassStatus, Error> {
     }
 }
 
+/// The conditions of an object that somebody has looked at.
+fn conditions(document: &Tree) -> Option<&[Tree]> {
+    match &document.get("status")?.get("conditions")?.value {
+        Value::List(conditions) => Some(conditions),
+        _ => None,
+    }
+}
+
+/// See [`not_ready`]. In a cluster somebody looks at every class: one without conditions is new.
+pub(crate) fn not_ready_in_cluster(document: &Tree) -> Option<String> {
+    match conditions(document) {
+        None | Some([]) => Some("nobody has looked at it yet".to_owned()),
+        Some(_) => not_ready(document),
+    }
+}
+
 /// What the condition `Ready` says against a launch: false, unknown, or about an older generation.
 ///
 /// Karpenter's AWS provider: `pkg/cloudprovider/cloudprovider.go`, `Create`.
 fn not_ready(document: &Tree) -> Option<String> {
-    let Value::List(conditions) = &document.get("status")?.get("conditions")?.value else {
-        return None;
-    };
+    let conditions = conditions(document)?;
     let is_ready =
         |condition: &&Tree| condition.get("type").and_then(Tree::as_text) == Some("Ready");
     let Some(ready) = conditions.iter().find(is_ready) else {

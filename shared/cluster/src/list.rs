@@ -10,7 +10,7 @@ use model::{
     facts::DaemonSet,
     limits::{NODES_PER_CLUSTER_MAX, PAGES_PER_LISTING_MAX, PODS_PER_PLAN_MAX},
     node::Node,
-    node_class::NodeClass,
+    node_class::ListedNodeClass,
     node_pool::NodePool,
     policies::Policies,
 };
@@ -63,7 +63,7 @@ const NODE_POOLS: Kind<NodePool> = Kind {
     at_most: AtMost::Unlimited,
 };
 pub(crate) const NODE_CLASSES_PATH: &str = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses";
-const NODE_CLASSES: Kind<NodeClass> = Kind {
+const NODE_CLASSES: Kind<ListedNodeClass> = Kind {
     operation: "list EC2NodeClasses",
     path: NODE_CLASSES_PATH,
     read: kubernetes::node_class_list,
@@ -92,7 +92,7 @@ impl Cluster for KubeCluster {
         or_not_installed(self.list(&NODE_POOLS, None).await, "NodePool", "karpenter.sh/v1")
     }
 
-    async fn node_classes(&self) -> Result<Listing<NodeClass>, PortError> {
+    async fn node_classes(&self) -> Result<Listing<ListedNodeClass>, PortError> {
         let listing = self.list(&NODE_CLASSES, None).await;
         or_not_installed(listing, "EC2NodeClass", "karpenter.k8s.aws/v1")
     }

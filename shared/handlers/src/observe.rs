@@ -10,7 +10,7 @@ use model::{
     NodeClassName,
     facts::{ClassOffer, Facts},
     ledger::Snapshot,
-    node_class::{ClusterSettings, NodeClass},
+    node_class::{ClusterSettings, ListedNodeClass, NodeClass},
     node_pool::NodePool,
     policies::Policies,
 };
@@ -34,6 +34,8 @@ pub(crate) async fn facts(
     let mut seen = Seen::supply(cluster, snapshot, at).await?;
     let node_classes = kept(cluster.node_classes().await?, &mut seen.malformed);
     let settings = discovery.cluster_settings(&at.cluster).await?;
+    close_pools(&mut seen.facts.node_pools, &node_classes);
+    let node_classes = node_classes.into_iter().map(|listed| listed.class).collect();
     let wanted = named_classes(&seen.facts.node_pools, node_classes);
     seen.facts.class_hashes = class_hashes(&settings, &wanted);
     let ledger = &seen.facts.ledger;
@@ -126,6 +128,19 @@ pub(crate) fn class_hashes<'a>(
     let hash =
         |class: &NodeClass| Some(class.hash?.with_ca_bundle(&settings.ca_bundle).to_string());
     classes.into_iter().filter_map(|class| Some((class.name.clone(), hash(class)?))).collect()
+}
+
+/// A pool whose class is not ready launches nothing: what was told about the class last says why.
+///
+/// Karpenter: `pkg/controllers/provisioning/provisioner.go`, `NewScheduler`: pools that are not ready
+/// are left out.
+fn close_pools(pools: &mut [NodePool], classes: &[ListedNodeClass]) {
+    for pool in pools {
+        let name = &pool.template.node_class;
+        let class = classes.iter().find(|listed| listed.class.name == *name);
+        let why = class.and_then(|listed| listed.not_ready.as_ref());
+        pool.problems.extend(why.map(|why| format!("EC2NodeClass {name} is not ready: {why}")));
+    }
 }
 
 /// The classes that pools name, by name.

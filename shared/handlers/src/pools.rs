@@ -1,6 +1,6 @@
 //! NodePools → what their status says: whether they can be used, and what they have.
 //!
-//! Nobody waits for it: deciders work out anew what is in the way of a pool.
+//! It is for people: deciders look at the classes themselves.
 //!
 //! Karpenter: `pkg/controllers/nodepool/{counter,readiness,registrationhealth,validation}`.
 

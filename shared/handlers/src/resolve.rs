@@ -3,8 +3,7 @@
 //! says are made to.
 //!
 //! Classes are told apart: one that cannot be looked up does not keep the others from being told.
-//! Deciders do not wait for it: what the status says is for people, and for those who look at
-//! `Ready` before they launch.
+//! Deciders launch nothing from a class that is not said to be ready.
 //!
 //! Karpenter: `pkg/controllers/nodeclass` and `pkg/controllers/nodeclass/instanceprofile` of the AWS
 //! provider.

@@ -19,7 +19,9 @@ pub use launch_template::{DescribedTemplate, ResolvedTemplate, TemplateSetting, 
 pub use selector::{
     ImageTerm, MatchCriteria, PlacementGroupTerm, ReservationTerm, SecurityGroupTerm, SubnetTerm,
 };
-pub use status::{ClassCondition, InstanceProfile, NodeClassStatus, SecurityGroup, SeenNodeClass};
+pub use status::{
+    ClassCondition, InstanceProfile, ListedNodeClass, NodeClassStatus, SecurityGroup, SeenNodeClass,
+};
 
 /// An EC2NodeClass.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -410,6 +410,6 @@ fn unusable(pool: &model::node_pool::NodePool) -> Option<String> {
     } else if pool.replicas.is_some() {
         Some("the NodePool is static: it has replicas and takes no pending pods".to_owned())
     } else {
-        Some(format!("the NodePool is not valid: {}", pool.problems.join("; ")))
+        Some(format!("the NodePool cannot be used: {}", pool.problems.join("; ")))
     }
 }

@@ -54,7 +54,7 @@ pub fn replicas(facts: &Facts, pool: &NodePool) -> Option<Replicas> {
         return Some(Replicas::Unusable("the NodePool is being deleted".to_owned()));
     }
     if !pool.problems.is_empty() {
-        let why = format!("the NodePool is not valid: {}", pool.problems.join("; "));
+        let why = format!("the NodePool cannot be used: {}", pool.problems.join("; "));
         return Some(Replicas::Unusable(why));
     }
     let Some(nodes_max) = pool.limits.0.get("nodes").copied() else {

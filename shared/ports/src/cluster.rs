@@ -5,7 +5,7 @@ use model::{
     claim::ShownNodeClaim,
     facts::{DaemonSet, Surroundings},
     node::{Eviction, EvictionRequest, Node, NodePatch},
-    node_class::{NodeClass, NodeClassStatus, SeenNodeClass},
+    node_class::{ListedNodeClass, NodeClassStatus, SeenNodeClass},
     node_pool::{NodePool, NodePoolStatus, SeenNodePool},
     policies::Policies,
 };
@@ -62,8 +62,8 @@ pub trait Cluster {
     async fn nodes(&self) -> Result<Listing<Node>, PortError>;
     /// NodePools.
     async fn node_pools(&self) -> Result<Listing<NodePool>, PortError>;
-    /// EC2NodeClasses.
-    async fn node_classes(&self) -> Result<Listing<NodeClass>, PortError>;
+    /// EC2NodeClasses, each with whether it can be launched from as far as was told.
+    async fn node_classes(&self) -> Result<Listing<ListedNodeClass>, PortError>;
     /// DaemonSets.
     async fn daemon_sets(&self) -> Result<Listing<DaemonSet>, PortError>;
     /// What else decides where pods may go: volumes, namespaces, budgets; behind their gates

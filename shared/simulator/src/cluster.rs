@@ -22,7 +22,7 @@ use model::{
     PodSpec, Resources,
     facts::DaemonSet,
     node::Node,
-    node_class::{NodeClass, NodeClassStatus},
+    node_class::{ClassCondition, NodeClass, NodeClassStatus},
     node_pool::{NodePool, NodePoolStatus},
     storage::Storage,
 };
@@ -79,13 +79,55 @@ struct WorkloadEntry {
     hash: String,
 }
 
+/// What was told about an EC2NodeClass.
+#[derive(Debug)]
+pub(crate) struct ToldClass {
+    /// As it was then.
+    pub(crate) class: NodeClass,
+    pub(crate) status: NodeClassStatus,
+}
+
+impl ToldClass {
+    fn ready(&self) -> Option<&ClassCondition> {
+        self.status.conditions.iter().find(|condition| condition.kind == "Ready")
+    }
+}
+
+impl ClusterState {
+    /// Why nothing may be launched from `class` yet, by what was told about it.
+    pub(crate) fn not_ready(&self, class: &NodeClass) -> Option<String> {
+        let is_from_before = self.classes_from_before.contains(&class.name);
+        let told = self.class_statuses.get(&class.name).filter(|told| told.class == *class);
+        let ready = told.and_then(ToldClass::ready);
+        match ready.map(|ready| (ready.status, &ready.message)) {
+            Some((Some(true), _)) => None,
+            Some((Some(false), why)) => Some(format!("Ready is False: {why}")),
+            Some((None, _)) | None if is_from_before => None,
+            Some((None, why)) => Some(format!("Ready is Unknown: {why}")),
+            None => Some("nobody has looked at it yet".to_owned()),
+        }
+    }
+
+    /// Somebody looked at a class.
+    pub(crate) fn tell_class(&mut self, told: ToldClass) {
+        let name = told.class.name.clone();
+        if told.ready().is_some_and(|ready| ready.status.is_some()) {
+            self.classes_from_before.remove(&name);
+        }
+        self.class_statuses.insert(name, told);
+    }
+}
+
 /// Everything in the cluster.
 #[derive(Debug, Default)]
 pub(crate) struct ClusterState {
     pub(crate) node_pools: BTreeMap<NodePoolName, NodePool>,
     pub(crate) node_classes: BTreeMap<NodeClassName, NodeClass>,
     /// What was told about them.
-    pub(crate) class_statuses: BTreeMap<NodeClassName, NodeClassStatus>,
+    pub(crate) class_statuses: BTreeMap<NodeClassName, ToldClass>,
+    /// Classes that somebody had looked at before the world began: they can be launched from as long as
+    /// nobody says that they cannot.
+    pub(crate) classes_from_before: BTreeSet<NodeClassName>,
     pub(crate) pool_statuses: BTreeMap<NodePoolName, NodePoolStatus>,
     pub(crate) node_claims: BTreeMap<NodeClaimName, NodeClaimObject>,
     pub(crate) daemon_sets: BTreeMap<PodKey, DaemonSet>,
@@ -172,6 +214,7 @@ impl World {
             Action::DeleteNodeClaim(name) => self.delete_node_claim(&name),
             Action::DeleteNodeClass(name) => {
                 self.cluster.node_classes.remove(&name);
+                self.cluster.classes_from_before.remove(&name);
             }
             Action::InterruptSpot(target) => self.interrupt_spot(&target),
             Action::TerminateInstance(target) => self.terminate_one(&target),
@@ -192,6 +235,9 @@ impl World {
                 self.cluster.node_pools.insert(pool.name.clone(), pool);
             }
             Object::NodeClass(class) => {
+                if self.now == self.settings.start && self.settings.classes_are_known {
+                    self.cluster.classes_from_before.insert(class.name.clone());
+                }
                 self.cluster.node_classes.insert(class.name.clone(), class);
             }
             Object::DaemonSet(daemon_set) => {

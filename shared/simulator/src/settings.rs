@@ -92,6 +92,8 @@ pub struct Settings {
     pub stream_attempts_max: u32,
     /// From a failed stream batch to the next try. Default: 1 s.
     pub stream_retry_after: SignedDuration,
+    /// Whether EC2NodeClasses that are there from the start were looked at before. Default: yes.
+    pub classes_are_known: bool,
     /// Whether the one-minute schedules run. Default: yes.
     pub has_schedules: bool,
     /// How unruly queues are. Default: not at all.
@@ -129,6 +131,7 @@ impl Default for Settings {
             receives_max: 5,
             stream_attempts_max: 10,
             stream_retry_after: SignedDuration::from_secs(1),
+            classes_are_known: true,
             has_schedules: true,
             disorder: Disorder::default(),
             placement: Placement::default(),

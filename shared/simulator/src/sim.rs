@@ -160,7 +160,7 @@ impl Sim {
 
     /// What was told about the EC2NodeClass called `name`, if anything was.
     pub fn class_status(&self, name: &NodeClassName) -> Option<NodeClassStatus> {
-        self.with(|world| world.cluster.class_statuses.get(name).cloned())
+        self.with(|world| world.cluster.class_statuses.get(name).map(|told| told.status.clone()))
     }
 
     /// What was told about the NodePool called `name`, if anything was.

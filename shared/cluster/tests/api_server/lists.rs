@@ -138,6 +138,6 @@ async fn pools_and_classes_are_there_once_their_crds_are() {
     assert_eq!((pools.malformed, classes.malformed), (Vec::new(), Vec::new()));
     let names: Vec<_> = pools.items.iter().map(|pool| pool.name.as_str()).collect();
     assert_eq!(names, ["default"]);
-    let names: Vec<_> = classes.items.iter().map(|class| class.name.as_str()).collect();
+    let names: Vec<_> = classes.items.iter().map(|listed| listed.class.name.as_str()).collect();
     assert_eq!(names, ["default"]);
 }

@@ -56,7 +56,9 @@ pub(super) async fn prepare(
 ) -> Result<Preparation, PortError> {
     let Some(first) = claims.first() else { return Ok(Err("no claim is promised".to_owned())) };
     if asked.classes.is_none() {
-        asked.classes = Some(cluster.node_classes().await?.items);
+        // It was ready when the claims were promised.
+        let listed = cluster.node_classes().await?.items.into_iter();
+        asked.classes = Some(listed.map(|listed| listed.class).collect());
     }
     let mut classes = asked.classes.iter().flatten();
     let Some(class) = classes.find(|class| class.name == first.node_class).cloned() else {

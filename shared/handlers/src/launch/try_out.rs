@@ -66,7 +66,11 @@ pub async fn try_out(
         return Ok(());
     }
     let known = cluster.node_classes().await?.items;
-    let Some(class) = known.into_iter().find(|known| known.name == *class) else { return Ok(()) };
+    let Some(class) =
+        known.into_iter().map(|listed| listed.class).find(|known| known.name == *class)
+    else {
+        return Ok(());
+    };
     let prepared = prepare(cluster, catalog, discovery, profiles, offers, &class, key, at).await;
     let answered = match prepared {
         Ok(Prepared::Requests(wanted)) => ask(templates, fleet, &wanted, &class, key, at).await,

@@ -36,8 +36,10 @@ pub(super) async fn validate(
         profile,
     );
     let known = ledger.verdict(&at.cluster, &class.name).await?;
-    let known = known.filter(|verdict| verdict.key == key);
-    if known.as_ref().is_none_or(|verdict| verdict.due_at <= at.now) {
+    // What could be launched from goes on to be while a change is tried out, or every new image
+    // would keep pods waiting. Only what was refused, or never tried, is open until then.
+    let known = known.filter(|verdict| verdict.key == key || verdict.failure.is_none());
+    if known.as_ref().is_none_or(|verdict| verdict.key != key || verdict.due_at <= at.now) {
         let (class, asked_at) = (class.name.clone(), at.now);
         let message = Message::TryOut { class, key: key.clone(), asked_at };
         let cluster = at.cluster.clone();

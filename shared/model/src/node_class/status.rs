@@ -22,6 +22,15 @@ pub struct SeenNodeClass {
     pub annotations: BTreeMap<String, String>,
 }
 
+/// An EC2NodeClass as it was listed, for those who launch.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ListedNodeClass {
+    /// What its spec says.
+    pub class: NodeClass,
+    /// Why nothing may be launched from it yet, by what was told about it; in words.
+    pub not_ready: Option<String>,
+}
+
 /// A security group that a class selects.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct SecurityGroup {

@@ -85,7 +85,7 @@ fn the_limit_on_nodes_bounds_launches_and_counts_nodes_that_are_leaving() {
 fn a_pool_that_is_deleted_or_invalid_launches_nothing() {
     let mut facts = world(2, &["a"]);
     facts.node_pools[0].problems = vec!["spec.template: it is wrong".to_owned()];
-    let why = "the NodePool is not valid: spec.template: it is wrong";
+    let why = "the NodePool cannot be used: spec.template: it is wrong";
     check(&facts, &Replicas::Unusable(why.to_owned()));
     facts.node_pools[0].is_deleting = true;
     check(&facts, &Replicas::Unusable("the NodePool is being deleted".to_owned()));

@@ -8,7 +8,7 @@ use model::{
     claim::ShownNodeClaim,
     facts::DaemonSet,
     node::{Eviction, EvictionRequest, Node, NodePatch},
-    node_class::{NodeClass, NodeClassStatus, SeenNodeClass},
+    node_class::{ListedNodeClass, NodeClassStatus, SeenNodeClass},
     node_pool::{NodePool, NodePoolStatus, SeenNodePool},
     policies::Policies,
 };
@@ -19,6 +19,7 @@ use ports::{
 
 use crate::{
     Sim,
+    cluster::ToldClass,
     fault::Access::{Read, Write},
 };
 
@@ -41,9 +42,13 @@ impl Cluster for Sim {
         .await
     }
 
-    async fn node_classes(&self) -> Result<Listing<NodeClass>, PortError> {
+    async fn node_classes(&self) -> Result<Listing<ListedNodeClass>, PortError> {
         self.step(("Cluster.node_classes", Read), "", |world| {
-            Ok(listing(world.cluster.node_classes.values().cloned()))
+            let cluster = &world.cluster;
+            Ok(listing(cluster.node_classes.values().map(|class| ListedNodeClass {
+                class: class.clone(),
+                not_ready: cluster.not_ready(class),
+            })))
         })
         .await
     }
@@ -92,7 +97,8 @@ impl NodeClasses for Sim {
                 Some(_) => return Err(PortError::new("tell of an EC2NodeClass", Fault::Conflict)),
                 None => return Err(PortError::new("tell of an EC2NodeClass", Fault::NotFound)),
             }
-            world.cluster.class_statuses.insert(name.clone(), status.clone());
+            let told = ToldClass { class: seen.class.clone(), status: status.clone() };
+            world.cluster.tell_class(told);
             Ok(())
         })
         .await

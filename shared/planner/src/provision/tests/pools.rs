@@ -69,7 +69,7 @@ fn a_pool_that_cannot_launch_says_why() {
     says(|pool| pool.is_deleting = true, "the NodePool is being deleted");
     let reason = "the NodePool is static: it has replicas and takes no pending pods";
     says(|pool| pool.replicas = Some(3), reason);
-    says(|pool| pool.problems = vec!["bad".to_owned()], "the NodePool is not valid: bad");
+    says(|pool| pool.problems = vec!["bad".to_owned()], "the NodePool cannot be used: bad");
     let other = "other".parse().unwrap();
     says(|pool| pool.template.node_class = other, "EC2NodeClass other does not exist");
     let mars = requirements(&["topology.kubernetes.io/zone=mars"]);

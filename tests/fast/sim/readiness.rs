@@ -1,0 +1,97 @@
+//! Pools whose class is not ready, or not known to be, launch nothing.
+
+use jiff::SignedDuration;
+use model::node_class::NodeClass;
+use ports::{Fault, NodeClasses as _};
+use simulator::{Action, Function, Happening, Object, Settings, Sim, Verdict, first_calls};
+
+use crate::world::{minute, runner, scale, sim};
+
+fn class(sim: &Sim) -> NodeClass {
+    let seen = sim.block_on(sim.seen()).expect("an answer").expect("a listing");
+    seen.items.into_iter().map(|seen| seen.class).next().expect("a class")
+}
+
+/// When claims were promised, in seconds from the start.
+fn promised(sim: &Sim) -> Vec<i64> {
+    let start = Settings::default().start;
+    let events = sim.timeline(0).into_iter();
+    let promised = events
+        .filter(|event| matches!(event.happening, Happening::ClaimPromised { .. }))
+        .map(|event| event.at.duration_since(start).as_secs());
+    promised.collect()
+}
+
+#[test]
+fn a_new_class_is_used_once_it_was_looked_at_and_tried_out() {
+    let sim = sim(Settings { classes_are_known: false, ..Settings::default() });
+    let (mut runner, reports) = runner(&sim);
+    let before = sim.now().checked_add(SignedDuration::from_secs(50)).expect("a time of this year");
+    runner.run_until(before).expect("nothing unsafe happens");
+    assert_eq!(promised(&sim), Vec::<i64>::new());
+    let said: Vec<String> = reports
+        .take()
+        .into_iter()
+        .filter(|decided| decided.function == Function::Provision)
+        .filter_map(|decided| decided.report.plan)
+        .flat_map(|plan| plan.unplaced)
+        .map(|unplaced| format!("{unplaced:?}"))
+        .collect();
+    let why = "EC2NodeClass default is not ready: nobody has looked at it yet";
+    assert!(!said.is_empty() && said.iter().all(|reason| reason.contains(why)), "{said:?}");
+    runner.run_until(minute(10)).expect("nothing unsafe happens");
+    let first = promised(&sim)[0];
+    assert!((100..180).contains(&first), "after {first} s");
+    assert_eq!(sim.check_liveness(), Vec::<String>::new());
+}
+
+#[test]
+fn a_class_that_ec2_refuses_launches_nothing_until_it_does_not() {
+    let sim = sim(Settings::default());
+    sim.act(scale("web", 0));
+    sim.act(scale("store", 0));
+    let forbidden = Verdict::FailBefore(Fault::Permanent);
+    sim.add_rule(first_calls("Fleet.try_out", 1, forbidden));
+    sim.at(minute(5), scale("web", 4));
+    let (mut runner, _reports) = runner(&sim);
+    // It is tried out again half an hour later.
+    runner.run_until(minute(30)).expect("nothing unsafe happens");
+    assert_eq!(promised(&sim), Vec::<i64>::new());
+    runner.run_until(minute(45)).expect("nothing unsafe happens");
+    assert!(!promised(&sim).is_empty());
+    assert_eq!(sim.check_liveness(), Vec::<String>::new());
+}
+
+#[test]
+fn a_class_that_changes_is_used_again_within_a_minute() {
+    let sim = sim(Settings::default());
+    sim.act(scale("web", 0));
+    sim.act(scale("store", 0));
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(10)).expect("nothing unsafe happens");
+    let changed = NodeClass { detailed_monitoring: Some(true), ..class(&sim) };
+    sim.act(Action::Add(vec![Object::NodeClass(changed)]));
+    sim.act(scale("web", 4));
+    runner.run_until(minute(20)).expect("nothing unsafe happens");
+    let first = promised(&sim)[0];
+    let looked_at = SignedDuration::from_mins(11).as_secs();
+    assert!((600..looked_at + 15).contains(&first), "after {first} s");
+}
+
+#[test]
+fn a_class_that_selects_nothing_any_more_launches_nothing_and_keeps_its_nodes() {
+    let sim = sim(Settings::default());
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(10)).expect("nothing unsafe happens");
+    let nodes = sim.nodes().len();
+    assert!(nodes > 0);
+    for image in sim.class_status(&testkit::build::id("default")).expect("it was told").images {
+        sim.act(Action::DeregisterImage(image.id));
+    }
+    runner.run_until(minute(12)).expect("nothing unsafe happens");
+    let before = promised(&sim).len();
+    sim.act(scale("web", 24));
+    runner.run_until(minute(20)).expect("nothing unsafe happens");
+    assert_eq!((promised(&sim).len(), sim.nodes().len()), (before, nodes));
+    assert!(sim.summary().pods_waiting > 0);
+}

@@ -19,8 +19,8 @@ use model::{
     ledger::Snapshot,
     message::{Delivery, Message},
     node_class::{
-        ClusterSettings, InstanceProfile, NodeClass, NodeClassStatus, NodeIdentity, SeenNodeClass,
-        TemplateSource,
+        ClusterSettings, InstanceProfile, NodeClass, NodeClassStatus, NodeIdentity,
+        ResolvedTemplate, SeenNodeClass, TemplateSource,
     },
     node_pool::{ClassReadiness, NodePool, SeenNodePool},
     static_hash::NODE_POOL,
@@ -193,6 +193,11 @@ async fn status(
         }
         Err(error) => return Err(error),
     };
+    let launched_with = match &found.launch_template {
+        Ok(ResolvedTemplate::Named { name, version }) => Some(format!("{name} {version}")),
+        Ok(ResolvedTemplate::Made) => profile.clone(),
+        Err(_) => None,
+    };
     let findings = Findings {
         launch_template: found.launch_template.map(|_| ()),
         images: found.images.as_ref().map(Vec::len).map_err(Clone::clone),
@@ -201,11 +206,7 @@ async fn status(
         has_instance_profile: profile.is_some(),
         placement_group: found.placement_group.map(|group| group.is_some()),
         has_service_cidr: settings.service_cidr.is_some(),
-        dry_run: match class.launch_template {
-            TemplateSource::Made => dry_run.clone(),
-            // Not supported yet: what is tried starts with making a launch template.
-            TemplateSource::Named(_) => DryRun::Disabled,
-        },
+        dry_run: dry_run.clone(),
     };
     let mut subnets = found.subnets;
     subnets.sort_by(|one, other| {
@@ -222,7 +223,8 @@ async fn status(
         hash: class.hash.map(|hash| hash.with_ca_bundle(&settings.ca_bundle)),
         found_at: at.now,
     };
-    validation::validate(ledger, mailbox, seen, findings, &mut status, at).await?;
+    let launched_with = launched_with.as_deref();
+    validation::validate(ledger, mailbox, seen, launched_with, findings, &mut status, at).await?;
     Ok(status)
 }
 

@@ -1,5 +1,5 @@
 //! What is asked of EC2 to find out whether nodes of a class can be launched, without launching any:
-//! one launch template, one fleet request, one instance in each subnet.
+//! one launch template, unless the class names one, one fleet request, one instance in each subnet.
 //!
 //! Karpenter: `pkg/controllers/nodeclass/validation.go` of the AWS provider.
 
@@ -37,8 +37,9 @@ const NOBODY: &str = "validation";
 /// What to try, in this order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct TryOut {
-    /// What every instance would come from. It is made for good: the rest needs it.
-    pub template: LaunchTemplate,
+    /// What every instance would come from, unless that is the user's own. It is made for good: the
+    /// rest needs it.
+    pub template: Option<LaunchTemplate>,
     /// One instance on demand.
     pub fleet: FleetRequest,
     /// One for each subnet that the type is sold in, those with most free addresses first. One that
@@ -48,7 +49,8 @@ pub struct TryOut {
 
 /// A digest of everything that the answers depend on: another class, or other things selected, are
 /// tried out anew. How many addresses are free makes no difference, and neither do the annotations
-/// with the class's own hash, which are written after the first look.
+/// with the class's own hash, which are written after the first look. `launched_with` is the instance
+/// profile, or the launch template of the user's own and its version.
 ///
 /// It is made of the values as the program shows them, so another release may ask once more.
 pub fn key(
@@ -57,7 +59,7 @@ pub fn key(
     subnets: &[Subnet],
     security_groups: &[SecurityGroup],
     images: &[Image],
-    profile: &str,
+    launched_with: &str,
 ) -> String {
     let mut digest = Digest::default();
     digest.field("class", format_args!("{class:?}"));
@@ -69,7 +71,7 @@ pub fn key(
     digest.list("security group", security_groups.iter().map(|group| &group.id));
     digest
         .list("image", images.iter().map(|image| format!("{} {:?}", image.id, image.requirements)));
-    digest.field("profile", profile);
+    digest.field("profile", launched_with);
     format!("{:016x}", digest.finish())
 }
 
@@ -93,21 +95,22 @@ pub fn try_out(
     let claim = claim(class, &linked, chosen, key)?;
     let Launch { templates, request } =
         requests(&[claim], class, std::slice::from_ref(chosen), settings, profile)?;
-    let Some(template) = templates.into_iter().next() else {
+    let Some(from) = request.templates.first() else {
         return Err(Refusal::NotReady("there is no launch template to try".to_owned()));
     };
     let mut subnets: Vec<&Subnet> = class.subnets.iter().collect();
     subnets.retain(|subnet| on_demand(chosen).any(|offering| offering.zone == subnet.zone));
     subnets.sort_by_key(|subnet| (Reverse(subnet.available_ip_address_count), &subnet.id));
     let instance = |subnet: &Subnet| RunRequest {
-        template: template.name.clone(),
+        template: from.template.clone(),
+        version: from.version,
         instance_type: chosen.name.clone(),
         subnet: subnet.id.clone(),
         security_groups: class.security_groups.clone(),
         tags: request.tags.clone(),
     };
     let instances = subnets.into_iter().map(instance).collect();
-    Ok(TryOut { template, fleet: request, instances })
+    Ok(TryOut { template: templates.into_iter().next(), fleet: request, instances })
 }
 
 fn on_demand(instance_type: &InstanceType) -> impl Iterator<Item = &model::Offering> {
@@ -195,12 +198,15 @@ pub fn judged(
     key: &str,
     now: Timestamp,
 ) -> Option<Verdict> {
-    use model::node_class::NodeIdentity;
+    use model::node_class::{NodeIdentity, TemplateSource};
     match (tried, &class.identity) {
         (Tried::Works, _) => Some(Verdict::found(key, None, now)),
         (Tried::Forbidden(words), _) => {
             let text = format!("{}: {}", forbidden(check), reason(words));
             Some(Verdict::found(key, Some((check, text)), now))
+        }
+        (Tried::NoProfile(words), _) if class.launch_template != TemplateSource::Made => {
+            Some(Verdict::passing(key, (check, words.clone()), now))
         }
         (Tried::NoProfile(_), NodeIdentity::Role(_)) => None,
         (Tried::NoProfile(_), NodeIdentity::InstanceProfile(name)) => {

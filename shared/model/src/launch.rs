@@ -214,11 +214,14 @@ pub struct FleetRequest {
 pub struct RunRequest {
     /// `LaunchTemplate`
     pub template: LaunchTemplateName,
+    /// Its version.
+    pub version: TemplateVersion,
     /// `InstanceType`
     pub instance_type: InstanceTypeName,
-    /// Of its network interface: `SubnetId`
+    /// `SubnetId`: of its network interface, if its launch template has some.
     pub subnet: SubnetId,
-    /// Of its network interface: `Groups`
+    /// Of its network interface: `Groups`; empty where the launch template has groups and no network
+    /// interface.
     pub security_groups: Vec<SecurityGroupId>,
     /// Tags of instances and volumes.
     pub tags: BTreeMap<String, String>,

@@ -248,26 +248,31 @@ fn to_input(request: &FleetRequest) -> Result<CreateFleetInputBuilder, PortError
         .set_tag_specifications(Some(tags.into())))
 }
 
-/// The launch template has network interfaces, so that the subnet must be one's as well.
+/// A launch template that is made here has network interfaces, so that the subnet must be one's as well.
+/// One of the user's own has none, and its security groups would not go with one.
 fn to_run(request: &RunRequest) -> RunInstancesInputBuilder {
     let template = LaunchTemplateSpecification::builder()
         .launch_template_name(request.template.as_str())
-        .version("$Latest");
-    let groups = request.security_groups.iter().map(ToString::to_string).collect();
-    let interface = InstanceNetworkInterfaceSpecification::builder()
-        .device_index(0)
-        .subnet_id(request.subnet.as_str())
-        .set_groups(Some(groups));
+        .version(request.version.to_string());
+    let groups: Vec<String> = request.security_groups.iter().map(ToString::to_string).collect();
+    let input = if groups.is_empty() {
+        RunInstancesInput::builder().subnet_id(request.subnet.as_str())
+    } else {
+        let interface = InstanceNetworkInterfaceSpecification::builder()
+            .device_index(0)
+            .subnet_id(request.subnet.as_str())
+            .set_groups(Some(groups));
+        RunInstancesInput::builder().network_interfaces(interface.build())
+    };
     let tags = [ResourceType::Instance, ResourceType::Volume].map(|kind| {
         let specification = TagSpecification::builder().resource_type(kind);
         specification.set_tags(Some(to_tags(&request.tags))).build()
     });
-    RunInstancesInput::builder()
+    input
         .min_count(1)
         .max_count(1)
         .instance_type(InstanceType::from(request.instance_type.as_str()))
         .launch_template(template.build())
-        .network_interfaces(interface.build())
         .set_tag_specifications(Some(tags.into()))
 }
 

@@ -40,6 +40,7 @@ fn run_template(parameters: &mut Parameters) -> Result<LaunchTemplateName, Refus
     let instance_type = parameters.required("InstanceType")?;
     let _instance_type: InstanceTypeName =
         instance_type.parse().map_err(|_| invalid("instanceType", &instance_type))?;
+    let _subnet: Option<SubnetId> = parameters.parsed("SubnetId")?;
     for mut interface in parameters.branches("NetworkInterface") {
         interface.required("DeviceIndex")?;
         let subnet = interface.required("SubnetId")?;

@@ -119,10 +119,8 @@ async fn prepare(
         Resolution::Ready(resolved) => *resolved,
         Resolution::NotReady(problems) => return Ok(Prepared::Nothing(problems.join("; "))),
     };
-    let Some(profile) = ensure_profile(profiles, &settings, class).await? else {
-        let why = "not supported yet: trying a launch template of the user's own";
-        return Ok(Prepared::Nothing(why.to_owned()));
-    };
+    // A launch template of the user's own has one.
+    let profile = ensure_profile(profiles, &settings, class).await?.unwrap_or_default();
     let pools = cluster.node_pools().await?.items;
     let catalog = catalog.catalog().await?;
     // What cools down, or was measured, has nothing to do with what is allowed.
@@ -147,12 +145,14 @@ async fn ask(
     at: &Invocation,
 ) -> Result<Option<Verdict>, PortError> {
     let judged = |check, tried: &Tried| judged(check, tried, class, key, at.now);
-    let tried = templates.try_out(&wanted.template).await?;
-    if tried != Tried::Works {
-        return Ok(judged(FailedCheck::CreateLaunchTemplate, &tried));
+    if let Some(template) = &wanted.template {
+        let tried = templates.try_out(template).await?;
+        if tried != Tried::Works {
+            return Ok(judged(FailedCheck::CreateLaunchTemplate, &tried));
+        }
+        // The rest is checked with it. Like every other it goes when it is old.
+        templates.ensure(template).await?;
     }
-    // The rest is checked with it. Like every other it goes when it is old.
-    templates.ensure(&wanted.template).await?;
     let tried = fleet.try_out(&wanted.fleet).await?;
     if tried != Tried::Works {
         return Ok(judged(FailedCheck::CreateFleet, &tried));

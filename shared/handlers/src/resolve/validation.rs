@@ -12,10 +12,12 @@ use ports::{Invocation, Ledger, Mailbox, PortError};
 
 /// Puts what trying the class out came to into the conditions of `status`, if it comes to that, and
 /// asks for it when that is not known, or not any more. The last word stands until the next one.
+#[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
 pub(super) async fn validate(
     ledger: &impl Ledger,
     mailbox: &impl Mailbox,
     seen: &SeenNodeClass,
+    launched_with: Option<&str>,
     findings: Findings,
     status: &mut NodeClassStatus,
     at: &Invocation,
@@ -23,9 +25,7 @@ pub(super) async fn validate(
     let is_open = status.conditions.iter().any(|condition| {
         condition.kind == "ValidationSucceeded" && condition.reason == "AwaitingReconciliation"
     });
-    let Some(profile) = status.instance_profile.as_deref().filter(|_| is_open) else {
-        return Ok(());
-    };
+    let Some(launched_with) = launched_with.filter(|_| is_open) else { return Ok(()) };
     let class = &seen.class;
     let key = try_out::key(
         class,
@@ -33,7 +33,7 @@ pub(super) async fn validate(
         &status.subnets,
         &status.security_groups,
         &status.images,
-        profile,
+        launched_with,
     );
     let known = ledger.verdict(&at.cluster, &class.name).await?;
     // What could be launched from goes on to be while a change is tried out, or every new image

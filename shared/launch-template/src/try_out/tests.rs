@@ -108,7 +108,7 @@ fn it_is_tried_on_dedicated_hardware_as_soon_as_a_pool_may_use_it() {
     ] {
         let pools = [pool("plain", &[]), pool("other", requirements)];
         let tried = tried(&class(ImageFamily::Al2023), &[M5], &pools).unwrap();
-        assert_eq!(tried.template.data.tenancy, expected, "{requirements:?}");
+        assert_eq!(tried.template.unwrap().data.tenancy, expected, "{requirements:?}");
     }
 }
 
@@ -121,6 +121,7 @@ fn one_instance_on_demand_is_tried_in_every_subnet_most_addresses_first() {
     let subnets: Vec<&str> = tried.instances.iter().map(|one| one.subnet.as_str()).collect();
     assert_eq!(subnets, ["subnet-0c", "subnet-0a", "subnet-0b"], "none where it is not sold");
     let TryOut { template, fleet, instances } = tried;
+    let template = template.unwrap();
     assert_eq!((fleet.count, fleet.capacity_type), (1, CapacityType::OnDemand));
     assert_eq!(fleet.token.as_str(), "try-out-1f");
     assert_eq!(fleet.tags.get(labels::NODE_POOL).map(String::as_str), Some("general"));
@@ -218,4 +219,32 @@ fn a_profile_that_is_missing_is_waited_for_or_told_by_whose_it_is() {
     assert_eq!(verdict.failure.unwrap().1, "EC2 knows no instance profile `mine`");
     let passed = judged(run, &Tried::Works, &class, "1f", now()).unwrap();
     assert_eq!(passed.failure, None);
+}
+
+#[test]
+fn a_launch_template_of_the_users_own_is_tried_as_it_is() {
+    use model::{
+        LaunchTemplateName,
+        launch::TemplateVersion,
+        node_class::{ResolvedTemplate, TemplateSource},
+    };
+    let mut class = class(ImageFamily::Custom);
+    let name: LaunchTemplateName = "mine".parse().unwrap();
+    let version = TemplateVersion::Number(3);
+    class.class.launch_template = TemplateSource::Named(name.clone());
+    class.launch_template = ResolvedTemplate::Named { name: name.clone(), version };
+    class.security_groups.clear();
+    let TryOut { template, fleet, instances } = tried(&class, &[M5], &[]).unwrap();
+    assert_eq!(template, None, "none is made");
+    let from = &fleet.templates[0];
+    assert_eq!((&from.template, from.version), (&name, version));
+    assert!(!instances.is_empty());
+    for one in instances {
+        assert_eq!((&one.template, one.version), (&name, version));
+        assert_eq!(one.security_groups, Vec::new());
+    }
+    let words = "Value (x) for parameter iamInstanceProfile.name is invalid.";
+    let tried = Tried::NoProfile(words.to_owned());
+    let verdict = judged(FailedCheck::RunInstances, &tried, &class.class, "1f", now()).unwrap();
+    assert_eq!(verdict.failure, Some((FailedCheck::RunInstances, words.to_owned())));
 }

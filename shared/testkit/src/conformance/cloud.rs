@@ -8,7 +8,10 @@ use std::collections::BTreeMap;
 use model::{
     BatchId, ClusterName, InstanceId, LaunchTemplateName,
     labels::BATCH_TAG,
-    launch::{FleetAnswer, FleetRequest, Instance, InstanceState, LaunchTemplate, RunRequest},
+    launch::{
+        FleetAnswer, FleetRequest, Instance, InstanceState, LaunchTemplate, RunRequest,
+        TemplateVersion,
+    },
     limits::MESSAGE_DELAY_SECONDS_MAX,
     message::{Delivery, Message},
     validation::Tried,
@@ -146,6 +149,7 @@ impl<F: Fleet, T: Templates, W: AsyncFn()> Subject<'_, F, T, W> {
         let choice = choice.ok_or_else(|| Failure("the request has no choice".to_owned()))?;
         let mut one = RunRequest {
             template: world.template.name.clone(),
+            version: TemplateVersion::Latest,
             instance_type: choice.instance_type.clone(),
             subnet: choice.subnet.clone(),
             security_groups: world.template.data.security_groups.clone(),

@@ -180,3 +180,22 @@ fn a_cluster_lists_only_what_carries_its_tags() {
         "tag:eks:eks-cluster-name=demo tag:karpenter.sh/nodeclaim-batch=demo-1-0"
     );
 }
+
+#[test]
+fn an_instance_from_a_template_of_ones_own_has_no_network_interface_of_ours() {
+    let wanted = |groups: &[&str]| RunRequest {
+        template: LaunchTemplateName::new("mine").unwrap(),
+        version: TemplateVersion::Number(3),
+        instance_type: InstanceTypeName::new("m7g.large").unwrap(),
+        subnet: SubnetId::new("subnet-1").unwrap(),
+        security_groups: groups.iter().map(|id| id.parse().unwrap()).collect(),
+        tags: BTreeMap::new(),
+    };
+    let own = to_run(&wanted(&[])).build().unwrap();
+    assert_eq!((own.subnet_id(), own.network_interfaces().len()), (Some("subnet-1"), 0));
+    assert_eq!(own.launch_template().unwrap().version(), Some("3"));
+    let made = to_run(&wanted(&["sg-1"])).build().unwrap();
+    let [interface] = made.network_interfaces() else { panic!("{made:?}") };
+    assert_eq!((made.subnet_id(), interface.subnet_id()), (None, Some("subnet-1")));
+    assert_eq!(interface.groups(), ["sg-1"]);
+}

@@ -41,23 +41,25 @@ pub struct ClassStatus {
     pub not_ready: Option<String>,
 }
 
-/// Reads the `status` of each EC2NodeClass in `text`, multi-document YAML or JSON, by the name of
-/// its class. Other objects are not looked at.
+/// Reads the `status` of each EC2NodeClass and AWSNodeTemplate in `text`, multi-document YAML or JSON,
+/// by the name of its class. Other objects are not looked at.
 pub fn class_statuses(text: &str) -> Result<BTreeMap<String, ClassStatus>, Error> {
     let documents = tree::parse_yaml(text).map_err(|error| Error(error.rule))?;
     let mut all = BTreeMap::new();
     for document in &documents {
-        let kind = document.get("kind").and_then(Tree::as_text);
+        let kind = document.get("kind").and_then(Tree::as_text).unwrap_or_default();
         let name = document.get("metadata").and_then(|metadata| metadata.get("name"));
-        let is_class = matches!(kind, Some("EC2NodeClass" | "AWSNodeTemplate"));
+        let is_class = matches!(kind, "EC2NodeClass" | "AWSNodeTemplate");
         if let (true, Some(name)) = (is_class, name.and_then(Tree::as_text)) {
-            all.insert(name.to_owned(), class_status(document, name)?);
+            let of_class = class_status(document);
+            let of_class = of_class.map_err(|Error(why)| Error(format!("{kind} {name}: {why}")));
+            all.insert(name.to_owned(), of_class?);
         }
     }
     Ok(all)
 }
 
-fn class_status(document: &Tree, name: &str) -> Result<ClassStatus, Error> {
+fn class_status(document: &Tree) -> Result<ClassStatus, Error> {
     let complaints = Complaints::new(Unknown::Ignored);
     let root = Field::root(document, &complaints);
     let mut status = ClassStatus::default();
@@ -75,9 +77,14 @@ fn class_status(document: &Tree, name: &str) -> Result<ClassStatus, Error> {
         let profile = fields.get("instanceProfile").and_then(|field| field.text());
         status.instance_profile = profile.filter(|name| !name.is_empty()).map(ToOwned::to_owned);
     }
+    // An AWSNodeTemplate names its profile itself; nobody writes it down once more.
+    if document.get("kind").and_then(Tree::as_text) == Some("AWSNodeTemplate") {
+        let profile = document.get("spec").and_then(|spec| spec.get("instanceProfile"));
+        status.instance_profile = profile.and_then(Tree::as_text).map(ToOwned::to_owned);
+    }
     status.not_ready = not_ready(document);
     match complaints.into_list().first() {
-        Some(complaint) => Err(Error(format!("EC2NodeClass {name}: {}", complaint.in_words()))),
+        Some(complaint) => Err(Error(complaint.in_words())),
         None => Ok(status),
     }
 }

@@ -43,6 +43,29 @@ fn a_status_is_kept_in_its_order() {
 }
 
 #[test]
+fn an_aws_node_template_has_a_status_too_and_names_its_profile_itself() {
+    let template = "\
+apiVersion: karpenter.k8s.aws/v1alpha1
+kind: AWSNodeTemplate
+metadata: {name: default}
+spec: {instanceProfile: golden}
+status:
+  subnets: [{id: subnet-a, zone: us-west-2a}]
+  securityGroups: [{id: sg-1}]
+  amis: [{id: ami-1, requirements: [{key: kubernetes.io/arch, operator: In, values: [arm64]}]}]
+";
+    let found = status(template);
+    assert_eq!(
+        (found.subnets[0].id.as_str(), found.security_groups[0].as_str()),
+        ("subnet-a", "sg-1")
+    );
+    assert_eq!(found.images[0].requirements.to_string(), "kubernetes.io/arch In [arm64]");
+    assert_eq!((found.instance_profile.as_deref(), found.not_ready), (Some("golden"), None));
+    let error = class_statuses(&template.replace("id: sg-1", "id: []")).unwrap_err().to_string();
+    assert!(error.starts_with("AWSNodeTemplate default: status.securityGroups[0].id"), "{error}");
+}
+
+#[test]
 fn a_class_without_conditions_is_ready_and_one_that_is_stale_is_not() {
     let without = CLASS.replace("  conditions: [", "  other: [");
     assert_eq!(status(&without).not_ready, None);

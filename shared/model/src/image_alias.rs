@@ -42,7 +42,7 @@ pub fn parameters(
         .ok_or_else(|| format!("`{kubernetes_version}` is not a Kubernetes version"))?;
     let unsupported = |why: &str| {
         let family = family.as_str().to_lowercase();
-        Err(format!("UnsupportedAlias: `{family}@{version}` {why}"))
+        Err(format!("`{family}@{version}` {why}"))
     };
     match family {
         ImageFamily::Al2 if minor >= 33 => {

@@ -229,7 +229,8 @@ fn an_alias_has_an_image_for_each_variant_whose_parameter_is_known() {
     let ids: Vec<&str> = found.iter().map(|image| image.id.as_str()).collect();
     assert_eq!(ids, ["ami-2", "ami-2", "ami-1"], "one image for GPUs and one for Neuron");
     let refused = images(ImageFamily::Al2, &terms, "1.33", &parameters, &all, now());
-    assert!(refused.unwrap_err().contains("UnsupportedAlias"));
+    let why = "`al2@latest` is not built for Kubernetes 1.33 and later: use al2023";
+    assert_eq!(refused.unwrap_err(), why, "what reports it says UnsupportedAlias");
 }
 
 #[test]

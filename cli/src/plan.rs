@@ -15,6 +15,7 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 use model::{Plan, facts::Facts};
+use planner::static_pool::Launches;
 
 use self::progress::Progress;
 use crate::{
@@ -42,8 +43,10 @@ impl Verdict {
 /// What was planned on what.
 struct Planned {
     plan: Plan,
-    /// A NodeClaim has no instance yet: Karpenter plans nothing until it has.
+    /// A NodeClaim has no instance yet: Karpenter plans nothing for pods until it has.
     is_waiting: bool,
+    /// What static pools launch, whether pods wait or not.
+    fixed: Launches,
 }
 
 /// Plans and prints: the plan to `out`, what is wrong with the input to `complaints`.
@@ -92,7 +95,7 @@ pub fn run(
 fn plan(facts: &Facts) -> Planned {
     let is_waiting = facts.ledger.claims.values().any(|claim| claim.instance.is_none());
     let plan = if is_waiting { Plan::default() } else { planner::provision(facts) };
-    Planned { plan, is_waiting }
+    Planned { plan, is_waiting, fixed: planner::static_pool::launches(facts) }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the command is where the clock is read")]

@@ -70,6 +70,7 @@ fn plans_of_examples_show_what_they_are_examples_of() {
     check("capacity-split.yaml", &["split-spot", "split-on-demand"]);
     check("gpu.yaml", &["default/inference"]);
     check("windows.yaml", &["default/website"]);
+    check("static.yaml", &["5 nodes would be launched", "static", "(a replica of the pool)"]);
     // On Graviton, but for what does not run there.
     check("arm64.yaml", &["default/graviton", "spot c6g.", "default/legacy"]);
     // Without the overlays something else would be the cheapest.

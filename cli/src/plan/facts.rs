@@ -13,6 +13,10 @@ use model::{
 use super::{expand, input::Loaded, offers::Offers};
 use crate::manifests::BadInput;
 
+/// What `api` says of a pool with replicas: the deployed functions launch none of its nodes. Here it is
+/// shown what they are, behind the gate StaticCapacity.
+const STATIC_POOLS: &str = "not supported yet: spec.replicas (static pools)";
+
 /// Everything that the decision may look at.
 pub(super) fn of(
     mut loaded: Loaded,
@@ -28,6 +32,9 @@ pub(super) fn of(
         know_price(claim, &offers);
     }
     let mut node_pools = loaded.node_pools;
+    for pool in &mut node_pools {
+        pool.problems.retain(|problem| problem != STATIC_POOLS);
+    }
     node_pools.sort_by(|a, b| a.name.cmp(&b.name));
     let mut daemon_sets = loaded.daemon_sets;
     daemon_sets.sort_by(|a, b| a.key.cmp(&b.key));

@@ -16,6 +16,12 @@ pub(super) struct Document<'a> {
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     waiting: bool,
     new_node_claims: Vec<NewClaim<'a>>,
+    /// Of pools with `replicas`: no pod is for them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    static_node_claims: Vec<NewClaim<'a>>,
+    /// Pools with `replicas` that do not get them, and why.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    static_node_pools: Vec<String>,
     existing_nodes: Vec<Existing<'a>>,
     unschedulable: Vec<Unschedulable>,
 }
@@ -85,6 +91,8 @@ pub(super) fn document(planned: &Planned) -> Document<'_> {
     Document {
         waiting: planned.is_waiting,
         new_node_claims: plan.promises.iter().map(new_claim).collect(),
+        static_node_claims: planned.fixed.promises.iter().map(new_claim).collect(),
+        static_node_pools: planned.fixed.notes.iter().map(ToString::to_string).collect(),
         existing_nodes: existing.collect(),
         unschedulable: unschedulable.collect(),
     }

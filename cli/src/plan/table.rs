@@ -43,14 +43,19 @@ pub(super) fn show(
 ) -> io::Result<()> {
     let paint = Paint(is_coloured);
     let plan = &planned.plan;
+    let owners = Owners::of(&facts.pods);
+    let promises = [planned.fixed.promises.as_slice(), &plan.promises].concat();
+    show_launches(&promises, &owners, paint, out)?;
+    if !planned.fixed.notes.is_empty() {
+        writeln!(out, "{}", paint.bold("NodePools with replicas"))?;
+        planned.fixed.notes.iter().try_for_each(|note| writeln!(out, "  {note}"))?;
+    }
     if planned.is_waiting {
         let waiting = facts.ledger.claims.values().find(|claim| claim.instance.is_none());
         let name = waiting.map_or_else(String::new, |claim| format!(" {}", claim.name));
-        writeln!(out, "Nothing is planned: the NodeClaim{name} has no instance yet.")?;
+        writeln!(out, "Nothing is planned for pods: the NodeClaim{name} has no instance yet.")?;
         return Ok(());
     }
-    let owners = Owners::of(&facts.pods);
-    show_launches(&plan.promises, &owners, paint, out)?;
     if !plan.placements.is_empty() {
         writeln!(out, "\n{}", paint.bold("Onto what is there"))?;
         let rows = plan.placements.iter().map(|placement| {
@@ -122,7 +127,10 @@ fn show_launches(
             &promise.possible,
             promise.cheapest.to_string(),
             promise.price.0,
-            owners.in_words(&promise.pods),
+            match promise.pods.as_slice() {
+                [] => "(a replica of the pool)".to_owned(),
+                pods => owners.in_words(pods),
+            },
         );
         let number = alike.entry(key.clone()).or_default();
         if *number == 0 {

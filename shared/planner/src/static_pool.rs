@@ -1,6 +1,6 @@
 //! Static pools: how many nodes a NodePool with `replicas` lacks, or which of them go.
 //!
-//! What a new claim of such a pool looks like is not decided here, and nothing is placed on it.
+//! Nothing is placed on a new node of such a pool; what its claim looks like [`launches`] says.
 //!
 //! Karpenter: `pkg/controllers/static/{provisioning,deprovisioning}/controller.go`.
 
@@ -8,6 +8,10 @@ use jiff::{SignedDuration, Timestamp};
 use model::{NodeClaim, NodeClaimName, Pod, facts::Facts, node_pool::NodePool};
 
 use crate::world::World;
+
+mod launches;
+
+pub use launches::{Launches, launches};
 
 /// What a static pool needs to have its replicas.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,0 +1,81 @@
+//! What static pools launch.
+
+use model::{labels, policies::Policies};
+
+use super::*;
+use crate::testing::{add_managed, facts, limits, pool, spec};
+
+/// The static pool `general` with so many replicas, and one initialized node `a`.
+fn world(replicas: u64) -> Facts {
+    let mut facts = facts(Vec::new());
+    add_managed(&mut facts, "a");
+    facts.policies.static_capacity = true;
+    facts.node_pools[0].replicas = Some(replicas);
+    facts
+}
+
+#[track_caller]
+fn check(facts: &Facts, names: &[&str], notes: &[&str]) {
+    let found = launches(facts);
+    let pools: Vec<&str> = found.promises.iter().map(|one| one.claim.node_pool.as_str()).collect();
+    assert_eq!(pools, names);
+    let said: Vec<String> = found.notes.iter().map(ToString::to_string).collect();
+    assert_eq!(said, notes);
+}
+
+#[test]
+fn a_claim_for_each_missing_replica_is_made_from_the_template_alone() {
+    let mut facts = world(3);
+    // No pod, and no limit but that on nodes, decides about it.
+    facts.pods = vec![crate::testing::pending("web", spec("cpu=100"))];
+    facts.node_pools[0].limits = limits("cpu=1 nodes=3");
+    facts.node_pools[0].template.labels.insert("team".to_owned(), "payments".to_owned());
+    check(&facts, &["general", "general"], &[]);
+    let promises = launches(&facts).promises;
+    let names: Vec<&str> = promises.iter().map(|one| one.claim.name.as_str()).collect();
+    assert_ne!(names[0], names[1]);
+    for promise in &promises {
+        assert!(promise.pods.is_empty() && !promise.possible.is_empty());
+        assert_eq!(promise.claim.labels[labels::NODE_POOL], "general");
+        assert_eq!(promise.claim.labels["team"], "payments");
+        assert_eq!((promise.claim.batch_size, &promise.claim.batch), (2, &promises[0].claim.batch));
+    }
+}
+
+#[test]
+fn what_a_pool_does_not_get_is_said() {
+    check(&world(1), &[], &[]);
+    check(
+        &world(0),
+        &[],
+        &["general: not supported yet: giving up nodes beyond its replicas, first of all claim-a"],
+    );
+    let mut full = world(3);
+    full.node_pools[0].limits = limits("nodes=1");
+    check(&full, &[], &["general: 2 of its replicas are missing, and limits.nodes is 1"]);
+    let mut closed = world(3);
+    closed.policies = Policies::default();
+    check(
+        &closed,
+        &[],
+        &["general: it has replicas, and the feature gate StaticCapacity is closed"],
+    );
+    let mut unready = world(3);
+    unready.classes.clear();
+    check(&unready, &[], &["general: EC2NodeClass default does not exist"]);
+    let mut broken = world(3);
+    broken.node_pools[0].problems = vec!["it is wrong".to_owned()];
+    check(&broken, &[], &["general: the NodePool is not valid: it is wrong"]);
+}
+
+#[test]
+fn pools_are_independent_and_a_cluster_is_not_filled_beyond_its_size() {
+    let mut facts = world(2);
+    facts.node_pools.push(NodePool { replicas: Some(1), ..pool("second") });
+    facts.node_pools.push(pool("dynamic"));
+    check(&facts, &["general", "second"], &[]);
+    facts.node_pools[1].replicas = Some(u64::MAX);
+    let found = launches(&facts);
+    assert_eq!(found.promises.len(), NODES_PER_CLUSTER_MAX - 1);
+    assert_eq!(found.notes.len(), 1);
+}

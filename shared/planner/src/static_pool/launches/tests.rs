@@ -65,7 +65,7 @@ fn what_a_pool_does_not_get_is_said() {
     check(&unready, &[], &["general: EC2NodeClass default does not exist"]);
     let mut broken = world(3);
     broken.node_pools[0].problems = vec!["it is wrong".to_owned()];
-    check(&broken, &[], &["general: the NodePool is not valid: it is wrong"]);
+    check(&broken, &[], &["general: the NodePool cannot be used: it is wrong"]);
 }
 
 #[test]

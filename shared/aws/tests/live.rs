@@ -1,14 +1,17 @@
-//! The ledger on a real DynamoDB engine, over the wire.
+//! Adapters over the wire, against parts that nobody here wrote.
 //!
-//! Runs when `JOURNEYMAN_LIVE_DYNAMODB_URL` names one, such as AWS's own DynamoDB Local, and says so
-//! when it was skipped. Never point it at an account that matters: it creates a table and leaves it.
+//! The ledger's suite runs when `JOURNEYMAN_LIVE_DYNAMODB_URL` names a DynamoDB engine, such as AWS's own
+//! DynamoDB Local; those of ledger, mailbox and instance profiles when `JOURNEYMAN_LIVE_ACCOUNT_URL`
+//! names an emulated account. Each says so when it was skipped. Never point them at an account that
+//! matters: they create things and leave them. Fleets are not tried here: no emulator knows a client
+//! token or a dry run, so it would launch again.
 
 // Marked as a test, so that helpers may unwrap as tests do.
 #[cfg(test)]
 mod live {
     use std::{collections::BTreeSet, time::Duration};
 
-    use aws::DynamoLedger;
+    use aws::{Account, DynamoLedger, QueueUrls};
     use aws_sdk_dynamodb::{
         Client,
         config::{BehaviorVersion, Credentials, Region},
@@ -23,9 +26,10 @@ mod live {
         ledger::{CommitOutcome, Generation},
     };
     use ports::Ledger as _;
-    use testkit::{Clusters, build};
+    use testkit::{Case, Clusters, build};
 
-    const URL: &str = "JOURNEYMAN_LIVE_DYNAMODB_URL";
+    const DYNAMODB: &str = "JOURNEYMAN_LIVE_DYNAMODB_URL";
+    const ACCOUNT: &str = "JOURNEYMAN_LIVE_ACCOUNT_URL";
     const TABLE: &str = "ledger";
     const REGION: &str = "us-west-2";
 
@@ -33,8 +37,12 @@ mod live {
         clippy::disallowed_methods,
         reason = "a live test is started by an environment variable"
     )]
-    fn engine() -> Option<String> {
-        std::env::var(URL).ok().filter(|url| !url.is_empty())
+    fn named_by(variable: &str) -> Option<String> {
+        let url = std::env::var(variable).ok().filter(|url| !url.is_empty());
+        if url.is_none() {
+            report(&format!("skipped: {variable} names nothing"));
+        }
+        url
     }
 
     #[expect(clippy::disallowed_methods, reason = "an index over the wire lags in real time")]
@@ -46,9 +54,13 @@ mod live {
         let config = aws_sdk_dynamodb::Config::builder()
             .behavior_version(BehaviorVersion::v2026_01_12())
             .region(Region::new("us-east-1"))
-            .credentials_provider(Credentials::new("test", "test", None, None, "live test"))
+            .credentials_provider(credentials())
             .endpoint_url(url);
         Client::from_conf(config.build())
+    }
+
+    fn credentials() -> Credentials {
+        Credentials::new("test", "test", None, None, "live test")
     }
 
     /// The table of `template.yaml`, as far as the ledger can tell.
@@ -123,27 +135,79 @@ mod live {
         println!("{line}");
     }
 
-    #[tokio::test]
-    async fn the_ledger_keeps_its_contract_on_a_real_engine() {
-        let Some(url) = engine() else {
-            report(&format!("skipped: {URL} names no DynamoDB engine"));
-            return;
-        };
-        create_table(&client(&url)).await;
-        let ledger = DynamoLedger::new(client(&url), TABLE, REGION);
+    /// Shows every case.
+    #[track_caller]
+    fn check(cases: &[Case]) {
+        assert!(!cases.is_empty(), "the suite has no case");
+        for case in cases {
+            report(&case.to_string());
+        }
+        let failed: Vec<String> =
+            cases.iter().filter(|case| case.outcome.is_err()).map(ToString::to_string).collect();
+        assert!(failed.is_empty(), "{}", failed.join("\n"));
+    }
+
+    async fn the_ledger_keeps_its_contract(url: &str) {
+        create_table(&client(url)).await;
+        let ledger = DynamoLedger::new(client(url), TABLE, REGION);
         let clusters = Clusters {
             one: ClusterName::new("one").unwrap(),
             other: ClusterName::new("other").unwrap(),
             instance_prefix: "0a1b".to_owned(),
         };
         let cases = testkit::ledger(&ledger, &clusters, &async || a_moment().await).await;
-        assert!(!cases.is_empty());
-        for case in &cases {
-            report(&case.to_string());
+        racing_workers_lose_nothing(url, 8, 5).await;
+        check(&cases);
+    }
+
+    #[tokio::test]
+    async fn the_ledger_keeps_its_contract_on_a_real_engine() {
+        let Some(url) = named_by(DYNAMODB) else { return };
+        the_ledger_keeps_its_contract(&url).await;
+    }
+
+    async fn queues(url: &str) -> QueueUrls {
+        let config = aws_sdk_sqs::Config::builder()
+            .behavior_version(BehaviorVersion::v2026_01_12())
+            .region(Region::new("us-east-1"))
+            .credentials_provider(credentials())
+            .endpoint_url(url);
+        let client = aws_sdk_sqs::Client::from_conf(config.build());
+        let create = async |name: &str| {
+            let answer = client.create_queue().queue_name(name).send().await.unwrap();
+            answer.queue_url.unwrap()
+        };
+        QueueUrls {
+            provision: create("provision").await,
+            disrupt: create("disrupt").await,
+            launch: create("launch").await,
+            settle: create("settle").await,
+            drain: create("drain").await,
         }
-        racing_workers_lose_nothing(&url, 8, 5).await;
-        let failed: Vec<String> =
-            cases.iter().filter(|case| case.outcome.is_err()).map(ToString::to_string).collect();
-        assert!(failed.is_empty(), "{}", failed.join("\n"));
+    }
+
+    /// The roles that the suite of instance profiles is about.
+    async fn create_roles(url: &str) {
+        let config = aws_sdk_iam::Config::builder()
+            .behavior_version(BehaviorVersion::v2026_01_12())
+            .region(Region::new("us-east-1"))
+            .credentials_provider(credentials())
+            .endpoint_url(url);
+        let client = aws_sdk_iam::Client::from_conf(config.build());
+        for name in ["NodeRole", "OtherRole"] {
+            let role = client.create_role().role_name(name).assume_role_policy_document("{}");
+            role.send().await.unwrap();
+        }
+    }
+
+    #[tokio::test]
+    async fn an_emulated_account_keeps_what_ports_promise() {
+        let Some(url) = named_by(ACCOUNT) else { return };
+        let account = Account::emulated(&url, "us-east-1").unwrap();
+        the_ledger_keeps_its_contract(&url).await;
+        let mailbox = account.mailbox(queues(&url).await);
+        check(&testkit::mailbox(&mailbox, &ClusterName::new("one").unwrap()).await);
+        create_roles(&url).await;
+        check(&testkit::profiles(&account.profiles(), "profile-1").await);
     }
 }

@@ -43,6 +43,7 @@ use model::{
 use ports::{Fault, Ledger, PortError};
 
 use self::{
+    batch::Leaving,
     commit::{Cancellation, to_transaction},
     guard::Guard,
     item::{
@@ -54,6 +55,7 @@ use self::{
 };
 use crate::fault::{BadAnswer, port_error};
 
+const TRANSACTION: &str = "TransactWriteItems";
 /// Claims that are written at the same time.
 const WRITES_AT_ONCE: usize = 16;
 /// The index of claims by instance.
@@ -151,6 +153,28 @@ impl DynamoLedger {
             Guarded::Refused(Some(standing)) if standing == item => WriteOutcome::Written,
             Guarded::Refused(_) => WriteOutcome::Conflict,
         })
+    }
+
+    async fn remove_own_item(
+        &self,
+        cluster: &ClusterName,
+        claim: &NodeClaim,
+    ) -> Result<WriteOutcome, PortError> {
+        let key = key(cluster, &claim_key(&claim.name));
+        let guard = Guard::absent_or_equal(item::VERSION, number(claim.version));
+        let request = self.client.delete_item().table_name(&self.table);
+        let request = request
+            .set_key(Some(key.into_iter().collect()))
+            .condition_expression(guard.expression())
+            .expression_attribute_names(guard::ATTRIBUTE, guard.attribute())
+            .expression_attribute_values(guard::VALUE, number(claim.version));
+        match request.send().await {
+            Ok(_) => Ok(WriteOutcome::Written),
+            Err(error) => match port_error("DeleteItem", error) {
+                PortError { fault: Fault::Conflict, .. } => Ok(WriteOutcome::Conflict),
+                error => Err(error),
+            },
+        }
     }
 
     /// What a transaction that was not carried out means.
@@ -291,13 +315,9 @@ impl Ledger for DynamoLedger {
         cluster: &ClusterName,
         claims: &[NodeClaim],
     ) -> Result<WriteOutcome, PortError> {
-        let moved = self.move_out(cluster, claims).await?;
+        let moved = self.take_out(cluster, claims, Leaving::ToOwnItems).await?;
         let others = claims.iter().filter(|claim| !moved.contains(&claim.name));
-        let writes = others.map(|claim| self.write_own_item(cluster, claim));
-        let outcomes: Vec<WriteOutcome> =
-            stream::iter(writes).buffer_unordered(WRITES_AT_ONCE).try_collect().await?;
-        let refused = outcomes.into_iter().find(|outcome| *outcome == WriteOutcome::Conflict);
-        Ok(refused.unwrap_or(WriteOutcome::Written))
+        all(others.map(|claim| self.write_own_item(cluster, claim))).await
     }
 
     async fn remove_claim(
@@ -305,24 +325,17 @@ impl Ledger for DynamoLedger {
         cluster: &ClusterName,
         claim: &NodeClaim,
     ) -> Result<WriteOutcome, PortError> {
-        if self.remove_promised(cluster, claim).await? {
-            return Ok(WriteOutcome::Written);
-        }
-        let key = key(cluster, &claim_key(&claim.name));
-        let guard = Guard::absent_or_equal(item::VERSION, number(claim.version));
-        let request = self.client.delete_item().table_name(&self.table);
-        let request = request
-            .set_key(Some(key.into_iter().collect()))
-            .condition_expression(guard.expression())
-            .expression_attribute_names(guard::ATTRIBUTE, guard.attribute())
-            .expression_attribute_values(guard::VALUE, number(claim.version));
-        match request.send().await {
-            Ok(_) => Ok(WriteOutcome::Written),
-            Err(error) => match port_error("DeleteItem", error) {
-                PortError { fault: Fault::Conflict, .. } => Ok(WriteOutcome::Conflict),
-                error => Err(error),
-            },
-        }
+        self.remove_claims(cluster, std::slice::from_ref(claim)).await
+    }
+
+    async fn remove_claims(
+        &self,
+        cluster: &ClusterName,
+        claims: &[NodeClaim],
+    ) -> Result<WriteOutcome, PortError> {
+        let gone = self.take_out(cluster, claims, Leaving::ForGood).await?;
+        let others = claims.iter().filter(|claim| !gone.contains(&claim.name));
+        all(others.map(|claim| self.remove_own_item(cluster, claim))).await
     }
 
     async fn cool_down(&self, offerings: &[(OfferingKey, Timestamp)]) -> Result<(), PortError> {
@@ -398,18 +411,27 @@ impl Ledger for DynamoLedger {
     }
 }
 
+/// The outcomes of writes, several at a time: a conflict of one is all's.
+async fn all(
+    writes: impl Iterator<Item = impl Future<Output = Result<WriteOutcome, PortError>>>,
+) -> Result<WriteOutcome, PortError> {
+    let outcomes: Vec<WriteOutcome> =
+        stream::iter(writes).buffer_unordered(WRITES_AT_ONCE).try_collect().await?;
+    let refused = outcomes.into_iter().find(|outcome| *outcome == WriteOutcome::Conflict);
+    Ok(refused.unwrap_or(WriteOutcome::Written))
+}
+
 /// `Ok` when a transaction was not carried out because somebody else was faster.
 fn overtaken(error: SdkError<TransactWriteItemsError>) -> Result<(), PortError> {
-    const OPERATION: &str = "TransactWriteItems";
     match error.as_service_error().and_then(Cancellation::of) {
         Some(Cancellation::Overtaken) => Ok(()),
         Some(Cancellation::Throttled) => {
-            Err(PortError::because(OPERATION, Fault::Transient, ports::BoxError::from(error)))
+            Err(PortError::because(TRANSACTION, Fault::Transient, ports::BoxError::from(error)))
         }
         Some(Cancellation::Refused) => {
-            Err(PortError::because(OPERATION, Fault::Permanent, ports::BoxError::from(error)))
+            Err(PortError::because(TRANSACTION, Fault::Permanent, ports::BoxError::from(error)))
         }
-        None => Err(port_error(OPERATION, error)),
+        None => Err(port_error(TRANSACTION, error)),
     }
 }
 

@@ -12,9 +12,10 @@ mod live {
     use std::{collections::BTreeSet, time::Duration};
 
     use aws::{Account, DynamoLedger, QueueUrls};
+    use aws_config::{BehaviorVersion, Region, SdkConfig};
+    use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
     use aws_sdk_dynamodb::{
         Client,
-        config::{BehaviorVersion, Credentials, Region},
         types::{
             AttributeDefinition, BillingMode, GlobalSecondaryIndex, KeySchemaElement, KeyType,
             Projection, ProjectionType, ScalarAttributeType,
@@ -50,17 +51,19 @@ mod live {
         tokio::time::sleep(Duration::from_millis(200)).await;
     }
 
-    fn client(url: &str) -> Client {
-        let config = aws_sdk_dynamodb::Config::builder()
+    /// What clients of everything at `url` are made of.
+    fn config(url: &str) -> SdkConfig {
+        let credentials = Credentials::new("test", "test", None, None, "live test");
+        SdkConfig::builder()
             .behavior_version(BehaviorVersion::v2026_01_12())
             .region(Region::new("us-east-1"))
-            .credentials_provider(credentials())
-            .endpoint_url(url);
-        Client::from_conf(config.build())
+            .credentials_provider(SharedCredentialsProvider::new(credentials))
+            .endpoint_url(url)
+            .build()
     }
 
-    fn credentials() -> Credentials {
-        Credentials::new("test", "test", None, None, "live test")
+    fn client(url: &str) -> Client {
+        Client::new(&config(url))
     }
 
     /// The table of `template.yaml`, as far as the ledger can tell.
@@ -167,12 +170,7 @@ mod live {
     }
 
     async fn queues(url: &str) -> QueueUrls {
-        let config = aws_sdk_sqs::Config::builder()
-            .behavior_version(BehaviorVersion::v2026_01_12())
-            .region(Region::new("us-east-1"))
-            .credentials_provider(credentials())
-            .endpoint_url(url);
-        let client = aws_sdk_sqs::Client::from_conf(config.build());
+        let client = aws_sdk_sqs::Client::new(&config(url));
         let create = async |name: &str| {
             let answer = client.create_queue().queue_name(name).send().await.unwrap();
             answer.queue_url.unwrap()
@@ -188,12 +186,7 @@ mod live {
 
     /// The roles that the suite of instance profiles is about.
     async fn create_roles(url: &str) {
-        let config = aws_sdk_iam::Config::builder()
-            .behavior_version(BehaviorVersion::v2026_01_12())
-            .region(Region::new("us-east-1"))
-            .credentials_provider(credentials())
-            .endpoint_url(url);
-        let client = aws_sdk_iam::Client::from_conf(config.build());
+        let client = aws_sdk_iam::Client::new(&config(url));
         for name in ["NodeRole", "OtherRole"] {
             let role = client.create_role().role_name(name).assume_role_policy_document("{}");
             role.send().await.unwrap();

@@ -73,7 +73,7 @@ pub async fn drain(
         }
     }
     match revisit {
-        Some(delay) => send(mailbox, at, Message::Drain { claim: claim.name }, delay).await,
+        Some(delay) => Ok(send(mailbox, at, Message::Drain { claim: claim.name }, delay).await?),
         None => Ok(()),
     }
 }

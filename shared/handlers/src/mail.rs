@@ -1,9 +1,7 @@
 //! Messages to the functions of the same cluster.
 
 use model::message::{Delivery, Message};
-use ports::{Invocation, Mailbox};
-
-use crate::Error;
+use ports::{Invocation, Mailbox, PortError};
 
 /// Sends `message`, to be delivered not before `delay_seconds` have passed.
 pub(crate) async fn send(
@@ -11,9 +9,9 @@ pub(crate) async fn send(
     at: &Invocation,
     message: Message,
     delay_seconds: u32,
-) -> Result<(), Error> {
+) -> Result<(), PortError> {
     let delivery = Delivery { cluster: at.cluster.clone(), message, delay_seconds };
-    Ok(mailbox.send(&[delivery]).await?)
+    mailbox.send(&[delivery]).await
 }
 
 /// Has `provision` look for pods that need a node.
@@ -21,6 +19,6 @@ pub(crate) async fn ask_to_provision(
     mailbox: &impl Mailbox,
     at: &Invocation,
     delay_seconds: u32,
-) -> Result<(), Error> {
+) -> Result<(), PortError> {
     send(mailbox, at, Message::Provision { tick: None }, delay_seconds).await
 }

@@ -17,7 +17,7 @@ use launch_template::conditions::{DryRun, Findings, conditions};
 use model::{
     ClaimPhase, InstanceId, NodeClassName, labels,
     ledger::Snapshot,
-    message::{Delivery, Message},
+    message::Message,
     node_class::{
         ClusterSettings, InstanceProfile, NodeClass, NodeClassStatus, NodeIdentity,
         ResolvedTemplate, SeenNodeClass, TemplateSource,
@@ -33,6 +33,7 @@ use ports::{
 use crate::{
     Error, Report,
     error::story,
+    mail::send,
     observe::class_hashes,
     pools::{self, Classes},
     projection,
@@ -162,9 +163,8 @@ async fn demote(
     }
     let described = fleet.describe(&reserved).await?;
     for claim in planner::demoted(snapshot, &described) {
-        let (cluster, message) =
-            (at.cluster.clone(), Message::Settle { claim: claim.name.clone() });
-        mailbox.send(&[Delivery { cluster, message, delay_seconds: TOLD_AFTER_SECONDS }]).await?;
+        let message = Message::Settle { claim: claim.name.clone() };
+        send(mailbox, at, message, TOLD_AFTER_SECONDS).await?;
         ledger.write_claim(&at.cluster, &claim).await?;
         tracing::info!(claim = %claim.name, "its capacity reservation is over: on-demand");
     }

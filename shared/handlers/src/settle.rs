@@ -70,7 +70,7 @@ pub async fn settle(
     }
     match revisit {
         Some(delay_seconds) => {
-            send(mailbox, at, Message::Settle { claim: claim.name }, delay_seconds).await
+            Ok(send(mailbox, at, Message::Settle { claim: claim.name }, delay_seconds).await?)
         }
         None => Ok(()),
     }

@@ -330,6 +330,12 @@ impl NodeClaim {
         }
     }
 
+    /// Whether it has an instance, and that is in a capacity reservation.
+    pub fn is_reserved(&self) -> bool {
+        let instance = self.instance.as_ref();
+        instance.is_some_and(|instance| instance.capacity_type == CapacityType::Reserved)
+    }
+
     /// Whether it is being given up.
     pub fn is_deleting(&self) -> bool {
         self.phase == ClaimPhase::Deleting

@@ -51,7 +51,7 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) 
 fn just_launched_into<'a>(world: &World<'a>, claim: &'a NodeClaim) -> Option<&'a str> {
     let instance = claim.instance.as_ref()?;
     let age = world.facts.now.duration_since(instance.launched_at);
-    let is_held = instance.capacity_type == CapacityType::Reserved && age < COUNT_LAG;
+    let is_held = claim.is_reserved() && age < COUNT_LAG;
     claim.labels.get(RESERVATION_ID).map(String::as_str).filter(|_| is_held)
 }
 

@@ -13,8 +13,7 @@
 use std::collections::BTreeSet;
 
 use model::{
-    CapacityType, ClaimPhase, DeletionReason, InstanceId, NodeClaim, Plan, facts::Facts, labels,
-    ledger::Decision,
+    ClaimPhase, DeletionReason, InstanceId, NodeClaim, Plan, facts::Facts, labels, ledger::Decision,
 };
 
 /// Gives up every claim whose time is over, whose capacity block is about to end, or whose NodeClaim
@@ -66,10 +65,9 @@ pub(crate) fn is_expired(claim: &NodeClaim, facts: &Facts) -> bool {
 
 /// The capacity block of `claim`, if that is about to end.
 fn ending_block<'a>(claim: &'a NodeClaim, facts: &Facts) -> Option<&'a String> {
-    let instance = claim.instance.as_ref()?;
     let id = claim.labels.get(labels::RESERVATION_ID)?;
     let is_ending = facts.ending_reservations.contains(id);
-    (is_ending && instance.capacity_type == CapacityType::Reserved).then_some(id)
+    (is_ending && claim.is_reserved()).then_some(id)
 }
 
 fn decision(claim: &NodeClaim, why: &str, facts: &Facts) -> Decision {

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, DeletionReason, NodeClaim, OfferingKey, Plan,
+    DeletionReason, NodeClaim, OfferingKey, Plan,
     interruption::{Interruption, InterruptionKind},
     ledger::{Decision, Snapshot},
 };
@@ -30,7 +30,7 @@ pub fn interrupt(
     let cooling = match interruption.kind {
         InterruptionKind::SpotInterruption => cooling(snapshot, claim, now),
         // One that just fell into an open reservation is on-demand.
-        InterruptionKind::ReservationInterruption if is_reserved(claim) => {
+        InterruptionKind::ReservationInterruption if claim.is_reserved() => {
             cooling(snapshot, claim, now)
         }
         InterruptionKind::ReservationInterruption | InterruptionKind::InstanceEnding => {
@@ -49,11 +49,6 @@ pub fn interrupt(
     plan.decisions.push(decision(claim, interruption, now));
     plan.changes.push(claim.given_up(reason, now));
     plan
-}
-
-fn is_reserved(claim: &NodeClaim) -> bool {
-    let instance = claim.instance.as_ref();
-    instance.is_some_and(|instance| instance.capacity_type == CapacityType::Reserved)
 }
 
 fn cooling(
@@ -134,7 +129,7 @@ mod tests {
         let event = interruption(InterruptionKind::ReservationInterruption, &claim);
         let on_demand = interrupt(&facts.ledger, &claim, &event, now());
         assert_eq!((on_demand.changes.len(), on_demand.cooling.len()), (1, 0));
-        claim.instance.as_mut().unwrap().capacity_type = CapacityType::Reserved;
+        claim.instance.as_mut().unwrap().capacity_type = model::CapacityType::Reserved;
         let plan = interrupt(&facts.ledger, &claim, &event, now());
         let deletion = plan.changes[0].deletion.as_ref().unwrap();
         assert_eq!(deletion.reason, DeletionReason::ReservationEnding);

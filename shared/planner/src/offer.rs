@@ -110,10 +110,8 @@ impl Reservations {
 
 /// Whether EC2's count may not show the instance of `claim` yet, though it was read later.
 fn just_launched(claim: &NodeClaim, now: Timestamp) -> bool {
-    claim.instance.as_ref().is_some_and(|instance| {
-        instance.capacity_type == CapacityType::Reserved
-            && now.duration_since(instance.launched_at) < COUNT_LAG
-    })
+    let instance = claim.instance.as_ref().filter(|_| claim.is_reserved());
+    instance.is_some_and(|instance| now.duration_since(instance.launched_at) < COUNT_LAG)
 }
 
 /// The labels that `Offering::is_compatible` looks at.

@@ -60,6 +60,14 @@ pub trait Ledger {
         claim: &NodeClaim,
     ) -> Result<WriteOutcome, PortError>;
 
+    /// Removes claims of one batch, each as [`Ledger::remove_claim`] does. `Conflict` when any of them
+    /// was refused; the others may be gone.
+    async fn remove_claims(
+        &self,
+        cluster: &ClusterName,
+        claims: &[NodeClaim],
+    ) -> Result<WriteOutcome, PortError>;
+
     /// Lets offerings cool down. A later time that stands already is kept, so that repeating and
     /// reordering do no harm.
     async fn cool_down(

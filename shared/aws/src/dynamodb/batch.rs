@@ -15,8 +15,17 @@ use super::{
     item::{self, BATCH_PREFIX, CLAIMS, Item, RECORD, Unreadable},
 };
 
-/// Claims that one transaction moves; the item that they leave is one more.
-pub(super) const MOVED_MAX: usize = 90;
+/// Claims that leave in one transaction; the item that they leave is one more.
+pub(super) const LEAVING_MAX: usize = 90;
+
+/// What becomes of claims that leave their batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Leaving {
+    /// They get items of their own, as they are given.
+    ToOwnItems,
+    /// They are gone.
+    ForGood,
+}
 
 /// An item of promised claims.
 #[derive(Clone, Debug, PartialEq)]
@@ -62,49 +71,49 @@ impl Batch {
         Ok(Self { key: item::text_of(item, item::ITEM)?.to_owned(), claims })
     }
 
-    /// The transaction after which those `moved` are in items of their own, as they are given, and
-    /// the others here; with what is left. Claims only ever leave a batch, so their number tells one
-    /// state of it from all others.
+    /// The transaction after which claims with the names of `gone` are not here any more; with what is
+    /// left. Claims only ever leave a batch, so their number tells one state of it from all others.
     pub(super) fn without(
         &self,
         table: &str,
         cluster: &ClusterName,
-        moved: &[NodeClaim],
+        gone: &[NodeClaim],
+        leaving: Leaving,
     ) -> Result<(Vec<TransactWriteItem>, Self), PortError> {
-        let (shrunk, left) = self.shrunk(table, cluster, moved)?;
-        let mut writes = vec![shrunk];
-        for claim in moved {
-            let item = item::claim_item(cluster, claim);
-            item::check_size(&item)?;
-            writes.push(to_put(table, item, Some(Guard::absent(item::VERSION)))?);
+        let stays = |claim: &&NodeClaim| gone.iter().all(|one| one.name != claim.name);
+        let left: Vec<&NodeClaim> = self.claims.iter().filter(stays).collect();
+        let mut writes = vec![self.shrunk(table, cluster, &left)?];
+        if leaving == Leaving::ToOwnItems {
+            for claim in gone {
+                let item = item::claim_item(cluster, claim);
+                item::check_size(&item)?;
+                writes.push(to_put(table, item, Some(Guard::absent(item::VERSION)))?);
+            }
         }
-        Ok((writes, left))
+        let claims = left.into_iter().cloned().collect();
+        Ok((writes, Self { key: self.key.clone(), claims }))
     }
 
-    /// The write that takes claims that have the names of `gone` out.
-    pub(super) fn shrunk(
+    /// The write after which only `left` are here.
+    fn shrunk(
         &self,
         table: &str,
         cluster: &ClusterName,
-        gone: &[NodeClaim],
-    ) -> Result<(TransactWriteItem, Self), PortError> {
-        let stays = |claim: &&NodeClaim| gone.iter().all(|one| one.name != claim.name);
-        let left: Vec<&NodeClaim> = self.claims.iter().filter(stays).collect();
+        left: &[&NodeClaim],
+    ) -> Result<TransactWriteItem, PortError> {
         let is_as_read = Guard::equal(CLAIMS, item::number(count(self.claims.len())));
-        let write = if left.is_empty() {
-            let mut delete = Delete::builder()
-                .table_name(table)
-                .set_key(Some(item::key(cluster, &self.key).into_iter().collect()))
-                .condition_expression(is_as_read.expression())
-                .expression_attribute_names(guard::ATTRIBUTE, is_as_read.attribute());
-            if let Some(value) = is_as_read.value() {
-                delete = delete.expression_attribute_values(guard::VALUE, value.clone());
-            }
-            TransactWriteItem::builder().delete(delete.build().map_err(incomplete)?).build()
-        } else {
-            to_put(table, to_item(cluster, &self.key, &left), Some(is_as_read))?
-        };
-        let claims = left.into_iter().cloned().collect();
-        Ok((write, Self { key: self.key.clone(), claims }))
+        if !left.is_empty() {
+            return to_put(table, to_item(cluster, &self.key, left), Some(is_as_read));
+        }
+        let mut delete = Delete::builder()
+            .table_name(table)
+            .set_key(Some(item::key(cluster, &self.key).into_iter().collect()))
+            .condition_expression(is_as_read.expression())
+            .expression_attribute_names(guard::ATTRIBUTE, is_as_read.attribute());
+        if let Some(value) = is_as_read.value() {
+            delete = delete.expression_attribute_values(guard::VALUE, value.clone());
+        }
+        let delete = delete.build().map_err(incomplete)?;
+        Ok(TransactWriteItem::builder().delete(delete).build())
     }
 }

@@ -12,7 +12,7 @@ use model::{
 use ports::{Fault, PortError};
 
 use super::{
-    batch,
+    TRANSACTION, batch,
     guard::{self, Guard},
     item::{self, Item},
 };
@@ -105,7 +105,7 @@ pub(super) fn to_put(
 }
 
 pub(super) fn incomplete(error: BuildError) -> PortError {
-    PortError::because("TransactWriteItems", Fault::Permanent, error)
+    PortError::because(TRANSACTION, Fault::Permanent, error)
 }
 
 /// Why a transaction was cancelled. Nothing of it happened, except where an earlier call of the

@@ -1,4 +1,4 @@
-//! Reading promised claims that are kept together, and moving them to items of their own.
+//! Reading promised claims that are kept together, and taking them out.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,14 +7,14 @@ use model::{BatchId, ClusterName, NodeClaim, NodeClaimName};
 use ports::{Fault, PortError};
 
 use super::{
-    DynamoLedger,
-    batch::{self, Batch, MOVED_MAX},
+    DynamoLedger, TRANSACTION,
+    batch::{self, Batch, LEAVING_MAX, Leaving},
     overtaken, unreadable,
 };
 
 /// The version of a claim that nobody wrote to since it was promised.
 const PROMISED: u64 = 1;
-/// How often a move is begun anew after somebody else moved something of the same batch.
+/// How often it is begun anew after somebody else took something out of the same batch.
 const TRIES: usize = 5;
 
 impl DynamoLedger {
@@ -28,75 +28,63 @@ impl DynamoLedger {
         items.iter().map(|item| Batch::of(item).map_err(unreadable)).collect()
     }
 
-    /// Gives those of `claims` that are still kept together items of their own, as they are given.
-    /// Says which.
-    pub(super) async fn move_out(
+    /// Takes those of `claims` out of their batch that are still kept there, in the version before or,
+    /// to remove them, in their own. Says which.
+    pub(super) async fn take_out(
         &self,
         cluster: &ClusterName,
         claims: &[NodeClaim],
+        leaving: Leaving,
     ) -> Result<BTreeSet<NodeClaimName>, PortError> {
-        let next = claims.iter().filter(|claim| claim.version == PROMISED + 1);
-        let next: BTreeMap<&NodeClaimName, &NodeClaim> =
-            next.map(|claim| (&claim.name, claim)).collect();
-        let batches: BTreeSet<&BatchId> = next.values().map(|claim| &claim.batch).collect();
-        let mut moved = BTreeSet::new();
+        let version = match leaving {
+            Leaving::ToOwnItems => PROMISED + 1,
+            Leaving::ForGood => PROMISED,
+        };
+        let wanted = claims.iter().filter(|claim| claim.version == version);
+        let wanted: BTreeMap<&NodeClaimName, &NodeClaim> =
+            wanted.map(|claim| (&claim.name, claim)).collect();
+        let batches: BTreeSet<&BatchId> = wanted.values().map(|claim| &claim.batch).collect();
+        let mut taken = BTreeSet::new();
         for id in batches {
             let mut tries = 0;
-            while !self.move_out_of(cluster, id, &next, &mut moved).await? {
+            while !self.take_out_of(cluster, id, &wanted, leaving, &mut taken).await? {
                 tries += 1;
                 if tries == TRIES {
-                    return Err(contended());
+                    let problem = "somebody else takes claims out of the batch again and again";
+                    let problem = ports::BoxError::from(problem);
+                    return Err(PortError::because(TRANSACTION, Fault::Transient, problem));
                 }
             }
         }
-        Ok(moved)
+        Ok(taken)
     }
 
     /// The same for the claims of one batch; `false` when somebody else was faster.
-    async fn move_out_of(
+    async fn take_out_of(
         &self,
         cluster: &ClusterName,
         id: &BatchId,
-        next: &BTreeMap<&NodeClaimName, &NodeClaim>,
-        moved: &mut BTreeSet<NodeClaimName>,
+        wanted: &BTreeMap<&NodeClaimName, &NodeClaim>,
+        leaving: Leaving,
+        taken: &mut BTreeSet<NodeClaimName>,
     ) -> Result<bool, PortError> {
         for mut batch in self.promised(cluster, &batch::prefix(id)).await? {
             loop {
-                let some = batch.claims.iter().filter_map(|claim| next.get(&claim.name));
-                let some: Vec<NodeClaim> = some.take(MOVED_MAX).map(|one| (*one).clone()).collect();
+                let some = batch.claims.iter().filter_map(|claim| wanted.get(&claim.name));
+                let some: Vec<NodeClaim> =
+                    some.take(LEAVING_MAX).map(|one| (*one).clone()).collect();
                 if some.is_empty() {
                     break;
                 }
-                let (writes, left) = batch.without(&self.table, cluster, &some)?;
+                let (writes, left) = batch.without(&self.table, cluster, &some, leaving)?;
                 if !self.transact(writes).await? {
                     return Ok(false);
                 }
-                moved.extend(some.into_iter().map(|claim| claim.name));
+                taken.extend(some.into_iter().map(|claim| claim.name));
                 batch = left;
             }
         }
         Ok(true)
-    }
-
-    /// Removes `claim` if it is still kept with others and is as it was promised. Says whether it was.
-    pub(super) async fn remove_promised(
-        &self,
-        cluster: &ClusterName,
-        claim: &NodeClaim,
-    ) -> Result<bool, PortError> {
-        if claim.version != PROMISED {
-            return Ok(false);
-        }
-        for _ in 0..TRIES {
-            let batches = self.promised(cluster, &batch::prefix(&claim.batch)).await?;
-            let its = |batch: &&Batch| batch.claims.iter().any(|one| one.name == claim.name);
-            let Some(batch) = batches.iter().find(its) else { return Ok(false) };
-            let (write, _) = batch.shrunk(&self.table, cluster, std::slice::from_ref(claim))?;
-            if self.transact(vec![write]).await? {
-                return Ok(true);
-            }
-        }
-        Err(contended())
     }
 
     /// Carries `writes` out, all or none. `false` when somebody else was faster.
@@ -107,9 +95,4 @@ impl DynamoLedger {
             Err(error) => overtaken(error).map(|()| false),
         }
     }
-}
-
-fn contended() -> PortError {
-    let problem = "somebody else moves claims of the batch again and again";
-    PortError::because("TransactWriteItems", Fault::Transient, ports::BoxError::from(problem))
 }

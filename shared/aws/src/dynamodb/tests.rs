@@ -109,16 +109,22 @@ fn claims_leave_their_batch_as_they_get_items_of_their_own() {
     let promised = Batch::of(&together).unwrap();
     assert_eq!(promised.claims, claims);
     let asked = |index: usize| NodeClaim { version: 2, ..claims[index].clone() };
-    let (writes, left) = promised.without("ledger", &cluster(), &[asked(1)]).unwrap();
+    let (writes, left) =
+        promised.without("ledger", &cluster(), &[asked(1)], Leaving::ToOwnItems).unwrap();
     assert_eq!(
         lines(&writes),
         ["batch#demo-4-0#0 if claims = 3", "claim#demo-4-0-1 if attribute_not_exists(version)"]
     );
     let put = writes[0].put().unwrap().item().clone().into_iter().collect();
     assert_eq!(Batch::of(&put).unwrap(), left);
-    let (writes, left) = left.without("ledger", &cluster(), &[asked(0), asked(2)]).unwrap();
+    let (writes, left) =
+        left.without("ledger", &cluster(), &[asked(0), asked(2)], Leaving::ToOwnItems).unwrap();
     assert_eq!(lines(&writes)[0], "delete batch#demo-4-0#0 if claims = 2");
     assert!(left.claims.is_empty());
+    let (writes, left) =
+        promised.without("ledger", &cluster(), &claims[..2], Leaving::ForGood).unwrap();
+    assert_eq!(lines(&writes), ["batch#demo-4-0#0 if claims = 3"]);
+    assert_eq!(left.claims, claims[2..]);
 }
 
 #[test]

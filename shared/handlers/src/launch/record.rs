@@ -49,15 +49,14 @@ pub(super) async fn record(
     catalog: &model::Catalog,
     at: &Invocation,
 ) -> Result<(), Error> {
-    match outcome {
+    let after: Vec<Option<NodeClaim>> = match outcome {
         Outcome::Later(reason) => {
             tracing::warn!(%reason, claims = claims.len(), "launch postponed");
-            retry(mailbox, claims, at).await
+            return retry(mailbox, claims, at).await;
         }
         Outcome::Refused(reason) => {
             tracing::warn!(%reason, claims = claims.len(), "launch refused");
-            let nothing = claims.iter().map(|claim| (claim, None));
-            write(ledger, mailbox, nothing.collect(), at).await
+            vec![None; claims.len()]
         }
         Outcome::Found(instances) => {
             let of = |claim: &NodeClaim| {
@@ -74,8 +73,7 @@ pub(super) async fn record(
                 };
                 Some(launched(claim, &instance, &catalog.instance_types, at))
             };
-            let found = claims.iter().map(|claim| (claim, of(claim)));
-            write(ledger, mailbox, found.collect(), at).await
+            claims.iter().map(of).collect()
         }
         Outcome::Answered(answer, prepared) => {
             cool_down(ledger, &answer, &prepared, at).await?;
@@ -95,40 +93,42 @@ pub(super) async fn record(
                 };
                 Some(launched(claim, &instance, &prepared.types, at))
             };
-            let answered = claims.iter().map(|claim| (claim, of(claim)));
-            write(ledger, mailbox, answered.collect(), at).await
+            claims.iter().map(of).collect()
         }
-    }
+    };
+    write(ledger, mailbox, claims, &after, at).await
 }
 
 fn place(claim: &NodeClaim) -> usize {
     usize::try_from(claim.batch_index).unwrap_or(usize::MAX)
 }
 
-/// Gives claims their instances, and withdraws those that got none: their pods are looked at again.
-/// A claim that conflicts was moved on by another delivery, which recorded the same.
+/// Gives `claims` their instances, as `after` has them, and withdraws those that got none: their pods
+/// are looked at again. A claim that conflicts was moved on by another delivery, which recorded the
+/// same.
 async fn write(
     ledger: &impl Ledger,
     mailbox: &impl Mailbox,
-    claims: Vec<(&NodeClaim, Option<NodeClaim>)>,
+    claims: &[NodeClaim],
+    after: &[Option<NodeClaim>],
     at: &Invocation,
 ) -> Result<(), Error> {
-    let Some(((first, outcome), others)) = claims.split_first() else { return Ok(()) };
-    let launched: Vec<NodeClaim> = others.iter().filter_map(|(_, after)| after.clone()).collect();
+    let launched: Vec<NodeClaim> = after.iter().skip(1).flatten().cloned().collect();
     ledger.write_claims(&at.cluster, &launched).await?;
-    for (claim, _) in others.iter().filter(|(_, after)| after.is_none()) {
-        ledger.remove_claim(&at.cluster, claim).await?;
-    }
-    match outcome {
-        Some(launched) => ledger.write_claim(&at.cluster, launched).await?,
-        None => ledger.remove_claim(&at.cluster, first).await?,
+    let with_none = claims.iter().zip(after).skip(1).filter(|(_, after)| after.is_none());
+    let with_none: Vec<NodeClaim> = with_none.map(|(claim, _)| claim.clone()).collect();
+    ledger.remove_claims(&at.cluster, &with_none).await?;
+    match (claims.first(), after.first()) {
+        (_, Some(Some(launched))) => ledger.write_claim(&at.cluster, launched).await?,
+        (Some(claim), _) => ledger.remove_claim(&at.cluster, claim).await?,
+        (None, _) => return Ok(()),
     };
-    for launched in claims.iter().filter_map(|(_, after)| after.as_ref()) {
+    for launched in after.iter().flatten() {
         let Some(instance) = &launched.instance else { continue };
         tracing::info!(claim = %launched.name, instance = %instance.id,
             instance_type = %instance.instance_type, "instance launched");
     }
-    if claims.iter().any(|(_, after)| after.is_none()) {
+    if after.iter().any(Option::is_none) {
         ask_to_provision(mailbox, at, 1).await?;
     }
     Ok(())
@@ -255,5 +255,5 @@ async fn retry(mailbox: &impl Mailbox, claims: &[NodeClaim], at: &Invocation) ->
     let (first, most) = RETRY_SECONDS;
     let delay_seconds = u32::try_from(age / 2).unwrap_or(most).clamp(first, most);
     let message = Message::Launch { claim: claim.name.clone() };
-    send(mailbox, at, message, delay_seconds).await
+    Ok(send(mailbox, at, message, delay_seconds).await?)
 }

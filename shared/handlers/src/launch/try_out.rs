@@ -177,5 +177,5 @@ async fn ask(
 /// Asks once more in a while: the same question, with its own time.
 async fn again(mailbox: &impl Mailbox, question: &Question, at: &Invocation) -> Result<(), Error> {
     let Question { class, key, asked_at } = question.clone();
-    send(mailbox, at, Message::TryOut { class, key, asked_at }, RETRY_SECONDS).await
+    Ok(send(mailbox, at, Message::TryOut { class, key, asked_at }, RETRY_SECONDS).await?)
 }

@@ -5,10 +5,12 @@ use launch_template::{
     try_out,
 };
 use model::{
-    message::{Delivery, Message},
+    message::Message,
     node_class::{NodeClassStatus, SeenNodeClass},
 };
 use ports::{Invocation, Ledger, Mailbox, PortError};
+
+use crate::mail::send;
 
 /// Puts what trying the class out came to into the conditions of `status`, if it comes to that, and
 /// asks for it when that is not known, or not any more. The last word stands until the next one.
@@ -42,8 +44,7 @@ pub(super) async fn validate(
     if known.as_ref().is_none_or(|verdict| verdict.key != key || verdict.due_at <= at.now) {
         let (class, asked_at) = (class.name.clone(), at.now);
         let message = Message::TryOut { class, key: key.clone(), asked_at };
-        let cluster = at.cluster.clone();
-        mailbox.send(&[Delivery { cluster, message, delay_seconds: 0 }]).await?;
+        send(mailbox, at, message, 0).await?;
     }
     if let Some(verdict) = known {
         let dry_run =

@@ -10,9 +10,32 @@ use ports::{Ledger, PortError};
 
 use crate::{
     Sim,
-    fault::Access::{Read, Write},
+    fault::Access::{self, Read, Write},
     sim::yield_once,
+    world::World,
 };
+
+impl Sim {
+    /// Does something with each of `claims`, which are of one batch. A conflict of one is all's.
+    async fn each(
+        &self,
+        operation: (&'static str, Access),
+        claims: &[NodeClaim],
+        act: impl Fn(&mut World, &NodeClaim) -> WriteOutcome,
+    ) -> Result<WriteOutcome, PortError> {
+        let batch = claims.first().map(|claim| claim.batch.as_str()).unwrap_or_default();
+        self.step(operation, format!("{} of {batch}", claims.len()), |world| {
+            let outcomes: Vec<WriteOutcome> =
+                claims.iter().map(|claim| act(world, claim)).collect();
+            let refused = outcomes.into_iter().find(|outcome| *outcome == WriteOutcome::Conflict);
+            if refused.is_some() {
+                world.note(format_args!("{} conflicts with claims of {batch}", operation.0));
+            }
+            Ok(refused.unwrap_or(WriteOutcome::Written))
+        })
+        .await
+    }
+}
 
 impl Ledger for Sim {
     async fn snapshot(&self, cluster: &ClusterName) -> Result<Snapshot, PortError> {
@@ -98,16 +121,8 @@ impl Ledger for Sim {
         cluster: &ClusterName,
         claims: &[NodeClaim],
     ) -> Result<WriteOutcome, PortError> {
-        let batch = claims.first().map(|claim| claim.batch.as_str()).unwrap_or_default();
-        let subject = format!("{} of {batch}", claims.len());
-        self.step(("Ledger.write_claims", Write), subject, |world| {
-            let write = |claim| world.write_claim(cluster, claim);
-            let outcomes: Vec<WriteOutcome> = claims.iter().map(write).collect();
-            let refused = outcomes.into_iter().find(|outcome| *outcome == WriteOutcome::Conflict);
-            if refused.is_some() {
-                world.note(format_args!("a write to claims of {batch} conflicts"));
-            }
-            Ok(refused.unwrap_or(WriteOutcome::Written))
+        self.each(("Ledger.write_claims", Write), claims, |world, claim| {
+            world.write_claim(cluster, claim)
         })
         .await
     }
@@ -120,6 +135,17 @@ impl Ledger for Sim {
         let subject = format!("{} {}", claim.name, claim.version);
         self.step(("Ledger.remove_claim", Write), subject, |world| {
             Ok(world.remove_claim(cluster, claim))
+        })
+        .await
+    }
+
+    async fn remove_claims(
+        &self,
+        cluster: &ClusterName,
+        claims: &[NodeClaim],
+    ) -> Result<WriteOutcome, PortError> {
+        self.each(("Ledger.remove_claims", Write), claims, |world, claim| {
+            world.remove_claim(cluster, claim)
         })
         .await
     }

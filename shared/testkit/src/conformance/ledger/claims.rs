@@ -23,6 +23,7 @@ pub(super) async fn cases<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) 
         Case::of("a claim under another version is refused", wrong_version(subject).await),
         Case::of("a claim that is not there cannot be written", written_lost(subject).await),
         Case::of("claims of a batch are written together", batch_written(subject).await),
+        Case::of("claims of a batch are removed together", batch_removed(subject).await),
         Case::of("one of a batch moves on, and the others stay", one_of_batch(subject).await),
         Case::of("a claim is removed again without effect", removed_twice(subject).await),
         Case::of("a claim under another version is not removed", removed_stale(subject).await),
@@ -177,6 +178,36 @@ async fn batch_written<L: Ledger, W: AsyncFn()>(
     same("writing under an old version", &outcome, &WriteOutcome::Conflict)?;
     let outcome = subject.ledger.write_claims(subject.one(), &[]).await?;
     same("writing nothing", &outcome, &WriteOutcome::Written)
+}
+
+/// Some are still only promised, one was asked for, and one was moved on meanwhile.
+async fn batch_removed<L: Ledger, W: AsyncFn()>(
+    subject: &Subject<'_, L, W>,
+) -> Result<(), Failure> {
+    let mut claims = batch(subject, "batch-removed", 120).await?;
+    let last = claims.len() - 1;
+    let head = subject.head().await?;
+    for claim in claims.iter_mut().take(1) {
+        *claim = asked_for(claim);
+        same("the write", &write(subject, claim).await?, &WriteOutcome::Written)?;
+    }
+    let (removed, kept) = claims.split_at(last);
+    for _ in 0..2 {
+        let outcome = subject.ledger.remove_claims(subject.one(), removed).await?;
+        same("removing", &outcome, &WriteOutcome::Written)?;
+        let snapshot = subject.ledger.snapshot(subject.one()).await?;
+        let left = removed.iter().find(|claim| snapshot.claims.contains_key(&claim.name));
+        same("what is left of them", &left, &None)?;
+    }
+    for claim in kept {
+        subject.unchanged(head, claim).await?;
+        let next = asked_for(claim);
+        same("the write", &write(subject, &next).await?, &WriteOutcome::Written)?;
+        let outcome = subject.ledger.remove_claims(subject.one(), kept).await?;
+        same("removing under an old version", &outcome, &WriteOutcome::Conflict)?;
+        subject.unchanged(head, &next).await?;
+    }
+    Ok(())
 }
 
 async fn one_of_batch<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {

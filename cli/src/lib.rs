@@ -8,7 +8,6 @@ pub mod catalog;
 pub mod convert;
 pub mod crds;
 pub mod error;
-pub mod functions;
 pub mod hash;
 pub mod manifests;
 pub mod output;

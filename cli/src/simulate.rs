@@ -12,14 +12,14 @@ use std::{
     sync::Arc,
 };
 
+use dispatch::{Reports, dispatch};
 use jiff::{SignedDuration, Timestamp};
-use model::{PodKey, plan::Reason};
+use model::{Function, PodKey, plan::Reason};
 use simulator::{Runner, Sim};
 
 use crate::{
     args::{Format, SimulateArgs},
     error::Error,
-    functions::{Reports, dispatch},
     manifests::{self, BadInput, Loaded},
     simulate::{progress::Progress, scenario::Scenario, summary::Outcome, timeline::Timeline},
 };
@@ -141,7 +141,7 @@ impl Stage {
         outcome.map_err(Error::Stopped)
     }
 
-    fn note(&mut self, decided: &[crate::functions::Decided]) {
+    fn note(&mut self, decided: &[dispatch::Decided]) {
         for decided in decided {
             for malformed in &decided.report.malformed {
                 let text = format!("{}: {}", malformed.object, malformed.problem);
@@ -149,7 +149,7 @@ impl Stage {
                     self.malformed.push(text);
                 }
             }
-            if decided.function != simulator::Function::Provision {
+            if decided.function != Function::Provision {
                 continue;
             }
             let Some(plan) = &decided.report.plan else { continue };

@@ -7,7 +7,7 @@
 )]
 
 use api::event::Event;
-use model::{ClaimPhase, message::Message};
+use model::ClaimPhase;
 use serde_json::Value;
 use tests::{files, repository};
 
@@ -40,14 +40,7 @@ fn check(name: &str, event: &Value) {
             for body in bodies(event) {
                 let (_, message) =
                     api::message::decode(body).unwrap_or_else(|e| panic!("{name}: {e}"));
-                let expected = match message {
-                    Message::Provision { .. } => "provision",
-                    Message::Validate { .. } => "disrupt",
-                    Message::Launch { .. } | Message::TryOut { .. } => "launch",
-                    Message::Settle { .. } => "settle",
-                    Message::Drain { .. } => "drain",
-                };
-                assert_eq!(function, expected, "{name}");
+                assert_eq!(function, message.function().as_str(), "{name}");
             }
         }
         (_, "stream") => {

@@ -4,14 +4,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dispatch::Decided;
 use jiff::Timestamp;
+use model::Function;
 use serde_json::{Value, json};
-use simulator::{Function, Happening, TimelineEvent};
+use simulator::{Happening, TimelineEvent};
 
-use crate::{
-    functions::Decided,
-    output::{count, elapsed},
-};
+use crate::output::{count, elapsed};
 
 /// A line: when, and what.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -7,10 +7,7 @@ use aws_sdk_sqs::{
     operation::send_message_batch::SendMessageBatchOutput,
     types::{BatchResultErrorEntry, SendMessageBatchRequestEntry},
 };
-use model::{
-    limits::MESSAGE_DELAY_SECONDS_MAX,
-    message::{Delivery, Message},
-};
+use model::{Function, limits::MESSAGE_DELAY_SECONDS_MAX, message::Delivery};
 use ports::{Fault, Mailbox, PortError};
 
 use crate::fault::{BadRequest, Refusal, port_error};
@@ -38,13 +35,15 @@ pub struct QueueUrls {
 }
 
 impl QueueUrls {
-    fn of(&self, message: &Message) -> &str {
-        match message {
-            Message::Provision { .. } => &self.provision,
-            Message::Validate { .. } => &self.disrupt,
-            Message::Launch { .. } | Message::TryOut { .. } => &self.launch,
-            Message::Settle { .. } => &self.settle,
-            Message::Drain { .. } => &self.drain,
+    /// The queue of `function`; `None` for one that is sent no messages.
+    fn of(&self, function: Function) -> Option<&str> {
+        match function {
+            Function::Provision => Some(&self.provision),
+            Function::Disrupt => Some(&self.disrupt),
+            Function::Launch => Some(&self.launch),
+            Function::Settle => Some(&self.settle),
+            Function::Drain => Some(&self.drain),
+            Function::Interrupt | Function::Resolve | Function::Catalog => None,
         }
     }
 }
@@ -95,7 +94,9 @@ fn to_batches<'a>(
 ) -> Result<Vec<Batch<'a>>, PortError> {
     let mut batches: Vec<Batch<'a>> = Vec::new();
     for delivery in deliveries {
-        let url = urls.of(&delivery.message);
+        let function = delivery.message.function();
+        let no_queue = || BadRequest::of(OPERATION, format!("`{function}` has no queue"));
+        let url = urls.of(function).ok_or_else(no_queue)?;
         let body = api::message::encode(delivery);
         let bytes = body.len();
         let latest = batches.iter().rposition(|batch| batch.url == url);
@@ -136,7 +137,7 @@ fn from_answer(answer: &SendMessageBatchOutput) -> Result<(), PortError> {
 
 #[cfg(test)]
 mod tests {
-    use model::{ClusterName, NodeClaimName};
+    use model::{ClusterName, NodeClaimName, message::Message};
 
     use super::*;
 

@@ -9,6 +9,7 @@ pub mod claim;
 pub mod duration;
 pub mod eviction;
 pub mod facts;
+pub mod function;
 pub mod id;
 pub mod image_alias;
 pub mod interruption;
@@ -39,6 +40,7 @@ pub mod validation;
 
 pub use catalog::{CapacityType, Catalog, InstanceType, Offering, OfferingKey, Reservation};
 pub use claim::{ClaimPhase, Condition, DeletionReason, NodeClaim};
+pub use function::Function;
 pub use id::{
     BatchId, ClusterName, CommitId, ImageId, InstanceId, InstanceTypeName, LabelKey,
     LaunchTemplateName, Namespace, NodeClaimName, NodeClassName, NodeName, NodePoolName,

@@ -3,73 +3,11 @@
 use std::fmt;
 
 use model::{
-    NodeClaimName,
+    Function, NodeClaimName,
     interruption::Interruption,
     message::{DisruptionMethod, Message},
 };
 use ports::Invocation;
-
-/// A function of the stack.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Function {
-    /// Pending pods become claims.
-    Provision,
-    /// Instances that end are replaced.
-    Interrupt,
-    /// Claims that are not needed are given up.
-    Disrupt,
-    /// Promised claims become instances.
-    Launch,
-    /// Instances become nodes in service.
-    Settle,
-    /// Claims that are given up disappear.
-    Drain,
-    /// EC2NodeClasses are told what they select.
-    Resolve,
-}
-
-impl Function {
-    /// All of them.
-    pub const ALL: [Self; 7] = [
-        Self::Provision,
-        Self::Interrupt,
-        Self::Disrupt,
-        Self::Launch,
-        Self::Settle,
-        Self::Drain,
-        Self::Resolve,
-    ];
-
-    /// Its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Provision => "provision",
-            Self::Interrupt => "interrupt",
-            Self::Disrupt => "disrupt",
-            Self::Launch => "launch",
-            Self::Settle => "settle",
-            Self::Drain => "drain",
-            Self::Resolve => "resolve",
-        }
-    }
-
-    /// The function that `message` is for.
-    pub const fn of_message(message: &Message) -> Self {
-        match message {
-            Message::Provision { .. } => Self::Provision,
-            Message::Validate { .. } => Self::Disrupt,
-            Message::Launch { .. } | Message::TryOut { .. } => Self::Launch,
-            Message::Settle { .. } => Self::Settle,
-            Message::Drain { .. } => Self::Drain,
-        }
-    }
-}
-
-impl fmt::Display for Function {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
 
 /// Which of the one-minute schedules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

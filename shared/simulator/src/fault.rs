@@ -3,12 +3,10 @@
 use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
+use model::Function;
 use ports::Fault;
 
-use crate::{
-    chance::{Chance, Span},
-    delivery::Function,
-};
+use crate::chance::{Chance, Span};
 
 /// Whether a call changes something outside.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

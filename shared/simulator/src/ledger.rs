@@ -9,14 +9,14 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    BatchId, Bytes, ClaimPhase, ClusterName, CommitId, InstanceId, NodeClaim, NodeClaimName,
-    NodeClassName, OfferingKey,
+    BatchId, Bytes, ClaimPhase, ClusterName, CommitId, Function, InstanceId, NodeClaim,
+    NodeClaimName, NodeClassName, OfferingKey,
     ledger::{Commit, CommitOutcome, Generation, MeasuredKey, Snapshot, WriteOutcome, batch_items},
     limits::ITEMS_PER_COMMIT_MAX,
     validation::Verdict,
 };
 
-use crate::{delivery::Function, later, timeline::Happening, world::World};
+use crate::{later, timeline::Happening, world::World};
 
 /// What was stored about an instance's claim, and when: the newest that is old enough is visible.
 type IndexVersions = Vec<(Timestamp, Option<Rc<NodeClaim>>)>;

@@ -34,7 +34,7 @@ pub use account::{
 };
 pub use chance::{Chance, Span};
 pub use cluster::NodeClaimObject;
-pub use delivery::{Delivery, Function, Outcome, Payload, Schedule};
+pub use delivery::{Delivery, Outcome, Payload, Schedule};
 pub use fault::{Access, Call, Rule, Storm, Verdict, at_call, first_calls};
 pub use mail::DeadLetter;
 pub use runner::{Dispatch, Runner, Stopped, Work};

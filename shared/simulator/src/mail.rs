@@ -5,12 +5,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
-use model::{ClusterName, NodeClaim, NodeClaimName, interruption::Interruption};
+use model::{ClusterName, Function, NodeClaim, NodeClaimName, interruption::Interruption};
 use ports::Invocation;
 
 use crate::{
     chance::Span,
-    delivery::{Delivery, Function, Outcome, Payload, Schedule},
+    delivery::{Delivery, Outcome, Payload, Schedule},
     later,
     world::{Event, World},
 };
@@ -116,7 +116,7 @@ impl World {
     pub(crate) fn send(&mut self, deliveries: &[model::message::Delivery]) {
         for delivery in deliveries {
             let delay = SignedDuration::from_secs(i64::from(delivery.delay_seconds));
-            let function = Function::of_message(&delivery.message);
+            let function = delivery.message.function();
             let payload = Payload::Message(delivery.message.clone());
             self.enqueue(delivery.cluster.clone(), function, payload, (delay, QUEUE_LATENCY));
         }

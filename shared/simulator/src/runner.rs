@@ -11,10 +11,11 @@ use std::{
 };
 
 use jiff::Timestamp;
+use model::Function;
 
 use crate::{
     Sim,
-    delivery::{Delivery, Function, Outcome},
+    delivery::{Delivery, Outcome},
     later,
 };
 

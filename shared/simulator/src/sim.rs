@@ -12,14 +12,14 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    Catalog, NodeClaim, NodeClaimName, NodeClassName, NodePoolName, Pod, node::Node,
+    Catalog, Function, NodeClaim, NodeClaimName, NodeClassName, NodePoolName, Pod, node::Node,
     node_class::NodeClassStatus, node_pool::NodePoolStatus,
 };
 use ports::{Fault, PortError};
 
 use crate::{
     cluster::NodeClaimObject,
-    delivery::{Delivery, Function, Outcome},
+    delivery::{Delivery, Outcome},
     fault::{Access, Rule, Verdict},
     mail::DeadLetter,
     runner::{Runner, Stopped, Wakeful, Work},

@@ -5,13 +5,13 @@
 use std::{collections::BTreeMap, fmt, sync::Arc, task::Waker};
 
 use jiff::{SignedDuration, Timestamp};
-use model::{Catalog, InstanceId, NodeName, PodKey, PodUid, shape::Shelved};
+use model::{Catalog, Function, InstanceId, NodeName, PodKey, PodUid, shape::Shelved};
 
 use crate::{
     account::Account,
     chance::Chance,
     cluster::ClusterState,
-    delivery::{Function, Schedule},
+    delivery::Schedule,
     fault::{Call, Rule, Verdict},
     later,
     ledger::LedgerState,

@@ -1,9 +1,9 @@
 //! Pools whose class is not ready, or not known to be, launch nothing.
 
 use jiff::SignedDuration;
-use model::node_class::NodeClass;
+use model::{Function, node_class::NodeClass};
 use ports::{Fault, NodeClasses as _};
-use simulator::{Action, Function, Happening, Object, Settings, Sim, Verdict, first_calls};
+use simulator::{Action, Happening, Object, Settings, Sim, Verdict, first_calls};
 
 use crate::world::{minute, runner, scale, sim};
 

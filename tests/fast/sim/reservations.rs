@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 use journeyman::manifests;
 use model::{
-    CapacityType, DeletionReason, NodeClaim, OfferingKey, labels,
+    CapacityType, DeletionReason, Function, NodeClaim, OfferingKey, labels,
     node_class::{CapacityReservation, MatchCriteria},
 };
 use simulator::{Action, Happening, ReservationRecord, Settings, Sim};
@@ -222,7 +222,7 @@ fn nodes_of_a_capacity_block_go_also_when_nobody_hears_the_warning() {
     });
     // Bought by another account: its events do not come here.
     sim.add_rule(Box::new(|call, _| {
-        let is_interrupt = call.delivery.is_some_and(|(_, f)| f == simulator::Function::Interrupt);
+        let is_interrupt = call.delivery.is_some_and(|(_, f)| f == Function::Interrupt);
         if is_interrupt {
             simulator::Verdict::FailBefore(ports::Fault::Transient)
         } else {

@@ -2,11 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
+use dispatch::{Reports, dispatch};
 use jiff::{SignedDuration, Timestamp};
-use journeyman::{
-    functions::{Reports, dispatch},
-    manifests,
-};
+use journeyman::manifests;
 use model::{CapacityType, Catalog, PodKey};
 use simulator::{Action, Runner, Settings, Sim, Stopped};
 

@@ -15,8 +15,9 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("aws", &["api", "model", "ports"]),
     ("bootstrap", &["api", "aws", "cluster", "handlers", "model", "ports"]),
     ("catalog", FUNCTION),
-    ("cli", &["api", "handlers", "launch-template", "model", "planner", "ports", "simulator"]),
+    ("cli", &["api", "dispatch", "launch-template", "model", "planner", "ports", "simulator"]),
     ("cluster", &["api", "model", "ports"]),
+    ("dispatch", &["handlers", "model", "ports", "simulator"]),
     ("disrupt", FUNCTION),
     ("door", &["api", "model", "ports", "simulator"]),
     ("drain", FUNCTION),
@@ -33,7 +34,7 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("settle", FUNCTION),
     ("simulator", &["model", "ports"]),
     ("testkit", &["model", "ports"]),
-    ("tests", &["api", "cli", "model", "ports", "simulator", "testkit"]),
+    ("tests", &["api", "cli", "dispatch", "model", "ports", "simulator", "testkit"]),
 ];
 const FUNCTION: &[&str] = &["bootstrap", "handlers", "model", "ports"];
 

@@ -13,16 +13,14 @@ use handlers::{
 };
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Catalog, ClusterName, InstanceId, LaunchTemplateName, Millicores, NodeClaimName, PodSpec,
-    Resources,
+    Catalog, ClusterName, Function, InstanceId, LaunchTemplateName, Millicores, NodeClaimName,
+    PodSpec, Resources,
     launch::LaunchTemplate,
     message::Message,
     validation::{Tried, Verdict},
 };
 use ports::{Invocation, Ledger as _, PortError, Templates};
-use simulator::{
-    Delivery, Function, Object, Outcome, Payload, Settings, Sim, Workload, WorkloadKind,
-};
+use simulator::{Delivery, Object, Outcome, Payload, Settings, Sim, Workload, WorkloadKind};
 use testkit::build;
 
 /// Ends in between two calls what the second one needs.

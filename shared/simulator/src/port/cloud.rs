@@ -307,7 +307,7 @@ impl Mailbox for Sim {
     async fn send(&self, deliveries: &[Delivery]) -> Result<(), PortError> {
         let subject = match deliveries {
             [one] => {
-                format!("{} in {} s", crate::Function::of_message(&one.message), one.delay_seconds)
+                format!("{} in {} s", one.message.function(), one.delay_seconds)
             }
             many => format!("{} messages", many.len()),
         };

@@ -130,7 +130,7 @@ fn a_spot_instance_ends_two_minutes_after_its_notice() {
         .find(|event| matches!(event.happening, Happening::InstanceEnding { .. }));
     assert_eq!(ending.unwrap().at.duration_since(notice_at).as_secs(), 120);
     let announced: Vec<String> = std::iter::from_fn(|| sim.next_delivery())
-        .filter(|delivery| delivery.function == crate::Function::Interrupt)
+        .filter(|delivery| delivery.function == model::Function::Interrupt)
         .map(|delivery| delivery.payload.to_string())
         .collect();
     let kinds: Vec<&str> = announced.iter().filter_map(|text| text.split(' ').next()).collect();

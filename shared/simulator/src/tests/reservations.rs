@@ -4,16 +4,14 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 use model::{
-    CapacityType, HourlyPrice, LaunchTemplateName,
+    CapacityType, Function, HourlyPrice, LaunchTemplateName,
     launch::{FleetAnswer, InstanceState, LaunchTemplate, ReservationMarket, ReservationTarget},
     node_class::MatchCriteria,
 };
 use ports::{Fleet as _, Templates as _};
 
 use super::toy;
-use crate::{
-    Action, Function, NewTemplate, ReservationPreference, ReservationRecord, Settings, Sim,
-};
+use crate::{Action, NewTemplate, ReservationPreference, ReservationRecord, Settings, Sim};
 
 const OPEN: &str = "template-of-ones-own";
 

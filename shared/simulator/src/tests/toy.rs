@@ -10,10 +10,10 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    BatchId, Bytes, CapacityType, Catalog, ClaimPhase, CommitId, DeletionReason, HourlyPrice,
-    ImageId, InstanceType, InstanceTypeName, Millicores, Namespace, NodeClaim, NodeClaimName,
-    NodeClassName, NodePoolName, ObjectName, Offering, OfferingKey, Pod, PodKey, PodSpec,
-    Requirements, Resources, Taint, TaintEffect, Zone, ZoneId,
+    BatchId, Bytes, CapacityType, Catalog, ClaimPhase, CommitId, DeletionReason, Function,
+    HourlyPrice, ImageId, InstanceType, InstanceTypeName, Millicores, Namespace, NodeClaim,
+    NodeClaimName, NodeClassName, NodePoolName, ObjectName, Offering, OfferingKey, Pod, PodKey,
+    PodSpec, Requirements, Resources, Taint, TaintEffect, Zone, ZoneId,
     claim::LaunchedInstance,
     labels,
     launch::{FleetOverride, FleetRequest, FleetTemplate, InstanceState, LaunchTemplate},
@@ -27,7 +27,7 @@ use ports::{
     PortError, Templates as _,
 };
 
-use crate::{Delivery, Function, Object, Payload, Settings, Sim, Work, Workload, WorkloadKind};
+use crate::{Delivery, Object, Payload, Settings, Sim, Work, Workload, WorkloadKind};
 
 pub(crate) const TEMPLATE: &str = "karpenter.k8s.aws/1";
 

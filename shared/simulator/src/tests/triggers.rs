@@ -1,10 +1,13 @@
 //! Queues, the ledger's stream and schedules.
 
-use model::message::{Delivery as Letter, Message};
+use model::{
+    Function,
+    message::{Delivery as Letter, Message},
+};
 use ports::{Ledger as _, Mailbox as _};
 
 use super::toy;
-use crate::{Delivery, Disorder, Function, Outcome, Payload, Settings, Sim};
+use crate::{Delivery, Disorder, Outcome, Payload, Settings, Sim};
 
 fn quiet(disorder: Disorder) -> Sim {
     toy::sim(Settings { has_schedules: false, disorder, ..Settings::default() })

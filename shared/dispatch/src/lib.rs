@@ -1,5 +1,9 @@
-//! What the deployed functions do, on the simulator's ports: each delivery goes to the handler that
-//! the Lambda function of that name runs.
+//! The functions on the simulator's ports: each delivery goes to the handler that the Lambda function
+//! of that name runs.
+//!
+//! What `bootstrap` is for Lambda this crate is for a simulated world. The command and the tests that
+//! span crates play through it, so that they run the very handlers that are deployed. It decides
+//! nothing and reads no text.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -8,9 +12,9 @@ use handlers::{
     ProvisionTrigger, Question, Report,
 };
 use jiff::Timestamp;
-use model::message::Message;
+use model::{Function, message::Message};
 use ports::Invocation;
-use simulator::{Delivery, Dispatch, Function, Payload, Schedule, Sim};
+use simulator::{Delivery, Dispatch, Payload, Schedule, Sim};
 
 /// What a decider did, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -144,7 +148,11 @@ async fn stream(
                 handlers::drain(sim, sim, sim, sim, sim, claim, at).await?;
             }
         }
-        Function::Provision | Function::Interrupt | Function::Disrupt | Function::Resolve => {}
+        Function::Provision
+        | Function::Interrupt
+        | Function::Disrupt
+        | Function::Resolve
+        | Function::Catalog => {}
     }
     Ok(Report::default())
 }

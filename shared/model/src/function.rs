@@ -1,0 +1,73 @@
+//! The functions of the stack.
+
+use std::fmt;
+
+use crate::message::Message;
+
+/// A Lambda function of the stack: a folder of `functions/`, and a handler of the same name.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Function {
+    /// Decides which NodeClaims pending pods need.
+    Provision,
+    /// Gives up the NodeClaims of instances that EC2 takes back or that end.
+    Interrupt,
+    /// Gives up NodeClaims that are not needed any more.
+    Disrupt,
+    /// Launches the instances of promised NodeClaims.
+    Launch,
+    /// Follows launched NodeClaims until their nodes are initialized.
+    Settle,
+    /// Empties and ends the nodes of NodeClaims that are given up.
+    Drain,
+    /// Writes into EC2NodeClasses and NodePools what they select and whether they are ready.
+    Resolve,
+    /// Asks what is sold in the region, and stores it.
+    Catalog,
+}
+
+impl Function {
+    /// Every function, deciders first.
+    pub const ALL: [Self; 8] = [
+        Self::Provision,
+        Self::Interrupt,
+        Self::Disrupt,
+        Self::Launch,
+        Self::Settle,
+        Self::Drain,
+        Self::Resolve,
+        Self::Catalog,
+    ];
+
+    /// The name of its folder, its handler and its queue.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Provision => "provision",
+            Self::Interrupt => "interrupt",
+            Self::Disrupt => "disrupt",
+            Self::Launch => "launch",
+            Self::Settle => "settle",
+            Self::Drain => "drain",
+            Self::Resolve => "resolve",
+            Self::Catalog => "catalog",
+        }
+    }
+}
+
+impl fmt::Display for Function {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl Message {
+    /// The function that the message is for: whose queue it travels through.
+    pub const fn function(&self) -> Function {
+        match self {
+            Self::Provision { .. } => Function::Provision,
+            Self::Validate { .. } => Function::Disrupt,
+            Self::Launch { .. } | Self::TryOut { .. } => Function::Launch,
+            Self::Settle { .. } => Function::Settle,
+            Self::Drain { .. } => Function::Drain,
+        }
+    }
+}

@@ -4,9 +4,10 @@
 //! something acts. What consolidation or emptiness finds is looked at again 15 seconds later
 //! ([`validated`]). Nothing is carried out here: no node is tainted, no claim promised.
 //!
-//! Nodes are judged one by one (`candidate`, with what its pods say in `pods`), then by each method
-//! (`method`, `conditions`), within budgets (`budgets`). What would become of pods is asked of the
-//! scheduler (`simulation`), what that costs is weighed in `consolidation`, `price` and `balanced`.
+//! Nodes are judged one by one (`candidate`, with what `eviction` says of their pods), then by each
+//! method (`method`, `conditions`), within budgets (`budgets`). What would become of pods is asked of
+//! the scheduler (`simulation`), what that costs is weighed in `consolidation`, `price` and
+//! `balanced`.
 //!
 //! Karpenter: `pkg/controllers/disruption/controller.go`.
 
@@ -19,6 +20,7 @@ mod command;
 mod conditions;
 mod consolidation;
 mod effect;
+pub(crate) mod emptiness;
 mod idle;
 #[cfg(test)]
 mod laws;
@@ -26,13 +28,11 @@ mod method;
 mod multi;
 mod nodes;
 mod outlook;
-mod pods;
 mod price;
+pub(crate) mod schedule;
 mod search;
 mod simulation;
 mod single;
-#[cfg(test)]
-mod testing;
 mod thorough;
 mod validation;
 
@@ -46,7 +46,6 @@ pub(crate) use effect::{reason, still};
 pub(crate) use idle::idle;
 pub use method::Method;
 pub use outlook::{Answer, Outlook, Prepared, VALIDATION_DELAY, answer, outlook, validated};
-pub(crate) use pods::DisruptionBudgets;
 pub use thorough::{Cursor, Thorough, thorough};
 pub use validation::{VoidReason, Voided};
 

@@ -1,5 +1,7 @@
 //! Builders for this crate's tests: small worlds in few words.
 
+pub(crate) mod cluster;
+
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,

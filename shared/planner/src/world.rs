@@ -4,8 +4,6 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{NodeClaim, NodeClaimName, NodeName, ProviderId, facts::Facts, node::Node};
 
-use crate::supply::is_leaving;
-
 /// Claims and their nodes, joined by provider id, or by name once the claim knows it.
 #[derive(Debug, Default)]
 pub(crate) struct World<'a> {
@@ -53,4 +51,9 @@ impl<'a> World<'a> {
         let deleting = facts.nodes.values().filter(|node| node.is_deleting).filter(is_alone);
         leaving.map(|(node, _)| *node).chain(deleting.map(|node| &node.name)).collect()
     }
+}
+
+/// Whether a claim is being given up, by whomever.
+pub(crate) fn is_leaving(claim: &NodeClaim) -> bool {
+    claim.is_deleting() || claim.conditions.is_instance_terminating
 }

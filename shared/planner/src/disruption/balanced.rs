@@ -12,9 +12,9 @@ use model::{NodePoolName, node_pool::ConsolidationPolicy};
 use super::{
     candidate::Candidate,
     nodes::State,
-    pods,
     price::{self, Exact},
 };
+use crate::eviction;
 
 /// How many times the share of disruption may be the share of savings.
 ///
@@ -52,7 +52,7 @@ impl<'a> Totals<'a> {
             let of_others = || {
                 let own = entry.pods.iter().copied();
                 let own = own.filter(|pod| !pod.is_terminal() && !pod.is_owned_by_daemon_set());
-                pods::reschedule_cost(own)
+                eviction::reschedule_cost(own)
             };
             let cost = costs.get(&place).copied().unwrap_or_else(of_others);
             total.disruption = total.disruption.saturating_add(cost);

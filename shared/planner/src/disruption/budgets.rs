@@ -2,12 +2,13 @@
 //!
 //! Karpenter: `pkg/controllers/disruption/helpers.go`, `BuildDisruptionBudgetMapping`.
 
+mod allowed;
+
 use std::collections::BTreeMap;
 
 use model::{NodePoolName, node_pool::BudgetReason};
 
 use super::nodes::State;
-use crate::budget;
 
 /// What the budgets leave for one reason.
 #[derive(Clone, Debug, Default)]
@@ -33,7 +34,7 @@ impl<'a> Remaining<'a> {
         let by_pool = state.facts.node_pools.iter().map(|pool| {
             let (total, disrupting) = counts.get(pool.name.as_str()).copied().unwrap_or_default();
             // A budget that cannot be read allows nothing.
-            let allowed = budget::allowed(pool, reason, total, state.now).unwrap_or(Some(0));
+            let allowed = allowed::allowed(pool, reason, total, state.now).unwrap_or(Some(0));
             (&pool.name, allowed.map(|allowed| allowed.saturating_sub(disrupting)))
         });
         Self { by_pool: by_pool.collect() }

@@ -10,9 +10,9 @@ use model::{CapacityType, InstanceType, NodeClaim, Pod, labels, node::Node, node
 use super::{
     Method,
     nodes::{State, StateNode},
-    pods::{self, COST_UNIT},
     price::{self, Exact},
 };
+use crate::eviction::{self, COST_UNIT};
 
 /// A node that could be given up.
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(crate) struct Candidate<'a> {
     /// Pods that would need another node.
     pub(crate) pods: Vec<&'a Pod>,
     pub(crate) price: Exact,
-    /// What moving its pods costs, in units of `pods::COST_UNIT`.
+    /// What moving its pods costs, in units of `eviction::COST_UNIT`.
     pub(crate) cost: u64,
     /// Why its pods forbid it for now, if they do.
     pub(crate) blocked: Option<String>,
@@ -100,7 +100,7 @@ pub(crate) fn candidate<'a>(
         has_zone: entry.label(labels::ZONE).is_some(),
         pods: moving().collect(),
         price: price::of_node(state, entry),
-        cost: pods::reschedule_cost(moving()),
+        cost: eviction::reschedule_cost(moving()),
         blocked: blocked(state, entry),
     })
 }

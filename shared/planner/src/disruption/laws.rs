@@ -14,9 +14,8 @@ use model::{
 };
 use proptest::prelude::*;
 
-use super::{
-    Command, Destination, Method, Options, effect, outlook, testing::*, thorough, validated,
-};
+use super::{Command, Destination, Method, Options, effect, outlook, thorough, validated};
+use crate::testing::cluster::*;
 
 /// A node: its type, whether it is spot, and its pods.
 type NodeShape = (usize, bool, Vec<PodShape>);

@@ -8,10 +8,13 @@ use std::{
     sync::Arc,
 };
 
-use super::{Options, pods::DisruptionBudgets};
+use super::Options;
 use crate::{
-    overlay::{self, Overlays},
-    provision::is_idle,
+    eviction::DisruptionBudgets,
+    scheduling::{
+        facts::overlay::{self, Overlays},
+        provision::is_idle,
+    },
     world::World,
 };
 use jiff::{SignedDuration, Timestamp};

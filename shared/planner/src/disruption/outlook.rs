@@ -311,7 +311,7 @@ fn from_pool(candidate: &Candidate<'_>) -> Replacement {
     Replacement {
         node_pool: candidate.pool.name.clone(),
         instance_types: Vec::new(),
-        requirements: crate::template::requirements(candidate.pool),
+        requirements: crate::scheduling::launchable::template::requirements(candidate.pool),
         cheapest: None,
         pods: Vec::new(),
     }

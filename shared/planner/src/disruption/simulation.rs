@@ -13,7 +13,7 @@ use model::{
 };
 
 use super::{candidate::Candidate, consolidation::Obstacle};
-use crate::what_if::{self, Trial, World};
+use crate::scheduling::what_if::{self, Trial, World};
 
 /// What the nodes would go for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

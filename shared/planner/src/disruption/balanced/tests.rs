@@ -2,8 +2,9 @@
 
 use model::node_pool::ConsolidationPolicy;
 
-use super::super::{Method, Options, search::Field, testing::*};
+use super::super::{Method, Options, search::Field};
 use super::*;
+use crate::testing::cluster::*;
 
 /// Whether saving `saving` for a disruption of `disruption` is enough in a pool that costs `cost`
 /// and would take `all` to disrupt.
@@ -90,7 +91,7 @@ fn totals_count_every_node_of_the_pool() {
     let totals = Totals::of(&state, &Field::of(&state).candidates);
     let total = totals.by_pool["general"];
     assert_eq!(total.cost.rounded().0, 3 * 1_600_000_000);
-    assert_eq!(total.disruption, 6 * pods::COST_UNIT.unsigned_abs());
+    assert_eq!(total.disruption, 6 * eviction::COST_UNIT.unsigned_abs());
 }
 
 #[test]

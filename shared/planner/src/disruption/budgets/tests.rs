@@ -7,8 +7,9 @@ use model::{
     node_pool::{Budget, BudgetNodes, BudgetReason, BudgetWindow},
 };
 
-use super::super::{Options, nodes::State, testing::*};
+use super::super::{Options, nodes::State};
 use super::*;
+use crate::testing::cluster::*;
 
 fn windowed(nodes: u32, reasons: &[BudgetReason], schedule: Option<(&str, i64)>) -> Budget {
     let window = schedule.map(|(schedule, hours)| BudgetWindow {

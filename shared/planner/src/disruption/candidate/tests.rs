@@ -1,6 +1,7 @@
 //! Which nodes may be candidates, and why not (CA01–CA31).
 
-use super::super::{Method, testing::*};
+use super::super::Method;
+use crate::testing::cluster::*;
 use model::{Pod, facts::Facts, labels};
 use std::collections::BTreeMap;
 

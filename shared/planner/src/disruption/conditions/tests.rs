@@ -3,11 +3,12 @@
 use jiff::SignedDuration;
 use model::{CapacityType, NodeName, Offering, Reservation, Zone, facts::Facts, labels};
 
-use super::super::{Method, Options, testing::*};
+use super::super::{Method, Options};
+use crate::testing::cluster::*;
 use CapacityType::{OnDemand, Reserved, Spot};
 
 use super::*;
-use crate::what_if::{Trial, World};
+use crate::scheduling::what_if::{Trial, World};
 
 /// Whether the only node, with one pod, may be consolidated.
 #[track_caller]

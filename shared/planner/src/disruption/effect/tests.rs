@@ -2,8 +2,8 @@
 
 use model::{DeletionReason, NodeClaim, facts::Facts, message::DisruptionMethod};
 
-use super::super::testing::*;
 use super::{effect, still};
+use crate::testing::cluster::*;
 
 /// The nodes that a method gives up, and why others stay.
 fn given_up(facts: &Facts, method: DisruptionMethod) -> (Vec<String>, Vec<String>) {

@@ -1,7 +1,7 @@
 //! What launches cost at least and at most.
 
-use super::super::testing::*;
 use super::*;
+use crate::testing::cluster::*;
 use model::{HourlyPrice, Reservation};
 
 #[test]

@@ -10,7 +10,8 @@ use model::{
     node_pool::{BudgetNodes, ConsolidationPolicy},
 };
 
-use super::super::{Method, Options, answer, outlook, testing::*};
+use super::super::{Method, Options, answer, outlook};
+use crate::testing::cluster::*;
 use Method::{Drift, Emptiness, MultiNode, SingleNode, StaticDrift};
 
 #[track_caller]

@@ -6,8 +6,9 @@ use model::{
     node_pool::{BudgetNodes, BudgetReason},
 };
 
-use super::super::{Options, testing::*, validated as again};
+use super::super::{Options, validated as again};
 use super::*;
+use crate::testing::cluster::*;
 
 fn merged() -> (Facts, Command) {
     let names = ["a", "b"];

@@ -1,0 +1,83 @@
+//! How many nodes of a pool may be given up at once.
+//!
+//! Karpenter: `pkg/apis/v1/nodepool.go`, `GetAllowedDisruptionsByReason`.
+
+use jiff::Timestamp;
+use model::node_pool::{Budget, BudgetNodes, BudgetReason, NodePool};
+
+use crate::disruption::schedule::{InvalidSchedule, Schedule};
+
+/// How many of the `total` nodes of `pool` its budgets allow to be disrupted at once for `reason`;
+/// `None` is unlimited. The least of the budgets that apply counts. A budget that cannot be read
+/// allows nothing, for any reason.
+pub(crate) fn allowed(
+    pool: &NodePool,
+    reason: BudgetReason,
+    total: u64,
+    now: Timestamp,
+) -> Result<Option<u64>, InvalidSchedule> {
+    let mut least = None;
+    for budget in &pool.disruption.budgets {
+        let is_active = is_active(budget, now)?;
+        let applies = budget.reasons.is_empty() || budget.reasons.contains(&reason);
+        if is_active && applies {
+            let value = match budget.nodes {
+                BudgetNodes::Count(count) => u64::from(count),
+                BudgetNodes::Percent(percent) => {
+                    total.saturating_mul(u64::from(percent)).div_ceil(100)
+                }
+            };
+            least = Some(least.map_or(value, |least: u64| least.min(value)));
+        }
+    }
+    Ok(least)
+}
+
+fn is_active(budget: &Budget, now: Timestamp) -> Result<bool, InvalidSchedule> {
+    let Some(window) = &budget.window else { return Ok(true) };
+    Ok(Schedule::parse(&window.schedule)?.is_active(window.duration, now))
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+    use model::node_pool::BudgetWindow;
+
+    use super::*;
+    use crate::testing::{at, pool};
+
+    fn budget(nodes: BudgetNodes, reasons: &[BudgetReason], schedule: Option<&str>) -> Budget {
+        let window = schedule.map(|schedule| BudgetWindow {
+            schedule: schedule.to_owned(),
+            duration: SignedDuration::from_hours(1),
+        });
+        Budget { nodes, reasons: reasons.to_vec(), window }
+    }
+
+    /// Of nodes in a pool of 11, at 12:30 UTC.
+    #[track_caller]
+    fn check(budgets: &[Budget], allowed_nodes: Option<u64>) {
+        let mut pool = pool("general");
+        pool.disruption.budgets = budgets.to_vec();
+        let now = at("2026-11-20T12:30:00Z");
+        assert_eq!(allowed(&pool, BudgetReason::Empty, 11, now).unwrap_or(Some(0)), allowed_nodes);
+    }
+
+    #[test]
+    fn the_least_budget_that_applies_counts() {
+        use BudgetNodes::{Count, Percent};
+        use BudgetReason::{Drifted, Empty};
+        check(&[], None);
+        check(&[budget(Percent(10), &[], None)], Some(2));
+        check(&[budget(Percent(0), &[], None)], Some(0));
+        check(&[budget(Count(5), &[], None), budget(Count(3), &[Empty], None)], Some(3));
+        check(&[budget(Count(5), &[], None), budget(Count(3), &[Drifted], None)], Some(5));
+        check(&[budget(Count(0), &[], Some("0 12 * * *"))], Some(0));
+        check(&[budget(Count(0), &[], Some("0 9 * * *"))], None);
+    }
+
+    #[test]
+    fn a_schedule_that_cannot_be_read_allows_nothing() {
+        check(&[budget(BudgetNodes::Count(0), &[BudgetReason::Drifted], Some("daily"))], Some(0));
+    }
+}

@@ -1,0 +1,8 @@
+//! The life of one claim after it was promised: the next step of each visit, and what ends it.
+
+pub(crate) mod drain;
+pub(crate) mod expiration;
+pub(crate) mod interrupt;
+pub(crate) mod renewal;
+pub(crate) mod reservation;
+pub(crate) mod settle;

@@ -1,0 +1,304 @@
+//! Which pods need a place, and what they have in common.
+//!
+//! Karpenter: `pkg/controllers/provisioning/provisioner.go`, `GetPendingPods` and `Validate`;
+//! `pkg/utils/disruption` for pods that move; `scheduling/queue.go` for the order.
+
+pub(crate) mod class;
+
+use std::{
+    borrow::Cow,
+    cmp::Reverse,
+    collections::{BTreeMap, BTreeSet},
+    hash::{DefaultHasher, Hash as _, Hasher as _},
+    rc::Rc,
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+use model::{
+    NodeName, Operator, Pod, PodKey, PodSpec, PodUid, Requirement, facts::Facts, labels, limits,
+    policies::PreferencePolicy,
+};
+
+use crate::{
+    eviction::DisruptionBudgets,
+    index::table::Table,
+    scheduling::{
+        demand::class::Class,
+        facts::volume::{self, Attachments},
+    },
+};
+
+/// A pod that needs a place, or would if its node went away.
+#[derive(Debug)]
+pub(crate) struct Wanted<'a> {
+    pub(crate) key: Cow<'a, PodKey>,
+    pub(crate) class: usize,
+    /// The volumes that it attaches; `None` is that nobody knows.
+    pub(crate) attachments: Option<Rc<Attachments>>,
+    pub(crate) why: Why,
+    /// The place of the claim that was promised for it, if that is still to come.
+    pub(crate) promised: Option<usize>,
+    /// Whether it has not started: such pods go onto nodes that settle.
+    pub(crate) is_pending: bool,
+}
+
+/// Why a pod needs a place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Why {
+    /// It has none.
+    Pending,
+    /// It keeps room for others.
+    Virtual,
+    /// Its node is being given up.
+    Leaving,
+    /// It would if its node went away.
+    Supposed,
+}
+
+/// By CPU, then memory, largest first, then age, then uid.
+type Rank<'p> = (Reverse<u64>, Reverse<u64>, Timestamp, &'p PodUid);
+
+/// The pods that need a place.
+#[derive(Debug, Default)]
+pub(crate) struct Demand<'a> {
+    /// Everybody, in the order in which they are placed.
+    pub(crate) pods: Table<Wanted<'a>>,
+    /// Those that need a place whatever is tried, in the order in which they are placed.
+    pub(crate) now: Vec<usize>,
+    /// Those that would need one if their node went away, by node.
+    pub(crate) supposed: BTreeMap<&'a NodeName, Vec<usize>>,
+    /// Pods beyond the most that one plan considers.
+    pub(crate) left_out: Vec<PodKey>,
+}
+
+/// Pending pods, those of `leaving` nodes and `virtual_pods`, and, if `supposes`, all that would
+/// need a place if their node went away. Their classes are added to `classes`.
+pub(crate) fn demand<'a>(
+    facts: &'a Facts,
+    virtual_pods: &[Pod],
+    leaving: &BTreeSet<&NodeName>,
+    supposes: bool,
+    classes: &mut Table<Class>,
+) -> Demand<'a> {
+    let budgets = DisruptionBudgets::of(facts);
+    let mut all: Vec<(&Pod, Option<&'a Pod>, Why)> = Vec::new();
+    for pod in &facts.pods {
+        if pod.is_provisionable() {
+            all.push((pod, Some(pod), Why::Pending));
+        } else if let Some(node) = &pod.node {
+            let is_leaving = leaving.contains(node);
+            if (is_leaving || supposes) && budgets.may_move(pod, facts.now) {
+                all.push((pod, Some(pod), if is_leaving { Why::Leaving } else { Why::Supposed }));
+            }
+        }
+    }
+    all.extend(virtual_pods.iter().map(|pod| (pod, None, Why::Virtual)));
+    all.sort_by_cached_key(|(pod, _, _)| rank(pod));
+    let mut demand = Demand::default();
+    let mut sorting = Sorting::default();
+    let nothing: Rc<Attachments> = Rc::default();
+    for (pod, own, why) in all {
+        if why != Why::Supposed && demand.now.len() >= limits::PODS_PER_PLAN_MAX {
+            demand.left_out.push(pod.key.clone());
+            continue;
+        }
+        let attachments = if pod.volumes.is_empty() {
+            Some(Rc::clone(&nothing))
+        } else {
+            volume::attachments(pod, &facts.surroundings.storage).ok().map(Rc::new)
+        };
+        let number = demand.pods.push(Wanted {
+            key: own.map_or_else(|| Cow::Owned(pod.key.clone()), |pod| Cow::Borrowed(&pod.key)),
+            class: sorting.class(facts, pod, why, classes),
+            attachments,
+            why,
+            promised: None,
+            is_pending: why != Why::Virtual && pod.phase == model::pod::PodPhase::Pending,
+        });
+        match (own.and_then(|pod| pod.node.as_ref()), why) {
+            (Some(node), Why::Supposed) => demand.supposed.entry(node).or_default().push(number),
+            _ => demand.now.push(number),
+        }
+    }
+    demand
+}
+
+/// Finds the classes of pods. Neither order nor addresses leave a trace in the answer.
+#[derive(Debug, Default)]
+struct Sorting<'a> {
+    by_address: BTreeMap<(*const PodSpec, &'a str), usize>,
+    by_fingerprint: BTreeMap<u64, Vec<usize>>,
+}
+
+impl<'p> Sorting<'p> {
+    /// The class of `pod`, which is new if no other pod is like it.
+    fn class(
+        &mut self,
+        facts: &Facts,
+        pod: &'p Pod,
+        why: Why,
+        classes: &mut Table<Class>,
+    ) -> usize {
+        // Pods of one workload may share the very spec: its address answers without comparing.
+        let is_shared = pod.volumes.is_empty() && Arc::strong_count(&pod.spec) > 1;
+        let address = (Arc::as_ptr(&pod.spec), pod.key.namespace.as_str());
+        if let Some(known) = self.by_address.get(&address).filter(|_| is_shared) {
+            return *known;
+        }
+        let storage = &facts.surroundings.storage;
+        let refused =
+            if why == Why::Pending { refused(facts, pod) } else { unsupported(&pod.spec) };
+        let alternatives = volume::alternatives(pod, storage);
+        let requests = &pod.spec.requests;
+        let mut hasher = DefaultHasher::new();
+        (requests.cpu.0, requests.memory.0, fingerprint(&pod.spec.labels)).hash(&mut hasher);
+        let likely = self.by_fingerprint.entry(hasher.finish()).or_default();
+        let known = likely.iter().copied().find(|number| {
+            let class = &classes[*number];
+            class.namespace == pod.key.namespace
+                && class.refused == refused
+                && class.alternatives == alternatives
+                && are_alike(&class.spec, &pod.spec)
+        });
+        let class = known.unwrap_or_else(|| {
+            let class = classes.push(Class::new(pod, alternatives, refused));
+            likely.push(class);
+            class
+        });
+        if is_shared {
+            self.by_address.insert(address, class);
+        }
+        class
+    }
+}
+
+/// A number that pods with equal labels share, and others hardly ever.
+pub(crate) fn fingerprint(labels: &BTreeMap<String, String>) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    labels.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Whether pods with these specs ask for the same. What they cost to be moved, how long they take to
+/// end and who goes first when a node is full are no concern of where they go.
+fn are_alike(one: &PodSpec, other: &PodSpec) -> bool {
+    let PodSpec {
+        labels,
+        annotations: _,
+        requests,
+        node_selector,
+        required_terms,
+        preferred_terms,
+        has_match_fields,
+        tolerations,
+        spread,
+        pod_affinity,
+        pod_anti_affinity,
+        host_ports,
+        priority: _,
+        priority_class: _,
+        termination_grace_seconds: _,
+        unsupported,
+    } = one;
+    *labels == other.labels
+        && *requests == other.requests
+        && *node_selector == other.node_selector
+        && *required_terms == other.required_terms
+        && *preferred_terms == other.preferred_terms
+        && *has_match_fields == other.has_match_fields
+        && *tolerations == other.tolerations
+        && *spread == other.spread
+        && *pod_affinity == other.pod_affinity
+        && *pod_anti_affinity == other.pod_anti_affinity
+        && *host_ports == other.host_ports
+        && *unsupported == other.unsupported
+}
+
+impl Demand<'_> {
+    /// The pods that need a place when `nodes` go away, in the order in which they are placed.
+    pub(crate) fn without<'a>(&self, nodes: impl Iterator<Item = &'a NodeName>) -> Vec<usize> {
+        let mut all = self.now.clone();
+        let before = all.len();
+        for node in nodes {
+            all.extend(self.supposed.get(node).into_iter().flatten());
+        }
+        if before < all.len() {
+            all.sort_unstable_by_key(|pod| self.turn(*pod));
+        }
+        all
+    }
+
+    /// When it is its turn: after those for whom a claim was promised, by rank.
+    fn turn(&self, pod: usize) -> (bool, usize) {
+        (self.pods[pod].promised.is_none(), pod)
+    }
+
+    /// Knows the claims that were promised for pods that wait: the place of the claim by pod.
+    pub(crate) fn know_promises(&mut self, places: &BTreeMap<&PodKey, usize>) {
+        if places.is_empty() {
+            return;
+        }
+        for wanted in self.pods.iter_mut() {
+            if matches!(wanted.why, Why::Pending | Why::Virtual) {
+                wanted.promised = places.get(wanted.key.as_ref()).copied();
+            }
+        }
+        let mut now = std::mem::take(&mut self.now);
+        now.sort_unstable_by_key(|pod| self.turn(*pod));
+        self.now = now;
+    }
+}
+
+fn rank(pod: &Pod) -> Rank<'_> {
+    let requests = &pod.spec.requests;
+    (Reverse(requests.cpu.0), Reverse(requests.memory.0), pod.created_at, &pod.uid)
+}
+
+fn unsupported(spec: &PodSpec) -> Option<String> {
+    let what = spec.unsupported.join(", ");
+    (!what.is_empty()).then(|| format!("not supported yet: {what}"))
+}
+
+/// Why no node can be found for the pod, whatever there is.
+///
+/// Karpenter: `provisioner.go`, `Validate`.
+fn refused(facts: &Facts, pod: &Pod) -> Option<String> {
+    let spec = &pod.spec;
+    if let Some(text) = unsupported(spec) {
+        return Some(text);
+    }
+    let mut first = spec.requirements(0);
+    if facts.policies.preferences == PreferencePolicy::Respect {
+        // Of equal weights the first.
+        let heaviest = spec.preferred_terms.iter().rev().max_by_key(|term| term.weight);
+        for requirement in heaviest.into_iter().flat_map(|term| &term.term) {
+            first.add(requirement.clone());
+        }
+    }
+    let pool = first.get(labels::NODE_POOL);
+    if pool.is_some_and(|pool| pool.operator() == Operator::DoesNotExist) {
+        return Some(format!("it asks for a node without the label {}", labels::NODE_POOL));
+    }
+    if spec.has_match_fields {
+        return Some("matchFields in its required node affinity are not supported".to_owned());
+    }
+    let all = spec.node_selector.iter().chain(spec.required_terms.iter().flatten());
+    let wrong: BTreeSet<String> = all.filter_map(wrong).collect();
+    let volumes = volume::problems(pod, &facts.surroundings.storage);
+    let texts: Vec<String> = wrong.into_iter().chain(volumes).collect();
+    (!texts.is_empty()).then(|| texts.join("; "))
+}
+
+/// What is wrong with a requirement of a pod.
+fn wrong(requirement: &Requirement) -> Option<String> {
+    let key = requirement.key().as_str();
+    if labels::is_restricted(key) {
+        return Some(format!("it may not ask for the label {key}, which is restricted"));
+    }
+    if !model::id::is_qualified_name(key) {
+        return Some(format!("it asks for the label {key}, which is not a valid key"));
+    }
+    let bad = requirement.values().iter().find(|value| !model::id::is_label_value(value))?;
+    Some(format!("it asks for {key} with {bad}, which is not a valid value"))
+}

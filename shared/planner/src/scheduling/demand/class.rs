@@ -1,0 +1,396 @@
+//! What pods that are alike ask for, at each step of giving up what they only wish for.
+//!
+//! Karpenter: `pkg/controllers/provisioning/scheduling/preferences.go`.
+
+use std::{collections::BTreeMap, rc::Rc, sync::Arc};
+
+use model::{
+    LabelKey, Namespace, Pod, PodSpec, Requirements, Toleration, labels,
+    policies::PreferencePolicy,
+    topology::Weighted,
+    topology::{NodeInclusionPolicy, PodAffinityTerm, SpreadConstraint, WhenUnsatisfiable},
+};
+
+use crate::scheduling::{
+    launchable::{template, universe::Universe},
+    numbers::{
+        domains::Keys,
+        sets::{SetId, Sets},
+    },
+    topology::{
+        groups::{Filter, Group, Groups, Namespaces, Purpose},
+        rules::Rule,
+    },
+};
+
+/// Pods that are alike.
+#[derive(Debug)]
+pub(crate) struct Class {
+    pub(crate) spec: Arc<PodSpec>,
+    pub(crate) namespace: Namespace,
+    /// What its volumes ask of a node: one of these, in this order.
+    pub(crate) alternatives: Vec<Requirements>,
+    /// Why its pods are not looked at further, if so.
+    pub(crate) refused: Option<String>,
+    /// Its requests, by their place in `Problem::shapes`.
+    pub(crate) shape: usize,
+    /// What it takes of the ports of its node, by their numbers.
+    pub(crate) ports: Vec<usize>,
+    pub(crate) footprint: Rc<Footprint>,
+    topology: Topology,
+    /// What it asks for at each step, as far as anybody asked.
+    pub(crate) wishes: Vec<Wish>,
+    /// Whether there is no further step.
+    is_exhausted: bool,
+    step: Step,
+}
+
+/// What a pod leaves behind in the counts of a domain.
+#[derive(Debug, Default)]
+pub(crate) struct Footprint {
+    /// Groups that count it.
+    pub(crate) counted: Vec<usize>,
+    /// Groups of its own required anti-affinity, which keep others away.
+    pub(crate) carried: Vec<usize>,
+}
+
+/// The groups of everything that it asks about other pods.
+#[derive(Debug, Default)]
+struct Topology {
+    /// By required term, and whether soft taints are tolerated: the groups of spread constraints, in
+    /// the order of the constraints.
+    spread: BTreeMap<(usize, bool), Vec<usize>>,
+    affinity: Vec<usize>,
+    anti_affinity: Vec<usize>,
+    /// Heaviest first.
+    preferred_affinity: Vec<usize>,
+    preferred_anti_affinity: Vec<usize>,
+    /// Groups of others' anti-affinity that mean it.
+    repelling: Vec<usize>,
+}
+
+/// How far its wishes are given up.
+#[derive(Clone, Debug, Default)]
+struct Step {
+    term: usize,
+    affinity: usize,
+    anti_affinity: usize,
+    node: usize,
+    /// Places of the spread constraints that are left, in Karpenter's order.
+    spread: Vec<usize>,
+    is_soft: bool,
+}
+
+/// What a class asks for at one step.
+#[derive(Debug)]
+pub(crate) struct Wish {
+    /// What it asks of the node alone: a number of `Problem::fixed`.
+    pub(crate) fixed: usize,
+    /// Rules on the hostname.
+    pub(crate) on_hosts: Vec<Rule>,
+    /// Rules on other labels, with the number of the label.
+    pub(crate) on_domains: Vec<(usize, Rule)>,
+}
+
+/// What has to be known to find a class's groups.
+pub(crate) struct Around<'p> {
+    pub(crate) keys: &'p mut Keys,
+    pub(crate) sets: &'p mut Sets,
+    pub(crate) groups: &'p mut Groups,
+    pub(crate) universe: &'p mut Universe,
+    pub(crate) namespaces: &'p BTreeMap<Namespace, BTreeMap<String, String>>,
+    pub(crate) preferences: PreferencePolicy,
+    pub(crate) has_soft_taints: bool,
+}
+
+impl Class {
+    pub(crate) fn new(pod: &Pod, alternatives: Vec<Requirements>, refused: Option<String>) -> Self {
+        Self {
+            spec: Arc::clone(&pod.spec),
+            namespace: pod.key.namespace.clone(),
+            alternatives,
+            refused,
+            shape: 0,
+            ports: Vec::new(),
+            footprint: Rc::default(),
+            topology: Topology::default(),
+            wishes: Vec::new(),
+            is_exhausted: false,
+            step: Step::default(),
+        }
+    }
+
+    /// Finds the groups of everything that it asks about other pods, at whichever step.
+    pub(crate) fn find_groups(&mut self, around: &mut Around<'_>) {
+        let spec = Arc::clone(&self.spec);
+        let is_wanted = |constraint: &SpreadConstraint| {
+            around.preferences == PreferencePolicy::Respect
+                || constraint.when_unsatisfiable == WhenUnsatisfiable::DoNotSchedule
+        };
+        let places = spec.spread.iter().enumerate();
+        self.step.spread =
+            places.filter(|(_, one)| is_wanted(one)).map(|(place, _)| place).collect();
+        if !self.step.spread.is_empty() {
+            for term in 0..spec.required_terms.len().max(1) {
+                for is_soft in [false, around.has_soft_taints] {
+                    let groups = spec.spread.iter().map(|one| {
+                        spread_group(one, &self.namespace, &spec, (term, is_soft), around)
+                    });
+                    let groups = groups.collect();
+                    self.topology.spread.insert((term, is_soft), groups);
+                }
+            }
+        }
+        let (near, far) = (&spec.pod_affinity, &spec.pod_anti_affinity);
+        let required = |terms: &[PodAffinityTerm], purpose, around: &mut Around<'_>| {
+            terms
+                .iter()
+                .map(|one| term_group(one, &self.namespace, &spec, purpose, around))
+                .collect()
+        };
+        self.topology.affinity = required(&near.required, Purpose::Affinity, around);
+        self.topology.anti_affinity = required(&far.required, Purpose::AntiAffinity, around);
+        if around.preferences == PreferencePolicy::Respect {
+            let near: Vec<_> = heaviest_first(&near.preferred).cloned().collect();
+            let far: Vec<_> = heaviest_first(&far.preferred).cloned().collect();
+            self.topology.preferred_affinity = required(&near, Purpose::Affinity, around);
+            self.topology.preferred_anti_affinity = required(&far, Purpose::AntiAffinity, around);
+        }
+    }
+
+    /// Knows the groups that mean it, once all are there.
+    pub(crate) fn know_groups(&mut self, footprint: Rc<Footprint>, groups: &Groups) {
+        let meant = groups.selecting(&self.namespace, &self.spec.labels).into_iter();
+        let repelling = meant.filter(|one| groups.all[*one].purpose == Purpose::Inverse);
+        self.topology.repelling = repelling.collect();
+        self.footprint = footprint;
+    }
+
+    /// Makes the wish of the next step; false when everything that can be given up was.
+    pub(crate) fn relax(&mut self, around: &mut Around<'_>, fixed: &mut Fixed) -> bool {
+        if self.is_exhausted || self.refused.is_some() {
+            return false;
+        }
+        if !self.wishes.is_empty() && !self.next_step(around) {
+            self.is_exhausted = true;
+            return false;
+        }
+        let wish = self.wish(around, fixed);
+        self.wishes.push(wish);
+        true
+    }
+
+    /// Karpenter: `preferences.go`, `Relax`.
+    fn next_step(&mut self, around: &Around<'_>) -> bool {
+        let (spec, step) = (&self.spec, &mut self.step);
+        let respects = around.preferences == PreferencePolicy::Respect;
+        let is_wish = |place: &usize| {
+            let one = spec.spread.get(*place);
+            one.is_some_and(|one| one.when_unsatisfiable == WhenUnsatisfiable::ScheduleAnyway)
+        };
+        if step.term + 1 < spec.required_terms.len() {
+            step.term += 1;
+        } else if respects && step.affinity < spec.pod_affinity.preferred.len() {
+            step.affinity += 1;
+        } else if respects && step.anti_affinity < spec.pod_anti_affinity.preferred.len() {
+            step.anti_affinity += 1;
+        } else if respects && step.node < spec.preferred_terms.len() {
+            step.node += 1;
+        } else if let Some(place) = step.spread.iter().position(is_wish) {
+            step.spread.swap_remove(place);
+        } else if around.has_soft_taints
+            && !step.is_soft
+            && !spec.tolerations.contains(&template::soft_toleration())
+        {
+            step.is_soft = true;
+        } else {
+            return false;
+        }
+        true
+    }
+
+    fn wish(&self, around: &mut Around<'_>, fixed: &mut Fixed) -> Wish {
+        let (spec, step, topology) = (&self.spec, &self.step, &self.topology);
+        let strict = spec.requirements(step.term);
+        let mut wanted = strict.clone();
+        if around.preferences == PreferencePolicy::Respect {
+            let preferred = heaviest_first(&spec.preferred_terms).nth(step.node);
+            for requirement in preferred.into_iter().flatten() {
+                wanted.add(requirement.clone());
+            }
+        }
+        let mut tolerations = spec.tolerations.clone();
+        if step.is_soft {
+            tolerations.push(template::soft_toleration());
+        }
+        let spread = topology.spread.get(&(step.term, step.is_soft));
+        let kept = step.spread.iter().filter_map(|place| spread?.get(*place));
+        let mut groups: Vec<usize> = kept.copied().collect();
+        groups.extend(&topology.affinity);
+        groups.extend(&topology.anti_affinity);
+        groups.extend(topology.preferred_affinity.iter().skip(step.affinity));
+        groups.extend(topology.preferred_anti_affinity.iter().skip(step.anti_affinity));
+        groups.extend(&topology.repelling);
+        groups.sort_unstable();
+        groups.dedup();
+        let strict = around.sets.id(&strict);
+        let (mut on_hosts, mut on_domains) = (Vec::new(), Vec::new());
+        for group in groups {
+            let is_own = self.footprint.counted.binary_search(&group).is_ok();
+            match around.groups.all[group].key {
+                None => on_hosts.push(Rule { group, is_own, asked: None }),
+                Some(key) => {
+                    let asked = around.keys.asked(key, strict, around.sets);
+                    on_domains.push((key, Rule { group, is_own, asked }));
+                }
+            }
+        }
+        Wish { fixed: fixed.number(around.sets, &wanted, &tolerations), on_hosts, on_domains }
+    }
+}
+
+fn heaviest_first<T>(all: &[Weighted<T>]) -> impl Iterator<Item = &T> {
+    let mut sorted: Vec<&Weighted<T>> = all.iter().collect();
+    sorted.sort_by_key(|one| std::cmp::Reverse(one.weight));
+    sorted.into_iter().map(|one| &one.term)
+}
+
+fn key_of(label: &LabelKey, around: &mut Around<'_>) -> Option<usize> {
+    let canonical = labels::canonical(label.as_str());
+    let label = LabelKey::new(canonical).unwrap_or_else(|_| label.clone());
+    (canonical != labels::HOSTNAME).then(|| around.keys.key(&label, around.sets))
+}
+
+fn spread_group(
+    constraint: &SpreadConstraint,
+    namespace: &Namespace,
+    spec: &PodSpec,
+    (term, is_soft): (usize, bool),
+    around: &mut Around<'_>,
+) -> usize {
+    let mut tolerations = spec.tolerations.clone();
+    if is_soft {
+        tolerations.push(template::soft_toleration());
+    }
+    let honors_taints = constraint.node_taints_policy == NodeInclusionPolicy::Honor;
+    let terms = if constraint.node_affinity_policy == NodeInclusionPolicy::Ignore {
+        Vec::new()
+    } else if spec.required_terms.is_empty() {
+        Some(spec.node_selector.clone()).filter(|all| !all.is_empty()).into_iter().collect()
+    } else {
+        (term..spec.required_terms.len()).map(|term| spec.requirements(term)).collect()
+    };
+    let key = key_of(&constraint.topology_key, around);
+    let tolerated = honors_taints.then_some(tolerations.as_slice());
+    let universe = key.map(|key| around.universe.domains(key, tolerated));
+    let (max_skew, min_domains) = (constraint.max_skew, constraint.min_domains);
+    around.groups.number(Group {
+        key,
+        purpose: Purpose::Spread { max_skew, min_domains },
+        namespaces: Namespaces::Of([namespace.clone()].into()),
+        selector: constraint.selector.clone(),
+        filter: Filter { terms, tolerations: honors_taints.then_some(tolerations) },
+        universe: universe.unwrap_or_default(),
+    })
+}
+
+/// The group of a term of affinity or anti-affinity.
+pub(crate) fn term_group(
+    term: &PodAffinityTerm,
+    namespace: &Namespace,
+    spec: &PodSpec,
+    purpose: Purpose,
+    around: &mut Around<'_>,
+) -> usize {
+    let key = key_of(&term.topology_key, around);
+    let universe = key.map(|key| around.universe.domains(key, Some(&spec.tolerations)));
+    let group = Group {
+        key,
+        purpose,
+        namespaces: namespaces(term, namespace, around),
+        selector: term.selector.clone(),
+        filter: Filter::default(),
+        universe: universe.unwrap_or_default(),
+    };
+    if purpose == Purpose::AntiAffinity {
+        around.groups.number(Group { purpose: Purpose::Inverse, ..group.clone() });
+    }
+    around.groups.number(group)
+}
+
+fn namespaces(term: &PodAffinityTerm, own: &Namespace, around: &Around<'_>) -> Namespaces {
+    let Some(selector) = &term.namespace_selector else {
+        return Namespaces::Of(if term.namespaces.is_empty() {
+            [own.clone()].into()
+        } else {
+            term.namespaces.clone()
+        });
+    };
+    if selector.expressions.is_empty() && !selector.is_invalid {
+        return Namespaces::All;
+    }
+    let selected = around.namespaces.iter().filter(|(_, labels)| selector.selects(labels));
+    let mut all = term.namespaces.clone();
+    all.extend(selected.map(|(name, _)| name.clone()));
+    Namespaces::Of(all)
+}
+
+/// What pods ask of a node alone, each distinct wish once.
+#[derive(Debug, Default)]
+pub(crate) struct Fixed {
+    pub(crate) all: crate::index::table::Table<FixedWish>,
+    numbers: BTreeMap<(Requirements, Vec<Toleration>), usize>,
+}
+
+/// What a pod asks of a node alone.
+#[derive(Debug)]
+pub(crate) struct FixedWish {
+    pub(crate) wanted: Requirements,
+    pub(crate) tolerations: Vec<Toleration>,
+    /// What it asks of a new node.
+    pub(crate) new: NewWish,
+    /// By template: whether its taints are tolerated; empty before anybody asked.
+    pub(crate) tolerates: Vec<bool>,
+    /// The existing capacity that would take it, room aside, once somebody asked.
+    pub(crate) existing: Option<Rc<crate::index::bits::BitSet>>,
+}
+
+/// What is asked of a new node, whose name nobody knows.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct NewWish {
+    /// Without the hostname.
+    pub(crate) set: SetId,
+    /// Whether a new name will do.
+    pub(crate) is_possible: bool,
+}
+
+/// `wanted` of a new node.
+pub(crate) fn of_new(wanted: &Requirements, sets: &mut Sets) -> NewWish {
+    let mut rest = wanted.clone();
+    let hostname = rest.remove(labels::HOSTNAME);
+    let is_possible = hostname.is_none_or(|one| one.has("hostname-placeholder-0001"));
+    NewWish { set: sets.id(&rest), is_possible }
+}
+
+impl Fixed {
+    fn number(
+        &mut self,
+        sets: &mut Sets,
+        wanted: &Requirements,
+        tolerations: &[Toleration],
+    ) -> usize {
+        let key = (wanted.clone(), tolerations.to_vec());
+        if let Some(known) = self.numbers.get(&key) {
+            return *known;
+        }
+        let number = self.all.push(FixedWish {
+            wanted: wanted.clone(),
+            tolerations: tolerations.to_vec(),
+            new: of_new(wanted, sets),
+            tolerates: Vec::new(),
+            existing: None,
+        });
+        self.numbers.insert(key, number);
+        number
+    }
+}

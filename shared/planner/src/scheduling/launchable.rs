@@ -1,0 +1,6 @@
+//! What NodePools can launch: instance types with their offerings, what a pool makes of them, and the
+//! domains in which it could launch them.
+
+pub(crate) mod offer;
+pub(crate) mod template;
+pub(crate) mod universe;

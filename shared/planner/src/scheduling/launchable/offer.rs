@@ -1,0 +1,341 @@
+//! What a NodePool can buy, ready for fast questions: which instance types do requirements allow,
+//! at what price?
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+    sync::Arc,
+};
+
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    CapacityType, ClaimPhase, HourlyPrice, InstanceType, InstanceTypeName, NodeClaim, Offering,
+    OfferingKey, Requirement, Requirements, Reservation, Resources, Zone, ZoneId, labels,
+    requirement::Value,
+};
+
+use crate::{
+    index::bits::BitSet,
+    scheduling::numbers::{
+        amounts::{Amounts, ResourceIndex, Whole},
+        sets::{RequirementId, SetId, Sets},
+    },
+};
+
+/// So long after a launch EC2 may still count its instance as not there. Longer would leave capacity
+/// unused that is there, shorter would ask for some that is not.
+const COUNT_LAG: SignedDuration = SignedDuration::from_secs(15);
+
+/// The instance types of a NodeClass, or of a pool with overlays. A type is its place in `types`,
+/// which is the order of names.
+#[derive(Debug)]
+pub(crate) struct Offer {
+    /// Sorted by name.
+    pub(crate) types: Vec<Arc<InstanceType>>,
+    /// By type.
+    pub(crate) allocatable: Vec<Amounts>,
+    /// What types have, with what nobody requests, and what is left of it for pods.
+    pub(crate) capacity_whole: Whole,
+    pub(crate) allocatable_whole: Whole,
+    /// By type: its name as a value of the label, and as that of a type.
+    pub(crate) names: Vec<(Value, InstanceTypeName)>,
+    /// Each distinct place and way to buy, and the types that can be bought so now.
+    markets: Vec<Market>,
+    by_requirement: BTreeMap<RequirementId, BitSet>,
+    by_set: BTreeMap<SetId, Rc<BitSet>>,
+    reserved_by_set: BTreeMap<SetId, Rc<[(usize, BitSet)]>>,
+    prices: BTreeMap<SetId, Rc<[(HourlyPrice, usize)]>>,
+}
+
+/// A place and a way to buy.
+#[derive(Debug)]
+struct Market {
+    offering: Offering,
+    types: BitSet,
+    /// By type; what cannot be bought so costs the most that there is.
+    prices: Vec<HourlyPrice>,
+    /// The number of its reservation.
+    reservation: Option<usize>,
+}
+
+const NOT_SOLD: HourlyPrice = HourlyPrice(u64::MAX);
+
+/// Capacity reservations, and how many instances each has left.
+#[derive(Debug, Default)]
+pub(crate) struct Reservations {
+    numbers: BTreeMap<String, usize>,
+    pub(crate) ids: Vec<String>,
+    pub(crate) left: Vec<u32>,
+}
+
+impl Reservations {
+    /// The least that any offering says is left counts.
+    fn number(&mut self, reservation: &Reservation) -> usize {
+        let next = self.ids.len();
+        let number = *self.numbers.entry(reservation.id.clone()).or_insert(next);
+        if number == next {
+            self.ids.push(reservation.id.clone());
+            self.left.push(reservation.count);
+        } else if let Some(left) = self.left.get_mut(number) {
+            *left = reservation.count.min(*left);
+        }
+        number
+    }
+
+    /// Counts what claims hold that EC2 may know nothing of yet: those without an instance, of which
+    /// it is open which of their reservations they will use, and those that were just launched.
+    pub(crate) fn hold<'c>(&mut self, claims: impl Iterator<Item = &'c NodeClaim>, now: Timestamp) {
+        for claim in claims {
+            if just_launched(claim, now) {
+                let own = claim.labels.get(labels::RESERVATION_ID);
+                let number = own.and_then(|id| self.numbers.get(id));
+                if let Some(left) = number.and_then(|number| self.left.get_mut(*number)) {
+                    *left = left.saturating_sub(1);
+                }
+            }
+            if claim.phase != ClaimPhase::Promised {
+                continue;
+            }
+            let claim = &claim.requirements;
+            let kind = claim.get(labels::CAPACITY_TYPE).and_then(Requirement::single_value);
+            if kind.is_none_or(|kind| **kind != *CapacityType::Reserved.as_str()) {
+                continue;
+            }
+            for (id, left) in self.ids.iter().zip(&mut self.left) {
+                if claim.get(labels::RESERVATION_ID).is_none_or(|named| named.has(id)) {
+                    *left = left.saturating_sub(1);
+                }
+            }
+        }
+    }
+}
+
+/// Whether EC2's count may not show the instance of `claim` yet, though it was read later.
+fn just_launched(claim: &NodeClaim, now: Timestamp) -> bool {
+    let instance = claim.instance.as_ref().filter(|_| claim.is_reserved());
+    instance.is_some_and(|instance| now.duration_since(instance.launched_at) < COUNT_LAG)
+}
+
+/// The labels that `Offering::is_compatible` looks at.
+const MARKET_LABELS: [&str; 6] = [
+    labels::ZONE,
+    labels::ZONE_ID,
+    labels::CAPACITY_TYPE,
+    labels::RESERVATION_ID,
+    "karpenter.k8s.aws/capacity-reservation-type",
+    "karpenter.k8s.aws/capacity-reservation-interruptible",
+];
+
+/// What makes a market.
+fn key(offering: &Offering) -> (&Zone, Option<&ZoneId>, CapacityType, Option<&Reservation>) {
+    let (id, reservation) = (offering.zone_id.as_ref(), offering.reservation.as_ref());
+    (&offering.zone, id, offering.capacity_type, reservation)
+}
+
+fn is_sold(offering: &Offering, buys_reserved: bool) -> bool {
+    offering.is_available && (buys_reserved || offering.capacity_type != CapacityType::Reserved)
+}
+
+impl Offer {
+    pub(crate) fn new(
+        types: &[Arc<InstanceType>],
+        resources: &ResourceIndex,
+        buys_reserved: bool,
+        reservations: &mut Reservations,
+    ) -> Self {
+        let mut markets: Vec<Market> = Vec::new();
+        // Most types list the same offerings in the same order: where the last type had its market is
+        // asked first.
+        let mut places: Vec<usize> = Vec::new();
+        for (index, instance_type) in types.iter().enumerate() {
+            for (position, offering) in instance_type.offerings.iter().enumerate() {
+                let reservation = offering.reservation.as_ref().filter(|_| buys_reserved);
+                let reservation = reservation.map(|one| reservations.number(one));
+                if !is_sold(offering, buys_reserved) {
+                    continue;
+                }
+                let is_its = |place: &usize| {
+                    markets.get(*place).is_some_and(|one| key(&one.offering) == key(offering))
+                };
+                let likely = places.get(position).copied().filter(is_its);
+                let place = likely.or_else(|| (0..markets.len()).find(is_its));
+                let place = place.unwrap_or(markets.len());
+                if place == markets.len() {
+                    markets.push(Market {
+                        offering: offering.clone(),
+                        types: BitSet::empty(types.len()),
+                        prices: vec![NOT_SOLD; types.len()],
+                        reservation,
+                    });
+                }
+                places.resize(places.len().max(position + 1), place);
+                places.get_mut(position).into_iter().for_each(|known| *known = place);
+                let Some(market) = markets.get_mut(place) else { continue };
+                market.types.insert(index);
+                if let Some(price) = market.prices.get_mut(index) {
+                    *price = offering.price.min(*price);
+                }
+            }
+        }
+        markets.sort_by(|one, other| key(&one.offering).cmp(&key(&other.offering)));
+        let allocatable: Vec<Resources> = types.iter().map(|t| t.allocatable()).collect();
+        Self {
+            types: types.to_vec(),
+            allocatable: allocatable.iter().map(|one| resources.amounts(one)).collect(),
+            capacity_whole: types.iter().map(|t| &t.capacity).collect(),
+            allocatable_whole: allocatable.iter().collect(),
+            names: types
+                .iter()
+                .map(|one| (Value::from(one.name.as_str()), one.name.clone()))
+                .collect(),
+            markets,
+            by_requirement: BTreeMap::new(),
+            by_set: BTreeMap::new(),
+            reserved_by_set: BTreeMap::new(),
+            prices: BTreeMap::new(),
+        }
+    }
+
+    /// What the types say about the label `key`, each distinct answer once.
+    pub(crate) fn distinct(&self, key: &str) -> BTreeSet<Option<&Requirement>> {
+        self.types.iter().map(|one| one.requirements.get(key)).collect()
+    }
+
+    /// The reservations that `set` allows, each with the types that can be bought from it.
+    pub(crate) fn reserved(&mut self, set: SetId, sets: &Sets) -> Rc<[(usize, BitSet)]> {
+        if let Some(known) = self.reserved_by_set.get(&set) {
+            return Rc::clone(known);
+        }
+        let mut by_number: BTreeMap<usize, BitSet> = BTreeMap::new();
+        if self.markets.iter().any(|market| market.reservation.is_some()) {
+            let requirements = sets.get(set);
+            for market in self.markets.iter().filter(|m| m.offering.is_compatible(&requirements)) {
+                if let Some(number) = market.reservation {
+                    by_number.entry(number).or_default().add(&market.types);
+                }
+            }
+        }
+        let all: Rc<[(usize, BitSet)]> = by_number.into_iter().collect();
+        self.reserved_by_set.insert(set, Rc::clone(&all));
+        all
+    }
+
+    /// The types whose own labels go together with `set`, whether they can be bought or not.
+    pub(crate) fn matching(&self, set: &Requirements) -> BitSet {
+        let mut all = BitSet::of(self.types.len(), |_| true);
+        for requirement in set.iter() {
+            all.keep(&self.matching_one(requirement));
+        }
+        all
+    }
+
+    fn matching_one(&self, requirement: &Requirement) -> BitSet {
+        let key = requirement.key().as_str();
+        BitSet::of(self.types.len(), |index| {
+            let own = self.types.get(index).and_then(|t| t.requirements.get(key));
+            own.is_none_or(|own| {
+                own.allows_absence() && requirement.allows_absence()
+                    || own.has_intersection(requirement)
+            })
+        })
+    }
+
+    /// The types that can be bought now somewhere that `set` allows.
+    pub(crate) fn sold(&self, set: &Requirements) -> BitSet {
+        let mut all = BitSet::empty(self.types.len());
+        for market in self.markets.iter().filter(|market| market.offering.is_compatible(set)) {
+            all.add(&market.types);
+        }
+        all
+    }
+
+    /// How any of `types` can be bought now as `set` allows.
+    pub(crate) fn capacity_types(
+        &self,
+        set: &Requirements,
+        types: &BitSet,
+    ) -> BTreeSet<CapacityType> {
+        let markets = self.markets.iter();
+        let open = markets.filter(|one| one.offering.is_compatible(set) && one.types.meets(types));
+        open.map(|one| one.offering.capacity_type).collect()
+    }
+
+    /// The types that the set allows and that can be bought now as it allows.
+    pub(crate) fn allowed(&mut self, sets: &Sets, id: SetId) -> Rc<BitSet> {
+        if let Some(known) = self.by_set.get(&id) {
+            return Rc::clone(known);
+        }
+        let mut bits = BitSet::of(self.types.len(), |_| true);
+        // Of a set, only what markets are about decides which of them are open.
+        let mut about_markets = Requirements::default();
+        for (number, requirement) in
+            sets.members(id).filter_map(|number| Some((number, sets.requirement(number)?)))
+        {
+            if let Some(known) = self.by_requirement.get(&number) {
+                bits.keep(known);
+            } else {
+                let matching = self.matching_one(requirement);
+                bits.keep(&matching);
+                self.by_requirement.insert(number, matching);
+            }
+            if MARKET_LABELS.contains(&requirement.key().as_str()) {
+                about_markets.add(Requirement::clone(requirement));
+            }
+        }
+        bits.keep(&self.sold(&about_markets));
+        let bits = Rc::new(bits);
+        self.by_set.insert(id, Rc::clone(&bits));
+        bits
+    }
+
+    /// The types that `set` allows, each with its cheapest price, cheapest first. Ties go to the
+    /// name that sorts first.
+    pub(crate) fn by_price(&mut self, sets: &Sets, id: SetId) -> Rc<[(HourlyPrice, usize)]> {
+        if let Some(known) = self.prices.get(&id) {
+            return Rc::clone(known);
+        }
+        let (allowed, set) = (self.allowed(sets, id), sets.get(id));
+        let mut cheapest = vec![NOT_SOLD; self.types.len()];
+        for market in self.markets.iter().filter(|market| market.offering.is_compatible(&set)) {
+            for (cheapest, price) in cheapest.iter_mut().zip(&market.prices) {
+                *cheapest = (*cheapest).min(*price);
+            }
+        }
+        let priced = cheapest.into_iter().enumerate();
+        let priced = priced.filter(|(index, price)| *price != NOT_SOLD && allowed.contains(*index));
+        let mut prices: Vec<(HourlyPrice, usize)> =
+            priced.map(|(index, price)| (price, index)).collect();
+        prices.sort_unstable();
+        let prices: Rc<[(HourlyPrice, usize)]> = prices.into();
+        self.prices.insert(id, Rc::clone(&prices));
+        prices
+    }
+
+    /// The cheapest offering of a type that `set` allows. Ties go to the zone, then to the capacity
+    /// type, that sorts first.
+    pub(crate) fn cheapest(
+        &self,
+        index: usize,
+        set: &Requirements,
+    ) -> Option<(OfferingKey, HourlyPrice)> {
+        let open = self.markets.iter().filter(|market| market.offering.is_compatible(set));
+        let priced = open.filter_map(|market| Some((*market.prices.get(index)?, &market.offering)));
+        let priced = priced.filter(|(price, _)| *price != NOT_SOLD);
+        let (price, offering) =
+            priced.min_by_key(|(price, one)| (*price, &one.zone, one.capacity_type))?;
+        Some((self.types.get(index)?.key_of(offering), price))
+    }
+
+    /// The names of `types`, in their order.
+    pub(crate) fn type_names(&self, types: &[usize]) -> Vec<InstanceTypeName> {
+        let mut all = Vec::with_capacity(types.len());
+        all.extend(types.iter().filter_map(|index| Some(self.names.get(*index)?.1.clone())));
+        all
+    }
+
+    /// The types called by `names` that are there.
+    pub(crate) fn named(&self, names: &[InstanceTypeName]) -> Vec<usize> {
+        let find = |name| self.types.binary_search_by(|t| t.name.cmp(name)).ok();
+        names.iter().filter_map(find).collect()
+    }
+}

@@ -1,0 +1,367 @@
+//! What a NodePool can launch: its types with the room that daemons leave, within its limits.
+//!
+//! Karpenter: `pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go`, and for the daemons
+//! `scheduler.go`, `getDaemonOverhead`.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
+
+use model::{
+    InstanceTypeName, NodePoolName, Requirement, Requirements, ResourceName, Taint, TaintEffect,
+    Toleration, labels, node_pool::NodePool, pod::HostPort, requirements::Undefined, taint,
+    taint::TolerationOperator,
+};
+
+use crate::{
+    index::bits::BitSet,
+    scheduling::{
+        facts::daemons::Daemon,
+        launchable::offer::Offer,
+        numbers::{
+            amounts::{self, Amounts, ResourceIndex},
+            sets::{SetId, Sets},
+        },
+    },
+};
+
+/// A NodePool that may launch, with the types that it may launch.
+#[derive(Debug)]
+pub(crate) struct Template<'a> {
+    pub(crate) pool: &'a NodePool,
+    /// Place of its NodeClass's offer.
+    pub(crate) offer: usize,
+    /// Requirements and labels of the pool.
+    pub(crate) set: SetId,
+    /// Types that the pool alone allows.
+    pub(crate) types: BitSet,
+    /// By type: what its daemons take.
+    pub(crate) overhead: Vec<Amounts>,
+    /// Each different one of those, with its types.
+    overheads: Vec<(Amounts, BitSet)>,
+    /// By type: what is left for pods. Negative where the daemons do not fit.
+    pub(crate) room: Vec<Amounts>,
+    steps: Vec<Steps>,
+    minimums: Vec<Minimum>,
+    pub(crate) limits: Vec<Limit>,
+    /// Daemons that take ports of their nodes: those, and the types on which they land.
+    daemon_ports: Vec<(Vec<HostPort>, BitSet)>,
+    /// Types whose price, and types whose capacity, an overlay changes.
+    pub(crate) overlaid: [BTreeSet<InstanceTypeName>; 2],
+}
+
+/// For one resource, the types that have at least so much room, or at most so much capacity: one
+/// set for each amount that occurs.
+#[derive(Debug, Default)]
+struct Steps {
+    /// Ascending.
+    amounts: Vec<i64>,
+    types: Vec<BitSet>,
+}
+
+/// The values that types have for a label on which a `minValues` stands.
+#[derive(Debug)]
+struct Minimum {
+    key: model::LabelKey,
+    /// How many different ones the pool wants.
+    wanted: u32,
+    /// By type: the numbers of its values.
+    values: Vec<Vec<usize>>,
+}
+
+/// What a pool may still get of a resource.
+#[derive(Debug)]
+pub(crate) struct Limit {
+    pub(crate) name: ResourceName,
+    pub(crate) most: u64,
+    /// The types whose capacity is at most so much.
+    within: Steps,
+}
+
+/// The order in which pools are tried: more weight first, ties by name descending.
+///
+/// Karpenter: `pkg/utils/nodepool/nodepool.go`, `OrderByWeight`.
+pub(crate) fn in_order(pools: &[NodePool]) -> Vec<&NodePool> {
+    let mut all: Vec<&NodePool> = pools.iter().collect();
+    all.sort_by(|a, b| (b.weight, &b.name).cmp(&(a.weight, &a.name)));
+    all
+}
+
+/// The requirements of a pool, its labels and its own names among them.
+pub(crate) fn requirements(pool: &NodePool) -> Requirements {
+    let mut all = pool.template.requirements.clone();
+    let template = &pool.template;
+    let labels = template.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    let own = [
+        (labels::NODE_POOL, pool.name.as_str()),
+        (labels::NODE_CLASS, template.node_class.as_str()),
+    ];
+    all.add_all(&Requirements::of_labels(labels.chain(own)));
+    all
+}
+
+/// The toleration of every soft taint.
+pub(crate) fn soft_toleration() -> Toleration {
+    Toleration {
+        operator: TolerationOperator::Exists,
+        effect: Some(TaintEffect::PreferNoSchedule),
+        ..Toleration::default()
+    }
+}
+
+impl<'a> Template<'a> {
+    pub(crate) fn new(
+        pool: &'a NodePool,
+        (place, offer): (usize, &mut Offer),
+        daemons: &[Daemon],
+        resources: &ResourceIndex,
+        sets: &mut Sets,
+    ) -> Self {
+        let requirements = requirements(pool);
+        let nothing: Amounts = vec![0; resources.len()].into();
+        let mut overhead = vec![nothing; offer.types.len()];
+        let mut daemon_ports = Vec::new();
+        let mut simulated = requirements.clone();
+        let started = [(labels::REGISTERED, "true"), (labels::INITIALIZED, "true")];
+        simulated.add_all(&Requirements::of_labels(started));
+        for daemon in daemons {
+            let types = landing(daemon, &pool.template.taints, &simulated, offer);
+            let requests = resources.amounts(&daemon.spec.requests);
+            for (index, sum) in overhead.iter_mut().enumerate() {
+                if types.contains(index) {
+                    amounts::add(sum, &requests);
+                }
+            }
+            if !daemon.spec.host_ports.is_empty() {
+                daemon_ports.push((daemon.spec.host_ports.clone(), types));
+            }
+        }
+        let rooms = offer.allocatable.iter().zip(&overhead).map(|(allocatable, overhead)| {
+            let mut room = allocatable.clone();
+            amounts::subtract(&mut room, overhead);
+            room
+        });
+        let room: Vec<Amounts> = rooms.collect();
+        let set = sets.id(&requirements);
+        let minimums = requirements.iter().filter_map(|one| minimum(one, offer)).collect();
+        Self {
+            pool,
+            offer: place,
+            set,
+            types: BitSet::clone(&offer.allowed(sets, set)),
+            steps: steps(&room, resources.len()),
+            overheads: distinct(&overhead),
+            overhead,
+            room,
+            minimums,
+            limits: limits(pool, offer),
+            daemon_ports,
+            overlaid: Default::default(),
+        }
+    }
+
+    /// Takes the types out of `types` on which a daemon takes one of `ports`.
+    pub(crate) fn keep_ports(&self, types: &mut BitSet, ports: &[HostPort]) {
+        for (taken, landing) in &self.daemon_ports {
+            if ports.iter().any(|port| taken.iter().any(|other| other.conflicts(port))) {
+                types.subtract(landing);
+            }
+        }
+    }
+
+    /// How many different values each `minValues` wants.
+    pub(crate) fn minimums(&self) -> Rc<[u32]> {
+        self.minimums.iter().map(|one| one.wanted).collect()
+    }
+
+    /// Of `wanted` those that `types` do not have: the label, its place, and how many there are.
+    pub(crate) fn unmet(
+        &self,
+        types: &BitSet,
+        wanted: &[u32],
+    ) -> Vec<(&model::LabelKey, usize, u32)> {
+        let both = self.minimums.iter().zip(wanted).enumerate();
+        let unmet = both.filter_map(|(place, (minimum, wanted))| {
+            let mut seen = BitSet::default();
+            for values in types.iter().filter_map(|index| minimum.values.get(index)) {
+                seen.extend(values.iter().copied());
+            }
+            let there = u32::try_from(seen.count()).unwrap_or(u32::MAX);
+            (there < *wanted).then_some((&minimum.key, place, there))
+        });
+        unmet.collect()
+    }
+
+    /// Takes the types out of `types` that have no room for `need`.
+    pub(crate) fn keep_roomy(&self, types: &mut BitSet, need: &[i64]) {
+        for (steps, need) in self.steps.iter().zip(need) {
+            let step = steps.amounts.partition_point(|room| room < need);
+            match steps.types.get(step) {
+                // Every type has that much.
+                Some(_) if step == 0 => {}
+                Some(roomy) => types.keep(roomy),
+                None => return types.clear(),
+            }
+        }
+    }
+
+    /// Takes the types out of `types` that are more than what is `left` of the limits.
+    pub(crate) fn keep_within_limits(&self, types: &mut BitSet, left: &[i64]) {
+        for (limit, left) in self.limits.iter().zip(left) {
+            let steps = &limit.within;
+            let within = steps.amounts.partition_point(|capacity| capacity <= left);
+            if within == 0 {
+                return types.clear();
+            }
+            // The last of them is all types.
+            if let Some(within) = steps.types.get(within - 1).filter(|_| within < steps.types.len())
+            {
+                types.keep(within);
+            }
+        }
+    }
+
+    /// Counts a new claim against the limits: as the largest of the types that it may become.
+    pub(crate) fn count(&self, types: &BitSet, left: &mut [i64]) {
+        for (limit, left) in self.limits.iter().zip(left) {
+            let steps = &limit.within;
+            let largest = steps.types.partition_point(|within| !types.is_within(within));
+            *left = left.saturating_sub(steps.amounts.get(largest).copied().unwrap_or_default());
+        }
+    }
+
+    /// The least that the daemons of any of `types` request.
+    pub(crate) fn least_overhead(&self, types: &BitSet) -> Amounts {
+        let own = self.overheads.iter().filter(|(_, own)| own.meets(types));
+        let least = own.map(|(overhead, _)| overhead.clone()).reduce(|mut least, other| {
+            amounts::lower(&mut least, &other);
+            least
+        });
+        least.unwrap_or_default()
+    }
+
+    /// What is left of the limits without any node.
+    pub(crate) fn limits_left(&self) -> Vec<i64> {
+        self.limits.iter().map(|limit| signed(limit.most)).collect()
+    }
+
+    /// What capacity that is there or promised takes of each limit.
+    pub(crate) fn taken(&self, used: &model::Resources) -> Vec<i64> {
+        let taken = |limit: &Limit| {
+            signed(if is_nodes(&limit.name) { 1 } else { used.get(limit.name.as_str()) })
+        };
+        self.limits.iter().map(taken).collect()
+    }
+
+    /// The name of its pool.
+    pub(crate) fn name(&self) -> &NodePoolName {
+        &self.pool.name
+    }
+}
+
+fn signed(amount: u64) -> i64 {
+    i64::try_from(amount).unwrap_or(i64::MAX)
+}
+
+fn is_nodes(name: &ResourceName) -> bool {
+    name.as_str() == "nodes"
+}
+
+/// Every type counts as one node, so that `nodes` is a limit like the others. (Karpenter does not
+/// count the nodes of one pass, and may overrun the limit by a batch.)
+fn limits(pool: &NodePool, offer: &Offer) -> Vec<Limit> {
+    let of_type = |name: &ResourceName, t: &model::InstanceType| {
+        if is_nodes(name) { 1 } else { signed(t.capacity.get(name.as_str())) }
+    };
+    let limit = |(name, most): (&ResourceName, &u64)| {
+        let capacity: Vec<i64> = offer.types.iter().map(|t| of_type(name, t)).collect();
+        let by_amount = by_amount(&capacity);
+        Limit { name: name.clone(), most: *most, within: cumulated(by_amount, capacity.len()) }
+    };
+    pool.limits.0.iter().map(limit).collect()
+}
+
+fn distinct(overhead: &[Amounts]) -> Vec<(Amounts, BitSet)> {
+    let mut all: BTreeMap<&Amounts, BitSet> = BTreeMap::new();
+    for (index, overhead) in overhead.iter().enumerate() {
+        all.entry(overhead).or_default().insert(index);
+    }
+    all.into_iter().map(|(overhead, types)| (overhead.clone(), types)).collect()
+}
+
+fn steps(room: &[Amounts], resources: usize) -> Vec<Steps> {
+    let step = |resource: usize| {
+        let amount = |types: &Amounts| types.get(resource).copied().unwrap_or_default();
+        let rooms: Vec<i64> = room.iter().map(amount).collect();
+        // From the largest room down, each set holds the one before.
+        let mut steps = cumulated(by_amount(&rooms).into_iter().rev(), room.len());
+        steps.amounts.reverse();
+        steps.types.reverse();
+        steps
+    };
+    (0..resources).map(step).collect()
+}
+
+/// The types by their amount.
+fn by_amount(amounts: &[i64]) -> BTreeMap<i64, Vec<usize>> {
+    let mut all: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
+    for (index, amount) in amounts.iter().enumerate() {
+        all.entry(*amount).or_default().push(index);
+    }
+    all
+}
+
+/// To each amount its types and those of the amounts before it.
+fn cumulated(by_amount: impl IntoIterator<Item = (i64, Vec<usize>)>, types: usize) -> Steps {
+    let mut so_far = BitSet::empty(types);
+    let mut steps = Steps::default();
+    for (amount, types) in by_amount {
+        so_far.extend(types);
+        steps.amounts.push(amount);
+        steps.types.push(so_far.clone());
+    }
+    steps
+}
+
+fn minimum(requirement: &Requirement, offer: &Offer) -> Option<Minimum> {
+    let (key, wanted) = (requirement.key(), requirement.min_values()?);
+    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
+    let mut values = Vec::with_capacity(offer.types.len());
+    for instance_type in &offer.types {
+        let own = instance_type.requirements.get(key.as_str());
+        let own = own.into_iter().flat_map(Requirement::values);
+        let number = |value| {
+            let next = numbers.len();
+            *numbers.entry(value).or_insert(next)
+        };
+        values.push(own.map(|value| &**value).map(number).collect());
+    }
+    Some(Minimum { key: key.clone(), wanted, values })
+}
+
+/// The types on which a daemon would land: any of its required terms is enough.
+fn landing(
+    daemon: &Daemon,
+    taints: &[Taint],
+    requirements: &Requirements,
+    offer: &Offer,
+) -> BitSet {
+    let mut types = BitSet::empty(offer.types.len());
+    if !tolerates_firmly(daemon, taints) {
+        return types;
+    }
+    for term in 0..daemon.spec.required_terms.len().max(1) {
+        let wanted = daemon.spec.requirements(term);
+        if requirements.compatible(&wanted, Undefined::WellKnown).is_ok() {
+            types.add(&offer.matching(&wanted));
+        }
+    }
+    types
+}
+
+/// Whether a daemon tolerates `taints`. Soft ones never keep a daemon away.
+pub(crate) fn tolerates_firmly(daemon: &Daemon, taints: &[Taint]) -> bool {
+    let firm = taints.iter().filter(|taint| taint.effect != TaintEffect::PreferNoSchedule);
+    taint::untolerated(firm, &daemon.spec.tolerations).is_empty()
+}

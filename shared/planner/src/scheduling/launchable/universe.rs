@@ -1,0 +1,89 @@
+//! The domains that NodePools could launch into.
+//!
+//! Karpenter: `pkg/controllers/provisioning/scheduling/topology.go`, `buildDomainGroups`. What a pool
+//! excludes is a domain as well there, and here: its nodes may have no such label, but a spread
+//! waits for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{Requirements, Taint, Toleration, requirement::Value, taint};
+
+use crate::{
+    index::{bits::BitSet, table::Table},
+    scheduling::{launchable::offer::Offer, numbers::domains::Keys},
+};
+
+/// A pool that may launch, with its own requirements and what it launches.
+#[derive(Debug)]
+pub(crate) struct Source {
+    pub(crate) requirements: Requirements,
+    pub(crate) taints: Vec<Taint>,
+    /// Place of its offer.
+    pub(crate) offer: usize,
+}
+
+/// Domains by label, as far as anybody asked.
+#[derive(Debug, Default)]
+pub(crate) struct Universe {
+    sources: Vec<Source>,
+    /// By label, then by source: its values.
+    values: BTreeMap<usize, Vec<BTreeSet<Value>>>,
+    /// The same as numbers.
+    domains: BTreeMap<usize, Vec<BitSet>>,
+}
+
+impl Universe {
+    pub(crate) fn of(sources: Vec<Source>) -> Self {
+        Self { sources, ..Self::default() }
+    }
+
+    /// Looks up what the pools have of the label `key`, if that was not done before.
+    pub(crate) fn know(&mut self, key: usize, keys: &mut Keys, offers: &Table<Offer>) {
+        if self.values.contains_key(&key) {
+            return;
+        }
+        let label = keys.all[key].label.clone();
+        let of_source = |source: &Source| -> BTreeSet<Value> {
+            let own = source.requirements.get(label.as_str());
+            let mut all = BTreeSet::new();
+            if let Some(own) = own.filter(|own| !own.is_complement()) {
+                all.extend(own.values().iter().map(Value::clone));
+            }
+            for requirement in offers[source.offer].distinct(label.as_str()) {
+                match (own, requirement) {
+                    (Some(own), Some(one)) => {
+                        all.extend(own.intersection(one).values().iter().map(Value::clone));
+                    }
+                    (Some(one), None) | (None, Some(one)) => {
+                        all.extend(one.values().iter().map(Value::clone));
+                    }
+                    (None, None) => {}
+                }
+            }
+            all
+        };
+        let values: Vec<BTreeSet<Value>> = self.sources.iter().map(of_source).collect();
+        keys.know(key, &values.iter().flatten().map(Value::clone).collect());
+        let number = |values: &BTreeSet<Value>| {
+            let mut all = BitSet::default();
+            all.extend(values.iter().filter_map(|value| keys.all[key].find(value)));
+            all
+        };
+        self.domains.insert(key, values.iter().map(number).collect());
+        self.values.insert(key, values);
+    }
+
+    /// The domains of `key` in pools whose taints `tolerations` tolerate; `None` is all pools.
+    pub(crate) fn domains(&self, key: usize, tolerations: Option<&[Toleration]>) -> BitSet {
+        let mut all = BitSet::default();
+        let by_source = self.domains.get(&key).into_iter().flatten();
+        for (source, domains) in self.sources.iter().zip(by_source) {
+            let is_open =
+                tolerations.is_none_or(|own| taint::untolerated(&source.taints, own).is_empty());
+            if is_open {
+                all.add(domains);
+            }
+        }
+        all
+    }
+}

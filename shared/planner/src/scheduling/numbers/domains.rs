@@ -1,0 +1,150 @@
+//! Labels by whose values pods are spread or kept together, and their values as numbers.
+//!
+//! The hostname is not among them: its values are the nodes themselves.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
+
+use model::{LabelKey, Requirement, requirement::Value};
+
+use crate::{
+    index::{bits::BitSet, table::Table},
+    scheduling::numbers::sets::{RequirementId, SetId, Sets},
+};
+
+/// One label with its values, which are the domains.
+#[derive(Debug)]
+pub(crate) struct Key {
+    pub(crate) label: LabelKey,
+    /// Its number in `Sets`.
+    number: u32,
+    values: Vec<Value>,
+    numbers: BTreeMap<Value, usize>,
+    masks: BTreeMap<RequirementId, (usize, Rc<BitSet>)>,
+    /// By domains: the set that asks for exactly those.
+    asking: BTreeMap<BitSet, SetId>,
+}
+
+/// What a set of requirements leaves of the domains of a label.
+#[derive(Clone, Debug)]
+pub(crate) enum Left {
+    /// The set says nothing about the label.
+    Anything,
+    /// Exactly one.
+    One(usize),
+    /// These; the flag says that they are listed, not excluded.
+    Some(Rc<BitSet>, bool),
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct Keys {
+    pub(crate) all: Table<Key>,
+    by_label: BTreeMap<LabelKey, usize>,
+    /// By set: what it leaves of each label.
+    left: BTreeMap<SetId, Rc<[Left]>>,
+}
+
+impl Keys {
+    /// The number of `label`, which is new if need be.
+    pub(crate) fn key(&mut self, label: &LabelKey, sets: &mut Sets) -> usize {
+        if let Some(known) = self.by_label.get(label) {
+            return *known;
+        }
+        let key = self.all.push(Key {
+            label: label.clone(),
+            number: sets.key(label),
+            values: Vec::new(),
+            numbers: BTreeMap::new(),
+            masks: BTreeMap::new(),
+            asking: BTreeMap::new(),
+        });
+        self.by_label.insert(label.clone(), key);
+        key
+    }
+
+    /// Gives the values of `key` their numbers, in their own order.
+    pub(crate) fn know(&mut self, key: usize, values: &BTreeSet<Value>) {
+        for value in values {
+            self.all[key].domain(value);
+        }
+    }
+
+    /// The number of what `set` asks of the label `key`.
+    pub(crate) fn asked(&self, key: usize, set: SetId, sets: &Sets) -> Option<RequirementId> {
+        sets.on(set, self.all[key].number)
+    }
+
+    /// What `set` leaves of each label. Labels and domains that came later are not in it.
+    pub(crate) fn left(&mut self, set: SetId, sets: &Sets) -> Rc<[Left]> {
+        if let Some(known) = self.left.get(&set) {
+            return Rc::clone(known);
+        }
+        let of_key = |key: &mut Key| match sets.on(set, key.number) {
+            None => Left::Anything,
+            Some(id) => sets.requirement(id).map_or(Left::Anything, |one| key.left(id, one)),
+        };
+        let all: Rc<[Left]> = self.all.iter_mut().map(of_key).collect();
+        self.left.insert(set, Rc::clone(&all));
+        all
+    }
+}
+
+impl Key {
+    /// The number of the domain `value`, which is new if need be.
+    pub(crate) fn domain(&mut self, value: &Value) -> usize {
+        if let Some(known) = self.numbers.get(value) {
+            return *known;
+        }
+        let number = self.values.len();
+        self.values.push(Value::clone(value));
+        self.numbers.insert(Value::clone(value), number);
+        number
+    }
+
+    pub(crate) fn find(&self, value: &str) -> Option<usize> {
+        self.numbers.get(value).copied()
+    }
+
+    /// The names of `domains`.
+    pub(crate) fn names<'a>(&'a self, domains: &'a BitSet) -> impl Iterator<Item = &'a Value> {
+        domains.iter().filter_map(|domain| self.values.get(domain))
+    }
+
+    /// The domains that the requirement with number `id` allows.
+    pub(crate) fn mask(&mut self, id: RequirementId, requirement: &Requirement) -> Rc<BitSet> {
+        if let Some((_, mask)) = self.masks.get(&id).filter(|(len, _)| *len == self.values.len()) {
+            return Rc::clone(mask);
+        }
+        let allows = |domain: usize| self.values.get(domain).is_some_and(|v| requirement.has(v));
+        let mask = Rc::new(BitSet::of(self.values.len(), allows));
+        self.masks.insert(id, (self.values.len(), Rc::clone(&mask)));
+        mask
+    }
+
+    fn left(&mut self, id: RequirementId, requirement: &Requirement) -> Left {
+        if !requirement.is_complement() {
+            // A value that nobody heard of is a domain once a pod is there.
+            for value in requirement.values() {
+                self.domain(value);
+            }
+        }
+        if let Some(value) = requirement.single_value() {
+            return Left::One(self.domain(value));
+        }
+        Left::Some(self.mask(id, requirement), !requirement.is_complement())
+    }
+
+    /// The set that asks for exactly `domains`.
+    pub(crate) fn asking(&mut self, domains: &BitSet, sets: &mut Sets) -> SetId {
+        if let Some(known) = self.asking.get(domains) {
+            return *known;
+        }
+        let values: BTreeSet<Value> = self.names(domains).map(Value::clone).collect();
+        let set = sets.id(&[Requirement::listed(self.label.clone(), values)].into_iter().collect());
+        self.asking.insert(domains.clone(), set);
+        set
+    }
+}

@@ -1,0 +1,463 @@
+//! The solution → a plan: claims with names, batches, labels and requirements.
+//!
+//! Karpenter: `pkg/controllers/provisioning/scheduling/nodeclaim.go`, `FinalizeScheduling`, and
+//! `nodeclaimtemplate.go`, `ToNodeClaim`.
+
+pub(crate) mod explain;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+    sync::Arc,
+};
+
+use model::{
+    BatchId, CapacityType, HourlyPrice, InstanceTypeName, LabelKey, NodeClaim, NodeClaimName,
+    NodePoolName, OfferingKey, Plan, PodKey, Requirement, Requirements, Resources,
+    facts::Facts,
+    labels,
+    ledger::Decision,
+    limits,
+    plan::{Placement, Promise, Reason, Unplaced},
+    policies::MinValuesPolicy,
+    requirement::Value,
+    static_hash::{NODE_CLASS, NODE_POOL},
+};
+
+use crate::{
+    index::bits::BitSet,
+    scheduling::{
+        launchable::{offer::Offer, template::Template},
+        numbers::{
+            amounts::{self, Amounts},
+            sets::{SetId, Sets},
+        },
+        problem::Problem,
+        solver::{Failure, Opened, Solution},
+    },
+};
+
+/// The plan that carries the solution out.
+pub(crate) fn plan(problem: &mut Problem<'_>, solution: &Solution) -> Plan {
+    let mut plan = Plan { parent: problem.facts.ledger.generation, ..Plan::default() };
+    for (place, pods) in &solution.placed {
+        if let Some(target) = problem.target(*place) {
+            let pods = keys(problem, pods);
+            plan.placements.push(Placement { target: target.clone(), pods });
+        }
+    }
+    let reasons = Reasons::of(problem, solution);
+    let mut unplaced: Vec<(usize, Rc<[Reason]>)> = solution
+        .failed
+        .iter()
+        .map(|(pod, failure)| (*pod, reasons.of_pod(problem, *pod, *failure)))
+        .collect();
+    let mut drafts = Drafts::default();
+    for (index, opened) in solution.opened.iter().enumerate() {
+        match drafts.promise(problem, opened, index) {
+            Ok(promise) => plan.promises.push(promise),
+            Err(reason) => {
+                let reasons: Rc<[Reason]> = Rc::new([reason]);
+                unplaced.extend(opened.pods.iter().map(|pod| (*pod, Rc::clone(&reasons))));
+            }
+        }
+    }
+    drafts.tell_sizes(&mut plan.promises);
+    unplaced.sort_by_key(|(pod, _)| *pod);
+    let named = |(pod, reasons): (usize, Rc<[Reason]>)| Unplaced {
+        pod: problem.key(pod),
+        reasons: reasons.to_vec(),
+    };
+    plan.unplaced = unplaced.into_iter().map(named).collect();
+    plan.unplaced.extend(problem.demand.left_out.iter().map(left_out));
+    plan.decisions = decisions(problem, &plan);
+    plan
+}
+
+/// Why pods find no place, worked out once for all that are alike.
+struct Reasons(BTreeMap<(usize, Failure), Rc<[Reason]>>);
+
+impl Reasons {
+    fn of(problem: &mut Problem<'_>, solution: &Solution) -> Self {
+        let mut all = BTreeMap::new();
+        for (pod, failure) in &solution.failed {
+            let class = problem.demand.pods[*pod].class;
+            all.entry((class, *failure)).or_insert_with(|| {
+                explain::reasons(problem, &solution.state, class, *failure).into()
+            });
+        }
+        Self(all)
+    }
+
+    fn of_pod(&self, problem: &Problem<'_>, pod: usize, failure: Failure) -> Rc<[Reason]> {
+        let class = problem.demand.pods[pod].class;
+        self.0.get(&(class, failure)).map_or_else(|| Rc::new([]), Rc::clone)
+    }
+}
+
+fn left_out(pod: &PodKey) -> Unplaced {
+    let text = format!("left for the next plan: one considers {} pods", limits::PODS_PER_PLAN_MAX);
+    Unplaced { pod: pod.clone(), reasons: vec![Reason { node_pool: None, text }] }
+}
+
+fn keys(problem: &Problem<'_>, pods: &[usize]) -> Vec<PodKey> {
+    pods.iter().map(|pod| problem.key(*pod)).collect()
+}
+
+/// What claims with the same requirements and types share.
+#[derive(Debug)]
+struct Shared {
+    labels: BTreeMap<String, String>,
+    /// Labels that are only set where a pod asks that they are there.
+    labels_if_asked: Vec<(String, String)>,
+    annotations: BTreeMap<String, String>,
+    requirements: Requirements,
+    instance_types: Vec<InstanceTypeName>,
+    possible: Arc<[InstanceTypeName]>,
+    overhead: Amounts,
+    capacity: Resources,
+    allocatable: Resources,
+    cheapest: OfferingKey,
+    price: HourlyPrice,
+}
+
+/// Template, requirements, types and reservations.
+type Alike = (usize, SetId, BitSet, BitSet);
+
+/// The claims so far: what they share, and which of them are launched together.
+#[derive(Debug, Default)]
+struct Drafts {
+    shared: BTreeMap<Alike, Result<Rc<Shared>, &'static str>>,
+    /// By what makes claims alike: the batch that is filled now.
+    filling: BTreeMap<(Alike, Amounts, BTreeMap<String, String>), usize>,
+    sizes: Vec<Size>,
+    /// By promise.
+    batches: Vec<usize>,
+}
+
+/// How much a batch has.
+#[derive(Clone, Copy, Debug, Default)]
+struct Size {
+    claims: u32,
+    /// That its claims are for.
+    pods: usize,
+}
+
+impl Size {
+    fn has_room_for(self, pods: usize) -> bool {
+        let claims = usize::try_from(self.claims).unwrap_or(usize::MAX);
+        claims < limits::CLAIMS_PER_BATCH_MAX && self.pods + pods <= limits::PODS_PER_COMMIT_MAX
+    }
+}
+
+impl Drafts {
+    /// The claim for what was opened as the `index`th; or why it cannot be promised after all.
+    fn promise(
+        &mut self,
+        problem: &mut Problem<'_>,
+        opened: &Opened,
+        index: usize,
+    ) -> Result<Promise, Reason> {
+        let (types, held) = (opened.types.clone(), opened.held.clone());
+        let alike: Alike = (opened.template, opened.set, types, held);
+        let shared = self.shared.entry(alike.clone()).or_insert_with(|| share(problem, opened));
+        let template = &problem.templates[opened.template];
+        let shared = match shared {
+            Ok(shared) => Rc::clone(shared),
+            Err(text) => {
+                let node_pool = Some(template.name().clone());
+                return Err(Reason { node_pool, text: (*text).to_owned() });
+            }
+        };
+        let mut labels = shared.labels.clone();
+        for (key, value) in &shared.labels_if_asked {
+            if is_asked_for(problem, opened, key) {
+                labels.insert(key.clone(), value.clone());
+            }
+        }
+        let mut requests = opened.requests.clone();
+        amounts::add(&mut requests, &shared.overhead);
+        let alike = (alike, opened.requests.clone(), labels.clone());
+        let (batch, batch_index) = self.batch(alike, opened.pods.len());
+        let generation = problem.facts.ledger.generation.next();
+        let (pool, now) = (template.pool, problem.facts.now);
+        let pods = keys(problem, &opened.pods);
+        let name = NodeClaimName::derived(&pool.name, generation, number(index));
+        let batch = BatchId::derived(&problem.facts.cluster, generation, number(batch));
+        let node_class = pool.template.node_class.clone();
+        let claim = NodeClaim {
+            batch_index,
+            labels,
+            annotations: shared.annotations.clone(),
+            requirements: shared.requirements.clone(),
+            instance_types: shared.instance_types.clone(),
+            requests: problem.resources.resources(&requests),
+            pods: pods.clone(),
+            taints: pool.template.taints.clone(),
+            startup_taints: pool.template.startup_taints.clone(),
+            expire_after: pool.template.expire_after,
+            termination_grace_period: pool.template.termination_grace_period,
+            capacity: shared.capacity.clone(),
+            allocatable: shared.allocatable.clone(),
+            ..NodeClaim::promised(name, pool.name.clone(), node_class, batch, now)
+        };
+        let (possible, cheapest) = (Arc::clone(&shared.possible), shared.cheapest.clone());
+        Ok(Promise { claim, pods, possible, cheapest, price: shared.price })
+    }
+
+    /// The batch of the next claim that is like `alike` and for so many pods, and its place in it.
+    fn batch(
+        &mut self,
+        alike: (Alike, Amounts, BTreeMap<String, String>),
+        pods: usize,
+    ) -> (usize, u32) {
+        let has_room = |batch: &usize| self.sizes.get(*batch).is_some_and(|s| s.has_room_for(pods));
+        let batch = self.filling.get(&alike).copied().filter(has_room);
+        let batch = batch.unwrap_or_else(|| {
+            self.sizes.push(Size::default());
+            self.filling.insert(alike, self.sizes.len() - 1);
+            self.sizes.len() - 1
+        });
+        self.batches.push(batch);
+        let Some(size) = self.sizes.get_mut(batch) else { return (batch, 0) };
+        let place = size.claims;
+        *size = Size { claims: place + 1, pods: size.pods + pods };
+        (batch, place)
+    }
+
+    /// Every claim knows how many its batch has.
+    fn tell_sizes(&self, promises: &mut [Promise]) {
+        for (promise, batch) in promises.iter_mut().zip(&self.batches) {
+            promise.claim.batch_size = self.sizes.get(*batch).map_or(1, |size| size.claims);
+        }
+    }
+}
+
+fn number(index: usize) -> u32 {
+    u32::try_from(index).unwrap_or(u32::MAX)
+}
+
+/// What is decided about a claim beyond its pods.
+#[derive(Debug)]
+pub(crate) struct Draft {
+    /// Its requirements, without the list of types.
+    pub(crate) requirements: Requirements,
+    /// The types that are left, cheapest first: all that are possible, and those that it keeps.
+    possible: Vec<usize>,
+    pub(crate) kept: Vec<usize>,
+    /// What its daemons request.
+    pub(crate) overhead: Amounts,
+    pub(crate) cheapest: OfferingKey,
+    pub(crate) price: HourlyPrice,
+}
+
+/// Decides it; or says why the claim cannot be after all.
+///
+/// Karpenter: `provisioner.go`, `Schedule`; `scheduler.go`, `TruncateInstanceTypes`.
+pub(crate) fn draft(problem: &mut Problem<'_>, opened: &Opened) -> Result<Draft, &'static str> {
+    let mut set = problem.sets.get(opened.set);
+    let mut number = opened.set;
+    if !opened.held.is_empty() {
+        restrict_to_reserved(problem, opened, &mut set);
+        number = problem.sets.id(&set);
+    }
+    let template = &problem.templates[opened.template];
+    let offer = &mut problem.offers[template.offer];
+    let by_price = offer.by_price(&problem.sets, number);
+    let mut rest = opened.types.clone();
+    let mut kept = Vec::with_capacity(by_price.len());
+    for (_, index) in by_price.iter().filter(|(_, index)| opened.types.contains(*index)) {
+        kept.push(*index);
+        rest.remove(*index);
+    }
+    // What can only be bought while no reservation is held has no price now, and comes last.
+    let possible: Vec<usize> = kept.iter().copied().chain(rest.iter()).collect();
+    kept.truncate(limits::INSTANCE_TYPES_PER_CLAIM_MAX);
+    let mut bits = BitSet::empty(offer.types.len());
+    bits.extend(kept.iter().copied());
+    let is_strict = problem.facts.policies.min_values == MinValuesPolicy::Strict;
+    if is_strict && !template.unmet(&bits, &opened.minimums).is_empty() {
+        return Err("its minValues are not reached by the instance types that a claim keeps");
+    }
+    let first = kept.first().and_then(|index| offer.cheapest(*index, &set));
+    let Some((cheapest, price)) = first else {
+        return Err("no instance type that it allows can be bought now");
+    };
+    let overhead = template.least_overhead(&opened.types);
+    Ok(Draft { requirements: set, possible, kept, overhead, cheapest, price })
+}
+
+/// Works out what a claim and those alike share; or why none of them can be promised.
+fn share(problem: &mut Problem<'_>, opened: &Opened) -> Result<Rc<Shared>, &'static str> {
+    let draft = draft(problem, opened)?;
+    let template = &problem.templates[opened.template];
+    let offer = &problem.offers[template.offer];
+    let set = draft.requirements;
+    let mut bits = BitSet::empty(offer.types.len());
+    bits.extend(draft.kept.iter().copied());
+    let (labels, labels_if_asked) = labels_of(&problem.sets, template, &set);
+    let of_bits = bits.iter().filter_map(|index| offer.names.get(index));
+    let possible = offer.type_names(&draft.possible);
+    Ok(Rc::new(Shared {
+        labels,
+        labels_if_asked,
+        annotations: annotations(problem.facts, template, opened, (offer, &bits)),
+        requirements: finished(
+            &set,
+            of_bits.map(|(value, _)| Value::clone(value)).collect(),
+            &offer.capacity_types(&set, &bits),
+        ),
+        // Those that are kept are the first of those that are possible.
+        instance_types: possible.iter().take(draft.kept.len()).cloned().collect(),
+        possible: possible.into(),
+        overhead: draft.overhead,
+        capacity: offer.capacity_whole.smallest(&draft.kept),
+        allocatable: offer.allocatable_whole.smallest(&draft.kept),
+        cheapest: draft.cheapest,
+        price: draft.price,
+    }))
+}
+
+/// A claim that holds reservations is launched from one of them.
+///
+/// Karpenter: `nodeclaim.go`, `FinalizeScheduling`.
+fn restrict_to_reserved(problem: &Problem<'_>, opened: &Opened, set: &mut Requirements) {
+    let ids = opened.held.iter().filter_map(|number| problem.reservations.ids.get(number));
+    let ids: BTreeSet<Value> = ids.map(|id| Value::from(id.as_str())).collect();
+    let reserved = BTreeSet::from([Value::from(CapacityType::Reserved.as_str())]);
+    if let Ok(key) = LabelKey::new(labels::CAPACITY_TYPE) {
+        set.replace(Requirement::listed(key, reserved));
+    }
+    if let Ok(key) = LabelKey::new(labels::RESERVATION_ID) {
+        set.add(Requirement::listed(key, ids));
+    }
+}
+
+/// The requirements with the types and capacity types that are left.
+fn finished(
+    set: &Requirements,
+    names: BTreeSet<Value>,
+    capacity_types: &BTreeSet<CapacityType>,
+) -> Requirements {
+    let mut all = set.clone();
+    let listed = |key: &str, values: BTreeSet<Value>| {
+        LabelKey::new(key).ok().map(|key| Requirement::listed(key, values))
+    };
+    if let Some(requirement) = listed(labels::INSTANCE_TYPE, names) {
+        let own = set.get(labels::INSTANCE_TYPE).and_then(Requirement::min_values);
+        all.replace(requirement.with_min_values(own));
+    }
+    let names = capacity_types.iter().map(|one| Value::from(one.as_str())).collect();
+    if let Some(requirement) = listed(labels::CAPACITY_TYPE, names) {
+        all.add(requirement);
+    }
+    all.remove(labels::HOSTNAME);
+    all
+}
+
+fn annotations(
+    facts: &Facts,
+    template: &Template<'_>,
+    opened: &Opened,
+    (offer, types): (&Offer, &BitSet),
+) -> BTreeMap<String, String> {
+    let mut all = template.pool.template.annotations.clone();
+    // Which specs the claim is of: it drifts when the pool's or the class's becomes another.
+    let hashes = template.pool.annotations.iter();
+    let own = [NODE_POOL.key, NODE_POOL.version_key];
+    let hashes = hashes.filter(|(key, _)| own.contains(&key.as_str()));
+    all.extend(hashes.map(|(key, value)| (key.clone(), value.clone())));
+    let class = facts.class_hashes.get(&template.pool.template.node_class);
+    all.extend(class.into_iter().flat_map(|hash| NODE_CLASS.annotations(hash)));
+    let is_relaxed = if opened.is_relaxed { "true" } else { "false" };
+    all.insert(labels::MIN_VALUES_RELAXED.to_owned(), is_relaxed.to_owned());
+    let names = [labels::PRICE_OVERLAY_APPLIED, labels::CAPACITY_OVERLAY_APPLIED];
+    for (name, overlaid) in names.into_iter().zip(&template.overlaid) {
+        let mut types = types.iter().filter_map(|index| offer.names.get(index));
+        if !overlaid.is_empty() && types.any(|(_, one)| overlaid.contains(one)) {
+            all.insert(name.to_owned(), "true".to_owned());
+        }
+    }
+    all
+}
+
+/// The labels of the claim's node: the pool's, and one value for each requirement on a label that
+/// users invented.
+///
+/// Where a set leaves any value but some, a number is chosen, as Karpenter does, so that pods which
+/// ask that the label is there find it. (Karpenter draws it; here it is the smallest.) A label that
+/// only pods mention, and only by what it must not be, is left out.
+fn labels_of(
+    sets: &Sets,
+    template: &Template<'_>,
+    set: &Requirements,
+) -> (BTreeMap<String, String>, Vec<(String, String)>) {
+    let pool = template.pool;
+    let mut all = pool.template.labels.clone();
+    let mut if_asked = Vec::new();
+    all.insert(labels::NODE_POOL.to_owned(), pool.name.as_str().to_owned());
+    all.insert(labels::NODE_CLASS.to_owned(), pool.template.node_class.as_str().to_owned());
+    let own = sets.get(template.set);
+    for requirement in set.iter() {
+        let key = requirement.key().as_str();
+        let is_ours = labels::is_well_known(key) || labels::is_restricted(key);
+        if is_ours || all.contains_key(key) {
+            continue;
+        }
+        let Some(value) = requirement.any_value() else { continue };
+        if own.contains(key) {
+            all.insert(key.to_owned(), value.to_string());
+        } else {
+            if_asked.push((key.to_owned(), value.to_string()));
+        }
+    }
+    (all, if_asked)
+}
+
+fn is_asked_for(problem: &Problem<'_>, opened: &Opened, key: &str) -> bool {
+    opened.pods.iter().any(|pod| {
+        let spec = &problem.classes[problem.demand.pods[*pod].class].spec;
+        let all = spec.node_selector.iter().chain(spec.required_terms.iter().flatten());
+        let mut all = all.chain(spec.preferred_terms.iter().flat_map(|wish| &wish.term));
+        all.any(|one| one.key().as_str() == key && !one.allows_absence())
+    })
+}
+
+/// One decision for each pool that launches: how many nodes, for how many pods, at what price.
+fn decisions(problem: &Problem<'_>, plan: &Plan) -> Vec<Decision> {
+    let mut by_pool: BTreeMap<&NodePoolName, Vec<&Promise>> = BTreeMap::new();
+    for promise in &plan.promises {
+        by_pool.entry(&promise.claim.node_pool).or_default().push(promise);
+    }
+    let rejected: BTreeSet<String> = plan
+        .unplaced
+        .iter()
+        .flat_map(|unplaced| &unplaced.reasons)
+        .map(ToString::to_string)
+        .take(limits::PODS_PER_PLAN_MAX)
+        .collect();
+    let decision = |(pool, promises): (&NodePoolName, Vec<&Promise>)| {
+        let pods: usize = promises.iter().map(|promise| promise.pods.len()).sum();
+        let prices = promises.iter().map(|promise| promise.price);
+        let price = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
+        let (nodes, pods) = (counted(promises.len(), "node"), counted(pods, "pod"));
+        Decision {
+            at: problem.facts.now,
+            function: "provision".to_owned(),
+            node_pool: Some(pool.clone()),
+            claims: promises.iter().map(|promise| promise.claim.name.clone()).collect(),
+            summary: format!("{pool}: {nodes} for {pods}, from ${price} per hour"),
+            rejected: rejected.iter().take(REJECTED_MAX).cloned().collect(),
+            price_before: None,
+            price_after: Some(price),
+        }
+    };
+    by_pool.into_iter().map(decision).collect()
+}
+
+/// Reasons that one decision record keeps.
+const REJECTED_MAX: usize = 20;
+
+fn counted(count: usize, noun: &str) -> String {
+    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
+}

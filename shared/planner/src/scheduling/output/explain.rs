@@ -1,0 +1,305 @@
+//! Why a class of pods finds no place, in words that a user understands.
+//!
+//! Only what a NodePool would launch is explained: that the nodes that are there are full is why
+//! the pods were looked at in the first place.
+
+use model::{
+    Requirements, plan::Reason, policies::MinValuesPolicy, requirements::Undefined,
+    resources::show_amount, taint,
+};
+
+use crate::{
+    index::bits::BitSet,
+    scheduling::{
+        demand::class::Class,
+        launchable::{offer::Offer, template::Template},
+        problem::Problem,
+        solver::Failure,
+        state::State,
+        topology::{groups::Purpose, rules},
+    },
+};
+
+/// Why nothing takes pods of `class`, and no pool launches anything for them, in the order in which
+/// the pools are tried; `state` is what is left of everything.
+pub(crate) fn reasons(
+    problem: &Problem<'_>,
+    state: &State,
+    class: usize,
+    failure: Failure,
+) -> Vec<Reason> {
+    let class = &problem.classes[class];
+    let about_pod = |text: &str| vec![Reason { node_pool: None, text: text.to_owned() }];
+    if let Some(text) = &class.refused {
+        return about_pod(text);
+    }
+    match failure {
+        Failure::LeftOut => return about_pod("left for the next plan: this one was long enough"),
+        Failure::PutOff => {
+            return about_pod(
+                "waits for the next plan: reserved capacity would take it, which other pods of \
+                 this plan may need",
+            );
+        }
+        Failure::NoPlace => {}
+    }
+    let view = View { problem, state, class };
+    let mut all: Vec<Reason> = (0..problem.templates.len())
+        .map(|number| Reason {
+            node_pool: Some(problem.templates[number].name().clone()),
+            text: view.reason(number),
+        })
+        .collect();
+    all.extend(
+        problem
+            .closed
+            .iter()
+            .map(|(pool, text)| Reason { node_pool: Some((*pool).clone()), text: text.clone() }),
+    );
+    if all.is_empty() {
+        let text = "there is no NodePool".to_owned();
+        all.push(Reason { node_pool: None, text });
+    }
+    all
+}
+
+/// A class that finds no place.
+struct View<'p, 'a> {
+    problem: &'p Problem<'a>,
+    state: &'p State,
+    class: &'p Class,
+}
+
+impl View<'_, '_> {
+    fn reason(&self, number: usize) -> String {
+        let template = &self.problem.templates[number];
+        let last = self.class.wishes.last();
+        let tolerations = match last {
+            Some(wish) => &self.problem.fixed.all[wish.fixed].tolerations,
+            None => &self.class.spec.tolerations,
+        };
+        let untolerated = taint::untolerated(&template.pool.template.taints, tolerations);
+        if !untolerated.is_empty() {
+            let taints: Vec<String> = untolerated.iter().map(ToString::to_string).collect();
+            return format!("does not tolerate the taint {}", taints.join(", "));
+        }
+        let terms = 0..self.class.spec.required_terms.len().max(1);
+        let mut texts: Vec<String> =
+            terms.map(|term| self.of_term(number, &self.class.spec.requirements(term))).collect();
+        texts.dedup();
+        texts.join("; or: ")
+    }
+
+    /// Why one alternative of the required affinity fails.
+    fn of_term(&self, number: usize, wanted: &Requirements) -> String {
+        let (problem, template) = (self.problem, &self.problem.templates[number]);
+        let own = problem.sets.get(template.set);
+        if let Err(problems) = own.compatible(wanted, Undefined::WellKnown) {
+            let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
+            return texts.join(", ");
+        }
+        let mut both = own.clone();
+        both.add_all(wanted);
+        let volumes = self.class.alternatives.iter();
+        let fitting: Vec<&Requirements> =
+            volumes.filter(|one| both.compatible(one, Undefined::WellKnown).is_ok()).collect();
+        let Some(volumes) = fitting.first() else {
+            let all: Vec<String> =
+                self.class.alternatives.iter().map(ToString::to_string).collect();
+            return format!("its volumes need a node with {}", all.join(", or with "));
+        };
+        if fitting.len() == 1 {
+            both.add_all(volumes);
+        }
+        let offer = &problem.offers[template.offer];
+        let matching = BitSet::of(offer.types.len(), |index| {
+            let one = offer.types.get(index);
+            one.is_some_and(|one| one.requirements.intersects(&both).is_ok())
+        });
+        let mut asked = wanted.clone();
+        asked.add_all(volumes);
+        if matching.is_empty() {
+            return format!("no instance type has {asked}");
+        }
+        let mut allowed = matching;
+        allowed.keep(&offer.sold(&both));
+        if allowed.is_empty() {
+            return format!("no instance type with {asked} can be bought now");
+        }
+        let limits = self.state.limits[number].as_slice();
+        let is_strict = problem.facts.policies.min_values == MinValuesPolicy::Strict;
+        let of_types =
+            of_types(problem, (template, limits), self.class, (offer, &both, allowed), is_strict);
+        of_types.unwrap_or_else(|| self.of_rules(template, &both))
+    }
+
+    /// Why its rules about other pods leave nothing.
+    fn of_rules(&self, template: &Template<'_>, both: &Requirements) -> String {
+        let (problem, state) = (self.problem, self.state);
+        let Some(wish) = self.class.wishes.last() else {
+            return "its NodePool had room for it, and no longer has".to_owned();
+        };
+        let mut texts: Vec<String> = Vec::new();
+        for rule in &wish.on_hosts {
+            if !rules::allows_new_host(rule, &problem.groups, &state.tallies[rule.group]) {
+                texts.push("a new node has no pod that its affinity asks to be with".to_owned());
+            }
+        }
+        for (key, rule) in &wish.on_domains {
+            let label = problem.keys.all[*key].label.as_str();
+            let tally = &state.tallies[rule.group];
+            let allowed = rules::allowed(rule, *key, &problem.groups, tally, None).domains;
+            let is_open = |value: &&model::requirement::Value| {
+                both.get(label).is_none_or(|own| own.has(value))
+            };
+            if problem.keys.all[*key].names(&allowed).any(|value| is_open(&value)) {
+                continue;
+            }
+            texts.push(match problem.groups.all[rule.group].purpose {
+                Purpose::Spread { max_skew, .. } => {
+                    let all = tally.known.iter().map(|domain| {
+                        let mut one = BitSet::default();
+                        one.insert(domain);
+                        let name = problem.keys.all[*key].names(&one).next().map(|v| &**v);
+                        format!("{} {}", name.unwrap_or_default(), tally.count(domain))
+                    });
+                    let all: Vec<String> = all.collect();
+                    let there =
+                        if all.is_empty() { "there is none".to_owned() } else { all.join(", ") };
+                    format!(
+                        "spreading over {label} with maxSkew {max_skew} leaves nothing that it may \
+                         use (pods there: {there})"
+                    )
+                }
+                Purpose::Affinity => {
+                    format!(
+                        "no {label} that it may use has a pod that its affinity asks to be with"
+                    )
+                }
+                Purpose::AntiAffinity | Purpose::Inverse => {
+                    format!(
+                        "every {label} that it may use has, or may get, a pod to keep away from"
+                    )
+                }
+            });
+        }
+        if texts.is_empty() {
+            let pool = template.name();
+            texts.push(format!("all that it asks for together is nowhere in NodePool {pool}"));
+        }
+        texts.join("; ")
+    }
+}
+
+/// Why none of the types that the requirements allow will do, if so.
+fn of_types(
+    problem: &Problem<'_>,
+    (template, limits): (&Template<'_>, &[i64]),
+    class: &Class,
+    (offer, set, allowed): (&Offer, &Requirements, BitSet),
+    is_strict: bool,
+) -> Option<String> {
+    let need = problem.resources.amounts(&class.spec.requests);
+    if let Some(text) = too_large(problem, template, (offer, &need, &allowed)) {
+        return Some(text);
+    }
+    let mut fitting = allowed;
+    template.keep_roomy(&mut fitting, &need);
+    if fitting.is_empty() {
+        let requests = &class.spec.requests;
+        return Some(format!("needs {requests}, and no instance type has all of it together"));
+    }
+    template.keep_ports(&mut fitting, &class.spec.host_ports);
+    if fitting.is_empty() {
+        return Some("a DaemonSet takes a host port that it needs, wherever it fits".to_owned());
+    }
+    template.keep_within_limits(&mut fitting, limits);
+    if fitting.is_empty() {
+        return Some(over_limits(template, limits));
+    }
+    if is_strict && !template.unmet(&fitting, &template.minimums()).is_empty() {
+        return Some(format!("too few instance types are left for minValues of {set}"));
+    }
+    None
+}
+
+/// The first resource of which no type has enough: `needs 10Ti memory, largest instance type
+/// x2iedn.32xlarge has 3.8Ti`.
+fn too_large(
+    problem: &Problem<'_>,
+    template: &Template<'_>,
+    (offer, need, allowed): (&Offer, &[i64], &BitSet),
+) -> Option<String> {
+    for (place, (name, need)) in problem.resources.names().iter().zip(need).enumerate() {
+        let room = |index: usize| template.room.get(index)?.get(place).copied();
+        // Of equals the first name.
+        let rooms =
+            allowed.iter().filter_map(|index| Some((room(index)?, std::cmp::Reverse(index))));
+        let (largest, std::cmp::Reverse(index)) = rooms.max()?;
+        if *need <= largest {
+            continue;
+        }
+        let overhead = template.overhead.get(index).and_then(|all| all.get(place)).copied();
+        let of_daemons = overhead.filter(|overhead| *overhead > 0).map(|overhead| {
+            format!(" when {} for DaemonSets is taken off", show(name.as_str(), overhead))
+        });
+        let kind = offer.types.get(index).map(|one| one.name.as_str()).unwrap_or_default();
+        let (need, has) = (show(name.as_str(), *need), show(name.as_str(), largest));
+        if largest <= 0 {
+            return Some(format!("needs {need} {name}, and no instance type has any"));
+        }
+        return Some(format!(
+            "needs {need} {name}, largest instance type {kind} has {has}{}",
+            of_daemons.unwrap_or_default()
+        ));
+    }
+    None
+}
+
+fn over_limits(template: &Template<'_>, left: &[i64]) -> String {
+    let limits = template.limits.iter().zip(left).map(|(limit, left)| {
+        let (name, left) = (limit.name.as_str(), (*left).max(0));
+        let limit = i64::try_from(limit.most).unwrap_or(i64::MAX);
+        format!("{name}: {} of {} are left", show(name, left), show(name, limit))
+    });
+    let limits: Vec<String> = limits.collect();
+    format!("every instance type that fits exceeds the NodePool's limits ({})", limits.join(", "))
+}
+
+/// An amount as people say it: memory and disk with at most one digit after the point, rounded
+/// down, everything else as Kubernetes shows it.
+fn show(name: &str, amount: i64) -> String {
+    let amount = u64::try_from(amount).unwrap_or_default();
+    let is_bytes = matches!(name, "memory" | "ephemeral-storage") || name.starts_with("hugepages-");
+    if !is_bytes {
+        return show_amount(name, amount);
+    }
+    let units = [("Ti", 1_u64 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10)];
+    let Some((unit, size)) = units.into_iter().find(|(_, size)| size <= &amount) else {
+        return amount.to_string();
+    };
+    let tenths = u128::from(amount) * 10 / u128::from(size);
+    match (tenths / 10, tenths % 10) {
+        (whole, 0) => format!("{whole}{unit}"),
+        (whole, tenth) => format!("{whole}.{tenth}{unit}"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn amounts_are_said_as_people_say_them() {
+        for (name, amount, text) in [
+            ("memory", 10 << 40, "10Ti"),
+            ("memory", 4_178_000_000_000, "3.7Ti"),
+            ("memory", 1_536 << 20, "1.5Gi"),
+            ("memory", 17, "17"),
+            ("cpu", 1_900, "1900m"),
+            ("nvidia.com/gpu", 3, "3"),
+        ] {
+            assert_eq!(show(name, amount), text);
+        }
+    }
+}

@@ -1,0 +1,424 @@
+//! The facts, made ready for solving: every name that matters has a number.
+
+mod start;
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+    sync::Arc,
+};
+
+use model::{
+    InstanceType, LabelKey, Namespace, NodePoolName, Pod, Requirements, TaintEffect,
+    facts::{ClassOffer, Facts},
+    labels,
+    node::Node,
+    plan::Target,
+    pod::HostPort,
+    requirement::Value,
+};
+
+use crate::{
+    index::{bits::BitSet, table::Table},
+    scheduling::{
+        demand::{
+            Demand,
+            class::{Around, Class, Fixed, Footprint, term_group},
+            demand,
+        },
+        facts::{
+            buffer,
+            daemons::{Daemon, daemons},
+            overlay::{self, Overlays},
+            volume::Attachments,
+        },
+        launchable::{
+            offer::{Offer, Reservations},
+            template::{self, Template, in_order},
+            universe::{Source, Universe},
+        },
+        numbers::{
+            amounts::{Amounts, ResourceIndex},
+            domains::Keys,
+            sets::{SetId, Sets},
+        },
+        state::State,
+        supply::{self, Load, Supply, Surroundings, hosts::Hosts},
+        topology::groups::{Groups, Purpose},
+    },
+    world::World,
+};
+
+/// What has to be solved, and what was found out about it so far. Nothing of it depends on what is
+/// tried: that is in [`State`].
+#[derive(Debug)]
+pub(crate) struct Problem<'a> {
+    pub(crate) facts: &'a Facts,
+    pub(crate) resources: ResourceIndex,
+    pub(crate) sets: Sets,
+    pub(crate) keys: Keys,
+    pub(crate) groups: Groups,
+    pub(crate) universe: Universe,
+    pub(crate) fixed: Fixed,
+    pub(crate) classes: Table<Class>,
+    pub(crate) demand: Demand<'a>,
+    /// Distinct requests.
+    pub(crate) shapes: Table<Amounts>,
+    /// Distinct ports that pods ask for.
+    pub(crate) ports: Table<HostPort>,
+    pub(crate) supply: Supply,
+    pub(crate) hosts: Hosts,
+    pub(crate) offers: Table<Offer>,
+    pub(crate) reservations: Reservations,
+    /// In the order in which they are tried.
+    pub(crate) templates: Table<Template<'a>>,
+    /// Pools that launch nothing now, and why.
+    pub(crate) closed: Vec<(&'a NodePoolName, String)>,
+    /// Whether any pool may take pods, if only its types allowed it.
+    pub(crate) has_pools: bool,
+    /// Whether a usable pool has a soft taint.
+    pub(crate) has_soft_taints: bool,
+    /// Labels of every namespace.
+    namespaces: BTreeMap<Namespace, BTreeMap<String, String>>,
+    /// By group and set: whether a new node with the set is counted.
+    counts: BTreeMap<(usize, SetId), bool>,
+    /// What everybody starts from.
+    pub(crate) start: State,
+    /// Shapes of which the start says where there is no room.
+    full: BitSet,
+}
+
+impl<'a> Problem<'a> {
+    /// The problem that `facts` pose. If `supposes`, what becomes of pods whose node goes away can
+    /// be asked for every node.
+    pub(crate) fn of(facts: &'a Facts, supposes: bool) -> Self {
+        let world = World::of(facts);
+        let leaving = world.leaving(facts);
+        let load = supply::load(facts);
+        let daemons = daemons(facts);
+        let mut problem = Self::without_facts(facts);
+        let virtual_pods = buffer::virtual_pods(facts);
+        problem.demand = demand(facts, &virtual_pods, &leaving, supposes, &mut problem.classes);
+        problem.know_shapes(&daemons);
+        let offer_of = problem.open_pools(&daemons);
+        problem.reservations.hold(facts.ledger.claims.values(), facts.now);
+        let bound: Vec<&Pod> = load.values().flat_map(|load| load.pods.iter().copied()).collect();
+        problem.know_labels(&bound);
+        problem.know_groups(&bound);
+        problem.know_supply(&world, &offer_of, (&daemons, &load));
+        problem.know_promises(&world);
+        problem.know_start(&load);
+        problem
+    }
+
+    fn without_facts(facts: &'a Facts) -> Self {
+        let mut namespaces = facts.surroundings.namespaces.clone();
+        for pod in &facts.pods {
+            if !namespaces.contains_key(&pod.key.namespace) {
+                namespaces.insert(pod.key.namespace.clone(), BTreeMap::new());
+            }
+        }
+        Self {
+            facts,
+            resources: ResourceIndex::default(),
+            sets: Sets::default(),
+            keys: Keys::default(),
+            groups: Groups::default(),
+            universe: Universe::default(),
+            fixed: Fixed::default(),
+            classes: Table::default(),
+            demand: Demand::default(),
+            shapes: Table::default(),
+            ports: Table::default(),
+            supply: Supply::default(),
+            hosts: Hosts::default(),
+            offers: Table::default(),
+            reservations: Reservations::default(),
+            templates: Table::default(),
+            closed: Vec::new(),
+            has_pools: false,
+            has_soft_taints: false,
+            namespaces,
+            counts: BTreeMap::new(),
+            start: State::default(),
+            full: BitSet::default(),
+        }
+    }
+
+    /// What classes need to find their groups, beside the classes.
+    pub(crate) fn split(&mut self) -> (&mut Table<Class>, Around<'_>, &mut Fixed) {
+        let around = Around {
+            keys: &mut self.keys,
+            sets: &mut self.sets,
+            groups: &mut self.groups,
+            universe: &mut self.universe,
+            namespaces: &self.namespaces,
+            preferences: self.facts.policies.preferences,
+            has_soft_taints: self.has_soft_taints,
+        };
+        (&mut self.classes, around, &mut self.fixed)
+    }
+
+    fn know_shapes(&mut self, daemons: &[Daemon]) {
+        let daemons = daemons.iter().map(|daemon| &daemon.spec.requests);
+        let requests = self.classes.iter().map(|class| &class.spec.requests).chain(daemons);
+        self.resources = ResourceIndex::of(requests);
+        let mut shapes: BTreeMap<Amounts, usize> = BTreeMap::new();
+        let mut ports: BTreeMap<HostPort, usize> = BTreeMap::new();
+        for class in self.classes.iter_mut() {
+            let shape = self.resources.amounts(&class.spec.requests);
+            let number = |shape: &Amounts| self.shapes.push(shape.clone());
+            class.shape = *shapes.entry(shape).or_insert_with_key(number);
+            for port in &class.spec.host_ports {
+                let number = |port: &HostPort| self.ports.push(port.clone());
+                let number = *ports.entry(port.clone()).or_insert_with_key(number);
+                class.ports.push(number);
+            }
+        }
+    }
+
+    /// Makes a template of every pool that can launch, and says of the others why they cannot.
+    /// Returns the offer of each pool whose class is ready.
+    fn open_pools(&mut self, daemons: &[Daemon]) -> BTreeMap<&'a str, usize> {
+        let overlays = overlay::overlays(self.facts);
+        let mut by_class: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut by_pool = BTreeMap::new();
+        let mut sources = Vec::new();
+        for pool in in_order(&self.facts.node_pools) {
+            let class = &pool.template.node_class;
+            let types: &[Arc<InstanceType>] = match self.facts.classes.get(class) {
+                Some(ClassOffer::Ready(types)) => types,
+                Some(ClassOffer::NotReady(reasons)) => {
+                    let text = format!("EC2NodeClass {class} is not ready: {}", reasons.join("; "));
+                    self.closed.push((&pool.name, text));
+                    continue;
+                }
+                None => {
+                    let text = format!("EC2NodeClass {class} does not exist");
+                    self.closed.push((&pool.name, text));
+                    continue;
+                }
+            };
+            let overlaid = overlays.pools.get(&pool.name);
+            let place = match overlaid {
+                Some(own) => self.offer(&own.types),
+                None => match by_class.get(class.as_str()) {
+                    Some(place) => *place,
+                    None => self.offer(types),
+                },
+            };
+            if overlaid.is_none() {
+                by_class.insert(class.as_str(), place);
+            }
+            by_pool.insert(pool.name.as_str(), place);
+            if let Some(reason) = unusable(pool) {
+                self.closed.push((&pool.name, reason));
+                continue;
+            }
+            self.has_pools = true;
+            if !self.offers[place].types.is_empty() {
+                let requirements = template::requirements(pool);
+                let taints = pool.template.taints.clone();
+                sources.push(Source { requirements, taints, offer: place });
+            }
+            self.open_pool(pool, place, daemons, &overlays);
+        }
+        self.universe = Universe::of(sources);
+        by_pool
+    }
+
+    fn offer(&mut self, types: &[Arc<InstanceType>]) -> usize {
+        let reserved = self.facts.policies.reserved_capacity;
+        let offer = Offer::new(types, &self.resources, reserved, &mut self.reservations);
+        self.offers.push(offer)
+    }
+
+    fn open_pool(
+        &mut self,
+        pool: &'a model::node_pool::NodePool,
+        place: usize,
+        daemons: &[Daemon],
+        overlays: &Overlays,
+    ) {
+        let offer = &mut self.offers[place];
+        let mut template =
+            Template::new(pool, (place, offer), daemons, &self.resources, &mut self.sets);
+        if let Some(own) = overlays.pools.get(&pool.name) {
+            template.overlaid = [own.priced.clone(), own.extended.clone()];
+        }
+        self.has_soft_taints |=
+            pool.template.taints.iter().any(|t| t.effect == TaintEffect::PreferNoSchedule);
+        let is_strict = self.facts.policies.min_values == model::policies::MinValuesPolicy::Strict;
+        if template.types.is_empty() {
+            let text = "its requirements leave no instance type that can be bought now";
+            self.closed.push((&pool.name, text.to_owned()));
+        } else if is_strict && !template.unmet(&template.types, &template.minimums()).is_empty() {
+            let text = "too few instance types are left for its minValues";
+            self.closed.push((&pool.name, text.to_owned()));
+        } else {
+            // What the pool alone allows is asked for by most claims.
+            self.offers[place].by_price(&self.sets, template.set);
+            self.templates.push(template);
+        }
+    }
+
+    /// Finds the labels by which pods are spread or kept together, and their values.
+    fn know_labels(&mut self, bound: &[&Pod]) {
+        let mut found: BTreeSet<LabelKey> = BTreeSet::new();
+        let mut specs: Vec<&model::PodSpec> =
+            self.classes.iter().map(|class| &*class.spec).collect();
+        let of_classes = specs.len();
+        specs.extend(bound.iter().map(|pod| &*pod.spec));
+        for (place, spec) in specs.iter().enumerate() {
+            let required = spec.pod_anti_affinity.required.iter();
+            found.extend(required.map(|term| term.topology_key.clone()));
+            if place < of_classes {
+                let (near, far) = (&spec.pod_affinity, &spec.pod_anti_affinity);
+                let wished = near.preferred.iter().chain(&far.preferred).map(|wish| &wish.term);
+                let terms = near.required.iter().chain(wished);
+                found.extend(terms.map(|term| term.topology_key.clone()));
+                found.extend(spec.spread.iter().map(|one| one.topology_key.clone()));
+            }
+        }
+        let mut values: BTreeMap<usize, BTreeSet<Value>> = BTreeMap::new();
+        for label in found {
+            let canonical = labels::canonical(label.as_str());
+            if canonical == labels::HOSTNAME {
+                continue;
+            }
+            let Ok(label) = LabelKey::new(canonical) else { continue };
+            let key = self.keys.key(&label, &mut self.sets);
+            let all = values.entry(key).or_default();
+            for node in self.facts.nodes.values() {
+                all.extend(value_of(node, label.as_str()).map(Value::from));
+            }
+        }
+        for (key, values) in values {
+            self.keys.know(key, &values);
+            self.universe.know(key, &mut self.keys, &self.offers);
+        }
+    }
+
+    fn know_groups(&mut self, bound: &[&Pod]) {
+        let mut classes = std::mem::take(&mut self.classes);
+        let (_, mut around, _) = self.split();
+        for class in classes.iter_mut() {
+            class.find_groups(&mut around);
+        }
+        for pod in bound {
+            for term in &pod.spec.pod_anti_affinity.required {
+                let purpose = Purpose::AntiAffinity;
+                term_group(term, &pod.key.namespace, &pod.spec, purpose, &mut around);
+            }
+        }
+        for class in classes.iter_mut() {
+            let spec = Arc::clone(&class.spec);
+            let footprint = footprint(&class.namespace, &spec, &mut around);
+            class.know_groups(Rc::new(footprint), around.groups);
+        }
+        self.classes = classes;
+    }
+
+    fn know_supply(
+        &mut self,
+        world: &World<'a>,
+        offer_of: &BTreeMap<&'a str, usize>,
+        (daemons, load): (&[Daemon], &BTreeMap<&'a str, Load<'a>>),
+    ) {
+        let mut keys: BTreeSet<&str> = BTreeSet::new();
+        let specs = self.classes.iter().map(|class| &*class.spec);
+        for spec in specs.chain(daemons.iter().map(|daemon| &*daemon.spec)) {
+            let preferred = spec.preferred_terms.iter().flat_map(|wish| &wish.term);
+            let all = spec.node_selector.iter().chain(spec.required_terms.iter().flatten());
+            keys.extend(all.chain(preferred).map(|one| one.key().as_str()));
+        }
+        for class in self.classes.iter() {
+            let all = class.alternatives.iter().flat_map(Requirements::iter);
+            keys.extend(all.map(|one| one.key().as_str()));
+        }
+        keys.extend(self.keys.all.iter().map(|key| key.label.as_str()));
+        for group in self.groups.all.iter() {
+            let all = group.filter.terms.iter().flat_map(Requirements::iter);
+            keys.extend(all.map(|one| one.key().as_str()));
+        }
+        let offers = offer_of.iter().map(|(pool, place)| (*pool, &self.offers[*place])).collect();
+        self.supply = supply::supply(&Surroundings {
+            facts: self.facts,
+            world,
+            resources: &self.resources,
+            offers,
+            keys: &keys,
+            daemons,
+            load,
+        });
+        self.hosts = Hosts::of(&self.supply, &mut self.keys);
+    }
+
+    /// Whether pods on a new node with the requirements `set` are counted in `group`.
+    pub(crate) fn is_counted(&mut self, group: usize, template: usize, set: SetId) -> bool {
+        let filter = &self.groups.all[group].filter;
+        if filter.is_open() {
+            return true;
+        }
+        let (sets, templates) = (&self.sets, &self.templates);
+        *self.counts.entry((group, set)).or_insert_with(|| {
+            let own = sets.get(set);
+            let taints = &templates[template].pool.template.taints;
+            filter.passes(taints, |term| {
+                own.compatible(term, model::requirements::Undefined::Refused).is_ok()
+            })
+        })
+    }
+
+    /// The pod with number `pod`, by its key.
+    pub(crate) fn key(&self, pod: usize) -> model::PodKey {
+        self.demand.pods[pod].key.clone().into_owned()
+    }
+
+    /// What `target` is called.
+    pub(crate) fn target(&self, existing: usize) -> Option<&Target> {
+        self.supply.existing.get(existing).map(|one| &one.target)
+    }
+}
+
+/// What a pod of `namespace` with `spec` leaves behind where it runs. Its own groups must be there.
+fn footprint(namespace: &Namespace, spec: &model::PodSpec, around: &mut Around<'_>) -> Footprint {
+    let terms = spec.pod_anti_affinity.required.iter();
+    let carried: Vec<usize> =
+        terms.map(|term| term_group(term, namespace, spec, Purpose::Inverse, around)).collect();
+    let counted = around.groups.selecting(namespace, &spec.labels);
+    let is_normal = |group: &usize| around.groups.all[*group].purpose != Purpose::Inverse;
+    Footprint { counted: counted.into_iter().filter(is_normal).collect(), carried }
+}
+
+/// Adds volumes to those of a node.
+pub(crate) fn attach(all: &mut Rc<Attachments>, more: &Attachments) {
+    if more.is_empty() {
+        return;
+    }
+    let all = Rc::make_mut(all);
+    for (driver, volumes) in more {
+        all.entry(driver.clone()).or_default().extend(volumes.iter().cloned());
+    }
+}
+
+/// The value of a node's label by its canonical name.
+fn value_of<'n>(node: &'n Node, label: &str) -> Option<&'n str> {
+    let found = node.labels.get(label);
+    let found = found.or_else(|| {
+        node.labels.iter().find(|(key, _)| labels::canonical(key) == label).map(|(_, value)| value)
+    });
+    found.map(String::as_str)
+}
+
+fn unusable(pool: &model::node_pool::NodePool) -> Option<String> {
+    if pool.is_usable() {
+        None
+    } else if pool.is_deleting {
+        Some("the NodePool is being deleted".to_owned())
+    } else if pool.replicas.is_some() {
+        Some("the NodePool is static: it has replicas and takes no pending pods".to_owned())
+    } else {
+        Some(format!("the NodePool cannot be used: {}", pool.problems.join("; ")))
+    }
+}

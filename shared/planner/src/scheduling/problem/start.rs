@@ -1,0 +1,195 @@
+//! What is there before anything is placed.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+    sync::Arc,
+};
+
+use model::{
+    ClaimPhase, NodeName, Pod, PodKey, Requirements, facts::Facts, node::Node, plan::Target,
+    pod::HostPort, requirements::Undefined, topology::PodAffinityTerm,
+};
+
+use super::{Problem, attach, footprint, value_of};
+use crate::{
+    index::{bits::BitSet, table::Table},
+    scheduling::{
+        demand::{class::Footprint, fingerprint},
+        facts::volume,
+        launchable::template::Template,
+        numbers::{
+            amounts::{self, Amounts},
+            domains::Key,
+        },
+        state::{Spot, State},
+        supply::Load,
+        topology::{groups::Groups, tally::Host},
+    },
+    world::World,
+};
+
+/// What a pod that runs leaves behind depends on this.
+type Print<'a> = (&'a str, &'a BTreeMap<String, String>, &'a [PodAffinityTerm]);
+
+impl<'a> Problem<'a> {
+    /// Finds the claims to come that were promised for pods which still wait.
+    pub(super) fn know_promises(&mut self, world: &World<'a>) {
+        let places: BTreeMap<&Target, usize> =
+            self.supply.existing.iter().enumerate().map(|(at, one)| (&one.target, at)).collect();
+        let mut by_pod: BTreeMap<&PodKey, usize> = BTreeMap::new();
+        let claims = self.facts.ledger.claims.values();
+        for claim in claims.filter(|claim| claim.phase < ClaimPhase::Initialized) {
+            let target = match world.node(claim) {
+                Some(node) => Target::Node(node.name.clone()),
+                None => Target::Claim(claim.name.clone()),
+            };
+            if let Some(place) = places.get(&target) {
+                by_pod.extend(claim.pods.iter().map(|pod| (pod, *place)));
+            }
+        }
+        self.demand.know_promises(&by_pod);
+    }
+
+    /// Counts what is there before anything is placed.
+    pub(super) fn know_start(&mut self, load: &BTreeMap<&'a str, Load<'a>>) {
+        let rooms: Vec<Amounts> =
+            self.supply.existing.iter().map(|existing| existing.room.clone()).collect();
+        let mut state = State::new(&rooms, self.resources.len());
+        state.full = self.shapes.iter().map(|_| Rc::default()).collect();
+        state.reserved.clone_from(&self.reservations.left);
+        state.limits = self.templates.iter().map(Template::limits_left).collect();
+        for existing in &self.supply.existing {
+            let Some((pool, used)) = &existing.counts else { continue };
+            for (template, left) in self.templates.iter().zip(state.limits.iter_mut()) {
+                if template.name() == pool {
+                    let taken = template.taken(used);
+                    left.iter_mut().zip(taken).for_each(|(l, t)| *l = l.saturating_sub(t));
+                }
+            }
+        }
+        state.tallies = self.groups.all.iter().map(|_| Rc::default()).collect();
+        for (number, group) in self.groups.all.iter().enumerate() {
+            let tally = Rc::make_mut(&mut state.tallies[number]);
+            group.universe.iter().for_each(|domain| tally.know(domain));
+            let Some(key) = group.key else { continue };
+            for domain in self.hosts.domains_of(group, key, &self.supply) {
+                tally.know(domain);
+            }
+        }
+        state.ports = self.ports.iter().map(|_| Rc::default()).collect();
+        let now = self.demand.now.iter().map(|pod| self.demand.pods[*pod].key.clone().into_owned());
+        let demanded: BTreeSet<PodKey> = now.collect();
+        self.count_load(&mut state, load, &demanded);
+        self.start = state;
+    }
+
+    fn count_load(
+        &mut self,
+        state: &mut State,
+        load: &BTreeMap<&'a str, Load<'a>>,
+        demanded: &BTreeSet<PodKey>,
+    ) {
+        let mut prints: BTreeMap<u64, Vec<(Print<'_>, Rc<Footprint>)>> = BTreeMap::new();
+        for (name, load) in load {
+            let Some(node) = self.facts.nodes.get(*name) else { continue };
+            let place = self.supply.place(&node.name);
+            let domains = self.domains_of(node);
+            let mut counts = Counts::default();
+            let spot = Spot { host: place.map(Host::Existing), domains: &domains };
+            for pod in &load.pods {
+                if let Some(place) = place {
+                    occupy(state, &self.ports, self.facts, place, pod);
+                }
+                let is_counted = !pod.is_terminating() && !demanded.contains(&pod.key);
+                if !is_counted || self.groups.all.is_empty() {
+                    continue;
+                }
+                let spec = Arc::clone(&pod.spec);
+                let terms = pod.spec.pod_anti_affinity.required.as_slice();
+                let print: Print<'_> = (pod.key.namespace.as_str(), &pod.spec.labels, terms);
+                // Hashing labels once is quicker than comparing them with those of many others.
+                let alike = prints.entry(fingerprint(&pod.spec.labels)).or_default();
+                let known = alike.iter().find(|(other, _)| *other == print);
+                let known = known.map(|(_, footprint)| Rc::clone(footprint));
+                let footprint = known.unwrap_or_else(|| {
+                    let (_, mut around, _) = self.split();
+                    let new = Rc::new(footprint(&pod.key.namespace, &spec, &mut around));
+                    alike.push((print, Rc::clone(&new)));
+                    new
+                });
+                state.count(&self.groups, &footprint, spot, true, |group| {
+                    counts.node(&self.groups, group, node)
+                });
+            }
+        }
+    }
+
+    /// Finds out where there is no room for `shape` before anything is placed: nothing that is placed
+    /// makes room.
+    pub(crate) fn know_full(&mut self, shape: usize) {
+        if self.full.contains(shape) {
+            return;
+        }
+        self.full.insert(shape);
+        let (start, need) = (&self.start, &self.shapes[shape]);
+        let is_full = |place| !amounts::fits(need, start.room(place));
+        self.start.full[shape] = Rc::new(BitSet::of(self.supply.existing.len(), is_full));
+    }
+
+    /// No longer counts `pods` of a node, which are placed anew.
+    pub(crate) fn forget(&self, state: &mut State, node: &NodeName, pods: &[usize]) {
+        let Some(node) = self.facts.nodes.get(node).filter(|_| !self.groups.all.is_empty()) else {
+            return;
+        };
+        let place = self.supply.place(&node.name);
+        let domains = self.domains_of(node);
+        let spot = Spot { host: place.map(Host::Existing), domains: &domains };
+        let mut counts = Counts::default();
+        for pod in pods {
+            let footprint = &self.classes[self.demand.pods[*pod].class].footprint;
+            state.count(&self.groups, footprint, spot, false, |group| {
+                counts.node(&self.groups, group, node)
+            });
+        }
+    }
+
+    /// By label: the domain that `node` is in.
+    fn domains_of(&self, node: &Node) -> Vec<Option<usize>> {
+        let domain =
+            |key: &Key| value_of(node, key.label.as_str()).and_then(|value| key.find(value));
+        self.keys.all.iter().map(domain).collect()
+    }
+}
+
+/// Whether each group counts the pods of one node, as far as anybody asked.
+#[derive(Default)]
+struct Counts(BTreeMap<usize, bool>);
+
+impl Counts {
+    fn node(&mut self, groups: &Groups, group: usize, node: &Node) -> bool {
+        groups.all[group].filter.is_open()
+            || *self.0.entry(group).or_insert_with(|| counts_node(groups, group, node))
+    }
+}
+
+fn counts_node(groups: &Groups, group: usize, node: &Node) -> bool {
+    let filter = &groups.all[group].filter;
+    let own = node.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    let own = Requirements::of_labels(own);
+    filter.passes(&node.taints, |term| own.compatible(term, Undefined::Refused).is_ok())
+}
+
+/// Ports and volumes of a pod that runs.
+fn occupy(state: &mut State, ports: &Table<HostPort>, facts: &Facts, place: usize, pod: &Pod) {
+    for taken in &pod.spec.host_ports {
+        for (number, port) in ports.iter().enumerate() {
+            if port.conflicts(taken) {
+                Rc::make_mut(&mut state.ports[number]).insert(place);
+            }
+        }
+    }
+    if let Ok(own) = volume::attachments(pod, &facts.surroundings.storage) {
+        attach(state.attached.entry(place).or_default(), &own);
+    }
+}

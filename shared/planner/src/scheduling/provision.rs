@@ -1,0 +1,91 @@
+//! Pending pods → placements and new claims.
+
+use model::{Plan, facts::Facts, limits};
+
+use crate::{
+    scheduling::{
+        facts::buffer,
+        output,
+        problem::Problem,
+        solver::{self, Failure, Options, Solution},
+    },
+    world::World,
+};
+
+/// Where pending pods, and those of nodes that are given up, go: onto nodes that are there, onto
+/// claims that were promised, onto new claims, or nowhere for reasons that are given.
+///
+/// Every pod that needs a place is in exactly one of them. The same facts give the same plan.
+/// Nothing of the plan depends on the order of `facts.pods`.
+#[must_use]
+pub fn provision(facts: &Facts) -> Plan {
+    Prepared::of(facts).plan()
+}
+
+/// Whether no pod waits, none has to move and none is to be kept room for: planning would be for
+/// nothing.
+pub(crate) fn is_idle(facts: &Facts) -> bool {
+    !facts.pods.iter().any(model::Pod::is_provisionable)
+        && World::of(facts).leaving(facts).is_empty()
+        && buffer::virtual_pods(facts).is_empty()
+}
+
+/// Facts made ready for [`provision`]: pools, types and nodes are indexed, no pod has a place yet.
+///
+/// Apart so that each step can be measured, and ended early.
+#[derive(Debug)]
+pub struct Prepared<'a>(Problem<'a>);
+
+/// A place for every pod, before anything is written down. Where Karpenter's `Solve` ends.
+#[derive(Debug)]
+pub struct Solved(Solution);
+
+impl<'a> Prepared<'a> {
+    /// Gets `facts` ready.
+    #[must_use]
+    pub fn of(facts: &'a Facts) -> Self {
+        Self(Problem::of(facts, false))
+    }
+
+    /// The plan of [`provision`].
+    #[must_use]
+    pub fn plan(&mut self) -> Plan {
+        self.plan_within(limits::TRIES_PER_PLAN_MAX)
+    }
+
+    /// The plan that comes of trying pods at most `tries_max` times. What was not tried has no place
+    /// in it, and says so.
+    #[must_use]
+    pub fn plan_within(&mut self, tries_max: usize) -> Plan {
+        let solved = self.solve_within(tries_max);
+        self.plan_of(&solved)
+    }
+
+    /// Finds a place for every pod.
+    #[must_use]
+    pub fn solve(&mut self) -> Solved {
+        self.solve_within(limits::TRIES_PER_PLAN_MAX)
+    }
+
+    fn solve_within(&mut self, tries_max: usize) -> Solved {
+        let options = Options { waits_for_reserved: true, tries_max, ..Options::default() };
+        let start = self.0.start.clone();
+        let pods = self.0.demand.now.clone();
+        // Karpenter does not look at nodes either while no pool may launch.
+        if !self.0.has_pools {
+            let failed = pods.iter().map(|pod| (*pod, Failure::NoPlace)).collect();
+            return Solved(Solution { failed, state: start, ..Solution::default() });
+        }
+        Solved(solver::solve(&mut self.0, start, &pods, options))
+    }
+
+    /// Writes down what was found: claims with names, labels and the types that they may become, and
+    /// the reasons of pods without a place.
+    #[must_use]
+    pub fn plan_of(&mut self, solved: &Solved) -> Plan {
+        output::plan(&mut self.0, &solved.0)
+    }
+}
+
+#[cfg(test)]
+mod tests;

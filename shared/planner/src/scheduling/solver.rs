@@ -1,0 +1,339 @@
+//! First fit, decreasing: each pod goes onto what is there, onto a claim of this plan, or opens one.
+//!
+//! Karpenter: `pkg/controllers/provisioning/scheduling/scheduler.go`, `Solve` and `add`. See the
+//! crate's documentation for what makes it fast and why that changes no answer.
+
+mod existing;
+mod fresh;
+mod narrow;
+mod opened;
+mod order;
+mod record;
+
+use std::{
+    collections::{BTreeMap, VecDeque},
+    rc::Rc,
+};
+
+use jiff::Timestamp;
+use order::Order;
+
+use crate::{
+    index::{bits::BitSet, table::Table},
+    scheduling::{
+        demand::class::NewWish,
+        numbers::{amounts::Amounts, sets::SetId},
+        problem::Problem,
+        state::State,
+        topology::rules::{self, Allowed},
+    },
+};
+
+/// How to solve.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Options {
+    /// Whether a pod waits for reserved capacity that others hold for now.
+    pub(crate) waits_for_reserved: bool,
+    /// Pods that run are not moved onto nodes that settle until after this.
+    pub(crate) settles_at: Option<Timestamp>,
+    /// How often a pod may be tried.
+    pub(crate) tries_max: usize,
+}
+
+/// A claim of this plan.
+#[derive(Clone, Debug)]
+pub(crate) struct Opened {
+    /// Place of its template.
+    pub(crate) template: usize,
+    /// Its requirements, those of its pods among them.
+    pub(crate) set: SetId,
+    /// The types that it may become.
+    pub(crate) types: BitSet,
+    /// What its pods request, without daemons.
+    pub(crate) requests: Amounts,
+    /// Its pods, by their place in the demand.
+    pub(crate) pods: Vec<usize>,
+    /// How many different values each `minValues` of its pool still wants.
+    pub(crate) minimums: Rc<[u32]>,
+    /// Whether they are fewer than the pool says.
+    pub(crate) is_relaxed: bool,
+    /// Reservations that it holds.
+    pub(crate) held: BitSet,
+}
+
+/// Why a pod finds no place.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Failure {
+    /// Nothing takes it.
+    NoPlace,
+    /// Reserved capacity would take it, and others hold that for now.
+    PutOff,
+    /// It was not tried.
+    LeftOut,
+}
+
+/// Where everything goes.
+#[derive(Debug, Default)]
+pub(crate) struct Solution {
+    /// Claims to promise.
+    pub(crate) opened: Vec<Opened>,
+    /// Pods by the place of existing capacity.
+    pub(crate) placed: BTreeMap<usize, Vec<usize>>,
+    /// Pods without a place.
+    pub(crate) failed: Vec<(usize, Failure)>,
+    /// What is left of everything.
+    pub(crate) state: State,
+}
+
+/// What became of a try.
+enum Try {
+    Placed,
+    Failed,
+    PutOff,
+}
+
+/// What is known about a class so far.
+#[derive(Clone, Debug, Default)]
+struct Progress {
+    /// The first wish that may still come true.
+    from: usize,
+    /// No pod of it found a place when so many pods had one.
+    failed_at: Option<usize>,
+}
+
+/// What is remembered about one pod while it is tried.
+struct Pod {
+    number: usize,
+    class: usize,
+    shape: usize,
+    /// The wish that is tried.
+    wish: usize,
+    /// A number of `Problem::fixed`.
+    fixed: usize,
+    /// What its rules allow of the domains of other labels than the hostname.
+    allowed: Vec<Allowed>,
+}
+
+struct Run<'p, 'a> {
+    problem: &'p mut Problem<'a>,
+    state: State,
+    options: Options,
+    progress: Table<Progress>,
+    placed: BTreeMap<usize, Vec<usize>>,
+    /// How many pods have a place.
+    placed_count: usize,
+    opened: Table<Opened>,
+    order: Order,
+    /// By template.
+    by_template: Table<BitSet>,
+    by_set: BTreeMap<SetId, BitSet>,
+    /// By label and domain: claims that can only be there.
+    by_domain: Table<Vec<BitSet>>,
+    /// By shape: claims that have no room for it.
+    full: Table<BitSet>,
+    /// By fixed wish and shape: claims that do not take it, wherever they are.
+    refused: BTreeMap<(usize, usize), BitSet>,
+    /// By port: claims where something is in its way.
+    ports: Table<BitSet>,
+    /// By class: what its volumes ask of new nodes.
+    alternatives: BTreeMap<usize, Rc<[NewWish]>>,
+    candidates: BitSet,
+    scratch: BitSet,
+    need: Vec<i64>,
+}
+
+/// Places `pods` of the problem, which are in their order, starting from `state`.
+pub(crate) fn solve(
+    problem: &mut Problem<'_>,
+    state: State,
+    pods: &[usize],
+    options: Options,
+) -> Solution {
+    let mut run = Run::new(problem, state, options);
+    let failed = run.solve(pods);
+    Solution { opened: run.opened.into_vec(), placed: run.placed, failed, state: run.state }
+}
+
+impl<'p, 'a> Run<'p, 'a> {
+    fn new(problem: &'p mut Problem<'a>, state: State, options: Options) -> Self {
+        let many = |len: usize| (0..len).map(|_| BitSet::default()).collect();
+        Self {
+            progress: problem.classes.iter().map(|_| Progress::default()).collect(),
+            by_template: many(problem.templates.len()),
+            by_domain: problem.keys.all.iter().map(|_| Vec::new()).collect(),
+            full: many(problem.shapes.len()),
+            ports: many(problem.ports.len()),
+            problem,
+            state,
+            options,
+            placed: BTreeMap::new(),
+            placed_count: 0,
+            opened: Table::default(),
+            order: Order::default(),
+            by_set: BTreeMap::new(),
+            refused: BTreeMap::new(),
+            alternatives: BTreeMap::new(),
+            candidates: BitSet::default(),
+            scratch: BitSet::default(),
+            need: Vec::new(),
+        }
+    }
+
+    /// Tries every pod until a whole round brings nothing.
+    ///
+    /// Karpenter: `scheduling/queue.go`.
+    fn solve(&mut self, pods: &[usize]) -> Vec<(usize, Failure)> {
+        let mut queue: VecDeque<usize> = pods.iter().copied().collect();
+        let mut failed: BTreeMap<usize, (usize, Failure)> = BTreeMap::new();
+        let mut tries = 0;
+        while let Some(pod) = queue.front().copied() {
+            if failed.get(&pod).is_some_and(|(len, _)| *len == queue.len()) {
+                break;
+            }
+            if tries == self.options.tries_max {
+                break;
+            }
+            tries += 1;
+            queue.pop_front();
+            match self.place(pod) {
+                Ok(()) => {
+                    self.placed_count += 1;
+                    failed.remove(&pod);
+                }
+                Err(failure) => {
+                    queue.push_back(pod);
+                    failed.insert(pod, (queue.len(), failure));
+                }
+            }
+        }
+        let failure = |pod: usize| failed.get(&pod).map_or(Failure::LeftOut, |(_, why)| *why);
+        let mut left: Vec<usize> = queue.into();
+        left.sort_unstable();
+        left.into_iter().map(|pod| (pod, failure(pod))).collect()
+    }
+
+    /// Finds a place for one pod, giving up wishes of its class until there is one.
+    fn place(&mut self, number: usize) -> Result<(), Failure> {
+        let wanted = &self.problem.demand.pods[number];
+        let class = wanted.class;
+        let has_own = wanted.attachments.as_ref().is_none_or(|all| !all.is_empty());
+        if self.problem.classes[class].refused.is_some() {
+            return Err(Failure::NoPlace);
+        }
+        if let Some(place) = self.problem.demand.pods[number].promised
+            && self.onto_promised(number, place)
+        {
+            return Ok(());
+        }
+        // Pods of a class that attach volumes of their own, or of which only some may be moved onto
+        // nodes that settle, are not alike.
+        let is_alike = !has_own && self.options.settles_at.is_none();
+        if is_alike && self.progress[class].failed_at == Some(self.placed_count) {
+            return Err(Failure::NoPlace);
+        }
+        let shape = self.problem.classes[class].shape;
+        let mut pod = Pod {
+            number,
+            class,
+            shape,
+            wish: self.progress[class].from,
+            fixed: 0,
+            allowed: Vec::new(),
+        };
+        loop {
+            if self.problem.classes[class].wishes.len() == pod.wish && !self.relax(class) {
+                if is_alike {
+                    self.progress[class].failed_at = Some(self.placed_count);
+                }
+                return Err(Failure::NoPlace);
+            }
+            match self.attempt(&mut pod) {
+                Try::Placed => return Ok(()),
+                Try::PutOff => return Err(Failure::PutOff),
+                Try::Failed => {
+                    if is_alike && self.is_final(&pod) {
+                        self.progress[class].from = pod.wish + 1;
+                    }
+                    pod.wish += 1;
+                }
+            }
+        }
+    }
+
+    fn relax(&mut self, class: usize) -> bool {
+        let (classes, mut around, fixed) = self.problem.split();
+        classes[class].relax(&mut around, fixed)
+    }
+
+    /// Whether a wish that failed fails for good: capacity only fills up, claims only narrow, limits
+    /// only shrink. Only where other pods are may get better, and who holds reserved capacity.
+    fn is_final(&self, pod: &Pod) -> bool {
+        let class = &self.problem.classes[pod.class];
+        let wish = class.wishes.get(pod.wish);
+        let is_social = wish.is_none_or(|w| !w.on_hosts.is_empty() || !w.on_domains.is_empty());
+        self.progress[pod.class].from == pod.wish
+            && !is_social
+            && self.problem.reservations.left.is_empty()
+    }
+
+    /// Puts the pod onto the claim that was promised for it, with whichever wish that goes.
+    ///
+    /// Karpenter plans anew where pods go for which it launched something, and may launch more.
+    fn onto_promised(&mut self, number: usize, place: usize) -> bool {
+        let class = self.problem.demand.pods[number].class;
+        let shape = self.problem.classes[class].shape;
+        let wish = self.progress[class].from;
+        let mut pod = Pod { number, class, shape, wish, fixed: 0, allowed: Vec::new() };
+        while pod.wish < self.problem.classes[class].wishes.len() || self.relax(class) {
+            if self.know_wish(&mut pod) && self.onto(&pod, place) {
+                return true;
+            }
+            pod.wish += 1;
+        }
+        false
+    }
+
+    /// Tries one wish everywhere.
+    fn attempt(&mut self, pod: &mut Pod) -> Try {
+        if !self.know_wish(pod) {
+            return Try::Failed;
+        }
+        if self.onto_existing(pod) || self.onto_opened(pod) {
+            return Try::Placed;
+        }
+        self.onto_new(pod)
+    }
+
+    /// Finds out what the rules of the pod's wish allow now.
+    fn know_wish(&mut self, pod: &mut Pod) -> bool {
+        pod.allowed.clear();
+        let problem = &mut *self.problem;
+        let Some(wish) = problem.classes[pod.class].wishes.get(pod.wish) else {
+            return false;
+        };
+        pod.fixed = wish.fixed;
+        for (key, rule) in &wish.on_domains {
+            let asked = rule.asked.and_then(|id| {
+                let requirement = problem.sets.requirement(id)?;
+                Some(problem.keys.all[*key].mask(id, requirement))
+            });
+            let tally = &self.state.tallies[rule.group];
+            pod.allowed.push(rules::allowed(rule, *key, &problem.groups, tally, asked.as_deref()));
+        }
+        true
+    }
+
+    /// What the volumes of the pod's class ask of a new node.
+    fn alternatives(&mut self, class: usize) -> Rc<[NewWish]> {
+        if let Some(known) = self.alternatives.get(&class) {
+            return Rc::clone(known);
+        }
+        let problem = &mut *self.problem;
+        let all = problem.classes[class].alternatives.iter();
+        let all: Rc<[NewWish]> = all
+            .map(|one| crate::scheduling::demand::class::of_new(one, &mut problem.sets))
+            .collect();
+        self.alternatives.insert(class, Rc::clone(&all));
+        all
+    }
+}

@@ -1,0 +1,172 @@
+//! Onto what is there or promised already.
+//!
+//! Karpenter: `pkg/controllers/provisioning/scheduling/existingnode.go`, `CanAdd`.
+
+use std::rc::Rc;
+
+use model::{plan::Target, taint};
+
+use super::{Pod, Run};
+use crate::{
+    index::bits::BitSet,
+    scheduling::{
+        facts::volume::Attachments,
+        numbers::amounts,
+        problem::Problem,
+        topology::rules::{self, Choice},
+    },
+};
+
+impl Run<'_, '_> {
+    /// Puts the pod onto the first existing capacity that takes it.
+    pub(super) fn onto_existing(&mut self, pod: &Pod) -> bool {
+        if self.problem.supply.existing.is_empty() {
+            return false;
+        }
+        let mut candidates = std::mem::take(&mut self.candidates);
+        self.existing_candidates(pod, &mut candidates);
+        let mut from = 0;
+        let mut found = None;
+        while let Some(place) = candidates.first_from(from) {
+            from = place + 1;
+            if !amounts::fits(&self.problem.shapes[pod.shape], self.state.room(place)) {
+                Rc::make_mut(&mut self.state.full[pod.shape]).insert(place);
+            } else if self.takes_volumes(pod, place) {
+                found = Some(place);
+                break;
+            }
+        }
+        self.candidates = candidates;
+        if let Some(place) = found {
+            self.put_onto_existing(pod, place);
+        }
+        found.is_some()
+    }
+
+    /// Puts the pod onto one existing capacity, if that takes it.
+    pub(super) fn onto(&mut self, pod: &Pod, place: usize) -> bool {
+        let mut candidates = std::mem::take(&mut self.candidates);
+        self.existing_candidates(pod, &mut candidates);
+        let is_open = candidates.contains(place)
+            && amounts::fits(&self.problem.shapes[pod.shape], self.state.room(place))
+            && self.takes_volumes(pod, place);
+        self.candidates = candidates;
+        if is_open {
+            self.put_onto_existing(pod, place);
+        }
+        is_open
+    }
+
+    /// All existing capacity that would take the pod but for its room and the pod's volumes.
+    fn existing_candidates(&mut self, pod: &Pod, candidates: &mut BitSet) {
+        candidates.copy_from(&accepting(self.problem, pod.fixed));
+        candidates.keep(&self.state.active);
+        candidates.subtract(&self.state.full[pod.shape]);
+        let problem = &*self.problem;
+        let class = &problem.classes[pod.class];
+        for port in &class.ports {
+            candidates.subtract(&self.state.ports[*port]);
+        }
+        for rule in class.wishes.get(pod.wish).iter().flat_map(|wish| &wish.on_hosts) {
+            let tally = &self.state.tallies[rule.group];
+            rules::keep_hosts(rule, &problem.groups, tally, |tally| &tally.existing, candidates);
+        }
+        let wanted = &problem.demand.pods[pod.number];
+        let is_moved = !wanted.is_pending && wanted.why == crate::scheduling::demand::Why::Supposed;
+        if let Some(now) = self.options.settles_at.filter(|_| is_moved) {
+            for (place, existing) in problem.supply.existing.iter().enumerate() {
+                if existing.settles_until.is_some_and(|until| now < until) {
+                    candidates.remove(place);
+                }
+            }
+        }
+        for allowed in &pod.allowed {
+            let by_domain = &problem.hosts.by_key[allowed.key];
+            self.scratch.clear();
+            for domain in allowed.domains.iter() {
+                if let Some(hosts) = by_domain.at.get(domain) {
+                    self.scratch.add(hosts);
+                }
+            }
+            for (place, domains) in &by_domain.undecided {
+                // Wherever it comes to be, it must be right. A spread counts a pod only where it is
+                // certain to be, and would let the next one join it.
+                if allowed.choice == Choice::All && domains.is_within(&allowed.domains) {
+                    self.scratch.insert(*place);
+                }
+            }
+            candidates.keep(&self.scratch);
+        }
+    }
+
+    fn takes_volumes(&self, pod: &Pod, place: usize) -> bool {
+        let problem = &*self.problem;
+        let wanted = &problem.demand.pods[pod.number];
+        let Some(attachments) = &wanted.attachments else { return false };
+        let Some(existing) = problem.supply.existing.get(place) else { return false };
+        let Some(kind) = problem.supply.kinds.get(existing.kind) else { return false };
+        let mut alternatives = problem.classes[pod.class].alternatives.iter();
+        alternatives.any(|one| kind.accepts(one))
+            && (attachments.is_empty() || self.attaches(attachments, place, &existing.target))
+    }
+
+    fn attaches(&self, attachments: &Attachments, place: usize, target: &Target) -> bool {
+        let Target::Node(name) = target else { return true };
+        let limits = self.problem.facts.surroundings.storage.attach_limits.get(name);
+        let there = self.state.attached.get(&place);
+        attachments.iter().all(|(driver, volumes)| {
+            let Some(limit) = limits.and_then(|all| all.get(driver)) else { return true };
+            let there = there.and_then(|all| all.get(driver));
+            let new = volumes.iter().filter(|one| !there.is_some_and(|all| all.contains(one)));
+            let all = new.count() + there.map_or(0, std::collections::BTreeSet::len);
+            all <= usize::try_from(*limit).unwrap_or(usize::MAX)
+        })
+    }
+
+    fn put_onto_existing(&mut self, pod: &Pod, place: usize) {
+        self.state.take(place, &self.problem.shapes[pod.shape]);
+        self.placed.entry(place).or_default().push(pod.number);
+        let attachments = self.problem.demand.pods[pod.number].attachments.as_ref();
+        if let Some(attachments) = attachments.filter(|all| !all.is_empty()) {
+            let there = self.state.attached.entry(place).or_default();
+            crate::scheduling::problem::attach(there, attachments);
+        }
+        let taken: Vec<usize> = self.problem.classes[pod.class].ports.clone();
+        for port in self.conflicting(&taken) {
+            Rc::make_mut(&mut self.state.ports[port]).insert(place);
+        }
+        self.record_existing(pod, place);
+    }
+
+    /// The ports that are taken with `ports`.
+    pub(super) fn conflicting(&self, ports: &[usize]) -> Vec<usize> {
+        let all = self.problem.ports.iter().enumerate();
+        let is_taken = |one: &model::pod::HostPort| {
+            ports.iter().any(|port| self.problem.ports[*port].conflicts(one))
+        };
+        if ports.is_empty() {
+            return Vec::new();
+        }
+        all.filter(|(_, one)| is_taken(one)).map(|(number, _)| number).collect()
+    }
+}
+
+/// The existing capacity that takes pods with a fixed wish, room aside.
+fn accepting(problem: &mut Problem<'_>, fixed: usize) -> Rc<BitSet> {
+    let wish = &mut problem.fixed.all[fixed];
+    if let Some(known) = &wish.existing {
+        return Rc::clone(known);
+    }
+    let accepts = |kind: &crate::scheduling::supply::Kind| {
+        taint::untolerated(kind.taints(), &wish.tolerations).is_empty()
+            && kind.accepts(&wish.wanted)
+    };
+    let kinds: Vec<bool> = problem.supply.kinds.iter().map(accepts).collect();
+    let existing = &problem.supply.existing;
+    let all = BitSet::of(existing.len(), |place| {
+        existing.get(place).is_some_and(|one| kinds.get(one.kind).copied().unwrap_or_default())
+    });
+    let all = Rc::new(all);
+    wish.existing = Some(Rc::clone(&all));
+    all
+}

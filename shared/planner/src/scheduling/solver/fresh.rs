@@ -1,0 +1,137 @@
+//! Onto a new claim.
+//!
+//! Karpenter: `pkg/controllers/provisioning/scheduling/scheduler.go`, `addToNewNodeClaim`.
+
+use std::rc::Rc;
+
+use model::policies::MinValuesPolicy;
+
+use super::{Opened, Options, Pod, Run, Try, opened::know_tolerated};
+use crate::{
+    index::bits::BitSet,
+    scheduling::{numbers::sets::SetId, state::State, topology::rules},
+};
+
+impl Run<'_, '_> {
+    /// Opens a claim of the first pool that would launch something for the pod alone.
+    pub(super) fn onto_new(&mut self, pod: &Pod) -> Try {
+        know_tolerated(self.problem, pod.fixed);
+        let problem = &*self.problem;
+        let wish = problem.classes[pod.class].wishes.get(pod.wish);
+        let allows = |rule: &rules::Rule| {
+            rules::allows_new_host(rule, &problem.groups, &self.state.tallies[rule.group])
+        };
+        if !wish.is_some_and(|wish| wish.on_hosts.iter().all(allows)) {
+            return Try::Failed;
+        }
+        for template in 0..self.problem.templates.len() {
+            let tolerates = self.problem.fixed.all[pod.fixed].tolerates.get(template);
+            if !tolerates.copied().unwrap_or_default() {
+                continue;
+            }
+            match self.opens(pod, template) {
+                Try::Failed => {}
+                answer => return answer,
+            }
+        }
+        Try::Failed
+    }
+
+    fn opens(&mut self, pod: &Pod, number: usize) -> Try {
+        let set = self.problem.templates[number].set;
+        let mut answer = Try::Failed;
+        for target in self.targets(pod, set) {
+            match self.opens_with(pod, number, target) {
+                Try::Placed => return Try::Placed,
+                other => answer = other,
+            }
+        }
+        answer
+    }
+
+    fn opens_with(&mut self, pod: &Pod, number: usize, mut set: SetId) -> Try {
+        let problem = &mut *self.problem;
+        let template = &problem.templates[number];
+        let offer = &mut problem.offers[template.offer];
+        let requests = &problem.shapes[pod.shape];
+        let mut types = template.types.clone();
+        types.keep(&offer.allowed(&problem.sets, set));
+        template.keep_roomy(&mut types, requests);
+        template.keep_ports(&mut types, &problem.classes[pod.class].spec.host_ports);
+        template.keep_within_limits(&mut types, &self.state.limits[number]);
+        if types.is_empty() {
+            return Try::Failed;
+        }
+        let mut minimums = template.minimums();
+        let unmet = template.unmet(&types, &minimums);
+        let is_relaxed = !unmet.is_empty();
+        if is_relaxed {
+            if problem.facts.policies.min_values == MinValuesPolicy::Strict {
+                return Try::Failed;
+            }
+            let mut requirements = problem.sets.get(set);
+            let mut lowered = minimums.to_vec();
+            for (key, place, there) in unmet {
+                if let Some(slot) = lowered.get_mut(place) {
+                    *slot = there;
+                }
+                if let Some(own) = requirements.get(key.as_str()).cloned() {
+                    requirements.replace(own.with_min_values(Some(there)));
+                }
+            }
+            set = problem.sets.id(&requirements);
+            minimums = lowered.into();
+        }
+        let reserved = offer.reserved(set, &problem.sets);
+        let nothing = BitSet::default();
+        let Some(held) = held(&self.state, &self.options, &reserved, &types, &nothing) else {
+            return Try::PutOff;
+        };
+        template.count(&types, &mut self.state.limits[number]);
+        self.exchange(&nothing, &held);
+        let (requests, pods) = (self.problem.shapes[pod.shape].clone(), vec![pod.number]);
+        let opened =
+            Opened { template: number, set, types, requests, pods, minimums, is_relaxed, held };
+        let claim = self.opened.push(opened);
+        self.order.open();
+        self.by_template[number].insert(claim);
+        self.know_set(claim);
+        self.settle(pod, claim);
+        Try::Placed
+    }
+
+    /// Gives reservations back and takes others.
+    pub(super) fn exchange(&mut self, before: &BitSet, now: &BitSet) {
+        for (number, left) in self.state.reserved.iter_mut().enumerate() {
+            match (before.contains(number), now.contains(number)) {
+                (true, false) => *left = left.saturating_add(1),
+                (false, true) => *left = left.saturating_sub(1),
+                _ => {}
+            }
+        }
+    }
+}
+
+/// The reservations that a claim with `types` would hold, or `None` if it must wait for one. It
+/// takes all that it could be launched from, for nobody knows from which it will be.
+///
+/// Karpenter: `nodeclaim.go`, `offeringsToReserve`.
+pub(super) fn held(
+    state: &State,
+    options: &Options,
+    reserved: &Rc<[(usize, BitSet)]>,
+    types: &BitSet,
+    before: &BitSet,
+) -> Option<BitSet> {
+    let mut held = BitSet::default();
+    let mut is_possible = false;
+    for (number, _) in reserved.iter().filter(|(_, sold)| sold.meets(types)) {
+        is_possible = true;
+        let is_left = state.reserved.get(*number).is_some_and(|left| 0 < *left);
+        if before.contains(*number) || is_left {
+            held.insert(*number);
+        }
+    }
+    let must_wait = held.is_empty() && (is_possible || !before.is_empty());
+    (!must_wait || !options.waits_for_reserved).then_some(held)
+}

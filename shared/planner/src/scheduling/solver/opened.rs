@@ -1,0 +1,231 @@
+//! Onto a claim that this plan opened before.
+//!
+//! Karpenter: `pkg/controllers/provisioning/scheduling/nodeclaim.go`, `CanAdd`.
+
+use super::{Pod, Run};
+use crate::{
+    index::bits::BitSet,
+    scheduling::{
+        numbers::{amounts, sets::SetId},
+        problem::Problem,
+        topology::{rules, tally::Host},
+    },
+};
+
+/// Whether a claim takes a pod.
+enum Answer {
+    Yes(Joined),
+    /// Not with what the pod's rules allow now.
+    NotNow,
+    /// Never.
+    Never,
+    /// Never, nor any other pod with the same requests.
+    Full,
+}
+
+/// A claim with one more pod; its types are in `Run::scratch`, its requests in `Run::need`.
+struct Joined {
+    set: SetId,
+    held: BitSet,
+}
+
+impl Run<'_, '_> {
+    /// Puts the pod onto the claim with the fewest pods that takes it.
+    pub(super) fn onto_opened(&mut self, pod: &Pod) -> bool {
+        if self.opened.is_empty() {
+            return false;
+        }
+        let mut candidates = std::mem::take(&mut self.candidates);
+        self.opened_candidates(pod, &mut candidates);
+        let mut asked: Vec<(SetId, Vec<SetId>)> = Vec::new();
+        let mut found = None;
+        while let Some(claim) = self.order.first(&candidates) {
+            let set = self.opened[claim].set;
+            let known = asked.iter().position(|(own, _)| *own == set);
+            let place = known.unwrap_or_else(|| {
+                asked.push((set, self.targets(pod, set)));
+                asked.len() - 1
+            });
+            let targets = asked.get(place).map(|(_, targets)| targets.as_slice());
+            let targets = targets.unwrap_or_default();
+            if targets.is_empty() {
+                if let Some(claims) = self.by_set.get(&set) {
+                    candidates.subtract(claims);
+                    self.remember_refusal(pod, set);
+                }
+                continue;
+            }
+            match self.joins(pod, claim, targets) {
+                Answer::Yes(joined) => {
+                    found = Some((claim, joined));
+                    break;
+                }
+                Answer::NotNow => {}
+                Answer::Never => {
+                    self.refused.entry((pod.fixed, pod.shape)).or_default().insert(claim);
+                }
+                Answer::Full => self.full[pod.shape].insert(claim),
+            }
+            candidates.remove(claim);
+        }
+        self.candidates = candidates;
+        let is_found = found.is_some();
+        if let Some((claim, joined)) = found {
+            self.join(pod, claim, joined);
+        }
+        is_found
+    }
+
+    /// All claims but those of which it is known at a glance that they do not take the pod.
+    fn opened_candidates(&mut self, pod: &Pod, candidates: &mut BitSet) {
+        let fixed = pod.fixed;
+        know_tolerated(self.problem, fixed);
+        let problem = &*self.problem;
+        let tolerates = &problem.fixed.all[fixed].tolerates;
+        candidates.clear();
+        for (claims, is_tolerated) in self.by_template.iter().zip(tolerates) {
+            if *is_tolerated {
+                candidates.add(claims);
+            }
+        }
+        candidates.subtract(&self.full[pod.shape]);
+        if let Some(refused) = self.refused.get(&(fixed, pod.shape)) {
+            candidates.subtract(refused);
+        }
+        let class = &problem.classes[pod.class];
+        for port in &class.ports {
+            candidates.subtract(&self.ports[*port]);
+        }
+        for rule in class.wishes.get(pod.wish).iter().flat_map(|wish| &wish.on_hosts) {
+            let tally = &self.state.tallies[rule.group];
+            rules::keep_hosts(rule, &problem.groups, tally, |tally| &tally.opened, candidates);
+        }
+        for allowed in &pod.allowed {
+            for (domain, claims) in self.by_domain[allowed.key].iter().enumerate() {
+                if !allowed.domains.contains(domain) {
+                    candidates.subtract(claims);
+                }
+            }
+        }
+    }
+
+    /// Claims whose requirements contradict the pod's own will always do so.
+    fn remember_refusal(&mut self, pod: &Pod, set: SetId) {
+        let wish = self.problem.fixed.all[pod.fixed].new;
+        let is_final = !wish.is_possible || self.problem.sets.join(set, wish.set).is_none();
+        if let Some(claims) = self.by_set.get(&set).filter(|_| is_final) {
+            self.refused.entry((pod.fixed, pod.shape)).or_default().add(claims);
+        }
+    }
+
+    /// Whether some instance type of the claim still takes all of its pods and this one.
+    fn joins(&mut self, pod: &Pod, number: usize, targets: &[SetId]) -> Answer {
+        let problem = &mut *self.problem;
+        let claim = &self.opened[number];
+        let template = &problem.templates[claim.template];
+        self.need.clear();
+        self.need.extend_from_slice(&claim.requests);
+        amounts::add(&mut self.need, &problem.shapes[pod.shape]);
+        let mut roomy = std::mem::take(&mut self.scratch);
+        roomy.copy_from(&claim.types);
+        template.keep_roomy(&mut roomy, &self.need);
+        if roomy.is_empty() {
+            self.scratch = roomy;
+            return Answer::Full;
+        }
+        let class = &problem.classes[pod.class];
+        template.keep_ports(&mut roomy, &class.spec.host_ports);
+        let mut joined = None;
+        for target in targets {
+            let mut types = roomy.clone();
+            let offer = &mut problem.offers[template.offer];
+            if *target != claim.set {
+                types.keep(&offer.allowed(&problem.sets, *target));
+            }
+            if types.is_empty() || !template.unmet(&types, &claim.minimums).is_empty() {
+                continue;
+            }
+            let held = if self.state.reserved.is_empty() {
+                Some(BitSet::default())
+            } else {
+                let reserved = offer.reserved(*target, &problem.sets);
+                super::fresh::held(&self.state, &self.options, &reserved, &types, &claim.held)
+            };
+            if let Some(held) = held {
+                joined = Some((Joined { set: *target, held }, types));
+                break;
+            }
+        }
+        if let Some((joined, types)) = joined {
+            self.scratch = types;
+            return Answer::Yes(joined);
+        }
+        self.scratch = roomy;
+        // Every pod with this fixed wish and these requests fails here, unless it was a rule, a
+        // volume, a port or a missing reservation that narrowed the types.
+        let is_plain = class.ports.is_empty()
+            && class.alternatives.iter().all(model::Requirements::is_empty)
+            && problem.reservations.left.is_empty();
+        if pod.allowed.is_empty() && is_plain { Answer::Never } else { Answer::NotNow }
+    }
+
+    fn join(&mut self, pod: &Pod, number: usize, joined: Joined) {
+        let claim = &mut self.opened[number];
+        let before = claim.set;
+        claim.set = joined.set;
+        claim.requests.copy_from_slice(&self.need);
+        claim.types.copy_from(&self.scratch);
+        claim.pods.push(pod.number);
+        let held = std::mem::replace(&mut claim.held, joined.held);
+        let now = claim.held.clone();
+        self.exchange(&held, &now);
+        self.order.grow(number);
+        if before != self.opened[number].set {
+            if let Some(claims) = self.by_set.get_mut(&before) {
+                claims.remove(number);
+            }
+            self.know_set(number);
+        }
+        self.settle(pod, number);
+    }
+
+    /// Notes where a claim belongs by its requirements.
+    pub(super) fn know_set(&mut self, number: usize) {
+        let set = self.opened[number].set;
+        self.by_set.entry(set).or_default().insert(number);
+        let left = self.problem.keys.left(set, &self.problem.sets);
+        for (by_domain, left) in self.by_domain.iter_mut().zip(left.iter()) {
+            if let crate::scheduling::numbers::domains::Left::One(domain) = left {
+                if by_domain.len() <= *domain {
+                    by_domain.resize_with(domain + 1, BitSet::default);
+                }
+                if let Some(claims) = by_domain.get_mut(*domain) {
+                    claims.insert(number);
+                }
+            }
+        }
+    }
+
+    /// What every pod changes on its claim.
+    pub(super) fn settle(&mut self, pod: &Pod, number: usize) {
+        if !self.problem.classes[pod.class].ports.is_empty() {
+            let taken = self.problem.classes[pod.class].ports.clone();
+            for port in self.conflicting(&taken) {
+                self.ports[port].insert(number);
+            }
+        }
+        self.record(pod, Host::Opened(number));
+    }
+}
+
+/// Finds out which templates a fixed wish tolerates.
+pub(super) fn know_tolerated(problem: &mut Problem<'_>, fixed: usize) {
+    let wish = &mut problem.fixed.all[fixed];
+    if wish.tolerates.len() != problem.templates.len() {
+        let tolerates = |template: &crate::scheduling::launchable::template::Template<'_>| {
+            let taints = &template.pool.template.taints;
+            model::taint::untolerated(taints, &wish.tolerations).is_empty()
+        };
+        wish.tolerates = problem.templates.iter().map(tolerates).collect();
+    }
+}

@@ -1,0 +1,103 @@
+//! What changes while pods are placed.
+//!
+//! Copies share what neither of them changed, so that one that is made for a trial costs little.
+
+use std::{collections::BTreeMap, rc::Rc};
+
+use crate::{
+    index::{bits::BitSet, table::Table},
+    scheduling::{
+        demand::class::Footprint,
+        facts::volume::Attachments,
+        numbers::amounts,
+        topology::{
+            groups::Groups,
+            tally::{Host, Tally},
+        },
+    },
+};
+
+/// What is left of everything, and who is where.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct State {
+    /// Existing capacity that takes part.
+    pub(crate) active: BitSet,
+    /// Room of existing capacity, one after the other.
+    room: Vec<i64>,
+    resources: usize,
+    /// By group.
+    pub(crate) tallies: Table<Rc<Tally>>,
+    /// By shape: existing capacity that has no room for it.
+    pub(crate) full: Table<Rc<BitSet>>,
+    /// By port: existing capacity where something is in its way.
+    pub(crate) ports: Table<Rc<BitSet>>,
+    /// Volumes by existing capacity.
+    pub(crate) attached: BTreeMap<usize, Rc<Attachments>>,
+    /// By template: what is left of its limits.
+    pub(crate) limits: Table<Vec<i64>>,
+    /// By reservation: instances.
+    pub(crate) reserved: Vec<u32>,
+}
+
+/// Where a pod counts.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Spot<'a> {
+    /// `None` is a node that takes no part.
+    pub(crate) host: Option<Host>,
+    /// By label: the one domain that it is in.
+    pub(crate) domains: &'a [Option<usize>],
+}
+
+impl State {
+    pub(crate) fn new(rooms: &[amounts::Amounts], resources: usize) -> Self {
+        Self {
+            active: BitSet::full(rooms.len()),
+            room: rooms.iter().flat_map(|room| room.iter().copied()).collect(),
+            resources,
+            ..Self::default()
+        }
+    }
+
+    /// What is left on existing capacity.
+    pub(crate) fn room(&self, existing: usize) -> &[i64] {
+        let from = existing * self.resources;
+        self.room.get(from..from + self.resources).unwrap_or_default()
+    }
+
+    /// Takes `need` of existing capacity.
+    pub(crate) fn take(&mut self, existing: usize, need: &[i64]) {
+        let from = existing * self.resources;
+        if let Some(room) = self.room.get_mut(from..from + self.resources) {
+            amounts::subtract(room, need);
+        }
+    }
+
+    /// Counts a pod with `footprint` that was there before, or no longer counts it.
+    pub(crate) fn count(
+        &mut self,
+        groups: &Groups,
+        footprint: &Footprint,
+        spot: Spot<'_>,
+        is_there: bool,
+        mut passes: impl FnMut(usize) -> bool,
+    ) {
+        for group in footprint.counted.iter().chain(&footprint.carried) {
+            if !passes(*group) {
+                continue;
+            }
+            let definition = &groups.all[*group];
+            let tally = Rc::make_mut(&mut self.tallies[*group]);
+            match (definition.key, spot.host) {
+                (None, Some(host)) if is_there => tally.add_host(definition, host),
+                (None, Some(host)) => tally.take_host(definition, host),
+                (None, None) if is_there => tally.on_hosts += 1,
+                (None, None) => tally.on_hosts = tally.on_hosts.saturating_sub(1),
+                (Some(key), _) => {
+                    if let Some(domain) = spot.domains.get(key).copied().flatten() {
+                        if is_there { tally.add(domain) } else { tally.take(domain) }
+                    }
+                }
+            }
+        }
+    }
+}

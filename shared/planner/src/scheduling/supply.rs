@@ -1,0 +1,283 @@
+//! What is there or promised already: nodes, and claims whose node did not join yet.
+//!
+//! Karpenter: `pkg/controllers/state/statenode.go` and `scheduling/existingnode.go`. Karpenter
+//! plans nothing while a claim has no instance; here a promised claim counts as capacity at once.
+//! It may become any of its types in any of its zones, so it takes a pod only if every one of them
+//! would do.
+
+mod coming;
+pub(crate) mod hosts;
+mod kind;
+
+use std::{
+    borrow::Cow,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use jiff::Timestamp;
+use model::{
+    ClaimPhase, NodeClaim, NodeName, NodePoolName, Pod, Resources, Taint, facts::Facts, labels,
+    node::Node, plan::Target, taint,
+};
+
+use coming::of_claim;
+pub(crate) use kind::{Kind, Whereabouts};
+use kind::{Kinds, exact};
+
+use crate::{
+    scheduling::{
+        facts::daemons::Daemon,
+        launchable::offer::Offer,
+        numbers::amounts::{self, Amounts, ResourceIndex},
+    },
+    world::{World, is_leaving},
+};
+
+/// Capacity that is there or promised.
+#[derive(Debug)]
+pub(crate) struct Existing {
+    pub(crate) target: Target,
+    /// Place of its kind.
+    pub(crate) kind: usize,
+    pub(crate) room: Amounts,
+    /// What it counts as against the limits of which pool.
+    pub(crate) counts: Option<(NodePoolName, Resources)>,
+    /// Until when pods that run elsewhere are not moved here.
+    pub(crate) settles_until: Option<Timestamp>,
+    /// Whether Karpenter or we manage it and it is not initialized.
+    pub(crate) is_starting: bool,
+    is_initialized: bool,
+    name: String,
+}
+
+/// All of it, in the order in which it is tried: what is initialized first, then by name.
+#[derive(Debug, Default)]
+pub(crate) struct Supply {
+    by_node: BTreeMap<NodeName, usize>,
+    pub(crate) existing: Vec<Existing>,
+    pub(crate) kinds: Vec<Kind>,
+}
+
+/// What was found out about all nodes before looking at one.
+pub(crate) struct Surroundings<'a> {
+    pub(crate) facts: &'a Facts,
+    pub(crate) world: &'a World<'a>,
+    pub(crate) resources: &'a ResourceIndex,
+    /// The offer of each pool, by the pool's name.
+    pub(crate) offers: BTreeMap<&'a str, &'a Offer>,
+    /// The labels that anybody asks for.
+    pub(crate) keys: &'a BTreeSet<&'a str>,
+    pub(crate) daemons: &'a [Daemon],
+    /// What runs on each node.
+    pub(crate) load: &'a BTreeMap<&'a str, Load<'a>>,
+}
+
+/// What runs on a node.
+#[derive(Debug, Default)]
+pub(crate) struct Load<'a> {
+    pub(crate) pods: Vec<&'a Pod>,
+    all: Resources,
+    daemons: Resources,
+}
+
+/// What runs on each node.
+pub(crate) fn load(facts: &Facts) -> BTreeMap<&str, Load<'_>> {
+    let mut by_node: BTreeMap<&str, Load<'_>> = BTreeMap::new();
+    let bound = facts.pods.iter().filter(|pod| !pod.is_terminal());
+    for (node, pod) in bound.filter_map(|pod| Some((pod.node.as_ref()?, pod))) {
+        let load = by_node.entry(node.as_str()).or_default();
+        load.all = load.all.saturating_add(&pod.spec.requests);
+        if pod.is_owned_by_daemon_set() {
+            load.daemons = load.daemons.saturating_add(&pod.spec.requests);
+        }
+        load.pods.push(pod);
+    }
+    by_node
+}
+
+/// Everything that pods may be placed on without launching.
+pub(crate) fn supply(around: &Surroundings<'_>) -> Supply {
+    let mut supply = Supply::default();
+    let mut kinds = Kinds::default();
+    // One whose claim lives is given up with its claim, and serves until then.
+    let is_gone = |node: &&Node| node.is_deleting && around.world.claim(&node.name).is_none();
+    let nodes = around.facts.nodes.values().filter(|node| !is_gone(node));
+    for node in nodes {
+        let claim = around.world.claim(&node.name);
+        if claim.is_some_and(is_leaving) {
+            continue;
+        }
+        supply.existing.push(of_node(around, node, claim, &mut kinds));
+    }
+    // Promised claims of one batch are alike but for their names.
+    let mut alike: BTreeMap<&model::BatchId, (Amounts, Kind)> = BTreeMap::new();
+    for claim in around.facts.ledger.claims.values().filter(|claim| is_coming(around, claim)) {
+        let (room, kind) = if claim.phase == ClaimPhase::Promised {
+            alike.entry(&claim.batch).or_insert_with(|| of_claim(around, claim)).clone()
+        } else {
+            of_claim(around, claim)
+        };
+        let used = match claim.phase {
+            ClaimPhase::Promised => largest(around, claim),
+            _ => claim.capacity.clone(),
+        };
+        let target = Target::Claim(claim.name.clone());
+        let counts = Some((claim.node_pool.clone(), used));
+        supply.existing.push(Existing {
+            counts,
+            is_starting: true,
+            kind: kinds.number(kind),
+            ..existing(target, room, false, claim.name.as_str())
+        });
+    }
+    supply.kinds = kinds.all;
+    supply.existing.sort_by(|a, b| {
+        (!a.is_initialized, &a.name, &a.target).cmp(&(!b.is_initialized, &b.name, &b.target))
+    });
+    let places = supply.existing.iter().enumerate();
+    let nodes = places.filter_map(|(place, existing)| match &existing.target {
+        Target::Node(name) => Some((name.clone(), place)),
+        Target::Claim(_) => None,
+    });
+    supply.by_node = nodes.collect();
+    supply
+}
+
+/// Whether the node of `claim` is still to come. One that was initialized and is not there was
+/// deleted.
+fn is_coming(around: &Surroundings<'_>, claim: &NodeClaim) -> bool {
+    matches!(claim.phase, ClaimPhase::Promised | ClaimPhase::Launched | ClaimPhase::Registered)
+        && around.world.node(claim).is_none()
+        && !is_leaving(claim)
+}
+
+/// The largest instance that a promised claim may become, so that a limit is never overrun.
+fn largest(around: &Surroundings<'_>, claim: &NodeClaim) -> Resources {
+    let offer = around.offers.get(claim.node_pool.as_str());
+    let types = offer.iter().flat_map(|offer| {
+        offer.named(&claim.instance_types).into_iter().filter_map(|index| offer.types.get(index))
+    });
+    types.fold(claim.capacity.clone(), |largest, one| largest.larger(&one.capacity))
+}
+
+/// Until when no pod that runs elsewhere is moved onto the node of `claim`: its pool waits so long
+/// after pods came or went.
+///
+/// Karpenter: `pkg/controllers/provisioning/scheduling/scheduler.go`, `addToExistingNode`.
+fn settles_until(around: &Surroundings<'_>, claim: &NodeClaim) -> Option<Timestamp> {
+    let pool = around.facts.node_pools.iter().find(|pool| pool.name == claim.node_pool)?;
+    let wait = pool.disruption.consolidate_after.filter(jiff::SignedDuration::is_positive)?;
+    let conditions = &claim.conditions;
+    let since = conditions.last_pod_event_at.or(conditions.initialized_at)?;
+    since.checked_add(wait).ok().filter(|_| pool.is_usable())
+}
+
+impl Supply {
+    /// The place of the node called `name`.
+    pub(crate) fn place(&self, name: &NodeName) -> Option<usize> {
+        self.by_node.get(name).copied()
+    }
+}
+
+fn of_node(
+    around: &Surroundings<'_>,
+    node: &Node,
+    claim: Option<&NodeClaim>,
+    kinds: &mut Kinds,
+) -> Existing {
+    let nothing = Load::default();
+    let load = around.load.get(node.name.as_str()).unwrap_or(&nothing);
+    let is_initialized = claim.is_none() || node.is_initialized();
+    let coming = claim.filter(|_| !node.is_registered());
+    let mut all_labels = Cow::Borrowed(&node.labels);
+    if let Some(claim) = coming {
+        all_labels.to_mut().extend(labels_of(claim));
+    }
+    let taints = coming.map_or(&node.taints, |claim| &claim.taints);
+    let startup: &[Taint] = claim.map_or(&[], |claim| &claim.startup_taints);
+    let hides = |taint: &&Taint| {
+        let is_startup = startup.iter().any(|s| s.key == taint.key && s.effect == taint.effect);
+        !is_initialized && (taint::is_ephemeral(taint) || is_startup)
+    };
+    let taints: Vec<Taint> = taints.iter().filter(|taint| !hides(taint)).cloned().collect();
+    let allocatable = match (claim, coming) {
+        (_, Some(claim)) => claim.allocatable.clone(),
+        (Some(claim), None) if !is_initialized => filled_up(&node.allocatable, &claim.allocatable),
+        _ => node.allocatable.clone(),
+    };
+    if around.keys.contains(labels::HOSTNAME) && !all_labels.contains_key(labels::HOSTNAME) {
+        let name = node.name.as_str().to_owned();
+        all_labels.to_mut().insert(labels::HOSTNAME.to_owned(), name);
+    }
+    let is_asked = |key: &str| around.keys.contains(labels::canonical(key));
+    // What daemons ask for is among what anybody asks for.
+    let kind = kinds.number(Kind { labels: exact(&all_labels, is_asked), taints });
+    let expected = kinds.daemons(kind, is_initialized, around.daemons);
+    let overhead = expected.saturating_sub(&load.daemons);
+    let mut room = around.resources.amounts(&allocatable);
+    amounts::subtract(&mut room, &around.resources.amounts(&load.all));
+    amounts::subtract(&mut room, &around.resources.amounts(&overhead));
+    let pool = match claim {
+        Some(claim) => Some(claim.node_pool.clone()),
+        None => all_labels.get(labels::NODE_POOL).and_then(|name| NodePoolName::new(name).ok()),
+    };
+    let used = match (claim, coming) {
+        (Some(claim), None) => claim.capacity.larger(&node.capacity),
+        (Some(claim), Some(_)) => claim.capacity.clone(),
+        (None, _) => node.capacity.clone(),
+    };
+    let target = Target::Node(node.name.clone());
+    Existing {
+        kind,
+        counts: pool.map(|pool| (pool, used)),
+        settles_until: claim
+            .filter(|_| is_initialized)
+            .and_then(|claim| settles_until(around, claim)),
+        is_starting: !is_initialized,
+        ..existing(target, room, is_initialized, node.name.as_str())
+    }
+}
+
+fn existing(target: Target, room: Amounts, is_initialized: bool, name: &str) -> Existing {
+    Existing {
+        target,
+        kind: 0,
+        room,
+        counts: None,
+        settles_until: None,
+        is_starting: false,
+        is_initialized,
+        name: name.to_owned(),
+    }
+}
+
+/// What a node reports, and where it reports nothing yet what its claim promised.
+fn filled_up(reported: &Resources, promised: &Resources) -> Resources {
+    let mut all = reported.clone();
+    for (name, amount) in promised.iter().filter(|(name, _)| reported.get(name) == 0) {
+        if let Ok(name) = model::ResourceName::new(name) {
+            all.set(&name, amount);
+        }
+    }
+    all
+}
+
+/// The labels that a claim's node will have for certain.
+fn labels_of(claim: &NodeClaim) -> BTreeMap<String, String> {
+    let mut all = BTreeMap::new();
+    if let Some(instance) = &claim.instance {
+        let own = [
+            (labels::INSTANCE_TYPE, instance.instance_type.as_str()),
+            (labels::ZONE, instance.zone.as_str()),
+            (labels::CAPACITY_TYPE, instance.capacity_type.as_str()),
+        ];
+        all.extend(own.map(|(key, value)| (key.to_owned(), value.to_owned())));
+    }
+    let own = [
+        (labels::NODE_POOL, claim.node_pool.as_str()),
+        (labels::NODE_CLASS, claim.node_class.as_str()),
+    ];
+    all.extend(own.map(|(key, value)| (key.to_owned(), value.to_owned())));
+    all.extend(claim.labels.clone());
+    all
+}

@@ -1,0 +1,134 @@
+//! Claims whose node did not join yet: what is certain of a node that may become one of many types.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{NodeClaim, Operator, Requirement, Resources, labels};
+
+use super::{
+    Kind, Surroundings,
+    kind::{Known, daemon_requests, exact, started},
+    labels_of,
+};
+use crate::scheduling::numbers::amounts::{self, Amounts};
+
+/// What is left on the node that `claim` will have, and what decides which pods go there.
+pub(super) fn of_claim(around: &Surroundings<'_>, claim: &NodeClaim) -> (Amounts, Kind) {
+    let offer = around.offers.get(claim.node_pool.as_str()).copied();
+    let types = match &claim.instance {
+        Some(instance) => std::slice::from_ref(&instance.instance_type),
+        None => claim.instance_types.as_slice(),
+    };
+    let found = offer.map(|offer| offer.named(types)).unwrap_or_default();
+    let types: Vec<&model::InstanceType> = found
+        .iter()
+        .filter_map(|index| offer?.types.get(*index))
+        .map(|instance_type| &**instance_type)
+        .collect();
+    let mut labels = known(claim, &types, |key| around.keys.contains(key));
+    let zone = claim.instance.is_none() && around.keys.contains(labels::ZONE);
+    if let Some(values) = zone.then(|| only_zone(claim, &types)).flatten() {
+        labels.insert(labels::ZONE.to_owned(), Known { values, may_be_absent: false });
+    }
+    let asked = Kind { labels, taints: claim.taints.clone() };
+    let room = match &claim.instance {
+        None if found.len() == claim.instance_types.len() => least_room(around, claim, &types),
+        _ => room_on(around, &claim.allocatable, claim, &types),
+    };
+    (room, asked)
+}
+
+/// The zone of all that a promised claim may be bought as, now or later, if it is one: often that of
+/// its reservation.
+fn only_zone(claim: &NodeClaim, types: &[&model::InstanceType]) -> Option<Requirement> {
+    let offerings = types.iter().flat_map(|one| &one.offerings);
+    let mut open = offerings.filter(|one| one.is_compatible(&claim.requirements));
+    let first = open.next()?;
+    let is_only = open.all(|other| other.zone == first.zone);
+    Requirement::of_label(labels::ZONE, first.zone.as_str()).ok().filter(|_| is_only)
+}
+
+/// The room that is left on whichever type the claim becomes.
+fn least_room(
+    around: &Surroundings<'_>,
+    claim: &NodeClaim,
+    types: &[&model::InstanceType],
+) -> Amounts {
+    let rooms = types.iter().map(|one| room_on(around, &one.allocatable(), claim, &[one]));
+    let least = rooms.reduce(|mut least, room| {
+        amounts::lower(&mut least, &room);
+        least
+    });
+    least.unwrap_or_else(|| around.resources.amounts(&Resources::default()))
+}
+
+fn room_on(
+    around: &Surroundings<'_>,
+    allocatable: &Resources,
+    claim: &NodeClaim,
+    types: &[&model::InstanceType],
+) -> Amounts {
+    let mut labels = known(claim, types, |key| around.keys.contains(key));
+    labels.extend(started());
+    let kind = Kind { labels, taints: claim.taints.clone() };
+    let overhead = daemon_requests(&kind, around.daemons);
+    let mut room = around.resources.amounts(allocatable);
+    amounts::subtract(&mut room, &around.resources.amounts(&overhead));
+    room
+}
+
+/// What is certain about the labels of a claim's node that may become any of `types`.
+fn known(
+    claim: &NodeClaim,
+    types: &[&model::InstanceType],
+    is_asked: impl Fn(&str) -> bool,
+) -> BTreeMap<String, Known> {
+    let mut all: BTreeMap<String, Known> = BTreeMap::new();
+    for requirement in claim.requirements.iter().filter(|r| is_asked(r.key().as_str())) {
+        if requirement.operator() != Operator::DoesNotExist {
+            let values = requirement.clone().with_min_values(None);
+            let may_be_absent = requirement.allows_absence();
+            all.insert(requirement.key().as_str().to_owned(), Known { values, may_be_absent });
+        }
+    }
+    let keys: BTreeSet<&str> = types
+        .iter()
+        .flat_map(|one| one.requirements.iter().map(|r| r.key().as_str()))
+        .filter(|key| is_asked(key))
+        .collect();
+    for key in keys {
+        match of_types(key, types) {
+            Some(mut known) => {
+                if let Some(own) = claim.requirements.get(key) {
+                    known.values = known.values.intersection(&own.clone().with_min_values(None));
+                }
+                all.insert(key.to_owned(), known);
+            }
+            None => {
+                all.remove(key);
+            }
+        }
+    }
+    let exactly = labels_of(claim);
+    if claim.instance.is_some() {
+        // What is launched has its labels, and will never get others.
+        all.retain(|_, known| known.values.single_value().is_some() && !known.may_be_absent);
+    }
+    all.extend(exact(&exactly, &is_asked));
+    all
+}
+
+/// The values that `types` have for the label `key`; `None` when none of them has it.
+fn of_types(key: &str, types: &[&model::InstanceType]) -> Option<Known> {
+    let mut values = BTreeSet::new();
+    let mut may_be_absent = false;
+    for one in types {
+        match one.requirements.get(key).filter(|own| !own.values().is_empty()) {
+            Some(own) => values.extend(own.values()),
+            None => may_be_absent = true,
+        }
+    }
+    let key = model::LabelKey::new(key).ok()?;
+    let values: BTreeSet<_> = values.into_iter().map(std::sync::Arc::clone).collect();
+    let is_known = !values.is_empty();
+    is_known.then(|| Known { values: Requirement::listed(key, values), may_be_absent })
+}

@@ -1,0 +1,137 @@
+//! Rules about the places of other pods, each once for all pods that ask for it.
+//!
+//! Karpenter: `pkg/controllers/provisioning/scheduling/topologygroup.go`. There, rules that differ
+//! only in `minDomains`, or in the values of the node filter, are one; here they are two.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{
+    Namespace, Requirements, Taint, Toleration,
+    selector::{LabelSelector, SelectorOperator},
+    taint,
+};
+
+use crate::index::{bits::BitSet, table::Table};
+
+/// What a group counts, and to which end.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Purpose {
+    /// Pods that are selected, so that no domain is far ahead.
+    Spread {
+        /// By how many.
+        max_skew: u32,
+        /// With fewer domains, the least counts as none.
+        min_domains: Option<u32>,
+    },
+    /// Pods that are selected, to be near them.
+    Affinity,
+    /// Pods that are selected, to be far from them.
+    AntiAffinity,
+    /// Pods that want to be far from those that are selected.
+    Inverse,
+}
+
+/// Which nodes a spread constraint counts.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Filter {
+    /// Any of these must hold for the node's labels; none of them is as good as one that does.
+    pub(crate) terms: Vec<Requirements>,
+    /// These must tolerate its taints; `None` is whatever its taints.
+    pub(crate) tolerations: Option<Vec<Toleration>>,
+}
+
+impl Filter {
+    /// Whether every node passes.
+    pub(crate) fn is_open(&self) -> bool {
+        self.terms.is_empty() && self.tolerations.is_none()
+    }
+
+    /// Whether a node with `taints` passes that has labels as `accepts` says.
+    pub(crate) fn passes(&self, taints: &[Taint], accepts: impl Fn(&Requirements) -> bool) -> bool {
+        let tolerated =
+            self.tolerations.as_ref().is_none_or(|all| taint::untolerated(taints, all).is_empty());
+        tolerated && (self.terms.is_empty() || self.terms.iter().any(accepts))
+    }
+}
+
+/// Namespaces whose pods are meant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Namespaces {
+    /// Every one.
+    All,
+    /// These.
+    Of(BTreeSet<Namespace>),
+}
+
+/// One rule.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Group {
+    /// The label, by its number in `Keys`; `None` is the hostname.
+    pub(crate) key: Option<usize>,
+    pub(crate) purpose: Purpose,
+    pub(crate) namespaces: Namespaces,
+    /// `None` selects nothing.
+    pub(crate) selector: Option<LabelSelector>,
+    pub(crate) filter: Filter,
+    /// Domains that are there without any node.
+    pub(crate) universe: BitSet,
+}
+
+impl Group {
+    /// Whether a pod of `namespace` with `labels` is meant.
+    pub(crate) fn selects(&self, namespace: &Namespace, labels: &BTreeMap<String, String>) -> bool {
+        let is_there = match &self.namespaces {
+            Namespaces::All => true,
+            Namespaces::Of(names) => names.contains(namespace),
+        };
+        is_there && self.selector.as_ref().is_some_and(|selector| selector.selects(labels))
+    }
+}
+
+/// All of them.
+#[derive(Debug, Default)]
+pub(crate) struct Groups {
+    pub(crate) all: Table<Group>,
+    numbers: BTreeMap<Group, usize>,
+    /// By a label that is asked for: the groups that ask for it first of all.
+    by_label: BTreeMap<String, BTreeMap<String, Vec<usize>>>,
+    /// Those that ask for no label with certain values.
+    others: Vec<usize>,
+}
+
+impl Groups {
+    /// The number of `group`, which is new if there is no equal one.
+    pub(crate) fn number(&mut self, group: Group) -> usize {
+        if let Some(known) = self.numbers.get(&group) {
+            return *known;
+        }
+        let number = self.all.push(group.clone());
+        let expressions = group.selector.iter().flat_map(|selector| &selector.expressions);
+        let mut listed = expressions.filter(|one| one.operator == SelectorOperator::In);
+        match listed.next() {
+            Some(one) => {
+                let values = self.by_label.entry(one.key.clone()).or_default();
+                for value in &one.values {
+                    values.entry(value.clone()).or_default().push(number);
+                }
+            }
+            None => self.others.push(number),
+        }
+        self.numbers.insert(group, number);
+        number
+    }
+
+    /// The groups that mean a pod of `namespace` with `labels`, ascending.
+    pub(crate) fn selecting(
+        &self,
+        namespace: &Namespace,
+        labels: &BTreeMap<String, String>,
+    ) -> Vec<usize> {
+        let asked = labels.iter().filter_map(|(key, value)| self.by_label.get(key)?.get(value));
+        let likely = asked.flatten().chain(&self.others).copied();
+        let mut all: Vec<usize> =
+            likely.filter(|number| self.all[*number].selects(namespace, labels)).collect();
+        all.sort_unstable();
+        all
+    }
+}

@@ -1,0 +1,186 @@
+//! What would be if some nodes went away: for disruption, which asks that of many nodes.
+//!
+//! [`World::of`] makes the facts ready once: names become numbers, everything that runs is counted.
+//! [`World::without`] then only copies what placing pods changes (a few words for each node and each
+//! topology rule; what a trial leaves alone stays shared) and places the pods that would need a
+//! place. Nothing is undone, for nothing of the world is changed; what was found out about
+//! requirements is kept for the next trial.
+//!
+//! A trial has the pods that [`crate::provision`] would place (pending pods, those of nodes that are
+//! being given up, virtual pods of buffers), and those of the nodes that would go away, as far as
+//! they would be moved. Pods wait for nothing: reserved capacity that others hold is passed over.
+//! Limits are reckoned without the nodes that would go away.
+//!
+//! With E nodes, P pods to place and the C claims that they open, a trial costs E words for the copy
+//! and then what [`crate::provision`] costs for P pods.
+//!
+//! Karpenter: `pkg/controllers/disruption/helpers.go`, `SimulateScheduling`.
+
+use std::sync::Arc;
+
+use jiff::Timestamp;
+use model::{
+    HourlyPrice, InstanceType, NodeName, NodePoolName, OfferingKey, PodKey, Requirements,
+    Resources, facts::Facts, limits, plan::Target,
+};
+
+use crate::scheduling::{
+    demand::Why,
+    output::{self, Draft, explain},
+    problem::Problem,
+    solver::{self, Failure, Options, Solution},
+    state::State,
+};
+
+/// Facts made ready for any number of trials.
+#[derive(Debug)]
+pub struct World<'a> {
+    problem: Problem<'a>,
+}
+
+/// What is supposed.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Trial<'t> {
+    /// These nodes go away, and their pods are moved.
+    pub without: &'t [&'t NodeName],
+    /// Pods that run are not moved onto nodes whose pool's `consolidateAfter` has not passed at this
+    /// moment since pods last came or went there. Pending pods, and those of nodes that are being
+    /// given up anyway, are. `None` is that nobody minds.
+    pub settles_at: Option<Timestamp>,
+}
+
+/// A node that would be launched.
+#[derive(Clone, Debug)]
+pub struct NewNode {
+    /// Its pool.
+    pub node_pool: NodePoolName,
+    /// The types that it may become, cheapest first, at most as many as a claim keeps.
+    pub instance_types: Vec<Arc<InstanceType>>,
+    /// What its claim would ask for, `minValues` among it; without the list of types.
+    pub requirements: Requirements,
+    /// What its pods and daemons request together.
+    pub requests: Resources,
+    /// Its pods, in the order in which they were placed.
+    pub pods: Vec<PodKey>,
+    /// The cheapest offering that it may become.
+    pub cheapest: OfferingKey,
+    /// Its price.
+    pub price: HourlyPrice,
+}
+
+/// Where all pods would be.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// Nodes that would be launched, those for pods that are pending anyway among them.
+    pub opened: Vec<NewNode>,
+    /// Pods that go onto what is there or promised.
+    pub placed: Vec<(Target, Vec<PodKey>)>,
+    /// Pods that would find no place, though they run now, each with the reason. That is also what
+    /// a pod of the nodes that go away comes to that would have to wait for a node to start. While
+    /// there is none, all pods that are not pending anyway are scheduled.
+    pub stuck: Vec<(PodKey, String)>,
+    /// How often a pod was tried somewhere.
+    pub pods: usize,
+}
+
+impl<'a> World<'a> {
+    /// Makes `facts` ready.
+    #[must_use]
+    pub fn of(facts: &'a Facts) -> Self {
+        Self { problem: Problem::of(facts, true) }
+    }
+
+    /// What would be, if what `trial` supposes came true.
+    pub fn without(&mut self, trial: &Trial<'_>) -> Outcome {
+        let problem = &mut self.problem;
+        let pods = problem.demand.without(trial.without.iter().copied());
+        for pod in &pods {
+            problem.know_full(problem.classes[problem.demand.pods[*pod].class].shape);
+        }
+        let state = without(problem, trial);
+        let options = Options {
+            waits_for_reserved: false,
+            settles_at: trial.settles_at,
+            tries_max: limits::TRIES_PER_PLAN_MAX,
+        };
+        let solution = solver::solve(problem, state, &pods, options);
+        outcome(problem, &solution, pods.len())
+    }
+}
+
+/// What everybody starts from when nodes have gone away.
+fn without(problem: &Problem<'_>, trial: &Trial<'_>) -> State {
+    let mut state = problem.start.clone();
+    for node in trial.without {
+        let pods = problem.demand.supposed.get(*node).map(Vec::as_slice).unwrap_or_default();
+        problem.forget(&mut state, node, pods);
+        let Some(place) = problem.supply.place(node) else { continue };
+        state.active.remove(place);
+        let counts = problem.supply.existing.get(place).and_then(|one| one.counts.as_ref());
+        let Some((pool, used)) = counts else { continue };
+        for (template, left) in problem.templates.iter().zip(state.limits.iter_mut()) {
+            if template.name() == pool {
+                let taken = template.taken(used);
+                left.iter_mut().zip(taken).for_each(|(l, t)| *l = l.saturating_add(t));
+            }
+        }
+    }
+    state
+}
+
+fn outcome(problem: &mut Problem<'_>, solution: &Solution, pods: usize) -> Outcome {
+    let mut all = Outcome { pods, ..Outcome::default() };
+    let is_running = |problem: &Problem<'_>, pod: usize| {
+        matches!(problem.demand.pods[pod].why, Why::Leaving | Why::Supposed)
+    };
+    for (pod, failure) in &solution.failed {
+        if is_running(problem, *pod) {
+            let text = reason(problem, solution, *pod, *failure);
+            all.stuck.push((problem.key(*pod), text));
+        }
+    }
+    for (place, pods) in &solution.placed {
+        let Some(existing) = problem.supply.existing.get(*place) else { continue };
+        if existing.is_starting {
+            let moved = pods.iter().filter(|pod| problem.demand.pods[**pod].why == Why::Supposed);
+            all.stuck.extend(moved.map(|pod| {
+                (problem.key(*pod), "it would have to wait for a node to start".to_owned())
+            }));
+        }
+        let keys = pods.iter().map(|pod| problem.key(*pod)).collect();
+        all.placed.push((existing.target.clone(), keys));
+    }
+    for opened in &solution.opened {
+        match output::draft(problem, opened) {
+            Ok(draft) => all.opened.push(new_node(problem, opened, draft)),
+            Err(text) => {
+                let running = opened.pods.iter().filter(|pod| is_running(problem, **pod));
+                all.stuck.extend(running.map(|pod| (problem.key(*pod), text.to_owned())));
+            }
+        }
+    }
+    all
+}
+
+fn new_node(problem: &Problem<'_>, opened: &solver::Opened, draft: Draft) -> NewNode {
+    let template = &problem.templates[opened.template];
+    let mut requests = opened.requests.clone();
+    crate::scheduling::numbers::amounts::add(&mut requests, &draft.overhead);
+    let types = problem.offers[template.offer].types.as_slice();
+    NewNode {
+        node_pool: template.name().clone(),
+        instance_types: draft.kept.iter().filter_map(|index| types.get(*index)).cloned().collect(),
+        requirements: draft.requirements,
+        requests: problem.resources.resources(&requests),
+        pods: opened.pods.iter().map(|pod| problem.key(*pod)).collect(),
+        cheapest: draft.cheapest,
+        price: draft.price,
+    }
+}
+
+fn reason(problem: &Problem<'_>, solution: &Solution, pod: usize, failure: Failure) -> String {
+    let class = problem.demand.pods[pod].class;
+    let all = explain::reasons(problem, &solution.state, class, failure);
+    let texts: Vec<String> = all.iter().map(ToString::to_string).collect();
+    texts.join("; ")
+}

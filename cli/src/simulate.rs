@@ -50,7 +50,7 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<Verdict, Error> 
     let mut play = load(args)?;
     let settings = play.scenario.settings(args.seed);
     let (start, end) = (settings.start, end(&play.scenario, args, settings.start)?);
-    let catalog = api::catalog::builtin().map_err(|e| BadInput::one(e.to_string()))?;
+    let catalog = instance_catalog::builtin().map_err(|e| BadInput::one(e.to_string()))?;
     let sim = Sim::new(settings, Arc::new(catalog));
     sim.add(std::mem::take(&mut play.loaded.objects));
     play.scenario.schedule(&sim, start)?;

@@ -29,7 +29,7 @@ fn check(cases: &[Case]) {
 
 fn sim() -> Sim {
     let settings = Settings { listing_lag: SignedDuration::ZERO, ..Settings::default() };
-    let catalog = api::catalog::builtin().expect("the built-in catalog is sound");
+    let catalog = instance_catalog::builtin().expect("the built-in catalog is sound");
     Sim::new(settings, std::sync::Arc::new(catalog))
 }
 
@@ -175,7 +175,7 @@ fn reservations_keep_their_contract() {
     for listing_lag in [0, 2] {
         let listing_lag = SignedDuration::from_secs(listing_lag);
         let settings = Settings { listing_lag, ..Settings::default() };
-        let catalog = api::catalog::builtin().expect("the built-in catalog is sound");
+        let catalog = instance_catalog::builtin().expect("the built-in catalog is sound");
         let sim = Sim::new(settings, std::sync::Arc::new(catalog));
         let world = reservation_world(&sim);
         let wait = async || pass(&sim);

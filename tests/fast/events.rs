@@ -6,10 +6,10 @@
     reason = "helpers of tests fail loudly, and say what they played"
 )]
 
-use api::event::Event;
 use model::ClaimPhase;
 use serde_json::Value;
 use tests::{files, repository};
+use wire::event::Event;
 
 /// The samples, by name.
 fn samples() -> Vec<(String, Value)> {
@@ -39,12 +39,12 @@ fn check(name: &str, event: &Value) {
         (_, "queue" | "try-out-queue") => {
             for body in bodies(event) {
                 let (_, message) =
-                    api::message::decode(body).unwrap_or_else(|e| panic!("{name}: {e}"));
+                    wire::message::decode(body).unwrap_or_else(|e| panic!("{name}: {e}"));
                 assert_eq!(function, message.function().as_str(), "{name}");
             }
         }
         (_, "stream") => {
-            let records = api::stream::records_of(event).unwrap_or_else(|e| panic!("{name}: {e}"));
+            let records = wire::stream::records_of(event).unwrap_or_else(|e| panic!("{name}: {e}"));
             assert!(!records.is_empty(), "{name}");
             for record in records {
                 let claim =
@@ -62,13 +62,13 @@ fn check(name: &str, event: &Value) {
         ("interrupt", _) => {
             for body in bodies(event) {
                 let event =
-                    api::event::interruption(body).unwrap_or_else(|e| panic!("{name}: {e}"));
+                    wire::event::interruption(body).unwrap_or_else(|e| panic!("{name}: {e}"));
                 assert!(matches!(event, Event::Interruption(_)), "{name}: {event:?}");
             }
         }
         ("disrupt", method) => {
             let read =
-                api::event::schedule(&event.to_string()).unwrap_or_else(|e| panic!("{name}: {e}"));
+                wire::event::schedule(&event.to_string()).unwrap_or_else(|e| panic!("{name}: {e}"));
             assert_eq!(read.as_str(), method);
         }
         ("provision" | "resolve" | "catalog", "schedule") => {
@@ -93,13 +93,13 @@ fn a_sample_that_was_tampered_with_is_refused() {
         let tampered: Value = serde_json::from_str(&tampered).expect("still JSON");
         if name.starts_with("interrupt-") {
             assert!(
-                bodies(&tampered).iter().all(|body| api::event::interruption(body).is_err()),
+                bodies(&tampered).iter().all(|body| wire::event::interruption(body).is_err()),
                 "{name}"
             );
         }
         if name.ends_with("-queue") {
             assert!(
-                bodies(&tampered).iter().all(|body| api::message::decode(body).is_err()),
+                bodies(&tampered).iter().all(|body| wire::message::decode(body).is_err()),
                 "{name}"
             );
         }

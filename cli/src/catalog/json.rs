@@ -1,4 +1,4 @@
-//! Instance types as JSON, in the shape that `api::catalog::read` reads.
+//! Instance types as JSON, in the shape that `instance_catalog::read` reads.
 
 use std::{collections::BTreeMap, io, io::Write};
 

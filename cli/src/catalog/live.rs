@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, ffi::OsStr, io, process::Command};
 
-use api::catalog::{
+use instance_catalog::{
     ec2,
     price_list::{self, Kind},
 };
@@ -105,7 +105,7 @@ fn on_demand(
     Ok(all)
 }
 
-fn bad(error: &api::catalog::Error) -> BadInput {
+fn bad(error: &instance_catalog::Error) -> BadInput {
     BadInput::one(format!("aws ec2: {error}"))
 }
 

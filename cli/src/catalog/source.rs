@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use api::catalog::{builtin_market, ec2};
+use instance_catalog::{builtin_market, ec2};
 use launch_template::NodeSettings;
 use model::{Catalog, InstanceShape, Zone, ZoneId, node_class::Subnet, shape::Market};
 

@@ -67,7 +67,7 @@ fn differences(name: &str, known: &Catalog, found: &Catalog) -> Vec<String> {
 #[test]
 fn every_type_comes_out_of_its_description_as_karpenter_has_it() {
     // Labels, capacity, overhead and prices of these were computed by Karpenter itself.
-    let known = api::catalog::builtin().unwrap();
+    let known = instance_catalog::builtin().unwrap();
     let settings = NodeSettings::default();
     let source = source::load(None).unwrap();
     let class = class::load(&CatalogArgs::default(), &source).unwrap();
@@ -121,8 +121,8 @@ fn what_the_command_prints_is_what_plan_reads() {
         args.output = Format::Json;
         args.filters = vec!["family=m7g".to_owned()];
     });
-    let read = api::catalog::read(&text).unwrap();
-    let known = api::catalog::builtin().unwrap();
+    let read = instance_catalog::read(&text).unwrap();
+    let known = instance_catalog::builtin().unwrap();
     assert!(!read.instance_types.is_empty());
     for one in &read.instance_types {
         assert_eq!(differences(one.name.as_str(), &known, &read), [""; 0]);

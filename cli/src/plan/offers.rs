@@ -22,9 +22,9 @@ pub(super) struct Offers {
 /// each class would have them.
 pub(super) fn load(args: &PlanArgs, loaded: &Loaded, now: Timestamp) -> Result<Offers, BadInput> {
     let catalog = match &args.instance_types {
-        Some(path) => api::catalog::read(&manifests::text(path)?)
+        Some(path) => instance_catalog::read(&manifests::text(path)?)
             .map_err(|error| BadInput::one(format!("{}: {error}", path.display())))?,
-        None => api::catalog::builtin().map_err(|error| BadInput::one(error.to_string()))?,
+        None => instance_catalog::builtin().map_err(|error| BadInput::one(error.to_string()))?,
     };
     let mut classes = BTreeMap::new();
     for (class, not_ready) in &loaded.node_classes {

@@ -42,7 +42,7 @@ async fn refresh() {
     let server = Rc::clone(&door);
     tokio::task::spawn_local(async move { serve(server, listener).await });
     let market = Account::emulated(&url, REGION).unwrap().market();
-    let builtin = api::catalog::builtin().unwrap();
+    let builtin = instance_catalog::builtin().unwrap();
     let now = sim.now();
     let deadline = now.checked_add(SignedDuration::from_secs(60)).unwrap();
     let at = Invocation { id: "refresh".to_owned(), cluster, now, deadline };
@@ -50,7 +50,7 @@ async fn refresh() {
     let began = Instant::now();
     handlers::catalog(&market, &sim, REGION, &builtin, &at).await.unwrap();
     let shelved = sim.shelved().await.unwrap().unwrap();
-    let stored = api::catalog::stored::encode(&shelved).unwrap();
+    let stored = instance_catalog::stored::encode(&shelved).unwrap();
     let (took, peak) = (began.elapsed(), HEAP.peak_usage());
     let types = shelved.catalog.instance_types.len();
     assert_eq!(types, TYPES);
@@ -63,7 +63,7 @@ async fn refresh() {
 
 /// The catalog that comes with the program, and some of its types again under other names.
 fn region() -> Catalog {
-    let mut catalog = api::catalog::builtin().unwrap();
+    let mut catalog = instance_catalog::builtin().unwrap();
     let known = catalog.instance_types.clone();
     for one in known.iter().cycle().take(TYPES - known.len()) {
         let name = InstanceTypeName::new(&format!("x{}", one.name)).unwrap();

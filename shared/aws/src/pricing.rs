@@ -5,9 +5,9 @@
 
 use std::collections::BTreeMap;
 
-use api::catalog::price_list::{self, Kind};
 use aws_config::SdkConfig;
 use aws_credential_types::provider::SharedCredentialsProvider;
+use instance_catalog::price_list::{self, Kind};
 use model::{HourlyPrice, InstanceTypeName, limits};
 use ports::{Fault, PortError};
 use serde_json::{Value, json};

@@ -97,7 +97,7 @@ fn to_batches<'a>(
         let function = delivery.message.function();
         let no_queue = || BadRequest::of(OPERATION, format!("`{function}` has no queue"));
         let url = urls.of(function).ok_or_else(no_queue)?;
-        let body = api::message::encode(delivery);
+        let body = wire::message::encode(delivery);
         let bytes = body.len();
         let latest = batches.iter().rposition(|batch| batch.url == url);
         let latest = latest.and_then(|index| batches.get_mut(index));

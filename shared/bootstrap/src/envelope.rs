@@ -4,9 +4,9 @@
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>,
 //! <https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html>
 
-use api::stream::StreamRecord;
 use aws_lambda_events::sqs::SqsEvent;
 use serde_json::Value;
+use wire::stream::StreamRecord;
 
 use crate::Failure;
 
@@ -44,7 +44,7 @@ pub(crate) fn open(event: Value, request_id: &str) -> Result<Envelope, Failure> 
     match event.pointer("/Records/0/eventSource").and_then(Value::as_str) {
         Some("aws:sqs") => messages(event).map(Envelope::Batch),
         Some("aws:dynamodb") => {
-            let records = api::stream::records_of(&event).map_err(Failure::malformed)?;
+            let records = wire::stream::records_of(&event).map_err(Failure::malformed)?;
             let item = |record: StreamRecord| Item {
                 id: record.sequence_number.clone(),
                 source: Source::Record(Box::new(record)),

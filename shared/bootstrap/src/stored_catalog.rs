@@ -16,7 +16,7 @@ const KEPT_FOR: SignedDuration = SignedDuration::from_mins(5);
 
 /// What comes with the program.
 pub fn builtin_catalog() -> anyhow::Result<Catalog> {
-    api::catalog::builtin().context("the built-in catalog cannot be read")
+    instance_catalog::builtin().context("the built-in catalog cannot be read")
 }
 
 /// [`ports::Catalog`] over the shelf.
@@ -49,7 +49,7 @@ impl<S: Shelf> StoredCatalog<S> {
         if let Some(builtin) = self.builtin.get() {
             return Ok(Arc::clone(builtin));
         }
-        let read = api::catalog::builtin().map_err(|error| {
+        let read = instance_catalog::builtin().map_err(|error| {
             PortError::because("read the built-in catalog", Fault::Permanent, error)
         })?;
         Ok(Arc::clone(self.builtin.get_or_init(|| Arc::new(read))))

@@ -4,10 +4,10 @@
 //! acknowledged and logged. What cannot be read is a failure, so that it reaches a dead-letter
 //! queue instead of vanishing.
 
-use api::{event::Event, stream::StreamRecord};
 use handlers::{DisruptTrigger, LaunchTrigger, ProvisionSource, ProvisionTrigger, Question};
 use model::{ClaimPhase, ClusterName, NodeClaimName, interruption::Interruption, message::Message};
 use serde_json::Value;
+use wire::{event::Event, stream::StreamRecord};
 
 use crate::{Failure, Settings, Source};
 
@@ -33,7 +33,7 @@ pub fn provision(
 pub fn interrupt(_: &Settings, source: &Source) -> Result<Option<Interruption>, Failure> {
     match source {
         Source::Message(text) => {
-            match api::event::interruption(text).map_err(Failure::malformed)? {
+            match wire::event::interruption(text).map_err(Failure::malformed)? {
                 Event::Interruption(interruption) => Ok(Some(interruption)),
                 Event::Ignored { what } => {
                     tracing::info!(what, "event ignored");
@@ -50,7 +50,7 @@ pub fn interrupt(_: &Settings, source: &Source) -> Result<Option<Interruption>, 
 pub fn disrupt(settings: &Settings, source: &Source) -> Result<Option<DisruptTrigger>, Failure> {
     match source {
         Source::Event(text) => {
-            let method = api::event::schedule(text).map_err(Failure::malformed)?;
+            let method = wire::event::schedule(text).map_err(Failure::malformed)?;
             Ok(Some(DisruptTrigger::Schedule(method)))
         }
         Source::Message(body) => match message(settings, body)? {
@@ -125,7 +125,7 @@ fn only_scheduled(function: &str, source: &Source) -> Result<Option<()>, Failure
 
 /// The message in `body`, if it is about the cluster that is served here.
 fn message(settings: &Settings, body: &str) -> Result<Message, Failure> {
-    let (cluster, message) = api::message::decode(body).map_err(Failure::malformed)?;
+    let (cluster, message) = wire::message::decode(body).map_err(Failure::malformed)?;
     is_ours(settings, &cluster)?;
     Ok(message)
 }

@@ -43,7 +43,7 @@ async fn run(arguments: Arguments) -> Result<std::convert::Infallible, Box<dyn s
     let Arguments { port, cluster, speed, seed } = arguments;
     let settings = Settings { cluster, seed, has_schedules: false, ..Settings::default() };
     let start = settings.start;
-    let sim = Sim::new(settings, Arc::new(api::catalog::builtin()?));
+    let sim = Sim::new(settings, Arc::new(instance_catalog::builtin()?));
     let opened_at = present();
     let clock = move || {
         let elapsed = SignedDuration::try_from(present().duration_since(opened_at));

@@ -22,7 +22,7 @@ fn open_with(settings: Settings) -> (Sim, Door) {
     static CATALOG: OnceLock<Arc<model::Catalog>> = OnceLock::new();
     let settings = Settings { listing_lag: SignedDuration::ZERO, ..settings };
     let catalog = CATALOG.get_or_init(|| {
-        let mut catalog = api::catalog::builtin().unwrap();
+        let mut catalog = instance_catalog::builtin().unwrap();
         let kept = ["c7g.xlarge", "m7g.large", "m7i.large"];
         catalog.instance_types.retain(|known| kept.contains(&known.name.as_str()));
         Arc::new(catalog)

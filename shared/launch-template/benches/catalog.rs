@@ -13,7 +13,7 @@
 
 use std::time::{Duration, Instant};
 
-use api::catalog::stored::{decode, encode};
+use instance_catalog::stored::{decode, encode};
 use jiff::Timestamp;
 use launch_template::{NodeSettings, catalog};
 use model::{
@@ -49,7 +49,7 @@ fn main() {
 
 /// 1,400 types: those that come with the program, and some of them again under other names.
 fn region() -> (Market, Vec<InstanceShape>) {
-    let (mut market, known) = api::catalog::builtin_market().unwrap();
+    let (mut market, known) = instance_catalog::builtin_market().unwrap();
     let zones: Vec<Zone> = market.zones.keys().take(ZONES).cloned().collect();
     market.zones.retain(|zone, _| zones.contains(zone));
     let mut shapes = known.clone();

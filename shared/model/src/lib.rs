@@ -1,7 +1,7 @@
 //! The words that everything else is written in.
 //!
 //! Values only: no IO, no clock, no serialization, no floats for money. What is stored or sent is
-//! a type of the crate `api`, so that no wire format freezes these.
+//! a type of the crate `wire` or `api`, so that no wire format freezes these.
 
 pub mod buffer;
 pub mod catalog;

@@ -32,7 +32,7 @@ const NODES: usize = 1_000;
 const PODS_PER_NODE: usize = 10;
 
 fn main() {
-    let catalog = api::catalog::builtin().unwrap();
+    let catalog = instance_catalog::builtin().unwrap();
     let mut dice = Dice::new(42);
     let mut real = facts(catalog.instance_types.clone());
     let mut workloads = workloads(WORKLOADS, &mut dice);

@@ -43,7 +43,7 @@ fn main() {
     if sizes.is_empty() {
         sizes = SIZES.to_vec();
     }
-    let catalog = api::catalog::builtin().unwrap();
+    let catalog = instance_catalog::builtin().unwrap();
     for kind in [Kind::Roomy, Kind::Packed] {
         for size in &sizes {
             let facts = cluster(*size, kind, &catalog.instance_types);

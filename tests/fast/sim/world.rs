@@ -65,7 +65,7 @@ spec:
 pub(crate) fn catalog() -> Arc<Catalog> {
     static CATALOG: OnceLock<Arc<Catalog>> = OnceLock::new();
     let catalog = CATALOG.get_or_init(|| {
-        let mut catalog = api::catalog::builtin().expect("the built-in catalog is sound");
+        let mut catalog = instance_catalog::builtin().expect("the built-in catalog is sound");
         let kept =
             ["c7g.xlarge", "c7i.xlarge", "m7g.large", "m7g.xlarge", "m7i.large", "m7i.xlarge"];
         catalog.instance_types.retain(|t| kept.contains(&t.name.as_str()));

@@ -12,16 +12,17 @@ use toml_edit::{DocumentMut, Item};
 /// What each of our crates may depend on; `docs/architecture.md`, section 3, says why.
 const ARROWS: &[(&str, &[&str])] = &[
     ("api", &["model"]),
-    ("aws", &["api", "model", "ports"]),
-    ("bootstrap", &["api", "aws", "cluster", "handlers", "model", "ports"]),
+    ("aws", &["instance-catalog", "model", "ports", "wire"]),
+    ("bootstrap", &["aws", "cluster", "handlers", "instance-catalog", "model", "ports", "wire"]),
     ("catalog", FUNCTION),
-    ("cli", &["api", "dispatch", "launch-template", "model", "planner", "ports", "simulator"]),
+    ("cli", CLI),
     ("cluster", &["api", "model", "ports"]),
     ("dispatch", &["handlers", "model", "ports", "simulator"]),
     ("disrupt", FUNCTION),
-    ("door", &["api", "model", "ports", "simulator"]),
+    ("door", &["instance-catalog", "model", "ports", "simulator"]),
     ("drain", FUNCTION),
     ("handlers", &["launch-template", "model", "plan-check", "planner", "ports"]),
+    ("instance-catalog", &["model"]),
     ("interrupt", FUNCTION),
     ("launch", FUNCTION),
     ("launch-template", &["model"]),
@@ -34,7 +35,29 @@ const ARROWS: &[(&str, &[&str])] = &[
     ("settle", FUNCTION),
     ("simulator", &["model", "ports"]),
     ("testkit", &["model", "ports"]),
-    ("tests", &["api", "cli", "dispatch", "model", "ports", "simulator", "testkit"]),
+    ("tests", TESTS),
+    ("wire", &["model"]),
+];
+const CLI: &[&str] = &[
+    "api",
+    "dispatch",
+    "instance-catalog",
+    "launch-template",
+    "model",
+    "planner",
+    "ports",
+    "simulator",
+];
+const TESTS: &[&str] = &[
+    "api",
+    "cli",
+    "dispatch",
+    "instance-catalog",
+    "model",
+    "ports",
+    "simulator",
+    "testkit",
+    "wire",
 ];
 const FUNCTION: &[&str] = &["bootstrap", "handlers", "model", "ports"];
 
@@ -63,7 +86,7 @@ const FENCED: &[(&str, &[&str])] = &[
             "settle",
         ],
     ),
-    ("serde", &["api", "aws", "bootstrap", "cli", "cluster"]),
+    ("serde", &["api", "aws", "bootstrap", "cli", "cluster", "instance-catalog", "wire"]),
 ];
 
 /// What no default member may reach, however indirectly.

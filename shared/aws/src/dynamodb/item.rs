@@ -133,7 +133,7 @@ pub(super) fn claim_item(cluster: &ClusterName, claim: &NodeClaim) -> Item {
         [
             (PHASE, text(claim.phase.as_str())),
             (VERSION, number(claim.version)),
-            (RECORD, text(&api::record::encode_claim(claim))),
+            (RECORD, text(&wire::record::encode_claim(claim))),
         ],
     );
     if let Some(instance) = &claim.instance {
@@ -189,7 +189,7 @@ pub(super) fn decision_item(
         cluster,
         &decision_key(commit, index, decision),
         [
-            (RECORD, text(&api::record::encode_decision(decision))),
+            (RECORD, text(&wire::record::encode_decision(decision))),
             (EXPIRES_AT, number(seconds_rounded_up(expires_at))),
         ],
     )
@@ -206,7 +206,7 @@ pub(super) fn verdict_item(
     verdict: &Verdict,
 ) -> Item {
     let expires_at = number(seconds_rounded_up(verdict.kept_until()));
-    let record = text(&api::record::encode_verdict(verdict));
+    let record = text(&wire::record::encode_verdict(verdict));
     item(cluster, &verdict_key(class), [(RECORD, record), (EXPIRES_AT, expires_at)])
 }
 
@@ -220,7 +220,7 @@ pub(super) fn head_from_item(item: &Item) -> Result<Head, Unreadable> {
 }
 
 pub(super) fn claim_from_item(item: &Item) -> Result<NodeClaim, Unreadable> {
-    let record = api::record::decode_claim(text_of(item, RECORD)?);
+    let record = wire::record::decode_claim(text_of(item, RECORD)?);
     let claim = record.map_err(|error| unreadable(item, format!("`{RECORD}`: {error}")))?;
     // The table's conditions and stream filters see the attributes, the code sees the record.
     let version: u64 = number_of(item, VERSION)?;
@@ -266,7 +266,7 @@ pub(super) fn tick_from_item(item: &Item) -> Result<(u64, Timestamp), Unreadable
 }
 
 pub(super) fn verdict_from_item(item: &Item) -> Result<Verdict, Unreadable> {
-    let verdict = api::record::decode_verdict(text_of(item, RECORD)?);
+    let verdict = wire::record::decode_verdict(text_of(item, RECORD)?);
     verdict.map_err(|error| unreadable(item, format!("`{RECORD}`: {error}")))
 }
 

@@ -42,7 +42,7 @@ impl Shelf for DynamoShelf {
 }
 
 fn to_item(cluster: &ClusterName, shelved: &Shelved) -> Result<Item, PortError> {
-    let packed = api::catalog::stored::encode(shelved)
+    let packed = instance_catalog::stored::encode(shelved)
         .map_err(|error| BadRequest::of(PUT, error.to_string()))?;
     let mut item = key(cluster, item::CATALOG);
     item.insert(FOUND_AT.to_owned(), item::text(&shelved.found_at.to_string()));
@@ -59,7 +59,7 @@ fn from_item(item: &Item) -> Option<Shelved> {
         tracing::warn!("the stored catalog has no `{CATALOG}` and counts as none");
         return None;
     };
-    api::catalog::stored::decode(packed.as_ref())
+    instance_catalog::stored::decode(packed.as_ref())
         .inspect_err(|error| tracing::warn!(%error, "the stored catalog counts as none"))
         .ok()
 }
@@ -70,7 +70,7 @@ mod tests {
 
     #[test]
     fn what_is_sold_comes_back_as_it_was_stored_in_one_item() {
-        let catalog = api::catalog::builtin().unwrap();
+        let catalog = instance_catalog::builtin().unwrap();
         let shelved = Shelved { catalog, found_at: "2026-08-01T12:00:00Z".parse().unwrap() };
         let item = to_item(&testkit::build::id("demo"), &shelved).unwrap();
         assert!(from_item(&item) == Some(shelved));

@@ -202,7 +202,7 @@ fn from_processor(found: &types::ProcessorInfo) -> Processor {
         // A float in the answer: read as the decimal text that it was sent as.
         clock_mhz: found
             .sustained_clock_speed_in_ghz()
-            .and_then(|gigahertz| api::catalog::ec2::thousandths(&gigahertz.to_string())),
+            .and_then(|gigahertz| instance_catalog::ec2::thousandths(&gigahertz.to_string())),
         has_nested_virtualization: features.any(|own| own.as_str() == "nested-virtualization"),
     }
 }

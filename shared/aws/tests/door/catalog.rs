@@ -13,7 +13,7 @@ use tokio::task::LocalSet;
 use super::figures::{present, report};
 
 fn builtin() -> Catalog {
-    api::catalog::builtin().unwrap()
+    instance_catalog::builtin().unwrap()
 }
 
 fn sim() -> Sim {

@@ -43,7 +43,7 @@ pub(super) struct World {
 fn catalog() -> Arc<Catalog> {
     static CATALOG: OnceLock<Arc<Catalog>> = OnceLock::new();
     let catalog = CATALOG.get_or_init(|| {
-        let mut catalog = api::catalog::builtin().unwrap();
+        let mut catalog = instance_catalog::builtin().unwrap();
         let kept = ["c7i.large", "m7g.large", "m7i.large", "m7i-flex.large"];
         catalog.instance_types.retain(|known| kept.contains(&known.name.as_str()));
         Arc::new(catalog)

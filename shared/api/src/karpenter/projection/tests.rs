@@ -30,7 +30,7 @@ const LAUNCHED: &str = r#"{"v":1,"name":"general-7-0","version":3,"node_pool":"g
         "launched_at":"2026-08-01T12:00:10.4Z"}}"#;
 
 fn launched() -> NodeClaim {
-    crate::record::decode_claim(LAUNCHED).unwrap()
+    wire::record::decode_claim(LAUNCHED).unwrap()
 }
 
 fn promised() -> NodeClaim {

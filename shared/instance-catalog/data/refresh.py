@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes `instance-types.tsv.gz` from what `journeyman catalog -o json` prints.
 
-    python3 shared/api/data/refresh.py CATALOG.json
+    python3 shared/instance-catalog/data/refresh.py CATALOG.json
 
 The table has one line for each instance type; see README.md for its columns. Everything that is the
 same in every line of the input, or follows from other columns, is written once in the header or by

@@ -1,6 +1,8 @@
-//! Catalogs of instance types: as JSON, and the one that is built in.
+//! Instance types, and where and for how much they are sold: the catalog that is built in, catalogs as
+//! JSON, EC2's own answers, AWS's price lists, and the form in which a catalog is stored.
 //!
-//! Prices come as decimal texts and are read exactly.
+//! Pure: bytes in, values of `model` out; no files, no clock, no network. Prices come as decimal texts
+//! and are read exactly.
 
 use std::{collections::BTreeMap, sync::Arc};
 

@@ -1,43 +1,25 @@
-//! Outside text that nobody would write: no parser panics, and none takes time that grows faster than
-//! its text. A plain test looks at a few hundred texts each; `JOURNEYMAN_FUZZ_SECONDS=60` goes on
-//! for that long with each target. `--nocapture` shows texts and time for each.
+//! Outside text that `api`, `wire` and `instance-catalog` read.
 //!
 //! The texts come from the examples, the validation tables and the sample events.
 
-#![expect(clippy::expect_used, clippy::print_stdout, reason = "a test that shows what it did")]
-#![expect(clippy::indexing_slicing, reason = "draws are below the length")]
-#![expect(clippy::disallowed_methods, reason = "time is what is measured, seconds are a setting")]
-
-#[path = "../../../tests/fast/fuzz/harness.rs"]
-mod harness;
-
-use std::{fs, hint::black_box, path::Path};
+use std::{fs, hint::black_box};
 
 use api::{
-    catalog, convert, event,
+    convert,
     kubernetes::{self, PodReader},
-    manifest, message, record, stream,
+    manifest,
 };
-use harness::{Target, owned};
 use model::{HourlyPrice, duration, quantity::Quantity};
+use tests::{files, repository};
+use wire::{event, message, record, stream};
+
+use super::harness::{Target, owned};
 
 /// Every file below `folder` that ends so.
 fn texts(folder: &str, end: &str) -> Vec<String> {
-    let mut all = Vec::new();
-    let mut folders = vec![Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").join(folder)];
-    while let Some(folder) = folders.pop() {
-        for entry in fs::read_dir(folder).expect("a folder") {
-            let path = entry.expect("an entry").path();
-            if path.is_dir() {
-                folders.push(path);
-            } else if path.to_string_lossy().ends_with(end) {
-                all.push(fs::read_to_string(path).expect("a text"));
-            }
-        }
-    }
-    all.sort();
-    assert!(!all.is_empty(), "{folder} has nothing that ends with {end}");
-    all
+    let paths = files(&repository().join(folder), &[end]);
+    assert!(!paths.is_empty(), "{folder} has nothing that ends with {end}");
+    paths.into_iter().map(|path| fs::read_to_string(path).expect("a text")).collect()
 }
 
 fn many_fields(count: usize) -> String {
@@ -56,7 +38,7 @@ const POOL: &str = r#"{"items":[{"metadata":{"name":"a"},"spec":{"template":{"sp
 const POD: &str = r#"{"items":[{"metadata":{"name":"a","namespace":"b","labels":{"c":"d"}},"spec":{"containers":[{"name":"x","resources":{"requests":{"cpu":"500m","memory":"1Gi"}}}],"affinity":{"nodeAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":{"nodeSelectorTerms":[{"matchExpressions":[{"key":"a","operator":"Gt","values":["5"]}]}]}}},"topologySpreadConstraints":[{"maxSkew":1,"topologyKey":"zone","whenUnsatisfiable":"DoNotSchedule","labelSelector":{"matchLabels":{"c":"d"}}}],"tolerations":[{"operator":"Exists"}]},"status":{"phase":"Pending"}}]}"#;
 
 #[expect(clippy::too_many_lines, reason = "a table of parsers")]
-fn targets() -> Vec<Target> {
+pub(crate) fn targets() -> Vec<Target> {
     let manifests: Vec<_> =
         [texts("examples", ".yaml"), texts("shared/api/tests/convert", ".yaml")].concat();
     let tables = texts("tests/validation", ".json");
@@ -169,7 +151,7 @@ fn targets() -> Vec<Target> {
         Target {
             name: "catalogs",
             parse: |text| {
-                let _catalog = black_box(catalog::read(text));
+                let _catalog = black_box(instance_catalog::read(text));
             },
             corpus: owned(&[
                 r#"{"region":"us-west-2","zones":{"us-west-2a":"usw2-az1"},"instanceTypes":[]}"#,
@@ -177,14 +159,4 @@ fn targets() -> Vec<Target> {
             long: None,
         },
     ]
-}
-
-#[test]
-fn no_text_panics() {
-    harness::no_text_panics(targets());
-}
-
-#[test]
-fn no_text_takes_time_that_grows_faster_than_it() {
-    harness::no_text_takes_time_that_grows_faster_than_it(targets());
 }

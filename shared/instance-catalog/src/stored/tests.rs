@@ -6,11 +6,11 @@ use model::{Operator, Reservation};
 use proptest::prelude::*;
 
 use super::*;
-use crate::catalog::{self, ec2};
+use crate::ec2;
 
 fn builtin() -> Shelved {
     let found_at = "2026-08-01T12:00:00.25Z".parse().unwrap();
-    Shelved { catalog: catalog::builtin().unwrap(), found_at }
+    Shelved { catalog: crate::builtin().unwrap(), found_at }
 }
 
 #[test]
@@ -62,7 +62,7 @@ fn what_is_cut_off_or_of_another_kind_or_version_is_refused() {
     let error = read(&later).unwrap_err().to_string();
     assert_eq!(error, "catalog: the stored one is not a `journeyman-catalog` of version 1");
     assert!(decode(b"journeyman-catalog").is_err());
-    assert!(decode(include_bytes!("../../../data/instance-shapes.tsv.gz")).is_err());
+    assert!(decode(include_bytes!("../../data/instance-shapes.tsv.gz")).is_err());
 }
 
 fn text() -> impl Strategy<Value = String> {
@@ -121,7 +121,7 @@ proptest! {
         region in text(),
         seconds in 0_i64..4_000_000_000,
     ) {
-        let shapes = catalog::builtin_market().unwrap().1.into_iter().take(types.len());
+        let shapes = crate::builtin_market().unwrap().1.into_iter().take(types.len());
         let catalog = Catalog {
             region,
             zones: types.iter().flat_map(|one| &one.offerings)

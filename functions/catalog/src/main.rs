@@ -1,16 +1,16 @@
 //! The Lambda function `catalog`: what is sold in the region is asked for and kept.
 
-use bootstrap::trigger;
+use bootstrap::{Platform, trigger};
+use handlers::CatalogPorts;
 use ports::Invocation;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
-    let (market, shelf, builtin) =
-        (platform.market(), platform.shelf(), bootstrap::builtin_catalog()?);
-    let region = platform.region();
+    let builtin = bootstrap::builtin_catalog()?;
+    let ports = CatalogPorts::<Platform> { market: &platform.market(), shelf: &platform.shelf() };
     let handle = async |(): (), at: &Invocation| {
-        handlers::catalog(&market, &shelf, region, &builtin, at).await
+        handlers::catalog(&ports, platform.region(), &builtin, at).await
     };
     bootstrap::serve("catalog", &platform, trigger::catalog, handle).await
 }

@@ -1,21 +1,24 @@
 //! The Lambda function `disrupt`: NodeClaims that are no longer wanted are given up.
 
-use bootstrap::trigger;
-use handlers::DisruptTrigger;
+use bootstrap::{Platform, trigger};
+use handlers::{DisruptPorts, DisruptTrigger};
 use ports::Invocation;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
-    let (cluster, catalog) = (platform.cluster().await?, platform.catalog());
-    let (discovery, ledger, mailbox) =
-        (platform.discovery(), platform.ledger(), platform.mailbox());
-    let offers = handlers::Offers::default();
+    let cluster = platform.cluster().await?;
+    let ports = DisruptPorts::<Platform> {
+        cluster: &cluster,
+        node_claims: &cluster,
+        catalog: &platform.catalog(),
+        discovery: &platform.discovery(),
+        ledger: &platform.ledger(),
+        mailbox: &platform.mailbox(),
+        offers: &handlers::Offers::default(),
+    };
     let handle = async |trigger: DisruptTrigger, at: &Invocation| {
-        let report = handlers::disrupt(
-            &cluster, &cluster, &catalog, &discovery, &ledger, &mailbox, &offers, trigger, at,
-        )
-        .await?;
+        let report = handlers::disrupt(&ports, trigger, at).await?;
         bootstrap::log_report(&report);
         Ok(())
     };

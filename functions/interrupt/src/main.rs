@@ -1,15 +1,17 @@
-//! The Lambda function `interrupt`: NodeClaims whose instances are taken away are given up.
+//! The Lambda function `interrupt`: instances that end give up their NodeClaims.
 
-use bootstrap::trigger;
+use bootstrap::{Platform, trigger};
+use handlers::InterruptPorts;
 use model::interruption::Interruption;
 use ports::Invocation;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
-    let (ledger, mailbox) = (platform.ledger(), platform.mailbox());
+    let ports =
+        InterruptPorts::<Platform> { ledger: &platform.ledger(), mailbox: &platform.mailbox() };
     let handle = async |interruption: Interruption, at: &Invocation| {
-        let report = handlers::interrupt(&ledger, &mailbox, &interruption, at).await?;
+        let report = handlers::interrupt(&ports, &interruption, at).await?;
         bootstrap::log_report(&report);
         Ok(())
     };

@@ -1,21 +1,22 @@
 //! The Lambda function `provision`: pending pods become promised NodeClaims.
 
-use bootstrap::trigger;
-use handlers::ProvisionTrigger;
+use bootstrap::{Platform, trigger};
+use handlers::{ProvisionPorts, ProvisionTrigger};
 use ports::Invocation;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
-    let (cluster, catalog) = (platform.cluster().await?, platform.catalog());
-    let (discovery, ledger, mailbox) =
-        (platform.discovery(), platform.ledger(), platform.mailbox());
-    let offers = handlers::Offers::default();
+    let ports = ProvisionPorts::<Platform> {
+        cluster: &platform.cluster().await?,
+        catalog: &platform.catalog(),
+        discovery: &platform.discovery(),
+        ledger: &platform.ledger(),
+        mailbox: &platform.mailbox(),
+        offers: &handlers::Offers::default(),
+    };
     let handle = async |trigger: ProvisionTrigger, at: &Invocation| {
-        let report = handlers::provision(
-            &cluster, &catalog, &discovery, &ledger, &mailbox, &offers, trigger, at,
-        )
-        .await?;
+        let report = handlers::provision(&ports, trigger, at).await?;
         bootstrap::log_report(&report);
         Ok(())
     };

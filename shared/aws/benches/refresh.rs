@@ -13,12 +13,13 @@
 
 use std::{rc::Rc, sync::Arc, time::Instant};
 
-use aws::Account;
+use aws::{Account, Ec2Market};
 use door::{Door, listen, serve};
+use handlers::CatalogPorts;
 use jiff::SignedDuration;
 use model::{Catalog, InstanceShape, InstanceType, InstanceTypeName};
 use peak_alloc::PeakAlloc;
-use ports::{Invocation, Shelf as _};
+use ports::{Adapters, Invocation, Shelf as _};
 use simulator::{Settings, Sim};
 use tokio::task::LocalSet;
 
@@ -27,6 +28,26 @@ static HEAP: PeakAlloc = PeakAlloc;
 
 const TYPES: usize = 1_400;
 const REGION: &str = "us-west-2";
+
+/// The simulated world, asked over the wire for what is sold.
+enum OverTheWire {}
+
+impl Adapters for OverTheWire {
+    type Catalog = Sim;
+    type Cluster = Sim;
+    type Discovery = Sim;
+    type Fleet = Sim;
+    type Ledger = Sim;
+    type Mailbox = Sim;
+    type Market = Ec2Market;
+    type NodeClaims = Sim;
+    type NodeClasses = Sim;
+    type NodePools = Sim;
+    type Nodes = Sim;
+    type Profiles = Sim;
+    type Shelf = Sim;
+    type Templates = Sim;
+}
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() {
@@ -48,7 +69,8 @@ async fn refresh() {
     let at = Invocation { id: "refresh".to_owned(), cluster, now, deadline };
     HEAP.reset_peak_usage();
     let began = Instant::now();
-    handlers::catalog(&market, &sim, REGION, &builtin, &at).await.unwrap();
+    let ports = CatalogPorts::<OverTheWire> { market: &market, shelf: &sim };
+    handlers::catalog(&ports, REGION, &builtin, &at).await.unwrap();
     let shelved = sim.shelved().await.unwrap().unwrap();
     let stored = instance_catalog::stored::encode(&shelved).unwrap();
     let (took, peak) = (began.elapsed(), HEAP.peak_usage());

@@ -5,6 +5,7 @@ use aws::{
     Ec2Templates, IamProfiles, SqsMailbox,
 };
 use cluster::KubeCluster;
+use ports::Adapters;
 
 use crate::{logs, settings::Settings, stored_catalog::StoredCatalog};
 
@@ -14,6 +15,23 @@ use crate::{logs, settings::Settings, stored_catalog::StoredCatalog};
 pub struct Platform {
     settings: Settings,
     account: Account,
+}
+
+impl Adapters for Platform {
+    type Catalog = StoredCatalog;
+    type Cluster = KubeCluster;
+    type Discovery = Ec2Discovery;
+    type Fleet = Ec2Fleet;
+    type Ledger = DynamoLedger;
+    type Mailbox = SqsMailbox;
+    type Market = Ec2Market;
+    type NodeClaims = KubeCluster;
+    type NodeClasses = KubeCluster;
+    type NodePools = KubeCluster;
+    type Nodes = KubeCluster;
+    type Profiles = IamProfiles;
+    type Shelf = DynamoShelf;
+    type Templates = Ec2Templates;
 }
 
 /// Reads the environment, sets up logs and finds the account. Opens no connection.

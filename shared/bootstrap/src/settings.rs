@@ -3,6 +3,7 @@
 use std::str::FromStr;
 
 use aws::{Connection, Endpoints, QueueUrls, Service};
+use handlers::DryRuns;
 use model::ClusterName;
 use tracing::level_filters::LevelFilter;
 
@@ -58,8 +59,8 @@ pub struct Settings {
     pub log_level: LevelFilter,
     /// Seconds between two looks for pending pods.
     pub poll_interval_seconds: u32,
-    /// Whether nothing is tried out before it is launched.
-    pub is_dry_run_disabled: bool,
+    /// Whether launches are checked before classes are ready.
+    pub dry_runs: DryRuns,
 }
 
 /// Everything that is wrong with the environment, one line each.
@@ -104,8 +105,9 @@ impl Settings {
             |seconds| POLL_INTERVAL_SECONDS.contains(seconds),
             "a whole number from 1 to 60",
         );
-        let is_dry_run_disabled =
+        let is_disabled =
             reader.parsed(variables::DISABLE_DRY_RUN, false, |_| true, "`true` or `false`");
+        let dry_runs = if is_disabled { DryRuns::Disabled } else { DryRuns::Enabled };
         match cluster {
             Some(cluster) if reader.problems.is_empty() => Ok(Self {
                 cluster,
@@ -115,7 +117,7 @@ impl Settings {
                 endpoints,
                 log_level,
                 poll_interval_seconds,
-                is_dry_run_disabled,
+                dry_runs,
             }),
             _ => Err(InvalidSettings(reader.problems)),
         }
@@ -198,11 +200,10 @@ mod tests {
         assert_eq!(settings.connection, Connection::default());
         assert_eq!(settings.log_level, LevelFilter::INFO);
         assert_eq!(settings.poll_interval_seconds, 5);
-        assert!(!settings.is_dry_run_disabled);
+        assert_eq!(settings.dry_runs, DryRuns::Enabled);
         let disabled = BTreeMap::from([(variables::DISABLE_DRY_RUN, "true")]);
-        assert!(
-            read(&complete().into_iter().chain(disabled).collect()).unwrap().is_dry_run_disabled
-        );
+        let settings = read(&complete().into_iter().chain(disabled).collect()).unwrap();
+        assert_eq!(settings.dry_runs, DryRuns::Disabled);
     }
 
     #[test]

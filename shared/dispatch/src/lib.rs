@@ -8,11 +8,12 @@
 use std::{cell::RefCell, rc::Rc};
 
 use handlers::{
-    DisruptTrigger, Error, Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionSource,
-    ProvisionTrigger, Question, Report,
+    DisruptPorts, DisruptTrigger, DrainPorts, DryRuns, Error, InterruptPorts, LaunchPorts, Offers,
+    POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts, ProvisionSource, ProvisionTrigger, Question,
+    Report, ResolvePorts, SettlePorts,
 };
 use jiff::Timestamp;
-use model::{Function, message::Message};
+use model::{Function, NodeClaimName, message::Message};
 use ports::Invocation;
 use simulator::{Delivery, Dispatch, Payload, Schedule, Sim};
 
@@ -68,13 +69,15 @@ async fn call(sim: &Sim, offers: &Offers, delivery: Delivery) -> Result<Report, 
         Payload::Schedule(Schedule::Disrupt(method)) => {
             disrupt(sim, offers, DisruptTrigger::Schedule(method), at).await
         }
-        Payload::Schedule(Schedule::Resolve) => {
-            handlers::resolve(sim, sim, sim, sim, sim, sim, sim, sim, sim, false, at).await
-        }
+        Payload::Schedule(Schedule::Resolve) => resolve(sim, at).await,
         Payload::Interruption(interruption) => {
-            handlers::interrupt(sim, sim, &interruption, at).await
+            let ports = InterruptPorts::<Sim> { ledger: sim, mailbox: sim };
+            handlers::interrupt(&ports, &interruption, at).await
         }
-        Payload::Claims(claims) => stream(sim, offers, delivery.function, &claims, at).await,
+        Payload::Claims(claims) => {
+            visit(sim, offers, delivery.function, &claims, at).await?;
+            Ok(Report::default())
+        }
         Payload::Message(message) => receive(sim, offers, message, at).await,
     }
 }
@@ -85,25 +88,25 @@ async fn receive(
     message: Message,
     at: &Invocation,
 ) -> Result<Report, Error> {
+    let function = message.function();
     match message {
         Message::Provision { tick } => {
             let source = tick.map_or(ProvisionSource::Request, ProvisionSource::Tick);
-            provision(sim, offers, source, at).await
+            return provision(sim, offers, source, at).await;
         }
         Message::Validate { method, claims, found_at } => {
             let trigger = DisruptTrigger::Validate { method, claims, found_at };
-            disrupt(sim, offers, trigger, at).await
+            return disrupt(sim, offers, trigger, at).await;
         }
-        Message::Launch { claim } => stream(sim, offers, Function::Launch, &[claim], at).await,
         Message::TryOut { class, key, asked_at } => {
             let question = Question { class, key, asked_at };
-            handlers::try_out(sim, sim, sim, sim, sim, sim, sim, sim, offers, &question, at)
-                .await?;
-            Ok(Report::default())
+            handlers::try_out(&launch_ports(sim, offers), &question, at).await?;
         }
-        Message::Settle { claim } => stream(sim, offers, Function::Settle, &[claim], at).await,
-        Message::Drain { claim } => stream(sim, offers, Function::Drain, &[claim], at).await,
+        Message::Launch { claim } | Message::Settle { claim } | Message::Drain { claim } => {
+            visit(sim, offers, function, &[claim], at).await?;
+        }
     }
+    Ok(Report::default())
 }
 
 async fn provision(
@@ -112,9 +115,16 @@ async fn provision(
     source: ProvisionSource,
     at: &Invocation,
 ) -> Result<Report, Error> {
+    let ports = ProvisionPorts::<Sim> {
+        cluster: sim,
+        catalog: sim,
+        discovery: sim,
+        ledger: sim,
+        mailbox: sim,
+        offers,
+    };
     let poll_interval_seconds = POLL_INTERVAL_SECONDS_DEFAULT;
-    let trigger = ProvisionTrigger { source, poll_interval_seconds };
-    handlers::provision(sim, sim, sim, sim, sim, offers, trigger, at).await
+    handlers::provision(&ports, ProvisionTrigger { source, poll_interval_seconds }, at).await
 }
 
 async fn disrupt(
@@ -123,29 +133,72 @@ async fn disrupt(
     trigger: DisruptTrigger,
     at: &Invocation,
 ) -> Result<Report, Error> {
-    handlers::disrupt(sim, sim, sim, sim, sim, sim, offers, trigger, at).await
+    let ports = DisruptPorts::<Sim> {
+        cluster: sim,
+        node_claims: sim,
+        catalog: sim,
+        discovery: sim,
+        ledger: sim,
+        mailbox: sim,
+        offers,
+    };
+    handlers::disrupt(&ports, trigger, at).await
+}
+
+async fn resolve(sim: &Sim, at: &Invocation) -> Result<Report, Error> {
+    let ports = ResolvePorts::<Sim> {
+        node_classes: sim,
+        node_pools: sim,
+        node_claims: sim,
+        discovery: sim,
+        profiles: sim,
+        templates: sim,
+        fleet: sim,
+        ledger: sim,
+        mailbox: sim,
+        dry_runs: DryRuns::Enabled,
+    };
+    handlers::resolve(&ports, at).await
+}
+
+fn launch_ports<'a>(sim: &'a Sim, offers: &'a Offers) -> LaunchPorts<'a, Sim> {
+    LaunchPorts {
+        ledger: sim,
+        cluster: sim,
+        catalog: sim,
+        discovery: sim,
+        templates: sim,
+        profiles: sim,
+        fleet: sim,
+        mailbox: sim,
+        offers,
+    }
 }
 
 /// What the functions that look after claims do with them.
-async fn stream(
+async fn visit(
     sim: &Sim,
     offers: &Offers,
     function: Function,
-    claims: &[model::NodeClaimName],
+    claims: &[NodeClaimName],
     at: &Invocation,
-) -> Result<Report, Error> {
+) -> Result<(), Error> {
     match function {
-        Function::Launch => {
-            handlers::launch(sim, sim, sim, sim, sim, sim, sim, sim, offers, claims, at).await?;
-        }
+        Function::Launch => handlers::launch(&launch_ports(sim, offers), claims, at).await?,
         Function::Settle => {
+            let (nodes, node_claims) = (sim, sim);
+            let ports =
+                SettlePorts::<Sim> { ledger: sim, nodes, node_claims, fleet: sim, mailbox: sim };
             for claim in claims {
-                handlers::settle(sim, sim, sim, sim, sim, claim, at).await?;
+                handlers::settle(&ports, claim, at).await?;
             }
         }
         Function::Drain => {
+            let (nodes, node_claims) = (sim, sim);
+            let ports =
+                DrainPorts::<Sim> { ledger: sim, nodes, node_claims, fleet: sim, mailbox: sim };
             for claim in claims {
-                handlers::drain(sim, sim, sim, sim, sim, claim, at).await?;
+                handlers::drain(&ports, claim, at).await?;
             }
         }
         Function::Provision
@@ -154,5 +207,5 @@ async fn stream(
         | Function::Resolve
         | Function::Catalog => {}
     }
-    Ok(Report::default())
+    Ok(())
 }

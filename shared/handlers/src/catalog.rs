@@ -13,7 +13,7 @@ use model::{
     Catalog, HourlyPrice, InstanceShape, InstanceTypeName,
     shape::{Market as Prices, Shelved},
 };
-use ports::{Fault, Invocation, Market, PortError, Shelf};
+use ports::{Adapters, Fault, Invocation, Market as _, PortError, Shelf as _};
 
 use crate::{Error, error::story};
 
@@ -24,15 +24,24 @@ use crate::{Error, error::story};
 const FRESH: SignedDuration = SignedDuration::from_hours(1);
 const OPERATION: &str = "refresh the catalog";
 
+/// Everything that `catalog` may touch.
+#[derive(Debug)]
+pub struct CatalogPorts<'a, A: Adapters> {
+    /// What is sold, and for how much.
+    pub market: &'a A::Market,
+    /// Where it is stored.
+    pub shelf: &'a A::Shelf,
+}
+
 /// Asks what is sold in `region` and stores it. `builtin` knows what no call answers, and prices to
 /// begin with.
-pub async fn catalog(
-    market: &impl Market,
-    shelf: &impl Shelf,
+pub async fn catalog<A: Adapters>(
+    ports: &CatalogPorts<'_, A>,
     region: &str,
     builtin: &Catalog,
     at: &Invocation,
 ) -> Result<(), Error> {
+    let CatalogPorts { market, shelf } = *ports;
     let before = shelf.shelved().await?;
     let age = before.as_ref().map(|before| at.now.duration_since(before.found_at));
     if age.is_some_and(|age| age < FRESH) {

@@ -17,8 +17,7 @@ use model::{
     node_class::{CapacityReservation, ReservationTerm},
 };
 use ports::{
-    Catalog, Cluster, Discovery, Invocation, Ledger, Listing, Mailbox, Malformed, NodeClaims,
-    PortError,
+    Adapters, Discovery, Invocation, Ledger as _, Listing, Malformed, NodeClaims as _, PortError,
 };
 
 use crate::{
@@ -26,7 +25,7 @@ use crate::{
     commit::{Committed, commit},
     error::story,
     mail::send,
-    observe,
+    observe::{self, Sources},
 };
 
 /// Karpenter: `pkg/controllers/disruption/controller.go`, the delay before a command is validated.
@@ -50,23 +49,37 @@ pub enum DisruptTrigger {
     },
 }
 
+/// Everything that `disrupt` may touch.
+#[derive(Debug)]
+pub struct DisruptPorts<'a, A: Adapters> {
+    /// Pods, nodes, NodePools, EC2NodeClasses and what else decides where pods may go.
+    pub cluster: &'a A::Cluster,
+    /// Which NodeClaims somebody deletes.
+    pub node_claims: &'a A::NodeClaims,
+    /// What can be bought.
+    pub catalog: &'a A::Catalog,
+    /// What EC2NodeClasses select, and which capacity reservations are about to end.
+    pub discovery: &'a A::Discovery,
+    /// Where claims are given up.
+    pub ledger: &'a A::Ledger,
+    /// For validation after its delay, and for `provision`.
+    pub mailbox: &'a A::Mailbox,
+    /// What earlier calls in this process worked out from the catalog.
+    pub offers: &'a Offers,
+}
+
 /// Finds nodes to give up, or carries out what was found.
-#[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
-pub async fn disrupt(
-    cluster: &impl Cluster,
-    node_claims: &impl NodeClaims,
-    catalog: &impl Catalog,
-    discovery: &impl Discovery,
-    ledger: &impl Ledger,
-    mailbox: &impl Mailbox,
-    offers: &Offers,
+pub async fn disrupt<A: Adapters>(
+    ports: &DisruptPorts<'_, A>,
     trigger: DisruptTrigger,
     at: &Invocation,
 ) -> Result<Report, Error> {
+    let DisruptPorts { cluster, node_claims, catalog, discovery, ledger, mailbox, offers } = *ports;
+    let sources = Sources::<A> { cluster, catalog, discovery, offers };
     for _ in 0..ATTEMPTS_MAX {
         let (mut facts, mut malformed) = if weighs_offers(&trigger) {
             let snapshot = ledger.snapshot(&at.cluster).await?;
-            observe::facts(cluster, catalog, discovery, offers, snapshot, at).await?
+            sources.facts(snapshot, at).await?
         } else {
             observe::facts_without_offers(cluster, ledger, at).await?
         };

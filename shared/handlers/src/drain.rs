@@ -11,7 +11,7 @@ use model::{
     node::{Eviction, EvictionRequest},
 };
 use planner::InstanceView;
-use ports::{Fleet, Invocation, Ledger, Mailbox, NodeClaims, Nodes, PortError};
+use ports::{Adapters, Fleet, Invocation, Ledger as _, Nodes, PortError};
 
 use crate::{
     Error,
@@ -25,17 +25,28 @@ const EVICTIONS_MAX: usize = 10;
 /// Seconds until a write that somebody else overtook is tried again.
 const CONFLICT_SECONDS: u32 = 1;
 
+/// Everything that `drain` may touch.
+#[derive(Debug)]
+pub struct DrainPorts<'a, A: Adapters> {
+    /// The claim.
+    pub ledger: &'a A::Ledger,
+    /// Its node, and the pods to evict.
+    pub nodes: &'a A::Nodes,
+    /// The claim's object.
+    pub node_claims: &'a A::NodeClaims,
+    /// The instance to terminate.
+    pub fleet: &'a A::Fleet,
+    /// The next visit.
+    pub mailbox: &'a A::Mailbox,
+}
+
 /// Empties the node of a claim that is given up, ends its instance, removes both.
-#[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
-pub async fn drain(
-    ledger: &impl Ledger,
-    nodes: &impl Nodes,
-    node_claims: &impl NodeClaims,
-    fleet: &impl Fleet,
-    mailbox: &impl Mailbox,
+pub async fn drain<A: Adapters>(
+    ports: &DrainPorts<'_, A>,
     claim: &NodeClaimName,
     at: &Invocation,
 ) -> Result<(), Error> {
+    let DrainPorts { ledger, nodes, node_claims, fleet, mailbox } = *ports;
     let Some(claim) = ledger.claim(&at.cluster, claim).await? else { return Ok(()) };
     if !claim.is_deleting() {
         return Ok(());

@@ -1,7 +1,7 @@
 //! An instance ends → its claim is given up, and its pods get a new node.
 
 use model::interruption::Interruption;
-use ports::{Invocation, Ledger, Mailbox};
+use ports::{Adapters, Invocation, Ledger as _};
 
 use crate::{
     Error, Report,
@@ -13,14 +13,23 @@ use crate::{
 /// How often a plan is made again when somebody else committed first.
 const ATTEMPTS_MAX: u32 = 3;
 
+/// Everything that `interrupt` may touch.
+#[derive(Debug)]
+pub struct InterruptPorts<'a, A: Adapters> {
+    /// Where claims are found by their instances, and given up.
+    pub ledger: &'a A::Ledger,
+    /// For `provision`, which finds their pods another node.
+    pub mailbox: &'a A::Mailbox,
+}
+
 /// Gives up the claim of an instance that EC2 takes back or that ends. Instances of nobody here
 /// are no concern: the rules that feed the queue see the whole account.
-pub async fn interrupt(
-    ledger: &impl Ledger,
-    mailbox: &impl Mailbox,
+pub async fn interrupt<A: Adapters>(
+    ports: &InterruptPorts<'_, A>,
     interruption: &Interruption,
     at: &Invocation,
 ) -> Result<Report, Error> {
+    let InterruptPorts { ledger, mailbox } = *ports;
     let Some((cluster, found)) = ledger.claim_of_instance(&interruption.instance).await? else {
         return Ok(Report::default());
     };

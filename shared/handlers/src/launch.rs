@@ -22,12 +22,10 @@ use jiff::SignedDuration;
 use launch_template::Offers;
 use model::{
     BatchId, ClaimPhase, LaunchTemplateName, NodeClaim, NodeClaimName,
-    launch::{FleetAnswer, Instance, LaunchTemplate},
+    launch::{FleetAnswer, Instance},
     ledger::{Snapshot, WriteOutcome},
 };
-use ports::{
-    Catalog, Cluster, Discovery, Fault, Fleet, Invocation, Ledger, Mailbox, Profiles, Templates,
-};
+use ports::{Adapters, Catalog as _, Fault, Fleet, Invocation, Ledger, PortError, Templates as _};
 
 use crate::{Error, error::story};
 use prepare::{Asked, Prepared};
@@ -62,6 +60,36 @@ impl LaunchTrigger {
     }
 }
 
+/// Everything that `launch` may touch.
+#[derive(Debug)]
+pub struct LaunchPorts<'a, A: Adapters> {
+    /// The claims, offerings without capacity, and what dry runs came to.
+    pub ledger: &'a A::Ledger,
+    /// EC2NodeClasses, and the NodePools that a dry run is for.
+    pub cluster: &'a A::Cluster,
+    /// What can be bought.
+    pub catalog: &'a A::Catalog,
+    /// What EC2NodeClasses select, and what nodes need to know of the cluster.
+    pub discovery: &'a A::Discovery,
+    /// Launch templates to launch from.
+    pub templates: &'a A::Templates,
+    /// Instance profiles of the nodes.
+    pub profiles: &'a A::Profiles,
+    /// Where instances are launched.
+    pub fleet: &'a A::Fleet,
+    /// Later tries, and `provision` for the pods of claims that got no instance.
+    pub mailbox: &'a A::Mailbox,
+    /// What earlier calls in this process worked out from the catalog.
+    pub offers: &'a Offers,
+}
+
+/// Promised claims that share one fleet request.
+struct Batch {
+    id: BatchId,
+    /// Those that are still promised, in their order in the batch; never none.
+    claims: Vec<NodeClaim>,
+}
+
 /// What became of a batch.
 enum Outcome {
     /// EC2 answered; instances may be fewer than claims.
@@ -75,54 +103,47 @@ enum Outcome {
 }
 
 /// Launches those of `claims` that are still only promised, and the others of their batches.
-#[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
-pub async fn launch(
-    ledger: &impl Ledger,
-    cluster: &impl Cluster,
-    catalog: &impl Catalog,
-    discovery: &impl Discovery,
-    templates: &impl Templates,
-    profiles: &impl Profiles,
-    fleet: &impl Fleet,
-    mailbox: &impl Mailbox,
-    offers: &Offers,
+pub async fn launch<A: Adapters>(
+    ports: &LaunchPorts<'_, A>,
     claims: &[NodeClaimName],
     at: &Invocation,
 ) -> Result<(), Error> {
     if claims.is_empty() {
         return Ok(());
     }
-    let snapshot = ledger.snapshot(&at.cluster).await?;
-    let known = catalog.catalog().await?;
+    let snapshot = ports.ledger.snapshot(&at.cluster).await?;
+    let known = ports.catalog.catalog().await?;
     let mut asked = Asked::default();
-    for (batch, claims) in batches(&snapshot, claims) {
-        let prepared = prepare::prepare(
-            cluster, catalog, discovery, profiles, offers, &mut asked, &snapshot, &claims, at,
-        )
-        .await;
-        let (outcome, claims) = match prepared {
-            Ok(Ok((wanted, prepared))) => match mark(ledger, claims, at).await? {
-                Ok(claims) => {
-                    let ensured = &mut asked.templates;
-                    let outcome =
-                        ask(templates, fleet, ensured, &wanted, prepared, &batch, &claims, at);
-                    (outcome.await, claims)
-                }
-                Err(claims) => (Outcome::Later("somebody else launches it".to_owned()), claims),
-            },
-            Ok(Err(refusal)) if claims.iter().all(|claim| claim.requested_at.is_none()) => {
-                (Outcome::Refused(refusal), claims)
-            }
-            Ok(Err(_)) => (read_back(fleet, &batch, &claims, at).await, claims),
-            Err(error) => (Outcome::Later(story(&error)), claims),
-        };
-        record::record(ledger, mailbox, outcome, &claims, &known, at).await?;
+    for mut batch in batches(&snapshot, claims) {
+        let outcome = outcome(ports, &mut asked, &snapshot, &mut batch, at).await?;
+        record::record(ports, outcome, &batch.claims, &known, at).await?;
     }
     Ok(())
 }
 
-/// All promised claims of the batches that `wanted` belong to, in their order in the batch.
-fn batches(snapshot: &Snapshot, wanted: &[NodeClaimName]) -> BTreeMap<BatchId, Vec<NodeClaim>> {
+/// Launches a batch, unless it is known already what becomes of it.
+async fn outcome<A: Adapters>(
+    ports: &LaunchPorts<'_, A>,
+    asked: &mut Asked,
+    snapshot: &Snapshot,
+    batch: &mut Batch,
+    at: &Invocation,
+) -> Result<Outcome, Error> {
+    Ok(match prepare::prepare(ports, asked, snapshot, &batch.claims, at).await {
+        Ok(Ok(prepared)) => match mark(ports.ledger, batch, at).await? {
+            WriteOutcome::Written => ask(ports, &mut asked.templates, prepared, batch, at).await,
+            WriteOutcome::Conflict => Outcome::Later("somebody else launches it".to_owned()),
+        },
+        Ok(Err(refusal)) if batch.claims.iter().all(|claim| claim.requested_at.is_none()) => {
+            Outcome::Refused(refusal)
+        }
+        Ok(Err(_)) => read_back(ports.fleet, batch, at).await,
+        Err(error) => Outcome::Later(story(&error)),
+    })
+}
+
+/// The batches that `wanted` belong to, with all their promised claims.
+fn batches(snapshot: &Snapshot, wanted: &[NodeClaimName]) -> Vec<Batch> {
     let is_promised = |claim: &&NodeClaim| claim.phase == ClaimPhase::Promised;
     let wanted = wanted.iter().filter_map(|name| snapshot.claims.get(name)).filter(is_promised);
     let mut batches: BTreeMap<BatchId, Vec<NodeClaim>> =
@@ -135,48 +156,43 @@ fn batches(snapshot: &Snapshot, wanted: &[NodeClaimName]) -> BTreeMap<BatchId, V
     for claims in batches.values_mut() {
         claims.sort_by_key(|claim| claim.batch_index);
     }
-    batches
+    batches.into_iter().map(|(id, claims)| Batch { id, claims }).collect()
 }
 
-/// Marks every claim as asked for before anything is. `Err` gives the claims back when somebody
-/// else moved one of them on.
+/// Marks every claim as asked for before anything is. `Conflict` when somebody else moved one of them
+/// on.
 async fn mark(
     ledger: &impl Ledger,
-    mut claims: Vec<NodeClaim>,
+    batch: &mut Batch,
     at: &Invocation,
-) -> Result<Result<Vec<NodeClaim>, Vec<NodeClaim>>, Error> {
+) -> Result<WriteOutcome, PortError> {
     let mut marked = Vec::new();
-    for claim in claims.iter_mut().filter(|claim| claim.requested_at.is_none()) {
+    for claim in batch.claims.iter_mut().filter(|claim| claim.requested_at.is_none()) {
         claim.requested_at = Some(at.now);
         claim.version += 1;
         marked.push(claim.clone());
     }
-    Ok(match ledger.write_claims(&at.cluster, &marked).await? {
-        WriteOutcome::Written => Ok(claims),
-        WriteOutcome::Conflict => Err(claims),
-    })
+    ledger.write_claims(&at.cluster, &marked).await
 }
 
-#[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
-async fn ask(
-    templates: &impl Templates,
-    fleet: &impl Fleet,
+/// Asks EC2 for the instances of `batch`. Launch templates that are `ensured` are there.
+async fn ask<A: Adapters>(
+    ports: &LaunchPorts<'_, A>,
     ensured: &mut BTreeSet<LaunchTemplateName>,
-    wanted: &[LaunchTemplate],
     prepared: Prepared,
-    batch: &BatchId,
-    claims: &[NodeClaim],
+    batch: &Batch,
     at: &Invocation,
 ) -> Outcome {
+    let LaunchPorts { templates, fleet, .. } = *ports;
     // A launch template that vanished between the two calls is made again, once.
     for _ in 0..2 {
-        for template in wanted {
+        for template in &prepared.templates {
             if ensured.contains(&template.name) {
                 continue;
             }
             match templates.ensure(template).await {
                 Err(error) if error.fault == Fault::Permanent => {
-                    return never(fleet, batch, claims, at, story(&error)).await;
+                    return never(fleet, batch, at, story(&error)).await;
                 }
                 Err(error) => return Outcome::Later(story(&error)),
                 Ok(()) => {
@@ -188,10 +204,10 @@ async fn ask(
             Ok(answer) => return Outcome::Answered(answer, Box::new(prepared)),
             Err(error) if error.fault == Fault::NotFound => ensured.clear(),
             Err(error) if error.fault == Fault::Conflict => {
-                return read_back(fleet, batch, claims, at).await;
+                return read_back(fleet, batch, at).await;
             }
             Err(error) if error.fault == Fault::Permanent => {
-                return never(fleet, batch, claims, at, story(&error)).await;
+                return never(fleet, batch, at, story(&error)).await;
             }
             Err(error) => return Outcome::Later(story(&error)),
         }
@@ -201,29 +217,19 @@ async fn ask(
 
 /// EC2 never launches this as asked. It may still be mended from outside, so it is given some time;
 /// and an earlier request, with another content, may have been taken.
-async fn never(
-    fleet: &impl Fleet,
-    batch: &BatchId,
-    claims: &[NodeClaim],
-    at: &Invocation,
-    reason: String,
-) -> Outcome {
-    let oldest = claims.iter().map(|claim| at.now.duration_since(claim.created_at)).max();
+async fn never(fleet: &impl Fleet, batch: &Batch, at: &Invocation, reason: String) -> Outcome {
+    let oldest = batch.claims.iter().map(|claim| at.now.duration_since(claim.created_at)).max();
     if oldest.is_none_or(|age| age < LAUNCH_TTL) {
         return Outcome::Later(reason);
     }
     tracing::warn!(%reason, "launch given up");
-    read_back(fleet, batch, claims, at).await
+    read_back(fleet, batch, at).await
 }
 
 /// What did an earlier request under this token bring?
-async fn read_back(
-    fleet: &impl Fleet,
-    batch: &BatchId,
-    claims: &[NodeClaim],
-    at: &Invocation,
-) -> Outcome {
-    let found = match fleet.of_batch(&at.cluster, batch).await {
+async fn read_back(fleet: &impl Fleet, batch: &Batch, at: &Invocation) -> Outcome {
+    let Batch { id, claims } = batch;
+    let found = match fleet.of_batch(&at.cluster, id).await {
         Ok(found) => found,
         Err(error) => return Outcome::Later(story(&error)),
     };

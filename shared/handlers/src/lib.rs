@@ -1,7 +1,7 @@
 //! One module per function: observe, decide, check, commit, act.
 //!
-//! A handler's parameters are the list of everything that it can touch, and its IAM policy in
-//! `template.yaml` says the same; a test compares them. Nothing here waits, retries or holds state:
+//! A handler takes a struct of ports, which is the list of everything that it can touch; its IAM policy
+//! in `template.yaml` says the same, and a test compares them. Nothing here waits, retries or holds state:
 //! waiting is a message with a delay, and every call can be repeated at any point.
 //!
 //! *Deciders* (`provision`, `interrupt`, `disrupt`) write only the ledger. The *actor* (`launch`)
@@ -25,16 +25,18 @@ mod resolution;
 mod resolve;
 mod settle;
 
-pub use catalog::catalog;
-pub use disrupt::{DisruptTrigger, disrupt};
-pub use drain::drain;
+pub use catalog::{CatalogPorts, catalog};
+pub use disrupt::{DisruptPorts, DisruptTrigger, disrupt};
+pub use drain::{DrainPorts, drain};
 pub use error::{Error, story};
-pub use interrupt::interrupt;
-pub use launch::{LaunchTrigger, Question, launch, try_out};
+pub use interrupt::{InterruptPorts, interrupt};
+pub use launch::{LaunchPorts, LaunchTrigger, Question, launch, try_out};
 pub use launch_template::Offers;
-pub use provision::{POLL_INTERVAL_SECONDS_DEFAULT, ProvisionSource, ProvisionTrigger, provision};
-pub use resolve::resolve;
-pub use settle::settle;
+pub use provision::{
+    POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts, ProvisionSource, ProvisionTrigger, provision,
+};
+pub use resolve::{DryRuns, ResolvePorts, resolve};
+pub use settle::{SettlePorts, settle};
 
 use model::Plan;
 use ports::Malformed;

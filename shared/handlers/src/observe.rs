@@ -14,34 +14,63 @@ use model::{
     node_pool::NodePool,
     policies::Policies,
 };
-use ports::{Catalog, Cluster, Discovery, Invocation, Ledger, Listing, Malformed, PodSelection};
+use ports::{
+    Adapters, Catalog as _, Cluster, Discovery as _, Invocation, Ledger, Listing, Malformed,
+    PodSelection,
+};
 
 use crate::{
     Error,
     resolution::{Resolution, resolved},
 };
 
-/// Everything that a decision about new nodes may look at, and the objects that could not be read.
-/// `snapshot` was read before anything else is.
-pub(crate) async fn facts(
-    cluster: &impl Cluster,
-    catalog: &impl Catalog,
-    discovery: &impl Discovery,
-    offers: &Offers,
-    snapshot: Snapshot,
-    at: &Invocation,
-) -> Result<(Facts, Vec<Malformed>), Error> {
-    let mut seen = Seen::supply(cluster, snapshot, at).await?;
-    let node_classes = kept(cluster.node_classes().await?, &mut seen.malformed);
-    let settings = discovery.cluster_settings(&at.cluster).await?;
-    close_pools(&mut seen.facts.node_pools, &node_classes);
-    let node_classes = node_classes.into_iter().map(|listed| listed.class).collect();
-    let wanted = named_classes(&seen.facts.node_pools, node_classes);
-    seen.facts.class_hashes = class_hashes(&settings, &wanted);
-    let ledger = &seen.facts.ledger;
-    seen.facts.classes =
-        class_offers(catalog, discovery, offers, &settings, ledger, &wanted, at).await?;
-    seen.demand(cluster).await
+/// Where a decision about new nodes looks.
+pub(crate) struct Sources<'a, A: Adapters> {
+    pub(crate) cluster: &'a A::Cluster,
+    pub(crate) catalog: &'a A::Catalog,
+    pub(crate) discovery: &'a A::Discovery,
+    pub(crate) offers: &'a Offers,
+}
+
+impl<A: Adapters> Sources<'_, A> {
+    /// Everything that a decision about new nodes may look at, and the objects that could not be
+    /// read. `snapshot` was read before anything else is.
+    pub(crate) async fn facts(
+        &self,
+        snapshot: Snapshot,
+        at: &Invocation,
+    ) -> Result<(Facts, Vec<Malformed>), Error> {
+        let mut seen = Seen::supply(self.cluster, snapshot, at).await?;
+        let node_classes = kept(self.cluster.node_classes().await?, &mut seen.malformed);
+        let settings = self.discovery.cluster_settings(&at.cluster).await?;
+        close_pools(&mut seen.facts.node_pools, &node_classes);
+        let node_classes = node_classes.into_iter().map(|listed| listed.class).collect();
+        let wanted = named_classes(&seen.facts.node_pools, node_classes);
+        seen.facts.class_hashes = class_hashes(&settings, &wanted);
+        seen.facts.classes = self.class_offers(&settings, &seen.facts.ledger, &wanted, at).await?;
+        seen.demand(self.cluster).await
+    }
+
+    async fn class_offers(
+        &self,
+        settings: &ClusterSettings,
+        ledger: &Snapshot,
+        classes: &[NodeClass],
+        at: &Invocation,
+    ) -> Result<BTreeMap<NodeClassName, ClassOffer>, Error> {
+        let catalog = self.catalog.catalog().await?;
+        let mut by_class = BTreeMap::new();
+        for class in classes {
+            let offer = match resolved(self.discovery, settings, class, at.now).await? {
+                Resolution::Ready(class) => {
+                    ClassOffer::Ready(self.offers.offer(&catalog, &class, ledger, at.now))
+                }
+                Resolution::NotReady(problems) => ClassOffer::NotReady(problems),
+            };
+            by_class.insert(class.name.clone(), offer);
+        }
+        Ok(by_class)
+    }
 }
 
 /// The same without what could be bought, for decisions that launch nothing.
@@ -153,28 +182,4 @@ fn named_classes(pools: &[NodePool], classes: Vec<NodeClass>) -> Vec<NodeClass> 
         .map(|class| (class.name.clone(), class))
         .collect();
     by_name.into_values().collect()
-}
-
-#[expect(clippy::too_many_arguments, reason = "what they are is what the answer is made of")]
-async fn class_offers(
-    catalog: &impl Catalog,
-    discovery: &impl Discovery,
-    offers: &Offers,
-    settings: &ClusterSettings,
-    ledger: &Snapshot,
-    classes: &[NodeClass],
-    at: &Invocation,
-) -> Result<BTreeMap<NodeClassName, ClassOffer>, Error> {
-    let catalog = catalog.catalog().await?;
-    let mut by_class = BTreeMap::new();
-    for class in classes {
-        let offer = match resolved(discovery, settings, class, at.now).await? {
-            Resolution::Ready(class) => {
-                ClassOffer::Ready(offers.offer(&catalog, &class, ledger, at.now))
-            }
-            Resolution::NotReady(problems) => ClassOffer::NotReady(problems),
-        };
-        by_class.insert(class.name.clone(), offer);
-    }
-    Ok(by_class)
 }

@@ -7,13 +7,13 @@
 use jiff::{SignedDuration, Timestamp};
 use launch_template::Offers;
 use model::{NodeClaim, Pod, ledger::WriteOutcome, message::Message};
-use ports::{Catalog, Cluster, Discovery, Invocation, Ledger, Mailbox, PodSelection};
+use ports::{Adapters, Cluster as _, Invocation, Ledger, PodSelection};
 
 use crate::{
     Error, Report,
     commit::{Committed, commit},
     mail::{ask_to_provision, send},
-    observe,
+    observe::Sources,
 };
 
 /// Seconds between two looks unless configured.
@@ -50,18 +50,31 @@ pub enum ProvisionSource {
     Request,
 }
 
+/// Everything that `provision` may touch.
+#[derive(Debug)]
+pub struct ProvisionPorts<'a, A: Adapters> {
+    /// Pods, nodes, NodePools, EC2NodeClasses and what else decides where pods may go.
+    pub cluster: &'a A::Cluster,
+    /// What can be bought.
+    pub catalog: &'a A::Catalog,
+    /// What EC2NodeClasses select, and what nodes need to know of the cluster.
+    pub discovery: &'a A::Discovery,
+    /// Where claims are promised, and where the poll chain has its number.
+    pub ledger: &'a A::Ledger,
+    /// The poll chain's next link, and later looks.
+    pub mailbox: &'a A::Mailbox,
+    /// What earlier calls in this process worked out from the catalog.
+    pub offers: &'a Offers,
+}
+
 /// Looks for pods that need a node and promises claims for them.
-#[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
-pub async fn provision(
-    cluster: &impl Cluster,
-    catalog: &impl Catalog,
-    discovery: &impl Discovery,
-    ledger: &impl Ledger,
-    mailbox: &impl Mailbox,
-    offers: &Offers,
+pub async fn provision<A: Adapters>(
+    ports: &ProvisionPorts<'_, A>,
     trigger: ProvisionTrigger,
     at: &Invocation,
 ) -> Result<Report, Error> {
+    let ProvisionPorts { cluster, catalog, discovery, ledger, mailbox, offers } = *ports;
+    let sources = Sources::<A> { cluster, catalog, discovery, offers };
     if let Some(tick) = next_tick(ledger, trigger, at).await? {
         let message = Message::Provision { tick: Some(tick) };
         send(mailbox, at, message, trigger.poll_interval_seconds).await?;
@@ -84,8 +97,7 @@ pub async fn provision(
         return Ok(Report::default());
     }
     for _ in 0..ATTEMPTS_MAX {
-        let (facts, malformed) =
-            observe::facts(cluster, catalog, discovery, offers, snapshot, at).await?;
+        let (facts, malformed) = sources.facts(snapshot, at).await?;
         let plan = planner::provision(&facts);
         if commit(ledger, &facts, &plan, at).await? == Committed::All {
             return Ok(Report { plan: Some(plan), malformed });

@@ -26,8 +26,8 @@ use model::{
     static_hash::NODE_POOL,
 };
 use ports::{
-    Discovery, Fault, Fleet, Invocation, Ledger, Mailbox, Malformed, NodeClaims, NodeClasses,
-    NodePools, PortError, Profiles, Templates,
+    Adapters, Discovery as _, Fault, Fleet, Invocation, Ledger, Mailbox, Malformed,
+    NodeClasses as _, NodePools as _, PortError, Profiles, Templates as _,
 };
 
 use crate::{
@@ -39,6 +39,7 @@ use crate::{
     projection,
     resolution::{ensure_profile, look_up},
 };
+use validation::Candidate;
 
 /// A new instance profile is left alone for so long, whoever may want it.
 ///
@@ -51,31 +52,59 @@ const TEMPLATE_KEPT: SignedDuration = SignedDuration::from_hours(24);
 /// Seconds until `settle` looks at a claim that is being written.
 const TOLD_AFTER_SECONDS: u32 = 5;
 
+/// Everything that `resolve` may touch.
+#[derive(Debug)]
+pub struct ResolvePorts<'a, A: Adapters> {
+    /// EC2NodeClasses and their status.
+    pub node_classes: &'a A::NodeClasses,
+    /// NodePools and their status.
+    pub node_pools: &'a A::NodePools,
+    /// NodeClaim objects.
+    pub node_claims: &'a A::NodeClaims,
+    /// What EC2NodeClasses select, and what nodes need to know of the cluster.
+    pub discovery: &'a A::Discovery,
+    /// Instance profiles of the nodes.
+    pub profiles: &'a A::Profiles,
+    /// Launch templates that were made.
+    pub templates: &'a A::Templates,
+    /// Instances whose capacity reservation may be over.
+    pub fleet: &'a A::Fleet,
+    /// The claims, and what dry runs came to.
+    pub ledger: &'a A::Ledger,
+    /// Dry runs, which `launch` makes, and claims for `settle` to look at.
+    pub mailbox: &'a A::Mailbox,
+    /// Whether launches from a class are checked before it is ready.
+    pub dry_runs: DryRuns,
+}
+
+/// Whether EC2 checks a launch from an EC2NodeClass before the class is ready.
+///
+/// Karpenter: the setting `DISABLE_DRY_RUN` of the AWS provider.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum DryRuns {
+    /// `launch` has EC2 check it.
+    #[default]
+    Enabled,
+    /// Classes are ready without it.
+    Disabled,
+}
+
 /// Tells of every EC2NodeClass what it selects and whether it can be launched from, of every
 /// NodePool whether it can be used and what it has, and removes the instance profiles that were made
 /// for a role and are not used any more, and old launch templates. Claims whose capacity reservation is
 /// over are said to be on-demand.
 ///
-/// Whether a class can be launched from is tried out by `launch`, unless `is_dry_run_disabled`.
-#[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
-pub async fn resolve(
-    classes: &impl NodeClasses,
-    node_pools: &impl NodePools,
-    node_claims: &impl NodeClaims,
-    discovery: &impl Discovery,
-    profiles: &impl Profiles,
-    templates: &impl Templates,
-    fleet: &impl Fleet,
-    ledger: &impl Ledger,
-    mailbox: &impl Mailbox,
-    is_dry_run_disabled: bool,
+/// Whether a class can be launched from is tried out by `launch`, unless dry runs are disabled.
+pub async fn resolve<A: Adapters>(
+    ports: &ResolvePorts<'_, A>,
     at: &Invocation,
 ) -> Result<Report, Error> {
+    let ResolvePorts { node_classes, node_pools, node_claims, ledger, .. } = *ports;
+    let ResolvePorts { discovery, profiles, templates, fleet, mailbox, .. } = *ports;
     if let Err(error) = projection::sweep(node_claims, ledger, at).await {
         tracing::warn!(story = story(&error), "NodeClaims not compared");
     }
-    let dry_run = if is_dry_run_disabled { DryRun::Disabled } else { DryRun::Pending };
-    let seen = classes.seen().await?;
+    let seen = node_classes.seen().await?;
     let settings = discovery.cluster_settings(&at.cluster).await?;
     let (mut failed, mut known) = (None, Classes::new());
     for class in &seen.items {
@@ -85,12 +114,10 @@ pub async fn resolve(
             continue;
         }
         known.insert(name.clone(), (ClassReadiness::Unknown, class.generation));
-        let status =
-            status(discovery, profiles, ledger, mailbox, &settings, class, &dry_run, at).await;
-        let told = match status {
+        let told = match status(ports, &settings, class, at).await {
             Ok(status) => {
                 known.insert(name, (pools::readiness(&status), class.generation));
-                classes.tell(class, &status).await
+                node_classes.tell(class, &status).await
             }
             Err(error) => Err(error),
         };
@@ -171,20 +198,15 @@ async fn demote(
     Ok(())
 }
 
-#[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
-async fn status(
-    discovery: &impl Discovery,
-    profiles: &impl Profiles,
-    ledger: &impl Ledger,
-    mailbox: &impl Mailbox,
+async fn status<A: Adapters>(
+    ports: &ResolvePorts<'_, A>,
     settings: &ClusterSettings,
     seen: &SeenNodeClass,
-    dry_run: &DryRun,
     at: &Invocation,
 ) -> Result<NodeClassStatus, PortError> {
     let class = &seen.class;
-    let found = look_up(discovery, settings, class, at.now).await?;
-    let profile = match ensure_profile(profiles, settings, class).await {
+    let found = look_up(ports.discovery, settings, class, at.now).await?;
+    let profile = match ensure_profile(ports.profiles, settings, class).await {
         Ok(name) => name,
         // IAM's word leaves the condition open; everything else is told all the same.
         Err(error) if error.fault == Fault::Permanent => {
@@ -206,7 +228,10 @@ async fn status(
         has_instance_profile: profile.is_some(),
         placement_group: found.placement_group.map(|group| group.is_some()),
         has_service_cidr: settings.service_cidr.is_some(),
-        dry_run: dry_run.clone(),
+        dry_run: match ports.dry_runs {
+            DryRuns::Enabled => DryRun::Pending,
+            DryRuns::Disabled => DryRun::Disabled,
+        },
     };
     let mut subnets = found.subnets;
     subnets.sort_by(|one, other| {
@@ -223,8 +248,10 @@ async fn status(
         hash: class.hash.map(|hash| hash.with_ca_bundle(&settings.ca_bundle)),
         found_at: at.now,
     };
-    let launched_with = launched_with.as_deref();
-    validation::validate(ledger, mailbox, seen, launched_with, findings, &mut status, at).await?;
+    if let Some(launched_with) = launched_with {
+        let candidate = Candidate { seen, launched_with: &launched_with, findings };
+        validation::validate(ports, candidate, &mut status, at).await?;
+    }
     Ok(status)
 }
 

@@ -12,7 +12,7 @@ use model::{
     message::Message,
     node::Node,
 };
-use ports::{Fault, Fleet, Invocation, Ledger, Mailbox, NodeClaims, Nodes, PortError};
+use ports::{Adapters, Fault, Fleet, Invocation, Ledger, Nodes as _, PortError};
 
 use crate::{
     Error,
@@ -28,17 +28,28 @@ pub(crate) const LISTING_LAG_MAX: SignedDuration = SignedDuration::from_mins(5);
 /// Karpenter: `pkg/cache/cache.go` of the AWS provider, `DiscoveredCapacityCacheTTL`.
 const MEASURED_KEPT: SignedDuration = SignedDuration::from_hours(60 * 24);
 
+/// Everything that `settle` may touch.
+#[derive(Debug)]
+pub struct SettlePorts<'a, A: Adapters> {
+    /// The claim, and the memory that its node has.
+    pub ledger: &'a A::Ledger,
+    /// The node that joined.
+    pub nodes: &'a A::Nodes,
+    /// The claim's object.
+    pub node_claims: &'a A::NodeClaims,
+    /// The instance and its tags.
+    pub fleet: &'a A::Fleet,
+    /// The next visit, and `provision` for the pods of a claim that is given up.
+    pub mailbox: &'a A::Mailbox,
+}
+
 /// Moves a claim with an instance on: registered, initialized, or given up when it takes too long.
-#[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
-pub async fn settle(
-    ledger: &impl Ledger,
-    nodes: &impl Nodes,
-    node_claims: &impl NodeClaims,
-    fleet: &impl Fleet,
-    mailbox: &impl Mailbox,
+pub async fn settle<A: Adapters>(
+    ports: &SettlePorts<'_, A>,
     claim: &NodeClaimName,
     at: &Invocation,
 ) -> Result<(), Error> {
+    let SettlePorts { ledger, nodes, node_claims, fleet, mailbox } = *ports;
     let Some(claim) = ledger.claim(&at.cluster, claim).await? else { return Ok(()) };
     if matches!(claim.phase, ClaimPhase::Promised | ClaimPhase::Deleting) {
         return Ok(());

@@ -4,11 +4,13 @@
 //! Arguments and answers are `model` types. Every write says what makes it idempotent. Nothing
 //! above an adapter retries: the queue is the backoff.
 
+mod adapters;
 mod cloud;
 mod cluster;
 mod fault;
 mod ledger;
 
+pub use adapters::Adapters;
 pub use cloud::{Catalog, Discovery, Fleet, Mailbox, Market, Profiles, Shelf, Templates};
 pub use cluster::{
     Cluster, Listing, Malformed, NodeClaims, NodeClasses, NodePools, Nodes, PodSelection,

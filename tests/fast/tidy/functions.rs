@@ -154,14 +154,15 @@ fn statements(role: &str) -> BTreeMap<String, BTreeSet<String>> {
     statements
 }
 
-/// The ports of a handler's signature: port → the name of its parameter.
+/// The ports of a handler: port → the name of its field.
 fn ports(handler: &str, name: &str) -> BTreeMap<String, String> {
-    let start = handler.find(&format!("pub async fn {name}(")).expect("the handler");
-    let signature = handler[start..].split(") ->").next().expect("a signature");
-    signature
-        .lines()
-        .filter_map(|line| line.trim().split_once(": &impl "))
-        .map(|(parameter, port)| (port.trim_end_matches(',').to_owned(), parameter.to_owned()))
+    let start = format!("pub struct {}Ports<'a, A: Adapters> {{", capitalized(name));
+    let (_, fields) = handler.split_once(&start).expect("the handler's ports");
+    let (fields, _) = fields.split_once("\n}").expect("the end of the ports");
+    let fields = fields.lines().filter_map(|line| line.trim().strip_prefix("pub "));
+    fields
+        .filter_map(|field| field.split_once(": &'a A::"))
+        .map(|(field, port)| (port.trim_end_matches(',').to_owned(), field.to_owned()))
         .collect()
 }
 

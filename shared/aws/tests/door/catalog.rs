@@ -4,13 +4,17 @@ use std::sync::Arc;
 
 use aws::Account;
 use door::{Door, listen, serve};
+use handlers::CatalogPorts;
 use jiff::SignedDuration;
 use model::{Catalog, shape::Market};
 use ports::{Fault, Invocation, Shelf as _};
 use simulator::{Settings, Sim, Verdict, first_calls};
 use tokio::task::LocalSet;
 
-use super::figures::{present, report};
+use super::{
+    figures::{present, report},
+    world::World,
+};
 
 fn builtin() -> Catalog {
     instance_catalog::builtin().unwrap()
@@ -26,6 +30,12 @@ fn at(sim: &Sim) -> Invocation {
     Invocation { id: "refresh".to_owned(), cluster, now, deadline }
 }
 
+/// Asks the simulated account by its ports.
+async fn look(sim: &Sim) -> Result<(), handlers::Error> {
+    let ports = CatalogPorts::<Sim> { market: sim, shelf: sim };
+    handlers::catalog(&ports, "us-west-2", &builtin(), &at(sim)).await
+}
+
 #[tokio::test]
 async fn the_whole_catalog_is_asked_for_and_stored_as_it_is() {
     let play = async {
@@ -35,8 +45,9 @@ async fn the_whole_catalog_is_asked_for_and_stored_as_it_is() {
         let server = std::rc::Rc::clone(&door);
         tokio::task::spawn_local(async move { serve(server, listener).await });
         let market = Account::emulated(&url, "us-west-2").unwrap().market();
+        let ports = CatalogPorts::<World> { market: &market, shelf: &sim };
         let began = present();
-        handlers::catalog(&market, &sim, "us-west-2", &builtin(), &at(&sim)).await.unwrap();
+        handlers::catalog(&ports, "us-west-2", &builtin(), &at(&sim)).await.unwrap();
         let requests = door.requests();
         let (took, calls) = (began.elapsed().as_millis(), requests.values().sum::<u64>());
         let stored = sim.shelved().await.unwrap().unwrap().catalog;
@@ -59,7 +70,7 @@ async fn the_whole_catalog_is_asked_for_and_stored_as_it_is() {
             assert_eq!(one, other);
         }
         // Soon after, nothing is asked for again.
-        handlers::catalog(&market, &sim, "us-west-2", &builtin(), &at(&sim)).await.unwrap();
+        handlers::catalog(&ports, "us-west-2", &builtin(), &at(&sim)).await.unwrap();
         assert_eq!(door.requests().values().sum::<u64>(), calls);
     };
     LocalSet::new().run_until(play).await;
@@ -70,7 +81,7 @@ async fn without_a_price_list_the_prices_that_come_with_the_program_serve() {
     let sim = sim();
     sim.add_rule(first_calls("Market.on_demand", 1, Verdict::FailBefore(Fault::Permanent)));
     sim.add_rule(first_calls("Market.spot", 1, Verdict::FailBefore(Fault::Transient)));
-    handlers::catalog(&sim, &sim, "us-west-2", &builtin(), &at(&sim)).await.unwrap();
+    look(&sim).await.unwrap();
     let sold = Market::of(&sim.shelved().await.unwrap().unwrap().catalog);
     assert_eq!(sold.on_demand, Market::of(&builtin()).on_demand);
     for ((name, _), price) in &sold.spot {
@@ -81,11 +92,11 @@ async fn without_a_price_list_the_prices_that_come_with_the_program_serve() {
 #[tokio::test]
 async fn what_cannot_be_described_leaves_what_is_stored_alone() {
     let sim = sim();
-    handlers::catalog(&sim, &sim, "us-west-2", &builtin(), &at(&sim)).await.unwrap();
+    look(&sim).await.unwrap();
     let before = sim.shelved().await.unwrap();
     sim.pass_until(sim.now().checked_add(SignedDuration::from_hours(2)).unwrap());
     sim.add_rule(first_calls("Market.offered", 1, Verdict::FailBefore(Fault::Transient)));
-    let again = handlers::catalog(&sim, &sim, "us-west-2", &builtin(), &at(&sim)).await;
+    let again = look(&sim).await;
     assert!(again.is_err());
     assert_eq!(sim.shelved().await.unwrap(), before);
 }

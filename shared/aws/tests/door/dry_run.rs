@@ -1,5 +1,6 @@
 //! Trying EC2NodeClasses out, on the wire: EC2 checks, and nothing is launched.
 
+use handlers::{DryRuns, ResolvePorts};
 use jiff::SignedDuration;
 use model::{
     node_class::{NodeClass, NodeIdentity},
@@ -94,23 +95,23 @@ async fn nothing_is_tried_out_where_that_is_disabled() {
         world.deploy_with(0, class);
         let World { sim, discovery, profiles, .. } = &world;
         let at = invocation("look", sim.now());
-        for (is_disabled, expected) in
-            [(true, (Some(true), "DryRunDisabled")), (false, (None, "AwaitingReconciliation"))]
-        {
-            let look = handlers::resolve(
-                sim,
-                sim,
-                sim,
+        for (dry_runs, expected) in [
+            (DryRuns::Disabled, (Some(true), "DryRunDisabled")),
+            (DryRuns::Enabled, (None, "AwaitingReconciliation")),
+        ] {
+            let ports = ResolvePorts::<World> {
+                node_classes: sim,
+                node_pools: sim,
+                node_claims: sim,
                 discovery,
                 profiles,
-                &world,
-                sim,
-                sim,
-                sim,
-                is_disabled,
-                &at,
-            );
-            Box::pin(look).await.unwrap();
+                templates: &world,
+                fleet: &world.fleet,
+                ledger: sim,
+                mailbox: sim,
+                dry_runs,
+            };
+            Box::pin(handlers::resolve(&ports, &at)).await.unwrap();
             let status = sim.class_status(&build::id("default")).unwrap();
             let told = status.conditions.into_iter().find(|c| c.kind == "ValidationSucceeded");
             let told = told.unwrap();

@@ -6,10 +6,11 @@ use std::{
     sync::{Arc, OnceLock},
 };
 
-use aws::{Account, Connection, Ec2Discovery, Ec2Fleet, Ec2Templates, IamProfiles};
+use aws::{Account, Connection, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates, IamProfiles};
 use door::{Door, listen, serve};
 use handlers::{
-    Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionSource, ProvisionTrigger, Question,
+    LaunchPorts, Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts, ProvisionSource,
+    ProvisionTrigger, Question,
 };
 use jiff::{SignedDuration, Timestamp};
 use model::{
@@ -19,7 +20,7 @@ use model::{
     message::Message,
     validation::{Tried, Verdict},
 };
-use ports::{Invocation, Ledger as _, PortError, Templates};
+use ports::{Adapters, Invocation, Ledger as _, PortError, Templates};
 use simulator::{Delivery, Object, Outcome, Payload, Settings, Sim, Workload, WorkloadKind};
 use testkit::build;
 
@@ -156,7 +157,15 @@ impl World {
         let poll_interval_seconds = POLL_INTERVAL_SECONDS_DEFAULT;
         let trigger = ProvisionTrigger { source, poll_interval_seconds };
         let Self { sim, discovery, offers, .. } = self;
-        handlers::provision(sim, sim, discovery, sim, sim, offers, trigger, at).await.map(drop)
+        let ports = ProvisionPorts::<Self> {
+            cluster: sim,
+            catalog: sim,
+            discovery,
+            ledger: sim,
+            mailbox: sim,
+            offers,
+        };
+        handlers::provision(&ports, trigger, at).await.map(drop)
     }
 
     async fn launch(
@@ -164,24 +173,32 @@ impl World {
         claims: &[NodeClaimName],
         at: &Invocation,
     ) -> Result<(), handlers::Error> {
+        handlers::launch(&self.launch_ports(), claims, at).await
+    }
+
+    fn launch_ports(&self) -> LaunchPorts<'_, Self> {
         let Self { sim, discovery, profiles, fleet, offers, .. } = self;
-        handlers::launch(sim, sim, sim, discovery, self, profiles, fleet, sim, offers, claims, at)
-            .await
+        LaunchPorts {
+            ledger: sim,
+            cluster: sim,
+            catalog: sim,
+            discovery,
+            templates: self,
+            profiles,
+            fleet,
+            mailbox: sim,
+            offers,
+        }
     }
 
     /// Has a class tried out, over the wire, and reads what is kept of it.
     pub(super) async fn try_out(&self, class: &str) -> Option<Verdict> {
-        let Self { sim, discovery, profiles, fleet, offers, .. } = self;
-        let now = sim.now();
+        let now = self.sim.now();
         let (class, key) = (build::id(class), "1f".to_owned());
         let question = Question { class, key, asked_at: now };
         let at = invocation("try out", now);
-        Box::pin(handlers::try_out(
-            sim, sim, sim, discovery, self, profiles, fleet, sim, offers, &question, &at,
-        ))
-        .await
-        .unwrap();
-        sim.verdict(&at.cluster, &question.class).await.unwrap()
+        Box::pin(handlers::try_out(&self.launch_ports(), &question, &at)).await.unwrap();
+        self.sim.verdict(&at.cluster, &question.class).await.unwrap()
     }
 
     /// What is pending or running.
@@ -228,6 +245,24 @@ impl World {
 pub(super) fn invocation(id: &str, now: Timestamp) -> Invocation {
     let deadline = now.checked_add(SignedDuration::from_secs(60)).unwrap();
     Invocation { id: id.to_owned(), cluster: Settings::default().cluster, now, deadline }
+}
+
+/// The handlers here launch over the wire; what else they touch is the simulated world itself.
+impl Adapters for World {
+    type Catalog = Sim;
+    type Cluster = Sim;
+    type Discovery = Ec2Discovery;
+    type Fleet = Ec2Fleet;
+    type Ledger = Sim;
+    type Mailbox = Sim;
+    type Market = Ec2Market;
+    type NodeClaims = Sim;
+    type NodeClasses = Sim;
+    type NodePools = Sim;
+    type Nodes = Sim;
+    type Profiles = IamProfiles;
+    type Shelf = Sim;
+    type Templates = Self;
 }
 
 impl Templates for World {

@@ -5,20 +5,22 @@ use std::{
     sync::Arc,
 };
 
-use launch_template::Offers;
 use model::{
     InstanceType, LaunchTemplateName, NodeClaim, NodeClassName, labels,
     launch::{FleetRequest, LaunchTemplate},
     ledger::Snapshot,
     node_class::{NodeClass, ResolvedNodeClass},
 };
-use ports::{Catalog, Cluster, Discovery, Invocation, PortError, Profiles};
+use ports::{Adapters, Catalog as _, Cluster as _, Discovery as _, Invocation, PortError};
 
+use super::LaunchPorts;
 use crate::resolution::{Resolution, Resolutions, ensure_profile};
 
 /// A request, and what it was made of.
 pub(super) struct Prepared {
     pub(super) request: FleetRequest,
+    /// Launch templates that must exist before it is sent.
+    pub(super) templates: Vec<LaunchTemplate>,
     pub(super) class: ResolvedNodeClass,
     /// As nodes of the class would have them.
     pub(super) types: Vec<Arc<InstanceType>>,
@@ -38,22 +40,15 @@ pub(super) struct Asked {
     pub(super) templates: BTreeSet<LaunchTemplateName>,
 }
 
-/// Launch templates that must exist, and the request; or why there is none, in words.
-pub(super) type Preparation = Result<(Vec<LaunchTemplate>, Prepared), String>;
-
-/// Makes the request for a batch.
-#[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
-pub(super) async fn prepare(
-    cluster: &impl Cluster,
-    catalog: &impl Catalog,
-    discovery: &impl Discovery,
-    profiles: &impl Profiles,
-    offers: &Offers,
+/// Makes the request for a batch, or says in words why there is none.
+pub(super) async fn prepare<A: Adapters>(
+    ports: &LaunchPorts<'_, A>,
     asked: &mut Asked,
     snapshot: &Snapshot,
     claims: &[NodeClaim],
     at: &Invocation,
-) -> Result<Preparation, PortError> {
+) -> Result<Result<Prepared, String>, PortError> {
+    let LaunchPorts { cluster, catalog, discovery, profiles, offers, .. } = *ports;
     let Some(first) = claims.first() else { return Ok(Err("no claim is promised".to_owned())) };
     if asked.classes.is_none() {
         // It was ready when the claims were promised.
@@ -90,6 +85,6 @@ pub(super) async fn prepare(
         Some((template.name.clone(), template.data.reservation.as_ref()?.id.clone()))
     });
     let reservations = reserved.collect();
-    let prepared = Prepared { request, class, types, profile, reservations };
-    Ok(Ok((launch.templates, prepared)))
+    let templates = launch.templates;
+    Ok(Ok(Prepared { request, templates, class, types, profile, reservations }))
 }

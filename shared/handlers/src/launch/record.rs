@@ -13,9 +13,9 @@ use model::{
     launch::{FleetAnswer, FleetInstance, FleetReaction},
     message::Message,
 };
-use ports::{Invocation, Ledger, Mailbox};
+use ports::{Adapters, Invocation, Ledger, Mailbox};
 
-use super::{Outcome, prepare::Prepared};
+use super::{LaunchPorts, Outcome, prepare::Prepared};
 use crate::{
     Error,
     mail::{ask_to_provision, send},
@@ -41,9 +41,8 @@ struct Launched<'a> {
 /// Writes what became of `claims`, all of one batch. The first is written last: whoever asks for the
 /// batch asks by it, so a crash in between leaves it to be asked by. `catalog` knows instance types
 /// of which the class could not be looked at again.
-pub(super) async fn record(
-    ledger: &impl Ledger,
-    mailbox: &impl Mailbox,
+pub(super) async fn record<A: Adapters>(
+    ports: &LaunchPorts<'_, A>,
     outcome: Outcome,
     claims: &[NodeClaim],
     catalog: &model::Catalog,
@@ -52,7 +51,7 @@ pub(super) async fn record(
     let after: Vec<Option<NodeClaim>> = match outcome {
         Outcome::Later(reason) => {
             tracing::warn!(%reason, claims = claims.len(), "launch postponed");
-            return retry(mailbox, claims, at).await;
+            return retry(ports.mailbox, claims, at).await;
         }
         Outcome::Refused(reason) => {
             tracing::warn!(%reason, claims = claims.len(), "launch refused");
@@ -76,7 +75,7 @@ pub(super) async fn record(
             claims.iter().map(of).collect()
         }
         Outcome::Answered(answer, prepared) => {
-            cool_down(ledger, &answer, &prepared, at).await?;
+            cool_down(ports.ledger, &answer, &prepared, at).await?;
             let subnets = &prepared.class.subnets;
             let of = |claim: &NodeClaim| {
                 let instance = answer.instances.get(place(claim))?;
@@ -96,7 +95,7 @@ pub(super) async fn record(
             claims.iter().map(of).collect()
         }
     };
-    write(ledger, mailbox, claims, &after, at).await
+    write(ports, claims, &after, at).await
 }
 
 fn place(claim: &NodeClaim) -> usize {
@@ -106,13 +105,13 @@ fn place(claim: &NodeClaim) -> usize {
 /// Gives `claims` their instances, as `after` has them, and withdraws those that got none: their pods
 /// are looked at again. A claim that conflicts was moved on by another delivery, which recorded the
 /// same.
-async fn write(
-    ledger: &impl Ledger,
-    mailbox: &impl Mailbox,
+async fn write<A: Adapters>(
+    ports: &LaunchPorts<'_, A>,
     claims: &[NodeClaim],
     after: &[Option<NodeClaim>],
     at: &Invocation,
 ) -> Result<(), Error> {
+    let LaunchPorts { ledger, mailbox, .. } = *ports;
     let launched: Vec<NodeClaim> = after.iter().skip(1).flatten().cloned().collect();
     ledger.write_claims(&at.cluster, &launched).await?;
     let with_none = claims.iter().zip(after).skip(1).filter(|(_, after)| after.is_none());

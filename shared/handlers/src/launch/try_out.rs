@@ -7,7 +7,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use launch_template::{
-    Offers, Refusal,
+    Refusal,
     try_out::{TryOut, judged, try_out as requests},
 };
 use model::{
@@ -18,10 +18,11 @@ use model::{
     validation::{FailedCheck, Tried, Verdict},
 };
 use ports::{
-    Catalog, Cluster, Discovery, Fault, Fleet, Invocation, Ledger, Mailbox, PortError, Profiles,
-    Templates,
+    Adapters, Catalog as _, Cluster as _, Discovery as _, Fault, Fleet as _, Invocation,
+    Ledger as _, Mailbox, PortError, Templates as _,
 };
 
+use super::LaunchPorts;
 use crate::{
     Error,
     error::story,
@@ -47,20 +48,12 @@ pub struct Question {
 
 /// Has EC2 check a launch from the class, and keeps what it says. A class that cannot be launched
 /// from for other reasons is not tried: `resolve` tells those.
-#[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
-pub async fn try_out(
-    ledger: &impl Ledger,
-    cluster: &impl Cluster,
-    catalog: &impl Catalog,
-    discovery: &impl Discovery,
-    templates: &impl Templates,
-    profiles: &impl Profiles,
-    fleet: &impl Fleet,
-    mailbox: &impl Mailbox,
-    offers: &Offers,
+pub async fn try_out<A: Adapters>(
+    ports: &LaunchPorts<'_, A>,
     question: &Question,
     at: &Invocation,
 ) -> Result<(), Error> {
+    let LaunchPorts { ledger, cluster, mailbox, .. } = *ports;
     let Question { class, key, asked_at } = question;
     if at.now.duration_since(*asked_at) >= STALE {
         return Ok(());
@@ -71,9 +64,9 @@ pub async fn try_out(
     else {
         return Ok(());
     };
-    let prepared = prepare(cluster, catalog, discovery, profiles, offers, &class, key, at).await;
+    let prepared = prepare(ports, &class, key, at).await;
     let answered = match prepared {
-        Ok(Prepared::Requests(wanted)) => ask(templates, fleet, &wanted, &class, key, at).await,
+        Ok(Prepared::Requests(wanted)) => ask(ports, &wanted, &class, key, at).await,
         Ok(Prepared::Verdict(verdict)) => Ok(Some(verdict)),
         Ok(Prepared::Nothing(why)) => {
             tracing::info!(class = %class.name, %why, "EC2NodeClass not tried out");
@@ -103,17 +96,13 @@ enum Prepared {
     Nothing(String),
 }
 
-#[expect(clippy::too_many_arguments, reason = "the parameters are what the function may touch")]
-async fn prepare(
-    cluster: &impl Cluster,
-    catalog: &impl Catalog,
-    discovery: &impl Discovery,
-    profiles: &impl Profiles,
-    offers: &Offers,
+async fn prepare<A: Adapters>(
+    ports: &LaunchPorts<'_, A>,
     class: &NodeClass,
     key: &str,
     at: &Invocation,
 ) -> Result<Prepared, PortError> {
+    let LaunchPorts { cluster, catalog, discovery, profiles, offers, .. } = *ports;
     let settings = discovery.cluster_settings(&at.cluster).await?;
     let resolved = match resolved(discovery, &settings, class, at.now).await? {
         Resolution::Ready(resolved) => *resolved,
@@ -136,14 +125,14 @@ async fn prepare(
 }
 
 /// One check after the other, until one fails; nothing where it has to be asked again.
-async fn ask(
-    templates: &impl Templates,
-    fleet: &impl Fleet,
+async fn ask<A: Adapters>(
+    ports: &LaunchPorts<'_, A>,
     wanted: &TryOut,
     class: &NodeClass,
     key: &str,
     at: &Invocation,
 ) -> Result<Option<Verdict>, PortError> {
+    let LaunchPorts { templates, fleet, .. } = *ports;
     let judged = |check, tried: &Tried| judged(check, tried, class, key, at.now);
     if let Some(template) = &wanted.template {
         let tried = templates.try_out(template).await?;

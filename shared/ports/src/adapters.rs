@@ -1,0 +1,37 @@
+//! Which adapter stands behind each port.
+
+/// A choice of one adapter for each port: those over AWS and Kubernetes for a deployed function, or a
+/// simulated world for all of them.
+///
+/// Handlers are written for any choice. Each takes a struct that borrows the ports which it may touch,
+/// and can touch no others.
+pub trait Adapters {
+    /// What can be bought.
+    type Catalog: crate::Catalog;
+    /// What can be read from the cluster.
+    type Cluster: crate::Cluster;
+    /// What selectors of EC2NodeClasses name.
+    type Discovery: crate::Discovery;
+    /// Instances.
+    type Fleet: crate::Fleet;
+    /// The table of claims.
+    type Ledger: crate::Ledger;
+    /// Queues.
+    type Mailbox: crate::Mailbox;
+    /// What EC2 and its price list say about what is sold.
+    type Market: crate::Market;
+    /// NodeClaim objects.
+    type NodeClaims: crate::NodeClaims;
+    /// EC2NodeClasses and their status.
+    type NodeClasses: crate::NodeClasses;
+    /// NodePools and their status.
+    type NodePools: crate::NodePools;
+    /// One node and the pods on it.
+    type Nodes: crate::Nodes;
+    /// Instance profiles.
+    type Profiles: crate::Profiles;
+    /// What is sold, as it is stored.
+    type Shelf: crate::Shelf;
+    /// Launch templates.
+    type Templates: crate::Templates;
+}

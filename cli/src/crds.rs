@@ -2,7 +2,7 @@
 
 use std::{fs, io, io::Write, path::PathBuf};
 
-use api::{karpenter::crd, yaml};
+use api::{document::yaml, karpenter::crd};
 
 /// Options of `crds`.
 #[derive(Clone, Debug, clap::Args)]

@@ -3,8 +3,8 @@
 use std::{collections::BTreeMap, fmt::Write as _, io::Write, path::PathBuf};
 
 use api::{
+    files::stored::{self, Stored},
     karpenter::{NodeClaim, hash},
-    manifest::stored::{self, Stored},
 };
 use model::{
     labels,

@@ -6,7 +6,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use api::manifest::{self, Manifest, Problem};
+use api::{
+    document::Problem,
+    files::{self, Manifest},
+    objects,
+};
 use simulator::{Object, Workload, WorkloadKind};
 
 /// What the files hold.
@@ -56,9 +60,9 @@ pub fn texts(paths: &[PathBuf]) -> Result<Vec<(String, String)>, BadInput> {
 /// Objects from texts, each with the name of its file.
 pub fn parse(texts: &[(String, String)]) -> Result<Loaded, BadInput> {
     let manifests: Vec<Manifest> =
-        texts.iter().map(|(file, text)| manifest::read(text, file)).collect();
+        texts.iter().map(|(file, text)| files::read(text, file)).collect();
     let mut problems: Vec<&Problem> = manifests.iter().flat_map(|m| &m.problems).collect();
-    let between = manifest::cross_check(&manifests);
+    let between = files::cross_check(&manifests);
     problems.extend(&between);
     if !problems.is_empty() {
         return Err(BadInput(problems.iter().map(ToString::to_string).collect()));
@@ -71,18 +75,18 @@ pub fn parse(texts: &[(String, String)]) -> Result<Loaded, BadInput> {
 }
 
 impl Loaded {
-    fn take(&mut self, object: manifest::Object) {
+    fn take(&mut self, object: objects::Object) {
         match object {
-            manifest::Object::NodePool(pool) => self.objects.push(Object::NodePool(pool)),
-            manifest::Object::NodeClass(class) => self.objects.push(Object::NodeClass(class)),
-            manifest::Object::DaemonSet(daemon_set) => {
+            objects::Object::NodePool(pool) => self.objects.push(Object::NodePool(pool)),
+            objects::Object::NodeClass(class) => self.objects.push(Object::NodeClass(class)),
+            objects::Object::DaemonSet(daemon_set) => {
                 self.objects.push(Object::DaemonSet(daemon_set));
             }
-            manifest::Object::Workload(workload) => self.objects.push(Object::Workload(Workload {
+            objects::Object::Workload(workload) => self.objects.push(Object::Workload(Workload {
                 kind: match workload.kind {
-                    manifest::WorkloadKind::StatefulSet => WorkloadKind::StatefulSet,
-                    manifest::WorkloadKind::Job => WorkloadKind::Job,
-                    manifest::WorkloadKind::Deployment | manifest::WorkloadKind::ReplicaSet => {
+                    objects::WorkloadKind::StatefulSet => WorkloadKind::StatefulSet,
+                    objects::WorkloadKind::Job => WorkloadKind::Job,
+                    objects::WorkloadKind::Deployment | objects::WorkloadKind::ReplicaSet => {
                         WorkloadKind::Deployment
                     }
                 },
@@ -90,32 +94,32 @@ impl Loaded {
                 claim_templates: workload.claim_templates,
                 ..plain(workload.key, workload.replicas, workload.spec)
             })),
-            manifest::Object::Pod(read) => self.objects.push(Object::Workload(Workload {
+            objects::Object::Pod(read) => self.objects.push(Object::Workload(Workload {
                 volumes: read.pod.volumes,
                 ..plain(read.pod.key, 1, read.pod.spec)
             })),
-            manifest::Object::StorageClass(read) => {
+            objects::Object::StorageClass(read) => {
                 let (name, class, is_default) = (read.name, read.class, read.is_default);
                 self.objects.push(Object::StorageClass { name, class, is_default });
             }
-            manifest::Object::Volume(name, volume) => {
+            objects::Object::Volume(name, volume) => {
                 self.objects.push(Object::Volume(name, volume));
             }
-            manifest::Object::VolumeClaim(key, claim) => {
+            objects::Object::VolumeClaim(key, claim) => {
                 self.objects.push(Object::VolumeClaim(key, claim));
             }
-            manifest::Object::Namespace(name, labels) => {
+            objects::Object::Namespace(name, labels) => {
                 self.objects.push(Object::Namespace(name, labels));
             }
-            manifest::Object::Node(node) => self.ignored.push(format!(
+            objects::Object::Node(node) => self.ignored.push(format!(
                 "Node {}: not supported yet: the simulated cluster starts without nodes",
                 node.name
             )),
-            manifest::Object::NodeClaim(claim) => self.ignored.push(format!(
+            objects::Object::NodeClaim(claim) => self.ignored.push(format!(
                 "NodeClaim {}: not supported yet: the simulated cluster starts without claims",
                 claim.name
             )),
-            manifest::Object::Other { kind, name } => {
+            objects::Object::Other { kind, name } => {
                 self.ignored.push(format!("{kind} {name}: decides nothing here"));
             }
             other => self.ignored.push(format!(
@@ -127,14 +131,14 @@ impl Loaded {
 }
 
 /// Kind and name of what the simulated cluster does not have.
-fn in_words(object: &manifest::Object) -> String {
+fn in_words(object: &objects::Object) -> String {
     match object {
-        manifest::Object::NodeOverlay(overlay) => format!("NodeOverlay {}", overlay.name),
-        manifest::Object::CapacityBuffer(buffer) => format!("CapacityBuffer {}", buffer.name),
-        manifest::Object::CsiNode(node, _) => format!("CSINode {node}"),
-        manifest::Object::PriorityClass(class) => format!("PriorityClass {}", class.name),
-        manifest::Object::DisruptionBudget(budget) => format!("PodDisruptionBudget {}", budget.key),
-        manifest::Object::PodTemplate(key, _) => format!("PodTemplate {key}"),
+        objects::Object::NodeOverlay(overlay) => format!("NodeOverlay {}", overlay.name),
+        objects::Object::CapacityBuffer(buffer) => format!("CapacityBuffer {}", buffer.name),
+        objects::Object::CsiNode(node, _) => format!("CSINode {node}"),
+        objects::Object::PriorityClass(class) => format!("PriorityClass {}", class.name),
+        objects::Object::DisruptionBudget(budget) => format!("PodDisruptionBudget {}", budget.key),
+        objects::Object::PodTemplate(key, _) => format!("PodTemplate {key}"),
         _ => "object".to_owned(),
     }
 }

@@ -5,7 +5,7 @@
 
 use std::path::{Path, PathBuf};
 
-use api::manifest::{self, Object};
+use api::objects::Object;
 use journeyman::{args::PlanArgs, plan};
 use tests::{files, repository};
 
@@ -25,7 +25,7 @@ fn text(path: &Path) -> String {
 #[test]
 fn every_example_is_accepted() {
     for path in examples() {
-        let manifest = manifest::read(&text(&path), &path.display().to_string());
+        let manifest = api::files::read(&text(&path), &path.display().to_string());
         assert_eq!(manifest.problems, []);
         for object in &manifest.objects {
             assert!(!matches!(object, Object::Other { .. }), "{}: {object:?}", path.display());

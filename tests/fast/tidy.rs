@@ -16,5 +16,7 @@ mod crates;
 mod files;
 #[path = "tidy/functions.rs"]
 mod functions;
+#[path = "tidy/rooms.rs"]
+mod rooms;
 #[path = "tidy/scheduling_behaviours.rs"]
 mod scheduling_behaviours;

@@ -3,8 +3,9 @@
 use std::path::Path;
 
 use api::{
+    files,
     launch_facts::{self, ClassStatus},
-    manifest::{self, Object},
+    objects::Object,
 };
 use model::node_class::{NodeClass, ResolvedNodeClass, ResolvedTemplate, Subnet};
 
@@ -65,7 +66,7 @@ fn everywhere(source: &Source) -> Vec<Subnet> {
 }
 
 fn only_class(text: &str, file: &str) -> Result<(NodeClass, ClassStatus), BadInput> {
-    let manifest = manifest::read(text, file);
+    let manifest = files::read(text, file);
     if !manifest.problems.is_empty() {
         return Err(BadInput(manifest.problems.iter().map(ToString::to_string).collect()));
     }

@@ -6,7 +6,7 @@ use std::{
     sync::Arc,
 };
 
-use api::manifest::{PodManifest, PriorityClass, StorageClassManifest, Workload, WorkloadKind};
+use api::objects::{PodManifest, PriorityClass, StorageClassManifest, Workload, WorkloadKind};
 use jiff::Timestamp;
 use model::{
     Namespace, ObjectName, Pod, PodKey, PodSpec, PodUid,

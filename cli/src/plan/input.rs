@@ -1,8 +1,12 @@
 //! What `plan` reads: files or a live cluster, as objects by kind.
 
-use api::manifest::{
-    self, BufferManifest, Manifest, Object, Place, PodManifest, PriorityClass, Problem, Referable,
-    StorageClassManifest, Workload,
+use api::{
+    document::Problem,
+    files::{self, Manifest, Place},
+    objects::{
+        BufferManifest, Object, PodManifest, PriorityClass, Referable, StorageClassManifest,
+        Workload,
+    },
 };
 use model::{
     NodeClaim,
@@ -49,7 +53,7 @@ pub(super) fn load(args: &PlanArgs, progress: &Progress) -> Result<Loaded, BadIn
     let texts = manifests::texts(&args.manifests)?;
     let read = |(file, text): &(String, String)| {
         progress.says(format!("reading {file}"));
-        manifest::read(text, file)
+        files::read(text, file)
     };
     of(texts.iter().map(read).collect())
 }
@@ -58,7 +62,7 @@ pub(super) fn load(args: &PlanArgs, progress: &Progress) -> Result<Loaded, BadIn
 /// reported and does not keep the others from being planned with.
 pub(super) fn of(manifests: Vec<Manifest>) -> Result<Loaded, BadInput> {
     let mut loaded = Loaded::default();
-    let between = manifest::cross_check(&manifests);
+    let between = files::cross_check(&manifests);
     let all = manifests.iter().flat_map(|manifest| &manifest.problems);
     let fatal: Vec<String> =
         all.filter(|problem| problem.object.is_empty()).map(ToString::to_string).collect();

@@ -4,8 +4,9 @@
 use std::{ffi::OsStr, io, process::Command};
 
 use api::{
-    kubernetes::{Page, PodReader},
-    manifest::{self, Manifest, PodManifest},
+    files::{self, Manifest},
+    lists::{Page, PodReader},
+    objects::PodManifest,
 };
 use model::limits::PAGES_PER_LISTING_MAX;
 
@@ -121,7 +122,7 @@ fn get(args: &PlanArgs, kind: &Kind) -> Result<Option<Manifest>, BadInput> {
         Ok(body) => {
             let text = String::from_utf8(body)
                 .map_err(|error| BadInput::one(format!("kubectl get {}: {error}", kind.name)))?;
-            Ok(Some(manifest::read(&text, &format!("kubectl get {}", kind.name))))
+            Ok(Some(files::read(&text, &format!("kubectl get {}", kind.name))))
         }
         Err(Failed::Said(said))
             if kind.is_optional && said.contains("doesn't have a resource type") =>

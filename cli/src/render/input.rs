@@ -3,8 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use api::{
+    files::{self, Manifest},
     launch_facts::{self, ClassStatus, ClusterFacts},
-    manifest::{self, Manifest, Object},
+    objects::Object,
 };
 use jiff::Timestamp;
 use launch_template::NodeSettings;
@@ -75,7 +76,7 @@ impl Objects {
     fn read(files: &[PathBuf]) -> Result<Self, BadInput> {
         let texts = manifests::texts(files)?;
         let read: Vec<Manifest> =
-            texts.iter().map(|(file, text)| manifest::read(text, file)).collect();
+            texts.iter().map(|(file, text)| files::read(text, file)).collect();
         let problems: Vec<String> =
             read.iter().flat_map(|manifest| &manifest.problems).map(ToString::to_string).collect();
         if !problems.is_empty() {

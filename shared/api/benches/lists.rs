@@ -21,10 +21,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use api::{
-    kubernetes::{self, PodReader},
-    manifest,
-};
+use api::lists::{self as api_lists, PodReader};
 use cost::Task;
 
 const TASKS: &[Task] = &[
@@ -48,7 +45,7 @@ fn nodes(files: &[PathBuf]) -> usize {
     let (mut all, mut body) = (Vec::new(), Vec::new());
     for file in of_kind(files, "Node-") {
         cost::read(file, &mut body);
-        all.extend(kubernetes::node_list(&body).expect("a list").items);
+        all.extend(api_lists::node_list(&body).expect("a list").items);
     }
     all.len()
 }
@@ -56,7 +53,7 @@ fn nodes(files: &[PathBuf]) -> usize {
 fn file(files: &[PathBuf]) -> usize {
     let whole = of_kind(files, "whole")[0];
     let text = fs::read_to_string(whole).expect("a text");
-    let manifest = manifest::read(&text, "pods.json");
+    let manifest = api::files::read(&text, "pods.json");
     assert_eq!(manifest.problems, []);
     manifest.objects.len()
 }

@@ -14,9 +14,11 @@ use model::{
 use serde::Deserialize;
 
 use crate::{
-    fields::{Complaints, Field, Unknown},
-    manifest::requirement::OPERATORS,
-    tree::{self, Tree, Value},
+    document::{
+        field::{Complaints, Field, Unknown},
+        tree::{self, Tree, Value},
+    },
+    objects::requirement::OPERATORS,
 };
 
 /// Why a text has no such facts.

@@ -5,7 +5,7 @@ use std::{fs, path::Path};
 
 use api::{
     convert::{Settings, to_v1},
-    manifest,
+    files,
 };
 
 #[test]
@@ -33,7 +33,7 @@ fn older_versions_become_v1_that_is_accepted() {
         let lines = without_comments(&converted.text);
         let shell: Vec<_> = without_comments(&again.text);
         assert_eq!(lines, shell, "{name}");
-        let read = |text: &str| manifest::read(text, "x").objects;
+        let read = |text: &str| files::read(text, "x").objects;
         assert_eq!(read(&text), read(&converted.text), "{name}");
         seen += 1;
     }
@@ -89,7 +89,7 @@ spec:
   providerRef: {name: a}
   wieght: 5
 ";
-    let manifest = manifest::read(text, "x.yaml");
+    let manifest = files::read(text, "x.yaml");
     let problems: Vec<_> = manifest.problems.iter().map(ToString::to_string).collect();
     assert_eq!(problems, ["x.yaml:6: NodePool a: spec.wieght: unknown field"]);
 }

@@ -76,7 +76,7 @@ fn check(table: &str) {
     let mut wrong = Vec::new();
     for row in rows.iter().filter(|row| row.get("then").is_none()) {
         let object = changed(&table["base"], row.get("set"));
-        let manifest = api::manifest::read(&object.to_string(), "row");
+        let manifest = api::files::read(&object.to_string(), "row");
         let accepted = !manifest.objects.is_empty();
         let wanted = match row.get("reader").and_then(Value::as_str) {
             Some(differs) => differs.starts_with("accepts"),

@@ -17,7 +17,7 @@ mod lists;
 
 use std::path::{Path, PathBuf};
 
-use api::kubernetes::PodReader;
+use api::lists::PodReader;
 use cost::Task;
 use k8s_openapi::{List, api::core::v1::Pod};
 

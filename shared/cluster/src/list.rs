@@ -3,7 +3,7 @@
 //! Pages are read as bytes by `api`, which keeps what is needed of an object: thousands of whole
 //! pods would not fit into a small function.
 
-use api::kubernetes::{self, Page, PodReader};
+use api::lists::{self, Page, PodReader};
 use kube::{api::ListParams, core::Request};
 use model::{
     Pod,
@@ -33,7 +33,7 @@ pub(crate) struct Kind<T> {
     /// Where the API server has it.
     pub(crate) path: &'static str,
     /// Reads a page.
-    pub(crate) read: fn(&[u8]) -> Result<Page<T>, kubernetes::Error>,
+    pub(crate) read: fn(&[u8]) -> Result<Page<T>, lists::Error>,
     /// How many there may be.
     pub(crate) at_most: AtMost,
 }
@@ -52,33 +52,33 @@ pub(crate) enum AtMost {
 pub(crate) const NODES: Kind<Node> = Kind {
     operation: "list nodes",
     path: "/api/v1/nodes",
-    read: kubernetes::node_list,
+    read: lists::node_list,
     at_most: AtMost::Fail(NODES_PER_CLUSTER_MAX),
 };
 pub(crate) const NODE_POOLS_PATH: &str = "/apis/karpenter.sh/v1/nodepools";
 const NODE_POOLS: Kind<NodePool> = Kind {
     operation: "list NodePools",
     path: NODE_POOLS_PATH,
-    read: kubernetes::node_pool_list,
+    read: lists::node_pool_list,
     at_most: AtMost::Unlimited,
 };
 pub(crate) const NODE_CLASSES_PATH: &str = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses";
 const NODE_CLASSES: Kind<ListedNodeClass> = Kind {
     operation: "list EC2NodeClasses",
     path: NODE_CLASSES_PATH,
-    read: kubernetes::node_class_list,
+    read: lists::node_class_list,
     at_most: AtMost::Unlimited,
 };
 const DAEMON_SETS: Kind<DaemonSet> = Kind {
     operation: "list DaemonSets",
     path: "/apis/apps/v1/daemonsets",
-    read: kubernetes::daemon_set_list,
+    read: lists::daemon_set_list,
     at_most: AtMost::Unlimited,
 };
 const PODS: Kind<Pod> = Kind {
     operation: "list pods",
     path: "/api/v1/pods",
-    read: kubernetes::pod_list,
+    read: lists::pod_list,
     at_most: AtMost::Unlimited,
 };
 const WAITING_PODS: Kind<Pod> = Kind { at_most: AtMost::Stop(PODS_PER_PLAN_MAX), ..PODS };
@@ -141,7 +141,7 @@ pub(crate) fn or_not_installed<T>(
 }
 
 /// Reads a page, and may remember others.
-type ReadPage<'a, T> = dyn FnMut(&[u8]) -> Result<Page<T>, kubernetes::Error> + 'a;
+type ReadPage<'a, T> = dyn FnMut(&[u8]) -> Result<Page<T>, lists::Error> + 'a;
 
 /// Why a list was not read to its end.
 enum ListError {

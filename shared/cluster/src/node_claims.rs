@@ -3,7 +3,7 @@
 
 use api::{
     karpenter::projection::{Changes, StoredNodeClaim, changes, created, released},
-    kubernetes,
+    lists,
 };
 use kube::{
     api::{DeleteParams, GetParams, ListParams, Patch, PatchParams, Preconditions},
@@ -55,7 +55,7 @@ impl NodeClaims for KubeCluster {
             let request = Request::new(NODE_CLAIMS_PATH).list_metadata(&params);
             let body = self.call(request).await;
             let body = body.map_err(|error| error.into_port_error(LIST, Effect::Reads))?;
-            let page = kubernetes::shown_node_claim_list(body.as_bytes())
+            let page = lists::shown_node_claim_list(body.as_bytes())
                 .map_err(|error| unreadable(error, LIST))?;
             listing.items.extend(page.items);
             let malformed = page.malformed.into_iter();

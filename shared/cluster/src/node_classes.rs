@@ -16,7 +16,7 @@ use crate::{
 const SEEN: Kind<SeenNodeClass> = Kind {
     operation: "list EC2NodeClasses",
     path: NODE_CLASSES_PATH,
-    read: api::kubernetes::seen_node_class_list,
+    read: api::lists::seen_node_class_list,
     at_most: AtMost::Unlimited,
 };
 

@@ -16,7 +16,7 @@ use crate::{
 const SEEN: Kind<SeenNodePool> = Kind {
     operation: "list NodePools",
     path: NODE_POOLS_PATH,
-    read: api::kubernetes::seen_node_pool_list,
+    read: api::lists::seen_node_pool_list,
     at_most: AtMost::Unlimited,
 };
 

@@ -4,8 +4,8 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use api::{
-    kubernetes,
-    manifest::{BufferManifest, Referable, StorageClassManifest, Workload},
+    lists,
+    objects::{BufferManifest, Referable, StorageClassManifest, Workload},
 };
 use model::{
     Namespace, NodeName, PodKey, PodSpec,
@@ -23,49 +23,43 @@ use crate::{
 };
 
 const NAMESPACES: Kind<(Namespace, BTreeMap<String, String>)> =
-    kind("list namespaces", "/api/v1/namespaces", kubernetes::namespace_list);
+    kind("list namespaces", "/api/v1/namespaces", lists::namespace_list);
 const VOLUMES: Kind<(String, Volume)> =
-    kind("list PersistentVolumes", "/api/v1/persistentvolumes", kubernetes::volume_list);
-const VOLUME_CLAIMS: Kind<(VolumeClaimKey, VolumeClaim)> = kind(
-    "list PersistentVolumeClaims",
-    "/api/v1/persistentvolumeclaims",
-    kubernetes::volume_claim_list,
-);
+    kind("list PersistentVolumes", "/api/v1/persistentvolumes", lists::volume_list);
+const VOLUME_CLAIMS: Kind<(VolumeClaimKey, VolumeClaim)> =
+    kind("list PersistentVolumeClaims", "/api/v1/persistentvolumeclaims", lists::volume_claim_list);
 const STORAGE_CLASSES: Kind<StorageClassManifest> = kind(
     "list StorageClasses",
     "/apis/storage.k8s.io/v1/storageclasses",
-    kubernetes::storage_class_list,
+    lists::storage_class_list,
 );
 const CSI_NODES: Kind<(NodeName, BTreeMap<String, u32>)> =
-    kind("list CSINodes", "/apis/storage.k8s.io/v1/csinodes", kubernetes::csi_node_list);
+    kind("list CSINodes", "/apis/storage.k8s.io/v1/csinodes", lists::csi_node_list);
 const BUDGETS: Kind<PodDisruptionBudget> = kind(
     "list PodDisruptionBudgets",
     "/apis/policy/v1/poddisruptionbudgets",
-    kubernetes::disruption_budget_list,
+    lists::disruption_budget_list,
 );
-const OVERLAYS: Kind<NodeOverlay> = kind(
-    "list NodeOverlays",
-    "/apis/karpenter.sh/v1alpha1/nodeoverlays",
-    kubernetes::node_overlay_list,
-);
+const OVERLAYS: Kind<NodeOverlay> =
+    kind("list NodeOverlays", "/apis/karpenter.sh/v1alpha1/nodeoverlays", lists::node_overlay_list);
 const BUFFERS: Kind<BufferManifest> = kind(
     "list CapacityBuffers",
     "/apis/autoscaling.x-k8s.io/v1beta1/capacitybuffers",
-    kubernetes::capacity_buffer_list,
+    lists::capacity_buffer_list,
 );
 const POD_TEMPLATES: Kind<(PodKey, Arc<PodSpec>)> =
-    kind("list PodTemplates", "/api/v1/podtemplates", kubernetes::pod_template_list);
+    kind("list PodTemplates", "/api/v1/podtemplates", lists::pod_template_list);
 const DEPLOYMENTS: Kind<Workload> =
-    kind("list Deployments", "/apis/apps/v1/deployments", kubernetes::deployment_list);
+    kind("list Deployments", "/apis/apps/v1/deployments", lists::deployment_list);
 const STATEFUL_SETS: Kind<Workload> =
-    kind("list StatefulSets", "/apis/apps/v1/statefulsets", kubernetes::stateful_set_list);
+    kind("list StatefulSets", "/apis/apps/v1/statefulsets", lists::stateful_set_list);
 const REPLICA_SETS: Kind<Workload> =
-    kind("list ReplicaSets", "/apis/apps/v1/replicasets", kubernetes::replica_set_list);
+    kind("list ReplicaSets", "/apis/apps/v1/replicasets", lists::replica_set_list);
 
 const fn kind<T>(
     operation: &'static str,
     path: &'static str,
-    read: fn(&[u8]) -> Result<kubernetes::Page<T>, kubernetes::Error>,
+    read: fn(&[u8]) -> Result<lists::Page<T>, lists::Error>,
 ) -> Kind<T> {
     Kind { operation, path, read, at_most: AtMost::Unlimited }
 }

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, hint::black_box, sync::OnceLock};
 
-use api::manifest::{self, Object};
+use api::{files, objects::Object};
 use jiff::{SignedDuration, Timestamp};
 use launch_template::{dropped_settings, requests, selection};
 use model::{
@@ -48,7 +48,7 @@ struct Node {
 fn node() -> &'static Node {
     static NODE: OnceLock<Node> = OnceLock::new();
     NODE.get_or_init(|| {
-        let manifest = manifest::read(CLASS, "class.yaml");
+        let manifest = files::read(CLASS, "class.yaml");
         assert_eq!(manifest.problems, []);
         let class = manifest.objects.iter().find_map(|object| match object {
             Object::NodeClass(class) => Some(class),

@@ -6,8 +6,8 @@ use std::{fs, hint::black_box};
 
 use api::{
     convert,
-    kubernetes::{self, PodReader},
-    manifest,
+    karpenter::hash,
+    lists::{self, PodReader},
 };
 use model::{HourlyPrice, duration, quantity::Quantity};
 use tests::{files, repository};
@@ -88,7 +88,7 @@ pub(crate) fn targets() -> Vec<Target> {
         Target {
             name: "manifests",
             parse: |text| {
-                let _manifest = black_box(manifest::read(text, "x"));
+                let _manifest = black_box(api::files::read(text, "x"));
             },
             corpus: [manifests.clone(), tables, owned(&[POD])].concat(),
             long: Some(many_fields),
@@ -104,12 +104,12 @@ pub(crate) fn targets() -> Vec<Target> {
         Target {
             name: "stored objects",
             parse: |text| {
-                let stored = manifest::stored::read(text, "x");
+                let stored = api::files::stored::read(text, "x");
                 for pool in &stored.node_pools {
-                    let _hash = black_box(api::karpenter::hash::node_pool(&pool.spec.template));
+                    let _hash = black_box(hash::node_pool(&pool.spec.template));
                 }
                 for class in &stored.node_classes {
-                    let _hash = black_box(api::karpenter::hash::node_class(&class.spec));
+                    let _hash = black_box(hash::node_class(&class.spec));
                 }
             },
             corpus: manifests,
@@ -119,8 +119,8 @@ pub(crate) fn targets() -> Vec<Target> {
             name: "lists of pods and nodes",
             parse: |text| {
                 let _pods = black_box(PodReader::default().page(text.as_bytes()));
-                let _nodes = black_box(kubernetes::node_list(text.as_bytes()));
-                let _sets = black_box(kubernetes::daemon_set_list(text.as_bytes()));
+                let _nodes = black_box(lists::node_list(text.as_bytes()));
+                let _sets = black_box(lists::daemon_set_list(text.as_bytes()));
             },
             corpus: owned(&[POD]),
             long: Some(pod_list),
@@ -128,8 +128,8 @@ pub(crate) fn targets() -> Vec<Target> {
         Target {
             name: "lists of pools and classes",
             parse: |text| {
-                let _pools = black_box(kubernetes::node_pool_list(text.as_bytes()));
-                let _classes = black_box(kubernetes::node_class_list(text.as_bytes()));
+                let _pools = black_box(lists::node_pool_list(text.as_bytes()));
+                let _classes = black_box(lists::node_class_list(text.as_bytes()));
             },
             corpus: owned(&[POOL]),
             long: Some(pod_list),

@@ -4,7 +4,7 @@ use super::*;
 use crate::plan::input;
 
 fn expanded(text: &str) -> (Vec<Pod>, Loaded) {
-    let manifest = api::manifest::read(text, "x.yaml");
+    let manifest = api::files::read(text, "x.yaml");
     assert_eq!(manifest.problems, []);
     let mut loaded = input::of(vec![manifest]).unwrap();
     let now = "2026-08-01T12:00:00Z".parse().unwrap();

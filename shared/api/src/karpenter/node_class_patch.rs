@@ -132,7 +132,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::kubernetes::seen_node_class_list;
+    use crate::lists::seen_node_class_list;
 
     const LATER: &str = "2026-08-01T13:00:00Z";
 

@@ -96,7 +96,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::kubernetes::seen_node_pool_list;
+    use crate::lists::seen_node_pool_list;
 
     fn at(hour: u32) -> Timestamp {
         format!("2026-08-01T{hour}:00:00Z").parse().unwrap()

@@ -5,7 +5,7 @@ use model::{DeletionReason, NodeClaim};
 use serde_json::json;
 
 use super::*;
-use crate::manifest::{self, Object};
+use crate::{files, objects::Object};
 
 /// A claim as it is stored once its instance was launched.
 const LAUNCHED: &str = r#"{"v":1,"name":"general-7-0","version":3,"node_pool":"general",
@@ -266,7 +266,7 @@ fn a_finalizer_goes_alone_and_does_not_come_back() {
 fn what_is_shown_reads_back() {
     for claim in [promised(), launched(), registered(), initialized()] {
         let object = shown(None, &claim);
-        let manifest = manifest::read(&object.to_string(), "object");
+        let manifest = files::read(&object.to_string(), "object");
         assert_eq!(manifest.problems, []);
         let [Object::NodeClaim(read)] = manifest.objects.as_slice() else { panic!("one claim") };
         assert_eq!((read.phase, &read.node), (claim.phase, &claim.node));

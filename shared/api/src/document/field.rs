@@ -1,0 +1,427 @@
+//! Reading a tree field by field: every complaint knows path and line, and reading goes on.
+//!
+//! One field gets one complaint, the first: what follows from it is not repeated.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
+
+use super::tree::{Entry, Tree, Value};
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) enum Weight {
+    /// An API server would not have taken the object.
+    Refused,
+    /// It is taken, and Karpenter's own validation makes it unusable.
+    Unusable,
+    /// It is right, and this program does not honor it yet.
+    Unsupported,
+}
+
+/// What is wrong with one field.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Complaint {
+    pub(crate) weight: Weight,
+    pub(crate) path: String,
+    /// 0 is unknown.
+    pub(crate) line: u32,
+    pub(crate) rule: String,
+    pub(crate) cure: Option<String>,
+}
+
+impl Complaint {
+    /// `spec.weight: must be 1 to 100, not 0`; `not supported yet: …` first, the field after it.
+    pub(crate) fn in_words(&self) -> String {
+        match (self.weight, self.path.as_str()) {
+            (Weight::Unsupported, path) => format!("not supported yet: {path} {}", self.rule),
+            (_, "") => self.rule.clone(),
+            (_, path) => format!("{path}: {}", self.rule),
+        }
+    }
+}
+
+/// Whether fields that no reader knows are wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Unknown {
+    /// Written by people: a misspelled field must not be lost.
+    Refused,
+    /// Sent by an API server, which may be newer than this program.
+    Ignored,
+}
+
+/// Complaints about one object, in the order in which they were found.
+#[derive(Debug)]
+pub(crate) struct Complaints {
+    unknown: Unknown,
+    list: RefCell<Vec<Complaint>>,
+    /// Of `list`, so that many complaints cost no more each than few.
+    paths: RefCell<BTreeSet<String>>,
+}
+
+impl Complaints {
+    pub(crate) fn new(unknown: Unknown) -> Self {
+        Self { unknown, list: RefCell::default(), paths: RefCell::default() }
+    }
+
+    /// What was found.
+    pub(crate) fn into_list(self) -> Vec<Complaint> {
+        self.list.into_inner()
+    }
+
+    /// What makes an object that was read unusable, in words.
+    pub(crate) fn own_problems(&self) -> Vec<String> {
+        let list = self.list.borrow();
+        let own = list.iter().filter(|complaint| complaint.weight != Weight::Refused);
+        own.map(Complaint::in_words).collect()
+    }
+
+    fn add(&self, complaint: Complaint) {
+        let mut paths = self.paths.borrow_mut();
+        // What is wrong with a part explains what is wrong with the whole.
+        let has_part = |separator: &str| {
+            let start = format!("{}{separator}", complaint.path);
+            paths.range(start.clone()..).next().is_some_and(|path| path.starts_with(&start))
+        };
+        if paths.contains(&complaint.path) || has_part(".") || has_part("[") {
+            return;
+        }
+        paths.insert(complaint.path.clone());
+        self.list.borrow_mut().push(complaint);
+    }
+}
+
+/// A value at its place in the object.
+#[derive(Clone, Debug)]
+pub(crate) struct Field<'a> {
+    path: String,
+    line: u32,
+    tree: &'a Tree,
+    complaints: &'a Complaints,
+    /// See [`Field::checked_later`].
+    is_checked_later: bool,
+}
+
+impl<'a> Field<'a> {
+    /// The whole object.
+    pub(crate) fn root(tree: &'a Tree, complaints: &'a Complaints) -> Self {
+        Self { path: String::new(), line: tree.line, tree, complaints, is_checked_later: false }
+    }
+
+    /// The value of `key`, or a place for a complaint about it.
+    pub(crate) fn at(&self, key: &str) -> Self {
+        let entry = match &self.tree.value {
+            Value::Map(entries) => entries.iter().find(|entry| entry.key == key),
+            _ => None,
+        };
+        match entry {
+            Some(entry) => self.of_entry(entry),
+            None => Self { path: joined(&self.path, key), ..self.clone() },
+        }
+    }
+
+    /// `metadata.name` of the object, for complaints about it.
+    pub(crate) fn name(&self) -> Self {
+        self.at("metadata").at("name")
+    }
+
+    pub(crate) fn line(&self) -> u32 {
+        self.line
+    }
+
+    pub(crate) fn tree(&self) -> &'a Tree {
+        self.tree
+    }
+
+    /// The same for a part of which the API server only looks at the kind: what is wrong within it
+    /// makes an object unusable, and does not keep it away.
+    pub(crate) fn checked_later(&self) -> Self {
+        Self { is_checked_later: true, ..self.clone() }
+    }
+
+    /// Says that a rule is broken.
+    pub(crate) fn complain(&self, rule: impl Into<String>) {
+        self.add(Weight::Refused, rule.into(), None);
+    }
+
+    /// Says that a rule is broken, of an object that people wrote. One that a server stored it took
+    /// by rules of its own time.
+    pub(crate) fn complain_if_written(&self, rule: impl Into<String>) {
+        if self.complaints.unknown == Unknown::Refused {
+            self.complain(rule);
+        }
+    }
+
+    /// Says that a rule is broken which Karpenter looks at when the object is there already.
+    pub(crate) fn complain_unusable(&self, rule: impl Into<String>) {
+        self.add(Weight::Unusable, rule.into(), None);
+    }
+
+    /// Says that this is not supported yet; `what` goes on after the field's name.
+    pub(crate) fn complain_unsupported(&self, what: impl Into<String>) {
+        self.add(Weight::Unsupported, what.into(), None);
+    }
+
+    /// The same, with what to write instead.
+    pub(crate) fn complain_with(&self, rule: impl Into<String>, cure: impl Into<String>) {
+        self.add(Weight::Refused, rule.into(), Some(cure.into()));
+    }
+
+    /// What was said of this and of what is within it, in words.
+    pub(crate) fn said_within(&self, weight: Weight) -> Vec<String> {
+        let list = self.complaints.list.borrow();
+        let is_within = |path: &str| {
+            path.strip_prefix(&self.path)
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+        };
+        let own = list.iter().filter(|one| one.weight == weight && is_within(&one.path));
+        own.map(Complaint::in_words).collect()
+    }
+
+    /// Complains with an error's own words.
+    pub(crate) fn accept<T>(&self, outcome: Result<T, impl ToString>) -> Option<T> {
+        outcome.map_err(|error| self.complain(error.to_string())).ok()
+    }
+
+    fn add(&self, weight: Weight, rule: String, cure: Option<String>) {
+        let (path, line) = (self.path.clone(), self.line);
+        let weight = match weight {
+            Weight::Refused if self.is_checked_later => Weight::Unusable,
+            weight => weight,
+        };
+        self.complaints.add(Complaint { weight, path, line, rule, cure });
+    }
+
+    fn wrong_type<T>(&self, wanted: &str) -> Option<T> {
+        let rule = format!("must be {wanted}, not {}", self.shown());
+        match &self.tree.value {
+            Value::Number(text) if wanted == "a text" => {
+                self.complain_with(rule, format!("quote it: \"{text}\""));
+            }
+            // `on`, `yes` and `n` are booleans as well: what was written is not known here.
+            Value::Bool(_) if wanted == "a text" => {
+                self.complain_with(rule, "write it in quotes");
+            }
+            _ => self.complain(rule),
+        }
+        None
+    }
+
+    /// What stands there: scalars as written, the rest by kind.
+    fn shown(&self) -> String {
+        match &self.tree.value {
+            Value::Text(text) => format!("the text `{text}`"),
+            Value::Number(text) => format!("the number {text}"),
+            Value::Bool(value) => format!("the boolean {value}"),
+            other => other.kind().to_owned(),
+        }
+    }
+
+    /// The text, or `None` and a complaint.
+    pub(crate) fn text(&self) -> Option<&'a str> {
+        self.tree.as_text().or_else(|| self.wrong_type("a text"))
+    }
+
+    /// The text, which must not be empty.
+    pub(crate) fn text_not_empty(&self) -> Option<&'a str> {
+        let text = self.text()?;
+        if text.is_empty() {
+            self.complain("must not be empty");
+            return None;
+        }
+        Some(text)
+    }
+
+    /// The text, read by `parse`.
+    pub(crate) fn parsed<T, E: ToString>(
+        &self,
+        parse: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Option<T> {
+        self.accept(parse(self.text()?))
+    }
+
+    /// A quantity's text: Kubernetes takes numbers there as well.
+    pub(crate) fn quantity(&self) -> Option<&'a str> {
+        match &self.tree.value {
+            Value::Text(text) | Value::Number(text) => Some(text),
+            _ => self.wrong_type("a quantity such as `500m` or `2Gi`"),
+        }
+    }
+
+    pub(crate) fn boolean(&self) -> Option<bool> {
+        match &self.tree.value {
+            Value::Bool(value) => Some(*value),
+            _ => self.wrong_type("true or false"),
+        }
+    }
+
+    /// A whole number from `least` to `most`.
+    pub(crate) fn integer<T: TryFrom<i64>>(&self, least: i64, most: i64) -> Option<T> {
+        let Value::Number(text) = &self.tree.value else {
+            return self.wrong_type("a whole number");
+        };
+        let Ok(number) = text.parse::<i64>() else { return self.wrong_type("a whole number") };
+        if number < least || most < number {
+            if most == i64::MAX || most >= i64::from(i32::MAX) {
+                self.complain(format!("must be at least {least}, not {number}"));
+            } else {
+                self.complain(format!("must be {least} to {most}, not {number}"));
+            }
+            return None;
+        }
+        T::try_from(number).ok()
+    }
+
+    /// One of `choices`, matched exactly.
+    pub(crate) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Option<T> {
+        let text = self.text()?;
+        let found = choices.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
+        if found.is_none() {
+            let names: Vec<_> = choices.iter().map(|(name, _)| format!("`{name}`")).collect();
+            self.complain(format!("must be one of {}, not `{text}`", names.join(", ")));
+        }
+        found
+    }
+
+    /// The items of a list.
+    pub(crate) fn list(&self) -> Option<Vec<Self>> {
+        let Value::List(items) = &self.tree.value else { return self.wrong_type("a list") };
+        let item = |(index, tree): (usize, &'a Tree)| Self {
+            path: format!("{}[{index}]", self.path),
+            line: tree.line,
+            tree,
+            complaints: self.complaints,
+            is_checked_later: self.is_checked_later,
+        };
+        Some(items.iter().enumerate().map(item).collect())
+    }
+
+    /// The same, of at most `most` items.
+    pub(crate) fn list_up_to(&self, most: usize) -> Option<Vec<Self>> {
+        let items = self.list()?;
+        if items.len() > most {
+            self.complain(format!("must have at most {most} entries, not {}", items.len()));
+            return None;
+        }
+        Some(items)
+    }
+
+    /// The texts of a list.
+    pub(crate) fn texts(&self) -> Option<Vec<&'a str>> {
+        self.list()?.iter().map(Self::text).collect()
+    }
+
+    /// A map with fields that are known by name.
+    pub(crate) fn fields(&self) -> Option<Fields<'a>> {
+        let Value::Map(entries) = &self.tree.value else { return self.wrong_type("a map") };
+        Some(Fields { at: self.clone(), entries, asked: Vec::new() })
+    }
+
+    /// A map with keys of the user's own.
+    pub(crate) fn entries(&self) -> Option<Vec<(&'a str, Self)>> {
+        let Value::Map(entries) = &self.tree.value else { return self.wrong_type("a map") };
+        Some(entries.iter().map(|entry| (entry.key.as_str(), self.of_entry(entry))).collect())
+    }
+
+    /// A map of texts. Values that are none are complained about and left out.
+    pub(crate) fn text_map(&self) -> Option<BTreeMap<String, String>> {
+        let entries = self.entries()?.into_iter();
+        let text = |(key, field): (&str, Self)| Some((key.to_owned(), field.text()?.to_owned()));
+        Some(entries.filter_map(text).collect())
+    }
+
+    fn of_entry(&self, entry: &'a Entry) -> Self {
+        Self {
+            path: joined(&self.path, &entry.key),
+            line: entry.line,
+            tree: &entry.value,
+            complaints: self.complaints,
+            is_checked_later: self.is_checked_later,
+        }
+    }
+}
+
+/// `path.key`; keys with dots or slashes in brackets, so that the path stays readable.
+fn joined(path: &str, key: &str) -> String {
+    if key.contains(['.', '/']) {
+        format!("{path}[{key}]")
+    } else if path.is_empty() {
+        key.to_owned()
+    } else {
+        format!("{path}.{key}")
+    }
+}
+
+/// The fields of a map. Ask for every one that is known, then call [`Fields::done`].
+#[derive(Debug)]
+pub(crate) struct Fields<'a> {
+    at: Field<'a>,
+    entries: &'a [Entry],
+    asked: Vec<&'static str>,
+}
+
+impl<'a> Fields<'a> {
+    /// The field called `key`, unless it is absent or null.
+    pub(crate) fn get(&mut self, key: &'static str) -> Option<Field<'a>> {
+        self.asked.push(key);
+        let entry = self.entries.iter().find(|entry| entry.key == key)?;
+        (!entry.value.is_null()).then(|| self.at.of_entry(entry))
+    }
+
+    /// The same; its absence is complained about, unless a field that is spelled alike will be.
+    pub(crate) fn require(&mut self, key: &'static str) -> Option<Field<'a>> {
+        self.require_or(key, key)
+    }
+
+    /// The same, where `old` is what older versions called it.
+    pub(crate) fn require_or(&mut self, key: &'static str, old: &str) -> Option<Field<'a>> {
+        let found = self.get(key);
+        let alike = |entry: &Entry| {
+            entry.key != key && entry.key.eq_ignore_ascii_case(key)
+                || entry.key == old && old != key
+        };
+        let will_be_refused = self.at.complaints.unknown == Unknown::Refused;
+        if found.is_none() && !(will_be_refused && self.entries.iter().any(alike)) {
+            self.missing(key).complain("is required");
+        }
+        found
+    }
+
+    /// A place for a complaint about a field that is not there.
+    pub(crate) fn missing(&self, key: &str) -> Field<'a> {
+        Field { path: joined(&self.at.path, key), ..self.at.clone() }
+    }
+
+    /// Names that are known and decide nothing here.
+    pub(crate) fn ignore(&mut self, keys: &[&'static str]) {
+        self.asked.extend(keys);
+    }
+
+    /// Whether `key` is there and not null.
+    pub(crate) fn has(&self, key: &str) -> bool {
+        self.entries.iter().any(|entry| entry.key == key && !entry.value.is_null())
+    }
+
+    /// Complains about every field that nobody asked for, with the cure where `cure` knows one.
+    pub(crate) fn done_with(self, cure: impl Fn(&str) -> Option<String>) {
+        if self.at.complaints.unknown == Unknown::Ignored {
+            return;
+        }
+        for entry in self.entries {
+            if self.asked.contains(&entry.key.as_str()) {
+                continue;
+            }
+            let field = self.at.of_entry(entry);
+            let rule = "unknown field".to_owned();
+            let near = self.asked.iter().find(|known| known.eq_ignore_ascii_case(&entry.key));
+            let near = || near.map(|known| format!("it is spelled `{known}`"));
+            field.add(Weight::Refused, rule, cure(&entry.key).or_else(near));
+        }
+    }
+
+    /// Complains about every field that nobody asked for.
+    pub(crate) fn done(self) {
+        self.done_with(|_| None);
+    }
+}

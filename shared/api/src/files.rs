@@ -1,0 +1,182 @@
+//! Manifests: what users write, as objects and complaints.
+//!
+//! Reading never fails as a whole: what can be read is, and every complaint names file, line,
+//! object, field, rule and, where people commonly go wrong, the cure.
+
+use std::collections::BTreeSet;
+
+use crate::{
+    document::{
+        Found, Problem, documents,
+        field::{Complaints, Field, Unknown, Weight},
+        found_in, older,
+        tree::Tree,
+    },
+    lists::Page,
+    objects::{self, Object, PodManifest, conditions::Conditions},
+};
+
+mod json_list;
+pub mod stored;
+
+/// What a file holds.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Manifest {
+    /// In the order of the file, but for pods in a list that a server made: they are the first.
+    pub objects: Vec<Object>,
+    /// Where each of `objects` stands: as many, in the same order.
+    pub places: Vec<Place>,
+    /// What is wrong. Objects with a problem are not among `objects`.
+    pub problems: Vec<Problem>,
+}
+
+/// Where an object stands.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Place {
+    /// The file.
+    pub file: String,
+    /// The first line of the object, where it is known.
+    pub line: Option<u32>,
+    /// Of a NodePool: the line of its `nodeClassRef`.
+    pub node_class_line: Option<u32>,
+    /// Whether an API server knows the object: it has a uid.
+    pub is_stored: bool,
+    /// Why the object is not ready, by the conditions in its status, if it has any. Not told of pods.
+    pub not_ready: Option<String>,
+}
+
+/// Reads `text`, multi-document YAML or JSON, which came from `file`. `List` kinds are expanded.
+///
+/// An object that an API server would refuse is a problem and not among the objects. One that only
+/// Karpenter's own validation finds fault with is both; its own `problems` say why it is unusable.
+pub fn read(text: &str, file: &str) -> Manifest {
+    if let Some((mut pods, rest)) = json_list::split(text, file) {
+        pods.add(&[rest], file);
+        return pods;
+    }
+    let mut manifest = Manifest::default();
+    let documents = documents(text, file, &mut manifest.problems);
+    manifest.add(&documents, file);
+    manifest
+}
+
+impl Manifest {
+    /// The pods of a page that a server sent.
+    pub fn of_pods(page: Page<PodManifest>, file: &str) -> Self {
+        let place = Place { file: file.to_owned(), is_stored: true, ..Place::default() };
+        let problem = |(object, rule)| Problem {
+            file: file.to_owned(),
+            line: None,
+            object,
+            field: String::new(),
+            rule,
+            cure: None,
+        };
+        Self {
+            places: vec![place; page.items.len()],
+            objects: page.items.into_iter().map(Object::Pod).collect(),
+            problems: page.malformed.into_iter().map(problem).collect(),
+        }
+    }
+
+    fn add(&mut self, documents: &[Tree], file: &str) {
+        let found = found_in(documents, file);
+        if older::is_needed(&found) {
+            let settings = older::Settings::default();
+            let converted = older::convert(found, file, &settings, &mut self.problems);
+            let trees: Vec<_> = converted.into_iter().map(|converted| converted.tree).collect();
+            read_all(found_in(&trees, file), file, self);
+        } else {
+            read_all(found, file, self);
+        }
+    }
+}
+
+fn read_all(found: Vec<Result<Found<'_>, Problem>>, file: &str, manifest: &mut Manifest) {
+    for found in found {
+        match found {
+            Ok(Found { tree, api_version, kind }) => {
+                read_object(tree, api_version, kind, file, manifest);
+            }
+            Err(problem) => manifest.problems.push(problem),
+        }
+    }
+}
+
+fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest: &mut Manifest) {
+    let name = tree.get("metadata").and_then(|metadata| metadata.get("name"));
+    let name = name.and_then(Tree::as_text).unwrap_or("(without a name)");
+    let is_stored = tree.get("metadata").and_then(|metadata| metadata.get("uid")).is_some();
+    // What comes from a server may be newer than this program; nobody writes claims by hand.
+    let is_from_server = is_stored || kind == "NodeClaim";
+    let unknown = if is_from_server { Unknown::Ignored } else { Unknown::Refused };
+    let complaints = Complaints::new(unknown);
+    let root = Field::root(tree, &complaints);
+    let mut place = Place {
+        file: file.to_owned(),
+        line: line_of(tree.line),
+        node_class_line: None,
+        is_stored,
+        not_ready: Conditions::of(tree).not_ready().filter(|_| kind != "Pod"),
+    };
+    let read = objects::read(&root, &complaints, api_version, kind);
+    let object = read.map(|read| {
+        place.node_class_line = read.node_class_line.and_then(line_of);
+        read.object
+            .unwrap_or_else(|| Object::Other { kind: kind.to_owned(), name: name.to_owned() })
+    });
+    let list = complaints.into_list();
+    let is_refused = list.iter().any(|complaint| complaint.weight == Weight::Refused);
+    let told = list.into_iter().filter(|complaint| complaint.weight != Weight::Unsupported);
+    manifest.problems.extend(told.map(|complaint| Problem {
+        file: file.to_owned(),
+        line: line_of(complaint.line),
+        object: format!("{kind} {name}"),
+        field: complaint.path,
+        rule: complaint.rule,
+        cure: complaint.cure,
+    }));
+    if let (Some(object), false) = (object, is_refused) {
+        manifest.objects.push(object);
+        manifest.places.push(place);
+    }
+}
+
+fn line_of(line: u32) -> Option<u32> {
+    (line > 0).then_some(line)
+}
+
+/// What is wrong between objects: a NodePool that names an EC2NodeClass which no manifest has. A
+/// class that was read and refused counts as there: that was said already.
+pub fn cross_check(manifests: &[Manifest]) -> Vec<Problem> {
+    let mut classes = BTreeSet::new();
+    for manifest in manifests {
+        for object in &manifest.objects {
+            if let Object::NodeClass(class) = object {
+                classes.insert(format!("EC2NodeClass {}", class.name));
+            }
+        }
+        classes.extend(manifest.problems.iter().map(|problem| problem.object.clone()));
+    }
+    let mut problems = Vec::new();
+    for manifest in manifests {
+        for (object, place) in manifest.objects.iter().zip(&manifest.places) {
+            let Object::NodePool(pool) = object else { continue };
+            let class = &pool.template.node_class;
+            if !classes.contains(&format!("EC2NodeClass {class}")) {
+                problems.push(Problem {
+                    file: place.file.clone(),
+                    line: place.node_class_line.or(place.line),
+                    object: format!("NodePool {}", pool.name),
+                    field: "spec.template.spec.nodeClassRef.name".to_owned(),
+                    rule: format!("there is no EC2NodeClass `{class}`"),
+                    cure: None,
+                });
+            }
+        }
+    }
+    problems
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,329 @@
+//! Lists as the API server sends them.
+//!
+//! Items are kept as raw text and read one by one, so that one malformed object is reported and
+//! does not poison its list. Fields that only the server knows are no problem here. Ask for pages
+//! of some hundred objects: a page is in memory as a whole.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use model::{
+    Namespace, NodeClaimName, NodeName, Pod, PodKey, PodSpec,
+    claim::ShownNodeClaim,
+    eviction::PodDisruptionBudget,
+    facts::DaemonSet,
+    labels,
+    node::Node,
+    node_class::{ListedNodeClass, SeenNodeClass},
+    node_pool::{NodePool, SeenNodePool},
+    overlay::NodeOverlay,
+    static_hash::NODE_POOL,
+    storage::{Volume, VolumeClaim, VolumeClaimKey},
+};
+use serde::{Deserialize, Deserializer};
+use serde_json::value::RawValue;
+
+use crate::{
+    document::{
+        field::{Complaint, Complaints, Field, Unknown, Weight},
+        tree::{self, Tree},
+    },
+    karpenter::hash,
+    launch_facts,
+    objects::{
+        BufferManifest, StorageClassManifest, Workload, WorkloadKind, budget, buffer,
+        metadata::Metadata, node, node_class, node_pool, overlay, pod, volume, workload,
+    },
+};
+
+mod pods;
+
+pub use pods::PodReader;
+
+/// One page of a list.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Page<T> {
+    /// What could be read, in the server's order.
+    pub items: Vec<T>,
+    /// The rest: object (such as `Pod default/web-0`) and problem.
+    pub malformed: Vec<(String, String)>,
+    /// Where the next page starts; `None` after the last.
+    pub continue_token: Option<String>,
+    /// The state that the list is of.
+    pub resource_version: Option<String>,
+}
+
+impl<T> Page<T> {
+    /// The same with something else in place of each item.
+    pub fn map<U>(self, f: impl FnMut(T) -> U) -> Page<U> {
+        let Self { items, malformed, continue_token, resource_version } = self;
+        let items = items.into_iter().map(f).collect();
+        Page { items, malformed, continue_token, resource_version }
+    }
+}
+
+/// A namespace and its labels.
+pub type NamespaceLabels = (Namespace, BTreeMap<String, String>);
+
+/// A node, and how many volumes of each driver it attaches.
+pub type AttachLimits = (NodeName, BTreeMap<String, u32>);
+
+/// Why a body is not what was asked for.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Error {
+    /// It is no list.
+    #[error("the answer is not a Kubernetes list: {0}")]
+    List(String),
+    /// It is not the object.
+    #[error("{object}: {problem}")]
+    Object {
+        /// Such as `Pod default/web-0`.
+        object: String,
+        /// The field and the rule that it breaks.
+        problem: String,
+    },
+}
+
+/// Reads a PodList by itself; [`PodReader`] reads one page after the other.
+pub fn pod_list(body: &[u8]) -> Result<Page<Pod>, Error> {
+    Ok(PodReader::default().page(body)?.map(|read| read.pod))
+}
+
+/// Reads one Pod.
+pub fn pod(body: &[u8]) -> Result<Pod, Error> {
+    object(body, "Pod", |root, _| pod::read_pod(root).map(|read| read.pod))
+}
+
+/// Reads a NodeList.
+pub fn node_list(body: &[u8]) -> Result<Page<Node>, Error> {
+    list(body, "Node", |root, _| node::read(root))
+}
+
+/// Reads one Node.
+pub fn node(body: &[u8]) -> Result<Node, Error> {
+    object(body, "Node", |root, _| node::read(root))
+}
+
+/// Reads a DaemonSetList.
+pub fn daemon_set_list(body: &[u8]) -> Result<Page<DaemonSet>, Error> {
+    list(body, "DaemonSet", |root, _| pod::read_daemon_set(root))
+}
+
+/// Reads a NodePoolList. What Karpenter's own validation would find is in each pool's `problems`.
+pub fn node_pool_list(body: &[u8]) -> Result<Page<NodePool>, Error> {
+    list(body, "NodePool", stored_node_pool)
+}
+
+/// A NodePool with its hash: nobody but us may be there to keep the annotation up to date.
+fn stored_node_pool(root: &Field<'_>, complaints: &Complaints) -> Option<NodePool> {
+    let mut pool = node_pool::read(root, complaints)?.pool;
+    let template = root.tree().get("spec").and_then(|spec| spec.get("template"));
+    let template = template.and_then(|tree| serde_json::from_value(tree.to_json()).ok());
+    if let Some(hash) = template.and_then(|template| hash::node_pool(&template).ok()) {
+        pool.annotations.extend(NODE_POOL.annotations(&hash.to_string()));
+    }
+    Some(pool)
+}
+
+/// Reads an EC2NodeClassList, each class with what its status says against a launch. What is not
+/// supported yet is in each class's `problems`.
+pub fn node_class_list(body: &[u8]) -> Result<Page<ListedNodeClass>, Error> {
+    list(body, "EC2NodeClass", |root, complaints| {
+        let class = node_class::read(root, complaints)?;
+        let not_ready = launch_facts::not_ready_in_cluster(root.tree());
+        Some(ListedNodeClass { class, not_ready })
+    })
+}
+
+/// The same, each with which spec it is.
+pub fn seen_node_class_list(body: &[u8]) -> Result<Page<SeenNodeClass>, Error> {
+    list(body, "EC2NodeClass", |root, complaints| {
+        let class = node_class::read(root, complaints)?;
+        let (uid, generation) = seen(root)?;
+        let metadata = root.fields()?.get("metadata")?.fields();
+        let annotations = metadata.and_then(|mut metadata| metadata.get("annotations")?.text_map());
+        let annotations = annotations.unwrap_or_default();
+        Some(SeenNodeClass { class, uid, generation, annotations })
+    })
+}
+
+/// Reads a NodePoolList, each pool with which spec it is.
+pub fn seen_node_pool_list(body: &[u8]) -> Result<Page<SeenNodePool>, Error> {
+    list(body, "NodePool", |root, complaints| {
+        let pool = stored_node_pool(root, complaints)?;
+        let (uid, generation) = seen(root)?;
+        Some(SeenNodePool { pool, uid, generation })
+    })
+}
+
+/// Which object it is, and which spec of it.
+fn seen(root: &Field<'_>) -> Option<(String, i64)> {
+    let mut metadata = root.fields()?.require("metadata")?.fields()?;
+    let uid = metadata.require("uid")?.text_not_empty()?.to_owned();
+    Some((uid, metadata.require("generation")?.integer(0, i64::MAX)?))
+}
+
+/// Reads the metadata of NodeClaims that show claims of the ledger.
+pub fn shown_node_claim_list(body: &[u8]) -> Result<Page<ShownNodeClaim>, Error> {
+    list(body, "NodeClaim", |root, _| {
+        let metadata = Metadata::read(&mut root.fields()?)?;
+        let version = metadata.annotations.get(labels::CLAIM_VERSION);
+        Some(ShownNodeClaim {
+            name: root.name().accept(NodeClaimName::new(&metadata.name))?,
+            version: version.and_then(|text| text.parse().ok()).unwrap_or_default(),
+            is_deleting: metadata.deleted_at.is_some(),
+        })
+    })
+}
+
+/// Reads a NodeOverlayList. What Karpenter's own validation would find is in each one's `problems`.
+pub fn node_overlay_list(body: &[u8]) -> Result<Page<NodeOverlay>, Error> {
+    list(body, "NodeOverlay", overlay::read)
+}
+
+/// Reads a CapacityBufferList.
+pub fn capacity_buffer_list(body: &[u8]) -> Result<Page<BufferManifest>, Error> {
+    list(body, "CapacityBuffer", |root, _| buffer::read(root))
+}
+
+/// Reads a PodTemplateList.
+pub fn pod_template_list(body: &[u8]) -> Result<Page<(PodKey, Arc<PodSpec>)>, Error> {
+    list(body, "PodTemplate", |root, _| pod::read_pod_template(root))
+}
+
+/// Reads a DeploymentList.
+pub fn deployment_list(body: &[u8]) -> Result<Page<Workload>, Error> {
+    list(body, "Deployment", |root, _| workload::read(root, WorkloadKind::Deployment))
+}
+
+/// Reads a StatefulSetList.
+pub fn stateful_set_list(body: &[u8]) -> Result<Page<Workload>, Error> {
+    list(body, "StatefulSet", |root, _| workload::read(root, WorkloadKind::StatefulSet))
+}
+
+/// Reads a ReplicaSetList.
+pub fn replica_set_list(body: &[u8]) -> Result<Page<Workload>, Error> {
+    list(body, "ReplicaSet", |root, _| workload::read(root, WorkloadKind::ReplicaSet))
+}
+
+/// Reads a NamespaceList: names and labels.
+pub fn namespace_list(body: &[u8]) -> Result<Page<NamespaceLabels>, Error> {
+    list(body, "Namespace", |root, _| budget::read_namespace(root))
+}
+
+/// Reads a PersistentVolumeList.
+pub fn volume_list(body: &[u8]) -> Result<Page<(String, Volume)>, Error> {
+    list(body, "PersistentVolume", |root, _| volume::read_volume(root))
+}
+
+/// Reads a PersistentVolumeClaimList.
+pub fn volume_claim_list(body: &[u8]) -> Result<Page<(VolumeClaimKey, VolumeClaim)>, Error> {
+    list(body, "PersistentVolumeClaim", |root, _| volume::read_claim(root))
+}
+
+/// Reads a StorageClassList.
+pub fn storage_class_list(body: &[u8]) -> Result<Page<StorageClassManifest>, Error> {
+    list(body, "StorageClass", |root, _| volume::read_class(root))
+}
+
+/// Reads a CSINodeList: how many volumes of each driver a node attaches.
+pub fn csi_node_list(body: &[u8]) -> Result<Page<AttachLimits>, Error> {
+    list(body, "CSINode", |root, _| volume::read_csi_node(root))
+}
+
+/// Reads a PodDisruptionBudgetList.
+pub fn disruption_budget_list(body: &[u8]) -> Result<Page<PodDisruptionBudget>, Error> {
+    list(body, "PodDisruptionBudget", |root, _| budget::read(root))
+}
+
+/// Reads an object; what it complains about goes to the second argument.
+type Read<T> = fn(&Field<'_>, &Complaints) -> Option<T>;
+
+#[derive(Deserialize)]
+struct RawList<'a> {
+    #[serde(default)]
+    metadata: RawListMetadata,
+    #[serde(borrow, deserialize_with = "null_or_items")]
+    items: Vec<&'a RawValue>,
+}
+
+/// Lists of metadata have `null` for no item, as Go writes a slice that was never made.
+fn null_or_items<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<&'de RawValue>, D::Error> {
+    Ok(Option::deserialize(from)?.unwrap_or_default())
+}
+
+#[derive(Default, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawListMetadata {
+    #[serde(rename = "continue")]
+    continue_token: Option<String>,
+    resource_version: Option<String>,
+}
+
+fn list<T>(body: &[u8], kind: &str, read: Read<T>) -> Result<Page<T>, Error> {
+    items(body, kind, |item| read_item(item, kind, read))
+}
+
+/// Why an object could not be read: its name, where it has one, and what is wrong.
+type Unreadable = (Option<String>, String);
+
+/// A list whose items `read` reads from their texts.
+fn items<T>(
+    body: &[u8],
+    kind: &str,
+    mut read: impl FnMut(&str) -> Result<T, Unreadable>,
+) -> Result<Page<T>, Error> {
+    let raw: RawList<'_> =
+        serde_json::from_slice(body).map_err(|error| Error::List(error.to_string()))?;
+    let mut items = Vec::with_capacity(raw.items.len());
+    let mut malformed = Vec::new();
+    for (index, item) in raw.items.into_iter().enumerate() {
+        match read(item.get()) {
+            Ok(item) => items.push(item),
+            Err((None, problem)) => malformed.push((format!("{kind} number {index}"), problem)),
+            Err((Some(name), problem)) => malformed.push((format!("{kind} {name}"), problem)),
+        }
+    }
+    Ok(Page {
+        items,
+        malformed,
+        continue_token: raw.metadata.continue_token.filter(|token| !token.is_empty()),
+        resource_version: raw.metadata.resource_version,
+    })
+}
+
+fn object<T>(body: &[u8], kind: &str, read: Read<T>) -> Result<T, Error> {
+    let text = std::str::from_utf8(body).map_err(|error| Error::List(error.to_string()))?;
+    read_item(text, kind, read).map_err(|(name, problem)| {
+        let name = name.unwrap_or_else(|| "(without a name)".to_owned());
+        Error::Object { object: format!("{kind} {name}"), problem }
+    })
+}
+
+/// The object, or its name (where it has one) and what is wrong.
+fn read_item<T>(text: &str, kind: &str, read: Read<T>) -> Result<T, Unreadable> {
+    let tree = tree::parse_json(text).map_err(|error| (None, error))?;
+    let complaints = Complaints::new(Unknown::Ignored);
+    let item = read(&Field::root(&tree, &complaints), &complaints);
+    let list = complaints.into_list();
+    let refused: Vec<_> = list.iter().filter(|c| c.weight == Weight::Refused).collect();
+    match item {
+        Some(item) if refused.is_empty() => Ok(item),
+        _ if refused.is_empty() => Err((name_of(&tree), format!("not a {kind}"))),
+        _ => {
+            let words: Vec<_> = refused.into_iter().map(Complaint::in_words).collect();
+            Err((name_of(&tree), words.join("; ")))
+        }
+    }
+}
+
+fn name_of(tree: &Tree) -> Option<String> {
+    let metadata = tree.get("metadata")?;
+    let name = metadata.get("name")?.as_text()?;
+    match metadata.get("namespace").and_then(Tree::as_text) {
+        Some(namespace) => Some(format!("{namespace}/{name}")),
+        None => Some(name.to_owned()),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,270 @@
+//! The kinds of objects that decide something, and which reader each has.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::Timestamp;
+use model::{
+    Namespace, NodeClaim, NodeName, ObjectName, PodKey, PodSpec, PodUid,
+    eviction::PodDisruptionBudget,
+    facts::DaemonSet,
+    node::Node,
+    node_class::NodeClass,
+    node_pool::NodePool,
+    overlay::NodeOverlay,
+    pod::Owner,
+    storage::{PodVolume, StorageClass, Volume, VolumeClaim, VolumeClaimKey},
+};
+
+use crate::document::field::{Complaints, Field};
+
+mod affinity;
+mod block_device;
+pub(crate) mod budget;
+pub(crate) mod buffer;
+pub(crate) mod conditions;
+mod container;
+mod cures;
+mod disruption;
+mod kubelet;
+mod label_selector;
+mod launch_template;
+pub(crate) mod metadata;
+mod network;
+pub(crate) mod node;
+mod node_claim;
+pub(crate) mod node_class;
+pub(crate) mod node_pool;
+pub(crate) mod overlay;
+pub(crate) mod pod;
+mod pod_spec;
+pub(crate) mod requirement;
+mod selector;
+mod topology;
+pub(crate) mod volume;
+pub(crate) mod workload;
+
+pub use budget::PriorityClass;
+pub use buffer::{BufferManifest, BufferReference, Referable};
+pub use pod::PodManifest;
+
+/// Something that a manifest describes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::large_enum_variant, reason = "objects of a file are few, and soon taken apart")]
+pub enum Object {
+    /// `karpenter.sh/v1` NodePool.
+    NodePool(NodePool),
+    /// `karpenter.k8s.aws/v1` EC2NodeClass.
+    NodeClass(NodeClass),
+    /// `karpenter.sh/v1` NodeClaim.
+    NodeClaim(Box<NodeClaim>),
+    /// `karpenter.sh/v1alpha1` NodeOverlay.
+    NodeOverlay(NodeOverlay),
+    /// `autoscaling.x-k8s.io` CapacityBuffer.
+    CapacityBuffer(BufferManifest),
+    /// `v1` Node.
+    Node(Node),
+    /// `v1` Pod.
+    Pod(PodManifest),
+    /// What makes pods of one kind.
+    Workload(Box<Workload>),
+    /// `apps/v1` DaemonSet.
+    DaemonSet(DaemonSet),
+    /// `v1` PodTemplate.
+    PodTemplate(PodKey, Arc<PodSpec>),
+    /// `v1` PersistentVolume.
+    Volume(String, Volume),
+    /// `v1` PersistentVolumeClaim.
+    VolumeClaim(VolumeClaimKey, VolumeClaim),
+    /// `storage.k8s.io/v1` StorageClass.
+    StorageClass(StorageClassManifest),
+    /// `storage.k8s.io/v1` CSINode: how many volumes of each driver its node attaches.
+    CsiNode(NodeName, BTreeMap<String, u32>),
+    /// `v1` Namespace, with its labels.
+    Namespace(Namespace, BTreeMap<String, String>),
+    /// `scheduling.k8s.io/v1` PriorityClass.
+    PriorityClass(PriorityClass),
+    /// `policy/v1` PodDisruptionBudget.
+    DisruptionBudget(PodDisruptionBudget),
+    /// Anything else: it decides nothing here.
+    Other {
+        /// Such as `Service`.
+        kind: String,
+        /// Its name.
+        name: String,
+    },
+}
+
+/// What makes the pods of a workload.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum WorkloadKind {
+    /// `apps/v1` Deployment.
+    Deployment,
+    /// `apps/v1` StatefulSet.
+    StatefulSet,
+    /// `batch/v1` Job.
+    Job,
+    /// `apps/v1` ReplicaSet.
+    ReplicaSet,
+}
+
+impl WorkloadKind {
+    /// Its name in `kind`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Deployment => "Deployment",
+            Self::StatefulSet => "StatefulSet",
+            Self::Job => "Job",
+            Self::ReplicaSet => "ReplicaSet",
+        }
+    }
+
+    /// Its `apiVersion`.
+    pub const fn api_version(self) -> &'static str {
+        match self {
+            Self::Deployment | Self::StatefulSet | Self::ReplicaSet => "apps/v1",
+            Self::Job => "batch/v1",
+        }
+    }
+}
+
+/// A Deployment, StatefulSet, Job or ReplicaSet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Workload {
+    /// Which of them.
+    pub kind: WorkloadKind,
+    /// Namespace and name.
+    pub key: PodKey,
+    /// `metadata.uid`, or namespace and name.
+    pub uid: PodUid,
+    /// How many pods; of a Job how many at a time that are still to come.
+    pub replicas: u32,
+    /// What controls it: a ReplicaSet often has a Deployment.
+    pub owner: Option<Owner>,
+    /// What each pod is like.
+    pub spec: Arc<PodSpec>,
+    /// Volumes of each pod that are claims.
+    pub volumes: Vec<PodVolume>,
+    /// Of a StatefulSet: claims that each pod gets, with the storage class that they name.
+    pub claim_templates: Vec<(ObjectName, Option<String>)>,
+    /// Of a StatefulSet: the number of its first pod.
+    pub first_ordinal: u32,
+    /// Whether its pods wait for something before they are scheduled.
+    pub is_gated: bool,
+    /// Whether it is being deleted: it makes no more pods.
+    pub is_deleting: bool,
+    /// `metadata.creationTimestamp`, if it is there.
+    pub created_at: Option<Timestamp>,
+}
+
+/// A StorageClass, with what decides whether claims that name none get it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StorageClassManifest {
+    /// Its name.
+    pub name: String,
+    /// What decides about nodes.
+    pub class: StorageClass,
+    /// Whether it is a default class. Of several the newest is taken.
+    pub is_default: bool,
+    /// `metadata.creationTimestamp`, if it is there.
+    pub created_at: Option<Timestamp>,
+}
+
+/// What was read: `None` of the object is a kind that decides nothing.
+pub(crate) struct Read {
+    pub(crate) object: Option<Object>,
+    /// Of a NodePool: the line of its `nodeClassRef`.
+    pub(crate) node_class_line: Option<u32>,
+}
+
+/// Reads `root`, whose type is known; what is wrong goes to the complaints behind it.
+pub(crate) fn read(
+    root: &Field<'_>,
+    complaints: &Complaints,
+    api_version: &str,
+    kind: &str,
+) -> Option<Read> {
+    let plain = |object: Object| Read { object: Some(object), node_class_line: None };
+    let object = match (api_version, kind) {
+        ("karpenter.sh/v1", "NodePool") => {
+            let read = node_pool::read(root, complaints)?;
+            let object = Some(Object::NodePool(read.pool));
+            return Some(Read { object, node_class_line: Some(read.node_class_line) });
+        }
+        ("karpenter.sh/v1", "NodeClaim") => match node_claim::read(root)? {
+            node_claim::Read::Claim(claim) => Some(Object::NodeClaim(claim)),
+            node_claim::Read::WithoutPool => None,
+        },
+        ("karpenter.k8s.aws/v1", "EC2NodeClass") => {
+            Some(Object::NodeClass(node_class::read(root, complaints)?))
+        }
+        ("karpenter.sh/v1alpha1", "NodeOverlay") => {
+            Some(Object::NodeOverlay(overlay::read(root, complaints)?))
+        }
+        _ => {
+            return of_kubernetes(root, api_version, kind).map(|read| {
+                read.map_or_else(|| Read { object: None, node_class_line: None }, plain)
+            });
+        }
+    };
+    Some(Read { object, node_class_line: None })
+}
+
+/// The same for Kubernetes' own kinds: `Some(None)` for one that decides nothing.
+#[expect(clippy::option_option, reason = "another kind and an unreadable object are two things")]
+fn of_kubernetes(root: &Field<'_>, api_version: &str, kind: &str) -> Option<Option<Object>> {
+    let workload = |kind| workload::read(root, kind).map(|read| Object::Workload(Box::new(read)));
+    let object = match (api_version, kind) {
+        ("v1", "Node") => node::read(root).map(Object::Node),
+        ("v1", "Pod") => pod::read_pod(root).map(Object::Pod),
+        ("v1", "PodTemplate") => {
+            pod::read_pod_template(root).map(|(key, spec)| Object::PodTemplate(key, spec))
+        }
+        ("v1", "PersistentVolume") => {
+            volume::read_volume(root).map(|(name, volume)| Object::Volume(name, volume))
+        }
+        ("v1", "PersistentVolumeClaim") => {
+            volume::read_claim(root).map(|(key, claim)| Object::VolumeClaim(key, claim))
+        }
+        ("v1", "Namespace") => {
+            budget::read_namespace(root).map(|(name, labels)| Object::Namespace(name, labels))
+        }
+        ("apps/v1", "DaemonSet") => pod::read_daemon_set(root).map(Object::DaemonSet),
+        ("apps/v1", "Deployment") => workload(WorkloadKind::Deployment),
+        ("apps/v1", "StatefulSet") => workload(WorkloadKind::StatefulSet),
+        ("apps/v1", "ReplicaSet") => workload(WorkloadKind::ReplicaSet),
+        ("batch/v1", "Job") => workload(WorkloadKind::Job),
+        ("storage.k8s.io/v1", "StorageClass") => volume::read_class(root).map(Object::StorageClass),
+        ("storage.k8s.io/v1", "CSINode") => {
+            volume::read_csi_node(root).map(|(node, limits)| Object::CsiNode(node, limits))
+        }
+        ("scheduling.k8s.io/v1", "PriorityClass") => {
+            budget::read_priority_class(root).map(Object::PriorityClass)
+        }
+        ("policy/v1", "PodDisruptionBudget") => budget::read(root).map(Object::DisruptionBudget),
+        ("autoscaling.x-k8s.io/v1beta1" | "autoscaling.x-k8s.io/v1alpha1", "CapacityBuffer") => {
+            buffer::read(root).map(Object::CapacityBuffer)
+        }
+        _ => {
+            other(root, api_version, kind);
+            return Some(None);
+        }
+    };
+    object.map(Some)
+}
+
+/// Complains about kinds and versions that would change decisions if they were honored.
+fn other(root: &Field<'_>, api_version: &str, kind: &str) {
+    let group = api_version.split_once('/').map_or("", |(group, _)| group);
+    if let Some((rule, cure)) = cures::old_version(api_version, kind) {
+        root.at("apiVersion").complain_with(rule, cure);
+    } else if matches!(group, "karpenter.sh" | "karpenter.k8s.aws") {
+        let rule = format!("`{api_version}` has no kind `{kind}`");
+        let version = root.at("apiVersion");
+        match kind {
+            "EC2NodeClass" => version.complain_with(rule, "write karpenter.k8s.aws/v1"),
+            "NodePool" => version.complain_with(rule, "write karpenter.sh/v1"),
+            "NodeOverlay" => version.complain_with(rule, "write karpenter.sh/v1alpha1"),
+            _ => root.at("kind").complain(rule),
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! CapacityBuffers of `autoscaling.x-k8s.io`, and looking up what they refer to.
+//!
+//! Karpenter: `pkg/apis/autoscaling/v1beta1/capacitybuffer.go` and
+//! `pkg/controllers/capacitybuffer`.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use model::{
+    Namespace, ObjectName, PodKey, PodSpec, PodUid, ResourceName,
+    buffer::{BufferTarget, CapacityBuffer},
+};
+
+use super::{Workload, WorkloadKind, container, metadata::Metadata, pod};
+use crate::document::field::Field;
+
+/// The only strategy that there is.
+const ACTIVE_CAPACITY: &str = "buffer.x-k8s.io/active-capacity";
+
+/// A CapacityBuffer as written: what it refers to is not looked up yet.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BufferManifest {
+    /// Its namespace.
+    pub namespace: Namespace,
+    /// Its name.
+    pub name: ObjectName,
+    /// Its uid.
+    pub uid: PodUid,
+    /// `spec.replicas`.
+    pub replicas: Option<u32>,
+    /// `spec.percentage`.
+    pub percentage: Option<u32>,
+    /// `spec.limits`.
+    pub limits: BTreeMap<ResourceName, u64>,
+    /// What it refers to.
+    pub reference: BufferReference,
+}
+
+/// What a CapacityBuffer refers to, in its own namespace.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum BufferReference {
+    /// `podTemplateRef`: a PodTemplate.
+    Template(ObjectName),
+    /// `scalableRef`: a workload.
+    Workload {
+        /// Such as `Deployment`.
+        kind: String,
+        /// Its name.
+        name: ObjectName,
+    },
+    /// Nothing that can be used, in words.
+    Unusable(String),
+}
+
+/// Where buffers look up what they refer to.
+#[derive(Clone, Debug, Default)]
+pub struct Referable {
+    /// PodTemplates.
+    pub templates: BTreeMap<PodKey, Arc<PodSpec>>,
+    /// Deployments, StatefulSets and ReplicaSets: their pods, and how many.
+    pub workloads: BTreeMap<(WorkloadKind, PodKey), (Arc<PodSpec>, u32)>,
+}
+
+impl Referable {
+    /// Takes a workload in.
+    pub fn add(&mut self, workload: &Workload) {
+        let key = (workload.kind, workload.key.clone());
+        self.workloads.insert(key, (Arc::clone(&workload.spec), workload.replicas));
+    }
+}
+
+impl BufferManifest {
+    /// The buffer with what it refers to.
+    pub fn resolved(self, referable: &Referable) -> CapacityBuffer {
+        let key =
+            |name: &ObjectName| PodKey { namespace: self.namespace.clone(), name: name.clone() };
+        let target = match &self.reference {
+            BufferReference::Template(name) => match referable.templates.get(&key(name)) {
+                Some(spec) => BufferTarget::Template(Arc::clone(spec)),
+                None => BufferTarget::Missing(format!("there is no PodTemplate `{name}`")),
+            },
+            BufferReference::Workload { kind, name } => {
+                let found = BUFFERED.iter().find(|(known, _)| known == kind);
+                let found =
+                    found.and_then(|(_, kind)| referable.workloads.get(&(*kind, key(name))));
+                match found {
+                    Some((spec, replicas)) => BufferTarget::Workload(Arc::clone(spec), *replicas),
+                    None => BufferTarget::Missing(format!("there is no {kind} `{name}`")),
+                }
+            }
+            BufferReference::Unusable(rule) => BufferTarget::Missing(rule.clone()),
+        };
+        CapacityBuffer {
+            namespace: self.namespace,
+            name: self.name,
+            uid: self.uid,
+            replicas: self.replicas,
+            percentage: self.percentage,
+            limits: self.limits,
+            target,
+        }
+    }
+}
+
+/// Workloads that a buffer may refer to.
+const BUFFERED: &[(&str, WorkloadKind)] = &[
+    ("Deployment", WorkloadKind::Deployment),
+    ("StatefulSet", WorkloadKind::StatefulSet),
+    ("ReplicaSet", WorkloadKind::ReplicaSet),
+];
+
+/// Reads a CapacityBuffer.
+pub(crate) fn read(object: &Field<'_>) -> Option<BufferManifest> {
+    let mut fields = object.fields()?;
+    let metadata = Metadata::read(&mut fields);
+    fields.ignore(&["status"]);
+    let spec_field = fields.require("spec");
+    fields.done();
+    let spec_field = spec_field?;
+    let mut spec = spec_field.fields()?;
+    let strategy = spec.get("provisioningStrategy").and_then(|field| field.text());
+    let template = spec.get("podTemplateRef").and_then(|field| {
+        let mut fields = field.fields()?;
+        let name = fields.require("name").and_then(|field| field.parsed(ObjectName::new));
+        fields.done();
+        name
+    });
+    let workload = spec.get("scalableRef").and_then(|field| scalable(&field));
+    let count = |field: Option<Field<'_>>| field?.integer(0, i64::from(i32::MAX));
+    let (replicas, percentage) = (count(spec.get("replicas")), count(spec.get("percentage")));
+    let limits = spec.get("limits").and_then(|field| container::amounts(&field));
+    spec.done();
+    let is_bounded = replicas.is_some() || limits.is_some();
+    let reference = match (template, workload) {
+        (Some(_), Some(_)) => {
+            spec_field.complain("must have one of `podTemplateRef` and `scalableRef`, not both");
+            return None;
+        }
+        (Some(_), None) if !is_bounded => {
+            spec_field.complain("`podTemplateRef` needs `replicas` or `limits`");
+            return None;
+        }
+        (Some(name), None) => BufferReference::Template(name),
+        (None, Some(workload)) => workload,
+        (None, None) => BufferReference::Unusable(
+            "it has neither `podTemplateRef` nor `scalableRef`".to_owned(),
+        ),
+    };
+    let reference = match strategy {
+        Some(other) if !matches!(other, "" | ACTIVE_CAPACITY) => BufferReference::Unusable(
+            format!("its provisioning strategy is `{other}`, not `{ACTIVE_CAPACITY}`"),
+        ),
+        _ => reference,
+    };
+    let metadata = metadata?;
+    let key = pod::key_of(object, &metadata)?;
+    let uid = metadata.uid.unwrap_or_else(|| key.to_string());
+    Some(BufferManifest {
+        uid: object.at("metadata").at("uid").accept(PodUid::new(&uid))?,
+        namespace: key.namespace,
+        name: key.name,
+        replicas,
+        percentage,
+        limits: limits.unwrap_or_default(),
+        reference,
+    })
+}
+
+fn scalable(field: &Field<'_>) -> Option<BufferReference> {
+    let mut fields = field.fields()?;
+    let group = fields.get("apiGroup").and_then(|field| field.text()).unwrap_or_default();
+    let kind = fields.require("kind").and_then(|field| field.text_not_empty());
+    let name = fields.require("name").and_then(|field| field.parsed(ObjectName::new));
+    fields.done();
+    let (kind, name) = (kind?.to_owned(), name?);
+    Some(if matches!(group, "" | "apps") {
+        BufferReference::Workload { kind, name }
+    } else {
+        BufferReference::Unusable(format!("`{group}` has no workloads that are looked up"))
+    })
+}

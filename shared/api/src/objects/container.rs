@@ -1,0 +1,187 @@
+//! Containers of a pod: what they request, and the ports of the node that they take.
+
+use std::{
+    collections::BTreeMap,
+    net::{IpAddr, Ipv4Addr},
+};
+
+use model::{
+    ResourceName, Resources, pod,
+    pod::{ContainerRequests, HostPort},
+};
+
+use crate::document::field::{Field, Fields};
+
+/// Members of a container that decide nothing about nodes.
+const CONTAINER_IGNORED: &[&str] = &[
+    "args",
+    "command",
+    "env",
+    "envFrom",
+    "image",
+    "imagePullPolicy",
+    "lifecycle",
+    "livenessProbe",
+    "readinessProbe",
+    "resizePolicy",
+    "restartPolicyRules",
+    "securityContext",
+    "startupProbe",
+    "stdin",
+    "stdinOnce",
+    "terminationMessagePath",
+    "terminationMessagePolicy",
+    "tty",
+    "volumeDevices",
+    "volumeMounts",
+    "workingDir",
+];
+
+/// What is known of containers beside what is written of them.
+pub(crate) struct Around<'a> {
+    /// What the kubelet has allocated to containers, by name: during an in-place resize it may be
+    /// more than the spec says.
+    pub(crate) allocated: &'a BTreeMap<String, Resources>,
+    /// `hostNetwork`: every port is the node's.
+    pub(crate) is_on_host_network: bool,
+}
+
+/// A container that was read.
+pub(crate) struct Container {
+    pub(crate) requests: ContainerRequests,
+    pub(crate) host_ports: Vec<HostPort>,
+}
+
+/// Reads `containers` or `initContainers`; an absent list is empty.
+pub(crate) fn read(field: Option<Field<'_>>, around: &Around<'_>) -> Option<Vec<Container>> {
+    let items = match field {
+        Some(field) => field.list()?,
+        None => return Some(Vec::new()),
+    };
+    items.iter().map(|item| container(item, around)).collect()
+}
+
+fn container(item: &Field<'_>, around: &Around<'_>) -> Option<Container> {
+    let mut fields = item.fields()?;
+    fields.ignore(CONTAINER_IGNORED);
+    let name = fields.require("name").and_then(|field| field.text()).unwrap_or_default();
+    let policy = fields.get("restartPolicy").and_then(|field| field.text());
+    let mut requests = Resources::default();
+    if let Some(resources) = fields.get("resources") {
+        let (own, limits) = requests_and_limits(&resources)?;
+        requests = with_defaults(own, &limits);
+    }
+    if let Some(allocated) = around.allocated.get(name) {
+        requests = requests.larger(allocated);
+    }
+    let ports = fields.get("ports").and_then(|field| field.list()).unwrap_or_default();
+    fields.done();
+    let host_ports = ports.iter().filter_map(|port| host_port(port, around)).collect();
+    let requests = ContainerRequests { requests, is_sidecar: policy == Some("Always") };
+    Some(Container { requests, host_ports })
+}
+
+/// The port of the node that an entry of `ports` takes, if it takes one.
+fn host_port(item: &Field<'_>, around: &Around<'_>) -> Option<HostPort> {
+    let mut fields = item.fields()?;
+    fields.ignore(&["name"]);
+    let mut port = |key: &'static str| -> Option<u16> {
+        fields.get(key)?.integer(0, i64::from(u16::MAX)).filter(|port| *port != 0)
+    };
+    let (host, own) = (port("hostPort"), port("containerPort"));
+    let ip = fields.get("hostIP").and_then(|field| {
+        let text = field.text().filter(|text| !text.is_empty())?;
+        field.accept(text.parse::<IpAddr>().map_err(|_| format!("`{text}` is not an IP address")))
+    });
+    let protocol = fields.get("protocol").and_then(|field| field.text()).unwrap_or("TCP");
+    fields.done();
+    Some(HostPort {
+        ip: ip.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
+        port: host.or_else(|| own.filter(|_| around.is_on_host_network))?,
+        protocol: protocol.to_owned(),
+    })
+}
+
+/// Amounts by resource, as written: a zero is not the same as absence here.
+type Amounts = BTreeMap<ResourceName, u64>;
+
+fn requests_and_limits(field: &Field<'_>) -> Option<(Amounts, Amounts)> {
+    let mut fields = field.fields()?;
+    fields.ignore(&["claims"]);
+    let requests = fields.get("requests").map_or(Some(Amounts::new()), |f| amounts(&f));
+    let limits = fields.get("limits").map_or(Some(Amounts::new()), |f| amounts(&f));
+    fields.done();
+    Some((requests?, limits?))
+}
+
+/// Quantities by resource.
+pub(crate) fn amounts(field: &Field<'_>) -> Option<Amounts> {
+    let mut all = Amounts::new();
+    for (key, value) in field.entries()? {
+        let name = value.accept(ResourceName::new(key))?;
+        let text = value.quantity()?;
+        let quantity = value.accept(model::quantity::Quantity::parse_unsigned(text))?;
+        all.insert(name.clone(), model::resources::base_units(name.as_str(), quantity));
+    }
+    Some(all)
+}
+
+/// Amounts as resources.
+pub(crate) fn resources_of(amounts: &Amounts) -> Resources {
+    let mut resources = Resources::default();
+    for (name, amount) in amounts {
+        resources.set(name, *amount);
+    }
+    resources
+}
+
+/// Limits stand in for the requests that are not named, as the API server has it.
+fn with_defaults(requests: Amounts, limits: &Amounts) -> Resources {
+    let mut all = limits.clone();
+    all.extend(requests);
+    resources_of(&all)
+}
+
+/// What a pod with these containers takes; `fields` are its `spec`'s.
+pub(crate) fn pod_requests(
+    fields: &mut Fields<'_>,
+    init: &[Container],
+    main: &[Container],
+) -> Option<Resources> {
+    let requests_of = |all: &[Container]| -> Vec<ContainerRequests> {
+        all.iter().map(|container| container.requests.clone()).collect()
+    };
+    let (init, main) = (&requests_of(init), &requests_of(main));
+    let overhead = fields.get("overhead").map_or(Some(Amounts::new()), |f| amounts(&f))?;
+    let overhead = resources_of(&overhead);
+    let Some(field) = fields.get("resources") else {
+        return Some(pod::effective_requests(init, main, None, &overhead));
+    };
+    let (requests, limits) = requests_and_limits(&field)?;
+    // A pod-level limit is a request only where no container requests anything of the resource.
+    let of_containers = pod::effective_requests(init, main, None, &Resources::default());
+    let mut pod_level = resources_of(&requests);
+    for (name, amount) in &limits {
+        if !requests.contains_key(name) && of_containers.get(name.as_str()) == 0 {
+            pod_level.set(name, *amount);
+        }
+    }
+    Some(pod::effective_requests(init, main, Some(&pod_level), &overhead))
+}
+
+/// `status.containerStatuses[].allocatedResources`, by container.
+pub(crate) fn allocated(status: &Field<'_>) -> BTreeMap<String, Resources> {
+    let mut all = BTreeMap::new();
+    let Some(mut fields) = status.fields() else { return all };
+    for key in ["containerStatuses", "initContainerStatuses"] {
+        for item in fields.get(key).and_then(|field| field.list()).unwrap_or_default() {
+            let Some(mut container) = item.fields() else { continue };
+            let name = container.get("name").and_then(|field| field.text());
+            let amounts = container.get("allocatedResources").and_then(|field| amounts(&field));
+            if let (Some(name), Some(amounts)) = (name, amounts) {
+                all.insert(name.to_owned(), resources_of(&amounts));
+            }
+        }
+    }
+    all
+}

@@ -1,0 +1,125 @@
+//! What every object has: type, name, labels, owners, times.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::Timestamp;
+use model::{labels, pod::Owner};
+
+use crate::document::field::{Field, Fields};
+
+/// `metadata` of an object, as far as anything reads it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Metadata {
+    pub(crate) name: String,
+    pub(crate) namespace: Option<String>,
+    pub(crate) uid: Option<String>,
+    pub(crate) created_at: Option<Timestamp>,
+    pub(crate) deleted_at: Option<Timestamp>,
+    pub(crate) labels: BTreeMap<String, String>,
+    pub(crate) annotations: BTreeMap<String, String>,
+    pub(crate) finalizers: BTreeSet<String>,
+    pub(crate) owner: Option<Owner>,
+}
+
+/// What it costs to delete a pod before others.
+///
+/// <https://kubernetes.io/docs/concepts/workloads/controllers/replicaset/#pod-deletion-cost>
+const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
+
+/// Fields of `metadata` that decide nothing.
+const IGNORED: &[&str] = &["generateName", "generation", "resourceVersion", "selfLink"];
+
+impl Metadata {
+    /// Reads `metadata` of `object`. Without a name nothing can be said about an object.
+    pub(crate) fn read(object: &mut Fields<'_>) -> Option<Self> {
+        object.ignore(&["apiVersion", "kind"]);
+        let mut fields = object.require("metadata")?.fields()?;
+        fields.ignore(IGNORED);
+        fields.ignore(&["managedFields", "deletionGracePeriodSeconds"]);
+        let name = fields.require("name")?.text_not_empty()?.to_owned();
+        let text = |field: Option<Field<'_>>| field.and_then(|f| f.text()).map(ToOwned::to_owned);
+        let metadata = Self {
+            name,
+            namespace: text(fields.get("namespace")),
+            uid: text(fields.get("uid")),
+            created_at: fields.get("creationTimestamp").and_then(|f| timestamp(&f)),
+            deleted_at: fields.get("deletionTimestamp").and_then(|f| timestamp(&f)),
+            labels: fields.get("labels").and_then(|f| f.text_map()).unwrap_or_default(),
+            annotations: fields.get("annotations").and_then(|f| f.text_map()).unwrap_or_default(),
+            finalizers: finalizers(fields.get("finalizers")),
+            owner: fields.get("ownerReferences").and_then(|f| controller(&f)),
+        };
+        fields.done();
+        Some(metadata)
+    }
+
+    /// What a pod is read for: the annotations below, and what it costs to delete the pod.
+    pub(crate) fn pod_annotations(&self) -> BTreeMap<String, String> {
+        kept(&self.annotations, is_read_of_pods)
+    }
+
+    /// Annotations of Karpenter's own domain: the others decide nothing, and would keep pods that
+    /// are alike from being seen as alike.
+    pub(crate) fn own_annotations(&self) -> BTreeMap<String, String> {
+        own_annotations(&self.annotations)
+    }
+}
+
+/// See [`Metadata::own_annotations`].
+pub(crate) fn own_annotations(all: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    kept(all, is_own)
+}
+
+fn kept(all: &BTreeMap<String, String>, is_kept: fn(&str) -> bool) -> BTreeMap<String, String> {
+    let kept = all.iter().filter(|(key, _)| is_kept(key));
+    kept.map(|(key, value)| (key.clone(), value.clone())).collect()
+}
+
+fn is_own(key: &str) -> bool {
+    let domain = key.split_once('/').map_or("", |(domain, _)| domain);
+    key == labels::DO_NOT_DISRUPT
+        || ["karpenter.sh", "karpenter.k8s.aws"].iter().any(|own| domain.ends_with(own))
+}
+
+/// Whether anything reads this annotation of a pod.
+pub(crate) fn is_read_of_pods(key: &str) -> bool {
+    is_own(key) || key == DELETION_COST
+}
+
+/// A time as RFC 3339.
+pub(crate) fn timestamp(field: &Field<'_>) -> Option<Timestamp> {
+    let text = field.text()?;
+    let parsed = text.parse().ok();
+    if parsed.is_none() {
+        field.complain(format!("`{text}` is not a time such as `2026-08-01T12:00:00Z`"));
+    }
+    parsed
+}
+
+fn finalizers(field: Option<Field<'_>>) -> BTreeSet<String> {
+    let texts = field.and_then(|field| field.texts()).unwrap_or_default();
+    texts.into_iter().map(ToOwned::to_owned).collect()
+}
+
+/// The owner that controls the object; of an object without one, the first. Karpenter looks at all
+/// owners, of which at most one is a DaemonSet, StatefulSet or Node.
+fn controller(field: &Field<'_>) -> Option<Owner> {
+    let mut first = None;
+    for item in field.list()? {
+        let mut fields = item.fields()?;
+        fields.ignore(&["uid", "blockOwnerDeletion"]);
+        let text = |field: Option<Field<'_>>| Some(field?.text()?.to_owned());
+        let owner = Owner {
+            api_version: text(fields.require("apiVersion"))?,
+            kind: text(fields.require("kind"))?,
+            name: text(fields.require("name"))?,
+        };
+        let controls = fields.get("controller").and_then(|f| f.boolean()).unwrap_or_default();
+        fields.done();
+        if controls {
+            return Some(owner);
+        }
+        first = first.or(Some(owner));
+    }
+    first
+}

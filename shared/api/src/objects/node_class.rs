@@ -1,0 +1,221 @@
+//! EC2NodeClasses of `karpenter.k8s.aws/v1`.
+//!
+//! Karpenter's AWS provider: `pkg/apis/v1/ec2nodeclass.go` and the rules in its CRD. What is
+//! not supported yet is among the class's `problems`.
+
+use std::collections::BTreeMap;
+
+use model::{
+    NodeClassName, labels,
+    node_class::{ImageFamily, MetadataOptions, NodeClass, NodeIdentity, TemplateSource},
+    static_hash::NodeClassHash,
+};
+
+use super::{block_device, cures, kubelet, launch_template, metadata::Metadata, network, selector};
+use crate::{
+    document::{
+        field::{Complaints, Field, Fields},
+        older::LAUNCH_TEMPLATE,
+        placeholder,
+    },
+    karpenter::hash,
+};
+
+const FAMILIES: &[(&str, ImageFamily)] = &[
+    ("AL2", ImageFamily::Al2),
+    ("AL2023", ImageFamily::Al2023),
+    ("Bottlerocket", ImageFamily::Bottlerocket),
+    ("Custom", ImageFamily::Custom),
+    ("Windows2019", ImageFamily::Windows2019),
+    ("Windows2022", ImageFamily::Windows2022),
+    ("Windows2025", ImageFamily::Windows2025),
+];
+
+/// Reads an EC2NodeClass; what is wrong goes to the complaints behind `object`.
+pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<NodeClass> {
+    placeholder::refuse(object);
+    let mut fields = object.fields()?;
+    let metadata = Metadata::read(&mut fields);
+    fields.ignore(&["status"]);
+    let class = fields.require("spec").and_then(|field| read_spec(&field));
+    fields.done();
+    let (metadata, mut class) = (metadata?, class?);
+    if let Some(name) = metadata.annotations.get(LAUNCH_TEMPLATE) {
+        let place = object.at("metadata").at("annotations").at(LAUNCH_TEMPLATE);
+        class.launch_template = launch_template::read(name, &place, &object.at("spec"));
+    }
+    class.name = object.name().accept(NodeClassName::new(&metadata.name))?;
+    class.is_deleting = metadata.deleted_at.is_some();
+    class.hash = hash_of(object);
+    class.problems = complaints.own_problems();
+    Some(class)
+}
+
+/// Its drift hash. One that is not as its schema asks for has none.
+fn hash_of(object: &Field<'_>) -> Option<NodeClassHash> {
+    let spec = serde_json::from_value(object.at("spec").tree().to_json()).ok()?;
+    hash::node_class(&spec).ok()
+}
+
+fn read_spec(field: &Field<'_>) -> Option<NodeClass> {
+    let mut fields = field.fields()?;
+    let subnet_terms = fields
+        .require_or("subnetSelectorTerms", "subnetSelector")
+        .and_then(|f| selector::subnets(&f));
+    let security_group_terms = fields
+        .require_or("securityGroupSelectorTerms", "securityGroupSelector")
+        .and_then(|f| selector::security_groups(&f));
+    let images =
+        fields.require_or("amiSelectorTerms", "amiSelector").and_then(|f| selector::images(&f));
+    let family = read_family(&mut fields, images.as_ref());
+    let identity = read_identity(&mut fields);
+    let policy = fields.get("instanceStorePolicy");
+    let is_raid0 = policy.is_some_and(|f| f.choice(&[("RAID0", true)]).unwrap_or_default());
+    let text = |field: Option<Field<'_>>| field.and_then(|f| f.text()).map(ToOwned::to_owned);
+    let boolean = |field: Option<Field<'_>>| field.and_then(|f| f.boolean());
+    let user_data = text(fields.get("userData"));
+    let context = text(fields.get("context"));
+    let tags = fields.get("tags").map(|f| read_tags(&f)).unwrap_or_default();
+    let metadata_options = fields.get("metadataOptions").map(|f| read_metadata_options(&f));
+    let block_devices =
+        fields.get("blockDeviceMappings").map(|f| block_device::read(&f)).unwrap_or_default();
+    let kubelet = fields.get("kubelet").map(|f| kubelet::read(&f, family)).unwrap_or_default();
+    let detailed_monitoring = boolean(fields.get("detailedMonitoring"));
+    let associate_public_ip_address = boolean(fields.get("associatePublicIPAddress"));
+    let ip_prefix_count =
+        fields.get("ipPrefixCount").and_then(|f| f.integer::<u32>(0, i64::from(i32::MAX)));
+    let reservation_terms = fields
+        .get("capacityReservationSelectorTerms")
+        .and_then(|f| selector::reservations(&f))
+        .unwrap_or_default();
+    let placement_group =
+        fields.get("placementGroupSelector").and_then(|f| selector::placement_group(&f));
+    let network_interfaces =
+        fields.get("networkInterfaces").map(|f| network::interfaces(&f)).unwrap_or_default();
+    let connection_tracking =
+        fields.get("connectionTracking").and_then(|f| network::connection_tracking(&f));
+    let nested_virtualization = fields.get("cpuOptions").and_then(|f| read_cpu_options(&f));
+    fields.done_with(cures::node_class_spec);
+    Some(NodeClass {
+        // The caller knows it.
+        name: NodeClassName::new("unnamed").ok()?,
+        subnet_terms: subnet_terms?,
+        security_group_terms: security_group_terms?,
+        image_terms: images?.terms,
+        reservation_terms,
+        placement_group,
+        image_family: family?,
+        user_data,
+        identity: identity?,
+        tags,
+        block_devices,
+        is_raid0,
+        metadata_options: metadata_options.unwrap_or_default(),
+        detailed_monitoring,
+        associate_public_ip_address,
+        ip_prefix_count,
+        network_interfaces,
+        connection_tracking,
+        nested_virtualization,
+        context,
+        kubelet,
+        hash: None,
+        launch_template: TemplateSource::Made,
+        is_deleting: false,
+        problems: Vec::new(),
+    })
+}
+
+/// `amiFamily`, or the alias's. Without an alias it must be given; with one it must be the alias's
+/// or `Custom`.
+fn read_family(fields: &mut Fields<'_>, images: Option<&selector::Images>) -> Option<ImageFamily> {
+    let field = fields.get("amiFamily");
+    let given = match &field {
+        Some(field) => Some(field.choice(FAMILIES)?),
+        None => None,
+    };
+    let alias = images?.alias_family;
+    let family = match (given, alias) {
+        (Some(given), Some(alias)) if given != alias && given != ImageFamily::Custom => {
+            let rule = format!("must be `{}` as in the alias, or `Custom`", alias.as_str());
+            if let Some(field) = field {
+                field.complain(rule);
+            }
+            return None;
+        }
+        (Some(given), _) => given,
+        (None, Some(alias)) => alias,
+        (None, None) => {
+            fields
+                .missing("amiFamily")
+                .complain("is required when no amiSelectorTerms has an alias");
+            return None;
+        }
+    };
+    Some(family)
+}
+
+fn read_identity(fields: &mut Fields<'_>) -> Option<NodeIdentity> {
+    let (role, profile) = (fields.get("role"), fields.get("instanceProfile"));
+    match (role, profile) {
+        (Some(role), None) => Some(NodeIdentity::Role(role.text_not_empty()?.to_owned())),
+        (None, Some(profile)) => {
+            Some(NodeIdentity::InstanceProfile(profile.text_not_empty()?.to_owned()))
+        }
+        (Some(role), Some(_)) => {
+            role.complain_with(
+                "`role` and `instanceProfile` exclude each other",
+                "keep `role` to have an instance profile made, or `instanceProfile` to bring one",
+            );
+            None
+        }
+        (None, None) => {
+            fields.missing("role").complain("either `role` or `instanceProfile` is required");
+            None
+        }
+    }
+}
+
+fn read_tags(field: &Field<'_>) -> BTreeMap<String, String> {
+    const TAKEN: [&str; 4] =
+        [labels::CLUSTER_NAME_TAG, labels::NODE_POOL, labels::NODE_CLAIM_TAG, labels::NODE_CLASS];
+    let mut tags = BTreeMap::new();
+    for (key, value) in field.entries().unwrap_or_default() {
+        if key.is_empty() {
+            field.complain("must not have an empty key");
+        } else if TAKEN.contains(&key) || key.starts_with("kubernetes.io/cluster") {
+            value.complain(format!("tag `{key}` is set by the launch and cannot be given"));
+        } else if let Some(text) = value.text() {
+            tags.insert(key.to_owned(), text.to_owned());
+        }
+    }
+    tags
+}
+
+/// `cpuOptions`: whether nested virtualization is on.
+fn read_cpu_options(field: &Field<'_>) -> Option<bool> {
+    let mut fields = field.fields()?;
+    let nested = fields.get("nestedVirtualization");
+    fields.done();
+    nested?.choice(&[("enabled", true), ("disabled", false)])
+}
+
+fn read_metadata_options(field: &Field<'_>) -> MetadataOptions {
+    let mut options = MetadataOptions::default();
+    let Some(mut fields) = field.fields() else { return options };
+    let enabled = &[("enabled", true), ("disabled", false)];
+    let set = |target: &mut bool, field: Option<Field<'_>>, names: &[(&str, bool)]| {
+        if let Some(value) = field.and_then(|field| field.choice(names)) {
+            *target = value;
+        }
+    };
+    set(&mut options.http_endpoint, fields.get("httpEndpoint"), enabled);
+    set(&mut options.http_protocol_ipv6, fields.get("httpProtocolIPv6"), enabled);
+    let tokens = &[("required", true), ("optional", false)];
+    set(&mut options.http_tokens_required, fields.get("httpTokens"), tokens);
+    if let Some(hops) = fields.get("httpPutResponseHopLimit").and_then(|f| f.integer(1, 64)) {
+        options.http_put_response_hop_limit = hops;
+    }
+    fields.done();
+    options
+}

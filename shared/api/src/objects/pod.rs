@@ -1,0 +1,152 @@
+//! Pods, and the templates that they are made of.
+
+use std::{collections::BTreeMap, sync::Arc};
+
+use jiff::Timestamp;
+use model::{
+    Namespace, NodeName, ObjectName, Pod, PodKey, PodSpec, PodUid, facts::DaemonSet, pod::PodPhase,
+};
+
+use super::{
+    conditions::Conditions,
+    container,
+    metadata::{Metadata, timestamp},
+    pod_spec::{self, Read},
+};
+use crate::document::field::Field;
+
+const PHASES: &[(&str, PodPhase)] = &[
+    ("Pending", PodPhase::Pending),
+    ("Running", PodPhase::Running),
+    ("Succeeded", PodPhase::Succeeded),
+    ("Failed", PodPhase::Failed),
+    // The kubelet is out of reach: the pod may still run.
+    ("Unknown", PodPhase::Running),
+];
+
+/// The phase of this name.
+pub(crate) fn phase(name: &str) -> Option<PodPhase> {
+    PHASES.iter().find(|(known, _)| *known == name).map(|(_, phase)| *phase)
+}
+
+/// A pod, with what only matters before it is there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PodManifest {
+    /// The pod.
+    pub pod: Pod,
+    /// Whether something must let it go before it is scheduled: it has `schedulingGates`.
+    pub is_gated: bool,
+}
+
+/// Reads a Pod. Without a creation time it is as old as can be; without a uid its namespace and
+/// name stand in.
+pub(crate) fn read_pod(object: &Field<'_>) -> Option<PodManifest> {
+    let mut fields = object.fields()?;
+    let metadata = Metadata::read(&mut fields);
+    let status = fields.get("status");
+    let allocated = status.as_ref().map(container::allocated).unwrap_or_default();
+    let spec = fields.require("spec");
+    let spec = spec.and_then(|field| pod_spec::read(&field, metadata.as_ref()?, &allocated));
+    fields.done();
+    let (metadata, Read { spec, node, volumes, is_gated }) = (metadata?, spec?);
+    let key = key_of(object, &metadata)?;
+    let uid = metadata.uid.clone().unwrap_or_else(|| key.to_string());
+    let created_at = metadata.created_at.unwrap_or(Timestamp::UNIX_EPOCH);
+    let conditions = Conditions::of(object.tree());
+    let status = status.and_then(|field| read_status(&field)).unwrap_or_default();
+    let node_name = |text: String| object.at("spec").at("nodeName").accept(NodeName::new(&text));
+    let pod = Pod {
+        uid: object.at("metadata").at("uid").accept(PodUid::new(&uid))?,
+        key,
+        created_at,
+        deleted_at: metadata.deleted_at,
+        phase: status.phase,
+        started_at: status.started_at,
+        unschedulable_at: conditions
+            .since_with_reason("PodScheduled", "Unschedulable")
+            .map(|since| since.unwrap_or(created_at)),
+        node: node.and_then(node_name),
+        nominated_node: status.nominated_node.and_then(node_name),
+        owner: metadata.owner.map(Arc::new),
+        is_ready: conditions.is_true("Ready"),
+        volumes,
+        spec: Arc::new(spec),
+    };
+    Some(PodManifest { pod, is_gated })
+}
+
+/// Namespace (`default` unless given) and name.
+pub(crate) fn key_of(object: &Field<'_>, metadata: &Metadata) -> Option<PodKey> {
+    let namespace = namespace_of(object, metadata)?;
+    Some(PodKey { namespace, name: object.name().accept(ObjectName::new(&metadata.name))? })
+}
+
+/// `metadata.namespace`, or `default`.
+pub(crate) fn namespace_of(object: &Field<'_>, metadata: &Metadata) -> Option<Namespace> {
+    let namespace = metadata.namespace.as_deref().unwrap_or("default");
+    object.at("metadata").at("namespace").accept(Namespace::new(namespace))
+}
+
+#[derive(Default)]
+struct Status {
+    phase: PodPhase,
+    started_at: Option<Timestamp>,
+    nominated_node: Option<String>,
+}
+
+/// Only three members are looked at, so that nothing else of a status can be wrong.
+fn read_status(field: &Field<'_>) -> Option<Status> {
+    let mut fields = field.fields()?;
+    let phase = fields.get("phase").and_then(|field| field.choice(PHASES));
+    let nominated = fields.get("nominatedNodeName").and_then(|field| field.text());
+    Some(Status {
+        phase: phase.unwrap_or_default(),
+        started_at: fields.get("startTime").and_then(|field| timestamp(&field)),
+        nominated_node: nominated.filter(|name| !name.is_empty()).map(ToOwned::to_owned),
+    })
+}
+
+const DAEMON_SET: &[&str] =
+    &["selector", "updateStrategy", "minReadySeconds", "revisionHistoryLimit"];
+
+/// Reads a DaemonSet.
+pub(crate) fn read_daemon_set(object: &Field<'_>) -> Option<DaemonSet> {
+    let mut fields = object.fields()?;
+    fields.ignore(&["status"]);
+    let metadata = Metadata::read(&mut fields);
+    let spec = fields.require("spec").and_then(|field| field.fields());
+    fields.done();
+    let mut spec = spec?;
+    spec.ignore(DAEMON_SET);
+    let template = spec.require("template").and_then(|field| read_template(&field));
+    spec.done();
+    let metadata = metadata?;
+    Some(DaemonSet { key: key_of(object, &metadata)?, spec: Arc::new(template?.spec) })
+}
+
+/// Reads a PodTemplate.
+pub(crate) fn read_pod_template(object: &Field<'_>) -> Option<(PodKey, Arc<PodSpec>)> {
+    let mut fields = object.fields()?;
+    let metadata = Metadata::read(&mut fields);
+    let template = fields.require("template").and_then(|field| read_template(&field));
+    fields.done();
+    Some((key_of(object, &metadata?)?, Arc::new(template?.spec)))
+}
+
+/// Reads `template` of what makes pods.
+pub(crate) fn read_template(field: &Field<'_>) -> Option<Read> {
+    let mut fields = field.fields()?;
+    let mut metadata = Metadata::default();
+    if let Some(mut inner) = fields.get("metadata").and_then(|field| field.fields()) {
+        inner.ignore(&["name", "namespace", "creationTimestamp", "generateName", "finalizers"]);
+        metadata.labels = inner.get("labels").and_then(|f| f.text_map()).unwrap_or_default();
+        metadata.annotations =
+            inner.get("annotations").and_then(|f| f.text_map()).unwrap_or_default();
+        inner.done();
+    }
+    let allocated = BTreeMap::new();
+    let spec =
+        fields.require("spec").and_then(|field| pod_spec::read(&field, &metadata, &allocated));
+    fields.done();
+    spec
+}

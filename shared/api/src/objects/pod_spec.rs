@@ -1,0 +1,177 @@
+//! `spec` of a pod: what it takes of a node and what it asks of one.
+//!
+//! What the scheduler cannot honor yet is put into words, never left out.
+
+use std::collections::BTreeMap;
+
+use model::{
+    PodSpec, Requirement, Requirements, Resources, TaintEffect, Toleration, storage::PodVolume,
+    taint::TolerationOperator,
+};
+
+use super::{
+    affinity,
+    container::{self, Around},
+    metadata::Metadata,
+    topology, volume,
+};
+use crate::document::field::Field;
+
+/// A pod that was read.
+pub(crate) struct Read {
+    pub(crate) spec: PodSpec,
+    /// The node that it is bound to.
+    pub(crate) node: Option<String>,
+    pub(crate) volumes: Vec<PodVolume>,
+    /// Whether something else must let it go before it is scheduled.
+    pub(crate) is_gated: bool,
+}
+
+/// Members of `spec` that decide nothing about nodes.
+const IGNORED: &[&str] = &[
+    "activeDeadlineSeconds",
+    "automountServiceAccountToken",
+    "dnsConfig",
+    "dnsPolicy",
+    "enableServiceLinks",
+    "ephemeralContainers",
+    "hostAliases",
+    "hostIPC",
+    "hostPID",
+    "hostUsers",
+    "hostname",
+    "hostnameOverride",
+    "imagePullSecrets",
+    "os",
+    "preemptionPolicy",
+    "readinessGates",
+    "restartPolicy",
+    "runtimeClassName",
+    "schedulerName",
+    "securityContext",
+    "serviceAccount",
+    "serviceAccountName",
+    "setHostnameAsFQDN",
+    "shareProcessNamespace",
+    "subdomain",
+];
+
+/// Reads `spec` of a pod with `metadata`. `allocated` is what the kubelet has given to containers,
+/// by name.
+pub(crate) fn read(
+    field: &Field<'_>,
+    metadata: &Metadata,
+    allocated: &BTreeMap<String, Resources>,
+) -> Option<Read> {
+    let mut fields = field.fields()?;
+    fields.ignore(IGNORED);
+    let mut unsupported = Vec::new();
+    let is_on_host_network =
+        fields.get("hostNetwork").and_then(|f| f.boolean()).unwrap_or_default();
+    let around = Around { allocated, is_on_host_network };
+    let init = container::read(fields.get("initContainers"), &around);
+    let main = container::read(fields.require("containers"), &around);
+    let (init, main) = (init?, main?);
+    let requests = container::pod_requests(&mut fields, &init, &main);
+    let node_selector = fields.get("nodeSelector").map(|f| selector(&f)).unwrap_or_default();
+    let affinity = fields.get("affinity");
+    let affinity = affinity.map(|f| affinity::read(&f, &metadata.labels, &mut unsupported));
+    let affinity = affinity.unwrap_or_default();
+    let tolerations = fields.get("tolerations").map(|f| tolerations(&f, &mut unsupported));
+    let spread = fields.get("topologySpreadConstraints");
+    let claims = fields.get("resourceClaims").and_then(|f| f.list());
+    if claims.is_some_and(|list| !list.is_empty()) {
+        unsupported.push("resourceClaims (dynamic resource allocation)".to_owned());
+    }
+    let volumes = volume::of_pod(fields.get("volumes"), &mut unsupported);
+    let class = fields.get("priorityClassName").and_then(|f| f.text()).unwrap_or_default();
+    let priority =
+        fields.get("priority").and_then(|f| f.integer(i64::from(i32::MIN), i64::from(i32::MAX)));
+    let grace = fields.get("terminationGracePeriodSeconds");
+    let grace = grace.and_then(|f| f.integer(0, i64::from(u32::MAX))).unwrap_or(30);
+    let node = fields.get("nodeName").and_then(|f| f.text()).filter(|name| !name.is_empty());
+    let gates = fields.get("schedulingGates").and_then(|f| f.list()).unwrap_or_default();
+    fields.done();
+    let spec = PodSpec {
+        labels: metadata.labels.clone(),
+        annotations: metadata.pod_annotations(),
+        requests: requests?,
+        node_selector,
+        required_terms: affinity.required,
+        preferred_terms: affinity.preferred,
+        has_match_fields: affinity.has_match_fields,
+        tolerations: tolerations.unwrap_or_default(),
+        spread: spread.map(|f| topology::spread(&f, &metadata.labels)).unwrap_or_default(),
+        pod_affinity: affinity.pods,
+        pod_anti_affinity: affinity.anti,
+        host_ports: main.into_iter().flat_map(|container| container.host_ports).collect(),
+        priority: priority.unwrap_or_else(|| built_in_priority(class)),
+        priority_class: class.to_owned(),
+        termination_grace_seconds: grace,
+        unsupported,
+    };
+    let node = node.map(ToOwned::to_owned);
+    Some(Read { spec, node, volumes, is_gated: !gates.is_empty() })
+}
+
+/// The priority that admission gives to the two classes that every cluster has.
+fn built_in_priority(class: &str) -> i32 {
+    match class {
+        "system-cluster-critical" => 2_000_000_000,
+        "system-node-critical" => 2_000_001_000,
+        _ => 0,
+    }
+}
+
+fn selector(field: &Field<'_>) -> Requirements {
+    let mut all = Requirements::new();
+    for (key, value) in field.entries().unwrap_or_default() {
+        let Some(text) = value.text() else { continue };
+        if let Some(requirement) = value.accept(Requirement::of_label(key, text)) {
+            all.add(requirement);
+        }
+    }
+    all
+}
+
+fn text_of<'a>(field: Option<&Field<'a>>) -> &'a str {
+    field.and_then(Field::text).unwrap_or_default()
+}
+
+fn tolerations(field: &Field<'_>, unsupported: &mut Vec<String>) -> Vec<Toleration> {
+    let mut all = Vec::new();
+    for item in field.list().unwrap_or_default() {
+        let Some(mut fields) = item.fields() else { continue };
+        fields.ignore(&["tolerationSeconds"]);
+        let (key, value) =
+            (text_of(fields.get("key").as_ref()), text_of(fields.get("value").as_ref()));
+        let operator_field = fields.get("operator");
+        let effect_field = fields.get("effect");
+        fields.done();
+        let operator = match text_of(operator_field.as_ref()) {
+            "" | "Equal" => TolerationOperator::Equal,
+            "Exists" => TolerationOperator::Exists,
+            other => {
+                if matches!(other, "Lt" | "Gt") {
+                    unsupported.push(format!("the toleration operator {other}"));
+                } else if let Some(field) = operator_field {
+                    field.complain(format!("must be `Equal` or `Exists`, not `{other}`"));
+                }
+                continue;
+            }
+        };
+        let effect = text_of(effect_field.as_ref());
+        let parsed = TaintEffect::parse(effect);
+        if let (None, false, Some(field)) = (parsed, effect.is_empty(), effect_field) {
+            field.complain(format!(
+                "must be `NoSchedule`, `PreferNoSchedule` or `NoExecute`, not `{effect}`"
+            ));
+        }
+        if key.is_empty() && operator == TolerationOperator::Equal {
+            item.complain("without a `key` the operator must be `Exists`");
+        }
+        let (key, value) = (key.to_owned(), value.to_owned());
+        all.push(Toleration { key, operator, value, effect: parsed });
+    }
+    all
+}

@@ -1,0 +1,180 @@
+//! Volumes: those of pods, and what the cluster knows of them.
+//!
+//! Of a volume only what decides about nodes is read: where it is, and which driver attaches it.
+
+use std::collections::BTreeMap;
+
+use model::{
+    NodeName, ObjectName, Requirement,
+    storage::{PodVolume, StorageClass, Volume, VolumeClaim, VolumeClaimKey},
+};
+
+use super::{StorageClassManifest, affinity, metadata::Metadata, pod};
+use crate::document::field::{Field, Fields};
+
+/// The driver that volumes of EBS have moved to.
+const EBS_DRIVER: &str = "ebs.csi.aws.com";
+/// Says that a claim and its volume belong to each other.
+const BIND_COMPLETED: &str = "pv.kubernetes.io/bind-completed";
+/// Says that a class is taken where a claim names none.
+const DEFAULT_CLASS: &str = "storageclass.kubernetes.io/is-default-class";
+/// What the same was called before.
+const DEFAULT_CLASS_BETA: &str = "storageclass.beta.kubernetes.io/is-default-class";
+
+/// Volumes of a pod that are claims. Volumes of other kinds decide nothing about nodes, but for
+/// those of EBS without a claim, which live in a zone.
+pub(crate) fn of_pod(field: Option<Field<'_>>, unsupported: &mut Vec<String>) -> Vec<PodVolume> {
+    let items = field.and_then(|field| field.list()).unwrap_or_default();
+    items.iter().filter_map(|item| one_of_pod(item, unsupported)).collect()
+}
+
+fn one_of_pod(item: &Field<'_>, unsupported: &mut Vec<String>) -> Option<PodVolume> {
+    if item.tree().get("awsElasticBlockStore").is_some_and(|tree| !tree.is_null()) {
+        unsupported.push("awsElasticBlockStore volumes".to_owned());
+    }
+    let has = |key: &str| item.tree().get(key).is_some_and(|tree| !tree.is_null());
+    if has("persistentVolumeClaim") {
+        let name = item.at("persistentVolumeClaim").fields()?.require("claimName")?;
+        return Some(PodVolume::Claim(name.parsed(ObjectName::new)?));
+    }
+    if !has("ephemeral") {
+        return None;
+    }
+    let mut fields = item.fields()?;
+    let volume = fields.require("name")?.text_not_empty()?.to_owned();
+    let template = fields.get("ephemeral")?.fields()?.require("volumeClaimTemplate")?;
+    let spec = template.fields()?.require("spec")?;
+    Some(PodVolume::Ephemeral { volume, storage_class: class_name(&mut spec.fields()?) })
+}
+
+/// `storageClassName`; an empty one asks for a volume without a class.
+fn class_name(fields: &mut Fields<'_>) -> Option<String> {
+    fields.get("storageClassName").and_then(|field| field.text()).map(ToOwned::to_owned)
+}
+
+/// A claim that a StatefulSet makes for each of its pods.
+pub(crate) fn claim_template(item: &Field<'_>) -> Option<(ObjectName, Option<String>)> {
+    let mut fields = item.fields()?;
+    fields.ignore(&["apiVersion", "kind", "status"]);
+    let name = fields.require("metadata")?.fields()?.require("name")?.parsed(ObjectName::new);
+    let class = fields.require("spec").and_then(|spec| class_name(&mut spec.fields()?));
+    fields.done();
+    Some((name?, class))
+}
+
+/// Reads a PersistentVolumeClaim.
+pub(crate) fn read_claim(object: &Field<'_>) -> Option<(VolumeClaimKey, VolumeClaim)> {
+    let mut fields = object.fields()?;
+    let metadata = Metadata::read(&mut fields);
+    let mut spec = fields.require("spec").and_then(|field| field.fields())?;
+    spec.ignore(&["accessModes", "resources", "selector", "volumeMode", "dataSource"]);
+    spec.ignore(&["dataSourceRef", "volumeAttributesClassName"]);
+    let volume = spec.get("volumeName").and_then(|f| f.text()).filter(|name| !name.is_empty());
+    let storage_class = class_name(&mut spec);
+    spec.done();
+    let status = fields.get("status");
+    let phase = status.as_ref().and_then(|status| status.tree().get("phase")?.as_text());
+    fields.done();
+    let metadata = metadata?;
+    let key = pod::key_of(object, &metadata)?;
+    let claim = VolumeClaim {
+        volume: volume.map(ToOwned::to_owned),
+        storage_class,
+        is_bind_completed: metadata.annotations.contains_key(BIND_COMPLETED),
+        is_deleting: metadata.deleted_at.is_some(),
+        is_lost: phase == Some("Lost"),
+    };
+    Some((VolumeClaimKey { namespace: key.namespace, name: key.name }, claim))
+}
+
+/// Reads a PersistentVolume. Members of its `spec` are kinds of volumes, and too many to name.
+pub(crate) fn read_volume(object: &Field<'_>) -> Option<(String, Volume)> {
+    let mut fields = object.fields()?;
+    let metadata = Metadata::read(&mut fields);
+    fields.ignore(&["status"]);
+    let spec = fields.require("spec")?;
+    fields.done();
+    let mut inner = spec.fields()?;
+    let is_local = inner.has("local") || inner.has("hostPath");
+    let in_tree = inner.has("awsElasticBlockStore").then(|| EBS_DRIVER.to_owned());
+    let csi = inner.get("csi").and_then(|field| field.fields());
+    let driver = csi.and_then(|mut csi| csi.require("driver")?.text().map(ToOwned::to_owned));
+    let affinity = inner.get("nodeAffinity").and_then(|field| field.fields()?.get("required"));
+    let terms = affinity.and_then(|field| field.fields()?.require("nodeSelectorTerms"));
+    let terms = terms.and_then(|field| field.list()).unwrap_or_default();
+    let mut refused = Vec::new();
+    let terms = terms.iter().filter_map(|item| affinity::term(item, &mut refused));
+    let terms: Vec<Vec<Requirement>> = terms.map(|term| term.expressions).collect();
+    if let Some(rule) = refused.first() {
+        spec.at("nodeAffinity").complain(rule.clone());
+    }
+    let metadata = metadata?;
+    let is_deleting = metadata.deleted_at.is_some();
+    Some((metadata.name, Volume { terms, is_local, driver: driver.or(in_tree), is_deleting }))
+}
+
+/// Reads a StorageClass.
+pub(crate) fn read_class(object: &Field<'_>) -> Option<StorageClassManifest> {
+    let mut fields = object.fields()?;
+    let metadata = Metadata::read(&mut fields);
+    fields.ignore(&["parameters", "reclaimPolicy", "mountOptions", "allowVolumeExpansion"]);
+    let provisioner = fields.require("provisioner").and_then(|field| field.text_not_empty());
+    let mode = fields.get("volumeBindingMode");
+    let mode = mode.map_or(Some(false), |field| field.choice(BINDING_MODES));
+    let topologies = fields.get("allowedTopologies").and_then(|field| field.list());
+    fields.done();
+    let topologies = topologies.unwrap_or_default();
+    let metadata = metadata?;
+    let says = |key: &str| metadata.annotations.get(key).is_some_and(|value| value == "true");
+    let class = StorageClass {
+        provisioner: provisioner?.to_owned(),
+        waits_for_first_consumer: mode?,
+        allowed_topologies: topologies.iter().map(topology).collect::<Option<_>>()?,
+    };
+    Some(StorageClassManifest {
+        is_default: says(DEFAULT_CLASS) || says(DEFAULT_CLASS_BETA),
+        created_at: metadata.created_at,
+        name: metadata.name,
+        class,
+    })
+}
+
+/// Whether a class waits for the first pod.
+const BINDING_MODES: &[(&str, bool)] = &[("WaitForFirstConsumer", true), ("Immediate", false)];
+
+/// An entry of `allowedTopologies`: all of its expressions must hold.
+fn topology(item: &Field<'_>) -> Option<Vec<Requirement>> {
+    let expressions = item.fields()?.get("matchLabelExpressions").and_then(|f| f.list());
+    let expressions = expressions.unwrap_or_default();
+    let requirement = |item: &Field<'_>| {
+        let mut fields = item.fields()?;
+        let key = fields.require("key").and_then(|field| field.text_not_empty());
+        let values = fields.require("values").and_then(|field| field.texts());
+        fields.done();
+        item.accept(Requirement::new(key?, model::Operator::In, values?))
+    };
+    expressions.iter().map(requirement).collect()
+}
+
+/// Reads a CSINode: how many volumes of each driver its node attaches.
+pub(crate) fn read_csi_node(object: &Field<'_>) -> Option<(NodeName, BTreeMap<String, u32>)> {
+    let mut fields = object.fields()?;
+    let metadata = Metadata::read(&mut fields);
+    let mut spec = fields.require("spec").and_then(|field| field.fields())?;
+    fields.done();
+    let drivers = spec.require("drivers").and_then(|field| field.list()).unwrap_or_default();
+    spec.done();
+    let mut limits = BTreeMap::new();
+    for item in drivers {
+        let mut driver = item.fields()?;
+        driver.ignore(&["nodeID", "topologyKeys"]);
+        let name = driver.require("name").and_then(|field| field.text_not_empty());
+        let count = driver.get("allocatable").and_then(|field| field.fields()?.get("count"));
+        driver.done();
+        let count = count.and_then(|count| count.integer(0, i64::from(i32::MAX)));
+        if let (Some(name), Some(count)) = (name, count) {
+            limits.insert(name.to_owned(), count);
+        }
+    }
+    Some((object.name().accept(NodeName::new(&metadata?.name))?, limits))
+}

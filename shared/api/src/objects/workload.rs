@@ -1,0 +1,115 @@
+//! What makes pods: Deployments, StatefulSets, ReplicaSets, Jobs.
+
+use std::sync::Arc;
+
+use model::PodUid;
+
+use super::{
+    Workload, WorkloadKind,
+    metadata::Metadata,
+    pod::{self, key_of},
+    volume,
+};
+use crate::document::field::{Field, Fields};
+
+const DEPLOYMENT: &[&str] =
+    &["strategy", "minReadySeconds", "revisionHistoryLimit", "paused", "progressDeadlineSeconds"];
+const STATEFUL_SET: &[&str] = &[
+    "serviceName",
+    "podManagementPolicy",
+    "updateStrategy",
+    "revisionHistoryLimit",
+    "minReadySeconds",
+    "persistentVolumeClaimRetentionPolicy",
+];
+const JOB: &[&str] = &[
+    "activeDeadlineSeconds",
+    "podFailurePolicy",
+    "successPolicy",
+    "backoffLimit",
+    "backoffLimitPerIndex",
+    "maxFailedIndexes",
+    "manualSelector",
+    "ttlSecondsAfterFinished",
+    "completionMode",
+    "podReplacementPolicy",
+    "managedBy",
+];
+
+/// Reads a Deployment, StatefulSet, ReplicaSet or Job.
+pub(crate) fn read(object: &Field<'_>, kind: WorkloadKind) -> Option<Workload> {
+    let mut fields = object.fields()?;
+    let metadata = Metadata::read(&mut fields);
+    let status = fields.get("status");
+    let spec = fields.require("spec").and_then(|field| field.fields());
+    fields.done();
+    let mut spec = spec?;
+    // Pods name their owner: whose they are is not read from selectors.
+    spec.ignore(&["selector"]);
+    spec.ignore(match kind {
+        WorkloadKind::Deployment => DEPLOYMENT,
+        WorkloadKind::StatefulSet => STATEFUL_SET,
+        WorkloadKind::Job => JOB,
+        WorkloadKind::ReplicaSet => &["minReadySeconds"],
+    });
+    let replicas = match kind {
+        WorkloadKind::Job => job_replicas(&mut spec, status.as_ref()),
+        _ => count(spec.get("replicas")).unwrap_or(1),
+    };
+    let templates =
+        if kind == WorkloadKind::StatefulSet { claim_templates(&mut spec) } else { vec![] };
+    let first_ordinal = match kind {
+        WorkloadKind::StatefulSet => first_ordinal(&mut spec),
+        _ => 0,
+    };
+    let template = spec.require("template").and_then(|field| pod::read_template(&field));
+    spec.done();
+    let (metadata, template) = (metadata?, template?);
+    let key = key_of(object, &metadata)?;
+    let uid = metadata.uid.clone().unwrap_or_else(|| key.to_string());
+    Some(Workload {
+        kind,
+        uid: object.at("metadata").at("uid").accept(PodUid::new(&uid))?,
+        key,
+        replicas,
+        owner: metadata.owner,
+        spec: Arc::new(template.spec),
+        volumes: template.volumes,
+        claim_templates: templates,
+        first_ordinal,
+        is_gated: template.is_gated,
+        is_deleting: metadata.deleted_at.is_some(),
+        created_at: metadata.created_at,
+    })
+}
+
+fn claim_templates(spec: &mut Fields<'_>) -> Vec<(model::ObjectName, Option<String>)> {
+    let items = spec.get("volumeClaimTemplates").and_then(|field| field.list());
+    items.unwrap_or_default().iter().filter_map(volume::claim_template).collect()
+}
+
+fn first_ordinal(spec: &mut Fields<'_>) -> u32 {
+    let ordinals = spec.get("ordinals").and_then(|field| field.fields());
+    ordinals.and_then(|mut ordinals| count(ordinals.get("start"))).unwrap_or_default()
+}
+
+/// Pods of a Job at a time: `parallelism`, but no more than `completions` that are still to come.
+/// None when it is suspended or over.
+fn job_replicas(spec: &mut Fields<'_>, status: Option<&Field<'_>>) -> u32 {
+    let parallelism = count(spec.get("parallelism")).unwrap_or(1);
+    let completions = count(spec.get("completions"));
+    let is_suspended = spec.get("suspend").and_then(|field| field.boolean()).unwrap_or_default();
+    let mut status = status.and_then(Field::fields);
+    let mut member = |key: &'static str| status.as_mut().and_then(|status| status.get(key));
+    let succeeded = count(member("succeeded")).unwrap_or_default();
+    let is_over = member("completionTime").is_some();
+    let is_of_queue = completions.is_none() && succeeded > 0;
+    if is_suspended || is_over || is_of_queue {
+        return 0;
+    }
+    completions.map_or(parallelism, |all| all.saturating_sub(succeeded).min(parallelism))
+}
+
+fn count(field: Option<Field<'_>>) -> Option<u32> {
+    field?.integer(0, i64::from(i32::MAX))
+}

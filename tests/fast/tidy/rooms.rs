@@ -1,0 +1,90 @@
+//! The arrows between the rooms of a crate: its modules, and what each may name of the others.
+
+use std::{collections::BTreeSet, fs};
+
+use tests::{files, repository};
+
+/// A module at the root of a crate, and which of its siblings it may name.
+type Room = (&'static str, &'static [&'static str]);
+
+/// Crates whose rooms have an order; a room that is not listed is an error.
+const CRATES: &[(&str, &[Room])] = &[(
+    "api",
+    &[
+        ("document", &[]),
+        ("karpenter", &[]),
+        ("objects", &["document", "karpenter"]),
+        ("launch_facts", &["document", "objects"]),
+        ("lists", &["document", "karpenter", "launch_facts", "objects"]),
+        ("files", &["document", "karpenter", "lists", "objects"]),
+        ("convert", &["document", "files"]),
+    ],
+)];
+
+/// The source without its tests: they may look at what is above.
+fn without_tests(text: &str) -> &str {
+    text.split("#[cfg(test)]\nmod ").next().unwrap_or(text)
+}
+
+/// The names that stand right behind `crate::` in `text`, one by one or in braces.
+fn named(text: &str) -> BTreeSet<String> {
+    let word = |text: &str| -> String {
+        text.chars().take_while(|c| c.is_alphanumeric() || *c == '_').collect()
+    };
+    let mut names = BTreeSet::new();
+    for (at, mark) in text.match_indices("crate::") {
+        let rest = &text[at + mark.len()..];
+        let Some(group) = rest.strip_prefix('{') else {
+            names.insert(word(rest));
+            continue;
+        };
+        let (mut depth, mut begins) = (0, true);
+        for (at, c) in group.char_indices() {
+            match c {
+                '{' => depth += 1,
+                '}' if depth == 0 => break,
+                '}' => depth -= 1,
+                ',' if depth == 0 => begins = true,
+                c if begins && c.is_alphanumeric() => {
+                    names.insert(word(&group[at..]));
+                    begins = false;
+                }
+                _ => {}
+            }
+        }
+    }
+    names
+}
+
+#[test]
+fn rooms_of_a_crate_name_only_the_rooms_below_them() {
+    for (name, rooms) in CRATES {
+        let source = repository().join(format!("shared/{name}/src"));
+        let known: BTreeSet<&str> = rooms.iter().map(|(room, _)| *room).collect();
+        for path in files(&source, &[".rs"]) {
+            let inside = path.strip_prefix(&source).expect("below the source").to_string_lossy();
+            let room = inside.split('/').next().expect("a part").trim_end_matches(".rs");
+            if room == "lib" || inside.ends_with("tests.rs") || inside.contains("/tests/") {
+                continue;
+            }
+            let (_, allowed) = rooms
+                .iter()
+                .find(|(known, _)| *known == room)
+                .unwrap_or_else(|| panic!("{name}: the room `{room}` has no place"));
+            let text = fs::read_to_string(&path).expect("a source can be read");
+            for other in named(without_tests(&text)) {
+                let is_fine = other == room
+                    || !known.contains(other.as_str())
+                    || allowed.contains(&other.as_str());
+                assert!(is_fine, "{name}/{inside}: `{room}` must not name `{other}`");
+            }
+        }
+    }
+}
+
+#[test]
+fn names_behind_crate_are_found() {
+    let text =
+        "use crate::{a::{x, y}, b,\n c::{self},\n};\nuse crate::d::e; crate::f(), $crate::g!";
+    assert_eq!(named(text).into_iter().collect::<String>(), "abcdfg");
+}

@@ -38,7 +38,7 @@ fn run_plan(mut args: PlanArgs) -> Result<ExitCode, Error> {
     if args.color == Color::Auto && io::stdout().is_terminal() {
         args.color = Color::Always;
     }
-    let verdict = plan::run(&args, &mut io::stdout().lock(), &mut io::stderr().lock())?;
+    let verdict = plan::run(&args, &mut io::stdout().lock(), &mut io::stderr())?;
     Ok(strictly(args.strict && !verdict.is_clean()))
 }
 

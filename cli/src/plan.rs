@@ -58,22 +58,20 @@ pub fn run(
     let now = now(args)?;
     let policies = gates::policies(args)?;
     let progress = Progress::new();
-    let loaded = input::load(args, &progress);
+    let loaded = input::load(args, &progress)?;
     progress.says("planning");
-    let loaded = loaded.inspect_err(|_| progress.finish())?;
-    for problem in &loaded.problems {
-        writeln!(complaints, "{problem}")?;
-    }
+    let mut problems = loaded.problems.iter();
+    progress.hidden(|| problems.try_for_each(|problem| writeln!(complaints, "{problem}")))?;
     let problems = loaded.problems.len();
     let offers = offers::load(args, &loaded, now)?;
     let facts = facts::of(loaded, offers, policies, now)?;
     if args.disruption {
-        progress.finish();
+        drop(progress);
         disruption::run(args, &facts, out)?;
         return Ok(Verdict { unplaced: 0, problems });
     }
     let planned = plan(&facts);
-    progress.finish();
+    drop(progress);
     match args.output {
         Some(PlanFormat::Json) => {
             let document = json::document(&planned);

@@ -56,7 +56,6 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<Verdict, Error> 
     play.scenario.schedule(&sim, start)?;
     let mut stage = Stage {
         timeline: Timeline::new(start, args.verbose),
-        progress: Progress::new(args.output, start, end),
         unplaced: BTreeMap::new(),
         malformed: Vec::new(),
     };
@@ -104,7 +103,6 @@ fn end(scenario: &Scenario, args: &SimulateArgs, start: Timestamp) -> Result<Tim
 /// What is kept while a simulation is played.
 struct Stage {
     timeline: Timeline,
-    progress: Progress,
     /// Why pods found no place when they were last looked at.
     unplaced: BTreeMap<PodKey, Vec<Reason>>,
     /// Objects that could not be read.
@@ -120,6 +118,7 @@ impl Stage {
         out: &mut impl Write,
     ) -> Result<(), Error> {
         let reports = Reports::default();
+        let progress = Progress::new(format, sim.now(), end);
         let mut runner = Runner::new(sim, dispatch(sim, &reports));
         let mut seen = 0;
         let mut outcome = Ok(());
@@ -132,12 +131,10 @@ impl Stage {
             self.note(&decided);
             let lines = self.timeline.lines(events, &decided);
             if format == Format::Text {
-                self.progress
-                    .hidden(|| lines.iter().try_for_each(|line| writeln!(out, "{line}")))?;
+                progress.hidden(|| lines.iter().try_for_each(|line| writeln!(out, "{line}")))?;
             }
-            self.progress.at(sim.now());
+            progress.at(sim.now());
         }
-        self.progress.finish();
         outcome.map_err(Error::Stopped)
     }
 

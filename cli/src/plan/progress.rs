@@ -1,4 +1,7 @@
 //! What is being done, on a terminal; nothing in a pipe.
+//!
+//! The line is drawn by a thread of its own, which needs standard error: whoever holds its lock while
+//! there is a line waits for ever.
 
 use std::{
     io::{self, IsTerminal as _},
@@ -32,8 +35,15 @@ impl Progress {
         self.0.set_message(what.into());
     }
 
-    /// Takes the line away.
-    pub(super) fn finish(&self) {
+    /// Does something while the line is out of the way.
+    pub(super) fn hidden<T>(&self, print: impl FnOnce() -> T) -> T {
+        self.0.suspend(print)
+    }
+}
+
+/// However the work ends, the line goes.
+impl Drop for Progress {
+    fn drop(&mut self) {
         self.0.finish_and_clear();
     }
 }

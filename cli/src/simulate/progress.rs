@@ -36,9 +36,11 @@ impl Progress {
     pub(crate) fn hidden<T>(&self, print: impl FnOnce() -> T) -> T {
         self.bar.suspend(print)
     }
+}
 
-    /// Takes the bar away.
-    pub(crate) fn finish(&self) {
+/// However the story ends, the bar goes.
+impl Drop for Progress {
+    fn drop(&mut self) {
         self.bar.finish_and_clear();
     }
 }

@@ -1,0 +1,247 @@
+//! Every command of `journeyman` in a terminal, as a person runs it: there it draws how far it is
+//! while it prints, and must neither stop nor garble what it says.
+
+#![expect(clippy::expect_used, clippy::panic, reason = "helpers of tests fail loudly")]
+
+use std::{
+    collections::BTreeSet,
+    fs::{self, File},
+    io::Read as _,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use clap::CommandFactory as _;
+use journeyman::args::Args;
+use rustix::{
+    fs::{Mode, OFlags},
+    pty::{self, OpenptFlags},
+    termios::{self, Winsize},
+};
+
+/// Much longer than any command here takes, on the slowest of machines.
+const TIME_MAX: Duration = Duration::from_mins(2);
+
+/// What most people's terminals measure.
+const WINDOW: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+
+const CLUSTER: &str = "\
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: general, uid: 00000000-0000-0000-0000-000000000001}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements:
+      - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
+      - {key: node.kubernetes.io/instance-type, operator: In, values: [m7i.large]}
+---
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default, generation: 2}
+spec:
+  role: nodes
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{id: subnet-0a}]
+  securityGroupSelectorTerms: [{id: sg-0a}]
+status:
+  subnets: [{id: subnet-0a, zone: us-west-2a, zoneID: usw2-az1}]
+  securityGroups: [{id: sg-0a, name: nodes}]
+  amis:
+  - {id: ami-0a, name: al2023, requirements: [{key: kubernetes.io/arch, operator: In, values: [amd64]}]}
+  instanceProfile: golden_1
+  conditions:
+  - {type: Ready, status: \"True\", reason: Ready, message: '', observedGeneration: 2,
+     lastTransitionTime: 2026-08-01T12:00:00Z}
+";
+
+const PODS: &str = "\
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec: {containers: [{name: web, resources: {requests: {cpu: 800m}}}]}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: misspelled}
+spec: {containers: [{name: web, resources: {requests: {cpu: 1O0m}}}]}
+";
+
+const FACTS: &str = r#"{
+  "name": "golden", "endpoint": "https://golden.example", "caBundle": "Z29sZGVu",
+  "serviceCIDR": "10.100.0.0/16", "dnsIP": "10.100.0.10", "kubernetesVersion": "1.34",
+  "region": "us-west-2", "subnets": [{"id": "subnet-0a", "availableIpAddressCount": 100}],
+  "placementGroups": [], "capacityReservations": []
+}"#;
+
+/// How a command is called, and what comes of it.
+struct Call {
+    arguments: &'static str,
+    exit_code: i32,
+    /// What is written to standard error.
+    complaint: &'static str,
+    /// What is written to standard output.
+    answer: &'static str,
+}
+
+const fn answers(arguments: &'static str, answer: &'static str) -> Call {
+    Call { arguments, exit_code: 0, complaint: "", answer }
+}
+
+const fn complains(arguments: &'static str, exit_code: i32, complaint: &'static str) -> Call {
+    Call { arguments, exit_code, complaint, answer: "" }
+}
+
+/// On a line that nothing else is drawn on.
+const MISSPELLED: &str =
+    "\u{1b}[2Kpods.yaml:9: Pod misspelled: spec.containers[0].resources.requests.cpu: `1O0m`";
+
+/// Calls of every command, in a folder with [`FILES`].
+const CALLS: &[Call] = &[
+    answers("simulate --duration 5m", "100 pods"),
+    answers("simulate --duration 5m -o json", "podsPlaced"),
+    complains("simulate --manifests nowhere", 2, "nowhere"),
+    answers("plan cluster.yaml", "No pod needs a place."),
+    Call { answer: "m7i.large", ..complains("plan cluster.yaml pods.yaml", 0, MISSPELLED) },
+    Call { answer: "web", ..complains("plan cluster.yaml pods.yaml -o json", 0, MISSPELLED) },
+    Call { answer: "web", ..complains("plan cluster.yaml pods.yaml -o yaml", 0, MISSPELLED) },
+    complains("plan cluster.yaml pods.yaml --strict", 1, MISSPELLED),
+    complains("plan cluster.yaml pods.yaml --disruption", 0, MISSPELLED),
+    complains("plan nowhere", 2, "nowhere"),
+    complains("plan --live --kubectl ./nowhere", 2, "reads with kubectl, which is not there"),
+    answers("hash cluster.yaml", "NodePool/general"),
+    answers("convert older.yaml", "karpenter.sh/v1"),
+    answers("crds", "CustomResourceDefinition"),
+    answers("render cluster.yaml --cluster-facts facts.json", "ami-0a"),
+    answers("catalog --limit 3", "3 of "),
+];
+
+/// What the calls read.
+const FILES: &[(&str, &str)] = &[
+    ("cluster.yaml", CLUSTER),
+    ("pods.yaml", PODS),
+    ("facts.json", FACTS),
+    ("older.yaml", include_str!("../../shared/api/tests/convert/v1beta1-getting-started.yaml")),
+];
+
+/// A terminal that a person would look at.
+struct Terminal {
+    /// The person's end.
+    screen: File,
+    /// The program's end.
+    line: File,
+}
+
+impl Terminal {
+    fn open() -> Self {
+        let screen = pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
+        pty::grantpt(&screen).expect("a terminal of one's own");
+        pty::unlockpt(&screen).expect("a terminal that can be opened");
+        let name = pty::ptsname(&screen, Vec::new()).expect("its path");
+        let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let line = rustix::fs::open(name, flags, Mode::empty()).expect("its other end");
+        termios::tcsetwinsize(&line, WINDOW).expect("its size");
+        Self { screen: screen.into(), line: line.into() }
+    }
+
+    /// The program's end once more.
+    fn line(&self) -> Stdio {
+        self.line.try_clone().expect("an end of the terminal").into()
+    }
+
+    /// What was on the screen when `command` had ended, and its exit code.
+    fn run(self, command: &mut Command) -> (String, Option<i32>) {
+        let mut child = command.spawn().expect("the command starts");
+        // Nobody but the program itself may hold its end open.
+        command.stdin(Stdio::null()).stdout(Stdio::null()).stderr(Stdio::null());
+        let Self { screen, line } = self;
+        drop(line);
+        let seen = seen(screen);
+        match seen.recv_timeout(TIME_MAX) {
+            Ok(text) => (text, child.wait().expect("it ended").code()),
+            Err(_) => stuck(command, &mut child, &seen),
+        }
+    }
+}
+
+/// All that is ever written to `screen`, once nobody can write more.
+fn seen(mut screen: File) -> mpsc::Receiver<String> {
+    let (sender, receiver) = mpsc::channel();
+    thread::spawn(move || {
+        let mut text = Vec::new();
+        // Linux says EIO where others say the end.
+        let _ended = screen.read_to_end(&mut text);
+        // Whoever asked may have given up.
+        let _given_up = sender.send(String::from_utf8_lossy(&text).into_owned());
+    });
+    receiver
+}
+
+fn stuck(command: &Command, child: &mut Child, seen: &mpsc::Receiver<String>) -> ! {
+    child.kill().expect("it can be ended");
+    child.wait().expect("it was ended");
+    let text = seen.recv().expect("what it wrote until then");
+    panic!("{command:?} did not end within {TIME_MAX:?}; it had written\n{text}");
+}
+
+/// A folder of this test with what the calls read.
+fn folder(name: &str) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+    fs::create_dir_all(&folder).expect("a folder for the test");
+    for (file, text) in FILES {
+        fs::write(folder.join(file), text).expect("a file of the test");
+    }
+    folder
+}
+
+fn journeyman(call: &Call, folder: &Path) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_journeyman"));
+    command.args(call.arguments.split(' ')).current_dir(folder);
+    command
+}
+
+#[test]
+fn every_command_answers_and_ends_in_a_terminal() {
+    let folder = folder("terminal");
+    for call in CALLS {
+        let terminal = Terminal::open();
+        let mut command = journeyman(call, &folder);
+        command.stdin(terminal.line()).stdout(terminal.line()).stderr(terminal.line());
+        let (screen, code) = terminal.run(&mut command);
+        assert_eq!(code, Some(call.exit_code), "{}\n{screen}", call.arguments);
+        for said in [call.answer, call.complaint] {
+            assert!(screen.contains(said), "{}: no `{said}` in\n{screen}", call.arguments);
+        }
+    }
+}
+
+#[test]
+fn every_command_ends_in_a_terminal_when_its_answer_goes_to_a_file() {
+    let folder = folder("terminal-and-file");
+    for call in CALLS {
+        let path = folder.join("answer");
+        let terminal = Terminal::open();
+        let mut command = journeyman(call, &folder);
+        command.stdin(terminal.line()).stderr(terminal.line());
+        command.stdout(File::create(&path).expect("a file of the test"));
+        let (screen, code) = terminal.run(&mut command);
+        assert_eq!(code, Some(call.exit_code), "{}\n{screen}", call.arguments);
+        let answer = fs::read_to_string(&path).expect("what was answered");
+        for (text, said) in [(&screen, call.complaint), (&answer, call.answer)] {
+            assert!(text.contains(said), "{}: no `{said}` in\n{text}", call.arguments);
+        }
+    }
+}
+
+#[test]
+fn no_command_is_left_out() {
+    let command = Args::command();
+    let known: BTreeSet<&str> = command.get_subcommands().map(clap::Command::get_name).collect();
+    let called: BTreeSet<&str> =
+        CALLS.iter().filter_map(|call| call.arguments.split(' ').next()).collect();
+    assert_eq!(called, known);
+}

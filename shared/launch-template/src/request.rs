@@ -10,8 +10,8 @@ use std::{
 };
 
 use model::{
-    CapacityType, InstanceType, LaunchTemplateName, NodeClaim, NodeClassName, NodePoolName,
-    SubnetId, Zone, labels,
+    CapacityType, InstanceType, LaunchTemplateName, NodeClaim, NodeClaimName, NodeClassName,
+    NodePoolName, SubnetId, Zone, labels,
     launch::{
         FleetOverride, FleetRequest, FleetTemplate, LaunchTemplate, LaunchTemplateData,
         TemplateVersion,
@@ -74,6 +74,14 @@ pub enum Refusal {
     /// The class or the cluster is not ready; waiting may help.
     #[error("{0}")]
     NotReady(String),
+    /// A label or taint of the claims that Kubernetes does not take: no kubelet could register with it.
+    #[error("NodeClaim `{claim}`: {wrong} is not one that Kubernetes takes")]
+    NotALabel {
+        /// The first of the claims.
+        claim: NodeClaimName,
+        /// The key or value, and where it stands.
+        wrong: String,
+    },
     /// `spec.userData` cannot be merged.
     #[error("{0}")]
     UserData(String),
@@ -209,6 +217,7 @@ impl Batch<'_> {
         let Self { claim, settings, .. } = *self;
         let class = &self.class.class;
         let node = Node {
+            claim: &claim.name,
             class: self.class,
             settings,
             labels: self.labels(),

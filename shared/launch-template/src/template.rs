@@ -115,7 +115,7 @@ pub(crate) fn claim_labels(claim: &NodeClaim) -> BTreeMap<String, String> {
         !labels::is_well_known(key) && !labels::is_restricted(key) && !requirement.is_complement()
     });
     let values = own.filter_map(|requirement| {
-        Some((requirement.key().to_string(), requirement.values().first()?.to_string()))
+        Some((requirement.key().to_string(), requirement.any_value()?.to_string()))
     });
     let mut all: BTreeMap<String, String> = values.collect();
     all.extend(claim.labels.clone());

@@ -8,12 +8,13 @@ mod bottlerocket;
 mod kubelet_arguments;
 mod mime;
 mod node_config;
+mod quote;
 mod yaml;
 
 use std::collections::BTreeMap;
 
 use model::{
-    Taint, TaintEffect, labels, limits,
+    NodeClaimName, Taint, TaintEffect, id, labels, limits,
     node_class::{ClusterSettings, ImageFamily, NodeClass, ResolvedNodeClass},
 };
 
@@ -29,6 +30,8 @@ const SHELL: &str = "text/x-shellscript; charset=\"us-ascii\"";
 /// What user data is written from.
 #[derive(Debug)]
 pub(crate) struct Node<'a> {
+    /// A claim that it is for.
+    pub(crate) claim: &'a NodeClaimName,
     pub(crate) class: &'a ResolvedNodeClass,
     pub(crate) settings: &'a ClusterSettings,
     /// The claim's, and how it is paid for.
@@ -68,6 +71,24 @@ impl Node<'_> {
         }
     }
 
+    /// Refuses labels and taints that Kubernetes takes for none. They stand within words of a command
+    /// line that more than one program reads, where no way of quoting reaches the last of them.
+    fn check_names(&self) -> Result<(), Refusal> {
+        let labels = self.labels.iter().map(|(key, value)| ("label", key, value));
+        let taints = self.taints.iter().map(|taint| ("taint", &taint.key, &taint.value));
+        for (what, key, value) in labels.chain(taints) {
+            let wrong = if !id::is_qualified_name(key) {
+                format!("the key {key:?} of a {what}")
+            } else if !id::is_label_value(value) {
+                format!("the value {value:?} of the {what} {key:?}")
+            } else {
+                continue;
+            };
+            return Err(Refusal::NotALabel { claim: self.claim.clone(), wrong });
+        }
+        Ok(())
+    }
+
     /// The class's `userData`, if it says anything.
     fn custom(&self) -> Option<&str> {
         custom(&self.class.class)
@@ -77,6 +98,9 @@ impl Node<'_> {
 /// The user data of `node`, at most as long as EC2 takes it.
 pub(crate) fn user_data(node: &Node<'_>) -> Result<String, Refusal> {
     let class = &node.class.class.name;
+    if node.class.class.image_family != ImageFamily::Custom {
+        node.check_names()?;
+    }
     let wrong =
         |why: String| Refusal::UserData(format!("EC2NodeClass `{class}`: spec.userData: {why}"));
     let text = match node.class.class.image_family {

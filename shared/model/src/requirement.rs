@@ -4,7 +4,7 @@
 
 use std::{collections::BTreeSet, fmt, sync::Arc};
 
-use crate::{LabelKey, labels};
+use crate::{LabelKey, id, labels};
 
 /// How a requirement was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -226,13 +226,44 @@ impl Requirement {
         if self.is_complement { i64::MAX.unsigned_abs().saturating_sub(listed) } else { listed }
     }
 
-    /// A value of the set, for a label that must have one: the first that is listed, or the least
-    /// integer from 0 on that neither bounds nor exclusions forbid. `None` when there is none.
+    /// Whether a node can satisfy it: by lacking the label, or with a key and a value that Kubernetes
+    /// takes as a label's. The API server lets other values pass in node affinity, because nothing
+    /// but a comparison becomes of them there.
+    pub fn can_be_satisfied(&self) -> bool {
+        let has_value = || self.is_complement || self.label_values().next().is_some();
+        self.allows_absence() || (self.has_label_key() && has_value())
+    }
+
+    fn has_label_key(&self) -> bool {
+        id::is_qualified_name(self.key.as_str())
+    }
+
+    /// The values of the set that a label can have; not of a complement.
+    fn label_values(&self) -> impl Iterator<Item = &Value> {
+        self.values.iter().filter(|value| id::is_label_value(value))
+    }
+
+    /// The set without listed values that no label can have. A complement has no others.
+    #[must_use]
+    pub fn with_label_values_only(&self) -> Self {
+        if self.is_complement || self.label_values().count() == self.values.len() {
+            return self.clone();
+        }
+        Self { values: Arc::new(self.label_values().map(Arc::clone).collect()), ..self.clone() }
+    }
+
+    /// A value of the set, for a label that must have one: the first that is listed and that a label
+    /// can have, or the least integer from 0 on that neither bounds nor exclusions forbid. `None`
+    /// when there is none, or when no label can have the key.
     ///
-    /// Karpenter takes an arbitrary member, which may be one that is excluded.
+    /// Karpenter takes an arbitrary member, which may be one that is excluded or that the API server
+    /// refuses when the NodeClaim is created.
     pub fn any_value(&self) -> Option<Value> {
+        if !self.has_label_key() {
+            return None;
+        }
         if !self.is_complement {
-            return self.values.first().map(Arc::clone);
+            return self.label_values().next().map(Arc::clone);
         }
         let mut number = self.at_least.unwrap_or(0).max(0);
         while self.at_most.is_none_or(|most| number <= most) {

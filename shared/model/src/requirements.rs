@@ -41,6 +41,9 @@ pub enum Incompatible {
         /// What the node side has.
         offered: Box<Requirement>,
     },
+    /// The values that both allow are none that a label can have, or the key is none.
+    #[error("{0}, which no label of a node can have")]
+    NoLabel(Box<Requirement>),
 }
 
 /// How far instance types reach towards every `minValues`.
@@ -137,7 +140,8 @@ impl Requirements {
     /// labels that are unknown here, then those without a common value.
     ///
     /// Beside [`Requirements::intersects`], a label that the pod side asks for must be known here,
-    /// unless `undefined` lets it pass or its absence satisfies the pod.
+    /// unless `undefined` lets it pass or its absence satisfies the pod; and what both sides leave to
+    /// a node yet to be launched must be something that it can be labeled with.
     pub fn compatible(&self, wanted: &Self, undefined: Undefined) -> Result<(), Vec<Incompatible>> {
         let is_known = |requirement: &&Requirement| {
             let key = requirement.key().as_str();
@@ -154,7 +158,18 @@ impl Requirements {
             })
             .collect();
         problems.extend(self.intersects(wanted).err().into_iter().flatten());
+        if undefined == Undefined::WellKnown {
+            problems.extend(wanted.iter().filter_map(|wanted| self.no_label(wanted)));
+        }
         if problems.is_empty() { Ok(()) } else { Err(problems) }
+    }
+
+    /// What no node can be labeled with, although it is in both sets.
+    fn no_label(&self, wanted: &Requirement) -> Option<Incompatible> {
+        let own = self.get(wanted.key().as_str())?;
+        let mut both = [wanted.clone(), own.intersection(wanted)].into_iter();
+        let unsatisfiable = both.find(|one| !one.can_be_satisfied())?;
+        Some(Incompatible::NoLabel(Box::new(unsatisfiable)))
     }
 
     /// Whether every label that both name has a value that satisfies both.

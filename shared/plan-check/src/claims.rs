@@ -10,7 +10,7 @@ use model::{
 };
 
 use crate::{
-    Violation,
+    Violation, node_labels,
     world::{World, labels_of},
 };
 
@@ -33,6 +33,7 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) 
         }
         check_class(world, claim, found);
         check_pool(world, claim, found);
+        node_labels::check(claim, found);
     }
     let claims = ledger.len() + plan.promises.len();
     if !plan.promises.is_empty() && NODES_PER_CLUSTER_MAX < claims {

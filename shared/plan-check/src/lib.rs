@@ -16,6 +16,7 @@ mod claims;
 mod crowd;
 mod daemons;
 mod limits;
+mod node_labels;
 mod overlays;
 mod pods;
 mod ports;

@@ -175,6 +175,17 @@ pub enum Violation {
         /// In figures.
         why: String,
     },
+    /// A label or taint of a promised claim that Kubernetes takes for none, and that something on the
+    /// way to its kubelet might take for more than that; or a requirement that lists such a value.
+    #[error("claim {claim} has the {what} {text:?}, which is none that Kubernetes takes")]
+    NotALabel {
+        /// The claim.
+        claim: NodeClaimName,
+        /// `label`, `taint` or `requirement`.
+        what: &'static str,
+        /// `key=value`; of a requirement all of it.
+        text: String,
+    },
     /// A promised claim that no pod needs.
     #[error("claim {0} is promised for no pod")]
     ClaimForNothing(NodeClaimName),

@@ -6,6 +6,7 @@
 use super::{
     Node, SHELL, kubelet_arguments,
     mime::{self, Keep, MimeError, Part},
+    quote,
 };
 
 /// The user data of an AL2 node: the user's parts as they are, then the script that joins.
@@ -15,7 +16,7 @@ pub(super) fn shell(node: &Node<'_>) -> Result<String, String> {
         None => Vec::new(),
     };
     parts.push(Part::new(SHELL, bootstrap_script(node)));
-    Ok(mime::write(&parts))
+    mime::write(&parts).map_err(|error| error.to_string())
 }
 
 /// The user's text: MIME, or else a shell script.
@@ -30,21 +31,21 @@ fn bootstrap_script(node: &Node<'_>) -> String {
     let settings = node.settings;
     let authority = match settings.ca_bundle.as_str() {
         "" => String::new(),
-        bundle => format!(" --b64-cluster-ca '{bundle}'"),
+        bundle => format!(" --b64-cluster-ca {}", quote::shell(bundle)),
     };
-    let mut command = format!(
-        "/etc/eks/bootstrap.sh '{}' --apiserver-endpoint '{}'{authority}",
-        settings.name, settings.endpoint
-    );
+    let name = quote::shell(settings.name.as_str());
+    let endpoint = quote::shell(&settings.endpoint);
+    let mut command =
+        format!("/etc/eks/bootstrap.sh {name} --apiserver-endpoint {endpoint}{authority}");
     let dns = node.cluster_dns();
     let dns = dns.first().copied();
     let is_ipv6 = dns.is_some_and(|address| address.contains(':'));
     let options = [
         is_ipv6.then(|| "--ip-family ipv6".to_owned()),
-        dns.map(|address| format!("--dns-cluster-ip '{address}'")),
+        dns.map(|address| format!("--dns-cluster-ip {}", quote::shell(address))),
         // The number of pods is always worked out, and given below.
         Some("--use-max-pods false".to_owned()),
-        Some(format!("--kubelet-extra-args '{}'", kubelet_arguments::arguments(node))),
+        Some(format!("--kubelet-extra-args {}", quote::shell(&kubelet_arguments::arguments(node)))),
         node.class.class.is_raid0.then(|| "--local-disks raid0".to_owned()),
     ];
     for option in options.into_iter().flatten() {
@@ -64,15 +65,17 @@ pub(super) fn powershell(node: &Node<'_>) -> String {
     let own = node.custom().map(|text| format!("{text}\n")).unwrap_or_default();
     let authority = match settings.ca_bundle.as_str() {
         "" => String::new(),
-        bundle => format!(" -Base64ClusterCA '{bundle}'"),
+        bundle => format!(" -Base64ClusterCA {}", quote::powershell(bundle)),
     };
     let dns = node.cluster_dns();
-    let dns = dns.first().map(|address| format!(" -DNSClusterIP '{address}'")).unwrap_or_default();
-    let arguments = kubelet_arguments::arguments(node);
+    let dns = dns.first().map(|address| format!(" -DNSClusterIP {}", quote::powershell(address)));
+    let dns = dns.unwrap_or_default();
+    let name = quote::powershell(settings.name.as_str());
+    let endpoint = quote::powershell(&settings.endpoint);
+    let arguments = quote::powershell(&kubelet_arguments::arguments(node));
     let command = format!(
-        "& $EKSBootstrapScriptFile -EKSClusterName '{}' -APIServerEndpoint '{}'{authority} \
-         -KubeletExtraArgs '{arguments}'{dns}",
-        settings.name, settings.endpoint
+        "& $EKSBootstrapScriptFile -EKSClusterName {name} -APIServerEndpoint {endpoint}{authority} \
+         -KubeletExtraArgs {arguments}{dns}"
     );
     let script = "[string]$EKSBootstrapScriptFile = \
                   \"$env:ProgramFiles\\Amazon\\EKS\\Start-EKSBootstrap.ps1\"";

@@ -7,7 +7,7 @@
 
 use base64::{Engine as _, engine::general_purpose::STANDARD};
 
-/// The boundary of what we write; no line of user data starts with `--//` by accident.
+/// The boundary of what we write, the same as Karpenter's.
 const BOUNDARY: &str = "//";
 
 /// A part of an archive.
@@ -46,6 +46,11 @@ pub(super) enum MimeError {
     NoBoundary,
     #[error("it is multipart MIME, but there is no line `--{boundary}--` that ends it")]
     NotEnded { boundary: String },
+    #[error(
+        "part {part} of the MIME archive has a line `--{BOUNDARY}`, which ends a part where nodes read \
+         it"
+    )]
+    Delimiter { part: usize },
     #[error("part {part} of the MIME archive: Content-Transfer-Encoding {encoding}: {why}")]
     Encoding { part: usize, encoding: String, why: &'static str },
 }
@@ -57,19 +62,29 @@ pub(super) fn looks_like_mime(text: &str) -> bool {
 }
 
 /// The archive of `parts`, with bare line ends.
-pub(super) fn write(parts: &[Part]) -> String {
+pub(super) fn write(parts: &[Part]) -> Result<String, MimeError> {
     let mut out = format!(
         "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"{BOUNDARY}\"\n\n--{BOUNDARY}"
     );
-    for Part { headers, body } in parts {
+    for (place, Part { headers, body }) in parts.iter().enumerate() {
+        let body = body.replace('\r', "");
+        if body.lines().any(is_delimiter) {
+            return Err(MimeError::Delimiter { part: place + 1 });
+        }
         out.push('\n');
         for (name, value) in headers {
             out.extend([name, ": ", value, "\n"]);
         }
-        out.extend(["\n", body, "\n--", BOUNDARY]);
+        out.extend(["\n", &body, "\n--", BOUNDARY]);
     }
     out.push_str("--\n");
-    out.replace('\r', "")
+    Ok(out.replace('\r', ""))
+}
+
+/// Whether `line` ends a part of what we write.
+fn is_delimiter(line: &str) -> bool {
+    let rest = line.strip_prefix("--").and_then(|rest| rest.strip_prefix(BOUNDARY));
+    rest.is_some_and(|rest| matches!(rest.trim_end(), "" | "--"))
 }
 
 /// The parts of the archive `text`.

@@ -24,7 +24,7 @@ pub(super) fn user_data(node: &Node<'_>, cidr: &str) -> Result<String, String> {
     let config = node_config(node, cidr).document();
     let body = format!("# Karpenter Generated NodeConfig\n{config}");
     parts.push(Part::new(NODE_CONFIG, body));
-    Ok(mime::write(&parts))
+    mime::write(&parts).map_err(|error| error.to_string())
 }
 
 /// The user's text: MIME, a NodeConfig, or else a shell script.

@@ -5,11 +5,12 @@ use jiff::SignedDuration;
 use model::{ResourceName, node_class::Kubelet};
 
 use super::*;
-use crate::testing::{class, settings, wrapped};
+use crate::testing::{claim, class, settings, wrapped};
 
 mod al2023;
 mod bootstrap;
 mod bottlerocket;
+mod hostile;
 
 fn taint(key: &str, value: &str, effect: TaintEffect) -> Taint {
     Taint { key: key.to_owned(), value: value.to_owned(), effect }
@@ -50,14 +51,26 @@ fn write(class: &ResolvedNodeClass, settings: &ClusterSettings) -> Result<String
         ("sub.k8s.io/x", "y"),
         ("notk8s.io/x", "y"),
     ];
+    let taints = vec![
+        taint("dedicated", "payments", TaintEffect::NoSchedule),
+        taint("dedicated", "", TaintEffect::NoExecute),
+    ];
+    write_with(class, settings, &labels, taints)
+}
+
+fn write_with(
+    class: &ResolvedNodeClass,
+    settings: &ClusterSettings,
+    labels: &[(&str, &str)],
+    taints: Vec<Taint>,
+) -> Result<String, Refusal> {
+    let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
     user_data(&Node {
+        claim: &claim(&[], &[]).name,
         class,
         settings,
-        labels: labels.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
-        taints: vec![
-            taint("dedicated", "payments", TaintEffect::NoSchedule),
-            taint("dedicated", "", TaintEffect::NoExecute),
-        ],
+        labels: labels.collect(),
+        taints,
         max_pods: class.class.kubelet.max_pods.map_or(29, u64::from),
     })
 }

@@ -241,6 +241,8 @@ fn any_value_is_one_of_the_set() {
     // RQ9.
     for (text, value) in [
         ("In b a", Some("a")),
+        ("In ;reboot b", Some("b")),
+        ("In ;reboot", None),
         ("DoesNotExist", None),
         ("Exists", Some("0")),
         ("NotIn 0 1 a", Some("2")),

@@ -47,6 +47,53 @@ fn a_claim_is_new_and_for_somebody() {
     check(|_, plan| plan.promises[0].pods.clear(), &["claim general-7-0 is promised for no pod"]);
 }
 
+/// Names that a shell, YAML or TOML would read as more than a name.
+const HOSTILE: [&str; 10] = [
+    "x'; reboot; '",
+    "x\" --anonymous-auth=true",
+    "a b",
+    "a,b=c",
+    "$(reboot)",
+    "`reboot`",
+    "a\nb",
+    "</powershell>",
+    "gr\u{fc}n",
+    "-x",
+];
+
+/// The claim has this label beside its own.
+#[track_caller]
+fn check_label(key: &str, value: &str, wanted: &[&str]) {
+    let labels = [(key.to_owned(), value.to_owned())];
+    check(|_, plan| first(plan).labels.extend(labels), wanted);
+}
+
+#[test]
+fn a_node_is_told_only_names() {
+    let none =
+        |what: &str, shown: &str| format!("general-7-0 has the {what} {shown:?}, which is none");
+    for text in HOSTILE {
+        check_label("team", text, &[&none("label", &format!("team={text}"))]);
+        check_label(text, "x", &[&none("label", &format!("{text}=x"))]);
+        let wanted = model::Requirement::of_label("team", text).unwrap();
+        let shown = none("requirement", &wanted.to_string());
+        check(|_, plan| first(plan).requirements.add(wanted), &[&shown]);
+        let taint = model::Taint { value: text.to_owned(), ..taint("team:NoSchedule") };
+        check(
+            |facts, plan| {
+                first(plan).startup_taints.push(taint.clone());
+                facts.node_pools[0].template.startup_taints.push(taint);
+            },
+            &[&none("taint", &format!("team={text}"))],
+        );
+    }
+    check_label("a", &"x".repeat(64), &["which is none"]);
+    check_label(&"x".repeat(64), "a", &["which is none"]);
+    for (key, value) in [("a", ""), ("example.com/a_b.c", "A-1_b.2"), ("x", "0")] {
+        check_label(key, value, &[]);
+    }
+}
+
 #[test]
 fn a_pool_that_may_not_launch_gets_no_claim() {
     check(

@@ -333,13 +333,18 @@ fn restrict_to_reserved(problem: &Problem<'_>, opened: &Opened, set: &mut Requir
     }
 }
 
-/// The requirements with the types and capacity types that are left.
+/// The requirements with the types and capacity types that are left. Of a user's own label values are
+/// left out that no node can have: nodes are labeled after these.
 fn finished(
     set: &Requirements,
     names: BTreeSet<Value>,
     capacity_types: &BTreeSet<CapacityType>,
 ) -> Requirements {
-    let mut all = set.clone();
+    let is_own = |one: &Requirement| !labels::is_well_known(one.key().as_str());
+    let narrowed = |one: &Requirement| {
+        if is_own(one) { one.with_label_values_only() } else { one.clone() }
+    };
+    let mut all: Requirements = set.iter().map(narrowed).collect();
     let listed = |key: &str, values: BTreeSet<Value>| {
         LabelKey::new(key).ok().map(|key| Requirement::listed(key, values))
     };

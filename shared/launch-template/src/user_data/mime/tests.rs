@@ -6,7 +6,7 @@ use super::*;
 
 fn part() -> impl Strategy<Value = Part> {
     ("[a-z]{1,9}/[a-z]{1,9}", "[ -.0-~\n/]{0,60}")
-        .prop_filter("a body holds no delimiter", |(_, body)| !body.contains("--//"))
+        .prop_filter("a body holds no delimiter", |(_, body)| !body.lines().any(is_delimiter))
         .prop_map(|(content_type, body)| Part::new(content_type, body))
 }
 
@@ -15,7 +15,7 @@ proptest! {
 
     #[test]
     fn what_was_written_reads_back(parts in vec(part(), 0..4)) {
-        let written = write(&parts);
+        let written = write(&parts).unwrap();
         prop_assert_eq!(&parse(&written, Keep::ContentType).unwrap(), &parts);
         prop_assert_eq!(parse(&written, Keep::All).unwrap(), parts);
     }

@@ -132,7 +132,9 @@ impl Sets {
     }
 
     fn both(&mut self, own: RequirementId, wanted: RequirementId) -> Option<RequirementId> {
-        if own == wanted && self.requirement(own).is_some_and(|one| !one.values().is_empty()) {
+        let is_possible =
+            |one: &Rc<Requirement>| !one.values().is_empty() && one.can_be_satisfied();
+        if own == wanted && self.requirement(own).is_some_and(is_possible) {
             return Some(own);
         }
         if let Some(known) = self.both.get(&(own, wanted)) {
@@ -140,7 +142,8 @@ impl Sets {
         }
         let (a, b) = (self.requirement(own)?, self.requirement(wanted)?);
         let fit = a.allows_absence() && b.allows_absence() || a.has_intersection(b);
-        let intersection = fit.then(|| a.intersection(b));
+        let intersection = (fit && b.can_be_satisfied()).then(|| a.intersection(b));
+        let intersection = intersection.filter(Requirement::can_be_satisfied);
         let both = intersection.map(|requirement| self.entry(requirement).1);
         self.both.insert((own, wanted), both);
         both
@@ -172,7 +175,10 @@ mod tests {
         assert_eq!(sets.join(b, ab), Some(b));
     }
 
-    const TEXTS: [&str; 12] = [
+    const TEXTS: [&str; 15] = [
+        "team=;",
+        "team=a,;",
+        "te;am",
         "team=a",
         "team=a,b",
         "team!=a",

@@ -7,6 +7,7 @@ use crate::testing::*;
 
 mod affinity;
 mod existing;
+mod labels;
 mod laws;
 mod places;
 mod pods;

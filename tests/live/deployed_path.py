@@ -312,7 +312,7 @@ def run(checks, template):
     built = checks.check(
         "all functions are built",
         not missing,
-        f"no bootstrap for {', '.join(missing)}; run `cargo lambda build --release` first",
+        f"no bootstrap for {', '.join(missing)}; build them as README.md says",
     )
     if not built:
         return

@@ -184,7 +184,7 @@ def served(checks, cluster):
         if checks.check(
             "all functions are built",
             not missing,
-            f"no bootstrap for {', '.join(missing)}; run `cargo lambda build --release` first",
+            f"no bootstrap for {', '.join(missing)}; build them as README.md says",
         ):
             server = Server(settings)
             if not checks.check(

@@ -210,6 +210,20 @@ fn every_function_has_a_resource_a_role_a_handler_and_samples() {
 }
 
 #[test]
+fn the_readmes_command_builds_every_function_and_nothing_else() {
+    const BUILD: &str = "cargo lambda build ";
+    let readme = read("README.md");
+    let commands: Vec<&str> = readme.lines().filter(|line| line.starts_with(BUILD)).collect();
+    let packages: Vec<String> = functions().iter().map(|name| format!("-p {name}")).collect();
+    assert_eq!(commands, [format!("{BUILD}--release {}", packages.join(" "))]);
+    // What is checked is what a person builds.
+    let checks = read(".ci/run");
+    let reads_it = format!("read -ra build < <(grep '^{BUILD}' README.md)");
+    assert!(checks.contains(&reads_it), "the tier `functions` builds something else");
+    assert_eq!(checks.matches("cargo lambda").count(), 1, ".ci/run has a build of its own");
+}
+
+#[test]
 fn a_handlers_ports_and_its_roles_actions_agree() {
     let template = read("template.yaml");
     for name in functions() {

@@ -223,6 +223,59 @@ fn the_readmes_command_builds_every_function_and_nothing_else() {
     assert_eq!(checks.matches("cargo lambda").count(), 1, ".ci/run has a build of its own");
 }
 
+/// The resources whose ARNs stand in `text`.
+fn arns(text: &str) -> BTreeSet<&str> {
+    text.split("!GetAtt ").skip(1).filter_map(|rest| Some(rest.split_once(".Arn")?.0)).collect()
+}
+
+/// The queues that the function `name` may send to.
+fn sends_to(template: &str, name: &str) -> BTreeSet<String> {
+    let role = resource(template, &format!("{}Role", capitalized(name))).expect("a role");
+    let statements = role.split("- Sid: ").skip(1);
+    let sending = statements.filter(|statement| statement.contains("sqs:SendMessage"));
+    sending.flat_map(|statement| arns(statement)).map(ToOwned::to_owned).collect()
+}
+
+/// The queue that wakes the function `name`.
+fn woken_by(template: &str, name: &str) -> Option<String> {
+    let function = resource(template, &format!("{}Function", capitalized(name)))?;
+    let source = function.lines().find(|line| line.trim().starts_with("Queue: "))?;
+    arns(source).first().map(|queue| (*queue).to_owned())
+}
+
+/// Lambda ends a chain of messages after some 16 hops unless the function says that it means it.
+/// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html>
+#[test]
+fn functions_that_wake_themselves_by_messages_may_go_on() {
+    let template = read("template.yaml");
+    let names = functions();
+    let wakes = |name: &str| -> Vec<&String> {
+        let queues = sends_to(&template, name);
+        let is_woken = |other: &&String| {
+            woken_by(&template, other).is_some_and(|queue| queues.contains(&queue))
+        };
+        names.iter().filter(is_woken).collect()
+    };
+    let mut loops = BTreeSet::new();
+    for name in &names {
+        let (mut open, mut reached) = (wakes(name), BTreeSet::new());
+        while let Some(other) = open.pop() {
+            if reached.insert(other) {
+                open.extend(wakes(other));
+            }
+        }
+        let is_loop = reached.contains(name);
+        let function = resource(&template, &format!("{}Function", capitalized(name)));
+        let may_go_on = function.expect("a function").contains("\n      RecursiveLoop: Allow\n");
+        assert_eq!(may_go_on, is_loop, "RecursiveLoop of {name}");
+        if is_loop {
+            loops.insert(name.as_str());
+        }
+    }
+    // Provisioning looks again after five seconds, whatever else changes.
+    assert!(loops.contains("provision"), "no loop was found: {loops:?}");
+}
+
 #[test]
 fn a_handlers_ports_and_its_roles_actions_agree() {
     let template = read("template.yaml");

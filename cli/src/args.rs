@@ -10,12 +10,12 @@ use clap::{Parser, Subcommand, ValueEnum};
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
-    pub command: Command,
+    pub command: JourneymanCommand,
 }
 
 /// What can be done.
 #[derive(Debug, Subcommand)]
-pub enum Command {
+pub enum JourneymanCommand {
     /// Play manifests in a simulated AWS account and cluster, in virtual time.
     ///
     /// The decisions are those of the deployed functions: the same handlers run on simulated ports.
@@ -83,10 +83,10 @@ pub struct RenderArgs {
     pub now: Option<String>,
     /// What becomes of minValues that cannot be reached.
     #[arg(long, value_name = "POLICY", value_enum, default_value_t)]
-    pub min_values_policy: MinValuesPolicy,
+    pub min_values_policy: MinValuesPolicyFlag,
     /// What becomes of the preferences of pods. There are none here: nothing changes.
     #[arg(long, value_name = "POLICY", value_enum, default_value_t)]
-    pub preference_policy: PreferencePolicy,
+    pub preference_policy: PreferencePolicyFlag,
     /// Show what changes from the manifests in OLD to those in NEW; other manifests go with both.
     #[arg(long, num_args = 2, value_names = ["OLD", "NEW"])]
     pub diff: Vec<PathBuf>,
@@ -215,10 +215,10 @@ pub struct PlanArgs {
     pub now: Option<String>,
     /// What becomes of the preferences of pods.
     #[arg(long, value_name = "POLICY", value_enum, default_value_t)]
-    pub preference_policy: PreferencePolicy,
+    pub preference_policy: PreferencePolicyFlag,
     /// What becomes of minValues that cannot be reached.
     #[arg(long, value_name = "POLICY", value_enum, default_value_t)]
-    pub min_values_policy: MinValuesPolicy,
+    pub min_values_policy: MinValuesPolicyFlag,
     /// Karpenter's feature gates, such as `NodeOverlay=true,ReservedCapacity=false`.
     #[arg(long, value_name = "NAME=BOOL,…", default_value = "", hide_default_value = true)]
     pub feature_gates: String,
@@ -278,7 +278,7 @@ pub enum PlanFormat {
 
 /// `--preference-policy`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum PreferencePolicy {
+pub enum PreferencePolicyFlag {
     /// They hold until nothing can be launched with them.
     #[default]
     #[value(name = "Respect", alias = "respect")]
@@ -290,7 +290,7 @@ pub enum PreferencePolicy {
 
 /// `--min-values-policy`
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
-pub enum MinValuesPolicy {
+pub enum MinValuesPolicyFlag {
     /// They hold.
     #[default]
     #[value(name = "Strict", alias = "strict")]

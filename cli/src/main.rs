@@ -7,7 +7,7 @@ use std::{
 
 use clap::Parser as _;
 use journeyman::{
-    args::{Args, Color, Command, PlanArgs, SimulateArgs},
+    args::{Args, Color, JourneymanCommand, PlanArgs, SimulateArgs},
     catalog, convert, crds,
     error::Error,
     hash::{self, HashArgs},
@@ -16,22 +16,22 @@ use journeyman::{
 
 fn main() -> ExitCode {
     let outcome = match Args::parse().command {
-        Command::Simulate(args) => run_simulate(&args),
-        Command::Plan(args) => run_plan(args),
-        Command::Hash(args) => run_hash(&args),
-        Command::Convert(args) => convert::run(&args, &mut io::stdout().lock()).map(done),
-        Command::Crds(args) => {
+        JourneymanCommand::Simulate(args) => run_simulate(&args),
+        JourneymanCommand::Plan(args) => run_plan(args),
+        JourneymanCommand::Hash(args) => run_hash(&args),
+        JourneymanCommand::Convert(args) => convert::run(&args, &mut io::stdout().lock()).map(done),
+        JourneymanCommand::Crds(args) => {
             crds::run(&args, &mut io::stdout().lock()).map(done).map_err(Error::from)
         }
-        Command::Render(args) => render::run(&args, &mut io::stdout().lock()).map(done),
-        Command::Catalog(args) => catalog::run(&args, &mut io::stdout().lock()).map(done),
+        JourneymanCommand::Render(args) => render::run(&args, &mut io::stdout().lock()).map(done),
+        JourneymanCommand::Catalog(args) => catalog::run(&args, &mut io::stdout().lock()).map(done),
     };
     outcome.unwrap_or_else(|error| failed(&error))
 }
 
 fn run_simulate(args: &SimulateArgs) -> Result<ExitCode, Error> {
     let verdict = simulate::run(args, &mut io::stdout().lock())?;
-    Ok(strictly(args.strict && verdict == simulate::Verdict::SomeUnplaced))
+    Ok(strictly(args.strict && verdict == simulate::SimulateExit::SomeUnplaced))
 }
 
 fn run_plan(mut args: PlanArgs) -> Result<ExitCode, Error> {

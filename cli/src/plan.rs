@@ -26,14 +26,14 @@ use crate::{
 
 /// What a plan says about the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct PlanExit {
     /// Pods without a place.
     pub unplaced: usize,
     /// What is wrong with objects.
     pub problems: usize,
 }
 
-impl Verdict {
+impl PlanExit {
     /// Whether every object could be read and every pod found a place.
     pub fn is_clean(self) -> bool {
         self.unplaced == 0 && self.problems == 0
@@ -54,7 +54,7 @@ pub fn run(
     args: &PlanArgs,
     out: &mut impl Write,
     complaints: &mut impl Write,
-) -> Result<Verdict, Error> {
+) -> Result<PlanExit, Error> {
     let now = now(args)?;
     let policies = gates::policies(args)?;
     let progress = Progress::new();
@@ -68,7 +68,7 @@ pub fn run(
     if args.disruption {
         drop(progress);
         disruption::run(args, &facts, out)?;
-        return Ok(Verdict { unplaced: 0, problems });
+        return Ok(PlanExit { unplaced: 0, problems });
     }
     let planned = plan(&facts);
     drop(progress);
@@ -85,7 +85,7 @@ pub fn run(
         }
         None => table::show(&planned, &facts, args.color == Color::Always, out)?,
     }
-    Ok(Verdict { unplaced: planned.plan.unplaced.len(), problems })
+    Ok(PlanExit { unplaced: planned.plan.unplaced.len(), problems })
 }
 
 /// One pass of provisioning. While a claim has no instance Karpenter makes none, because it does not

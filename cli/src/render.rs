@@ -16,7 +16,7 @@ use launch_template::{Launch, NodeSettings};
 use model::{InstanceType, InstanceTypeName, Resources, policies};
 
 use crate::{
-    args::{Format, MinValuesPolicy, RenderArgs},
+    args::{Format, MinValuesPolicyFlag, RenderArgs},
     catalog::node_settings,
     error::Error,
     manifests::BadInput,
@@ -72,8 +72,8 @@ fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, Error> {
         types.into_iter().map(|offered| std::sync::Arc::new(offered.instance_type)).collect();
     let claims = [*claim];
     let min_values = match args.min_values_policy {
-        MinValuesPolicy::Strict => policies::MinValuesPolicy::Strict,
-        MinValuesPolicy::BestEffort => policies::MinValuesPolicy::BestEffort,
+        MinValuesPolicyFlag::Strict => policies::MinValuesPolicy::Strict,
+        MinValuesPolicyFlag::BestEffort => policies::MinValuesPolicy::BestEffort,
     };
     let launch =
         launch_template::requests_with(&claims, &class, &types, &cluster, &profile, min_values);

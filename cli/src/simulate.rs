@@ -31,7 +31,7 @@ const STEP: SignedDuration = SignedDuration::from_secs(10);
 
 /// What the end of a simulation says about the exit code.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum SimulateExit {
     /// Every pod found a place.
     AllPlaced,
     /// Some did not.
@@ -46,7 +46,7 @@ struct Play {
 }
 
 /// Plays and prints.
-pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<Verdict, Error> {
+pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Error> {
     let mut play = load(args)?;
     let settings = play.scenario.settings(args.seed);
     let (start, end) = (settings.start, end(&play.scenario, args, settings.start)?);
@@ -68,7 +68,11 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<Verdict, Error> 
         Format::Text => summary::print(&outcome, start, end, out)?,
         Format::Json => print_json(&stage, &outcome, args, start, end, out)?,
     }
-    Ok(if outcome.unplaced.is_empty() { Verdict::AllPlaced } else { Verdict::SomeUnplaced })
+    Ok(if outcome.unplaced.is_empty() {
+        SimulateExit::AllPlaced
+    } else {
+        SimulateExit::SomeUnplaced
+    })
 }
 
 fn load(args: &SimulateArgs) -> Result<Play, BadInput> {

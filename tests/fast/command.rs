@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use journeyman::{
     args::{Format, SimulateArgs},
     error::Error,
-    simulate::{Verdict, run},
+    simulate::{SimulateExit, run},
 };
 use tests::repository;
 
@@ -32,7 +32,7 @@ fn short() -> SimulateArgs {
     SimulateArgs { duration: Some("5m".to_owned()), ..arguments() }
 }
 
-fn play(arguments: &SimulateArgs) -> (String, Verdict) {
+fn play(arguments: &SimulateArgs) -> (String, SimulateExit) {
     let mut out = Vec::new();
     let verdict = run(arguments, &mut out).unwrap_or_else(|error| panic!("{error}"));
     (String::from_utf8(out).expect("text"), verdict)
@@ -53,7 +53,7 @@ fn manifests(name: &str, text: &str) -> Vec<PathBuf> {
 #[test]
 fn the_built_in_story_places_every_pod_replaces_and_removes() {
     let (text, verdict) = play(&arguments());
-    assert_eq!(verdict, Verdict::AllPlaced);
+    assert_eq!(verdict, SimulateExit::AllPlaced);
     for said in [
         "default/web wants 100 pods",
         "back in two minutes",
@@ -124,7 +124,7 @@ spec:
     let cluster = CLUSTER.replace("requirements: []", &format!("requirements: [{requirement}]"));
     let manifests = manifests("impossible", &format!("{cluster}{pod}"));
     let (text, verdict) = play(&SimulateArgs { manifests, ..short() });
-    assert_eq!(verdict, Verdict::SomeUnplaced);
+    assert_eq!(verdict, SimulateExit::SomeUnplaced);
     let reported = text.lines().any(|line| {
         line.contains("default/huge: general: ")
             && line.contains("memory")
@@ -151,7 +151,7 @@ spec:
 ";
     let manifests = manifests("unsupported", &format!("{CLUSTER}{pod}"));
     let (text, verdict) = play(&SimulateArgs { manifests, ..short() });
-    assert_eq!(verdict, Verdict::SomeUnplaced);
+    assert_eq!(verdict, SimulateExit::SomeUnplaced);
     assert!(text.contains("default/device: not supported yet"), "{text}");
     assert!(!text.contains("default/plain: "), "{text}");
 }
@@ -164,7 +164,7 @@ fn a_story_with_spreads_volumes_and_preferences_plays_to_its_end() {
         ..arguments()
     };
     let (text, verdict) = play(&arguments);
-    assert_eq!(verdict, Verdict::AllPlaced, "{text}");
+    assert_eq!(verdict, SimulateExit::AllPlaced, "{text}");
     for said in
         ["default/db wants 3 pods", "back in two minutes", "given up: Empty", "unplaced    0"]
     {
@@ -175,7 +175,7 @@ fn a_story_with_spreads_volumes_and_preferences_plays_to_its_end() {
 #[test]
 fn the_classic_walkthroughs_run_unchanged() {
     let (text, verdict) = play(&SimulateArgs { manifests: example("walkthrough"), ..short() });
-    assert_eq!(verdict, Verdict::AllPlaced, "{text}");
+    assert_eq!(verdict, SimulateExit::AllPlaced, "{text}");
     assert!(text.contains("nodes now"), "{text}");
 }
 
@@ -263,6 +263,6 @@ spec:
 fn a_provisioner_with_a_launch_template_is_played_as_it_is() {
     let manifests = manifests("launch-template", OLD);
     let (text, verdict) = play(&SimulateArgs { manifests, ..short() });
-    assert_eq!(verdict, Verdict::AllPlaced, "{text}");
+    assert_eq!(verdict, SimulateExit::AllPlaced, "{text}");
     assert!(text.contains("launch template MyLaunchTemplate with image ami-"), "{text}");
 }

@@ -16,6 +16,8 @@ mod crates;
 mod files;
 #[path = "tidy/functions.rs"]
 mod functions;
+#[path = "tidy/names.rs"]
+mod names;
 #[path = "tidy/rooms.rs"]
 mod rooms;
 #[path = "tidy/scheduling_behaviours.rs"]

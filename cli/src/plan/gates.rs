@@ -5,7 +5,7 @@
 use model::policies::{self, Policies};
 
 use crate::{
-    args::{MinValuesPolicy, PlanArgs, PreferencePolicy},
+    args::{MinValuesPolicyFlag, PlanArgs, PreferencePolicyFlag},
     manifests::BadInput,
 };
 
@@ -13,12 +13,12 @@ use crate::{
 pub(super) fn policies(args: &PlanArgs) -> Result<Policies, BadInput> {
     let mut policies = Policies {
         preferences: match args.preference_policy {
-            PreferencePolicy::Respect => policies::PreferencePolicy::Respect,
-            PreferencePolicy::Ignore => policies::PreferencePolicy::Ignore,
+            PreferencePolicyFlag::Respect => policies::PreferencePolicy::Respect,
+            PreferencePolicyFlag::Ignore => policies::PreferencePolicy::Ignore,
         },
         min_values: match args.min_values_policy {
-            MinValuesPolicy::Strict => policies::MinValuesPolicy::Strict,
-            MinValuesPolicy::BestEffort => policies::MinValuesPolicy::BestEffort,
+            MinValuesPolicyFlag::Strict => policies::MinValuesPolicy::Strict,
+            MinValuesPolicyFlag::BestEffort => policies::MinValuesPolicy::BestEffort,
         },
         ..Policies::default()
     };

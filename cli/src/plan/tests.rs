@@ -50,7 +50,7 @@ fn file(name: &str, text: &str) -> PathBuf {
     path
 }
 
-fn planned(args: &PlanArgs) -> (String, String, Verdict) {
+fn planned(args: &PlanArgs) -> (String, String, PlanExit) {
     let (mut out, mut complaints) = (Vec::new(), Vec::new());
     let args = PlanArgs { now: Some("2026-08-01T12:00:00Z".to_owned()), ..args.clone() };
     let verdict = run(&args, &mut out, &mut complaints).unwrap();
@@ -61,7 +61,7 @@ fn planned(args: &PlanArgs) -> (String, String, Verdict) {
 fn people_see_what_would_be_launched_and_what_finds_no_place() {
     let manifests = vec![file("people.yaml", CLUSTER)];
     let (text, complaints, verdict) = planned(&PlanArgs { manifests, ..PlanArgs::default() });
-    assert_eq!((complaints.as_str(), verdict), ("", Verdict { unplaced: 1, problems: 0 }));
+    assert_eq!((complaints.as_str(), verdict), ("", PlanExit { unplaced: 1, problems: 0 }));
     for said in [
         "2 nodes would be launched, from $0.2016 an hour ($147.1680 a month)",
         "on-demand m7i.large us-west-2",

@@ -69,7 +69,7 @@ pub struct Delivery {
 
 /// How a delivery ended.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum DeliveryOutcome {
     /// It is acknowledged.
     Done,
     /// It is delivered again later.

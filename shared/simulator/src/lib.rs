@@ -34,11 +34,11 @@ pub use account::{
 };
 pub use chance::{Chance, Span};
 pub use cluster::NodeClaimObject;
-pub use delivery::{Delivery, Outcome, Payload, Schedule};
+pub use delivery::{Delivery, DeliveryOutcome, Payload, Schedule};
 pub use fault::{Access, Call, Rule, Storm, Verdict, at_call, first_calls};
 pub use mail::DeadLetter;
 pub use runner::{Dispatch, Runner, Stopped, Work};
-pub use settings::{Disorder, Placement, Sabotage, Settings};
+pub use settings::{Disorder, Sabotage, ScoringStrategy, Settings};
 pub use sim::Sim;
 pub use story::{Action, Object, Target, Workload, WorkloadKind};
 pub use timeline::{Happening, Summary, TimelineEvent};

@@ -10,7 +10,7 @@ use ports::Invocation;
 
 use crate::{
     chance::Span,
-    delivery::{Delivery, Outcome, Payload, Schedule},
+    delivery::{Delivery, DeliveryOutcome, Payload, Schedule},
     later,
     world::{Event, World},
 };
@@ -243,9 +243,9 @@ impl World {
     }
 
     /// Acknowledges a delivery, or lets it come again.
-    pub(crate) fn finish(&mut self, id: u64, outcome: &Outcome) {
+    pub(crate) fn finish(&mut self, id: u64, outcome: &DeliveryOutcome) {
         match self.mail.in_flight.remove(&id) {
-            Some(InFlight::Message(envelope)) if *outcome != Outcome::Done => {
+            Some(InFlight::Message(envelope)) if *outcome != DeliveryOutcome::Done => {
                 self.return_message(envelope);
             }
             Some(InFlight::Batch { cluster, function, count }) => {
@@ -271,14 +271,19 @@ impl World {
     }
 
     /// A batch that failed comes again, halved, before anything behind it.
-    fn finish_batch(&mut self, key: &(ClusterName, Function), count: usize, outcome: &Outcome) {
+    fn finish_batch(
+        &mut self,
+        key: &(ClusterName, Function),
+        count: usize,
+        outcome: &DeliveryOutcome,
+    ) {
         let (now, function) = (self.now, key.1);
         let is_repeated = self.chances.mail.per_mille(self.settings.disorder.duplicated_per_mille);
         let retry_at = later(now, self.settings.stream_retry_after);
         let attempts_max = self.settings.stream_attempts_max;
         let Some(stream) = self.mail.streams.get_mut(key) else { return };
         stream.is_busy = false;
-        if *outcome == Outcome::Done {
+        if *outcome == DeliveryOutcome::Done {
             if is_repeated && !stream.is_repeating {
                 stream.is_repeating = true;
             } else {

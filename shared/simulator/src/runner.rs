@@ -15,7 +15,7 @@ use model::Function;
 
 use crate::{
     Sim,
-    delivery::{Delivery, Outcome},
+    delivery::{Delivery, DeliveryOutcome},
     later,
 };
 
@@ -189,16 +189,16 @@ impl<D: FnMut(Delivery) -> Work> Runner<D> {
         let Some(index) = ready.get(chosen).copied() else { return Ok(()) };
         let Some(task) = self.tasks.get_mut(index) else { return Ok(()) };
         let outcome = if task.deadline <= now {
-            Some(Outcome::Crashed)
+            Some(DeliveryOutcome::Crashed)
         } else {
             task.flag.take();
             self.sim.enter(Some((task.id, task.function)));
             let poll = task.work.as_mut().poll(&mut Context::from_waker(&task.waker));
             self.sim.enter(None);
             match (poll, self.sim.with(|world| std::mem::take(&mut world.is_crashed))) {
-                (_, true) => Some(Outcome::Crashed),
-                (Poll::Ready(Ok(())), false) => Some(Outcome::Done),
-                (Poll::Ready(Err(error)), false) => Some(Outcome::Failed(error)),
+                (_, true) => Some(DeliveryOutcome::Crashed),
+                (Poll::Ready(Ok(())), false) => Some(DeliveryOutcome::Done),
+                (Poll::Ready(Err(error)), false) => Some(DeliveryOutcome::Failed(error)),
                 (Poll::Pending, false) => None,
             }
         };
@@ -214,20 +214,20 @@ impl<D: FnMut(Delivery) -> Work> Runner<D> {
         Ok(())
     }
 
-    fn end(&mut self, task: Task, outcome: Outcome) {
+    fn end(&mut self, task: Task, outcome: DeliveryOutcome) {
         let Task { id, function, work, .. } = task;
         // Dropped while nothing is borrowed: its handler holds handles to the world.
         drop(work);
         self.sim.with(|world| {
             let how = match &outcome {
-                Outcome::Done => "ends".to_owned(),
-                Outcome::Failed(error) => format!("fails: {error}"),
-                Outcome::Crashed => "is gone".to_owned(),
+                DeliveryOutcome::Done => "ends".to_owned(),
+                DeliveryOutcome::Failed(error) => format!("fails: {error}"),
+                DeliveryOutcome::Crashed => "is gone".to_owned(),
             };
             world.note(format_args!("{function}#{id} {how}"));
             world.finish(id, &outcome);
         });
-        if let Outcome::Failed(error) = outcome {
+        if let DeliveryOutcome::Failed(error) = outcome {
             self.failures.push((function, error));
         }
     }

@@ -7,7 +7,7 @@ use crate::{chance::Span, made_up};
 
 /// Which of the nodes that a pod fits onto the kube-scheduler stand-in takes. Ties are seeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Placement {
+pub enum ScoringStrategy {
     /// The least used one: kube-scheduler's default.
     #[default]
     LeastAllocated,
@@ -99,7 +99,7 @@ pub struct Settings {
     /// How unruly queues are. Default: not at all.
     pub disorder: Disorder,
     /// What kube-scheduler prefers.
-    pub placement: Placement,
+    pub scoring: ScoringStrategy,
     /// What is broken on purpose. Default: nothing.
     pub sabotage: Sabotage,
 }
@@ -134,7 +134,7 @@ impl Default for Settings {
             classes_are_known: true,
             has_schedules: true,
             disorder: Disorder::default(),
-            placement: Placement::default(),
+            scoring: ScoringStrategy::default(),
             sabotage: Sabotage::default(),
         }
     }

@@ -19,7 +19,7 @@ use ports::{Fault, PortError};
 
 use crate::{
     cluster::NodeClaimObject,
-    delivery::{Delivery, Outcome},
+    delivery::{Delivery, DeliveryOutcome},
     fault::{Access, Rule, Verdict},
     mail::DeadLetter,
     runner::{Runner, Stopped, Wakeful, Work},
@@ -93,7 +93,7 @@ impl Sim {
     }
 
     /// Says how a delivery ended.
-    pub fn finish(&self, delivery: &Delivery, outcome: &Outcome) {
+    pub fn finish(&self, delivery: &Delivery, outcome: &DeliveryOutcome) {
         self.0.borrow_mut().finish(delivery.id, outcome);
     }
 

@@ -21,7 +21,9 @@ use model::{
     validation::{Tried, Verdict},
 };
 use ports::{Adapters, Invocation, Ledger as _, PortError, Templates};
-use simulator::{Delivery, Object, Outcome, Payload, Settings, Sim, Workload, WorkloadKind};
+use simulator::{
+    Delivery, DeliveryOutcome, Object, Payload, Settings, Sim, Workload, WorkloadKind,
+};
 use testkit::build;
 
 /// Ends in between two calls what the second one needs.
@@ -123,8 +125,8 @@ impl World {
         for _ in 0..seconds {
             while let Some(delivery) = self.sim.next_delivery() {
                 let outcome = match self.call(&delivery).await {
-                    Ok(()) => Outcome::Done,
-                    Err(error) => Outcome::Failed(error.to_string()),
+                    Ok(()) => DeliveryOutcome::Done,
+                    Err(error) => DeliveryOutcome::Failed(error.to_string()),
                 };
                 self.sim.finish(&delivery, &outcome);
             }

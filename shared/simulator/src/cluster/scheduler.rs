@@ -8,7 +8,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use model::{NodeName, PodKey, PodSpec, Requirement, Resources, node::Node, taint::untolerated};
 
 use super::{NodeEntry, controllers::is_hard, neighbours::is_choosy};
-use crate::{settings::Placement, timeline::Happening, world::World};
+use crate::{settings::ScoringStrategy, timeline::Happening, world::World};
 
 impl World {
     /// One pass over the pods that wait: higher priority first, then older, then by name.
@@ -123,9 +123,9 @@ impl World {
                 continue;
             }
             let used = entry.used_per_mille(requests);
-            let score = match self.settings.placement {
-                Placement::LeastAllocated => 2_000_u64.saturating_sub(used),
-                Placement::MostAllocated => used,
+            let score = match self.settings.scoring {
+                ScoringStrategy::LeastAllocated => 2_000_u64.saturating_sub(used),
+                ScoringStrategy::MostAllocated => used,
             };
             if best.is_empty() || score > best_score {
                 best.clear();

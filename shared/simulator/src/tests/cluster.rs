@@ -14,7 +14,9 @@ use model::{
 use ports::Nodes as _;
 
 use super::toy;
-use crate::{Action, Happening, Object, Placement, Settings, Sim, Target, Workload, WorkloadKind};
+use crate::{
+    Action, Happening, Object, ScoringStrategy, Settings, Sim, Target, Workload, WorkloadKind,
+};
 
 /// Names of nodes with how many pods of the workload are on each.
 fn spread(sim: &Sim) -> Vec<usize> {
@@ -106,8 +108,8 @@ fn what_is_not_supported_is_never_placed() {
 }
 
 #[track_caller]
-fn check_placement(placement: Placement, expected: [usize; 2]) {
-    let sim = toy::sim(Settings { placement, ..Settings::default() });
+fn check_scoring(scoring: ScoringStrategy, expected: [usize; 2]) {
+    let sim = toy::sim(Settings { scoring, ..Settings::default() });
     // Two larger nodes: the smaller types are gone.
     for zone in ["us-west-2a", "us-west-2b"] {
         let offering = toy::offering(model::CapacityType::OnDemand, "m5.large", zone);
@@ -123,9 +125,9 @@ fn check_placement(placement: Placement, expected: [usize; 2]) {
 }
 
 #[test]
-fn placement_is_a_setting() {
-    check_placement(Placement::LeastAllocated, [1, 1]);
-    check_placement(Placement::MostAllocated, [0, 2]);
+fn scoring_is_a_setting() {
+    check_scoring(ScoringStrategy::LeastAllocated, [1, 1]);
+    check_scoring(ScoringStrategy::MostAllocated, [0, 2]);
 }
 
 #[test]
@@ -193,7 +195,7 @@ fn an_ended_job_is_not_made_again() {
 
 #[test]
 fn a_scale_down_empties_the_fullest_node_first() {
-    let sim = toy::sim(Settings { placement: Placement::MostAllocated, ..Settings::default() });
+    let sim = toy::sim(Settings { scoring: ScoringStrategy::MostAllocated, ..Settings::default() });
     let offering = |zone| toy::offering(model::CapacityType::OnDemand, "m5.large", zone);
     for zone in ["us-west-2a", "us-west-2b"] {
         sim.act(Action::SetCapacity { offering: offering(zone), instances: Some(0) });

@@ -7,7 +7,7 @@ use model::{
 use ports::{Ledger as _, Mailbox as _};
 
 use super::toy;
-use crate::{Delivery, Disorder, Outcome, Payload, Settings, Sim};
+use crate::{Delivery, DeliveryOutcome, Disorder, Payload, Settings, Sim};
 
 fn quiet(disorder: Disorder) -> Sim {
     toy::sim(Settings { has_schedules: false, disorder, ..Settings::default() })
@@ -27,7 +27,7 @@ fn send(sim: &Sim, delays: &[u32]) {
 }
 
 /// What is delivered within so many seconds, each ended by `outcome`.
-fn drain(sim: &Sim, seconds: i64, outcome: &Outcome) -> Vec<Delivery> {
+fn drain(sim: &Sim, seconds: i64, outcome: &DeliveryOutcome) -> Vec<Delivery> {
     let mut all = Vec::new();
     for _ in 0..seconds {
         toy::pass(sim, 1);
@@ -53,8 +53,8 @@ fn names(delivery: &Delivery) -> String {
 fn a_message_waits_for_its_delay() {
     let sim = quiet(Disorder::default());
     send(&sim, &[30, 0]);
-    assert_eq!(drain(&sim, 29, &Outcome::Done).len(), 1);
-    let second = drain(&sim, 3, &Outcome::Done);
+    assert_eq!(drain(&sim, 29, &DeliveryOutcome::Done).len(), 1);
+    let second = drain(&sim, 3, &DeliveryOutcome::Done);
     assert_eq!(second.iter().map(names).collect::<Vec<_>>(), ["tick 30"]);
 }
 
@@ -62,7 +62,7 @@ fn a_message_waits_for_its_delay() {
 fn what_fails_comes_again_under_its_identity_until_it_is_given_up() {
     let sim = quiet(Disorder::default());
     send(&sim, &[0]);
-    let tries = drain(&sim, 1_000, &Outcome::Failed("no".to_owned()));
+    let tries = drain(&sim, 1_000, &DeliveryOutcome::Failed("no".to_owned()));
     assert_eq!(tries.len(), 5);
     assert!(tries.windows(2).all(|pair| pair[0].invocation.id == pair[1].invocation.id));
     assert!(tries.windows(2).all(|pair| pair[0].id != pair[1].id));
@@ -81,7 +81,8 @@ fn disorder_duplicates_and_reorders() {
     let sim = quiet(disorder);
     let delays: Vec<u32> = (0..20).collect();
     send(&sim, &delays);
-    let delivered: Vec<String> = drain(&sim, 120, &Outcome::Done).iter().map(names).collect();
+    let delivered: Vec<String> =
+        drain(&sim, 120, &DeliveryOutcome::Done).iter().map(names).collect();
     assert_eq!(delivered.len(), 40);
     let in_order: Vec<String> = delays.iter().map(|delay| format!("tick {delay}")).collect();
     let mut once = delivered.clone();
@@ -99,8 +100,8 @@ fn a_stream_batch_that_fails_comes_again_before_what_is_behind_it() {
     promise(&sim, "b", 1, &["late"]);
     toy::pass(&sim, 5);
     assert_eq!(sim.next_delivery(), None);
-    sim.finish(&first, &Outcome::Crashed);
-    let rest: Vec<String> = drain(&sim, 10, &Outcome::Done).iter().map(names).collect();
+    sim.finish(&first, &DeliveryOutcome::Crashed);
+    let rest: Vec<String> = drain(&sim, 10, &DeliveryOutcome::Done).iter().map(names).collect();
     assert_eq!(rest, ["stream x y", "stream z late"]);
 }
 
@@ -108,18 +109,18 @@ fn a_stream_batch_that_fails_comes_again_before_what_is_behind_it() {
 fn a_poisoned_record_does_not_block_the_stream_for_ever() {
     let sim = quiet(Disorder::default());
     promise(&sim, "a", 0, &["x"]);
-    drain(&sim, 60, &Outcome::Failed("no".to_owned()));
+    drain(&sim, 60, &DeliveryOutcome::Failed("no".to_owned()));
     let dead: Vec<String> = sim.dead_letters().iter().map(|d| d.payload.to_string()).collect();
     assert_eq!(dead, ["stream x"]);
     promise(&sim, "b", 1, &["y"]);
-    let rest: Vec<String> = drain(&sim, 10, &Outcome::Done).iter().map(names).collect();
+    let rest: Vec<String> = drain(&sim, 10, &DeliveryOutcome::Done).iter().map(names).collect();
     assert_eq!(rest, ["stream y"]);
 }
 
 #[test]
 fn schedules_come_round_each_minute() {
     let sim = toy::sim(Settings::default());
-    let delivered = drain(&sim, 120, &Outcome::Done);
+    let delivered = drain(&sim, 120, &DeliveryOutcome::Done);
     let is_schedule = |delivery: &&Delivery| matches!(delivery.payload, Payload::Schedule(_));
     assert_eq!(delivered.iter().filter(is_schedule).count(), 12);
     assert_eq!(delivered.iter().filter(|d| d.function == Function::Disrupt).count(), 8);

@@ -151,7 +151,6 @@ fn plain(key: model::PodKey, replicas: u32, spec: std::sync::Arc<model::PodSpec>
         replicas,
         spec,
         runs_for: None,
-        max_unavailable: None,
         volumes: Vec::new(),
         claim_templates: Vec::new(),
     }

@@ -1,20 +1,35 @@
 //! The ports' conformance suites on the simulator. `tests/live` runs them over the wire.
 
-#![expect(clippy::expect_used, reason = "helpers of tests fail loudly, and say what they played")]
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    reason = "helpers of tests fail loudly, and say what they played"
+)]
 
 use std::collections::BTreeMap;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, NodeClaimName,
+    CapacityType, HourlyPrice, NodeClaimName, OfferingKey,
     labels::{CLUSTER_NAME_TAG, NODE_POOL},
     launch::{FleetOverride, FleetRequest, FleetTemplate},
     node_class::MatchCriteria,
+    shape::Shelved,
 };
 use simulator::{Action, ReservationRecord, Settings, Sim};
 use testkit::{
-    Case, Clusters, DiscoveryWorld, FleetWorld, NodeClaimWorld, ReservationWorld, SeenNodeClaim,
-    build,
+    Case, Clusters, DiscoveryWorld, FleetWorld, MarketWorld, NodeClaimWorld, ReservationWorld,
+    SeenNodeClaim, build,
+};
+
+#[path = "conformance/others.rs"]
+mod others;
+#[path = "conformance/statuses.rs"]
+mod statuses;
+
+use self::{
+    others::Others,
+    statuses::{OtherClasses, OtherPools},
 };
 
 #[track_caller]
@@ -76,9 +91,6 @@ fn profiles_keep_their_contract() {
     check(&sim.block_on(testkit::profiles(&sim, "profile-1")).expect("the suite ends"));
 }
 
-/// The hands of others.
-struct Others(Sim);
-
 impl NodeClaimWorld for Others {
     async fn seen(&self, name: &NodeClaimName) -> Option<SeenNodeClaim> {
         let object = self.0.node_claim(name)?;
@@ -107,6 +119,72 @@ fn node_claims_keep_their_contract() {
 }
 
 #[test]
+fn nodes_keep_their_contract() {
+    let others = Others(sim());
+    check(&others.0.block_on(testkit::nodes(&others.0, &others)).expect("the suite ends"));
+}
+
+#[test]
+fn the_cluster_keeps_its_contract() {
+    let others = Others(sim());
+    check(&others.0.block_on(testkit::cluster(&others.0, &others)).expect("the suite ends"));
+    let settings = Settings { has_definitions: false, ..Settings::default() };
+    let bare = Sim::new(settings, std::sync::Arc::default());
+    check(&bare.block_on(testkit::without_definitions(&bare)).expect("the suite ends"));
+}
+
+#[test]
+fn the_catalog_keeps_its_contract() {
+    let sim = sim();
+    check(&sim.block_on(testkit::catalog(&sim)).expect("the suite ends"));
+}
+
+impl MarketWorld for Others {
+    async fn set_price(&self, offering: &OfferingKey, price: HourlyPrice) {
+        self.0.act(Action::SetPrice { offering: offering.clone(), price });
+    }
+
+    fn now(&self) -> Timestamp {
+        self.0.now()
+    }
+
+    async fn wait(&self) {
+        self.pass(SignedDuration::from_secs(1));
+    }
+}
+
+#[test]
+fn the_market_keeps_its_contract() {
+    let others = Others(sim());
+    check(&others.0.block_on(testkit::market(&others.0, &others)).expect("the suite ends"));
+}
+
+#[test]
+fn the_shelf_keeps_its_contract() {
+    let sim = sim();
+    let catalog = instance_catalog::builtin().expect("the built-in catalog is sound");
+    let first = Shelved { catalog: catalog.clone(), found_at: build::at("2026-08-01T12:00:00Z") };
+    let mut fewer = catalog;
+    fewer.instance_types.truncate(3);
+    let second = Shelved { catalog: fewer, found_at: build::at("2026-08-01T13:00:00Z") };
+    check(&sim.block_on(testkit::shelf(&sim, &first, &second)).expect("the suite ends"));
+}
+
+#[test]
+fn node_classes_keep_their_contract() {
+    let others = OtherClasses(sim());
+    let cases = testkit::node_classes(&others.0, &others, "suite");
+    check(&others.0.block_on(cases).expect("the suite ends"));
+}
+
+#[test]
+fn node_pools_keep_their_contract() {
+    let others = OtherPools(sim());
+    let cases = testkit::node_pools(&others.0, &others, "suite");
+    check(&others.0.block_on(cases).expect("the suite ends"));
+}
+
+#[test]
 fn fleet_and_templates_keep_their_contracts() {
     let sim = sim();
     let cluster = Settings::default().cluster;
@@ -116,7 +194,7 @@ fn fleet_and_templates_keep_their_contracts() {
         zone: "us-west-2a".parse().expect("a zone"),
         subnet: "subnet-a".parse().expect("an id"),
         image: template.data.image.clone(),
-        price: model::HourlyPrice(40_000_000),
+        price: HourlyPrice(40_000_000),
     };
     let request = FleetRequest {
         token: "replaced".parse().expect("a token"),

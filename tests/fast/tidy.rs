@@ -22,3 +22,5 @@ mod names;
 mod rooms;
 #[path = "tidy/scheduling_behaviours.rs"]
 mod scheduling_behaviours;
+#[path = "tidy/suites.rs"]
+mod suites;

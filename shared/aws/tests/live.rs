@@ -25,6 +25,7 @@ mod live {
     use model::{
         ClusterName,
         ledger::{CommitOutcome, Generation},
+        shape::Shelved,
     };
     use ports::Ledger as _;
     use testkit::{Case, Clusters, build};
@@ -161,6 +162,21 @@ mod live {
         let cases = testkit::ledger(&ledger, &clusters, &async || a_moment().await).await;
         racing_workers_lose_nothing(url, 8, 5).await;
         check(&cases);
+        the_shelf_and_the_catalog_keep_theirs(url).await;
+    }
+
+    /// What is sold, kept in the same table, and the catalog that deciders make of it.
+    async fn the_shelf_and_the_catalog_keep_theirs(url: &str) {
+        let account = Account::emulated(url, REGION).unwrap();
+        let shelf = || account.shelf(TABLE, &ClusterName::new("one").unwrap());
+        let catalog = bootstrap::builtin_catalog().unwrap();
+        let mut fewer = catalog.clone();
+        fewer.instance_types.truncate(3);
+        let shelved = |catalog, found_at| Shelved { catalog, found_at: build::at(found_at) };
+        let first = shelved(fewer, "2026-08-01T12:00:00Z");
+        let second = shelved(catalog, "2026-08-01T13:00:00Z");
+        check(&testkit::shelf(&shelf(), &first, &second).await);
+        check(&testkit::catalog(&bootstrap::StoredCatalog::new(shelf())).await);
     }
 
     #[tokio::test]

@@ -37,7 +37,8 @@ struct Kept {
 }
 
 impl<S: Shelf> StoredCatalog<S> {
-    pub(crate) fn new(shelf: S) -> Self {
+    /// A catalog over what is kept on `shelf`, read when it is asked for.
+    pub fn new(shelf: S) -> Self {
         Self { shelf, builtin: OnceLock::new(), kept: Mutex::new(None) }
     }
 

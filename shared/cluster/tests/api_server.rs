@@ -7,10 +7,14 @@
 // Clippy takes a module of this name for a test, helpers included.
 #[cfg(test)]
 mod api_server {
+    pub(crate) mod conformance;
+    pub(crate) mod definitions;
     pub(crate) mod evictions;
     pub(crate) mod identity;
     pub(crate) mod lists;
     pub(crate) mod node_claims;
     pub(crate) mod nodes;
+    pub(crate) mod others;
+    pub(crate) mod statuses;
     pub(crate) mod world;
 }

@@ -2,12 +2,15 @@
 //!
 //! Scheduler, controllers and kubelets act a moment after something changed, in one pass.
 
+mod budgets;
 mod controllers;
 mod kubelet;
+mod lists;
 mod neighbours;
 mod node_claims;
 mod nodes;
 mod pods;
+mod records;
 mod scheduler;
 mod volumes;
 
@@ -18,18 +21,23 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    InstanceId, Namespace, NodeClaimName, NodeClassName, NodeName, NodePoolName, Pod, PodKey,
-    PodSpec, Resources,
+    InstanceId, Namespace, NodeClaimName, NodeClassName, NodeName, NodePoolName, ObjectName, Pod,
+    PodKey, PodSpec, Resources,
+    eviction::PodDisruptionBudget,
     facts::DaemonSet,
     node::Node,
     node_class::{ClassCondition, NodeClass, NodeClassStatus},
     node_pool::{NodePool, NodePoolStatus},
+    overlay::NodeOverlay,
     storage::Storage,
 };
-use ports::PodSelection;
+use ports::{Malformed, PodSelection};
 
+pub(crate) use lists::{NODE_CLASS, NODE_POOL};
 pub use node_claims::NodeClaimObject;
+pub use records::{ConditionRecord, ObjectRecord};
 
+use self::records::Records;
 use crate::{
     story::{Action, Object, Workload},
     timeline::{Happening, Summary},
@@ -52,7 +60,7 @@ pub(crate) struct NodeEntry {
 }
 
 /// What makes a pod again.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 enum Controller {
     Workload(PodKey),
     DaemonSet(PodKey),
@@ -66,6 +74,8 @@ pub(crate) struct PodEntry {
     /// The only node that a daemon may go to.
     pinned: Option<NodeName>,
     runs_for: Option<SignedDuration>,
+    /// Since when it is being deleted, and how many seconds it may take.
+    deletion: Option<(Timestamp, u32)>,
 }
 
 /// A workload and its pods.
@@ -123,6 +133,8 @@ impl ClusterState {
 pub(crate) struct ClusterState {
     pub(crate) node_pools: BTreeMap<NodePoolName, NodePool>,
     pub(crate) node_classes: BTreeMap<NodeClassName, NodeClass>,
+    pub(crate) class_records: Records<NodeClassName>,
+    pub(crate) pool_records: Records<NodePoolName>,
     /// What was told about them.
     pub(crate) class_statuses: BTreeMap<NodeClassName, ToldClass>,
     /// Classes that somebody had looked at before the world began: they can be launched from as long as
@@ -137,6 +149,10 @@ pub(crate) struct ClusterState {
     pub(crate) storage: Storage,
     /// The class of claims that name none.
     default_storage_class: Option<String>,
+    budgets: BTreeMap<PodKey, PodDisruptionBudget>,
+    node_overlays: BTreeMap<ObjectName, NodeOverlay>,
+    /// What no list can show.
+    unreadable: BTreeSet<Malformed>,
     namespaces: BTreeMap<Namespace, BTreeMap<String, String>>,
     workloads: BTreeMap<PodKey, WorkloadEntry>,
     waiting: BTreeSet<PodKey>,
@@ -157,10 +173,15 @@ impl ClusterState {
         match selection {
             PodSelection::All => Box::new(self.pods.values().map(|entry| &entry.pod)),
             PodSelection::Waiting => Box::new(self.pods_called(&self.waiting)),
-            PodSelection::OnNode(node) => match self.nodes.get(node) {
-                Some(entry) => Box::new(self.pods_called(&entry.pods)),
-                None => Box::new(std::iter::empty()),
-            },
+            PodSelection::OnNode(node) => {
+                if let Some(entry) = self.nodes.get(node) {
+                    return Box::new(self.pods_called(&entry.pods));
+                }
+                // Pods outlive their node until they are collected.
+                let node = node.clone();
+                let is_there = move |pod: &&Pod| pod.node.as_ref() == Some(&node);
+                Box::new(self.pods.values().map(|entry| &entry.pod).filter(is_there))
+            }
         }
     }
 
@@ -207,15 +228,14 @@ impl World {
             }
             Action::Scale { workload, replicas } => self.scale(workload, replicas),
             Action::DeleteWorkload(key) => self.delete_workload(&key),
+            Action::DeleteDaemonSet(key) => self.delete_daemon_set(&key),
+            Action::DeleteDisruptionBudget(key) => drop(self.cluster.budgets.remove(&key)),
             Action::DeleteNodePool(name) => {
-                self.cluster.node_pools.remove(&name);
+                self.cluster.delete_pool(&name);
                 self.delete_node_claims_of(&name);
             }
             Action::DeleteNodeClaim(name) => self.delete_node_claim(&name),
-            Action::DeleteNodeClass(name) => {
-                self.cluster.node_classes.remove(&name);
-                self.cluster.classes_from_before.remove(&name);
-            }
+            Action::DeleteNodeClass(name) => self.cluster.delete_class(&name),
             Action::InterruptSpot(target) => self.interrupt_spot(&target),
             Action::TerminateInstance(target) => self.terminate_one(&target),
             Action::SetCapacity { offering, instances } => self.set_capacity(offering, instances),
@@ -231,19 +251,24 @@ impl World {
 
     fn add(&mut self, object: Object) {
         match object {
-            Object::NodePool(pool) => {
-                self.cluster.node_pools.insert(pool.name.clone(), pool);
-            }
+            Object::NodePool(pool) => self.cluster.put_pool(pool),
             Object::NodeClass(class) => {
                 if self.now == self.settings.start && self.settings.classes_are_known {
                     self.cluster.classes_from_before.insert(class.name.clone());
                 }
-                self.cluster.node_classes.insert(class.name.clone(), class);
+                self.cluster.put_class(class);
             }
             Object::DaemonSet(daemon_set) => {
                 self.cluster.daemon_sets.insert(daemon_set.key.clone(), daemon_set);
             }
             Object::Workload(workload) => self.add_workload(workload),
+            Object::NodeOverlay(overlay) => {
+                self.cluster.node_overlays.insert(overlay.name.clone(), overlay);
+            }
+            Object::Unreadable(object) => drop(self.cluster.unreadable.insert(object)),
+            Object::DisruptionBudget(budget) => {
+                self.cluster.budgets.insert(budget.key.clone(), budget);
+            }
             Object::StorageClass { name, class, is_default } => {
                 if is_default {
                     self.cluster.default_storage_class = Some(name.clone());
@@ -300,9 +325,5 @@ impl World {
         let entry = self.cluster.nodes.get(node);
         let record = entry.and_then(|entry| self.account.instances.get(&entry.instance));
         record.is_some_and(crate::account::InstanceRecord::is_live)
-    }
-
-    fn grace_ends(&self, seconds: u32) -> Timestamp {
-        crate::later(self.now, SignedDuration::from_secs(i64::from(seconds)))
     }
 }

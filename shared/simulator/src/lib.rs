@@ -33,7 +33,7 @@ pub use account::{
     TemplateRecord, is_like,
 };
 pub use chance::{Chance, Span};
-pub use cluster::NodeClaimObject;
+pub use cluster::{ConditionRecord, NodeClaimObject, ObjectRecord};
 pub use delivery::{Delivery, DeliveryOutcome, Payload, Schedule};
 pub use fault::{Access, Call, Rule, Storm, Verdict, at_call, first_calls};
 pub use mail::DeadLetter;

@@ -94,6 +94,9 @@ pub struct Settings {
     pub stream_retry_after: SignedDuration,
     /// Whether EC2NodeClasses that are there from the start were looked at before. Default: yes.
     pub classes_are_known: bool,
+    /// Whether the cluster knows Karpenter's kinds: their CustomResourceDefinitions are installed.
+    /// Default: yes.
+    pub has_definitions: bool,
     /// Whether the one-minute schedules run. Default: yes.
     pub has_schedules: bool,
     /// How unruly queues are. Default: not at all.
@@ -132,6 +135,7 @@ impl Default for Settings {
             stream_attempts_max: 10,
             stream_retry_after: SignedDuration::from_secs(1),
             classes_are_known: true,
+            has_definitions: true,
             has_schedules: true,
             disorder: Disorder::default(),
             scoring: ScoringStrategy::default(),

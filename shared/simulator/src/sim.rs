@@ -18,7 +18,7 @@ use model::{
 use ports::{Fault, PortError};
 
 use crate::{
-    cluster::NodeClaimObject,
+    cluster::{NodeClaimObject, ObjectRecord},
     delivery::{Delivery, DeliveryOutcome},
     fault::{Access, Rule, Verdict},
     mail::DeadLetter,
@@ -156,6 +156,26 @@ impl Sim {
     /// The cluster's pods, by namespace and name.
     pub fn pods(&self) -> Vec<Pod> {
         self.0.borrow().cluster.pods.values().map(|entry| entry.pod.clone()).collect()
+    }
+
+    /// What the API server keeps of the EC2NodeClass called `name`, if it is there.
+    pub fn node_class_record(&self, name: &NodeClassName) -> Option<ObjectRecord> {
+        self.with(|world| world.cluster.class_records.get(name).cloned())
+    }
+
+    /// What the API server keeps of the NodePool called `name`, if it is there.
+    pub fn node_pool_record(&self, name: &NodePoolName) -> Option<ObjectRecord> {
+        self.with(|world| world.cluster.pool_records.get(name).cloned())
+    }
+
+    /// Somebody annotates an EC2NodeClass.
+    pub fn annotate_node_class(&self, name: &NodeClassName, key: &str, value: &str) {
+        self.with(|world| world.cluster.class_records.annotate(name, key, value));
+    }
+
+    /// Somebody annotates a NodePool.
+    pub fn annotate_node_pool(&self, name: &NodePoolName, key: &str, value: &str) {
+        self.with(|world| world.cluster.pool_records.annotate(name, key, value));
     }
 
     /// What was told about the EC2NodeClass called `name`, if anything was.

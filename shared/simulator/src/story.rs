@@ -6,11 +6,14 @@ use jiff::SignedDuration;
 use model::{
     HourlyPrice, ImageId, InstanceId, Namespace, NodeClaimName, NodeClassName, NodeName,
     NodePoolName, ObjectName, OfferingKey, PodKey, PodSpec,
+    eviction::PodDisruptionBudget,
     facts::DaemonSet,
     node_class::NodeClass,
     node_pool::NodePool,
+    overlay::NodeOverlay,
     storage::{PodVolume, StorageClass, Volume, VolumeClaim, VolumeClaimKey},
 };
+use ports::Malformed;
 
 use crate::account::ReservationRecord;
 
@@ -42,8 +45,6 @@ pub struct Workload {
     pub spec: Arc<PodSpec>,
     /// How long a pod runs before it ends well; `None` is for ever.
     pub runs_for: Option<SignedDuration>,
-    /// How many of its pods a PodDisruptionBudget lets be unavailable; `None` is no budget.
-    pub max_unavailable: Option<u32>,
     /// Volumes of each pod that are claims.
     pub volumes: Vec<PodVolume>,
     /// Of a StatefulSet: claims that each pod gets, with the storage class that they name.
@@ -69,6 +70,12 @@ pub enum Object {
     DaemonSet(DaemonSet),
     /// Anything with pods.
     Workload(Workload),
+    /// A NodeOverlay.
+    NodeOverlay(NodeOverlay),
+    /// An object that nobody can read: whoever lists its kind, the first word of its name, is told.
+    Unreadable(Malformed),
+    /// A PodDisruptionBudget. What its status says is counted, whatever is written here.
+    DisruptionBudget(PodDisruptionBudget),
     /// A StorageClass.
     StorageClass {
         /// Its name.
@@ -113,6 +120,10 @@ pub enum Action {
     },
     /// A workload and its pods are deleted.
     DeleteWorkload(PodKey),
+    /// A DaemonSet and its pods are deleted.
+    DeleteDaemonSet(PodKey),
+    /// A PodDisruptionBudget is deleted.
+    DeleteDisruptionBudget(PodKey),
     /// A NodePool is deleted, and the NodeClaims that it owns with it.
     DeleteNodePool(NodePoolName),
     /// A NodeClaim is deleted.

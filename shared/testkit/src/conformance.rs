@@ -4,18 +4,31 @@
 //! wire. Where an answer may lag, the caller's `wait` is awaited before asking again: it sleeps in
 //! real time or moves virtual time on.
 
+mod catalog;
 mod cloud;
+mod cluster;
+mod cluster_world;
 mod discovery;
+mod eviction;
 mod ledger;
 mod node_claims;
+mod nodes;
 mod race;
 mod reservation;
+mod status_world;
+mod statuses;
 
+pub use catalog::{MarketWorld, catalog, market, shelf};
 pub use cloud::{FleetWorld, fleet, mailbox};
+pub use cluster::{ListedWorld, cluster, without_definitions};
+pub use cluster_world::{ClusterWorld, Deployed, PodState};
 pub use discovery::{DiscoveryWorld, discovery, profiles};
 pub use ledger::{Clusters, ledger};
 pub use node_claims::{NodeClaimWorld, SeenNodeClaim, node_claims};
+pub use nodes::nodes;
 pub use reservation::{ReservationWorld, reservations};
+pub use status_world::{StatusWorld, StoredCondition, StoredObject};
+pub use statuses::{node_classes, node_pools};
 
 use std::fmt;
 

@@ -9,6 +9,8 @@ pub mod build;
 pub mod conformance;
 
 pub use conformance::{
-    Case, Clusters, DiscoveryWorld, FleetWorld, NodeClaimWorld, ReservationWorld, SeenNodeClaim,
-    discovery, fleet, ledger, mailbox, node_claims, profiles, reservations,
+    Case, ClusterWorld, Clusters, Deployed, DiscoveryWorld, FleetWorld, ListedWorld, MarketWorld,
+    NodeClaimWorld, PodState, ReservationWorld, SeenNodeClaim, StatusWorld, StoredCondition,
+    StoredObject, catalog, cluster, discovery, fleet, ledger, mailbox, market, node_claims,
+    node_classes, node_pools, nodes, profiles, reservations, shelf, without_definitions,
 };

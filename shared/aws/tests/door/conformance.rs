@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType,
+    CapacityType, HourlyPrice, OfferingKey,
     labels::{CLUSTER_NAME_TAG, NODE_CLASS, NODE_POOL},
     launch::{FleetOverride, FleetRequest, FleetTemplate, ReservationMarket, TemplateVersion},
     node_class::MatchCriteria,
 };
 use simulator::{Action, ReservationRecord, Settings, Sim};
-use testkit::{Case, DiscoveryWorld, FleetWorld, ReservationWorld, build};
+use testkit::{Case, DiscoveryWorld, FleetWorld, MarketWorld, ReservationWorld, build};
 use tokio::task::LocalSet;
 
 use super::world::World;
@@ -64,6 +64,32 @@ async fn profiles_keep_their_contract() {
     let play = async {
         let world = World::open(settings(), 2).await;
         check(&testkit::profiles(&world.profiles, "profile-1").await);
+    };
+    LocalSet::new().run_until(Box::pin(play)).await;
+}
+
+impl MarketWorld for World {
+    async fn set_price(&self, offering: &OfferingKey, price: HourlyPrice) {
+        self.sim.act(Action::SetPrice { offering: offering.clone(), price });
+    }
+
+    fn now(&self) -> Timestamp {
+        self.sim.now()
+    }
+
+    async fn wait(&self) {
+        self.pass(1);
+    }
+}
+
+#[tokio::test]
+async fn the_market_keeps_its_contract() {
+    let play = async {
+        for page_max in [5, 1_000] {
+            let world = World::open(settings(), page_max).await;
+            check(&testkit::market(&world.market, &world).await);
+            assert!(world.requests("DescribeSpotPriceHistory") > 3, "it was asked over the wire");
+        }
     };
     LocalSet::new().run_until(Box::pin(play)).await;
 }

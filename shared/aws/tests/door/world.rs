@@ -37,6 +37,7 @@ pub(super) struct World {
     pub(super) templates: Ec2Templates,
     pub(super) profiles: IamProfiles,
     pub(super) discovery: Ec2Discovery,
+    pub(super) market: Ec2Market,
     /// What happens after a launch template was made and before it is used.
     pub(super) mischief: Option<Mischief>,
     offers: Offers,
@@ -71,6 +72,7 @@ impl World {
             fleet: account.fleet(),
             templates: account.templates(),
             profiles: account.profiles(),
+            market: account.market(),
             discovery: account.discovery(clusters),
             mischief: None,
             offers: Offers::default(),
@@ -95,7 +97,6 @@ impl World {
             replicas: pods,
             spec: Arc::new(PodSpec { requests, ..PodSpec::default() }),
             runs_for: None,
-            max_unavailable: None,
             claim_templates: Vec::new(),
             volumes: Vec::new(),
         };

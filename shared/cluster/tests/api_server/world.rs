@@ -79,7 +79,7 @@ impl World {
         let name = self.node_name(suffix);
         let resources = json!({ "cpu": "4", "memory": "16Gi", "pods": "58" });
         let node = json!({
-            "metadata": { "name": name.as_str(), "labels": { "test": name.as_str() } },
+            "metadata": { "name": name.as_str(), "labels": { "test": name.as_str(), "kubernetes.io/hostname": name.as_str() } },
             "spec": spec,
             "status": { "capacity": resources, "allocatable": resources },
         });
@@ -104,12 +104,12 @@ impl World {
     }
 
     /// Pods that no scheduler looks at, many at a time.
-    pub(crate) async fn create_waiting_pods(&self, count: usize) {
+    pub(crate) async fn create_waiting_pods(&self, prefix: &str, count: usize) {
         let spec = json!({ "schedulerName": "nobody" });
         let created = stream::iter(0..count)
             .map(|index| {
                 let spec = spec.clone();
-                async move { self.create_pod(&format!("waiting-{index:04}"), spec).await }
+                async move { self.create_pod(&format!("{prefix}-{index:04}"), spec).await }
             })
             .buffer_unordered(20);
         assert_eq!(created.count().await, count);

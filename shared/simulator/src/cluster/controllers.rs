@@ -151,9 +151,19 @@ impl World {
         let mut created = self.new_pod(pod.clone(), owner, spec);
         created.volumes = self.cluster.volumes_of(&workload, &pod.name);
         let controller = Controller::Workload(key.clone());
-        let entry = PodEntry { pod: created, controller, pinned: None, runs_for };
+        let entry = PodEntry { pod: created, controller, pinned: None, runs_for, deletion: None };
         self.create_pod(entry);
         self.happened(Happening::PodPending { pod });
+    }
+
+    /// A DaemonSet goes, and the garbage collector takes its pods.
+    pub(super) fn delete_daemon_set(&mut self, key: &PodKey) {
+        self.cluster.daemon_sets.remove(key);
+        let own = Controller::DaemonSet(key.clone());
+        let pods = self.cluster.pods.iter().filter(|(_, entry)| entry.controller == own);
+        for pod in pods.map(|(pod, _)| pod.clone()).collect::<Vec<_>>() {
+            self.delete_pod(&pod, None);
+        }
     }
 
     /// Makes a pod of each DaemonSet for each node that it may run on.
@@ -189,7 +199,9 @@ impl World {
                 entry.daemons.insert(key);
             }
             let pinned = Some(node);
-            self.create_pod(PodEntry { pod: created, controller, pinned, runs_for: None });
+            let entry =
+                PodEntry { pod: created, controller, pinned, runs_for: None, deletion: None };
+            self.create_pod(entry);
         }
     }
 
@@ -226,20 +238,6 @@ impl World {
         {
             entry.done += 1;
         }
-    }
-
-    /// Whether the budget of a pod's workload lets it go now.
-    pub(super) fn is_eviction_allowed(&self, entry: &PodEntry) -> bool {
-        let Controller::Workload(key) = &entry.controller else { return true };
-        let Some(workload) = self.cluster.workloads.get(key) else { return true };
-        let Some(max_unavailable) = workload.workload.max_unavailable else { return true };
-        let pods = workload.pods.iter().filter_map(|pod| self.cluster.pods.get(pod));
-        let is_healthy =
-            |pod: &&PodEntry| pod.pod.phase == PodPhase::Running && !pod.pod.is_terminating();
-        let healthy = u32::try_from(pods.filter(is_healthy).count()).unwrap_or(u32::MAX);
-        let desired = workload.workload.replicas.saturating_sub(max_unavailable);
-        let is_own_healthy = entry.pod.phase == PodPhase::Running;
-        if is_own_healthy { desired < healthy } else { desired <= healthy }
     }
 }
 

@@ -149,6 +149,7 @@ impl World {
         let Some(entry) = self.cluster.pods.get_mut(key) else { return };
         entry.pod.phase = PodPhase::Running;
         entry.pod.started_at = Some(now);
+        entry.pod.is_ready = true;
         let (is_daemon, runs_for) = (entry.pinned.is_some(), entry.runs_for);
         if !is_daemon {
             self.happened(Happening::PodRunning { pod: key.clone(), node });

@@ -1,7 +1,13 @@
 //! Nodes in the API server: patches, deletion, and the controllers that notice dead ones.
 
 use jiff::SignedDuration;
-use model::{NodeName, NodePoolName, Pod, PodKey, TaintEffect, labels, node::NodePatch};
+use model::{
+    NodeName, NodePoolName, Pod, PodKey, TaintEffect,
+    id::{is_label_value, is_qualified_name},
+    labels,
+    node::{Node, NodePatch},
+};
+use ports::{Fault, PortError};
 
 use super::kubelet::taint;
 use crate::{
@@ -20,13 +26,49 @@ const UNREACHABLE_TOLERATED_FOR: SignedDuration = SignedDuration::from_mins(5);
 /// of 40 s. Kubernetes: `pkg/controller/podgc/gc_controller.go`.
 const COLLECTED_AFTER: Span = Span::from_secs(40, 60);
 
+const PATCH_NODE: &str = "PatchNode";
+
+/// Why the API server takes no part of `patch`, if it does not.
+///
+/// Kubernetes: `ValidateObjectMetaUpdate` of `k8s.io/apimachinery/pkg/api/validation/objectmeta.go`,
+/// `ValidateNodeUpdate` of `pkg/apis/core/validation/validation.go`.
+fn invalid(node: &Node, patch: &NodePatch) -> Option<String> {
+    let new_finalizer = patch.add_finalizers.difference(&node.finalizers).next();
+    if let Some(finalizer) = new_finalizer.filter(|_| node.is_deleting) {
+        return Some(format!("no finalizer {finalizer} for what is being deleted"));
+    }
+    let taints = || patch.add_taints.iter();
+    let mut keys = patch
+        .labels
+        .keys()
+        .chain(patch.annotations.keys())
+        .chain(&patch.add_finalizers)
+        .chain(taints().map(|taint| &taint.key));
+    if let Some(key) = keys.find(|key| !is_qualified_name(key)) {
+        return Some(format!("`{key}` is no qualified name"));
+    }
+    let mut values = patch.labels.values().chain(taints().map(|taint| &taint.value));
+    let value = values.find(|value| !is_label_value(value))?;
+    Some(format!("`{value}` is no label value"))
+}
+
 impl World {
-    /// Changes a node; `false` when there is none.
-    pub(crate) fn patch_node(&mut self, name: &NodeName, patch: &NodePatch) -> bool {
-        let Some(entry) = self.cluster.nodes.get_mut(name) else { return false };
+    /// Changes a node, as a whole or not at all.
+    pub(crate) fn patch_node(
+        &mut self,
+        name: &NodeName,
+        patch: &NodePatch,
+    ) -> Result<(), PortError> {
+        let refused = |fault, why: String| Err(PortError::because(PATCH_NODE, fault, why));
+        let Some(entry) = self.cluster.nodes.get_mut(name) else {
+            return refused(Fault::NotFound, format!("there is no node {name}"));
+        };
         let node = &mut entry.node;
         if patch.is_satisfied_by(node) {
-            return true;
+            return Ok(());
+        }
+        if let Some(why) = invalid(node, patch) {
+            return refused(Fault::Permanent, why);
         }
         node.labels.retain(|key, _| !patch.remove_labels.contains(key));
         node.labels.extend(patch.labels.clone());
@@ -46,11 +88,11 @@ impl World {
         node.finalizers.retain(|finalizer| !patch.remove_finalizers.contains(finalizer));
         if node.is_deleting && node.finalizers.is_empty() {
             self.remove_node(name);
-            return true;
+            return Ok(());
         }
         self.plan_startup_taints(name);
         self.touch();
-        true
+        Ok(())
     }
 
     /// Deletes a node: at once, or when its last finalizer goes.

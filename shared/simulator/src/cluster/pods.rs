@@ -11,7 +11,7 @@ use model::{
 
 use super::PodEntry;
 use crate::{
-    made_up,
+    later, made_up,
     timeline::Happening,
     world::{Event, World},
 };
@@ -71,19 +71,19 @@ impl World {
     /// The API server's answer to an eviction.
     pub(crate) fn evict(&mut self, request: &EvictionRequest) -> Eviction {
         let Some(entry) = self.cluster.pods.get(&request.pod) else { return Eviction::Gone };
+        // Whose uid it is, is the deletion's business: budgets are asked before.
+        let is_forced = request.grace_seconds.is_some();
+        if !is_forced && !self.cluster.is_eviction_allowed(&entry.pod) {
+            return Eviction::Blocked;
+        }
         if entry.pod.uid != request.uid {
             return Eviction::Gone;
         }
-        if request.grace_seconds.is_some() {
+        if is_forced {
             return self.force(request);
         }
         if entry.pod.is_terminating() {
             return Eviction::Accepted;
-        }
-        let has_started = !matches!(entry.pod.phase, PodPhase::Succeeded | PodPhase::Failed)
-            && entry.pod.node.is_some();
-        if has_started && !self.is_eviction_allowed(entry) {
-            return Eviction::Blocked;
         }
         let violation = self.protected_eviction(&entry.pod);
         let node = entry.pod.node.clone();
@@ -111,24 +111,29 @@ impl World {
         Eviction::Accepted
     }
 
-    /// Asks a pod to end within `grace_seconds`, or within its own grace period.
+    /// Asks a pod to end within `grace_seconds`, or within its own grace period. One that is being
+    /// deleted may only get less time, counted from when it was asked first.
+    ///
+    /// Kubernetes: `BeforeDelete` of `k8s.io/apiserver/pkg/registry/rest/delete.go`.
     pub(super) fn delete_pod(&mut self, key: &PodKey, grace_seconds: Option<u32>) {
         let Some(entry) = self.cluster.pods.get(key) else { return };
-        let own = entry.pod.spec.termination_grace_seconds;
-        let seconds = grace_seconds.unwrap_or(own).min(own);
-        let ends_at = self.grace_ends(seconds);
-        let node = entry.pod.node.clone();
-        let uid = entry.pod.uid.clone();
-        let is_over = node.is_none() || entry.pod.is_terminal();
+        let is_over = entry.pod.node.is_none() || entry.pod.is_terminal();
         if is_over {
             self.remove_pod(key);
             return;
         }
+        let now = self.now;
         let Some(entry) = self.cluster.pods.get_mut(key) else { return };
-        let deleted_at = entry.pod.deleted_at.map_or(ends_at, |before| before.min(ends_at));
-        entry.pod.deleted_at = Some(deleted_at);
-        let drawn = self.chances.cluster.within(self.settings.pod_ends_after);
+        let own = entry.pod.spec.termination_grace_seconds;
+        let (asked_at, seconds) = match entry.deletion {
+            None => (now, grace_seconds.unwrap_or(own)),
+            Some((asked_at, before)) => (asked_at, grace_seconds.unwrap_or(before).min(before)),
+        };
         let grace = SignedDuration::from_secs(i64::from(seconds));
+        entry.deletion = Some((asked_at, seconds));
+        entry.pod.deleted_at = Some(later(asked_at, grace));
+        let uid = entry.pod.uid.clone();
+        let drawn = self.chances.cluster.within(self.settings.pod_ends_after);
         self.after(drawn.min(grace), Event::PodEnds(key.clone(), uid));
         self.touch();
     }
@@ -161,6 +166,7 @@ impl World {
             return;
         }
         entry.pod.phase = PodPhase::Succeeded;
+        entry.pod.is_ready = false;
         let (pod, controller) = (entry.pod.clone(), entry.controller.clone());
         self.release(&pod);
         self.count_done(&controller);

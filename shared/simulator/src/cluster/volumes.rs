@@ -7,9 +7,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Namespace, NodeName, ObjectName, Pod, Requirement,
-    facts::Surroundings,
-    labels,
+    Namespace, NodeName, ObjectName, Pod, Requirement, labels,
     node::Node,
     storage::{PodVolume, Volume, VolumeClaim, VolumeClaimKey},
 };
@@ -18,15 +16,6 @@ use super::ClusterState;
 use crate::story::Workload;
 
 impl ClusterState {
-    /// What of the cluster surrounds its pods.
-    pub(crate) fn surroundings(&self) -> Surroundings {
-        Surroundings {
-            namespaces: self.namespaces.clone(),
-            storage: self.storage.clone(),
-            ..Surroundings::default()
-        }
-    }
-
     /// The volumes of the pod called `name` of `workload`, whose claims are made if they are missing.
     pub(super) fn volumes_of(&mut self, workload: &Workload, name: &ObjectName) -> Vec<PodVolume> {
         let mut volumes = workload.volumes.clone();

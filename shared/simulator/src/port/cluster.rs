@@ -1,8 +1,6 @@
 //! The ports of the Kubernetes cluster. What it lists is never lagging: the API server's lists are
 //! consistent.
 
-use std::collections::BTreeMap;
-
 use model::{
     InstanceId, NodeClaim, NodeClaimName, NodeName, Pod,
     claim::ShownNodeClaim,
@@ -19,25 +17,22 @@ use ports::{
 
 use crate::{
     Sim,
-    cluster::ToldClass,
+    cluster::{NODE_CLASS, NODE_POOL},
     fault::Access::{Read, Write},
 };
-
-fn listing<T>(items: impl Iterator<Item = T>) -> Listing<T> {
-    Listing { items: items.collect(), malformed: Vec::new() }
-}
 
 impl Cluster for Sim {
     async fn nodes(&self) -> Result<Listing<Node>, PortError> {
         self.step(("Cluster.nodes", Read), "", |world| {
-            Ok(listing(world.cluster.nodes.values().map(|entry| entry.node.clone())))
+            let nodes = world.cluster.nodes.values().map(|entry| entry.node.clone());
+            Ok(world.list_of("Node", nodes))
         })
         .await
     }
 
     async fn node_pools(&self) -> Result<Listing<NodePool>, PortError> {
         self.step(("Cluster.node_pools", Read), "", |world| {
-            Ok(listing(world.cluster.node_pools.values().cloned()))
+            Ok(world.list_of_custom(NODE_POOL, world.cluster.node_pools.values().cloned()))
         })
         .await
     }
@@ -45,32 +40,30 @@ impl Cluster for Sim {
     async fn node_classes(&self) -> Result<Listing<ListedNodeClass>, PortError> {
         self.step(("Cluster.node_classes", Read), "", |world| {
             let cluster = &world.cluster;
-            Ok(listing(cluster.node_classes.values().map(|class| ListedNodeClass {
+            let classes = cluster.node_classes.values().map(|class| ListedNodeClass {
                 class: class.clone(),
                 not_ready: cluster.not_ready(class),
-            })))
+            });
+            Ok(world.list_of_custom(NODE_CLASS, classes))
         })
         .await
     }
 
     async fn daemon_sets(&self) -> Result<Listing<DaemonSet>, PortError> {
         self.step(("Cluster.daemon_sets", Read), "", |world| {
-            Ok(listing(world.cluster.daemon_sets.values().cloned()))
+            Ok(world.list_of("DaemonSet", world.cluster.daemon_sets.values().cloned()))
         })
         .await
     }
 
-    async fn surroundings(&self, _policies: &Policies) -> Result<Surrounded, PortError> {
-        self.step(("Cluster.surroundings", Read), "", |world| {
-            let surroundings = world.cluster.surroundings();
-            Ok(Surrounded { surroundings, malformed: Vec::new() })
-        })
-        .await
+    async fn surroundings(&self, policies: &Policies) -> Result<Surrounded, PortError> {
+        self.step(("Cluster.surroundings", Read), "", |world| Ok(world.surroundings(*policies)))
+            .await
     }
 
     async fn pods(&self, selection: &PodSelection) -> Result<Listing<Pod>, PortError> {
         self.step(("Cluster.pods", Read), "", |world| {
-            Ok(listing(world.cluster.selected(selection).cloned()))
+            Ok(world.list_of("Pod", world.cluster.selected(selection).cloned()))
         })
         .await
     }
@@ -79,12 +72,7 @@ impl Cluster for Sim {
 impl NodeClasses for Sim {
     async fn seen(&self) -> Result<Listing<SeenNodeClass>, PortError> {
         self.step(("NodeClasses.seen", Read), "", |world| {
-            Ok(listing(world.cluster.node_classes.values().map(|class| SeenNodeClass {
-                class: class.clone(),
-                uid: format!("uid-of-{}", class.name),
-                generation: 1,
-                annotations: BTreeMap::new(),
-            })))
+            Ok(world.list_of_custom(NODE_CLASS, world.cluster.seen_classes()))
         })
         .await
     }
@@ -92,14 +80,7 @@ impl NodeClasses for Sim {
     async fn tell(&self, seen: &SeenNodeClass, status: &NodeClassStatus) -> Result<(), PortError> {
         let name = &seen.class.name;
         self.step(("NodeClasses.tell", Write), name, |world| {
-            match world.cluster.node_classes.get(name) {
-                Some(known) if *known == seen.class => {}
-                Some(_) => return Err(PortError::new("tell of an EC2NodeClass", Fault::Conflict)),
-                None => return Err(PortError::new("tell of an EC2NodeClass", Fault::NotFound)),
-            }
-            let told = ToldClass { class: seen.class.clone(), status: status.clone() };
-            world.cluster.tell_class(told);
-            Ok(())
+            world.cluster.tell_of_class(seen, status)
         })
         .await
     }
@@ -108,11 +89,7 @@ impl NodeClasses for Sim {
 impl NodePools for Sim {
     async fn seen_pools(&self) -> Result<Listing<SeenNodePool>, PortError> {
         self.step(("NodePools.seen_pools", Read), "", |world| {
-            Ok(listing(world.cluster.node_pools.values().map(|pool| SeenNodePool {
-                pool: pool.clone(),
-                uid: format!("uid-of-{}", pool.name),
-                generation: 1,
-            })))
+            Ok(world.list_of_custom(NODE_POOL, world.cluster.seen_pools()))
         })
         .await
     }
@@ -124,13 +101,7 @@ impl NodePools for Sim {
     ) -> Result<(), PortError> {
         let name = &seen.pool.name;
         self.step(("NodePools.tell_pool", Write), name, |world| {
-            match world.cluster.node_pools.get(name) {
-                Some(known) if *known == seen.pool => {}
-                Some(_) => return Err(PortError::new("tell of a NodePool", Fault::Conflict)),
-                None => return Err(PortError::new("tell of a NodePool", Fault::NotFound)),
-            }
-            world.cluster.pool_statuses.insert(name.clone(), status.clone());
-            Ok(())
+            world.cluster.tell_of_pool(seen, status)
         })
         .await
     }
@@ -139,7 +110,10 @@ impl NodePools for Sim {
 impl NodeClaims for Sim {
     async fn shown(&self) -> Result<Listing<ShownNodeClaim>, PortError> {
         self.step(("NodeClaims.shown", Read), "", |world| {
-            Ok(listing(world.shown_node_claims().into_iter()))
+            if !world.settings.has_definitions {
+                return Err(PortError::new("list NodeClaims", Fault::NotFound));
+            }
+            Ok(world.list_of("NodeClaim", world.shown_node_claims().into_iter()))
         })
         .await
     }
@@ -176,23 +150,14 @@ impl Nodes for Sim {
 
     async fn pods_on(&self, node: &NodeName) -> Result<Listing<Pod>, PortError> {
         self.step(("Nodes.pods_on", Read), node, |world| {
-            Ok(listing(world.cluster.selected(&PodSelection::OnNode(node.clone())).cloned()))
+            let pods = world.cluster.selected(&PodSelection::OnNode(node.clone())).cloned();
+            Ok(world.list_of("Pod", pods))
         })
         .await
     }
 
     async fn patch(&self, node: &NodeName, patch: &NodePatch) -> Result<(), PortError> {
-        self.step(("Nodes.patch", Write), node, |world| {
-            if world.patch_node(node, patch) {
-                return Ok(());
-            }
-            Err(PortError::because(
-                "PatchNode",
-                Fault::NotFound,
-                format!("there is no node {node}"),
-            ))
-        })
-        .await
+        self.step(("Nodes.patch", Write), node, |world| world.patch_node(node, patch)).await
     }
 
     async fn evict(&self, eviction: &EvictionRequest) -> Result<Eviction, PortError> {

@@ -151,21 +151,6 @@ fn an_evicted_pod_ends_and_is_made_again_under_another_name() {
 }
 
 #[test]
-fn a_budget_blocks_evictions() {
-    let sim = toy::sim(Settings::default());
-    toy::node(&sim, "a");
-    toy::node(&sim, "b");
-    let max_unavailable = Some(1);
-    toy::add(&sim, Workload { max_unavailable, ..toy::workload("web", 2) });
-    toy::pass(&sim, 10);
-    let pods = sim.pods();
-    assert_eq!(evict(&sim, &pods[0]), Eviction::Accepted);
-    assert_eq!(evict(&sim, &pods[1]), Eviction::Blocked);
-    toy::pass(&sim, 20);
-    assert_eq!(evict(&sim, &pods[1]), Eviction::Accepted);
-}
-
-#[test]
 fn a_stateful_pod_comes_back_under_its_name_when_it_is_gone() {
     let sim = toy::sim(Settings::default());
     toy::node(&sim, "a");

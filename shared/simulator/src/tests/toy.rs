@@ -99,7 +99,6 @@ pub(crate) fn workload(name: &str, replicas: u32) -> Workload {
             ..PodSpec::default()
         }),
         runs_for: None,
-        max_unavailable: None,
         volumes: Vec::new(),
         claim_templates: Vec::new(),
     }

@@ -1,0 +1,50 @@
+//! The ports' conformance suites on a real API server. `tests/fast/conformance.rs` runs the same ones on
+//! the simulator.
+
+use serde_json::json;
+use testkit::Case;
+
+use super::{
+    definitions::{self, NODE_CLASS, NODE_POOL, installed, objects},
+    statuses::OtherObjects,
+    world::World,
+};
+
+#[track_caller]
+pub(crate) fn check(cases: &[Case]) {
+    assert!(!cases.is_empty(), "the suite has no case");
+    let failed: Vec<String> =
+        cases.iter().filter(|case| case.outcome.is_err()).map(ToString::to_string).collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
+#[tokio::test]
+async fn nodes_keep_their_contract() {
+    let Some(world) = World::open().await else { return };
+    check(&testkit::nodes(&world.cluster, &world).await);
+}
+
+#[tokio::test]
+async fn the_cluster_keeps_its_contract() {
+    let Some(world) = World::open().await else { return };
+    check(installed(&world).await);
+    check(&testkit::cluster(&world.cluster, &world).await);
+}
+
+#[tokio::test]
+async fn node_classes_keep_their_contract() {
+    let Some(world) = World::open().await else { return };
+    let change = json!({ "spec": { "tags": { "changed": "yes" } } });
+    let (api, object) = (objects(&world, NODE_CLASS).await, definitions::node_class);
+    let others = OtherObjects { api, object, change };
+    check(&testkit::node_classes(&world.cluster, &others, &world.namespace).await);
+}
+
+#[tokio::test]
+async fn node_pools_keep_their_contract() {
+    let Some(world) = World::open().await else { return };
+    let change = json!({ "spec": { "weight": 7 } });
+    let (api, object) = (objects(&world, NODE_POOL).await, definitions::node_pool);
+    let others = OtherObjects { api, object, change };
+    check(&testkit::node_pools(&world.cluster, &others, &world.namespace).await);
+}

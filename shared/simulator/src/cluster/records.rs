@@ -1,0 +1,296 @@
+//! What the API server keeps of EC2NodeClasses and NodePools beside what their specs say: identity,
+//! annotations, conditions.
+//!
+//! <https://kubernetes.io/docs/reference/using-api/api-concepts/>,
+//! <https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#metadata>
+
+use std::collections::{BTreeMap, btree_map::Entry};
+
+use jiff::Timestamp;
+use model::{
+    NodeClassName, NodePoolName,
+    node_class::{NodeClass, NodeClassStatus, SeenNodeClass},
+    node_pool::{ClassReadiness, NodePool, NodePoolStatus, SeenNodePool},
+    static_hash::{NODE_CLASS, NODE_POOL},
+};
+use ports::{Fault, PortError};
+
+use super::{ClusterState, ToldClass};
+
+/// A condition as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ConditionRecord {
+    /// `type`
+    pub kind: &'static str,
+    /// `status`; `None` is `Unknown`.
+    pub status: Option<bool>,
+    /// `reason`
+    pub reason: String,
+    /// `message`
+    pub message: String,
+    /// `lastTransitionTime`: when its status became what it is.
+    pub since: Timestamp,
+}
+
+/// What is kept of an EC2NodeClass or a NodePool beside its spec.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectRecord {
+    /// `metadata.uid`: another one for each namesake.
+    pub uid: String,
+    /// `metadata.generation`: how often its spec was written.
+    pub generation: i64,
+    /// `metadata.annotations`
+    pub annotations: BTreeMap<String, String>,
+    /// How often anything of it was written: moves as `metadata.resourceVersion` does.
+    pub writes: u64,
+    /// `status.conditions`
+    pub conditions: Vec<ConditionRecord>,
+}
+
+impl ObjectRecord {
+    fn new(uid: String) -> Self {
+        let (annotations, conditions) = (BTreeMap::new(), Vec::new());
+        Self { uid, generation: 1, annotations, writes: 1, conditions }
+    }
+
+    /// Whether it still is the object and the spec that was seen.
+    fn check(&self, uid: &str, generation: i64, operation: &'static str) -> Result<(), PortError> {
+        if self.uid == uid && self.generation == generation {
+            return Ok(());
+        }
+        Err(PortError::new(operation, Fault::Conflict))
+    }
+
+    /// Puts conditions in the place of their namesakes, whose time stands while their status does.
+    /// Whether anything changed.
+    fn put(&mut self, conditions: Vec<ConditionRecord>) -> bool {
+        let mut is_changed = false;
+        for mut new in conditions {
+            let known = self.conditions.iter_mut().find(|known| known.kind == new.kind);
+            let Some(known) = known else {
+                is_changed = true;
+                self.conditions.push(new);
+                continue;
+            };
+            if known.status == new.status {
+                new.since = known.since;
+            }
+            is_changed |= *known != new;
+            *known = new;
+        }
+        is_changed
+    }
+
+    fn annotate(&mut self, annotations: impl IntoIterator<Item = (String, String)>) -> bool {
+        let before = self.annotations.clone();
+        self.annotations.extend(annotations);
+        self.annotations != before
+    }
+}
+
+/// The records of one kind.
+#[derive(Debug)]
+pub(crate) struct Records<N> {
+    records: BTreeMap<N, ObjectRecord>,
+    /// How often an object of this name was made.
+    made: BTreeMap<N, u32>,
+}
+
+impl<N> Default for Records<N> {
+    fn default() -> Self {
+        Self { records: BTreeMap::new(), made: BTreeMap::new() }
+    }
+}
+
+impl<N: Clone + Ord + std::fmt::Display> Records<N> {
+    pub(crate) fn get(&self, name: &N) -> Option<&ObjectRecord> {
+        self.records.get(name)
+    }
+
+    /// An object is made, or its spec is written: whether with `is_other` content.
+    fn put(&mut self, name: &N, is_other: bool) {
+        match self.records.entry(name.clone()) {
+            Entry::Occupied(known) if is_other => {
+                let record = known.into_mut();
+                record.generation += 1;
+                record.writes += 1;
+            }
+            Entry::Occupied(_) => {}
+            Entry::Vacant(free) => {
+                let made = self.made.entry(name.clone()).or_default();
+                *made += 1;
+                let uid = match *made {
+                    1 => format!("uid-of-{name}"),
+                    count => format!("uid-of-{name}-{count}"),
+                };
+                free.insert(ObjectRecord::new(uid));
+            }
+        }
+    }
+
+    /// Somebody else annotates an object.
+    pub(crate) fn annotate(&mut self, name: &N, key: &str, value: &str) {
+        if let Some(record) = self.records.get_mut(name) {
+            let is_changed = record.annotate([(key.to_owned(), value.to_owned())]);
+            record.writes += u64::from(is_changed);
+        }
+    }
+}
+
+/// A spec without what metadata says of it.
+fn spec_of(pool: &NodePool) -> NodePool {
+    NodePool { annotations: BTreeMap::new(), ..pool.clone() }
+}
+
+impl ClusterState {
+    pub(crate) fn put_class(&mut self, class: NodeClass) {
+        let is_other = self.node_classes.get(&class.name).is_some_and(|known| *known != class);
+        self.class_records.put(&class.name, is_other);
+        self.node_classes.insert(class.name.clone(), class);
+    }
+
+    pub(crate) fn delete_class(&mut self, name: &NodeClassName) {
+        self.node_classes.remove(name);
+        self.class_records.records.remove(name);
+        self.class_statuses.remove(name);
+        self.classes_from_before.remove(name);
+    }
+
+    pub(crate) fn put_pool(&mut self, pool: NodePool) {
+        let known = self.node_pools.get(&pool.name);
+        let is_other = known.is_some_and(|known| spec_of(known) != spec_of(&pool));
+        self.pool_records.put(&pool.name, is_other);
+        self.node_pools.insert(pool.name.clone(), pool);
+    }
+
+    pub(crate) fn delete_pool(&mut self, name: &NodePoolName) {
+        self.node_pools.remove(name);
+        self.pool_records.records.remove(name);
+        self.pool_statuses.remove(name);
+    }
+
+    pub(crate) fn seen_classes(&self) -> impl Iterator<Item = SeenNodeClass> {
+        self.node_classes.values().filter_map(|class| {
+            let record = self.class_records.get(&class.name)?;
+            Some(SeenNodeClass {
+                class: class.clone(),
+                uid: record.uid.clone(),
+                generation: record.generation,
+                annotations: record.annotations.clone(),
+            })
+        })
+    }
+
+    pub(crate) fn seen_pools(&self) -> impl Iterator<Item = SeenNodePool> {
+        self.node_pools.values().filter_map(|pool| {
+            let record = self.pool_records.get(&pool.name)?;
+            let (uid, generation) = (record.uid.clone(), record.generation);
+            Some(SeenNodePool { pool: pool.clone(), uid, generation })
+        })
+    }
+
+    pub(crate) fn tell_of_class(
+        &mut self,
+        seen: &SeenNodeClass,
+        status: &NodeClassStatus,
+    ) -> Result<(), PortError> {
+        let (operation, name) = ("tell of an EC2NodeClass", &seen.class.name);
+        let Some(record) = self.class_records.records.get_mut(name) else {
+            return Err(PortError::new(operation, Fault::NotFound));
+        };
+        record.check(&seen.uid, seen.generation, operation)?;
+        let hash = status.hash.map(|hash| NODE_CLASS.annotations(&hash.to_string()));
+        let mut is_changed = record.annotate(hash.into_iter().flatten());
+        let conditions = status.conditions.iter().map(|condition| ConditionRecord {
+            kind: condition.kind,
+            status: condition.status,
+            reason: condition.reason.to_owned(),
+            message: condition.message.clone(),
+            since: status.found_at,
+        });
+        is_changed |= record.put(conditions.collect());
+        let before = self.class_statuses.get(name).map(|told| &told.status);
+        let is_same = |before: &NodeClassStatus| {
+            *before == NodeClassStatus { found_at: before.found_at, ..status.clone() }
+        };
+        is_changed |= !before.is_some_and(is_same);
+        record.writes += u64::from(is_changed);
+        self.tell_class(ToldClass { class: seen.class.clone(), status: status.clone() });
+        Ok(())
+    }
+
+    pub(crate) fn tell_of_pool(
+        &mut self,
+        seen: &SeenNodePool,
+        status: &NodePoolStatus,
+    ) -> Result<(), PortError> {
+        let (operation, name) = ("tell of a NodePool", &seen.pool.name);
+        let Some(record) = self.pool_records.records.get_mut(name) else {
+            return Err(PortError::new(operation, Fault::NotFound));
+        };
+        record.check(&seen.uid, seen.generation, operation)?;
+        let hash = seen.pool.annotations.get(NODE_POOL.key);
+        let mut is_changed =
+            record.annotate(hash.into_iter().flat_map(|hash| NODE_POOL.annotations(hash)));
+        is_changed |= record.put(pool_conditions(&seen.pool, status));
+        let before = self.pool_statuses.get(name);
+        let is_same = |before: &NodePoolStatus| {
+            *before == NodePoolStatus { found_at: before.found_at, ..status.clone() }
+        };
+        is_changed |= !before.is_some_and(is_same);
+        record.writes += u64::from(is_changed);
+        self.pool_statuses.insert(name.clone(), status.clone());
+        Ok(())
+    }
+}
+
+/// The conditions of a pool, `Ready` last.
+///
+/// Karpenter: `pkg/controllers/nodepool/{readiness,registrationhealth,validation}`.
+fn pool_conditions(pool: &NodePool, status: &NodePoolStatus) -> Vec<ConditionRecord> {
+    let (class, reason, message) = match &status.node_class {
+        ClassReadiness::Ready => (Some(true), "NodeClassReady", ""),
+        ClassReadiness::NotFound => {
+            (Some(false), "NodeClassNotFound", "NodeClass not found on cluster")
+        }
+        ClassReadiness::Terminating => {
+            (Some(false), "NodeClassTerminating", "NodeClass is Terminating")
+        }
+        ClassReadiness::NotReady { reason, message } => (Some(false), &**reason, &**message),
+        ClassReadiness::Unknown => {
+            (Some(false), "NodeClassReadinessUnknown", "Node Class Readiness Unknown")
+        }
+    };
+    let condition = |kind, status, reason: &str, message: &str, since| ConditionRecord {
+        kind,
+        status,
+        reason: reason.to_owned(),
+        message: message.to_owned(),
+        since,
+    };
+    let (problems, since) = (pool.problems.join("; "), status.found_at);
+    let is_valid = problems.is_empty();
+    let validation = if is_valid { "ValidationSucceeded" } else { "NodePoolValidationFailed" };
+    let is_healthy = status.registrations.are_healthy();
+    let health = match is_healthy {
+        Some(true) => "NodeRegistrationHealthy",
+        Some(false) => "RegistrationFailed",
+        None => "AwaitingReconciliation",
+    };
+    let ready = match (is_valid, class) {
+        (false, _) | (_, Some(false)) => Some(false),
+        (true, class) => class,
+    };
+    vec![
+        condition("ValidationSucceeded", Some(is_valid), validation, &problems, since),
+        condition("NodeClassReady", class, reason, message, since),
+        condition("NodeRegistrationHealthy", is_healthy, health, "", since),
+        condition(
+            "Ready",
+            ready,
+            if ready == Some(true) { "Ready" } else { reason },
+            message,
+            since,
+        ),
+    ]
+}

@@ -1,0 +1,200 @@
+//! What others do to the simulated cluster while a suite runs.
+
+use std::sync::Arc;
+
+use jiff::SignedDuration;
+use model::{
+    CapacityType, InstanceId, Namespace, NodeName, Pod, PodKey, PodSpec, Requirement,
+    eviction::PodDisruptionBudget,
+    facts::DaemonSet,
+    labels,
+    launch::{FleetOverride, FleetRequest, FleetTemplate, ReservationMarket, TemplateVersion},
+    node::NodePatch,
+    overlay::NodeOverlay,
+    pod::PodPhase,
+};
+use ports::{Fleet as _, Malformed, Nodes as _, Templates as _};
+use simulator::{Action, Object, Settings, Sim, Workload, WorkloadKind};
+use testkit::{ClusterWorld, Deployed, ListedWorld, PodState, build};
+
+/// The hands of others on a simulated cluster.
+pub(crate) struct Others(pub(crate) Sim);
+
+impl Others {
+    pub(crate) fn pass(&self, time: SignedDuration) {
+        let later = self.0.now().checked_add(time).expect("a time of this year");
+        self.0.pass_until(later);
+    }
+
+    fn key(&self, name: &str) -> PodKey {
+        PodKey { namespace: self.namespace(), name: build::id(name) }
+    }
+
+    fn own(&self, workload: &str) -> Vec<Pod> {
+        let mut pods = self.0.pods();
+        pods.retain(|pod| pod.spec.labels.get("app").is_some_and(|app| app == workload));
+        pods
+    }
+}
+
+/// Whether the kubelet of `pod` and the scheduler are done with it.
+fn is_as_far_as(state: PodState, pod: &Pod) -> bool {
+    match state {
+        PodState::Unschedulable => pod.unschedulable_at.is_some(),
+        PodState::Starting => pod.phase == PodPhase::Pending && pod.node.is_some(),
+        PodState::Running => pod.phase == PodPhase::Running,
+        PodState::Succeeded => pod.phase == PodPhase::Succeeded,
+    }
+}
+
+impl ClusterWorld for Others {
+    fn namespace(&self) -> Namespace {
+        build::id("suite")
+    }
+
+    async fn join(&self, suffix: &str) -> (NodeName, InstanceId) {
+        let sim = &self.0;
+        let template = build::template("karpenter.k8s.aws/1");
+        sim.ensure(&template).await.expect("a template");
+        let choice = FleetOverride {
+            instance_type: build::id("m7g.large"),
+            zone: build::id("us-west-2a"),
+            subnet: build::id("subnet-a"),
+            image: template.data.image.clone(),
+            price: build::price("0.04"),
+        };
+        let cluster = Settings::default().cluster;
+        let tags = [(labels::CLUSTER_NAME_TAG, cluster.as_str()), (labels::NODE_POOL, "general")];
+        let request = FleetRequest {
+            token: build::id(&format!("join-{suffix}")),
+            count: 1,
+            capacity_type: CapacityType::OnDemand,
+            market: ReservationMarket::OnDemand,
+            is_prioritized: false,
+            context: None,
+            templates: vec![FleetTemplate {
+                template: template.name.clone(),
+                version: TemplateVersion::Latest,
+                overrides: vec![choice],
+            }],
+            tags: tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
+        };
+        let answer = sim.launch(&request).await.expect("capacity");
+        let instance = answer.instances.first().expect("an instance").id.clone();
+        self.pass(SignedDuration::from_secs(120));
+        let node = sim.node_of_instance(&instance).await.expect("an answer").expect("a node");
+        let patch = NodePatch { remove_taints: node.taints, ..NodePatch::default() };
+        sim.patch(&node.name, &patch).await.expect("a patch");
+        (node.name, instance)
+    }
+
+    async fn deploy(&self, workload: &Deployed) {
+        let node = workload.node.as_ref().map_or("nowhere", NodeName::as_str);
+        let hostname = Requirement::of_label(labels::HOSTNAME, node).expect("a label");
+        let spec = PodSpec {
+            labels: [("app".to_owned(), workload.name.clone())].into(),
+            node_selector: [hostname].into_iter().collect(),
+            requests: build::resources("cpu=10m memory=10Mi pods=1"),
+            termination_grace_seconds: workload.grace_seconds,
+            ..PodSpec::default()
+        };
+        let is_job = workload.state == PodState::Succeeded;
+        let made = Workload {
+            namespace: self.namespace(),
+            name: build::id(&workload.name),
+            kind: if is_job { WorkloadKind::Job } else { WorkloadKind::Deployment },
+            replicas: workload.replicas,
+            spec: Arc::new(spec),
+            runs_for: is_job.then_some(SignedDuration::from_secs(1)),
+            volumes: Vec::new(),
+            claim_templates: Vec::new(),
+        };
+        self.0.add(vec![Object::Workload(made)]);
+        for _ in 0..1_000 {
+            let pods = self.own(&workload.name);
+            let far = pods.iter().filter(|pod| is_as_far_as(workload.state, pod)).count();
+            if u32::try_from(far) == Ok(workload.replicas) {
+                return;
+            }
+            self.pass(SignedDuration::from_millis(50));
+        }
+        panic!("{workload:?} did not come so far: {:?}", self.own(&workload.name));
+    }
+
+    async fn undeploy(&self, name: &str) {
+        self.0.act(Action::DeleteWorkload(self.key(name)));
+    }
+
+    async fn add_budget(&self, budget: &PodDisruptionBudget, _healthy: u32) {
+        self.0.add(vec![Object::DisruptionBudget(budget.clone())]);
+    }
+
+    async fn remove_budget(&self, name: &str) {
+        self.0.act(Action::DeleteDisruptionBudget(self.key(name)));
+    }
+
+    async fn wait(&self) {
+        self.pass(SignedDuration::from_secs(1));
+    }
+}
+
+impl ListedWorld for Others {
+    async fn make_pool_and_class(&self, name: &str) {
+        let class = Object::NodeClass(build::node_class(name));
+        self.0.add(vec![Object::NodePool(build::node_pool(name)), class]);
+    }
+
+    async fn delete_pool_and_class(&self, name: &str) {
+        self.0.act(Action::DeleteNodePool(build::id(name)));
+        self.0.act(Action::DeleteNodeClass(build::id(name)));
+    }
+
+    async fn make_daemon_set(&self, name: &str) {
+        let daemon_set = DaemonSet { key: self.key(name), spec: Arc::new(PodSpec::default()) };
+        self.0.add(vec![Object::DaemonSet(daemon_set)]);
+    }
+
+    async fn delete_daemon_set(&self, name: &str) {
+        self.0.act(Action::DeleteDaemonSet(self.key(name)));
+    }
+
+    async fn make_namespace(&self, suffix: &str, (key, value): (&str, &str)) -> Namespace {
+        let name: Namespace = build::id(&format!("suite-{suffix}"));
+        let labels = [(key.to_owned(), value.to_owned())].into();
+        self.0.add(vec![Object::Namespace(name.clone(), labels)]);
+        name
+    }
+
+    async fn make_waiting_pods(&self, prefix: &str, count: u32) {
+        let workload = Deployed {
+            name: prefix.to_owned(),
+            node: None,
+            replicas: count,
+            grace_seconds: 0,
+            is_slow: false,
+            state: PodState::Unschedulable,
+        };
+        self.deploy(&workload).await;
+    }
+
+    async fn delete_waiting_pods(&self, prefix: &str) {
+        self.undeploy(prefix).await;
+    }
+
+    async fn make_overlays(&self, readable: &str, unreadable: &str) {
+        let overlay = NodeOverlay {
+            name: build::id(readable),
+            weight: 0,
+            requirements: build::requirements("kubernetes.io/arch In arm64"),
+            price: None,
+            capacity: None,
+            problems: Vec::new(),
+        };
+        let object = format!("NodeOverlay {unreadable}");
+        let problem = "spec: must be a map, not the number 5".to_owned();
+        self.0.add(vec![
+            Object::NodeOverlay(overlay),
+            Object::Unreadable(Malformed { object, problem }),
+        ]);
+    }
+}

@@ -1,0 +1,79 @@
+//! What others do to the simulated cluster's EC2NodeClasses and NodePools while a suite runs.
+
+use std::collections::BTreeMap;
+
+use model::{node_class::NodeClass, node_pool::NodePool};
+use simulator::{Action, Object, ObjectRecord, Sim};
+use testkit::{StatusWorld, StoredCondition, StoredObject, build};
+
+/// Others' hands on EC2NodeClasses.
+pub(crate) struct OtherClasses(pub(crate) Sim);
+
+/// Others' hands on NodePools.
+pub(crate) struct OtherPools(pub(crate) Sim);
+
+fn stored(record: ObjectRecord, said: Option<(&'static str, String)>) -> StoredObject {
+    let conditions = record.conditions.into_iter().map(|condition| {
+        let (status, since) = (condition.status, condition.since);
+        let (reason, message) = (condition.reason, condition.message);
+        (condition.kind.to_owned(), StoredCondition { status, reason, message, since })
+    });
+    StoredObject {
+        revision: record.writes.to_string(),
+        annotations: record.annotations,
+        conditions: conditions.collect(),
+        said: said.into_iter().collect::<BTreeMap<_, _>>(),
+    }
+}
+
+impl StatusWorld for OtherClasses {
+    async fn make(&self, name: &str) {
+        self.0.add(vec![Object::NodeClass(build::node_class(name))]);
+    }
+
+    async fn change_spec(&self, name: &str) {
+        let tags = [("changed".to_owned(), "yes".to_owned())].into();
+        self.0.add(vec![Object::NodeClass(NodeClass { tags, ..build::node_class(name) })]);
+    }
+
+    async fn annotate(&self, name: &str, key: &str, value: &str) {
+        self.0.annotate_node_class(&build::id(name), key, value);
+    }
+
+    async fn delete(&self, name: &str) {
+        self.0.act(Action::DeleteNodeClass(build::id(name)));
+    }
+
+    async fn stored(&self, name: &str) -> Option<StoredObject> {
+        let name = build::id(name);
+        let said = self.0.class_status(&name).map(|status| {
+            let ids: Vec<String> = status.subnets.iter().map(|s| s.id.to_string()).collect();
+            ("subnets", ids.join(","))
+        });
+        Some(stored(self.0.node_class_record(&name)?, said))
+    }
+}
+
+impl StatusWorld for OtherPools {
+    async fn make(&self, name: &str) {
+        self.0.add(vec![Object::NodePool(build::node_pool(name))]);
+    }
+
+    async fn change_spec(&self, name: &str) {
+        self.0.add(vec![Object::NodePool(NodePool { weight: 7, ..build::node_pool(name) })]);
+    }
+
+    async fn annotate(&self, name: &str, key: &str, value: &str) {
+        self.0.annotate_node_pool(&build::id(name), key, value);
+    }
+
+    async fn delete(&self, name: &str) {
+        self.0.act(Action::DeleteNodePool(build::id(name)));
+    }
+
+    async fn stored(&self, name: &str) -> Option<StoredObject> {
+        let name = build::id(name);
+        let said = self.0.pool_status(&name).map(|status| ("nodes", status.nodes.to_string()));
+        Some(stored(self.0.node_pool_record(&name)?, said))
+    }
+}

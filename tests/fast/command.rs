@@ -266,3 +266,22 @@ fn a_provisioner_with_a_launch_template_is_played_as_it_is() {
     assert_eq!(verdict, SimulateExit::AllPlaced, "{text}");
     assert!(text.contains("launch template MyLaunchTemplate with image ami-"), "{text}");
 }
+
+#[test]
+fn a_custom_family_is_launched_from_the_images_of_another_ones_alias() {
+    let cluster = CLUSTER.replace(
+        "amiSelectorTerms: [{alias: al2023@latest}]",
+        "amiFamily: Custom\n  amiSelectorTerms: [{alias: bottlerocket@latest}]",
+    );
+    let pod = "
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec:
+  containers: [{name: web, image: web, resources: {requests: {cpu: 100m}}}]
+";
+    let manifests = manifests("custom-alias", &format!("{cluster}{pod}"));
+    let (text, verdict) = play(&SimulateArgs { manifests, ..short() });
+    assert_eq!(verdict, SimulateExit::AllPlaced, "{text}");
+    assert!(text.contains("AMI alias bottlerocket@latest for x86_64 and arm64"), "{text}");
+}

@@ -59,7 +59,7 @@ pub(crate) async fn look_up(
         TemplateSource::Made => (
             Ok(ResolvedTemplate::Made),
             discovery.security_groups(&class.security_group_terms).await?,
-            images(discovery, settings, class, &class.image_terms, now).await?,
+            images(discovery, settings, &class.image_terms, now).await?,
         ),
         TemplateSource::Named(name) => {
             let found = discovery.launch_template(name).await?;
@@ -67,7 +67,7 @@ pub(crate) async fn look_up(
                 Ok((template, image)) => (Ok(template), vec![ImageTerm::Id(image)]),
                 Err(problem) => (Err(problem), Vec::new()),
             };
-            (template, Vec::new(), images(discovery, settings, class, &terms, now).await?)
+            (template, Vec::new(), images(discovery, settings, &terms, now).await?)
         }
     };
     Ok(Found {
@@ -86,19 +86,18 @@ pub(crate) async fn look_up(
 async fn images(
     discovery: &impl Discovery,
     settings: &ClusterSettings,
-    class: &NodeClass,
     terms: &[ImageTerm],
     now: Timestamp,
 ) -> Result<Result<Vec<Image>, String>, PortError> {
     let version = &settings.kubernetes_version;
     for term in terms {
-        if let ImageTerm::Alias { version: build } = term
-            && let Err(why) = image_alias::parameters(class.image_family, build, version)
+        if let ImageTerm::Alias { family, version: build } = term
+            && let Err(why) = image_alias::parameters(*family, build, version)
         {
             return Ok(Err(why));
         }
     }
-    let images = discovery.images(class.image_family, terms, version).await?;
+    let images = discovery.images(terms, version).await?;
     Ok(Ok(chosen_images(images, now)))
 }
 

@@ -15,8 +15,8 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     ImageId, Requirements, SecurityGroupId, image_alias, labels,
     node_class::{
-        CapacityReservation, Image, ImageFamily, ImageTerm, PlacementGroup, PlacementGroupTerm,
-        ReservationTerm, SecurityGroupTerm, Subnet, SubnetTerm,
+        CapacityReservation, Image, ImageTerm, PlacementGroup, PlacementGroupTerm, ReservationTerm,
+        SecurityGroupTerm, Subnet, SubnetTerm,
     },
 };
 
@@ -156,7 +156,6 @@ pub fn placement_group<'a>(
 ///
 /// The error is an alias that has no images for this version of Kubernetes.
 pub fn images(
-    family: ImageFamily,
     terms: &[ImageTerm],
     kubernetes_version: &str,
     parameters: &BTreeMap<String, String>,
@@ -170,8 +169,8 @@ pub fn images(
     };
     for term in terms {
         match term {
-            ImageTerm::Alias { version } => {
-                for parameter in image_alias::parameters(family, version, kubernetes_version)? {
+            ImageTerm::Alias { family, version } => {
+                for parameter in image_alias::parameters(*family, version, kubernetes_version)? {
                     let Some(image) = of_parameter(&parameter.name) else { continue };
                     let variants = parameter.variants.iter();
                     found.extend(variants.filter_map(|v| resolved(image, &v.requirements())));

@@ -136,7 +136,10 @@ pub(crate) fn class(image_family: ImageFamily) -> ResolvedNodeClass {
             name: NodeClassName::new("default").unwrap(),
             subnet_terms: Vec::new(),
             security_group_terms: Vec::new(),
-            image_terms: vec![ImageTerm::Alias { version: "latest".to_owned() }],
+            image_terms: vec![ImageTerm::Alias {
+                family: image_family,
+                version: "latest".to_owned(),
+            }],
             reservation_terms: Vec::new(),
             placement_group: None,
             image_family,

@@ -9,9 +9,9 @@ use model::{
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
     message::Delivery,
     node_class::{
-        CapacityReservation, ClusterSettings, DescribedTemplate, Image, ImageFamily, ImageTerm,
-        InstanceProfile, PlacementGroup, PlacementGroupTerm, ReservationTerm, SecurityGroup,
-        SecurityGroupTerm, Subnet, SubnetTerm,
+        CapacityReservation, ClusterSettings, DescribedTemplate, Image, ImageTerm, InstanceProfile,
+        PlacementGroup, PlacementGroupTerm, ReservationTerm, SecurityGroup, SecurityGroupTerm,
+        Subnet, SubnetTerm,
     },
     shape::Shelved,
     validation::Tried,
@@ -73,7 +73,6 @@ pub trait Discovery {
     /// Images that any term selects, newest first. `kubernetes_version` is for aliases.
     async fn images(
         &self,
-        family: ImageFamily,
         terms: &[ImageTerm],
         kubernetes_version: &str,
     ) -> Result<Vec<Image>, PortError>;

@@ -73,10 +73,10 @@ fn images_that_disappear_before_a_launch_are_not_launched_from() {
     // Both standard images of the alias go; a new build stands for them half a minute later.
     let settings = Settings::default();
     let images = sim(settings.clone());
-    let term = model::node_class::ImageTerm::Alias { version: "latest".to_owned() };
     let family = model::node_class::ImageFamily::Al2023;
+    let term = model::node_class::ImageTerm::Alias { family, version: "latest".to_owned() };
     let version = settings.kubernetes_version.clone();
-    let known = images.block_on(images.images(family, &[term], &version)).expect("an answer");
+    let known = images.block_on(images.images(&[term], &version)).expect("an answer");
     let gone: Vec<ImageId> = known
         .expect("images")
         .into_iter()

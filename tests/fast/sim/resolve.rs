@@ -3,7 +3,9 @@
 
 use model::{
     NodeClaimName,
-    node_class::{ClassCondition, NodeClass, NodeClassStatus, NodeIdentity},
+    node_class::{
+        ClassCondition, ImageFamily, ImageTerm, NodeClass, NodeClassStatus, NodeIdentity,
+    },
     node_pool::ClassReadiness,
     static_hash::{NODE_CLASS, NodeClassHash},
 };
@@ -44,6 +46,27 @@ fn a_class_is_told_what_it_selects() {
     assert_eq!(status.security_groups.len(), 1);
     assert!(status.images.len() > 1, "one for each architecture at least");
     assert_eq!(status.instance_profile.into_iter().collect::<Vec<_>>(), profiles(&sim));
+}
+
+#[test]
+fn a_custom_class_is_told_the_images_of_another_familys_alias() {
+    let sim = sim(Settings::default());
+    let (mut runner, _reports) = runner(&sim);
+    for family in [ImageFamily::Bottlerocket, ImageFamily::Windows2022] {
+        let alias = ImageTerm::Alias { family, version: "latest".to_owned() };
+        let custom = NodeClass {
+            image_family: ImageFamily::Custom,
+            image_terms: vec![alias],
+            ..class(&sim)
+        };
+        sim.act(Action::Add(vec![Object::NodeClass(custom)]));
+        runner.run_until(sim.now() + jiff::SignedDuration::from_mins(2)).expect("nothing unsafe");
+        let status = status(&sim);
+        assert_eq!(condition(&status, "AMIsReady").status, Some(true), "{:?}", status.conditions);
+        let name = family.as_str().to_ascii_lowercase();
+        let are_of_family = status.images.iter().all(|image| image.name.contains(&name));
+        assert!(!status.images.is_empty() && are_of_family, "{:?}", status.images);
+    }
 }
 
 #[test]

@@ -169,7 +169,7 @@ pub(crate) fn images(field: &Field<'_>) -> Option<Images> {
         }
         let (family, version) = read_alias(&alias)?;
         alias_family = Some(family);
-        all.push(ImageTerm::Alias { version });
+        all.push(ImageTerm::Alias { family, version });
     }
     Some(Images { terms: all, alias_family })
 }

@@ -178,7 +178,6 @@ impl Discovery for Ec2Discovery {
 
     async fn images(
         &self,
-        family: ImageFamily,
         terms: &[ImageTerm],
         kubernetes_version: &str,
     ) -> Result<Vec<Image>, PortError> {
@@ -187,8 +186,9 @@ impl Discovery for Ec2Discovery {
         let mut queries = Vec::new();
         for term in terms {
             match term {
-                ImageTerm::Alias { version } => {
-                    images.extend(self.images_of_alias(family, version, kubernetes_version).await?);
+                ImageTerm::Alias { family, version } => {
+                    let of_alias = self.images_of_alias(*family, version, kubernetes_version);
+                    images.extend(of_alias.await?);
                 }
                 ImageTerm::Id(id) => {
                     ids.insert(id.clone());

@@ -122,8 +122,8 @@ fn parameters_hold_the_images_of_the_aliases() {
         (ImageFamily::Bottlerocket, vec!["bottlerocket/aws-k8s-1.34/arm64/latest"]),
         (ImageFamily::Al2, vec!["eks/optimized-ami/1.34/amazon-linux-2-arm64/recommended"]),
     ] {
-        let term = [ImageTerm::Alias { version: "latest".to_owned() }];
-        let images = sim.block_on(sim.images(family, &term, "1.34")).unwrap().unwrap();
+        let term = [ImageTerm::Alias { family, version: "latest".to_owned() }];
+        let images = sim.block_on(sim.images(&term, "1.34")).unwrap().unwrap();
         for parameter in parameters {
             let name = format!("/aws/service/{parameter}/image_id");
             let body = json!({ "Name": name });

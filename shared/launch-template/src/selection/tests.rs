@@ -150,7 +150,7 @@ fn image(text: &str) -> DescribedImage {
 }
 
 fn named(terms: &[ImageTerm], all: &[DescribedImage]) -> String {
-    let found = images(ImageFamily::Custom, terms, "1.34", &BTreeMap::new(), all, now()).unwrap();
+    let found = images(terms, "1.34", &BTreeMap::new(), all, now()).unwrap();
     found.iter().map(|image| image.id.to_string()).collect::<Vec<_>>().join(" ")
 }
 
@@ -182,14 +182,7 @@ fn what_is_not_available_is_not_taken_and_tags_require_nothing() {
     let mut pending = image("ami-1 mine x86_64 self 09");
     pending.is_available = false;
     let all = [pending, image("ami-2 mine x86_64 self 01")];
-    let found = images(
-        ImageFamily::Custom,
-        &search(Some("mine"), None, &[]),
-        "1.34",
-        &BTreeMap::new(),
-        &all,
-        now(),
-    );
+    let found = images(&search(Some("mine"), None, &[]), "1.34", &BTreeMap::new(), &all, now());
     let found = found.unwrap();
     assert_eq!(found.len(), 1);
     assert_eq!(found[0].requirements.to_string(), "kubernetes.io/arch In [amd64]");
@@ -224,11 +217,14 @@ fn an_alias_has_an_image_for_each_variant_whose_parameter_is_known() {
     ]
     .into();
     let all = [image("ami-1 std x86_64 amazon 01"), image("ami-2 gpu x86_64 amazon 02")];
-    let terms = [ImageTerm::Alias { version: "latest".to_owned() }];
-    let found = images(ImageFamily::Al2, &terms, "1.32", &parameters, &all, now()).unwrap();
+    let terms = [ImageTerm::Alias {
+        family: model::node_class::ImageFamily::Al2,
+        version: "latest".to_owned(),
+    }];
+    let found = images(&terms, "1.32", &parameters, &all, now()).unwrap();
     let ids: Vec<&str> = found.iter().map(|image| image.id.as_str()).collect();
     assert_eq!(ids, ["ami-2", "ami-2", "ami-1"], "one image for GPUs and one for Neuron");
-    let refused = images(ImageFamily::Al2, &terms, "1.33", &parameters, &all, now());
+    let refused = images(&terms, "1.33", &parameters, &all, now());
     let why = "`al2@latest` is not built for Kubernetes 1.33 and later: use al2023";
     assert_eq!(refused.unwrap_err(), why, "what reports it says UnsupportedAlias");
 }
@@ -238,6 +234,6 @@ fn an_ssm_parameter_that_is_not_there_is_left_out() {
     let all = [image("ami-1 std x86_64 amazon 01")];
     let parameters = [("/mine".to_owned(), "ami-1".to_owned())].into();
     let terms = ["/mine", "/gone"].map(|name| ImageTerm::SsmParameter(name.to_owned()));
-    let found = images(ImageFamily::Custom, &terms, "1.34", &parameters, &all, now()).unwrap();
+    let found = images(&terms, "1.34", &parameters, &all, now()).unwrap();
     assert_eq!(found.len(), 1);
 }

@@ -289,7 +289,7 @@ fn binds_by_itself(class: &ResolvedNodeClass) -> bool {
 fn version(class: &ResolvedNodeClass) -> Option<&str> {
     let terms = &class.class.image_terms;
     let alias = terms.iter().find_map(|term| match term {
-        ImageTerm::Alias { version } => Some(version.as_str()),
+        ImageTerm::Alias { version, family: _ } => Some(version.as_str()),
         _ => None,
     });
     let name = || {

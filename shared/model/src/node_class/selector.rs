@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use super::ImageFamily;
 use crate::{ImageId, SecurityGroupId, SubnetId};
 
 /// A term of `subnetSelectorTerms`: an id or tags. The value `*` of a tag means that it is there.
@@ -27,8 +28,10 @@ pub enum SecurityGroupTerm {
 /// A term of `amiSelectorTerms`.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ImageTerm {
-    /// `alias`: the family is the class's, the version `latest` or a pinned build.
+    /// `alias`
     Alias {
+        /// The class's own family, or any but `Custom` where the class's is `Custom`.
+        family: ImageFamily,
         /// Such as `latest` or `v20240625`.
         version: String,
     },

@@ -63,19 +63,14 @@ impl Architecture {
 }
 
 impl World {
-    pub(crate) fn images(
-        &mut self,
-        family: ImageFamily,
-        terms: &[ImageTerm],
-        kubernetes_version: &str,
-    ) -> Vec<Image> {
+    pub(crate) fn images(&mut self, terms: &[ImageTerm], kubernetes_version: &str) -> Vec<Image> {
         let mut found: Vec<Image> = Vec::new();
         for term in terms {
             let (images, words) = match term {
-                ImageTerm::Alias { version } => {
+                ImageTerm::Alias { family, version } => {
                     let name = family.as_str().to_ascii_lowercase();
                     (
-                        aliased(family, version, kubernetes_version),
+                        aliased(*family, version, kubernetes_version),
                         format!("alias {name}@{version}"),
                     )
                 }

@@ -11,8 +11,8 @@ use model::{
     interruption::Interruption,
     launch::{FleetAnswer, FleetRequest, Instance, InstanceState},
     node_class::{
-        ClusterSettings, Image, ImageFamily, ImageTerm, PlacementGroup, PlacementGroupTerm,
-        SecurityGroup, SecurityGroupTerm, Subnet, SubnetTerm,
+        ClusterSettings, Image, ImageTerm, PlacementGroup, PlacementGroupTerm, SecurityGroup,
+        SecurityGroupTerm, Subnet, SubnetTerm,
     },
 };
 use ports::PortError;
@@ -216,10 +216,7 @@ impl Sim {
 
     /// DescribeImages by anything but the id.
     pub async fn search_images(&self, term: ImageTerm) -> Result<Vec<Image>, PortError> {
-        self.step(("DescribeImages", Read), "", |world| {
-            Ok(world.images(ImageFamily::Custom, &[term], ""))
-        })
-        .await
+        self.step(("DescribeImages", Read), "", |world| Ok(world.images(&[term], ""))).await
     }
 
     /// DescribeSpotPriceHistory: prices that held at `from` or later, by offering, newest first.

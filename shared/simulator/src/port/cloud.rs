@@ -13,9 +13,9 @@ use model::{
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
     message::Delivery,
     node_class::{
-        CapacityReservation, ClusterSettings, DescribedTemplate, Image, ImageFamily, ImageTerm,
-        InstanceProfile, PlacementGroup, PlacementGroupTerm, ReservationTerm, SecurityGroup,
-        SecurityGroupTerm, Subnet, SubnetTerm,
+        CapacityReservation, ClusterSettings, DescribedTemplate, Image, ImageTerm, InstanceProfile,
+        PlacementGroup, PlacementGroupTerm, ReservationTerm, SecurityGroup, SecurityGroupTerm,
+        Subnet, SubnetTerm,
     },
     shape::{Shelved, TableFacts},
     validation::Tried,
@@ -134,12 +134,11 @@ impl Discovery for Sim {
 
     async fn images(
         &self,
-        family: ImageFamily,
         terms: &[ImageTerm],
         kubernetes_version: &str,
     ) -> Result<Vec<Image>, PortError> {
-        self.step(("Discovery.images", Read), family.as_str(), |world| {
-            Ok(world.images(family, terms, kubernetes_version))
+        self.step(("Discovery.images", Read), "", |world| {
+            Ok(world.images(terms, kubernetes_version))
         })
         .await
     }

@@ -63,7 +63,10 @@ pub fn node_class(name: &str) -> NodeClass {
         name: id(name),
         subnet_terms: vec![model::node_class::SubnetTerm::Tags(discovery())],
         security_group_terms: vec![model::node_class::SecurityGroupTerm::Tags(discovery())],
-        image_terms: vec![ImageTerm::Alias { version: "latest".to_owned() }],
+        image_terms: vec![ImageTerm::Alias {
+            family: ImageFamily::Al2023,
+            version: "latest".to_owned(),
+        }],
         reservation_terms: Vec::new(),
         placement_group: None,
         image_family: ImageFamily::Al2023,

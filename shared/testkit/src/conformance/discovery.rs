@@ -69,7 +69,7 @@ impl<D: Discovery> Subject<'_, D> {
     async fn nothing(&self) -> Result<(), Failure> {
         same("the subnets", &self.discovery.subnets(&[]).await?, &Vec::new())?;
         same("the groups", &self.discovery.security_groups(&[]).await?, &Vec::new())?;
-        let images = self.discovery.images(ImageFamily::Al2023, &[], "1.34").await?;
+        let images = self.discovery.images(&[], "1.34").await?;
         same("the images", &images, &Vec::new())?;
         same("the reservations", &self.discovery.reservations(&[]).await?, &Vec::new())
     }
@@ -126,8 +126,8 @@ impl<D: Discovery> Subject<'_, D> {
 
     async fn alias(&self) -> Result<(), Failure> {
         for family in [ImageFamily::Al2023, ImageFamily::Bottlerocket] {
-            let term = ImageTerm::Alias { version: "latest".to_owned() };
-            let images = self.discovery.images(family, &[term], "1.34").await?;
+            let term = ImageTerm::Alias { family, version: "latest".to_owned() };
+            let images = self.discovery.images(&[term], "1.34").await?;
             for arch in ["amd64", "arm64"] {
                 let is_for = |image: &model::node_class::Image| {
                     image.requirements.get(labels::ARCH).is_some_and(|known| known.has(arch))
@@ -157,11 +157,12 @@ impl<D: Discovery> Subject<'_, D> {
     }
 
     async fn image_by_id(&self) -> Result<(), Failure> {
-        let alias = ImageTerm::Alias { version: "latest".to_owned() };
-        let images = self.discovery.images(ImageFamily::Al2023, &[alias], "1.34").await?;
+        let family = ImageFamily::Al2023;
+        let alias = ImageTerm::Alias { family, version: "latest".to_owned() };
+        let images = self.discovery.images(&[alias], "1.34").await?;
         for image in images {
             let term = ImageTerm::Id(image.id.clone());
-            let found = self.discovery.images(ImageFamily::Custom, &[term], "1.34").await?;
+            let found = self.discovery.images(&[term], "1.34").await?;
             let seen: Vec<_> = found.iter().map(|found| (&found.id, &found.name)).collect();
             same("the image", &seen, &vec![(&image.id, &image.name)])?;
             let arch =

@@ -41,7 +41,10 @@ pub(super) fn good(text: &str) -> NodeClass {
 fn what_is_absent_has_the_defaults_of_the_api() {
     let class = good(CLASS);
     assert_eq!(class.image_family, ImageFamily::Al2023);
-    assert_eq!(class.image_terms, [ImageTerm::Alias { version: "latest".into() }]);
+    assert_eq!(
+        class.image_terms,
+        [ImageTerm::Alias { family: ImageFamily::Al2023, version: "latest".into() }]
+    );
     assert_eq!(class.identity, NodeIdentity::Role("node".into()));
     assert_eq!(class.metadata_options, model::node_class::MetadataOptions::default());
     assert_eq!((class.detailed_monitoring, class.is_raid0), (None, false));

@@ -243,7 +243,10 @@ fn older_bottlerocket_is_told_what_to_bind() {
         owner: None,
         tags: BTreeMap::new(),
     };
-    let alias = |version: &str| ImageTerm::Alias { version: version.to_owned() };
+    let alias = |version: &str| ImageTerm::Alias {
+        family: ImageFamily::Bottlerocket,
+        version: version.to_owned(),
+    };
     let by_id = |id: &str| ImageTerm::Id(model::ImageId::new(id).unwrap());
     let named = "bottlerocket-aws-k8s-1.34-x86_64-v1.50.0-0a1b2c3d";
     for (term, image_name, is_told) in [

@@ -217,7 +217,7 @@ def check_triggers(checks, stack):
             '{"method":"consolidation"}',
             '{"method":"drift"}',
             '{"method":"emptiness"}',
-            '{"method":"expiration"}',
+            '{"method":"forced"}',
         ],
         inputs,
     )

@@ -54,9 +54,7 @@ pub fn disrupt(settings: &Settings, source: &Source) -> Result<Option<DisruptTri
             Ok(Some(DisruptTrigger::Schedule(method)))
         }
         Source::Message(body) => match message(settings, body)? {
-            Message::Validate { method, claims, found_at } => {
-                Ok(Some(DisruptTrigger::Validate { method, claims, found_at }))
-            }
+            Message::Validate(command) => Ok(Some(DisruptTrigger::Validate(command))),
             other => Err(misdirected("disrupt", &other)),
         },
         Source::Record(_) => Err(no_stream("disrupt")),

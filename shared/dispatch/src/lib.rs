@@ -66,8 +66,8 @@ async fn call(sim: &Sim, offers: &Offers, delivery: Delivery) -> Result<Report, 
         Payload::Schedule(Schedule::Provision) => {
             provision(sim, offers, ProvisionSource::Schedule, at).await
         }
-        Payload::Schedule(Schedule::Disrupt(method)) => {
-            disrupt(sim, offers, DisruptTrigger::Schedule(method), at).await
+        Payload::Schedule(Schedule::Disrupt(schedule)) => {
+            disrupt(sim, offers, DisruptTrigger::Schedule(schedule), at).await
         }
         Payload::Schedule(Schedule::Resolve) => resolve(sim, at).await,
         Payload::Interruption(interruption) => {
@@ -94,9 +94,8 @@ async fn receive(
             let source = tick.map_or(ProvisionSource::Request, ProvisionSource::Tick);
             return provision(sim, offers, source, at).await;
         }
-        Message::Validate { method, claims, found_at } => {
-            let trigger = DisruptTrigger::Validate { method, claims, found_at };
-            return disrupt(sim, offers, trigger, at).await;
+        Message::Validate(command) => {
+            return disrupt(sim, offers, DisruptTrigger::Validate(command), at).await;
         }
         Message::TryOut { class, key, asked_at } => {
             let question = Question { class, key, asked_at };

@@ -12,6 +12,10 @@ use ports::{Invocation, Ledger};
 
 use crate::Error;
 
+/// How often a decider plans when somebody else commits first. Whatever holds then is found by the next
+/// call.
+pub(crate) const ATTEMPTS_MAX: u32 = 3;
+
 /// What became of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Committed {

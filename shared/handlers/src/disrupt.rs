@@ -6,47 +6,36 @@
 
 use std::collections::BTreeSet;
 
-use jiff::Timestamp;
 use launch_template::{Offers, selection::usable_reservations};
 use model::{
-    NodeClaimName, Plan,
+    Plan,
     claim::ShownNodeClaim,
+    disruption::{Command, DisruptionReason, DisruptionSchedule, VALIDATION_DELAY},
     facts::Facts,
     labels,
-    message::{DisruptionMethod, Message},
+    message::Message,
     node_class::{CapacityReservation, ReservationTerm},
 };
+use planner::disruption::{self, Options};
 use ports::{
     Adapters, Discovery, Invocation, Ledger as _, Listing, Malformed, NodeClaims as _, PortError,
 };
 
 use crate::{
     Error, Report,
-    commit::{Committed, commit},
+    commit::{ATTEMPTS_MAX, Committed, commit},
     error::story,
     mail::send,
     observe::{self, Sources},
 };
 
-/// Karpenter: `pkg/controllers/disruption/controller.go`, the delay before a command is validated.
-const VALIDATION_DELAY_SECONDS: u32 = 15;
-/// How often a plan is made again when somebody else committed first.
-const ATTEMPTS_MAX: u32 = 3;
-
 /// Why nodes are looked at.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum DisruptTrigger {
-    /// The schedule of a method.
-    Schedule(DisruptionMethod),
-    /// Something was found a while ago.
-    Validate {
-        /// How.
-        method: DisruptionMethod,
-        /// What would be given up.
-        claims: Vec<NodeClaimName>,
-        /// When.
-        found_at: Timestamp,
-    },
+    /// A schedule came round.
+    Schedule(DisruptionSchedule),
+    /// A command was found a while ago.
+    Validate(Command),
 }
 
 /// Everything that `disrupt` may touch.
@@ -83,7 +72,7 @@ pub async fn disrupt<A: Adapters>(
         } else {
             observe::facts_without_offers(cluster, ledger, at).await?
         };
-        if trigger == DisruptTrigger::Schedule(DisruptionMethod::Expiration) {
+        if trigger == DisruptTrigger::Schedule(DisruptionSchedule::Forced) {
             observe_deleted(node_claims.shown().await, &mut facts, &mut malformed);
             observe_ending(discovery, &mut facts, &mut malformed).await;
         }
@@ -154,42 +143,41 @@ async fn observe_ending(
 
 /// Whether what can be bought has a say.
 fn weighs_offers(trigger: &DisruptTrigger) -> bool {
-    let (DisruptTrigger::Schedule(method) | DisruptTrigger::Validate { method, .. }) = trigger;
-    match method {
-        DisruptionMethod::Drift | DisruptionMethod::Consolidation => true,
-        DisruptionMethod::Emptiness | DisruptionMethod::Expiration => false,
+    let reason = match trigger {
+        DisruptTrigger::Schedule(DisruptionSchedule::Forced) => return false,
+        DisruptTrigger::Schedule(DisruptionSchedule::Graceful(reason)) => *reason,
+        DisruptTrigger::Validate(command) => command.method.reason(),
+    };
+    match reason {
+        DisruptionReason::Drifted | DisruptionReason::Underutilized => true,
+        DisruptionReason::Empty => false,
     }
 }
 
-/// What changes, and the message that follows, with its delay.
+/// What changes, and the message that follows, with its delay in seconds.
 fn decide(facts: &Facts, trigger: &DisruptTrigger) -> (Plan, Option<(Message, u32)>) {
+    let options = Options::deployed();
     match trigger {
-        DisruptTrigger::Schedule(DisruptionMethod::Emptiness) => {
-            let found = planner::emptiness(facts);
-            let method = DisruptionMethod::Emptiness;
-            let validate =
-                Message::Validate { method, claims: found.candidates.clone(), found_at: facts.now };
-            let follow_up =
-                (!found.candidates.is_empty()).then_some((validate, VALIDATION_DELAY_SECONDS));
-            (found.observed, follow_up)
+        DisruptTrigger::Schedule(DisruptionSchedule::Forced) => {
+            with_replacements(planner::forced(facts))
         }
-        DisruptTrigger::Schedule(DisruptionMethod::Expiration) => {
-            with_replacements(planner::expiration(facts))
+        DisruptTrigger::Schedule(DisruptionSchedule::Graceful(reason)) => {
+            let found = disruption::look(facts, *reason, &options);
+            match found.command {
+                Some(command) if command.method.is_eventual() => {
+                    let changes = disruption::given_up(facts, &command);
+                    with_replacements(Plan { changes, ..found.observed })
+                }
+                Some(command) => {
+                    let delay_seconds =
+                        u32::try_from(VALIDATION_DELAY.as_secs()).unwrap_or_default();
+                    (found.observed, Some((Message::Validate(command), delay_seconds)))
+                }
+                None => (found.observed, None),
+            }
         }
-        DisruptTrigger::Schedule(method @ DisruptionMethod::Drift) => {
-            with_replacements(planner::disruption::effect(facts, *method).plan)
-        }
-        DisruptTrigger::Schedule(method @ DisruptionMethod::Consolidation) => {
-            let found = planner::disruption::effect(facts, *method);
-            let observed = found.observed();
-            let validate =
-                Message::Validate { method: *method, claims: found.claims, found_at: facts.now };
-            let follow_up =
-                (!found.plan.changes.is_empty()).then_some((validate, VALIDATION_DELAY_SECONDS));
-            (observed, follow_up)
-        }
-        DisruptTrigger::Validate { method, claims, found_at } => {
-            with_replacements(planner::validated(facts, *method, claims, *found_at))
+        DisruptTrigger::Validate(command) => {
+            with_replacements(disruption::validated(facts, command, &options))
         }
     }
 }

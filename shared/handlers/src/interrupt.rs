@@ -5,13 +5,10 @@ use ports::{Adapters, Invocation, Ledger as _};
 
 use crate::{
     Error, Report,
-    commit::{Committed, commit},
+    commit::{ATTEMPTS_MAX, Committed, commit},
     mail::ask_to_provision,
     observe,
 };
-
-/// How often a plan is made again when somebody else committed first.
-const ATTEMPTS_MAX: u32 = 3;
 
 /// Everything that `interrupt` may touch.
 #[derive(Debug)]

@@ -74,9 +74,10 @@ fn counted(name: &NodePoolName, snapshot: &Snapshot, at: &Invocation) -> NodePoo
         u32::try_from(own().filter(|claim| claims(claim)).count()).unwrap_or(u32::MAX)
     };
     let has_failed = |claim: &NodeClaim| {
-        claim.deletion.as_ref().is_some_and(|deletion| {
-            matches!(deletion.reason, DeletionReason::NotRegistered | DeletionReason::LaunchFailed)
-        })
+        claim
+            .deletion
+            .as_ref()
+            .is_some_and(|deletion| deletion.reason == DeletionReason::NotRegistered)
     };
     NodePoolStatus {
         node_class: ClassReadiness::Unknown,

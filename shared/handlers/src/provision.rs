@@ -11,7 +11,7 @@ use ports::{Adapters, Cluster as _, Invocation, Ledger, PodSelection};
 
 use crate::{
     Error, Report,
-    commit::{Committed, commit},
+    commit::{ATTEMPTS_MAX, Committed, commit},
     mail::{ask_to_provision, send},
     observe::Sources,
 };
@@ -27,9 +27,6 @@ const CHAIN_BROKEN_AFTER: SignedDuration = SignedDuration::from_secs(90);
 const BATCH_IDLE: SignedDuration = SignedDuration::from_secs(1);
 /// Karpenter: `BATCH_MAX_DURATION`.
 const BATCH_MAX: SignedDuration = SignedDuration::from_secs(10);
-/// How often a plan is made again when somebody else committed first.
-const ATTEMPTS_MAX: u32 = 3;
-
 /// Why pending pods are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProvisionTrigger {

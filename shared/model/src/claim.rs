@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     BatchId, CapacityType, HourlyPrice, ImageId, InstanceId, InstanceTypeName, NodeClaimName,
     NodeClassName, NodeName, NodePoolName, OfferingKey, PodKey, ProviderId, Requirements,
-    Resources, Taint, Zone,
+    Resources, Taint, Zone, disruption::DisruptionReason,
 };
 
 /// Where a claim is in its life. Only forward, from any phase to `Deleting`, from there to gone.
@@ -68,34 +68,24 @@ pub enum DeletionReason {
     NodeDeleted,
     /// Somebody deletes its NodeClaim object.
     NodeClaimDeleted,
-    /// No pod needs it.
-    Empty,
-    /// It no longer looks like its pool.
-    Drifted,
-    /// Its pods fit elsewhere for less.
-    Underutilized,
-    /// No offering had capacity.
-    InsufficientCapacity,
-    /// Its NodePool, NodeClass or launch is wrong in a way that waiting does not mend.
-    LaunchFailed,
+    /// A method of disruption found it.
+    Disrupted(DisruptionReason),
     /// Its node did not join in time.
     NotRegistered,
 }
 
 impl DeletionReason {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 10] = [
         Self::SpotInterrupted,
         Self::InstanceEnded,
         Self::ReservationEnding,
         Self::Expired,
         Self::NodeDeleted,
         Self::NodeClaimDeleted,
-        Self::Empty,
-        Self::Drifted,
-        Self::Underutilized,
-        Self::InsufficientCapacity,
-        Self::LaunchFailed,
+        Self::Disrupted(DisruptionReason::Empty),
+        Self::Disrupted(DisruptionReason::Drifted),
+        Self::Disrupted(DisruptionReason::Underutilized),
         Self::NotRegistered,
     ];
 
@@ -108,11 +98,7 @@ impl DeletionReason {
             Self::Expired => "Expired",
             Self::NodeDeleted => "NodeDeleted",
             Self::NodeClaimDeleted => "NodeClaimDeleted",
-            Self::Empty => "Empty",
-            Self::Drifted => "Drifted",
-            Self::Underutilized => "Underutilized",
-            Self::InsufficientCapacity => "InsufficientCapacity",
-            Self::LaunchFailed => "LaunchFailed",
+            Self::Disrupted(reason) => reason.as_str(),
             Self::NotRegistered => "RegistrationTimeout",
         }
     }

@@ -51,6 +51,11 @@ impl Function {
             Self::Catalog => "catalog",
         }
     }
+
+    /// The function called `text`.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|function| function.as_str() == text)
+    }
 }
 
 impl fmt::Display for Function {
@@ -64,7 +69,7 @@ impl Message {
     pub const fn function(&self) -> Function {
         match self {
             Self::Provision { .. } => Function::Provision,
-            Self::Validate { .. } => Function::Disrupt,
+            Self::Validate(_) => Function::Disrupt,
             Self::Launch { .. } | Self::TryOut { .. } => Function::Launch,
             Self::Settle { .. } => Function::Settle,
             Self::Drain { .. } => Function::Drain,

@@ -1,12 +1,12 @@
 //! The ledger's words: generations, commits and their answers.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 
 use crate::{
-    BatchId, Bytes, CommitId, HourlyPrice, ImageId, InstanceTypeName, NodeClaim, NodeClaimName,
-    NodePoolName, OfferingKey, limits,
+    BatchId, Bytes, CommitId, Function, HourlyPrice, ImageId, InstanceTypeName, NodeClaim,
+    NodeClaimName, NodePoolName, OfferingKey, limits,
 };
 
 /// Version of a cluster's promises. Every commit makes the next.
@@ -103,22 +103,49 @@ pub fn batch_items(promised: &[NodeClaim]) -> Vec<Vec<&NodeClaim>> {
 /// Why something was decided, kept for 90 days.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Decision {
-    /// When.
+    /// When it was decided.
     pub at: Timestamp,
     /// The function that decided.
-    pub function: String,
-    /// The pool it is about, if one.
+    pub function: Function,
+    /// The NodePool of all claims that it is about; `None` when they have several, or there is none.
     pub node_pool: Option<NodePoolName>,
-    /// The claims it is about.
+    /// The claims that it is about.
     pub claims: Vec<NodeClaimName>,
     /// What was chosen and why, in a sentence.
     pub summary: String,
-    /// What was rejected, with reasons.
+    /// What was rejected, each with its reason.
     pub rejected: Vec<String>,
-    /// Price of what is given up.
+    /// What the nodes that are given up cost in one hour; `None` when that is not known.
     pub price_before: Option<HourlyPrice>,
-    /// Price of what is launched.
+    /// What the nodes that are launched cost in one hour; `None` when none is.
     pub price_after: Option<HourlyPrice>,
+}
+
+impl Decision {
+    /// A decision of `function` about `claims`: `summary`, with nothing rejected and no prices.
+    pub fn about<'c>(
+        claims: impl IntoIterator<Item = &'c NodeClaim>,
+        function: Function,
+        at: Timestamp,
+        summary: String,
+    ) -> Self {
+        let (mut names, mut pools) = (Vec::new(), BTreeSet::new());
+        for claim in claims {
+            names.push(claim.name.clone());
+            pools.insert(&claim.node_pool);
+        }
+        let only = pools.first().filter(|_| pools.len() == 1).map(|pool| (*pool).clone());
+        Self {
+            at,
+            function,
+            node_pool: only,
+            claims: names,
+            summary,
+            rejected: Vec::new(),
+            price_before: None,
+            price_after: None,
+        }
+    }
 }
 
 /// What became of a commit.

@@ -6,6 +6,7 @@
 pub mod buffer;
 pub mod catalog;
 pub mod claim;
+pub mod disruption;
 pub mod duration;
 pub mod eviction;
 pub mod facts;

@@ -3,41 +3,7 @@
 
 use jiff::Timestamp;
 
-use crate::{ClusterName, NodeClaimName, NodeClassName};
-
-/// A method of giving nodes up.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DisruptionMethod {
-    /// Nodes that no pod needs.
-    Emptiness,
-    /// Nodes older than their `expireAfter`.
-    Expiration,
-    /// Nodes that no longer look like their pool.
-    Drift,
-    /// Nodes whose pods fit elsewhere for less.
-    Consolidation,
-}
-
-impl DisruptionMethod {
-    /// All of them.
-    pub const ALL: [Self; 4] =
-        [Self::Emptiness, Self::Expiration, Self::Drift, Self::Consolidation];
-
-    /// Its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Emptiness => "emptiness",
-            Self::Expiration => "expiration",
-            Self::Drift => "drift",
-            Self::Consolidation => "consolidation",
-        }
-    }
-
-    /// The method called `text`.
-    pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|method| method.as_str() == text)
-    }
-}
+use crate::{ClusterName, NodeClaimName, NodeClassName, disruption::Command};
 
 /// A message for one function.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,15 +14,8 @@ pub enum Message {
         /// Number of the link.
         tick: Option<u64>,
     },
-    /// `disrupt`: what was found at `found_at` is carried out if it still holds.
-    Validate {
-        /// How it was found.
-        method: DisruptionMethod,
-        /// What would be given up.
-        claims: Vec<NodeClaimName>,
-        /// When it was found.
-        found_at: Timestamp,
-    },
+    /// `disrupt`: a command that was found a while ago is carried out if it still holds.
+    Validate(Command),
     /// `launch`: try again to launch a promised claim. The stream asks first; this is the backoff,
     /// so that a claim that EC2 cannot serve yet does not hold up the claims behind it.
     Launch {

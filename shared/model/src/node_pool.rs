@@ -6,7 +6,10 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 
-use crate::{NodeClassName, NodePoolName, Requirements, ResourceName, Resources, Taint, resources};
+use crate::{
+    NodeClassName, NodePoolName, Requirements, ResourceName, Resources, Taint,
+    disruption::DisruptionReason, resources,
+};
 
 mod status;
 
@@ -103,7 +106,7 @@ pub struct Budget {
     /// How many.
     pub nodes: BudgetNodes,
     /// For which reasons; empty is for all.
-    pub reasons: Vec<BudgetReason>,
+    pub reasons: Vec<DisruptionReason>,
     /// When it applies; `None` is always.
     pub window: Option<BudgetWindow>,
 }
@@ -115,17 +118,6 @@ pub enum BudgetNodes {
     Count(u32),
     /// So many of a hundred, rounded up. 0 to 100.
     Percent(u32),
-}
-
-/// What a budget limits.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum BudgetReason {
-    /// Nodes whose pods fit elsewhere.
-    Underutilized,
-    /// Nodes without pods.
-    Empty,
-    /// Nodes that no longer look like their pool.
-    Drifted,
 }
 
 /// From each hit of a schedule on, for some time.

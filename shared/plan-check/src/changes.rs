@@ -4,16 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     ClaimPhase, DeletionReason, NodeClaim, NodeClaimName, NodePoolName, Plan,
+    disruption::DisruptionReason,
     labels::DO_NOT_DISRUPT,
     node::Node,
-    node_pool::{BudgetNodes, BudgetReason, ConsolidationPolicy, NodePool},
+    node_pool::{BudgetNodes, ConsolidationPolicy, NodePool},
 };
 
 use crate::{Violation, world::World};
 
 pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
     let mut names: BTreeSet<&NodeClaimName> = BTreeSet::new();
-    let mut disrupted: BTreeMap<(&NodePoolName, BudgetReason), usize> = BTreeMap::new();
+    let mut disrupted: BTreeMap<(&NodePoolName, DisruptionReason), usize> = BTreeMap::new();
     for change in &plan.changes {
         if !names.insert(&change.name) {
             found.push(Violation::ChangeTwice(change.name.clone()));
@@ -37,25 +38,20 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) 
             DeletionReason::Expired => not_expired(world, stored),
             DeletionReason::NodeDeleted => not_deleted(world, stored),
             DeletionReason::NodeClaimDeleted => not_asked_to_go(world, stored),
-            DeletionReason::Empty => {
-                *disrupted.entry((&stored.node_pool, BudgetReason::Empty)).or_default() += 1;
-                not_empty(world, stored)
-            }
-            DeletionReason::Drifted => {
-                *disrupted.entry((&stored.node_pool, BudgetReason::Drifted)).or_default() += 1;
-                let waits = stored.termination_grace_period.is_some();
-                not_movable(world, stored, waits)
-            }
-            DeletionReason::Underutilized => {
-                let reason = BudgetReason::Underutilized;
+            DeletionReason::Disrupted(reason) => {
                 *disrupted.entry((&stored.node_pool, reason)).or_default() += 1;
-                not_underutilized(world, stored)
+                match reason {
+                    DisruptionReason::Empty => not_empty(world, stored),
+                    DisruptionReason::Drifted => {
+                        let waits = stored.termination_grace_period.is_some();
+                        not_movable(world, stored, waits)
+                    }
+                    DisruptionReason::Underutilized => not_underutilized(world, stored),
+                }
             }
             DeletionReason::SpotInterrupted
             | DeletionReason::ReservationEnding
             | DeletionReason::InstanceEnded
-            | DeletionReason::InsufficientCapacity
-            | DeletionReason::LaunchFailed
             | DeletionReason::NotRegistered => None,
         };
         if let Some(why) = speaks_against {
@@ -234,7 +230,7 @@ fn too_soon(world: &World<'_>, claim: &NodeClaim, pool: &NodePool) -> Option<Str
 /// Specification of disruption §2.8, without schedules.
 fn check_budgets(
     world: &World<'_>,
-    (pool, reason): (&NodePoolName, BudgetReason),
+    (pool, reason): (&NodePoolName, DisruptionReason),
     given_up: usize,
     found: &mut Vec<Violation>,
 ) {
@@ -261,7 +257,7 @@ fn check_budgets(
 }
 
 /// The least of the budgets for `reason` that always apply; `None` is no limit.
-fn allowed(pool: &NodePool, reason: BudgetReason, total: usize) -> Option<usize> {
+fn allowed(pool: &NodePool, reason: DisruptionReason, total: usize) -> Option<usize> {
     let budgets = pool.disruption.budgets.iter().filter(|budget| budget.window.is_none());
     let budgets =
         budgets.filter(|budget| budget.reasons.is_empty() || budget.reasons.contains(&reason));

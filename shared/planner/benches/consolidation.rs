@@ -22,9 +22,9 @@ mod cluster;
 use std::time::{Duration, Instant};
 
 use cluster::{Kind, cluster};
-use model::{HourlyPrice, facts::Facts};
+use model::{HourlyPrice, disruption::Method, facts::Facts};
 use peak_alloc::PeakAlloc;
-use planner::disruption::{Command, Method, Options, Prepared};
+use planner::disruption::{Options, Prepared, Proposal};
 
 #[global_allocator]
 static ALLOCATED: PeakAlloc = PeakAlloc;
@@ -112,8 +112,8 @@ fn seconds(time: Duration) -> String {
     format!("{}.{:06}", time.as_secs(), time.subsec_micros())
 }
 
-fn in_words(command: Option<&Command>) -> String {
-    let Some(command) = command else { return "none".to_owned() };
+fn in_words(proposal: Option<&Proposal>) -> String {
+    let Some(Proposal { command, .. }) = proposal else { return "none".to_owned() };
     let types = command.replacements.first().map_or(0, |one| one.instance_types.len());
     match command.replacements.len() {
         0 => format!("delete-{}", command.candidates.len()),
@@ -123,8 +123,8 @@ fn in_words(command: Option<&Command>) -> String {
 
 fn one(facts: &Facts, size: usize, kind: Kind, method: Method, options: &Options) {
     let Measured { result: answer, preparing, deciding, memory } =
-        measured(facts, options, |prepared| prepared.answer(method));
-    let saving = answer.command.as_ref().map_or_else(HourlyPrice::default, Command::saving);
+        measured(facts, options, |prepared| prepared.decide(method));
+    let saving = answer.proposal.as_ref().map_or_else(HourlyPrice::default, Proposal::saving);
     println!(
         "n={size} kind={} method={method} seconds={} candidates_examined={} saving={saving} \
          peak_memory_bytes={memory} preparation_seconds={} whatifs={} decision={} is_complete={}",
@@ -133,7 +133,7 @@ fn one(facts: &Facts, size: usize, kind: Kind, method: Method, options: &Options
         answer.examined_nodes,
         seconds(preparing),
         answer.examined,
-        in_words(answer.command.as_ref()),
+        in_words(answer.proposal.as_ref()),
         answer.unseen.is_empty() && !answer.is_cut_short,
     );
 }
@@ -142,7 +142,7 @@ fn wider(facts: &Facts, size: usize) {
     let options = Options::default();
     let Measured { result: found, preparing, deciding, memory } =
         measured(facts, &options, |prepared| prepared.thorough(WORK, None));
-    let saving = found.command.as_ref().map_or_else(HourlyPrice::default, Command::saving);
+    let saving = found.proposal.as_ref().map_or_else(HourlyPrice::default, Proposal::saving);
     println!(
         "n={size} kind=roomy method=thorough seconds={} candidates_examined={} saving={saving} \
          peak_memory_bytes={memory} preparation_seconds={} compatible_saving={} decision={} \
@@ -151,7 +151,7 @@ fn wider(facts: &Facts, size: usize) {
         found.examined,
         seconds(preparing),
         found.compatible_saving,
-        in_words(found.command.as_ref()),
+        in_words(found.proposal.as_ref()),
         found.left.is_none(),
     );
 }

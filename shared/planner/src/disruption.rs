@@ -1,8 +1,16 @@
 //! Which nodes to give up, what to launch in their place, and why every other node stays.
 //!
-//! Five methods look at the same facts, each in its own way ([`Method`]); the first that finds
-//! something acts. What consolidation or emptiness finds is looked at again 15 seconds later
-//! ([`validated`]). Nothing is carried out here: no node is tainted, no claim promised.
+//! ```text
+//!   facts ──► candidates ──► each method, within budgets ──► Command ──► 15 s ──► does it still hold?
+//!             (eviction)     (what if they were gone?)                            │
+//!                                                                                 ▼
+//!                                                                      claims given up: a Plan
+//! ```
+//!
+//! There is one way for everybody: `journeyman plan --disruption` shows each method's answer
+//! ([`outlook`]), the function `disrupt` looks ([`look`]), waits and validates ([`validated`]), and
+//! simulations run that function. They differ in [`Options`] only. Nothing is carried out here: no
+//! node is tainted, no claim promised.
 //!
 //! Nodes are judged one by one (`candidate`, with what `eviction` says of their pods), then by each
 //! method (`method`, `conditions`), within budgets (`budgets`). What would become of pods is asked of
@@ -16,12 +24,11 @@ mod balanced;
 mod behaviours;
 mod budgets;
 mod candidate;
-mod command;
+mod carry_out;
 mod conditions;
 mod consolidation;
-mod effect;
-pub(crate) mod emptiness;
-mod idle;
+mod decide;
+mod empty_since;
 #[cfg(test)]
 mod laws;
 mod method;
@@ -29,6 +36,7 @@ mod multi;
 mod nodes;
 mod outlook;
 mod price;
+mod proposal;
 pub(crate) mod schedule;
 mod search;
 mod simulation;
@@ -40,14 +48,12 @@ use std::collections::BTreeSet;
 
 use model::NodePoolName;
 
-pub use command::{Command, Destination, Disrupted, Move, Replacement};
-pub use effect::{Effect, effect};
-pub(crate) use effect::{reason, still};
-pub(crate) use idle::idle;
-pub use method::Method;
-pub use outlook::{Answer, Outlook, Prepared, VALIDATION_DELAY, answer, outlook, validated};
+pub use carry_out::{Found, given_up, look, validated};
+pub use decide::{Answer, Prepared, decide};
+pub use outlook::{Outlook, outlook};
+pub use proposal::{Destination, Disrupted, Move, Proposal};
 pub use thorough::{Cursor, Thorough, thorough};
-pub use validation::{VoidReason, Voided};
+pub use validation::{Dropped, Valid, Voided, still};
 
 /// How to look.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -57,25 +63,28 @@ pub struct Options {
     pub work: u64,
     /// Pools that it did not reach last time: they come first.
     pub unseen: BTreeSet<NodePoolName>,
-    /// Whether drift is worked out where no condition `Drifted` says so. Not where something else
-    /// looks after that condition.
-    pub works_out_drift: bool,
-    /// Whether the time since when nodes are empty is noted, as nothing watches their pods. Pods that
-    /// came are known by when they started.
-    pub notes_emptiness: bool,
+    /// Whether something watches the cluster and writes down what it sees, as Karpenter's controllers
+    /// do: the condition `Drifted`, when pods came and went, which nodes pending pods were promised
+    /// to. Without it drift is worked out on every look, since when nodes are empty is noted on their
+    /// claims, and nodes that pending pods fit onto are spared.
+    pub is_watched: bool,
     /// Whether a node may be launched in place of those that go.
     pub launches: bool,
 }
 
 impl Default for Options {
+    /// As Karpenter looks.
     fn default() -> Self {
-        Self {
-            work: 100_000_000,
-            unseen: BTreeSet::new(),
-            works_out_drift: false,
-            notes_emptiness: false,
-            launches: true,
-        }
+        Self { work: 100_000_000, unseen: BTreeSet::new(), is_watched: true, launches: true }
+    }
+}
+
+impl Options {
+    /// As the function `disrupt` looks: nothing watches between its calls, and launching a node
+    /// before others go is not supported yet.
+    #[must_use]
+    pub fn deployed() -> Self {
+        Self { is_watched: false, launches: false, ..Self::default() }
     }
 }
 

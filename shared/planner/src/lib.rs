@@ -29,7 +29,7 @@
 //!   works, and what it costs, its header says.
 //! * [`disruption`] finds nodes to give up, and says why every other node stays.
 //! * `lifecycle` takes a claim from its promise to its end: [`settle`], [`drain`], [`interrupt`],
-//!   [`expiration`], and what becomes of its hashes and its reservation.
+//!   [`forced`], and what becomes of its hashes and its reservation.
 //! * `eviction` (what moving pods costs, and what forbids it), `world` (which claim is which node's)
 //!   and `index` (tables and sets of numbers) are below all of them.
 //!
@@ -47,13 +47,10 @@ mod scheduling;
 mod testing;
 mod world;
 
-pub use disruption::{
-    emptiness::{Emptiness, emptiness, validated},
-    schedule::{InvalidSchedule, Schedule},
-};
+pub use disruption::schedule::{InvalidSchedule, Schedule};
 pub use lifecycle::{
     drain::{Drainage, InstanceView, drain},
-    expiration::expiration,
+    forced::forced,
     interrupt::interrupt,
     renewal::renewed_hashes,
     reservation::{demoted, reserved},

@@ -4,8 +4,9 @@ use std::fmt;
 
 use model::{
     Function, NodeClaimName,
+    disruption::{DisruptionReason, DisruptionSchedule},
     interruption::Interruption,
-    message::{DisruptionMethod, Message},
+    message::Message,
 };
 use ports::Invocation;
 
@@ -15,7 +16,7 @@ pub enum Schedule {
     /// Look for pending pods.
     Provision,
     /// Look for nodes to give up.
-    Disrupt(DisruptionMethod),
+    Disrupt(DisruptionSchedule),
     /// Look at EC2NodeClasses.
     Resolve,
 }
@@ -24,10 +25,10 @@ impl Schedule {
     /// All of them.
     pub const ALL: [Self; 6] = [
         Self::Provision,
-        Self::Disrupt(DisruptionMethod::Emptiness),
-        Self::Disrupt(DisruptionMethod::Expiration),
-        Self::Disrupt(DisruptionMethod::Drift),
-        Self::Disrupt(DisruptionMethod::Consolidation),
+        Self::Disrupt(DisruptionSchedule::Graceful(DisruptionReason::Empty)),
+        Self::Disrupt(DisruptionSchedule::Forced),
+        Self::Disrupt(DisruptionSchedule::Graceful(DisruptionReason::Drifted)),
+        Self::Disrupt(DisruptionSchedule::Graceful(DisruptionReason::Underutilized)),
         Self::Resolve,
     ];
 
@@ -83,15 +84,15 @@ impl fmt::Display for Payload {
         match self {
             Self::Message(Message::Provision { tick: None }) => f.write_str("look"),
             Self::Message(Message::Provision { tick: Some(tick) }) => write!(f, "tick {tick}"),
-            Self::Message(Message::Validate { method, claims, .. }) => {
-                write!(f, "validate {} of {} claims", method.as_str(), claims.len())
+            Self::Message(Message::Validate(command)) => {
+                write!(f, "validate {} of {} claims", command.method, command.candidates.len())
             }
             Self::Message(
                 Message::Launch { claim } | Message::Settle { claim } | Message::Drain { claim },
             ) => write!(f, "visit {claim}"),
             Self::Message(Message::TryOut { class, .. }) => write!(f, "try out {class}"),
             Self::Schedule(Schedule::Provision | Schedule::Resolve) => f.write_str("schedule"),
-            Self::Schedule(Schedule::Disrupt(method)) => write!(f, "schedule {}", method.as_str()),
+            Self::Schedule(Schedule::Disrupt(what)) => write!(f, "schedule {}", what.as_str()),
             Self::Interruption(event) => write!(f, "{:?} {}", event.kind, event.instance),
             Self::Claims(claims) => {
                 let names: Vec<&str> = claims.iter().map(NodeClaimName::as_str).collect();

@@ -5,8 +5,8 @@
 
 use model::{
     InstanceId,
+    disruption::DisruptionSchedule,
     interruption::{Interruption, InterruptionKind},
-    message::DisruptionMethod,
 };
 use serde_json::Value;
 
@@ -68,7 +68,7 @@ pub fn interruption(body: &str) -> Result<Event, Error> {
 }
 
 /// Reads the constant input of a disruption schedule: `{"method":"emptiness"}`.
-pub fn schedule(body: &str) -> Result<DisruptionMethod, Error> {
+pub fn schedule(body: &str) -> Result<DisruptionSchedule, Error> {
     let event = parse(body)?;
     let method = text(&event, "method")?;
     if let Some(unknown) =
@@ -76,7 +76,7 @@ pub fn schedule(body: &str) -> Result<DisruptionMethod, Error> {
     {
         return Err(Error(format!("{unknown}: unknown field")));
     }
-    DisruptionMethod::parse(method)
+    DisruptionSchedule::parse(method)
         .ok_or_else(|| Error(format!("method: `{method}` is not a known method")))
 }
 
@@ -219,10 +219,12 @@ mod tests {
 
     #[test]
     fn schedules_name_a_method() {
-        assert_eq!(schedule(r#"{"method":"emptiness"}"#), Ok(DisruptionMethod::Emptiness));
-        assert_eq!(schedule(r#"{"method":"expiration"}"#), Ok(DisruptionMethod::Expiration));
-        assert_eq!(schedule(r#"{"method":"drift"}"#), Ok(DisruptionMethod::Drift));
-        assert_eq!(schedule(r#"{"method":"consolidation"}"#), Ok(DisruptionMethod::Consolidation));
+        for what in DisruptionSchedule::ALL {
+            let body = format!(r#"{{"method":"{}"}}"#, what.as_str());
+            assert_eq!(schedule(&body), Ok(what));
+        }
+        // As rules of an older stack say it.
+        assert_eq!(schedule(r#"{"method":"expiration"}"#), Ok(DisruptionSchedule::Forced));
         for (body, problem) in [
             ("{}", "event: method: a text is required"),
             (r#"{"method":"balance"}"#, "event: method: `balance` is not a known method"),

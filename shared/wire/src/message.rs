@@ -6,9 +6,14 @@
 use jiff::Timestamp;
 use model::{
     ClusterName, NodeClaimName, NodeClassName,
-    message::{Delivery, DisruptionMethod, Message},
+    disruption::{Command, Method},
+    message::{Delivery, Message},
 };
 use serde::{Deserialize, Serialize};
+
+mod replacement;
+
+use replacement::ReplacementV1;
 
 /// Why a body is not a message.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -37,6 +42,8 @@ enum MessageV1 {
         method: String,
         claims: Vec<String>,
         found_at: Timestamp,
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        replacements: Vec<ReplacementV1>,
     },
     Launch {
         claim: String,
@@ -59,10 +66,11 @@ enum MessageV1 {
 pub fn encode(delivery: &Delivery) -> String {
     let message = match &delivery.message {
         Message::Provision { tick } => MessageV1::Provision { tick: *tick },
-        Message::Validate { method, claims, found_at } => MessageV1::Validate {
-            method: method.as_str().to_owned(),
-            claims: claims.iter().map(ToString::to_string).collect(),
-            found_at: *found_at,
+        Message::Validate(command) => MessageV1::Validate {
+            method: command.method.as_str().to_owned(),
+            claims: command.candidates.iter().map(ToString::to_string).collect(),
+            found_at: command.found_at,
+            replacements: command.replacements.iter().map(ReplacementV1::of).collect(),
         },
         Message::Launch { claim } => MessageV1::Launch { claim: claim.to_string() },
         Message::TryOut { class, key, asked_at } => {
@@ -97,12 +105,19 @@ fn read_message(message: MessageV1) -> Result<Message, Error> {
     let claim = |name: &str| NodeClaimName::new(name).map_err(|error| field("claim", &error));
     Ok(match message {
         MessageV1::Provision { tick } => Message::Provision { tick },
-        MessageV1::Validate { method, claims, found_at } => Message::Validate {
-            method: DisruptionMethod::parse(&method)
-                .ok_or_else(|| field("method", &format!("`{method}` is not a known method")))?,
-            claims: claims.iter().map(|name| claim(name)).collect::<Result<_, _>>()?,
-            found_at,
-        },
+        MessageV1::Validate { method, claims, found_at, replacements } => {
+            Message::Validate(Command {
+                method: method_of(&method, claims.len())
+                    .ok_or_else(|| field("method", &format!("`{method}` is not a known method")))?,
+                found_at,
+                candidates: claims.iter().map(|name| claim(name)).collect::<Result<_, _>>()?,
+                replacements: replacements
+                    .into_iter()
+                    .map(ReplacementV1::into_replacement)
+                    .collect::<Result<_, _>>()
+                    .map_err(|problem| field("replacements", &problem))?,
+            })
+        }
         MessageV1::Launch { claim: name } => Message::Launch { claim: claim(&name)? },
         MessageV1::TryOut { class, key, asked_at } => Message::TryOut {
             class: NodeClassName::new(&class).map_err(|error| field("class", &error))?,
@@ -114,12 +129,26 @@ fn read_message(message: MessageV1) -> Result<Message, Error> {
     })
 }
 
+/// The method called `text`. A message of the release before says only `consolidation`: of how many
+/// nodes tells which.
+fn method_of(text: &str, nodes: usize) -> Option<Method> {
+    match (text, nodes) {
+        ("consolidation", 0 | 1) => Some(Method::SingleNode),
+        ("consolidation", _) => Some(Method::MultiNode),
+        _ => Method::parse(text),
+    }
+}
+
 fn field(name: &str, problem: &impl ToString) -> Error {
     Error(format!("{name}: {}", problem.to_string()))
 }
 
 #[cfg(test)]
 mod tests {
+    use model::{
+        CapacityType, HourlyPrice, OfferingKey, PodKey, Requirements, disruption::Replacement,
+    };
+
     use super::*;
 
     #[track_caller]
@@ -143,10 +172,37 @@ mod tests {
             r#"{"version":1,"cluster":"demo","message":{"kind":"provision"}}"#,
         );
         let found_at = "2026-11-21T12:00:00Z".parse().unwrap();
-        let (method, claims) = (DisruptionMethod::Emptiness, vec![claim()]);
+        let command = Command {
+            method: Method::Emptiness,
+            found_at,
+            candidates: vec![claim()],
+            replacements: Vec::new(),
+        };
         check(
-            Message::Validate { method, claims, found_at },
+            Message::Validate(command.clone()),
             r#"{"version":1,"cluster":"demo","message":{"kind":"validate","method":"emptiness","claims":["general-1-0"],"found_at":"2026-11-21T12:00:00Z"}}"#,
+        );
+        let replacement = Replacement {
+            node_pool: "general".parse().unwrap(),
+            instance_types: vec!["m7g.large".parse().unwrap()],
+            requirements: Requirements::of_labels([("topology.kubernetes.io/zone", "us-west-2a")]),
+            cheapest: Some((
+                OfferingKey {
+                    capacity_type: CapacityType::Spot,
+                    instance_type: "m7g.large".parse().unwrap(),
+                    zone: "us-west-2a".parse().unwrap(),
+                },
+                HourlyPrice(33_700_000),
+            )),
+            pods: vec![PodKey {
+                namespace: "default".parse().unwrap(),
+                name: "web-0".parse().unwrap(),
+            }],
+        };
+        let (method, replacements) = (Method::SingleNode, vec![replacement]);
+        check(
+            Message::Validate(Command { method, replacements, ..command }),
+            r#"{"version":1,"cluster":"demo","message":{"kind":"validate","method":"single-node-consolidation","claims":["general-1-0"],"found_at":"2026-11-21T12:00:00Z","replacements":[{"node_pool":"general","instance_types":["m7g.large"],"requirements":[{"key":"topology.kubernetes.io/zone","values":["us-west-2a"]}],"cheapest":{"capacity_type":"spot","instance_type":"m7g.large","zone":"us-west-2a","nanos_per_hour":33700000},"pods":["default/web-0"]}]}}"#,
         );
         check(
             Message::Launch { claim: claim() },
@@ -165,6 +221,24 @@ mod tests {
             Message::Drain { claim: claim() },
             r#"{"version":1,"cluster":"demo","message":{"kind":"drain","claim":"general-1-0"}}"#,
         );
+    }
+
+    #[test]
+    fn commands_of_the_release_before_are_read() {
+        for (method, claims, expected) in [
+            ("emptiness", r#""a-1-0","a-1-1""#, Method::Emptiness),
+            ("drift", r#""a-1-0""#, Method::Drift),
+            ("consolidation", r#""a-1-0""#, Method::SingleNode),
+            ("consolidation", r#""a-1-0","a-1-1""#, Method::MultiNode),
+        ] {
+            let body = format!(
+                r#"{{"version":1,"cluster":"demo","message":{{"kind":"validate","method":"{method}","claims":[{claims}],"found_at":"2026-11-21T12:00:00Z"}}}}"#
+            );
+            let Ok((_, Message::Validate(command))) = decode(&body) else { panic!("{body}") };
+            assert_eq!(command.method, expected);
+            assert_eq!(command.candidates.len(), claims.split(',').count());
+            assert_eq!(command.replacements, []);
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use serde::{Serialize, de::DeserializeOwned};
 mod claim;
 mod claims;
 mod decision;
-mod parts;
+pub(crate) mod parts;
 mod verdict;
 
 /// Why a stored text cannot be read.

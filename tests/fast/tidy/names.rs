@@ -33,6 +33,7 @@ const SHARED_NAMES: &[(&str, &[&str], Reason)] = &[
     ("Delivery", &["model", "simulator"], ToBeRenamed),
     ("DescribedReservation", &["launch-template", "simulator"], ToBeRenamed),
     ("Disruption", &["api", "model"], KindAndMeaning),
+    ("DisruptionReason", &["api", "model"], KindAndMeaning),
     ("Kind", &["api", "instance-catalog"], ToBeRenamed),
     ("Market", &["model", "ports"], PortAndAnswer),
     ("MetadataOptions", &["api", "model"], KindAndMeaning),

@@ -2,8 +2,12 @@
 
 use std::collections::BTreeMap;
 
-use model::{HourlyPrice, OfferingKey, node_pool::BudgetReason, plan::Target};
-use planner::disruption::{Answer, Command, Destination, Method, Replacement};
+use model::{
+    HourlyPrice, OfferingKey,
+    disruption::{Method, Replacement},
+    plan::Target,
+};
+use planner::disruption::{Answer, Destination, Proposal};
 use serde::Serialize;
 
 use super::{Found, table::remarks};
@@ -103,7 +107,7 @@ pub(super) fn document<'a>(found: &'a Found<'_>) -> Document<'a> {
         .iter()
         .filter_map(|(method, answer)| Some((method.as_str(), answer.error.as_deref()?)));
     let budgets = outlook.budgets.iter().map(|(pool, budgets)| {
-        let own = budgets.iter().map(|(reason, left)| (name(*reason), *left));
+        let own = budgets.iter().map(|(reason, left)| (reason.as_str(), *left));
         (pool.as_str(), own.collect())
     });
     Document {
@@ -122,11 +126,11 @@ pub(super) fn document<'a>(found: &'a Found<'_>) -> Document<'a> {
         voided: voided.collect(),
         errors: errors.collect(),
         thorough: found.thorough.as_ref().map(|thorough| Wider {
-            command: thorough.command.as_ref().map(shown),
+            command: thorough.proposal.as_ref().map(shown),
             saving_per_hour: thorough
-                .command
+                .proposal
                 .as_ref()
-                .map_or_else(HourlyPrice::default, Command::saving)
+                .map_or_else(HourlyPrice::default, Proposal::saving)
                 .to_string(),
             compatible_saving_per_hour: thorough.compatible_saving.to_string(),
             examined: thorough.examined,
@@ -135,38 +139,30 @@ pub(super) fn document<'a>(found: &'a Found<'_>) -> Document<'a> {
     }
 }
 
-const fn name(reason: BudgetReason) -> &'static str {
-    match reason {
-        BudgetReason::Underutilized => "Underutilized",
-        BudgetReason::Empty => "Empty",
-        BudgetReason::Drifted => "Drifted",
-    }
-}
-
 fn action(answer: &Answer) -> Option<Action<'_>> {
-    answer.command.as_ref().map(shown)
+    answer.proposal.as_ref().map(shown)
 }
 
-fn shown(command: &Command) -> Action<'_> {
+fn shown(proposal: &Proposal) -> Action<'_> {
     let to = |to: &Destination| match to {
         Destination::Existing(Target::Node(node)) => node.to_string(),
         Destination::Existing(Target::Claim(claim)) => claim.to_string(),
         Destination::Replacement(place) => format!("replacement {place}"),
     };
-    let moves = command.moves.iter().map(|one| Moved {
+    let moves = proposal.moves.iter().map(|one| Moved {
         pod: one.pod.to_string(),
         from: one.from.as_str(),
         to: to(&one.to),
     });
-    let reasons = command.candidates.iter().map(|one| (one.node.as_str(), one.reason.as_str()));
+    let reasons = proposal.disrupted.iter().map(|one| (one.node.as_str(), one.reason.as_str()));
     Action {
-        candidates: command.nodes().map(model::NodeName::as_str).collect(),
-        replacements: command.replacements.iter().map(new).collect(),
+        candidates: proposal.nodes().map(model::NodeName::as_str).collect(),
+        replacements: proposal.command.replacements.iter().map(new).collect(),
         moves: moves.collect(),
-        price_before: command.price_before.to_string(),
-        price_after: command.price_after.to_string(),
+        price_before: proposal.price_before.to_string(),
+        price_after: proposal.price_after.to_string(),
         reasons: reasons.collect(),
-        rejected: &command.rejected,
+        rejected: &proposal.rejected,
     }
 }
 

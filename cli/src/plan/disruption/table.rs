@@ -5,8 +5,11 @@ use std::{
     io::{self, Write},
 };
 
-use model::plan::Target;
-use planner::disruption::{Command, Destination, Method, Replacement, Thorough};
+use model::{
+    disruption::{Method, Replacement},
+    plan::Target,
+};
+use planner::disruption::{Destination, Proposal, Thorough};
 
 use super::Found;
 use crate::output::{count, dollars};
@@ -26,11 +29,11 @@ pub(super) fn show(found: &Found<'_>, out: &mut impl Write) -> io::Result<()> {
         None => writeln!(out, "Nothing would be given up.")?,
     }
     for (method, answer) in &found.outlook.answers {
-        if let Some(command) = &answer.command {
-            show_command(method.as_str(), command, out)?;
+        if let Some(proposal) = &answer.proposal {
+            show_proposal(method.as_str(), proposal, out)?;
         }
-        if let Some((command, voided)) = &answer.voided {
-            let names: Vec<&str> = command.nodes().map(model::NodeName::as_str).collect();
+        if let Some((proposal, voided)) = &answer.voided {
+            let names: Vec<&str> = proposal.nodes().map(model::NodeName::as_str).collect();
             writeln!(out, "\n{method}: {} would not hold: {voided}", names.join(", "))?;
         }
         if let Some(error) = &answer.error {
@@ -50,23 +53,23 @@ pub(super) fn show(found: &Found<'_>, out: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn show_command(title: &str, command: &Command, out: &mut impl Write) -> io::Result<()> {
+fn show_proposal(title: &str, proposal: &Proposal, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\n{title}:")?;
-    for one in &command.candidates {
+    for one in &proposal.disrupted {
         let price = dollars(one.price.0.into());
         writeln!(out, "  goes   {} ({}, {price}/h): {}", one.node, one.node_pool, one.reason)?;
     }
-    for replacement in &command.replacements {
+    for replacement in &proposal.command.replacements {
         writeln!(out, "  comes  {}", in_words(replacement))?;
     }
-    let (before, after) = (command.price_before.0, command.price_after.0);
-    let pods = count(u64::try_from(command.moves.len()).unwrap_or(u64::MAX), "pod");
+    let (before, after) = (proposal.price_before.0, proposal.price_after.0);
+    let pods = count(u64::try_from(proposal.moves.len()).unwrap_or(u64::MAX), "pod");
     if let Some(more) = after.checked_sub(before).filter(|more| *more > 0) {
         writeln!(out, "  costs  {} more per month; {pods} move", per_month(more))?;
     } else {
         writeln!(out, "  saves  {} per month; {pods} move", per_month(before - after))?;
     }
-    for (to, pods) in destinations(command) {
+    for (to, pods) in destinations(proposal) {
         writeln!(out, "  moves  {pods} to {to}")?;
     }
     Ok(())
@@ -91,9 +94,9 @@ fn in_words(replacement: &Replacement) -> String {
     format!("one node of {pool} ({}): {key} at {price}/h or dearer", names.join(", "))
 }
 
-fn destinations(command: &Command) -> BTreeMap<String, String> {
+fn destinations(proposal: &Proposal) -> BTreeMap<String, String> {
     let mut all: BTreeMap<String, u64> = BTreeMap::new();
-    for one in &command.moves {
+    for one in &proposal.moves {
         let to = match &one.to {
             Destination::Existing(Target::Node(node)) => node.to_string(),
             Destination::Existing(Target::Claim(claim)) => claim.to_string(),
@@ -106,10 +109,10 @@ fn destinations(command: &Command) -> BTreeMap<String, String> {
 
 fn show_thorough(thorough: &Thorough, out: &mut impl Write) -> io::Result<()> {
     let examined = count(thorough.examined, "what-if");
-    match &thorough.command {
-        Some(command) => {
-            show_command("thorough search", command, out)?;
-            let more = command.saving().0.saturating_sub(thorough.compatible_saving.0);
+    match &thorough.proposal {
+        Some(proposal) => {
+            show_proposal("thorough search", proposal, out)?;
+            let more = proposal.saving().0.saturating_sub(thorough.compatible_saving.0);
             let more = per_month(more);
             writeln!(out, "  that is {more} per month beyond Karpenter's choice; {examined}")?;
         }
@@ -125,9 +128,9 @@ fn show_thorough(thorough: &Thorough, out: &mut impl Write) -> io::Result<()> {
 /// them says.
 pub(super) fn remarks<'a>(found: &'a Found<'_>) -> BTreeMap<&'a str, Vec<String>> {
     let outlook = &found.outlook;
-    let commands = outlook.answers.values().filter_map(|answer| answer.command.as_ref());
+    let proposals = outlook.answers.values().filter_map(|answer| answer.proposal.as_ref());
     let going: BTreeSet<&str> =
-        commands.flat_map(Command::nodes).map(model::NodeName::as_str).collect();
+        proposals.flat_map(Proposal::nodes).map(model::NodeName::as_str).collect();
     let mut all: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (node, reason) in &outlook.ineligible {
         all.insert(node, vec![reason.clone()]);
@@ -146,7 +149,7 @@ fn said(found: &Found<'_>, node: &str) -> Vec<String> {
     for (method, answer) in &found.outlook.answers {
         let note = answer.notes.iter().find(|(name, _)| name.as_str() == node);
         let Some(reason) = note.map(|(_, reason)| reason.clone()).or_else(|| {
-            let first = answer.command.as_ref()?.nodes().next()?;
+            let first = answer.proposal.as_ref()?.nodes().next()?;
             Some(format!("{first} goes first"))
         }) else {
             continue;
@@ -173,12 +176,12 @@ pub(super) fn explain(found: &Found<'_>, node: &str, out: &mut impl Write) -> io
         return writeln!(out, "{node} is not there");
     }
     for (method, answer) in &outlook.answers {
-        let named = |command: &&Command| command.nodes().any(|name| name.as_str() == node);
-        if let Some(command) = answer.command.as_ref().filter(named) {
-            let own = command.candidates.iter().find(|one| one.node.as_str() == node);
+        let named = |proposal: &&Proposal| proposal.nodes().any(|name| name.as_str() == node);
+        if let Some(proposal) = answer.proposal.as_ref().filter(named) {
+            let own = proposal.disrupted.iter().find(|one| one.node.as_str() == node);
             let reason = own.map(|one| one.reason.as_str()).unwrap_or_default();
             writeln!(out, "{node} goes by {method}: {reason}")?;
-            for one in command.moves.iter().filter(|one| one.from.as_str() == node) {
+            for one in proposal.moves.iter().filter(|one| one.from.as_str() == node) {
                 let to = match &one.to {
                     Destination::Existing(Target::Node(node)) => node.to_string(),
                     Destination::Existing(Target::Claim(claim)) => claim.to_string(),

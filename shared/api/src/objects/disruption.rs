@@ -4,8 +4,9 @@
 
 use jiff::SignedDuration;
 use model::{
+    disruption::DisruptionReason,
     duration,
-    node_pool::{Budget, BudgetNodes, BudgetReason, BudgetWindow, ConsolidationPolicy, Disruption},
+    node_pool::{Budget, BudgetNodes, BudgetWindow, ConsolidationPolicy, Disruption},
 };
 
 use super::cures;
@@ -19,10 +20,10 @@ const POLICIES: &[(&str, ConsolidationPolicy)] = &[
     ("Balanced", ConsolidationPolicy::Balanced),
 ];
 
-const REASONS: &[(&str, BudgetReason)] = &[
-    ("Underutilized", BudgetReason::Underutilized),
-    ("Empty", BudgetReason::Empty),
-    ("Drifted", BudgetReason::Drifted),
+const REASONS: &[(&str, DisruptionReason)] = &[
+    ("Underutilized", DisruptionReason::Underutilized),
+    ("Empty", DisruptionReason::Empty),
+    ("Drifted", DisruptionReason::Drifted),
 ];
 
 const NAMED_SCHEDULES: [&str; 7] =

@@ -30,7 +30,7 @@ fn time(text: &str) -> Timestamp {
 fn commit() -> Commit {
     let decision = Decision {
         at: time("2026-11-21T12:00:00Z"),
-        function: "provision".to_owned(),
+        function: model::Function::Provision,
         node_pool: Some(NodePoolName::new("default").unwrap()),
         claims: vec![claim("default-1-0", 1).name],
         summary: "one node".to_owned(),

@@ -85,7 +85,8 @@ fn messages_ask_their_function_to_look_again() {
     check(
         "disrupt-queue",
         "disrupt",
-        "Validate { method: Emptiness, claims: [\"default-1-0\"], found_at: 2026-11-21T12:00:00Z }",
+        "Validate(Command { method: Emptiness, found_at: 2026-11-21T12:00:00Z, \
+         candidates: [\"default-1-0\"], replacements: [] })",
     );
     check("launch-queue", "launch", "Claim(\"default-1-0\")");
     check(

@@ -1,7 +1,7 @@
 //! NodeClaim objects, over the wire.
 
 use api::karpenter::projection::created;
-use model::{DeletionReason, NodeClaim, labels};
+use model::{DeletionReason, NodeClaim, disruption::DisruptionReason, labels};
 use ports::{Fault, NodeClaims as _};
 use serde_json::{Value, json};
 
@@ -73,7 +73,8 @@ async fn a_claim_that_is_shown_is_only_looked_at() {
 
 #[tokio::test]
 async fn a_claim_that_is_given_up_is_deleted_and_none_is_made_for_it() {
-    let given_up = claim().given_up(DeletionReason::Drifted, claim().created_at);
+    let given_up =
+        claim().given_up(DeletionReason::Disrupted(DisruptionReason::Drifted), claim().created_at);
     let server = Server::new([not_found()]);
     server.cluster().project(&given_up).await.unwrap();
     server.check_sent(&[GET]);

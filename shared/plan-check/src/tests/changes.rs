@@ -3,8 +3,9 @@
 use jiff::{SignedDuration, Timestamp};
 use model::{
     ClaimPhase, DeletionReason, NodeClaim, Plan,
+    disruption::DisruptionReason,
     facts::Facts,
-    node_pool::{Budget, BudgetNodes, BudgetReason, BudgetWindow, ConsolidationPolicy},
+    node_pool::{Budget, BudgetNodes, BudgetWindow, ConsolidationPolicy},
 };
 use testkit::build::{at, claim, id, node_of, pod};
 
@@ -27,11 +28,15 @@ fn changed(
 fn check_empty(obstacle: impl FnOnce(&mut Facts), wanted: &[&str]) {
     check(
         |facts, plan| {
-            changed(facts, plan, |stored, now| stored.given_up(DeletionReason::Empty, now));
+            changed(facts, plan, |stored, now| {
+                stored.given_up(DeletionReason::Disrupted(DisruptionReason::Empty), now)
+            });
             obstacle(facts);
             // What the obstacle does to the stored claim is in the change as well.
             let stored = &facts.ledger.claims["general-6-0"];
-            plan.changes = vec![stored.given_up(DeletionReason::Empty, facts.now)];
+            plan.changes = vec![
+                stored.given_up(DeletionReason::Disrupted(DisruptionReason::Empty), facts.now),
+            ];
         },
         wanted,
     );
@@ -285,7 +290,10 @@ fn a_node_with_pods_goes_only_where_they_may_be_moved() {
     let protect = |facts: &mut Facts| {
         facts.pods = vec![pod("web").on("general-6-0").do_not_disrupt().build()];
     };
-    for reason in [DeletionReason::Underutilized, DeletionReason::Drifted] {
+    for reason in [
+        DeletionReason::Disrupted(DisruptionReason::Underutilized),
+        DeletionReason::Disrupted(DisruptionReason::Drifted),
+    ] {
         check_moved(reason, |_| {}, &[]);
         check_moved(reason, protect, &["although pod default/web must not be disrupted"]);
         check_moved(reason, |facts| facts.nodes.clear(), &["it has no node", "0 of 0"]);
@@ -295,10 +303,14 @@ fn a_node_with_pods_goes_only_where_they_may_be_moved() {
         let claim = facts.ledger.claims.get_mut("general-6-0").unwrap();
         claim.termination_grace_period = Some(SignedDuration::from_mins(5));
     };
-    check_moved(DeletionReason::Drifted, waits, &[]);
-    check_moved(DeletionReason::Underutilized, waits, &["must not be disrupted"]);
+    check_moved(DeletionReason::Disrupted(DisruptionReason::Drifted), waits, &[]);
     check_moved(
-        DeletionReason::Underutilized,
+        DeletionReason::Disrupted(DisruptionReason::Underutilized),
+        waits,
+        &["must not be disrupted"],
+    );
+    check_moved(
+        DeletionReason::Disrupted(DisruptionReason::Underutilized),
         |facts| facts.node_pools[0].disruption.policy = ConsolidationPolicy::WhenEmpty,
         &["gives up only empty nodes"],
     );
@@ -351,8 +363,11 @@ fn check_budget(nodes: u32, given_up: usize, budget: &Budget, wanted: &[&str]) {
             }
             facts.node_pools[0].disruption.budgets = vec![budget.clone()];
             let stored = facts.ledger.claims.values().take(given_up);
-            let changes =
-                stored.map(|stored| stored.given_up(DeletionReason::Empty, facts.now)).collect();
+            let changes = stored
+                .map(|stored| {
+                    stored.given_up(DeletionReason::Disrupted(DisruptionReason::Empty), facts.now)
+                })
+                .collect();
             *plan = Plan { parent: plan.parent, changes, ..Plan::default() };
         },
         wanted,
@@ -376,10 +391,10 @@ fn budgets_hold() {
     check_budget(10, 2, &budget(BudgetNodes::Percent(10)), &[&refused(2, 1, 10)]);
     // Only those for empty nodes, and only those without a schedule.
     let of = |reason| Budget { reasons: vec![reason], ..budget(BudgetNodes::Count(0)) };
-    check_budget(5, 5, &of(BudgetReason::Drifted), &[]);
-    check_budget(5, 5, &of(BudgetReason::Empty), &[&refused(5, 0, 5)]);
+    check_budget(5, 5, &of(DisruptionReason::Drifted), &[]);
+    check_budget(5, 5, &of(DisruptionReason::Empty), &[&refused(5, 0, 5)]);
     let window = BudgetWindow { schedule: "@daily".to_owned(), duration: SignedDuration::MAX };
-    check_budget(5, 5, &Budget { window: Some(window), ..of(BudgetReason::Empty) }, &[]);
+    check_budget(5, 5, &Budget { window: Some(window), ..of(DisruptionReason::Empty) }, &[]);
 }
 
 #[test]

@@ -6,7 +6,7 @@ mod allowed;
 
 use std::collections::BTreeMap;
 
-use model::{NodePoolName, node_pool::BudgetReason};
+use model::{NodePoolName, disruption::DisruptionReason};
 
 use super::nodes::State;
 
@@ -19,7 +19,7 @@ pub(crate) struct Remaining<'a> {
 
 impl<'a> Remaining<'a> {
     /// Nodes that are going already, for whatever reason, and nodes that are not ready are spent.
-    pub(crate) fn of(state: &State<'a>, reason: BudgetReason) -> Self {
+    pub(crate) fn of(state: &State<'a>, reason: DisruptionReason) -> Self {
         let mut counts: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
         let own = state.nodes.iter().filter(|entry| {
             entry.is_initialized()

@@ -5,10 +5,12 @@
 
 use std::{cmp::Ordering, sync::Arc};
 
-use model::{CapacityType, InstanceType, NodeClaim, Pod, labels, node::Node, node_pool::NodePool};
+use model::{
+    CapacityType, InstanceType, NodeClaim, Pod, disruption::Method, labels, node::Node,
+    node_pool::NodePool,
+};
 
 use super::{
-    Method,
     nodes::{State, StateNode},
     price::{self, Exact},
 };

@@ -46,13 +46,13 @@ pub(crate) fn not_consolidatable(state: &State<'_>, candidate: &Candidate<'_>) -
 fn quiet_since(state: &State<'_>, candidate: &Candidate<'_>) -> Timestamp {
     let claim = candidate.claim;
     let event = claim.conditions.last_pod_event_at;
-    if state.notes_emptiness && candidate.pods.is_empty() {
+    if !state.is_watched && candidate.pods.is_empty() {
         // Nothing watches pods: emptiness is noted when it is first seen.
         let empty_since = claim.empty_since.unwrap_or(state.now);
         return event.map_or(empty_since, |event| event.max(empty_since));
     }
     let since = event.unwrap_or_else(|| initialized_at(claim));
-    if !state.notes_emptiness {
+    if state.is_watched {
         return since;
     }
     let came = candidate.pods.iter().filter_map(|pod| pod.started_at).max();
@@ -74,7 +74,7 @@ pub(crate) fn drift(
     if let Some(reason) = &claim.conditions.drifted {
         return Some((since, reason.clone()));
     }
-    let reason = state.works_out_drift.then(|| found_drift(state, entry, claim, pool)).flatten()?;
+    let reason = (!state.is_watched).then(|| found_drift(state, entry, claim, pool)).flatten()?;
     Some((since, reason.to_owned()))
 }
 

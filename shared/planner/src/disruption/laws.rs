@@ -4,17 +4,19 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     CapacityType, HourlyPrice, NodeName, NodePoolName, Plan, Pod, Requirement,
+    disruption::{DisruptionReason, Method},
     eviction::PodDisruptionBudget,
     facts::Facts,
     labels,
-    message::DisruptionMethod,
     node_pool::BudgetNodes,
     plan::{Placement, Target},
     topology::{PodAffinity, PodAffinityTerm},
 };
 use proptest::prelude::*;
 
-use super::{Command, Destination, Method, Options, effect, outlook, thorough, validated};
+use super::{
+    Destination, Options, Proposal, Voided, given_up, look, outlook, still, thorough, validated,
+};
 use crate::testing::cluster::*;
 
 /// A node: its type, whether it is spot, and its pods.
@@ -75,9 +77,9 @@ fn pod(name: &str, on: &str, size: &str, says: u8) -> Pod {
 }
 
 /// The facts once the claims of a command are being given up.
-fn giving_up(facts: &Facts, command: &Command) -> Facts {
+fn giving_up(facts: &Facts, command: &Proposal) -> Facts {
     let mut after = facts.clone();
-    for one in &command.candidates {
+    for one in &command.disrupted {
         let claim = after.ledger.claims.get_mut(&one.claim).unwrap();
         *claim = claim.given_up(model::DeletionReason::Expired, facts.now);
     }
@@ -85,7 +87,7 @@ fn giving_up(facts: &Facts, command: &Command) -> Facts {
 }
 
 /// A command moves pods only where they may go, as `plan-check` judges.
-fn check_moves(facts: &Facts, command: &Command) {
+fn check_moves(facts: &Facts, command: &Proposal) {
     let after = giving_up(facts, command);
     let mut plan = Plan { parent: facts.ledger.generation, ..Plan::default() };
     let mut existing: BTreeMap<&Target, Vec<_>> = BTreeMap::new();
@@ -98,7 +100,7 @@ fn check_moves(facts: &Facts, command: &Command) {
         .into_iter()
         .map(|(target, pods)| Placement { target: target.clone(), pods })
         .collect();
-    if let [new] = command.replacements.as_slice() {
+    if let [new] = command.command.replacements.as_slice() {
         let promised = crate::provision(&after).promises;
         let promise = promised.into_iter().find(|one| one.pods == new.pods);
         let mut promise = promise.expect("the pods of a replacement need a new node");
@@ -122,7 +124,7 @@ fn check_moves(facts: &Facts, command: &Command) {
 
 /// A command respects protection, PodDisruptionBudgets and disruption budgets, told apart from what
 /// the planner knows of them.
-fn check_respect(facts: &Facts, command: &Command) {
+fn check_respect(facts: &Facts, command: &Proposal) {
     let going: BTreeSet<&NodeName> = command.nodes().collect();
     for pod in
         facts.pods.iter().filter(|pod| pod.node.as_ref().is_some_and(|on| going.contains(on)))
@@ -136,19 +138,19 @@ fn check_respect(facts: &Facts, command: &Command) {
         panic!("a count")
     };
     assert!(going.len() <= usize::try_from(allowed).unwrap(), "more nodes than the budget");
-    assert_eq!(command.candidates.len(), going.len(), "a node stands there twice");
+    assert_eq!(command.disrupted.len(), going.len(), "a node stands there twice");
 }
 
 /// The cluster after a command: its nodes gone, its pods moved, its replacement there as the
 /// cheapest that it may become.
-fn carried_out(facts: &Facts, command: &Command, step: usize) -> Facts {
+fn carried_out(facts: &Facts, command: &Proposal, step: usize) -> Facts {
     let mut after = facts.clone();
-    for one in &command.candidates {
+    for one in &command.disrupted {
         after.nodes.remove(&one.node);
         after.ledger.claims.remove(&one.claim);
     }
     let name = format!("new-{step}");
-    for new in &command.replacements {
+    for new in &command.command.replacements {
         let (cheapest, _) = new.cheapest.as_ref().unwrap();
         add(&mut after, &name, cheapest.instance_type.as_str(), cheapest.capacity_type);
     }
@@ -181,9 +183,9 @@ fn cost(facts: &Facts) -> u64 {
     claims.map(|instance| instance.price.0).sum()
 }
 
-fn commands(facts: &Facts) -> Vec<Command> {
+fn commands(facts: &Facts) -> Vec<Proposal> {
     let all = outlook(facts, &Options::default()).answers;
-    all.into_values().filter_map(|answer| answer.command).collect()
+    all.into_values().filter_map(|answer| answer.proposal).collect()
 }
 
 proptest! {
@@ -195,25 +197,28 @@ proptest! {
         for command in commands(&facts) {
             check_respect(&facts, &command);
             check_moves(&facts, &command);
-            if matches!(command.method, Method::MultiNode | Method::SingleNode) {
+            if matches!(command.command.method, Method::MultiNode | Method::SingleNode) {
                 prop_assert!(command.price_after < command.price_before);
                 prop_assert!(command.saving() > HourlyPrice::default());
             }
             let pools: BTreeSet<&NodePoolName> =
-                command.candidates.iter().map(|one| &one.node_pool).collect();
+                command.disrupted.iter().map(|one| &one.node_pool).collect();
             prop_assert_eq!(pools.len(), 1);
-            prop_assert!(command.candidates.iter().all(|one| !one.reason.is_empty()));
+            prop_assert!(command.disrupted.iter().all(|one| !one.reason.is_empty()));
         }
     }
 
     #[test]
     fn what_is_carried_out_breaks_no_rule_and_still_holds(shape in shapes()) {
         let facts = world(&shape);
-        for method in [DisruptionMethod::Drift, DisruptionMethod::Consolidation] {
-            let found = effect(&facts, method);
-            prop_assert_eq!(plan_check::violations(&facts, &found.plan), Vec::new());
-            let plan = crate::validated(&facts, method, &found.claims, facts.now);
-            prop_assert_eq!(plan.changes, found.plan.changes);
+        let options = Options::deployed();
+        for reason in DisruptionReason::ALL {
+            let found = look(&facts, reason, &options);
+            let Some(command) = found.command else { continue };
+            let changes = given_up(&facts, &command);
+            let plan = Plan { parent: facts.ledger.generation, changes, ..Plan::default() };
+            prop_assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
+            prop_assert_eq!(validated(&facts, &command, &options).changes, plan.changes);
         }
     }
 
@@ -223,7 +228,7 @@ proptest! {
         let all = outlook(&facts, &Options::default());
         for (method, answer) in &all.answers {
             let going: BTreeSet<&NodeName> =
-                answer.command.iter().flat_map(Command::nodes).collect();
+                answer.proposal.iter().flat_map(Proposal::nodes).collect();
             for node in facts.nodes.keys().filter(|node| !going.contains(node)) {
                 let known = answer.notes.contains_key(node) || all.ineligible.contains_key(node.as_str());
                 // What comes after the first that can go was not asked.
@@ -236,7 +241,7 @@ proptest! {
     fn deciding_again_does_not_undo_what_was_done(shape in shapes()) {
         let mut facts = world(&shape);
         for step in 0..20 {
-            let Some(command) = outlook(&facts, &Options::default()).command().cloned() else {
+            let Some(command) = outlook(&facts, &Options::default()).proposal().cloned() else {
                 return Ok(());
             };
             let after = carried_out(&facts, &command, step);
@@ -256,7 +261,7 @@ proptest! {
         let commands = |all: &super::Outlook| -> Vec<Option<(Vec<NodeName>, usize)>> {
             let answers = all.answers.values();
             answers
-                .map(|one| one.command.as_ref().map(|c| (c.nodes().cloned().collect(), c.replacements.len())))
+                .map(|one| one.proposal.as_ref().map(|c| (c.nodes().cloned().collect(), c.command.replacements.len())))
                 .collect()
         };
         prop_assert_eq!(commands(&once), commands(&outlook(&turned, &Options::default())));
@@ -279,14 +284,19 @@ proptest! {
         }
         for command in commands(&facts) {
             let concerned = change == 2 || command.nodes().any(|node| Ok(node) == known.as_ref());
-            match validated(&newer, &command, &Options::default()) {
-                Ok(still) => {
-                    prop_assert!(still.nodes().all(|node| command.nodes().any(|one| one == node)));
+            let candidates = &command.command.candidates;
+            match still(&newer, &command.command, &Options::default()) {
+                Ok(valid) => {
+                    let left = valid.command.candidates;
+                    prop_assert!(left.iter().all(|claim| candidates.contains(claim)));
                     let hard = concerned && is_there && matches!(change, 0 | 2 | 3);
-                    prop_assert!(!hard || still.candidates.len() < command.candidates.len());
+                    prop_assert!(!hard || left.len() < candidates.len());
                 }
-                Err(voided) => prop_assert!(voided.details.iter().all(|text| !text.is_empty())
-                    && !voided.details.is_empty()),
+                Err(Voided::Churn(dropped) | Voided::Budget(dropped)) => {
+                    prop_assert!(!dropped.is_empty());
+                    prop_assert!(dropped.iter().all(|one| !one.reason.is_empty()));
+                }
+                Err(Voided::Scheduling(reason)) => prop_assert!(!reason.is_empty()),
             }
         }
     }
@@ -304,10 +314,10 @@ proptest! {
         let whole = thorough(&facts, &options, u64::MAX, None);
         prop_assert!(whole.left.is_none());
         let all = outlook(&facts, &options).answers;
-        let saving = |method| all[&method].command.as_ref().map_or(0, |one| one.saving().0);
-        let best = whole.command.as_ref().map_or(0, |one| one.saving().0);
+        let saving = |method| all[&method].proposal.as_ref().map_or(0, |one| one.saving().0);
+        let best = whole.proposal.as_ref().map_or(0, |one| one.saving().0);
         prop_assert!(saving(Method::MultiNode).max(saving(Method::SingleNode)) <= best);
-        if let Some(command) = &whole.command {
+        if let Some(command) = &whole.proposal {
             check_respect(&facts, command);
             check_moves(&facts, command);
         }
@@ -316,6 +326,6 @@ proptest! {
             let Some(cursor) = part.left.take() else { break };
             part = thorough(&facts, &options, work, Some(&cursor));
         }
-        prop_assert_eq!(part.command, whole.command);
+        prop_assert_eq!(part.proposal, whole.proposal);
     }
 }

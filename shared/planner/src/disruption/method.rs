@@ -1,75 +1,15 @@
-//! The methods of giving nodes up, and which nodes each of them looks at.
+//! Which nodes each method looks at.
 //!
 //! Karpenter: `pkg/controllers/disruption/{emptiness,drift,staticdrift,consolidation}.go`,
 //! `ShouldDisrupt`.
 
-use std::fmt;
-
-use model::node_pool::{BudgetReason, ConsolidationPolicy};
+use model::{disruption::Method, node_pool::ConsolidationPolicy};
 
 use super::{
     candidate::Candidate,
     conditions,
     nodes::{State, StateNode},
 };
-
-/// A method of giving nodes up for being idle, drifted or dearer than need be. In the order in
-/// which they are asked.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Method {
-    /// Nodes without pods of their own.
-    Emptiness,
-    /// Nodes of static pools that no longer look like them.
-    StaticDrift,
-    /// Nodes that no longer look like their pool.
-    Drift,
-    /// Several nodes whose pods fit elsewhere, or onto one new node, for less.
-    MultiNode,
-    /// One such node.
-    SingleNode,
-}
-
-impl Method {
-    /// All of them, in the order in which they are asked. The first that finds something acts.
-    pub const ALL: [Self; 5] =
-        [Self::Emptiness, Self::StaticDrift, Self::Drift, Self::MultiNode, Self::SingleNode];
-
-    /// Its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Emptiness => "emptiness",
-            Self::StaticDrift => "static-drift",
-            Self::Drift => "drift",
-            Self::MultiNode => "multi-node-consolidation",
-            Self::SingleNode => "single-node-consolidation",
-        }
-    }
-
-    /// Which budgets hold it back.
-    pub const fn reason(self) -> BudgetReason {
-        match self {
-            Self::Emptiness => BudgetReason::Empty,
-            Self::StaticDrift | Self::Drift => BudgetReason::Drifted,
-            Self::MultiNode | Self::SingleNode => BudgetReason::Underutilized,
-        }
-    }
-
-    /// Whether it goes on, where a claim has a termination grace period, although pods forbid it.
-    pub(crate) const fn is_eventual(self) -> bool {
-        matches!(self, Self::StaticDrift | Self::Drift)
-    }
-
-    /// Whether it weighs prices.
-    pub(crate) const fn is_consolidation(self) -> bool {
-        matches!(self, Self::MultiNode | Self::SingleNode)
-    }
-}
-
-impl fmt::Display for Method {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.as_str())
-    }
-}
 
 /// Why `method` does not look at `candidate`, if so.
 pub(crate) fn objection(
@@ -113,7 +53,11 @@ fn not_idle(state: &State<'_>, candidate: &Candidate<'_>) -> Option<String> {
         let count = candidate.pods.len();
         return Some(format!("{} would need another node", super::counted(count, "pod")));
     }
-    conditions::not_consolidatable(state, candidate)
+    conditions::not_consolidatable(state, candidate).or_else(|| {
+        // What is noted is since when no pod would need another node, whatever that pod costs.
+        let is_used = !state.is_watched && !candidate.pods.is_empty();
+        is_used.then(|| "pods run on it, if cheap to move".to_owned())
+    })
 }
 
 fn not_comparable(state: &State<'_>, candidate: &Candidate<'_>) -> Option<String> {

@@ -2,8 +2,9 @@
 //!
 //! Karpenter: `pkg/controllers/disruption/multinodeconsolidation.go`.
 
+use model::disruption::Method;
+
 use super::{
-    Method,
     budgets::Remaining,
     consolidation::{self, Obstacle},
     nodes::State,

@@ -109,9 +109,7 @@ pub(crate) struct State<'a> {
     /// Nodes that keep room for a CapacityBuffer.
     pub(crate) hosts_buffers: BTreeSet<NodeName>,
     /// See [`Options`].
-    pub(crate) notes_emptiness: bool,
-    /// See [`Options`].
-    pub(crate) works_out_drift: bool,
+    pub(crate) is_watched: bool,
     /// See [`Options`].
     pub(crate) launches: bool,
     pools: BTreeMap<&'a str, &'a NodePool>,
@@ -149,8 +147,7 @@ impl<'a> State<'a> {
             overlays: Rc::new(overlay::overlays(facts)),
             nominated: facts.surroundings.nominated.iter().map(|(node, at)| (node, *at)).collect(),
             hosts_buffers: hosts_of_buffers(facts),
-            notes_emptiness: options.notes_emptiness,
-            works_out_drift: options.works_out_drift,
+            is_watched: options.is_watched,
             launches: options.launches,
             pools: facts.node_pools.iter().map(|pool| (pool.name.as_str(), pool)).collect(),
         }

@@ -4,10 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use model::{NodeName, NodePoolName, ResourceName};
+use model::{NodePoolName, ResourceName, disruption::Method};
 
 use super::{
-    Method,
     balanced::Totals,
     budgets::Remaining,
     candidate::{self, Candidate},
@@ -73,23 +72,12 @@ impl<'a> Field<'a> {
         sorted.into_iter().map(|(at, _)| at).collect()
     }
 
-    /// The places of the candidates that are called by `names`, in their order.
-    pub(crate) fn places<'n>(
-        &self,
-        names: impl Iterator<Item = &'n NodeName>,
-    ) -> Vec<(&'n NodeName, usize)> {
-        // Nodes are in the order of their names, and candidates in that of nodes.
-        let find =
-            |name: &NodeName| self.candidates.binary_search_by(|one| one.node.name.cmp(name)).ok();
-        names.filter_map(|name| Some((name, find(name)?))).collect()
-    }
-
     pub(crate) fn get(&self, places: &[usize]) -> Vec<&Candidate<'a>> {
         places.iter().filter_map(|at| self.candidates.get(*at)).collect()
     }
 }
 
-const BUDGET_SPENT: &str = "the disruption budgets of its NodePool are spent";
+pub(super) const BUDGET_SPENT: &str = "the disruption budgets of its NodePool are spent";
 
 /// As many of `sorted` as the budgets allow, in their order.
 pub(crate) fn within_budgets(

@@ -4,10 +4,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::NodePoolName;
+use model::{NodePoolName, disruption::Method};
 
 use super::{
-    Method, Options,
+    Options,
     budgets::Remaining,
     consolidation::Obstacle,
     multi,

@@ -10,17 +10,17 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{HourlyPrice, NodeName, facts::Facts};
+use model::{HourlyPrice, NodeName, disruption::Method, facts::Facts};
 
 use super::{
-    Method, Options,
+    Options,
     budgets::Remaining,
     candidate::Candidate,
-    command::Command,
     consolidation,
+    decide::Prepared,
     multi::{multi_node, together},
-    outlook::Prepared,
     price::Exact,
+    proposal::Proposal,
     search::{Draft, Notes},
     single::single_node,
     validation::Voided,
@@ -52,8 +52,8 @@ pub struct Cursor {
 /// What the search found so far.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thorough {
-    /// The command that saves most.
-    pub command: Option<Command>,
+    /// What saves most.
+    pub proposal: Option<Proposal>,
     /// What Karpenter's own choice would save in one hour.
     pub compatible_saving: HourlyPrice,
     /// Why the best would not hold 15 seconds later, if so.
@@ -74,7 +74,7 @@ impl Prepared<'_> {
     /// What [`thorough`] says.
     #[must_use]
     pub fn thorough(&mut self, work: u64, from: Option<&Cursor>) -> Thorough {
-        if !self.is_complete() {
+        if !self.state.is_complete() {
             return Thorough::default();
         }
         let (eligible, _) = self.field.eligible(&self.state, Method::MultiNode);
@@ -245,9 +245,9 @@ impl Search<'_, '_> {
         let method = if nodes.len() > 1 { Method::MultiNode } else { Method::SingleNode };
         let Prepared { state, field, simulator, .. } = &mut *self.look;
         let Ok(outcome) = together(state, simulator, field, &nodes) else { return answer };
-        let command = self.look.command(method, Draft { nodes, outcome }, &Notes::new());
-        match self.look.later(&command) {
-            Ok(command) => answer.command = Some(command),
+        let proposal = self.look.proposal(method, Draft { nodes, outcome }, &Notes::new());
+        match self.look.later(&proposal) {
+            Ok(proposal) => answer.proposal = Some(proposal),
             Err(voided) => answer.voided = Some(voided),
         }
         answer

@@ -7,175 +7,233 @@ use std::{
     fmt,
 };
 
-use model::{InstanceTypeName, NodeName};
-
-use super::{
-    Method,
-    budgets::Remaining,
-    candidate::Candidate,
-    command::Command,
-    method,
-    nodes::State,
-    search::Field,
-    simulation::{Mode, Simulator},
+use model::{
+    InstanceTypeName, NodeClaimName, NodeName,
+    disruption::{Command, Method, Replacement},
+    facts::Facts,
 };
 
-/// What made a command void.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum VoidReason {
-    /// A node is no candidate any more.
-    Churn,
-    /// Pods were promised to a node, or the budgets are spent.
-    Budget,
-    /// The pods do not fit any more as they did.
-    Scheduling,
-}
+use super::{
+    Options,
+    budgets::Remaining,
+    candidate::Candidate,
+    decide::Prepared,
+    method,
+    nodes::{State, StateNode},
+    search::{BUDGET_SPENT, Field},
+    simulation::{Mode, NewNode, Simulator},
+};
 
-impl VoidReason {
-    /// Its name in Karpenter's metrics.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Churn => "churn",
-            Self::Budget => "budget",
-            Self::Scheduling => "scheduling",
-        }
-    }
+/// What of a command still holds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Valid {
+    /// The command, of the candidates that are left.
+    pub command: Command,
+    /// The candidates that it had, and has no longer.
+    pub dropped: Vec<Dropped>,
 }
 
 /// That a command does not hold any more.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Voided {
-    /// Of which kind.
-    pub reason: VoidReason,
-    /// What happened, in words: one line for each node, or one for all.
-    pub details: Vec<String>,
+pub enum Voided {
+    /// Nodes are no candidates any more.
+    Churn(Vec<Dropped>),
+    /// Pods were promised to nodes, or the budgets are spent.
+    Budget(Vec<Dropped>),
+    /// The pods do not fit any more as they did.
+    Scheduling(String),
 }
 
-impl fmt::Display for Voided {
+/// A candidate that may not go any more.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Dropped {
+    /// Its claim.
+    pub claim: NodeClaimName,
+    /// Its node; `None` when that is gone.
+    pub node: Option<NodeName>,
+    /// Why it stays.
+    pub reason: String,
+    /// Whether pods were promised to it, or the budgets of its NodePool are spent.
+    is_for_budget: bool,
+    /// Whether there is nothing left to give up.
+    is_gone: bool,
+}
+
+impl fmt::Display for Dropped {
+    /// `node-1: it is not initialized`
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "void ({}): {}", self.reason.as_str(), self.details.join("; "))
+        match &self.node {
+            Some(node) => write!(f, "{node}: {}", self.reason),
+            None => write!(f, "{}: {}", self.claim, self.reason),
+        }
     }
 }
 
-fn void<T>(reason: VoidReason, details: Vec<String>) -> Result<T, Voided> {
-    Err(Voided { reason, details })
+impl fmt::Display for Voided {
+    /// As Karpenter's metrics call it, and what happened.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (kind, dropped) = match self {
+            Self::Churn(dropped) => ("churn", dropped),
+            Self::Budget(dropped) => ("budget", dropped),
+            Self::Scheduling(reason) => return write!(f, "void (scheduling): {reason}"),
+        };
+        let lines: Vec<String> = dropped.iter().map(ToString::to_string).collect();
+        write!(f, "void ({kind}): {}", lines.join("; "))
+    }
 }
 
-/// `command` as far as it still holds in `state`. Of an emptiness command that is what is left of
-/// it; of any other all or nothing. Drift is not validated: it holds as it is.
-pub(crate) fn validated<'a>(
+/// What of `command` still holds on newer facts; or why nothing does.
+///
+/// A candidate that is gone needs nobody to give it up. Of an emptiness command the rest holds by
+/// itself; of any other all that is left goes together, or none of it.
+pub fn still(facts: &Facts, command: &Command, options: &Options) -> Result<Valid, Voided> {
+    let mut prepared = Prepared::of(facts, options);
+    if !options.is_watched {
+        prepared.spare_for_pending();
+    }
+    prepared.still(command)
+}
+
+/// The same on facts that are ready.
+pub(super) fn still_in<'a>(
     state: &State<'a>,
     field: &Field<'a>,
     simulator: &mut Simulator<'a>,
     command: &Command,
-) -> Result<Command, Voided> {
-    if command.method.is_eventual() {
-        return Ok(command.clone());
-    }
+) -> Result<Valid, Voided> {
     let (left, dropped) = qualified(state, field, command);
-    if command.method == Method::Emptiness {
-        return still_empty(command, &left, dropped);
+    let all_or_nothing = command.method != Method::Emptiness;
+    if left.is_empty() || (all_or_nothing && !dropped.iter().all(|one| one.is_gone)) {
+        return Err(void(dropped, all_or_nothing));
     }
-    if !dropped.is_empty() {
-        let reason = dropped.iter().map(|(reason, _)| *reason).min();
-        let details = dropped.into_iter().map(|(_, text)| text).collect();
-        return void(reason.unwrap_or(VoidReason::Churn), details);
+    if all_or_nothing && command.method != Method::StaticDrift {
+        fits_as_it_did(state, field, simulator, (command, &left))?;
     }
-    // The order of the command is the order in which its pods are looked at.
-    let nodes: Vec<usize> = field.places(command.nodes()).into_iter().map(|(_, at)| at).collect();
-    let chosen = field.get(&nodes);
-    let fresh = match simulator.without(&chosen, Mode::Consolidation(state.now)) {
-        Ok(fresh) => fresh,
-        Err(obstacle) => return void(VoidReason::Scheduling, vec![obstacle.to_string()]),
+    let is_left: BTreeSet<&NodeClaimName> =
+        field.get(&left).into_iter().map(|candidate| &candidate.claim.name).collect();
+    let mut command = command.clone();
+    command.candidates.retain(|claim| is_left.contains(claim));
+    Ok(Valid { command, dropped })
+}
+
+/// Candidates that stay for both reasons make a whole command void for churn, and what is left of
+/// an emptiness command for its budgets.
+fn void(dropped: Vec<Dropped>, all_or_nothing: bool) -> Voided {
+    let mut for_budget = dropped.iter().map(|one| one.is_for_budget);
+    let is_budget = if all_or_nothing {
+        !dropped.is_empty() && for_budget.all(|is| is)
+    } else {
+        for_budget.any(|is| is)
     };
-    if let Some(reason) = fresh.stuck {
-        return void(VoidReason::Scheduling, vec![reason]);
+    if is_budget { Voided::Budget(dropped) } else { Voided::Churn(dropped) }
+}
+
+/// Whether the pods of the candidates at `left` still go where they went, and need no other node than
+/// the command launches.
+fn fits_as_it_did<'a>(
+    state: &State<'a>,
+    field: &Field<'a>,
+    simulator: &mut Simulator<'a>,
+    (command, left): (&Command, &[usize]),
+) -> Result<(), Voided> {
+    let mode = match command.method {
+        Method::Drift => Mode::Drift,
+        _ => Mode::Consolidation(state.now),
+    };
+    let outcome = simulator
+        .without(&field.get(left), mode)
+        .map_err(|obstacle| Voided::Scheduling(obstacle.to_string()))?;
+    if let Some(reason) = outcome.stuck {
+        return Err(Voided::Scheduling(reason));
     }
-    let known = match (fresh.opened.as_slice(), command.replacements.as_slice()) {
-        ([], []) => return Ok(command.clone()),
-        ([new], [expected]) => {
-            let known: BTreeSet<&InstanceTypeName> =
-                new.types.iter().map(|one| &one.name).collect();
-            expected.instance_types.iter().all(|name| known.contains(name))
+    match (outcome.opened.as_slice(), command.replacements.as_slice()) {
+        ([], []) => Ok(()),
+        ([new], [expected]) if has_all_types(new, expected) => Ok(()),
+        ([_], [_]) => {
+            let text = "its replacement may not have all of its instance types any more";
+            Err(Voided::Scheduling(text.to_owned()))
         }
         (opened, expected) => {
             let (opened, expected) = (opened.len(), expected.len());
             let text = format!("its pods need {opened} new nodes now, not {expected}");
-            return void(VoidReason::Scheduling, vec![text]);
+            Err(Voided::Scheduling(text))
         }
-    };
-    if known {
-        return Ok(command.clone());
     }
-    let text = "its replacement may not have all of its instance types any more".to_owned();
-    void(VoidReason::Scheduling, vec![text])
 }
 
-/// The nodes of `command` that are still candidates within budgets, and what became of the others.
-fn qualified<'c>(
+fn has_all_types(new: &NewNode, expected: &Replacement) -> bool {
+    let known: BTreeSet<&InstanceTypeName> = new.types.iter().map(|one| &one.name).collect();
+    expected.instance_types.iter().all(|name| known.contains(name))
+}
+
+/// The candidates of `command` that still are candidates within budgets, by their places among all,
+/// and what became of the others. The order of the command is the order in which pods are looked at.
+fn qualified(
     state: &State<'_>,
     field: &Field<'_>,
-    command: &'c Command,
-) -> (BTreeSet<&'c NodeName>, Vec<(VoidReason, String)>) {
-    let own = field.places(command.nodes());
-    let by_name: BTreeMap<&NodeName, usize> = own.iter().map(|(name, at)| (*name, *at)).collect();
+    command: &Command,
+) -> (Vec<usize>, Vec<Dropped>) {
+    let named: BTreeSet<&NodeClaimName> = command.candidates.iter().collect();
+    let candidates = field.candidates.iter().enumerate();
+    let candidates: BTreeMap<&NodeClaimName, usize> = candidates
+        .map(|(at, candidate)| (&candidate.claim.name, at))
+        .filter(|(claim, _)| named.contains(claim))
+        .collect();
     let mut remaining = Remaining::of(state, command.method.reason());
-    let mut left = BTreeSet::new();
-    let mut dropped = Vec::new();
-    for name in command.nodes() {
-        let candidate = match eligible(state, field, command.method, by_name.get(name).copied()) {
-            Ok(candidate) => candidate,
-            Err(why) => {
-                let why = why.or_else(|| why_not(state, field, name));
-                let why = why.unwrap_or_else(|| "it is gone".to_owned());
-                let reason =
-                    if state.is_nominated(name) { VoidReason::Budget } else { VoidReason::Churn };
-                dropped.push((reason, format!("{name}: {why}")));
-                continue;
-            }
+    let (mut left, mut dropped) = (Vec::new(), Vec::new());
+    for claim in &command.candidates {
+        let Some(at) = candidates.get(claim).copied() else {
+            dropped.push(no_candidate(state, field, claim));
+            continue;
         };
-        if remaining.take(&candidate.pool.name) {
-            left.insert(name);
+        let Some(candidate) = field.candidates.get(at) else { continue };
+        let drop = |reason: String, is_for_budget| Dropped {
+            claim: claim.clone(),
+            node: Some(candidate.node.name.clone()),
+            reason,
+            is_for_budget,
+            is_gone: false,
+        };
+        if left.contains(&at) {
+            continue;
+        }
+        if let Some(reason) = method::objection(state, command.method, candidate) {
+            dropped.push(drop(reason, false));
+        } else if !remaining.take(&candidate.pool.name) {
+            dropped.push(drop(BUDGET_SPENT.to_owned(), true));
+        } else if was_needed(state, command, candidate) {
+            dropped.push(drop("a pod needed it meanwhile".to_owned(), false));
         } else {
-            let text = format!("{name}: the disruption budgets of its NodePool are spent");
-            dropped.push((VoidReason::Budget, text));
+            left.push(at);
         }
     }
     (left, dropped)
 }
 
-/// The candidate at `at`, if `method` looks at it; or why not, as far as it is one.
-fn eligible<'f, 'a>(
-    state: &State<'a>,
-    field: &'f Field<'a>,
-    method: Method,
-    at: Option<usize>,
-) -> Result<&'f Candidate<'a>, Option<String>> {
-    let candidate = at.and_then(|at| field.candidates.get(at)).ok_or(None)?;
-    method::objection(state, method, candidate).map_or(Ok(candidate), |reason| Err(Some(reason)))
+/// Whether a pod was on an empty node since `command` was found, and left again.
+fn was_needed(state: &State<'_>, command: &Command, candidate: &Candidate<'_>) -> bool {
+    !state.is_watched
+        && command.method == Method::Emptiness
+        && candidate.claim.empty_since.is_some_and(|since| command.found_at < since)
 }
 
-/// Why the node called `name` is no candidate.
-fn why_not(state: &State<'_>, field: &Field<'_>, name: &NodeName) -> Option<String> {
-    let place = state.nodes.iter().position(|one| one.name() == name.as_str())?;
-    field.others.get(&place).cloned()
-}
-
-fn still_empty(
-    command: &Command,
-    left: &BTreeSet<&NodeName>,
-    dropped: Vec<(VoidReason, String)>,
-) -> Result<Command, Voided> {
-    if left.is_empty() {
-        let reason = dropped.iter().map(|(reason, _)| *reason).max();
-        let details = dropped.into_iter().map(|(_, text)| text).collect();
-        return void(reason.unwrap_or(VoidReason::Churn), details);
+/// Why the node of `claim` is no candidate.
+fn no_candidate(state: &State<'_>, field: &Field<'_>, claim: &NodeClaimName) -> Dropped {
+    let is_its = |entry: &StateNode<'_>| entry.claim.is_some_and(|own| own.name == *claim);
+    let place = state.nodes.iter().position(is_its);
+    let node = place.and_then(|place| state.nodes.get(place)?.node).map(|node| &node.name);
+    let reason = match (place, node) {
+        (None, _) => "it is gone".to_owned(),
+        (Some(_), None) => "its node is gone".to_owned(),
+        (Some(place), Some(_)) => field.others.get(&place).cloned().unwrap_or_default(),
+    };
+    Dropped {
+        claim: claim.clone(),
+        node: node.cloned(),
+        reason,
+        is_for_budget: node.is_some_and(|node| state.is_nominated(node)),
+        is_gone: place.is_none(),
     }
-    let mut still = command.clone();
-    still.candidates.retain(|one| left.contains(&one.node));
-    still.rejected.extend(dropped.into_iter().map(|(_, text)| text));
-    still.price_before = super::outlook::price_of(&still.candidates);
-    Ok(still)
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    DeletionReason, NodeClaim, OfferingKey, Plan,
+    DeletionReason, Function, NodeClaim, OfferingKey, Plan,
     interruption::{Interruption, InterruptionKind},
     ledger::{Decision, Snapshot},
 };
@@ -75,15 +75,10 @@ fn decision(claim: &NodeClaim, interruption: &Interruption, now: Timestamp) -> D
         InterruptionKind::InstanceEnding => "its instance is ending or has ended",
     };
     let (name, instance) = (&claim.name, &interruption.instance);
+    let summary = format!("{name} is given up: {what} ({instance})");
     Decision {
-        at: now,
-        function: "interrupt".to_owned(),
-        node_pool: Some(claim.node_pool.clone()),
-        claims: vec![name.clone()],
-        summary: format!("{name} is given up: {what} ({instance})"),
-        rejected: Vec::new(),
         price_before: claim.instance.as_ref().map(|instance| instance.price),
-        price_after: None,
+        ..Decision::about([claim], Function::Interrupt, now, summary)
     }
 }
 

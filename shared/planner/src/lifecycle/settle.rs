@@ -1,6 +1,7 @@
 //! Launched → registered → initialized: the next state of one claim.
 //!
-//! A claim that is being given up is `drain`'s; launching is `launch`'s. The patch and the stored
+//! A claim that is being given up is `drain`'s, one that is only promised is `launch`'s: it says when
+//! it gives it up. The patch and the stored
 //! claim may arrive in any order, once, twice or not at all: what a node lacks is found out anew on
 //! every visit.
 //!
@@ -15,10 +16,6 @@ use model::{
     taint::is_ephemeral,
 };
 
-/// How long a launch may take, from the promise on.
-///
-/// Karpenter: `liveness.go`, `launchTimeout`.
-const LAUNCH_TTL: SignedDuration = SignedDuration::from_mins(5);
 /// How long a node may take to join, from the promise on.
 ///
 /// Karpenter: `liveness.go`, `registrationTimeout`.
@@ -53,7 +50,6 @@ pub fn settle(
         return given_up(claim, DeletionReason::InstanceEnded, "its instance is gone", now);
     }
     match (claim.phase, node) {
-        (ClaimPhase::Promised, _) => launching(claim, now),
         (ClaimPhase::Launched, None) => joining(claim, now),
         (ClaimPhase::Launched, Some(node)) => registered(claim, node, now),
         (ClaimPhase::Registered, Some(node)) => initializing(claim, node, now),
@@ -64,15 +60,10 @@ pub fn settle(
             patch: lacking(initialized_patch(claim, node), node),
             ..Settlement::default()
         },
-        (ClaimPhase::Initialized, None) | (ClaimPhase::Deleting, _) => Settlement::default(),
+        (ClaimPhase::Initialized, None) | (ClaimPhase::Promised | ClaimPhase::Deleting, _) => {
+            Settlement::default()
+        }
     }
-}
-
-fn launching(claim: &NodeClaim, now: Timestamp) -> Settlement {
-    if let Some(left) = left(claim, LAUNCH_TTL, now) {
-        return revisit(claim, Some(left), now);
-    }
-    given_up(claim, DeletionReason::LaunchFailed, "no instance within 5 minutes", now)
 }
 
 fn joining(claim: &NodeClaim, now: Timestamp) -> Settlement {

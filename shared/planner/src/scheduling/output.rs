@@ -12,8 +12,8 @@ use std::{
 };
 
 use model::{
-    BatchId, CapacityType, HourlyPrice, InstanceTypeName, LabelKey, NodeClaim, NodeClaimName,
-    NodePoolName, OfferingKey, Plan, PodKey, Requirement, Requirements, Resources,
+    BatchId, CapacityType, Function, HourlyPrice, InstanceTypeName, LabelKey, NodeClaim,
+    NodeClaimName, NodePoolName, OfferingKey, Plan, PodKey, Requirement, Requirements, Resources,
     facts::Facts,
     labels,
     ledger::Decision,
@@ -446,15 +446,12 @@ fn decisions(problem: &Problem<'_>, plan: &Plan) -> Vec<Decision> {
         let prices = promises.iter().map(|promise| promise.price);
         let price = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
         let (nodes, pods) = (counted(promises.len(), "node"), counted(pods, "pod"));
+        let summary = format!("{pool}: {nodes} for {pods}, from ${price} per hour");
+        let claims = promises.iter().map(|promise| &promise.claim);
         Decision {
-            at: problem.facts.now,
-            function: "provision".to_owned(),
-            node_pool: Some(pool.clone()),
-            claims: promises.iter().map(|promise| promise.claim.name.clone()).collect(),
-            summary: format!("{pool}: {nodes} for {pods}, from ${price} per hour"),
             rejected: rejected.iter().take(REJECTED_MAX).cloned().collect(),
-            price_before: None,
             price_after: Some(price),
+            ..Decision::about(claims, Function::Provision, problem.facts.now, summary)
         }
     };
     by_pool.into_iter().map(decision).collect()

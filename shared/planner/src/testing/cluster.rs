@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::SignedDuration;
 use model::{
     CapacityType, InstanceType, NodeClaim, NodeClaimName, NodeName, Pod, PodSpec, Taint, Zone,
+    disruption::Method,
     eviction::{CountOrPercent, PodDisruptionBudget},
     facts::Facts,
     labels,
@@ -14,7 +15,7 @@ use model::{
 };
 
 pub(crate) use super::*;
-use crate::disruption::{Answer, Method, Options, answer};
+use crate::disruption::{Answer, Options, decide};
 
 /// A node of the pool `general` for each name, of the named type, on-demand in the first zone, that
 /// may be consolidated; no budgets.
@@ -106,16 +107,17 @@ pub(crate) fn budget(nodes: BudgetNodes) -> Budget {
 }
 
 pub(crate) fn ask(facts: &Facts, method: Method) -> Answer {
-    answer(facts, method, &Options::default())
+    decide(facts, method, &Options::default())
 }
 
 /// What a method would do: `a b → t.small` or why not.
 pub(crate) fn decided(facts: &Facts, method: Method) -> String {
     let answer = ask(facts, method);
-    let Some(command) = answer.command else { return "nothing".to_owned() };
-    let mut nodes: Vec<&str> = command.nodes().map(NodeName::as_str).collect();
+    let Some(proposal) = answer.proposal else { return "nothing".to_owned() };
+    let mut nodes: Vec<&str> = proposal.nodes().map(NodeName::as_str).collect();
     nodes.sort_unstable();
-    let new: Vec<String> = command
+    let new: Vec<String> = proposal
+        .command
         .replacements
         .iter()
         .map(|one| {

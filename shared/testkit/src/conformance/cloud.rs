@@ -300,11 +300,16 @@ fn ids(answer: &FleetAnswer) -> Vec<InstanceId> {
 pub async fn mailbox<M: Mailbox>(mailbox: &M, cluster: &ClusterName) -> Vec<Case> {
     let claim: model::NodeClaimName = build::id("general-0");
     let found_at = build::at("2026-08-01T12:00:00Z");
-    let method = model::message::DisruptionMethod::Emptiness;
+    let command = model::disruption::Command {
+        method: model::disruption::Method::Emptiness,
+        found_at,
+        candidates: vec![claim.clone()],
+        replacements: Vec::new(),
+    };
     let messages = [
         Message::Provision { tick: None },
         Message::Provision { tick: Some(7) },
-        Message::Validate { method, claims: vec![claim.clone()], found_at },
+        Message::Validate(command),
         Message::Launch { claim: claim.clone() },
         Message::TryOut { class: build::id("default"), key: "1f".to_owned(), asked_at: found_at },
         Message::Settle { claim: claim.clone() },

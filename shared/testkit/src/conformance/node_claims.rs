@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use model::{
     CapacityType, ClaimPhase, DeletionReason, NodeClaim, NodeClaimName,
     claim::{LaunchedInstance, ShownNodeClaim},
+    disruption::DisruptionReason,
 };
 use ports::{Fault, NodeClaims};
 
@@ -158,7 +159,8 @@ impl<P: NodeClaims, W: NodeClaimWorld> Subject<'_, P, W> {
     async fn given_up(&self) -> Result<(), Failure> {
         let claim = launched(&self.claim("given-up"));
         self.port.project(&claim).await?;
-        let given_up = claim.given_up(DeletionReason::Drifted, claim.phase_since);
+        let given_up =
+            claim.given_up(DeletionReason::Disrupted(DisruptionReason::Drifted), claim.phase_since);
         self.port.project(&given_up).await?;
         self.check_shown(&given_up, true).await?;
         let seen = self.seen(&claim).await?;
@@ -169,7 +171,14 @@ impl<P: NodeClaims, W: NodeClaimWorld> Subject<'_, P, W> {
 
     async fn not_made(&self) -> Result<(), Failure> {
         let claim = launched(&self.claim("not-made"));
-        self.port.project(&claim.given_up(DeletionReason::Drifted, claim.phase_since)).await?;
+        self.port
+            .project(
+                &claim.given_up(
+                    DeletionReason::Disrupted(DisruptionReason::Drifted),
+                    claim.phase_since,
+                ),
+            )
+            .await?;
         same("the object", &self.world.seen(&claim.name).await, &None)
     }
 

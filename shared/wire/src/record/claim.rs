@@ -5,8 +5,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     BatchId, CapacityType, ClaimPhase, DeletionReason, ImageId, InstanceId, InstanceTypeName,
-    Namespace, NodeClaim, NodeClaimName, NodeClassName, NodeName, NodePoolName, ObjectName, PodKey,
-    Zone,
+    NodeClaim, NodeClaimName, NodeClassName, NodeName, NodePoolName, Zone,
     claim::{ClaimConditions, Deletion, LaunchedInstance},
     duration,
 };
@@ -198,7 +197,7 @@ impl ClaimRecordV1 {
             requirements: parts::into_requirements(&self.requirements)?,
             instance_types: parts::ids(&self.instance_types, InstanceTypeName::new)?,
             requests: parts::into_resources(&self.requests)?,
-            pods: self.pods.iter().map(|text| pod_key(text)).collect::<Result<_, _>>()?,
+            pods: self.pods.iter().map(|text| parts::pod_key(text)).collect::<Result<_, _>>()?,
             taints: parts::into_taints(self.taints)?,
             startup_taints: parts::into_taints(self.startup_taints)?,
             expire_after: read_duration(self.expire_after)?,
@@ -216,17 +215,6 @@ impl ClaimRecordV1 {
             message: self.message,
         })
     }
-}
-
-/// `namespace/name`.
-fn pod_key(text: &str) -> Result<PodKey, String> {
-    let (namespace, name) = text
-        .split_once('/')
-        .ok_or_else(|| format!("`{text}` is not a pod's namespace and name"))?;
-    Ok(PodKey {
-        namespace: parts::id(namespace, Namespace::new)?,
-        name: parts::id(name, ObjectName::new)?,
-    })
 }
 
 fn read_duration(text: Option<String>) -> Result<Option<SignedDuration>, String> {

@@ -1,7 +1,7 @@
 //! A decision as it is stored.
 
 use jiff::Timestamp;
-use model::{NodeClaimName, NodePoolName, ledger::Decision};
+use model::{Function, NodeClaimName, NodePoolName, ledger::Decision};
 use serde::{Deserialize, Serialize};
 
 use super::parts;
@@ -30,7 +30,7 @@ impl DecisionRecordV1 {
         Self {
             v: super::VERSION,
             at: decision.at,
-            function: decision.function.clone(),
+            function: decision.function.as_str().to_owned(),
             node_pool: decision.node_pool.as_ref().map(ToString::to_string),
             claims: parts::texts(&decision.claims),
             summary: decision.summary.clone(),
@@ -43,7 +43,7 @@ impl DecisionRecordV1 {
     pub(super) fn into_decision(self) -> Result<Decision, String> {
         Ok(Decision {
             at: self.at,
-            function: self.function,
+            function: parts::known(&self.function, "function", Function::parse)?,
             node_pool: self
                 .node_pool
                 .map(|name| parts::id(&name, NodePoolName::new))

@@ -3,22 +3,22 @@
 use std::collections::BTreeMap;
 
 use model::{
-    HourlyPrice, LabelKey, Operator, Requirement, Requirements, ResourceName, Resources, Taint,
-    TaintEffect, requirement::Value,
+    HourlyPrice, LabelKey, Namespace, ObjectName, Operator, PodKey, Requirement, Requirements,
+    ResourceName, Resources, Taint, TaintEffect, requirement::Value,
 };
 use serde::{Deserialize, Serialize};
 
 /// Amounts in base units by resource; zeros of resources of one's own are kept.
-pub(super) type ResourcesV1 = BTreeMap<String, u64>;
+pub(crate) type ResourcesV1 = BTreeMap<String, u64>;
 
-pub(super) fn of_resources(resources: &Resources) -> ResourcesV1 {
+pub(crate) fn of_resources(resources: &Resources) -> ResourcesV1 {
     let mut all: ResourcesV1 =
         resources.iter().map(|(name, amount)| (name.to_owned(), amount)).collect();
     all.extend(resources.extended.iter().map(|(name, amount)| (name.as_str().to_owned(), *amount)));
     all
 }
 
-pub(super) fn into_resources(record: &ResourcesV1) -> Result<Resources, String> {
+pub(crate) fn into_resources(record: &ResourcesV1) -> Result<Resources, String> {
     let mut resources = Resources::default();
     for (name, amount) in record {
         resources.set(&id(name, ResourceName::new)?, *amount);
@@ -29,7 +29,7 @@ pub(super) fn into_resources(record: &ResourcesV1) -> Result<Resources, String> 
 /// A requirement as the set that it is.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct RequirementV1 {
+pub(crate) struct RequirementV1 {
     key: String,
     /// Whether the set is everything but `values`.
     #[serde(default, skip_serializing_if = "is_false")]
@@ -49,7 +49,7 @@ fn is_false(value: &bool) -> bool {
     !value
 }
 
-pub(super) fn of_requirements(requirements: &Requirements) -> Vec<RequirementV1> {
+pub(crate) fn of_requirements(requirements: &Requirements) -> Vec<RequirementV1> {
     let one = |requirement: &Requirement| RequirementV1 {
         key: requirement.key().as_str().to_owned(),
         not: requirement.is_complement(),
@@ -61,7 +61,7 @@ pub(super) fn of_requirements(requirements: &Requirements) -> Vec<RequirementV1>
     requirements.iter().map(one).collect()
 }
 
-pub(super) fn into_requirements(records: &[RequirementV1]) -> Result<Requirements, String> {
+pub(crate) fn into_requirements(records: &[RequirementV1]) -> Result<Requirements, String> {
     records.iter().map(into_requirement).collect()
 }
 
@@ -90,14 +90,14 @@ fn into_requirement(record: &RequirementV1) -> Result<Requirement, String> {
 
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct TaintV1 {
+pub(crate) struct TaintV1 {
     key: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]
     value: String,
     effect: String,
 }
 
-pub(super) fn of_taints(taints: &[Taint]) -> Vec<TaintV1> {
+pub(crate) fn of_taints(taints: &[Taint]) -> Vec<TaintV1> {
     let one = |taint: &Taint| TaintV1 {
         key: taint.key.clone(),
         value: taint.value.clone(),
@@ -106,7 +106,7 @@ pub(super) fn of_taints(taints: &[Taint]) -> Vec<TaintV1> {
     taints.iter().map(one).collect()
 }
 
-pub(super) fn into_taints(records: Vec<TaintV1>) -> Result<Vec<Taint>, String> {
+pub(crate) fn into_taints(records: Vec<TaintV1>) -> Result<Vec<Taint>, String> {
     let one = |record: TaintV1| {
         let effect = known(&record.effect, "taint effect", TaintEffect::parse)?;
         Ok(Taint { key: record.key, value: record.value, effect })
@@ -115,7 +115,7 @@ pub(super) fn into_taints(records: Vec<TaintV1>) -> Result<Vec<Taint>, String> {
 }
 
 /// The id in `text`, or why it is none.
-pub(super) fn id<T>(
+pub(crate) fn id<T>(
     text: &str,
     read: impl Fn(&str) -> Result<T, model::id::InvalidId>,
 ) -> Result<T, String> {
@@ -123,15 +123,23 @@ pub(super) fn id<T>(
 }
 
 /// The ids in `texts`.
-pub(super) fn ids<T>(
+pub(crate) fn ids<T>(
     texts: &[String],
     read: impl Fn(&str) -> Result<T, model::id::InvalidId>,
 ) -> Result<Vec<T>, String> {
     texts.iter().map(|text| id(text, &read)).collect()
 }
 
+/// `namespace/name`.
+pub(crate) fn pod_key(text: &str) -> Result<PodKey, String> {
+    let (namespace, name) = text
+        .split_once('/')
+        .ok_or_else(|| format!("`{text}` is not a pod's namespace and name"))?;
+    Ok(PodKey { namespace: id(namespace, Namespace::new)?, name: id(name, ObjectName::new)? })
+}
+
 /// The member of an enumeration called `text`.
-pub(super) fn known<T>(
+pub(crate) fn known<T>(
     text: &str,
     what: &str,
     read: impl Fn(&str) -> Option<T>,
@@ -139,10 +147,10 @@ pub(super) fn known<T>(
     read(text).ok_or_else(|| format!("`{text}` is not a known {what}"))
 }
 
-pub(super) fn texts<T: ToString>(all: &[T]) -> Vec<String> {
+pub(crate) fn texts<T: ToString>(all: &[T]) -> Vec<String> {
     all.iter().map(ToString::to_string).collect()
 }
 
-pub(super) fn price(nanos: u64) -> HourlyPrice {
+pub(crate) fn price(nanos: u64) -> HourlyPrice {
     HourlyPrice(nanos)
 }

@@ -60,7 +60,7 @@ fn what_cannot_be_read_names_the_field_and_the_rule() {
 fn a_decision_survives() {
     let decision = Decision {
         at: "2026-11-21T12:00:00Z".parse().unwrap(),
-        function: "provision".into(),
+        function: model::Function::Provision,
         node_pool: Some("general".parse().unwrap()),
         claims: vec!["general-1-0".parse().unwrap()],
         summary: "one node for three pods".into(),

@@ -1,7 +1,7 @@
 //! Claims over their objects, from the promise to the end.
 
 use expect_test::expect_file;
-use model::{DeletionReason, NodeClaim};
+use model::{DeletionReason, NodeClaim, disruption::DisruptionReason};
 use serde_json::json;
 
 use super::*;
@@ -160,7 +160,7 @@ fn conditions_move_only_with_their_status() {
     ];
     assert_eq!(conditions(&object), ready);
     let gone = NodeClaim { version: 7, ..initialized() };
-    let gone = gone.given_up(DeletionReason::Drifted, time("08:00"));
+    let gone = gone.given_up(DeletionReason::Disrupted(DisruptionReason::Drifted), time("08:00"));
     object = shown(Some(deleted(object)), &gone);
     let (root, rest) = ready.split_last().unwrap();
     let mut all = rest.to_vec();

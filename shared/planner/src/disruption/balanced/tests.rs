@@ -1,8 +1,8 @@
 //! What scores enough (BA01–BA36).
 
-use model::node_pool::ConsolidationPolicy;
+use model::{disruption::Method, node_pool::ConsolidationPolicy};
 
-use super::super::{Method, Options, search::Field};
+use super::super::{Options, search::Field};
 use super::*;
 use crate::testing::cluster::*;
 

@@ -3,7 +3,10 @@
 //! Karpenter: `pkg/apis/v1/nodepool.go`, `GetAllowedDisruptionsByReason`.
 
 use jiff::Timestamp;
-use model::node_pool::{Budget, BudgetNodes, BudgetReason, NodePool};
+use model::{
+    disruption::DisruptionReason,
+    node_pool::{Budget, BudgetNodes, NodePool},
+};
 
 use crate::disruption::schedule::{InvalidSchedule, Schedule};
 
@@ -12,7 +15,7 @@ use crate::disruption::schedule::{InvalidSchedule, Schedule};
 /// allows nothing, for any reason.
 pub(crate) fn allowed(
     pool: &NodePool,
-    reason: BudgetReason,
+    reason: DisruptionReason,
     total: u64,
     now: Timestamp,
 ) -> Result<Option<u64>, InvalidSchedule> {
@@ -46,7 +49,7 @@ mod tests {
     use super::*;
     use crate::testing::{at, pool};
 
-    fn budget(nodes: BudgetNodes, reasons: &[BudgetReason], schedule: Option<&str>) -> Budget {
+    fn budget(nodes: BudgetNodes, reasons: &[DisruptionReason], schedule: Option<&str>) -> Budget {
         let window = schedule.map(|schedule| BudgetWindow {
             schedule: schedule.to_owned(),
             duration: SignedDuration::from_hours(1),
@@ -60,13 +63,16 @@ mod tests {
         let mut pool = pool("general");
         pool.disruption.budgets = budgets.to_vec();
         let now = at("2026-11-20T12:30:00Z");
-        assert_eq!(allowed(&pool, BudgetReason::Empty, 11, now).unwrap_or(Some(0)), allowed_nodes);
+        assert_eq!(
+            allowed(&pool, DisruptionReason::Empty, 11, now).unwrap_or(Some(0)),
+            allowed_nodes
+        );
     }
 
     #[test]
     fn the_least_budget_that_applies_counts() {
         use BudgetNodes::{Count, Percent};
-        use BudgetReason::{Drifted, Empty};
+        use DisruptionReason::{Drifted, Empty};
         check(&[], None);
         check(&[budget(Percent(10), &[], None)], Some(2));
         check(&[budget(Percent(0), &[], None)], Some(0));
@@ -78,6 +84,9 @@ mod tests {
 
     #[test]
     fn a_schedule_that_cannot_be_read_allows_nothing() {
-        check(&[budget(BudgetNodes::Count(0), &[BudgetReason::Drifted], Some("daily"))], Some(0));
+        check(
+            &[budget(BudgetNodes::Count(0), &[DisruptionReason::Drifted], Some("daily"))],
+            Some(0),
+        );
     }
 }

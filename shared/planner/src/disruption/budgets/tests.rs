@@ -2,16 +2,17 @@
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
+    disruption::DisruptionReason,
     facts::Facts,
     labels,
-    node_pool::{Budget, BudgetNodes, BudgetReason, BudgetWindow},
+    node_pool::{Budget, BudgetNodes, BudgetWindow},
 };
 
 use super::super::{Options, nodes::State};
 use super::*;
 use crate::testing::cluster::*;
 
-fn windowed(nodes: u32, reasons: &[BudgetReason], schedule: Option<(&str, i64)>) -> Budget {
+fn windowed(nodes: u32, reasons: &[DisruptionReason], schedule: Option<(&str, i64)>) -> Budget {
     let window = schedule.map(|(schedule, hours)| BudgetWindow {
         schedule: schedule.to_owned(),
         duration: SignedDuration::from_hours(hours),
@@ -24,7 +25,8 @@ fn windowed(nodes: u32, reasons: &[BudgetReason], schedule: Option<(&str, i64)>)
 fn check(facts: &Facts, at: &str, left: [Option<u64>; 3]) {
     let now: Timestamp = at.parse().unwrap();
     let state = State::of(facts, now, &Options::default());
-    let reasons = [BudgetReason::Underutilized, BudgetReason::Empty, BudgetReason::Drifted];
+    let reasons =
+        [DisruptionReason::Underutilized, DisruptionReason::Empty, DisruptionReason::Drifted];
     let pool = &facts.node_pools[0].name;
     let found = reasons.map(|reason| Remaining::of(&state, reason).left(pool));
     assert_eq!(found, left, "{:?}", facts.node_pools[0].disruption.budgets);
@@ -42,7 +44,7 @@ const NOON: &str = "2026-01-01T12:00:00Z";
 
 #[test]
 fn each_reason_has_the_least_of_the_budgets_that_mean_it() {
-    use BudgetReason::{Drifted, Empty};
+    use DisruptionReason::{Drifted, Empty};
     check(&ten(&[]), NOON, [None; 3]);
     check(&ten(&[windowed(0, &[], None)]), NOON, [Some(0); 3]);
     let several =
@@ -69,14 +71,14 @@ fn a_window_is_open_from_its_firing_on_in_utc() {
     at("30 6 * * SUN", 6, "2026-01-05T00:00:00Z", false);
     at("0 12 * * *", 1, NOON, true);
     at("0 11 * * *", 1, NOON, false);
-    let inactive = windowed(2, &[BudgetReason::Empty], Some(("@yearly", 1)));
+    let inactive = windowed(2, &[DisruptionReason::Empty], Some(("@yearly", 1)));
     check(&ten(&[inactive]), NOON, [None; 3]);
 }
 
 #[test]
 fn a_budget_that_cannot_be_read_closes_its_pool_for_every_reason() {
     for schedule in ["0 0 * * 5-1", "daily", "* * *"] {
-        let bad = windowed(9, &[BudgetReason::Drifted], Some((schedule, 1)));
+        let bad = windowed(9, &[DisruptionReason::Drifted], Some((schedule, 1)));
         check(&ten(&[bad, windowed(5, &[], None)]), NOON, [Some(0); 3]);
     }
 }

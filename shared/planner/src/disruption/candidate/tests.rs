@@ -1,8 +1,7 @@
 //! Which nodes may be candidates, and why not (CA01–CA31).
 
-use super::super::Method;
 use crate::testing::cluster::*;
-use model::{Pod, facts::Facts, labels};
+use model::{Pod, disruption::Method, facts::Facts, labels};
 use std::collections::BTreeMap;
 
 /// Why neither `graceful` emptiness or consolidation nor `eventual` drift may look at the only node.

@@ -1,9 +1,11 @@
 //! When nodes may be consolidated, and when they have drifted (CO01–CO09, DD01–DD29).
 
 use jiff::SignedDuration;
-use model::{CapacityType, NodeName, Offering, Reservation, Zone, facts::Facts, labels};
+use model::{
+    CapacityType, NodeName, Offering, Reservation, Zone, disruption::Method, facts::Facts, labels,
+};
 
-use super::super::{Method, Options};
+use super::super::Options;
 use crate::testing::cluster::*;
 use CapacityType::{OnDemand, Reserved, Spot};
 
@@ -78,7 +80,7 @@ fn drifts(change: impl Fn(&mut Facts), expected: Option<&str>) {
     own.created_at = ago(7_200);
     own.conditions.drifted = None;
     change(&mut facts);
-    let options = Options { works_out_drift: true, ..Options::default() };
+    let options = Options { is_watched: false, ..Options::default() };
     let state = State::of(&facts, facts.now, &options);
     let entry = &state.nodes[0];
     let found = state.pool("general").and_then(|pool| drift(&state, entry, pool));

@@ -5,12 +5,13 @@ mod surroundings;
 use jiff::SignedDuration;
 use model::{
     CapacityType, NodeName, Pod,
+    disruption::Method,
     facts::Facts,
     labels,
     node_pool::{BudgetNodes, ConsolidationPolicy},
 };
 
-use super::super::{Method, Options, answer, outlook};
+use super::super::{Options, decide, outlook};
 use crate::testing::cluster::*;
 use Method::{Drift, Emptiness, MultiNode, SingleNode, StaticDrift};
 
@@ -32,7 +33,7 @@ fn budgeted(mut facts: Facts, nodes: BudgetNodes) -> Facts {
 
 #[test]
 fn empty_nodes_go_together_within_budgets() {
-    let going = |facts: &Facts| ask(facts, Emptiness).command.map_or(0, |c| c.candidates.len());
+    let going = |facts: &Facts| ask(facts, Emptiness).proposal.map_or(0, |one| one.disrupted.len());
     assert_eq!(ask(&idle(10), Emptiness).eligible.len(), 10);
     assert_eq!(going(&budgeted(idle(10), BudgetNodes::Percent(100))), 10);
     assert_eq!(going(&budgeted(idle(10), BudgetNodes::Percent(0))), 0);
@@ -63,7 +64,7 @@ fn ten_pools(nodes: BudgetNodes) -> Facts {
 
 #[test]
 fn every_pool_has_its_own_budget() {
-    let going = |facts: &Facts| ask(facts, Emptiness).command.map_or(0, |c| c.candidates.len());
+    let going = |facts: &Facts| ask(facts, Emptiness).proposal.map_or(0, |one| one.disrupted.len());
     assert_eq!(going(&ten_pools(BudgetNodes::Percent(50))), 20);
     assert_eq!(going(&ten_pools(BudgetNodes::Percent(100))), 30);
 }
@@ -124,10 +125,10 @@ fn used(nodes: &[(&str, &str)], pods: Vec<Pod>) -> Facts {
 fn a_node_that_is_too_large_is_replaced_by_a_cheaper_one() {
     let facts = used(&[("a", "t.large")], vec![app("web", "a", "cpu=1")]);
     check(&facts, SingleNode, "a → t.small|t.gpu|t.medium");
-    let command = ask(&facts, SingleNode).command.unwrap();
-    assert_eq!((command.price_before.0, command.price_after.0), (1_600_000_000, 200_000_000));
-    assert_eq!(command.saving().0, 1_400_000_000);
-    assert_eq!(command.moves.len(), 1);
+    let proposal = ask(&facts, SingleNode).proposal.unwrap();
+    assert_eq!((proposal.price_before.0, proposal.price_after.0), (1_600_000_000, 200_000_000));
+    assert_eq!(proposal.saving().0, 1_400_000_000);
+    assert_eq!(proposal.moves.len(), 1);
     check(&used(&[("a", "t.small")], vec![app("web", "a", "cpu=1")]), SingleNode, "nothing");
     let tight = used(&[("a", "t.small")], vec![app("web", "a", "cpu=1")]);
     assert!(why(&tight, SingleNode, "a").contains("may cost $0.2000 per hour or more"));
@@ -212,7 +213,7 @@ fn spot_is_replaced_by_spot_only_where_the_gate_is_open_and_enough_types_are_che
     }));
     many.sort_by(|a, b| a.name.cmp(&b.name));
     offer(&mut facts, many);
-    let command = ask(&facts, SingleNode).command.unwrap();
+    let command = ask(&facts, SingleNode).proposal.unwrap().command;
     assert_eq!(command.replacements[0].instance_types.len(), 15);
 }
 
@@ -305,8 +306,8 @@ fn fixed(nodes: usize, replicas: u64, limit: Option<&str>) -> Facts {
 #[test]
 fn static_nodes_are_replaced_one_by_one_within_budget_and_limit() {
     let going = |facts: &Facts| {
-        let command = ask(facts, StaticDrift).command;
-        command.map_or((0, 0), |one| (one.candidates.len(), one.replacements.len()))
+        let proposal = ask(facts, StaticDrift).proposal;
+        proposal.map_or((0, 0), |one| (one.disrupted.len(), one.command.replacements.len()))
     };
     assert_eq!(going(&budgeted(fixed(5, 5, None), BudgetNodes::Count(2))), (2, 2));
     assert_eq!(going(&budgeted(fixed(5, 5, None), BudgetNodes::Percent(20))), (1, 1));
@@ -336,9 +337,9 @@ fn pools_take_turns_and_those_that_were_not_reached_come_first() {
     }
     facts.pods = (0..4).map(|i| app(&format!("p{i}"), &format!("n{i}"), "cpu=1800m")).collect();
     let first = Options { work: 1, ..Options::default() };
-    let answer_of = |options: &Options| answer(&facts, SingleNode, options);
+    let answer_of = |options: &Options| decide(&facts, SingleNode, options);
     let cut = answer_of(&first);
-    assert!(cut.is_cut_short && cut.command.is_none());
+    assert!(cut.is_cut_short && cut.proposal.is_none());
     let unseen: Vec<&str> = cut.unseen.iter().map(model::NodePoolName::as_str).collect();
     assert_eq!(unseen, ["other"]);
     assert!(cut.notes.contains_key(&NodeName::new("n0").unwrap()));
@@ -354,7 +355,7 @@ fn while_a_claim_has_no_instance_nothing_is_decided() {
     claim(&mut facts, "n1").instance = None;
     let all = outlook(&facts, &Options::default());
     assert!(all.waiting.is_some() && all.first().is_none());
-    assert!(all.answers.values().all(|one| one.command.is_none() && one.error.is_some()));
+    assert!(all.answers.values().all(|one| one.proposal.is_none() && one.error.is_some()));
 }
 
 #[test]

@@ -1,27 +1,26 @@
 //! What makes a command void 15 seconds later (VA01–VA09, EM27, CE08, CE09).
 
-use model::{
-    facts::Facts,
-    labels,
-    node_pool::{BudgetNodes, BudgetReason},
-};
+use model::{disruption::DisruptionReason, facts::Facts, labels, node_pool::BudgetNodes};
 
-use super::super::{Options, validated as again};
-use super::*;
+use super::{super::Proposal, *};
 use crate::testing::cluster::*;
+
+fn again(facts: &Facts, command: &Command) -> Result<Valid, Voided> {
+    still(facts, command, &Options::default())
+}
 
 fn merged() -> (Facts, Command) {
     let names = ["a", "b"];
     let mut facts = cluster(&names.map(|name| (name, "t.large")));
     facts.pods = names.map(|on| app(&format!("p-{on}"), on, "cpu=1")).to_vec();
-    let command = ask(&facts, Method::MultiNode).command.unwrap();
+    let command = ask(&facts, Method::MultiNode).proposal.unwrap().command;
     (facts, command)
 }
 
 fn replaced() -> (Facts, Command) {
     let mut facts = cluster(&[("a", "t.large")]);
     facts.pods = vec![app("web", "a", "cpu=1")];
-    let command = ask(&facts, Method::SingleNode).command.unwrap();
+    let command = ask(&facts, Method::SingleNode).proposal.unwrap().command;
     (facts, command)
 }
 
@@ -29,9 +28,10 @@ fn replaced() -> (Facts, Command) {
 #[track_caller]
 fn check((facts, command): (Facts, Command), change: impl Fn(&mut Facts), expected: &str) {
     let mut facts = facts;
-    assert_eq!(again(&facts, &command, &Options::default()).as_ref(), Ok(&command));
+    let whole = Valid { command: command.clone(), dropped: Vec::new() };
+    assert_eq!(again(&facts, &command), Ok(whole));
     change(&mut facts);
-    let found = again(&facts, &command, &Options::default());
+    let found = again(&facts, &command);
     let text = found.err().map(|voided| voided.to_string()).unwrap_or_default();
     assert!(text.contains(expected) && !text.is_empty(), "{text}");
 }
@@ -49,8 +49,8 @@ fn a_command_is_void_when_a_node_is_no_candidate_any_more() {
     for case in [merged, replaced] {
         check(case(), protect, "void (churn): a: the annotation");
         check(case(), hold, "void (churn): a: PodDisruptionBudget default/hold");
-        check(case(), |facts| facts.ledger.claims.clear(), "void (churn): a: it has no NodeClaim");
-        check(case(), |facts| facts.nodes.clear(), "void (churn): a: ");
+        check(case(), |facts| facts.ledger.claims.clear(), "void (churn): claim-a: it is gone");
+        check(case(), |facts| facts.nodes.clear(), "void (churn): claim-a: its node is gone");
     }
 }
 
@@ -70,7 +70,7 @@ fn a_command_is_void_when_budgets_are_spent_or_pods_were_promised_to_a_node() {
     }
     let one_left = |facts: &mut Facts| {
         let mut one = budget(BudgetNodes::Count(1));
-        one.reasons = vec![BudgetReason::Underutilized];
+        one.reasons = vec![DisruptionReason::Underutilized];
         facts.node_pools[0].disruption.budgets = vec![one];
     };
     check(merged(), one_left, "void (budget): b: the disruption budgets");
@@ -106,33 +106,26 @@ fn a_command_is_void_when_its_pods_do_not_fit_as_they_did() {
 #[test]
 fn of_an_emptiness_command_the_rest_still_holds() {
     let mut facts = cluster(&[("a", "t.large"), ("b", "t.large")]);
-    let command = ask(&facts, Method::Emptiness).command.unwrap();
+    let proposal = ask(&facts, Method::Emptiness).proposal.unwrap();
+    let command = &proposal.command;
     facts.pods = vec![app("web", "a", "cpu=1")];
-    let still = again(&facts, &command, &Options::default()).unwrap();
-    assert_eq!(still.nodes().map(NodeName::as_str).collect::<Vec<_>>(), ["b"]);
-    assert_eq!(still.rejected, ["a: 1 pod would need another node"]);
-    assert_eq!(still.price_before.0, 1_600_000_000);
+    let left = again(&facts, command).unwrap();
+    let left: Proposal = proposal.clone().narrowed(left);
+    assert_eq!(left.nodes().map(NodeName::as_str).collect::<Vec<_>>(), ["b"]);
+    assert_eq!(left.command.candidates.len(), 1);
+    assert_eq!(left.rejected, ["a: 1 pod would need another node"]);
+    assert_eq!(left.price_before.0, 1_600_000_000);
     facts.pods.push(app("db", "b", "cpu=1"));
-    let voided = again(&facts, &command, &Options::default()).unwrap_err();
-    assert_eq!(voided.reason, VoidReason::Churn);
+    assert!(matches!(again(&facts, command), Err(Voided::Churn(_))));
     facts.pods.clear();
     facts.node_pools[0].disruption.budgets = vec![budget(BudgetNodes::Count(0))];
-    let voided = again(&facts, &command, &Options::default()).unwrap_err();
-    assert_eq!(voided.reason, VoidReason::Budget);
+    assert!(matches!(again(&facts, command), Err(Voided::Budget(_))));
 }
 
-#[test]
-fn drift_is_carried_out_as_it_was_found() {
+/// A large node that has drifted, and a budget that is closed from noon on.
+fn drifted() -> Facts {
     let mut facts = cluster(&[("a", "t.large")]);
     claim(&mut facts, "a").conditions.drifted = Some("AMIDrift".to_owned());
-    let command = ask(&facts, Method::Drift).command.unwrap();
-    facts.node_pools[0].disruption.budgets = vec![budget(BudgetNodes::Count(0))];
-    assert_eq!(again(&facts, &command, &Options::default()), Ok(command));
-}
-
-#[test]
-fn a_window_that_opens_while_a_command_waits_stops_it() {
-    let mut facts = cluster(&[("a", "t.large")]);
     let mut closed = budget(BudgetNodes::Count(0));
     closed.window = Some(model::node_pool::BudgetWindow {
         schedule: "0 12 * * *".to_owned(),
@@ -140,8 +133,24 @@ fn a_window_that_opens_while_a_command_waits_stops_it() {
     });
     facts.node_pools[0].disruption.budgets = vec![closed];
     facts.now = ago(10);
-    let answer = ask(&facts, Method::Emptiness);
-    assert!(answer.command.is_none());
-    let (_, voided) = answer.voided.unwrap();
-    assert_eq!(voided.reason, VoidReason::Budget);
+    facts
+}
+
+#[test]
+fn a_window_that_opens_while_a_command_waits_stops_it() {
+    let answer = ask(&drifted(), Method::Emptiness);
+    assert!(answer.proposal.is_none());
+    assert!(matches!(answer.voided, Some((_, Voided::Budget(_)))));
+}
+
+#[test]
+fn drift_is_carried_out_as_it_was_found() {
+    let mut facts = drifted();
+    let answer = ask(&facts, Method::Drift);
+    assert!(answer.voided.is_none());
+    // Whoever asks again later nevertheless is told what holds then.
+    let command = answer.proposal.unwrap().command;
+    assert_eq!(again(&facts, &command).map(|valid| valid.command), Ok(command.clone()));
+    facts.now = now();
+    assert!(matches!(again(&facts, &command), Err(Voided::Budget(_))));
 }

@@ -119,19 +119,21 @@ fn a_node_whose_reservation_ended_is_told_that_it_is_on_demand() {
 #[test]
 fn what_takes_too_long_is_given_up() {
     let (launched, _) = joined();
-    let promised = NodeClaim { phase: ClaimPhase::Promised, instance: None, ..launched.clone() };
-    for (claim, age, reason) in [
-        (&promised, 299, None),
-        (&promised, 300, Some(DeletionReason::LaunchFailed)),
-        (&launched, 899, None),
-        (&launched, 900, Some(DeletionReason::NotRegistered)),
-    ] {
-        let claim = NodeClaim { created_at: ago(age), ..claim.clone() };
+    for (age, reason) in [(899, None), (900, Some(DeletionReason::NotRegistered))] {
+        let claim = NodeClaim { created_at: ago(age), ..launched.clone() };
         let settled = settle(&claim, None, false, now());
         let given_up = settled.claim.and_then(|claim| claim.deletion);
         assert_eq!(given_up.map(|deletion| deletion.reason), reason, "{age}");
         assert_eq!(settled.revisit_after_seconds.is_some(), reason.is_none(), "{age}");
     }
+}
+
+#[test]
+fn a_claim_that_is_only_promised_is_left_to_its_launch() {
+    let (launched, _) = joined();
+    let promised = NodeClaim { phase: ClaimPhase::Promised, instance: None, ..launched };
+    let promised = NodeClaim { created_at: ago(3_600), ..promised };
+    assert_eq!(settle(&promised, None, false, now()), Settlement::default());
 }
 
 #[test]

@@ -174,7 +174,7 @@ async fn name_taken<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Res
 fn decision(number: usize) -> Decision {
     Decision {
         at: later(0),
-        function: "conformance".to_owned(),
+        function: model::Function::Provision,
         node_pool: Some(build::id("general")),
         claims: vec![build::id("general-0")],
         summary: format!("decision {number}"),

@@ -132,9 +132,9 @@ fn spot_with_many_types() -> Facts {
 #[test]
 fn spot_for_spot_keeps_the_cheapest_fifteen_or_as_many_as_min_values_ask() {
     let kept = |facts: &Facts| {
-        let command = ask(facts, SingleNode).command.unwrap();
-        let new = &command.replacements[0];
-        (new.instance_types.len(), command.price_after.0, new.requirements.clone())
+        let proposal = ask(facts, SingleNode).proposal.unwrap();
+        let new = &proposal.command.replacements[0];
+        (new.instance_types.len(), proposal.price_after.0, new.requirements.clone())
     };
     let (count, price, requirements) = kept(&spot_with_many_types());
     assert_eq!((count, price), (15, 60_000_000));
@@ -180,7 +180,7 @@ fn reserved_capacity_takes_the_place_of_what_is_paid_for_by_the_hour() {
         facts.node_pools[0].disruption.budgets.clear();
         reserve(&mut facts);
         add(&mut facts, "a", "t.small", paid);
-        let command = ask(&facts, SingleNode).command.unwrap();
+        let command = ask(&facts, SingleNode).proposal.unwrap().command;
         let (key, price) = command.replacements[0].cheapest.clone().unwrap();
         assert_eq!((key.capacity_type, price.0), (CapacityType::Reserved, 20));
     }
@@ -245,7 +245,7 @@ fn pods_that_spread_over_zones_stay_spread() {
         let instance = claim(&mut facts, name).instance.as_mut().unwrap();
         instance.zone = model::Zone::new(zone).unwrap();
     }
-    let command = ask(&facts, SingleNode).command.unwrap();
+    let command = ask(&facts, SingleNode).proposal.unwrap().command;
     let new = &command.replacements[0];
     let zone = new.requirements.get(labels::ZONE).and_then(|zone| zone.single_value().cloned());
     assert_eq!(zone.as_deref(), Some("zone-1"), "the zone of the node that goes");

@@ -1,13 +1,18 @@
-//! Which nodes may go for being empty, expired or deleted, and which stay.
+//! Which nodes may go for being empty, as the function `disrupt` sees it, and which stay.
 
 use jiff::SignedDuration;
 use model::{
-    CapacityType, DeletionReason, labels,
+    DeletionReason, NodeClaimName,
+    disruption::DisruptionReason,
+    labels,
     node::Node,
     node_pool::{Budget, BudgetNodes},
 };
 
-use super::*;
+use super::{
+    super::{Found, Options, look, validated},
+    *,
+};
 use crate::testing::*;
 
 /// A pool with a node for each name, empty for an hour, `consolidateAfter` a minute, and no budget.
@@ -29,8 +34,13 @@ fn change(facts: &mut Facts, name: &str, change: impl FnOnce(&mut NodeClaim)) {
     change(facts.ledger.claims.get_mut(&name).unwrap());
 }
 
+fn empty(facts: &Facts) -> Found {
+    look(facts, DisruptionReason::Empty, &Options::deployed())
+}
+
 fn names(facts: &Facts) -> Vec<String> {
-    emptiness(facts).candidates.iter().map(ToString::to_string).collect()
+    let candidates = empty(facts).command.into_iter().flat_map(|command| command.candidates);
+    candidates.map(|claim| claim.to_string()).collect()
 }
 
 #[track_caller]
@@ -43,14 +53,14 @@ fn emptiness_is_noted_and_forgotten() {
     let mut facts = idle(&["a", "b"]);
     change(&mut facts, "a", |claim| claim.empty_since = None);
     facts.pods = vec![running("web", "b", spec("cpu=1"))];
-    let seen = emptiness(&facts).observed;
+    let seen = empty(&facts).observed;
     let since: Vec<_> = seen.changes.iter().map(|c| (c.name.as_str(), c.empty_since)).collect();
     assert_eq!(since, [("claim-a", Some(now())), ("claim-b", None)]);
     assert!(seen.promises.is_empty() && seen.decisions.is_empty());
     let version = facts.ledger.claims.values().next().unwrap().version;
     assert_eq!(seen.changes[0].version, version + 1);
     commit(&mut facts, &seen);
-    assert!(emptiness(&facts).observed.is_empty());
+    assert!(empty(&facts).observed.is_empty());
 }
 
 #[test]
@@ -151,16 +161,19 @@ fn the_dearest_goes_first() {
 #[test]
 fn what_was_found_is_given_up_if_it_still_holds() {
     let mut facts = idle(&["a", "b", "c"]);
-    let found = emptiness(&facts).candidates;
+    let found = empty(&facts).command.unwrap();
     facts.now = now() + SignedDuration::from_secs(15);
     facts.pods = vec![running("web", "b", spec("cpu=1"))];
     change(&mut facts, "c", |claim| claim.empty_since = Some(now() + SignedDuration::from_secs(5)));
     facts.node_pools[0].disruption.consolidate_after = Some(SignedDuration::ZERO);
-    let plan = validated(&facts, DisruptionMethod::Emptiness, &found, now());
+    let plan = validated(&facts, &found, &Options::deployed());
     assert_eq!(plan.parent, facts.ledger.generation);
     let [gone] = plan.changes.as_slice() else { panic!("{:?}", plan.changes) };
     let deletion = gone.deletion.as_ref().unwrap();
-    assert_eq!((gone.name.as_str(), deletion.reason), ("claim-a", DeletionReason::Empty));
+    assert_eq!(
+        (gone.name.as_str(), deletion.reason),
+        ("claim-a", DeletionReason::Disrupted(DisruptionReason::Empty))
+    );
     let decision = &plan.decisions[0];
     assert_eq!(decision.summary, "emptiness: 1 node is given up, $0.4800 per hour");
     assert_eq!(
@@ -169,89 +182,5 @@ fn what_was_found_is_given_up_if_it_still_holds() {
     );
     // Once more, after it was committed.
     commit(&mut facts, &plan);
-    assert!(validated(&facts, DisruptionMethod::Emptiness, &found, now()).is_empty());
-}
-
-#[test]
-fn expired_claims_are_given_up_whatever_protects_them() {
-    let mut facts = idle(&["a", "b"]);
-    facts.pods = vec![running("web", "a", spec("cpu=1"))];
-    facts.nodes.first_entry().unwrap().get_mut().annotations =
-        [(labels::DO_NOT_DISRUPT.to_owned(), "true".to_owned())].into();
-    change(&mut facts, "a", |claim| claim.expire_after = Some(SignedDuration::from_hours(1)));
-    change(&mut facts, "b", |claim| claim.expire_after = None);
-    let plan = crate::expiration(&facts);
-    assert_eq!(plan.changes.len(), 1);
-    assert_eq!(plan.changes[0].deletion.as_ref().unwrap().reason, DeletionReason::Expired);
-    assert_eq!(
-        plan.decisions[0].summary,
-        "claim-a is given up: it is older than its expireAfter of 1h0m0s"
-    );
-    let both: Vec<_> = facts.ledger.claims.keys().cloned().collect();
-    let checked = validated(&facts, DisruptionMethod::Expiration, &both, now());
-    assert_eq!(checked.changes, plan.changes);
-    facts.now = ago(1);
-    assert!(crate::expiration(&facts).is_empty());
-}
-
-#[test]
-fn a_claim_whose_node_somebody_deletes_is_given_up() {
-    let mut facts = idle(&["a", "b"]);
-    assert!(crate::expiration(&facts).is_empty());
-    facts.nodes.first_entry().unwrap().get_mut().is_deleting = true;
-    let plan = crate::expiration(&facts);
-    assert_eq!(plan.changes.len(), 1);
-    assert_eq!(plan.changes[0].deletion.as_ref().unwrap().reason, DeletionReason::NodeDeleted);
-    assert_eq!(plan.decisions[0].summary, "claim-a is given up: its node is being deleted");
-    commit(&mut facts, &plan);
-    assert!(crate::expiration(&facts).is_empty());
-}
-
-#[test]
-fn a_claim_whose_object_somebody_deletes_is_given_up() {
-    let mut facts = idle(&["a", "b"]);
-    // One of somebody else's is no concern.
-    facts.deleted_claims.extend(["claim-b", "other"].map(|name| name.parse().unwrap()));
-    let plan = crate::expiration(&facts);
-    assert_eq!(plan.changes.len(), 1);
-    assert_eq!(plan.changes[0].deletion.as_ref().unwrap().reason, DeletionReason::NodeClaimDeleted);
-    assert_eq!(plan.decisions[0].summary, "claim-b is given up: its NodeClaim is being deleted");
-    commit(&mut facts, &plan);
-    assert!(crate::expiration(&facts).is_empty());
-}
-
-#[test]
-fn nodes_of_a_capacity_block_go_before_it_ends_and_all_others_stay() {
-    let mut facts = idle(&["a", "b", "c"]);
-    let paid = [("a", CapacityType::Reserved), ("b", CapacityType::Reserved)];
-    // The reservation of the third is over, and the instance is not.
-    for (name, capacity_type) in paid.into_iter().chain([("c", CapacityType::OnDemand)]) {
-        change(&mut facts, name, |claim| {
-            claim.instance.as_mut().unwrap().capacity_type = capacity_type;
-            let id = if name == "b" { "cr-2" } else { "cr-1" };
-            claim.labels.insert(labels::RESERVATION_ID.to_owned(), id.to_owned());
-        });
-    }
-    assert!(crate::expiration(&facts).is_empty());
-    facts.ending_reservations.insert("cr-1".to_owned());
-    let plan = crate::expiration(&facts);
-    let [gone] = plan.changes.as_slice() else { panic!("{:?}", plan.changes) };
-    let reason = gone.deletion.as_ref().unwrap().reason;
-    assert_eq!((gone.name.as_str(), reason), ("claim-a", DeletionReason::ReservationEnding));
-    let words = "claim-a is given up: its capacity block cr-1 is about to end";
-    assert_eq!(plan.decisions[0].summary, words);
-    commit(&mut facts, &plan);
-    assert!(crate::expiration(&facts).is_empty());
-}
-
-#[test]
-fn a_promised_claim_is_left_to_its_launch() {
-    let mut facts = idle(&["a"]);
-    facts.deleted_claims.insert("claim-a".parse().unwrap());
-    change(&mut facts, "a", |claim| {
-        claim.expire_after = Some(SignedDuration::ZERO);
-        claim.phase = model::ClaimPhase::Promised;
-        claim.instance = None;
-    });
-    assert!(crate::expiration(&facts).is_empty());
+    assert!(validated(&facts, &found, &Options::deployed()).is_empty());
 }

@@ -1,0 +1,174 @@
+//! Giving nodes up while they still work: by which method, for which reason, which of them, and what
+//! is launched in their place.
+//!
+//! Karpenter: `pkg/controllers/disruption/types.go`, `Command`; <https://karpenter.sh/docs/concepts/disruption/>.
+
+use std::fmt;
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::{
+    HourlyPrice, InstanceTypeName, NodeClaimName, NodePoolName, OfferingKey, PodKey, Requirements,
+};
+
+/// How long a command waits before it is validated and carried out, where its method waits at all.
+///
+/// Karpenter: `pkg/controllers/disruption/consolidation.go`, `consolidationTTL`.
+pub const VALIDATION_DELAY: SignedDuration = SignedDuration::from_secs(15);
+
+/// What a node is disrupted for: the reasons that a budget of a NodePool can name.
+///
+/// Karpenter: `pkg/apis/v1/nodepool.go`, `DisruptionReason`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum DisruptionReason {
+    /// Its pods fit elsewhere for less.
+    Underutilized,
+    /// No pod needs it.
+    Empty,
+    /// It no longer looks like its NodePool or its EC2NodeClass.
+    Drifted,
+}
+
+impl DisruptionReason {
+    /// Every reason.
+    pub const ALL: [Self; 3] = [Self::Underutilized, Self::Empty, Self::Drifted];
+
+    /// Its name in budgets, conditions and metrics.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Underutilized => "Underutilized",
+            Self::Empty => "Empty",
+            Self::Drifted => "Drifted",
+        }
+    }
+}
+
+/// A method of finding nodes to disrupt, in the order in which they are asked: the first that finds
+/// something acts.
+///
+/// Karpenter: `pkg/controllers/disruption/controller.go`, `NewMethods`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Method {
+    /// Nodes without pods of their own.
+    Emptiness,
+    /// Nodes of static NodePools that no longer look like them.
+    StaticDrift,
+    /// Nodes that no longer look like their NodePool.
+    Drift,
+    /// Several nodes whose pods fit elsewhere, or onto one new node, for less.
+    MultiNode,
+    /// One such node.
+    SingleNode,
+}
+
+impl Method {
+    /// Every method, in the order in which they are asked.
+    pub const ALL: [Self; 5] =
+        [Self::Emptiness, Self::StaticDrift, Self::Drift, Self::MultiNode, Self::SingleNode];
+
+    /// Its name: Karpenter's for consolidation types, and the method's own elsewhere.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Emptiness => "emptiness",
+            Self::StaticDrift => "static-drift",
+            Self::Drift => "drift",
+            Self::MultiNode => "multi-node-consolidation",
+            Self::SingleNode => "single-node-consolidation",
+        }
+    }
+
+    /// The method called `text`.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|method| method.as_str() == text)
+    }
+
+    /// What it disrupts nodes for, and so which budgets hold it back.
+    pub const fn reason(self) -> DisruptionReason {
+        match self {
+            Self::Emptiness => DisruptionReason::Empty,
+            Self::StaticDrift | Self::Drift => DisruptionReason::Drifted,
+            Self::MultiNode | Self::SingleNode => DisruptionReason::Underutilized,
+        }
+    }
+
+    /// Whether it disrupts a node at last, though pods forbid it, where the NodeClaim has a
+    /// `terminationGracePeriod`. Such a method does not wait either: what it finds is carried out at
+    /// once.
+    ///
+    /// Karpenter: `types.go`, `EventualDisruptionClass`.
+    pub const fn is_eventual(self) -> bool {
+        matches!(self, Self::StaticDrift | Self::Drift)
+    }
+}
+
+impl fmt::Display for Method {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// What a schedule of the function `disrupt` looks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum DisruptionSchedule {
+    /// Nodes that go whatever runs on them: expired ones, those of a capacity block that ends, those
+    /// that somebody deletes.
+    Forced,
+    /// Nodes that the methods of this reason find, within budgets.
+    Graceful(DisruptionReason),
+}
+
+impl DisruptionSchedule {
+    /// Every schedule.
+    pub const ALL: [Self; 4] = [
+        Self::Graceful(DisruptionReason::Empty),
+        Self::Forced,
+        Self::Graceful(DisruptionReason::Drifted),
+        Self::Graceful(DisruptionReason::Underutilized),
+    ];
+
+    /// Its name.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Forced => "forced",
+            Self::Graceful(DisruptionReason::Empty) => "emptiness",
+            Self::Graceful(DisruptionReason::Drifted) => "drift",
+            Self::Graceful(DisruptionReason::Underutilized) => "consolidation",
+        }
+    }
+
+    /// The schedule called `text`. `expiration` is what `forced` was called once: rules of
+    /// EventBridge that say so outlive the code that they wake.
+    pub fn parse(text: &str) -> Option<Self> {
+        let text = if text == "expiration" { "forced" } else { text };
+        Self::ALL.into_iter().find(|schedule| schedule.as_str() == text)
+    }
+}
+
+/// Nodes to give up together, once their replacements are there.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Command {
+    /// How they were found.
+    pub method: Method,
+    /// When they were found.
+    pub found_at: Timestamp,
+    /// The claims to give up, each once, in the order in which their pods are moved.
+    pub candidates: Vec<NodeClaimName>,
+    /// What is launched in their place.
+    pub replacements: Vec<Replacement>,
+}
+
+/// A node to launch in place of others.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Replacement {
+    /// Its NodePool.
+    pub node_pool: NodePoolName,
+    /// The instance types that it may become, cheapest first; none for a static NodePool, whose
+    /// claims are made from the NodePool alone.
+    pub instance_types: Vec<InstanceTypeName>,
+    /// What its claim asks for.
+    pub requirements: Requirements,
+    /// The cheapest offering that it may become, and its price.
+    pub cheapest: Option<(OfferingKey, HourlyPrice)>,
+    /// The pods that go onto it.
+    pub pods: Vec<PodKey>,
+}

@@ -1,0 +1,142 @@
+//! What the function `disrupt` makes of the decisions: a look, a command that waits, a plan.
+//!
+//! Nothing is launched in place of nodes yet ([`Options::deployed`]), so commands that need that are
+//! not found here; that a node stays for it is among the reasons. [`super::outlook`] has the whole
+//! truth.
+
+use model::{
+    DeletionReason, Function, HourlyPrice, NodeClaim, NodeName, Plan,
+    disruption::{Command, DisruptionReason, DisruptionSchedule, Method},
+    facts::Facts,
+    ledger::Decision,
+};
+
+use super::{Answer, Dropped, Options, Voided, decide::Prepared, empty_since, validation};
+
+/// Reasons that the record of a look keeps.
+const REJECTED_MAX: usize = 20;
+
+/// What a look found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Found {
+    /// What to give up, if something. Unless its method is eventual, only if it still holds after
+    /// [`model::disruption::VALIDATION_DELAY`].
+    pub command: Option<Command>,
+    /// Gives nothing up: since when nodes are empty, and why nodes go or stay.
+    pub observed: Plan,
+}
+
+/// What there is to be given up for `reason`.
+#[must_use]
+pub fn look(facts: &Facts, reason: DisruptionReason, options: &Options) -> Found {
+    let answer = Prepared::of(facts, options).first(methods(reason));
+    let mut observed = Plan { parent: facts.ledger.generation, ..Plan::default() };
+    match reason {
+        // Of empty nodes it is said when they go; that others are not empty is no news.
+        DisruptionReason::Empty => observed.changes = empty_since::changes(facts),
+        DisruptionReason::Drifted | DisruptionReason::Underutilized => {
+            observed.decisions.push(decision(facts, reason, &answer));
+        }
+    }
+    Found { command: answer.proposal.map(|proposal| proposal.command), observed }
+}
+
+/// Static pools have no replacements before they can be launched.
+const fn methods(reason: DisruptionReason) -> &'static [Method] {
+    match reason {
+        DisruptionReason::Empty => &[Method::Emptiness],
+        DisruptionReason::Drifted => &[Method::Drift],
+        DisruptionReason::Underutilized => &[Method::MultiNode, Method::SingleNode],
+    }
+}
+
+/// The claims of `command`, given up.
+#[must_use]
+pub fn given_up(facts: &Facts, command: &Command) -> Vec<NodeClaim> {
+    let reason = DeletionReason::Disrupted(command.method.reason());
+    claims(facts, command).map(|claim| claim.given_up(reason, facts.now)).collect()
+}
+
+fn claims<'f>(facts: &'f Facts, command: &Command) -> impl Iterator<Item = &'f NodeClaim> {
+    command.candidates.iter().filter_map(|name| facts.ledger.claims.get(name))
+}
+
+/// Gives up what of `command` still holds, and says why the rest does not.
+#[must_use]
+pub fn validated(facts: &Facts, command: &Command, options: &Options) -> Plan {
+    let nothing = Command { candidates: Vec::new(), ..command.clone() };
+    let (left, mut rejected) = match validation::still(facts, command, options) {
+        Ok(valid) => (valid.command, lines(&valid.dropped, command.method)),
+        Err(Voided::Churn(dropped) | Voided::Budget(dropped)) => {
+            (nothing, lines(&dropped, command.method))
+        }
+        Err(Voided::Scheduling(reason)) => (nothing, vec![reason]),
+    };
+    rejected.sort();
+    let prices = claims(facts, &left).filter_map(|claim| Some(claim.instance.as_ref()?.price));
+    let total = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
+    let (method, count) = (name(command.method.reason()), left.candidates.len());
+    let nodes = if count == 1 { "node is" } else { "nodes are" };
+    let summary = format!("{method}: {count} {nodes} given up, ${total} per hour");
+    let decision = Decision::about(claims(facts, &left), Function::Disrupt, facts.now, summary);
+    let decision = Decision { rejected, price_before: Some(total), ..decision };
+    Plan {
+        parent: facts.ledger.generation,
+        changes: given_up(facts, &left),
+        decisions: if command.candidates.is_empty() { Vec::new() } else { vec![decision] },
+        ..Plan::default()
+    }
+}
+
+/// What a schedule that looks for `reason` is called.
+const fn name(reason: DisruptionReason) -> &'static str {
+    DisruptionSchedule::Graceful(reason).as_str()
+}
+
+/// An empty node is told by its claim, as what is noted about it.
+fn lines(dropped: &[Dropped], method: Method) -> Vec<String> {
+    let line = |one: &Dropped| match method {
+        Method::Emptiness => format!("{}: {}", one.claim, one.reason),
+        _ => one.to_string(),
+    };
+    dropped.iter().map(line).collect()
+}
+
+fn decision(facts: &Facts, reason: DisruptionReason, answer: &Answer) -> Decision {
+    let proposal = answer.proposal.as_ref();
+    // Of nodes that have not drifted nothing else is to be said.
+    let is_concerned = |node: &NodeName| {
+        reason == DisruptionReason::Underutilized || answer.eligible.contains(node)
+    };
+    let is_left = |node: &NodeName| {
+        !proposal.is_some_and(|proposal| proposal.nodes().any(|goes| goes == node))
+    };
+    let stay = answer.notes.iter().filter(|(node, _)| is_left(node) && is_concerned(node));
+    let mut rejected: Vec<String> = stay.map(|(node, why)| format!("{node}: {why}")).collect();
+    if let Some((proposal, voided)) = &answer.voided {
+        let nodes: Vec<&str> = proposal.nodes().map(NodeName::as_str).collect();
+        rejected.insert(0, format!("{}: {voided}", nodes.join(", ")));
+    }
+    rejected.extend(answer.error.clone());
+    rejected.truncate(REJECTED_MAX);
+    let method = name(reason);
+    let summary = match proposal {
+        Some(proposal) => {
+            let nodes: Vec<&str> = proposal.nodes().map(NodeName::as_str).collect();
+            let pods = super::counted(proposal.moves.len(), "pod");
+            let (nodes, saving) = (nodes.join(", "), proposal.saving());
+            format!("{method}: {nodes} can go, {pods} fit elsewhere, saves ${saving} per hour")
+        }
+        None => format!("{method}: nothing can go"),
+    };
+    let chosen = proposal.into_iter().flat_map(|proposal| claims(facts, &proposal.command));
+    Decision {
+        rejected,
+        price_before: proposal.map(|proposal| proposal.price_before),
+        price_after: proposal.map(|proposal| proposal.price_after),
+        ..Decision::about(chosen, Function::Disrupt, facts.now, summary)
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,110 @@
+//! What is carried out of what is decided, and what is told of the rest.
+
+use model::{DeletionReason, facts::Facts};
+
+use super::*;
+use crate::testing::cluster::*;
+
+/// The nodes that go for a reason, and why others stay.
+fn goes(facts: &Facts, reason: DisruptionReason) -> (Vec<String>, Vec<String>) {
+    let found = look(facts, reason, &Options::deployed());
+    let claims = found.command.iter().flat_map(|command| &command.candidates);
+    let names = claims.map(|name| name.as_str().replacen("claim-", "", 1)).collect();
+    let changes = found.command.iter().flat_map(|command| given_up(facts, command)).collect();
+    let plan = Plan { changes, ..found.observed };
+    assert_eq!(plan_check::violations(facts, &plan), Vec::new());
+    assert!(plan.promises.is_empty());
+    (names, plan.decisions.into_iter().flat_map(|decision| decision.rejected).collect())
+}
+
+fn spacious() -> Facts {
+    let mut facts = cluster(&[("a", "t.large"), ("b", "t.small")]);
+    facts.pods = vec![app("web", "b", "cpu=500m"), app("db", "a", "cpu=10")];
+    facts
+}
+
+#[test]
+fn a_node_whose_pods_fit_elsewhere_is_given_up() {
+    let facts = spacious();
+    let (gone, _) = goes(&facts, DisruptionReason::Underutilized);
+    assert_eq!(gone, ["b"]);
+    let found = look(&facts, DisruptionReason::Underutilized, &Options::deployed());
+    assert!(found.observed.is_empty());
+    let given_up = given_up(&facts, &found.command.unwrap());
+    let reasons = given_up.iter().filter_map(|claim| claim.deletion.as_ref());
+    let reasons: Vec<DeletionReason> = reasons.map(|deletion| deletion.reason).collect();
+    assert_eq!(reasons, [DeletionReason::Disrupted(DisruptionReason::Underutilized)]);
+}
+
+#[test]
+fn a_node_that_needs_another_in_its_place_stays_and_says_so() {
+    let mut facts = cluster(&[("a", "t.large")]);
+    facts.pods = vec![app("web", "a", "cpu=500m")];
+    assert_eq!(decided(&facts, Method::SingleNode), "a → t.small|t.gpu|t.medium");
+    let (gone, stays) = goes(&facts, DisruptionReason::Underutilized);
+    assert_eq!(gone, Vec::<String>::new());
+    assert!(stays.iter().any(|text| text.contains("not supported yet")), "{stays:?}");
+}
+
+#[test]
+fn a_drifted_node_goes_when_its_pods_fit_elsewhere() {
+    let mut facts = spacious();
+    facts.node_pools[0].disruption.consolidate_after = None;
+    claim(&mut facts, "b").conditions.drifted = Some("AMIDrift".to_owned());
+    assert_eq!(goes(&facts, DisruptionReason::Underutilized).0, Vec::<String>::new());
+    assert_eq!(goes(&facts, DisruptionReason::Drifted).0, ["b"]);
+    facts.pods[0] = app("web", "b", "cpu=1800m");
+    facts.pods.push(app("more", "a", "cpu=4500m"));
+    let (gone, stays) = goes(&facts, DisruptionReason::Drifted);
+    assert_eq!(gone, Vec::<String>::new());
+    assert!(stays.iter().any(|text| text.contains("not supported yet")), "{stays:?}");
+}
+
+#[test]
+fn what_was_found_is_refused_when_it_does_not_hold_any_more() {
+    let facts = spacious();
+    let found = look(&facts, DisruptionReason::Underutilized, &Options::deployed());
+    let command = found.command.unwrap();
+    let again = |facts: &Facts| validated(facts, &command, &Options::deployed());
+    let plan = again(&facts);
+    assert_eq!(plan.changes, given_up(&facts, &command));
+    let summary = "consolidation: 1 node is given up, $0.2000 per hour";
+    assert_eq!(
+        (plan.decisions[0].summary.as_str(), plan.decisions[0].rejected.len()),
+        (summary, 0)
+    );
+    let refused = |facts: &Facts| {
+        let plan = again(facts);
+        assert!(plan.changes.is_empty());
+        plan.decisions[0].rejected.join("; ")
+    };
+    let mut full = facts.clone();
+    full.pods.push(app("more", "a", "cpu=5500m"));
+    assert_eq!(refused(&full), "its pods need 1 new nodes now, not 0");
+    let mut protected = facts.clone();
+    protected.pods[0] =
+        annotated(app("web", "b", "cpu=500m"), model::labels::DO_NOT_DISRUPT, "true");
+    assert!(refused(&protected).contains("protects it"));
+    let mut gone = facts.clone();
+    gone.nodes.remove("b");
+    assert_eq!(refused(&gone), "claim-b: its node is gone");
+    gone.ledger.claims.remove("claim-b");
+    assert_eq!(refused(&gone), "claim-b: it is gone");
+}
+
+#[test]
+fn what_is_gone_does_not_void_the_rest_of_a_command() {
+    let mut facts = cluster(&[("a", "t.large"), ("b", "t.small"), ("c", "t.small")]);
+    let db = annotated(app("db", "a", "cpu=10"), model::labels::DO_NOT_DISRUPT, "true");
+    facts.pods = vec![app("web", "b", "cpu=500m"), app("api", "c", "cpu=500m"), db];
+    let found = look(&facts, DisruptionReason::Underutilized, &Options::deployed());
+    let command = found.command.unwrap();
+    assert_eq!((command.method, command.candidates.len()), (Method::MultiNode, 2));
+    let mut newer = facts.clone();
+    newer.ledger.claims.remove("claim-b");
+    newer.nodes.remove("b");
+    newer.pods.remove(0);
+    let plan = validated(&newer, &command, &Options::deployed());
+    assert_eq!(plan.changes.len(), 1);
+    assert_eq!(plan.decisions[0].rejected, ["claim-b: it is gone"]);
+}

@@ -1,0 +1,309 @@
+//! What one method would do on one state of the cluster: its command, and why it leaves every other
+//! node alone.
+
+use std::collections::BTreeMap;
+
+use model::{
+    NodeName, NodePoolName, Pod, PodKey,
+    disruption::{Command, DisruptionReason, Method, Replacement, VALIDATION_DELAY},
+    facts::Facts,
+};
+
+use super::{
+    Options,
+    candidate::Candidate,
+    conditions,
+    consolidation::{self, Obstacle},
+    multi,
+    nodes::State,
+    price::{self, Exact},
+    proposal::{Destination, Disrupted, Move, Proposal},
+    search::{self, Draft, Field, Notes},
+    simulation::{Outcome, Simulator},
+    single,
+    validation::{self, Valid, Voided},
+};
+
+/// Alternatives that a proposal names.
+const REJECTED_MAX: usize = 20;
+
+/// What one method says.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Answer {
+    /// What it would do.
+    pub proposal: Option<Proposal>,
+    /// The nodes that it looks at, before budgets.
+    pub eligible: Vec<NodeName>,
+    /// Why it leaves the other nodes alone.
+    pub notes: BTreeMap<NodeName, String>,
+    /// What it found and would not do 15 seconds later, and why.
+    pub voided: Option<(Proposal, Voided)>,
+    /// Why it could not look at all.
+    pub error: Option<String>,
+    /// Pools that it did not reach within its work: they come first next time.
+    pub unseen: Vec<NodePoolName>,
+    /// Whether it stopped at its limit of work.
+    pub is_cut_short: bool,
+    /// How many what-ifs it took.
+    pub examined: u64,
+    /// How many different nodes they were about.
+    pub examined_nodes: usize,
+}
+
+/// What `method` would do, and why every other node stays.
+///
+/// Whatever is decided about nodes that still work is decided here: for a plan that is only shown,
+/// for the function that carries it out, and for simulations. They differ in `options`.
+#[must_use]
+pub fn decide(facts: &Facts, method: Method, options: &Options) -> Answer {
+    Prepared::of(facts, options).first(&[method])
+}
+
+/// The cluster, made ready for every method: for whoever asks several questions about the same facts,
+/// and so that both halves can be measured.
+#[derive(Debug)]
+pub struct Prepared<'a> {
+    pub(crate) state: State<'a>,
+    pub(crate) field: Field<'a>,
+    pub(crate) simulator: Simulator<'a>,
+    pub(crate) options: &'a Options,
+}
+
+impl<'a> Prepared<'a> {
+    /// Gets `facts` ready. What-ifs are made ready by the first question that needs one.
+    #[must_use]
+    pub fn of(facts: &'a Facts, options: &'a Options) -> Self {
+        let state = State::of(facts, facts.now, options);
+        let field = Field::of(&state);
+        Self { field, simulator: Simulator::new(facts), state, options }
+    }
+
+    /// Spares the nodes that pending pods fit onto, where nobody else says which those are.
+    pub(crate) fn spare_for_pending(&mut self) {
+        self.state.spare_for_pending();
+        self.field = Field::of(&self.state);
+    }
+
+    /// Whether `method` decides nothing while a claim has no instance. To give up an empty node
+    /// nothing is planned; who looks again and again does not wait with it for launches.
+    fn waits(&self, method: Method) -> bool {
+        self.options.is_watched || method != Method::Emptiness
+    }
+
+    /// Makes what-ifs ready now.
+    pub fn make_what_ifs_ready(&mut self) {
+        self.simulator.world();
+    }
+
+    /// What the first of `methods` that finds something would do; else what the last of them says.
+    pub(crate) fn first(&mut self, methods: &[Method]) -> Answer {
+        let is_asked = |method: &Method| !self.field.eligible(&self.state, *method).0.is_empty();
+        if !self.options.is_watched && methods.iter().any(is_asked) {
+            self.spare_for_pending();
+        }
+        let mut last = Answer::default();
+        for method in methods {
+            last = self.decide(*method);
+            if last.proposal.is_some() {
+                break;
+            }
+        }
+        last
+    }
+
+    /// What one method would do.
+    pub fn decide(&mut self, method: Method) -> Answer {
+        let mut answer = Answer::default();
+        if self.waits(method) && !self.state.is_complete() {
+            answer.error = Some(WAITING.to_owned());
+            return answer;
+        }
+        let (eligible, mut notes) = self.field.eligible(&self.state, method);
+        answer.eligible =
+            self.field.get(&eligible).iter().map(|one| one.node.name.clone()).collect();
+        let examined = self.simulator.examined;
+        let found = self.found(method, &eligible, &mut notes, &mut answer);
+        answer.examined = self.simulator.examined - examined;
+        answer.examined_nodes = std::mem::take(&mut self.simulator.seen).len();
+        match found {
+            Ok(Some(draft)) => {
+                let proposal = self.proposal(method, draft, &notes);
+                self.keep_valid(proposal, &mut answer);
+            }
+            Ok(None) => {}
+            Err(obstacle) => answer.error = Some(obstacle.to_string()),
+        }
+        let named = notes.into_iter().filter_map(|(at, text)| {
+            let candidate = self.field.candidates.get(at)?;
+            Some((candidate.node.name.clone(), text))
+        });
+        answer.notes = named.collect();
+        answer
+    }
+
+    fn found(
+        &mut self,
+        method: Method,
+        eligible: &[usize],
+        notes: &mut Notes,
+        answer: &mut Answer,
+    ) -> Result<Option<Draft>, Obstacle> {
+        let (state, field, simulator) = (&self.state, &self.field, &mut self.simulator);
+        match method {
+            Method::Emptiness => Ok(search::emptiness(state, field, eligible, notes)),
+            Method::StaticDrift => Ok(search::static_drift(state, field, eligible, notes)),
+            Method::Drift => search::drift(state, simulator, field, eligible, notes),
+            Method::MultiNode => multi::multi_node(state, simulator, field, eligible, notes),
+            Method::SingleNode => {
+                let asked = (eligible, self.options);
+                let single = single::single_node(state, simulator, field, asked, notes);
+                answer.unseen = single.unseen.into_iter().collect();
+                answer.is_cut_short = single.is_cut_short;
+                Ok(single.draft)
+            }
+        }
+    }
+
+    /// Puts `proposal` into the answer, if it will hold.
+    fn keep_valid(&mut self, proposal: Proposal, answer: &mut Answer) {
+        let method = proposal.command.method;
+        // Emptiness that is looked at again and again is looked at again then.
+        if method.is_eventual() || !self.waits(method) {
+            answer.proposal = Some(proposal);
+            return;
+        }
+        match self.later(&proposal) {
+            Ok(proposal) => answer.proposal = Some(proposal),
+            Err(voided) => answer.voided = Some((proposal, voided)),
+        }
+    }
+
+    /// `proposal` as far as it will hold after the delay, if only the clock moves.
+    pub(crate) fn later(&mut self, proposal: &Proposal) -> Result<Proposal, Voided> {
+        let (facts, command) = (self.state.facts, &proposal.command);
+        let later = facts.now.checked_add(VALIDATION_DELAY).unwrap_or(facts.now);
+        let state = self.state.at(later);
+        let valid = if is_another_world(&self.state, &state) {
+            let facts = Facts { now: later, ..facts.clone() };
+            Prepared::of(&facts, self.options).still(command)?
+        } else {
+            // Who is a candidate changes with pods and nodes, and both stayed as they were.
+            validation::still_in(&state, &self.field, &mut self.simulator, command)?
+        };
+        Ok(proposal.clone().narrowed(valid))
+    }
+
+    /// What of `command` holds now.
+    pub(super) fn still(&mut self, command: &Command) -> Result<Valid, Voided> {
+        validation::still_in(&self.state, &self.field, &mut self.simulator, command)
+    }
+
+    /// The command that a draft is, with what speaks for it.
+    pub(crate) fn proposal(&self, method: Method, draft: Draft, notes: &Notes) -> Proposal {
+        let chosen = self.field.get(&draft.nodes);
+        let before = chosen.iter().fold(Exact::default(), |sum, one| sum.plus(one.price));
+        let after = consolidation::price_after(&draft.outcome);
+        let rejected = notes
+            .iter()
+            .filter(|_| method.reason() == DisruptionReason::Underutilized)
+            .filter_map(|(at, text)| {
+                let name = &self.field.candidates.get(*at)?.node.name;
+                Some(format!("{name}: {text}"))
+            });
+        Proposal {
+            disrupted: chosen.iter().map(|one| self.disrupted(method, one)).collect(),
+            moves: moves(&chosen, &draft.outcome),
+            price_before: before.rounded(),
+            price_after: after.rounded(),
+            rejected: rejected.take(REJECTED_MAX).collect(),
+            command: Command {
+                method,
+                found_at: self.state.facts.now,
+                candidates: chosen.iter().map(|one| one.claim.name.clone()).collect(),
+                replacements: match method {
+                    Method::StaticDrift => chosen.iter().map(|one| from_pool(one)).collect(),
+                    _ => draft.outcome.opened.into_iter().map(replacement).collect(),
+                },
+            },
+        }
+    }
+
+    fn disrupted(&self, method: Method, candidate: &Candidate<'_>) -> Disrupted {
+        let reason = match method {
+            Method::Emptiness => "no pod needs it".to_owned(),
+            Method::StaticDrift | Method::Drift => {
+                let entry = self.state.nodes.get(candidate.place);
+                let drift =
+                    entry.and_then(|entry| conditions::drift(&self.state, entry, candidate.pool));
+                let (_, reason) = drift.unwrap_or_default();
+                format!("it has drifted: {reason}")
+            }
+            Method::MultiNode | Method::SingleNode => {
+                let pods = super::counted(candidate.pods.len(), "pod");
+                format!("its {pods} fit elsewhere for less")
+            }
+        };
+        Disrupted {
+            node: candidate.node.name.clone(),
+            claim: candidate.claim.name.clone(),
+            node_pool: candidate.pool.name.clone(),
+            price: candidate.price.rounded(),
+            reason,
+        }
+    }
+}
+
+/// Whether other pods are protected, only because time has passed.
+fn is_another_world(before: &State<'_>, after: &State<'_>) -> bool {
+    let moved = |pod: &&Pod| pod.is_protected(before.now) != pod.is_protected(after.now);
+    before.guarded.iter().any(moved)
+}
+
+pub(super) const WAITING: &str = "a NodeClaim has no instance yet: nothing is decided until it has";
+
+/// The replacement of a node of a static pool: a claim made from the pool alone.
+fn from_pool(candidate: &Candidate<'_>) -> Replacement {
+    Replacement {
+        node_pool: candidate.pool.name.clone(),
+        instance_types: Vec::new(),
+        requirements: crate::scheduling::launchable::template::requirements(candidate.pool),
+        cheapest: None,
+        pods: Vec::new(),
+    }
+}
+
+fn replacement(new: super::simulation::NewNode) -> Replacement {
+    let offers = new.types.iter().filter_map(|one| {
+        let (price, offering) = price::cheapest(one, &new.requirements)?;
+        Some((price, one.key_of(offering)))
+    });
+    let cheapest = offers.min().map(|(price, key)| (key, price.rounded()));
+    Replacement {
+        node_pool: new.pool,
+        instance_types: new.types.iter().map(|one| one.name.clone()).collect(),
+        cheapest,
+        requirements: new.requirements,
+        pods: new.pods,
+    }
+}
+
+/// Where the pods of `chosen` go.
+fn moves(chosen: &[&Candidate<'_>], outcome: &Outcome) -> Vec<Move> {
+    let own = |pod: &&'_ Pod, node: &NodeName| (pod.key.clone(), node.clone());
+    let from: BTreeMap<PodKey, NodeName> = chosen
+        .iter()
+        .flat_map(|one| one.pods.iter().map(move |pod| own(pod, &one.node.name)))
+        .collect();
+    let existing = outcome.placed.iter().flat_map(|(target, pods)| {
+        pods.iter().map(|pod| (pod, Destination::Existing(target.clone())))
+    });
+    let new =
+        outcome.opened.iter().enumerate().flat_map(|(at, new)| {
+            new.pods.iter().map(move |pod| (pod, Destination::Replacement(at)))
+        });
+    let all = existing.chain(new).filter_map(|(pod, to)| {
+        let from = from.get(pod)?.clone();
+        Some(Move { pod: pod.clone(), from, to })
+    });
+    all.collect()
+}

@@ -1,0 +1,111 @@
+//! Claims that go whatever runs on them: older than their `expireAfter`, in a capacity block that is
+//! about to end, or with a NodeClaim object or a node that somebody deletes, whose finalizer then
+//! waits for the drain.
+//!
+//! No budget, no do-not-disrupt and no PodDisruptionBudget holds this back; draining honors the
+//! latter two. Nothing is launched in advance: the pods of a claim that is given up are planned by
+//! `provision`. A promised claim is left alone: only `launch` knows whether a request is under way.
+//!
+//! Karpenter: `pkg/controllers/nodeclaim/{expiration,lifecycle}/controller.go`,
+//! `pkg/controllers/node/termination/controller.go`; AWS provider:
+//! `pkg/controllers/nodeclaim/capacityreservation/expiration/controller.go`.
+
+use std::{collections::BTreeSet, fmt};
+
+use jiff::SignedDuration;
+use model::{
+    ClaimPhase, DeletionReason, Function, InstanceId, NodeClaim, Plan, facts::Facts, labels,
+    ledger::Decision,
+};
+
+/// Why a claim goes whatever runs on it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Cause<'a> {
+    /// It is older than its `expireAfter`, which is this.
+    Expired(SignedDuration),
+    /// The capacity block with this id, in which it is, is about to end.
+    CapacityBlockEnding(&'a str),
+    /// Somebody deletes its NodeClaim object.
+    NodeClaimDeleted,
+    /// Somebody deletes its node.
+    NodeDeleted,
+}
+
+impl Cause<'_> {
+    const fn reason(self) -> DeletionReason {
+        match self {
+            Self::Expired(_) => DeletionReason::Expired,
+            Self::CapacityBlockEnding(_) => DeletionReason::ReservationEnding,
+            Self::NodeClaimDeleted => DeletionReason::NodeClaimDeleted,
+            Self::NodeDeleted => DeletionReason::NodeDeleted,
+        }
+    }
+}
+
+impl fmt::Display for Cause<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Expired(after) => {
+                let after = model::duration::show_go(*after);
+                write!(f, "it is older than its expireAfter of {after}")
+            }
+            Self::CapacityBlockEnding(id) => write!(f, "its capacity block {id} is about to end"),
+            Self::NodeClaimDeleted => f.write_str("its NodeClaim is being deleted"),
+            Self::NodeDeleted => f.write_str("its node is being deleted"),
+        }
+    }
+}
+
+/// Gives up every claim whose time is over, whose capacity block is about to end, or whose NodeClaim
+/// object or node is being deleted.
+#[must_use]
+pub fn forced(facts: &Facts) -> Plan {
+    let deleted: BTreeSet<InstanceId> = facts
+        .nodes
+        .values()
+        .filter(|node| node.is_deleting)
+        .filter_map(|node| node.provider_id.as_ref()?.instance())
+        .collect();
+    let mut plan = Plan { parent: facts.ledger.generation, ..Plan::default() };
+    for claim in facts.ledger.claims.values() {
+        if let Some(cause) = cause(claim, facts, &deleted) {
+            plan.changes.push(claim.given_up(cause.reason(), facts.now));
+            let summary = format!("{} is given up: {cause}", claim.name);
+            plan.decisions.push(Decision {
+                price_before: claim.instance.as_ref().map(|instance| instance.price),
+                ..Decision::about([claim], Function::Disrupt, facts.now, summary)
+            });
+        }
+    }
+    plan
+}
+
+/// Why `claim` goes, if it does; `deleted` are the instances whose nodes somebody deletes.
+fn cause<'a>(
+    claim: &'a NodeClaim,
+    facts: &Facts,
+    deleted: &BTreeSet<InstanceId>,
+) -> Option<Cause<'a>> {
+    if claim.is_deleting() || claim.phase == ClaimPhase::Promised {
+        return None;
+    }
+    let after = claim.expire_after.unwrap_or_default();
+    let is_expired = claim.expires_at().is_some_and(|expires_at| expires_at <= facts.now);
+    let block = || ending_block(claim, facts).map(Cause::CapacityBlockEnding);
+    let is_its = |id: &InstanceId| claim.instance.as_ref().is_some_and(|own| own.id == *id);
+    is_expired
+        .then_some(Cause::Expired(after))
+        .or_else(block)
+        .or_else(|| facts.deleted_claims.contains(&claim.name).then_some(Cause::NodeClaimDeleted))
+        .or_else(|| deleted.iter().any(is_its).then_some(Cause::NodeDeleted))
+}
+
+/// The capacity block of `claim`, if that is about to end.
+fn ending_block<'a>(claim: &'a NodeClaim, facts: &Facts) -> Option<&'a str> {
+    let id = claim.labels.get(labels::RESERVATION_ID)?;
+    let is_ending = facts.ending_reservations.contains(id);
+    (is_ending && claim.is_reserved()).then_some(id.as_str())
+}
+
+#[cfg(test)]
+mod tests;

@@ -144,16 +144,7 @@ fn in_words(object: &objects::Object) -> String {
 }
 
 fn plain(key: model::PodKey, replicas: u32, spec: std::sync::Arc<model::PodSpec>) -> Workload {
-    Workload {
-        namespace: key.namespace,
-        name: key.name,
-        kind: WorkloadKind::Pod,
-        replicas,
-        spec,
-        runs_for: None,
-        volumes: Vec::new(),
-        claim_templates: Vec::new(),
-    }
+    Workload { kind: WorkloadKind::Pod, ..Workload::deployment(key, replicas, spec) }
 }
 
 fn files(path: &Path) -> Result<Vec<PathBuf>, BadInput> {

@@ -9,17 +9,11 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use model::{
-    CapacityType, HourlyPrice, NodeClaimName, OfferingKey,
-    labels::{CLUSTER_NAME_TAG, NODE_POOL},
-    launch::{FleetOverride, FleetRequest, FleetTemplate},
-    node_class::MatchCriteria,
-    shape::Shelved,
-};
+use model::{CapacityType, HourlyPrice, NodeClaimName, OfferingKey, shape::Shelved};
 use simulator::{Action, ReservationRecord, Settings, Sim};
 use testkit::{
-    Case, Clusters, DiscoveryWorld, FleetWorld, MarketWorld, NodeClaimWorld, ReservationWorld,
-    SeenNodeClaim, build,
+    Clusters, DiscoveryWorld, FleetWorld, MarketWorld, NodeClaimWorld, ReservationWorld,
+    SeenNodeClaim, assert_kept, build,
 };
 
 #[path = "conformance/others.rs"]
@@ -31,16 +25,6 @@ use self::{
     others::Others,
     statuses::{OtherClasses, OtherPools},
 };
-
-#[track_caller]
-fn check(cases: &[Case]) {
-    assert!(!cases.is_empty(), "the suite has no case");
-    let failed: Vec<String> = cases
-        .iter()
-        .filter_map(|case| Some(format!("{}: {}", case.name, case.outcome.as_ref().err()?)))
-        .collect();
-    assert!(failed.is_empty(), "{}", failed.join("\n"));
-}
 
 fn sim() -> Sim {
     let settings = Settings { listing_lag: SignedDuration::ZERO, ..Settings::default() };
@@ -63,14 +47,14 @@ fn the_ledger_keeps_its_contract() {
         instance_prefix: "aa".to_owned(),
     };
     let wait = async || pass(&sim);
-    check(&sim.block_on(testkit::ledger(&sim, &clusters, &wait)).expect("the suite ends"));
+    assert_kept(&sim.block_on(testkit::ledger(&sim, &clusters, &wait)).expect("the suite ends"));
 }
 
 #[test]
 fn the_mailbox_keeps_its_contract() {
     let sim = sim();
     let cluster = Settings::default().cluster;
-    check(&sim.block_on(testkit::mailbox(&sim, &cluster)).expect("the suite ends"));
+    assert_kept(&sim.block_on(testkit::mailbox(&sim, &cluster)).expect("the suite ends"));
 }
 
 #[test]
@@ -82,13 +66,13 @@ fn discovery_keeps_its_contract() {
         tags: BTreeMap::from([("karpenter.sh/discovery".to_owned(), "demo".to_owned())]),
         template: build::template("karpenter.k8s.aws/1"),
     };
-    check(&sim.block_on(testkit::discovery(&sim, &sim, &world)).expect("the suite ends"));
+    assert_kept(&sim.block_on(testkit::discovery(&sim, &sim, &world)).expect("the suite ends"));
 }
 
 #[test]
 fn profiles_keep_their_contract() {
     let sim = sim();
-    check(&sim.block_on(testkit::profiles(&sim, "profile-1")).expect("the suite ends"));
+    assert_kept(&sim.block_on(testkit::profiles(&sim, "profile-1")).expect("the suite ends"));
 }
 
 impl NodeClaimWorld for Others {
@@ -115,28 +99,28 @@ impl NodeClaimWorld for Others {
 fn node_claims_keep_their_contract() {
     let sim = sim();
     let cases = sim.block_on(testkit::node_claims(&sim, &Others(sim.clone()), "suite"));
-    check(&cases.expect("the suite ends"));
+    assert_kept(&cases.expect("the suite ends"));
 }
 
 #[test]
 fn nodes_keep_their_contract() {
     let others = Others(sim());
-    check(&others.0.block_on(testkit::nodes(&others.0, &others)).expect("the suite ends"));
+    assert_kept(&others.0.block_on(testkit::nodes(&others.0, &others)).expect("the suite ends"));
 }
 
 #[test]
 fn the_cluster_keeps_its_contract() {
     let others = Others(sim());
-    check(&others.0.block_on(testkit::cluster(&others.0, &others)).expect("the suite ends"));
+    assert_kept(&others.0.block_on(testkit::cluster(&others.0, &others)).expect("the suite ends"));
     let settings = Settings { has_definitions: false, ..Settings::default() };
     let bare = Sim::new(settings, std::sync::Arc::default());
-    check(&bare.block_on(testkit::without_definitions(&bare)).expect("the suite ends"));
+    assert_kept(&bare.block_on(testkit::without_definitions(&bare)).expect("the suite ends"));
 }
 
 #[test]
 fn the_catalog_keeps_its_contract() {
     let sim = sim();
-    check(&sim.block_on(testkit::catalog(&sim)).expect("the suite ends"));
+    assert_kept(&sim.block_on(testkit::catalog(&sim)).expect("the suite ends"));
 }
 
 impl MarketWorld for Others {
@@ -156,7 +140,7 @@ impl MarketWorld for Others {
 #[test]
 fn the_market_keeps_its_contract() {
     let others = Others(sim());
-    check(&others.0.block_on(testkit::market(&others.0, &others)).expect("the suite ends"));
+    assert_kept(&others.0.block_on(testkit::market(&others.0, &others)).expect("the suite ends"));
 }
 
 #[test]
@@ -167,85 +151,40 @@ fn the_shelf_keeps_its_contract() {
     let mut fewer = catalog;
     fewer.instance_types.truncate(3);
     let second = Shelved { catalog: fewer, found_at: build::at("2026-08-01T13:00:00Z") };
-    check(&sim.block_on(testkit::shelf(&sim, &first, &second)).expect("the suite ends"));
+    assert_kept(&sim.block_on(testkit::shelf(&sim, &first, &second)).expect("the suite ends"));
 }
 
 #[test]
 fn node_classes_keep_their_contract() {
     let others = OtherClasses(sim());
     let cases = testkit::node_classes(&others.0, &others, "suite");
-    check(&others.0.block_on(cases).expect("the suite ends"));
+    assert_kept(&others.0.block_on(cases).expect("the suite ends"));
 }
 
 #[test]
 fn node_pools_keep_their_contract() {
     let others = OtherPools(sim());
     let cases = testkit::node_pools(&others.0, &others, "suite");
-    check(&others.0.block_on(cases).expect("the suite ends"));
+    assert_kept(&others.0.block_on(cases).expect("the suite ends"));
 }
 
 #[test]
 fn fleet_and_templates_keep_their_contracts() {
     let sim = sim();
-    let cluster = Settings::default().cluster;
-    let template = build::template("karpenter.k8s.aws/1");
-    let choice = FleetOverride {
-        instance_type: "m7g.large".parse().expect("a type"),
-        zone: "us-west-2a".parse().expect("a zone"),
-        subnet: "subnet-a".parse().expect("an id"),
-        image: template.data.image.clone(),
-        price: HourlyPrice(40_000_000),
-    };
-    let request = FleetRequest {
-        token: "replaced".parse().expect("a token"),
-        count: 2,
-        capacity_type: CapacityType::OnDemand,
-        market: model::launch::ReservationMarket::OnDemand,
-        is_prioritized: false,
-        context: None,
-        templates: vec![FleetTemplate {
-            template: template.name.clone(),
-            version: model::launch::TemplateVersion::Latest,
-            overrides: vec![choice],
-        }],
-        tags: [(CLUSTER_NAME_TAG, cluster.as_str()), (NODE_POOL, "general")]
-            .map(|(key, value)| (key.to_owned(), value.to_owned()))
-            .into(),
-    };
-    let world = FleetWorld { cluster, template, request, token_prefix: "suite".to_owned() };
+    let world = FleetWorld::of(Settings::default().cluster, CapacityType::OnDemand);
     let wait = async || pass(&sim);
-    check(&sim.block_on(testkit::fleet(&sim, &sim, &world, &wait)).expect("the suite ends"));
+    assert_kept(&sim.block_on(testkit::fleet(&sim, &sim, &world, &wait)).expect("the suite ends"));
 }
 
-/// What both doors' reservations are tested with, bought in `sim`.
+/// What reservations are tested with, bought in `sim`.
 fn reservation_world(sim: &Sim) -> ReservationWorld {
-    let tags = BTreeMap::from([("team".to_owned(), "a".to_owned())]);
-    let targeted = build::reservation("cr-0a", MatchCriteria::Targeted);
-    let open = build::reservation("cr-0b", MatchCriteria::Open);
-    for (one, tags) in [(&targeted, tags.clone()), (&open, BTreeMap::new())] {
-        sim.act(Action::AddReservation(ReservationRecord {
-            id: one.id.clone(),
-            instance_type: one.instance_type.clone(),
-            zone: one.zone.clone(),
-            owner: one.owner.clone(),
-            match_criteria: one.match_criteria,
-            is_capacity_block: false,
-            is_interruptible: false,
-            tags,
-            starts_at: sim.now(),
-            ends_at: None,
-            total_count: one.available_count,
-        }));
+    let world = ReservationWorld::of(Settings::default().cluster);
+    let tagged = [(&world.targeted, world.tags.clone()), (&world.open, BTreeMap::new())];
+    for (found, tags) in tagged {
+        let record = ReservationRecord::of(found, tags, sim.now());
+        sim.act(Action::AddReservation(record));
     }
-    let choice = FleetOverride {
-        instance_type: targeted.instance_type.clone(),
-        zone: targeted.zone.clone(),
-        subnet: build::id("subnet-a"),
-        image: build::id("ami-1"),
-        price: build::price("0.04"),
-    };
-    let cluster = Settings::default().cluster;
-    ReservationWorld { cluster, targeted, open, tags, choice, token_prefix: "suite".to_owned() }
+    world
 }
 
 #[test]
@@ -259,7 +198,7 @@ fn reservations_keep_their_contract() {
         let wait = async || pass(&sim);
         let cancel = async || sim.act(Action::CancelReservation(world.targeted.id.clone()));
         let cases = testkit::reservations(&sim, &sim, &sim, &world, &wait, cancel);
-        check(&sim.block_on(cases).expect("the suite ends"));
+        assert_kept(&sim.block_on(cases).expect("the suite ends"));
         assert_eq!(sim.check_safety(), Vec::<String>::new());
     }
 }

@@ -52,6 +52,20 @@ pub struct Workload {
 }
 
 impl Workload {
+    /// A Deployment of so many pods that run until they are deleted, without volumes.
+    pub fn deployment(key: PodKey, replicas: u32, spec: Arc<PodSpec>) -> Self {
+        Self {
+            namespace: key.namespace,
+            name: key.name,
+            kind: WorkloadKind::Deployment,
+            replicas,
+            spec,
+            runs_for: None,
+            volumes: Vec::new(),
+            claim_templates: Vec::new(),
+        }
+    }
+
     /// What names it, and what `Action::Scale` takes.
     pub fn key(&self) -> PodKey {
         PodKey { namespace: self.namespace.clone(), name: self.name.clone() }

@@ -14,7 +14,10 @@ mod topology;
 pub use claim::{batch, claim, commit, promise};
 pub use facts::{facts, node, node_class, node_of, node_pool};
 pub use instance_type::{TypeBuilder, instance_type};
-pub use launch::{reservation, template, template_data};
+pub use launch::{
+    TEMPLATE, fleet_override, fleet_request, launched_instance, reservation, template,
+    template_data,
+};
 pub use pod::{PodBuilder, daemon_set, pod, pod_key};
 pub use text::{
     at, id, price, requirement, requirements, resources, taint, tolerates_everything, tolerates_key,

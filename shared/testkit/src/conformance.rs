@@ -59,6 +59,19 @@ impl fmt::Display for Case {
     }
 }
 
+/// Every case was kept.
+///
+/// # Panics
+///
+/// When one was not, or when there is none. Each that was not is one line.
+#[track_caller]
+pub fn assert_kept(cases: &[Case]) {
+    assert!(!cases.is_empty(), "the suite has no case");
+    let failed: Vec<String> =
+        cases.iter().filter(|case| case.outcome.is_err()).map(ToString::to_string).collect();
+    assert!(failed.is_empty(), "{}", failed.join("\n"));
+}
+
 /// Why a case failed.
 #[derive(Debug)]
 struct Failure(String);

@@ -11,6 +11,7 @@ pub mod conformance;
 pub use conformance::{
     Case, ClusterWorld, Clusters, Deployed, DiscoveryWorld, FleetWorld, ListedWorld, MarketWorld,
     NodeClaimWorld, PodState, ReservationWorld, SeenNodeClaim, StatusWorld, StoredCondition,
-    StoredObject, catalog, cluster, discovery, fleet, ledger, mailbox, market, node_claims,
-    node_classes, node_pools, nodes, profiles, reservations, shelf, without_definitions,
+    StoredObject, assert_kept, catalog, cluster, discovery, fleet, ledger, mailbox, market,
+    node_claims, node_classes, node_pools, nodes, profiles, reservations, shelf,
+    without_definitions,
 };

@@ -4,13 +4,8 @@ use std::sync::Arc;
 
 use jiff::SignedDuration;
 use model::{
-    CapacityType, InstanceId, Namespace, NodeName, Pod, PodKey, PodSpec, Requirement,
-    eviction::PodDisruptionBudget,
-    facts::DaemonSet,
-    labels,
-    launch::{FleetOverride, FleetRequest, FleetTemplate, ReservationMarket, TemplateVersion},
-    node::NodePatch,
-    overlay::NodeOverlay,
+    InstanceId, Namespace, NodeName, Pod, PodKey, PodSpec, Requirement,
+    eviction::PodDisruptionBudget, facts::DaemonSet, labels, node::NodePatch, overlay::NodeOverlay,
     pod::PodPhase,
 };
 use ports::{Fleet as _, Malformed, Nodes as _, Templates as _};
@@ -54,31 +49,9 @@ impl ClusterWorld for Others {
 
     async fn join(&self, suffix: &str) -> (NodeName, InstanceId) {
         let sim = &self.0;
-        let template = build::template("karpenter.k8s.aws/1");
-        sim.ensure(&template).await.expect("a template");
-        let choice = FleetOverride {
-            instance_type: build::id("m7g.large"),
-            zone: build::id("us-west-2a"),
-            subnet: build::id("subnet-a"),
-            image: template.data.image.clone(),
-            price: build::price("0.04"),
-        };
+        sim.ensure(&build::template(build::TEMPLATE)).await.expect("a template");
         let cluster = Settings::default().cluster;
-        let tags = [(labels::CLUSTER_NAME_TAG, cluster.as_str()), (labels::NODE_POOL, "general")];
-        let request = FleetRequest {
-            token: build::id(&format!("join-{suffix}")),
-            count: 1,
-            capacity_type: CapacityType::OnDemand,
-            market: ReservationMarket::OnDemand,
-            is_prioritized: false,
-            context: None,
-            templates: vec![FleetTemplate {
-                template: template.name.clone(),
-                version: TemplateVersion::Latest,
-                overrides: vec![choice],
-            }],
-            tags: tags.map(|(key, value)| (key.to_owned(), value.to_owned())).into(),
-        };
+        let request = build::fleet_request(&cluster, &format!("join-{suffix}"));
         let answer = sim.launch(&request).await.expect("capacity");
         let instance = answer.instances.first().expect("an instance").id.clone();
         self.pass(SignedDuration::from_secs(120));
@@ -98,16 +71,14 @@ impl ClusterWorld for Others {
             termination_grace_seconds: workload.grace_seconds,
             ..PodSpec::default()
         };
-        let is_job = workload.state == PodState::Succeeded;
-        let made = Workload {
-            namespace: self.namespace(),
-            name: build::id(&workload.name),
-            kind: if is_job { WorkloadKind::Job } else { WorkloadKind::Deployment },
-            replicas: workload.replicas,
-            spec: Arc::new(spec),
-            runs_for: is_job.then_some(SignedDuration::from_secs(1)),
-            volumes: Vec::new(),
-            claim_templates: Vec::new(),
+        let key = self.key(&workload.name);
+        let made = Workload::deployment(key, workload.replicas, Arc::new(spec));
+        let made = match workload.state {
+            PodState::Succeeded => {
+                let runs_for = Some(SignedDuration::from_secs(1));
+                Workload { kind: WorkloadKind::Job, runs_for, ..made }
+            }
+            PodState::Unschedulable | PodState::Starting | PodState::Running => made,
         };
         self.0.add(vec![Object::Workload(made)]);
         for _ in 0..1_000 {

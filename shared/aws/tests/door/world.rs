@@ -21,9 +21,7 @@ use model::{
     validation::{Tried, Verdict},
 };
 use ports::{Adapters, Invocation, Ledger as _, PortError, Templates};
-use simulator::{
-    Delivery, DeliveryOutcome, Object, Payload, Settings, Sim, Workload, WorkloadKind,
-};
+use simulator::{Delivery, DeliveryOutcome, Object, Payload, Settings, Sim, Workload};
 use testkit::build;
 
 /// Ends in between two calls what the second one needs.
@@ -90,16 +88,8 @@ impl World {
             "kubernetes.io/arch In amd64; karpenter.sh/capacity-type In on-demand",
         );
         let requests = Resources { cpu: Millicores(1_500), pods: 1, ..Resources::default() };
-        let workload = Workload {
-            namespace: build::id("default"),
-            name: build::id("web"),
-            kind: WorkloadKind::Deployment,
-            replicas: pods,
-            spec: Arc::new(PodSpec { requests, ..PodSpec::default() }),
-            runs_for: None,
-            claim_templates: Vec::new(),
-            volumes: Vec::new(),
-        };
+        let spec = Arc::new(PodSpec { requests, ..PodSpec::default() });
+        let workload = Workload::deployment(build::pod_key("web"), pods, spec);
         self.sim.add(vec![
             Object::NodePool(pool),
             Object::NodeClass(class),

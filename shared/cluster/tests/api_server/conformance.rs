@@ -2,7 +2,7 @@
 //! the simulator.
 
 use serde_json::json;
-use testkit::Case;
+use testkit::assert_kept;
 
 use super::{
     definitions::{self, NODE_CLASS, NODE_POOL, installed, objects},
@@ -10,25 +10,17 @@ use super::{
     world::World,
 };
 
-#[track_caller]
-pub(crate) fn check(cases: &[Case]) {
-    assert!(!cases.is_empty(), "the suite has no case");
-    let failed: Vec<String> =
-        cases.iter().filter(|case| case.outcome.is_err()).map(ToString::to_string).collect();
-    assert!(failed.is_empty(), "{}", failed.join("\n"));
-}
-
 #[tokio::test]
 async fn nodes_keep_their_contract() {
     let Some(world) = World::open().await else { return };
-    check(&testkit::nodes(&world.cluster, &world).await);
+    assert_kept(&testkit::nodes(&world.cluster, &world).await);
 }
 
 #[tokio::test]
 async fn the_cluster_keeps_its_contract() {
     let Some(world) = World::open().await else { return };
-    check(installed(&world).await);
-    check(&testkit::cluster(&world.cluster, &world).await);
+    assert_kept(installed(&world).await);
+    assert_kept(&testkit::cluster(&world.cluster, &world).await);
 }
 
 #[tokio::test]
@@ -37,7 +29,7 @@ async fn node_classes_keep_their_contract() {
     let change = json!({ "spec": { "tags": { "changed": "yes" } } });
     let (api, object) = (objects(&world, NODE_CLASS).await, definitions::node_class);
     let others = OtherObjects { api, object, change };
-    check(&testkit::node_classes(&world.cluster, &others, &world.namespace).await);
+    assert_kept(&testkit::node_classes(&world.cluster, &others, &world.namespace).await);
 }
 
 #[tokio::test]
@@ -46,5 +38,5 @@ async fn node_pools_keep_their_contract() {
     let change = json!({ "spec": { "weight": 7 } });
     let (api, object) = (objects(&world, NODE_POOL).await, definitions::node_pool);
     let others = OtherObjects { api, object, change };
-    check(&testkit::node_pools(&world.cluster, &others, &world.namespace).await);
+    assert_kept(&testkit::node_pools(&world.cluster, &others, &world.namespace).await);
 }

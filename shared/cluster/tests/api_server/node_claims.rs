@@ -6,10 +6,9 @@ use kube::{
 };
 use model::NodeClaimName;
 use serde_json::json;
-use testkit::{NodeClaimWorld, SeenNodeClaim};
+use testkit::{NodeClaimWorld, SeenNodeClaim, assert_kept};
 
 use super::{
-    conformance::check,
     definitions::{NODE_CLAIM, objects},
     world::World,
 };
@@ -55,5 +54,5 @@ impl NodeClaimWorld for Others {
 async fn node_claims_keep_their_contract() {
     let Some(world) = World::open().await else { return };
     let others = Others(objects(&world, NODE_CLAIM).await);
-    check(&testkit::node_claims(&world.cluster, &others, &world.namespace).await);
+    assert_kept(&testkit::node_claims(&world.cluster, &others, &world.namespace).await);
 }

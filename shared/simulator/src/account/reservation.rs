@@ -56,6 +56,29 @@ pub struct ReservationRecord {
     pub total_count: u32,
 }
 
+impl ReservationRecord {
+    /// The record of a reservation that has just begun with all of its instances left.
+    pub fn of(
+        found: &CapacityReservation,
+        tags: BTreeMap<String, String>,
+        starts_at: Timestamp,
+    ) -> Self {
+        Self {
+            id: found.id.clone(),
+            instance_type: found.instance_type.clone(),
+            zone: found.zone.clone(),
+            owner: found.owner.clone(),
+            match_criteria: found.match_criteria,
+            is_capacity_block: found.is_capacity_block,
+            is_interruptible: found.is_interruptible,
+            tags,
+            starts_at,
+            ends_at: found.ends_at,
+            total_count: found.available_count,
+        }
+    }
+}
+
 /// Where a reservation is in its life.
 ///
 /// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CapacityReservation.html>

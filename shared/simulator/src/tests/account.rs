@@ -81,7 +81,7 @@ fn a_launch_without_its_template_names_it() {
     let request = toy::request(&sim, "batch-1", 1, Spot);
     let error = sim.block_on(sim.launch(&request)).unwrap().unwrap_err();
     assert_eq!(error.fault, Fault::NotFound);
-    assert!(error.source.unwrap().to_string().contains(toy::TEMPLATE));
+    assert!(error.source.unwrap().to_string().contains(testkit::build::TEMPLATE));
 }
 
 #[test]

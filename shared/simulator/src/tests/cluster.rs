@@ -203,7 +203,8 @@ fn a_scale_down_empties_the_fullest_node_first() {
 #[test]
 fn daemons_run_on_every_node_that_they_tolerate() {
     let sim = toy::sim(Settings::default());
-    let spec = PodSpec { requests: toy::resources(100, 0, 1), ..PodSpec::default() };
+    let spec =
+        PodSpec { requests: testkit::build::resources("cpu=100m pods=1"), ..PodSpec::default() };
     let (key, spec) = (toy::pod_key("agent"), Arc::new(spec));
     sim.add(vec![Object::DaemonSet(DaemonSet { key, spec })]);
     let tainted = toy::node(&sim, "a");

@@ -10,13 +10,12 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    BatchId, Bytes, CapacityType, Catalog, ClaimPhase, CommitId, DeletionReason, Function,
-    HourlyPrice, ImageId, InstanceType, InstanceTypeName, Millicores, Namespace, NodeClaim,
-    NodeClaimName, NodeClassName, NodePoolName, ObjectName, Offering, OfferingKey, Pod, PodKey,
-    PodSpec, Requirements, Resources, Taint, TaintEffect, Zone, ZoneId,
+    BatchId, CapacityType, Catalog, ClaimPhase, CommitId, DeletionReason, Function,
+    InstanceTypeName, NodeClaim, NodeClaimName, NodeClassName, NodePoolName, OfferingKey, Pod,
+    PodKey, PodSpec, Taint, TaintEffect, Zone,
     claim::LaunchedInstance,
     labels,
-    launch::{FleetOverride, FleetRequest, FleetTemplate, InstanceState, LaunchTemplate},
+    launch::{FleetOverride, FleetRequest, InstanceState, LaunchTemplate},
     ledger::{Commit, CommitOutcome, Generation},
     message::{Delivery as Letter, Message},
     node::{EvictionRequest, NodePatch},
@@ -27,54 +26,29 @@ use ports::{
     PortError, Templates as _,
 };
 
-use crate::{Delivery, Object, Payload, Settings, Sim, Work, Workload, WorkloadKind};
+use testkit::build;
 
-pub(crate) const TEMPLATE: &str = "karpenter.k8s.aws/1";
+use crate::{Delivery, Object, Payload, Settings, Sim, Work, Workload};
 
 pub(crate) fn catalog() -> Arc<Catalog> {
     let zones = [("us-west-2a", "usw2-az1"), ("us-west-2b", "usw2-az2")];
-    let zones: BTreeMap<Zone, ZoneId> = zones
-        .into_iter()
-        .map(|(zone, id)| (Zone::new(zone).unwrap(), ZoneId::new(id).unwrap()))
-        .collect();
-    let instance_type = |name: &str, cpu: u64, price: u64| {
-        let offerings = zones.keys().flat_map(|zone| {
-            [(CapacityType::Spot, price / 3), (CapacityType::OnDemand, price)].map(
-                |(capacity_type, price)| Offering {
-                    zone: zone.clone(),
-                    zone_id: None,
-                    capacity_type,
-                    price: HourlyPrice(price),
-                    is_available: true,
-                    reservation: None,
-                },
-            )
-        });
-        Arc::new(InstanceType {
-            name: InstanceTypeName::new(name).unwrap(),
-            requirements: Requirements::of_labels([(labels::ARCH, "amd64")]),
-            capacity: resources(cpu * 1_000, cpu * 4, 30),
-            overhead: Resources { cpu: Millicores(100), ..Resources::default() },
-            offerings: offerings.collect(),
-        })
+    let instance_type = |name, capacity, spot, on_demand| {
+        let built = build::instance_type(name, capacity).overhead("cpu=100m");
+        let sold = zones
+            .iter()
+            .fold(built, |built, (zone, _)| built.spot(zone, spot).on_demand(zone, on_demand));
+        sold.build()
     };
-    let instance_types =
-        vec![instance_type("m5.large", 2, 90_000_000), instance_type("m5.xlarge", 4, 180_000_000)];
+    let instance_types = vec![
+        instance_type("m5.large", "cpu=2 memory=8Gi pods=30", "0.03", "0.09"),
+        instance_type("m5.xlarge", "cpu=4 memory=16Gi pods=30", "0.06", "0.18"),
+    ];
     Arc::new(Catalog {
         region: "us-west-2".to_owned(),
-        zones,
+        zones: zones.into_iter().map(|(zone, id)| (build::id(zone), build::id(id))).collect(),
         instance_types,
         shapes: BTreeMap::new(),
     })
-}
-
-pub(crate) fn resources(millicores: u64, gibibytes: u64, pods: u64) -> Resources {
-    Resources {
-        cpu: Millicores(millicores),
-        memory: Bytes::from_gibibytes(gibibytes),
-        pods,
-        ..Resources::default()
-    }
 }
 
 pub(crate) fn sim(settings: Settings) -> Sim {
@@ -88,24 +62,16 @@ pub(crate) fn offering(capacity_type: CapacityType, name: &str, zone: &str) -> O
 
 /// A Deployment whose pods ask for one CPU each.
 pub(crate) fn workload(name: &str, replicas: u32) -> Workload {
-    Workload {
-        namespace: Namespace::new("default").unwrap(),
-        name: ObjectName::new(name).unwrap(),
-        kind: WorkloadKind::Deployment,
-        replicas,
-        spec: Arc::new(PodSpec {
-            requests: resources(1_000, 1, 1),
-            termination_grace_seconds: 30,
-            ..PodSpec::default()
-        }),
-        runs_for: None,
-        volumes: Vec::new(),
-        claim_templates: Vec::new(),
-    }
+    let spec = PodSpec {
+        requests: build::resources("cpu=1 memory=1Gi pods=1"),
+        termination_grace_seconds: 30,
+        ..PodSpec::default()
+    };
+    Workload::deployment(pod_key(name), replicas, Arc::new(spec))
 }
 
 pub(crate) fn pod_key(name: &str) -> PodKey {
-    PodKey { namespace: Namespace::new("default").unwrap(), name: ObjectName::new(name).unwrap() }
+    build::pod_key(name)
 }
 
 pub(crate) fn add(sim: &Sim, workload: Workload) {
@@ -130,40 +96,23 @@ fn request_in(
     capacity_type: CapacityType,
     subnets: &[model::node_class::Subnet],
 ) -> FleetRequest {
-    let image = ImageId::new("ami-1").unwrap();
+    let request = build::fleet_request(&Settings::default().cluster, token);
+    let mut request = FleetRequest { count, capacity_type, ..request };
+    let catalog = catalog();
     let overrides = subnets.iter().flat_map(|subnet| {
-        catalog().instance_types.clone().into_iter().map(|instance_type| FleetOverride {
+        catalog.instance_types.iter().map(|instance_type| FleetOverride {
             instance_type: instance_type.name.clone(),
             zone: subnet.zone.clone(),
             subnet: subnet.id.clone(),
-            image: image.clone(),
-            price: HourlyPrice(1),
+            ..build::fleet_override()
         })
     });
-    let template = template().name;
-    let tag = |key: &str, value: &str| (key.to_owned(), value.to_owned());
-    FleetRequest {
-        token: BatchId::new(token).unwrap(),
-        count,
-        capacity_type,
-        market: model::launch::ReservationMarket::OnDemand,
-        is_prioritized: false,
-        context: None,
-        templates: vec![FleetTemplate {
-            template,
-            version: model::launch::TemplateVersion::Latest,
-            overrides: overrides.collect(),
-        }],
-        tags: BTreeMap::from([
-            tag(labels::CLUSTER_NAME_TAG, "simulated"),
-            tag(labels::NODE_POOL, "pool"),
-            tag(labels::BATCH_TAG, token),
-        ]),
-    }
+    request.templates[0].overrides = overrides.collect();
+    request
 }
 
 pub(crate) fn template() -> LaunchTemplate {
-    testkit::build::template(TEMPLATE)
+    build::template(build::TEMPLATE)
 }
 
 pub(crate) fn ensure_template(sim: &Sim) {
@@ -178,14 +127,7 @@ pub(crate) fn claim(name: &str, batch: &str, at: Timestamp) -> NodeClaim {
 }
 
 pub(crate) fn commit(id: &str, parent: u64, promised: Vec<NodeClaim>) -> Commit {
-    Commit {
-        id: CommitId::new(id).unwrap(),
-        parent: Generation(parent),
-        promised,
-        changed: Vec::new(),
-        cooling: BTreeMap::new(),
-        decisions: Vec::new(),
-    }
+    build::commit(id, Generation(parent), promised)
 }
 
 /// Hands deliveries to the toy functions.
@@ -267,13 +209,11 @@ async fn launch(sim: &Sim, claim: &NodeClaim, at: &Invocation) -> Result<(), Por
     };
     let mut launched = claim.moved_to(ClaimPhase::Launched, at.now);
     launched.instance = Some(LaunchedInstance {
-        id: instance.id.clone(),
         instance_type: instance.instance_type.clone(),
         zone: instance.zone.clone(),
         capacity_type: request.capacity_type,
-        price: HourlyPrice::default(),
-        image: None,
         launched_at: at.now,
+        ..build::launched_instance(instance.id.as_str())
     });
     sim.write_claim(&at.cluster, &launched).await?;
     Ok(())

@@ -6,7 +6,7 @@ use std::{
 };
 
 use model::{
-    CapacityType, ClaimPhase, InstanceType, NodeClaim,
+    ClaimPhase, InstanceType, NodeClaim,
     claim::LaunchedInstance,
     facts::{ClassOffer, Facts},
     labels,
@@ -19,7 +19,10 @@ use model::{
     static_hash::NodeClassHash,
 };
 
-use super::text::{at, id, price, requirements, resources};
+use super::{
+    launch::launched_instance,
+    text::{at, id, requirements, resources},
+};
 
 /// A NodePool of EC2NodeClass `default` with nothing but its defaults.
 ///
@@ -121,16 +124,8 @@ pub fn node(name: &str) -> Node {
 /// When `instance` is no instance id.
 #[track_caller]
 pub fn node_of(claim: &NodeClaim, instance: &str) -> (NodeClaim, Node) {
-    let launched_at = at("2026-08-01T11:00:00Z");
-    let launched = LaunchedInstance {
-        id: id(instance),
-        instance_type: id("m7g.large"),
-        zone: id("us-west-2a"),
-        capacity_type: CapacityType::OnDemand,
-        price: price("0.0816"),
-        image: None,
-        launched_at,
-    };
+    let launched = LaunchedInstance { image: None, ..launched_instance(instance) };
+    let launched_at = launched.launched_at;
     let mut joined = node(claim.name.as_str());
     joined.provider_id = Some(launched.provider_id());
     let values = [

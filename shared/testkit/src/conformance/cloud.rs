@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    BatchId, ClusterName, InstanceId, LaunchTemplateName,
+    BatchId, CapacityType, ClusterName, InstanceId, LaunchTemplateName,
     labels::BATCH_TAG,
     launch::{
         FleetAnswer, FleetRequest, Instance, InstanceState, LaunchTemplate, RunRequest,
@@ -33,6 +33,17 @@ pub struct FleetWorld {
     pub request: FleetRequest,
     /// What tokens start with: new to the account.
     pub token_prefix: String,
+}
+
+impl FleetWorld {
+    /// Two instances of the type and the place of [`build::fleet_request`].
+    pub fn of(cluster: ClusterName, capacity_type: CapacityType) -> Self {
+        let mut template = build::template(build::TEMPLATE);
+        template.data.is_spot = capacity_type == CapacityType::Spot;
+        let request = build::fleet_request(&cluster, "replaced");
+        let request = FleetRequest { count: 2, capacity_type, ..request };
+        Self { cluster, template, request, token_prefix: "suite".to_owned() }
+    }
 }
 
 struct Subject<'a, F, T, W> {

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    CapacityType, ClaimPhase, DeletionReason, NodeClaim, NodeClaimName,
+    ClaimPhase, DeletionReason, NodeClaim, NodeClaimName,
     claim::{LaunchedInstance, ShownNodeClaim},
     disruption::DisruptionReason,
 };
@@ -63,13 +63,8 @@ pub async fn node_claims<P: NodeClaims, W: NodeClaimWorld>(
 
 fn launched(claim: &NodeClaim) -> NodeClaim {
     let instance = LaunchedInstance {
-        id: build::id("i-0123456789abcdef0"),
-        instance_type: build::id("m7g.large"),
-        zone: build::id("us-west-2a"),
-        capacity_type: CapacityType::OnDemand,
-        price: build::price("0.0816"),
-        image: Some(build::id("ami-1")),
         launched_at: claim.created_at,
+        ..build::launched_instance("i-0123456789abcdef0")
     };
     NodeClaim { instance: Some(instance), ..claim.moved_to(ClaimPhase::Launched, claim.created_at) }
 }

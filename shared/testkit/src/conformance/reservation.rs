@@ -32,6 +32,20 @@ pub struct ReservationWorld {
     pub token_prefix: String,
 }
 
+impl ReservationWorld {
+    /// Two reservations of two instances each, with ids that no account has by chance.
+    pub fn of(cluster: ClusterName) -> Self {
+        Self {
+            cluster,
+            targeted: build::reservation("cr-0a", MatchCriteria::Targeted),
+            open: build::reservation("cr-0b", MatchCriteria::Open),
+            tags: BTreeMap::from([("team".to_owned(), "a".to_owned())]),
+            choice: build::fleet_override(),
+            token_prefix: "suite".to_owned(),
+        }
+    }
+}
+
 struct Subject<'a, D, T, F, W> {
     discovery: &'a D,
     templates: &'a T,

@@ -1,33 +1,15 @@
 //! What is sent to CreateFleet, and what its answers mean.
 
 use aws_sdk_ec2::types::{LaunchTemplateAndOverridesResponse, SpotAllocationStrategy as Spot};
-use model::{HourlyPrice, LaunchTemplateName, SubnetId, launch::TemplateVersion};
+use model::{LaunchTemplateName, SubnetId, launch::TemplateVersion};
+use testkit::build;
 
 use super::*;
 use crate::ec2::text_of;
 
 fn request(capacity_type: CapacityType, is_prioritized: bool) -> FleetRequest {
-    let wanted = FleetOverride {
-        instance_type: InstanceTypeName::new("m7g.large").unwrap(),
-        zone: Zone::new("us-west-2a").unwrap(),
-        subnet: SubnetId::new("subnet-1").unwrap(),
-        image: ImageId::new("ami-1").unwrap(),
-        price: HourlyPrice(81_600_000),
-    };
-    FleetRequest {
-        token: BatchId::new("demo-1-0").unwrap(),
-        count: 2,
-        capacity_type,
-        market: ReservationMarket::OnDemand,
-        is_prioritized,
-        context: None,
-        templates: vec![FleetTemplate {
-            template: LaunchTemplateName::new("karpenter.k8s.aws/17").unwrap(),
-            version: TemplateVersion::Latest,
-            overrides: vec![wanted],
-        }],
-        tags: BTreeMap::from([("karpenter.sh/nodepool".to_owned(), "default".to_owned())]),
-    }
+    let request = build::fleet_request(&build::id("demo"), "demo-1-0");
+    FleetRequest { count: 2, capacity_type, is_prioritized, ..request }
 }
 
 fn input(capacity_type: CapacityType, is_prioritized: bool) -> CreateFleetInput {
@@ -52,14 +34,14 @@ fn every_override_says_where_so_that_errors_can_be_told_apart() {
     let input = input(CapacityType::Spot, false);
     let config = &input.launch_template_configs()[0];
     let template = config.launch_template_specification().unwrap();
-    assert_eq!(template.launch_template_name(), Some("karpenter.k8s.aws/17"));
+    assert_eq!(template.launch_template_name(), Some(build::TEMPLATE));
     assert_eq!(template.version(), Some("$Latest"));
     let expected = FleetLaunchTemplateOverridesRequest::builder()
         .instance_type(InstanceType::M7gLarge)
         .availability_zone("us-west-2a")
-        .subnet_id("subnet-1")
+        .subnet_id("subnet-a")
         .image_id("ami-1")
-        .priority(0.0816)
+        .priority(0.04)
         .build();
     assert_eq!(config.overrides(), [expected]);
 }

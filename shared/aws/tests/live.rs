@@ -164,7 +164,7 @@ mod live {
 
     /// What is sold, kept in the same table, and the catalog that deciders make of it.
     async fn the_shelf_and_the_catalog_keep_theirs(url: &str) {
-        let account = Account::emulated(url, REGION).unwrap();
+        let account = Account::emulated(url, "us-east-1").unwrap();
         let shelf = || account.shelf(TABLE, &ClusterName::new("one").unwrap());
         let catalog = bootstrap::builtin_catalog().unwrap();
         let mut fewer = catalog.clone();

@@ -1,4 +1,4 @@
-//! What is sold in the region, kept in the ledger's table: one item of some 60 KB.
+//! What is sold in the region, kept in the ledger's table: one item of some 95 KB.
 
 use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 use model::{ClusterName, shape::Shelved};

@@ -56,8 +56,18 @@ fn catalog() -> Arc<Catalog> {
 impl World {
     /// To be called on a `LocalSet`. Pages are small, so that every listing has several.
     pub(super) async fn open(settings: Settings, page_max: usize) -> Self {
+        Self::open_with(settings, page_max, catalog()).await
+    }
+
+    /// The same, with everything that is sold in a region.
+    pub(super) async fn open_region(settings: Settings, page_max: usize) -> Self {
+        let catalog = instance_catalog::builtin().unwrap();
+        Self::open_with(settings, page_max, Arc::new(catalog)).await
+    }
+
+    async fn open_with(settings: Settings, page_max: usize, catalog: Arc<Catalog>) -> Self {
         let settings = Settings { has_schedules: false, ..settings };
-        let sim = Sim::new(settings, catalog());
+        let sim = Sim::new(settings, catalog);
         let door = Rc::new(Door::new(&sim).with_page_max(page_max));
         let (listener, url) = listen(0).await.unwrap();
         let server = Rc::clone(&door);

@@ -1,4 +1,8 @@
-//! Things by number: tables and sets of small numbers, for whatever is asked often.
+//! Things by number, for whatever is asked often: typed numbers, tables and sets of them.
+//!
+//! A number says of what it is one ([`id::kind`]), so that a pod's cannot be taken for its class's.
+//! That costs nothing: the kind is gone when the program runs.
 
 pub(crate) mod bits;
+pub(crate) mod id;
 pub(crate) mod table;

@@ -14,7 +14,13 @@ use super::{
     nodes::State,
     price::{self, Exact},
 };
-use crate::eviction;
+use crate::{
+    eviction,
+    index::{
+        id::{NodeId, kind},
+        table::Table,
+    },
+};
 
 /// How many times the share of disruption may be the share of savings.
 ///
@@ -35,14 +41,17 @@ pub(crate) struct Totals<'a> {
 
 impl<'a> Totals<'a> {
     /// Of the pools that have a candidate.
-    pub(crate) fn of(state: &State<'a>, candidates: &[Candidate<'a>]) -> Self {
+    pub(crate) fn of(
+        state: &State<'a>,
+        candidates: &Table<kind::Candidate, Candidate<'a>>,
+    ) -> Self {
         let mut by_pool: BTreeMap<&str, Total> = BTreeMap::new();
-        let mut costs: BTreeMap<usize, u64> = BTreeMap::new();
-        for candidate in candidates {
+        let mut costs: BTreeMap<NodeId, u64> = BTreeMap::new();
+        for candidate in candidates.iter() {
             by_pool.entry(candidate.pool.name.as_str()).or_default();
-            costs.insert(candidate.place, candidate.cost);
+            costs.insert(candidate.number, candidate.cost);
         }
-        for (place, entry) in state.nodes.iter().enumerate() {
+        for (number, entry) in state.nodes.entries() {
             let Some(total) = entry.pool_name().and_then(|pool| by_pool.get_mut(pool)) else {
                 continue;
             };
@@ -54,7 +63,7 @@ impl<'a> Totals<'a> {
                 let own = own.filter(|pod| !pod.is_terminal() && !pod.is_owned_by_daemon_set());
                 eviction::reschedule_cost(own)
             };
-            let cost = costs.get(&place).copied().unwrap_or_else(of_others);
+            let cost = costs.get(&number).copied().unwrap_or_else(of_others);
             total.disruption = total.disruption.saturating_add(cost);
         }
         Self { by_pool }

@@ -14,13 +14,16 @@ use super::{
     nodes::{State, StateNode},
     price::{self, Exact},
 };
-use crate::eviction::{self, COST_UNIT};
+use crate::{
+    eviction::{self, COST_UNIT},
+    index::id::NodeId,
+};
 
 /// A node that could be given up.
 #[derive(Debug)]
 pub(crate) struct Candidate<'a> {
-    /// Its place among the nodes.
-    pub(crate) place: usize,
+    /// Its number among the nodes.
+    pub(crate) number: NodeId,
     pub(crate) node: &'a Node,
     pub(crate) claim: &'a NodeClaim,
     pub(crate) pool: &'a NodePool,
@@ -59,10 +62,10 @@ pub(crate) fn by_savings(a: &Candidate<'_>, b: &Candidate<'_>) -> Ordering {
     ratio(b, a).cmp(&ratio(a, b)).then_with(|| a.node.name.cmp(&b.node.name))
 }
 
-/// The candidate that the node at `place` is, whatever its pods say; or why it can be none.
+/// The candidate that the node `number` is, whatever its pods say; or why it can be none.
 pub(crate) fn candidate<'a>(
     state: &State<'a>,
-    place: usize,
+    number: NodeId,
     entry: &StateNode<'a>,
 ) -> Result<Candidate<'a>, String> {
     let no = |reason: &str| Err(reason.to_owned());
@@ -91,7 +94,7 @@ pub(crate) fn candidate<'a>(
     }
     let moving = || entry.pods.iter().copied().filter(|pod| pod.is_reschedulable());
     Ok(Candidate {
-        place,
+        number,
         node,
         claim,
         pool,

@@ -175,8 +175,7 @@ pub(crate) fn without_same_types(
     for node in nodes {
         let Some(instance_type) = &node.instance_type else { continue };
         let known = least.entry(instance_type.name.as_str()).or_default();
-        let Some(entry) = state.nodes.get(node.place) else { continue };
-        let labels = Requirements::of_labels(entry.all_labels());
+        let labels = Requirements::of_labels(state.nodes[node.number].all_labels());
         let own = instance_type.offerings.iter().filter(|one| one.is_compatible(&labels));
         let cheapest = own.map(|one| price::exact(instance_type, one)).min();
         *known = match (*known, cheapest) {

@@ -23,6 +23,7 @@ use super::{
     single,
     validation::{self, Valid, Voided},
 };
+use crate::index::id::CandidateId;
 
 /// Alternatives that a proposal names.
 const REJECTED_MAX: usize = 20;
@@ -133,10 +134,8 @@ impl<'a> Prepared<'a> {
             Ok(None) => {}
             Err(obstacle) => answer.error = Some(obstacle.to_string()),
         }
-        let named = notes.into_iter().filter_map(|(at, text)| {
-            let candidate = self.field.candidates.get(at)?;
-            Some((candidate.node.name.clone(), text))
-        });
+        let named =
+            notes.into_iter().map(|(at, text)| (self.field.candidates[at].node.name.clone(), text));
         answer.notes = named.collect();
         answer
     }
@@ -144,7 +143,7 @@ impl<'a> Prepared<'a> {
     fn found(
         &mut self,
         method: Method,
-        eligible: &[usize],
+        eligible: &[CandidateId],
         notes: &mut Notes,
         answer: &mut Answer,
     ) -> Result<Option<Draft>, Obstacle> {
@@ -206,10 +205,7 @@ impl<'a> Prepared<'a> {
         let rejected = notes
             .iter()
             .filter(|_| method.reason() == DisruptionReason::Underutilized)
-            .filter_map(|(at, text)| {
-                let name = &self.field.candidates.get(*at)?.node.name;
-                Some(format!("{name}: {text}"))
-            });
+            .map(|(at, text)| format!("{}: {text}", self.field.candidates[*at].node.name));
         Proposal {
             disrupted: chosen.iter().map(|one| self.disrupted(method, one)).collect(),
             moves: moves(&chosen, &draft.outcome),
@@ -232,9 +228,8 @@ impl<'a> Prepared<'a> {
         let reason = match method {
             Method::Emptiness => "no pod needs it".to_owned(),
             Method::StaticDrift | Method::Drift => {
-                let entry = self.state.nodes.get(candidate.place);
-                let drift =
-                    entry.and_then(|entry| conditions::drift(&self.state, entry, candidate.pool));
+                let entry = &self.state.nodes[candidate.number];
+                let drift = conditions::drift(&self.state, entry, candidate.pool);
                 let (_, reason) = drift.unwrap_or_default();
                 format!("it has drifted: {reason}")
             }

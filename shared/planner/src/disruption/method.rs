@@ -5,11 +5,7 @@
 
 use model::{disruption::Method, node_pool::ConsolidationPolicy};
 
-use super::{
-    candidate::Candidate,
-    conditions,
-    nodes::{State, StateNode},
-};
+use super::{candidate::Candidate, conditions, nodes::State};
 
 /// Why `method` does not look at `candidate`, if so.
 pub(crate) fn objection(
@@ -36,8 +32,7 @@ fn not_static(candidate: &Candidate<'_>) -> String {
 }
 
 fn not_drifted(state: &State<'_>, candidate: &Candidate<'_>) -> Option<String> {
-    let entry: &StateNode<'_> = state.nodes.get(candidate.place)?;
-    let drift = conditions::drift(state, entry, candidate.pool);
+    let drift = conditions::drift(state, &state.nodes[candidate.number], candidate.pool);
     drift.is_none().then(|| "it has not drifted".to_owned())
 }
 

@@ -12,6 +12,7 @@ use super::{
     search::{Draft, Field, Notes, within_budgets},
     simulation::{Outcome, Simulator},
 };
+use crate::index::id::CandidateId;
 
 /// Candidates that are looked at together at most. The search may reach one more.
 ///
@@ -23,7 +24,7 @@ pub(crate) fn multi_node<'a>(
     state: &State<'a>,
     simulator: &mut Simulator<'a>,
     field: &Field<'a>,
-    eligible: &[usize],
+    eligible: &[CandidateId],
     notes: &mut Notes,
 ) -> Result<Option<Draft>, Obstacle> {
     let mut remaining = Remaining::of(state, Method::MultiNode.reason());
@@ -38,7 +39,7 @@ pub(crate) fn multi_node<'a>(
     let mut found = None;
     while low <= high {
         let middle = usize::midpoint(low, high);
-        let nodes: Vec<usize> = sorted.iter().take(middle + 1).copied().collect();
+        let nodes: Vec<CandidateId> = sorted.iter().take(middle + 1).copied().collect();
         match together(state, simulator, field, &nodes) {
             Ok(outcome) => {
                 found = Some(Draft { nodes, outcome });
@@ -62,12 +63,12 @@ pub(crate) fn multi_node<'a>(
     Ok(found)
 }
 
-/// What would happen without all of the candidates at `nodes`.
+/// What would happen without all of the candidates `nodes`.
 pub(crate) fn together<'a>(
     state: &State<'a>,
     simulator: &mut Simulator<'a>,
     field: &Field<'a>,
-    nodes: &[usize],
+    nodes: &[CandidateId],
 ) -> Result<Outcome, Obstacle> {
     let chosen = field.get(nodes);
     let mut outcome = consolidation::compute(state, simulator, &chosen)?;

@@ -11,6 +11,7 @@ use std::{
 use super::Options;
 use crate::{
     eviction::DisruptionBudgets,
+    index::{id::kind, table::Table},
     scheduling::{
         facts::overlay::{self, Overlays},
         provision::is_idle,
@@ -99,7 +100,7 @@ pub(crate) struct State<'a> {
     /// The present, or a moment after it in which only the clock has moved.
     pub(crate) now: Timestamp,
     /// By name.
-    pub(crate) nodes: Rc<[StateNode<'a>]>,
+    pub(crate) nodes: Rc<Table<kind::Node, StateNode<'a>>>,
     pub(crate) budgets: Rc<DisruptionBudgets<'a>>,
     /// Pods that are protected, if not for good.
     pub(crate) guarded: Rc<[&'a Pod]>,
@@ -141,7 +142,7 @@ impl<'a> State<'a> {
         Self {
             facts,
             now,
-            nodes: nodes.into(),
+            nodes: Rc::new(nodes.into_iter().collect()),
             budgets: Rc::new(DisruptionBudgets::of(facts)),
             guarded: bound.filter(is_guarded).collect(),
             overlays: Rc::new(overlay::overlays(facts)),

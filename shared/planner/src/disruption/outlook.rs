@@ -55,12 +55,10 @@ impl Prepared<'_> {
             return Outlook { waiting: Some(WAITING.to_owned()), ..Outlook::default() };
         }
         let mut ineligible = BTreeMap::new();
-        for (place, reason) in &self.field.others {
-            if let Some(entry) = self.state.nodes.get(*place) {
-                ineligible.insert(entry.name().to_owned(), reason.clone());
-            }
+        for (number, reason) in &self.field.others {
+            ineligible.insert(self.state.nodes[*number].name().to_owned(), reason.clone());
         }
-        for candidate in &self.field.candidates {
+        for candidate in self.field.candidates.iter() {
             if let Some(reason) = candidate.blocked_for(Method::Drift) {
                 ineligible.insert(candidate.node.name.to_string(), reason.to_owned());
             }

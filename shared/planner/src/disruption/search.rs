@@ -16,35 +16,39 @@ use super::{
     nodes::State,
     simulation::{Mode, Outcome, Simulator},
 };
+use crate::index::{
+    id::{CandidateId, NodeId, kind},
+    table::Table,
+};
 
-/// Nodes that would go together, by their place among the candidates, and what would become of
+/// Candidates that would go together, and what would become of
 /// their pods.
 #[derive(Debug)]
 pub(crate) struct Draft {
-    pub(crate) nodes: Vec<usize>,
+    pub(crate) nodes: Vec<CandidateId>,
     pub(crate) outcome: Outcome,
 }
 
-/// Why a candidate is left alone, by its place among the candidates.
-pub(crate) type Notes = BTreeMap<usize, String>;
+/// Why candidates are left alone.
+pub(crate) type Notes = BTreeMap<CandidateId, String>;
 
 /// Every node that could be given up, and what has to be known about all of them.
 #[derive(Debug)]
 pub(crate) struct Field<'a> {
-    pub(crate) candidates: Vec<Candidate<'a>>,
+    pub(crate) candidates: Table<kind::Candidate, Candidate<'a>>,
     pub(crate) totals: Totals<'a>,
-    /// Why the other nodes are none, by their place among the nodes.
-    pub(crate) others: BTreeMap<usize, String>,
+    /// Why the other nodes are none.
+    pub(crate) others: BTreeMap<NodeId, String>,
 }
 
 impl<'a> Field<'a> {
     pub(crate) fn of(state: &State<'a>) -> Self {
-        let mut candidates = Vec::new();
+        let mut candidates = Table::default();
         let mut others = BTreeMap::new();
-        for (place, entry) in state.nodes.iter().enumerate() {
-            match candidate::candidate(state, place, entry) {
-                Ok(candidate) => candidates.push(candidate),
-                Err(reason) => drop(others.insert(place, reason)),
+        for (number, entry) in state.nodes.entries() {
+            match candidate::candidate(state, number, entry) {
+                Ok(candidate) => drop(candidates.push(candidate)),
+                Err(reason) => drop(others.insert(number, reason)),
             }
         }
         let totals = Totals::of(state, &candidates);
@@ -52,28 +56,28 @@ impl<'a> Field<'a> {
     }
 
     /// The candidates that `method` looks at, and why not the others.
-    pub(crate) fn eligible(&self, state: &State<'a>, method: Method) -> (Vec<usize>, Notes) {
+    pub(crate) fn eligible(&self, state: &State<'a>, method: Method) -> (Vec<CandidateId>, Notes) {
         let mut eligible = Vec::new();
         let mut notes = Notes::new();
-        for (index, candidate) in self.candidates.iter().enumerate() {
+        for (id, candidate) in self.candidates.entries() {
             match method::objection(state, method, candidate) {
-                None => eligible.push(index),
-                Some(reason) => drop(notes.insert(index, reason)),
+                None => eligible.push(id),
+                Some(reason) => drop(notes.insert(id, reason)),
             }
         }
         (eligible, notes)
     }
 
-    /// The candidates at `places`, what saves most for what moving its pods costs first.
-    pub(crate) fn by_savings(&self, places: &[usize]) -> Vec<usize> {
-        let mut sorted: Vec<(usize, &Candidate<'a>)> =
-            places.iter().filter_map(|at| Some((*at, self.candidates.get(*at)?))).collect();
-        sorted.sort_by(|(_, a), (_, b)| candidate::by_savings(a, b));
-        sorted.into_iter().map(|(at, _)| at).collect()
+    /// The candidates `ids`, what saves most for what moving its pods costs first.
+    pub(crate) fn by_savings(&self, ids: &[CandidateId]) -> Vec<CandidateId> {
+        let mut sorted = ids.to_vec();
+        let candidates = &self.candidates;
+        sorted.sort_by(|a, b| candidate::by_savings(&candidates[*a], &candidates[*b]));
+        sorted
     }
 
-    pub(crate) fn get(&self, places: &[usize]) -> Vec<&Candidate<'a>> {
-        places.iter().filter_map(|at| self.candidates.get(*at)).collect()
+    pub(crate) fn get(&self, ids: &[CandidateId]) -> Vec<&Candidate<'a>> {
+        ids.iter().map(|id| &self.candidates[*id]).collect()
     }
 }
 
@@ -82,14 +86,13 @@ pub(super) const BUDGET_SPENT: &str = "the disruption budgets of its NodePool ar
 /// As many of `sorted` as the budgets allow, in their order.
 pub(crate) fn within_budgets(
     field: &Field<'_>,
-    sorted: &[usize],
+    sorted: &[CandidateId],
     remaining: &mut Remaining<'_>,
     notes: &mut Notes,
-) -> Vec<usize> {
+) -> Vec<CandidateId> {
     let mut kept = Vec::new();
     for at in sorted {
-        let Some(candidate) = field.candidates.get(*at) else { continue };
-        if remaining.take(&candidate.pool.name) {
+        if remaining.take(&field.candidates[*at].pool.name) {
             kept.push(*at);
         } else {
             notes.insert(*at, BUDGET_SPENT.to_owned());
@@ -102,7 +105,7 @@ pub(crate) fn within_budgets(
 pub(crate) fn emptiness(
     state: &State<'_>,
     field: &Field<'_>,
-    eligible: &[usize],
+    eligible: &[CandidateId],
     notes: &mut Notes,
 ) -> Option<Draft> {
     let mut remaining = Remaining::of(state, Method::Emptiness.reason());
@@ -116,23 +119,20 @@ pub(crate) fn drift<'a>(
     state: &State<'a>,
     simulator: &mut Simulator<'a>,
     field: &Field<'a>,
-    eligible: &[usize],
+    eligible: &[CandidateId],
     notes: &mut Notes,
 ) -> Result<Option<Draft>, Obstacle> {
     let remaining = Remaining::of(state, Method::Drift.reason());
-    let mut sorted: Vec<(bool, jiff::Timestamp, usize)> = Vec::new();
+    let mut sorted: Vec<(bool, jiff::Timestamp, CandidateId)> = Vec::new();
     for at in eligible {
-        let Some(candidate) = field.candidates.get(*at) else { continue };
-        let drift = state
-            .nodes
-            .get(candidate.place)
-            .and_then(|entry| conditions::drift(state, entry, candidate.pool));
+        let candidate = &field.candidates[*at];
+        let drift = conditions::drift(state, &state.nodes[candidate.number], candidate.pool);
         let Some((since, _)) = drift else { continue };
         sorted.push((!candidate.pods.is_empty(), since, *at));
     }
     sorted.sort_unstable();
     for (_, _, at) in sorted {
-        let Some(candidate) = field.candidates.get(at) else { continue };
+        let candidate = &field.candidates[at];
         if remaining.is_spent(&candidate.pool.name) {
             notes.insert(at, BUDGET_SPENT.to_owned());
             continue;
@@ -155,15 +155,13 @@ pub(crate) fn drift<'a>(
 pub(crate) fn static_drift(
     state: &State<'_>,
     field: &Field<'_>,
-    eligible: &[usize],
+    eligible: &[CandidateId],
     notes: &mut Notes,
 ) -> Option<Draft> {
     let remaining = Remaining::of(state, Method::StaticDrift.reason());
-    let mut by_pool: BTreeMap<&NodePoolName, Vec<usize>> = BTreeMap::new();
+    let mut by_pool: BTreeMap<&NodePoolName, Vec<CandidateId>> = BTreeMap::new();
     for at in eligible {
-        if let Some(candidate) = field.candidates.get(*at) {
-            by_pool.entry(&candidate.pool.name).or_default().push(*at);
-        }
+        by_pool.entry(&field.candidates[*at].pool.name).or_default().push(*at);
     }
     let mut nodes = Vec::new();
     for (pool, own) in by_pool {

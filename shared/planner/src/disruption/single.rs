@@ -15,6 +15,7 @@ use super::{
     search::{Draft, Field, Notes},
     simulation::Simulator,
 };
+use crate::index::id::CandidateId;
 
 /// What a look at single nodes found.
 #[derive(Debug, Default)]
@@ -31,7 +32,7 @@ pub(crate) fn single_node<'a>(
     state: &State<'a>,
     simulator: &mut Simulator<'a>,
     field: &Field<'a>,
-    (eligible, options): (&[usize], &Options),
+    (eligible, options): (&[CandidateId], &Options),
     notes: &mut Notes,
 ) -> Single {
     let remaining = Remaining::of(state, Method::SingleNode.reason());
@@ -40,7 +41,7 @@ pub(crate) fn single_node<'a>(
         field.get(&order).iter().map(|candidate| candidate.pool.name.clone()).collect();
     let until = simulator.work.saturating_add(options.work);
     for at in order {
-        let Some(candidate) = field.candidates.get(at) else { continue };
+        let candidate = &field.candidates[at];
         if until <= simulator.work {
             return Single { draft: None, unseen, is_cut_short: true };
         }
@@ -68,12 +69,15 @@ pub(crate) fn single_node<'a>(
 
 /// The best of every pool, then the second best: pools in `first` lead, the others follow in the
 /// order of their best.
-fn in_turns(field: &Field<'_>, sorted: &[usize], first: &BTreeSet<NodePoolName>) -> Vec<usize> {
+fn in_turns(
+    field: &Field<'_>,
+    sorted: &[CandidateId],
+    first: &BTreeSet<NodePoolName>,
+) -> Vec<CandidateId> {
     let mut pools: Vec<&NodePoolName> = Vec::new();
-    let mut turns: BTreeMap<&NodePoolName, Vec<usize>> = BTreeMap::new();
+    let mut turns: BTreeMap<&NodePoolName, Vec<CandidateId>> = BTreeMap::new();
     for at in sorted {
-        let Some(candidate) = field.candidates.get(*at) else { continue };
-        let pool = &candidate.pool.name;
+        let pool = &field.candidates[*at].pool.name;
         let own = turns.entry(pool).or_default();
         if own.is_empty() {
             pools.push(pool);

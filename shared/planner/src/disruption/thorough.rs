@@ -25,6 +25,7 @@ use super::{
     single::single_node,
     validation::Voided,
 };
+use crate::index::id::CandidateId;
 
 /// How many candidates a growing set takes at once at first.
 const STEP: usize = 8;
@@ -85,8 +86,8 @@ impl Prepared<'_> {
 
 struct Search<'l, 'a> {
     look: &'l mut Prepared<'a>,
-    eligible: Vec<usize>,
-    best: Vec<usize>,
+    eligible: Vec<CandidateId>,
+    best: Vec<CandidateId>,
     saving: Exact,
 }
 
@@ -128,13 +129,14 @@ impl Search<'_, '_> {
     }
 
     /// What Karpenter would choose, multi-node before single-node.
-    fn compatible(&mut self) -> Vec<usize> {
+    fn compatible(&mut self) -> Vec<CandidateId> {
         let Prepared { state, field, simulator, options } = &mut *self.look;
         let mut notes = Notes::new();
         let multi = multi_node(state, simulator, field, &self.eligible, &mut notes);
         let single = single_node(state, simulator, field, (&self.eligible, options), &mut notes);
         let drafts = [multi.ok().flatten(), single.draft];
-        let sets: Vec<Vec<usize>> = drafts.into_iter().flatten().map(|draft| draft.nodes).collect();
+        let sets: Vec<Vec<CandidateId>> =
+            drafts.into_iter().flatten().map(|draft| draft.nodes).collect();
         for set in &sets {
             self.consider(set);
         }
@@ -142,7 +144,7 @@ impl Search<'_, '_> {
     }
 
     /// Whether the candidates at `nodes` can go together, and what that saves. The best is kept.
-    fn consider(&mut self, nodes: &[usize]) -> Option<Exact> {
+    fn consider(&mut self, nodes: &[CandidateId]) -> Option<Exact> {
         if !self.is_within_budgets(nodes) {
             return None;
         }
@@ -158,7 +160,7 @@ impl Search<'_, '_> {
         Some(saving)
     }
 
-    fn is_within_budgets(&self, nodes: &[usize]) -> bool {
+    fn is_within_budgets(&self, nodes: &[CandidateId]) -> bool {
         let mut remaining = Remaining::of(&self.look.state, Method::MultiNode.reason());
         self.look.field.get(nodes).iter().all(|one| remaining.take(&one.pool.name))
     }
@@ -166,15 +168,15 @@ impl Search<'_, '_> {
     /// One step of growing a set.
     fn grow(&mut self, cursor: &mut Cursor, order: usize) {
         let order = self.order(order);
-        let mut set = self.places(&cursor.set);
-        let known: BTreeSet<usize> = set.iter().copied().collect();
-        let next: Vec<usize> = order.iter().copied().skip(cursor.next).collect();
+        let mut set = self.named(&cursor.set);
+        let known: BTreeSet<CandidateId> = set.iter().copied().collect();
+        let next: Vec<CandidateId> = order.iter().copied().skip(cursor.next).collect();
         if next.is_empty() {
             let stage = cursor.stage + 1;
             begin(cursor, stage);
             return;
         }
-        let more: Vec<usize> = next.iter().copied().take(cursor.step).collect();
+        let more: Vec<CandidateId> = next.iter().copied().take(cursor.step).collect();
         let before = if set.is_empty() { Exact::default() } else { self.worth(&set) };
         set.extend(more.iter().filter(|at| !known.contains(at)));
         let gains =
@@ -192,43 +194,42 @@ impl Search<'_, '_> {
     }
 
     /// What the set saves, without asking again when it is the best.
-    fn worth(&mut self, set: &[usize]) -> Exact {
+    fn worth(&mut self, set: &[CandidateId]) -> Exact {
         if set == self.best { self.saving } else { self.consider(set).unwrap_or_default() }
     }
 
-    fn order(&self, order: usize) -> Vec<usize> {
+    fn order(&self, order: usize) -> Vec<CandidateId> {
         let mut sorted = self.look.field.by_savings(&self.eligible);
         if order % 2 == 1 {
-            let cost = |at: &usize| self.look.field.candidates.get(*at).map(|one| one.cost);
+            let cost = |at: &CandidateId| self.look.field.candidates[*at].cost;
             sorted.sort_by_key(cost);
         }
         sorted
     }
 
-    fn names(&self, places: &[usize]) -> Vec<NodeName> {
-        self.look.field.get(places).iter().map(|one| one.node.name.clone()).collect()
+    fn names(&self, ids: &[CandidateId]) -> Vec<NodeName> {
+        self.look.field.get(ids).iter().map(|one| one.node.name.clone()).collect()
     }
 
     /// The candidates called so that still are eligible.
-    fn places(&self, names: &[NodeName]) -> Vec<usize> {
+    fn named(&self, names: &[NodeName]) -> Vec<CandidateId> {
         let candidates = &self.look.field.candidates;
-        let named =
-            self.eligible.iter().filter_map(|at| Some((&candidates.get(*at)?.node.name, *at)));
-        let by_name: BTreeMap<&NodeName, usize> = named.collect();
+        let named = self.eligible.iter().map(|at| (&candidates[*at].node.name, *at));
+        let by_name: BTreeMap<&NodeName, CandidateId> = named.collect();
         names.iter().filter_map(|name| by_name.get(name).copied()).collect()
     }
 
     /// Takes up the best of an earlier search, if it still holds.
     fn remember(&mut self, names: &[NodeName]) {
-        let places = self.places(names);
-        if !names.is_empty() && places.len() == names.len() {
-            self.consider(&places);
+        let ids = self.named(names);
+        if !names.is_empty() && ids.len() == names.len() {
+            self.consider(&ids);
         }
     }
 
     fn saving_of(&mut self, names: &[NodeName]) -> HourlyPrice {
-        let places = self.places(names);
-        if places.is_empty() { HourlyPrice::default() } else { self.worth(&places).rounded() }
+        let ids = self.named(names);
+        if ids.is_empty() { HourlyPrice::default() } else { self.worth(&ids).rounded() }
     }
 
     fn answer(&mut self, cursor: &Cursor, is_complete: bool) -> Thorough {

@@ -23,6 +23,7 @@ use super::{
     search::{BUDGET_SPENT, Field},
     simulation::{Mode, NewNode, Simulator},
 };
+use crate::index::id::CandidateId;
 
 /// What of a command still holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,13 +129,13 @@ fn void(dropped: Vec<Dropped>, all_or_nothing: bool) -> Voided {
     if is_budget { Voided::Budget(dropped) } else { Voided::Churn(dropped) }
 }
 
-/// Whether the pods of the candidates at `left` still go where they went, and need no other node than
+/// Whether the pods of the candidates `left` still go where they went, and need no other node than
 /// the command launches.
 fn fits_as_it_did<'a>(
     state: &State<'a>,
     field: &Field<'a>,
     simulator: &mut Simulator<'a>,
-    (command, left): (&Command, &[usize]),
+    (command, left): (&Command, &[CandidateId]),
 ) -> Result<(), Voided> {
     let mode = match command.method {
         Method::Drift => Mode::Drift,
@@ -166,16 +167,16 @@ fn has_all_types(new: &NewNode, expected: &Replacement) -> bool {
     expected.instance_types.iter().all(|name| known.contains(name))
 }
 
-/// The candidates of `command` that still are candidates within budgets, by their places among all,
-/// and what became of the others. The order of the command is the order in which pods are looked at.
+/// The candidates of `command` that still are candidates within budgets, and what became of the others. The order of the command is the order in which pods are looked at.
 fn qualified(
     state: &State<'_>,
     field: &Field<'_>,
     command: &Command,
-) -> (Vec<usize>, Vec<Dropped>) {
+) -> (Vec<CandidateId>, Vec<Dropped>) {
     let named: BTreeSet<&NodeClaimName> = command.candidates.iter().collect();
-    let candidates = field.candidates.iter().enumerate();
-    let candidates: BTreeMap<&NodeClaimName, usize> = candidates
+    let candidates: BTreeMap<&NodeClaimName, CandidateId> = field
+        .candidates
+        .entries()
         .map(|(at, candidate)| (&candidate.claim.name, at))
         .filter(|(claim, _)| named.contains(claim))
         .collect();
@@ -186,7 +187,7 @@ fn qualified(
             dropped.push(no_candidate(state, field, claim));
             continue;
         };
-        let Some(candidate) = field.candidates.get(at) else { continue };
+        let candidate = &field.candidates[at];
         let drop = |reason: String, is_for_budget| Dropped {
             claim: claim.clone(),
             node: Some(candidate.node.name.clone()),
@@ -220,19 +221,19 @@ fn was_needed(state: &State<'_>, command: &Command, candidate: &Candidate<'_>) -
 /// Why the node of `claim` is no candidate.
 fn no_candidate(state: &State<'_>, field: &Field<'_>, claim: &NodeClaimName) -> Dropped {
     let is_its = |entry: &StateNode<'_>| entry.claim.is_some_and(|own| own.name == *claim);
-    let place = state.nodes.iter().position(is_its);
-    let node = place.and_then(|place| state.nodes.get(place)?.node).map(|node| &node.name);
-    let reason = match (place, node) {
+    let entry = state.nodes.entries().find(|(_, entry)| is_its(entry));
+    let node = entry.and_then(|(_, entry)| Some(&entry.node?.name));
+    let reason = match (entry, node) {
         (None, _) => "it is gone".to_owned(),
         (Some(_), None) => "its node is gone".to_owned(),
-        (Some(place), Some(_)) => field.others.get(&place).cloned().unwrap_or_default(),
+        (Some((number, _)), Some(_)) => field.others.get(&number).cloned().unwrap_or_default(),
     };
     Dropped {
         claim: claim.clone(),
         node: node.cloned(),
         reason,
         is_for_budget: node.is_some_and(|node| state.is_nominated(node)),
-        is_gone: place.is_none(),
+        is_gone: entry.is_none(),
     }
 }
 

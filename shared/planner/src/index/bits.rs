@@ -1,30 +1,40 @@
-//! Sets of small numbers, a bit each: instance types, claims.
+//! Sets of numbers, a bit each: instance types, claims, domains.
 
-/// A set of numbers below a length that is fixed when it is made.
+use std::marker::PhantomData;
+
+use super::id::Id;
+
+/// A set of numbers of the kind `K`.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) struct BitSet {
+pub(crate) struct BitSet<K> {
     words: Vec<u64>,
+    kind: PhantomData<K>,
 }
 
 const BITS: usize = 64;
 
-impl BitSet {
-    /// The empty set of numbers below `len`.
+impl<K> BitSet<K> {
+    /// The empty set, with room for the first `len` numbers.
     pub(crate) fn empty(len: usize) -> Self {
-        Self { words: vec![0; len.div_ceil(BITS)] }
+        Self::of_words(vec![0; len.div_ceil(BITS)])
     }
 
-    /// The set of the numbers below `len` that `holds` is true for.
-    pub(crate) fn of(len: usize, holds: impl Fn(usize) -> bool) -> Self {
+    fn of_words(words: Vec<u64>) -> Self {
+        Self { words, kind: PhantomData }
+    }
+
+    /// The set of the first `len` numbers, as far as `holds` is true for them.
+    pub(crate) fn of(len: usize, holds: impl Fn(Id<K>) -> bool) -> Self {
         let mut all = Self::empty(len);
-        for number in (0..len).filter(|number| holds(*number)) {
-            all.insert(number);
+        for id in (0..len).map(Id::at).filter(|id| holds(*id)) {
+            all.insert(id);
         }
         all
     }
 
-    /// Adds `number`, making room for it if it is beyond the length.
-    pub(crate) fn insert(&mut self, number: usize) {
+    /// Adds `id`, making room for it if need be.
+    pub(crate) fn insert(&mut self, id: Id<K>) {
+        let number = id.place();
         let word = number / BITS;
         if self.words.len() <= word {
             self.words.resize(word + 1, 0);
@@ -34,15 +44,16 @@ impl BitSet {
         }
     }
 
-    /// Adds all of `numbers`.
-    pub(crate) fn extend(&mut self, numbers: impl IntoIterator<Item = usize>) {
-        for number in numbers {
-            self.insert(number);
+    /// Adds all of `ids`.
+    pub(crate) fn extend(&mut self, ids: impl IntoIterator<Item = Id<K>>) {
+        for id in ids {
+            self.insert(id);
         }
     }
 
-    /// Whether `number` is in it.
-    pub(crate) fn contains(&self, number: usize) -> bool {
+    /// Whether `id` is in it.
+    pub(crate) fn contains(&self, id: Id<K>) -> bool {
+        let number = id.place();
         self.words.get(number / BITS).is_some_and(|word| word >> (number % BITS) & 1 == 1)
     }
 
@@ -51,17 +62,18 @@ impl BitSet {
         self.words.iter().all(|word| *word == 0)
     }
 
-    /// The set of all numbers below `len`.
+    /// The set of the first `len` numbers.
     pub(crate) fn full(len: usize) -> Self {
         let mut words = vec![u64::MAX; len.div_ceil(BITS)];
         if let Some(last) = words.last_mut().filter(|_| !len.is_multiple_of(BITS)) {
             *last = (1 << (len % BITS)) - 1;
         }
-        Self { words }
+        Self::of_words(words)
     }
 
-    /// Takes `number` out.
-    pub(crate) fn remove(&mut self, number: usize) {
+    /// Takes `id` out.
+    pub(crate) fn remove(&mut self, id: Id<K>) {
+        let number = id.place();
         if let Some(word) = self.words.get_mut(number / BITS) {
             *word &= !(1 << (number % BITS));
         }
@@ -85,19 +97,20 @@ impl BitSet {
     }
 
     /// The numbers that both have in common, ascending.
-    pub(crate) fn common<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = usize> + 'a {
+    pub(crate) fn common<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = Id<K>> + 'a {
         let words = self.words.iter().zip(&other.words).enumerate();
         words.flat_map(|(index, (a, b))| in_word(index, a & b))
     }
 
     /// The smallest number in it that is at least `from`.
-    pub(crate) fn first_from(&self, from: usize) -> Option<usize> {
+    pub(crate) fn first_from(&self, from: Id<K>) -> Option<Id<K>> {
+        let from = from.place();
         let start = from / BITS;
         let mut mask = u64::MAX << (from % BITS);
         for (index, word) in self.words.iter().enumerate().skip(start) {
             let word = word & mask;
             if word != 0 {
-                return Some(index * BITS + trailing_zeros(word));
+                return Some(in_place(index, word));
             }
             mask = u64::MAX;
         }
@@ -143,19 +156,20 @@ impl BitSet {
     }
 
     /// Its numbers, ascending.
-    pub(crate) fn iter(&self) -> impl Iterator<Item = usize> {
+    pub(crate) fn iter(&self) -> impl Iterator<Item = Id<K>> {
         self.words.iter().enumerate().flat_map(|(index, word)| in_word(index, *word))
     }
 }
 
-fn in_word(index: usize, word: u64) -> impl Iterator<Item = usize> {
+fn in_word<K>(index: usize, word: u64) -> impl Iterator<Item = Id<K>> {
     let rest = |word: &u64| Some(word & word.wrapping_sub(1)).filter(|word| *word != 0);
     std::iter::successors(Some(word).filter(|word| *word != 0), rest)
-        .map(move |word| index * BITS + trailing_zeros(word))
+        .map(move |word| in_place(index, word))
 }
 
-fn trailing_zeros(word: u64) -> usize {
-    usize::try_from(word.trailing_zeros()).unwrap_or_default()
+/// The smallest number in a word.
+fn in_place<K>(index: usize, word: u64) -> Id<K> {
+    Id::at(index * BITS + usize::try_from(word.trailing_zeros()).unwrap_or_default())
 }
 
 fn ones(word: u64) -> usize {
@@ -170,8 +184,16 @@ mod tests {
 
     use super::*;
 
-    fn set(numbers: &BTreeSet<usize>) -> BitSet {
-        BitSet::of(200, |number| numbers.contains(&number))
+    use crate::index::id::kind;
+
+    type Bits = BitSet<kind::Pod>;
+
+    fn set(numbers: &BTreeSet<usize>) -> Bits {
+        Bits::of(200, |id| numbers.contains(&id.place()))
+    }
+
+    fn numbers(bits: &Bits) -> BTreeSet<usize> {
+        bits.iter().map(Id::place).collect()
     }
 
     proptest! {
@@ -182,24 +204,24 @@ mod tests {
             b in proptest::collection::btree_set(0_usize..200, 0..40),
         ) {
             let (bits_a, bits_b) = (set(&a), set(&b));
-            prop_assert_eq!(bits_a.iter().collect::<BTreeSet<_>>(), a.clone());
+            prop_assert_eq!(numbers(&bits_a), a.clone());
             prop_assert_eq!(bits_a.is_empty(), a.is_empty());
             prop_assert_eq!(bits_a.meets(&bits_b), !a.is_disjoint(&b));
             let mut kept = bits_a.clone();
             kept.keep(&bits_b);
-            prop_assert_eq!(kept.iter().collect::<BTreeSet<_>>(), &a & &b);
+            prop_assert_eq!(numbers(&kept), &a & &b);
             let mut both = bits_a.clone();
             both.add(&bits_b);
-            prop_assert_eq!(both.iter().collect::<BTreeSet<_>>(), &a | &b);
+            prop_assert_eq!(numbers(&both), &a | &b);
             let mut rest = bits_a.clone();
             rest.subtract(&bits_b);
-            prop_assert_eq!(rest.iter().collect::<BTreeSet<_>>(), &a - &b);
-            prop_assert_eq!(bits_a.common(&bits_b).collect::<BTreeSet<_>>(), &a & &b);
+            prop_assert_eq!(numbers(&rest), &a - &b);
+            prop_assert_eq!(bits_a.common(&bits_b).map(Id::place).collect::<BTreeSet<_>>(), &a & &b);
             prop_assert_eq!(bits_a.count_common(&bits_b), (&a & &b).len());
             prop_assert_eq!(bits_a.count(), a.len());
-            prop_assert_eq!(bits_a.first_from(70), a.range(70..).next().copied());
+            prop_assert_eq!(bits_a.first_from(Id::at(70)).map(Id::place), a.range(70..).next().copied());
             prop_assert_eq!(bits_a.is_within(&bits_b), a.is_subset(&b));
-            prop_assert_eq!(BitSet::full(a.len()).count(), a.len());
+            prop_assert_eq!(Bits::full(a.len()).count(), a.len());
         }
     }
 }

@@ -1,73 +1,114 @@
 //! A list of things that have numbers.
 
-use std::ops::{Index, IndexMut};
+use std::{
+    marker::PhantomData,
+    ops::{Index, IndexMut},
+};
 
-/// Things by number. Numbers are handed out by [`Table::push`] and never come from outside.
-#[derive(Clone, Debug)]
-pub(crate) struct Table<T>(Vec<T>);
+use super::id::Id;
 
-impl<T> Default for Table<T> {
+/// Things `T`, one for each number of the kind `K`. Numbers are handed out by [`Table::push`] and
+/// never come from outside.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Table<K, T> {
+    all: Vec<T>,
+    kind: PhantomData<K>,
+}
+
+impl<K, T> Default for Table<K, T> {
     fn default() -> Self {
-        Self(Vec::new())
+        Self { all: Vec::new(), kind: PhantomData }
     }
 }
 
-impl<T> Table<T> {
-    /// Adds one; its number.
-    pub(crate) fn push(&mut self, one: T) -> usize {
-        self.0.push(one);
-        self.0.len() - 1
+impl<K, T> Table<K, T> {
+    /// Adds a thing; its number.
+    pub(crate) fn push(&mut self, thing: T) -> Id<K> {
+        let id = self.next_id();
+        self.all.push(thing);
+        id
+    }
+
+    /// The number that the next thing will have.
+    pub(crate) fn next_id(&self) -> Id<K> {
+        Id::at(self.all.len())
     }
 
     pub(crate) fn len(&self) -> usize {
-        self.0.len()
+        self.all.len()
     }
 
     pub(crate) fn is_empty(&self) -> bool {
-        self.0.is_empty()
+        self.all.is_empty()
     }
 
-    /// In the order of numbers.
+    /// The thing with the number `id`, if there is one already.
+    pub(crate) fn get(&self, id: Id<K>) -> Option<&T> {
+        self.all.get(id.place())
+    }
+
+    pub(crate) fn get_mut(&mut self, id: Id<K>) -> Option<&mut T> {
+        self.all.get_mut(id.place())
+    }
+
+    /// Things in the order of their numbers.
     pub(crate) fn iter(&self) -> std::slice::Iter<'_, T> {
-        self.0.iter()
+        self.all.iter()
     }
 
     pub(crate) fn iter_mut(&mut self) -> std::slice::IterMut<'_, T> {
-        self.0.iter_mut()
+        self.all.iter_mut()
     }
 
-    pub(crate) fn into_vec(self) -> Vec<T> {
-        self.0
+    /// All numbers, ascending.
+    pub(crate) fn ids(
+        &self,
+    ) -> impl ExactSizeIterator<Item = Id<K>> + DoubleEndedIterator + use<K, T> {
+        (0..self.all.len()).map(Id::at)
     }
 
-    /// Makes it `len` long if it is shorter.
-    pub(crate) fn grow(&mut self, len: usize, with: impl FnMut() -> T) {
-        if self.0.len() < len {
-            self.0.resize_with(len, with);
+    /// Things with their numbers, ascending.
+    pub(crate) fn entries(&self) -> impl ExactSizeIterator<Item = (Id<K>, &T)> {
+        self.all.iter().enumerate().map(|(place, thing)| (Id::at(place), thing))
+    }
+
+    /// Another thing for each of these.
+    pub(crate) fn map<U>(&self, with: impl FnMut(&T) -> U) -> Table<K, U> {
+        self.all.iter().map(with).collect()
+    }
+
+    pub(crate) fn as_slice(&self) -> &[T] {
+        &self.all
+    }
+
+    /// Makes room for the number `id`: what is not there yet is made `with`.
+    pub(crate) fn grow(&mut self, id: Id<K>, with: impl FnMut() -> T) {
+        if self.all.len() <= id.place() {
+            self.all.resize_with(id.place() + 1, with);
         }
     }
 }
 
-impl<T> FromIterator<T> for Table<T> {
+impl<K, T> FromIterator<T> for Table<K, T> {
     fn from_iter<I: IntoIterator<Item = T>>(all: I) -> Self {
-        Self(all.into_iter().collect())
+        Self { all: all.into_iter().collect(), kind: PhantomData }
     }
 }
 
-impl<T> Index<usize> for Table<T> {
+impl<K, T> Index<Id<K>> for Table<K, T> {
     type Output = T;
 
     #[inline]
-    fn index(&self, number: usize) -> &T {
+    fn index(&self, id: Id<K>) -> &T {
         #[expect(clippy::indexing_slicing, reason = "the number was handed out by this table")]
-        &self.0[number]
+        &self.all[id.place()]
     }
 }
 
-impl<T> IndexMut<usize> for Table<T> {
+impl<K, T> IndexMut<Id<K>> for Table<K, T> {
     #[inline]
-    fn index_mut(&mut self, number: usize) -> &mut T {
+    fn index_mut(&mut self, id: Id<K>) -> &mut T {
         #[expect(clippy::indexing_slicing, reason = "the number was handed out by this table")]
-        &mut self.0[number]
+        &mut self.all[id.place()]
     }
 }

@@ -22,7 +22,10 @@ use model::{
 
 use crate::{
     eviction::DisruptionBudgets,
-    index::table::Table,
+    index::{
+        id::{ClassId, PlaceId, PodId, kind},
+        table::Table,
+    },
     scheduling::{
         demand::class::Class,
         facts::volume::{self, Attachments},
@@ -33,12 +36,12 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Wanted<'a> {
     pub(crate) key: Cow<'a, PodKey>,
-    pub(crate) class: usize,
+    pub(crate) class: ClassId,
     /// The volumes that it attaches; `None` is that nobody knows.
     pub(crate) attachments: Option<Rc<Attachments>>,
     pub(crate) why: Why,
-    /// The place of the claim that was promised for it, if that is still to come.
-    pub(crate) promised: Option<usize>,
+    /// The claim that was promised for it, if that is still to come.
+    pub(crate) promised: Option<PlaceId>,
     /// Whether it has not started: such pods go onto nodes that settle.
     pub(crate) is_pending: bool,
 }
@@ -63,11 +66,11 @@ type Rank<'p> = (Reverse<u64>, Reverse<u64>, Timestamp, &'p PodUid);
 #[derive(Debug, Default)]
 pub(crate) struct Demand<'a> {
     /// Everybody, in the order in which they are placed.
-    pub(crate) pods: Table<Wanted<'a>>,
+    pub(crate) pods: Table<kind::Pod, Wanted<'a>>,
     /// Those that need a place whatever is tried, in the order in which they are placed.
-    pub(crate) now: Vec<usize>,
+    pub(crate) now: Vec<PodId>,
     /// Those that would need one if their node went away, by node.
-    pub(crate) supposed: BTreeMap<&'a NodeName, Vec<usize>>,
+    pub(crate) supposed: BTreeMap<&'a NodeName, Vec<PodId>>,
     /// Pods beyond the most that one plan considers.
     pub(crate) left_out: Vec<PodKey>,
 }
@@ -79,7 +82,7 @@ pub(crate) fn demand<'a>(
     virtual_pods: &[Pod],
     leaving: &BTreeSet<&NodeName>,
     supposes: bool,
-    classes: &mut Table<Class>,
+    classes: &mut Table<kind::Class, Class>,
 ) -> Demand<'a> {
     let budgets = DisruptionBudgets::of(facts);
     let mut all: Vec<(&Pod, Option<&'a Pod>, Why)> = Vec::new();
@@ -127,8 +130,8 @@ pub(crate) fn demand<'a>(
 /// Finds the classes of pods. Neither order nor addresses leave a trace in the answer.
 #[derive(Debug, Default)]
 struct Sorting<'a> {
-    by_address: BTreeMap<(*const PodSpec, &'a str), usize>,
-    by_fingerprint: BTreeMap<u64, Vec<usize>>,
+    by_address: BTreeMap<(*const PodSpec, &'a str), ClassId>,
+    by_fingerprint: BTreeMap<u64, Vec<ClassId>>,
 }
 
 impl<'p> Sorting<'p> {
@@ -138,8 +141,8 @@ impl<'p> Sorting<'p> {
         facts: &Facts,
         pod: &'p Pod,
         why: Why,
-        classes: &mut Table<Class>,
-    ) -> usize {
+        classes: &mut Table<kind::Class, Class>,
+    ) -> ClassId {
         // Pods of one workload may share the very spec: its address answers without comparing.
         let is_shared = pod.volumes.is_empty() && Arc::strong_count(&pod.spec) > 1;
         let address = (Arc::as_ptr(&pod.spec), pod.key.namespace.as_str());
@@ -217,7 +220,7 @@ fn are_alike(one: &PodSpec, other: &PodSpec) -> bool {
 
 impl Demand<'_> {
     /// The pods that need a place when `nodes` go away, in the order in which they are placed.
-    pub(crate) fn without<'a>(&self, nodes: impl Iterator<Item = &'a NodeName>) -> Vec<usize> {
+    pub(crate) fn without<'a>(&self, nodes: impl Iterator<Item = &'a NodeName>) -> Vec<PodId> {
         let mut all = self.now.clone();
         let before = all.len();
         for node in nodes {
@@ -230,12 +233,12 @@ impl Demand<'_> {
     }
 
     /// When it is its turn: after those for whom a claim was promised, by rank.
-    fn turn(&self, pod: usize) -> (bool, usize) {
+    fn turn(&self, pod: PodId) -> (bool, PodId) {
         (self.pods[pod].promised.is_none(), pod)
     }
 
-    /// Knows the claims that were promised for pods that wait: the place of the claim by pod.
-    pub(crate) fn know_promises(&mut self, places: &BTreeMap<&PodKey, usize>) {
+    /// Knows the claims that were promised for pods that wait, by pod.
+    pub(crate) fn know_promises(&mut self, places: &BTreeMap<&PodKey, PlaceId>) {
         if places.is_empty() {
             return;
         }

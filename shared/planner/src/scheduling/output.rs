@@ -25,12 +25,19 @@ use model::{
 };
 
 use crate::{
-    index::bits::BitSet,
+    index::{
+        bits::BitSet,
+        id::{BatchNumber, ClaimId, ClassId, PodId, SetId, TemplateId, TypeId, kind},
+        table::Table,
+    },
     scheduling::{
-        launchable::{offer::Offer, template::Template},
+        launchable::{
+            offer::{Offer, Types},
+            template::Template,
+        },
         numbers::{
             amounts::{self, Amounts},
-            sets::{SetId, Sets},
+            sets::Sets,
         },
         problem::Problem,
         solver::{Failure, Opened, Solution},
@@ -41,20 +48,18 @@ use crate::{
 pub(crate) fn plan(problem: &mut Problem<'_>, solution: &Solution) -> Plan {
     let mut plan = Plan { parent: problem.facts.ledger.generation, ..Plan::default() };
     for (place, pods) in &solution.placed {
-        if let Some(target) = problem.target(*place) {
-            let pods = keys(problem, pods);
-            plan.placements.push(Placement { target: target.clone(), pods });
-        }
+        let (target, pods) = (problem.target(*place).clone(), keys(problem, pods));
+        plan.placements.push(Placement { target, pods });
     }
     let reasons = Reasons::of(problem, solution);
-    let mut unplaced: Vec<(usize, Rc<[Reason]>)> = solution
+    let mut unplaced: Vec<(PodId, Rc<[Reason]>)> = solution
         .failed
         .iter()
         .map(|(pod, failure)| (*pod, reasons.of_pod(problem, *pod, *failure)))
         .collect();
     let mut drafts = Drafts::default();
-    for (index, opened) in solution.opened.iter().enumerate() {
-        match drafts.promise(problem, opened, index) {
+    for (claim, opened) in solution.opened.entries() {
+        match drafts.promise(problem, opened, claim) {
             Ok(promise) => plan.promises.push(promise),
             Err(reason) => {
                 let reasons: Rc<[Reason]> = Rc::new([reason]);
@@ -64,7 +69,7 @@ pub(crate) fn plan(problem: &mut Problem<'_>, solution: &Solution) -> Plan {
     }
     drafts.tell_sizes(&mut plan.promises);
     unplaced.sort_by_key(|(pod, _)| *pod);
-    let named = |(pod, reasons): (usize, Rc<[Reason]>)| Unplaced {
+    let named = |(pod, reasons): (PodId, Rc<[Reason]>)| Unplaced {
         pod: problem.key(pod),
         reasons: reasons.to_vec(),
     };
@@ -75,7 +80,7 @@ pub(crate) fn plan(problem: &mut Problem<'_>, solution: &Solution) -> Plan {
 }
 
 /// Why pods find no place, worked out once for all that are alike.
-struct Reasons(BTreeMap<(usize, Failure), Rc<[Reason]>>);
+struct Reasons(BTreeMap<(ClassId, Failure), Rc<[Reason]>>);
 
 impl Reasons {
     fn of(problem: &mut Problem<'_>, solution: &Solution) -> Self {
@@ -89,7 +94,7 @@ impl Reasons {
         Self(all)
     }
 
-    fn of_pod(&self, problem: &Problem<'_>, pod: usize, failure: Failure) -> Rc<[Reason]> {
+    fn of_pod(&self, problem: &Problem<'_>, pod: PodId, failure: Failure) -> Rc<[Reason]> {
         let class = problem.demand.pods[pod].class;
         self.0.get(&(class, failure)).map_or_else(|| Rc::new([]), Rc::clone)
     }
@@ -100,7 +105,7 @@ fn left_out(pod: &PodKey) -> Unplaced {
     Unplaced { pod: pod.clone(), reasons: vec![Reason { node_pool: None, text }] }
 }
 
-fn keys(problem: &Problem<'_>, pods: &[usize]) -> Vec<PodKey> {
+fn keys(problem: &Problem<'_>, pods: &[PodId]) -> Vec<PodKey> {
     pods.iter().map(|pod| problem.key(*pod)).collect()
 }
 
@@ -121,18 +126,32 @@ struct Shared {
     price: HourlyPrice,
 }
 
-/// Template, requirements, types and reservations.
-type Alike = (usize, SetId, BitSet, BitSet);
+/// What claims have in common that are made alike.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Alike {
+    template: TemplateId,
+    set: SetId,
+    types: Types,
+    held: BitSet<kind::Reservation>,
+}
+
+/// What claims have in common that are launched together.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Launched {
+    alike: Alike,
+    requests: Amounts,
+    labels: BTreeMap<String, String>,
+}
 
 /// The claims so far: what they share, and which of them are launched together.
 #[derive(Debug, Default)]
 struct Drafts {
     shared: BTreeMap<Alike, Result<Rc<Shared>, &'static str>>,
-    /// By what makes claims alike: the batch that is filled now.
-    filling: BTreeMap<(Alike, Amounts, BTreeMap<String, String>), usize>,
-    sizes: Vec<Size>,
-    /// By promise.
-    batches: Vec<usize>,
+    /// The batch that is filled now.
+    filling: BTreeMap<Launched, BatchNumber>,
+    sizes: Table<kind::Batch, Size>,
+    /// The batch of each promise.
+    batches: Vec<BatchNumber>,
 }
 
 /// How much a batch has.
@@ -151,15 +170,19 @@ impl Size {
 }
 
 impl Drafts {
-    /// The claim for what was opened as the `index`th; or why it cannot be promised after all.
+    /// The promise of what was opened as `claim`; or why it cannot be promised after all.
     fn promise(
         &mut self,
         problem: &mut Problem<'_>,
         opened: &Opened,
-        index: usize,
+        claim: ClaimId,
     ) -> Result<Promise, Reason> {
-        let (types, held) = (opened.types.clone(), opened.held.clone());
-        let alike: Alike = (opened.template, opened.set, types, held);
+        let alike = Alike {
+            template: opened.template,
+            set: opened.set,
+            types: opened.types.clone(),
+            held: opened.held.clone(),
+        };
         let shared = self.shared.entry(alike.clone()).or_insert_with(|| share(problem, opened));
         let template = &problem.templates[opened.template];
         let shared = match shared {
@@ -177,13 +200,14 @@ impl Drafts {
         }
         let mut requests = opened.requests.clone();
         amounts::add(&mut requests, &shared.overhead);
-        let alike = (alike, opened.requests.clone(), labels.clone());
-        let (batch, batch_index) = self.batch(alike, opened.pods.len());
+        let launched =
+            Launched { alike, requests: opened.requests.clone(), labels: labels.clone() };
+        let (batch, batch_index) = self.batch(launched, opened.pods.len());
         let generation = problem.facts.ledger.generation.next();
         let (pool, now) = (template.pool, problem.facts.now);
         let pods = keys(problem, &opened.pods);
-        let name = NodeClaimName::derived(&pool.name, generation, number(index));
-        let batch = BatchId::derived(&problem.facts.cluster, generation, number(batch));
+        let name = NodeClaimName::derived(&pool.name, generation, claim.number());
+        let batch = BatchId::derived(&problem.facts.cluster, generation, batch.number());
         let node_class = pool.template.node_class.clone();
         let claim = NodeClaim {
             batch_index,
@@ -205,21 +229,17 @@ impl Drafts {
         Ok(Promise { claim, pods, possible, cheapest, price: shared.price })
     }
 
-    /// The batch of the next claim that is like `alike` and for so many pods, and its place in it.
-    fn batch(
-        &mut self,
-        alike: (Alike, Amounts, BTreeMap<String, String>),
-        pods: usize,
-    ) -> (usize, u32) {
-        let has_room = |batch: &usize| self.sizes.get(*batch).is_some_and(|s| s.has_room_for(pods));
-        let batch = self.filling.get(&alike).copied().filter(has_room);
+    /// The batch of the next claim that is like `launched` and for so many pods, and its place in it.
+    fn batch(&mut self, launched: Launched, pods: usize) -> (BatchNumber, u32) {
+        let has_room = |batch: &BatchNumber| self.sizes[*batch].has_room_for(pods);
+        let batch = self.filling.get(&launched).copied().filter(has_room);
         let batch = batch.unwrap_or_else(|| {
-            self.sizes.push(Size::default());
-            self.filling.insert(alike, self.sizes.len() - 1);
-            self.sizes.len() - 1
+            let batch = self.sizes.push(Size::default());
+            self.filling.insert(launched, batch);
+            batch
         });
         self.batches.push(batch);
-        let Some(size) = self.sizes.get_mut(batch) else { return (batch, 0) };
+        let size = &mut self.sizes[batch];
         let place = size.claims;
         *size = Size { claims: place + 1, pods: size.pods + pods };
         (batch, place)
@@ -228,13 +248,9 @@ impl Drafts {
     /// Every claim knows how many its batch has.
     fn tell_sizes(&self, promises: &mut [Promise]) {
         for (promise, batch) in promises.iter_mut().zip(&self.batches) {
-            promise.claim.batch_size = self.sizes.get(*batch).map_or(1, |size| size.claims);
+            promise.claim.batch_size = self.sizes[*batch].claims;
         }
     }
-}
-
-fn number(index: usize) -> u32 {
-    u32::try_from(index).unwrap_or(u32::MAX)
 }
 
 /// What is decided about a claim beyond its pods.
@@ -243,8 +259,8 @@ pub(crate) struct Draft {
     /// Its requirements, without the list of types.
     pub(crate) requirements: Requirements,
     /// The types that are left, cheapest first: all that are possible, and those that it keeps.
-    possible: Vec<usize>,
-    pub(crate) kept: Vec<usize>,
+    possible: Vec<TypeId>,
+    pub(crate) kept: Vec<TypeId>,
     /// What its daemons request.
     pub(crate) overhead: Amounts,
     pub(crate) cheapest: OfferingKey,
@@ -266,20 +282,20 @@ pub(crate) fn draft(problem: &mut Problem<'_>, opened: &Opened) -> Result<Draft,
     let by_price = offer.by_price(&problem.sets, number);
     let mut rest = opened.types.clone();
     let mut kept = Vec::with_capacity(by_price.len());
-    for (_, index) in by_price.iter().filter(|(_, index)| opened.types.contains(*index)) {
-        kept.push(*index);
-        rest.remove(*index);
+    for (_, id) in by_price.iter().filter(|(_, id)| opened.types.contains(*id)) {
+        kept.push(*id);
+        rest.remove(*id);
     }
     // What can only be bought while no reservation is held has no price now, and comes last.
-    let possible: Vec<usize> = kept.iter().copied().chain(rest.iter()).collect();
+    let possible: Vec<TypeId> = kept.iter().copied().chain(rest.iter()).collect();
     kept.truncate(limits::INSTANCE_TYPES_PER_CLAIM_MAX);
-    let mut bits = BitSet::empty(offer.types.len());
+    let mut bits = Types::empty(offer.types.len());
     bits.extend(kept.iter().copied());
     let is_strict = problem.facts.policies.min_values == MinValuesPolicy::Strict;
     if is_strict && !template.unmet(&bits, &opened.minimums).is_empty() {
         return Err("its minValues are not reached by the instance types that a claim keeps");
     }
-    let first = kept.first().and_then(|index| offer.cheapest(*index, &set));
+    let first = kept.first().and_then(|id| offer.cheapest(*id, &set));
     let Some((cheapest, price)) = first else {
         return Err("no instance type that it allows can be bought now");
     };
@@ -293,10 +309,10 @@ fn share(problem: &mut Problem<'_>, opened: &Opened) -> Result<Rc<Shared>, &'sta
     let template = &problem.templates[opened.template];
     let offer = &problem.offers[template.offer];
     let set = draft.requirements;
-    let mut bits = BitSet::empty(offer.types.len());
+    let mut bits = Types::empty(offer.types.len());
     bits.extend(draft.kept.iter().copied());
     let (labels, labels_if_asked) = labels_of(&problem.sets, template, &set);
-    let of_bits = bits.iter().filter_map(|index| offer.names.get(index));
+    let of_bits = bits.iter().map(|id| &offer.names[id]);
     let possible = offer.type_names(&draft.possible);
     Ok(Rc::new(Shared {
         labels,
@@ -322,7 +338,7 @@ fn share(problem: &mut Problem<'_>, opened: &Opened) -> Result<Rc<Shared>, &'sta
 ///
 /// Karpenter: `nodeclaim.go`, `FinalizeScheduling`.
 fn restrict_to_reserved(problem: &Problem<'_>, opened: &Opened, set: &mut Requirements) {
-    let ids = opened.held.iter().filter_map(|number| problem.reservations.ids.get(number));
+    let ids = opened.held.iter().map(|number| &problem.reservations.names[number]);
     let ids: BTreeSet<Value> = ids.map(|id| Value::from(id.as_str())).collect();
     let reserved = BTreeSet::from([Value::from(CapacityType::Reserved.as_str())]);
     if let Ok(key) = LabelKey::new(labels::CAPACITY_TYPE) {
@@ -364,7 +380,7 @@ fn annotations(
     facts: &Facts,
     template: &Template<'_>,
     opened: &Opened,
-    (offer, types): (&Offer, &BitSet),
+    (offer, types): (&Offer, &Types),
 ) -> BTreeMap<String, String> {
     let mut all = template.pool.template.annotations.clone();
     // Which specs the claim is of: it drifts when the pool's or the class's becomes another.
@@ -378,7 +394,7 @@ fn annotations(
     all.insert(labels::MIN_VALUES_RELAXED.to_owned(), is_relaxed.to_owned());
     let names = [labels::PRICE_OVERLAY_APPLIED, labels::CAPACITY_OVERLAY_APPLIED];
     for (name, overlaid) in names.into_iter().zip(&template.overlaid) {
-        let mut types = types.iter().filter_map(|index| offer.names.get(index));
+        let mut types = types.iter().map(|id| &offer.names[id]);
         if !overlaid.is_empty() && types.any(|(_, one)| overlaid.contains(one)) {
             all.insert(name.to_owned(), "true".to_owned());
         }

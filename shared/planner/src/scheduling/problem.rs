@@ -19,7 +19,11 @@ use model::{
 };
 
 use crate::{
-    index::{bits::BitSet, table::Table},
+    index::{
+        bits::BitSet,
+        id::{GroupId, KeyId, OfferId, PlaceId, PodId, PortId, SetId, ShapeId, TemplateId, kind},
+        table::Table,
+    },
     scheduling::{
         demand::{
             Demand,
@@ -40,7 +44,7 @@ use crate::{
         numbers::{
             amounts::{Amounts, ResourceIndex},
             domains::Keys,
-            sets::{SetId, Sets},
+            sets::Sets,
         },
         state::State,
         supply::{self, Load, Supply, Surroundings, hosts::Hosts},
@@ -60,18 +64,18 @@ pub(crate) struct Problem<'a> {
     pub(crate) groups: Groups,
     pub(crate) universe: Universe,
     pub(crate) fixed: Fixed,
-    pub(crate) classes: Table<Class>,
+    pub(crate) classes: Table<kind::Class, Class>,
     pub(crate) demand: Demand<'a>,
     /// Distinct requests.
-    pub(crate) shapes: Table<Amounts>,
+    pub(crate) shapes: Table<kind::Shape, Amounts>,
     /// Distinct ports that pods ask for.
-    pub(crate) ports: Table<HostPort>,
+    pub(crate) ports: Table<kind::Port, HostPort>,
     pub(crate) supply: Supply,
     pub(crate) hosts: Hosts,
-    pub(crate) offers: Table<Offer>,
+    pub(crate) offers: Table<kind::Offer, Offer>,
     pub(crate) reservations: Reservations,
     /// In the order in which they are tried.
-    pub(crate) templates: Table<Template<'a>>,
+    pub(crate) templates: Table<kind::Template, Template<'a>>,
     /// Pools that launch nothing now, and why.
     pub(crate) closed: Vec<(&'a NodePoolName, String)>,
     /// Whether any pool may take pods, if only its types allowed it.
@@ -81,11 +85,11 @@ pub(crate) struct Problem<'a> {
     /// Labels of every namespace.
     namespaces: BTreeMap<Namespace, BTreeMap<String, String>>,
     /// By group and set: whether a new node with the set is counted.
-    counts: BTreeMap<(usize, SetId), bool>,
+    counts: BTreeMap<(GroupId, SetId), bool>,
     /// What everybody starts from.
     pub(crate) start: State,
     /// Shapes of which the start says where there is no room.
-    full: BitSet,
+    full: BitSet<kind::Shape>,
 }
 
 impl<'a> Problem<'a> {
@@ -146,7 +150,7 @@ impl<'a> Problem<'a> {
     }
 
     /// What classes need to find their groups, beside the classes.
-    pub(crate) fn split(&mut self) -> (&mut Table<Class>, Around<'_>, &mut Fixed) {
+    pub(crate) fn split(&mut self) -> (&mut Table<kind::Class, Class>, Around<'_>, &mut Fixed) {
         let around = Around {
             keys: &mut self.keys,
             sets: &mut self.sets,
@@ -163,8 +167,8 @@ impl<'a> Problem<'a> {
         let daemons = daemons.iter().map(|daemon| &daemon.spec.requests);
         let requests = self.classes.iter().map(|class| &class.spec.requests).chain(daemons);
         self.resources = ResourceIndex::of(requests);
-        let mut shapes: BTreeMap<Amounts, usize> = BTreeMap::new();
-        let mut ports: BTreeMap<HostPort, usize> = BTreeMap::new();
+        let mut shapes: BTreeMap<Amounts, ShapeId> = BTreeMap::new();
+        let mut ports: BTreeMap<HostPort, PortId> = BTreeMap::new();
         for class in self.classes.iter_mut() {
             let shape = self.resources.amounts(&class.spec.requests);
             let number = |shape: &Amounts| self.shapes.push(shape.clone());
@@ -179,9 +183,9 @@ impl<'a> Problem<'a> {
 
     /// Makes a template of every pool that can launch, and says of the others why they cannot.
     /// Returns the offer of each pool whose class is ready.
-    fn open_pools(&mut self, daemons: &[Daemon]) -> BTreeMap<&'a str, usize> {
+    fn open_pools(&mut self, daemons: &[Daemon]) -> BTreeMap<&'a str, OfferId> {
         let overlays = overlay::overlays(self.facts);
-        let mut by_class: BTreeMap<&str, usize> = BTreeMap::new();
+        let mut by_class: BTreeMap<&str, OfferId> = BTreeMap::new();
         let mut by_pool = BTreeMap::new();
         let mut sources = Vec::new();
         for pool in in_order(&self.facts.node_pools) {
@@ -200,34 +204,34 @@ impl<'a> Problem<'a> {
                 }
             };
             let overlaid = overlays.pools.get(&pool.name);
-            let place = match overlaid {
+            let offer = match overlaid {
                 Some(own) => self.offer(&own.types),
                 None => match by_class.get(class.as_str()) {
-                    Some(place) => *place,
+                    Some(offer) => *offer,
                     None => self.offer(types),
                 },
             };
             if overlaid.is_none() {
-                by_class.insert(class.as_str(), place);
+                by_class.insert(class.as_str(), offer);
             }
-            by_pool.insert(pool.name.as_str(), place);
+            by_pool.insert(pool.name.as_str(), offer);
             if let Some(reason) = unusable(pool) {
                 self.closed.push((&pool.name, reason));
                 continue;
             }
             self.has_pools = true;
-            if !self.offers[place].types.is_empty() {
+            if !self.offers[offer].types.is_empty() {
                 let requirements = template::requirements(pool);
                 let taints = pool.template.taints.clone();
-                sources.push(Source { requirements, taints, offer: place });
+                sources.push(Source { requirements, taints, offer });
             }
-            self.open_pool(pool, place, daemons, &overlays);
+            self.open_pool(pool, offer, daemons, &overlays);
         }
         self.universe = Universe::of(sources);
         by_pool
     }
 
-    fn offer(&mut self, types: &[Arc<InstanceType>]) -> usize {
+    fn offer(&mut self, types: &[Arc<InstanceType>]) -> OfferId {
         let reserved = self.facts.policies.reserved_capacity;
         let offer = Offer::new(types, &self.resources, reserved, &mut self.reservations);
         self.offers.push(offer)
@@ -236,13 +240,13 @@ impl<'a> Problem<'a> {
     fn open_pool(
         &mut self,
         pool: &'a model::node_pool::NodePool,
-        place: usize,
+        number: OfferId,
         daemons: &[Daemon],
         overlays: &Overlays,
     ) {
-        let offer = &mut self.offers[place];
+        let offer = &mut self.offers[number];
         let mut template =
-            Template::new(pool, (place, offer), daemons, &self.resources, &mut self.sets);
+            Template::new(pool, (number, offer), daemons, &self.resources, &mut self.sets);
         if let Some(own) = overlays.pools.get(&pool.name) {
             template.overlaid = [own.priced.clone(), own.extended.clone()];
         }
@@ -257,7 +261,7 @@ impl<'a> Problem<'a> {
             self.closed.push((&pool.name, text.to_owned()));
         } else {
             // What the pool alone allows is asked for by most claims.
-            self.offers[place].by_price(&self.sets, template.set);
+            self.offers[number].by_price(&self.sets, template.set);
             self.templates.push(template);
         }
     }
@@ -280,7 +284,7 @@ impl<'a> Problem<'a> {
                 found.extend(spec.spread.iter().map(|one| one.topology_key.clone()));
             }
         }
-        let mut values: BTreeMap<usize, BTreeSet<Value>> = BTreeMap::new();
+        let mut values: BTreeMap<KeyId, BTreeSet<Value>> = BTreeMap::new();
         for label in found {
             let canonical = labels::canonical(label.as_str());
             if canonical == labels::HOSTNAME {
@@ -322,7 +326,7 @@ impl<'a> Problem<'a> {
     fn know_supply(
         &mut self,
         world: &World<'a>,
-        offer_of: &BTreeMap<&'a str, usize>,
+        offer_of: &BTreeMap<&'a str, OfferId>,
         (daemons, load): (&[Daemon], &BTreeMap<&'a str, Load<'a>>),
     ) {
         let mut keys: BTreeSet<&str> = BTreeSet::new();
@@ -341,7 +345,7 @@ impl<'a> Problem<'a> {
             let all = group.filter.terms.iter().flat_map(Requirements::iter);
             keys.extend(all.map(|one| one.key().as_str()));
         }
-        let offers = offer_of.iter().map(|(pool, place)| (*pool, &self.offers[*place])).collect();
+        let offers = offer_of.iter().map(|(pool, offer)| (*pool, &self.offers[*offer])).collect();
         self.supply = supply::supply(&Surroundings {
             facts: self.facts,
             world,
@@ -355,7 +359,7 @@ impl<'a> Problem<'a> {
     }
 
     /// Whether pods on a new node with the requirements `set` are counted in `group`.
-    pub(crate) fn is_counted(&mut self, group: usize, template: usize, set: SetId) -> bool {
+    pub(crate) fn is_counted(&mut self, group: GroupId, template: TemplateId, set: SetId) -> bool {
         let filter = &self.groups.all[group].filter;
         if filter.is_open() {
             return true;
@@ -370,24 +374,24 @@ impl<'a> Problem<'a> {
         })
     }
 
-    /// The pod with number `pod`, by its key.
-    pub(crate) fn key(&self, pod: usize) -> model::PodKey {
+    /// What `pod` is called.
+    pub(crate) fn key(&self, pod: PodId) -> model::PodKey {
         self.demand.pods[pod].key.clone().into_owned()
     }
 
-    /// What `target` is called.
-    pub(crate) fn target(&self, existing: usize) -> Option<&Target> {
-        self.supply.existing.get(existing).map(|one| &one.target)
+    /// What `place` is called.
+    pub(crate) fn target(&self, place: PlaceId) -> &Target {
+        &self.supply.existing[place].target
     }
 }
 
 /// What a pod of `namespace` with `spec` leaves behind where it runs. Its own groups must be there.
 fn footprint(namespace: &Namespace, spec: &model::PodSpec, around: &mut Around<'_>) -> Footprint {
     let terms = spec.pod_anti_affinity.required.iter();
-    let carried: Vec<usize> =
+    let carried: Vec<GroupId> =
         terms.map(|term| term_group(term, namespace, spec, Purpose::Inverse, around)).collect();
     let counted = around.groups.selecting(namespace, &spec.labels);
-    let is_normal = |group: &usize| around.groups.all[*group].purpose != Purpose::Inverse;
+    let is_normal = |group: &GroupId| around.groups.all[*group].purpose != Purpose::Inverse;
     Footprint { counted: counted.into_iter().filter(is_normal).collect(), carried }
 }
 

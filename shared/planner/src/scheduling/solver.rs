@@ -19,15 +19,23 @@ use jiff::Timestamp;
 use order::Order;
 
 use crate::{
-    index::{bits::BitSet, table::Table},
+    index::{
+        bits::BitSet,
+        id::{ClassId, FixedId, PlaceId, PodId, SetId, ShapeId, TemplateId, WishId, kind},
+        table::Table,
+    },
     scheduling::{
-        demand::class::NewWish,
-        numbers::{amounts::Amounts, sets::SetId},
+        demand::class::{self, NewWish},
+        launchable::{offer::Types, template::Minimums},
+        numbers::amounts::Amounts,
         problem::Problem,
         state::State,
         topology::rules::{self, Allowed},
     },
 };
+
+/// Some of the claims of this plan.
+type Claims = BitSet<kind::Claim>;
 
 /// How to solve.
 #[derive(Clone, Copy, Debug, Default)]
@@ -43,22 +51,22 @@ pub(crate) struct Options {
 /// A claim of this plan.
 #[derive(Clone, Debug)]
 pub(crate) struct Opened {
-    /// Place of its template.
-    pub(crate) template: usize,
+    /// What it is made from.
+    pub(crate) template: TemplateId,
     /// Its requirements, those of its pods among them.
     pub(crate) set: SetId,
     /// The types that it may become.
-    pub(crate) types: BitSet,
+    pub(crate) types: Types,
     /// What its pods request, without daemons.
     pub(crate) requests: Amounts,
-    /// Its pods, by their place in the demand.
-    pub(crate) pods: Vec<usize>,
+    /// Its pods, in the order in which they were placed.
+    pub(crate) pods: Vec<PodId>,
     /// How many different values each `minValues` of its pool still wants.
-    pub(crate) minimums: Rc<[u32]>,
+    pub(crate) minimums: Rc<Minimums>,
     /// Whether they are fewer than the pool says.
     pub(crate) is_relaxed: bool,
     /// Reservations that it holds.
-    pub(crate) held: BitSet,
+    pub(crate) held: BitSet<kind::Reservation>,
 }
 
 /// Why a pod finds no place.
@@ -76,11 +84,11 @@ pub(crate) enum Failure {
 #[derive(Debug, Default)]
 pub(crate) struct Solution {
     /// Claims to promise.
-    pub(crate) opened: Vec<Opened>,
-    /// Pods by the place of existing capacity.
-    pub(crate) placed: BTreeMap<usize, Vec<usize>>,
+    pub(crate) opened: Table<kind::Claim, Opened>,
+    /// Pods that go onto existing capacity.
+    pub(crate) placed: BTreeMap<PlaceId, Vec<PodId>>,
     /// Pods without a place.
-    pub(crate) failed: Vec<(usize, Failure)>,
+    pub(crate) failed: Vec<(PodId, Failure)>,
     /// What is left of everything.
     pub(crate) state: State,
 }
@@ -96,20 +104,20 @@ enum Try {
 #[derive(Clone, Debug, Default)]
 struct Progress {
     /// The first wish that may still come true.
-    from: usize,
+    from: WishId,
     /// No pod of it found a place when so many pods had one.
     failed_at: Option<usize>,
 }
 
 /// What is remembered about one pod while it is tried.
 struct Pod {
-    number: usize,
-    class: usize,
-    shape: usize,
+    number: PodId,
+    class: ClassId,
+    shape: ShapeId,
     /// The wish that is tried.
-    wish: usize,
-    /// A number of `Problem::fixed`.
-    fixed: usize,
+    wish: WishId,
+    /// What that asks of a node alone.
+    fixed: FixedId,
     /// What its rules allow of the domains of other labels than the hostname.
     allowed: Vec<Allowed>,
 }
@@ -118,27 +126,29 @@ struct Run<'p, 'a> {
     problem: &'p mut Problem<'a>,
     state: State,
     options: Options,
-    progress: Table<Progress>,
-    placed: BTreeMap<usize, Vec<usize>>,
+    progress: Table<kind::Class, Progress>,
+    placed: BTreeMap<PlaceId, Vec<PodId>>,
     /// How many pods have a place.
     placed_count: usize,
-    opened: Table<Opened>,
+    opened: Table<kind::Claim, Opened>,
     order: Order,
-    /// By template.
-    by_template: Table<BitSet>,
-    by_set: BTreeMap<SetId, BitSet>,
-    /// By label and domain: claims that can only be there.
-    by_domain: Table<Vec<BitSet>>,
-    /// By shape: claims that have no room for it.
-    full: Table<BitSet>,
-    /// By fixed wish and shape: claims that do not take it, wherever they are.
-    refused: BTreeMap<(usize, usize), BitSet>,
-    /// By port: claims where something is in its way.
-    ports: Table<BitSet>,
-    /// By class: what its volumes ask of new nodes.
-    alternatives: BTreeMap<usize, Rc<[NewWish]>>,
-    candidates: BitSet,
-    scratch: BitSet,
+    by_template: Table<kind::Template, Claims>,
+    by_set: BTreeMap<SetId, Claims>,
+    /// Claims that can only be in a domain.
+    by_domain: Table<kind::Key, Table<kind::Domain, Claims>>,
+    /// Claims that have no room for a shape.
+    full: Table<kind::Shape, Claims>,
+    /// Claims that do not take a shape with a fixed wish, wherever they are.
+    refused: BTreeMap<(FixedId, ShapeId), Claims>,
+    /// Claims where something is in the way of a port.
+    ports: Table<kind::Port, Claims>,
+    /// What the volumes of a class ask of new nodes.
+    alternatives: BTreeMap<ClassId, Rc<[NewWish]>>,
+    // Kept, so that nothing is allocated for each pod.
+    places: BitSet<kind::Place>,
+    allowed_places: BitSet<kind::Place>,
+    claims: Claims,
+    roomy: Types,
     need: Vec<i64>,
 }
 
@@ -146,23 +156,22 @@ struct Run<'p, 'a> {
 pub(crate) fn solve(
     problem: &mut Problem<'_>,
     state: State,
-    pods: &[usize],
+    pods: &[PodId],
     options: Options,
 ) -> Solution {
     let mut run = Run::new(problem, state, options);
     let failed = run.solve(pods);
-    Solution { opened: run.opened.into_vec(), placed: run.placed, failed, state: run.state }
+    Solution { opened: run.opened, placed: run.placed, failed, state: run.state }
 }
 
 impl<'p, 'a> Run<'p, 'a> {
     fn new(problem: &'p mut Problem<'a>, state: State, options: Options) -> Self {
-        let many = |len: usize| (0..len).map(|_| BitSet::default()).collect();
         Self {
-            progress: problem.classes.iter().map(|_| Progress::default()).collect(),
-            by_template: many(problem.templates.len()),
-            by_domain: problem.keys.all.iter().map(|_| Vec::new()).collect(),
-            full: many(problem.shapes.len()),
-            ports: many(problem.ports.len()),
+            progress: problem.classes.map(|_| Progress::default()),
+            by_template: problem.templates.map(|_| Claims::default()),
+            by_domain: problem.keys.all.map(|_| Table::default()),
+            full: problem.shapes.map(|_| Claims::default()),
+            ports: problem.ports.map(|_| Claims::default()),
             problem,
             state,
             options,
@@ -173,8 +182,10 @@ impl<'p, 'a> Run<'p, 'a> {
             by_set: BTreeMap::new(),
             refused: BTreeMap::new(),
             alternatives: BTreeMap::new(),
-            candidates: BitSet::default(),
-            scratch: BitSet::default(),
+            places: BitSet::default(),
+            allowed_places: BitSet::default(),
+            claims: Claims::default(),
+            roomy: Types::default(),
             need: Vec::new(),
         }
     }
@@ -182,9 +193,9 @@ impl<'p, 'a> Run<'p, 'a> {
     /// Tries every pod until a whole round brings nothing.
     ///
     /// Karpenter: `scheduling/queue.go`.
-    fn solve(&mut self, pods: &[usize]) -> Vec<(usize, Failure)> {
-        let mut queue: VecDeque<usize> = pods.iter().copied().collect();
-        let mut failed: BTreeMap<usize, (usize, Failure)> = BTreeMap::new();
+    fn solve(&mut self, pods: &[PodId]) -> Vec<(PodId, Failure)> {
+        let mut queue: VecDeque<PodId> = pods.iter().copied().collect();
+        let mut failed: BTreeMap<PodId, (usize, Failure)> = BTreeMap::new();
         let mut tries = 0;
         while let Some(pod) = queue.front().copied() {
             if failed.get(&pod).is_some_and(|(len, _)| *len == queue.len()) {
@@ -206,14 +217,14 @@ impl<'p, 'a> Run<'p, 'a> {
                 }
             }
         }
-        let failure = |pod: usize| failed.get(&pod).map_or(Failure::LeftOut, |(_, why)| *why);
-        let mut left: Vec<usize> = queue.into();
+        let failure = |pod: PodId| failed.get(&pod).map_or(Failure::LeftOut, |(_, why)| *why);
+        let mut left: Vec<PodId> = queue.into();
         left.sort_unstable();
         left.into_iter().map(|pod| (pod, failure(pod))).collect()
     }
 
     /// Finds a place for one pod, giving up wishes of its class until there is one.
-    fn place(&mut self, number: usize) -> Result<(), Failure> {
+    fn place(&mut self, number: PodId) -> Result<(), Failure> {
         let wanted = &self.problem.demand.pods[number];
         let class = wanted.class;
         let has_own = wanted.attachments.as_ref().is_none_or(|all| !all.is_empty());
@@ -237,11 +248,11 @@ impl<'p, 'a> Run<'p, 'a> {
             class,
             shape,
             wish: self.progress[class].from,
-            fixed: 0,
+            fixed: FixedId::default(),
             allowed: Vec::new(),
         };
         loop {
-            if self.problem.classes[class].wishes.len() == pod.wish && !self.relax(class) {
+            if self.problem.classes[class].wishes.next_id() == pod.wish && !self.relax(class) {
                 if is_alike {
                     self.progress[class].failed_at = Some(self.placed_count);
                 }
@@ -252,15 +263,15 @@ impl<'p, 'a> Run<'p, 'a> {
                 Try::PutOff => return Err(Failure::PutOff),
                 Try::Failed => {
                     if is_alike && self.is_final(&pod) {
-                        self.progress[class].from = pod.wish + 1;
+                        self.progress[class].from = pod.wish.next();
                     }
-                    pod.wish += 1;
+                    pod.wish = pod.wish.next();
                 }
             }
         }
     }
 
-    fn relax(&mut self, class: usize) -> bool {
+    fn relax(&mut self, class: ClassId) -> bool {
         let (classes, mut around, fixed) = self.problem.split();
         classes[class].relax(&mut around, fixed)
     }
@@ -279,16 +290,17 @@ impl<'p, 'a> Run<'p, 'a> {
     /// Puts the pod onto the claim that was promised for it, with whichever wish that goes.
     ///
     /// Karpenter plans anew where pods go for which it launched something, and may launch more.
-    fn onto_promised(&mut self, number: usize, place: usize) -> bool {
+    fn onto_promised(&mut self, number: PodId, place: PlaceId) -> bool {
         let class = self.problem.demand.pods[number].class;
         let shape = self.problem.classes[class].shape;
         let wish = self.progress[class].from;
-        let mut pod = Pod { number, class, shape, wish, fixed: 0, allowed: Vec::new() };
-        while pod.wish < self.problem.classes[class].wishes.len() || self.relax(class) {
+        let mut pod =
+            Pod { number, class, shape, wish, fixed: FixedId::default(), allowed: Vec::new() };
+        while pod.wish < self.problem.classes[class].wishes.next_id() || self.relax(class) {
             if self.know_wish(&mut pod) && self.onto(&pod, place) {
                 return true;
             }
-            pod.wish += 1;
+            pod.wish = pod.wish.next();
         }
         false
     }
@@ -313,10 +325,8 @@ impl<'p, 'a> Run<'p, 'a> {
         };
         pod.fixed = wish.fixed;
         for (key, rule) in &wish.on_domains {
-            let asked = rule.asked.and_then(|id| {
-                let requirement = problem.sets.requirement(id)?;
-                Some(problem.keys.all[*key].mask(id, requirement))
-            });
+            let asked =
+                rule.asked.map(|id| problem.keys.all[*key].mask(id, problem.sets.requirement(id)));
             let tally = &self.state.tallies[rule.group];
             pod.allowed.push(rules::allowed(rule, *key, &problem.groups, tally, asked.as_deref()));
         }
@@ -324,15 +334,13 @@ impl<'p, 'a> Run<'p, 'a> {
     }
 
     /// What the volumes of the pod's class ask of a new node.
-    fn alternatives(&mut self, class: usize) -> Rc<[NewWish]> {
+    fn alternatives(&mut self, class: ClassId) -> Rc<[NewWish]> {
         if let Some(known) = self.alternatives.get(&class) {
             return Rc::clone(known);
         }
         let problem = &mut *self.problem;
         let all = problem.classes[class].alternatives.iter();
-        let all: Rc<[NewWish]> = all
-            .map(|one| crate::scheduling::demand::class::of_new(one, &mut problem.sets))
-            .collect();
+        let all: Rc<[NewWish]> = all.map(|one| class::of_new(one, &mut problem.sets)).collect();
         self.alternatives.insert(class, Rc::clone(&all));
         all
     }

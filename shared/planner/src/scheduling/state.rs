@@ -5,11 +5,16 @@
 use std::{collections::BTreeMap, rc::Rc};
 
 use crate::{
-    index::{bits::BitSet, table::Table},
+    index::{
+        bits::BitSet,
+        id::{GroupId, PlaceId, kind},
+        table::Table,
+    },
     scheduling::{
         demand::class::Footprint,
         facts::volume::Attachments,
         numbers::amounts,
+        supply::hosts::DomainByKey,
         topology::{
             groups::Groups,
             tally::{Host, Tally},
@@ -21,22 +26,21 @@ use crate::{
 #[derive(Clone, Debug, Default)]
 pub(crate) struct State {
     /// Existing capacity that takes part.
-    pub(crate) active: BitSet,
+    pub(crate) active: BitSet<kind::Place>,
     /// Room of existing capacity, one after the other.
     room: Vec<i64>,
     resources: usize,
-    /// By group.
-    pub(crate) tallies: Table<Rc<Tally>>,
-    /// By shape: existing capacity that has no room for it.
-    pub(crate) full: Table<Rc<BitSet>>,
-    /// By port: existing capacity where something is in its way.
-    pub(crate) ports: Table<Rc<BitSet>>,
+    pub(crate) tallies: Table<kind::Group, Rc<Tally>>,
+    /// Existing capacity that has no room for a shape.
+    pub(crate) full: Table<kind::Shape, Rc<BitSet<kind::Place>>>,
+    /// Existing capacity where something is in the way of a port.
+    pub(crate) ports: Table<kind::Port, Rc<BitSet<kind::Place>>>,
     /// Volumes by existing capacity.
-    pub(crate) attached: BTreeMap<usize, Rc<Attachments>>,
-    /// By template: what is left of its limits.
-    pub(crate) limits: Table<Vec<i64>>,
-    /// By reservation: instances.
-    pub(crate) reserved: Vec<u32>,
+    pub(crate) attached: BTreeMap<PlaceId, Rc<Attachments>>,
+    /// What is left of the limits of a template.
+    pub(crate) limits: Table<kind::Template, Vec<i64>>,
+    /// Instances that are left of a reservation.
+    pub(crate) reserved: Table<kind::Reservation, u32>,
 }
 
 /// Where a pod counts.
@@ -45,7 +49,7 @@ pub(crate) struct Spot<'a> {
     /// `None` is a node that takes no part.
     pub(crate) host: Option<Host>,
     /// By label: the one domain that it is in.
-    pub(crate) domains: &'a [Option<usize>],
+    pub(crate) domains: &'a DomainByKey,
 }
 
 impl State {
@@ -59,14 +63,14 @@ impl State {
     }
 
     /// What is left on existing capacity.
-    pub(crate) fn room(&self, existing: usize) -> &[i64] {
-        let from = existing * self.resources;
+    pub(crate) fn room(&self, existing: PlaceId) -> &[i64] {
+        let from = existing.place() * self.resources;
         self.room.get(from..from + self.resources).unwrap_or_default()
     }
 
     /// Takes `need` of existing capacity.
-    pub(crate) fn take(&mut self, existing: usize, need: &[i64]) {
-        let from = existing * self.resources;
+    pub(crate) fn take(&mut self, existing: PlaceId, need: &[i64]) {
+        let from = existing.place() * self.resources;
         if let Some(room) = self.room.get_mut(from..from + self.resources) {
             amounts::subtract(room, need);
         }
@@ -79,7 +83,7 @@ impl State {
         footprint: &Footprint,
         spot: Spot<'_>,
         is_there: bool,
-        mut passes: impl FnMut(usize) -> bool,
+        mut passes: impl FnMut(GroupId) -> bool,
     ) {
         for group in footprint.counted.iter().chain(&footprint.carried) {
             if !passes(*group) {

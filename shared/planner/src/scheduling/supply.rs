@@ -25,6 +25,10 @@ pub(crate) use kind::{Kind, Whereabouts};
 use kind::{Kinds, exact};
 
 use crate::{
+    index::{
+        id::{self, KindId, PlaceId},
+        table::Table,
+    },
     scheduling::{
         facts::daemons::Daemon,
         launchable::offer::Offer,
@@ -37,13 +41,11 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Existing {
     pub(crate) target: Target,
-    /// Place of its kind.
-    pub(crate) kind: usize,
+    pub(crate) kind: KindId,
     pub(crate) room: Amounts,
     /// What it counts as against the limits of which pool.
     pub(crate) counts: Option<(NodePoolName, Resources)>,
-    /// Until when pods that run elsewhere are not moved here.
-    pub(crate) settles_until: Option<Timestamp>,
+    settles_until: Option<Timestamp>,
     /// Whether Karpenter or we manage it and it is not initialized.
     pub(crate) is_starting: bool,
     is_initialized: bool,
@@ -53,9 +55,11 @@ pub(crate) struct Existing {
 /// All of it, in the order in which it is tried: what is initialized first, then by name.
 #[derive(Debug, Default)]
 pub(crate) struct Supply {
-    by_node: BTreeMap<NodeName, usize>,
-    pub(crate) existing: Vec<Existing>,
-    pub(crate) kinds: Vec<Kind>,
+    by_node: BTreeMap<NodeName, PlaceId>,
+    pub(crate) existing: Table<id::kind::Place, Existing>,
+    /// Nodes that settle: until when pods that run elsewhere are not moved there.
+    pub(crate) settling: Vec<(PlaceId, Timestamp)>,
+    pub(crate) kinds: Table<id::kind::Kind, Kind>,
 }
 
 /// What was found out about all nodes before looking at one.
@@ -97,7 +101,7 @@ pub(crate) fn load(facts: &Facts) -> BTreeMap<&str, Load<'_>> {
 
 /// Everything that pods may be placed on without launching.
 pub(crate) fn supply(around: &Surroundings<'_>) -> Supply {
-    let mut supply = Supply::default();
+    let mut all: Vec<Existing> = Vec::new();
     let mut kinds = Kinds::default();
     // One whose claim lives is given up with its claim, and serves until then.
     let is_gone = |node: &&Node| node.is_deleting && around.world.claim(&node.name).is_none();
@@ -107,7 +111,7 @@ pub(crate) fn supply(around: &Surroundings<'_>) -> Supply {
         if claim.is_some_and(is_leaving) {
             continue;
         }
-        supply.existing.push(of_node(around, node, claim, &mut kinds));
+        all.push(of_node(around, node, claim, &mut kinds));
     }
     // Promised claims of one batch are alike but for their names.
     let mut alike: BTreeMap<&model::BatchId, (Amounts, Kind)> = BTreeMap::new();
@@ -123,24 +127,24 @@ pub(crate) fn supply(around: &Surroundings<'_>) -> Supply {
         };
         let target = Target::Claim(claim.name.clone());
         let counts = Some((claim.node_pool.clone(), used));
-        supply.existing.push(Existing {
+        all.push(Existing {
             counts,
             is_starting: true,
             kind: kinds.number(kind),
             ..existing(target, room, false, claim.name.as_str())
         });
     }
-    supply.kinds = kinds.all;
-    supply.existing.sort_by(|a, b| {
+    all.sort_by(|a, b| {
         (!a.is_initialized, &a.name, &a.target).cmp(&(!b.is_initialized, &b.name, &b.target))
     });
-    let places = supply.existing.iter().enumerate();
-    let nodes = places.filter_map(|(place, existing)| match &existing.target {
+    let existing: Table<_, Existing> = all.into_iter().collect();
+    let nodes = existing.entries().filter_map(|(place, existing)| match &existing.target {
         Target::Node(name) => Some((name.clone(), place)),
         Target::Claim(_) => None,
     });
-    supply.by_node = nodes.collect();
-    supply
+    let by_node = nodes.collect();
+    let settling = existing.entries().filter_map(|(place, one)| Some((place, one.settles_until?)));
+    Supply { by_node, settling: settling.collect(), existing, kinds: kinds.all }
 }
 
 /// Whether the node of `claim` is still to come. One that was initialized and is not there was
@@ -155,7 +159,7 @@ fn is_coming(around: &Surroundings<'_>, claim: &NodeClaim) -> bool {
 fn largest(around: &Surroundings<'_>, claim: &NodeClaim) -> Resources {
     let offer = around.offers.get(claim.node_pool.as_str());
     let types = offer.iter().flat_map(|offer| {
-        offer.named(&claim.instance_types).into_iter().filter_map(|index| offer.types.get(index))
+        offer.named(&claim.instance_types).into_iter().map(|id| &offer.types[id])
     });
     types.fold(claim.capacity.clone(), |largest, one| largest.larger(&one.capacity))
 }
@@ -173,8 +177,8 @@ fn settles_until(around: &Surroundings<'_>, claim: &NodeClaim) -> Option<Timesta
 }
 
 impl Supply {
-    /// The place of the node called `name`.
-    pub(crate) fn place(&self, name: &NodeName) -> Option<usize> {
+    /// The number of the node called `name`.
+    pub(crate) fn place(&self, name: &NodeName) -> Option<PlaceId> {
         self.by_node.get(name).copied()
     }
 }
@@ -241,7 +245,7 @@ fn of_node(
 fn existing(target: Target, room: Amounts, is_initialized: bool, name: &str) -> Existing {
     Existing {
         target,
-        kind: 0,
+        kind: KindId::default(),
         room,
         counts: None,
         settles_until: None,

@@ -24,12 +24,15 @@ use model::{
     Resources, facts::Facts, limits, plan::Target,
 };
 
-use crate::scheduling::{
-    demand::Why,
-    output::{self, Draft, explain},
-    problem::Problem,
-    solver::{self, Failure, Options, Solution},
-    state::State,
+use crate::{
+    index::id::PodId,
+    scheduling::{
+        demand::Why,
+        output::{self, Draft, explain},
+        problem::Problem,
+        solver::{self, Failure, Options, Solution},
+        state::State,
+    },
 };
 
 /// Facts made ready for any number of trials.
@@ -116,8 +119,7 @@ fn without(problem: &Problem<'_>, trial: &Trial<'_>) -> State {
         problem.forget(&mut state, node, pods);
         let Some(place) = problem.supply.place(node) else { continue };
         state.active.remove(place);
-        let counts = problem.supply.existing.get(place).and_then(|one| one.counts.as_ref());
-        let Some((pool, used)) = counts else { continue };
+        let Some((pool, used)) = &problem.supply.existing[place].counts else { continue };
         for (template, left) in problem.templates.iter().zip(state.limits.iter_mut()) {
             if template.name() == pool {
                 let taken = template.taken(used);
@@ -130,7 +132,7 @@ fn without(problem: &Problem<'_>, trial: &Trial<'_>) -> State {
 
 fn outcome(problem: &mut Problem<'_>, solution: &Solution, pods: usize) -> Outcome {
     let mut all = Outcome { pods, ..Outcome::default() };
-    let is_running = |problem: &Problem<'_>, pod: usize| {
+    let is_running = |problem: &Problem<'_>, pod: PodId| {
         matches!(problem.demand.pods[pod].why, Why::Leaving | Why::Supposed)
     };
     for (pod, failure) in &solution.failed {
@@ -140,7 +142,7 @@ fn outcome(problem: &mut Problem<'_>, solution: &Solution, pods: usize) -> Outco
         }
     }
     for (place, pods) in &solution.placed {
-        let Some(existing) = problem.supply.existing.get(*place) else { continue };
+        let existing = &problem.supply.existing[*place];
         if existing.is_starting {
             let moved = pods.iter().filter(|pod| problem.demand.pods[**pod].why == Why::Supposed);
             all.stuck.extend(moved.map(|pod| {
@@ -150,7 +152,7 @@ fn outcome(problem: &mut Problem<'_>, solution: &Solution, pods: usize) -> Outco
         let keys = pods.iter().map(|pod| problem.key(*pod)).collect();
         all.placed.push((existing.target.clone(), keys));
     }
-    for opened in &solution.opened {
+    for opened in solution.opened.iter() {
         match output::draft(problem, opened) {
             Ok(draft) => all.opened.push(new_node(problem, opened, draft)),
             Err(text) => {
@@ -166,10 +168,10 @@ fn new_node(problem: &Problem<'_>, opened: &solver::Opened, draft: Draft) -> New
     let template = &problem.templates[opened.template];
     let mut requests = opened.requests.clone();
     crate::scheduling::numbers::amounts::add(&mut requests, &draft.overhead);
-    let types = problem.offers[template.offer].types.as_slice();
+    let types = &problem.offers[template.offer].types;
     NewNode {
         node_pool: template.name().clone(),
-        instance_types: draft.kept.iter().filter_map(|index| types.get(*index)).cloned().collect(),
+        instance_types: draft.kept.iter().map(|id| Arc::clone(&types[*id])).collect(),
         requirements: draft.requirements,
         requests: problem.resources.resources(&requests),
         pods: opened.pods.iter().map(|pod| problem.key(*pod)).collect(),
@@ -178,7 +180,7 @@ fn new_node(problem: &Problem<'_>, opened: &solver::Opened, draft: Draft) -> New
     }
 }
 
-fn reason(problem: &Problem<'_>, solution: &Solution, pod: usize, failure: Failure) -> String {
+fn reason(problem: &Problem<'_>, solution: &Solution, pod: PodId, failure: Failure) -> String {
     let class = problem.demand.pods[pod].class;
     let all = explain::reasons(problem, &solution.state, class, failure);
     let texts: Vec<String> = all.iter().map(ToString::to_string).collect();

@@ -1,6 +1,6 @@
 //! Which nodes may be candidates, and why not (CA01–CA31).
 
-use crate::testing::cluster::*;
+use crate::{index::id::Id, testing::cluster::*};
 use model::{Pod, disruption::Method, facts::Facts, labels};
 use std::collections::BTreeMap;
 
@@ -167,7 +167,7 @@ fn a_node_is_worth_giving_up_for_its_price_and_against_what_its_pods_cost() {
     let state =
         super::super::nodes::State::of(&facts, facts.now, &super::super::Options::default());
     let field = super::super::search::Field::of(&state);
-    let sorted = field.by_savings(&[0, 1, 2]);
+    let sorted = field.by_savings(&[0, 1, 2].map(Id::nth));
     let names: Vec<&str> = field.get(&sorted).iter().map(|one| one.node.name.as_str()).collect();
     assert_eq!(names, ["b", "a", "c"]);
 }

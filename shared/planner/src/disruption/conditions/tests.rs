@@ -6,7 +6,7 @@ use model::{
 };
 
 use super::super::Options;
-use crate::testing::cluster::*;
+use crate::{index::id::Id, testing::cluster::*};
 use CapacityType::{OnDemand, Reserved, Spot};
 
 use super::*;
@@ -82,7 +82,7 @@ fn drifts(change: impl Fn(&mut Facts), expected: Option<&str>) {
     change(&mut facts);
     let options = Options { is_watched: false, ..Options::default() };
     let state = State::of(&facts, facts.now, &options);
-    let entry = &state.nodes[0];
+    let entry = &state.nodes[Id::nth(0)];
     let found = state.pool("general").and_then(|pool| drift(&state, entry, pool));
     assert_eq!(found.map(|(_, reason)| reason).as_deref(), expected);
 }

@@ -1,7 +1,7 @@
 //! What launches cost at least and at most.
 
 use super::*;
-use crate::testing::cluster::*;
+use crate::{index::id::Id, testing::cluster::*};
 use model::{HourlyPrice, Reservation};
 
 #[test]
@@ -48,7 +48,7 @@ fn a_node_costs_what_its_offering_costs_to_be_had_or_not() {
     let mut facts = cluster(&[("a", "t.large")]);
     let price = |facts: &model::facts::Facts| {
         let state = State::of(facts, facts.now, &super::super::Options::default());
-        of_node(&state, &state.nodes[0]).rounded().0
+        of_node(&state, &state.nodes[Id::nth(0)]).rounded().0
     };
     assert_eq!(price(&facts), 1_600_000_000);
     let mut types = default_types();

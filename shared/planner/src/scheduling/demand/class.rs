@@ -11,15 +11,19 @@ use model::{
     topology::{NodeInclusionPolicy, PodAffinityTerm, SpreadConstraint, WhenUnsatisfiable},
 };
 
-use crate::scheduling::{
-    launchable::{template, universe::Universe},
-    numbers::{
-        domains::Keys,
-        sets::{SetId, Sets},
+use crate::{
+    index::{
+        bits::BitSet,
+        id::{FixedId, GroupId, KeyId, PortId, SetId, ShapeId, kind},
+        table::Table,
     },
-    topology::{
-        groups::{Filter, Group, Groups, Namespaces, Purpose},
-        rules::Rule,
+    scheduling::{
+        launchable::{template, universe::Universe},
+        numbers::{domains::Keys, sets::Sets},
+        topology::{
+            groups::{Filter, Group, Groups, Namespaces, Purpose},
+            rules::Rule,
+        },
     },
 };
 
@@ -32,14 +36,14 @@ pub(crate) struct Class {
     pub(crate) alternatives: Vec<Requirements>,
     /// Why its pods are not looked at further, if so.
     pub(crate) refused: Option<String>,
-    /// Its requests, by their place in `Problem::shapes`.
-    pub(crate) shape: usize,
-    /// What it takes of the ports of its node, by their numbers.
-    pub(crate) ports: Vec<usize>,
+    /// Its requests.
+    pub(crate) shape: ShapeId,
+    /// What it takes of the ports of its node.
+    pub(crate) ports: Vec<PortId>,
     pub(crate) footprint: Rc<Footprint>,
     topology: Topology,
     /// What it asks for at each step, as far as anybody asked.
-    pub(crate) wishes: Vec<Wish>,
+    pub(crate) wishes: Table<kind::Wish, Wish>,
     /// Whether there is no further step.
     is_exhausted: bool,
     step: Step,
@@ -49,9 +53,9 @@ pub(crate) struct Class {
 #[derive(Debug, Default)]
 pub(crate) struct Footprint {
     /// Groups that count it.
-    pub(crate) counted: Vec<usize>,
+    pub(crate) counted: Vec<GroupId>,
     /// Groups of its own required anti-affinity, which keep others away.
-    pub(crate) carried: Vec<usize>,
+    pub(crate) carried: Vec<GroupId>,
 }
 
 /// The groups of everything that it asks about other pods.
@@ -59,14 +63,14 @@ pub(crate) struct Footprint {
 struct Topology {
     /// By required term, and whether soft taints are tolerated: the groups of spread constraints, in
     /// the order of the constraints.
-    spread: BTreeMap<(usize, bool), Vec<usize>>,
-    affinity: Vec<usize>,
-    anti_affinity: Vec<usize>,
+    spread: BTreeMap<(usize, bool), Vec<GroupId>>,
+    affinity: Vec<GroupId>,
+    anti_affinity: Vec<GroupId>,
     /// Heaviest first.
-    preferred_affinity: Vec<usize>,
-    preferred_anti_affinity: Vec<usize>,
+    preferred_affinity: Vec<GroupId>,
+    preferred_anti_affinity: Vec<GroupId>,
     /// Groups of others' anti-affinity that mean it.
-    repelling: Vec<usize>,
+    repelling: Vec<GroupId>,
 }
 
 /// How far its wishes are given up.
@@ -84,12 +88,12 @@ struct Step {
 /// What a class asks for at one step.
 #[derive(Debug)]
 pub(crate) struct Wish {
-    /// What it asks of the node alone: a number of `Problem::fixed`.
-    pub(crate) fixed: usize,
+    /// What it asks of the node alone.
+    pub(crate) fixed: FixedId,
     /// Rules on the hostname.
     pub(crate) on_hosts: Vec<Rule>,
-    /// Rules on other labels, with the number of the label.
-    pub(crate) on_domains: Vec<(usize, Rule)>,
+    /// Rules on other labels, with the label.
+    pub(crate) on_domains: Vec<(KeyId, Rule)>,
 }
 
 /// What has to be known to find a class's groups.
@@ -110,11 +114,11 @@ impl Class {
             namespace: pod.key.namespace.clone(),
             alternatives,
             refused,
-            shape: 0,
+            shape: ShapeId::default(),
             ports: Vec::new(),
             footprint: Rc::default(),
             topology: Topology::default(),
-            wishes: Vec::new(),
+            wishes: Table::default(),
             is_exhausted: false,
             step: Step::default(),
         }
@@ -225,7 +229,7 @@ impl Class {
         }
         let spread = topology.spread.get(&(step.term, step.is_soft));
         let kept = step.spread.iter().filter_map(|place| spread?.get(*place));
-        let mut groups: Vec<usize> = kept.copied().collect();
+        let mut groups: Vec<GroupId> = kept.copied().collect();
         groups.extend(&topology.affinity);
         groups.extend(&topology.anti_affinity);
         groups.extend(topology.preferred_affinity.iter().skip(step.affinity));
@@ -255,7 +259,7 @@ fn heaviest_first<T>(all: &[Weighted<T>]) -> impl Iterator<Item = &T> {
     sorted.into_iter().map(|one| &one.term)
 }
 
-fn key_of(label: &LabelKey, around: &mut Around<'_>) -> Option<usize> {
+fn key_of(label: &LabelKey, around: &mut Around<'_>) -> Option<KeyId> {
     let canonical = labels::canonical(label.as_str());
     let label = LabelKey::new(canonical).unwrap_or_else(|_| label.clone());
     (canonical != labels::HOSTNAME).then(|| around.keys.key(&label, around.sets))
@@ -267,7 +271,7 @@ fn spread_group(
     spec: &PodSpec,
     (term, is_soft): (usize, bool),
     around: &mut Around<'_>,
-) -> usize {
+) -> GroupId {
     let mut tolerations = spec.tolerations.clone();
     if is_soft {
         tolerations.push(template::soft_toleration());
@@ -301,7 +305,7 @@ pub(crate) fn term_group(
     spec: &PodSpec,
     purpose: Purpose,
     around: &mut Around<'_>,
-) -> usize {
+) -> GroupId {
     let key = key_of(&term.topology_key, around);
     let universe = key.map(|key| around.universe.domains(key, Some(&spec.tolerations)));
     let group = Group {
@@ -338,8 +342,8 @@ fn namespaces(term: &PodAffinityTerm, own: &Namespace, around: &Around<'_>) -> N
 /// What pods ask of a node alone, each distinct wish once.
 #[derive(Debug, Default)]
 pub(crate) struct Fixed {
-    pub(crate) all: crate::index::table::Table<FixedWish>,
-    numbers: BTreeMap<(Requirements, Vec<Toleration>), usize>,
+    pub(crate) all: Table<kind::Fixed, FixedWish>,
+    numbers: BTreeMap<(Requirements, Vec<Toleration>), FixedId>,
 }
 
 /// What a pod asks of a node alone.
@@ -349,10 +353,10 @@ pub(crate) struct FixedWish {
     pub(crate) tolerations: Vec<Toleration>,
     /// What it asks of a new node.
     pub(crate) new: NewWish,
-    /// By template: whether its taints are tolerated; empty before anybody asked.
-    pub(crate) tolerates: Vec<bool>,
+    /// The pools whose taints are tolerated, once somebody asked.
+    pub(crate) tolerates: Option<Rc<BitSet<kind::Template>>>,
     /// The existing capacity that would take it, room aside, once somebody asked.
-    pub(crate) existing: Option<Rc<crate::index::bits::BitSet>>,
+    pub(crate) existing: Option<Rc<BitSet<kind::Place>>>,
 }
 
 /// What is asked of a new node, whose name nobody knows.
@@ -378,7 +382,7 @@ impl Fixed {
         sets: &mut Sets,
         wanted: &Requirements,
         tolerations: &[Toleration],
-    ) -> usize {
+    ) -> FixedId {
         let key = (wanted.clone(), tolerations.to_vec());
         if let Some(known) = self.numbers.get(&key) {
             return *known;
@@ -387,7 +391,7 @@ impl Fixed {
             wanted: wanted.clone(),
             tolerations: tolerations.to_vec(),
             new: of_new(wanted, sets),
-            tolerates: Vec::new(),
+            tolerates: None,
             existing: None,
         });
         self.numbers.insert(key, number);

@@ -15,10 +15,14 @@ use model::{
 };
 
 use crate::{
-    index::bits::BitSet,
+    index::{
+        bits::BitSet,
+        id::{RequirementId, ReservationId, SetId, TypeId, kind},
+        table::Table,
+    },
     scheduling::numbers::{
         amounts::{Amounts, ResourceIndex, Whole},
-        sets::{RequirementId, SetId, Sets},
+        sets::Sets,
     },
 };
 
@@ -26,36 +30,40 @@ use crate::{
 /// unused that is there, shorter would ask for some that is not.
 const COUNT_LAG: SignedDuration = SignedDuration::from_secs(15);
 
-/// The instance types of a NodeClass, or of a pool with overlays. A type is its place in `types`,
-/// which is the order of names.
+/// Some of the instance types of an offer.
+pub(crate) type Types = BitSet<kind::Type>;
+
+/// The instance types of a NodeClass, or of a pool with overlays. The numbers of types are in
+/// the order of their names.
 #[derive(Debug)]
 pub(crate) struct Offer {
     /// Sorted by name.
-    pub(crate) types: Vec<Arc<InstanceType>>,
-    /// By type.
-    pub(crate) allocatable: Vec<Amounts>,
+    pub(crate) types: Table<kind::Type, Arc<InstanceType>>,
+    pub(crate) allocatable: Table<kind::Type, Amounts>,
     /// What types have, with what nobody requests, and what is left of it for pods.
     pub(crate) capacity_whole: Whole,
     pub(crate) allocatable_whole: Whole,
-    /// By type: its name as a value of the label, and as that of a type.
-    pub(crate) names: Vec<(Value, InstanceTypeName)>,
+    /// The name of each type as a value of the label, and as that of a type.
+    pub(crate) names: Table<kind::Type, (Value, InstanceTypeName)>,
     /// Each distinct place and way to buy, and the types that can be bought so now.
     markets: Vec<Market>,
-    by_requirement: BTreeMap<RequirementId, BitSet>,
-    by_set: BTreeMap<SetId, Rc<BitSet>>,
-    reserved_by_set: BTreeMap<SetId, Rc<[(usize, BitSet)]>>,
-    prices: BTreeMap<SetId, Rc<[(HourlyPrice, usize)]>>,
+    by_requirement: BTreeMap<RequirementId, Types>,
+    by_set: BTreeMap<SetId, Rc<Types>>,
+    reserved_by_set: BTreeMap<SetId, Rc<Reserved>>,
+    prices: BTreeMap<SetId, Rc<[(HourlyPrice, TypeId)]>>,
 }
+
+/// Reservations, each with the types that can be bought from it.
+pub(crate) type Reserved = [(ReservationId, Types)];
 
 /// A place and a way to buy.
 #[derive(Debug)]
 struct Market {
     offering: Offering,
-    types: BitSet,
-    /// By type; what cannot be bought so costs the most that there is.
-    prices: Vec<HourlyPrice>,
-    /// The number of its reservation.
-    reservation: Option<usize>,
+    types: Types,
+    /// What cannot be bought so costs the most that there is.
+    prices: Table<kind::Type, HourlyPrice>,
+    reservation: Option<ReservationId>,
 }
 
 const NOT_SOLD: HourlyPrice = HourlyPrice(u64::MAX);
@@ -63,22 +71,23 @@ const NOT_SOLD: HourlyPrice = HourlyPrice(u64::MAX);
 /// Capacity reservations, and how many instances each has left.
 #[derive(Debug, Default)]
 pub(crate) struct Reservations {
-    numbers: BTreeMap<String, usize>,
-    pub(crate) ids: Vec<String>,
-    pub(crate) left: Vec<u32>,
+    numbers: BTreeMap<String, ReservationId>,
+    /// What EC2 calls them.
+    pub(crate) names: Table<kind::Reservation, String>,
+    pub(crate) left: Table<kind::Reservation, u32>,
 }
 
 impl Reservations {
     /// The least that any offering says is left counts.
-    fn number(&mut self, reservation: &Reservation) -> usize {
-        let next = self.ids.len();
-        let number = *self.numbers.entry(reservation.id.clone()).or_insert(next);
-        if number == next {
-            self.ids.push(reservation.id.clone());
-            self.left.push(reservation.count);
-        } else if let Some(left) = self.left.get_mut(number) {
+    fn number(&mut self, reservation: &Reservation) -> ReservationId {
+        if let Some(known) = self.numbers.get(&reservation.id) {
+            let left = &mut self.left[*known];
             *left = reservation.count.min(*left);
+            return *known;
         }
+        let number = self.names.push(reservation.id.clone());
+        self.left.push(reservation.count);
+        self.numbers.insert(reservation.id.clone(), number);
         number
     }
 
@@ -89,7 +98,8 @@ impl Reservations {
             if just_launched(claim, now) {
                 let own = claim.labels.get(labels::RESERVATION_ID);
                 let number = own.and_then(|id| self.numbers.get(id));
-                if let Some(left) = number.and_then(|number| self.left.get_mut(*number)) {
+                if let Some(number) = number {
+                    let left = &mut self.left[*number];
                     *left = left.saturating_sub(1);
                 }
             }
@@ -101,7 +111,7 @@ impl Reservations {
             if kind.is_none_or(|kind| **kind != *CapacityType::Reserved.as_str()) {
                 continue;
             }
-            for (id, left) in self.ids.iter().zip(&mut self.left) {
+            for (id, left) in self.names.iter().zip(self.left.iter_mut()) {
                 if claim.get(labels::RESERVATION_ID).is_none_or(|named| named.has(id)) {
                     *left = left.saturating_sub(1);
                 }
@@ -147,7 +157,8 @@ impl Offer {
         // Most types list the same offerings in the same order: where the last type had its market is
         // asked first.
         let mut places: Vec<usize> = Vec::new();
-        for (index, instance_type) in types.iter().enumerate() {
+        let types: Table<kind::Type, Arc<InstanceType>> = types.iter().map(Arc::clone).collect();
+        for (id, instance_type) in types.entries() {
             for (position, offering) in instance_type.offerings.iter().enumerate() {
                 let reservation = offering.reservation.as_ref().filter(|_| buys_reserved);
                 let reservation = reservation.map(|one| reservations.number(one));
@@ -163,31 +174,27 @@ impl Offer {
                 if place == markets.len() {
                     markets.push(Market {
                         offering: offering.clone(),
-                        types: BitSet::empty(types.len()),
-                        prices: vec![NOT_SOLD; types.len()],
+                        types: Types::empty(types.len()),
+                        prices: types.map(|_| NOT_SOLD),
                         reservation,
                     });
                 }
                 places.resize(places.len().max(position + 1), place);
                 places.get_mut(position).into_iter().for_each(|known| *known = place);
                 let Some(market) = markets.get_mut(place) else { continue };
-                market.types.insert(index);
-                if let Some(price) = market.prices.get_mut(index) {
-                    *price = offering.price.min(*price);
-                }
+                market.types.insert(id);
+                let price = &mut market.prices[id];
+                *price = offering.price.min(*price);
             }
         }
         markets.sort_by(|one, other| key(&one.offering).cmp(&key(&other.offering)));
         let allocatable: Vec<Resources> = types.iter().map(|t| t.allocatable()).collect();
         Self {
-            types: types.to_vec(),
             allocatable: allocatable.iter().map(|one| resources.amounts(one)).collect(),
             capacity_whole: types.iter().map(|t| &t.capacity).collect(),
             allocatable_whole: allocatable.iter().collect(),
-            names: types
-                .iter()
-                .map(|one| (Value::from(one.name.as_str()), one.name.clone()))
-                .collect(),
+            names: types.map(|one| (Value::from(one.name.as_str()), one.name.clone())),
+            types,
             markets,
             by_requirement: BTreeMap::new(),
             by_set: BTreeMap::new(),
@@ -202,11 +209,11 @@ impl Offer {
     }
 
     /// The reservations that `set` allows, each with the types that can be bought from it.
-    pub(crate) fn reserved(&mut self, set: SetId, sets: &Sets) -> Rc<[(usize, BitSet)]> {
+    pub(crate) fn reserved(&mut self, set: SetId, sets: &Sets) -> Rc<Reserved> {
         if let Some(known) = self.reserved_by_set.get(&set) {
             return Rc::clone(known);
         }
-        let mut by_number: BTreeMap<usize, BitSet> = BTreeMap::new();
+        let mut by_number: BTreeMap<ReservationId, Types> = BTreeMap::new();
         if self.markets.iter().any(|market| market.reservation.is_some()) {
             let requirements = sets.get(set);
             for market in self.markets.iter().filter(|m| m.offering.is_compatible(&requirements)) {
@@ -215,24 +222,24 @@ impl Offer {
                 }
             }
         }
-        let all: Rc<[(usize, BitSet)]> = by_number.into_iter().collect();
+        let all: Rc<Reserved> = by_number.into_iter().collect();
         self.reserved_by_set.insert(set, Rc::clone(&all));
         all
     }
 
     /// The types whose own labels go together with `set`, whether they can be bought or not.
-    pub(crate) fn matching(&self, set: &Requirements) -> BitSet {
-        let mut all = BitSet::of(self.types.len(), |_| true);
+    pub(crate) fn matching(&self, set: &Requirements) -> Types {
+        let mut all = Types::of(self.types.len(), |_| true);
         for requirement in set.iter() {
             all.keep(&self.matching_one(requirement));
         }
         all
     }
 
-    fn matching_one(&self, requirement: &Requirement) -> BitSet {
+    fn matching_one(&self, requirement: &Requirement) -> Types {
         let key = requirement.key().as_str();
-        BitSet::of(self.types.len(), |index| {
-            let own = self.types.get(index).and_then(|t| t.requirements.get(key));
+        Types::of(self.types.len(), |id| {
+            let own = self.types[id].requirements.get(key);
             own.is_none_or(|own| {
                 own.allows_absence() && requirement.allows_absence()
                     || own.has_intersection(requirement)
@@ -241,8 +248,8 @@ impl Offer {
     }
 
     /// The types that can be bought now somewhere that `set` allows.
-    pub(crate) fn sold(&self, set: &Requirements) -> BitSet {
-        let mut all = BitSet::empty(self.types.len());
+    pub(crate) fn sold(&self, set: &Requirements) -> Types {
+        let mut all = Types::empty(self.types.len());
         for market in self.markets.iter().filter(|market| market.offering.is_compatible(set)) {
             all.add(&market.types);
         }
@@ -253,7 +260,7 @@ impl Offer {
     pub(crate) fn capacity_types(
         &self,
         set: &Requirements,
-        types: &BitSet,
+        types: &Types,
     ) -> BTreeSet<CapacityType> {
         let markets = self.markets.iter();
         let open = markets.filter(|one| one.offering.is_compatible(set) && one.types.meets(types));
@@ -261,16 +268,15 @@ impl Offer {
     }
 
     /// The types that the set allows and that can be bought now as it allows.
-    pub(crate) fn allowed(&mut self, sets: &Sets, id: SetId) -> Rc<BitSet> {
+    pub(crate) fn allowed(&mut self, sets: &Sets, id: SetId) -> Rc<Types> {
         if let Some(known) = self.by_set.get(&id) {
             return Rc::clone(known);
         }
-        let mut bits = BitSet::of(self.types.len(), |_| true);
+        let mut bits = Types::of(self.types.len(), |_| true);
         // Of a set, only what markets are about decides which of them are open.
         let mut about_markets = Requirements::default();
-        for (number, requirement) in
-            sets.members(id).filter_map(|number| Some((number, sets.requirement(number)?)))
-        {
+        for number in sets.members(id) {
+            let requirement = sets.requirement(number);
             if let Some(known) = self.by_requirement.get(&number) {
                 bits.keep(known);
             } else {
@@ -290,23 +296,23 @@ impl Offer {
 
     /// The types that `set` allows, each with its cheapest price, cheapest first. Ties go to the
     /// name that sorts first.
-    pub(crate) fn by_price(&mut self, sets: &Sets, id: SetId) -> Rc<[(HourlyPrice, usize)]> {
+    pub(crate) fn by_price(&mut self, sets: &Sets, id: SetId) -> Rc<[(HourlyPrice, TypeId)]> {
         if let Some(known) = self.prices.get(&id) {
             return Rc::clone(known);
         }
         let (allowed, set) = (self.allowed(sets, id), sets.get(id));
-        let mut cheapest = vec![NOT_SOLD; self.types.len()];
+        let mut cheapest = self.types.map(|_| NOT_SOLD);
         for market in self.markets.iter().filter(|market| market.offering.is_compatible(&set)) {
-            for (cheapest, price) in cheapest.iter_mut().zip(&market.prices) {
+            for (cheapest, price) in cheapest.iter_mut().zip(market.prices.iter()) {
                 *cheapest = (*cheapest).min(*price);
             }
         }
-        let priced = cheapest.into_iter().enumerate();
-        let priced = priced.filter(|(index, price)| *price != NOT_SOLD && allowed.contains(*index));
-        let mut prices: Vec<(HourlyPrice, usize)> =
-            priced.map(|(index, price)| (price, index)).collect();
+        let priced = cheapest.entries();
+        let priced = priced.filter(|(id, price)| **price != NOT_SOLD && allowed.contains(*id));
+        let mut prices: Vec<(HourlyPrice, TypeId)> =
+            priced.map(|(id, price)| (*price, id)).collect();
         prices.sort_unstable();
-        let prices: Rc<[(HourlyPrice, usize)]> = prices.into();
+        let prices: Rc<[(HourlyPrice, TypeId)]> = prices.into();
         self.prices.insert(id, Rc::clone(&prices));
         prices
     }
@@ -315,27 +321,26 @@ impl Offer {
     /// type, that sorts first.
     pub(crate) fn cheapest(
         &self,
-        index: usize,
+        id: TypeId,
         set: &Requirements,
     ) -> Option<(OfferingKey, HourlyPrice)> {
         let open = self.markets.iter().filter(|market| market.offering.is_compatible(set));
-        let priced = open.filter_map(|market| Some((*market.prices.get(index)?, &market.offering)));
+        let priced = open.map(|market| (market.prices[id], &market.offering));
         let priced = priced.filter(|(price, _)| *price != NOT_SOLD);
         let (price, offering) =
             priced.min_by_key(|(price, one)| (*price, &one.zone, one.capacity_type))?;
-        Some((self.types.get(index)?.key_of(offering), price))
+        Some((self.types[id].key_of(offering), price))
     }
 
     /// The names of `types`, in their order.
-    pub(crate) fn type_names(&self, types: &[usize]) -> Vec<InstanceTypeName> {
-        let mut all = Vec::with_capacity(types.len());
-        all.extend(types.iter().filter_map(|index| Some(self.names.get(*index)?.1.clone())));
-        all
+    pub(crate) fn type_names(&self, types: &[TypeId]) -> Vec<InstanceTypeName> {
+        types.iter().map(|id| self.names[*id].1.clone()).collect()
     }
 
     /// The types called by `names` that are there.
-    pub(crate) fn named(&self, names: &[InstanceTypeName]) -> Vec<usize> {
-        let find = |name| self.types.binary_search_by(|t| t.name.cmp(name)).ok();
-        names.iter().filter_map(find).collect()
+    pub(crate) fn named(&self, names: &[InstanceTypeName]) -> Vec<TypeId> {
+        let types = self.types.as_slice();
+        let find = |name| types.binary_search_by(|t| t.name.cmp(name)).ok();
+        names.iter().filter_map(find).map(TypeId::nth).collect()
     }
 }

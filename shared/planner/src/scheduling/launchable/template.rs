@@ -15,13 +15,17 @@ use model::{
 };
 
 use crate::{
-    index::bits::BitSet,
+    index::{
+        bits::BitSet,
+        id::{MinimumId, OfferId, SetId, TypeId, ValueId, kind},
+        table::Table,
+    },
     scheduling::{
         facts::daemons::Daemon,
-        launchable::offer::Offer,
+        launchable::offer::{Offer, Types},
         numbers::{
             amounts::{self, Amounts, ResourceIndex},
-            sets::{SetId, Sets},
+            sets::Sets,
         },
     },
 };
@@ -30,26 +34,29 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct Template<'a> {
     pub(crate) pool: &'a NodePool,
-    /// Place of its NodeClass's offer.
-    pub(crate) offer: usize,
+    /// The offer of its NodeClass, or its own where overlays change that.
+    pub(crate) offer: OfferId,
     /// Requirements and labels of the pool.
     pub(crate) set: SetId,
     /// Types that the pool alone allows.
-    pub(crate) types: BitSet,
-    /// By type: what its daemons take.
-    pub(crate) overhead: Vec<Amounts>,
+    pub(crate) types: Types,
+    /// What daemons take of each type.
+    pub(crate) overhead: Table<kind::Type, Amounts>,
     /// Each different one of those, with its types.
-    overheads: Vec<(Amounts, BitSet)>,
-    /// By type: what is left for pods. Negative where the daemons do not fit.
-    pub(crate) room: Vec<Amounts>,
+    overheads: Vec<(Amounts, Types)>,
+    /// What is left of each type for pods. Negative where the daemons do not fit.
+    pub(crate) room: Table<kind::Type, Amounts>,
     steps: Vec<Steps>,
-    minimums: Vec<Minimum>,
+    minimums: Table<kind::Minimum, Minimum>,
     pub(crate) limits: Vec<Limit>,
     /// Daemons that take ports of their nodes: those, and the types on which they land.
-    daemon_ports: Vec<(Vec<HostPort>, BitSet)>,
+    daemon_ports: Vec<(Vec<HostPort>, Types)>,
     /// Types whose price, and types whose capacity, an overlay changes.
     pub(crate) overlaid: [BTreeSet<InstanceTypeName>; 2],
 }
+
+/// How many different values each `minValues` of a pool wants.
+pub(crate) type Minimums = Table<kind::Minimum, u32>;
 
 /// For one resource, the types that have at least so much room, or at most so much capacity: one
 /// set for each amount that occurs.
@@ -57,7 +64,7 @@ pub(crate) struct Template<'a> {
 struct Steps {
     /// Ascending.
     amounts: Vec<i64>,
-    types: Vec<BitSet>,
+    types: Vec<Types>,
 }
 
 /// The values that types have for a label on which a `minValues` stands.
@@ -66,8 +73,8 @@ struct Minimum {
     key: model::LabelKey,
     /// How many different ones the pool wants.
     wanted: u32,
-    /// By type: the numbers of its values.
-    values: Vec<Vec<usize>>,
+    /// The values of each type.
+    values: Table<kind::Type, Vec<ValueId>>,
 }
 
 /// What a pool may still get of a resource.
@@ -113,14 +120,14 @@ pub(crate) fn soft_toleration() -> Toleration {
 impl<'a> Template<'a> {
     pub(crate) fn new(
         pool: &'a NodePool,
-        (place, offer): (usize, &mut Offer),
+        (number, offer): (OfferId, &mut Offer),
         daemons: &[Daemon],
         resources: &ResourceIndex,
         sets: &mut Sets,
     ) -> Self {
         let requirements = requirements(pool);
         let nothing: Amounts = vec![0; resources.len()].into();
-        let mut overhead = vec![nothing; offer.types.len()];
+        let mut overhead = offer.types.map(|_| nothing.clone());
         let mut daemon_ports = Vec::new();
         let mut simulated = requirements.clone();
         let started = [(labels::REGISTERED, "true"), (labels::INITIALIZED, "true")];
@@ -128,28 +135,26 @@ impl<'a> Template<'a> {
         for daemon in daemons {
             let types = landing(daemon, &pool.template.taints, &simulated, offer);
             let requests = resources.amounts(&daemon.spec.requests);
-            for (index, sum) in overhead.iter_mut().enumerate() {
-                if types.contains(index) {
-                    amounts::add(sum, &requests);
-                }
+            for id in types.iter() {
+                amounts::add(&mut overhead[id], &requests);
             }
             if !daemon.spec.host_ports.is_empty() {
                 daemon_ports.push((daemon.spec.host_ports.clone(), types));
             }
         }
-        let rooms = offer.allocatable.iter().zip(&overhead).map(|(allocatable, overhead)| {
+        let rooms = offer.allocatable.iter().zip(overhead.iter()).map(|(allocatable, overhead)| {
             let mut room = allocatable.clone();
             amounts::subtract(&mut room, overhead);
             room
         });
-        let room: Vec<Amounts> = rooms.collect();
+        let room: Table<_, Amounts> = rooms.collect();
         let set = sets.id(&requirements);
         let minimums = requirements.iter().filter_map(|one| minimum(one, offer)).collect();
         Self {
             pool,
-            offer: place,
+            offer: number,
             set,
-            types: BitSet::clone(&offer.allowed(sets, set)),
+            types: Types::clone(&offer.allowed(sets, set)),
             steps: steps(&room, resources.len()),
             overheads: distinct(&overhead),
             overhead,
@@ -162,7 +167,7 @@ impl<'a> Template<'a> {
     }
 
     /// Takes the types out of `types` on which a daemon takes one of `ports`.
-    pub(crate) fn keep_ports(&self, types: &mut BitSet, ports: &[HostPort]) {
+    pub(crate) fn keep_ports(&self, types: &mut Types, ports: &[HostPort]) {
         for (taken, landing) in &self.daemon_ports {
             if ports.iter().any(|port| taken.iter().any(|other| other.conflicts(port))) {
                 types.subtract(landing);
@@ -171,30 +176,29 @@ impl<'a> Template<'a> {
     }
 
     /// How many different values each `minValues` wants.
-    pub(crate) fn minimums(&self) -> Rc<[u32]> {
-        self.minimums.iter().map(|one| one.wanted).collect()
+    pub(crate) fn minimums(&self) -> Rc<Minimums> {
+        Rc::new(self.minimums.map(|one| one.wanted))
     }
 
-    /// Of `wanted` those that `types` do not have: the label, its place, and how many there are.
+    /// Of `wanted` those that `types` do not have: the label, the number, and how many there are.
     pub(crate) fn unmet(
         &self,
-        types: &BitSet,
-        wanted: &[u32],
-    ) -> Vec<(&model::LabelKey, usize, u32)> {
-        let both = self.minimums.iter().zip(wanted).enumerate();
-        let unmet = both.filter_map(|(place, (minimum, wanted))| {
-            let mut seen = BitSet::default();
-            for values in types.iter().filter_map(|index| minimum.values.get(index)) {
-                seen.extend(values.iter().copied());
+        types: &Types,
+        wanted: &Minimums,
+    ) -> Vec<(&model::LabelKey, MinimumId, u32)> {
+        let unmet = self.minimums.entries().filter_map(|(id, minimum)| {
+            let mut seen: BitSet<kind::Value> = BitSet::default();
+            for own in types.iter() {
+                seen.extend(minimum.values[own].iter().copied());
             }
             let there = u32::try_from(seen.count()).unwrap_or(u32::MAX);
-            (there < *wanted).then_some((&minimum.key, place, there))
+            (there < wanted[id]).then_some((&minimum.key, id, there))
         });
         unmet.collect()
     }
 
     /// Takes the types out of `types` that have no room for `need`.
-    pub(crate) fn keep_roomy(&self, types: &mut BitSet, need: &[i64]) {
+    pub(crate) fn keep_roomy(&self, types: &mut Types, need: &[i64]) {
         for (steps, need) in self.steps.iter().zip(need) {
             let step = steps.amounts.partition_point(|room| room < need);
             match steps.types.get(step) {
@@ -207,7 +211,7 @@ impl<'a> Template<'a> {
     }
 
     /// Takes the types out of `types` that are more than what is `left` of the limits.
-    pub(crate) fn keep_within_limits(&self, types: &mut BitSet, left: &[i64]) {
+    pub(crate) fn keep_within_limits(&self, types: &mut Types, left: &[i64]) {
         for (limit, left) in self.limits.iter().zip(left) {
             let steps = &limit.within;
             let within = steps.amounts.partition_point(|capacity| capacity <= left);
@@ -223,7 +227,7 @@ impl<'a> Template<'a> {
     }
 
     /// Counts a new claim against the limits: as the largest of the types that it may become.
-    pub(crate) fn count(&self, types: &BitSet, left: &mut [i64]) {
+    pub(crate) fn count(&self, types: &Types, left: &mut [i64]) {
         for (limit, left) in self.limits.iter().zip(left) {
             let steps = &limit.within;
             let largest = steps.types.partition_point(|within| !types.is_within(within));
@@ -232,7 +236,7 @@ impl<'a> Template<'a> {
     }
 
     /// The least that the daemons of any of `types` request.
-    pub(crate) fn least_overhead(&self, types: &BitSet) -> Amounts {
+    pub(crate) fn least_overhead(&self, types: &Types) -> Amounts {
         let own = self.overheads.iter().filter(|(_, own)| own.meets(types));
         let least = own.map(|(overhead, _)| overhead.clone()).reduce(|mut least, other| {
             amounts::lower(&mut least, &other);
@@ -275,25 +279,25 @@ fn limits(pool: &NodePool, offer: &Offer) -> Vec<Limit> {
         if is_nodes(name) { 1 } else { signed(t.capacity.get(name.as_str())) }
     };
     let limit = |(name, most): (&ResourceName, &u64)| {
-        let capacity: Vec<i64> = offer.types.iter().map(|t| of_type(name, t)).collect();
+        let capacity = offer.types.map(|t| of_type(name, t));
         let by_amount = by_amount(&capacity);
         Limit { name: name.clone(), most: *most, within: cumulated(by_amount, capacity.len()) }
     };
     pool.limits.0.iter().map(limit).collect()
 }
 
-fn distinct(overhead: &[Amounts]) -> Vec<(Amounts, BitSet)> {
-    let mut all: BTreeMap<&Amounts, BitSet> = BTreeMap::new();
-    for (index, overhead) in overhead.iter().enumerate() {
-        all.entry(overhead).or_default().insert(index);
+fn distinct(overhead: &Table<kind::Type, Amounts>) -> Vec<(Amounts, Types)> {
+    let mut all: BTreeMap<&Amounts, Types> = BTreeMap::new();
+    for (id, overhead) in overhead.entries() {
+        all.entry(overhead).or_default().insert(id);
     }
     all.into_iter().map(|(overhead, types)| (overhead.clone(), types)).collect()
 }
 
-fn steps(room: &[Amounts], resources: usize) -> Vec<Steps> {
+fn steps(room: &Table<kind::Type, Amounts>, resources: usize) -> Vec<Steps> {
     let step = |resource: usize| {
         let amount = |types: &Amounts| types.get(resource).copied().unwrap_or_default();
-        let rooms: Vec<i64> = room.iter().map(amount).collect();
+        let rooms = room.map(amount);
         // From the largest room down, each set holds the one before.
         let mut steps = cumulated(by_amount(&rooms).into_iter().rev(), room.len());
         steps.amounts.reverse();
@@ -304,17 +308,17 @@ fn steps(room: &[Amounts], resources: usize) -> Vec<Steps> {
 }
 
 /// The types by their amount.
-fn by_amount(amounts: &[i64]) -> BTreeMap<i64, Vec<usize>> {
-    let mut all: BTreeMap<i64, Vec<usize>> = BTreeMap::new();
-    for (index, amount) in amounts.iter().enumerate() {
-        all.entry(*amount).or_default().push(index);
+fn by_amount(amounts: &Table<kind::Type, i64>) -> BTreeMap<i64, Vec<TypeId>> {
+    let mut all: BTreeMap<i64, Vec<TypeId>> = BTreeMap::new();
+    for (id, amount) in amounts.entries() {
+        all.entry(*amount).or_default().push(id);
     }
     all
 }
 
 /// To each amount its types and those of the amounts before it.
-fn cumulated(by_amount: impl IntoIterator<Item = (i64, Vec<usize>)>, types: usize) -> Steps {
-    let mut so_far = BitSet::empty(types);
+fn cumulated(by_amount: impl IntoIterator<Item = (i64, Vec<TypeId>)>, types: usize) -> Steps {
+    let mut so_far = Types::empty(types);
     let mut steps = Steps::default();
     for (amount, types) in by_amount {
         so_far.extend(types);
@@ -326,13 +330,13 @@ fn cumulated(by_amount: impl IntoIterator<Item = (i64, Vec<usize>)>, types: usiz
 
 fn minimum(requirement: &Requirement, offer: &Offer) -> Option<Minimum> {
     let (key, wanted) = (requirement.key(), requirement.min_values()?);
-    let mut numbers: BTreeMap<&str, usize> = BTreeMap::new();
-    let mut values = Vec::with_capacity(offer.types.len());
-    for instance_type in &offer.types {
+    let mut numbers: BTreeMap<&str, ValueId> = BTreeMap::new();
+    let mut values = Table::default();
+    for instance_type in offer.types.iter() {
         let own = instance_type.requirements.get(key.as_str());
         let own = own.into_iter().flat_map(Requirement::values);
         let number = |value| {
-            let next = numbers.len();
+            let next = ValueId::nth(numbers.len());
             *numbers.entry(value).or_insert(next)
         };
         values.push(own.map(|value| &**value).map(number).collect());
@@ -341,13 +345,8 @@ fn minimum(requirement: &Requirement, offer: &Offer) -> Option<Minimum> {
 }
 
 /// The types on which a daemon would land: any of its required terms is enough.
-fn landing(
-    daemon: &Daemon,
-    taints: &[Taint],
-    requirements: &Requirements,
-    offer: &Offer,
-) -> BitSet {
-    let mut types = BitSet::empty(offer.types.len());
+fn landing(daemon: &Daemon, taints: &[Taint], requirements: &Requirements, offer: &Offer) -> Types {
+    let mut types = Types::empty(offer.types.len());
     if !tolerates_firmly(daemon, taints) {
         return types;
     }

@@ -9,8 +9,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{Requirements, Taint, Toleration, requirement::Value, taint};
 
 use crate::{
-    index::{bits::BitSet, table::Table},
-    scheduling::{launchable::offer::Offer, numbers::domains::Keys},
+    index::{
+        id::{KeyId, OfferId, kind},
+        table::Table,
+    },
+    scheduling::{
+        launchable::offer::Offer,
+        numbers::domains::{Domains, Keys},
+    },
 };
 
 /// A pool that may launch, with its own requirements and what it launches.
@@ -18,8 +24,7 @@ use crate::{
 pub(crate) struct Source {
     pub(crate) requirements: Requirements,
     pub(crate) taints: Vec<Taint>,
-    /// Place of its offer.
-    pub(crate) offer: usize,
+    pub(crate) offer: OfferId,
 }
 
 /// Domains by label, as far as anybody asked.
@@ -27,9 +32,9 @@ pub(crate) struct Source {
 pub(crate) struct Universe {
     sources: Vec<Source>,
     /// By label, then by source: its values.
-    values: BTreeMap<usize, Vec<BTreeSet<Value>>>,
+    values: BTreeMap<KeyId, Vec<BTreeSet<Value>>>,
     /// The same as numbers.
-    domains: BTreeMap<usize, Vec<BitSet>>,
+    domains: BTreeMap<KeyId, Vec<Domains>>,
 }
 
 impl Universe {
@@ -38,7 +43,7 @@ impl Universe {
     }
 
     /// Looks up what the pools have of the label `key`, if that was not done before.
-    pub(crate) fn know(&mut self, key: usize, keys: &mut Keys, offers: &Table<Offer>) {
+    pub(crate) fn know(&mut self, key: KeyId, keys: &mut Keys, offers: &Table<kind::Offer, Offer>) {
         if self.values.contains_key(&key) {
             return;
         }
@@ -65,7 +70,7 @@ impl Universe {
         let values: Vec<BTreeSet<Value>> = self.sources.iter().map(of_source).collect();
         keys.know(key, &values.iter().flatten().map(Value::clone).collect());
         let number = |values: &BTreeSet<Value>| {
-            let mut all = BitSet::default();
+            let mut all = Domains::default();
             all.extend(values.iter().filter_map(|value| keys.all[key].find(value)));
             all
         };
@@ -74,8 +79,8 @@ impl Universe {
     }
 
     /// The domains of `key` in pools whose taints `tolerations` tolerate; `None` is all pools.
-    pub(crate) fn domains(&self, key: usize, tolerations: Option<&[Toleration]>) -> BitSet {
-        let mut all = BitSet::default();
+    pub(crate) fn domains(&self, key: KeyId, tolerations: Option<&[Toleration]>) -> Domains {
+        let mut all = Domains::default();
         let by_source = self.domains.get(&key).into_iter().flatten();
         for (source, domains) in self.sources.iter().zip(by_source) {
             let is_open =

@@ -4,6 +4,11 @@ use std::collections::BTreeSet;
 
 use model::{Bytes, Millicores, ResourceName, Resources};
 
+use crate::index::{
+    id::{TypeId, kind},
+    table::Table,
+};
+
 /// Amounts by place. Negative is what an overcommitted node has left.
 pub(crate) type Amounts = Box<[i64]>;
 
@@ -50,13 +55,13 @@ impl ResourceIndex {
     }
 }
 
-/// What many have of every resource that any of them has.
+/// What instance types have of every resource that any of them has.
 #[derive(Debug, Default)]
 pub(crate) struct Whole {
-    /// By number: CPU, memory, disk, pods.
-    common: Vec<[u64; 4]>,
-    /// By resource, then by number.
-    extended: Vec<(ResourceName, Vec<u64>)>,
+    /// CPU, memory, disk, pods.
+    common: Table<kind::Type, [u64; 4]>,
+    /// By resource.
+    extended: Vec<(ResourceName, Table<kind::Type, u64>)>,
 }
 
 impl<'r> FromIterator<&'r Resources> for Whole {
@@ -79,14 +84,14 @@ impl<'r> FromIterator<&'r Resources> for Whole {
 impl Whole {
     /// The smallest amount of each resource that any of `chosen` has; what one of them lacks is
     /// zero.
-    pub(crate) fn smallest(&self, chosen: &[usize]) -> Resources {
-        let mut common = chosen.iter().filter_map(|number| self.common.get(*number)).copied();
+    pub(crate) fn smallest(&self, chosen: &[TypeId]) -> Resources {
+        let mut common = chosen.iter().map(|id| self.common[*id]);
         let mut least = common.next().unwrap_or_default();
         for one in common {
             least.iter_mut().zip(one).for_each(|(least, one)| *least = one.min(*least));
         }
         let extended = self.extended.iter().filter_map(|(name, column)| {
-            let least = chosen.iter().filter_map(|number| column.get(*number)).min()?;
+            let least = chosen.iter().map(|id| &column[*id]).min()?;
             (0 < *least).then(|| (name.clone(), *least))
         });
         let [cpu, memory, ephemeral_storage, pods] = least;
@@ -147,9 +152,10 @@ mod tests {
         gpu.set(&ResourceName::new("nvidia.com/gpu").unwrap(), 2);
         let plain = Resources { pods: 5, cpu: Millicores(7), ..Resources::default() };
         let whole: Whole = [&gpu, &plain].into_iter().collect();
-        assert_eq!(whole.smallest(&[0]), gpu);
-        assert_eq!(whole.smallest(&[1]), plain);
-        assert_eq!(whole.smallest(&[0, 1]), Resources { pods: 5, ..Resources::default() });
+        let [first, second] = [0, 1].map(TypeId::nth);
+        assert_eq!(whole.smallest(&[first]), gpu);
+        assert_eq!(whole.smallest(&[second]), plain);
+        assert_eq!(whole.smallest(&[first, second]), Resources { pods: 5, ..Resources::default() });
         assert_eq!(whole.smallest(&[]), Resources::default());
     }
 

@@ -9,35 +9,26 @@ use std::{collections::BTreeMap, rc::Rc};
 
 use model::{LabelKey, Requirement, Requirements, labels};
 
-/// Number of a distinct set of requirements.
-pub(crate) type SetId = u32;
-
-/// Number of a distinct requirement.
-pub(crate) type RequirementId = u32;
+use crate::index::{
+    id::{LabelId, RequirementId, SetId, kind},
+    table::Table,
+};
 
 /// A requirement of a set, with the number of its label.
-type Entry = (u32, RequirementId);
+type Entry = (LabelId, RequirementId);
 
 /// All distinct requirements and sets seen so far.
 #[derive(Debug, Default)]
 pub(crate) struct Sets {
-    keys: BTreeMap<LabelKey, u32>,
-    requirements: Vec<Rc<Requirement>>,
+    labels: BTreeMap<LabelKey, LabelId>,
+    requirements: Table<kind::Requirement, Rc<Requirement>>,
     requirement_ids: BTreeMap<Rc<Requirement>, RequirementId>,
     /// For two requirements on one label what satisfies both, or `None` when nothing does.
     both: BTreeMap<(RequirementId, RequirementId), Option<RequirementId>>,
     /// Each set, sorted by the numbers of its labels.
-    all: Vec<Rc<[Entry]>>,
+    all: Table<kind::Set, Rc<[Entry]>>,
     set_ids: BTreeMap<Rc<[Entry]>, SetId>,
     joined: BTreeMap<(SetId, SetId), Option<SetId>>,
-}
-
-fn place(id: u32) -> usize {
-    usize::try_from(id).unwrap_or(usize::MAX)
-}
-
-fn number(place: usize) -> u32 {
-    u32::try_from(place).unwrap_or(u32::MAX)
 }
 
 impl Sets {
@@ -52,56 +43,54 @@ impl Sets {
         if let Some(id) = self.set_ids.get(entries.as_slice()) {
             return *id;
         }
-        let (id, entries): (SetId, Rc<[Entry]>) = (number(self.all.len()), entries.into());
-        self.all.push(Rc::clone(&entries));
+        let entries: Rc<[Entry]> = entries.into();
+        let id = self.all.push(Rc::clone(&entries));
         self.set_ids.insert(entries, id);
         id
     }
 
     fn entry(&mut self, requirement: Requirement) -> Entry {
-        let key = self.key(requirement.key());
+        let label = self.label(requirement.key());
         if let Some(id) = self.requirement_ids.get(&requirement) {
-            return (key, *id);
+            return (label, *id);
         }
-        let (id, requirement) = (number(self.requirements.len()), Rc::new(requirement));
-        self.requirements.push(Rc::clone(&requirement));
+        let requirement = Rc::new(requirement);
+        let id = self.requirements.push(Rc::clone(&requirement));
         self.requirement_ids.insert(requirement, id);
-        (key, id)
+        (label, id)
     }
 
     /// The numbers of the requirements of the set with number `id`.
     pub(crate) fn members(&self, id: SetId) -> impl Iterator<Item = RequirementId> {
-        self.all.get(place(id)).into_iter().flat_map(|set| set.iter().map(|(_, one)| *one))
+        self.all[id].iter().map(|(_, requirement)| *requirement)
     }
 
     /// The number of `label`.
-    pub(crate) fn key(&mut self, label: &LabelKey) -> u32 {
-        let next = number(self.keys.len());
-        *self.keys.entry(label.clone()).or_insert(next)
+    pub(crate) fn label(&mut self, label: &LabelKey) -> LabelId {
+        let next = LabelId::nth(self.labels.len());
+        *self.labels.entry(label.clone()).or_insert(next)
     }
 
-    /// The number of the requirement of the set `id` on the label with number `key`.
-    pub(crate) fn on(&self, id: SetId, key: u32) -> Option<RequirementId> {
-        let set = self.all.get(place(id))?;
-        set.iter().find(|(own, _)| *own == key).map(|(_, one)| *one)
+    /// The number of the requirement of the set `id` on `label`.
+    pub(crate) fn on(&self, id: SetId, label: LabelId) -> Option<RequirementId> {
+        self.all[id].iter().find(|(own, _)| *own == label).map(|(_, requirement)| *requirement)
     }
 
     /// The requirement with number `id`.
-    pub(crate) fn requirement(&self, id: RequirementId) -> Option<&Rc<Requirement>> {
-        self.requirements.get(place(id))
+    pub(crate) fn requirement(&self, id: RequirementId) -> &Rc<Requirement> {
+        &self.requirements[id]
     }
 
     /// The set with number `id`.
     pub(crate) fn get(&self, id: SetId) -> Requirements {
-        let own = self.members(id).filter_map(|one| self.requirement(one));
-        own.map(|requirement| Requirement::clone(requirement)).collect()
+        self.members(id).map(|one| Requirement::clone(self.requirement(one))).collect()
     }
 
     /// What is left of a new node's requirements `node` when a pod with `pod` joins it, or `None`
     /// when they do not go together: `Requirements::compatible` where well-known labels may be
     /// undefined, and the intersection.
     pub(crate) fn join(&mut self, node: SetId, pod: SetId) -> Option<SetId> {
-        if self.all.get(place(pod)).is_some_and(|set| set.is_empty()) {
+        if self.all[pod].is_empty() {
             return Some(node);
         }
         if let Some(known) = self.joined.get(&(node, pod)) {
@@ -113,12 +102,12 @@ impl Sets {
     }
 
     fn joined_entries(&mut self, node: SetId, pod: SetId) -> Option<Vec<Entry>> {
-        let mut all = self.all.get(place(node))?.to_vec();
-        let wanted = Rc::clone(self.all.get(place(pod))?);
-        for (key, one) in wanted.iter() {
-            match all.iter_mut().find(|(own, _)| own == key) {
+        let mut all = self.all[node].to_vec();
+        let wanted = Rc::clone(&self.all[pod]);
+        for (label, one) in wanted.iter() {
+            match all.iter_mut().find(|(own, _)| own == label) {
                 Some((_, own)) => *own = self.both(*own, *one)?,
-                None if self.may_be_undefined(*one) => all.push((*key, *one)),
+                None if self.may_be_undefined(*one) => all.push((*label, *one)),
                 None => return None,
             }
         }
@@ -126,21 +115,20 @@ impl Sets {
     }
 
     fn may_be_undefined(&self, id: RequirementId) -> bool {
-        self.requirement(id).is_some_and(|requirement| {
-            labels::is_well_known(requirement.key().as_str()) || requirement.allows_absence()
-        })
+        let requirement = self.requirement(id);
+        labels::is_well_known(requirement.key().as_str()) || requirement.allows_absence()
     }
 
     fn both(&mut self, own: RequirementId, wanted: RequirementId) -> Option<RequirementId> {
-        let is_possible =
-            |one: &Rc<Requirement>| !one.values().is_empty() && one.can_be_satisfied();
-        if own == wanted && self.requirement(own).is_some_and(is_possible) {
+        let possible = self.requirement(own);
+        let is_possible = !possible.values().is_empty() && possible.can_be_satisfied();
+        if own == wanted && is_possible {
             return Some(own);
         }
         if let Some(known) = self.both.get(&(own, wanted)) {
             return *known;
         }
-        let (a, b) = (self.requirement(own)?, self.requirement(wanted)?);
+        let (a, b) = (self.requirement(own), self.requirement(wanted));
         let fit = a.allows_absence() && b.allows_absence() || a.has_intersection(b);
         let intersection = (fit && b.can_be_satisfied()).then(|| a.intersection(b));
         let intersection = intersection.filter(Requirement::can_be_satisfied);

@@ -9,10 +9,13 @@ use model::{
 };
 
 use crate::{
-    index::bits::BitSet,
+    index::id::{ClassId, TemplateId, TypeId},
     scheduling::{
         demand::class::Class,
-        launchable::{offer::Offer, template::Template},
+        launchable::{
+            offer::{Offer, Types},
+            template::Template,
+        },
         problem::Problem,
         solver::Failure,
         state::State,
@@ -25,7 +28,7 @@ use crate::{
 pub(crate) fn reasons(
     problem: &Problem<'_>,
     state: &State,
-    class: usize,
+    class: ClassId,
     failure: Failure,
 ) -> Vec<Reason> {
     let class = &problem.classes[class];
@@ -44,7 +47,9 @@ pub(crate) fn reasons(
         Failure::NoPlace => {}
     }
     let view = View { problem, state, class };
-    let mut all: Vec<Reason> = (0..problem.templates.len())
+    let mut all: Vec<Reason> = problem
+        .templates
+        .ids()
         .map(|number| Reason {
             node_pool: Some(problem.templates[number].name().clone()),
             text: view.reason(number),
@@ -71,9 +76,9 @@ struct View<'p, 'a> {
 }
 
 impl View<'_, '_> {
-    fn reason(&self, number: usize) -> String {
+    fn reason(&self, number: TemplateId) -> String {
         let template = &self.problem.templates[number];
-        let last = self.class.wishes.last();
+        let last = self.class.wishes.iter().last();
         let tolerations = match last {
             Some(wish) => &self.problem.fixed.all[wish.fixed].tolerations,
             None => &self.class.spec.tolerations,
@@ -91,7 +96,7 @@ impl View<'_, '_> {
     }
 
     /// Why one alternative of the required affinity fails.
-    fn of_term(&self, number: usize, wanted: &Requirements) -> String {
+    fn of_term(&self, number: TemplateId, wanted: &Requirements) -> String {
         let (problem, template) = (self.problem, &self.problem.templates[number]);
         let own = problem.sets.get(template.set);
         if let Err(problems) = own.compatible(wanted, Undefined::WellKnown) {
@@ -112,9 +117,8 @@ impl View<'_, '_> {
             both.add_all(volumes);
         }
         let offer = &problem.offers[template.offer];
-        let matching = BitSet::of(offer.types.len(), |index| {
-            let one = offer.types.get(index);
-            one.is_some_and(|one| one.requirements.intersects(&both).is_ok())
+        let matching = Types::of(offer.types.len(), |id| {
+            offer.types[id].requirements.intersects(&both).is_ok()
         });
         let mut asked = wanted.clone();
         asked.add_all(volumes);
@@ -136,7 +140,7 @@ impl View<'_, '_> {
     /// Why its rules about other pods leave nothing.
     fn of_rules(&self, template: &Template<'_>, both: &Requirements) -> String {
         let (problem, state) = (self.problem, self.state);
-        let Some(wish) = self.class.wishes.last() else {
+        let Some(wish) = self.class.wishes.iter().last() else {
             return "its NodePool had room for it, and no longer has".to_owned();
         };
         let mut texts: Vec<String> = Vec::new();
@@ -158,10 +162,8 @@ impl View<'_, '_> {
             texts.push(match problem.groups.all[rule.group].purpose {
                 Purpose::Spread { max_skew, .. } => {
                     let all = tally.known.iter().map(|domain| {
-                        let mut one = BitSet::default();
-                        one.insert(domain);
-                        let name = problem.keys.all[*key].names(&one).next().map(|v| &**v);
-                        format!("{} {}", name.unwrap_or_default(), tally.count(domain))
+                        let name = problem.keys.all[*key].name(domain);
+                        format!("{name} {}", tally.count(domain))
                     });
                     let all: Vec<String> = all.collect();
                     let there =
@@ -196,7 +198,7 @@ fn of_types(
     problem: &Problem<'_>,
     (template, limits): (&Template<'_>, &[i64]),
     class: &Class,
-    (offer, set, allowed): (&Offer, &Requirements, BitSet),
+    (offer, set, allowed): (&Offer, &Requirements, Types),
     is_strict: bool,
 ) -> Option<String> {
     let need = problem.resources.amounts(&class.spec.requests);
@@ -228,22 +230,21 @@ fn of_types(
 fn too_large(
     problem: &Problem<'_>,
     template: &Template<'_>,
-    (offer, need, allowed): (&Offer, &[i64], &BitSet),
+    (offer, need, allowed): (&Offer, &[i64], &Types),
 ) -> Option<String> {
     for (place, (name, need)) in problem.resources.names().iter().zip(need).enumerate() {
-        let room = |index: usize| template.room.get(index)?.get(place).copied();
+        let room = |id: TypeId| template.room[id].get(place).copied();
         // Of equals the first name.
-        let rooms =
-            allowed.iter().filter_map(|index| Some((room(index)?, std::cmp::Reverse(index))));
-        let (largest, std::cmp::Reverse(index)) = rooms.max()?;
+        let rooms = allowed.iter().filter_map(|id| Some((room(id)?, std::cmp::Reverse(id))));
+        let (largest, std::cmp::Reverse(id)) = rooms.max()?;
         if *need <= largest {
             continue;
         }
-        let overhead = template.overhead.get(index).and_then(|all| all.get(place)).copied();
+        let overhead = template.overhead[id].get(place).copied();
         let of_daemons = overhead.filter(|overhead| *overhead > 0).map(|overhead| {
             format!(" when {} for DaemonSets is taken off", show(name.as_str(), overhead))
         });
-        let kind = offer.types.get(index).map(|one| one.name.as_str()).unwrap_or_default();
+        let kind = &offer.types[id].name;
         let (need, has) = (show(name.as_str(), *need), show(name.as_str(), largest));
         if largest <= 0 {
             return Some(format!("needs {need} {name}, and no instance type has any"));

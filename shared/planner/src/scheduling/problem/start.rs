@@ -13,7 +13,11 @@ use model::{
 
 use super::{Problem, attach, footprint, value_of};
 use crate::{
-    index::{bits::BitSet, table::Table},
+    index::{
+        bits::BitSet,
+        id::{GroupId, PlaceId, PodId, ShapeId, kind},
+        table::Table,
+    },
     scheduling::{
         demand::{class::Footprint, fingerprint},
         facts::volume,
@@ -23,7 +27,7 @@ use crate::{
             domains::Key,
         },
         state::{Spot, State},
-        supply::Load,
+        supply::{Load, hosts::DomainByKey},
         topology::{groups::Groups, tally::Host},
     },
     world::World,
@@ -35,9 +39,10 @@ type Print<'a> = (&'a str, &'a BTreeMap<String, String>, &'a [PodAffinityTerm]);
 impl<'a> Problem<'a> {
     /// Finds the claims to come that were promised for pods which still wait.
     pub(super) fn know_promises(&mut self, world: &World<'a>) {
-        let places: BTreeMap<&Target, usize> =
-            self.supply.existing.iter().enumerate().map(|(at, one)| (&one.target, at)).collect();
-        let mut by_pod: BTreeMap<&PodKey, usize> = BTreeMap::new();
+        let existing = self.supply.existing.entries();
+        let places: BTreeMap<&Target, PlaceId> =
+            existing.map(|(place, existing)| (&existing.target, place)).collect();
+        let mut by_pod: BTreeMap<&PodKey, PlaceId> = BTreeMap::new();
         let claims = self.facts.ledger.claims.values();
         for claim in claims.filter(|claim| claim.phase < ClaimPhase::Initialized) {
             let target = match world.node(claim) {
@@ -56,10 +61,10 @@ impl<'a> Problem<'a> {
         let rooms: Vec<Amounts> =
             self.supply.existing.iter().map(|existing| existing.room.clone()).collect();
         let mut state = State::new(&rooms, self.resources.len());
-        state.full = self.shapes.iter().map(|_| Rc::default()).collect();
+        state.full = self.shapes.map(|_| Rc::default());
         state.reserved.clone_from(&self.reservations.left);
-        state.limits = self.templates.iter().map(Template::limits_left).collect();
-        for existing in &self.supply.existing {
+        state.limits = self.templates.map(Template::limits_left);
+        for existing in self.supply.existing.iter() {
             let Some((pool, used)) = &existing.counts else { continue };
             for (template, left) in self.templates.iter().zip(state.limits.iter_mut()) {
                 if template.name() == pool {
@@ -68,8 +73,8 @@ impl<'a> Problem<'a> {
                 }
             }
         }
-        state.tallies = self.groups.all.iter().map(|_| Rc::default()).collect();
-        for (number, group) in self.groups.all.iter().enumerate() {
+        state.tallies = self.groups.all.map(|_| Rc::default());
+        for (number, group) in self.groups.all.entries() {
             let tally = Rc::make_mut(&mut state.tallies[number]);
             group.universe.iter().for_each(|domain| tally.know(domain));
             let Some(key) = group.key else { continue };
@@ -77,7 +82,7 @@ impl<'a> Problem<'a> {
                 tally.know(domain);
             }
         }
-        state.ports = self.ports.iter().map(|_| Rc::default()).collect();
+        state.ports = self.ports.map(|_| Rc::default());
         let now = self.demand.now.iter().map(|pod| self.demand.pods[*pod].key.clone().into_owned());
         let demanded: BTreeSet<PodKey> = now.collect();
         self.count_load(&mut state, load, &demanded);
@@ -127,7 +132,7 @@ impl<'a> Problem<'a> {
 
     /// Finds out where there is no room for `shape` before anything is placed: nothing that is placed
     /// makes room.
-    pub(crate) fn know_full(&mut self, shape: usize) {
+    pub(crate) fn know_full(&mut self, shape: ShapeId) {
         if self.full.contains(shape) {
             return;
         }
@@ -138,7 +143,7 @@ impl<'a> Problem<'a> {
     }
 
     /// No longer counts `pods` of a node, which are placed anew.
-    pub(crate) fn forget(&self, state: &mut State, node: &NodeName, pods: &[usize]) {
+    pub(crate) fn forget(&self, state: &mut State, node: &NodeName, pods: &[PodId]) {
         let Some(node) = self.facts.nodes.get(node).filter(|_| !self.groups.all.is_empty()) else {
             return;
         };
@@ -154,26 +159,26 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// By label: the domain that `node` is in.
-    fn domains_of(&self, node: &Node) -> Vec<Option<usize>> {
+    /// The domains that `node` is in.
+    fn domains_of(&self, node: &Node) -> DomainByKey {
         let domain =
             |key: &Key| value_of(node, key.label.as_str()).and_then(|value| key.find(value));
-        self.keys.all.iter().map(domain).collect()
+        self.keys.all.map(domain)
     }
 }
 
 /// Whether each group counts the pods of one node, as far as anybody asked.
 #[derive(Default)]
-struct Counts(BTreeMap<usize, bool>);
+struct Counts(BTreeMap<GroupId, bool>);
 
 impl Counts {
-    fn node(&mut self, groups: &Groups, group: usize, node: &Node) -> bool {
+    fn node(&mut self, groups: &Groups, group: GroupId, node: &Node) -> bool {
         groups.all[group].filter.is_open()
             || *self.0.entry(group).or_insert_with(|| counts_node(groups, group, node))
     }
 }
 
-fn counts_node(groups: &Groups, group: usize, node: &Node) -> bool {
+fn counts_node(groups: &Groups, group: GroupId, node: &Node) -> bool {
     let filter = &groups.all[group].filter;
     let own = node.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     let own = Requirements::of_labels(own);
@@ -181,9 +186,15 @@ fn counts_node(groups: &Groups, group: usize, node: &Node) -> bool {
 }
 
 /// Ports and volumes of a pod that runs.
-fn occupy(state: &mut State, ports: &Table<HostPort>, facts: &Facts, place: usize, pod: &Pod) {
+fn occupy(
+    state: &mut State,
+    ports: &Table<kind::Port, HostPort>,
+    facts: &Facts,
+    place: PlaceId,
+    pod: &Pod,
+) {
     for taken in &pod.spec.host_ports {
-        for (number, port) in ports.iter().enumerate() {
+        for (number, port) in ports.entries() {
             if port.conflicts(taken) {
                 Rc::make_mut(&mut state.ports[number]).insert(place);
             }

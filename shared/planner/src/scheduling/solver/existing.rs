@@ -8,14 +8,22 @@ use model::{plan::Target, taint};
 
 use super::{Pod, Run};
 use crate::{
-    index::bits::BitSet,
+    index::{
+        bits::BitSet,
+        id::{FixedId, PlaceId, PortId, kind},
+    },
     scheduling::{
+        demand::Why,
         facts::volume::Attachments,
         numbers::amounts,
-        problem::Problem,
+        problem::{self, Problem},
+        supply::Kind,
         topology::rules::{self, Choice},
     },
 };
+
+/// Some of the existing capacity.
+type Places = BitSet<kind::Place>;
 
 impl Run<'_, '_> {
     /// Puts the pod onto the first existing capacity that takes it.
@@ -23,12 +31,12 @@ impl Run<'_, '_> {
         if self.problem.supply.existing.is_empty() {
             return false;
         }
-        let mut candidates = std::mem::take(&mut self.candidates);
+        let mut candidates = std::mem::take(&mut self.places);
         self.existing_candidates(pod, &mut candidates);
-        let mut from = 0;
+        let mut from = PlaceId::default();
         let mut found = None;
         while let Some(place) = candidates.first_from(from) {
-            from = place + 1;
+            from = place.next();
             if !amounts::fits(&self.problem.shapes[pod.shape], self.state.room(place)) {
                 Rc::make_mut(&mut self.state.full[pod.shape]).insert(place);
             } else if self.takes_volumes(pod, place) {
@@ -36,7 +44,7 @@ impl Run<'_, '_> {
                 break;
             }
         }
-        self.candidates = candidates;
+        self.places = candidates;
         if let Some(place) = found {
             self.put_onto_existing(pod, place);
         }
@@ -44,13 +52,13 @@ impl Run<'_, '_> {
     }
 
     /// Puts the pod onto one existing capacity, if that takes it.
-    pub(super) fn onto(&mut self, pod: &Pod, place: usize) -> bool {
-        let mut candidates = std::mem::take(&mut self.candidates);
+    pub(super) fn onto(&mut self, pod: &Pod, place: PlaceId) -> bool {
+        let mut candidates = std::mem::take(&mut self.places);
         self.existing_candidates(pod, &mut candidates);
         let is_open = candidates.contains(place)
             && amounts::fits(&self.problem.shapes[pod.shape], self.state.room(place))
             && self.takes_volumes(pod, place);
-        self.candidates = candidates;
+        self.places = candidates;
         if is_open {
             self.put_onto_existing(pod, place);
         }
@@ -58,7 +66,7 @@ impl Run<'_, '_> {
     }
 
     /// All existing capacity that would take the pod but for its room and the pod's volumes.
-    fn existing_candidates(&mut self, pod: &Pod, candidates: &mut BitSet) {
+    fn existing_candidates(&mut self, pod: &Pod, candidates: &mut Places) {
         candidates.copy_from(&accepting(self.problem, pod.fixed));
         candidates.keep(&self.state.active);
         candidates.subtract(&self.state.full[pod.shape]);
@@ -72,45 +80,45 @@ impl Run<'_, '_> {
             rules::keep_hosts(rule, &problem.groups, tally, |tally| &tally.existing, candidates);
         }
         let wanted = &problem.demand.pods[pod.number];
-        let is_moved = !wanted.is_pending && wanted.why == crate::scheduling::demand::Why::Supposed;
+        let is_moved = !wanted.is_pending && wanted.why == Why::Supposed;
         if let Some(now) = self.options.settles_at.filter(|_| is_moved) {
-            for (place, existing) in problem.supply.existing.iter().enumerate() {
-                if existing.settles_until.is_some_and(|until| now < until) {
-                    candidates.remove(place);
+            for (place, until) in &problem.supply.settling {
+                if now < *until {
+                    candidates.remove(*place);
                 }
             }
         }
         for allowed in &pod.allowed {
             let by_domain = &problem.hosts.by_key[allowed.key];
-            self.scratch.clear();
+            self.allowed_places.clear();
             for domain in allowed.domains.iter() {
                 if let Some(hosts) = by_domain.at.get(domain) {
-                    self.scratch.add(hosts);
+                    self.allowed_places.add(hosts);
                 }
             }
             for (place, domains) in &by_domain.undecided {
                 // Wherever it comes to be, it must be right. A spread counts a pod only where it is
                 // certain to be, and would let the next one join it.
                 if allowed.choice == Choice::All && domains.is_within(&allowed.domains) {
-                    self.scratch.insert(*place);
+                    self.allowed_places.insert(*place);
                 }
             }
-            candidates.keep(&self.scratch);
+            candidates.keep(&self.allowed_places);
         }
     }
 
-    fn takes_volumes(&self, pod: &Pod, place: usize) -> bool {
+    fn takes_volumes(&self, pod: &Pod, place: PlaceId) -> bool {
         let problem = &*self.problem;
         let wanted = &problem.demand.pods[pod.number];
         let Some(attachments) = &wanted.attachments else { return false };
-        let Some(existing) = problem.supply.existing.get(place) else { return false };
-        let Some(kind) = problem.supply.kinds.get(existing.kind) else { return false };
+        let existing = &problem.supply.existing[place];
+        let kind = &problem.supply.kinds[existing.kind];
         let mut alternatives = problem.classes[pod.class].alternatives.iter();
         alternatives.any(|one| kind.accepts(one))
             && (attachments.is_empty() || self.attaches(attachments, place, &existing.target))
     }
 
-    fn attaches(&self, attachments: &Attachments, place: usize, target: &Target) -> bool {
+    fn attaches(&self, attachments: &Attachments, place: PlaceId, target: &Target) -> bool {
         let Target::Node(name) = target else { return true };
         let limits = self.problem.facts.surroundings.storage.attach_limits.get(name);
         let there = self.state.attached.get(&place);
@@ -123,15 +131,15 @@ impl Run<'_, '_> {
         })
     }
 
-    fn put_onto_existing(&mut self, pod: &Pod, place: usize) {
+    fn put_onto_existing(&mut self, pod: &Pod, place: PlaceId) {
         self.state.take(place, &self.problem.shapes[pod.shape]);
         self.placed.entry(place).or_default().push(pod.number);
         let attachments = self.problem.demand.pods[pod.number].attachments.as_ref();
         if let Some(attachments) = attachments.filter(|all| !all.is_empty()) {
             let there = self.state.attached.entry(place).or_default();
-            crate::scheduling::problem::attach(there, attachments);
+            problem::attach(there, attachments);
         }
-        let taken: Vec<usize> = self.problem.classes[pod.class].ports.clone();
+        let taken: Vec<PortId> = self.problem.classes[pod.class].ports.clone();
         for port in self.conflicting(&taken) {
             Rc::make_mut(&mut self.state.ports[port]).insert(place);
         }
@@ -139,8 +147,8 @@ impl Run<'_, '_> {
     }
 
     /// The ports that are taken with `ports`.
-    pub(super) fn conflicting(&self, ports: &[usize]) -> Vec<usize> {
-        let all = self.problem.ports.iter().enumerate();
+    pub(super) fn conflicting(&self, ports: &[PortId]) -> Vec<PortId> {
+        let all = self.problem.ports.entries();
         let is_taken = |one: &model::pod::HostPort| {
             ports.iter().any(|port| self.problem.ports[*port].conflicts(one))
         };
@@ -152,21 +160,18 @@ impl Run<'_, '_> {
 }
 
 /// The existing capacity that takes pods with a fixed wish, room aside.
-fn accepting(problem: &mut Problem<'_>, fixed: usize) -> Rc<BitSet> {
+fn accepting(problem: &mut Problem<'_>, fixed: FixedId) -> Rc<Places> {
     let wish = &mut problem.fixed.all[fixed];
     if let Some(known) = &wish.existing {
         return Rc::clone(known);
     }
-    let accepts = |kind: &crate::scheduling::supply::Kind| {
+    let accepts = |kind: &Kind| {
         taint::untolerated(kind.taints(), &wish.tolerations).is_empty()
             && kind.accepts(&wish.wanted)
     };
-    let kinds: Vec<bool> = problem.supply.kinds.iter().map(accepts).collect();
+    let kinds = problem.supply.kinds.map(accepts);
     let existing = &problem.supply.existing;
-    let all = BitSet::of(existing.len(), |place| {
-        existing.get(place).is_some_and(|one| kinds.get(one.kind).copied().unwrap_or_default())
-    });
-    let all = Rc::new(all);
+    let all = Rc::new(Places::of(existing.len(), |place| kinds[existing[place].kind]));
     wish.existing = Some(Rc::clone(&all));
     all
 }

@@ -6,16 +6,29 @@ use std::rc::Rc;
 
 use model::policies::MinValuesPolicy;
 
-use super::{Opened, Options, Pod, Run, Try, opened::know_tolerated};
+use super::{Opened, Options, Pod, Run, Try, opened::tolerated};
 use crate::{
-    index::bits::BitSet,
-    scheduling::{numbers::sets::SetId, state::State, topology::rules},
+    index::{
+        bits::BitSet,
+        id::{SetId, TemplateId, kind},
+    },
+    scheduling::{
+        launchable::{
+            offer::{Reserved, Types},
+            template::Minimums,
+        },
+        state::State,
+        topology::rules,
+    },
 };
+
+/// Some of the reservations.
+type Reservations = BitSet<kind::Reservation>;
 
 impl Run<'_, '_> {
     /// Opens a claim of the first pool that would launch something for the pod alone.
     pub(super) fn onto_new(&mut self, pod: &Pod) -> Try {
-        know_tolerated(self.problem, pod.fixed);
+        let tolerated = tolerated(self.problem, pod.fixed);
         let problem = &*self.problem;
         let wish = problem.classes[pod.class].wishes.get(pod.wish);
         let allows = |rule: &rules::Rule| {
@@ -24,11 +37,7 @@ impl Run<'_, '_> {
         if !wish.is_some_and(|wish| wish.on_hosts.iter().all(allows)) {
             return Try::Failed;
         }
-        for template in 0..self.problem.templates.len() {
-            let tolerates = self.problem.fixed.all[pod.fixed].tolerates.get(template);
-            if !tolerates.copied().unwrap_or_default() {
-                continue;
-            }
+        for template in tolerated.iter() {
             match self.opens(pod, template) {
                 Try::Failed => {}
                 answer => return answer,
@@ -37,7 +46,7 @@ impl Run<'_, '_> {
         Try::Failed
     }
 
-    fn opens(&mut self, pod: &Pod, number: usize) -> Try {
+    fn opens(&mut self, pod: &Pod, number: TemplateId) -> Try {
         let set = self.problem.templates[number].set;
         let mut answer = Try::Failed;
         for target in self.targets(pod, set) {
@@ -49,7 +58,7 @@ impl Run<'_, '_> {
         answer
     }
 
-    fn opens_with(&mut self, pod: &Pod, number: usize, mut set: SetId) -> Try {
+    fn opens_with(&mut self, pod: &Pod, number: TemplateId, mut set: SetId) -> Try {
         let problem = &mut *self.problem;
         let template = &problem.templates[number];
         let offer = &mut problem.offers[template.offer];
@@ -70,20 +79,18 @@ impl Run<'_, '_> {
                 return Try::Failed;
             }
             let mut requirements = problem.sets.get(set);
-            let mut lowered = minimums.to_vec();
-            for (key, place, there) in unmet {
-                if let Some(slot) = lowered.get_mut(place) {
-                    *slot = there;
-                }
+            let mut lowered = Minimums::clone(&minimums);
+            for (key, minimum, there) in unmet {
+                lowered[minimum] = there;
                 if let Some(own) = requirements.get(key.as_str()).cloned() {
                     requirements.replace(own.with_min_values(Some(there)));
                 }
             }
             set = problem.sets.id(&requirements);
-            minimums = lowered.into();
+            minimums = Rc::new(lowered);
         }
         let reserved = offer.reserved(set, &problem.sets);
-        let nothing = BitSet::default();
+        let nothing = Reservations::default();
         let Some(held) = held(&self.state, &self.options, &reserved, &types, &nothing) else {
             return Try::PutOff;
         };
@@ -93,7 +100,7 @@ impl Run<'_, '_> {
         let opened =
             Opened { template: number, set, types, requests, pods, minimums, is_relaxed, held };
         let claim = self.opened.push(opened);
-        self.order.open();
+        self.order.open(claim);
         self.by_template[number].insert(claim);
         self.know_set(claim);
         self.settle(pod, claim);
@@ -101,8 +108,9 @@ impl Run<'_, '_> {
     }
 
     /// Gives reservations back and takes others.
-    pub(super) fn exchange(&mut self, before: &BitSet, now: &BitSet) {
-        for (number, left) in self.state.reserved.iter_mut().enumerate() {
+    pub(super) fn exchange(&mut self, before: &Reservations, now: &Reservations) {
+        for number in self.state.reserved.ids() {
+            let left = &mut self.state.reserved[number];
             match (before.contains(number), now.contains(number)) {
                 (true, false) => *left = left.saturating_add(1),
                 (false, true) => *left = left.saturating_sub(1),
@@ -119,11 +127,11 @@ impl Run<'_, '_> {
 pub(super) fn held(
     state: &State,
     options: &Options,
-    reserved: &Rc<[(usize, BitSet)]>,
-    types: &BitSet,
-    before: &BitSet,
-) -> Option<BitSet> {
-    let mut held = BitSet::default();
+    reserved: &Reserved,
+    types: &Types,
+    before: &Reservations,
+) -> Option<Reservations> {
+    let mut held = Reservations::default();
     let mut is_possible = false;
     for (number, _) in reserved.iter().filter(|(_, sold)| sold.meets(types)) {
         is_possible = true;

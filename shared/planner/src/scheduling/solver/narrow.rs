@@ -5,9 +5,9 @@
 
 use super::{Pod, Run};
 use crate::{
-    index::bits::BitSet,
+    index::id::{KeyId, SetId},
     scheduling::{
-        numbers::{domains::Left, sets::SetId},
+        numbers::domains::{Domains, Left},
         topology::rules::{Allowed, Choice},
     },
 };
@@ -72,8 +72,8 @@ impl Run<'_, '_> {
 
     fn restrict(
         &mut self,
-        key: usize,
-        kept: &BitSet,
+        key: KeyId,
+        kept: &Domains,
         set: SetId,
         others: &[Allowed],
         all: &mut Vec<SetId>,
@@ -86,8 +86,8 @@ impl Run<'_, '_> {
     }
 
     /// The domains that may stay: all together, or, where only one can, each of the best.
-    fn kept(&self, rules: &[&Allowed], open: Option<&BitSet>) -> Vec<BitSet> {
-        let mut kept: Option<BitSet> = open.cloned();
+    fn kept(&self, rules: &[&Allowed], open: Option<&Domains>) -> Vec<Domains> {
+        let mut kept: Option<Domains> = open.cloned();
         let mut is_one = false;
         for rule in rules {
             let own = match rule.choice {
@@ -111,7 +111,7 @@ impl Run<'_, '_> {
             Vec::new()
         } else if is_one {
             let one = |domain| {
-                let mut one = BitSet::empty(domain + 1);
+                let mut one = Domains::default();
                 one.insert(domain);
                 one
             };
@@ -122,7 +122,7 @@ impl Run<'_, '_> {
     }
 
     /// Of the allowed domains that are `open`, those with the fewest pods.
-    fn emptiest(&self, rule: &Allowed, open: Option<&BitSet>) -> BitSet {
+    fn emptiest(&self, rule: &Allowed, open: Option<&Domains>) -> Domains {
         let tally = &self.state.tallies[rule.group];
         let mut own = rule.domains.clone();
         if let Some(open) = open {

@@ -2,11 +2,18 @@
 //!
 //! Karpenter: `pkg/controllers/provisioning/scheduling/nodeclaim.go`, `CanAdd`.
 
-use super::{Pod, Run};
+use std::rc::Rc;
+
+use model::taint;
+
+use super::{Claims, Pod, Run};
 use crate::{
-    index::bits::BitSet,
+    index::{
+        bits::BitSet,
+        id::{ClaimId, FixedId, SetId, kind},
+    },
     scheduling::{
-        numbers::{amounts, sets::SetId},
+        numbers::{amounts, domains::Left},
         problem::Problem,
         topology::{rules, tally::Host},
     },
@@ -23,10 +30,10 @@ enum Answer {
     Full,
 }
 
-/// A claim with one more pod; its types are in `Run::scratch`, its requests in `Run::need`.
+/// A claim with one more pod; its types are in `Run::roomy`, its requests in `Run::need`.
 struct Joined {
     set: SetId,
-    held: BitSet,
+    held: BitSet<kind::Reservation>,
 }
 
 impl Run<'_, '_> {
@@ -35,7 +42,7 @@ impl Run<'_, '_> {
         if self.opened.is_empty() {
             return false;
         }
-        let mut candidates = std::mem::take(&mut self.candidates);
+        let mut candidates = std::mem::take(&mut self.claims);
         self.opened_candidates(pod, &mut candidates);
         let mut asked: Vec<(SetId, Vec<SetId>)> = Vec::new();
         let mut found = None;
@@ -68,7 +75,7 @@ impl Run<'_, '_> {
             }
             candidates.remove(claim);
         }
-        self.candidates = candidates;
+        self.claims = candidates;
         let is_found = found.is_some();
         if let Some((claim, joined)) = found {
             self.join(pod, claim, joined);
@@ -77,16 +84,13 @@ impl Run<'_, '_> {
     }
 
     /// All claims but those of which it is known at a glance that they do not take the pod.
-    fn opened_candidates(&mut self, pod: &Pod, candidates: &mut BitSet) {
+    fn opened_candidates(&mut self, pod: &Pod, candidates: &mut Claims) {
         let fixed = pod.fixed;
-        know_tolerated(self.problem, fixed);
+        let tolerated = tolerated(self.problem, fixed);
         let problem = &*self.problem;
-        let tolerates = &problem.fixed.all[fixed].tolerates;
         candidates.clear();
-        for (claims, is_tolerated) in self.by_template.iter().zip(tolerates) {
-            if *is_tolerated {
-                candidates.add(claims);
-            }
+        for template in tolerated.iter() {
+            candidates.add(&self.by_template[template]);
         }
         candidates.subtract(&self.full[pod.shape]);
         if let Some(refused) = self.refused.get(&(fixed, pod.shape)) {
@@ -101,7 +105,7 @@ impl Run<'_, '_> {
             rules::keep_hosts(rule, &problem.groups, tally, |tally| &tally.opened, candidates);
         }
         for allowed in &pod.allowed {
-            for (domain, claims) in self.by_domain[allowed.key].iter().enumerate() {
+            for (domain, claims) in self.by_domain[allowed.key].entries() {
                 if !allowed.domains.contains(domain) {
                     candidates.subtract(claims);
                 }
@@ -119,18 +123,18 @@ impl Run<'_, '_> {
     }
 
     /// Whether some instance type of the claim still takes all of its pods and this one.
-    fn joins(&mut self, pod: &Pod, number: usize, targets: &[SetId]) -> Answer {
+    fn joins(&mut self, pod: &Pod, number: ClaimId, targets: &[SetId]) -> Answer {
         let problem = &mut *self.problem;
         let claim = &self.opened[number];
         let template = &problem.templates[claim.template];
         self.need.clear();
         self.need.extend_from_slice(&claim.requests);
         amounts::add(&mut self.need, &problem.shapes[pod.shape]);
-        let mut roomy = std::mem::take(&mut self.scratch);
+        let mut roomy = std::mem::take(&mut self.roomy);
         roomy.copy_from(&claim.types);
         template.keep_roomy(&mut roomy, &self.need);
         if roomy.is_empty() {
-            self.scratch = roomy;
+            self.roomy = roomy;
             return Answer::Full;
         }
         let class = &problem.classes[pod.class];
@@ -157,10 +161,10 @@ impl Run<'_, '_> {
             }
         }
         if let Some((joined, types)) = joined {
-            self.scratch = types;
+            self.roomy = types;
             return Answer::Yes(joined);
         }
-        self.scratch = roomy;
+        self.roomy = roomy;
         // Every pod with this fixed wish and these requests fails here, unless it was a rule, a
         // volume, a port or a missing reservation that narrowed the types.
         let is_plain = class.ports.is_empty()
@@ -169,12 +173,12 @@ impl Run<'_, '_> {
         if pod.allowed.is_empty() && is_plain { Answer::Never } else { Answer::NotNow }
     }
 
-    fn join(&mut self, pod: &Pod, number: usize, joined: Joined) {
+    fn join(&mut self, pod: &Pod, number: ClaimId, joined: Joined) {
         let claim = &mut self.opened[number];
         let before = claim.set;
         claim.set = joined.set;
         claim.requests.copy_from_slice(&self.need);
-        claim.types.copy_from(&self.scratch);
+        claim.types.copy_from(&self.roomy);
         claim.pods.push(pod.number);
         let held = std::mem::replace(&mut claim.held, joined.held);
         let now = claim.held.clone();
@@ -190,24 +194,20 @@ impl Run<'_, '_> {
     }
 
     /// Notes where a claim belongs by its requirements.
-    pub(super) fn know_set(&mut self, number: usize) {
+    pub(super) fn know_set(&mut self, number: ClaimId) {
         let set = self.opened[number].set;
         self.by_set.entry(set).or_default().insert(number);
         let left = self.problem.keys.left(set, &self.problem.sets);
         for (by_domain, left) in self.by_domain.iter_mut().zip(left.iter()) {
-            if let crate::scheduling::numbers::domains::Left::One(domain) = left {
-                if by_domain.len() <= *domain {
-                    by_domain.resize_with(domain + 1, BitSet::default);
-                }
-                if let Some(claims) = by_domain.get_mut(*domain) {
-                    claims.insert(number);
-                }
+            if let Left::One(domain) = left {
+                by_domain.grow(*domain, Claims::default);
+                by_domain[*domain].insert(number);
             }
         }
     }
 
     /// What every pod changes on its claim.
-    pub(super) fn settle(&mut self, pod: &Pod, number: usize) {
+    pub(super) fn settle(&mut self, pod: &Pod, number: ClaimId) {
         if !self.problem.classes[pod.class].ports.is_empty() {
             let taken = self.problem.classes[pod.class].ports.clone();
             for port in self.conflicting(&taken) {
@@ -218,14 +218,15 @@ impl Run<'_, '_> {
     }
 }
 
-/// Finds out which templates a fixed wish tolerates.
-pub(super) fn know_tolerated(problem: &mut Problem<'_>, fixed: usize) {
+/// The templates whose taints a fixed wish tolerates.
+pub(super) fn tolerated(problem: &mut Problem<'_>, fixed: FixedId) -> Rc<BitSet<kind::Template>> {
     let wish = &mut problem.fixed.all[fixed];
-    if wish.tolerates.len() != problem.templates.len() {
-        let tolerates = |template: &crate::scheduling::launchable::template::Template<'_>| {
-            let taints = &template.pool.template.taints;
-            model::taint::untolerated(taints, &wish.tolerations).is_empty()
-        };
-        wish.tolerates = problem.templates.iter().map(tolerates).collect();
-    }
+    let templates = &problem.templates;
+    let known = wish.tolerates.get_or_insert_with(|| {
+        Rc::new(BitSet::of(templates.len(), |template| {
+            let taints = &templates[template].pool.template.taints;
+            taint::untolerated(taints, &wish.tolerations).is_empty()
+        }))
+    });
+    Rc::clone(known)
 }

@@ -18,18 +18,22 @@ mod unstable;
 
 use std::collections::VecDeque;
 
-use unstable::{INSERTION_MAX, LONG_MIN};
+use unstable::{Counted, INSERTION_MAX, LONG_MIN};
 
-use crate::index::{bits::BitSet, table::Table};
+use crate::index::{
+    bits::BitSet,
+    id::{ClaimId, kind},
+    table::Table,
+};
 
 /// Claims by how many pods they have.
 #[derive(Debug, Default)]
 pub(crate) struct Order {
-    groups: Table<Group>,
-    /// By claim.
-    places: Table<Place>,
+    /// By number of pods.
+    groups: Vec<Group>,
+    places: Table<kind::Claim, Place>,
     /// All claims, while they are sorted.
-    sorted: Vec<unstable::Counted>,
+    sorted: Vec<Counted>,
 }
 
 #[derive(Clone, Copy, Debug)]
@@ -42,18 +46,17 @@ struct Place {
 /// Claims with equally many pods.
 #[derive(Debug, Default)]
 struct Group {
-    claims: BitSet,
+    claims: BitSet<kind::Claim>,
     /// In their order.
-    order: VecDeque<usize>,
+    order: VecDeque<ClaimId>,
 }
 
 impl Order {
-    /// Adds the next claim with its first pod.
-    pub(crate) fn open(&mut self) {
-        let claim = self.places.len();
-        let len = claim + 1;
+    /// Adds `claim`, which is the next one, with its first pod.
+    pub(crate) fn open(&mut self, claim: ClaimId) {
+        let len = self.places.len() + 1;
         let is_stable =
-            len <= INSERTION_MAX || LONG_MIN <= len || self.group(1).order.len() == claim;
+            len <= INSERTION_MAX || LONG_MIN <= len || self.group(1).order.len() + 1 == len;
         if is_stable {
             let last = self.group(1).order.back().copied();
             let rank = last.map_or(0, |last| self.places[last].rank + 1);
@@ -62,18 +65,18 @@ impl Order {
         } else {
             self.places.push(Place { pods: 1, rank: 0 });
             self.flatten();
-            self.sorted.push((1, claim));
+            self.sorted.push(Counted { pods: 1, claim });
             self.sort();
         }
         self.group(1).claims.insert(claim);
     }
 
     /// The first of `claims`.
-    pub(crate) fn first(&self, claims: &BitSet) -> Option<usize> {
+    pub(crate) fn first(&self, claims: &BitSet<kind::Claim>) -> Option<ClaimId> {
         self.groups.iter().find_map(|group| self.first_in(group, claims))
     }
 
-    fn first_in(&self, group: &Group, claims: &BitSet) -> Option<usize> {
+    fn first_in(&self, group: &Group, claims: &BitSet<kind::Claim>) -> Option<ClaimId> {
         if group.order.is_empty() {
             return None;
         }
@@ -89,17 +92,18 @@ impl Order {
     }
 
     /// `claim` got one more pod.
-    pub(crate) fn grow(&mut self, claim: usize) {
+    pub(crate) fn grow(&mut self, claim: ClaimId) {
         let Place { pods, rank } = self.places[claim];
         let next = pods + 1;
         self.group(next).claims.insert(claim);
         let places = &self.places;
-        let group = &mut self.groups[pods];
+        let Some(group) = self.groups.get_mut(pods) else { return };
         group.claims.remove(claim);
         let at = group.order.binary_search_by_key(&rank, |other| places[*other].rank);
         let at = at.unwrap_or_else(|at| at);
-        if at + 1 == group.order.len() || self.moves_stably(pods, at) {
-            self.groups[pods].order.remove(at);
+        let is_last = at + 1 == group.order.len();
+        if is_last || self.moves_stably(pods, at) {
+            self.group(pods).order.remove(at);
             let first = self.group(next).order.front().copied();
             let rank = first.map_or(0, |first| self.places[first].rank - 1);
             self.places[claim] = Place { pods: next, rank };
@@ -129,21 +133,27 @@ impl Order {
     fn flatten(&mut self) {
         let claims = self.groups.iter().flat_map(|group| group.order.iter());
         self.sorted.clear();
-        self.sorted.extend(claims.map(|claim| (self.places[*claim].pods, *claim)));
+        let counted = |claim: &ClaimId| Counted { pods: self.places[*claim].pods, claim: *claim };
+        self.sorted.extend(claims.map(counted));
     }
 
     /// Brings the listed claims into order.
     fn sort(&mut self) {
         unstable::sort(&mut self.sorted);
         self.groups.iter_mut().for_each(|group| group.order.clear());
-        for (rank, (pods, claim)) in (0..).zip(&self.sorted) {
+        for (rank, Counted { pods, claim }) in (0..).zip(&self.sorted) {
             self.places[*claim].rank = rank;
-            self.groups[*pods].order.push_back(*claim);
+            if let Some(group) = self.groups.get_mut(*pods) {
+                group.order.push_back(*claim);
+            }
         }
     }
 
     fn group(&mut self, pods: usize) -> &mut Group {
-        self.groups.grow(pods + 1, Group::default);
+        if self.groups.len() <= pods {
+            self.groups.resize_with(pods + 1, Group::default);
+        }
+        #[expect(clippy::indexing_slicing, reason = "there are as many groups now")]
         &mut self.groups[pods]
     }
 }
@@ -154,7 +164,7 @@ mod tests {
 
     use super::*;
 
-    fn all(order: &Order, len: usize) -> Vec<usize> {
+    fn all(order: &Order, len: usize) -> Vec<ClaimId> {
         let mut left = BitSet::full(len);
         let mut claims = Vec::new();
         while let Some(claim) = order.first(&left) {
@@ -167,19 +177,20 @@ mod tests {
     /// Gives a pod to the claim at each of `steps` in the order then, or opens one where there is
     /// none, and compares the order with that of sorting all claims by `sort` each time.
     #[track_caller]
-    fn check(steps: &[usize], sort: impl Fn(&mut [(usize, usize)])) {
+    fn check(steps: &[usize], sort: impl Fn(&mut [Counted])) {
         let mut order = Order::default();
-        let mut sorted: Vec<(usize, usize)> = Vec::new();
+        let mut sorted: Vec<Counted> = Vec::new();
         for step in steps {
             sort(&mut sorted);
-            let claims: Vec<usize> = sorted.iter().map(|(_, claim)| *claim).collect();
+            let claims: Vec<ClaimId> = sorted.iter().map(|counted| counted.claim).collect();
             assert_eq!(all(&order, sorted.len()), claims);
-            if let Some((pods, claim)) = sorted.get_mut(*step) {
-                *pods += 1;
-                order.grow(*claim);
+            if let Some(counted) = sorted.get_mut(*step) {
+                counted.pods += 1;
+                order.grow(counted.claim);
             } else {
-                order.open();
-                sorted.push((1, sorted.len()));
+                let claim = ClaimId::nth(sorted.len());
+                order.open(claim);
+                sorted.push(Counted { pods: 1, claim });
             }
         }
     }
@@ -187,9 +198,10 @@ mod tests {
     #[test]
     fn of_thirteen_claims_the_one_in_the_middle_becomes_the_first() {
         let mut order = Order::default();
-        (0..13).for_each(|_| order.open());
-        order.grow(0);
-        assert_eq!(all(&order, 13), [6, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 0]);
+        (0..13).for_each(|claim| order.open(ClaimId::nth(claim)));
+        order.grow(ClaimId::nth(0));
+        let places: Vec<usize> = all(&order, 13).into_iter().map(ClaimId::place).collect();
+        assert_eq!(places, [6, 1, 2, 3, 4, 5, 7, 8, 9, 10, 11, 12, 0]);
     }
 
     proptest! {
@@ -198,7 +210,7 @@ mod tests {
         fn up_to_twelve_claims_it_is_a_stable_sort(
             steps in proptest::collection::vec(0_usize..12, 0..80),
         ) {
-            check(&steps, |all| all.sort_by_key(|(pods, _)| *pods));
+            check(&steps, |all| all.sort_by_key(|counted| counted.pods));
         }
 
         #[test]
@@ -218,11 +230,11 @@ mod tests {
 
         #[test]
         fn sorting_sorts(pods in proptest::collection::vec(0_usize..9, 0..300)) {
-            let mut all: Vec<(usize, usize)> =
-                pods.into_iter().enumerate().map(|(claim, pods)| (pods, claim)).collect();
+            let counted = |(claim, pods)| Counted { pods, claim: ClaimId::nth(claim) };
+            let mut all: Vec<Counted> = pods.into_iter().enumerate().map(counted).collect();
             let mut expected = all.clone();
             unstable::sort(&mut all);
-            prop_assert!(all.is_sorted_by_key(|(pods, _)| *pods));
+            prop_assert!(all.is_sorted_by_key(|counted| counted.pods));
             expected.sort_unstable();
             all.sort_unstable();
             prop_assert_eq!(all, expected);

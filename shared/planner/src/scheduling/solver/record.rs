@@ -5,6 +5,7 @@
 use std::rc::Rc;
 
 use super::{Pod, Run};
+use crate::index::id::PlaceId;
 use crate::scheduling::{
     numbers::domains::Left,
     topology::{groups::Purpose, tally::Host},
@@ -43,12 +44,11 @@ impl Run<'_, '_> {
     }
 
     /// Counts the pod on existing capacity.
-    pub(super) fn record_existing(&mut self, pod: &Pod, place: usize) {
+    pub(super) fn record_existing(&mut self, pod: &Pod, place: PlaceId) {
         let footprint = Rc::clone(&self.problem.classes[pod.class].footprint);
         let problem = &*self.problem;
-        let Some(existing) = problem.supply.existing.get(place) else { return };
-        let Some(kind) = problem.supply.kinds.get(existing.kind) else { return };
-        let domains = problem.hosts.domains.get(place).map(Vec::as_slice).unwrap_or_default();
+        let kind = &problem.supply.kinds[problem.supply.existing[place].kind];
+        let domains = &problem.hosts.domains[place];
         for group in footprint.counted.iter().chain(&footprint.carried) {
             let definition = &problem.groups.all[*group];
             let filter = &definition.filter;

@@ -83,7 +83,10 @@ pub fn launches(facts: &Facts) -> Launches {
         }
         opened.extend(iter::repeat_n(one, count));
     }
-    let plan = output::plan(&mut problem, &Solution { opened, ..Solution::default() });
+    let plan = output::plan(
+        &mut problem,
+        &Solution { opened: opened.into_iter().collect(), ..Solution::default() },
+    );
     Launches { promises: plan.promises, notes }
 }
 
@@ -110,8 +113,8 @@ fn room(facts: &Facts) -> usize {
 
 /// A claim of the pool's template; or why there can be none.
 fn from_template(problem: &mut Problem<'_>, pool: &NodePoolName) -> Result<Opened, String> {
-    let mut all = problem.templates.iter().enumerate();
-    let Some((number, template)) = all.find(|(_, template)| template.name() == pool) else {
+    let template = problem.templates.entries().find(|(_, template)| template.name() == pool);
+    let Some((number, template)) = template else {
         let closed = problem.closed.iter().find(|(name, _)| *name == pool);
         return Err(closed.map(|(_, why)| why.clone()).unwrap_or_default());
     };

@@ -19,11 +19,8 @@ pub(super) fn of_claim(around: &Surroundings<'_>, claim: &NodeClaim) -> (Amounts
         None => claim.instance_types.as_slice(),
     };
     let found = offer.map(|offer| offer.named(types)).unwrap_or_default();
-    let types: Vec<&model::InstanceType> = found
-        .iter()
-        .filter_map(|index| offer?.types.get(*index))
-        .map(|instance_type| &**instance_type)
-        .collect();
+    let types: Vec<&model::InstanceType> =
+        found.iter().filter_map(|id| Some(&*offer?.types[*id])).collect();
     let mut labels = known(claim, &types, |key| around.keys.contains(key));
     let zone = claim.instance.is_none() && around.keys.contains(labels::ZONE);
     if let Some(values) = zone.then(|| only_zone(claim, &types)).flatten() {

@@ -3,59 +3,58 @@
 use model::plan::Target;
 
 use crate::{
-    index::{bits::BitSet, table::Table},
+    index::{
+        bits::BitSet,
+        id::{DomainId, KeyId, PlaceId, kind},
+        table::Table,
+    },
     scheduling::{
-        numbers::domains::Keys,
+        numbers::domains::{Domains, Keys},
         supply::{Supply, Whereabouts},
         topology::groups::Group,
     },
 };
 
+/// By label: the one domain that something is in.
+pub(crate) type DomainByKey = Table<kind::Key, Option<DomainId>>;
+
 /// Existing capacity by label and domain.
 #[derive(Debug, Default)]
 pub(crate) struct Hosts {
-    /// By label.
-    pub(crate) by_key: Table<ByDomain>,
-    /// By existing capacity, then by label: the one domain that it is in.
-    pub(crate) domains: Vec<Vec<Option<usize>>>,
+    pub(crate) by_key: Table<kind::Key, ByDomain>,
+    /// The one domain that existing capacity is in.
+    pub(crate) domains: Table<kind::Place, DomainByKey>,
 }
 
 /// Existing capacity by the domains of one label. What lacks the label is in none.
 #[derive(Debug, Default)]
 pub(crate) struct ByDomain {
-    /// By domain.
-    pub(crate) at: Vec<BitSet>,
+    pub(crate) at: Table<kind::Domain, BitSet<kind::Place>>,
     /// What will be in one of several.
-    pub(crate) undecided: Vec<(usize, BitSet)>,
+    pub(crate) undecided: Vec<(PlaceId, Domains)>,
 }
 
 impl Hosts {
     pub(crate) fn of(supply: &Supply, keys: &mut Keys) -> Self {
-        let mut all = Self {
-            by_key: keys.all.iter().map(|_| ByDomain::default()).collect(),
-            domains: Vec::new(),
-        };
-        for (place, existing) in supply.existing.iter().enumerate() {
-            let Some(kind) = supply.kinds.get(existing.kind) else { continue };
-            let mut own = vec![None; keys.all.len()];
+        let mut all =
+            Self { by_key: keys.all.map(|_| ByDomain::default()), domains: Table::default() };
+        for (place, existing) in supply.existing.entries() {
+            let kind = &supply.kinds[existing.kind];
+            let mut own = keys.all.map(|_| None);
             for ((key, by_domain), own) in
-                keys.all.iter_mut().zip(all.by_key.iter_mut()).zip(&mut own)
+                keys.all.iter_mut().zip(all.by_key.iter_mut()).zip(own.iter_mut())
             {
                 let label = key.label.clone();
                 match kind.whereabouts(label.as_str()) {
                     Whereabouts::Nowhere => {}
                     Whereabouts::At(value) => {
                         let domain = key.domain(value);
-                        if by_domain.at.len() <= domain {
-                            by_domain.at.resize_with(domain + 1, BitSet::default);
-                        }
-                        if let Some(hosts) = by_domain.at.get_mut(domain) {
-                            hosts.insert(place);
-                        }
+                        by_domain.at.grow(domain, BitSet::default);
+                        by_domain.at[domain].insert(place);
                         *own = Some(domain);
                     }
                     Whereabouts::AtOneOf(values) => {
-                        let mut domains = BitSet::default();
+                        let mut domains = Domains::default();
                         domains.extend(values.iter().map(|value| key.domain(value)));
                         by_domain.undecided.push((place, domains));
                     }
@@ -70,14 +69,14 @@ impl Hosts {
     pub(crate) fn domains_of<'a>(
         &'a self,
         group: &'a Group,
-        key: usize,
+        key: KeyId,
         supply: &'a Supply,
-    ) -> impl Iterator<Item = usize> {
-        let own = supply.existing.iter().zip(&self.domains);
+    ) -> impl Iterator<Item = DomainId> {
+        let own = supply.existing.iter().zip(self.domains.iter());
         own.filter_map(move |(existing, domains)| {
             let Target::Node(_) = existing.target else { return None };
             let domain = domains.get(key).copied().flatten()?;
-            let kind = supply.kinds.get(existing.kind)?;
+            let kind = &supply.kinds[existing.kind];
             let is_open = group.filter.is_open();
             let passes = is_open || group.filter.passes(kind.taints(), |term| kind.accepts(term));
             passes.then_some(domain)

@@ -4,7 +4,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Operator, Requirement, Requirements, Resources, Taint, labels, requirement::Value};
 
-use crate::scheduling::{facts::daemons::Daemon, launchable::template::tolerates_firmly};
+use crate::{
+    index::{
+        id::{self, KindId},
+        table::Table,
+    },
+    scheduling::{facts::daemons::Daemon, launchable::template::tolerates_firmly},
+};
 
 /// What is certain about a label of a node: its value is one of `values`, or it may be absent.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,19 +85,18 @@ fn is_within(inner: &Requirement, outer: &Requirement) -> bool {
 /// Kinds by number, while they are found.
 #[derive(Debug, Default)]
 pub(super) struct Kinds {
-    pub(super) all: Vec<Kind>,
-    numbers: BTreeMap<Kind, usize>,
+    pub(super) all: Table<id::kind::Kind, Kind>,
+    numbers: BTreeMap<Kind, KindId>,
     /// By kind, and whether it is initialized: what its daemons request.
-    daemons: BTreeMap<(usize, bool), Resources>,
+    daemons: BTreeMap<(KindId, bool), Resources>,
 }
 
 impl Kinds {
-    pub(super) fn number(&mut self, kind: Kind) -> usize {
+    pub(super) fn number(&mut self, kind: Kind) -> KindId {
         if let Some(known) = self.numbers.get(&kind) {
             return *known;
         }
-        let number = self.all.len();
-        self.all.push(kind.clone());
+        let number = self.all.push(kind.clone());
         self.numbers.insert(kind, number);
         number
     }
@@ -99,13 +104,13 @@ impl Kinds {
     /// What daemons request on a node of a kind.
     pub(super) fn daemons(
         &mut self,
-        kind: usize,
+        kind: KindId,
         is_initialized: bool,
         daemons: &[Daemon],
     ) -> &Resources {
         let all = &self.all;
         self.daemons.entry((kind, is_initialized)).or_insert_with(|| {
-            let mut own = all.get(kind).cloned().unwrap_or_default();
+            let mut own = all[kind].clone();
             if !is_initialized {
                 own.labels.extend(started());
             }

@@ -11,7 +11,13 @@ use model::{
     taint,
 };
 
-use crate::index::{bits::BitSet, table::Table};
+use crate::{
+    index::{
+        id::{GroupId, KeyId, kind},
+        table::Table,
+    },
+    scheduling::numbers::domains::Domains,
+};
 
 /// What a group counts, and to which end.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -67,14 +73,14 @@ pub(crate) enum Namespaces {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Group {
     /// The label, by its number in `Keys`; `None` is the hostname.
-    pub(crate) key: Option<usize>,
+    pub(crate) key: Option<KeyId>,
     pub(crate) purpose: Purpose,
     pub(crate) namespaces: Namespaces,
     /// `None` selects nothing.
     pub(crate) selector: Option<LabelSelector>,
     pub(crate) filter: Filter,
     /// Domains that are there without any node.
-    pub(crate) universe: BitSet,
+    pub(crate) universe: Domains,
 }
 
 impl Group {
@@ -91,17 +97,17 @@ impl Group {
 /// All of them.
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
-    pub(crate) all: Table<Group>,
-    numbers: BTreeMap<Group, usize>,
+    pub(crate) all: Table<kind::Group, Group>,
+    numbers: BTreeMap<Group, GroupId>,
     /// By a label that is asked for: the groups that ask for it first of all.
-    by_label: BTreeMap<String, BTreeMap<String, Vec<usize>>>,
+    by_label: BTreeMap<String, BTreeMap<String, Vec<GroupId>>>,
     /// Those that ask for no label with certain values.
-    others: Vec<usize>,
+    others: Vec<GroupId>,
 }
 
 impl Groups {
     /// The number of `group`, which is new if there is no equal one.
-    pub(crate) fn number(&mut self, group: Group) -> usize {
+    pub(crate) fn number(&mut self, group: Group) -> GroupId {
         if let Some(known) = self.numbers.get(&group) {
             return *known;
         }
@@ -126,10 +132,10 @@ impl Groups {
         &self,
         namespace: &Namespace,
         labels: &BTreeMap<String, String>,
-    ) -> Vec<usize> {
+    ) -> Vec<GroupId> {
         let asked = labels.iter().filter_map(|(key, value)| self.by_label.get(key)?.get(value));
         let likely = asked.flatten().chain(&self.others).copied();
-        let mut all: Vec<usize> =
+        let mut all: Vec<GroupId> =
             likely.filter(|number| self.all[*number].selects(namespace, labels)).collect();
         all.sort_unstable();
         all

@@ -7,9 +7,12 @@
 //! Karpenter: `topologygroup.go`, `nextDomain…`.
 
 use crate::{
-    index::bits::BitSet,
+    index::{
+        bits::BitSet,
+        id::{GroupId, KeyId, Numbered, RequirementId},
+    },
     scheduling::{
-        numbers::sets::RequirementId,
+        numbers::domains::Domains,
         topology::{
             groups::{Groups, Purpose},
             tally::{Hosts, Tally},
@@ -20,7 +23,7 @@ use crate::{
 /// A rule that a class of pods follows.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rule {
-    pub(crate) group: usize,
+    pub(crate) group: GroupId,
     /// Whether the group counts the pod itself.
     pub(crate) is_own: bool,
     /// What the pod itself asks of the label.
@@ -30,9 +33,9 @@ pub(crate) struct Rule {
 /// The domains that a rule allows now.
 #[derive(Clone, Debug)]
 pub(crate) struct Allowed {
-    pub(crate) key: usize,
-    pub(crate) group: usize,
-    pub(crate) domains: BitSet,
+    pub(crate) key: KeyId,
+    pub(crate) group: GroupId,
+    pub(crate) domains: Domains,
     pub(crate) choice: Choice,
 }
 
@@ -50,10 +53,10 @@ pub(crate) enum Choice {
 /// What `rule` allows of the domains of its label. `asked` are those that the pod itself allows.
 pub(crate) fn allowed(
     rule: &Rule,
-    key: usize,
+    key: KeyId,
     groups: &Groups,
     tally: &Tally,
-    asked: Option<&BitSet>,
+    asked: Option<&Domains>,
 ) -> Allowed {
     let mut supported = tally.known.clone();
     if let Some(asked) = asked {
@@ -94,7 +97,7 @@ pub(crate) fn allowed(
     Allowed { key, group: rule.group, domains, choice }
 }
 
-fn fewest(tally: &Tally, supported: &BitSet, min_domains: Option<u32>) -> u32 {
+fn fewest(tally: &Tally, supported: &Domains, min_domains: Option<u32>) -> u32 {
     let wanted = usize::try_from(min_domains.unwrap_or_default()).unwrap_or(usize::MAX);
     if supported.count() < wanted {
         return 0;
@@ -103,12 +106,12 @@ fn fewest(tally: &Tally, supported: &BitSet, min_domains: Option<u32>) -> u32 {
 }
 
 /// Takes the hosts out of `hosts` that a rule on the hostname forbids.
-pub(crate) fn keep_hosts(
+pub(crate) fn keep_hosts<K: Numbered>(
     rule: &Rule,
     groups: &Groups,
     tally: &Tally,
-    counted: impl Fn(&Tally) -> &Hosts,
-    hosts: &mut BitSet,
+    counted: impl Fn(&Tally) -> &Hosts<K>,
+    hosts: &mut BitSet<K>,
 ) {
     let own = counted(tally);
     match groups.all[rule.group].purpose {

@@ -6,8 +6,14 @@
 //!
 //! <https://arxiv.org/abs/2106.05123>; Go: `src/sort/zsortfunc.go`, `pdqsort_func`.
 
-/// How many pods, and which claim.
-pub(super) type Counted = (usize, usize);
+use crate::index::id::ClaimId;
+
+/// A claim with its number of pods.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Counted {
+    pub(super) pods: usize,
+    pub(super) claim: ClaimId,
+}
 
 /// What is no longer is sorted by insertion, which is stable.
 pub(super) const INSERTION_MAX: usize = 12;
@@ -39,7 +45,7 @@ struct Sorting<'c> {
 
 impl Sorting<'_> {
     fn pods(&self, place: usize) -> usize {
-        self.all.get(place).map_or(0, |(pods, _)| *pods)
+        self.all.get(place).map_or(0, |counted| counted.pods)
     }
 
     fn is_less(&self, a: usize, b: usize) -> bool {

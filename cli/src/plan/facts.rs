@@ -1,7 +1,5 @@
 //! Objects and offers → facts.
 
-use std::collections::BTreeMap;
-
 use jiff::Timestamp;
 use model::{
     ClusterName, NodeClaim,
@@ -44,21 +42,18 @@ pub(super) fn of(
     surroundings.capacity_buffers = buffers.collect();
     sort(&mut surroundings);
     let claims = claims.into_iter().map(|claim| (claim.name.clone(), claim));
+    let ledger = Snapshot { claims: claims.collect(), ..Snapshot::default() };
+    // Of a class's hash nothing can be said: what the cluster's nodes trust it by is not among the
+    // manifests.
     Ok(Facts {
-        cluster,
-        now,
-        ledger: Snapshot { claims: claims.collect(), ..Snapshot::default() },
         nodes: loaded.nodes.into_iter().map(|node| (node.name.clone(), node)).collect(),
-        deleted_claims: std::collections::BTreeSet::new(),
-        ending_reservations: std::collections::BTreeSet::new(),
         node_pools,
-        classes: offers.classes,
-        // What the cluster's nodes trust it by is not among the manifests.
-        class_hashes: BTreeMap::new(),
+        classes: Some(offers.classes),
         daemon_sets,
         pods,
         surroundings,
         policies,
+        ..Facts::of(cluster, now, ledger)
     })
 }
 

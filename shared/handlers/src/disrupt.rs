@@ -101,7 +101,7 @@ fn observe_deleted(
     match shown {
         Ok(listing) => {
             let deleted = listing.items.into_iter().filter(|shown| shown.is_deleting);
-            facts.deleted_claims.extend(deleted.map(|shown| shown.name));
+            facts.deleted_claims = Some(deleted.map(|shown| shown.name).collect());
             malformed.extend(listing.malformed);
         }
         Err(error) => {
@@ -125,6 +125,7 @@ async fn observe_ending(
     let ids: BTreeSet<String> =
         of_blocks.filter_map(|claim| claim.labels.get(labels::RESERVATION_ID).cloned()).collect();
     if ids.is_empty() {
+        facts.ending_reservations = Some(BTreeSet::new());
         return;
     }
     let terms: Vec<ReservationTerm> = ids.into_iter().map(ReservationTerm::Id).collect();
@@ -132,7 +133,7 @@ async fn observe_ending(
         Ok(found) => {
             let usable = usable_reservations(found, facts.now).into_iter();
             let ending = usable.filter(|one| one.is_expiring);
-            facts.ending_reservations = ending.map(|one| one.id).collect();
+            facts.ending_reservations = Some(ending.map(|one| one.id).collect());
         }
         Err(error) => {
             let (object, problem) = ("capacity reservations".to_owned(), story(&error));

@@ -46,8 +46,9 @@ impl<A: Adapters> Sources<'_, A> {
         close_pools(&mut seen.facts.node_pools, &node_classes);
         let node_classes = node_classes.into_iter().map(|listed| listed.class).collect();
         let wanted = named_classes(&seen.facts.node_pools, node_classes);
-        seen.facts.class_hashes = class_hashes(&settings, &wanted);
-        seen.facts.classes = self.class_offers(&settings, &seen.facts.ledger, &wanted, at).await?;
+        seen.facts.class_hashes = Some(class_hashes(&settings, &wanted));
+        let offers = self.class_offers(&settings, &seen.facts.ledger, &wanted, at).await?;
+        seen.facts.classes = Some(offers);
         seen.demand(self.cluster).await
     }
 
@@ -127,21 +128,7 @@ impl Seen {
 
 /// Facts of a decision that looks at the ledger alone.
 pub(crate) fn ledger_only(ledger: Snapshot, at: &Invocation) -> Facts {
-    Facts {
-        cluster: at.cluster.clone(),
-        now: at.now,
-        ledger,
-        nodes: BTreeMap::new(),
-        deleted_claims: BTreeSet::new(),
-        ending_reservations: BTreeSet::new(),
-        node_pools: Vec::new(),
-        classes: BTreeMap::new(),
-        class_hashes: BTreeMap::new(),
-        daemon_sets: Vec::new(),
-        pods: Vec::new(),
-        surroundings: model::facts::Surroundings::default(),
-        policies: Policies::default(),
-    }
+    Facts::of(at.cluster.clone(), at.now, ledger)
 }
 
 fn kept<T>(listing: Listing<T>, malformed: &mut Vec<Malformed>) -> Vec<T> {

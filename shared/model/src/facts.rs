@@ -1,4 +1,7 @@
 //! What was observed: everything that a decision may look at.
+//!
+//! Not every decision looks at everything. An observation that somebody may have done without is an
+//! `Option`: that nobody looked is not that there is nothing.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -43,17 +46,19 @@ pub struct Facts {
     pub ledger: Snapshot,
     /// The cluster's nodes, by name. Read second.
     pub nodes: BTreeMap<NodeName, Node>,
-    /// Claims whose NodeClaim objects somebody deletes.
-    pub deleted_claims: BTreeSet<NodeClaimName>,
-    /// Capacity blocks that end so soon that EC2 takes their instances: their nodes go before.
-    pub ending_reservations: BTreeSet<String>,
+    /// Claims whose NodeClaim objects somebody deletes; `None` when nobody looked.
+    pub deleted_claims: Option<BTreeSet<NodeClaimName>>,
+    /// Capacity blocks that end so soon that EC2 takes their instances, and their nodes go before;
+    /// `None` when nobody looked.
+    pub ending_reservations: Option<BTreeSet<String>>,
     /// Its NodePools, sorted by name.
     pub node_pools: Vec<NodePool>,
-    /// What each NodeClass that a pool names offers. One that does not exist is missing.
-    pub classes: BTreeMap<NodeClassName, ClassOffer>,
-    /// The static hash of each of them, of the present version ([`crate::static_hash`]). One that is
-    /// missing is not known.
-    pub class_hashes: BTreeMap<NodeClassName, String>,
+    /// What each NodeClass that a pool names offers, one that does not exist being left out; `None`
+    /// when nobody looked, and nothing can be launched.
+    pub classes: Option<BTreeMap<NodeClassName, ClassOffer>>,
+    /// The static hash of each of them, of the present version ([`crate::static_hash`]), one that is
+    /// not known being left out; `None` when nobody looked, and no class can be said to have changed.
+    pub class_hashes: Option<BTreeMap<NodeClassName, String>>,
     /// Its DaemonSets, sorted by namespace and name.
     pub daemon_sets: Vec<DaemonSet>,
     /// Its pods, in the API server's order. Read last: demand may be overstated, supply never is.
@@ -62,6 +67,43 @@ pub struct Facts {
     pub surroundings: Surroundings,
     /// How to decide.
     pub policies: Policies,
+}
+
+impl Facts {
+    /// What the ledger alone says: nobody looked at anything else, and the cluster is empty.
+    pub fn of(cluster: ClusterName, now: Timestamp, ledger: Snapshot) -> Self {
+        Self {
+            cluster,
+            now,
+            ledger,
+            nodes: BTreeMap::new(),
+            deleted_claims: None,
+            ending_reservations: None,
+            node_pools: Vec::new(),
+            classes: None,
+            class_hashes: None,
+            daemon_sets: Vec::new(),
+            pods: Vec::new(),
+            surroundings: Surroundings::default(),
+            policies: Policies::default(),
+        }
+    }
+
+    /// The instance types of the NodeClass `class`; `None` unless it is known and ready.
+    pub fn ready_types(&self, class: &NodeClassName) -> Option<&[Arc<InstanceType>]> {
+        match self.classes.as_ref()?.get(class)? {
+            ClassOffer::Ready(types) => Some(types),
+            ClassOffer::NotReady(_) => None,
+        }
+    }
+
+    /// The NodeClasses that are known and ready, with their instance types.
+    pub fn ready_classes(&self) -> impl Iterator<Item = (&NodeClassName, &[Arc<InstanceType>])> {
+        self.classes.iter().flatten().filter_map(|(class, offer)| match offer {
+            ClassOffer::Ready(types) => Some((class, types.as_slice())),
+            ClassOffer::NotReady(_) => None,
+        })
+    }
 }
 
 /// What else of a cluster decides where pods may go, and which of them may be moved.

@@ -126,7 +126,10 @@ fn not_deleted(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
 
 /// A claim whose launch may be under way waits for its instance.
 fn not_asked_to_go(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
-    if !world.facts.deleted_claims.contains(&claim.name) {
+    let Some(deleted) = &world.facts.deleted_claims else {
+        return Some("nobody looked whether its NodeClaim is being deleted".to_owned());
+    };
+    if !deleted.contains(&claim.name) {
         return Some("nobody deletes its NodeClaim".to_owned());
     }
     (claim.phase == ClaimPhase::Promised).then(|| "its launch may be under way".to_owned())

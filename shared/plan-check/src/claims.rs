@@ -60,10 +60,14 @@ fn not_new(claim: &NodeClaim) -> Vec<String> {
 }
 
 fn check_class(world: &World<'_>, claim: &NodeClaim, found: &mut Vec<Violation>) {
-    let why = match world.facts.classes.get(&claim.node_class) {
-        Some(ClassOffer::Ready(_)) => return,
-        Some(ClassOffer::NotReady(reasons)) => format!("is not ready: {}", reasons.join("; ")),
-        None => "does not exist".to_owned(),
+    let class = world.facts.classes.as_ref().map(|all| all.get(&claim.node_class));
+    let why = match class {
+        Some(Some(ClassOffer::Ready(_))) => return,
+        Some(Some(ClassOffer::NotReady(reasons))) => {
+            format!("is not ready: {}", reasons.join("; "))
+        }
+        Some(None) => "does not exist".to_owned(),
+        None => "was not looked at".to_owned(),
     };
     let (node_class, claim) = (claim.node_class.clone(), claim.name.clone());
     found.push(Violation::ClassUnusable { claim, node_class, why });

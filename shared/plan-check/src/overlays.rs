@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use model::{
     HourlyPrice, InstanceType, InstanceTypeName, NodePoolName, Requirements, ResourceName,
-    facts::{ClassOffer, Facts},
+    facts::Facts,
     labels,
     node_pool::NodePool,
     overlay::{NodeOverlay, PriceChange},
@@ -50,7 +50,7 @@ pub(crate) fn changed(facts: &Facts) -> Changed {
 fn sheets(facts: &Facts) -> Vec<Sheet<'_>> {
     let mut all = Vec::new();
     for pool in &facts.node_pools {
-        let Some(ClassOffer::Ready(types)) = facts.classes.get(&pool.template.node_class) else {
+        let Some(types) = facts.ready_types(&pool.template.node_class) else {
             continue;
         };
         all.extend(types.iter().map(|instance_type| Sheet {

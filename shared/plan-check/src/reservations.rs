@@ -9,7 +9,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::SignedDuration;
 use model::{
     CapacityType, ClaimPhase, NodeClaim, Plan, Requirements,
-    facts::ClassOffer,
     labels::{self},
 };
 
@@ -58,8 +57,7 @@ fn just_launched_into<'a>(world: &World<'a>, claim: &'a NodeClaim) -> Option<&'a
 /// By reservation, the fewest instances that any offering says are left.
 fn counts<'a>(world: &World<'a>) -> BTreeMap<&'a str, u32> {
     let mut all: BTreeMap<&str, u32> = BTreeMap::new();
-    for offer in world.facts.classes.values() {
-        let ClassOffer::Ready(types) = offer else { continue };
+    for (_, types) in world.facts.ready_classes() {
         let offerings = types.iter().flat_map(|instance_type| &instance_type.offerings);
         for reservation in offerings.filter_map(|offering| offering.reservation.as_ref()) {
             let count = all.entry(&reservation.id).or_insert(reservation.count);

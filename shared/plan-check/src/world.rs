@@ -4,10 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{
     InstanceType, InstanceTypeName, NodeClaim, NodeClaimName, NodeClassName, NodeName,
-    NodePoolName, Pod, PodKey, Requirements, Resources,
-    facts::{ClassOffer, Facts},
-    labels,
-    node::Node,
+    NodePoolName, Pod, PodKey, Requirements, Resources, facts::Facts, labels, node::Node,
     node_pool::NodePool,
 };
 
@@ -92,9 +89,7 @@ impl<'a> World<'a> {
     /// Everything that the class of a pool offers, as nodes of the pool would have it.
     pub(crate) fn types_of_pool(&self, pool: &'a NodePool) -> Vec<&'a InstanceType> {
         let class = &pool.template.node_class;
-        let Some(ClassOffer::Ready(types)) = self.facts.classes.get(class) else {
-            return Vec::new();
-        };
+        let types = self.facts.ready_types(class).unwrap_or_default();
         types.iter().filter_map(|one| self.type_of((&pool.name, class), &one.name)).collect()
     }
 
@@ -116,8 +111,7 @@ impl<'a> World<'a> {
 
 fn types_by_class(facts: &Facts) -> BTreeMap<(&NodeClassName, &InstanceTypeName), &InstanceType> {
     let mut all = BTreeMap::new();
-    for (class, offer) in &facts.classes {
-        let ClassOffer::Ready(types) = offer else { continue };
+    for (class, types) in facts.ready_classes() {
         all.extend(types.iter().map(|t| ((class, &t.name), &**t)));
     }
     all

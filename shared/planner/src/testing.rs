@@ -231,21 +231,9 @@ pub(crate) fn daemon_set(name: &str, spec: PodSpec) -> DaemonSet {
 /// A cluster with the pool `general` and the default types.
 pub(crate) fn facts(pods: Vec<Pod>) -> Facts {
     let ledger = Snapshot { generation: Generation(7), ..Snapshot::default() };
-    let mut facts = Facts {
-        cluster: ClusterName::new("test").unwrap(),
-        now: now(),
-        ledger,
-        nodes: BTreeMap::new(),
-        deleted_claims: BTreeSet::new(),
-        ending_reservations: BTreeSet::new(),
-        node_pools: vec![pool("general")],
-        classes: BTreeMap::new(),
-        class_hashes: BTreeMap::new(),
-        daemon_sets: Vec::new(),
-        pods,
-        surroundings: model::facts::Surroundings::default(),
-        policies: model::policies::Policies::default(),
-    };
+    let cluster = ClusterName::new("test").unwrap();
+    let mut facts =
+        Facts { node_pools: vec![pool("general")], pods, ..Facts::of(cluster, now(), ledger) };
     offer(&mut facts, default_types());
     facts
 }
@@ -253,7 +241,12 @@ pub(crate) fn facts(pods: Vec<Pod>) -> Facts {
 /// Puts `types` in place of what the class `default` offers.
 pub(crate) fn offer(facts: &mut Facts, types: Vec<InstanceType>) {
     let types = types.into_iter().map(Arc::new).collect();
-    facts.classes.insert("default".parse().unwrap(), ClassOffer::Ready(types));
+    add_class(facts, "default", ClassOffer::Ready(types));
+}
+
+/// Puts what the class `name` offers in place of what it offered.
+pub(crate) fn add_class(facts: &mut Facts, name: &str, offer: ClassOffer) {
+    facts.classes.get_or_insert_default().insert(name.parse().unwrap(), offer);
 }
 
 /// A ready node that nobody manages.

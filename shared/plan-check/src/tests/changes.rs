@@ -70,7 +70,7 @@ fn a_claim_may_be_given_up_or_observed() {
             changed(facts, plan, interrupted);
             facts.nodes.clear();
             facts.node_pools.clear();
-            facts.classes.clear();
+            facts.classes = None;
         },
         &[],
     );
@@ -215,8 +215,9 @@ fn a_deleted_node_claim_is_being_deleted_and_was_launched() {
         move |facts: &mut Facts, plan: &mut Plan| {
             for claim in facts.ledger.claims.values_mut() {
                 claim.phase = phase;
-                facts.deleted_claims.extend(is_deleted.then(|| claim.name.clone()));
             }
+            let deleted = facts.ledger.claims.keys().filter(|_| is_deleted).cloned();
+            facts.deleted_claims = Some(deleted.collect());
             changed(facts, plan, |stored, now| {
                 stored.given_up(DeletionReason::NodeClaimDeleted, now)
             });
@@ -225,6 +226,11 @@ fn a_deleted_node_claim_is_being_deleted_and_was_launched() {
     check(given_up(true, ClaimPhase::Initialized), &[]);
     check(given_up(false, ClaimPhase::Initialized), &["although nobody deletes its NodeClaim"]);
     check(given_up(true, ClaimPhase::Promised), &["although its launch may be under way"]);
+    let unseen = |facts: &mut Facts, plan: &mut Plan| {
+        given_up(true, ClaimPhase::Initialized)(facts, plan);
+        facts.deleted_claims = None;
+    };
+    check(unseen, &["although nobody looked whether its NodeClaim is being deleted"]);
 }
 
 #[test]

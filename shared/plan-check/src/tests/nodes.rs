@@ -93,7 +93,10 @@ fn a_node_attaches_only_so_many_volumes() {
 /// Lets the class offer m7g.large from the reservation `cr-1` with `count` instances, and the new
 /// claim be that.
 fn reserve(facts: &mut Facts, plan: &mut model::Plan, count: u32) {
-    let ClassOffer::Ready(types) = facts.classes.get_mut("default").unwrap() else { panic!() };
+    let ClassOffer::Ready(types) = facts.classes.as_mut().unwrap().get_mut("default").unwrap()
+    else {
+        panic!()
+    };
     let reservation = Reservation {
         id: "cr-1".to_owned(),
         kind: "default".to_owned(),

@@ -116,13 +116,17 @@ fn a_class_that_is_not_ready_launches_nothing() {
     let no_types = ["may not be launched as m7g.large", "may not be launched as m7g.xlarge"];
     let no_offering = "is not its cheapest offering: it is none that can be bought";
     check(
-        |facts, _| facts.classes.clear(),
+        |facts, _| facts.classes = None,
+        &["EC2NodeClass default was not looked at", no_types[0], no_types[1], no_offering],
+    );
+    check(
+        |facts, _| facts.classes = Some([].into()),
         &["EC2NodeClass default does not exist", no_types[0], no_types[1], no_offering],
     );
     check(
         |facts, _| {
             let reasons = vec!["no subnet".to_owned()];
-            facts.classes.insert(id("default"), ClassOffer::NotReady(reasons));
+            facts.classes.as_mut().unwrap().insert(id("default"), ClassOffer::NotReady(reasons));
         },
         &["default is not ready: no subnet", no_types[0], no_types[1], no_offering],
     );
@@ -317,7 +321,10 @@ fn every_type_can_be_bought_for_its_claim() {
     );
     check(
         |facts, _| {
-            let Some(ClassOffer::Ready(types)) = facts.classes.get_mut("default") else { panic!() };
+            let Some(ClassOffer::Ready(types)) = facts.classes.as_mut().unwrap().get_mut("default")
+            else {
+                panic!()
+            };
             std::sync::Arc::make_mut(&mut types[1]).offerings[0].is_available = false;
         },
         &["as m7g.xlarge: no offering that its requirements allow is available"],

@@ -42,7 +42,7 @@ fn second_claim(facts: &mut Facts, plan: &mut Plan, zone: &str) {
     };
     plan.promises[0].pods = vec![pod_key("web-0")];
     let mut second = promise(claim, &["web-1"]);
-    let class = &facts.classes["default"];
+    let class = &facts.classes.as_ref().unwrap()["default"];
     let model::facts::ClassOffer::Ready(types) = class else { panic!("the class is ready") };
     second.price = types.iter().find_map(|one| Some(one.offering(&offering)?.price)).unwrap();
     second.cheapest = offering;

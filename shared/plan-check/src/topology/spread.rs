@@ -7,9 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    Namespace, Pod, Requirement, Requirements, Toleration,
-    facts::ClassOffer,
-    labels,
+    Namespace, Pod, Requirement, Requirements, Toleration, labels,
     requirements::Undefined,
     topology::{NodeInclusionPolicy, SpreadConstraint, WhenUnsatisfiable},
 };
@@ -197,8 +195,7 @@ fn possible(world: &World<'_>, key: &str) -> BTreeSet<String> {
         let own = template.get(key).into_iter().flat_map(Requirement::values);
         all.extend(own.map(ToString::to_string));
     }
-    for offer in world.facts.classes.values() {
-        let ClassOffer::Ready(types) = offer else { continue };
+    for (_, types) in world.facts.ready_classes() {
         let own = types.iter().filter_map(|one| one.requirements.get(key));
         all.extend(own.flat_map(Requirement::values).map(ToString::to_string));
     }

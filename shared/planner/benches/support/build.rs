@@ -6,11 +6,10 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     InstanceType, LabelKey, NodePoolName, Pod, PodKey, PodSpec, Requirement, Requirements,
     ResourceName, Resources,
-    facts::{ClassOffer, Facts, Surroundings},
+    facts::{ClassOffer, Facts},
     ledger::{Generation, Snapshot},
     node_pool::{Disruption, Limits, NodeClaimTemplate, NodePool},
     pod::PodPhase,
-    policies::Policies,
     selector::LabelSelector,
     topology::{NodeInclusionPolicy, PodAffinityTerm, SpreadConstraint, WhenUnsatisfiable},
 };
@@ -110,20 +109,12 @@ pub(crate) fn facts(mut types: Vec<Arc<InstanceType>>) -> Facts {
         is_deleting: false,
         problems: Vec::new(),
     };
+    let ledger = Snapshot { generation: Generation(7), ..Snapshot::default() };
+    let offer = ("default".parse().unwrap(), ClassOffer::Ready(types));
     Facts {
-        cluster: "bench".parse().unwrap(),
-        now: now(),
-        ledger: Snapshot { generation: Generation(7), ..Snapshot::default() },
-        nodes: BTreeMap::new(),
-        deleted_claims: std::collections::BTreeSet::new(),
-        ending_reservations: std::collections::BTreeSet::new(),
         node_pools: vec![pool],
-        classes: BTreeMap::from([("default".parse().unwrap(), ClassOffer::Ready(types))]),
-        class_hashes: BTreeMap::new(),
-        daemon_sets: Vec::new(),
-        pods: Vec::new(),
-        surroundings: Surroundings::default(),
-        policies: Policies::default(),
+        classes: Some(BTreeMap::from([offer])),
+        ..Facts::of("bench".parse().unwrap(), now(), ledger)
     }
 }
 

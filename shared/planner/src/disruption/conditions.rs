@@ -98,7 +98,8 @@ fn found_drift(
     if is_missing {
         return Some("InstanceTypeNotFound");
     }
-    let hash = state.facts.class_hashes.get(&pool.template.node_class);
+    let hashes = state.facts.class_hashes.as_ref();
+    let hash = hashes.and_then(|all| all.get(&pool.template.node_class));
     let is_of_another = hash.is_some_and(|hash| NODE_CLASS.differs(&claim.annotations, hash));
     is_of_another.then_some("NodeClassDrift")
 }

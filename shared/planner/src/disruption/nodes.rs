@@ -20,12 +20,8 @@ use crate::{
 };
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    InstanceType, NodeClaim, NodeName, Pod, PodKey,
-    facts::{ClassOffer, Facts},
-    labels,
-    node::Node,
-    node_pool::NodePool,
-    plan::Target,
+    InstanceType, NodeClaim, NodeName, Pod, PodKey, facts::Facts, labels, node::Node,
+    node_pool::NodePool, plan::Target,
 };
 
 /// How long a node is spared for pods that fit onto it.
@@ -170,10 +166,7 @@ impl<'a> State<'a> {
         if let Some(overlaid) = self.overlays.pools.get(&pool.name) {
             return &overlaid.types;
         }
-        match self.facts.classes.get(&pool.template.node_class) {
-            Some(ClassOffer::Ready(types)) => types,
-            Some(ClassOffer::NotReady(_)) | None => &[],
-        }
+        self.facts.ready_types(&pool.template.node_class).unwrap_or_default()
     }
 
     pub(crate) fn instance_type(&self, pool: &NodePool, name: &str) -> Option<&Arc<InstanceType>> {
@@ -184,7 +177,7 @@ impl<'a> State<'a> {
 
     /// Whether anybody looked at what can be bought. Emptiness does without.
     pub(crate) fn knows_offers(&self) -> bool {
-        !self.facts.classes.is_empty()
+        self.facts.classes.is_some()
     }
 
     /// Spares the nodes that pending pods fit onto, which are planned anew on every look.

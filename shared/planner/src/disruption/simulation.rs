@@ -6,9 +6,7 @@ use std::{collections::BTreeSet, sync::Arc};
 
 use jiff::Timestamp;
 use model::{
-    InstanceType, NodeName, NodePoolName, PodKey, Requirements,
-    facts::{ClassOffer, Facts},
-    node_pool::NodePool,
+    InstanceType, NodeName, NodePoolName, PodKey, Requirements, facts::Facts, node_pool::NodePool,
     plan::Target,
 };
 
@@ -107,6 +105,5 @@ impl<'a> Simulator<'a> {
 
 /// Whether `pool` may launch something.
 fn is_ready(facts: &Facts, pool: &NodePool) -> bool {
-    let class = facts.classes.get(&pool.template.node_class);
-    pool.is_usable() && matches!(class, Some(ClassOffer::Ready(_)))
+    pool.is_usable() && facts.ready_types(&pool.template.node_class).is_some()
 }

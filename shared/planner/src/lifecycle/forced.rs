@@ -96,14 +96,19 @@ fn cause<'a>(
     is_expired
         .then_some(Cause::Expired(after))
         .or_else(block)
-        .or_else(|| facts.deleted_claims.contains(&claim.name).then_some(Cause::NodeClaimDeleted))
+        .or_else(|| is_deleted(claim, facts).then_some(Cause::NodeClaimDeleted))
         .or_else(|| deleted.iter().any(is_its).then_some(Cause::NodeDeleted))
 }
 
-/// The capacity block of `claim`, if that is about to end.
+/// Whether somebody deletes the NodeClaim object of `claim`. Where nobody looked nobody is known to.
+fn is_deleted(claim: &NodeClaim, facts: &Facts) -> bool {
+    facts.deleted_claims.as_ref().is_some_and(|deleted| deleted.contains(&claim.name))
+}
+
+/// The capacity block of `claim`, if that is known to be about to end.
 fn ending_block<'a>(claim: &'a NodeClaim, facts: &Facts) -> Option<&'a str> {
     let id = claim.labels.get(labels::RESERVATION_ID)?;
-    let is_ending = facts.ending_reservations.contains(id);
+    let is_ending = facts.ending_reservations.as_ref().is_some_and(|ending| ending.contains(id));
     (is_ending && claim.is_reserved()).then_some(id.as_str())
 }
 

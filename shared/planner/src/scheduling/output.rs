@@ -388,7 +388,8 @@ fn annotations(
     let own = [NODE_POOL.key, NODE_POOL.version_key];
     let hashes = hashes.filter(|(key, _)| own.contains(&key.as_str()));
     all.extend(hashes.map(|(key, value)| (key.clone(), value.clone())));
-    let class = facts.class_hashes.get(&template.pool.template.node_class);
+    let class = facts.class_hashes.as_ref();
+    let class = class.and_then(|all| all.get(&template.pool.template.node_class));
     all.extend(class.into_iter().flat_map(|hash| NODE_CLASS.annotations(hash)));
     let is_relaxed = if opened.is_relaxed { "true" } else { "false" };
     all.insert(labels::MIN_VALUES_RELAXED.to_owned(), is_relaxed.to_owned());

@@ -190,15 +190,20 @@ impl<'a> Problem<'a> {
         let mut sources = Vec::new();
         for pool in in_order(&self.facts.node_pools) {
             let class = &pool.template.node_class;
-            let types: &[Arc<InstanceType>] = match self.facts.classes.get(class) {
-                Some(ClassOffer::Ready(types)) => types,
-                Some(ClassOffer::NotReady(reasons)) => {
+            let types = match self.facts.classes.as_ref().map(|all| all.get(class)) {
+                Some(Some(ClassOffer::Ready(types))) => types,
+                Some(Some(ClassOffer::NotReady(reasons))) => {
                     let text = format!("EC2NodeClass {class} is not ready: {}", reasons.join("; "));
                     self.closed.push((&pool.name, text));
                     continue;
                 }
-                None => {
+                Some(None) => {
                     let text = format!("EC2NodeClass {class} does not exist");
+                    self.closed.push((&pool.name, text));
+                    continue;
+                }
+                None => {
+                    let text = format!("nobody looked at what EC2NodeClass {class} offers");
                     self.closed.push((&pool.name, text));
                     continue;
                 }

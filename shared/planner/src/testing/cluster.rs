@@ -33,8 +33,7 @@ pub(crate) fn cluster(nodes: &[(&str, &str)]) -> Facts {
 
 /// Adds a node of the pool `general`.
 pub(crate) fn add(facts: &mut Facts, name: &str, type_name: &str, paid: CapacityType) {
-    let class = facts.classes.values().next().unwrap();
-    let ClassOffer::Ready(types) = class else { panic!("the class is ready") };
+    let (_, types) = facts.ready_classes().next().unwrap();
     let own: Arc<InstanceType> =
         Arc::clone(types.iter().find(|one| one.name.as_str() == type_name).unwrap());
     let mut claim = add_managed(facts, name);

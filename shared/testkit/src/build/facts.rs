@@ -163,19 +163,10 @@ pub fn node_of(claim: &NodeClaim, instance: &str) -> (NodeClaim, Node) {
 #[must_use]
 pub fn facts(mut instance_types: Vec<Arc<InstanceType>>) -> Facts {
     instance_types.sort_by(|a, b| a.name.cmp(&b.name));
+    let ledger = Snapshot { generation: Generation(7), ..Snapshot::default() };
     Facts {
-        cluster: id("test"),
-        now: at("2026-08-01T12:00:00Z"),
-        ledger: Snapshot { generation: Generation(7), ..Snapshot::default() },
-        nodes: BTreeMap::new(),
-        deleted_claims: BTreeSet::new(),
-        ending_reservations: BTreeSet::new(),
         node_pools: vec![node_pool("general")],
-        classes: BTreeMap::from([(id("default"), ClassOffer::Ready(instance_types))]),
-        class_hashes: BTreeMap::new(),
-        daemon_sets: Vec::new(),
-        pods: Vec::new(),
-        surroundings: model::facts::Surroundings::default(),
-        policies: model::policies::Policies::default(),
+        classes: Some(BTreeMap::from([(id("default"), ClassOffer::Ready(instance_types))])),
+        ..Facts::of(id("test"), at("2026-08-01T12:00:00Z"), ledger)
     }
 }

@@ -116,7 +116,7 @@ fn another_hash_of_the_same_version_is_drift() {
 fn another_hash_of_the_class_is_drift_unless_it_is_of_another_version() {
     let claimed = |hash: &'static str, version: &'static str| {
         move |facts: &mut Facts| {
-            facts.class_hashes.insert("default".parse().unwrap(), "1".to_owned());
+            facts.class_hashes = Some([("default".parse().unwrap(), "1".to_owned())].into());
             let all = [(NODE_CLASS.key, hash), (NODE_CLASS.version_key, version)];
             let all = all.map(|(key, value)| (key.to_owned(), value.to_owned()));
             claim(facts, "a").annotations = all.into();
@@ -127,7 +127,7 @@ fn another_hash_of_the_class_is_drift_unless_it_is_of_another_version() {
     drifts(claimed("2", "v5"), None);
     let unknown = |facts: &mut Facts| {
         claimed("2", "v6")(facts);
-        facts.class_hashes.clear();
+        facts.class_hashes = None;
     };
     drifts(unknown, None);
     // What its pool says comes first.

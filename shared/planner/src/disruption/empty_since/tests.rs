@@ -153,7 +153,7 @@ fn budgets_hold_and_count_what_is_going_already() {
 fn the_dearest_goes_first() {
     let mut facts = idle(&["a", "b"]);
     // As the function sees it, which does not ask what can be bought.
-    facts.classes.clear();
+    facts.classes = None;
     change(&mut facts, "b", |claim| claim.instance.as_mut().unwrap().price.0 += 1);
     check(&facts, &["claim-b", "claim-a"]);
 }

@@ -56,7 +56,7 @@ fn a_claim_whose_node_somebody_deletes_is_given_up() {
 fn a_claim_whose_object_somebody_deletes_is_given_up() {
     let mut facts = managed(&["a", "b"]);
     // One of somebody else's is no concern.
-    facts.deleted_claims.extend(["claim-b", "other"].map(|name| name.parse().unwrap()));
+    facts.deleted_claims = Some(["claim-b", "other"].map(|name| name.parse().unwrap()).into());
     let plan = forced(&facts);
     assert_eq!(plan.changes.len(), 1);
     assert_eq!(plan.changes[0].deletion.as_ref().unwrap().reason, DeletionReason::NodeClaimDeleted);
@@ -78,7 +78,7 @@ fn nodes_of_a_capacity_block_go_before_it_ends_and_all_others_stay() {
         });
     }
     assert!(forced(&facts).is_empty());
-    facts.ending_reservations.insert("cr-1".to_owned());
+    facts.ending_reservations = Some(["cr-1".to_owned()].into());
     let plan = forced(&facts);
     let [gone] = plan.changes.as_slice() else { panic!("{:?}", plan.changes) };
     let reason = gone.deletion.as_ref().unwrap().reason;
@@ -92,7 +92,7 @@ fn nodes_of_a_capacity_block_go_before_it_ends_and_all_others_stay() {
 #[test]
 fn a_promised_claim_is_left_to_its_launch() {
     let mut facts = managed(&["a"]);
-    facts.deleted_claims.insert("claim-a".parse().unwrap());
+    facts.deleted_claims = Some(["claim-a".parse().unwrap()].into());
     change(&mut facts, "a", |claim| {
         claim.expire_after = Some(SignedDuration::ZERO);
         claim.phase = ClaimPhase::Promised;

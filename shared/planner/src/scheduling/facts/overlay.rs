@@ -15,7 +15,7 @@ use std::{
 use model::{
     HourlyPrice, InstanceType, InstanceTypeName, NodePoolName, ObjectName, Requirements,
     ResourceName, Resources,
-    facts::{ClassOffer, Facts},
+    facts::Facts,
     labels,
     node_pool::NodePool,
     overlay::{NodeOverlay, PriceChange},
@@ -138,7 +138,7 @@ struct Capacity {
 
 impl<'a> View<'a> {
     fn of(facts: &'a Facts, pool: &'a NodePool) -> Option<Self> {
-        let ClassOffer::Ready(types) = facts.classes.get(&pool.template.node_class)? else {
+        let Some(types) = facts.ready_types(&pool.template.node_class) else {
             return None;
         };
         let own = pool.template.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));

@@ -1,7 +1,9 @@
 //! Rows OV of the specification.
 
+use model::facts::ClassOffer;
+
 use super::*;
-use crate::testing::{facts, limits, offer, pool, requirements, resources};
+use crate::testing::{add_class, facts, limits, offer, pool, requirements, resources};
 
 /// `name`, weight, requirements, and what it changes: `price=0.5`, `price+0.1`, `price-10%` or
 /// amounts.
@@ -44,7 +46,7 @@ fn world(given: &[Given<'_>]) -> Facts {
 /// What changed: `general/t.small spot zone-1 0.0600` or `general/t.small example.com/a=2`, and the
 /// rejected with their reasons.
 fn shown(facts: &Facts) -> Vec<String> {
-    let ClassOffer::Ready(plain) = &facts.classes["default"] else { panic!() };
+    let plain = facts.ready_types(&"default".parse().unwrap()).unwrap();
     let all = overlays(facts);
     let mut lines = Vec::new();
     for (pool, overlaid) in &all.pools {
@@ -207,7 +209,7 @@ fn a_pool_whose_class_is_not_ready_is_left_out() {
     facts.node_pools[0].limits = limits("nodes=1");
     facts.node_pools[0].template.node_class = "other".parse().unwrap();
     let not_ready = ClassOffer::NotReady(vec!["no subnet".to_owned()]);
-    facts.classes.insert("other".parse().unwrap(), not_ready);
+    add_class(&mut facts, "other", not_ready);
     let pools: Vec<_> = overlays(&facts).pools.into_keys().collect();
     assert_eq!(pools.iter().map(NodePoolName::as_str).collect::<Vec<_>>(), ["general"]);
 }

@@ -77,7 +77,7 @@ fn a_pool_that_cannot_launch_says_why() {
     says(|pool| pool.template.requirements = mars, reason);
     let mut facts = facts(vec![pending("p", spec("cpu=1"))]);
     let reasons = vec!["no subnet".to_owned()];
-    facts.classes.insert("default".parse().unwrap(), ClassOffer::NotReady(reasons));
+    add_class(&mut facts, "default", ClassOffer::NotReady(reasons));
     let reason = "EC2NodeClass default is not ready: no subnet";
     check(&facts, &[&format!("p not placed: general: {reason}")]);
     facts.node_pools.clear();
@@ -224,7 +224,7 @@ fn a_claim_says_which_specs_of_its_pool_and_class_it_is_of() {
     let class =
         ["karpenter.k8s.aws/ec2nodeclass-hash", "karpenter.k8s.aws/ec2nodeclass-hash-version"];
     assert_eq!(class.map(|key| annotations.get(key)), [None, None]);
-    facts.class_hashes.insert("default".parse().unwrap(), "23".to_owned());
+    facts.class_hashes = Some([("default".parse().unwrap(), "23".to_owned())].into());
     let annotations = &provision(&facts).promises[0].claim.annotations;
     assert_eq!(class.map(|key| annotations[key].as_str()), ["23", "v6"]);
 }

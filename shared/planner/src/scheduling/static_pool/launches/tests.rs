@@ -61,7 +61,7 @@ fn what_a_pool_does_not_get_is_said() {
         &["general: it has replicas, and the feature gate StaticCapacity is closed"],
     );
     let mut unready = world(3);
-    unready.classes.clear();
+    unready.classes = Some([].into());
     check(&unready, &[], &["general: EC2NodeClass default does not exist"]);
     let mut broken = world(3);
     broken.node_pools[0].problems = vec!["it is wrong".to_owned()];

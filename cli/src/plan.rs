@@ -15,7 +15,7 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 use model::{Plan, facts::Facts};
-use planner::static_pool::Launches;
+use planner::Launches;
 
 use self::progress::Progress;
 use crate::{
@@ -93,7 +93,7 @@ pub fn run(
 fn plan(facts: &Facts) -> Planned {
     let is_waiting = facts.ledger.claims.values().any(|claim| claim.instance.is_none());
     let plan = if is_waiting { Plan::default() } else { planner::provision(facts) };
-    Planned { plan, is_waiting, fixed: planner::static_pool::launches(facts) }
+    Planned { plan, is_waiting, fixed: planner::launches(facts) }
 }
 
 #[expect(clippy::disallowed_methods, reason = "the command is where the clock is read")]

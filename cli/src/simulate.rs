@@ -154,7 +154,7 @@ impl Stage {
                 continue;
             }
             let Some(plan) = &decided.report.plan else { continue };
-            let placed = plan.promises.iter().map(|promise| &promise.pods);
+            let placed = plan.promises.iter().map(|promise| &promise.claim.pods);
             for pod in placed.chain(plan.placements.iter().map(|p| &p.pods)).flatten() {
                 self.unplaced.remove(pod);
             }

@@ -110,7 +110,7 @@ fn new_claim(promise: &Promise) -> NewClaim<'_> {
         name: name.as_str(),
         node_pool: node_pool.as_str(),
         node_class: node_class.as_str(),
-        pods: names(&promise.pods),
+        pods: names(&promise.claim.pods),
         instance_types: promise.possible.iter().map(model::InstanceTypeName::as_str).collect(),
         requirements: entries(requirements),
         requests: requests.iter().filter(|(_, amount)| *amount > 0).map(shown).collect(),

@@ -127,7 +127,7 @@ fn show_launches(
             &promise.possible,
             promise.cheapest.to_string(),
             promise.price.0,
-            match promise.pods.as_slice() {
+            match promise.claim.pods.as_slice() {
                 [] => "(a replica of the pool)".to_owned(),
                 pods => owners.in_words(pods),
             },

@@ -39,10 +39,8 @@ impl Plan {
 /// A claim to promise.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Promise {
-    /// The claim.
+    /// The claim, with the pods that it is for.
     pub claim: NodeClaim,
-    /// The pods that it is for.
-    pub pods: Vec<PodKey>,
     /// Every instance type that is possible, cheapest first; the claim keeps no more of them than
     /// a launch considers.
     pub possible: Arc<[InstanceTypeName]>,

@@ -25,7 +25,7 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) 
         if ledger.contains_key(&claim.name) {
             found.push(Violation::ClaimExists(claim.name.clone()));
         }
-        if promise.pods.is_empty() {
+        if promise.claim.pods.is_empty() {
             found.push(Violation::ClaimForNothing(claim.name.clone()));
         }
         for why in not_new(claim) {

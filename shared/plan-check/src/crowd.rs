@@ -72,7 +72,7 @@ impl Domains {
 impl<'a> Crowd<'a> {
     pub(crate) fn of(world: &World<'a>, plan: &'a Plan) -> Self {
         let mut mentioned: BTreeSet<&PodKey> = plan.unplaced.iter().map(|one| &one.pod).collect();
-        mentioned.extend(plan.promises.iter().flat_map(|promise| &promise.pods));
+        mentioned.extend(plan.promises.iter().flat_map(|promise| &promise.claim.pods));
         mentioned.extend(plan.placements.iter().flat_map(|placement| &placement.pods));
         let mut gathering = Gathering::default();
         for placement in &plan.placements {
@@ -93,7 +93,7 @@ impl<'a> Crowd<'a> {
         }
         for promise in &plan.promises {
             let spot = gathering.promised(&promise.claim);
-            gathering.add(Some(spot), pods(world, &promise.pods), true);
+            gathering.add(Some(spot), pods(world, &promise.claim.pods), true);
         }
         Self { spots: gathering.spots, groups: gathering.groups.into_iter().collect() }
     }

@@ -7,7 +7,7 @@ use model::{Plan, Pod, PodKey};
 use crate::{Violation, volumes, world::World};
 
 pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
-    let promised = plan.promises.iter().flat_map(|promise| &promise.pods);
+    let promised = plan.promises.iter().flat_map(|promise| &promise.claim.pods);
     let placed = plan.placements.iter().flat_map(|placement| &placement.pods);
     let unplaced = plan.unplaced.iter().map(|unplaced| &unplaced.pod);
     let mut seen: BTreeSet<&PodKey> = BTreeSet::new();

@@ -52,7 +52,7 @@ fn check_daemons(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
     }
     for promise in &plan.promises {
         let Some(pool) = world.pools.get(&promise.claim.node_pool) else { continue };
-        let pods = promise.pods.iter().filter_map(|key| world.pods.get(key));
+        let pods = promise.claim.pods.iter().filter_map(|key| world.pods.get(key));
         for pod in pods.filter(|pod| !pod.spec.host_ports.is_empty()) {
             let types = world.types_of(&promise.claim).into_iter();
             let clash = types

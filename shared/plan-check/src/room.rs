@@ -23,7 +23,7 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) 
     let mut overheads = Overheads::default();
     let mut judged: BTreeSet<(&BatchId, BTreeSet<Kind<'_>>)> = BTreeSet::new();
     for promise in &plan.promises {
-        let pods = pods_of(world, &promise.pods);
+        let pods = pods_of(world, &promise.claim.pods);
         check_promised_room(world, promise, &pods, &mut overheads, found);
         // Claims of a batch are alike: where equal pods go onto them, once is enough.
         let kinds: BTreeSet<Kind<'_>> = pods.iter().copied().map(kind).collect();

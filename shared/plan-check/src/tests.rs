@@ -103,7 +103,7 @@ fn a_plan_on_another_generation_is_refused() {
 fn an_invalid_plan_lists_what_is_wrong_and_comes_to_an_end() {
     let (facts, mut plan) = good();
     let unknown = (0..30).map(|number| pod_key(&format!("unknown-{number}")));
-    plan.promises[0].pods.extend(unknown);
+    plan.promises[0].claim.pods.extend(unknown);
     let invalid = super::ensure_valid(&facts, &plan).unwrap_err();
     assert_eq!(invalid.violations.len(), 30);
     let text = invalid.to_string();

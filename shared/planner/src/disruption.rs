@@ -49,11 +49,13 @@ use std::collections::BTreeSet;
 use model::NodePoolName;
 
 pub use carry_out::{Found, given_up, look, validated};
-pub use decide::{Answer, Prepared, decide};
+pub(crate) use decide::decide;
+pub use decide::{Answer, Prepared};
 pub use outlook::{Outlook, outlook};
 pub use proposal::{Destination, Disrupted, Move, Proposal};
 pub use thorough::{Cursor, Thorough, thorough};
-pub use validation::{Dropped, Valid, Voided, still};
+pub use validation::{Dropped, Voided};
+pub(crate) use validation::{Valid, still};
 
 /// How to look.
 #[derive(Clone, Debug, PartialEq, Eq)]

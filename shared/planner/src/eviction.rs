@@ -39,14 +39,19 @@ pub(crate) fn is_active(pod: &Pod) -> bool {
     !pod.is_terminal() && !pod.is_terminating()
 }
 
-fn tolerates_disruption(pod: &Pod) -> bool {
-    let disrupted = Taint {
+/// The taint that keeps new pods away from a node that is given up.
+pub(crate) fn disrupted_taint() -> Taint {
+    Taint {
         key: labels::DISRUPTED_TAINT.to_owned(),
         value: String::new(),
         effect: TaintEffect::NoSchedule,
-    };
+    }
+}
+
+/// Whether a pod stays on such a node as long as it likes.
+pub(crate) fn tolerates_disruption(pod: &Pod) -> bool {
     !pod.spec.tolerations.is_empty()
-        && taint::untolerated([&disrupted], &pod.spec.tolerations).is_empty()
+        && taint::untolerated([&disrupted_taint()], &pod.spec.tolerations).is_empty()
 }
 
 /// Whether the eviction API would be asked to move it.

@@ -25,7 +25,7 @@
 //!                             one claim, its node, the present ──► its next step ───────────┘
 //! ```
 //!
-//! * `scheduling` finds a place for every pod: [`provision`], and [`what_if`] for disruption. How it
+//! * `scheduling` finds a place for every pod: [`provision`], and `what_if` for disruption. How it
 //!   works, and what it costs, its header says.
 //! * [`disruption`] finds nodes to give up, and says why every other node stays.
 //! * `lifecycle` takes a claim from its promise to its end: [`settle`], [`drain`], [`interrupt`],
@@ -57,7 +57,7 @@ pub use lifecycle::{
     settle::{Settlement, settle},
 };
 pub use scheduling::{
-    facts::{buffer, overlay, volume},
+    facts::buffer::virtual_pods,
     provision::{Prepared, Solved, provision},
-    static_pool, what_if,
+    static_pool::{Launches, launches},
 };

@@ -63,5 +63,5 @@ pub(crate) mod solver;
 pub(crate) mod output;
 
 pub(crate) mod provision;
-pub mod static_pool;
-pub mod what_if;
+pub(crate) mod static_pool;
+pub(crate) mod what_if;

@@ -354,7 +354,7 @@ pub(crate) fn shown(plan: &Plan) -> String {
         let types: Vec<&str> =
             promise.claim.instance_types.iter().map(InstanceTypeName::as_str).collect();
         let pool = &promise.claim.node_pool;
-        lines.push(format!("{pool} [{}]: {}", types.join(" "), names(&promise.pods)));
+        lines.push(format!("{pool} [{}]: {}", types.join(" "), names(&promise.claim.pods)));
     }
     for placement in &plan.placements {
         let target = match &placement.target {

@@ -20,7 +20,7 @@ type Shown = BTreeMap<String, BTreeMap<String, usize>>;
 fn places(plan: &Plan) -> Vec<(String, &PodKey)> {
     let promised = plan.promises.iter().enumerate().flat_map(|(index, promise)| {
         let place = format!("new {index} {:?}", promise.claim.instance_types);
-        promise.pods.iter().map(move |pod| (place.clone(), pod))
+        promise.claim.pods.iter().map(move |pod| (place.clone(), pod))
     });
     let placed = plan.placements.iter().flat_map(|placement| {
         placement.pods.iter().map(|pod| (format!("{:?}", placement.target), pod))
@@ -45,7 +45,7 @@ fn check(facts: &Facts, plan: &Plan) {
     assert!(found.is_empty(), "{}\n{}", found.join("\n"), worlds::shown(facts, plan));
     let mut named: Vec<&PodKey> = places(plan).into_iter().map(|(_, pod)| pod).collect();
     named.sort();
-    let virtual_pods = planner::buffer::virtual_pods(facts);
+    let virtual_pods = planner::virtual_pods(facts);
     let pending = facts.pods.iter().filter(|pod| pod.is_provisionable()).chain(&virtual_pods);
     let mut needed: Vec<&PodKey> = pending.map(|pod| &pod.key).collect();
     needed.sort();
@@ -69,7 +69,7 @@ fn check_again(facts: &Facts, plan: &Plan, after: &Facts) {
     let again = provision(after);
     let unplaced: BTreeSet<&PodKey> = plan.unplaced.iter().map(|one| &one.pod).collect();
     let is_virtual = |key: &PodKey| !facts.pods.iter().any(|pod| pod.key == *key);
-    for pod in again.promises.iter().flat_map(|promise| &promise.pods) {
+    for pod in again.promises.iter().flat_map(|promise| &promise.claim.pods) {
         assert!(
             unplaced.contains(pod) || !unplaced.is_empty() && is_virtual(pod),
             "{pod}\nfirst {}\nthen {}",

@@ -44,7 +44,10 @@ fn a_claim_is_new_and_for_somebody() {
         |facts, plan| first(plan).empty_since = Some(facts.now),
         &["it is given up or empty already"],
     );
-    check(|_, plan| plan.promises[0].pods.clear(), &["claim general-7-0 is promised for no pod"]);
+    check(
+        |_, plan| plan.promises[0].claim.pods.clear(),
+        &["claim general-7-0 is promised for no pod"],
+    );
 }
 
 /// Names that a shell, YAML or TOML would read as more than a name.
@@ -444,7 +447,7 @@ fn a_batch_and_a_cluster_have_an_end() {
                 let claim = new_claim(&format!("general-7-{index}"));
                 let batch = id("general-7");
                 let claim = NodeClaim { batch, batch_size: 501, batch_index: index, ..claim };
-                Promise { pods: vec![pod_key(&name)], ..promise(claim, &[]) }
+                promise(claim, &[&name])
             };
             facts.pods.extend((0..501).map(|index| pod(&format!("many-{index}")).build()));
             plan.promises = (0..501).map(promise_of).collect();

@@ -40,7 +40,7 @@ fn second_claim(facts: &mut Facts, plan: &mut Plan, zone: &str) {
         instance_type: id("m7g.large"),
         zone: id(zone),
     };
-    plan.promises[0].pods = vec![pod_key("web-0")];
+    plan.promises[0].claim.pods = vec![pod_key("web-0")];
     let mut second = promise(claim, &["web-1"]);
     let class = &facts.classes.as_ref().unwrap()["default"];
     let model::facts::ClassOffer::Ready(types) = class else { panic!("the class is ready") };

@@ -11,7 +11,7 @@ use model::{
     ledger::Decision,
 };
 
-use super::{Answer, Dropped, Options, Voided, decide::Prepared, empty_since, validation};
+use super::{Answer, Dropped, Options, Voided, decide, empty_since, still};
 
 /// Reasons that the record of a look keeps.
 const REJECTED_MAX: usize = 20;
@@ -29,7 +29,7 @@ pub struct Found {
 /// What there is to be given up for `reason`.
 #[must_use]
 pub fn look(facts: &Facts, reason: DisruptionReason, options: &Options) -> Found {
-    let answer = Prepared::of(facts, options).first(methods(reason));
+    let answer = decide(facts, methods(reason), options);
     let mut observed = Plan { parent: facts.ledger.generation, ..Plan::default() };
     match reason {
         // Of empty nodes it is said when they go; that others are not empty is no news.
@@ -65,7 +65,7 @@ fn claims<'f>(facts: &'f Facts, command: &Command) -> impl Iterator<Item = &'f N
 #[must_use]
 pub fn validated(facts: &Facts, command: &Command, options: &Options) -> Plan {
     let nothing = Command { candidates: Vec::new(), ..command.clone() };
-    let (left, mut rejected) = match validation::still(facts, command, options) {
+    let (left, mut rejected) = match still(facts, command, options) {
         Ok(valid) => (valid.command, lines(&valid.dropped, command.method)),
         Err(Voided::Churn(dropped) | Voided::Budget(dropped)) => {
             (nothing, lines(&dropped, command.method))

@@ -51,13 +51,13 @@ pub struct Answer {
     pub examined_nodes: usize,
 }
 
-/// What `method` would do, and why every other node stays.
+/// What the first of `methods` that finds something would do, and why every other node stays; else
+/// what the last of them says.
 ///
 /// Whatever is decided about nodes that still work is decided here: for a plan that is only shown,
 /// for the function that carries it out, and for simulations. They differ in `options`.
-#[must_use]
-pub fn decide(facts: &Facts, method: Method, options: &Options) -> Answer {
-    Prepared::of(facts, options).first(&[method])
+pub(crate) fn decide(facts: &Facts, methods: &[Method], options: &Options) -> Answer {
+    Prepared::of(facts, options).first(methods)
 }
 
 /// The cluster, made ready for every method: for whoever asks several questions about the same facts,
@@ -97,7 +97,7 @@ impl<'a> Prepared<'a> {
     }
 
     /// What the first of `methods` that finds something would do; else what the last of them says.
-    pub(crate) fn first(&mut self, methods: &[Method]) -> Answer {
+    fn first(&mut self, methods: &[Method]) -> Answer {
         let is_asked = |method: &Method| !self.field.eligible(&self.state, *method).0.is_empty();
         if !self.options.is_watched && methods.iter().any(is_asked) {
             self.spare_for_pending();

@@ -102,7 +102,7 @@ fn check_moves(facts: &Facts, command: &Proposal) {
         .collect();
     if let [new] = command.command.replacements.as_slice() {
         let promised = crate::provision(&after).promises;
-        let promise = promised.into_iter().find(|one| one.pods == new.pods);
+        let promise = promised.into_iter().find(|one| one.claim.pods == new.pods);
         let mut promise = promise.expect("the pods of a replacement need a new node");
         promise.possible = new.instance_types.clone().into();
         promise.claim.instance_types.clone_from(&new.instance_types);

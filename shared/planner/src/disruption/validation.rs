@@ -27,11 +27,11 @@ use crate::index::id::CandidateId;
 
 /// What of a command still holds.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Valid {
+pub(crate) struct Valid {
     /// The command, of the candidates that are left.
-    pub command: Command,
+    pub(crate) command: Command,
     /// The candidates that it had, and has no longer.
-    pub dropped: Vec<Dropped>,
+    pub(crate) dropped: Vec<Dropped>,
 }
 
 /// That a command does not hold any more.
@@ -87,7 +87,7 @@ impl fmt::Display for Voided {
 ///
 /// A candidate that is gone needs nobody to give it up. Of an emptiness command the rest holds by
 /// itself; of any other all that is left goes together, or none of it.
-pub fn still(facts: &Facts, command: &Command, options: &Options) -> Result<Valid, Voided> {
+pub(crate) fn still(facts: &Facts, command: &Command, options: &Options) -> Result<Valid, Voided> {
     let mut prepared = Prepared::of(facts, options);
     if !options.is_watched {
         prepared.spare_for_pending();

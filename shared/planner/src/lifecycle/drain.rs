@@ -10,9 +10,11 @@ use std::collections::BTreeSet;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    NodeClaim, Pod, Taint, TaintEffect, labels,
+    NodeClaim, Pod, Taint, labels,
     node::{EvictionRequest, Node, NodePatch},
 };
+
+use crate::eviction::{disrupted_taint, tolerates_disruption};
 
 /// How long after its deletion timestamp, which has its grace period in it, a pod counts as stuck
 /// and is not waited for any more.
@@ -131,11 +133,7 @@ fn emptied(claim: &NodeClaim, node: &Node, pods: &[Pod], now: Timestamp) -> Drai
 /// The taint that keeps new pods away (in place of one with the same key and another effect), and
 /// the label that keeps new connections away.
 fn disrupted_patch(node: &Node) -> NodePatch {
-    let taint = Taint {
-        key: labels::DISRUPTED_TAINT.to_owned(),
-        value: String::new(),
-        effect: TaintEffect::NoSchedule,
-    };
+    let taint = disrupted_taint();
     let is_other = |own: &&Taint| own.key == taint.key && own.effect != taint.effect;
     let label = (EXCLUDE_FROM_LOAD_BALANCERS.to_owned(), "karpenter".to_owned());
     NodePatch {
@@ -153,15 +151,6 @@ fn is_waited_for(pod: &Pod, now: Timestamp) -> bool {
         deleted_at.checked_add(STUCK_AFTER).is_ok_and(|stuck_at| stuck_at < now)
     });
     !pod.is_terminal() && !is_stuck && !pod.is_mirror() && !tolerates_disruption(pod)
-}
-
-fn tolerates_disruption(pod: &Pod) -> bool {
-    let taint = Taint {
-        key: labels::DISRUPTED_TAINT.to_owned(),
-        value: String::new(),
-        effect: TaintEffect::NoSchedule,
-    };
-    pod.spec.tolerations.iter().any(|toleration| toleration.tolerates(&taint))
 }
 
 /// Pods whose grace period no longer fits before the deadline at once, with what is left of it; of

@@ -9,15 +9,14 @@ use std::{
     borrow::Cow,
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
-    hash::{DefaultHasher, Hash as _, Hasher as _},
     rc::Rc,
     sync::Arc,
 };
 
 use jiff::Timestamp;
 use model::{
-    NodeName, Operator, Pod, PodKey, PodSpec, PodUid, Requirement, facts::Facts, labels, limits,
-    policies::PreferencePolicy,
+    Namespace, NodeName, Operator, Pod, PodKey, PodSpec, PodUid, Requirement, facts::Facts, labels,
+    ledger::digest, limits, policies::PreferencePolicy,
 };
 
 use crate::{
@@ -127,11 +126,21 @@ pub(crate) fn demand<'a>(
     demand
 }
 
-/// Finds the classes of pods. Neither order nor addresses leave a trace in the answer.
+/// Finds the classes of pods.
 #[derive(Debug, Default)]
-struct Sorting<'a> {
-    by_address: BTreeMap<(*const PodSpec, &'a str), ClassId>,
-    by_fingerprint: BTreeMap<u64, Vec<ClassId>>,
+struct Sorting<'p> {
+    /// Classes by CPU, memory and a digest of labels, which are quick to compare: few have them all
+    /// in common. What they ask is compared nevertheless.
+    likely: BTreeMap<(u64, u64, u64), Vec<Known<'p>>>,
+}
+
+/// A class by one of its pods.
+#[derive(Clone, Copy, Debug)]
+struct Known<'p> {
+    class: ClassId,
+    /// The spec of the last pod of it that shares it with others and has no volumes: whoever has the
+    /// very same one needs no further look.
+    shared: Option<(&'p Arc<PodSpec>, &'p Namespace)>,
 }
 
 impl<'p> Sorting<'p> {
@@ -143,44 +152,46 @@ impl<'p> Sorting<'p> {
         why: Why,
         classes: &mut Table<kind::Class, Class>,
     ) -> ClassId {
-        // Pods of one workload may share the very spec: its address answers without comparing.
+        let requests = &pod.spec.requests;
+        let print = (requests.cpu.0, requests.memory.0, fingerprint(&pod.spec.labels));
+        let likely = self.likely.entry(print).or_default();
         let is_shared = pod.volumes.is_empty() && Arc::strong_count(&pod.spec) > 1;
-        let address = (Arc::as_ptr(&pod.spec), pod.key.namespace.as_str());
-        if let Some(known) = self.by_address.get(&address).filter(|_| is_shared) {
-            return *known;
+        let is_same = |known: &&Known<'_>| {
+            known.shared.is_some_and(|(spec, namespace)| {
+                Arc::ptr_eq(spec, &pod.spec) && *namespace == pod.key.namespace
+            })
+        };
+        if let Some(known) = likely.iter().find(is_same).filter(|_| is_shared) {
+            return known.class;
         }
         let storage = &facts.surroundings.storage;
         let refused =
             if why == Why::Pending { refused(facts, pod) } else { unsupported(&pod.spec) };
         let alternatives = volume::alternatives(pod, storage);
-        let requests = &pod.spec.requests;
-        let mut hasher = DefaultHasher::new();
-        (requests.cpu.0, requests.memory.0, fingerprint(&pod.spec.labels)).hash(&mut hasher);
-        let likely = self.by_fingerprint.entry(hasher.finish()).or_default();
-        let known = likely.iter().copied().find(|number| {
-            let class = &classes[*number];
+        let shared = is_shared.then_some((&pod.spec, &pod.key.namespace));
+        let known = likely.iter_mut().find(|known| {
+            let class = &classes[known.class];
             class.namespace == pod.key.namespace
                 && class.refused == refused
                 && class.alternatives == alternatives
                 && are_alike(&class.spec, &pod.spec)
         });
-        let class = known.unwrap_or_else(|| {
-            let class = classes.push(Class::new(pod, alternatives, refused));
-            likely.push(class);
-            class
-        });
-        if is_shared {
-            self.by_address.insert(address, class);
+        if let Some(known) = known {
+            known.shared = shared.or(known.shared);
+            return known.class;
         }
+        let class = classes.push(Class::new(pod, alternatives, refused));
+        likely.push(Known { class, shared });
         class
     }
 }
 
 /// A number that pods with equal labels share, and others hardly ever.
 pub(crate) fn fingerprint(labels: &BTreeMap<String, String>) -> u64 {
-    let mut hasher = DefaultHasher::new();
-    labels.hash(&mut hasher);
-    hasher.finish()
+    labels.iter().fold(0, |sum: u64, (key, value)| {
+        let (key, value) = (digest(key.as_bytes()), digest(value.as_bytes()));
+        sum.rotate_left(5) ^ key ^ value.rotate_left(32)
+    })
 }
 
 /// Whether pods with these specs ask for the same. What they cost to be moved, how long they take to

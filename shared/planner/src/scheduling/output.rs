@@ -205,7 +205,6 @@ impl Drafts {
         let (batch, batch_index) = self.batch(launched, opened.pods.len());
         let generation = problem.facts.ledger.generation.next();
         let (pool, now) = (template.pool, problem.facts.now);
-        let pods = keys(problem, &opened.pods);
         let name = NodeClaimName::derived(&pool.name, generation, claim.number());
         let batch = BatchId::derived(&problem.facts.cluster, generation, batch.number());
         let node_class = pool.template.node_class.clone();
@@ -216,7 +215,7 @@ impl Drafts {
             requirements: shared.requirements.clone(),
             instance_types: shared.instance_types.clone(),
             requests: problem.resources.resources(&requests),
-            pods: pods.clone(),
+            pods: keys(problem, &opened.pods),
             taints: pool.template.taints.clone(),
             startup_taints: pool.template.startup_taints.clone(),
             expire_after: pool.template.expire_after,
@@ -226,7 +225,7 @@ impl Drafts {
             ..NodeClaim::promised(name, pool.name.clone(), node_class, batch, now)
         };
         let (possible, cheapest) = (Arc::clone(&shared.possible), shared.cheapest.clone());
-        Ok(Promise { claim, pods, possible, cheapest, price: shared.price })
+        Ok(Promise { claim, possible, cheapest, price: shared.price })
     }
 
     /// The batch of the next claim that is like `launched` and for so many pods, and its place in it.
@@ -459,7 +458,7 @@ fn decisions(problem: &Problem<'_>, plan: &Plan) -> Vec<Decision> {
         .take(limits::PODS_PER_PLAN_MAX)
         .collect();
     let decision = |(pool, promises): (&NodePoolName, Vec<&Promise>)| {
-        let pods: usize = promises.iter().map(|promise| promise.pods.len()).sum();
+        let pods: usize = promises.iter().map(|promise| promise.claim.pods.len()).sum();
         let prices = promises.iter().map(|promise| promise.price);
         let price = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
         let (nodes, pods) = (counted(promises.len(), "node"), counted(pods, "pod"));

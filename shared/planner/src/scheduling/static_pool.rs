@@ -7,7 +7,7 @@
 use jiff::{SignedDuration, Timestamp};
 use model::{NodeClaim, NodeClaimName, Pod, facts::Facts, node_pool::NodePool};
 
-use crate::world::World;
+use crate::{eviction::eviction_cost, world::World};
 
 mod launches;
 
@@ -15,7 +15,7 @@ pub use launches::{Launches, launches};
 
 /// What a static pool needs to have its replicas.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Replicas {
+pub(crate) enum Replicas {
     /// Nothing.
     Enough,
     /// So many claims more.
@@ -39,8 +39,7 @@ pub enum Replicas {
 /// Given up first are claims without an instance, then empty nodes, then those whose pods cost
 /// least to move, and nodes with a pod that forbids it last. Claims that are being given up have
 /// left the pool, but their nodes still count against `limits.nodes`.
-#[must_use]
-pub fn replicas(facts: &Facts, pool: &NodePool) -> Option<Replicas> {
+pub(crate) fn replicas(facts: &Facts, pool: &NodePool) -> Option<Replicas> {
     let wanted = pool.replicas.filter(|_| facts.policies.static_capacity)?;
     let own: Vec<&NodeClaim> =
         facts.ledger.claims.values().filter(|claim| claim.node_pool == pool.name).collect();
@@ -113,24 +112,12 @@ fn rank(claim: &NodeClaim, pods: &[&Pod], now: Timestamp) -> Rank {
     }
 }
 
-/// Annotation: how dear a pod is to its owner.
-const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
-
 /// What moving the pods costs, less the nearer the claim is to its end, in units of 2⁻⁴⁷.
 ///
 /// Karpenter: `pkg/utils/disruption/disruption.go`.
 fn cost(claim: &NodeClaim, pods: &[&Pod], now: Timestamp) -> i128 {
-    let pods: i128 = pods.iter().map(|pod| eviction_cost(pod)).sum();
+    let pods: i128 = pods.iter().map(|pod| i128::from(eviction_cost(pod))).sum();
     pods * left_of_life(claim, now)
-}
-
-/// `1 + deletion cost / 2²⁷ + priority / 2²⁵`, between -10 and 10, in units of 2⁻²⁷.
-fn eviction_cost(pod: &Pod) -> i128 {
-    const ONE: i128 = 1 << 27;
-    let deletion = pod.spec.annotations.get(DELETION_COST);
-    let deletion: i32 = deletion.and_then(|text| text.parse().ok()).unwrap_or(0);
-    let cost = ONE + i128::from(deletion) + i128::from(pod.spec.priority) * 4;
-    cost.clamp(-10 * ONE, 10 * ONE)
 }
 
 /// The share of its life that a claim has before it, in units of 2⁻²⁰. One that never expires has

@@ -20,8 +20,7 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use model::{
-    HourlyPrice, InstanceType, NodeName, NodePoolName, OfferingKey, PodKey, Requirements,
-    Resources, facts::Facts, limits, plan::Target,
+    InstanceType, NodeName, NodePoolName, PodKey, Requirements, facts::Facts, limits, plan::Target,
 };
 
 use crate::{
@@ -37,64 +36,58 @@ use crate::{
 
 /// Facts made ready for any number of trials.
 #[derive(Debug)]
-pub struct World<'a> {
+pub(crate) struct World<'a> {
     problem: Problem<'a>,
 }
 
 /// What is supposed.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Trial<'t> {
+pub(crate) struct Trial<'t> {
     /// These nodes go away, and their pods are moved.
-    pub without: &'t [&'t NodeName],
+    pub(crate) without: &'t [&'t NodeName],
     /// Pods that run are not moved onto nodes whose pool's `consolidateAfter` has not passed at this
     /// moment since pods last came or went there. Pending pods, and those of nodes that are being
     /// given up anyway, are. `None` is that nobody minds.
-    pub settles_at: Option<Timestamp>,
+    pub(crate) settles_at: Option<Timestamp>,
 }
 
 /// A node that would be launched.
 #[derive(Clone, Debug)]
-pub struct NewNode {
+pub(crate) struct NewNode {
     /// Its pool.
-    pub node_pool: NodePoolName,
+    pub(crate) node_pool: NodePoolName,
     /// The types that it may become, cheapest first, at most as many as a claim keeps.
-    pub instance_types: Vec<Arc<InstanceType>>,
+    pub(crate) instance_types: Vec<Arc<InstanceType>>,
     /// What its claim would ask for, `minValues` among it; without the list of types.
-    pub requirements: Requirements,
-    /// What its pods and daemons request together.
-    pub requests: Resources,
+    pub(crate) requirements: Requirements,
     /// Its pods, in the order in which they were placed.
-    pub pods: Vec<PodKey>,
-    /// The cheapest offering that it may become.
-    pub cheapest: OfferingKey,
-    /// Its price.
-    pub price: HourlyPrice,
+    pub(crate) pods: Vec<PodKey>,
 }
 
 /// Where all pods would be.
 #[derive(Clone, Debug, Default)]
-pub struct Outcome {
+pub(crate) struct Outcome {
     /// Nodes that would be launched, those for pods that are pending anyway among them.
-    pub opened: Vec<NewNode>,
+    pub(crate) opened: Vec<NewNode>,
     /// Pods that go onto what is there or promised.
-    pub placed: Vec<(Target, Vec<PodKey>)>,
+    pub(crate) placed: Vec<(Target, Vec<PodKey>)>,
     /// Pods that would find no place, though they run now, each with the reason. That is also what
     /// a pod of the nodes that go away comes to that would have to wait for a node to start. While
     /// there is none, all pods that are not pending anyway are scheduled.
-    pub stuck: Vec<(PodKey, String)>,
+    pub(crate) stuck: Vec<(PodKey, String)>,
     /// How often a pod was tried somewhere.
-    pub pods: usize,
+    pub(crate) pods: usize,
 }
 
 impl<'a> World<'a> {
     /// Makes `facts` ready.
     #[must_use]
-    pub fn of(facts: &'a Facts) -> Self {
+    pub(crate) fn of(facts: &'a Facts) -> Self {
         Self { problem: Problem::of(facts, true) }
     }
 
     /// What would be, if what `trial` supposes came true.
-    pub fn without(&mut self, trial: &Trial<'_>) -> Outcome {
+    pub(crate) fn without(&mut self, trial: &Trial<'_>) -> Outcome {
         let problem = &mut self.problem;
         let pods = problem.demand.without(trial.without.iter().copied());
         for pod in &pods {
@@ -166,17 +159,12 @@ fn outcome(problem: &mut Problem<'_>, solution: &Solution, pods: usize) -> Outco
 
 fn new_node(problem: &Problem<'_>, opened: &solver::Opened, draft: Draft) -> NewNode {
     let template = &problem.templates[opened.template];
-    let mut requests = opened.requests.clone();
-    crate::scheduling::numbers::amounts::add(&mut requests, &draft.overhead);
     let types = &problem.offers[template.offer].types;
     NewNode {
         node_pool: template.name().clone(),
         instance_types: draft.kept.iter().map(|id| Arc::clone(&types[*id])).collect(),
         requirements: draft.requirements,
-        requests: problem.resources.resources(&requests),
         pods: opened.pods.iter().map(|pod| problem.key(*pod)).collect(),
-        cheapest: draft.cheapest,
-        price: draft.price,
     }
 }
 

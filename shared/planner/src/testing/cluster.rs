@@ -106,7 +106,7 @@ pub(crate) fn budget(nodes: BudgetNodes) -> Budget {
 }
 
 pub(crate) fn ask(facts: &Facts, method: Method) -> Answer {
-    decide(facts, method, &Options::default())
+    decide(facts, &[method], &Options::default())
 }
 
 /// What a method would do: `a b → t.small` or why not.

@@ -313,7 +313,7 @@ pub(crate) fn carried_out(facts: &Facts, plan: &Plan) -> Facts {
         own.taints.clone_from(&claim.taints);
         own.capacity.clone_from(&claim.capacity);
         own.allocatable.clone_from(&claim.allocatable);
-        places.extend(promise.pods.iter().map(|pod| (pod.clone(), own.name.clone())));
+        places.extend(promise.claim.pods.iter().map(|pod| (pod.clone(), own.name.clone())));
         after.nodes.insert(own.name.clone(), own);
     }
     for placement in &plan.placements {
@@ -356,7 +356,11 @@ pub(crate) fn shown(facts: &Facts, plan: &Plan) -> String {
         let claim = &promise.claim;
         lines.push(format!(
             "{} of {} [{}] {:?}: {:?}",
-            claim.name, claim.node_pool, claim.requirements, claim.instance_types, promise.pods
+            claim.name,
+            claim.node_pool,
+            claim.requirements,
+            claim.instance_types,
+            promise.claim.pods
         ));
     }
     for placement in &plan.placements {

@@ -52,8 +52,9 @@ pub fn promise(claim: NodeClaim, pods: &[&str]) -> Promise {
         zone: id("us-west-2a"),
     };
     let pods = pods.iter().map(|name| pod_key(name)).collect();
+    let claim = NodeClaim { pods, ..claim };
     let possible = claim.instance_types.as_slice().into();
-    Promise { claim, pods, possible, cheapest, price: price("0.0816") }
+    Promise { claim, possible, cheapest, price: price("0.0816") }
 }
 
 /// A commit called `id_text` on `parent` that promises `promised`.

@@ -337,7 +337,7 @@ fn pools_take_turns_and_those_that_were_not_reached_come_first() {
     }
     facts.pods = (0..4).map(|i| app(&format!("p{i}"), &format!("n{i}"), "cpu=1800m")).collect();
     let first = Options { work: 1, ..Options::default() };
-    let answer_of = |options: &Options| decide(&facts, SingleNode, options);
+    let answer_of = |options: &Options| decide(&facts, &[SingleNode], options);
     let cut = answer_of(&first);
     assert!(cut.is_cut_short && cut.proposal.is_none());
     let unseen: Vec<&str> = cut.unseen.iter().map(model::NodePoolName::as_str).collect();

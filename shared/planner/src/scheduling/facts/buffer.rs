@@ -5,14 +5,11 @@
 //!
 //! Karpenter: `pkg/controllers/capacitybuffer` and `pkg/utils/buffers`.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::sync::Arc;
 
 use jiff::Timestamp;
 use model::{
-    ObjectName, Plan, Pod, PodKey, PodSpec, PodUid,
+    ObjectName, Pod, PodKey, PodSpec, PodUid,
     buffer::{BufferTarget, CapacityBuffer},
     facts::Facts,
     limits::PODS_PER_PLAN_MAX,
@@ -20,26 +17,11 @@ use model::{
 };
 
 /// Annotation, `true` on pods that only stand for a buffer.
-pub const FAKE_POD: &str = "karpenter.sh/capacity-buffer-fake-pod";
+const FAKE_POD: &str = "karpenter.sh/capacity-buffer-fake-pod";
 /// Annotation: the buffer that a pod stands for.
-pub const BUFFER_NAME: &str = "karpenter.sh/capacity-buffer-name";
+const BUFFER_NAME: &str = "karpenter.sh/capacity-buffer-name";
 /// Annotation: the namespace of that buffer.
-pub const BUFFER_NAMESPACE: &str = "karpenter.sh/capacity-buffer-namespace";
-
-/// The condition `Provisioning` of a buffer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Provisioning {
-    /// Its template or workload is missing, or it breaks a rule.
-    NotReadyForProvisioning,
-    /// It stands for no pod.
-    BufferEmpty,
-    /// A pod of it needs a claim that is not there yet, or finds no place.
-    RequiresNewCapacity,
-    /// All of its pods fit onto what is there.
-    FitsExistingCapacity,
-    /// The plan did not look at all of its pods: the condition stays what it was.
-    Unknown,
-}
+const BUFFER_NAMESPACE: &str = "karpenter.sh/capacity-buffer-namespace";
 
 /// The pods that all buffers stand for, behind the gate `CapacityBuffer`: `NAMESPACE/
 /// capacity-buffer-BUFFER-N` with N from 1. They are placed like pods that wait, and are not to be
@@ -105,16 +87,9 @@ fn marked(spec: &PodSpec, buffer: &CapacityBuffer) -> PodSpec {
     own
 }
 
-/// Whether a pod does not exist and only stands for a buffer.
-#[must_use]
-pub fn is_virtual(pod: &Pod) -> bool {
-    pod.spec.annotations.get(FAKE_POD).is_some_and(|value| value == "true")
-}
-
 /// For how many pods a buffer stands: the larger of its replicas and its share of the workload, at
 /// most what its limits allow; with limits alone, what they allow.
-#[must_use]
-pub fn replicas(buffer: &CapacityBuffer) -> u64 {
+fn replicas(buffer: &CapacityBuffer) -> u64 {
     let Some(spec) = spec_of(buffer) else { return 0 };
     let share = match (&buffer.target, buffer.percentage) {
         (BufferTarget::Workload(_, replicas), Some(percentage)) => {
@@ -133,40 +108,6 @@ pub fn replicas(buffer: &CapacityBuffer) -> u64 {
 fn allowed(spec: &PodSpec, buffer: &CapacityBuffer) -> Option<u64> {
     let limits = buffer.limits.iter();
     limits.filter_map(|(name, limit)| limit.checked_div(spec.requests.get(name.as_str()))).min()
-}
-
-/// The condition `Provisioning` of every buffer after `plan`, by namespace and name.
-#[must_use]
-pub fn provisioning<'a>(
-    facts: &'a Facts,
-    plan: &Plan,
-) -> BTreeMap<(&'a str, &'a str), Provisioning> {
-    let keys = |lists: Vec<&'_ [PodKey]>| -> BTreeSet<PodKey> {
-        lists.into_iter().flatten().cloned().collect()
-    };
-    let fitting = keys(plan.placements.iter().map(|one| one.pods.as_slice()).collect());
-    let mut missing = keys(plan.promises.iter().map(|one| one.pods.as_slice()).collect());
-    missing.extend(plan.unplaced.iter().map(|unplaced| unplaced.pod.clone()));
-    let condition = |buffer: &CapacityBuffer| {
-        if spec_of(buffer).is_none() {
-            return Provisioning::NotReadyForProvisioning;
-        }
-        let count = replicas(buffer).min(u64::try_from(PODS_PER_PLAN_MAX).unwrap_or(u64::MAX));
-        let pods: Vec<PodKey> =
-            (1..=count).filter_map(|number| Some(names(buffer, number)?.0)).collect();
-        if pods.is_empty() {
-            Provisioning::BufferEmpty
-        } else if pods.iter().any(|pod| missing.contains(pod)) {
-            Provisioning::RequiresNewCapacity
-        } else if pods.iter().all(|pod| fitting.contains(pod)) {
-            Provisioning::FitsExistingCapacity
-        } else {
-            Provisioning::Unknown
-        }
-    };
-    let buffers = facts.surroundings.capacity_buffers.iter();
-    let name = |buffer: &'a CapacityBuffer| (buffer.namespace.as_str(), buffer.name.as_str());
-    buffers.map(|buffer| (name(buffer), condition(buffer))).collect()
 }
 
 #[cfg(test)]

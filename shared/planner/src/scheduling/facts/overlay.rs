@@ -24,28 +24,28 @@ use model::{
 
 /// What overlays make of the facts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Overlays {
+pub(crate) struct Overlays {
     /// By pool, what changed for it. A pool that is missing has what its EC2NodeClass offers.
-    pub pools: BTreeMap<NodePoolName, Overlaid>,
+    pub(crate) pools: BTreeMap<NodePoolName, Overlaid>,
     /// Overlays that are applied nowhere, and why.
-    pub rejected: BTreeMap<ObjectName, Rejection>,
+    pub(crate) rejected: BTreeMap<ObjectName, Rejection>,
 }
 
 /// The instance types of a pool with overlays on some of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Overlaid {
+pub(crate) struct Overlaid {
     /// All of them, in the order of the EC2NodeClass.
-    pub types: Vec<Arc<InstanceType>>,
+    pub(crate) types: Vec<Arc<InstanceType>>,
     /// Those of which a price is another: a claim that may become one is annotated with
     /// `karpenter.sh/price-overlay-applied`.
-    pub priced: BTreeSet<InstanceTypeName>,
+    pub(crate) priced: BTreeSet<InstanceTypeName>,
     /// Those that have more than EC2 says: `karpenter.sh/capacity-overlay-applied`.
-    pub extended: BTreeSet<InstanceTypeName>,
+    pub(crate) extended: BTreeSet<InstanceTypeName>,
 }
 
 /// Why an overlay is not applied.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Rejection {
+pub(crate) enum Rejection {
     /// It breaks the rules of the object: reason `RuntimeValidation`.
     #[error("{}", .0.join("; "))]
     RuntimeValidation(Vec<String>),
@@ -54,24 +54,12 @@ pub enum Rejection {
     Conflict(String),
 }
 
-impl Rejection {
-    /// The reason of the condition `ValidationSucceeded`.
-    #[must_use]
-    pub const fn reason(&self) -> &'static str {
-        match self {
-            Self::RuntimeValidation(_) => "RuntimeValidation",
-            Self::Conflict(_) => "Conflict",
-        }
-    }
-}
-
 /// What overlays make of the instance types of each pool, behind the gate `NodeOverlay`.
 ///
 /// Heavier overlays are worked in first, of equal ones the name that sorts last. The first price
 /// that an offering gets stays, and so does the first amount of each resource. With V overlays, P
 /// pools and T types with O offerings each that is V·P·T·O.
-#[must_use]
-pub fn overlays(facts: &Facts) -> Overlays {
+pub(crate) fn overlays(facts: &Facts) -> Overlays {
     if !facts.policies.node_overlay {
         return Overlays::default();
     }

@@ -15,7 +15,7 @@ use model::{
 };
 
 /// The claims that pods attach, by CSI driver. A claim that several pods share is there once.
-pub type Attachments = BTreeMap<String, BTreeSet<VolumeClaimKey>>;
+pub(crate) type Attachments = BTreeMap<String, BTreeSet<VolumeClaimKey>>;
 
 /// What became of the provisioners that were once part of Kubernetes.
 ///
@@ -36,8 +36,7 @@ const MIGRATED: [(&str, &str); 7] = [
 /// Each volume brings its own alternatives, all are combined, and those that contradict themselves
 /// are left out; if all do they stay, so that the pod fails for what it asks. A claim that is
 /// missing brings none: [`problems`] says so.
-#[must_use]
-pub fn alternatives(pod: &Pod, storage: &Storage) -> Vec<Requirements> {
+pub(crate) fn alternatives(pod: &Pod, storage: &Storage) -> Vec<Requirements> {
     let mut all = vec![Requirements::default()];
     for (_, claim) in claims(pod, storage) {
         let own = claim.map(|claim| of_claim(claim, storage)).unwrap_or_default();
@@ -84,8 +83,7 @@ fn of_volume(volume: &Volume) -> Vec<Requirements> {
 ///
 /// Karpenter knows drivers and topology keys that a provider declares unsupported; AWS declares
 /// none.
-#[must_use]
-pub fn problems(pod: &Pod, storage: &Storage) -> Vec<String> {
+pub(crate) fn problems(pod: &Pod, storage: &Storage) -> Vec<String> {
     let problem = |(key, claim): (VolumeClaimKey, Option<&VolumeClaim>)| {
         let why = match claim {
             Some(claim) => problem_of(claim, storage)?,
@@ -139,7 +137,7 @@ fn unbound_problem(claim: &VolumeClaim, storage: &Storage) -> Option<String> {
 ///
 /// When a volume that a claim is bound to does not exist, its driver is not known: then nobody knows
 /// which nodes have room for the pod. The text names the volume.
-pub fn attachments(pod: &Pod, storage: &Storage) -> Result<Attachments, String> {
+pub(crate) fn attachments(pod: &Pod, storage: &Storage) -> Result<Attachments, String> {
     let mut all = Attachments::new();
     for (key, claim) in claims(pod, storage) {
         let Some(claim) = claim else { continue };
@@ -168,8 +166,11 @@ fn translated(provisioner: &str) -> &str {
 
 /// Whether a node that attaches `used` may attach `more` as well: within `limits`, of each driver so
 /// many claims in all. A driver that is not limited takes any number.
-#[must_use]
-pub fn can_attach(limits: &BTreeMap<String, u32>, used: &Attachments, more: &Attachments) -> bool {
+pub(crate) fn can_attach(
+    limits: &BTreeMap<String, u32>,
+    used: &Attachments,
+    more: &Attachments,
+) -> bool {
     more.iter().all(|(driver, wanted)| {
         let Some(limit) = limits.get(driver) else { return true };
         let own = used.get(driver);

@@ -120,9 +120,8 @@ impl Sets {
     }
 
     fn both(&mut self, own: RequirementId, wanted: RequirementId) -> Option<RequirementId> {
-        let possible = self.requirement(own);
-        let is_possible = !possible.values().is_empty() && possible.can_be_satisfied();
-        if own == wanted && is_possible {
+        let is_possible = |one: &Requirement| !one.values().is_empty() && one.can_be_satisfied();
+        if own == wanted && is_possible(self.requirement(own)) {
             return Some(own);
         }
         if let Some(known) = self.both.get(&(own, wanted)) {

@@ -14,7 +14,7 @@ use crate::{
     },
     scheduling::{
         demand::Why,
-        facts::volume::Attachments,
+        facts::volume::{self, Attachments},
         numbers::amounts,
         problem::{self, Problem},
         supply::Kind,
@@ -120,15 +120,11 @@ impl Run<'_, '_> {
 
     fn attaches(&self, attachments: &Attachments, place: PlaceId, target: &Target) -> bool {
         let Target::Node(name) = target else { return true };
-        let limits = self.problem.facts.surroundings.storage.attach_limits.get(name);
-        let there = self.state.attached.get(&place);
-        attachments.iter().all(|(driver, volumes)| {
-            let Some(limit) = limits.and_then(|all| all.get(driver)) else { return true };
-            let there = there.and_then(|all| all.get(driver));
-            let new = volumes.iter().filter(|one| !there.is_some_and(|all| all.contains(one)));
-            let all = new.count() + there.map_or(0, std::collections::BTreeSet::len);
-            all <= usize::try_from(*limit).unwrap_or(usize::MAX)
-        })
+        let storage = &self.problem.facts.surroundings.storage;
+        let Some(limits) = storage.attach_limits.get(name) else { return true };
+        let nothing = Attachments::new();
+        let there = self.state.attached.get(&place).map_or(&nothing, |all| &**all);
+        volume::can_attach(limits, there, attachments)
     }
 
     fn put_onto_existing(&mut self, pod: &Pod, place: PlaceId) {

@@ -7,18 +7,18 @@
 //! those that had one more already, a new claim behind the others with one pod. So the groups of equal
 //! counts are kept, and one claim moves between them. Only where Go would partition (from 13 claims to
 //! 49 always, beyond that where the claim that got a pod stands where a pivot is looked for) its steps
-//! are repeated, by `unstable`.
+//! are repeated, by `go_sort`.
 //!
 //! Whether any claim of a group is asked for is a question to its bits; which of them is first, a walk
 //! along the shorter of the two: the group in its order, or those that are asked for.
 //!
 //! Karpenter: `pkg/controllers/provisioning/scheduling/scheduler.go`, `addToInflightNode`.
 
-mod unstable;
+mod go_sort;
 
 use std::collections::VecDeque;
 
-use unstable::{Counted, INSERTION_MAX, LONG_MIN};
+use go_sort::{Counted, INSERTION_MAX, LONG_MIN};
 
 use crate::index::{
     bits::BitSet,
@@ -126,7 +126,7 @@ impl Order {
         let place = before + at;
         // It stands wrong with its successor, which makes Go doubt that all are sorted.
         LONG_MIN <= len
-            && unstable::probes(len).iter().all(|probe| place != *probe && place + 1 != *probe)
+            && go_sort::probes(len).iter().all(|probe| place != *probe && place + 1 != *probe)
     }
 
     /// Lists all claims in the order that they had, with the pods that they have now.
@@ -139,7 +139,7 @@ impl Order {
 
     /// Brings the listed claims into order.
     fn sort(&mut self) {
-        unstable::sort(&mut self.sorted);
+        go_sort::sort(&mut self.sorted);
         self.groups.iter_mut().for_each(|group| group.order.clear());
         for (rank, Counted { pods, claim }) in (0..).zip(&self.sorted) {
             self.places[*claim].rank = rank;
@@ -225,7 +225,7 @@ mod tests {
                 1 => at % 3,
                 _ => len,
             }).collect();
-            check(&steps, unstable::sort);
+            check(&steps, go_sort::sort);
         }
 
         #[test]
@@ -233,7 +233,7 @@ mod tests {
             let counted = |(claim, pods)| Counted { pods, claim: ClaimId::nth(claim) };
             let mut all: Vec<Counted> = pods.into_iter().enumerate().map(counted).collect();
             let mut expected = all.clone();
-            unstable::sort(&mut all);
+            go_sort::sort(&mut all);
             prop_assert!(all.is_sorted_by_key(|counted| counted.pods));
             expected.sort_unstable();
             all.sort_unstable();

@@ -1,9 +1,9 @@
 //! Rows BF of the specification, without placement.
 
-use model::plan::{Placement, Promise, Target, Unplaced};
+use std::collections::BTreeMap;
 
 use super::*;
-use crate::testing::{facts, limits, pending, spec};
+use crate::testing::{facts, limits, spec};
 
 fn template(requests: &str) -> BufferTarget {
     BufferTarget::Template(Arc::new(spec(requests)))
@@ -83,12 +83,11 @@ fn a_virtual_pod_is_its_template_with_the_marks_of_the_buffer() {
     ];
     assert_eq!(names, expected);
     let pod = &pods[0];
-    assert!(pod.is_provisionable() && is_virtual(pod) && pod.volumes.is_empty());
+    assert!(pod.is_provisionable() && pod.volumes.is_empty());
     assert_eq!((pod.spec.priority, pod.spec.labels["app"].as_str()), (i32::MIN, "spare"));
     let marks: Vec<&str> = pod.spec.annotations.values().map(String::as_str).collect();
     assert_eq!(marks, ["true", "spare", "default"]);
     assert!(Arc::ptr_eq(&pods[0].spec, &pods[1].spec), "one class");
-    assert!(!is_virtual(&pending("web", spec("cpu=1"))));
 }
 
 #[test]
@@ -110,49 +109,10 @@ fn buffers_of_one_name_in_two_namespaces_are_two() {
     let facts = world(vec![buffer("spare", Some(1), template("cpu=1")), other]);
     let keys: Vec<String> = virtual_pods(&facts).iter().map(|pod| pod.key.to_string()).collect();
     assert_eq!(keys, ["default/capacity-buffer-spare-1", "other/capacity-buffer-spare-1"]);
-    let conditions = provisioning(&facts, &Plan::default());
-    assert_eq!(conditions.len(), 2);
 }
 
 #[test]
 fn an_enormous_buffer_is_cut_to_what_a_plan_considers() {
     let facts = world(vec![buffer("spare", Some(u32::MAX), template("cpu=1"))]);
     assert_eq!(virtual_pods(&facts).len(), PODS_PER_PLAN_MAX);
-}
-
-#[test]
-fn the_condition_says_where_the_pods_of_a_buffer_went() {
-    let missing = BufferTarget::Missing("there is no PodTemplate".to_owned());
-    let ready = |name: &str| buffer(name, Some(2), template("cpu=1"));
-    let names = ["fits", "launches", "fails", "unseen"];
-    let mut buffers: Vec<CapacityBuffer> = names.into_iter().map(ready).collect();
-    buffers.push(buffer("empty", Some(0), template("cpu=1")));
-    buffers.push(buffer("missing", Some(2), missing));
-    let facts = world(buffers);
-    let key = |name: &str, number: u32| {
-        crate::testing::pod_key(&format!("capacity-buffer-{name}-{number}"))
-    };
-    let mut other = crate::testing::facts(vec![pending("a", spec("cpu=1"))]);
-    other.ledger.generation = model::ledger::Generation(1);
-    let claim = crate::provision(&other).promises.remove(0);
-    let promise = Promise { pods: vec![key("launches", 2)], ..claim };
-    let pods = vec![key("fits", 1), key("fits", 2), key("launches", 1), key("fails", 1)];
-    let target = Target::Node("n".parse().unwrap());
-    let plan = Plan {
-        promises: vec![promise],
-        placements: vec![Placement { target, pods }],
-        unplaced: vec![Unplaced { pod: key("fails", 2), reasons: Vec::new() }],
-        ..Plan::default()
-    };
-    let conditions = provisioning(&facts, &plan);
-    for (name, expected) in [
-        ("fits", Provisioning::FitsExistingCapacity),
-        ("launches", Provisioning::RequiresNewCapacity),
-        ("fails", Provisioning::RequiresNewCapacity),
-        ("unseen", Provisioning::Unknown),
-        ("empty", Provisioning::BufferEmpty),
-        ("missing", Provisioning::NotReadyForProvisioning),
-    ] {
-        assert_eq!(conditions[&("default", name)], expected, "{name}");
-    }
 }

@@ -67,7 +67,10 @@ fn shown(facts: &Facts) -> Vec<String> {
             lines.extend(extended.map(|(name, amount)| format!("{place} {name}={amount}")));
         }
     }
-    lines.extend(all.rejected.iter().map(|(name, why)| format!("{name}: {}", why.reason())));
+    lines.extend(all.rejected.iter().map(|(name, why)| match why {
+        Rejection::RuntimeValidation(_) => format!("{name}: RuntimeValidation"),
+        Rejection::Conflict(_) => format!("{name}: Conflict"),
+    }));
     lines
 }
 

@@ -53,7 +53,7 @@ fn grouped(facts: &Facts) -> String {
         names.sort_unstable();
         names.join(" ")
     };
-    let promised = plan.promises.iter().map(|one| names(&one.pods));
+    let promised = plan.promises.iter().map(|one| names(&one.claim.pods));
     let placed = plan.placements.iter().map(|one| names(&one.pods));
     let mut all: Vec<String> = promised.chain(placed).collect();
     all.sort();
@@ -79,7 +79,7 @@ fn zones(facts: &Facts) -> BTreeMap<String, String> {
     let of = |promise: &model::plan::Promise| {
         let zone = promise.claim.requirements.get(ZONE);
         let zone = zone.and_then(|zone| zone.single_value()).map_or("?", |zone| zone);
-        (promise.pods[0].name.to_string(), zone.to_owned())
+        (promise.claim.pods[0].name.to_string(), zone.to_owned())
     };
     plan.promises.iter().map(of).collect()
 }
@@ -154,7 +154,8 @@ fn who_repels_is_alone() {
         PodSpec { node_selector: requirements(&["kubernetes.io/arch=arm64"]), ..app("t", "cpu=2") };
     let world = facts([one("t", arm), one("z", away(ARCH, "t", app("z", "cpu=1")))].concat());
     let plan = provision(&world);
-    let types = &plan.promises.iter().find(|one| one.pods[0].name.as_str() == "z").unwrap().claim;
+    let types =
+        &plan.promises.iter().find(|one| one.claim.pods[0].name.as_str() == "z").unwrap().claim;
     assert!(types.instance_types.iter().all(|name| name.as_str() != "t.arm"));
 }
 

@@ -45,7 +45,7 @@ fn world(pods: Vec<Pod>, daemons: bool, limit: Option<u32>) -> Facts {
 
 /// Every pod and how often the plan names it.
 fn places(plan: &Plan) -> BTreeMap<PodKey, usize> {
-    let promised = plan.promises.iter().flat_map(|promise| &promise.pods);
+    let promised = plan.promises.iter().flat_map(|promise| &promise.claim.pods);
     let placed = plan.placements.iter().flat_map(|placement| &placement.pods);
     let unplaced = plan.unplaced.iter().map(|unplaced| &unplaced.pod);
     let mut all = BTreeMap::new();
@@ -74,7 +74,7 @@ proptest! {
         for promise in &plan.promises {
             let claim = &promise.claim;
             let mut sum = Resources::default();
-            for pod in &promise.pods {
+            for pod in &promise.claim.pods {
                 sum = sum.saturating_add(requests[pod]);
             }
             for daemon in &facts.daemon_sets {

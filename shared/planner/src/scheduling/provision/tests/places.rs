@@ -46,7 +46,7 @@ fn near(key: &str, app: &str) -> PodAffinityTerm {
 fn zones(plan: &Plan) -> Vec<String> {
     let zone = |promise: &model::plan::Promise| {
         let zone = promise.claim.requirements.get(ZONE).and_then(|one| one.single_value());
-        format!("{} {}", zone.map_or("any", |zone| &**zone), promise.pods.len())
+        format!("{} {}", zone.map_or("any", |zone| &**zone), promise.claim.pods.len())
     };
     let mut all: Vec<String> = plan.promises.iter().map(zone).collect();
     all.sort();

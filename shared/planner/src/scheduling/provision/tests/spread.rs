@@ -71,7 +71,7 @@ fn balance(facts: &Facts, key: &str) -> String {
         } else {
             own.map_or_else(|| "?".into(), ToString::to_string)
         };
-        *counts.entry(value).or_default() += promise.pods.len();
+        *counts.entry(value).or_default() += promise.claim.pods.len();
     }
     for placement in &plan.placements {
         let Target::Node(name) = &placement.target else { panic!("no claims here") };
@@ -259,7 +259,7 @@ fn zones_and_hosts_hold_together() {
     for (count, zones) in [(2, "1/1"), (5, "1/2/2"), (10, "3/3/4"), (21, "7/7/7")] {
         let facts = world(count, &both);
         check(&facts, ZONE, zones);
-        assert!(provision(&facts).promises.iter().all(|promise| promise.pods.len() <= 3));
+        assert!(provision(&facts).promises.iter().all(|promise| promise.claim.pods.len() <= 3));
     }
 }
 
@@ -281,7 +281,7 @@ fn three_constraints_hold_together() {
             let counts: Vec<usize> = shown.split('/').map(|n| n.parse().unwrap()).collect();
             assert!(counts.last().unwrap() - counts.first().unwrap() <= skew, "{count}: {shown}");
         }
-        assert!(provision(&facts).promises.iter().all(|promise| promise.pods.len() <= 3));
+        assert!(provision(&facts).promises.iter().all(|promise| promise.claim.pods.len() <= 3));
     }
 }
 

@@ -293,7 +293,7 @@ fn pods_of_a_buffer_are_placed_like_others() {
     }];
     let plan = provision(&facts);
     let mut names: Vec<&str> =
-        plan.promises.iter().flat_map(|one| &one.pods).map(|pod| pod.name.as_str()).collect();
+        plan.promises.iter().flat_map(|one| &one.claim.pods).map(|pod| pod.name.as_str()).collect();
     names.sort_unstable();
     assert_eq!(names, ["a", "capacity-buffer-spare-1", "capacity-buffer-spare-2"]);
 }

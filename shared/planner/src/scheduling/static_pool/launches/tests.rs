@@ -35,7 +35,7 @@ fn a_claim_for_each_missing_replica_is_made_from_the_template_alone() {
     let names: Vec<&str> = promises.iter().map(|one| one.claim.name.as_str()).collect();
     assert_ne!(names[0], names[1]);
     for promise in &promises {
-        assert!(promise.pods.is_empty() && !promise.possible.is_empty());
+        assert!(promise.claim.pods.is_empty() && !promise.possible.is_empty());
         assert_eq!(promise.claim.labels[labels::NODE_POOL], "general");
         assert_eq!(promise.claim.labels["team"], "payments");
         assert_eq!((promise.claim.batch_size, &promise.claim.batch), (2, &promises[0].claim.batch));

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Bytes, InstanceShape, InstanceType, Millicores, Quantity, ResourceName, Resources,
+    Bytes, InstanceShape, InstanceType, Millicores, Quantity, ResourceName, Resources, labels,
     node_class::{BlockDevice, ImageFamily, Kubelet, NetworkInterface, NodeClass, TemplateSource},
     resources::base_units,
 };
@@ -20,7 +20,6 @@ const GIBIBYTE: u64 = 1 << 30;
 const MEBIBYTE: u64 = 1 << 20;
 const GIGABYTE: u64 = 1_000_000_000;
 const DEFAULT_VOLUME: Bytes = Bytes::from_gibibytes(20);
-const LOCAL_NVME: &str = "karpenter.k8s.aws/instance-local-nvme";
 const EFA: &str = "vpc.amazonaws.com/efa";
 const PRIVATE_IPV4_ADDRESS: &str = "vpc.amazonaws.com/PrivateIPv4Address";
 
@@ -185,7 +184,7 @@ fn local_gigabytes(base: &InstanceType, shape: Option<&InstanceShape>) -> u64 {
     if let Some(shape) = shape {
         return shape.local_disks.map_or(0, |disks| disks.gigabytes);
     }
-    base.label(LOCAL_NVME).and_then(|size| size.parse().ok()).unwrap_or_default()
+    base.label(labels::INSTANCE_LOCAL_NVME).and_then(|size| size.parse().ok()).unwrap_or_default()
 }
 
 /// What is reserved for the kubelet: memory by pods, CPU by steps that grow more slowly.

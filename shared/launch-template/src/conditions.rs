@@ -4,7 +4,7 @@
 //! `github.com/awslabs/operatorpkg/status`.
 
 use model::{
-    LaunchTemplateName,
+    LaunchTemplateName, labels,
     node_class::{ClassCondition, ImageFamily, KubeletFault, NodeClass, TemplateSource},
     validation::FailedCheck,
 };
@@ -175,7 +175,7 @@ fn validation(class: &NodeClass, found: &Findings, before: &[ClassCondition]) ->
     if !open.is_empty() {
         return ClassCondition::open(KIND, "DependenciesNotReady", open);
     }
-    if let Some(key) = class.tags.keys().find(|key| is_taken(key)) {
+    if let Some(key) = class.tags.keys().find(|key| labels::is_launch_tag(key)) {
         return ClassCondition::no(KIND, "TagValidationFailed", format!("tag `{key}` is taken"));
     }
     if !class.problems.is_empty() {
@@ -189,13 +189,6 @@ fn validation(class: &NodeClass, found: &Findings, before: &[ClassCondition]) ->
         DryRun::Pending => ClassCondition::open(KIND, "AwaitingReconciliation", ""),
         DryRun::Failed(check, why) => ClassCondition::no(KIND, check.reason(), why),
     }
-}
-
-/// Tags that a launch sets itself.
-fn is_taken(key: &str) -> bool {
-    use model::labels::{CLUSTER_NAME_TAG, NODE_CLAIM_TAG, NODE_CLASS, NODE_POOL};
-    [CLUSTER_NAME_TAG, NODE_POOL, NODE_CLAIM_TAG, NODE_CLASS].contains(&key)
-        || key.starts_with("kubernetes.io/cluster")
 }
 
 /// All of them together.

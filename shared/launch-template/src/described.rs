@@ -142,7 +142,7 @@ fn requirements(shape: &InstanceShape, market: &Market) -> Requirements {
     for (key, value) in own_labels(shape) {
         put(&format!("karpenter.k8s.aws/{key}"), value.as_deref().into_iter().collect());
     }
-    put("karpenter.k8s.aws/instance-tenancy", vec!["default", "dedicated"]);
+    put(labels::INSTANCE_TENANCY, vec!["default", "dedicated"]);
     all
 }
 

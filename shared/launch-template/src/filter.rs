@@ -17,7 +17,6 @@ mod reserved;
 
 pub(crate) use reserved::market;
 
-const INSTANCE_SIZE: &str = "karpenter.k8s.aws/instance-size";
 const EXOTIC_RESOURCES: [&str; 5] = [
     "nvidia.com/gpu",
     "amd.com/gpu",
@@ -108,7 +107,8 @@ fn fitting<'a>(claim: &NodeClaim, types: &'a [Arc<InstanceType>]) -> Vec<Candida
 fn without_exotic(candidates: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
     let is_exotic = |candidate: &Candidate<'_>| {
         let instance_type = candidate.instance_type;
-        let is_metal = instance_type.label(INSTANCE_SIZE).is_some_and(|s| s.contains("metal"));
+        let is_metal =
+            instance_type.label(labels::INSTANCE_SIZE).is_some_and(|s| s.contains("metal"));
         is_metal || EXOTIC_RESOURCES.iter().any(|name| instance_type.capacity.get(name) > 0)
     };
     if candidates.iter().all(is_exotic) {

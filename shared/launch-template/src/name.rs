@@ -12,9 +12,6 @@ use model::{
 
 use crate::{digest::Digest, template};
 
-const TENANCY: &str = "karpenter.k8s.aws/instance-tenancy";
-const RESERVATION: &str = "karpenter.k8s.aws/capacity-reservation-";
-
 /// The instance profile that is made for `role` of the class called `class`: always the same one,
 /// another for another role, cluster or region. A path before the role's name does not matter.
 ///
@@ -69,7 +66,7 @@ pub fn resource_tags(
 
 fn owner_tags(cluster: &ClusterName, class: &NodeClassName) -> [(String, String); 3] {
     [
-        (format!("kubernetes.io/cluster/{cluster}"), "owned".to_owned()),
+        (format!("{}/{cluster}", labels::CLUSTER_TAG_PREFIX), "owned".to_owned()),
         (labels::CLUSTER_NAME_TAG.to_owned(), cluster.to_string()),
         (labels::NODE_CLASS.to_owned(), class.to_string()),
     ]
@@ -88,7 +85,7 @@ pub fn node_labels(
     let known = instance_type.requirements.iter().filter_map(|requirement| {
         let key = requirement.key().as_str();
         let value = requirement.single_value()?;
-        (!key.starts_with(RESERVATION)).then(|| (key.to_owned(), value.to_string()))
+        (!key.starts_with(labels::RESERVATION_PREFIX)).then(|| (key.to_owned(), value.to_string()))
     });
     all.extend(known);
     all.insert(labels::ZONE.to_owned(), zone.to_string());
@@ -96,7 +93,7 @@ pub fn node_labels(
     all.remove(labels::ZONE_ID);
     all.extend(zone_id.map(|id| (labels::ZONE_ID.to_owned(), id.to_string())));
     all.insert(labels::CAPACITY_TYPE.to_owned(), capacity_type.to_string());
-    all.insert(TENANCY.to_owned(), template::tenancy(claim).to_owned());
+    all.insert(labels::INSTANCE_TENANCY.to_owned(), template::tenancy(claim).to_owned());
     all
 }
 

@@ -29,15 +29,6 @@ mod kept;
 
 pub use kept::Offers;
 
-const INSTANCE_FAMILY: &str = "karpenter.k8s.aws/instance-family";
-const TENANCY: &str = "karpenter.k8s.aws/instance-tenancy";
-const HYPERVISOR: &str = "karpenter.k8s.aws/instance-hypervisor";
-const RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
-const RESERVATION_TYPE: &str = "karpenter.k8s.aws/capacity-reservation-type";
-const RESERVATION_INTERRUPTIBLE: &str = "karpenter.k8s.aws/capacity-reservation-interruptible";
-const PLACEMENT_GROUP_ID: &str = "karpenter.k8s.aws/placement-group-id";
-pub(crate) const PLACEMENT_GROUP_PARTITION: &str = "karpenter.k8s.aws/placement-group-partition";
-
 /// How many times cheaper than on-demand a reserved offering counts: it is paid for anyway, and the
 /// cheaper type still comes first.
 pub(crate) const RESERVED_DISCOUNT: u64 = 10_000_000;
@@ -161,8 +152,8 @@ impl View<'_> {
     /// Whether `base` can do what the class asks for.
     fn is_compatible(&self, base: &InstanceType, shape: Option<&InstanceShape>) -> bool {
         let class = &self.class.class;
-        let instance_family = base.label(INSTANCE_FAMILY).map_or("", |value| &**value);
-        let hypervisor = base.label(HYPERVISOR).map_or("", |value| &**value);
+        let instance_family = base.label(labels::INSTANCE_FAMILY).map_or("", |value| &**value);
+        let hypervisor = base.label(labels::INSTANCE_HYPERVISOR).map_or("", |value| &**value);
         let strategy = self.class.placement_group.as_ref().map(|group| group.strategy.as_str());
         family::starts_on(class.image_family, instance_family)
             && (class.connection_tracking.is_none() || hypervisor == "nitro")
@@ -243,11 +234,11 @@ impl View<'_> {
         let of = |text: fn(&CapacityReservation) -> &str| {
             reservations.iter().map(|reservation| Value::from(text(reservation))).collect()
         };
-        put(&mut narrowed, RESERVATION_ID, of(|reservation| &reservation.id));
-        put(&mut narrowed, RESERVATION_TYPE, of(CapacityReservation::kind));
+        put(&mut narrowed, labels::RESERVATION_ID, of(|reservation| &reservation.id));
+        put(&mut narrowed, labels::RESERVATION_TYPE, of(CapacityReservation::kind));
         let interruptible =
             of(|reservation| if reservation.is_interruptible { "true" } else { "false" });
-        put(&mut narrowed, RESERVATION_INTERRUPTIBLE, interruptible);
+        put(&mut narrowed, labels::RESERVATION_INTERRUPTIBLE, interruptible);
         self.set_system(&mut narrowed);
         self.set_tenancy(&mut narrowed);
         self.set_placement_group(&mut narrowed);
@@ -281,16 +272,16 @@ impl View<'_> {
     /// A launch template of the user's own is taken with the default tenancy only.
     fn set_tenancy(&self, narrowed: &mut Requirements) {
         if self.class.class.launch_template != TemplateSource::Made {
-            put(narrowed, TENANCY, BTreeSet::from([Value::from("default")]));
+            put(narrowed, labels::INSTANCE_TENANCY, BTreeSet::from([Value::from("default")]));
         }
     }
 
     fn set_placement_group(&self, narrowed: &mut Requirements) {
         let Some(group) = &self.class.placement_group else { return };
-        put(narrowed, PLACEMENT_GROUP_ID, BTreeSet::from([Value::from(group.id.as_str())]));
+        put(narrowed, labels::PLACEMENT_GROUP_ID, BTreeSet::from([Value::from(group.id.as_str())]));
         if let PlacementStrategy::Partition { count } = group.strategy {
             let numbers = (1..=count).map(|number| Value::from(number.to_string())).collect();
-            put(narrowed, PLACEMENT_GROUP_PARTITION, numbers);
+            put(narrowed, labels::PLACEMENT_GROUP_PARTITION, numbers);
         }
     }
 }
@@ -308,7 +299,7 @@ pub(crate) fn on_demand_price(base: &InstanceType, zone: &Zone) -> HourlyPrice {
 /// unavailable that it does not start on: for other families such a type is available where it is
 /// sold and has a price.
 fn is_available(base: &InstanceType, offering: &Offering) -> bool {
-    let instance_family = base.label(INSTANCE_FAMILY).map_or("", |value| &**value);
+    let instance_family = base.label(labels::INSTANCE_FAMILY).map_or("", |value| &**value);
     if family::starts_on(model::node_class::ImageFamily::Al2023, instance_family) {
         return offering.is_available;
     }

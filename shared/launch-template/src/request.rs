@@ -35,8 +35,6 @@ mod group;
 
 use group::{Group, groups};
 
-const PRICE_OVERLAY_APPLIED: &str = "karpenter.sh/price-overlay-applied";
-
 /// What to send to EC2 for one batch.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Launch {
@@ -169,7 +167,7 @@ pub fn requests_with(
         count: claim.batch_size.max(size),
         capacity_type,
         market: grouped.first().map(Group::market).unwrap_or_default(),
-        is_prioritized: has_annotation(claim, PRICE_OVERLAY_APPLIED),
+        is_prioritized: has_annotation(claim, labels::PRICE_OVERLAY_APPLIED),
         context: class.class.context.clone().filter(|_| !is_relaxed),
         templates: fleet_templates,
         tags: batch.tags(),

@@ -16,7 +16,7 @@ use model::{
     },
 };
 
-use crate::{digest::Digest, offer::PLACEMENT_GROUP_PARTITION};
+use crate::digest::Digest;
 
 /// Regions whose EC2 refuses `HttpProtocolIpv6`.
 const WITHOUT_IPV6_METADATA: [&str; 6] = [
@@ -47,7 +47,7 @@ pub(crate) fn sends_http_protocol_ipv6(settings: &ClusterSettings) -> bool {
 
 /// `default` if the claim allows it, else `dedicated`.
 pub(crate) fn tenancy(claim: &NodeClaim) -> &'static str {
-    let requirement = claim.requirements.get("karpenter.k8s.aws/instance-tenancy");
+    let requirement = claim.requirements.get(labels::INSTANCE_TENANCY);
     let allows = |tenancy: &str| requirement.is_none_or(|requirement| requirement.has(tenancy));
     if !allows("default") && allows("dedicated") { "dedicated" } else { "default" }
 }
@@ -98,7 +98,7 @@ pub(crate) fn placement(class: &ResolvedNodeClass, claim: &NodeClaim) -> Option<
     let group = class.placement_group.as_ref()?;
     let partition = match group.strategy {
         PlacementStrategy::Partition { count } => {
-            let wanted = claim.requirements.get(PLACEMENT_GROUP_PARTITION);
+            let wanted = claim.requirements.get(labels::PLACEMENT_GROUP_PARTITION);
             let allowed = |number: &u32| wanted.is_none_or(|w| w.has(&number.to_string()));
             (1..=count).filter(allowed).min_by_key(ToString::to_string)
         }

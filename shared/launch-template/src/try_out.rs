@@ -24,10 +24,8 @@ use crate::{
     request::{Launch, Refusal, requests},
 };
 
-const TENANCY: &str = "karpenter.k8s.aws/instance-tenancy";
 /// Labels of what only some images start on.
-const DEVICES: [&str; 2] =
-    ["karpenter.k8s.aws/instance-gpu-count", "karpenter.k8s.aws/instance-accelerator-count"];
+const DEVICES: [&str; 2] = [labels::INSTANCE_GPU_COUNT, labels::INSTANCE_ACCELERATOR_COUNT];
 /// Tried where no pool says what it wants: an ordinary type of each architecture.
 const ORDINARY: [&str; 2] = ["m5.large", "m6g.large"];
 
@@ -164,12 +162,12 @@ fn claim(
 ) -> Result<NodeClaim, Refusal> {
     let wrong = |error: &dyn std::fmt::Display| Refusal::NotReady(error.to_string());
     let is_dedicated = linked.iter().any(|pool| {
-        let tenancy = pool.template.requirements.get(TENANCY);
+        let tenancy = pool.template.requirements.get(labels::INSTANCE_TENANCY);
         tenancy.is_some_and(|tenancy| tenancy.has("dedicated"))
     });
     let mut wanted = vec![(labels::CAPACITY_TYPE, CapacityType::OnDemand.as_str())];
     if is_dedicated {
-        wanted.push((TENANCY, "dedicated"));
+        wanted.push((labels::INSTANCE_TENANCY, "dedicated"));
     }
     let requirements: Result<Requirements, _> =
         wanted.into_iter().map(|(key, value)| Requirement::of_label(key, value)).collect();

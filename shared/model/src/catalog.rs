@@ -137,11 +137,8 @@ impl Offering {
                 Some(reservation) => {
                     let interruptible = if reservation.interruptible { "true" } else { "false" };
                     allows(labels::RESERVATION_ID, &reservation.id)
-                        && allows("karpenter.k8s.aws/capacity-reservation-type", &reservation.kind)
-                        && allows(
-                            "karpenter.k8s.aws/capacity-reservation-interruptible",
-                            interruptible,
-                        )
+                        && allows(labels::RESERVATION_TYPE, &reservation.kind)
+                        && allows(labels::RESERVATION_INTERRUPTIBLE, interruptible)
                 }
                 None => {
                     requirements.get(labels::RESERVATION_ID).is_none_or(Requirement::allows_absence)

@@ -4,11 +4,6 @@
 
 use crate::{Operator, Requirement, Requirements, labels, node_class::ImageFamily};
 
-/// Instances with a GPU.
-const GPU_COUNT: &str = "karpenter.k8s.aws/instance-gpu-count";
-/// Instances with an accelerator of AWS's own.
-const ACCELERATOR_COUNT: &str = "karpenter.k8s.aws/instance-accelerator-count";
-
 /// What an image is for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Variant {
@@ -130,11 +125,12 @@ impl Variant {
     /// What an instance type must be for such an image, besides its architecture.
     pub fn requirements(self) -> Requirements {
         let wanted: &[(&str, Operator)] = match self {
-            Self::Standard => {
-                &[(GPU_COUNT, Operator::DoesNotExist), (ACCELERATOR_COUNT, Operator::DoesNotExist)]
-            }
-            Self::Nvidia => &[(GPU_COUNT, Operator::Exists)],
-            Self::Neuron => &[(ACCELERATOR_COUNT, Operator::Exists)],
+            Self::Standard => &[
+                (labels::INSTANCE_GPU_COUNT, Operator::DoesNotExist),
+                (labels::INSTANCE_ACCELERATOR_COUNT, Operator::DoesNotExist),
+            ],
+            Self::Nvidia => &[(labels::INSTANCE_GPU_COUNT, Operator::Exists)],
+            Self::Neuron => &[(labels::INSTANCE_ACCELERATOR_COUNT, Operator::Exists)],
             Self::Windows(build) => {
                 return Requirements::of_labels([
                     (labels::OS, "windows"),

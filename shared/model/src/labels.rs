@@ -32,9 +32,29 @@ pub const RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
 pub const RESERVATION_TYPE: &str = "karpenter.k8s.aws/capacity-reservation-type";
 /// Whether its owner may take instances back.
 pub const RESERVATION_INTERRUPTIBLE: &str = "karpenter.k8s.aws/capacity-reservation-interruptible";
+/// What the labels of capacity reservations start with.
+pub const RESERVATION_PREFIX: &str = "karpenter.k8s.aws/capacity-reservation-";
 /// What a node says of the capacity reservation that it runs in.
 pub const OF_RESERVATIONS: [&str; 3] =
     [RESERVATION_ID, RESERVATION_TYPE, RESERVATION_INTERRUPTIBLE];
+/// The placement group of a node.
+pub const PLACEMENT_GROUP_ID: &str = "karpenter.k8s.aws/placement-group-id";
+/// The partition of its placement group that a node is in.
+pub const PLACEMENT_GROUP_PARTITION: &str = "karpenter.k8s.aws/placement-group-partition";
+/// How many accelerators of AWS's own an instance type has.
+pub const INSTANCE_ACCELERATOR_COUNT: &str = "karpenter.k8s.aws/instance-accelerator-count";
+/// The family of an instance type, such as `m7g`.
+pub const INSTANCE_FAMILY: &str = "karpenter.k8s.aws/instance-family";
+/// How many GPUs an instance type has.
+pub const INSTANCE_GPU_COUNT: &str = "karpenter.k8s.aws/instance-gpu-count";
+/// The hypervisor of an instance type.
+pub const INSTANCE_HYPERVISOR: &str = "karpenter.k8s.aws/instance-hypervisor";
+/// Gigabytes of an instance type's local NVMe disks.
+pub const INSTANCE_LOCAL_NVME: &str = "karpenter.k8s.aws/instance-local-nvme";
+/// The size of an instance type, such as `large`.
+pub const INSTANCE_SIZE: &str = "karpenter.k8s.aws/instance-size";
+/// `default` or `dedicated`.
+pub const INSTANCE_TENANCY: &str = "karpenter.k8s.aws/instance-tenancy";
 /// Set once a node was registered.
 pub const REGISTERED: &str = "karpenter.sh/registered";
 /// Set once a node was initialized.
@@ -73,6 +93,18 @@ pub const NODE_CLAIM_TAG: &str = "karpenter.sh/nodeclaim";
 /// Tag of our own: the batch of claims that an instance was launched for.
 pub const BATCH_TAG: &str = "karpenter.sh/nodeclaim-batch";
 
+/// Tags that every launch sets itself, beside those that start with [`CLUSTER_TAG_PREFIX`].
+pub const LAUNCH_TAGS: [&str; 4] = [CLUSTER_NAME_TAG, NODE_POOL, NODE_CLAIM_TAG, NODE_CLASS];
+/// Tags about a cluster's ownership start with it: `kubernetes.io/cluster/<name>`.
+pub const CLUSTER_TAG_PREFIX: &str = "kubernetes.io/cluster";
+
+/// Whether a launch sets the tag `key`, so that an EC2NodeClass may not.
+///
+/// Karpenter: `pkg/apis/v1/labels.go` of the AWS provider, `RestrictedTagPatterns`.
+pub fn is_launch_tag(key: &str) -> bool {
+    LAUNCH_TAGS.contains(&key) || key.starts_with(CLUSTER_TAG_PREFIX)
+}
+
 /// Labels whose values instance types and offerings define.
 const WELL_KNOWN: &[&str] = &[
     NODE_POOL,
@@ -85,9 +117,9 @@ const WELL_KNOWN: &[&str] = &[
     OS,
     WINDOWS_BUILD,
     RESERVATION_ID,
-    "karpenter.k8s.aws/capacity-reservation-interruptible",
-    "karpenter.k8s.aws/capacity-reservation-type",
-    "karpenter.k8s.aws/instance-accelerator-count",
+    RESERVATION_INTERRUPTIBLE,
+    RESERVATION_TYPE,
+    INSTANCE_ACCELERATOR_COUNT,
     "karpenter.k8s.aws/instance-accelerator-manufacturer",
     "karpenter.k8s.aws/instance-accelerator-name",
     "karpenter.k8s.aws/instance-capability-flex",
@@ -97,21 +129,21 @@ const WELL_KNOWN: &[&str] = &[
     "karpenter.k8s.aws/instance-cpu-sustained-clock-speed-mhz",
     "karpenter.k8s.aws/instance-ebs-bandwidth",
     "karpenter.k8s.aws/instance-encryption-in-transit-supported",
-    "karpenter.k8s.aws/instance-family",
+    INSTANCE_FAMILY,
     "karpenter.k8s.aws/instance-generation",
-    "karpenter.k8s.aws/instance-gpu-count",
+    INSTANCE_GPU_COUNT,
     "karpenter.k8s.aws/instance-gpu-manufacturer",
     "karpenter.k8s.aws/instance-gpu-memory",
     "karpenter.k8s.aws/instance-gpu-name",
-    "karpenter.k8s.aws/instance-hypervisor",
-    "karpenter.k8s.aws/instance-local-nvme",
+    INSTANCE_HYPERVISOR,
+    INSTANCE_LOCAL_NVME,
     "karpenter.k8s.aws/instance-memory",
     "karpenter.k8s.aws/instance-network-bandwidth",
     "karpenter.k8s.aws/instance-nitro-enclaves-supported",
-    "karpenter.k8s.aws/instance-size",
-    "karpenter.k8s.aws/instance-tenancy",
-    "karpenter.k8s.aws/placement-group-id",
-    "karpenter.k8s.aws/placement-group-partition",
+    INSTANCE_SIZE,
+    INSTANCE_TENANCY,
+    PLACEMENT_GROUP_ID,
+    PLACEMENT_GROUP_PARTITION,
 ];
 
 /// Domains in which users may not invent labels.

@@ -15,9 +15,6 @@ use crate::{
     world::{World, labels_of},
 };
 
-pub(crate) const RESERVATION_ID: &str = "karpenter.k8s.aws/capacity-reservation-id";
-const RESERVATION_TYPE: &str = "karpenter.k8s.aws/capacity-reservation-type";
-
 pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
     let mut judged: BTreeMap<&BatchId, Option<HourlyPrice>> = BTreeMap::new();
     for promise in &plan.promises {
@@ -95,13 +92,19 @@ pub(crate) fn usable<'a>(
 }
 
 fn is_allowed(offering: &Offering, own: &Requirements) -> bool {
-    [labels::ZONE, labels::ZONE_ID, labels::CAPACITY_TYPE, RESERVATION_ID, RESERVATION_TYPE]
-        .into_iter()
-        .all(|key| match (own.get(key), offering_label(offering, key)) {
-            (Some(own), OfferingLabel::Is(value)) => own.has(value),
-            (Some(own), OfferingLabel::Absent) => own.allows_absence(),
-            (None, _) | (_, OfferingLabel::Unknown) => true,
-        })
+    [
+        labels::ZONE,
+        labels::ZONE_ID,
+        labels::CAPACITY_TYPE,
+        labels::RESERVATION_ID,
+        labels::RESERVATION_TYPE,
+    ]
+    .into_iter()
+    .all(|key| match (own.get(key), offering_label(offering, key)) {
+        (Some(own), OfferingLabel::Is(value)) => own.has(value),
+        (Some(own), OfferingLabel::Absent) => own.allows_absence(),
+        (None, _) | (_, OfferingLabel::Unknown) => true,
+    })
 }
 
 /// What an offering says about a label.
@@ -125,8 +128,10 @@ pub(crate) fn offering_label<'a>(offering: &'a Offering, key: &str) -> OfferingL
             Some(zone_id) => OfferingLabel::Is(zone_id.as_str()),
             None => OfferingLabel::Unknown,
         },
-        RESERVATION_ID => reservation.map_or(OfferingLabel::Absent, |r| OfferingLabel::Is(&r.id)),
-        RESERVATION_TYPE => {
+        labels::RESERVATION_ID => {
+            reservation.map_or(OfferingLabel::Absent, |r| OfferingLabel::Is(&r.id))
+        }
+        labels::RESERVATION_TYPE => {
             reservation.map_or(OfferingLabel::Absent, |r| OfferingLabel::Is(&r.kind))
         }
         _ => OfferingLabel::Unknown,

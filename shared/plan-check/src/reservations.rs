@@ -14,7 +14,6 @@ use model::{
 
 use crate::{
     Violation,
-    candidates::RESERVATION_ID,
     world::{World, labels_of},
 };
 
@@ -51,7 +50,7 @@ fn just_launched_into<'a>(world: &World<'a>, claim: &'a NodeClaim) -> Option<&'a
     let instance = claim.instance.as_ref()?;
     let age = world.facts.now.duration_since(instance.launched_at);
     let is_held = claim.is_reserved() && age < COUNT_LAG;
-    claim.labels.get(RESERVATION_ID).map(String::as_str).filter(|_| is_held)
+    claim.labels.get(labels::RESERVATION_ID).map(String::as_str).filter(|_| is_held)
 }
 
 /// By reservation, the fewest instances that any offering says are left.
@@ -80,7 +79,7 @@ fn ids<'a>(
     if !only(labels::CAPACITY_TYPE, CapacityType::Reserved.as_str()) {
         return BTreeSet::new();
     }
-    let Some(named) = own.get(RESERVATION_ID).filter(|one| !one.is_complement()) else {
+    let Some(named) = own.get(labels::RESERVATION_ID).filter(|one| !one.is_complement()) else {
         // Without names it may be any of its types' own.
         let offerings = world.types_of(claim).into_iter().flat_map(|one| &one.offerings);
         let all = offerings.filter_map(|offering| offering.reservation.as_ref());

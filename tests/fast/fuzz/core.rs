@@ -1,16 +1,13 @@
 //! Outside text that the core reads itself: cron schedules, user data, names with wildcards.
 
-use std::{collections::BTreeMap, hint::black_box, sync::OnceLock};
+use std::{hint::black_box, sync::OnceLock};
 
 use api::{files, objects::Object};
 use jiff::{SignedDuration, Timestamp};
-use launch_template::{dropped_settings, requests, selection};
+use launch_template::{dropped_settings, requests};
 use model::{
     ClusterName, InstanceType, NodeClaim, SecurityGroupId, SubnetId, Zone, ZoneId,
-    node_class::{
-        ClusterSettings, Image, ImageFamily, NodeClass, ResolvedNodeClass, SecurityGroupTerm,
-        Subnet,
-    },
+    node_class::{ClusterSettings, Image, ImageFamily, NodeClass, ResolvedNodeClass, Subnet},
 };
 use planner::Schedule;
 
@@ -118,17 +115,7 @@ fn schedule(text: &str) {
 }
 
 fn wildcards(text: &str) {
-    let name = "a".repeat(2_000);
-    let group = selection::SecurityGroup {
-        id: SecurityGroupId::new("sg-0123456789abcdef0").expect("an id"),
-        name: name.clone(),
-        tags: BTreeMap::from([("Name".to_owned(), name)]),
-    };
-    let by_name = SecurityGroupTerm::Name(text.to_owned());
-    let tags = BTreeMap::from([("Name".to_owned(), text.to_owned())]);
-    let groups = [group];
-    let terms = [by_name, SecurityGroupTerm::Tags(tags)];
-    let _named = black_box(selection::security_groups(&terms, &groups));
+    let _like = black_box(simulator::is_like(text, &"a".repeat(2_000)));
 }
 
 const MIME: &str = "MIME-Version: 1.0\nContent-Type: multipart/mixed; boundary=\"//\"\n\n--//\n\

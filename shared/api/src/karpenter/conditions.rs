@@ -21,8 +21,6 @@ pub struct Dependents(pub &'static [&'static str]);
 pub const NODE_POOL: Dependents = Dependents(&["ValidationSucceeded", "NodeClassReady"]);
 /// NodeClaims.
 pub const NODE_CLAIM: Dependents = Dependents(&["Launched", "Registered", "Initialized"]);
-/// NodeOverlays.
-pub const NODE_OVERLAY: Dependents = Dependents(&["ValidationSucceeded"]);
 /// EC2NodeClasses, with the gate ReservedCapacity.
 pub const NODE_CLASS: Dependents = Dependents(&[
     "AMIsReady",

@@ -305,3 +305,21 @@ impl Kind for Ec2NodeClassSpec {
         ],
     };
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_tags_that_a_launch_sets_are_refused_by_the_schema() {
+        let rules = tag_rules().to_string();
+        for tag in model::labels::LAUNCH_TAGS {
+            assert!(
+                rules.contains(&format!("!='{tag}'")) || rules.contains(&format!("!= '{tag}'")),
+                "{tag}"
+            );
+        }
+        let prefix = model::labels::CLUSTER_TAG_PREFIX;
+        assert!(rules.contains(&format!("!k.startsWith('{prefix}')")), "{prefix}");
+    }
+}

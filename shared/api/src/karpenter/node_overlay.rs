@@ -48,8 +48,8 @@ pub struct NodeOverlaySpec {
 
 /// Labels that Karpenter's overlays do not know.
 const UNKNOWN: [&str; 3] = [
-    "karpenter.k8s.aws/capacity-reservation-",
-    "karpenter.k8s.aws/instance-tenancy",
+    model::labels::RESERVATION_PREFIX,
+    model::labels::INSTANCE_TENANCY,
     "karpenter.k8s.aws/placement-group-",
 ];
 

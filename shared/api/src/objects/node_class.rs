@@ -21,30 +21,20 @@ use crate::{
     karpenter::hash,
 };
 
-const FAMILIES: &[(&str, ImageFamily)] = &[
-    ("AL2", ImageFamily::Al2),
-    ("AL2023", ImageFamily::Al2023),
-    ("Bottlerocket", ImageFamily::Bottlerocket),
-    ("Custom", ImageFamily::Custom),
-    ("Windows2019", ImageFamily::Windows2019),
-    ("Windows2022", ImageFamily::Windows2022),
-    ("Windows2025", ImageFamily::Windows2025),
-];
-
 /// Reads an EC2NodeClass; what is wrong goes to the complaints behind `object`.
 pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<NodeClass> {
     placeholder::refuse(object);
     let mut fields = object.fields()?;
     let metadata = Metadata::read(&mut fields);
     fields.ignore(&["status"]);
-    let class = fields.require("spec").and_then(|field| read_spec(&field));
+    let name = metadata.as_ref().and_then(|m| object.name().accept(NodeClassName::new(&m.name)));
+    let class = fields.require("spec").and_then(|field| read_spec(name, &field));
     fields.done();
     let (metadata, mut class) = (metadata?, class?);
     if let Some(name) = metadata.annotations.get(LAUNCH_TEMPLATE) {
         let place = object.at("metadata").at("annotations").at(LAUNCH_TEMPLATE);
         class.launch_template = launch_template::read(name, &place, &object.at("spec"));
     }
-    class.name = object.name().accept(NodeClassName::new(&metadata.name))?;
     class.is_deleting = metadata.deleted_at.is_some();
     class.hash = hash_of(object);
     class.problems = complaints.own_problems();
@@ -57,7 +47,8 @@ fn hash_of(object: &Field<'_>) -> Option<NodeClassHash> {
     hash::node_class(&spec).ok()
 }
 
-fn read_spec(field: &Field<'_>) -> Option<NodeClass> {
+/// Reads `spec`. Without a name all that is wrong is said, but there is no class.
+fn read_spec(name: Option<NodeClassName>, field: &Field<'_>) -> Option<NodeClass> {
     let mut fields = field.fields()?;
     let subnet_terms = fields
         .require_or("subnetSelectorTerms", "subnetSelector")
@@ -97,8 +88,7 @@ fn read_spec(field: &Field<'_>) -> Option<NodeClass> {
     let nested_virtualization = fields.get("cpuOptions").and_then(|f| read_cpu_options(&f));
     fields.done_with(cures::node_class_spec);
     Some(NodeClass {
-        // The caller knows it.
-        name: NodeClassName::new("unnamed").ok()?,
+        name: name?,
         subnet_terms: subnet_terms?,
         security_group_terms: security_group_terms?,
         image_terms: images?.terms,
@@ -131,7 +121,9 @@ fn read_spec(field: &Field<'_>) -> Option<NodeClass> {
 fn read_family(fields: &mut Fields<'_>, images: Option<&selector::Images>) -> Option<ImageFamily> {
     let field = fields.get("amiFamily");
     let given = match &field {
-        Some(field) => Some(field.choice(FAMILIES)?),
+        Some(field) => {
+            Some(field.choice(&ImageFamily::ALL.map(|family| (family.as_str(), family)))?)
+        }
         None => None,
     };
     let alias = images?.alias_family;
@@ -177,13 +169,11 @@ fn read_identity(fields: &mut Fields<'_>) -> Option<NodeIdentity> {
 }
 
 fn read_tags(field: &Field<'_>) -> BTreeMap<String, String> {
-    const TAKEN: [&str; 4] =
-        [labels::CLUSTER_NAME_TAG, labels::NODE_POOL, labels::NODE_CLAIM_TAG, labels::NODE_CLASS];
     let mut tags = BTreeMap::new();
     for (key, value) in field.entries().unwrap_or_default() {
         if key.is_empty() {
             field.complain("must not have an empty key");
-        } else if TAKEN.contains(&key) || key.starts_with("kubernetes.io/cluster") {
+        } else if labels::is_launch_tag(key) {
             value.complain(format!("tag `{key}` is set by the launch and cannot be given"));
         } else if let Some(text) = value.text() {
             tags.insert(key.to_owned(), text.to_owned());

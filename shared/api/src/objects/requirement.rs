@@ -72,7 +72,7 @@ fn check_known_values(
 ) {
     let known: &[&str] = match labels::canonical(key) {
         labels::CAPACITY_TYPE => &["on-demand", "spot", "reserved"],
-        "karpenter.k8s.aws/instance-tenancy" => &["default", "dedicated"],
+        labels::INSTANCE_TENANCY => &["default", "dedicated"],
         _ => return,
     };
     let count = values.iter().filter(|value| known.contains(value)).count();

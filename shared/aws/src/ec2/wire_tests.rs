@@ -1,11 +1,18 @@
 //! What real answers of EC2 mean.
 
 use aws_sdk_ec2::Client;
-use model::InstanceId;
-use ports::{Fault, Fleet as _};
+use model::{
+    InstanceId,
+    node_class::{Image, ImageFamily, ImageTerm},
+};
+use ports::{Discovery as _, Fault, Fleet as _};
 
-use super::Ec2Fleet;
-use crate::wire::Wire;
+use super::{Ec2Discovery, Ec2Fleet};
+use crate::{
+    eks::{Connection, EksClusters},
+    ssm::Parameters,
+    wire::Wire,
+};
 
 const DONE: &str = r#"<TerminateInstancesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">
     <instancesSet/></TerminateInstancesResponse>"#;
@@ -57,4 +64,46 @@ async fn a_refusal_is_judged_by_its_code() {
     }
     let (outcome, _) = terminated(&[None]).await;
     assert_eq!(outcome, Err(Fault::Unknown));
+}
+
+/// Two images, of which one says of itself that it is for another processor.
+const IMAGES: &str = r#"<DescribeImagesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><imagesSet>
+    <item><imageId>ami-1</imageId><name>one</name><architecture>x86_64</architecture>
+    <tagSet><item><key>kubernetes.io/arch</key><value>s390x</value></item></tagSet></item>
+    <item><imageId>ami-2</imageId><name>two</name><architecture>arm64</architecture></item>
+    </imagesSet></DescribeImagesResponse>"#;
+const NOT_THERE: Option<(u16, &str)> = Some((400, r#"{"__type":"ParameterNotFound"}"#));
+const FIRST: Option<(u16, &str)> = Some((200, r#"{"Parameter":{"Value":"ami-1"}}"#));
+const SECOND: Option<(u16, &str)> = Some((200, r#"{"Parameter":{"Value":"ami-2"}}"#));
+
+async fn images(terms: &[ImageTerm], answers: &[Option<(u16, &str)>]) -> (Vec<Image>, Wire) {
+    let wire = Wire::answering(answers);
+    let config = wire.config();
+    let credentials = config.credentials_provider().unwrap();
+    let discovery = Ec2Discovery::new(
+        Client::new(&config),
+        Parameters::new(&config, "us-west-2", credentials),
+        EksClusters::new(&config, "us-west-2", Connection::default()),
+    );
+    (discovery.images(terms, "1.34").await.unwrap(), wire)
+}
+
+#[tokio::test]
+async fn an_alias_has_the_images_whose_parameters_are_there() {
+    let alias =
+        ImageTerm::Alias { family: ImageFamily::Bottlerocket, version: "latest".to_owned() };
+    let answers = [FIRST, SECOND, NOT_THERE, NOT_THERE, Some((200, IMAGES))];
+    let (images, wire) = images(&[alias], &answers).await;
+    let ids: Vec<&str> = images.iter().map(|image| image.id.as_str()).collect();
+    assert_eq!(ids, ["ami-1", "ami-1", "ami-2"], "the first is for accelerators, too");
+    let sent = wire.sent();
+    assert!(sent.iter().any(|body| body.contains("aws-k8s-1.34-nvidia/arm64")), "{sent:?}");
+}
+
+#[tokio::test]
+async fn an_ssm_parameter_that_is_not_there_is_left_out_and_tags_require_nothing() {
+    let terms = ["/mine", "/gone"].map(|name| ImageTerm::SsmParameter(name.to_owned()));
+    let (images, _) = images(&terms, &[FIRST, NOT_THERE, Some((200, IMAGES))]).await;
+    let first = images.iter().find(|image| image.id.as_str() == "ami-1").unwrap();
+    assert_eq!(first.requirements.to_string(), "kubernetes.io/arch In [amd64]");
 }

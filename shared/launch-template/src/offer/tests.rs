@@ -3,6 +3,7 @@
 use expect_test::{Expect, expect};
 use model::{
     Bytes,
+    labels::{INSTANCE_HYPERVISOR, PLACEMENT_GROUP_ID, PLACEMENT_GROUP_PARTITION},
     node_class::{
         BlockDevice, ConnectionTracking, ImageFamily, Kubelet, NetworkInterface, PlacementGroup,
     },
@@ -333,7 +334,7 @@ fn adapters_on_the_first_card_cost_pods() {
 fn can_be_bought(change: impl Fn(&mut ResolvedNodeClass)) -> bool {
     let mut class = class(ImageFamily::Al2023);
     change(&mut class);
-    let hypervisor = format!("{T3} {HYPERVISOR}=nitro");
+    let hypervisor = format!("{T3} {INSTANCE_HYPERVISOR}=nitro");
     let types = offer(&described(&[&hypervisor]), &class, &BTreeMap::new(), now());
     types[0].offerings.iter().any(|offering| offering.is_available)
 }
@@ -365,7 +366,7 @@ fn what_the_type_cannot_do_makes_it_unavailable() {
     let mut class = class(ImageFamily::Al2023);
     class.class.connection_tracking = Some(ConnectionTracking::default());
     for hypervisor in ["xen", ""] {
-        let text = format!("{T3} {HYPERVISOR}={hypervisor}");
+        let text = format!("{T3} {INSTANCE_HYPERVISOR}={hypervisor}");
         assert_eq!(available(&[&text], &class, &BTreeMap::new()), "", "{hypervisor}");
     }
 }
@@ -419,7 +420,7 @@ fn a_reservation_is_an_offering_while_it_has_room_and_time() {
         });
         let offerings: Vec<String> = offerings.collect();
         let kinds = one.requirements.get(labels::CAPACITY_TYPE).unwrap();
-        let id = one.requirements.get(RESERVATION_ID).unwrap();
+        let id = one.requirements.get(labels::RESERVATION_ID).unwrap();
         format!("{kinds}; {id}; {}", offerings.join(", "))
     };
     expect!["karpenter.sh/capacity-type In [on-demand reserved spot]; karpenter.k8s.aws/capacity-reservation-id In [cr-a cr-b cr-c cr-d]; cr-a true 0.000000008, cr-b false 0.000000008, cr-c false 0.000000008, cr-d false 0.000000008"].assert_eq(&shown(&NodeSettings::default()));

@@ -124,7 +124,7 @@ fn prices_of_an_overlay_and_a_context_are_passed_on() {
     let mut class = al2023();
     class.class.context = Some("context-1".to_owned());
     let mut claim = claim(&[ON_DEMAND, "topology.kubernetes.io/zone In us-west-2a"], &[LARGE]);
-    claim.annotations.insert(PRICE_OVERLAY_APPLIED.to_owned(), "true".to_owned());
+    claim.annotations.insert(labels::PRICE_OVERLAY_APPLIED.to_owned(), "true".to_owned());
     check_request(
         &launch(&claim, &class, &[LARGE]).request,
         &expect![[r"

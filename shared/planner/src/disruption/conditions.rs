@@ -158,7 +158,7 @@ fn is_offered(state: &State<'_>, claim: &NodeClaim, pool: &NodePool, known: &Req
     let mut wanted = known.clone();
     if instance.capacity_type == CapacityType::Reserved {
         wanted.remove(labels::CAPACITY_TYPE);
-        wanted.remove("karpenter.k8s.aws/capacity-reservation-id");
+        wanted.remove(labels::RESERVATION_ID);
         let kinds = [CapacityType::Reserved, CapacityType::OnDemand];
         return has_offering(own, &wanted, &kinds);
     }

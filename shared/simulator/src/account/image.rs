@@ -16,9 +16,6 @@ use crate::{made_up, world::World};
 
 /// When every image of an alias was made: 2025-12-01.
 const IMAGES_MADE_AT: Timestamp = Timestamp::constant(1_764_547_200, 0);
-/// Labels of accelerators by which the variants of an image differ.
-const GPU_COUNT: &str = "karpenter.k8s.aws/instance-gpu-count";
-const ACCELERATOR_COUNT: &str = "karpenter.k8s.aws/instance-accelerator-count";
 
 /// A processor architecture, as images and as nodes call it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -237,11 +234,12 @@ fn aliased(family: ImageFamily, version: &str, kubernetes_version: &str) -> Vec<
 impl Variant {
     fn requirements(self) -> Requirements {
         let pairs: &[(&str, Operator)] = match self {
-            Self::Standard => {
-                &[(GPU_COUNT, Operator::DoesNotExist), (ACCELERATOR_COUNT, Operator::DoesNotExist)]
-            }
-            Self::Nvidia => &[(GPU_COUNT, Operator::Exists)],
-            Self::Neuron => &[(ACCELERATOR_COUNT, Operator::Exists)],
+            Self::Standard => &[
+                (labels::INSTANCE_GPU_COUNT, Operator::DoesNotExist),
+                (labels::INSTANCE_ACCELERATOR_COUNT, Operator::DoesNotExist),
+            ],
+            Self::Nvidia => &[(labels::INSTANCE_GPU_COUNT, Operator::Exists)],
+            Self::Neuron => &[(labels::INSTANCE_ACCELERATOR_COUNT, Operator::Exists)],
         };
         let requirements = pairs.iter().map(|(key, operator)| Requirement::new(key, *operator, []));
         requirements.filter_map(Result::ok).collect()

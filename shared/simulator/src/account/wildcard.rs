@@ -1,26 +1,55 @@
-//! EC2's wildcards, as its filters take them.
+//! EC2's wildcards: `*` is any text, `?` any one character, and a backslash takes the next as it is.
 //!
 //! <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/Using_Filtering.html>
 
-/// Whether `value` is what `pattern` says: `*` is any text, `?` any letter, `\` takes the next one
-/// as it is.
-pub fn is_like(pattern: &str, value: &str) -> bool {
-    fn rest(pattern: &[char], value: &[char]) -> bool {
-        match pattern {
-            [] => value.is_empty(),
-            ['*', pattern @ ..] => {
-                (0..=value.len()).any(|skipped| rest(pattern, value.get(skipped..).unwrap_or(&[])))
-            }
-            ['?', pattern @ ..] => {
-                value.split_first().is_some_and(|(_, value)| rest(pattern, value))
-            }
-            ['\\', letter, pattern @ ..] | [letter, pattern @ ..] => value
-                .split_first()
-                .is_some_and(|(first, value)| first == letter && rest(pattern, value)),
-        }
+/// Whether `text` is what `pattern` describes, as a whole. It takes as long as both are, multiplied.
+pub fn is_like(pattern: &str, text: &str) -> bool {
+    let pattern = tokens(pattern);
+    let text: Vec<char> = text.chars().collect();
+    // Which lengths of `text` the tokens so far can describe.
+    let mut reached = vec![false; text.len() + 1];
+    if let Some(first) = reached.first_mut() {
+        *first = true;
     }
-    let letters = |text: &str| text.chars().collect::<Vec<_>>();
-    rest(&letters(pattern), &letters(value))
+    for token in pattern {
+        let mut next = vec![false; reached.len()];
+        let mut is_open = false;
+        for (index, is_reached) in reached.iter().enumerate() {
+            is_open |= *is_reached;
+            let target = match token {
+                Token::Any if is_open => Some(index),
+                Token::One if *is_reached => Some(index + 1),
+                Token::Is(c) if *is_reached && text.get(index) == Some(&c) => Some(index + 1),
+                Token::Any | Token::One | Token::Is(_) => None,
+            };
+            if let Some(slot) = target.and_then(|target| next.get_mut(target)) {
+                *slot = true;
+            }
+        }
+        reached = next;
+    }
+    reached.last().copied().unwrap_or_default()
+}
+
+#[derive(Clone, Copy)]
+enum Token {
+    Any,
+    One,
+    Is(char),
+}
+
+fn tokens(pattern: &str) -> Vec<Token> {
+    let mut all = Vec::new();
+    let mut characters = pattern.chars();
+    while let Some(c) = characters.next() {
+        all.push(match c {
+            '*' => Token::Any,
+            '?' => Token::One,
+            '\\' => Token::Is(characters.next().unwrap_or('\\')),
+            c => Token::Is(c),
+        });
+    }
+    all
 }
 
 #[cfg(test)]
@@ -29,17 +58,21 @@ mod tests {
 
     #[test]
     fn wildcards_are_ec2s() {
-        for (pattern, value, expected) in [
-            ("a*", "abc", true),
-            ("a*", "bc", false),
-            ("a?c", "abc", true),
-            ("a?c", "ac", false),
-            (r"a\*", "a*", true),
-            (r"a\*", "ab", false),
+        for (pattern, text, expected) in [
+            ("a*c", "abbc", true),
+            ("a*c", "ac", true),
+            ("a*c", "acd", false),
             ("*", "", true),
-            ("abc", "abcd", false),
+            ("?", "", false),
+            ("a?c", "abc", true),
+            ("*b*", "abc", true),
+            ("a\\*c", "a*c", true),
+            ("a\\*c", "abc", false),
+            ("", "", true),
+            ("", "a", false),
+            ("amazon-eks-node-*-v2025*", "amazon-eks-node-1.34-v20250715", true),
         ] {
-            assert_eq!(is_like(pattern, value), expected, "{pattern} {value}");
+            assert_eq!(is_like(pattern, text), expected, "{pattern} {text}");
         }
     }
 }

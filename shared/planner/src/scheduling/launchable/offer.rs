@@ -132,8 +132,8 @@ const MARKET_LABELS: [&str; 6] = [
     labels::ZONE_ID,
     labels::CAPACITY_TYPE,
     labels::RESERVATION_ID,
-    "karpenter.k8s.aws/capacity-reservation-type",
-    "karpenter.k8s.aws/capacity-reservation-interruptible",
+    labels::RESERVATION_TYPE,
+    labels::RESERVATION_INTERRUPTIBLE,
 ];
 
 /// What makes a market.

@@ -36,7 +36,7 @@ use futures_util::{
 use jiff::Timestamp;
 use model::{
     Bytes, ClusterName, InstanceId, NodeClaim, NodeClaimName, NodeClassName, OfferingKey,
-    ledger::{Commit, CommitOutcome, MeasuredKey, Snapshot, WriteOutcome},
+    ledger::{Commit, CommitOutcome, MeasuredKey, PROMISED_VERSION, Snapshot, WriteOutcome},
     limits,
     validation::Verdict,
 };
@@ -53,7 +53,7 @@ use self::{
         verdict_from_item, verdict_item, verdict_key,
     },
 };
-use crate::fault::{BadAnswer, port_error};
+use crate::fault::{BadAnswer, BadRequest, port_error};
 
 const TRANSACTION: &str = "TransactWriteItems";
 /// Claims that are written at the same time.
@@ -307,7 +307,7 @@ impl Ledger for DynamoLedger {
         cluster: &ClusterName,
         claim: &NodeClaim,
     ) -> Result<WriteOutcome, PortError> {
-        self.write_claims(cluster, std::slice::from_ref(claim)).await
+        self.write_own_item(cluster, claim).await
     }
 
     async fn write_claims(
@@ -325,7 +325,11 @@ impl Ledger for DynamoLedger {
         cluster: &ClusterName,
         claim: &NodeClaim,
     ) -> Result<WriteOutcome, PortError> {
-        self.remove_claims(cluster, std::slice::from_ref(claim)).await
+        if claim.version <= PROMISED_VERSION {
+            let problem = format!("claim {} is still in its batch", claim.name);
+            return Err(BadRequest::of("DeleteItem", problem));
+        }
+        self.remove_own_item(cluster, claim).await
     }
 
     async fn remove_claims(

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     BatchId, CapacityType, HourlyPrice, ImageId, InstanceId, InstanceTypeName, NodeClaimName,
     NodeClassName, NodeName, NodePoolName, OfferingKey, PodKey, ProviderId, Requirements,
-    Resources, Taint, Zone, disruption::DisruptionReason,
+    Resources, Taint, Zone, disruption::DisruptionReason, ledger::PROMISED_VERSION,
 };
 
 /// Where a claim is in its life. Only forward, from any phase to `Deleting`, from there to gone.
@@ -285,7 +285,7 @@ impl NodeClaim {
     ) -> Self {
         Self {
             name,
-            version: 1,
+            version: PROMISED_VERSION,
             node_pool,
             node_class,
             batch,

@@ -9,6 +9,9 @@ use crate::{
     NodeClaimName, NodePoolName, OfferingKey, limits,
 };
 
+/// The version of a claim that nobody wrote to since it was promised.
+pub const PROMISED_VERSION: u64 = 1;
+
 /// Version of a cluster's promises. Every commit makes the next.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Generation(pub u64);

@@ -38,30 +38,33 @@ pub trait Ledger {
         instance: &InstanceId,
     ) -> Result<Option<(ClusterName, NodeClaim)>, PortError>;
 
-    /// Stores a claim whose stored version is one below its own. Idempotent by version and content.
+    /// Stores a claim whose stored version is one below its own, and that was written to before.
+    /// `Conflict` too when it is still as it was promised: it leaves its batch by
+    /// [`Ledger::write_claims`]. Idempotent by version and content.
     async fn write_claim(
         &self,
         cluster: &ClusterName,
         claim: &NodeClaim,
     ) -> Result<WriteOutcome, PortError>;
 
-    /// Stores claims of one batch, each as [`Ledger::write_claim`] does. `Conflict` when any of them
-    /// was refused; the others may be stored.
+    /// Stores claims of one batch, each as [`Ledger::write_claim`] does, and those that are still as
+    /// they were promised too. `Conflict` when any of them was refused; the others may be stored.
     async fn write_claims(
         &self,
         cluster: &ClusterName,
         claims: &[NodeClaim],
     ) -> Result<WriteOutcome, PortError>;
 
-    /// Removes a claim whose stored version is the claim's. A claim that is gone was removed.
+    /// Removes a claim whose stored version is the claim's, and that was written to since it was
+    /// promised; one that was not is refused as `Permanent`. A claim that is gone was removed.
     async fn remove_claim(
         &self,
         cluster: &ClusterName,
         claim: &NodeClaim,
     ) -> Result<WriteOutcome, PortError>;
 
-    /// Removes claims of one batch, each as [`Ledger::remove_claim`] does. `Conflict` when any of them
-    /// was refused; the others may be gone.
+    /// Removes claims of one batch, each as [`Ledger::remove_claim`] does, and those that are still as
+    /// they were promised too. `Conflict` when any of them was refused; the others may be gone.
     async fn remove_claims(
         &self,
         cluster: &ClusterName,

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_dynamodb::types::TransactWriteItem;
-use model::{BatchId, ClusterName, NodeClaim, NodeClaimName};
+use model::{BatchId, ClusterName, NodeClaim, NodeClaimName, ledger::PROMISED_VERSION};
 use ports::{Fault, PortError};
 
 use super::{
@@ -12,8 +12,6 @@ use super::{
     overtaken, unreadable,
 };
 
-/// The version of a claim that nobody wrote to since it was promised.
-const PROMISED: u64 = 1;
 /// How often it is begun anew after somebody else took something out of the same batch.
 const TRIES: usize = 5;
 
@@ -37,8 +35,8 @@ impl DynamoLedger {
         leaving: Leaving,
     ) -> Result<BTreeSet<NodeClaimName>, PortError> {
         let version = match leaving {
-            Leaving::ToOwnItems => PROMISED + 1,
-            Leaving::ForGood => PROMISED,
+            Leaving::ToOwnItems => PROMISED_VERSION + 1,
+            Leaving::ForGood => PROMISED_VERSION,
         };
         let wanted = claims.iter().filter(|claim| claim.version == version);
         let wanted: BTreeMap<&NodeClaimName, &NodeClaim> =

@@ -118,8 +118,10 @@ async fn write<A: Adapters>(
     let with_none: Vec<NodeClaim> = with_none.map(|(claim, _)| claim.clone()).collect();
     ledger.remove_claims(&at.cluster, &with_none).await?;
     match (claims.first(), after.first()) {
-        (_, Some(Some(launched))) => ledger.write_claim(&at.cluster, launched).await?,
-        (Some(claim), _) => ledger.remove_claim(&at.cluster, claim).await?,
+        (_, Some(Some(launched))) => {
+            ledger.write_claims(&at.cluster, std::slice::from_ref(launched)).await?
+        }
+        (Some(claim), _) => ledger.remove_claims(&at.cluster, std::slice::from_ref(claim)).await?,
         (None, _) => return Ok(()),
     };
     for launched in after.iter().flatten() {

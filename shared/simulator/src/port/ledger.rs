@@ -3,10 +3,10 @@
 use jiff::Timestamp;
 use model::{
     Bytes, ClusterName, InstanceId, NodeClaim, NodeClaimName, NodeClassName, OfferingKey,
-    ledger::{Commit, CommitOutcome, MeasuredKey, Snapshot, WriteOutcome},
+    ledger::{Commit, CommitOutcome, MeasuredKey, PROMISED_VERSION, Snapshot, WriteOutcome},
     validation::Verdict,
 };
-use ports::{Ledger, PortError};
+use ports::{Fault, Ledger, PortError};
 
 use crate::{
     Sim,
@@ -83,7 +83,7 @@ impl Ledger for Sim {
     ) -> Result<Option<NodeClaim>, PortError> {
         self.step(("Ledger.claim", Read), name, |world| {
             let claim = world.ledger.cluster(cluster).claims.get(name);
-            let was_written = |claim: &&std::rc::Rc<NodeClaim>| 1 < claim.version;
+            let was_written = |claim: &&std::rc::Rc<NodeClaim>| PROMISED_VERSION < claim.version;
             Ok(claim.filter(was_written).map(|claim| NodeClaim::clone(claim)))
         })
         .await
@@ -107,7 +107,13 @@ impl Ledger for Sim {
     ) -> Result<WriteOutcome, PortError> {
         let subject = format!("{} {} {}", claim.name, claim.version, claim.phase);
         self.step(("Ledger.write_claim", Write), subject, |world| {
-            let outcome = world.write_claim(cluster, claim);
+            let stored = world.ledger.cluster(cluster).claims.get(&claim.name);
+            let is_promised = stored.is_some_and(|stored| stored.version == PROMISED_VERSION);
+            let outcome = if is_promised {
+                WriteOutcome::Conflict
+            } else {
+                world.write_claim(cluster, claim)
+            };
             if outcome == WriteOutcome::Conflict {
                 world.note(format_args!("write of {} conflicts", claim.name));
             }
@@ -134,6 +140,10 @@ impl Ledger for Sim {
     ) -> Result<WriteOutcome, PortError> {
         let subject = format!("{} {}", claim.name, claim.version);
         self.step(("Ledger.remove_claim", Write), subject, |world| {
+            if claim.version <= PROMISED_VERSION {
+                let problem = format!("claim {} is still in its batch", claim.name);
+                return Err(PortError::because("remove a claim", Fault::Permanent, problem));
+            }
             Ok(world.remove_claim(cluster, claim))
         })
         .await

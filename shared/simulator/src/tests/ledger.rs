@@ -54,10 +54,14 @@ fn a_claim_is_written_only_on_the_version_below() {
     let cluster = Settings::default().cluster;
     let claim = toy::claim("x", "b1", sim.now());
     check(&sim, &toy::commit("a", 0, vec![claim.clone()]), CommitOutcome::Committed(Generation(1)));
-    let write =
-        |claim: &NodeClaim| sim.block_on(sim.write_claim(&cluster, claim)).unwrap().unwrap();
-    let remove =
-        |claim: &NodeClaim| sim.block_on(sim.remove_claim(&cluster, claim)).unwrap().unwrap();
+    let write = |claim: &NodeClaim| {
+        let written = sim.write_claims(&cluster, std::slice::from_ref(claim));
+        sim.block_on(written).unwrap().unwrap()
+    };
+    let remove = |claim: &NodeClaim| {
+        let removed = sim.remove_claims(&cluster, std::slice::from_ref(claim));
+        sim.block_on(removed).unwrap().unwrap()
+    };
     let launched = claim.moved_to(ClaimPhase::Launched, sim.now());
     assert_eq!(write(&launched), WriteOutcome::Written);
     assert_eq!(write(&launched), WriteOutcome::Written);
@@ -87,7 +91,8 @@ fn the_index_by_instance_lags() {
         image: None,
         launched_at: sim.now(),
     });
-    sim.block_on(sim.write_claim(&cluster, &launched)).unwrap().unwrap();
+    let stored = sim.write_claims(&cluster, std::slice::from_ref(&launched));
+    sim.block_on(stored).unwrap().unwrap();
     let found = || sim.block_on(sim.claim_of_instance(&id)).unwrap().unwrap();
     assert_eq!(found(), None);
     toy::pass(&sim, 1);

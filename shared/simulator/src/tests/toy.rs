@@ -204,7 +204,7 @@ async fn launch(sim: &Sim, claim: &NodeClaim, at: &Invocation) -> Result<(), Por
     let request = request_in(claim.batch.as_str(), 1, CapacityType::Spot, &subnets);
     let answer = ports::Fleet::launch(sim, &request).await?;
     let Some(instance) = answer.instances.first() else {
-        sim.remove_claim(&at.cluster, claim).await?;
+        sim.remove_claims(&at.cluster, std::slice::from_ref(claim)).await?;
         return Ok(());
     };
     let mut launched = claim.moved_to(ClaimPhase::Launched, at.now);
@@ -215,7 +215,7 @@ async fn launch(sim: &Sim, claim: &NodeClaim, at: &Invocation) -> Result<(), Por
         launched_at: at.now,
         ..build::launched_instance(instance.id.as_str())
     });
-    sim.write_claim(&at.cluster, &launched).await?;
+    sim.write_claims(&at.cluster, std::slice::from_ref(&launched)).await?;
     Ok(())
 }
 

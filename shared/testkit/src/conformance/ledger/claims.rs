@@ -8,7 +8,7 @@ use model::{
     claim::Deletion,
     ledger::{CommitOutcome, WriteOutcome},
 };
-use ports::Ledger;
+use ports::{Fault, Ledger};
 
 use super::{Subject, later, launched, offering};
 use crate::{
@@ -27,6 +27,10 @@ pub(super) async fn cases<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) 
         Case::of("one of a batch moves on, and the others stay", one_of_batch(subject).await),
         Case::of("a claim is removed again without effect", removed_twice(subject).await),
         Case::of("a claim under another version is not removed", removed_stale(subject).await),
+        Case::of(
+            "a claim that left its batch is written and removed by itself",
+            alone(subject).await,
+        ),
         Case::of("a claim is found by its instance", by_instance(subject).await),
         Case::of(
             "an offering cools down until the later time, for every cluster",
@@ -40,7 +44,14 @@ async fn write<L: Ledger, W: AsyncFn()>(
     subject: &Subject<'_, L, W>,
     claim: &NodeClaim,
 ) -> Result<WriteOutcome, Failure> {
-    Ok(subject.ledger.write_claim(subject.one(), claim).await?)
+    Ok(subject.ledger.write_claims(subject.one(), std::slice::from_ref(claim)).await?)
+}
+
+async fn remove<L: Ledger, W: AsyncFn()>(
+    subject: &Subject<'_, L, W>,
+    claim: &NodeClaim,
+) -> Result<WriteOutcome, Failure> {
+    Ok(subject.ledger.remove_claims(subject.one(), std::slice::from_ref(claim)).await?)
 }
 
 /// A claim with something in every field, among it what entries of requirements cannot say.
@@ -218,7 +229,7 @@ async fn one_of_batch<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> R
     };
     let next = asked_for(second);
     same("writing one", &write(subject, &next).await?, &WriteOutcome::Written)?;
-    let outcome = subject.ledger.remove_claim(subject.one(), first).await?;
+    let outcome = remove(subject, first).await?;
     same("removing another", &outcome, &WriteOutcome::Written)?;
     subject.absent(first).await?;
     subject.unchanged(head, &next).await?;
@@ -235,7 +246,7 @@ async fn removed_twice<L: Ledger, W: AsyncFn()>(
 ) -> Result<(), Failure> {
     let claim = subject.promised("removed-twice").await?;
     for _ in 0..2 {
-        let outcome = subject.ledger.remove_claim(subject.one(), &claim).await?;
+        let outcome = remove(subject, &claim).await?;
         same("removing", &outcome, &WriteOutcome::Written)?;
         subject.absent(&claim).await?;
     }
@@ -251,9 +262,33 @@ async fn removed_stale<L: Ledger, W: AsyncFn()>(
     let head = subject.head().await?;
     let next = NodeClaim { version: 2, ..claim.clone() };
     same("the write", &write(subject, &next).await?, &WriteOutcome::Written)?;
-    let outcome = subject.ledger.remove_claim(subject.one(), &claim).await?;
+    let outcome = remove(subject, &claim).await?;
     same("removing under an old version", &outcome, &WriteOutcome::Conflict)?;
     subject.unchanged(head, &next).await
+}
+
+async fn alone<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
+    let promised = subject.promised("alone").await?;
+    let head = subject.head().await?;
+    let asked = asked_for(&promised);
+    let (ledger, one) = (subject.ledger, subject.one());
+    same("a write", &ledger.write_claim(one, &asked).await?, &WriteOutcome::Conflict)?;
+    let refused = ledger.remove_claim(one, &promised).await.map_err(|error| error.fault);
+    same("a removal", &refused, &Err(Fault::Permanent))?;
+    subject.unchanged(head, &promised).await?;
+    same("leaving the batch", &write(subject, &asked).await?, &WriteOutcome::Written)?;
+    let next = NodeClaim { version: 3, message: Some("next".to_owned()), ..asked.clone() };
+    for _ in 0..2 {
+        same("the write", &ledger.write_claim(one, &next).await?, &WriteOutcome::Written)?;
+        subject.unchanged(head, &next).await?;
+    }
+    same("an old write", &ledger.write_claim(one, &asked).await?, &WriteOutcome::Conflict)?;
+    same("an old removal", &ledger.remove_claim(one, &asked).await?, &WriteOutcome::Conflict)?;
+    for _ in 0..2 {
+        same("the removal", &ledger.remove_claim(one, &next).await?, &WriteOutcome::Written)?;
+        subject.absent(&next).await?;
+    }
+    same("a write after it", &ledger.write_claim(one, &next).await?, &WriteOutcome::Conflict)
 }
 
 async fn by_instance<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
@@ -263,7 +298,7 @@ async fn by_instance<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Re
     same("the write", &write(subject, &claim).await?, &WriteOutcome::Written)?;
     let wanted = (subject.one().clone(), claim.clone());
     eventually(subject, &instance, Some(&wanted)).await?;
-    let outcome = subject.ledger.remove_claim(subject.one(), &claim).await?;
+    let outcome = remove(subject, &claim).await?;
     same("removing", &outcome, &WriteOutcome::Written)?;
     eventually(subject, &instance, None).await
 }

@@ -216,7 +216,8 @@ async fn too_large<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Resu
 async fn mixed<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
     let stored = subject.promised("mixed-changed").await?;
     let stored = NodeClaim { version: 2, ..stored };
-    let written = subject.ledger.write_claim(subject.one(), &stored).await?;
+    let stored_alone = std::slice::from_ref(&stored);
+    let written = subject.ledger.write_claims(subject.one(), stored_alone).await?;
     same("the write before", &written, &WriteOutcome::Written)?;
     let (warm, hot) = (offering("c7g.large"), offering("r7g.large"));
     subject.ledger.cool_down(&[(hot.clone(), later(9))]).await?;

@@ -71,7 +71,7 @@ fn check(name: &str, event: &Value) {
                 wire::event::schedule(&event.to_string()).unwrap_or_else(|e| panic!("{name}: {e}"));
             assert_eq!(read.as_str(), method);
         }
-        ("provision" | "resolve" | "catalog", "schedule") => {
+        ("provision" | "resolve" | "sweep" | "catalog", "schedule") => {
             assert_eq!(event["source"], "aws.events", "{name}");
         }
         _ => panic!("{name}: which function reads it, and how?"),

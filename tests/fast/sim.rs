@@ -11,6 +11,8 @@
     reason = "helpers of tests fail loudly, and say what they played"
 )]
 
+#[path = "sim/calls.rs"]
+mod calls;
 #[path = "sim/dry_run.rs"]
 mod dry_run;
 #[path = "sim/launch_faults.rs"]
@@ -35,5 +37,7 @@ mod stories;
 mod storm;
 #[path = "sim/sweep.rs"]
 mod sweep;
+#[path = "sim/sweep_jobs.rs"]
+mod sweep_jobs;
 #[path = "sim/world.rs"]
 mod world;

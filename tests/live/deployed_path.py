@@ -191,6 +191,7 @@ def check_triggers(checks, stack):
         ("Settle", 1, 1),
         ("Drain", 1, 1),
         ("Resolve", 0, 0),
+        ("Sweep", 0, 0),
         ("Catalog", 0, 0),
     ]:
         found = stack.triggers(function)
@@ -209,9 +210,10 @@ def check_triggers(checks, stack):
         for t in stack.events.list_targets_by_rule(Rule=r["Name"])["Targets"]
     )
     checks.check(
-        "six schedules of one minute, four of them with the method as their input",
+        "seven schedules of one minute, four of them with the method as their input",
         inputs
         == [
+            "",
             "",
             "",
             '{"method":"consolidation"}',

@@ -27,7 +27,7 @@ MEMORY_MIB_MAX, REFRESH_SECONDS_MAX, STORED_BYTES_MAX = 256, 60, 1_000_000
 CLASSES = "/apis/karpenter.k8s.aws/v1/ec2nodeclasses"
 NODES = "/api/v1/nodes"
 PODS_OF_DEFAULT = "/api/v1/namespaces/default/pods"
-FUNCTIONS = ["catalog", "resolve", "provision", "launch", "settle", "interrupt", "drain"]
+FUNCTIONS = ["catalog", "resolve", "provision", "launch", "settle", "interrupt", "drain", "sweep"]
 
 
 def metadata(name, number, **more):
@@ -362,7 +362,7 @@ def check_end(checks, way):
         "no node is left", not way.cluster.objects[NODES], list(way.cluster.objects[NODES])
     )
     way.cluster.objects[CLASSES].clear()
-    way.invoke("resolve answers its schedule again", "resolve", event("resolve-schedule"))
+    way.invoke("sweep answers its schedule", "sweep", event("sweep-schedule"))
     templates = way.ec2.describe_launch_templates()["LaunchTemplates"]
     left = [t["LaunchTemplateName"] for t in templates] + way.profiles()
     checks.check("without a class no profile and no launch template is left", not left, left)

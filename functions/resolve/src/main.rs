@@ -11,11 +11,8 @@ async fn main() -> anyhow::Result<()> {
     let ports = ResolvePorts::<Platform> {
         node_classes: &cluster,
         node_pools: &cluster,
-        node_claims: &cluster,
         discovery: &platform.discovery(),
         profiles: &platform.profiles(),
-        templates: &platform.templates(),
-        fleet: &platform.fleet(),
         ledger: &platform.ledger(),
         mailbox: &platform.mailbox(),
         dry_runs: platform.settings().dry_runs,

@@ -69,6 +69,12 @@ impl JsonService {
         Self { connector, config: config.clone(), endpoint, region: region.to_owned(), credentials }
     }
 
+    /// The same service at the other end of `connector`.
+    #[cfg(test)]
+    pub(crate) fn over(self, connector: SharedHttpConnector) -> Self {
+        Self { connector: Some(connector), ..self }
+    }
+
     /// The answer to `body`.
     pub(crate) async fn call(
         &self,

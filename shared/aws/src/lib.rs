@@ -17,6 +17,9 @@ mod fixture;
 mod iam;
 mod json_call;
 mod pricing;
+pub mod rights;
+#[cfg(test)]
+mod rights_tests;
 mod sqs;
 mod ssm;
 #[cfg(test)]

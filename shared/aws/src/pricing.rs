@@ -42,6 +42,15 @@ impl Prices {
         Self { service, region: region.to_owned() }
     }
 
+    /// The same at the other end of `connector`.
+    #[cfg(test)]
+    pub(crate) fn over(
+        self,
+        connector: aws_smithy_runtime_api::client::http::SharedHttpConnector,
+    ) -> Self {
+        Self { service: self.service.over(connector), ..self }
+    }
+
     /// The price of each type that has one. Both kinds must be there, or there is no answer.
     pub(crate) async fn on_demand(
         &self,

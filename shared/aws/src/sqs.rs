@@ -43,7 +43,7 @@ impl QueueUrls {
             Function::Launch => Some(&self.launch),
             Function::Settle => Some(&self.settle),
             Function::Drain => Some(&self.drain),
-            Function::Interrupt | Function::Resolve | Function::Catalog => None,
+            Function::Interrupt | Function::Resolve | Function::Sweep | Function::Catalog => None,
         }
     }
 }

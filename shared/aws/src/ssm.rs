@@ -28,6 +28,15 @@ impl Parameters {
         Self(JsonService::new(config, endpoint(region), region, credentials))
     }
 
+    /// The same at the other end of `connector`.
+    #[cfg(test)]
+    pub(crate) fn over(
+        self,
+        connector: aws_smithy_runtime_api::client::http::SharedHttpConnector,
+    ) -> Self {
+        Self(self.0.over(connector))
+    }
+
     /// The value of the parameter called `name`, if there is one.
     pub(crate) async fn get(&self, name: &str) -> Result<Option<String>, PortError> {
         value_of(self.0.call(GET, &json!({ "Name": name })).await)

@@ -1,7 +1,10 @@
 //! Replayed answers below the SDKs: what is really sent, and what real answers mean. No socket is
 //! opened.
 
-use std::sync::{Arc, Mutex};
+use std::{
+    collections::BTreeSet,
+    sync::{Arc, Mutex},
+};
 
 use aws_config::{BehaviorVersion, Region, SdkConfig, retry::RetryConfig};
 use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
@@ -22,6 +25,8 @@ struct Tape {
     /// Status and body; `None` is a connection that breaks before the answer. The last goes first.
     answers: Vec<Option<(u16, String)>>,
     sent: Vec<String>,
+    /// Of each request the header `X-Amz-Target`, or the path where there is none.
+    targets: Vec<String>,
 }
 
 impl Wire {
@@ -29,7 +34,7 @@ impl Wire {
     pub(crate) fn answering(answers: &[Option<(u16, &str)>]) -> Self {
         let answer = |answer: &Option<(u16, &str)>| answer.map(|(code, body)| (code, body.into()));
         let answers = answers.iter().rev().map(answer).collect();
-        Self(Arc::new(Mutex::new(Tape { answers, sent: Vec::new() })))
+        Self(Arc::new(Mutex::new(Tape { answers, ..Tape::default() })))
     }
 
     /// The bodies that were sent. All answers must have been asked for.
@@ -37,6 +42,18 @@ impl Wire {
         let tape = self.0.lock().unwrap();
         assert_eq!(tape.answers, [], "not asked for");
         tape.sent.clone()
+    }
+
+    /// What was asked for, as the actions of IAM that it needs. All answers must have been asked for.
+    pub(crate) fn actions(&self) -> BTreeSet<String> {
+        let bodies = self.sent();
+        let targets = self.0.lock().unwrap().targets.clone();
+        targets.iter().zip(&bodies).flat_map(|(target, body)| actions(target, body)).collect()
+    }
+
+    /// A connection to this wire.
+    pub(crate) fn connector(&self) -> SharedHttpConnector {
+        SharedHttpConnector::new(self.clone())
     }
 
     /// An account behind this wire, without retries.
@@ -52,7 +69,7 @@ impl Wire {
     }
 
     fn client(&self) -> SharedHttpClient {
-        let connector = SharedHttpConnector::new(self.clone());
+        let connector = self.connector();
         http_client_fn(move |_, _| connector.clone())
     }
 }
@@ -62,6 +79,9 @@ impl HttpConnector for Wire {
         let mut tape = self.0.lock().unwrap();
         let body = request.body().bytes().map(String::from_utf8_lossy).unwrap_or_default();
         tape.sent.push(body.into_owned());
+        let target = request.headers().get("x-amz-target").map(str::to_owned);
+        let path = || request.uri().split("amazonaws.com").last().unwrap_or_default().to_owned();
+        tape.targets.push(target.unwrap_or_else(path));
         HttpConnectorFuture::ready(match tape.answers.pop() {
             Some(Some((status, body))) => {
                 Ok(HttpResponse::new(status.try_into().unwrap(), body.into()))
@@ -70,4 +90,58 @@ impl HttpConnector for Wire {
             None => panic!("one call too many: {:?}", tape.sent.last()),
         })
     }
+}
+
+/// The actions that a request needs: that of its name, and what it does besides.
+fn actions(target: &str, body: &str) -> Vec<String> {
+    if target.starts_with("/clusters/") {
+        return vec!["eks:DescribeCluster".to_owned()];
+    }
+    if let Some((service, operation)) = target.rsplit_once('.') {
+        return match (service, operation) {
+            ("DynamoDB_20120810", "TransactWriteItems") => writes(body),
+            ("DynamoDB_20120810", "Query") if body.contains("\"IndexName\":\"instance\"") => {
+                vec![crate::rights::QUERY_INDEX.to_owned()]
+            }
+            ("DynamoDB_20120810", operation) => vec![format!("dynamodb:{operation}")],
+            ("AmazonSQS", "SendMessageBatch") => vec!["sqs:SendMessage".to_owned()],
+            ("AmazonSSM", operation) => vec![format!("ssm:{operation}")],
+            ("AWSPriceListService", operation) => vec![format!("pricing:{operation}")],
+            (service, operation) => panic!("{service}.{operation}: which action is that?"),
+        };
+    }
+    let form = |name: &str| {
+        let mut fields = body.split('&').filter_map(|field| field.split_once('='));
+        fields.find_map(|(key, value)| (key == name).then_some(value)).unwrap_or_default()
+    };
+    let service = match form("Version") {
+        "2016-11-15" => "ec2",
+        "2010-05-08" => "iam",
+        version => panic!("version {version}: which service is that?"),
+    };
+    let mut actions = vec![format!("{service}:{}", form("Action"))];
+    let has_tags = body.contains("TagSpecification");
+    match form("Action") {
+        // An instance profile in a launch template is passed on with each launch.
+        "CreateFleet" => actions.extend(["ec2:RunInstances", "iam:PassRole"].map(str::to_owned)),
+        "RunInstances" | "AddRoleToInstanceProfile" => actions.push("iam:PassRole".to_owned()),
+        "CreateInstanceProfile" if body.contains("Tags.member") => {
+            actions.push("iam:TagInstanceProfile".to_owned());
+        }
+        _ => {}
+    }
+    actions.extend(has_tags.then(|| "ec2:CreateTags".to_owned()));
+    actions
+}
+
+/// A transaction needs the right to each of the writes in it.
+fn writes(body: &str) -> Vec<String> {
+    let body: serde_json::Value = serde_json::from_str(body).unwrap();
+    let items = body["TransactItems"].as_array().unwrap();
+    let kinds = items.iter().flat_map(|item| item.as_object().unwrap().keys());
+    let action = |kind: &String| match kind.as_str() {
+        "ConditionCheck" => "dynamodb:ConditionCheckItem".to_owned(),
+        kind => format!("dynamodb:{kind}Item"),
+    };
+    kinds.map(action).collect()
 }

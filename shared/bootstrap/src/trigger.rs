@@ -108,6 +108,11 @@ pub fn resolve(_: &Settings, source: &Source) -> Result<Option<()>, Failure> {
     only_scheduled("resolve", source)
 }
 
+/// For `sweep`: its schedule.
+pub fn sweep(_: &Settings, source: &Source) -> Result<Option<()>, Failure> {
+    only_scheduled("sweep", source)
+}
+
 /// For `catalog`: its schedule.
 pub fn catalog(_: &Settings, source: &Source) -> Result<Option<()>, Failure> {
     only_scheduled("catalog", source)

@@ -5,17 +5,21 @@
 //! span crates play through it, so that they run the very handlers that are deployed. It decides
 //! nothing and reads no text.
 
+mod only;
+
 use std::{cell::RefCell, rc::Rc};
 
 use handlers::{
-    DisruptPorts, DisruptTrigger, DrainPorts, DryRuns, Error, InterruptPorts, LaunchPorts, Offers,
-    POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts, ProvisionSource, ProvisionTrigger, Question,
-    Report, ResolvePorts, SettlePorts,
+    CatalogPorts, DisruptPorts, DisruptTrigger, DrainPorts, DryRuns, Error, InterruptPorts,
+    LaunchPorts, Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts, ProvisionSource,
+    ProvisionTrigger, Question, Report, ResolvePorts, SettlePorts, SweepPorts,
 };
 use jiff::Timestamp;
 use model::{Function, NodeClaimName, message::Message};
 use ports::Invocation;
 use simulator::{Delivery, Dispatch, Payload, Schedule, Sim};
+
+use only::Only;
 
 /// What a decider did, and when.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -63,15 +67,10 @@ pub fn dispatch(sim: &Sim, reports: &Reports) -> impl Dispatch + use<> {
 async fn call(sim: &Sim, offers: &Offers, delivery: Delivery) -> Result<Report, Error> {
     let at = &delivery.invocation;
     match delivery.payload {
-        Payload::Schedule(Schedule::Provision) => {
-            provision(sim, offers, ProvisionSource::Schedule, at).await
-        }
-        Payload::Schedule(Schedule::Disrupt(schedule)) => {
-            disrupt(sim, offers, DisruptTrigger::Schedule(schedule), at).await
-        }
-        Payload::Schedule(Schedule::Resolve) => resolve(sim, at).await,
+        Payload::Schedule(schedule) => scheduled(sim, offers, schedule, at).await,
         Payload::Interruption(interruption) => {
-            let ports = InterruptPorts::<Sim> { ledger: sim, mailbox: sim };
+            let world = &Only::<only::Interrupt>::new(sim);
+            let ports = InterruptPorts::<Only<_>> { ledger: world, mailbox: world };
             handlers::interrupt(&ports, &interruption, at).await
         }
         Payload::Claims(claims) => {
@@ -79,6 +78,22 @@ async fn call(sim: &Sim, offers: &Offers, delivery: Delivery) -> Result<Report, 
             Ok(Report::default())
         }
         Payload::Message(message) => receive(sim, offers, message, at).await,
+    }
+}
+
+async fn scheduled(
+    sim: &Sim,
+    offers: &Offers,
+    schedule: Schedule,
+    at: &Invocation,
+) -> Result<Report, Error> {
+    match schedule {
+        Schedule::Provision => provision(sim, offers, ProvisionSource::Schedule, at).await,
+        Schedule::Disrupt(schedule) => {
+            disrupt(sim, offers, DisruptTrigger::Schedule(schedule), at).await
+        }
+        Schedule::Resolve => resolve(sim, at).await,
+        Schedule::Sweep => sweep(sim, at).await,
     }
 }
 
@@ -99,7 +114,8 @@ async fn receive(
         }
         Message::TryOut { class, key, asked_at } => {
             let question = Question { class, key, asked_at };
-            handlers::try_out(&launch_ports(sim, offers), &question, at).await?;
+            let world = Only::new(sim);
+            handlers::try_out(&launch_ports(&world, offers), &question, at).await?;
         }
         Message::Launch { claim } | Message::Settle { claim } | Message::Drain { claim } => {
             visit(sim, offers, function, &[claim], at).await?;
@@ -114,12 +130,13 @@ async fn provision(
     source: ProvisionSource,
     at: &Invocation,
 ) -> Result<Report, Error> {
-    let ports = ProvisionPorts::<Sim> {
-        cluster: sim,
-        catalog: sim,
-        discovery: sim,
-        ledger: sim,
-        mailbox: sim,
+    let world = &Only::<only::Provision>::new(sim);
+    let ports = ProvisionPorts::<Only<_>> {
+        cluster: world,
+        catalog: world,
+        discovery: world,
+        ledger: world,
+        mailbox: world,
         offers,
     };
     let poll_interval_seconds = POLL_INTERVAL_SECONDS_DEFAULT;
@@ -132,44 +149,61 @@ async fn disrupt(
     trigger: DisruptTrigger,
     at: &Invocation,
 ) -> Result<Report, Error> {
-    let ports = DisruptPorts::<Sim> {
-        cluster: sim,
-        node_claims: sim,
-        catalog: sim,
-        discovery: sim,
-        ledger: sim,
-        mailbox: sim,
+    let world = &Only::<only::Disrupt>::new(sim);
+    let ports = DisruptPorts::<Only<_>> {
+        cluster: world,
+        node_claims: world,
+        catalog: world,
+        discovery: world,
+        ledger: world,
+        mailbox: world,
         offers,
     };
     handlers::disrupt(&ports, trigger, at).await
 }
 
 async fn resolve(sim: &Sim, at: &Invocation) -> Result<Report, Error> {
-    let ports = ResolvePorts::<Sim> {
-        node_classes: sim,
-        node_pools: sim,
-        node_claims: sim,
-        discovery: sim,
-        profiles: sim,
-        templates: sim,
-        fleet: sim,
-        ledger: sim,
-        mailbox: sim,
+    let world = &Only::<only::Resolve>::new(sim);
+    let ports = ResolvePorts::<Only<_>> {
+        node_classes: world,
+        node_pools: world,
+        discovery: world,
+        profiles: world,
+        ledger: world,
+        mailbox: world,
         dry_runs: DryRuns::Enabled,
     };
     handlers::resolve(&ports, at).await
 }
 
-fn launch_ports<'a>(sim: &'a Sim, offers: &'a Offers) -> LaunchPorts<'a, Sim> {
+async fn sweep(sim: &Sim, at: &Invocation) -> Result<Report, Error> {
+    let world = &Only::<only::Sweep>::new(sim);
+    let ports = SweepPorts::<Only<_>> {
+        cluster: world,
+        node_claims: world,
+        discovery: world,
+        profiles: world,
+        templates: world,
+        fleet: world,
+        ledger: world,
+        mailbox: world,
+    };
+    handlers::sweep(&ports, at).await
+}
+
+fn launch_ports<'a>(
+    world: &'a Only<only::Launch>,
+    offers: &'a Offers,
+) -> LaunchPorts<'a, Only<only::Launch>> {
     LaunchPorts {
-        ledger: sim,
-        cluster: sim,
-        catalog: sim,
-        discovery: sim,
-        templates: sim,
-        profiles: sim,
-        fleet: sim,
-        mailbox: sim,
+        ledger: world,
+        cluster: world,
+        catalog: world,
+        discovery: world,
+        templates: world,
+        profiles: world,
+        fleet: world,
+        mailbox: world,
         offers,
     }
 }
@@ -183,19 +217,31 @@ async fn visit(
     at: &Invocation,
 ) -> Result<(), Error> {
     match function {
-        Function::Launch => handlers::launch(&launch_ports(sim, offers), claims, at).await?,
+        Function::Launch => {
+            handlers::launch(&launch_ports(&Only::new(sim), offers), claims, at).await?;
+        }
         Function::Settle => {
-            let (nodes, node_claims) = (sim, sim);
-            let ports =
-                SettlePorts::<Sim> { ledger: sim, nodes, node_claims, fleet: sim, mailbox: sim };
+            let world = &Only::<only::Settle>::new(sim);
+            let ports = SettlePorts::<Only<_>> {
+                ledger: world,
+                nodes: world,
+                node_claims: world,
+                fleet: world,
+                mailbox: world,
+            };
             for claim in claims {
                 handlers::settle(&ports, claim, at).await?;
             }
         }
         Function::Drain => {
-            let (nodes, node_claims) = (sim, sim);
-            let ports =
-                DrainPorts::<Sim> { ledger: sim, nodes, node_claims, fleet: sim, mailbox: sim };
+            let world = &Only::<only::Drain>::new(sim);
+            let ports = DrainPorts::<Only<_>> {
+                ledger: world,
+                nodes: world,
+                node_claims: world,
+                fleet: world,
+                mailbox: world,
+            };
             for claim in claims {
                 handlers::drain(&ports, claim, at).await?;
             }
@@ -204,7 +250,21 @@ async fn visit(
         | Function::Interrupt
         | Function::Disrupt
         | Function::Resolve
+        | Function::Sweep
         | Function::Catalog => {}
     }
     Ok(())
+}
+
+/// Asks once what is sold in `region` and stores it, as the function `catalog` does. No schedule of
+/// a simulated world does it: what is sold there is known from its start.
+pub async fn catalog(
+    sim: &Sim,
+    region: &str,
+    builtin: &model::Catalog,
+    at: &Invocation,
+) -> Result<(), Error> {
+    let world = &Only::<only::Catalog>::new(sim);
+    let ports = CatalogPorts::<Only<_>> { market: world, shelf: world };
+    handlers::catalog(&ports, region, builtin, at).await
 }

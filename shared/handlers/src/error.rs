@@ -2,6 +2,8 @@
 
 use ports::PortError;
 
+use crate::FailedJob;
+
 /// A failure of a handler.
 #[derive(Debug, thiserror::Error)]
 pub enum Error {
@@ -20,6 +22,15 @@ pub enum Error {
         /// The most that one takes.
         items_max: usize,
     },
+    /// Some of the jobs of a call failed; the others ran.
+    #[error("{}", failed_jobs(.0))]
+    Jobs(Vec<FailedJob>),
+}
+
+fn failed_jobs(failed: &[FailedJob]) -> String {
+    let text =
+        |failed: &FailedJob| format!("job `{}` failed: {}", failed.job, story(&failed.error));
+    failed.iter().map(text).collect::<Vec<_>>().join("; ")
 }
 
 /// `error` and its causes in one line, outermost first.
@@ -44,6 +55,7 @@ impl Error {
             },
             Self::InvalidPlan(_) => "InvalidPlan",
             Self::TooLarge { .. } => "CommitTooLarge",
+            Self::Jobs(_) => "JobsFailed",
         }
     }
 }

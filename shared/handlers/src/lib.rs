@@ -6,15 +6,16 @@
 //!
 //! *Deciders* (`provision`, `interrupt`, `disrupt`) write only the ledger. The *actor* (`launch`)
 //! chooses nothing. *Reconcilers* (`settle`, `drain`) move one claim under its own version; `resolve`
-//! tells of every EC2NodeClass and NodePool what it finds, and makes NodeClaim objects say what the
-//! ledger says.
+//! tells of every EC2NodeClass and NodePool what it finds, and `sweep` makes equal what differs.
 
+mod calls;
 mod catalog;
 mod commit;
 mod disrupt;
 mod drain;
 mod error;
 mod interrupt;
+mod job;
 mod launch;
 mod mail;
 mod observe;
@@ -24,12 +25,15 @@ mod provision;
 mod resolution;
 mod resolve;
 mod settle;
+mod sweep;
 
+pub use calls::{calls, makes, receivers};
 pub use catalog::{CatalogPorts, catalog};
 pub use disrupt::{DisruptPorts, DisruptTrigger, disrupt};
 pub use drain::{DrainPorts, drain};
 pub use error::{Error, story};
 pub use interrupt::{InterruptPorts, interrupt};
+pub use job::{FailedJob, Job};
 pub use launch::{LaunchPorts, LaunchTrigger, Question, launch, try_out};
 pub use launch_template::Offers;
 pub use provision::{
@@ -37,6 +41,7 @@ pub use provision::{
 };
 pub use resolve::{DryRuns, ResolvePorts, resolve};
 pub use settle::{SettlePorts, settle};
+pub use sweep::{SweepPorts, sweep};
 
 use model::Plan;
 use ports::Malformed;

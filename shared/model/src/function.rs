@@ -21,13 +21,15 @@ pub enum Function {
     Drain,
     /// Writes into EC2NodeClasses and NodePools what they select and whether they are ready.
     Resolve,
+    /// Makes equal what differs from what should be, and removes what nobody uses.
+    Sweep,
     /// Asks what is sold in the region, and stores it.
     Catalog,
 }
 
 impl Function {
     /// Every function, deciders first.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 9] = [
         Self::Provision,
         Self::Interrupt,
         Self::Disrupt,
@@ -35,6 +37,7 @@ impl Function {
         Self::Settle,
         Self::Drain,
         Self::Resolve,
+        Self::Sweep,
         Self::Catalog,
     ];
 
@@ -48,6 +51,7 @@ impl Function {
             Self::Settle => "settle",
             Self::Drain => "drain",
             Self::Resolve => "resolve",
+            Self::Sweep => "sweep",
             Self::Catalog => "catalog",
         }
     }

@@ -35,3 +35,37 @@ pub trait Adapters {
     /// Launch templates.
     type Templates: crate::Templates;
 }
+
+/// What is every port by itself, such as a simulated world, stands behind all of them.
+impl<W> Adapters for W
+where
+    W: crate::Catalog
+        + crate::Cluster
+        + crate::Discovery
+        + crate::Fleet
+        + crate::Ledger
+        + crate::Mailbox
+        + crate::Market
+        + crate::NodeClaims
+        + crate::NodeClasses
+        + crate::NodePools
+        + crate::Nodes
+        + crate::Profiles
+        + crate::Shelf
+        + crate::Templates,
+{
+    type Catalog = W;
+    type Cluster = W;
+    type Discovery = W;
+    type Fleet = W;
+    type Ledger = W;
+    type Mailbox = W;
+    type Market = W;
+    type NodeClaims = W;
+    type NodeClasses = W;
+    type NodePools = W;
+    type Nodes = W;
+    type Profiles = W;
+    type Shelf = W;
+    type Templates = W;
+}

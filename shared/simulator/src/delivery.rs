@@ -19,17 +19,20 @@ pub enum Schedule {
     Disrupt(DisruptionSchedule),
     /// Look at EC2NodeClasses.
     Resolve,
+    /// Compare what is there with what should be.
+    Sweep,
 }
 
 impl Schedule {
     /// All of them.
-    pub const ALL: [Self; 6] = [
+    pub const ALL: [Self; 7] = [
         Self::Provision,
         Self::Disrupt(DisruptionSchedule::Graceful(DisruptionReason::Empty)),
         Self::Disrupt(DisruptionSchedule::Forced),
         Self::Disrupt(DisruptionSchedule::Graceful(DisruptionReason::Drifted)),
         Self::Disrupt(DisruptionSchedule::Graceful(DisruptionReason::Underutilized)),
         Self::Resolve,
+        Self::Sweep,
     ];
 
     /// The function that it calls.
@@ -38,6 +41,7 @@ impl Schedule {
             Self::Provision => Function::Provision,
             Self::Disrupt(_) => Function::Disrupt,
             Self::Resolve => Function::Resolve,
+            Self::Sweep => Function::Sweep,
         }
     }
 }
@@ -91,7 +95,9 @@ impl fmt::Display for Payload {
                 Message::Launch { claim } | Message::Settle { claim } | Message::Drain { claim },
             ) => write!(f, "visit {claim}"),
             Self::Message(Message::TryOut { class, .. }) => write!(f, "try out {class}"),
-            Self::Schedule(Schedule::Provision | Schedule::Resolve) => f.write_str("schedule"),
+            Self::Schedule(Schedule::Provision | Schedule::Resolve | Schedule::Sweep) => {
+                f.write_str("schedule")
+            }
             Self::Schedule(Schedule::Disrupt(what)) => write!(f, "schedule {}", what.as_str()),
             Self::Interruption(event) => write!(f, "{:?} {}", event.kind, event.instance),
             Self::Claims(claims) => {

@@ -117,6 +117,9 @@ impl World {
         for delivery in deliveries {
             let delay = SignedDuration::from_secs(i64::from(delivery.delay_seconds));
             let function = delivery.message.function();
+            if let Some((_, sender)) = self.current {
+                self.sent.entry(sender).or_default().insert(function);
+            }
             let payload = Payload::Message(delivery.message.clone());
             self.enqueue(delivery.cluster.clone(), function, payload, (delay, QUEUE_LATENCY));
         }

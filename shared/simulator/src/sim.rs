@@ -2,6 +2,7 @@
 
 use std::{
     cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
     fmt,
     future::poll_fn,
     pin::pin,
@@ -128,6 +129,14 @@ impl Sim {
         }
     }
 
+    /// The same as a delivery of `function`, whose calls these are.
+    pub fn block_on_as<T>(&self, function: Function, future: impl Future<Output = T>) -> Option<T> {
+        self.enter(Some((0, function)));
+        let output = self.block_on(future);
+        self.enter(None);
+        output
+    }
+
     /// One line for each call and each happening so far.
     pub fn trace(&self) -> Vec<String> {
         self.0.borrow().trace.clone()
@@ -136,6 +145,16 @@ impl Sim {
     /// Calls of ports so far.
     pub fn calls(&self) -> u64 {
         self.0.borrow().calls()
+    }
+
+    /// Which calls of ports each function made so far, as port and method.
+    pub fn called(&self) -> BTreeMap<Function, BTreeSet<&'static str>> {
+        self.0.borrow().called.clone()
+    }
+
+    /// Which functions each function sent messages to so far.
+    pub fn sent(&self) -> BTreeMap<Function, BTreeSet<Function>> {
+        self.0.borrow().sent.clone()
     }
 
     /// What happened so far from the `from`th event on, oldest first.

@@ -2,7 +2,12 @@
 //!
 //! Events happen in the order of their times; ties in the order in which they were planned.
 
-use std::{collections::BTreeMap, fmt, sync::Arc, task::Waker};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+    task::Waker,
+};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{Catalog, Function, InstanceId, NodeName, PodKey, PodUid, shape::Shelved};
@@ -95,6 +100,10 @@ pub(crate) struct World {
     pub(crate) timeline: Vec<TimelineEvent>,
     pub(crate) violations: Vec<String>,
     calls: u64,
+    /// Which calls of ports each function made so far.
+    pub(crate) called: BTreeMap<Function, BTreeSet<&'static str>>,
+    /// Which functions each function sent messages to so far.
+    pub(crate) sent: BTreeMap<Function, BTreeSet<Function>>,
     agenda: BTreeMap<(Timestamp, u64), Event>,
     planned: u64,
     /// When the checkers look at everything again.
@@ -136,6 +145,8 @@ impl World {
             timeline: Vec::new(),
             violations: Vec::new(),
             calls: 0,
+            called: BTreeMap::new(),
+            sent: BTreeMap::new(),
             agenda: BTreeMap::new(),
             planned: 0,
             next_scan: settings.start,
@@ -143,7 +154,7 @@ impl World {
         };
         if world.settings.has_schedules {
             // They do not come round in the same second.
-            for (schedule, seconds) in Schedule::ALL.into_iter().zip([5, 15, 25, 35, 45, 55]) {
+            for (schedule, seconds) in Schedule::ALL.into_iter().zip([5, 15, 25, 35, 45, 55, 50]) {
                 world.after(SignedDuration::from_secs(seconds), Event::Schedule(schedule));
             }
         }
@@ -207,6 +218,9 @@ impl World {
     ) -> Verdict {
         let number = self.calls;
         self.calls += 1;
+        if let Some((_, function)) = self.current {
+            self.called.entry(function).or_default().insert(operation);
+        }
         if self.rules.is_empty() {
             return Verdict::Pass;
         }

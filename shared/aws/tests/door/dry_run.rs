@@ -102,11 +102,8 @@ async fn nothing_is_tried_out_where_that_is_disabled() {
             let ports = ResolvePorts::<World> {
                 node_classes: sim,
                 node_pools: sim,
-                node_claims: sim,
                 discovery,
                 profiles,
-                templates: &world,
-                fleet: &world.fleet,
                 ledger: sim,
                 mailbox: sim,
                 dry_runs,

@@ -7,7 +7,7 @@ use model::{
 use ports::{Ledger as _, Mailbox as _};
 
 use super::toy;
-use crate::{Delivery, DeliveryOutcome, Disorder, Payload, Settings, Sim};
+use crate::{Delivery, DeliveryOutcome, Disorder, Payload, Schedule, Settings, Sim};
 
 fn quiet(disorder: Disorder) -> Sim {
     toy::sim(Settings { has_schedules: false, disorder, ..Settings::default() })
@@ -122,6 +122,6 @@ fn schedules_come_round_each_minute() {
     let sim = toy::sim(Settings::default());
     let delivered = drain(&sim, 120, &DeliveryOutcome::Done);
     let is_schedule = |delivery: &&Delivery| matches!(delivery.payload, Payload::Schedule(_));
-    assert_eq!(delivered.iter().filter(is_schedule).count(), 12);
+    assert_eq!(delivered.iter().filter(is_schedule).count(), 2 * Schedule::ALL.len());
     assert_eq!(delivered.iter().filter(|d| d.function == Function::Disrupt).count(), 8);
 }

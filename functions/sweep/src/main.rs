@@ -1,0 +1,27 @@
+//! The Lambda function `sweep`: what differs from what should be is made equal, what is unused goes.
+
+use bootstrap::{Platform, trigger};
+use handlers::SweepPorts;
+use ports::Invocation;
+
+#[tokio::main(flavor = "current_thread")]
+async fn main() -> anyhow::Result<()> {
+    let platform = bootstrap::start().await?;
+    let cluster = platform.cluster().await?;
+    let ports = SweepPorts::<Platform> {
+        cluster: &cluster,
+        node_claims: &cluster,
+        discovery: &platform.discovery(),
+        profiles: &platform.profiles(),
+        templates: &platform.templates(),
+        fleet: &platform.fleet(),
+        ledger: &platform.ledger(),
+        mailbox: &platform.mailbox(),
+    };
+    let handle = async |(): (), at: &Invocation| {
+        let report = handlers::sweep(&ports, at).await?;
+        bootstrap::log_report(&report);
+        Ok(())
+    };
+    bootstrap::serve("sweep", &platform, trigger::sweep, handle).await
+}

@@ -1,0 +1,114 @@
+//! What the adapters need of IAM for each call of a port: the one table.
+//!
+//! It stands beside the adapters, and a test here compares it with the requests that they send. Another
+//! reads this file by itself and compares it with the roles in `template.yaml`; so it names nothing of
+//! this crate. Which calls a function makes is said by `handlers::calls`.
+//!
+//! A request may need more than the action of its name: <https://docs.aws.amazon.com/service-authorization/latest/reference/list_amazonec2.html>.
+//! Whoever launches with tags also tags, whoever launches from a launch template with an instance profile
+//! passes its role on, and a transaction needs the right to each of its writes. Kubernetes is reached
+//! through EKS access entries; IAM only lets the functions find the API server.
+
+/// Reading claims through the table's index, which has a resource of its own.
+pub const QUERY_INDEX: &str = "dynamodb:Query index/instance";
+
+const API_SERVER: &[&str] = &["eks:DescribeCluster"];
+const LAUNCH: &[&str] = &["ec2:CreateFleet", "ec2:CreateTags", "ec2:RunInstances", "iam:PassRole"];
+
+/// A call, as port and method, and the actions that it needs; both sorted.
+pub const ACTIONS: &[(&str, &[&str])] = &[
+    ("Catalog.catalog", &["dynamodb:GetItem"]),
+    ("Cluster.daemon_sets", API_SERVER),
+    ("Cluster.node_classes", API_SERVER),
+    ("Cluster.node_pools", API_SERVER),
+    ("Cluster.nodes", API_SERVER),
+    ("Cluster.pods", API_SERVER),
+    ("Cluster.surroundings", API_SERVER),
+    ("Discovery.cluster_settings", &["eks:DescribeCluster"]),
+    ("Discovery.images", &["ec2:DescribeImages", "ssm:GetParameter"]),
+    ("Discovery.launch_template", &["ec2:DescribeLaunchTemplateVersions"]),
+    ("Discovery.placement_group", &["ec2:DescribePlacementGroups"]),
+    ("Discovery.reservations", &["ec2:DescribeCapacityReservations"]),
+    ("Discovery.security_groups", &["ec2:DescribeSecurityGroups"]),
+    ("Discovery.subnets", &["ec2:DescribeSubnets"]),
+    ("Fleet.describe", &["ec2:DescribeInstances"]),
+    (
+        "Fleet.launch",
+        &[
+            "ec2:CreateFleet",
+            "ec2:CreateTags",
+            "ec2:DescribeInstances",
+            "ec2:RunInstances",
+            "iam:PassRole",
+        ],
+    ),
+    ("Fleet.list", &["ec2:DescribeInstances"]),
+    ("Fleet.of_batch", &["ec2:DescribeInstances"]),
+    ("Fleet.tag", &["ec2:CreateTags"]),
+    ("Fleet.terminate", &["ec2:TerminateInstances"]),
+    ("Fleet.try_out", LAUNCH),
+    ("Fleet.try_out_one", &["ec2:CreateTags", "ec2:RunInstances", "iam:PassRole"]),
+    ("Ledger.advance_tick", &["dynamodb:PutItem"]),
+    ("Ledger.claim", &["dynamodb:GetItem"]),
+    ("Ledger.claim_of_instance", &["dynamodb:GetItem", QUERY_INDEX]),
+    (
+        "Ledger.commit",
+        &["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"],
+    ),
+    ("Ledger.cool_down", &["dynamodb:PutItem"]),
+    ("Ledger.measure", &["dynamodb:PutItem"]),
+    ("Ledger.put_verdict", &["dynamodb:PutItem"]),
+    ("Ledger.remove_claim", &["dynamodb:DeleteItem"]),
+    ("Ledger.remove_claims", &["dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:Query"]),
+    ("Ledger.snapshot", &["dynamodb:GetItem", "dynamodb:Query"]),
+    ("Ledger.tick", &["dynamodb:GetItem"]),
+    ("Ledger.verdict", &["dynamodb:GetItem"]),
+    ("Ledger.write_claim", &["dynamodb:PutItem"]),
+    ("Ledger.write_claims", &["dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:Query"]),
+    ("Mailbox.send", &["sqs:SendMessage"]),
+    ("Market.offered", &["ec2:DescribeInstanceTypeOfferings"]),
+    ("Market.on_demand", &["pricing:GetProducts"]),
+    ("Market.shapes", &["ec2:DescribeInstanceTypes"]),
+    ("Market.spot", &["ec2:DescribeSpotPriceHistory"]),
+    ("Market.zones", &["ec2:DescribeAvailabilityZones"]),
+    ("NodeClaims.project", API_SERVER),
+    ("NodeClaims.remove", API_SERVER),
+    ("NodeClaims.shown", API_SERVER),
+    ("NodeClasses.seen", API_SERVER),
+    ("NodeClasses.tell", API_SERVER),
+    ("NodePools.seen_pools", API_SERVER),
+    ("NodePools.tell_pool", API_SERVER),
+    ("Nodes.delete", API_SERVER),
+    ("Nodes.evict", API_SERVER),
+    ("Nodes.node_of_instance", API_SERVER),
+    ("Nodes.patch", API_SERVER),
+    ("Nodes.pods_on", API_SERVER),
+    (
+        "Profiles.ensure",
+        &[
+            "iam:AddRoleToInstanceProfile",
+            "iam:CreateInstanceProfile",
+            "iam:GetInstanceProfile",
+            "iam:PassRole",
+            "iam:TagInstanceProfile",
+        ],
+    ),
+    ("Profiles.list", &["iam:ListInstanceProfiles"]),
+    (
+        "Profiles.remove",
+        &[
+            "iam:DeleteInstanceProfile",
+            "iam:GetInstanceProfile",
+            "iam:RemoveRoleFromInstanceProfile",
+        ],
+    ),
+    ("Shelf.put", &["dynamodb:PutItem"]),
+    ("Shelf.shelved", &["dynamodb:GetItem"]),
+    (
+        "Templates.ensure",
+        &["ec2:CreateLaunchTemplate", "ec2:CreateTags", "ec2:DescribeLaunchTemplates"],
+    ),
+    ("Templates.list", &["ec2:DescribeLaunchTemplates"]),
+    ("Templates.remove", &["ec2:DeleteLaunchTemplate"]),
+    ("Templates.try_out", &["ec2:CreateLaunchTemplate", "ec2:CreateTags"]),
+];

@@ -1,0 +1,203 @@
+//! The simulated world as one function may touch it.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    marker::PhantomData,
+    sync::Arc,
+};
+
+use jiff::Timestamp;
+use model::{
+    BatchId, Bytes, ClusterName, Function, HourlyPrice, InstanceId, InstanceShape,
+    InstanceTypeName, LaunchTemplateName, NodeClaim, NodeClaimName, NodeClassName, NodeName,
+    OfferingKey, Pod, Zone, ZoneId,
+    claim::ShownNodeClaim,
+    facts::DaemonSet,
+    launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
+    ledger::{Commit, CommitOutcome, MeasuredKey, Snapshot, WriteOutcome},
+    message::Delivery,
+    node::{Eviction, EvictionRequest, Node, NodePatch},
+    node_class::{
+        CapacityReservation, ClusterSettings, DescribedTemplate, Image, ImageTerm, InstanceProfile,
+        ListedNodeClass, NodeClassStatus, PlacementGroup, PlacementGroupTerm, ReservationTerm,
+        SecurityGroup, SecurityGroupTerm, SeenNodeClass, Subnet, SubnetTerm,
+    },
+    node_pool::{NodePool, NodePoolStatus, SeenNodePool},
+    policies::Policies,
+    shape::Shelved,
+    validation::{Tried, Verdict},
+};
+use ports::{Fault, Listing, PodSelection, PortError, Surrounded};
+use simulator::Sim;
+
+/// A function as a type.
+pub(crate) trait Caller {
+    /// Which one.
+    const FUNCTION: Function;
+}
+
+macro_rules! callers {
+    ($($name:ident)*) => { $(
+        #[derive(Debug)]
+        pub(crate) enum $name {}
+
+        impl Caller for $name {
+            const FUNCTION: Function = Function::$name;
+        }
+    )* };
+}
+
+callers!(Provision Interrupt Disrupt Launch Settle Drain Resolve Sweep Catalog);
+
+/// The ports of a simulated world for the function `F`. A call that is not among
+/// [`handlers::calls`] of that function does not compile, wherever in the handler it is made: the
+/// compiler makes code for whatever a handler may reach, and only for that.
+#[derive(Debug)]
+pub(crate) struct Only<F> {
+    sim: Sim,
+    function: PhantomData<F>,
+}
+
+impl<F> Only<F> {
+    pub(crate) fn new(sim: &Sim) -> Self {
+        Self { sim: sim.clone(), function: PhantomData }
+    }
+}
+
+/// Ends the build where the function of a handler has no right to a call of a port.
+macro_rules! check {
+    ($function:expr, $call:expr) => {
+        const {
+            assert!(
+                handlers::makes($function, $call),
+                concat!("a call that is not among `handlers::calls` of its function: ", $call)
+            );
+        }
+    };
+}
+
+macro_rules! only {
+    ($($port:ident {
+        $(fn $call:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*
+    })*) => { $(
+        impl<F: Caller> ports::$port for Only<F> {
+            $(async fn $call(&self, $($argument: $kind),*) -> Result<$answer, PortError> {
+                check!(F::FUNCTION, concat!(stringify!($port), ".", stringify!($call)));
+                ports::$port::$call(&self.sim, $($argument),*).await
+            })*
+        }
+    )* };
+}
+
+only! {
+    Catalog {
+        fn catalog() -> Arc<model::Catalog>;
+    }
+    Market {
+        fn shapes() -> Vec<InstanceShape>;
+        fn zones() -> BTreeMap<Zone, ZoneId>;
+        fn offered() -> BTreeMap<InstanceTypeName, BTreeSet<Zone>>;
+        fn on_demand() -> BTreeMap<InstanceTypeName, HourlyPrice>;
+        fn spot(now: Timestamp) -> BTreeMap<(InstanceTypeName, Zone), HourlyPrice>;
+    }
+    Shelf {
+        fn shelved() -> Option<Shelved>;
+        fn put(shelved: &Shelved) -> ();
+    }
+    Discovery {
+        fn subnets(terms: &[SubnetTerm]) -> Vec<Subnet>;
+        fn security_groups(terms: &[SecurityGroupTerm]) -> Vec<SecurityGroup>;
+        fn reservations(terms: &[ReservationTerm]) -> Vec<CapacityReservation>;
+        fn placement_group(term: &PlacementGroupTerm) -> Option<PlacementGroup>;
+        fn images(terms: &[ImageTerm], kubernetes_version: &str) -> Vec<Image>;
+        fn launch_template(name: &LaunchTemplateName) -> Option<DescribedTemplate>;
+        fn cluster_settings(cluster: &ClusterName) -> ClusterSettings;
+    }
+    Templates {
+        fn ensure(template: &LaunchTemplate) -> ();
+        fn try_out(template: &LaunchTemplate) -> Tried;
+        fn list(cluster: &ClusterName) -> BTreeMap<LaunchTemplateName, Timestamp>;
+        fn remove(name: &LaunchTemplateName) -> ();
+    }
+    Profiles {
+        fn ensure(path: &str, name: &str, role: &str, tags: &BTreeMap<String, String>) -> ();
+        fn list(path: &str) -> Vec<InstanceProfile>;
+        fn remove(name: &str) -> ();
+    }
+    Fleet {
+        fn launch(request: &FleetRequest) -> FleetAnswer;
+        fn try_out(request: &FleetRequest) -> Tried;
+        fn try_out_one(request: &RunRequest) -> Tried;
+        fn describe(instances: &[InstanceId]) -> Vec<Instance>;
+        fn of_batch(cluster: &ClusterName, batch: &BatchId) -> Vec<Instance>;
+        fn list(cluster: &ClusterName) -> Vec<Instance>;
+        fn tag(instance: &InstanceId, tags: &BTreeMap<String, String>) -> ();
+        fn terminate(instances: &[InstanceId]) -> ();
+    }
+    Cluster {
+        fn nodes() -> Listing<Node>;
+        fn node_pools() -> Listing<NodePool>;
+        fn node_classes() -> Listing<ListedNodeClass>;
+        fn daemon_sets() -> Listing<DaemonSet>;
+        fn surroundings(policies: &Policies) -> Surrounded;
+        fn pods(selection: &PodSelection) -> Listing<Pod>;
+    }
+    Nodes {
+        fn node_of_instance(instance: &InstanceId) -> Option<Node>;
+        fn pods_on(node: &NodeName) -> Listing<Pod>;
+        fn patch(node: &NodeName, patch: &NodePatch) -> ();
+        fn evict(eviction: &EvictionRequest) -> Eviction;
+        fn delete(node: &NodeName) -> ();
+    }
+    NodeClasses {
+        fn seen() -> Listing<SeenNodeClass>;
+        fn tell(seen: &SeenNodeClass, status: &NodeClassStatus) -> ();
+    }
+    NodePools {
+        fn seen_pools() -> Listing<SeenNodePool>;
+        fn tell_pool(seen: &SeenNodePool, status: &NodePoolStatus) -> ();
+    }
+    NodeClaims {
+        fn shown() -> Listing<ShownNodeClaim>;
+        fn project(claim: &NodeClaim) -> ();
+        fn remove(claim: &NodeClaimName) -> ();
+    }
+    Ledger {
+        fn snapshot(cluster: &ClusterName) -> Snapshot;
+        fn commit(cluster: &ClusterName, commit: &Commit) -> CommitOutcome;
+        fn claim(cluster: &ClusterName, name: &NodeClaimName) -> Option<NodeClaim>;
+        fn claim_of_instance(instance: &InstanceId) -> Option<(ClusterName, NodeClaim)>;
+        fn write_claim(cluster: &ClusterName, claim: &NodeClaim) -> WriteOutcome;
+        fn write_claims(cluster: &ClusterName, claims: &[NodeClaim]) -> WriteOutcome;
+        fn remove_claim(cluster: &ClusterName, claim: &NodeClaim) -> WriteOutcome;
+        fn remove_claims(cluster: &ClusterName, claims: &[NodeClaim]) -> WriteOutcome;
+        fn cool_down(offerings: &[(OfferingKey, Timestamp)]) -> ();
+        fn measure(cluster: &ClusterName, key: &MeasuredKey, memory: Bytes, until: Timestamp) -> ();
+        fn advance_tick(
+            cluster: &ClusterName,
+            chain: &str,
+            from: Option<u64>,
+            now: Timestamp
+        ) -> WriteOutcome;
+        fn tick(cluster: &ClusterName, chain: &str) -> Option<(u64, Timestamp)>;
+        fn verdict(cluster: &ClusterName, class: &NodeClassName) -> Option<Verdict>;
+        fn put_verdict(cluster: &ClusterName, class: &NodeClassName, verdict: &Verdict) -> ();
+    }
+}
+
+impl<F: Caller> ports::Mailbox for Only<F> {
+    async fn send(&self, deliveries: &[Delivery]) -> Result<(), PortError> {
+        check!(F::FUNCTION, "Mailbox.send");
+        let function = F::FUNCTION;
+        let allowed = handlers::receivers(function);
+        let receivers = deliveries.iter().map(|delivery| delivery.message.function());
+        match receivers.into_iter().find(|receiver| !allowed.contains(receiver)) {
+            None => ports::Mailbox::send(&self.sim, deliveries).await,
+            Some(receiver) => {
+                let why =
+                    format!("`{receiver}` is not among `handlers::receivers` of `{function}`");
+                Err(PortError::because("send messages", Fault::Permanent, why))
+            }
+        }
+    }
+}

@@ -1,0 +1,215 @@
+//! Which calls each function makes of its ports.
+//!
+//! A function's role must allow these and nothing else. The list is held to the code from both sides:
+//! `dispatch` gives each handler ports on which no other call compiles, whatever file it stands in,
+//! and a test plays until each call of the list was made. What the adapters need for a call is said
+//! beside them, in `shared/aws/src/rights.rs`.
+
+use model::Function;
+
+/// The calls that `function` makes, as port and method, such as `Ledger.commit`; sorted.
+pub const fn calls(function: Function) -> &'static [&'static str] {
+    match function {
+        Function::Provision => PROVISION,
+        Function::Interrupt => INTERRUPT,
+        Function::Disrupt => DISRUPT,
+        Function::Launch => LAUNCH,
+        Function::Settle => SETTLE,
+        Function::Drain => DRAIN,
+        Function::Resolve => RESOLVE,
+        Function::Sweep => SWEEP,
+        Function::Catalog => CATALOG,
+    }
+}
+
+const PROVISION: &[&str] = &[
+    "Catalog.catalog",
+    "Cluster.daemon_sets",
+    "Cluster.node_classes",
+    "Cluster.node_pools",
+    "Cluster.nodes",
+    "Cluster.pods",
+    "Cluster.surroundings",
+    "Discovery.cluster_settings",
+    "Discovery.images",
+    "Discovery.launch_template",
+    "Discovery.placement_group",
+    "Discovery.reservations",
+    "Discovery.security_groups",
+    "Discovery.subnets",
+    "Ledger.advance_tick",
+    "Ledger.commit",
+    "Ledger.snapshot",
+    "Ledger.tick",
+    "Mailbox.send",
+];
+const INTERRUPT: &[&str] =
+    &["Ledger.claim_of_instance", "Ledger.commit", "Ledger.snapshot", "Mailbox.send"];
+const DISRUPT: &[&str] = &[
+    "Catalog.catalog",
+    "Cluster.daemon_sets",
+    "Cluster.node_classes",
+    "Cluster.node_pools",
+    "Cluster.nodes",
+    "Cluster.pods",
+    "Cluster.surroundings",
+    "Discovery.cluster_settings",
+    "Discovery.images",
+    "Discovery.launch_template",
+    "Discovery.placement_group",
+    "Discovery.reservations",
+    "Discovery.security_groups",
+    "Discovery.subnets",
+    "Ledger.commit",
+    "Ledger.snapshot",
+    "Mailbox.send",
+    "NodeClaims.shown",
+];
+const LAUNCH: &[&str] = &[
+    "Catalog.catalog",
+    "Cluster.node_classes",
+    "Cluster.node_pools",
+    "Discovery.cluster_settings",
+    "Discovery.images",
+    "Discovery.launch_template",
+    "Discovery.placement_group",
+    "Discovery.reservations",
+    "Discovery.security_groups",
+    "Discovery.subnets",
+    "Fleet.launch",
+    "Fleet.of_batch",
+    "Fleet.try_out",
+    "Fleet.try_out_one",
+    "Ledger.cool_down",
+    "Ledger.put_verdict",
+    "Ledger.remove_claims",
+    "Ledger.snapshot",
+    "Ledger.write_claims",
+    "Mailbox.send",
+    "Profiles.ensure",
+    "Templates.ensure",
+    "Templates.try_out",
+];
+const SETTLE: &[&str] = &[
+    "Fleet.describe",
+    "Fleet.tag",
+    "Ledger.claim",
+    "Ledger.measure",
+    "Ledger.write_claim",
+    "Mailbox.send",
+    "NodeClaims.project",
+    "Nodes.node_of_instance",
+    "Nodes.patch",
+];
+const DRAIN: &[&str] = &[
+    "Fleet.describe",
+    "Fleet.terminate",
+    "Ledger.claim",
+    "Ledger.remove_claim",
+    "Mailbox.send",
+    "NodeClaims.project",
+    "NodeClaims.remove",
+    "Nodes.delete",
+    "Nodes.evict",
+    "Nodes.node_of_instance",
+    "Nodes.patch",
+    "Nodes.pods_on",
+];
+const RESOLVE: &[&str] = &[
+    "Discovery.cluster_settings",
+    "Discovery.images",
+    "Discovery.launch_template",
+    "Discovery.placement_group",
+    "Discovery.reservations",
+    "Discovery.security_groups",
+    "Discovery.subnets",
+    "Ledger.snapshot",
+    "Ledger.verdict",
+    "Mailbox.send",
+    "NodeClasses.seen",
+    "NodeClasses.tell",
+    "NodePools.seen_pools",
+    "NodePools.tell_pool",
+    "Profiles.ensure",
+];
+const SWEEP: &[&str] = &[
+    "Cluster.node_classes",
+    "Cluster.node_pools",
+    "Discovery.cluster_settings",
+    "Fleet.describe",
+    "Ledger.snapshot",
+    "Ledger.write_claim",
+    "Mailbox.send",
+    "NodeClaims.project",
+    "NodeClaims.remove",
+    "NodeClaims.shown",
+    "Profiles.list",
+    "Profiles.remove",
+    "Templates.list",
+    "Templates.remove",
+];
+const CATALOG: &[&str] = &[
+    "Market.offered",
+    "Market.on_demand",
+    "Market.shapes",
+    "Market.spot",
+    "Market.zones",
+    "Shelf.put",
+    "Shelf.shelved",
+];
+
+/// The functions that `function` sends messages to; sorted. What is sent to another one does not
+/// arrive, in a simulated world either.
+pub const fn receivers(function: Function) -> &'static [Function] {
+    match function {
+        Function::Provision | Function::Interrupt => &[Function::Provision],
+        Function::Disrupt => &[Function::Provision, Function::Disrupt],
+        Function::Launch => &[Function::Provision, Function::Launch],
+        Function::Settle => &[Function::Provision, Function::Settle],
+        Function::Drain => &[Function::Drain],
+        Function::Resolve => &[Function::Launch],
+        Function::Sweep => &[Function::Settle],
+        Function::Catalog => &[],
+    }
+}
+
+/// Whether `function` makes the call called `call`. For constants.
+pub const fn makes(function: Function, call: &str) -> bool {
+    let mut calls = calls(function);
+    while let [first, rest @ ..] = calls {
+        if is_same(first.as_bytes(), call.as_bytes()) {
+            return true;
+        }
+        calls = rest;
+    }
+    false
+}
+
+const fn is_same(mut one: &[u8], mut other: &[u8]) -> bool {
+    while let ([first, rest @ ..], [same, others @ ..]) = (one, other) {
+        if *first != *same {
+            return false;
+        }
+        (one, other) = (rest, others);
+    }
+    one.is_empty() && other.is_empty()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn calls_are_sorted_and_found() {
+        for function in Function::ALL {
+            assert!(calls(function).is_sorted(), "{function}");
+            assert!(receivers(function).is_sorted(), "{function}");
+            let sends = calls(function).contains(&"Mailbox.send");
+            assert_eq!(sends, !receivers(function).is_empty(), "{function}");
+            assert!(calls(function).iter().all(|call| makes(function, call)), "{function}");
+            for other in ["", "Fleet.launch", "Fleet.", "Fleet.launches", "Ledger.clai"] {
+                assert_eq!(makes(function, other), calls(function).contains(&other), "{other}");
+            }
+        }
+    }
+}

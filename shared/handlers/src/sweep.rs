@@ -1,0 +1,167 @@
+//! What is there, compared with what should be: whatever differs is made equal, and what nobody uses
+//! goes.
+//!
+//! The jobs do not hang together: one that fails keeps no other from running, and the call's error names
+//! all that failed. What a job could not do the next call finds again.
+//!
+//! What a job may take away is listed before the ledger is read. Nothing is made before its claim is in
+//! the ledger, so what was listed and has no claim afterwards has lost it.
+//!
+//! Karpenter: `pkg/controllers/nodeclass/instanceprofile` and `pkg/controllers/nodeclass/hash` of the
+//! AWS provider.
+
+mod claims;
+mod node_claims;
+mod unused;
+
+use model::{
+    claim::ShownNodeClaim,
+    ledger::Snapshot,
+    node_class::{ClusterSettings, InstanceProfile, ListedNodeClass},
+    node_pool::NodePool,
+};
+use ports::{
+    Adapters, Cluster as _, Discovery as _, Fault, Invocation, Ledger as _, Listing, Malformed,
+    NodeClaims as _, PortError, Profiles as _,
+};
+
+use crate::{
+    Error, Report,
+    error::story,
+    job::{Job, Jobs},
+};
+
+/// Everything that `sweep` may touch.
+#[derive(Debug)]
+pub struct SweepPorts<'a, A: Adapters> {
+    /// EC2NodeClasses and NodePools.
+    pub cluster: &'a A::Cluster,
+    /// NodeClaim objects.
+    pub node_claims: &'a A::NodeClaims,
+    /// What nodes need to know of the cluster.
+    pub discovery: &'a A::Discovery,
+    /// Instance profiles that were made.
+    pub profiles: &'a A::Profiles,
+    /// Launch templates that were made.
+    pub templates: &'a A::Templates,
+    /// Instances whose capacity reservation may be over.
+    pub fleet: &'a A::Fleet,
+    /// The claims.
+    pub ledger: &'a A::Ledger,
+    /// Claims for `settle` to look at.
+    pub mailbox: &'a A::Mailbox,
+}
+
+/// Does each job once.
+pub async fn sweep<A: Adapters>(
+    ports: &SweepPorts<'_, A>,
+    at: &Invocation,
+) -> Result<Report, Error> {
+    let seen = Seen::look(ports, at).await;
+    let mut jobs = Jobs::default();
+    jobs.note(Job::NodeClaimObjects, seen.equalize_node_claims(ports).await);
+    jobs.note(Job::Reservations, seen.demote(ports, at).await);
+    jobs.note(Job::DriftHashes, seen.renew_hashes(ports, at).await);
+    jobs.note(Job::InstanceProfiles, seen.remove_profiles(ports, at).await);
+    jobs.note(Job::LaunchTemplates, unused::remove_templates(ports, at).await);
+    jobs.done()?;
+    Ok(Report { plan: None, malformed: seen.malformed() })
+}
+
+/// What the jobs look at, each by itself: what cannot be read fails those jobs only that need it.
+struct Seen {
+    node_claims: Result<Listing<ShownNodeClaim>, PortError>,
+    node_classes: Result<Listing<ListedNodeClass>, PortError>,
+    node_pools: Result<Listing<NodePool>, PortError>,
+    settings: Result<ClusterSettings, PortError>,
+    profiles: Result<Vec<InstanceProfile>, PortError>,
+    /// Read after everything else.
+    snapshot: Result<Snapshot, PortError>,
+}
+
+impl Seen {
+    async fn look<A: Adapters>(ports: &SweepPorts<'_, A>, at: &Invocation) -> Self {
+        let settings = ports.discovery.cluster_settings(&at.cluster).await;
+        let profiles = match &settings {
+            Ok(settings) => {
+                ports.profiles.list(&launch_template::instance_profile_paths(settings)).await
+            }
+            Err(error) => Err(retold(error)),
+        };
+        Self {
+            node_claims: ports.node_claims.shown().await,
+            node_classes: ports.cluster.node_classes().await,
+            node_pools: ports.cluster.node_pools().await,
+            settings,
+            profiles,
+            snapshot: ports.ledger.snapshot(&at.cluster).await,
+        }
+    }
+
+    async fn equalize_node_claims<A: Adapters>(
+        &self,
+        ports: &SweepPorts<'_, A>,
+    ) -> Result<(), PortError> {
+        if self.node_claims.as_ref().is_err_and(|error| error.fault == Fault::NotFound) {
+            tracing::warn!("the cluster has no kind NodeClaim: claims are shown nowhere");
+            return Ok(());
+        }
+        let (listing, snapshot) = (known(&self.node_claims)?, known(&self.snapshot)?);
+        node_claims::equalize(ports, listing, snapshot).await
+    }
+
+    async fn demote<A: Adapters>(
+        &self,
+        ports: &SweepPorts<'_, A>,
+        at: &Invocation,
+    ) -> Result<(), PortError> {
+        claims::demote(ports, known(&self.snapshot)?, at).await
+    }
+
+    async fn renew_hashes<A: Adapters>(
+        &self,
+        ports: &SweepPorts<'_, A>,
+        at: &Invocation,
+    ) -> Result<(), PortError> {
+        let (settings, snapshot) = (known(&self.settings)?, known(&self.snapshot)?);
+        let (pools, classes) = (known(&self.node_pools)?, known(&self.node_classes)?);
+        let hashes = claims::Hashes::of(settings, &pools.items, &classes.items);
+        claims::renew_hashes(ports, snapshot, &hashes, at).await
+    }
+
+    async fn remove_profiles<A: Adapters>(
+        &self,
+        ports: &SweepPorts<'_, A>,
+        at: &Invocation,
+    ) -> Result<(), PortError> {
+        let (settings, profiles) = (known(&self.settings)?, known(&self.profiles)?);
+        let (classes, snapshot) = (known(&self.node_classes)?, known(&self.snapshot)?);
+        // A class that could not be read may be one that has a profile.
+        if !classes.malformed.is_empty() {
+            return Ok(());
+        }
+        let users = unused::ProfileUsers { settings, classes: &classes.items, snapshot };
+        unused::remove_profiles(ports, profiles, &users, at).await
+    }
+
+    /// Objects that could not be read.
+    fn malformed(self) -> Vec<Malformed> {
+        let of_claims = self.node_claims.map(|listing| listing.malformed);
+        let of_classes = self.node_classes.map(|listing| listing.malformed);
+        let of_pools = self.node_pools.map(|listing| listing.malformed);
+        [of_claims, of_classes, of_pools].into_iter().filter_map(Result::ok).flatten().collect()
+    }
+}
+
+/// What was read, or for each job that needs it why it could not be.
+fn known<T>(read: &Result<T, PortError>) -> Result<&T, PortError> {
+    read.as_ref().map_err(retold)
+}
+
+/// The same failure once more, with its causes in words.
+fn retold(error: &PortError) -> PortError {
+    match std::error::Error::source(error) {
+        Some(source) => PortError::because(error.operation, error.fault, story(source)),
+        None => PortError::new(error.operation, error.fault),
+    }
+}

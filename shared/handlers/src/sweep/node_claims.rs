@@ -1,0 +1,61 @@
+//! NodeClaim objects are made to say what the ledger says.
+
+use std::collections::BTreeMap;
+
+use futures_util::{StreamExt as _, stream};
+use model::{NodeClaim, NodeClaimName, claim::ShownNodeClaim, ledger::Snapshot, limits};
+use ports::{Adapters, Listing, NodeClaims as _, PortError};
+
+use super::SweepPorts;
+use crate::job::Tally;
+
+/// Objects that are written at the same time.
+const WRITES_MAX: usize = 10;
+
+/// Shows every claim whose object says something else or is not there, and takes the objects away
+/// whose claims are gone.
+///
+/// Objects were listed before the ledger was read. No object is made before its claim is in the ledger,
+/// and no name comes twice: one that was listed and has no claim afterwards has lost it.
+pub(super) async fn equalize<A: Adapters>(
+    ports: &SweepPorts<'_, A>,
+    listing: &Listing<ShownNodeClaim>,
+    snapshot: &Snapshot,
+) -> Result<(), PortError> {
+    let claims = &snapshot.claims;
+    let shown: BTreeMap<&NodeClaimName, &ShownNodeClaim> =
+        listing.items.iter().map(|shown| (&shown.name, shown)).collect();
+    let lost = listing.items.iter().filter(|shown| !claims.contains_key(&shown.name));
+    let lost: Vec<&NodeClaimName> = lost.map(|shown| &shown.name).collect();
+    let late: Vec<&NodeClaim> =
+        claims.values().filter(|claim| is_late(claim, shown.get(&claim.name).copied())).collect();
+    let different = lost.len().saturating_add(late.len());
+    if different > limits::NODE_CLAIMS_PER_SWEEP_MAX {
+        let most = limits::NODE_CLAIMS_PER_SWEEP_MAX;
+        tracing::warn!(different, most, "more NodeClaims to show than one sweep does");
+    }
+    let lost = lost.into_iter().take(limits::NODE_CLAIMS_PER_SWEEP_MAX);
+    let late = late.into_iter().take(limits::NODE_CLAIMS_PER_SWEEP_MAX);
+    let mut tally = Tally::default();
+    let mut removed = stream::iter(lost)
+        .map(|name| async move { (name, ports.node_claims.remove(name).await) })
+        .buffer_unordered(WRITES_MAX);
+    while let Some((name, result)) = removed.next().await {
+        tally.note(format_args!("NodeClaim {name}"), result);
+    }
+    let mut written = stream::iter(late)
+        .map(|claim| async move { (&claim.name, ports.node_claims.project(claim).await) })
+        .buffer_unordered(WRITES_MAX);
+    while let Some((name, result)) = written.next().await {
+        tally.note(format_args!("NodeClaim {name}"), result);
+    }
+    tally.done()
+}
+
+/// Whether the object of `claim` does not say what it says. One that is given up needs none.
+fn is_late(claim: &NodeClaim, shown: Option<&ShownNodeClaim>) -> bool {
+    match shown {
+        Some(shown) => shown.version < claim.version || claim.is_deleting() && !shown.is_deleting,
+        None => !claim.is_deleting(),
+    }
+}

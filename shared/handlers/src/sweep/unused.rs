@@ -1,0 +1,97 @@
+//! What was made in the account and is of no use any more.
+
+use std::collections::BTreeSet;
+
+use jiff::SignedDuration;
+use model::{
+    ClaimPhase, labels,
+    ledger::Snapshot,
+    node_class::{
+        ClusterSettings, InstanceProfile, ListedNodeClass, NodeClass, NodeIdentity, TemplateSource,
+    },
+};
+use ports::{Adapters, Invocation, PortError, Profiles as _, Templates as _};
+
+use super::SweepPorts;
+use crate::job::Tally;
+
+/// A new instance profile is left alone for so long, whoever may want it.
+///
+/// Karpenter: `pkg/providers/instanceprofile`, protected profiles.
+const PROTECTED: SignedDuration = SignedDuration::from_hours(1);
+
+/// A launch template is kept for so long. One that is wanted after that is made again.
+const TEMPLATE_KEPT: SignedDuration = SignedDuration::from_hours(24);
+
+/// Who may use an instance profile.
+pub(super) struct ProfileUsers<'a> {
+    pub(super) settings: &'a ClusterSettings,
+    pub(super) classes: &'a [ListedNodeClass],
+    pub(super) snapshot: &'a Snapshot,
+}
+
+/// Removes those of `profiles` that are of no use. They were listed before the claims were read: one
+/// that is wanted later than that is made later, and then it is young.
+pub(super) async fn remove_profiles<A: Adapters>(
+    ports: &SweepPorts<'_, A>,
+    profiles: &[InstanceProfile],
+    users: &ProfileUsers<'_>,
+    at: &Invocation,
+) -> Result<(), PortError> {
+    let wanted = users.classes.iter().filter_map(|listed| users.profile_of(&listed.class));
+    let wanted: BTreeSet<String> = wanted.collect();
+    let mut tally = Tally::default();
+    for profile in profiles {
+        let age = at.now.duration_since(profile.created_at);
+        if age <= PROTECTED || wanted.contains(&profile.name) || users.have(profile) {
+            continue;
+        }
+        let removed = ports.profiles.remove(&profile.name).await;
+        if tally.note(format_args!("instance profile {}", profile.name), removed) {
+            tracing::info!(profile = profile.name, "instance profile removed");
+        }
+    }
+    tally.done()
+}
+
+impl ProfileUsers<'_> {
+    /// The profile that launches with `class` take, if it is one of ours.
+    fn profile_of(&self, class: &NodeClass) -> Option<String> {
+        match &class.identity {
+            _ if class.launch_template != TemplateSource::Made => None,
+            NodeIdentity::Role(role) if !class.is_deleting => {
+                Some(launch_template::instance_profile_name(self.settings, role, &class.name))
+            }
+            NodeIdentity::Role(_) | NodeIdentity::InstanceProfile(_) => None,
+        }
+    }
+
+    /// Whether a claim has or may get an instance with `profile`: one of its class that says so, that
+    /// is still to be launched, or that does not say with which it was.
+    fn have(&self, profile: &InstanceProfile) -> bool {
+        self.snapshot.claims.values().any(|claim| {
+            let said = claim.annotations.get(labels::INSTANCE_PROFILE);
+            let is_open = claim.phase == ClaimPhase::Promised || said.is_none();
+            let path = launch_template::instance_profile_path(self.settings, &claim.node_class);
+            said == Some(&profile.name) || is_open && path == profile.path
+        })
+    }
+}
+
+/// Removes old launch templates. A launch that finds its template gone makes it again.
+pub(super) async fn remove_templates<A: Adapters>(
+    ports: &SweepPorts<'_, A>,
+    at: &Invocation,
+) -> Result<(), PortError> {
+    let mut tally = Tally::default();
+    for (name, created_at) in ports.templates.list(&at.cluster).await? {
+        if at.now.duration_since(created_at) <= TEMPLATE_KEPT {
+            continue;
+        }
+        let removed = ports.templates.remove(&name).await;
+        if tally.note(format_args!("launch template {name}"), removed) {
+            tracing::info!(template = %name, "launch template removed");
+        }
+    }
+    tally.done()
+}

@@ -1,0 +1,137 @@
+//! Every call that a function says it makes is made: nothing is granted in vain.
+//!
+//! That no other call is made is the compiler's part: see `shared/dispatch/src/only.rs`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{
+    Function,
+    node_class::{MatchCriteria, NodeClass, PlacementGroupTerm, ReservationTerm, TemplateSource},
+    node_pool::NodePool,
+};
+use ports::{Fault, Invocation, NodeClasses as _, NodePools as _};
+use simulator::{Action, Object, ReservationRecord, Settings, Sim, Target, Verdict, first_calls};
+
+use crate::{
+    storm, sweep_jobs,
+    world::{catalog, minute, play, runner, scale, sim},
+};
+
+/// What was called, and who was sent messages, by function.
+#[derive(Default)]
+struct Seen {
+    called: BTreeMap<Function, BTreeSet<&'static str>>,
+    sent: BTreeMap<Function, BTreeSet<Function>>,
+}
+
+impl Seen {
+    fn add(&mut self, sim: &Sim) {
+        for (function, calls) in sim.called() {
+            self.called.entry(function).or_default().extend(calls);
+        }
+        for (function, receivers) in sim.sent() {
+            self.sent.entry(function).or_default().extend(receivers);
+        }
+    }
+}
+
+/// The usual world, with a pool of its own for each of `classes` beside the usual one.
+fn with_classes(sim: &Sim, classes: Vec<(&str, NodeClass)>) {
+    let pools = sim.block_on(sim.seen_pools()).expect("an answer").expect("a listing");
+    let pool = pools.items.into_iter().map(|seen| seen.pool).next().expect("a pool");
+    let objects = classes.into_iter().flat_map(|(name, class)| {
+        let mut pool = NodePool { name: testkit::build::id(name), ..pool.clone() };
+        pool.template.node_class = testkit::build::id(name);
+        let class = NodeClass { name: testkit::build::id(name), ..class };
+        [Object::NodeClass(class), Object::NodePool(pool)]
+    });
+    sim.act(Action::Add(objects.collect()));
+}
+
+fn usual_class(sim: &Sim) -> NodeClass {
+    let seen = sim.block_on(sim.seen()).expect("an answer").expect("a listing");
+    seen.items.into_iter().map(|seen| seen.class).next().expect("a class")
+}
+
+/// Classes of every kind, a reservation that comes to its end, and a node that somebody deletes.
+fn every_kind_of_class() -> Sim {
+    let sim = sim(Settings::default());
+    let class = usual_class(&sim);
+    let placed = PlacementGroupTerm::Name("close".to_owned());
+    let template = TemplateSource::Named(testkit::build::id("MyLaunchTemplate"));
+    let reserved = ReservationTerm::Id("cr-0a".to_owned());
+    with_classes(
+        &sim,
+        vec![
+            ("placed", NodeClass { placement_group: Some(placed), ..class.clone() }),
+            ("own", NodeClass { launch_template: template, ..class.clone() }),
+            ("reserved", NodeClass { reservation_terms: vec![reserved], ..class }),
+        ],
+    );
+    sim.act(Action::AddReservation(ReservationRecord {
+        id: "cr-0a".to_owned(),
+        instance_type: testkit::build::id("m7i.xlarge"),
+        zone: testkit::build::id("us-west-2a"),
+        owner: "123456789012".to_owned(),
+        match_criteria: MatchCriteria::Targeted,
+        is_capacity_block: false,
+        is_interruptible: false,
+        tags: BTreeMap::new(),
+        starts_at: sim.now(),
+        ends_at: Some(minute(20)),
+        total_count: 2,
+    }));
+    let (mut runner, _reports) = runner(&sim);
+    sim.at(minute(6), Action::InterruptSpot(Target::Any));
+    sim.at(minute(8), scale("web", 2));
+    runner.run_until(minute(25)).expect("nothing unsafe happens");
+    sim
+}
+
+/// Launches that bring less than they should: offerings without capacity, nodes that never join, and a
+/// token that EC2 says was taken for another request.
+fn unlucky() -> Sim {
+    let sim = sim(Settings { never_joins_per_mille: 500, ..Settings::with_seed(3) });
+    for sold in &catalog().instance_types {
+        for offering in sold.offerings.iter().step_by(2) {
+            let offering = sold.key_of(offering);
+            sim.act(Action::SetCapacity { offering, instances: Some(0) });
+        }
+    }
+    sim.add_rule(first_calls("Fleet.launch", 1, Verdict::FailBefore(Fault::Conflict)));
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(30)).expect("nothing unsafe happens");
+    sim
+}
+
+/// What is sold, asked for once.
+fn catalog_is_asked_for() -> Sim {
+    let sim = sim(Settings { has_schedules: false, ..Settings::default() });
+    let (cluster, now) = (Settings::default().cluster, sim.now());
+    let at = Invocation { id: "refresh".to_owned(), cluster, now, deadline: minute(1) };
+    let builtin = catalog();
+    let asked = dispatch::catalog(&sim, "us-west-2", &builtin, &at);
+    sim.block_on_as(Function::Catalog, asked).expect("it ends").expect("it works");
+    sim
+}
+
+#[test]
+fn every_call_that_a_function_may_make_is_made() {
+    let mut seen = Seen::default();
+    seen.add(&every_kind_of_class());
+    seen.add(&unlucky());
+    seen.add(&catalog_is_asked_for());
+    let neglected = sweep_jobs::neglected();
+    assert_eq!(sweep_jobs::swept(&neglected), []);
+    seen.add(&neglected);
+    let stormy = storm::stormy(storm::settings(0));
+    assert_eq!(play(&stormy, minute(16), minute(60)), Ok(()));
+    seen.add(&stormy);
+    for function in Function::ALL {
+        let called = seen.called.remove(&function).unwrap_or_default();
+        let called: Vec<_> = called.into_iter().collect();
+        assert_eq!(called, handlers::calls(function), "calls of {function}");
+        let sent: Vec<_> = seen.sent.remove(&function).unwrap_or_default().into_iter().collect();
+        assert_eq!(sent, handlers::receivers(function), "who is sent messages by {function}");
+    }
+}

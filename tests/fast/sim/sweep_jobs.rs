@@ -1,0 +1,162 @@
+//! The jobs of `sweep`: each does its work, and one that fails keeps no other from it.
+
+use std::collections::BTreeMap;
+
+use handlers::{Error, Job, SweepPorts, sweep};
+use jiff::SignedDuration;
+use model::{
+    CapacityType, Function, LaunchTemplateName, NodeClaim, NodeClaimName, labels,
+    static_hash::NODE_CLASS,
+};
+use ports::{Fault, Invocation, Ledger as _, NodeClaims, Profiles, Templates};
+use simulator::{Action, Settings, Sim, Verdict, first_calls};
+
+use crate::world::{catalog, minute, runner, sim};
+
+/// What nobody uses any more.
+const PROFILE: &str = "simulated_of_nobody";
+
+fn template() -> LaunchTemplateName {
+    testkit::build::id("karpenter.k8s.aws/17")
+}
+
+fn lost() -> NodeClaimName {
+    testkit::build::id("general-0-0")
+}
+
+fn answer<T>(sim: &Sim, call: impl Future<Output = Result<T, ports::PortError>>) -> T {
+    sim.block_on(call).expect("an answer").expect("it works")
+}
+
+/// A world with work for every job, a day after its nodes were launched on demand.
+pub(crate) fn neglected() -> Sim {
+    let sim = sim(Settings::default());
+    for sold in &catalog().instance_types {
+        for offering in sold.offerings.iter().filter(|o| o.capacity_type == CapacityType::Spot) {
+            let offering = sold.key_of(offering);
+            sim.act(Action::SetCapacity { offering, instances: Some(0) });
+        }
+    }
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(10)).expect("nothing unsafe happens");
+    let cluster = Settings::default().cluster;
+    let path = "/journeyman/us-west-2/simulated/gone/";
+    answer(&sim, Profiles::ensure(&sim, path, PROFILE, "role", &BTreeMap::new()));
+    let made = testkit::build::template(template().as_str());
+    let tags = [(labels::CLUSTER_NAME_TAG.to_owned(), cluster.to_string())].into();
+    answer(&sim, Templates::ensure(&sim, &model::launch::LaunchTemplate { tags, ..made }));
+    answer(&sim, sim.project(&testkit::build::claim(lost().as_str())));
+    sim.pass_until(minute(26 * 60));
+    let claims = sim.claims();
+    let [reserved, old, ..] = claims.as_slice() else { panic!("two claims at least") };
+    let mut reserved = NodeClaim { version: reserved.version + 1, ..reserved.clone() };
+    reserved.instance.as_mut().expect("an instance").capacity_type = CapacityType::Reserved;
+    answer(&sim, sim.write_claim(&cluster, &reserved));
+    answer(&sim, sim.write_claim(&cluster, &aged(old)));
+    sim
+}
+
+/// The next version of `claim`, with a drift hash of an older version.
+fn aged(claim: &NodeClaim) -> NodeClaim {
+    let mut aged = NodeClaim { version: claim.version + 1, ..claim.clone() };
+    aged.annotations.insert(NODE_CLASS.version_key.to_owned(), "v5".to_owned());
+    aged
+}
+
+/// One sweep, and the jobs that failed.
+pub(crate) fn swept(sim: &Sim) -> Vec<Job> {
+    let now = sim.now();
+    let deadline = now.checked_add(SignedDuration::from_secs(60)).expect("a time");
+    let cluster = Settings::default().cluster;
+    let at = Invocation { id: "sweep".to_owned(), cluster, now, deadline };
+    let ports = SweepPorts::<Sim> {
+        cluster: sim,
+        node_claims: sim,
+        discovery: sim,
+        profiles: sim,
+        templates: sim,
+        fleet: sim,
+        ledger: sim,
+        mailbox: sim,
+    };
+    match sim.block_on_as(Function::Sweep, sweep(&ports, &at)).expect("it ends") {
+        Ok(_) => Vec::new(),
+        Err(Error::Jobs(failed)) => failed.into_iter().map(|failed| failed.job).collect(),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+/// The jobs that have something to do.
+fn open(sim: &Sim) -> Vec<Job> {
+    let cluster = Settings::default().cluster;
+    let claims = sim.claims();
+    let is_old = |claim: &NodeClaim| {
+        claim.annotations.get(NODE_CLASS.version_key).is_some_and(|version| version == "v5")
+    };
+    let profiles = answer(sim, Profiles::list(sim, "/journeyman/"));
+    let templates = answer(sim, Templates::list(sim, &cluster));
+    [
+        (Job::NodeClaimObjects, sim.node_claim(&lost()).is_some()),
+        (Job::Reservations, claims.iter().any(NodeClaim::is_reserved)),
+        (Job::DriftHashes, claims.iter().any(is_old)),
+        (Job::InstanceProfiles, profiles.iter().any(|profile| profile.name == PROFILE)),
+        (Job::LaunchTemplates, templates.contains_key(&template())),
+    ]
+    .into_iter()
+    .filter_map(|(job, is_open)| is_open.then_some(job))
+    .collect()
+}
+
+const ALL: [Job; 5] = [
+    Job::NodeClaimObjects,
+    Job::Reservations,
+    Job::DriftHashes,
+    Job::InstanceProfiles,
+    Job::LaunchTemplates,
+];
+
+/// While `call` fails, `failed` fail, are reported, and are made good once it works again; all others
+/// do their work.
+#[track_caller]
+fn check(call: &'static str, failed: &[Job]) {
+    let sim = neglected();
+    assert_eq!(open(&sim), ALL);
+    sim.add_rule(first_calls(call, 100, Verdict::FailBefore(Fault::Transient)));
+    let reported = swept(&sim);
+    sim.stop_faults();
+    assert_eq!((reported.as_slice(), open(&sim).as_slice()), (failed, failed), "{call}");
+    assert_eq!((swept(&sim), open(&sim)), (Vec::new(), Vec::new()), "{call}");
+}
+
+#[test]
+fn a_job_that_fails_keeps_no_other_from_running() {
+    check("NodeClaims.shown", &[Job::NodeClaimObjects]);
+    check("NodeClaims.remove", &[Job::NodeClaimObjects]);
+    check("Fleet.describe", &[Job::Reservations]);
+    check("Mailbox.send", &[Job::Reservations]);
+    check("Cluster.node_pools", &[Job::DriftHashes]);
+    check("Profiles.list", &[Job::InstanceProfiles]);
+    check("Profiles.remove", &[Job::InstanceProfiles]);
+    check("Templates.list", &[Job::LaunchTemplates]);
+    check("Templates.remove", &[Job::LaunchTemplates]);
+}
+
+#[test]
+fn what_several_jobs_need_fails_only_them() {
+    check("Cluster.node_classes", &[Job::DriftHashes, Job::InstanceProfiles]);
+    check("Discovery.cluster_settings", &[Job::DriftHashes, Job::InstanceProfiles]);
+    let (last, others) = ALL.split_last().expect("five jobs");
+    check("Ledger.snapshot", others);
+    assert_eq!(*last, Job::LaunchTemplates);
+}
+
+#[test]
+fn a_claim_that_was_moved_on_meanwhile_is_left_to_the_next_sweep() {
+    let sim = neglected();
+    let reserved = sim.claims().into_iter().find(NodeClaim::is_reserved).expect("a claim");
+    let old = aged(&reserved);
+    answer(&sim, sim.write_claim(&Settings::default().cluster, &old));
+    // It is demoted, after which its version is not the one that was read.
+    assert_eq!((swept(&sim), open(&sim)), (Vec::new(), vec![Job::DriftHashes]));
+    assert_eq!((swept(&sim), open(&sim)), (Vec::new(), Vec::new()));
+}

@@ -5,6 +5,7 @@
 
 pub mod args;
 pub mod catalog;
+mod cluster_facts;
 pub mod convert;
 pub mod crds;
 pub mod error;

@@ -7,7 +7,7 @@ use std::{
 };
 
 use api::{
-    document::Problem,
+    document::Diagnostic,
     files::{self, Manifest},
     objects,
 };
@@ -61,7 +61,7 @@ pub fn texts(paths: &[PathBuf]) -> Result<Vec<(String, String)>, BadInput> {
 pub fn parse(texts: &[(String, String)]) -> Result<Loaded, BadInput> {
     let manifests: Vec<Manifest> =
         texts.iter().map(|(file, text)| files::read(text, file)).collect();
-    let mut problems: Vec<&Problem> = manifests.iter().flat_map(|m| &m.problems).collect();
+    let mut problems: Vec<&Diagnostic> = manifests.iter().flat_map(|m| &m.problems).collect();
     let between = files::cross_check(&manifests);
     problems.extend(&between);
     if !problems.is_empty() {
@@ -78,7 +78,7 @@ impl Loaded {
     fn take(&mut self, object: objects::Object) {
         match object {
             objects::Object::NodePool(pool) => self.objects.push(Object::NodePool(pool)),
-            objects::Object::NodeClass(class) => self.objects.push(Object::NodeClass(class)),
+            objects::Object::NodeClass(read) => self.objects.push(Object::NodeClass(read.class)),
             objects::Object::DaemonSet(daemon_set) => {
                 self.objects.push(Object::DaemonSet(daemon_set));
             }

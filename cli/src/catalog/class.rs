@@ -4,13 +4,15 @@ use std::path::Path;
 
 use api::{
     files,
-    launch_facts::{self, ClassStatus},
-    objects::Object,
+    objects::{ClassStatus, NodeClassManifest, Object},
 };
-use model::node_class::{NodeClass, ResolvedNodeClass, ResolvedTemplate, Subnet};
+use model::{
+    Problem,
+    node_class::{NodeClass, ResolvedNodeClass, ResolvedTemplate, Subnet},
+};
 
 use super::source::Source;
-use crate::{args::CatalogArgs, manifests, manifests::BadInput};
+use crate::{args::CatalogArgs, cluster_facts, manifests, manifests::BadInput};
 
 /// A class that says nothing but what it must.
 const PLAIN: &str = "\
@@ -32,7 +34,7 @@ pub(super) fn load(args: &CatalogArgs, source: &Source) -> Result<ResolvedNodeCl
     };
     let (class, mut status) = only_class(&text, &file)?;
     if let Some(path) = &args.capacity_reservations {
-        let left = launch_facts::reservations_left(&manifests::text(path)?);
+        let left = cluster_facts::reservations_left(&manifests::text(path)?);
         let left = left.map_err(|error| unreadable(path, &error))?;
         for reservation in &mut status.reservations {
             reservation.available_count = left.get(&reservation.id).copied().unwrap_or_default();
@@ -71,16 +73,16 @@ fn only_class(text: &str, file: &str) -> Result<(NodeClass, ClassStatus), BadInp
         return Err(BadInput(manifest.problems.iter().map(ToString::to_string).collect()));
     }
     let classes = manifest.objects.into_iter().filter_map(|object| match object {
-        Object::NodeClass(class) => Some(class),
+        Object::NodeClass(class) => Some(*class),
         _ => None,
     });
-    let mut classes: Vec<NodeClass> = classes.collect();
-    let statuses = launch_facts::class_statuses(text);
-    let mut statuses = statuses.map_err(|error| BadInput::one(format!("{file}: {error}")))?;
+    let mut classes: Vec<NodeClassManifest> = classes.collect();
     match (classes.pop(), classes.is_empty()) {
-        (Some(class), true) => {
+        (Some(NodeClassManifest { class, status }), true) => {
             check(&class, file)?;
-            let status = statuses.remove(class.name.as_str()).unwrap_or_default();
+            let name = &class.name;
+            let wrong = |problem: Problem| format!("{file}: EC2NodeClass {name}: {problem}");
+            let status = status.map_err(|problem| BadInput::one(wrong(*problem)))?;
             Ok((class, status))
         }
         (Some(_), false) => Err(BadInput::one(format!("{file}: has more than one EC2NodeClass"))),
@@ -93,7 +95,7 @@ fn check(class: &NodeClass, file: &str) -> Result<(), BadInput> {
     let mut problems = class.problems.clone();
     if class.placement_group.is_some() {
         let field = "spec.placementGroupSelector";
-        problems.push(format!("not supported yet: {field} (its strategy is not known here)"));
+        problems.push(Problem::unsupported(field, "(its strategy is not known here)"));
     }
     if problems.is_empty() {
         return Ok(());
@@ -104,6 +106,6 @@ fn check(class: &NodeClass, file: &str) -> Result<(), BadInput> {
     ))
 }
 
-fn unreadable(path: &Path, error: &launch_facts::Error) -> BadInput {
+fn unreadable(path: &Path, error: &cluster_facts::Error) -> BadInput {
     BadInput::one(format!("{}: {error}", path.display()))
 }

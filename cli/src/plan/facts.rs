@@ -6,14 +6,11 @@ use model::{
     facts::{ClassOffer, Facts, Surroundings},
     ledger::Snapshot,
     policies::Policies,
+    problem::Rule,
 };
 
 use super::{expand, input::Loaded, offers::Offers};
 use crate::manifests::BadInput;
-
-/// What `api` says of a pool with replicas: the deployed functions launch none of its nodes. Here it is
-/// shown what they are, behind the gate StaticCapacity.
-const STATIC_POOLS: &str = "not supported yet: spec.replicas (static pools)";
 
 /// Everything that the decision may look at.
 pub(super) fn of(
@@ -31,7 +28,9 @@ pub(super) fn of(
     }
     let mut node_pools = loaded.node_pools;
     for pool in &mut node_pools {
-        pool.problems.retain(|problem| problem != STATIC_POOLS);
+        // The deployed functions launch none of their nodes. Here it is shown what they are, behind the
+        // gate StaticCapacity.
+        pool.problems.retain(|problem| problem.rule != Rule::StaticPool);
     }
     node_pools.sort_by(|a, b| a.name.cmp(&b.name));
     let mut daemon_sets = loaded.daemon_sets;

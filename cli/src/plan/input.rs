@@ -1,7 +1,7 @@
 //! What `plan` reads: files or a live cluster, as objects by kind.
 
 use api::{
-    document::Problem,
+    document::Diagnostic,
     files::{self, Manifest, Place},
     objects::{
         BufferManifest, Object, PodManifest, PriorityClass, Referable, StorageClassManifest,
@@ -9,11 +9,13 @@ use api::{
     },
 };
 use model::{
-    NodeClaim,
+    NodeClaim, Problem,
+    condition::NotReady,
     facts::{DaemonSet, Surroundings},
     node::Node,
     node_class::NodeClass,
     node_pool::NodePool,
+    problem::{Rule, Weight},
 };
 
 use super::{live, progress::Progress};
@@ -24,7 +26,7 @@ use crate::{args::PlanArgs, manifests, manifests::BadInput};
 pub(super) struct Loaded {
     pub(super) node_pools: Vec<NodePool>,
     /// Each with why it is not ready, if so.
-    pub(super) node_classes: Vec<(NodeClass, Option<String>)>,
+    pub(super) node_classes: Vec<(NodeClass, Option<NotReady>)>,
     pub(super) nodes: Vec<Node>,
     pub(super) claims: Vec<NodeClaim>,
     pub(super) daemon_sets: Vec<DaemonSet>,
@@ -38,7 +40,7 @@ pub(super) struct Loaded {
     pub(super) storage_classes: Vec<StorageClassManifest>,
     pub(super) priority_classes: Vec<PriorityClass>,
     /// What is wrong with objects. Those that are wrong themselves are left out.
-    pub(super) problems: Vec<Problem>,
+    pub(super) problems: Vec<Diagnostic>,
 }
 
 /// Reads everything.
@@ -65,7 +67,7 @@ pub(super) fn of(manifests: Vec<Manifest>) -> Result<Loaded, BadInput> {
     let between = files::cross_check(&manifests);
     let all = manifests.iter().flat_map(|manifest| &manifest.problems);
     let fatal: Vec<String> =
-        all.filter(|problem| problem.object.is_empty()).map(ToString::to_string).collect();
+        all.filter(|problem| problem.object.is_none()).map(ToString::to_string).collect();
     if !fatal.is_empty() {
         return Err(BadInput(fatal));
     }
@@ -84,10 +86,15 @@ impl Loaded {
         let around = &mut self.surroundings;
         match object {
             Object::NodePool(mut pool) => {
-                pool.problems.extend(place.not_ready);
+                let problem = |why| Problem {
+                    weight: Weight::Unusable,
+                    field: String::new(),
+                    rule: Rule::NotReady(why),
+                };
+                pool.problems.extend(place.not_ready.map(problem));
                 self.node_pools.push(pool);
             }
-            Object::NodeClass(class) => self.node_classes.push((class, place.not_ready)),
+            Object::NodeClass(read) => self.node_classes.push((read.class, place.not_ready)),
             Object::NodeClaim(claim) => self.claims.push(*claim),
             Object::NodeOverlay(overlay) => around.node_overlays.push(overlay),
             Object::CapacityBuffer(buffer) => self.buffers.push(buffer),

@@ -7,7 +7,7 @@ use model::{
     Catalog, ImageId, NodeClassName, Requirement, SubnetId,
     facts::ClassOffer,
     labels,
-    node_class::{Image, NodeClass, ResolvedNodeClass, ResolvedTemplate, Subnet},
+    node_class::{Image, NodeClass, Obstacle, ResolvedNodeClass, ResolvedTemplate, Subnet},
 };
 
 use super::input::Loaded;
@@ -30,9 +30,11 @@ pub(super) fn load(args: &PlanArgs, loaded: &Loaded, now: Timestamp) -> Result<O
     for (class, not_ready) in &loaded.node_classes {
         // Types of a file are taken as they are: what the class lacks to make them is no matter.
         let own = class.problems.iter().filter(|_| args.instance_types.is_none());
-        let problems: Vec<String> = own.chain(not_ready).cloned().collect();
-        let offer = if !problems.is_empty() {
-            ClassOffer::NotReady(problems)
+        let own = own.cloned().map(Obstacle::Problem);
+        let obstacles: Vec<Obstacle> =
+            own.chain(not_ready.clone().map(Obstacle::NotReady)).collect();
+        let offer = if !obstacles.is_empty() {
+            ClassOffer::NotReady(obstacles)
         } else if args.instance_types.is_some() {
             ClassOffer::Ready(catalog.instance_types.iter().map(Arc::clone).collect())
         } else {
@@ -93,6 +95,7 @@ fn made_up<T, E: ToString>(id: Result<T, E>) -> Result<T, BadInput> {
 
 /// Classes that could not be read: nothing could be launched as they say, but they are there.
 fn refused(loaded: &Loaded) -> impl Iterator<Item = NodeClassName> {
-    let names = loaded.problems.iter().filter_map(|one| one.object.strip_prefix("EC2NodeClass "));
-    names.filter_map(|name| NodeClassName::new(name).ok())
+    let objects = loaded.problems.iter().filter_map(|problem| problem.object.as_ref());
+    let classes = objects.filter(|object| object.kind == "EC2NodeClass");
+    classes.filter_map(|class| NodeClassName::new(&class.name).ok())
 }

@@ -4,13 +4,14 @@ use std::path::{Path, PathBuf};
 
 use api::{
     files::{self, Manifest},
-    launch_facts::{self, ClassStatus, ClusterFacts},
-    objects::Object,
+    objects::{ClassStatus, NodeClassManifest, Object},
 };
 use jiff::Timestamp;
 use launch_template::NodeSettings;
 use model::{
-    BatchId, Catalog, NodeClaim, NodeClaimName, Requirement, labels,
+    BatchId, Catalog, NodeClaim, NodeClaimName, Problem, Requirement,
+    condition::NotReady,
+    labels,
     launch::TemplateVersion,
     node_class::{
         ClusterSettings, NodeClass, PlacementGroup, PlacementGroupTerm, ResolvedNodeClass,
@@ -20,7 +21,12 @@ use model::{
 };
 
 use super::{Error, unreadable};
-use crate::{catalog::source, manifests, manifests::BadInput};
+use crate::{
+    catalog::source,
+    cluster_facts::{self, ClusterFacts},
+    manifests,
+    manifests::BadInput,
+};
 
 /// Everything.
 pub(super) struct Input {
@@ -39,11 +45,11 @@ pub(super) fn load(
     settings: &NodeSettings,
 ) -> Result<Input, Error> {
     let objects = Objects::read(files)?;
-    let Objects { class, status, pool, claim } = objects;
-    let facts_of = launch_facts::cluster_facts(&manifests::text(facts)?);
+    let Objects { class, status, not_ready, pool, claim } = objects;
+    let facts_of = cluster_facts::cluster_facts(&manifests::text(facts)?);
     let facts = facts_of.map_err(|error| unreadable(facts, &error))?;
     let name = class.name.to_string();
-    if let Some(why) = &status.not_ready {
+    if let Some(why) = not_ready {
         return Err(Error::Refused(format!("EC2NodeClass `{name}` is not ready: {why}")));
     }
     let is_made = class.launch_template == TemplateSource::Made;
@@ -68,6 +74,7 @@ pub(super) fn load(
 struct Objects {
     class: NodeClass,
     status: ClassStatus,
+    not_ready: Option<NotReady>,
     pool: Option<NodePool>,
     claim: Option<Box<NodeClaim>>,
 }
@@ -82,15 +89,11 @@ impl Objects {
         if !problems.is_empty() {
             return Err(BadInput(problems));
         }
-        let mut statuses = std::collections::BTreeMap::new();
-        for (file, text) in &texts {
-            let found = launch_facts::class_statuses(text);
-            statuses.extend(found.map_err(|error| BadInput::one(format!("{file}: {error}")))?);
-        }
         let (mut classes, mut pools, mut claims) = (Vec::new(), Vec::new(), Vec::new());
-        for object in read.into_iter().flat_map(|manifest| manifest.objects) {
+        let found = read.into_iter().flat_map(|read| read.objects.into_iter().zip(read.places));
+        for (object, place) in found {
             match object {
-                Object::NodeClass(class) => classes.push(class),
+                Object::NodeClass(read) => classes.push((*read, place)),
                 Object::NodePool(pool) => pools.push(pool),
                 Object::NodeClaim(claim) => claims.push(claim),
                 _ => {}
@@ -100,14 +103,18 @@ impl Objects {
         let wanted = claim.as_ref().map(|claim| &claim.node_class);
         let wanted = wanted.or_else(|| pool.as_ref().map(|pool| &pool.template.node_class));
         if let Some(wanted) = wanted {
-            classes.retain(|class| class.name == *wanted);
+            classes.retain(|(read, _)| read.class.name == *wanted);
         }
-        let class = at_most_one("EC2NodeClass", classes)?.ok_or_else(|| {
+        let (read, place) = at_most_one("EC2NodeClass", classes)?.ok_or_else(|| {
             let name = wanted.map(|name| format!(" `{name}`")).unwrap_or_default();
             BadInput::one(format!("there is no EC2NodeClass{name}"))
         })?;
-        let status = statuses.remove(class.name.as_str()).unwrap_or_default();
-        Ok(Self { class, status, pool, claim })
+        let NodeClassManifest { class, status } = read;
+        let wrong = |problem: Problem| {
+            BadInput::one(format!("{}: EC2NodeClass {}: {problem}", place.file, class.name))
+        };
+        let status = status.map_err(|problem| wrong(*problem))?;
+        Ok(Self { class, status, not_ready: place.not_ready, pool, claim })
     }
 }
 

@@ -216,7 +216,7 @@ fn what_keeps_a_class_from_launching_is_said() {
         EC2NodeClass `default` is not ready: Ready is Unknown: wait
         EC2NodeClass `default` is not ready: status.instanceProfile is not there
         EC2NodeClass `default` is not ready: it has no condition Ready
-        EC2NodeClass `default` is not ready: PlacementGroupNotFound: spec.placementGroupSelector selects none
+        EC2NodeClass `default` is not ready: PlacementGroupNotFound: spec.placementGroupSelector selects no placement group
         EC2NodeClass `default`: spec.amiSelectorTerms: none of ami-0a starts on the instance types
         there is no EC2NodeClass `other`"]].assert_eq(&lines.join("\n"));
 }

@@ -1,11 +1,7 @@
 //! Files with objects of Karpenter's older versions as files of v1: text in, text out.
 
 use crate::{
-    document::{
-        Problem, documents, found_in,
-        older::{Converted, convert},
-        yaml,
-    },
+    document::{Diagnostic, documents, found_in, older::convert, yaml},
     files,
 };
 
@@ -17,7 +13,7 @@ pub struct Text {
     /// Multi-document YAML.
     pub text: String,
     /// What could not be converted.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Diagnostic>,
 }
 
 /// Converts the objects of `text`, which came from `file`.
@@ -26,7 +22,8 @@ pub fn to_v1(text: &str, file: &str, settings: &Settings) -> Text {
     let documents = documents(text, file, &mut problems);
     let found = found_in(&documents, file);
     let mut text = String::new();
-    for Converted { tree, comments } in convert(found, file, settings, &mut problems) {
+    for converted in convert(found, file, settings, &mut problems) {
+        let (tree, comments) = converted.into_written();
         if !text.is_empty() {
             text.push_str("---\n");
         }
@@ -34,7 +31,7 @@ pub fn to_v1(text: &str, file: &str, settings: &Settings) -> Text {
     }
     problems.extend(files::read(&text, file).problems.into_iter().map(|problem| {
         // Lines of what was written just now say nothing to anybody.
-        Problem { line: None, ..problem }
+        Diagnostic { line: None, ..problem }
     }));
     Text { text, problems }
 }

@@ -5,6 +5,11 @@
 
 use std::fmt;
 
+use model::{
+    Problem,
+    problem::{Rule, Weight},
+};
+
 use self::tree::{Tree, Value};
 
 pub(crate) mod field;
@@ -13,52 +18,78 @@ pub(crate) mod placeholder;
 pub(crate) mod tree;
 pub mod yaml;
 
-/// One thing that is wrong with a manifest.
+/// The kind and the name of an object.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Problem {
+pub struct ObjectReference {
+    /// The kind, such as `NodePool`.
+    pub kind: String,
+    /// The name; `(without a name)` of an object that says none.
+    pub name: String,
+}
+
+impl ObjectReference {
+    /// What `tree`, an object of `kind`, is called.
+    pub(crate) fn of(kind: &str, tree: &Tree) -> Self {
+        let name = tree.get("metadata").and_then(|metadata| metadata.get("name"));
+        let name = name.and_then(Tree::as_text).unwrap_or("(without a name)");
+        Self { kind: kind.to_owned(), name: name.to_owned() }
+    }
+}
+
+impl fmt::Display for ObjectReference {
+    /// `NodePool general`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} {}", self.kind, self.name)
+    }
+}
+
+/// One thing that is wrong with a file, and where.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Diagnostic {
     /// The file.
     pub file: String,
     /// The line, where it is known.
     pub line: Option<u32>,
-    /// Kind and name, such as `NodePool general`; empty when no object could be read.
-    pub object: String,
-    /// The field, such as `spec.weight`; empty when it is about the whole.
-    pub field: String,
-    /// What is wrong with it, and the rule that it breaks.
-    pub rule: String,
+    /// The object; `None` when none could be read.
+    pub object: Option<ObjectReference>,
+    /// What is wrong.
+    pub problem: Problem,
     /// What to write instead, where people commonly go wrong.
     pub cure: Option<String>,
 }
 
-impl fmt::Display for Problem {
+impl Diagnostic {
+    /// What keeps `file` from being read at `line`, before there is an object.
+    fn of_file(file: &str, line: Option<u32>, rule: impl Into<Rule>) -> Self {
+        let problem = Problem { weight: Weight::Refused, field: String::new(), rule: rule.into() };
+        Self { file: file.to_owned(), line, object: None, problem, cure: None }
+    }
+}
+
+impl fmt::Display for Diagnostic {
     /// `pool.yaml:12: NodePool general: spec.weight: must be 1 to 100`, on one line.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.file)?;
         if let Some(line) = self.line {
             write!(f, ":{line}")?;
         }
-        for part in [&self.object, &self.field, &self.rule] {
-            if !part.is_empty() {
-                // A text that is quoted may have lines of its own.
-                write!(f, ": {}", part.replace('\n', "\\n"))?;
-            }
+        let object = self.object.as_ref().map(ToString::to_string);
+        for part in object.into_iter().chain([self.problem.to_string()]) {
+            // A text that is quoted may have lines of its own.
+            write!(f, ": {}", part.replace('\n', "\\n"))?;
         }
         self.cure.as_ref().map_or(Ok(()), |cure| write!(f, "; {cure}"))
     }
 }
 
 /// The documents of `text`; none, and a problem, if it is no YAML.
-pub(crate) fn documents(text: &str, file: &str, problems: &mut Vec<Problem>) -> Vec<Tree> {
+pub(crate) fn documents(text: &str, file: &str, problems: &mut Vec<Diagnostic>) -> Vec<Tree> {
     tree::parse_yaml(text).unwrap_or_else(|error| {
         let line = error.line.and_then(|line| text.lines().nth(usize::try_from(line).ok()? - 1));
         let left_in = line.and_then(placeholder::in_text);
-        problems.push(Problem {
-            file: file.to_owned(),
-            line: error.line,
-            object: String::new(),
-            field: String::new(),
-            rule: error.rule,
+        problems.push(Diagnostic {
             cure: left_in.map(|name| format!("`{name}` was left in: put the value in its place")),
+            ..Diagnostic::of_file(file, error.line, error.rule)
         });
         Vec::new()
     })
@@ -73,7 +104,10 @@ pub(crate) struct Found<'a> {
 }
 
 /// Every object of `documents` in order; those of lists by themselves.
-pub(crate) fn found_in<'a>(documents: &'a [Tree], file: &str) -> Vec<Result<Found<'a>, Problem>> {
+pub(crate) fn found_in<'a>(
+    documents: &'a [Tree],
+    file: &str,
+) -> Vec<Result<Found<'a>, Diagnostic>> {
     let mut found = Vec::new();
     for document in documents {
         find(document, None, file, &mut found);
@@ -92,20 +126,14 @@ fn find<'a>(
     document: &'a Tree,
     item_type: Option<ItemType<'a>>,
     file: &str,
-    found: &mut Vec<Result<Found<'a>, Problem>>,
+    found: &mut Vec<Result<Found<'a>, Diagnostic>>,
 ) {
     let text = |key: &str| document.get(key).and_then(Tree::as_text);
     let api_version = text("apiVersion").or_else(|| item_type.map(|item| item.api_version));
     let kind = text("kind").or_else(|| item_type.map(|item| item.kind));
     let (Some(api_version), Some(kind)) = (api_version, kind) else {
-        found.push(Err(Problem {
-            file: file.to_owned(),
-            line: Some(document.line),
-            object: String::new(),
-            field: String::new(),
-            rule: "not a Kubernetes object: `apiVersion` and `kind` are required".to_owned(),
-            cure: None,
-        }));
+        let rule = "not a Kubernetes object: `apiVersion` and `kind` are required";
+        found.push(Err(Diagnostic::of_file(file, Some(document.line), rule)));
         return;
     };
     if let (Some(item_kind), Some(Value::List(items))) =

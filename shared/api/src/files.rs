@@ -5,15 +5,17 @@
 
 use std::collections::BTreeSet;
 
+use model::{Problem, condition::NotReady, problem::Weight};
+
 use crate::{
     document::{
-        Found, Problem, documents,
-        field::{Complaints, Field, Unknown, Weight},
+        Diagnostic, Found, ObjectReference, documents,
+        field::{Complaint, Complaints, Field, Unknown},
         found_in, older,
         tree::Tree,
     },
     lists::Page,
-    objects::{self, Object, PodManifest, conditions::Conditions},
+    objects::{self, Object, PodManifest, node_class, node_pool},
 };
 
 mod json_list;
@@ -27,7 +29,7 @@ pub struct Manifest {
     /// Where each of `objects` stands: as many, in the same order.
     pub places: Vec<Place>,
     /// What is wrong. Objects with a problem are not among `objects`.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Diagnostic>,
 }
 
 /// Where an object stands.
@@ -41,8 +43,9 @@ pub struct Place {
     pub node_class_line: Option<u32>,
     /// Whether an API server knows the object: it has a uid.
     pub is_stored: bool,
-    /// Why the object is not ready, by the conditions in its status, if it has any. Not told of pods.
-    pub not_ready: Option<String>,
+    /// Of a NodePool and an EC2NodeClass: why it is not ready, by the conditions in its status, if it has
+    /// any.
+    pub not_ready: Option<NotReady>,
 }
 
 /// Reads `text`, multi-document YAML or JSON, which came from `file`. `List` kinds are expanded.
@@ -64,12 +67,11 @@ impl Manifest {
     /// The pods of a page that a server sent.
     pub fn of_pods(page: Page<PodManifest>, file: &str) -> Self {
         let place = Place { file: file.to_owned(), is_stored: true, ..Place::default() };
-        let problem = |(object, rule)| Problem {
+        let problem = |(object, rule): (ObjectReference, String)| Diagnostic {
             file: file.to_owned(),
             line: None,
-            object,
-            field: String::new(),
-            rule,
+            object: Some(object),
+            problem: Problem { weight: Weight::Refused, field: String::new(), rule: rule.into() },
             cure: None,
         };
         Self {
@@ -92,7 +94,7 @@ impl Manifest {
     }
 }
 
-fn read_all(found: Vec<Result<Found<'_>, Problem>>, file: &str, manifest: &mut Manifest) {
+fn read_all(found: Vec<Result<Found<'_>, Diagnostic>>, file: &str, manifest: &mut Manifest) {
     for found in found {
         match found {
             Ok(Found { tree, api_version, kind }) => {
@@ -104,8 +106,7 @@ fn read_all(found: Vec<Result<Found<'_>, Problem>>, file: &str, manifest: &mut M
 }
 
 fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest: &mut Manifest) {
-    let name = tree.get("metadata").and_then(|metadata| metadata.get("name"));
-    let name = name.and_then(Tree::as_text).unwrap_or("(without a name)");
+    let reference = ObjectReference::of(kind, tree);
     let is_stored = tree.get("metadata").and_then(|metadata| metadata.get("uid")).is_some();
     // What comes from a server may be newer than this program; nobody writes claims by hand.
     let is_from_server = is_stored || kind == "NodeClaim";
@@ -117,24 +118,29 @@ fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest:
         line: line_of(tree.line),
         node_class_line: None,
         is_stored,
-        not_ready: Conditions::of(tree).not_ready().filter(|_| kind != "Pod"),
+        not_ready: match kind {
+            "EC2NodeClass" => node_class::not_ready(tree),
+            "NodePool" => node_pool::not_ready(tree),
+            _ => None,
+        },
     };
     let read = objects::read(&root, &complaints, api_version, kind);
     let object = read.map(|read| {
         place.node_class_line = read.node_class_line.and_then(line_of);
-        read.object
-            .unwrap_or_else(|| Object::Other { kind: kind.to_owned(), name: name.to_owned() })
+        read.object.unwrap_or_else(|| Object::Other {
+            kind: reference.kind.clone(),
+            name: reference.name.clone(),
+        })
     });
     let list = complaints.into_list();
-    let is_refused = list.iter().any(|complaint| complaint.weight == Weight::Refused);
-    let told = list.into_iter().filter(|complaint| complaint.weight != Weight::Unsupported);
-    manifest.problems.extend(told.map(|complaint| Problem {
+    let is_refused = list.iter().any(|complaint| complaint.problem.weight == Weight::Refused);
+    let told = list.into_iter().filter(|one| one.problem.weight != Weight::Unsupported);
+    manifest.problems.extend(told.map(|Complaint { problem, line, cure }| Diagnostic {
         file: file.to_owned(),
-        line: line_of(complaint.line),
-        object: format!("{kind} {name}"),
-        field: complaint.path,
-        rule: complaint.rule,
-        cure: complaint.cure,
+        line: line_of(line),
+        object: Some(reference.clone()),
+        problem,
+        cure,
     }));
     if let (Some(object), false) = (object, is_refused) {
         manifest.objects.push(object);
@@ -148,28 +154,33 @@ fn line_of(line: u32) -> Option<u32> {
 
 /// What is wrong between objects: a NodePool that names an EC2NodeClass which no manifest has. A
 /// class that was read and refused counts as there: that was said already.
-pub fn cross_check(manifests: &[Manifest]) -> Vec<Problem> {
-    let mut classes = BTreeSet::new();
+pub fn cross_check(manifests: &[Manifest]) -> Vec<Diagnostic> {
+    let class_called =
+        |name: &str| ObjectReference { kind: "EC2NodeClass".to_owned(), name: name.to_owned() };
+    let mut known = BTreeSet::new();
     for manifest in manifests {
         for object in &manifest.objects {
             if let Object::NodeClass(class) = object {
-                classes.insert(format!("EC2NodeClass {}", class.name));
+                known.insert(class_called(class.class.name.as_str()));
             }
         }
-        classes.extend(manifest.problems.iter().map(|problem| problem.object.clone()));
+        known.extend(manifest.problems.iter().filter_map(|problem| problem.object.clone()));
     }
     let mut problems = Vec::new();
     for manifest in manifests {
         for (object, place) in manifest.objects.iter().zip(&manifest.places) {
             let Object::NodePool(pool) = object else { continue };
             let class = &pool.template.node_class;
-            if !classes.contains(&format!("EC2NodeClass {class}")) {
-                problems.push(Problem {
+            if !known.contains(&class_called(class.as_str())) {
+                let (kind, name) = ("NodePool".to_owned(), pool.name.to_string());
+                problems.push(Diagnostic {
                     file: place.file.clone(),
                     line: place.node_class_line.or(place.line),
-                    object: format!("NodePool {}", pool.name),
-                    field: "spec.template.spec.nodeClassRef.name".to_owned(),
-                    rule: format!("there is no EC2NodeClass `{class}`"),
+                    object: Some(ObjectReference { kind, name }),
+                    problem: Problem::unusable(
+                        "spec.template.spec.nodeClassRef.name",
+                        format!("there is no EC2NodeClass `{class}`"),
+                    ),
                     cure: None,
                 });
             }

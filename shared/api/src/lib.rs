@@ -14,6 +14,5 @@ pub mod convert;
 pub mod document;
 pub mod files;
 pub mod karpenter;
-pub mod launch_facts;
 pub mod lists;
 pub mod objects;

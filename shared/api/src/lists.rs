@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
-    Namespace, NodeClaimName, NodeName, Pod, PodKey, PodSpec,
+    Namespace, NodeClaimName, NodeName, Pod, PodKey, PodSpec, Problem,
     claim::ShownNodeClaim,
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
@@ -16,6 +16,7 @@ use model::{
     node_class::{ListedNodeClass, SeenNodeClass},
     node_pool::{NodePool, SeenNodePool},
     overlay::NodeOverlay,
+    problem::Weight,
     static_hash::NODE_POOL,
     storage::{Volume, VolumeClaim, VolumeClaimKey},
 };
@@ -24,11 +25,11 @@ use serde_json::value::RawValue;
 
 use crate::{
     document::{
-        field::{Complaint, Complaints, Field, Unknown, Weight},
+        ObjectReference,
+        field::{Complaints, Field, Unknown},
         tree::{self, Tree},
     },
     karpenter::hash,
-    launch_facts,
     objects::{
         BufferManifest, StorageClassManifest, Workload, WorkloadKind, budget, buffer,
         metadata::Metadata, node, node_class, node_pool, overlay, pod, volume, workload,
@@ -44,8 +45,9 @@ pub use pods::PodReader;
 pub struct Page<T> {
     /// What could be read, in the server's order.
     pub items: Vec<T>,
-    /// The rest: object (such as `Pod default/web-0`) and problem.
-    pub malformed: Vec<(String, String)>,
+    /// The rest, and what is wrong with each. The name has its namespace before it (`default/web-0`);
+    /// without a name it is `number 3`, counted from 0.
+    pub malformed: Vec<(ObjectReference, String)>,
     /// Where the next page starts; `None` after the last.
     pub continue_token: Option<String>,
     /// The state that the list is of.
@@ -76,8 +78,8 @@ pub enum Error {
     /// It is not the object.
     #[error("{object}: {problem}")]
     Object {
-        /// Such as `Pod default/web-0`.
-        object: String,
+        /// Its kind and its name, with its namespace before it (`default/web-0`).
+        object: ObjectReference,
         /// The field and the rule that it breaks.
         problem: String,
     },
@@ -129,7 +131,7 @@ fn stored_node_pool(root: &Field<'_>, complaints: &Complaints) -> Option<NodePoo
 pub fn node_class_list(body: &[u8]) -> Result<Page<ListedNodeClass>, Error> {
     list(body, "EC2NodeClass", |root, complaints| {
         let class = node_class::read(root, complaints)?;
-        let not_ready = launch_facts::not_ready_in_cluster(root.tree());
+        let not_ready = node_class::not_ready_in_cluster(root.tree());
         Some(ListedNodeClass { class, not_ready })
     })
 }
@@ -279,8 +281,10 @@ fn items<T>(
     for (index, item) in raw.items.into_iter().enumerate() {
         match read(item.get()) {
             Ok(item) => items.push(item),
-            Err((None, problem)) => malformed.push((format!("{kind} number {index}"), problem)),
-            Err((Some(name), problem)) => malformed.push((format!("{kind} {name}"), problem)),
+            Err((name, problem)) => {
+                let name = name.unwrap_or_else(|| format!("number {index}"));
+                malformed.push((ObjectReference { kind: kind.to_owned(), name }, problem));
+            }
         }
     }
     Ok(Page {
@@ -295,7 +299,7 @@ fn object<T>(body: &[u8], kind: &str, read: Read<T>) -> Result<T, Error> {
     let text = std::str::from_utf8(body).map_err(|error| Error::List(error.to_string()))?;
     read_item(text, kind, read).map_err(|(name, problem)| {
         let name = name.unwrap_or_else(|| "(without a name)".to_owned());
-        Error::Object { object: format!("{kind} {name}"), problem }
+        Error::Object { object: ObjectReference { kind: kind.to_owned(), name }, problem }
     })
 }
 
@@ -304,15 +308,12 @@ fn read_item<T>(text: &str, kind: &str, read: Read<T>) -> Result<T, Unreadable> 
     let tree = tree::parse_json(text).map_err(|error| (None, error))?;
     let complaints = Complaints::new(Unknown::Ignored);
     let item = read(&Field::root(&tree, &complaints), &complaints);
-    let list = complaints.into_list();
-    let refused: Vec<_> = list.iter().filter(|c| c.weight == Weight::Refused).collect();
+    let list = complaints.into_list().into_iter().map(|complaint| complaint.problem);
+    let refused: Vec<Problem> = list.filter(|one| one.weight == Weight::Refused).collect();
     match item {
         Some(item) if refused.is_empty() => Ok(item),
         _ if refused.is_empty() => Err((name_of(&tree), format!("not a {kind}"))),
-        _ => {
-            let words: Vec<_> = refused.into_iter().map(Complaint::in_words).collect();
-            Err((name_of(&tree), words.join("; ")))
-        }
+        _ => Err((name_of(&tree), Problem::in_words(&refused))),
     }
 }
 

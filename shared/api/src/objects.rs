@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use model::{
-    Namespace, NodeClaim, NodeName, ObjectName, PodKey, PodSpec, PodUid,
+    Namespace, NodeClaim, NodeName, ObjectName, PodKey, PodSpec, PodUid, Problem,
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
     node::Node,
@@ -21,6 +21,7 @@ mod affinity;
 mod block_device;
 pub(crate) mod budget;
 pub(crate) mod buffer;
+mod class_status;
 pub(crate) mod conditions;
 mod container;
 mod cures;
@@ -45,16 +46,16 @@ pub(crate) mod workload;
 
 pub use budget::PriorityClass;
 pub use buffer::{BufferManifest, BufferReference, Referable};
+pub use class_status::ClassStatus;
 pub use pod::PodManifest;
 
 /// Something that a manifest describes.
 #[derive(Clone, Debug, PartialEq, Eq)]
-#[expect(clippy::large_enum_variant, reason = "objects of a file are few, and soon taken apart")]
 pub enum Object {
     /// `karpenter.sh/v1` NodePool.
     NodePool(NodePool),
     /// `karpenter.k8s.aws/v1` EC2NodeClass.
-    NodeClass(NodeClass),
+    NodeClass(Box<NodeClassManifest>),
     /// `karpenter.sh/v1` NodeClaim.
     NodeClaim(Box<NodeClaim>),
     /// `karpenter.sh/v1alpha1` NodeOverlay.
@@ -92,6 +93,15 @@ pub enum Object {
         /// Its name.
         name: String,
     },
+}
+
+/// An EC2NodeClass, with what a controller found for it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct NodeClassManifest {
+    /// The class.
+    pub class: NodeClass,
+    /// Its status; empty if it has none. What is wrong with it stands against those only who need it.
+    pub status: Result<ClassStatus, Box<Problem>>,
 }
 
 /// What makes the pods of a workload.
@@ -195,7 +205,9 @@ pub(crate) fn read(
             node_claim::Read::WithoutPool => None,
         },
         ("karpenter.k8s.aws/v1", "EC2NodeClass") => {
-            Some(Object::NodeClass(node_class::read(root, complaints)?))
+            let class = node_class::read(root, complaints)?;
+            let status = class_status::read(root);
+            Some(Object::NodeClass(Box::new(NodeClassManifest { class, status })))
         }
         ("karpenter.sh/v1alpha1", "NodeOverlay") => {
             Some(Object::NodeOverlay(overlay::read(root, complaints)?))

@@ -6,6 +6,7 @@ use std::{fs, path::Path};
 use api::{
     convert::{Settings, to_v1},
     files,
+    objects::{ClassStatus, Object},
 };
 
 #[test]
@@ -33,11 +34,21 @@ fn older_versions_become_v1_that_is_accepted() {
         let lines = without_comments(&converted.text);
         let shell: Vec<_> = without_comments(&again.text);
         assert_eq!(lines, shell, "{name}");
-        let read = |text: &str| files::read(text, "x").objects;
-        assert_eq!(read(&text), read(&converted.text), "{name}");
+        assert_eq!(specs(&text), specs(&converted.text), "{name}");
         seen += 1;
     }
     assert!(seen >= 6, "there are {seen} manifests");
+}
+
+/// What is read of `text`, without what a status says: that is not converted.
+fn specs(text: &str) -> Vec<Object> {
+    let mut objects = files::read(text, "x").objects;
+    for object in &mut objects {
+        if let Object::NodeClass(class) = object {
+            class.status = Ok(ClassStatus::default());
+        }
+    }
+    objects
 }
 
 #[track_caller]

@@ -251,7 +251,10 @@ fn add_page<T>(kind: &Kind<T>, listing: &mut Listing<T>, page: Page<T>) -> Resul
     let has_more = page.continue_token.is_some();
     listing.items.extend(page.items);
     let malformed = page.malformed.into_iter();
-    listing.malformed.extend(malformed.map(|(object, problem)| Malformed { object, problem }));
+    listing.malformed.extend(malformed.map(|(object, problem)| {
+        let object = object.to_string();
+        Malformed { object, problem }
+    }));
     match kind.at_most {
         AtMost::Fail(max) if listing.items.len() > max => {
             let why = format!("there are more than {max}, which is the most that is supported");

@@ -59,9 +59,10 @@ impl NodeClaims for KubeCluster {
                 .map_err(|error| unreadable(error, LIST))?;
             listing.items.extend(page.items);
             let malformed = page.malformed.into_iter();
-            listing
-                .malformed
-                .extend(malformed.map(|(object, problem)| Malformed { object, problem }));
+            listing.malformed.extend(malformed.map(|(object, problem)| {
+                let object = object.to_string();
+                Malformed { object, problem }
+            }));
             next = page.continue_token;
             if next.is_none() {
                 return Ok(listing);

@@ -28,7 +28,7 @@ use model::{
 use ports::{Adapters, Catalog as _, Fault, Fleet, Invocation, Ledger, PortError, Templates as _};
 
 use crate::{Error, error::story};
-use prepare::{Asked, Prepared};
+use prepare::{Asked, LaunchRefusal, Preparation, Prepared};
 
 /// A launch that EC2 keeps refusing is given up after so long.
 ///
@@ -97,7 +97,7 @@ enum Outcome {
     /// These, and no others, were launched earlier.
     Found(Vec<Instance>),
     /// Nothing was launched and nothing will be: for this reason.
-    Refused(String),
+    Refused(LaunchRefusal),
     /// Ask again later; something may have been launched. The reason is for people.
     Later(String),
 }
@@ -130,14 +130,17 @@ async fn outcome<A: Adapters>(
     at: &Invocation,
 ) -> Result<Outcome, Error> {
     Ok(match prepare::prepare(ports, asked, snapshot, &batch.claims, at).await {
-        Ok(Ok(prepared)) => match mark(ports.ledger, batch, at).await? {
+        Ok(Preparation::Ready(prepared)) => match mark(ports.ledger, batch, at).await? {
             WriteOutcome::Written => ask(ports, &mut asked.templates, prepared, batch, at).await,
             WriteOutcome::Conflict => Outcome::Later("somebody else launches it".to_owned()),
         },
-        Ok(Err(refusal)) if batch.claims.iter().all(|claim| claim.requested_at.is_none()) => {
-            Outcome::Refused(refusal)
+        Ok(Preparation::Refused(refusal)) => {
+            if batch.claims.iter().all(|claim| claim.requested_at.is_none()) {
+                Outcome::Refused(refusal)
+            } else {
+                read_back(ports.fleet, batch, at).await
+            }
         }
-        Ok(Err(_)) => read_back(ports.fleet, batch, at).await,
         Err(error) => Outcome::Later(story(&error)),
     })
 }
@@ -179,7 +182,7 @@ async fn mark(
 async fn ask<A: Adapters>(
     ports: &LaunchPorts<'_, A>,
     ensured: &mut BTreeSet<LaunchTemplateName>,
-    prepared: Prepared,
+    prepared: Box<Prepared>,
     batch: &Batch,
     at: &Invocation,
 ) -> Outcome {
@@ -201,7 +204,7 @@ async fn ask<A: Adapters>(
             }
         }
         match fleet.launch(&prepared.request).await {
-            Ok(answer) => return Outcome::Answered(answer, Box::new(prepared)),
+            Ok(answer) => return Outcome::Answered(answer, prepared),
             Err(error) if error.fault == Fault::NotFound => ensured.clear(),
             Err(error) if error.fault == Fault::Conflict => {
                 return read_back(fleet, batch, at).await;

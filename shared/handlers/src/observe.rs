@@ -7,12 +7,13 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use launch_template::Offers;
 use model::{
-    NodeClassName,
+    NodeClassName, Problem,
     facts::{ClassOffer, Facts},
     ledger::Snapshot,
     node_class::{ClusterSettings, ListedNodeClass, NodeClass},
     node_pool::NodePool,
     policies::Policies,
+    problem::{Rule, Weight},
 };
 use ports::{
     Adapters, Catalog as _, Cluster, Discovery as _, Invocation, Ledger, Listing, Malformed,
@@ -66,7 +67,7 @@ impl<A: Adapters> Sources<'_, A> {
                 Resolution::Ready(class) => {
                     ClassOffer::Ready(self.offers.offer(&catalog, &class, ledger, at.now))
                 }
-                Resolution::NotReady(problems) => ClassOffer::NotReady(problems),
+                Resolution::NotReady(obstacles) => ClassOffer::NotReady(obstacles),
             };
             by_class.insert(class.name.clone(), offer);
         }
@@ -155,7 +156,9 @@ fn close_pools(pools: &mut [NodePool], classes: &[ListedNodeClass]) {
         let name = &pool.template.node_class;
         let class = classes.iter().find(|listed| listed.class.name == *name);
         let why = class.and_then(|listed| listed.not_ready.as_ref());
-        pool.problems.extend(why.map(|why| format!("EC2NodeClass {name} is not ready: {why}")));
+        let rule = why.map(|why| Rule::ClassNotReady { class: name.clone(), why: why.clone() });
+        let problem = |rule| Problem { weight: Weight::Unusable, field: String::new(), rule };
+        pool.problems.extend(rule.map(problem));
     }
 }
 

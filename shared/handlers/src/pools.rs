@@ -56,13 +56,13 @@ pub(crate) async fn tell(
 
 /// What a class that was just told says about itself.
 pub(crate) fn readiness(status: &NodeClassStatus) -> ClassReadiness {
-    match status.conditions.iter().find(|condition| condition.kind == "Ready") {
-        Some(ready) if ready.status == Some(true) => ClassReadiness::Ready,
-        Some(ready) if ready.status == Some(false) => ClassReadiness::NotReady {
-            reason: ready.reason.to_owned(),
-            message: ready.message.clone(),
-        },
-        Some(_) | None => ClassReadiness::Unknown,
+    match status.ready().map(|ready| (ready.status, ready)) {
+        Some((Some(true), _)) => ClassReadiness::Ready,
+        Some((Some(false), ready)) => {
+            let (reason, message) = (ready.reason.clone(), ready.message.clone());
+            ClassReadiness::NotReady { reason, message }
+        }
+        Some((None, _)) | None => ClassReadiness::Unknown,
     }
 }
 

@@ -4,44 +4,34 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use launch_template::{
-    TemplateProblem,
+    Selected, own_obstacles,
     selection::{chosen_images, usable_reservations},
 };
 use model::{
     NodeClassName, image_alias,
     node_class::{
-        CapacityReservation, ClusterSettings, Image, ImageTerm, NodeClass, NodeIdentity,
-        PlacementGroup, ResolvedNodeClass, ResolvedTemplate, SecurityGroup, Subnet, TemplateSource,
+        ClusterSettings, Image, ImageTerm, NodeClass, NodeIdentity, Obstacle, ResolvedNodeClass,
+        ResolvedTemplate, TemplateSource,
     },
 };
 use ports::{Discovery, PortError, Profiles};
 
 use crate::error::story;
 
-/// A class that can be launched from, or why it cannot.
+/// A class that can be launched from, or what stands against it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) enum Resolution {
     /// Everything was found.
     Ready(Box<ResolvedNodeClass>),
-    /// In words, each naming its field.
-    NotReady(Vec<String>),
+    /// Nothing can be launched from it.
+    NotReady(Vec<Obstacle>),
 }
 
-/// What the selectors of a class name. Empty is an answer.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Found {
-    /// By id.
-    pub(crate) subnets: Vec<Subnet>,
-    /// By id; empty where they are in a launch template of the user's own.
-    pub(crate) security_groups: Vec<SecurityGroup>,
-    /// Newest first; the error is an alias that cannot be for the cluster's version.
-    pub(crate) images: Result<Vec<Image>, String>,
-    /// By id.
-    pub(crate) reservations: Vec<CapacityReservation>,
-    /// The error is EC2's: the others can be told all the same.
-    pub(crate) placement_group: Result<Option<PlacementGroup>, String>,
-    /// What nodes are launched from; the error is one of the user's own that cannot be used.
-    pub(crate) launch_template: Result<ResolvedTemplate, TemplateProblem>,
+/// What terms about images came to.
+enum Images {
+    Found(Vec<Image>),
+    /// An alias cannot be for the cluster's version of Kubernetes, for this reason.
+    UnsupportedAlias(String),
 }
 
 /// Looks up everything that `class` selects.
@@ -50,7 +40,7 @@ pub(crate) async fn look_up(
     settings: &ClusterSettings,
     class: &NodeClass,
     now: Timestamp,
-) -> Result<Found, PortError> {
+) -> Result<Selected, PortError> {
     let placement_group = match &class.placement_group {
         None => Ok(None),
         Some(term) => discovery.placement_group(term).await.map_err(|error| story(&error)),
@@ -70,10 +60,13 @@ pub(crate) async fn look_up(
             (template, Vec::new(), images(discovery, settings, &terms, now).await?)
         }
     };
-    Ok(Found {
+    Ok(Selected {
         subnets: discovery.subnets(&class.subnet_terms).await?,
         security_groups,
-        images,
+        images: match images {
+            Images::Found(images) => Ok(images),
+            Images::UnsupportedAlias(why) => Err(why),
+        },
         reservations: usable_reservations(
             discovery.reservations(&class.reservation_terms).await?,
             now,
@@ -88,17 +81,17 @@ async fn images(
     settings: &ClusterSettings,
     terms: &[ImageTerm],
     now: Timestamp,
-) -> Result<Result<Vec<Image>, String>, PortError> {
+) -> Result<Images, PortError> {
     let version = &settings.kubernetes_version;
     for term in terms {
         if let ImageTerm::Alias { family, version: build } = term
             && let Err(why) = image_alias::parameters(*family, build, version)
         {
-            return Ok(Err(why));
+            return Ok(Images::UnsupportedAlias(why));
         }
     }
     let images = discovery.images(terms, version).await?;
-    Ok(Ok(chosen_images(images, now)))
+    Ok(Images::Found(chosen_images(images, now)))
 }
 
 /// Looks up what `class` selects, for a launch or for a decision about one.
@@ -108,71 +101,15 @@ pub(crate) async fn resolved(
     class: &NodeClass,
     now: Timestamp,
 ) -> Result<Resolution, PortError> {
-    let mut problems = class.problems.clone();
-    if class.is_deleting {
-        problems.push("EC2NodeClass is being deleted".to_owned());
+    let obstacles = own_obstacles(class);
+    if !obstacles.is_empty() {
+        return Ok(Resolution::NotReady(obstacles));
     }
-    if !problems.is_empty() {
-        return Ok(Resolution::NotReady(problems));
-    }
-    Ok(ready(class, look_up(discovery, settings, class, now).await?))
-}
-
-/// `class` with what was `found`, unless something that a launch needs is missing.
-fn ready(class: &NodeClass, found: Found) -> Resolution {
-    let mut missing: Vec<String> = Vec::new();
-    if found.subnets.is_empty() {
-        missing.push("SubnetsNotFound: spec.subnetSelectorTerms select no subnet".to_owned());
-    }
-    let launch_template = match found.launch_template {
-        Ok(template) => template,
-        Err(problem) => {
-            missing.push(format!("{}: {problem}", problem.reason()));
-            return Resolution::NotReady(missing);
-        }
-    };
-    if found.security_groups.is_empty() && launch_template == ResolvedTemplate::Made {
-        let text =
-            "SecurityGroupsNotFound: spec.securityGroupSelectorTerms select no security group";
-        missing.push(text.to_owned());
-    }
-    let images = match found.images {
-        Ok(images) if images.is_empty() => {
-            missing.push("AMINotFound: spec.amiSelectorTerms select no image".to_owned());
-            images
-        }
-        Ok(images) => images,
-        Err(why) => {
-            missing.push(format!("UnsupportedAlias: spec.amiSelectorTerms: {why}"));
-            Vec::new()
-        }
-    };
-    let placement_group = match found.placement_group {
-        Ok(None) if class.placement_group.is_some() => {
-            let text =
-                "PlacementGroupNotFound: spec.placementGroupSelector selects no placement group";
-            missing.push(text.to_owned());
-            None
-        }
-        Ok(group) => group,
-        Err(why) => {
-            let field = "spec.placementGroupSelector";
-            missing.push(format!("PlacementGroupResolutionFailed: {field}: {why}"));
-            None
-        }
-    };
-    if !missing.is_empty() {
-        return Resolution::NotReady(missing);
-    }
-    Resolution::Ready(Box::new(ResolvedNodeClass {
-        class: class.clone(),
-        subnets: found.subnets,
-        security_groups: found.security_groups.into_iter().map(|group| group.id).collect(),
-        images,
-        reservations: found.reservations,
-        placement_group,
-        launch_template,
-    }))
+    let selected = look_up(discovery, settings, class, now).await?;
+    Ok(match launch_template::resolved(class, selected) {
+        Ok(resolved) => Resolution::Ready(resolved),
+        Err(obstacles) => Resolution::NotReady(obstacles),
+    })
 }
 
 /// Classes that were looked up in one call of a function, so that many batches of a class ask once.

@@ -7,7 +7,7 @@
 
 mod validation;
 
-use launch_template::conditions::{DryRun, Findings, conditions};
+use launch_template::{Checks, DryRun, Findings, readiness};
 use model::{
     node_class::{ClusterSettings, NodeClassStatus, ResolvedTemplate, SeenNodeClass},
     node_pool::ClassReadiness,
@@ -24,7 +24,6 @@ use crate::{
     pools::{self, Classes},
     resolution::{ensure_profile, look_up},
 };
-use validation::Candidate;
 
 /// Everything that `resolve` may touch.
 #[derive(Debug)]
@@ -150,26 +149,25 @@ async fn status<A: Adapters>(
         Ok(ResolvedTemplate::Made) => profile.clone(),
         Err(_) => None,
     };
-    let findings = Findings {
-        launch_template: found.launch_template.map(|_| ()),
-        images: found.images.as_ref().map(Vec::len).map_err(Clone::clone),
-        subnets: found.subnets.len(),
-        security_groups: found.security_groups.len(),
+    let findings = Findings::of(&found);
+    let checks = Checks {
         has_instance_profile: profile.is_some(),
-        placement_group: found.placement_group.map(|group| group.is_some()),
         has_service_cidr: settings.service_cidr.is_some(),
         dry_run: match ports.dry_runs {
             DryRuns::Enabled => DryRun::Pending,
             DryRuns::Disabled => DryRun::Disabled,
         },
+        reserved_capacity: true,
     };
     let mut subnets = found.subnets;
     subnets.sort_by(|one, other| {
         let free = |subnet: &model::node_class::Subnet| subnet.available_ip_address_count;
         free(other).cmp(&free(one)).then_with(|| one.id.cmp(&other.id))
     });
+    let ready = readiness(class, &findings, Some(&checks));
+    let awaits_dry_run = ready.awaits_dry_run();
     let mut status = NodeClassStatus {
-        conditions: conditions(class, &findings, true),
+        conditions: ready.into_conditions(),
         subnets,
         security_groups: found.security_groups,
         images: found.images.unwrap_or_default(),
@@ -178,9 +176,10 @@ async fn status<A: Adapters>(
         hash: class.hash.map(|hash| hash.with_ca_bundle(&settings.ca_bundle)),
         found_at: at.now,
     };
-    if let Some(launched_with) = launched_with {
-        let candidate = Candidate { seen, launched_with: &launched_with, findings };
-        validation::validate(ports, candidate, &mut status, at).await?;
+    if let (true, Some(launched_with)) = (awaits_dry_run, launched_with) {
+        let dry_run = validation::dry_run(ports, seen, &status, &launched_with, at).await?;
+        let checks = Checks { dry_run, ..checks };
+        status.conditions = readiness(class, &findings, Some(&checks)).into_conditions();
     }
     Ok(status)
 }

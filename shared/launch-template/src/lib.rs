@@ -4,7 +4,6 @@
 //! Pure: nothing is read, sent or measured here, and the same arguments give the same bytes.
 
 mod capacity;
-pub mod conditions;
 mod described;
 mod digest;
 mod family;
@@ -17,6 +16,7 @@ mod node_settings;
 mod offer;
 mod rank;
 mod reaction;
+mod readiness;
 mod request;
 pub mod selection;
 mod template;
@@ -31,10 +31,13 @@ pub use name::{
     instance_profile_name, instance_profile_path, instance_profile_paths, instance_profile_tags,
     node_labels, resource_tags,
 };
-pub use named::{TemplateProblem, named_template};
+pub use named::named_template;
 pub use node_settings::{NodeSettings, Share};
 pub use offer::{OfferedType, Offers, all_types, offer};
 pub use rank::{Rank, rank};
 pub use reaction::{cooling_ends, reaction};
+pub use readiness::{
+    Checks, DryRun, Findings, Readiness, Selected, own_obstacles, readiness, resolved,
+};
 pub use request::{Launch, Refusal, requests, requests_with};
 pub use user_data::dropped_settings;

@@ -3,56 +3,11 @@
 //! Karpenter of v1alpha5 passed them to CreateFleet as they are, and chose instance types, subnets
 //! and tags: <https://karpenter.sh/v0.27/concepts/launch-templates/>.
 
-use std::collections::BTreeSet;
-
 use model::{
     ImageId, LaunchTemplateName,
     launch::TemplateVersion,
-    node_class::{DescribedTemplate, ResolvedTemplate, TemplateSetting},
+    node_class::{DescribedTemplate, ResolvedTemplate, TemplateProblem},
 };
-
-/// Why nodes cannot be launched from a launch template of the user's own.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum TemplateProblem {
-    /// There is none of that name.
-    #[error("launch template `{0}` is not there")]
-    NotFound(LaunchTemplateName),
-    /// It names no image, without which EC2 launches nothing.
-    #[error("launch template `{name}`, version {version}: ImageId is missing")]
-    NoImage {
-        /// Which.
-        name: LaunchTemplateName,
-        /// Its newest version.
-        version: u64,
-    },
-    /// It sets what each launch chooses anew.
-    #[error(
-        "launch template `{name}`, version {version}: sets {}, which a launch chooses: take it out",
-        shown(sets)
-    )]
-    Sets {
-        /// Which.
-        name: LaunchTemplateName,
-        /// Its newest version.
-        version: u64,
-        /// What.
-        sets: BTreeSet<TemplateSetting>,
-    },
-}
-
-impl TemplateProblem {
-    /// The reason of the conditions that it makes false.
-    pub const fn reason(&self) -> &'static str {
-        match self {
-            Self::NotFound(_) => "LaunchTemplateNotFound",
-            Self::NoImage { .. } | Self::Sets { .. } => "LaunchTemplateInvalid",
-        }
-    }
-}
-
-fn shown(sets: &BTreeSet<TemplateSetting>) -> String {
-    sets.iter().map(|setting| setting.as_str()).collect::<Vec<_>>().join(", ")
-}
 
 /// What nodes of a class that names the launch template `name` are launched from, and its image.
 /// `found` is what EC2 says about it.
@@ -75,6 +30,8 @@ pub fn named_template(
 
 #[cfg(test)]
 mod tests {
+    use model::{ConditionReason, node_class::TemplateSetting};
+
     use super::*;
 
     #[track_caller]
@@ -93,9 +50,10 @@ mod tests {
         let seen = match named_template(&name, Some(found)) {
             Ok((ResolvedTemplate::Named { version, .. }, _)) => Ok(version),
             Ok((ResolvedTemplate::Made, _)) => panic!("it is the user's own"),
-            Err(problem) => Err((problem.reason(), problem.to_string())),
+            Err(problem) => Err((problem.reason().to_string(), problem.to_string())),
         };
-        assert_eq!(seen, expected.map_err(|(reason, text)| (reason, text.to_owned())));
+        let owned = |(reason, text): (&str, &str)| (reason.to_owned(), text.to_owned());
+        assert_eq!(seen, expected.map_err(owned));
     }
 
     #[test]
@@ -118,7 +76,7 @@ mod tests {
     fn a_template_that_is_not_there_is_named() {
         let name: LaunchTemplateName = "mine".parse().unwrap();
         let problem = named_template(&name, None).unwrap_err();
-        assert_eq!(problem.reason(), "LaunchTemplateNotFound");
+        assert_eq!(problem.reason(), ConditionReason::LaunchTemplateNotFound);
         assert_eq!(problem.to_string(), "launch template `mine` is not there");
     }
 }

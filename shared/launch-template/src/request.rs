@@ -16,7 +16,7 @@ use model::{
         FleetOverride, FleetRequest, FleetTemplate, LaunchTemplate, LaunchTemplateData,
         TemplateVersion,
     },
-    node_class::{ClusterSettings, ResolvedNodeClass, ResolvedTemplate, Subnet},
+    node_class::{ClusterSettings, Obstacle, ResolvedNodeClass, ResolvedTemplate, Subnet},
     policies::MinValuesPolicy,
 };
 
@@ -24,6 +24,7 @@ use crate::{
     family,
     filter::{candidates, capacity_type},
     name::resource_tags,
+    readiness::{Findings, readiness},
     template::{
         block_devices, claim_labels, interfaces, is_ipv6, launch_template, placement,
         sends_http_protocol_ipv6, tenancy,
@@ -60,18 +61,23 @@ pub enum Refusal {
     NoImage {
         /// The class.
         class: NodeClassName,
-        /// Nothing selected, or nothing that starts on the types.
+        /// Which images there are, and that none starts on the types.
         why: String,
     },
-    /// No subnet is selected.
-    #[error("EC2NodeClass `{0}`: spec.subnetSelectorTerms select no subnet")]
-    NoSubnet(NodeClassName),
-    /// No security group is selected.
-    #[error("EC2NodeClass `{0}`: spec.securityGroupSelectorTerms select no security group")]
-    NoSecurityGroup(NodeClassName),
     /// The class or the cluster is not ready; waiting may help.
+    #[error("EC2NodeClass `{class}` is not ready: {}", Obstacle::in_words(obstacles))]
+    NotReady {
+        /// The class.
+        class: NodeClassName,
+        /// What stands against launches; never empty.
+        obstacles: Vec<Obstacle>,
+    },
+    /// There is no claim to launch.
+    #[error("a batch has no claims")]
+    NoClaims,
+    /// A name or a label that is made here breaks a rule, for this reason.
     #[error("{0}")]
-    NotReady(String),
+    InvalidName(String),
     /// A label or taint of the claims that Kubernetes does not take: no kubelet could register with it.
     #[error("NodeClaim `{claim}`: {wrong} is not one that Kubernetes takes")]
     NotALabel {
@@ -125,7 +131,7 @@ pub fn requests_with(
     min_values: MinValuesPolicy,
 ) -> Result<Launch, Refusal> {
     let Some(claim) = claims.first() else {
-        return Err(Refusal::NotReady("a batch has no claims".to_owned()));
+        return Err(Refusal::NoClaims);
     };
     check_ready(claim, class)?;
     let no_capacity = |why| Refusal::NoCapacity { node_pool: claim.node_pool.clone(), why };
@@ -253,25 +259,10 @@ fn check_ready(claim: &NodeClaim, class: &ResolvedNodeClass) -> Result<(), Refus
         let why = format!("EC2NodeClass `{name}` is being deleted");
         return Err(Refusal::NoCapacity { node_pool: claim.node_pool.clone(), why });
     }
-    if !class.class.problems.is_empty() {
-        let problems = class.class.problems.join("; ");
-        return Err(Refusal::NotReady(format!("EC2NodeClass `{name}` is not ready: {problems}")));
-    }
-    if class.class.placement_group.is_some() && class.placement_group.is_none() {
-        return Err(Refusal::NotReady(format!(
-            "EC2NodeClass `{name}` is not ready: PlacementGroupNotFound: \
-             spec.placementGroupSelector selects none"
-        )));
-    }
-    if class.subnets.is_empty() {
-        return Err(Refusal::NoSubnet(name.clone()));
-    }
-    if class.security_groups.is_empty() && class.launch_template == ResolvedTemplate::Made {
-        return Err(Refusal::NoSecurityGroup(name.clone()));
-    }
-    if class.images.is_empty() {
-        let why = "they select no image".to_owned();
-        return Err(Refusal::NoImage { class: name.clone(), why });
+    let ready = readiness(&class.class, &Findings::of_resolved(class), None);
+    if !ready.obstacles().is_empty() {
+        let obstacles = ready.obstacles().to_vec();
+        return Err(Refusal::NotReady { class: name.clone(), obstacles });
     }
     Ok(())
 }

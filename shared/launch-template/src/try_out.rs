@@ -9,7 +9,9 @@ use model::{
     BatchId, CapacityType, InstanceType, NodeClaim, NodeClaimName, NodePoolName, Requirement,
     Requirements, labels,
     launch::{FleetRequest, LaunchTemplate, RunRequest},
-    node_class::{ClusterSettings, Image, NodeClass, ResolvedNodeClass, SecurityGroup, Subnet},
+    node_class::{
+        ClusterSettings, Image, NodeClass, Obstacle, ResolvedNodeClass, SecurityGroup, Subnet,
+    },
     node_pool::NodePool,
     static_hash::NODE_CLASS,
     validation::{FailedCheck, Tried, Verdict},
@@ -86,15 +88,14 @@ pub fn try_out(
     let linked: Vec<&NodePool> =
         pools.iter().filter(|pool| pool.template.node_class == class.class.name).collect();
     let Some(chosen) = instance_type(class, types, &linked) else {
-        let name = &class.class.name;
-        let why = "no instance type that its images start on is sold in its subnets' zones";
-        return Err(Refusal::NotReady(format!("EC2NodeClass `{name}` is not ready: {why}")));
+        let obstacles = vec![Obstacle::NoInstanceType];
+        return Err(Refusal::NotReady { class: class.class.name.clone(), obstacles });
     };
     let claim = claim(class, &linked, chosen, key)?;
     let Launch { templates, request } =
         requests(&[claim], class, std::slice::from_ref(chosen), settings, profile)?;
     let Some(from) = request.templates.first() else {
-        return Err(Refusal::NotReady("there is no launch template to try".to_owned()));
+        return Err(Refusal::NoClaims);
     };
     let mut subnets: Vec<&Subnet> = class.subnets.iter().collect();
     subnets.retain(|subnet| on_demand(chosen).any(|offering| offering.zone == subnet.zone));
@@ -160,7 +161,7 @@ fn claim(
     chosen: &InstanceType,
     key: &str,
 ) -> Result<NodeClaim, Refusal> {
-    let wrong = |error: &dyn std::fmt::Display| Refusal::NotReady(error.to_string());
+    let wrong = |error: &dyn std::fmt::Display| Refusal::InvalidName(error.to_string());
     let is_dedicated = linked.iter().any(|pool| {
         let tenancy = pool.template.requirements.get(labels::INSTANCE_TENANCY);
         tenancy.is_some_and(|tenancy| tenancy.has("dedicated"))

@@ -15,7 +15,7 @@ use std::collections::BTreeMap;
 
 use model::{
     NodeClaimName, Taint, TaintEffect, id, labels, limits,
-    node_class::{ClusterSettings, ImageFamily, NodeClass, ResolvedNodeClass},
+    node_class::{ClusterSettings, ImageFamily, NodeClass, Obstacle, ResolvedNodeClass},
 };
 
 use crate::Refusal;
@@ -107,11 +107,9 @@ pub(crate) fn user_data(node: &Node<'_>) -> Result<String, Refusal> {
         ImageFamily::Al2 => bootstrap::shell(node).map_err(wrong)?,
         ImageFamily::Al2023 => {
             let Some(cidr) = &node.settings.service_cidr else {
-                return Err(Refusal::NotReady(format!(
-                    "EC2NodeClass `{class}` is not ready: AL2023 needs the CIDR of the cluster's \
-                     services, which is not known for cluster `{}`",
-                    node.settings.name
-                )));
+                let unknown = Obstacle::ServiceCidrUnknown(node.settings.name.clone());
+                let obstacles = vec![unknown];
+                return Err(Refusal::NotReady { class: class.clone(), obstacles });
             };
             node_config::user_data(node, cidr).map_err(wrong)?
         }

@@ -161,21 +161,6 @@ impl LaunchedInstance {
     }
 }
 
-/// A status condition as Kubernetes shows it.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Condition {
-    /// Such as `Launched`.
-    pub kind: String,
-    /// `None` is unknown.
-    pub status: Option<bool>,
-    /// One word.
-    pub reason: String,
-    /// For people.
-    pub message: String,
-    /// When `status` last changed.
-    pub since: Timestamp,
-}
-
 /// What disruption looks at beside the life of a claim.
 ///
 /// Karpenter: `pkg/apis/v1/nodeclaim_status.go`.

@@ -13,7 +13,8 @@ use jiff::Timestamp;
 use crate::{
     ClusterName, InstanceType, Namespace, NodeClaimName, NodeClassName, NodeName, Pod, PodSpec,
     buffer::CapacityBuffer, eviction::PodDisruptionBudget, ledger::Snapshot, node::Node,
-    node_pool::NodePool, overlay::NodeOverlay, policies::Policies, storage::Storage,
+    node_class::Obstacle, node_pool::NodePool, overlay::NodeOverlay, policies::Policies,
+    storage::Storage,
 };
 
 /// A DaemonSet: what each node that it chooses must have room for.
@@ -31,8 +32,8 @@ pub enum ClassOffer {
     /// Its instance types, sorted by name: capacity and overhead as its nodes would have them,
     /// offerings available only in its subnets' zones and not cooling down.
     Ready(Vec<Arc<InstanceType>>),
-    /// It cannot be used, for these reasons.
-    NotReady(Vec<String>),
+    /// Nothing can be launched from it: this stands against it.
+    NotReady(Vec<Obstacle>),
 }
 
 /// What was observed, at one present.

@@ -63,6 +63,9 @@ pub const INITIALIZED: &str = "karpenter.sh/initialized";
 pub const DO_NOT_SYNC_TAINTS: &str = "karpenter.sh/do-not-sync-taints";
 /// Annotation that keeps a pod, node or claim from voluntary disruption.
 pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
+/// An annotation of a pod: what it costs to delete it before others.
+/// <https://kubernetes.io/docs/concepts/workloads/controllers/replicaset/#pod-deletion-cost>
+pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 /// Annotation with the time at which a node is ended whatever runs on it.
 pub const TERMINATION_TIMESTAMP: &str = "karpenter.sh/nodeclaim-termination-timestamp";
 /// Annotation: whether `minValues` was relaxed for the claim.

@@ -6,6 +6,7 @@
 pub mod buffer;
 pub mod catalog;
 pub mod claim;
+pub mod condition;
 pub mod disruption;
 pub mod duration;
 pub mod eviction;
@@ -27,6 +28,7 @@ pub mod plan;
 pub mod pod;
 pub mod policies;
 pub mod price;
+pub mod problem;
 pub mod quantity;
 pub mod requirement;
 pub mod requirements;
@@ -40,7 +42,8 @@ pub mod topology;
 pub mod validation;
 
 pub use catalog::{CapacityType, Catalog, InstanceType, Offering, OfferingKey, Reservation};
-pub use claim::{ClaimPhase, Condition, DeletionReason, NodeClaim};
+pub use claim::{ClaimPhase, DeletionReason, NodeClaim};
+pub use condition::{Condition, ConditionKind, ConditionReason};
 pub use function::Function;
 pub use id::{
     BatchId, ClusterName, CommitId, ImageId, InstanceId, InstanceTypeName, LabelKey,
@@ -50,6 +53,7 @@ pub use id::{
 pub use plan::Plan;
 pub use pod::{Pod, PodKey, PodSpec};
 pub use price::HourlyPrice;
+pub use problem::Problem;
 pub use quantity::{Bytes, Millicores, Quantity};
 pub use requirement::{Operator, Requirement};
 pub use requirements::Requirements;

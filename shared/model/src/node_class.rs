@@ -7,21 +7,23 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    Bytes, ImageId, InstanceTypeName, NodeClassName, Requirements, ResourceName, SecurityGroupId,
-    SubnetId, Zone, ZoneId, static_hash::NodeClassHash,
+    Bytes, ImageId, InstanceTypeName, NodeClassName, Problem, Requirements, ResourceName,
+    SecurityGroupId, SubnetId, Zone, ZoneId, problem::Weight, static_hash::NodeClassHash,
 };
 
 mod launch_template;
+mod readiness;
 mod selector;
 mod status;
 
-pub use launch_template::{DescribedTemplate, ResolvedTemplate, TemplateSetting, TemplateSource};
+pub use launch_template::{
+    DescribedTemplate, ResolvedTemplate, TemplateProblem, TemplateSetting, TemplateSource,
+};
+pub use readiness::Obstacle;
 pub use selector::{
     ImageTerm, MatchCriteria, PlacementGroupTerm, ReservationTerm, SecurityGroupTerm, SubnetTerm,
 };
-pub use status::{
-    ClassCondition, InstanceProfile, ListedNodeClass, NodeClassStatus, SecurityGroup, SeenNodeClass,
-};
+pub use status::{InstanceProfile, ListedNodeClass, NodeClassStatus, SecurityGroup, SeenNodeClass};
 
 /// An EC2NodeClass.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -76,7 +78,7 @@ pub struct NodeClass {
     /// Whether it is being deleted.
     pub is_deleting: bool,
     /// Why it cannot be used, by the object's own rules (validation, not supported yet), if so.
-    pub problems: Vec<String>,
+    pub problems: Vec<Problem>,
 }
 
 /// What starts a node: how its user data is written.
@@ -256,15 +258,31 @@ pub struct Kubelet {
     pub fault: Option<KubeletFault>,
 }
 
-/// What is wrong with `kubelet`, in words.
-#[derive(Clone, Debug, PartialEq, Eq)]
+/// What is wrong with `kubelet`. The problems of the class that are within `spec.kubelet` and have the
+/// fault's weight say it field by field.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum KubeletFault {
     /// It is no KubeletConfiguration, or breaks a rule.
-    Invalid(String),
+    Invalid,
     /// It has expressions, which are not evaluated.
-    HasExpressions(String),
+    HasExpressions,
     /// Nodes of the class's image family cannot be told.
-    UnsupportedByFamily(String),
+    UnsupportedByFamily,
+}
+
+impl KubeletFault {
+    /// The weight of the problems that it stands for.
+    pub const fn weight(self) -> Weight {
+        match self {
+            Self::Invalid | Self::UnsupportedByFamily => Weight::Unusable,
+            Self::HasExpressions => Weight::Unsupported,
+        }
+    }
+
+    /// Whether `problem` is one that it stands for.
+    pub fn explains(self, problem: &Problem) -> bool {
+        problem.weight == self.weight() && problem.is_within("spec.kubelet")
+    }
 }
 
 /// A subnet that a class selects.

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 
 use crate::{
-    NodeClassName, NodePoolName, Requirements, ResourceName, Resources, Taint,
-    disruption::DisruptionReason, resources,
+    Condition, ConditionKind, ConditionReason, NodeClassName, NodePoolName, Problem, Requirements,
+    ResourceName, Resources, Taint, disruption::DisruptionReason, resources,
 };
 
 mod status;
@@ -35,7 +35,7 @@ pub struct NodePool {
     /// Whether it is being deleted: it launches nothing more.
     pub is_deleting: bool,
     /// Why it cannot be used, by the object's own rules (validation, not supported yet), if so.
-    pub problems: Vec<String>,
+    pub problems: Vec<Problem>,
 }
 
 /// The most that a pool may own, by resource and in the unit of [`Resources::get`]; `nodes` counts
@@ -146,6 +146,18 @@ impl Limits {
 }
 
 impl NodePool {
+    /// The condition `ValidationSucceeded`: whether the pool is right by Karpenter's own validation.
+    ///
+    /// Karpenter: `pkg/controllers/nodepool/validation/controller.go`.
+    pub fn validation(&self) -> Condition {
+        let kind = ConditionKind::ValidationSucceeded;
+        if self.problems.is_empty() {
+            return Condition::holds(kind);
+        }
+        let reason = ConditionReason::NodePoolValidationFailed;
+        Condition::fails(kind, reason, Problem::in_words(&self.problems))
+    }
+
     /// Whether it may launch nodes for pending pods.
     pub fn is_usable(&self) -> bool {
         self.replicas.is_none() && !self.is_deleting && self.problems.is_empty()

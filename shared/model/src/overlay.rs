@@ -2,7 +2,7 @@
 //!
 //! Karpenter: `pkg/apis/v1alpha1/nodeoverlay.go`.
 
-use crate::{HourlyPrice, ObjectName, Requirements, Resources};
+use crate::{HourlyPrice, ObjectName, Problem, Requirements, Resources};
 
 /// A NodeOverlay.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -18,7 +18,7 @@ pub struct NodeOverlay {
     /// Extended resources that their types have as well.
     pub capacity: Option<Resources>,
     /// Why it cannot be used, by the object's own rules.
-    pub problems: Vec<String>,
+    pub problems: Vec<Problem>,
 }
 
 /// What becomes of a price. Never below zero.

@@ -5,7 +5,8 @@ use std::{collections::BTreeMap, fmt, sync::Arc};
 use jiff::Timestamp;
 
 use crate::{
-    Namespace, NodeName, ObjectName, PodUid, Requirement, Requirements, Resources, Toleration,
+    Namespace, NodeName, ObjectName, PodUid, Problem, Requirement, Requirements, Resources,
+    Toleration,
     storage::PodVolume,
     topology::{PodAffinity, SpreadConstraint, Weighted},
 };
@@ -116,9 +117,9 @@ pub struct PodSpec {
     pub priority_class: String,
     /// `spec.terminationGracePeriodSeconds`.
     pub termination_grace_seconds: u32,
-    /// What it asks for that the scheduler cannot honor yet, in words. Such a pod is reported and
-    /// never placed.
-    pub unsupported: Vec<String>,
+    /// What it asks for that the scheduler does not honor yet; fields are those within the pod's own
+    /// `spec`. Such a pod is reported and never placed.
+    pub problems: Vec<Problem>,
 }
 
 /// A port of the node, by Kubernetes' rules of what is in the way of what.

@@ -40,8 +40,8 @@ impl FailedCheck {
     pub const ALL: [Self; 4] =
         [Self::CreateLaunchTemplate, Self::CreateFleet, Self::RunInstances, Self::UserDataSize];
 
-    /// The reason of the condition `ValidationSucceeded`.
-    pub const fn reason(self) -> &'static str {
+    /// The reason of the condition `ValidationSucceeded`, by which it is stored as well.
+    pub const fn as_str(self) -> &'static str {
         match self {
             Self::CreateLaunchTemplate => "CreateLaunchTemplateAuthCheckFailed",
             Self::CreateFleet => "CreateFleetAuthCheckFailed",
@@ -52,13 +52,13 @@ impl FailedCheck {
 
     /// The check whose reason is `text`.
     pub fn parse(text: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|check| check.reason() == text)
+        Self::ALL.into_iter().find(|check| check.as_str() == text)
     }
 }
 
 impl fmt::Display for FailedCheck {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.reason())
+        f.write_str(self.as_str())
     }
 }
 
@@ -108,7 +108,7 @@ mod tests {
     #[test]
     fn every_check_is_known_by_its_reason() {
         for check in FailedCheck::ALL {
-            assert_eq!(FailedCheck::parse(check.reason()), Some(check));
+            assert_eq!(FailedCheck::parse(check.as_str()), Some(check));
         }
         assert_eq!(FailedCheck::parse("DryRunDisabled"), None);
     }

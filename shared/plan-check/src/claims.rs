@@ -6,6 +6,7 @@ use model::{
     BatchId, ClaimPhase, NodeClaim, NodeClaimName, Plan, Requirement, Requirements, Taint,
     facts::ClassOffer,
     limits::{CLAIMS_PER_BATCH_MAX, NODES_PER_CLUSTER_MAX, PODS_PER_COMMIT_MAX},
+    node_class::Obstacle,
     node_pool::NodePool,
 };
 
@@ -63,8 +64,8 @@ fn check_class(world: &World<'_>, claim: &NodeClaim, found: &mut Vec<Violation>)
     let class = world.facts.classes.as_ref().map(|all| all.get(&claim.node_class));
     let why = match class {
         Some(Some(ClassOffer::Ready(_))) => return,
-        Some(Some(ClassOffer::NotReady(reasons))) => {
-            format!("is not ready: {}", reasons.join("; "))
+        Some(Some(ClassOffer::NotReady(obstacles))) => {
+            format!("is not ready: {}", Obstacle::in_words(obstacles))
         }
         Some(None) => "does not exist".to_owned(),
         None => "was not looked at".to_owned(),

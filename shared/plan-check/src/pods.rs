@@ -20,8 +20,8 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) 
         }
     }
     for pod in promised.chain(placed).filter_map(|key| world.pods.get(key)) {
-        if let Some(what) = pod.spec.unsupported.first() {
-            let (pod, what) = (pod.key.clone(), what.clone());
+        if let Some(problem) = pod.spec.problems.first() {
+            let (pod, what) = (pod.key.clone(), problem.rule.to_string());
             found.push(Violation::PodUnsupported { pod, what });
         }
         // Pods that only move are not asked again.

@@ -54,8 +54,8 @@ pub use decide::{Answer, Prepared};
 pub use outlook::{Outlook, outlook};
 pub use proposal::{Destination, Disrupted, Move, Proposal};
 pub use thorough::{Cursor, Thorough, thorough};
+pub(crate) use validation::still;
 pub use validation::{Dropped, Voided};
-pub(crate) use validation::{Valid, still};
 
 /// How to look.
 #[derive(Clone, Debug, PartialEq, Eq)]

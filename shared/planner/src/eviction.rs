@@ -16,12 +16,10 @@ use model::{
 /// 134,217,728ths of it, in which every part of Karpenter's sum is whole.
 pub(crate) const COST_UNIT: i64 = 1 << 27;
 const COST_MAX: i64 = 10 * COST_UNIT;
-/// <https://kubernetes.io/docs/concepts/workloads/controllers/replicaset/#pod-deletion-cost>
-const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
 /// What moving `pod` costs: 1, more or less by its deletion cost and its priority, between −10 and 10.
 pub(crate) fn eviction_cost(pod: &Pod) -> i64 {
-    let own = pod.spec.annotations.get(DELETION_COST);
+    let own = pod.spec.annotations.get(labels::POD_DELETION_COST);
     let deletion_cost = own.and_then(|text| text.parse::<i32>().ok()).map_or(0, i64::from);
     let priority = i64::from(pod.spec.priority);
     (COST_UNIT + deletion_cost + 4 * priority).clamp(-COST_MAX, COST_MAX)

@@ -35,7 +35,7 @@
 //!
 //! Arrows point down: `lifecycle` and `disruption` may ask `scheduling`, which knows neither.
 //!
-//! What is not supported yet: whatever [`model::PodSpec::unsupported`] names. Pods that ask for it
+//! What is not supported yet: whatever [`model::PodSpec::problems`] names. Pods that ask for it
 //! are reported, and never placed as if they did not.
 
 pub mod disruption;

@@ -109,7 +109,7 @@ impl World {
     /// offering in stock that suits pool and pod, with room for the pod and every daemon, within the
     /// pool's limits.
     fn is_placeable(&self, spec: &PodSpec) -> bool {
-        spec.unsupported.is_empty()
+        spec.problems.is_empty()
             && self.cluster.node_pools.values().any(|pool| self.is_placeable_by(spec, pool))
     }
 

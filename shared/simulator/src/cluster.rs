@@ -23,10 +23,11 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     InstanceId, Namespace, NodeClaimName, NodeClassName, NodeName, NodePoolName, ObjectName, Pod,
     PodKey, PodSpec, Resources,
+    condition::NotReady,
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
     node::Node,
-    node_class::{ClassCondition, NodeClass, NodeClassStatus},
+    node_class::{NodeClass, NodeClassStatus},
     node_pool::{NodePool, NodePoolStatus},
     overlay::NodeOverlay,
     storage::Storage,
@@ -97,31 +98,25 @@ pub(crate) struct ToldClass {
     pub(crate) status: NodeClassStatus,
 }
 
-impl ToldClass {
-    fn ready(&self) -> Option<&ClassCondition> {
-        self.status.conditions.iter().find(|condition| condition.kind == "Ready")
-    }
-}
-
 impl ClusterState {
     /// Why nothing may be launched from `class` yet, by what was told about it.
-    pub(crate) fn not_ready(&self, class: &NodeClass) -> Option<String> {
+    pub(crate) fn not_ready(&self, class: &NodeClass) -> Option<NotReady> {
         let is_from_before = self.classes_from_before.contains(&class.name);
         let told = self.class_statuses.get(&class.name).filter(|told| told.class == *class);
-        let ready = told.and_then(ToldClass::ready);
+        let ready = told.and_then(|told| told.status.ready());
         match ready.map(|ready| (ready.status, &ready.message)) {
             Some((Some(true), _)) => None,
-            Some((Some(false), why)) => Some(format!("Ready is False: {why}")),
+            Some((Some(false), why)) => Some(NotReady::ready(true, why)),
             Some((None, _)) | None if is_from_before => None,
-            Some((None, why)) => Some(format!("Ready is Unknown: {why}")),
-            None => Some("nobody has looked at it yet".to_owned()),
+            Some((None, why)) => Some(NotReady::ready(false, why)),
+            None => Some(NotReady::Unseen),
         }
     }
 
     /// Somebody looked at a class.
     pub(crate) fn tell_class(&mut self, told: ToldClass) {
         let name = told.class.name.clone();
-        if told.ready().is_some_and(|ready| ready.status.is_some()) {
+        if told.status.ready().is_some_and(|ready| ready.status.is_some()) {
             self.classes_from_before.remove(&name);
         }
         self.class_statuses.insert(name, told);

@@ -52,7 +52,7 @@ pub enum Verdict {
 }
 
 /// Judges calls. The first rule whose verdict is not `Pass` wins.
-pub type Rule = Box<dyn FnMut(&Call<'_>, &mut Chance) -> Verdict>;
+pub type FaultRule = Box<dyn FnMut(&Call<'_>, &mut Chance) -> Verdict>;
 
 /// How often a call suffers what, in parts per thousand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -80,7 +80,7 @@ impl Storm {
     };
 
     /// The storm as a rule.
-    pub fn rule(self) -> Rule {
+    pub fn rule(self) -> FaultRule {
         Box::new(move |_, chance| self.verdict(chance))
     }
 
@@ -107,12 +107,12 @@ impl Storm {
 }
 
 /// A rule for the call with this number alone: a sweep tries 0, 1, 2, … in turn.
-pub fn at_call(number: u64, verdict: Verdict) -> Rule {
+pub fn at_call(number: u64, verdict: Verdict) -> FaultRule {
     Box::new(move |call, _| if call.number == number { verdict } else { Verdict::Pass })
 }
 
 /// A rule for the first `times` calls of `operation`.
-pub fn first_calls(operation: &'static str, times: u32, verdict: Verdict) -> Rule {
+pub fn first_calls(operation: &'static str, times: u32, verdict: Verdict) -> FaultRule {
     let mut left = times;
     Box::new(move |call, _| {
         if call.operation != operation || left == 0 {

@@ -35,7 +35,7 @@ pub use account::{
 pub use chance::{Chance, Span};
 pub use cluster::{ConditionRecord, NodeClaimObject, ObjectRecord};
 pub use delivery::{Delivery, DeliveryOutcome, Payload, Schedule};
-pub use fault::{Access, Call, Rule, Storm, Verdict, at_call, first_calls};
+pub use fault::{Access, Call, FaultRule, Storm, Verdict, at_call, first_calls};
 pub use mail::DeadLetter;
 pub use runner::{Dispatch, Runner, Stopped, Work};
 pub use settings::{Disorder, Sabotage, ScoringStrategy, Settings};

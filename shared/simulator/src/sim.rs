@@ -21,7 +21,7 @@ use ports::{Fault, PortError};
 use crate::{
     cluster::{NodeClaimObject, ObjectRecord},
     delivery::{Delivery, DeliveryOutcome},
-    fault::{Access, Rule, Verdict},
+    fault::{Access, FaultRule, Verdict},
     mail::DeadLetter,
     runner::{Runner, Stopped, Wakeful, Work},
     settings::Settings,
@@ -70,7 +70,7 @@ impl Sim {
     }
 
     /// Adds a rule behind those that are there.
-    pub fn add_rule(&self, rule: Rule) {
+    pub fn add_rule(&self, rule: FaultRule) {
         self.0.borrow_mut().rules.push(rule);
     }
 

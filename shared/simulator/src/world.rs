@@ -17,7 +17,7 @@ use crate::{
     chance::Chance,
     cluster::ClusterState,
     delivery::Schedule,
-    fault::{Call, Rule, Verdict},
+    fault::{Call, FaultRule, Verdict},
     later,
     ledger::LedgerState,
     mail::Mail,
@@ -91,7 +91,7 @@ pub(crate) struct World {
     pub(crate) mail: Mail,
     /// What the function `catalog` found.
     pub(crate) shelf: Option<Shelved>,
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) rules: Vec<FaultRule>,
     /// The delivery that is being polled.
     pub(crate) current: Option<(u64, Function)>,
     /// Whether a verdict ended it.

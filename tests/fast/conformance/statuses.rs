@@ -15,8 +15,8 @@ pub(crate) struct OtherPools(pub(crate) Sim);
 fn stored(record: ObjectRecord, said: Option<(&'static str, String)>) -> StoredObject {
     let conditions = record.conditions.into_iter().map(|condition| {
         let (status, since) = (condition.status, condition.since);
-        let (reason, message) = (condition.reason, condition.message);
-        (condition.kind.to_owned(), StoredCondition { status, reason, message, since })
+        let (reason, message) = (condition.reason.to_string(), condition.message);
+        (condition.kind.to_string(), StoredCondition { status, reason, message, since })
     });
     StoredObject {
         revision: record.writes.to_string(),

@@ -48,7 +48,7 @@ fn node() -> &'static Node {
         let manifest = files::read(CLASS, "class.yaml");
         assert_eq!(manifest.problems, []);
         let class = manifest.objects.iter().find_map(|object| match object {
-            Object::NodeClass(class) => Some(class),
+            Object::NodeClass(read) => Some(&read.class),
             _ => None,
         });
         let claim = manifest.objects.iter().find_map(|object| match object {

@@ -2,14 +2,14 @@
 //! launched by it.
 
 use jiff::SignedDuration;
-use model::node_class::{ClassCondition, NodeClass};
+use model::{Condition, ConditionKind, ConditionReason, node_class::NodeClass};
 use ports::{Fault, NodeClasses as _};
-use simulator::{Action, Object, Rule, Settings, Sim, Verdict, first_calls};
+use simulator::{Action, FaultRule, Object, Settings, Sim, Verdict, first_calls};
 
 use crate::world::{minute, runner, scale, sim};
 
 /// The usual world without anybody who needs a node.
-fn idle(settings: Settings, rules: Vec<Rule>) -> Sim {
+fn idle(settings: Settings, rules: Vec<FaultRule>) -> Sim {
     let sim = sim(settings);
     for name in ["web", "store"] {
         sim.act(scale(name, 0));
@@ -20,10 +20,10 @@ fn idle(settings: Settings, rules: Vec<Rule>) -> Sim {
     sim
 }
 
-fn validation(sim: &Sim) -> ClassCondition {
+fn validation(sim: &Sim) -> Condition {
     let status = sim.class_status(&testkit::build::id("default")).expect("it was told");
     let mut all = status.conditions.into_iter();
-    all.find(|condition| condition.kind == "ValidationSucceeded").expect("a condition")
+    all.find(|condition| condition.kind == ConditionKind::ValidationSucceeded).expect("a condition")
 }
 
 /// How often an operation was called.
@@ -33,22 +33,26 @@ fn calls(sim: &Sim, operation: &str) -> usize {
 
 /// The condition at each of `minutes`: `?` while it is open.
 #[track_caller]
-fn check(settings: Settings, rules: Vec<Rule>, expected: &[(i64, &str)]) -> Sim {
+fn check(settings: Settings, rules: Vec<FaultRule>, expected: &[(i64, &str)]) -> Sim {
     let sim = idle(settings, rules);
     let (mut runner, _reports) = runner(&sim);
     for (at, reason) in expected {
         runner.run_until(minute(*at)).expect("nothing unsafe happens");
         let told = validation(&sim);
-        let seen = if told.status.is_none() { "?" } else { told.reason };
+        let seen = if told.status.is_none() { "?" } else { told.reason.as_str() };
         assert_eq!(seen, *reason, "in minute {at}: {told:?}");
-        assert_eq!(told.status == Some(true), told.reason == told.kind, "{told:?}");
+        assert_eq!(
+            told.status == Some(true),
+            told.reason == ConditionReason::Holds(told.kind),
+            "{told:?}"
+        );
     }
     assert!(sim.summary().launched.is_empty(), "nothing was launched");
     assert_eq!(runner.failures(), []);
     sim
 }
 
-fn forbidden(operation: &'static str, times: u32) -> Rule {
+fn forbidden(operation: &'static str, times: u32) -> FaultRule {
     first_calls(operation, times, Verdict::FailBefore(Fault::Permanent))
 }
 
@@ -90,7 +94,7 @@ fn a_failed_check_says_what_is_missing_and_the_class_is_not_ready() {
     assert!(told.message.contains("ec2:CreateFleet"), "{told:?}");
     let status = sim.class_status(&testkit::build::id("default")).expect("it was told");
     let ready = status.conditions.last().expect("conditions");
-    assert_eq!((ready.kind, ready.status), ("Ready", Some(false)));
+    assert_eq!((ready.kind, ready.status), (ConditionKind::Ready, Some(false)));
 }
 
 #[test]

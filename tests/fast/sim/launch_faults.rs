@@ -9,12 +9,12 @@ use model::{
     ledger::{Commit, CommitOutcome, Snapshot},
 };
 use ports::{Discovery as _, Fault, Ledger as _};
-use simulator::{Action, Rule, Settings, Sim, Verdict, first_calls};
+use simulator::{Action, FaultRule, Settings, Sim, Verdict, first_calls};
 
 use crate::world::{catalog, minute, runner, sim};
 
 /// Plays the usual world under `rules`, with `actions` at their seconds.
-fn play(settings: Settings, rules: Vec<Rule>, actions: Vec<(i64, Action)>) -> Sim {
+fn play(settings: Settings, rules: Vec<FaultRule>, actions: Vec<(i64, Action)>) -> Sim {
     let sim = sim(settings);
     for rule in rules {
         sim.add_rule(rule);

@@ -1,7 +1,7 @@
 //! Nodes of a class that names a launch template of the user's own.
 
 use model::{
-    LaunchTemplateName, labels,
+    ConditionKind, ConditionReason, LaunchTemplateName, labels,
     node_class::{NodeClass, TemplateSource},
 };
 use ports::{NodeClasses as _, Profiles, Templates};
@@ -23,13 +23,15 @@ fn with_template() -> Sim {
     sim
 }
 
-fn reasons(sim: &Sim) -> Vec<(&'static str, &'static str)> {
+fn reasons(sim: &Sim) -> Vec<(ConditionKind, ConditionReason)> {
     let status = sim.class_status(&testkit::build::id("default")).expect("it was told");
-    status.conditions.iter().map(|condition| (condition.kind, condition.reason)).collect()
+    let conditions = status.conditions.into_iter();
+    conditions.map(|condition| (condition.kind, condition.reason)).collect()
 }
 
 #[test]
 fn nodes_come_from_it_register_and_drain() {
+    use ConditionKind::{AmisReady, InstanceProfileReady, Ready, SecurityGroupsReady};
     let sim = with_template();
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(15)).expect("nothing unsafe happens");
@@ -46,10 +48,11 @@ fn nodes_come_from_it_register_and_drain() {
     assert_eq!(made.expect("a listing").len(), 0);
     let profiles = sim.block_on(Profiles::list(&sim, "/")).expect("an answer");
     assert_eq!(profiles.expect("a listing"), Vec::new());
-    for kind in ["AMIsReady", "SecurityGroupsReady", "InstanceProfileReady"] {
-        assert!(reasons(&sim).contains(&(kind, "InLaunchTemplate")), "{:?}", reasons(&sim));
+    for kind in [AmisReady, SecurityGroupsReady, InstanceProfileReady] {
+        let reason = (kind, ConditionReason::InLaunchTemplate);
+        assert!(reasons(&sim).contains(&reason), "{:?}", reasons(&sim));
     }
-    assert!(reasons(&sim).contains(&("Ready", "Ready")));
+    assert!(reasons(&sim).contains(&(Ready, ConditionReason::Holds(Ready))));
     sim.act(scale("web", 0));
     sim.act(scale("store", 0));
     runner.run_until(minute(45)).expect("nothing unsafe happens");
@@ -64,11 +67,12 @@ fn one_that_is_not_there_launches_nothing_and_is_named() {
     runner.run_until(minute(10)).expect("nothing unsafe happens");
     assert_eq!(sim.summary().launched.values().sum::<u32>(), 0);
     assert!(
-        reasons(&sim).contains(&("AMIsReady", "LaunchTemplateNotFound")),
+        reasons(&sim)
+            .contains(&(ConditionKind::AmisReady, ConditionReason::LaunchTemplateNotFound)),
         "{:?}",
         reasons(&sim)
     );
-    assert!(reasons(&sim).contains(&("Ready", "UnhealthyDependents")));
+    assert!(reasons(&sim).contains(&(ConditionKind::Ready, ConditionReason::UnhealthyDependents)));
 }
 
 #[test]

@@ -2,10 +2,8 @@
 //! them.
 
 use model::{
-    NodeClaimName,
-    node_class::{
-        ClassCondition, ImageFamily, ImageTerm, NodeClass, NodeClassStatus, NodeIdentity,
-    },
+    Condition, ConditionKind, ConditionReason, NodeClaimName,
+    node_class::{ImageFamily, ImageTerm, NodeClass, NodeClassStatus, NodeIdentity},
     node_pool::ClassReadiness,
     static_hash::{NODE_CLASS, NodeClassHash},
 };
@@ -19,7 +17,7 @@ fn status(sim: &Sim) -> NodeClassStatus {
 }
 
 #[track_caller]
-fn condition<'a>(status: &'a NodeClassStatus, kind: &str) -> &'a ClassCondition {
+fn condition(status: &NodeClassStatus, kind: ConditionKind) -> &Condition {
     status.conditions.iter().find(|condition| condition.kind == kind).expect("a condition")
 }
 
@@ -40,8 +38,13 @@ fn a_class_is_told_what_it_selects() {
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(3)).expect("nothing unsafe happens");
     let status = status(&sim);
-    assert_eq!(status.conditions.last().expect("conditions").kind, "Ready");
-    assert_eq!(condition(&status, "Ready").status, Some(true), "{:?}", status.conditions);
+    assert_eq!(status.conditions.last().expect("conditions").kind, ConditionKind::Ready);
+    assert_eq!(
+        condition(&status, ConditionKind::Ready).status,
+        Some(true),
+        "{:?}",
+        status.conditions
+    );
     assert_eq!(status.subnets.len(), 4, "one in each zone");
     assert_eq!(status.security_groups.len(), 1);
     assert!(status.images.len() > 1, "one for each architecture at least");
@@ -62,7 +65,12 @@ fn a_custom_class_is_told_the_images_of_another_familys_alias() {
         sim.act(Action::Add(vec![Object::NodeClass(custom)]));
         runner.run_until(sim.now() + jiff::SignedDuration::from_mins(2)).expect("nothing unsafe");
         let status = status(&sim);
-        assert_eq!(condition(&status, "AMIsReady").status, Some(true), "{:?}", status.conditions);
+        assert_eq!(
+            condition(&status, ConditionKind::AmisReady).status,
+            Some(true),
+            "{:?}",
+            status.conditions
+        );
         let name = family.as_str().to_ascii_lowercase();
         let are_of_family = status.images.iter().all(|image| image.name.contains(&name));
         assert!(!status.images.is_empty() && are_of_family, "{:?}", status.images);
@@ -104,9 +112,9 @@ fn a_class_without_images_says_so_until_there_are_some() {
     runner.run_until(minute(5)).expect("nothing unsafe happens");
     let told = status(&sim);
     assert_eq!(told.images, Vec::new());
-    assert_eq!(condition(&told, "AMIsReady").reason, "AMINotFound");
-    assert_eq!(condition(&told, "SubnetsReady").status, Some(true));
-    assert_eq!(condition(&told, "Ready").status, Some(false));
+    assert_eq!(condition(&told, ConditionKind::AmisReady).reason, ConditionReason::AmiNotFound);
+    assert_eq!(condition(&told, ConditionKind::SubnetsReady).status, Some(true));
+    assert_eq!(condition(&told, ConditionKind::Ready).status, Some(false));
 }
 
 #[test]
@@ -115,7 +123,7 @@ fn what_fails_now_is_told_a_minute_later() {
     sim.add_rule(first_calls("NodeClasses.tell", 1, Verdict::FailBefore(Fault::Transient)));
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(3)).expect("nothing unsafe happens");
-    assert_eq!(condition(&status(&sim), "Ready").status, Some(true));
+    assert_eq!(condition(&status(&sim), ConditionKind::Ready).status, Some(true));
 }
 
 #[test]

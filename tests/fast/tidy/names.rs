@@ -48,7 +48,6 @@ const SHARED_NAMES: &[(&str, &[&str], Reason)] = &[
     ("Prepared", &["planner", "planner"], ToBeRenamed),
     ("Quantity", &["api", "model"], KindAndMeaning),
     ("Refusal", &["launch-template", "simulator"], ToBeRenamed),
-    ("Replicas", &["api", "planner"], ToBeRenamed),
     ("Requirement", &["api", "model"], KindAndMeaning),
     ("ReservationState", &["api", "simulator"], ToBeRenamed),
     ("Schedule", &["planner", "simulator"], ToBeRenamed),

@@ -7,39 +7,20 @@ use std::{
     collections::{BTreeMap, BTreeSet},
 };
 
+use model::{
+    Problem,
+    problem::{Rule, Weight},
+};
+
 use super::tree::{Entry, Tree, Value};
 
-/// How bad it is.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub(crate) enum Weight {
-    /// An API server would not have taken the object.
-    Refused,
-    /// It is taken, and Karpenter's own validation makes it unusable.
-    Unusable,
-    /// It is right, and this program does not honor it yet.
-    Unsupported,
-}
-
-/// What is wrong with one field.
+/// What is wrong with one field, and where it stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Complaint {
-    pub(crate) weight: Weight,
-    pub(crate) path: String,
+    pub(crate) problem: Problem,
     /// 0 is unknown.
     pub(crate) line: u32,
-    pub(crate) rule: String,
     pub(crate) cure: Option<String>,
-}
-
-impl Complaint {
-    /// `spec.weight: must be 1 to 100, not 0`; `not supported yet: …` first, the field after it.
-    pub(crate) fn in_words(&self) -> String {
-        match (self.weight, self.path.as_str()) {
-            (Weight::Unsupported, path) => format!("not supported yet: {path} {}", self.rule),
-            (_, "") => self.rule.clone(),
-            (_, path) => format!("{path}: {}", self.rule),
-        }
-    }
 }
 
 /// Whether fields that no reader knows are wrong.
@@ -70,24 +51,25 @@ impl Complaints {
         self.list.into_inner()
     }
 
-    /// What makes an object that was read unusable, in words.
-    pub(crate) fn own_problems(&self) -> Vec<String> {
+    /// What makes an object that was read unusable.
+    pub(crate) fn own_problems(&self) -> Vec<Problem> {
         let list = self.list.borrow();
-        let own = list.iter().filter(|complaint| complaint.weight != Weight::Refused);
-        own.map(Complaint::in_words).collect()
+        let problems = list.iter().map(|complaint| &complaint.problem);
+        problems.filter(|problem| problem.weight != Weight::Refused).cloned().collect()
     }
 
     fn add(&self, complaint: Complaint) {
+        let field = &complaint.problem.field;
         let mut paths = self.paths.borrow_mut();
         // What is wrong with a part explains what is wrong with the whole.
         let has_part = |separator: &str| {
-            let start = format!("{}{separator}", complaint.path);
+            let start = format!("{field}{separator}");
             paths.range(start.clone()..).next().is_some_and(|path| path.starts_with(&start))
         };
-        if paths.contains(&complaint.path) || has_part(".") || has_part("[") {
+        if paths.contains(field) || has_part(".") || has_part("[") {
             return;
         }
-        paths.insert(complaint.path.clone());
+        paths.insert(field.clone());
         self.list.borrow_mut().push(complaint);
     }
 }
@@ -141,42 +123,38 @@ impl<'a> Field<'a> {
     }
 
     /// Says that a rule is broken.
-    pub(crate) fn complain(&self, rule: impl Into<String>) {
+    pub(crate) fn complain(&self, rule: impl Into<Rule>) {
         self.add(Weight::Refused, rule.into(), None);
     }
 
     /// Says that a rule is broken, of an object that people wrote. One that a server stored it took
     /// by rules of its own time.
-    pub(crate) fn complain_if_written(&self, rule: impl Into<String>) {
+    pub(crate) fn complain_if_written(&self, rule: impl Into<Rule>) {
         if self.complaints.unknown == Unknown::Refused {
             self.complain(rule);
         }
     }
 
     /// Says that a rule is broken which Karpenter looks at when the object is there already.
-    pub(crate) fn complain_unusable(&self, rule: impl Into<String>) {
+    pub(crate) fn complain_unusable(&self, rule: impl Into<Rule>) {
         self.add(Weight::Unusable, rule.into(), None);
     }
 
     /// Says that this is not supported yet; `what` goes on after the field's name.
-    pub(crate) fn complain_unsupported(&self, what: impl Into<String>) {
+    pub(crate) fn complain_unsupported(&self, what: impl Into<Rule>) {
         self.add(Weight::Unsupported, what.into(), None);
     }
 
     /// The same, with what to write instead.
-    pub(crate) fn complain_with(&self, rule: impl Into<String>, cure: impl Into<String>) {
+    pub(crate) fn complain_with(&self, rule: impl Into<Rule>, cure: impl Into<String>) {
         self.add(Weight::Refused, rule.into(), Some(cure.into()));
     }
 
-    /// What was said of this and of what is within it, in words.
-    pub(crate) fn said_within(&self, weight: Weight) -> Vec<String> {
+    /// Whether anything of this weight was said of this or of what is within it.
+    pub(crate) fn has_within(&self, weight: Weight) -> bool {
         let list = self.complaints.list.borrow();
-        let is_within = |path: &str| {
-            path.strip_prefix(&self.path)
-                .is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
-        };
-        let own = list.iter().filter(|one| one.weight == weight && is_within(&one.path));
-        own.map(Complaint::in_words).collect()
+        let mut problems = list.iter().map(|complaint| &complaint.problem);
+        problems.any(|problem| problem.weight == weight && problem.is_within(&self.path))
     }
 
     /// Complains with an error's own words.
@@ -184,13 +162,13 @@ impl<'a> Field<'a> {
         outcome.map_err(|error| self.complain(error.to_string())).ok()
     }
 
-    fn add(&self, weight: Weight, rule: String, cure: Option<String>) {
-        let (path, line) = (self.path.clone(), self.line);
+    fn add(&self, weight: Weight, rule: Rule, cure: Option<String>) {
         let weight = match weight {
             Weight::Refused if self.is_checked_later => Weight::Unusable,
             weight => weight,
         };
-        self.complaints.add(Complaint { weight, path, line, rule, cure });
+        let problem = Problem { weight, field: self.path.clone(), rule };
+        self.complaints.add(Complaint { problem, line: self.line, cure });
     }
 
     fn wrong_type<T>(&self, wanted: &str) -> Option<T> {
@@ -413,10 +391,10 @@ impl<'a> Fields<'a> {
                 continue;
             }
             let field = self.at.of_entry(entry);
-            let rule = "unknown field".to_owned();
             let near = self.asked.iter().find(|known| known.eq_ignore_ascii_case(&entry.key));
             let near = || near.map(|known| format!("it is spelled `{known}`"));
-            field.add(Weight::Refused, rule, cure(&entry.key).or_else(near));
+            let cure = cure(&entry.key).or_else(near);
+            field.add(Weight::Refused, "unknown field".into(), cure);
         }
     }
 

@@ -8,8 +8,11 @@
 //! Karpenter: `pkg/apis/v1beta1/*_conversion.go` of release 1.0, and the migration guides to v1beta1
 //! and v1.
 
+use model::{Problem, problem::Weight};
+
 use super::{
-    Found, Problem,
+    Diagnostic, Found, ObjectReference,
+    field::Complaint,
     tree::{Entry, Tree, Value},
     yaml::Comments,
 };
@@ -32,10 +35,26 @@ pub struct Settings {
 /// An object of v1.
 #[derive(Clone, Debug)]
 pub(crate) struct Converted {
-    /// The object.
+    /// The object. A class keeps what its status says, and of which generation that is.
     pub(crate) tree: Tree,
+    was_old: bool,
     /// What was chosen, by JSON pointer.
     pub(crate) comments: Comments,
+}
+
+impl Converted {
+    /// The object as it is written, with its comments: what a server said of the old object says
+    /// nothing about the new one, but of a claim its age and who still has to do with it.
+    pub(crate) fn into_written(mut self) -> (Tree, Comments) {
+        let is_class = self.tree.get("kind").and_then(Tree::as_text) == Some("EC2NodeClass");
+        if self.was_old && is_class {
+            self.tree.take("status");
+            if let Some(metadata) = self.tree.get_mut("metadata") {
+                metadata.take("generation");
+            }
+        }
+        (self.tree, self.comments)
+    }
 }
 
 /// One object on its way to v1.
@@ -43,15 +62,10 @@ struct Draft {
     tree: Tree,
     comments: Comments,
     complaints: Vec<Complaint>,
-    /// What it was, such as `NodePool general`, and of which version.
-    was: String,
-}
-
-struct Complaint {
-    line: u32,
-    field: String,
-    rule: String,
-    cure: Option<String>,
+    /// What it was, before it was converted.
+    was: ObjectReference,
+    /// Whether it was of an older version.
+    was_old: bool,
 }
 
 impl Draft {
@@ -61,17 +75,15 @@ impl Draft {
     }
 
     fn complain(&mut self, line: u32, field: &str, rule: &str, cure: &str) {
-        self.complaints.push(Complaint {
-            line,
-            field: field.to_owned(),
-            rule: rule.to_owned(),
-            cure: (!cure.is_empty()).then(|| cure.to_owned()),
-        });
+        let (weight, field) = (Weight::Refused, field.to_owned());
+        let problem = Problem { weight, field, rule: rule.into() };
+        let cure = (!cure.is_empty()).then(|| cure.to_owned());
+        self.complaints.push(Complaint { problem, line, cure });
     }
 }
 
 /// Whether anything of `found` is of an older version.
-pub(crate) fn is_needed(found: &[Result<Found<'_>, Problem>]) -> bool {
+pub(crate) fn is_needed(found: &[Result<Found<'_>, Diagnostic>]) -> bool {
     found.iter().flatten().any(|found| is_old(found.api_version, found.kind))
 }
 
@@ -88,10 +100,10 @@ fn is_old(api_version: &str, kind: &str) -> bool {
 /// Every object of `found`, those of older versions as v1, in order. Objects of other kinds stay as
 /// they are.
 pub(crate) fn convert(
-    found: Vec<Result<Found<'_>, Problem>>,
+    found: Vec<Result<Found<'_>, Diagnostic>>,
     file: &str,
     settings: &Settings,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<Diagnostic>,
 ) -> Vec<Converted> {
     let mut drafts = Vec::new();
     for found in found {
@@ -103,38 +115,34 @@ pub(crate) fn convert(
     kubelet::distribute(&mut drafts);
     claim::ask_pools(&mut drafts);
     for draft in &mut drafts {
-        for complaint in draft.complaints.drain(..) {
-            problems.push(Problem {
-                file: file.to_owned(),
-                line: (complaint.line > 0).then_some(complaint.line),
-                object: draft.was.clone(),
-                field: complaint.field,
-                rule: complaint.rule,
-                cure: complaint.cure,
-            });
+        for Complaint { problem, line, cure } in draft.complaints.drain(..) {
+            let line = (line > 0).then_some(line);
+            let object = Some(draft.was.clone());
+            problems.push(Diagnostic { file: file.to_owned(), line, object, problem, cure });
         }
     }
-    drafts.into_iter().map(|Draft { tree, comments, .. }| Converted { tree, comments }).collect()
+    let converted = |Draft { tree, comments, was_old, .. }| Converted { tree, was_old, comments };
+    drafts.into_iter().map(converted).collect()
 }
 
 fn draft(found: Found<'_>, settings: &Settings, drafts: &mut Vec<Draft>) {
     let Found { tree, api_version, kind } = found;
-    let name = tree.get("metadata").and_then(|metadata| metadata.get("name"));
-    let name = name.and_then(Tree::as_text).unwrap_or("(without a name)");
     let mut draft = Draft {
         tree: typed(tree, api_version, kind),
         comments: Comments::new(),
         complaints: Vec::new(),
-        was: format!("{kind} {name}"),
+        was: ObjectReference::of(kind, tree),
+        was_old: is_old(api_version, kind),
     };
-    if !is_old(api_version, kind) {
+    if !draft.was_old {
         drafts.push(draft);
         return;
     }
     draft.note("", format!("Converted from {api_version} {kind}."));
     let is_claim = matches!(kind, "NodeClaim" | "Machine");
-    clean_metadata(&mut draft, is_claim);
-    if !is_claim {
+    let is_class = matches!(kind, "EC2NodeClass" | "AWSNodeTemplate");
+    clean_metadata(&mut draft, is_claim, is_class);
+    if !is_claim && !is_class {
         draft.tree.take("status");
     }
     match (api_version, kind) {
@@ -159,7 +167,8 @@ fn draft(found: Found<'_>, settings: &Settings, drafts: &mut Vec<Draft>) {
             drafts.push(draft);
         }
         _ => {
-            let provider = pool::from_provisioner(&mut draft, name);
+            let name = draft.was.name.clone();
+            let provider = pool::from_provisioner(&mut draft, &name);
             drafts.push(draft);
             if let Some(mut class) = provider {
                 aws::from_node_template(&mut class, settings);
@@ -180,10 +189,13 @@ fn typed(tree: &Tree, api_version: &str, kind: &str) -> Tree {
 
 /// Annotations that the old controller kept for itself say nothing about the new object, and an API
 /// server refuses what is its own. Of a claim its age counts, and who still has to do with it.
-fn clean_metadata(draft: &mut Draft, is_claim: bool) {
+fn clean_metadata(draft: &mut Draft, is_claim: bool, is_class: bool) {
     let Some(metadata) = draft.tree.get_mut("metadata") else { return };
-    for own in ["resourceVersion", "uid", "generation", "managedFields"] {
+    for own in ["resourceVersion", "uid", "managedFields"] {
         metadata.take(own);
+    }
+    if !is_class {
+        metadata.take("generation");
     }
     let is_orphaned = is_claim && metadata.take("ownerReferences").is_some();
     if !is_claim {

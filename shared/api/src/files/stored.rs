@@ -2,11 +2,12 @@
 //!
 //! What is wrong with NodePools and EC2NodeClasses is said by the same readers as everywhere else.
 
+use model::{Problem, problem::Weight};
 use serde::de::DeserializeOwned;
 
 use super::{Manifest, read_object};
 use crate::{
-    document::{Found, Problem, documents, found_in, older, tree::Tree},
+    document::{Diagnostic, Found, ObjectReference, documents, found_in, older, tree::Tree},
     karpenter::{self, NodeClaim, NodePool},
 };
 
@@ -20,7 +21,7 @@ pub struct Stored {
     /// `karpenter.sh/v1` NodeClaims.
     pub node_claims: Vec<NodeClaim>,
     /// What is wrong with them.
-    pub problems: Vec<Problem>,
+    pub problems: Vec<Diagnostic>,
 }
 
 /// Reads NodePools, EC2NodeClasses and NodeClaims of `text`, which came from `file`; other kinds are
@@ -41,7 +42,7 @@ pub fn read(text: &str, file: &str) -> Stored {
 }
 
 impl Stored {
-    fn take_all(&mut self, found: Vec<Result<Found<'_>, Problem>>, file: &str) {
+    fn take_all(&mut self, found: Vec<Result<Found<'_>, Diagnostic>>, file: &str) {
         for found in found {
             match found {
                 Ok(found) => self.take(found, file),
@@ -71,7 +72,7 @@ impl Stored {
     fn is_accepted(&mut self, found: Found<'_>, file: &str) -> bool {
         let mut manifest = Manifest::default();
         read_object(found.tree, found.api_version, found.kind, file, &mut manifest);
-        manifest.problems.retain(|problem| problem.field != "metadata.name");
+        manifest.problems.retain(|problem| problem.problem.field != "metadata.name");
         if manifest.objects.is_empty() && !manifest.problems.is_empty() {
             self.problems.append(&mut manifest.problems);
             return false;
@@ -85,19 +86,20 @@ fn push<T: DeserializeOwned>(
     kind: &str,
     file: &str,
     objects: &mut Vec<T>,
-    problems: &mut Vec<Problem>,
+    problems: &mut Vec<Diagnostic>,
 ) {
     match serde_json::from_value(tree.to_json()) {
         Ok(object) => objects.push(object),
         Err(error) => {
-            let name = tree.get("metadata").and_then(|metadata| metadata.get("name"));
-            let name = name.and_then(Tree::as_text).unwrap_or("(without a name)");
-            problems.push(Problem {
+            problems.push(Diagnostic {
                 file: file.to_owned(),
                 line: (tree.line > 0).then_some(tree.line),
-                object: format!("{kind} {name}"),
-                field: String::new(),
-                rule: error.to_string(),
+                object: Some(ObjectReference::of(kind, tree)),
+                problem: Problem {
+                    weight: Weight::Refused,
+                    field: String::new(),
+                    rule: error.to_string().into(),
+                },
                 cure: None,
             });
         }

@@ -2,6 +2,7 @@
 
 use std::{borrow::Cow, fmt};
 
+use model::ConditionKind;
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{
     Deserialize, Deserializer, Serialize,
@@ -254,6 +255,13 @@ pub struct Condition {
     pub observed_generation: Option<i64>,
 }
 
+impl Condition {
+    /// Whether it is of this kind.
+    pub(crate) fn is(&self, kind: ConditionKind) -> bool {
+        self.kind == kind.as_str()
+    }
+}
+
 /// The same, of a NodeClaim: reason and message may be left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
@@ -293,6 +301,24 @@ pub enum ConditionStatus {
 }
 
 impl ConditionStatus {
+    /// That of a condition that holds, or does not; `None` is unknown.
+    pub(crate) const fn of(status: Option<bool>) -> Self {
+        match status {
+            Some(true) => Self::True,
+            Some(false) => Self::False,
+            None => Self::Unknown,
+        }
+    }
+
+    /// The reverse.
+    pub(crate) const fn holds(self) -> Option<bool> {
+        match self {
+            Self::True => Some(true),
+            Self::False => Some(false),
+            Self::Unknown => None,
+        }
+    }
+
     /// Its name.
     pub const fn as_str(self) -> &'static str {
         match self {

@@ -3,15 +3,13 @@
 
 use jiff::{Timestamp, Unit};
 use model::{
-    Requirements,
-    node_class::{
-        CapacityReservation, ClassCondition, Image, MatchCriteria, NodeClassStatus, SeenNodeClass,
-    },
+    ConditionKind, Requirements,
+    node_class::{CapacityReservation, Image, MatchCriteria, NodeClassStatus, SeenNodeClass},
 };
 
 use super::{
-    Condition, ConditionStatus,
-    conditions::{Finding, NODE_CLASS, updated},
+    Condition,
+    conditions::{NODE_CLASS, updated},
     node_class_parts::InstanceMatchCriteria,
     node_class_status::{
         Ami, AmiRequirement, CapacityReservation as StoredReservation, Ec2NodeClassStatus,
@@ -32,20 +30,14 @@ pub fn status_patch(
         return Ok(StatusPatch::Moved);
     }
     let about = stored.about(seen.class.is_deleting);
-    let findings: Vec<Finding> =
-        found.conditions.iter().filter(|one| one.kind != "Ready").map(finding).collect();
-    let conditions = updated(&stored.conditions(), &findings, NODE_CLASS, about, found.found_at);
+    let rolled_up: Vec<_> = found
+        .conditions
+        .iter()
+        .filter(|condition| condition.kind != ConditionKind::Ready)
+        .cloned()
+        .collect();
+    let conditions = updated(&stored.conditions(), &rolled_up, NODE_CLASS, about, found.found_at);
     Ok(stored.patch(&serde_json::to_value(written(found, conditions))?))
-}
-
-fn finding(condition: &ClassCondition) -> Finding {
-    let status = match condition.status {
-        Some(true) => ConditionStatus::True,
-        Some(false) => ConditionStatus::False,
-        None => ConditionStatus::Unknown,
-    };
-    let ClassCondition { kind, reason, message, .. } = condition;
-    Finding { kind, status, reason: (*reason).to_owned(), message: message.clone() }
 }
 
 fn written(found: &NodeClassStatus, conditions: Vec<Condition>) -> Ec2NodeClassStatus {
@@ -129,6 +121,7 @@ fn reservation(found: &CapacityReservation) -> StoredReservation {
 
 #[cfg(test)]
 mod tests {
+    use model::ConditionReason;
     use serde_json::{Value, json};
 
     use super::*;
@@ -182,7 +175,7 @@ mod tests {
                 ]),
             }],
             instance_profile: Some("demo_17".to_owned()),
-            conditions: NODE_CLASS.0.iter().map(|kind| ClassCondition::yes(kind)).collect(),
+            conditions: NODE_CLASS.0.iter().map(|kind| model::Condition::holds(*kind)).collect(),
             found_at: LATER.parse().unwrap(),
             ..NodeClassStatus::default()
         }
@@ -238,7 +231,11 @@ mod tests {
         let told = stored(1, &merged(&first, &found())["status"]);
         let none = NodeClassStatus {
             images: Vec::new(),
-            conditions: vec![ClassCondition::no("AMIsReady", "AMINotFound", "none")],
+            conditions: vec![model::Condition::fails(
+                ConditionKind::AmisReady,
+                ConditionReason::AmiNotFound,
+                "none",
+            )],
             ..found()
         };
         let patch = merged(&told, &none);

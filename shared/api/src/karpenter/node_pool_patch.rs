@@ -1,17 +1,17 @@
 //! What has to be sent so that a NodePool says what was found about it. Pure: what is stored and what
 //! was found give a JSON merge patch of the status, under the version that was read.
 
-use model::node_pool::{ClassReadiness, NodePoolStatus as Found, SeenNodePool};
+use model::{
+    Condition as FoundCondition, ConditionKind, ConditionReason,
+    node_pool::{NodePoolStatus as Found, SeenNodePool},
+};
 
 use super::{
-    Condition, ConditionStatus,
-    conditions::{Finding, NODE_POOL, NodeClassState, node_class_ready, updated, validation},
+    Condition,
+    conditions::{NODE_POOL, updated},
     node_pool::{NodePoolStatus, resources_of},
     status_patch::{StatusPatch, Stored},
 };
-
-/// Whether nodes of the pool join. It does not make the pool less ready.
-const REGISTRATION: &str = "NodeRegistrationHealthy";
 
 /// The patch that makes the pool `stored`, an object as the API server sends it, say what was `found`
 /// about it as it was `seen`.
@@ -28,8 +28,8 @@ pub fn status_patch(
     let class_generation =
         stored.get("nodeClassObservedGeneration").and_then(serde_json::Value::as_i64);
     let findings = [
-        validation(&seen.pool.problems),
-        class_ready(&found.node_class),
+        seen.pool.validation(),
+        found.node_class.condition(),
         registration(&known, seen.generation, class_generation, found),
     ];
     let about = stored.about(seen.pool.is_deleting);
@@ -43,18 +43,6 @@ pub fn status_patch(
     Ok(stored.patch(&serde_json::to_value(wanted)?))
 }
 
-fn class_ready(class: &ClassReadiness) -> Finding {
-    match class {
-        ClassReadiness::NotFound => node_class_ready(NodeClassState::NotFound),
-        ClassReadiness::Terminating => node_class_ready(NodeClassState::Terminating),
-        ClassReadiness::Unknown => node_class_ready(NodeClassState::Found(None)),
-        ClassReadiness::Ready => Finding::holds("NodeClassReady"),
-        ClassReadiness::NotReady { reason, message } => {
-            Finding::fails("NodeClassReady", reason, message.clone())
-        }
-    }
-}
-
 /// What is known of another spec of the pool or of its class says nothing about this one.
 ///
 /// Karpenter: `pkg/controllers/nodepool/registrationhealth/controller.go`.
@@ -63,36 +51,39 @@ fn registration(
     generation: i64,
     class_generation: Option<i64>,
     found: &Found,
-) -> Finding {
-    let stored = known.iter().find(|condition| condition.kind == REGISTRATION);
+) -> FoundCondition {
+    // It does not make the pool less ready.
+    let kind = ConditionKind::NodeRegistrationHealthy;
+    let stored = known.iter().find(|condition| condition.is(kind));
     let is_of_this = |condition: &&Condition| {
         condition.observed_generation == Some(generation)
             && found.node_class_generation.is_none_or(|now| class_generation == Some(now))
     };
     match (found.registrations.are_healthy(), stored.filter(is_of_this)) {
-        (Some(true), _) => Finding::holds(REGISTRATION),
-        (Some(false), _) => Finding::fails(
-            REGISTRATION,
-            "RegistrationFailed",
+        (Some(true), _) => FoundCondition::holds(kind),
+        (Some(false), _) => FoundCondition::fails(
+            kind,
+            ConditionReason::RegistrationFailed,
             format!("{} nodes did not join in time", found.registrations.failed),
         ),
         // Nothing was launched since: it stays as it is.
-        (None, Some(stored)) => Finding {
-            kind: REGISTRATION,
-            status: stored.status,
-            reason: stored.reason.clone(),
+        (None, Some(stored)) => FoundCondition {
+            kind,
+            status: stored.status.holds(),
+            reason: ConditionReason::Other(stored.reason.clone()),
             message: stored.message.clone(),
         },
-        (None, None) => {
-            Finding { status: ConditionStatus::Unknown, ..Finding::awaits(REGISTRATION) }
-        }
+        (None, None) => FoundCondition::awaits(kind),
     }
 }
 
 #[cfg(test)]
 mod tests {
     use jiff::Timestamp;
-    use model::{Millicores, Resources, node_pool::Registrations};
+    use model::{
+        Millicores, Resources,
+        node_pool::{ClassReadiness, Registrations},
+    };
     use serde_json::{Value, json};
 
     use super::*;
@@ -191,7 +182,8 @@ mod tests {
     #[test]
     fn a_class_that_is_not_ready_makes_its_pools_so() {
         let told = stored(1, &merged(&stored(1, &json!({})), &found(13))["status"]);
-        let (reason, message) = ("UnhealthyDependents".to_owned(), "SubnetsReady=False".to_owned());
+        let reason = ConditionReason::UnhealthyDependents;
+        let message = "SubnetsReady=False".to_owned();
         let node_class = ClassReadiness::NotReady { reason, message };
         let patch = merged(&told, &Found { node_class, ..found(14) });
         assert_eq!(

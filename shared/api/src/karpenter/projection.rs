@@ -11,14 +11,17 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use model::{ClaimPhase, NodeClaim, Resources, duration, labels, resources::show_amount};
+use model::{
+    ClaimPhase, Condition as Found, ConditionKind, ConditionReason, NodeClaim, Resources, duration,
+    labels, resources::show_amount,
+};
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 
 use super::{
     Condition, ConditionStatus, NodeClassReference, Operator, OptionalReason, Quantity,
     Requirement, Taint, TaintEffect,
-    conditions::{About, Finding, NODE_CLAIM, shown, updated},
+    conditions::{About, NODE_CLAIM, shown, updated},
     node_claim::{NodeClaimSpec, NodeClaimStatus, ResourceRequirements},
     node_class_patch::unless_empty,
 };
@@ -26,8 +29,14 @@ use super::{
 const API_VERSION: &str = "karpenter.sh/v1";
 const KIND: &str = "NodeClaim";
 /// Conditions that come from the claim. Whatever else is on the object is somebody else's.
-const OWN_CONDITIONS: [&str; 6] =
-    ["Launched", "Registered", "Initialized", "Drifted", "DisruptionReason", "Ready"];
+const OWN_CONDITIONS: [ConditionKind; 6] = [
+    ConditionKind::Launched,
+    ConditionKind::Registered,
+    ConditionKind::Initialized,
+    ConditionKind::Drifted,
+    ConditionKind::DisruptionReason,
+    ConditionKind::Ready,
+];
 
 /// A NodeClaim object as the API server has it, as far as it is looked at here.
 #[derive(Clone, Debug, Deserialize)]
@@ -239,23 +248,29 @@ fn conditions(claim: &NodeClaim, stored: &StoredNodeClaim) -> Vec<OptionalReason
     let known = stored.status.get("conditions").cloned().unwrap_or_default();
     let known: Vec<OptionalReason> = serde_json::from_value(known).unwrap_or_default();
     let found = findings(claim);
-    let is_kept = |kind: &str| match kind {
-        "Drifted" | "DisruptionReason" => found.iter().any(|(finding, _)| finding.kind == kind),
+    let is_kept = |kind: ConditionKind| match kind {
+        ConditionKind::Drifted | ConditionKind::DisruptionReason => {
+            found.iter().any(|(finding, _)| finding.kind == kind)
+        }
         _ => OWN_CONDITIONS.contains(&kind),
     };
-    let known: Vec<Condition> =
-        known.into_iter().filter(|one| is_kept(&one.kind)).map(Condition::from).collect();
+    let known: Vec<Condition> = known
+        .into_iter()
+        .filter(|condition| ConditionKind::parse(&condition.kind).is_some_and(is_kept))
+        .map(Condition::from)
+        .collect();
     let about = About {
         generation: stored.metadata.generation.unwrap_or(1),
         created_at: claim.created_at,
         is_deleting: stored.is_deleting(),
     };
-    let (findings, times): (Vec<Finding>, Vec<Timestamp>) = found.into_iter().unzip();
+    let (findings, times): (Vec<Found>, Vec<Timestamp>) = found.into_iter().unzip();
     let mut all = updated(&known, &findings, NODE_CLAIM, about, claim.phase_since);
     for (finding, since) in findings.iter().zip(times) {
-        let is_same = |one: &&Condition| one.kind == finding.kind && one.status == finding.status;
+        let is_same =
+            |one: &&Condition| one.is(finding.kind) && one.status.holds() == finding.status;
         let is_new = !known.iter().any(|one| is_same(&one));
-        for condition in all.iter_mut().filter(|one| is_new && one.kind == finding.kind) {
+        for condition in all.iter_mut().filter(|one| is_new && one.is(finding.kind)) {
             // What was never known began with the claim.
             if condition.status != ConditionStatus::Unknown {
                 condition.last_transition_time = shown(since);
@@ -267,54 +282,55 @@ fn conditions(claim: &NodeClaim, stored: &StoredNodeClaim) -> Vec<OptionalReason
 
 /// What the claim says by itself, and since when. That a claim which is given up was initialized
 /// only the object knows.
-fn findings(claim: &NodeClaim) -> Vec<(Finding, Timestamp)> {
+fn findings(claim: &NodeClaim) -> Vec<(Found, Timestamp)> {
+    use ConditionKind::{DisruptionReason, Drifted, Initialized, Launched, Registered};
     let since = claim.phase_since;
     let mut all = Vec::new();
     match (&claim.instance, &claim.message) {
-        (Some(instance), _) => all.push((Finding::holds("Launched"), instance.launched_at)),
-        (None, Some(why)) => all.push((unknown("Launched", "LaunchFailed", why), since)),
+        (Some(instance), _) => all.push((Found::holds(Launched), instance.launched_at)),
+        (None, Some(why)) => {
+            all.push((Found::unknown(Launched, ConditionReason::LaunchFailed, why), since));
+        }
         (None, None) => {}
     }
     match claim.phase {
         ClaimPhase::Promised => {}
         ClaimPhase::Launched => {
             let why = "Node not registered with cluster";
-            all.push((unknown("Registered", "NodeNotFound", why), since));
+            all.push((Found::unknown(Registered, ConditionReason::NodeNotFound, why), since));
         }
         ClaimPhase::Registered => {
-            all.push((Finding::holds("Registered"), since));
+            all.push((Found::holds(Registered), since));
             let message = claim.message.as_deref().unwrap_or_default();
             if let Some((reason, why)) = message.split_once(": ") {
-                all.push((unknown("Initialized", reason, why), since));
+                all.push((
+                    Found::unknown(Initialized, ConditionReason::Other(reason.to_owned()), why),
+                    since,
+                ));
             }
         }
         ClaimPhase::Initialized => {
-            let both = ["Registered", "Initialized"];
-            all.extend(both.map(|kind| (Finding::holds(kind), since)));
+            let both = [Registered, Initialized];
+            all.extend(both.map(|kind| (Found::holds(kind), since)));
         }
         ClaimPhase::Deleting => {
-            all.extend(claim.node.iter().map(|_| (Finding::holds("Registered"), since)));
+            all.extend(claim.node.iter().map(|_| (Found::holds(Registered), since)));
         }
     }
     if let Some(reason) = &claim.conditions.drifted {
-        let reason = reason.clone();
+        let reason = ConditionReason::Other(reason.clone());
         let at = claim.conditions.drifted_since.unwrap_or(since);
-        all.push((Finding { reason, ..Finding::holds("Drifted") }, at));
+        all.push((Found { reason, ..Found::holds(Drifted) }, at));
     }
     if let Some(deletion) = &claim.deletion {
-        let finding = Finding {
-            reason: deletion.reason.as_str().to_owned(),
+        let finding = Found {
+            reason: ConditionReason::Disrupted(deletion.reason),
             message: claim.message.clone().unwrap_or_default(),
-            ..Finding::holds("DisruptionReason")
+            ..Found::holds(DisruptionReason)
         };
         all.push((finding, deletion.at));
     }
     all
-}
-
-fn unknown(kind: &'static str, reason: &str, message: &str) -> Finding {
-    let (reason, message) = (reason.to_owned(), message.to_owned());
-    Finding { kind, status: ConditionStatus::Unknown, reason, message }
 }
 
 /// Whether `stored` says everything that `wanted` says. Of lists the order does not count, and their

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Requirement,
+    Problem, Requirement,
     topology::{PodAffinity, Weighted},
 };
 
@@ -30,7 +30,7 @@ pub(crate) struct Affinity {
 pub(crate) fn read(
     field: &Field<'_>,
     labels: &BTreeMap<String, String>,
-    unsupported: &mut Vec<String>,
+    problems: &mut Vec<Problem>,
 ) -> Affinity {
     let Some(mut fields) = field.fields() else { return Affinity::default() };
     let mut pods = |key: &'static str| {
@@ -38,12 +38,12 @@ pub(crate) fn read(
         field.map(|field| topology::pod_affinity(&field, labels)).unwrap_or_default()
     };
     let (near, far) = (pods("podAffinity"), pods("podAntiAffinity"));
-    let node = fields.get("nodeAffinity").map(|field| node_affinity(&field, unsupported));
+    let node = fields.get("nodeAffinity").map(|field| node_affinity(&field, problems));
     fields.done();
     Affinity { pods: near, anti: far, ..node.unwrap_or_default() }
 }
 
-fn node_affinity(field: &Field<'_>, unsupported: &mut Vec<String>) -> Affinity {
+fn node_affinity(field: &Field<'_>, problems: &mut Vec<Problem>) -> Affinity {
     let Some(mut fields) = field.fields() else { return Affinity::default() };
     let preferred = fields.get("preferredDuringSchedulingIgnoredDuringExecution");
     let preferred = preferred.and_then(|field| field.list()).unwrap_or_default();
@@ -55,8 +55,8 @@ fn node_affinity(field: &Field<'_>, unsupported: &mut Vec<String>) -> Affinity {
     }
     fields.done();
     let terms = terms.and_then(|field| field.list()).unwrap_or_default();
-    let terms: Vec<Term> = terms.iter().filter_map(|item| term(item, unsupported)).collect();
-    let preferred = preferred.iter().filter_map(|item| preference(item, unsupported));
+    let terms: Vec<Term> = terms.iter().filter_map(|item| term(item, problems)).collect();
+    let preferred = preferred.iter().filter_map(|item| preference(item, problems));
     Affinity {
         has_match_fields: terms.iter().any(|term| term.has_match_fields),
         preferred: preferred.collect(),
@@ -71,25 +71,22 @@ pub(crate) struct Term {
     has_match_fields: bool,
 }
 
-fn preference(
-    item: &Field<'_>,
-    unsupported: &mut Vec<String>,
-) -> Option<Weighted<Vec<Requirement>>> {
+fn preference(item: &Field<'_>, problems: &mut Vec<Problem>) -> Option<Weighted<Vec<Requirement>>> {
     let mut fields = item.fields()?;
     let weight = fields.require("weight").and_then(|field| field.integer(1, 100));
-    let term = fields.require("preference").and_then(|field| term(&field, unsupported));
+    let term = fields.require("preference").and_then(|field| term(&field, problems));
     fields.done();
     Some(Weighted { weight: weight?, term: term?.expressions })
 }
 
 /// Reads a term of node affinity, of a pod or of a PersistentVolume.
-pub(crate) fn term(item: &Field<'_>, unsupported: &mut Vec<String>) -> Option<Term> {
+pub(crate) fn term(item: &Field<'_>, problems: &mut Vec<Problem>) -> Option<Term> {
     let mut fields = item.fields()?;
     let match_fields = fields.get("matchFields").and_then(|field| field.list());
     let expressions = fields.get("matchExpressions").and_then(|field| field.list());
     fields.done();
     let expressions = expressions.unwrap_or_default();
-    let expressions = expressions.iter().filter_map(|item| expression(item, unsupported));
+    let expressions = expressions.iter().filter_map(|item| expression(item, problems));
     Some(Term {
         expressions: expressions.collect(),
         has_match_fields: match_fields.is_some_and(|list| !list.is_empty()),
@@ -98,7 +95,7 @@ pub(crate) fn term(item: &Field<'_>, unsupported: &mut Vec<String>) -> Option<Te
 
 /// An expression. What is wrong with its key and its values is judged where pods are placed; an
 /// operator that does not go with its values cannot even be kept.
-fn expression(item: &Field<'_>, unsupported: &mut Vec<String>) -> Option<Requirement> {
+fn expression(item: &Field<'_>, problems: &mut Vec<Problem>) -> Option<Requirement> {
     let mut fields = item.fields()?;
     let key = fields.require("key").and_then(|field| field.text_not_empty());
     let operator = fields.require("operator").and_then(|field| field.choice(OPERATORS));
@@ -106,7 +103,8 @@ fn expression(item: &Field<'_>, unsupported: &mut Vec<String>) -> Option<Require
     fields.done();
     let (key, operator, values) = (key?, operator?, values?);
     if let Some(rule) = requirement::values_rule(key, operator, &values) {
-        unsupported.push(format!("node affinity {key}: {rule}"));
+        let words = format!("node affinity {key}: {rule}");
+        problems.push(Problem::unsupported("affinity.nodeAffinity", words));
         return Requirement::new(key, operator, values).ok();
     }
     item.accept(Requirement::new(key, operator, values))

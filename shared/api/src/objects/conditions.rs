@@ -3,19 +3,26 @@
 //! <https://github.com/kubernetes/community/blob/master/contributors/devel/sig-architecture/api-conventions.md#typical-status-properties>
 
 use jiff::Timestamp;
+use model::{
+    ConditionKind, ConditionReason,
+    condition::{NotReady, Untrue},
+};
 
 use crate::document::tree::{Tree, Value};
 
-/// Conditions by type. What is malformed in one is as good as absent.
+/// Conditions in their order. What is malformed in one is as good as absent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Conditions(Vec<One>);
+pub(crate) struct Conditions(Vec<ReadCondition>);
 
 #[derive(Clone, Debug, PartialEq, Eq)]
-struct One {
+struct ReadCondition {
+    /// Its type, which need not be one that Karpenter has.
     kind: String,
-    is_true: bool,
+    status: Option<bool>,
     reason: String,
     message: String,
+    /// `observedGeneration`; 0 when absent, as in Go.
+    generation: i64,
     since: Option<Timestamp>,
 }
 
@@ -27,18 +34,23 @@ impl Conditions {
         let text = |item: &Tree, key: &str| {
             item.get(key).and_then(Tree::as_text).unwrap_or_default().to_owned()
         };
-        let one = |item: &Tree| One {
+        let condition = |item: &Tree| ReadCondition {
             kind: text(item, "type"),
-            is_true: text(item, "status") == "True",
+            status: match text(item, "status").as_str() {
+                "True" => Some(true),
+                "False" => Some(false),
+                _ => None,
+            },
             reason: text(item, "reason"),
             message: text(item, "message"),
+            generation: whole_number(item, "observedGeneration").unwrap_or_default(),
             since: text(item, "lastTransitionTime").parse().ok(),
         };
-        Self(items.iter().map(one).collect())
+        Self(items.iter().map(condition).collect())
     }
 
-    fn get(&self, kind: &str) -> Option<&One> {
-        self.0.iter().find(|one| one.kind == kind)
+    fn get(&self, kind: ConditionKind) -> Option<&ReadCondition> {
+        self.0.iter().find(|condition| condition.is(kind))
     }
 
     /// Whether there is none at all.
@@ -46,45 +58,75 @@ impl Conditions {
         self.0.is_empty()
     }
 
-    pub(crate) fn is_true(&self, kind: &str) -> bool {
-        self.get(kind).is_some_and(|one| one.is_true)
+    pub(crate) fn is_true(&self, kind: ConditionKind) -> bool {
+        self.get(kind).is_some_and(|condition| condition.status == Some(true))
     }
 
     /// When the condition last changed, if it is true.
-    pub(crate) fn since(&self, kind: &str) -> Option<Timestamp> {
-        self.get(kind).filter(|one| one.is_true)?.since
+    pub(crate) fn since(&self, kind: ConditionKind) -> Option<Timestamp> {
+        self.get(kind).filter(|condition| condition.status == Some(true))?.since
     }
 
-    /// When the condition last changed, if it has this reason: known, or not.
+    /// When a pod was last found to fit nowhere, if it waits for that: known, or not.
     #[expect(clippy::option_option, reason = "a condition may not say since when it is")]
-    pub(crate) fn since_with_reason(&self, kind: &str, reason: &str) -> Option<Option<Timestamp>> {
-        self.get(kind).filter(|one| one.reason == reason).map(|one| one.since)
+    pub(crate) fn unschedulable_since(&self) -> Option<Option<Timestamp>> {
+        let scheduled = self.get(ConditionKind::PodScheduled)?;
+        let is_unschedulable = scheduled.reason == ConditionReason::Unschedulable.as_str();
+        is_unschedulable.then_some(scheduled.since)
     }
 
     /// The reason of a condition that is true.
-    pub(crate) fn reason_if_true(&self, kind: &str) -> Option<String> {
-        self.get(kind).filter(|one| one.is_true).map(|one| one.reason.clone())
+    pub(crate) fn reason_if_true(&self, kind: ConditionKind) -> Option<String> {
+        let condition = self.get(kind).filter(|condition| condition.status == Some(true));
+        condition.map(|condition| condition.reason.clone())
     }
 
-    /// Why the object is not ready, in words: the conditions that are not true. `None` when it is,
-    /// or when nobody looked yet.
-    pub(crate) fn not_ready(&self) -> Option<String> {
-        if self.is_empty() || self.is_true("Ready") {
+    /// Why the object is not ready. `None` when it is, or when nobody looked yet. A `generation` is the
+    /// one that `Ready` must be about.
+    pub(crate) fn not_ready(&self, generation: Option<i64>) -> Option<NotReady> {
+        if self.is_empty() {
             return None;
         }
-        let others = self.0.iter().filter(|one| !one.is_true && one.kind != "Ready");
-        let said: Vec<String> = others.map(One::in_words).collect();
-        let ready = || self.get("Ready").map(One::in_words);
-        Some(match said.as_slice() {
-            [] => ready().unwrap_or_else(|| "it has no condition Ready".to_owned()),
-            said => said.join("; "),
+        let ready = self.get(ConditionKind::Ready);
+        match ready {
+            Some(ready) if ready.status == Some(true) => {
+                let is_stale = generation.is_some_and(|present| ready.generation != present);
+                return is_stale.then_some(NotReady::Stale);
+            }
+            Some(_) | None => {}
+        }
+        let others = self.0.iter().filter(|condition| !condition.is(ConditionKind::Ready));
+        let untrue = others.filter(|condition| condition.status != Some(true));
+        Some(NotReady::Conditions {
+            ready: ready.map(ReadCondition::untrue),
+            others: untrue.map(ReadCondition::untrue).collect(),
         })
     }
 }
 
-impl One {
-    fn in_words(&self) -> String {
-        let message = if self.message.is_empty() { &self.reason } else { &self.message };
-        format!("condition {} is not true: {message}", self.kind)
+/// `metadata.generation`: which spec the object has, where a server counted it.
+pub(crate) fn generation(object: &Tree) -> Option<i64> {
+    whole_number(object.get("metadata")?, "generation")
+}
+
+fn whole_number(of: &Tree, key: &str) -> Option<i64> {
+    match &of.get(key)?.value {
+        Value::Number(text) => text.parse().ok(),
+        _ => None,
+    }
+}
+
+impl ReadCondition {
+    fn is(&self, kind: ConditionKind) -> bool {
+        self.kind == kind.as_str()
+    }
+
+    fn untrue(&self) -> Untrue {
+        Untrue {
+            kind: self.kind.clone(),
+            is_false: self.status == Some(false),
+            reason: self.reason.clone(),
+            message: self.message.clone(),
+        }
     }
 }

@@ -11,13 +11,11 @@ use jiff::SignedDuration;
 use model::{
     ResourceName, duration,
     node_class::{ImageFamily, Kubelet, KubeletFault},
+    problem::Weight,
     quantity::Quantity,
 };
 
-use crate::document::{
-    field::{Field, Weight},
-    tree::Value,
-};
+use crate::document::{field::Field, tree::Value};
 
 mod schema;
 
@@ -87,17 +85,14 @@ fn fault(
     family: Option<ImageFamily>,
     kubelet: &Kubelet,
 ) -> Option<KubeletFault> {
-    let wrong = field.said_within(Weight::Unusable);
-    if !wrong.is_empty() {
-        return Some(KubeletFault::Invalid(wrong.join("; ")));
+    if field.has_within(Weight::Unusable) {
+        return Some(KubeletFault::Invalid);
     }
-    let expressions = field.said_within(Weight::Unsupported);
-    if !expressions.is_empty() {
-        return Some(KubeletFault::HasExpressions(expressions.join("; ")));
+    if field.has_within(Weight::Unsupported) {
+        return Some(KubeletFault::HasExpressions);
     }
     complain_of_family(field, family?, kubelet);
-    let refused = field.said_within(Weight::Unusable);
-    (!refused.is_empty()).then(|| KubeletFault::UnsupportedByFamily(refused.join("; ")))
+    field.has_within(Weight::Unusable).then_some(KubeletFault::UnsupportedByFamily)
 }
 
 /// What nodes of the family cannot be told. A class of one's own images writes its own user data.

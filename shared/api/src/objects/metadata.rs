@@ -21,11 +21,6 @@ pub(crate) struct Metadata {
     pub(crate) owner: Option<Owner>,
 }
 
-/// What it costs to delete a pod before others.
-///
-/// <https://kubernetes.io/docs/concepts/workloads/controllers/replicaset/#pod-deletion-cost>
-const DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";
-
 /// Fields of `metadata` that decide nothing.
 const IGNORED: &[&str] = &["generateName", "generation", "resourceVersion", "selfLink"];
 
@@ -83,7 +78,7 @@ fn is_own(key: &str) -> bool {
 
 /// Whether anything reads this annotation of a pod.
 pub(crate) fn is_read_of_pods(key: &str) -> bool {
-    is_own(key) || key == DELETION_COST
+    is_own(key) || key == labels::POD_DELETION_COST
 }
 
 /// A time as RFC 3339.

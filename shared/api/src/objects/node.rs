@@ -1,7 +1,7 @@
 //! Nodes.
 
 use jiff::Timestamp;
-use model::{NodeName, ProviderId, Resources, node::Node};
+use model::{ConditionKind, NodeName, ProviderId, Resources, node::Node};
 
 use super::{conditions::Conditions, container, metadata::Metadata, requirement};
 use crate::document::field::Field;
@@ -18,7 +18,7 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Node> {
         taints = requirement::taints(spec.get("taints").as_ref());
         spec.done();
     }
-    let is_ready = Conditions::of(object.tree()).is_true("Ready");
+    let is_ready = Conditions::of(object.tree()).is_true(ConditionKind::Ready);
     let status = fields.get("status").map(|field| read_status(&field)).unwrap_or_default();
     fields.done();
     let metadata = metadata?;

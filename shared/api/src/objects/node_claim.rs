@@ -9,9 +9,9 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use model::{
-    BatchId, CapacityType, ClaimPhase, DeletionReason, HourlyPrice, ImageId, InstanceTypeName,
-    NodeClaim, NodeClaimName, NodeClassName, NodeName, NodePoolName, ProviderId, Requirement,
-    Requirements, Resources, Zone,
+    BatchId, CapacityType, ClaimPhase, ConditionKind, DeletionReason, HourlyPrice, ImageId,
+    InstanceTypeName, NodeClaim, NodeClaimName, NodeClassName, NodeName, NodePoolName, ProviderId,
+    Requirement, Requirements, Resources, Zone,
     claim::{ClaimConditions, Deletion, LaunchedInstance},
     duration, labels,
 };
@@ -80,12 +80,13 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Read> {
         deletion: metadata.deleted_at.map(|at| deletion(&metadata, at)),
         conditions: ClaimConditions {
             last_pod_event_at: status.last_pod_event_at,
-            initialized_at: status.conditions.since("Initialized"),
+            initialized_at: status.conditions.since(ConditionKind::Initialized),
             // Our own objects never say: it is worked out.
-            is_consolidatable: (!is_ours).then(|| status.conditions.is_true("Consolidatable")),
-            drifted: status.conditions.reason_if_true("Drifted"),
-            drifted_since: status.conditions.since("Drifted"),
-            is_instance_terminating: status.conditions.is_true("InstanceTerminating"),
+            is_consolidatable: (!is_ours)
+                .then(|| status.conditions.is_true(ConditionKind::Consolidatable)),
+            drifted: status.conditions.reason_if_true(ConditionKind::Drifted),
+            drifted_since: status.conditions.since(ConditionKind::Drifted),
+            is_instance_terminating: status.conditions.is_true(ConditionKind::InstanceTerminating),
         },
         labels: metadata.labels,
         message: None,
@@ -221,7 +222,7 @@ impl Status {
                 .unwrap_or(CapacityType::OnDemand),
             price: HourlyPrice::default(),
             image: self.image.clone(),
-            launched_at: self.conditions.since("Launched").unwrap_or(created_at),
+            launched_at: self.conditions.since(ConditionKind::Launched).unwrap_or(created_at),
         })
     }
 }
@@ -231,15 +232,15 @@ fn phase(metadata: &Metadata, status: &Status, created_at: Timestamp) -> (ClaimP
     if let Some(at) = metadata.deleted_at {
         return (ClaimPhase::Deleting, at);
     }
-    let since = |kind: &str| status.conditions.since(kind).unwrap_or(created_at);
+    let since = |kind: ConditionKind| status.conditions.since(kind).unwrap_or(created_at);
     if status.provider_id.is_none() {
         (ClaimPhase::Promised, created_at)
-    } else if status.conditions.is_true("Initialized") {
-        (ClaimPhase::Initialized, since("Initialized"))
-    } else if status.conditions.is_true("Registered") {
-        (ClaimPhase::Registered, since("Registered"))
+    } else if status.conditions.is_true(ConditionKind::Initialized) {
+        (ClaimPhase::Initialized, since(ConditionKind::Initialized))
+    } else if status.conditions.is_true(ConditionKind::Registered) {
+        (ClaimPhase::Registered, since(ConditionKind::Registered))
     } else {
-        (ClaimPhase::Launched, since("Launched"))
+        (ClaimPhase::Launched, since(ConditionKind::Launched))
     }
 }
 

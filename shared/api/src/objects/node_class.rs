@@ -6,17 +6,26 @@
 use std::collections::BTreeMap;
 
 use model::{
-    NodeClassName, labels,
+    NodeClassName,
+    condition::NotReady,
+    labels,
     node_class::{ImageFamily, MetadataOptions, NodeClass, NodeIdentity, TemplateSource},
     static_hash::NodeClassHash,
 };
 
-use super::{block_device, cures, kubelet, launch_template, metadata::Metadata, network, selector};
+use super::{
+    block_device,
+    conditions::{self, Conditions},
+    cures, kubelet, launch_template,
+    metadata::Metadata,
+    network, selector,
+};
 use crate::{
     document::{
         field::{Complaints, Field, Fields},
         older::LAUNCH_TEMPLATE,
         placeholder,
+        tree::Tree,
     },
     karpenter::hash,
 };
@@ -39,6 +48,20 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<NodeCl
     class.hash = hash_of(object);
     class.problems = complaints.own_problems();
     Some(class)
+}
+
+/// Why nothing may be launched from the class `object`, by its status: a class without conditions is
+/// ready.
+///
+/// Karpenter's AWS provider: `pkg/cloudprovider/cloudprovider.go`, `Create`: `Ready` must be true, and
+/// about the present generation.
+pub(crate) fn not_ready(object: &Tree) -> Option<NotReady> {
+    Conditions::of(object).not_ready(conditions::generation(object))
+}
+
+/// The same in a cluster, where somebody looks at every class: one without conditions is new.
+pub(crate) fn not_ready_in_cluster(object: &Tree) -> Option<NotReady> {
+    if Conditions::of(object).is_empty() { Some(NotReady::Unseen) } else { not_ready(object) }
 }
 
 /// Its drift hash. One that is not as its schema asks for has none.

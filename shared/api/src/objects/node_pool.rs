@@ -5,16 +5,20 @@
 
 use jiff::SignedDuration;
 use model::{
-    NodeClassName, NodePoolName, ResourceName, duration,
+    NodeClassName, NodePoolName, ResourceName,
+    condition::NotReady,
+    duration,
     node_pool::{Limits, NodeClaimTemplate, NodePool},
+    problem::Rule,
     quantity::Quantity,
     resources,
 };
 
-use super::{cures, disruption, metadata::Metadata, requirement};
+use super::{conditions::Conditions, cures, disruption, metadata::Metadata, requirement};
 use crate::document::{
     field::{Complaints, Field, Fields},
     placeholder,
+    tree::Tree,
 };
 
 /// 720 hours.
@@ -50,6 +54,13 @@ pub(crate) fn read(object: &Field<'_>, complaints: &Complaints) -> Option<Read> 
     Some(Read { pool, node_class_line: spec.node_class_line })
 }
 
+/// Why the pool `object` may launch nothing, by its status: a pool without conditions is ready.
+///
+/// Karpenter: `pkg/controllers/provisioning/provisioner.go`, `NewScheduler`, which asks for no generation.
+pub(crate) fn not_ready(object: &Tree) -> Option<NotReady> {
+    Conditions::of(object).not_ready(None)
+}
+
 struct Spec {
     weight: u32,
     replicas: Option<u64>,
@@ -70,7 +81,7 @@ fn read_spec(field: &Field<'_>) -> Option<Spec> {
     let disruption = fields.get("disruption").map(|field| disruption::read(&field));
     let template = fields.require("template").and_then(|field| read_template(&field));
     if let Some(field) = &replicas_field {
-        field.complain_unsupported("(static pools)");
+        field.complain_unsupported(Rule::StaticPool);
         if let Some(weight) = &weight_field {
             weight.complain("must not be set on a static pool (one with spec.replicas)");
         }

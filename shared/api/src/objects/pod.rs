@@ -4,7 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use model::{
-    Namespace, NodeName, ObjectName, Pod, PodKey, PodSpec, PodUid, facts::DaemonSet, pod::PodPhase,
+    ConditionKind, Namespace, NodeName, ObjectName, Pod, PodKey, PodSpec, PodUid, facts::DaemonSet,
+    pod::PodPhase,
 };
 
 use super::{
@@ -62,13 +63,11 @@ pub(crate) fn read_pod(object: &Field<'_>) -> Option<PodManifest> {
         deleted_at: metadata.deleted_at,
         phase: status.phase,
         started_at: status.started_at,
-        unschedulable_at: conditions
-            .since_with_reason("PodScheduled", "Unschedulable")
-            .map(|since| since.unwrap_or(created_at)),
+        unschedulable_at: conditions.unschedulable_since().map(|since| since.unwrap_or(created_at)),
         node: node.and_then(node_name),
         nominated_node: status.nominated_node.and_then(node_name),
         owner: metadata.owner.map(Arc::new),
-        is_ready: conditions.is_true("Ready"),
+        is_ready: conditions.is_true(ConditionKind::Ready),
         volumes,
         spec: Arc::new(spec),
     };

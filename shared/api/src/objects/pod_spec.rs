@@ -5,8 +5,8 @@
 use std::collections::BTreeMap;
 
 use model::{
-    PodSpec, Requirement, Requirements, Resources, TaintEffect, Toleration, storage::PodVolume,
-    taint::TolerationOperator,
+    PodSpec, Problem, Requirement, Requirements, Resources, TaintEffect, Toleration,
+    storage::PodVolume, taint::TolerationOperator,
 };
 
 use super::{
@@ -65,7 +65,7 @@ pub(crate) fn read(
 ) -> Option<Read> {
     let mut fields = field.fields()?;
     fields.ignore(IGNORED);
-    let mut unsupported = Vec::new();
+    let mut problems = Vec::new();
     let is_on_host_network =
         fields.get("hostNetwork").and_then(|f| f.boolean()).unwrap_or_default();
     let around = Around { allocated, is_on_host_network };
@@ -75,15 +75,16 @@ pub(crate) fn read(
     let requests = container::pod_requests(&mut fields, &init, &main);
     let node_selector = fields.get("nodeSelector").map(|f| selector(&f)).unwrap_or_default();
     let affinity = fields.get("affinity");
-    let affinity = affinity.map(|f| affinity::read(&f, &metadata.labels, &mut unsupported));
+    let affinity = affinity.map(|f| affinity::read(&f, &metadata.labels, &mut problems));
     let affinity = affinity.unwrap_or_default();
-    let tolerations = fields.get("tolerations").map(|f| tolerations(&f, &mut unsupported));
+    let tolerations = fields.get("tolerations").map(|f| tolerations(&f, &mut problems));
     let spread = fields.get("topologySpreadConstraints");
     let claims = fields.get("resourceClaims").and_then(|f| f.list());
     if claims.is_some_and(|list| !list.is_empty()) {
-        unsupported.push("resourceClaims (dynamic resource allocation)".to_owned());
+        let words = "resourceClaims (dynamic resource allocation)";
+        problems.push(Problem::unsupported("resourceClaims", words));
     }
-    let volumes = volume::of_pod(fields.get("volumes"), &mut unsupported);
+    let volumes = volume::of_pod(fields.get("volumes"), &mut problems);
     let class = fields.get("priorityClassName").and_then(|f| f.text()).unwrap_or_default();
     let priority =
         fields.get("priority").and_then(|f| f.integer(i64::from(i32::MIN), i64::from(i32::MAX)));
@@ -108,7 +109,7 @@ pub(crate) fn read(
         priority: priority.unwrap_or_else(|| built_in_priority(class)),
         priority_class: class.to_owned(),
         termination_grace_seconds: grace,
-        unsupported,
+        problems,
     };
     let node = node.map(ToOwned::to_owned);
     Some(Read { spec, node, volumes, is_gated: !gates.is_empty() })
@@ -138,7 +139,7 @@ fn text_of<'a>(field: Option<&Field<'a>>) -> &'a str {
     field.and_then(Field::text).unwrap_or_default()
 }
 
-fn tolerations(field: &Field<'_>, unsupported: &mut Vec<String>) -> Vec<Toleration> {
+fn tolerations(field: &Field<'_>, problems: &mut Vec<Problem>) -> Vec<Toleration> {
     let mut all = Vec::new();
     for item in field.list().unwrap_or_default() {
         let Some(mut fields) = item.fields() else { continue };
@@ -153,7 +154,8 @@ fn tolerations(field: &Field<'_>, unsupported: &mut Vec<String>) -> Vec<Tolerati
             "Exists" => TolerationOperator::Exists,
             other => {
                 if matches!(other, "Lt" | "Gt") {
-                    unsupported.push(format!("the toleration operator {other}"));
+                    let words = format!("the toleration operator {other}");
+                    problems.push(Problem::unsupported("tolerations", words));
                 } else if let Some(field) = operator_field {
                     field.complain(format!("must be `Equal` or `Exists`, not `{other}`"));
                 }

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    NodeName, ObjectName, Requirement,
+    NodeName, ObjectName, Problem, Requirement,
     storage::{PodVolume, StorageClass, Volume, VolumeClaim, VolumeClaimKey},
 };
 
@@ -23,14 +23,15 @@ const DEFAULT_CLASS_BETA: &str = "storageclass.beta.kubernetes.io/is-default-cla
 
 /// Volumes of a pod that are claims. Volumes of other kinds decide nothing about nodes, but for
 /// those of EBS without a claim, which live in a zone.
-pub(crate) fn of_pod(field: Option<Field<'_>>, unsupported: &mut Vec<String>) -> Vec<PodVolume> {
+pub(crate) fn of_pod(field: Option<Field<'_>>, problems: &mut Vec<Problem>) -> Vec<PodVolume> {
     let items = field.and_then(|field| field.list()).unwrap_or_default();
-    items.iter().filter_map(|item| one_of_pod(item, unsupported)).collect()
+    items.iter().filter_map(|item| one_of_pod(item, problems)).collect()
 }
 
-fn one_of_pod(item: &Field<'_>, unsupported: &mut Vec<String>) -> Option<PodVolume> {
+fn one_of_pod(item: &Field<'_>, problems: &mut Vec<Problem>) -> Option<PodVolume> {
     if item.tree().get("awsElasticBlockStore").is_some_and(|tree| !tree.is_null()) {
-        unsupported.push("awsElasticBlockStore volumes".to_owned());
+        let words = "awsElasticBlockStore volumes";
+        problems.push(Problem::unsupported("volumes", words));
     }
     let has = |key: &str| item.tree().get(key).is_some_and(|tree| !tree.is_null());
     if has("persistentVolumeClaim") {
@@ -105,8 +106,8 @@ pub(crate) fn read_volume(object: &Field<'_>) -> Option<(String, Volume)> {
     let mut refused = Vec::new();
     let terms = terms.iter().filter_map(|item| affinity::term(item, &mut refused));
     let terms: Vec<Vec<Requirement>> = terms.map(|term| term.expressions).collect();
-    if let Some(rule) = refused.first() {
-        spec.at("nodeAffinity").complain(rule.clone());
+    if let Some(problem) = refused.into_iter().next() {
+        spec.at("nodeAffinity").complain(problem.rule);
     }
     let metadata = metadata?;
     let is_deleting = metadata.deleted_at.is_some();

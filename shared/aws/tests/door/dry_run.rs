@@ -3,18 +3,19 @@
 use handlers::{DryRuns, ResolvePorts};
 use jiff::SignedDuration;
 use model::{
+    ConditionKind, ConditionReason,
     node_class::{NodeClass, NodeIdentity},
     validation::FailedCheck,
 };
 use ports::Fault;
-use simulator::{Rule, Settings, Verdict, first_calls};
+use simulator::{FaultRule, Settings, Verdict, first_calls};
 use testkit::build;
 use tokio::task::LocalSet;
 
 use super::world::{World, invocation};
 
 /// What becomes of trying the usual class out under `rules`: the failed check, `passed` or `open`.
-async fn tried(settings: Settings, class: NodeClass, rules: Vec<Rule>) -> (World, String) {
+async fn tried(settings: Settings, class: NodeClass, rules: Vec<FaultRule>) -> (World, String) {
     let world = World::open(settings, 1_000).await;
     world.deploy_with(0, class);
     for rule in rules {
@@ -31,7 +32,7 @@ async fn tried(settings: Settings, class: NodeClass, rules: Vec<Rule>) -> (World
     (world, word)
 }
 
-fn first(operation: &'static str, times: u32, fault: Fault) -> Vec<Rule> {
+fn first(operation: &'static str, times: u32, fault: Fault) -> Vec<FaultRule> {
     vec![first_calls(operation, times, Verdict::FailBefore(fault))]
 }
 
@@ -96,8 +97,8 @@ async fn nothing_is_tried_out_where_that_is_disabled() {
         let World { sim, discovery, profiles, .. } = &world;
         let at = invocation("look", sim.now());
         for (dry_runs, expected) in [
-            (DryRuns::Disabled, (Some(true), "DryRunDisabled")),
-            (DryRuns::Enabled, (None, "AwaitingReconciliation")),
+            (DryRuns::Disabled, (Some(true), ConditionReason::DryRunDisabled)),
+            (DryRuns::Enabled, (None, ConditionReason::AwaitingReconciliation)),
         ] {
             let ports = ResolvePorts::<World> {
                 node_classes: sim,
@@ -110,7 +111,8 @@ async fn nothing_is_tried_out_where_that_is_disabled() {
             };
             Box::pin(handlers::resolve(&ports, &at)).await.unwrap();
             let status = sim.class_status(&build::id("default")).unwrap();
-            let told = status.conditions.into_iter().find(|c| c.kind == "ValidationSucceeded");
+            let kind = ConditionKind::ValidationSucceeded;
+            let told = status.conditions.into_iter().find(|condition| condition.kind == kind);
             let told = told.unwrap();
             assert_eq!((told.status, told.reason), expected);
         }

@@ -1,6 +1,9 @@
 //! What is told about EC2NodeClasses, over the wire.
 
-use model::node_class::{ClassCondition, NodeClassStatus, SeenNodeClass};
+use model::{
+    Condition, ConditionKind, ConditionReason,
+    node_class::{NodeClassStatus, SeenNodeClass},
+};
 use ports::{Fault, NodeClasses as _};
 use serde_json::{Value, json};
 
@@ -30,7 +33,8 @@ async fn seen(server: &Server) -> SeenNodeClass {
 }
 
 fn status() -> NodeClassStatus {
-    let conditions = vec![ClassCondition::no("SubnetsReady", "SubnetsNotFound", "none")];
+    let (kind, reason) = (ConditionKind::SubnetsReady, ConditionReason::SubnetsNotFound);
+    let conditions = vec![Condition::fails(kind, reason, "none")];
     NodeClassStatus { conditions, ..NodeClassStatus::default() }
 }
 

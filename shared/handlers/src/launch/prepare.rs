@@ -5,6 +5,7 @@ use std::{
     sync::Arc,
 };
 
+use launch_template::Refusal;
 use model::{
     InstanceType, LaunchTemplateName, NodeClaim, NodeClassName, labels,
     launch::{FleetRequest, LaunchTemplate},
@@ -40,16 +41,36 @@ pub(super) struct Asked {
     pub(super) templates: BTreeSet<LaunchTemplateName>,
 }
 
-/// Makes the request for a batch, or says in words why there is none.
+/// What becomes of a batch that is to be requested.
+pub(super) enum Preparation {
+    /// It can be.
+    Ready(Box<Prepared>),
+    /// It cannot.
+    Refused(LaunchRefusal),
+}
+
+/// Why there is no request for a batch.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub(super) enum LaunchRefusal {
+    /// There is no EC2NodeClass of this name.
+    #[error("EC2NodeClass {0} does not exist")]
+    ClassNotFound(NodeClassName),
+    /// It cannot be launched.
+    #[error(transparent)]
+    Launch(#[from] Refusal),
+}
+
+/// Makes the request for a batch.
 pub(super) async fn prepare<A: Adapters>(
     ports: &LaunchPorts<'_, A>,
     asked: &mut Asked,
     snapshot: &Snapshot,
     claims: &[NodeClaim],
     at: &Invocation,
-) -> Result<Result<Prepared, String>, PortError> {
+) -> Result<Preparation, PortError> {
     let LaunchPorts { cluster, catalog, discovery, profiles, offers, .. } = *ports;
-    let Some(first) = claims.first() else { return Ok(Err("no claim is promised".to_owned())) };
+    let refused = |refusal: LaunchRefusal| Ok(Preparation::Refused(refusal));
+    let Some(first) = claims.first() else { return refused(Refusal::NoClaims.into()) };
     if asked.classes.is_none() {
         // It was ready when the claims were promised.
         let listed = cluster.node_classes().await?.items.into_iter();
@@ -57,14 +78,14 @@ pub(super) async fn prepare<A: Adapters>(
     }
     let mut classes = asked.classes.iter().flatten();
     let Some(class) = classes.find(|class| class.name == first.node_class).cloned() else {
-        return Ok(Err(format!("EC2NodeClass {} does not exist", first.node_class)));
+        return refused(LaunchRefusal::ClassNotFound(first.node_class.clone()));
     };
     let settings = discovery.cluster_settings(&at.cluster).await?;
     let class = match asked.resolutions.of(discovery, &settings, &class, at.now).await? {
         Resolution::Ready(class) => *class,
-        Resolution::NotReady(problems) => {
-            let name = &first.node_class;
-            return Ok(Err(format!("EC2NodeClass {name} is not ready: {}", problems.join("; "))));
+        Resolution::NotReady(obstacles) => {
+            let class = first.node_class.clone();
+            return refused(Refusal::NotReady { class, obstacles }.into());
         }
     };
     let profile = match asked.profiles.get(&first.node_class) {
@@ -77,7 +98,7 @@ pub(super) async fn prepare<A: Adapters>(
     let named = profile.as_deref().unwrap_or_default();
     let launch = match launch_template::requests(claims, &class, &types, &settings, named) {
         Ok(launch) => launch,
-        Err(refusal) => return Ok(Err(refusal.to_string())),
+        Err(refusal) => return refused(refusal.into()),
     };
     let mut request = launch.request;
     request.tags.insert(labels::BATCH_TAG.to_owned(), first.batch.to_string());
@@ -86,5 +107,6 @@ pub(super) async fn prepare<A: Adapters>(
     });
     let reservations = reserved.collect();
     let templates = launch.templates;
-    Ok(Ok(Prepared { request, templates, class, types, profile, reservations }))
+    let prepared = Prepared { request, templates, class, types, profile, reservations };
+    Ok(Preparation::Ready(Box::new(prepared)))
 }

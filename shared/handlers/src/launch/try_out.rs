@@ -92,8 +92,8 @@ pub async fn try_out<A: Adapters>(
 enum Prepared {
     Requests(Box<TryOut>),
     Verdict(Verdict),
-    /// In words.
-    Nothing(String),
+    /// Nothing can be tried, for this reason.
+    Nothing(Refusal),
 }
 
 async fn prepare<A: Adapters>(
@@ -106,7 +106,10 @@ async fn prepare<A: Adapters>(
     let settings = discovery.cluster_settings(&at.cluster).await?;
     let resolved = match resolved(discovery, &settings, class, at.now).await? {
         Resolution::Ready(resolved) => *resolved,
-        Resolution::NotReady(problems) => return Ok(Prepared::Nothing(problems.join("; "))),
+        Resolution::NotReady(obstacles) => {
+            let class = class.name.clone();
+            return Ok(Prepared::Nothing(Refusal::NotReady { class, obstacles }));
+        }
     };
     // A launch template of the user's own has one.
     let profile = ensure_profile(profiles, &settings, class).await?.unwrap_or_default();
@@ -120,7 +123,7 @@ async fn prepare<A: Adapters>(
             let failure = (FailedCheck::UserDataSize, refusal.to_string());
             Prepared::Verdict(Verdict::found(key, Some(failure), at.now))
         }
-        Err(refusal) => Prepared::Nothing(refusal.to_string()),
+        Err(refusal) => Prepared::Nothing(refusal),
     })
 }
 

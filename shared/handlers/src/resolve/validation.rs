@@ -1,9 +1,6 @@
 //! What is known of trying a class out, and asking for it.
 
-use launch_template::{
-    conditions::{DryRun, Findings, conditions},
-    try_out,
-};
+use launch_template::{DryRun, try_out};
 use model::{
     message::Message,
     node_class::{NodeClassStatus, SeenNodeClass},
@@ -13,29 +10,16 @@ use ports::{Adapters, Invocation, Ledger as _, PortError};
 use super::ResolvePorts;
 use crate::mail::send;
 
-/// A class of which everything else is known.
-pub(super) struct Candidate<'a> {
-    pub(super) seen: &'a SeenNodeClass,
-    /// The instance profile, or the launch template of the user's own and its version.
-    pub(super) launched_with: &'a str,
-    pub(super) findings: Findings,
-}
-
-/// Puts what trying the class out came to into the conditions of `status`, if it comes to that, and
-/// asks for it when that is not known, or not any more. The last word stands until the next one.
-pub(super) async fn validate<A: Adapters>(
+/// What the dry run of the class came to, which is asked for when that is not known, or not any more.
+/// The last word stands until the next one. All else that `status` says is known; `launched_with` is the
+/// instance profile, or the launch template of the user's own and its version.
+pub(super) async fn dry_run<A: Adapters>(
     ports: &ResolvePorts<'_, A>,
-    candidate: Candidate<'_>,
-    status: &mut NodeClassStatus,
+    seen: &SeenNodeClass,
+    status: &NodeClassStatus,
+    launched_with: &str,
     at: &Invocation,
-) -> Result<(), PortError> {
-    let is_open = status.conditions.iter().any(|condition| {
-        condition.kind == "ValidationSucceeded" && condition.reason == "AwaitingReconciliation"
-    });
-    if !is_open {
-        return Ok(());
-    }
-    let Candidate { seen, launched_with, findings } = candidate;
+) -> Result<DryRun, PortError> {
     let class = &seen.class;
     let key = try_out::key(
         class,
@@ -54,10 +38,8 @@ pub(super) async fn validate<A: Adapters>(
         let message = Message::TryOut { class, key: key.clone(), asked_at };
         send(ports.mailbox, at, message, 0).await?;
     }
-    if let Some(verdict) = known {
-        let dry_run =
-            verdict.failure.map_or(DryRun::Passed, |(check, why)| DryRun::Failed(check, why));
-        status.conditions = conditions(class, &Findings { dry_run, ..findings }, true);
-    }
-    Ok(())
+    let failure = known.map(|verdict| verdict.failure);
+    Ok(failure.map_or(DryRun::Pending, |failure| {
+        failure.map_or(DryRun::Passed, |(check, why)| DryRun::Failed(check, why))
+    }))
 }

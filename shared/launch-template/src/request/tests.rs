@@ -306,7 +306,10 @@ fn what_stands_against_a_launch_is_named() {
     "]],
     );
     check(
-        &with(&|class| class.class.problems = vec!["one".into(), "two".into()]),
+        &with(&|class| {
+            class.class.problems =
+                ["one", "two"].map(|rule| model::Problem::unusable("", rule)).into();
+        }),
         expect![[r"
         EC2NodeClass `default` is not ready: one; two
     "]],
@@ -318,26 +321,29 @@ fn what_stands_against_a_launch_is_named() {
         }),
         expect![[r"
             EC2NodeClass `default` is not ready: PlacementGroupNotFound:
-            spec.placementGroupSelector selects none
+            spec.placementGroupSelector selects no placement group
         "]],
     );
     check(
         &with(&|class| class.subnets.clear()),
         expect![[r"
-        EC2NodeClass `default`: spec.subnetSelectorTerms select no subnet
-    "]],
+            EC2NodeClass `default` is not ready: SubnetsNotFound: spec.subnetSelectorTerms
+            select no subnet
+        "]],
     );
     check(
         &with(&|class| class.security_groups.clear()),
         expect![[r"
-        EC2NodeClass `default`: spec.securityGroupSelectorTerms select no security group
-    "]],
+            EC2NodeClass `default` is not ready: SecurityGroupsNotFound:
+            spec.securityGroupSelectorTerms select no security group
+        "]],
     );
     check(
         &with(&|class| class.images.clear()),
         expect![[r"
-        EC2NodeClass `default`: spec.amiSelectorTerms: they select no image
-    "]],
+            EC2NodeClass `default` is not ready: AMINotFound: spec.amiSelectorTerms select
+            no image
+        "]],
     );
     check(
         &with(&|class| class.class.user_data = Some("MIME-Version: 1".into())),
@@ -346,7 +352,11 @@ fn what_stands_against_a_launch_is_named() {
         multipart: Content-Type must be multipart/mixed
     "]],
     );
-    let mut efa = large.clone();
+}
+
+#[test]
+fn a_claim_that_no_type_suits_is_refused() {
+    let mut efa = claim(&[ON_DEMAND], &[LARGE]);
     efa.requests = resources(&[("vpc.amazonaws.com/efa", "1")]);
     refused(
         &efa,

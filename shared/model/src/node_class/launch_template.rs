@@ -5,7 +5,7 @@
 
 use std::{collections::BTreeSet, fmt};
 
-use crate::{ImageId, LaunchTemplateName, launch::TemplateVersion};
+use crate::{ConditionReason, ImageId, LaunchTemplateName, launch::TemplateVersion};
 
 /// Where the launch templates of a class come from.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -76,4 +76,47 @@ impl fmt::Display for TemplateSetting {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.as_str())
     }
+}
+
+/// Why nodes cannot be launched from a launch template of the user's own.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum TemplateProblem {
+    /// There is none of that name.
+    #[error("launch template `{0}` is not there")]
+    NotFound(LaunchTemplateName),
+    /// It names no image, without which EC2 launches nothing.
+    #[error("launch template `{name}`, version {version}: ImageId is missing")]
+    NoImage {
+        /// The name of the launch template.
+        name: LaunchTemplateName,
+        /// Its newest version.
+        version: u64,
+    },
+    /// It sets what each launch chooses anew.
+    #[error(
+        "launch template `{name}`, version {version}: sets {}, which a launch chooses: take it out",
+        shown(sets)
+    )]
+    Sets {
+        /// The name of the launch template.
+        name: LaunchTemplateName,
+        /// Its newest version.
+        version: u64,
+        /// The members that are set.
+        sets: BTreeSet<TemplateSetting>,
+    },
+}
+
+impl TemplateProblem {
+    /// The reason of the conditions that it makes false.
+    pub const fn reason(&self) -> ConditionReason {
+        match self {
+            Self::NotFound(_) => ConditionReason::LaunchTemplateNotFound,
+            Self::NoImage { .. } | Self::Sets { .. } => ConditionReason::LaunchTemplateInvalid,
+        }
+    }
+}
+
+fn shown(sets: &BTreeSet<TemplateSetting>) -> String {
+    sets.iter().map(|setting| setting.as_str()).collect::<Vec<_>>().join(", ")
 }

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 
 use super::{CapacityReservation, Image, NodeClass, Subnet};
-use crate::SecurityGroupId;
+use crate::{Condition, ConditionKind, SecurityGroupId, condition::NotReady};
 
 /// An EC2NodeClass as it was listed, so that what is told about it is about that very spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -27,8 +27,8 @@ pub struct SeenNodeClass {
 pub struct ListedNodeClass {
     /// What its spec says.
     pub class: NodeClass,
-    /// Why nothing may be launched from it yet, by what was told about it; in words.
-    pub not_ready: Option<String>,
+    /// Why nothing may be launched from it yet, by what its status says.
+    pub not_ready: Option<NotReady>,
 }
 
 /// A security group that a class selects.
@@ -56,38 +56,15 @@ pub struct NodeClassStatus {
     /// What its nodes are launched with, as one number.
     pub hash: Option<u64>,
     /// Whether nodes can be launched; `Ready` last.
-    pub conditions: Vec<ClassCondition>,
+    pub conditions: Vec<Condition>,
     /// When all of this was found.
     pub found_at: Timestamp,
 }
 
-/// A condition, without its times.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClassCondition {
-    /// Its type.
-    pub kind: &'static str,
-    /// `None` is unknown.
-    pub status: Option<bool>,
-    /// Its reason.
-    pub reason: &'static str,
-    /// In words; empty when true.
-    pub message: String,
-}
-
-impl ClassCondition {
-    /// It holds.
-    pub fn yes(kind: &'static str) -> Self {
-        Self { kind, status: Some(true), reason: kind, message: String::new() }
-    }
-
-    /// It does not hold.
-    pub fn no(kind: &'static str, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, status: Some(false), reason, message: message.into() }
-    }
-
-    /// It is not known.
-    pub fn open(kind: &'static str, reason: &'static str, message: impl Into<String>) -> Self {
-        Self { kind, status: None, reason, message: message.into() }
+impl NodeClassStatus {
+    /// The condition `Ready`.
+    pub fn ready(&self) -> Option<&Condition> {
+        self.conditions.iter().find(|condition| condition.kind == ConditionKind::Ready)
     }
 }
 

@@ -5,7 +5,7 @@
 use jiff::Timestamp;
 
 use super::NodePool;
-use crate::Resources;
+use crate::{Condition, ConditionKind, ConditionReason, Resources};
 
 /// A NodePool as it was listed, so that what is told about it is about that very spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -31,8 +31,8 @@ pub enum ClassReadiness {
     Ready,
     /// They cannot.
     NotReady {
-        /// In one word.
-        reason: String,
+        /// The reason of its condition `Ready`.
+        reason: ConditionReason,
         /// In words for people.
         message: String,
     },
@@ -62,6 +62,27 @@ pub struct NodePoolStatus {
     pub registrations: Registrations,
     /// When all of this was found.
     pub found_at: Timestamp,
+}
+
+impl ClassReadiness {
+    /// The condition `NodeClassReady` of a pool.
+    ///
+    /// Karpenter: `pkg/controllers/nodepool/readiness/controller.go`.
+    pub fn condition(&self) -> Condition {
+        use ConditionReason as Reason;
+        let fails = |reason, message: &str| {
+            Condition::fails(ConditionKind::NodeClassReady, reason, message)
+        };
+        match self {
+            Self::NotFound => fails(Reason::NodeClassNotFound, "NodeClass not found on cluster"),
+            Self::Terminating => fails(Reason::NodeClassTerminating, "NodeClass is Terminating"),
+            Self::Ready => Condition::holds(ConditionKind::NodeClassReady),
+            Self::NotReady { reason, message } => fails(reason.clone(), message),
+            Self::Unknown => {
+                fails(Reason::NodeClassReadinessUnknown, "Node Class Readiness Unknown")
+            }
+        }
+    }
 }
 
 impl Registrations {

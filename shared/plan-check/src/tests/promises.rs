@@ -109,7 +109,7 @@ fn a_pool_that_may_not_launch_gets_no_claim() {
     );
     check(|facts, _| facts.node_pools[0].replicas = Some(1), &["NodePool general is static"]);
     check(
-        |facts, _| facts.node_pools[0].problems.push("bad taint".to_owned()),
+        |facts, _| facts.node_pools[0].problems.push(model::Problem::unusable("", "bad taint")),
         &["NodePool general is not ready: bad taint"],
     );
 }
@@ -128,10 +128,15 @@ fn a_class_that_is_not_ready_launches_nothing() {
     );
     check(
         |facts, _| {
-            let reasons = vec!["no subnet".to_owned()];
-            facts.classes.as_mut().unwrap().insert(id("default"), ClassOffer::NotReady(reasons));
+            let obstacles = vec![model::node_class::Obstacle::NoInstanceType];
+            facts.classes.as_mut().unwrap().insert(id("default"), ClassOffer::NotReady(obstacles));
         },
-        &["default is not ready: no subnet", no_types[0], no_types[1], no_offering],
+        &[
+            "default is not ready: no instance type that its images start on is sold",
+            no_types[0],
+            no_types[1],
+            no_offering,
+        ],
     );
 }
 
@@ -454,10 +459,19 @@ fn a_batch_and_a_cluster_have_an_end() {
         },
         &["batch general-7: it has 501 claims, at most 500 fit"],
     );
-    let pod_of = |number: u32| pod_key(&format!("web-{number}"));
     check(
-        batch(|claim| claim.pods = (0..10_001).map(pod_of).collect()),
-        &["batch general-7: it is for 10001 pods, at most 10000 fit a commit"],
+        |facts, plan| {
+            let names: Vec<_> = (0..10_001).map(|number| format!("more-{number}")).collect();
+            facts.pods.extend(names.iter().map(|name| pod(name).build()));
+            batch(|claim| claim.pods = names.iter().map(|name| pod_key(name)).collect())(
+                facts, plan,
+            );
+        },
+        &[
+            "batch general-7: it is for 10002 pods, at most 10000 fit a commit",
+            "claim general-7-1 states requests wrongly",
+            "claim general-7-1 as m7g.large has no room: pods 10001 is needed",
+        ],
     );
     check(
         |facts, _| {

@@ -43,11 +43,11 @@ impl<K, T> Table<K, T> {
     }
 
     /// The thing with the number `id`, if there is one already.
-    pub(crate) fn get(&self, id: Id<K>) -> Option<&T> {
+    pub(crate) fn known(&self, id: Id<K>) -> Option<&T> {
         self.all.get(id.place())
     }
 
-    pub(crate) fn get_mut(&mut self, id: Id<K>) -> Option<&mut T> {
+    pub(crate) fn known_mut(&mut self, id: Id<K>) -> Option<&mut T> {
         self.all.get_mut(id.place())
     }
 

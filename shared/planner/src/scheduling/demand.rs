@@ -213,7 +213,7 @@ fn are_alike(one: &PodSpec, other: &PodSpec) -> bool {
         priority: _,
         priority_class: _,
         termination_grace_seconds: _,
-        unsupported,
+        problems,
     } = one;
     *labels == other.labels
         && *requests == other.requests
@@ -226,7 +226,7 @@ fn are_alike(one: &PodSpec, other: &PodSpec) -> bool {
         && *pod_affinity == other.pod_affinity
         && *pod_anti_affinity == other.pod_anti_affinity
         && *host_ports == other.host_ports
-        && *unsupported == other.unsupported
+        && *problems == other.problems
 }
 
 impl Demand<'_> {
@@ -270,8 +270,8 @@ fn rank(pod: &Pod) -> Rank<'_> {
 }
 
 fn unsupported(spec: &PodSpec) -> Option<String> {
-    let what = spec.unsupported.join(", ");
-    (!what.is_empty()).then(|| format!("not supported yet: {what}"))
+    let what: Vec<String> = spec.problems.iter().map(|problem| problem.rule.to_string()).collect();
+    (!what.is_empty()).then(|| format!("not supported yet: {}", what.join(", ")))
 }
 
 /// Why no node can be found for the pod, whatever there is.

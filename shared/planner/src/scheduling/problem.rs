@@ -13,6 +13,7 @@ use model::{
     facts::{ClassOffer, Facts},
     labels,
     node::Node,
+    node_class::Obstacle,
     plan::Target,
     pod::HostPort,
     requirement::Value,
@@ -192,8 +193,9 @@ impl<'a> Problem<'a> {
             let class = &pool.template.node_class;
             let types = match self.facts.classes.as_ref().map(|all| all.get(class)) {
                 Some(Some(ClassOffer::Ready(types))) => types,
-                Some(Some(ClassOffer::NotReady(reasons))) => {
-                    let text = format!("EC2NodeClass {class} is not ready: {}", reasons.join("; "));
+                Some(Some(ClassOffer::NotReady(obstacles))) => {
+                    let why = Obstacle::in_words(obstacles);
+                    let text = format!("EC2NodeClass {class} is not ready: {why}");
                     self.closed.push((&pool.name, text));
                     continue;
                 }
@@ -428,6 +430,6 @@ fn unusable(pool: &model::node_pool::NodePool) -> Option<String> {
     } else if pool.replicas.is_some() {
         Some("the NodePool is static: it has replicas and takes no pending pods".to_owned())
     } else {
-        Some(format!("the NodePool cannot be used: {}", pool.problems.join("; ")))
+        Some(format!("the NodePool cannot be used: {}", model::Problem::in_words(&pool.problems)))
     }
 }

@@ -280,7 +280,7 @@ impl<'p, 'a> Run<'p, 'a> {
     /// only shrink. Only where other pods are may get better, and who holds reserved capacity.
     fn is_final(&self, pod: &Pod) -> bool {
         let class = &self.problem.classes[pod.class];
-        let wish = class.wishes.get(pod.wish);
+        let wish = class.wishes.known(pod.wish);
         let is_social = wish.is_none_or(|w| !w.on_hosts.is_empty() || !w.on_domains.is_empty());
         self.progress[pod.class].from == pod.wish
             && !is_social
@@ -320,7 +320,7 @@ impl<'p, 'a> Run<'p, 'a> {
     fn know_wish(&mut self, pod: &mut Pod) -> bool {
         pod.allowed.clear();
         let problem = &mut *self.problem;
-        let Some(wish) = problem.classes[pod.class].wishes.get(pod.wish) else {
+        let Some(wish) = problem.classes[pod.class].wishes.known(pod.wish) else {
             return false;
         };
         pod.fixed = wish.fixed;

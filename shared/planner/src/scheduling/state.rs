@@ -97,7 +97,7 @@ impl State {
                 (None, None) if is_there => tally.on_hosts += 1,
                 (None, None) => tally.on_hosts = tally.on_hosts.saturating_sub(1),
                 (Some(key), _) => {
-                    if let Some(domain) = spot.domains.get(key).copied().flatten() {
+                    if let Some(domain) = spot.domains.known(key).copied().flatten() {
                         if is_there { tally.add(domain) } else { tally.take(domain) }
                     }
                 }

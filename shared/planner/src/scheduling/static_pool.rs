@@ -5,7 +5,7 @@
 //! Karpenter: `pkg/controllers/static/{provisioning,deprovisioning}/controller.go`.
 
 use jiff::{SignedDuration, Timestamp};
-use model::{NodeClaim, NodeClaimName, Pod, facts::Facts, node_pool::NodePool};
+use model::{NodeClaim, NodeClaimName, Pod, Problem, facts::Facts, node_pool::NodePool};
 
 use crate::{eviction::eviction_cost, world::World};
 
@@ -57,7 +57,7 @@ pub(crate) fn replicas(facts: &Facts, pool: &NodePool) -> Option<Replicas> {
         return Some(Replicas::Unusable("the NodePool is being deleted".to_owned()));
     }
     if !pool.problems.is_empty() {
-        let why = format!("the NodePool cannot be used: {}", pool.problems.join("; "));
+        let why = format!("the NodePool cannot be used: {}", Problem::in_words(&pool.problems));
         return Some(Replicas::Unusable(why));
     }
     let Some(nodes_max) = pool.limits.0.get("nodes").copied() else {

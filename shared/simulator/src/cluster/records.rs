@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, btree_map::Entry};
 
 use jiff::Timestamp;
 use model::{
-    NodeClassName, NodePoolName,
+    Condition, ConditionKind, ConditionReason, NodeClassName, NodePoolName,
     node_class::{NodeClass, NodeClassStatus, SeenNodeClass},
-    node_pool::{ClassReadiness, NodePool, NodePoolStatus, SeenNodePool},
+    node_pool::{NodePool, NodePoolStatus, SeenNodePool},
     static_hash::{NODE_CLASS, NODE_POOL},
 };
 use ports::{Fault, PortError};
@@ -21,15 +21,22 @@ use super::{ClusterState, ToldClass};
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ConditionRecord {
     /// `type`
-    pub kind: &'static str,
+    pub kind: ConditionKind,
     /// `status`; `None` is `Unknown`.
     pub status: Option<bool>,
     /// `reason`
-    pub reason: String,
+    pub reason: ConditionReason,
     /// `message`
     pub message: String,
     /// `lastTransitionTime`: when its status became what it is.
     pub since: Timestamp,
+}
+
+impl ConditionRecord {
+    fn of(found: &Condition, since: Timestamp) -> Self {
+        let Condition { kind, status, reason, message } = found.clone();
+        Self { kind, status, reason, message, since }
+    }
 }
 
 /// What is kept of an EC2NodeClass or a NodePool beside its spec.
@@ -201,13 +208,8 @@ impl ClusterState {
         record.check(&seen.uid, seen.generation, operation)?;
         let hash = status.hash.map(|hash| NODE_CLASS.annotations(&hash.to_string()));
         let mut is_changed = record.annotate(hash.into_iter().flatten());
-        let conditions = status.conditions.iter().map(|condition| ConditionRecord {
-            kind: condition.kind,
-            status: condition.status,
-            reason: condition.reason.to_owned(),
-            message: condition.message.clone(),
-            since: status.found_at,
-        });
+        let found = status.conditions.iter();
+        let conditions = found.map(|condition| ConditionRecord::of(condition, status.found_at));
         is_changed |= record.put(conditions.collect());
         let before = self.class_statuses.get(name).map(|told| &told.status);
         let is_same = |before: &NodeClassStatus| {
@@ -248,49 +250,19 @@ impl ClusterState {
 ///
 /// Karpenter: `pkg/controllers/nodepool/{readiness,registrationhealth,validation}`.
 fn pool_conditions(pool: &NodePool, status: &NodePoolStatus) -> Vec<ConditionRecord> {
-    let (class, reason, message) = match &status.node_class {
-        ClassReadiness::Ready => (Some(true), "NodeClassReady", ""),
-        ClassReadiness::NotFound => {
-            (Some(false), "NodeClassNotFound", "NodeClass not found on cluster")
-        }
-        ClassReadiness::Terminating => {
-            (Some(false), "NodeClassTerminating", "NodeClass is Terminating")
-        }
-        ClassReadiness::NotReady { reason, message } => (Some(false), &**reason, &**message),
-        ClassReadiness::Unknown => {
-            (Some(false), "NodeClassReadinessUnknown", "Node Class Readiness Unknown")
-        }
+    let health = ConditionKind::NodeRegistrationHealthy;
+    let registration = match status.registrations.are_healthy() {
+        Some(true) => Condition::holds(health),
+        Some(false) => Condition::fails(health, ConditionReason::RegistrationFailed, ""),
+        None => Condition::unknown(health, ConditionReason::AwaitingReconciliation, ""),
     };
-    let condition = |kind, status, reason: &str, message: &str, since| ConditionRecord {
-        kind,
-        status,
-        reason: reason.to_owned(),
-        message: message.to_owned(),
-        since,
+    let dependents = [pool.validation(), status.node_class.condition()];
+    let unready = dependents.iter().find(|condition| condition.status != Some(true));
+    let ready = match unready {
+        None => Condition::holds(ConditionKind::Ready),
+        Some(condition) => Condition { kind: ConditionKind::Ready, ..condition.clone() },
     };
-    let (problems, since) = (pool.problems.join("; "), status.found_at);
-    let is_valid = problems.is_empty();
-    let validation = if is_valid { "ValidationSucceeded" } else { "NodePoolValidationFailed" };
-    let is_healthy = status.registrations.are_healthy();
-    let health = match is_healthy {
-        Some(true) => "NodeRegistrationHealthy",
-        Some(false) => "RegistrationFailed",
-        None => "AwaitingReconciliation",
-    };
-    let ready = match (is_valid, class) {
-        (false, _) | (_, Some(false)) => Some(false),
-        (true, class) => class,
-    };
-    vec![
-        condition("ValidationSucceeded", Some(is_valid), validation, &problems, since),
-        condition("NodeClassReady", class, reason, message, since),
-        condition("NodeRegistrationHealthy", is_healthy, health, "", since),
-        condition(
-            "Ready",
-            ready,
-            if ready == Some(true) { "Ready" } else { reason },
-            message,
-            since,
-        ),
-    ]
+    let [validation, class] = dependents;
+    let all = [validation, class, registration, ready];
+    all.map(|condition| ConditionRecord::of(&condition, status.found_at)).into()
 }

@@ -100,7 +100,7 @@ impl World {
 
     /// The nodes that a pod may go to, room aside.
     fn candidates(&self, spec: &PodSpec) -> Vec<NodeName> {
-        if !spec.unsupported.is_empty() {
+        if !spec.problems.is_empty() {
             return Vec::new();
         }
         let nodes = self.cluster.nodes.values().map(|entry| &entry.node);

@@ -100,8 +100,8 @@ fn what_is_not_supported_is_never_placed() {
     let sim = toy::sim(Settings::default());
     toy::node(&sim, "a");
     let mut workload = toy::workload("web", 1);
-    let unsupported = vec!["topology spread".to_owned()];
-    workload.spec = Arc::new(PodSpec { unsupported, ..PodSpec::clone(&workload.spec) });
+    let problems = vec![model::Problem::unsupported("topology", "topology spread")];
+    workload.spec = Arc::new(PodSpec { problems, ..PodSpec::clone(&workload.spec) });
     toy::add(&sim, workload);
     toy::pass(&sim, 10);
     assert!(only_pod(&sim).is_provisionable());

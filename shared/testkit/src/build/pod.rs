@@ -169,7 +169,7 @@ impl PodBuilder {
     /// Asks for something that is not supported yet.
     #[must_use]
     pub fn unsupported(mut self, what: &str) -> Self {
-        self.spec.unsupported.push(what.to_owned());
+        self.spec.problems.push(model::Problem::unsupported("spec", what));
         self
     }
 

@@ -4,7 +4,8 @@
 use std::collections::BTreeMap;
 
 use model::{
-    node_class::{ClassCondition, NodeClassStatus, SeenNodeClass, Subnet},
+    Condition, ConditionKind, ConditionReason,
+    node_class::{NodeClassStatus, SeenNodeClass, Subnet},
     node_pool::{ClassReadiness, NodePoolStatus, Registrations, SeenNodePool},
     static_hash::{NODE_CLASS, NODE_POOL, StaticHash},
 };
@@ -35,7 +36,7 @@ trait Kind {
     type Seen: Clone;
     const HASH: StaticHash;
     /// The condition that [`Telling`] is about.
-    const CONDITION: &'static str;
+    const CONDITION: ConditionKind;
     async fn seen(&self) -> Result<Vec<Self::Seen>, Failure>;
     async fn tell(&self, seen: &Self::Seen, telling: Telling) -> Result<(), ports::PortError>;
     /// Name, uid, generation.
@@ -51,7 +52,7 @@ struct Classes<'a, P>(&'a P);
 impl<P: NodeClasses> Kind for Classes<'_, P> {
     type Seen = SeenNodeClass;
     const HASH: StaticHash = NODE_CLASS;
-    const CONDITION: &'static str = "SubnetsReady";
+    const CONDITION: ConditionKind = ConditionKind::SubnetsReady;
     const UNKNOWN: Option<bool> = None;
 
     async fn seen(&self) -> Result<Vec<Self::Seen>, Failure> {
@@ -67,9 +68,15 @@ impl<P: NodeClasses> Kind for Classes<'_, P> {
             available_ip_address_count: 10,
         };
         let condition = match status {
-            Some(true) => ClassCondition::yes(Self::CONDITION),
-            Some(false) => ClassCondition::no(Self::CONDITION, "SubnetsNotFound", message),
-            None => ClassCondition::open(Self::CONDITION, "SubnetsUnknown", message),
+            Some(true) => Condition::holds(Self::CONDITION),
+            Some(false) => {
+                Condition::fails(Self::CONDITION, ConditionReason::SubnetsNotFound, message)
+            }
+            None => Condition::unknown(
+                Self::CONDITION,
+                ConditionReason::AwaitingReconciliation,
+                message,
+            ),
         };
         let found = NodeClassStatus {
             subnets: (0..count).map(subnet).collect(),
@@ -96,7 +103,7 @@ struct Pools<'a, P>(&'a P);
 impl<P: NodePools> Kind for Pools<'_, P> {
     type Seen = SeenNodePool;
     const HASH: StaticHash = NODE_POOL;
-    const CONDITION: &'static str = "NodeClassReady";
+    const CONDITION: ConditionKind = ConditionKind::NodeClassReady;
     // Karpenter: `pkg/controllers/nodepool/readiness/controller.go`.
     const UNKNOWN: Option<bool> = Some(false);
 
@@ -109,7 +116,7 @@ impl<P: NodePools> Kind for Pools<'_, P> {
         let node_class = match status {
             Some(true) => ClassReadiness::Ready,
             Some(false) => {
-                let (reason, message) = ("SubnetsNotFound".to_owned(), message.to_owned());
+                let (reason, message) = (ConditionReason::SubnetsNotFound, message.to_owned());
                 ClassReadiness::NotReady { reason, message }
             }
             None => ClassReadiness::Unknown,
@@ -209,8 +216,8 @@ impl<K: Kind, W: StatusWorld> Subject<'_, K, W> {
         Ok(stored)
     }
 
-    fn condition(stored: &StoredObject, kind: &str) -> Result<StoredCondition, Failure> {
-        let condition = stored.conditions.get(kind).cloned();
+    fn condition(stored: &StoredObject, kind: ConditionKind) -> Result<StoredCondition, Failure> {
+        let condition = stored.conditions.get(kind.as_str()).cloned();
         condition.ok_or_else(|| Failure(format!("it has no {kind}: {:?}", stored.conditions)))
     }
 

@@ -84,7 +84,7 @@ fn a_verdict_survives() {
         let verdict = Verdict { failure: Some((check, "why".to_owned())), ..passed.clone() };
         let text = encode_verdict(&verdict);
         assert_eq!(decode_verdict(&text), Ok(verdict));
-        let odd = decode_verdict(&text.replace(check.reason(), "Mood")).unwrap_err().to_string();
+        let odd = decode_verdict(&text.replace(check.as_str(), "Mood")).unwrap_err().to_string();
         assert_eq!(odd, "verdict record: failure.check: `Mood` is not a check");
     }
 }

@@ -27,7 +27,7 @@ impl VerdictRecordV1 {
     pub(super) fn of(verdict: &Verdict) -> Self {
         let failure = verdict.failure.as_ref();
         let failure = failure
-            .map(|(check, why)| FailureV1 { check: check.reason().to_owned(), why: why.clone() });
+            .map(|(check, why)| FailureV1 { check: check.as_str().to_owned(), why: why.clone() });
         Self { v: VERSION, key: verdict.key.clone(), due_at: verdict.due_at, failure }
     }
 

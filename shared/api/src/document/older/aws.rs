@@ -151,6 +151,12 @@ pub(super) fn from_node_template(draft: &mut Draft, settings: &Settings) {
     for own in ["apiVersion", "kind"] {
         spec.take(own);
     }
+    // Nobody wrote the profile into the status once more.
+    if let Some(profile) = spec.get("instanceProfile").cloned()
+        && let Some(status) = draft.tree.get_mut("status")
+    {
+        status.put("instanceProfile", profile);
+    }
     let template = spec.take("launchTemplate").and_then(|name| name.as_written());
     if !spec.has("amiFamily") {
         let family = if template.is_some() { "Custom" } else { "AL2" };

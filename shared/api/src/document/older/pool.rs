@@ -4,6 +4,7 @@ use model::labels;
 
 use super::{Draft, edit};
 use crate::document::{
+    ObjectReference,
     tree::{Tree, Value},
     yaml::Comments,
 };
@@ -166,7 +167,11 @@ fn node_class_of(
         tree,
         comments: Comments::new(),
         complaints: Vec::new(),
-        was: format!("spec.provider of Provisioner {name}"),
+        was: ObjectReference {
+            kind: "spec.provider of Provisioner".to_owned(),
+            name: name.to_owned(),
+        },
+        was_old: true,
     };
     class.note("", format!("Converted from spec.provider of Provisioner {name}."));
     Some(class)

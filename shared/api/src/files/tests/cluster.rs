@@ -116,7 +116,7 @@ fn readiness_is_what_conditions_say_and_nothing_said_is_ready() {
     assert_eq!(place(ready).not_ready, None);
     let not_ready = "status: {conditions: [{type: NodeClassReady, status: 'False', reason: SubnetsNotFound}, {type: Ready, status: 'False', reason: UnhealthyDependents}]}";
     let said = place(not_ready).not_ready.unwrap();
-    assert_eq!(said, "condition NodeClassReady is not true: SubnetsNotFound");
+    assert_eq!(said.in_detail(), "condition NodeClassReady is not true: SubnetsNotFound");
     assert!(
         place("status: {conditions: [{type: ValidationSucceeded, status: 'True'}]}")
             .not_ready

@@ -32,7 +32,7 @@ pub(super) fn good(text: &str) -> NodeClass {
     let manifest = read(text, "x.yaml");
     assert_eq!(manifest.problems, []);
     match manifest.objects.into_iter().next() {
-        Some(Object::NodeClass(class)) => class,
+        Some(Object::NodeClass(read)) => read.class,
         other => panic!("{other:?}"),
     }
 }
@@ -48,7 +48,7 @@ fn what_is_absent_has_the_defaults_of_the_api() {
     assert_eq!(class.identity, NodeIdentity::Role("node".into()));
     assert_eq!(class.metadata_options, model::node_class::MetadataOptions::default());
     assert_eq!((class.detailed_monitoring, class.is_raid0), (None, false));
-    assert_eq!(class.problems, [""; 0]);
+    assert_eq!(class.problems, []);
 }
 
 #[test]
@@ -331,5 +331,5 @@ fn everything_else_has_rules() {
 fn what_cannot_be_honored_yet_stays_with_the_class() {
     let class = good(&format!("{CLASS}  kubelet: {{maxPods: \"vcpus * 10\"}}\n"));
     expect!["not supported yet: spec.kubelet.maxPods as an expression"]
-        .assert_eq(&class.problems.join("\n"));
+        .assert_eq(&Problem::in_words(&class.problems));
 }

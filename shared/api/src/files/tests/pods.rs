@@ -20,7 +20,8 @@ pub(super) fn pod_of(spec: &str) -> Pod {
 #[track_caller]
 fn unsupported(spec: &str, expected: &Expect) {
     let pod = pod_of(&format!("containers: [{{name: m}}], {spec}"));
-    expected.assert_eq(&pod.spec.unsupported.join("\n"));
+    let rules = pod.spec.problems.iter().map(|problem| problem.rule.to_string());
+    expected.assert_eq(&rules.collect::<Vec<_>>().join("\n"));
 }
 
 /// What a pod requests.

@@ -7,6 +7,8 @@
 use std::borrow::Cow;
 
 use super::cursor::{Cursor, Member};
+use model::{ConditionKind, ConditionReason};
+
 use crate::objects::metadata;
 
 mod shared;
@@ -362,12 +364,12 @@ impl<'a> Conditions<'a> {
         cursor.items(|cursor| {
             let one = Condition::read(cursor)?;
             let is = |text: &Text<'_>, wanted| text.get().is_some_and(|text| text == wanted);
-            if !has_ready && is(&one.kind, "Ready") {
+            if !has_ready && is(&one.kind, ConditionKind::Ready.as_str()) {
                 has_ready = true;
                 all.is_ready = is(&one.status, "True");
-            } else if !has_scheduled && is(&one.kind, "PodScheduled") {
+            } else if !has_scheduled && is(&one.kind, ConditionKind::PodScheduled.as_str()) {
                 has_scheduled = true;
-                if is(&one.reason, "Unschedulable") {
+                if is(&one.reason, ConditionReason::Unschedulable.as_str()) {
                     all.unschedulable_since = Some(one.last_transition_time);
                 }
             }

@@ -1,12 +1,15 @@
 //! Every rule of `spec.kubelet`: what is taken, and what Karpenter's condition would say.
 
-use model::node_class::KubeletFault;
+use model::{
+    Problem,
+    node_class::{KubeletFault, NodeClass},
+};
 
 use super::*;
 use crate::{files::read as read_file, objects::Object};
 
-/// Reads `kubelet` of a class of the image family.
-fn class(family: &str, kubelet: &str) -> Kubelet {
+/// A class of the image family with `kubelet`.
+fn class(family: &str, kubelet: &str) -> NodeClass {
     let alias = if family == "Custom" { "al2023" } else { &family.to_lowercase() };
     let text = format!(
         "apiVersion: karpenter.k8s.aws/v1\nkind: EC2NodeClass\nmetadata: {{name: default}}\nspec:\n  \
@@ -16,9 +19,10 @@ fn class(family: &str, kubelet: &str) -> Kubelet {
     );
     let manifest = read_file(&text, "x.yaml");
     match manifest.objects.into_iter().next() {
-        Some(Object::NodeClass(class)) => {
+        Some(Object::NodeClass(read)) => {
+            let class = read.class;
             assert_eq!(class.problems.is_empty(), class.kubelet.fault.is_none(), "{kubelet}");
-            class.kubelet
+            class
         }
         other => panic!("{kubelet}: {other:?} {:?}", manifest.problems),
     }
@@ -26,12 +30,15 @@ fn class(family: &str, kubelet: &str) -> Kubelet {
 
 /// `Reason: words` of a block; `right` if there is none.
 fn said(family: &str, kubelet: &str) -> String {
-    match class(family, kubelet).fault {
-        None => "right".to_owned(),
-        Some(KubeletFault::Invalid(words)) => format!("Invalid: {words}"),
-        Some(KubeletFault::HasExpressions(words)) => format!("Expressions: {words}"),
-        Some(KubeletFault::UnsupportedByFamily(words)) => format!("Unsupported: {words}"),
-    }
+    let class = class(family, kubelet);
+    let Some(fault) = class.kubelet.fault else { return "right".to_owned() };
+    let explained = class.problems.iter().filter(|problem| fault.explains(problem));
+    let reason = match fault {
+        KubeletFault::Invalid => "Invalid",
+        KubeletFault::HasExpressions => "Expressions",
+        KubeletFault::UnsupportedByFamily => "Unsupported",
+    };
+    format!("{reason}: {}", Problem::in_words(explained))
 }
 
 /// A block, and what is said of it: the beginning of it at least.
@@ -211,7 +218,7 @@ fn families_differ_in_what_their_nodes_can_be_told() {
 #[test]
 fn what_only_the_node_looks_at_is_kept_as_it_is() {
     let kubelet = class("AL2023", "{maxPods: 20, registryPullQPS: 5, featureGates: {A: true}}");
-    let kept: Vec<_> = kubelet.passed_through.iter().collect();
+    let kept: Vec<_> = kubelet.kubelet.passed_through.iter().collect();
     let own = |key: &str, json: &str| (key.to_owned(), json.to_owned());
     let expected = [own("featureGates", r#"{"A":true}"#), own("registryPullQPS", "5")];
     assert_eq!(kept, expected.iter().map(|(key, json)| (key, json)).collect::<Vec<_>>());

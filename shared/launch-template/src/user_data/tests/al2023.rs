@@ -137,7 +137,7 @@ fn al2023_on_ipv6() {
 fn al2023_needs_the_cidr_of_services() {
     let unknown = ClusterSettings { service_cidr: None, ..settings() };
     let refusal = write(&class(ImageFamily::Al2023), &unknown).unwrap_err();
-    assert!(matches!(refusal, Refusal::NotReady(_)), "{refusal}");
+    assert!(matches!(refusal, Refusal::NotReady { .. }), "{refusal}");
 }
 
 #[test]

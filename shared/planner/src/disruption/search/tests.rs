@@ -362,10 +362,10 @@ fn while_a_claim_has_no_instance_nothing_is_decided() {
 fn without_a_ready_pool_only_emptiness_decides() {
     let mut facts = idle(1);
     facts.pods = vec![];
-    facts.node_pools[0].problems.push("it is not ready".to_owned());
+    facts.node_pools[0].problems.push(model::Problem::unusable("", "it is not ready"));
     check(&facts, Emptiness, "n0");
     let mut used = used(&[("a", "t.large")], vec![app("web", "a", "cpu=1")]);
-    used.node_pools[0].problems.push("it is not ready".to_owned());
+    used.node_pools[0].problems.push(model::Problem::unusable("", "it is not ready"));
     drifted(&mut used, "a", 1);
     check(&used, SingleNode, "nothing");
     check(&used, Drift, "nothing");

@@ -44,5 +44,5 @@ pub(crate) fn daemons(facts: &Facts) -> Vec<Daemon> {
     let all = facts.daemon_sets.iter().map(daemon);
     // What one asks for that is not supported yet (resource claims) is not set aside, as in
     // Karpenter.
-    all.filter(|daemon| daemon.spec.unsupported.is_empty()).collect()
+    all.filter(|daemon| daemon.spec.problems.is_empty()).collect()
 }

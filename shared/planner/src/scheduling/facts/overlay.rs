@@ -13,7 +13,7 @@ use std::{
 };
 
 use model::{
-    HourlyPrice, InstanceType, InstanceTypeName, NodePoolName, ObjectName, Requirements,
+    HourlyPrice, InstanceType, InstanceTypeName, NodePoolName, ObjectName, Problem, Requirements,
     ResourceName, Resources,
     facts::Facts,
     labels,
@@ -47,8 +47,8 @@ pub(crate) struct Overlaid {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(crate) enum Rejection {
     /// It breaks the rules of the object: reason `RuntimeValidation`.
-    #[error("{}", .0.join("; "))]
-    RuntimeValidation(Vec<String>),
+    #[error("{}", Problem::in_words(.0))]
+    RuntimeValidation(Vec<Problem>),
     /// Another one of its weight changes the same: reason `Conflict`.
     #[error("it conflicts with another overlay of its weight: {0}")]
     Conflict(String),
@@ -126,9 +126,7 @@ struct Capacity {
 
 impl<'a> View<'a> {
     fn of(facts: &'a Facts, pool: &'a NodePool) -> Option<Self> {
-        let Some(types) = facts.ready_types(&pool.template.node_class) else {
-            return None;
-        };
+        let types = facts.ready_types(&pool.template.node_class)?;
         let own = pool.template.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
         let labels = Requirements::of_labels(own.chain([(labels::NODE_POOL, pool.name.as_str())]));
         let (prices, capacities) = (BTreeMap::new(), BTreeMap::new());

@@ -75,7 +75,7 @@ impl Run<'_, '_> {
         for port in &class.ports {
             candidates.subtract(&self.state.ports[*port]);
         }
-        for rule in class.wishes.get(pod.wish).iter().flat_map(|wish| &wish.on_hosts) {
+        for rule in class.wishes.known(pod.wish).iter().flat_map(|wish| &wish.on_hosts) {
             let tally = &self.state.tallies[rule.group];
             rules::keep_hosts(rule, &problem.groups, tally, |tally| &tally.existing, candidates);
         }
@@ -92,7 +92,7 @@ impl Run<'_, '_> {
             let by_domain = &problem.hosts.by_key[allowed.key];
             self.allowed_places.clear();
             for domain in allowed.domains.iter() {
-                if let Some(hosts) = by_domain.at.get(domain) {
+                if let Some(hosts) = by_domain.at.known(domain) {
                     self.allowed_places.add(hosts);
                 }
             }

@@ -30,7 +30,7 @@ impl Run<'_, '_> {
     pub(super) fn onto_new(&mut self, pod: &Pod) -> Try {
         let tolerated = tolerated(self.problem, pod.fixed);
         let problem = &*self.problem;
-        let wish = problem.classes[pod.class].wishes.get(pod.wish);
+        let wish = problem.classes[pod.class].wishes.known(pod.wish);
         let allows = |rule: &rules::Rule| {
             rules::allows_new_host(rule, &problem.groups, &self.state.tallies[rule.group])
         };
@@ -135,7 +135,7 @@ pub(super) fn held(
     let mut is_possible = false;
     for (number, _) in reserved.iter().filter(|(_, sold)| sold.meets(types)) {
         is_possible = true;
-        let is_left = state.reserved.get(*number).is_some_and(|left| 0 < *left);
+        let is_left = state.reserved.known(*number).is_some_and(|left| 0 < *left);
         if before.contains(*number) || is_left {
             held.insert(*number);
         }

@@ -47,7 +47,7 @@ impl Run<'_, '_> {
             rest.iter().filter(|rule| rule.key != first.key).cloned().collect();
         let key = first.key;
         let left = self.problem.keys.left(set, &self.problem.sets);
-        match left.get(key) {
+        match left.known(key) {
             Some(Left::One(domain)) => {
                 if same.iter().all(|rule| rule.domains.contains(*domain)) {
                     self.narrow(&others, set, all);

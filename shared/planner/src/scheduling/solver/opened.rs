@@ -100,7 +100,7 @@ impl Run<'_, '_> {
         for port in &class.ports {
             candidates.subtract(&self.ports[*port]);
         }
-        for rule in class.wishes.get(pod.wish).iter().flat_map(|wish| &wish.on_hosts) {
+        for rule in class.wishes.known(pod.wish).iter().flat_map(|wish| &wish.on_hosts) {
             let tally = &self.state.tallies[rule.group];
             rules::keep_hosts(rule, &problem.groups, tally, |tally| &tally.opened, candidates);
         }

@@ -33,7 +33,7 @@ impl Run<'_, '_> {
                 continue;
             };
             let is_anti = matches!(definition.purpose, Purpose::AntiAffinity | Purpose::Inverse);
-            match left.get(key) {
+            match left.known(key) {
                 Some(Left::One(domain)) => tally.add(*domain),
                 Some(Left::Some(domains, true)) if is_anti => {
                     domains.iter().for_each(|domain| tally.add(domain));
@@ -61,7 +61,7 @@ impl Run<'_, '_> {
                 continue;
             };
             let is_anti = matches!(definition.purpose, Purpose::AntiAffinity | Purpose::Inverse);
-            if let Some(domain) = domains.get(key).copied().flatten() {
+            if let Some(domain) = domains.known(key).copied().flatten() {
                 tally.add(domain);
             } else if is_anti {
                 let undecided = problem.hosts.by_key[key].undecided.iter();

@@ -84,7 +84,7 @@ fn the_limit_on_nodes_bounds_launches_and_counts_nodes_that_are_leaving() {
 #[test]
 fn a_pool_that_is_deleted_or_invalid_launches_nothing() {
     let mut facts = world(2, &["a"]);
-    facts.node_pools[0].problems = vec!["spec.template: it is wrong".to_owned()];
+    facts.node_pools[0].problems = vec![Problem::unusable("spec.template", "it is wrong")];
     let why = "the NodePool cannot be used: spec.template: it is wrong";
     check(&facts, &Replicas::Unusable(why.to_owned()));
     facts.node_pools[0].is_deleting = true;
@@ -129,7 +129,7 @@ fn used_nodes_go_by_what_moving_their_pods_costs() {
     let mut facts = world(0, &["a", "b", "c"]);
     run(&mut facts, "a", |_| ());
     run(&mut facts, "a", |_| ());
-    run(&mut facts, "b", annotated(DELETION_COST, "1073741824"));
+    run(&mut facts, "b", annotated(labels::POD_DELETION_COST, "1073741824"));
     run(&mut facts, "c", |pod| Arc::make_mut(&mut pod.spec).priority = -1_000);
     check_surplus(&facts, &["c", "a", "b"]);
     // What is near its end costs little.

@@ -75,7 +75,7 @@ impl Hosts {
         let own = supply.existing.iter().zip(self.domains.iter());
         own.filter_map(move |(existing, domains)| {
             let Target::Node(_) = existing.target else { return None };
-            let domain = domains.get(key).copied().flatten()?;
+            let domain = domains.known(key).copied().flatten()?;
             let kind = &supply.kinds[existing.kind];
             let is_open = group.filter.is_open();
             let passes = is_open || group.filter.passes(kind.taints(), |term| kind.accepts(term));

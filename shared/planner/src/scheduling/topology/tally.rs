@@ -65,7 +65,7 @@ impl<K: Numbered> Hosts<K> {
 
 impl Tally {
     pub(crate) fn count(&self, domain: DomainId) -> u32 {
-        self.counts.get(domain).copied().unwrap_or_default()
+        self.counts.known(domain).copied().unwrap_or_default()
     }
 
     /// One more pod in `domain`.
@@ -77,7 +77,7 @@ impl Tally {
 
     /// One pod less in `domain`.
     pub(crate) fn take(&mut self, domain: DomainId) {
-        if let Some(count) = self.counts.get_mut(domain) {
+        if let Some(count) = self.counts.known_mut(domain) {
             *count = count.saturating_sub(1);
         }
     }

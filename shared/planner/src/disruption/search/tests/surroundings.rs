@@ -60,7 +60,7 @@ fn a_pool_that_cannot_launch_is_in_nobodys_way() {
         other.template.node_class = class.parse().unwrap();
         match name {
             "no-types" => other.template.requirements.add(requirement("kubernetes.io/arch=s390x")),
-            "invalid" => other.problems.push("it breaks a rule".to_owned()),
+            "invalid" => other.problems.push(model::Problem::unusable("", "it breaks a rule")),
             _ => {}
         }
         facts.node_pools.push(other);

@@ -199,7 +199,8 @@ fn a_price_and_a_capacity_combine() {
 fn an_invalid_overlay_is_rejected_and_in_nobodys_way() {
     let wanted = [GENERAL, SMALL, SPOT, ONE];
     let mut facts = world(&[("a", 1, &wanted, "price=0.5"), ("b", 1, &wanted, "price=0.4")]);
-    facts.surroundings.node_overlays[1].problems = vec!["spec.price: it is wrong".to_owned()];
+    facts.surroundings.node_overlays[1].problems =
+        vec![Problem::unusable("spec.price", "it is wrong")];
     let expected = ["general/t.small spot zone-1 0.5000", "b: RuntimeValidation"];
     assert_eq!(shown(&facts), expected);
     let all = overlays(&facts);
@@ -211,7 +212,7 @@ fn a_pool_whose_class_is_not_ready_is_left_out() {
     let mut facts = world(&[("a", 1, &[], "price=0.5")]);
     facts.node_pools[0].limits = limits("nodes=1");
     facts.node_pools[0].template.node_class = "other".parse().unwrap();
-    let not_ready = ClassOffer::NotReady(vec!["no subnet".to_owned()]);
+    let not_ready = ClassOffer::NotReady(vec![model::node_class::Obstacle::SubnetsNotFound]);
     add_class(&mut facts, "other", not_ready);
     let pools: Vec<_> = overlays(&facts).pools.into_keys().collect();
     assert_eq!(pools.iter().map(NodePoolName::as_str).collect::<Vec<_>>(), ["general"]);

@@ -45,7 +45,10 @@ fn a_zero_request_for_an_unknown_resource_is_harmless() {
 
 #[test]
 fn what_is_not_supported_yet_is_never_placed() {
-    let one = PodSpec { unsupported: vec!["host port 80".to_owned()], ..spec("cpu=1") };
+    let one = PodSpec {
+        problems: vec![model::Problem::unsupported("ports", "host port 80")],
+        ..spec("cpu=1")
+    };
     check(&facts(vec![pending("a", one)]), &["a not placed: not supported yet: host port 80"]);
 }
 

@@ -69,16 +69,20 @@ fn a_pool_that_cannot_launch_says_why() {
     says(|pool| pool.is_deleting = true, "the NodePool is being deleted");
     let reason = "the NodePool is static: it has replicas and takes no pending pods";
     says(|pool| pool.replicas = Some(3), reason);
-    says(|pool| pool.problems = vec!["bad".to_owned()], "the NodePool cannot be used: bad");
+    says(
+        |pool| pool.problems = vec![model::Problem::unusable("", "bad")],
+        "the NodePool cannot be used: bad",
+    );
     let other = "other".parse().unwrap();
     says(|pool| pool.template.node_class = other, "EC2NodeClass other does not exist");
     let mars = requirements(&["topology.kubernetes.io/zone=mars"]);
     let reason = "its requirements leave no instance type that can be bought now";
     says(|pool| pool.template.requirements = mars, reason);
     let mut facts = facts(vec![pending("p", spec("cpu=1"))]);
-    let reasons = vec!["no subnet".to_owned()];
-    add_class(&mut facts, "default", ClassOffer::NotReady(reasons));
-    let reason = "EC2NodeClass default is not ready: no subnet";
+    let obstacles = vec![model::node_class::Obstacle::SubnetsNotFound];
+    add_class(&mut facts, "default", ClassOffer::NotReady(obstacles));
+    let reason = "EC2NodeClass default is not ready: SubnetsNotFound: \
+                  spec.subnetSelectorTerms select no subnet";
     check(&facts, &[&format!("p not placed: general: {reason}")]);
     facts.node_pools.clear();
     check(&facts, &["p not placed: there is no NodePool"]);

@@ -64,7 +64,7 @@ fn what_a_pool_does_not_get_is_said() {
     unready.classes = Some([].into());
     check(&unready, &[], &["general: EC2NodeClass default does not exist"]);
     let mut broken = world(3);
-    broken.node_pools[0].problems = vec!["it is wrong".to_owned()];
+    broken.node_pools[0].problems = vec![model::Problem::unusable("", "it is wrong")];
     check(&broken, &[], &["general: the NodePool cannot be used: it is wrong"]);
 }
 

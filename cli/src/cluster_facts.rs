@@ -1,0 +1,148 @@
+//! Facts about a cluster and an account as JSON: what a launch is worked out from besides its objects.
+
+use std::{collections::BTreeMap, fmt};
+
+use model::{
+    ClusterName, SubnetId,
+    node_class::{ClusterSettings, PlacementGroup, PlacementStrategy},
+};
+use serde::Deserialize;
+
+/// Why a text has no such facts.
+#[derive(Debug)]
+pub(crate) struct Error(String);
+
+impl fmt::Display for Error {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+/// What nodes are told, and what EC2 says about what classes select.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct ClusterFacts {
+    /// What nodes are told.
+    pub(crate) settings: ClusterSettings,
+    /// Addresses that are free, by subnet.
+    pub(crate) free_addresses: BTreeMap<SubnetId, u32>,
+    /// Placement groups of the account.
+    pub(crate) placement_groups: Vec<PlacementGroup>,
+    /// Instances that still fit, by capacity reservation.
+    pub(crate) reservations_left: BTreeMap<String, u32>,
+}
+
+/// Reads `{"name", "endpoint", "caBundle", "serviceCIDR", "dnsIP", "kubernetesVersion", "region",
+/// "subnets": [{"id", "availableIpAddressCount"}], "placementGroups": [{"id", "name", "strategy",
+/// "partitionCount"}], "capacityReservations": [{"id", "availableInstanceCount"}]}`.
+pub(crate) fn cluster_facts(json: &str) -> Result<ClusterFacts, Error> {
+    let raw: RawCluster = serde_json::from_str(json).map_err(|error| Error(error.to_string()))?;
+    let name = ClusterName::new(&raw.name).map_err(|error| Error(error.to_string()))?;
+    let present = |text: Option<String>| text.filter(|text| !text.is_empty());
+    let mut free_addresses = BTreeMap::new();
+    for subnet in raw.subnets {
+        let id = SubnetId::new(&subnet.id).map_err(|error| Error(error.to_string()))?;
+        free_addresses.insert(id, subnet.available_ip_address_count);
+    }
+    let left = raw.capacity_reservations.into_iter();
+    let groups = raw.placement_groups.into_iter().map(placement_group);
+    Ok(ClusterFacts {
+        settings: ClusterSettings {
+            name,
+            endpoint: raw.endpoint,
+            ca_bundle: raw.ca_bundle.unwrap_or_default(),
+            service_cidr: present(raw.service_cidr),
+            dns_ip: present(raw.dns_ip),
+            kubernetes_version: raw.kubernetes_version,
+            region: raw.region,
+        },
+        free_addresses,
+        placement_groups: groups.collect::<Result<_, _>>()?,
+        reservations_left: left.map(|one| (one.id, one.available_instance_count)).collect(),
+    })
+}
+
+fn placement_group(raw: RawPlacementGroup) -> Result<PlacementGroup, Error> {
+    let strategy = match (raw.strategy.as_str(), raw.partition_count) {
+        ("cluster", _) => PlacementStrategy::Cluster,
+        ("spread", _) => PlacementStrategy::Spread,
+        ("partition", Some(count)) => PlacementStrategy::Partition { count },
+        ("partition", None) => {
+            return Err(Error(format!("placement group {}: partitionCount is required", raw.id)));
+        }
+        (other, _) => {
+            let rule = "must be cluster, partition or spread";
+            return Err(Error(format!("placement group {}: strategy `{other}` {rule}", raw.id)));
+        }
+    };
+    Ok(PlacementGroup { id: raw.id, name: raw.name, strategy })
+}
+
+/// Instances left by reservation, from an answer of DescribeCapacityReservations:
+/// `{"CapacityReservations": [{"CapacityReservationId", "AvailableInstanceCount"}]}`.
+pub(crate) fn reservations_left(json: &str) -> Result<BTreeMap<String, u32>, Error> {
+    let raw: RawReservations =
+        serde_json::from_str(json).map_err(|error| Error(error.to_string()))?;
+    let all = raw.capacity_reservations.into_iter();
+    Ok(all.map(|one| (one.capacity_reservation_id, one.available_instance_count)).collect())
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawCluster {
+    name: String,
+    endpoint: String,
+    ca_bundle: Option<String>,
+    #[serde(rename = "serviceCIDR")]
+    service_cidr: Option<String>,
+    #[serde(rename = "dnsIP")]
+    dns_ip: Option<String>,
+    kubernetes_version: String,
+    region: String,
+    #[serde(default)]
+    subnets: Vec<RawSubnet>,
+    #[serde(default)]
+    placement_groups: Vec<RawPlacementGroup>,
+    #[serde(default)]
+    capacity_reservations: Vec<RawLeft>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawSubnet {
+    id: String,
+    available_ip_address_count: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawPlacementGroup {
+    id: String,
+    #[serde(default)]
+    name: String,
+    strategy: String,
+    partition_count: Option<u32>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct RawLeft {
+    id: String,
+    available_instance_count: u32,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct RawReservations {
+    capacity_reservations: Vec<RawReservation>,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "PascalCase")]
+struct RawReservation {
+    capacity_reservation_id: String,
+    #[serde(default)]
+    available_instance_count: u32,
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,153 @@
+//! What the status of a class is read as, and whether the class is ready by it.
+
+use model::{condition::NotReady, node_class::MatchCriteria};
+
+use super::*;
+use crate::{
+    convert::{Settings, to_v1},
+    lists::node_class_list,
+    objects::{ClassStatus, NodeClassManifest},
+};
+
+const STATUS: &str = "\
+status:
+  subnets:
+  - {id: subnet-b, zone: us-west-2b, zoneID: usw2-az2}
+  - {id: subnet-a, zone: us-west-2a}
+  securityGroups: [{id: sg-1, name: nodes}]
+  amis:
+  - {id: ami-1, name: one, requirements: [{key: kubernetes.io/arch, operator: In, values: [amd64]}]}
+  instanceProfile: golden_1
+  capacityReservations:
+  - {id: cr-1, instanceType: p5.48xlarge, availabilityZone: us-west-2a, reservationType: capacity-block,
+     interruptible: false, state: expiring, instanceMatchCriteria: targeted, ownerID: \"111122223333\",
+     endTime: \"2026-09-01T00:00:00Z\"}
+  conditions: [{type: Ready, status: \"True\", observedGeneration: 3}]
+";
+const TEMPLATE: &str = "\
+apiVersion: karpenter.k8s.aws/v1alpha1
+kind: AWSNodeTemplate
+metadata: {name: default}
+spec: {instanceProfile: golden, subnetSelector: {a: b}, securityGroupSelector: {a: b}}
+status:
+  subnets: [{id: subnet-a, zone: us-west-2a}]
+  securityGroups: [{id: sg-1}]
+  amis: [{id: ami-1, requirements: [{key: kubernetes.io/arch, operator: In, values: [arm64]}]}]
+";
+
+/// The third generation of a class with a status.
+fn class() -> String {
+    format!("{CLASS}{STATUS}").replace("{name: default}", "{name: default, generation: 3}")
+}
+
+fn read_class(text: &str) -> NodeClassManifest {
+    let mut manifest = read(text, "x.yaml");
+    assert_eq!(manifest.problems, []);
+    match manifest.objects.remove(0) {
+        Object::NodeClass(class) => *class,
+        other => panic!("{other:?}"),
+    }
+}
+
+fn status(text: &str) -> ClassStatus {
+    read_class(text).status.unwrap()
+}
+
+#[test]
+fn a_status_is_kept_in_its_order() {
+    let status = status(&class());
+    let subnets: Vec<String> =
+        status.subnets.iter().map(|subnet| format!("{} {}", subnet.id, subnet.zone_id)).collect();
+    assert_eq!(subnets, ["subnet-b usw2-az2", "subnet-a us-west-2a"]);
+    assert_eq!(status.images[0].requirements.to_string(), "kubernetes.io/arch In [amd64]");
+    assert_eq!(status.instance_profile.as_deref(), Some("golden_1"));
+    let reservation = &status.reservations[0];
+    assert!(reservation.is_capacity_block && reservation.is_expiring);
+    assert_eq!(reservation.match_criteria, MatchCriteria::Targeted);
+    assert!(reservation.ends_at.is_some());
+}
+
+#[test]
+fn an_aws_node_template_has_a_status_too_and_names_its_profile_itself() {
+    let found = status(TEMPLATE);
+    assert_eq!(
+        (found.subnets[0].id.as_str(), found.security_groups[0].as_str()),
+        ("subnet-a", "sg-1")
+    );
+    assert_eq!(found.images[0].requirements.to_string(), "kubernetes.io/arch In [arm64]");
+    assert_eq!(found.instance_profile.as_deref(), Some("golden"));
+    assert_eq!(read(TEMPLATE, "x.yaml").places[0].not_ready, None);
+    let written = to_v1(TEMPLATE, "x.yaml", &Settings::default()).text;
+    assert!(!written.contains("status"), "{written}");
+}
+
+#[test]
+fn what_is_malformed_in_a_status_is_named_and_no_fault_of_the_class() {
+    for (from, to, field) in [
+        ("id: sg-1, name: nodes", "id: []", "status.securityGroups[0].id"),
+        ("zone: us-west-2b, ", "", "status.subnets[0].zone"),
+        ("state: expiring", "state: gone", "status.capacityReservations[0].state"),
+    ] {
+        let read = read_class(&class().replace(from, to));
+        assert_eq!(read.class.problems, []);
+        assert_eq!(read.status.unwrap_err().field, field);
+    }
+}
+
+/// A class of the third generation with these conditions: as a file, and as a server lists it.
+fn not_ready(conditions: &str) -> (Option<NotReady>, Option<NotReady>) {
+    let text = class().replace(
+        "[{type: Ready, status: \"True\", observedGeneration: 3}]",
+        &format!("[{conditions}]"),
+    );
+    let of_file = read(&text, "x.yaml").places.remove(0).not_ready;
+    let tree = crate::document::tree::parse_yaml(&text).unwrap().remove(0).to_json();
+    let list = serde_json::json!({ "items": [tree] }).to_string();
+    let mut page = node_class_list(list.as_bytes()).unwrap();
+    assert_eq!(page.malformed, []);
+    (of_file, page.items.remove(0).not_ready)
+}
+
+#[test]
+fn a_class_is_as_ready_in_a_file_as_in_a_cluster() {
+    for (conditions, expected) in [
+        ("{type: Ready, status: \"True\", observedGeneration: 3}", None),
+        // Said of what the class was before, or of nobody knows what.
+        ("{type: Ready, status: \"True\", observedGeneration: 2}", Some("newest generation")),
+        ("{type: Ready, status: \"True\"}", Some("newest generation")),
+        ("{type: Ready, status: Unknown, message: open}", Some("Ready is Unknown: open")),
+        ("{type: Ready, status: \"False\", message: why}", Some("Ready is False: why")),
+        ("{type: SubnetsReady, status: \"True\"}", Some("no condition Ready")),
+    ] {
+        let (of_file, of_list) = not_ready(conditions);
+        assert_eq!(of_file, of_list, "{conditions}");
+        let said = of_file.map(|why| why.to_string());
+        let is_expected = match (&said, expected) {
+            (Some(said), Some(expected)) => said.contains(expected),
+            (said, expected) => said.is_none() && expected.is_none(),
+        };
+        assert!(is_expected, "{conditions}: {said:?}");
+    }
+}
+
+#[test]
+fn nobody_has_looked_at_a_file_and_somebody_should_have_in_a_cluster() {
+    assert_eq!(not_ready(""), (None, Some(NotReady::Unseen)));
+}
+
+#[test]
+fn a_class_without_a_generation_was_not_counted() {
+    let text = class().replace(", generation: 3", "");
+    assert_eq!(read(&text, "x.yaml").places[0].not_ready, None);
+}
+
+#[test]
+fn an_older_class_keeps_what_its_status_says() {
+    let old = class().replace("k8s.aws/v1", "k8s.aws/v1beta1");
+    assert_eq!(read(&old, "x.yaml").places[0].not_ready, None);
+    let stale = old.replace("observedGeneration: 3", "observedGeneration: 2");
+    assert_eq!(read(&stale, "x.yaml").places[0].not_ready, Some(NotReady::Stale));
+    assert_eq!(status(&old), status(&class()));
+    let written = to_v1(&old, "x.yaml", &Settings::default()).text;
+    assert!(!written.contains("status") && !written.contains("generation"), "{written}");
+}

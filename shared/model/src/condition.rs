@@ -1,0 +1,372 @@
+//! Status conditions: what controllers say about an object, with Karpenter's words.
+//!
+//! Karpenter: `pkg/apis/v1/{nodeclaim,nodepool}_status.go`; the AWS provider's
+//! `pkg/apis/v1/ec2nodeclass_status.go` and `pkg/controllers/nodeclass`; the roll-up is that of
+//! `github.com/awslabs/operatorpkg/status`.
+
+use std::fmt;
+
+use crate::{DeletionReason, validation::FailedCheck};
+
+/// The type of a condition.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ConditionKind {
+    /// Of an EC2NodeClass: its terms select images.
+    AmisReady,
+    /// Of an EC2NodeClass: its capacity reservations were looked up.
+    CapacityReservationsReady,
+    /// Of a NodeClaim: its node may be given up for cost.
+    Consolidatable,
+    /// Of a NodeClaim: why it is being given up.
+    DisruptionReason,
+    /// Of a NodeClaim: it no longer looks like its NodePool or its EC2NodeClass.
+    Drifted,
+    /// Of a NodeClaim: its node is ready, without startup taints and with all its resources.
+    Initialized,
+    /// Of an EC2NodeClass: there is an instance profile for its nodes.
+    InstanceProfileReady,
+    /// Of a NodeClaim: its instance is ending.
+    InstanceTerminating,
+    /// Of a NodeClaim: it has an instance.
+    Launched,
+    /// Of a NodePool: its EC2NodeClass is ready.
+    NodeClassReady,
+    /// Of a NodePool: its latest nodes joined the cluster.
+    NodeRegistrationHealthy,
+    /// Of an EC2NodeClass: its placement group was found, if it selects one.
+    PlacementGroupReady,
+    /// Of a Pod: it has a node.
+    PodScheduled,
+    /// The roll-up of the others.
+    Ready,
+    /// Of a NodeClaim: its node joined the cluster.
+    Registered,
+    /// Of an EC2NodeClass: its terms select security groups.
+    SecurityGroupsReady,
+    /// Of an EC2NodeClass: its terms select subnets.
+    SubnetsReady,
+    /// The object breaks no rule that only its controller checks.
+    ValidationSucceeded,
+}
+
+impl ConditionKind {
+    /// Every one of them.
+    pub const ALL: [Self; 18] = [
+        Self::AmisReady,
+        Self::CapacityReservationsReady,
+        Self::Consolidatable,
+        Self::DisruptionReason,
+        Self::Drifted,
+        Self::Initialized,
+        Self::InstanceProfileReady,
+        Self::InstanceTerminating,
+        Self::Launched,
+        Self::NodeClassReady,
+        Self::NodeRegistrationHealthy,
+        Self::PlacementGroupReady,
+        Self::PodScheduled,
+        Self::Ready,
+        Self::Registered,
+        Self::SecurityGroupsReady,
+        Self::SubnetsReady,
+        Self::ValidationSucceeded,
+    ];
+
+    /// The text in `type`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AmisReady => "AMIsReady",
+            Self::CapacityReservationsReady => "CapacityReservationsReady",
+            Self::Consolidatable => "Consolidatable",
+            Self::DisruptionReason => "DisruptionReason",
+            Self::Drifted => "Drifted",
+            Self::Initialized => "Initialized",
+            Self::InstanceProfileReady => "InstanceProfileReady",
+            Self::InstanceTerminating => "InstanceTerminating",
+            Self::Launched => "Launched",
+            Self::NodeClassReady => "NodeClassReady",
+            Self::NodeRegistrationHealthy => "NodeRegistrationHealthy",
+            Self::PlacementGroupReady => "PlacementGroupReady",
+            Self::PodScheduled => "PodScheduled",
+            Self::Ready => "Ready",
+            Self::Registered => "Registered",
+            Self::SecurityGroupsReady => "SecurityGroupsReady",
+            Self::SubnetsReady => "SubnetsReady",
+            Self::ValidationSucceeded => "ValidationSucceeded",
+        }
+    }
+
+    /// The kind whose `type` is `text`; `None` for conditions of others.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|kind| kind.as_str() == text)
+    }
+}
+
+impl fmt::Display for ConditionKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// The reason of a condition.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum ConditionReason {
+    /// No image matches the terms.
+    AmiNotFound,
+    /// Nobody has looked yet, or the look did not end.
+    AwaitingReconciliation,
+    /// The addresses of the cluster's services are not known.
+    ClusterCidrResolutionFailed,
+    /// Other conditions of the object do not hold.
+    DependenciesNotReady,
+    /// Of `DisruptionReason`: why the claim is given up.
+    Disrupted(DeletionReason),
+    /// What EC2 said to a dry run.
+    DryRun(FailedCheck),
+    /// Dry runs are turned off.
+    DryRunDisabled,
+    /// The condition holds, and there is no more to say: the reason is the type itself.
+    Holds(ConditionKind),
+    /// The launch template of the user's own says it.
+    InLaunchTemplate,
+    /// `spec.kubelet` breaks a rule.
+    InvalidKubeletConfiguration,
+    /// `spec.kubelet` has expressions.
+    KubeletExpressionsDisabled,
+    /// There is no instance, and there was an error.
+    LaunchFailed,
+    /// The launch template of the user's own cannot be launched from.
+    LaunchTemplateInvalid,
+    /// The launch template of the user's own does not exist.
+    LaunchTemplateNotFound,
+    /// The EC2NodeClass does not exist.
+    NodeClassNotFound,
+    /// The EC2NodeClass does not say whether it is ready.
+    NodeClassReadinessUnknown,
+    /// The EC2NodeClass is being deleted.
+    NodeClassTerminating,
+    /// The node did not join the cluster yet.
+    NodeNotFound,
+    /// The NodePool breaks a rule.
+    NodePoolValidationFailed,
+    /// No placement group matches the selector.
+    PlacementGroupNotFound,
+    /// EC2 could not be asked for the placement group.
+    PlacementGroupResolutionFailed,
+    /// Of `Ready`: not every other condition is known for this generation.
+    ReconcilingDependents,
+    /// Too many nodes did not join.
+    RegistrationFailed,
+    /// No security group matches the terms.
+    SecurityGroupsNotFound,
+    /// No subnet matches the terms.
+    SubnetsNotFound,
+    /// A tag is one that every launch sets itself.
+    TagValidationFailed,
+    /// Of `Ready`: another condition is false.
+    UnhealthyDependents,
+    /// The alias cannot be for this version of Kubernetes.
+    UnsupportedAlias,
+    /// Nodes of the image family cannot be told what `spec.kubelet` says.
+    UnsupportedKubeletConfiguration,
+    /// Of a Pod: no node has room for it.
+    Unschedulable,
+    /// The EC2NodeClass breaks a rule.
+    ValidationFailed,
+    /// A reason of others, kept as it is.
+    Other(String),
+}
+
+impl ConditionReason {
+    /// The text in `reason`.
+    pub fn as_str(&self) -> &str {
+        match self {
+            Self::AmiNotFound => "AMINotFound",
+            Self::AwaitingReconciliation => "AwaitingReconciliation",
+            Self::ClusterCidrResolutionFailed => "ClusterCIDRResolutionFailed",
+            Self::DependenciesNotReady => "DependenciesNotReady",
+            Self::Disrupted(reason) => reason.as_str(),
+            Self::DryRun(check) => check.as_str(),
+            Self::DryRunDisabled => "DryRunDisabled",
+            Self::Holds(kind) => kind.as_str(),
+            Self::InLaunchTemplate => "InLaunchTemplate",
+            Self::InvalidKubeletConfiguration => "InvalidKubeletConfiguration",
+            Self::KubeletExpressionsDisabled => "KubeletExpressionsDisabled",
+            Self::LaunchFailed => "LaunchFailed",
+            Self::LaunchTemplateInvalid => "LaunchTemplateInvalid",
+            Self::LaunchTemplateNotFound => "LaunchTemplateNotFound",
+            Self::NodeClassNotFound => "NodeClassNotFound",
+            Self::NodeClassReadinessUnknown => "NodeClassReadinessUnknown",
+            Self::NodeClassTerminating => "NodeClassTerminating",
+            Self::NodeNotFound => "NodeNotFound",
+            Self::NodePoolValidationFailed => "NodePoolValidationFailed",
+            Self::PlacementGroupNotFound => "PlacementGroupNotFound",
+            Self::PlacementGroupResolutionFailed => "PlacementGroupResolutionFailed",
+            Self::ReconcilingDependents => "ReconcilingDependents",
+            Self::RegistrationFailed => "RegistrationFailed",
+            Self::SecurityGroupsNotFound => "SecurityGroupsNotFound",
+            Self::SubnetsNotFound => "SubnetsNotFound",
+            Self::TagValidationFailed => "TagValidationFailed",
+            Self::UnhealthyDependents => "UnhealthyDependents",
+            Self::Unschedulable => "Unschedulable",
+            Self::UnsupportedAlias => "UnsupportedAlias",
+            Self::UnsupportedKubeletConfiguration => "UnsupportedKubeletConfiguration",
+            Self::ValidationFailed => "ValidationFailed",
+            Self::Other(text) => text,
+        }
+    }
+}
+
+impl fmt::Display for ConditionReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// A condition as it was found just now: without its times, which only the object keeps.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Condition {
+    /// Its type.
+    pub kind: ConditionKind,
+    /// Whether it holds; `None` is unknown.
+    pub status: Option<bool>,
+    /// Its reason.
+    pub reason: ConditionReason,
+    /// What people read; empty where there is nothing to say.
+    pub message: String,
+}
+
+impl Condition {
+    /// A condition that holds.
+    pub fn holds(kind: ConditionKind) -> Self {
+        let reason = ConditionReason::Holds(kind);
+        Self { kind, status: Some(true), reason, message: String::new() }
+    }
+
+    /// A condition that does not hold.
+    pub fn fails(kind: ConditionKind, reason: ConditionReason, message: impl Into<String>) -> Self {
+        Self { kind, status: Some(false), reason, message: message.into() }
+    }
+
+    /// A condition of which it is not known whether it holds.
+    pub fn unknown(
+        kind: ConditionKind,
+        reason: ConditionReason,
+        message: impl Into<String>,
+    ) -> Self {
+        Self { kind, status: None, reason, message: message.into() }
+    }
+
+    /// A condition that nobody has looked at.
+    pub fn awaits(kind: ConditionKind) -> Self {
+        let message = "object is awaiting reconciliation";
+        Self::unknown(kind, ConditionReason::AwaitingReconciliation, message)
+    }
+}
+
+/// A condition that is not true, as it was read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Untrue {
+    /// Its type, which need not be one that Karpenter has.
+    pub kind: String,
+    /// Whether it is false rather than unknown.
+    pub is_false: bool,
+    /// Its reason.
+    pub reason: String,
+    /// Its message, which may be empty.
+    pub message: String,
+}
+
+impl fmt::Display for Untrue {
+    /// `condition SubnetsReady is not true: ` and its message, or else its reason.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let why = if self.message.is_empty() { &self.reason } else { &self.message };
+        write!(f, "condition {} is not true: {why}", self.kind)
+    }
+}
+
+/// Why the status of an object says that it is not ready.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum NotReady {
+    /// The object has no conditions: no controller has looked at it.
+    Unseen,
+    /// `Ready` is about another generation of the object than the present one.
+    Stale,
+    /// `Ready` is not true, or not there.
+    Conditions {
+        /// The condition `Ready`, if it is there.
+        ready: Option<Untrue>,
+        /// The others that are not true, in the order of the status.
+        others: Vec<Untrue>,
+    },
+}
+
+impl NotReady {
+    /// `Ready` and nothing else, as a controller says it.
+    pub fn ready(is_false: bool, message: impl Into<String>) -> Self {
+        let kind = ConditionKind::Ready.to_string();
+        let ready = Untrue { kind, is_false, reason: String::new(), message: message.into() };
+        Self::Conditions { ready: Some(ready), others: Vec::new() }
+    }
+
+    /// What the roll-up is made of: each condition that is not true with its message, where there are
+    /// others than `Ready`.
+    pub fn in_detail(&self) -> String {
+        match self {
+            Self::Conditions { ready: Some(ready), others } if others.is_empty() => {
+                ready.to_string()
+            }
+            Self::Conditions { others, .. } if !others.is_empty() => {
+                others.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+            }
+            short => short.to_string(),
+        }
+    }
+}
+
+impl fmt::Display for NotReady {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Unseen => f.write_str("nobody has looked at it yet"),
+            Self::Stale => f.write_str("its newest generation was not looked at yet"),
+            Self::Conditions { ready: None, .. } => f.write_str("it has no condition Ready"),
+            Self::Conditions { ready: Some(ready), .. } => {
+                let status = if ready.is_false { "False" } else { "Unknown" };
+                write!(f, "Ready is {status}: {}", ready.message)
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_kind_is_known_by_its_text() {
+        for kind in ConditionKind::ALL {
+            assert_eq!(ConditionKind::parse(kind.as_str()), Some(kind));
+        }
+        assert_eq!(ConditionKind::parse("MemoryPressure"), None);
+    }
+
+    #[test]
+    fn what_is_not_ready_says_why_short_and_in_detail() {
+        let untrue = |kind: &str, message: &str| Untrue {
+            kind: kind.to_owned(),
+            is_false: true,
+            reason: "SubnetsNotFound".to_owned(),
+            message: message.to_owned(),
+        };
+        let subnets = untrue("SubnetsReady", "");
+        let ready = Some(untrue("Ready", "SubnetsReady=False"));
+        let both = NotReady::Conditions { ready, others: vec![subnets.clone()] };
+        assert_eq!(both.to_string(), "Ready is False: SubnetsReady=False");
+        assert_eq!(both.in_detail(), "condition SubnetsReady is not true: SubnetsNotFound");
+        let missing = NotReady::Conditions { ready: None, others: vec![subnets] };
+        assert_eq!(missing.to_string(), "it has no condition Ready");
+        assert_eq!(NotReady::ready(false, "why").to_string(), "Ready is Unknown: why");
+        assert_eq!(NotReady::ready(true, "why").in_detail(), "condition Ready is not true: why");
+        assert_eq!(NotReady::Stale.in_detail(), NotReady::Stale.to_string());
+    }
+}

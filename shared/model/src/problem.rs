@@ -1,0 +1,143 @@
+//! What is wrong with an object that somebody wrote.
+//!
+//! Problems are values from the reader of an object to whoever shows them: code looks at the weight,
+//! the field and the rule, and words are made where people read them.
+
+use std::fmt;
+
+use crate::{NodeClassName, condition::NotReady};
+
+/// How much a problem weighs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Weight {
+    /// An API server would not have taken the object. No object of the model has such a problem.
+    Refused,
+    /// The object is taken, and Karpenter's own validation makes it unusable.
+    Unusable,
+    /// The object is right, and this program does not honor the field yet.
+    Unsupported,
+}
+
+/// What is wrong with one field of an object.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    /// How much it weighs.
+    pub weight: Weight,
+    /// The field, such as `spec.weight`; empty when it is about the whole object.
+    pub field: String,
+    /// The rule that it breaks.
+    pub rule: Rule,
+}
+
+/// A rule that an object breaks: by name where code asks for it, else in words.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Rule {
+    /// What people read. Code never compares it.
+    Words(String),
+    /// Of a NodePool: its EC2NodeClass is not ready.
+    ClassNotReady {
+        /// The class.
+        class: NodeClassName,
+        /// What the status of the class says.
+        why: NotReady,
+    },
+    /// The object's own status says that it is not ready.
+    NotReady(NotReady),
+    /// Of a NodePool: the deployed functions launch no nodes for `spec.replicas`.
+    StaticPool,
+}
+
+impl Problem {
+    /// A problem by Karpenter's own validation, in words.
+    pub fn unusable(field: &str, words: impl Into<String>) -> Self {
+        Self { weight: Weight::Unusable, field: field.to_owned(), rule: words.into().into() }
+    }
+
+    /// A field that is not honored yet. The words go on after its name.
+    pub fn unsupported(field: &str, words: impl Into<String>) -> Self {
+        Self { weight: Weight::Unsupported, field: field.to_owned(), rule: words.into().into() }
+    }
+
+    /// Whether it is about `field` or a part of it.
+    pub fn is_within(&self, field: &str) -> bool {
+        let rest = self.field.strip_prefix(field);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(['.', '[']))
+    }
+
+    /// Several problems on one line.
+    pub fn in_words<'a>(problems: impl IntoIterator<Item = &'a Self>) -> String {
+        let words: Vec<String> = problems.into_iter().map(ToString::to_string).collect();
+        words.join("; ")
+    }
+}
+
+impl fmt::Display for Problem {
+    /// `spec.weight: must be 1 to 100, not 0`; of what is not supported yet: `not supported yet:
+    /// spec.replicas (static pools)`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { weight, field, rule } = self;
+        match (weight, field.as_str()) {
+            (Weight::Unsupported, field) => write!(f, "not supported yet: {field} {rule}"),
+            (_, "") => rule.fmt(f),
+            (_, field) => write!(f, "{field}: {rule}"),
+        }
+    }
+}
+
+impl fmt::Display for Rule {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Words(words) => f.write_str(words),
+            Self::ClassNotReady { class, why } => {
+                write!(f, "EC2NodeClass {class} is not ready: {why}")
+            }
+            Self::NotReady(why) => f.write_str(&why.in_detail()),
+            Self::StaticPool => f.write_str("(static pools)"),
+        }
+    }
+}
+
+impl From<String> for Rule {
+    fn from(words: String) -> Self {
+        Self::Words(words)
+    }
+}
+
+impl From<&str> for Rule {
+    fn from(words: &str) -> Self {
+        Self::Words(words.to_owned())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_problem_names_its_field_and_its_rule() {
+        let weight = Problem::unusable("spec.weight", "must be 1 to 100, not 0");
+        assert_eq!(weight.to_string(), "spec.weight: must be 1 to 100, not 0");
+        let whole = Problem::unusable("", "it is empty");
+        assert_eq!(whole.to_string(), "it is empty");
+        let replicas = Problem {
+            weight: Weight::Unsupported,
+            field: "spec.replicas".to_owned(),
+            rule: Rule::StaticPool,
+        };
+        assert_eq!(replicas.to_string(), "not supported yet: spec.replicas (static pools)");
+        assert_eq!(
+            Problem::in_words([&weight, &whole]),
+            "spec.weight: must be 1 to 100, not 0; it is empty"
+        );
+    }
+
+    #[test]
+    fn a_part_of_a_field_is_within_it() {
+        let at = |field: &str| Problem::unusable(field, "is wrong");
+        assert!(at("spec.kubelet").is_within("spec.kubelet"));
+        assert!(at("spec.kubelet.maxPods").is_within("spec.kubelet"));
+        assert!(at("spec.terms[0].id").is_within("spec.terms"));
+        assert!(!at("spec.kubeletConfig").is_within("spec.kubelet"));
+        assert!(!at("spec").is_within("spec.kubelet"));
+    }
+}

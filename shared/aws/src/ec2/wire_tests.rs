@@ -82,7 +82,7 @@ async fn images(terms: &[ImageTerm], answers: &[Option<(u16, &str)>]) -> (Vec<Im
     let credentials = config.credentials_provider().unwrap();
     let discovery = Ec2Discovery::new(
         Client::new(&config),
-        Parameters::new(&config, "us-west-2", credentials),
+        Parameters::new(&config, "us-west-2", credentials).over(wire.connector()),
         EksClusters::new(&config, "us-west-2", Connection::default()),
     );
     (discovery.images(terms, "1.34").await.unwrap(), wire)

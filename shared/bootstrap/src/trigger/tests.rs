@@ -71,8 +71,8 @@ fn schedules_say_what_to_look_for() {
         "provision",
         "ProvisionTrigger { source: Schedule, poll_interval_seconds: 5 }",
     );
-    check("disrupt-emptiness", "disrupt", "Schedule(Emptiness)");
-    check("disrupt-expiration", "disrupt", "Schedule(Expiration)");
+    check("disrupt-emptiness", "disrupt", "Schedule(Graceful(Empty))");
+    check("disrupt-forced", "disrupt", "Schedule(Forced)");
 }
 
 #[test]

@@ -444,6 +444,8 @@ fn unreadable(error: item::Unreadable) -> PortError {
 }
 
 #[cfg(test)]
+mod golden_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod wire_tests;

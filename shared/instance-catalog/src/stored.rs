@@ -1,4 +1,4 @@
-//! A region's catalog as it is stored: gzip of a compact binary form, some 60 KB for a region.
+//! A region's catalog as it is stored: gzip of a compact binary form, some 95 KB for a region.
 //!
 //! It holds what was worked out, not what it was worked out from, since it is written once in an hour
 //! and read by every function that starts. A thousand types with thirty labels each share a few

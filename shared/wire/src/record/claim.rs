@@ -279,10 +279,19 @@ impl ConditionsV1 {
     }
 }
 
+/// The reason called `text`. The release of commit 405e221 knew two more for a claim whose node never
+/// came; no function of it gave them, and a claim that cannot be read would hold up its whole cluster.
+fn reason(text: &str) -> Option<DeletionReason> {
+    match text {
+        "InsufficientCapacity" | "LaunchFailed" => Some(DeletionReason::NotRegistered),
+        _ => DeletionReason::parse(text),
+    }
+}
+
 impl DeletionV1 {
     fn into_deletion(self) -> Result<Deletion, String> {
         Ok(Deletion {
-            reason: parts::known(&self.reason, "reason", DeletionReason::parse)?,
+            reason: parts::known(&self.reason, "reason", reason)?,
             at: self.at,
             deadline: self.deadline,
         })

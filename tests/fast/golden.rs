@@ -1,0 +1,259 @@
+//! What the release of commit 405e221 stored and sent is still read, and means what it meant.
+//!
+//! `tests/golden/405e221` says what is there. The adapter of DynamoDB has its own test over the same
+//! items.
+
+#![expect(
+    clippy::expect_used,
+    clippy::panic,
+    clippy::indexing_slicing,
+    reason = "helpers of tests fail loudly, and say what they read"
+)]
+
+use std::collections::BTreeMap;
+
+use model::{
+    ClaimPhase, DeletionReason, Function, NodeClaim,
+    disruption::{DisruptionReason, DisruptionSchedule, Method},
+    interruption::InterruptionKind,
+    message::Message,
+    validation::FailedCheck,
+};
+use serde_json::Value;
+use tests::{files, repository};
+use wire::event::Event;
+
+const GOLDEN: &str = "tests/golden/405e221";
+
+/// The files of `folder`, by name without ending.
+fn read(folder: &str) -> BTreeMap<String, Value> {
+    let paths = files(&repository().join(GOLDEN).join(folder), &[".json"]);
+    let read = |path: std::path::PathBuf| {
+        let text = std::fs::read_to_string(&path).expect("a golden file can be read");
+        let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
+        (name, serde_json::from_str(&text).expect("a golden file is JSON"))
+    };
+    paths.into_iter().map(read).collect()
+}
+
+/// The attribute `record` of an item.
+fn record(item: &Value) -> &str {
+    item["record"]["S"].as_str().expect("a record")
+}
+
+fn claim_of(item: &Value) -> NodeClaim {
+    wire::record::decode_claim(record(item)).unwrap_or_else(|error| panic!("{item}: {error}"))
+}
+
+#[test]
+fn every_claim_that_was_stored_is_what_it_was() {
+    let items = read("items");
+    for phase in ClaimPhase::ALL {
+        let claim = claim_of(&items[&format!("claim-{phase}")]);
+        assert_eq!((claim.phase, claim.version), (phase, 6));
+        let requirements: Vec<_> = claim.requirements.iter().map(ToString::to_string).collect();
+        assert_eq!(
+            requirements,
+            [
+                "example.com/gpu DoesNotExist",
+                "example.com/rack Exists",
+                "karpenter.k8s.aws/instance-cpu Exists >=4 minValues 2",
+                "karpenter.sh/capacity-type In [on-demand spot]",
+                "topology.kubernetes.io/zone NotIn [us-west-2d]",
+            ]
+        );
+        assert_eq!(claim.expire_after, Some(jiff::SignedDuration::from_hours(720)));
+        assert_eq!(claim.conditions.drifted.as_deref(), Some("NodePoolDrifted"));
+        // Nothing that was stored is lost when the claim is written again.
+        let stored: Value = serde_json::from_str(record(&items[&format!("claim-{phase}")]))
+            .expect("a record is JSON");
+        let again: Value =
+            serde_json::from_str(&wire::record::encode_claim(&claim)).expect("a record is JSON");
+        assert_eq!(again, stored);
+    }
+}
+
+#[test]
+fn every_reason_that_was_stored_is_one_of_today() {
+    use DeletionReason as Is;
+    let reasons = [
+        ("capacityreservationending", Is::ReservationEnding),
+        ("drifted", Is::Disrupted(DisruptionReason::Drifted)),
+        ("empty", Is::Disrupted(DisruptionReason::Empty)),
+        ("expired", Is::Expired),
+        ("instanceended", Is::InstanceEnded),
+        // Two that no function gave: a launch that fails is a node that never registers.
+        ("insufficientcapacity", Is::NotRegistered),
+        ("launchfailed", Is::NotRegistered),
+        ("nodeclaimdeleted", Is::NodeClaimDeleted),
+        ("nodedeleted", Is::NodeDeleted),
+        ("registrationtimeout", Is::NotRegistered),
+        ("spotinterrupted", Is::SpotInterrupted),
+        ("underutilized", Is::Disrupted(DisruptionReason::Underutilized)),
+    ];
+    let items = read("items");
+    let stored = items.keys().filter_map(|name| name.strip_prefix("claim-deleted-"));
+    assert_eq!(stored.collect::<Vec<_>>(), reasons.map(|(name, _)| name));
+    for (name, reason) in reasons {
+        let deletion = claim_of(&items[&format!("claim-deleted-{name}")]).deletion;
+        assert_eq!(deletion.expect("it is given up").reason, reason, "{name}");
+    }
+}
+
+#[test]
+fn batches_decisions_and_verdicts_are_read() {
+    let items = read("items");
+    let claims = wire::record::decode_claims(record(&items["batch"])).expect("a batch");
+    let names: Vec<_> = claims.iter().map(|claim| claim.name.as_str()).collect();
+    assert_eq!(names, ["demo-9-0-0", "demo-9-0-1", "demo-9-0-2"]);
+    assert!(claims.iter().all(|claim| claim.phase == ClaimPhase::Promised));
+
+    for function in [Function::Provision, Function::Disrupt, Function::Interrupt] {
+        let item = &items[&format!("decision-{function}")];
+        let decision = wire::record::decode_decision(record(item)).expect("a decision");
+        assert_eq!(decision.function, function);
+        assert_eq!(decision.rejected, ["spot: cooling down"]);
+    }
+
+    let verdict = |name: &str| {
+        let item = &items[&format!("validation-{name}")];
+        wire::record::decode_verdict(record(item)).expect("a verdict")
+    };
+    assert_eq!(verdict("passed").failure, None);
+    for check in FailedCheck::ALL {
+        let failure = verdict(check.as_str()).failure;
+        assert_eq!(failure, Some((check, "no policy allows it".to_owned())));
+    }
+}
+
+/// What a message of today says, in one line.
+fn in_short(message: &Message) -> String {
+    let (function, what) = (
+        message.function(),
+        match message {
+            Message::Provision { tick } => format!("tick {tick:?}"),
+            Message::Validate(command) => {
+                assert!(command.replacements.is_empty());
+                format!("{} of {}", command.method, command.candidates.len())
+            }
+            Message::Launch { claim } | Message::Settle { claim } | Message::Drain { claim } => {
+                claim.to_string()
+            }
+            Message::TryOut { class, key, .. } => format!("{class} by {key}"),
+        },
+    );
+    format!("{function}: {what}")
+}
+
+#[test]
+fn every_message_that_was_sent_is_understood() {
+    let path = repository().join(GOLDEN).join("messages.jsonl");
+    let text = std::fs::read_to_string(path).expect("the messages can be read");
+    let read = |body: &str| {
+        let (cluster, message) = wire::message::decode(body).expect("a message");
+        assert_eq!(cluster.as_str(), "demo");
+        in_short(&message)
+    };
+    assert_eq!(
+        text.lines().map(read).collect::<Vec<_>>(),
+        [
+            "provision: tick Some(7)",
+            "provision: tick None",
+            "disrupt: emptiness of 1",
+            "disrupt: single-node-consolidation of 1",
+            "disrupt: multi-node-consolidation of 2",
+            "launch: general-1-0",
+            "launch: default by 1f",
+            "settle: general-1-0",
+            "drain: general-1-0",
+        ]
+    );
+    assert_eq!(Method::ALL.len(), 5);
+}
+
+/// What the event `name` means today, in one line for each record.
+fn meaning(name: &str, event: &Value) -> Vec<String> {
+    let bodies = || {
+        let records = event["Records"].as_array().expect("records");
+        records.iter().map(|record| record["body"].as_str().expect("a body"))
+    };
+    if name.ends_with("-queue") {
+        let message = |body| wire::message::decode(body).expect("a message").1;
+        bodies().map(|body| in_short(&message(body))).collect()
+    } else if name.ends_with("-stream") {
+        let records = wire::stream::records_of(event).expect("records of a stream");
+        let claim = |record: wire::stream::StreamRecord| {
+            record.claim.expect("a sound record").expect("a claim")
+        };
+        records.into_iter().map(claim).map(|c| format!("{} {}", c.name, c.phase)).collect()
+    } else if name.starts_with("interrupt-") {
+        let kind = |body| match wire::event::interruption(body).expect("an event") {
+            Event::Interruption(interruption) => interruption.kind,
+            Event::Ignored { what } => panic!("{name}: ignored: {what}"),
+        };
+        let shown = |kind| match kind {
+            InterruptionKind::SpotInterruption => "spot",
+            InterruptionKind::InstanceEnding => "ending",
+            InterruptionKind::ReservationInterruption => "reservation",
+        };
+        bodies().map(|body| shown(kind(body)).to_owned()).collect()
+    } else if name.starts_with("disrupt-") {
+        let schedule: DisruptionSchedule =
+            wire::event::schedule(&event.to_string()).expect("a schedule");
+        vec![schedule.as_str().to_owned()]
+    } else {
+        vec![event["detail-type"].as_str().expect("an event of EventBridge").to_owned()]
+    }
+}
+
+#[test]
+fn every_event_means_what_it_meant() {
+    let events = read("events");
+    let meanings: Vec<String> = events
+        .iter()
+        .map(|(name, event)| format!("{name}: {}", meaning(name, event).join(", ")))
+        .collect();
+    assert_eq!(
+        meanings,
+        [
+            "catalog-schedule: Scheduled Event",
+            "disrupt-consolidation: consolidation",
+            "disrupt-drift: drift",
+            "disrupt-emptiness: emptiness",
+            "disrupt-expiration: forced",
+            "disrupt-queue: disrupt: emptiness of 1",
+            "drain-queue: drain: default-1-0",
+            "drain-stream: default-1-0 deleting",
+            "interrupt-reservation: reservation",
+            "interrupt-spot: spot",
+            "interrupt-state-change: ending",
+            "launch-queue: launch: default-1-0",
+            "launch-stream: default-1-0 promised",
+            "launch-try-out-queue: launch: default by 00c0ffee00c0ffee",
+            "provision-queue: provision: tick Some(7)",
+            "provision-schedule: Scheduled Event",
+            "resolve-schedule: Scheduled Event",
+            "settle-queue: settle: default-1-0",
+            "settle-stream: default-1-0 launched",
+        ]
+    );
+}
+
+/// `objects/<name>.json` as the API server lists it.
+fn list_of(name: &str) -> Vec<u8> {
+    let object = &read("objects")[name];
+    format!(r#"{{"kind":"List","metadata":{{}},"items":[{object}]}}"#).into_bytes()
+}
+
+#[test]
+fn objects_that_were_written_are_ours_and_ready() {
+    let page = api::lists::shown_node_claim_list(&list_of("node-claim")).expect("a list");
+    assert_eq!(page.malformed, []);
+    let [shown] = page.items.as_slice() else { panic!("one NodeClaim: {:?}", page.items) };
+    assert_eq!((shown.name.as_str(), shown.version, shown.is_deleting), ("general-7-0", 5, false));
+
+    let page = api::lists::node_class_list(&list_of("ec2-node-class")).expect("a list");
+    assert_eq!(page.malformed, []);
+    let [listed] = page.items.as_slice() else { panic!("one class: {:?}", page.items) };
+    assert_eq!((listed.class.name.as_str(), &listed.not_ready), ("default", &None));
+}

@@ -1,7 +1,15 @@
 //! As much of YAML as NodeConfig needs: writing maps, lists and scalars in block style, and telling
 //! whether a text is a mapping at all. It does not read values.
+//!
+//! What is written here is user data, and so in the names of launch templates: its bytes stay as they
+//! are. `api::document::yaml` writes for people, with comments and scripts as lines.
 
 use std::fmt::Write as _;
+
+use serde_saphyr::granit_parser::{Event, Parser, ScalarStyle};
+
+/// What a document that says nothing says.
+const NULLS: [&str; 5] = ["", "~", "null", "Null", "NULL"];
 
 /// A value to be written.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -128,65 +136,28 @@ fn quoted(text: &str) -> String {
     out
 }
 
-/// Whether the first document of `text` is a mapping, or empty, which counts as one.
+/// Whether the first document of `text` is a mapping, or empty, which counts as one; the others are
+/// not looked at. So Karpenter tells a NodeConfig from a shell script.
 ///
-/// Judged by its outermost lines alone: each must be an entry, an item of the entry above it, or
-/// the end of a flow collection. A shell script practically always has a line that is none of them.
+/// Karpenter: `pkg/providers/amifamily/bootstrap/nodeadm.go` of the AWS provider, `parseUserData`.
 pub(super) fn is_mapping(text: &str) -> bool {
-    let trimmed = text.trim();
-    if trimmed.starts_with('{') {
-        return trimmed.ends_with('}');
+    let mut is_mapping = None;
+    for event in Parser::new_from_str(text) {
+        let Ok((event, _)) = event else { return false };
+        let judged = match event {
+            Event::MappingStart(..) => Some(true),
+            Event::Scalar(value, style, ..) => {
+                Some(style == ScalarStyle::Plain && NULLS.contains(&value.as_ref()))
+            }
+            Event::SequenceStart(..) => Some(false),
+            Event::UnresolvedAlias(_) => return false,
+            // What comes after it may be anything, and need not be YAML.
+            Event::DocumentEnd => break,
+            _ => None,
+        };
+        is_mapping = is_mapping.or(judged);
     }
-    let mut margin = None;
-    let mut is_open = false;
-    for line in text.lines() {
-        let content = line.trim_start_matches(' ');
-        let is_blank = content.trim().is_empty() || content.starts_with('#');
-        if is_blank || (margin.is_none() && (content.starts_with('%') || is_marker(content))) {
-            continue;
-        }
-        if is_marker(line) {
-            break;
-        }
-        let depth = line.len() - content.len();
-        let margin = *margin.get_or_insert(depth);
-        if depth > margin {
-            continue;
-        }
-        let is_item = is_open && (content == "-" || content.starts_with("- "));
-        let is_end = is_open && content.starts_with(['}', ']']);
-        if depth < margin || !(is_item || is_end || is_entry(content)) {
-            return false;
-        }
-        is_open |= is_entry(content);
-    }
-    true
-}
-
-/// A line that begins or ends a document.
-fn is_marker(line: &str) -> bool {
-    matches!(line.trim_end(), "---" | "...") || line.starts_with("--- ")
-}
-
-/// Whether a line reads `key: value` or `key:`.
-fn is_entry(line: &str) -> bool {
-    let line = line.split(" #").next().unwrap_or(line).trim_end();
-    let after_key = match line.chars().next() {
-        Some(quote @ ('"' | '\'')) => {
-            let rest = line.splitn(3, quote).nth(2).map(str::trim_start);
-            rest.and_then(|rest| rest.strip_prefix(':'))
-        }
-        Some('-' | '[' | ']' | '}' | ',' | '&' | '*' | '!' | '|' | '>' | '@' | '`') | None => None,
-        Some(_) => match line.split_once(": ") {
-            Some((_, value)) => Some(value),
-            None => line.strip_suffix(':').map(|_| ""),
-        },
-    };
-    // A plain value holds no other entry.
-    after_key.map(str::trim_start).is_some_and(|value| {
-        let is_plain = !value.starts_with(['"', '\'', '{', '[', '&', '!']);
-        !is_plain || !(value.contains(": ") || value.ends_with(':'))
-    })
+    is_mapping.unwrap_or(true)
 }
 
 #[cfg(test)]
@@ -213,6 +184,8 @@ mod tests {
     fn an_empty_document_counts_as_a_mapping() {
         check("#!/bin/bash\n# nothing yet\n", true);
         check(" \n", true);
+        check("---\n", true);
+        check("null\n", true);
     }
 
     #[test]
@@ -224,6 +197,18 @@ mod tests {
         check("a: b\n- c: d\nfoo\n", false);
         check("echo one: two: three\n", false);
         check("http://example.com\n", false);
+    }
+
+    #[test]
+    fn what_only_a_parser_tells_is_told() {
+        check("{ [ -f /etc/x ] && reboot; }\n", false);
+        check("spec:\n  a: b\n   c: d\n", false);
+        check("spec: [a\n", false);
+        check("\"a\\\"b\": c\n", true);
+        check("? spec\n: a\n", true);
+        check("a: 1\na: 2\n", true);
+        check("a: *nobody\n", false);
+        check("spec: &x {a: b}\nagain: *x\n", true);
     }
 
     #[test]

@@ -116,3 +116,32 @@ fn bottlerocket_gets_every_text_as_one_string() {
         }
     }
 }
+
+#[test]
+fn node_config_gets_every_text_as_one_string() {
+    for text in HOSTILE {
+        let (class, cluster) = all_of(ImageFamily::Al2023, text);
+        let written = write(&class, &cluster).unwrap();
+        let (_, config) = written.split_once("# Karpenter Generated NodeConfig\n").unwrap();
+        let (config, _) = config.split_once("\n--//--").unwrap();
+        let config: serde_json::Value = serde_saphyr::from_str(config).unwrap();
+        for place in ["apiServerEndpoint", "certificateAuthority", "cidr"] {
+            assert_eq!(config["spec"]["cluster"][place], text, "{place}");
+        }
+        assert_eq!(config["spec"]["kubelet"]["config"]["clusterDNS"][0], text);
+    }
+}
+
+#[test]
+fn powershell_gets_every_text_as_one_word() {
+    for family in ImageFamily::ALL.into_iter().filter(|family| family.is_windows()) {
+        for text in HOSTILE {
+            let (class, cluster) = all_of(family, text);
+            let mut written = write(&class, &cluster).unwrap();
+            for word in [text, text, text].map(quote::powershell) {
+                assert!(written.contains(&word), "{word} in {written}");
+                written = written.replacen(&word, "", 1);
+            }
+        }
+    }
+}

@@ -2,14 +2,8 @@
 
 use std::{collections::BTreeMap, fmt::Write as _, io::Write, path::PathBuf};
 
-use api::{
-    files::stored::{self, Stored},
-    karpenter::{NodeClaim, hash},
-};
-use model::{
-    labels,
-    static_hash::{NODE_CLASS, NODE_POOL, StaticHash},
-};
+use api::files::stored::{self, HashError, HashedNodeClaim, Stored};
+use model::static_hash::{NODE_CLASS, NODE_POOL, StaticHash};
 use serde::Serialize;
 use serde_json::json;
 
@@ -108,15 +102,13 @@ fn load(paths: &[PathBuf]) -> Result<Stored, Error> {
 fn hashes(stored: &Stored, ca_bundle: &str) -> Result<BTreeMap<String, String>, Error> {
     let mut all = BTreeMap::new();
     for pool in &stored.node_pools {
-        let name = format!("NodePool/{}", pool.metadata.name);
-        all.insert(name.clone(), shown(&name, hash::node_pool(&pool.spec.template))?);
+        let name = format!("NodePool/{}", pool.name);
+        all.insert(name.clone(), shown(&name, pool.hash.clone())?);
     }
     for class in &stored.node_classes {
-        let name = format!("EC2NodeClass/{}", class.metadata.name);
-        all.insert(
-            name.clone(),
-            shown(&name, hash::node_class(&class.spec).map(|hash| hash.with_ca_bundle(ca_bundle)))?,
-        );
+        let name = format!("EC2NodeClass/{}", class.name);
+        let hash = class.hash.clone().map(|hash| hash.with_ca_bundle(ca_bundle));
+        all.insert(name.clone(), shown(&name, hash)?);
     }
     if all.is_empty() {
         let text = "there is neither a NodePool nor an EC2NodeClass to hash";
@@ -125,15 +117,14 @@ fn hashes(stored: &Stored, ca_bundle: &str) -> Result<BTreeMap<String, String>, 
     Ok(all)
 }
 
-fn shown(name: &str, outcome: Result<u64, hash::Error>) -> Result<String, Error> {
+fn shown(name: &str, outcome: Result<u64, HashError>) -> Result<String, Error> {
     let refused = |error| Error::Input(BadInput::one(format!("{name}: {error}")));
     outcome.map(|hash| hash.to_string()).map_err(refused)
 }
 
-fn verdict(claim: &NodeClaim, hashes: &BTreeMap<String, String>) -> Verdict {
-    let pool = claim.metadata.labels.get(labels::NODE_POOL);
-    let pool_key = pool.map(|pool| format!("NodePool/{pool}"));
-    let class_key = format!("EC2NodeClass/{}", claim.spec.node_class_ref.name);
+fn verdict(claim: &HashedNodeClaim, hashes: &BTreeMap<String, String>) -> Verdict {
+    let pool_key = claim.node_pool.as_ref().map(|pool| format!("NodePool/{pool}"));
+    let class_key = format!("EC2NodeClass/{}", claim.node_class);
     let compared = [
         pool_key.map_or_else(
             || Compared::Cannot("the claim names no NodePool".to_owned()),
@@ -146,11 +137,10 @@ fn verdict(claim: &NodeClaim, hashes: &BTreeMap<String, String>) -> Verdict {
         Compared::Same => None,
         Compared::Drifts(reason) | Compared::Cannot(reason) => Some(reason),
     };
-    let node = claim.status.as_ref().and_then(|status| status.node_name.clone());
     Verdict {
-        node: node.unwrap_or_else(|| claim.metadata.name.clone()),
-        node_claim: claim.metadata.name.clone(),
-        node_pool: pool.cloned(),
+        node: claim.node.as_ref().unwrap_or(&claim.name).clone(),
+        node_claim: claim.name.clone(),
+        node_pool: claim.node_pool.clone(),
         drifts,
         reasons: compared.into_iter().filter_map(reason).collect(),
     }
@@ -158,7 +148,7 @@ fn verdict(claim: &NodeClaim, hashes: &BTreeMap<String, String>) -> Verdict {
 
 /// Compares as Karpenter does: only where both sides have a hash of the same version.
 fn compare(
-    claim: &NodeClaim,
+    claim: &HashedNodeClaim,
     key: &str,
     hashes: &BTreeMap<String, String>,
     StaticHash { key: name, version_key, version }: StaticHash,
@@ -166,7 +156,7 @@ fn compare(
     let Some(wanted) = hashes.get(key) else {
         return Compared::Cannot(format!("{key} is not among the manifests"));
     };
-    let annotations = &claim.metadata.annotations;
+    let annotations = &claim.annotations;
     let (Some(found), Some(found_version)) = (annotations.get(name), annotations.get(version_key))
     else {
         return Compared::Cannot(format!("the claim has no hash of {key}"));

@@ -1,7 +1,7 @@
 //! Karpenter's own kinds as the API server stores them, field by field.
 //!
 //! From these types come the CustomResourceDefinitions (`crd`) and the drift hashes (`hash`). What
-//! an object means is not here: `manifest` reads it into the model and says what is wrong with it.
+//! an object means is not here: `objects` reads it into the model and says what is wrong with it.
 //! Fields are named as in Karpenter's Go types, with Rust's spelling; what is absent stays absent.
 //!
 //! Karpenter: `pkg/apis/v1`, `pkg/apis/v1alpha1`, `pkg/apis/autoscaling/v1beta1`; the AWS provider's
@@ -11,29 +11,31 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 
-pub mod capacity_buffer;
+mod capacity_buffer;
 mod common;
-pub mod conditions;
+mod conditions;
 pub mod crd;
-pub mod hash;
-pub mod node_claim;
-pub mod node_class;
-pub mod node_class_parts;
+pub(crate) mod hash;
+mod node_claim;
+mod node_class;
+mod node_class_parts;
 pub mod node_class_patch;
-pub mod node_class_status;
-pub mod node_overlay;
-pub mod node_pool;
+mod node_class_status;
+mod node_overlay;
+mod node_pool;
 pub mod node_pool_patch;
 pub mod projection;
 pub mod status_patch;
 
-pub use common::{
+pub(crate) use common::{
     Condition, ConditionStatus, NodeClassReference, Operator, OptionalReason, Quantity,
     Requirement, Taint, TaintEffect,
 };
 
 /// A kind of object: what its `spec` and `status` are, and how it is installed.
-pub trait Kind: Default + Serialize + DeserializeOwned + schemars::JsonSchema {
+pub(crate) trait Kind:
+    Default + Serialize + DeserializeOwned + schemars::JsonSchema
+{
     /// What controllers write.
     type Status: Serialize + DeserializeOwned + schemars::JsonSchema;
     /// Names, columns and subresources.
@@ -43,49 +45,45 @@ pub trait Kind: Default + Serialize + DeserializeOwned + schemars::JsonSchema {
 /// An object: `spec` by users, `status` by controllers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase", bound = "")]
-pub struct Object<S: Kind> {
+pub(crate) struct Object<S: Kind> {
     /// Group and version.
-    pub api_version: String,
+    pub(crate) api_version: String,
     /// The kind's name.
-    pub kind: String,
+    pub(crate) kind: String,
     /// Name, labels, annotations.
-    pub metadata: Metadata,
+    pub(crate) metadata: Metadata,
     /// What is wanted.
     #[serde(default)]
-    pub spec: S,
+    pub(crate) spec: S,
     /// What is.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub status: Option<S::Status>,
+    pub(crate) status: Option<S::Status>,
 }
 
 /// The part of `metadata` that anything here reads.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "camelCase")]
-pub struct Metadata {
+pub(crate) struct Metadata {
     /// Unique within kind and namespace.
     #[serde(default)]
-    pub name: String,
+    pub(crate) name: String,
     /// Of namespaced kinds.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub namespace: Option<String>,
+    pub(crate) namespace: Option<String>,
     /// For selectors.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub labels: BTreeMap<String, String>,
+    pub(crate) labels: BTreeMap<String, String>,
     /// For everything else.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub annotations: BTreeMap<String, String>,
+    pub(crate) annotations: BTreeMap<String, String>,
     /// Counts changes of `spec`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub generation: Option<i64>,
+    pub(crate) generation: Option<i64>,
 }
 
 /// `karpenter.sh/v1` NodePool.
-pub type NodePool = Object<node_pool::NodePoolSpec>;
+pub(crate) type NodePool = Object<node_pool::NodePoolSpec>;
 /// `karpenter.sh/v1` NodeClaim.
-pub type NodeClaim = Object<node_claim::NodeClaimSpec>;
-/// `karpenter.sh/v1alpha1` NodeOverlay.
-pub type NodeOverlay = Object<node_overlay::NodeOverlaySpec>;
+pub(crate) type NodeClaim = Object<node_claim::NodeClaimSpec>;
 /// `karpenter.k8s.aws/v1` EC2NodeClass.
-pub type Ec2NodeClass = Object<node_class::Ec2NodeClassSpec>;
-/// `autoscaling.x-k8s.io/v1beta1` CapacityBuffer.
-pub type CapacityBuffer = Object<capacity_buffer::CapacityBufferSpec>;
+pub(crate) type Ec2NodeClass = Object<node_class::Ec2NodeClassSpec>;

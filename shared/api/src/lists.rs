@@ -64,10 +64,10 @@ impl<T> Page<T> {
 }
 
 /// A namespace and its labels.
-pub type NamespaceLabels = (Namespace, BTreeMap<String, String>);
+pub(crate) type NamespaceLabels = (Namespace, BTreeMap<String, String>);
 
 /// A node, and how many volumes of each driver it attaches.
-pub type AttachLimits = (NodeName, BTreeMap<String, u32>);
+pub(crate) type AttachLimits = (NodeName, BTreeMap<String, u32>);
 
 /// Why a body is not what was asked for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

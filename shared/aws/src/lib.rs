@@ -17,7 +17,8 @@ mod fixture;
 mod iam;
 mod json_call;
 mod pricing;
-pub mod rights;
+#[cfg(test)]
+mod rights;
 #[cfg(test)]
 mod rights_tests;
 mod sqs;

@@ -10,13 +10,13 @@
 //! through EKS access entries; IAM only lets the functions find the API server.
 
 /// Reading claims through the table's index, which has a resource of its own.
-pub const QUERY_INDEX: &str = "dynamodb:Query index/instance";
+pub(crate) const QUERY_INDEX: &str = "dynamodb:Query index/instance";
 
 const API_SERVER: &[&str] = &["eks:DescribeCluster"];
 const LAUNCH: &[&str] = &["ec2:CreateFleet", "ec2:CreateTags", "ec2:RunInstances", "iam:PassRole"];
 
 /// A call, as port and method, and the actions that it needs; both sorted.
-pub const ACTIONS: &[(&str, &[&str])] = &[
+pub(crate) const ACTIONS: &[(&str, &[&str])] = &[
     ("Catalog.catalog", &["dynamodb:GetItem"]),
     ("Cluster.daemon_sets", API_SERVER),
     ("Cluster.node_classes", API_SERVER),

@@ -21,5 +21,5 @@ pub use error::Failure;
 pub use logs::log_report;
 pub use platform::{Platform, start};
 pub use serve::{serve, serve_together};
-pub use settings::{InvalidSettings, Settings, variables};
+pub use settings::{InvalidSettings, Settings};
 pub use stored_catalog::{StoredCatalog, builtin_catalog};

@@ -8,35 +8,35 @@ use model::ClusterName;
 use tracing::level_filters::LevelFilter;
 
 /// The registry of names. `template.yaml` sets them.
-pub mod variables {
+pub(crate) mod variables {
     /// Name of the EKS cluster. Required.
-    pub const CLUSTER_NAME: &str = "JOURNEYMAN_CLUSTER_NAME";
+    pub(crate) const CLUSTER_NAME: &str = "JOURNEYMAN_CLUSTER_NAME";
     /// Name of the ledger's table. Required.
-    pub const TABLE_NAME: &str = "JOURNEYMAN_TABLE_NAME";
+    pub(crate) const TABLE_NAME: &str = "JOURNEYMAN_TABLE_NAME";
     /// Queue of `provision`. Required.
-    pub const PROVISION_QUEUE_URL: &str = "JOURNEYMAN_PROVISION_QUEUE_URL";
+    pub(crate) const PROVISION_QUEUE_URL: &str = "JOURNEYMAN_PROVISION_QUEUE_URL";
     /// Queue of `disrupt`. Required.
-    pub const DISRUPT_QUEUE_URL: &str = "JOURNEYMAN_DISRUPT_QUEUE_URL";
+    pub(crate) const DISRUPT_QUEUE_URL: &str = "JOURNEYMAN_DISRUPT_QUEUE_URL";
     /// Queue of `launch`. Required.
-    pub const LAUNCH_QUEUE_URL: &str = "JOURNEYMAN_LAUNCH_QUEUE_URL";
+    pub(crate) const LAUNCH_QUEUE_URL: &str = "JOURNEYMAN_LAUNCH_QUEUE_URL";
     /// Queue of `settle`. Required.
-    pub const SETTLE_QUEUE_URL: &str = "JOURNEYMAN_SETTLE_QUEUE_URL";
+    pub(crate) const SETTLE_QUEUE_URL: &str = "JOURNEYMAN_SETTLE_QUEUE_URL";
     /// Queue of `drain`. Required.
-    pub const DRAIN_QUEUE_URL: &str = "JOURNEYMAN_DRAIN_QUEUE_URL";
+    pub(crate) const DRAIN_QUEUE_URL: &str = "JOURNEYMAN_DRAIN_QUEUE_URL";
     /// `https://…` of the API server; without it, EKS is asked.
-    pub const CLUSTER_ENDPOINT: &str = "JOURNEYMAN_CLUSTER_ENDPOINT";
+    pub(crate) const CLUSTER_ENDPOINT: &str = "JOURNEYMAN_CLUSTER_ENDPOINT";
     /// Certificate authority of the API server in base64; without it, EKS is asked.
-    pub const CLUSTER_CA_BUNDLE: &str = "JOURNEYMAN_CLUSTER_CA_BUNDLE";
+    pub(crate) const CLUSTER_CA_BUNDLE: &str = "JOURNEYMAN_CLUSTER_CA_BUNDLE";
     /// Where every AWS service answers instead of AWS: an emulator. A service's own variable,
     /// [`aws::Service::endpoint_variable`], goes before it.
-    pub const ENDPOINT_URL: &str = "AWS_ENDPOINT_URL";
+    pub(crate) const ENDPOINT_URL: &str = "AWS_ENDPOINT_URL";
     /// `error`, `warn`, `info`, `debug` or `trace`; `info` without it.
-    pub const LOG_LEVEL: &str = "JOURNEYMAN_LOG_LEVEL";
+    pub(crate) const LOG_LEVEL: &str = "JOURNEYMAN_LOG_LEVEL";
     /// `true` has nothing tried out before it is launched, as Karpenter's `DISABLE_DRY_RUN`; `false`
     /// without it.
-    pub const DISABLE_DRY_RUN: &str = "JOURNEYMAN_DISABLE_DRY_RUN";
+    pub(crate) const DISABLE_DRY_RUN: &str = "JOURNEYMAN_DISABLE_DRY_RUN";
     /// Seconds between two looks for pending pods, 1 to 60; 5 without it.
-    pub const POLL_INTERVAL_SECONDS: &str = "JOURNEYMAN_POLL_INTERVAL_SECONDS";
+    pub(crate) const POLL_INTERVAL_SECONDS: &str = "JOURNEYMAN_POLL_INTERVAL_SECONDS";
 }
 
 /// Seconds between two looks for pending pods, at least and at most.

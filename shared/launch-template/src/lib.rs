@@ -29,7 +29,7 @@ pub use capacity::Overhead;
 pub use described::catalog;
 pub use name::{
     instance_profile_name, instance_profile_path, instance_profile_paths, instance_profile_tags,
-    node_labels, resource_tags,
+    node_labels,
 };
 pub use named::named_template;
 pub use node_settings::{NodeSettings, Share};

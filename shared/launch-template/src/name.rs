@@ -53,7 +53,7 @@ pub fn instance_profile_tags(
 
 /// The tags of everything that is launched for `pool` with `class`: the class's own, and whose it
 /// is, which the class cannot override.
-pub fn resource_tags(
+pub(crate) fn resource_tags(
     class: &NodeClass,
     cluster: &ClusterName,
     pool: &NodePoolName,

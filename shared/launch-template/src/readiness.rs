@@ -117,7 +117,7 @@ impl Findings {
     }
 
     /// The same of a class that is resolved.
-    pub fn of_resolved(class: &ResolvedNodeClass) -> Self {
+    pub(crate) fn of_resolved(class: &ResolvedNodeClass) -> Self {
         Self {
             launch_template: Ok(()),
             images: Ok(class.images.len()),

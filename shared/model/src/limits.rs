@@ -9,7 +9,7 @@ pub const PODS_PER_COMMIT_MAX: usize = 10_000;
 /// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/transaction-apis.html>
 pub const ITEMS_PER_COMMIT_MAX: usize = 100;
 /// Pods that the promised claims in one item may be for: no item is larger than DynamoDB allows.
-pub const PODS_PER_ITEM_MAX: usize = 1_000;
+pub(crate) const PODS_PER_ITEM_MAX: usize = 1_000;
 /// Pods that one plan considers; the rest waits for the next.
 pub const PODS_PER_PLAN_MAX: usize = 50_000;
 /// How often one plan tries a pod, over all of its pods; what has no place then waits for the next.

@@ -174,7 +174,7 @@ impl Pod {
     }
 
     /// Whether a StatefulSet controls it.
-    pub fn is_owned_by_stateful_set(&self) -> bool {
+    fn is_owned_by_stateful_set(&self) -> bool {
         self.owner.as_ref().is_some_and(|o| o.api_version == "apps/v1" && o.kind == "StatefulSet")
     }
 

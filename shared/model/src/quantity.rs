@@ -77,13 +77,8 @@ impl Quantity {
     }
 
     /// Whole units, rounded up; 0 when negative.
-    pub fn to_units(self) -> u64 {
+    pub(crate) fn to_units(self) -> u64 {
         Self::divide_up(self.nanos, NANOS)
-    }
-
-    /// As CPU, rounded up.
-    pub fn to_millicores(self) -> Millicores {
-        Millicores(self.to_millis())
     }
 
     /// As bytes, rounded up: `100m` of memory is one byte.

@@ -79,18 +79,6 @@ impl Resources {
         self.merged(other, u64::max)
     }
 
-    /// Keeps the smaller amount of each resource; what one of them lacks is zero.
-    pub fn keep_smaller(&mut self, other: &Self) {
-        self.cpu = self.cpu.min(other.cpu);
-        self.memory = self.memory.min(other.memory);
-        self.ephemeral_storage = self.ephemeral_storage.min(other.ephemeral_storage);
-        self.pods = self.pods.min(other.pods);
-        self.extended.retain(|name, amount| {
-            *amount = other.extended.get(name).copied().unwrap_or_default().min(*amount);
-            *amount > 0
-        });
-    }
-
     /// What is left after `used`, each amount at least zero.
     #[must_use]
     pub fn saturating_sub(&self, used: &Self) -> Self {

@@ -6,7 +6,6 @@ use std::{fs, hint::black_box};
 
 use api::{
     convert,
-    karpenter::hash,
     lists::{self, PodReader},
 };
 use model::{HourlyPrice, duration, quantity::Quantity};
@@ -104,13 +103,7 @@ pub(crate) fn targets() -> Vec<Target> {
         Target {
             name: "stored objects",
             parse: |text| {
-                let stored = api::files::stored::read(text, "x");
-                for pool in &stored.node_pools {
-                    let _hash = black_box(hash::node_pool(&pool.spec.template));
-                }
-                for class in &stored.node_classes {
-                    let _hash = black_box(hash::node_class(&class.spec));
-                }
+                let _hashes = black_box(api::files::stored::read(text, "x"));
             },
             corpus: manifests,
             long: Some(many_fields),

@@ -11,51 +11,24 @@ use tests::{files, repository};
 enum Reason {
     /// A port is called after what it brings: `ports::Catalog` brings a `model::Catalog`.
     PortAndAnswer,
-    /// `api` writes Kubernetes' kinds and fields as Kubernetes calls them, and `model` is what they mean.
-    KindAndMeaning,
     /// An accident, to be undone by the one renaming of the workspace.
     ToBeRenamed,
 }
 
-use Reason::{KindAndMeaning, PortAndAnswer, ToBeRenamed};
+use Reason::{PortAndAnswer, ToBeRenamed};
 
 /// The names that several public types share, with the crates that have them. It only shrinks: whoever
 /// renames one of them takes it out.
 const SHARED_NAMES: &[(&str, &[&str], Reason)] = &[
-    ("BlockDevice", &["api", "model"], KindAndMeaning),
-    ("Budget", &["api", "model"], KindAndMeaning),
-    ("CapacityBuffer", &["api", "model"], KindAndMeaning),
-    ("CapacityReservation", &["api", "model"], KindAndMeaning),
     ("Catalog", &["model", "ports"], PortAndAnswer),
-    ("Condition", &["api", "model"], KindAndMeaning),
-    ("ConnectionTracking", &["api", "model"], KindAndMeaning),
-    ("ConsolidationPolicy", &["api", "model"], KindAndMeaning),
     ("Delivery", &["model", "simulator"], ToBeRenamed),
-    ("Disruption", &["api", "model"], KindAndMeaning),
-    ("DisruptionReason", &["api", "model"], KindAndMeaning),
-    ("Kind", &["api", "instance-catalog"], ToBeRenamed),
     ("Market", &["model", "ports"], PortAndAnswer),
-    ("MetadataOptions", &["api", "model"], KindAndMeaning),
-    ("NetworkInterface", &["api", "model"], KindAndMeaning),
-    ("NodeClaim", &["api", "model"], KindAndMeaning),
-    ("NodeClaimTemplate", &["api", "model"], KindAndMeaning),
-    ("NodeOverlay", &["api", "model"], KindAndMeaning),
-    ("NodePool", &["api", "model"], KindAndMeaning),
-    ("NodePoolStatus", &["api", "model"], KindAndMeaning),
-    ("Object", &["api", "api", "simulator"], ToBeRenamed),
-    ("Operator", &["api", "model"], KindAndMeaning),
+    ("Object", &["api", "simulator"], ToBeRenamed),
     ("Placement", &["model", "model"], ToBeRenamed),
     ("Prepared", &["planner", "planner"], ToBeRenamed),
-    ("Quantity", &["api", "model"], KindAndMeaning),
     ("Refusal", &["launch-template", "simulator"], ToBeRenamed),
-    ("Requirement", &["api", "model"], KindAndMeaning),
-    ("ReservationState", &["api", "simulator"], ToBeRenamed),
     ("Schedule", &["planner", "simulator"], ToBeRenamed),
-    ("SecurityGroup", &["api", "model"], KindAndMeaning),
     ("Settings", &["api", "bootstrap", "simulator"], ToBeRenamed),
-    ("Subnet", &["api", "model"], KindAndMeaning),
-    ("Taint", &["api", "model"], KindAndMeaning),
-    ("TaintEffect", &["api", "model"], KindAndMeaning),
     ("Target", &["model", "simulator"], ToBeRenamed),
     ("Verdict", &["model", "simulator"], ToBeRenamed),
     ("Workload", &["api", "simulator"], ToBeRenamed),

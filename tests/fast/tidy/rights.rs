@@ -13,7 +13,6 @@ use tests::{files, repository};
 use crate::functions::{arns, capitalized, read, resource};
 
 #[path = "../../../shared/aws/src/rights.rs"]
-#[expect(unreachable_pub, reason = "it is public where it belongs, in `aws`")]
 mod table;
 
 /// A statement of a policy.

@@ -6,7 +6,7 @@ use std::{collections::BTreeMap, fmt::Write as _};
 use serde_json::Value;
 
 /// What is said about a value, by its JSON pointer (`/spec/role`); lines stand above it.
-pub type Comments = BTreeMap<String, Vec<String>>;
+pub(crate) type Comments = BTreeMap<String, Vec<String>>;
 
 /// Writes `value` as one document, without the line that starts a document.
 pub fn to_text(value: &Value) -> String {
@@ -14,7 +14,7 @@ pub fn to_text(value: &Value) -> String {
 }
 
 /// The same, with `comments`. One for the empty pointer stands at the top.
-pub fn to_text_with(value: &Value, comments: &Comments) -> String {
+pub(crate) fn to_text_with(value: &Value, comments: &Comments) -> String {
     let mut writer = Writer { text: String::new(), comments };
     writer.comment("", 0);
     match value {
@@ -138,7 +138,7 @@ impl Writer<'_> {
 }
 
 /// The pointer of `key` within `pointer`, as RFC 6901 escapes it.
-pub fn below(pointer: &str, key: &str) -> String {
+pub(crate) fn below(pointer: &str, key: &str) -> String {
     format!("{pointer}/{}", key.replace('~', "~0").replace('/', "~1"))
 }
 

@@ -1,25 +1,54 @@
-//! Karpenter's objects field by field, for hashes: nothing is interpreted and nothing filled in.
+//! The drift hashes of Karpenter's objects: objects are taken field by field, nothing is interpreted
+//! and nothing filled in.
 //!
 //! What is wrong with NodePools and EC2NodeClasses is said by the same readers as everywhere else.
 
-use model::{Problem, problem::Weight};
+use std::collections::BTreeMap;
+
+use model::{Problem, labels, problem::Weight, static_hash::NodeClassHash};
 use serde::de::DeserializeOwned;
 
 use super::{Manifest, read_object};
 use crate::{
     document::{Diagnostic, Found, ObjectReference, documents, found_in, older, tree::Tree},
-    karpenter::{self, NodeClaim, NodePool},
+    karpenter::{Ec2NodeClass, NodeClaim, NodePool, hash},
 };
+
+pub use crate::karpenter::hash::Error as HashError;
+
+/// An object with its drift hash.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Hashed<H> {
+    /// The object's name.
+    pub name: String,
+    /// The hash, or why the object has none.
+    pub hash: Result<H, HashError>,
+}
+
+/// A NodeClaim with what its hashes are compared by.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HashedNodeClaim {
+    /// The NodeClaim's name.
+    pub name: String,
+    /// The NodePool of its label `karpenter.sh/nodepool`.
+    pub node_pool: Option<String>,
+    /// The EC2NodeClass of its `nodeClassRef`.
+    pub node_class: String,
+    /// `status.nodeName`, once the node has joined.
+    pub node: Option<String>,
+    /// Its annotations, the hashes that it was launched with among them.
+    pub annotations: BTreeMap<String, String>,
+}
 
 /// What a file holds of Karpenter's kinds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stored {
     /// `karpenter.sh/v1` NodePools.
-    pub node_pools: Vec<NodePool>,
-    /// `karpenter.k8s.aws/v1` EC2NodeClasses.
-    pub node_classes: Vec<karpenter::Ec2NodeClass>,
+    pub node_pools: Vec<Hashed<u64>>,
+    /// `karpenter.k8s.aws/v1` EC2NodeClasses; their hashes await the cluster's certificate authority.
+    pub node_classes: Vec<Hashed<NodeClassHash>>,
     /// `karpenter.sh/v1` NodeClaims.
-    pub node_claims: Vec<NodeClaim>,
+    pub node_claims: Vec<HashedNodeClaim>,
     /// What is wrong with them.
     pub problems: Vec<Diagnostic>,
 }
@@ -55,13 +84,23 @@ impl Stored {
         let Found { tree, api_version, kind } = found;
         match (api_version, kind) {
             ("karpenter.sh/v1", "NodePool") if self.is_accepted(found, file) => {
-                push(tree, kind, file, &mut self.node_pools, &mut self.problems);
+                let pool = self.deserialized(tree, kind, file).map(|pool: NodePool| Hashed {
+                    name: pool.metadata.name,
+                    hash: hash::node_pool(&pool.spec.template),
+                });
+                self.node_pools.extend(pool);
             }
             ("karpenter.k8s.aws/v1", "EC2NodeClass") if self.is_accepted(found, file) => {
-                push(tree, kind, file, &mut self.node_classes, &mut self.problems);
+                let class = self.deserialized(tree, kind, file);
+                let class = class.map(|class: Ec2NodeClass| Hashed {
+                    name: class.metadata.name,
+                    hash: hash::node_class(&class.spec),
+                });
+                self.node_classes.extend(class);
             }
             ("karpenter.sh/v1", "NodeClaim") => {
-                push(tree, kind, file, &mut self.node_claims, &mut self.problems);
+                let claim = self.deserialized(tree, kind, file);
+                self.node_claims.extend(claim.map(HashedNodeClaim::of));
             }
             _ => {}
         }
@@ -79,29 +118,37 @@ impl Stored {
         }
         true
     }
+
+    fn deserialized<T: DeserializeOwned>(
+        &mut self,
+        tree: &Tree,
+        kind: &str,
+        file: &str,
+    ) -> Option<T> {
+        let refused = |error: serde_json::Error| Diagnostic {
+            file: file.to_owned(),
+            line: (tree.line > 0).then_some(tree.line),
+            object: Some(ObjectReference::of(kind, tree)),
+            problem: Problem {
+                weight: Weight::Refused,
+                field: String::new(),
+                rule: error.to_string().into(),
+            },
+            cure: None,
+        };
+        let object = serde_json::from_value(tree.to_json()).map_err(refused);
+        object.map_err(|problem| self.problems.push(problem)).ok()
+    }
 }
 
-fn push<T: DeserializeOwned>(
-    tree: &Tree,
-    kind: &str,
-    file: &str,
-    objects: &mut Vec<T>,
-    problems: &mut Vec<Diagnostic>,
-) {
-    match serde_json::from_value(tree.to_json()) {
-        Ok(object) => objects.push(object),
-        Err(error) => {
-            problems.push(Diagnostic {
-                file: file.to_owned(),
-                line: (tree.line > 0).then_some(tree.line),
-                object: Some(ObjectReference::of(kind, tree)),
-                problem: Problem {
-                    weight: Weight::Refused,
-                    field: String::new(),
-                    rule: error.to_string().into(),
-                },
-                cure: None,
-            });
+impl HashedNodeClaim {
+    fn of(claim: NodeClaim) -> Self {
+        Self {
+            node_pool: claim.metadata.labels.get(labels::NODE_POOL).cloned(),
+            node_class: claim.spec.node_class_ref.name,
+            node: claim.status.and_then(|status| status.node_name),
+            annotations: claim.metadata.annotations,
+            name: claim.metadata.name,
         }
     }
 }

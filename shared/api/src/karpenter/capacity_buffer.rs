@@ -24,73 +24,73 @@ use super::{
     ),
 ])))]
 #[serde(rename_all = "camelCase")]
-pub struct CapacityBufferSpec {
+pub(crate) struct CapacityBufferSpec {
     /// How the room is kept. `buffer.x-k8s.io/active-capacity`: by nodes that are there.
     #[schemars(extend("default" = "buffer.x-k8s.io/active-capacity"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub provisioning_strategy: Option<String>,
+    pub(crate) provisioning_strategy: Option<String>,
     /// The PodTemplate of the pods for which room is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pod_template_ref: Option<LocalObjectReference>,
+    pub(crate) pod_template_ref: Option<LocalObjectReference>,
     /// A workload: room is kept for more pods like its own.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub scalable_ref: Option<ScalableReference>,
+    pub(crate) scalable_ref: Option<ScalableReference>,
     /// For how many pods room is kept. With a percentage, the larger of both counts.
     #[schemars(range(min = 0))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub replicas: Option<i32>,
+    pub(crate) replicas: Option<i32>,
     /// For how many pods room is kept, as a percentage of the workload's replicas.
     #[schemars(range(min = 0))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub percentage: Option<i32>,
+    pub(crate) percentage: Option<i32>,
     /// The most that the room may be, of each resource.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub limits: Option<BTreeMap<String, Quantity>>,
+    pub(crate) limits: Option<BTreeMap<String, Quantity>>,
 }
 
 /// Names an object of the same namespace.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LocalObjectReference {
+pub(crate) struct LocalObjectReference {
     /// Its name.
     #[schemars(length(min = 1))]
-    pub name: String,
+    pub(crate) name: String,
 }
 
 /// Names a workload of the same namespace that can be scaled.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct ScalableReference {
+pub(crate) struct ScalableReference {
     /// Its API group, such as `apps`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub api_group: Option<String>,
+    pub(crate) api_group: Option<String>,
     /// Its kind, such as `Deployment`.
     #[schemars(length(min = 1))]
-    pub kind: String,
+    pub(crate) kind: String,
     /// Its name.
     #[schemars(length(min = 1))]
-    pub name: String,
+    pub(crate) name: String,
 }
 
 /// What a buffer came to.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct CapacityBufferStatus {
+pub(crate) struct CapacityBufferStatus {
     /// The PodTemplate that is used.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pod_template_ref: Option<LocalObjectReference>,
+    pub(crate) pod_template_ref: Option<LocalObjectReference>,
     /// For how many pods room is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub replicas: Option<i32>,
+    pub(crate) replicas: Option<i32>,
     /// The generation of the PodTemplate that is used.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub pod_template_generation: Option<i64>,
+    pub(crate) pod_template_generation: Option<i64>,
     /// Whether the buffer can be kept, and why not.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub conditions: Option<Vec<Condition>>,
+    pub(crate) conditions: Option<Vec<Condition>>,
     /// How the room is kept.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub provisioning_strategy: Option<String>,
+    pub(crate) provisioning_strategy: Option<String>,
 }
 
 impl Kind for CapacityBufferSpec {

@@ -40,7 +40,7 @@ pub(crate) fn add_rules(schema: &mut Value, more: &Value) {
 /// An amount such as `500m`, `2Gi` or `3`, as it was written.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 #[serde(transparent)]
-pub struct Quantity(pub String);
+pub(crate) struct Quantity(pub(crate) String);
 
 impl<'de> Deserialize<'de> for Quantity {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -91,16 +91,16 @@ impl JsonSchema for Quantity {
 /// A constraint on one label of the nodes.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Requirement {
+pub(crate) struct Requirement {
     /// The label.
     #[schemars(
         length(max = 316),
         regex(pattern = QUALIFIED_NAME),
         extend("x-kubernetes-validations" = key_rules())
     )]
-    pub key: String,
+    pub(crate) key: String,
     /// How the label's value relates to `values`.
-    pub operator: Operator,
+    pub(crate) operator: Operator,
     /// Values of the label. Gt, Lt, Gte and Lte take one whole number; Exists and DoesNotExist
     /// take none.
     // Karpenter's CRD has the items' length and pattern on the list itself, where they do nothing:
@@ -111,12 +111,12 @@ pub struct Requirement {
         "x-kubernetes-list-type" = "atomic"
     ))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub values: Option<Vec<String>>,
+    pub(crate) values: Option<Vec<String>>,
     /// How many different values of the label the instance types that remain must have, so that a
     /// launch can choose among them.
     #[schemars(range(min = 1, max = 50), extend("format" = null))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub min_values: Option<i32>,
+    pub(crate) min_values: Option<i32>,
 }
 
 fn key_rules() -> Value {
@@ -151,7 +151,7 @@ pub(crate) fn aws_domain_rule(variable: &str, is_known: impl Fn(&str) -> bool) -
 #[derive(
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
-pub enum Operator {
+pub(crate) enum Operator {
     /// It is that number or a greater one.
     Gte,
     /// It is that number or a smaller one.
@@ -174,25 +174,25 @@ pub enum Operator {
 /// What pods must tolerate to run on a node.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Taint {
+pub(crate) struct Taint {
     /// What the taint is about.
     #[schemars(length(min = 1), regex(pattern = QUALIFIED_NAME))]
-    pub key: String,
+    pub(crate) key: String,
     /// The value that goes with the key.
     #[schemars(regex(pattern = QUALIFIED_NAME))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub value: Option<String>,
+    pub(crate) value: Option<String>,
     /// What happens to pods that do not tolerate it.
-    pub effect: TaintEffect,
+    pub(crate) effect: TaintEffect,
     /// When the taint was added.
     #[schemars(extend("format" = "date-time"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub time_added: Option<String>,
+    pub(crate) time_added: Option<String>,
 }
 
 /// What a taint does to pods that do not tolerate it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum TaintEffect {
+pub(crate) enum TaintEffect {
     /// New pods stay away.
     #[default]
     NoSchedule,
@@ -204,7 +204,7 @@ pub enum TaintEffect {
 
 impl TaintEffect {
     /// Its name.
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::NoSchedule => "NoSchedule",
             Self::PreferNoSchedule => "PreferNoSchedule",
@@ -215,44 +215,44 @@ impl TaintEffect {
 
 /// Names the object that says how nodes are launched.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NodeClassReference {
+pub(crate) struct NodeClassReference {
     /// API group of the object, such as `karpenter.k8s.aws`.
     #[schemars(
         regex(pattern = "^[^/]*$"),
         extend("x-kubernetes-validations" = rules(&[("self != ''", "group may not be empty")]))
     )]
-    pub group: String,
+    pub(crate) group: String,
     /// Kind of the object, such as `EC2NodeClass`.
     #[schemars(extend("x-kubernetes-validations" = rules(&[("self != ''", "kind may not be empty")])))]
-    pub kind: String,
+    pub(crate) kind: String,
     /// Name of the object.
     #[schemars(extend("x-kubernetes-validations" = rules(&[("self != ''", "name may not be empty")])))]
-    pub name: String,
+    pub(crate) name: String,
 }
 
 /// One aspect of an object's state, as a controller saw it last.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Condition {
+pub(crate) struct Condition {
     /// The aspect.
     #[schemars(length(max = 316), regex(pattern = CONDITION_TYPE))]
     #[serde(rename = "type")]
-    pub kind: String,
+    pub(crate) kind: String,
     /// Whether it holds.
-    pub status: ConditionStatus,
+    pub(crate) status: ConditionStatus,
     /// Why, in one word.
     #[schemars(length(min = 1, max = 1024), regex(pattern = REASON))]
-    pub reason: String,
+    pub(crate) reason: String,
     /// Why, in words for people.
     #[schemars(length(max = 32_768))]
-    pub message: String,
+    pub(crate) message: String,
     /// When `status` changed last.
     #[schemars(extend("format" = "date-time"))]
-    pub last_transition_time: String,
+    pub(crate) last_transition_time: String,
     /// `metadata.generation` of the object that was looked at.
     #[schemars(range(min = 0))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
+    pub(crate) observed_generation: Option<i64>,
 }
 
 impl Condition {
@@ -265,33 +265,33 @@ impl Condition {
 /// The same, of a NodeClaim: reason and message may be left out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct OptionalReason {
+pub(crate) struct OptionalReason {
     /// The aspect.
     #[schemars(length(max = 316), regex(pattern = CONDITION_TYPE))]
     #[serde(rename = "type")]
-    pub kind: String,
+    pub(crate) kind: String,
     /// Whether it holds.
-    pub status: ConditionStatus,
+    pub(crate) status: ConditionStatus,
     /// Why, in one word.
     #[schemars(length(max = 1024), regex(pattern = REASON_OR_EMPTY))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+    pub(crate) reason: Option<String>,
     /// Why, in words for people.
     #[schemars(length(max = 32_768))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub message: Option<String>,
+    pub(crate) message: Option<String>,
     /// When `status` changed last.
     #[schemars(extend("format" = "date-time"))]
-    pub last_transition_time: String,
+    pub(crate) last_transition_time: String,
     /// `metadata.generation` of the object that was looked at.
     #[schemars(range(min = 0))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub observed_generation: Option<i64>,
+    pub(crate) observed_generation: Option<i64>,
 }
 
 /// Whether a condition holds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum ConditionStatus {
+pub(crate) enum ConditionStatus {
     /// It does.
     True,
     /// It does not.
@@ -320,7 +320,7 @@ impl ConditionStatus {
     }
 
     /// Its name.
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::True => "True",
             Self::False => "False",

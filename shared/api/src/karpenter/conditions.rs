@@ -13,16 +13,16 @@ use super::{Condition, ConditionStatus, OptionalReason};
 
 /// Which conditions make a kind `Ready`: all of them must be true.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Dependents(pub &'static [ConditionKind]);
+pub(crate) struct Dependents(pub(crate) &'static [ConditionKind]);
 
 /// NodePools.
-pub const NODE_POOL: Dependents =
+pub(crate) const NODE_POOL: Dependents =
     Dependents(&[ConditionKind::ValidationSucceeded, ConditionKind::NodeClassReady]);
 /// NodeClaims.
-pub const NODE_CLAIM: Dependents =
+pub(crate) const NODE_CLAIM: Dependents =
     Dependents(&[ConditionKind::Launched, ConditionKind::Registered, ConditionKind::Initialized]);
 /// EC2NodeClasses, with the gate ReservedCapacity.
-pub const NODE_CLASS: Dependents = Dependents(&[
+pub(crate) const NODE_CLASS: Dependents = Dependents(&[
     ConditionKind::AmisReady,
     ConditionKind::SubnetsReady,
     ConditionKind::SecurityGroupsReady,
@@ -34,17 +34,17 @@ pub const NODE_CLASS: Dependents = Dependents(&[
 
 /// What is known of the object that the conditions are about.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct About {
+pub(crate) struct About {
     /// `metadata.generation`: which spec was looked at.
-    pub generation: i64,
+    pub(crate) generation: i64,
     /// `metadata.creationTimestamp`.
-    pub created_at: Timestamp,
+    pub(crate) created_at: Timestamp,
     /// Whether it is being deleted: then nobody looks at every aspect any more.
-    pub is_deleting: bool,
+    pub(crate) is_deleting: bool,
 }
 
 /// `stored` with what is found now and the roll-up that follows: the oldest first, `Ready` last.
-pub fn updated(
+pub(crate) fn updated(
     stored: &[Condition],
     found: &[Found],
     dependents: Dependents,

@@ -13,34 +13,34 @@ use super::{
 
 /// How a kind is called and printed.
 #[derive(Clone, Copy, Debug)]
-pub struct Names {
+pub(crate) struct Names {
     /// API group.
-    pub group: &'static str,
+    pub(crate) group: &'static str,
     /// Version, the only one.
-    pub version: &'static str,
+    pub(crate) version: &'static str,
     /// Kind.
-    pub kind: &'static str,
+    pub(crate) kind: &'static str,
     /// Name of lists, lower case.
-    pub plural: &'static str,
+    pub(crate) plural: &'static str,
     /// Names for impatient people.
-    pub short: &'static [&'static str],
+    pub(crate) short: &'static [&'static str],
     /// `kubectl get CATEGORY` lists it with others.
-    pub category: &'static str,
+    pub(crate) category: &'static str,
     /// Whether objects live in namespaces.
-    pub scope: Scope,
+    pub(crate) scope: Scope,
     /// What it is, in one sentence.
-    pub about: &'static str,
+    pub(crate) about: &'static str,
     /// Whether an object without `spec` is refused.
-    pub requires_spec: bool,
+    pub(crate) requires_spec: bool,
     /// The scale subresource.
-    pub replicas: Option<Replicas>,
+    pub(crate) replicas: Option<Replicas>,
     /// What `kubectl get` prints.
-    pub columns: &'static [Column],
+    pub(crate) columns: &'static [Column],
 }
 
 /// Whether objects live in namespaces.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope {
+pub(crate) enum Scope {
     /// They do not.
     Cluster,
     /// They do.
@@ -49,16 +49,16 @@ pub enum Scope {
 
 /// Where `kubectl scale` finds the numbers.
 #[derive(Clone, Copy, Debug)]
-pub struct Replicas {
+pub(crate) struct Replicas {
     /// How many are wanted.
-    pub spec: &'static str,
+    pub(crate) spec: &'static str,
     /// How many there are.
-    pub status: &'static str,
+    pub(crate) status: &'static str,
 }
 
 /// A column of `kubectl get`.
 #[derive(Clone, Copy, Debug)]
-pub struct Column {
+pub(crate) struct Column {
     name: &'static str,
     path: &'static str,
     format: &'static str,
@@ -67,22 +67,22 @@ pub struct Column {
 
 impl Column {
     /// How old the object is.
-    pub const AGE: Self =
+    pub(crate) const AGE: Self =
         Self { name: "Age", path: ".metadata.creationTimestamp", format: "date", is_wide: false };
 
     /// A column of text.
-    pub const fn text(name: &'static str, path: &'static str) -> Self {
+    pub(crate) const fn text(name: &'static str, path: &'static str) -> Self {
         Self { name, path, format: "string", is_wide: false }
     }
 
     /// A column of whole numbers.
-    pub const fn number(name: &'static str, path: &'static str) -> Self {
+    pub(crate) const fn number(name: &'static str, path: &'static str) -> Self {
         Self { name, path, format: "integer", is_wide: false }
     }
 
     /// The same, only with `-o wide`.
     #[must_use]
-    pub const fn wide(self) -> Self {
+    pub(crate) const fn wide(self) -> Self {
         Self { is_wide: true, ..self }
     }
 
@@ -112,7 +112,7 @@ fn named<S: Kind>() -> (String, Value) {
 }
 
 /// The definition of one kind.
-pub fn definition<S: Kind>() -> Value {
+pub(crate) fn definition<S: Kind>() -> Value {
     let names = S::NAMES;
     let mut called = json!({
         "kind": names.kind,

@@ -45,7 +45,7 @@ pub enum Error {
 }
 
 /// The hash of a NodePool: of its template without requirements.
-pub fn node_pool(template: &NodeClaimTemplate) -> Result<u64, Error> {
+pub(crate) fn node_pool(template: &NodeClaimTemplate) -> Result<u64, Error> {
     let NodeClaimTemplate { metadata, spec } = template;
     let metadata = metadata.as_ref().filter(|metadata| **metadata != TemplateMetadata::default());
     let mut all = Struct::new("NodeClaimTemplate");
@@ -127,7 +127,7 @@ fn node_class_reference(reference: &NodeClassReference) -> u64 {
 
 /// The hash of an EC2NodeClass: of what its instances are launched with, but for what selectors
 /// select and for what they are given to trust the cluster by.
-pub fn node_class(spec: &Ec2NodeClassSpec) -> Result<NodeClassHash, Error> {
+pub(crate) fn node_class(spec: &Ec2NodeClassSpec) -> Result<NodeClassHash, Error> {
     let kubelet = spec.kubelet.as_ref().filter(|kubelet| !kubelet.is_empty());
     // `Map` is sorted by key, as Go writes maps.
     let kubelet = kubelet.map_or_else(|| "null".to_owned(), go_json);

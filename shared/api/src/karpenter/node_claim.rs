@@ -15,32 +15,32 @@ use super::{
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-kubernetes-validations" = rules(&[("self == oldSelf", "spec is immutable")])))]
 #[serde(rename_all = "camelCase")]
-pub struct NodeClaimSpec {
+pub(crate) struct NodeClaimSpec {
     /// Taints of the node.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub taints: Option<Vec<Taint>>,
+    pub(crate) taints: Option<Vec<Taint>>,
     /// Taints that are expected to be removed by somebody while the node starts.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub startup_taints: Option<Vec<Taint>>,
+    pub(crate) startup_taints: Option<Vec<Taint>>,
     /// What instance types, zones and so on the node may have.
     #[schemars(schema_with = "requirements")]
-    pub requirements: Vec<Requirement>,
+    pub(crate) requirements: Vec<Requirement>,
     /// What the pods that the node is for ask for, daemon sets included.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub resources: Option<ResourceRequirements>,
+    pub(crate) resources: Option<ResourceRequirements>,
     /// How the node is launched.
-    pub node_class_ref: NodeClassReference,
+    pub(crate) node_class_ref: NodeClassReference,
     /// How long the node may drain before it is ended whatever runs on it. Absent: as long as it
     /// takes.
     #[schemars(regex(pattern = DURATION))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub termination_grace_period: Option<String>,
+    pub(crate) termination_grace_period: Option<String>,
     /// How old the node may become before it is given up, or `Never`.
     #[schemars(regex(pattern = DURATION_OR_NEVER), extend("default" = "720h"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub expire_after: Option<String>,
+    pub(crate) expire_after: Option<String>,
 }
 
 /// The rules that requirements of NodePools and NodeClaims share.
@@ -69,39 +69,39 @@ pub(crate) fn requirements(generator: &mut SchemaGenerator) -> Schema {
 
 /// What the pods of a node ask for.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ResourceRequirements {
+pub(crate) struct ResourceRequirements {
     /// How much of each resource.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub requests: Option<BTreeMap<String, Quantity>>,
+    pub(crate) requests: Option<BTreeMap<String, Quantity>>,
 }
 
 /// What became of a NodeClaim.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct NodeClaimStatus {
+pub(crate) struct NodeClaimStatus {
     /// The Node, once it registered.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub node_name: Option<String>,
+    pub(crate) node_name: Option<String>,
     /// The instance, once it was launched: `aws:///<zone>/<instance id>`.
     #[serde(rename = "providerID", skip_serializing_if = "Option::is_none")]
-    pub provider_id: Option<String>,
+    pub(crate) provider_id: Option<String>,
     /// The machine image that the instance was launched with.
     #[serde(rename = "imageID", skip_serializing_if = "Option::is_none")]
-    pub image_id: Option<String>,
+    pub(crate) image_id: Option<String>,
     /// What the node is expected to have, or has, of each resource.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub capacity: Option<BTreeMap<String, Quantity>>,
+    pub(crate) capacity: Option<BTreeMap<String, Quantity>>,
     /// What of it pods may use.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub allocatable: Option<BTreeMap<String, Quantity>>,
+    pub(crate) allocatable: Option<BTreeMap<String, Quantity>>,
     /// How far the node has come.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub conditions: Option<Vec<OptionalReason>>,
+    pub(crate) conditions: Option<Vec<OptionalReason>>,
     /// When a pod last came or went.
     #[schemars(extend("format" = "date-time"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub last_pod_event_time: Option<String>,
+    pub(crate) last_pod_event_time: Option<String>,
 }
 
 impl Kind for NodeClaimSpec {

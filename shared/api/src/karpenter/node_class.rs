@@ -25,7 +25,7 @@ use super::{
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[schemars(extend("x-kubernetes-validations" = spec_rules()))]
 #[serde(rename_all = "camelCase")]
-pub struct Ec2NodeClassSpec {
+pub(crate) struct Ec2NodeClassSpec {
     /// In which subnets: those that any of the terms selects.
     #[schemars(length(max = 30), extend("x-kubernetes-validations" = rules(&[
         ("self.size() != 0", "subnetSelectorTerms cannot be empty"),
@@ -35,7 +35,7 @@ pub struct Ec2NodeClassSpec {
             "'id' is mutually exclusive, cannot be set with a combination of other fields in a subnet selector term",
         ),
     ])))]
-    pub subnet_selector_terms: Vec<SubnetSelectorTerm>,
+    pub(crate) subnet_selector_terms: Vec<SubnetSelectorTerm>,
     /// With which security groups: those that any of the terms selects.
     #[schemars(length(max = 30), extend("x-kubernetes-validations" = rules(&[
         ("self.size() != 0", "securityGroupSelectorTerms cannot be empty"),
@@ -52,7 +52,7 @@ pub struct Ec2NodeClassSpec {
             "'name' is mutually exclusive, cannot be set with a combination of other fields in a security group selector term",
         ),
     ])))]
-    pub security_group_selector_terms: Vec<SecurityGroupSelectorTerm>,
+    pub(crate) security_group_selector_terms: Vec<SecurityGroupSelectorTerm>,
     /// Which capacity reservations may be used: those that any of the terms selects.
     #[schemars(length(max = 30), extend("x-kubernetes-validations" = rules(&[
         (
@@ -65,21 +65,21 @@ pub struct Ec2NodeClassSpec {
         ),
     ])))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub capacity_reservation_selector_terms: Option<Vec<CapacityReservationSelectorTerm>>,
+    pub(crate) capacity_reservation_selector_terms: Option<Vec<CapacityReservationSelectorTerm>>,
     /// The placement group of the instances.
     #[schemars(extend("x-kubernetes-validations" = rules(&[
         ("has(self.name) || has(self.id)", "expected at least one, got none, ['name', 'id']"),
         ("!(has(self.name) && has(self.id))", "'name' and 'id' are mutually exclusive"),
     ])))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub placement_group_selector: Option<PlacementGroupSelector>,
+    pub(crate) placement_group_selector: Option<PlacementGroupSelector>,
     /// Whether instances get a public IPv4 address. Absent: as the subnet says.
     #[serde(rename = "associatePublicIPAddress", skip_serializing_if = "Option::is_none")]
-    pub associate_public_ip_address: Option<bool>,
+    pub(crate) associate_public_ip_address: Option<bool>,
     /// How many prefixes every network interface with addresses of its own is given.
     #[schemars(range(min = 0))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ip_prefix_count: Option<i32>,
+    pub(crate) ip_prefix_count: Option<i32>,
     /// With which machine images: of those that any of the terms selects the newest that fits.
     #[schemars(length(min = 1, max = 30), extend("x-kubernetes-validations" = rules(&[
         (
@@ -99,45 +99,45 @@ pub struct Ec2NodeClassSpec {
             "'alias' is mutually exclusive, cannot be set with a combination of other amiSelectorTerms",
         ),
     ])))]
-    pub ami_selector_terms: Vec<AmiSelectorTerm>,
+    pub(crate) ami_selector_terms: Vec<AmiSelectorTerm>,
     /// What user data a machine image understands. An alias says it already; `Custom` leaves user
     /// data as it is.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub ami_family: Option<AmiFamily>,
+    pub(crate) ami_family: Option<AmiFamily>,
     /// User data of one's own; merged with what joins the node to the cluster.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub user_data: Option<String>,
+    pub(crate) user_data: Option<String>,
     /// The IAM role of the nodes; an instance profile is made for it.
     #[schemars(extend("x-kubernetes-validations" = rules(&[("self != ''", "role cannot be empty")])))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub role: Option<String>,
+    pub(crate) role: Option<String>,
     /// The instance profile of the nodes, in place of `role`.
     #[schemars(extend("x-kubernetes-validations" = rules(&[(
         "self != ''",
         "instanceProfile cannot be empty",
     )])))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub instance_profile: Option<String>,
+    pub(crate) instance_profile: Option<String>,
     /// Tags for everything that is launched.
     #[schemars(extend("x-kubernetes-validations" = tag_rules()))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub tags: Option<BTreeMap<String, String>>,
+    pub(crate) tags: Option<BTreeMap<String, String>>,
     /// Settings of the kubelet, as in KubeletConfiguration of kubelet.config.k8s.io/v1beta1. What
     /// decisions need of it is understood; the rest is passed through to AL2023.
     // Release 1.14.1 knows twelve members; this is what the next one has.
     #[schemars(schema_with = "kubelet")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kubelet: Option<Map<String, Value>>,
+    pub(crate) kubelet: Option<Map<String, Value>>,
     /// The volumes of the instances. Absent: those of the image's family.
     #[schemars(length(max = 50), extend("x-kubernetes-validations" = rules(&[(
         "self.filter(x, has(x.rootVolume)?x.rootVolume==true:false).size() <= 1",
         "must have only one blockDeviceMappings with rootVolume",
     )])))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub block_device_mappings: Option<Vec<BlockDeviceMapping>>,
+    pub(crate) block_device_mappings: Option<Vec<BlockDeviceMapping>>,
     /// What is done with the disks that come with an instance. `RAID0`: they hold the pods' data.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub instance_store_policy: Option<InstanceStorePolicy>,
+    pub(crate) instance_store_policy: Option<InstanceStorePolicy>,
     /// The network interfaces of the instances. Absent: one, and what an instance type has for EFA
     /// where pods ask for it.
     #[schemars(length(max = 150), extend("x-kubernetes-validations" = rules(&[
@@ -151,10 +151,10 @@ pub struct Ec2NodeClassSpec {
         ),
     ])))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub network_interfaces: Option<Vec<NetworkInterface>>,
+    pub(crate) network_interfaces: Option<Vec<NetworkInterface>>,
     /// Whether CloudWatch measures the instances every minute.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub detailed_monitoring: Option<bool>,
+    pub(crate) detailed_monitoring: Option<bool>,
     /// How programs on the instances reach the instance metadata service.
     #[schemars(extend("default" = {
         "httpEndpoint": "enabled",
@@ -163,20 +163,20 @@ pub struct Ec2NodeClassSpec {
         "httpTokens": "required",
     }))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub metadata_options: Option<MetadataOptions>,
+    pub(crate) metadata_options: Option<MetadataOptions>,
     /// After how many seconds of silence security groups forget a connection.
     #[schemars(extend("x-kubernetes-validations" = rules(&[(
         "has(self.tcpEstablishedTimeout) || has(self.udpStreamTimeout) || has(self.udpTimeout)",
         "at least one of tcpEstablishedTimeout, udpStreamTimeout, or udpTimeout must be set",
     )])))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub connection_tracking: Option<ConnectionTracking>,
+    pub(crate) connection_tracking: Option<ConnectionTracking>,
     /// A context of EC2 Fleet, where AWS gave one.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub context: Option<String>,
+    pub(crate) context: Option<String>,
     /// What the processors may do.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub cpu_options: Option<CpuOptions>,
+    pub(crate) cpu_options: Option<CpuOptions>,
 }
 
 fn kubelet(_: &mut SchemaGenerator) -> Schema {
@@ -238,7 +238,7 @@ fn article(family: &str) -> &'static str {
 
 /// What user data a machine image understands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum AmiFamily {
+pub(crate) enum AmiFamily {
     /// Amazon Linux 2.
     #[serde(rename = "AL2")]
     Al2,
@@ -259,7 +259,7 @@ pub enum AmiFamily {
 
 impl AmiFamily {
     /// Every one of them.
-    pub const ALL: [Self; 7] = [
+    pub(crate) const ALL: [Self; 7] = [
         Self::Al2,
         Self::Al2023,
         Self::Bottlerocket,
@@ -270,7 +270,7 @@ impl AmiFamily {
     ];
 
     /// Its name.
-    pub const fn as_str(self) -> &'static str {
+    pub(crate) const fn as_str(self) -> &'static str {
         match self {
             Self::Al2 => "AL2",
             Self::Al2023 => "AL2023",

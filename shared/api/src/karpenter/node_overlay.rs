@@ -19,31 +19,31 @@ use super::{
     "cannot set both 'price' and 'priceAdjustment'",
 )])))]
 #[serde(rename_all = "camelCase")]
-pub struct NodeOverlaySpec {
+pub(crate) struct NodeOverlaySpec {
     /// Which instance types and offerings the overlay is about.
     #[schemars(schema_with = "requirements")]
-    pub requirements: Vec<Requirement>,
+    pub(crate) requirements: Vec<Requirement>,
     /// The price for an hour, in dollars, in place of the real one.
     #[schemars(regex(pattern = r"^\d+(\.\d+)?$"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub price: Option<String>,
+    pub(crate) price: Option<String>,
     /// What is added to the real price, such as `+0.5`, `-0.02`, `+10%` or `-30%`.
     #[schemars(regex(
         pattern = r"^(([+-]{1}(\d*\.?\d+))|(\+{1}\d*\.?\d+%)|(^(-\d{1,2}(\.\d+)?%)$)|(-100%))$"
     ))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub price_adjustment: Option<String>,
+    pub(crate) price_adjustment: Option<String>,
     /// Resources that the instance types have besides their own.
     #[schemars(extend("x-kubernetes-validations" = rules(&[(
         "self.all(x, !(x in ['cpu', 'memory', 'ephemeral-storage', 'pods']))",
         "invalid resource restricted",
     )])))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub capacity: Option<BTreeMap<String, Quantity>>,
+    pub(crate) capacity: Option<BTreeMap<String, Quantity>>,
     /// Of overlays that contradict each other, the one with the highest weight counts. Absent is 0.
     #[schemars(range(min = 1, max = 10_000))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub weight: Option<i32>,
+    pub(crate) weight: Option<i32>,
 }
 
 /// Labels that Karpenter's overlays do not know.
@@ -90,11 +90,11 @@ fn requirements(generator: &mut SchemaGenerator) -> Schema {
 
 /// Whether an overlay is in use.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NodeOverlayStatus {
+pub(crate) struct NodeOverlayStatus {
     /// Whether the overlay can be used, and why not.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub conditions: Option<Vec<Condition>>,
+    pub(crate) conditions: Option<Vec<Condition>>,
 }
 
 impl Kind for NodeOverlaySpec {

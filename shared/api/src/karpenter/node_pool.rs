@@ -29,49 +29,49 @@ use super::{
     ("!has(self.replicas) || !has(self.weight)", "'weight' is not supported on static NodePools"),
 ])))]
 #[serde(rename_all = "camelCase")]
-pub struct NodePoolSpec {
+pub(crate) struct NodePoolSpec {
     /// What every node of the pool is like.
-    pub template: NodeClaimTemplate,
+    pub(crate) template: NodeClaimTemplate,
     /// When nodes may be given up while they still work.
     #[schemars(extend("default" = {"consolidateAfter": "0s"}))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub disruption: Option<Disruption>,
+    pub(crate) disruption: Option<Disruption>,
     /// The most that all nodes of the pool together may have of each resource. What is not named
     /// is not limited. A static pool may only limit `nodes`.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub limits: Option<BTreeMap<String, Quantity>>,
+    pub(crate) limits: Option<BTreeMap<String, Quantity>>,
     /// Pools with a higher weight are tried first. Absent is 0.
     #[schemars(range(min = 1, max = 100))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub weight: Option<i32>,
+    pub(crate) weight: Option<i32>,
     /// Makes the pool static: it always has this many nodes, whatever the pods ask for. A pool stays
     /// static or dynamic for its whole life.
     #[schemars(range(min = 0))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub replicas: Option<i64>,
+    pub(crate) replicas: Option<i64>,
 }
 
 /// What every node of a pool is like.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct NodeClaimTemplate {
+pub(crate) struct NodeClaimTemplate {
     /// Labels and annotations of the nodes.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub metadata: Option<TemplateMetadata>,
+    pub(crate) metadata: Option<TemplateMetadata>,
     /// Everything else.
-    pub spec: NodeClaimTemplateSpec,
+    pub(crate) spec: NodeClaimTemplateSpec,
 }
 
 /// Labels and annotations of the nodes of a pool.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct TemplateMetadata {
+pub(crate) struct TemplateMetadata {
     /// Labels for the nodes. Each is a requirement at the same time.
     #[schemars(schema_with = "labels")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub labels: Option<BTreeMap<String, String>>,
+    pub(crate) labels: Option<BTreeMap<String, String>>,
     /// Annotations for the nodes.
     #[schemars(extend("x-kubernetes-map-type" = "granular"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub annotations: Option<BTreeMap<String, String>>,
+    pub(crate) annotations: Option<BTreeMap<String, String>>,
 }
 
 fn labels(_: &mut SchemaGenerator) -> Schema {
@@ -96,34 +96,34 @@ fn labels(_: &mut SchemaGenerator) -> Schema {
 /// What nodes of a pool are launched with.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct NodeClaimTemplateSpec {
+pub(crate) struct NodeClaimTemplateSpec {
     /// Taints of the nodes: pods that tolerate them may run there.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub taints: Option<Vec<Taint>>,
+    pub(crate) taints: Option<Vec<Taint>>,
     /// Taints that are expected to be removed by somebody while a node starts. Pods need not
     /// tolerate them.
     #[schemars(extend("x-kubernetes-list-type" = "atomic"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub startup_taints: Option<Vec<Taint>>,
+    pub(crate) startup_taints: Option<Vec<Taint>>,
     /// What instance types, zones and so on the nodes may have. Pods may narrow it down.
     #[schemars(schema_with = "requirements")]
-    pub requirements: Vec<Requirement>,
+    pub(crate) requirements: Vec<Requirement>,
     /// How nodes are launched.
     #[schemars(extend("x-kubernetes-validations" = rules(&[
         ("self.group == oldSelf.group", "nodeClassRef.group is immutable"),
         ("self.kind == oldSelf.kind", "nodeClassRef.kind is immutable"),
     ])))]
-    pub node_class_ref: NodeClassReference,
+    pub(crate) node_class_ref: NodeClassReference,
     /// How long a node that is being given up may drain before it is ended whatever runs on it.
     /// Absent: as long as it takes.
     #[schemars(regex(pattern = DURATION))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub termination_grace_period: Option<String>,
+    pub(crate) termination_grace_period: Option<String>,
     /// How old a node may become before it is given up, or `Never`.
     #[schemars(regex(pattern = DURATION_OR_NEVER), extend("default" = "720h"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub expire_after: Option<String>,
+    pub(crate) expire_after: Option<String>,
 }
 
 /// Requirements of a NodePool: its own label cannot be required.
@@ -144,27 +144,27 @@ fn requirements(generator: &mut SchemaGenerator) -> Schema {
 /// When nodes may be given up while they still work.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct Disruption {
+pub(crate) struct Disruption {
     /// How long no pod may have come or gone before a node may be consolidated, or `Never`.
     // Release 1.14.1 has no default here and requires the field.
     #[schemars(regex(pattern = DURATION_OR_NEVER), extend("default" = "0s"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub consolidate_after: Option<String>,
+    pub(crate) consolidate_after: Option<String>,
     /// Which nodes may be consolidated: empty ones, those whose pods fit elsewhere or on something
     /// cheaper, or of the latter those where it is worth the pods that move.
     #[schemars(extend("default" = "WhenEmptyOrUnderutilized"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub consolidation_policy: Option<ConsolidationPolicy>,
+    pub(crate) consolidation_policy: Option<ConsolidationPolicy>,
     /// How many nodes may be given up at once. The strictest that is active counts. Absent: 10 % of
     /// the pool's nodes.
     #[schemars(schema_with = "budgets")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub budgets: Option<Vec<Budget>>,
+    pub(crate) budgets: Option<Vec<Budget>>,
 }
 
 /// Which nodes may be consolidated.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum ConsolidationPolicy {
+pub(crate) enum ConsolidationPolicy {
     /// Those without pods of their own.
     WhenEmpty,
     /// Also those whose pods fit elsewhere or on something cheaper.
@@ -189,26 +189,26 @@ fn budgets(generator: &mut SchemaGenerator) -> Schema {
 
 /// How many nodes may be given up at once, perhaps only at certain times or for certain reasons.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Budget {
+pub(crate) struct Budget {
     /// A number of nodes, or a percentage of the pool's nodes, rounded up.
     #[schemars(regex(pattern = "^((100|[0-9]{1,2})%|[0-9]+)$"), extend("default" = "10%"))]
     #[serde(default = "ten_percent")]
-    pub nodes: String,
+    pub(crate) nodes: String,
     /// For which reasons the budget counts. Absent: for all.
     #[schemars(length(max = 50), extend("x-kubernetes-list-type" = "set"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub reasons: Option<Vec<DisruptionReason>>,
+    pub(crate) reasons: Option<Vec<DisruptionReason>>,
     /// When the budget becomes active, as five fields of cron or a name such as `@daily`, in UTC.
     /// Absent: it always is.
     #[schemars(regex(
         pattern = r"^(@(annually|yearly|monthly|weekly|daily|midnight|hourly))|((.+)\s(.+)\s(.+)\s(.+)\s(.+))$"
     ))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub schedule: Option<String>,
+    pub(crate) schedule: Option<String>,
     /// For how long the budget is active after each hit of the schedule, in hours and minutes.
     #[schemars(regex(pattern = r"^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$"))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub duration: Option<String>,
+    pub(crate) duration: Option<String>,
 }
 
 fn ten_percent() -> String {
@@ -217,7 +217,7 @@ fn ten_percent() -> String {
 
 /// Why a node is given up while it still works.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub enum DisruptionReason {
+pub(crate) enum DisruptionReason {
     /// Its pods fit elsewhere or on something cheaper.
     Underutilized,
     /// It has no pods of its own.
@@ -229,21 +229,21 @@ pub enum DisruptionReason {
 /// What a NodePool has.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "camelCase")]
-pub struct NodePoolStatus {
+pub(crate) struct NodePoolStatus {
     /// What the pool's nodes have of each resource.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub resources: Option<BTreeMap<String, Quantity>>,
+    pub(crate) resources: Option<BTreeMap<String, Quantity>>,
     /// How many nodes the pool has.
     #[schemars(extend("default" = 0))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub nodes: Option<i64>,
+    pub(crate) nodes: Option<i64>,
     /// The generation of the EC2NodeClass that the conditions are about.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub node_class_observed_generation: Option<i64>,
+    pub(crate) node_class_observed_generation: Option<i64>,
     /// Whether the pool can be used, and why not.
     #[schemars(extend("x-kubernetes-list-type" = "map", "x-kubernetes-list-map-keys" = ["type"]))]
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub conditions: Option<Vec<Condition>>,
+    pub(crate) conditions: Option<Vec<Condition>>,
 }
 
 impl Kind for NodePoolSpec {
@@ -274,7 +274,7 @@ impl Kind for NodePoolSpec {
 
 /// `status.resources` of a pool whose nodes have `total` together: what every pool shows, zero or
 /// not, and whatever else there is.
-pub fn resources_of(total: &Resources, nodes: u64) -> BTreeMap<String, Quantity> {
+pub(crate) fn resources_of(total: &Resources, nodes: u64) -> BTreeMap<String, Quantity> {
     let always = ["cpu", "memory", "pods", "ephemeral-storage"].map(|name| (name, total.get(name)));
     let shown =
         |(name, amount)| (String::from(name), Quantity(resources::show_amount(name, amount)));

@@ -40,7 +40,7 @@ async fn answer(
         Ok(())
     };
     let settings = Settings::read(|name| {
-        use crate::variables::{DISABLE_DRY_RUN, LOG_LEVEL, POLL_INTERVAL_SECONDS};
+        use crate::settings::variables::{DISABLE_DRY_RUN, LOG_LEVEL, POLL_INTERVAL_SECONDS};
         let has_default = [DISABLE_DRY_RUN, LOG_LEVEL, POLL_INTERVAL_SECONDS].contains(&name);
         (!has_default).then(|| "demo".to_owned())
     })

@@ -10,10 +10,10 @@ use crate::envelope::{Envelope, open};
 fn settings() -> Settings {
     let get = |name: &str| {
         Some(match name {
-            crate::variables::CLUSTER_NAME => "demo".to_owned(),
-            crate::variables::DISABLE_DRY_RUN
-            | crate::variables::LOG_LEVEL
-            | crate::variables::POLL_INTERVAL_SECONDS => String::new(),
+            crate::settings::variables::CLUSTER_NAME => "demo".to_owned(),
+            crate::settings::variables::DISABLE_DRY_RUN
+            | crate::settings::variables::LOG_LEVEL
+            | crate::settings::variables::POLL_INTERVAL_SECONDS => String::new(),
             name => name.to_lowercase(),
         })
     };

@@ -22,7 +22,5 @@ mod names;
 mod rights;
 #[path = "tidy/rooms.rs"]
 mod rooms;
-#[path = "tidy/scheduling_behaviours.rs"]
-mod scheduling_behaviours;
 #[path = "tidy/suites.rs"]
 mod suites;

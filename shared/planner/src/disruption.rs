@@ -20,8 +20,6 @@
 //! Karpenter: `pkg/controllers/disruption/controller.go`.
 
 mod balanced;
-#[cfg(test)]
-mod behaviours;
 mod budgets;
 mod candidate;
 mod carry_out;

@@ -1,24 +1,125 @@
-//! `docs/aws-behaviours.md` is complete, and names tests that exist.
+//! The tables of Karpenter's behaviours in `docs` are complete, and what they name exists.
+//!
+//! A row is `| id | behaviour | shown by |`. What shows a behaviour is named as `crate::test`; else the
+//! row says `[compatibility](compatibility.md): subject`, where the subject begins a line of that
+//! document, or `not built: ` and what has to be built first.
 
 use std::{collections::BTreeMap, fs};
 
 use tests::{files, repository};
 
-/// How many behaviours each letter has, counted from 1.
-const ROWS: [(char, u32); 12] = [
-    ('A', 17),
-    ('H', 3),
-    ('K', 12),
-    ('F', 18),
-    ('L', 30),
-    ('I', 29),
-    ('N', 17),
-    ('C', 11),
-    ('R', 3),
-    ('P', 3),
-    ('S', 8),
-    ('O', 9),
+/// A table of behaviours.
+struct Table {
+    path: &'static str,
+    /// Digits that the number of a row has at least.
+    width: usize,
+    /// How many rows each family of the specification has, counted from 1.
+    families: &'static [(&'static str, usize)],
+}
+
+const TABLES: [Table; 3] = [
+    Table {
+        path: "docs/aws-behaviours.md",
+        width: 1,
+        families: &[
+            ("A", 17),
+            ("H", 3),
+            ("K", 12),
+            ("F", 18),
+            ("L", 30),
+            ("I", 29),
+            ("N", 17),
+            ("C", 11),
+            ("R", 3),
+            ("P", 3),
+            ("S", 8),
+            ("O", 9),
+        ],
+    },
+    Table {
+        path: "docs/disruption-behaviours.md",
+        width: 2,
+        families: &[
+            ("CA", 31),
+            ("PC", 23),
+            ("BU", 24),
+            ("CO", 9),
+            ("DD", 29),
+            ("PD", 25),
+            ("EM", 27),
+            ("CE", 18),
+            ("CR", 26),
+            ("CX", 24),
+            ("VA", 9),
+            ("MS", 19),
+            ("BA", 36),
+            ("DR", 24),
+            ("SD", 13),
+        ],
+    },
+    Table {
+        path: "docs/scheduling-behaviours.md",
+        width: 1,
+        families: &[
+            ("RQ", 17),
+            ("CC", 3),
+            ("WK", 7),
+            ("CV", 3),
+            ("SL", 5),
+            ("RX", 8),
+            ("IT", 5),
+            ("BP", 10),
+            ("IS", 4),
+            ("OO", 2),
+            ("MV", 12),
+            ("IF", 12),
+            ("EX", 3),
+            ("NB", 3),
+            ("DL", 5),
+            ("TT", 5),
+            ("SP", 32),
+            ("AF", 19),
+            ("DF", 10),
+            ("VO", 14),
+            ("PR", 8),
+            ("LM", 5),
+            ("DS", 7),
+            ("NP", 3),
+            ("NF", 1),
+            ("DR", 1),
+            ("NC", 6),
+            ("RS", 8),
+            ("ME", 2),
+            ("ST", 14),
+            ("RE", 4),
+            ("PD", 2),
+            ("AP", 5),
+            ("OV", 9),
+            ("BF", 4),
+            ("SC", 3),
+        ],
+    },
 ];
+
+/// The mark of a difference that is written down.
+const DIFFERENCE: &str = "[compatibility](compatibility.md)";
+/// The mark of what is missing.
+const NOT_BUILT: &str = "not built: ";
+
+fn read(path: &str) -> String {
+    fs::read_to_string(repository().join(path)).unwrap_or_else(|error| panic!("{path}: {error}"))
+}
+
+/// Every row of `text` as its id and what shows it.
+fn rows(text: &str) -> Vec<(&str, &str)> {
+    let row = |line| -> Option<(&str, &str)> {
+        let line: &str = line;
+        let mut cells = line.strip_prefix("| ")?.strip_suffix(" |")?.splitn(3, " | ");
+        let (id, _, shown) = (cells.next()?, cells.next()?, cells.next()?);
+        (id != "id").then_some((id, shown))
+    };
+    text.lines().filter_map(row).collect()
+}
 
 /// Where the tests of a crate are.
 fn folder(name: &str) -> String {
@@ -30,33 +131,44 @@ fn folder(name: &str) -> String {
 }
 
 #[test]
-fn every_behaviour_has_a_row_with_tests_that_exist_or_with_a_reason() {
-    let text = fs::read_to_string(repository().join("docs/aws-behaviours.md"));
-    let text = text.expect("the table can be read");
-    let rows: BTreeMap<&str, &str> = text
-        .lines()
-        .filter_map(|line| {
-            let mut cells = line.strip_prefix("| ")?.splitn(3, " | ");
-            let (id, _, place) = (cells.next()?, cells.next()?, cells.next()?);
-            Some((id, place))
-        })
-        .collect();
+fn every_behaviour_has_one_row() {
+    for Table { path, width, families } in TABLES {
+        let text = read(path);
+        let mut found: Vec<&str> = rows(&text).into_iter().map(|(id, _)| id).collect();
+        let numbered = families.iter().flat_map(|(family, count)| {
+            (1..=*count).map(move |number| format!("{family}{number:0width$}"))
+        });
+        let mut wanted: Vec<String> = numbered.collect();
+        found.sort_unstable();
+        wanted.sort();
+        assert_eq!(found, wanted, "{path}");
+    }
+}
+
+#[test]
+fn what_shows_a_behaviour_exists() {
+    let differences = read("docs/compatibility.md");
     let mut sources: BTreeMap<&str, String> = BTreeMap::new();
-    for (letter, count) in ROWS {
-        for number in 1..=count {
-            let id = format!("{letter}{number}");
-            let place = rows.get(id.as_str()).unwrap_or_else(|| panic!("{id} has no row"));
-            let named = place.split('`').skip(1).step_by(2);
-            let named: Vec<(&str, &str)> = named.filter_map(|name| name.split_once("::")).collect();
-            let has_reason = place.contains("not built: ") || place.contains("(compatibility.md)");
-            assert!(has_reason || !named.is_empty(), "{id} has neither a test nor a reason");
+    let texts = TABLES.map(|table| (table.path, read(table.path)));
+    for (path, text) in &texts {
+        for (id, shown) in rows(text) {
+            let quoted = shown.split('`').skip(1).step_by(2);
+            let named: Vec<_> = quoted.filter_map(|name| name.split_once("::")).collect();
+            let says_why = shown.contains(NOT_BUILT) || shown.contains(DIFFERENCE);
+            assert!(says_why || !named.is_empty(), "{path}: {id} has neither a test nor a reason");
+            if let Some((_, rest)) = shown.split_once(&format!("{DIFFERENCE}: ")) {
+                let subject = rest.split(';').next().unwrap_or(rest);
+                let line = format!("| {subject}");
+                assert!(differences.contains(&line), "{path}: {id}: no line about {subject}");
+            }
             for (name, test) in named {
-                let own = sources.entry(name).or_insert_with(|| {
+                let source = sources.entry(name).or_insert_with(|| {
                     let paths = files(&repository().join(folder(name)), &[".rs"]);
                     let read = |path| fs::read_to_string(path).expect("a source can be read");
                     paths.into_iter().map(read).collect()
                 });
-                assert!(own.contains(&format!("fn {test}(")), "{id}: no test {name}::{test}");
+                let is_there = source.contains(&format!("fn {test}("));
+                assert!(is_there, "{path}: {id}: no test {name}::{test}");
             }
         }
     }

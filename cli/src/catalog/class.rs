@@ -4,11 +4,11 @@ use std::path::Path;
 
 use api::{
     files,
-    objects::{ClassStatus, NodeClassManifest, Object},
+    objects::{NodeClassManifest, Object},
 };
 use model::{
     Problem,
-    node_class::{NodeClass, ResolvedNodeClass, ResolvedTemplate, Subnet},
+    node_class::{ClassStatus, NodeClass, ResolvedNodeClass, ResolvedTemplate, Subnet},
 };
 
 use super::source::Source;

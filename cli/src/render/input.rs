@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use api::{
     files::{self, Manifest},
-    objects::{ClassStatus, NodeClassManifest, Object},
+    objects::{NodeClassManifest, Object},
 };
 use jiff::Timestamp;
 use launch_template::NodeSettings;
@@ -14,8 +14,8 @@ use model::{
     labels,
     launch::TemplateVersion,
     node_class::{
-        ClusterSettings, NodeClass, PlacementGroup, PlacementGroupTerm, ResolvedNodeClass,
-        ResolvedTemplate, TemplateSource,
+        ClassStatus, ClusterSettings, NodeClass, PlacementGroup, PlacementGroupTerm,
+        ResolvedNodeClass, ResolvedTemplate, TemplateSource,
     },
     node_pool::NodePool,
 };

@@ -13,7 +13,6 @@ async fn main() -> anyhow::Result<()> {
         catalog: &platform.catalog(),
         discovery: &platform.discovery(),
         templates: &platform.templates(),
-        profiles: &platform.profiles(),
         fleet: &platform.fleet(),
         mailbox: &platform.mailbox(),
         offers: &handlers::Offers::default(),

@@ -9,6 +9,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use model::{
     Namespace, NodeClaimName, NodeName, Pod, PodKey, PodSpec, Problem,
     claim::ShownNodeClaim,
+    condition::NotReady,
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
     labels,
@@ -31,7 +32,7 @@ use crate::{
     },
     karpenter::hash,
     objects::{
-        BufferManifest, StorageClassManifest, Workload, WorkloadKind, budget, buffer,
+        BufferManifest, StorageClassManifest, Workload, WorkloadKind, budget, buffer, class_status,
         metadata::Metadata, node, node_class, node_pool, overlay, pod, volume, workload,
     },
 };
@@ -126,13 +127,23 @@ fn stored_node_pool(root: &Field<'_>, complaints: &Complaints) -> Option<NodePoo
     Some(pool)
 }
 
-/// Reads an EC2NodeClassList, each class with what its status says against a launch. What is not
-/// supported yet is in each class's `problems`.
+/// Reads an EC2NodeClassList, each class with what its status says: what it selects, and what stands
+/// against a launch. A status that cannot be read stands against one, too. What is not supported yet is
+/// in each class's `problems`.
 pub fn node_class_list(body: &[u8]) -> Result<Page<ListedNodeClass>, Error> {
     list(body, "EC2NodeClass", |root, complaints| {
         let class = node_class::read(root, complaints)?;
         let not_ready = node_class::not_ready_in_cluster(root.tree());
-        Some(ListedNodeClass { class, not_ready })
+        Some(match class_status::read(root) {
+            Ok(status) => {
+                let is_present = node_class::is_present(root.tree());
+                ListedNodeClass { class, not_ready, status: is_present.then_some(status) }
+            }
+            Err(problem) => {
+                let why = NotReady::Unreadable(problem.to_string());
+                ListedNodeClass { class, not_ready: Some(why), status: None }
+            }
+        })
     })
 }
 

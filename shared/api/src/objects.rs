@@ -8,7 +8,7 @@ use model::{
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
     node::Node,
-    node_class::NodeClass,
+    node_class::{ClassStatus, NodeClass},
     node_pool::NodePool,
     overlay::NodeOverlay,
     pod::Owner,
@@ -21,7 +21,7 @@ mod affinity;
 mod block_device;
 pub(crate) mod budget;
 pub(crate) mod buffer;
-mod class_status;
+pub(crate) mod class_status;
 pub(crate) mod conditions;
 mod container;
 mod cures;
@@ -46,7 +46,6 @@ pub(crate) mod workload;
 
 pub use budget::PriorityClass;
 pub use buffer::{BufferManifest, BufferReference, Referable};
-pub use class_status::ClassStatus;
 pub use pod::PodManifest;
 
 /// Something that a manifest describes.

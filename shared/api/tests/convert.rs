@@ -6,7 +6,7 @@ use std::{fs, path::Path};
 use api::{
     convert::{Settings, to_v1},
     files,
-    objects::{ClassStatus, Object},
+    objects::Object,
 };
 
 #[test]
@@ -45,7 +45,7 @@ fn specs(text: &str) -> Vec<Object> {
     let mut objects = files::read(text, "x").objects;
     for object in &mut objects {
         if let Object::NodeClass(class) = object {
-            class.status = Ok(ClassStatus::default());
+            class.status = Ok(model::node_class::ClassStatus::default());
         }
     }
     objects

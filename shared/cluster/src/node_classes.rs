@@ -1,10 +1,8 @@
-//! What is told about EC2NodeClasses: their drift hash, and their subresource `status`.
+//! What is told about EC2NodeClasses: annotations of ours, the drift hash among them, and their subresource
+//! `status`. The annotations come first: a status that says of a generation that it was looked at has them.
 
 use api::karpenter::node_class_patch::status_patch;
-use model::{
-    node_class::{NodeClassStatus, SeenNodeClass},
-    static_hash::NODE_CLASS,
-};
+use model::node_class::{NodeClassStatus, SeenNodeClass};
 use ports::{Listing, NodeClasses, PortError};
 
 use crate::{
@@ -34,8 +32,6 @@ impl NodeClasses for KubeCluster {
             uid: &seen.uid,
             generation: seen.generation,
         };
-        let hash = status.hash.map(|hash| NODE_CLASS.annotations(&hash.to_string()));
-        let annotations = hash.into_iter().flatten();
-        self.tell_of(told, annotations, |stored| status_patch(stored, seen, status)).await
+        self.tell_of(told, status.annotations(), |stored| status_patch(stored, seen, status)).await
     }
 }

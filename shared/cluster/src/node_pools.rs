@@ -40,6 +40,7 @@ impl NodePools for KubeCluster {
         };
         let hash = seen.pool.annotations.get(NODE_POOL.key);
         let annotations = hash.into_iter().flat_map(|hash| NODE_POOL.annotations(hash));
+        let annotations = annotations.map(|(key, value)| (key, Some(value)));
         self.tell_of(told, annotations, |stored| status_patch(stored, seen, status)).await
     }
 }

@@ -24,12 +24,12 @@ pub(crate) struct Told<'a> {
 }
 
 impl KubeCluster {
-    /// Puts `annotations` on the object, then into its status what `status` makes of it as it is
+    /// Puts `annotations` on the object, or takes those that are `None` away, then into its status what `status` makes of it as it is
     /// stored. Each only where it says something else.
     pub(crate) async fn tell_of(
         &self,
         told: Told<'_>,
-        annotations: impl IntoIterator<Item = (String, String)>,
+        annotations: impl IntoIterator<Item = (String, Option<String>)>,
         status: impl FnOnce(&[u8]) -> Result<StatusPatch, serde_json::Error>,
     ) -> Result<(), PortError> {
         let request = Request::new(told.path).get(told.name, &GetParams::default());

@@ -201,7 +201,6 @@ fn launch_ports<'a>(
         catalog: world,
         discovery: world,
         templates: world,
-        profiles: world,
         fleet: world,
         mailbox: world,
         offers,

@@ -28,7 +28,7 @@ use model::{
 use ports::{Adapters, Catalog as _, Fault, Fleet, Invocation, Ledger, PortError, Templates as _};
 
 use crate::{Error, error::story};
-use prepare::{Asked, LaunchRefusal, Preparation, Prepared};
+use prepare::{Asked, LaunchRefusal, Prepared, Unprepared};
 
 /// A launch that EC2 keeps refusing is given up after so long.
 ///
@@ -69,12 +69,10 @@ pub struct LaunchPorts<'a, A: Adapters> {
     pub cluster: &'a A::Cluster,
     /// What can be bought.
     pub catalog: &'a A::Catalog,
-    /// What EC2NodeClasses select, and what nodes need to know of the cluster.
+    /// Free addresses, what is left of capacity reservations, and what nodes need to know of the cluster.
     pub discovery: &'a A::Discovery,
     /// Launch templates to launch from.
     pub templates: &'a A::Templates,
-    /// Instance profiles of the nodes.
-    pub profiles: &'a A::Profiles,
     /// Where instances are launched.
     pub fleet: &'a A::Fleet,
     /// Later tries, and `provision` for the pods of claims that got no instance.
@@ -130,18 +128,19 @@ async fn outcome<A: Adapters>(
     at: &Invocation,
 ) -> Result<Outcome, Error> {
     Ok(match prepare::prepare(ports, asked, snapshot, &batch.claims, at).await {
-        Ok(Preparation::Ready(prepared)) => match mark(ports.ledger, batch, at).await? {
+        Ok(prepared) => match mark(ports.ledger, batch, at).await? {
             WriteOutcome::Written => ask(ports, &mut asked.templates, prepared, batch, at).await,
             WriteOutcome::Conflict => Outcome::Later("somebody else launches it".to_owned()),
         },
-        Ok(Preparation::Refused(refusal)) => {
+        Err(Unprepared::Refused(refusal)) => {
             if batch.claims.iter().all(|claim| claim.requested_at.is_none()) {
                 Outcome::Refused(refusal)
             } else {
                 read_back(ports.fleet, batch, at).await
             }
         }
-        Err(error) => Outcome::Later(story(&error)),
+        Err(Unprepared::NotYet(why)) => never(ports.fleet, batch, at, why.to_string()).await,
+        Err(Unprepared::Port(error)) => Outcome::Later(story(&error)),
     })
 }
 
@@ -218,8 +217,8 @@ async fn ask<A: Adapters>(
     Outcome::Later("LaunchTemplateNotFound: a launch template vanished twice".to_owned())
 }
 
-/// EC2 never launches this as asked. It may still be mended from outside, so it is given some time;
-/// and an earlier request, with another content, may have been taken.
+/// This is never launched as asked, or not as things stand. It may still be mended from outside, so it is
+/// given some time; and an earlier request, with another content, may have been taken.
 async fn never(fleet: &impl Fleet, batch: &Batch, at: &Invocation, reason: String) -> Outcome {
     let oldest = batch.claims.iter().map(|claim| at.now.duration_since(claim.created_at)).max();
     if oldest.is_none_or(|age| age < LAUNCH_TTL) {

@@ -5,7 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use launch_template::Offers;
+use launch_template::{Offers, of_status};
 use model::{
     NodeClassName, Problem,
     facts::{ClassOffer, Facts},
@@ -20,10 +20,7 @@ use ports::{
     PodSelection,
 };
 
-use crate::{
-    Error,
-    resolution::{Resolution, resolved},
-};
+use crate::{Error, live::live};
 
 /// Where a decision about new nodes looks.
 pub(crate) struct Sources<'a, A: Adapters> {
@@ -45,33 +42,28 @@ impl<A: Adapters> Sources<'_, A> {
         let node_classes = kept(self.cluster.node_classes().await?, &mut seen.malformed);
         let settings = self.discovery.cluster_settings(&at.cluster).await?;
         close_pools(&mut seen.facts.node_pools, &node_classes);
-        let node_classes = node_classes.into_iter().map(|listed| listed.class).collect();
         let wanted = named_classes(&seen.facts.node_pools, node_classes);
-        seen.facts.class_hashes = Some(class_hashes(&settings, &wanted));
-        let offers = self.class_offers(&settings, &seen.facts.ledger, &wanted, at).await?;
+        let classes = wanted.iter().map(|listed| &listed.class);
+        seen.facts.class_hashes = Some(class_hashes(&settings, classes));
+        let offers = self.class_offers(&seen.facts.ledger, &wanted, at).await?;
         seen.facts.classes = Some(offers);
         seen.demand(self.cluster).await
     }
 
     async fn class_offers(
         &self,
-        settings: &ClusterSettings,
         ledger: &Snapshot,
-        classes: &[NodeClass],
+        classes: &[ListedNodeClass],
         at: &Invocation,
     ) -> Result<BTreeMap<NodeClassName, ClassOffer>, Error> {
         let catalog = self.catalog.catalog().await?;
-        let mut by_class = BTreeMap::new();
-        for class in classes {
-            let offer = match resolved(self.discovery, settings, class, at.now).await? {
-                Resolution::Ready(class) => {
-                    ClassOffer::Ready(self.offers.offer(&catalog, &class, ledger, at.now))
-                }
-                Resolution::NotReady(obstacles) => ClassOffer::NotReady(obstacles),
-            };
-            by_class.insert(class.name.clone(), offer);
-        }
-        Ok(by_class)
+        let ready = classes.iter().filter(|listed| listed.not_ready.is_none());
+        let live = live(self.discovery, ready).await?;
+        let offer = |listed: &ListedNodeClass| match of_status(listed, &live, at.now) {
+            Ok(class) => ClassOffer::Ready(self.offers.offer(&catalog, &class, ledger, at.now)),
+            Err(obstacles) => ClassOffer::NotReady(obstacles),
+        };
+        Ok(classes.iter().map(|listed| (listed.class.name.clone(), offer(listed))).collect())
     }
 }
 
@@ -163,13 +155,13 @@ fn close_pools(pools: &mut [NodePool], classes: &[ListedNodeClass]) {
 }
 
 /// The classes that pools name, by name.
-fn named_classes(pools: &[NodePool], classes: Vec<NodeClass>) -> Vec<NodeClass> {
+fn named_classes(pools: &[NodePool], classes: Vec<ListedNodeClass>) -> Vec<ListedNodeClass> {
     let named: BTreeSet<&NodeClassName> =
         pools.iter().map(|pool| &pool.template.node_class).collect();
     let by_name: BTreeMap<_, _> = classes
         .into_iter()
-        .filter(|class| named.contains(&class.name))
-        .map(|class| (class.name.clone(), class))
+        .filter(|listed| named.contains(&listed.class.name))
+        .map(|listed| (listed.class.name.clone(), listed))
         .collect();
     by_name.into_values().collect()
 }

@@ -5,10 +5,12 @@
 //!
 //! Karpenter: `pkg/controllers/nodeclass` of the AWS provider.
 
+mod selected;
 mod validation;
 
 use launch_template::{Checks, DryRun, Findings, readiness};
 use model::{
+    message::Message,
     node_class::{ClusterSettings, NodeClassStatus, ResolvedTemplate, SeenNodeClass},
     node_pool::ClassReadiness,
 };
@@ -21,9 +23,10 @@ use crate::{
     Error, Report,
     error::story,
     job::{Job, Jobs, Tally},
+    mail::send,
     pools::{self, Classes},
-    resolution::{ensure_profile, look_up},
 };
+use selected::{ensure_profile, look_up};
 
 /// Everything that `resolve` may touch.
 #[derive(Debug)]
@@ -96,9 +99,9 @@ async fn tell_classes<A: Adapters>(
         }
         known.insert(name.clone(), (ClassReadiness::Unknown, class.generation));
         let told = match status(ports, settings, class, at).await {
-            Ok(status) => {
+            Ok((status, question)) => {
                 known.insert(name.clone(), (pools::readiness(&status), class.generation));
-                ports.node_classes.tell(class, &status).await
+                tell(ports, class, &status, question, at).await
             }
             Err(error) => Err(error),
         };
@@ -111,6 +114,22 @@ async fn tell_classes<A: Adapters>(
         }
     }
     (known, tally.done())
+}
+
+/// Tells a class its status, and then asks for the dry run that it waits for: `launch` tries what the
+/// status says.
+async fn tell<A: Adapters>(
+    ports: &ResolvePorts<'_, A>,
+    class: &SeenNodeClass,
+    status: &NodeClassStatus,
+    question: Option<Message>,
+    at: &Invocation,
+) -> Result<(), PortError> {
+    ports.node_classes.tell(class, status).await?;
+    match question {
+        Some(question) => send(ports.mailbox, at, question, 0).await,
+        None => Ok(()),
+    }
 }
 
 /// Tells every pool, and brings those that could not be read.
@@ -127,12 +146,13 @@ async fn tell_pools<A: Adapters>(
     Ok(pools.malformed)
 }
 
+/// What is to be told of a class, and the dry run that it waits for, if one is due.
 async fn status<A: Adapters>(
     ports: &ResolvePorts<'_, A>,
     settings: &ClusterSettings,
     seen: &SeenNodeClass,
     at: &Invocation,
-) -> Result<NodeClassStatus, PortError> {
+) -> Result<(NodeClassStatus, Option<Message>), PortError> {
     let class = &seen.class;
     let found = look_up(ports.discovery, settings, class, at.now).await?;
     let profile = match ensure_profile(ports.profiles, settings, class).await {
@@ -144,10 +164,12 @@ async fn status<A: Adapters>(
         }
         Err(error) => return Err(error),
     };
-    let launched_with = match &found.launch_template {
-        Ok(ResolvedTemplate::Named { name, version }) => Some(format!("{name} {version}")),
-        Ok(ResolvedTemplate::Made) => profile.clone(),
-        Err(_) => None,
+    let (launched_with, launch_template_version) = match &found.launch_template {
+        Ok(ResolvedTemplate::Named { name, version }) => {
+            (Some(format!("{name} {version}")), version.number())
+        }
+        Ok(ResolvedTemplate::Made) => (profile.clone(), None),
+        Err(_) => (None, None),
     };
     let findings = Findings::of(&found);
     let checks = Checks {
@@ -173,13 +195,17 @@ async fn status<A: Adapters>(
         images: found.images.unwrap_or_default(),
         reservations: found.reservations,
         instance_profile: profile,
+        placement_group: found.placement_group.ok().flatten(),
+        launch_template_version,
         hash: class.hash.map(|hash| hash.with_ca_bundle(&settings.ca_bundle)),
         found_at: at.now,
     };
     if let (true, Some(launched_with)) = (awaits_dry_run, launched_with) {
-        let dry_run = validation::dry_run(ports, seen, &status, &launched_with, at).await?;
+        let (dry_run, question) =
+            validation::dry_run(ports, seen, &status, &launched_with, at).await?;
         let checks = Checks { dry_run, ..checks };
         status.conditions = readiness(class, &findings, Some(&checks)).into_conditions();
+        return Ok((status, question));
     }
-    Ok(status)
+    Ok((status, None))
 }

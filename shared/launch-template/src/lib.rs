@@ -19,6 +19,7 @@ mod reaction;
 mod readiness;
 mod request;
 pub mod selection;
+mod stored;
 mod template;
 #[cfg(test)]
 mod testing;
@@ -40,4 +41,5 @@ pub use readiness::{
     Checks, DryRun, Findings, Readiness, Selected, own_obstacles, readiness, resolved,
 };
 pub use request::{Launch, Refusal, requests, requests_with};
+pub use stored::{Live, of_status, selected};
 pub use user_data::dropped_settings;

@@ -31,6 +31,14 @@ const DEVICES: [&str; 2] = [labels::INSTANCE_GPU_COUNT, labels::INSTANCE_ACCELER
 /// Tried where no pool says what it wants: an ordinary type of each architecture.
 const ORDINARY: [&str; 2] = ["m5.large", "m6g.large"];
 
+/// Annotations of a class that are written after the first look.
+const OURS: [&str; 4] = [
+    NODE_CLASS.key,
+    NODE_CLASS.version_key,
+    labels::SELECTED_PLACEMENT_GROUP,
+    labels::LAUNCH_TEMPLATE_VERSION,
+];
+
 /// What stands for the pool where no pool names the class, and for the claim.
 const NOBODY: &str = "validation";
 
@@ -49,7 +57,7 @@ pub struct TryOut {
 
 /// A digest of everything that the answers depend on: another class, or other things selected, are
 /// tried out anew. How many addresses are free makes no difference, and neither do the annotations
-/// with the class's own hash, which are written after the first look. `launched_with` is the instance
+/// of ours, such as the class's hash, which are written after the first look. `launched_with` is the instance
 /// profile, or the launch template of the user's own and its version.
 ///
 /// It is made of the values as the program shows them, so another release may ask once more.
@@ -63,8 +71,7 @@ pub fn key(
 ) -> String {
     let mut digest = Digest::default();
     digest.field("class", format_args!("{class:?}"));
-    let is_hash = |key: &str| [NODE_CLASS.key, NODE_CLASS.version_key].contains(&key);
-    let annotations = annotations.iter().filter(|(key, _)| !is_hash(key));
+    let annotations = annotations.iter().filter(|(key, _)| !OURS.contains(&key.as_str()));
     let annotations = annotations.map(|(key, value)| format!("{key}={value}"));
     digest.list("annotation", annotations.collect::<Vec<_>>().iter());
     digest.list("subnet", subnets.iter().map(|subnet| format!("{} {}", subnet.id, subnet.zone)));

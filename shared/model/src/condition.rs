@@ -292,6 +292,8 @@ pub enum NotReady {
     Unseen,
     /// `Ready` is about another generation of the object than the present one.
     Stale,
+    /// What its status or its own annotations say cannot be read, for this reason.
+    Unreadable(String),
     /// `Ready` is not true, or not there.
     Conditions {
         /// The condition `Ready`, if it is there.
@@ -329,6 +331,7 @@ impl fmt::Display for NotReady {
         match self {
             Self::Unseen => f.write_str("nobody has looked at it yet"),
             Self::Stale => f.write_str("its newest generation was not looked at yet"),
+            Self::Unreadable(why) => write!(f, "its status cannot be read: {why}"),
             Self::Conditions { ready: None, .. } => f.write_str("it has no condition Ready"),
             Self::Conditions { ready: Some(ready), .. } => {
                 let status = if ready.is_false { "False" } else { "Unknown" };

@@ -88,6 +88,12 @@ pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 pub const MANAGER: &str = "journeyman";
 /// Annotation of our own: the version of the claim that its NodeClaim object shows in full.
 pub const CLAIM_VERSION: &str = "journeyman/nodeclaim-version";
+/// Annotation of our own on an EC2NodeClass: the placement group that it selects, for which Karpenter's
+/// status has no field.
+pub const SELECTED_PLACEMENT_GROUP: &str = "journeyman/placement-group";
+/// Annotation of our own on an EC2NodeClass that names a launch template of the user's own: the number of
+/// the version that its status is about.
+pub const LAUNCH_TEMPLATE_VERSION: &str = "journeyman/launch-template-version";
 /// Tag: the EKS cluster that owns an instance.
 pub const CLUSTER_NAME_TAG: &str = "eks:eks-cluster-name";
 /// Tag: the NodeClaim of an instance.

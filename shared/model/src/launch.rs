@@ -162,6 +162,16 @@ pub enum TemplateVersion {
     Number(u64),
 }
 
+impl TemplateVersion {
+    /// Its number, where one is named.
+    pub const fn number(self) -> Option<u64> {
+        match self {
+            Self::Latest => None,
+            Self::Number(number) => Some(number),
+        }
+    }
+}
+
 impl fmt::Display for TemplateVersion {
     /// As EC2 takes it: `$Latest`, or the number.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -23,7 +23,9 @@ pub use readiness::Obstacle;
 pub use selector::{
     ImageTerm, MatchCriteria, PlacementGroupTerm, ReservationTerm, SecurityGroupTerm, SubnetTerm,
 };
-pub use status::{InstanceProfile, ListedNodeClass, NodeClassStatus, SecurityGroup, SeenNodeClass};
+pub use status::{
+    ClassStatus, InstanceProfile, ListedNodeClass, NodeClassStatus, SecurityGroup, SeenNodeClass,
+};
 
 /// An EC2NodeClass.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -382,6 +384,44 @@ pub struct PlacementGroup {
     pub name: String,
     /// How it places.
     pub strategy: PlacementStrategy,
+}
+
+impl std::fmt::Display for PlacementGroup {
+    /// `pg-0a cluster close`, `pg-0b partition/3 apart`: id, strategy, number of partitions, name.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let Self { id, name, strategy } = self;
+        match strategy {
+            PlacementStrategy::Partition { count } => {
+                write!(f, "{id} {}/{count} {name}", strategy.as_str())
+            }
+            PlacementStrategy::Cluster | PlacementStrategy::Spread => {
+                write!(f, "{id} {} {name}", strategy.as_str())
+            }
+        }
+    }
+}
+
+impl std::str::FromStr for PlacementGroup {
+    type Err = String;
+
+    /// Reads what `Display` writes. A name may have spaces in it.
+    fn from_str(text: &str) -> Result<Self, String> {
+        let mut words = text.splitn(3, ' ');
+        let (Some(id), Some(strategy), Some(name)) = (words.next(), words.next(), words.next())
+        else {
+            return Err(format!("`{text}` is not `<id> <strategy> <name>` of a placement group"));
+        };
+        let strategy = match strategy.split_once('/') {
+            None if strategy == PlacementStrategy::Cluster.as_str() => PlacementStrategy::Cluster,
+            None if strategy == PlacementStrategy::Spread.as_str() => PlacementStrategy::Spread,
+            Some(("partition", count)) => {
+                let count = count.parse().map_err(|_| format!("`{count}` partitions"))?;
+                PlacementStrategy::Partition { count }
+            }
+            _ => return Err(format!("`{strategy}` is no strategy of a placement group")),
+        };
+        Ok(Self { id: id.to_owned(), name: name.to_owned(), strategy })
+    }
 }
 
 /// A class with everything that its selectors name.

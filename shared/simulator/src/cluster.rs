@@ -21,13 +21,13 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    InstanceId, Namespace, NodeClaimName, NodeClassName, NodeName, NodePoolName, ObjectName, Pod,
-    PodKey, PodSpec, Resources,
+    Condition, InstanceId, Namespace, NodeClaimName, NodeClassName, NodeName, NodePoolName,
+    ObjectName, Pod, PodKey, PodSpec, Resources,
     condition::NotReady,
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
     node::Node,
-    node_class::{NodeClass, NodeClassStatus},
+    node_class::{ListedNodeClass, NodeClass, NodeClassStatus},
     node_pool::{NodePool, NodePoolStatus},
     overlay::NodeOverlay,
     storage::Storage,
@@ -99,15 +99,25 @@ pub(crate) struct ToldClass {
 }
 
 impl ClusterState {
-    /// Why nothing may be launched from `class` yet, by what was told about it.
-    pub(crate) fn not_ready(&self, class: &NodeClass) -> Option<NotReady> {
-        let is_from_before = self.classes_from_before.contains(&class.name);
-        let told = self.class_statuses.get(&class.name).filter(|told| told.class == *class);
-        let ready = told.and_then(|told| told.status.ready());
+    /// `class` with what was told about it.
+    pub(crate) fn listed(&self, class: &NodeClass) -> ListedNodeClass {
+        let told = self.class_statuses.get(&class.name);
+        let present = told.filter(|told| told.class == *class);
+        let not_ready = match (told, present.map(|told| told.status.ready())) {
+            (None, _) => Some(NotReady::Unseen),
+            (Some(_), None) => Some(NotReady::Stale),
+            (Some(_), Some(ready)) => self.not_ready(&class.name, ready),
+        };
+        let status = present.map(|told| told.status.stored());
+        ListedNodeClass { class: class.clone(), not_ready, status }
+    }
+
+    /// Why nothing may be launched yet from the class called `name`, of which `ready` is told.
+    fn not_ready(&self, name: &NodeClassName, ready: Option<&Condition>) -> Option<NotReady> {
         match ready.map(|ready| (ready.status, &ready.message)) {
             Some((Some(true), _)) => None,
             Some((Some(false), why)) => Some(NotReady::ready(true, why)),
-            Some((None, _)) | None if is_from_before => None,
+            Some((None, _)) if self.classes_from_before.contains(name) => None,
             Some((None, why)) => Some(NotReady::ready(false, why)),
             None => Some(NotReady::Unseen),
         }

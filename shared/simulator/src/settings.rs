@@ -92,7 +92,8 @@ pub struct Settings {
     pub stream_attempts_max: u32,
     /// From a failed stream batch to the next try. Default: 1 s.
     pub stream_retry_after: SignedDuration,
-    /// Whether EC2NodeClasses that are there from the start were looked at before. Default: yes.
+    /// Whether EC2NodeClasses that are there from the start were checked by a dry run before, so that
+    /// they can be launched from as soon as their status says what they select. Default: yes.
     pub classes_are_known: bool,
     /// Whether the cluster knows Karpenter's kinds: their CustomResourceDefinitions are installed.
     /// Default: yes.

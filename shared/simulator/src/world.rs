@@ -153,8 +153,9 @@ impl World {
             settings,
         };
         if world.settings.has_schedules {
-            // They do not come round in the same second.
-            for (schedule, seconds) in Schedule::ALL.into_iter().zip([5, 15, 25, 35, 45, 55, 50]) {
+            // They do not come round in the same second. What EC2NodeClasses select is found first: without
+            // it nothing is decided.
+            for (schedule, seconds) in Schedule::ALL.into_iter().zip([5, 15, 25, 35, 45, 1, 50]) {
                 world.after(SignedDuration::from_secs(seconds), Event::Schedule(schedule));
             }
         }

@@ -1,7 +1,10 @@
 //! Pools whose class is not ready, or not known to be, launch nothing.
 
 use jiff::SignedDuration;
-use model::{Function, node_class::NodeClass};
+use model::{
+    Function, SubnetId,
+    node_class::{NodeClass, SubnetTerm},
+};
 use ports::{Fault, NodeClasses as _};
 use simulator::{Action, Happening, Object, Settings, Sim, Verdict, first_calls};
 
@@ -37,11 +40,13 @@ fn a_new_class_is_used_once_it_was_looked_at_and_tried_out() {
         .flat_map(|plan| plan.unplaced)
         .map(|unplaced| format!("{unplaced:?}"))
         .collect();
-    let why = "EC2NodeClass default is not ready: nobody has looked at it yet";
+    // It was looked at in the first second, and waits for the answer to its dry run.
+    let why = "EC2NodeClass default is not ready: condition Ready is not true: ValidationSucceeded=Unknown";
     assert!(!said.is_empty() && said.iter().all(|reason| reason.contains(why)), "{said:?}");
     runner.run_until(minute(10)).expect("nothing unsafe happens");
     let first = promised(&sim)[0];
-    assert!((100..180).contains(&first), "after {first} s");
+    // The second look of `resolve` knows what the dry run came to.
+    assert!((61..75).contains(&first), "after {first} s");
     assert_eq!(sim.check_liveness(), Vec::<String>::new());
 }
 
@@ -94,4 +99,90 @@ fn a_class_that_selects_nothing_any_more_launches_nothing_and_keeps_its_nodes() 
     runner.run_until(minute(20)).expect("nothing unsafe happens");
     assert_eq!((promised(&sim).len(), sim.nodes().len()), (before, nodes));
     assert!(sim.summary().pods_waiting > 0);
+}
+
+/// The class selects other subnets from now on, and until faults stop nobody can write its status.
+fn select_other_subnets(sim: &Sim) {
+    let busy = Verdict::FailBefore(Fault::Transient);
+    sim.add_rule(first_calls("NodeClasses.tell", u32::MAX, busy));
+    let tags = [("karpenter.sh/discovery".to_owned(), "other".to_owned())];
+    let subnet_terms = vec![SubnetTerm::Tags(tags.into())];
+    let changed = NodeClass { subnet_terms, ..class(sim) };
+    sim.act(Action::Add(vec![Object::NodeClass(changed)]));
+}
+
+/// The usual world, still without pods.
+fn without_pods() -> Sim {
+    let sim = sim(Settings::default());
+    sim.act(scale("web", 0));
+    sim.act(scale("store", 0));
+    sim
+}
+
+fn subnets(sim: &Sim) -> Vec<SubnetId> {
+    let status = sim.class_status(&testkit::build::id("default")).expect("it was told");
+    status.subnets.into_iter().map(|subnet| subnet.id).collect()
+}
+
+fn launched(sim: &Sim) -> u32 {
+    sim.summary().launched.values().sum()
+}
+
+#[test]
+fn nothing_is_launched_from_a_new_generation_before_its_status_is_written() {
+    let sim = without_pods();
+    let (mut runner, reports) = runner(&sim);
+    runner.run_until(minute(10)).expect("nothing unsafe happens");
+    reports.take();
+    let former = subnets(&sim);
+    select_other_subnets(&sim);
+    sim.act(scale("web", 4));
+    runner.run_until(minute(13)).expect("nothing unsafe happens");
+    assert_eq!((promised(&sim), subnets(&sim)), (Vec::new(), former.clone()));
+    let plans = reports.take().into_iter().filter_map(|decided| decided.report.plan);
+    let unplaced: Vec<String> =
+        plans.flat_map(|plan| plan.unplaced).map(|unplaced| format!("{unplaced:?}")).collect();
+    let why = "EC2NodeClass default is not ready: its newest generation was not looked at yet";
+    let is_said = unplaced.iter().all(|said| said.contains(why));
+    assert!(!unplaced.is_empty() && is_said, "{unplaced:?}");
+    sim.stop_faults();
+    runner.run_until(minute(20)).expect("nothing unsafe happens");
+    assert!(subnets(&sim).iter().all(|id| !former.contains(id)), "{former:?}");
+    assert!((780..900).contains(&promised(&sim)[0]), "{:?}", promised(&sim));
+    assert_eq!(sim.check_liveness(), Vec::<String>::new());
+}
+
+#[test]
+fn what_was_promised_before_a_class_changed_waits_for_its_status_or_is_given_up() {
+    for is_in_time in [true, false] {
+        let sim = without_pods();
+        let (mut runner, _reports) = runner(&sim);
+        runner.run_until(minute(10)).expect("nothing unsafe happens");
+        let busy = Verdict::FailBefore(Fault::Transient);
+        sim.add_rule(first_calls("Templates.ensure", u32::MAX, busy));
+        sim.act(scale("web", 4));
+        let seconds = |seconds| {
+            minute(10).checked_add(SignedDuration::from_secs(seconds)).expect("a time of this year")
+        };
+        runner.run_until(seconds(20)).expect("nothing unsafe happens");
+        let before = promised(&sim).len();
+        assert!(before > 0 && launched(&sim) == 0, "{:?}", promised(&sim));
+        sim.stop_faults();
+        select_other_subnets(&sim);
+        runner.run_until(minute(12)).expect("nothing unsafe happens");
+        assert_eq!((promised(&sim).len(), launched(&sim)), (before, 0));
+        if is_in_time {
+            sim.stop_faults();
+        }
+        runner.run_until(minute(18)).expect("nothing unsafe happens");
+        if is_in_time {
+            assert!(promised(&sim).len() == before && launched(&sim) > 0);
+        } else {
+            assert_eq!((sim.claims(), launched(&sim)), (Vec::new(), 0));
+            sim.stop_faults();
+        }
+        runner.run_until(minute(30)).expect("nothing unsafe happens");
+        assert!(launched(&sim) > 0);
+        assert_eq!(sim.check_liveness(), Vec::<String>::new());
+    }
 }

@@ -216,6 +216,34 @@ mod tests {
     }
 
     #[test]
+    fn what_is_written_is_what_launches_read() {
+        let mut object = stored(1, &json!({}));
+        let found = NodeClassStatus {
+            placement_group: Some("pg-1 partition/3 far apart".parse().unwrap()),
+            launch_template_version: Some(7),
+            reservations: vec![CapacityReservation {
+                id: "cr-1".to_owned(),
+                instance_type: "m7i.large".parse().unwrap(),
+                zone: "us-west-2a".parse().unwrap(),
+                owner: "123456789012".to_owned(),
+                match_criteria: MatchCriteria::Targeted,
+                is_capacity_block: true,
+                is_interruptible: false,
+                is_expiring: true,
+                ends_at: Some("2026-08-02T00:00:00Z".parse().unwrap()),
+                available_count: 5,
+            }],
+            ..found()
+        };
+        object["status"] = merged(&object, &found)["status"].clone();
+        object["metadata"]["annotations"] = json!(found.annotations());
+        let list = json!({ "kind": "List", "metadata": {}, "items": [object] }).to_string();
+        let mut page = crate::lists::node_class_list(list.as_bytes()).unwrap();
+        let listed = page.items.remove(0);
+        assert_eq!((listed.not_ready, listed.status), (None, Some(found.stored())));
+    }
+
+    #[test]
     fn what_is_said_already_is_not_sent_again() {
         let first = stored(1, &json!({}));
         let told = stored(1, &merged(&first, &found())["status"]);

@@ -40,21 +40,21 @@ struct StoredMetadata {
     annotations: BTreeMap<String, String>,
 }
 
-/// The patch that gives the object `stored`, as the API server sends it, `annotations`, if it still
-/// is the one that was looked at.
+/// The patch that gives the object `stored`, as the API server sends it, `annotations`, and takes those
+/// from it that are `None`, if it still is the one that was looked at.
 pub fn annotations_patch(
     stored: &[u8],
     uid: &str,
     generation: i64,
-    annotations: impl IntoIterator<Item = (String, String)>,
+    annotations: impl IntoIterator<Item = (String, Option<String>)>,
 ) -> Result<StatusPatch, serde_json::Error> {
     let stored = Stored::read(stored)?;
     if !stored.is(uid, generation) {
         return Ok(StatusPatch::Moved);
     }
     let StoredMetadata { uid, resource_version, annotations: known, .. } = stored.metadata;
-    let new = annotations.into_iter().filter(|(key, value)| known.get(key) != Some(value));
-    let new: BTreeMap<String, String> = new.collect();
+    let new = annotations.into_iter().filter(|(key, value)| known.get(key) != value.as_ref());
+    let new: BTreeMap<String, Option<String>> = new.collect();
     if new.is_empty() {
         return Ok(StatusPatch::Nothing);
     }

@@ -4,29 +4,15 @@
 
 use model::{
     InstanceTypeName, Problem, Requirement, Requirements, SecurityGroupId, SubnetId, Zone, ZoneId,
-    node_class::{CapacityReservation, Image, MatchCriteria, Subnet},
+    labels,
+    node_class::{CapacityReservation, ClassStatus, Image, MatchCriteria, Subnet},
 };
 
 use super::requirement::OPERATORS;
 use crate::document::field::{Complaints, Field, Unknown};
 
-/// What a controller found for an EC2NodeClass.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct ClassStatus {
-    /// In the order of the status; free addresses are not among it.
-    pub subnets: Vec<Subnet>,
-    /// In the order of the status.
-    pub security_groups: Vec<SecurityGroupId>,
-    /// In the order of the status; dates are not among it.
-    pub images: Vec<Image>,
-    /// The profile that instances get.
-    pub instance_profile: Option<String>,
-    /// In the order of the status; instances left are not among it.
-    pub reservations: Vec<CapacityReservation>,
-}
-
-/// Reads `status` of `object`, which is there for those who need it: what is wrong with it is the first
-/// error, and no fault of the object.
+/// Reads `status` of `object`, and the annotations beside it, which are there for those who need them:
+/// what is wrong with them is the first error, and no fault of the object.
 pub(crate) fn read(object: &Field<'_>) -> Result<ClassStatus, Box<Problem>> {
     let complaints = Complaints::new(Unknown::Ignored);
     let root = Field::root(object.tree(), &complaints);
@@ -44,6 +30,14 @@ pub(crate) fn read(object: &Field<'_>) -> Result<ClassStatus, Box<Problem>> {
         status.reservations = reservations.iter().filter_map(reservation).collect();
         let profile = fields.get("instanceProfile").and_then(|field| field.text());
         status.instance_profile = profile.filter(|name| !name.is_empty()).map(ToOwned::to_owned);
+    }
+    let metadata = root.fields().and_then(|mut fields| fields.get("metadata")?.fields());
+    let annotations = metadata.and_then(|mut metadata| metadata.get("annotations")?.fields());
+    if let Some(mut annotations) = annotations {
+        let group = annotations.get(labels::SELECTED_PLACEMENT_GROUP);
+        status.placement_group = group.and_then(|field| field.parsed(str::parse));
+        let version = annotations.get(labels::LAUNCH_TEMPLATE_VERSION);
+        status.launch_template_version = version.and_then(|field| field.parsed(str::parse));
     }
     match complaints.into_list().into_iter().next() {
         Some(complaint) => Err(Box::new(complaint.problem)),

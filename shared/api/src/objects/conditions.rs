@@ -81,6 +81,12 @@ impl Conditions {
         condition.map(|condition| condition.reason.clone())
     }
 
+    /// Whether `Ready` is about this `generation`, where a server counts generations.
+    pub(crate) fn is_about(&self, generation: Option<i64>) -> bool {
+        let ready = self.get(ConditionKind::Ready);
+        ready.is_some_and(|ready| generation.is_none_or(|present| ready.generation == present))
+    }
+
     /// Why the object is not ready. `None` when it is, or when nobody looked yet. A `generation` is the
     /// one that `Ready` must be about.
     pub(crate) fn not_ready(&self, generation: Option<i64>) -> Option<NotReady> {

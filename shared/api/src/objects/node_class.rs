@@ -59,7 +59,12 @@ pub(crate) fn not_ready(object: &Tree) -> Option<NotReady> {
     Conditions::of(object).not_ready(conditions::generation(object))
 }
 
-/// The same in a cluster, where somebody looks at every class: one without conditions is new.
+/// Whether what the status of `object` says is about its present generation, by its condition `Ready`.
+pub(crate) fn is_present(object: &Tree) -> bool {
+    Conditions::of(object).is_about(conditions::generation(object))
+}
+
+/// [`not_ready`] in a cluster, where somebody looks at every class: one without conditions is new.
 pub(crate) fn not_ready_in_cluster(object: &Tree) -> Option<NotReady> {
     if Conditions::of(object).is_empty() { Some(NotReady::Unseen) } else { not_ready(object) }
 }

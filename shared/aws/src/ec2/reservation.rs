@@ -1,6 +1,6 @@
 //! Capacity reservations and placement groups.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_ec2::{
     Client,
@@ -16,7 +16,7 @@ use model::{
 };
 use ports::{Fault, PortError};
 
-use super::{filter, tag_filters};
+use super::{FILTER_VALUES_MAX, filter, tag_filters};
 use crate::fault::{BadAnswer, port_error};
 
 const RESERVATIONS: &str = "DescribeCapacityReservations";
@@ -29,41 +29,52 @@ pub(super) async fn reservations(
     client: &Client,
     terms: &[ReservationTerm],
 ) -> Result<Vec<CapacityReservation>, PortError> {
-    let mut all = BTreeMap::new();
-    for term in terms {
-        for found in described(client, term).await? {
-            match from_reservation(&found) {
-                Ok(reservation) => {
-                    all.insert(reservation.id.clone(), reservation);
+    let mut described = Vec::new();
+    for query in queries(terms) {
+        match page_by_page(client, &query).await {
+            Ok(found) => described.extend(found),
+            // One id that is not there has EC2 refuse the others, too.
+            Err(PortError { fault: Fault::NotFound, .. }) => {
+                for id in query.ids {
+                    match page_by_page(client, &Query::of_ids([id])).await {
+                        Ok(found) => described.extend(found),
+                        Err(PortError { fault: Fault::NotFound, .. }) => {}
+                        Err(error) => return Err(error),
+                    }
                 }
-                Err(problem) => tracing::warn!(problem, "capacity reservation left out"),
             }
+            Err(error) => return Err(error),
         }
     }
-    Ok(all.into_values().collect())
+    let mut reservations = BTreeMap::new();
+    for found in described {
+        match from_reservation(&found) {
+            Ok(reservation) => {
+                reservations.insert(reservation.id.clone(), reservation);
+            }
+            Err(problem) => tracing::warn!(problem, "capacity reservation left out"),
+        }
+    }
+    Ok(reservations.into_values().collect())
 }
 
-async fn described(
+async fn page_by_page(
     client: &Client,
-    term: &ReservationTerm,
+    query: &Query,
 ) -> Result<Vec<types::CapacityReservation>, PortError> {
-    let (id, filters) = query(term);
     let mut all = Vec::new();
     let mut token = None;
     for _ in 0..limits::PAGES_PER_LISTING_MAX {
-        let request = client.describe_capacity_reservations().set_filters(Some(filters.clone()));
+        let request = client.describe_capacity_reservations();
+        let request = request.set_filters(Some(query.filters.clone()));
         // EC2 takes no page size beside ids.
-        let request = match &id {
-            Some(id) => request.capacity_reservation_ids(id),
-            None => request.max_results(PAGE_SIZE),
+        let request = if query.ids.is_empty() {
+            request.max_results(PAGE_SIZE)
+        } else {
+            request.set_capacity_reservation_ids(Some(query.ids.clone()))
         };
-        let answer = match request.set_next_token(token).send().await {
-            Ok(answer) => answer,
-            Err(error) => match port_error(RESERVATIONS, error) {
-                PortError { fault: Fault::NotFound, .. } => return Ok(Vec::new()),
-                error => return Err(error),
-            },
-        };
+        let answer = request.set_next_token(token).send().await;
+        let answer = answer.map_err(|error| port_error(RESERVATIONS, error))?;
         all.extend(answer.capacity_reservations.unwrap_or_default());
         token = answer.next_token.filter(|token| !token.is_empty());
         if token.is_none() {
@@ -73,19 +84,42 @@ async fn described(
     Err(BadAnswer::of(RESERVATIONS, "too many pages"))
 }
 
-/// An id or filters.
-fn query(term: &ReservationTerm) -> (Option<String>, Vec<Filter>) {
-    let mut filters = vec![filter("state", ["active"])];
-    match term {
-        ReservationTerm::Id(id) => (Some(id.clone()), filters),
-        ReservationTerm::Search { tags, owner, match_criteria } => {
-            filters.extend(tag_filters(tags));
-            filters.extend(owner.iter().map(|owner| filter("owner-id", [owner])));
-            let criteria = match_criteria.map(MatchCriteria::as_str);
-            filters.extend(criteria.map(|criteria| filter("instance-match-criteria", [criteria])));
-            (None, filters)
+/// One question for EC2.
+#[derive(Debug)]
+struct Query {
+    /// Reservations to describe; all of them where it is empty.
+    ids: Vec<String>,
+    filters: Vec<Filter>,
+}
+
+impl Query {
+    fn of_ids(ids: impl IntoIterator<Item = String>) -> Self {
+        Self { ids: ids.into_iter().collect(), filters: vec![filter("state", ["active"])] }
+    }
+}
+
+/// All ids together, everything else by itself.
+fn queries(terms: &[ReservationTerm]) -> Vec<Query> {
+    let (mut ids, mut queries) = (BTreeSet::new(), Vec::new());
+    for term in terms {
+        match term {
+            ReservationTerm::Id(id) => {
+                ids.insert(id.clone());
+            }
+            ReservationTerm::Search { tags, owner, match_criteria } => {
+                let mut query = Query::of_ids([]);
+                query.filters.extend(tag_filters(tags));
+                query.filters.extend(owner.iter().map(|owner| filter("owner-id", [owner])));
+                let criteria = match_criteria.map(MatchCriteria::as_str);
+                let criteria = criteria.map(|name| filter("instance-match-criteria", [name]));
+                query.filters.extend(criteria);
+                queries.push(query);
+            }
         }
     }
+    let ids: Vec<String> = ids.into_iter().collect();
+    queries.extend(ids.chunks(FILTER_VALUES_MAX).map(|ids| Query::of_ids(ids.iter().cloned())));
+    queries
 }
 
 fn from_reservation(found: &types::CapacityReservation) -> Result<CapacityReservation, String> {
@@ -162,24 +196,24 @@ mod tests {
     use super::*;
     use crate::ec2::text_of;
 
-    #[track_caller]
-    fn check(term: &ReservationTerm, id: Option<&str>, expected: &str) {
-        let (asked, filters) = query(term);
-        assert_eq!(asked.as_deref(), id);
-        assert_eq!(filters.iter().map(text_of).collect::<Vec<_>>().join(" "), expected);
-    }
-
     #[test]
-    fn an_id_is_asked_for_by_itself_and_everything_else_by_filters() {
-        check(&ReservationTerm::Id("cr-1".to_owned()), Some("cr-1"), "state=active");
+    fn ids_are_asked_for_together_and_everything_else_by_filters() {
         let search = ReservationTerm::Search {
             tags: BTreeMap::from([("team".to_owned(), "*".to_owned())]),
             owner: Some("123456789012".to_owned()),
             match_criteria: Some(MatchCriteria::Targeted),
         };
-        let expected = "state=active tag-key=team owner-id=123456789012 \
-                        instance-match-criteria=targeted";
-        check(&search, None, expected);
+        let id = |id: &str| ReservationTerm::Id(id.to_owned());
+        let queries = queries(&[id("cr-2"), search, id("cr-1"), id("cr-2")]);
+        let text = |query: &Query| {
+            let filters: Vec<String> = query.filters.iter().map(text_of).collect();
+            format!("{} {}", query.ids.join(","), filters.join(" "))
+        };
+        let expected = [
+            " state=active tag-key=team owner-id=123456789012 instance-match-criteria=targeted",
+            "cr-1,cr-2 state=active",
+        ];
+        assert_eq!(queries.iter().map(text).collect::<Vec<_>>(), expected);
     }
 
     #[test]

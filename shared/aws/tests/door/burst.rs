@@ -42,9 +42,9 @@ async fn a_thousand_claims_at_once_cost_no_more_requests_than_karpenters() {
         assert_eq!(usize::try_from(fleets).unwrap(), batches.len(), "one for each batch");
         assert!(fleets <= u64::from(KARPENTERS_FLEETS), "{requests:?}");
         // Everything else is asked for once by each call of a function, however many batches it has:
-        // one look, and one launch.
+        // what classes select, one look, and one launch.
         for (operation, count) in requests.iter().filter(|(name, _)| *name != "CreateFleet") {
-            assert!(*count <= 2, "{operation}: {requests:?}");
+            assert!(*count <= 3, "{operation}: {requests:?}");
         }
     };
     LocalSet::new().run_until(Box::pin(play)).await;

@@ -9,8 +9,8 @@ use std::{
 use aws::{Account, Connection, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates, IamProfiles};
 use door::{Door, listen, serve};
 use handlers::{
-    LaunchPorts, Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts, ProvisionSource,
-    ProvisionTrigger, Question,
+    DryRuns, LaunchPorts, Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts, ProvisionSource,
+    ProvisionTrigger, Question, ResolvePorts,
 };
 use jiff::{SignedDuration, Timestamp};
 use model::{
@@ -114,16 +114,38 @@ impl World {
         self.sim.pass_until(later.unwrap());
     }
 
-    /// Looks for pods once, as if somebody had asked for it.
+    /// Finds over the wire what classes select and writes it into their status. Nothing is tried out:
+    /// that is for [`World::try_out`].
+    pub(super) async fn resolve(&self) {
+        let at = invocation("resolve", self.sim.now());
+        let Self { sim, discovery, profiles, .. } = self;
+        let ports = ResolvePorts::<Self> {
+            node_classes: sim,
+            node_pools: sim,
+            discovery,
+            profiles,
+            ledger: sim,
+            mailbox: sim,
+            dry_runs: DryRuns::Disabled,
+        };
+        Box::pin(handlers::resolve(&ports, &at)).await.unwrap();
+    }
+
+    /// Looks for pods once, as if somebody had asked for it, when it was found what classes select.
     pub(super) async fn look(&self) {
+        self.resolve().await;
         let at = invocation("look", self.sim.now());
         self.provision(ProvisionSource::Request, &at).await.unwrap();
     }
 
     /// Delivers what is due, second by second: `provision` and `launch` do their work, the launches
-    /// over the wire; what other functions would do is left out.
+    /// over the wire, and twice a minute it is found what classes select; what other functions would do
+    /// is left out.
     pub(super) async fn play(&self, seconds: u32) {
-        for _ in 0..seconds {
+        for second in 1..=seconds {
+            if second % 30 == 0 {
+                self.resolve().await;
+            }
             while let Some(delivery) = self.sim.next_delivery() {
                 let outcome = match self.call(&delivery).await {
                     Ok(()) => DeliveryOutcome::Done,
@@ -180,14 +202,13 @@ impl World {
     }
 
     fn launch_ports(&self) -> LaunchPorts<'_, Self> {
-        let Self { sim, discovery, profiles, fleet, offers, .. } = self;
+        let Self { sim, discovery, fleet, offers, .. } = self;
         LaunchPorts {
             ledger: sim,
             cluster: sim,
             catalog: sim,
             discovery,
             templates: self,
-            profiles,
             fleet,
             mailbox: sim,
             offers,
@@ -196,6 +217,7 @@ impl World {
 
     /// Has a class tried out, over the wire, and reads what is kept of it.
     pub(super) async fn try_out(&self, class: &str) -> Option<Verdict> {
+        self.resolve().await;
         let now = self.sim.now();
         let (class, key) = (build::id(class), "1f".to_owned());
         let question = Question { class, key, asked_at: now };

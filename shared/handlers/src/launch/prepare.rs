@@ -5,17 +5,20 @@ use std::{
     sync::Arc,
 };
 
-use launch_template::Refusal;
+use jiff::Timestamp;
+use launch_template::{Live, Refusal, of_status};
 use model::{
-    InstanceType, LaunchTemplateName, NodeClaim, NodeClassName, labels,
+    InstanceType, LaunchTemplateName, NodeClaim, NodeClassName,
+    condition::NotReady,
+    labels,
     launch::{FleetRequest, LaunchTemplate},
     ledger::Snapshot,
-    node_class::{NodeClass, ResolvedNodeClass},
+    node_class::{ListedNodeClass, Obstacle, ResolvedNodeClass, TemplateSource},
 };
-use ports::{Adapters, Catalog as _, Cluster as _, Discovery as _, Invocation, PortError};
+use ports::{Adapters, Catalog as _, Cluster, Discovery, Invocation, PortError};
 
 use super::LaunchPorts;
-use crate::resolution::{Resolution, Resolutions, ensure_profile};
+use crate::live::live;
 
 /// A request, and what it was made of.
 pub(super) struct Prepared {
@@ -34,22 +37,36 @@ pub(super) struct Prepared {
 /// What was asked once for all batches of a call.
 #[derive(Default)]
 pub(super) struct Asked {
-    classes: Option<Vec<NodeClass>>,
-    resolutions: Resolutions,
-    profiles: BTreeMap<NodeClassName, Option<String>>,
+    classes: Option<Classes>,
     /// Launch templates that are there.
     pub(super) templates: BTreeSet<LaunchTemplateName>,
 }
 
-/// What becomes of a batch that is to be requested.
-pub(super) enum Preparation {
-    /// It can be.
-    Ready(Box<Prepared>),
-    /// It cannot.
-    Refused(LaunchRefusal),
+/// EC2NodeClasses, and what of that which they select changes with every launch.
+struct Classes {
+    listed: Vec<ListedNodeClass>,
+    live: Live,
 }
 
 /// Why there is no request for a batch.
+#[derive(Debug)]
+pub(super) enum Unprepared {
+    /// There never will be.
+    Refused(LaunchRefusal),
+    /// What its class selects now is not known: nobody looked at its newest generation yet, or nobody
+    /// knows whether it can be launched from.
+    NotYet(LaunchRefusal),
+    /// It could not be asked.
+    Port(PortError),
+}
+
+impl<R: Into<LaunchRefusal>> From<R> for Unprepared {
+    fn from(refusal: R) -> Self {
+        Self::Refused(refusal.into())
+    }
+}
+
+/// What stands against a launch.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub(super) enum LaunchRefusal {
     /// There is no EC2NodeClass of this name.
@@ -60,46 +77,37 @@ pub(super) enum LaunchRefusal {
     Launch(#[from] Refusal),
 }
 
-/// Makes the request for a batch.
+/// Makes the request for a batch, from what the status of its class says.
+///
+/// Karpenter: `pkg/controllers/nodeclaim/lifecycle/launch.go`: a claim whose class is not ready goes, and
+/// one whose class nobody knows to be ready is tried again.
 pub(super) async fn prepare<A: Adapters>(
     ports: &LaunchPorts<'_, A>,
     asked: &mut Asked,
     snapshot: &Snapshot,
     claims: &[NodeClaim],
     at: &Invocation,
-) -> Result<Preparation, PortError> {
-    let LaunchPorts { cluster, catalog, discovery, profiles, offers, .. } = *ports;
-    let refused = |refusal: LaunchRefusal| Ok(Preparation::Refused(refusal));
-    let Some(first) = claims.first() else { return refused(Refusal::NoClaims.into()) };
-    if asked.classes.is_none() {
-        // It was ready when the claims were promised.
-        let listed = cluster.node_classes().await?.items.into_iter();
-        asked.classes = Some(listed.map(|listed| listed.class).collect());
-    }
-    let mut classes = asked.classes.iter().flatten();
-    let Some(class) = classes.find(|class| class.name == first.node_class).cloned() else {
-        return refused(LaunchRefusal::ClassNotFound(first.node_class.clone()));
+) -> Result<Box<Prepared>, Unprepared> {
+    let LaunchPorts { cluster, catalog, discovery, offers, .. } = *ports;
+    let Some(first) = claims.first() else { return Err(Refusal::NoClaims.into()) };
+    let known = match asked.classes.take() {
+        Some(known) => known,
+        None => classes(cluster, discovery).await.map_err(Unprepared::Port)?,
     };
-    let settings = discovery.cluster_settings(&at.cluster).await?;
-    let class = match asked.resolutions.of(discovery, &settings, &class, at.now).await? {
-        Resolution::Ready(class) => *class,
-        Resolution::NotReady(obstacles) => {
-            let class = first.node_class.clone();
-            return refused(Refusal::NotReady { class, obstacles }.into());
-        }
+    let Classes { listed, live } = asked.classes.insert(known);
+    let name = &first.node_class;
+    let Some(listed) = listed.iter().find(|listed| listed.class.name == *name) else {
+        return Err(LaunchRefusal::ClassNotFound(name.clone()).into());
     };
-    let profile = match asked.profiles.get(&first.node_class) {
-        Some(known) => known.clone(),
-        None => ensure_profile(profiles, &settings, &class.class).await?,
-    };
-    asked.profiles.insert(first.node_class.clone(), profile.clone());
-    let catalog = catalog.catalog().await?;
+    let (class, profile) = resolved(listed, live, at.now).map_err(|obstacles| {
+        let refusal = Refusal::NotReady { class: name.clone(), obstacles };
+        if is_open(listed) { Unprepared::NotYet(refusal.into()) } else { refusal.into() }
+    })?;
+    let settings = discovery.cluster_settings(&at.cluster).await.map_err(Unprepared::Port)?;
+    let catalog = catalog.catalog().await.map_err(Unprepared::Port)?;
     let types = offers.offer(&catalog, &class, snapshot, at.now);
     let named = profile.as_deref().unwrap_or_default();
-    let launch = match launch_template::requests(claims, &class, &types, &settings, named) {
-        Ok(launch) => launch,
-        Err(refusal) => return refused(refusal.into()),
-    };
+    let launch = launch_template::requests(claims, &class, &types, &settings, named)?;
     let mut request = launch.request;
     request.tags.insert(labels::BATCH_TAG.to_owned(), first.batch.to_string());
     let reserved = launch.templates.iter().filter_map(|template| {
@@ -107,6 +115,40 @@ pub(super) async fn prepare<A: Adapters>(
     });
     let reservations = reserved.collect();
     let templates = launch.templates;
-    let prepared = Prepared { request, templates, class, types, profile, reservations };
-    Ok(Preparation::Ready(Box::new(prepared)))
+    Ok(Box::new(Prepared { request, templates, class: *class, types, profile, reservations }))
+}
+
+async fn classes(cluster: &impl Cluster, discovery: &impl Discovery) -> Result<Classes, PortError> {
+    let listed = cluster.node_classes().await?.items;
+    let live = live(discovery, &listed).await?;
+    Ok(Classes { listed, live })
+}
+
+/// Whether it may only be a matter of time until the class that is `listed` can be launched from.
+fn is_open(listed: &ListedNodeClass) -> bool {
+    let is_refused = listed.class.is_deleting || !listed.class.problems.is_empty();
+    !is_refused
+        && match &listed.not_ready {
+            Some(NotReady::Conditions { ready: Some(ready), .. }) => !ready.is_false,
+            not_ready => not_ready.is_some(),
+        }
+}
+
+/// The class that is `listed` with what it selects, and the instance profile of its nodes unless a launch
+/// template of the user's own has it; or what stands against launching from it.
+pub(super) fn resolved(
+    listed: &ListedNodeClass,
+    live: &Live,
+    now: Timestamp,
+) -> Result<(Box<ResolvedNodeClass>, Option<String>), Vec<Obstacle>> {
+    let class = of_status(listed, live, now)?;
+    let profile = listed.status.as_ref().and_then(|status| status.instance_profile.clone());
+    match (&class.class.launch_template, profile) {
+        (TemplateSource::Named(_), _) => Ok((class, None)),
+        (TemplateSource::Made, Some(profile)) => Ok((class, Some(profile))),
+        (TemplateSource::Made, None) => {
+            let why = "it does not say which instance profile its nodes get";
+            Err(vec![Obstacle::NotReady(NotReady::Unreadable(why.to_owned()))])
+        }
+    }
 }

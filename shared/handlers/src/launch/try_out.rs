@@ -14,7 +14,7 @@ use model::{
     NodeClassName,
     ledger::Snapshot,
     message::Message,
-    node_class::NodeClass,
+    node_class::{ListedNodeClass, NodeClass},
     validation::{FailedCheck, Tried, Verdict},
 };
 use ports::{
@@ -22,13 +22,8 @@ use ports::{
     Ledger as _, Mailbox, PortError, Templates as _,
 };
 
-use super::LaunchPorts;
-use crate::{
-    Error,
-    error::story,
-    mail::send,
-    resolution::{Resolution, ensure_profile, resolved},
-};
+use super::{LaunchPorts, prepare::resolved};
+use crate::{Error, error::story, live::live, mail::send};
 
 /// What was asked so long ago has been asked again since.
 const STALE: SignedDuration = SignedDuration::from_secs(55);
@@ -59,20 +54,23 @@ pub async fn try_out<A: Adapters>(
         return Ok(());
     }
     let known = cluster.node_classes().await?.items;
-    let Some(class) =
-        known.into_iter().map(|listed| listed.class).find(|known| known.name == *class)
-    else {
+    let Some(listed) = known.into_iter().find(|listed| listed.class.name == *class) else {
         return Ok(());
     };
-    let prepared = prepare(ports, &class, key, at).await;
-    let answered = match prepared {
-        Ok(Prepared::Requests(wanted)) => ask(ports, &wanted, &class, key, at).await,
-        Ok(Prepared::Verdict(verdict)) => Ok(Some(verdict)),
-        Ok(Prepared::Nothing(why)) => {
+    // Its condition Ready waits for this very dry run.
+    let listed = ListedNodeClass { not_ready: None, ..listed };
+    let class = &listed.class;
+    let answered = match prepare(ports, &listed, key, at).await {
+        Ok(wanted) => ask(ports, &wanted, class, key, at).await,
+        Err(Unprepared::Refused(refusal @ Refusal::UserDataSize { .. })) => {
+            let failure = (FailedCheck::UserDataSize, refusal.to_string());
+            Ok(Some(Verdict::found(key, Some(failure), at.now)))
+        }
+        Err(Unprepared::Refused(why)) => {
             tracing::info!(class = %class.name, %why, "EC2NodeClass not tried out");
             return Ok(());
         }
-        Err(error) => Err(error),
+        Err(Unprepared::Port(error)) => Err(error),
     };
     match answered {
         Ok(Some(verdict)) => Ok(ledger.put_verdict(&at.cluster, &class.name, &verdict).await?),
@@ -88,43 +86,46 @@ pub async fn try_out<A: Adapters>(
     }
 }
 
-/// What is known before EC2 is asked.
-enum Prepared {
-    Requests(Box<TryOut>),
-    Verdict(Verdict),
+/// Why EC2 is not asked.
+enum Unprepared {
     /// Nothing can be tried, for this reason.
-    Nothing(Refusal),
+    Refused(Refusal),
+    /// What to ask could not be found.
+    Port(PortError),
 }
 
+impl From<PortError> for Unprepared {
+    fn from(error: PortError) -> Self {
+        Self::Port(error)
+    }
+}
+
+impl From<Refusal> for Unprepared {
+    fn from(refusal: Refusal) -> Self {
+        Self::Refused(refusal)
+    }
+}
+
+/// What to ask EC2, from what the status of the class says that it selects: `resolve` wrote it before it
+/// asked.
 async fn prepare<A: Adapters>(
     ports: &LaunchPorts<'_, A>,
-    class: &NodeClass,
+    listed: &ListedNodeClass,
     key: &str,
     at: &Invocation,
-) -> Result<Prepared, PortError> {
-    let LaunchPorts { cluster, catalog, discovery, profiles, offers, .. } = *ports;
+) -> Result<Box<TryOut>, Unprepared> {
+    let LaunchPorts { cluster, catalog, discovery, offers, .. } = *ports;
+    let live = live(discovery, [listed]).await?;
+    let (class, profile) = resolved(listed, &live, at.now)
+        .map_err(|obstacles| Refusal::NotReady { class: listed.class.name.clone(), obstacles })?;
     let settings = discovery.cluster_settings(&at.cluster).await?;
-    let resolved = match resolved(discovery, &settings, class, at.now).await? {
-        Resolution::Ready(resolved) => *resolved,
-        Resolution::NotReady(obstacles) => {
-            let class = class.name.clone();
-            return Ok(Prepared::Nothing(Refusal::NotReady { class, obstacles }));
-        }
-    };
-    // A launch template of the user's own has one.
-    let profile = ensure_profile(profiles, &settings, class).await?.unwrap_or_default();
     let pools = cluster.node_pools().await?.items;
     let catalog = catalog.catalog().await?;
     // What cools down, or was measured, has nothing to do with what is allowed.
-    let types = offers.offer(&catalog, &resolved, &Snapshot::default(), at.now);
-    Ok(match requests(&resolved, &types, &pools, &settings, &profile, key) {
-        Ok(wanted) => Prepared::Requests(Box::new(wanted)),
-        Err(refusal @ Refusal::UserDataSize { .. }) => {
-            let failure = (FailedCheck::UserDataSize, refusal.to_string());
-            Prepared::Verdict(Verdict::found(key, Some(failure), at.now))
-        }
-        Err(refusal) => Prepared::Nothing(refusal),
-    })
+    let types = offers.offer(&catalog, &class, &Snapshot::default(), at.now);
+    // A launch template of the user's own has a profile.
+    let profile = profile.unwrap_or_default();
+    Ok(Box::new(requests(&class, &types, &pools, &settings, &profile, key)?))
 }
 
 /// One check after the other, until one fails; nothing where it has to be asked again.

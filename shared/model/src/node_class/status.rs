@@ -6,8 +6,10 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::{CapacityReservation, Image, NodeClass, Subnet};
-use crate::{Condition, ConditionKind, SecurityGroupId, condition::NotReady};
+use super::{CapacityReservation, Image, NodeClass, PlacementGroup, Subnet};
+use crate::{
+    Condition, ConditionKind, SecurityGroupId, condition::NotReady, labels, static_hash::NODE_CLASS,
+};
 
 /// An EC2NodeClass as it was listed, so that what is told about it is about that very spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -29,6 +31,29 @@ pub struct ListedNodeClass {
     pub class: NodeClass,
     /// Why nothing may be launched from it yet, by what its status says.
     pub not_ready: Option<NotReady>,
+    /// What its status says that it selects. `None` where that cannot be read, or is about another
+    /// generation of the class than the present one.
+    pub status: Option<ClassStatus>,
+}
+
+/// What a controller found that an EC2NodeClass selects, as it stands in the class's status and in the
+/// annotations [`labels::SELECTED_PLACEMENT_GROUP`] and [`labels::LAUNCH_TEMPLATE_VERSION`].
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ClassStatus {
+    /// In the order of the status; free addresses are not among it.
+    pub subnets: Vec<Subnet>,
+    /// In the order of the status.
+    pub security_groups: Vec<SecurityGroupId>,
+    /// In the order of the status; dates are not among it.
+    pub images: Vec<Image>,
+    /// The profile that instances get.
+    pub instance_profile: Option<String>,
+    /// In the order of the status; instances left are not among it.
+    pub reservations: Vec<CapacityReservation>,
+    /// The placement group.
+    pub placement_group: Option<PlacementGroup>,
+    /// The number of the version of the launch template that the class names.
+    pub launch_template_version: Option<u64>,
 }
 
 /// A security group that a class selects.
@@ -53,6 +78,10 @@ pub struct NodeClassStatus {
     pub reservations: Vec<CapacityReservation>,
     /// The instance profile in use, once it is known.
     pub instance_profile: Option<String>,
+    /// The placement group that the class selects, if it was found.
+    pub placement_group: Option<PlacementGroup>,
+    /// The number of the version that was looked at, of the launch template that the class names.
+    pub launch_template_version: Option<u64>,
     /// What its nodes are launched with, as one number.
     pub hash: Option<u64>,
     /// Whether nodes can be launched; `Ready` last.
@@ -65,6 +94,40 @@ impl NodeClassStatus {
     /// The condition `Ready`.
     pub fn ready(&self) -> Option<&Condition> {
         self.conditions.iter().find(|condition| condition.kind == ConditionKind::Ready)
+    }
+
+    /// The annotations that the class gets: the drift hash where it is known, and what is selected that
+    /// Karpenter's status has no field for. `None` is an annotation that has to go.
+    pub fn annotations(&self) -> BTreeMap<String, Option<String>> {
+        let hash = self.hash.map(|hash| NODE_CLASS.annotations(&hash.to_string()));
+        let hash = hash.into_iter().flatten().map(|(key, value)| (key, Some(value)));
+        let group = self.placement_group.as_ref().map(ToString::to_string);
+        let version = self.launch_template_version.map(|version| version.to_string());
+        let own =
+            [(labels::SELECTED_PLACEMENT_GROUP, group), (labels::LAUNCH_TEMPLATE_VERSION, version)];
+        hash.chain(own.map(|(key, value)| (key.to_owned(), value))).collect()
+    }
+
+    /// What is read again of this after it was stored: without what changes from one moment to the next.
+    pub fn stored(&self) -> ClassStatus {
+        let subnets = self.subnets.iter().cloned();
+        let images = self.images.iter().cloned();
+        let reservations = self.reservations.iter().cloned();
+        ClassStatus {
+            subnets: subnets
+                .map(|subnet| Subnet { available_ip_address_count: 0, ..subnet })
+                .collect(),
+            security_groups: self.security_groups.iter().map(|group| group.id.clone()).collect(),
+            images: images
+                .map(|image| Image { created_at: None, deprecated_at: None, ..image })
+                .collect(),
+            instance_profile: self.instance_profile.clone(),
+            reservations: reservations
+                .map(|reservation| CapacityReservation { available_count: 0, ..reservation })
+                .collect(),
+            placement_group: self.placement_group.clone(),
+            launch_template_version: self.launch_template_version,
+        }
     }
 }
 

@@ -34,7 +34,9 @@ impl World {
                     else {
                         continue;
                     };
-                    self.account.assumptions.insert(format!("subnet {id} in {zone}"));
+                    if !self.account.subnets.contains_key(id) {
+                        self.account.assumptions.insert(format!("subnet {id} in {zone}"));
+                    }
                     found.insert(id.clone(), zone);
                 }
                 SubnetTerm::Tags(tags) => {

@@ -11,7 +11,7 @@ use model::{
     Condition, ConditionKind, ConditionReason, NodeClassName, NodePoolName,
     node_class::{NodeClass, NodeClassStatus, SeenNodeClass},
     node_pool::{NodePool, NodePoolStatus, SeenNodePool},
-    static_hash::{NODE_CLASS, NODE_POOL},
+    static_hash::NODE_POOL,
 };
 use ports::{Fault, PortError};
 
@@ -88,9 +88,18 @@ impl ObjectRecord {
         is_changed
     }
 
-    fn annotate(&mut self, annotations: impl IntoIterator<Item = (String, String)>) -> bool {
+    /// Sets annotations, and removes those that are `None`. Whether anything changed.
+    fn annotate(
+        &mut self,
+        annotations: impl IntoIterator<Item = (String, Option<String>)>,
+    ) -> bool {
         let before = self.annotations.clone();
-        self.annotations.extend(annotations);
+        for (key, value) in annotations {
+            match value {
+                Some(value) => drop(self.annotations.insert(key, value)),
+                None => drop(self.annotations.remove(&key)),
+            }
+        }
         self.annotations != before
     }
 }
@@ -138,7 +147,7 @@ impl<N: Clone + Ord + std::fmt::Display> Records<N> {
     /// Somebody else annotates an object.
     pub(crate) fn annotate(&mut self, name: &N, key: &str, value: &str) {
         if let Some(record) = self.records.get_mut(name) {
-            let is_changed = record.annotate([(key.to_owned(), value.to_owned())]);
+            let is_changed = record.annotate([(key.to_owned(), Some(value.to_owned()))]);
             record.writes += u64::from(is_changed);
         }
     }
@@ -206,8 +215,7 @@ impl ClusterState {
             return Err(PortError::new(operation, Fault::NotFound));
         };
         record.check(&seen.uid, seen.generation, operation)?;
-        let hash = status.hash.map(|hash| NODE_CLASS.annotations(&hash.to_string()));
-        let mut is_changed = record.annotate(hash.into_iter().flatten());
+        let mut is_changed = record.annotate(status.annotations());
         let found = status.conditions.iter();
         let conditions = found.map(|condition| ConditionRecord::of(condition, status.found_at));
         is_changed |= record.put(conditions.collect());
@@ -232,8 +240,8 @@ impl ClusterState {
         };
         record.check(&seen.uid, seen.generation, operation)?;
         let hash = seen.pool.annotations.get(NODE_POOL.key);
-        let mut is_changed =
-            record.annotate(hash.into_iter().flat_map(|hash| NODE_POOL.annotations(hash)));
+        let hash = hash.into_iter().flat_map(|hash| NODE_POOL.annotations(hash));
+        let mut is_changed = record.annotate(hash.map(|(key, value)| (key, Some(value))));
         is_changed |= record.put(pool_conditions(&seen.pool, status));
         let before = self.pool_statuses.get(name);
         let is_same = |before: &NodePoolStatus| {

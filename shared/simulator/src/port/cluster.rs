@@ -40,10 +40,7 @@ impl Cluster for Sim {
     async fn node_classes(&self) -> Result<Listing<ListedNodeClass>, PortError> {
         self.step(("Cluster.node_classes", Read), "", |world| {
             let cluster = &world.cluster;
-            let classes = cluster.node_classes.values().map(|class| ListedNodeClass {
-                class: class.clone(),
-                not_ready: cluster.not_ready(class),
-            });
+            let classes = cluster.node_classes.values().map(|class| cluster.listed(class));
             Ok(world.list_of_custom(NODE_CLASS, classes))
         })
         .await

@@ -167,6 +167,6 @@ fn a_delivery_beyond_its_time_limit_comes_again() {
     sim.add_rule(at_call(0, Verdict::Delay(SignedDuration::from_mins(5))));
     toy::add(&sim, toy::workload("web", 1));
     sim.run_until(end(15), toy::dispatch(&sim)).unwrap();
-    assert!(sim.trace().iter().any(|line| line.contains("provision#1 is gone")));
+    assert!(sim.trace().iter().any(|line| line.contains("provision#2 is gone")));
     assert_eq!(sim.summary().pods_waiting, 0);
 }

@@ -1,12 +1,15 @@
 //! What the status of a class is read as, and whether the class is ready by it.
 
-use model::{condition::NotReady, node_class::MatchCriteria};
+use model::{
+    condition::NotReady,
+    node_class::{ClassStatus, ListedNodeClass, MatchCriteria},
+};
 
 use super::*;
 use crate::{
     convert::{Settings, to_v1},
     lists::node_class_list,
-    objects::{ClassStatus, NodeClassManifest},
+    objects::NodeClassManifest,
 };
 
 const STATUS: &str = "\
@@ -94,6 +97,15 @@ fn what_is_malformed_in_a_status_is_named_and_no_fault_of_the_class() {
     }
 }
 
+/// The class as a server lists it.
+fn listed(text: &str) -> ListedNodeClass {
+    let tree = crate::document::tree::parse_yaml(text).unwrap().remove(0).to_json();
+    let list = serde_json::json!({ "items": [tree] }).to_string();
+    let mut page = node_class_list(list.as_bytes()).unwrap();
+    assert_eq!(page.malformed, []);
+    page.items.remove(0)
+}
+
 /// A class of the third generation with these conditions: as a file, and as a server lists it.
 fn not_ready(conditions: &str) -> (Option<NotReady>, Option<NotReady>) {
     let text = class().replace(
@@ -101,11 +113,54 @@ fn not_ready(conditions: &str) -> (Option<NotReady>, Option<NotReady>) {
         &format!("[{conditions}]"),
     );
     let of_file = read(&text, "x.yaml").places.remove(0).not_ready;
-    let tree = crate::document::tree::parse_yaml(&text).unwrap().remove(0).to_json();
-    let list = serde_json::json!({ "items": [tree] }).to_string();
-    let mut page = node_class_list(list.as_bytes()).unwrap();
-    assert_eq!(page.malformed, []);
-    (of_file, page.items.remove(0).not_ready)
+    (of_file, listed(&text).not_ready)
+}
+
+#[test]
+fn what_a_class_selects_is_taken_from_a_status_about_its_present_generation_only() {
+    let text = class();
+    assert_eq!(listed(&text).status, Some(status(&text)));
+    let stale = text.replace("observedGeneration: 3", "observedGeneration: 2");
+    let found = listed(&stale);
+    assert_eq!((found.status, found.not_ready), (None, Some(NotReady::Stale)));
+    // Not ready, but looked at: a dry run takes what was found.
+    let open = text.replace("status: \"True\"", "status: Unknown");
+    assert_eq!(listed(&open).status, Some(status(&text)));
+    assert!(listed(&open).not_ready.is_some());
+    let none = text.replace("conditions: [{type: Ready", "others: [{type: Ready");
+    let found = listed(&none);
+    assert_eq!((found.status, found.not_ready), (None, Some(NotReady::Unseen)));
+    // What cannot be read is not taken for nothing.
+    let found = listed(&text.replace("id: sg-1, name: nodes", "id: []"));
+    let why = found.not_ready.unwrap().to_string();
+    assert!(why.starts_with("its status cannot be read: status.securityGroups[0].id"), "{why}");
+    assert_eq!(found.status, None);
+}
+
+#[test]
+fn what_has_no_field_in_the_status_is_read_from_annotations() {
+    let annotated = |annotations: &str| {
+        class()
+            .replace("generation: 3}", &format!("generation: 3, annotations: {{{annotations}}}}}"))
+    };
+    let text = annotated(
+        "journeyman/placement-group: pg-1 partition/3 far apart, \
+         journeyman/launch-template-version: \"7\"",
+    );
+    let found = listed(&text).status.unwrap();
+    let group = found.placement_group.unwrap();
+    assert_eq!((group.id.as_str(), group.name.as_str()), ("pg-1", "far apart"));
+    assert_eq!(group.strategy, model::node_class::PlacementStrategy::Partition { count: 3 });
+    assert_eq!((group.to_string().parse(), found.launch_template_version), (Ok(group), Some(7)));
+    for (wrong, field) in [
+        ("journeyman/placement-group: pg-1 dense close", "placement-group"),
+        ("journeyman/placement-group: pg-1", "placement-group"),
+        ("journeyman/placement-group: pg-1 partition/many apart", "placement-group"),
+        ("journeyman/launch-template-version: newest", "launch-template-version"),
+    ] {
+        let why = listed(&annotated(wrong)).not_ready.unwrap().to_string();
+        assert!(why.contains(field), "{why}");
+    }
 }
 
 #[test]

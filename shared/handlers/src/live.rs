@@ -1,0 +1,34 @@
+//! What of that which EC2NodeClasses select changes with every launch.
+//!
+//! All else is read from their status: see `launch_template::of_status`.
+
+use std::collections::BTreeSet;
+
+use launch_template::Live;
+use model::node_class::{ListedNodeClass, ReservationTerm, SubnetTerm};
+use ports::{Discovery, PortError};
+
+/// Asks how many addresses are free in the subnets of `classes`, and how many instances their capacity
+/// reservations still take: once for all of them, by the ids that their status names.
+pub(crate) async fn live<'a>(
+    discovery: &impl Discovery,
+    classes: impl IntoIterator<Item = &'a ListedNodeClass>,
+) -> Result<Live, PortError> {
+    let (mut subnets, mut reservations) = (BTreeSet::new(), BTreeSet::new());
+    for status in classes.into_iter().filter_map(|listed| listed.status.as_ref()) {
+        let ids = status.subnets.iter().map(|subnet| SubnetTerm::Id(subnet.id.clone()));
+        subnets.extend(ids);
+        let ids = status.reservations.iter().map(|found| ReservationTerm::Id(found.id.clone()));
+        reservations.extend(ids);
+    }
+    let subnets: Vec<SubnetTerm> = subnets.into_iter().collect();
+    let reservations: Vec<ReservationTerm> = reservations.into_iter().collect();
+    let subnets = discovery.subnets(&subnets).await?.into_iter();
+    let reservations = discovery.reservations(&reservations).await?.into_iter();
+    Ok(Live {
+        free_addresses: subnets
+            .map(|subnet| (subnet.id, subnet.available_ip_address_count))
+            .collect(),
+        reservations_left: reservations.map(|found| (found.id, found.available_count)).collect(),
+    })
+}

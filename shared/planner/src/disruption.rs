@@ -32,6 +32,7 @@ mod laws;
 mod method;
 mod multi;
 mod nodes;
+mod objection;
 mod outlook;
 mod price;
 mod proposal;
@@ -46,9 +47,11 @@ use std::collections::BTreeSet;
 
 use model::NodePoolName;
 
+pub use crate::eviction::Immovable;
 pub use carry_out::{Found, given_up, look, validated};
 pub(crate) use decide::decide;
 pub use decide::{Answer, Prepared};
+pub use objection::Objection;
 pub use outlook::{Outlook, outlook};
 pub use proposal::{Destination, Disrupted, Move, Proposal};
 pub use thorough::{Cursor, Thorough, thorough};

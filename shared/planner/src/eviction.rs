@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use model::{
-    Namespace, Pod, Taint, TaintEffect,
+    Namespace, Pod, PodKey, Taint, TaintEffect,
     eviction::{CountOrPercent, PodDisruptionBudget},
     facts::Facts,
     labels, taint,
@@ -52,6 +52,35 @@ pub(crate) fn tolerates_disruption(pod: &Pod) -> bool {
         && taint::untolerated([&disrupted_taint()], &pod.spec.tolerations).is_empty()
 }
 
+/// Why a pod may not be moved now.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Immovable {
+    /// It has the annotation `karpenter.sh/do-not-disrupt`.
+    #[error("the annotation {key} of pod {pod} protects it", key = labels::DO_NOT_DISRUPT)]
+    Protected {
+        /// The pod.
+        pod: PodKey,
+    },
+    /// Two PodDisruptionBudgets select it, and the eviction API refuses to choose.
+    #[error("pod {pod} has two PodDisruptionBudgets, {first} and {second}: it cannot be evicted")]
+    TwoBudgets {
+        /// The pod.
+        pod: PodKey,
+        /// The first PodDisruptionBudget, by namespace and name.
+        first: PodKey,
+        /// The second one.
+        second: PodKey,
+    },
+    /// A PodDisruptionBudget allows no disruption.
+    #[error("PodDisruptionBudget {budget} allows no disruption of pod {pod}")]
+    Budget {
+        /// The pod.
+        pod: PodKey,
+        /// The PodDisruptionBudget, by namespace and name.
+        budget: PodKey,
+    },
+}
+
 /// Whether the eviction API would be asked to move it.
 fn is_evictable(pod: &Pod, now: Timestamp) -> bool {
     is_active(pod) && !pod.is_mirror() && !pod.is_protected(now) && !tolerates_disruption(pod)
@@ -73,7 +102,7 @@ impl<'a> DisruptionBudgets<'a> {
     }
 
     /// Why `pod` may not be evicted now, if a budget forbids it.
-    pub(crate) fn objection(&self, pod: &Pod, now: Timestamp) -> Option<String> {
+    pub(crate) fn objection(&self, pod: &Pod, now: Timestamp) -> Option<Immovable> {
         self.blocking(pod, now, |budget| budget.disruptions_allowed == 0)
     }
 
@@ -87,7 +116,7 @@ impl<'a> DisruptionBudgets<'a> {
         pod: &Pod,
         now: Timestamp,
         is_closed: impl Fn(&PodDisruptionBudget) -> bool,
-    ) -> Option<String> {
+    ) -> Option<Immovable> {
         let candidates = self.by_namespace.get(&pod.key.namespace)?;
         if !is_evictable(pod, now) {
             return None;
@@ -98,15 +127,12 @@ impl<'a> DisruptionBudgets<'a> {
         let mut own = candidates.iter().filter(selects);
         let first = own.next()?;
         if let Some(second) = own.next() {
-            let (pod, first, second) = (&pod.key, &first.key, &second.key);
-            return Some(format!(
-                "pod {pod} has two PodDisruptionBudgets, {first} and {second}: it cannot be evicted"
-            ));
+            let (pod, first, second) = (pod.key.clone(), first.key.clone(), second.key.clone());
+            return Some(Immovable::TwoBudgets { pod, first, second });
         }
         let may_go = first.always_allows_unhealthy && !pod.is_ready;
-        (!may_go && is_closed(first)).then(|| {
-            format!("PodDisruptionBudget {} allows no disruption of pod {}", first.key, pod.key)
-        })
+        (!may_go && is_closed(first))
+            .then(|| Immovable::Budget { pod: pod.key.clone(), budget: first.key.clone() })
     }
 
     /// Whether a new place is looked for when the node of `pod` goes away.

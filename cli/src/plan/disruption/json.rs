@@ -18,7 +18,7 @@ use crate::plan::json::{Entry, entries};
 #[serde(rename_all = "camelCase")]
 pub(super) struct Document<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
-    waiting: Option<&'a str>,
+    waiting: Option<String>,
     methods: BTreeMap<&'static str, Option<Action<'a>>>,
     first: Option<&'static str>,
     ineligible: Vec<Stays<'a>>,
@@ -29,7 +29,7 @@ pub(super) struct Document<'a> {
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
     voided: BTreeMap<&'static str, String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    errors: BTreeMap<&'static str, &'a str>,
+    errors: BTreeMap<&'static str, String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thorough: Option<Wider<'a>>,
 }
@@ -105,17 +105,17 @@ pub(super) fn document<'a>(found: &'a Found<'_>) -> Document<'a> {
     let errors = outlook
         .answers
         .iter()
-        .filter_map(|(method, answer)| Some((method.as_str(), answer.error.as_deref()?)));
+        .filter_map(|(method, answer)| Some((method.as_str(), answer.error.as_ref()?.to_string())));
     let budgets = outlook.budgets.iter().map(|(pool, budgets)| {
         let own = budgets.iter().map(|(reason, left)| (reason.as_str(), *left));
         (pool.as_str(), own.collect())
     });
     Document {
-        waiting: outlook.waiting.as_deref(),
+        waiting: outlook.waiting.as_ref().map(ToString::to_string),
         methods: Method::ALL.into_iter().map(method).collect(),
         first: outlook.first().map(Method::as_str),
         ineligible: ineligible
-            .map(|(node, reason)| Stays { node, reason: reason.clone() })
+            .map(|(node, reason)| Stays { node, reason: reason.to_string() })
             .collect(),
         eligible: Method::ALL.into_iter().map(eligible).collect(),
         budgets: budgets.collect(),

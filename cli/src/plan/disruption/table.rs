@@ -2,14 +2,16 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    fmt,
     io::{self, Write},
 };
 
 use model::{
+    NodeName,
     disruption::{Method, Replacement},
     plan::Target,
 };
-use planner::disruption::{Destination, Proposal, Thorough};
+use planner::disruption::{Destination, Objection, Proposal, Thorough};
 
 use super::Found;
 use crate::output::{count, dollars};
@@ -33,7 +35,7 @@ pub(super) fn show(found: &Found<'_>, out: &mut impl Write) -> io::Result<()> {
             show_proposal(method.as_str(), proposal, out)?;
         }
         if let Some((proposal, voided)) = &answer.voided {
-            let names: Vec<&str> = proposal.nodes().map(model::NodeName::as_str).collect();
+            let names: Vec<&str> = proposal.nodes().map(NodeName::as_str).collect();
             writeln!(out, "\n{method}: {} would not hold: {voided}", names.join(", "))?;
         }
         if let Some(error) = &answer.error {
@@ -129,13 +131,12 @@ fn show_thorough(thorough: &Thorough, out: &mut impl Write) -> io::Result<()> {
 pub(super) fn remarks<'a>(found: &'a Found<'_>) -> BTreeMap<&'a str, Vec<String>> {
     let outlook = &found.outlook;
     let proposals = outlook.answers.values().filter_map(|answer| answer.proposal.as_ref());
-    let going: BTreeSet<&str> =
-        proposals.flat_map(Proposal::nodes).map(model::NodeName::as_str).collect();
+    let going: BTreeSet<&str> = proposals.flat_map(Proposal::nodes).map(NodeName::as_str).collect();
     let mut all: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (node, reason) in &outlook.ineligible {
-        all.insert(node, vec![reason.clone()]);
+        all.insert(node, vec![reason.to_string()]);
     }
-    for node in found.facts.nodes.keys().map(model::NodeName::as_str) {
+    for node in found.facts.nodes.keys().map(NodeName::as_str) {
         if !going.contains(node) && !all.contains_key(node) {
             all.insert(node, said(found, node));
         }
@@ -143,15 +144,31 @@ pub(super) fn remarks<'a>(found: &'a Found<'_>) -> BTreeMap<&'a str, Vec<String>
     all
 }
 
+/// What a method says about a node that it leaves alone.
+#[derive(PartialEq, Eq)]
+enum Remark<'a> {
+    /// What stands against giving it up.
+    Objection(&'a Objection),
+    /// The method gives up others, this one first.
+    After(&'a NodeName),
+}
+
+impl fmt::Display for Remark<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Objection(objection) => objection.fmt(f),
+            Self::After(first) => write!(f, "{first} goes first"),
+        }
+    }
+}
+
 /// What the methods say about a node, those that say the same together.
 fn said(found: &Found<'_>, node: &str) -> Vec<String> {
-    let mut by_reason: Vec<(String, Vec<Method>)> = Vec::new();
+    let mut by_reason: Vec<(Remark<'_>, Vec<Method>)> = Vec::new();
     for (method, answer) in &found.outlook.answers {
         let note = answer.notes.iter().find(|(name, _)| name.as_str() == node);
-        let Some(reason) = note.map(|(_, reason)| reason.clone()).or_else(|| {
-            let first = answer.proposal.as_ref()?.nodes().next()?;
-            Some(format!("{first} goes first"))
-        }) else {
+        let goes_first = || answer.proposal.as_ref()?.nodes().next().map(Remark::After);
+        let Some(reason) = note.map(|(_, why)| Remark::Objection(why)).or_else(goes_first) else {
             continue;
         };
         match by_reason.iter_mut().find(|(known, _)| *known == reason) {
@@ -159,7 +176,7 @@ fn said(found: &Found<'_>, node: &str) -> Vec<String> {
             None => by_reason.push((reason, vec![*method])),
         }
     }
-    let shown = |(reason, methods): (String, Vec<Method>)| {
+    let shown = |(reason, methods): (Remark<'_>, Vec<Method>)| {
         let names: Vec<&str> = methods.into_iter().map(Method::as_str).collect();
         format!("{}: {reason}", names.join(", "))
     };

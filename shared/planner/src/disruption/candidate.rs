@@ -12,10 +12,11 @@ use model::{
 
 use super::{
     nodes::{State, StateNode},
+    objection::Objection,
     price::{self, Exact},
 };
 use crate::{
-    eviction::{self, COST_UNIT},
+    eviction::{self, COST_UNIT, Immovable},
     index::id::NodeId,
 };
 
@@ -36,7 +37,7 @@ pub(crate) struct Candidate<'a> {
     /// What moving its pods costs, in units of `eviction::COST_UNIT`.
     pub(crate) cost: u64,
     /// Why its pods forbid it for now, if they do.
-    pub(crate) blocked: Option<String>,
+    pub(crate) blocked: Option<Immovable>,
 }
 
 impl Candidate<'_> {
@@ -47,9 +48,9 @@ impl Candidate<'_> {
 
     /// Why its pods keep it from what `method` does, if so. Drift goes on where its claim says how
     /// long pods may take to leave.
-    pub(crate) fn blocked_for(&self, method: Method) -> Option<&str> {
+    pub(crate) fn blocked_for(&self, method: Method) -> Option<&Immovable> {
         let waived = method.is_eventual() && self.claim.termination_grace_period.is_some();
-        self.blocked.as_deref().filter(|_| !waived)
+        self.blocked.as_ref().filter(|_| !waived)
     }
 }
 
@@ -67,30 +68,29 @@ pub(crate) fn candidate<'a>(
     state: &State<'a>,
     number: NodeId,
     entry: &StateNode<'a>,
-) -> Result<Candidate<'a>, String> {
-    let no = |reason: &str| Err(reason.to_owned());
-    let Some(claim) = entry.claim else { return no("it has no NodeClaim: nobody manages it") };
-    let Some(node) = entry.node else { return no("its node did not join yet") };
+) -> Result<Candidate<'a>, Objection> {
+    let Some(claim) = entry.claim else { return Err(Objection::Unmanaged) };
+    let Some(node) = entry.node else { return Err(Objection::NotJoined) };
     if !node.is_initialized() {
-        return no("it is not initialized");
+        return Err(Objection::NotInitialized);
     }
     if entry.is_marked_for_deletion() {
-        return no("it is being given up already");
+        return Err(Objection::AlreadyGoing);
     }
     if state.is_nominated(&node.name) {
-        return no("pending pods were promised to it");
+        return Err(Objection::Nominated);
     }
     if entry.annotation(labels::DO_NOT_DISRUPT) == Some("true") {
-        return Err(format!("its annotation {} protects it", labels::DO_NOT_DISRUPT));
+        return Err(Objection::Protected);
     }
     let Some(pool) = entry.pool_name() else {
-        return Err(format!("it has no label {}", labels::NODE_POOL));
+        return Err(Objection::NoLabel(labels::NODE_POOL));
     };
     let Some(pool) = state.pool(pool) else {
-        return Err(format!("its NodePool {pool} does not exist"));
+        return Err(Objection::NoNodePool(pool.to_owned()));
     };
     if state.knows_offers() && state.types(pool).is_empty() {
-        return Err(format!("its NodePool {} has no instance types", pool.name));
+        return Err(Objection::NoInstanceTypes(pool.name.clone()));
     }
     let moving = || entry.pods.iter().copied().filter(|pod| pod.is_reschedulable());
     Ok(Candidate {
@@ -110,11 +110,10 @@ pub(crate) fn candidate<'a>(
     })
 }
 
-fn blocked(state: &State<'_>, entry: &StateNode<'_>) -> Option<String> {
+fn blocked(state: &State<'_>, entry: &StateNode<'_>) -> Option<Immovable> {
     let protected = entry.pods.iter().find(|pod| pod.is_protected(state.now));
     if let Some(pod) = protected {
-        let annotation = labels::DO_NOT_DISRUPT;
-        return Some(format!("the annotation {annotation} of pod {} protects it", pod.key));
+        return Some(Immovable::Protected { pod: pod.key.clone() });
     }
     entry.pods.iter().find_map(|pod| state.budgets.objection(pod, state.now))
 }

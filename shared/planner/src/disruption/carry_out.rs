@@ -70,7 +70,7 @@ pub fn validated(facts: &Facts, command: &Command, options: &Options) -> Plan {
         Err(Voided::Churn(dropped) | Voided::Budget(dropped)) => {
             (nothing, lines(&dropped, command.method))
         }
-        Err(Voided::Scheduling(reason)) => (nothing, vec![reason]),
+        Err(Voided::Scheduling(objection)) => (nothing, vec![objection.to_string()]),
     };
     rejected.sort();
     let prices = claims(facts, &left).filter_map(|claim| Some(claim.instance.as_ref()?.price));
@@ -117,7 +117,7 @@ fn decision(facts: &Facts, reason: DisruptionReason, answer: &Answer) -> Decisio
         let nodes: Vec<&str> = proposal.nodes().map(NodeName::as_str).collect();
         rejected.insert(0, format!("{}: {voided}", nodes.join(", ")));
     }
-    rejected.extend(answer.error.clone());
+    rejected.extend(answer.error.as_ref().map(ToString::to_string));
     rejected.truncate(REJECTED_MAX);
     let method = name(reason);
     let summary = match proposal {

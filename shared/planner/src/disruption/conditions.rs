@@ -17,6 +17,7 @@ use model::{
 use super::{
     candidate::Candidate,
     nodes::{State, StateNode},
+    objection::Objection,
 };
 
 /// How old a claim must be before its instance type may be missed.
@@ -25,19 +26,21 @@ use super::{
 const INSTANCE_TYPE_GRACE: SignedDuration = SignedDuration::from_hours(1);
 
 /// Why `candidate` may not be consolidated yet, if so.
-pub(crate) fn not_consolidatable(state: &State<'_>, candidate: &Candidate<'_>) -> Option<String> {
+pub(crate) fn not_consolidatable(
+    state: &State<'_>,
+    candidate: &Candidate<'_>,
+) -> Option<Objection> {
     let (claim, pool) = (candidate.claim, candidate.pool);
     let Some(after) = pool.disruption.consolidate_after else {
-        return Some(format!("consolidateAfter of NodePool {} is Never", pool.name));
+        return Some(Objection::NeverConsolidated(pool.name.clone()));
     };
     match claim.conditions.is_consolidatable {
         Some(true) => None,
-        Some(false) => Some("its condition Consolidatable is not true".to_owned()),
+        Some(false) => Some(Objection::NotConsolidatable),
         None => {
             let quiet_since = quiet_since(state, candidate);
             let quiet = state.now.duration_since(quiet_since);
-            let shown = model::duration::show_go(after);
-            (quiet < after).then(|| format!("nothing must have happened on it for {shown}"))
+            (quiet < after).then_some(Objection::Unsettled(after))
         }
     }
 }

@@ -3,13 +3,14 @@
 //! Karpenter: `pkg/controllers/disruption/consolidation.go`, `computeConsolidation`, and
 //! `multinodeconsolidation.go`, `filterOutSameInstanceType`.
 
-use std::{collections::BTreeMap, fmt};
+use std::collections::BTreeMap;
 
 use model::{CapacityType, Operator, Requirement, Requirements, labels};
 
 use super::{
     candidate::Candidate,
     nodes::State,
+    objection::Objection,
     price::{self, Exact},
     simulation::{Mode, NewNode, Outcome, Simulator},
 };
@@ -18,63 +19,7 @@ use super::{
 /// from them is not improved upon at once.
 ///
 /// Karpenter: `consolidation.go`, `MinInstanceTypesForSpotToSpotConsolidation`.
-const SPOT_TYPES_MIN: usize = 15;
-
-/// Why nodes are not given up together.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum Obstacle {
-    /// No pool may launch or take pods: nothing can be simulated.
-    NoPool,
-    /// A pod finds no other place.
-    Stuck(String),
-    /// More than one new node would be needed.
-    ManyNodes(usize),
-    /// It would go for a cheaper node, and none is launched for this.
-    NoLaunch,
-    /// Everything that could come may cost as much.
-    NotCheaper(Exact),
-    /// Too few instance types are left for a `minValues`.
-    MinValues,
-    /// The gate for replacing spot by spot is closed.
-    SpotGate,
-    /// Too few instance types are cheaper for replacing spot by spot.
-    FewSpotTypes(usize),
-    /// The replacement could be one of the nodes themselves.
-    SameType,
-    /// It saves too little for the pods that it moves.
-    Score,
-}
-
-impl fmt::Display for Obstacle {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::NoPool => f.write_str("no NodePool is ready, so nothing can be planned"),
-            Self::Stuck(reason) => write!(f, "without it {reason}"),
-            Self::ManyNodes(count) => write!(f, "its pods would need {count} new nodes"),
-            Self::NoLaunch => f.write_str(
-                "a cheaper node could take its pods, and launching one before a node goes is not \
-                 supported yet",
-            ),
-            Self::NotCheaper(price) => {
-                let price = price.rounded();
-                write!(f, "whatever could take its pods may cost ${price} per hour or more")
-            }
-            Self::MinValues => {
-                f.write_str("the cheaper instance types are too few for the pool's minValues")
-            }
-            Self::SpotGate => f.write_str("the gate SpotToSpotConsolidation is closed"),
-            Self::FewSpotTypes(count) => write!(
-                f,
-                "spot is replaced by spot only if at least {SPOT_TYPES_MIN} instance types are \
-                 cheaper, and {count} are"
-            ),
-            Self::SameType => {
-                f.write_str("its replacement could be of the type of a node that goes")
-            }
-            Self::Score => f.write_str("it saves too little for the pods that it moves"),
-        }
-    }
-}
+pub(super) const SPOT_TYPES_MIN: usize = 15;
 
 /// What would happen without `nodes`: nothing new, or one new node that is cheaper whatever EC2
 /// chooses.
@@ -82,15 +27,15 @@ pub(crate) fn compute<'a>(
     state: &State<'a>,
     simulator: &mut Simulator<'a>,
     nodes: &[&Candidate<'a>],
-) -> Result<Outcome, Obstacle> {
+) -> Result<Outcome, Objection> {
     let mut outcome = simulator.without(nodes, Mode::Consolidation(state.now))?;
     if let Some(reason) = &outcome.stuck {
-        return Err(Obstacle::Stuck(reason.clone()));
+        return Err(Objection::Stuck(Box::new(reason.clone())));
     }
     let [new] = outcome.opened.as_mut_slice() else {
         return match outcome.opened.len() {
             0 => Ok(outcome),
-            count => Err(Obstacle::ManyNodes(count)),
+            count => Err(Objection::ManyNodes(count)),
         };
     };
     let before = nodes.iter().fold(Exact::default(), |sum, node| sum.plus(node.price));
@@ -122,19 +67,19 @@ fn only_spot(requirements: &mut Requirements) {
 }
 
 /// Keeps the types whose dearest launch costs less than `most`.
-fn keep_cheaper(new: &mut NewNode, most: Exact) -> Result<(), Obstacle> {
+fn keep_cheaper(new: &mut NewNode, most: Exact) -> Result<(), Objection> {
     let requirements = &new.requirements;
     new.types.retain(|one| price::worst(one, requirements).is_some_and(|worst| worst < most));
     if new.types.is_empty() {
-        return Err(Obstacle::NotCheaper(most));
+        return Err(Objection::NotCheaper(most.rounded()));
     }
     reaches_minimums(new)
 }
 
-fn reaches_minimums(new: &NewNode) -> Result<(), Obstacle> {
+fn reaches_minimums(new: &NewNode) -> Result<(), Objection> {
     let types = new.types.iter().map(|one| &**one);
     let is_reached = new.requirements.min_values(types).violated.is_empty();
-    if is_reached { Ok(()) } else { Err(Obstacle::MinValues) }
+    if is_reached { Ok(()) } else { Err(Objection::MinValues) }
 }
 
 fn spot_to_spot(
@@ -142,9 +87,9 @@ fn spot_to_spot(
     new: &mut NewNode,
     before: Exact,
     nodes: usize,
-) -> Result<(), Obstacle> {
+) -> Result<(), Objection> {
     if !state.facts.policies.spot_to_spot_consolidation {
-        return Err(Obstacle::SpotGate);
+        return Err(Objection::SpotGate);
     }
     only_spot(&mut new.requirements);
     keep_cheaper(new, before)?;
@@ -152,7 +97,7 @@ fn spot_to_spot(
         return Ok(());
     }
     if new.types.len() < SPOT_TYPES_MIN {
-        return Err(Obstacle::FewSpotTypes(new.types.len()));
+        return Err(Objection::FewSpotTypes(new.types.len()));
     }
     let needed = if new.requirements.has_min_values() {
         new.requirements.min_values(new.types.iter().map(|one| &**one)).types
@@ -169,7 +114,7 @@ pub(crate) fn without_same_types(
     state: &State<'_>,
     nodes: &[&Candidate<'_>],
     outcome: &mut Outcome,
-) -> Result<(), Obstacle> {
+) -> Result<(), Objection> {
     let [new] = outcome.opened.as_mut_slice() else { return Ok(()) };
     let mut least: BTreeMap<&str, Option<Exact>> = BTreeMap::new();
     for node in nodes {
@@ -186,7 +131,7 @@ pub(crate) fn without_same_types(
     let shared = new.types.iter().filter_map(|one| least.get(one.name.as_str()));
     let Some(most) = shared.map(|price| price.unwrap_or_default()).min() else { return Ok(()) };
     match keep_cheaper(new, most) {
-        Err(Obstacle::NotCheaper(_)) => Err(Obstacle::SameType),
+        Err(Objection::NotCheaper(_)) => Err(Objection::SameType),
         other => other,
     }
 }

@@ -12,10 +12,9 @@ use model::{
 use super::{
     Options,
     candidate::Candidate,
-    conditions,
-    consolidation::{self, Obstacle},
-    multi,
+    conditions, consolidation, multi,
     nodes::State,
+    objection::Objection,
     price::{self, Exact},
     proposal::{Destination, Disrupted, Move, Proposal},
     search::{self, Draft, Field, Notes},
@@ -36,11 +35,11 @@ pub struct Answer {
     /// The nodes that it looks at, before budgets.
     pub eligible: Vec<NodeName>,
     /// Why it leaves the other nodes alone.
-    pub notes: BTreeMap<NodeName, String>,
+    pub notes: BTreeMap<NodeName, Objection>,
     /// What it found and would not do 15 seconds later, and why.
     pub voided: Option<(Proposal, Voided)>,
     /// Why it could not look at all.
-    pub error: Option<String>,
+    pub error: Option<Objection>,
     /// Pools that it did not reach within its work: they come first next time.
     pub unseen: Vec<NodePoolName>,
     /// Whether it stopped at its limit of work.
@@ -116,7 +115,7 @@ impl<'a> Prepared<'a> {
     pub fn decide(&mut self, method: Method) -> Answer {
         let mut answer = Answer::default();
         if self.waits(method) && !self.state.is_complete() {
-            answer.error = Some(WAITING.to_owned());
+            answer.error = Some(Objection::Incomplete);
             return answer;
         }
         let (eligible, mut notes) = self.field.eligible(&self.state, method);
@@ -132,10 +131,11 @@ impl<'a> Prepared<'a> {
                 self.keep_valid(proposal, &mut answer);
             }
             Ok(None) => {}
-            Err(obstacle) => answer.error = Some(obstacle.to_string()),
+            Err(objection) => answer.error = Some(objection),
         }
-        let named =
-            notes.into_iter().map(|(at, text)| (self.field.candidates[at].node.name.clone(), text));
+        let named = notes
+            .into_iter()
+            .map(|(at, objection)| (self.field.candidates[at].node.name.clone(), objection));
         answer.notes = named.collect();
         answer
     }
@@ -146,7 +146,7 @@ impl<'a> Prepared<'a> {
         eligible: &[CandidateId],
         notes: &mut Notes,
         answer: &mut Answer,
-    ) -> Result<Option<Draft>, Obstacle> {
+    ) -> Result<Option<Draft>, Objection> {
         let (state, field, simulator) = (&self.state, &self.field, &mut self.simulator);
         match method {
             Method::Emptiness => Ok(search::emptiness(state, field, eligible, notes)),
@@ -205,7 +205,7 @@ impl<'a> Prepared<'a> {
         let rejected = notes
             .iter()
             .filter(|_| method.reason() == DisruptionReason::Underutilized)
-            .map(|(at, text)| format!("{}: {text}", self.field.candidates[*at].node.name));
+            .map(|(at, why)| format!("{}: {why}", self.field.candidates[*at].node.name));
         Proposal {
             disrupted: chosen.iter().map(|one| self.disrupted(method, one)).collect(),
             moves: moves(&chosen, &draft.outcome),
@@ -253,8 +253,6 @@ fn is_another_world(before: &State<'_>, after: &State<'_>) -> bool {
     let moved = |pod: &&Pod| pod.is_protected(before.now) != pod.is_protected(after.now);
     before.guarded.iter().any(moved)
 }
-
-pub(super) const WAITING: &str = "a NodeClaim has no instance yet: nothing is decided until it has";
 
 /// The replacement of a node of a static pool: a claim made from the pool alone.
 fn from_pool(candidate: &Candidate<'_>) -> Replacement {

@@ -6,8 +6,9 @@ use model::disruption::Method;
 
 use super::{
     budgets::Remaining,
-    consolidation::{self, Obstacle},
+    consolidation,
     nodes::State,
+    objection::Objection,
     price::Exact,
     search::{Draft, Field, Notes, within_budgets},
     simulation::{Outcome, Simulator},
@@ -26,12 +27,11 @@ pub(crate) fn multi_node<'a>(
     field: &Field<'a>,
     eligible: &[CandidateId],
     notes: &mut Notes,
-) -> Result<Option<Draft>, Obstacle> {
+) -> Result<Option<Draft>, Objection> {
     let mut remaining = Remaining::of(state, Method::MultiNode.reason());
     let sorted = within_budgets(field, &field.by_savings(eligible), &mut remaining, notes);
     if sorted.len() < 2 {
-        let text = "no second node may go with it";
-        notes.extend(sorted.iter().map(|at| (*at, text.to_owned())));
+        notes.extend(sorted.iter().map(|at| (*at, Objection::Alone)));
         return Ok(None);
     }
     let (mut low, mut high) =
@@ -45,10 +45,11 @@ pub(crate) fn multi_node<'a>(
                 found = Some(Draft { nodes, outcome });
                 low = middle + 1;
             }
-            Err(Obstacle::NoPool) => return Err(Obstacle::NoPool),
-            Err(obstacle) => {
-                let text = format!("together with the {middle} nodes before it: {obstacle}");
-                notes.extend(nodes.last().map(|at| (*at, text)));
+            Err(Objection::NoReadyNodePool) => return Err(Objection::NoReadyNodePool),
+            Err(objection) => {
+                let together =
+                    Objection::Together { before: middle, objection: Box::new(objection) };
+                notes.extend(nodes.last().map(|at| (*at, together)));
                 high = middle - 1;
             }
         }
@@ -56,8 +57,7 @@ pub(crate) fn multi_node<'a>(
     for at in sorted {
         let goes = found.as_ref().is_some_and(|draft: &Draft| draft.nodes.contains(&at));
         if !goes {
-            let text = "it cannot go together with those that are better to give up";
-            notes.entry(at).or_insert_with(|| text.to_owned());
+            notes.entry(at).or_insert(Objection::NotTogether);
         }
     }
     Ok(found)
@@ -69,7 +69,7 @@ pub(crate) fn together<'a>(
     simulator: &mut Simulator<'a>,
     field: &Field<'a>,
     nodes: &[CandidateId],
-) -> Result<Outcome, Obstacle> {
+) -> Result<Outcome, Objection> {
     let chosen = field.get(nodes);
     let mut outcome = consolidation::compute(state, simulator, &chosen)?;
     if chosen.len() > 1 {
@@ -78,7 +78,7 @@ pub(crate) fn together<'a>(
     let before = chosen.iter().fold(Exact::default(), |sum, node| sum.plus(node.price));
     let saving = before.minus(consolidation::price_after(&outcome));
     if !field.totals.approves(&chosen, saving) {
-        return Err(Obstacle::Score);
+        return Err(Objection::Score);
     }
-    if outcome.opened.is_empty() || state.launches { Ok(outcome) } else { Err(Obstacle::NoLaunch) }
+    if outcome.opened.is_empty() || state.launches { Ok(outcome) } else { Err(Objection::NoLaunch) }
 }

@@ -10,9 +10,9 @@ use model::{
 };
 
 use super::{
-    Options, Proposal,
+    Objection, Options, Proposal,
     budgets::Remaining,
-    decide::{Answer, Prepared, WAITING},
+    decide::{Answer, Prepared},
 };
 
 /// What would be given up, and why everything else stays.
@@ -21,11 +21,11 @@ pub struct Outlook {
     /// Each method's answer on the same facts, independently of the others.
     pub answers: BTreeMap<Method, Answer>,
     /// Nodes, or claims without a node, that no method can look at, and why.
-    pub ineligible: BTreeMap<String, String>,
+    pub ineligible: BTreeMap<String, Objection>,
     /// What the budgets leave; `None` is unlimited.
     pub budgets: BTreeMap<NodePoolName, BTreeMap<DisruptionReason, Option<u64>>>,
     /// Why nothing is decided at all, if so.
-    pub waiting: Option<String>,
+    pub waiting: Option<Objection>,
 }
 
 impl Outlook {
@@ -52,7 +52,7 @@ pub fn outlook(facts: &Facts, options: &Options) -> Outlook {
 impl Prepared<'_> {
     fn about_nodes(&self) -> Outlook {
         if !self.state.is_complete() {
-            return Outlook { waiting: Some(WAITING.to_owned()), ..Outlook::default() };
+            return Outlook { waiting: Some(Objection::Incomplete), ..Outlook::default() };
         }
         let mut ineligible = BTreeMap::new();
         for (number, reason) in &self.field.others {
@@ -60,7 +60,7 @@ impl Prepared<'_> {
         }
         for candidate in self.field.candidates.iter() {
             if let Some(reason) = candidate.blocked_for(Method::Drift) {
-                ineligible.insert(candidate.node.name.to_string(), reason.to_owned());
+                ineligible.insert(candidate.node.name.to_string(), reason.clone().into());
             }
         }
         let mut budgets: BTreeMap<NodePoolName, BTreeMap<DisruptionReason, Option<u64>>> =

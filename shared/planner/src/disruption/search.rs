@@ -10,10 +10,9 @@ use super::{
     balanced::Totals,
     budgets::Remaining,
     candidate::{self, Candidate},
-    conditions,
-    consolidation::Obstacle,
-    method,
+    conditions, method,
     nodes::State,
+    objection::Objection,
     simulation::{Mode, Outcome, Simulator},
 };
 use crate::index::{
@@ -30,7 +29,7 @@ pub(crate) struct Draft {
 }
 
 /// Why candidates are left alone.
-pub(crate) type Notes = BTreeMap<CandidateId, String>;
+pub(crate) type Notes = BTreeMap<CandidateId, Objection>;
 
 /// Every node that could be given up, and what has to be known about all of them.
 #[derive(Debug)]
@@ -38,7 +37,7 @@ pub(crate) struct Field<'a> {
     pub(crate) candidates: Table<kind::Candidate, Candidate<'a>>,
     pub(crate) totals: Totals<'a>,
     /// Why the other nodes are none.
-    pub(crate) others: BTreeMap<NodeId, String>,
+    pub(crate) others: BTreeMap<NodeId, Objection>,
 }
 
 impl<'a> Field<'a> {
@@ -81,8 +80,6 @@ impl<'a> Field<'a> {
     }
 }
 
-pub(super) const BUDGET_SPENT: &str = "the disruption budgets of its NodePool are spent";
-
 /// As many of `sorted` as the budgets allow, in their order.
 pub(crate) fn within_budgets(
     field: &Field<'_>,
@@ -95,7 +92,7 @@ pub(crate) fn within_budgets(
         if remaining.take(&field.candidates[*at].pool.name) {
             kept.push(*at);
         } else {
-            notes.insert(*at, BUDGET_SPENT.to_owned());
+            notes.insert(*at, Objection::BudgetSpent);
         }
     }
     kept
@@ -121,7 +118,7 @@ pub(crate) fn drift<'a>(
     field: &Field<'a>,
     eligible: &[CandidateId],
     notes: &mut Notes,
-) -> Result<Option<Draft>, Obstacle> {
+) -> Result<Option<Draft>, Objection> {
     let remaining = Remaining::of(state, Method::Drift.reason());
     let mut sorted: Vec<(bool, jiff::Timestamp, CandidateId)> = Vec::new();
     for at in eligible {
@@ -134,16 +131,14 @@ pub(crate) fn drift<'a>(
     for (_, _, at) in sorted {
         let candidate = &field.candidates[at];
         if remaining.is_spent(&candidate.pool.name) {
-            notes.insert(at, BUDGET_SPENT.to_owned());
+            notes.insert(at, Objection::BudgetSpent);
             continue;
         }
         let outcome = simulator.without(&[candidate], Mode::Drift)?;
         match outcome.stuck {
-            Some(reason) => drop(notes.insert(at, Obstacle::Stuck(reason).to_string())),
+            Some(reason) => drop(notes.insert(at, Objection::Stuck(Box::new(reason)))),
             None if !state.launches && !outcome.opened.is_empty() => {
-                let text = "its pods need a new node, and launching one before a node goes is not \
-                            supported yet";
-                notes.insert(at, text.to_owned());
+                notes.insert(at, Objection::NoLaunchForDrift);
             }
             None => return Ok(Some(Draft { nodes: vec![at], outcome })),
         }
@@ -168,14 +163,13 @@ pub(crate) fn static_drift(
         let granted = match granted(state, pool, &remaining, own.len()) {
             Ok(granted) => granted,
             Err(reason) => {
-                notes.extend(own.iter().map(|at| (*at, reason.to_owned())));
+                notes.extend(own.iter().map(|at| (*at, reason.clone())));
                 continue;
             }
         };
         let (go, stay) = own.split_at(granted.min(own.len()));
         nodes.extend_from_slice(go);
-        let reason = "budget or limit of its NodePool leave room for others only";
-        notes.extend(stay.iter().map(|at| (*at, reason.to_owned())));
+        notes.extend(stay.iter().map(|at| (*at, Objection::NoRoomInNodePool)));
     }
     (!nodes.is_empty()).then(|| Draft { nodes, outcome: Outcome::default() })
 }
@@ -186,11 +180,11 @@ fn granted(
     name: &NodePoolName,
     remaining: &Remaining<'_>,
     wanted: usize,
-) -> Result<usize, &'static str> {
+) -> Result<usize, Objection> {
     let Some(pool) = state.pool(name.as_str()) else { return Ok(0) };
     let left = remaining.left(name).map_or(wanted, |left| usize::try_from(left).unwrap_or(wanted));
     if left == 0 {
-        return Err(BUDGET_SPENT);
+        return Err(Objection::BudgetSpent);
     }
     let own = state.facts.ledger.claims.values().filter(|claim| claim.node_pool == *name);
     let (mut active, mut deleting) = (0_u64, 0_u64);
@@ -199,7 +193,7 @@ fn granted(
         *(if is_going { &mut deleting } else { &mut active }) += 1;
     }
     if pool.replicas.is_some_and(|replicas| replicas < active) {
-        return Err("its NodePool has more nodes than replicas: that comes first");
+        return Err(Objection::ScalesDown);
     }
     let nodes = ResourceName::new("nodes").ok();
     let limit = nodes.and_then(|nodes| pool.limits.0.get(&nodes).copied());

@@ -10,7 +10,7 @@ use model::{
     plan::Target,
 };
 
-use super::{candidate::Candidate, consolidation::Obstacle};
+use super::{candidate::Candidate, objection::Objection};
 use crate::scheduling::what_if::{self, Trial, World};
 
 /// What the nodes would go for.
@@ -40,8 +40,8 @@ pub(crate) struct Outcome {
     pub(crate) opened: Vec<NewNode>,
     /// Pods that go onto what is there.
     pub(crate) placed: Vec<(Target, Vec<PodKey>)>,
-    /// What becomes of a pod that runs and would find no place, in words.
-    pub(crate) stuck: Option<String>,
+    /// A pod that runs and would find no place, and why.
+    pub(crate) stuck: Option<Objection>,
 }
 
 /// Answers what would be without some nodes.
@@ -73,9 +73,9 @@ impl<'a> Simulator<'a> {
         &mut self,
         nodes: &[&Candidate<'a>],
         mode: Mode,
-    ) -> Result<Outcome, Obstacle> {
+    ) -> Result<Outcome, Objection> {
         if !self.facts.node_pools.iter().any(|pool| is_ready(self.facts, pool)) {
-            return Err(Obstacle::NoPool);
+            return Err(Objection::NoReadyNodePool);
         }
         let names: Vec<&NodeName> = nodes.iter().map(|node| &node.node.name).collect();
         let settles_at = match mode {
@@ -94,9 +94,8 @@ impl<'a> Simulator<'a> {
             requirements: new.requirements,
             pods: new.pods,
         };
-        let stuck = found.stuck.first();
         Ok(Outcome {
-            stuck: stuck.map(|(pod, reason)| format!("pod {pod} finds no place: {reason}")),
+            stuck: found.stuck.into_iter().next().map(|(pod, why)| Objection::NoPlace { pod, why }),
             opened: found.opened.into_iter().map(new).collect(),
             placed: found.placed,
         })

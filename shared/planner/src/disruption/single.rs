@@ -9,9 +9,9 @@ use model::{NodePoolName, disruption::Method};
 use super::{
     Options,
     budgets::Remaining,
-    consolidation::Obstacle,
     multi,
     nodes::State,
+    objection::Objection,
     search::{Draft, Field, Notes},
     simulation::Simulator,
 };
@@ -47,11 +47,11 @@ pub(crate) fn single_node<'a>(
         }
         unseen.remove(&candidate.pool.name);
         if remaining.is_spent(&candidate.pool.name) {
-            notes.insert(at, "the disruption budgets of its NodePool are spent".to_owned());
+            notes.insert(at, Objection::BudgetSpent);
             continue;
         }
         if !field.totals.may_approve(candidate) {
-            notes.insert(at, Obstacle::Score.to_string());
+            notes.insert(at, Objection::Score);
             continue;
         }
         match multi::together(state, simulator, field, &[at]) {
@@ -61,7 +61,7 @@ pub(crate) fn single_node<'a>(
                     ..Single::default()
                 };
             }
-            Err(obstacle) => drop(notes.insert(at, obstacle.to_string())),
+            Err(objection) => drop(notes.insert(at, objection)),
         }
     }
     Single { unseen, ..Single::default() }

@@ -20,7 +20,8 @@ use super::{
     decide::Prepared,
     method,
     nodes::{State, StateNode},
-    search::{BUDGET_SPENT, Field},
+    objection::Objection,
+    search::Field,
     simulation::{Mode, NewNode, Simulator},
 };
 use crate::index::id::CandidateId;
@@ -42,7 +43,7 @@ pub enum Voided {
     /// Pods were promised to nodes, or the budgets are spent.
     Budget(Vec<Dropped>),
     /// The pods do not fit any more as they did.
-    Scheduling(String),
+    Scheduling(Objection),
 }
 
 /// A candidate that may not go any more.
@@ -53,11 +54,16 @@ pub struct Dropped {
     /// Its node; `None` when that is gone.
     pub node: Option<NodeName>,
     /// Why it stays.
-    pub reason: String,
+    pub reason: Objection,
     /// Whether pods were promised to it, or the budgets of its NodePool are spent.
     is_for_budget: bool,
+}
+
+impl Dropped {
     /// Whether there is nothing left to give up.
-    is_gone: bool,
+    fn is_gone(&self) -> bool {
+        self.reason == Objection::Gone
+    }
 }
 
 impl fmt::Display for Dropped {
@@ -104,7 +110,7 @@ pub(super) fn still_in<'a>(
 ) -> Result<Valid, Voided> {
     let (left, dropped) = qualified(state, field, command);
     let all_or_nothing = command.method != Method::Emptiness;
-    if left.is_empty() || (all_or_nothing && !dropped.iter().all(|one| one.is_gone)) {
+    if left.is_empty() || (all_or_nothing && !dropped.iter().all(Dropped::is_gone)) {
         return Err(void(dropped, all_or_nothing));
     }
     if all_or_nothing && command.method != Method::StaticDrift {
@@ -141,23 +147,17 @@ fn fits_as_it_did<'a>(
         Method::Drift => Mode::Drift,
         _ => Mode::Consolidation(state.now),
     };
-    let outcome = simulator
-        .without(&field.get(left), mode)
-        .map_err(|obstacle| Voided::Scheduling(obstacle.to_string()))?;
-    if let Some(reason) = outcome.stuck {
-        return Err(Voided::Scheduling(reason));
+    let outcome = simulator.without(&field.get(left), mode).map_err(Voided::Scheduling)?;
+    if let Some(stuck) = outcome.stuck {
+        return Err(Voided::Scheduling(stuck));
     }
     match (outcome.opened.as_slice(), command.replacements.as_slice()) {
         ([], []) => Ok(()),
         ([new], [expected]) if has_all_types(new, expected) => Ok(()),
-        ([_], [_]) => {
-            let text = "its replacement may not have all of its instance types any more";
-            Err(Voided::Scheduling(text.to_owned()))
-        }
+        ([_], [_]) => Err(Voided::Scheduling(Objection::FewerInstanceTypes)),
         (opened, expected) => {
             let (opened, expected) = (opened.len(), expected.len());
-            let text = format!("its pods need {opened} new nodes now, not {expected}");
-            Err(Voided::Scheduling(text))
+            Err(Voided::Scheduling(Objection::OtherCount { opened, expected }))
         }
     }
 }
@@ -167,7 +167,8 @@ fn has_all_types(new: &NewNode, expected: &Replacement) -> bool {
     expected.instance_types.iter().all(|name| known.contains(name))
 }
 
-/// The candidates of `command` that still are candidates within budgets, and what became of the others. The order of the command is the order in which pods are looked at.
+/// The candidates of `command` that still are candidates within budgets, and what became of the
+/// others. The order of the command is the order in which pods are looked at.
 fn qualified(
     state: &State<'_>,
     field: &Field<'_>,
@@ -188,12 +189,11 @@ fn qualified(
             continue;
         };
         let candidate = &field.candidates[at];
-        let drop = |reason: String, is_for_budget| Dropped {
+        let drop = |reason: Objection, is_for_budget| Dropped {
             claim: claim.clone(),
             node: Some(candidate.node.name.clone()),
             reason,
             is_for_budget,
-            is_gone: false,
         };
         if left.contains(&at) {
             continue;
@@ -201,9 +201,9 @@ fn qualified(
         if let Some(reason) = method::objection(state, command.method, candidate) {
             dropped.push(drop(reason, false));
         } else if !remaining.take(&candidate.pool.name) {
-            dropped.push(drop(BUDGET_SPENT.to_owned(), true));
+            dropped.push(drop(Objection::BudgetSpent, true));
         } else if was_needed(state, command, candidate) {
-            dropped.push(drop("a pod needed it meanwhile".to_owned(), false));
+            dropped.push(drop(Objection::Needed, false));
         } else {
             left.push(at);
         }
@@ -224,16 +224,18 @@ fn no_candidate(state: &State<'_>, field: &Field<'_>, claim: &NodeClaimName) -> 
     let entry = state.nodes.entries().find(|(_, entry)| is_its(entry));
     let node = entry.and_then(|(_, entry)| Some(&entry.node?.name));
     let reason = match (entry, node) {
-        (None, _) => "it is gone".to_owned(),
-        (Some(_), None) => "its node is gone".to_owned(),
-        (Some((number, _)), Some(_)) => field.others.get(&number).cloned().unwrap_or_default(),
+        (None, _) => Objection::Gone,
+        (Some(_), None) => Objection::NodeGone,
+        // Every node that is no candidate is among the others.
+        (Some((number, _)), Some(_)) => {
+            field.others.get(&number).cloned().unwrap_or(Objection::NodeGone)
+        }
     };
     Dropped {
         claim: claim.clone(),
         node: node.cloned(),
         reason,
         is_for_budget: node.is_some_and(|node| state.is_nominated(node)),
-        is_gone: entry.is_none(),
     }
 }
 

@@ -135,7 +135,8 @@ pub(crate) fn why(facts: &Facts, method: Method, node: &str) -> String {
     let outlook = crate::disruption::outlook(facts, &Options::default());
     let as_node = NodeName::new(node).unwrap();
     let note = outlook.answers[&method].notes.get(&as_node).cloned();
-    note.or_else(|| outlook.ineligible.get(node).cloned()).unwrap_or_default()
+    let objection = note.or_else(|| outlook.ineligible.get(node).cloned());
+    objection.map(|objection| objection.to_string()).unwrap_or_default()
 }
 
 pub(crate) fn disrupted_taint() -> Taint {

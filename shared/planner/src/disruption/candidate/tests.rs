@@ -135,7 +135,7 @@ fn a_claim_without_a_node_is_no_candidate() {
     let mut facts = cluster(&[("a", "t.large")]);
     facts.nodes.clear();
     let outlook = super::super::outlook(&facts, &super::super::Options::default());
-    assert_eq!(outlook.ineligible["claim-a"], "its node did not join yet");
+    assert_eq!(outlook.ineligible["claim-a"].to_string(), "its node did not join yet");
 }
 
 #[test]

@@ -1,0 +1,181 @@
+//! Why nodes are not given up: as values, which can be compared, and which have words for people.
+
+use jiff::SignedDuration;
+use model::{HourlyPrice, NodePoolName, PodKey, labels};
+
+use super::{consolidation::SPOT_TYPES_MIN, counted};
+use crate::eviction::Immovable;
+
+/// Why a node is not given up: at all, by one method, or together with others.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum Objection {
+    /// Nothing is decided before Karpenter's view of the cluster would be complete.
+    #[error("a NodeClaim has no instance yet: nothing is decided until it has")]
+    Incomplete,
+
+    // Of nodes that are no candidates.
+    /// No claim of the ledger is its.
+    #[error("it has no NodeClaim: nobody manages it")]
+    Unmanaged,
+    /// There is only its claim so far.
+    #[error("its node did not join yet")]
+    NotJoined,
+    /// Its node is not labeled as initialized.
+    #[error("it is not initialized")]
+    NotInitialized,
+    /// Its claim is being deleted.
+    #[error("it is being given up already")]
+    AlreadyGoing,
+    /// Pods wait for it.
+    #[error("pending pods were promised to it")]
+    Nominated,
+    /// It has the annotation `karpenter.sh/do-not-disrupt` itself.
+    #[error("its annotation {} protects it", labels::DO_NOT_DISRUPT)]
+    Protected,
+    /// It does not have this label.
+    #[error("it has no label {0}")]
+    NoLabel(&'static str),
+    /// The NodePool that its label names does not exist.
+    #[error("its NodePool {0} does not exist")]
+    NoNodePool(String),
+    /// Nothing can be bought for its NodePool.
+    #[error("its NodePool {0} has no instance types")]
+    NoInstanceTypes(NodePoolName),
+    /// A pod on it may not be moved now.
+    #[error(transparent)]
+    Immovable(#[from] Immovable),
+
+    // Of candidates that a method passes over.
+    /// The method is for static NodePools only.
+    #[error("NodePool {0} is not static")]
+    NotStatic(NodePoolName),
+    /// The method is not for static NodePools.
+    #[error("NodePool {0} is static")]
+    Static(NodePoolName),
+    /// It looks like its NodePool and its EC2NodeClass.
+    #[error("it has not drifted")]
+    NotDrifted,
+    /// The NodePool is not consolidated.
+    #[error("consolidateAfter of NodePool {0} is Never")]
+    NeverConsolidated(NodePoolName),
+    /// It hosts virtual pods of a CapacityBuffer.
+    #[error("room for a CapacityBuffer is kept on it")]
+    KeepsRoom,
+    /// So many of its pods would need another node.
+    #[error("{} would need another node", counted(*.0, "pod"))]
+    Used(usize),
+    /// It is not empty, though moving its pods costs next to nothing.
+    #[error("pods run on it, if cheap to move")]
+    CheaplyUsed,
+    /// Its condition `Consolidatable` says so.
+    #[error("its condition Consolidatable is not true")]
+    NotConsolidatable,
+    /// Pods came or went more recently than its NodePool's `consolidateAfter`, which is this.
+    #[error("nothing must have happened on it for {}", model::duration::show_go(*.0))]
+    Unsettled(SignedDuration),
+    /// Its NodePool does not offer its instance type.
+    #[error("its instance type is not known, so neither is its price")]
+    UnknownInstanceType,
+    /// It is for the method emptiness.
+    #[error("it is empty: emptiness looks after it")]
+    Empty,
+    /// `consolidationPolicy` of its NodePool is `WhenEmpty`.
+    #[error("NodePool {0} gives up only empty nodes")]
+    OnlyWhenEmpty(NodePoolName),
+
+    // Of nodes that a method looked at.
+    /// Others of its NodePool go, or it is closed now.
+    #[error("the disruption budgets of its NodePool are spent")]
+    BudgetSpent,
+    /// Others of its static NodePool go first.
+    #[error("budget or limit of its NodePool leave room for others only")]
+    NoRoomInNodePool,
+    /// Its static NodePool is being scaled down.
+    #[error("its NodePool has more nodes than replicas: that comes first")]
+    ScalesDown,
+    /// The method gives up several nodes, and no other is left.
+    #[error("no second node may go with it")]
+    Alone,
+    /// Better nodes go without it.
+    #[error("it cannot go together with those that are better to give up")]
+    NotTogether,
+    /// It cannot go with so many better nodes before it.
+    #[error("together with the {before} nodes before it: {objection}")]
+    Together {
+        /// How many nodes there are before it.
+        before: usize,
+        /// Why they cannot go all.
+        objection: Box<Self>,
+    },
+
+    // Of what would become of its pods.
+    /// No pool may launch or take pods: nothing can be simulated.
+    #[error("no NodePool is ready, so nothing can be planned")]
+    NoReadyNodePool,
+    /// A pod that runs would find no other place.
+    #[error("pod {pod} finds no place: {why}")]
+    NoPlace {
+        /// The pod.
+        pod: PodKey,
+        /// What the scheduler says, pool by pool, in words.
+        why: String,
+    },
+    /// Without it the pods of the cluster cannot all run.
+    #[error("without it {0}")]
+    Stuck(Box<Self>),
+    /// So many new nodes would be needed, and one is the most.
+    #[error("its pods would need {0} new nodes")]
+    ManyNodes(usize),
+    /// It would go for a cheaper node, and none is launched for this.
+    #[error(
+        "a cheaper node could take its pods, and launching one before a node goes is not supported \
+         yet"
+    )]
+    NoLaunch,
+    /// It has drifted, would go for a new node, and none is launched for this.
+    #[error("its pods need a new node, and launching one before a node goes is not supported yet")]
+    NoLaunchForDrift,
+    /// Everything that could come may cost as much as this in one hour.
+    #[error("whatever could take its pods may cost ${0} per hour or more")]
+    NotCheaper(HourlyPrice),
+    /// Too few instance types are left for a `minValues`.
+    #[error("the cheaper instance types are too few for the pool's minValues")]
+    MinValues,
+    /// The gate for replacing spot by spot is closed.
+    #[error("the gate SpotToSpotConsolidation is closed")]
+    SpotGate,
+    /// Only so many instance types are cheaper for replacing spot by spot.
+    #[error(
+        "spot is replaced by spot only if at least {SPOT_TYPES_MIN} instance types are cheaper, and \
+         {0} are"
+    )]
+    FewSpotTypes(usize),
+    /// The replacement could be one of the nodes themselves.
+    #[error("its replacement could be of the type of a node that goes")]
+    SameType,
+    /// It saves too little for the pods that it moves.
+    #[error("it saves too little for the pods that it moves")]
+    Score,
+
+    // Of a command that is looked at again.
+    /// Its claim is not in the ledger any more.
+    #[error("it is gone")]
+    Gone,
+    /// Its node is not in the cluster any more.
+    #[error("its node is gone")]
+    NodeGone,
+    /// It was empty, a pod came, and it is empty again.
+    #[error("a pod needed it meanwhile")]
+    Needed,
+    /// What would be launched now is not all that the command would launch.
+    #[error("its replacement may not have all of its instance types any more")]
+    FewerInstanceTypes,
+    /// More or fewer nodes would be launched than the command would launch.
+    #[error("its pods need {opened} new nodes now, not {expected}")]
+    OtherCount {
+        /// How many nodes would be launched now.
+        opened: usize,
+        /// How many the command would launch.
+        expected: usize,
+    },
+}

@@ -102,6 +102,8 @@ kinds! {
     Offer as OfferId;
     /// An instance type of an offer.
     Type as TypeId;
+    /// An offering of an instance type. Each type counts its own.
+    Offering as OfferingId;
     /// A `minValues` of a NodePool.
     Minimum as MinimumId;
     /// A value of the label of such a `minValues`. Each counts its own.

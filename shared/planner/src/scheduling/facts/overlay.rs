@@ -22,6 +22,8 @@ use model::{
     requirements::Undefined,
 };
 
+use crate::index::id::{OfferingId, TypeId};
+
 /// What overlays make of the facts.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Overlays {
@@ -96,15 +98,15 @@ struct View<'a> {
     labels: Requirements,
     types: &'a [Arc<InstanceType>],
     /// By the place of the type and of the offering.
-    prices: BTreeMap<(usize, usize), Price>,
+    prices: BTreeMap<(TypeId, OfferingId), Price>,
     /// By the place of the type.
-    capacities: BTreeMap<usize, Capacity>,
+    capacities: BTreeMap<TypeId, Capacity>,
 }
 
 /// A type, and the offerings of it that an overlay is about.
 struct Hit {
-    place: usize,
-    offerings: Vec<usize>,
+    place: TypeId,
+    offerings: Vec<OfferingId>,
 }
 
 /// The price of an offering by overlays.
@@ -142,8 +144,8 @@ impl<'a> View<'a> {
             own.compatible(wanted, Undefined::Refused).ok()?;
             let offerings = instance_type.offerings.iter().enumerate();
             let fitting = offerings.filter(|(_, offering)| offering.is_compatible(wanted));
-            let offerings: Vec<usize> = fitting.map(|(index, _)| index).collect();
-            (!offerings.is_empty()).then_some(Hit { place, offerings })
+            let offerings: Vec<OfferingId> = fitting.map(|(at, _)| OfferingId::nth(at)).collect();
+            (!offerings.is_empty()).then_some(Hit { place: TypeId::nth(place), offerings })
         };
         self.types.iter().enumerate().filter_map(hit).collect()
     }
@@ -158,7 +160,7 @@ impl<'a> View<'a> {
                 let shared = names.intersection(&own).next()?;
                 (*weight == overlay.weight).then(|| shared.to_string())
             })?;
-            let name = &self.types.get(hit.place)?.name;
+            let name = &self.types.get(hit.place.place())?.name;
             Some(format!("{what} of {name} in NodePool {}", self.pool.name))
         })
     }
@@ -172,10 +174,10 @@ impl<'a> View<'a> {
 
     fn apply(&mut self, overlay: &NodeOverlay, hits: &[Hit]) {
         for hit in hits {
-            let Some(instance_type) = self.types.get(hit.place) else { continue };
+            let Some(instance_type) = self.types.get(hit.place.place()) else { continue };
             for index in &hit.offerings {
                 let (Some(change), Some(offering)) =
-                    (overlay.price, instance_type.offerings.get(*index))
+                    (overlay.price, instance_type.offerings.get(index.place()))
                 else {
                     continue;
                 };
@@ -195,14 +197,14 @@ impl<'a> View<'a> {
         }
         let mut all = Overlaid { types: self.types.to_vec(), ..Overlaid::default() };
         for ((place, index), price) in &self.prices {
-            let Some(instance_type) = all.types.get_mut(*place) else { continue };
+            let Some(instance_type) = all.types.get_mut(place.place()) else { continue };
             all.priced.insert(instance_type.name.clone());
-            if let Some(offering) = Arc::make_mut(instance_type).offerings.get_mut(*index) {
+            if let Some(offering) = Arc::make_mut(instance_type).offerings.get_mut(index.place()) {
                 offering.price = price.price;
             }
         }
         for (place, capacity) in &self.capacities {
-            let Some(instance_type) = all.types.get_mut(*place) else { continue };
+            let Some(instance_type) = all.types.get_mut(place.place()) else { continue };
             all.extended.insert(instance_type.name.clone());
             let own = &mut Arc::make_mut(instance_type).capacity;
             for name in &capacity.names {

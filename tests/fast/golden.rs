@@ -112,7 +112,7 @@ fn batches_decisions_and_verdicts_are_read() {
         let item = &items[&format!("decision-{function}")];
         let decision = wire::record::decode_decision(record(item)).expect("a decision");
         assert_eq!(decision.function, function);
-        assert_eq!(decision.rejected, ["spot: cooling down"]);
+        assert_eq!(decision.rejected, [model::ledger::Rejected::from("spot: cooling down")]);
     }
 
     let verdict = |name: &str| {

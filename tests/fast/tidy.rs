@@ -18,6 +18,8 @@ mod files;
 mod functions;
 #[path = "tidy/names.rs"]
 mod names;
+#[path = "tidy/reasons.rs"]
+mod reasons;
 #[path = "tidy/rights.rs"]
 mod rights;
 #[path = "tidy/rooms.rs"]

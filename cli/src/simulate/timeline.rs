@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dispatch::Decided;
 use jiff::Timestamp;
-use model::Function;
+use model::{Function, ledger::Rejected};
 use serde_json::{Value, json};
 use simulator::{Happening, TimelineEvent};
 
@@ -69,7 +69,8 @@ impl Timeline {
                 lines.push(line("Decided", text));
             }
             if decided.function == Function::Disrupt {
-                let news = decision.rejected.iter().filter(|why| self.shown.insert((*why).clone()));
+                let is_news = |one: &&Rejected| self.shown.insert(one.to_string());
+                let news = decision.rejected.iter().filter(is_news);
                 lines.extend(staying(news).map(|text| line("NodeStays", text)));
             }
         }
@@ -94,15 +95,16 @@ impl Timeline {
     }
 }
 
-/// Why nodes stay, those with the same reason in one line. Each of `all` is a node and its reason.
-fn staying<'a>(all: impl Iterator<Item = &'a String>) -> impl Iterator<Item = String> {
+/// Why nodes stay, those with the same reason in one line; a reason that names no node by itself.
+fn staying<'a>(all: impl Iterator<Item = &'a Rejected>) -> impl Iterator<Item = String> {
     let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for (node, why) in all.filter_map(|text| text.split_once(": ")) {
-        by_reason.entry(why).or_default().push(node);
+    for rejected in all {
+        by_reason.entry(&rejected.why).or_default().extend(rejected.what.as_deref());
     }
     by_reason.into_iter().map(|(why, nodes)| match nodes.as_slice() {
         [first, _, ..] => format!("{} nodes stay ({first}, …): {why}", nodes.len()),
-        [] | [_] => format!("{} stays: {why}", nodes.concat()),
+        [node] => format!("{node} stays: {why}"),
+        [] => why.to_owned(),
     })
 }
 
@@ -185,5 +187,34 @@ fn other_words(happening: &Happening) -> (&'static str, String) {
             ("InstanceTerminated", format!("{instance} terminated"))
         }
         pod => ("Other", format!("{pod:?}")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn nodes_that_stay_for_one_reason_are_one_line() {
+        let of = |what: Option<&str>, why: &str| Rejected {
+            what: what.map(str::to_owned),
+            why: why.to_owned(),
+        };
+        let all = [
+            of(Some("a"), "pod x: it stays"),
+            of(Some("b"), "it is not initialized"),
+            of(None, "a NodeClaim has no instance yet: nothing is decided until it has"),
+            of(Some("c"), "it is not initialized"),
+        ];
+        let lines: Vec<String> = staying(all.iter()).collect();
+        assert_eq!(
+            lines,
+            [
+                // Not a node called `a NodeClaim has no instance yet`.
+                "a NodeClaim has no instance yet: nothing is decided until it has",
+                "2 nodes stay (b, …): it is not initialized",
+                "a stays: pod x: it stays",
+            ]
+        );
     }
 }

@@ -5,9 +5,9 @@ use std::{collections::BTreeMap, fmt};
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    BatchId, CapacityType, HourlyPrice, ImageId, InstanceId, InstanceTypeName, NodeClaimName,
-    NodeClassName, NodeName, NodePoolName, OfferingKey, PodKey, ProviderId, Requirements,
-    Resources, Taint, Zone, disruption::DisruptionReason, ledger::PROMISED_VERSION,
+    BatchId, CapacityType, ConditionReason, HourlyPrice, ImageId, InstanceId, InstanceTypeName,
+    NodeClaimName, NodeClassName, NodeName, NodePoolName, OfferingKey, PodKey, ProviderId,
+    Requirements, Resources, Taint, Zone, disruption::DisruptionReason, ledger::PROMISED_VERSION,
 };
 
 /// Where a claim is in its life. Only forward, from any phase to `Deleting`, from there to gone.
@@ -180,6 +180,53 @@ pub struct ClaimConditions {
     pub is_instance_terminating: bool,
 }
 
+/// Why a claim is not further.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ClaimMessage {
+    /// The reason of the condition that it waits for; `None` where it waits for none.
+    pub reason: Option<ConditionReason>,
+    /// What people read.
+    pub text: String,
+}
+
+impl ClaimMessage {
+    /// What a claim can wait for once its node joined.
+    ///
+    /// Karpenter: `pkg/controllers/nodeclaim/lifecycle/initialization.go`.
+    const REASONS: [ConditionReason; 5] = [
+        ConditionReason::KnownEphemeralTaintsExist,
+        ConditionReason::NodeNotFound,
+        ConditionReason::NodeNotReady,
+        ConditionReason::ResourceNotRegistered,
+        ConditionReason::StartupTaintsExist,
+    ];
+
+    /// Reads what [`ClaimMessage`]'s `Display` wrote, which is how it is stored.
+    pub fn parse(stored: &str) -> Self {
+        let told = stored.split_once(": ").and_then(|(reason, text)| {
+            let reason = Self::REASONS.into_iter().find(|known| known.as_str() == reason)?;
+            Some(Self { reason: Some(reason), text: text.to_owned() })
+        });
+        told.unwrap_or_else(|| stored.into())
+    }
+}
+
+impl From<&str> for ClaimMessage {
+    fn from(text: &str) -> Self {
+        Self { reason: None, text: text.to_owned() }
+    }
+}
+
+impl fmt::Display for ClaimMessage {
+    /// `NodeNotReady: its node is not ready`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.reason {
+            Some(reason) => write!(f, "{reason}: {}", self.text),
+            None => f.write_str(&self.text),
+        }
+    }
+}
+
 /// The NodeClaim object by which a cluster shows a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ShownNodeClaim {
@@ -255,8 +302,8 @@ pub struct NodeClaim {
     pub conditions: ClaimConditions,
     /// That it is being given up.
     pub deletion: Option<Deletion>,
-    /// Why it is not further, for people.
-    pub message: Option<String>,
+    /// Why it is not further.
+    pub message: Option<ClaimMessage>,
 }
 
 impl NodeClaim {

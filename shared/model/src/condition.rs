@@ -133,6 +133,8 @@ pub enum ConditionReason {
     InvalidKubeletConfiguration,
     /// `spec.kubelet` has expressions.
     KubeletExpressionsDisabled,
+    /// Of `Initialized`: a taint that the node gets rid of by itself is still on it.
+    KnownEphemeralTaintsExist,
     /// There is no instance, and there was an error.
     LaunchFailed,
     /// The launch template of the user's own cannot be launched from.
@@ -147,6 +149,8 @@ pub enum ConditionReason {
     NodeClassTerminating,
     /// The node did not join the cluster yet.
     NodeNotFound,
+    /// Of `Initialized`: the node is not ready.
+    NodeNotReady,
     /// The NodePool breaks a rule.
     NodePoolValidationFailed,
     /// No placement group matches the selector.
@@ -157,8 +161,12 @@ pub enum ConditionReason {
     ReconcilingDependents,
     /// Too many nodes did not join.
     RegistrationFailed,
+    /// Of `Initialized`: the node does not report a resource that the claim asks for.
+    ResourceNotRegistered,
     /// No security group matches the terms.
     SecurityGroupsNotFound,
+    /// Of `Initialized`: a startup taint is still on the node.
+    StartupTaintsExist,
     /// No subnet matches the terms.
     SubnetsNotFound,
     /// A tag is one that every launch sets itself.
@@ -192,6 +200,7 @@ impl ConditionReason {
             Self::InLaunchTemplate => "InLaunchTemplate",
             Self::InvalidKubeletConfiguration => "InvalidKubeletConfiguration",
             Self::KubeletExpressionsDisabled => "KubeletExpressionsDisabled",
+            Self::KnownEphemeralTaintsExist => "KnownEphemeralTaintsExist",
             Self::LaunchFailed => "LaunchFailed",
             Self::LaunchTemplateInvalid => "LaunchTemplateInvalid",
             Self::LaunchTemplateNotFound => "LaunchTemplateNotFound",
@@ -199,12 +208,15 @@ impl ConditionReason {
             Self::NodeClassReadinessUnknown => "NodeClassReadinessUnknown",
             Self::NodeClassTerminating => "NodeClassTerminating",
             Self::NodeNotFound => "NodeNotFound",
+            Self::NodeNotReady => "NodeNotReady",
             Self::NodePoolValidationFailed => "NodePoolValidationFailed",
             Self::PlacementGroupNotFound => "PlacementGroupNotFound",
             Self::PlacementGroupResolutionFailed => "PlacementGroupResolutionFailed",
             Self::ReconcilingDependents => "ReconcilingDependents",
             Self::RegistrationFailed => "RegistrationFailed",
+            Self::ResourceNotRegistered => "ResourceNotRegistered",
             Self::SecurityGroupsNotFound => "SecurityGroupsNotFound",
+            Self::StartupTaintsExist => "StartupTaintsExist",
             Self::SubnetsNotFound => "SubnetsNotFound",
             Self::TagValidationFailed => "TagValidationFailed",
             Self::UnhealthyDependents => "UnhealthyDependents",

@@ -1,6 +1,9 @@
 //! The ledger's words: generations, commits and their answers.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use jiff::Timestamp;
 
@@ -117,11 +120,37 @@ pub struct Decision {
     /// What was chosen and why, in a sentence.
     pub summary: String,
     /// What was rejected, each with its reason.
-    pub rejected: Vec<String>,
+    pub rejected: Vec<Rejected>,
     /// What the nodes that are given up cost in one hour; `None` when that is not known.
     pub price_before: Option<HourlyPrice>,
     /// What the nodes that are launched cost in one hour; `None` when none is.
     pub price_after: Option<HourlyPrice>,
+}
+
+/// Something that a decision did not choose.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Rejected {
+    /// What it is: a node, several, a claim, a NodePool. `None` is that the reason stands for itself,
+    /// or that the decision was read from where only its words are stored.
+    pub what: Option<String>,
+    /// Why it was not chosen, in words that a user understands.
+    pub why: String,
+}
+
+impl From<&str> for Rejected {
+    fn from(why: &str) -> Self {
+        Self { what: None, why: why.to_owned() }
+    }
+}
+
+impl fmt::Display for Rejected {
+    /// `node-1: it is not initialized`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.what {
+            Some(what) => write!(f, "{what}: {}", self.why),
+            None => f.write_str(&self.why),
+        }
+    }
 }
 
 impl Decision {

@@ -12,8 +12,8 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    ClaimPhase, Condition as Found, ConditionKind, ConditionReason, NodeClaim, Resources, duration,
-    labels, resources::show_amount,
+    ClaimPhase, Condition as Found, ConditionKind, ConditionReason, NodeClaim, Resources,
+    claim::ClaimMessage, duration, labels, resources::show_amount,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -289,7 +289,8 @@ fn findings(claim: &NodeClaim) -> Vec<(Found, Timestamp)> {
     match (&claim.instance, &claim.message) {
         (Some(instance), _) => all.push((Found::holds(Launched), instance.launched_at)),
         (None, Some(why)) => {
-            all.push((Found::unknown(Launched, ConditionReason::LaunchFailed, why), since));
+            let failed = ConditionReason::LaunchFailed;
+            all.push((Found::unknown(Launched, failed, why.to_string()), since));
         }
         (None, None) => {}
     }
@@ -301,12 +302,8 @@ fn findings(claim: &NodeClaim) -> Vec<(Found, Timestamp)> {
         }
         ClaimPhase::Registered => {
             all.push((Found::holds(Registered), since));
-            let message = claim.message.as_deref().unwrap_or_default();
-            if let Some((reason, why)) = message.split_once(": ") {
-                all.push((
-                    Found::unknown(Initialized, ConditionReason::Other(reason.to_owned()), why),
-                    since,
-                ));
+            if let Some(ClaimMessage { reason: Some(reason), text }) = &claim.message {
+                all.push((Found::unknown(Initialized, reason.clone(), text), since));
             }
         }
         ClaimPhase::Initialized => {
@@ -325,7 +322,7 @@ fn findings(claim: &NodeClaim) -> Vec<(Found, Timestamp)> {
     if let Some(deletion) = &claim.deletion {
         let finding = Found {
             reason: ConditionReason::Disrupted(deletion.reason),
-            message: claim.message.clone().unwrap_or_default(),
+            message: claim.message.as_ref().map(ToString::to_string).unwrap_or_default(),
             ..Found::holds(DisruptionReason)
         };
         all.push((finding, deletion.at));

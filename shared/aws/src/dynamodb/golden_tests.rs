@@ -101,7 +101,7 @@ fn initialized() -> NodeClaim {
             drifted_since: at("2026-11-21T12:06:00Z"),
             is_instance_terminating: true,
         },
-        message: Some("it says \"why\" in words".to_owned()),
+        message: Some("it says \"why\" in words".into()),
         ..build::claim("default-4-initialized")
     }
 }

@@ -256,7 +256,8 @@ fn what_is_missing_or_of_another_kind_is_named() {
 fn an_item_that_dynamodb_would_refuse_is_not_sent() {
     let small = claim("default-1-0", 6);
     assert!(item::check_size(&claim_item(&cluster(), &small)).is_ok());
-    let large = NodeClaim { message: Some("x".repeat(limits::ITEM_BYTES_MAX)), ..small };
+    let long = "x".repeat(limits::ITEM_BYTES_MAX);
+    let large = NodeClaim { message: Some(long.as_str().into()), ..small };
     let error = item::check_size(&claim_item(&cluster(), &large)).unwrap_err();
     assert_eq!(error.fault, Fault::Permanent);
     let source = error.source.unwrap().to_string();

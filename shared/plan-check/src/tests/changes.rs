@@ -128,7 +128,7 @@ fn a_change_does_nothing_else() {
     };
     check(|next, _| next, "nothing changes");
     check(
-        |next, _| NodeClaim { message: Some("hello".to_owned()), ..next },
+        |next, _| NodeClaim { message: Some("hello".into()), ..next },
         "more than its deletion and its emptiness changes",
     );
     check(

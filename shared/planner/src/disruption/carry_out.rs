@@ -8,7 +8,7 @@ use model::{
     DeletionReason, Function, HourlyPrice, NodeClaim, NodeName, Plan,
     disruption::{Command, DisruptionReason, DisruptionSchedule, Method},
     facts::Facts,
-    ledger::Decision,
+    ledger::{Decision, Rejected},
 };
 
 use super::{Answer, Dropped, Options, Voided, decide, empty_since, still};
@@ -70,9 +70,11 @@ pub fn validated(facts: &Facts, command: &Command, options: &Options) -> Plan {
         Err(Voided::Churn(dropped) | Voided::Budget(dropped)) => {
             (nothing, lines(&dropped, command.method))
         }
-        Err(Voided::Scheduling(objection)) => (nothing, vec![objection.to_string()]),
+        Err(Voided::Scheduling(objection)) => {
+            (nothing, vec![Rejected { what: None, why: objection.to_string() }])
+        }
     };
-    rejected.sort();
+    rejected.sort_by_cached_key(ToString::to_string);
     let prices = claims(facts, &left).filter_map(|claim| Some(claim.instance.as_ref()?.price));
     let total = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
     let (method, count) = (name(command.method.reason()), left.candidates.len());
@@ -94,10 +96,12 @@ const fn name(reason: DisruptionReason) -> &'static str {
 }
 
 /// An empty node is told by its claim, as what is noted about it.
-fn lines(dropped: &[Dropped], method: Method) -> Vec<String> {
-    let line = |one: &Dropped| match method {
-        Method::Emptiness => format!("{}: {}", one.claim, one.reason),
-        _ => one.to_string(),
+fn lines(dropped: &[Dropped], method: Method) -> Vec<Rejected> {
+    let of_claim = method == Method::Emptiness;
+    let line = |one: &Dropped| {
+        let node = one.node.as_ref().filter(|_| !of_claim);
+        let what = node.map_or_else(|| one.claim.to_string(), ToString::to_string);
+        Rejected { what: Some(what), why: one.reason.to_string() }
     };
     dropped.iter().map(line).collect()
 }
@@ -112,12 +116,15 @@ fn decision(facts: &Facts, reason: DisruptionReason, answer: &Answer) -> Decisio
         !proposal.is_some_and(|proposal| proposal.nodes().any(|goes| goes == node))
     };
     let stay = answer.notes.iter().filter(|(node, _)| is_left(node) && is_concerned(node));
-    let mut rejected: Vec<String> = stay.map(|(node, why)| format!("{node}: {why}")).collect();
+    let why = |what: String, why: String| Rejected { what: Some(what), why };
+    let mut rejected: Vec<Rejected> =
+        stay.map(|(node, objection)| why(node.to_string(), objection.to_string())).collect();
     if let Some((proposal, voided)) = &answer.voided {
         let nodes: Vec<&str> = proposal.nodes().map(NodeName::as_str).collect();
-        rejected.insert(0, format!("{}: {voided}", nodes.join(", ")));
+        rejected.insert(0, why(nodes.join(", "), voided.to_string()));
     }
-    rejected.extend(answer.error.as_ref().map(ToString::to_string));
+    let error = answer.error.as_ref();
+    rejected.extend(error.map(|error| Rejected { what: None, why: error.to_string() }));
     rejected.truncate(REJECTED_MAX);
     let method = name(reason);
     let summary = match proposal {

@@ -1,8 +1,7 @@
 //! Launched → registered → initialized: the next state of one claim.
 //!
 //! A claim that is being given up is `drain`'s, one that is only promised is `launch`'s: it says when
-//! it gives it up. The patch and the stored
-//! claim may arrive in any order, once, twice or not at all: what a node lacks is found out anew on
+//! it gives it up. The patch and the stored claim may arrive in any order, once, twice or not at all: what a node lacks is found out anew on
 //! every visit.
 //!
 //! Karpenter: `pkg/controllers/nodeclaim/lifecycle/{registration,initialization,liveness}.go`.
@@ -11,7 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, ClaimPhase, DeletionReason, NodeClaim, Taint, TaintEffect, labels,
+    CapacityType, ClaimPhase, ConditionReason, DeletionReason, NodeClaim, Taint, TaintEffect,
+    claim::ClaimMessage,
+    labels,
     node::{Node, NodePatch},
     taint::is_ephemeral,
 };
@@ -54,7 +55,8 @@ pub fn settle(
         (ClaimPhase::Launched, Some(node)) => registered(claim, node, now),
         (ClaimPhase::Registered, Some(node)) => initializing(claim, node, now),
         (ClaimPhase::Registered, None) => {
-            waiting(claim, "NodeNotFound: its node is not there", now)
+            let text = "its node is not there".to_owned();
+            waiting(claim, ConditionReason::NodeNotFound, text, now)
         }
         (ClaimPhase::Initialized, Some(node)) => Settlement {
             patch: lacking(initialized_patch(claim, node), node),
@@ -94,8 +96,8 @@ fn initializing(claim: &NodeClaim, node: &Node, now: Timestamp) -> Settlement {
         let patch = lacking(registration_patch(claim, node), node);
         return Settlement { patch, ..revisit(claim, None, now) };
     }
-    if let Some(reason) = not_yet(claim, node) {
-        return waiting(claim, &reason, now);
+    if let Some((reason, text)) = not_yet(claim, node) {
+        return waiting(claim, reason, text, now);
     }
     let next = NodeClaim { message: None, ..claim.moved_to(ClaimPhase::Initialized, now) };
     Settlement {
@@ -107,20 +109,23 @@ fn initializing(claim: &NodeClaim, node: &Node, now: Timestamp) -> Settlement {
 }
 
 /// Why a registered node is not initialized, by the first check that fails.
-fn not_yet(claim: &NodeClaim, node: &Node) -> Option<String> {
+fn not_yet(claim: &NodeClaim, node: &Node) -> Option<(ConditionReason, String)> {
+    use ConditionReason::{
+        KnownEphemeralTaintsExist, NodeNotReady, ResourceNotRegistered, StartupTaintsExist,
+    };
     let is_on_node = |taint: &&Taint| node.taints.iter().any(|own| is_same(own, taint));
     if !node.is_ready {
-        return Some("NodeNotReady: its node is not ready".to_owned());
+        return Some((NodeNotReady, "its node is not ready".to_owned()));
     }
     if let Some(taint) = claim.startup_taints.iter().find(is_on_node) {
-        return Some(format!("StartupTaintsExist: {taint} is still on its node"));
+        return Some((StartupTaintsExist, format!("{taint} is still on its node")));
     }
     if let Some(taint) = node.taints.iter().find(|taint| is_ephemeral(taint)) {
-        return Some(format!("KnownEphemeralTaintsExist: {taint} is still on its node"));
+        return Some((KnownEphemeralTaintsExist, format!("{taint} is still on its node")));
     }
     let mut requested = claim.requests.iter();
     let missing = requested.find(|(name, _)| node.allocatable.get(name) == 0);
-    missing.map(|(name, _)| format!("ResourceNotRegistered: its node reports no {name} yet"))
+    missing.map(|(name, _)| (ResourceNotRegistered, format!("its node reports no {name} yet")))
 }
 
 /// Everything that a node gets from its claim when it joined. Startup taints are put on here and
@@ -208,18 +213,15 @@ fn given_up(
     message: &str,
     now: Timestamp,
 ) -> Settlement {
-    let next = NodeClaim { message: Some(message.to_owned()), ..claim.given_up(reason, now) };
+    let next = NodeClaim { message: Some(message.into()), ..claim.given_up(reason, now) };
     Settlement { claim: Some(next), ..Settlement::default() }
 }
 
-/// The claim stays where it is; `message` says why, and is stored only when it is new.
-fn waiting(claim: &NodeClaim, message: &str, now: Timestamp) -> Settlement {
-    let is_new = claim.message.as_deref() != Some(message);
-    let next = is_new.then(|| NodeClaim {
-        message: Some(message.to_owned()),
-        version: claim.version + 1,
-        ..claim.clone()
-    });
+/// The claim stays where it is; why is stored only when it is new.
+fn waiting(claim: &NodeClaim, reason: ConditionReason, text: String, now: Timestamp) -> Settlement {
+    let message = Some(ClaimMessage { reason: Some(reason), text });
+    let told = NodeClaim { message, ..claim.clone() };
+    let next = (told != *claim).then(|| NodeClaim { version: claim.version + 1, ..told });
     Settlement { claim: next, ..revisit(claim, None, now) }
 }
 

@@ -16,7 +16,7 @@ use model::{
     NodeClaimName, NodePoolName, OfferingKey, Plan, PodKey, Requirement, Requirements, Resources,
     facts::Facts,
     labels,
-    ledger::Decision,
+    ledger::{Decision, Rejected},
     limits,
     plan::{Placement, Promise, Reason, Unplaced},
     policies::MinValuesPolicy,
@@ -450,13 +450,18 @@ fn decisions(problem: &Problem<'_>, plan: &Plan) -> Vec<Decision> {
     for promise in &plan.promises {
         by_pool.entry(&promise.claim.node_pool).or_default().push(promise);
     }
-    let rejected: BTreeSet<String> = plan
+    let reasons: BTreeMap<String, &Reason> = plan
         .unplaced
         .iter()
         .flat_map(|unplaced| &unplaced.reasons)
-        .map(ToString::to_string)
+        .map(|reason| (reason.to_string(), reason))
         .take(limits::PODS_PER_PLAN_MAX)
         .collect();
+    let rejected = |reason: &&Reason| Rejected {
+        what: reason.node_pool.as_ref().map(ToString::to_string),
+        why: reason.text.clone(),
+    };
+    let rejected: Vec<Rejected> = reasons.values().take(REJECTED_MAX).map(rejected).collect();
     let decision = |(pool, promises): (&NodePoolName, Vec<&Promise>)| {
         let pods: usize = promises.iter().map(|promise| promise.claim.pods.len()).sum();
         let prices = promises.iter().map(|promise| promise.price);
@@ -465,7 +470,7 @@ fn decisions(problem: &Problem<'_>, plan: &Plan) -> Vec<Decision> {
         let summary = format!("{pool}: {nodes} for {pods}, from ${price} per hour");
         let claims = promises.iter().map(|promise| &promise.claim);
         Decision {
-            rejected: rejected.iter().take(REJECTED_MAX).cloned().collect(),
+            rejected: rejected.clone(),
             price_after: Some(price),
             ..Decision::about(claims, Function::Provision, problem.facts.now, summary)
         }

@@ -65,7 +65,7 @@ fn a_claim_is_written_only_on_the_version_below() {
     let launched = claim.moved_to(ClaimPhase::Launched, sim.now());
     assert_eq!(write(&launched), WriteOutcome::Written);
     assert_eq!(write(&launched), WriteOutcome::Written);
-    let other = NodeClaim { message: Some("other".to_owned()), ..launched.clone() };
+    let other = NodeClaim { message: Some("other".into()), ..launched.clone() };
     assert_eq!(write(&other), WriteOutcome::Conflict);
     assert_eq!(remove(&claim), WriteOutcome::Conflict);
     assert_eq!(remove(&launched), WriteOutcome::Written);

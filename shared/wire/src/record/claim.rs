@@ -6,7 +6,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     BatchId, CapacityType, ClaimPhase, DeletionReason, ImageId, InstanceId, InstanceTypeName,
     NodeClaim, NodeClaimName, NodeClassName, NodeName, NodePoolName, Zone,
-    claim::{ClaimConditions, Deletion, LaunchedInstance},
+    claim::{ClaimConditions, ClaimMessage, Deletion, LaunchedInstance},
     duration,
 };
 use serde::{Deserialize, Serialize};
@@ -178,7 +178,7 @@ impl ClaimRecordV1 {
                 at: deletion.at,
                 deadline: deletion.deadline,
             }),
-            message: message.clone(),
+            message: message.as_ref().map(ToString::to_string),
         }
     }
 
@@ -212,7 +212,7 @@ impl ClaimRecordV1 {
             empty_since: self.empty_since,
             conditions: self.conditions.into_conditions(),
             deletion: self.deletion.map(DeletionV1::into_deletion).transpose()?,
-            message: self.message,
+            message: self.message.as_deref().map(ClaimMessage::parse),
         })
     }
 }

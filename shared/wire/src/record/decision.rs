@@ -1,7 +1,10 @@
 //! A decision as it is stored.
 
 use jiff::Timestamp;
-use model::{Function, NodeClaimName, NodePoolName, ledger::Decision};
+use model::{
+    Function, NodeClaimName, NodePoolName,
+    ledger::{Decision, Rejected},
+};
 use serde::{Deserialize, Serialize};
 
 use super::parts;
@@ -34,7 +37,7 @@ impl DecisionRecordV1 {
             node_pool: decision.node_pool.as_ref().map(ToString::to_string),
             claims: parts::texts(&decision.claims),
             summary: decision.summary.clone(),
-            rejected: decision.rejected.clone(),
+            rejected: parts::texts(&decision.rejected),
             price_before: decision.price_before.map(|price| price.0),
             price_after: decision.price_after.map(|price| price.0),
         }
@@ -50,7 +53,7 @@ impl DecisionRecordV1 {
                 .transpose()?,
             claims: parts::ids(&self.claims, NodeClaimName::new)?,
             summary: self.summary,
-            rejected: self.rejected,
+            rejected: self.rejected.into_iter().map(|why| Rejected { what: None, why }).collect(),
             price_before: self.price_before.map(parts::price),
             price_after: self.price_after.map(parts::price),
         })

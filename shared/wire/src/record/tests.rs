@@ -3,9 +3,9 @@
 use expect_test::expect;
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, ClaimPhase, DeletionReason, HourlyPrice, Operator, PodKey, Requirement,
-    ResourceName, Resources, Taint, TaintEffect,
-    claim::{Deletion, LaunchedInstance},
+    CapacityType, ClaimPhase, ConditionReason, DeletionReason, HourlyPrice, Operator, PodKey,
+    Requirement, ResourceName, Resources, Taint, TaintEffect,
+    claim::{ClaimMessage, Deletion, LaunchedInstance},
 };
 use proptest::prelude::*;
 
@@ -30,7 +30,7 @@ fn a_promise_as_it_stands_in_the_table() {
 
 #[test]
 fn claims_of_a_batch_say_only_what_differs() {
-    let first = NodeClaim { message: Some("x".to_owned()), ..smallest() };
+    let first = NodeClaim { message: Some("x".into()), ..smallest() };
     let other = NodeClaim { name: "general-1-1".parse().unwrap(), batch_index: 1, ..smallest() };
     let text = encode_claims(&[&first, &other]);
     let (_, differences) = text.split_once("},{").unwrap();
@@ -186,9 +186,24 @@ prop_compose! {
             requested_at: times.1.map(at),
             empty_since: times.0.map(at),
             deletion: reason.map(|reason| Deletion { reason, at: at(7), deadline: times.1.map(at) }),
-            message: texts.into_values().next(),
+            message: texts.into_values().next().map(|text| text.as_str().into()),
             ..smallest()
         }
+    }
+}
+
+#[test]
+fn what_a_claim_waits_for_is_stored_as_words_and_read_as_a_reason() {
+    let waits = |message: ClaimMessage| NodeClaim { message: Some(message), ..smallest() };
+    let reason = Some(ConditionReason::NodeNotReady);
+    let not_ready = ClaimMessage { reason, text: "its node is not ready: yet".to_owned() };
+    for (claim, stored) in [
+        (waits(not_ready), r#""message":"NodeNotReady: its node is not ready: yet""#),
+        (waits("EC2: no capacity".into()), r#""message":"EC2: no capacity""#),
+    ] {
+        let text = encode_claim(&claim);
+        assert!(text.contains(stored), "{text}");
+        assert_eq!(decode_claim(&text), Ok(claim));
     }
 }
 

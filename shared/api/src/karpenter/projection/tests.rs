@@ -125,7 +125,7 @@ fn conditions_move_only_with_their_status() {
             "Ready=Unknown ReconcilingDependents 00:00",
         ]
     );
-    let refused = NodeClaim { message: Some("no capacity".to_owned()), version: 2, ..promised() };
+    let refused = NodeClaim { message: Some("no capacity".into()), version: 2, ..promised() };
     object = shown(Some(object), &refused);
     assert!(conditions(&object).contains(&"Launched=Unknown LaunchFailed 00:00".to_owned()));
     object = shown(Some(object), &launched());
@@ -138,8 +138,11 @@ fn conditions_move_only_with_their_status() {
             "Ready=Unknown ReconcilingDependents 00:00",
         ]
     );
-    let waits =
-        |why: &str, version| NodeClaim { message: Some(why.to_owned()), version, ..registered() };
+    let waits = |why: &str, version| NodeClaim {
+        message: Some(ClaimMessage::parse(why)),
+        version,
+        ..registered()
+    };
     object = shown(Some(object), &waits("NodeNotReady: its node is not ready", 5));
     object = shown(Some(object), &waits("StartupTaintsExist: one is still on its node", 6));
     assert_eq!(

@@ -5,6 +5,10 @@ use model::{DeletionReason, facts::Facts};
 use super::*;
 use crate::testing::cluster::*;
 
+fn texts(rejected: &[Rejected]) -> Vec<String> {
+    rejected.iter().map(ToString::to_string).collect()
+}
+
 /// The nodes that go for a reason, and why others stay.
 fn goes(facts: &Facts, reason: DisruptionReason) -> (Vec<String>, Vec<String>) {
     let found = look(facts, reason, &Options::deployed());
@@ -14,7 +18,7 @@ fn goes(facts: &Facts, reason: DisruptionReason) -> (Vec<String>, Vec<String>) {
     let plan = Plan { changes, ..found.observed };
     assert_eq!(plan_check::violations(facts, &plan), Vec::new());
     assert!(plan.promises.is_empty());
-    (names, plan.decisions.into_iter().flat_map(|decision| decision.rejected).collect())
+    (names, plan.decisions.into_iter().flat_map(|decision| texts(&decision.rejected)).collect())
 }
 
 fn spacious() -> Facts {
@@ -76,7 +80,7 @@ fn what_was_found_is_refused_when_it_does_not_hold_any_more() {
     let refused = |facts: &Facts| {
         let plan = again(facts);
         assert!(plan.changes.is_empty());
-        plan.decisions[0].rejected.join("; ")
+        texts(&plan.decisions[0].rejected).join("; ")
     };
     let mut full = facts.clone();
     full.pods.push(app("more", "a", "cpu=5500m"));
@@ -106,5 +110,5 @@ fn what_is_gone_does_not_void_the_rest_of_a_command() {
     newer.pods.remove(0);
     let plan = validated(&newer, &command, &Options::deployed());
     assert_eq!(plan.changes.len(), 1);
-    assert_eq!(plan.decisions[0].rejected, ["claim-b: it is gone"]);
+    assert_eq!(texts(&plan.decisions[0].rejected), ["claim-b: it is gone"]);
 }

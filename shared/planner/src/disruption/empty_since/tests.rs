@@ -176,8 +176,9 @@ fn what_was_found_is_given_up_if_it_still_holds() {
     );
     let decision = &plan.decisions[0];
     assert_eq!(decision.summary, "emptiness: 1 node is given up, $0.4800 per hour");
+    let rejected: Vec<String> = decision.rejected.iter().map(ToString::to_string).collect();
     assert_eq!(
-        decision.rejected,
+        rejected,
         ["claim-b: 1 pod would need another node", "claim-c: a pod needed it meanwhile"]
     );
     // Once more, after it was committed.

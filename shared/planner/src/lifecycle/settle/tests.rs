@@ -81,7 +81,7 @@ fn a_node_is_initialized_when_everything_on_it_is_there() {
     ] {
         let settled = settle(claim, Some(&node), false, now());
         let next = settled.claim.unwrap();
-        assert_eq!(next.message.as_deref(), Some(reason));
+        assert_eq!(next.message.as_ref().unwrap().to_string(), reason);
         assert_eq!((next.phase, settled.revisit_after_seconds), (ClaimPhase::Registered, Some(2)));
         // The same reason is not written twice.
         assert_eq!(settle(&next, Some(&node), false, now()).claim, None);

@@ -76,7 +76,7 @@ fn full(name: &str) -> NodeClaim {
         capacity: build::resources("cpu=2 memory=8Gi pods=29 nvidia.com/gpu=1"),
         batch_index: 2,
         batch_size: 3,
-        message: Some("no capacity yet".to_owned()),
+        message: Some("no capacity yet".into()),
         ..build::claim(name)
     }
 }
@@ -114,7 +114,7 @@ async fn written_twice<L: Ledger, W: AsyncFn()>(
 ) -> Result<(), Failure> {
     let claim = subject.promised("written-twice").await?;
     let head = subject.head().await?;
-    let next = NodeClaim { version: 2, message: Some("next".to_owned()), ..claim };
+    let next = NodeClaim { version: 2, message: Some("next".into()), ..claim };
     same("the first write", &write(subject, &next).await?, &WriteOutcome::Written)?;
     same("the second write", &write(subject, &next).await?, &WriteOutcome::Written)?;
     // A claim's own write does not move the head.
@@ -126,10 +126,13 @@ async fn wrong_version<L: Ledger, W: AsyncFn()>(
 ) -> Result<(), Failure> {
     let claim = subject.promised("wrong-version").await?;
     let head = subject.head().await?;
-    let next = NodeClaim { version: 2, message: Some("next".to_owned()), ..claim.clone() };
+    let next = NodeClaim { version: 2, message: Some("next".into()), ..claim.clone() };
     same("the write", &write(subject, &next).await?, &WriteOutcome::Written)?;
-    let other =
-        |version| NodeClaim { version, message: Some(format!("other {version}")), ..claim.clone() };
+    let other = |version| NodeClaim {
+        version,
+        message: Some(format!("other {version}").as_str().into()),
+        ..claim.clone()
+    };
     for version in [1, 2, 4] {
         let outcome = write(subject, &other(version)).await?;
         same("a write under another version", &outcome, &WriteOutcome::Conflict)?;
@@ -277,7 +280,7 @@ async fn alone<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(
     same("a removal", &refused, &Err(Fault::Permanent))?;
     subject.unchanged(head, &promised).await?;
     same("leaving the batch", &write(subject, &asked).await?, &WriteOutcome::Written)?;
-    let next = NodeClaim { version: 3, message: Some("next".to_owned()), ..asked.clone() };
+    let next = NodeClaim { version: 3, message: Some("next".into()), ..asked.clone() };
     for _ in 0..2 {
         same("the write", &ledger.write_claim(one, &next).await?, &WriteOutcome::Written)?;
         subject.unchanged(head, &next).await?;
@@ -341,7 +344,7 @@ async fn apart<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(
     same("the number of the other's claims", &before.claims.len(), &0)?;
     same("our claim over there", &subject.ledger.claim(other, &ours.name).await?, &None)?;
     // The same commit id and the same claim name are others over there.
-    let theirs = NodeClaim { message: Some("theirs".to_owned()), ..ours.clone() };
+    let theirs = NodeClaim { message: Some("theirs".into()), ..ours.clone() };
     let commit = build::commit("promise-apart", before.generation, vec![theirs.clone()]);
     let outcome = subject.ledger.commit(other, &commit).await?;
     same("their commit", &outcome, &CommitOutcome::Committed(before.generation.next()))?;

@@ -166,7 +166,7 @@ async fn lost_change<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Re
 
 async fn name_taken<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
     let stored = subject.promised("name-taken").await?;
-    let namesake = NodeClaim { message: Some("another".to_owned()), ..stored.clone() };
+    let namesake = NodeClaim { message: Some("another".into()), ..stored.clone() };
     let commit = build::commit("name-taken", subject.head().await?, vec![namesake]);
     refused(subject, commit, &stored).await
 }
@@ -178,7 +178,7 @@ fn decision(number: usize) -> Decision {
         node_pool: Some(build::id("general")),
         claims: vec![build::id("general-0")],
         summary: format!("decision {number}"),
-        rejected: vec!["nothing".to_owned()],
+        rejected: vec!["nothing".into()],
         price_before: None,
         price_after: Some(build::price("0.0816")),
     }

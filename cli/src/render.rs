@@ -78,7 +78,9 @@ fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, Error> {
     let launch =
         launch_template::requests_with(&claims, &class, &types, &cluster, &profile, min_values);
     let launch = launch.map_err(|refusal| Error::Refused(refusal.to_string()))?;
-    let types = types.iter().map(|one| (one.name.clone(), InstanceType::clone(one)));
+    let types = types
+        .iter()
+        .map(|instance_type| (instance_type.name.clone(), InstanceType::clone(instance_type)));
     Ok(Rendered {
         launch,
         types: types.collect(),

@@ -34,8 +34,8 @@ fn short() -> SimulateArgs {
 
 fn play(arguments: &SimulateArgs) -> (String, SimulateExit) {
     let mut out = Vec::new();
-    let verdict = run(arguments, &mut out).unwrap_or_else(|error| panic!("{error}"));
-    (String::from_utf8(out).expect("text"), verdict)
+    let validation = run(arguments, &mut out).unwrap_or_else(|error| panic!("{error}"));
+    (String::from_utf8(out).expect("text"), validation)
 }
 
 fn example(path: &str) -> Vec<PathBuf> {
@@ -52,8 +52,8 @@ fn manifests(name: &str, text: &str) -> Vec<PathBuf> {
 
 #[test]
 fn the_built_in_story_places_every_pod_replaces_and_removes() {
-    let (text, verdict) = play(&arguments());
-    assert_eq!(verdict, SimulateExit::AllPlaced);
+    let (text, validation) = play(&arguments());
+    assert_eq!(validation, SimulateExit::AllPlaced);
     for said in [
         "default/web wants 100 pods",
         "back in two minutes",
@@ -123,8 +123,8 @@ spec:
     let requirement = "{key: karpenter.k8s.aws/instance-category, operator: In, values: [c, m, r]}";
     let cluster = CLUSTER.replace("requirements: []", &format!("requirements: [{requirement}]"));
     let manifests = manifests("impossible", &format!("{cluster}{pod}"));
-    let (text, verdict) = play(&SimulateArgs { manifests, ..short() });
-    assert_eq!(verdict, SimulateExit::SomeUnplaced);
+    let (text, validation) = play(&SimulateArgs { manifests, ..short() });
+    assert_eq!(validation, SimulateExit::SomeUnplaced);
     let reported = text.lines().any(|line| {
         line.contains("default/huge: general: ")
             && line.contains("memory")
@@ -150,8 +150,8 @@ spec:
   containers: [{name: plain, image: plain, resources: {requests: {cpu: 100m}}}]
 ";
     let manifests = manifests("unsupported", &format!("{CLUSTER}{pod}"));
-    let (text, verdict) = play(&SimulateArgs { manifests, ..short() });
-    assert_eq!(verdict, SimulateExit::SomeUnplaced);
+    let (text, validation) = play(&SimulateArgs { manifests, ..short() });
+    assert_eq!(validation, SimulateExit::SomeUnplaced);
     assert!(text.contains("default/device: not supported yet"), "{text}");
     assert!(!text.contains("default/plain: "), "{text}");
 }
@@ -163,8 +163,8 @@ fn a_story_with_spreads_volumes_and_preferences_plays_to_its_end() {
         scenario: Some(repository().join("examples/scenarios/spread.yaml")),
         ..arguments()
     };
-    let (text, verdict) = play(&arguments);
-    assert_eq!(verdict, SimulateExit::AllPlaced, "{text}");
+    let (text, validation) = play(&arguments);
+    assert_eq!(validation, SimulateExit::AllPlaced, "{text}");
     for said in
         ["default/db wants 3 pods", "back in two minutes", "given up: Empty", "unplaced    0"]
     {
@@ -174,8 +174,8 @@ fn a_story_with_spreads_volumes_and_preferences_plays_to_its_end() {
 
 #[test]
 fn the_classic_walkthroughs_run_unchanged() {
-    let (text, verdict) = play(&SimulateArgs { manifests: example("walkthrough"), ..short() });
-    assert_eq!(verdict, SimulateExit::AllPlaced, "{text}");
+    let (text, validation) = play(&SimulateArgs { manifests: example("walkthrough"), ..short() });
+    assert_eq!(validation, SimulateExit::AllPlaced, "{text}");
     assert!(text.contains("nodes now"), "{text}");
 }
 
@@ -262,8 +262,8 @@ spec:
 #[test]
 fn a_provisioner_with_a_launch_template_is_played_as_it_is() {
     let manifests = manifests("launch-template", OLD);
-    let (text, verdict) = play(&SimulateArgs { manifests, ..short() });
-    assert_eq!(verdict, SimulateExit::AllPlaced, "{text}");
+    let (text, validation) = play(&SimulateArgs { manifests, ..short() });
+    assert_eq!(validation, SimulateExit::AllPlaced, "{text}");
     assert!(text.contains("launch template MyLaunchTemplate with image ami-"), "{text}");
 }
 
@@ -281,7 +281,7 @@ spec:
   containers: [{name: web, image: web, resources: {requests: {cpu: 100m}}}]
 ";
     let manifests = manifests("custom-alias", &format!("{cluster}{pod}"));
-    let (text, verdict) = play(&SimulateArgs { manifests, ..short() });
-    assert_eq!(verdict, SimulateExit::AllPlaced, "{text}");
+    let (text, validation) = play(&SimulateArgs { manifests, ..short() });
+    assert_eq!(validation, SimulateExit::AllPlaced, "{text}");
     assert!(text.contains("AMI alias bottlerocket@latest for x86_64 and arm64"), "{text}");
 }

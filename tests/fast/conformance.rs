@@ -9,11 +9,13 @@
 use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use model::{CapacityType, HourlyPrice, NodeClaimName, OfferingKey, shape::Shelved};
-use simulator::{Action, ReservationRecord, Settings, Sim};
+use model::{
+    CapacityType, HourlyPrice, NodeClaimName, OfferingKey, instance_type_info::StoredRegionCatalog,
+};
+use simulator::{Action, ReservationRecord, Sim, WorldSettings};
 use testkit::{
-    Clusters, DiscoveryWorld, FleetWorld, MarketWorld, NodeClaimWorld, ReservationWorld,
-    SeenNodeClaim, assert_kept, build,
+    Clusters, DiscoveryWorld, FleetWorld, MarketWorld, NodeClaimWorld, ObservedNodeClaim,
+    ReservationWorld, assert_kept, build,
 };
 
 #[path = "conformance/others.rs"]
@@ -27,7 +29,7 @@ use self::{
 };
 
 fn sim() -> Sim {
-    let settings = Settings { listing_lag: SignedDuration::ZERO, ..Settings::default() };
+    let settings = WorldSettings { listing_lag: SignedDuration::ZERO, ..WorldSettings::default() };
     let catalog = instance_catalog::builtin().expect("the built-in catalog is sound");
     Sim::new(settings, std::sync::Arc::new(catalog))
 }
@@ -53,7 +55,7 @@ fn the_ledger_keeps_its_contract() {
 #[test]
 fn the_mailbox_keeps_its_contract() {
     let sim = sim();
-    let cluster = Settings::default().cluster;
+    let cluster = WorldSettings::default().cluster;
     assert_kept(&sim.block_on(testkit::mailbox(&sim, &cluster)).expect("the suite ends"));
 }
 
@@ -61,7 +63,7 @@ fn the_mailbox_keeps_its_contract() {
 fn discovery_keeps_its_contract() {
     let sim = sim();
     let world = DiscoveryWorld {
-        cluster: Settings::default().cluster,
+        cluster: WorldSettings::default().cluster,
         no_cluster: "nowhere".parse().expect("a name"),
         tags: BTreeMap::from([("karpenter.sh/discovery".to_owned(), "demo".to_owned())]),
         template: build::template("karpenter.k8s.aws/1"),
@@ -76,10 +78,10 @@ fn profiles_keep_their_contract() {
 }
 
 impl NodeClaimWorld for Others {
-    async fn seen(&self, name: &NodeClaimName) -> Option<SeenNodeClaim> {
+    async fn seen(&self, name: &NodeClaimName) -> Option<ObservedNodeClaim> {
         let object = self.0.node_claim(name)?;
         let (revision, is_deleting) = (object.writes.to_string(), object.is_deleting);
-        Some(SeenNodeClaim { revision, labels: object.labels, is_deleting })
+        Some(ObservedNodeClaim { revision, labels: object.labels, is_deleting })
     }
 
     async fn make(&self, name: &NodeClaimName) {
@@ -112,7 +114,7 @@ fn nodes_keep_their_contract() {
 fn the_cluster_keeps_its_contract() {
     let others = Others(sim());
     assert_kept(&others.0.block_on(testkit::cluster(&others.0, &others)).expect("the suite ends"));
-    let settings = Settings { has_definitions: false, ..Settings::default() };
+    let settings = WorldSettings { has_definitions: false, ..WorldSettings::default() };
     let bare = Sim::new(settings, std::sync::Arc::default());
     assert_kept(&bare.block_on(testkit::without_definitions(&bare)).expect("the suite ends"));
 }
@@ -144,14 +146,20 @@ fn the_market_keeps_its_contract() {
 }
 
 #[test]
-fn the_shelf_keeps_its_contract() {
+fn the_catalog_store_keeps_its_contract() {
     let sim = sim();
     let catalog = instance_catalog::builtin().expect("the built-in catalog is sound");
-    let first = Shelved { catalog: catalog.clone(), found_at: build::at("2026-08-01T12:00:00Z") };
+    let first = StoredRegionCatalog {
+        catalog: catalog.clone(),
+        found_at: build::at("2026-08-01T12:00:00Z"),
+    };
     let mut fewer = catalog;
     fewer.instance_types.truncate(3);
-    let second = Shelved { catalog: fewer, found_at: build::at("2026-08-01T13:00:00Z") };
-    assert_kept(&sim.block_on(testkit::shelf(&sim, &first, &second)).expect("the suite ends"));
+    let second =
+        StoredRegionCatalog { catalog: fewer, found_at: build::at("2026-08-01T13:00:00Z") };
+    assert_kept(
+        &sim.block_on(testkit::catalog_store(&sim, &first, &second)).expect("the suite ends"),
+    );
 }
 
 #[test]
@@ -171,17 +179,17 @@ fn node_pools_keep_their_contract() {
 #[test]
 fn fleet_and_templates_keep_their_contracts() {
     let sim = sim();
-    let world = FleetWorld::of(Settings::default().cluster, CapacityType::OnDemand);
+    let world = FleetWorld::of(WorldSettings::default().cluster, CapacityType::OnDemand);
     let wait = async || pass(&sim);
     assert_kept(&sim.block_on(testkit::fleet(&sim, &sim, &world, &wait)).expect("the suite ends"));
 }
 
 /// What reservations are tested with, bought in `sim`.
 fn reservation_world(sim: &Sim) -> ReservationWorld {
-    let world = ReservationWorld::of(Settings::default().cluster);
+    let world = ReservationWorld::of(WorldSettings::default().cluster);
     let tagged = [(&world.targeted, world.tags.clone()), (&world.open, BTreeMap::new())];
-    for (found, tags) in tagged {
-        let record = ReservationRecord::of(found, tags, sim.now());
+    for (capacity_reservation, tags) in tagged {
+        let record = ReservationRecord::of(capacity_reservation, tags, sim.now());
         sim.act(Action::AddReservation(record));
     }
     world
@@ -191,7 +199,7 @@ fn reservation_world(sim: &Sim) -> ReservationWorld {
 fn reservations_keep_their_contract() {
     for listing_lag in [0, 2] {
         let listing_lag = SignedDuration::from_secs(listing_lag);
-        let settings = Settings { listing_lag, ..Settings::default() };
+        let settings = WorldSettings { listing_lag, ..WorldSettings::default() };
         let catalog = instance_catalog::builtin().expect("the built-in catalog is sound");
         let sim = Sim::new(settings, std::sync::Arc::new(catalog));
         let world = reservation_world(&sim);

@@ -36,7 +36,7 @@ fn bodies(event: &Value) -> Vec<&str> {
 fn check(name: &str, event: &Value) {
     let (function, trigger) = name.split_once('-').expect("function-trigger");
     match (function, trigger) {
-        (_, "queue" | "try-out-queue") => {
+        (_, "queue" | "dry-run-queue") => {
             for body in bodies(event) {
                 let (_, message) =
                     wire::message::decode(body).unwrap_or_else(|e| panic!("{name}: {e}"));

@@ -12,10 +12,10 @@ use tests::{files, repository};
 /// Every file but scenarios, which are not objects of Kubernetes.
 fn examples() -> Vec<PathBuf> {
     let folder = repository().join("examples");
-    let mut all = files(&folder, &[".yaml"]);
-    all.retain(|path| !path.starts_with(folder.join("scenarios")));
-    assert!(all.len() >= 15, "there are {} examples", all.len());
-    all
+    let mut path_bufs = files(&folder, &[".yaml"]);
+    path_bufs.retain(|path| !path.starts_with(folder.join("scenarios")));
+    assert!(path_bufs.len() >= 15, "there are {} examples", path_bufs.len());
+    path_bufs
 }
 
 fn text(path: &Path) -> String {
@@ -42,9 +42,10 @@ fn planned(name: &str) -> String {
         ..PlanArgs::default()
     };
     let (mut out, mut complaints) = (Vec::new(), Vec::new());
-    let verdict = plan::run(&args, &mut out, &mut complaints).expect("an example can be planned");
+    let validation =
+        plan::run(&args, &mut out, &mut complaints).expect("an example can be planned");
     let (out, complaints) = (String::from_utf8(out).expect("text"), String::from_utf8(complaints));
-    assert!(verdict.is_clean(), "{name}:\n{}{out}", complaints.expect("text"));
+    assert!(validation.is_clean(), "{name}:\n{}{out}", complaints.expect("text"));
     out
 }
 

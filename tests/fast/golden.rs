@@ -115,13 +115,13 @@ fn batches_decisions_and_verdicts_are_read() {
         assert_eq!(decision.rejected, [model::ledger::Rejected::from("spot: cooling down")]);
     }
 
-    let verdict = |name: &str| {
+    let validation = |name: &str| {
         let item = &items[&format!("validation-{name}")];
-        wire::record::decode_verdict(record(item)).expect("a verdict")
+        wire::record::decode_validation(record(item)).expect("a verdict")
     };
-    assert_eq!(verdict("passed").failure, None);
+    assert_eq!(validation("passed").failure, None);
     for check in FailedCheck::ALL {
-        let failure = verdict(check.as_str()).failure;
+        let failure = validation(check.as_str()).failure;
         assert_eq!(failure, Some((check, "no policy allows it".to_owned())));
     }
 }
@@ -139,7 +139,7 @@ fn in_short(message: &Message) -> String {
             Message::Launch { claim } | Message::Settle { claim } | Message::Drain { claim } => {
                 claim.to_string()
             }
-            Message::TryOut { class, key, .. } => format!("{class} by {key}"),
+            Message::DryRun { class, key, .. } => format!("{class} by {key}"),
         },
     );
     format!("{function}: {what}")
@@ -247,7 +247,7 @@ fn list_of(name: &str) -> Vec<u8> {
 
 #[test]
 fn objects_that_were_written_are_ours_and_ready() {
-    let page = api::lists::shown_node_claim_list(&list_of("node-claim")).expect("a list");
+    let page = api::lists::synced_node_claim_list(&list_of("node-claim")).expect("a list");
     assert_eq!(page.malformed, []);
     let [shown] = page.items.as_slice() else { panic!("one NodeClaim: {:?}", page.items) };
     assert_eq!((shown.name.as_str(), shown.version, shown.is_deleting), ("general-7-0", 5, false));

@@ -15,7 +15,7 @@ pub fn repository() -> PathBuf {
 /// When a folder cannot be read: these are the repository's own.
 #[expect(clippy::expect_used, reason = "only tests call it, on the repository's own folders")]
 pub fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
-    let mut found = Vec::new();
+    let mut path_bufs = Vec::new();
     let mut folders = vec![folder.to_owned()];
     while let Some(folder) = folders.pop() {
         for entry in folder.read_dir().expect("a folder of the repository can be read") {
@@ -23,10 +23,10 @@ pub fn files(folder: &Path, endings: &[&str]) -> Vec<PathBuf> {
             if path.is_dir() {
                 folders.push(path);
             } else if endings.iter().any(|ending| path.to_string_lossy().ends_with(ending)) {
-                found.push(path);
+                path_bufs.push(path);
             }
         }
     }
-    found.sort();
-    found
+    path_bufs.sort();
+    path_bufs
 }

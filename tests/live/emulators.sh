@@ -172,16 +172,16 @@ start_ministack() {
   export AWS_ENDPOINT_URL="http://127.0.0.1:$port"
 }
 
-# Starts the simulated account behind its door, with no instance in it, and sets DOOR_ENVIRONMENT: with
+# Starts the simulated account as a server, with no instance in it, and sets SERVER_ENVIRONMENT: with
 # it, the services that it plays are asked there, and tables and queues still at AWS_ENDPOINT_URL.
-start_door() {
+start_server() {
   local url service
-  cargo build --quiet --package door || return 1
-  start_process door cargo run --quiet --package door -- --cluster demo --speed 10
-  wait_until_ready door grep --quiet '^READY ' "$LIVE_WORK/door.log" || return 1
-  url="$(sed -n 's/^READY //p' "$LIVE_WORK/door.log")"
-  DOOR_ENVIRONMENT=(AWS_REGION=us-west-2 AWS_DEFAULT_REGION=us-west-2)
+  cargo build --quiet --package aws-server || return 1
+  start_process aws-server cargo run --quiet --package aws-server -- --cluster demo --speed 10
+  wait_until_ready aws-server grep --quiet '^READY ' "$LIVE_WORK/aws-server.log" || return 1
+  url="$(sed -n 's/^READY //p' "$LIVE_WORK/aws-server.log")"
+  SERVER_ENVIRONMENT=(AWS_REGION=us-west-2 AWS_DEFAULT_REGION=us-west-2)
   for service in EC2 EKS IAM PRICING SSM; do
-    DOOR_ENVIRONMENT+=("AWS_ENDPOINT_URL_$service=$url")
+    SERVER_ENVIRONMENT+=("AWS_ENDPOINT_URL_$service=$url")
   done
 }

@@ -1,6 +1,6 @@
 """Every function, as built, answers its sample events under `cargo lambda watch`.
 
-Called by `run`, which has started the emulator and the door and put cargo-lambda and boto3 into the
+Called by `run`, which has started the emulator and the AWS server and put cargo-lambda and boto3 into the
 path. The account holds an empty table, empty queues and no instance, and the cluster holds nothing,
 so every sample speaks of a claim that is gone: the right answer is success, without a failed item and
 without a crash.

@@ -3,7 +3,9 @@
 use std::{collections::BTreeMap, io, io::Write};
 
 use launch_template::{OfferedType, rank};
-use model::{Catalog, InstanceType, Offering, Requirement, Resources, resources::show_amount};
+use model::{
+    InstanceType, Offering, RegionCatalog, Requirement, Resources, resources::format_amount,
+};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -58,7 +60,7 @@ struct Offer<'a> {
 
 /// Writes `types` of `catalog`.
 pub(super) fn write(
-    catalog: &Catalog,
+    catalog: &RegionCatalog,
     types: &[OfferedType],
     out: &mut impl Write,
 ) -> io::Result<()> {
@@ -97,7 +99,7 @@ fn label(requirement: &Requirement) -> Label<'_> {
 }
 
 fn amounts(resources: &Resources) -> BTreeMap<&str, String> {
-    resources.iter().map(|(name, amount)| (name, show_amount(name, amount))).collect()
+    resources.iter().map(|(name, amount)| (name, format_amount(name, amount))).collect()
 }
 
 fn offer<'a>(instance_type: &InstanceType, offering: &'a Offering) -> Offer<'a> {

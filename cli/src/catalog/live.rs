@@ -9,8 +9,8 @@ use instance_catalog::{
 };
 use jiff::Timestamp;
 use model::{
-    HourlyPrice, InstanceShape, InstanceTypeName,
-    shape::{Market, TableFacts},
+    HourlyPrice, InstanceTypeInfo, InstanceTypeName,
+    instance_type_info::{RegionMarket, TableFacts},
 };
 use serde::Deserialize;
 use serde_json::json;
@@ -41,23 +41,23 @@ const SPOT: &[&str] = &[
 /// Asks for all of it. `builtin` knows what no call answers, and prices where there is no price list.
 pub(super) fn read(
     args: &CatalogArgs,
-    builtin: (Market, Vec<InstanceShape>),
-) -> Result<(Market, Vec<InstanceShape>), BadInput> {
+    builtin: (RegionMarket, Vec<InstanceTypeInfo>),
+) -> Result<(RegionMarket, Vec<InstanceTypeInfo>), BadInput> {
     let (builtin, known) = builtin;
     let zones = ec2::zones(&ec2_call(args, &["describe-availability-zones"])?)
         .map_err(|error| bad(&error))?;
     let facts: BTreeMap<&str, TableFacts> =
-        known.iter().map(|shape| (shape.name.as_str(), shape.table)).collect();
+        known.iter().map(|info| (info.name.as_str(), info.table)).collect();
     let types = ec2_call(args, TYPES)?;
-    let shapes =
-        ec2::shapes(&types, |name| facts.get(name).copied()).map_err(|error| bad(&error))?;
+    let descriptions = ec2::instance_types(&types, |name| facts.get(name).copied())
+        .map_err(|error| bad(&error))?;
     let on_demand = if price_list::has(&zones.region) {
         on_demand(args, &zones.region)?
     } else {
         builtin.on_demand
     };
     let present = now().to_string();
-    let market = Market {
+    let market = RegionMarket {
         offered: ec2::offered(&ec2_call(args, OFFERINGS)?).map_err(|error| bad(&error))?,
         on_demand,
         spot: ec2::spot(&ec2_call(args, &[SPOT, &[&present]].concat())?)
@@ -65,7 +65,7 @@ pub(super) fn read(
         region: zones.region,
         zones: zones.ids,
     };
-    Ok((market, shapes))
+    Ok((market, descriptions))
 }
 
 #[expect(clippy::disallowed_methods, reason = "the command is where the clock is read")]
@@ -83,7 +83,7 @@ fn on_demand(
     args: &CatalogArgs,
     region: &str,
 ) -> Result<BTreeMap<InstanceTypeName, HourlyPrice>, BadInput> {
-    let mut all = BTreeMap::new();
+    let mut hourly_prices = BTreeMap::new();
     for kind in Kind::ALL {
         let filters = price_list::filters(region, kind)
             .map(|(field, value)| json!({ "Type": "TERM_MATCH", "Field": field, "Value": value }));
@@ -92,17 +92,17 @@ fn on_demand(
         let answer = call(args, "pricing", &words, Some(price_list::place(region)))?;
         let products: Products = serde_json::from_slice(&answer)
             .map_err(|error| BadInput::one(format!("aws pricing get-products: {error}")))?;
-        let before = all.len();
+        let before = hourly_prices.len();
         let currency = price_list::currency(region);
-        all.extend(
+        hourly_prices.extend(
             products.price_list.iter().filter_map(|text| price_list::price_of(text, currency)),
         );
-        if all.len() == before {
+        if hourly_prices.len() == before {
             let rule = format!("no prices of {kind:?} in {region}");
             return Err(BadInput::one(format!("aws pricing get-products: {rule}")));
         }
     }
-    Ok(all)
+    Ok(hourly_prices)
 }
 
 fn bad(error: &instance_catalog::Error) -> BadInput {

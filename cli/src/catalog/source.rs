@@ -8,48 +8,51 @@ use std::{
 
 use instance_catalog::{builtin_market, ec2};
 use launch_template::NodeSettings;
-use model::{Catalog, InstanceShape, Zone, ZoneId, node_class::Subnet, shape::Market};
+use model::{
+    InstanceTypeInfo, RegionCatalog, Zone, ZoneId, instance_type_info::RegionMarket,
+    node_class::Subnet,
+};
 
 use super::live;
 use crate::{args::CatalogArgs, manifests::BadInput};
 
 /// What EC2 says.
 pub(crate) struct Source {
-    pub(crate) market: Market,
-    shapes: Vec<InstanceShape>,
+    pub(crate) market: RegionMarket,
+    descriptions: Vec<InstanceTypeInfo>,
 }
 
 /// Reads the folder `from`, else what is built in.
 pub(crate) fn load(from: Option<&Path>) -> Result<Source, BadInput> {
-    let (market, shapes) = match from {
+    let (market, descriptions) = match from {
         Some(folder) => read_folder(folder)?,
         None => builtin()?,
     };
-    Ok(Source { market, shapes })
+    Ok(Source { market, descriptions })
 }
 
 /// Asks AWS.
 pub(super) fn live(args: &CatalogArgs) -> Result<Source, BadInput> {
-    let (market, shapes) = live::read(args, builtin()?)?;
-    Ok(Source { market, shapes })
+    let (market, descriptions) = live::read(args, builtin()?)?;
+    Ok(Source { market, descriptions })
 }
 
-fn builtin() -> Result<(Market, Vec<InstanceShape>), BadInput> {
+fn builtin() -> Result<(RegionMarket, Vec<InstanceTypeInfo>), BadInput> {
     builtin_market().map_err(|error| BadInput::one(error.to_string()))
 }
 
 impl Source {
     /// The catalog for a class with `subnets`, which tell the ids of zones.
-    pub(crate) fn catalog(self, subnets: &[Subnet], settings: &NodeSettings) -> Catalog {
+    pub(crate) fn catalog(self, subnets: &[Subnet], settings: &NodeSettings) -> RegionCatalog {
         let mut market = self.market;
         let told = subnets.iter().map(|subnet| (subnet.zone.clone(), subnet.zone_id.clone()));
         let told: BTreeMap<Zone, ZoneId> = told.collect();
         market.zones.extend(told);
-        launch_template::catalog(&market, self.shapes, settings)
+        launch_template::catalog(&market, self.descriptions, settings)
     }
 }
 
-fn read_folder(folder: &Path) -> Result<(Market, Vec<InstanceShape>), BadInput> {
+fn read_folder(folder: &Path) -> Result<(RegionMarket, Vec<InstanceTypeInfo>), BadInput> {
     let types = file(folder, "describe-instance-types")?;
     let offerings = file(folder, "describe-instance-type-offerings")?;
     let (limits, prices) = (file(folder, "limits")?, file(folder, "prices")?);
@@ -80,10 +83,10 @@ fn file(folder: &Path, name: &str) -> Result<PathBuf, BadInput> {
         let rest = rest.and_then(|rest| rest.strip_prefix(name));
         rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('.'))
     };
-    let mut found: Vec<PathBuf> = paths.filter(is_wanted).collect();
-    found.sort();
-    match found.as_slice() {
-        [one] => Ok(one.clone()),
+    let mut path_bufs: Vec<PathBuf> = paths.filter(is_wanted).collect();
+    path_bufs.sort();
+    match path_bufs.as_slice() {
+        [path_buf] => Ok(path_buf.clone()),
         [] => Err(BadInput::one(format!("{}: has no file {name}*.json", folder.display()))),
         _ => {
             let rule = format!("has more than one file {name}*.json: keep those of one region");

@@ -7,7 +7,7 @@ use model::{
     HourlyPrice, InstanceType, Requirements, labels,
     requirement::{Operator, Requirement},
     requirements::Undefined,
-    resources::show_amount,
+    resources::format_amount,
 };
 
 use crate::{
@@ -36,8 +36,8 @@ impl Filter {
             let bad = |rule: &str| BadInput::one(format!("--where: `{text}`: {rule}"));
             let (key, values) = text.split_once('=').ok_or_else(|| bad("must be LABEL=VALUE"))?;
             let short = SHORT.iter().find(|(short, _)| *short == key).map(|(_, label)| *label);
-            let own = format!("karpenter.k8s.aws/instance-{key}");
-            let key = short.unwrap_or_else(|| if key.contains('/') { key } else { &own });
+            let text = format!("karpenter.k8s.aws/instance-{key}");
+            let key = short.unwrap_or_else(|| if key.contains('/') { key } else { &text });
             if !labels::is_well_known(key) {
                 return Err(bad("no instance type has such a label"));
             }
@@ -51,9 +51,9 @@ impl Filter {
     }
 
     pub(super) fn takes(&self, instance_type: &InstanceType) -> bool {
-        let own = &instance_type.requirements;
-        let has_all = self.0.iter().all(|wanted| own.contains(wanted.key().as_str()));
-        has_all && own.compatible(&self.0, Undefined::WellKnown).is_ok()
+        let requirements = &instance_type.requirements;
+        let has_all = self.0.iter().all(|wanted| requirements.contains(wanted.key().as_str()));
+        has_all && requirements.compatible(&self.0, Undefined::WellKnown).is_ok()
     }
 }
 
@@ -75,7 +75,7 @@ pub(super) fn write(
     let mut rows: Vec<Row> =
         types.iter().filter_map(|offered| row(&offered.instance_type, args.sort)).collect();
     rows.sort_by(|a, b| a.sort.cmp(&b.sort));
-    let (all, listed) = (rows.len(), args.limit.unwrap_or(rows.len()).min(rows.len()));
+    let (number, listed) = (rows.len(), args.limit.unwrap_or(rows.len()).min(rows.len()));
     rows.truncate(listed);
     let mut widths = HEAD.map(str::len);
     for row in &rows {
@@ -87,8 +87,8 @@ pub(super) fn write(
     for row in &rows {
         line(out, &row.cells, &widths)?;
     }
-    let nothing = types.len() - all;
-    writeln!(out, "{listed} of {all} types; {nothing} more have no available offering")
+    let nothing = types.len() - number;
+    writeln!(out, "{listed} of {number} types; {nothing} more have no available offering")
 }
 
 fn line(out: &mut impl Write, cells: &[String; 8], widths: &[usize; 8]) -> io::Result<()> {
@@ -118,10 +118,10 @@ fn row(instance_type: &InstanceType, order: CatalogOrder) -> Option<Row> {
         cells: [
             name.clone(),
             arch.to_owned(),
-            show_amount("cpu", capacity.cpu.0),
-            show_amount("memory", capacity.memory.0),
+            format_amount("cpu", capacity.cpu.0),
+            format_amount("memory", capacity.memory.0),
             capacity.pods.to_string(),
-            format!("{} / {}", allocatable.cpu, show_amount("memory", allocatable.memory.0)),
+            format!("{} / {}", allocatable.cpu, format_amount("memory", allocatable.memory.0)),
             where_from,
             per_vcpu.to_string(),
         ],

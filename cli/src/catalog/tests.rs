@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use expect_test::{Expect, expect};
-use model::{Catalog, Offering};
+use model::{Offering, RegionCatalog};
 
 use super::*;
 
@@ -28,37 +28,40 @@ fn check(filters: &[&str], change: impl FnOnce(&mut CatalogArgs), expected: &Exp
 /// Offerings that can be bought, by zone and capacity type.
 fn available(offerings: &[Offering]) -> BTreeMap<(String, &'static str), String> {
     let available = offerings.iter().filter(|offering| offering.is_available);
-    let key = |one: &Offering| (one.zone.to_string(), one.capacity_type.as_str());
-    available.map(|one| (key(one), format!("{} {:?}", one.price, one.zone_id))).collect()
+    let key = |offering: &Offering| (offering.zone.to_string(), offering.capacity_type.as_str());
+    available
+        .map(|offering| (key(offering), format!("{} {:?}", offering.price, offering.zone_id)))
+        .collect()
 }
 
 /// What differs between two types, one line each.
-fn differences(name: &str, known: &Catalog, found: &Catalog) -> Vec<String> {
+fn differences(name: &str, known: &RegionCatalog, catalog: &RegionCatalog) -> Vec<String> {
     let name = name.parse().unwrap();
-    let (Some(known), Some(found)) = (known.instance_type(&name), found.instance_type(&name))
+    let (Some(known), Some(instance_type)) =
+        (known.instance_type(&name), catalog.instance_type(&name))
     else {
         return vec![format!("{name}: in only one of them")];
     };
     let mut lines = Vec::new();
     let mut keys: Vec<&str> = Vec::new();
-    for one in [known, found] {
+    for one in [known, instance_type] {
         keys.extend(one.requirements.iter().map(|requirement| requirement.key().as_str()));
     }
     keys.sort_unstable();
     keys.dedup();
     for key in keys {
-        let (a, b) = (known.requirements.get(key), found.requirements.get(key));
+        let (a, b) = (known.requirements.get(key), instance_type.requirements.get(key));
         if a != b {
             lines.push(format!("{name}: {key}: {a:?} {b:?}"));
         }
     }
-    if known.capacity != found.capacity {
-        lines.push(format!("{name}: capacity {} {}", known.capacity, found.capacity));
+    if known.capacity != instance_type.capacity {
+        lines.push(format!("{name}: capacity {} {}", known.capacity, instance_type.capacity));
     }
-    if known.overhead != found.overhead {
-        lines.push(format!("{name}: overhead {} {}", known.overhead, found.overhead));
+    if known.overhead != instance_type.overhead {
+        lines.push(format!("{name}: overhead {} {}", known.overhead, instance_type.overhead));
     }
-    if available(&known.offerings) != available(&found.offerings) {
+    if available(&known.offerings) != available(&instance_type.offerings) {
         lines.push(format!("{name}: offerings"));
     }
     lines
@@ -73,16 +76,19 @@ fn every_type_comes_out_of_its_description_as_karpenter_has_it() {
     let class = class::load(&CatalogArgs::default(), &source).unwrap();
     let catalog = source.catalog(&class.subnets, &settings);
     let types = launch_template::all_types(&catalog, &class, &settings);
-    let found = Catalog {
-        instance_types: types.into_iter().map(|one| one.instance_type.into()).collect(),
+    let catalog = RegionCatalog {
+        instance_types: types
+            .into_iter()
+            .map(|offered_type| offered_type.instance_type.into())
+            .collect(),
         ..catalog
     };
-    assert_eq!(found.instance_types.len(), 1_309);
+    assert_eq!(catalog.instance_types.len(), 1_309);
     assert_eq!(known.instance_types.len(), 1_309);
     let lines: Vec<String> = known
         .instance_types
         .iter()
-        .flat_map(|one| differences(one.name.as_str(), &known, &found))
+        .flat_map(|instance_type| differences(instance_type.name.as_str(), &known, &catalog))
         .collect();
     assert!(lines.is_empty(), "{}", lines.join("\n"));
 }
@@ -124,8 +130,8 @@ fn what_the_command_prints_is_what_plan_reads() {
     let read = instance_catalog::read(&text).unwrap();
     let known = instance_catalog::builtin().unwrap();
     assert!(!read.instance_types.is_empty());
-    for one in &read.instance_types {
-        assert_eq!(differences(one.name.as_str(), &known, &read), [""; 0]);
+    for instance_type in &read.instance_types {
+        assert_eq!(differences(instance_type.name.as_str(), &known, &read), [""; 0]);
     }
 }
 

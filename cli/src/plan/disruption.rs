@@ -30,26 +30,26 @@ pub(super) fn run(args: &PlanArgs, facts: &Facts, out: &mut impl Write) -> Resul
     let options = Options::default();
     let is_thorough = args.consolidation == Consolidation::Thorough;
     let work = args.consolidation_work.unwrap_or(WORK);
-    let found = Found {
+    let outlook = Found {
         facts,
         outlook: disruption::outlook(facts, &options),
         thorough: is_thorough.then(|| disruption::thorough(facts, &options, work, None)),
     };
     if let Some(node) = &args.explain {
-        return Ok(table::explain(&found, node, out)?);
+        return Ok(table::explain(&outlook, node, out)?);
     }
     match args.output {
         Some(PlanFormat::Json) => {
-            let document = json::document(&found);
+            let document = json::document(&outlook);
             serde_json::to_writer_pretty(&mut *out, &document).map_err(io::Error::from)?;
             writeln!(out)?;
         }
         Some(PlanFormat::Yaml) => {
-            let text = serde_saphyr::to_string(&json::document(&found));
+            let text = serde_saphyr::to_string(&json::document(&outlook));
             let text = text.map_err(|error| io::Error::other(error.to_string()))?;
             out.write_all(text.as_bytes())?;
         }
-        None => table::show(&found, out)?,
+        None => table::show(&outlook, out)?,
     }
     Ok(())
 }

@@ -75,12 +75,12 @@ struct Existing(BTreeMap<(Namespace, String, String), u32>);
 
 impl Existing {
     fn of(pods: &[Pod]) -> Self {
-        let mut all = Self::default();
+        let mut existing = Self::default();
         for pod in pods.iter().filter(|pod| !pod.is_terminal() && !pod.is_terminating()) {
             let Some(owner) = &pod.owner else { continue };
             let mut add = |kind: &str, name: &str| {
                 let key = (pod.key.namespace.clone(), kind.to_owned(), name.to_owned());
-                *all.0.entry(key).or_default() += 1;
+                *existing.0.entry(key).or_default() += 1;
             };
             add(&owner.kind, &owner.name);
             // A ReplicaSet is called after its Deployment and a hash.
@@ -90,7 +90,7 @@ impl Existing {
                 add("Deployment", deployment);
             }
         }
-        all
+        existing
     }
 
     fn count(&self, workload: &Workload) -> u32 {

@@ -65,9 +65,9 @@ pub(super) fn load(args: &PlanArgs, progress: &Progress) -> Result<Loaded, BadIn
 pub(super) fn of(manifests: Vec<Manifest>) -> Result<Loaded, BadInput> {
     let mut loaded = Loaded::default();
     let between = files::cross_check(&manifests);
-    let all = manifests.iter().flat_map(|manifest| &manifest.problems);
+    let flat_map = manifests.iter().flat_map(|manifest| &manifest.problems);
     let fatal: Vec<String> =
-        all.filter(|problem| problem.object.is_none()).map(ToString::to_string).collect();
+        flat_map.filter(|problem| problem.object.is_none()).map(ToString::to_string).collect();
     if !fatal.is_empty() {
         return Err(BadInput(fatal));
     }

@@ -105,7 +105,7 @@ fn names(pods: &[PodKey]) -> Vec<String> {
 fn new_claim(promise: &Promise) -> NewClaim<'_> {
     let NodeClaim { name, node_pool, node_class, requirements, requests, .. } = &promise.claim;
     let shown =
-        |(name, amount): (&str, u64)| (name.to_owned(), resources::show_amount(name, amount));
+        |(name, amount): (&str, u64)| (name.to_owned(), resources::format_amount(name, amount));
     NewClaim {
         name: name.as_str(),
         node_pool: node_pool.as_str(),
@@ -125,9 +125,9 @@ fn new_claim(promise: &Promise) -> NewClaim<'_> {
 
 /// Requirements as a NodeClaim has them, without the list of types, which stands beside them.
 pub(super) fn entries(requirements: &Requirements) -> Vec<Entry<'_>> {
-    let others = requirements
-        .iter()
-        .filter(|one| one.key().as_str() != labels::INSTANCE_TYPE || one.min_values().is_some());
+    let others = requirements.iter().filter(|requirement| {
+        requirement.key().as_str() != labels::INSTANCE_TYPE || requirement.min_values().is_some()
+    });
     others.flat_map(entries_of).collect()
 }
 

@@ -93,7 +93,7 @@ fn pods_once(args: &PlanArgs) -> Result<Page<PodManifest>, Failed> {
     let mut reader = PodReader::default();
     let mut all: Option<Page<PodManifest>> = None;
     for _ in 0..PAGES_PER_LISTING_MAX {
-        let next = all.as_ref().and_then(|all| all.continue_token.as_ref());
+        let next = all.as_ref().and_then(|page| page.continue_token.as_ref());
         let next = next.map(|token| format!("&continue={token}")).unwrap_or_default();
         let body = output(args, &["--raw", &format!("{PODS}{next}")])?;
         let page = reader.page(&body).map_err(|error| Failed::Said(error.to_string()))?;
@@ -111,7 +111,7 @@ fn pods_once(args: &PlanArgs) -> Result<Page<PodManifest>, Failed> {
         }
     }
     match all {
-        Some(all) if all.continue_token.is_none() => Ok(all),
+        Some(page) if page.continue_token.is_none() => Ok(page),
         _ => Err(Failed::Said(format!("there are more than {PAGES_PER_LISTING_MAX} pages"))),
     }
 }

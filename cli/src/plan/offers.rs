@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use model::{
-    Catalog, ImageId, NodeClassName, Requirement, SubnetId,
+    ImageId, NodeClassName, RegionCatalog, Requirement, SubnetId,
     facts::ClassOffer,
     labels,
     node_class::{Image, NodeClass, Obstacle, ResolvedNodeClass, ResolvedTemplate, Subnet},
@@ -29,10 +29,10 @@ pub(super) fn load(args: &PlanArgs, loaded: &Loaded, now: Timestamp) -> Result<O
     let mut classes = BTreeMap::new();
     for (class, not_ready) in &loaded.node_classes {
         // Types of a file are taken as they are: what the class lacks to make them is no matter.
-        let own = class.problems.iter().filter(|_| args.instance_types.is_none());
-        let own = own.cloned().map(Obstacle::Problem);
+        let filter = class.problems.iter().filter(|_| args.instance_types.is_none());
+        let map = filter.cloned().map(Obstacle::Problem);
         let obstacles: Vec<Obstacle> =
-            own.chain(not_ready.clone().map(Obstacle::NotReady)).collect();
+            map.chain(not_ready.clone().map(Obstacle::NotReady)).collect();
         let offer = if !obstacles.is_empty() {
             ClassOffer::NotReady(obstacles)
         } else if args.instance_types.is_some() {
@@ -54,7 +54,7 @@ pub(super) fn load(args: &PlanArgs, loaded: &Loaded, now: Timestamp) -> Result<O
 
 /// The class as if its selectors found a subnet in every zone of the catalog and an image for every
 /// architecture: which they would find in an account cannot be known here.
-fn assumed(class: &NodeClass, catalog: &Catalog) -> Result<ResolvedNodeClass, BadInput> {
+fn assumed(class: &NodeClass, catalog: &RegionCatalog) -> Result<ResolvedNodeClass, BadInput> {
     let mut subnets = Vec::new();
     for (index, (zone, zone_id)) in catalog.zones.iter().enumerate() {
         subnets.push(Subnet {

@@ -53,15 +53,15 @@ fn file(name: &str, text: &str) -> PathBuf {
 fn planned(args: &PlanArgs) -> (String, String, PlanExit) {
     let (mut out, mut complaints) = (Vec::new(), Vec::new());
     let args = PlanArgs { now: Some("2026-08-01T12:00:00Z".to_owned()), ..args.clone() };
-    let verdict = run(&args, &mut out, &mut complaints).unwrap();
-    (String::from_utf8(out).unwrap(), String::from_utf8(complaints).unwrap(), verdict)
+    let validation = run(&args, &mut out, &mut complaints).unwrap();
+    (String::from_utf8(out).unwrap(), String::from_utf8(complaints).unwrap(), validation)
 }
 
 #[test]
 fn people_see_what_would_be_launched_and_what_finds_no_place() {
     let manifests = vec![file("people.yaml", CLUSTER)];
-    let (text, complaints, verdict) = planned(&PlanArgs { manifests, ..PlanArgs::default() });
-    assert_eq!((complaints.as_str(), verdict), ("", PlanExit { unplaced: 1, problems: 0 }));
+    let (text, complaints, validation) = planned(&PlanArgs { manifests, ..PlanArgs::default() });
+    assert_eq!((complaints.as_str(), validation), ("", PlanExit { unplaced: 1, problems: 0 }));
     for said in [
         "2 nodes would be launched, from $0.2016 an hour ($147.1680 a month)",
         "on-demand m7i.large us-west-2",
@@ -105,10 +105,10 @@ fn machines_get_the_same_as_json_and_as_yaml() {
 fn a_malformed_object_is_reported_and_does_not_poison_the_rest() {
     let bad = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: bad}\nspec: {containers: 5}\n";
     let manifests = vec![file("malformed.yaml", &format!("{CLUSTER}{bad}"))];
-    let (text, complaints, verdict) = planned(&PlanArgs { manifests, ..PlanArgs::default() });
+    let (text, complaints, validation) = planned(&PlanArgs { manifests, ..PlanArgs::default() });
     assert!(complaints.contains("Pod bad: spec.containers: must be a list"), "{complaints}");
     assert!(text.contains("default/web ×2") && !text.contains("default/bad"), "{text}");
-    assert!(verdict.problems == 1 && !verdict.is_clean());
+    assert!(validation.problems == 1 && !validation.is_clean());
 }
 
 #[test]
@@ -158,11 +158,11 @@ fn a_live_cluster_is_read_with_kubectl() {
     file("pods-two.live", &page("huge-too", ""));
     let kubectl = Some(kubectl("kubectl.sh"));
     let args = PlanArgs { live: true, kubectl, ..PlanArgs::default() };
-    let (text, complaints, verdict) = planned(&args);
+    let (text, complaints, validation) = planned(&args);
     // What one list names another has: each kind is a text of its own.
     assert_eq!(complaints, "");
     assert!(text.contains("No place for 2 pods"), "{text}");
-    assert_eq!(verdict.unplaced, 2);
+    assert_eq!(validation.unplaced, 2);
     let args = PlanArgs { kubectl: Some("/no/such/kubectl".into()), ..args };
     let error = run(&args, &mut Vec::new(), &mut Vec::new()).unwrap_err();
     assert!(error.to_string().contains("--live reads with kubectl"), "{error}");

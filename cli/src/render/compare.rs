@@ -39,7 +39,7 @@ pub(super) fn compare(old: &Rendered, new: &Rendered) -> Vec<Change> {
 /// Every value by its path. What a node of each type has for pods is among them.
 fn leaves(rendered: &Rendered) -> BTreeMap<String, String> {
     let request = &rendered.launch.request;
-    let mut all = BTreeMap::new();
+    let mut texts = BTreeMap::new();
     for template in &rendered.launch.templates {
         let data = json::launch_template_data(&template.data, rendered.settings.reserved_capacity);
         for name in json::types_of(request, template) {
@@ -48,7 +48,7 @@ fn leaves(rendered: &Rendered) -> BTreeMap<String, String> {
             lines(&template.data.user_data, &mut own);
             let tags = template.data.tags.iter();
             own.extend(tags.map(|(key, value)| (format!("tags.{key}"), value.clone())));
-            all.extend(own.into_iter().map(|(path, value)| (format!("{name}: {path}"), value)));
+            texts.extend(own.into_iter().map(|(path, value)| (format!("{name}: {path}"), value)));
         }
     }
     for config in &request.templates {
@@ -57,19 +57,19 @@ fn leaves(rendered: &Rendered) -> BTreeMap<String, String> {
             let name = &choice.instance_type;
             if !is_made {
                 let template = config.template.to_string();
-                all.insert(format!("{name}: launch template"), template);
+                texts.insert(format!("{name}: launch template"), template);
             }
-            all.insert(format!("{name}: offered in {}", choice.zone), choice.subnet.to_string());
+            texts.insert(format!("{name}: offered in {}", choice.zone), choice.subnet.to_string());
             if let Some(allocatable) = rendered.allocatable(name) {
-                all.insert(format!("{name}: allocatable"), allocatable.to_string());
+                texts.insert(format!("{name}: allocatable"), allocatable.to_string());
             }
         }
     }
     let capacity_type = request.capacity_type.to_string();
-    all.insert("fleet: capacity type".to_owned(), capacity_type);
+    texts.insert("fleet: capacity type".to_owned(), capacity_type);
     let context = request.context.iter();
-    all.extend(context.map(|context| ("fleet: context".to_owned(), context.clone())));
-    all
+    texts.extend(context.map(|context| ("fleet: context".to_owned(), context.clone())));
+    texts
 }
 
 fn flatten(path: &str, value: &Value, out: &mut BTreeMap<String, String>) {

@@ -9,7 +9,7 @@ use api::{
 use jiff::Timestamp;
 use launch_template::NodeSettings;
 use model::{
-    BatchId, Catalog, NodeClaim, NodeClaimName, Problem, Requirement,
+    BatchId, NodeClaim, NodeClaimName, Problem, RegionCatalog, Requirement,
     condition::NotReady,
     labels,
     launch::TemplateVersion,
@@ -30,7 +30,7 @@ use crate::{
 
 /// Everything.
 pub(super) struct Input {
-    pub(super) catalog: Catalog,
+    pub(super) catalog: RegionCatalog,
     pub(super) class: ResolvedNodeClass,
     pub(super) claim: Box<NodeClaim>,
     pub(super) cluster: ClusterSettings,
@@ -90,8 +90,8 @@ impl Objects {
             return Err(BadInput(problems));
         }
         let (mut classes, mut pools, mut claims) = (Vec::new(), Vec::new(), Vec::new());
-        let found = read.into_iter().flat_map(|read| read.objects.into_iter().zip(read.places));
-        for (object, place) in found {
+        let flat_map = read.into_iter().flat_map(|read| read.objects.into_iter().zip(read.places));
+        for (object, place) in flat_map {
             match object {
                 Object::NodeClass(read) => classes.push((*read, place)),
                 Object::NodePool(pool) => pools.push(pool),
@@ -169,12 +169,12 @@ fn claim_of(pool: &NodePool) -> Result<NodeClaim, BadInput> {
         |error: &dyn std::fmt::Display| BadInput::one(format!("NodePool {}: {error}", pool.name));
     let name = format!("{}-rendered", pool.name);
     let mut requirements = template.requirements.clone();
-    let own = [
+    let entries = [
         (labels::NODE_POOL, pool.name.as_str()),
         (labels::NODE_CLASS, template.node_class.as_str()),
     ];
     let given = template.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    for (key, value) in given.chain(own) {
+    for (key, value) in given.chain(entries) {
         requirements.add(Requirement::of_label(key, value).map_err(|error| bad(&error))?);
     }
     let batch = BatchId::new(&name).map_err(|error| bad(&error))?;

@@ -38,7 +38,8 @@ pub(super) fn difference(changes: &[Change], out: &mut impl Write) -> io::Result
 /// The launch as one value.
 pub(super) fn document(rendered: &Rendered) -> Value {
     let templates = &rendered.launch.templates;
-    let shown: Vec<Value> = templates.iter().map(|one| template(rendered, one)).collect();
+    let shown: Vec<Value> =
+        templates.iter().map(|launch_template| template(rendered, launch_template)).collect();
     json!({"launchTemplates": shown, "fleet": fleet(rendered)})
 }
 
@@ -46,7 +47,8 @@ pub(super) fn document(rendered: &Rendered) -> Value {
 pub(super) fn types_of(request: &FleetRequest, template: &LaunchTemplate) -> Vec<String> {
     let configs = request.templates.iter().filter(|config| config.template == template.name);
     let overrides = configs.flat_map(|config| &config.overrides);
-    let mut names: Vec<String> = overrides.map(|one| one.instance_type.to_string()).collect();
+    let mut names: Vec<String> =
+        overrides.map(|fleet_override| fleet_override.instance_type.to_string()).collect();
     names.sort();
     names.dedup();
     names
@@ -241,8 +243,12 @@ fn fleet(rendered: &Rendered) -> Value {
 
 fn configs(rendered: &Rendered) -> Vec<Value> {
     let launch = &rendered.launch;
-    let indices: BTreeMap<_, _> =
-        launch.templates.iter().enumerate().map(|(index, one)| (&one.name, index)).collect();
+    let indices: BTreeMap<_, _> = launch
+        .templates
+        .iter()
+        .enumerate()
+        .map(|(index, launch_template)| (&launch_template.name, index))
+        .collect();
     let configs = launch.request.templates.iter();
     configs
         .map(|config| {

@@ -8,7 +8,7 @@ use model::{
     NodePoolName, ObjectName, OfferingKey, PodKey, Zone,
 };
 use serde::Deserialize;
-use simulator::{Action, Settings, Sim, Target};
+use simulator::{Action, Sim, SpotTarget, WorldSettings};
 
 use crate::manifests::{self, BadInput};
 
@@ -121,8 +121,8 @@ impl Scenario {
     }
 
     /// The world that it starts in.
-    pub(crate) fn settings(&self, seed: u64) -> Settings {
-        let mut settings = Settings::with_seed(seed);
+    pub(crate) fn settings(&self, seed: u64) -> WorldSettings {
+        let mut settings = WorldSettings::with_seed(seed);
         settings.start = self.start.unwrap_or(settings.start);
         settings.never_joins_per_mille = self.never_joins_per_mille;
         settings
@@ -215,11 +215,11 @@ fn pod_key(place: &str, text: &str) -> Result<PodKey, BadInput> {
     Ok(PodKey { namespace, name: id(place, ObjectName::new(name))? })
 }
 
-fn target(place: &str, text: &str) -> Result<Target, BadInput> {
+fn target(place: &str, text: &str) -> Result<SpotTarget, BadInput> {
     Ok(match text {
-        "oldest" => Target::Oldest,
-        "any" => Target::Any,
-        node => Target::Node(id(place, NodeName::new(node))?),
+        "oldest" => SpotTarget::Oldest,
+        "any" => SpotTarget::Any,
+        node => SpotTarget::Node(id(place, NodeName::new(node))?),
     })
 }
 

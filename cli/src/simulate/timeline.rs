@@ -69,7 +69,7 @@ impl Timeline {
                 lines.push(line("Decided", text));
             }
             if decided.function == Function::Disrupt {
-                let is_news = |one: &&Rejected| self.shown.insert(one.to_string());
+                let is_news = |rejected: &&Rejected| self.shown.insert(rejected.to_string());
                 let news = decision.rejected.iter().filter(is_news);
                 lines.extend(staying(news).map(|text| line("NodeStays", text)));
             }
@@ -96,9 +96,9 @@ impl Timeline {
 }
 
 /// Why nodes stay, those with the same reason in one line; a reason that names no node by itself.
-fn staying<'a>(all: impl Iterator<Item = &'a Rejected>) -> impl Iterator<Item = String> {
+fn staying<'a>(rejecteds: impl Iterator<Item = &'a Rejected>) -> impl Iterator<Item = String> {
     let mut by_reason: BTreeMap<&str, Vec<&str>> = BTreeMap::new();
-    for rejected in all {
+    for rejected in rejecteds {
         by_reason.entry(&rejected.why).or_default().extend(rejected.what.as_deref());
     }
     by_reason.into_iter().map(|(why, nodes)| match nodes.as_slice() {
@@ -200,13 +200,13 @@ mod tests {
             what: what.map(str::to_owned),
             why: why.to_owned(),
         };
-        let all = [
+        let rejecteds = [
             of(Some("a"), "pod x: it stays"),
             of(Some("b"), "it is not initialized"),
             of(None, "a NodeClaim has no instance yet: nothing is decided until it has"),
             of(Some("c"), "it is not initialized"),
         ];
-        let lines: Vec<String> = staying(all.iter()).collect();
+        let lines: Vec<String> = staying(rejecteds.iter()).collect();
         assert_eq!(
             lines,
             [

@@ -8,7 +8,10 @@ use ports::Invocation;
 async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
     let builtin = bootstrap::builtin_catalog()?;
-    let ports = CatalogPorts::<Platform> { market: &platform.market(), shelf: &platform.shelf() };
+    let ports = CatalogPorts::<Platform> {
+        market: &platform.market(),
+        catalog_store: &platform.catalog_store(),
+    };
     let handle = async |(): (), at: &Invocation| {
         handlers::catalog(&ports, platform.region(), &builtin, at).await
     };

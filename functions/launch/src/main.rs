@@ -1,4 +1,4 @@
-//! The Lambda function `launch`: promised NodeClaims become instances, and classes are tried out.
+//! The Lambda function `launch`: promised NodeClaims become instances, and classes are checked by a dry run.
 
 use bootstrap::{Platform, trigger};
 use handlers::{LaunchPorts, LaunchTrigger};
@@ -21,7 +21,7 @@ async fn main() -> anyhow::Result<()> {
         let (claims, questions) = LaunchTrigger::sorted(triggers);
         handlers::launch(&ports, &claims, at).await?;
         for question in &questions {
-            handlers::try_out(&ports, question, at).await?;
+            handlers::dry_run(&ports, question, at).await?;
         }
         Ok(())
     };

@@ -31,23 +31,23 @@ const TASKS: &[Task] = &[
 ];
 
 fn pods(files: &[PathBuf]) -> usize {
-    let (mut reader, mut all, mut body) = (PodReader::default(), Vec::new(), Vec::new());
+    let (mut reader, mut pods, mut body) = (PodReader::default(), Vec::new(), Vec::new());
     for file in of_kind(files, "Pod-") {
         cost::read(file, &mut body);
         let page = reader.page(&body).expect("a list");
         assert_eq!(page.malformed, []);
-        all.extend(page.items.into_iter().map(|read| read.pod));
+        pods.extend(page.items.into_iter().map(|read| read.pod));
     }
-    all.len()
+    pods.len()
 }
 
 fn nodes(files: &[PathBuf]) -> usize {
-    let (mut all, mut body) = (Vec::new(), Vec::new());
+    let (mut nodes, mut body) = (Vec::new(), Vec::new());
     for file in of_kind(files, "Node-") {
         cost::read(file, &mut body);
-        all.extend(api_lists::node_list(&body).expect("a list").items);
+        nodes.extend(api_lists::node_list(&body).expect("a list").items);
     }
-    all.len()
+    nodes.len()
 }
 
 fn file(files: &[PathBuf]) -> usize {

@@ -5,7 +5,7 @@ use crate::{
     files,
 };
 
-pub use crate::document::older::Settings;
+pub use crate::document::older::ConversionSettings;
 
 /// A file as v1: what is not of an older version stays, but for its own comments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -17,12 +17,12 @@ pub struct Text {
 }
 
 /// Converts the objects of `text`, which came from `file`.
-pub fn to_v1(text: &str, file: &str, settings: &Settings) -> Text {
+pub fn to_v1(text: &str, file: &str, settings: &ConversionSettings) -> Text {
     let mut problems = Vec::new();
     let documents = documents(text, file, &mut problems);
-    let found = found_in(&documents, file);
+    let founds = found_in(&documents, file);
     let mut text = String::new();
-    for converted in convert(found, file, settings, &mut problems) {
+    for converted in convert(founds, file, settings, &mut problems) {
         let (tree, comments) = converted.into_written();
         if !text.is_empty() {
             text.push_str("---\n");

@@ -108,11 +108,11 @@ pub(crate) fn found_in<'a>(
     documents: &'a [Tree],
     file: &str,
 ) -> Vec<Result<Found<'a>, Diagnostic>> {
-    let mut found = Vec::new();
+    let mut founds = Vec::new();
     for document in documents {
-        find(document, None, file, &mut found);
+        find(document, None, file, &mut founds);
     }
-    found
+    founds
 }
 
 /// Type of the items of a list, for items that do not say it themselves.
@@ -126,14 +126,14 @@ fn find<'a>(
     document: &'a Tree,
     item_type: Option<ItemType<'a>>,
     file: &str,
-    found: &mut Vec<Result<Found<'a>, Diagnostic>>,
+    founds: &mut Vec<Result<Found<'a>, Diagnostic>>,
 ) {
     let text = |key: &str| document.get(key).and_then(Tree::as_text);
     let api_version = text("apiVersion").or_else(|| item_type.map(|item| item.api_version));
     let kind = text("kind").or_else(|| item_type.map(|item| item.kind));
     let (Some(api_version), Some(kind)) = (api_version, kind) else {
         let rule = "not a Kubernetes object: `apiVersion` and `kind` are required";
-        found.push(Err(Diagnostic::of_file(file, Some(document.line), rule)));
+        founds.push(Err(Diagnostic::of_file(file, Some(document.line), rule)));
         return;
     };
     if let (Some(item_kind), Some(Value::List(items))) =
@@ -142,9 +142,9 @@ fn find<'a>(
         let item_type = ItemType { api_version, kind: item_kind };
         let item_type = (!item_kind.is_empty()).then_some(item_type);
         for item in items {
-            find(item, item_type, file, found);
+            find(item, item_type, file, founds);
         }
         return;
     }
-    found.push(Ok(Found { tree: document, api_version, kind }));
+    founds.push(Ok(Found { tree: document, api_version, kind }));
 }

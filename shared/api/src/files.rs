@@ -82,21 +82,21 @@ impl Manifest {
     }
 
     fn add(&mut self, documents: &[Tree], file: &str) {
-        let found = found_in(documents, file);
-        if older::is_needed(&found) {
-            let settings = older::Settings::default();
-            let converted = older::convert(found, file, &settings, &mut self.problems);
+        let founds = found_in(documents, file);
+        if older::is_needed(&founds) {
+            let settings = older::ConversionSettings::default();
+            let converted = older::convert(founds, file, &settings, &mut self.problems);
             let trees: Vec<_> = converted.into_iter().map(|converted| converted.tree).collect();
             read_all(found_in(&trees, file), file, self);
         } else {
-            read_all(found, file, self);
+            read_all(founds, file, self);
         }
     }
 }
 
-fn read_all(found: Vec<Result<Found<'_>, Diagnostic>>, file: &str, manifest: &mut Manifest) {
-    for found in found {
-        match found {
+fn read_all(founds: Vec<Result<Found<'_>, Diagnostic>>, file: &str, manifest: &mut Manifest) {
+    for outlook in founds {
+        match outlook {
             Ok(Found { tree, api_version, kind }) => {
                 read_object(tree, api_version, kind, file, manifest);
             }
@@ -134,7 +134,7 @@ fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest:
     });
     let list = complaints.into_list();
     let is_refused = list.iter().any(|complaint| complaint.problem.weight == Weight::Refused);
-    let told = list.into_iter().filter(|one| one.problem.weight != Weight::Unsupported);
+    let told = list.into_iter().filter(|complaint| complaint.problem.weight != Weight::Unsupported);
     manifest.problems.extend(told.map(|Complaint { problem, line, cure }| Diagnostic {
         file: file.to_owned(),
         line: line_of(line),

@@ -17,6 +17,7 @@ mod conditions;
 pub mod crd;
 pub(crate) mod hash;
 mod node_claim;
+pub mod node_claim_patch;
 mod node_class;
 mod node_class_parts;
 pub mod node_class_patch;
@@ -24,7 +25,6 @@ mod node_class_status;
 mod node_overlay;
 mod node_pool;
 pub mod node_pool_patch;
-pub mod projection;
 pub mod status_patch;
 
 pub(crate) use common::{

@@ -8,14 +8,14 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
     Namespace, NodeClaimName, NodeName, Pod, PodKey, PodSpec, Problem,
-    claim::ShownNodeClaim,
+    claim::SyncedNodeClaim,
     condition::NotReady,
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
     labels,
     node::Node,
-    node_class::{ListedNodeClass, SeenNodeClass},
-    node_pool::{NodePool, SeenNodePool},
+    node_class::{ListedNodeClass, ObservedNodeClass},
+    node_pool::{NodePool, ObservedNodePool},
     overlay::NodeOverlay,
     problem::Weight,
     static_hash::NODE_POOL,
@@ -148,23 +148,23 @@ pub fn node_class_list(body: &[u8]) -> Result<Page<ListedNodeClass>, Error> {
 }
 
 /// The same, each with which spec it is.
-pub fn seen_node_class_list(body: &[u8]) -> Result<Page<SeenNodeClass>, Error> {
+pub fn observed_node_class_list(body: &[u8]) -> Result<Page<ObservedNodeClass>, Error> {
     list(body, "EC2NodeClass", |root, complaints| {
         let class = node_class::read(root, complaints)?;
         let (uid, generation) = seen(root)?;
         let metadata = root.fields()?.get("metadata")?.fields();
         let annotations = metadata.and_then(|mut metadata| metadata.get("annotations")?.text_map());
         let annotations = annotations.unwrap_or_default();
-        Some(SeenNodeClass { class, uid, generation, annotations })
+        Some(ObservedNodeClass { class, uid, generation, annotations })
     })
 }
 
 /// Reads a NodePoolList, each pool with which spec it is.
-pub fn seen_node_pool_list(body: &[u8]) -> Result<Page<SeenNodePool>, Error> {
+pub fn observed_node_pool_list(body: &[u8]) -> Result<Page<ObservedNodePool>, Error> {
     list(body, "NodePool", |root, complaints| {
         let pool = stored_node_pool(root, complaints)?;
         let (uid, generation) = seen(root)?;
-        Some(SeenNodePool { pool, uid, generation })
+        Some(ObservedNodePool { pool, uid, generation })
     })
 }
 
@@ -176,11 +176,11 @@ fn seen(root: &Field<'_>) -> Option<(String, i64)> {
 }
 
 /// Reads the metadata of NodeClaims that show claims of the ledger.
-pub fn shown_node_claim_list(body: &[u8]) -> Result<Page<ShownNodeClaim>, Error> {
+pub fn synced_node_claim_list(body: &[u8]) -> Result<Page<SyncedNodeClaim>, Error> {
     list(body, "NodeClaim", |root, _| {
         let metadata = Metadata::read(&mut root.fields()?)?;
         let version = metadata.annotations.get(labels::CLAIM_VERSION);
-        Some(ShownNodeClaim {
+        Some(SyncedNodeClaim {
             name: root.name().accept(NodeClaimName::new(&metadata.name))?,
             version: version.and_then(|text| text.parse().ok()).unwrap_or_default(),
             is_deleting: metadata.deleted_at.is_some(),
@@ -320,7 +320,7 @@ fn read_item<T>(text: &str, kind: &str, read: Read<T>) -> Result<T, Unreadable> 
     let complaints = Complaints::new(Unknown::Ignored);
     let item = read(&Field::root(&tree, &complaints), &complaints);
     let list = complaints.into_list().into_iter().map(|complaint| complaint.problem);
-    let refused: Vec<Problem> = list.filter(|one| one.weight == Weight::Refused).collect();
+    let refused: Vec<Problem> = list.filter(|problem| problem.weight == Weight::Refused).collect();
     match item {
         Some(item) if refused.is_empty() => Ok(item),
         _ if refused.is_empty() => Err((name_of(&tree), format!("not a {kind}"))),

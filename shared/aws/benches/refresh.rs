@@ -1,6 +1,6 @@
 //! What a full refresh of the catalog costs: `cargo bench -p aws --bench refresh`.
 //!
-//! The handler of the function `catalog` asks the simulated account through its door: 1,400 types in
+//! The handler of the function `catalog` asks the simulated account through its AWS server: 1,400 types in
 //! four zones, on demand and spot, with the account's own pages, the price list and the history of
 //! spot prices. The account is in the same process, so the memory is more than the function's own.
 
@@ -14,13 +14,13 @@
 use std::{rc::Rc, sync::Arc, time::Instant};
 
 use aws::{Account, Ec2Market};
-use door::{Door, listen, serve};
+use aws_server::{AwsServer, listen, serve};
 use handlers::CatalogPorts;
 use jiff::SignedDuration;
-use model::{Catalog, InstanceShape, InstanceType, InstanceTypeName};
+use model::{InstanceType, InstanceTypeInfo, InstanceTypeName, RegionCatalog};
 use peak_alloc::PeakAlloc;
-use ports::{Adapters, Invocation, Shelf as _};
-use simulator::{Settings, Sim};
+use ports::{Adapters, CatalogStore as _, Invocation};
+use simulator::{Sim, WorldSettings};
 use tokio::task::LocalSet;
 
 #[global_allocator]
@@ -45,7 +45,7 @@ impl Adapters for OverTheWire {
     type NodePools = Sim;
     type Nodes = Sim;
     type Profiles = Sim;
-    type Shelf = Sim;
+    type CatalogStore = Sim;
     type Templates = Sim;
 }
 
@@ -55,13 +55,13 @@ async fn main() {
 }
 
 async fn refresh() {
-    let settings = Settings { has_schedules: false, ..Settings::default() };
+    let settings = WorldSettings { has_schedules: false, ..WorldSettings::default() };
     let cluster = settings.cluster.clone();
     let sim = Sim::new(settings, Arc::new(region()));
-    let door = Rc::new(Door::new(&sim));
+    let server = Rc::new(AwsServer::new(&sim));
     let (listener, url) = listen(0).await.unwrap();
-    let server = Rc::clone(&door);
-    tokio::task::spawn_local(async move { serve(server, listener).await });
+    let serving = Rc::clone(&server);
+    tokio::task::spawn_local(async move { serve(serving, listener).await });
     let market = Account::emulated(&url, REGION).unwrap().market();
     let builtin = instance_catalog::builtin().unwrap();
     let now = sim.now();
@@ -69,32 +69,38 @@ async fn refresh() {
     let at = Invocation { id: "refresh".to_owned(), cluster, now, deadline };
     HEAP.reset_peak_usage();
     let began = Instant::now();
-    let ports = CatalogPorts::<OverTheWire> { market: &market, shelf: &sim };
+    let ports = CatalogPorts::<OverTheWire> { market: &market, catalog_store: &sim };
     handlers::catalog(&ports, REGION, &builtin, &at).await.unwrap();
-    let shelved = sim.shelved().await.unwrap().unwrap();
-    let stored = instance_catalog::stored::encode(&shelved).unwrap();
+    let stored = sim.stored().await.unwrap().unwrap();
+    let encoded = instance_catalog::stored::encode(&stored).unwrap();
     let (took, peak) = (began.elapsed(), HEAP.peak_usage());
-    let types = shelved.catalog.instance_types.len();
+    let types = stored.catalog.instance_types.len();
     assert_eq!(types, TYPES);
-    let offerings: usize =
-        shelved.catalog.instance_types.iter().map(|one| one.offerings.len()).sum();
+    let offerings: usize = stored
+        .catalog
+        .instance_types
+        .iter()
+        .map(|instance_type| instance_type.offerings.len())
+        .sum();
     println!("refresh: {types} types with {offerings} offerings in {took:?}");
-    println!("requests: {:?}", door.requests());
-    println!("peak: {} MiB, the account included; stored: {} bytes", peak >> 20, stored.len());
+    println!("requests: {:?}", server.requests());
+    println!("peak: {} MiB, the account included; stored: {} bytes", peak >> 20, encoded.len());
 }
 
 /// The catalog that comes with the program, and some of its types again under other names.
-fn region() -> Catalog {
+fn region() -> RegionCatalog {
     let mut catalog = instance_catalog::builtin().unwrap();
     let known = catalog.instance_types.clone();
-    for one in known.iter().cycle().take(TYPES - known.len()) {
-        let name = InstanceTypeName::new(&format!("x{}", one.name)).unwrap();
-        if let Some(shape) = catalog.shapes.get(&one.name) {
-            let shape = InstanceShape { name: name.clone(), ..InstanceShape::clone(shape) };
-            catalog.shapes.insert(name.clone(), Arc::new(shape));
+    for instance_type in known.iter().cycle().take(TYPES - known.len()) {
+        let name = InstanceTypeName::new(&format!("x{}", instance_type.name)).unwrap();
+        if let Some(info) = catalog.descriptions.get(&instance_type.name) {
+            let info = InstanceTypeInfo { name: name.clone(), ..InstanceTypeInfo::clone(info) };
+            catalog.descriptions.insert(name.clone(), Arc::new(info));
         }
-        catalog.instance_types.push(Arc::new(InstanceType { name, ..InstanceType::clone(one) }));
+        catalog
+            .instance_types
+            .push(Arc::new(InstanceType { name, ..InstanceType::clone(instance_type) }));
     }
-    catalog.instance_types.sort_by(|one, other| one.name.cmp(&other.name));
+    catalog.instance_types.sort_by(|instance_type, other| instance_type.name.cmp(&other.name));
     catalog
 }

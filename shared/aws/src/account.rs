@@ -21,7 +21,7 @@ use aws_smithy_async::{rt::sleep::default_async_sleep, time::SharedTimeSource};
 use model::ClusterName;
 
 use crate::{
-    Connection, DynamoLedger, DynamoShelf, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates,
+    Connection, DynamoCatalogStore, DynamoLedger, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates,
     EksClusters, IamProfiles, QueueUrls, SqsMailbox, pricing::Prices, ssm::Parameters,
 };
 
@@ -152,8 +152,8 @@ impl Account {
     }
 
     /// What is sold, kept beside the ledger of `cluster` in the table called `table`.
-    pub fn shelf(&self, table: &str, cluster: &ClusterName) -> DynamoShelf {
-        DynamoShelf::new(self.ledger(table), cluster.clone())
+    pub fn catalog_store(&self, table: &str, cluster: &ClusterName) -> DynamoCatalogStore {
+        DynamoCatalogStore::new(self.ledger(table), cluster.clone())
     }
 
     /// What is sold in the region.
@@ -233,13 +233,13 @@ mod tests {
     #[track_caller]
     fn check(
         every: Option<&str>,
-        own: &[(Service, &str)],
+        entries: &[(Service, &str)],
         service: Service,
         expected: Option<&str>,
     ) {
         let endpoints = Endpoints {
             every: every.map(str::to_owned),
-            own: own.iter().map(|(service, url)| (*service, (*url).to_owned())).collect(),
+            own: entries.iter().map(|(service, url)| (*service, (*url).to_owned())).collect(),
         };
         let credentials = Credentials::new("test", "test", None, None, "test");
         let credentials = SharedCredentialsProvider::new(credentials);
@@ -251,11 +251,11 @@ mod tests {
 
     #[test]
     fn an_endpoint_of_its_own_goes_before_the_one_of_every_service() {
-        let own = [(Service::Ec2, "http://door")];
-        check(Some("http://all"), &own, Service::Ec2, Some("http://door"));
-        check(Some("http://all"), &own, Service::Sqs, Some("http://all"));
-        check(None, &own, Service::Ec2, Some("http://door"));
-        check(None, &own, Service::Sqs, None);
+        let entries = [(Service::Ec2, "http://door")];
+        check(Some("http://all"), &entries, Service::Ec2, Some("http://door"));
+        check(Some("http://all"), &entries, Service::Sqs, Some("http://all"));
+        check(None, &entries, Service::Ec2, Some("http://door"));
+        check(None, &entries, Service::Sqs, None);
         check(Some("http://all"), &[], Service::Ec2, Some("http://all"));
     }
 

@@ -8,20 +8,20 @@
 //! | `measured#<type>#<image>` | `memory`, `expires_at` |
 //! | `tick#<chain>` | `sequence`, `ticked_at` |
 //! | `catalog` | `found_at`, `catalog`: what is sold in the region |
-//! | `validation#<class>` | `record`, `expires_at`: what trying the class out came to |
+//! | `validation#<class>` | `record`, `expires_at`: what the dry run of the class came to |
 //! | `decision#<time>#<commit>#<index>` | `record`, `expires_at` |
-//! | of `region#<region>`: `cooling#<capacity-type>#<type>#<zone>` | `expires_at` |
+//! | of `region#<region>`: `unavailable_offerings#<capacity-type>#<type>#<zone>` | `expires_at` |
 //!
 //! Reads are consistent. What a failed write means is looked up in the table, never guessed.
 
 mod batch;
+mod catalog_store;
 mod commit;
 mod guard;
 mod item;
 mod promised;
-mod shelf;
 
-pub use shelf::DynamoShelf;
+pub use catalog_store::DynamoCatalogStore;
 
 use aws_sdk_dynamodb::{
     Client,
@@ -38,7 +38,7 @@ use model::{
     Bytes, ClusterName, InstanceId, NodeClaim, NodeClaimName, NodeClassName, OfferingKey,
     ledger::{Commit, CommitOutcome, MeasuredKey, PROMISED_VERSION, Snapshot, WriteOutcome},
     limits,
-    validation::Verdict,
+    validation::Validation,
 };
 use ports::{Fault, Ledger, PortError};
 
@@ -47,10 +47,10 @@ use self::{
     commit::{Cancellation, to_transaction},
     guard::Guard,
     item::{
-        BATCH_PREFIX, CLAIM_PREFIX, COOLING_PREFIX, Head, Item, MEASURED_PREFIX, claim_from_item,
-        claim_item, claim_key, cooling_from_item, cooling_item, head_from_item, key,
-        measured_from_item, measured_item, number, tick_from_item, tick_item, tick_key,
-        verdict_from_item, verdict_item, verdict_key,
+        BATCH_PREFIX, CLAIM_PREFIX, Head, Item, MEASURED_PREFIX, UNAVAILABLE_PREFIX,
+        claim_from_item, claim_item, claim_key, head_from_item, key, measured_from_item,
+        measured_item, number, tick_from_item, tick_item, tick_key, unavailable_from_item,
+        unavailable_item, validation_from_item, validation_item, validation_key,
     },
 };
 use crate::fault::{BadAnswer, BadRequest, port_error};
@@ -212,18 +212,19 @@ impl Ledger for DynamoLedger {
         let promised = promised.into_iter().flat_map(|batch| batch.claims);
         snapshot.claims.extend(promised.map(|claim| (claim.name.clone(), claim)));
         let claims = self.items(cluster.as_str(), CLAIM_PREFIX);
-        let cooling = self.items(&self.region, COOLING_PREFIX);
+        let unavailable_offerings = self.items(&self.region, UNAVAILABLE_PREFIX);
         let measured = self.items(cluster.as_str(), MEASURED_PREFIX);
-        let (claims, cooling, measured) = Box::pin(try_join3(claims, cooling, measured)).await?;
+        let (claims, unavailable_offerings, measured) =
+            Box::pin(try_join3(claims, unavailable_offerings, measured)).await?;
         for item in claims {
             // A claim that cannot be read must not be forgotten: its instance would be bought
             // again. So nothing is decided until somebody has looked.
             let claim = claim_from_item(&item).map_err(unreadable)?;
             snapshot.claims.insert(claim.name.clone(), claim);
         }
-        for item in cooling {
-            let (offering, until) = cooling_from_item(&item).map_err(unreadable)?;
-            snapshot.cooling.insert(offering, until);
+        for item in unavailable_offerings {
+            let (offering, until) = unavailable_from_item(&item).map_err(unreadable)?;
+            snapshot.unavailable_offerings.insert(offering, until);
         }
         for item in measured {
             match measured_from_item(&item) {
@@ -250,11 +251,15 @@ impl Ledger for DynamoLedger {
         // A transaction cannot say «unless a later time stands there»: it would fail as a whole. So
         // what stands already is left out, and what changes meanwhile is a conflict.
         let mut commit = commit.clone();
-        if !commit.cooling.is_empty() {
-            for item in self.items(&self.region, COOLING_PREFIX).await? {
-                let (offering, standing) = cooling_from_item(&item).map_err(unreadable)?;
-                if commit.cooling.get(&offering).is_some_and(|until| *until <= standing) {
-                    commit.cooling.remove(&offering);
+        if !commit.unavailable_offerings.is_empty() {
+            for item in self.items(&self.region, UNAVAILABLE_PREFIX).await? {
+                let (offering, standing) = unavailable_from_item(&item).map_err(unreadable)?;
+                if commit
+                    .unavailable_offerings
+                    .get(&offering)
+                    .is_some_and(|until| *until <= standing)
+                {
+                    commit.unavailable_offerings.remove(&offering);
                 }
             }
         }
@@ -286,8 +291,8 @@ impl Ledger for DynamoLedger {
             .expression_attribute_names("#instance", item::INSTANCE_ID)
             .expression_attribute_values(":instance", item::text(instance.as_str()));
         let answer = request.send().await.map_err(|error| port_error("Query", error))?;
-        for found in answer.items() {
-            let found: Item = found.clone().into_iter().collect();
+        for attribute_values in answer.items() {
+            let found: Item = attribute_values.clone().into_iter().collect();
             let cluster = item::cluster_of(&found).map_err(unreadable)?;
             let name = claim_from_item(&found).map_err(unreadable)?.name;
             // The index lags: what counts is what the table says.
@@ -342,11 +347,14 @@ impl Ledger for DynamoLedger {
         all(others.map(|claim| self.remove_own_item(cluster, claim))).await
     }
 
-    async fn cool_down(&self, offerings: &[(OfferingKey, Timestamp)]) -> Result<(), PortError> {
+    async fn mark_unavailable(
+        &self,
+        offerings: &[(OfferingKey, Timestamp)],
+    ) -> Result<(), PortError> {
         for (offering, until) in offerings {
-            let item = cooling_item(&self.region, offering, *until);
+            let item = unavailable_item(&self.region, offering, *until);
             // Refused is as good as written: a later time stands there.
-            self.put_if(item, item::cools_longer(*until)).await?;
+            self.put_if(item, item::is_unavailable_longer(*until)).await?;
         }
         Ok(())
     }
@@ -392,22 +400,22 @@ impl Ledger for DynamoLedger {
         item.map(|item| tick_from_item(&item).map_err(unreadable)).transpose()
     }
 
-    async fn verdict(
+    async fn validation(
         &self,
         cluster: &ClusterName,
         class: &NodeClassName,
-    ) -> Result<Option<Verdict>, PortError> {
-        let item = self.get(key(cluster, &verdict_key(class))).await?;
-        item.map(|item| verdict_from_item(&item).map_err(unreadable)).transpose()
+    ) -> Result<Option<Validation>, PortError> {
+        let item = self.get(key(cluster, &validation_key(class))).await?;
+        item.map(|item| validation_from_item(&item).map_err(unreadable)).transpose()
     }
 
-    async fn put_verdict(
+    async fn put_validation(
         &self,
         cluster: &ClusterName,
         class: &NodeClassName,
-        verdict: &Verdict,
+        validation: &Validation,
     ) -> Result<(), PortError> {
-        let item = verdict_item(cluster, class, verdict);
+        let item = validation_item(cluster, class, validation);
         item::check_size(&item)?;
         let request = self.client.put_item().table_name(&self.table);
         let request = request.set_item(Some(item.into_iter().collect()));

@@ -1,6 +1,7 @@
 //! EC2: instances, launch templates and what selectors of EC2NodeClasses name.
 
 mod discovery;
+mod dry_run;
 mod fleet;
 mod image;
 mod instance;
@@ -8,7 +9,6 @@ mod market;
 mod reservation;
 mod template;
 mod template_version;
-mod tried;
 #[cfg(test)]
 mod wire_tests;
 

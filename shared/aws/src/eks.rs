@@ -86,16 +86,16 @@ impl EksClusters {
 fn from_cluster(
     name: &ClusterName,
     region: &str,
-    found: &Cluster,
+    cluster: &Cluster,
     connection: &Connection,
 ) -> Result<ClusterSettings, PortError> {
     // A cluster that is still being created has neither endpoint nor certificate.
     let missing =
         |field: &str| BadAnswer::of(OPERATION, format!("cluster `{name}` has no {field}"));
-    let endpoint = connection.endpoint.clone().or_else(|| found.endpoint.clone());
+    let endpoint = connection.endpoint.clone().or_else(|| cluster.endpoint.clone());
     let ca_bundle = connection.ca_bundle.clone();
-    let ca_bundle = ca_bundle.or_else(|| found.certificate_authority.as_ref()?.data.clone());
-    let network = found.kubernetes_network_config.as_ref();
+    let ca_bundle = ca_bundle.or_else(|| cluster.certificate_authority.as_ref()?.data.clone());
+    let network = cluster.kubernetes_network_config.as_ref();
     let service_cidr = network.and_then(|network| {
         network.service_ipv6_cidr.clone().or_else(|| network.service_ipv4_cidr.clone())
     });
@@ -105,7 +105,7 @@ fn from_cluster(
         ca_bundle: ca_bundle.ok_or_else(|| missing("certificate authority"))?,
         dns_ip: service_cidr.as_deref().and_then(dns_ip),
         service_cidr,
-        kubernetes_version: found.version.clone().ok_or_else(|| missing("version"))?,
+        kubernetes_version: cluster.version.clone().ok_or_else(|| missing("version"))?,
         region: region.to_owned(),
     })
 }
@@ -155,8 +155,8 @@ mod tests {
             .build()
     }
 
-    fn settings(found: &Cluster, connection: &Connection) -> Result<ClusterSettings, PortError> {
-        from_cluster(&testkit::build::id("demo"), "us-west-2", found, connection)
+    fn settings(cluster: &Cluster, connection: &Connection) -> Result<ClusterSettings, PortError> {
+        from_cluster(&testkit::build::id("demo"), "us-west-2", cluster, connection)
     }
 
     #[test]

@@ -97,13 +97,13 @@ impl Profiles for IamProfiles {
         for _ in 0..limits::PAGES_PER_LISTING_MAX {
             let request = self.client.list_instance_profiles().path_prefix(path).set_marker(marker);
             let answer = request.send().await.map_err(|error| port_error(LIST, error))?;
-            for found in answer.instance_profiles() {
-                profiles.push(from_profile(found).map_err(|p| BadAnswer::of(LIST, p))?);
+            for instance_profile in answer.instance_profiles() {
+                profiles.push(from_profile(instance_profile).map_err(|p| BadAnswer::of(LIST, p))?);
             }
             marker = answer.marker.filter(|marker| answer.is_truncated && !marker.is_empty());
             if marker.is_none() {
-                profiles.sort_by(|one: &model::node_class::InstanceProfile, other| {
-                    one.name.cmp(&other.name)
+                profiles.sort_by(|instance_profile: &model::node_class::InstanceProfile, other| {
+                    instance_profile.name.cmp(&other.name)
                 });
                 return Ok(profiles);
             }
@@ -112,8 +112,8 @@ impl Profiles for IamProfiles {
     }
 
     async fn remove(&self, name: &str) -> Result<(), PortError> {
-        let Some(found) = self.get(name).await? else { return Ok(()) };
-        for role in found.roles() {
+        let Some(instance_profile) = self.get(name).await? else { return Ok(()) };
+        for role in instance_profile.roles() {
             let request = self.client.remove_role_from_instance_profile();
             let request = request.instance_profile_name(name).role_name(role.role_name());
             let removed = request.send().await.map(drop);
@@ -132,11 +132,13 @@ fn gone(outcome: Result<(), PortError>) -> Result<(), PortError> {
     }
 }
 
-fn from_profile(found: &InstanceProfile) -> Result<model::node_class::InstanceProfile, String> {
-    let created_at = Timestamp::from_second(found.create_date().secs());
+fn from_profile(
+    instance_profile: &InstanceProfile,
+) -> Result<model::node_class::InstanceProfile, String> {
+    let created_at = Timestamp::from_second(instance_profile.create_date().secs());
     Ok(model::node_class::InstanceProfile {
-        name: found.instance_profile_name().to_owned(),
-        path: found.path().to_owned(),
+        name: instance_profile.instance_profile_name().to_owned(),
+        path: instance_profile.path().to_owned(),
         created_at: created_at.map_err(|error| error.to_string())?,
     })
 }

@@ -27,7 +27,7 @@ mod ssm;
 mod wire;
 
 pub use account::{Account, Endpoints, InvalidAccount, Service};
-pub use dynamodb::{DynamoLedger, DynamoShelf};
+pub use dynamodb::{DynamoCatalogStore, DynamoLedger};
 pub use ec2::{Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates};
 pub use eks::{Connection, EksClusters};
 pub use iam::IamProfiles;

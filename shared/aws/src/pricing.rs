@@ -59,33 +59,34 @@ impl Prices {
             let why = format!("the price list has no prices of {}", self.region);
             return Err(PortError::because(GET.name, Fault::NotFound, why));
         }
-        let mut all = BTreeMap::new();
+        let mut hourly_prices = BTreeMap::new();
         for kind in Kind::ALL {
             let found = self.of_kind(kind).await?;
             if found.is_empty() {
                 return Err(BadAnswer::of(GET.name, format!("no prices of {kind:?}")));
             }
-            all.extend(found);
+            hourly_prices.extend(found);
         }
-        Ok(all)
+        Ok(hourly_prices)
     }
 
     async fn of_kind(
         &self,
         kind: Kind,
     ) -> Result<BTreeMap<InstanceTypeName, HourlyPrice>, PortError> {
-        let mut all = BTreeMap::new();
+        let mut hourly_prices = BTreeMap::new();
         let mut token: Option<String> = None;
         for _ in 0..limits::PAGES_PER_LISTING_MAX {
             let answer = self.service.call(GET, &request(&self.region, kind, token)).await?;
             let products = answer.get("PriceList").and_then(Value::as_array);
             for product in products.into_iter().flatten().filter_map(Value::as_str) {
-                all.extend(price_list::price_of(product, price_list::currency(&self.region)));
+                hourly_prices
+                    .extend(price_list::price_of(product, price_list::currency(&self.region)));
             }
             token = answer.get("NextToken").and_then(Value::as_str).map(str::to_owned);
             token = token.filter(|token| !token.is_empty());
             if token.is_none() {
-                return Ok(all);
+                return Ok(hourly_prices);
             }
         }
         Err(BadAnswer::of(GET.name, "too many pages"))

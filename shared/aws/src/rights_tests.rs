@@ -4,29 +4,27 @@
 //! something else fails here: by its call's own row, or, where no call here comes so far, because its
 //! source names an operation that no row has.
 
+mod ledger;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use aws_credential_types::provider::SharedCredentialsProvider;
 use model::{
-    BatchId, ClusterName, NodeClaim, OfferingKey,
+    BatchId, ClusterName,
     labels::CLUSTER_NAME_TAG,
     launch::{
         FleetOverride, FleetRequest, FleetTemplate, ReservationMarket, RunRequest, TemplateVersion,
     },
-    ledger::{Commit, Generation, MeasuredKey},
     message::{Delivery, Message},
     node_class::{ImageTerm, PlacementGroupTerm, ReservationTerm, SecurityGroupTerm, SubnetTerm},
-    shape::Shelved,
-    validation::Verdict,
 };
-use ports::{Discovery, Fleet, Ledger, Mailbox, Market, Profiles, Shelf, Templates};
-use serde_json::{Value, json};
+use ports::{Discovery, Fleet, Mailbox, Market, Profiles, Templates};
 use testkit::build;
 
 use crate::{
-    Connection, DynamoLedger, DynamoShelf, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates,
-    EksClusters, IamProfiles, QueueUrls, SqsMailbox, fixture, pricing::Prices, rights::ACTIONS,
-    ssm::Parameters, wire::Wire,
+    Connection, DynamoLedger, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates, EksClusters,
+    IamProfiles, QueueUrls, SqsMailbox, pricing::Prices, rights::ACTIONS, ssm::Parameters,
+    wire::Wire,
 };
 
 const REGION: &str = "us-west-2";
@@ -79,124 +77,6 @@ fn market(wire: &Wire) -> Ec2Market {
     Ec2Market::new(ec2(wire), prices)
 }
 
-/// A claim as it is promised, in a batch with another one.
-fn promised(index: usize) -> NodeClaim {
-    build::batch("batch", 2).swap_remove(index)
-}
-
-fn asked_for(index: usize) -> NodeClaim {
-    NodeClaim { version: 2, ..promised(index) }
-}
-
-fn offering() -> OfferingKey {
-    OfferingKey {
-        capacity_type: model::CapacityType::Spot,
-        instance_type: build::id("m7g.large"),
-        zone: build::id("us-west-2a"),
-    }
-}
-
-/// An answer to a query: one item of the cluster.
-fn listed(item: &Value) -> String {
-    let mut item = item.clone();
-    item["cluster"] = json!({"S": cluster().as_str()});
-    json!({ "Items": [item] }).to_string()
-}
-
-async fn note_batches(sent: &mut Sent) {
-    let one = &cluster();
-    let (ok, none) = ((200, "{}"), (200, r#"{"Items":[]}"#));
-    // One of two leaves their batch, both do, and one left it before.
-    let both = listed(&json!({
-        "item": {"S": "batch#batch#0"},
-        "record": {"S": ::wire::record::encode_claims(&[&promised(0), &promised(1)])},
-    }));
-    let both = (200, both.as_str());
-    for (answers, claims) in [
-        (vec![both, ok], vec![asked_for(0)]),
-        (vec![both, ok], vec![asked_for(0), asked_for(1)]),
-        (vec![none, ok], vec![asked_for(0)]),
-    ] {
-        sent.note("Ledger.write_claims", &answers, async |wire| {
-            ledger(&wire).write_claims(one, &claims).await
-        })
-        .await;
-    }
-    for (answers, claims) in [
-        (vec![both, ok], vec![promised(0)]),
-        (vec![both, ok], vec![promised(0), promised(1)]),
-        (vec![ok], vec![asked_for(0)]),
-    ] {
-        sent.note("Ledger.remove_claims", &answers, async |wire| {
-            ledger(&wire).remove_claims(one, &claims).await
-        })
-        .await;
-    }
-}
-
-async fn note_ledger(sent: &mut Sent) {
-    let (ok, none) = ((200, "{}"), (200, r#"{"Items":[]}"#));
-    let cancelled = r#"{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
-        "CancellationReasons":[{"Code":"ConditionalCheckFailed"}]}"#;
-    let now = build::at("2026-11-21T12:00:00Z");
-    let one = &cluster();
-    let snapshot = [ok, none, none, none, none];
-    sent.note("Ledger.snapshot", &snapshot, async |wire| ledger(&wire).snapshot(one).await).await;
-    let commit = Commit {
-        changed: vec![fixture::claim("changed", 3)],
-        cooling: [(offering(), now)].into(),
-        ..build::commit("commit", Generation(3), vec![promised(0)])
-    };
-    let overtaken = [none, (400, cancelled), ok];
-    sent.note("Ledger.commit", &overtaken, async |wire| ledger(&wire).commit(one, &commit).await)
-        .await;
-    let name = &promised(0).name;
-    sent.note("Ledger.claim", &[ok], async |wire| ledger(&wire).claim(one, name).await).await;
-    let claim = &fixture::claim("claim", 3);
-    let indexed = listed(&json!({
-        "item": {"S": format!("claim#{}", claim.name)},
-        "version": {"N": claim.version.to_string()},
-        "phase": {"S": claim.phase.as_str()},
-        "record": {"S": ::wire::record::encode_claim(claim)},
-    }));
-    let id = &claim.instance.as_ref().unwrap().id;
-    let found = [(200, indexed.as_str()), ok];
-    sent.note("Ledger.claim_of_instance", &found, async |wire| {
-        ledger(&wire).claim_of_instance(id).await
-    })
-    .await;
-    sent.note("Ledger.write_claim", &[ok], async |w| ledger(&w).write_claim(one, claim).await)
-        .await;
-    sent.note("Ledger.remove_claim", &[ok], async |w| ledger(&w).remove_claim(one, claim).await)
-        .await;
-    let cooling = &[(offering(), now)];
-    sent.note("Ledger.cool_down", &[ok], async |w| ledger(&w).cool_down(cooling).await).await;
-    let key = &MeasuredKey { instance_type: build::id("m7g.large"), image: build::id("ami-1") };
-    sent.note("Ledger.measure", &[ok], async |wire| {
-        ledger(&wire).measure(one, key, model::Bytes(1), now).await
-    })
-    .await;
-    sent.note("Ledger.advance_tick", &[ok], async |wire| {
-        ledger(&wire).advance_tick(one, "provision", Some(1), now).await
-    })
-    .await;
-    sent.note("Ledger.tick", &[ok], async |wire| ledger(&wire).tick(one, "provision").await).await;
-    let class = &build::id("default");
-    sent.note("Ledger.verdict", &[ok], async |wire| ledger(&wire).verdict(one, class).await).await;
-    let verdict = &Verdict::found("1f", None, now);
-    sent.note("Ledger.put_verdict", &[ok], async |wire| {
-        ledger(&wire).put_verdict(one, class, verdict).await
-    })
-    .await;
-    let shelf = |wire: &Wire| DynamoShelf::new(ledger(wire), cluster());
-    for call in ["Shelf.shelved", "Catalog.catalog"] {
-        sent.note(call, &[ok], async |wire| shelf(&wire).shelved().await).await;
-    }
-    let catalog = instance_catalog::builtin().unwrap();
-    let shelved = &Shelved { catalog, found_at: now };
-    sent.note("Shelf.put", &[ok], async |wire| shelf(&wire).put(shelved).await).await;
-}
-
 /// An answer of EC2 to `operation`.
 fn answer(operation: &str, content: &str) -> String {
     let space = "http://ec2.amazonaws.com/doc/2016-11-15/";
@@ -209,9 +89,9 @@ fn refusal(code: &str) -> String {
 }
 
 async fn note_discovery(sent: &mut Sent) {
-    let all: BTreeMap<String, String> = [("team".to_owned(), "a".to_owned())].into();
+    let texts: BTreeMap<String, String> = [("team".to_owned(), "a".to_owned())].into();
     let empty = answer("DescribeSubnets", "");
-    let terms = &[SubnetTerm::Id(build::id("subnet-1")), SubnetTerm::Tags(all.clone())];
+    let terms = &[SubnetTerm::Id(build::id("subnet-1")), SubnetTerm::Tags(texts.clone())];
     let twice = [(200, empty.as_str()), (200, empty.as_str())];
     sent.note("Discovery.subnets", &twice, async |w| discovery(&w).subnets(terms).await).await;
     let empty = answer("DescribeSecurityGroups", "");
@@ -289,7 +169,7 @@ async fn note_fleet(sent: &mut Sent) {
     sent.note("Fleet.launch", &launched, async |wire| fleet(&wire).launch(request).await).await;
     let dry = refusal("DryRunOperation");
     let dry = [(412, dry.as_str())];
-    sent.note("Fleet.try_out", &dry, async |wire| fleet(&wire).try_out(request).await).await;
+    sent.note("Fleet.dry_run", &dry, async |wire| fleet(&wire).dry_run(request).await).await;
     let run = &RunRequest {
         template: build::id("karpenter.k8s.aws/1"),
         version: TemplateVersion::Latest,
@@ -298,7 +178,10 @@ async fn note_fleet(sent: &mut Sent) {
         security_groups: vec![build::id("sg-1")],
         tags: request.tags.clone(),
     };
-    sent.note("Fleet.try_out_one", &dry, async |wire| fleet(&wire).try_out_one(run).await).await;
+    sent.note("Fleet.dry_run_instance", &dry, async |wire| {
+        fleet(&wire).dry_run_instance(run).await
+    })
+    .await;
     let (none, id) = ([(200, none.as_str())], [build::id("i-1")]);
     sent.note("Fleet.describe", &none, async |wire| fleet(&wire).describe(&id).await).await;
     sent.note("Fleet.list", &none, async |wire| fleet(&wire).list(&cluster()).await).await;
@@ -328,8 +211,8 @@ async fn note_templates(sent: &mut Sent) {
     let ensured = [(400, none.as_str()), (200, made.as_str())];
     sent.note("Templates.ensure", &ensured, async |w| templates(&w).ensure(template).await).await;
     let dry = refusal("DryRunOperation");
-    sent.note("Templates.try_out", &[(412, &dry)], async |wire| {
-        templates(&wire).try_out(template).await
+    sent.note("Templates.dry_run", &[(412, &dry)], async |wire| {
+        templates(&wire).dry_run(template).await
     })
     .await;
     let empty = answer("DescribeLaunchTemplates", "");
@@ -363,10 +246,10 @@ async fn note_profiles(sent: &mut Sent) {
          <RoleName>r</RoleName><RoleId>A</RoleId><Arn>a</Arn>{date}</member></Roles>\
          </InstanceProfile>"
     );
-    let (none, found) = (refusal("NoSuchEntity"), answer("GetInstanceProfile", &profile));
+    let (none, text) = (refusal("NoSuchEntity"), answer("GetInstanceProfile", &profile));
     let made = answer("CreateInstanceProfile", &profile);
     let taken = refusal("LimitExceeded");
-    let ensured = [(404, none.as_str()), (200, &made), (409, &taken), (200, &found)];
+    let ensured = [(404, none.as_str()), (200, &made), (409, &taken), (200, &text)];
     let tags = &[(CLUSTER_NAME_TAG.to_owned(), "demo".to_owned())].into();
     sent.note("Profiles.ensure", &ensured, async |wire| {
         profiles(&wire).ensure("/journeyman/", "p", "r", tags).await
@@ -378,13 +261,16 @@ async fn note_profiles(sent: &mut Sent) {
         .await;
     let parted = answer("RemoveRoleFromInstanceProfile", "");
     let gone = answer("DeleteInstanceProfile", "");
-    let removed = [(200, found.as_str()), (200, &parted), (200, &gone)];
+    let removed = [(200, text.as_str()), (200, &parted), (200, &gone)];
     sent.note("Profiles.remove", &removed, async |wire| profiles(&wire).remove("p").await).await;
 }
 
 async fn note_market(sent: &mut Sent) {
     let empty = answer("DescribeInstanceTypes", "");
-    sent.note("Market.shapes", &[(200, &empty)], async |wire| market(&wire).shapes().await).await;
+    sent.note("Market.instance_types", &[(200, &empty)], async |wire| {
+        market(&wire).instance_types().await
+    })
+    .await;
     let empty = answer("DescribeAvailabilityZones", "");
     sent.note("Market.zones", &[(200, &empty)], async |wire| market(&wire).zones().await).await;
     let empty = answer("DescribeInstanceTypeOfferings", "");
@@ -410,8 +296,9 @@ async fn note_mailbox(sent: &mut Sent) {
 #[tokio::test]
 async fn every_call_sends_what_its_row_says_and_nothing_else() {
     let mut sent = Sent::default();
-    note_ledger(&mut sent).await;
-    note_batches(&mut sent).await;
+    ledger::note_ledger(&mut sent).await;
+    ledger::note_batches(&mut sent).await;
+    ledger::note_catalog_store(&mut sent).await;
     note_discovery(&mut sent).await;
     note_fleet(&mut sent).await;
     note_templates(&mut sent).await;
@@ -426,8 +313,8 @@ async fn every_call_sends_what_its_row_says_and_nothing_else() {
             assert_eq!(*actions, ["eks:DescribeCluster"], "{call}");
             continue;
         }
-        let found = sent.0.remove(call).unwrap_or_else(|| panic!("{call} is not tried here"));
-        assert_eq!(found.iter().map(String::as_str).collect::<Vec<_>>(), *actions, "{call}");
+        let texts = sent.0.remove(call).unwrap_or_else(|| panic!("{call} is not tried here"));
+        assert_eq!(texts.iter().map(String::as_str).collect::<Vec<_>>(), *actions, "{call}");
     }
     assert_eq!(sent.0, BTreeMap::new());
 }
@@ -471,7 +358,7 @@ fn no_source_asks_for_what_no_row_says() {
     known.extend(["SendMessageBatch", "TransactWriteItems"]);
     // A client's own settings.
     known.insert("Config");
-    let mut found = BTreeSet::new();
+    let mut texts = BTreeSet::new();
     let mut folders = vec![std::path::PathBuf::from(concat!(env!("CARGO_MANIFEST_DIR"), "/src"))];
     while let Some(folder) = folders.pop() {
         for entry in folder.read_dir().unwrap() {
@@ -479,11 +366,11 @@ fn no_source_asks_for_what_no_row_says() {
             if path.is_dir() {
                 folders.push(path);
             } else if !path.ends_with("rights_tests.rs") {
-                found.extend(operations(&std::fs::read_to_string(path).unwrap()));
+                texts.extend(operations(&std::fs::read_to_string(path).unwrap()));
             }
         }
     }
-    assert!(found.contains("DescribeSubnets") && found.contains("CreateFleet"), "{found:?}");
-    let unknown: Vec<_> = found.iter().filter(|name| !known.contains(name.as_str())).collect();
+    assert!(texts.contains("DescribeSubnets") && texts.contains("CreateFleet"), "{texts:?}");
+    let unknown: Vec<_> = texts.iter().filter(|name| !known.contains(name.as_str())).collect();
     assert!(unknown.is_empty(), "{unknown:?} is in no row of rights.rs");
 }

@@ -164,7 +164,7 @@ mod tests {
     fn check(deliveries: &[Delivery], expected: &[(&str, &[i32])]) {
         let urls = urls();
         let batches = to_batches(deliveries, &urls).unwrap();
-        let found: Vec<(&str, Vec<i32>)> = batches
+        let entries: Vec<(&str, Vec<i32>)> = batches
             .iter()
             .map(|batch| {
                 let delay = |entry: &SendMessageBatchRequestEntry| entry.delay_seconds();
@@ -174,7 +174,7 @@ mod tests {
             .collect();
         let expected: Vec<(&str, Vec<i32>)> =
             expected.iter().map(|(url, delays)| (*url, delays.to_vec())).collect();
-        assert_eq!(found, expected);
+        assert_eq!(entries, expected);
     }
 
     #[test]

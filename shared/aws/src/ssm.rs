@@ -100,8 +100,8 @@ mod tests {
 
     #[track_caller]
     fn check(status: u16, body: &str, expected: Result<Option<&str>, Fault>) {
-        let found = value_of(from_answer(GET, status, body.as_bytes()));
-        let found = found.map_err(|error| error.fault);
+        let text = value_of(from_answer(GET, status, body.as_bytes()));
+        let found = text.map_err(|error| error.fault);
         assert_eq!(found.as_ref().map(Option::as_deref), expected.as_ref().copied(), "{body}");
     }
 

@@ -24,8 +24,8 @@ mod live {
     use futures_util::future::join_all;
     use model::{
         ClusterName,
+        instance_type_info::StoredRegionCatalog,
         ledger::{CommitOutcome, Generation},
-        shape::Shelved,
     };
     use ports::Ledger as _;
     use testkit::{Case, Clusters, build};
@@ -127,10 +127,10 @@ mod live {
             DynamoLedger::new(client(url), TABLE, REGION).snapshot(cluster).await.unwrap();
         let total = u64::try_from(workers * commits).unwrap();
         assert_eq!(snapshot.generation, Generation(total));
-        let found: BTreeSet<String> = snapshot.claims.keys().map(ToString::to_string).collect();
+        let texts: BTreeSet<String> = snapshot.claims.keys().map(ToString::to_string).collect();
         let numbers = (0..workers).flat_map(|worker| (0..commits).map(move |n| (worker, n)));
         let wanted = numbers.map(|(worker, number)| format!("worker-{worker}-{number}")).collect();
-        assert_eq!(found, wanted);
+        assert_eq!(texts, wanted);
         report(&format!("ok   {total} racing commits all count, after {conflicts} conflicts"));
     }
 
@@ -159,21 +159,22 @@ mod live {
         let cases = testkit::ledger(&ledger, &clusters, &async || a_moment().await).await;
         racing_workers_lose_nothing(url, 8, 5).await;
         check(&cases);
-        the_shelf_and_the_catalog_keep_theirs(url).await;
+        the_catalog_store_and_the_catalog_keep_theirs(url).await;
     }
 
     /// What is sold, kept in the same table, and the catalog that deciders make of it.
-    async fn the_shelf_and_the_catalog_keep_theirs(url: &str) {
+    async fn the_catalog_store_and_the_catalog_keep_theirs(url: &str) {
         let account = Account::emulated(url, "us-east-1").unwrap();
-        let shelf = || account.shelf(TABLE, &ClusterName::new("one").unwrap());
+        let catalog_store = || account.catalog_store(TABLE, &ClusterName::new("one").unwrap());
         let catalog = bootstrap::builtin_catalog().unwrap();
         let mut fewer = catalog.clone();
         fewer.instance_types.truncate(3);
-        let shelved = |catalog, found_at| Shelved { catalog, found_at: build::at(found_at) };
-        let first = shelved(fewer, "2026-08-01T12:00:00Z");
-        let second = shelved(catalog, "2026-08-01T13:00:00Z");
-        check(&testkit::shelf(&shelf(), &first, &second).await);
-        check(&testkit::catalog(&bootstrap::StoredCatalog::new(shelf())).await);
+        let stored =
+            |catalog, found_at| StoredRegionCatalog { catalog, found_at: build::at(found_at) };
+        let first = stored(fewer, "2026-08-01T12:00:00Z");
+        let second = stored(catalog, "2026-08-01T13:00:00Z");
+        check(&testkit::catalog_store(&catalog_store(), &first, &second).await);
+        check(&testkit::catalog(&bootstrap::StoredCatalog::new(catalog_store())).await);
     }
 
     #[tokio::test]

@@ -1,7 +1,7 @@
 //! The outside as a function gets it: settings, and the adapters that it asks for.
 
 use aws::{
-    Account, Connection, DynamoLedger, DynamoShelf, Ec2Discovery, Ec2Fleet, Ec2Market,
+    Account, Connection, DynamoCatalogStore, DynamoLedger, Ec2Discovery, Ec2Fleet, Ec2Market,
     Ec2Templates, IamProfiles, SqsMailbox,
 };
 use cluster::KubeCluster;
@@ -30,7 +30,7 @@ impl Adapters for Platform {
     type NodePools = KubeCluster;
     type Nodes = KubeCluster;
     type Profiles = IamProfiles;
-    type Shelf = DynamoShelf;
+    type CatalogStore = DynamoCatalogStore;
     type Templates = Ec2Templates;
 }
 
@@ -80,7 +80,7 @@ impl Platform {
 
     /// What can be bought: what the function `catalog` keeps.
     pub fn catalog(&self) -> StoredCatalog {
-        StoredCatalog::new(self.shelf())
+        StoredCatalog::new(self.catalog_store())
     }
 
     /// What is sold in the region.
@@ -89,8 +89,8 @@ impl Platform {
     }
 
     /// What is sold, as it is kept.
-    pub fn shelf(&self) -> DynamoShelf {
-        self.account.shelf(&self.settings.table, &self.settings.cluster)
+    pub fn catalog_store(&self) -> DynamoCatalogStore {
+        self.account.catalog_store(&self.settings.table, &self.settings.cluster)
     }
 
     /// Such as `us-west-2`.

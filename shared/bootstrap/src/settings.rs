@@ -32,7 +32,7 @@ pub(crate) mod variables {
     pub(crate) const ENDPOINT_URL: &str = "AWS_ENDPOINT_URL";
     /// `error`, `warn`, `info`, `debug` or `trace`; `info` without it.
     pub(crate) const LOG_LEVEL: &str = "JOURNEYMAN_LOG_LEVEL";
-    /// `true` has nothing tried out before it is launched, as Karpenter's `DISABLE_DRY_RUN`; `false`
+    /// `true` has nothing checked by a dry run before it is launched, as Karpenter's `DISABLE_DRY_RUN`; `false`
     /// without it.
     pub(crate) const DISABLE_DRY_RUN: &str = "JOURNEYMAN_DISABLE_DRY_RUN";
     /// Seconds between two looks for pending pods, 1 to 60; 5 without it.
@@ -215,8 +215,8 @@ mod tests {
         variables.insert("AWS_ENDPOINT_URL_SSM", "");
         let endpoints = read(&variables).unwrap().endpoints;
         assert_eq!(endpoints.every.as_deref(), Some("http://localhost:1"));
-        let own: Vec<_> = endpoints.own.into_iter().collect();
-        assert_eq!(own, [(Service::Ec2, "http://localhost:2".to_owned())]);
+        let entries: Vec<_> = endpoints.own.into_iter().collect();
+        assert_eq!(entries, [(Service::Ec2, "http://localhost:2".to_owned())]);
     }
 
     #[test]

@@ -4,10 +4,10 @@
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use anyhow::Context as _;
-use aws::DynamoShelf;
+use aws::DynamoCatalogStore;
 use jiff::{SignedDuration, Timestamp};
-use model::{Catalog, shape::Shelved};
-use ports::{Fault, PortError, Shelf};
+use model::{RegionCatalog, instance_type_info::StoredRegionCatalog};
+use ports::{CatalogStore, Fault, PortError};
 
 use crate::clock;
 
@@ -15,16 +15,16 @@ use crate::clock;
 const KEPT_FOR: SignedDuration = SignedDuration::from_mins(5);
 
 /// What comes with the program.
-pub fn builtin_catalog() -> anyhow::Result<Catalog> {
+pub fn builtin_catalog() -> anyhow::Result<RegionCatalog> {
     instance_catalog::builtin().context("the built-in catalog cannot be read")
 }
 
-/// [`ports::Catalog`] over the shelf.
+/// [`ports::Catalog`] over the catalog store.
 #[derive(Debug)]
-pub struct StoredCatalog<S = DynamoShelf> {
-    shelf: S,
+pub struct StoredCatalog<S = DynamoCatalogStore> {
+    catalog_store: S,
     /// Read when it is needed for the first time: as long as nothing is stored.
-    builtin: OnceLock<Arc<Catalog>>,
+    builtin: OnceLock<Arc<RegionCatalog>>,
     /// What was read last: when, of which age, and what.
     kept: Mutex<Option<Kept>>,
 }
@@ -33,20 +33,20 @@ pub struct StoredCatalog<S = DynamoShelf> {
 struct Kept {
     read_at: Timestamp,
     found_at: Timestamp,
-    catalog: Arc<Catalog>,
+    catalog: Arc<RegionCatalog>,
 }
 
-impl<S: Shelf> StoredCatalog<S> {
-    /// A catalog over what is kept on `shelf`, read when it is asked for.
-    pub fn new(shelf: S) -> Self {
-        Self { shelf, builtin: OnceLock::new(), kept: Mutex::new(None) }
+impl<S: CatalogStore> StoredCatalog<S> {
+    /// A catalog over what is kept on `catalog_store`, read when it is asked for.
+    pub fn new(catalog_store: S) -> Self {
+        Self { catalog_store, builtin: OnceLock::new(), kept: Mutex::new(None) }
     }
 
     fn kept(&self) -> Option<Kept> {
         self.kept.lock().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
-    fn builtin(&self) -> Result<Arc<Catalog>, PortError> {
+    fn builtin(&self) -> Result<Arc<RegionCatalog>, PortError> {
         if let Some(builtin) = self.builtin.get() {
             return Ok(Arc::clone(builtin));
         }
@@ -56,14 +56,15 @@ impl<S: Shelf> StoredCatalog<S> {
         Ok(Arc::clone(self.builtin.get_or_init(|| Arc::new(read))))
     }
 
-    async fn read(&self, now: Timestamp) -> Result<Arc<Catalog>, PortError> {
+    async fn read(&self, now: Timestamp) -> Result<Arc<RegionCatalog>, PortError> {
         let kept = self.kept();
         if let Some(kept) = &kept
             && now.duration_since(kept.read_at) < KEPT_FOR
         {
             return Ok(Arc::clone(&kept.catalog));
         }
-        let Some(Shelved { catalog, found_at }) = self.shelf.shelved().await? else {
+        let Some(StoredRegionCatalog { catalog, found_at }) = self.catalog_store.stored().await?
+        else {
             let builtin = self.builtin()?;
             tracing::warn!("no catalog is stored yet: the built-in one is of {}", builtin.region);
             return Ok(builtin);
@@ -79,8 +80,8 @@ impl<S: Shelf> StoredCatalog<S> {
     }
 }
 
-impl<S: Shelf> ports::Catalog for StoredCatalog<S> {
-    async fn catalog(&self) -> Result<Arc<Catalog>, PortError> {
+impl<S: CatalogStore> ports::Catalog for StoredCatalog<S> {
+    async fn catalog(&self) -> Result<Arc<RegionCatalog>, PortError> {
         self.read(clock::now()).await
     }
 }
@@ -93,35 +94,36 @@ mod tests {
 
     /// Counts how often it is asked.
     struct Counting {
-        shelved: Option<Shelved>,
+        stored: Option<StoredRegionCatalog>,
         asked: Cell<u32>,
     }
 
-    impl Shelf for Counting {
-        async fn shelved(&self) -> Result<Option<Shelved>, PortError> {
+    impl CatalogStore for Counting {
+        async fn stored(&self) -> Result<Option<StoredRegionCatalog>, PortError> {
             self.asked.set(self.asked.get() + 1);
-            Ok(self.shelved.clone())
+            Ok(self.stored.clone())
         }
 
-        async fn put(&self, _: &Shelved) -> Result<(), PortError> {
+        async fn put(&self, _: &StoredRegionCatalog) -> Result<(), PortError> {
             Ok(())
         }
     }
 
-    fn stored(shelved: Option<Shelved>) -> StoredCatalog<Counting> {
-        StoredCatalog::new(Counting { shelved, asked: Cell::new(0) })
+    fn stored(stored: Option<StoredRegionCatalog>) -> StoredCatalog<Counting> {
+        StoredCatalog::new(Counting { stored, asked: Cell::new(0) })
     }
 
     #[tokio::test]
     async fn what_was_read_is_kept_for_five_minutes_and_stays_the_same_while_nothing_changes() {
         let found_at = Timestamp::UNIX_EPOCH;
-        let catalog = stored(Some(Shelved { catalog: builtin_catalog().unwrap(), found_at }));
+        let catalog =
+            stored(Some(StoredRegionCatalog { catalog: builtin_catalog().unwrap(), found_at }));
         let at = |seconds| Timestamp::from_second(seconds).unwrap();
         let first = catalog.read(at(1_000)).await.unwrap();
         let second = catalog.read(at(1_299)).await.unwrap();
-        assert_eq!(catalog.shelf.asked.get(), 1);
+        assert_eq!(catalog.catalog_store.asked.get(), 1);
         let third = catalog.read(at(1_300)).await.unwrap();
-        assert_eq!(catalog.shelf.asked.get(), 2);
+        assert_eq!(catalog.catalog_store.asked.get(), 2);
         assert!(Arc::ptr_eq(&first, &second) && Arc::ptr_eq(&first, &third));
         assert!(first.instance_types.len() > 1_000);
     }
@@ -132,6 +134,6 @@ mod tests {
         let read = catalog.read(Timestamp::UNIX_EPOCH).await.unwrap();
         assert_eq!(read.region, "us-west-2");
         catalog.read(Timestamp::UNIX_EPOCH).await.unwrap();
-        assert_eq!(catalog.shelf.asked.get(), 2);
+        assert_eq!(catalog.catalog_store.asked.get(), 2);
     }
 }

@@ -25,21 +25,21 @@ const TASKS: &[Task] =
     &[Task { name: "trimmed", run: trimmed }, Task { name: "k8s_openapi", run: whole }];
 
 fn trimmed(files: &[PathBuf]) -> usize {
-    let (mut reader, mut all, mut body) = (PodReader::default(), Vec::new(), Vec::new());
+    let (mut reader, mut pods, mut body) = (PodReader::default(), Vec::new(), Vec::new());
     for file in files {
         cost::read(file, &mut body);
-        all.extend(reader.page(&body).expect("a list").items.into_iter().map(|read| read.pod));
+        pods.extend(reader.page(&body).expect("a list").items.into_iter().map(|read| read.pod));
     }
-    all.len()
+    pods.len()
 }
 
 fn whole(files: &[PathBuf]) -> usize {
-    let (mut all, mut body) = (Vec::<Pod>::new(), Vec::new());
+    let (mut pods, mut body) = (Vec::<Pod>::new(), Vec::new());
     for file in files {
         cost::read(file, &mut body);
-        all.extend(serde_json::from_slice::<List<Pod>>(&body).expect("a list").items);
+        pods.extend(serde_json::from_slice::<List<Pod>>(&body).expect("a list").items);
     }
-    all.len()
+    pods.len()
 }
 
 fn main() {

@@ -48,7 +48,7 @@ mod tests {
     #[track_caller]
     fn check(pem: &str, expected: Result<&[&[u8]], &str>) {
         let actual = certificates(&STANDARD.encode(pem)).map_err(|error| error.to_string());
-        let expected = expected.map(|all| all.iter().map(|der| der.to_vec()).collect());
+        let expected = expected.map(|bytes| bytes.iter().map(|der| der.to_vec()).collect());
         assert_eq!(actual, expected.map_err(str::to_owned));
     }
 

@@ -15,8 +15,8 @@ mod node_patch;
 mod node_pools;
 mod nodes;
 mod presign;
+mod status;
 mod surroundings;
-mod tell;
 mod token;
 mod transport;
 

@@ -2,7 +2,7 @@
 //! subresource `status`, and a finalizer that goes when the claim does.
 
 use api::{
-    karpenter::projection::{Changes, StoredNodeClaim, changes, created, released},
+    karpenter::node_claim_patch::{Changes, StoredNodeClaim, changes, created, released},
     lists,
 };
 use kube::{
@@ -11,7 +11,7 @@ use kube::{
 };
 use model::{
     NodeClaim, NodeClaimName, NodePoolName,
-    claim::ShownNodeClaim,
+    claim::SyncedNodeClaim,
     labels::{MANAGED_BY, MANAGER},
     limits::PAGES_PER_LISTING_MAX,
 };
@@ -45,7 +45,7 @@ struct OwnerMetadata {
 impl NodeClaims for KubeCluster {
     /// Only metadata: what a claim may be launched as can be hundreds of names. Pages may be of
     /// different states, which a sweep or the next look makes good.
-    async fn shown(&self) -> Result<Listing<ShownNodeClaim>, PortError> {
+    async fn synced(&self) -> Result<Listing<SyncedNodeClaim>, PortError> {
         let mut listing = Listing::default();
         let mut next: Option<String> = None;
         for _ in 0..PAGES_PER_LISTING_MAX {
@@ -55,7 +55,7 @@ impl NodeClaims for KubeCluster {
             let request = Request::new(NODE_CLAIMS_PATH).list_metadata(&params);
             let body = self.call(request).await;
             let body = body.map_err(|error| error.into_port_error(LIST, Effect::Reads))?;
-            let page = lists::shown_node_claim_list(body.as_bytes())
+            let page = lists::synced_node_claim_list(body.as_bytes())
                 .map_err(|error| unreadable(error, LIST))?;
             listing.items.extend(page.items);
             let malformed = page.malformed.into_iter();
@@ -72,7 +72,7 @@ impl NodeClaims for KubeCluster {
         Err(PortError::because(LIST, Fault::Permanent, why))
     }
 
-    async fn project(&self, claim: &NodeClaim) -> Result<(), PortError> {
+    async fn sync(&self, claim: &NodeClaim) -> Result<(), PortError> {
         let stored = match self.stored(&claim.name, SHOW).await? {
             Some(stored) => Some(stored),
             None if claim.is_deleting() => None,

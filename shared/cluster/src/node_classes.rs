@@ -2,36 +2,43 @@
 //! `status`. The annotations come first: a status that says of a generation that it was looked at has them.
 
 use api::karpenter::node_class_patch::status_patch;
-use model::node_class::{NodeClassStatus, SeenNodeClass};
+use model::node_class::{NodeClassStatus, ObservedNodeClass};
 use ports::{Listing, NodeClasses, PortError};
 
 use crate::{
     KubeCluster,
     list::{AtMost, Kind, NODE_CLASSES_PATH, or_not_installed},
-    tell::Told,
+    status::StatusUpdate,
 };
 
-const SEEN: Kind<SeenNodeClass> = Kind {
+const SEEN: Kind<ObservedNodeClass> = Kind {
     operation: "list EC2NodeClasses",
     path: NODE_CLASSES_PATH,
-    read: api::lists::seen_node_class_list,
+    read: api::lists::observed_node_class_list,
     at_most: AtMost::Unlimited,
 };
 
 impl NodeClasses for KubeCluster {
-    async fn seen(&self) -> Result<Listing<SeenNodeClass>, PortError> {
+    async fn observed_classes(&self) -> Result<Listing<ObservedNodeClass>, PortError> {
         let listing = self.list(&SEEN, None).await;
         or_not_installed(listing, "EC2NodeClass", "karpenter.k8s.aws/v1")
     }
 
-    async fn tell(&self, seen: &SeenNodeClass, status: &NodeClassStatus) -> Result<(), PortError> {
-        let told = Told {
+    async fn update_class_status(
+        &self,
+        seen: &ObservedNodeClass,
+        status: &NodeClassStatus,
+    ) -> Result<(), PortError> {
+        let update = StatusUpdate {
             operation: "tell of an EC2NodeClass",
             path: NODE_CLASSES_PATH,
             name: seen.class.name.as_str(),
             uid: &seen.uid,
             generation: seen.generation,
         };
-        self.tell_of(told, status.annotations(), |stored| status_patch(stored, seen, status)).await
+        self.update_status(update, status.annotations(), |stored| {
+            status_patch(stored, seen, status)
+        })
+        .await
     }
 }

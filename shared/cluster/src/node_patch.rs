@@ -129,11 +129,20 @@ fn finalizers(present: &[String], patch: &NodePatch) -> Vec<String> {
 }
 
 fn taints(present: &[StoredTaint], patch: &NodePatch) -> Vec<StoredTaint> {
-    let is_removed = |own: &StoredTaint| patch.remove_taints.iter().any(|t| own.has_place_of(t));
-    let is_replaced =
-        |own: &StoredTaint| patch.add_taints.iter().any(|t| own.has_place_of(t) && !own.is(t));
-    let kept = present.iter().filter(|own| !is_removed(own) && !is_replaced(own)).cloned();
-    let added = patch.add_taints.iter().filter(|taint| !present.iter().any(|own| own.is(taint)));
+    let is_removed = |stored_taint: &StoredTaint| {
+        patch.remove_taints.iter().any(|t| stored_taint.has_place_of(t))
+    };
+    let is_replaced = |stored_taint: &StoredTaint| {
+        patch.add_taints.iter().any(|t| stored_taint.has_place_of(t) && !stored_taint.is(t))
+    };
+    let kept = present
+        .iter()
+        .filter(|stored_taint| !is_removed(stored_taint) && !is_replaced(stored_taint))
+        .cloned();
+    let added = patch
+        .add_taints
+        .iter()
+        .filter(|taint| !present.iter().any(|stored_taint| stored_taint.is(taint)));
     kept.chain(added.map(StoredTaint::new)).collect()
 }
 

@@ -2,7 +2,7 @@
 
 use api::karpenter::node_pool_patch::status_patch;
 use model::{
-    node_pool::{NodePoolStatus, SeenNodePool},
+    node_pool::{NodePoolStatus, ObservedNodePool},
     static_hash::NODE_POOL,
 };
 use ports::{Listing, NodePools, PortError};
@@ -10,28 +10,28 @@ use ports::{Listing, NodePools, PortError};
 use crate::{
     KubeCluster,
     list::{AtMost, Kind, NODE_POOLS_PATH, or_not_installed},
-    tell::Told,
+    status::StatusUpdate,
 };
 
-const SEEN: Kind<SeenNodePool> = Kind {
+const SEEN: Kind<ObservedNodePool> = Kind {
     operation: "list NodePools",
     path: NODE_POOLS_PATH,
-    read: api::lists::seen_node_pool_list,
+    read: api::lists::observed_node_pool_list,
     at_most: AtMost::Unlimited,
 };
 
 impl NodePools for KubeCluster {
-    async fn seen_pools(&self) -> Result<Listing<SeenNodePool>, PortError> {
+    async fn observed_pools(&self) -> Result<Listing<ObservedNodePool>, PortError> {
         let listing = self.list(&SEEN, None).await;
         or_not_installed(listing, "NodePool", "karpenter.sh/v1")
     }
 
-    async fn tell_pool(
+    async fn update_pool_status(
         &self,
-        seen: &SeenNodePool,
+        seen: &ObservedNodePool,
         status: &NodePoolStatus,
     ) -> Result<(), PortError> {
-        let told = Told {
+        let update = StatusUpdate {
             operation: "tell of a NodePool",
             path: NODE_POOLS_PATH,
             name: seen.pool.name.as_str(),
@@ -41,6 +41,6 @@ impl NodePools for KubeCluster {
         let hash = seen.pool.annotations.get(NODE_POOL.key);
         let annotations = hash.into_iter().flat_map(|hash| NODE_POOL.annotations(hash));
         let annotations = annotations.map(|(key, value)| (key, Some(value)));
-        self.tell_of(told, annotations, |stored| status_patch(stored, seen, status)).await
+        self.update_status(update, annotations, |stored| status_patch(stored, seen, status)).await
     }
 }

@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn the_question_is_signed_as_botocore_signs_it() {
+    fn the_request_is_signed_as_botocore_signs_it() {
         check(
             "us-west-2",
             None,

@@ -92,7 +92,10 @@ impl Reader<'_> {
                 self.all(kind).await?.iter().for_each(|workload| referable.add(workload));
             }
         }
-        let mut buffers: Vec<_> = written.into_iter().map(|one| one.resolved(&referable)).collect();
+        let mut buffers: Vec<_> = written
+            .into_iter()
+            .map(|buffer_manifest| buffer_manifest.resolved(&referable))
+            .collect();
         buffers.sort_by(|a, b| (&a.namespace, &a.name).cmp(&(&b.namespace, &b.name)));
         Ok(buffers)
     }
@@ -104,24 +107,24 @@ pub(crate) async fn read(
     policies: &Policies,
 ) -> Result<Surrounded, PortError> {
     let mut reader = Reader { cluster, malformed: Vec::new() };
-    let mut all = Surroundings::default();
-    all.namespaces = reader.all(&NAMESPACES).await?.into_iter().collect();
+    let namespaces = reader.all(&NAMESPACES).await?.into_iter().collect();
+    let mut surroundings = Surroundings { namespaces, ..Surroundings::default() };
     let classes = reader.all(&STORAGE_CLASSES).await?.into_iter();
-    all.storage.classes = classes.map(|read| (read.name, read.class)).collect();
-    all.storage.claims = reader.all(&VOLUME_CLAIMS).await?.into_iter().collect();
+    surroundings.storage.classes = classes.map(|read| (read.name, read.class)).collect();
+    surroundings.storage.claims = reader.all(&VOLUME_CLAIMS).await?.into_iter().collect();
     // After the claims: what they are bound to is there.
-    all.storage.volumes = reader.all(&VOLUMES).await?.into_iter().collect();
-    all.storage.attach_limits = reader.all(&CSI_NODES).await?.into_iter().collect();
-    all.disruption_budgets = reader.all(&BUDGETS).await?;
-    all.disruption_budgets.sort_by(|a, b| a.key.cmp(&b.key));
+    surroundings.storage.volumes = reader.all(&VOLUMES).await?.into_iter().collect();
+    surroundings.storage.attach_limits = reader.all(&CSI_NODES).await?.into_iter().collect();
+    surroundings.disruption_budgets = reader.all(&BUDGETS).await?;
+    surroundings.disruption_budgets.sort_by(|a, b| a.key.cmp(&b.key));
     if policies.node_overlay {
         let listing = cluster.list(&OVERLAYS, None).await;
         let listing = or_not_installed(listing, "NodeOverlay", "karpenter.sh/v1alpha1")?;
-        all.node_overlays = reader.kept(listing);
-        all.node_overlays.sort_by(|a, b| a.name.cmp(&b.name));
+        surroundings.node_overlays = reader.kept(listing);
+        surroundings.node_overlays.sort_by(|a, b| a.name.cmp(&b.name));
     }
     if policies.capacity_buffer {
-        all.capacity_buffers = reader.buffers().await?;
+        surroundings.capacity_buffers = reader.buffers().await?;
     }
-    Ok(Surrounded { surroundings: all, malformed: reader.malformed })
+    Ok(Surrounded { surroundings, malformed: reader.malformed })
 }

@@ -10,14 +10,14 @@ mod only;
 use std::{cell::RefCell, rc::Rc};
 
 use handlers::{
-    CatalogPorts, DisruptPorts, DisruptTrigger, DrainPorts, DryRuns, Error, InterruptPorts,
-    LaunchPorts, Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts, ProvisionSource,
-    ProvisionTrigger, Question, Report, ResolvePorts, SettlePorts, SweepPorts,
+    CatalogPorts, DisruptPorts, DisruptTrigger, DrainPorts, DryRunOrder, DryRuns, Error,
+    InterruptPorts, LaunchPorts, Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts,
+    ProvisionSource, ProvisionTrigger, Report, ResolvePorts, SettlePorts, SweepPorts,
 };
 use jiff::Timestamp;
 use model::{Function, NodeClaimName, message::Message};
 use ports::Invocation;
-use simulator::{Delivery, Dispatch, Payload, Schedule, Sim};
+use simulator::{Dispatch, FunctionCall, MinuteSchedule, Payload, Sim};
 
 use only::Only;
 
@@ -52,7 +52,7 @@ impl Reports {
 /// Hands deliveries to the handlers, all on the ports of `sim`.
 pub fn dispatch(sim: &Sim, reports: &Reports) -> impl Dispatch + use<> {
     let (sim, reports, offers) = (sim.clone(), reports.clone(), Rc::new(Offers::default()));
-    move |delivery: Delivery| {
+    move |delivery: FunctionCall| {
         let (sim, reports, offers) = (sim.clone(), reports.clone(), Rc::clone(&offers));
         Box::pin(async move {
             let (function, at) = (delivery.function, delivery.invocation.now);
@@ -64,7 +64,7 @@ pub fn dispatch(sim: &Sim, reports: &Reports) -> impl Dispatch + use<> {
     }
 }
 
-async fn call(sim: &Sim, offers: &Offers, delivery: Delivery) -> Result<Report, Error> {
+async fn call(sim: &Sim, offers: &Offers, delivery: FunctionCall) -> Result<Report, Error> {
     let at = &delivery.invocation;
     match delivery.payload {
         Payload::Schedule(schedule) => scheduled(sim, offers, schedule, at).await,
@@ -84,16 +84,16 @@ async fn call(sim: &Sim, offers: &Offers, delivery: Delivery) -> Result<Report, 
 async fn scheduled(
     sim: &Sim,
     offers: &Offers,
-    schedule: Schedule,
+    schedule: MinuteSchedule,
     at: &Invocation,
 ) -> Result<Report, Error> {
     match schedule {
-        Schedule::Provision => provision(sim, offers, ProvisionSource::Schedule, at).await,
-        Schedule::Disrupt(schedule) => {
+        MinuteSchedule::Provision => provision(sim, offers, ProvisionSource::Schedule, at).await,
+        MinuteSchedule::Disrupt(schedule) => {
             disrupt(sim, offers, DisruptTrigger::Schedule(schedule), at).await
         }
-        Schedule::Resolve => resolve(sim, at).await,
-        Schedule::Sweep => sweep(sim, at).await,
+        MinuteSchedule::Resolve => resolve(sim, at).await,
+        MinuteSchedule::Sweep => sweep(sim, at).await,
     }
 }
 
@@ -112,10 +112,10 @@ async fn receive(
         Message::Validate(command) => {
             return disrupt(sim, offers, DisruptTrigger::Validate(command), at).await;
         }
-        Message::TryOut { class, key, asked_at } => {
-            let question = Question { class, key, asked_at };
+        Message::DryRun { class, key, asked_at } => {
+            let question = DryRunOrder { class, key, asked_at };
             let world = Only::new(sim);
-            handlers::try_out(&launch_ports(&world, offers), &question, at).await?;
+            handlers::dry_run(&launch_ports(&world, offers), &question, at).await?;
         }
         Message::Launch { claim } | Message::Settle { claim } | Message::Drain { claim } => {
             visit(sim, offers, function, &[claim], at).await?;
@@ -260,10 +260,10 @@ async fn visit(
 pub async fn catalog(
     sim: &Sim,
     region: &str,
-    builtin: &model::Catalog,
+    builtin: &model::RegionCatalog,
     at: &Invocation,
 ) -> Result<(), Error> {
     let world = &Only::<only::Catalog>::new(sim);
-    let ports = CatalogPorts::<Only<_>> { market: world, shelf: world };
+    let ports = CatalogPorts::<Only<_>> { market: world, catalog_store: world };
     handlers::catalog(&ports, region, builtin, at).await
 }

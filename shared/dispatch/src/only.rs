@@ -8,24 +8,24 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    BatchId, Bytes, ClusterName, Function, HourlyPrice, InstanceId, InstanceShape,
+    BatchId, Bytes, ClusterName, Function, HourlyPrice, InstanceId, InstanceTypeInfo,
     InstanceTypeName, LaunchTemplateName, NodeClaim, NodeClaimName, NodeClassName, NodeName,
     OfferingKey, Pod, Zone, ZoneId,
-    claim::ShownNodeClaim,
+    claim::SyncedNodeClaim,
     facts::DaemonSet,
+    instance_type_info::StoredRegionCatalog,
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
     ledger::{Commit, CommitOutcome, MeasuredKey, Snapshot, WriteOutcome},
     message::Delivery,
     node::{Eviction, EvictionRequest, Node, NodePatch},
     node_class::{
         CapacityReservation, ClusterSettings, DescribedTemplate, Image, ImageTerm, InstanceProfile,
-        ListedNodeClass, NodeClassStatus, PlacementGroup, PlacementGroupTerm, ReservationTerm,
-        SecurityGroup, SecurityGroupTerm, SeenNodeClass, Subnet, SubnetTerm,
+        ListedNodeClass, NodeClassStatus, ObservedNodeClass, PlacementGroup, PlacementGroupTerm,
+        ReservationTerm, SecurityGroup, SecurityGroupTerm, Subnet, SubnetTerm,
     },
-    node_pool::{NodePool, NodePoolStatus, SeenNodePool},
+    node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
     policies::Policies,
-    shape::Shelved,
-    validation::{Tried, Verdict},
+    validation::{DryRunAnswer, Validation},
 };
 use ports::{Fault, Listing, PodSelection, PortError, Surrounded};
 use simulator::Sim;
@@ -91,18 +91,18 @@ macro_rules! only {
 
 only! {
     Catalog {
-        fn catalog() -> Arc<model::Catalog>;
+        fn catalog() -> Arc<model::RegionCatalog>;
     }
     Market {
-        fn shapes() -> Vec<InstanceShape>;
+        fn instance_types() -> Vec<InstanceTypeInfo>;
         fn zones() -> BTreeMap<Zone, ZoneId>;
         fn offered() -> BTreeMap<InstanceTypeName, BTreeSet<Zone>>;
         fn on_demand() -> BTreeMap<InstanceTypeName, HourlyPrice>;
         fn spot(now: Timestamp) -> BTreeMap<(InstanceTypeName, Zone), HourlyPrice>;
     }
-    Shelf {
-        fn shelved() -> Option<Shelved>;
-        fn put(shelved: &Shelved) -> ();
+    CatalogStore {
+        fn stored() -> Option<StoredRegionCatalog>;
+        fn put(stored: &StoredRegionCatalog) -> ();
     }
     Discovery {
         fn subnets(terms: &[SubnetTerm]) -> Vec<Subnet>;
@@ -115,7 +115,7 @@ only! {
     }
     Templates {
         fn ensure(template: &LaunchTemplate) -> ();
-        fn try_out(template: &LaunchTemplate) -> Tried;
+        fn dry_run(template: &LaunchTemplate) -> DryRunAnswer;
         fn list(cluster: &ClusterName) -> BTreeMap<LaunchTemplateName, Timestamp>;
         fn remove(name: &LaunchTemplateName) -> ();
     }
@@ -126,8 +126,8 @@ only! {
     }
     Fleet {
         fn launch(request: &FleetRequest) -> FleetAnswer;
-        fn try_out(request: &FleetRequest) -> Tried;
-        fn try_out_one(request: &RunRequest) -> Tried;
+        fn dry_run(request: &FleetRequest) -> DryRunAnswer;
+        fn dry_run_instance(request: &RunRequest) -> DryRunAnswer;
         fn describe(instances: &[InstanceId]) -> Vec<Instance>;
         fn of_batch(cluster: &ClusterName, batch: &BatchId) -> Vec<Instance>;
         fn list(cluster: &ClusterName) -> Vec<Instance>;
@@ -150,16 +150,16 @@ only! {
         fn delete(node: &NodeName) -> ();
     }
     NodeClasses {
-        fn seen() -> Listing<SeenNodeClass>;
-        fn tell(seen: &SeenNodeClass, status: &NodeClassStatus) -> ();
+        fn observed_classes() -> Listing<ObservedNodeClass>;
+        fn update_class_status(seen: &ObservedNodeClass, status: &NodeClassStatus) -> ();
     }
     NodePools {
-        fn seen_pools() -> Listing<SeenNodePool>;
-        fn tell_pool(seen: &SeenNodePool, status: &NodePoolStatus) -> ();
+        fn observed_pools() -> Listing<ObservedNodePool>;
+        fn update_pool_status(seen: &ObservedNodePool, status: &NodePoolStatus) -> ();
     }
     NodeClaims {
-        fn shown() -> Listing<ShownNodeClaim>;
-        fn project(claim: &NodeClaim) -> ();
+        fn synced() -> Listing<SyncedNodeClaim>;
+        fn sync(claim: &NodeClaim) -> ();
         fn remove(claim: &NodeClaimName) -> ();
     }
     Ledger {
@@ -171,7 +171,7 @@ only! {
         fn write_claims(cluster: &ClusterName, claims: &[NodeClaim]) -> WriteOutcome;
         fn remove_claim(cluster: &ClusterName, claim: &NodeClaim) -> WriteOutcome;
         fn remove_claims(cluster: &ClusterName, claims: &[NodeClaim]) -> WriteOutcome;
-        fn cool_down(offerings: &[(OfferingKey, Timestamp)]) -> ();
+        fn mark_unavailable(offerings: &[(OfferingKey, Timestamp)]) -> ();
         fn measure(cluster: &ClusterName, key: &MeasuredKey, memory: Bytes, until: Timestamp) -> ();
         fn advance_tick(
             cluster: &ClusterName,
@@ -180,8 +180,8 @@ only! {
             now: Timestamp
         ) -> WriteOutcome;
         fn tick(cluster: &ClusterName, chain: &str) -> Option<(u64, Timestamp)>;
-        fn verdict(cluster: &ClusterName, class: &NodeClassName) -> Option<Verdict>;
-        fn put_verdict(cluster: &ClusterName, class: &NodeClassName, verdict: &Verdict) -> ();
+        fn validation(cluster: &ClusterName, class: &NodeClassName) -> Option<Validation>;
+        fn put_validation(cluster: &ClusterName, class: &NodeClassName, validation: &Validation) -> ();
     }
 }
 

@@ -55,7 +55,7 @@ const DISRUPT: &[&str] = &[
     "Ledger.commit",
     "Ledger.snapshot",
     "Mailbox.send",
-    "NodeClaims.shown",
+    "NodeClaims.synced",
 ];
 const LAUNCH: &[&str] = &[
     "Catalog.catalog",
@@ -64,18 +64,18 @@ const LAUNCH: &[&str] = &[
     "Discovery.cluster_settings",
     "Discovery.reservations",
     "Discovery.subnets",
+    "Fleet.dry_run",
+    "Fleet.dry_run_instance",
     "Fleet.launch",
     "Fleet.of_batch",
-    "Fleet.try_out",
-    "Fleet.try_out_one",
-    "Ledger.cool_down",
-    "Ledger.put_verdict",
+    "Ledger.mark_unavailable",
+    "Ledger.put_validation",
     "Ledger.remove_claims",
     "Ledger.snapshot",
     "Ledger.write_claims",
     "Mailbox.send",
+    "Templates.dry_run",
     "Templates.ensure",
-    "Templates.try_out",
 ];
 const SETTLE: &[&str] = &[
     "Fleet.describe",
@@ -84,7 +84,7 @@ const SETTLE: &[&str] = &[
     "Ledger.measure",
     "Ledger.write_claim",
     "Mailbox.send",
-    "NodeClaims.project",
+    "NodeClaims.sync",
     "Nodes.node_of_instance",
     "Nodes.patch",
 ];
@@ -94,8 +94,8 @@ const DRAIN: &[&str] = &[
     "Ledger.claim",
     "Ledger.remove_claim",
     "Mailbox.send",
-    "NodeClaims.project",
     "NodeClaims.remove",
+    "NodeClaims.sync",
     "Nodes.delete",
     "Nodes.evict",
     "Nodes.node_of_instance",
@@ -111,12 +111,12 @@ const RESOLVE: &[&str] = &[
     "Discovery.security_groups",
     "Discovery.subnets",
     "Ledger.snapshot",
-    "Ledger.verdict",
+    "Ledger.validation",
     "Mailbox.send",
-    "NodeClasses.seen",
-    "NodeClasses.tell",
-    "NodePools.seen_pools",
-    "NodePools.tell_pool",
+    "NodeClasses.observed_classes",
+    "NodeClasses.update_class_status",
+    "NodePools.observed_pools",
+    "NodePools.update_pool_status",
     "Profiles.ensure",
 ];
 const SWEEP: &[&str] = &[
@@ -127,22 +127,22 @@ const SWEEP: &[&str] = &[
     "Ledger.snapshot",
     "Ledger.write_claim",
     "Mailbox.send",
-    "NodeClaims.project",
     "NodeClaims.remove",
-    "NodeClaims.shown",
+    "NodeClaims.sync",
+    "NodeClaims.synced",
     "Profiles.list",
     "Profiles.remove",
     "Templates.list",
     "Templates.remove",
 ];
 const CATALOG: &[&str] = &[
+    "CatalogStore.put",
+    "CatalogStore.stored",
+    "Market.instance_types",
     "Market.offered",
     "Market.on_demand",
-    "Market.shapes",
     "Market.spot",
     "Market.zones",
-    "Shelf.put",
-    "Shelf.shelved",
 ];
 
 /// The functions that `function` sends messages to; sorted. What is sent to another one does not
@@ -172,14 +172,14 @@ pub const fn makes(function: Function, call: &str) -> bool {
     false
 }
 
-const fn is_same(mut one: &[u8], mut other: &[u8]) -> bool {
-    while let ([first, rest @ ..], [same, others @ ..]) = (one, other) {
+const fn is_same(mut bytes: &[u8], mut other: &[u8]) -> bool {
+    while let ([first, rest @ ..], [same, others @ ..]) = (bytes, other) {
         if *first != *same {
             return false;
         }
-        (one, other) = (rest, others);
+        (bytes, other) = (rest, others);
     }
-    one.is_empty() && other.is_empty()
+    bytes.is_empty() && other.is_empty()
 }
 
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! What is sold in the region, asked for and put on the shelf for those who decide.
+//! What is sold in the region, asked for and put on the catalog store for those who decide.
 //!
 //! Prices that cannot be had are those of the last time, or the ones that come with the program: a
 //! region without a price list (GovCloud) or a network without a way to it must launch all the same.
@@ -10,10 +10,10 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 use launch_template::NodeSettings;
 use model::{
-    Catalog, HourlyPrice, InstanceShape, InstanceTypeName,
-    shape::{Market as Prices, Shelved},
+    HourlyPrice, InstanceTypeInfo, InstanceTypeName, RegionCatalog,
+    instance_type_info::{RegionMarket as Prices, StoredRegionCatalog},
 };
-use ports::{Adapters, Fault, Invocation, Market as _, PortError, Shelf as _};
+use ports::{Adapters, CatalogStore as _, Fault, Invocation, Market as _, PortError};
 
 use crate::{Error, error::story};
 
@@ -30,7 +30,7 @@ pub struct CatalogPorts<'a, A: Adapters> {
     /// What is sold, and for how much.
     pub market: &'a A::Market,
     /// Where it is stored.
-    pub shelf: &'a A::Shelf,
+    pub catalog_store: &'a A::CatalogStore,
 }
 
 /// Asks what is sold in `region` and stores it. `builtin` knows what no call answers, and prices to
@@ -38,20 +38,20 @@ pub struct CatalogPorts<'a, A: Adapters> {
 pub async fn catalog<A: Adapters>(
     ports: &CatalogPorts<'_, A>,
     region: &str,
-    builtin: &Catalog,
+    builtin: &RegionCatalog,
     at: &Invocation,
 ) -> Result<(), Error> {
-    let CatalogPorts { market, shelf } = *ports;
-    let before = shelf.shelved().await?;
+    let CatalogPorts { market, catalog_store } = *ports;
+    let before = catalog_store.stored().await?;
     let age = before.as_ref().map(|before| at.now.duration_since(before.found_at));
     if age.is_some_and(|age| age < FRESH) {
         return Ok(());
     }
-    let shapes = market.shapes().await?;
+    let descriptions = market.instance_types().await?;
     let zones = market.zones().await?;
     let offered = market.offered().await?;
     // An empty answer is none: what is known stays.
-    if shapes.is_empty() || offered.is_empty() || zones.is_empty() {
+    if descriptions.is_empty() || offered.is_empty() || zones.is_empty() {
         let why = "EC2 named no instance type, no zone, or nothing that is sold";
         return Err(PortError::because(OPERATION, Fault::Transient, why).into());
     }
@@ -64,11 +64,11 @@ pub async fn catalog<A: Adapters>(
     };
     let known = before.map(|before| Prices::of(&before.catalog));
     let market = priced(asked, known, || Prices::of(builtin).on_demand);
-    let shapes = with_facts(shapes, builtin);
-    let catalog = launch_template::catalog(&market, shapes, &NodeSettings::default());
-    let shelved = Shelved { catalog, found_at: at.now };
-    shelf.put(&shelved).await?;
-    let types = shelved.catalog.instance_types.len();
+    let descriptions = with_facts(descriptions, builtin);
+    let catalog = launch_template::catalog(&market, descriptions, &NodeSettings::default());
+    let stored = StoredRegionCatalog { catalog, found_at: at.now };
+    catalog_store.put(&stored).await?;
+    let types = stored.catalog.instance_types.len();
     let (on_demand, spot) = (market.on_demand.len(), market.spot.len());
     tracing::info!(types, on_demand, spot, "catalog refreshed");
     Ok(())
@@ -105,13 +105,16 @@ fn priced(
     Prices { region, zones, offered, on_demand, spot }
 }
 
-/// `shapes` with what no call answers, where `builtin` knows it.
-fn with_facts(shapes: Vec<InstanceShape>, builtin: &Catalog) -> Vec<InstanceShape> {
-    let with_facts = |shape: InstanceShape| {
-        let table = builtin.shapes.get(&shape.name).map_or(shape.table, |known| known.table);
-        InstanceShape { table, ..shape }
+/// `descriptions` with what no call answers, where `builtin` knows it.
+fn with_facts(
+    descriptions: Vec<InstanceTypeInfo>,
+    builtin: &RegionCatalog,
+) -> Vec<InstanceTypeInfo> {
+    let with_facts = |info: InstanceTypeInfo| {
+        let table = builtin.descriptions.get(&info.name).map_or(info.table, |known| known.table);
+        InstanceTypeInfo { table, ..info }
     };
-    shapes.into_iter().map(with_facts).collect()
+    descriptions.into_iter().map(with_facts).collect()
 }
 
 #[cfg(test)]

@@ -71,15 +71,15 @@ fn parts(plan: &Plan) -> Vec<Commit> {
         let items = batch_items(&batch).len();
         parts.room_for(&Load { items, claims: batch.len(), pods }).promised.extend(batch);
     }
-    let one = Load { items: 1, ..Load::default() };
+    let load = Load { items: 1, ..Load::default() };
     for claim in &plan.changes {
-        parts.room_for(&one).changed.push(claim.clone());
+        parts.room_for(&load).changed.push(claim.clone());
     }
-    for (offering, until) in &plan.cooling {
-        parts.room_for(&one).cooling.insert(offering.clone(), *until);
+    for (offering, until) in &plan.unavailable_offerings {
+        parts.room_for(&load).unavailable_offerings.insert(offering.clone(), *until);
     }
     for decision in &plan.decisions {
-        parts.room_for(&one).decisions.push(decision.clone());
+        parts.room_for(&load).decisions.push(decision.clone());
     }
     parts.done
 }
@@ -124,7 +124,7 @@ impl Parts {
                 parent: Generation::default(),
                 promised: Vec::new(),
                 changed: Vec::new(),
-                cooling: BTreeMap::new(),
+                unavailable_offerings: BTreeMap::new(),
                 decisions: Vec::new(),
             });
         }

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use launch_template::{Offers, selection::usable_reservations};
 use model::{
     Plan,
-    claim::ShownNodeClaim,
+    claim::SyncedNodeClaim,
     disruption::{Command, DisruptionReason, DisruptionSchedule, VALIDATION_DELAY},
     facts::Facts,
     labels,
@@ -73,7 +73,7 @@ pub async fn disrupt<A: Adapters>(
             observe::facts_without_offers(cluster, ledger, at).await?
         };
         if trigger == DisruptTrigger::Schedule(DisruptionSchedule::Forced) {
-            observe_deleted(node_claims.shown().await, &mut facts, &mut malformed);
+            observe_deleted(node_claims.synced().await, &mut facts, &mut malformed);
             observe_ending(discovery, &mut facts, &mut malformed).await;
         }
         let (plan, follow_up) = decide(&facts, &trigger);
@@ -94,7 +94,7 @@ fn report(plan: Plan, malformed: Vec<Malformed>) -> Report {
 
 /// Which claims somebody deletes. That nobody can say it now keeps no other claim from going.
 fn observe_deleted(
-    shown: Result<Listing<ShownNodeClaim>, PortError>,
+    shown: Result<Listing<SyncedNodeClaim>, PortError>,
     facts: &mut Facts,
     malformed: &mut Vec<Malformed>,
 ) {
@@ -130,10 +130,11 @@ async fn observe_ending(
     }
     let terms: Vec<ReservationTerm> = ids.into_iter().map(ReservationTerm::Id).collect();
     match discovery.reservations(&terms).await {
-        Ok(found) => {
-            let usable = usable_reservations(found, facts.now).into_iter();
-            let ending = usable.filter(|one| one.is_expiring);
-            facts.ending_reservations = Some(ending.map(|one| one.id).collect());
+        Ok(capacity_reservations) => {
+            let usable = usable_reservations(capacity_reservations, facts.now).into_iter();
+            let ending = usable.filter(|capacity_reservation| capacity_reservation.is_expiring);
+            facts.ending_reservations =
+                Some(ending.map(|capacity_reservation| capacity_reservation.id).collect());
         }
         Err(error) => {
             let (object, problem) = ("capacity reservations".to_owned(), story(&error));
@@ -163,18 +164,18 @@ fn decide(facts: &Facts, trigger: &DisruptTrigger) -> (Plan, Option<(Message, u3
             with_replacements(planner::forced(facts))
         }
         DisruptTrigger::Schedule(DisruptionSchedule::Graceful(reason)) => {
-            let found = disruption::look(facts, *reason, &options);
-            match found.command {
+            let outlook = disruption::look(facts, *reason, &options);
+            match outlook.command {
                 Some(command) if command.method.is_eventual() => {
                     let changes = disruption::given_up(facts, &command);
-                    with_replacements(Plan { changes, ..found.observed })
+                    with_replacements(Plan { changes, ..outlook.observed })
                 }
                 Some(command) => {
                     let delay_seconds =
                         u32::try_from(VALIDATION_DELAY.as_secs()).unwrap_or_default();
-                    (found.observed, Some((Message::Validate(command), delay_seconds)))
+                    (outlook.observed, Some((Message::Validate(command), delay_seconds)))
                 }
-                None => (found.observed, None),
+                None => (outlook.observed, None),
             }
         }
         DisruptTrigger::Validate(command) => {

@@ -16,8 +16,8 @@ use ports::{Adapters, Fleet, Invocation, Ledger as _, Nodes, PortError};
 use crate::{
     Error,
     mail::send,
-    projection::{hide, show},
     settle::{LISTING_LAG_MAX, ignore_missing},
+    sync::{remove, sync},
 };
 
 /// Evictions that are under way at the same time.
@@ -54,11 +54,11 @@ pub async fn drain<A: Adapters>(
     let Some(instance) = &claim.instance else {
         // Nothing was launched: only `launch` moves a promised claim, and it removes such ones.
         if ledger.remove_claim(&at.cluster, &claim).await? == WriteOutcome::Written {
-            hide(node_claims, &claim.name).await;
+            remove(node_claims, &claim.name).await;
         }
         return Ok(());
     };
-    show(node_claims, &claim).await;
+    sync(node_claims, &claim).await;
     let view = view(fleet, &claim, at).await?;
     let node = nodes.node_of_instance(&instance.id).await?;
     let pods = match &node {
@@ -79,7 +79,7 @@ pub async fn drain<A: Adapters>(
     let mut revisit = drainage.revisit_after_seconds;
     if drainage.remove_claim {
         match ledger.remove_claim(&at.cluster, &claim).await? {
-            WriteOutcome::Written => hide(node_claims, &claim.name).await,
+            WriteOutcome::Written => remove(node_claims, &claim.name).await,
             WriteOutcome::Conflict => revisit = Some(CONFLICT_SECONDS),
         }
     }

@@ -10,11 +10,11 @@
 //! was launched for it: before the first request each claim of the batch is marked as asked for, so
 //! no instance is ever without a claim.
 
+mod dry_run;
 mod prepare;
 mod record;
-mod try_out;
 
-pub use try_out::{Question, try_out};
+pub use dry_run::{DryRunOrder, dry_run};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,14 +43,14 @@ pub enum LaunchTrigger {
     /// To launch a promised claim.
     Claim(NodeClaimName),
     /// To try out a class.
-    TryOut(Question),
+    TryOut(DryRunOrder),
 }
 
 impl LaunchTrigger {
     /// The claims to launch together, and the questions.
-    pub fn sorted(all: Vec<Self>) -> (Vec<NodeClaimName>, Vec<Question>) {
+    pub fn sorted(launch_triggers: Vec<Self>) -> (Vec<NodeClaimName>, Vec<DryRunOrder>) {
         let (mut claims, mut questions) = (Vec::new(), Vec::new());
-        for trigger in all {
+        for trigger in launch_triggers {
             match trigger {
                 Self::Claim(claim) => claims.push(claim),
                 Self::TryOut(question) => questions.push(question),
@@ -231,16 +231,16 @@ async fn never(fleet: &impl Fleet, batch: &Batch, at: &Invocation, reason: Strin
 /// What did an earlier request under this token bring?
 async fn read_back(fleet: &impl Fleet, batch: &Batch, at: &Invocation) -> Outcome {
     let Batch { id, claims } = batch;
-    let found = match fleet.of_batch(&at.cluster, id).await {
-        Ok(found) => found,
+    let instances = match fleet.of_batch(&at.cluster, id).await {
+        Ok(instances) => instances,
         Err(error) => return Outcome::Later(story(&error)),
     };
     let wanted = claims.first().map_or(0, |claim| claim.batch_size);
-    let is_complete = u32::try_from(found.len()).is_ok_and(|count| count >= wanted);
+    let is_complete = u32::try_from(instances.len()).is_ok_and(|count| count >= wanted);
     let asked_at = claims.iter().filter_map(|claim| claim.requested_at).max();
     let is_visible = asked_at.is_none_or(|asked| at.now.duration_since(asked) >= VISIBLE_AFTER);
     if is_complete || is_visible {
-        Outcome::Found(found)
+        Outcome::Found(instances)
     } else {
         Outcome::Later("waiting until an earlier launch is visible".to_owned())
     }

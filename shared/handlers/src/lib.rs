@@ -21,11 +21,11 @@ mod live;
 mod mail;
 mod observe;
 mod pools;
-mod projection;
 mod provision;
 mod resolve;
 mod settle;
 mod sweep;
+mod sync;
 
 pub use calls::{calls, makes, receivers};
 pub use catalog::{CatalogPorts, catalog};
@@ -34,7 +34,7 @@ pub use drain::{DrainPorts, drain};
 pub use error::{Error, story};
 pub use interrupt::{InterruptPorts, interrupt};
 pub use job::{FailedJob, Job};
-pub use launch::{LaunchPorts, LaunchTrigger, Question, launch, try_out};
+pub use launch::{DryRunOrder, LaunchPorts, LaunchTrigger, dry_run, launch};
 pub use launch_template::Offers;
 pub use provision::{
     POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts, ProvisionSource, ProvisionTrigger, provision,

@@ -18,7 +18,10 @@ pub(crate) async fn live<'a>(
     for status in classes.into_iter().filter_map(|listed| listed.status.as_ref()) {
         let ids = status.subnets.iter().map(|subnet| SubnetTerm::Id(subnet.id.clone()));
         subnets.extend(ids);
-        let ids = status.reservations.iter().map(|found| ReservationTerm::Id(found.id.clone()));
+        let ids = status
+            .reservations
+            .iter()
+            .map(|capacity_reservation| ReservationTerm::Id(capacity_reservation.id.clone()));
         reservations.extend(ids);
     }
     let subnets: Vec<SubnetTerm> = subnets.into_iter().collect();
@@ -29,6 +32,10 @@ pub(crate) async fn live<'a>(
         free_addresses: subnets
             .map(|subnet| (subnet.id, subnet.available_ip_address_count))
             .collect(),
-        reservations_left: reservations.map(|found| (found.id, found.available_count)).collect(),
+        reservations_left: reservations
+            .map(|capacity_reservation| {
+                (capacity_reservation.id, capacity_reservation.available_count)
+            })
+            .collect(),
     })
 }

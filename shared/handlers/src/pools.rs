@@ -10,7 +10,7 @@ use model::{
     ClaimPhase, DeletionReason, NodeClaim, NodeClassName, NodePoolName, Resources,
     ledger::Snapshot,
     node_class::NodeClassStatus,
-    node_pool::{ClassReadiness, NodePoolStatus, Registrations, SeenNodePool},
+    node_pool::{ClassReadiness, NodePoolStatus, ObservedNodePool, Registrations},
 };
 use ports::{Fault, Invocation, NodePools, PortError};
 
@@ -21,9 +21,9 @@ pub(crate) type Classes = BTreeMap<NodeClassName, (ClassReadiness, i64)>;
 
 /// Tells every pool that is not being deleted. One that cannot be told does not keep the others from
 /// it.
-pub(crate) async fn tell(
+pub(crate) async fn update_statuses(
     pools: &impl NodePools,
-    seen: &[SeenNodePool],
+    seen: &[ObservedNodePool],
     classes: &Classes,
     all_classes_are_known: bool,
     snapshot: &Snapshot,
@@ -41,7 +41,7 @@ pub(crate) async fn tell(
             found_at: at.now,
             ..counted(name, snapshot, at)
         };
-        match pools.tell_pool(seen, &status).await {
+        match pools.update_pool_status(seen, &status).await {
             Ok(()) => {}
             // It changed, or it went: the next look is about what is there then.
             Err(error) if matches!(error.fault, Fault::Conflict | Fault::NotFound) => {}

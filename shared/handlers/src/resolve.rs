@@ -11,7 +11,7 @@ mod validation;
 use launch_template::{Checks, DryRun, Findings, readiness};
 use model::{
     message::Message,
-    node_class::{ClusterSettings, NodeClassStatus, ResolvedTemplate, SeenNodeClass},
+    node_class::{ClusterSettings, NodeClassStatus, ObservedNodeClass, ResolvedTemplate},
     node_pool::ClassReadiness,
 };
 use ports::{
@@ -62,19 +62,19 @@ pub enum DryRuns {
 /// Tells of every EC2NodeClass what it selects and whether it can be launched from, and of every
 /// NodePool whether it can be used and what it has.
 ///
-/// Whether a class can be launched from is tried out by `launch`, unless dry runs are disabled.
+/// Whether a class can be launched from is checked by a dry run of `launch`, unless dry runs are disabled.
 pub async fn resolve<A: Adapters>(
     ports: &ResolvePorts<'_, A>,
     at: &Invocation,
 ) -> Result<Report, Error> {
-    let seen = ports.node_classes.seen().await?;
+    let seen = ports.node_classes.observed_classes().await?;
     let settings = ports.discovery.cluster_settings(&at.cluster).await?;
     let mut jobs = Jobs::default();
-    let (known, told) = tell_classes(ports, &settings, &seen.items, at).await;
+    let (known, told) = update_class_statuses(ports, &settings, &seen.items, at).await;
     jobs.note(Job::NodeClassStatus, told);
     let mut malformed = seen.malformed;
     let all_are_known = malformed.is_empty();
-    match tell_pools(ports, &known, all_are_known, at).await {
+    match update_pool_statuses(ports, &known, all_are_known, at).await {
         Ok(unreadable) => malformed.extend(unreadable),
         Err(error) => jobs.note(Job::NodePoolStatus, Err(error)),
     }
@@ -84,10 +84,10 @@ pub async fn resolve<A: Adapters>(
 
 /// Tells every class that is not being deleted. What is known of the classes then is known whether or
 /// not they could be told.
-async fn tell_classes<A: Adapters>(
+async fn update_class_statuses<A: Adapters>(
     ports: &ResolvePorts<'_, A>,
     settings: &ClusterSettings,
-    seen: &[SeenNodeClass],
+    seen: &[ObservedNodeClass],
     at: &Invocation,
 ) -> (Classes, Result<(), PortError>) {
     let (mut known, mut tally) = (Classes::new(), Tally::default());
@@ -120,12 +120,12 @@ async fn tell_classes<A: Adapters>(
 /// status says.
 async fn tell<A: Adapters>(
     ports: &ResolvePorts<'_, A>,
-    class: &SeenNodeClass,
+    class: &ObservedNodeClass,
     status: &NodeClassStatus,
     question: Option<Message>,
     at: &Invocation,
 ) -> Result<(), PortError> {
-    ports.node_classes.tell(class, status).await?;
+    ports.node_classes.update_class_status(class, status).await?;
     match question {
         Some(question) => send(ports.mailbox, at, question, 0).await,
         None => Ok(()),
@@ -133,16 +133,17 @@ async fn tell<A: Adapters>(
 }
 
 /// Tells every pool, and brings those that could not be read.
-async fn tell_pools<A: Adapters>(
+async fn update_pool_statuses<A: Adapters>(
     ports: &ResolvePorts<'_, A>,
     classes: &Classes,
     all_classes_are_known: bool,
     at: &Invocation,
 ) -> Result<Vec<Malformed>, PortError> {
     let snapshot = ports.ledger.snapshot(&at.cluster).await?;
-    let pools = ports.node_pools.seen_pools().await?;
+    let pools = ports.node_pools.observed_pools().await?;
     let (node_pools, pools_seen) = (ports.node_pools, &pools.items);
-    pools::tell(node_pools, pools_seen, classes, all_classes_are_known, &snapshot, at).await?;
+    pools::update_statuses(node_pools, pools_seen, classes, all_classes_are_known, &snapshot, at)
+        .await?;
     Ok(pools.malformed)
 }
 
@@ -150,11 +151,11 @@ async fn tell_pools<A: Adapters>(
 async fn status<A: Adapters>(
     ports: &ResolvePorts<'_, A>,
     settings: &ClusterSettings,
-    seen: &SeenNodeClass,
+    seen: &ObservedNodeClass,
     at: &Invocation,
 ) -> Result<(NodeClassStatus, Option<Message>), PortError> {
     let class = &seen.class;
-    let found = look_up(ports.discovery, settings, class, at.now).await?;
+    let selected = look_up(ports.discovery, settings, class, at.now).await?;
     let profile = match ensure_profile(ports.profiles, settings, class).await {
         Ok(name) => name,
         // IAM's word leaves the condition open; everything else is told all the same.
@@ -164,14 +165,14 @@ async fn status<A: Adapters>(
         }
         Err(error) => return Err(error),
     };
-    let (launched_with, launch_template_version) = match &found.launch_template {
+    let (launched_with, launch_template_version) = match &selected.launch_template {
         Ok(ResolvedTemplate::Named { name, version }) => {
             (Some(format!("{name} {version}")), version.number())
         }
         Ok(ResolvedTemplate::Made) => (profile.clone(), None),
         Err(_) => (None, None),
     };
-    let findings = Findings::of(&found);
+    let findings = Findings::of(&selected);
     let checks = Checks {
         has_instance_profile: profile.is_some(),
         has_service_cidr: settings.service_cidr.is_some(),
@@ -181,7 +182,7 @@ async fn status<A: Adapters>(
         },
         reserved_capacity: true,
     };
-    let mut subnets = found.subnets;
+    let mut subnets = selected.subnets;
     subnets.sort_by(|one, other| {
         let free = |subnet: &model::node_class::Subnet| subnet.available_ip_address_count;
         free(other).cmp(&free(one)).then_with(|| one.id.cmp(&other.id))
@@ -191,11 +192,11 @@ async fn status<A: Adapters>(
     let mut status = NodeClassStatus {
         conditions: ready.into_conditions(),
         subnets,
-        security_groups: found.security_groups,
-        images: found.images.unwrap_or_default(),
-        reservations: found.reservations,
+        security_groups: selected.security_groups,
+        images: selected.images.unwrap_or_default(),
+        reservations: selected.reservations,
         instance_profile: profile,
-        placement_group: found.placement_group.ok().flatten(),
+        placement_group: selected.placement_group.ok().flatten(),
         launch_template_version,
         hash: class.hash.map(|hash| hash.with_ca_bundle(&settings.ca_bundle)),
         found_at: at.now,

@@ -17,7 +17,7 @@ use ports::{Adapters, Fault, Fleet, Invocation, Ledger, Nodes as _, PortError};
 use crate::{
     Error,
     mail::{ask_to_provision, send},
-    projection::show,
+    sync::sync,
 };
 
 /// Listings of EC2 may lag a launch by less than this.
@@ -70,11 +70,11 @@ pub async fn settle<A: Adapters>(
     let mut revisit = settlement.revisit_after_seconds;
     match &settlement.claim {
         Some(claim) => match ledger.write_claim(&at.cluster, claim).await? {
-            WriteOutcome::Written => show(node_claims, claim).await,
+            WriteOutcome::Written => sync(node_claims, claim).await,
             WriteOutcome::Conflict => revisit = Some(1),
         },
         // Whether an earlier visit came so far, or who launched it, nobody knows.
-        None => show(node_claims, &claim).await,
+        None => sync(node_claims, &claim).await,
     }
     if settlement.claim.as_ref().is_some_and(NodeClaim::is_deleting) {
         ask_to_provision(mailbox, at, 0).await?;

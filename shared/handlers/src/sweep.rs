@@ -15,7 +15,7 @@ mod node_claims;
 mod unused;
 
 use model::{
-    claim::ShownNodeClaim,
+    claim::SyncedNodeClaim,
     ledger::Snapshot,
     node_class::{ClusterSettings, InstanceProfile, ListedNodeClass},
     node_pool::NodePool,
@@ -70,7 +70,7 @@ pub async fn sweep<A: Adapters>(
 
 /// What the jobs look at, each by itself: what cannot be read fails those jobs only that need it.
 struct Seen {
-    node_claims: Result<Listing<ShownNodeClaim>, PortError>,
+    node_claims: Result<Listing<SyncedNodeClaim>, PortError>,
     node_classes: Result<Listing<ListedNodeClass>, PortError>,
     node_pools: Result<Listing<NodePool>, PortError>,
     settings: Result<ClusterSettings, PortError>,
@@ -89,7 +89,7 @@ impl Seen {
             Err(error) => Err(retold(error)),
         };
         Self {
-            node_claims: ports.node_claims.shown().await,
+            node_claims: ports.node_claims.synced().await,
             node_classes: ports.cluster.node_classes().await,
             node_pools: ports.cluster.node_pools().await,
             settings,

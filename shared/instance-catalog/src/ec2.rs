@@ -13,8 +13,8 @@ use std::{
 
 use flate2::read::GzDecoder;
 use model::{
-    CapacityType, HourlyPrice, InstanceShape, InstanceTypeName, Zone,
-    shape::{Device, LocalDisks, Market, Network, Processor, TableFacts},
+    CapacityType, HourlyPrice, InstanceTypeInfo, InstanceTypeName, Zone,
+    instance_type_info::{Device, LocalDisks, Network, Processor, RegionMarket, TableFacts},
 };
 use serde::Deserialize;
 
@@ -41,11 +41,14 @@ pub struct Answers<'a> {
 }
 
 /// Reads what EC2 answered for `region`. The ids of zones are not among it.
-pub fn read(region: &str, answers: &Answers<'_>) -> Result<(Market, Vec<InstanceShape>), Error> {
+pub fn read(
+    region: &str,
+    answers: &Answers<'_>,
+) -> Result<(RegionMarket, Vec<InstanceTypeInfo>), Error> {
     let limits: RawLimits = json("limits", answers.limits)?;
     let prices: RawPrices = json("prices", answers.prices)?;
     let offered = offered(answers.offerings)?;
-    let mut market = Market { region: region.to_owned(), offered, ..Market::default() };
+    let mut market = RegionMarket { region: region.to_owned(), offered, ..RegionMarket::default() };
     for (instance_type, price) in prices.prices {
         let name = name(&instance_type)?;
         let dollars = |text: &str| {
@@ -60,26 +63,26 @@ pub fn read(region: &str, answers: &Answers<'_>) -> Result<(Market, Vec<Instance
         }
     }
     let known = |name: &str| limits.limits.get(name).map(RawLimit::facts);
-    Ok((market, shapes(answers.instance_types, known)?))
+    Ok((market, instance_types(answers.instance_types, known)?))
 }
 
 /// Instance types, from `{"InstanceTypes": […]}`; `known` has what that does not say.
-pub fn shapes(
+pub fn instance_types(
     instance_types: &[u8],
     known: impl Fn(&str) -> Option<TableFacts>,
-) -> Result<Vec<InstanceShape>, Error> {
+) -> Result<Vec<InstanceTypeInfo>, Error> {
     let types: RawTypes = json("instance types", instance_types)?;
     let mut seen = BTreeSet::new();
-    let mut shapes = Vec::with_capacity(types.instance_types.len());
+    let mut descriptions = Vec::with_capacity(types.instance_types.len());
     for raw in types.instance_types {
         let table = known(&raw.instance_type);
-        let shape = shape(raw, table.unwrap_or_default())?;
-        if !seen.insert(shape.name.clone()) {
-            return Err(Error(format!("{} stands there twice", shape.name)));
+        let info = instance_type_info(raw, table.unwrap_or_default())?;
+        if !seen.insert(info.name.clone()) {
+            return Err(Error(format!("{} stands there twice", info.name)));
         }
-        shapes.push(shape);
+        descriptions.push(info);
     }
-    Ok(shapes)
+    Ok(descriptions)
 }
 
 /// `bytes` unpacked, if they are packed.
@@ -106,14 +109,14 @@ fn zone(text: &str) -> Result<Zone, Error> {
     Zone::new(text).map_err(|error| Error(error.to_string()))
 }
 
-fn shape(raw: RawType, table: TableFacts) -> Result<InstanceShape, Error> {
+fn instance_type_info(raw: RawType, table: TableFacts) -> Result<InstanceTypeInfo, Error> {
     let processor = raw.processor_info;
     let network = raw.network_info;
     let is_by_default = raw.ebs_info.ebs_optimized_support.as_deref() == Some("default");
     let ebs = raw.ebs_info.ebs_optimized_info.and_then(|ebs| ebs.maximum_bandwidth_in_mbps);
     let classes = raw.supported_usage_classes.iter();
     let capacity_types = classes.filter_map(|class| CapacityType::parse(class));
-    Ok(InstanceShape {
+    Ok(InstanceTypeInfo {
         name: name(&raw.instance_type)?,
         processor: Processor {
             architectures: processor.supported_architectures,

@@ -7,15 +7,15 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
-    CapacityType, Catalog, HourlyPrice, InstanceShape, InstanceType, InstanceTypeName, Offering,
-    Operator, Requirement, Requirements, Reservation, ResourceName, Resources, Zone, ZoneId,
-    limits, shape::Market,
+    CapacityType, HourlyPrice, InstanceType, InstanceTypeInfo, InstanceTypeName, Offering,
+    Operator, RegionCatalog, Requirement, Requirements, Reservation, ResourceName, Resources, Zone,
+    ZoneId, instance_type_info::RegionMarket, limits,
 };
 use serde::Deserialize;
 
 pub mod ec2;
+mod instance_types;
 pub mod price_list;
-mod shapes;
 pub mod stored;
 mod table;
 
@@ -32,15 +32,15 @@ pub struct Error(pub String);
 /// "available", "reservation", "reservationType", "interruptible", "count"}]}]}`
 ///
 /// The parts of the overhead are summed up. Types are sorted by name.
-pub fn read(json: &str) -> Result<Catalog, Error> {
+pub fn read(json: &str) -> Result<RegionCatalog, Error> {
     let raw: RawCatalog = serde_json::from_str(json).map_err(|error| Error(error.to_string()))?;
     let mut zones = BTreeMap::new();
     for (name, id) in &raw.zones {
         zones.insert(zone(name)?, ZoneId::new(id).map_err(|error| Error(error.to_string()))?);
     }
-    let types = raw.instance_types.into_iter().map(|one| {
-        let name = one.name.clone();
-        read_type(one, &zones).map_err(|problem| Error(format!("{name}: {problem}")))
+    let types = raw.instance_types.into_iter().map(|raw_type| {
+        let name = raw_type.name.clone();
+        read_type(raw_type, &zones).map_err(|problem| Error(format!("{name}: {problem}")))
     });
     let types = types.collect::<Result<Vec<_>, _>>()?;
     finish(raw.region, zones, types)
@@ -49,21 +49,21 @@ pub fn read(json: &str) -> Result<Catalog, Error> {
 /// The catalog that comes with the program: us-west-2. See `data/README.md`.
 ///
 /// It decodes in some milliseconds; keep it rather than call this again.
-pub fn builtin() -> Result<Catalog, Error> {
+pub fn builtin() -> Result<RegionCatalog, Error> {
     let mut catalog = table::decode(include_bytes!("../data/instance-types.tsv.gz"))?;
-    let shapes = builtin_shapes()?.into_iter();
-    catalog.shapes = shapes.map(|shape| (shape.name.clone(), Arc::new(shape))).collect();
+    let descriptions = builtin_instance_types()?.into_iter();
+    catalog.descriptions = descriptions.map(|info| (info.name.clone(), Arc::new(info))).collect();
     Ok(catalog)
 }
 
 /// What EC2 says about the types of the built-in catalog, and where and for how much they are sold.
-pub fn builtin_market() -> Result<(Market, Vec<InstanceShape>), Error> {
+pub fn builtin_market() -> Result<(RegionMarket, Vec<InstanceTypeInfo>), Error> {
     let catalog = table::decode(include_bytes!("../data/instance-types.tsv.gz"))?;
-    Ok((Market::of(&catalog), builtin_shapes()?))
+    Ok((RegionMarket::of(&catalog), builtin_instance_types()?))
 }
 
-fn builtin_shapes() -> Result<Vec<InstanceShape>, Error> {
-    shapes::decode(include_bytes!("../data/instance-shapes.tsv.gz"))
+fn builtin_instance_types() -> Result<Vec<InstanceTypeInfo>, Error> {
+    instance_types::decode(include_bytes!("../data/instance-shapes.tsv.gz"))
 }
 
 /// Sorts, and refuses what appears twice or is too much.
@@ -71,7 +71,7 @@ fn finish(
     region: String,
     zones: BTreeMap<Zone, ZoneId>,
     mut types: Vec<InstanceType>,
-) -> Result<Catalog, Error> {
+) -> Result<RegionCatalog, Error> {
     if types.len() > limits::INSTANCE_TYPES_PER_PLAN_MAX {
         return Err(Error(format!(
             "{} instance types are more than {}",
@@ -86,7 +86,7 @@ fn finish(
         }
     }
     let instance_types = types.into_iter().map(Arc::new).collect();
-    Ok(Catalog { region, zones, instance_types, shapes: BTreeMap::new() })
+    Ok(RegionCatalog { region, zones, instance_types, descriptions: BTreeMap::new() })
 }
 
 #[derive(Deserialize)]
@@ -188,12 +188,12 @@ fn read_offering(raw: RawOffering, zones: &BTreeMap<Zone, ZoneId>) -> Result<Off
 }
 
 fn resources(amounts: &BTreeMap<String, String>) -> Result<Resources, String> {
-    let mut all = Resources::default();
+    let mut resources = Resources::default();
     for (name, quantity) in amounts {
         let resource = ResourceName::new(name).map_err(|error| error.to_string())?;
-        all.set_quantity(&resource, quantity).map_err(|error| format!("{name}: {error}"))?;
+        resources.set_quantity(&resource, quantity).map_err(|error| format!("{name}: {error}"))?;
     }
-    Ok(all)
+    Ok(resources)
 }
 
 fn zone(name: &str) -> Result<Zone, Error> {

@@ -100,8 +100,8 @@ mod tests {
 
     #[track_caller]
     fn check(product: &str, currency: &str, expected: Option<u64>) {
-        let found = price_of(product, currency).map(|(name, price)| (name.to_string(), price.0));
-        assert_eq!(found, expected.map(|nanos| ("m7g.large".to_owned(), nanos)), "{product}");
+        let entry = price_of(product, currency).map(|(name, price)| (name.to_string(), price.0));
+        assert_eq!(entry, expected.map(|nanos| ("m7g.large".to_owned(), nanos)), "{product}");
     }
 
     #[test]

@@ -24,14 +24,14 @@ use std::{
 
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use model::{
-    Bytes, CapacityType, Catalog, HourlyPrice, InstanceType, LabelKey, Millicores, Offering,
-    Requirement, Requirements, ResourceName, Resources, Zone, ZoneId, requirement::Value,
-    shape::Shelved,
+    Bytes, CapacityType, HourlyPrice, InstanceType, LabelKey, Millicores, Offering, RegionCatalog,
+    Requirement, Requirements, ResourceName, Resources, Zone, ZoneId,
+    instance_type_info::StoredRegionCatalog, requirement::Value,
 };
 
 use super::Error;
 
-mod shape;
+mod instance_type_info;
 mod wire;
 
 use wire::{Reader, Writer};
@@ -41,16 +41,16 @@ const BYTES_MAX: u64 = 16 << 20;
 const KIND: &str = "journeyman-catalog";
 const VERSION: u64 = 1;
 
-/// `shelved` as it is stored. Only lists of values can be stored, and no reservations, which are of
+/// `parts` as it is stored. Only lists of values can be stored, and no reservations, which are of
 /// a class: a region's catalog has nothing else.
-pub fn encode(shelved: &Shelved) -> Result<Vec<u8>, Error> {
-    let catalog = &shelved.catalog;
+pub fn encode(parts: &StoredRegionCatalog) -> Result<Vec<u8>, Error> {
+    let catalog = &parts.catalog;
     let pools = Pools::of(catalog)?;
     let mut out = Writer::default();
     out.text(KIND);
     out.number(VERSION);
     out.text(&catalog.region);
-    out.text(&shelved.found_at.to_string());
+    out.text(&parts.found_at.to_string());
     out.list(&catalog.zones, |out, (zone, id)| {
         out.text(zone.as_str());
         out.text(id.as_str());
@@ -59,13 +59,15 @@ pub fn encode(shelved: &Shelved) -> Result<Vec<u8>, Error> {
         out.text(zone.as_str());
         out.option(*id, |out, id| out.text(id.as_str()));
     });
-    out.list(&pools.requirements, |out, (key, all)| {
+    out.list(&pools.requirements, |out, (key, requirements)| {
         out.text(key);
-        out.list(all.keys(), |out, one| out.list(one.values(), |out, value| out.text(value)));
+        out.list(requirements.keys(), |out, requirement| {
+            out.list(requirement.values(), |out, value| out.text(value));
+        });
     });
     out.list(pools.resources.keys(), |out, name| out.text(name.as_str()));
-    out.list(&catalog.instance_types, |out, one| write_type(out, one, &pools));
-    out.list(catalog.shapes.values(), |out, shape| shape::write(out, shape));
+    out.list(&catalog.instance_types, |out, instance_type| write_type(out, instance_type, &pools));
+    out.list(catalog.descriptions.values(), |out, info| instance_type_info::write(out, info));
     packed(&out.0)
 }
 
@@ -84,26 +86,31 @@ struct Pools<'a> {
 }
 
 impl<'a> Pools<'a> {
-    fn of(catalog: &'a Catalog) -> Result<Self, Error> {
+    fn of(catalog: &'a RegionCatalog) -> Result<Self, Error> {
         let mut pools = Self::default();
-        for one in &catalog.instance_types {
-            for requirement in one.requirements.iter() {
+        for instance_type in &catalog.instance_types {
+            for requirement in instance_type.requirements.iter() {
                 let key = requirement.key();
                 let listed = Requirement::listed(key.clone(), requirement.values().clone());
                 if *requirement != listed {
-                    return Err(Error(format!("{}: `{requirement}` is no list", one.name)));
+                    return Err(Error(format!(
+                        "{}: `{requirement}` is no list",
+                        instance_type.name
+                    )));
                 }
                 pools.requirements.entry(key.as_str()).or_default().insert(requirement, 0);
             }
-            for offering in &one.offerings {
+            for offering in &instance_type.offerings {
                 if offering.reservation.is_some() {
                     let problem = "a reserved offering is not of a region";
-                    return Err(Error(format!("{}: {problem}", one.name)));
+                    return Err(Error(format!("{}: {problem}", instance_type.name)));
                 }
                 pools.places.insert((&offering.zone, offering.zone_id.as_ref()), 0);
             }
-            let amounts = [&one.capacity, &one.overhead].into_iter();
-            pools.resources.extend(amounts.flat_map(|all| all.extended.keys()).map(|n| (n, 0)));
+            let amounts = [&instance_type.capacity, &instance_type.overhead].into_iter();
+            pools
+                .resources
+                .extend(amounts.flat_map(|resources| resources.extended.keys()).map(|n| (n, 0)));
         }
         number(pools.places.values_mut());
         number(pools.requirements.values_mut().flat_map(BTreeMap::values_mut));
@@ -112,19 +119,24 @@ impl<'a> Pools<'a> {
     }
 }
 
-fn number<'a>(all: impl Iterator<Item = &'a mut u64>) {
-    for (number, one) in (0..).zip(all) {
+fn number<'a>(numbers: impl Iterator<Item = &'a mut u64>) {
+    for (number, one) in (0..).zip(numbers) {
         *one = number;
     }
 }
 
-fn write_type(out: &mut Writer, one: &InstanceType, pools: &Pools<'_>) {
-    out.text(one.name.as_str());
-    out.list(one.requirements.iter(), |out, requirement| {
+fn write_type(out: &mut Writer, instance_type: &InstanceType, pools: &Pools<'_>) {
+    out.text(instance_type.name.as_str());
+    out.list(instance_type.requirements.iter(), |out, requirement| {
         let known = pools.requirements.get(requirement.key().as_str());
-        out.number(known.and_then(|all| all.get(requirement)).copied().unwrap_or_default());
+        out.number(
+            known
+                .and_then(|requirements| requirements.get(requirement))
+                .copied()
+                .unwrap_or_default(),
+        );
     });
-    for amounts in [&one.capacity, &one.overhead] {
+    for amounts in [&instance_type.capacity, &instance_type.overhead] {
         for amount in [amounts.cpu.0, amounts.memory.0, amounts.ephemeral_storage.0, amounts.pods] {
             out.number(amount);
         }
@@ -133,7 +145,7 @@ fn write_type(out: &mut Writer, one: &InstanceType, pools: &Pools<'_>) {
             out.number(*amount);
         });
     }
-    out.list(&one.offerings, |out, offering| {
+    out.list(&instance_type.offerings, |out, offering| {
         let place = (&offering.zone, offering.zone_id.as_ref());
         out.number(pools.places.get(&place).copied().unwrap_or_default());
         out.text(offering.capacity_type.as_str());
@@ -143,7 +155,7 @@ fn write_type(out: &mut Writer, one: &InstanceType, pools: &Pools<'_>) {
 }
 
 /// What [`encode`] stored.
-pub fn decode(stored: &[u8]) -> Result<Shelved, Error> {
+pub fn decode(stored: &[u8]) -> Result<StoredRegionCatalog, Error> {
     let mut bytes = Vec::new();
     GzDecoder::new(stored)
         .take(BYTES_MAX)
@@ -152,7 +164,7 @@ pub fn decode(stored: &[u8]) -> Result<Shelved, Error> {
     read(&bytes)
 }
 
-fn read(bytes: &[u8]) -> Result<Shelved, Error> {
+fn read(bytes: &[u8]) -> Result<StoredRegionCatalog, Error> {
     let mut read = Reader(bytes);
     if read.text() != Ok(KIND) || read.number() != Ok(VERSION) {
         return Err(Error(format!("the stored one is not a `{KIND}` of version {VERSION}")));
@@ -166,11 +178,14 @@ fn read(bytes: &[u8]) -> Result<Shelved, Error> {
         resources: read.list(Reader::parsed)?,
     };
     let instance_types = read.list(|read| read_type(read, &pooled).map(Arc::new))?;
-    let shapes = read.list(|read| Ok(Arc::new(shape::read(read)?)))?;
+    let descriptions = read.list(|read| Ok(Arc::new(instance_type_info::read(read)?)))?;
     read.end()?;
-    let shapes = shapes.into_iter().map(|shape| (shape.name.clone(), shape)).collect();
+    let descriptions = descriptions.into_iter().map(|info| (info.name.clone(), info)).collect();
     let zones = zones.into_iter().collect();
-    Ok(Shelved { catalog: Catalog { region, zones, instance_types, shapes }, found_at })
+    Ok(StoredRegionCatalog {
+        catalog: RegionCatalog { region, zones, instance_types, descriptions },
+        found_at,
+    })
 }
 
 /// The other side of [`Pools`].

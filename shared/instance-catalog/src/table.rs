@@ -7,7 +7,7 @@ use std::{collections::BTreeMap, io::Read as _};
 
 use flate2::read::GzDecoder;
 use model::{
-    CapacityType, Catalog, HourlyPrice, InstanceType, InstanceTypeName, LabelKey, Offering,
+    CapacityType, HourlyPrice, InstanceType, InstanceTypeName, LabelKey, Offering, RegionCatalog,
     Requirement, Requirements, ResourceName, Resources, Zone, ZoneId, labels, requirement::Value,
 };
 
@@ -19,7 +19,7 @@ const CAPACITY_TYPES: [CapacityType; 2] = [CapacityType::OnDemand, CapacityType:
 /// The most that a table may unpack to.
 const BYTES_MAX: u64 = 16 << 20;
 
-pub(super) fn decode(compressed: &[u8]) -> Result<Catalog, Error> {
+pub(super) fn decode(compressed: &[u8]) -> Result<RegionCatalog, Error> {
     let mut text = String::new();
     GzDecoder::new(compressed)
         .take(BYTES_MAX)
@@ -40,8 +40,10 @@ pub(super) fn decode(compressed: &[u8]) -> Result<Catalog, Error> {
     };
     let mut types = Vec::new();
     for (index, line) in lines.enumerate() {
-        let one = reader.read(line);
-        types.push(one.map_err(|error| Error(format!("line {}: {}", index + 4, error.0)))?);
+        let instance_type = reader.read(line);
+        types.push(
+            instance_type.map_err(|error| Error(format!("line {}: {}", index + 4, error.0)))?,
+        );
     }
     super::finish((*region).to_owned(), zones.into_iter().collect(), types)
 }
@@ -138,7 +140,7 @@ impl Reader<'_> {
     }
 
     fn amounts(&mut self, cell: &str) -> Result<Resources, Error> {
-        let mut all = Resources::default();
+        let mut resources = Resources::default();
         for part in cell.split(' ').filter(|part| !part.is_empty()) {
             let (name, amount) = part.split_once('=').ok_or_else(|| bad(part))?;
             let amount = amount.parse().map_err(|_| bad(part))?;
@@ -147,10 +149,10 @@ impl Reader<'_> {
                 self.resources.insert(name.to_owned(), resource);
             }
             if let Some(resource) = self.resources.get(name) {
-                all.set(resource, amount);
+                resources.set(resource, amount);
             }
         }
-        Ok(all)
+        Ok(resources)
     }
 }
 

@@ -21,9 +21,9 @@ const M7G_LARGE: &str = r#"{"region":"us-west-2","zones":{"us-west-2a":"usw2-az1
         {"zone":"us-west-2a","capacityType":"reserved","reservation":"cr-1","reservationType":"default",
          "interruptible":true,"count":3,"pricePerHour":"0.00000000816","available":false}]}]}"#;
 
-fn shown(one: &InstanceType) -> String {
+fn shown(instance_type: &InstanceType) -> String {
     let mut text = String::new();
-    let InstanceType { name, requirements, capacity, overhead, offerings } = one;
+    let InstanceType { name, requirements, capacity, overhead, offerings } = instance_type;
     writeln!(text, "{name}\n  capacity {capacity}\n  overhead {overhead}\n  {requirements}")
         .unwrap();
     for o in offerings {
@@ -61,8 +61,8 @@ fn what_is_no_catalog_names_type_and_rule() {
         let error = read(&M7G_LARGE.replace(from, to)).unwrap_err().to_string();
         assert!(error.starts_with(problem), "{error}");
     }
-    let (start, one) = M7G_LARGE.split_once("[{").unwrap();
-    let one = one.strip_suffix("]}").unwrap();
+    let (start, text) = M7G_LARGE.split_once("[{").unwrap();
+    let one = text.strip_suffix("]}").unwrap();
     let error = read(&format!("{start}[{{{one},{{{one}]}}")).unwrap_err();
     assert_eq!(error.to_string(), "catalog: m7g.large stands there twice");
 }
@@ -72,13 +72,19 @@ fn the_built_in_catalog_is_complete() {
     let catalog = builtin().unwrap();
     assert_eq!((catalog.region.as_str(), catalog.zones.len()), ("us-west-2", 4));
     assert_eq!(catalog.instance_types.len(), 1_309);
-    let available = |one: &&Arc<InstanceType>| one.offerings.iter().any(|o| o.is_available);
+    let available =
+        |instance_type: &&Arc<InstanceType>| instance_type.offerings.iter().any(|o| o.is_available);
     assert_eq!(catalog.instance_types.iter().filter(available).count(), 1_303);
-    let offerings: usize = catalog.instance_types.iter().map(|one| one.offerings.len()).sum();
+    let offerings: usize =
+        catalog.instance_types.iter().map(|instance_type| instance_type.offerings.len()).sum();
     assert_eq!(offerings, 9_804);
-    for one in &catalog.instance_types {
-        assert_eq!(one.requirements.len(), 33, "{}", one.name);
-        assert!(one.capacity.cpu.0 > 0 && one.allocatable().memory.0 > 0, "{}", one.name);
+    for instance_type in &catalog.instance_types {
+        assert_eq!(instance_type.requirements.len(), 33, "{}", instance_type.name);
+        assert!(
+            instance_type.capacity.cpu.0 > 0 && instance_type.allocatable().memory.0 > 0,
+            "{}",
+            instance_type.name
+        );
     }
 }
 

@@ -17,8 +17,8 @@ use instance_catalog::stored::{decode, encode};
 use jiff::Timestamp;
 use launch_template::{NodeSettings, catalog};
 use model::{
-    CapacityType, HourlyPrice, InstanceShape, InstanceTypeName, Zone,
-    shape::{Market, Shelved},
+    CapacityType, HourlyPrice, InstanceTypeInfo, InstanceTypeName, Zone,
+    instance_type_info::{RegionMarket, StoredRegionCatalog},
 };
 use peak_alloc::PeakAlloc;
 
@@ -30,17 +30,17 @@ const ZONES: usize = 3;
 const ROUNDS: u32 = 20;
 
 fn main() {
-    let (market, shapes) = region();
+    let (market, descriptions) = region();
     let (working_out, sold) =
-        fastest(|| catalog(&market, shapes.clone(), &NodeSettings::default()));
+        fastest(|| catalog(&market, descriptions.clone(), &NodeSettings::default()));
     println!("work out: {TYPES} types, {ZONES} zones in {working_out:?}");
-    let shelved = Shelved { catalog: sold, found_at: Timestamp::UNIX_EPOCH };
-    let (packing, packed) = fastest(|| encode(&shelved).unwrap());
+    let stored = StoredRegionCatalog { catalog: sold, found_at: Timestamp::UNIX_EPOCH };
+    let (packing, packed) = fastest(|| encode(&stored).unwrap());
     println!("store: {} bytes in {packing:?}", packed.len());
     let before = HEAP.current_usage();
     HEAP.reset_peak_usage();
     let (reading, read) = fastest(|| decode(&packed).unwrap());
-    assert!(read == shelved);
+    assert!(read == stored);
     let offerings: usize = read.catalog.instance_types.iter().map(|t| t.offerings.len()).sum();
     println!("read: {offerings} offerings in {reading:?}");
     println!("a catalog: {} KiB", (HEAP.current_usage() - before) / 1_024);
@@ -48,29 +48,29 @@ fn main() {
 }
 
 /// 1,400 types: those that come with the program, and some of them again under other names.
-fn region() -> (Market, Vec<InstanceShape>) {
+fn region() -> (RegionMarket, Vec<InstanceTypeInfo>) {
     let (mut market, known) = instance_catalog::builtin_market().unwrap();
     let zones: Vec<Zone> = market.zones.keys().take(ZONES).cloned().collect();
     market.zones.retain(|zone, _| zones.contains(zone));
-    let mut shapes = known.clone();
-    for shape in known.iter().cycle().take(TYPES - known.len()) {
-        let mut more = shape.clone();
-        more.name = InstanceTypeName::new(&format!("x{}", shape.name)).unwrap();
-        shapes.push(more);
+    let mut descriptions = known.clone();
+    for info in known.iter().cycle().take(TYPES - known.len()) {
+        let mut more = info.clone();
+        more.name = InstanceTypeName::new(&format!("x{}", info.name)).unwrap();
+        descriptions.push(more);
     }
     market.spot.clear();
-    for (number, shape) in (1_u64..).zip(&shapes) {
+    for (number, info) in (1_u64..).zip(&descriptions) {
         let price = 10_000_000 + number * 7_919;
-        market.offered.insert(shape.name.clone(), zones.iter().cloned().collect());
-        market.on_demand.insert(shape.name.clone(), HourlyPrice(price));
+        market.offered.insert(info.name.clone(), zones.iter().cloned().collect());
+        market.on_demand.insert(info.name.clone(), HourlyPrice(price));
         for (place, zone) in (1_u64..).zip(&zones) {
-            if shape.capacity_types.contains(&CapacityType::Spot) {
+            if info.capacity_types.contains(&CapacityType::Spot) {
                 let spot = HourlyPrice(price / 3 + place * 104_729 + number);
-                market.spot.insert((shape.name.clone(), zone.clone()), spot);
+                market.spot.insert((info.name.clone(), zone.clone()), spot);
             }
         }
     }
-    (market, shapes)
+    (market, descriptions)
 }
 
 fn fastest<T>(run: impl Fn() -> T) -> (Duration, T) {

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    Bytes, InstanceShape, InstanceType, Millicores, Quantity, ResourceName, Resources, labels,
+    Bytes, InstanceType, InstanceTypeInfo, Millicores, Quantity, ResourceName, Resources, labels,
     node_class::{BlockDevice, ImageFamily, Kubelet, NetworkInterface, NodeClass, TemplateSource},
     resources::base_units,
 };
@@ -83,33 +83,37 @@ impl<'a> Sizing<'a> {
 /// instance are not for pods.
 pub(crate) fn resize(
     base: &InstanceType,
-    shape: Option<&InstanceShape>,
+    info: Option<&InstanceTypeInfo>,
     class: &Sizing<'_>,
     reserved_interfaces: u32,
 ) -> (Resources, Overhead) {
     let image_family = class.image_family;
     let on_first_card = class.network_interfaces.iter().filter(|i| i.is_efa_only && i.card == 0);
     let without_addresses = u32::try_from(on_first_card.count()).unwrap_or(u32::MAX);
-    let interface_pods = |reserved: u32| match shape {
-        Some(shape) => shape.interface_pods(reserved.saturating_add(without_addresses)),
+    let interface_pods = |reserved: u32| match info {
+        Some(info) => info.interface_pods(reserved.saturating_add(without_addresses)),
         None => base.capacity.pods,
     };
     let mut capacity = Resources {
         pods: pods(interface_pods(reserved_interfaces), base.capacity.cpu, class),
-        ephemeral_storage: ephemeral_storage(base, shape, class),
+        ephemeral_storage: ephemeral_storage(base, info, class),
         ..base.capacity.clone()
     };
     if !class.has_adapters {
         set(&mut capacity, EFA, 0);
     }
     if !class.network_interfaces.is_empty() {
-        let adapters = class.network_interfaces.iter().filter(|one| one.is_efa_only).count();
+        let adapters = class
+            .network_interfaces
+            .iter()
+            .filter(|network_interface| network_interface.is_efa_only)
+            .count();
         set(&mut capacity, EFA, u64::try_from(adapters).unwrap_or(u64::MAX));
     }
-    if image_family.is_windows() && shape.is_some_and(|s| s.architecture() == Some("amd64")) {
-        let addresses = shape.and_then(|shape| shape.table.ipv4_per_interface);
-        let own = u64::from(addresses.unwrap_or_default().saturating_sub(1));
-        set(&mut capacity, PRIVATE_IPV4_ADDRESS, own);
+    if image_family.is_windows() && info.is_some_and(|s| s.architecture() == Some("amd64")) {
+        let addresses = info.and_then(|info| info.table.ipv4_per_interface);
+        let number = u64::from(addresses.unwrap_or_default().saturating_sub(1));
+        set(&mut capacity, PRIVATE_IPV4_ADDRESS, number);
     }
     let reserved_for = if family::reserves_for_interface_pods(image_family) {
         interface_pods(0)
@@ -154,10 +158,10 @@ fn pods(interface_pods: u64, cpu: Millicores, class: &Sizing<'_>) -> u64 {
 
 fn ephemeral_storage(
     base: &InstanceType,
-    shape: Option<&InstanceShape>,
+    info: Option<&InstanceTypeInfo>,
     class: &Sizing<'_>,
 ) -> Bytes {
-    let local = if class.is_raid0 { local_gigabytes(base, shape) } else { 0 };
+    let local = if class.is_raid0 { local_gigabytes(base, info) } else { 0 };
     if local > 0 {
         return Bytes(local.saturating_mul(GIGABYTE));
     }
@@ -167,8 +171,9 @@ fn ephemeral_storage(
         Some(name) => {
             let defaults = family::default_block_devices(class.image_family);
             let is_ephemeral = |name_of: Option<&str>| name_of == Some(name);
-            let own = devices.iter().find(|device| is_ephemeral(device.device_name.as_deref()));
-            own.and_then(|device| device.size).or_else(|| {
+            let block_device =
+                devices.iter().find(|device| is_ephemeral(device.device_name.as_deref()));
+            block_device.and_then(|device| device.size).or_else(|| {
                 let mut defaults = defaults.into_iter();
                 defaults.find(|d| is_ephemeral(d.device_name.as_deref()))?.size
             })
@@ -180,9 +185,9 @@ fn ephemeral_storage(
 }
 
 /// Gigabytes (10^9) of all local disks. The label tells them only where they are NVMe.
-fn local_gigabytes(base: &InstanceType, shape: Option<&InstanceShape>) -> u64 {
-    if let Some(shape) = shape {
-        return shape.local_disks.map_or(0, |disks| disks.gigabytes);
+fn local_gigabytes(base: &InstanceType, info: Option<&InstanceTypeInfo>) -> u64 {
+    if let Some(info) = info {
+        return info.local_disks.map_or(0, |disks| disks.gigabytes);
     }
     base.label(labels::INSTANCE_LOCAL_NVME).and_then(|size| size.parse().ok()).unwrap_or_default()
 }

@@ -9,11 +9,12 @@ use std::{
 };
 
 use model::{
-    Bytes, CapacityType, Catalog, HourlyPrice, InstanceShape, InstanceType, LabelKey, Millicores,
-    Offering, Requirement, Requirements, Resources, Zone, labels,
+    Bytes, CapacityType, HourlyPrice, InstanceType, InstanceTypeInfo, LabelKey, Millicores,
+    Offering, RegionCatalog, Requirement, Requirements, Resources, Zone,
+    instance_type_info::{Device, RegionMarket},
+    labels,
     node_class::Kubelet,
     requirement::Value,
-    shape::{Device, Market},
 };
 
 use crate::{
@@ -25,48 +26,63 @@ const MEBIBYTE: u64 = 1 << 20;
 /// What the kernel of an arm64 instance keeps for itself.
 const ARM_RESERVED_MIB: u64 = 64;
 
-/// The catalog of `shapes` at the prices and in the zones of `market`. Types that the market does
+/// The catalog of `descriptions` at the prices and in the zones of `market`. Types that the market does
 /// not offer anywhere are there as well, without an available offering.
-pub fn catalog(market: &Market, shapes: Vec<InstanceShape>, settings: &NodeSettings) -> Catalog {
+pub fn catalog(
+    market: &RegionMarket,
+    descriptions: Vec<InstanceTypeInfo>,
+    settings: &NodeSettings,
+) -> RegionCatalog {
     // Once, and not for each type: it looks at all of them.
     let zones = market.all_zones();
-    let one = |shape| Arc::new(instance_type(shape, market, &zones, settings));
-    let mut instance_types: Vec<Arc<InstanceType>> = shapes.iter().map(one).collect();
+    let one = |info| Arc::new(instance_type(info, market, &zones, settings));
+    let mut instance_types: Vec<Arc<InstanceType>> = descriptions.iter().map(one).collect();
     instance_types.sort_by(|a, b| a.name.cmp(&b.name));
-    Catalog {
+    RegionCatalog {
         region: market.region.clone(),
         zones: market.zones.clone(),
         instance_types,
-        shapes: shapes.into_iter().map(|shape| (shape.name.clone(), Arc::new(shape))).collect(),
+        descriptions: descriptions
+            .into_iter()
+            .map(|info| (info.name.clone(), Arc::new(info)))
+            .collect(),
     }
 }
 
 fn instance_type(
-    shape: &InstanceShape,
-    market: &Market,
+    info: &InstanceTypeInfo,
+    market: &RegionMarket,
     zones: &BTreeSet<Zone>,
     settings: &NodeSettings,
 ) -> InstanceType {
-    let mut all = InstanceType {
-        name: shape.name.clone(),
-        requirements: requirements(shape, market),
-        capacity: capacity(shape, settings),
+    let mut instance_type = InstanceType {
+        name: info.name.clone(),
+        requirements: requirements(info, market),
+        capacity: capacity(info, settings),
         overhead: Resources::default(),
-        offerings: offerings(shape, market, zones),
+        offerings: offerings(info, market, zones),
     };
-    let (capacity, overhead) =
-        resize(&all, Some(shape), &Sizing::al2023(&Kubelet::default()), settings.reserved_enis);
-    all.capacity = capacity;
-    all.overhead = overhead.sum();
-    all
+    let (capacity, overhead) = resize(
+        &instance_type,
+        Some(info),
+        &Sizing::al2023(&Kubelet::default()),
+        settings.reserved_enis,
+    );
+    instance_type.capacity = capacity;
+    instance_type.overhead = overhead.sum();
+    instance_type
 }
 
-fn offerings(shape: &InstanceShape, market: &Market, zones: &BTreeSet<Zone>) -> Vec<Offering> {
-    let sold = market.offered.get(&shape.name);
+fn offerings(
+    info: &InstanceTypeInfo,
+    market: &RegionMarket,
+    zones: &BTreeSet<Zone>,
+) -> Vec<Offering> {
+    let sold = market.offered.get(&info.name);
     let in_zone = |capacity_type: CapacityType, zone: &Zone| {
         let price = match capacity_type {
-            CapacityType::Spot => market.spot.get(&(shape.name.clone(), zone.clone())),
-            CapacityType::OnDemand | CapacityType::Reserved => market.on_demand.get(&shape.name),
+            CapacityType::Spot => market.spot.get(&(info.name.clone(), zone.clone())),
+            CapacityType::OnDemand | CapacityType::Reserved => market.on_demand.get(&info.name),
         };
         Offering {
             zone: zone.clone(),
@@ -77,30 +93,30 @@ fn offerings(shape: &InstanceShape, market: &Market, zones: &BTreeSet<Zone>) -> 
             reservation: None,
         }
     };
-    let bought = shape.capacity_types.iter();
+    let bought = info.capacity_types.iter();
     bought.flat_map(|kind| zones.iter().map(move |zone| in_zone(*kind, zone))).collect()
 }
 
-fn capacity(shape: &InstanceShape, settings: &NodeSettings) -> Resources {
+fn capacity(info: &InstanceTypeInfo, settings: &NodeSettings) -> Resources {
     let mut capacity = Resources {
-        cpu: Millicores(u64::from(shape.vcpus).saturating_mul(1_000)),
-        memory: memory(shape, settings),
+        cpu: Millicores(u64::from(info.vcpus).saturating_mul(1_000)),
+        memory: memory(info, settings),
         ..Resources::default()
     };
     let count = |devices: &[Device], manufacturer: Option<&str>| {
-        let own = devices.iter().filter(|d| manufacturer.is_none_or(|m| d.manufacturer == m));
-        own.map(|device| u64::from(device.count)).fold(0, u64::saturating_add)
+        let filter = devices.iter().filter(|d| manufacturer.is_none_or(|m| d.manufacturer == m));
+        filter.map(|device| u64::from(device.count)).fold(0, u64::saturating_add)
     };
-    let first = shape.neuron_devices.first();
+    let first = info.neuron_devices.first();
     let cores = first.map_or(0, |d| u64::from(d.count).saturating_mul(u64::from(d.cores)));
     for (name, amount) in [
-        ("nvidia.com/gpu", count(&shape.gpus, Some("NVIDIA"))),
-        ("amd.com/gpu", count(&shape.gpus, Some("AMD"))),
-        ("habana.ai/gaudi", count(&shape.gpus, Some("Habana"))),
-        ("aws.amazon.com/neuron", count(&shape.neuron_devices, None)),
+        ("nvidia.com/gpu", count(&info.gpus, Some("NVIDIA"))),
+        ("amd.com/gpu", count(&info.gpus, Some("AMD"))),
+        ("habana.ai/gaudi", count(&info.gpus, Some("Habana"))),
+        ("aws.amazon.com/neuron", count(&info.neuron_devices, None)),
         ("aws.amazon.com/neuroncore", cores),
-        ("vpc.amazonaws.com/pod-eni", u64::from(shape.table.branch_interfaces.unwrap_or(0))),
-        ("vpc.amazonaws.com/efa", u64::from(shape.network.efa_interfaces)),
+        ("vpc.amazonaws.com/pod-eni", u64::from(info.table.branch_interfaces.unwrap_or(0))),
+        ("vpc.amazonaws.com/efa", u64::from(info.network.efa_interfaces)),
     ] {
         set(&mut capacity, name, amount);
     }
@@ -108,29 +124,29 @@ fn capacity(shape: &InstanceShape, settings: &NodeSettings) -> Resources {
 }
 
 /// What the operating system will see of the memory, as far as can be known before it starts.
-fn memory(shape: &InstanceShape, settings: &NodeSettings) -> Bytes {
-    let is_arm = shape.processor.architectures.first().is_some_and(|first| first == "arm64");
+fn memory(info: &InstanceTypeInfo, settings: &NodeSettings) -> Bytes {
+    let is_arm = info.processor.architectures.first().is_some_and(|first| first == "arm64");
     let kept = if is_arm { ARM_RESERVED_MIB } else { 0 };
-    let mebibytes = shape.memory_mib.saturating_sub(kept);
+    let mebibytes = info.memory_mib.saturating_sub(kept);
     let overhead = settings.memory_overhead.of_rounded_up(mebibytes);
     Bytes(mebibytes.saturating_sub(overhead).saturating_mul(MEBIBYTE))
 }
 
-fn requirements(shape: &InstanceShape, market: &Market) -> Requirements {
-    let zones = market.offered.get(&shape.name);
+fn requirements(info: &InstanceTypeInfo, market: &RegionMarket) -> Requirements {
+    let zones = market.offered.get(&info.name);
     let zones: Vec<&Zone> = zones.into_iter().flatten().collect();
     let zone_ids: Vec<&str> =
         zones.iter().filter_map(|zone| Some(market.zones.get(*zone)?.as_str())).collect();
-    let name = shape.name.as_str();
-    let mut all = Requirements::new();
+    let name = info.name.as_str();
+    let mut requirements = Requirements::new();
     let mut put = |key: &str, values: Vec<&str>| {
         if let Ok(key) = LabelKey::new(key) {
             let values = values.into_iter().map(Value::from).collect();
-            all.replace(Requirement::listed(key, values));
+            requirements.replace(Requirement::listed(key, values));
         }
     };
     put(labels::INSTANCE_TYPE, vec![name]);
-    put(labels::ARCH, shape.architecture().into_iter().collect());
+    put(labels::ARCH, info.architecture().into_iter().collect());
     put(labels::OS, vec!["linux"]);
     put(labels::WINDOWS_BUILD, Vec::new());
     put(labels::REGION, vec![&market.region]);
@@ -138,39 +154,39 @@ fn requirements(shape: &InstanceShape, market: &Market) -> Requirements {
     if !zone_ids.is_empty() {
         put(labels::ZONE_ID, zone_ids);
     }
-    put(labels::CAPACITY_TYPE, shape.capacity_types.iter().map(|kind| kind.as_str()).collect());
-    for (key, value) in own_labels(shape) {
+    put(labels::CAPACITY_TYPE, info.capacity_types.iter().map(|kind| kind.as_str()).collect());
+    for (key, value) in own_labels(info) {
         put(&format!("karpenter.k8s.aws/{key}"), value.as_deref().into_iter().collect());
     }
     put(labels::INSTANCE_TENANCY, vec!["default", "dedicated"]);
-    all
+    requirements
 }
 
 /// Labels of Karpenter's AWS provider, without their domain; `None` where one does not apply.
-fn own_labels(shape: &InstanceShape) -> BTreeMap<&'static str, Option<String>> {
-    let name = shape.name.as_str();
+fn own_labels(info: &InstanceTypeInfo) -> BTreeMap<&'static str, Option<String>> {
+    let name = info.name.as_str();
     let kind = name_parts(name);
     let (family, size) = match name.split_once('.') {
         Some((family, size)) if !size.contains('.') => (Some(family), Some(size)),
         _ => (None, None),
     };
-    let gpu = single(&shape.gpus);
-    let neuron = single(&shape.neuron_devices);
-    let inference = single(&shape.accelerators).filter(|_| shape.neuron_devices.is_empty());
+    let gpu = single(&info.gpus);
+    let neuron = single(&info.neuron_devices);
+    let inference = single(&info.accelerators).filter(|_| info.neuron_devices.is_empty());
     let accelerator = inference.or(neuron);
-    let nvme = shape.local_disks.filter(|disks| disks.is_nvme).map(|disks| disks.gigabytes);
+    let nvme = info.local_disks.filter(|disks| disks.is_nvme).map(|disks| disks.gigabytes);
     let number = |value: Option<u32>| value.map(|value| value.to_string());
     let text = |value: Option<&str>| value.map(ToOwned::to_owned);
     let is_flex = family.is_some_and(|family| family.contains("-flex"));
     let maker_of_accelerator = inference.map(|device| kebab(&device.manufacturer));
     BTreeMap::from([
-        ("instance-cpu", Some(shape.vcpus.to_string())),
-        ("instance-cpu-manufacturer", shape.processor.manufacturer.as_deref().map(kebab)),
+        ("instance-cpu", Some(info.vcpus.to_string())),
+        ("instance-cpu-manufacturer", info.processor.manufacturer.as_deref().map(kebab)),
         // Of the oldest types nobody knows; Karpenter says 0.
-        ("instance-cpu-sustained-clock-speed-mhz", number(shape.processor.clock_mhz.or(Some(0)))),
-        ("instance-memory", Some(shape.memory_mib.to_string())),
-        ("instance-ebs-bandwidth", number(shape.ebs_mbps)),
-        ("instance-network-bandwidth", number(shape.table.network_mbps)),
+        ("instance-cpu-sustained-clock-speed-mhz", number(info.processor.clock_mhz.or(Some(0)))),
+        ("instance-memory", Some(info.memory_mib.to_string())),
+        ("instance-ebs-bandwidth", number(info.ebs_mbps)),
+        ("instance-network-bandwidth", number(info.table.network_mbps)),
         ("instance-category", text(kind.map(|(category, _)| category))),
         ("instance-generation", text(kind.map(|(_, generation)| generation))),
         ("instance-family", text(family)),
@@ -187,10 +203,10 @@ fn own_labels(shape: &InstanceShape) -> BTreeMap<&'static str, Option<String>> {
             maker_of_accelerator.or_else(|| neuron.map(|_| "aws".to_owned())),
         ),
         ("instance-accelerator-count", accelerator.map(|device| device.count.to_string())),
-        ("instance-hypervisor", Some(shape.hypervisor.clone())),
+        ("instance-hypervisor", Some(info.hypervisor.clone())),
         (
             "instance-encryption-in-transit-supported",
-            Some(shape.network.encrypts_in_transit.to_string()),
+            Some(info.network.encrypts_in_transit.to_string()),
         ),
         ("capacity-reservation-id", None),
         ("capacity-reservation-type", None),

@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn fields_cannot_be_shifted_into_each_other() {
-        let all = [
+        let numbers = [
             of(&[]),
             of(&[("a", None)]),
             of(&[("a", Some(""))]),
@@ -69,8 +69,8 @@ mod tests {
             of(&[("a", Some("x\nb:1:y"))]),
             of(&[("b", Some("y")), ("a", Some("x"))]),
         ];
-        let distinct: std::collections::BTreeSet<_> = all.iter().collect();
-        assert_eq!(distinct.len(), all.len());
+        let distinct: std::collections::BTreeSet<_> = numbers.iter().collect();
+        assert_eq!(distinct.len(), numbers.len());
     }
 
     #[test]

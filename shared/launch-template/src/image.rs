@@ -9,6 +9,8 @@ pub(crate) fn image_for<'a>(
     instance_type: &InstanceType,
     images: &'a [Image],
 ) -> Option<&'a Image> {
-    let own = &instance_type.requirements;
-    images.iter().find(|image| own.compatible(&image.requirements, Undefined::WellKnown).is_ok())
+    let requirements = &instance_type.requirements;
+    images
+        .iter()
+        .find(|image| requirements.compatible(&image.requirements, Undefined::WellKnown).is_ok())
 }

@@ -6,6 +6,7 @@
 mod capacity;
 mod described;
 mod digest;
+pub mod dry_run;
 mod family;
 mod filter;
 mod image;
@@ -23,7 +24,6 @@ mod stored;
 mod template;
 #[cfg(test)]
 mod testing;
-pub mod try_out;
 mod user_data;
 
 pub use capacity::Overhead;
@@ -36,10 +36,10 @@ pub use named::named_template;
 pub use node_settings::{NodeSettings, Share};
 pub use offer::{OfferedType, Offers, all_types, offer};
 pub use rank::{Rank, rank};
-pub use reaction::{cooling_ends, reaction};
+pub use reaction::{reaction, unavailable_until};
 pub use readiness::{
     Checks, DryRun, Findings, Readiness, Selected, own_obstacles, readiness, resolved,
 };
-pub use request::{Launch, Refusal, requests, requests_with};
+pub use request::{BatchRefusal, Launch, requests, requests_with};
 pub use stored::{Live, of_status, selected};
 pub use user_data::dropped_settings;

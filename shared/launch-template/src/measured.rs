@@ -21,10 +21,13 @@ pub(crate) fn apply(
 ) {
     for (key, memory) in measured {
         let index = types.binary_search_by(|t| t.name.cmp(&key.instance_type));
-        let Some(found) = index.ok().and_then(|index| types.get_mut(index)) else { continue };
-        let is_of_image = image_for(found, images).is_some_and(|image| image.id == key.image);
-        if is_of_image && found.capacity.memory != *memory {
-            Arc::make_mut(found).capacity.memory = *memory;
+        let Some(instance_type) = index.ok().and_then(|index| types.get_mut(index)) else {
+            continue;
+        };
+        let is_of_image =
+            image_for(instance_type, images).is_some_and(|image| image.id == key.image);
+        if is_of_image && instance_type.capacity.memory != *memory {
+            Arc::make_mut(instance_type).capacity.memory = *memory;
         }
     }
 }
@@ -62,10 +65,17 @@ mod tests {
         let changes: Vec<(&str, i64)> = before
             .iter()
             .zip(&after)
-            .map(|(one, other)| (one.name.as_str(), mebibytes(other) - mebibytes(one)))
+            .map(|(instance_type, other)| {
+                (instance_type.name.as_str(), mebibytes(other) - mebibytes(instance_type))
+            })
             .collect();
         assert_eq!(changes, expected);
-        assert!(before.iter().zip(&after).all(|(one, other)| one.overhead == other.overhead));
+        assert!(
+            before
+                .iter()
+                .zip(&after)
+                .all(|(instance_type, other)| instance_type.overhead == other.overhead)
+        );
     }
 
     #[test]

@@ -13,9 +13,9 @@ use model::{
 /// `found` is what EC2 says about it.
 pub fn named_template(
     name: &LaunchTemplateName,
-    found: Option<DescribedTemplate>,
+    described_template: Option<DescribedTemplate>,
 ) -> Result<(ResolvedTemplate, ImageId), TemplateProblem> {
-    let Some(DescribedTemplate { name, version, image, sets }) = found else {
+    let Some(DescribedTemplate { name, version, image, sets }) = described_template else {
         return Err(TemplateProblem::NotFound(name.clone()));
     };
     if !sets.is_empty() {
@@ -41,13 +41,13 @@ mod tests {
         expected: Result<TemplateVersion, (&str, &str)>,
     ) {
         let name: LaunchTemplateName = "mine".parse().unwrap();
-        let found = DescribedTemplate {
+        let described_template = DescribedTemplate {
             name: name.clone(),
             version: 3,
             image: image.map(|id| id.parse().unwrap()),
             sets: sets.iter().copied().collect(),
         };
-        let seen = match named_template(&name, Some(found)) {
+        let seen = match named_template(&name, Some(described_template)) {
             Ok((ResolvedTemplate::Named { version, .. }, _)) => Ok(version),
             Ok((ResolvedTemplate::Made, _)) => panic!("it is the user's own"),
             Err(problem) => Err((problem.reason().to_string(), problem.to_string())),

@@ -12,8 +12,8 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    CapacityType, Catalog, HourlyPrice, InstanceShape, InstanceType, LabelKey, Offering,
-    OfferingKey, Requirement, Requirements, Reservation, Zone, ZoneId, labels,
+    CapacityType, HourlyPrice, InstanceType, InstanceTypeInfo, LabelKey, Offering, OfferingKey,
+    RegionCatalog, Requirement, Requirements, Reservation, Zone, ZoneId, labels,
     node_class::{CapacityReservation, PlacementStrategy, ResolvedNodeClass, TemplateSource},
     requirement::Value,
 };
@@ -46,21 +46,21 @@ pub struct OfferedType {
 /// Karpenter's default settings.
 ///
 /// A type that no image of the class starts on is left out. An offering is available where the
-/// class has a subnet, when it does not cool down (`cooling` says until when each one does), and
+/// class has a subnet, when it does not are unavailable (`unavailable_offerings` says until when each one does), and
 /// when the class asks for nothing that the type cannot do.
 pub fn offer(
-    catalog: &Catalog,
+    catalog: &RegionCatalog,
     class: &ResolvedNodeClass,
-    cooling: &BTreeMap<OfferingKey, Timestamp>,
+    unavailable_offerings: &BTreeMap<OfferingKey, Timestamp>,
     now: Timestamp,
 ) -> Vec<Arc<InstanceType>> {
     let mut types = of_class(catalog, class);
-    cool(&mut types, cooling, now);
+    mark_unavailable(&mut types, unavailable_offerings, now);
     types
 }
 
-/// The same as if nothing cooled down. It is long work for a whole region.
-fn of_class(catalog: &Catalog, class: &ResolvedNodeClass) -> Vec<Arc<InstanceType>> {
+/// The same as if nothing became unavailable. It is long work for a whole region.
+fn of_class(catalog: &RegionCatalog, class: &ResolvedNodeClass) -> Vec<Arc<InstanceType>> {
     let types = all_types(catalog, class, &NodeSettings::default()).into_iter();
     let types = types.map(|offered| offered.instance_type);
     types
@@ -69,22 +69,24 @@ fn of_class(catalog: &Catalog, class: &ResolvedNodeClass) -> Vec<Arc<InstanceTyp
         .collect()
 }
 
-/// Makes those offerings of `types`, which are sorted by name, unavailable that still cool down.
+/// Makes those offerings of `types`, which are sorted by name, unavailable that still are unavailable.
 /// What is reserved does as well, by type and zone: EC2 may say for a while that a reservation has
 /// room which it does not give. Types without such an offering stay the very same.
-fn cool(
+fn mark_unavailable(
     types: &mut [Arc<InstanceType>],
-    cooling: &BTreeMap<OfferingKey, Timestamp>,
+    unavailable_offerings: &BTreeMap<OfferingKey, Timestamp>,
     now: Timestamp,
 ) {
-    for (key, _) in cooling.iter().filter(|(_, until)| **until > now) {
+    for (key, _) in unavailable_offerings.iter().filter(|(_, until)| **until > now) {
         let index = types.binary_search_by(|t| t.name.cmp(&key.instance_type));
-        let Some(found) = index.ok().and_then(|index| types.get_mut(index)) else { continue };
+        let Some(instance_type) = index.ok().and_then(|index| types.get_mut(index)) else {
+            continue;
+        };
         let ends = |o: &Offering| {
             o.is_available && o.capacity_type == key.capacity_type && o.zone == key.zone
         };
-        if found.offerings.iter().any(ends) {
-            let ended = Arc::make_mut(found).offerings.iter_mut().filter(|o| ends(o));
+        if instance_type.offerings.iter().any(ends) {
+            let ended = Arc::make_mut(instance_type).offerings.iter_mut().filter(|o| ends(o));
             ended.for_each(|offering| offering.is_available = false);
         }
     }
@@ -93,7 +95,7 @@ fn cool(
 /// Every instance type of `catalog` as nodes of `class` would have it, sorted by name: also those
 /// that no image starts on, and those of which nothing is available.
 pub fn all_types(
-    catalog: &Catalog,
+    catalog: &RegionCatalog,
     class: &ResolvedNodeClass,
     settings: &NodeSettings,
 ) -> Vec<OfferedType> {
@@ -101,8 +103,8 @@ pub fn all_types(
         class.subnets.iter().map(|subnet| (&subnet.zone, &subnet.zone_id)).collect();
     let view = View { class, settings, zones };
     let of_class = |base: &Arc<InstanceType>| {
-        let shape = catalog.shapes.get(&base.name).map(|shape| &**shape);
-        view.offered(base, shape)
+        let info = catalog.descriptions.get(&base.name).map(|info| &**info);
+        view.offered(base, info)
     };
     let mut types: Vec<_> = catalog.instance_types.iter().map(of_class).collect();
     types.sort_by(|a, b| a.instance_type.name.cmp(&b.instance_type.name));
@@ -117,14 +119,16 @@ struct View<'a> {
 }
 
 impl View<'_> {
-    fn offered(&self, base: &InstanceType, shape: Option<&InstanceShape>) -> OfferedType {
+    fn offered(&self, base: &InstanceType, info: Option<&InstanceTypeInfo>) -> OfferedType {
         let class = &self.class.class;
         let sizing = Sizing::of(class);
-        let (capacity, overhead) = resize(base, shape, &sizing, self.settings.reserved_enis);
-        let can_be_launched = self.is_compatible(base, shape);
+        let (capacity, overhead) = resize(base, info, &sizing, self.settings.reserved_enis);
+        let can_be_launched = self.is_compatible(base, info);
         let reservations: Vec<&CapacityReservation> = if self.settings.reserved_capacity {
-            let all = self.class.reservations.iter();
-            all.filter(|reservation| reservation.instance_type == base.name).collect()
+            let capacity_reservations = self.class.reservations.iter();
+            capacity_reservations
+                .filter(|reservation| reservation.instance_type == base.name)
+                .collect()
         } else {
             Vec::new()
         };
@@ -150,28 +154,28 @@ impl View<'_> {
     }
 
     /// Whether `base` can do what the class asks for.
-    fn is_compatible(&self, base: &InstanceType, shape: Option<&InstanceShape>) -> bool {
+    fn is_compatible(&self, base: &InstanceType, info: Option<&InstanceTypeInfo>) -> bool {
         let class = &self.class.class;
         let instance_family = base.label(labels::INSTANCE_FAMILY).map_or("", |value| &**value);
         let hypervisor = base.label(labels::INSTANCE_HYPERVISOR).map_or("", |value| &**value);
         let strategy = self.class.placement_group.as_ref().map(|group| group.strategy.as_str());
         family::starts_on(class.image_family, instance_family)
             && (class.connection_tracking.is_none() || hypervisor == "nitro")
-            && (class.network_interfaces.is_empty() || shape.is_some_and(|s| self.has_cards(s)))
+            && (class.network_interfaces.is_empty() || info.is_some_and(|s| self.has_cards(s)))
             && (class.nested_virtualization != Some(true)
-                || shape.is_some_and(|shape| shape.processor.has_nested_virtualization))
+                || info.is_some_and(|info| info.processor.has_nested_virtualization))
             && strategy.is_none_or(|strategy| {
-                shape.is_some_and(|s| s.placement_strategies.iter().any(|own| own == strategy))
+                info.is_some_and(|s| s.placement_strategies.iter().any(|text| text == strategy))
             })
     }
 
-    /// Whether the class's network interfaces fit on the cards of `shape`.
-    fn has_cards(&self, shape: &InstanceShape) -> bool {
+    /// Whether the class's network interfaces fit on the cards of `info`.
+    fn has_cards(&self, info: &InstanceTypeInfo) -> bool {
         let interfaces = &self.class.class.network_interfaces;
-        let network = &shape.network;
+        let network = &info.network;
         let fits = |card: u32, device: u32| {
-            let found = network.cards.iter().find(|(index, _)| *index == card);
-            found.is_some_and(|(_, most)| device < *most)
+            let entry = network.cards.iter().find(|(index, _)| *index == card);
+            entry.is_some_and(|(_, most)| device < *most)
         };
         let adapters = interfaces.iter().filter(|interface| interface.is_efa_only).count();
         network.has_ena

@@ -9,7 +9,7 @@ use model::{
 };
 
 /// How long an offering without capacity is left alone. Karpenter: `UnavailableOfferingsTTL`.
-const COOLING: SignedDuration = SignedDuration::from_mins(3);
+const UNAVAILABLE_FOR: SignedDuration = SignedDuration::from_mins(3);
 
 const SPOT_ROLE: &str = "AuthFailure.ServiceLinkedRoleCreationNotPermitted";
 
@@ -56,20 +56,21 @@ const REASONS: [(&str, &str); 14] = [
 ];
 
 /// When an offering that had no capacity at `now` may be tried again.
-pub fn cooling_ends(now: Timestamp) -> Timestamp {
-    now.checked_add(COOLING).unwrap_or(Timestamp::MAX)
+pub fn unavailable_until(now: Timestamp) -> Timestamp {
+    now.checked_add(UNAVAILABLE_FOR).unwrap_or(Timestamp::MAX)
 }
 
 /// What to do about `error`, one of those that the answer to `request` has.
 ///
 /// An error without capacity that names neither type nor zone is about the request as a whole; it
-/// cools down the only offering that was asked for, or nothing and is asked again.
+/// is unavailable the only offering that was asked for, or nothing and is asked again.
 pub fn reaction(error: &FleetError, request: &FleetRequest) -> FleetReaction {
     if error.code == SPOT_ROLE {
-        return FleetReaction::CoolDownSpot;
+        return FleetReaction::MarkSpotUnavailable;
     }
     if NO_CAPACITY.contains(&error.code.as_str()) {
-        return offering_of(error, request).map_or(FleetReaction::Retry, FleetReaction::CoolDown);
+        return offering_of(error, request)
+            .map_or(FleetReaction::Retry, FleetReaction::MarkUnavailable);
     }
     if RETRIED.contains(&error.code.as_str()) {
         return FleetReaction::Retry;

@@ -359,10 +359,10 @@ fn validation(class: &NodeClass, before: &[Aspect], checks: &Checks) -> Conditio
 }
 
 /// All of them together.
-fn root(all: &[Condition]) -> Condition {
+fn root(conditions: &[Condition]) -> Condition {
     let kind = ConditionKind::Ready;
     let shown = |status: Option<bool>, word: &str| {
-        let with = all.iter().filter(|condition| condition.status == status);
+        let with = conditions.iter().filter(|condition| condition.status == status);
         with.map(|condition| format!("{}={word}", condition.kind)).collect::<Vec<_>>().join(", ")
     };
     let (refused, open) = (shown(Some(false), "False"), shown(None, "Unknown"));

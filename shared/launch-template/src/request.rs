@@ -47,7 +47,7 @@ pub struct Launch {
 
 /// Why a batch cannot be launched.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum Refusal {
+pub enum BatchRefusal {
     /// No offering that the claims allow is available now. Karpenter's insufficient capacity.
     #[error("NodePool `{node_pool}`: no capacity: {why}")]
     NoCapacity {
@@ -117,7 +117,7 @@ pub fn requests(
     types: &[Arc<InstanceType>],
     settings: &ClusterSettings,
     instance_profile: &str,
-) -> Result<Launch, Refusal> {
+) -> Result<Launch, BatchRefusal> {
     requests_with(claims, class, types, settings, instance_profile, MinValuesPolicy::Strict)
 }
 
@@ -129,12 +129,12 @@ pub fn requests_with(
     settings: &ClusterSettings,
     instance_profile: &str,
     min_values: MinValuesPolicy,
-) -> Result<Launch, Refusal> {
+) -> Result<Launch, BatchRefusal> {
     let Some(claim) = claims.first() else {
-        return Err(Refusal::NoClaims);
+        return Err(BatchRefusal::NoClaims);
     };
     check_ready(claim, class)?;
-    let no_capacity = |why| Refusal::NoCapacity { node_pool: claim.node_pool.clone(), why };
+    let no_capacity = |why| BatchRefusal::NoCapacity { node_pool: claim.node_pool.clone(), why };
     let candidates = candidates(claim, types, min_values).map_err(no_capacity)?;
     let capacity_type = capacity_type(&candidates);
     let batch = Batch { claim, class, settings, capacity_type, instance_profile };
@@ -212,12 +212,12 @@ impl Batch<'_> {
 
     /// The labels that the node is told: the claim's and how it is paid for.
     fn labels(&self) -> BTreeMap<String, String> {
-        let mut all = claim_labels(self.claim);
-        all.insert(labels::CAPACITY_TYPE.to_owned(), self.capacity_type.to_string());
-        all
+        let mut texts = claim_labels(self.claim);
+        texts.insert(labels::CAPACITY_TYPE.to_owned(), self.capacity_type.to_string());
+        texts
     }
 
-    fn template_data(&self, group: &Group<'_>) -> Result<LaunchTemplateData, Refusal> {
+    fn template_data(&self, group: &Group<'_>) -> Result<LaunchTemplateData, BatchRefusal> {
         let Self { claim, settings, .. } = *self;
         let class = &self.class.class;
         let node = Node {
@@ -253,16 +253,16 @@ impl Batch<'_> {
 }
 
 /// Whether something stands against launching `claim` from the class.
-fn check_ready(claim: &NodeClaim, class: &ResolvedNodeClass) -> Result<(), Refusal> {
+fn check_ready(claim: &NodeClaim, class: &ResolvedNodeClass) -> Result<(), BatchRefusal> {
     let name = &class.class.name;
     if class.class.is_deleting {
         let why = format!("EC2NodeClass `{name}` is being deleted");
-        return Err(Refusal::NoCapacity { node_pool: claim.node_pool.clone(), why });
+        return Err(BatchRefusal::NoCapacity { node_pool: claim.node_pool.clone(), why });
     }
     let ready = readiness(&class.class, &Findings::of_resolved(class), None);
     if !ready.obstacles().is_empty() {
         let obstacles = ready.obstacles().to_vec();
-        return Err(Refusal::NotReady { class: name.clone(), obstacles });
+        return Err(BatchRefusal::NotReady { class: name.clone(), obstacles });
     }
     Ok(())
 }
@@ -292,7 +292,7 @@ fn overrides(
     capacity_type: CapacityType,
     subnets: &BTreeMap<&Zone, &SubnetId>,
 ) -> Vec<FleetOverride> {
-    let mut all: Vec<FleetOverride> = Vec::new();
+    let mut fleet_overrides: Vec<FleetOverride> = Vec::new();
     for candidate in &group.candidates {
         let name = &candidate.instance_type.name;
         let mut zones = BTreeSet::new();
@@ -304,7 +304,7 @@ fn overrides(
             let Some(subnet) = subnets.get(&offering.zone) else {
                 continue;
             };
-            all.push(FleetOverride {
+            fleet_overrides.push(FleetOverride {
                 instance_type: name.clone(),
                 zone: offering.zone.clone(),
                 subnet: (*subnet).clone(),
@@ -313,8 +313,8 @@ fn overrides(
             });
         }
     }
-    all.sort();
-    all
+    fleet_overrides.sort();
+    fleet_overrides
 }
 
 #[cfg(test)]

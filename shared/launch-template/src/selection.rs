@@ -17,10 +17,12 @@ const EXPIRING: SignedDuration = SignedDuration::from_mins(40);
 /// Those of `found` that have not ended at `now`, by id, each once. A capacity block that is about
 /// to end is marked.
 pub fn usable_reservations(
-    found: Vec<CapacityReservation>,
+    capacity_reservations: Vec<CapacityReservation>,
     now: Timestamp,
 ) -> Vec<CapacityReservation> {
-    let usable = found.into_iter().filter(|one| one.ends_at.is_none_or(|end| end > now));
+    let usable = capacity_reservations
+        .into_iter()
+        .filter(|capacity_reservation| capacity_reservation.ends_at.is_none_or(|end| end > now));
     let seen = usable.map(|reservation| {
         let last = reservation.ends_at.and_then(|end| end.checked_sub(EXPIRING).ok());
         let is_expiring = reservation.is_capacity_block && last.is_some_and(|last| last <= now);

@@ -81,7 +81,7 @@ pub fn selected(
         Some(Subnet { available_ip_address_count: free(&subnet.id)?, ..subnet.clone() })
     });
     let mut subnets: Vec<Subnet> = subnets.collect();
-    subnets.sort_by(|one, other| one.id.cmp(&other.id));
+    subnets.sort_by(|subnet, other| subnet.id.cmp(&other.id));
     let left = |id: &String| live.reservations_left.get(id).copied();
     let reservations = status.reservations.iter().filter_map(|reservation| {
         let available_count = left(&reservation.id)?;

@@ -7,8 +7,8 @@ use std::collections::BTreeMap;
 use model::{
     LaunchTemplateName, NodeClaim, labels,
     launch::{
-        Interface, InterfaceKind, LaunchTemplate, LaunchTemplateData, Placement, ReservationMarket,
-        ReservationTarget,
+        Interface, InterfaceKind, LaunchTemplate, LaunchTemplateData, PlacementGroupPlacement,
+        ReservationMarket, ReservationTarget,
     },
     node_class::{
         BlockDevice, ClusterSettings, ConnectionTracking, NodeClass, PlacementStrategy,
@@ -69,16 +69,16 @@ pub(crate) fn block_devices(class: &NodeClass, defaults: Vec<BlockDevice>) -> Ve
 /// `adapters`, else the one that every instance has.
 pub(crate) fn interfaces(class: &NodeClass, adapters: u64) -> Vec<Interface> {
     if !class.network_interfaces.is_empty() {
-        let own = class.network_interfaces.iter().map(|one| Interface {
-            card: Some(one.card),
-            device: one.device,
-            kind: Some(if one.is_efa_only {
+        let map = class.network_interfaces.iter().map(|network_interface| Interface {
+            card: Some(network_interface.card),
+            device: network_interface.device,
+            kind: Some(if network_interface.is_efa_only {
                 InterfaceKind::EfaOnly
             } else {
                 InterfaceKind::Interface
             }),
         });
-        return own.collect();
+        return map.collect();
     }
     let count = u32::try_from(adapters).unwrap_or(u32::MAX);
     if count == 0 {
@@ -94,7 +94,10 @@ pub(crate) fn interfaces(class: &NodeClass, adapters: u64) -> Vec<Interface> {
 
 /// Where in the class's placement group nodes of `claim` go: into the partition whose number sorts
 /// first, as text, of those that the claim allows.
-pub(crate) fn placement(class: &ResolvedNodeClass, claim: &NodeClaim) -> Option<Placement> {
+pub(crate) fn placement(
+    class: &ResolvedNodeClass,
+    claim: &NodeClaim,
+) -> Option<PlacementGroupPlacement> {
     let group = class.placement_group.as_ref()?;
     let partition = match group.strategy {
         PlacementStrategy::Partition { count } => {
@@ -104,24 +107,24 @@ pub(crate) fn placement(class: &ResolvedNodeClass, claim: &NodeClaim) -> Option<
         }
         PlacementStrategy::Cluster | PlacementStrategy::Spread => None,
     };
-    Some(Placement { group: group.id.clone(), partition })
+    Some(PlacementGroupPlacement { group: group.id.clone(), partition })
 }
 
 /// The labels of `claim` that its requirements give, its pool's and its class's among them: one
 /// value for each listed requirement on a label of the user's own.
 pub(crate) fn claim_labels(claim: &NodeClaim) -> BTreeMap<String, String> {
-    let own = claim.requirements.iter().filter(|requirement| {
+    let filter = claim.requirements.iter().filter(|requirement| {
         let key = requirement.key().as_str();
         !labels::is_well_known(key) && !labels::is_restricted(key) && !requirement.is_complement()
     });
-    let values = own.filter_map(|requirement| {
+    let values = filter.filter_map(|requirement| {
         Some((requirement.key().to_string(), requirement.any_value()?.to_string()))
     });
-    let mut all: BTreeMap<String, String> = values.collect();
-    all.extend(claim.labels.clone());
-    all.insert(labels::NODE_POOL.to_owned(), claim.node_pool.to_string());
-    all.insert(labels::NODE_CLASS.to_owned(), claim.node_class.to_string());
-    all
+    let mut texts: BTreeMap<String, String> = values.collect();
+    texts.extend(claim.labels.clone());
+    texts.insert(labels::NODE_POOL.to_owned(), claim.node_pool.to_string());
+    texts.insert(labels::NODE_CLASS.to_owned(), claim.node_class.to_string());
+    texts
 }
 
 /// Everything that makes a launch template another one. Cluster, class and pool are in the tags.
@@ -185,7 +188,7 @@ fn connections(digest: &mut Digest, tracking: Option<ConnectionTracking>) {
 fn placed(
     digest: &mut Digest,
     interfaces: &[Interface],
-    placement: Option<&Placement>,
+    placement: Option<&PlacementGroupPlacement>,
     reservation: Option<&ReservationTarget>,
 ) {
     digest.field("interfaces", interfaces.len());

@@ -4,15 +4,16 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use model::{
-    BatchId, CapacityType, Catalog, ClusterName, HourlyPrice, ImageId, InstanceShape, InstanceType,
+    BatchId, CapacityType, ClusterName, HourlyPrice, ImageId, InstanceType, InstanceTypeInfo,
     InstanceTypeName, NodeClaim, NodeClaimName, NodeClassName, NodePoolName, Offering, Operator,
-    Requirement, Requirements, ResourceName, Resources, SecurityGroupId, SubnetId, Zone, ZoneId,
+    RegionCatalog, Requirement, Requirements, ResourceName, Resources, SecurityGroupId, SubnetId,
+    Zone, ZoneId,
+    instance_type_info::{LocalDisks, Network, Processor, TableFacts},
     labels,
     node_class::{
         ClusterSettings, Image, ImageFamily, ImageTerm, Kubelet, MetadataOptions, NodeClass,
         NodeIdentity, ResolvedNodeClass, ResolvedTemplate, Subnet, TemplateSource,
     },
-    shape::{LocalDisks, Network, Processor, TableFacts},
 };
 
 pub(crate) const ZONES: [(&str, &str); 2] =
@@ -24,11 +25,11 @@ pub(crate) fn now() -> Timestamp {
 }
 
 pub(crate) fn resources(amounts: &[(&str, &str)]) -> Resources {
-    let mut all = Resources::default();
+    let mut resources = Resources::default();
     for (name, text) in amounts {
-        all.set_quantity(&ResourceName::new(name).unwrap(), text).unwrap();
+        resources.set_quantity(&ResourceName::new(name).unwrap(), text).unwrap();
     }
-    all
+    resources
 }
 
 pub(crate) fn requirement(text: &str) -> Requirement {
@@ -97,15 +98,15 @@ pub(crate) fn instance_type(text: &str) -> Arc<InstanceType> {
     })
 }
 
-pub(crate) fn catalog(types: &[&str]) -> Catalog {
+pub(crate) fn catalog(types: &[&str]) -> RegionCatalog {
     let mut instance_types: Vec<_> = types.iter().map(|text| instance_type(text)).collect();
     instance_types.sort_by(|a, b| a.name.cmp(&b.name));
     let zones = ZONES.map(|(zone, id)| (Zone::new(zone).unwrap(), ZoneId::new(id).unwrap()));
-    Catalog {
+    RegionCatalog {
         region: "us-west-2".to_owned(),
         zones: zones.into(),
         instance_types,
-        shapes: std::collections::BTreeMap::new(),
+        descriptions: std::collections::BTreeMap::new(),
     }
 }
 
@@ -237,8 +238,8 @@ pub(crate) fn wrapped(text: &str) -> String {
 
 /// What EC2 would say about a type with `vcpus` and local disks, of which the first card has three
 /// interfaces, the second one.
-pub(crate) fn shape(name: &str, vcpus: u32) -> InstanceShape {
-    InstanceShape {
+pub(crate) fn instance_type_info(name: &str, vcpus: u32) -> InstanceTypeInfo {
+    InstanceTypeInfo {
         name: InstanceTypeName::new(name).unwrap(),
         processor: Processor {
             architectures: vec!["x86_64".to_owned()],
@@ -272,10 +273,11 @@ pub(crate) fn shape(name: &str, vcpus: u32) -> InstanceShape {
     }
 }
 
-/// `catalog(types)` with a [`shape`] of two CPUs for each.
-pub(crate) fn described(types: &[&str]) -> Catalog {
+/// `catalog(types)` with a [`info`] of two CPUs for each.
+pub(crate) fn described(types: &[&str]) -> RegionCatalog {
     let mut all = catalog(types);
-    let names = all.instance_types.iter().map(|one| one.name.clone());
-    all.shapes = names.map(|name| (name.clone(), Arc::new(shape(name.as_str(), 2)))).collect();
+    let names = all.instance_types.iter().map(|instance_type| instance_type.name.clone());
+    all.descriptions =
+        names.map(|name| (name.clone(), Arc::new(instance_type_info(name.as_str(), 2)))).collect();
     all
 }

@@ -18,7 +18,7 @@ use model::{
     node_class::{ClusterSettings, ImageFamily, NodeClass, Obstacle, ResolvedNodeClass},
 };
 
-use crate::Refusal;
+use crate::BatchRefusal;
 
 /// Domains of labels that a kubelet may not give its own node.
 /// <https://kubernetes.io/docs/reference/access-authn-authz/admission-controllers/#noderestriction>
@@ -44,8 +44,8 @@ pub(crate) struct Node<'a> {
 impl Node<'_> {
     /// Labels that the kubelet registers its node with.
     fn registered_labels(&self) -> BTreeMap<&str, &str> {
-        let own = self.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-        let marked = own.chain([(labels::DO_NOT_SYNC_TAINTS, "true")]);
+        let map = self.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let marked = map.chain([(labels::DO_NOT_SYNC_TAINTS, "true")]);
         marked.filter(|(key, _)| !is_kept_from_kubelets(key)).collect()
     }
 
@@ -73,7 +73,7 @@ impl Node<'_> {
 
     /// Refuses labels and taints that Kubernetes takes for none. They stand within words of a command
     /// line that more than one program reads, where no way of quoting reaches the last of them.
-    fn check_names(&self) -> Result<(), Refusal> {
+    fn check_names(&self) -> Result<(), BatchRefusal> {
         let labels = self.labels.iter().map(|(key, value)| ("label", key, value));
         let taints = self.taints.iter().map(|taint| ("taint", &taint.key, &taint.value));
         for (what, key, value) in labels.chain(taints) {
@@ -84,7 +84,7 @@ impl Node<'_> {
             } else {
                 continue;
             };
-            return Err(Refusal::NotALabel { claim: self.claim.clone(), wrong });
+            return Err(BatchRefusal::NotALabel { claim: self.claim.clone(), wrong });
         }
         Ok(())
     }
@@ -96,20 +96,21 @@ impl Node<'_> {
 }
 
 /// The user data of `node`, at most as long as EC2 takes it.
-pub(crate) fn user_data(node: &Node<'_>) -> Result<String, Refusal> {
+pub(crate) fn user_data(node: &Node<'_>) -> Result<String, BatchRefusal> {
     let class = &node.class.class.name;
     if node.class.class.image_family != ImageFamily::Custom {
         node.check_names()?;
     }
-    let wrong =
-        |why: String| Refusal::UserData(format!("EC2NodeClass `{class}`: spec.userData: {why}"));
+    let wrong = |why: String| {
+        BatchRefusal::UserData(format!("EC2NodeClass `{class}`: spec.userData: {why}"))
+    };
     let text = match node.class.class.image_family {
         ImageFamily::Al2 => bootstrap::shell(node).map_err(wrong)?,
         ImageFamily::Al2023 => {
             let Some(cidr) = &node.settings.service_cidr else {
                 let unknown = Obstacle::ServiceCidrUnknown(node.settings.name.clone());
                 let obstacles = vec![unknown];
-                return Err(Refusal::NotReady { class: class.clone(), obstacles });
+                return Err(BatchRefusal::NotReady { class: class.clone(), obstacles });
             };
             node_config::user_data(node, cidr).map_err(wrong)?
         }
@@ -121,7 +122,7 @@ pub(crate) fn user_data(node: &Node<'_>) -> Result<String, Refusal> {
         ImageFamily::Custom => node.custom().unwrap_or_default().to_owned(),
     };
     if text.len() > limits::USER_DATA_BYTES_MAX {
-        return Err(Refusal::UserDataSize {
+        return Err(BatchRefusal::UserDataSize {
             class: class.clone(),
             bytes: text.len(),
             bytes_max: limits::USER_DATA_BYTES_MAX,

@@ -5,7 +5,7 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use crate::{
-    HourlyPrice, InstanceShape, InstanceTypeName, Requirement, Requirements, Resources, Zone,
+    HourlyPrice, InstanceTypeInfo, InstanceTypeName, Requirement, Requirements, Resources, Zone,
     ZoneId, labels, requirement::Value,
 };
 
@@ -87,7 +87,7 @@ pub struct Offering {
     pub capacity_type: CapacityType,
     /// For one hour.
     pub price: HourlyPrice,
-    /// Whether it can be bought now: offered in the zone, a subnet there, not cooling down.
+    /// Whether it can be bought now: offered in the zone, a subnet there, available.
     pub is_available: bool,
     /// Of a reserved offering.
     pub reservation: Option<Reservation>,
@@ -110,7 +110,7 @@ pub struct InstanceType {
 
 /// Everything that could be bought in a region, before any NodeClass narrows it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Catalog {
+pub struct RegionCatalog {
     /// Such as `us-west-2`.
     pub region: String,
     /// The ids of the zones.
@@ -118,7 +118,7 @@ pub struct Catalog {
     /// Sorted by name.
     pub instance_types: Vec<Arc<InstanceType>>,
     /// What EC2 says about those types; not known for catalogs that were read as they are printed.
-    pub shapes: BTreeMap<InstanceTypeName, Arc<InstanceShape>>,
+    pub descriptions: BTreeMap<InstanceTypeName, Arc<InstanceTypeInfo>>,
 }
 
 impl Offering {
@@ -190,7 +190,7 @@ impl InstanceType {
     }
 }
 
-impl Catalog {
+impl RegionCatalog {
     /// The type called `name`.
     pub fn instance_type(&self, name: &InstanceTypeName) -> Option<&Arc<InstanceType>> {
         let index = self.instance_types.binary_search_by(|t| t.name.cmp(name)).ok()?;

@@ -229,7 +229,7 @@ impl fmt::Display for ClaimMessage {
 
 /// The NodeClaim object by which a cluster shows a claim.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ShownNodeClaim {
+pub struct SyncedNodeClaim {
     /// Its name, which is the claim's.
     pub name: NodeClaimName,
     /// The version of the claim that it shows in full; 0 while it shows none.

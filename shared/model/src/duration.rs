@@ -72,7 +72,7 @@ pub fn parse_groups(text: &str) -> Result<SignedDuration, InvalidDuration> {
 }
 
 /// Shows a duration as Go does: `1h30m0s`, `1m0s`, `1.5s`, `100ms`, `0s`.
-pub fn show_go(duration: SignedDuration) -> String {
+pub fn format_go(duration: SignedDuration) -> String {
     let nanos = duration.as_nanos();
     let sign = if nanos < 0 { "-" } else { "" };
     let nanos = nanos.unsigned_abs();
@@ -180,7 +180,7 @@ mod tests {
             ("0", "0s"),
             ("-1h", "-1h0m0s"),
         ] {
-            assert_eq!(show_go(parse_go(text).unwrap()), shown);
+            assert_eq!(format_go(parse_go(text).unwrap()), shown);
         }
     }
 
@@ -188,7 +188,7 @@ mod tests {
         #[test]
         fn shown_reads_back(nanos in i64::MIN + 1..i64::MAX) {
             let duration = SignedDuration::from_nanos(nanos);
-            prop_assert_eq!(parse_go(&show_go(duration)).unwrap(), duration);
+            prop_assert_eq!(parse_go(&format_go(duration)).unwrap(), duration);
         }
     }
 }

@@ -30,7 +30,7 @@ pub struct DaemonSet {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum ClassOffer {
     /// Its instance types, sorted by name: capacity and overhead as its nodes would have them,
-    /// offerings available only in its subnets' zones and not cooling down.
+    /// offerings available only in its subnets' zones and available.
     Ready(Vec<Arc<InstanceType>>),
     /// Nothing can be launched from it: this stands against it.
     NotReady(Vec<Obstacle>),

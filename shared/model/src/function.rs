@@ -74,7 +74,7 @@ impl Message {
         match self {
             Self::Provision { .. } => Function::Provision,
             Self::Validate(_) => Function::Disrupt,
-            Self::Launch { .. } | Self::TryOut { .. } => Function::Launch,
+            Self::Launch { .. } | Self::DryRun { .. } => Function::Launch,
             Self::Settle { .. } => Function::Settle,
             Self::Drain { .. } => Function::Drain,
         }

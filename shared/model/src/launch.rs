@@ -60,7 +60,7 @@ pub struct LaunchTemplateData {
     /// `Placement.Tenancy`
     pub tenancy: String,
     /// `Placement.GroupId` and `Placement.PartitionNumber`
-    pub placement_group: Option<Placement>,
+    pub placement_group: Option<PlacementGroupPlacement>,
     /// `CapacityReservationSpecification` and `InstanceMarketOptions`. Without one, instances are
     /// kept out of open reservations.
     pub reservation: Option<ReservationTarget>,
@@ -110,7 +110,7 @@ impl InterfaceKind {
 
 /// Where in a placement group instances go.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Placement {
+pub struct PlacementGroupPlacement {
     /// `pg-…`
     pub group: String,
     /// Of a group with partitions.
@@ -317,10 +317,10 @@ pub struct Instance {
 /// What to do about a failed override.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FleetReaction {
-    /// The offering has no capacity: it cools down.
-    CoolDown(OfferingKey),
+    /// The offering has no capacity: it is unavailable.
+    MarkUnavailable(OfferingKey),
     /// Spot as a whole cannot be used in this account.
-    CoolDownSpot,
+    MarkSpotUnavailable,
     /// Asking again later may help.
     Retry,
     /// It never works as asked; the text says why.

@@ -34,8 +34,8 @@ pub struct Snapshot {
     pub generation: Generation,
     /// Every claim that is not gone, by name.
     pub claims: BTreeMap<NodeClaimName, NodeClaim>,
-    /// Offerings that cool down, and until when.
-    pub cooling: BTreeMap<OfferingKey, Timestamp>,
+    /// Offerings that are unavailable, and until when.
+    pub unavailable_offerings: BTreeMap<OfferingKey, Timestamp>,
     /// The least memory that nodes were seen with.
     pub measured: BTreeMap<MeasuredKey, Bytes>,
 }
@@ -65,8 +65,8 @@ pub struct Commit {
     /// Claims that change: none that is only promised, which only its launch does. The stored version
     /// must be one below theirs.
     pub changed: Vec<NodeClaim>,
-    /// Offerings that cool down, and until when. A later time that stands already is kept.
-    pub cooling: BTreeMap<OfferingKey, Timestamp>,
+    /// Offerings that are unavailable, and until when. A later time that stands already is kept.
+    pub unavailable_offerings: BTreeMap<OfferingKey, Timestamp>,
     /// Why.
     pub decisions: Vec<Decision>,
 }
@@ -76,7 +76,7 @@ impl Commit {
     pub fn items(&self) -> usize {
         1 + batch_items(&self.promised).len()
             + self.changed.len()
-            + self.cooling.len()
+            + self.unavailable_offerings.len()
             + self.decisions.len()
     }
 }

@@ -14,6 +14,7 @@ pub mod facts;
 pub mod function;
 pub mod id;
 pub mod image_alias;
+pub mod instance_type_info;
 pub mod interruption;
 pub mod labels;
 pub mod launch;
@@ -34,14 +35,13 @@ pub mod requirement;
 pub mod requirements;
 pub mod resources;
 pub mod selector;
-pub mod shape;
 pub mod static_hash;
 pub mod storage;
 pub mod taint;
 pub mod topology;
 pub mod validation;
 
-pub use catalog::{CapacityType, Catalog, InstanceType, Offering, OfferingKey, Reservation};
+pub use catalog::{CapacityType, InstanceType, Offering, OfferingKey, RegionCatalog, Reservation};
 pub use claim::{ClaimPhase, DeletionReason, NodeClaim};
 pub use condition::{Condition, ConditionKind, ConditionReason};
 pub use function::Function;
@@ -50,6 +50,7 @@ pub use id::{
     LaunchTemplateName, Namespace, NodeClaimName, NodeClassName, NodeName, NodePoolName,
     ObjectName, PodUid, ProviderId, ResourceName, SecurityGroupId, SubnetId, Zone, ZoneId,
 };
+pub use instance_type_info::InstanceTypeInfo;
 pub use plan::Plan;
 pub use pod::{Pod, PodKey, PodSpec};
 pub use price::HourlyPrice;
@@ -58,5 +59,4 @@ pub use quantity::{Bytes, Millicores, Quantity};
 pub use requirement::{Operator, Requirement};
 pub use requirements::Requirements;
 pub use resources::Resources;
-pub use shape::InstanceShape;
 pub use taint::{Taint, TaintEffect, Toleration};

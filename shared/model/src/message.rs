@@ -24,10 +24,10 @@ pub enum Message {
     },
     /// `launch`, which has the rights: try out whether nodes of a class can be launched, without
     /// launching any. Whoever asks asks again a minute later, so an older one is of no use.
-    TryOut {
+    DryRun {
         /// Which.
         class: NodeClassName,
-        /// The digest of what is to be tried, under which the verdict is kept.
+        /// The digest of what is to be tried, under which the validation is kept.
         key: String,
         /// When it was asked.
         asked_at: Timestamp,

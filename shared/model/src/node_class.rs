@@ -24,7 +24,8 @@ pub use selector::{
     ImageTerm, MatchCriteria, PlacementGroupTerm, ReservationTerm, SecurityGroupTerm, SubnetTerm,
 };
 pub use status::{
-    ClassStatus, InstanceProfile, ListedNodeClass, NodeClassStatus, SecurityGroup, SeenNodeClass,
+    ClassStatus, InstanceProfile, ListedNodeClass, NodeClassStatus, ObservedNodeClass,
+    SecurityGroup,
 };
 
 /// An EC2NodeClass.

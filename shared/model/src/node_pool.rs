@@ -13,7 +13,7 @@ use crate::{
 
 mod status;
 
-pub use status::{ClassReadiness, NodePoolStatus, Registrations, SeenNodePool};
+pub use status::{ClassReadiness, NodePoolStatus, ObservedNodePool, Registrations};
 
 /// A NodePool.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,7 +135,7 @@ impl Limits {
     pub fn exceeded_by(&self, used: &Resources, nodes_used: u64) -> Option<String> {
         let shown = |name: &ResourceName, used: u64, limit: u64| {
             let name = name.as_str();
-            let show = |amount| resources::show_amount(name, amount);
+            let show = |amount| resources::format_amount(name, amount);
             format!("{name} usage of {} exceeds limit of {}", show(used), show(limit))
         };
         self.0.iter().find_map(|(name, limit)| {

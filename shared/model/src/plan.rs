@@ -24,7 +24,7 @@ pub struct Plan {
     /// Pods that find no place, and why.
     pub unplaced: Vec<Unplaced>,
     /// Offerings not to be used until a time.
-    pub cooling: BTreeMap<OfferingKey, Timestamp>,
+    pub unavailable_offerings: BTreeMap<OfferingKey, Timestamp>,
     /// Why.
     pub decisions: Vec<Decision>,
 }
@@ -32,7 +32,7 @@ pub struct Plan {
 impl Plan {
     /// Whether it changes anything.
     pub fn is_empty(&self) -> bool {
-        self.promises.is_empty() && self.changes.is_empty() && self.cooling.is_empty()
+        self.promises.is_empty() && self.changes.is_empty() && self.unavailable_offerings.is_empty()
     }
 }
 

@@ -220,11 +220,11 @@ impl PodSpec {
     /// What it asks of a node's labels: its node selector and the `term`th of its required affinity
     /// terms, if it has any.
     pub fn requirements(&self, term: usize) -> Requirements {
-        let mut all = self.node_selector.clone();
+        let mut requirements = self.node_selector.clone();
         for requirement in self.required_terms.get(term).into_iter().flatten() {
-            all.add(requirement.clone());
+            requirements.add(requirement.clone());
         }
-        all
+        requirements
     }
 }
 
@@ -258,13 +258,13 @@ pub fn effective_requests(
         largest_step = largest_step.larger(&step);
     }
     let running = containers.iter().fold(sidecars, |sum, c| sum.saturating_add(&c.requests));
-    let mut all = running.larger(&largest_step);
+    let mut resources = running.larger(&largest_step);
     if let Some(pod_level) = pod_level {
         for (name, amount) in pod_level_amounts(pod_level) {
-            all.set(&name, amount);
+            resources.set(&name, amount);
         }
     }
-    let mut all = all.saturating_add(overhead);
+    let mut all = resources.saturating_add(overhead);
     all.pods = 1;
     all
 }
@@ -290,8 +290,8 @@ mod tests {
     fn check(init: &[(u64, bool)], containers: &[u64], cpu: u64) {
         let init: Vec<_> = init.iter().map(|(cpu, sidecar)| container(*cpu, *sidecar)).collect();
         let containers: Vec<_> = containers.iter().map(|cpu| container(*cpu, false)).collect();
-        let all = effective_requests(&init, &containers, None, &Resources::default());
-        assert_eq!((all.cpu.0, all.pods), (cpu, 1));
+        let resources = effective_requests(&init, &containers, None, &Resources::default());
+        assert_eq!((resources.cpu.0, resources.pods), (cpu, 1));
     }
 
     #[test]
@@ -313,10 +313,10 @@ mod tests {
     #[test]
     fn pod_level_requests_stand_in_place_of_the_sum() {
         let pod_level = Resources { cpu: Millicores(1_000), ..Resources::default() };
-        let mut one = container(100, false);
-        one.requests.memory = Bytes(7);
+        let mut container_requests = container(100, false);
+        container_requests.requests.memory = Bytes(7);
         let overhead = Resources { cpu: Millicores(250), ..Resources::default() };
-        let all = effective_requests(&[], &[one], Some(&pod_level), &overhead);
-        assert_eq!((all.cpu.0, all.memory.0), (1_250, 7));
+        let resources = effective_requests(&[], &[container_requests], Some(&pod_level), &overhead);
+        assert_eq!((resources.cpu.0, resources.memory.0), (1_250, 7));
     }
 }

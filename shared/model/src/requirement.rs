@@ -398,7 +398,7 @@ fn contradict(at_least: Option<i64>, at_most: Option<i64>) -> bool {
 fn smaller(a: Option<i64>, b: Option<i64>) -> Option<i64> {
     match (a, b) {
         (Some(a), Some(b)) => Some(a.min(b)),
-        (one, None) | (None, one) => one,
+        (number, None) | (None, number) => number,
     }
 }
 

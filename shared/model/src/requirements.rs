@@ -73,7 +73,12 @@ impl Requirements {
     /// Requirements on different labels, which is much quicker than adding one by one when they come
     /// in the order of the labels. Of two on one label the later stands.
     pub fn of_distinct(requirements: impl IntoIterator<Item = Requirement>) -> Self {
-        Self(requirements.into_iter().map(|one| (one.key().clone(), one)).collect())
+        Self(
+            requirements
+                .into_iter()
+                .map(|requirement| (requirement.key().clone(), requirement))
+                .collect(),
+        )
     }
 
     /// Adds one; a requirement on the same label is intersected with it.
@@ -166,9 +171,9 @@ impl Requirements {
 
     /// What no node can be labeled with, although it is in both sets.
     fn no_label(&self, wanted: &Requirement) -> Option<Incompatible> {
-        let own = self.get(wanted.key().as_str())?;
-        let mut both = [wanted.clone(), own.intersection(wanted)].into_iter();
-        let unsatisfiable = both.find(|one| !one.can_be_satisfied())?;
+        let requirement = self.get(wanted.key().as_str())?;
+        let mut both = [wanted.clone(), requirement.intersection(wanted)].into_iter();
+        let unsatisfiable = both.find(|requirement| !requirement.can_be_satisfied())?;
         Some(Incompatible::NoLabel(Box::new(unsatisfiable)))
     }
 
@@ -229,8 +234,8 @@ impl Requirements {
             return None;
         }
         let name = key.rsplit('/').next().unwrap_or(key);
-        let own = self.0.keys().map(LabelKey::as_str);
-        let known = labels::well_known().map(|key| -> &str { key }).chain(own);
+        let map = self.0.keys().map(LabelKey::as_str);
+        let known = labels::well_known().map(|key| -> &str { key }).chain(map);
         known
             .filter(|known| known.contains(key) || known.ends_with(name))
             .map(ToOwned::to_owned)

@@ -128,7 +128,7 @@ pub fn base_units(name: &str, quantity: Quantity) -> u64 {
 }
 
 /// `amount` of `name` as Kubernetes shows it: `1900m`, `3Gi`, `7`.
-pub fn show_amount(name: &str, amount: u64) -> String {
+pub fn format_amount(name: &str, amount: u64) -> String {
     match name {
         "cpu" => Millicores(amount).to_string(),
         "memory" | "ephemeral-storage" => Bytes(amount).to_string(),
@@ -142,7 +142,7 @@ impl fmt::Display for Resources {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut separator = "";
         for (name, amount) in self.iter() {
-            write!(f, "{separator}{name} {}", show_amount(name, amount))?;
+            write!(f, "{separator}{name} {}", format_amount(name, amount))?;
             separator = ", ";
         }
         if separator.is_empty() { f.write_str("nothing") } else { Ok(()) }
@@ -154,11 +154,11 @@ mod tests {
     use super::*;
 
     fn resources(amounts: &[(&str, &str)]) -> Resources {
-        let mut all = Resources::default();
+        let mut resources = Resources::default();
         for (name, text) in amounts {
-            all.set_quantity(&ResourceName::new(name).unwrap(), text).unwrap();
+            resources.set_quantity(&ResourceName::new(name).unwrap(), text).unwrap();
         }
-        all
+        resources
     }
 
     #[test]

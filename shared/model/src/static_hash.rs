@@ -40,7 +40,7 @@ impl StaticHash {
     /// Whether a claim with `annotations` was launched from another spec than the one whose hash is
     /// `hash`. One without a hash of the present version is not said to be.
     pub fn differs(self, annotations: &BTreeMap<String, String>, hash: &str) -> bool {
-        self.is_present(annotations) && annotations.get(self.key).is_some_and(|own| own != hash)
+        self.is_present(annotations) && annotations.get(self.key).is_some_and(|text| text != hash)
     }
 
     /// Writes both annotations of a claim anew if its hash is of another version, and says whether it
@@ -89,8 +89,8 @@ mod tests {
     use super::*;
 
     fn claim(hash: &str, version: &str) -> BTreeMap<String, String> {
-        let all = [(NODE_CLASS.key, hash), (NODE_CLASS.version_key, version)];
-        let given = all.into_iter().filter(|(_, value)| !value.is_empty());
+        let entries = [(NODE_CLASS.key, hash), (NODE_CLASS.version_key, version)];
+        let given = entries.into_iter().filter(|(_, value)| !value.is_empty());
         given.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
     }
 

@@ -1,4 +1,4 @@
-//! Trying a class out: what EC2 says to requests that it only checks.
+//! the dry run of a class: what EC2 says to requests that it only checks.
 //!
 //! Karpenter: `pkg/controllers/nodeclass/validation.go` of the AWS provider.
 
@@ -13,7 +13,7 @@ const VALID: SignedDuration = SignedDuration::from_mins(30);
 ///
 /// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/CommonParameters.html>, `DryRun`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Tried {
+pub enum DryRunAnswer {
     /// It would have worked.
     Works,
     /// Whoever asks may not do it; EC2's words.
@@ -62,9 +62,9 @@ impl fmt::Display for FailedCheck {
     }
 }
 
-/// What trying a class out came to, kept for those who tell.
+/// What the dry run of a class came to, kept for those who tell.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Verdict {
+pub struct Validation {
     /// A digest of what was tried: another one for another class, or for other things selected.
     pub key: String,
     /// When it is to be tried again.
@@ -73,7 +73,7 @@ pub struct Verdict {
     pub failure: Option<(FailedCheck, String)>,
 }
 
-impl Verdict {
+impl Validation {
     /// What was found at `now`, good for half an hour.
     pub fn found(key: &str, failure: Option<(FailedCheck, String)>, now: Timestamp) -> Self {
         let due_at = now.checked_add(VALID).unwrap_or(Timestamp::MAX);
@@ -97,12 +97,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_verdict_is_good_for_half_an_hour_and_kept_for_another() {
+    fn a_validation_is_good_for_half_an_hour_and_kept_for_another() {
         let at = |minutes| Timestamp::UNIX_EPOCH + SignedDuration::from_mins(minutes);
-        let passed = Verdict::found("key", None, at(0));
+        let passed = Validation::found("key", None, at(0));
         assert_eq!((passed.due_at, passed.kept_until()), (at(30), at(60)));
         let failure = (FailedCheck::RunInstances, "no profile".to_owned());
-        assert_eq!(Verdict::passing("key", failure, at(5)).due_at, at(5));
+        assert_eq!(Validation::passing("key", failure, at(5)).due_at, at(5));
     }
 
     #[test]

@@ -12,7 +12,7 @@ use model::{
 
 /// All of them; none behind a closed gate.
 pub(crate) fn pods(facts: &Facts) -> Vec<Pod> {
-    let mut all = Vec::new();
+    let mut pods = Vec::new();
     let is_open = facts.policies.capacity_buffer;
     for buffer in facts.surroundings.capacity_buffers.iter().filter(|_| is_open) {
         let (spec, workload) = match &buffer.target {
@@ -21,12 +21,12 @@ pub(crate) fn pods(facts: &Facts) -> Vec<Pod> {
             BufferTarget::Missing(_) => continue,
         };
         let mut number = 1;
-        while number <= count(buffer, spec, workload) && all.len() < PODS_PER_PLAN_MAX {
-            all.extend(one(facts, buffer, spec, number));
+        while number <= count(buffer, spec, workload) && pods.len() < PODS_PER_PLAN_MAX {
+            pods.extend(one(facts, buffer, spec, number));
             number += 1;
         }
     }
-    all
+    pods
 }
 
 fn count(buffer: &CapacityBuffer, spec: &PodSpec, workload: Option<u32>) -> u64 {
@@ -44,7 +44,7 @@ fn count(buffer: &CapacityBuffer, spec: &PodSpec, workload: Option<u32>) -> u64 
     }
     match (wanted, cap) {
         (Some(wanted), Some(cap)) => wanted.min(cap),
-        (Some(one), None) | (None, Some(one)) => one,
+        (Some(number), None) | (None, Some(number)) => number,
         (None, None) => 0,
     }
 }

@@ -15,24 +15,24 @@ use crate::{
     world::{World, labels_of},
 };
 
-pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violation>) {
     let mut judged: BTreeMap<&BatchId, Option<HourlyPrice>> = BTreeMap::new();
     for promise in &plan.promises {
         let claim = &promise.claim;
-        let own = labels_of(claim);
+        let requirements = labels_of(claim);
         let least = *judged.entry(&claim.batch).or_insert_with(|| {
-            check_list(claim, found);
-            check_min_values(world, claim, found);
-            check_types(world, claim, &own, found)
+            check_list(claim, violations);
+            check_min_values(world, claim, violations);
+            check_types(world, claim, &requirements, violations)
         });
-        check_cheapest(world, promise, &own, least, found);
+        check_cheapest(world, promise, &requirements, least, violations);
     }
 }
 
-fn check_list(claim: &NodeClaim, found: &mut Vec<Violation>) {
+fn check_list(claim: &NodeClaim, violations: &mut Vec<Violation>) {
     let types = &claim.instance_types;
     let mut refuse =
-        |why: String| found.push(Violation::InstanceTypes { claim: claim.name.clone(), why });
+        |why: String| violations.push(Violation::InstanceTypes { claim: claim.name.clone(), why });
     if types.is_empty() {
         refuse("it is empty".to_owned());
     }
@@ -50,13 +50,13 @@ fn check_types(
     world: &World<'_>,
     claim: &NodeClaim,
     own: &Requirements,
-    found: &mut Vec<Violation>,
+    violations: &mut Vec<Violation>,
 ) -> Option<HourlyPrice> {
     let mut prices = Vec::new();
     for name in &claim.instance_types {
         let mut refuse = |why: String| {
             let (claim, instance_type) = (claim.name.clone(), name.clone());
-            found.push(Violation::InstanceType { claim, instance_type, why });
+            violations.push(Violation::InstanceType { claim, instance_type, why });
         };
         let Some(instance_type) = world.instance_type(claim, name) else {
             refuse("its EC2NodeClass does not offer it".to_owned());
@@ -77,7 +77,7 @@ fn check_types(
     };
     if let Some(name) = prices.windows(2).find_map(out_of_order) {
         let why = format!("{name} is cheaper than the type before it");
-        found.push(Violation::InstanceTypes { claim: claim.name.clone(), why });
+        violations.push(Violation::InstanceTypes { claim: claim.name.clone(), why });
     }
     prices.iter().map(|(price, _)| *price).min()
 }
@@ -85,13 +85,13 @@ fn check_types(
 /// The offerings that can be bought and that `own` allows (specification §4.2: loose).
 pub(crate) fn usable<'a>(
     instance_type: &'a InstanceType,
-    own: &Requirements,
+    requirements: &Requirements,
 ) -> impl Iterator<Item = &'a Offering> {
     let offerings = instance_type.offerings.iter();
-    offerings.filter(move |offering| offering.is_available && is_allowed(offering, own))
+    offerings.filter(move |offering| offering.is_available && is_allowed(offering, requirements))
 }
 
-fn is_allowed(offering: &Offering, own: &Requirements) -> bool {
+fn is_allowed(offering: &Offering, requirements: &Requirements) -> bool {
     [
         labels::ZONE,
         labels::ZONE_ID,
@@ -100,9 +100,9 @@ fn is_allowed(offering: &Offering, own: &Requirements) -> bool {
         labels::RESERVATION_TYPE,
     ]
     .into_iter()
-    .all(|key| match (own.get(key), offering_label(offering, key)) {
-        (Some(own), OfferingLabel::Is(value)) => own.has(value),
-        (Some(own), OfferingLabel::Absent) => own.allows_absence(),
+    .all(|key| match (requirements.get(key), offering_label(offering, key)) {
+        (Some(requirement), OfferingLabel::Is(value)) => requirement.has(value),
+        (Some(requirement), OfferingLabel::Absent) => requirement.allows_absence(),
         (None, _) | (_, OfferingLabel::Unknown) => true,
     })
 }
@@ -140,7 +140,7 @@ pub(crate) fn offering_label<'a>(offering: &'a Offering, key: &str) -> OfferingL
 
 /// Specification §3.6. The pool's own `minValues` hold as well, unless the claim says that they
 /// were relaxed, and that may be.
-fn check_min_values(world: &World<'_>, claim: &NodeClaim, found: &mut Vec<Violation>) {
+fn check_min_values(world: &World<'_>, claim: &NodeClaim, violations: &mut Vec<Violation>) {
     let types = world.types_of(claim);
     let is_relaxed = world.facts.policies.min_values == MinValuesPolicy::BestEffort
         && claim.annotations.get(labels::MIN_VALUES_RELAXED).is_some_and(|value| value == "true");
@@ -159,7 +159,7 @@ fn check_min_values(world: &World<'_>, claim: &NodeClaim, found: &mut Vec<Violat
             .flat_map(Requirement::values)
             .collect();
         if usize::try_from(min).is_ok_and(|min| values.len() < min) {
-            found.push(Violation::MinValues {
+            violations.push(Violation::MinValues {
                 claim: claim.name.clone(),
                 label: requirement.key().clone(),
                 wanted: min,
@@ -172,9 +172,9 @@ fn check_min_values(world: &World<'_>, claim: &NodeClaim, found: &mut Vec<Violat
 fn check_cheapest(
     world: &World<'_>,
     promise: &Promise,
-    own: &Requirements,
+    requirements: &Requirements,
     least: Option<HourlyPrice>,
-    found: &mut Vec<Violation>,
+    violations: &mut Vec<Violation>,
 ) {
     let (claim, stated) = (&promise.claim, &promise.cheapest);
     let offering = claim
@@ -183,7 +183,7 @@ fn check_cheapest(
         .then(|| world.instance_type(claim, &stated.instance_type))
         .flatten()
         .and_then(|instance_type| {
-            usable(instance_type, own)
+            usable(instance_type, requirements)
                 .filter(|o| o.zone == stated.zone && o.capacity_type == stated.capacity_type)
                 .min_by_key(|offering| offering.price)
         });
@@ -197,7 +197,7 @@ fn check_cheapest(
         }
         (Some(_), _) => return,
     };
-    found.push(Violation::Cheapest {
+    violations.push(Violation::Cheapest {
         claim: claim.name.clone(),
         stated: stated.clone(),
         stated_price: promise.price,

@@ -12,26 +12,26 @@ use model::{
 
 use crate::{Violation, world::World};
 
-pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violation>) {
     let mut names: BTreeSet<&NodeClaimName> = BTreeSet::new();
     let mut disrupted: BTreeMap<(&NodePoolName, DisruptionReason), usize> = BTreeMap::new();
     for change in &plan.changes {
         if !names.insert(&change.name) {
-            found.push(Violation::ChangeTwice(change.name.clone()));
+            violations.push(Violation::ChangeTwice(change.name.clone()));
         }
         let Some(stored) = world.facts.ledger.claims.get(&change.name) else {
-            found.push(Violation::ChangeUnknown(change.name.clone()));
+            violations.push(Violation::ChangeUnknown(change.name.clone()));
             continue;
         };
         if change.version != stored.version.saturating_add(1) {
-            found.push(Violation::ChangeVersion {
+            violations.push(Violation::ChangeVersion {
                 claim: change.name.clone(),
                 version: change.version,
                 stored: stored.version,
             });
         }
         if let Some(why) = forbidden(world, stored, change) {
-            found.push(Violation::ChangeForbidden { claim: change.name.clone(), why });
+            violations.push(Violation::ChangeForbidden { claim: change.name.clone(), why });
         }
         let Some(deletion) = &change.deletion else { continue };
         let speaks_against = match deletion.reason {
@@ -56,16 +56,17 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) 
         };
         if let Some(why) = speaks_against {
             let (claim, reason) = (change.name.clone(), deletion.reason);
-            found.push(Violation::GivenUp { claim, reason, why });
+            violations.push(Violation::GivenUp { claim, reason, why });
         }
     }
     for ((pool, reason), given_up) in disrupted {
-        check_budgets(world, (pool, reason), given_up, found);
+        check_budgets(world, (pool, reason), given_up, violations);
     }
-    for (offering, until) in &plan.cooling {
+    for (offering, until) in &plan.unavailable_offerings {
         if *until <= world.facts.now {
             let instance_type = offering.instance_type.clone();
-            found.push(Violation::Cooling { capacity_type: offering.capacity_type, instance_type });
+            violations
+                .push(Violation::Cooling { capacity_type: offering.capacity_type, instance_type });
         }
     }
 }
@@ -189,7 +190,7 @@ fn not_movable(world: &World<'_>, claim: &NodeClaim, waits: bool) -> Option<Stri
                 && (!budget.always_allows_unhealthy || pod.is_ready)
                 // One that tolerates everything stays to the end.
                 && pod.spec.tolerations.is_empty()
-                && budget.selector.as_ref().is_some_and(|all| all.selects(&pod.spec.labels))
+                && budget.selector.as_ref().is_some_and(|label_selector| label_selector.selects(&pod.spec.labels))
         })?;
         Some(format!("PodDisruptionBudget {} does not let pod {} go", budget.key, pod.key))
     })
@@ -235,7 +236,7 @@ fn check_budgets(
     world: &World<'_>,
     (pool, reason): (&NodePoolName, DisruptionReason),
     given_up: usize,
-    found: &mut Vec<Violation>,
+    violations: &mut Vec<Violation>,
 ) {
     let nodes: Vec<(&NodeClaim, &Node)> = world
         .facts
@@ -255,7 +256,7 @@ fn check_budgets(
     };
     let allowed = allowed.saturating_sub(disrupting);
     if allowed < given_up {
-        found.push(Violation::Budget { node_pool: pool.clone(), given_up, allowed, total });
+        violations.push(Violation::Budget { node_pool: pool.clone(), given_up, allowed, total });
     }
 }
 

@@ -15,32 +15,32 @@ use crate::{
     world::{World, labels_of},
 };
 
-pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violation>) {
     let ledger = &world.facts.ledger.claims;
     let mut names: BTreeSet<&NodeClaimName> = BTreeSet::new();
     for promise in &plan.promises {
         let claim = &promise.claim;
         if !names.insert(&claim.name) {
-            found.push(Violation::ClaimTwice(claim.name.clone()));
+            violations.push(Violation::ClaimTwice(claim.name.clone()));
         }
         if ledger.contains_key(&claim.name) {
-            found.push(Violation::ClaimExists(claim.name.clone()));
+            violations.push(Violation::ClaimExists(claim.name.clone()));
         }
         if promise.claim.pods.is_empty() {
-            found.push(Violation::ClaimForNothing(claim.name.clone()));
+            violations.push(Violation::ClaimForNothing(claim.name.clone()));
         }
         for why in not_new(claim) {
-            found.push(Violation::ClaimNotNew { claim: claim.name.clone(), why });
+            violations.push(Violation::ClaimNotNew { claim: claim.name.clone(), why });
         }
-        check_class(world, claim, found);
-        check_pool(world, claim, found);
-        node_labels::check(claim, found);
+        check_class(world, claim, violations);
+        check_pool(world, claim, violations);
+        node_labels::check(claim, violations);
     }
     let claims = ledger.len() + plan.promises.len();
     if !plan.promises.is_empty() && NODES_PER_CLUSTER_MAX < claims {
-        found.push(Violation::TooManyClaims { claims, claims_max: NODES_PER_CLUSTER_MAX });
+        violations.push(Violation::TooManyClaims { claims, claims_max: NODES_PER_CLUSTER_MAX });
     }
-    check_batches(world, plan, found);
+    check_batches(world, plan, violations);
 }
 
 fn not_new(claim: &NodeClaim) -> Vec<String> {
@@ -60,8 +60,9 @@ fn not_new(claim: &NodeClaim) -> Vec<String> {
     why
 }
 
-fn check_class(world: &World<'_>, claim: &NodeClaim, found: &mut Vec<Violation>) {
-    let class = world.facts.classes.as_ref().map(|all| all.get(&claim.node_class));
+fn check_class(world: &World<'_>, claim: &NodeClaim, violations: &mut Vec<Violation>) {
+    let class =
+        world.facts.classes.as_ref().map(|class_offers| class_offers.get(&claim.node_class));
     let why = match class {
         Some(Some(ClassOffer::Ready(_))) => return,
         Some(Some(ClassOffer::NotReady(obstacles))) => {
@@ -71,31 +72,31 @@ fn check_class(world: &World<'_>, claim: &NodeClaim, found: &mut Vec<Violation>)
         None => "was not looked at".to_owned(),
     };
     let (node_class, claim) = (claim.node_class.clone(), claim.name.clone());
-    found.push(Violation::ClassUnusable { claim, node_class, why });
+    violations.push(Violation::ClassUnusable { claim, node_class, why });
 }
 
-fn check_pool(world: &World<'_>, claim: &NodeClaim, found: &mut Vec<Violation>) {
+fn check_pool(world: &World<'_>, claim: &NodeClaim, violations: &mut Vec<Violation>) {
     let unusable = |why: String| Violation::PoolUnusable {
         claim: claim.name.clone(),
         node_pool: claim.node_pool.clone(),
         why,
     };
     let Some(pool) = world.pools.get(&claim.node_pool) else {
-        found.push(unusable("does not exist".to_owned()));
+        violations.push(unusable("does not exist".to_owned()));
         return;
     };
     if pool.is_deleting {
-        found.push(unusable("is being deleted".to_owned()));
+        violations.push(unusable("is being deleted".to_owned()));
     }
     if pool.replicas.is_some() {
-        found.push(unusable("is static and takes no pending pods".to_owned()));
+        violations.push(unusable("is static and takes no pending pods".to_owned()));
     }
     if let Some(problem) = pool.problems.first() {
-        found.push(unusable(format!("is not ready: {problem}")));
+        violations.push(unusable(format!("is not ready: {problem}")));
     }
     for why in differences(claim, pool) {
         let (claim, node_pool) = (claim.name.clone(), claim.node_pool.clone());
-        found.push(Violation::ClaimUnlikePool { claim, node_pool, why });
+        violations.push(Violation::ClaimUnlikePool { claim, node_pool, why });
     }
 }
 
@@ -123,9 +124,9 @@ fn differences(claim: &NodeClaim, pool: &NodePool) -> Vec<String> {
             why.push(format!("it lacks the label {key}={value}"));
         }
     }
-    let own = labels_of(claim);
+    let requirements = labels_of(claim);
     for wanted in template.requirements.iter() {
-        if !is_within(&own, wanted) {
+        if !is_within(&requirements, wanted) {
             why.push(format!("it may have other labels than {wanted}"));
         }
     }
@@ -137,15 +138,15 @@ fn same(a: &[Taint], b: &[Taint]) -> bool {
 }
 
 /// Whether every value that `own` leaves for the label is one of `wanted`.
-fn is_within(own: &Requirements, wanted: &Requirement) -> bool {
-    let Some(own) = own.get(wanted.key().as_str()) else { return false };
-    let own = own.clone().with_min_values(None);
+fn is_within(requirements: &Requirements, wanted: &Requirement) -> bool {
+    let Some(requirement) = requirements.get(wanted.key().as_str()) else { return false };
+    let own = requirement.clone().with_min_values(None);
     own.intersection(&wanted.clone().with_min_values(None)) == own
 }
 
 /// One CreateFleet request per batch: its claims must be interchangeable, and their places those of
 /// its instances.
-fn check_batches(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+fn check_batches(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violation>) {
     let mut batches: BTreeMap<&BatchId, Vec<&NodeClaim>> = BTreeMap::new();
     for promise in &plan.promises {
         batches.entry(&promise.claim.batch).or_default().push(&promise.claim);
@@ -153,7 +154,8 @@ fn check_batches(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
     let taken: BTreeSet<&BatchId> =
         world.facts.ledger.claims.values().map(|claim| &claim.batch).collect();
     for (batch, claims) in batches {
-        let mut refuse = |why: String| found.push(Violation::Batch { batch: batch.clone(), why });
+        let mut refuse =
+            |why: String| violations.push(Violation::Batch { batch: batch.clone(), why });
         if taken.contains(batch) {
             refuse("claims that exist were launched in it".to_owned());
         }

@@ -71,7 +71,8 @@ impl Domains {
 
 impl<'a> Crowd<'a> {
     pub(crate) fn of(world: &World<'a>, plan: &'a Plan) -> Self {
-        let mut mentioned: BTreeSet<&PodKey> = plan.unplaced.iter().map(|one| &one.pod).collect();
+        let mut mentioned: BTreeSet<&PodKey> =
+            plan.unplaced.iter().map(|unplaced| &unplaced.pod).collect();
         mentioned.extend(plan.promises.iter().flat_map(|promise| &promise.claim.pods));
         mentioned.extend(plan.placements.iter().flat_map(|placement| &placement.pods));
         let mut gathering = Gathering::default();
@@ -121,10 +122,12 @@ impl<'a> Crowd<'a> {
             return Domains::one(&spot.host);
         }
         match &spot.labels {
-            Labels::Known(own) => match own.get(key).and_then(|one| one.single_value()) {
-                Some(value) => Domains::one(value),
-                None => Domains { may_be_absent: true, ..Domains::default() },
-            },
+            Labels::Known(requirements) => {
+                match requirements.get(key).and_then(|requirement| requirement.single_value()) {
+                    Some(value) => Domains::one(value),
+                    None => Domains { may_be_absent: true, ..Domains::default() },
+                }
+            }
             Labels::Open(claim) => of_claim(world, claim, key),
         }
     }
@@ -132,7 +135,7 @@ impl<'a> Crowd<'a> {
     /// The labels of a spot, where they are known.
     pub(crate) fn known_labels(&self, spot: usize) -> Option<&Requirements> {
         match &self.spots.get(spot)?.labels {
-            Labels::Known(own) => Some(own),
+            Labels::Known(requirements) => Some(requirements),
             Labels::Open(_) => None,
         }
     }
@@ -143,24 +146,24 @@ fn pods<'a>(world: &World<'a>, keys: &[PodKey]) -> Vec<&'a Pod> {
 }
 
 fn of_claim<'a>(world: &World<'a>, claim: &'a NodeClaim, key: &str) -> Domains {
-    let own = labels_of(claim);
-    if let Some(value) = own.get(key).and_then(|one| one.single_value()) {
+    let requirements = labels_of(claim);
+    if let Some(value) = requirements.get(key).and_then(|requirement| requirement.single_value()) {
         return Domains::one(value);
     }
-    let mut all = Domains::default();
+    let mut domains = Domains::default();
     for instance_type in world.types_of(claim) {
-        for offering in usable(instance_type, &own) {
-            let label = outcome_label(&own, instance_type, offering, key);
+        for offering in usable(instance_type, &requirements) {
+            let label = outcome_label(&requirements, instance_type, offering, key);
             match label.filter(|label| !label.is_complement() && !label.values().is_empty()) {
                 Some(label) => {
-                    all.values.extend(label.values().iter().map(ToString::to_string));
+                    domains.values.extend(label.values().iter().map(ToString::to_string));
                 }
-                None => all.may_be_absent = true,
+                None => domains.may_be_absent = true,
             }
         }
     }
-    all.may_be_absent |= all.values.is_empty();
-    all
+    domains.may_be_absent |= domains.values.is_empty();
+    domains
 }
 
 /// A crowd under construction.

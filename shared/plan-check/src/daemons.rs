@@ -53,46 +53,52 @@ pub(crate) fn landing<'a>(
 /// What daemons certainly take of a node with these taints and labels. Only the first required term
 /// counts here, and soft taints keep daemons away: both as in the specification, and in the plan's
 /// favor.
-pub(crate) fn on_node(world: &World<'_>, taints: &[Taint], own: &Requirements) -> Resources {
+pub(crate) fn on_node(
+    world: &World<'_>,
+    taints: &[Taint],
+    requirements: &Requirements,
+) -> Resources {
     let tolerates = |spec: &PodSpec| {
         taints.iter().all(|taint| spec.tolerations.iter().any(|t| t.tolerates(taint)))
     };
     let lands = |spec: &&PodSpec| {
         let wanted = spec.requirements(0);
-        tolerates(spec) && wanted.iter().all(|wanted| is_certain(own, wanted))
+        tolerates(spec) && wanted.iter().all(|wanted| is_certain(requirements, wanted))
     };
     let specs = world.facts.daemon_sets.iter().map(|daemon_set| &*daemon_set.spec);
     specs.filter(lands).fold(Resources::default(), |sum, spec| sum.saturating_add(&spec.requests))
 }
 
 /// Whether a node with the labels `own` has what is wanted, whatever is still open about them.
-fn is_certain(own: &Requirements, wanted: &Requirement) -> bool {
-    let Some(own) = own.get(wanted.key().as_str()) else { return wanted.allows_absence() };
-    let may_be_absent = own.allows_absence();
-    let own = own.clone().with_min_values(None);
+fn is_certain(requirements: &Requirements, wanted: &Requirement) -> bool {
+    let Some(requirement) = requirements.get(wanted.key().as_str()) else {
+        return wanted.allows_absence();
+    };
+    let may_be_absent = requirement.allows_absence();
+    let own = requirement.clone().with_min_values(None);
     let both = own.intersection(&wanted.clone().with_min_values(None));
     both == own && (!may_be_absent || wanted.allows_absence())
 }
 
 /// What the labels of a pool's nodes are known to be.
 pub(crate) fn template_labels(pool: &NodePool) -> Requirements {
-    let mut all = pool.template.requirements.clone();
-    let own = pool.template.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    all.add_all(&Requirements::of_labels(own));
-    all.add_all(&Requirements::of_labels([
+    let mut requirements = pool.template.requirements.clone();
+    let map = pool.template.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    requirements.add_all(&Requirements::of_labels(map));
+    requirements.add_all(&Requirements::of_labels([
         (labels::NODE_POOL, pool.name.as_str()),
         (labels::NODE_CLASS, pool.template.node_class.as_str()),
         (labels::REGISTERED, "true"),
         (labels::INITIALIZED, "true"),
     ]));
-    all
+    requirements
 }
 
 /// What a pod asks of labels, in its alternatives, and what its volumes ask: one of these holds.
 pub(crate) fn wanted(world: &World<'_>, pod: &Pod) -> Vec<Requirements> {
-    let own = terms(&pod.spec);
+    let requirements = terms(&pod.spec);
     if pod.volumes.is_empty() {
-        return own.collect();
+        return requirements.collect();
     }
     let places = volumes::alternatives(&world.facts.surroundings.storage, pod);
     let with = |term: Requirements| {
@@ -103,7 +109,7 @@ pub(crate) fn wanted(world: &World<'_>, pod: &Pod) -> Vec<Requirements> {
         };
         places.iter().map(both).collect::<Vec<_>>()
     };
-    own.flat_map(with).collect()
+    requirements.flat_map(with).collect()
 }
 
 /// What a pod asks of labels, in its alternatives.

@@ -70,20 +70,20 @@ pub fn ensure_valid(facts: &Facts, plan: &Plan) -> Result<(), Invalid> {
 pub fn violations(facts: &Facts, plan: &Plan) -> Vec<Violation> {
     let (virtual_pods, changed_types) = (buffers::pods(facts), overlays::changed(facts));
     let world = World::new(facts, &virtual_pods, &changed_types);
-    let mut found = Vec::new();
+    let mut violations = Vec::new();
     if plan.parent != facts.ledger.generation {
         let (parent, head) = (plan.parent.0, facts.ledger.generation.0);
-        found.push(Violation::Parent { parent, head });
+        violations.push(Violation::Parent { parent, head });
     }
-    pods::check(&world, plan, &mut found);
-    claims::check(&world, plan, &mut found);
-    candidates::check(&world, plan, &mut found);
-    room::check(&world, plan, &mut found);
+    pods::check(&world, plan, &mut violations);
+    claims::check(&world, plan, &mut violations);
+    candidates::check(&world, plan, &mut violations);
+    room::check(&world, plan, &mut violations);
     let crowd = Crowd::of(&world, plan);
-    ports::check(&world, &crowd, plan, &mut found);
-    topology::check(&world, &crowd, &mut found);
-    reservations::check(&world, plan, &mut found);
-    limits::check(&world, plan, &mut found);
-    changes::check(&world, plan, &mut found);
-    found
+    ports::check(&world, &crowd, plan, &mut violations);
+    topology::check(&world, &crowd, &mut violations);
+    reservations::check(&world, plan, &mut violations);
+    limits::check(&world, plan, &mut violations);
+    changes::check(&world, plan, &mut violations);
+    violations
 }

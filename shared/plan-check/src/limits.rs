@@ -7,12 +7,12 @@
 
 use model::{
     InstanceType, NodeClaim, NodePoolName, Plan, Resources, node_pool::NodePool,
-    resources::show_amount,
+    resources::format_amount,
 };
 
 use crate::{Violation, world::World};
 
-pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violation>) {
     for pool in world.facts.node_pools.iter().filter(|pool| !pool.limits.0.is_empty()) {
         let promised: Vec<&NodeClaim> = plan
             .promises
@@ -21,7 +21,7 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) 
             .filter(|claim| claim.node_pool == pool.name)
             .collect();
         if !promised.is_empty() {
-            check_pool(world, pool, &promised, found);
+            check_pool(world, pool, &promised, violations);
         }
     }
 }
@@ -30,24 +30,24 @@ fn check_pool(
     world: &World<'_>,
     pool: &NodePool,
     promised: &[&NodeClaim],
-    found: &mut Vec<Violation>,
+    violations: &mut Vec<Violation>,
 ) {
     let owned = owned(world, &pool.name);
     let nodes = u64::try_from(owned.len() + promised.len()).unwrap_or(u64::MAX);
     let promised = promised.iter().map(|claim| largest(world, claim));
-    let all = owned
+    let resources = owned
         .into_iter()
         .chain(promised)
-        .fold(Resources::default(), |sum, one| sum.saturating_add(&one));
+        .fold(Resources::default(), |sum, resources| sum.saturating_add(&resources));
     for (resource, limit) in &pool.limits.0 {
         let name = resource.as_str();
-        let used = if name == "nodes" { nodes } else { all.get(name) };
+        let used = if name == "nodes" { nodes } else { resources.get(name) };
         if *limit < used {
-            found.push(Violation::Limit {
+            violations.push(Violation::Limit {
                 node_pool: pool.name.clone(),
                 resource: name.to_owned(),
-                used: show_amount(name, used),
-                limit: show_amount(name, *limit),
+                used: format_amount(name, used),
+                limit: format_amount(name, *limit),
             });
         }
     }
@@ -79,14 +79,14 @@ fn largest(world: &World<'_>, claim: &NodeClaim) -> Resources {
 
 /// The smaller amount of each resource that both name, else the one that is named.
 fn smaller(a: &Resources, b: &Resources) -> Resources {
-    let mut all = a.larger(b);
+    let mut resources = a.larger(b);
     for (name, amount) in a.iter() {
         let other = b.get(name);
         if let Ok(name) = model::ResourceName::new(name)
             && 0 < other
         {
-            all.set(&name, amount.min(other));
+            resources.set(&name, amount.min(other));
         }
     }
-    all
+    resources
 }

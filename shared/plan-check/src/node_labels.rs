@@ -13,14 +13,14 @@ const NAME_LEN_MAX: usize = 63;
 /// Characters of the DNS name before the `/` of a key.
 const PREFIX_LEN_MAX: usize = 253;
 
-pub(crate) fn check(claim: &NodeClaim, found: &mut Vec<Violation>) {
+pub(crate) fn check(claim: &NodeClaim, violations: &mut Vec<Violation>) {
     let labels = claim.labels.iter().map(|(key, value)| ("label", key, value));
     let taints = claim.taints.iter().chain(&claim.startup_taints);
     let taints = taints.map(|Taint { key, value, effect: _ }| ("taint", key, value));
     for (what, key, value) in labels.chain(taints) {
         if !is_key(key) || !is_value(value) {
             let (claim, text) = (claim.name.clone(), format!("{key}={value}"));
-            found.push(Violation::NotALabel { claim, what, text });
+            violations.push(Violation::NotALabel { claim, what, text });
         }
     }
     // A node gets one of the values that are listed for a label.
@@ -29,7 +29,7 @@ pub(crate) fn check(claim: &NodeClaim, found: &mut Vec<Violation>) {
         let are_values = requirement.values().iter().all(|value| is_value(value));
         if !is_key(requirement.key().as_str()) || !are_values {
             let (claim, text) = (claim.name.clone(), requirement.to_string());
-            found.push(Violation::NotALabel { claim, what: "requirement", text });
+            violations.push(Violation::NotALabel { claim, what: "requirement", text });
         }
     }
 }

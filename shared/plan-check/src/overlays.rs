@@ -33,8 +33,12 @@ pub(crate) fn changed(facts: &Facts) -> Changed {
         return Changed::new();
     }
     let mut sheets = sheets(facts);
-    let mut overlays: Vec<&NodeOverlay> =
-        facts.surroundings.node_overlays.iter().filter(|one| one.problems.is_empty()).collect();
+    let mut overlays: Vec<&NodeOverlay> = facts
+        .surroundings
+        .node_overlays
+        .iter()
+        .filter(|node_overlay| node_overlay.problems.is_empty())
+        .collect();
     overlays.sort_by(|a, b| (b.weight, &b.name).cmp(&(a.weight, &a.name)));
     for overlay in overlays {
         let conflicts =
@@ -48,12 +52,12 @@ pub(crate) fn changed(facts: &Facts) -> Changed {
 }
 
 fn sheets(facts: &Facts) -> Vec<Sheet<'_>> {
-    let mut all = Vec::new();
+    let mut sheets = Vec::new();
     for pool in &facts.node_pools {
         let Some(types) = facts.ready_types(&pool.template.node_class) else {
             continue;
         };
-        all.extend(types.iter().map(|instance_type| Sheet {
+        sheets.extend(types.iter().map(|instance_type| Sheet {
             pool,
             instance_type,
             prices: BTreeMap::new(),
@@ -61,20 +65,20 @@ fn sheets(facts: &Facts) -> Vec<Sheet<'_>> {
             last: None,
         }));
     }
-    all
+    sheets
 }
 
 /// The offerings of a type that an overlay is about.
 fn offerings(sheet: &Sheet<'_>, overlay: &NodeOverlay) -> Vec<usize> {
-    let mut own = sheet.instance_type.requirements.clone();
+    let mut requirements = sheet.instance_type.requirements.clone();
     let template = sheet.pool.template.labels.iter();
-    own.add_all(&Requirements::of_labels(template.map(|(key, value)| (&**key, &**value))));
-    own.add_all(&Requirements::of_labels([(labels::NODE_POOL, sheet.pool.name.as_str())]));
-    if own.compatible(&overlay.requirements, Undefined::Refused).is_err() {
+    requirements.add_all(&Requirements::of_labels(template.map(|(key, value)| (&**key, &**value))));
+    requirements.add_all(&Requirements::of_labels([(labels::NODE_POOL, sheet.pool.name.as_str())]));
+    if requirements.compatible(&overlay.requirements, Undefined::Refused).is_err() {
         return Vec::new();
     }
-    let all = sheet.instance_type.offerings.iter().enumerate();
-    let fitting = all.filter(|(_, offering)| offering.is_compatible(&overlay.requirements));
+    let enumerate = sheet.instance_type.offerings.iter().enumerate();
+    let fitting = enumerate.filter(|(_, offering)| offering.is_compatible(&overlay.requirements));
     fitting.map(|(index, _)| index).collect()
 }
 
@@ -110,27 +114,27 @@ fn apply(sheet: &mut Sheet<'_>, overlay: &NodeOverlay) {
     }
 }
 
-fn price(own: HourlyPrice, change: PriceChange) -> HourlyPrice {
+fn price(hourly_price: HourlyPrice, change: PriceChange) -> HourlyPrice {
     let billion = 1_000_000_000_i128;
-    let own = i128::from(own.0);
+    let number = i128::from(hourly_price.0);
     let exact = match change {
         PriceChange::Absolute(price) => return price,
-        PriceChange::Added(nanos) => (own + i128::from(nanos)) * billion,
-        PriceChange::Scaled(billionths) => own * (billion + i128::from(billionths)),
+        PriceChange::Added(nanos) => (number + i128::from(nanos)) * billion,
+        PriceChange::Scaled(billionths) => number * (billion + i128::from(billionths)),
     };
     let rounded = (exact + billion / 2).div_euclid(billion);
     HourlyPrice(u64::try_from(rounded.max(0)).unwrap_or(u64::MAX))
 }
 
 fn written(sheet: Sheet<'_>) -> ((NodePoolName, InstanceTypeName), InstanceType) {
-    let mut all = sheet.instance_type.clone();
+    let mut instance_type = sheet.instance_type.clone();
     for (index, (price, _)) in sheet.prices {
-        if let Some(offering) = all.offerings.get_mut(index) {
+        if let Some(offering) = instance_type.offerings.get_mut(index) {
             offering.price = price;
         }
     }
     for (name, amount) in &sheet.amounts {
-        all.capacity.set(name, *amount);
+        instance_type.capacity.set(name, *amount);
     }
-    ((sheet.pool.name.clone(), all.name.clone()), all)
+    ((sheet.pool.name.clone(), instance_type.name.clone()), instance_type)
 }

@@ -6,31 +6,31 @@ use model::{Plan, Pod, PodKey};
 
 use crate::{Violation, volumes, world::World};
 
-pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violation>) {
     let promised = plan.promises.iter().flat_map(|promise| &promise.claim.pods);
     let placed = plan.placements.iter().flat_map(|placement| &placement.pods);
     let unplaced = plan.unplaced.iter().map(|unplaced| &unplaced.pod);
     let mut seen: BTreeSet<&PodKey> = BTreeSet::new();
     for key in promised.clone().chain(placed.clone()).chain(unplaced) {
         if !seen.insert(key) {
-            found.push(Violation::PodTwice(key.clone()));
+            violations.push(Violation::PodTwice(key.clone()));
         }
         if !world.pods.contains_key(key) {
-            found.push(Violation::PodUnknown(key.clone()));
+            violations.push(Violation::PodUnknown(key.clone()));
         }
     }
     for pod in promised.chain(placed).filter_map(|key| world.pods.get(key)) {
         if let Some(problem) = pod.spec.problems.first() {
             let (pod, what) = (pod.key.clone(), problem.rule.to_string());
-            found.push(Violation::PodUnsupported { pod, what });
+            violations.push(Violation::PodUnsupported { pod, what });
         }
         // Pods that only move are not asked again.
         let unusable = volumes::unusable(&world.facts.surroundings.storage, pod);
         if let Some(why) = unusable.filter(|_| pod.is_provisionable()) {
-            found.push(Violation::VolumeUnusable { pod: pod.key.clone(), why });
+            violations.push(Violation::VolumeUnusable { pod: pod.key.clone(), why });
         }
         if !needs_a_node(world, pod) {
-            found.push(Violation::PodNeedsNoNode(pod.key.clone()));
+            violations.push(Violation::PodNeedsNoNode(pod.key.clone()));
         }
     }
 }

@@ -9,7 +9,12 @@ use crate::{
     world::World,
 };
 
-pub(crate) fn check(world: &World<'_>, crowd: &Crowd<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+pub(crate) fn check(
+    world: &World<'_>,
+    crowd: &Crowd<'_>,
+    plan: &Plan,
+    violations: &mut Vec<Violation>,
+) {
     let mut by_spot: Vec<Vec<&Member<'_>>> = vec![Vec::new(); crowd.spots.len()];
     for member in crowd.members().filter(|member| !member.pod.spec.host_ports.is_empty()) {
         if let Some(there) = by_spot.get_mut(member.spot) {
@@ -25,27 +30,30 @@ pub(crate) fn check(world: &World<'_>, crowd: &Crowd<'_>, plan: &Plan, found: &m
             if let Some((other, port)) = clash {
                 let (pod, place) = (member.pod.key.clone(), spot.shown.clone());
                 let other = format!("pod {}", other.pod.key);
-                found.push(Violation::HostPort { pod, place, other, port: port.port });
+                violations.push(Violation::HostPort { pod, place, other, port: port.port });
             }
         }
     }
-    check_daemons(world, plan, found);
+    check_daemons(world, plan, violations);
 }
 
 /// What both take.
 fn clash<'a>(pod: &'a Pod, other: &[HostPort]) -> Option<&'a HostPort> {
-    let own = pod.spec.host_ports.iter();
-    let mut shared = own.filter(|one| other.iter().any(|other| conflict(one, other)));
+    let host_ports = pod.spec.host_ports.iter();
+    let mut shared =
+        host_ports.filter(|host_port| other.iter().any(|other| conflict(host_port, other)));
     shared.next()
 }
 
-fn conflict(one: &HostPort, other: &HostPort) -> bool {
-    let is_any = one.ip.is_unspecified() || other.ip.is_unspecified();
-    one.port == other.port && one.protocol == other.protocol && (one.ip == other.ip || is_any)
+fn conflict(host_port: &HostPort, other: &HostPort) -> bool {
+    let is_any = host_port.ip.is_unspecified() || other.ip.is_unspecified();
+    host_port.port == other.port
+        && host_port.protocol == other.protocol
+        && (host_port.ip == other.ip || is_any)
 }
 
 /// A new node may become no type on which a daemon takes what its pods take.
-fn check_daemons(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+fn check_daemons(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violation>) {
     let daemon_sets = &world.facts.daemon_sets;
     if daemon_sets.iter().all(|daemon_set| daemon_set.spec.host_ports.is_empty()) {
         return;
@@ -56,12 +64,15 @@ fn check_daemons(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
         for pod in pods.filter(|pod| !pod.spec.host_ports.is_empty()) {
             let types = world.types_of(&promise.claim).into_iter();
             let clash = types
-                .flat_map(|one| daemons::landing(world, pool, one).map(move |spec| (one, spec)))
+                .flat_map(|instance_type| {
+                    daemons::landing(world, pool, instance_type)
+                        .map(move |spec| (instance_type, spec))
+                })
                 .find_map(|(one, spec)| Some((one, clash(pod, &spec.host_ports)?)));
             if let Some((instance_type, port)) = clash {
                 let place = format!("claim {} as {}", promise.claim.name, instance_type.name);
                 let (pod, other) = (pod.key.clone(), "a daemon".to_owned());
-                found.push(Violation::HostPort { pod, place, other, port: port.port });
+                violations.push(Violation::HostPort { pod, place, other, port: port.port });
             }
         }
     }

@@ -20,7 +20,7 @@ use crate::{
 /// EC2 may show a launch so late.
 const COUNT_LAG: SignedDuration = SignedDuration::from_secs(15);
 
-pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violation>) {
     let counts = counts(world);
     let mut held: BTreeMap<&str, (usize, bool)> = BTreeMap::new();
     let promised = plan.promises.iter().map(|promise| (&promise.claim, true));
@@ -40,7 +40,7 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) 
     for (id, (claims, grown)) in held {
         let count = counts.get(id).copied().unwrap_or_default();
         if grown && usize::try_from(count).is_ok_and(|count| count < claims) {
-            found.push(Violation::Reservation { id: id.to_owned(), claims, count });
+            violations.push(Violation::Reservation { id: id.to_owned(), claims, count });
         }
     }
 }
@@ -55,15 +55,15 @@ fn just_launched_into<'a>(world: &World<'a>, claim: &'a NodeClaim) -> Option<&'a
 
 /// By reservation, the fewest instances that any offering says are left.
 fn counts<'a>(world: &World<'a>) -> BTreeMap<&'a str, u32> {
-    let mut all: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut texts: BTreeMap<&str, u32> = BTreeMap::new();
     for (_, types) in world.facts.ready_classes() {
         let offerings = types.iter().flat_map(|instance_type| &instance_type.offerings);
         for reservation in offerings.filter_map(|offering| offering.reservation.as_ref()) {
-            let count = all.entry(&reservation.id).or_insert(reservation.count);
+            let count = texts.entry(&reservation.id).or_insert(reservation.count);
             *count = (*count).min(reservation.count);
         }
     }
-    all
+    texts
 }
 
 /// The reservations that `claim` holds.
@@ -72,19 +72,25 @@ fn ids<'a>(
     claim: &NodeClaim,
     counts: &BTreeMap<&'a str, u32>,
 ) -> BTreeSet<&'a str> {
-    let own: Requirements = labels_of(claim);
+    let requirements: Requirements = labels_of(claim);
     let only = |key: &str, value: &str| {
-        own.get(key).and_then(|one| one.single_value()).is_some_and(|one| &**one == value)
+        requirements
+            .get(key)
+            .and_then(|requirement| requirement.single_value())
+            .is_some_and(|text| &**text == value)
     };
     if !only(labels::CAPACITY_TYPE, CapacityType::Reserved.as_str()) {
         return BTreeSet::new();
     }
-    let Some(named) = own.get(labels::RESERVATION_ID).filter(|one| !one.is_complement()) else {
+    let Some(named) =
+        requirements.get(labels::RESERVATION_ID).filter(|requirement| !requirement.is_complement())
+    else {
         // Without names it may be any of its types' own.
-        let offerings = world.types_of(claim).into_iter().flat_map(|one| &one.offerings);
-        let all = offerings.filter_map(|offering| offering.reservation.as_ref());
-        let all: BTreeSet<&str> = all.map(|reservation| reservation.id.as_str()).collect();
-        return counts.keys().copied().filter(|id| all.contains(id)).collect();
+        let offerings =
+            world.types_of(claim).into_iter().flat_map(|instance_type| &instance_type.offerings);
+        let filter_map = offerings.filter_map(|offering| offering.reservation.as_ref());
+        let texts: BTreeSet<&str> = filter_map.map(|reservation| reservation.id.as_str()).collect();
+        return counts.keys().copied().filter(|id| texts.contains(id)).collect();
     };
     counts.keys().copied().filter(|id| named.has(id)).collect()
 }

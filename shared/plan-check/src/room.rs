@@ -19,19 +19,19 @@ use crate::{
     world::{World, allocatable, labels_of},
 };
 
-pub(crate) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violation>) {
     let mut overheads = Overheads::default();
     let mut judged: BTreeSet<(&BatchId, BTreeSet<Kind<'_>>)> = BTreeSet::new();
     for promise in &plan.promises {
         let pods = pods_of(world, &promise.claim.pods);
-        check_promised_room(world, promise, &pods, &mut overheads, found);
+        check_promised_room(world, promise, &pods, &mut overheads, violations);
         // Claims of a batch are alike: where equal pods go onto them, once is enough.
         let kinds: BTreeSet<Kind<'_>> = pods.iter().copied().map(kind).collect();
         if judged.insert((&promise.claim.batch, kinds)) {
-            check_promised_labels(world, promise, &pods, found);
+            check_promised_labels(world, promise, &pods, violations);
         }
     }
-    place::check(world, plan, found);
+    place::check(world, plan, violations);
 }
 
 /// Those of `keys` that the facts know.
@@ -48,14 +48,14 @@ fn check_promised_room(
     promise: &Promise,
     pods: &[&Pod],
     overheads: &mut Overheads,
-    found: &mut Vec<Violation>,
+    violations: &mut Vec<Violation>,
 ) {
     let claim = &promise.claim;
     let needed = sum(pods.iter().copied());
     let states = |what, why| Violation::ClaimStates { claim: claim.name.clone(), what, why };
     if !needed.fits_in(&claim.requests) {
         let why = format!("{} for pods that request {needed}", claim.requests);
-        found.push(states("requests", why));
+        violations.push(states("requests", why));
     }
     let mut too_small = None;
     let mut overstated = None;
@@ -75,12 +75,12 @@ fn check_promised_room(
     // One type is enough to name: there may be hundreds.
     if let Some((instance_type, room)) = overstated {
         let why = format!("{} where {} has {room}", claim.allocatable, instance_type.name);
-        found.push(states("allocatable", why));
+        violations.push(states("allocatable", why));
     }
     if let Some((instance_type, needed, room)) = too_small {
         let place = format!("claim {} as {}", claim.name, instance_type.name);
         let (needed, room) = (needed.to_string(), room.to_string());
-        found.push(Violation::Resources { place, needed, room });
+        violations.push(Violation::Resources { place, needed, room });
     }
 }
 
@@ -88,14 +88,14 @@ fn check_promised_labels(
     world: &World<'_>,
     promise: &Promise,
     pods: &[&Pod],
-    found: &mut Vec<Violation>,
+    violations: &mut Vec<Violation>,
 ) {
     let claim = &promise.claim;
     let place = format!("claim {}", claim.name);
     for pod in one_of_each(pods) {
-        check_taints(pod, &claim.taints, &place, found);
+        check_taints(pod, &claim.taints, &place, violations);
         if let Some((place, why)) = unmet_by_some_outcome(world, claim, pod) {
-            found.push(Violation::Labels { pod: pod.key.clone(), place, why });
+            violations.push(Violation::Labels { pod: pod.key.clone(), place, why });
         }
     }
 }
@@ -116,10 +116,10 @@ fn one_of_each<'a>(pods: &[&'a Pod]) -> Vec<&'a Pod> {
     by_kind.into_values().collect()
 }
 
-fn check_taints(pod: &Pod, taints: &[model::Taint], place: &str, found: &mut Vec<Violation>) {
+fn check_taints(pod: &Pod, taints: &[model::Taint], place: &str, violations: &mut Vec<Violation>) {
     if let Some(taint) = keeping_away(taints, &pod.spec.tolerations) {
         let (pod, taint) = (pod.key.clone(), taint.to_string());
-        found.push(Violation::Taint { pod, taint, place: place.to_owned() });
+        violations.push(Violation::Taint { pod, taint, place: place.to_owned() });
     }
 }
 
@@ -129,12 +129,12 @@ fn unmet_by_some_outcome<'a>(
     claim: &'a NodeClaim,
     pod: &Pod,
 ) -> Option<(String, String)> {
-    let own = labels_of(claim);
+    let requirements = labels_of(claim);
     let alternatives: Vec<Requirements> = wanted(world, pod);
     for instance_type in world.types_of(claim) {
-        for offering in usable(instance_type, &own) {
+        for offering in usable(instance_type, &requirements) {
             let unmet = |wanted: &Requirements| {
-                let label = |key| outcome_label(&own, instance_type, offering, key);
+                let label = |key| outcome_label(&requirements, instance_type, offering, key);
                 wanted.iter().find(|wanted| !meets(label(wanted.key().as_str()), wanted)).cloned()
             };
             let missing: Option<Vec<Requirement>> = alternatives.iter().map(unmet).collect();
@@ -150,7 +150,7 @@ fn unmet_by_some_outcome<'a>(
 
 /// What is known about the label `key` of the node that an offering of a type becomes.
 pub(crate) fn outcome_label(
-    own: &Requirements,
+    requirements: &Requirements,
     instance_type: &InstanceType,
     offering: &model::Offering,
     key: &str,
@@ -159,7 +159,7 @@ pub(crate) fn outcome_label(
         OfferingLabel::Is(value) => Requirement::of_label(key, value).ok(),
         OfferingLabel::Absent | OfferingLabel::Unknown => None,
     };
-    [own.get(key).cloned(), instance_type.requirements.get(key).cloned(), of_offering]
+    [requirements.get(key).cloned(), instance_type.requirements.get(key).cloned(), of_offering]
         .into_iter()
         .flatten()
         .reduce(|a, b| a.intersection(&b))

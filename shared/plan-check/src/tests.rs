@@ -78,10 +78,10 @@ fn new_claim(name: &str) -> NodeClaim {
 fn check(change: impl FnOnce(&mut Facts, &mut Plan), wanted: &[&str]) {
     let (mut facts, mut plan) = good();
     change(&mut facts, &mut plan);
-    let found: Vec<String> = violations(&facts, &plan).iter().map(ToString::to_string).collect();
-    let fits = found.len() == wanted.len()
-        && found.iter().zip(wanted).all(|(found, wanted)| found.contains(wanted));
-    assert!(fits, "found {found:#?}\nwanted {wanted:#?}");
+    let texts: Vec<String> = violations(&facts, &plan).iter().map(ToString::to_string).collect();
+    let fits = texts.len() == wanted.len()
+        && texts.iter().zip(wanted).all(|(text, wanted)| text.contains(wanted));
+    assert!(fits, "found {texts:#?}\nwanted {wanted:#?}");
     assert_eq!(super::ensure_valid(&facts, &plan).is_ok(), wanted.is_empty());
 }
 

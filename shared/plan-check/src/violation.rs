@@ -329,7 +329,7 @@ pub enum Violation {
         /// The nodes that count.
         total: usize,
     },
-    /// An offering cools down, but its time is over.
+    /// An offering is unavailable, but its time is over.
     #[error("the offering {capacity_type} of {instance_type} cools down until a time that is over")]
     Cooling {
         /// How it is paid for.

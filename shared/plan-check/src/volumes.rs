@@ -22,16 +22,16 @@ const IN_TREE: [(&str, &str); 7] = [
 ];
 
 fn names(pod: &Pod) -> Vec<VolumeClaimKey> {
-    let mut all = Vec::new();
+    let mut volume_claim_keys = Vec::new();
     for volume in &pod.volumes {
         let name = match volume {
             PodVolume::Claim(name) => name.to_string(),
             PodVolume::Ephemeral { volume, .. } => format!("{}-{volume}", pod.key.name),
         };
         let namespace = pod.key.namespace.clone();
-        all.extend(name.parse().ok().map(|name| VolumeClaimKey { namespace, name }));
+        volume_claim_keys.extend(name.parse().ok().map(|name| VolumeClaimKey { namespace, name }));
     }
-    all
+    volume_claim_keys
 }
 
 /// Whether one claim keeps a pending pod from every node.
@@ -61,28 +61,30 @@ fn is_unusable(storage: &Storage, claim: &VolumeClaim) -> bool {
 
 /// Sets of requirements of which a node must meet one so that every volume is in its reach.
 pub(crate) fn alternatives(storage: &Storage, pod: &Pod) -> Vec<Requirements> {
-    let mut all = vec![Requirements::new()];
+    let mut requirements = vec![Requirements::new()];
     for claim in names(pod).iter().filter_map(|key| storage.claims.get(key)) {
         let own = places(storage, claim);
         if own.is_empty() {
             continue;
         }
         let mut joined = Vec::new();
-        for before in &all {
+        for before in &requirements {
             for place in &own {
                 let mut both = before.clone();
                 both.add_all(place);
                 joined.push(both);
             }
         }
-        all = joined;
+        requirements = joined;
     }
-    all
+    requirements
 }
 
 fn places(storage: &Storage, claim: &VolumeClaim) -> Vec<Requirements> {
     let keeps = |is_local: bool| {
-        move |one: &&Requirement| !(is_local && one.key().as_str() == labels::HOSTNAME)
+        move |requirement: &&Requirement| {
+            !(is_local && requirement.key().as_str() == labels::HOSTNAME)
+        }
     };
     let (terms, is_local) = match claim.volume.as_deref() {
         Some(name) if !name.is_empty() => match storage.volumes.get(name) {
@@ -104,7 +106,7 @@ pub(crate) fn check_attachments(
     node: &NodeName,
     bound: &[&Pod],
     placed: &[&Pod],
-    found: &mut Vec<Violation>,
+    violations: &mut Vec<Violation>,
 ) {
     let Some(limits) = storage.attach_limits.get(node) else { return };
     let mut attached: BTreeMap<String, BTreeSet<VolumeClaimKey>> = BTreeMap::new();
@@ -125,7 +127,7 @@ pub(crate) fn check_attachments(
             continue;
         }
         let place = format!("node {node}");
-        found.push(Violation::Attachments { place, driver, count, limit: *limit });
+        violations.push(Violation::Attachments { place, driver, count, limit: *limit });
     }
 }
 
@@ -134,7 +136,7 @@ fn driver(storage: &Storage, claim: &VolumeClaim) -> Option<String> {
         return storage.volumes.get(name)?.driver.clone();
     }
     let class = storage.classes.get(claim.storage_class.as_deref()?)?;
-    let own = class.provisioner.as_str();
-    let migrated = IN_TREE.iter().find(|(name, _)| *name == own).map(|(_, driver)| *driver);
-    Some(migrated.unwrap_or(own).to_owned())
+    let text = class.provisioner.as_str();
+    let migrated = IN_TREE.iter().find(|(name, _)| *name == text).map(|(_, driver)| *driver);
+    Some(migrated.unwrap_or(text).to_owned())
 }

@@ -90,7 +90,10 @@ impl<'a> World<'a> {
     pub(crate) fn types_of_pool(&self, pool: &'a NodePool) -> Vec<&'a InstanceType> {
         let class = &pool.template.node_class;
         let types = self.facts.ready_types(class).unwrap_or_default();
-        types.iter().filter_map(|one| self.type_of((&pool.name, class), &one.name)).collect()
+        types
+            .iter()
+            .filter_map(|instance_type| self.type_of((&pool.name, class), &instance_type.name))
+            .collect()
     }
 
     /// Those of the claim's instance types that its class offers, in the claim's order.
@@ -110,24 +113,24 @@ impl<'a> World<'a> {
 }
 
 fn types_by_class(facts: &Facts) -> BTreeMap<(&NodeClassName, &InstanceTypeName), &InstanceType> {
-    let mut all = BTreeMap::new();
+    let mut instance_types = BTreeMap::new();
     for (class, types) in facts.ready_classes() {
-        all.extend(types.iter().map(|t| ((class, &t.name), &**t)));
+        instance_types.extend(types.iter().map(|t| ((class, &t.name), &**t)));
     }
-    all
+    instance_types
 }
 
 /// What is known about the labels of a claim's node before there is one: its requirements, its own
 /// labels, and those of its pool and class.
 pub(crate) fn labels_of(claim: &NodeClaim) -> Requirements {
-    let mut all = claim.requirements.clone();
-    let own = claim.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    all.add_all(&Requirements::of_labels(own));
-    all.add_all(&Requirements::of_labels([
+    let mut requirements = claim.requirements.clone();
+    let map = claim.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    requirements.add_all(&Requirements::of_labels(map));
+    requirements.add_all(&Requirements::of_labels([
         (labels::NODE_POOL, claim.node_pool.as_str()),
         (labels::NODE_CLASS, claim.node_class.as_str()),
     ]));
-    all
+    requirements
 }
 
 /// Capacity less overhead, and memory less every huge page (specification §4.1).

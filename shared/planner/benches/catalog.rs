@@ -75,7 +75,7 @@ fn run(name: &str, facts: &Facts) -> Plan {
         cost.writing.as_millis(),
     );
     let mut reasons: BTreeMap<String, usize> = BTreeMap::new();
-    for reason in plan.unplaced.iter().filter_map(|one| one.reasons.first()) {
+    for reason in plan.unplaced.iter().filter_map(|unplaced| unplaced.reasons.first()) {
         *reasons.entry(reason.to_string()).or_default() += 1;
     }
     for (reason, count) in reasons.iter().take(10) {
@@ -89,24 +89,25 @@ fn run(name: &str, facts: &Facts) -> Plan {
 /// always, 4 stay in one zone, 4 want to be near another workload.
 fn workload(index: usize, dice: &mut Dice) -> PodSpec {
     let name = format!("app-{index}");
-    let own = ("app", name.as_str());
+    let entry = ("app", name.as_str());
     let other = format!("app-{}", index / 2);
     let cpu = dice.one_of(&["100m", "250m", "500m", "1", "2", "4"]);
     let memory = dice.one_of(&["128Mi", "256Mi", "512Mi", "1Gi", "2Gi", "4Gi", "8Gi"]);
     let mut spec = PodSpec {
-        labels: labels(&[own, ("tier", dice.one_of(&["web", "data", "batch"]))]),
+        labels: labels(&[entry, ("tier", dice.one_of(&["web", "data", "batch"]))]),
         requests: resources(&format!("cpu={cpu} memory={memory} pods=1")),
         ..PodSpec::default()
     };
     let weighted = |term| vec![Weighted { weight: 50, term }];
     match dice.below(100) {
-        0..15 => spec.spread = vec![spread(keys::ZONE, own, true)],
+        0..15 => spec.spread = vec![spread(keys::ZONE, entry, true)],
         15..25 => {
-            spec.spread = vec![spread(keys::ZONE, own, false), spread(keys::HOSTNAME, own, false)];
+            spec.spread =
+                vec![spread(keys::ZONE, entry, false), spread(keys::HOSTNAME, entry, false)];
         }
-        25..33 => spec.pod_anti_affinity.preferred = weighted(affinity(keys::HOSTNAME, own)),
-        33..37 => spec.pod_anti_affinity.required = vec![affinity(keys::HOSTNAME, own)],
-        37..41 => spec.pod_affinity.required = vec![affinity(keys::ZONE, own)],
+        25..33 => spec.pod_anti_affinity.preferred = weighted(affinity(keys::HOSTNAME, entry)),
+        33..37 => spec.pod_anti_affinity.required = vec![affinity(keys::HOSTNAME, entry)],
+        37..41 => spec.pod_affinity.required = vec![affinity(keys::ZONE, entry)],
         41..45 => {
             spec.pod_affinity.preferred = weighted(affinity(keys::ZONE, ("app", other.as_str())));
         }
@@ -139,7 +140,7 @@ fn add_nodes(facts: &mut Facts, workloads: &[Arc<PodSpec>], dice: &mut Dice) {
         let arch = dice.one_of(&["amd64", "arm64"]);
         let (zone, kind) = (dice.one_of(&zones), dice.one_of(&["spot", "on-demand"]));
         let instance_type = if arch == "arm64" { "m7g.8xlarge" } else { "m7i.8xlarge" };
-        let own = [
+        let entries = [
             (keys::ARCH, arch),
             (keys::OS, "linux"),
             (keys::ZONE, zone),
@@ -152,7 +153,7 @@ fn add_nodes(facts: &mut Facts, workloads: &[Arc<PodSpec>], dice: &mut Dice) {
             provider_id: None,
             created_at: now(),
             is_deleting: false,
-            labels: labels(&own),
+            labels: labels(&entries),
             annotations: BTreeMap::new(),
             finalizers: std::collections::BTreeSet::new(),
             taints: Vec::new(),

@@ -24,7 +24,7 @@ use std::time::{Duration, Instant};
 use cluster::{Kind, cluster};
 use model::{HourlyPrice, disruption::Method, facts::Facts};
 use peak_alloc::PeakAlloc;
-use planner::disruption::{Options, Prepared, Proposal};
+use planner::disruption::{Options, PreparedCluster, Proposal};
 
 #[global_allocator]
 static ALLOCATED: PeakAlloc = PeakAlloc;
@@ -38,7 +38,7 @@ const LARGE_WORK: u64 = 100_000_000;
 
 fn main() {
     let words: Vec<String> = std::env::args().collect();
-    let has = |word: &str| words.iter().any(|one| one == word);
+    let has = |word: &str| words.iter().any(|text| text == word);
     let mut sizes: Vec<usize> = words.iter().filter_map(|word| word.parse().ok()).collect();
     if sizes.is_empty() {
         sizes = SIZES.to_vec();
@@ -77,13 +77,13 @@ struct Measured<T> {
 fn measured<T>(
     facts: &Facts,
     options: &Options,
-    decide: impl Fn(&mut Prepared<'_>) -> T,
+    decide: impl Fn(&mut PreparedCluster<'_>) -> T,
 ) -> Measured<T> {
     let before = ALLOCATED.current_usage();
     ALLOCATED.reset_peak_usage();
     let run = || {
         let started = now();
-        let mut prepared = Prepared::of(facts, options);
+        let mut prepared = PreparedCluster::of(facts, options);
         prepared.make_what_ifs_ready();
         let preparing = started.elapsed();
         let started = now();
@@ -114,7 +114,8 @@ fn seconds(time: Duration) -> String {
 
 fn in_words(proposal: Option<&Proposal>) -> String {
     let Some(Proposal { command, .. }) = proposal else { return "none".to_owned() };
-    let types = command.replacements.first().map_or(0, |one| one.instance_types.len());
+    let types =
+        command.replacements.first().map_or(0, |replacement| replacement.instance_types.len());
     match command.replacements.len() {
         0 => format!("delete-{}", command.candidates.len()),
         _ => format!("replace-{}-by-one-of-{types}-types", command.candidates.len()),

@@ -89,7 +89,7 @@ fn fake_type(index: u64) -> Arc<InstanceType> {
     let cpu = index + 1;
     let name = format!("fake-it.{index}");
     let is_large = cpu > 4;
-    let all: Requirements = [
+    let requirements: Requirements = [
         listed(keys::INSTANCE_TYPE, &[&name]),
         listed(keys::ARCH, &["amd64"]),
         listed(keys::OS, &["linux", "windows", "darwin"]),
@@ -113,7 +113,7 @@ fn fake_type(index: u64) -> Arc<InstanceType> {
     };
     Arc::new(InstanceType {
         name: name.parse().unwrap(),
-        requirements: all,
+        requirements,
         capacity: resources(&format!("cpu={cpu} memory={}Gi pods={}", 2 * cpu, 10 * cpu)),
         overhead: resources("cpu=100m memory=10Mi"),
         offerings: vec![
@@ -152,8 +152,10 @@ fn diverse(count: usize, dice: &mut Dice) -> Vec<Pod> {
         Part::HostAntiAffinity,
     ];
     let fifth = parts.into_iter().flat_map(|part| std::iter::repeat_n(part, count / parts.len()));
-    let all = fifth.chain(std::iter::repeat(Part::Plain)).take(count).enumerate();
-    all.map(|(index, part)| pending(&format!("pod-{index}"), Arc::new(one(part, dice)))).collect()
+    let enumerate = fifth.chain(std::iter::repeat(Part::Plain)).take(count).enumerate();
+    enumerate
+        .map(|(index, part)| pending(&format!("pod-{index}"), Arc::new(one(part, dice))))
+        .collect()
 }
 
 fn one(part: Part, dice: &mut Dice) -> PodSpec {
@@ -178,7 +180,7 @@ fn one(part: Part, dice: &mut Dice) -> PodSpec {
     spec
 }
 
-/// Pods that all wish for zone 1 and away from each other.
+/// Pods that all preference for zone 1 and away from each other.
 fn with_preferences(dice: &mut Dice) -> Vec<Pod> {
     let away = |weight, key| Weighted { weight, term: affinity(key, ("app", "nginx")) };
     let mut spec = PodSpec {

@@ -50,7 +50,7 @@ use model::NodePoolName;
 pub use crate::eviction::Immovable;
 pub use carry_out::{Found, given_up, look, validated};
 pub(crate) use decide::decide;
-pub use decide::{Answer, Prepared};
+pub use decide::{Answer, PreparedCluster};
 pub use objection::Objection;
 pub use outlook::{Outlook, outlook};
 pub use proposal::{Destination, Disrupted, Move, Proposal};

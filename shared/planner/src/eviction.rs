@@ -124,9 +124,9 @@ impl<'a> DisruptionBudgets<'a> {
         let selects = |budget: &&&PodDisruptionBudget| {
             budget.selector.as_ref().is_some_and(|selector| selector.selects(&pod.spec.labels))
         };
-        let mut own = candidates.iter().filter(selects);
-        let first = own.next()?;
-        if let Some(second) = own.next() {
+        let mut filter = candidates.iter().filter(selects);
+        let first = filter.next()?;
+        if let Some(second) = filter.next() {
             let (pod, first, second) = (pod.key.clone(), first.key.clone(), second.key.clone());
             return Some(Immovable::TwoBudgets { pod, first, second });
         }

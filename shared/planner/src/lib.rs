@@ -47,7 +47,7 @@ mod scheduling;
 mod testing;
 mod world;
 
-pub use disruption::schedule::{InvalidSchedule, Schedule};
+pub use disruption::schedule::{CronSchedule, InvalidSchedule};
 pub use lifecycle::{
     drain::{Drainage, InstanceView, drain},
     forced::forced,
@@ -58,6 +58,6 @@ pub use lifecycle::{
 };
 pub use scheduling::{
     facts::buffer::virtual_pods,
-    provision::{Prepared, Solved, provision},
+    provision::{PreparedFacts, Solved, provision},
     static_pool::{Launches, launches},
 };

@@ -41,12 +41,12 @@ pub(crate) fn ago(seconds: i64) -> Timestamp {
 
 /// `cpu=1500m memory=2Gi example.com/a=1`; `pods` as written.
 pub(crate) fn resources(text: &str) -> Resources {
-    let mut all = Resources::default();
+    let mut resources = Resources::default();
     for part in text.split_whitespace() {
         let (name, amount) = part.split_once('=').unwrap();
-        all.set_quantity(&ResourceName::new(name).unwrap(), amount).unwrap();
+        resources.set_quantity(&ResourceName::new(name).unwrap(), amount).unwrap();
     }
-    all
+    resources
 }
 
 /// `key=a,b` is In, `key!=a` NotIn, `key` Exists, `!key` DoesNotExist, `key>1` and `key<1`.
@@ -68,8 +68,8 @@ pub(crate) fn requirement(text: &str) -> Requirement {
     Requirement::new(key, operator, values).unwrap()
 }
 
-pub(crate) fn requirements(all: &[&str]) -> Requirements {
-    all.iter().map(|text| requirement(text)).collect()
+pub(crate) fn requirements(texts: &[&str]) -> Requirements {
+    texts.iter().map(|text| requirement(text)).collect()
 }
 
 /// `key=value:NoSchedule`
@@ -205,9 +205,9 @@ pub(crate) fn owner(api_version: &str, kind: &str) -> Arc<Owner> {
 
 /// `count` pods of one workload.
 pub(crate) fn replicas(name: &str, count: usize, spec: &PodSpec) -> Vec<Pod> {
-    let one = Arc::new(spec.clone());
+    let pod_spec = Arc::new(spec.clone());
     let pod = |index| Pod {
-        spec: Arc::clone(&one),
+        spec: Arc::clone(&pod_spec),
         ..pending(&format!("{name}-{index}"), PodSpec::default())
     };
     (0..count).map(pod).collect()
@@ -295,7 +295,7 @@ pub(crate) fn launched(claim: &NodeClaim, instance_type: &InstanceType) -> NodeC
 /// The node of a launched claim, initialized.
 pub(crate) fn node_of(claim: &NodeClaim, name: &str) -> Node {
     let instance = claim.instance.as_ref().unwrap();
-    let mut all = claim.labels.clone();
+    let mut texts = claim.labels.clone();
     for (key, value) in [
         (labels::REGISTERED, "true"),
         (labels::INITIALIZED, "true"),
@@ -303,11 +303,11 @@ pub(crate) fn node_of(claim: &NodeClaim, name: &str) -> Node {
         (labels::CAPACITY_TYPE, instance.capacity_type.as_str()),
         (labels::INSTANCE_TYPE, instance.instance_type.as_str()),
     ] {
-        all.insert(key.to_owned(), value.to_owned());
+        texts.insert(key.to_owned(), value.to_owned());
     }
     Node {
         provider_id: Some(instance.provider_id()),
-        labels: all,
+        labels: texts,
         taints: claim.taints.clone(),
         capacity: claim.capacity.clone(),
         allocatable: claim.allocatable.clone(),

@@ -18,18 +18,18 @@ impl<'a> World<'a> {
             .values()
             .filter_map(|node| Some((node.provider_id.as_ref()?, node)))
             .collect();
-        let mut all = Self::default();
+        let mut world = Self::default();
         for claim in facts.ledger.claims.values() {
             let provider_id =
                 claim.instance.as_ref().map(model::claim::LaunchedInstance::provider_id);
             let joined = provider_id.and_then(|id| by_provider_id.get(&id).copied());
             let named = || claim.node.as_ref().and_then(|name| facts.nodes.get(name));
             if let Some(node) = joined.or_else(named) {
-                all.nodes.insert(&claim.name, node);
-                all.claims.insert(&node.name, claim);
+                world.nodes.insert(&claim.name, node);
+                world.claims.insert(&node.name, claim);
             }
         }
-        all
+        world
     }
 
     /// The node of `claim`, if it is there.

@@ -10,9 +10,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{Plan, Pod, PodKey, PodUid, facts::Facts};
 use plan_check::violations;
-use planner::{Prepared, provision};
+use planner::{PreparedFacts, provision};
 use proptest::prelude::*;
-use worlds::{Shape, world, worlds};
+use worlds::{Sketch, world, worlds};
 
 /// The places of each workload's pods, without saying which of its pods is where.
 type Shown = BTreeMap<String, BTreeMap<String, usize>>;
@@ -30,19 +30,19 @@ fn places(plan: &Plan) -> Vec<(String, &PodKey)> {
 }
 
 fn by_workload(plan: &Plan) -> Shown {
-    let mut all = Shown::new();
+    let mut texts = Shown::new();
     for (place, pod) in places(plan) {
         let workload = pod.name.as_str().rsplit_once('-').unwrap().0.to_owned();
-        *all.entry(place).or_default().entry(workload).or_default() += 1;
+        *texts.entry(place).or_default().entry(workload).or_default() += 1;
     }
-    all
+    texts
 }
 
 /// The plan breaks no rule and names every pod that needs a place once.
 #[track_caller]
 fn check(facts: &Facts, plan: &Plan) {
-    let found: Vec<String> = violations(facts, plan).iter().map(ToString::to_string).collect();
-    assert!(found.is_empty(), "{}\n{}", found.join("\n"), worlds::shown(facts, plan));
+    let texts: Vec<String> = violations(facts, plan).iter().map(ToString::to_string).collect();
+    assert!(texts.is_empty(), "{}\n{}", texts.join("\n"), worlds::shown(facts, plan));
     let mut named: Vec<&PodKey> = places(plan).into_iter().map(|(_, pod)| pod).collect();
     named.sort();
     let virtual_pods = planner::virtual_pods(facts);
@@ -83,31 +83,31 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(192))]
 
     #[test]
-    fn every_plan_satisfies_every_hard_constraint(shape in worlds()) {
-        let facts = world(&shape);
+    fn every_plan_satisfies_every_hard_constraint(sketch in worlds()) {
+        let facts = world(&sketch);
         check(&facts, &provision(&facts));
     }
 
     #[test]
     fn a_budget_that_ends_early_leaves_a_valid_plan_and_says_what_is_left(
-        shape in worlds(), tries in 0_usize..12,
+        sketch in worlds(), tries in 0_usize..12,
     ) {
-        let facts = world(&shape);
-        let plan = Prepared::of(&facts).plan_within(tries);
+        let facts = world(&sketch);
+        let plan = PreparedFacts::of(&facts).plan_within(tries);
         check(&facts, &plan);
         let whole = provision(&facts);
         let placed = |plan: &Plan| places(plan).len() - plan.unplaced.len();
         prop_assert!(placed(&plan) <= tries.min(placed(&whole)));
-        let left = plan.unplaced.iter().filter(|one| {
-            one.reasons.iter().any(|reason| reason.text.contains("left for the next plan"))
+        let left = plan.unplaced.iter().filter(|unplaced| {
+            unplaced.reasons.iter().any(|reason| reason.text.contains("left for the next plan"))
         });
         // What the whole plan places was tried, or is said to be left.
         prop_assert!(placed(&whole) <= tries + left.count());
     }
 
     #[test]
-    fn which_of_equal_pods_is_which_changes_nothing(shape in worlds()) {
-        let facts = world(&shape);
+    fn which_of_equal_pods_is_which_changes_nothing(sketch in worlds()) {
+        let facts = world(&sketch);
         let mut other = facts.clone();
         // The uid decides among pods that are otherwise equal.
         let workload = |pod: &Pod| pod.key.name.as_str().rsplit_once('-').unwrap().0.to_owned();
@@ -123,13 +123,13 @@ proptest! {
     }
 
     #[test]
-    fn a_pool_of_less_weight_never_makes_a_pod_unschedulable(shape in worlds()) {
-        let shape = Shape { is_about_others: false, has_reserved: false, ..shape };
-        let facts = world(&shape);
+    fn a_pool_of_less_weight_never_makes_a_pod_unschedulable(sketch in worlds()) {
+        let sketch = Sketch { is_about_others: false, has_reserved: false, ..sketch };
+        let facts = world(&sketch);
         let mut more = facts.clone();
         more.node_pools.push(worlds::weightless());
         let unplaced = |facts: &Facts| -> BTreeSet<PodKey> {
-            provision(facts).unplaced.into_iter().map(|one| one.pod).collect()
+            provision(facts).unplaced.into_iter().map(|unplaced| unplaced.pod).collect()
         };
         let (before, after) = (unplaced(&facts), unplaced(&more));
         let lost: Vec<&PodKey> = after.difference(&before).collect();
@@ -137,34 +137,34 @@ proptest! {
     }
 
     #[test]
-    fn planning_beside_open_promises_breaks_nothing(shape in worlds()) {
-        let facts = world(&shape);
+    fn planning_beside_open_promises_breaks_nothing(sketch in worlds()) {
+        let facts = world(&sketch);
         let after = commit(&facts, &provision(&facts));
         check(&after, &provision(&after));
     }
 
-    /// But for rules and wishes about other pods: a pod counts in a zone only once it is certain that
+    /// But for rules and preferences about other pods: a pod counts in a zone only once it is certain that
     /// it is there, which a plan may make certain after it placed the pod.
     #[test]
-    fn what_was_promised_is_not_promised_again(shape in worlds()) {
-        let facts = world(&Shape { is_about_others: false, ..shape });
+    fn what_was_promised_is_not_promised_again(sketch in worlds()) {
+        let facts = world(&Sketch { is_about_others: false, ..sketch });
         let plan = provision(&facts);
         check_again(&facts, &plan, &commit(&facts, &plan));
     }
 
-    /// With those rules and wishes, of one workload, where no reservation tells the zone of a claim
+    /// With those rules and preferences, of one workload, where no reservation tells the zone of a claim
     /// later.
     #[test]
-    fn one_workload_is_not_promised_again(shape in worlds()) {
-        let workloads = shape.workloads.iter().take(1).cloned().collect();
-        let facts = world(&Shape { workloads, has_reserved: false, ..shape });
+    fn one_workload_is_not_promised_again(sketch in worlds()) {
+        let workloads = sketch.workloads.iter().take(1).cloned().collect();
+        let facts = world(&Sketch { workloads, has_reserved: false, ..sketch });
         let plan = provision(&facts);
         check_again(&facts, &plan, &commit(&facts, &plan));
     }
 
     #[test]
-    fn a_plan_that_was_carried_out_leaves_nothing_to_plan(shape in worlds()) {
-        let quiet = Shape { is_about_others: false, has_reserved: false, limit: None, ..shape };
+    fn a_plan_that_was_carried_out_leaves_nothing_to_plan(sketch in worlds()) {
+        let quiet = Sketch { is_about_others: false, has_reserved: false, limit: None, ..sketch };
         let facts = world(&quiet);
         let plan = provision(&facts);
         let after = worlds::carried_out(&facts, &plan);
@@ -176,8 +176,8 @@ proptest! {
     }
 
     #[test]
-    fn what_was_carried_out_is_not_planned_again(shape in worlds()) {
-        let facts = world(&shape);
+    fn what_was_carried_out_is_not_planned_again(sketch in worlds()) {
+        let facts = world(&sketch);
         let plan = provision(&facts);
         check_again(&facts, &plan, &worlds::carried_out(&facts, &plan));
     }

@@ -31,7 +31,7 @@ pub trait Adapters {
     /// Instance profiles.
     type Profiles: crate::Profiles;
     /// What is sold, as it is stored.
-    type Shelf: crate::Shelf;
+    type CatalogStore: crate::CatalogStore;
     /// Launch templates.
     type Templates: crate::Templates;
 }
@@ -51,7 +51,7 @@ where
         + crate::NodePools
         + crate::Nodes
         + crate::Profiles
-        + crate::Shelf
+        + crate::CatalogStore
         + crate::Templates,
 {
     type Catalog = W;
@@ -66,6 +66,6 @@ where
     type NodePools = W;
     type Nodes = W;
     type Profiles = W;
-    type Shelf = W;
+    type CatalogStore = W;
     type Templates = W;
 }

@@ -4,8 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use model::{
-    ClusterName, HourlyPrice, InstanceId, InstanceShape, InstanceTypeName, LaunchTemplateName,
+    ClusterName, HourlyPrice, InstanceId, InstanceTypeInfo, InstanceTypeName, LaunchTemplateName,
     Zone, ZoneId,
+    instance_type_info::StoredRegionCatalog,
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
     message::Delivery,
     node_class::{
@@ -13,8 +14,7 @@ use model::{
         PlacementGroup, PlacementGroupTerm, ReservationTerm, SecurityGroup, SecurityGroupTerm,
         Subnet, SubnetTerm,
     },
-    shape::Shelved,
-    validation::Tried,
+    validation::DryRunAnswer,
 };
 
 use crate::PortError;
@@ -22,13 +22,13 @@ use crate::PortError;
 /// What can be bought.
 pub trait Catalog {
     /// Instance types with offerings and prices of the region.
-    async fn catalog(&self) -> Result<std::sync::Arc<model::Catalog>, PortError>;
+    async fn catalog(&self) -> Result<std::sync::Arc<model::RegionCatalog>, PortError>;
 }
 
 /// What EC2 and its price list say about what is sold in the region.
 pub trait Market {
     /// Instance types, without what no call answers.
-    async fn shapes(&self) -> Result<Vec<InstanceShape>, PortError>;
+    async fn instance_types(&self) -> Result<Vec<InstanceTypeInfo>, PortError>;
     /// Zones and their ids.
     async fn zones(&self) -> Result<BTreeMap<Zone, ZoneId>, PortError>;
     /// In which zones each type is sold.
@@ -43,11 +43,11 @@ pub trait Market {
 }
 
 /// What is sold, kept for those who decide.
-pub trait Shelf {
+pub trait CatalogStore {
     /// What was put there last, if anything was.
-    async fn shelved(&self) -> Result<Option<Shelved>, PortError>;
+    async fn stored(&self) -> Result<Option<StoredRegionCatalog>, PortError>;
     /// Replaces it. Repeating it changes nothing.
-    async fn put(&self, shelved: &Shelved) -> Result<(), PortError>;
+    async fn put(&self, stored: &StoredRegionCatalog) -> Result<(), PortError>;
 }
 
 /// What selectors of EC2NodeClasses name. Empty answers are answers.
@@ -92,7 +92,7 @@ pub trait Templates {
     async fn ensure(&self, template: &LaunchTemplate) -> Result<(), PortError>;
     /// Has EC2 check whether the launch template could be made. Nothing is made, and nothing is
     /// tried twice: throttling is `Transient`.
-    async fn try_out(&self, template: &LaunchTemplate) -> Result<Tried, PortError>;
+    async fn dry_run(&self, template: &LaunchTemplate) -> Result<DryRunAnswer, PortError>;
     /// The launch templates that were made for `cluster`, by name, and when: none of the user's own,
     /// however they are tagged. May lag a change.
     async fn list(
@@ -131,9 +131,9 @@ pub trait Fleet {
     async fn launch(&self, request: &FleetRequest) -> Result<FleetAnswer, PortError>;
     /// Has EC2 check a launch. Nothing is launched, the token stays unused, and nothing is tried
     /// twice: throttling is `Transient`. A launch template that is not there is `NotFound`.
-    async fn try_out(&self, request: &FleetRequest) -> Result<Tried, PortError>;
+    async fn dry_run(&self, request: &FleetRequest) -> Result<DryRunAnswer, PortError>;
     /// Has EC2 check the launch of one instance, in the same way.
-    async fn try_out_one(&self, request: &RunRequest) -> Result<Tried, PortError>;
+    async fn dry_run_instance(&self, request: &RunRequest) -> Result<DryRunAnswer, PortError>;
     /// Describes the instances that are still known, sorted by id. May lag a launch.
     async fn describe(&self, instances: &[InstanceId]) -> Result<Vec<Instance>, PortError>;
     /// The instances that were launched for a batch, terminated ones among them as long as EC2

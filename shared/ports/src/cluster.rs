@@ -2,11 +2,11 @@
 
 use model::{
     NodeClaim, NodeClaimName, NodeName, Pod,
-    claim::ShownNodeClaim,
+    claim::SyncedNodeClaim,
     facts::{DaemonSet, Surroundings},
     node::{Eviction, EvictionRequest, Node, NodePatch},
-    node_class::{ListedNodeClass, NodeClassStatus, SeenNodeClass},
-    node_pool::{NodePool, NodePoolStatus, SeenNodePool},
+    node_class::{ListedNodeClass, NodeClassStatus, ObservedNodeClass},
+    node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
     policies::Policies,
 };
 
@@ -96,23 +96,27 @@ pub trait Nodes {
 /// What is told about EC2NodeClasses.
 pub trait NodeClasses {
     /// EC2NodeClasses, each with which spec it is.
-    async fn seen(&self) -> Result<Listing<SeenNodeClass>, PortError>;
+    async fn observed_classes(&self) -> Result<Listing<ObservedNodeClass>, PortError>;
     /// Replaces what the status of `seen` says; the time of a condition moves only with its status.
     /// Repeating it changes nothing. `Conflict` when the class is not as it was seen any more,
     /// `NotFound` when it is gone.
-    async fn tell(&self, seen: &SeenNodeClass, status: &NodeClassStatus) -> Result<(), PortError>;
+    async fn update_class_status(
+        &self,
+        seen: &ObservedNodeClass,
+        status: &NodeClassStatus,
+    ) -> Result<(), PortError>;
 }
 
 /// What is told about NodePools.
 pub trait NodePools {
     /// NodePools, each with which spec it is.
-    async fn seen_pools(&self) -> Result<Listing<SeenNodePool>, PortError>;
+    async fn observed_pools(&self) -> Result<Listing<ObservedNodePool>, PortError>;
     /// Replaces what the status of `seen` says; the time of a condition moves only with its status.
     /// Repeating it changes nothing. `Conflict` when the pool is not as it was seen any more,
     /// `NotFound` when it is gone.
-    async fn tell_pool(
+    async fn update_pool_status(
         &self,
-        seen: &SeenNodePool,
+        seen: &ObservedNodePool,
         status: &NodePoolStatus,
     ) -> Result<(), PortError>;
 }
@@ -121,12 +125,12 @@ pub trait NodePools {
 /// that show none are somebody else's: they are neither listed nor touched.
 pub trait NodeClaims {
     /// The objects that are there. `NotFound` in a cluster that does not know the kind.
-    async fn shown(&self) -> Result<Listing<ShownNodeClaim>, PortError>;
+    async fn synced(&self) -> Result<Listing<SyncedNodeClaim>, PortError>;
     /// Makes the object say what `claim` says, and has it be deleted when the claim is given up; what
     /// others wrote on it stays. Repeating it changes nothing, and an older version of the claim
     /// takes nothing back. For a claim that is given up no object is made. `Conflict` when somebody
     /// else has an object of this name.
-    async fn project(&self, claim: &NodeClaim) -> Result<(), PortError>;
+    async fn sync(&self, claim: &NodeClaim) -> Result<(), PortError>;
     /// Deletes the object and no longer holds it back. One that is not there was removed.
     async fn remove(&self, claim: &NodeClaimName) -> Result<(), PortError>;
 }

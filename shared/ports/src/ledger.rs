@@ -3,7 +3,7 @@
 use model::{
     Bytes, ClusterName, InstanceId, NodeClaim, NodeClaimName, NodeClassName,
     ledger::{Commit, CommitOutcome, MeasuredKey, Snapshot, WriteOutcome},
-    validation::Verdict,
+    validation::Validation,
 };
 
 use crate::PortError;
@@ -11,7 +11,7 @@ use crate::PortError;
 /// The table of claims. Reads are consistent; each names its cluster. Offerings without capacity are
 /// a region's: what one cluster meets, every cluster in the table knows.
 pub trait Ledger {
-    /// The head, then every claim that is not gone, every offering that cools down and all memory
+    /// The head, then every claim that is not gone, every offering that is unavailable and all memory
     /// that was measured.
     ///
     /// The generation is read first: a commit on it conflicts with whatever was missed.
@@ -71,9 +71,9 @@ pub trait Ledger {
         claims: &[NodeClaim],
     ) -> Result<WriteOutcome, PortError>;
 
-    /// Lets offerings cool down. A later time that stands already is kept, so that repeating and
+    /// Marks offerings unavailable. A later time that stands already is kept, so that repeating and
     /// reordering do no harm.
-    async fn cool_down(
+    async fn mark_unavailable(
         &self,
         offerings: &[(model::OfferingKey, jiff::Timestamp)],
     ) -> Result<(), PortError>;
@@ -106,18 +106,18 @@ pub trait Ledger {
     ) -> Result<Option<(u64, jiff::Timestamp)>, PortError>;
 
     /// What trying `class` out came to the last time, if that is worth knowing still.
-    async fn verdict(
+    async fn validation(
         &self,
         cluster: &ClusterName,
         class: &NodeClassName,
-    ) -> Result<Option<Verdict>, PortError>;
+    ) -> Result<Option<Validation>, PortError>;
 
     /// Replaces what is known of trying `class` out. Repeating it changes nothing; of two, the last
     /// one stands.
-    async fn put_verdict(
+    async fn put_validation(
         &self,
         cluster: &ClusterName,
         class: &NodeClassName,
-        verdict: &Verdict,
+        validation: &Validation,
     ) -> Result<(), PortError>;
 }

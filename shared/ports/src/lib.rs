@@ -11,7 +11,7 @@ mod fault;
 mod ledger;
 
 pub use adapters::Adapters;
-pub use cloud::{Catalog, Discovery, Fleet, Mailbox, Market, Profiles, Shelf, Templates};
+pub use cloud::{Catalog, CatalogStore, Discovery, Fleet, Mailbox, Market, Profiles, Templates};
 pub use cluster::{
     Cluster, Listing, Malformed, NodeClaims, NodeClasses, NodePools, Nodes, PodSelection,
     Surrounded,

@@ -27,17 +27,17 @@ pub(crate) use fleet::Launches;
 pub use market::SpotPrice;
 pub use operations::{DescribedInstance, StateChange};
 pub use profile::ProfileRecord;
-pub use refusal::Refusal;
+pub use refusal::AwsError;
 pub(crate) use reservation::Held;
 pub use reservation::{
-    DescribedReservation, ReservationPreference, ReservationRecord, ReservationState,
+    CapacityReservationState, DescribedReservation, ReservationPreference, ReservationRecord,
 };
 pub use template::{NewTemplate, TemplateRecord};
 pub use wildcard::is_like;
 
 use crate::{
     later,
-    story::Target,
+    story::SpotTarget,
     timeline::Happening,
     world::{Event, World},
 };
@@ -311,17 +311,17 @@ impl World {
     }
 
     fn announce_end(&mut self, instance: &InstanceId) {
-        self.tell_of(InterruptionKind::InstanceEnding, instance);
+        self.announce_interruption(InterruptionKind::InstanceEnding, instance);
     }
 
-    fn tell_of(&mut self, kind: InterruptionKind, instance: &InstanceId) {
+    fn announce_interruption(&mut self, kind: InterruptionKind, instance: &InstanceId) {
         let event = Interruption { kind, instance: instance.clone(), at: self.now };
         self.account.events.push(event.clone());
         self.announce(event);
     }
 
     /// EC2 gives notice to a spot instance.
-    pub(crate) fn interrupt_spot(&mut self, target: &Target) {
+    pub(crate) fn interrupt_spot(&mut self, target: &SpotTarget) {
         let is_spot = |record: &InstanceRecord| {
             record.is_live() && record.offering.capacity_type == CapacityType::Spot
         };
@@ -332,12 +332,12 @@ impl World {
         let ends_at = later(self.now, SPOT_NOTICE);
         let node = self.cluster.node_of_instance.get(&instance).cloned();
         self.happened(Happening::SpotNotice { instance: instance.clone(), node, ends_at });
-        self.tell_of(InterruptionKind::SpotInterruption, &instance);
+        self.announce_interruption(InterruptionKind::SpotInterruption, &instance);
         self.at(ends_at, Event::SpotReclaims(instance));
     }
 
     /// Somebody terminates an instance.
-    pub(crate) fn terminate_one(&mut self, target: &Target) {
+    pub(crate) fn terminate_one(&mut self, target: &SpotTarget) {
         if let Some(instance) = self.chosen(target, InstanceRecord::is_live) {
             self.end_instance(&instance);
         }
@@ -345,23 +345,25 @@ impl World {
 
     fn chosen(
         &mut self,
-        target: &Target,
+        target: &SpotTarget,
         is_meant: impl Fn(&InstanceRecord) -> bool,
     ) -> Option<InstanceId> {
         let records = self.account.instances.values().filter(|record| is_meant(record));
         match target {
-            Target::Oldest => {
+            SpotTarget::Oldest => {
                 records.min_by_key(|r| (r.launched_at, r.id.clone())).map(|r| r.id.clone())
             }
-            Target::Any => {
+            SpotTarget::Any => {
                 let ids: Vec<&InstanceId> = records.map(|record| &record.id).collect();
                 ids.get(self.chances.account.index(ids.len())).map(|id| (*id).clone())
             }
-            Target::Node(node) => {
+            SpotTarget::Node(node) => {
                 let instance = &self.cluster.nodes.get(node)?.instance;
                 records.map(|record| &record.id).find(|id| *id == instance).cloned()
             }
-            Target::Instance(id) => records.map(|record| &record.id).find(|i| *i == id).cloned(),
+            SpotTarget::Instance(id) => {
+                records.map(|record| &record.id).find(|i| *i == id).cloned()
+            }
         }
     }
 }

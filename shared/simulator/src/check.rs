@@ -77,8 +77,8 @@ impl World {
 
     fn pool_usage(&self, pool: &NodePoolName) -> (Resources, u64) {
         let records = self.account.instances.values().filter(|record| record.is_live());
-        let own = records.filter(|record| record.node_pool().as_ref() == Some(pool));
-        own.fold((Resources::default(), 0), |(sum, nodes), record| {
+        let filter = records.filter(|record| record.node_pool().as_ref() == Some(pool));
+        filter.fold((Resources::default(), 0), |(sum, nodes), record| {
             let mut capacity = record.capacity.clone();
             capacity.ephemeral_storage = model::Bytes(0);
             (sum.saturating_add(&capacity), nodes + 1)
@@ -123,9 +123,9 @@ impl World {
         {
             return false;
         }
-        let own = pool.template.labels.iter().map(|(k, v)| (k.as_str(), v.as_str()));
-        let own = own.chain([(model::labels::NODE_POOL, pool.name.as_str())]);
-        let mut offered = Requirements::of_labels(own);
+        let map = pool.template.labels.iter().map(|(k, v)| (k.as_str(), v.as_str()));
+        let chain = map.chain([(model::labels::NODE_POOL, pool.name.as_str())]);
+        let mut offered = Requirements::of_labels(chain);
         offered.add_all(&pool.template.requirements);
         let terms = spec.required_terms.len().max(1);
         (0..terms).any(|term| {

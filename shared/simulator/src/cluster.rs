@@ -40,7 +40,7 @@ pub use records::{ConditionRecord, ObjectRecord};
 
 use self::records::Records;
 use crate::{
-    story::{Action, Object, Workload},
+    story::{Action, ClusterObject, StoryWorkload},
     timeline::{Happening, Summary},
     world::{Event, World},
 };
@@ -82,7 +82,7 @@ pub(crate) struct PodEntry {
 /// A workload and its pods.
 #[derive(Debug)]
 struct WorkloadEntry {
-    workload: Workload,
+    workload: StoryWorkload,
     pods: BTreeSet<PodKey>,
     /// Pods of a Job that ended well; whether a bare pod was ever made.
     done: u32,
@@ -92,7 +92,7 @@ struct WorkloadEntry {
 
 /// What was told about an EC2NodeClass.
 #[derive(Debug)]
-pub(crate) struct ToldClass {
+pub(crate) struct ClassStatusRecord {
     /// As it was then.
     pub(crate) class: NodeClass,
     pub(crate) status: NodeClassStatus,
@@ -124,7 +124,7 @@ impl ClusterState {
     }
 
     /// Somebody looked at a class.
-    pub(crate) fn tell_class(&mut self, told: ToldClass) {
+    pub(crate) fn put_class_status(&mut self, told: ClassStatusRecord) {
         let name = told.class.name.clone();
         if told.status.ready().is_some_and(|ready| ready.status.is_some()) {
             self.classes_from_before.remove(&name);
@@ -141,7 +141,7 @@ pub(crate) struct ClusterState {
     pub(crate) class_records: Records<NodeClassName>,
     pub(crate) pool_records: Records<NodePoolName>,
     /// What was told about them.
-    pub(crate) class_statuses: BTreeMap<NodeClassName, ToldClass>,
+    pub(crate) class_statuses: BTreeMap<NodeClassName, ClassStatusRecord>,
     /// Classes that somebody had looked at before the world began: they can be launched from as long as
     /// nobody says that they cannot.
     pub(crate) classes_from_before: BTreeSet<NodeClassName>,
@@ -254,27 +254,27 @@ impl World {
         self.touch();
     }
 
-    fn add(&mut self, object: Object) {
+    fn add(&mut self, object: ClusterObject) {
         match object {
-            Object::NodePool(pool) => self.cluster.put_pool(pool),
-            Object::NodeClass(class) => {
+            ClusterObject::NodePool(pool) => self.cluster.put_pool(pool),
+            ClusterObject::NodeClass(class) => {
                 if self.now == self.settings.start && self.settings.classes_are_known {
                     self.cluster.classes_from_before.insert(class.name.clone());
                 }
                 self.cluster.put_class(class);
             }
-            Object::DaemonSet(daemon_set) => {
+            ClusterObject::DaemonSet(daemon_set) => {
                 self.cluster.daemon_sets.insert(daemon_set.key.clone(), daemon_set);
             }
-            Object::Workload(workload) => self.add_workload(workload),
-            Object::NodeOverlay(overlay) => {
+            ClusterObject::Workload(workload) => self.add_workload(workload),
+            ClusterObject::NodeOverlay(overlay) => {
                 self.cluster.node_overlays.insert(overlay.name.clone(), overlay);
             }
-            Object::Unreadable(object) => drop(self.cluster.unreadable.insert(object)),
-            Object::DisruptionBudget(budget) => {
+            ClusterObject::Unreadable(object) => drop(self.cluster.unreadable.insert(object)),
+            ClusterObject::DisruptionBudget(budget) => {
                 self.cluster.budgets.insert(budget.key.clone(), budget);
             }
-            Object::StorageClass { name, class, is_default } => {
+            ClusterObject::StorageClass { name, class, is_default } => {
                 if is_default {
                     self.cluster.default_storage_class = Some(name.clone());
                     let claims = self.cluster.storage.claims.values_mut();
@@ -284,15 +284,15 @@ impl World {
                 }
                 self.cluster.storage.classes.insert(name, class);
             }
-            Object::Volume(name, volume) => {
+            ClusterObject::Volume(name, volume) => {
                 self.cluster.storage.volumes.insert(name, volume);
             }
-            Object::VolumeClaim(key, mut claim) => {
+            ClusterObject::VolumeClaim(key, mut claim) => {
                 let default = &self.cluster.default_storage_class;
                 claim.storage_class = claim.storage_class.or_else(|| default.clone());
                 self.cluster.storage.claims.insert(key, claim);
             }
-            Object::Namespace(name, labels) => {
+            ClusterObject::Namespace(name, labels) => {
                 self.cluster.namespaces.insert(name, labels);
             }
         }

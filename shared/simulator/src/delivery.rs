@@ -12,7 +12,7 @@ use ports::Invocation;
 
 /// Which of the one-minute schedules.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Schedule {
+pub enum MinuteSchedule {
     /// Look for pending pods.
     Provision,
     /// Look for nodes to give up.
@@ -23,7 +23,7 @@ pub enum Schedule {
     Sweep,
 }
 
-impl Schedule {
+impl MinuteSchedule {
     /// All of them.
     pub const ALL: [Self; 7] = [
         Self::Provision,
@@ -52,7 +52,7 @@ pub enum Payload {
     /// A message from the function's queue.
     Message(Message),
     /// A schedule came round.
-    Schedule(Schedule),
+    Schedule(MinuteSchedule),
     /// An event of EC2 from the queue `interruption`.
     Interruption(Interruption),
     /// Claims whose records changed, from the ledger's stream, in the order of the writes.
@@ -61,7 +61,7 @@ pub enum Payload {
 
 /// One call of a function.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Delivery {
+pub struct FunctionCall {
     /// Its number: another one each time the same thing is delivered again.
     pub id: u64,
     /// Which function.
@@ -94,11 +94,13 @@ impl fmt::Display for Payload {
             Self::Message(
                 Message::Launch { claim } | Message::Settle { claim } | Message::Drain { claim },
             ) => write!(f, "visit {claim}"),
-            Self::Message(Message::TryOut { class, .. }) => write!(f, "try out {class}"),
-            Self::Schedule(Schedule::Provision | Schedule::Resolve | Schedule::Sweep) => {
-                f.write_str("schedule")
+            Self::Message(Message::DryRun { class, .. }) => write!(f, "try out {class}"),
+            Self::Schedule(
+                MinuteSchedule::Provision | MinuteSchedule::Resolve | MinuteSchedule::Sweep,
+            ) => f.write_str("schedule"),
+            Self::Schedule(MinuteSchedule::Disrupt(what)) => {
+                write!(f, "schedule {}", what.as_str())
             }
-            Self::Schedule(Schedule::Disrupt(what)) => write!(f, "schedule {}", what.as_str()),
             Self::Interruption(event) => write!(f, "{:?} {}", event.kind, event.instance),
             Self::Claims(claims) => {
                 let names: Vec<&str> = claims.iter().map(NodeClaimName::as_str).collect();

@@ -36,7 +36,7 @@ pub struct Call<'a> {
 
 /// What becomes of a call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Verdict {
+pub enum Injection {
     /// It goes through.
     Pass,
     /// It has no effect and fails.
@@ -51,8 +51,8 @@ pub enum Verdict {
     Delay(SignedDuration),
 }
 
-/// Judges calls. The first rule whose verdict is not `Pass` wins.
-pub type FaultRule = Box<dyn FnMut(&Call<'_>, &mut Chance) -> Verdict>;
+/// Judges calls. The first rule whose injection is not `Pass` wins.
+pub type FaultRule = Box<dyn FnMut(&Call<'_>, &mut Chance) -> Injection>;
 
 /// How often a call suffers what, in parts per thousand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -81,49 +81,49 @@ impl Storm {
 
     /// The storm as a rule.
     pub fn rule(self) -> FaultRule {
-        Box::new(move |_, chance| self.verdict(chance))
+        Box::new(move |_, chance| self.injection(chance))
     }
 
-    fn verdict(self, chance: &mut Chance) -> Verdict {
+    fn injection(self, chance: &mut Chance) -> Injection {
         let drawn = chance.below(1_000);
         let outcomes = [
-            (self.fail_before_per_mille, Verdict::FailBefore(Fault::Transient)),
-            (self.fail_after_per_mille, Verdict::FailAfter(Fault::Unknown)),
-            (self.crash_before_per_mille, Verdict::CrashBefore),
-            (self.crash_after_per_mille, Verdict::CrashAfter),
+            (self.fail_before_per_mille, Injection::FailBefore(Fault::Transient)),
+            (self.fail_after_per_mille, Injection::FailAfter(Fault::Unknown)),
+            (self.crash_before_per_mille, Injection::CrashBefore),
+            (self.crash_after_per_mille, Injection::CrashAfter),
         ];
         let mut reached = 0;
-        for (share, verdict) in outcomes {
+        for (share, injection) in outcomes {
             reached += u64::from(share);
             if drawn < reached {
-                return verdict;
+                return injection;
             }
         }
         if drawn < reached + u64::from(self.delay_per_mille) {
-            return Verdict::Delay(chance.within(Span::from_secs(1, 20)));
+            return Injection::Delay(chance.within(Span::from_secs(1, 20)));
         }
-        Verdict::Pass
+        Injection::Pass
     }
 }
 
 /// A rule for the call with this number alone: a sweep tries 0, 1, 2, … in turn.
-pub fn at_call(number: u64, verdict: Verdict) -> FaultRule {
-    Box::new(move |call, _| if call.number == number { verdict } else { Verdict::Pass })
+pub fn at_call(number: u64, injection: Injection) -> FaultRule {
+    Box::new(move |call, _| if call.number == number { injection } else { Injection::Pass })
 }
 
 /// A rule for the first `times` calls of `operation`.
-pub fn first_calls(operation: &'static str, times: u32, verdict: Verdict) -> FaultRule {
+pub fn first_calls(operation: &'static str, times: u32, injection: Injection) -> FaultRule {
     let mut left = times;
     Box::new(move |call, _| {
         if call.operation != operation || left == 0 {
-            return Verdict::Pass;
+            return Injection::Pass;
         }
         left -= 1;
-        verdict
+        injection
     })
 }
 
-impl fmt::Display for Verdict {
+impl fmt::Display for Injection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Pass => f.write_str("passes"),

@@ -13,7 +13,7 @@ use model::{
     NodeClaimName, NodeClassName, OfferingKey,
     ledger::{Commit, CommitOutcome, Generation, MeasuredKey, Snapshot, WriteOutcome, batch_items},
     limits::ITEMS_PER_COMMIT_MAX,
-    validation::Verdict,
+    validation::Validation,
 };
 
 use crate::{later, timeline::Happening, world::World};
@@ -29,7 +29,7 @@ pub(crate) struct ClusterLedger {
     pub(crate) claims: BTreeMap<NodeClaimName, Rc<NodeClaim>>,
     measured: BTreeMap<MeasuredKey, (Bytes, Timestamp)>,
     ticks: BTreeMap<String, (u64, Timestamp)>,
-    pub(crate) verdicts: BTreeMap<NodeClassName, Verdict>,
+    pub(crate) validations: BTreeMap<NodeClassName, Validation>,
     batches: BTreeMap<BatchId, BTreeSet<NodeClaimName>>,
     instances: BTreeMap<InstanceId, IndexVersions>,
 }
@@ -39,7 +39,7 @@ pub(crate) struct ClusterLedger {
 pub(crate) struct LedgerState {
     pub(crate) clusters: BTreeMap<ClusterName, ClusterLedger>,
     /// Of the region: every cluster's.
-    cooling: BTreeMap<OfferingKey, Timestamp>,
+    unavailable_offerings: BTreeMap<OfferingKey, Timestamp>,
 }
 
 impl LedgerState {
@@ -57,18 +57,20 @@ impl LedgerState {
         generation: Generation,
         now: Timestamp,
     ) -> Snapshot {
-        let cooling = self.cooling.iter().filter(|(_, until)| now < **until);
-        let cooling = cooling.map(|(offering, until)| (offering.clone(), *until)).collect();
-        let own = self.cluster(cluster);
-        let claims = own.claims.iter();
+        let unavailable_offerings =
+            self.unavailable_offerings.iter().filter(|(_, until)| now < **until);
+        let unavailable_offerings =
+            unavailable_offerings.map(|(offering, until)| (offering.clone(), *until)).collect();
+        let cluster_ledger = self.cluster(cluster);
+        let claims = cluster_ledger.claims.iter();
         let claims = claims.map(|(name, claim)| (name.clone(), NodeClaim::clone(claim))).collect();
-        let measured = own.measured.iter().filter(|(_, (_, until))| now < *until);
+        let measured = cluster_ledger.measured.iter().filter(|(_, (_, until))| now < *until);
         let measured = measured.map(|(key, (memory, _))| (key.clone(), *memory)).collect();
-        Snapshot { generation, claims, cooling, measured }
+        Snapshot { generation, claims, unavailable_offerings, measured }
     }
 
-    pub(crate) fn cool_down(&mut self, offering: &OfferingKey, until: Timestamp) {
-        let stored = self.cooling.entry(offering.clone()).or_insert(until);
+    pub(crate) fn mark_unavailable(&mut self, offering: &OfferingKey, until: Timestamp) {
+        let stored = self.unavailable_offerings.entry(offering.clone()).or_insert(until);
         *stored = until.max(*stored);
     }
 
@@ -176,8 +178,8 @@ impl World {
         ledger.head = ledger.head.next();
         ledger.last_commit = Some(commit.id.clone());
         let head = ledger.head;
-        for (offering, until) in &commit.cooling {
-            self.ledger.cool_down(offering, *until);
+        for (offering, until) in &commit.unavailable_offerings {
+            self.ledger.mark_unavailable(offering, *until);
         }
         for claim in &commit.promised {
             let (claim, node_pool) = (claim.name.clone(), claim.node_pool.clone());

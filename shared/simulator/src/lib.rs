@@ -28,19 +28,19 @@ mod world;
 mod tests;
 
 pub use account::{
-    DescribedInstance, DescribedReservation, NewTemplate, ProfileRecord, Refusal,
-    ReservationPreference, ReservationRecord, ReservationState, SpotPrice, StateChange,
+    AwsError, CapacityReservationState, DescribedInstance, DescribedReservation, NewTemplate,
+    ProfileRecord, ReservationPreference, ReservationRecord, SpotPrice, StateChange,
     TemplateRecord, is_like,
 };
 pub use chance::{Chance, Span};
 pub use cluster::{ConditionRecord, NodeClaimObject, ObjectRecord};
-pub use delivery::{Delivery, DeliveryOutcome, Payload, Schedule};
-pub use fault::{Access, Call, FaultRule, Storm, Verdict, at_call, first_calls};
+pub use delivery::{DeliveryOutcome, FunctionCall, MinuteSchedule, Payload};
+pub use fault::{Access, Call, FaultRule, Injection, Storm, at_call, first_calls};
 pub use mail::DeadLetter;
 pub use runner::{Dispatch, Runner, Stopped, Work};
-pub use settings::{Disorder, Sabotage, ScoringStrategy, Settings};
+pub use settings::{Disorder, Sabotage, ScoringStrategy, WorldSettings};
 pub use sim::Sim;
-pub use story::{Action, Object, Target, Workload, WorkloadKind};
+pub use story::{Action, ClusterObject, SpotTarget, StoryWorkload, StoryWorkloadKind};
 pub use timeline::{Happening, Summary, TimelineEvent};
 
 use jiff::{SignedDuration, Timestamp};

@@ -10,7 +10,7 @@ use ports::Invocation;
 
 use crate::{
     chance::Span,
-    delivery::{Delivery, DeliveryOutcome, Payload, Schedule},
+    delivery::{DeliveryOutcome, FunctionCall, MinuteSchedule, Payload},
     later,
     world::{Event, World},
 };
@@ -166,7 +166,7 @@ impl World {
     }
 
     /// A schedule comes round, now and a minute later.
-    pub(crate) fn schedule(&mut self, schedule: Schedule) {
+    pub(crate) fn schedule(&mut self, schedule: MinuteSchedule) {
         let number = self.mail.next_number();
         let envelope = Envelope {
             identity: format!("schedule-{number}"),
@@ -180,7 +180,7 @@ impl World {
     }
 
     /// Takes what is due first, if anything is.
-    pub(crate) fn next_delivery(&mut self) -> Option<Delivery> {
+    pub(crate) fn next_delivery(&mut self) -> Option<FunctionCall> {
         let now = self.now;
         let queued = self.mail.queue.keys().next().map(|(at, _)| *at).filter(|at| *at <= now);
         let streams = self.mail.streams.iter();
@@ -202,7 +202,7 @@ impl World {
         }
     }
 
-    fn take_message(&mut self, id: u64) -> Option<Delivery> {
+    fn take_message(&mut self, id: u64) -> Option<FunctionCall> {
         let (_, mut envelope) = self.mail.queue.pop_first()?;
         envelope.receives += 1;
         let delivery = self.delivery(
@@ -215,7 +215,7 @@ impl World {
         Some(delivery)
     }
 
-    fn take_batch(&mut self, id: u64, key: (ClusterName, Function)) -> Option<Delivery> {
+    fn take_batch(&mut self, id: u64, key: (ClusterName, Function)) -> Option<FunctionCall> {
         let now = self.now;
         let stream = self.mail.streams.get_mut(&key)?;
         let (cluster, function) = key;
@@ -239,10 +239,10 @@ impl World {
         function: Function,
         payload: Payload,
         (identity, cluster): (String, ClusterName),
-    ) -> Delivery {
+    ) -> FunctionCall {
         let deadline = later(self.now, self.settings.delivery_timeout);
         let invocation = Invocation { id: identity, cluster, now: self.now, deadline };
-        Delivery { id, function, payload, invocation }
+        FunctionCall { id, function, payload, invocation }
     }
 
     /// Acknowledges a delivery, or lets it come again.

@@ -15,7 +15,7 @@ use model::Function;
 
 use crate::{
     Sim,
-    delivery::{Delivery, DeliveryOutcome},
+    delivery::{DeliveryOutcome, FunctionCall},
     later,
 };
 
@@ -23,9 +23,9 @@ use crate::{
 pub type Work = Pin<Box<dyn Future<Output = Result<(), String>>>>;
 
 /// Turns a delivery into the work of its function's handler. Closures of that form are it.
-pub trait Dispatch: FnMut(Delivery) -> Work {}
+pub trait Dispatch: FnMut(FunctionCall) -> Work {}
 
-impl<F: FnMut(Delivery) -> Work> Dispatch for F {}
+impl<F: FnMut(FunctionCall) -> Work> Dispatch for F {}
 
 /// Why a run stopped before its time.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -110,7 +110,7 @@ impl<D> fmt::Debug for Runner<D> {
     }
 }
 
-impl<D: FnMut(Delivery) -> Work> Runner<D> {
+impl<D: FnMut(FunctionCall) -> Work> Runner<D> {
     /// A driver for `sim` that hands deliveries to `dispatch`.
     pub fn new(sim: &Sim, dispatch: D) -> Self {
         let sim = sim.clone();

@@ -41,7 +41,7 @@ pub struct Sabotage {
 
 /// A simulated world before it starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct WorldSettings {
     /// What chance draws from. The same seed and the same calls give the same trace.
     pub seed: u64,
     /// The name of the cluster. Default: `simulated`.
@@ -108,7 +108,7 @@ pub struct Settings {
     pub sabotage: Sabotage,
 }
 
-impl Default for Settings {
+impl Default for WorldSettings {
     fn default() -> Self {
         Self {
             seed: 0,
@@ -145,7 +145,7 @@ impl Default for Settings {
     }
 }
 
-impl Settings {
+impl WorldSettings {
     /// The defaults with another seed.
     #[must_use]
     pub fn with_seed(seed: u64) -> Self {

@@ -13,19 +13,19 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    Catalog, Function, NodeClaim, NodeClaimName, NodeClassName, NodePoolName, Pod, node::Node,
-    node_class::NodeClassStatus, node_pool::NodePoolStatus,
+    Function, NodeClaim, NodeClaimName, NodeClassName, NodePoolName, Pod, RegionCatalog,
+    node::Node, node_class::NodeClassStatus, node_pool::NodePoolStatus,
 };
 use ports::{Fault, PortError};
 
 use crate::{
     cluster::{NodeClaimObject, ObjectRecord},
-    delivery::{Delivery, DeliveryOutcome},
-    fault::{Access, FaultRule, Verdict},
+    delivery::{DeliveryOutcome, FunctionCall},
+    fault::{Access, FaultRule, Injection},
     mail::DeadLetter,
     runner::{Runner, Stopped, Wakeful, Work},
-    settings::Settings,
-    story::{Action, Object},
+    settings::WorldSettings,
+    story::{Action, ClusterObject},
     timeline::{Summary, TimelineEvent},
     world::{Event, World},
 };
@@ -45,7 +45,7 @@ impl fmt::Debug for Sim {
 
 impl Sim {
     /// An empty cluster in an account where `catalog` can be bought.
-    pub fn new(settings: Settings, catalog: Arc<Catalog>) -> Self {
+    pub fn new(settings: WorldSettings, catalog: Arc<RegionCatalog>) -> Self {
         Self(Rc::new(RefCell::new(World::new(settings, catalog))))
     }
 
@@ -55,7 +55,7 @@ impl Sim {
     }
 
     /// Creates or replaces objects now.
-    pub fn add(&self, objects: Vec<Object>) {
+    pub fn add(&self, objects: Vec<ClusterObject>) {
         self.act(Action::Add(objects));
     }
 
@@ -83,18 +83,18 @@ impl Sim {
     pub fn run_until(
         &self,
         time: Timestamp,
-        dispatch: impl FnMut(Delivery) -> Work,
+        dispatch: impl FnMut(FunctionCall) -> Work,
     ) -> Result<(), Stopped> {
         Runner::new(self, dispatch).run_until(time)
     }
 
     /// Takes the next delivery that is due at the present, for drivers of their own.
-    pub fn next_delivery(&self) -> Option<Delivery> {
+    pub fn next_delivery(&self) -> Option<FunctionCall> {
         self.0.borrow_mut().next_delivery()
     }
 
     /// Says how a delivery ended.
-    pub fn finish(&self, delivery: &Delivery, outcome: &DeliveryOutcome) {
+    pub fn finish(&self, delivery: &FunctionCall, outcome: &DeliveryOutcome) {
         self.0.borrow_mut().finish(delivery.id, outcome);
     }
 
@@ -108,7 +108,7 @@ impl Sim {
     }
 
     /// Runs one future to its end, the world going on only while the future waits. For tests of a
-    /// single call. `None` when a verdict crashed it, or when it waits for something else.
+    /// single call. `None` when a injection crashed it, or when it waits for something else.
     pub fn block_on<T>(&self, future: impl Future<Output = T>) -> Option<T> {
         let mut future = pin!(future);
         let flag = Wakeful::awake();
@@ -279,18 +279,18 @@ impl Sim {
             return std::future::pending().await;
         }
         let subject = subject.to_string();
-        let verdict = self.with(|world| world.judge(operation, access, &subject));
-        if let Verdict::Delay(duration) = verdict {
-            self.with(|world| world.note(format_args!("{operation} {subject} {verdict}")));
+        let injection = self.with(|world| world.judge(operation, access, &subject));
+        if let Injection::Delay(duration) = injection {
+            self.with(|world| world.note(format_args!("{operation} {subject} {injection}")));
             let until = self.with(|world| crate::later(world.now, duration));
             self.wait_until(until).await;
         }
-        if verdict == Verdict::CrashBefore {
-            self.with(|world| world.crash(operation, &subject, verdict));
+        if injection == Injection::CrashBefore {
+            self.with(|world| world.crash(operation, &subject, injection));
             return std::future::pending().await;
         }
-        if let Verdict::FailBefore(fault) = verdict {
-            self.with(|world| world.note(format_args!("{operation} {subject} {verdict}")));
+        if let Injection::FailBefore(fault) = injection {
+            self.with(|world| world.note(format_args!("{operation} {subject} {injection}")));
             return Err(injected(operation, fault));
         }
         let result = self.with(|world| {
@@ -301,18 +301,19 @@ impl Sim {
             }
             result
         });
-        match verdict {
-            Verdict::CrashAfter => {
-                self.with(|world| world.crash(operation, &subject, verdict));
+        match injection {
+            Injection::CrashAfter => {
+                self.with(|world| world.crash(operation, &subject, injection));
                 std::future::pending().await
             }
-            Verdict::FailAfter(fault) => {
-                self.with(|world| world.note(format_args!("{operation} {subject} {verdict}")));
+            Injection::FailAfter(fault) => {
+                self.with(|world| world.note(format_args!("{operation} {subject} {injection}")));
                 Err(injected(operation, fault))
             }
-            Verdict::Pass | Verdict::Delay(_) | Verdict::FailBefore(_) | Verdict::CrashBefore => {
-                result
-            }
+            Injection::Pass
+            | Injection::Delay(_)
+            | Injection::FailBefore(_)
+            | Injection::CrashBefore => result,
         }
     }
 
@@ -338,8 +339,8 @@ impl Sim {
 }
 
 impl World {
-    fn crash(&mut self, operation: &str, subject: &str, verdict: Verdict) {
-        self.note(format_args!("{operation} {subject} {verdict}"));
+    fn crash(&mut self, operation: &str, subject: &str, injection: Injection) {
+        self.note(format_args!("{operation} {subject} {injection}"));
         self.is_crashed = true;
     }
 }

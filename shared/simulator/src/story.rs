@@ -19,7 +19,7 @@ use crate::account::ReservationRecord;
 
 /// What makes the pods of a workload, and what it does when one is lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum WorkloadKind {
+pub enum StoryWorkloadKind {
     /// A Deployment or ReplicaSet: a lost pod is replaced by one with a new name at once.
     Deployment,
     /// A StatefulSet: a lost pod is replaced by its namesake once it is gone.
@@ -32,13 +32,13 @@ pub enum WorkloadKind {
 
 /// Pods that are alike.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Workload {
+pub struct StoryWorkload {
     /// Its namespace.
     pub namespace: Namespace,
     /// Its name.
     pub name: ObjectName,
     /// What it does when a pod is lost.
-    pub kind: WorkloadKind,
+    pub kind: StoryWorkloadKind,
     /// How many pods it wants.
     pub replicas: u32,
     /// What its pods are.
@@ -51,13 +51,13 @@ pub struct Workload {
     pub claim_templates: Vec<(ObjectName, Option<String>)>,
 }
 
-impl Workload {
+impl StoryWorkload {
     /// A Deployment of so many pods that run until they are deleted, without volumes.
     pub fn deployment(key: PodKey, replicas: u32, spec: Arc<PodSpec>) -> Self {
         Self {
             namespace: key.namespace,
             name: key.name,
-            kind: WorkloadKind::Deployment,
+            kind: StoryWorkloadKind::Deployment,
             replicas,
             spec,
             runs_for: None,
@@ -75,7 +75,7 @@ impl Workload {
 /// An object of the cluster. One of the same kind and name is replaced.
 #[derive(Clone, Debug, PartialEq, Eq)]
 #[expect(clippy::large_enum_variant, reason = "objects are few, and stories name them as they are")]
-pub enum Object {
+pub enum ClusterObject {
     /// A NodePool.
     NodePool(NodePool),
     /// An EC2NodeClass.
@@ -83,7 +83,7 @@ pub enum Object {
     /// A DaemonSet.
     DaemonSet(DaemonSet),
     /// Anything with pods.
-    Workload(Workload),
+    Workload(StoryWorkload),
     /// A NodeOverlay.
     NodeOverlay(NodeOverlay),
     /// An object that nobody can read: whoever lists its kind, the first word of its name, is told.
@@ -109,7 +109,7 @@ pub enum Object {
 
 /// Which spot instance.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target {
+pub enum SpotTarget {
     /// The one that has run longest; ties go to the smaller id.
     Oldest,
     /// Any, by chance.
@@ -124,7 +124,7 @@ pub enum Target {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Action {
     /// Objects are created or replaced.
-    Add(Vec<Object>),
+    Add(Vec<ClusterObject>),
     /// A workload wants another number of pods.
     Scale {
         /// Namespace and name.
@@ -145,9 +145,9 @@ pub enum Action {
     /// An EC2NodeClass is deleted.
     DeleteNodeClass(NodeClassName),
     /// EC2 takes a spot instance back in two minutes. Nothing happens when there is none.
-    InterruptSpot(Target),
+    InterruptSpot(SpotTarget),
     /// Somebody terminates an instance without telling anybody.
-    TerminateInstance(Target),
+    TerminateInstance(SpotTarget),
     /// How many instances of an offering may run at once; `None` is as many as one likes.
     SetCapacity {
         /// Which.

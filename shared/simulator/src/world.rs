@@ -10,18 +10,21 @@ use std::{
 };
 
 use jiff::{SignedDuration, Timestamp};
-use model::{Catalog, Function, InstanceId, NodeName, PodKey, PodUid, shape::Shelved};
+use model::{
+    Function, InstanceId, NodeName, PodKey, PodUid, RegionCatalog,
+    instance_type_info::StoredRegionCatalog,
+};
 
 use crate::{
     account::Account,
     chance::Chance,
     cluster::ClusterState,
-    delivery::Schedule,
-    fault::{Call, FaultRule, Verdict},
+    delivery::MinuteSchedule,
+    fault::{Call, FaultRule, Injection},
     later,
     ledger::LedgerState,
     mail::Mail,
-    settings::Settings,
+    settings::WorldSettings,
     story::Action,
     timeline::{Happening, TimelineEvent},
 };
@@ -34,7 +37,7 @@ pub(crate) enum Event {
     /// A delayed call goes on.
     Wake(Waker),
     /// A schedule comes round.
-    Schedule(Schedule),
+    Schedule(MinuteSchedule),
     /// An instance runs.
     InstanceRuns(InstanceId),
     /// A spot instance's two minutes are over.
@@ -81,20 +84,20 @@ pub(crate) struct Chances {
 
 /// Everything there is.
 pub(crate) struct World {
-    pub(crate) settings: Settings,
+    pub(crate) settings: WorldSettings,
     pub(crate) now: Timestamp,
     pub(crate) chances: Chances,
-    pub(crate) catalog: Arc<Catalog>,
+    pub(crate) catalog: Arc<RegionCatalog>,
     pub(crate) account: Account,
     pub(crate) cluster: ClusterState,
     pub(crate) ledger: LedgerState,
     pub(crate) mail: Mail,
     /// What the function `catalog` found.
-    pub(crate) shelf: Option<Shelved>,
+    pub(crate) catalog_store: Option<StoredRegionCatalog>,
     pub(crate) rules: Vec<FaultRule>,
     /// The delivery that is being polled.
     pub(crate) current: Option<(u64, Function)>,
-    /// Whether a verdict ended it.
+    /// Whether a injection ended it.
     pub(crate) is_crashed: bool,
     pub(crate) trace: Vec<String>,
     pub(crate) timeline: Vec<TimelineEvent>,
@@ -120,7 +123,7 @@ impl fmt::Debug for World {
 }
 
 impl World {
-    pub(crate) fn new(settings: Settings, catalog: Arc<Catalog>) -> Self {
+    pub(crate) fn new(settings: WorldSettings, catalog: Arc<RegionCatalog>) -> Self {
         let chance = Chance::new(settings.seed);
         let chances = Chances {
             account: chance.child("account"),
@@ -137,7 +140,7 @@ impl World {
             cluster: ClusterState::default(),
             ledger: LedgerState::default(),
             mail: Mail::default(),
-            shelf: None,
+            catalog_store: None,
             rules: Vec::new(),
             current: None,
             is_crashed: false,
@@ -155,7 +158,9 @@ impl World {
         if world.settings.has_schedules {
             // They do not come round in the same second. What EC2NodeClasses select is found first: without
             // it nothing is decided.
-            for (schedule, seconds) in Schedule::ALL.into_iter().zip([5, 15, 25, 35, 45, 1, 50]) {
+            for (schedule, seconds) in
+                MinuteSchedule::ALL.into_iter().zip([5, 15, 25, 35, 45, 1, 50])
+            {
                 world.after(SignedDuration::from_secs(seconds), Event::Schedule(schedule));
             }
         }
@@ -216,24 +221,24 @@ impl World {
         operation: &'static str,
         access: crate::fault::Access,
         subject: &str,
-    ) -> Verdict {
+    ) -> Injection {
         let number = self.calls;
         self.calls += 1;
         if let Some((_, function)) = self.current {
             self.called.entry(function).or_default().insert(operation);
         }
         if self.rules.is_empty() {
-            return Verdict::Pass;
+            return Injection::Pass;
         }
         let call =
             Call { number, delivery: self.current, operation, subject, access, now: self.now };
         for rule in &mut self.rules {
-            let verdict = rule(&call, &mut self.chances.faults);
-            if verdict != Verdict::Pass {
-                return verdict;
+            let injection = rule(&call, &mut self.chances.faults);
+            if injection != Injection::Pass {
+                return injection;
             }
         }
-        Verdict::Pass
+        Injection::Pass
     }
 
     /// Whether the delivery that asks now is kept from what was promised.

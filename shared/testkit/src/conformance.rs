@@ -18,13 +18,13 @@ mod reservation;
 mod status_world;
 mod statuses;
 
-pub use catalog::{MarketWorld, catalog, market, shelf};
+pub use catalog::{MarketWorld, catalog, catalog_store, market};
 pub use cloud::{FleetWorld, fleet, mailbox};
 pub use cluster::{ListedWorld, cluster, without_definitions};
 pub use cluster_world::{ClusterWorld, Deployed, PodState};
 pub use discovery::{DiscoveryWorld, discovery, profiles};
 pub use ledger::{Clusters, ledger};
-pub use node_claims::{NodeClaimWorld, SeenNodeClaim, node_claims};
+pub use node_claims::{NodeClaimWorld, ObservedNodeClaim, node_claims};
 pub use nodes::nodes;
 pub use reservation::{ReservationWorld, reservations};
 pub use status_world::{StatusWorld, StoredCondition, StoredObject};

@@ -10,8 +10,8 @@ pub mod conformance;
 
 pub use conformance::{
     Case, ClusterWorld, Clusters, Deployed, DiscoveryWorld, FleetWorld, ListedWorld, MarketWorld,
-    NodeClaimWorld, PodState, ReservationWorld, SeenNodeClaim, StatusWorld, StoredCondition,
-    StoredObject, assert_kept, catalog, cluster, discovery, fleet, ledger, mailbox, market,
-    node_claims, node_classes, node_pools, nodes, profiles, reservations, shelf,
+    NodeClaimWorld, ObservedNodeClaim, PodState, ReservationWorld, StatusWorld, StoredCondition,
+    StoredObject, assert_kept, catalog, catalog_store, cluster, discovery, fleet, ledger, mailbox,
+    market, node_claims, node_classes, node_pools, nodes, profiles, reservations,
     without_definitions,
 };

@@ -49,7 +49,7 @@ enum MessageV1 {
         claim: String,
     },
     #[serde(rename = "try-out")]
-    TryOut {
+    DryRun {
         class: String,
         key: String,
         asked_at: Timestamp,
@@ -73,8 +73,8 @@ pub fn encode(delivery: &Delivery) -> String {
             replacements: command.replacements.iter().map(ReplacementV1::of).collect(),
         },
         Message::Launch { claim } => MessageV1::Launch { claim: claim.to_string() },
-        Message::TryOut { class, key, asked_at } => {
-            MessageV1::TryOut { class: class.to_string(), key: key.clone(), asked_at: *asked_at }
+        Message::DryRun { class, key, asked_at } => {
+            MessageV1::DryRun { class: class.to_string(), key: key.clone(), asked_at: *asked_at }
         }
         Message::Settle { claim } => MessageV1::Settle { claim: claim.to_string() },
         Message::Drain { claim } => MessageV1::Drain { claim: claim.to_string() },
@@ -119,7 +119,7 @@ fn read_message(message: MessageV1) -> Result<Message, Error> {
             })
         }
         MessageV1::Launch { claim: name } => Message::Launch { claim: claim(&name)? },
-        MessageV1::TryOut { class, key, asked_at } => Message::TryOut {
+        MessageV1::DryRun { class, key, asked_at } => Message::DryRun {
             class: NodeClassName::new(&class).map_err(|error| field("class", &error))?,
             key,
             asked_at,
@@ -210,7 +210,7 @@ mod tests {
         );
         let (class, key) = ("default".parse().unwrap(), "1f".to_owned());
         check(
-            Message::TryOut { class, key, asked_at: found_at },
+            Message::DryRun { class, key, asked_at: found_at },
             r#"{"version":1,"cluster":"demo","message":{"kind":"try-out","class":"default","key":"1f","asked_at":"2026-11-21T12:00:00Z"}}"#,
         );
         check(

@@ -1,16 +1,16 @@
-//! What is stored: claims, decisions and verdicts as versioned JSON.
+//! What is stored: claims, decisions and validations as versioned JSON.
 //!
 //! A record says its version in `v`. A field that is added is optional for one release, so that
 //! two releases can share a table; an unknown field is an error rather than a silent loss.
 
-use model::{NodeClaim, ledger::Decision, validation::Verdict};
+use model::{NodeClaim, ledger::Decision, validation::Validation};
 use serde::{Serialize, de::DeserializeOwned};
 
 mod claim;
 mod claims;
 mod decision;
 pub(crate) mod parts;
-mod verdict;
+mod validation;
 
 /// Why a stored text cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -66,16 +66,16 @@ pub fn decode_decision(text: &str) -> Result<Decision, Error> {
         .map_err(|problem| Error { what, problem })
 }
 
-/// `verdict` as JSON with `"v":1`.
-pub fn encode_verdict(verdict: &Verdict) -> String {
-    encode(&verdict::VerdictRecordV1::of(verdict))
+/// `validation` as JSON with `"v":1`.
+pub fn encode_validation(validation: &Validation) -> String {
+    encode(&validation::ValidationRecordV1::of(validation))
 }
 
-/// The verdict in `text`.
-pub fn decode_verdict(text: &str) -> Result<Verdict, Error> {
+/// The validation in `text`.
+pub fn decode_validation(text: &str) -> Result<Validation, Error> {
     let what = "verdict record";
-    decode::<verdict::VerdictRecordV1>(what, text)?
-        .into_verdict()
+    decode::<validation::ValidationRecordV1>(what, text)?
+        .into_validation()
         .map_err(|problem| Error { what, problem })
 }
 

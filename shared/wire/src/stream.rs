@@ -69,11 +69,13 @@ fn read_claim(change: &Value, keys: &Value) -> Result<Option<NodeClaim>, Error> 
     };
     let claim = record::decode_claim(text).map_err(unreadable)?;
     // What the item says beside the record is what filters and conditions look at.
-    let agrees = |key: &str, kind: &str, own: &str| {
+    let agrees = |key: &str, kind: &str, text: &str| {
         let given = image.get(key).and_then(|value| value.get(kind)).and_then(Value::as_str);
         match given {
-            Some(given) if given == own => Ok(()),
-            Some(given) => Err(Error(format!("{item}: {key} is {given}, but {own} in its record"))),
+            Some(given) if given == text => Ok(()),
+            Some(given) => {
+                Err(Error(format!("{item}: {key} is {given}, but {text} in its record")))
+            }
             None => Err(missing(&format!("NewImage.{key}"))),
         }
     };

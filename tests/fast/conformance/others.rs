@@ -9,7 +9,7 @@ use model::{
     pod::PodPhase,
 };
 use ports::{Fleet as _, Malformed, Nodes as _, Templates as _};
-use simulator::{Action, Object, Settings, Sim, Workload, WorkloadKind};
+use simulator::{Action, ClusterObject, Sim, StoryWorkload, StoryWorkloadKind, WorldSettings};
 use testkit::{ClusterWorld, Deployed, ListedWorld, PodState, build};
 
 /// The hands of others on a simulated cluster.
@@ -50,7 +50,7 @@ impl ClusterWorld for Others {
     async fn join(&self, suffix: &str) -> (NodeName, InstanceId) {
         let sim = &self.0;
         sim.ensure(&build::template(build::TEMPLATE)).await.expect("a template");
-        let cluster = Settings::default().cluster;
+        let cluster = WorldSettings::default().cluster;
         let request = build::fleet_request(&cluster, &format!("join-{suffix}"));
         let answer = sim.launch(&request).await.expect("capacity");
         let instance = answer.instances.first().expect("an instance").id.clone();
@@ -72,15 +72,15 @@ impl ClusterWorld for Others {
             ..PodSpec::default()
         };
         let key = self.key(&workload.name);
-        let made = Workload::deployment(key, workload.replicas, Arc::new(spec));
+        let made = StoryWorkload::deployment(key, workload.replicas, Arc::new(spec));
         let made = match workload.state {
             PodState::Succeeded => {
                 let runs_for = Some(SignedDuration::from_secs(1));
-                Workload { kind: WorkloadKind::Job, runs_for, ..made }
+                StoryWorkload { kind: StoryWorkloadKind::Job, runs_for, ..made }
             }
             PodState::Unschedulable | PodState::Starting | PodState::Running => made,
         };
-        self.0.add(vec![Object::Workload(made)]);
+        self.0.add(vec![ClusterObject::Workload(made)]);
         for _ in 0..1_000 {
             let pods = self.own(&workload.name);
             let far = pods.iter().filter(|pod| is_as_far_as(workload.state, pod)).count();
@@ -97,7 +97,7 @@ impl ClusterWorld for Others {
     }
 
     async fn add_budget(&self, budget: &PodDisruptionBudget, _healthy: u32) {
-        self.0.add(vec![Object::DisruptionBudget(budget.clone())]);
+        self.0.add(vec![ClusterObject::DisruptionBudget(budget.clone())]);
     }
 
     async fn remove_budget(&self, name: &str) {
@@ -111,8 +111,8 @@ impl ClusterWorld for Others {
 
 impl ListedWorld for Others {
     async fn make_pool_and_class(&self, name: &str) {
-        let class = Object::NodeClass(build::node_class(name));
-        self.0.add(vec![Object::NodePool(build::node_pool(name)), class]);
+        let class = ClusterObject::NodeClass(build::node_class(name));
+        self.0.add(vec![ClusterObject::NodePool(build::node_pool(name)), class]);
     }
 
     async fn delete_pool_and_class(&self, name: &str) {
@@ -122,7 +122,7 @@ impl ListedWorld for Others {
 
     async fn make_daemon_set(&self, name: &str) {
         let daemon_set = DaemonSet { key: self.key(name), spec: Arc::new(PodSpec::default()) };
-        self.0.add(vec![Object::DaemonSet(daemon_set)]);
+        self.0.add(vec![ClusterObject::DaemonSet(daemon_set)]);
     }
 
     async fn delete_daemon_set(&self, name: &str) {
@@ -132,7 +132,7 @@ impl ListedWorld for Others {
     async fn make_namespace(&self, suffix: &str, (key, value): (&str, &str)) -> Namespace {
         let name: Namespace = build::id(&format!("suite-{suffix}"));
         let labels = [(key.to_owned(), value.to_owned())].into();
-        self.0.add(vec![Object::Namespace(name.clone(), labels)]);
+        self.0.add(vec![ClusterObject::Namespace(name.clone(), labels)]);
         name
     }
 
@@ -164,8 +164,8 @@ impl ListedWorld for Others {
         let object = format!("NodeOverlay {unreadable}");
         let problem = "spec: must be a map, not the number 5".to_owned();
         self.0.add(vec![
-            Object::NodeOverlay(overlay),
-            Object::Unreadable(Malformed { object, problem }),
+            ClusterObject::NodeOverlay(overlay),
+            ClusterObject::Unreadable(Malformed { object, problem }),
         ]);
     }
 }

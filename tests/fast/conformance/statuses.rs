@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::{node_class::NodeClass, node_pool::NodePool};
-use simulator::{Action, Object, ObjectRecord, Sim};
+use simulator::{Action, ClusterObject, ObjectRecord, Sim};
 use testkit::{StatusWorld, StoredCondition, StoredObject, build};
 
 /// Others' hands on EC2NodeClasses.
@@ -28,12 +28,12 @@ fn stored(record: ObjectRecord, said: Option<(&'static str, String)>) -> StoredO
 
 impl StatusWorld for OtherClasses {
     async fn make(&self, name: &str) {
-        self.0.add(vec![Object::NodeClass(build::node_class(name))]);
+        self.0.add(vec![ClusterObject::NodeClass(build::node_class(name))]);
     }
 
     async fn change_spec(&self, name: &str) {
         let tags = [("changed".to_owned(), "yes".to_owned())].into();
-        self.0.add(vec![Object::NodeClass(NodeClass { tags, ..build::node_class(name) })]);
+        self.0.add(vec![ClusterObject::NodeClass(NodeClass { tags, ..build::node_class(name) })]);
     }
 
     async fn annotate(&self, name: &str, key: &str, value: &str) {
@@ -56,11 +56,11 @@ impl StatusWorld for OtherClasses {
 
 impl StatusWorld for OtherPools {
     async fn make(&self, name: &str) {
-        self.0.add(vec![Object::NodePool(build::node_pool(name))]);
+        self.0.add(vec![ClusterObject::NodePool(build::node_pool(name))]);
     }
 
     async fn change_spec(&self, name: &str) {
-        self.0.add(vec![Object::NodePool(NodePool { weight: 7, ..build::node_pool(name) })]);
+        self.0.add(vec![ClusterObject::NodePool(NodePool { weight: 7, ..build::node_pool(name) })]);
     }
 
     async fn annotate(&self, name: &str, key: &str, value: &str) {

@@ -9,7 +9,7 @@ use model::{
     ClusterName, InstanceType, NodeClaim, SecurityGroupId, SubnetId, Zone, ZoneId,
     node_class::{ClusterSettings, Image, ImageFamily, NodeClass, ResolvedNodeClass, Subnet},
 };
-use planner::Schedule;
+use planner::CronSchedule;
 
 use super::harness::{Target, owned};
 
@@ -57,7 +57,9 @@ fn node() -> &'static Node {
         });
         let (class, claim) = (class.expect("a class"), claim.expect("a claim"));
         let catalog = instance_catalog::builtin().expect("the catalog of this program");
-        let wanted = |one: &&std::sync::Arc<InstanceType>| one.name.as_str() == "m5.large";
+        let wanted = |instance_type: &&std::sync::Arc<InstanceType>| {
+            instance_type.name.as_str() == "m5.large"
+        };
         Node {
             claim: NodeClaim::clone(claim),
             class: class.clone(),
@@ -108,7 +110,7 @@ fn user_data(text: &str) {
 }
 
 fn schedule(text: &str) {
-    let Ok(schedule) = Schedule::parse(text) else { return };
+    let Ok(schedule) = CronSchedule::parse(text) else { return };
     let now = Timestamp::UNIX_EPOCH;
     let _next = black_box(schedule.next_after(now));
     let _active = black_box(schedule.is_active(SignedDuration::from_hours(8), now));

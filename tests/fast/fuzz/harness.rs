@@ -138,9 +138,9 @@ pub(crate) fn no_text_takes_time_that_grows_faster_than_it(targets: Vec<Target>)
     for Target { name, parse, long, .. } in targets {
         let Some(long) = long else { continue };
         let (short, long) = (long(250), long(2_000));
-        let (one, other) = (time(parse, &short), time(parse, &long));
+        let (duration, other) = (time(parse, &short), time(parse, &long));
         let growth = other.as_nanos() * u128::try_from(short.len()).expect("a length")
-            / (one.as_nanos() * u128::try_from(long.len()).expect("a length")).max(1);
+            / (duration.as_nanos() * u128::try_from(long.len()).expect("a length")).max(1);
         let each = other.as_nanos() / u128::try_from(long.len()).expect("a length");
         println!(
             "{name}: {} bytes, {each} ns per byte, {growth} times those of {} bytes",

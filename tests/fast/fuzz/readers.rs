@@ -95,7 +95,8 @@ pub(crate) fn targets() -> Vec<Target> {
         Target {
             name: "older versions",
             parse: |text| {
-                let _text = black_box(convert::to_v1(text, "x", &convert::Settings::default()));
+                let _text =
+                    black_box(convert::to_v1(text, "x", &convert::ConversionSettings::default()));
             },
             corpus: manifests.clone(),
             long: Some(|count| many_fields(count).replace("sh/v1", "sh/v1beta1")),
@@ -136,7 +137,7 @@ pub(crate) fn targets() -> Vec<Target> {
                 let _records = black_box(stream::records(text));
                 let _claim = black_box(record::decode_claim(text));
                 let _decision = black_box(record::decode_decision(text));
-                let _verdict = black_box(record::decode_verdict(text));
+                let _verdict = black_box(record::decode_validation(text));
             },
             corpus: events,
             long: Some(pod_list),

@@ -10,7 +10,10 @@ use model::{
     node_pool::NodePool,
 };
 use ports::{Fault, Invocation, NodeClasses as _, NodePools as _};
-use simulator::{Action, Object, ReservationRecord, Settings, Sim, Target, Verdict, first_calls};
+use simulator::{
+    Action, ClusterObject, Injection, ReservationRecord, Sim, SpotTarget, WorldSettings,
+    first_calls,
+};
 
 use crate::{
     storm, sweep_jobs,
@@ -37,25 +40,25 @@ impl Seen {
 
 /// The usual world, with a pool of its own for each of `classes` beside the usual one.
 fn with_classes(sim: &Sim, classes: Vec<(&str, NodeClass)>) {
-    let pools = sim.block_on(sim.seen_pools()).expect("an answer").expect("a listing");
+    let pools = sim.block_on(sim.observed_pools()).expect("an answer").expect("a listing");
     let pool = pools.items.into_iter().map(|seen| seen.pool).next().expect("a pool");
     let objects = classes.into_iter().flat_map(|(name, class)| {
         let mut pool = NodePool { name: testkit::build::id(name), ..pool.clone() };
         pool.template.node_class = testkit::build::id(name);
         let class = NodeClass { name: testkit::build::id(name), ..class };
-        [Object::NodeClass(class), Object::NodePool(pool)]
+        [ClusterObject::NodeClass(class), ClusterObject::NodePool(pool)]
     });
     sim.act(Action::Add(objects.collect()));
 }
 
 fn usual_class(sim: &Sim) -> NodeClass {
-    let seen = sim.block_on(sim.seen()).expect("an answer").expect("a listing");
+    let seen = sim.block_on(sim.observed_classes()).expect("an answer").expect("a listing");
     seen.items.into_iter().map(|seen| seen.class).next().expect("a class")
 }
 
 /// Classes of every kind, a reservation that comes to its end, and a node that somebody deletes.
 fn every_kind_of_class() -> Sim {
-    let sim = sim(Settings::default());
+    let sim = sim(WorldSettings::default());
     let class = usual_class(&sim);
     let placed = PlacementGroupTerm::Name("close".to_owned());
     let template = TemplateSource::Named(testkit::build::id("MyLaunchTemplate"));
@@ -82,7 +85,7 @@ fn every_kind_of_class() -> Sim {
         total_count: 2,
     }));
     let (mut runner, _reports) = runner(&sim);
-    sim.at(minute(6), Action::InterruptSpot(Target::Any));
+    sim.at(minute(6), Action::InterruptSpot(SpotTarget::Any));
     sim.at(minute(8), scale("web", 2));
     runner.run_until(minute(25)).expect("nothing unsafe happens");
     sim
@@ -91,14 +94,14 @@ fn every_kind_of_class() -> Sim {
 /// Launches that bring less than they should: offerings without capacity, nodes that never join, and a
 /// token that EC2 says was taken for another request.
 fn unlucky() -> Sim {
-    let sim = sim(Settings { never_joins_per_mille: 500, ..Settings::with_seed(3) });
+    let sim = sim(WorldSettings { never_joins_per_mille: 500, ..WorldSettings::with_seed(3) });
     for sold in &catalog().instance_types {
         for offering in sold.offerings.iter().step_by(2) {
             let offering = sold.key_of(offering);
             sim.act(Action::SetCapacity { offering, instances: Some(0) });
         }
     }
-    sim.add_rule(first_calls("Fleet.launch", 1, Verdict::FailBefore(Fault::Conflict)));
+    sim.add_rule(first_calls("Fleet.launch", 1, Injection::FailBefore(Fault::Conflict)));
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(30)).expect("nothing unsafe happens");
     sim
@@ -106,8 +109,8 @@ fn unlucky() -> Sim {
 
 /// What is sold, asked for once.
 fn catalog_is_asked_for() -> Sim {
-    let sim = sim(Settings { has_schedules: false, ..Settings::default() });
-    let (cluster, now) = (Settings::default().cluster, sim.now());
+    let sim = sim(WorldSettings { has_schedules: false, ..WorldSettings::default() });
+    let (cluster, now) = (WorldSettings::default().cluster, sim.now());
     let at = Invocation { id: "refresh".to_owned(), cluster, now, deadline: minute(1) };
     let builtin = catalog();
     let asked = dispatch::catalog(&sim, "us-west-2", &builtin, &at);

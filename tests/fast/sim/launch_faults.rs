@@ -1,5 +1,5 @@
 //! What EC2 and IAM do to a launch: each time the right claims are launched once, offerings cool
-//! down, and nothing is leaked. The same faults over the wire: `shared/aws/tests/door.rs`.
+//! down, and nothing is leaked. The same faults over the wire: `shared/aws/tests/server.rs`.
 
 use std::collections::BTreeSet;
 
@@ -9,12 +9,12 @@ use model::{
     ledger::{Commit, CommitOutcome, Snapshot},
 };
 use ports::{Discovery as _, Fault, Ledger as _};
-use simulator::{Action, FaultRule, Settings, Sim, Verdict, first_calls};
+use simulator::{Action, FaultRule, Injection, Sim, WorldSettings, first_calls};
 
 use crate::world::{catalog, minute, runner, sim};
 
 /// Plays the usual world under `rules`, with `actions` at their seconds.
-fn play(settings: Settings, rules: Vec<FaultRule>, actions: Vec<(i64, Action)>) -> Sim {
+fn play(settings: WorldSettings, rules: Vec<FaultRule>, actions: Vec<(i64, Action)>) -> Sim {
     let sim = sim(settings);
     for rule in rules {
         sim.add_rule(rule);
@@ -34,44 +34,51 @@ fn check(sim: &Sim) {
     assert_eq!(sim.check_liveness(), Vec::<String>::new());
     let summary = sim.summary();
     assert_eq!((summary.pods_placed, summary.pods_waiting), (15, 0));
-    let own: Vec<InstanceId> =
+    let instance_ids: Vec<InstanceId> =
         sim.claims().into_iter().filter_map(|claim| Some(claim.instance?.id)).collect();
-    assert_eq!(own.iter().collect::<BTreeSet<_>>().len(), sim.claims().len());
+    assert_eq!(instance_ids.iter().collect::<BTreeSet<_>>().len(), sim.claims().len());
     let launched: u32 = summary.launched.values().sum();
-    assert_eq!(usize::try_from(launched).expect("a few"), own.len(), "nothing was launched twice");
+    assert_eq!(
+        usize::try_from(launched).expect("a few"),
+        instance_ids.len(),
+        "nothing was launched twice"
+    );
 }
 
 #[test]
 fn a_throttled_launch_is_repeated() {
-    let throttled = Verdict::FailBefore(Fault::Transient);
-    play(Settings::default(), vec![first_calls("Fleet.launch", 5, throttled)], Vec::new());
+    let throttled = Injection::FailBefore(Fault::Transient);
+    play(WorldSettings::default(), vec![first_calls("Fleet.launch", 5, throttled)], Vec::new());
 }
 
 #[test]
 fn a_launch_whose_answer_is_lost_is_not_launched_again() {
-    let lost = Verdict::FailAfter(Fault::Unknown);
-    play(Settings::default(), vec![first_calls("Fleet.launch", 2, lost)], Vec::new());
+    let lost = Injection::FailAfter(Fault::Unknown);
+    play(WorldSettings::default(), vec![first_calls("Fleet.launch", 2, lost)], Vec::new());
 }
 
 #[test]
 fn launch_templates_that_vanish_are_made_again() {
     // Again and again while the first nodes are launched: between two calls, too.
     let vanish = (0..200).map(|tick| (tick / 10, Action::DeleteLaunchTemplates)).collect();
-    play(Settings::default(), Vec::new(), vanish);
+    play(WorldSettings::default(), Vec::new(), vanish);
 }
 
 #[test]
 fn a_profile_that_ec2_does_not_see_yet_is_waited_for() {
     let profile_visible_after = SignedDuration::from_secs(20);
-    let sim =
-        play(Settings { profile_visible_after, ..Settings::default() }, Vec::new(), Vec::new());
+    let sim = play(
+        WorldSettings { profile_visible_after, ..WorldSettings::default() },
+        Vec::new(),
+        Vec::new(),
+    );
     assert!(sim.trace().iter().any(|line| line.contains("Profiles.ensure")));
 }
 
 #[test]
 fn images_that_disappear_before_a_launch_are_not_launched_from() {
     // Both standard images of the alias go; a new build stands for them half a minute later.
-    let settings = Settings::default();
+    let settings = WorldSettings::default();
     let images = sim(settings.clone());
     let family = model::node_class::ImageFamily::Al2023;
     let term = model::node_class::ImageTerm::Alias { family, version: "latest".to_owned() };
@@ -104,7 +111,7 @@ fn cheapest() -> BTreeSet<OfferingKey> {
 
 /// The usual world, in which the cheapest offerings have no capacity.
 fn without_the_cheapest() -> Sim {
-    let sim = sim(Settings::default());
+    let sim = sim(WorldSettings::default());
     for offering in cheapest() {
         sim.act(Action::SetCapacity { offering, instances: Some(0) });
     }
@@ -116,14 +123,15 @@ fn snapshot(sim: &Sim, cluster: &ClusterName) -> Snapshot {
 }
 
 #[test]
-fn offerings_without_capacity_cool_down() {
+fn offerings_without_capacity_are_unavailable() {
     let sim = without_the_cheapest();
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(2)).expect("nothing unsafe happens");
-    let cooling = snapshot(&sim, &Settings::default().cluster).cooling;
-    let cooling: BTreeSet<OfferingKey> = cooling.into_keys().collect();
-    assert!(!cooling.is_empty(), "somebody asked for them");
-    assert!(cooling.is_subset(&cheapest()), "{cooling:?}");
+    let unavailable_offerings =
+        snapshot(&sim, &WorldSettings::default().cluster).unavailable_offerings;
+    let unavailable_offerings: BTreeSet<OfferingKey> = unavailable_offerings.into_keys().collect();
+    assert!(!unavailable_offerings.is_empty(), "somebody asked for them");
+    assert!(unavailable_offerings.is_subset(&cheapest()), "{unavailable_offerings:?}");
     runner.run_until(minute(15)).expect("nothing unsafe happens");
     check(&sim);
 }
@@ -132,13 +140,13 @@ fn offerings_without_capacity_cool_down() {
 fn what_one_cluster_found_without_capacity_another_does_not_try() {
     let sim = without_the_cheapest();
     let other: ClusterName = "other".parse().expect("a name");
-    let until = launch_template::cooling_ends(sim.now());
+    let until = launch_template::unavailable_until(sim.now());
     let commit = Commit {
         id: "interrupted".parse().expect("an id"),
         parent: snapshot(&sim, &other).generation,
         promised: Vec::new(),
         changed: Vec::new(),
-        cooling: cheapest().into_iter().map(|offering| (offering, until)).collect(),
+        unavailable_offerings: cheapest().into_iter().map(|offering| (offering, until)).collect(),
         decisions: Vec::new(),
     };
     let committed = sim.block_on(sim.commit(&other, &commit)).expect("an answer");
@@ -146,15 +154,18 @@ fn what_one_cluster_found_without_capacity_another_does_not_try() {
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(2)).expect("nothing unsafe happens");
     assert!(sim.claims().iter().any(|claim| claim.instance.is_some()), "nodes were launched");
-    // Had anybody asked for one, it would cool down for longer.
-    assert_eq!(snapshot(&sim, &Settings::default().cluster).cooling, commit.cooling);
+    // Had anybody asked for one, it would are unavailable for longer.
+    assert_eq!(
+        snapshot(&sim, &WorldSettings::default().cluster).unavailable_offerings,
+        commit.unavailable_offerings
+    );
     runner.run_until(minute(15)).expect("nothing unsafe happens");
     check(&sim);
 }
 
 #[test]
 fn a_fleet_that_brings_some_is_completed_when_capacity_comes_back() {
-    let sim = sim(Settings::default());
+    let sim = sim(WorldSettings::default());
     let catalog = catalog();
     let offerings = catalog
         .instance_types

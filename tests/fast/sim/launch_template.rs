@@ -5,7 +5,7 @@ use model::{
     node_class::{NodeClass, TemplateSource},
 };
 use ports::{NodeClasses as _, Profiles, Templates};
-use simulator::{Action, Object, Settings, Sim};
+use simulator::{Action, ClusterObject, Sim, WorldSettings};
 
 use crate::world::{minute, runner, scale, sim};
 
@@ -15,11 +15,11 @@ fn name() -> LaunchTemplateName {
 
 /// The usual world, with a launch template for its class.
 fn with_template() -> Sim {
-    let sim = sim(Settings::default());
-    let seen = sim.block_on(sim.seen()).expect("an answer").expect("a listing");
+    let sim = sim(WorldSettings::default());
+    let seen = sim.block_on(sim.observed_classes()).expect("an answer").expect("a listing");
     let class = seen.items.into_iter().map(|seen| seen.class).next().expect("a class");
     let class = NodeClass { launch_template: TemplateSource::Named(name()), ..class };
-    sim.act(Action::Add(vec![Object::NodeClass(class)]));
+    sim.act(Action::Add(vec![ClusterObject::NodeClass(class)]));
     sim
 }
 
@@ -43,7 +43,7 @@ fn nodes_come_from_it_register_and_drain() {
     assert!(sim.nodes().iter().all(|node| arch(node).as_deref() == Some("amd64")));
     assert_eq!(sim.nodes().len(), sim.claims().len());
     // No instance profile was made, and no launch template.
-    let cluster = Settings::default().cluster;
+    let cluster = WorldSettings::default().cluster;
     let made = sim.block_on(Templates::list(&sim, &cluster)).expect("an answer");
     assert_eq!(made.expect("a listing").len(), 0);
     let profiles = sim.block_on(Profiles::list(&sim, "/")).expect("an answer");

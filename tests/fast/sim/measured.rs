@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use model::InstanceTypeName;
-use simulator::{Action, Settings, Sim};
+use simulator::{Action, Sim, WorldSettings};
 
 use crate::world::{minute, runner, scale, sim};
 
@@ -21,7 +21,7 @@ spec:
       containers: [{name: hog, image: hog, resources: {requests: {cpu: 100m, memory: 6500Mi}}}]
 ";
 
-fn hogs(settings: Settings) -> Sim {
+fn hogs(settings: WorldSettings) -> Sim {
     let sim = sim(settings);
     sim.act(scale("web", 0));
     sim.act(scale("store", 0));
@@ -43,14 +43,14 @@ fn launched(sim: &Sim) -> BTreeMap<InstanceTypeName, u32> {
 
 #[test]
 fn a_type_that_has_less_memory_is_not_promised_to_the_same_pod_again() {
-    let estimated = hogs(Settings::default());
+    let estimated = hogs(WorldSettings::default());
     assert_eq!(estimated.summary().pods_waiting, 0);
     let small = |name: &InstanceTypeName| {
         ["c7g.xlarge", "c7i.xlarge", "m7g.large", "m7i.large"].contains(&name.as_str())
     };
     assert_eq!(launched(&estimated).values().sum::<u32>(), 1, "{:?}", launched(&estimated));
     assert!(launched(&estimated).keys().all(small), "{:?}", launched(&estimated));
-    let real = hogs(Settings { node_memory_per_mille: 900, ..Settings::default() });
+    let real = hogs(WorldSettings { node_memory_per_mille: 900, ..WorldSettings::default() });
     assert_eq!(real.summary().pods_waiting, 0);
     let launched = launched(&real);
     assert!(launched.iter().all(|(name, count)| !small(name) || *count == 1), "{launched:?}");

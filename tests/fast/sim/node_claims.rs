@@ -2,13 +2,13 @@
 
 use model::{DeletionReason, Function, NodeClaim, NodeClaimName};
 use ports::Fault;
-use simulator::{Action, Happening, Settings, Sim, Verdict, first_calls};
+use simulator::{Action, Happening, Injection, Sim, WorldSettings, first_calls};
 
 use crate::world::{minute, runner, sim};
 
 /// Plays the usual world until pods run, then `action` on its first claim, until the given minute.
 fn play(action: impl FnOnce(&Sim, &NodeClaim), minutes: i64) -> (Sim, NodeClaim) {
-    let sim = sim(Settings::default());
+    let sim = sim(WorldSettings::default());
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(10)).expect("nothing unsafe happens");
     let claim = sim.claims().into_iter().next().expect("a claim");
@@ -28,7 +28,7 @@ fn given_up(sim: &Sim, name: &NodeClaimName) -> Option<DeletionReason> {
 }
 
 #[test]
-fn every_claim_is_shown_as_it_is() {
+fn every_claim_is_synced_as_it_is() {
     let (sim, _) = play(|_, _| {}, 15);
     for claim in sim.claims() {
         let object = sim.node_claim(&claim.name).expect("an object");
@@ -39,7 +39,7 @@ fn every_claim_is_shown_as_it_is() {
 
 #[test]
 fn a_claim_that_does_not_change_is_not_written_again() {
-    let sim = sim(Settings::default());
+    let sim = sim(WorldSettings::default());
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(10)).expect("nothing unsafe happens");
     let writes = || -> Vec<_> {
@@ -89,9 +89,10 @@ fn a_node_claim_of_somebody_else_is_left_alone() {
 
 #[test]
 fn objects_that_cannot_be_written_hold_nothing_up() {
-    let broken = |operation| first_calls(operation, 10_000, Verdict::FailBefore(Fault::Permanent));
-    let sim = sim(Settings::default());
-    for operation in ["NodeClaims.shown", "NodeClaims.project", "NodeClaims.remove"] {
+    let broken =
+        |operation| first_calls(operation, 10_000, Injection::FailBefore(Fault::Permanent));
+    let sim = sim(WorldSettings::default());
+    for operation in ["NodeClaims.synced", "NodeClaims.sync", "NodeClaims.remove"] {
         sim.add_rule(broken(operation));
     }
     let (mut runner, _reports) = runner(&sim);
@@ -113,7 +114,7 @@ fn objects_that_cannot_be_written_hold_nothing_up() {
 #[test]
 fn an_object_whose_removal_failed_goes_later() {
     let delete = |sim: &Sim, claim: &NodeClaim| {
-        let lost = Verdict::FailBefore(Fault::Transient);
+        let lost = Injection::FailBefore(Fault::Transient);
         sim.add_rule(first_calls("NodeClaims.remove", 1, lost));
         sim.act(Action::DeleteNodeClaim(claim.name.clone()));
     };

@@ -6,18 +6,18 @@ use model::{
     node_class::{NodeClass, SubnetTerm},
 };
 use ports::{Fault, NodeClasses as _};
-use simulator::{Action, Happening, Object, Settings, Sim, Verdict, first_calls};
+use simulator::{Action, ClusterObject, Happening, Injection, Sim, WorldSettings, first_calls};
 
 use crate::world::{minute, runner, scale, sim};
 
 fn class(sim: &Sim) -> NodeClass {
-    let seen = sim.block_on(sim.seen()).expect("an answer").expect("a listing");
+    let seen = sim.block_on(sim.observed_classes()).expect("an answer").expect("a listing");
     seen.items.into_iter().map(|seen| seen.class).next().expect("a class")
 }
 
 /// When claims were promised, in seconds from the start.
 fn promised(sim: &Sim) -> Vec<i64> {
-    let start = Settings::default().start;
+    let start = WorldSettings::default().start;
     let events = sim.timeline(0).into_iter();
     let promised = events
         .filter(|event| matches!(event.happening, Happening::ClaimPromised { .. }))
@@ -26,8 +26,8 @@ fn promised(sim: &Sim) -> Vec<i64> {
 }
 
 #[test]
-fn a_new_class_is_used_once_it_was_looked_at_and_tried_out() {
-    let sim = sim(Settings { classes_are_known: false, ..Settings::default() });
+fn a_new_class_is_used_once_it_was_looked_at_and_checked() {
+    let sim = sim(WorldSettings { classes_are_known: false, ..WorldSettings::default() });
     let (mut runner, reports) = runner(&sim);
     let before = sim.now().checked_add(SignedDuration::from_secs(50)).expect("a time of this year");
     runner.run_until(before).expect("nothing unsafe happens");
@@ -52,14 +52,14 @@ fn a_new_class_is_used_once_it_was_looked_at_and_tried_out() {
 
 #[test]
 fn a_class_that_ec2_refuses_launches_nothing_until_it_does_not() {
-    let sim = sim(Settings::default());
+    let sim = sim(WorldSettings::default());
     sim.act(scale("web", 0));
     sim.act(scale("store", 0));
-    let forbidden = Verdict::FailBefore(Fault::Permanent);
-    sim.add_rule(first_calls("Fleet.try_out", 1, forbidden));
+    let forbidden = Injection::FailBefore(Fault::Permanent);
+    sim.add_rule(first_calls("Fleet.dry_run", 1, forbidden));
     sim.at(minute(5), scale("web", 4));
     let (mut runner, _reports) = runner(&sim);
-    // It is tried out again half an hour later.
+    // It is checked by a dry run again half an hour later.
     runner.run_until(minute(30)).expect("nothing unsafe happens");
     assert_eq!(promised(&sim), Vec::<i64>::new());
     runner.run_until(minute(45)).expect("nothing unsafe happens");
@@ -69,13 +69,13 @@ fn a_class_that_ec2_refuses_launches_nothing_until_it_does_not() {
 
 #[test]
 fn a_class_that_changes_is_used_again_within_a_minute() {
-    let sim = sim(Settings::default());
+    let sim = sim(WorldSettings::default());
     sim.act(scale("web", 0));
     sim.act(scale("store", 0));
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(10)).expect("nothing unsafe happens");
     let changed = NodeClass { detailed_monitoring: Some(true), ..class(&sim) };
-    sim.act(Action::Add(vec![Object::NodeClass(changed)]));
+    sim.act(Action::Add(vec![ClusterObject::NodeClass(changed)]));
     sim.act(scale("web", 4));
     runner.run_until(minute(20)).expect("nothing unsafe happens");
     let first = promised(&sim)[0];
@@ -85,7 +85,7 @@ fn a_class_that_changes_is_used_again_within_a_minute() {
 
 #[test]
 fn a_class_that_selects_nothing_any_more_launches_nothing_and_keeps_its_nodes() {
-    let sim = sim(Settings::default());
+    let sim = sim(WorldSettings::default());
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(10)).expect("nothing unsafe happens");
     let nodes = sim.nodes().len();
@@ -103,17 +103,17 @@ fn a_class_that_selects_nothing_any_more_launches_nothing_and_keeps_its_nodes() 
 
 /// The class selects other subnets from now on, and until faults stop nobody can write its status.
 fn select_other_subnets(sim: &Sim) {
-    let busy = Verdict::FailBefore(Fault::Transient);
-    sim.add_rule(first_calls("NodeClasses.tell", u32::MAX, busy));
+    let busy = Injection::FailBefore(Fault::Transient);
+    sim.add_rule(first_calls("NodeClasses.update_class_status", u32::MAX, busy));
     let tags = [("karpenter.sh/discovery".to_owned(), "other".to_owned())];
     let subnet_terms = vec![SubnetTerm::Tags(tags.into())];
     let changed = NodeClass { subnet_terms, ..class(sim) };
-    sim.act(Action::Add(vec![Object::NodeClass(changed)]));
+    sim.act(Action::Add(vec![ClusterObject::NodeClass(changed)]));
 }
 
 /// The usual world, still without pods.
 fn without_pods() -> Sim {
-    let sim = sim(Settings::default());
+    let sim = sim(WorldSettings::default());
     sim.act(scale("web", 0));
     sim.act(scale("store", 0));
     sim
@@ -158,7 +158,7 @@ fn what_was_promised_before_a_class_changed_waits_for_its_status_or_is_given_up(
         let sim = without_pods();
         let (mut runner, _reports) = runner(&sim);
         runner.run_until(minute(10)).expect("nothing unsafe happens");
-        let busy = Verdict::FailBefore(Fault::Transient);
+        let busy = Injection::FailBefore(Fault::Transient);
         sim.add_rule(first_calls("Templates.ensure", u32::MAX, busy));
         sim.act(scale("web", 4));
         let seconds = |seconds| {

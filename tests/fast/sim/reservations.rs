@@ -8,7 +8,7 @@ use model::{
     CapacityType, DeletionReason, Function, NodeClaim, OfferingKey, labels,
     node_class::{CapacityReservation, MatchCriteria},
 };
-use simulator::{Action, Happening, ReservationRecord, Settings, Sim};
+use simulator::{Action, Happening, ReservationRecord, Sim, WorldSettings};
 
 use crate::world::{catalog, minute, runner, running, scale};
 
@@ -53,7 +53,7 @@ spec:
 
 /// A cluster with [`MANIFESTS`], and room for two instances that is reserved.
 fn sim(change: impl FnOnce(&mut ReservationRecord)) -> Sim {
-    let sim = Sim::new(Settings::default(), catalog());
+    let sim = Sim::new(WorldSettings::default(), catalog());
     let texts = [("world.yaml".to_owned(), MANIFESTS.to_owned())];
     sim.add(manifests::parse(&texts).expect("the manifests are sound").objects);
     let mut record = ReservationRecord {
@@ -87,8 +87,8 @@ fn reserved(sim: &Sim) -> Vec<NodeClaim> {
 fn node_labels(sim: &Sim) -> Vec<(Option<String>, usize)> {
     let nodes = sim.nodes().into_iter();
     let said = nodes.map(|node| {
-        let own = labels::OF_RESERVATIONS.iter().filter(|key| node.labels.contains_key(**key));
-        (node.labels.get(labels::CAPACITY_TYPE).cloned(), own.count())
+        let filter = labels::OF_RESERVATIONS.iter().filter(|key| node.labels.contains_key(**key));
+        (node.labels.get(labels::CAPACITY_TYPE).cloned(), filter.count())
     });
     let mut said: Vec<_> = said.collect();
     said.sort();
@@ -96,7 +96,7 @@ fn node_labels(sim: &Sim) -> Vec<(Option<String>, usize)> {
 }
 
 fn given_up(sim: &Sim) -> Vec<(i64, DeletionReason)> {
-    let start = Settings::default().start;
+    let start = WorldSettings::default().start;
     let events = sim.timeline(0).into_iter();
     let given_up = events.filter_map(|event| match event.happening {
         Happening::ClaimGivenUp { reason, .. } => {
@@ -118,15 +118,15 @@ fn what_is_reserved_is_used_first_and_never_more_than_there_is() {
         let kind = Some(CapacityReservation::DEFAULT);
         assert_eq!(said, [Some("cr-0a"), kind, Some("false")]);
     }
-    let of = |word: &str, own| (Some(word.to_owned()), own);
+    let of = |word: &str, number| (Some(word.to_owned()), number);
     assert_eq!(node_labels(&sim), [of("on-demand", 0), of("reserved", 3), of("reserved", 3)]);
     // What ends gives back, and the next one goes there again.
     sim.act(scale("web", 0));
     let pool = |sim: &Sim, after| {
-        let pools = sim.block_on(ports::NodePools::seen_pools(sim)).expect("an answer");
+        let pools = sim.block_on(ports::NodePools::observed_pools(sim)).expect("an answer");
         let mut pool = pools.expect("a listing").items.remove(0).pool;
         pool.disruption.consolidate_after = after;
-        sim.act(Action::Add(vec![simulator::Object::NodePool(pool)]));
+        sim.act(Action::Add(vec![simulator::ClusterObject::NodePool(pool)]));
     };
     pool(&sim, Some(SignedDuration::ZERO));
     runner.run_until(minute(20)).expect("nothing unsafe happens");
@@ -143,7 +143,7 @@ fn pods_that_come_one_after_the_other_share_what_is_reserved() {
     let sim = sim(|_| {});
     sim.act(scale("web", 0));
     for replicas in 1..=4 {
-        let at = Settings::default()
+        let at = WorldSettings::default()
             .start
             .checked_add(SignedDuration::from_secs(120 + 8 * i64::from(replicas)));
         sim.at(at.expect("a time of this year"), scale("web", replicas));
@@ -224,9 +224,9 @@ fn nodes_of_a_capacity_block_go_also_when_nobody_hears_the_warning() {
     sim.add_rule(Box::new(|call, _| {
         let is_interrupt = call.delivery.is_some_and(|(_, f)| f == Function::Interrupt);
         if is_interrupt {
-            simulator::Verdict::FailBefore(ports::Fault::Transient)
+            simulator::Injection::FailBefore(ports::Fault::Transient)
         } else {
-            simulator::Verdict::Pass
+            simulator::Injection::Pass
         }
     }));
     let (mut runner, _reports) = runner(&sim);

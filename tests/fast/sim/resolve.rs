@@ -8,7 +8,7 @@ use model::{
     static_hash::{NODE_CLASS, NodeClassHash},
 };
 use ports::{Fault, Ledger as _, NodeClasses as _, NodePools as _, Profiles, Templates};
-use simulator::{Action, Object, Settings, Sim, Verdict, first_calls};
+use simulator::{Action, ClusterObject, Injection, Sim, WorldSettings, first_calls};
 
 use crate::world::{minute, runner, scale, sim};
 
@@ -22,7 +22,7 @@ fn condition(status: &NodeClassStatus, kind: ConditionKind) -> &Condition {
 }
 
 fn class(sim: &Sim) -> NodeClass {
-    let seen = sim.block_on(sim.seen()).expect("an answer").expect("a listing");
+    let seen = sim.block_on(sim.observed_classes()).expect("an answer").expect("a listing");
     seen.items.into_iter().map(|seen| seen.class).next().expect("a class")
 }
 
@@ -33,8 +33,8 @@ fn profiles(sim: &Sim) -> Vec<String> {
 }
 
 #[test]
-fn a_class_is_told_what_it_selects() {
-    let sim = sim(Settings::default());
+fn the_status_of_a_class_says_what_it_selects() {
+    let sim = sim(WorldSettings::default());
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(3)).expect("nothing unsafe happens");
     let status = status(&sim);
@@ -52,8 +52,8 @@ fn a_class_is_told_what_it_selects() {
 }
 
 #[test]
-fn a_custom_class_is_told_the_images_of_another_familys_alias() {
-    let sim = sim(Settings::default());
+fn the_status_of_a_custom_class_has_the_images_of_another_familys_alias() {
+    let sim = sim(WorldSettings::default());
     let (mut runner, _reports) = runner(&sim);
     for family in [ImageFamily::Bottlerocket, ImageFamily::Windows2022] {
         let alias = ImageTerm::Alias { family, version: "latest".to_owned() };
@@ -62,7 +62,7 @@ fn a_custom_class_is_told_the_images_of_another_familys_alias() {
             image_terms: vec![alias],
             ..class(&sim)
         };
-        sim.act(Action::Add(vec![Object::NodeClass(custom)]));
+        sim.act(Action::Add(vec![ClusterObject::NodeClass(custom)]));
         runner.run_until(sim.now() + jiff::SignedDuration::from_mins(2)).expect("nothing unsafe");
         let status = status(&sim);
         assert_eq!(
@@ -78,8 +78,8 @@ fn a_custom_class_is_told_the_images_of_another_familys_alias() {
 }
 
 #[test]
-fn a_pool_is_told_what_it_has_and_whether_it_can_be_used() {
-    let sim = sim(Settings::default());
+fn the_status_of_a_pool_says_what_it_has_and_whether_it_can_be_used() {
+    let sim = sim(WorldSettings::default());
     let (mut runner, _reports) = runner(&sim);
     let name = testkit::build::id("general");
     runner.run_until(minute(10)).expect("nothing unsafe happens");
@@ -102,7 +102,7 @@ fn a_pool_is_told_what_it_has_and_whether_it_can_be_used() {
 
 #[test]
 fn a_class_without_images_says_so_until_there_are_some() {
-    let sim = sim(Settings::default());
+    let sim = sim(WorldSettings::default());
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(3)).expect("nothing unsafe happens");
     let images = status(&sim).images;
@@ -118,9 +118,13 @@ fn a_class_without_images_says_so_until_there_are_some() {
 }
 
 #[test]
-fn what_fails_now_is_told_a_minute_later() {
-    let sim = sim(Settings::default());
-    sim.add_rule(first_calls("NodeClasses.tell", 1, Verdict::FailBefore(Fault::Transient)));
+fn what_fails_now_is_reported_a_minute_later() {
+    let sim = sim(WorldSettings::default());
+    sim.add_rule(first_calls(
+        "NodeClasses.update_class_status",
+        1,
+        Injection::FailBefore(Fault::Transient),
+    ));
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(3)).expect("nothing unsafe happens");
     assert_eq!(condition(&status(&sim), ConditionKind::Ready).status, Some(true));
@@ -128,7 +132,7 @@ fn what_fails_now_is_told_a_minute_later() {
 
 #[test]
 fn the_profile_of_a_former_role_stays_as_long_as_nodes_have_it() {
-    let sim = sim(Settings::default());
+    let sim = sim(WorldSettings::default());
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(10)).expect("nothing unsafe happens");
     let former = profiles(&sim);
@@ -137,7 +141,7 @@ fn the_profile_of_a_former_role_stays_as_long_as_nodes_have_it() {
         identity: NodeIdentity::Role("AnotherRole-simulated".to_owned()),
         ..class(&sim)
     };
-    sim.act(Action::Add(vec![Object::NodeClass(other)]));
+    sim.act(Action::Add(vec![ClusterObject::NodeClass(other)]));
     // Long after it is protected for being young.
     runner.run_until(minute(90)).expect("nothing unsafe happens");
     let both = profiles(&sim);
@@ -154,8 +158,8 @@ fn the_profile_of_a_former_role_stays_as_long_as_nodes_have_it() {
 
 #[test]
 fn launch_templates_go_after_a_day_and_are_made_again() {
-    let sim = sim(Settings::default());
-    let cluster = Settings::default().cluster;
+    let sim = sim(WorldSettings::default());
+    let cluster = WorldSettings::default().cluster;
     let templates = || {
         let listed = sim.block_on(Templates::list(&sim, &cluster));
         listed.expect("an answer").expect("a listing")
@@ -167,7 +171,7 @@ fn launch_templates_go_after_a_day_and_are_made_again() {
     runner.run_until(minute(24 * 60 - 5)).expect("nothing unsafe happens");
     assert_eq!(templates(), made);
     runner.run_until(minute(24 * 60 + 10)).expect("nothing unsafe happens");
-    // What is tried out every half an hour was made again since.
+    // What is checked by a dry run every half an hour was made again since.
     assert!(templates().iter().all(|(name, made_at)| made.get(name) != Some(made_at)));
     sim.act(scale("web", 24));
     runner.run_until(minute(24 * 60 + 20)).expect("nothing unsafe happens");
@@ -177,11 +181,11 @@ fn launch_templates_go_after_a_day_and_are_made_again() {
 
 /// A cluster whose pods went, and whose empty nodes stay.
 fn idle() -> Sim {
-    let sim = sim(Settings::default());
-    let pools = sim.block_on(sim.seen_pools()).expect("an answer").expect("a listing");
+    let sim = sim(WorldSettings::default());
+    let pools = sim.block_on(sim.observed_pools()).expect("an answer").expect("a listing");
     let mut pool = pools.items.into_iter().map(|seen| seen.pool).next().expect("a pool");
     pool.disruption.consolidate_after = None;
-    sim.act(Action::Add(vec![Object::NodePool(pool)]));
+    sim.act(Action::Add(vec![ClusterObject::NodePool(pool)]));
     sim
 }
 
@@ -197,8 +201,8 @@ fn nodes_of_a_class_that_changed_are_given_up_and_all_others_stay() {
     sim.act(scale("web", 0));
     sim.act(scale("store", 0));
     runner.run_until(minute(30)).expect("nothing unsafe happens");
-    let own = names(&sim);
-    assert!(own.len() > 1, "{own:?}");
+    let claims = names(&sim);
+    assert!(claims.len() > 1, "{claims:?}");
     let said = status(&sim).hash.expect("a hash").to_string();
     let annotations = NODE_CLASS.annotations(&said);
     for claim in sim.claims() {
@@ -206,7 +210,7 @@ fn nodes_of_a_class_that_changed_are_given_up_and_all_others_stay() {
         assert!(all, "{:?}", claim.annotations);
     }
     let hash = class(&sim).hash.map(|NodeClassHash(hash)| NodeClassHash(hash.wrapping_add(1)));
-    sim.act(Action::Add(vec![Object::NodeClass(NodeClass { hash, ..class(&sim) })]));
+    sim.act(Action::Add(vec![ClusterObject::NodeClass(NodeClass { hash, ..class(&sim) })]));
     runner.run_until(minute(60)).expect("nothing unsafe happens");
     assert_eq!(names(&sim), Vec::new());
 }
@@ -219,9 +223,9 @@ fn nodes_with_a_hash_of_another_version_stay_and_get_the_hash_of_this_one() {
     sim.act(scale("web", 0));
     sim.act(scale("store", 0));
     runner.run_until(minute(30)).expect("nothing unsafe happens");
-    let own = names(&sim);
+    let claims = names(&sim);
     let present: Vec<_> = sim.claims().into_iter().map(|claim| claim.annotations).collect();
-    let cluster = Settings::default().cluster;
+    let cluster = WorldSettings::default().cluster;
     for mut claim in sim.claims() {
         let older = [(NODE_CLASS.key, "17"), (NODE_CLASS.version_key, "v5")];
         claim.annotations.extend(older.map(|(key, value)| (key.to_owned(), value.to_owned())));
@@ -230,7 +234,7 @@ fn nodes_with_a_hash_of_another_version_stay_and_get_the_hash_of_this_one() {
         written.expect("an answer").expect("it is written");
     }
     runner.run_until(minute(60)).expect("nothing unsafe happens");
-    assert_eq!(names(&sim), own);
+    assert_eq!(names(&sim), claims);
     let renewed: Vec<_> = sim.claims().into_iter().map(|claim| claim.annotations).collect();
     assert_eq!(renewed, present);
 }

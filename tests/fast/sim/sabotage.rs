@@ -1,6 +1,6 @@
 //! The storms notice when what safety rests on is taken away.
 
-use simulator::{Sabotage, Settings};
+use simulator::{Sabotage, WorldSettings};
 
 use crate::storm::{outcome, settings};
 
@@ -9,11 +9,11 @@ const SEEDS_MAX: u64 = 200;
 
 #[track_caller]
 fn check(sabotage: Sabotage) {
-    let found = (0..SEEDS_MAX).find_map(|seed| {
-        let settings = Settings { sabotage, ..settings(seed) };
+    let entry = (0..SEEDS_MAX).find_map(|seed| {
+        let settings = WorldSettings { sabotage, ..settings(seed) };
         Some((seed, outcome(settings).err()?))
     });
-    let (seed, problem) = found.unwrap_or_else(|| panic!("{SEEDS_MAX} storms noticed nothing"));
+    let (seed, problem) = entry.unwrap_or_else(|| panic!("{SEEDS_MAX} storms noticed nothing"));
     println!("noticed by seed {seed}: {problem}");
 }
 

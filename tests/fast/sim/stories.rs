@@ -1,12 +1,12 @@
 //! Hand-written stories, one behavior each.
 
 use model::{CapacityType, DeletionReason};
-use simulator::{Action, Happening, Settings, Target};
+use simulator::{Action, Happening, SpotTarget, WorldSettings};
 
 use crate::world::{catalog, minute, runner, running, scale, sim};
 
 /// Plays the usual world with `actions`, each at its minute, for so many minutes.
-fn play(settings: Settings, actions: Vec<(i64, Action)>, minutes: i64) -> simulator::Sim {
+fn play(settings: WorldSettings, actions: Vec<(i64, Action)>, minutes: i64) -> simulator::Sim {
     let sim = sim(settings);
     for (at, action) in actions {
         sim.at(minute(at), action);
@@ -20,7 +20,7 @@ fn play(settings: Settings, actions: Vec<(i64, Action)>, minutes: i64) -> simula
 
 #[test]
 fn pods_get_nodes() {
-    let sim = play(Settings::default(), Vec::new(), 15);
+    let sim = play(WorldSettings::default(), Vec::new(), 15);
     let summary = sim.summary();
     assert_eq!((summary.pods_placed, summary.pods_waiting), (15, 0));
     // Spot is cheaper than on-demand for all types of the catalog.
@@ -29,8 +29,8 @@ fn pods_get_nodes() {
 
 #[test]
 fn a_spot_node_is_replaced_before_its_notice_ends() {
-    let interrupt = Action::InterruptSpot(Target::Oldest);
-    let sim = play(Settings::default(), vec![(5, interrupt)], 20);
+    let interrupt = Action::InterruptSpot(SpotTarget::Oldest);
+    let sim = play(WorldSettings::default(), vec![(5, interrupt)], 20);
     let timeline = sim.timeline(0);
     let notice = timeline
         .iter()
@@ -57,8 +57,9 @@ fn a_spot_node_is_replaced_before_its_notice_ends() {
 
 #[test]
 fn empty_nodes_go() {
-    let before = play(Settings::default(), Vec::new(), 10).claims().len();
-    let after = play(Settings::default(), vec![(10, scale("web", 0)), (10, scale("store", 0))], 40);
+    let before = play(WorldSettings::default(), Vec::new(), 10).claims().len();
+    let after =
+        play(WorldSettings::default(), vec![(10, scale("web", 0)), (10, scale("store", 0))], 40);
     assert!(before > 0);
     assert_eq!((after.claims().len(), after.nodes().len()), (0, 0));
     assert_eq!(after.summary().nodes_by_type.len(), 0);
@@ -80,7 +81,7 @@ fn an_offering_without_capacity_is_left_alone_and_another_taken() {
             )
         })
     });
-    let sim = play(Settings::default(), none.collect(), 20);
+    let sim = play(WorldSettings::default(), none.collect(), 20);
     assert_eq!(sim.summary().pods_waiting, 0);
     assert_eq!(running(&sim, CapacityType::Spot), 0);
     assert!(running(&sim, CapacityType::OnDemand) > 0);
@@ -88,7 +89,7 @@ fn an_offering_without_capacity_is_left_alone_and_another_taken() {
 
 #[test]
 fn an_instance_that_never_joins_is_given_up_and_replaced() {
-    let settings = Settings { never_joins_per_mille: 500, ..Settings::with_seed(3) };
+    let settings = WorldSettings { never_joins_per_mille: 500, ..WorldSettings::with_seed(3) };
     let sim = play(settings, Vec::new(), 80);
     assert_eq!(sim.summary().pods_waiting, 0);
     let given_up = sim.timeline(0).iter().any(|event| {
@@ -102,14 +103,14 @@ fn an_instance_that_never_joins_is_given_up_and_replaced() {
 
 #[test]
 fn a_repeated_event_changes_nothing_more() {
-    let settings = Settings {
+    let settings = WorldSettings {
         disorder: simulator::Disorder {
             duplicated_per_mille: 1_000,
             ..simulator::Disorder::default()
         },
-        ..Settings::default()
+        ..WorldSettings::default()
     };
-    let once = play(Settings::default(), Vec::new(), 15).summary();
+    let once = play(WorldSettings::default(), Vec::new(), 15).summary();
     let twice = play(settings, Vec::new(), 15).summary();
     let count = |summary: &simulator::Summary| summary.launched.values().sum::<u32>();
     assert_eq!(count(&once), count(&twice));

@@ -5,7 +5,7 @@ use std::num::NonZero;
 
 use jiff::SignedDuration;
 use model::OfferingKey;
-use simulator::{Action, Chance, Disorder, Settings, Sim, Storm, Target};
+use simulator::{Action, Chance, Disorder, Sim, SpotTarget, Storm, WorldSettings};
 
 use crate::world::{catalog, minute, play, scale, sim};
 
@@ -13,7 +13,7 @@ use crate::world::{catalog, minute, play, scale, sim};
 const SEEDS_DEFAULT: u64 = 60;
 
 /// What a seed stands for.
-pub(crate) fn settings(seed: u64) -> Settings {
+pub(crate) fn settings(seed: u64) -> WorldSettings {
     let disorder = Disorder {
         duplicated_per_mille: 50,
         held_back_per_mille: 50,
@@ -21,17 +21,17 @@ pub(crate) fn settings(seed: u64) -> Settings {
     };
     // A dead letter waits for a person, and nobody comes here: of two thousand storms, two gave a
     // message up after five unlucky deliveries in a row, and its claim waited for ever.
-    Settings {
+    WorldSettings {
         disorder,
         never_joins_per_mille: 30,
         receives_max: 50,
         stream_attempts_max: 50,
-        ..Settings::with_seed(seed)
+        ..WorldSettings::with_seed(seed)
     }
 }
 
 /// A world in a storm: things happen at random times within the first fifteen minutes.
-pub(crate) fn stormy(settings: Settings) -> Sim {
+pub(crate) fn stormy(settings: WorldSettings) -> Sim {
     let mut chance = Chance::new(settings.seed).child("story");
     let sim = sim(settings);
     sim.add_rule(Storm::MODERATE.rule());
@@ -40,9 +40,9 @@ pub(crate) fn stormy(settings: Settings) -> Sim {
             .checked_add(SignedDuration::from_secs(i64::try_from(chance.below(900)).unwrap()))
             .unwrap()
     };
-    sim.at(when(), Action::InterruptSpot(Target::Any));
-    sim.at(when(), Action::InterruptSpot(Target::Oldest));
-    sim.at(when(), Action::TerminateInstance(Target::Any));
+    sim.at(when(), Action::InterruptSpot(SpotTarget::Any));
+    sim.at(when(), Action::InterruptSpot(SpotTarget::Oldest));
+    sim.at(when(), Action::TerminateInstance(SpotTarget::Any));
     sim.at(when(), scale("web", 2));
     sim.at(when(), scale("web", 16));
     sim.at(when(), scale("store", 5));
@@ -58,7 +58,7 @@ pub(crate) fn stormy(settings: Settings) -> Sim {
 }
 
 /// What is wrong after the storm of `seed`, if anything.
-pub(crate) fn outcome(settings: Settings) -> Result<(), String> {
+pub(crate) fn outcome(settings: WorldSettings) -> Result<(), String> {
     play(&stormy(settings), minute(16), minute(60))
 }
 

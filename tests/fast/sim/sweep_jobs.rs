@@ -9,7 +9,7 @@ use model::{
     static_hash::NODE_CLASS,
 };
 use ports::{Fault, Invocation, Ledger as _, NodeClaims, Profiles, Templates};
-use simulator::{Action, Settings, Sim, Verdict, first_calls};
+use simulator::{Action, Injection, Sim, WorldSettings, first_calls};
 
 use crate::world::{catalog, minute, runner, sim};
 
@@ -30,7 +30,7 @@ fn answer<T>(sim: &Sim, call: impl Future<Output = Result<T, ports::PortError>>)
 
 /// A world with work for every job, a day after its nodes were launched on demand.
 pub(crate) fn neglected() -> Sim {
-    let sim = sim(Settings::default());
+    let sim = sim(WorldSettings::default());
     for sold in &catalog().instance_types {
         for offering in sold.offerings.iter().filter(|o| o.capacity_type == CapacityType::Spot) {
             let offering = sold.key_of(offering);
@@ -39,13 +39,13 @@ pub(crate) fn neglected() -> Sim {
     }
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(10)).expect("nothing unsafe happens");
-    let cluster = Settings::default().cluster;
+    let cluster = WorldSettings::default().cluster;
     let path = "/journeyman/us-west-2/simulated/gone/";
     answer(&sim, Profiles::ensure(&sim, path, PROFILE, "role", &BTreeMap::new()));
     let made = testkit::build::template(template().as_str());
     let tags = [(labels::CLUSTER_NAME_TAG.to_owned(), cluster.to_string())].into();
     answer(&sim, Templates::ensure(&sim, &model::launch::LaunchTemplate { tags, ..made }));
-    answer(&sim, sim.project(&testkit::build::claim(lost().as_str())));
+    answer(&sim, sim.sync(&testkit::build::claim(lost().as_str())));
     sim.pass_until(minute(26 * 60));
     let claims = sim.claims();
     let [reserved, old, ..] = claims.as_slice() else { panic!("two claims at least") };
@@ -67,7 +67,7 @@ fn aged(claim: &NodeClaim) -> NodeClaim {
 pub(crate) fn swept(sim: &Sim) -> Vec<Job> {
     let now = sim.now();
     let deadline = now.checked_add(SignedDuration::from_secs(60)).expect("a time");
-    let cluster = Settings::default().cluster;
+    let cluster = WorldSettings::default().cluster;
     let at = Invocation { id: "sweep".to_owned(), cluster, now, deadline };
     let ports = SweepPorts::<Sim> {
         cluster: sim,
@@ -88,7 +88,7 @@ pub(crate) fn swept(sim: &Sim) -> Vec<Job> {
 
 /// The jobs that have something to do.
 fn open(sim: &Sim) -> Vec<Job> {
-    let cluster = Settings::default().cluster;
+    let cluster = WorldSettings::default().cluster;
     let claims = sim.claims();
     let is_old = |claim: &NodeClaim| {
         claim.annotations.get(NODE_CLASS.version_key).is_some_and(|version| version == "v5")
@@ -121,7 +121,7 @@ const ALL: [Job; 5] = [
 fn check(call: &'static str, failed: &[Job]) {
     let sim = neglected();
     assert_eq!(open(&sim), ALL);
-    sim.add_rule(first_calls(call, 100, Verdict::FailBefore(Fault::Transient)));
+    sim.add_rule(first_calls(call, 100, Injection::FailBefore(Fault::Transient)));
     let reported = swept(&sim);
     sim.stop_faults();
     assert_eq!((reported.as_slice(), open(&sim).as_slice()), (failed, failed), "{call}");
@@ -130,7 +130,7 @@ fn check(call: &'static str, failed: &[Job]) {
 
 #[test]
 fn a_job_that_fails_keeps_no_other_from_running() {
-    check("NodeClaims.shown", &[Job::NodeClaimObjects]);
+    check("NodeClaims.synced", &[Job::NodeClaimObjects]);
     check("NodeClaims.remove", &[Job::NodeClaimObjects]);
     check("Fleet.describe", &[Job::Reservations]);
     check("Mailbox.send", &[Job::Reservations]);
@@ -155,7 +155,7 @@ fn a_claim_that_was_moved_on_meanwhile_is_left_to_the_next_sweep() {
     let sim = neglected();
     let reserved = sim.claims().into_iter().find(NodeClaim::is_reserved).expect("a claim");
     let old = aged(&reserved);
-    answer(&sim, sim.write_claim(&Settings::default().cluster, &old));
+    answer(&sim, sim.write_claim(&WorldSettings::default().cluster, &old));
     // It is demoted, after which its version is not the one that was read.
     assert_eq!((swept(&sim), open(&sim)), (Vec::new(), vec![Job::DriftHashes]));
     assert_eq!((swept(&sim), open(&sim)), (Vec::new(), Vec::new()));

@@ -5,8 +5,8 @@ use std::sync::{Arc, OnceLock};
 use dispatch::{Reports, dispatch};
 use jiff::{SignedDuration, Timestamp};
 use journeyman::manifests;
-use model::{CapacityType, Catalog, PodKey};
-use simulator::{Action, Runner, Settings, Sim, Stopped};
+use model::{CapacityType, PodKey, RegionCatalog};
+use simulator::{Action, Runner, Sim, Stopped, WorldSettings};
 
 /// A NodePool with little room to spare, a class, and pods that fill a few small nodes.
 const MANIFESTS: &str = r#"
@@ -62,8 +62,8 @@ spec:
 "#;
 
 /// A few small types of the built-in catalog: plans stay readable, and seeds quick.
-pub(crate) fn catalog() -> Arc<Catalog> {
-    static CATALOG: OnceLock<Arc<Catalog>> = OnceLock::new();
+pub(crate) fn catalog() -> Arc<RegionCatalog> {
+    static CATALOG: OnceLock<Arc<RegionCatalog>> = OnceLock::new();
     let catalog = CATALOG.get_or_init(|| {
         let mut catalog = instance_catalog::builtin().expect("the built-in catalog is sound");
         let kept =
@@ -76,7 +76,7 @@ pub(crate) fn catalog() -> Arc<Catalog> {
 }
 
 /// A cluster with [`MANIFESTS`].
-pub(crate) fn sim(settings: Settings) -> Sim {
+pub(crate) fn sim(settings: WorldSettings) -> Sim {
     let sim = Sim::new(settings, catalog());
     let texts = [("world.yaml".to_owned(), MANIFESTS.to_owned())];
     sim.add(manifests::parse(&texts).expect("the manifests are sound").objects);
@@ -91,7 +91,7 @@ pub(crate) fn runner(sim: &Sim) -> (Runner<impl simulator::Dispatch + use<>>, Re
 
 /// The time so many minutes after the start of the default settings.
 pub(crate) fn minute(minutes: i64) -> Timestamp {
-    let start = Settings::default().start;
+    let start = WorldSettings::default().start;
     start.checked_add(SignedDuration::from_mins(minutes)).expect("a time of this year")
 }
 

@@ -134,14 +134,14 @@ fn folder(name: &str) -> String {
 fn every_behaviour_has_one_row() {
     for Table { path, width, families } in TABLES {
         let text = read(path);
-        let mut found: Vec<&str> = rows(&text).into_iter().map(|(id, _)| id).collect();
+        let mut texts: Vec<&str> = rows(&text).into_iter().map(|(id, _)| id).collect();
         let numbered = families.iter().flat_map(|(family, count)| {
             (1..=*count).map(move |number| format!("{family}{number:0width$}"))
         });
         let mut wanted: Vec<String> = numbered.collect();
-        found.sort_unstable();
+        texts.sort_unstable();
         wanted.sort();
-        assert_eq!(found, wanted, "{path}");
+        assert_eq!(texts, wanted, "{path}");
     }
 }
 

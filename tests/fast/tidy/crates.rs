@@ -13,13 +13,13 @@ use toml_edit::{DocumentMut, Item};
 const ARROWS: &[(&str, &[&str])] = &[
     ("api", &["model"]),
     ("aws", &["instance-catalog", "model", "ports", "wire"]),
+    ("aws-server", &["instance-catalog", "model", "ports", "simulator"]),
     ("bootstrap", &["aws", "cluster", "handlers", "instance-catalog", "model", "ports", "wire"]),
     ("catalog", FUNCTION),
     ("cli", CLI),
     ("cluster", &["api", "model", "ports"]),
     ("dispatch", &["handlers", "model", "ports", "simulator"]),
     ("disrupt", FUNCTION),
-    ("door", &["instance-catalog", "model", "ports", "simulator"]),
     ("drain", FUNCTION),
     ("handlers", &["launch-template", "model", "plan-check", "planner", "ports"]),
     ("instance-catalog", &["model"]),
@@ -78,7 +78,7 @@ const FENCED: &[(&str, &[&str])] = &[
             "catalog",
             "cluster",
             "disrupt",
-            "door",
+            "aws-server",
             "drain",
             "interrupt",
             "launch",
@@ -177,8 +177,8 @@ fn a_plain_cargo_test_compiles_no_sdk() {
         let name = package["name"].as_str().expect("a name");
         // A dependency is its name, and its version where there are several.
         let own = package.get("dependencies").map(texts).unwrap_or_default();
-        let own = own.iter().filter_map(|text| text.split(' ').next()).map(ToOwned::to_owned);
-        graph.entry(name).or_default().extend(own);
+        let map = own.iter().filter_map(|text| text.split(' ').next()).map(ToOwned::to_owned);
+        graph.entry(name).or_default().extend(map);
     }
     let members = texts(&toml("Cargo.toml")["workspace"]["default-members"]);
     let names: BTreeMap<String, String> =

@@ -64,7 +64,7 @@ const SAME: &[&str] = &[
 
 /// Words of others, in which alone stands what was wrong: file, a part of the line, and whose they are.
 const FOREIGN: &[(&str, &str, &str)] = &[
-    ("shared/aws/src/ec2/tried.rs", "IAM Instance Profile", "EC2 has one code for many refusals"),
+    ("shared/aws/src/ec2/dry_run.rs", "IAM Instance Profile", "EC2 has one code for many refusals"),
     (
         "shared/cluster/src/eviction.rs",
         "more than one PodDisruptionBudget",
@@ -107,10 +107,10 @@ fn code(text: &str) -> Vec<String> {
 
 /// Statements of `lines`, without line breaks inside of chains, each with the line that it begins on.
 fn statements(lines: &[String]) -> Vec<(usize, String)> {
-    let mut all: Vec<(usize, String)> = Vec::new();
+    let mut entries: Vec<(usize, String)> = Vec::new();
     for (at, line) in lines.iter().enumerate() {
         let line = line.trim();
-        match all.last_mut() {
+        match entries.last_mut() {
             Some((_, statement))
                 if line.starts_with(['.', '=', '!']) && !line.starts_with("=>") =>
             {
@@ -119,10 +119,10 @@ fn statements(lines: &[String]) -> Vec<(usize, String)> {
                 }
                 statement.push_str(line);
             }
-            _ => all.push((at + 1, line.to_owned())),
+            _ => entries.push((at + 1, line.to_owned())),
         }
     }
-    all
+    entries
 }
 
 /// The name or call that `text` ends with, and what is before it.

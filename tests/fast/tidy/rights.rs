@@ -104,8 +104,8 @@ fn a_role_allows_what_its_function_calls_and_nothing_else() {
             assert!(in_vain.is_empty(), "{function}: {sid} grants {in_vain:?} in vain");
             granted.extend(actions);
         }
-        let all: BTreeSet<String> = needed.into_values().flatten().collect();
-        let missing: Vec<_> = all.difference(&granted).collect();
+        let texts: BTreeSet<String> = needed.into_values().flatten().collect();
+        let missing: Vec<_> = texts.difference(&granted).collect();
         assert!(missing.is_empty(), "{function} calls what needs {missing:?}");
     }
 }

@@ -39,7 +39,7 @@ use Run::{In, No};
 const SIMULATOR: Run = In("tests/fast/conformance.rs");
 const API_SERVER: Run = In("shared/cluster/tests/api_server/conformance.rs");
 const LIVE: Run = In("shared/aws/tests/live.rs");
-const LOOPBACK: Run = In("shared/aws/tests/door/conformance.rs");
+const LOOPBACK: Run = In("shared/aws/tests/server/conformance.rs");
 
 const OF_AWS: Run = No("the port is AWS's");
 const OF_KUBERNETES: Run = No("the port is the Kubernetes API's");
@@ -62,7 +62,7 @@ const fn suite(port: &'static str, name: &'static str, arms: [Run; 5]) -> Suite 
 const SUITES: &[Suite] = &[
     suite("Catalog", "catalog", [SIMULATOR, OF_AWS, LIVE, LIVE, NO_TABLE_SERVED]),
     suite("Market", "market", [SIMULATOR, OF_AWS, NO_TABLE, NO_EC2, LOOPBACK]),
-    suite("Shelf", "shelf", [SIMULATOR, OF_AWS, LIVE, LIVE, NO_TABLE_SERVED]),
+    suite("CatalogStore", "catalog_store", [SIMULATOR, OF_AWS, LIVE, LIVE, NO_TABLE_SERVED]),
     suite("Discovery", "discovery", [SIMULATOR, OF_AWS, NO_TABLE, NO_EC2, LOOPBACK]),
     suite("Discovery", "reservations", [SIMULATOR, OF_AWS, NO_TABLE, NO_EC2, LOOPBACK]),
     suite("Templates", "fleet", [SIMULATOR, OF_AWS, NO_TABLE, NO_EC2, LOOPBACK]),

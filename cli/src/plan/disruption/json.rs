@@ -107,8 +107,8 @@ pub(super) fn document<'a>(found: &'a Found<'_>) -> Document<'a> {
         .iter()
         .filter_map(|(method, answer)| Some((method.as_str(), answer.error.as_ref()?.to_string())));
     let budgets = outlook.budgets.iter().map(|(pool, budgets)| {
-        let own = budgets.iter().map(|(reason, left)| (reason.as_str(), *left));
-        (pool.as_str(), own.collect())
+        let map = budgets.iter().map(|(reason, left)| (reason.as_str(), *left));
+        (pool.as_str(), map.collect())
     });
     Document {
         waiting: outlook.waiting.as_ref().map(ToString::to_string),
@@ -149,12 +149,15 @@ fn shown(proposal: &Proposal) -> Action<'_> {
         Destination::Existing(Target::Claim(claim)) => claim.to_string(),
         Destination::Replacement(place) => format!("replacement {place}"),
     };
-    let moves = proposal.moves.iter().map(|one| Moved {
-        pod: one.pod.to_string(),
-        from: one.from.as_str(),
-        to: to(&one.to),
+    let moves = proposal.moves.iter().map(|pod_move| Moved {
+        pod: pod_move.pod.to_string(),
+        from: pod_move.from.as_str(),
+        to: to(&pod_move.to),
     });
-    let reasons = proposal.disrupted.iter().map(|one| (one.node.as_str(), one.reason.as_str()));
+    let reasons = proposal
+        .disrupted
+        .iter()
+        .map(|disrupted| (disrupted.node.as_str(), disrupted.reason.as_str()));
     Action {
         candidates: proposal.nodes().map(model::NodeName::as_str).collect(),
         replacements: proposal.command.replacements.iter().map(new).collect(),

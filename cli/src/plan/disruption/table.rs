@@ -22,15 +22,15 @@ const HOURS_PER_MONTH: u64 = 730;
 const TYPES_SHOWN: usize = 4;
 
 /// What would go, what would come, what that saves, and why every other node stays.
-pub(super) fn show(found: &Found<'_>, out: &mut impl Write) -> io::Result<()> {
-    if let Some(waiting) = &found.outlook.waiting {
+pub(super) fn show(outlook: &Found<'_>, out: &mut impl Write) -> io::Result<()> {
+    if let Some(waiting) = &outlook.outlook.waiting {
         writeln!(out, "Nothing is given up: {waiting}.")?;
     }
-    match found.outlook.first() {
+    match outlook.outlook.first() {
         Some(first) => writeln!(out, "First acts {first}.")?,
         None => writeln!(out, "Nothing would be given up.")?,
     }
-    for (method, answer) in &found.outlook.answers {
+    for (method, answer) in &outlook.outlook.answers {
         if let Some(proposal) = &answer.proposal {
             show_proposal(method.as_str(), proposal, out)?;
         }
@@ -42,10 +42,10 @@ pub(super) fn show(found: &Found<'_>, out: &mut impl Write) -> io::Result<()> {
             writeln!(out, "\n{method}: {error}")?;
         }
     }
-    if let Some(thorough) = &found.thorough {
+    if let Some(thorough) = &outlook.thorough {
         show_thorough(thorough, out)?;
     }
-    let remarks = remarks(found);
+    let remarks = remarks(outlook);
     if !remarks.is_empty() {
         writeln!(out, "\nStays:")?;
     }
@@ -57,9 +57,13 @@ pub(super) fn show(found: &Found<'_>, out: &mut impl Write) -> io::Result<()> {
 
 fn show_proposal(title: &str, proposal: &Proposal, out: &mut impl Write) -> io::Result<()> {
     writeln!(out, "\n{title}:")?;
-    for one in &proposal.disrupted {
-        let price = dollars(one.price.0.into());
-        writeln!(out, "  goes   {} ({}, {price}/h): {}", one.node, one.node_pool, one.reason)?;
+    for disrupted in &proposal.disrupted {
+        let price = dollars(disrupted.price.0.into());
+        writeln!(
+            out,
+            "  goes   {} ({}, {price}/h): {}",
+            disrupted.node, disrupted.node_pool, disrupted.reason
+        )?;
     }
     for replacement in &proposal.command.replacements {
         writeln!(out, "  comes  {}", in_words(replacement))?;
@@ -86,27 +90,27 @@ fn in_words(replacement: &Replacement) -> String {
     let Some((key, price)) = &replacement.cheapest else {
         return format!("one node of {pool}, made from the pool alone");
     };
-    let (shown, all) =
+    let (shown, instance_types) =
         (replacement.instance_types.iter().take(TYPES_SHOWN), &replacement.instance_types);
     let mut names: Vec<String> = shown.map(ToString::to_string).collect();
-    if TYPES_SHOWN < all.len() {
-        names.push(format!("{} more", all.len() - TYPES_SHOWN));
+    if TYPES_SHOWN < instance_types.len() {
+        names.push(format!("{} more", instance_types.len() - TYPES_SHOWN));
     }
     let price = dollars(price.0.into());
     format!("one node of {pool} ({}): {key} at {price}/h or dearer", names.join(", "))
 }
 
 fn destinations(proposal: &Proposal) -> BTreeMap<String, String> {
-    let mut all: BTreeMap<String, u64> = BTreeMap::new();
-    for one in &proposal.moves {
-        let to = match &one.to {
+    let mut texts: BTreeMap<String, u64> = BTreeMap::new();
+    for pod_move in &proposal.moves {
+        let to = match &pod_move.to {
             Destination::Existing(Target::Node(node)) => node.to_string(),
             Destination::Existing(Target::Claim(claim)) => claim.to_string(),
             Destination::Replacement(_) => "the new node".to_owned(),
         };
-        *all.entry(to).or_default() += 1;
+        *texts.entry(to).or_default() += 1;
     }
-    all.into_iter().map(|(to, pods)| (to, count(pods, "pod"))).collect()
+    texts.into_iter().map(|(to, pods)| (to, count(pods, "pod"))).collect()
 }
 
 fn show_thorough(thorough: &Thorough, out: &mut impl Write) -> io::Result<()> {
@@ -132,16 +136,16 @@ pub(super) fn remarks<'a>(found: &'a Found<'_>) -> BTreeMap<&'a str, Vec<String>
     let outlook = &found.outlook;
     let proposals = outlook.answers.values().filter_map(|answer| answer.proposal.as_ref());
     let going: BTreeSet<&str> = proposals.flat_map(Proposal::nodes).map(NodeName::as_str).collect();
-    let mut all: BTreeMap<&str, Vec<String>> = BTreeMap::new();
+    let mut texts: BTreeMap<&str, Vec<String>> = BTreeMap::new();
     for (node, reason) in &outlook.ineligible {
-        all.insert(node, vec![reason.to_string()]);
+        texts.insert(node, vec![reason.to_string()]);
     }
     for node in found.facts.nodes.keys().map(NodeName::as_str) {
-        if !going.contains(node) && !all.contains_key(node) {
-            all.insert(node, said(found, node));
+        if !going.contains(node) && !texts.contains_key(node) {
+            texts.insert(node, said(found, node));
         }
     }
-    all
+    texts
 }
 
 /// What a method says about a node that it leaves alone.
@@ -163,9 +167,9 @@ impl fmt::Display for Remark<'_> {
 }
 
 /// What the methods say about a node, those that say the same together.
-fn said(found: &Found<'_>, node: &str) -> Vec<String> {
+fn said(outlook: &Found<'_>, node: &str) -> Vec<String> {
     let mut by_reason: Vec<(Remark<'_>, Vec<Method>)> = Vec::new();
-    for (method, answer) in &found.outlook.answers {
+    for (method, answer) in &outlook.outlook.answers {
         let note = answer.notes.iter().find(|(name, _)| name.as_str() == node);
         let goes_first = || answer.proposal.as_ref()?.nodes().next().map(Remark::After);
         let Some(reason) = note.map(|(_, why)| Remark::Objection(why)).or_else(goes_first) else {
@@ -195,16 +199,16 @@ pub(super) fn explain(found: &Found<'_>, node: &str, out: &mut impl Write) -> io
     for (method, answer) in &outlook.answers {
         let named = |proposal: &&Proposal| proposal.nodes().any(|name| name.as_str() == node);
         if let Some(proposal) = answer.proposal.as_ref().filter(named) {
-            let own = proposal.disrupted.iter().find(|one| one.node.as_str() == node);
-            let reason = own.map(|one| one.reason.as_str()).unwrap_or_default();
+            let disrupted = proposal.disrupted.iter().find(|one| one.node.as_str() == node);
+            let reason = disrupted.map(|one| one.reason.as_str()).unwrap_or_default();
             writeln!(out, "{node} goes by {method}: {reason}")?;
-            for one in proposal.moves.iter().filter(|one| one.from.as_str() == node) {
-                let to = match &one.to {
+            for pod_move in proposal.moves.iter().filter(|one| one.from.as_str() == node) {
+                let to = match &pod_move.to {
                     Destination::Existing(Target::Node(node)) => node.to_string(),
                     Destination::Existing(Target::Claim(claim)) => claim.to_string(),
                     Destination::Replacement(_) => "a new node".to_owned(),
                 };
-                writeln!(out, "  {} goes to {to}", one.pod)?;
+                writeln!(out, "  {} goes to {to}", pod_move.pod)?;
             }
         }
     }

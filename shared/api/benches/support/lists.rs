@@ -97,14 +97,14 @@ pub(crate) fn pod(number: usize) -> String {
 }
 
 fn metadata(number: usize, name: &str, app: &str, owner: &str, is_stateful: bool) -> String {
-    let own = if is_stateful {
+    let text = if is_stateful {
         format!(r#","statefulset.kubernetes.io/pod-name":"{name}""#)
     } else {
         String::new()
     };
     let managed = r#"{"manager":"kube-controller-manager","operation":"Update","apiVersion":"v1","time":"2026-08-01T12:00:00Z","fieldsType":"FieldsV1","fieldsV1":{"f:metadata":{"f:annotations":{".":{},"f:prometheus.io/port":{},"f:prometheus.io/scrape":{}},"f:generateName":{},"f:labels":{".":{},"f:app.kubernetes.io/name":{},"f:pod-template-hash":{}},"f:ownerReferences":{".":{},"k:{\"uid\":\"1a2b3c4d-0000-4000-8000-000000000000\"}":{}}},"f:spec":{"f:affinity":{},"f:containers":{"k:{\"name\":\"main\"}":{".":{},"f:env":{".":{},"k:{\"name\":\"LOG_LEVEL\"}":{".":{},"f:name":{},"f:value":{}}},"f:image":{},"f:imagePullPolicy":{},"f:livenessProbe":{".":{},"f:failureThreshold":{},"f:httpGet":{".":{},"f:path":{},"f:port":{}}},"f:name":{},"f:ports":{".":{},"k:{\"containerPort\":8080,\"protocol\":\"TCP\"}":{".":{},"f:containerPort":{}}},"f:resources":{".":{},"f:limits":{},"f:requests":{}},"f:terminationMessagePath":{}}},"f:dnsPolicy":{},"f:restartPolicy":{},"f:schedulerName":{},"f:securityContext":{},"f:terminationGracePeriodSeconds":{},"f:topologySpreadConstraints":{}}}},{"manager":"kubelet","operation":"Update","apiVersion":"v1","time":"2026-08-01T12:00:20Z","fieldsType":"FieldsV1","fieldsV1":{"f:status":{"f:conditions":{"k:{\"type\":\"Ready\"}":{".":{},"f:lastTransitionTime":{},"f:status":{},"f:type":{}}},"f:containerStatuses":{},"f:hostIP":{},"f:phase":{},"f:podIPs":{".":{},"k:{\"ip\":\"10.0.12.34\"}":{".":{},"f:ip":{}}},"f:startTime":{}}},"subresource":"status"}"#;
     format!(
-        r#"{{"metadata":{{"name":"{name}","generateName":"{app}-","namespace":"team-{team}","uid":"5d3c{number:04x}-9f31-4a7e-8c1d-{number:012x}","resourceVersion":"{version}","creationTimestamp":"2026-08-01T12:00:00Z","labels":{{"app.kubernetes.io/name":"{app}","app.kubernetes.io/part-of":"platform","pod-template-hash":"6b7f9c5d84"{own}}},"annotations":{{"kubectl.kubernetes.io/restartedAt":"2026-07-{day:02}T09:00:00Z","prometheus.io/port":"8080","prometheus.io/scrape":"true"}},"ownerReferences":[{{"apiVersion":"apps/v1","kind":"{owner}","name":"{app}","uid":"1a2b3c4d-0000-4000-8000-{workload:012x}","controller":true,"blockOwnerDeletion":true}}],"managedFields":[{managed}]}}"#,
+        r#"{{"metadata":{{"name":"{name}","generateName":"{app}-","namespace":"team-{team}","uid":"5d3c{number:04x}-9f31-4a7e-8c1d-{number:012x}","resourceVersion":"{version}","creationTimestamp":"2026-08-01T12:00:00Z","labels":{{"app.kubernetes.io/name":"{app}","app.kubernetes.io/part-of":"platform","pod-template-hash":"6b7f9c5d84"{text}}},"annotations":{{"kubectl.kubernetes.io/restartedAt":"2026-07-{day:02}T09:00:00Z","prometheus.io/port":"8080","prometheus.io/scrape":"true"}},"ownerReferences":[{{"apiVersion":"apps/v1","kind":"{owner}","name":"{app}","uid":"1a2b3c4d-0000-4000-8000-{workload:012x}","controller":true,"blockOwnerDeletion":true}}],"managedFields":[{managed}]}}"#,
         team = team(number),
         version = 50_000 + number,
         day = number % 28 + 1,

@@ -254,12 +254,12 @@ impl<'a> Field<'a> {
     /// One of `choices`, matched exactly.
     pub(crate) fn choice<T: Copy>(&self, choices: &[(&str, T)]) -> Option<T> {
         let text = self.text()?;
-        let found = choices.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
-        if found.is_none() {
+        let item = choices.iter().find(|(name, _)| *name == text).map(|(_, value)| *value);
+        if item.is_none() {
             let names: Vec<_> = choices.iter().map(|(name, _)| format!("`{name}`")).collect();
             self.complain(format!("must be one of {}, not `{text}`", names.join(", ")));
         }
-        found
+        item
     }
 
     /// The items of a list.
@@ -354,16 +354,16 @@ impl<'a> Fields<'a> {
 
     /// The same, where `old` is what older versions called it.
     pub(crate) fn require_or(&mut self, key: &'static str, old: &str) -> Option<Field<'a>> {
-        let found = self.get(key);
+        let field = self.get(key);
         let alike = |entry: &Entry| {
             entry.key != key && entry.key.eq_ignore_ascii_case(key)
                 || entry.key == old && old != key
         };
         let will_be_refused = self.at.complaints.unknown == Unknown::Refused;
-        if found.is_none() && !(will_be_refused && self.entries.iter().any(alike)) {
+        if field.is_none() && !(will_be_refused && self.entries.iter().any(alike)) {
             self.missing(key).complain("is required");
         }
-        found
+        field
     }
 
     /// A place for a complaint about a field that is not there.

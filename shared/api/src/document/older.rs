@@ -27,7 +27,7 @@ pub(crate) use aws::LAUNCH_TEMPLATE;
 
 /// What cannot be known from the objects themselves.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct ConversionSettings {
     /// The IAM role of nodes whose AWSNodeTemplate names no instance profile.
     pub role: Option<String>,
 }
@@ -83,8 +83,8 @@ impl Draft {
 }
 
 /// Whether anything of `found` is of an older version.
-pub(crate) fn is_needed(found: &[Result<Found<'_>, Diagnostic>]) -> bool {
-    found.iter().flatten().any(|found| is_old(found.api_version, found.kind))
+pub(crate) fn is_needed(founds: &[Result<Found<'_>, Diagnostic>]) -> bool {
+    founds.iter().flatten().any(|outlook| is_old(outlook.api_version, outlook.kind))
 }
 
 fn is_old(api_version: &str, kind: &str) -> bool {
@@ -100,15 +100,15 @@ fn is_old(api_version: &str, kind: &str) -> bool {
 /// Every object of `found`, those of older versions as v1, in order. Objects of other kinds stay as
 /// they are.
 pub(crate) fn convert(
-    found: Vec<Result<Found<'_>, Diagnostic>>,
+    founds: Vec<Result<Found<'_>, Diagnostic>>,
     file: &str,
-    settings: &Settings,
+    settings: &ConversionSettings,
     problems: &mut Vec<Diagnostic>,
 ) -> Vec<Converted> {
     let mut drafts = Vec::new();
-    for found in found {
-        match found {
-            Ok(found) => draft(found, settings, &mut drafts),
+    for outlook in founds {
+        match outlook {
+            Ok(outlook) => draft(outlook, settings, &mut drafts),
             Err(problem) => problems.push(problem),
         }
     }
@@ -125,8 +125,8 @@ pub(crate) fn convert(
     drafts.into_iter().map(converted).collect()
 }
 
-fn draft(found: Found<'_>, settings: &Settings, drafts: &mut Vec<Draft>) {
-    let Found { tree, api_version, kind } = found;
+fn draft(outlook: Found<'_>, settings: &ConversionSettings, drafts: &mut Vec<Draft>) {
+    let Found { tree, api_version, kind } = outlook;
     let mut draft = Draft {
         tree: typed(tree, api_version, kind),
         comments: Comments::new(),
@@ -191,8 +191,8 @@ fn typed(tree: &Tree, api_version: &str, kind: &str) -> Tree {
 /// server refuses what is its own. Of a claim its age counts, and who still has to do with it.
 fn clean_metadata(draft: &mut Draft, is_claim: bool, is_class: bool) {
     let Some(metadata) = draft.tree.get_mut("metadata") else { return };
-    for own in ["resourceVersion", "uid", "managedFields"] {
-        metadata.take(own);
+    for text in ["resourceVersion", "uid", "managedFields"] {
+        metadata.take(text);
     }
     if !is_class {
         metadata.take("generation");

@@ -58,39 +58,39 @@ pub struct Stored {
 pub fn read(text: &str, file: &str) -> Stored {
     let mut stored = Stored::default();
     let documents = documents(text, file, &mut stored.problems);
-    let found = found_in(&documents, file);
-    if older::is_needed(&found) {
-        let settings = older::Settings::default();
-        let converted = older::convert(found, file, &settings, &mut stored.problems);
+    let founds = found_in(&documents, file);
+    if older::is_needed(&founds) {
+        let settings = older::ConversionSettings::default();
+        let converted = older::convert(founds, file, &settings, &mut stored.problems);
         let trees: Vec<_> = converted.into_iter().map(|converted| converted.tree).collect();
         stored.take_all(found_in(&trees, file), file);
     } else {
-        stored.take_all(found, file);
+        stored.take_all(founds, file);
     }
     stored
 }
 
 impl Stored {
-    fn take_all(&mut self, found: Vec<Result<Found<'_>, Diagnostic>>, file: &str) {
-        for found in found {
-            match found {
-                Ok(found) => self.take(found, file),
+    fn take_all(&mut self, founds: Vec<Result<Found<'_>, Diagnostic>>, file: &str) {
+        for outlook in founds {
+            match outlook {
+                Ok(outlook) => self.take(outlook, file),
                 Err(problem) => self.problems.push(problem),
             }
         }
     }
 
-    fn take(&mut self, found: Found<'_>, file: &str) {
-        let Found { tree, api_version, kind } = found;
+    fn take(&mut self, outlook: Found<'_>, file: &str) {
+        let Found { tree, api_version, kind } = outlook;
         match (api_version, kind) {
-            ("karpenter.sh/v1", "NodePool") if self.is_accepted(found, file) => {
+            ("karpenter.sh/v1", "NodePool") if self.is_accepted(outlook, file) => {
                 let pool = self.deserialized(tree, kind, file).map(|pool: NodePool| Hashed {
                     name: pool.metadata.name,
                     hash: hash::node_pool(&pool.spec.template),
                 });
                 self.node_pools.extend(pool);
             }
-            ("karpenter.k8s.aws/v1", "EC2NodeClass") if self.is_accepted(found, file) => {
+            ("karpenter.k8s.aws/v1", "EC2NodeClass") if self.is_accepted(outlook, file) => {
                 let class = self.deserialized(tree, kind, file);
                 let class = class.map(|class: Ec2NodeClass| Hashed {
                     name: class.metadata.name,
@@ -108,9 +108,9 @@ impl Stored {
 
     /// Whether the readers of `manifest` take the object; what they say is kept. Its name does not
     /// matter: nothing is looked up by it.
-    fn is_accepted(&mut self, found: Found<'_>, file: &str) -> bool {
+    fn is_accepted(&mut self, outlook: Found<'_>, file: &str) -> bool {
         let mut manifest = Manifest::default();
-        read_object(found.tree, found.api_version, found.kind, file, &mut manifest);
+        read_object(outlook.tree, outlook.api_version, outlook.kind, file, &mut manifest);
         manifest.problems.retain(|problem| problem.problem.field != "metadata.name");
         if manifest.objects.is_empty() && !manifest.problems.is_empty() {
             self.problems.append(&mut manifest.problems);

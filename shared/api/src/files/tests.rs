@@ -19,17 +19,17 @@ mod pods;
 fn problems(text: &str) -> String {
     let manifests = [read(text, "x.yaml")];
     let between = cross_check(&manifests);
-    let all: Vec<_> = manifests[0].problems.iter().chain(&between).collect();
-    all.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
+    let diagnostics: Vec<_> = manifests[0].problems.iter().chain(&between).collect();
+    diagnostics.iter().map(ToString::to_string).collect::<Vec<_>>().join("\n")
 }
 
 /// What is wrong with the text that `make` makes of each input: one message for each bad one.
 #[track_caller]
 fn each(make: impl Fn(&str) -> String, inputs: &[&str], expected: &Expect) {
     let shown = inputs.iter().map(|input| {
-        let found = problems(&make(input));
-        assert!(!found.contains('\n'), "more than one message about {input}:\n{found}");
-        let found = if found.is_empty() { "right" } else { &found };
+        let text = problems(&make(input));
+        assert!(!text.contains('\n'), "more than one message about {input}:\n{text}");
+        let found = if text.is_empty() { "right" } else { &text };
         format!("{}\n    {found}\n", input.replace('\n', "\\n"))
     });
     expected.assert_eq(&shown.collect::<String>());
@@ -83,14 +83,14 @@ fn the_shipped_examples_are_read_without_a_problem() {
         let manifest = read(text, file);
         assert_eq!((manifest.objects.len(), manifest.places.len()), (objects, objects), "{file}");
         for object in manifest.objects {
-            let own = match &object {
+            let problems = match &object {
                 Object::NodePool(pool) => pool.problems.clone(),
                 Object::NodeClass(read) => read.class.problems.clone(),
                 Object::Workload(workload) => workload.spec.problems.clone(),
                 Object::DaemonSet(daemon_set) => daemon_set.spec.problems.clone(),
                 _ => vec![],
             };
-            assert_eq!(own, [], "{object:?}");
+            assert_eq!(problems, [], "{object:?}");
         }
     }
 }

@@ -31,9 +31,9 @@ pub(crate) fn rules(pairs: &[(&str, &str)]) -> Value {
 /// Adds rules to those that a schema has.
 pub(crate) fn add_rules(schema: &mut Value, more: &Value) {
     let Value::Object(map) = schema else { return };
-    let all = map.entry("x-kubernetes-validations").or_insert_with(|| json!([]));
-    if let (Value::Array(all), Value::Array(more)) = (all, more) {
-        all.extend(more.iter().cloned());
+    let value = map.entry("x-kubernetes-validations").or_insert_with(|| json!([]));
+    if let (Value::Array(values), Value::Array(more)) = (value, more) {
+        values.extend(more.iter().cloned());
     }
 }
 

@@ -46,7 +46,7 @@ pub(crate) struct About {
 /// `stored` with what is found now and the roll-up that follows: the oldest first, `Ready` last.
 pub(crate) fn updated(
     stored: &[Condition],
-    found: &[Found],
+    conditions: &[Found],
     dependents: Dependents,
     about: About,
     now: Timestamp,
@@ -57,7 +57,7 @@ pub(crate) fn updated(
             set.put(&Found::awaits(*kind));
         }
     }
-    for condition in found {
+    for condition in conditions {
         set.put(condition);
     }
     set.put(&set.root());
@@ -204,8 +204,13 @@ mod tests {
         About { generation, created_at: BORN.parse().unwrap(), is_deleting: false }
     }
 
-    fn pool(stored: &[Condition], found: &[Found], generation: i64, now: &str) -> Vec<Condition> {
-        updated(stored, found, NODE_POOL, about(generation), now.parse().unwrap())
+    fn pool(
+        stored: &[Condition],
+        conditions: &[Found],
+        generation: i64,
+        now: &str,
+    ) -> Vec<Condition> {
+        updated(stored, conditions, NODE_POOL, about(generation), now.parse().unwrap())
     }
 
     /// `Type=Status Reason since`, one each.
@@ -218,9 +223,9 @@ mod tests {
 
     #[test]
     fn a_new_object_awaits_everything_since_it_was_made() {
-        let found = words(&pool(&[], &[], 1, LATER));
+        let texts = words(&pool(&[], &[], 1, LATER));
         assert_eq!(
-            found,
+            texts,
             [
                 "ValidationSucceeded=Unknown AwaitingReconciliation 2026-08-01T12:00:00Z",
                 "NodeClassReady=Unknown AwaitingReconciliation 2026-08-01T12:00:00Z",
@@ -247,8 +252,8 @@ mod tests {
         let first = pool(&[], &wrong("one"), 1, LATER);
         let second = pool(&first, &wrong("other"), 1, LATEST);
         let of = |conditions: &[Condition]| {
-            let found = conditions.iter().find(|c| c.is(ConditionKind::ValidationSucceeded));
-            found.cloned().unwrap()
+            let condition = conditions.iter().find(|c| c.is(ConditionKind::ValidationSucceeded));
+            condition.cloned().unwrap()
         };
         assert_eq!(of(&second).message, "other");
         assert_eq!(of(&second).last_transition_time, LATER);
@@ -268,9 +273,9 @@ mod tests {
     fn a_pool_repeats_what_its_class_says() {
         let reason = ConditionReason::UnhealthyDependents;
         let message = "SubnetsReady=False".to_owned();
-        let found = ClassReadiness::NotReady { reason, message }.condition();
+        let condition = ClassReadiness::NotReady { reason, message }.condition();
         assert_eq!(
-            (found.status, found.reason.as_str(), found.message.as_str()),
+            (condition.status, condition.reason.as_str(), condition.message.as_str()),
             (Some(false), "UnhealthyDependents", "SubnetsReady=False")
         );
         let unknown = ClassReadiness::Unknown.condition();

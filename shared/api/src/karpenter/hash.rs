@@ -48,18 +48,18 @@ pub enum Error {
 pub(crate) fn node_pool(template: &NodeClaimTemplate) -> Result<u64, Error> {
     let NodeClaimTemplate { metadata, spec } = template;
     let metadata = metadata.as_ref().filter(|metadata| **metadata != TemplateMetadata::default());
-    let mut all = Struct::new("NodeClaimTemplate");
-    all.field("ObjectMeta", metadata.map(object_meta));
-    all.field("Spec", Some(template_spec(spec)?));
-    Ok(all.hash)
+    let mut structure = Struct::new("NodeClaimTemplate");
+    structure.field("ObjectMeta", metadata.map(object_meta));
+    structure.field("Spec", Some(template_spec(spec)?));
+    Ok(structure.hash)
 }
 
 fn object_meta(metadata: &TemplateMetadata) -> u64 {
     let TemplateMetadata { labels, annotations } = metadata;
-    let mut all = Struct::new("ObjectMeta");
-    all.field("Labels", labels.as_ref().map(text_map));
-    all.field("Annotations", annotations.as_ref().map(text_map));
-    all.hash
+    let mut structure = Struct::new("ObjectMeta");
+    structure.field("Labels", labels.as_ref().map(text_map));
+    structure.field("Annotations", annotations.as_ref().map(text_map));
+    structure.hash
 }
 
 fn template_spec(spec: &NodeClaimTemplateSpec) -> Result<u64, Error> {
@@ -91,13 +91,13 @@ fn template_spec(spec: &NodeClaimTemplateSpec) -> Result<u64, Error> {
             Some(inner.hash)
         }
     };
-    let mut all = Struct::new("NodeClaimTemplateSpec");
-    all.field("Taints", of_taints(taints));
-    all.field("StartupTaints", of_taints(startup_taints));
-    all.field("NodeClassRef", Some(node_class_reference(node_class_ref)));
-    all.field("TerminationGracePeriod", grace);
-    all.field("ExpireAfter", expire_after);
-    Ok(all.hash)
+    let mut structure = Struct::new("NodeClaimTemplateSpec");
+    structure.field("Taints", of_taints(taints));
+    structure.field("StartupTaints", of_taints(startup_taints));
+    structure.field("NodeClassRef", Some(node_class_reference(node_class_ref)));
+    structure.field("TerminationGracePeriod", grace);
+    structure.field("ExpireAfter", expire_after);
+    Ok(structure.hash)
 }
 
 fn nanoseconds(field: &'static str, written: &str) -> Result<i64, Error> {
@@ -109,20 +109,20 @@ fn nanoseconds(field: &'static str, written: &str) -> Result<i64, Error> {
 /// `timeAdded` is the API server's, not the user's; no template has it.
 fn taint(taint: &Taint) -> u64 {
     let Taint { key, value, effect, time_added: _ } = taint;
-    let mut all = Struct::new("Taint");
-    all.field("Key", not_empty(key));
-    all.field("Value", value.as_deref().and_then(not_empty));
-    all.field("Effect", Some(text(effect.as_str())));
-    all.hash
+    let mut structure = Struct::new("Taint");
+    structure.field("Key", not_empty(key));
+    structure.field("Value", value.as_deref().and_then(not_empty));
+    structure.field("Effect", Some(text(effect.as_str())));
+    structure.hash
 }
 
 fn node_class_reference(reference: &NodeClassReference) -> u64 {
     let NodeClassReference { group, kind, name } = reference;
-    let mut all = Struct::new("NodeClassReference");
-    all.field("Kind", not_empty(kind));
-    all.field("Name", not_empty(name));
-    all.field("Group", not_empty(group));
-    all.hash
+    let mut structure = Struct::new("NodeClassReference");
+    structure.field("Kind", not_empty(kind));
+    structure.field("Name", not_empty(name));
+    structure.field("Group", not_empty(group));
+    structure.hash
 }
 
 /// The hash of an EC2NodeClass: of what its instances are launched with, but for what selectors
@@ -190,43 +190,51 @@ fn node_class_spec(spec: &Ec2NodeClassSpec) -> Result<u64, Error> {
         context,
         cpu_options,
     } = spec;
-    let volumes = block_device_mappings
-        .as_ref()
-        .map(|all| all.iter().map(block_device_mapping).collect::<Result<Vec<_>, _>>().map(set));
-    let mut all = Struct::new("EC2NodeClassSpec");
-    all.field("PlacementGroupSelector", placement_group_selector.as_ref().map(placement_group));
-    all.field("AssociatePublicIPAddress", associate_public_ip_address.map(boolean));
-    all.field("UserData", user_data.as_deref().map(text));
-    all.field("Role", role.as_deref().and_then(not_empty));
-    all.field("InstanceProfile", instance_profile.as_deref().map(text));
-    all.field("Tags", tags.as_ref().map(text_map));
-    all.field("BlockDeviceMappings", volumes.transpose()?);
-    all.field("InstanceStorePolicy", instance_store_policy.map(named));
+    let volumes = block_device_mappings.as_ref().map(|block_device_mappings| {
+        block_device_mappings
+            .iter()
+            .map(block_device_mapping)
+            .collect::<Result<Vec<_>, _>>()
+            .map(set)
+    });
+    let mut structure = Struct::new("EC2NodeClassSpec");
+    structure
+        .field("PlacementGroupSelector", placement_group_selector.as_ref().map(placement_group));
+    structure.field("AssociatePublicIPAddress", associate_public_ip_address.map(boolean));
+    structure.field("UserData", user_data.as_deref().map(text));
+    structure.field("Role", role.as_deref().and_then(not_empty));
+    structure.field("InstanceProfile", instance_profile.as_deref().map(text));
+    structure.field("Tags", tags.as_ref().map(text_map));
+    structure.field("BlockDeviceMappings", volumes.transpose()?);
+    structure.field("InstanceStorePolicy", instance_store_policy.map(named));
     let interfaces = network_interfaces.as_ref();
-    all.field("NetworkInterfaces", interfaces.map(|all| set(all.iter().map(network_interface))));
-    all.field("DetailedMonitoring", detailed_monitoring.map(boolean));
-    all.field("MetadataOptions", metadata_options.as_ref().map(metadata));
-    all.field("ConnectionTracking", connection_tracking.as_ref().map(tracking));
-    all.field("Context", context.as_deref().map(text));
-    all.field("CPUOptions", cpu_options.as_ref().map(cpu));
-    Ok(all.hash)
+    structure.field(
+        "NetworkInterfaces",
+        interfaces.map(|network_interfaces| set(network_interfaces.iter().map(network_interface))),
+    );
+    structure.field("DetailedMonitoring", detailed_monitoring.map(boolean));
+    structure.field("MetadataOptions", metadata_options.as_ref().map(metadata));
+    structure.field("ConnectionTracking", connection_tracking.as_ref().map(tracking));
+    structure.field("Context", context.as_deref().map(text));
+    structure.field("CPUOptions", cpu_options.as_ref().map(cpu));
+    Ok(structure.hash)
 }
 
 fn placement_group(selector: &PlacementGroupSelector) -> u64 {
     let PlacementGroupSelector { name, id } = selector;
-    let mut all = Struct::new("PlacementGroupSelector");
-    all.field("Name", name.as_deref().map(text));
-    all.field("ID", id.as_deref().map(text));
-    all.hash
+    let mut structure = Struct::new("PlacementGroupSelector");
+    structure.field("Name", name.as_deref().map(text));
+    structure.field("ID", id.as_deref().map(text));
+    structure.hash
 }
 
 fn block_device_mapping(mapping: &BlockDeviceMapping) -> Result<u64, Error> {
     let BlockDeviceMapping { device_name, ebs, root_volume } = mapping;
-    let mut all = Struct::new("BlockDeviceMapping");
-    all.field("DeviceName", device_name.as_deref().map(text));
-    all.field("EBS", ebs.as_ref().map(block_device).transpose()?);
-    all.field("RootVolume", root_volume.filter(|is_root| *is_root).map(boolean));
-    Ok(all.hash)
+    let mut structure = Struct::new("BlockDeviceMapping");
+    structure.field("DeviceName", device_name.as_deref().map(text));
+    structure.field("EBS", ebs.as_ref().map(block_device).transpose()?);
+    structure.field("RootVolume", root_volume.filter(|is_root| *is_root).map(boolean));
+    Ok(structure.hash)
 }
 
 fn block_device(device: &BlockDevice) -> Result<u64, Error> {
@@ -248,17 +256,17 @@ fn block_device(device: &BlockDevice) -> Result<u64, Error> {
             rule: "must be a whole number of Gi, Ti, G or T".to_owned(),
         })
     });
-    let mut all = Struct::new("BlockDevice");
-    all.field("DeleteOnTermination", delete_on_termination.map(boolean));
-    all.field("Encrypted", encrypted.map(boolean));
-    all.field("IOPS", iops.map(integer));
-    all.field("KMSKeyID", kms_key_id.as_deref().map(text));
-    all.field("SnapshotID", snapshot_id.as_deref().map(text));
-    all.field("Throughput", throughput.map(integer));
-    all.field("VolumeInitializationRate", volume_initialization_rate.map(short));
-    all.field("VolumeSize", size.transpose()?.as_deref().map(text));
-    all.field("VolumeType", volume_type.map(|kind| text(kind.as_str())));
-    Ok(all.hash)
+    let mut structure = Struct::new("BlockDevice");
+    structure.field("DeleteOnTermination", delete_on_termination.map(boolean));
+    structure.field("Encrypted", encrypted.map(boolean));
+    structure.field("IOPS", iops.map(integer));
+    structure.field("KMSKeyID", kms_key_id.as_deref().map(text));
+    structure.field("SnapshotID", snapshot_id.as_deref().map(text));
+    structure.field("Throughput", throughput.map(integer));
+    structure.field("VolumeInitializationRate", volume_initialization_rate.map(short));
+    structure.field("VolumeSize", size.transpose()?.as_deref().map(text));
+    structure.field("VolumeType", volume_type.map(|kind| text(kind.as_str())));
+    Ok(structure.hash)
 }
 
 /// A volume's size as Go writes it back: `1024Gi` is `1Ti`, `2000G` is `2T`.
@@ -283,12 +291,12 @@ fn canonical_size(written: &str) -> Option<String> {
 
 fn network_interface(interface: &NetworkInterface) -> u64 {
     let NetworkInterface { network_card_index, device_index, interface_type } = interface;
-    let mut all = Struct::new("NetworkInterface");
+    let mut structure = Struct::new("NetworkInterface");
     let not_zero = |number: i32| (number != 0).then(|| short(number));
-    all.field("NetworkCardIndex", not_zero(*network_card_index));
-    all.field("DeviceIndex", not_zero(*device_index));
-    all.field("InterfaceType", Some(named(interface_type)));
-    all.hash
+    structure.field("NetworkCardIndex", not_zero(*network_card_index));
+    structure.field("DeviceIndex", not_zero(*device_index));
+    structure.field("InterfaceType", Some(named(interface_type)));
+    structure.hash
 }
 
 fn metadata(options: &MetadataOptions) -> u64 {
@@ -298,28 +306,28 @@ fn metadata(options: &MetadataOptions) -> u64 {
         http_put_response_hop_limit,
         http_tokens,
     } = options;
-    let mut all = Struct::new("MetadataOptions");
-    all.field("HTTPEndpoint", http_endpoint.map(named));
-    all.field("HTTPProtocolIPv6", http_protocol_ipv6.map(named));
-    all.field("HTTPPutResponseHopLimit", http_put_response_hop_limit.map(integer));
-    all.field("HTTPTokens", http_tokens.map(named));
-    all.hash
+    let mut structure = Struct::new("MetadataOptions");
+    structure.field("HTTPEndpoint", http_endpoint.map(named));
+    structure.field("HTTPProtocolIPv6", http_protocol_ipv6.map(named));
+    structure.field("HTTPPutResponseHopLimit", http_put_response_hop_limit.map(integer));
+    structure.field("HTTPTokens", http_tokens.map(named));
+    structure.hash
 }
 
 fn tracking(timeouts: &ConnectionTracking) -> u64 {
     let ConnectionTracking { tcp_established_timeout, udp_stream_timeout, udp_timeout } = timeouts;
-    let mut all = Struct::new("ConnectionTracking");
-    all.field("TCPEstablishedTimeout", tcp_established_timeout.map(short));
-    all.field("UDPStreamTimeout", udp_stream_timeout.map(short));
-    all.field("UDPTimeout", udp_timeout.map(short));
-    all.hash
+    let mut structure = Struct::new("ConnectionTracking");
+    structure.field("TCPEstablishedTimeout", tcp_established_timeout.map(short));
+    structure.field("UDPStreamTimeout", udp_stream_timeout.map(short));
+    structure.field("UDPTimeout", udp_timeout.map(short));
+    structure.hash
 }
 
 fn cpu(options: &CpuOptions) -> u64 {
     let CpuOptions { nested_virtualization } = options;
-    let mut all = Struct::new("CPUOptions");
-    all.field("NestedVirtualization", nested_virtualization.map(named));
-    all.hash
+    let mut structure = Struct::new("CPUOptions");
+    structure.field("NestedVirtualization", nested_virtualization.map(named));
+    structure.hash
 }
 
 /// A Go struct: its name, then each field that is not zero, sealed one by one.
@@ -360,8 +368,8 @@ fn short(value: i32) -> u64 {
     fnv(value.to_le_bytes())
 }
 
-fn pair(one: u64, other: u64) -> u64 {
-    fnv(one.to_le_bytes().into_iter().chain(other.to_le_bytes()))
+fn pair(number: u64, other: u64) -> u64 {
+    fnv(number.to_le_bytes().into_iter().chain(other.to_le_bytes()))
 }
 
 fn seal(hash: u64) -> u64 {
@@ -370,7 +378,7 @@ fn seal(hash: u64) -> u64 {
 
 /// Lists are sets: order does not matter, and two equal items cancel out.
 fn set(items: impl IntoIterator<Item = u64>) -> u64 {
-    items.into_iter().fold(0, |all, item| all ^ item)
+    items.into_iter().fold(0, |number, item| number ^ item)
 }
 
 fn text_map(map: &BTreeMap<String, String>) -> u64 {

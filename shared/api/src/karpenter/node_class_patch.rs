@@ -4,7 +4,7 @@
 use jiff::{Timestamp, Unit};
 use model::{
     ConditionKind, Requirements,
-    node_class::{CapacityReservation, Image, MatchCriteria, NodeClassStatus, SeenNodeClass},
+    node_class::{CapacityReservation, Image, MatchCriteria, NodeClassStatus, ObservedNodeClass},
 };
 
 use super::{
@@ -22,40 +22,43 @@ use super::{
 /// `found` about it as it was `seen`.
 pub fn status_patch(
     stored: &[u8],
-    seen: &SeenNodeClass,
-    found: &NodeClassStatus,
+    seen: &ObservedNodeClass,
+    node_class_status: &NodeClassStatus,
 ) -> Result<StatusPatch, serde_json::Error> {
     let stored = Stored::read(stored)?;
     if !stored.is(&seen.uid, seen.generation) {
         return Ok(StatusPatch::Moved);
     }
     let about = stored.about(seen.class.is_deleting);
-    let rolled_up: Vec<_> = found
+    let rolled_up: Vec<_> = node_class_status
         .conditions
         .iter()
         .filter(|condition| condition.kind != ConditionKind::Ready)
         .cloned()
         .collect();
-    let conditions = updated(&stored.conditions(), &rolled_up, NODE_CLASS, about, found.found_at);
-    Ok(stored.patch(&serde_json::to_value(written(found, conditions))?))
+    let conditions =
+        updated(&stored.conditions(), &rolled_up, NODE_CLASS, about, node_class_status.found_at);
+    Ok(stored.patch(&serde_json::to_value(written(node_class_status, conditions))?))
 }
 
-fn written(found: &NodeClassStatus, conditions: Vec<Condition>) -> Ec2NodeClassStatus {
-    let subnets = found.subnets.iter().map(|subnet| Subnet {
+fn written(node_class_status: &NodeClassStatus, conditions: Vec<Condition>) -> Ec2NodeClassStatus {
+    let subnets = node_class_status.subnets.iter().map(|subnet| Subnet {
         id: subnet.id.to_string(),
         zone: subnet.zone.to_string(),
         zone_id: Some(subnet.zone_id.to_string()),
     });
-    let groups = found.security_groups.iter().map(|group| SecurityGroup {
+    let groups = node_class_status.security_groups.iter().map(|group| SecurityGroup {
         id: group.id.to_string(),
         name: Some(group.name.clone()).filter(|name| !name.is_empty()),
     });
     Ec2NodeClassStatus {
         subnets: unless_empty(subnets),
         security_groups: unless_empty(groups),
-        capacity_reservations: unless_empty(found.reservations.iter().map(reservation)),
-        amis: unless_empty(found.images.iter().map(|image| ami(image, found.found_at))),
-        instance_profile: found.instance_profile.clone(),
+        capacity_reservations: unless_empty(node_class_status.reservations.iter().map(reservation)),
+        amis: unless_empty(
+            node_class_status.images.iter().map(|image| ami(image, node_class_status.found_at)),
+        ),
+        instance_profile: node_class_status.instance_profile.clone(),
         conditions: Some(conditions),
     }
 }
@@ -87,31 +90,35 @@ fn requirements(all: &Requirements) -> Vec<AmiRequirement> {
             });
         }
     }
-    entries.sort_by(|one, other| {
-        one.key.len().cmp(&other.key.len()).then_with(|| one.key.cmp(&other.key))
+    entries.sort_by(|ami_requirement, other| {
+        ami_requirement
+            .key
+            .len()
+            .cmp(&other.key.len())
+            .then_with(|| ami_requirement.key.cmp(&other.key))
     });
     entries
 }
 
-fn reservation(found: &CapacityReservation) -> StoredReservation {
+fn reservation(capacity_reservation: &CapacityReservation) -> StoredReservation {
     let shown = |at: Timestamp| at.round(Unit::Second).unwrap_or(at).to_string();
     StoredReservation {
-        availability_zone: found.zone.to_string(),
-        end_time: found.ends_at.map(shown),
-        id: found.id.clone(),
-        instance_match_criteria: match found.match_criteria {
+        availability_zone: capacity_reservation.zone.to_string(),
+        end_time: capacity_reservation.ends_at.map(shown),
+        id: capacity_reservation.id.clone(),
+        instance_match_criteria: match capacity_reservation.match_criteria {
             MatchCriteria::Open => InstanceMatchCriteria::Open,
             MatchCriteria::Targeted => InstanceMatchCriteria::Targeted,
         },
-        instance_type: found.instance_type.to_string(),
-        interruptible: Some(found.is_interruptible),
-        owner_id: found.owner.clone(),
-        reservation_type: Some(if found.is_capacity_block {
+        instance_type: capacity_reservation.instance_type.to_string(),
+        interruptible: Some(capacity_reservation.is_interruptible),
+        owner_id: capacity_reservation.owner.clone(),
+        reservation_type: Some(if capacity_reservation.is_capacity_block {
             ReservationType::CapacityBlock
         } else {
             ReservationType::Default
         }),
-        state: Some(if found.is_expiring {
+        state: Some(if capacity_reservation.is_expiring {
             ReservationState::Expiring
         } else {
             ReservationState::Active
@@ -125,7 +132,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::lists::seen_node_class_list;
+    use crate::lists::observed_node_class_list;
 
     const LATER: &str = "2026-08-01T13:00:00Z";
 
@@ -148,9 +155,9 @@ mod tests {
         })
     }
 
-    fn seen(object: &Value) -> SeenNodeClass {
+    fn seen(object: &Value) -> ObservedNodeClass {
         let list = json!({ "kind": "List", "metadata": {}, "items": [object] }).to_string();
-        let mut page = seen_node_class_list(list.as_bytes()).unwrap();
+        let mut page = observed_node_class_list(list.as_bytes()).unwrap();
         assert_eq!(page.malformed, []);
         page.items.remove(0)
     }
@@ -181,8 +188,9 @@ mod tests {
         }
     }
 
-    fn merged(object: &Value, found: &NodeClassStatus) -> Value {
-        match status_patch(object.to_string().as_bytes(), &seen(object), found).unwrap() {
+    fn merged(object: &Value, node_class_status: &NodeClassStatus) -> Value {
+        match status_patch(object.to_string().as_bytes(), &seen(object), node_class_status).unwrap()
+        {
             StatusPatch::Merge(patch) => patch,
             other => panic!("{other:?}"),
         }
@@ -218,7 +226,7 @@ mod tests {
     #[test]
     fn what_is_written_is_what_launches_read() {
         let mut object = stored(1, &json!({}));
-        let found = NodeClassStatus {
+        let node_class_status = NodeClassStatus {
             placement_group: Some("pg-1 partition/3 far apart".parse().unwrap()),
             launch_template_version: Some(7),
             reservations: vec![CapacityReservation {
@@ -235,12 +243,12 @@ mod tests {
             }],
             ..found()
         };
-        object["status"] = merged(&object, &found)["status"].clone();
-        object["metadata"]["annotations"] = json!(found.annotations());
+        object["status"] = merged(&object, &node_class_status)["status"].clone();
+        object["metadata"]["annotations"] = json!(node_class_status.annotations());
         let list = json!({ "kind": "List", "metadata": {}, "items": [object] }).to_string();
         let mut page = crate::lists::node_class_list(list.as_bytes()).unwrap();
         let listed = page.items.remove(0);
-        assert_eq!((listed.not_ready, listed.status), (None, Some(found.stored())));
+        assert_eq!((listed.not_ready, listed.status), (None, Some(node_class_status.stored())));
     }
 
     #[test]
@@ -279,12 +287,12 @@ mod tests {
     }
 
     #[test]
-    fn another_spec_or_a_namesake_is_not_told() {
+    fn another_spec_or_a_namesake_is_not_updated() {
         let object = stored(1, &json!({}));
-        let other = SeenNodeClass { generation: 2, ..seen(&object) };
+        let other = ObservedNodeClass { generation: 2, ..seen(&object) };
         let patch = status_patch(object.to_string().as_bytes(), &other, &found()).unwrap();
         assert_eq!(patch, StatusPatch::Moved);
-        let namesake = SeenNodeClass { uid: "u2".to_owned(), ..seen(&object) };
+        let namesake = ObservedNodeClass { uid: "u2".to_owned(), ..seen(&object) };
         let patch = status_patch(object.to_string().as_bytes(), &namesake, &found()).unwrap();
         assert_eq!(patch, StatusPatch::Moved);
     }

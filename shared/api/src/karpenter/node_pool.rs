@@ -277,10 +277,10 @@ impl Kind for NodePoolSpec {
 pub(crate) fn resources_of(total: &Resources, nodes: u64) -> BTreeMap<String, Quantity> {
     let always = ["cpu", "memory", "pods", "ephemeral-storage"].map(|name| (name, total.get(name)));
     let shown =
-        |(name, amount)| (String::from(name), Quantity(resources::show_amount(name, amount)));
-    let mut all: BTreeMap<_, _> = total.iter().chain(always).map(shown).collect();
-    all.insert("nodes".to_owned(), Quantity(nodes.to_string()));
-    all
+        |(name, amount)| (String::from(name), Quantity(resources::format_amount(name, amount)));
+    let mut quantities: BTreeMap<_, _> = total.iter().chain(always).map(shown).collect();
+    quantities.insert("nodes".to_owned(), Quantity(nodes.to_string()));
+    quantities
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use model::{
     Condition as FoundCondition, ConditionKind, ConditionReason,
-    node_pool::{NodePoolStatus as Found, SeenNodePool},
+    node_pool::{NodePoolStatus as Found, ObservedNodePool},
 };
 
 use super::{
@@ -17,8 +17,8 @@ use super::{
 /// about it as it was `seen`.
 pub fn status_patch(
     stored: &[u8],
-    seen: &SeenNodePool,
-    found: &Found,
+    seen: &ObservedNodePool,
+    node_pool_status: &Found,
 ) -> Result<StatusPatch, serde_json::Error> {
     let stored = Stored::read(stored)?;
     if !stored.is(&seen.uid, seen.generation) {
@@ -29,15 +29,15 @@ pub fn status_patch(
         stored.get("nodeClassObservedGeneration").and_then(serde_json::Value::as_i64);
     let findings = [
         seen.pool.validation(),
-        found.node_class.condition(),
-        registration(&known, seen.generation, class_generation, found),
+        node_pool_status.node_class.condition(),
+        registration(&known, seen.generation, class_generation, node_pool_status),
     ];
     let about = stored.about(seen.pool.is_deleting);
-    let conditions = updated(&known, &findings, NODE_POOL, about, found.found_at);
+    let conditions = updated(&known, &findings, NODE_POOL, about, node_pool_status.found_at);
     let wanted = NodePoolStatus {
-        resources: Some(resources_of(&found.resources, found.nodes)),
-        nodes: Some(i64::try_from(found.nodes).unwrap_or(i64::MAX)),
-        node_class_observed_generation: found.node_class_generation.or(class_generation),
+        resources: Some(resources_of(&node_pool_status.resources, node_pool_status.nodes)),
+        nodes: Some(i64::try_from(node_pool_status.nodes).unwrap_or(i64::MAX)),
+        node_class_observed_generation: node_pool_status.node_class_generation.or(class_generation),
         conditions: Some(conditions),
     };
     Ok(stored.patch(&serde_json::to_value(wanted)?))
@@ -50,21 +50,23 @@ fn registration(
     known: &[Condition],
     generation: i64,
     class_generation: Option<i64>,
-    found: &Found,
+    node_pool_status: &Found,
 ) -> FoundCondition {
     // It does not make the pool less ready.
     let kind = ConditionKind::NodeRegistrationHealthy;
     let stored = known.iter().find(|condition| condition.is(kind));
     let is_of_this = |condition: &&Condition| {
         condition.observed_generation == Some(generation)
-            && found.node_class_generation.is_none_or(|now| class_generation == Some(now))
+            && node_pool_status
+                .node_class_generation
+                .is_none_or(|now| class_generation == Some(now))
     };
-    match (found.registrations.are_healthy(), stored.filter(is_of_this)) {
+    match (node_pool_status.registrations.are_healthy(), stored.filter(is_of_this)) {
         (Some(true), _) => FoundCondition::holds(kind),
         (Some(false), _) => FoundCondition::fails(
             kind,
             ConditionReason::RegistrationFailed,
-            format!("{} nodes did not join in time", found.registrations.failed),
+            format!("{} nodes did not join in time", node_pool_status.registrations.failed),
         ),
         // Nothing was launched since: it stays as it is.
         (None, Some(stored)) => FoundCondition {
@@ -87,7 +89,7 @@ mod tests {
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::lists::seen_node_pool_list;
+    use crate::lists::observed_node_pool_list;
 
     fn at(hour: u32) -> Timestamp {
         format!("2026-08-01T{hour}:00:00Z").parse().unwrap()
@@ -107,9 +109,9 @@ mod tests {
         })
     }
 
-    fn seen(object: &Value) -> SeenNodePool {
+    fn seen(object: &Value) -> ObservedNodePool {
         let list = json!({ "kind": "List", "metadata": {}, "items": [object] }).to_string();
-        let mut page = seen_node_pool_list(list.as_bytes()).unwrap();
+        let mut page = observed_node_pool_list(list.as_bytes()).unwrap();
         assert_eq!(page.malformed, []);
         page.items.remove(0)
     }
@@ -125,8 +127,9 @@ mod tests {
         }
     }
 
-    fn merged(object: &Value, found: &Found) -> Value {
-        match status_patch(object.to_string().as_bytes(), &seen(object), found).unwrap() {
+    fn merged(object: &Value, node_pool_status: &Found) -> Value {
+        match status_patch(object.to_string().as_bytes(), &seen(object), node_pool_status).unwrap()
+        {
             StatusPatch::Merge(patch) => patch,
             other => panic!("{other:?}"),
         }
@@ -134,11 +137,15 @@ mod tests {
 
     /// `Type=Status reason since`, one each.
     fn conditions(status: &Value) -> Vec<String> {
-        let text = |one: &Value, key: &str| one[key].as_str().unwrap_or_default().to_owned();
+        let text = |value: &Value, key: &str| value[key].as_str().unwrap_or_default().to_owned();
         let conditions = status["conditions"].as_array().unwrap();
-        let word = |one: &Value| {
-            let (kind, status) = (text(one, "type"), text(one, "status"));
-            format!("{kind}={status} {} {}", text(one, "reason"), text(one, "lastTransitionTime"))
+        let word = |value: &Value| {
+            let (kind, status) = (text(value, "type"), text(value, "status"));
+            format!(
+                "{kind}={status} {} {}",
+                text(value, "reason"),
+                text(value, "lastTransitionTime")
+            )
         };
         conditions.iter().map(word).collect()
     }
@@ -222,9 +229,9 @@ mod tests {
     }
 
     #[test]
-    fn another_spec_is_not_told() {
+    fn another_spec_is_not_updated() {
         let object = stored(1, &json!({}));
-        let other = SeenNodePool { generation: 2, ..seen(&object) };
+        let other = ObservedNodePool { generation: 2, ..seen(&object) };
         let patch = status_patch(object.to_string().as_bytes(), &other, &found(13)).unwrap();
         assert_eq!(patch, StatusPatch::Moved);
     }

@@ -105,14 +105,14 @@ fn a_pool_has_the_hash_of_what_it_is_now() {
         let annotation = |key: &str| pool.annotations.get(key).cloned().unwrap_or_default();
         (annotation(NODE_POOL.key), annotation(NODE_POOL.version_key))
     };
-    let (one, version) = page("1h");
-    assert_eq!((one.parse::<u64>().is_ok(), version.as_str()), (true, "v3"));
-    assert!(one != "1" && one != page("2h").0 && one == page("60m").0);
+    let (text, version) = page("1h");
+    assert_eq!((text.parse::<u64>().is_ok(), version.as_str()), (true, "v3"));
+    assert!(text != "1" && text != page("2h").0 && text == page("60m").0);
 }
 
 #[test]
 fn a_list_of_metadata_may_have_null_for_no_item() {
-    let page = shown_node_claim_list(br#"{"metadata":{"resourceVersion":"7"},"items":null}"#);
+    let page = synced_node_claim_list(br#"{"metadata":{"resourceVersion":"7"},"items":null}"#);
     assert_eq!(page.unwrap().items, []);
-    assert!(shown_node_claim_list(br#"{"metadata":{"resourceVersion":"7"}}"#).is_err());
+    assert!(synced_node_claim_list(br#"{"metadata":{"resourceVersion":"7"}}"#).is_err());
 }

@@ -22,11 +22,11 @@ const SIZES: [(&str, u64); 4] = [("Gi", 59_000), ("Ti", 58), ("G", 64_000), ("T"
 /// Reads the list. What is wrong is complained about and left out.
 pub(crate) fn read(field: &Field<'_>) -> Vec<BlockDevice> {
     let items = field.list_up_to(MAPPINGS_MAX).unwrap_or_default();
-    let all: Vec<_> = items.iter().filter_map(read_one).collect();
-    if all.iter().filter(|device| device.is_root).count() > 1 {
+    let block_devices: Vec<_> = items.iter().filter_map(read_one).collect();
+    if block_devices.iter().filter(|device| device.is_root).count() > 1 {
         field.complain("at most one entry may have `rootVolume: true`");
     }
-    all
+    block_devices
 }
 
 fn read_one(item: &Field<'_>) -> Option<BlockDevice> {

@@ -79,9 +79,9 @@ impl BufferManifest {
                 None => BufferTarget::Missing(format!("there is no PodTemplate `{name}`")),
             },
             BufferReference::Workload { kind, name } => {
-                let found = BUFFERED.iter().find(|(known, _)| known == kind);
+                let entry = BUFFERED.iter().find(|(known, _)| known == kind);
                 let found =
-                    found.and_then(|(_, kind)| referable.workloads.get(&(*kind, key(name))));
+                    entry.and_then(|(_, kind)| referable.workloads.get(&(*kind, key(name))));
                 match found {
                     Some((spec, replicas)) => BufferTarget::Workload(Arc::clone(spec), *replicas),
                     None => BufferTarget::Missing(format!("there is no {kind} `{name}`")),

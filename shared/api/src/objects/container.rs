@@ -68,8 +68,8 @@ fn container(item: &Field<'_>, around: &Around<'_>) -> Option<Container> {
     let policy = fields.get("restartPolicy").and_then(|field| field.text());
     let mut requests = Resources::default();
     if let Some(resources) = fields.get("resources") {
-        let (own, limits) = requests_and_limits(&resources)?;
-        requests = with_defaults(own, &limits);
+        let (resource_names, limits) = requests_and_limits(&resources)?;
+        requests = with_defaults(resource_names, &limits);
     }
     if let Some(allocated) = around.allocated.get(name) {
         requests = requests.larger(allocated);
@@ -88,7 +88,7 @@ fn host_port(item: &Field<'_>, around: &Around<'_>) -> Option<HostPort> {
     let mut port = |key: &'static str| -> Option<u16> {
         fields.get(key)?.integer(0, i64::from(u16::MAX)).filter(|port| *port != 0)
     };
-    let (host, own) = (port("hostPort"), port("containerPort"));
+    let (host, number) = (port("hostPort"), port("containerPort"));
     let ip = fields.get("hostIP").and_then(|field| {
         let text = field.text().filter(|text| !text.is_empty())?;
         field.accept(text.parse::<IpAddr>().map_err(|_| format!("`{text}` is not an IP address")))
@@ -97,7 +97,7 @@ fn host_port(item: &Field<'_>, around: &Around<'_>) -> Option<HostPort> {
     fields.done();
     Some(HostPort {
         ip: ip.unwrap_or(IpAddr::V4(Ipv4Addr::UNSPECIFIED)),
-        port: host.or_else(|| own.filter(|_| around.is_on_host_network))?,
+        port: host.or_else(|| number.filter(|_| around.is_on_host_network))?,
         protocol: protocol.to_owned(),
     })
 }
@@ -116,14 +116,14 @@ fn requests_and_limits(field: &Field<'_>) -> Option<(Amounts, Amounts)> {
 
 /// Quantities by resource.
 pub(crate) fn amounts(field: &Field<'_>) -> Option<Amounts> {
-    let mut all = Amounts::new();
+    let mut resource_names = Amounts::new();
     for (key, value) in field.entries()? {
         let name = value.accept(ResourceName::new(key))?;
         let text = value.quantity()?;
         let quantity = value.accept(model::quantity::Quantity::parse_unsigned(text))?;
-        all.insert(name.clone(), model::resources::base_units(name.as_str(), quantity));
+        resource_names.insert(name.clone(), model::resources::base_units(name.as_str(), quantity));
     }
-    Some(all)
+    Some(resource_names)
 }
 
 /// Amounts as resources.
@@ -137,9 +137,9 @@ pub(crate) fn resources_of(amounts: &Amounts) -> Resources {
 
 /// Limits stand in for the requests that are not named, as the API server has it.
 fn with_defaults(requests: Amounts, limits: &Amounts) -> Resources {
-    let mut all = limits.clone();
-    all.extend(requests);
-    resources_of(&all)
+    let mut resource_names = limits.clone();
+    resource_names.extend(requests);
+    resources_of(&resource_names)
 }
 
 /// What a pod with these containers takes; `fields` are its `spec`'s.
@@ -148,8 +148,8 @@ pub(crate) fn pod_requests(
     init: &[Container],
     main: &[Container],
 ) -> Option<Resources> {
-    let requests_of = |all: &[Container]| -> Vec<ContainerRequests> {
-        all.iter().map(|container| container.requests.clone()).collect()
+    let requests_of = |containers: &[Container]| -> Vec<ContainerRequests> {
+        containers.iter().map(|container| container.requests.clone()).collect()
     };
     let (init, main) = (&requests_of(init), &requests_of(main));
     let overhead = fields.get("overhead").map_or(Some(Amounts::new()), |f| amounts(&f))?;
@@ -171,17 +171,17 @@ pub(crate) fn pod_requests(
 
 /// `status.containerStatuses[].allocatedResources`, by container.
 pub(crate) fn allocated(status: &Field<'_>) -> BTreeMap<String, Resources> {
-    let mut all = BTreeMap::new();
-    let Some(mut fields) = status.fields() else { return all };
+    let mut resources = BTreeMap::new();
+    let Some(mut fields) = status.fields() else { return resources };
     for key in ["containerStatuses", "initContainerStatuses"] {
         for item in fields.get(key).and_then(|field| field.list()).unwrap_or_default() {
             let Some(mut container) = item.fields() else { continue };
             let name = container.get("name").and_then(|field| field.text());
             let amounts = container.get("allocatedResources").and_then(|field| amounts(&field));
             if let (Some(name), Some(amounts)) = (name, amounts) {
-                all.insert(name.to_owned(), resources_of(&amounts));
+                resources.insert(name.to_owned(), resources_of(&amounts));
             }
         }
     }
-    all
+    resources
 }

@@ -76,7 +76,7 @@ pub(crate) fn read(field: &Field<'_>, family: Option<ImageFamily>) -> Kubelet {
 
 fn given<'a>(field: &Field<'a>, key: &str) -> Option<Field<'a>> {
     let mut entries = field.entries()?.into_iter().filter(|(_, value)| !value.tree().is_null());
-    entries.find_map(|(own, value)| (own == key).then_some(value))
+    entries.find_map(|(text, value)| (text == key).then_some(value))
 }
 
 /// What stands against it: its structure first, then expressions, then its image family.
@@ -155,7 +155,7 @@ fn interpreted(field: &Field<'_>) -> Kubelet {
 }
 
 fn reserved(field: &Field<'_>) -> BTreeMap<ResourceName, String> {
-    let mut all = BTreeMap::new();
+    let mut texts = BTreeMap::new();
     for (key, value) in field.entries().unwrap_or_default() {
         if !RESERVABLE.contains(&key) {
             value
@@ -168,10 +168,10 @@ fn reserved(field: &Field<'_>) -> BTreeMap<ResourceName, String> {
         } else if Quantity::parse_unsigned(text).is_err() {
             value.complain_unsupported("as an expression");
         } else if let Ok(name) = ResourceName::new(key) {
-            all.insert(name, text.to_owned());
+            texts.insert(name, text.to_owned());
         }
     }
-    all
+    texts
 }
 
 fn is_signal(key: &str, value: &Field<'_>) -> bool {
@@ -184,7 +184,7 @@ fn is_signal(key: &str, value: &Field<'_>) -> bool {
 
 /// Signals with a quantity or a percentage.
 fn thresholds(field: &Field<'_>) -> BTreeMap<String, String> {
-    let mut all = BTreeMap::new();
+    let mut texts = BTreeMap::new();
     for (key, value) in field.entries().unwrap_or_default() {
         if !is_signal(key, &value) {
             continue;
@@ -197,14 +197,14 @@ fn thresholds(field: &Field<'_>) -> BTreeMap<String, String> {
             None => Quantity::parse_unsigned(text).is_ok(),
         };
         if is_valid {
-            all.insert(key.to_owned(), text.to_owned());
+            texts.insert(key.to_owned(), text.to_owned());
         } else {
             value.complain(format!(
                 "`{text}` is neither a quantity such as `100Mi` nor a percentage from 0% to 100%"
             ));
         }
     }
-    all
+    texts
 }
 
 fn is_decimal(text: &str) -> bool {
@@ -212,7 +212,7 @@ fn is_decimal(text: &str) -> bool {
 }
 
 fn grace_periods(field: &Field<'_>) -> BTreeMap<String, SignedDuration> {
-    let mut all = BTreeMap::new();
+    let mut durations = BTreeMap::new();
     for (key, value) in field.entries().unwrap_or_default() {
         if !is_signal(key, &value) {
             continue;
@@ -221,10 +221,10 @@ fn grace_periods(field: &Field<'_>) -> BTreeMap<String, SignedDuration> {
         if period.is_negative() {
             value.complain("must not be negative");
         } else {
-            all.insert(key.to_owned(), period);
+            durations.insert(key.to_owned(), period);
         }
     }
-    all
+    durations
 }
 
 #[cfg(test)]

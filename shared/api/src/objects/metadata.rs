@@ -61,19 +61,19 @@ impl Metadata {
 }
 
 /// See [`Metadata::own_annotations`].
-pub(crate) fn own_annotations(all: &BTreeMap<String, String>) -> BTreeMap<String, String> {
-    kept(all, is_own)
+pub(crate) fn own_annotations(texts: &BTreeMap<String, String>) -> BTreeMap<String, String> {
+    kept(texts, is_own)
 }
 
-fn kept(all: &BTreeMap<String, String>, is_kept: fn(&str) -> bool) -> BTreeMap<String, String> {
-    let kept = all.iter().filter(|(key, _)| is_kept(key));
+fn kept(texts: &BTreeMap<String, String>, is_kept: fn(&str) -> bool) -> BTreeMap<String, String> {
+    let kept = texts.iter().filter(|(key, _)| is_kept(key));
     kept.map(|(key, value)| (key.clone(), value.clone())).collect()
 }
 
 fn is_own(key: &str) -> bool {
     let domain = key.split_once('/').map_or("", |(domain, _)| domain);
     key == labels::DO_NOT_DISRUPT
-        || ["karpenter.sh", "karpenter.k8s.aws"].iter().any(|own| domain.ends_with(own))
+        || ["karpenter.sh", "karpenter.k8s.aws"].iter().any(|text| domain.ends_with(text))
 }
 
 /// Whether anything reads this annotation of a pod.

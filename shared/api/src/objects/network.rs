@@ -12,33 +12,42 @@ const INTERFACES_MAX: usize = 150;
 pub(crate) fn interfaces(field: &Field<'_>) -> Vec<NetworkInterface> {
     let items = field.list_up_to(INTERFACES_MAX).unwrap_or_default();
     let read: Vec<Option<NetworkInterface>> = items.iter().map(interface).collect();
-    let mut all: Vec<NetworkInterface> = Vec::new();
-    for (item, one) in items.iter().zip(&read) {
-        let Some(one) = one else { continue };
-        if all.iter().any(|other| (other.card, other.device) == (one.card, one.device)) {
+    let mut network_interfaces: Vec<NetworkInterface> = Vec::new();
+    for (item, network_interface) in items.iter().zip(&read) {
+        let Some(one) = network_interface else { continue };
+        if network_interfaces
+            .iter()
+            .any(|other| (other.card, other.device) == (one.card, one.device))
+        {
             item.complain(format!(
                 "networkCardIndex {} and deviceIndex {} stand there twice",
                 one.card, one.device
             ));
         }
-        all.push(*one);
+        network_interfaces.push(*one);
     }
     if read.iter().any(Option::is_none) {
-        return all;
+        return network_interfaces;
     }
-    let is_first =
-        |one: &NetworkInterface| (one.card, one.device, one.is_efa_only) == (0, 0, false);
-    if !all.is_empty() && !all.iter().any(is_first) {
+    let is_first = |network_interface: &NetworkInterface| {
+        (network_interface.card, network_interface.device, network_interface.is_efa_only)
+            == (0, 0, false)
+    };
+    if !network_interfaces.is_empty() && !network_interfaces.iter().any(is_first) {
         field.complain(
             "must have an entry with networkCardIndex 0, deviceIndex 0 and interfaceType `interface`",
         );
     }
-    let efa_only: Vec<u32> = all.iter().filter(|one| one.is_efa_only).map(|one| one.card).collect();
+    let efa_only: Vec<u32> = network_interfaces
+        .iter()
+        .filter(|network_interface| network_interface.is_efa_only)
+        .map(|network_interface| network_interface.card)
+        .collect();
     let cards: BTreeSet<&u32> = efa_only.iter().collect();
     if cards.len() < efa_only.len() {
         field.complain("must have at most one `efa-only` interface on each network card");
     }
-    all
+    network_interfaces
 }
 
 fn interface(item: &Field<'_>) -> Option<NetworkInterface> {

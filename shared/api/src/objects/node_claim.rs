@@ -143,13 +143,13 @@ fn requests(fields: &mut Fields<'_>) -> Resources {
 }
 
 fn requirements(field: &Field<'_>) -> Requirements {
-    let mut all = Requirements::new();
+    let mut requirements = Requirements::new();
     for item in field.list().unwrap_or_default() {
         if let Some(requirement) = one(&item) {
-            all.add(requirement);
+            requirements.add(requirement);
         }
     }
-    all
+    requirements
 }
 
 fn one(item: &Field<'_>) -> Option<Requirement> {
@@ -205,8 +205,8 @@ impl Status {
         let id = provider_id.instance()?;
         let label = |key: &str| {
             let only = || spec.requirements.get(key).and_then(Requirement::single_value);
-            let own = metadata.labels.get(key).map(String::as_str);
-            own.or_else(|| only().map(|value| &**value))
+            let text = metadata.labels.get(key).map(String::as_str);
+            text.or_else(|| only().map(|value| &**value))
         };
         let in_id = provider_id.as_str().split('/').rev().nth(1).filter(|zone| !zone.is_empty());
         let zone = metadata.labels.get(labels::ZONE).map(String::as_str).or(in_id);

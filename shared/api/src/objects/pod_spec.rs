@@ -125,14 +125,14 @@ fn built_in_priority(class: &str) -> i32 {
 }
 
 fn selector(field: &Field<'_>) -> Requirements {
-    let mut all = Requirements::new();
+    let mut requirements = Requirements::new();
     for (key, value) in field.entries().unwrap_or_default() {
         let Some(text) = value.text() else { continue };
         if let Some(requirement) = value.accept(Requirement::of_label(key, text)) {
-            all.add(requirement);
+            requirements.add(requirement);
         }
     }
-    all
+    requirements
 }
 
 fn text_of<'a>(field: Option<&Field<'a>>) -> &'a str {
@@ -140,7 +140,7 @@ fn text_of<'a>(field: Option<&Field<'a>>) -> &'a str {
 }
 
 fn tolerations(field: &Field<'_>, problems: &mut Vec<Problem>) -> Vec<Toleration> {
-    let mut all = Vec::new();
+    let mut tolerations = Vec::new();
     for item in field.list().unwrap_or_default() {
         let Some(mut fields) = item.fields() else { continue };
         fields.ignore(&["tolerationSeconds"]);
@@ -173,7 +173,7 @@ fn tolerations(field: &Field<'_>, problems: &mut Vec<Problem>) -> Vec<Toleration
             item.complain("without a `key` the operator must be `Exists`");
         }
         let (key, value) = (key.to_owned(), value.to_owned());
-        all.push(Toleration { key, operator, value, effect: parsed });
+        tolerations.push(Toleration { key, operator, value, effect: parsed });
     }
-    all
+    tolerations
 }

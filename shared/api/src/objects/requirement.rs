@@ -170,7 +170,7 @@ pub(crate) fn template_labels(field: &Field<'_>) -> BTreeMap<String, String> {
     if entries.len() > LABELS_MAX {
         field.complain(format!("must have at most {LABELS_MAX} entries, not {}", entries.len()));
     }
-    let mut all = BTreeMap::new();
+    let mut texts = BTreeMap::new();
     for (key, value) in entries {
         let Some(text) = value.text() else { continue };
         if key == labels::NODE_POOL || is_restricted_by_schema(key, key == labels::CAPACITY_TYPE) {
@@ -185,9 +185,9 @@ pub(crate) fn template_labels(field: &Field<'_>) -> BTreeMap<String, String> {
         } else if let Some(rule) = restriction(key) {
             value.complain_unusable(rule);
         }
-        all.insert(key.to_owned(), text.to_owned());
+        texts.insert(key.to_owned(), text.to_owned());
     }
-    all
+    texts
 }
 
 /// Reads a list of taints by the schema's rules.

@@ -151,11 +151,11 @@ fn account_id(field: &Field<'_>) -> Option<String> {
 pub(crate) fn images(field: &Field<'_>) -> Option<Images> {
     let items = terms(field)?;
     let mut alias_family = None;
-    let mut all = Vec::new();
+    let mut image_terms = Vec::new();
     for item in &items {
         let mut fields = item.fields()?;
         let Some(alias) = fields.get("alias") else {
-            all.push(image(item, fields)?);
+            image_terms.push(image(item, fields)?);
             continue;
         };
         if ["tags", "id", "name", "owner", "ssmParameter"].iter().any(|key| fields.has(key)) {
@@ -169,9 +169,9 @@ pub(crate) fn images(field: &Field<'_>) -> Option<Images> {
         }
         let (family, version) = read_alias(&alias)?;
         alias_family = Some(family);
-        all.push(ImageTerm::Alias { family, version });
+        image_terms.push(ImageTerm::Alias { family, version });
     }
-    Some(Images { terms: all, alias_family })
+    Some(Images { terms: image_terms, alias_family })
 }
 
 fn image(item: &Field<'_>, mut fields: Fields<'_>) -> Option<ImageTerm> {

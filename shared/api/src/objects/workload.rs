@@ -107,7 +107,7 @@ fn job_replicas(spec: &mut Fields<'_>, status: Option<&Field<'_>>) -> u32 {
     if is_suspended || is_over || is_of_queue {
         return 0;
     }
-    completions.map_or(parallelism, |all| all.saturating_sub(succeeded).min(parallelism))
+    completions.map_or(parallelism, |number| number.saturating_sub(succeeded).min(parallelism))
 }
 
 fn count(field: Option<Field<'_>>) -> Option<u32> {

@@ -40,9 +40,9 @@ pub(super) fn to_transaction(
     for claim in &commit.changed {
         puts.push((item::claim_item(cluster, claim), Some(item::follows(claim))));
     }
-    for (offering, until) in &commit.cooling {
-        let item = item::cooling_item(region, offering, *until);
-        puts.push((item, Some(item::cools_longer(*until))));
+    for (offering, until) in &commit.unavailable_offerings {
+        let item = item::unavailable_item(region, offering, *until);
+        puts.push((item, Some(item::is_unavailable_longer(*until))));
     }
     for (index, decision) in commit.decisions.iter().enumerate() {
         puts.push((item::decision_item(cluster, &commit.id, index, decision), None));

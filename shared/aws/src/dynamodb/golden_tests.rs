@@ -10,7 +10,7 @@ use model::{
     ledger::Generation,
     validation::FailedCheck,
 };
-use ports::Shelf as _;
+use ports::CatalogStore as _;
 use testkit::build;
 
 use super::*;
@@ -125,7 +125,7 @@ async fn a_table_of_405e221_is_a_snapshot() {
             instance_type: build::id("m7g.large"),
             zone: build::id("us-west-2a"),
         };
-        snapshot.cooling[&key].to_string()
+        snapshot.unavailable_offerings[&key].to_string()
     };
     assert_eq!(CapacityType::ALL.map(until), ["2026-11-21T12:03:01Z"; 3]);
     let measured: Vec<_> = snapshot
@@ -147,16 +147,16 @@ async fn ticks_verdicts_and_the_catalog_of_405e221_are_read() {
             .map(|check| (check.as_str(), Some((check, "no policy allows it".to_owned())))),
     ) {
         let ledger = ledger(&[got(&format!("validation-{name}"))]);
-        let expected = Verdict::found("1f", failure, build::at("2026-11-21T12:00:00Z"));
-        assert_eq!(ledger.verdict(&cluster(), &class).await.unwrap(), Some(expected));
+        let expected = Validation::found("1f", failure, build::at("2026-11-21T12:00:00Z"));
+        assert_eq!(ledger.validation(&cluster(), &class).await.unwrap(), Some(expected));
     }
 
-    let shelf = DynamoShelf::new(ledger(&[got("catalog")]), cluster());
-    let shelved = shelf.shelved().await.unwrap().unwrap();
-    assert_eq!(shelved.found_at, build::at("2026-08-01T12:00:00Z"));
+    let catalog_store = DynamoCatalogStore::new(ledger(&[got("catalog")]), cluster());
+    let stored = catalog_store.stored().await.unwrap().unwrap();
+    assert_eq!(stored.found_at, build::at("2026-08-01T12:00:00Z"));
     let mut builtin = instance_catalog::builtin().unwrap();
-    let stored = ["g5.xlarge", "m7g.large"];
-    builtin.instance_types.retain(|known| stored.contains(&known.name.as_str()));
-    builtin.shapes.retain(|name, _| stored.contains(&name.as_str()));
-    assert!(shelved.catalog == builtin, "it says {:?}", shelved.catalog.instance_types);
+    let names = ["g5.xlarge", "m7g.large"];
+    builtin.instance_types.retain(|known| names.contains(&known.name.as_str()));
+    builtin.descriptions.retain(|name, _| names.contains(&name.as_str()));
+    assert!(stored.catalog == builtin, "it says {:?}", stored.catalog.instance_types);
 }

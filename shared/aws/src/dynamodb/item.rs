@@ -11,7 +11,7 @@ use model::{
     NodeClaimName, NodeClassName, OfferingKey, Zone,
     ledger::{Decision, Generation, MeasuredKey},
     limits::ITEM_BYTES_MAX,
-    validation::Verdict,
+    validation::Validation,
 };
 use ports::PortError;
 
@@ -47,8 +47,8 @@ pub(super) const CATALOG: &str = "catalog";
 pub(super) const BATCH_PREFIX: &str = "batch#";
 /// Sort keys of claims start with it.
 pub(super) const CLAIM_PREFIX: &str = "claim#";
-/// Sort keys of offerings that cool down start with it.
-pub(super) const COOLING_PREFIX: &str = "cooling#";
+/// Sort keys of offerings that are unavailable start with it.
+pub(super) const UNAVAILABLE_PREFIX: &str = "cooling#";
 
 /// Sort keys of memory that was measured start with it.
 pub(super) const MEASURED_PREFIX: &str = "measured#";
@@ -88,13 +88,13 @@ pub(super) fn tick_key(chain: &str) -> String {
     format!("tick#{chain}")
 }
 
-pub(super) fn verdict_key(class: &NodeClassName) -> String {
+pub(super) fn validation_key(class: &NodeClassName) -> String {
     format!("validation#{class}")
 }
 
-pub(super) fn cooling_key(offering: &OfferingKey) -> String {
+pub(super) fn unavailable_key(offering: &OfferingKey) -> String {
     let OfferingKey { capacity_type, instance_type, zone } = offering;
-    format!("{COOLING_PREFIX}{capacity_type}#{instance_type}#{zone}")
+    format!("{UNAVAILABLE_PREFIX}{capacity_type}#{instance_type}#{zone}")
 }
 
 fn decision_key(commit: &CommitId, index: usize, decision: &Decision) -> String {
@@ -148,13 +148,13 @@ pub(super) fn follows(claim: &NodeClaim) -> Guard {
 }
 
 /// What stands there, if anything, ends no later than `until`.
-pub(super) fn cools_longer(until: Timestamp) -> Guard {
+pub(super) fn is_unavailable_longer(until: Timestamp) -> Guard {
     Guard::absent_or_at_most(EXPIRES_AT, number(seconds_rounded_up(until)))
 }
 
 /// `until` is rounded up to whole seconds, which is what the table's TTL counts in.
-pub(super) fn cooling_item(region: &str, offering: &OfferingKey, until: Timestamp) -> Item {
-    let mut whole = key_in(region, &cooling_key(offering));
+pub(super) fn unavailable_item(region: &str, offering: &OfferingKey, until: Timestamp) -> Item {
+    let mut whole = key_in(region, &unavailable_key(offering));
     whole.insert(EXPIRES_AT.to_owned(), number(seconds_rounded_up(until)));
     whole
 }
@@ -200,14 +200,14 @@ pub(super) fn tick_item(cluster: &ClusterName, chain: &str, tick: u64, at: Times
     item(cluster, &tick_key(chain), attributes)
 }
 
-pub(super) fn verdict_item(
+pub(super) fn validation_item(
     cluster: &ClusterName,
     class: &NodeClassName,
-    verdict: &Verdict,
+    validation: &Validation,
 ) -> Item {
-    let expires_at = number(seconds_rounded_up(verdict.kept_until()));
-    let record = text(&wire::record::encode_verdict(verdict));
-    item(cluster, &verdict_key(class), [(RECORD, record), (EXPIRES_AT, expires_at)])
+    let expires_at = number(seconds_rounded_up(validation.kept_until()));
+    let record = text(&wire::record::encode_validation(validation));
+    item(cluster, &validation_key(class), [(RECORD, record), (EXPIRES_AT, expires_at)])
 }
 
 fn seconds_rounded_up(at: Timestamp) -> i64 {
@@ -231,7 +231,7 @@ pub(super) fn claim_from_item(item: &Item) -> Result<NodeClaim, Unreadable> {
     Ok(claim)
 }
 
-pub(super) fn cooling_from_item(item: &Item) -> Result<(OfferingKey, Timestamp), Unreadable> {
+pub(super) fn unavailable_from_item(item: &Item) -> Result<(OfferingKey, Timestamp), Unreadable> {
     let offering = offering(text_of(item, ITEM)?)
         .ok_or_else(|| unreadable(item, format!("`{ITEM}` does not name an offering")))?;
     let until = Timestamp::from_second(number_of(item, EXPIRES_AT)?);
@@ -240,7 +240,7 @@ pub(super) fn cooling_from_item(item: &Item) -> Result<(OfferingKey, Timestamp),
 }
 
 fn offering(key: &str) -> Option<OfferingKey> {
-    let mut parts = key.strip_prefix(COOLING_PREFIX)?.splitn(3, '#');
+    let mut parts = key.strip_prefix(UNAVAILABLE_PREFIX)?.splitn(3, '#');
     Some(OfferingKey {
         capacity_type: CapacityType::parse(parts.next()?)?,
         instance_type: InstanceTypeName::new(parts.next()?).ok()?,
@@ -265,9 +265,9 @@ pub(super) fn tick_from_item(item: &Item) -> Result<(u64, Timestamp), Unreadable
     Ok((number_of(item, SEQUENCE)?, at))
 }
 
-pub(super) fn verdict_from_item(item: &Item) -> Result<Verdict, Unreadable> {
-    let verdict = wire::record::decode_verdict(text_of(item, RECORD)?);
-    verdict.map_err(|error| unreadable(item, format!("`{RECORD}`: {error}")))
+pub(super) fn validation_from_item(item: &Item) -> Result<Validation, Unreadable> {
+    let validation = wire::record::decode_validation(text_of(item, RECORD)?);
+    validation.map_err(|error| unreadable(item, format!("`{RECORD}`: {error}")))
 }
 
 pub(super) fn cluster_of(item: &Item) -> Result<ClusterName, Unreadable> {

@@ -70,7 +70,7 @@ impl DynamoLedger {
             loop {
                 let some = batch.claims.iter().filter_map(|claim| wanted.get(&claim.name));
                 let some: Vec<NodeClaim> =
-                    some.take(LEAVING_MAX).map(|one| (*one).clone()).collect();
+                    some.take(LEAVING_MAX).map(|claim| (*claim).clone()).collect();
                 if some.is_empty() {
                     break;
                 }

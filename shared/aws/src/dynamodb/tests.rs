@@ -43,7 +43,7 @@ fn commit() -> Commit {
         parent: Generation(3),
         promised: vec![claim("default-4-0", 1)],
         changed: vec![claim("default-1-0", 6)],
-        cooling: [(offering(), time("2026-11-21T12:03:00.5Z"))].into(),
+        unavailable_offerings: [(offering(), time("2026-11-21T12:03:00.5Z"))].into(),
         decisions: vec![decision],
     }
 }
@@ -144,7 +144,7 @@ fn the_token_is_the_same_only_for_the_same_content() {
         Commit { id: CommitId::derived("message-2", 0), ..commit.clone() },
         Commit { parent: Generation(4), ..commit.clone() },
         Commit { promised: Vec::new(), ..commit.clone() },
-        Commit { cooling: [].into(), ..commit.clone() },
+        Commit { unavailable_offerings: [].into(), ..commit.clone() },
     ] {
         assert_ne!(token(&commit), token(&other));
     }
@@ -178,22 +178,22 @@ fn a_record_that_disagrees_with_its_attributes_is_reported() {
 }
 
 #[test]
-fn what_cools_down_is_in_the_partition_of_the_region() {
+fn what_is_unavailable_is_in_the_partition_of_the_region() {
     let writes = to_transaction("ledger", &cluster(), REGION, &commit()).unwrap().writes;
     let partitions = writes.iter().filter_map(|write| {
         let item = write.put()?.item();
         Some((item["item"].as_s().ok()?.starts_with("cooling#"), item["cluster"].as_s().ok()?))
     });
-    for (is_cooling, partition) in partitions {
-        assert_eq!(partition == REGION, is_cooling, "{partition}");
+    for (is_unavailable, partition) in partitions {
+        assert_eq!(partition == REGION, is_unavailable, "{partition}");
     }
 }
 
 #[test]
-fn a_cooling_time_is_rounded_up_to_seconds() {
-    let item = cooling_item(REGION, &offering(), time("2026-11-21T12:03:00.5Z"));
+fn a_time_of_unavailability_is_rounded_up_to_seconds() {
+    let item = unavailable_item(REGION, &offering(), time("2026-11-21T12:03:00.5Z"));
     let expected = (offering(), time("2026-11-21T12:03:01Z"));
-    assert_eq!(cooling_from_item(&item).unwrap(), expected);
+    assert_eq!(unavailable_from_item(&item).unwrap(), expected);
 }
 
 #[test]
@@ -223,16 +223,16 @@ fn a_tick_comes_back_as_it_was_stored() {
 }
 
 #[test]
-fn a_verdict_comes_back_as_it_was_stored_and_goes_an_hour_after_it_was_found() {
+fn a_validation_comes_back_as_it_was_stored_and_goes_an_hour_after_it_was_found() {
     use model::validation::FailedCheck;
     let failure = Some((FailedCheck::CreateFleet, "no policy allows it".to_owned()));
-    let verdict = Verdict::found("1f", failure, time("2026-11-21T12:00:00Z"));
+    let validation = Validation::found("1f", failure, time("2026-11-21T12:00:00Z"));
     let class = NodeClassName::new("default").unwrap();
-    let item = verdict_item(&cluster(), &class, &verdict);
+    let item = validation_item(&cluster(), &class, &validation);
     assert_eq!(item["item"].as_s().unwrap(), "validation#default");
     let an_hour_later = time("2026-11-21T13:00:00Z").as_second().to_string();
     assert_eq!(item["expires_at"].as_n().unwrap(), &an_hour_later);
-    assert_eq!(verdict_from_item(&item).unwrap(), verdict);
+    assert_eq!(validation_from_item(&item).unwrap(), validation);
 }
 
 #[test]

@@ -17,7 +17,7 @@ async fn committed(answers: &[Option<(u16, &str)>]) -> (Result<CommitOutcome, Fa
         parent: Generation(3),
         promised: vec![claim("default-4-0", 1)],
         changed: Vec::new(),
-        cooling: [].into(),
+        unavailable_offerings: [].into(),
         decisions: Vec::new(),
     };
     let outcome = ledger.commit(&ClusterName::new("demo").unwrap(), &commit).await;

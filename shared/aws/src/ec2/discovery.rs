@@ -147,10 +147,10 @@ impl Discovery for Ec2Discovery {
                 let request = self.client.describe_security_groups().max_results(PAGE_SIZE);
                 let request = request.set_filters(Some(filters.clone())).set_next_token(token);
                 let answer = request.send().await.map_err(|error| port_error(GROUPS, error))?;
-                for found in answer.security_groups() {
-                    let id = SecurityGroupId::new(found.group_id().unwrap_or_default());
+                for security_group in answer.security_groups() {
+                    let id = SecurityGroupId::new(security_group.group_id().unwrap_or_default());
                     let id = id.map_err(|error| BadAnswer::of(GROUPS, error.to_string()))?;
-                    let name = found.group_name().unwrap_or_default().to_owned();
+                    let name = security_group.group_name().unwrap_or_default().to_owned();
                     groups.insert(id.clone(), SecurityGroup { id, name });
                 }
                 token = answer.next_token.filter(|token| !token.is_empty());
@@ -267,11 +267,11 @@ fn by_values(name: &str, values: &BTreeSet<&str>) -> Vec<Vec<Filter>> {
     values.chunks(FILTER_VALUES_MAX).map(|values| vec![filter(name, values)]).collect()
 }
 
-fn from_subnet(found: &types::Subnet) -> Result<Subnet, String> {
-    let id = SubnetId::new(found.subnet_id().unwrap_or_default()).map_err(|e| e.to_string())?;
-    let zone = Zone::new(found.availability_zone().unwrap_or_default());
-    let zone_id = ZoneId::new(found.availability_zone_id().unwrap_or_default());
-    let free = found.available_ip_address_count().and_then(|count| u32::try_from(count).ok());
+fn from_subnet(subnet: &types::Subnet) -> Result<Subnet, String> {
+    let id = SubnetId::new(subnet.subnet_id().unwrap_or_default()).map_err(|e| e.to_string())?;
+    let zone = Zone::new(subnet.availability_zone().unwrap_or_default());
+    let zone_id = ZoneId::new(subnet.availability_zone_id().unwrap_or_default());
+    let free = subnet.available_ip_address_count().and_then(|count| u32::try_from(count).ok());
     Ok(Subnet {
         zone: zone.map_err(|error| format!("subnet `{id}`: {error}"))?,
         zone_id: zone_id.map_err(|error| format!("subnet `{id}`: {error}"))?,
@@ -333,7 +333,7 @@ mod tests {
 
     #[test]
     fn a_subnet_says_where_it_is() {
-        let found = types::Subnet::builder()
+        let subnet_builder = types::Subnet::builder()
             .subnet_id("subnet-1")
             .availability_zone("us-west-2a")
             .availability_zone_id("usw2-az1")
@@ -344,7 +344,7 @@ mod tests {
             zone_id: ZoneId::new("usw2-az1").unwrap(),
             available_ip_address_count: 250,
         };
-        assert_eq!(from_subnet(&found.clone().build()), Ok(expected));
-        assert!(from_subnet(&found.set_availability_zone(None).build()).is_err());
+        assert_eq!(from_subnet(&subnet_builder.clone().build()), Ok(expected));
+        assert!(from_subnet(&subnet_builder.set_availability_zone(None).build()).is_err());
     }
 }

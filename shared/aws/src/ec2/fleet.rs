@@ -26,15 +26,16 @@ use model::{
         Instance, ReservationMarket, RunRequest,
     },
     limits,
-    validation::Tried,
+    validation::DryRunAnswer,
 };
 use ports::{Fault, Fleet, PortError};
 
 use super::{
-    FILTER_VALUES_MAX, filter,
+    FILTER_VALUES_MAX,
+    dry_run::{dry_run_answer, once},
+    filter,
     instance::from_instance,
     to_tags,
-    tried::{once, tried},
 };
 use crate::fault::{BadAnswer, BadRequest, port_error};
 
@@ -109,18 +110,18 @@ impl Fleet for Ec2Fleet {
         Ok(fleet)
     }
 
-    async fn try_out(&self, request: &FleetRequest) -> Result<Tried, PortError> {
+    async fn dry_run(&self, request: &FleetRequest) -> Result<DryRunAnswer, PortError> {
         let input = to_input(request)?.dry_run(true);
         match input.send_with(&self.once).await {
             Ok(_) => Err(BadAnswer::of(CREATE, "a dry run was carried out")),
-            Err(error) => tried(port_error(CREATE, error)),
+            Err(error) => dry_run_answer(port_error(CREATE, error)),
         }
     }
 
-    async fn try_out_one(&self, request: &RunRequest) -> Result<Tried, PortError> {
+    async fn dry_run_instance(&self, request: &RunRequest) -> Result<DryRunAnswer, PortError> {
         match to_run(request).dry_run(true).send_with(&self.once).await {
             Ok(_) => Err(BadAnswer::of(RUN, "a dry run was carried out")),
-            Err(error) => tried(port_error(RUN, error)),
+            Err(error) => dry_run_answer(port_error(RUN, error)),
         }
     }
 
@@ -309,9 +310,9 @@ fn from_output(
 ) -> Result<(FleetAnswer, Vec<InstanceId>), String> {
     let mut answer = FleetAnswer::default();
     let mut incomplete = Vec::new();
-    for found in output.instances() {
-        let described = described(found);
-        for id in found.instance_ids() {
+    for create_fleet_instance in output.instances() {
+        let described = described(create_fleet_instance);
+        for id in create_fleet_instance.instance_ids() {
             let id = InstanceId::new(id).map_err(|error| error.to_string())?;
             match &described {
                 Some((instance_type, zone, image)) => answer.instances.push(FleetInstance {
@@ -333,9 +334,12 @@ fn from_output(
     Ok((answer, incomplete))
 }
 
-fn described(found: &CreateFleetInstance) -> Option<(InstanceTypeName, Zone, ImageId)> {
-    let overrides = found.launch_template_and_overrides()?.overrides()?;
-    let instance_type = found.instance_type().or_else(|| overrides.instance_type())?;
+fn described(
+    create_fleet_instance: &CreateFleetInstance,
+) -> Option<(InstanceTypeName, Zone, ImageId)> {
+    let overrides = create_fleet_instance.launch_template_and_overrides()?.overrides()?;
+    let instance_type =
+        create_fleet_instance.instance_type().or_else(|| overrides.instance_type())?;
     Some((
         InstanceTypeName::new(instance_type.as_str()).ok()?,
         Zone::new(overrides.availability_zone()?).ok()?,
@@ -343,14 +347,15 @@ fn described(found: &CreateFleetInstance) -> Option<(InstanceTypeName, Zone, Ima
     ))
 }
 
-fn from_error(found: &CreateFleetError) -> FleetError {
-    let overrides: Option<&FleetLaunchTemplateOverrides> =
-        found.launch_template_and_overrides().and_then(|response| response.overrides());
+fn from_error(create_fleet_error: &CreateFleetError) -> FleetError {
+    let overrides: Option<&FleetLaunchTemplateOverrides> = create_fleet_error
+        .launch_template_and_overrides()
+        .and_then(|response| response.overrides());
     let instance_type = overrides.and_then(|overrides| overrides.instance_type());
     let zone = overrides.and_then(|overrides| overrides.availability_zone());
     FleetError {
-        code: found.error_code().unwrap_or_default().to_owned(),
-        message: found.error_message().unwrap_or_default().to_owned(),
+        code: create_fleet_error.error_code().unwrap_or_default().to_owned(),
+        message: create_fleet_error.error_message().unwrap_or_default().to_owned(),
         instance_type: instance_type.and_then(|name| InstanceTypeName::new(name.as_str()).ok()),
         zone: zone.and_then(|zone| Zone::new(zone).ok()),
     }

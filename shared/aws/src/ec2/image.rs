@@ -51,19 +51,19 @@ impl Query {
 }
 
 /// The image that EC2 describes; `None` for architectures that no node has.
-pub(super) fn from_image(found: &types::Image) -> Result<Option<Image>, String> {
-    let arch = match found.architecture() {
+pub(super) fn from_image(image: &types::Image) -> Result<Option<Image>, String> {
+    let arch = match image.architecture() {
         Some(ArchitectureValues::X8664) => "amd64",
         Some(ArchitectureValues::Arm64) => "arm64",
         _ => return Ok(None),
     };
-    let id = ImageId::new(found.image_id().unwrap_or_default()).map_err(|e| e.to_string())?;
+    let id = ImageId::new(image.image_id().unwrap_or_default()).map_err(|e| e.to_string())?;
     let time = |text: Option<&str>| text.and_then(|text| text.parse::<Timestamp>().ok());
     Ok(Some(Image {
         id,
-        name: found.name().unwrap_or_default().to_owned(),
-        created_at: time(found.creation_date()),
-        deprecated_at: time(found.deprecation_time()),
+        name: image.name().unwrap_or_default().to_owned(),
+        created_at: time(image.creation_date()),
+        deprecated_at: time(image.deprecation_time()),
         requirements: Requirements::of_labels([(labels::ARCH, arch)]),
     }))
 }
@@ -114,13 +114,13 @@ mod tests {
     }
 
     fn described(id: &str, created: &str) -> Image {
-        let found = types::Image::builder()
+        let image = types::Image::builder()
             .image_id(id)
             .name(id)
             .architecture(ArchitectureValues::Arm64)
             .creation_date(created)
             .build();
-        from_image(&found).unwrap().unwrap()
+        from_image(&image).unwrap().unwrap()
     }
 
     #[test]
@@ -139,8 +139,8 @@ mod tests {
 
     #[test]
     fn an_image_for_another_processor_is_left_out() {
-        let found = types::Image::builder().image_id("ami-1");
-        let found = found.architecture(ArchitectureValues::I386).build();
-        assert_eq!(from_image(&found), Ok(None));
+        let image_builder = types::Image::builder().image_id("ami-1");
+        let image = image_builder.architecture(ArchitectureValues::I386).build();
+        assert_eq!(from_image(&image), Ok(None));
     }
 }

@@ -11,33 +11,33 @@ use model::{
 };
 
 /// The instance that EC2 describes, or what its description lacks.
-pub(super) fn from_instance(found: &types::Instance) -> Result<Instance, String> {
-    let id = found.instance_id().unwrap_or_default();
+pub(super) fn from_instance(instance: &types::Instance) -> Result<Instance, String> {
+    let id = instance.instance_id().unwrap_or_default();
     let missing = |what: &str| format!("instance `{id}` has no usable {what}");
-    let placement = found.placement().and_then(types::Placement::availability_zone);
+    let placement = instance.placement().and_then(types::Placement::availability_zone);
     let tag = |wanted: &str| {
-        let tag = found.tags().iter().find(|tag| tag.key() == Some(wanted));
+        let tag = instance.tags().iter().find(|tag| tag.key() == Some(wanted));
         tag.and_then(types::Tag::value)
     };
-    let launched_at = found.launch_time().and_then(|at| {
+    let launched_at = instance.launch_time().and_then(|at| {
         Timestamp::new(at.secs(), i32::try_from(at.subsec_nanos()).unwrap_or_default()).ok()
     });
-    let state = found.state().and_then(types::InstanceState::name).and_then(state);
+    let state = instance.state().and_then(types::InstanceState::name).and_then(state);
     Ok(Instance {
         id: InstanceId::new(id).map_err(|_| missing("id"))?,
         state: state.ok_or_else(|| missing("state"))?,
-        instance_type: found
+        instance_type: instance
             .instance_type()
             .and_then(|name| InstanceTypeName::new(name.as_str()).ok())
             .ok_or_else(|| missing("type"))?,
         zone: placement.and_then(|zone| Zone::new(zone).ok()).ok_or_else(|| missing("zone"))?,
-        capacity_type: capacity_type(found),
-        image: found
+        capacity_type: capacity_type(instance),
+        image: instance
             .image_id()
             .and_then(|image| ImageId::new(image).ok())
             .ok_or_else(|| missing("image"))?,
         launched_at: launched_at.ok_or_else(|| missing("launch time"))?,
-        reservation: reservation(found).map(str::to_owned),
+        reservation: reservation(instance).map(str::to_owned),
         node_pool: tag(labels::NODE_POOL).and_then(|name| NodePoolName::new(name).ok()),
         node_claim: tag(labels::NODE_CLAIM_TAG).and_then(|name| NodeClaimName::new(name).ok()),
         batch: tag(labels::BATCH_TAG).and_then(|batch| BatchId::new(batch).ok()),
@@ -56,10 +56,10 @@ fn state(name: &InstanceStateName) -> Option<InstanceState> {
 }
 
 /// Karpenter: `pkg/providers/instance/types.go`, `NewInstance`.
-fn capacity_type(found: &types::Instance) -> CapacityType {
-    let is_spot = found.spot_instance_request_id().is_some_and(|id| !id.is_empty())
-        || found.instance_lifecycle() == Some(&InstanceLifecycleType::Spot);
-    match reservation(found) {
+fn capacity_type(instance: &types::Instance) -> CapacityType {
+    let is_spot = instance.spot_instance_request_id().is_some_and(|id| !id.is_empty())
+        || instance.instance_lifecycle() == Some(&InstanceLifecycleType::Spot);
+    match reservation(instance) {
         _ if is_spot => CapacityType::Spot,
         Some(_) => CapacityType::Reserved,
         None => CapacityType::OnDemand,
@@ -68,11 +68,13 @@ fn capacity_type(found: &types::Instance) -> CapacityType {
 
 /// The reservation that it was launched into. One that an instance just fell into, because it is
 /// open, may be taken by another: that instance is on-demand, and so is one whose reservation ended.
-fn reservation(found: &types::Instance) -> Option<&str> {
-    let specification = found.capacity_reservation_specification();
-    let preference = specification.and_then(|one| one.capacity_reservation_preference());
+fn reservation(instance: &types::Instance) -> Option<&str> {
+    let specification = instance.capacity_reservation_specification();
+    let preference = specification.and_then(|capacity_reservation_specification_response| {
+        capacity_reservation_specification_response.capacity_reservation_preference()
+    });
     let only = Some(&CapacityReservationPreference::CapacityReservationsOnly);
-    found.capacity_reservation_id().filter(|id| !id.is_empty() && preference == only)
+    instance.capacity_reservation_id().filter(|id| !id.is_empty() && preference == only)
 }
 
 #[cfg(test)]
@@ -96,7 +98,8 @@ mod tests {
 
     #[test]
     fn an_instance_says_what_it_is_and_whose() {
-        let found = from_instance(&described().spot_instance_request_id("sir-1").build()).unwrap();
+        let instance =
+            from_instance(&described().spot_instance_request_id("sir-1").build()).unwrap();
         let expected = Instance {
             id: InstanceId::new("i-0a1b").unwrap(),
             state: InstanceState::Running,
@@ -110,13 +113,13 @@ mod tests {
             node_claim: Some(NodeClaimName::new("default-1-0").unwrap()),
             batch: Some(BatchId::new("demo-1-0").unwrap()),
         };
-        assert_eq!(found, expected);
+        assert_eq!(instance, expected);
     }
 
     #[test]
     fn without_a_spot_request_an_instance_is_on_demand() {
-        let found = from_instance(&described().build()).unwrap();
-        assert_eq!(found.capacity_type, CapacityType::OnDemand);
+        let instance = from_instance(&described().build()).unwrap();
+        assert_eq!(instance.capacity_type, CapacityType::OnDemand);
     }
 
     #[test]
@@ -127,7 +130,7 @@ mod tests {
             described().capacity_reservation_specification(specification.build())
         };
         let only = launched(CapacityReservationPreference::CapacityReservationsOnly);
-        for (found, expected) in [
+        for (instance_builder, expected) in [
             (only.clone().capacity_reservation_id("cr-1"), (CapacityType::Reserved, Some("cr-1"))),
             (only, (CapacityType::OnDemand, None)),
             (
@@ -135,14 +138,14 @@ mod tests {
                 (CapacityType::OnDemand, None),
             ),
         ] {
-            let found = from_instance(&found.build()).unwrap();
-            assert_eq!((found.capacity_type, found.reservation.as_deref()), expected);
+            let instance = from_instance(&instance_builder.build()).unwrap();
+            assert_eq!((instance.capacity_type, instance.reservation.as_deref()), expected);
         }
     }
 
     #[test]
     fn what_is_missing_is_named() {
-        let found = from_instance(&described().set_placement(None).build());
-        assert_eq!(found, Err("instance `i-0a1b` has no usable zone".to_owned()));
+        let instance = from_instance(&described().set_placement(None).build());
+        assert_eq!(instance, Err("instance `i-0a1b` has no usable zone".to_owned()));
     }
 }

@@ -8,8 +8,9 @@ use aws_sdk_ec2::{
 };
 use jiff::Timestamp;
 use model::{
-    CapacityType, HourlyPrice, InstanceShape, InstanceTypeName, Zone, ZoneId, limits,
-    shape::{Device, LocalDisks, Network, Processor, TableFacts},
+    CapacityType, HourlyPrice, InstanceTypeInfo, InstanceTypeName, Zone, ZoneId,
+    instance_type_info::{Device, LocalDisks, Network, Processor, TableFacts},
+    limits,
 };
 use ports::{Market, PortError};
 
@@ -47,8 +48,8 @@ fn next(token: Option<String>) -> Option<String> {
 }
 
 impl Market for Ec2Market {
-    async fn shapes(&self) -> Result<Vec<InstanceShape>, PortError> {
-        let mut shapes = Vec::new();
+    async fn instance_types(&self) -> Result<Vec<InstanceTypeInfo>, PortError> {
+        let mut descriptions = Vec::new();
         let mut token = None;
         for _ in 0..limits::PAGES_PER_LISTING_MAX {
             let request = self.client.describe_instance_types().max_results(TYPES_PAGE_SIZE);
@@ -60,13 +61,13 @@ impl Market for Ec2Market {
             for found in answer.instance_types() {
                 // One that cannot be read is left out of the list; the list does not fail.
                 match from_type(found) {
-                    Ok(shape) => shapes.push(shape),
+                    Ok(info) => descriptions.push(info),
                     Err(problem) => tracing::warn!(problem, "instance type left out"),
                 }
             }
             token = next(answer.next_token);
             if token.is_none() {
-                return Ok(shapes);
+                return Ok(descriptions);
             }
         }
         Err(BadAnswer::of(TYPES, "too many pages"))
@@ -91,10 +92,10 @@ impl Market for Ec2Market {
             let request =
                 request.location_type(LocationType::AvailabilityZone).set_next_token(token);
             let answer = request.send().await.map_err(|error| port_error(OFFERINGS, error))?;
-            for found in answer.instance_type_offerings() {
-                let name = found.instance_type().map(types::InstanceType::as_str);
+            for instance_type_offering in answer.instance_type_offerings() {
+                let name = instance_type_offering.instance_type().map(types::InstanceType::as_str);
                 let name = InstanceTypeName::new(name.unwrap_or_default());
-                let zone = Zone::new(found.location().unwrap_or_default());
+                let zone = Zone::new(instance_type_offering.location().unwrap_or_default());
                 if let (Ok(name), Ok(zone)) = (name, zone) {
                     offered.entry(name).or_default().insert(zone);
                 }
@@ -124,9 +125,10 @@ impl Market for Ec2Market {
                 .set_product_descriptions(Some(PRODUCTS.map(str::to_owned).into()))
                 .set_next_token(token);
             let answer = request.send().await.map_err(|error| port_error(SPOT, error))?;
-            for found in answer.spot_price_history() {
-                let Some((key, price)) = from_spot(found) else { continue };
-                let since = found.timestamp().map_or(i64::MIN, aws_smithy_types::DateTime::secs);
+            for spot_price in answer.spot_price_history() {
+                let Some((key, price)) = from_spot(spot_price) else { continue };
+                let since =
+                    spot_price.timestamp().map_or(i64::MIN, aws_smithy_types::DateTime::secs);
                 // The latest one counts.
                 match newest.get(&key) {
                     Some((known, _)) if *known >= since => {}
@@ -144,10 +146,10 @@ impl Market for Ec2Market {
     }
 }
 
-fn from_spot(found: &types::SpotPrice) -> Option<((InstanceTypeName, Zone), HourlyPrice)> {
-    let name = InstanceTypeName::new(found.instance_type()?.as_str()).ok()?;
-    let zone = Zone::new(found.availability_zone()?).ok()?;
-    let price = HourlyPrice::parse_dollars(found.spot_price()?).ok()?;
+fn from_spot(spot_price: &types::SpotPrice) -> Option<((InstanceTypeName, Zone), HourlyPrice)> {
+    let name = InstanceTypeName::new(spot_price.instance_type()?.as_str()).ok()?;
+    let zone = Zone::new(spot_price.availability_zone()?).ok()?;
+    let price = HourlyPrice::parse_dollars(spot_price.spot_price()?).ok()?;
     Some(((name, zone), price))
 }
 
@@ -155,34 +157,37 @@ fn count(value: Option<i32>) -> u32 {
     value.and_then(|value| u32::try_from(value).ok()).unwrap_or(0)
 }
 
-fn from_type(found: &types::InstanceTypeInfo) -> Result<InstanceShape, String> {
-    let name = found.instance_type().map_or("", types::InstanceType::as_str);
+fn from_type(info: &types::InstanceTypeInfo) -> Result<InstanceTypeInfo, String> {
+    let name = info.instance_type().map_or("", types::InstanceType::as_str);
     let name = InstanceTypeName::new(name).map_err(|error| error.to_string())?;
     let missing = |what: &str| format!("{name} has no {what}");
-    let processor = found.processor_info();
-    let cpus = found.v_cpu_info().ok_or_else(|| missing("VCpuInfo"))?;
-    let memory = found.memory_info().ok_or_else(|| missing("MemoryInfo"))?.size_in_mib();
+    let processor = info.processor_info();
+    let cpus = info.v_cpu_info().ok_or_else(|| missing("VCpuInfo"))?;
+    let memory = info.memory_info().ok_or_else(|| missing("MemoryInfo"))?.size_in_mib();
     let memory_mib = memory.and_then(|mebibytes| u64::try_from(mebibytes).ok());
-    let network = found.network_info().ok_or_else(|| missing("NetworkInfo"))?;
-    let classes = found.supported_usage_classes().iter().map(types::UsageClassType::as_str);
+    let network = info.network_info().ok_or_else(|| missing("NetworkInfo"))?;
+    let classes = info.supported_usage_classes().iter().map(types::UsageClassType::as_str);
     let kinds = classes.filter_map(CapacityType::parse);
-    let groups = found.placement_group_info();
-    Ok(InstanceShape {
+    let groups = info.placement_group_info();
+    Ok(InstanceTypeInfo {
         processor: processor.map(from_processor).unwrap_or_default(),
         vcpus: count(cpus.default_v_cpus()),
         memory_mib: memory_mib.ok_or_else(|| missing("MemoryInfo.SizeInMiB"))?,
-        ebs_mbps: found.ebs_info().and_then(ebs_bandwidth),
-        hypervisor: found.hypervisor().map(|own| own.as_str().to_owned()).unwrap_or_default(),
+        ebs_mbps: info.ebs_info().and_then(ebs_bandwidth),
+        hypervisor: info
+            .hypervisor()
+            .map(|instance_type_hypervisor| instance_type_hypervisor.as_str().to_owned())
+            .unwrap_or_default(),
         capacity_types: kinds.filter(|kind| *kind != CapacityType::Reserved).collect(),
-        gpus: found.gpu_info().map(gpus).unwrap_or_default(),
-        accelerators: found.inference_accelerator_info().map(accelerators).unwrap_or_default(),
-        neuron_devices: found.neuron_info().map(neuron_devices).unwrap_or_default(),
-        local_disks: found.instance_storage_info().and_then(local_disks),
+        gpus: info.gpu_info().map(gpus).unwrap_or_default(),
+        accelerators: info.inference_accelerator_info().map(accelerators).unwrap_or_default(),
+        neuron_devices: info.neuron_info().map(neuron_devices).unwrap_or_default(),
+        local_disks: info.instance_storage_info().and_then(local_disks),
         network: from_network(network),
         placement_strategies: groups
             .map(|groups| {
-                let own = groups.supported_strategies().iter();
-                own.map(|strategy| strategy.as_str().to_owned()).collect()
+                let placement_group_strategies = groups.supported_strategies().iter();
+                placement_group_strategies.map(|strategy| strategy.as_str().to_owned()).collect()
             })
             .unwrap_or_default(),
         table: TableFacts::default(),
@@ -190,47 +195,56 @@ fn from_type(found: &types::InstanceTypeInfo) -> Result<InstanceShape, String> {
     })
 }
 
-fn from_processor(found: &types::ProcessorInfo) -> Processor {
-    let mut features = found.supported_features().iter();
+fn from_processor(processor_info: &types::ProcessorInfo) -> Processor {
+    let mut features = processor_info.supported_features().iter();
     Processor {
-        architectures: found
+        architectures: processor_info
             .supported_architectures()
             .iter()
-            .map(|own| own.as_str().to_owned())
+            .map(|architecture_type| architecture_type.as_str().to_owned())
             .collect(),
-        manufacturer: found.manufacturer().map(str::to_owned),
+        manufacturer: processor_info.manufacturer().map(str::to_owned),
         // A float in the answer: read as the decimal text that it was sent as.
-        clock_mhz: found
+        clock_mhz: processor_info
             .sustained_clock_speed_in_ghz()
             .and_then(|gigahertz| instance_catalog::ec2::thousandths(&gigahertz.to_string())),
-        has_nested_virtualization: features.any(|own| own.as_str() == "nested-virtualization"),
+        has_nested_virtualization: features.any(|supported_additional_processor_feature| {
+            supported_additional_processor_feature.as_str() == "nested-virtualization"
+        }),
     }
 }
 
-fn ebs_bandwidth(found: &types::EbsInfo) -> Option<u32> {
+fn ebs_bandwidth(ebs_info: &types::EbsInfo) -> Option<u32> {
     let is_by_default =
-        found.ebs_optimized_support().is_some_and(|support| support.as_str() == "default");
-    let most = found.ebs_optimized_info().filter(|_| is_by_default)?.maximum_bandwidth_in_mbps()?;
+        ebs_info.ebs_optimized_support().is_some_and(|support| support.as_str() == "default");
+    let most =
+        ebs_info.ebs_optimized_info().filter(|_| is_by_default)?.maximum_bandwidth_in_mbps()?;
     u32::try_from(most).ok()
 }
 
-fn local_disks(found: &types::InstanceStorageInfo) -> Option<LocalDisks> {
-    let gigabytes = u64::try_from(found.total_size_in_gb()?).ok()?;
-    let is_nvme = found.nvme_support().is_some_and(|support| support.as_str() != "unsupported");
+fn local_disks(instance_storage_info: &types::InstanceStorageInfo) -> Option<LocalDisks> {
+    let gigabytes = u64::try_from(instance_storage_info.total_size_in_gb()?).ok()?;
+    let is_nvme = instance_storage_info
+        .nvme_support()
+        .is_some_and(|support| support.as_str() != "unsupported");
     Some(LocalDisks { gigabytes, is_nvme })
 }
 
-fn from_network(found: &types::NetworkInfo) -> Network {
-    let cards = found.network_cards().iter();
+fn from_network(network_info: &types::NetworkInfo) -> Network {
+    let cards = network_info.network_cards().iter();
     let cards = cards
         .map(|card| (count(card.network_card_index()), count(card.maximum_network_interfaces())));
     Network {
         cards: cards.collect(),
-        default_card: count(found.default_network_card_index()),
-        ipv4_per_interface: count(found.ipv4_addresses_per_interface()),
-        has_ena: found.ena_support().is_some_and(|support| support.as_str() != "unsupported"),
-        efa_interfaces: found.efa_info().map_or(0, |efa| count(efa.maximum_efa_interfaces())),
-        encrypts_in_transit: found.encryption_in_transit_supported().unwrap_or_default(),
+        default_card: count(network_info.default_network_card_index()),
+        ipv4_per_interface: count(network_info.ipv4_addresses_per_interface()),
+        has_ena: network_info
+            .ena_support()
+            .is_some_and(|support| support.as_str() != "unsupported"),
+        efa_interfaces: network_info
+            .efa_info()
+            .map_or(0, |efa| count(efa.maximum_efa_interfaces())),
+        encrypts_in_transit: network_info.encryption_in_transit_supported().unwrap_or_default(),
     }
 }
 
@@ -238,7 +252,7 @@ fn text(value: Option<&str>) -> String {
     value.unwrap_or_default().to_owned()
 }
 
-fn gpus(found: &types::GpuInfo) -> Vec<Device> {
+fn gpus(gpu_info: &types::GpuInfo) -> Vec<Device> {
     let device = |gpu: &types::GpuDeviceInfo| Device {
         name: text(gpu.name()),
         manufacturer: text(gpu.manufacturer()),
@@ -246,27 +260,31 @@ fn gpus(found: &types::GpuInfo) -> Vec<Device> {
         memory_mib: u64::from(gpu.memory_info().map_or(0, |memory| count(memory.size_in_mib()))),
         cores: 0,
     };
-    found.gpus().iter().map(device).collect()
+    gpu_info.gpus().iter().map(device).collect()
 }
 
-fn accelerators(found: &types::InferenceAcceleratorInfo) -> Vec<Device> {
-    let device = |one: &types::InferenceDeviceInfo| Device {
-        name: text(one.name()),
-        manufacturer: text(one.manufacturer()),
-        count: count(one.count()),
-        memory_mib: u64::from(one.memory_info().map_or(0, |memory| count(memory.size_in_mib()))),
+fn accelerators(inference_accelerator_info: &types::InferenceAcceleratorInfo) -> Vec<Device> {
+    let device = |inference_device_info: &types::InferenceDeviceInfo| Device {
+        name: text(inference_device_info.name()),
+        manufacturer: text(inference_device_info.manufacturer()),
+        count: count(inference_device_info.count()),
+        memory_mib: u64::from(
+            inference_device_info.memory_info().map_or(0, |memory| count(memory.size_in_mib())),
+        ),
         cores: 0,
     };
-    found.accelerators().iter().map(device).collect()
+    inference_accelerator_info.accelerators().iter().map(device).collect()
 }
 
-fn neuron_devices(found: &types::NeuronInfo) -> Vec<Device> {
-    let device = |one: &types::NeuronDeviceInfo| Device {
-        name: text(one.name()),
+fn neuron_devices(neuron_info: &types::NeuronInfo) -> Vec<Device> {
+    let device = |neuron_device_info: &types::NeuronDeviceInfo| Device {
+        name: text(neuron_device_info.name()),
         manufacturer: String::new(),
-        count: count(one.count()),
-        memory_mib: u64::from(one.memory_info().map_or(0, |memory| count(memory.size_in_mib()))),
-        cores: one.core_info().map_or(0, |cores| count(cores.count())),
+        count: count(neuron_device_info.count()),
+        memory_mib: u64::from(
+            neuron_device_info.memory_info().map_or(0, |memory| count(memory.size_in_mib())),
+        ),
+        cores: neuron_device_info.core_info().map_or(0, |cores| count(cores.count())),
     };
-    found.neuron_devices().iter().map(device).collect()
+    neuron_info.neuron_devices().iter().map(device).collect()
 }

@@ -32,12 +32,12 @@ pub(super) async fn reservations(
     let mut described = Vec::new();
     for query in queries(terms) {
         match page_by_page(client, &query).await {
-            Ok(found) => described.extend(found),
+            Ok(capacity_reservations) => described.extend(capacity_reservations),
             // One id that is not there has EC2 refuse the others, too.
             Err(PortError { fault: Fault::NotFound, .. }) => {
                 for id in query.ids {
                     match page_by_page(client, &Query::of_ids([id])).await {
-                        Ok(found) => described.extend(found),
+                        Ok(capacity_reservations) => described.extend(capacity_reservations),
                         Err(PortError { fault: Fault::NotFound, .. }) => {}
                         Err(error) => return Err(error),
                     }
@@ -47,8 +47,8 @@ pub(super) async fn reservations(
         }
     }
     let mut reservations = BTreeMap::new();
-    for found in described {
-        match from_reservation(&found) {
+    for capacity_reservation in described {
+        match from_reservation(&capacity_reservation) {
             Ok(reservation) => {
                 reservations.insert(reservation.id.clone(), reservation);
             }
@@ -62,7 +62,7 @@ async fn page_by_page(
     client: &Client,
     query: &Query,
 ) -> Result<Vec<types::CapacityReservation>, PortError> {
-    let mut all = Vec::new();
+    let mut capacity_reservations = Vec::new();
     let mut token = None;
     for _ in 0..limits::PAGES_PER_LISTING_MAX {
         let request = client.describe_capacity_reservations();
@@ -75,10 +75,10 @@ async fn page_by_page(
         };
         let answer = request.set_next_token(token).send().await;
         let answer = answer.map_err(|error| port_error(RESERVATIONS, error))?;
-        all.extend(answer.capacity_reservations.unwrap_or_default());
+        capacity_reservations.extend(answer.capacity_reservations.unwrap_or_default());
         token = answer.next_token.filter(|token| !token.is_empty());
         if token.is_none() {
-            return Ok(all);
+            return Ok(capacity_reservations);
         }
     }
     Err(BadAnswer::of(RESERVATIONS, "too many pages"))
@@ -122,30 +122,34 @@ fn queries(terms: &[ReservationTerm]) -> Vec<Query> {
     queries
 }
 
-fn from_reservation(found: &types::CapacityReservation) -> Result<CapacityReservation, String> {
-    let id = found.capacity_reservation_id().unwrap_or_default().to_owned();
+fn from_reservation(
+    capacity_reservation: &types::CapacityReservation,
+) -> Result<CapacityReservation, String> {
+    let id = capacity_reservation.capacity_reservation_id().unwrap_or_default().to_owned();
     let wrong = |problem: String| format!("capacity reservation `{id}`: {problem}");
-    let name = InstanceTypeName::new(found.instance_type().unwrap_or_default());
-    let zone = Zone::new(found.availability_zone().unwrap_or_default());
-    let match_criteria = match found.instance_match_criteria() {
+    let name = InstanceTypeName::new(capacity_reservation.instance_type().unwrap_or_default());
+    let zone = Zone::new(capacity_reservation.availability_zone().unwrap_or_default());
+    let match_criteria = match capacity_reservation.instance_match_criteria() {
         Some(types::InstanceMatchCriteria::Open) => MatchCriteria::Open,
         Some(types::InstanceMatchCriteria::Targeted) => MatchCriteria::Targeted,
         other => return Err(wrong(format!("unknown match criteria {other:?}"))),
     };
-    let is_capacity_block = match found.reservation_type() {
+    let is_capacity_block = match capacity_reservation.reservation_type() {
         None | Some(CapacityReservationType::Default) => false,
         Some(CapacityReservationType::CapacityBlock) => true,
         Some(other) => return Err(wrong(format!("unknown type {other:?}"))),
     };
-    let ends_at = found.end_date().map(|at| Timestamp::from_second(at.secs())).transpose();
-    let free = found.available_instance_count().and_then(|count| u32::try_from(count).ok());
+    let ends_at =
+        capacity_reservation.end_date().map(|at| Timestamp::from_second(at.secs())).transpose();
+    let free =
+        capacity_reservation.available_instance_count().and_then(|count| u32::try_from(count).ok());
     Ok(CapacityReservation {
         instance_type: name.map_err(|error| wrong(error.to_string()))?,
         zone: zone.map_err(|error| wrong(error.to_string()))?,
-        owner: found.owner_id().unwrap_or_default().to_owned(),
+        owner: capacity_reservation.owner_id().unwrap_or_default().to_owned(),
         match_criteria,
         is_capacity_block,
-        is_interruptible: found.interruptible().unwrap_or_default(),
+        is_interruptible: capacity_reservation.interruptible().unwrap_or_default(),
         // For whoever knows the time.
         is_expiring: false,
         ends_at: ends_at.map_err(|error| wrong(error.to_string()))?,
@@ -176,19 +180,24 @@ pub(super) async fn placement_group(
     }
 }
 
-fn from_group(found: &types::PlacementGroup) -> Result<PlacementGroup, String> {
-    let id = found.group_id().unwrap_or_default().to_owned();
-    let strategy = match found.strategy() {
+fn from_group(placement_group: &types::PlacementGroup) -> Result<PlacementGroup, String> {
+    let id = placement_group.group_id().unwrap_or_default().to_owned();
+    let strategy = match placement_group.strategy() {
         Some(types::PlacementStrategy::Cluster) => PlacementStrategy::Cluster,
         Some(types::PlacementStrategy::Spread) => PlacementStrategy::Spread,
         Some(types::PlacementStrategy::Partition) => {
-            let count = found.partition_count().and_then(|count| u32::try_from(count).ok());
+            let count =
+                placement_group.partition_count().and_then(|count| u32::try_from(count).ok());
             let missing = || format!("placement group `{id}` has no partition count");
             PlacementStrategy::Partition { count: count.ok_or_else(missing)? }
         }
         other => return Err(format!("placement group `{id}`: unknown strategy {other:?}")),
     };
-    Ok(PlacementGroup { name: found.group_name().unwrap_or_default().to_owned(), id, strategy })
+    Ok(PlacementGroup {
+        name: placement_group.group_name().unwrap_or_default().to_owned(),
+        id,
+        strategy,
+    })
 }
 
 #[cfg(test)]
@@ -218,7 +227,7 @@ mod tests {
 
     #[test]
     fn a_reservation_of_an_unknown_kind_is_not_guessed_at() {
-        let found = types::CapacityReservation::builder()
+        let capacity_reservation_builder = types::CapacityReservation::builder()
             .capacity_reservation_id("cr-1")
             .owner_id("123456789012")
             .instance_type("p5.48xlarge")
@@ -226,21 +235,30 @@ mod tests {
             .available_instance_count(3)
             .instance_match_criteria(types::InstanceMatchCriteria::Targeted)
             .end_date(aws_smithy_types::DateTime::from_secs(1_000));
-        let block = found.clone().reservation_type(CapacityReservationType::CapacityBlock);
+        let block = capacity_reservation_builder
+            .clone()
+            .reservation_type(CapacityReservationType::CapacityBlock);
         let block = from_reservation(&block.build()).unwrap();
         assert!(block.is_capacity_block && !block.is_interruptible);
         assert_eq!((block.available_count, block.ends_at.unwrap().as_second()), (3, 1_000));
-        assert!(!from_reservation(&found.clone().build()).unwrap().is_capacity_block);
-        let odd = found.reservation_type(CapacityReservationType::from("lease"));
+        assert!(
+            !from_reservation(&capacity_reservation_builder.clone().build())
+                .unwrap()
+                .is_capacity_block
+        );
+        let odd =
+            capacity_reservation_builder.reservation_type(CapacityReservationType::from("lease"));
         assert!(from_reservation(&odd.build()).is_err());
     }
 
     #[test]
     fn a_group_with_partitions_says_how_many() {
-        let found = types::PlacementGroup::builder().group_id("pg-1").group_name("close");
-        let cluster = found.clone().strategy(types::PlacementStrategy::Cluster).build();
+        let placement_group_builder =
+            types::PlacementGroup::builder().group_id("pg-1").group_name("close");
+        let cluster =
+            placement_group_builder.clone().strategy(types::PlacementStrategy::Cluster).build();
         assert_eq!(from_group(&cluster).unwrap().strategy, PlacementStrategy::Cluster);
-        let parts = found.strategy(types::PlacementStrategy::Partition);
+        let parts = placement_group_builder.strategy(types::PlacementStrategy::Partition);
         assert!(from_group(&parts.clone().build()).is_err());
         let seven = from_group(&parts.partition_count(7).build()).unwrap();
         assert_eq!(seven.strategy, PlacementStrategy::Partition { count: 7 });

@@ -32,13 +32,13 @@ use model::{
     },
     limits,
     node_class::{BlockDevice, ConnectionTracking, MetadataOptions},
-    validation::Tried,
+    validation::DryRunAnswer,
 };
 use ports::{Fault, PortError, Templates};
 
 use super::{
+    dry_run::{dry_run_answer, once},
     filter, to_tags,
-    tried::{once, tried},
 };
 use crate::fault::{BadAnswer, BadRequest, has_code, port_error};
 
@@ -90,10 +90,10 @@ impl Templates for Ec2Templates {
         }
     }
 
-    async fn try_out(&self, template: &LaunchTemplate) -> Result<Tried, PortError> {
+    async fn dry_run(&self, template: &LaunchTemplate) -> Result<DryRunAnswer, PortError> {
         match to_creation(template)?.dry_run(true).send_with(&self.once).await {
             Ok(_) => Err(BadAnswer::of(CREATE, "a dry run was carried out")),
-            Err(error) => tried(port_error(CREATE, error)),
+            Err(error) => dry_run_answer(port_error(CREATE, error)),
         }
     }
 
@@ -101,7 +101,7 @@ impl Templates for Ec2Templates {
         &self,
         cluster: &ClusterName,
     ) -> Result<BTreeMap<LaunchTemplateName, Timestamp>, PortError> {
-        let mut all = BTreeMap::new();
+        let mut times = BTreeMap::new();
         let mut token = None;
         for _ in 0..limits::PAGES_PER_LISTING_MAX {
             let request = self.client.describe_launch_templates().max_results(PAGE_SIZE);
@@ -110,20 +110,22 @@ impl Templates for Ec2Templates {
                 .filters(filter("tag-key", [labels::NODE_POOL]))
                 .set_next_token(token);
             let answer = request.send().await.map_err(|error| port_error(DESCRIBE, error))?;
-            for found in answer.launch_templates() {
-                let name =
-                    LaunchTemplateName::new(found.launch_template_name().unwrap_or_default());
-                let created_at = found.create_time().map(|at| Timestamp::from_second(at.secs()));
+            for launch_template in answer.launch_templates() {
+                let name = LaunchTemplateName::new(
+                    launch_template.launch_template_name().unwrap_or_default(),
+                );
+                let created_at =
+                    launch_template.create_time().map(|at| Timestamp::from_second(at.secs()));
                 // One that others made and tagged alike is none of ours.
                 if let (Ok(name), Some(Ok(created_at))) = (name, created_at)
                     && name.is_of_digest()
                 {
-                    all.insert(name, created_at);
+                    times.insert(name, created_at);
                 }
             }
             token = answer.next_token.filter(|token| !token.is_empty());
             if token.is_none() {
-                return Ok(all);
+                return Ok(times);
             }
         }
         Err(BadAnswer::of(DESCRIBE, "too many pages"))
@@ -167,7 +169,7 @@ fn to_data(data: &LaunchTemplateData) -> Result<RequestLaunchTemplateData, PortE
         specification.set_tags(Some(to_tags(&data.tags))).build()
     });
     let interfaces: Result<Vec<_>, PortError> =
-        data.interfaces.iter().map(|one| to_interface(data, *one)).collect();
+        data.interfaces.iter().map(|interface| to_interface(data, *interface)).collect();
     let (reservation, market) = to_reservation(data.reservation.as_ref());
     Ok(RequestLaunchTemplateData::builder()
         .image_id(data.image.as_str())
@@ -264,11 +266,12 @@ fn to_reservation(
             .build();
         return (none, None);
     };
-    let own = CapacityReservationTarget::builder().capacity_reservation_id(&target.id).build();
+    let capacity_reservation_target =
+        CapacityReservationTarget::builder().capacity_reservation_id(&target.id).build();
     let only = CapacityReservationPreference::CapacityReservationsOnly;
     let specification = specification
         .capacity_reservation_preference(only)
-        .capacity_reservation_target(own)
+        .capacity_reservation_target(capacity_reservation_target)
         .build();
     let market = match target.market {
         ReservationMarket::OnDemand => None,

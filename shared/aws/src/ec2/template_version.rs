@@ -27,8 +27,9 @@ pub(super) async fn newest(
     // An image may be named by an SSM parameter; its id is wanted.
     match request.versions("$Latest").resolve_alias(true).send().await {
         Ok(answer) => {
-            let found = answer.launch_template_versions().first();
-            let described = found.map(|version| described(name, version)).transpose();
+            let launch_template_version = answer.launch_template_versions().first();
+            let described =
+                launch_template_version.map(|version| described(name, version)).transpose();
             described.map_err(|problem| BadAnswer::of(DESCRIBE, problem))
         }
         Err(error) => match port_error(DESCRIBE, error) {
@@ -40,11 +41,12 @@ pub(super) async fn newest(
 
 fn described(
     name: &LaunchTemplateName,
-    found: &LaunchTemplateVersion,
+    launch_template_version: &LaunchTemplateVersion,
 ) -> Result<DescribedTemplate, String> {
-    let number = found.version_number().and_then(|number| u64::try_from(number).ok());
+    let number =
+        launch_template_version.version_number().and_then(|number| u64::try_from(number).ok());
     let version = number.ok_or_else(|| format!("{name}: a version without a number"))?;
-    let data = found.launch_template_data();
+    let data = launch_template_version.launch_template_data();
     let image = data.and_then(|data| data.image_id()).filter(|id| !id.is_empty());
     let image = image.map(ImageId::new).transpose();
     Ok(DescribedTemplate {

@@ -54,12 +54,12 @@ fn read_by_all(source: &Source) -> Vec<(&'static str, String)> {
 fn check(name: &str, function: &str, expected: &str) {
     let sources = sample(name);
     assert_eq!(sources.len(), 1, "{name}");
-    for (reader, found) in read_by_all(&sources[0]) {
+    for (reader, text) in read_by_all(&sources[0]) {
         if reader == function {
-            assert_eq!(found, expected, "{name} read by {reader}");
+            assert_eq!(text, expected, "{name} read by {reader}");
         } else {
             // A record of the stream may reach a function that has nothing to do with its phase.
-            assert!(found == "!" || found == "-", "{name} read by {reader}: {found}");
+            assert!(text == "!" || text == "-", "{name} read by {reader}: {text}");
         }
     }
 }
@@ -90,7 +90,7 @@ fn messages_ask_their_function_to_look_again() {
     );
     check("launch-queue", "launch", "Claim(\"default-1-0\")");
     check(
-        "launch-try-out-queue",
+        "launch-dry-run-queue",
         "launch",
         "TryOut(Question { class: \"default\", key: \"00c0ffee00c0ffee\", \
          asked_at: 2026-11-21T12:00:00Z })",
@@ -158,8 +158,8 @@ fn nonsense_is_refused_by_everybody() {
         Source::Message(r#"{"nonsense":true}"#.to_owned()),
         Source::Message(String::new()),
     ] {
-        for (reader, found) in read_by_all(&source) {
-            assert_eq!(found, "!", "{source:?} read by {reader}");
+        for (reader, text) in read_by_all(&source) {
+            assert_eq!(text, "!", "{source:?} read by {reader}");
         }
     }
 }

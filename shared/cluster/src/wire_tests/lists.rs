@@ -225,10 +225,16 @@ async fn what_surrounds_pods_is_listed_and_what_gates_close_is_not_asked_for() {
         list("PodDisruptionBudget", "7", None, &[budget]),
     ]);
     let read = server.cluster().surroundings(&Policies::default()).await.unwrap();
-    let all = &read.surroundings;
-    assert!(all.storage.classes.get("fast").is_some_and(|class| class.waits_for_first_consumer));
-    assert_eq!((all.storage.claims.len(), all.namespaces.len()), (1, 1));
-    assert_eq!(all.disruption_budgets.len(), 1);
+    let surroundings = &read.surroundings;
+    assert!(
+        surroundings
+            .storage
+            .classes
+            .get("fast")
+            .is_some_and(|class| class.waits_for_first_consumer)
+    );
+    assert_eq!((surroundings.storage.claims.len(), surroundings.namespaces.len()), (1, 1));
+    assert_eq!(surroundings.disruption_budgets.len(), 1);
     assert_eq!(read.malformed.len(), 1, "{:?}", read.malformed);
     server.check_sent(&[
         "GET /api/v1/namespaces",

@@ -1,6 +1,6 @@
 //! NodeClaim objects, over the wire.
 
-use api::karpenter::projection::created;
+use api::karpenter::node_claim_patch::created;
 use model::{DeletionReason, NodeClaim, disruption::DisruptionReason, labels};
 use ports::{Fault, NodeClaims as _};
 use serde_json::{Value, json};
@@ -40,7 +40,7 @@ async fn a_claim_is_made_then_its_status_and_then_its_version_is_said() {
     let pool = json!({ "metadata": { "name": "general", "uid": "u-pool" } });
     let made = object(|_| {});
     let server = Server::new([not_found(), (200, pool), made, object(|_| {}), object(|_| {})]);
-    server.cluster().project(&claim()).await.unwrap();
+    server.cluster().sync(&claim()).await.unwrap();
     server.check_sent(&[GET, OWNER, PATCH, PATCH_STATUS, PATCH]);
     for sent in server.sent().iter().skip(2) {
         assert_eq!(sent.content_type.as_deref(), Some("application/apply-patch+yaml"));
@@ -56,10 +56,10 @@ async fn a_claim_is_made_then_its_status_and_then_its_version_is_said() {
 }
 
 #[tokio::test]
-async fn a_claim_that_is_shown_is_only_looked_at() {
+async fn a_claim_that_is_synced_is_only_looked_at() {
     let answers = [object(|_| {}), object(|_| {}), object(|_| {})];
     let server = Server::new(answers);
-    server.cluster().project(&claim()).await.unwrap();
+    server.cluster().sync(&claim()).await.unwrap();
     server.check_sent(&[GET, PATCH_STATUS, PATCH]);
     let sent = server.sent();
     let shown = object(|object| {
@@ -67,7 +67,7 @@ async fn a_claim_that_is_shown_is_only_looked_at() {
         object["status"] = sent[1].body["status"].clone();
     });
     let server = Server::new([shown]);
-    server.cluster().project(&claim()).await.unwrap();
+    server.cluster().sync(&claim()).await.unwrap();
     server.check_sent(&[GET]);
 }
 
@@ -76,11 +76,11 @@ async fn a_claim_that_is_given_up_is_deleted_and_none_is_made_for_it() {
     let given_up =
         claim().given_up(DeletionReason::Disrupted(DisruptionReason::Drifted), claim().created_at);
     let server = Server::new([not_found()]);
-    server.cluster().project(&given_up).await.unwrap();
+    server.cluster().sync(&given_up).await.unwrap();
     server.check_sent(&[GET]);
     let shown = || object(deleting);
     let server = Server::new([object(|_| {}), shown(), shown(), shown(), shown()]);
-    server.cluster().project(&given_up).await.unwrap();
+    server.cluster().sync(&given_up).await.unwrap();
     server.check_sent(&[GET, DELETE, GET, PATCH_STATUS, PATCH]);
     assert_eq!(server.sent()[1].body["preconditions"], json!({ "uid": "u1" }));
 }
@@ -93,7 +93,7 @@ async fn an_object_of_somebody_else_is_left_alone() {
         })
     };
     let server = Server::new([theirs(), theirs()]);
-    let error = server.cluster().project(&claim()).await.unwrap_err();
+    let error = server.cluster().sync(&claim()).await.unwrap_err();
     assert_eq!(error.fault, Fault::Conflict);
     server.cluster().remove(&claim().name).await.unwrap();
     server.check_sent(&[GET, GET]);
@@ -126,7 +126,7 @@ async fn only_what_is_ours_is_listed_page_by_page() {
         { "metadata": { "name": "general-1-1", "deletionTimestamp": "2026-11-21T12:00:00Z" } },
     ] });
     let server = Server::new([(200, first), (200, second)]);
-    let listing = server.cluster().shown().await.unwrap();
+    let listing = server.cluster().synced().await.unwrap();
     assert_eq!(listing.malformed, []);
     let shown: Vec<_> = listing
         .items
@@ -142,7 +142,7 @@ async fn only_what_is_ours_is_listed_page_by_page() {
         wanted.iter().all(|pair| sent
             .query
             .iter()
-            .any(|own| { own.0 == pair.0 && own.1.replace("%2F", "/") == pair.1 })),
+            .any(|entry| { entry.0 == pair.0 && entry.1.replace("%2F", "/") == pair.1 })),
         "{:?}",
         sent.query
     );

@@ -2,7 +2,7 @@
 
 use model::{
     Condition, ConditionKind, ConditionReason,
-    node_class::{NodeClassStatus, SeenNodeClass},
+    node_class::{NodeClassStatus, ObservedNodeClass},
 };
 use ports::{Fault, NodeClasses as _};
 use serde_json::{Value, json};
@@ -26,8 +26,8 @@ fn list() -> (u16, Value) {
     (200, json!({ "metadata": { "resourceVersion": "9" }, "items": [class(3)] }))
 }
 
-async fn seen(server: &Server) -> SeenNodeClass {
-    let mut listing = server.cluster().seen().await.unwrap();
+async fn seen(server: &Server) -> ObservedNodeClass {
+    let mut listing = server.cluster().observed_classes().await.unwrap();
     assert_eq!(listing.malformed, []);
     listing.items.remove(0)
 }
@@ -39,11 +39,11 @@ fn status() -> NodeClassStatus {
 }
 
 #[tokio::test]
-async fn a_class_is_told_under_the_version_that_was_read() {
+async fn a_status_is_written_under_the_version_that_was_read() {
     let server = Server::new([list(), (200, class(3)), (200, class(3))]);
     let seen = seen(&server).await;
     assert_eq!((seen.generation, seen.uid.as_str()), (3, "u1"));
-    server.cluster().tell(&seen, &status()).await.unwrap();
+    server.cluster().update_class_status(&seen, &status()).await.unwrap();
     server.check_sent(&[LIST, GET, PATCH]);
     let sent = &server.sent()[2];
     assert_eq!(sent.content_type.as_deref(), Some("application/merge-patch+json"));
@@ -58,23 +58,23 @@ async fn a_class_gets_its_drift_hash_once() {
     let mut annotated = class(3);
     annotated["metadata"]["annotations"] = json!({ "karpenter.k8s.aws/ec2nodeclass-hash": "17",
         "karpenter.k8s.aws/ec2nodeclass-hash-version": "v6", "of-a-user": "x" });
-    let told = NodeClassStatus { hash: Some(17), ..status() };
+    let update = NodeClassStatus { hash: Some(17), ..status() };
     let answers = [list(), (200, class(3)), (200, annotated.clone()), (200, annotated.clone())];
     let server = Server::new(answers);
-    let one = seen(&server).await;
-    server.cluster().tell(&one, &told).await.unwrap();
+    let observed = seen(&server).await;
+    server.cluster().update_class_status(&observed, &update).await.unwrap();
     server.check_sent(&[LIST, GET, PATCH.trim_end_matches("/status"), PATCH]);
     let server = Server::new([list(), (200, annotated.clone()), (200, annotated)]);
-    let one = seen(&server).await;
-    server.cluster().tell(&one, &told).await.unwrap();
+    let observed = seen(&server).await;
+    server.cluster().update_class_status(&observed, &update).await.unwrap();
     server.check_sent(&[LIST, GET, PATCH]);
 }
 
 #[tokio::test]
-async fn a_class_that_changed_in_between_is_not_told() {
+async fn a_class_that_changed_in_between_is_not_updated() {
     let server = Server::new([list(), (200, class(4))]);
     let seen = seen(&server).await;
-    let error = server.cluster().tell(&seen, &status()).await.unwrap_err();
+    let error = server.cluster().update_class_status(&seen, &status()).await.unwrap_err();
     assert_eq!(error.fault, Fault::Conflict);
     server.check_sent(&[LIST, GET]);
 }
@@ -83,6 +83,6 @@ async fn a_class_that_changed_in_between_is_not_told() {
 async fn a_class_that_is_gone_is_not_found() {
     let server = Server::new([list(), refused(404, "NotFound", "not found")]);
     let seen = seen(&server).await;
-    let error = server.cluster().tell(&seen, &status()).await.unwrap_err();
+    let error = server.cluster().update_class_status(&seen, &status()).await.unwrap_err();
     assert_eq!(error.fault, Fault::NotFound);
 }

@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 use model::{
     Millicores, Resources,
-    node_pool::{ClassReadiness, NodePoolStatus, Registrations, SeenNodePool},
+    node_pool::{ClassReadiness, NodePoolStatus, ObservedNodePool, Registrations},
 };
 use ports::{Fault, NodePools as _};
 use serde_json::{Value, json};
@@ -23,8 +23,8 @@ fn pool(generation: u32) -> Value {
         "spec": { "template": { "spec": { "requirements": [], "nodeClassRef": class } } } })
 }
 
-async fn seen(server: &Server) -> SeenNodePool {
-    let mut listing = server.cluster().seen_pools().await.unwrap();
+async fn seen(server: &Server) -> ObservedNodePool {
+    let mut listing = server.cluster().observed_pools().await.unwrap();
     assert_eq!(listing.malformed, []);
     listing.items.remove(0)
 }
@@ -45,12 +45,12 @@ fn status() -> NodePoolStatus {
 }
 
 #[tokio::test]
-async fn a_pool_is_told_under_the_version_that_was_read() {
+async fn a_pools_status_is_written_under_the_version_that_was_read() {
     let mut annotated = pool(3);
     annotated["metadata"]["resourceVersion"] = json!("8");
     let server = Server::new([list(), (200, pool(3)), (200, annotated), (200, pool(3))]);
     let seen = seen(&server).await;
-    server.cluster().tell_pool(&seen, &status()).await.unwrap();
+    server.cluster().update_pool_status(&seen, &status()).await.unwrap();
     server.check_sent(&[LIST, GET, ANNOTATE, PATCH]);
     let (sent, hash) = (&server.sent()[2], &seen.pool.annotations["karpenter.sh/nodepool-hash"]);
     assert_eq!(sent.content_type.as_deref(), Some("application/merge-patch+json"));
@@ -61,17 +61,17 @@ async fn a_pool_is_told_under_the_version_that_was_read() {
     let sent = &server.sent()[3];
     assert_eq!(sent.content_type.as_deref(), Some("application/merge-patch+json"));
     assert_eq!(sent.body["metadata"], json!({ "uid": "u1", "resourceVersion": "8" }));
-    let told = &sent.body["status"];
-    assert_eq!((&told["nodes"], &told["resources"]["cpu"]), (&json!(1), &json!("2")));
-    let ready = told["conditions"].as_array().unwrap().last().unwrap();
+    let update = &sent.body["status"];
+    assert_eq!((&update["nodes"], &update["resources"]["cpu"]), (&json!(1), &json!("2")));
+    let ready = update["conditions"].as_array().unwrap().last().unwrap();
     assert_eq!((&ready["type"], &ready["status"]), (&json!("Ready"), &json!("False")));
 }
 
 #[tokio::test]
-async fn a_pool_that_changed_in_between_is_not_told() {
+async fn a_pool_that_changed_in_between_is_not_updated() {
     let server = Server::new([list(), (200, pool(4))]);
     let seen = seen(&server).await;
-    let error = server.cluster().tell_pool(&seen, &status()).await.unwrap_err();
+    let error = server.cluster().update_pool_status(&seen, &status()).await.unwrap_err();
     assert_eq!(error.fault, Fault::Conflict);
     server.check_sent(&[LIST, GET]);
 }

@@ -22,8 +22,8 @@ async fn a_list_of_many_pages_is_whole_and_selected() {
     let node = world.create_node("h", json!({})).await;
     world.create_pod("bound", json!({ "nodeName": node.as_str() })).await;
 
-    let all = own(&world, &world.cluster.pods(&PodSelection::All).await.unwrap());
-    assert_eq!(all.len(), 1_002);
+    let texts = own(&world, &world.cluster.pods(&PodSelection::All).await.unwrap());
+    assert_eq!(texts.len(), 1_002);
     let waiting = world.cluster.pods(&PodSelection::Waiting).await.unwrap();
     assert_eq!(waiting.malformed, []);
     let waiting = own(&world, &waiting);

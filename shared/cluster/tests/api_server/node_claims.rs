@@ -6,7 +6,7 @@ use kube::{
 };
 use model::NodeClaimName;
 use serde_json::json;
-use testkit::{NodeClaimWorld, SeenNodeClaim, assert_kept};
+use testkit::{NodeClaimWorld, ObservedNodeClaim, assert_kept};
 
 use super::{
     definitions::{NODE_CLAIM, objects},
@@ -16,9 +16,9 @@ use super::{
 struct Others(Api<DynamicObject>);
 
 impl NodeClaimWorld for Others {
-    async fn seen(&self, name: &NodeClaimName) -> Option<SeenNodeClaim> {
+    async fn seen(&self, name: &NodeClaimName) -> Option<ObservedNodeClaim> {
         let metadata = self.0.get_opt(name.as_str()).await.unwrap()?.metadata;
-        Some(SeenNodeClaim {
+        Some(ObservedNodeClaim {
             revision: metadata.resource_version.unwrap(),
             labels: metadata.labels.unwrap_or_default(),
             is_deleting: metadata.deletion_timestamp.is_some(),

@@ -144,9 +144,9 @@ impl ClusterWorld for World {
             self.create(&self.namespaced::<Deployment>(), deployment).await;
         }
         let pods = self.namespaced::<core::Pod>();
-        let own = ListParams::default().labels(&format!("app={name}"));
+        let list_params = ListParams::default().labels(&format!("app={name}"));
         for _ in 0..300 {
-            let far = pods.list(&own).await.unwrap().items;
+            let far = pods.list(&list_params).await.unwrap().items;
             let far = far.iter().filter(|pod| is_as_far_as(workload.state, pod)).count();
             if u32::try_from(far).unwrap() == workload.replicas {
                 return;

@@ -93,13 +93,14 @@ impl World {
 
     /// A pod of one container with `spec` over it.
     pub(crate) async fn create_pod(&self, name: &str, spec: Value) -> core::Pod {
-        let mut all = json!({
+        let mut value = json!({
             "terminationGracePeriodSeconds": 1,
             "containers": [{ "name": "main", "image": "none",
                              "resources": { "requests": { "cpu": "100m" } } }],
         });
-        all.as_object_mut().unwrap().append(&mut spec.as_object().unwrap().clone());
-        let pod = json!({ "metadata": { "name": name, "labels": { "app": "web" } }, "spec": all });
+        value.as_object_mut().unwrap().append(&mut spec.as_object().unwrap().clone());
+        let pod =
+            json!({ "metadata": { "name": name, "labels": { "app": "web" } }, "spec": value });
         self.create(&self.namespaced(), pod).await
     }
 

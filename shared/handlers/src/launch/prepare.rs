@@ -6,7 +6,7 @@ use std::{
 };
 
 use jiff::Timestamp;
-use launch_template::{Live, Refusal, of_status};
+use launch_template::{BatchRefusal, Live, of_status};
 use model::{
     InstanceType, LaunchTemplateName, NodeClaim, NodeClassName,
     condition::NotReady,
@@ -74,7 +74,7 @@ pub(super) enum LaunchRefusal {
     ClassNotFound(NodeClassName),
     /// It cannot be launched.
     #[error(transparent)]
-    Launch(#[from] Refusal),
+    Launch(#[from] BatchRefusal),
 }
 
 /// Makes the request for a batch, from what the status of its class says.
@@ -89,7 +89,7 @@ pub(super) async fn prepare<A: Adapters>(
     at: &Invocation,
 ) -> Result<Box<Prepared>, Unprepared> {
     let LaunchPorts { cluster, catalog, discovery, offers, .. } = *ports;
-    let Some(first) = claims.first() else { return Err(Refusal::NoClaims.into()) };
+    let Some(first) = claims.first() else { return Err(BatchRefusal::NoClaims.into()) };
     let known = match asked.classes.take() {
         Some(known) => known,
         None => classes(cluster, discovery).await.map_err(Unprepared::Port)?,
@@ -100,7 +100,7 @@ pub(super) async fn prepare<A: Adapters>(
         return Err(LaunchRefusal::ClassNotFound(name.clone()).into());
     };
     let (class, profile) = resolved(listed, live, at.now).map_err(|obstacles| {
-        let refusal = Refusal::NotReady { class: name.clone(), obstacles };
+        let refusal = BatchRefusal::NotReady { class: name.clone(), obstacles };
         if is_open(listed) { Unprepared::NotYet(refusal.into()) } else { refusal.into() }
     })?;
     let settings = discovery.cluster_settings(&at.cluster).await.map_err(Unprepared::Port)?;

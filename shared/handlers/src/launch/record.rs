@@ -45,7 +45,7 @@ pub(super) async fn record<A: Adapters>(
     ports: &LaunchPorts<'_, A>,
     outcome: Outcome,
     claims: &[NodeClaim],
-    catalog: &model::Catalog,
+    catalog: &model::RegionCatalog,
     at: &Invocation,
 ) -> Result<(), Error> {
     let after: Vec<Option<NodeClaim>> = match outcome {
@@ -75,7 +75,7 @@ pub(super) async fn record<A: Adapters>(
             claims.iter().map(of).collect()
         }
         Outcome::Answered(answer, prepared) => {
-            cool_down(ports.ledger, &answer, &prepared, at).await?;
+            mark_unavailable(ports.ledger, &answer, &prepared, at).await?;
             let subnets = &prepared.class.subnets;
             let of = |claim: &NodeClaim| {
                 let instance = answer.instances.get(place(claim))?;
@@ -201,7 +201,7 @@ fn reservation_labels(
     let Some(id) = reservation else { return BTreeMap::new() };
     let offerings = instance_type.into_iter().flat_map(|known| &known.offerings);
     let mut known = offerings.filter_map(|offering| offering.reservation.as_ref());
-    let Some(known) = known.find(|one| one.id == id) else {
+    let Some(known) = known.find(|reservation| reservation.id == id) else {
         return BTreeMap::from([(labels::RESERVATION_ID.to_owned(), id.to_owned())]);
     };
     [
@@ -214,32 +214,32 @@ fn reservation_labels(
 }
 
 /// Offerings that had no capacity are left alone for a while.
-async fn cool_down(
+async fn mark_unavailable(
     ledger: &impl Ledger,
     answer: &FleetAnswer,
     prepared: &Prepared,
     at: &Invocation,
 ) -> Result<(), Error> {
-    let until = launch_template::cooling_ends(at.now);
-    let mut cooling = BTreeMap::new();
+    let until = launch_template::unavailable_until(at.now);
+    let mut unavailable_offerings = BTreeMap::new();
     for error in &answer.errors {
         match launch_template::reaction(error, &prepared.request) {
-            FleetReaction::CoolDown(offering) => {
-                cooling.insert(offering, until);
+            FleetReaction::MarkUnavailable(offering) => {
+                unavailable_offerings.insert(offering, until);
             }
-            FleetReaction::CoolDownSpot => {
+            FleetReaction::MarkSpotUnavailable => {
                 let spot = spot_offerings(prepared);
-                cooling.extend(spot.into_iter().map(|offering| (offering, until)));
+                unavailable_offerings.extend(spot.into_iter().map(|offering| (offering, until)));
             }
             FleetReaction::Retry => {}
             FleetReaction::Refuse(reason) => tracing::warn!(%reason, "offering refused"),
         }
     }
-    if cooling.is_empty() {
+    if unavailable_offerings.is_empty() {
         return Ok(());
     }
-    let cooling: Vec<_> = cooling.into_iter().collect();
-    Ok(ledger.cool_down(&cooling).await?)
+    let unavailable_offerings: Vec<_> = unavailable_offerings.into_iter().collect();
+    Ok(ledger.mark_unavailable(&unavailable_offerings).await?)
 }
 
 fn spot_offerings(prepared: &Prepared) -> Vec<OfferingKey> {

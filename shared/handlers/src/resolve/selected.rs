@@ -36,8 +36,9 @@ pub(super) async fn look_up(
             images(discovery, settings, &class.image_terms, now).await?,
         ),
         TemplateSource::Named(name) => {
-            let found = discovery.launch_template(name).await?;
-            let (template, terms) = match launch_template::named_template(name, found) {
+            let described_template = discovery.launch_template(name).await?;
+            let (template, terms) = match launch_template::named_template(name, described_template)
+            {
                 Ok((template, image)) => (Ok(template), vec![ImageTerm::Id(image)]),
                 Err(problem) => (Err(problem), Vec::new()),
             };

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use futures_util::{StreamExt as _, stream};
-use model::{NodeClaim, NodeClaimName, claim::ShownNodeClaim, ledger::Snapshot, limits};
+use model::{NodeClaim, NodeClaimName, claim::SyncedNodeClaim, ledger::Snapshot, limits};
 use ports::{Adapters, Listing, NodeClaims as _, PortError};
 
 use super::SweepPorts;
@@ -19,11 +19,11 @@ const WRITES_MAX: usize = 10;
 /// and no name comes twice: one that was listed and has no claim afterwards has lost it.
 pub(super) async fn equalize<A: Adapters>(
     ports: &SweepPorts<'_, A>,
-    listing: &Listing<ShownNodeClaim>,
+    listing: &Listing<SyncedNodeClaim>,
     snapshot: &Snapshot,
 ) -> Result<(), PortError> {
     let claims = &snapshot.claims;
-    let shown: BTreeMap<&NodeClaimName, &ShownNodeClaim> =
+    let shown: BTreeMap<&NodeClaimName, &SyncedNodeClaim> =
         listing.items.iter().map(|shown| (&shown.name, shown)).collect();
     let lost = listing.items.iter().filter(|shown| !claims.contains_key(&shown.name));
     let lost: Vec<&NodeClaimName> = lost.map(|shown| &shown.name).collect();
@@ -44,7 +44,7 @@ pub(super) async fn equalize<A: Adapters>(
         tally.note(format_args!("NodeClaim {name}"), result);
     }
     let mut written = stream::iter(late)
-        .map(|claim| async move { (&claim.name, ports.node_claims.project(claim).await) })
+        .map(|claim| async move { (&claim.name, ports.node_claims.sync(claim).await) })
         .buffer_unordered(WRITES_MAX);
     while let Some((name, result)) = written.next().await {
         tally.note(format_args!("NodeClaim {name}"), result);
@@ -53,7 +53,7 @@ pub(super) async fn equalize<A: Adapters>(
 }
 
 /// Whether the object of `claim` does not say what it says. One that is given up needs none.
-fn is_late(claim: &NodeClaim, shown: Option<&ShownNodeClaim>) -> bool {
+fn is_late(claim: &NodeClaim, shown: Option<&SyncedNodeClaim>) -> bool {
     match shown {
         Some(shown) => shown.version < claim.version || claim.is_deleting() && !shown.is_deleting,
         None => !claim.is_deleting(),

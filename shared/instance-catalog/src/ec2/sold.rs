@@ -21,11 +21,11 @@ pub struct Zones {
 pub fn zones(answer: &[u8]) -> Result<Zones, Error> {
     let raw: RawZones = json("zones", answer)?;
     let mut zones: Option<Zones> = None;
-    for one in raw.availability_zones {
-        let id = ZoneId::new(&one.zone_id).map_err(|error| Error(error.to_string()))?;
-        let known =
-            zones.get_or_insert_with(|| Zones { region: one.region_name, ids: BTreeMap::new() });
-        known.ids.insert(zone(&one.zone_name)?, id);
+    for raw_zone in raw.availability_zones {
+        let id = ZoneId::new(&raw_zone.zone_id).map_err(|error| Error(error.to_string()))?;
+        let known = zones
+            .get_or_insert_with(|| Zones { region: raw_zone.region_name, ids: BTreeMap::new() });
+        known.ids.insert(zone(&raw_zone.zone_name)?, id);
     }
     zones.ok_or_else(|| Error("zones: there is none".to_owned()))
 }
@@ -34,8 +34,11 @@ pub fn zones(answer: &[u8]) -> Result<Zones, Error> {
 pub fn offered(answer: &[u8]) -> Result<BTreeMap<InstanceTypeName, BTreeSet<Zone>>, Error> {
     let raw: RawOfferings = json("offerings", answer)?;
     let mut offered: BTreeMap<InstanceTypeName, BTreeSet<Zone>> = BTreeMap::new();
-    for one in raw.instance_type_offerings {
-        offered.entry(name(&one.instance_type)?).or_default().insert(zone(&one.location)?);
+    for raw_offering in raw.instance_type_offerings {
+        offered
+            .entry(name(&raw_offering.instance_type)?)
+            .or_default()
+            .insert(zone(&raw_offering.location)?);
     }
     Ok(offered)
 }
@@ -44,12 +47,14 @@ pub fn offered(answer: &[u8]) -> Result<BTreeMap<InstanceTypeName, BTreeSet<Zone
 pub fn spot(answer: &[u8]) -> Result<BTreeMap<(InstanceTypeName, Zone), HourlyPrice>, Error> {
     let raw: RawHistory = json("spot prices", answer)?;
     let mut newest: BTreeMap<(InstanceTypeName, Zone), (Timestamp, HourlyPrice)> = BTreeMap::new();
-    for one in raw.spot_price_history {
-        let wrong = |rule: String| Error(format!("spot price of {}: {rule}", one.instance_type));
-        let since = one.timestamp.parse().map_err(|error: jiff::Error| wrong(error.to_string()))?;
-        let price = HourlyPrice::parse_dollars(&one.spot_price);
+    for raw_spot in raw.spot_price_history {
+        let wrong =
+            |rule: String| Error(format!("spot price of {}: {rule}", raw_spot.instance_type));
+        let since =
+            raw_spot.timestamp.parse().map_err(|error: jiff::Error| wrong(error.to_string()))?;
+        let price = HourlyPrice::parse_dollars(&raw_spot.spot_price);
         let price = price.map_err(|error| wrong(error.to_string()))?;
-        let key = (name(&one.instance_type)?, zone(&one.availability_zone)?);
+        let key = (name(&raw_spot.instance_type)?, zone(&raw_spot.availability_zone)?);
         if newest.get(&key).is_none_or(|(known, _)| *known < since) {
             newest.insert(key, (since, price));
         }
@@ -110,9 +115,9 @@ mod tests {
                 r#"{{"AvailabilityZone":"us-west-2a","InstanceType":"m7g.large","SpotPrice":"{price}","Timestamp":"2026-11-01T{hour:02}:00:00+00:00"}}"#
             )
         };
-        let all = [one("0.030000", 3), one("0.050000", 5), one("0.040000", 4)].join(",");
-        let found = spot(format!(r#"{{"SpotPriceHistory":[{all}]}}"#).as_bytes()).unwrap();
-        let prices: Vec<u64> = found.values().map(|price| price.0).collect();
+        let text = [one("0.030000", 3), one("0.050000", 5), one("0.040000", 4)].join(",");
+        let hourly_prices = spot(format!(r#"{{"SpotPriceHistory":[{text}]}}"#).as_bytes()).unwrap();
+        let prices: Vec<u64> = hourly_prices.values().map(|price| price.0).collect();
         assert_eq!(prices, [50_000_000]);
     }
 

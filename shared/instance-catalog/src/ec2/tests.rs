@@ -38,28 +38,28 @@ fn answers<'a>(types: &'a [u8], prices: &'a str) -> Answers<'a> {
 
 #[test]
 fn a_description_becomes_a_shape() {
-    let (market, shapes) = read("us-west-2", &answers(TYPES.as_bytes(), PRICES)).unwrap();
-    let [shape] = shapes.as_slice() else { panic!("{shapes:?}") };
-    assert_eq!(shape.processor.clock_mhz, Some(3_100));
-    assert!(shape.processor.has_nested_virtualization);
-    assert_eq!(shape.capacity_types, [CapacityType::OnDemand, CapacityType::Spot]);
-    assert_eq!((shape.vcpus, shape.memory_mib, shape.ebs_mbps), (96, 1_179_648, Some(19_000)));
-    assert_eq!((shape.gpus[0].count, shape.gpus[0].memory_mib), (8, 40_960));
-    assert_eq!(shape.local_disks, Some(LocalDisks { gigabytes: 8_000, is_nvme: true }));
-    assert_eq!(shape.network.cards, [(0, 15), (1, 14)]);
-    assert_eq!((shape.network.efa_interfaces, shape.interface_pods(0)), (4, 737));
-    assert_eq!(shape.table.branch_interfaces, None, "without trunking there are none");
-    assert_eq!(shape.table.network_mbps, Some(400_000));
+    let (market, descriptions) = read("us-west-2", &answers(TYPES.as_bytes(), PRICES)).unwrap();
+    let [info] = descriptions.as_slice() else { panic!("{descriptions:?}") };
+    assert_eq!(info.processor.clock_mhz, Some(3_100));
+    assert!(info.processor.has_nested_virtualization);
+    assert_eq!(info.capacity_types, [CapacityType::OnDemand, CapacityType::Spot]);
+    assert_eq!((info.vcpus, info.memory_mib, info.ebs_mbps), (96, 1_179_648, Some(19_000)));
+    assert_eq!((info.gpus[0].count, info.gpus[0].memory_mib), (8, 40_960));
+    assert_eq!(info.local_disks, Some(LocalDisks { gigabytes: 8_000, is_nvme: true }));
+    assert_eq!(info.network.cards, [(0, 15), (1, 14)]);
+    assert_eq!((info.network.efa_interfaces, info.interface_pods(0)), (4, 737));
+    assert_eq!(info.table.branch_interfaces, None, "without trunking there are none");
+    assert_eq!(info.table.network_mbps, Some(400_000));
     assert_eq!(market.on_demand.values().next(), Some(&HourlyPrice(21_957_600_000)));
     assert_eq!(market.all_zones().len(), 1);
 }
 
 #[test]
-fn the_built_in_shapes_are_those_of_the_built_in_types() {
-    let (market, shapes) = super::super::builtin_market().unwrap();
-    assert_eq!(shapes.len(), 1_309);
-    assert!(shapes.iter().all(|shape| market.offered.contains_key(&shape.name)));
-    let p4d = shapes.iter().find(|shape| shape.name.as_str() == "p4d.24xlarge").unwrap();
+fn the_built_in_descriptions_are_those_of_the_built_in_types() {
+    let (market, descriptions) = super::super::builtin_market().unwrap();
+    assert_eq!(descriptions.len(), 1_309);
+    assert!(descriptions.iter().all(|info| market.offered.contains_key(&info.name)));
+    let p4d = descriptions.iter().find(|info| info.name.as_str() == "p4d.24xlarge").unwrap();
     assert_eq!((p4d.network.efa_interfaces, p4d.interface_pods(0)), (4, 737));
 }
 
@@ -83,8 +83,8 @@ fn what_is_wrong_is_named() {
     let price = PRICES.replace("21.9576", "free");
     assert!(error(TYPES, &price).contains("price of p4d.24xlarge: `free` is not a price"));
     let twice = TYPES.replacen("{\"InstanceTypes\": [", "", 1);
-    let one = twice.trim_end_matches("]}");
-    let doubled = format!("{{\"InstanceTypes\": [{one},{one}]}}");
+    let text = twice.trim_end_matches("]}");
+    let doubled = format!("{{\"InstanceTypes\": [{text},{text}]}}");
     assert!(error(&doubled, PRICES).contains("p4d.24xlarge stands there twice"));
 }
 

@@ -8,19 +8,19 @@ use proptest::prelude::*;
 use super::*;
 use crate::ec2;
 
-fn builtin() -> Shelved {
+fn builtin() -> StoredRegionCatalog {
     let found_at = "2026-08-01T12:00:00.25Z".parse().unwrap();
-    Shelved { catalog: crate::builtin().unwrap(), found_at }
+    StoredRegionCatalog { catalog: crate::builtin().unwrap(), found_at }
 }
 
 #[test]
 fn every_built_in_type_reads_back_as_it_was_stored_and_all_are_small() {
-    let shelved = builtin();
-    let stored = encode(&shelved).unwrap();
+    let parts = builtin();
+    let stored = encode(&parts).unwrap();
     assert!(stored.len() < 200_000, "{} bytes", stored.len());
     let read = decode(&stored).unwrap();
     assert_eq!(read.catalog.instance_types.len(), 1_309);
-    assert!(read == shelved);
+    assert!(read == parts);
 }
 
 #[test]
@@ -30,23 +30,25 @@ fn the_same_is_stored_as_the_same_bytes() {
 
 #[test]
 fn what_is_of_a_class_or_no_list_is_refused() {
-    let mut shelved = builtin();
-    let refused = |shelved: &Shelved| encode(shelved).unwrap_err().to_string();
-    let first = Arc::clone(&shelved.catalog.instance_types[0]);
-    let change = |shelved: &mut Shelved, change: &dyn Fn(&mut InstanceType)| {
-        let mut one = InstanceType::clone(&first);
-        change(&mut one);
-        shelved.catalog.instance_types[0] = Arc::new(one);
+    let mut parts = builtin();
+    let refused = |parts: &StoredRegionCatalog| encode(parts).unwrap_err().to_string();
+    let first = Arc::clone(&parts.catalog.instance_types[0]);
+    let change = |parts: &mut StoredRegionCatalog, change: &dyn Fn(&mut InstanceType)| {
+        let mut instance_type = InstanceType::clone(&first);
+        change(&mut instance_type);
+        parts.catalog.instance_types[0] = Arc::new(instance_type);
     };
     let bounded = Requirement::new("cpu", Operator::Gt, ["4"]).unwrap();
-    change(&mut shelved, &|one| one.requirements.replace(bounded.clone()));
-    assert_eq!(refused(&shelved), "catalog: a1.2xlarge: `cpu Exists >=5` is no list");
+    change(&mut parts, &|instance_type| instance_type.requirements.replace(bounded.clone()));
+    assert_eq!(refused(&parts), "catalog: a1.2xlarge: `cpu Exists >=5` is no list");
     let id = "cr-1".to_owned();
     let reservation =
         Reservation { id, kind: "default".to_owned(), interruptible: false, count: 1 };
-    change(&mut shelved, &|one| one.offerings[0].reservation = Some(reservation.clone()));
+    change(&mut parts, &|instance_type| {
+        instance_type.offerings[0].reservation = Some(reservation.clone());
+    });
     let problem = "catalog: a1.2xlarge: a reserved offering is not of a region";
-    assert_eq!(refused(&shelved), problem);
+    assert_eq!(refused(&parts), problem);
 }
 
 #[test]
@@ -121,27 +123,27 @@ proptest! {
         region in text(),
         seconds in 0_i64..4_000_000_000,
     ) {
-        let shapes = crate::builtin_market().unwrap().1.into_iter().take(types.len());
-        let catalog = Catalog {
+        let descriptions = crate::builtin_market().unwrap().1.into_iter().take(types.len());
+        let catalog = RegionCatalog {
             region,
-            zones: types.iter().flat_map(|one| &one.offerings)
+            zones: types.iter().flat_map(|instance_type| &instance_type.offerings)
                 .filter_map(|o| Some((o.zone.clone(), o.zone_id.clone()?))).collect(),
             instance_types: types.into_iter().map(Arc::new).collect(),
-            shapes: shapes.map(|shape| (shape.name.clone(), Arc::new(shape))).collect(),
+            descriptions: descriptions.map(|info| (info.name.clone(), Arc::new(info))).collect(),
         };
         let found_at = jiff::Timestamp::from_second(seconds).unwrap();
-        let shelved = Shelved { catalog, found_at };
-        prop_assert_eq!(decode(&encode(&shelved).unwrap()).unwrap(), shelved);
+        let parts = StoredRegionCatalog { catalog, found_at };
+        prop_assert_eq!(decode(&encode(&parts).unwrap()).unwrap(), parts);
     }
 
     #[test]
     fn no_bytes_make_it_panic(bytes in proptest::collection::vec(any::<u8>(), 0..200)) {
-        let mut all = Writer::default();
-        all.text(KIND);
-        all.number(VERSION);
-        all.text("us-west-2");
-        all.text("2026-08-01T12:00:00Z");
-        all.0.extend(bytes);
-        drop(read(&all.0));
+        let mut writer = Writer::default();
+        writer.text(KIND);
+        writer.number(VERSION);
+        writer.text("us-west-2");
+        writer.text("2026-08-01T12:00:00Z");
+        writer.0.extend(bytes);
+        drop(read(&writer.0));
     }
 }

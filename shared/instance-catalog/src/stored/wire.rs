@@ -41,13 +41,13 @@ impl Writer {
 
     pub(super) fn list<T>(
         &mut self,
-        all: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
+        items: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
         mut write: impl FnMut(&mut Self, T),
     ) {
-        let all = all.into_iter();
+        let all = items.into_iter();
         self.length(all.len());
-        for one in all {
-            write(self, one);
+        for item in all {
+            write(self, item);
         }
     }
 
@@ -117,17 +117,17 @@ impl<'a> Reader<'a> {
         mut read: impl FnMut(&mut Self) -> Result<T, Error>,
     ) -> Result<Vec<T>, Error> {
         let length = self.length()?;
-        let mut all = Vec::with_capacity(length.min(ROOM_MAX));
+        let mut items = Vec::with_capacity(length.min(ROOM_MAX));
         for _ in 0..length {
-            all.push(read(self)?);
+            items.push(read(self)?);
         }
-        Ok(all)
+        Ok(items)
     }
 
     /// What is named by its number.
-    pub(super) fn one_of<'b, T>(&mut self, all: &'b [T]) -> Result<&'b T, Error> {
+    pub(super) fn one_of<'b, T>(&mut self, items: &'b [T]) -> Result<&'b T, Error> {
         let number = self.length()?;
-        all.get(number).ok_or_else(|| bad(&number.to_string()))
+        items.get(number).ok_or_else(|| bad(&number.to_string()))
     }
 
     /// Nothing may be left.

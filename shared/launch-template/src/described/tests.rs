@@ -1,14 +1,14 @@
 //! Labels and sizes of types as EC2 describes them.
 
-use model::shape::{LocalDisks, TableFacts};
+use model::instance_type_info::{LocalDisks, TableFacts};
 
 use super::*;
-use crate::testing::shape;
+use crate::testing::instance_type_info;
 
-fn market() -> Market {
+fn market() -> RegionMarket {
     let zone = |text: &str| Zone::new(text).unwrap();
     let name: model::InstanceTypeName = "m5.large".parse().unwrap();
-    Market {
+    RegionMarket {
         region: "us-west-2".to_owned(),
         zones: [(zone("us-west-2a"), "usw2-az1".parse().unwrap())].into(),
         offered: [
@@ -21,14 +21,14 @@ fn market() -> Market {
     }
 }
 
-fn described(shape: InstanceShape) -> Arc<InstanceType> {
-    Arc::clone(&catalog(&market(), vec![shape], &NodeSettings::default()).instance_types[0])
+fn described(info: InstanceTypeInfo) -> Arc<InstanceType> {
+    Arc::clone(&catalog(&market(), vec![info], &NodeSettings::default()).instance_types[0])
 }
 
 #[test]
 fn every_zone_has_an_offering_that_is_available_where_it_is_sold_and_priced() {
-    let one = described(shape("m5.large", 2));
-    let shown = one.offerings.iter().map(|offering| {
+    let instance_type = described(instance_type_info("m5.large", 2));
+    let shown = instance_type.offerings.iter().map(|offering| {
         let id = offering.zone_id.as_ref().map_or("?", model::ZoneId::as_str);
         format!("{} {} {id} {}", offering.capacity_type, offering.zone, offering.is_available)
     });
@@ -41,7 +41,12 @@ fn every_zone_has_an_offering_that_is_available_where_it_is_sold_and_priced() {
         spot us-west-2b ? true
         spot us-west-2c ? false"]]
     .assert_eq(&shown.join("\n"));
-    assert!(described(shape("c5.large", 2)).offerings.iter().all(|one| !one.is_available));
+    assert!(
+        described(instance_type_info("c5.large", 2))
+            .offerings
+            .iter()
+            .all(|offering| !offering.is_available)
+    );
 }
 
 #[test]
@@ -69,21 +74,23 @@ fn devices_are_labels_only_when_they_are_of_one_kind() {
         memory_mib: 16_384,
         cores: 0,
     };
-    let with = |gpus: Vec<Device>| described(InstanceShape { gpus, ..shape("m5.large", 2) });
-    let label = |one: &InstanceType, key: &str| {
-        one.label(&format!("karpenter.k8s.aws/instance-{key}")).map(ToString::to_string)
+    let with = |gpus: Vec<Device>| {
+        described(InstanceTypeInfo { gpus, ..instance_type_info("m5.large", 2) })
     };
-    let one = with(vec![gpu("T4 Tensor", 1)]);
-    assert_eq!(label(&one, "gpu-name").as_deref(), Some("t4-tensor"));
-    assert_eq!(label(&one, "gpu-memory").as_deref(), Some("16384"));
+    let label = |instance_type: &InstanceType, key: &str| {
+        instance_type.label(&format!("karpenter.k8s.aws/instance-{key}")).map(ToString::to_string)
+    };
+    let instance_type = with(vec![gpu("T4 Tensor", 1)]);
+    assert_eq!(label(&instance_type, "gpu-name").as_deref(), Some("t4-tensor"));
+    assert_eq!(label(&instance_type, "gpu-memory").as_deref(), Some("16384"));
     let two = with(vec![gpu("T4", 1), gpu("L4", 2)]);
     assert_eq!(label(&two, "gpu-name"), None);
     assert_eq!(two.capacity.get("nvidia.com/gpu"), 3);
     let neuron = Device { cores: 2, ..gpu("Inferentia2", 6) };
-    let inf2 = described(InstanceShape {
+    let inf2 = described(InstanceTypeInfo {
         accelerators: vec![gpu("Inferentia", 6)],
         neuron_devices: vec![neuron],
-        ..shape("inf2.24xlarge", 96)
+        ..instance_type_info("inf2.24xlarge", 96)
     });
     assert_eq!(label(&inf2, "accelerator-name").as_deref(), Some("inferentia2"));
     assert_eq!(label(&inf2, "accelerator-manufacturer").as_deref(), Some("aws"));
@@ -93,10 +100,10 @@ fn devices_are_labels_only_when_they_are_of_one_kind() {
 
 #[test]
 fn what_a_type_has_not_is_a_label_that_does_not_exist() {
-    let plain = described(InstanceShape {
+    let plain = described(InstanceTypeInfo {
         local_disks: Some(LocalDisks { gigabytes: 80, is_nvme: false }),
         table: TableFacts::default(),
-        ..shape("m5.large", 2)
+        ..instance_type_info("m5.large", 2)
     });
     for key in ["local-nvme", "gpu-count", "accelerator-count", "network-bandwidth"] {
         let key = format!("karpenter.k8s.aws/instance-{key}");
@@ -108,9 +115,9 @@ fn what_a_type_has_not_is_a_label_that_does_not_exist() {
 #[test]
 fn memory_is_what_is_left_of_it_and_an_arm_keeps_some_for_itself() {
     let memory = |architecture: &str| {
-        let mut shape = shape("m5.large", 2);
-        shape.processor.architectures = vec![architecture.to_owned()];
-        described(shape).capacity.memory.to_string()
+        let mut info = instance_type_info("m5.large", 2);
+        info.processor.architectures = vec![architecture.to_owned()];
+        described(info).capacity.memory.to_string()
     };
     // 8192 - 615 and 8128 - 610.
     assert_eq!((memory("x86_64"), memory("arm64")), ("7577Mi".to_owned(), "7518Mi".to_owned()));

@@ -36,11 +36,11 @@ pub(crate) fn market(offering: &Offering) -> Option<ReservationMarket> {
 /// most room.
 pub(super) fn best(candidates: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
     let cheapest = |wanted: &ReservationMarket| {
-        let all = candidates.iter().flat_map(|candidate| {
+        let flat_map = candidates.iter().flat_map(|candidate| {
             let offerings = candidate.offerings.iter().filter(|o| market(o) == Some(*wanted));
             offerings.map(|offering| rank(candidate.instance_type, offering))
         });
-        all.min()
+        flat_map.min()
     };
     let priced = MARKETS.iter().filter_map(|wanted| Some((cheapest(wanted)?, *wanted)));
     // The first of the cheapest: `min_by_key` keeps it.

@@ -6,12 +6,12 @@ use std::{cell::RefCell, collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use model::{
-    Bytes, Catalog, InstanceType, NodeClassName,
+    Bytes, InstanceType, NodeClassName, RegionCatalog,
     ledger::{MeasuredKey, Snapshot},
     node_class::ResolvedNodeClass,
 };
 
-use super::{cool, of_class};
+use super::{mark_unavailable, of_class};
 use crate::measured;
 
 /// Classes whose types are kept at once. Each takes megabytes; one more, and all are forgotten and
@@ -22,18 +22,18 @@ const CLASSES_MAX: usize = 16;
 /// each class. Types that nothing changed about are the very same from one answer to the next.
 ///
 /// A look at a region is some 1,300 types with some 30 labels each; what is new between two looks
-/// is at most which offerings cool down.
+/// is at most which offerings are unavailable.
 #[derive(Debug, Default)]
 pub struct Offers(RefCell<BTreeMap<NodeClassName, Kept>>);
 
 #[derive(Debug)]
 struct Kept {
-    catalog: Arc<Catalog>,
+    catalog: Arc<RegionCatalog>,
     class: ResolvedNodeClass,
-    /// As if nothing cooled down and nothing were measured.
+    /// As if nothing became unavailable and nothing were measured.
     estimated: Vec<Arc<InstanceType>>,
     measured: BTreeMap<MeasuredKey, Bytes>,
-    /// As if nothing cooled down.
+    /// As if nothing became unavailable.
     types: Vec<Arc<InstanceType>>,
 }
 
@@ -48,11 +48,11 @@ fn without_addresses(class: &ResolvedNodeClass) -> ResolvedNodeClass {
 }
 
 impl Offers {
-    /// What [`offer`](super::offer) says about what cools down in the `ledger`, with the memory that
+    /// What [`offer`](super::offer) says about what is unavailable in the `ledger`, with the memory that
     /// was measured in place of the estimate.
     pub fn offer(
         &self,
-        catalog: &Arc<Catalog>,
+        catalog: &Arc<RegionCatalog>,
         class: &ResolvedNodeClass,
         ledger: &Snapshot,
         now: Timestamp,
@@ -76,7 +76,7 @@ impl Offers {
             kept.measured.clone_from(&ledger.measured);
         }
         let mut types = kept.types.clone();
-        cool(&mut types, &ledger.cooling, now);
+        mark_unavailable(&mut types, &ledger.unavailable_offerings, now);
         types
     }
 }

@@ -187,9 +187,9 @@ fn pods_live_on_the_root_volume_or_the_familys_device() {
 fn available(
     types: &[&str],
     class: &ResolvedNodeClass,
-    cooling: &BTreeMap<OfferingKey, Timestamp>,
+    unavailable_offerings: &BTreeMap<OfferingKey, Timestamp>,
 ) -> String {
-    let types = offer(&catalog(types), class, cooling, now());
+    let types = offer(&catalog(types), class, unavailable_offerings, now());
     let keys = types.iter().flat_map(|t| {
         let open = t.offerings.iter().filter(|offering| offering.is_available);
         open.map(|offering| t.key_of(offering).to_string())
@@ -228,7 +228,7 @@ fn a_type_sold_in_no_zone_of_the_class_has_no_zone() {
 }
 
 #[test]
-fn what_cools_down_is_not_available_until_its_time() {
+fn an_unavailable_offering_comes_back_at_its_time() {
     let key = OfferingKey {
         capacity_type: CapacityType::Spot,
         instance_type: model::InstanceTypeName::new("t3.large").unwrap(),
@@ -259,17 +259,17 @@ fn windows_has_its_own_number_of_pods_and_addresses_and_no_arm() {
     let c7g = "c7g.large arm64 2 3729Mi 29 0.0725 0.03";
     let mut class = class(ImageFamily::Windows2022);
     let mut catalog = described(&[T3, c7g]);
-    let arm = catalog.shapes.values_mut().next().map(Arc::make_mut).unwrap();
+    let arm = catalog.descriptions.values_mut().next().map(Arc::make_mut).unwrap();
     arm.processor.architectures = vec!["arm64".to_owned()];
     class.class.network_interfaces.clear();
-    let all = all_types(&catalog, &class, &NodeSettings::default());
-    let shown: Vec<String> = all
+    let offered_types = all_types(&catalog, &class, &NodeSettings::default());
+    let shown: Vec<String> = offered_types
         .iter()
         .map(|offered| {
-            let one = &offered.instance_type;
-            let system = one.requirements.get(labels::OS).unwrap();
-            let build = one.requirements.get(labels::WINDOWS_BUILD).unwrap();
-            format!("{}: {}; {system}; {build}\n", one.name, one.capacity)
+            let instance_type = &offered.instance_type;
+            let system = instance_type.requirements.get(labels::OS).unwrap();
+            let build = instance_type.requirements.get(labels::WINDOWS_BUILD).unwrap();
+            format!("{}: {}; {system}; {build}\n", instance_type.name, instance_type.capacity)
         })
         .collect();
     expect![[r"
@@ -297,9 +297,9 @@ fn a_custom_image_keeps_pods_on_its_last_volume() {
 /// Pods and reserved memory of a type with three interfaces of ten addresses.
 fn pods(class: &ResolvedNodeClass, reserved_enis: u32) -> String {
     let settings = NodeSettings { reserved_enis, ..NodeSettings::default() };
-    let all = all_types(&described(&[T3]), class, &settings);
-    let overhead = &all[0].overhead.kube_reserved;
-    format!("{} pods, {}", all[0].instance_type.capacity.pods, overhead.memory)
+    let offered_types = all_types(&described(&[T3]), class, &settings);
+    let overhead = &offered_types[0].overhead.kube_reserved;
+    format!("{} pods, {}", offered_types[0].instance_type.capacity.pods, overhead.memory)
 }
 
 #[test]
@@ -412,15 +412,15 @@ fn a_reservation_is_an_offering_while_it_has_room_and_time() {
         },
     ];
     let shown = |settings: &NodeSettings| {
-        let all = all_types(&catalog(&[T3]), &class, settings);
-        let one = all[0].instance_type.clone();
-        let offerings = one.offerings.iter().filter_map(|offering| {
+        let offered_types = all_types(&catalog(&[T3]), &class, settings);
+        let instance_type = offered_types[0].instance_type.clone();
+        let offerings = instance_type.offerings.iter().filter_map(|offering| {
             let id = &offering.reservation.as_ref()?.id;
             Some(format!("{id} {} {}", offering.is_available, offering.price))
         });
         let offerings: Vec<String> = offerings.collect();
-        let kinds = one.requirements.get(labels::CAPACITY_TYPE).unwrap();
-        let id = one.requirements.get(labels::RESERVATION_ID).unwrap();
+        let kinds = instance_type.requirements.get(labels::CAPACITY_TYPE).unwrap();
+        let id = instance_type.requirements.get(labels::RESERVATION_ID).unwrap();
         format!("{kinds}; {id}; {}", offerings.join(", "))
     };
     expect!["karpenter.sh/capacity-type In [on-demand reserved spot]; karpenter.k8s.aws/capacity-reservation-id In [cr-a cr-b cr-c cr-d]; cr-a true 0.000000008, cr-b false 0.000000008, cr-c false 0.000000008, cr-d false 0.000000008"].assert_eq(&shown(&NodeSettings::default()));
@@ -439,8 +439,8 @@ fn a_reservation_that_gave_nothing_is_left_alone_for_a_while() {
         zone: Zone::new("us-west-2a").unwrap(),
     };
     let later: Timestamp = "2026-08-01T12:00:01Z".parse().unwrap();
-    let reserved = |cooling: &BTreeMap<OfferingKey, Timestamp>| {
-        let shown = available(&[T3], &class, cooling);
+    let reserved = |unavailable_offerings: &BTreeMap<OfferingKey, Timestamp>| {
+        let shown = available(&[T3], &class, unavailable_offerings);
         let reserved = shown.split(", ").filter(|offering| offering.starts_with("reserved"));
         (reserved.collect::<Vec<_>>().join(", "), shown.matches("on-demand").count())
     };
@@ -456,12 +456,15 @@ fn a_local_zone_is_a_zone_like_any_other() {
     let mut sold = catalog(&[T3]);
     let zone = Zone::new("us-west-2-lax-1a").unwrap();
     let id = ZoneId::new("usw2-lax1-az1").unwrap();
-    let one = Arc::make_mut(&mut sold.instance_types[0]);
+    let instance_type = Arc::make_mut(&mut sold.instance_types[0]);
     let zones = "topology.kubernetes.io/zone In us-west-2a us-west-2-lax-1a";
-    one.requirements.replace(crate::testing::requirement(zones));
-    let there =
-        Offering { zone: zone.clone(), zone_id: Some(id.clone()), ..one.offerings[0].clone() };
-    one.offerings.push(there);
+    instance_type.requirements.replace(crate::testing::requirement(zones));
+    let there = Offering {
+        zone: zone.clone(),
+        zone_id: Some(id.clone()),
+        ..instance_type.offerings[0].clone()
+    };
+    instance_type.offerings.push(there);
     sold.zones.insert(zone, id);
     let mut class = class(ImageFamily::Al2023);
     class.subnets = vec![subnet("subnet-0e", "us-west-2-lax-1a", "usw2-lax1-az1", 10)];

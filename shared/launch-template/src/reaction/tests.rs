@@ -45,8 +45,8 @@ fn error(code: &str, message: &str, about: Option<(&str, &str)>) -> FleetError {
 
 fn shown(reaction: &FleetReaction) -> String {
     match reaction {
-        FleetReaction::CoolDown(key) => format!("cool down {key}"),
-        FleetReaction::CoolDownSpot => "cool down spot".to_owned(),
+        FleetReaction::MarkUnavailable(key) => format!("cool down {key}"),
+        FleetReaction::MarkSpotUnavailable => "cool down spot".to_owned(),
         FleetReaction::Retry => "retry".to_owned(),
         FleetReaction::Refuse(text) => format!("refuse {text}"),
     }
@@ -61,14 +61,14 @@ fn check(code: &str, message: &str, expected: &str) {
 }
 
 #[test]
-fn an_offering_without_capacity_cools_down() {
+fn an_offering_without_capacity_is_unavailable() {
     for code in NO_CAPACITY {
         check(code, "", "cool down spot m7i.large us-west-2b");
     }
 }
 
 #[test]
-fn spot_as_a_whole_cools_down_without_its_role() {
+fn spot_as_a_whole_is_unavailable_without_its_role() {
     check(SPOT_ROLE, "The provided credentials do not have permission", "cool down spot");
 }
 
@@ -109,17 +109,17 @@ fn everything_else_is_refused_with_karpenters_word() {
 }
 
 #[test]
-fn an_error_about_nothing_in_particular_cools_down_the_only_offering() {
+fn an_error_about_nothing_in_particular_is_unavailable_the_only_offering() {
     let about_all = error("InsufficientInstanceCapacity", "", None);
-    let one = request(vec![choice("m7i.large", "us-west-2a")]);
-    assert_eq!(shown(&reaction(&about_all, &one)), "cool down spot m7i.large us-west-2a");
+    let fleet_request = request(vec![choice("m7i.large", "us-west-2a")]);
+    assert_eq!(shown(&reaction(&about_all, &fleet_request)), "cool down spot m7i.large us-west-2a");
     let two = request(vec![choice("m7i.large", "us-west-2a"), choice("m7g.large", "us-west-2a")]);
     assert_eq!(shown(&reaction(&about_all, &two)), "retry");
 }
 
 #[test]
-fn an_offering_cools_down_for_three_minutes() {
+fn an_offering_is_unavailable_for_three_minutes() {
     let now: Timestamp = "2026-08-01T12:00:00Z".parse().unwrap();
-    assert_eq!(cooling_ends(now).to_string(), "2026-08-01T12:03:00Z");
-    assert_eq!(cooling_ends(Timestamp::MAX), Timestamp::MAX);
+    assert_eq!(unavailable_until(now).to_string(), "2026-08-01T12:03:00Z");
+    assert_eq!(unavailable_until(Timestamp::MAX), Timestamp::MAX);
 }

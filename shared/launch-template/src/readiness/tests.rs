@@ -25,19 +25,19 @@ fn passed() -> Checks {
     }
 }
 
-fn conditions(class: &NodeClass, found: &Findings, checks: &Checks) -> Vec<Condition> {
-    readiness(class, found, Some(checks)).into_conditions()
+fn conditions(class: &NodeClass, findings: &Findings, checks: &Checks) -> Vec<Condition> {
+    readiness(class, findings, Some(checks)).into_conditions()
 }
 
 /// What is not true of `class` with `found`.
 #[track_caller]
-fn check(class: &NodeClass, found: &Findings, expected: &Expect) {
-    check_with(class, found, &passed(), expected);
+fn check(class: &NodeClass, findings: &Findings, expected: &Expect) {
+    check_with(class, findings, &passed(), expected);
 }
 
 #[track_caller]
-fn check_with(class: &NodeClass, found: &Findings, checks: &Checks, expected: &Expect) {
-    let all = conditions(class, found, checks);
+fn check_with(class: &NodeClass, findings: &Findings, checks: &Checks, expected: &Expect) {
+    let all = conditions(class, findings, checks);
     let shown = all.iter().filter(|condition| condition.status != Some(true)).map(|condition| {
         let status = if condition.status.is_none() { "?" } else { "no" };
         format!("{} {status} {}: {}", condition.kind, condition.reason, condition.message)
@@ -215,13 +215,13 @@ fn tags_that_a_launch_sets_itself_are_refused() {
 
 /// What a launch from `class` is refused for, one a line.
 #[track_caller]
-fn refused(class: &NodeClass, found: &Findings, expected: &Expect) {
-    let ready = readiness(class, found, None);
+fn refused(class: &NodeClass, findings: &Findings, expected: &Expect) {
+    let ready = readiness(class, findings, None);
     let words: Vec<String> = ready.obstacles().iter().map(ToString::to_string).collect();
     expected.assert_eq(&words.join("\n"));
     // What the status stands for besides is no matter of a single launch.
     let checks = Checks { has_instance_profile: false, dry_run: DryRun::Pending, ..passed() };
-    assert_eq!(readiness(class, found, Some(&checks)).obstacles(), ready.obstacles());
+    assert_eq!(readiness(class, findings, Some(&checks)).obstacles(), ready.obstacles());
 }
 
 #[test]
@@ -282,8 +282,8 @@ fn a_launch_template_of_ones_own_stands_for_all_that_is_in_it() {
 #[test]
 fn only_a_class_that_lacks_nothing_but_the_dry_run_awaits_it() {
     let pending = Checks { dry_run: DryRun::Pending, ..passed() };
-    let awaits = |found: &Findings, checks: Option<&Checks>| {
-        readiness(&al2023(), found, checks).awaits_dry_run()
+    let awaits = |findings: &Findings, checks: Option<&Checks>| {
+        readiness(&al2023(), findings, checks).awaits_dry_run()
     };
     assert!(awaits(&good(), Some(&pending)));
     assert!(!awaits(&good(), Some(&passed())));

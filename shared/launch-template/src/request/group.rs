@@ -10,7 +10,7 @@ use model::{
     node_class::{Image, ResolvedNodeClass},
 };
 
-use super::Refusal;
+use super::BatchRefusal;
 use crate::{
     filter::{Candidate, market},
     image::image_for,
@@ -47,7 +47,7 @@ pub(super) fn groups<'a>(
     claim: &NodeClaim,
     class: &'a ResolvedNodeClass,
     capacity_type: CapacityType,
-) -> Result<Vec<Group<'a>>, Refusal> {
+) -> Result<Vec<Group<'a>>, BatchRefusal> {
     let wants_adapters = claim.requests.get(EFA) > 0;
     let mut groups = BTreeMap::new();
     for candidate in candidates {
@@ -67,7 +67,7 @@ pub(super) fn groups<'a>(
         let images: BTreeSet<&str> = class.images.iter().map(|image| image.id.as_str()).collect();
         let images: Vec<&str> = images.into_iter().collect();
         let why = format!("none of {} starts on the instance types", images.join(", "));
-        return Err(Refusal::NoImage { class: class.class.name.clone(), why });
+        return Err(BatchRefusal::NoImage { class: class.class.name.clone(), why });
     }
     Ok(groups.into_values().collect())
 }

@@ -30,7 +30,7 @@ fn try_launch(
     claim: &NodeClaim,
     class: &ResolvedNodeClass,
     types: &[&str],
-) -> Result<Launch, Refusal> {
+) -> Result<Launch, BatchRefusal> {
     let types = crate::offer(&catalog(types), class, &BTreeMap::new(), now());
     requests(std::slice::from_ref(claim), class, &types, &settings(), PROFILE)
 }
@@ -245,10 +245,11 @@ fn a_class_without_volumes_gets_the_familys() {
 #[test]
 fn own_volumes_replace_the_familys_and_a_zero_is_not_sent() {
     let mut class = al2023();
-    let own = BlockDevice { iops: Some(0), throughput: Some(250), ..BlockDevice::default() };
-    class.class.block_devices = vec![own.clone()];
+    let block_device =
+        BlockDevice { iops: Some(0), throughput: Some(250), ..BlockDevice::default() };
+    class.class.block_devices = vec![block_device.clone()];
     let sent = template(&class, &settings()).data.block_devices;
-    assert_eq!(sent, [BlockDevice { iops: None, ..own }]);
+    assert_eq!(sent, [BlockDevice { iops: None, ..block_device }]);
 }
 
 #[test]

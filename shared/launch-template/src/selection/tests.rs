@@ -21,8 +21,8 @@ fn image(text: &str) -> Image {
 }
 
 #[track_caller]
-fn check_chosen(found: &[Image], expected: &str) {
-    let chosen = chosen_images(found.to_vec(), now());
+fn check_chosen(images: &[Image], expected: &str) {
+    let chosen = chosen_images(images.to_vec(), now());
     let ids: Vec<&str> = chosen.iter().map(|image| image.id.as_str()).collect();
     assert_eq!(ids.join(" "), expected);
 }
@@ -73,15 +73,24 @@ fn a_capacity_block_expires_forty_minutes_before_its_end() {
     for (minutes, is_block, expected) in
         [(41, true, Some(false)), (40, true, Some(true)), (1, false, Some(false)), (0, false, None)]
     {
-        let found = usable_reservations(vec![reservation("cr-1", minutes, is_block)], now());
-        assert_eq!(found.first().map(|one| one.is_expiring), expected, "{minutes}");
+        let capacity_reservations =
+            usable_reservations(vec![reservation("cr-1", minutes, is_block)], now());
+        assert_eq!(
+            capacity_reservations
+                .first()
+                .map(|capacity_reservation| capacity_reservation.is_expiring),
+            expected,
+            "{minutes}"
+        );
     }
 }
 
 #[test]
 fn reservations_stand_in_the_order_of_their_ids_each_once() {
-    let all = ["cr-2", "cr-1", "cr-2"].map(|id| reservation(id, 60, false));
-    let ids: Vec<String> =
-        usable_reservations(all.to_vec(), now()).into_iter().map(|one| one.id).collect();
+    let capacity_reservations = ["cr-2", "cr-1", "cr-2"].map(|id| reservation(id, 60, false));
+    let ids: Vec<String> = usable_reservations(capacity_reservations.to_vec(), now())
+        .into_iter()
+        .map(|capacity_reservation| capacity_reservation.id)
+        .collect();
     assert_eq!(ids, ["cr-1", "cr-2"]);
 }

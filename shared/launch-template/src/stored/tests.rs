@@ -21,14 +21,14 @@ use super::{Live, of_status};
 use crate::testing::{class, now, subnet};
 
 fn status() -> ClassStatus {
-    let found = class(ImageFamily::Al2023);
-    let subnets = found.subnets.into_iter();
+    let resolved_node_class = class(ImageFamily::Al2023);
+    let subnets = resolved_node_class.subnets.into_iter();
     ClassStatus {
         subnets: subnets
             .map(|found| subnet(found.id.as_str(), "us-west-2a", "usw2-az1", 0))
             .collect(),
-        security_groups: found.security_groups,
-        images: found.images,
+        security_groups: resolved_node_class.security_groups,
+        images: resolved_node_class.images,
         instance_profile: Some("golden_1".to_owned()),
         ..ClassStatus::default()
     }
@@ -96,11 +96,19 @@ fn what_is_gone_since_the_status_was_written_is_not_launched_into() {
     let left = [("cr-1", 2), ("cr-3", 3), ("cr-4", 4)];
     let reservations_left = left.map(|(id, count)| (id.to_owned(), count)).into();
     let live = Live { reservations_left, ..live(1) };
-    let found = of_status(&reserved, &live, now()).unwrap().reservations;
-    let found: Vec<_> =
-        found.iter().map(|one| (&*one.id, one.available_count, one.is_expiring)).collect();
+    let capacity_reservations = of_status(&reserved, &live, now()).unwrap().reservations;
+    let entries: Vec<_> = capacity_reservations
+        .iter()
+        .map(|capacity_reservation| {
+            (
+                &*capacity_reservation.id,
+                capacity_reservation.available_count,
+                capacity_reservation.is_expiring,
+            )
+        })
+        .collect();
     // The second is over, by EC2's word, the fourth by the time in the status.
-    assert_eq!(found, [("cr-1", 2, false), ("cr-3", 3, true)]);
+    assert_eq!(entries, [("cr-1", 2, false), ("cr-3", 3, true)]);
 }
 
 #[test]
@@ -164,10 +172,10 @@ proptest! {
                 prop_assert_eq!(not_ready, None);
                 // In the order of the ids, whatever that of the status is.
                 let subnets = resolved.subnets.iter();
-                let found: Vec<_> = subnets
+                let entries: Vec<_> = subnets
                     .map(|subnet| (subnet.id.clone(), subnet.available_ip_address_count))
                     .collect();
-                prop_assert_eq!(found, both.into_iter().collect::<Vec<_>>());
+                prop_assert_eq!(entries, both.into_iter().collect::<Vec<_>>());
                 prop_assert_eq!(&resolved.class, &listed.class);
                 prop_assert_eq!(&resolved.images, &status().images);
                 prop_assert_eq!(&resolved.security_groups, &status().security_groups);

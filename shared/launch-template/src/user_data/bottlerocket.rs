@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use model::{
     ResourceName,
-    duration::show_go,
+    duration::format_go,
     node_class::{ImageTerm, ResolvedNodeClass},
 };
 use toml_edit::{Array, DocumentMut, Item, Table, TableLike, Value, value};
@@ -146,8 +146,8 @@ fn table<'a>(
         // Inserted, not put through `entry`: an inline parent then gets an inline table.
         parent.insert(key, Item::Table(Table::new()));
     }
-    let found = parent.get_mut(key).and_then(Item::as_table_like_mut);
-    found.ok_or_else(|| format!("`{path}` must be a table"))
+    let entry = parent.get_mut(key).and_then(Item::as_table_like_mut);
+    entry.ok_or_else(|| format!("`{path}` must be a table"))
 }
 
 /// A user's setting of the wrong kind would only show when the node does not come up.
@@ -206,7 +206,7 @@ fn fill(kubernetes: &mut dyn TableLike, node: &Node<'_>) -> Result<(), String> {
     kubernetes.insert("node-taints", taints(node));
     let grace = &kubelet.eviction_soft_grace_period;
     let grace: BTreeMap<String, String> =
-        grace.iter().map(|(signal, time)| (signal.clone(), show_go(*time))).collect();
+        grace.iter().map(|(signal, time)| (signal.clone(), format_go(*time))).collect();
     replace(kubernetes, "eviction-hard", texts(&kubelet.eviction_hard));
     replace(kubernetes, "eviction-soft", texts(&kubelet.eviction_soft));
     replace(kubernetes, "eviction-soft-grace-period", texts(&grace));

@@ -5,7 +5,7 @@
 
 use std::fmt::Display;
 
-use model::{Taint, duration::show_go, node_class::Kubelet};
+use model::{Taint, duration::format_go, node_class::Kubelet};
 
 use super::Node;
 
@@ -30,7 +30,7 @@ pub(super) fn arguments(node: &Node<'_>) -> String {
     } = &node.class.class.kubelet;
     let labels = node.registered_labels();
     let taints: Vec<String> = node.registered_taints().iter().map(taint).collect();
-    let grace = eviction_soft_grace_period.iter().map(|(key, time)| (key, show_go(*time)));
+    let grace = eviction_soft_grace_period.iter().map(|(key, time)| (key, format_go(*time)));
     [
         pairs("node-labels", "=", labels),
         Some(format!("--register-with-taints=\"{}\"", taints.join(","))),
@@ -62,9 +62,9 @@ fn pairs<K: Display, V: Display>(
     between: &str,
     entries: impl IntoIterator<Item = (K, V)>,
 ) -> Option<String> {
-    let all: Vec<String> =
+    let texts: Vec<String> =
         entries.into_iter().map(|(key, value)| format!("{key}{between}{value}")).collect();
-    (!all.is_empty()).then(|| format!("--{name}=\"{}\"", all.join(",")))
+    (!texts.is_empty()).then(|| format!("--{name}=\"{}\"", texts.join(",")))
 }
 
 /// `key[=value]:Effect`

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{Taint, duration::show_go, node_class::Kubelet};
+use model::{Taint, duration::format_go, node_class::Kubelet};
 
 use super::{
     Node, SHELL,
@@ -93,7 +93,7 @@ fn kubelet_config(node: &Node<'_>) -> Yaml {
     };
     let grace = eviction_soft_grace_period;
     let grace =
-        Yaml::map(grace.iter().map(|(key, time)| (key.as_str(), Yaml::text(show_go(*time)))));
+        Yaml::map(grace.iter().map(|(key, time)| (key.as_str(), Yaml::text(format_go(*time)))));
     let dns = node.cluster_dns().into_iter().map(Yaml::text).collect();
     let taints = node.registered_taints().iter().map(taint).collect();
     let number = |value: &Option<u32>| value.map(Yaml::number);

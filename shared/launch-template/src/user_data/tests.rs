@@ -43,7 +43,7 @@ fn every_kubelet_field() -> Kubelet {
 }
 
 /// The user data of a node of `class` with labels and taints of every kind.
-fn write(class: &ResolvedNodeClass, settings: &ClusterSettings) -> Result<String, Refusal> {
+fn write(class: &ResolvedNodeClass, settings: &ClusterSettings) -> Result<String, BatchRefusal> {
     let labels = [
         ("team", "payments"),
         ("karpenter.sh/capacity-type", "spot"),
@@ -63,7 +63,7 @@ fn write_with(
     settings: &ClusterSettings,
     labels: &[(&str, &str)],
     taints: Vec<Taint>,
-) -> Result<String, Refusal> {
+) -> Result<String, BatchRefusal> {
     let labels = labels.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
     user_data(&Node {
         claim: &claim(&[], &[]).name,

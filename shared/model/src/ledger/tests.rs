@@ -49,7 +49,7 @@ fn a_commit_counts_items_and_not_claims() {
         parent: Generation(3),
         promised: (0..500).map(|index| claim("a", index, 0)).collect(),
         changed: vec![claim("b", 0, 0)],
-        cooling: BTreeMap::new(),
+        unavailable_offerings: BTreeMap::new(),
         decisions: Vec::new(),
     };
     assert_eq!(commit.items(), 3);

@@ -13,7 +13,7 @@ use crate::{
 
 /// An EC2NodeClass as it was listed, so that what is told about it is about that very spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SeenNodeClass {
+pub struct ObservedNodeClass {
     /// What its spec says.
     pub class: NodeClass,
     /// `metadata.uid`: a namesake that took its place is another one.

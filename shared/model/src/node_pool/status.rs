@@ -9,7 +9,7 @@ use crate::{Condition, ConditionKind, ConditionReason, Resources};
 
 /// A NodePool as it was listed, so that what is told about it is about that very spec.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SeenNodePool {
+pub struct ObservedNodePool {
     /// What its spec says.
     pub pool: NodePool,
     /// `metadata.uid`: a namesake that took its place is another one.

@@ -70,14 +70,14 @@ fn compatibility_is_the_matrix_for_custom_and_well_known_labels() {
     for key in ["CUSTOM", "KNOWN"] {
         let with_key =
             |text: &str| if text.is_empty() { String::new() } else { format!("{key} {text}") };
-        for (node, verdicts) in MATRIX {
-            let verdicts: Vec<&str> = verdicts.split(' ').collect();
-            assert_eq!(verdicts.len(), PODS.len());
-            for (pod, verdict) in PODS.into_iter().zip(verdicts) {
+        for (node, validations) in MATRIX {
+            let validations: Vec<&str> = validations.split(' ').collect();
+            assert_eq!(validations.len(), PODS.len());
+            for (pod, validation) in PODS.into_iter().zip(validations) {
                 let (node, pod) = (with_key(node), with_key(pod));
-                check(&node, &pod, Undefined::Refused, verdict == "+");
+                check(&node, &pod, Undefined::Refused, validation == "+");
                 let is_known = key == "KNOWN";
-                let accepted = verdict == "+" || verdict == "u" && is_known;
+                let accepted = validation == "+" || validation == "u" && is_known;
                 check(&node, &pod, Undefined::WellKnown, accepted);
             }
         }
@@ -260,8 +260,8 @@ const SETS: [&str; 12] = [
 ];
 
 fn any() -> impl Strategy<Value = Requirements> {
-    vec((select(&KEYS[..]), select(&SETS[..])), 0..5).prop_map(|all| {
-        let texts: Vec<String> = all.iter().map(|(key, set)| format!("{key} {set}")).collect();
+    vec((select(&KEYS[..]), select(&SETS[..])), 0..5).prop_map(|entries| {
+        let texts: Vec<String> = entries.iter().map(|(key, set)| format!("{key} {set}")).collect();
         requirements(&texts.join(";"))
     })
 }
@@ -304,13 +304,13 @@ proptest! {
 
     #[test]
     fn adding_is_by_label_and_in_any_order(a in any(), b in any()) {
-        let (mut one, mut other) = (a.clone(), b.clone());
-        one.add_all(&b);
+        let (mut requirements, mut other) = (a.clone(), b.clone());
+        requirements.add_all(&b);
         other.add_all(&a);
-        prop_assert_eq!(&one, &other);
-        let once = one.clone();
-        one.add_all(&b);
-        prop_assert_eq!(&one, &once);
+        prop_assert_eq!(&requirements, &other);
+        let once = requirements.clone();
+        requirements.add_all(&b);
+        prop_assert_eq!(&requirements, &once);
         for requirement in once.iter() {
             let key = requirement.key().as_str();
             let expected = match (a.get(key), b.get(key)) {

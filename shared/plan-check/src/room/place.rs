@@ -41,7 +41,7 @@ pub(crate) enum Labels<'a> {
     Open(&'a NodeClaim),
 }
 
-pub(super) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) {
+pub(super) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violation>) {
     let mut pods_at: BTreeMap<Place<'_>, Vec<&Pod>> = BTreeMap::new();
     for placement in &plan.placements {
         match place(world, &placement.target) {
@@ -49,13 +49,13 @@ pub(super) fn check(world: &World<'_>, plan: &Plan, found: &mut Vec<Violation>) 
                 pods_at.entry(place).or_default().extend(pods_of(world, &placement.pods));
             }
             Err(why) => {
-                found.push(Violation::Target { target: placement.target.clone(), why });
+                violations.push(Violation::Target { target: placement.target.clone(), why });
             }
         }
     }
     for (place, pods) in pods_at {
         if let Some(seat) = seat(world, place) {
-            check_seat(world, &seat, &pods, found);
+            check_seat(world, &seat, &pods, violations);
         }
     }
 }
@@ -140,10 +140,10 @@ fn seat_of_node<'a>(world: &World<'a>, claim: &NodeClaim, node: &'a Node) -> Sea
 /// A claim without a node, or whose node has only just joined.
 fn seat_of_claim<'a>(world: &World<'a>, claim: &'a NodeClaim, node: Option<&'a Node>) -> Seat<'a> {
     let launched = claim.instance.as_ref().map(|instance| {
-        let mut all = labels_of(claim);
-        let own = world.instance_type(claim, &instance.instance_type);
-        all.add_all(&own.map(|t| t.requirements.clone()).unwrap_or_default());
-        all.add_all(&Requirements::of_labels([
+        let mut requirements = labels_of(claim);
+        let instance_type = world.instance_type(claim, &instance.instance_type);
+        requirements.add_all(&instance_type.map(|t| t.requirements.clone()).unwrap_or_default());
+        requirements.add_all(&Requirements::of_labels([
             (model::labels::INSTANCE_TYPE, instance.instance_type.as_str()),
             (model::labels::ZONE, instance.zone.as_str()),
             (model::labels::CAPACITY_TYPE, instance.capacity_type.as_str()),
@@ -151,11 +151,11 @@ fn seat_of_claim<'a>(world: &World<'a>, claim: &'a NodeClaim, node: Option<&'a N
         // What its kubelet reports of itself comes on top.
         let reported = node.map(labels_of_node).unwrap_or_default();
         for label in reported.iter() {
-            if !all.contains(label.key().as_str()) {
-                all.add(label.clone());
+            if !requirements.contains(label.key().as_str()) {
+                requirements.add(label.clone());
             }
         }
-        all
+        requirements
     });
     Seat {
         shown: format!("claim {}", claim.name),
@@ -185,7 +185,7 @@ fn bound<'a>(world: &World<'a>, node: &Node) -> Vec<&'a Pod> {
     pods.filter(|pod| !pod.is_terminal()).copied().collect()
 }
 
-fn check_seat(world: &World<'_>, seat: &Seat<'_>, pods: &[&Pod], found: &mut Vec<Violation>) {
+fn check_seat(world: &World<'_>, seat: &Seat<'_>, pods: &[&Pod], violations: &mut Vec<Violation>) {
     let requested = sum(pods.iter().copied()).saturating_add(&sum(seat.bound.iter().copied()));
     let daemons = sum(seat.bound.iter().filter(|pod| pod.is_owned_by_daemon_set()).copied());
     for outcome in outcomes(world, seat) {
@@ -193,23 +193,25 @@ fn check_seat(world: &World<'_>, seat: &Seat<'_>, pods: &[&Pod], found: &mut Vec
         let needed = requested.saturating_add(&expected);
         if !needed.fits_in(&outcome.allocatable) {
             let (place, room) = (outcome.shown, outcome.allocatable.to_string());
-            found.push(Violation::Resources { place, needed: needed.to_string(), room });
+            violations.push(Violation::Resources { place, needed: needed.to_string(), room });
             // One outcome is enough to name: there may be hundreds.
             break;
         }
     }
     if let Some(node) = seat.node {
         let storage = &world.facts.surroundings.storage;
-        check_attachments(storage, &node.name, &seat.bound, pods, found);
+        check_attachments(storage, &node.name, &seat.bound, pods, violations);
     }
     for pod in one_of_each(pods) {
-        check_taints(pod, &seat.taints, &seat.shown, found);
+        check_taints(pod, &seat.taints, &seat.shown, violations);
         let unmet = match &seat.labels {
-            Labels::Known(own) => unmet(world, own, pod).map(|why| (seat.shown.clone(), why)),
+            Labels::Known(requirements) => {
+                unmet(world, requirements, pod).map(|why| (seat.shown.clone(), why))
+            }
             Labels::Open(claim) => unmet_by_some_outcome(world, claim, pod),
         };
         if let Some((place, why)) = unmet {
-            found.push(Violation::Labels { pod: pod.key.clone(), place, why });
+            violations.push(Violation::Labels { pod: pod.key.clone(), place, why });
         }
     }
 }
@@ -228,16 +230,16 @@ fn outcomes(world: &World<'_>, seat: &Seat<'_>) -> Vec<Outcome> {
         vec![Outcome { shown: seat.shown.clone(), labels, allocatable: seat.allocatable.clone() }]
     };
     let claim = match &seat.labels {
-        Labels::Known(own) => return stated(own.clone()),
+        Labels::Known(requirements) => return stated(requirements.clone()),
         Labels::Open(claim) => claim,
     };
-    let own = labels_of(claim);
+    let requirements = labels_of(claim);
     let types = world.types_of(claim);
     if types.is_empty() || types.len() < claim.instance_types.len() {
-        return stated(own);
+        return stated(requirements);
     }
     let outcome = |instance_type: &InstanceType| {
-        let mut labels = own.clone();
+        let mut labels = requirements.clone();
         labels.add_all(&instance_type.requirements);
         Outcome {
             shown: format!("{} as {}", seat.shown, instance_type.name),
@@ -249,9 +251,9 @@ fn outcomes(world: &World<'_>, seat: &Seat<'_>) -> Vec<Outcome> {
 }
 
 /// Why labels that are there do not satisfy the pod, unless one of its alternatives goes with them.
-fn unmet(world: &World<'_>, own: &Requirements, pod: &Pod) -> Option<String> {
+fn unmet(world: &World<'_>, requirements: &Requirements, pod: &Pod) -> Option<String> {
     let wanted = wanted(world, pod);
-    let reasons = wanted.iter().map(|one| own.compatible(one, Undefined::Refused).err());
+    let reasons = wanted.iter().map(|one| requirements.compatible(one, Undefined::Refused).err());
     let reasons: Option<Vec<_>> = reasons.collect();
     let texts: Vec<String> = reasons?.iter().flatten().map(ToString::to_string).collect();
     Some(texts.join("; "))

@@ -431,16 +431,16 @@ fn nodes_that_are_disrupted_already_use_the_budget() {
 }
 
 #[test]
-fn an_offering_cools_down_until_later() {
-    let cooling = |until: &'static str| {
+fn an_offering_is_unavailable_until_later() {
+    let unavailable_offerings = |until: &'static str| {
         move |_: &mut Facts, plan: &mut Plan| {
             let offering = plan.promises[0].cheapest.clone();
-            plan.cooling.insert(offering, at(until));
+            plan.unavailable_offerings.insert(offering, at(until));
         }
     };
-    check(cooling("2026-08-01T12:03:00Z"), &[]);
+    check(unavailable_offerings("2026-08-01T12:03:00Z"), &[]);
     check(
-        cooling("2026-08-01T12:00:00Z"),
+        unavailable_offerings("2026-08-01T12:00:00Z"),
         &["the offering on-demand of m7g.large cools down until a time that is over"],
     );
 }

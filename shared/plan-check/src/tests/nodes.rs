@@ -74,12 +74,13 @@ fn volumes_are_where_the_pod_is_and_can_be_used() {
 
 #[test]
 fn a_node_attaches_only_so_many_volumes() {
-    let mount = |facts: &mut Facts, limit: u32, own: &[&str]| {
+    let mount = |facts: &mut Facts, limit: u32, texts: &[&str]| {
         facts.surroundings.storage = storage(&[("a", Some("")), ("b", None), ("c", None)]);
         let limits = [("ebs.csi.aws.com".to_owned(), limit)].into();
         facts.surroundings.storage.attach_limits.insert(id("general-6-0"), limits);
         facts.pods[4] = pod("bound").mounts("a").on("general-6-0").build();
-        let pod = own.iter().fold(pod("on-node").requests("cpu=500m"), |pod, one| pod.mounts(one));
+        let pod =
+            texts.iter().fold(pod("on-node").requests("cpu=500m"), |pod, text| pod.mounts(text));
         facts.pods[2] = pod.build();
     };
     check(|facts, _| mount(facts, 1, &["a"]), &[]);

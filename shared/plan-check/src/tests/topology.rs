@@ -44,7 +44,10 @@ fn second_claim(facts: &mut Facts, plan: &mut Plan, zone: &str) {
     let mut second = promise(claim, &["web-1"]);
     let class = &facts.classes.as_ref().unwrap()["default"];
     let model::facts::ClassOffer::Ready(types) = class else { panic!("the class is ready") };
-    second.price = types.iter().find_map(|one| Some(one.offering(&offering)?.price)).unwrap();
+    second.price = types
+        .iter()
+        .find_map(|instance_type| Some(instance_type.offering(&offering)?.price))
+        .unwrap();
     second.cheapest = offering;
     plan.promises.push(second);
 }
@@ -61,7 +64,7 @@ fn hard(change: impl Fn(&mut SpreadConstraint)) -> impl Fn(PodBuilder) -> PodBui
 fn zones_are_at_most_max_skew_apart() {
     let all_in_a = ["us-west-2a has 3, the least 0, maxSkew is 1"];
     check(|facts, _| web(facts, hard(|_| ())), &all_in_a);
-    check(|facts, _| web(facts, hard(|one| one.max_skew = 3)), &[]);
+    check(|facts, _| web(facts, hard(|spread_constraint| spread_constraint.max_skew = 3)), &[]);
     // Two in one zone and one in the other.
     check(
         |facts, plan| {
@@ -101,7 +104,7 @@ fn a_spread_pins_its_pod() {
     let wide = format!("karpenter.sh/capacity-type In on-demand; {ZONE} In us-west-2a us-west-2b");
     check(
         |facts, plan| {
-            web(facts, hard(|one| one.max_skew = 3));
+            web(facts, hard(|spread_constraint| spread_constraint.max_skew = 3));
             plan.promises[0].claim.requirements = requirements(&wide);
             plan.promises[0].claim.instance_types = vec![id("m7g.large")];
         },
@@ -110,7 +113,7 @@ fn a_spread_pins_its_pod() {
     // On nodes without the label nobody is spread.
     check(
         |facts, plan| {
-            web(facts, hard(|one| one.max_skew = 3));
+            web(facts, hard(|spread_constraint| spread_constraint.max_skew = 3));
             let byo = node("byo");
             plan.placements[0].target = Target::Node(byo.name.clone());
             facts.nodes.insert(byo.name.clone(), byo);
@@ -132,7 +135,10 @@ fn each_host_takes_max_skew_pods() {
 fn too_few_domains_make_the_least_zero() {
     let min = |domains| {
         move |facts: &mut Facts, plan: &mut Plan| {
-            web(facts, hard(move |one| one.min_domains = Some(domains)));
+            web(
+                facts,
+                hard(move |spread_constraint| spread_constraint.min_domains = Some(domains)),
+            );
             second_claim(facts, plan, "us-west-2b");
             facts.pods[4] = pod("bound").on("general-6-0").build();
         }
@@ -167,14 +173,21 @@ fn pods_on_nodes_that_do_not_count_are_not_counted() {
     );
     check(
         |facts, plan| {
-            web(facts, hard(|one| one.node_taints_policy = NodeInclusionPolicy::Honor));
+            web(
+                facts,
+                hard(|spread_constraint| {
+                    spread_constraint.node_taints_policy = NodeInclusionPolicy::Honor;
+                }),
+            );
             to_two(facts, plan);
         },
         &[],
     );
     check(
         |facts, plan| {
-            let honors = hard(|one| one.node_taints_policy = NodeInclusionPolicy::Honor);
+            let honors = hard(|spread_constraint| {
+                spread_constraint.node_taints_policy = NodeInclusionPolicy::Honor;
+            });
             web(facts, |pod| honors(pod).tolerates(tolerates_key("dedicated")));
             to_two(facts, plan);
         },
@@ -182,7 +195,8 @@ fn pods_on_nodes_that_do_not_count_are_not_counted() {
     );
     let chooses = |policy| {
         move |facts: &mut Facts, plan: &mut Plan| {
-            let spreads = hard(move |one| one.node_affinity_policy = policy);
+            let spreads =
+                hard(move |spread_constraint| spread_constraint.node_affinity_policy = policy);
             web(facts, |pod| spreads(pod).selects("karpenter.sh/nodepool In general"));
             to_two(facts, plan);
         }
@@ -247,8 +261,8 @@ fn pods_that_want_each_other_begin_in_one_place() {
     check(
         |facts, plan| {
             begin_twice(facts, plan);
-            let own = format!("{ZONE} In us-west-2b");
-            let stubborn = pod("web-1").requests("cpu=500m").label("app=web").selects(&own);
+            let text = format!("{ZONE} In us-west-2b");
+            let stubborn = pod("web-1").requests("cpu=500m").label("app=web").selects(&text);
             facts.pods[1] = near(ZONE)(stubborn).build();
         },
         &[],

@@ -13,7 +13,7 @@ use crate::{
 
 type Term<'a> = (&'a Namespace, &'a PodAffinityTerm);
 
-pub(super) fn check(world: &World<'_>, crowd: &Crowd<'_>, found: &mut Vec<Violation>) {
+pub(super) fn check(world: &World<'_>, crowd: &Crowd<'_>, violations: &mut Vec<Violation>) {
     let mut owners: BTreeMap<Term<'_>, Vec<&Member<'_>>> = BTreeMap::new();
     for member in crowd.members().filter(|member| member.is_new) {
         for term in &member.pod.spec.pod_affinity.required {
@@ -21,7 +21,7 @@ pub(super) fn check(world: &World<'_>, crowd: &Crowd<'_>, found: &mut Vec<Violat
         }
     }
     for ((namespace, term), owners) in owners {
-        Company::of(world, crowd, (namespace, term)).check(&owners, found);
+        Company::of(world, crowd, (namespace, term)).check(&owners, violations);
     }
 }
 
@@ -49,10 +49,10 @@ impl<'w, 'c, 'a> Company<'w, 'c, 'a> {
         Self { world, crowd, term, certain }
     }
 
-    fn check(&self, owners: &[&Member<'a>], found: &mut Vec<Violation>) {
+    fn check(&self, owners: &[&Member<'a>], violations: &mut Vec<Violation>) {
         let key = self.term.1.topology_key.as_str();
         let mut refuse = |member: &Member<'_>, why: String| {
-            found.push(Violation::Affinity { pod: member.pod.key.clone(), why });
+            violations.push(Violation::Affinity { pod: member.pod.key.clone(), why });
         };
         let mut known: BTreeMap<usize, Domains> = BTreeMap::new();
         for member in owners {
@@ -61,7 +61,7 @@ impl<'w, 'c, 'a> Company<'w, 'c, 'a> {
                 .or_insert_with(|| self.crowd.domains(self.world, member.spot, key));
             if domains.values.is_empty() || domains.may_be_absent {
                 refuse(member, format!("its place has no certain {key}"));
-            } else if let Some(value) = domains.values.iter().find(|one| !self.has(one, member)) {
+            } else if let Some(value) = domains.values.iter().find(|text| !self.has(text, member)) {
                 if !self.selects(member) {
                     refuse(member, format!("nobody it wants is in {key}={value}"));
                 } else if let Some(other) = self.reachable_before(member) {
@@ -71,14 +71,14 @@ impl<'w, 'c, 'a> Company<'w, 'c, 'a> {
         }
         let ours: BTreeSet<_> = owners.iter().map(|member| &member.pod.key).collect();
         let first = |members: &&Vec<&Member<'_>>| {
-            members.iter().all(|one| one.is_new && ours.contains(&one.pod.key))
+            members.iter().all(|member| member.is_new && ours.contains(&member.pod.key))
         };
         let begun: Vec<(&String, &Vec<&Member<'_>>)> =
             self.certain.iter().filter(|(_, members)| first(members)).collect();
         for (index, (domain, members)) in begun.iter().enumerate() {
             let apart = begun.iter().skip(index + 1).find(|(other, others)| {
-                let may = |all: &[&Member<'_>], value: &str| {
-                    all.iter().all(|one| allows(one.pod, key, value))
+                let may = |members: &[&Member<'_>], value: &str| {
+                    members.iter().all(|member| allows(member.pod, key, value))
                 };
                 may(members, other) && may(others, domain)
             });
@@ -97,16 +97,19 @@ impl<'w, 'c, 'a> Company<'w, 'c, 'a> {
     fn selects(&self, member: &Member<'_>) -> bool {
         let (namespace, term) = self.term;
         includes(self.world, namespace, term, &member.pod.key.namespace)
-            && term.selector.as_ref().is_some_and(|one| one.selects(&member.pod.spec.labels))
+            && term
+                .selector
+                .as_ref()
+                .is_some_and(|label_selector| label_selector.selects(&member.pod.spec.labels))
     }
 
     /// A domain that the pod may be in and where somebody was before the plan: there is no first.
     fn reachable_before(&self, member: &Member<'_>) -> Option<&String> {
         let key = self.term.1.topology_key.as_str();
         let mut certain = self.certain.iter();
-        let found = certain.find(|(domain, members)| {
+        let entry = certain.find(|(domain, members)| {
             members.iter().any(|one| !one.is_new) && allows(member.pod, key, domain)
         });
-        found.map(|(domain, _)| domain)
+        entry.map(|(domain, _)| domain)
     }
 }

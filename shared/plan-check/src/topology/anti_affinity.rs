@@ -13,7 +13,7 @@ use crate::{
 
 type Term<'a> = (&'a Namespace, &'a PodAffinityTerm);
 
-pub(super) fn check(world: &World<'_>, crowd: &Crowd<'_>, found: &mut Vec<Violation>) {
+pub(super) fn check(world: &World<'_>, crowd: &Crowd<'_>, violations: &mut Vec<Violation>) {
     let mut owners: BTreeMap<Term<'_>, Vec<&Member<'_>>> = BTreeMap::new();
     for member in crowd.members() {
         for term in &member.pod.spec.pod_anti_affinity.required {
@@ -21,7 +21,7 @@ pub(super) fn check(world: &World<'_>, crowd: &Crowd<'_>, found: &mut Vec<Violat
         }
     }
     for ((namespace, term), owners) in owners {
-        check_term(world, crowd, (namespace, term), &owners, found);
+        check_term(world, crowd, (namespace, term), &owners, violations);
     }
 }
 
@@ -30,7 +30,7 @@ fn check_term(
     crowd: &Crowd<'_>,
     (namespace, term): Term<'_>,
     owners: &[&Member<'_>],
-    found: &mut Vec<Violation>,
+    violations: &mut Vec<Violation>,
 ) {
     let key = term.topology_key.as_str();
     let is_about = |other: &Namespace| includes(world, namespace, term, other);
@@ -54,7 +54,7 @@ fn check_term(
         if let Some((owner, other)) = together(&owners, &selected) {
             let (pod, other) = (owner.pod.key.clone(), other.pod.key.clone());
             let domain = format!("{key}={domain}");
-            found.push(Violation::AntiAffinity { pod, other, domain });
+            violations.push(Violation::AntiAffinity { pod, other, domain });
         }
     }
 }

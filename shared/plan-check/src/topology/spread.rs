@@ -28,12 +28,13 @@ type Kind<'a> = (
     (&'a Requirements, &'a Vec<Vec<Requirement>>, &'a Vec<Toleration>),
 );
 
-pub(super) fn check(world: &World<'_>, crowd: &Crowd<'_>, found: &mut Vec<Violation>) {
+pub(super) fn check(world: &World<'_>, crowd: &Crowd<'_>, violations: &mut Vec<Violation>) {
     let mut kinds: BTreeMap<Kind<'_>, Vec<&Member<'_>>> = BTreeMap::new();
     for member in crowd.members().filter(|member| member.is_new) {
         let spec = &member.pod.spec;
-        let hard =
-            |one: &&SpreadConstraint| one.when_unsatisfiable == WhenUnsatisfiable::DoNotSchedule;
+        let hard = |spread_constraint: &&SpreadConstraint| {
+            spread_constraint.when_unsatisfiable == WhenUnsatisfiable::DoNotSchedule
+        };
         for constraint in spec.spread.iter().filter(hard) {
             let filter = (&spec.node_selector, &spec.required_terms, &spec.tolerations);
             kinds.entry((&member.pod.key.namespace, constraint, filter)).or_default().push(member);
@@ -41,7 +42,7 @@ pub(super) fn check(world: &World<'_>, crowd: &Crowd<'_>, found: &mut Vec<Violat
     }
     let mut universes = Universes::default();
     for ((_, constraint, _), owners) in kinds {
-        check_kind(world, crowd, constraint, &owners, &mut universes, found);
+        check_kind(world, crowd, constraint, &owners, &mut universes, violations);
     }
 }
 
@@ -51,7 +52,7 @@ fn check_kind<'a>(
     constraint: &SpreadConstraint,
     owners: &[&Member<'a>],
     universes: &mut Universes,
-    found: &mut Vec<Violation>,
+    violations: &mut Vec<Violation>,
 ) {
     let Some(first) = owners.first() else { return };
     let key = constraint.topology_key.as_str();
@@ -79,11 +80,12 @@ fn check_kind<'a>(
         let there = domains(member.spot);
         let Some(value) = there.decided() else {
             let why = format!("its place has no certain {key}");
-            found.push(Violation::Spread { pod: member.pod.key.clone(), why });
+            violations.push(Violation::Spread { pod: member.pod.key.clone(), why });
             continue;
         };
         let selects = constraint.selector.as_ref();
-        let is_counted = selects.is_some_and(|one| one.selects(&member.pod.spec.labels));
+        let is_counted =
+            selects.is_some_and(|label_selector| label_selector.selects(&member.pod.spec.labels));
         placed.entry(value.clone()).or_insert((0, member)).0 += u64::from(is_counted);
     }
     let least = if key == labels::HOSTNAME {
@@ -98,7 +100,7 @@ fn check_kind<'a>(
                 "{key}={domain} has {count}, the least {least}, maxSkew is {}",
                 constraint.max_skew
             );
-            found.push(Violation::Spread { pod: member.pod.key.clone(), why });
+            violations.push(Violation::Spread { pod: member.pod.key.clone(), why });
         }
     }
 }
@@ -107,14 +109,16 @@ fn check_kind<'a>(
 fn counts(crowd: &Crowd<'_>, constraint: &SpreadConstraint, pod: &Pod, spot: usize) -> bool {
     if constraint.node_taints_policy == NodeInclusionPolicy::Honor {
         let Some(spot) = crowd.spots.get(spot) else { return false };
-        let tolerated = |taint| pod.spec.tolerations.iter().any(|one| one.tolerates(taint));
+        let tolerated =
+            |taint| pod.spec.tolerations.iter().any(|toleration| toleration.tolerates(taint));
         if !spot.taints.iter().all(tolerated) {
             return false;
         }
     }
-    let Some(own) = crowd.known_labels(spot) else { return false };
+    let Some(requirements) = crowd.known_labels(spot) else { return false };
     constraint.node_affinity_policy == NodeInclusionPolicy::Ignore
-        || terms(&pod.spec).all(|wanted| own.compatible(&wanted, Undefined::Refused).is_ok())
+        || terms(&pod.spec)
+            .all(|wanted| requirements.compatible(&wanted, Undefined::Refused).is_ok())
 }
 
 /// The most that the least domain can have had.
@@ -162,42 +166,43 @@ impl Universes {
 
 /// The domains in which something can be launched now, by pools whose taints do not matter.
 fn sure(world: &World<'_>, key: &str, tolerations: Option<&[Toleration]>) -> BTreeSet<String> {
-    let mut all = BTreeSet::new();
+    let mut texts = BTreeSet::new();
     let pools = world.facts.node_pools.iter().filter(|pool| pool.is_usable());
     for pool in pools {
         let is_tolerated = |taint: &model::Taint| {
-            tolerations.is_none_or(|own| own.iter().any(|one| one.tolerates(taint)))
+            tolerations.is_none_or(|own| own.iter().any(|toleration| toleration.tolerates(taint)))
         };
         if !pool.template.taints.iter().all(is_tolerated) {
             continue;
         }
-        let own = template_labels(pool);
+        let requirements = template_labels(pool);
         for instance_type in world.types_of_pool(pool) {
-            if own.intersects(&instance_type.requirements).is_err() {
+            if requirements.intersects(&instance_type.requirements).is_err() {
                 continue;
             }
-            for offering in usable(instance_type, &own) {
-                let label = crate::room::outcome_label(&own, instance_type, offering, key);
+            for offering in usable(instance_type, &requirements) {
+                let label = crate::room::outcome_label(&requirements, instance_type, offering, key);
                 let value = label.as_ref().and_then(|label| label.single_value());
-                all.extend(value.map(ToString::to_string));
+                texts.extend(value.map(ToString::to_string));
             }
         }
     }
-    all
+    texts
 }
 
 /// Every value that anything has for the label.
 fn possible(world: &World<'_>, key: &str) -> BTreeSet<String> {
-    let mut all: BTreeSet<String> =
+    let mut texts: BTreeSet<String> =
         world.facts.nodes.values().filter_map(|node| node.labels.get(key).cloned()).collect();
     for pool in &world.facts.node_pools {
         let template = template_labels(pool);
-        let own = template.get(key).into_iter().flat_map(Requirement::values);
-        all.extend(own.map(ToString::to_string));
+        let flat_map = template.get(key).into_iter().flat_map(Requirement::values);
+        texts.extend(flat_map.map(ToString::to_string));
     }
     for (_, types) in world.facts.ready_classes() {
-        let own = types.iter().filter_map(|one| one.requirements.get(key));
-        all.extend(own.flat_map(Requirement::values).map(ToString::to_string));
+        let filter_map =
+            types.iter().filter_map(|instance_type| instance_type.requirements.get(key));
+        texts.extend(filter_map.flat_map(Requirement::values).map(ToString::to_string));
     }
-    all
+    texts
 }

@@ -21,12 +21,12 @@ pub(crate) fn now() -> Timestamp {
 
 /// `cpu=100m memory=1Gi`; a pod's requests have `pods=1` as well.
 pub(crate) fn resources(text: &str) -> Resources {
-    let mut all = Resources::default();
+    let mut resources = Resources::default();
     for part in text.split_whitespace() {
         let (name, amount) = part.split_once('=').unwrap();
-        all.set_quantity(&ResourceName::new(name).unwrap(), amount).unwrap();
+        resources.set_quantity(&ResourceName::new(name).unwrap(), amount).unwrap();
     }
-    all
+    resources
 }
 
 /// Requirements that list values: `key=a,b`.

@@ -63,9 +63,9 @@ pub(crate) fn cluster(size: usize, kind: Kind, types: &[Arc<InstanceType>]) -> F
             Kind::Roomy => ROOMY_TYPES[index % ROOMY_TYPES.len()],
             Kind::Packed => "m6i.2xlarge",
         };
-        let own = types.iter().find(|one| one.name.as_str() == name).unwrap();
-        let claim = claim(index, own);
-        let node = node(index, &claim, own);
+        let instance_type = types.iter().find(|one| one.name.as_str() == name).unwrap();
+        let claim = claim(index, instance_type);
+        let node = node(index, &claim, instance_type);
         facts.pods.extend((0..PODS_PER_NODE).map(|place| pod(index, place, kind)));
         facts.nodes.insert(node.name.clone(), node);
         facts.ledger.claims.insert(claim.name.clone(), claim);
@@ -74,39 +74,41 @@ pub(crate) fn cluster(size: usize, kind: Kind, types: &[Arc<InstanceType>]) -> F
 }
 
 fn requirements(kind: Kind) -> Requirements {
-    let mut all: Requirements =
+    let mut requirements: Requirements =
         [listed(keys::ARCH, &["amd64"]), listed(keys::CAPACITY_TYPE, &["on-demand"])]
             .into_iter()
             .collect();
     match kind {
         Kind::Roomy => {
-            all.add(listed("karpenter.k8s.aws/instance-category", &["c", "m", "r"]));
+            requirements.add(listed("karpenter.k8s.aws/instance-category", &["c", "m", "r"]));
             let key = "karpenter.k8s.aws/instance-generation";
-            all.add(Requirement::new(key, Operator::Gt, ["4"]).unwrap());
+            requirements.add(Requirement::new(key, Operator::Gt, ["4"]).unwrap());
         }
-        Kind::Packed => all.add(listed("karpenter.k8s.aws/instance-family", &["m6i"])),
+        Kind::Packed => requirements.add(listed("karpenter.k8s.aws/instance-family", &["m6i"])),
     }
-    all
+    requirements
 }
 
 fn node_name(index: usize) -> NodeName {
     format!("node-{index:04}").parse().unwrap()
 }
 
-fn claim(index: usize, own: &InstanceType) -> NodeClaim {
+fn claim(index: usize, instance_type: &InstanceType) -> NodeClaim {
     let zone = Zone::new(ZONES[index % ZONES.len()]).unwrap();
-    let offering = own
+    let offering = instance_type
         .offerings
         .iter()
         .find(|one| one.zone == zone && one.capacity_type == CapacityType::OnDemand);
     let offering = offering.unwrap();
     let name = format!("general-node-{index:04}");
-    let mut all: BTreeMap<String, String> = own
+    let mut texts: BTreeMap<String, String> = instance_type
         .requirements
         .iter()
-        .filter_map(|one| Some((one.key().as_str().to_owned(), one.single_value()?.to_string())))
+        .filter_map(|requirement| {
+            Some((requirement.key().as_str().to_owned(), requirement.single_value()?.to_string()))
+        })
         .collect();
-    all.extend(labels(&[
+    texts.extend(labels(&[
         (keys::NODE_POOL, "general"),
         (keys::NODE_CLASS, "default"),
         (keys::CAPACITY_TYPE, "on-demand"),
@@ -122,10 +124,10 @@ fn claim(index: usize, own: &InstanceType) -> NodeClaim {
         batch_size: 1,
         pods: Vec::new(),
         created_at: ago(24),
-        labels: all,
+        labels: texts,
         annotations: BTreeMap::new(),
         requirements: Requirements::default(),
-        instance_types: vec![own.name.clone()],
+        instance_types: vec![instance_type.name.clone()],
         requests: Resources::default(),
         taints: Vec::new(),
         startup_taints: Vec::new(),
@@ -133,12 +135,12 @@ fn claim(index: usize, own: &InstanceType) -> NodeClaim {
         termination_grace_period: None,
         phase: ClaimPhase::Initialized,
         phase_since: ago(24),
-        capacity: own.capacity.clone(),
-        allocatable: own.allocatable(),
+        capacity: instance_type.capacity.clone(),
+        allocatable: instance_type.allocatable(),
         requested_at: Some(ago(24)),
         instance: Some(LaunchedInstance {
             id: format!("i-{index:017x}").parse().unwrap(),
-            instance_type: own.name.clone(),
+            instance_type: instance_type.name.clone(),
             zone,
             capacity_type: CapacityType::OnDemand,
             price: offering.price,
@@ -158,10 +160,10 @@ fn claim(index: usize, own: &InstanceType) -> NodeClaim {
     }
 }
 
-fn node(index: usize, claim: &NodeClaim, own: &InstanceType) -> Node {
+fn node(index: usize, claim: &NodeClaim, instance_type: &InstanceType) -> Node {
     let name = node_name(index);
-    let mut all = claim.labels.clone();
-    all.extend(labels(&[
+    let mut texts = claim.labels.clone();
+    texts.extend(labels(&[
         (keys::REGISTERED, "true"),
         (keys::INITIALIZED, "true"),
         (keys::HOSTNAME, name.as_str()),
@@ -170,12 +172,12 @@ fn node(index: usize, claim: &NodeClaim, own: &InstanceType) -> Node {
         provider_id: claim.instance.as_ref().map(LaunchedInstance::provider_id),
         created_at: ago(24),
         is_deleting: false,
-        labels: all,
+        labels: texts,
         annotations: BTreeMap::new(),
         finalizers: [keys::TERMINATION_FINALIZER.to_owned()].into(),
         taints: Vec::new(),
-        capacity: own.capacity.clone(),
-        allocatable: own.allocatable(),
+        capacity: instance_type.capacity.clone(),
+        allocatable: instance_type.allocatable(),
         is_ready: true,
         name,
     }
@@ -198,14 +200,14 @@ fn pod(node: usize, place: usize, kind: Kind) -> Pod {
         termination_grace_seconds: 30,
         ..PodSpec::default()
     };
-    let own = ("app", app.as_str());
+    let entry = ("app", app.as_str());
     match number % APPS {
         0..=4 => {
-            let over_zones = SpreadConstraint { max_skew: 10, ..spread(keys::ZONE, own, true) };
+            let over_zones = SpreadConstraint { max_skew: 10, ..spread(keys::ZONE, entry, true) };
             spec.spread = vec![over_zones];
         }
         5 | 6 => {
-            let apart = vec![affinity(keys::HOSTNAME, own)];
+            let apart = vec![affinity(keys::HOSTNAME, entry)];
             spec.pod_anti_affinity = PodAffinity { required: apart, preferred: Vec::new() };
         }
         _ => {}

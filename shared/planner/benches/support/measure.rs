@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use model::{Plan, facts::Facts};
 use peak_alloc::PeakAlloc;
-use planner::Prepared;
+use planner::PreparedFacts;
 
 #[global_allocator]
 static ALLOCATED: PeakAlloc = PeakAlloc;
@@ -47,14 +47,14 @@ pub(crate) fn measure(facts: &Facts, runs_min: usize) -> Cost {
     let [mut preparing, mut solving, mut writing] = [(); 3].map(|()| Times::default());
     let (mut whole, mut runs) = (Duration::ZERO, 0);
     while runs < runs_min || (whole < TIME_MIN && runs < RUNS_MAX) {
-        let mut prepared = preparing.measure(|| Prepared::of(facts));
+        let mut prepared = preparing.measure(|| PreparedFacts::of(facts));
         let solved = solving.measure(|| prepared.solve());
         let again = writing.measure(|| prepared.plan_of(&solved));
         runs += 1;
         whole += preparing.last() + solving.last() + writing.last();
         assert_eq!(again.promises.len(), plan.promises.len(), "the same facts, the same plan");
     }
-    let [preparing, solving, writing] = [preparing, solving, writing].map(|all| all.usual());
+    let [preparing, solving, writing] = [preparing, solving, writing].map(|times| times.usual());
     Cost { preparing, solving, writing, memory_bytes, plan }
 }
 
@@ -130,7 +130,7 @@ impl Dice {
     }
 
     /// One of `all`.
-    pub(crate) fn one_of<T: Copy>(&mut self, all: &[T]) -> T {
-        all[self.below(all.len())]
+    pub(crate) fn one_of<T: Copy>(&mut self, items: &[T]) -> T {
+        items[self.below(items.len())]
     }
 }

@@ -59,9 +59,10 @@ impl<'a> Totals<'a> {
                 total.cost = total.cost.plus(price::of_node(state, entry));
             }
             let of_others = || {
-                let own = entry.pods.iter().copied();
-                let own = own.filter(|pod| !pod.is_terminal() && !pod.is_owned_by_daemon_set());
-                eviction::reschedule_cost(own)
+                let copied = entry.pods.iter().copied();
+                let filter =
+                    copied.filter(|pod| !pod.is_terminal() && !pod.is_owned_by_daemon_set());
+                eviction::reschedule_cost(filter)
             };
             let cost = costs.get(&number).copied().unwrap_or_else(of_others);
             total.disruption = total.disruption.saturating_add(cost);
@@ -78,15 +79,17 @@ impl<'a> Totals<'a> {
         }
         let before = nodes.iter().fold(Exact::default(), |sum, node| sum.plus(node.price));
         let several = by_pool.len() > 1;
-        by_pool.into_iter().all(|(pool, own)| {
-            let is_balanced =
-                own.iter().any(|n| n.pool.disruption.policy == ConsolidationPolicy::Balanced);
+        by_pool.into_iter().all(|(pool, candidates)| {
+            let is_balanced = candidates
+                .iter()
+                .any(|n| n.pool.disruption.policy == ConsolidationPolicy::Balanced);
             if !is_balanced {
                 return true;
             }
-            let price = own.iter().fold(Exact::default(), |sum, node| sum.plus(node.price));
+            let price = candidates.iter().fold(Exact::default(), |sum, node| sum.plus(node.price));
             let share = if several { shared(saving, price, before) } else { saving };
-            let disruption = own.iter().fold(0_u64, |sum, node| sum.saturating_add(node.cost));
+            let disruption =
+                candidates.iter().fold(0_u64, |sum, node| sum.saturating_add(node.cost));
             self.scores(pool, share, disruption)
         })
     }

@@ -21,11 +21,11 @@ impl<'a> Remaining<'a> {
     /// Nodes that are going already, for whatever reason, and nodes that are not ready are spent.
     pub(crate) fn of(state: &State<'a>, reason: DisruptionReason) -> Self {
         let mut counts: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
-        let own = state.nodes.iter().filter(|entry| {
+        let filter = state.nodes.iter().filter(|entry| {
             entry.is_initialized()
                 && entry.claim.is_some_and(|claim| !claim.conditions.is_instance_terminating)
         });
-        for (entry, pool) in own.filter_map(|entry| Some((entry, entry.pool_name()?))) {
+        for (entry, pool) in filter.filter_map(|entry| Some((entry, entry.pool_name()?))) {
             let (total, disrupting) = counts.entry(pool).or_default();
             *total += 1;
             let is_ready = entry.node.is_some_and(|node| node.is_ready);

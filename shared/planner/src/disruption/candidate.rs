@@ -57,8 +57,8 @@ impl Candidate<'_> {
 /// What makes a node worth giving up first: the price that is saved for what moving its pods costs.
 /// Ties go to the name.
 pub(crate) fn by_savings(a: &Candidate<'_>, b: &Candidate<'_>) -> Ordering {
-    let ratio = |one: &Candidate<'_>, other: &Candidate<'_>| {
-        one.price.0.saturating_mul(u128::from(other.cost))
+    let ratio = |candidate: &Candidate<'_>, other: &Candidate<'_>| {
+        candidate.price.0.saturating_mul(u128::from(other.cost))
     };
     ratio(b, a).cmp(&ratio(a, b)).then_with(|| a.node.name.cmp(&b.node.name))
 }

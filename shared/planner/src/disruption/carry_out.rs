@@ -98,10 +98,10 @@ const fn name(reason: DisruptionReason) -> &'static str {
 /// An empty node is told by its claim, as what is noted about it.
 fn lines(dropped: &[Dropped], method: Method) -> Vec<Rejected> {
     let of_claim = method == Method::Emptiness;
-    let line = |one: &Dropped| {
-        let node = one.node.as_ref().filter(|_| !of_claim);
-        let what = node.map_or_else(|| one.claim.to_string(), ToString::to_string);
-        Rejected { what: Some(what), why: one.reason.to_string() }
+    let line = |dropped: &Dropped| {
+        let node = dropped.node.as_ref().filter(|_| !of_claim);
+        let what = node.map_or_else(|| dropped.claim.to_string(), ToString::to_string);
+        Rejected { what: Some(what), why: dropped.reason.to_string() }
     };
     dropped.iter().map(line).collect()
 }

@@ -102,7 +102,7 @@ fn found_drift(
         return Some("InstanceTypeNotFound");
     }
     let hashes = state.facts.class_hashes.as_ref();
-    let hash = hashes.and_then(|all| all.get(&pool.template.node_class));
+    let hash = hashes.and_then(|texts| texts.get(&pool.template.node_class));
     let is_of_another = hash.is_some_and(|hash| NODE_CLASS.differs(&claim.annotations, hash));
     is_of_another.then_some("NodeClassDrift")
 }
@@ -121,33 +121,33 @@ fn known_labels(
     claim: &NodeClaim,
     pool: &NodePool,
 ) -> Requirements {
-    let mut all = Requirements::new();
+    let mut requirements = Requirements::new();
     if let Some(instance) = &claim.instance {
-        let own = state.instance_type(pool, instance.instance_type.as_str());
-        let single = own.into_iter().flat_map(|one| one.requirements.iter());
+        let instance_type = state.instance_type(pool, instance.instance_type.as_str());
+        let single = instance_type.into_iter().flat_map(|one| one.requirements.iter());
         for requirement in single.filter(|one| one.single_value().is_some()) {
-            all.replace(requirement.clone());
+            requirements.replace(requirement.clone());
         }
         for (key, value) in [
             (labels::INSTANCE_TYPE, instance.instance_type.as_str()),
             (labels::ZONE, instance.zone.as_str()),
             (labels::CAPACITY_TYPE, instance.capacity_type.as_str()),
         ] {
-            put(&mut all, key, value);
+            put(&mut requirements, key, value);
         }
     }
-    put(&mut all, labels::NODE_POOL, claim.node_pool.as_str());
-    put(&mut all, labels::NODE_CLASS, claim.node_class.as_str());
-    let own = claim.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    for (key, value) in entry.all_labels().chain(own) {
-        put(&mut all, key, value);
+    put(&mut requirements, labels::NODE_POOL, claim.node_pool.as_str());
+    put(&mut requirements, labels::NODE_CLASS, claim.node_class.as_str());
+    let map = claim.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    for (key, value) in entry.all_labels().chain(map) {
+        put(&mut requirements, key, value);
     }
-    all
+    requirements
 }
 
-fn put(all: &mut Requirements, key: &str, value: &str) {
+fn put(requirements: &mut Requirements, key: &str, value: &str) {
     if let Ok(requirement) = Requirement::of_label(key, value) {
-        all.replace(requirement);
+        requirements.replace(requirement);
     }
 }
 
@@ -155,7 +155,7 @@ fn put(all: &mut Requirements, key: &str, value: &str) {
 /// or not. What was launched as reserved capacity may have become on-demand.
 fn is_offered(state: &State<'_>, claim: &NodeClaim, pool: &NodePool, known: &Requirements) -> bool {
     let Some(instance) = &claim.instance else { return true };
-    let Some(own) = state.instance_type(pool, instance.instance_type.as_str()) else {
+    let Some(instance_type) = state.instance_type(pool, instance.instance_type.as_str()) else {
         return false;
     };
     let mut wanted = known.clone();
@@ -163,14 +163,19 @@ fn is_offered(state: &State<'_>, claim: &NodeClaim, pool: &NodePool, known: &Req
         wanted.remove(labels::CAPACITY_TYPE);
         wanted.remove(labels::RESERVATION_ID);
         let kinds = [CapacityType::Reserved, CapacityType::OnDemand];
-        return has_offering(own, &wanted, &kinds);
+        return has_offering(instance_type, &wanted, &kinds);
     }
-    has_offering(own, &wanted, &CapacityType::ALL)
+    has_offering(instance_type, &wanted, &CapacityType::ALL)
 }
 
-fn has_offering(own: &InstanceType, wanted: &Requirements, kinds: &[CapacityType]) -> bool {
-    let mut all = own.offerings.iter();
-    all.any(|one| kinds.contains(&one.capacity_type) && one.is_compatible(wanted))
+fn has_offering(
+    instance_type: &InstanceType,
+    wanted: &Requirements,
+    kinds: &[CapacityType],
+) -> bool {
+    let mut offerings = instance_type.offerings.iter();
+    offerings
+        .any(|offering| kinds.contains(&offering.capacity_type) && offering.is_compatible(wanted))
 }
 
 #[cfg(test)]

@@ -32,8 +32,8 @@ pub(crate) fn compute<'a>(
     if let Some(reason) = &outcome.stuck {
         return Err(Objection::Stuck(Box::new(reason.clone())));
     }
-    let [new] = outcome.opened.as_mut_slice() else {
-        return match outcome.opened.len() {
+    let [new] = outcome.in_flight.as_mut_slice() else {
+        return match outcome.in_flight.len() {
             0 => Ok(outcome),
             count => Err(Objection::ManyNodes(count)),
         };
@@ -55,8 +55,8 @@ pub(crate) fn compute<'a>(
 }
 
 fn allows(requirements: &Requirements, capacity_type: CapacityType) -> bool {
-    let own = requirements.get(labels::CAPACITY_TYPE);
-    own.is_none_or(|own| own.has(capacity_type.as_str()))
+    let requirement = requirements.get(labels::CAPACITY_TYPE);
+    requirement.is_none_or(|own| own.has(capacity_type.as_str()))
 }
 
 fn only_spot(requirements: &mut Requirements) {
@@ -69,7 +69,9 @@ fn only_spot(requirements: &mut Requirements) {
 /// Keeps the types whose dearest launch costs less than `most`.
 fn keep_cheaper(new: &mut NewNode, most: Exact) -> Result<(), Objection> {
     let requirements = &new.requirements;
-    new.types.retain(|one| price::worst(one, requirements).is_some_and(|worst| worst < most));
+    new.types.retain(|instance_type| {
+        price::worst(instance_type, requirements).is_some_and(|worst| worst < most)
+    });
     if new.types.is_empty() {
         return Err(Objection::NotCheaper(most.rounded()));
     }
@@ -77,7 +79,7 @@ fn keep_cheaper(new: &mut NewNode, most: Exact) -> Result<(), Objection> {
 }
 
 fn reaches_minimums(new: &NewNode) -> Result<(), Objection> {
-    let types = new.types.iter().map(|one| &**one);
+    let types = new.types.iter().map(|instance_type| &**instance_type);
     let is_reached = new.requirements.min_values(types).violated.is_empty();
     if is_reached { Ok(()) } else { Err(Objection::MinValues) }
 }
@@ -100,7 +102,7 @@ fn spot_to_spot(
         return Err(Objection::FewSpotTypes(new.types.len()));
     }
     let needed = if new.requirements.has_min_values() {
-        new.requirements.min_values(new.types.iter().map(|one| &**one)).types
+        new.requirements.min_values(new.types.iter().map(|instance_type| &**instance_type)).types
     } else {
         0
     };
@@ -115,20 +117,22 @@ pub(crate) fn without_same_types(
     nodes: &[&Candidate<'_>],
     outcome: &mut Outcome,
 ) -> Result<(), Objection> {
-    let [new] = outcome.opened.as_mut_slice() else { return Ok(()) };
+    let [new] = outcome.in_flight.as_mut_slice() else { return Ok(()) };
     let mut least: BTreeMap<&str, Option<Exact>> = BTreeMap::new();
     for node in nodes {
         let Some(instance_type) = &node.instance_type else { continue };
         let known = least.entry(instance_type.name.as_str()).or_default();
         let labels = Requirements::of_labels(state.nodes[node.number].all_labels());
-        let own = instance_type.offerings.iter().filter(|one| one.is_compatible(&labels));
-        let cheapest = own.map(|one| price::exact(instance_type, one)).min();
+        let filter =
+            instance_type.offerings.iter().filter(|offering| offering.is_compatible(&labels));
+        let cheapest = filter.map(|offering| price::exact(instance_type, offering)).min();
         *known = match (*known, cheapest) {
             (Some(known), Some(cheapest)) => Some(known.min(cheapest)),
             (known, cheapest) => known.or(cheapest),
         };
     }
-    let shared = new.types.iter().filter_map(|one| least.get(one.name.as_str()));
+    let shared =
+        new.types.iter().filter_map(|instance_type| least.get(instance_type.name.as_str()));
     let Some(most) = shared.map(|price| price.unwrap_or_default()).min() else { return Ok(()) };
     match keep_cheaper(new, most) {
         Err(Objection::NotCheaper(_)) => Err(Objection::SameType),
@@ -138,8 +142,11 @@ pub(crate) fn without_same_types(
 
 /// What the replacements of an outcome cost at least.
 pub(crate) fn price_after(outcome: &Outcome) -> Exact {
-    let prices = outcome.opened.iter().filter_map(|new| {
-        let cheapest = new.types.iter().filter_map(|one| price::cheapest(one, &new.requirements));
+    let prices = outcome.in_flight.iter().filter_map(|new| {
+        let cheapest = new
+            .types
+            .iter()
+            .filter_map(|instance_type| price::cheapest(instance_type, &new.requirements));
         cheapest.map(|(price, _)| price).min()
     });
     prices.fold(Exact::default(), Exact::plus)

@@ -56,20 +56,20 @@ pub struct Answer {
 /// Whatever is decided about nodes that still work is decided here: for a plan that is only shown,
 /// for the function that carries it out, and for simulations. They differ in `options`.
 pub(crate) fn decide(facts: &Facts, methods: &[Method], options: &Options) -> Answer {
-    Prepared::of(facts, options).first(methods)
+    PreparedCluster::of(facts, options).first(methods)
 }
 
 /// The cluster, made ready for every method: for whoever asks several questions about the same facts,
 /// and so that both halves can be measured.
 #[derive(Debug)]
-pub struct Prepared<'a> {
+pub struct PreparedCluster<'a> {
     pub(crate) state: State<'a>,
     pub(crate) field: Field<'a>,
     pub(crate) simulator: Simulator<'a>,
     pub(crate) options: &'a Options,
 }
 
-impl<'a> Prepared<'a> {
+impl<'a> PreparedCluster<'a> {
     /// Gets `facts` ready. What-ifs are made ready by the first question that needs one.
     #[must_use]
     pub fn of(facts: &'a Facts, options: &'a Options) -> Self {
@@ -120,7 +120,7 @@ impl<'a> Prepared<'a> {
         }
         let (eligible, mut notes) = self.field.eligible(&self.state, method);
         answer.eligible =
-            self.field.get(&eligible).iter().map(|one| one.node.name.clone()).collect();
+            self.field.get(&eligible).iter().map(|candidate| candidate.node.name.clone()).collect();
         let examined = self.simulator.examined;
         let found = self.found(method, &eligible, &mut notes, &mut answer);
         answer.examined = self.simulator.examined - examined;
@@ -184,7 +184,7 @@ impl<'a> Prepared<'a> {
         let state = self.state.at(later);
         let valid = if is_another_world(&self.state, &state) {
             let facts = Facts { now: later, ..facts.clone() };
-            Prepared::of(&facts, self.options).still(command)?
+            PreparedCluster::of(&facts, self.options).still(command)?
         } else {
             // Who is a candidate changes with pods and nodes, and both stayed as they were.
             validation::still_in(&state, &self.field, &mut self.simulator, command)?
@@ -200,14 +200,15 @@ impl<'a> Prepared<'a> {
     /// The command that a draft is, with what speaks for it.
     pub(crate) fn proposal(&self, method: Method, draft: Draft, notes: &Notes) -> Proposal {
         let chosen = self.field.get(&draft.nodes);
-        let before = chosen.iter().fold(Exact::default(), |sum, one| sum.plus(one.price));
+        let before =
+            chosen.iter().fold(Exact::default(), |sum, candidate| sum.plus(candidate.price));
         let after = consolidation::price_after(&draft.outcome);
         let rejected = notes
             .iter()
             .filter(|_| method.reason() == DisruptionReason::Underutilized)
             .map(|(at, why)| format!("{}: {why}", self.field.candidates[*at].node.name));
         Proposal {
-            disrupted: chosen.iter().map(|one| self.disrupted(method, one)).collect(),
+            disrupted: chosen.iter().map(|candidate| self.disrupted(method, candidate)).collect(),
             moves: moves(&chosen, &draft.outcome),
             price_before: before.rounded(),
             price_after: after.rounded(),
@@ -215,10 +216,12 @@ impl<'a> Prepared<'a> {
             command: Command {
                 method,
                 found_at: self.state.facts.now,
-                candidates: chosen.iter().map(|one| one.claim.name.clone()).collect(),
+                candidates: chosen.iter().map(|candidate| candidate.claim.name.clone()).collect(),
                 replacements: match method {
-                    Method::StaticDrift => chosen.iter().map(|one| from_pool(one)).collect(),
-                    _ => draft.outcome.opened.into_iter().map(replacement).collect(),
+                    Method::StaticDrift => {
+                        chosen.iter().map(|candidate| from_pool(candidate)).collect()
+                    }
+                    _ => draft.outcome.in_flight.into_iter().map(replacement).collect(),
                 },
             },
         }
@@ -266,14 +269,14 @@ fn from_pool(candidate: &Candidate<'_>) -> Replacement {
 }
 
 fn replacement(new: super::simulation::NewNode) -> Replacement {
-    let offers = new.types.iter().filter_map(|one| {
-        let (price, offering) = price::cheapest(one, &new.requirements)?;
-        Some((price, one.key_of(offering)))
+    let offers = new.types.iter().filter_map(|instance_type| {
+        let (price, offering) = price::cheapest(instance_type, &new.requirements)?;
+        Some((price, instance_type.key_of(offering)))
     });
     let cheapest = offers.min().map(|(price, key)| (key, price.rounded()));
     Replacement {
         node_pool: new.pool,
-        instance_types: new.types.iter().map(|one| one.name.clone()).collect(),
+        instance_types: new.types.iter().map(|instance_type| instance_type.name.clone()).collect(),
         cheapest,
         requirements: new.requirements,
         pods: new.pods,
@@ -285,18 +288,18 @@ fn moves(chosen: &[&Candidate<'_>], outcome: &Outcome) -> Vec<Move> {
     let own = |pod: &&'_ Pod, node: &NodeName| (pod.key.clone(), node.clone());
     let from: BTreeMap<PodKey, NodeName> = chosen
         .iter()
-        .flat_map(|one| one.pods.iter().map(move |pod| own(pod, &one.node.name)))
+        .flat_map(|candidate| candidate.pods.iter().map(move |pod| own(pod, &candidate.node.name)))
         .collect();
     let existing = outcome.placed.iter().flat_map(|(target, pods)| {
         pods.iter().map(|pod| (pod, Destination::Existing(target.clone())))
     });
     let new =
-        outcome.opened.iter().enumerate().flat_map(|(at, new)| {
+        outcome.in_flight.iter().enumerate().flat_map(|(at, new)| {
             new.pods.iter().map(move |pod| (pod, Destination::Replacement(at)))
         });
-    let all = existing.chain(new).filter_map(|(pod, to)| {
+    let filter_map = existing.chain(new).filter_map(|(pod, to)| {
         let from = from.get(pod)?.clone();
         Some(Move { pod: pod.clone(), from, to })
     });
-    all.collect()
+    filter_map.collect()
 }

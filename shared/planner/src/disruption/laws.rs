@@ -20,21 +20,21 @@ use super::{
 use crate::testing::cluster::*;
 
 /// A node: its type, whether it is spot, and its pods.
-type NodeShape = (usize, bool, Vec<PodShape>);
+type NodeSketch = (usize, bool, Vec<PodSketch>);
 /// A pod: its size, and what it says.
-type PodShape = (usize, u8);
+type PodSketch = (usize, u8);
 
 const TYPES: [&str; 3] = ["t.small", "t.medium", "t.large"];
 const SIZES: [&str; 5] =
     ["cpu=100m", "cpu=500m", "cpu=1 memory=2Gi", "cpu=1800m", "cpu=3 memory=1Gi"];
 
-fn shapes() -> impl Strategy<Value = (Vec<NodeShape>, u32, bool)> {
+fn sketches() -> impl Strategy<Value = (Vec<NodeSketch>, u32, bool)> {
     let pods = proptest::collection::vec((0..SIZES.len(), 0..24_u8), 0..5);
     let nodes = proptest::collection::vec((0..TYPES.len(), any::<bool>(), pods), 1..7);
     (nodes, 0..5_u32, any::<bool>())
 }
 
-fn world((nodes, allowed, gate): &(Vec<NodeShape>, u32, bool)) -> Facts {
+fn world((nodes, allowed, gate): &(Vec<NodeSketch>, u32, bool)) -> Facts {
     let mut facts = cluster(&[]);
     facts.node_pools[0].template.requirements = model::Requirements::default();
     facts.node_pools[0].disruption.budgets = vec![budget(BudgetNodes::Count(*allowed))];
@@ -79,8 +79,8 @@ fn pod(name: &str, on: &str, size: &str, says: u8) -> Pod {
 /// The facts once the claims of a command are being given up.
 fn giving_up(facts: &Facts, command: &Proposal) -> Facts {
     let mut after = facts.clone();
-    for one in &command.disrupted {
-        let claim = after.ledger.claims.get_mut(&one.claim).unwrap();
+    for disrupted in &command.disrupted {
+        let claim = after.ledger.claims.get_mut(&disrupted.claim).unwrap();
         *claim = claim.given_up(model::DeletionReason::Expired, facts.now);
     }
     after
@@ -91,9 +91,9 @@ fn check_moves(facts: &Facts, command: &Proposal) {
     let after = giving_up(facts, command);
     let mut plan = Plan { parent: facts.ledger.generation, ..Plan::default() };
     let mut existing: BTreeMap<&Target, Vec<_>> = BTreeMap::new();
-    for one in &command.moves {
-        if let Destination::Existing(target) = &one.to {
-            existing.entry(target).or_default().push(one.pod.clone());
+    for pod_move in &command.moves {
+        if let Destination::Existing(target) = &pod_move.to {
+            existing.entry(target).or_default().push(pod_move.pod.clone());
         }
     }
     plan.placements = existing
@@ -111,8 +111,8 @@ fn check_moves(facts: &Facts, command: &Proposal) {
         promise.claim.requirements.replace(types);
         let (cheapest, price) = new.cheapest.clone().unwrap();
         let paid = new.requirements.get(labels::CAPACITY_TYPE).cloned();
-        if let Some(one) = paid {
-            promise.claim.requirements.add(one);
+        if let Some(requirement) = paid {
+            promise.claim.requirements.add(requirement);
         }
         (promise.cheapest, promise.price) = (cheapest, price);
         plan.promises.push(promise);
@@ -145,9 +145,9 @@ fn check_respect(facts: &Facts, command: &Proposal) {
 /// cheapest that it may become.
 fn carried_out(facts: &Facts, command: &Proposal, step: usize) -> Facts {
     let mut after = facts.clone();
-    for one in &command.disrupted {
-        after.nodes.remove(&one.node);
-        after.ledger.claims.remove(&one.claim);
+    for disrupted in &command.disrupted {
+        after.nodes.remove(&disrupted.node);
+        after.ledger.claims.remove(&disrupted.claim);
     }
     let name = format!("new-{step}");
     for new in &command.command.replacements {
@@ -157,13 +157,13 @@ fn carried_out(facts: &Facts, command: &Proposal, step: usize) -> Facts {
     let to: BTreeMap<_, NodeName> = command
         .moves
         .iter()
-        .map(|one| {
-            let to = match &one.to {
+        .map(|pod_move| {
+            let to = match &pod_move.to {
                 Destination::Existing(Target::Node(node)) => node.clone(),
                 Destination::Existing(Target::Claim(_)) => panic!("nothing is promised here"),
                 Destination::Replacement(_) => name.parse().unwrap(),
             };
-            (&one.pod, to)
+            (&pod_move.pod, to)
         })
         .collect();
     let gone: BTreeSet<&NodeName> = command.nodes().collect();
@@ -184,16 +184,16 @@ fn cost(facts: &Facts) -> u64 {
 }
 
 fn commands(facts: &Facts) -> Vec<Proposal> {
-    let all = outlook(facts, &Options::default()).answers;
-    all.into_values().filter_map(|answer| answer.proposal).collect()
+    let answers = outlook(facts, &Options::default()).answers;
+    answers.into_values().filter_map(|answer| answer.proposal).collect()
 }
 
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(32))]
 
     #[test]
-    fn no_command_breaks_a_rule(shape in shapes()) {
-        let facts = world(&shape);
+    fn no_command_breaks_a_rule(sketch in sketches()) {
+        let facts = world(&sketch);
         for command in commands(&facts) {
             check_respect(&facts, &command);
             check_moves(&facts, &command);
@@ -202,19 +202,19 @@ proptest! {
                 prop_assert!(command.saving() > HourlyPrice::default());
             }
             let pools: BTreeSet<&NodePoolName> =
-                command.disrupted.iter().map(|one| &one.node_pool).collect();
+                command.disrupted.iter().map(|disrupted| &disrupted.node_pool).collect();
             prop_assert_eq!(pools.len(), 1);
-            prop_assert!(command.disrupted.iter().all(|one| !one.reason.is_empty()));
+            prop_assert!(command.disrupted.iter().all(|disrupted| !disrupted.reason.is_empty()));
         }
     }
 
     #[test]
-    fn what_is_carried_out_breaks_no_rule_and_still_holds(shape in shapes()) {
-        let facts = world(&shape);
+    fn what_is_carried_out_breaks_no_rule_and_still_holds(sketch in sketches()) {
+        let facts = world(&sketch);
         let options = Options::deployed();
         for reason in DisruptionReason::ALL {
-            let found = look(&facts, reason, &options);
-            let Some(command) = found.command else { continue };
+            let outlook = look(&facts, reason, &options);
+            let Some(command) = outlook.command else { continue };
             let changes = given_up(&facts, &command);
             let plan = Plan { parent: facts.ledger.generation, changes, ..Plan::default() };
             prop_assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
@@ -223,8 +223,8 @@ proptest! {
     }
 
     #[test]
-    fn every_node_goes_or_says_why_it_stays(shape in shapes()) {
-        let facts = world(&shape);
+    fn every_node_goes_or_says_why_it_stays(sketch in sketches()) {
+        let facts = world(&sketch);
         let all = outlook(&facts, &Options::default());
         for (method, answer) in &all.answers {
             let going: BTreeSet<&NodeName> =
@@ -238,8 +238,8 @@ proptest! {
     }
 
     #[test]
-    fn deciding_again_does_not_undo_what_was_done(shape in shapes()) {
-        let mut facts = world(&shape);
+    fn deciding_again_does_not_undo_what_was_done(sketch in sketches()) {
+        let mut facts = world(&sketch);
         for step in 0..20 {
             let Some(command) = outlook(&facts, &Options::default()).proposal().cloned() else {
                 return Ok(());
@@ -252,16 +252,16 @@ proptest! {
     }
 
     #[test]
-    fn the_same_facts_give_the_same_commands(shape in shapes()) {
-        let facts = world(&shape);
+    fn the_same_facts_give_the_same_commands(sketch in sketches()) {
+        let facts = world(&sketch);
         let once = outlook(&facts, &Options::default());
         prop_assert_eq!(&once, &outlook(&facts, &Options::default()));
         let mut turned = facts.clone();
         turned.pods.reverse();
-        let commands = |all: &super::Outlook| -> Vec<Option<(Vec<NodeName>, usize)>> {
-            let answers = all.answers.values();
+        let commands = |outlook: &super::Outlook| -> Vec<Option<(Vec<NodeName>, usize)>> {
+            let answers = outlook.answers.values();
             answers
-                .map(|one| one.proposal.as_ref().map(|c| (c.nodes().cloned().collect(), c.command.replacements.len())))
+                .map(|answer| answer.proposal.as_ref().map(|c| (c.nodes().cloned().collect(), c.command.replacements.len())))
                 .collect()
         };
         prop_assert_eq!(commands(&once), commands(&outlook(&turned, &Options::default())));
@@ -269,9 +269,9 @@ proptest! {
 
     #[test]
     fn what_newer_facts_void_is_refused_with_the_reason(
-        shape in shapes(), change in 0..4_u8, at in 0..6_usize,
+        sketch in sketches(), change in 0..4_u8, at in 0..6_usize,
     ) {
-        let facts = world(&shape);
+        let facts = world(&sketch);
         let mut newer = facts.clone();
         let name = format!("n{at}");
         let known: Result<NodeName, _> = name.parse();
@@ -306,15 +306,15 @@ proptest! {
 
     #[test]
     fn a_thorough_search_saves_no_less_and_may_be_stopped_and_taken_up(
-        shape in shapes(), work in 1..60_u64,
+        sketch in sketches(), work in 1..60_u64,
     ) {
-        let facts = world(&shape);
+        let facts = world(&sketch);
         let options = Options::default();
         let whole = thorough(&facts, &options, u64::MAX, None);
         prop_assert!(whole.left.is_none());
-        let all = outlook(&facts, &options).answers;
-        let saving = |method| all[&method].proposal.as_ref().map_or(0, |one| one.saving().0);
-        let best = whole.proposal.as_ref().map_or(0, |one| one.saving().0);
+        let answers = outlook(&facts, &options).answers;
+        let saving = |method| answers[&method].proposal.as_ref().map_or(0, |proposal| proposal.saving().0);
+        let best = whole.proposal.as_ref().map_or(0, |proposal| proposal.saving().0);
         prop_assert!(saving(Method::MultiNode).max(saving(Method::SingleNode)) <= best);
         if let Some(command) = &whole.proposal {
             check_respect(&facts, command);

@@ -80,5 +80,9 @@ pub(crate) fn together<'a>(
     if !field.totals.approves(&chosen, saving) {
         return Err(Objection::Score);
     }
-    if outcome.opened.is_empty() || state.launches { Ok(outcome) } else { Err(Objection::NoLaunch) }
+    if outcome.in_flight.is_empty() || state.launches {
+        Ok(outcome)
+    } else {
+        Err(Objection::NoLaunch)
+    }
 }

@@ -58,17 +58,17 @@ impl<'a> StateNode<'a> {
 
     /// All of the labels.
     pub(crate) fn all_labels(&self) -> impl Iterator<Item = (&'a str, &'a str)> {
-        let all = self.labels().into_iter().flatten();
-        all.map(|(key, value)| (key.as_str(), value.as_str()))
+        let flatten = self.labels().into_iter().flatten();
+        flatten.map(|(key, value)| (key.as_str(), value.as_str()))
     }
 
     pub(crate) fn annotation(&self, key: &str) -> Option<&'a str> {
-        let all = match (self.node, self.claim) {
+        let texts = match (self.node, self.claim) {
             (Some(node), Some(claim)) if !node.is_registered() => Some(&claim.annotations),
             (Some(node), _) => Some(&node.annotations),
             (None, claim) => claim.map(|claim| &claim.annotations),
         };
-        all?.get(key).map(String::as_str)
+        texts?.get(key).map(String::as_str)
     }
 
     pub(crate) fn is_initialized(&self) -> bool {
@@ -171,7 +171,8 @@ impl<'a> State<'a> {
 
     pub(crate) fn instance_type(&self, pool: &NodePool, name: &str) -> Option<&Arc<InstanceType>> {
         let types = self.types(pool);
-        let place = types.binary_search_by(|one| one.name.as_str().cmp(name)).ok()?;
+        let place =
+            types.binary_search_by(|instance_type| instance_type.name.as_str().cmp(name)).ok()?;
         types.get(place)
     }
 

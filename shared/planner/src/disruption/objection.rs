@@ -71,7 +71,7 @@ pub enum Objection {
     #[error("its condition Consolidatable is not true")]
     NotConsolidatable,
     /// Pods came or went more recently than its NodePool's `consolidateAfter`, which is this.
-    #[error("nothing must have happened on it for {}", model::duration::show_go(*.0))]
+    #[error("nothing must have happened on it for {}", model::duration::format_go(*.0))]
     Unsettled(SignedDuration),
     /// Its NodePool does not offer its instance type.
     #[error("its instance type is not known, so neither is its price")]
@@ -171,10 +171,10 @@ pub enum Objection {
     #[error("its replacement may not have all of its instance types any more")]
     FewerInstanceTypes,
     /// More or fewer nodes would be launched than the command would launch.
-    #[error("its pods need {opened} new nodes now, not {expected}")]
+    #[error("its pods need {in_flight} new nodes now, not {expected}")]
     OtherCount {
         /// How many nodes would be launched now.
-        opened: usize,
+        in_flight: usize,
         /// How many the command would launch.
         expected: usize,
     },

@@ -12,7 +12,7 @@ use model::{
 use super::{
     Objection, Options, Proposal,
     budgets::Remaining,
-    decide::{Answer, Prepared},
+    decide::{Answer, PreparedCluster},
 };
 
 /// What would be given up, and why everything else stays.
@@ -44,12 +44,13 @@ impl Outlook {
 /// What every method would do.
 #[must_use]
 pub fn outlook(facts: &Facts, options: &Options) -> Outlook {
-    let mut all = Prepared::of(facts, options);
-    let answers = Method::ALL.into_iter().map(|method| (method, all.decide(method))).collect();
-    Outlook { answers, ..all.about_nodes() }
+    let mut prepared_cluster = PreparedCluster::of(facts, options);
+    let answers =
+        Method::ALL.into_iter().map(|method| (method, prepared_cluster.decide(method))).collect();
+    Outlook { answers, ..prepared_cluster.about_nodes() }
 }
 
-impl Prepared<'_> {
+impl PreparedCluster<'_> {
     fn about_nodes(&self) -> Outlook {
         if !self.state.is_complete() {
             return Outlook { waiting: Some(Objection::Incomplete), ..Outlook::default() };
@@ -68,8 +69,8 @@ impl Prepared<'_> {
         for reason in DisruptionReason::ALL {
             let remaining = Remaining::of(&self.state, reason);
             for pool in &self.state.facts.node_pools {
-                let own = budgets.entry(pool.name.clone()).or_default();
-                own.insert(reason, remaining.left(&pool.name));
+                let disruption_reasons = budgets.entry(pool.name.clone()).or_default();
+                disruption_reasons.insert(reason, remaining.left(&pool.name));
             }
         }
         Outlook { ineligible, budgets, ..Outlook::default() }

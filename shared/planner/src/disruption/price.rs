@@ -37,9 +37,9 @@ pub(crate) fn exact(instance_type: &InstanceType, offering: &Offering) -> Exact 
     if offering.capacity_type != CapacityType::Reserved {
         return whole(offering.price);
     }
-    let mut all = instance_type.offerings.iter();
-    let on_demand =
-        all.find(|one| one.capacity_type == CapacityType::OnDemand && one.zone == offering.zone);
+    let mut offerings = instance_type.offerings.iter();
+    let on_demand = offerings
+        .find(|one| one.capacity_type == CapacityType::OnDemand && one.zone == offering.zone);
     // Only where the catalog's price is that very share is the share exact.
     let share = on_demand.map(|one| Exact(u128::from(one.price.0)));
     share.filter(|share| share.rounded() == offering.price).unwrap_or_else(|| whole(offering.price))
@@ -50,14 +50,16 @@ pub(crate) fn exact(instance_type: &InstanceType, offering: &Offering) -> Exact 
 pub(crate) fn of_node(state: &State<'_>, node: &StateNode<'_>) -> Exact {
     if !state.knows_offers() {
         let instance = node.claim.and_then(|claim| claim.instance.as_ref());
-        return instance.map(|one| Exact(u128::from(one.price.0) * PARTS)).unwrap_or_default();
+        return instance
+            .map(|launched_instance| Exact(u128::from(launched_instance.price.0) * PARTS))
+            .unwrap_or_default();
     }
     let found = || {
         let pool = state.pool(node.pool_name()?)?;
         let instance_type = state.instance_type(pool, node.label(labels::INSTANCE_TYPE)?)?;
         let (zone, paid) = (node.label(labels::ZONE)?, node.label(labels::CAPACITY_TYPE)?);
-        let mut own = instance_type.offerings.iter();
-        let offering = own.find(|offering| {
+        let mut offerings = instance_type.offerings.iter();
+        let offering = offerings.find(|offering| {
             offering.zone.as_str() == zone && offering.capacity_type.as_str() == paid
         })?;
         Some(exact(instance_type, offering))

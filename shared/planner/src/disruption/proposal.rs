@@ -37,7 +37,7 @@ impl Proposal {
     /// What is left of it once it was looked at again.
     pub(super) fn narrowed(mut self, valid: Valid) -> Self {
         if !valid.dropped.is_empty() {
-            self.disrupted.retain(|one| valid.command.candidates.contains(&one.claim));
+            self.disrupted.retain(|disrupted| valid.command.candidates.contains(&disrupted.claim));
             self.rejected.extend(valid.dropped.iter().map(ToString::to_string));
             let prices = self.disrupted.iter().map(|disrupted| disrupted.price);
             self.price_before = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);

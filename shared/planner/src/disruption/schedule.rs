@@ -14,7 +14,7 @@ const DAYS_AHEAD_MAX: u32 = 5 * 366;
 
 /// A schedule: the minutes, hours and days at which it fires, a bit each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Schedule {
+pub struct CronSchedule {
     minutes: u64,
     hours: u64,
     days_of_month: Field,
@@ -62,7 +62,7 @@ const DAYS_OF_WEEK: Bounds = Bounds {
     names: &["sun", "mon", "tue", "wed", "thu", "fri", "sat"],
 };
 
-impl Schedule {
+impl CronSchedule {
     /// Reads five fields or a name.
     pub fn parse(text: &str) -> Result<Self, InvalidSchedule> {
         let refuse = |rule: String| InvalidSchedule { text: text.to_owned(), rule };
@@ -151,12 +151,12 @@ fn has(bits: u64, number: u32) -> bool {
 
 /// One field: ranges joined by commas. Empty ones are left out, as robfig does.
 fn field(text: &str, bounds: &Bounds) -> Result<Field, String> {
-    let mut all = Field { bits: 0, is_star: false };
+    let mut field = Field { bits: 0, is_star: false };
     for part in text.split(',').filter(|part| !part.is_empty()) {
         let one = range(part, bounds)?;
-        all = Field { bits: all.bits | one.bits, is_star: all.is_star || one.is_star };
+        field = Field { bits: field.bits | one.bits, is_star: field.is_star || one.is_star };
     }
-    Ok(all)
+    Ok(field)
 }
 
 /// `*`, `n`, `n-m`, each with `/step` or not; `n/step` goes on to the end.
@@ -214,7 +214,7 @@ mod tests {
     /// From Friday 2026-11-20 12:00 UTC on.
     #[track_caller]
     fn check(schedule: &str, next: &str) {
-        let firing = Schedule::parse(schedule).unwrap().next_after(at("2026-11-20T12:00:00Z"));
+        let firing = CronSchedule::parse(schedule).unwrap().next_after(at("2026-11-20T12:00:00Z"));
         assert_eq!(firing, Some(at(next)), "{schedule}");
     }
 
@@ -267,21 +267,21 @@ mod tests {
             "-1 * * * *",
             "0 0 * * monday",
         ] {
-            assert!(Schedule::parse(text).is_err(), "{text}");
+            assert!(CronSchedule::parse(text).is_err(), "{text}");
         }
     }
 
     #[test]
     fn a_date_that_never_comes_never_fires() {
         assert_eq!(
-            Schedule::parse("0 0 30 2 *").unwrap().next_after(at("2026-01-01T00:00:00Z")),
+            CronSchedule::parse("0 0 30 2 *").unwrap().next_after(at("2026-01-01T00:00:00Z")),
             None
         );
     }
 
     #[test]
     fn a_window_is_open_from_its_firing_until_its_duration_passed() {
-        let daily = Schedule::parse("0 9 * * *").unwrap();
+        let daily = CronSchedule::parse("0 9 * * *").unwrap();
         let hour = SignedDuration::from_hours(1);
         for (now, is_active) in [
             ("2026-11-20T08:59:59Z", false),

@@ -137,7 +137,7 @@ pub(crate) fn drift<'a>(
         let outcome = simulator.without(&[candidate], Mode::Drift)?;
         match outcome.stuck {
             Some(reason) => drop(notes.insert(at, Objection::Stuck(Box::new(reason)))),
-            None if !state.launches && !outcome.opened.is_empty() => {
+            None if !state.launches && !outcome.in_flight.is_empty() => {
                 notes.insert(at, Objection::NoLaunchForDrift);
             }
             None => return Ok(Some(Draft { nodes: vec![at], outcome })),
@@ -159,15 +159,15 @@ pub(crate) fn static_drift(
         by_pool.entry(&field.candidates[*at].pool.name).or_default().push(*at);
     }
     let mut nodes = Vec::new();
-    for (pool, own) in by_pool {
-        let granted = match granted(state, pool, &remaining, own.len()) {
+    for (pool, candidates) in by_pool {
+        let granted = match granted(state, pool, &remaining, candidates.len()) {
             Ok(granted) => granted,
             Err(reason) => {
-                notes.extend(own.iter().map(|at| (*at, reason.clone())));
+                notes.extend(candidates.iter().map(|at| (*at, reason.clone())));
                 continue;
             }
         };
-        let (go, stay) = own.split_at(granted.min(own.len()));
+        let (go, stay) = candidates.split_at(granted.min(candidates.len()));
         nodes.extend_from_slice(go);
         notes.extend(stay.iter().map(|at| (*at, Objection::NoRoomInNodePool)));
     }
@@ -186,9 +186,9 @@ fn granted(
     if left == 0 {
         return Err(Objection::BudgetSpent);
     }
-    let own = state.facts.ledger.claims.values().filter(|claim| claim.node_pool == *name);
+    let filter = state.facts.ledger.claims.values().filter(|claim| claim.node_pool == *name);
     let (mut active, mut deleting) = (0_u64, 0_u64);
-    for claim in own {
+    for claim in filter {
         let is_going = claim.is_deleting() || claim.conditions.is_instance_terminating;
         *(if is_going { &mut deleting } else { &mut active }) += 1;
     }

@@ -37,7 +37,7 @@ pub(crate) struct NewNode {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     /// Nodes that would be launched, those for pods that are pending anyway among them.
-    pub(crate) opened: Vec<NewNode>,
+    pub(crate) in_flight: Vec<NewNode>,
     /// Pods that go onto what is there.
     pub(crate) placed: Vec<(Target, Vec<PodKey>)>,
     /// A pod that runs and would find no place, and why.
@@ -83,11 +83,11 @@ impl<'a> Simulator<'a> {
             Mode::Consolidation(at) => Some(at),
         };
         let trial = Trial { without: &names, settles_at };
-        let found = self.world().without(&trial);
+        let outcome = self.world().without(&trial);
         self.examined += 1;
         self.seen.extend(names.into_iter().cloned());
         // Every trial costs something, whether it moves pods or not.
-        self.work = self.work.saturating_add(u64::try_from(found.pods).unwrap_or(u64::MAX) + 1);
+        self.work = self.work.saturating_add(u64::try_from(outcome.pods).unwrap_or(u64::MAX) + 1);
         let new = |new: what_if::NewNode| NewNode {
             pool: new.node_pool,
             types: new.instance_types,
@@ -95,9 +95,13 @@ impl<'a> Simulator<'a> {
             pods: new.pods,
         };
         Ok(Outcome {
-            stuck: found.stuck.into_iter().next().map(|(pod, why)| Objection::NoPlace { pod, why }),
-            opened: found.opened.into_iter().map(new).collect(),
-            placed: found.placed,
+            stuck: outcome
+                .stuck
+                .into_iter()
+                .next()
+                .map(|(pod, why)| Objection::NoPlace { pod, why }),
+            in_flight: outcome.in_flight.into_iter().map(new).collect(),
+            placed: outcome.placed,
         })
     }
 }

@@ -78,11 +78,11 @@ fn in_turns(
     let mut turns: BTreeMap<&NodePoolName, Vec<CandidateId>> = BTreeMap::new();
     for at in sorted {
         let pool = &field.candidates[*at].pool.name;
-        let own = turns.entry(pool).or_default();
-        if own.is_empty() {
+        let candidates = turns.entry(pool).or_default();
+        if candidates.is_empty() {
             pools.push(pool);
         }
-        own.push(*at);
+        candidates.push(*at);
     }
     pools.sort_by_key(|pool| !first.contains(*pool));
     let longest = turns.values().map(Vec::len).max().unwrap_or_default();

@@ -17,7 +17,7 @@ use super::{
     budgets::Remaining,
     candidate::Candidate,
     consolidation,
-    decide::Prepared,
+    decide::PreparedCluster,
     multi::{multi_node, together},
     price::Exact,
     proposal::Proposal,
@@ -68,10 +68,10 @@ pub struct Thorough {
 /// Searches with at most about `work` pods simulated, from where an earlier search stopped.
 #[must_use]
 pub fn thorough(facts: &Facts, options: &Options, work: u64, from: Option<&Cursor>) -> Thorough {
-    Prepared::of(facts, options).thorough(work, from)
+    PreparedCluster::of(facts, options).thorough(work, from)
 }
 
-impl Prepared<'_> {
+impl PreparedCluster<'_> {
     /// What [`thorough`] says.
     #[must_use]
     pub fn thorough(&mut self, work: u64, from: Option<&Cursor>) -> Thorough {
@@ -85,7 +85,7 @@ impl Prepared<'_> {
 }
 
 struct Search<'l, 'a> {
-    look: &'l mut Prepared<'a>,
+    look: &'l mut PreparedCluster<'a>,
     eligible: Vec<CandidateId>,
     best: Vec<CandidateId>,
     saving: Exact,
@@ -130,7 +130,7 @@ impl Search<'_, '_> {
 
     /// What Karpenter would choose, multi-node before single-node.
     fn compatible(&mut self) -> Vec<CandidateId> {
-        let Prepared { state, field, simulator, options } = &mut *self.look;
+        let PreparedCluster { state, field, simulator, options } = &mut *self.look;
         let mut notes = Notes::new();
         let multi = multi_node(state, simulator, field, &self.eligible, &mut notes);
         let single = single_node(state, simulator, field, (&self.eligible, options), &mut notes);
@@ -148,7 +148,7 @@ impl Search<'_, '_> {
         if !self.is_within_budgets(nodes) {
             return None;
         }
-        let Prepared { state, field, simulator, .. } = &mut *self.look;
+        let PreparedCluster { state, field, simulator, .. } = &mut *self.look;
         let outcome = together(state, simulator, field, nodes).ok()?;
         let after = consolidation::price_after(&outcome);
         let before = price(&field.get(nodes));
@@ -162,7 +162,7 @@ impl Search<'_, '_> {
 
     fn is_within_budgets(&self, nodes: &[CandidateId]) -> bool {
         let mut remaining = Remaining::of(&self.look.state, Method::MultiNode.reason());
-        self.look.field.get(nodes).iter().all(|one| remaining.take(&one.pool.name))
+        self.look.field.get(nodes).iter().all(|candidate| remaining.take(&candidate.pool.name))
     }
 
     /// One step of growing a set.
@@ -208,7 +208,7 @@ impl Search<'_, '_> {
     }
 
     fn names(&self, ids: &[CandidateId]) -> Vec<NodeName> {
-        self.look.field.get(ids).iter().map(|one| one.node.name.clone()).collect()
+        self.look.field.get(ids).iter().map(|candidate| candidate.node.name.clone()).collect()
     }
 
     /// The candidates called so that still are eligible.
@@ -244,7 +244,7 @@ impl Search<'_, '_> {
         }
         let nodes = self.best.clone();
         let method = if nodes.len() > 1 { Method::MultiNode } else { Method::SingleNode };
-        let Prepared { state, field, simulator, .. } = &mut *self.look;
+        let PreparedCluster { state, field, simulator, .. } = &mut *self.look;
         let Ok(outcome) = together(state, simulator, field, &nodes) else { return answer };
         let proposal = self.look.proposal(method, Draft { nodes, outcome }, &Notes::new());
         match self.look.later(&proposal) {

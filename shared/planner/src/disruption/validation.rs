@@ -17,7 +17,7 @@ use super::{
     Options,
     budgets::Remaining,
     candidate::Candidate,
-    decide::Prepared,
+    decide::PreparedCluster,
     method,
     nodes::{State, StateNode},
     objection::Objection,
@@ -94,7 +94,7 @@ impl fmt::Display for Voided {
 /// A candidate that is gone needs nobody to give it up. Of an emptiness command the rest holds by
 /// itself; of any other all that is left goes together, or none of it.
 pub(crate) fn still(facts: &Facts, command: &Command, options: &Options) -> Result<Valid, Voided> {
-    let mut prepared = Prepared::of(facts, options);
+    let mut prepared = PreparedCluster::of(facts, options);
     if !options.is_watched {
         prepared.spare_for_pending();
     }
@@ -151,19 +151,20 @@ fn fits_as_it_did<'a>(
     if let Some(stuck) = outcome.stuck {
         return Err(Voided::Scheduling(stuck));
     }
-    match (outcome.opened.as_slice(), command.replacements.as_slice()) {
+    match (outcome.in_flight.as_slice(), command.replacements.as_slice()) {
         ([], []) => Ok(()),
         ([new], [expected]) if has_all_types(new, expected) => Ok(()),
         ([_], [_]) => Err(Voided::Scheduling(Objection::FewerInstanceTypes)),
-        (opened, expected) => {
-            let (opened, expected) = (opened.len(), expected.len());
-            Err(Voided::Scheduling(Objection::OtherCount { opened, expected }))
+        (in_flight, expected) => {
+            let (in_flight, expected) = (in_flight.len(), expected.len());
+            Err(Voided::Scheduling(Objection::OtherCount { in_flight, expected }))
         }
     }
 }
 
 fn has_all_types(new: &NewNode, expected: &Replacement) -> bool {
-    let known: BTreeSet<&InstanceTypeName> = new.types.iter().map(|one| &one.name).collect();
+    let known: BTreeSet<&InstanceTypeName> =
+        new.types.iter().map(|instance_type| &instance_type.name).collect();
     expected.instance_types.iter().all(|name| known.contains(name))
 }
 

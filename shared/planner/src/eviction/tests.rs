@@ -54,9 +54,12 @@ fn an_annotation_protects_for_good_or_for_a_while() {
 fn check(budgets: &[PodDisruptionBudget], pod: &Pod, now_and_ever: (bool, bool)) {
     let mut facts = cluster(&[]);
     facts.surroundings.disruption_budgets = budgets.to_vec();
-    let all = DisruptionBudgets::of(&facts);
-    let found = (all.objection(pod, now()).is_some(), all.blocks_for_good(pod, now()));
-    assert_eq!(found, now_and_ever, "{budgets:?}");
+    let disruption_budgets = DisruptionBudgets::of(&facts);
+    let entry = (
+        disruption_budgets.objection(pod, now()).is_some(),
+        disruption_budgets.blocks_for_good(pod, now()),
+    );
+    assert_eq!(entry, now_and_ever, "{budgets:?}");
 }
 
 #[test]
@@ -101,14 +104,17 @@ fn only_pods_that_will_leave_get_a_new_place() {
     let never =
         PodDisruptionBudget { max_unavailable: Some(CountOrPercent::Count(0)), ..pdb("p", "held") };
     facts.surroundings.disruption_budgets = vec![never];
-    let all = DisruptionBudgets::of(&facts);
+    let disruption_budgets = DisruptionBudgets::of(&facts);
     let web = app("web", "a", "cpu=1");
-    assert!(all.may_move(&web, now()));
-    assert!(!all.may_move(&app("held", "a", "cpu=1"), now()));
-    assert!(!all.may_move(&annotated(web.clone(), labels::DO_NOT_DISRUPT, "true"), now()));
-    assert!(!all.may_move(&owned(web.clone(), "apps/v1", "DaemonSet"), now()));
-    assert!(!all.may_move(&owned(web.clone(), "v1", "Node"), now()));
+    assert!(disruption_budgets.may_move(&web, now()));
+    assert!(!disruption_budgets.may_move(&app("held", "a", "cpu=1"), now()));
+    assert!(
+        !disruption_budgets
+            .may_move(&annotated(web.clone(), labels::DO_NOT_DISRUPT, "true"), now())
+    );
+    assert!(!disruption_budgets.may_move(&owned(web.clone(), "apps/v1", "DaemonSet"), now()));
+    assert!(!disruption_budgets.may_move(&owned(web.clone(), "v1", "Node"), now()));
     let going = Pod { deleted_at: Some(now() + SignedDuration::from_secs(30)), ..web };
-    assert!(!all.may_move(&going, now()));
-    assert!(all.may_move(&owned(going, "apps/v1", "StatefulSet"), now()));
+    assert!(!disruption_budgets.may_move(&going, now()));
+    assert!(disruption_budgets.may_move(&owned(going, "apps/v1", "StatefulSet"), now()));
 }

@@ -25,11 +25,11 @@ impl<K> BitSet<K> {
 
     /// The set of the first `len` numbers, as far as `holds` is true for them.
     pub(crate) fn of(len: usize, holds: impl Fn(Id<K>) -> bool) -> Self {
-        let mut all = Self::empty(len);
+        let mut ids = Self::empty(len);
         for id in (0..len).map(Id::at).filter(|id| holds(*id)) {
-            all.insert(id);
+            ids.insert(id);
         }
-        all
+        ids
     }
 
     /// Adds `id`, making room for it if need be.

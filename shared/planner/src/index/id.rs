@@ -79,11 +79,11 @@ kinds! {
     /// Pods that are alike.
     Class as ClassId;
     /// What a class asks for at one step of giving preferences up.
-    Wish as WishId;
+    Preferences as PreferencesId;
     /// What pods ask of a node alone, whatever other pods are there.
-    Fixed as FixedId;
+    Constraints as ConstraintsId;
     /// Distinct requests.
-    Shape as ShapeId;
+    Requests as RequestsId;
     /// A host port that pods ask for.
     Port as PortId;
     /// A rule about other pods.

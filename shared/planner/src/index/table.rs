@@ -90,8 +90,8 @@ impl<K, T> Table<K, T> {
 }
 
 impl<K, T> FromIterator<T> for Table<K, T> {
-    fn from_iter<I: IntoIterator<Item = T>>(all: I) -> Self {
-        Self { all: all.into_iter().collect(), kind: PhantomData }
+    fn from_iter<I: IntoIterator<Item = T>>(item: I) -> Self {
+        Self { all: item.into_iter().collect(), kind: PhantomData }
     }
 }
 

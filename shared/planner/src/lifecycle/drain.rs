@@ -145,7 +145,7 @@ fn disrupted_patch(node: &Node) -> NodePatch {
 }
 
 /// Whether the node is not empty because of it. Pods that tolerate the taint stay by their own
-/// wish, mirrors cannot be evicted.
+/// preference, mirrors cannot be evicted.
 fn is_waited_for(pod: &Pod, now: Timestamp) -> bool {
     let is_stuck = pod.deleted_at.is_some_and(|deleted_at| {
         deleted_at.checked_add(STUCK_AFTER).is_ok_and(|stuck_at| stuck_at < now)
@@ -175,9 +175,10 @@ fn evictions(
     let gentle = graceful
         .iter()
         .filter(|pod| Some(group(pod)) == first && !pod.is_terminating() && !pod.is_protected(now));
-    let mut all: Vec<EvictionRequest> = forced.iter().map(|pod| request(pod, grace)).collect();
-    all.extend(gentle.map(|pod| request(pod, None)));
-    all
+    let mut eviction_requests: Vec<EvictionRequest> =
+        forced.iter().map(|pod| request(pod, grace)).collect();
+    eviction_requests.extend(gentle.map(|pod| request(pod, None)));
+    eviction_requests
 }
 
 /// Non-critical before critical, and among those pods of DaemonSets last.

@@ -46,7 +46,7 @@ impl fmt::Display for Cause<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Expired(after) => {
-                let after = model::duration::show_go(*after);
+                let after = model::duration::format_go(*after);
                 write!(f, "it is older than its expireAfter of {after}")
             }
             Self::CapacityBlockEnding(id) => write!(f, "its capacity block {id} is about to end"),
@@ -92,7 +92,9 @@ fn cause<'a>(
     let after = claim.expire_after.unwrap_or_default();
     let is_expired = claim.expires_at().is_some_and(|expires_at| expires_at <= facts.now);
     let block = || ending_block(claim, facts).map(Cause::CapacityBlockEnding);
-    let is_its = |id: &InstanceId| claim.instance.as_ref().is_some_and(|own| own.id == *id);
+    let is_its = |id: &InstanceId| {
+        claim.instance.as_ref().is_some_and(|launched_instance| launched_instance.id == *id)
+    };
     is_expired
         .then_some(Cause::Expired(after))
         .or_else(block)

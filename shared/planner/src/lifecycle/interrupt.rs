@@ -18,8 +18,8 @@ use model::{
 /// Karpenter: `pkg/cache/cache.go`, `UnavailableOfferingsTTL`.
 const COOLING_AFTER_INTERRUPTION: SignedDuration = SignedDuration::from_mins(3);
 
-/// Gives `claim` up because of `interruption`. Unless its instance just ends, its offering cools down,
-/// for a claim that is being given up already as well, unless it cools down already.
+/// Gives `claim` up because of `interruption`. Unless its instance just ends, its offering is unavailable,
+/// for a claim that is being given up already as well, unless it is unavailable already.
 #[must_use]
 pub fn interrupt(
     snapshot: &Snapshot,
@@ -27,17 +27,17 @@ pub fn interrupt(
     interruption: &Interruption,
     now: Timestamp,
 ) -> Plan {
-    let cooling = match interruption.kind {
-        InterruptionKind::SpotInterruption => cooling(snapshot, claim, now),
+    let unavailable_offerings = match interruption.kind {
+        InterruptionKind::SpotInterruption => unavailable(snapshot, claim, now),
         // One that just fell into an open reservation is on-demand.
         InterruptionKind::ReservationInterruption if claim.is_reserved() => {
-            cooling(snapshot, claim, now)
+            unavailable(snapshot, claim, now)
         }
         InterruptionKind::ReservationInterruption | InterruptionKind::InstanceEnding => {
             BTreeMap::new()
         }
     };
-    let mut plan = Plan { parent: snapshot.generation, cooling, ..Plan::default() };
+    let mut plan = Plan { parent: snapshot.generation, unavailable_offerings, ..Plan::default() };
     if claim.is_deleting() {
         return plan;
     }
@@ -51,7 +51,7 @@ pub fn interrupt(
     plan
 }
 
-fn cooling(
+fn unavailable(
     snapshot: &Snapshot,
     claim: &NodeClaim,
     now: Timestamp,
@@ -59,8 +59,8 @@ fn cooling(
     let Some(instance) = &claim.instance else { return BTreeMap::new() };
     let Ok(until) = now.checked_add(COOLING_AFTER_INTERRUPTION) else { return BTreeMap::new() };
     let offering = instance.offering();
-    // A repeated announcement must not make an empty plan a full one: what cools down, does.
-    match snapshot.cooling.get(&offering) {
+    // A repeated announcement must not make an empty plan a full one: what is unavailable, does.
+    match snapshot.unavailable_offerings.get(&offering) {
         Some(stands) if now < *stands => BTreeMap::new(),
         _ => BTreeMap::from([(offering, until)]),
     }
@@ -93,14 +93,14 @@ mod tests {
     }
 
     #[test]
-    fn a_spot_interruption_gives_the_claim_up_and_lets_its_offering_cool_down() {
+    fn a_spot_interruption_gives_the_claim_up_and_lets_its_offering_are_unavailable() {
         let mut facts = facts(Vec::new());
         let claim = add_managed(&mut facts, "node-1");
         let event = interruption(InterruptionKind::SpotInterruption, &claim);
         let plan = interrupt(&facts.ledger, &claim, &event, now());
         let deletion = plan.changes[0].deletion.as_ref().unwrap();
         assert_eq!(deletion.reason, DeletionReason::SpotInterrupted);
-        let (offering, until) = plan.cooling.first_key_value().unwrap();
+        let (offering, until) = plan.unavailable_offerings.first_key_value().unwrap();
         assert_eq!(offering.to_string(), "spot t.large zone-1");
         assert_eq!(*until, now() + SignedDuration::from_mins(3));
         assert_eq!(
@@ -108,13 +108,16 @@ mod tests {
             "claim-node-1 is given up: EC2 takes its spot instance back (i-claimnode1)"
         );
         // The same event again, once the plan was committed.
-        facts.ledger.cooling = plan.cooling.clone();
+        facts.ledger.unavailable_offerings = plan.unavailable_offerings.clone();
         let again = interrupt(&facts.ledger, &plan.changes[0], &event, now());
         assert!(again.is_empty() && again.decisions.is_empty());
         // Committed without the cooling.
-        facts.ledger.cooling.clear();
+        facts.ledger.unavailable_offerings.clear();
         let again = interrupt(&facts.ledger, &plan.changes[0], &event, now());
-        assert_eq!((again.cooling, again.changes), (plan.cooling, Vec::new()));
+        assert_eq!(
+            (again.unavailable_offerings, again.changes),
+            (plan.unavailable_offerings, Vec::new())
+        );
     }
 
     #[test]
@@ -123,23 +126,24 @@ mod tests {
         let mut claim = add_managed(&mut facts, "node-1");
         let event = interruption(InterruptionKind::ReservationInterruption, &claim);
         let on_demand = interrupt(&facts.ledger, &claim, &event, now());
-        assert_eq!((on_demand.changes.len(), on_demand.cooling.len()), (1, 0));
+        assert_eq!((on_demand.changes.len(), on_demand.unavailable_offerings.len()), (1, 0));
         claim.instance.as_mut().unwrap().capacity_type = model::CapacityType::Reserved;
         let plan = interrupt(&facts.ledger, &claim, &event, now());
         let deletion = plan.changes[0].deletion.as_ref().unwrap();
         assert_eq!(deletion.reason, DeletionReason::ReservationEnding);
-        let cooling: Vec<String> = plan.cooling.keys().map(ToString::to_string).collect();
-        assert_eq!(cooling, ["reserved t.large zone-1"]);
+        let unavailable_offerings: Vec<String> =
+            plan.unavailable_offerings.keys().map(ToString::to_string).collect();
+        assert_eq!(unavailable_offerings, ["reserved t.large zone-1"]);
     }
 
     #[test]
-    fn an_instance_that_ends_cools_nothing() {
+    fn an_instance_that_ends_makes_nothing_unavailable() {
         let mut facts = facts(Vec::new());
         let claim = add_managed(&mut facts, "node-1");
         let event = interruption(InterruptionKind::InstanceEnding, &claim);
         let plan = interrupt(&facts.ledger, &claim, &event, now());
         let deletion = plan.changes[0].deletion.as_ref().unwrap();
         assert_eq!(deletion.reason, DeletionReason::InstanceEnded);
-        assert!(plan.cooling.is_empty());
+        assert!(plan.unavailable_offerings.is_empty());
     }
 }

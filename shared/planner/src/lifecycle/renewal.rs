@@ -49,11 +49,11 @@ mod tests {
     /// The hashes of a claim of phase `phase` after a look, in the order `pool`, its version, `class`,
     /// its version; empty when nothing is to be written.
     #[track_caller]
-    fn check(phase: ClaimPhase, own: [&str; 4], expected: &[&str]) {
+    fn check(phase: ClaimPhase, texts: [&str; 4], expected: &[&str]) {
         let keys = [NODE_POOL.key, NODE_POOL.version_key, NODE_CLASS.key, NODE_CLASS.version_key];
         let mut claim = testing::add_managed(&mut testing::facts(Vec::new()), "a");
         claim.phase = phase;
-        let given = keys.iter().zip(own).filter(|(_, value)| !value.is_empty());
+        let given = keys.iter().zip(texts).filter(|(_, value)| !value.is_empty());
         claim.annotations =
             given.map(|(key, value)| ((*key).to_owned(), value.to_owned())).collect();
         let version = claim.version;
@@ -61,13 +61,13 @@ mod tests {
             Snapshot { claims: [(claim.name.clone(), claim)].into(), ..Snapshot::default() };
         let pools = [("general".parse().unwrap(), "1".to_owned())].into();
         let classes = [("default".parse().unwrap(), "2".to_owned())].into();
-        let found = renewed_hashes(&snapshot, &pools, &classes);
-        assert!(found.iter().all(|claim| claim.version == version + 1));
-        let found: Vec<&str> = found
+        let claims = renewed_hashes(&snapshot, &pools, &classes);
+        assert!(claims.iter().all(|claim| claim.version == version + 1));
+        let texts: Vec<&str> = claims
             .iter()
             .flat_map(|claim| keys.map(|key| claim.annotations[key].as_str()))
             .collect();
-        assert_eq!(found, expected);
+        assert_eq!(texts, expected);
     }
 
     #[test]

@@ -21,11 +21,11 @@ pub fn reserved(snapshot: &Snapshot) -> impl Iterator<Item = &NodeClaim> {
 #[must_use]
 pub fn demoted(snapshot: &Snapshot, described: &[Instance]) -> Vec<NodeClaim> {
     let is_on_demand = |claim: &NodeClaim| {
-        let own = claim.instance.as_ref().map(|instance| &instance.id);
-        described.iter().any(|found| {
-            Some(&found.id) == own
-                && found.capacity_type == CapacityType::OnDemand
-                && matches!(found.state, InstanceState::Pending | InstanceState::Running)
+        let instance_id = claim.instance.as_ref().map(|instance| &instance.id);
+        described.iter().any(|instance| {
+            Some(&instance.id) == instance_id
+                && instance.capacity_type == CapacityType::OnDemand
+                && matches!(instance.state, InstanceState::Pending | InstanceState::Running)
         })
     };
     let demoted = |claim: &NodeClaim| {
@@ -66,14 +66,14 @@ mod tests {
             node_claim: None,
             batch: None,
         };
-        let own = [
+        let entries = [
             (labels::CAPACITY_TYPE, "reserved"),
             (labels::RESERVATION_ID, "cr-1"),
             (labels::RESERVATION_TYPE, "default"),
             (labels::RESERVATION_INTERRUPTIBLE, "false"),
             ("team", "a"),
         ];
-        claim.labels = own.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
+        claim.labels = entries.map(|(key, value)| (key.to_owned(), value.to_owned())).into();
         facts.ledger.claims.insert(claim.name.clone(), claim.clone());
         let demoted = demoted(&facts.ledger, &[described]);
         assert_eq!(demoted.len(), usize::from(is_demoted), "{phase} {seen:?}");

@@ -141,16 +141,16 @@ fn registration_patch(claim: &NodeClaim, node: &Node) -> NodePatch {
             }
         }
     }
-    let mut all = instance_labels(claim);
-    all.extend(claim.labels.clone());
-    all.insert(labels::REGISTERED.to_owned(), "true".to_owned());
+    let mut texts = instance_labels(claim);
+    texts.extend(claim.labels.clone());
+    texts.insert(labels::REGISTERED.to_owned(), "true".to_owned());
     let unregistered = Taint {
         key: labels::UNREGISTERED_TAINT.to_owned(),
         value: String::new(),
         effect: TaintEffect::NoExecute,
     };
     NodePatch {
-        labels: all,
+        labels: texts,
         remove_labels: BTreeSet::new(),
         annotations: claim.annotations.clone(),
         add_taints,

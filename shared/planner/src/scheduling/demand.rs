@@ -84,23 +84,27 @@ pub(crate) fn demand<'a>(
     classes: &mut Table<kind::Class, Class>,
 ) -> Demand<'a> {
     let budgets = DisruptionBudgets::of(facts);
-    let mut all: Vec<(&Pod, Option<&'a Pod>, Why)> = Vec::new();
+    let mut entries: Vec<(&Pod, Option<&'a Pod>, Why)> = Vec::new();
     for pod in &facts.pods {
         if pod.is_provisionable() {
-            all.push((pod, Some(pod), Why::Pending));
+            entries.push((pod, Some(pod), Why::Pending));
         } else if let Some(node) = &pod.node {
             let is_leaving = leaving.contains(node);
             if (is_leaving || supposes) && budgets.may_move(pod, facts.now) {
-                all.push((pod, Some(pod), if is_leaving { Why::Leaving } else { Why::Supposed }));
+                entries.push((
+                    pod,
+                    Some(pod),
+                    if is_leaving { Why::Leaving } else { Why::Supposed },
+                ));
             }
         }
     }
-    all.extend(virtual_pods.iter().map(|pod| (pod, None, Why::Virtual)));
-    all.sort_by_cached_key(|(pod, _, _)| rank(pod));
+    entries.extend(virtual_pods.iter().map(|pod| (pod, None, Why::Virtual)));
+    entries.sort_by_cached_key(|(pod, _, _)| rank(pod));
     let mut demand = Demand::default();
     let mut sorting = Sorting::default();
     let nothing: Rc<Attachments> = Rc::default();
-    for (pod, own, why) in all {
+    for (pod, own, why) in entries {
         if why != Why::Supposed && demand.now.len() >= limits::PODS_PER_PLAN_MAX {
             demand.left_out.push(pod.key.clone());
             continue;
@@ -196,7 +200,7 @@ pub(crate) fn fingerprint(labels: &BTreeMap<String, String>) -> u64 {
 
 /// Whether pods with these specs ask for the same. What they cost to be moved, how long they take to
 /// end and who goes first when a node is full are no concern of where they go.
-fn are_alike(one: &PodSpec, other: &PodSpec) -> bool {
+fn are_alike(pod_spec: &PodSpec, other: &PodSpec) -> bool {
     let PodSpec {
         labels,
         annotations: _,
@@ -214,7 +218,7 @@ fn are_alike(one: &PodSpec, other: &PodSpec) -> bool {
         priority_class: _,
         termination_grace_seconds: _,
         problems,
-    } = one;
+    } = pod_spec;
     *labels == other.labels
         && *requests == other.requests
         && *node_selector == other.node_selector
@@ -232,15 +236,15 @@ fn are_alike(one: &PodSpec, other: &PodSpec) -> bool {
 impl Demand<'_> {
     /// The pods that need a place when `nodes` go away, in the order in which they are placed.
     pub(crate) fn without<'a>(&self, nodes: impl Iterator<Item = &'a NodeName>) -> Vec<PodId> {
-        let mut all = self.now.clone();
-        let before = all.len();
+        let mut pods = self.now.clone();
+        let before = pods.len();
         for node in nodes {
-            all.extend(self.supposed.get(node).into_iter().flatten());
+            pods.extend(self.supposed.get(node).into_iter().flatten());
         }
-        if before < all.len() {
-            all.sort_unstable_by_key(|pod| self.turn(*pod));
+        if before < pods.len() {
+            pods.sort_unstable_by_key(|pod| self.turn(*pod));
         }
-        all
+        pods
     }
 
     /// When it is its turn: after those for whom a claim was promised, by rank.
@@ -297,8 +301,8 @@ fn refused(facts: &Facts, pod: &Pod) -> Option<String> {
     if spec.has_match_fields {
         return Some("matchFields in its required node affinity are not supported".to_owned());
     }
-    let all = spec.node_selector.iter().chain(spec.required_terms.iter().flatten());
-    let wrong: BTreeSet<String> = all.filter_map(wrong).collect();
+    let chain = spec.node_selector.iter().chain(spec.required_terms.iter().flatten());
+    let wrong: BTreeSet<String> = chain.filter_map(wrong).collect();
     let volumes = volume::problems(pod, &facts.surroundings.storage);
     let texts: Vec<String> = wrong.into_iter().chain(volumes).collect();
     (!texts.is_empty()).then(|| texts.join("; "))

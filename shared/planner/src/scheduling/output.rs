@@ -40,7 +40,7 @@ use crate::{
             sets::Sets,
         },
         problem::Problem,
-        solver::{Failure, Opened, Solution},
+        solver::{Failure, InFlightClaim, Solution},
     },
 };
 
@@ -58,12 +58,12 @@ pub(crate) fn plan(problem: &mut Problem<'_>, solution: &Solution) -> Plan {
         .map(|(pod, failure)| (*pod, reasons.of_pod(problem, *pod, *failure)))
         .collect();
     let mut drafts = Drafts::default();
-    for (claim, opened) in solution.opened.entries() {
-        match drafts.promise(problem, opened, claim) {
+    for (claim, in_flight) in solution.in_flight.entries() {
+        match drafts.promise(problem, in_flight, claim) {
             Ok(promise) => plan.promises.push(promise),
             Err(reason) => {
                 let reasons: Rc<[Reason]> = Rc::new([reason]);
-                unplaced.extend(opened.pods.iter().map(|pod| (*pod, Rc::clone(&reasons))));
+                unplaced.extend(in_flight.pods.iter().map(|pod| (*pod, Rc::clone(&reasons))));
             }
         }
     }
@@ -84,14 +84,14 @@ struct Reasons(BTreeMap<(ClassId, Failure), Rc<[Reason]>>);
 
 impl Reasons {
     fn of(problem: &mut Problem<'_>, solution: &Solution) -> Self {
-        let mut all = BTreeMap::new();
+        let mut reasons = BTreeMap::new();
         for (pod, failure) in &solution.failed {
             let class = problem.demand.pods[*pod].class;
-            all.entry((class, *failure)).or_insert_with(|| {
+            reasons.entry((class, *failure)).or_insert_with(|| {
                 explain::reasons(problem, &solution.state, class, *failure).into()
             });
         }
-        Self(all)
+        Self(reasons)
     }
 
     fn of_pod(&self, problem: &Problem<'_>, pod: PodId, failure: Failure) -> Rc<[Reason]> {
@@ -174,17 +174,17 @@ impl Drafts {
     fn promise(
         &mut self,
         problem: &mut Problem<'_>,
-        opened: &Opened,
+        in_flight: &InFlightClaim,
         claim: ClaimId,
     ) -> Result<Promise, Reason> {
         let alike = Alike {
-            template: opened.template,
-            set: opened.set,
-            types: opened.types.clone(),
-            held: opened.held.clone(),
+            template: in_flight.template,
+            set: in_flight.set,
+            types: in_flight.types.clone(),
+            held: in_flight.held.clone(),
         };
-        let shared = self.shared.entry(alike.clone()).or_insert_with(|| share(problem, opened));
-        let template = &problem.templates[opened.template];
+        let shared = self.shared.entry(alike.clone()).or_insert_with(|| share(problem, in_flight));
+        let template = &problem.templates[in_flight.template];
         let shared = match shared {
             Ok(shared) => Rc::clone(shared),
             Err(text) => {
@@ -194,15 +194,15 @@ impl Drafts {
         };
         let mut labels = shared.labels.clone();
         for (key, value) in &shared.labels_if_asked {
-            if is_asked_for(problem, opened, key) {
+            if is_asked_for(problem, in_flight, key) {
                 labels.insert(key.clone(), value.clone());
             }
         }
-        let mut requests = opened.requests.clone();
+        let mut requests = in_flight.requests.clone();
         amounts::add(&mut requests, &shared.overhead);
         let launched =
-            Launched { alike, requests: opened.requests.clone(), labels: labels.clone() };
-        let (batch, batch_index) = self.batch(launched, opened.pods.len());
+            Launched { alike, requests: in_flight.requests.clone(), labels: labels.clone() };
+        let (batch, batch_index) = self.batch(launched, in_flight.pods.len());
         let generation = problem.facts.ledger.generation.next();
         let (pool, now) = (template.pool, problem.facts.now);
         let name = NodeClaimName::derived(&pool.name, generation, claim.number());
@@ -215,7 +215,7 @@ impl Drafts {
             requirements: shared.requirements.clone(),
             instance_types: shared.instance_types.clone(),
             requests: problem.resources.resources(&requests),
-            pods: keys(problem, &opened.pods),
+            pods: keys(problem, &in_flight.pods),
             taints: pool.template.taints.clone(),
             startup_taints: pool.template.startup_taints.clone(),
             expire_after: pool.template.expire_after,
@@ -269,19 +269,22 @@ pub(crate) struct Draft {
 /// Decides it; or says why the claim cannot be after all.
 ///
 /// Karpenter: `provisioner.go`, `Schedule`; `scheduler.go`, `TruncateInstanceTypes`.
-pub(crate) fn draft(problem: &mut Problem<'_>, opened: &Opened) -> Result<Draft, &'static str> {
-    let mut set = problem.sets.get(opened.set);
-    let mut number = opened.set;
-    if !opened.held.is_empty() {
-        restrict_to_reserved(problem, opened, &mut set);
+pub(crate) fn draft(
+    problem: &mut Problem<'_>,
+    in_flight: &InFlightClaim,
+) -> Result<Draft, &'static str> {
+    let mut set = problem.sets.get(in_flight.set);
+    let mut number = in_flight.set;
+    if !in_flight.held.is_empty() {
+        restrict_to_reserved(problem, in_flight, &mut set);
         number = problem.sets.id(&set);
     }
-    let template = &problem.templates[opened.template];
+    let template = &problem.templates[in_flight.template];
     let offer = &mut problem.offers[template.offer];
     let by_price = offer.by_price(&problem.sets, number);
-    let mut rest = opened.types.clone();
+    let mut rest = in_flight.types.clone();
     let mut kept = Vec::with_capacity(by_price.len());
-    for (_, id) in by_price.iter().filter(|(_, id)| opened.types.contains(*id)) {
+    for (_, id) in by_price.iter().filter(|(_, id)| in_flight.types.contains(*id)) {
         kept.push(*id);
         rest.remove(*id);
     }
@@ -291,21 +294,21 @@ pub(crate) fn draft(problem: &mut Problem<'_>, opened: &Opened) -> Result<Draft,
     let mut bits = Types::empty(offer.types.len());
     bits.extend(kept.iter().copied());
     let is_strict = problem.facts.policies.min_values == MinValuesPolicy::Strict;
-    if is_strict && !template.unmet(&bits, &opened.minimums).is_empty() {
+    if is_strict && !template.unmet(&bits, &in_flight.minimums).is_empty() {
         return Err("its minValues are not reached by the instance types that a claim keeps");
     }
     let first = kept.first().and_then(|id| offer.cheapest(*id, &set));
     let Some((cheapest, price)) = first else {
         return Err("no instance type that it allows can be bought now");
     };
-    let overhead = template.least_overhead(&opened.types);
+    let overhead = template.least_overhead(&in_flight.types);
     Ok(Draft { requirements: set, possible, kept, overhead, cheapest, price })
 }
 
 /// Works out what a claim and those alike share; or why none of them can be promised.
-fn share(problem: &mut Problem<'_>, opened: &Opened) -> Result<Rc<Shared>, &'static str> {
-    let draft = draft(problem, opened)?;
-    let template = &problem.templates[opened.template];
+fn share(problem: &mut Problem<'_>, in_flight: &InFlightClaim) -> Result<Rc<Shared>, &'static str> {
+    let draft = draft(problem, in_flight)?;
+    let template = &problem.templates[in_flight.template];
     let offer = &problem.offers[template.offer];
     let set = draft.requirements;
     let mut bits = Types::empty(offer.types.len());
@@ -316,7 +319,7 @@ fn share(problem: &mut Problem<'_>, opened: &Opened) -> Result<Rc<Shared>, &'sta
     Ok(Rc::new(Shared {
         labels,
         labels_if_asked,
-        annotations: annotations(problem.facts, template, opened, (offer, &bits)),
+        annotations: annotations(problem.facts, template, in_flight, (offer, &bits)),
         requirements: finished(
             &set,
             of_bits.map(|(value, _)| Value::clone(value)).collect(),
@@ -336,8 +339,8 @@ fn share(problem: &mut Problem<'_>, opened: &Opened) -> Result<Rc<Shared>, &'sta
 /// A claim that holds reservations is launched from one of them.
 ///
 /// Karpenter: `nodeclaim.go`, `FinalizeScheduling`.
-fn restrict_to_reserved(problem: &Problem<'_>, opened: &Opened, set: &mut Requirements) {
-    let ids = opened.held.iter().map(|number| &problem.reservations.names[number]);
+fn restrict_to_reserved(problem: &Problem<'_>, in_flight: &InFlightClaim, set: &mut Requirements) {
+    let ids = in_flight.held.iter().map(|number| &problem.reservations.names[number]);
     let ids: BTreeSet<Value> = ids.map(|id| Value::from(id.as_str())).collect();
     let reserved = BTreeSet::from([Value::from(CapacityType::Reserved.as_str())]);
     if let Ok(key) = LabelKey::new(labels::CAPACITY_TYPE) {
@@ -355,51 +358,53 @@ fn finished(
     names: BTreeSet<Value>,
     capacity_types: &BTreeSet<CapacityType>,
 ) -> Requirements {
-    let is_own = |one: &Requirement| !labels::is_well_known(one.key().as_str());
-    let narrowed = |one: &Requirement| {
-        if is_own(one) { one.with_label_values_only() } else { one.clone() }
+    let is_own = |requirement: &Requirement| !labels::is_well_known(requirement.key().as_str());
+    let narrowed = |requirement: &Requirement| {
+        if is_own(requirement) { requirement.with_label_values_only() } else { requirement.clone() }
     };
-    let mut all: Requirements = set.iter().map(narrowed).collect();
+    let mut requirements: Requirements = set.iter().map(narrowed).collect();
     let listed = |key: &str, values: BTreeSet<Value>| {
         LabelKey::new(key).ok().map(|key| Requirement::listed(key, values))
     };
     if let Some(requirement) = listed(labels::INSTANCE_TYPE, names) {
-        let own = set.get(labels::INSTANCE_TYPE).and_then(Requirement::min_values);
-        all.replace(requirement.with_min_values(own));
+        let number = set.get(labels::INSTANCE_TYPE).and_then(Requirement::min_values);
+        requirements.replace(requirement.with_min_values(number));
     }
-    let names = capacity_types.iter().map(|one| Value::from(one.as_str())).collect();
+    let names =
+        capacity_types.iter().map(|capacity_type| Value::from(capacity_type.as_str())).collect();
     if let Some(requirement) = listed(labels::CAPACITY_TYPE, names) {
-        all.add(requirement);
+        requirements.add(requirement);
     }
-    all.remove(labels::HOSTNAME);
-    all
+    requirements.remove(labels::HOSTNAME);
+    requirements
 }
 
 fn annotations(
     facts: &Facts,
     template: &Template<'_>,
-    opened: &Opened,
+    in_flight: &InFlightClaim,
     (offer, types): (&Offer, &Types),
 ) -> BTreeMap<String, String> {
-    let mut all = template.pool.template.annotations.clone();
+    let mut texts = template.pool.template.annotations.clone();
     // Which specs the claim is of: it drifts when the pool's or the class's becomes another.
     let hashes = template.pool.annotations.iter();
     let own = [NODE_POOL.key, NODE_POOL.version_key];
     let hashes = hashes.filter(|(key, _)| own.contains(&key.as_str()));
-    all.extend(hashes.map(|(key, value)| (key.clone(), value.clone())));
+    texts.extend(hashes.map(|(key, value)| (key.clone(), value.clone())));
     let class = facts.class_hashes.as_ref();
     let class = class.and_then(|all| all.get(&template.pool.template.node_class));
-    all.extend(class.into_iter().flat_map(|hash| NODE_CLASS.annotations(hash)));
-    let is_relaxed = if opened.is_relaxed { "true" } else { "false" };
-    all.insert(labels::MIN_VALUES_RELAXED.to_owned(), is_relaxed.to_owned());
+    texts.extend(class.into_iter().flat_map(|hash| NODE_CLASS.annotations(hash)));
+    let is_relaxed = if in_flight.is_relaxed { "true" } else { "false" };
+    texts.insert(labels::MIN_VALUES_RELAXED.to_owned(), is_relaxed.to_owned());
     let names = [labels::PRICE_OVERLAY_APPLIED, labels::CAPACITY_OVERLAY_APPLIED];
     for (name, overlaid) in names.into_iter().zip(&template.overlaid) {
         let mut types = types.iter().map(|id| &offer.names[id]);
-        if !overlaid.is_empty() && types.any(|(_, one)| overlaid.contains(one)) {
-            all.insert(name.to_owned(), "true".to_owned());
+        if !overlaid.is_empty() && types.any(|(_, instance_type)| overlaid.contains(instance_type))
+        {
+            texts.insert(name.to_owned(), "true".to_owned());
         }
     }
-    all
+    texts
 }
 
 /// The labels of the claim's node: the pool's, and one value for each requirement on a label that
@@ -414,33 +419,34 @@ fn labels_of(
     set: &Requirements,
 ) -> (BTreeMap<String, String>, Vec<(String, String)>) {
     let pool = template.pool;
-    let mut all = pool.template.labels.clone();
+    let mut texts = pool.template.labels.clone();
     let mut if_asked = Vec::new();
-    all.insert(labels::NODE_POOL.to_owned(), pool.name.as_str().to_owned());
-    all.insert(labels::NODE_CLASS.to_owned(), pool.template.node_class.as_str().to_owned());
-    let own = sets.get(template.set);
+    texts.insert(labels::NODE_POOL.to_owned(), pool.name.as_str().to_owned());
+    texts.insert(labels::NODE_CLASS.to_owned(), pool.template.node_class.as_str().to_owned());
+    let requirements = sets.get(template.set);
     for requirement in set.iter() {
         let key = requirement.key().as_str();
         let is_ours = labels::is_well_known(key) || labels::is_restricted(key);
-        if is_ours || all.contains_key(key) {
+        if is_ours || texts.contains_key(key) {
             continue;
         }
         let Some(value) = requirement.any_value() else { continue };
-        if own.contains(key) {
-            all.insert(key.to_owned(), value.to_string());
+        if requirements.contains(key) {
+            texts.insert(key.to_owned(), value.to_string());
         } else {
             if_asked.push((key.to_owned(), value.to_string()));
         }
     }
-    (all, if_asked)
+    (texts, if_asked)
 }
 
-fn is_asked_for(problem: &Problem<'_>, opened: &Opened, key: &str) -> bool {
-    opened.pods.iter().any(|pod| {
+fn is_asked_for(problem: &Problem<'_>, in_flight: &InFlightClaim, key: &str) -> bool {
+    in_flight.pods.iter().any(|pod| {
         let spec = &problem.classes[problem.demand.pods[*pod].class].spec;
-        let all = spec.node_selector.iter().chain(spec.required_terms.iter().flatten());
-        let mut all = all.chain(spec.preferred_terms.iter().flat_map(|wish| &wish.term));
-        all.any(|one| one.key().as_str() == key && !one.allows_absence())
+        let chain = spec.node_selector.iter().chain(spec.required_terms.iter().flatten());
+        let mut all =
+            chain.chain(spec.preferred_terms.iter().flat_map(|preference| &preference.term));
+        all.any(|requirement| requirement.key().as_str() == key && !requirement.allows_absence())
     })
 }
 

@@ -22,13 +22,15 @@ use model::{
 use crate::{
     index::{
         bits::BitSet,
-        id::{GroupId, KeyId, OfferId, PlaceId, PodId, PortId, SetId, ShapeId, TemplateId, kind},
+        id::{
+            GroupId, KeyId, OfferId, PlaceId, PodId, PortId, RequestsId, SetId, TemplateId, kind,
+        },
         table::Table,
     },
     scheduling::{
         demand::{
             Demand,
-            class::{Around, Class, Fixed, Footprint, term_group},
+            class::{Around, Class, ConstraintTable, Footprint, term_group},
             demand,
         },
         facts::{
@@ -64,11 +66,11 @@ pub(crate) struct Problem<'a> {
     pub(crate) keys: Keys,
     pub(crate) groups: Groups,
     pub(crate) universe: Universe,
-    pub(crate) fixed: Fixed,
+    pub(crate) constraints: ConstraintTable,
     pub(crate) classes: Table<kind::Class, Class>,
     pub(crate) demand: Demand<'a>,
     /// Distinct requests.
-    pub(crate) shapes: Table<kind::Shape, Amounts>,
+    pub(crate) requests: Table<kind::Requests, Amounts>,
     /// Distinct ports that pods ask for.
     pub(crate) ports: Table<kind::Port, HostPort>,
     pub(crate) supply: Supply,
@@ -90,7 +92,7 @@ pub(crate) struct Problem<'a> {
     /// What everybody starts from.
     pub(crate) start: State,
     /// Shapes of which the start says where there is no room.
-    full: BitSet<kind::Shape>,
+    full: BitSet<kind::Requests>,
 }
 
 impl<'a> Problem<'a> {
@@ -104,7 +106,7 @@ impl<'a> Problem<'a> {
         let mut problem = Self::without_facts(facts);
         let virtual_pods = buffer::virtual_pods(facts);
         problem.demand = demand(facts, &virtual_pods, &leaving, supposes, &mut problem.classes);
-        problem.know_shapes(&daemons);
+        problem.know_requests(&daemons);
         let offer_of = problem.open_pools(&daemons);
         problem.reservations.hold(facts.ledger.claims.values(), facts.now);
         let bound: Vec<&Pod> = load.values().flat_map(|load| load.pods.iter().copied()).collect();
@@ -130,10 +132,10 @@ impl<'a> Problem<'a> {
             keys: Keys::default(),
             groups: Groups::default(),
             universe: Universe::default(),
-            fixed: Fixed::default(),
+            constraints: ConstraintTable::default(),
             classes: Table::default(),
             demand: Demand::default(),
-            shapes: Table::default(),
+            requests: Table::default(),
             ports: Table::default(),
             supply: Supply::default(),
             hosts: Hosts::default(),
@@ -151,7 +153,9 @@ impl<'a> Problem<'a> {
     }
 
     /// What classes need to find their groups, beside the classes.
-    pub(crate) fn split(&mut self) -> (&mut Table<kind::Class, Class>, Around<'_>, &mut Fixed) {
+    pub(crate) fn split(
+        &mut self,
+    ) -> (&mut Table<kind::Class, Class>, Around<'_>, &mut ConstraintTable) {
         let around = Around {
             keys: &mut self.keys,
             sets: &mut self.sets,
@@ -161,19 +165,19 @@ impl<'a> Problem<'a> {
             preferences: self.facts.policies.preferences,
             has_soft_taints: self.has_soft_taints,
         };
-        (&mut self.classes, around, &mut self.fixed)
+        (&mut self.classes, around, &mut self.constraints)
     }
 
-    fn know_shapes(&mut self, daemons: &[Daemon]) {
+    fn know_requests(&mut self, daemons: &[Daemon]) {
         let daemons = daemons.iter().map(|daemon| &daemon.spec.requests);
         let requests = self.classes.iter().map(|class| &class.spec.requests).chain(daemons);
         self.resources = ResourceIndex::of(requests);
-        let mut shapes: BTreeMap<Amounts, ShapeId> = BTreeMap::new();
+        let mut requests: BTreeMap<Amounts, RequestsId> = BTreeMap::new();
         let mut ports: BTreeMap<HostPort, PortId> = BTreeMap::new();
         for class in self.classes.iter_mut() {
-            let shape = self.resources.amounts(&class.spec.requests);
-            let number = |shape: &Amounts| self.shapes.push(shape.clone());
-            class.shape = *shapes.entry(shape).or_insert_with_key(number);
+            let requests_id = self.resources.amounts(&class.spec.requests);
+            let number = |requests_id: &Amounts| self.requests.push(requests_id.clone());
+            class.requests = *requests.entry(requests_id).or_insert_with_key(number);
             for port in &class.spec.host_ports {
                 let number = |port: &HostPort| self.ports.push(port.clone());
                 let number = *ports.entry(port.clone()).or_insert_with_key(number);
@@ -191,28 +195,29 @@ impl<'a> Problem<'a> {
         let mut sources = Vec::new();
         for pool in in_order(&self.facts.node_pools) {
             let class = &pool.template.node_class;
-            let types = match self.facts.classes.as_ref().map(|all| all.get(class)) {
-                Some(Some(ClassOffer::Ready(types))) => types,
-                Some(Some(ClassOffer::NotReady(obstacles))) => {
-                    let why = Obstacle::in_words(obstacles);
-                    let text = format!("EC2NodeClass {class} is not ready: {why}");
-                    self.closed.push((&pool.name, text));
-                    continue;
-                }
-                Some(None) => {
-                    let text = format!("EC2NodeClass {class} does not exist");
-                    self.closed.push((&pool.name, text));
-                    continue;
-                }
-                None => {
-                    let text = format!("nobody looked at what EC2NodeClass {class} offers");
-                    self.closed.push((&pool.name, text));
-                    continue;
-                }
-            };
+            let types =
+                match self.facts.classes.as_ref().map(|class_offers| class_offers.get(class)) {
+                    Some(Some(ClassOffer::Ready(types))) => types,
+                    Some(Some(ClassOffer::NotReady(obstacles))) => {
+                        let why = Obstacle::in_words(obstacles);
+                        let text = format!("EC2NodeClass {class} is not ready: {why}");
+                        self.closed.push((&pool.name, text));
+                        continue;
+                    }
+                    Some(None) => {
+                        let text = format!("EC2NodeClass {class} does not exist");
+                        self.closed.push((&pool.name, text));
+                        continue;
+                    }
+                    None => {
+                        let text = format!("nobody looked at what EC2NodeClass {class} offers");
+                        self.closed.push((&pool.name, text));
+                        continue;
+                    }
+                };
             let overlaid = overlays.pools.get(&pool.name);
             let offer = match overlaid {
-                Some(own) => self.offer(&own.types),
+                Some(overlaid) => self.offer(&overlaid.types),
                 None => match by_class.get(class.as_str()) {
                     Some(offer) => *offer,
                     None => self.offer(types),
@@ -254,8 +259,8 @@ impl<'a> Problem<'a> {
         let offer = &mut self.offers[number];
         let mut template =
             Template::new(pool, (number, offer), daemons, &self.resources, &mut self.sets);
-        if let Some(own) = overlays.pools.get(&pool.name) {
-            template.overlaid = [own.priced.clone(), own.extended.clone()];
+        if let Some(overlaid) = overlays.pools.get(&pool.name) {
+            template.overlaid = [overlaid.priced.clone(), overlaid.extended.clone()];
         }
         self.has_soft_taints |=
             pool.template.taints.iter().any(|t| t.effect == TaintEffect::PreferNoSchedule);
@@ -275,33 +280,38 @@ impl<'a> Problem<'a> {
 
     /// Finds the labels by which pods are spread or kept together, and their values.
     fn know_labels(&mut self, bound: &[&Pod]) {
-        let mut found: BTreeSet<LabelKey> = BTreeSet::new();
+        let mut label_keys: BTreeSet<LabelKey> = BTreeSet::new();
         let mut specs: Vec<&model::PodSpec> =
             self.classes.iter().map(|class| &*class.spec).collect();
         let of_classes = specs.len();
         specs.extend(bound.iter().map(|pod| &*pod.spec));
         for (place, spec) in specs.iter().enumerate() {
             let required = spec.pod_anti_affinity.required.iter();
-            found.extend(required.map(|term| term.topology_key.clone()));
+            label_keys.extend(required.map(|term| term.topology_key.clone()));
             if place < of_classes {
                 let (near, far) = (&spec.pod_affinity, &spec.pod_anti_affinity);
-                let wished = near.preferred.iter().chain(&far.preferred).map(|wish| &wish.term);
-                let terms = near.required.iter().chain(wished);
-                found.extend(terms.map(|term| term.topology_key.clone()));
-                found.extend(spec.spread.iter().map(|one| one.topology_key.clone()));
+                let preferred =
+                    near.preferred.iter().chain(&far.preferred).map(|preference| &preference.term);
+                let terms = near.required.iter().chain(preferred);
+                label_keys.extend(terms.map(|term| term.topology_key.clone()));
+                label_keys.extend(
+                    spec.spread
+                        .iter()
+                        .map(|spread_constraint| spread_constraint.topology_key.clone()),
+                );
             }
         }
         let mut values: BTreeMap<KeyId, BTreeSet<Value>> = BTreeMap::new();
-        for label in found {
+        for label in label_keys {
             let canonical = labels::canonical(label.as_str());
             if canonical == labels::HOSTNAME {
                 continue;
             }
             let Ok(label) = LabelKey::new(canonical) else { continue };
             let key = self.keys.key(&label, &mut self.sets);
-            let all = values.entry(key).or_default();
+            let texts = values.entry(key).or_default();
             for node in self.facts.nodes.values() {
-                all.extend(value_of(node, label.as_str()).map(Value::from));
+                texts.extend(value_of(node, label.as_str()).map(Value::from));
             }
         }
         for (key, values) in values {
@@ -339,18 +349,18 @@ impl<'a> Problem<'a> {
         let mut keys: BTreeSet<&str> = BTreeSet::new();
         let specs = self.classes.iter().map(|class| &*class.spec);
         for spec in specs.chain(daemons.iter().map(|daemon| &*daemon.spec)) {
-            let preferred = spec.preferred_terms.iter().flat_map(|wish| &wish.term);
-            let all = spec.node_selector.iter().chain(spec.required_terms.iter().flatten());
-            keys.extend(all.chain(preferred).map(|one| one.key().as_str()));
+            let preferred = spec.preferred_terms.iter().flat_map(|preference| &preference.term);
+            let chain = spec.node_selector.iter().chain(spec.required_terms.iter().flatten());
+            keys.extend(chain.chain(preferred).map(|requirement| requirement.key().as_str()));
         }
         for class in self.classes.iter() {
-            let all = class.alternatives.iter().flat_map(Requirements::iter);
-            keys.extend(all.map(|one| one.key().as_str()));
+            let flat_map = class.alternatives.iter().flat_map(Requirements::iter);
+            keys.extend(flat_map.map(|requirement| requirement.key().as_str()));
         }
         keys.extend(self.keys.all.iter().map(|key| key.label.as_str()));
         for group in self.groups.all.iter() {
-            let all = group.filter.terms.iter().flat_map(Requirements::iter);
-            keys.extend(all.map(|one| one.key().as_str()));
+            let flat_map = group.filter.terms.iter().flat_map(Requirements::iter);
+            keys.extend(flat_map.map(|requirement| requirement.key().as_str()));
         }
         let offers = offer_of.iter().map(|(pool, offer)| (*pool, &self.offers[*offer])).collect();
         self.supply = supply::supply(&Surroundings {
@@ -373,10 +383,10 @@ impl<'a> Problem<'a> {
         }
         let (sets, templates) = (&self.sets, &self.templates);
         *self.counts.entry((group, set)).or_insert_with(|| {
-            let own = sets.get(set);
+            let requirements = sets.get(set);
             let taints = &templates[template].pool.template.taints;
             filter.passes(taints, |term| {
-                own.compatible(term, model::requirements::Undefined::Refused).is_ok()
+                requirements.compatible(term, model::requirements::Undefined::Refused).is_ok()
             })
         })
     }
@@ -403,11 +413,11 @@ fn footprint(namespace: &Namespace, spec: &model::PodSpec, around: &mut Around<'
 }
 
 /// Adds volumes to those of a node.
-pub(crate) fn attach(all: &mut Rc<Attachments>, more: &Attachments) {
+pub(crate) fn attach(volume_claim_keys: &mut Rc<Attachments>, more: &Attachments) {
     if more.is_empty() {
         return;
     }
-    let all = Rc::make_mut(all);
+    let all = Rc::make_mut(volume_claim_keys);
     for (driver, volumes) in more {
         all.entry(driver.clone()).or_default().extend(volumes.iter().cloned());
     }
@@ -415,8 +425,8 @@ pub(crate) fn attach(all: &mut Rc<Attachments>, more: &Attachments) {
 
 /// The value of a node's label by its canonical name.
 fn value_of<'n>(node: &'n Node, label: &str) -> Option<&'n str> {
-    let found = node.labels.get(label);
-    let found = found.or_else(|| {
+    let text = node.labels.get(label);
+    let found = text.or_else(|| {
         node.labels.iter().find(|(key, _)| labels::canonical(key) == label).map(|(_, value)| value)
     });
     found.map(String::as_str)

@@ -19,7 +19,7 @@ use crate::{
 /// Nothing of the plan depends on the order of `facts.pods`.
 #[must_use]
 pub fn provision(facts: &Facts) -> Plan {
-    Prepared::of(facts).plan()
+    PreparedFacts::of(facts).plan()
 }
 
 /// Whether no pod waits, none has to move and none is to be kept room for: planning would be for
@@ -34,13 +34,13 @@ pub(crate) fn is_idle(facts: &Facts) -> bool {
 ///
 /// Apart so that each step can be measured, and ended early.
 #[derive(Debug)]
-pub struct Prepared<'a>(Problem<'a>);
+pub struct PreparedFacts<'a>(Problem<'a>);
 
 /// A place for every pod, before anything is written down. Where Karpenter's `Solve` ends.
 #[derive(Debug)]
 pub struct Solved(Solution);
 
-impl<'a> Prepared<'a> {
+impl<'a> PreparedFacts<'a> {
     /// Gets `facts` ready.
     #[must_use]
     pub fn of(facts: &'a Facts) -> Self {

@@ -5,8 +5,8 @@
 
 mod existing;
 mod fresh;
+mod in_flight;
 mod narrow;
-mod opened;
 mod order;
 mod record;
 
@@ -21,11 +21,14 @@ use order::Order;
 use crate::{
     index::{
         bits::BitSet,
-        id::{ClassId, FixedId, PlaceId, PodId, SetId, ShapeId, TemplateId, WishId, kind},
+        id::{
+            ClassId, ConstraintsId, PlaceId, PodId, PreferencesId, RequestsId, SetId, TemplateId,
+            kind,
+        },
         table::Table,
     },
     scheduling::{
-        demand::class::{self, NewWish},
+        demand::class::{self, NewNodeConstraints},
         launchable::{offer::Types, template::Minimums},
         numbers::amounts::Amounts,
         problem::Problem,
@@ -50,7 +53,7 @@ pub(crate) struct Options {
 
 /// A claim of this plan.
 #[derive(Clone, Debug)]
-pub(crate) struct Opened {
+pub(crate) struct InFlightClaim {
     /// What it is made from.
     pub(crate) template: TemplateId,
     /// Its requirements, those of its pods among them.
@@ -84,7 +87,7 @@ pub(crate) enum Failure {
 #[derive(Debug, Default)]
 pub(crate) struct Solution {
     /// Claims to promise.
-    pub(crate) opened: Table<kind::Claim, Opened>,
+    pub(crate) in_flight: Table<kind::Claim, InFlightClaim>,
     /// Pods that go onto existing capacity.
     pub(crate) placed: BTreeMap<PlaceId, Vec<PodId>>,
     /// Pods without a place.
@@ -103,8 +106,8 @@ enum Try {
 /// What is known about a class so far.
 #[derive(Clone, Debug, Default)]
 struct Progress {
-    /// The first wish that may still come true.
-    from: WishId,
+    /// The first preference that may still come true.
+    from: PreferencesId,
     /// No pod of it found a place when so many pods had one.
     failed_at: Option<usize>,
 }
@@ -113,11 +116,11 @@ struct Progress {
 struct Pod {
     number: PodId,
     class: ClassId,
-    shape: ShapeId,
-    /// The wish that is tried.
-    wish: WishId,
+    requests_id: RequestsId,
+    /// The preference that is tried.
+    preference: PreferencesId,
     /// What that asks of a node alone.
-    fixed: FixedId,
+    constraints: ConstraintsId,
     /// What its rules allow of the domains of other labels than the hostname.
     allowed: Vec<Allowed>,
 }
@@ -130,20 +133,20 @@ struct Run<'p, 'a> {
     placed: BTreeMap<PlaceId, Vec<PodId>>,
     /// How many pods have a place.
     placed_count: usize,
-    opened: Table<kind::Claim, Opened>,
+    in_flight: Table<kind::Claim, InFlightClaim>,
     order: Order,
     by_template: Table<kind::Template, Claims>,
     by_set: BTreeMap<SetId, Claims>,
     /// Claims that can only be in a domain.
     by_domain: Table<kind::Key, Table<kind::Domain, Claims>>,
     /// Claims that have no room for a shape.
-    full: Table<kind::Shape, Claims>,
-    /// Claims that do not take a shape with a fixed wish, wherever they are.
-    refused: BTreeMap<(FixedId, ShapeId), Claims>,
+    full: Table<kind::Requests, Claims>,
+    /// Claims that do not take a shape with a constraints, wherever they are.
+    refused: BTreeMap<(ConstraintsId, RequestsId), Claims>,
     /// Claims where something is in the way of a port.
     ports: Table<kind::Port, Claims>,
     /// What the volumes of a class ask of new nodes.
-    alternatives: BTreeMap<ClassId, Rc<[NewWish]>>,
+    alternatives: BTreeMap<ClassId, Rc<[NewNodeConstraints]>>,
     // Kept, so that nothing is allocated for each pod.
     places: BitSet<kind::Place>,
     allowed_places: BitSet<kind::Place>,
@@ -161,7 +164,7 @@ pub(crate) fn solve(
 ) -> Solution {
     let mut run = Run::new(problem, state, options);
     let failed = run.solve(pods);
-    Solution { opened: run.opened, placed: run.placed, failed, state: run.state }
+    Solution { in_flight: run.in_flight, placed: run.placed, failed, state: run.state }
 }
 
 impl<'p, 'a> Run<'p, 'a> {
@@ -170,14 +173,14 @@ impl<'p, 'a> Run<'p, 'a> {
             progress: problem.classes.map(|_| Progress::default()),
             by_template: problem.templates.map(|_| Claims::default()),
             by_domain: problem.keys.all.map(|_| Table::default()),
-            full: problem.shapes.map(|_| Claims::default()),
+            full: problem.requests.map(|_| Claims::default()),
             ports: problem.ports.map(|_| Claims::default()),
             problem,
             state,
             options,
             placed: BTreeMap::new(),
             placed_count: 0,
-            opened: Table::default(),
+            in_flight: Table::default(),
             order: Order::default(),
             by_set: BTreeMap::new(),
             refused: BTreeMap::new(),
@@ -223,11 +226,14 @@ impl<'p, 'a> Run<'p, 'a> {
         left.into_iter().map(|pod| (pod, failure(pod))).collect()
     }
 
-    /// Finds a place for one pod, giving up wishes of its class until there is one.
+    /// Finds a place for one pod, giving up preferences of its class until there is one.
     fn place(&mut self, number: PodId) -> Result<(), Failure> {
         let wanted = &self.problem.demand.pods[number];
         let class = wanted.class;
-        let has_own = wanted.attachments.as_ref().is_none_or(|all| !all.is_empty());
+        let has_own = wanted
+            .attachments
+            .as_ref()
+            .is_none_or(|volume_claim_keys| !volume_claim_keys.is_empty());
         if self.problem.classes[class].refused.is_some() {
             return Err(Failure::NoPlace);
         }
@@ -242,17 +248,19 @@ impl<'p, 'a> Run<'p, 'a> {
         if is_alike && self.progress[class].failed_at == Some(self.placed_count) {
             return Err(Failure::NoPlace);
         }
-        let shape = self.problem.classes[class].shape;
+        let requests_id = self.problem.classes[class].requests;
         let mut pod = Pod {
             number,
             class,
-            shape,
-            wish: self.progress[class].from,
-            fixed: FixedId::default(),
+            requests_id,
+            preference: self.progress[class].from,
+            constraints: ConstraintsId::default(),
             allowed: Vec::new(),
         };
         loop {
-            if self.problem.classes[class].wishes.next_id() == pod.wish && !self.relax(class) {
+            if self.problem.classes[class].preferences.next_id() == pod.preference
+                && !self.relax(class)
+            {
                 if is_alike {
                     self.progress[class].failed_at = Some(self.placed_count);
                 }
@@ -263,68 +271,77 @@ impl<'p, 'a> Run<'p, 'a> {
                 Try::PutOff => return Err(Failure::PutOff),
                 Try::Failed => {
                     if is_alike && self.is_final(&pod) {
-                        self.progress[class].from = pod.wish.next();
+                        self.progress[class].from = pod.preference.next();
                     }
-                    pod.wish = pod.wish.next();
+                    pod.preference = pod.preference.next();
                 }
             }
         }
     }
 
     fn relax(&mut self, class: ClassId) -> bool {
-        let (classes, mut around, fixed) = self.problem.split();
-        classes[class].relax(&mut around, fixed)
+        let (classes, mut around, constraints) = self.problem.split();
+        classes[class].relax(&mut around, constraints)
     }
 
-    /// Whether a wish that failed fails for good: capacity only fills up, claims only narrow, limits
+    /// Whether a preference that failed fails for good: capacity only fills up, claims only narrow, limits
     /// only shrink. Only where other pods are may get better, and who holds reserved capacity.
     fn is_final(&self, pod: &Pod) -> bool {
         let class = &self.problem.classes[pod.class];
-        let wish = class.wishes.known(pod.wish);
-        let is_social = wish.is_none_or(|w| !w.on_hosts.is_empty() || !w.on_domains.is_empty());
-        self.progress[pod.class].from == pod.wish
+        let preference = class.preferences.known(pod.preference);
+        let is_social =
+            preference.is_none_or(|w| !w.on_hosts.is_empty() || !w.on_domains.is_empty());
+        self.progress[pod.class].from == pod.preference
             && !is_social
             && self.problem.reservations.left.is_empty()
     }
 
-    /// Puts the pod onto the claim that was promised for it, with whichever wish that goes.
+    /// Puts the pod onto the claim that was promised for it, with whichever preference that goes.
     ///
     /// Karpenter plans anew where pods go for which it launched something, and may launch more.
     fn onto_promised(&mut self, number: PodId, place: PlaceId) -> bool {
         let class = self.problem.demand.pods[number].class;
-        let shape = self.problem.classes[class].shape;
-        let wish = self.progress[class].from;
-        let mut pod =
-            Pod { number, class, shape, wish, fixed: FixedId::default(), allowed: Vec::new() };
-        while pod.wish < self.problem.classes[class].wishes.next_id() || self.relax(class) {
-            if self.know_wish(&mut pod) && self.onto(&pod, place) {
+        let requests_id = self.problem.classes[class].requests;
+        let preference = self.progress[class].from;
+        let mut pod = Pod {
+            number,
+            class,
+            requests_id,
+            preference,
+            constraints: ConstraintsId::default(),
+            allowed: Vec::new(),
+        };
+        while pod.preference < self.problem.classes[class].preferences.next_id()
+            || self.relax(class)
+        {
+            if self.know_preferences(&mut pod) && self.onto(&pod, place) {
                 return true;
             }
-            pod.wish = pod.wish.next();
+            pod.preference = pod.preference.next();
         }
         false
     }
 
-    /// Tries one wish everywhere.
+    /// Tries one preference everywhere.
     fn attempt(&mut self, pod: &mut Pod) -> Try {
-        if !self.know_wish(pod) {
+        if !self.know_preferences(pod) {
             return Try::Failed;
         }
-        if self.onto_existing(pod) || self.onto_opened(pod) {
+        if self.onto_existing(pod) || self.onto_in_flight(pod) {
             return Try::Placed;
         }
         self.onto_new(pod)
     }
 
-    /// Finds out what the rules of the pod's wish allow now.
-    fn know_wish(&mut self, pod: &mut Pod) -> bool {
+    /// Finds out what the rules of the pod's preference allow now.
+    fn know_preferences(&mut self, pod: &mut Pod) -> bool {
         pod.allowed.clear();
         let problem = &mut *self.problem;
-        let Some(wish) = problem.classes[pod.class].wishes.known(pod.wish) else {
+        let Some(preference) = problem.classes[pod.class].preferences.known(pod.preference) else {
             return false;
         };
-        pod.fixed = wish.fixed;
-        for (key, rule) in &wish.on_domains {
+        pod.constraints = preference.constraints;
+        for (key, rule) in &preference.on_domains {
             let asked =
                 rule.asked.map(|id| problem.keys.all[*key].mask(id, problem.sets.requirement(id)));
             let tally = &self.state.tallies[rule.group];
@@ -334,14 +351,15 @@ impl<'p, 'a> Run<'p, 'a> {
     }
 
     /// What the volumes of the pod's class ask of a new node.
-    fn alternatives(&mut self, class: ClassId) -> Rc<[NewWish]> {
+    fn alternatives(&mut self, class: ClassId) -> Rc<[NewNodeConstraints]> {
         if let Some(known) = self.alternatives.get(&class) {
             return Rc::clone(known);
         }
         let problem = &mut *self.problem;
-        let all = problem.classes[class].alternatives.iter();
-        let all: Rc<[NewWish]> = all.map(|one| class::of_new(one, &mut problem.sets)).collect();
-        self.alternatives.insert(class, Rc::clone(&all));
-        all
+        let requirements = problem.classes[class].alternatives.iter();
+        let new_node_constraints: Rc<[NewNodeConstraints]> =
+            requirements.map(|one| class::of_new(one, &mut problem.sets)).collect();
+        self.alternatives.insert(class, Rc::clone(&new_node_constraints));
+        new_node_constraints
     }
 }

@@ -32,7 +32,7 @@ pub(crate) struct State {
     resources: usize,
     pub(crate) tallies: Table<kind::Group, Rc<Tally>>,
     /// Existing capacity that has no room for a shape.
-    pub(crate) full: Table<kind::Shape, Rc<BitSet<kind::Place>>>,
+    pub(crate) full: Table<kind::Requests, Rc<BitSet<kind::Place>>>,
     /// Existing capacity where something is in the way of a port.
     pub(crate) ports: Table<kind::Port, Rc<BitSet<kind::Place>>>,
     /// Volumes by existing capacity.

@@ -41,10 +41,10 @@ pub(crate) enum Replicas {
 /// left the pool, but their nodes still count against `limits.nodes`.
 pub(crate) fn replicas(facts: &Facts, pool: &NodePool) -> Option<Replicas> {
     let wanted = pool.replicas.filter(|_| facts.policies.static_capacity)?;
-    let own: Vec<&NodeClaim> =
+    let claims: Vec<&NodeClaim> =
         facts.ledger.claims.values().filter(|claim| claim.node_pool == pool.name).collect();
     let active: Vec<&NodeClaim> =
-        own.iter().copied().filter(|claim| !claim.is_deleting()).collect();
+        claims.iter().copied().filter(|claim| !claim.is_deleting()).collect();
     let surplus = count(active.len()).saturating_sub(wanted);
     if surplus > 0 {
         return Some(Replicas::Surplus(given_up(facts, &active, surplus)));
@@ -63,7 +63,7 @@ pub(crate) fn replicas(facts: &Facts, pool: &NodePool) -> Option<Replicas> {
     let Some(nodes_max) = pool.limits.0.get("nodes").copied() else {
         return Some(Replicas::Missing(missing));
     };
-    Some(match missing.min(nodes_max.saturating_sub(count(own.len()))) {
+    Some(match missing.min(nodes_max.saturating_sub(count(claims.len()))) {
         0 => Replicas::Limited { missing, nodes_max },
         granted => Replicas::Missing(granted),
     })

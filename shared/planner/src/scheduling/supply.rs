@@ -101,7 +101,7 @@ pub(crate) fn load(facts: &Facts) -> BTreeMap<&str, Load<'_>> {
 
 /// Everything that pods may be placed on without launching.
 pub(crate) fn supply(around: &Surroundings<'_>) -> Supply {
-    let mut all: Vec<Existing> = Vec::new();
+    let mut existings: Vec<Existing> = Vec::new();
     let mut kinds = Kinds::default();
     // One whose claim lives is given up with its claim, and serves until then.
     let is_gone = |node: &&Node| node.is_deleting && around.world.claim(&node.name).is_none();
@@ -111,7 +111,7 @@ pub(crate) fn supply(around: &Surroundings<'_>) -> Supply {
         if claim.is_some_and(is_leaving) {
             continue;
         }
-        all.push(of_node(around, node, claim, &mut kinds));
+        existings.push(of_node(around, node, claim, &mut kinds));
     }
     // Promised claims of one batch are alike but for their names.
     let mut alike: BTreeMap<&model::BatchId, (Amounts, Kind)> = BTreeMap::new();
@@ -127,17 +127,17 @@ pub(crate) fn supply(around: &Surroundings<'_>) -> Supply {
         };
         let target = Target::Claim(claim.name.clone());
         let counts = Some((claim.node_pool.clone(), used));
-        all.push(Existing {
+        existings.push(Existing {
             counts,
             is_starting: true,
             kind: kinds.number(kind),
             ..existing(target, room, false, claim.name.as_str())
         });
     }
-    all.sort_by(|a, b| {
+    existings.sort_by(|a, b| {
         (!a.is_initialized, &a.name, &a.target).cmp(&(!b.is_initialized, &b.name, &b.target))
     });
-    let existing: Table<_, Existing> = all.into_iter().collect();
+    let existing: Table<_, Existing> = existings.into_iter().collect();
     let nodes = existing.entries().filter_map(|(place, existing)| match &existing.target {
         Target::Node(name) => Some((name.clone(), place)),
         Target::Claim(_) => None,
@@ -161,7 +161,9 @@ fn largest(around: &Surroundings<'_>, claim: &NodeClaim) -> Resources {
     let types = offer.iter().flat_map(|offer| {
         offer.named(&claim.instance_types).into_iter().map(|id| &offer.types[id])
     });
-    types.fold(claim.capacity.clone(), |largest, one| largest.larger(&one.capacity))
+    types.fold(claim.capacity.clone(), |largest, instance_type| {
+        largest.larger(&instance_type.capacity)
+    })
 }
 
 /// Until when no pod that runs elsewhere is moved onto the node of `claim`: its pool waits so long
@@ -257,31 +259,31 @@ fn existing(target: Target, room: Amounts, is_initialized: bool, name: &str) -> 
 
 /// What a node reports, and where it reports nothing yet what its claim promised.
 fn filled_up(reported: &Resources, promised: &Resources) -> Resources {
-    let mut all = reported.clone();
+    let mut resources = reported.clone();
     for (name, amount) in promised.iter().filter(|(name, _)| reported.get(name) == 0) {
         if let Ok(name) = model::ResourceName::new(name) {
-            all.set(&name, amount);
+            resources.set(&name, amount);
         }
     }
-    all
+    resources
 }
 
 /// The labels that a claim's node will have for certain.
 fn labels_of(claim: &NodeClaim) -> BTreeMap<String, String> {
-    let mut all = BTreeMap::new();
+    let mut texts = BTreeMap::new();
     if let Some(instance) = &claim.instance {
-        let own = [
+        let entries = [
             (labels::INSTANCE_TYPE, instance.instance_type.as_str()),
             (labels::ZONE, instance.zone.as_str()),
             (labels::CAPACITY_TYPE, instance.capacity_type.as_str()),
         ];
-        all.extend(own.map(|(key, value)| (key.to_owned(), value.to_owned())));
+        texts.extend(entries.map(|(key, value)| (key.to_owned(), value.to_owned())));
     }
-    let own = [
+    let entries = [
         (labels::NODE_POOL, claim.node_pool.as_str()),
         (labels::NODE_CLASS, claim.node_class.as_str()),
     ];
-    all.extend(own.map(|(key, value)| (key.to_owned(), value.to_owned())));
-    all.extend(claim.labels.clone());
-    all
+    texts.extend(entries.map(|(key, value)| (key.to_owned(), value.to_owned())));
+    texts.extend(claim.labels.clone());
+    texts
 }

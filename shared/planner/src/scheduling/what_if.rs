@@ -68,7 +68,7 @@ pub(crate) struct NewNode {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Outcome {
     /// Nodes that would be launched, those for pods that are pending anyway among them.
-    pub(crate) opened: Vec<NewNode>,
+    pub(crate) in_flight: Vec<NewNode>,
     /// Pods that go onto what is there or promised.
     pub(crate) placed: Vec<(Target, Vec<PodKey>)>,
     /// Pods that would find no place, though they run now, each with the reason. That is also what
@@ -91,7 +91,7 @@ impl<'a> World<'a> {
         let problem = &mut self.problem;
         let pods = problem.demand.without(trial.without.iter().copied());
         for pod in &pods {
-            problem.know_full(problem.classes[problem.demand.pods[*pod].class].shape);
+            problem.know_full(problem.classes[problem.demand.pods[*pod].class].requests);
         }
         let state = without(problem, trial);
         let options = Options {
@@ -124,53 +124,53 @@ fn without(problem: &Problem<'_>, trial: &Trial<'_>) -> State {
 }
 
 fn outcome(problem: &mut Problem<'_>, solution: &Solution, pods: usize) -> Outcome {
-    let mut all = Outcome { pods, ..Outcome::default() };
+    let mut outcome = Outcome { pods, ..Outcome::default() };
     let is_running = |problem: &Problem<'_>, pod: PodId| {
         matches!(problem.demand.pods[pod].why, Why::Leaving | Why::Supposed)
     };
     for (pod, failure) in &solution.failed {
         if is_running(problem, *pod) {
             let text = reason(problem, solution, *pod, *failure);
-            all.stuck.push((problem.key(*pod), text));
+            outcome.stuck.push((problem.key(*pod), text));
         }
     }
     for (place, pods) in &solution.placed {
         let existing = &problem.supply.existing[*place];
         if existing.is_starting {
             let moved = pods.iter().filter(|pod| problem.demand.pods[**pod].why == Why::Supposed);
-            all.stuck.extend(moved.map(|pod| {
+            outcome.stuck.extend(moved.map(|pod| {
                 (problem.key(*pod), "it would have to wait for a node to start".to_owned())
             }));
         }
         let keys = pods.iter().map(|pod| problem.key(*pod)).collect();
-        all.placed.push((existing.target.clone(), keys));
+        outcome.placed.push((existing.target.clone(), keys));
     }
-    for opened in solution.opened.iter() {
-        match output::draft(problem, opened) {
-            Ok(draft) => all.opened.push(new_node(problem, opened, draft)),
+    for in_flight in solution.in_flight.iter() {
+        match output::draft(problem, in_flight) {
+            Ok(draft) => outcome.in_flight.push(new_node(problem, in_flight, draft)),
             Err(text) => {
-                let running = opened.pods.iter().filter(|pod| is_running(problem, **pod));
-                all.stuck.extend(running.map(|pod| (problem.key(*pod), text.to_owned())));
+                let running = in_flight.pods.iter().filter(|pod| is_running(problem, **pod));
+                outcome.stuck.extend(running.map(|pod| (problem.key(*pod), text.to_owned())));
             }
         }
     }
-    all
+    outcome
 }
 
-fn new_node(problem: &Problem<'_>, opened: &solver::Opened, draft: Draft) -> NewNode {
-    let template = &problem.templates[opened.template];
+fn new_node(problem: &Problem<'_>, in_flight: &solver::InFlightClaim, draft: Draft) -> NewNode {
+    let template = &problem.templates[in_flight.template];
     let types = &problem.offers[template.offer].types;
     NewNode {
         node_pool: template.name().clone(),
         instance_types: draft.kept.iter().map(|id| Arc::clone(&types[*id])).collect(),
         requirements: draft.requirements,
-        pods: opened.pods.iter().map(|pod| problem.key(*pod)).collect(),
+        pods: in_flight.pods.iter().map(|pod| problem.key(*pod)).collect(),
     }
 }
 
 fn reason(problem: &Problem<'_>, solution: &Solution, pod: PodId, failure: Failure) -> String {
     let class = problem.demand.pods[pod].class;
-    let all = explain::reasons(problem, &solution.state, class, failure);
-    let texts: Vec<String> = all.iter().map(ToString::to_string).collect();
+    let reasons = explain::reasons(problem, &solution.state, class, failure);
+    let texts: Vec<String> = reasons.iter().map(ToString::to_string).collect();
     texts.join("; ")
 }

@@ -34,18 +34,19 @@ pub(crate) fn cluster(nodes: &[(&str, &str)]) -> Facts {
 /// Adds a node of the pool `general`.
 pub(crate) fn add(facts: &mut Facts, name: &str, type_name: &str, paid: CapacityType) {
     let (_, types) = facts.ready_classes().next().unwrap();
-    let own: Arc<InstanceType> =
-        Arc::clone(types.iter().find(|one| one.name.as_str() == type_name).unwrap());
+    let instance_type: Arc<InstanceType> = Arc::clone(
+        types.iter().find(|instance_type| instance_type.name.as_str() == type_name).unwrap(),
+    );
     let mut claim = add_managed(facts, name);
-    let offering = own
+    let offering = instance_type
         .offerings
         .iter()
         .find(|one| one.capacity_type == paid && one.zone == Zone::new(ZONES[0]).unwrap());
     let offering = offering.unwrap();
-    claim.capacity = own.capacity.clone();
-    claim.allocatable = own.allocatable();
+    claim.capacity = instance_type.capacity.clone();
+    claim.allocatable = instance_type.allocatable();
     let instance = claim.instance.as_mut().unwrap();
-    instance.instance_type = own.name.clone();
+    instance.instance_type = instance_type.name.clone();
     instance.zone = offering.zone.clone();
     instance.capacity_type = paid;
     instance.price = offering.price;
@@ -119,8 +120,13 @@ pub(crate) fn decided(facts: &Facts, method: Method) -> String {
         .command
         .replacements
         .iter()
-        .map(|one| {
-            one.instance_types.iter().map(InstanceTypeName::as_str).collect::<Vec<_>>().join("|")
+        .map(|replacement| {
+            replacement
+                .instance_types
+                .iter()
+                .map(InstanceTypeName::as_str)
+                .collect::<Vec<_>>()
+                .join("|")
         })
         .collect();
     if new.is_empty() {

@@ -27,7 +27,7 @@ pub(crate) struct Workload {
     requests: usize,
     selector: usize,
     topology: (usize, usize, usize),
-    wishes: usize,
+    preferences: usize,
     port: usize,
     volume: usize,
     tolerates: bool,
@@ -36,7 +36,7 @@ pub(crate) struct Workload {
 /// A whole world.
 #[derive(Clone, Debug)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a property of the world by itself")]
-pub(crate) struct Shape {
+pub(crate) struct Sketch {
     pub(crate) workloads: Vec<Workload>,
     /// Whether pods ask about other pods.
     pub(crate) is_about_others: bool,
@@ -54,18 +54,28 @@ fn workload() -> impl Strategy<Value = Workload> {
     let topology = (0_usize..9, 0_usize..7, 0_usize..8);
     let rest = (0_usize..6, 0_usize..8, 0_usize..12, any::<bool>());
     (sizes, topology, rest).prop_map(
-        |((count, app, requests, selector), topology, (wishes, port, volume, tolerates))| {
-            Workload { count, app, requests, selector, topology, wishes, port, volume, tolerates }
+        |((count, app, requests, selector), topology, (preferences, port, volume, tolerates))| {
+            Workload {
+                count,
+                app,
+                requests,
+                selector,
+                topology,
+                preferences,
+                port,
+                volume,
+                tolerates,
+            }
         },
     )
 }
 
 /// Any world.
-pub(crate) fn worlds() -> impl Strategy<Value = Shape> {
+pub(crate) fn worlds() -> impl Strategy<Value = Sketch> {
     let flags = (any::<[bool; 6]>(), proptest::option::of(0_u32..40));
     (proptest::collection::vec(workload(), 0..7), flags).prop_map(|(workloads, (flags, limit))| {
         let [has_reserved, has_nodes, has_daemons, has_buffer, has_overlay, ignores] = flags;
-        Shape {
+        Sketch {
             workloads,
             is_about_others: true,
             has_reserved,
@@ -101,11 +111,11 @@ const SELECTORS: [&str; 9] = [
 
 fn types(has_reserved: bool) -> Vec<Arc<InstanceType>> {
     let everywhere = |name: &str, capacity: &str, dollars: [&str; 2]| {
-        let mut one = instance_type(name, capacity).overhead("cpu=70m memory=1Gi");
+        let mut type_builder = instance_type(name, capacity).overhead("cpu=70m memory=1Gi");
         for zone in ["us-west-2a", "us-west-2b", "us-west-2c"] {
-            one = one.on_demand(zone, dollars[0]).spot(zone, dollars[1]);
+            type_builder = type_builder.on_demand(zone, dollars[0]).spot(zone, dollars[1]);
         }
-        one
+        type_builder
     };
     let mut xlarge = everywhere("m7g.xlarge", "cpu=4 memory=16Gi pods=58", ["0.1632", "0.07"]);
     if has_reserved {
@@ -151,8 +161,8 @@ fn soft(mut constraint: SpreadConstraint) -> SpreadConstraint {
     constraint
 }
 
-fn about_others(pod: PodBuilder, app: &str, one: &Workload) -> PodBuilder {
-    let (by, near, away) = one.topology;
+fn about_others(pod: PodBuilder, app: &str, workload: &Workload) -> PodBuilder {
+    let (by, near, away) = workload.topology;
     let min_domains = Some(3);
     let pod = match by {
         4 => pod.spreads(spread(ZONE, 1, app)),
@@ -180,9 +190,9 @@ fn weighted(term: PodAffinityTerm) -> Weighted<PodAffinityTerm> {
     Weighted { weight: 10, term }
 }
 
-fn wish(pod: &mut Pod, app: &str, wishes: usize) {
+fn preference(pod: &mut Pod, app: &str, preferences: usize) {
     let spec = Arc::make_mut(&mut pod.spec);
-    match wishes {
+    match preferences {
         3 => spec.pod_anti_affinity.preferred = vec![weighted(term(ZONE, app))],
         4 => spec.pod_affinity.preferred = vec![weighted(term(HOSTNAME, app))],
         5 => {
@@ -193,23 +203,23 @@ fn wish(pod: &mut Pod, app: &str, wishes: usize) {
     }
 }
 
-fn workload_pods(shape: &Shape, index: usize, one: &Workload) -> Vec<Pod> {
-    let app = *APPS.get(one.app).unwrap();
+fn workload_pods(sketch: &Sketch, index: usize, workload: &Workload) -> Vec<Pod> {
+    let app = *APPS.get(workload.app).unwrap();
     let pod = |number: usize| {
         let mut pod = pod(&format!("w{index}-{number}"))
             .label(app)
-            .requests(REQUESTS.get(one.requests).unwrap())
-            .selects(SELECTORS.get(one.selector).unwrap());
-        if shape.is_about_others {
-            pod = about_others(pod, app, one);
+            .requests(REQUESTS.get(workload.requests).unwrap())
+            .selects(SELECTORS.get(workload.selector).unwrap());
+        if sketch.is_about_others {
+            pod = about_others(pod, app, workload);
         }
-        if one.tolerates {
+        if workload.tolerates {
             pod = pod.tolerates(tolerates_key("dedicated"));
         }
-        if one.port == 7 {
+        if workload.port == 7 {
             pod = pod.host_port(80);
         }
-        pod = match one.volume {
+        pod = match workload.volume {
             8 => pod.mounts("zonal"),
             9 => pod.mounts("waiting"),
             10 => pod.mounts("either").mounts("zonal"),
@@ -217,22 +227,22 @@ fn workload_pods(shape: &Shape, index: usize, one: &Workload) -> Vec<Pod> {
             _ => pod,
         };
         let mut pod = pod.build();
-        let wishes = if shape.is_about_others { one.wishes } else { 0 };
-        wish(&mut pod, app, wishes);
+        let preferences = if sketch.is_about_others { workload.preferences } else { 0 };
+        preference(&mut pod, app, preferences);
         pod
     };
-    (0..one.count).map(pod).collect()
+    (0..workload.count).map(pod).collect()
 }
 
 /// The facts of a shape.
-pub(crate) fn world(shape: &Shape) -> Facts {
-    let mut facts = facts(types(shape.has_reserved));
-    facts.node_pools = pools(shape.limit);
-    facts.pods = shape
+pub(crate) fn world(sketch: &Sketch) -> Facts {
+    let mut facts = facts(types(sketch.has_reserved));
+    facts.node_pools = pools(sketch.limit);
+    facts.pods = sketch
         .workloads
         .iter()
         .enumerate()
-        .flat_map(|(i, one)| workload_pods(shape, i, one))
+        .flat_map(|(i, workload)| workload_pods(sketch, i, workload))
         .collect();
     let (zone_a, either) = (
         format!("{ZONE} In us-west-2a"),
@@ -241,16 +251,16 @@ pub(crate) fn world(shape: &Shape) -> Facts {
     let volumes =
         [("zonal", Some(zone_a.as_str())), ("waiting", None), ("either", Some(either.as_str()))];
     facts.surroundings.storage = storage(&volumes);
-    if shape.has_nodes {
-        add_nodes(&mut facts, shape.is_about_others);
+    if sketch.has_nodes {
+        add_nodes(&mut facts, sketch.is_about_others);
     }
-    if shape.has_daemons {
+    if sketch.has_daemons {
         facts.daemon_sets = vec![
             daemon_set("logs", "cpu=150m memory=50Mi", ""),
             daemon_set("arm", "cpu=100m", "kubernetes.io/arch In arm64"),
         ];
     }
-    facts.policies.capacity_buffer = shape.has_buffer;
+    facts.policies.capacity_buffer = sketch.has_buffer;
     facts.surroundings.capacity_buffers = vec![CapacityBuffer {
         namespace: id("default"),
         name: id("spare"),
@@ -260,7 +270,7 @@ pub(crate) fn world(shape: &Shape) -> Facts {
         limits: BTreeMap::new(),
         target: BufferTarget::Template(pod("any").requests("cpu=700m").build().spec),
     }];
-    facts.policies.node_overlay = shape.has_overlay;
+    facts.policies.node_overlay = sketch.has_overlay;
     facts.surroundings.node_overlays = vec![NodeOverlay {
         name: id("cheap"),
         weight: 0,
@@ -269,7 +279,7 @@ pub(crate) fn world(shape: &Shape) -> Facts {
         capacity: Some(resources("example.com/fuse=1")),
         problems: Vec::new(),
     }];
-    if shape.ignores_preferences {
+    if sketch.ignores_preferences {
         facts.policies.preferences = PreferencePolicy::Ignore;
     }
     facts
@@ -303,10 +313,9 @@ pub(crate) fn carried_out(facts: &Facts, plan: &Plan) -> Facts {
     for promise in &plan.promises {
         let claim = &promise.claim;
         let mut own = node(claim.name.as_str());
-        let single = claim
-            .requirements
-            .iter()
-            .filter_map(|one| Some((one.key().to_string(), one.single_value()?.to_string())));
+        let single = claim.requirements.iter().filter_map(|requirement| {
+            Some((requirement.key().to_string(), requirement.single_value()?.to_string()))
+        });
         own.labels.extend(single);
         own.labels.insert(ZONE.to_owned(), promise.cheapest.zone.to_string());
         own.labels.extend(claim.labels.clone());
@@ -337,8 +346,8 @@ pub(crate) fn shown(facts: &Facts, plan: &Plan) -> String {
     let mut lines = Vec::new();
     for pod in &facts.pods {
         let spec = &pod.spec;
-        let keys = |all: &[PodAffinityTerm]| -> Vec<LabelKey> {
-            all.iter().map(|term| term.topology_key.clone()).collect()
+        let keys = |pod_affinity_terms: &[PodAffinityTerm]| -> Vec<LabelKey> {
+            pod_affinity_terms.iter().map(|term| term.topology_key.clone()).collect()
         };
         lines.push(format!(
             "{} {} [{}] {:?} spread {:?} near {:?} away {:?} volumes {:?}",

@@ -15,7 +15,7 @@ use model::{
     },
 };
 
-use super::Refusal;
+use super::AwsError;
 use crate::{made_up, world::World};
 
 /// Addresses of a `/19`, without EC2's own five.
@@ -61,7 +61,7 @@ impl World {
     }
 
     pub(crate) fn security_groups(&mut self, terms: &[SecurityGroupTerm]) -> Vec<SecurityGroup> {
-        let mut found = BTreeMap::new();
+        let mut security_groups = BTreeMap::new();
         for term in terms {
             let (id, name, words) = match term {
                 SecurityGroupTerm::Id(id) => (id.clone(), None, id.to_string()),
@@ -77,9 +77,9 @@ impl World {
             let known = self.account.security_groups.get(&id).cloned();
             let name = name.or(known).unwrap_or_else(|| "nodes".to_owned());
             self.account.security_groups.insert(id.clone(), name.clone());
-            found.insert(id.clone(), SecurityGroup { id, name });
+            security_groups.insert(id.clone(), SecurityGroup { id, name });
         }
-        found.into_values().collect()
+        security_groups.into_values().collect()
     }
 
     /// Whatever group is asked for is there, and keeps its instances close together.
@@ -98,10 +98,10 @@ impl World {
     pub(crate) fn described_cluster(
         &self,
         cluster: &ClusterName,
-    ) -> Result<ClusterSettings, Refusal> {
+    ) -> Result<ClusterSettings, AwsError> {
         if self.settings.cluster != *cluster {
             let text = format!("No cluster found for name: {cluster}.");
-            return Err(Refusal::new("ResourceNotFoundException", text));
+            return Err(AwsError::new("ResourceNotFoundException", text));
         }
         let region = self.catalog.region.clone();
         Ok(ClusterSettings {

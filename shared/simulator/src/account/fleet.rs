@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Held, InstanceRecord, Refusal, ReservationPreference, template::no_template};
+use super::{AwsError, Held, InstanceRecord, ReservationPreference, template::no_template};
 use crate::{
     made_up,
     timeline::Happening,
@@ -34,7 +34,7 @@ struct Choice<'a> {
 }
 
 impl World {
-    pub(crate) fn launch(&mut self, request: &FleetRequest) -> Result<FleetAnswer, Refusal> {
+    pub(crate) fn launch(&mut self, request: &FleetRequest) -> Result<FleetAnswer, AwsError> {
         if let Some((first, answer)) = self.account.launches.requests.get(&request.token)
             && !self.settings.sabotage.ignore_client_token
         {
@@ -42,7 +42,7 @@ impl World {
                 return Ok(answer.clone());
             }
             let text = "the client token was used with another request";
-            return Err(Refusal::new("IdempotentParameterMismatch", text));
+            return Err(AwsError::new("IdempotentParameterMismatch", text));
         }
         self.check_request(request)?;
         let answer = self.fulfil(request);
@@ -52,7 +52,7 @@ impl World {
         Ok(answer)
     }
 
-    pub(crate) fn check_request(&mut self, request: &FleetRequest) -> Result<(), Refusal> {
+    pub(crate) fn check_request(&mut self, request: &FleetRequest) -> Result<(), AwsError> {
         for template in &request.templates {
             self.wanted_template(template)?;
             for wanted in &template.overrides {
@@ -62,19 +62,19 @@ impl World {
                 let zone = zones.or_insert_with(|| wanted.zone.clone());
                 if *zone != wanted.zone {
                     let problem = format!("subnet {subnet} is in {zone}, not in {}", wanted.zone);
-                    return Err(Refusal::new("InvalidFleetConfiguration", problem));
+                    return Err(AwsError::new("InvalidFleetConfiguration", problem));
                 }
             }
         }
         if request.templates.iter().all(|template| template.overrides.is_empty()) {
             let problem = "there is nothing to choose from";
-            return Err(Refusal::new("InvalidFleetConfiguration", problem));
+            return Err(AwsError::new("InvalidFleetConfiguration", problem));
         }
         Ok(())
     }
 
     /// What EC2 has against an instance from `template`.
-    pub(crate) fn check_run(&self, template: &LaunchTemplateName) -> Result<(), Refusal> {
+    pub(crate) fn check_run(&self, template: &LaunchTemplateName) -> Result<(), AwsError> {
         let known = self.account.templates.get(template);
         let known = known.ok_or_else(|| no_template(template))?;
         let problem = known.instance_profile.as_deref().and_then(|name| self.profile_problem(name));
@@ -125,7 +125,7 @@ impl World {
         request: &FleetRequest,
         template: &'a LaunchTemplateName,
         wanted: &'a FleetOverride,
-    ) -> Result<Choice<'a>, Refusal> {
+    ) -> Result<Choice<'a>, AwsError> {
         if let Some(problem) = self.problem(template, wanted) {
             return Err(problem);
         }
@@ -136,28 +136,28 @@ impl World {
             offering.capacity_type = CapacityType::Reserved;
         }
         let price = self.price_of(&offering).ok_or_else(|| {
-            Refusal::new("Unsupported", "the instance type is not offered in the zone")
+            AwsError::new("Unsupported", "the instance type is not offered in the zone")
         })?;
         Ok(Choice { template, wanted, preference, offering, price })
     }
 
     /// The reservation in which one more instance of a choice would run, if any; the error is that
     /// there is no capacity.
-    fn place_for(&self, choice: &Choice<'_>) -> Result<Option<Held>, Refusal> {
+    fn place_for(&self, choice: &Choice<'_>) -> Result<Option<Held>, AwsError> {
         let held = self.held(&choice.preference, &choice.offering)?;
         let is_open = held.is_some() && choice.offering.capacity_type != CapacityType::Reserved;
         if is_open || self.has_capacity(&choice.offering) {
             return Ok(held);
         }
         let text = "there is no capacity left for the instance type in the zone";
-        Err(Refusal::new("InsufficientInstanceCapacity", text))
+        Err(AwsError::new("InsufficientInstanceCapacity", text))
     }
 
     /// What keeps an override from being launched at all: its image or its profile.
-    fn problem(&self, template: &LaunchTemplateName, wanted: &FleetOverride) -> Option<Refusal> {
+    fn problem(&self, template: &LaunchTemplateName, wanted: &FleetOverride) -> Option<AwsError> {
         if self.account.deregistered.contains(&wanted.image) {
             let text = format!("The image id '[{}]' does not exist", wanted.image);
-            return Some(Refusal::new("InvalidAMIID.NotFound", text));
+            return Some(AwsError::new("InvalidAMIID.NotFound", text));
         }
         let profile = self.account.templates.get(template)?.instance_profile.as_deref()?;
         self.profile_problem(profile)
@@ -273,7 +273,7 @@ fn key(request: &FleetRequest, wanted: &FleetOverride) -> OfferingKey {
     }
 }
 
-fn error(refusal: &Refusal, wanted: &FleetOverride) -> FleetError {
+fn error(refusal: &AwsError, wanted: &FleetOverride) -> FleetError {
     FleetError {
         code: refusal.code.to_owned(),
         message: format!("{}: {} in {}", refusal.message, wanted.instance_type, wanted.zone),

@@ -164,16 +164,16 @@ impl World {
 
     /// The images called `ids`, as far as nobody took them away.
     pub(crate) fn images_by_id(&mut self, ids: &[ImageId]) -> Vec<Image> {
-        let mut found = BTreeMap::new();
+        let mut images = BTreeMap::new();
         for id in ids.iter().filter(|id| !self.account.deregistered.contains(*id)) {
             if !self.account.images.contains_key(id) {
                 let architecture = self.wanted_architecture(&ImageTerm::Id(id.clone()));
                 let image = image(id.clone(), id.as_str(), architecture);
                 self.account.images.insert(id.clone(), image);
             }
-            found.insert(id, self.account.images.get(id).cloned());
+            images.insert(id, self.account.images.get(id).cloned());
         }
-        found.into_values().flatten().collect()
+        images.into_values().flatten().collect()
     }
 
     pub(crate) fn deregister(&mut self, image: ImageId) {
@@ -253,8 +253,8 @@ fn architectures_of(images: &[Image]) -> String {
             image.requirements.get(labels::ARCH).is_some_and(|r| r.has(architecture.label()))
         })
     };
-    let all = [Architecture::Amd64, Architecture::Arm64].into_iter().filter(|a| has(*a));
-    all.map(Architecture::of_image).collect::<Vec<_>>().join(" and ")
+    let filter = [Architecture::Amd64, Architecture::Arm64].into_iter().filter(|a| has(*a));
+    filter.map(Architecture::of_image).collect::<Vec<_>>().join(" and ")
 }
 
 /// The image behind a public parameter, below `/aws/service/`.

@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use jiff::Timestamp;
-use model::{CapacityType, Catalog, HourlyPrice, Offering, OfferingKey};
+use model::{CapacityType, HourlyPrice, Offering, OfferingKey, RegionCatalog};
 
 use crate::world::World;
 
@@ -39,7 +39,7 @@ impl World {
 
     pub(crate) fn set_price(&mut self, offering: &OfferingKey, price: HourlyPrice) {
         let now = self.now;
-        let mut catalog = Catalog::clone(&self.catalog);
+        let mut catalog = RegionCatalog::clone(&self.catalog);
         let types = catalog.instance_types.iter_mut();
         for shared in types.filter(|t| t.name == offering.instance_type) {
             let instance_type = Arc::make_mut(shared);

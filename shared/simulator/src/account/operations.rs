@@ -18,7 +18,7 @@ use model::{
 use ports::PortError;
 
 use super::{
-    DescribedReservation, NewTemplate, ProfileRecord, Refusal, ReservationPreference, SpotPrice,
+    AwsError, DescribedReservation, NewTemplate, ProfileRecord, ReservationPreference, SpotPrice,
     TemplateRecord,
 };
 use crate::{
@@ -58,7 +58,7 @@ pub struct StateChange {
 
 impl Sim {
     /// An operation that is only tried (`DryRun`): it needs a permission and has no effect.
-    pub async fn try_out(&self, operation: &'static str) -> Result<(), PortError> {
+    pub async fn dry_run(&self, operation: &'static str) -> Result<(), PortError> {
         self.step((operation, Read), "dry run", |_| Ok(())).await
     }
 
@@ -138,8 +138,8 @@ impl Sim {
                 return Ok(world.account.templates.values().cloned().collect());
             }
             let template = |name: &LaunchTemplateName| {
-                let found = world.account.templates.get(name).cloned();
-                found.ok_or_else(|| super::template::no_template(name).of(NAME))
+                let template_record = world.account.templates.get(name).cloned();
+                template_record.ok_or_else(|| super::template::no_template(name).of(NAME))
             };
             names.iter().map(template).collect()
         })
@@ -153,8 +153,8 @@ impl Sim {
     ) -> Result<TemplateRecord, PortError> {
         const NAME: &str = "DescribeLaunchTemplateVersions";
         self.step((NAME, Read), name, |world| {
-            let found = world.template_version(name);
-            found.ok_or_else(|| super::template::no_template(name).of(NAME))
+            let template_record = world.template_version(name);
+            template_record.ok_or_else(|| super::template::no_template(name).of(NAME))
         })
         .await
     }
@@ -228,7 +228,7 @@ impl Sim {
     pub async fn for_sale(
         &self,
         operation: &'static str,
-    ) -> Result<std::sync::Arc<model::Catalog>, PortError> {
+    ) -> Result<std::sync::Arc<model::RegionCatalog>, PortError> {
         self.step((operation, Read), "", |world| Ok(std::sync::Arc::clone(&world.catalog))).await
     }
 
@@ -236,8 +236,8 @@ impl Sim {
     pub async fn parameter(&self, name: &str) -> Result<ImageId, PortError> {
         const NAME: &str = "GetParameter";
         self.step((NAME, Read), name, |world| {
-            let found = world.image_of_parameter(name);
-            found.ok_or_else(|| Refusal::new("ParameterNotFound", name).of(NAME))
+            let image_id = world.image_of_parameter(name);
+            image_id.ok_or_else(|| AwsError::new("ParameterNotFound", name).of(NAME))
         })
         .await
     }
@@ -329,7 +329,7 @@ impl World {
     }
 
     /// The states of `instances`; one that is not known refuses the call.
-    fn known(&self, instances: &[InstanceId]) -> Result<Vec<InstanceState>, Refusal> {
+    fn known(&self, instances: &[InstanceId]) -> Result<Vec<InstanceState>, AwsError> {
         let records = &self.account.instances;
         let state = |id: &InstanceId| records.get(id).map(super::InstanceRecord::state);
         let unknown: Vec<&str> =
@@ -341,7 +341,7 @@ impl World {
             [one] => format!("The instance ID '{one}' does not exist"),
             many => format!("The instance IDs '{}' do not exist", many.join(", ")),
         };
-        Err(Refusal::new("InvalidInstanceID.NotFound", text))
+        Err(AwsError::new("InvalidInstanceID.NotFound", text))
     }
 }
 

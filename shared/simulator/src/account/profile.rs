@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::Refusal;
+use super::AwsError;
 use crate::{later, world::World};
 
 /// An instance profile.
@@ -34,13 +34,13 @@ impl World {
         name: &str,
         role: &str,
         tags: &BTreeMap<String, String>,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), AwsError> {
         let role = role.rsplit('/').next().unwrap_or(role);
         let known = self.account.profiles.get(name).map(|profile| profile.role.clone());
         match known {
             Some(Some(other)) if other != role => {
                 let text = format!("instance profile {name} has the role {other}, not {role}");
-                return Err(Refusal::new("InvalidInput", text));
+                return Err(AwsError::new("InvalidInput", text));
             }
             Some(Some(_)) => return Ok(()),
             Some(None) => {}
@@ -56,10 +56,10 @@ impl World {
         name: &str,
         path: &str,
         tags: BTreeMap<String, String>,
-    ) -> Result<ProfileRecord, Refusal> {
+    ) -> Result<ProfileRecord, AwsError> {
         if self.account.profiles.contains_key(name) {
             let text = format!("Instance Profile {name} already exists.");
-            return Err(Refusal::new("EntityAlreadyExists", text));
+            return Err(AwsError::new("EntityAlreadyExists", text));
         }
         let record = ProfileRecord {
             name: name.to_owned(),
@@ -73,20 +73,20 @@ impl World {
         Ok(record)
     }
 
-    pub(crate) fn profile(&self, name: &str) -> Result<ProfileRecord, Refusal> {
-        let found = self.account.profiles.get(name).cloned();
-        found.ok_or_else(|| no_profile(name))
+    pub(crate) fn profile(&self, name: &str) -> Result<ProfileRecord, AwsError> {
+        let profile_record = self.account.profiles.get(name).cloned();
+        profile_record.ok_or_else(|| no_profile(name))
     }
 
     /// IAM owns whatever role is named.
-    pub(crate) fn add_role(&mut self, name: &str, role: &str) -> Result<(), Refusal> {
+    pub(crate) fn add_role(&mut self, name: &str, role: &str) -> Result<(), AwsError> {
         let visible_at = later(self.now, self.settings.profile_visible_after);
         let Some(profile) = self.account.profiles.get_mut(name) else {
             return Err(no_profile(name));
         };
         if profile.role.is_some() {
             let text = "Cannot exceed quota for InstanceSessionsPerInstanceProfile: 1";
-            return Err(Refusal::new("LimitExceeded", text));
+            return Err(AwsError::new("LimitExceeded", text));
         }
         profile.role = Some(role.to_owned());
         profile.visible_at = visible_at;
@@ -94,23 +94,23 @@ impl World {
         Ok(())
     }
 
-    pub(crate) fn remove_role(&mut self, name: &str, role: &str) -> Result<(), Refusal> {
+    pub(crate) fn remove_role(&mut self, name: &str, role: &str) -> Result<(), AwsError> {
         let Some(profile) = self.account.profiles.get_mut(name) else {
             return Err(no_profile(name));
         };
         if profile.role.as_deref() != Some(role) {
             let text = format!("The role with name {role} cannot be found.");
-            return Err(Refusal::new("NoSuchEntity", text));
+            return Err(AwsError::new("NoSuchEntity", text));
         }
         profile.role = None;
         Ok(())
     }
 
-    pub(crate) fn delete_profile(&mut self, name: &str) -> Result<(), Refusal> {
+    pub(crate) fn delete_profile(&mut self, name: &str) -> Result<(), AwsError> {
         let profile = self.profile(name)?;
         if profile.role.is_some() {
             let text = "Cannot delete entity, must remove roles from instance profile first.";
-            return Err(Refusal::new("DeleteConflict", text));
+            return Err(AwsError::new("DeleteConflict", text));
         }
         self.account.profiles.remove(name);
         Ok(())
@@ -123,7 +123,7 @@ impl World {
 
     /// What EC2 has against launching with the profile `name`. One that nobody made here is owned
     /// like everything else that is asked for.
-    pub(super) fn profile_problem(&self, name: &str) -> Option<Refusal> {
+    pub(super) fn profile_problem(&self, name: &str) -> Option<AwsError> {
         let profile = self.account.profiles.get(name)?;
         let is_usable = profile.role.is_some() && profile.visible_at <= self.now;
         (!is_usable).then(|| {
@@ -131,11 +131,11 @@ impl World {
                 "Value ({name}) for parameter iamInstanceProfile.name is invalid. \
                  Invalid IAM Instance Profile name"
             );
-            Refusal::new("InvalidParameterValue", text)
+            AwsError::new("InvalidParameterValue", text)
         })
     }
 }
 
-fn no_profile(name: &str) -> Refusal {
-    Refusal::new("NoSuchEntity", format!("Instance Profile {name} cannot be found."))
+fn no_profile(name: &str) -> AwsError {
+    AwsError::new("NoSuchEntity", format!("Instance Profile {name} cannot be found."))
 }

@@ -4,22 +4,22 @@ use ports::{Fault, PortError};
 
 /// An answer of AWS that is an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct AwsError {
     /// AWS's code, such as `InvalidInstanceID.NotFound`.
     pub code: &'static str,
     /// For people.
     pub message: String,
 }
 
-impl std::fmt::Display for Refusal {
+impl std::fmt::Display for AwsError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         write!(f, "{}: {}", self.code, self.message)
     }
 }
 
-impl std::error::Error for Refusal {}
+impl std::error::Error for AwsError {}
 
-impl Refusal {
+impl AwsError {
     pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
     }

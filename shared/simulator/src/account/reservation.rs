@@ -18,7 +18,7 @@ use model::{
     node_class::{CapacityReservation, MatchCriteria, ReservationTerm},
 };
 
-use super::{InstanceRecord, Refusal, wildcard::is_like};
+use super::{AwsError, InstanceRecord, wildcard::is_like};
 use crate::{
     later,
     world::{Event, World},
@@ -59,22 +59,22 @@ pub struct ReservationRecord {
 impl ReservationRecord {
     /// The record of a reservation that has just begun with all of its instances left.
     pub fn of(
-        found: &CapacityReservation,
+        capacity_reservation: &CapacityReservation,
         tags: BTreeMap<String, String>,
         starts_at: Timestamp,
     ) -> Self {
         Self {
-            id: found.id.clone(),
-            instance_type: found.instance_type.clone(),
-            zone: found.zone.clone(),
-            owner: found.owner.clone(),
-            match_criteria: found.match_criteria,
-            is_capacity_block: found.is_capacity_block,
-            is_interruptible: found.is_interruptible,
+            id: capacity_reservation.id.clone(),
+            instance_type: capacity_reservation.instance_type.clone(),
+            zone: capacity_reservation.zone.clone(),
+            owner: capacity_reservation.owner.clone(),
+            match_criteria: capacity_reservation.match_criteria,
+            is_capacity_block: capacity_reservation.is_capacity_block,
+            is_interruptible: capacity_reservation.is_interruptible,
             tags,
             starts_at,
-            ends_at: found.ends_at,
-            total_count: found.available_count,
+            ends_at: capacity_reservation.ends_at,
+            total_count: capacity_reservation.available_count,
         }
     }
 }
@@ -83,7 +83,7 @@ impl ReservationRecord {
 ///
 /// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_CapacityReservation.html>
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum ReservationState {
+pub enum CapacityReservationState {
     /// It has not begun.
     Scheduled,
     /// Instances can be launched into it.
@@ -92,7 +92,7 @@ pub enum ReservationState {
     Expired,
 }
 
-impl ReservationState {
+impl CapacityReservationState {
     /// EC2's name for it.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -111,7 +111,7 @@ pub struct DescribedReservation {
     /// Instances that still fit.
     pub available_count: u32,
     /// Whether it can be used.
-    pub state: ReservationState,
+    pub state: CapacityReservationState,
 }
 
 /// What a launch template says about capacity reservations.
@@ -135,11 +135,11 @@ pub(crate) struct Held {
 }
 
 impl ReservationRecord {
-    fn state_at(&self, time: Timestamp) -> ReservationState {
+    fn state_at(&self, time: Timestamp) -> CapacityReservationState {
         match self.ends_at {
-            _ if time < self.starts_at => ReservationState::Scheduled,
-            Some(end) if end <= time => ReservationState::Expired,
-            _ => ReservationState::Active,
+            _ if time < self.starts_at => CapacityReservationState::Scheduled,
+            Some(end) if end <= time => CapacityReservationState::Expired,
+            _ => CapacityReservationState::Active,
         }
     }
 
@@ -219,7 +219,7 @@ impl World {
     /// EC2 says that the instances of a reservation will be interrupted.
     pub(crate) fn reservation_warns(&mut self, id: &str) {
         for instance in self.in_reservation(id) {
-            self.tell_of(InterruptionKind::ReservationInterruption, &instance);
+            self.announce_interruption(InterruptionKind::ReservationInterruption, &instance);
         }
     }
 
@@ -227,7 +227,7 @@ impl World {
     pub(crate) fn reservation_ends(&mut self, id: &str) {
         let now = self.now;
         let Some(record) = self.account.reservations.get(id) else { return };
-        if record.state_at(now) != ReservationState::Expired {
+        if record.state_at(now) != CapacityReservationState::Expired {
             return;
         }
         let is_block = record.is_capacity_block;
@@ -279,7 +279,7 @@ impl World {
         let seen = later(self.now, -self.settings.listing_lag);
         let described = |record: &ReservationRecord| {
             let state = record.state_at(self.now);
-            let is_active = state == ReservationState::Active;
+            let is_active = state == CapacityReservationState::Active;
             let available_count = if is_active { self.left_at(record, seen) } else { 0 };
             DescribedReservation { record: record.clone(), available_count, state }
         };
@@ -288,16 +288,17 @@ impl World {
 
     /// The active reservations that any of `terms` names, by id.
     pub(crate) fn reservations(&mut self, terms: &[ReservationTerm]) -> Vec<CapacityReservation> {
-        let all = self.described_reservations().into_iter();
-        let named = all.filter(|one| {
-            one.state == ReservationState::Active
-                && terms.iter().any(|term| one.record.is_named_by(term))
+        let described_reservations = self.described_reservations().into_iter();
+        let named = described_reservations.filter(|described_reservation| {
+            described_reservation.state == CapacityReservationState::Active
+                && terms.iter().any(|term| described_reservation.record.is_named_by(term))
         });
-        let found: Vec<CapacityReservation> = named.map(DescribedReservation::summed_up).collect();
-        if found.is_empty() && !terms.is_empty() {
+        let capacity_reservations: Vec<CapacityReservation> =
+            named.map(DescribedReservation::summed_up).collect();
+        if capacity_reservations.is_empty() && !terms.is_empty() {
             self.account.assumptions.insert("no capacity reservations".to_owned());
         }
-        found
+        capacity_reservations
     }
 
     /// The reservation that the instances of an override are for, if its launch template names one;
@@ -307,11 +308,11 @@ impl World {
         preference: &'a ReservationPreference,
         offering: &OfferingKey,
         market: ReservationMarket,
-    ) -> Result<Option<&'a ReservationTarget>, Refusal> {
+    ) -> Result<Option<&'a ReservationTarget>, AwsError> {
         let ReservationPreference::Only(target) = preference else {
             if offering.capacity_type == CapacityType::Reserved {
                 let text = "reserved capacity is asked for, and no capacity reservation is named";
-                return Err(Refusal::new("InvalidFleetConfiguration", text));
+                return Err(AwsError::new("InvalidFleetConfiguration", text));
             }
             return Ok(None);
         };
@@ -321,15 +322,15 @@ impl World {
         };
         if offering.capacity_type == CapacityType::Spot {
             let text = "a spot instance cannot run in a capacity reservation";
-            return Err(Refusal::new("InvalidParameterCombination", text));
+            return Err(AwsError::new("InvalidParameterCombination", text));
         }
         if [target.market, market] != [record.market(); 2] {
             let text = format!("{id} is not bought in the way that is asked for");
-            return Err(Refusal::new("InvalidFleetConfiguration", text));
+            return Err(AwsError::new("InvalidFleetConfiguration", text));
         }
         if !record.is_for(offering) {
             let text = format!("{id} is for {} in {}", record.instance_type, record.zone);
-            return Err(Refusal::new("InvalidParameterValue", text));
+            return Err(AwsError::new("InvalidParameterValue", text));
         }
         Ok(Some(target))
     }
@@ -339,16 +340,16 @@ impl World {
         &self,
         preference: &ReservationPreference,
         offering: &OfferingKey,
-    ) -> Result<Option<Held>, Refusal> {
+    ) -> Result<Option<Held>, AwsError> {
         let held = |record: &ReservationRecord| Held { id: record.id.clone(), until: None };
-        let mut all = self.account.reservations.values();
+        let mut values = self.account.reservations.values();
         match preference {
             ReservationPreference::Only(target) => {
-                let named = all.find(|record| record.id == target.id);
+                let named = values.find(|record| record.id == target.id);
                 let named = named.filter(|record| self.has_room(record));
                 named.map(|record| Some(held(record))).ok_or_else(|| {
                     let text = "the requested reservation has no capacity left";
-                    Refusal::new("ReservationCapacityExceeded", text)
+                    AwsError::new("ReservationCapacityExceeded", text)
                 })
             }
             ReservationPreference::Open if offering.capacity_type == CapacityType::OnDemand => {
@@ -358,21 +359,22 @@ impl World {
                         && record.is_for(offering)
                         && self.has_room(record)
                 };
-                Ok(all.find(is_open).map(held))
+                Ok(values.find(is_open).map(held))
             }
             ReservationPreference::Open | ReservationPreference::None => Ok(None),
         }
     }
 
     fn has_room(&self, record: &ReservationRecord) -> bool {
-        record.state_at(self.now) == ReservationState::Active && self.left_at(record, self.now) > 0
+        record.state_at(self.now) == CapacityReservationState::Active
+            && self.left_at(record, self.now) > 0
     }
 
     /// Reservations with more instances than they are for, and instances in one that ended.
     pub(crate) fn overfull_reservations(&self) -> Vec<String> {
         let words = |record: &ReservationRecord| {
             let used = self.in_reservation(&record.id).len();
-            let is_over = record.state_at(self.now) == ReservationState::Expired;
+            let is_over = record.state_at(self.now) == CapacityReservationState::Expired;
             let most = if is_over { 0 } else { record.total_count };
             (usize::try_from(most).is_ok_and(|most| most < used))
                 .then(|| format!("{used} instances are in {}, which has {most}", record.id))
@@ -400,7 +402,7 @@ impl DescribedReservation {
     }
 }
 
-fn no_reservation(id: &str) -> Refusal {
+fn no_reservation(id: &str) -> AwsError {
     let text = format!("The capacity reservation '{id}' does not exist");
-    Refusal::new("InvalidCapacityReservationId.NotFound", text)
+    AwsError::new("InvalidCapacityReservationId.NotFound", text)
 }

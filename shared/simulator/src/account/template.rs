@@ -10,7 +10,7 @@ use model::{
     node_class::{DescribedTemplate, TemplateSetting},
 };
 
-use super::{Refusal, ReservationPreference};
+use super::{AwsError, ReservationPreference};
 use crate::world::World;
 
 /// A launch template.
@@ -91,13 +91,13 @@ impl World {
         }
     }
 
-    pub(crate) fn create_template(&mut self, new: NewTemplate) -> Result<TemplateRecord, Refusal> {
+    pub(crate) fn create_template(&mut self, new: NewTemplate) -> Result<TemplateRecord, AwsError> {
         if let Some(known) = self.account.templates.get(&new.name) {
             if new.token.is_some() && known.token == new.token {
                 return Ok(known.clone());
             }
             let text = format!("Launch template name already in use: {}", new.name);
-            return Err(Refusal::new("InvalidLaunchTemplateName.AlreadyExistsException", text));
+            return Err(AwsError::new("InvalidLaunchTemplateName.AlreadyExistsException", text));
         }
         Ok(self.add_template(new))
     }
@@ -127,7 +127,7 @@ impl World {
     pub(crate) fn delete_template(
         &mut self,
         name: &LaunchTemplateName,
-    ) -> Result<TemplateRecord, Refusal> {
+    ) -> Result<TemplateRecord, AwsError> {
         let removed = self.account.templates.remove(name);
         self.account.templates_deleted.insert(name.clone());
         removed.ok_or_else(|| no_template(name))
@@ -162,22 +162,22 @@ impl World {
     pub(super) fn wanted_template(
         &self,
         wanted: &FleetTemplate,
-    ) -> Result<&TemplateRecord, Refusal> {
+    ) -> Result<&TemplateRecord, AwsError> {
         let name = &wanted.template;
         let known = self.account.templates.get(name).ok_or_else(|| no_template(name))?;
         match wanted.version {
             TemplateVersion::Latest | TemplateVersion::Number(TemplateRecord::VERSION) => Ok(known),
             TemplateVersion::Number(other) => {
                 let text = format!("Could not find the specified version {other} of {name}.");
-                Err(Refusal::new("InvalidLaunchTemplateId.VersionNotFound", text))
+                Err(AwsError::new("InvalidLaunchTemplateId.VersionNotFound", text))
             }
         }
     }
 }
 
 /// How EC2 says that there is no such launch template.
-pub(super) fn no_template(name: &LaunchTemplateName) -> Refusal {
-    Refusal::new(
+pub(super) fn no_template(name: &LaunchTemplateName) -> AwsError {
+    AwsError::new(
         "InvalidLaunchTemplateName.NotFoundException",
         format!("The specified launch template, with template name {name}, does not exist."),
     )

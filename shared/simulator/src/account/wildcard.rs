@@ -39,17 +39,17 @@ enum Token {
 }
 
 fn tokens(pattern: &str) -> Vec<Token> {
-    let mut all = Vec::new();
+    let mut tokens = Vec::new();
     let mut characters = pattern.chars();
     while let Some(c) = characters.next() {
-        all.push(match c {
+        tokens.push(match c {
             '*' => Token::Any,
             '?' => Token::One,
             '\\' => Token::Is(characters.next().unwrap_or('\\')),
             c => Token::Is(c),
         });
     }
-    all
+    tokens
 }
 
 #[cfg(test)]

@@ -13,7 +13,7 @@ use model::{
 };
 
 use super::{ClusterState, Controller, PodEntry};
-use crate::story::WorkloadKind;
+use crate::story::StoryWorkloadKind;
 
 /// What the controller writes into a budget's status.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -60,12 +60,12 @@ impl ClusterState {
         let (expected, desired_healthy) = match (budget.max_unavailable, budget.min_available) {
             (Some(max), _) => {
                 let expected = self.expected(&pods);
-                (expected, expected.map(|all| all.saturating_sub(scaled(max, all))))
+                (expected, expected.map(|number| number.saturating_sub(scaled(max, number))))
             }
             (None, Some(CountOrPercent::Count(min))) => (Some(number(pods.len())), Some(min)),
             (None, Some(share)) => {
                 let expected = self.expected(&pods);
-                (expected, expected.map(|all| scaled(share, all)))
+                (expected, expected.map(|number| scaled(share, number)))
             }
             (None, None) => (Some(0), Some(0)),
         };
@@ -88,12 +88,12 @@ impl ClusterState {
             let Controller::Workload(key) = owner else { return None };
             let workload = &self.workloads.get(key)?.workload;
             match workload.kind {
-                WorkloadKind::Deployment | WorkloadKind::StatefulSet => {
+                StoryWorkloadKind::Deployment | StoryWorkloadKind::StatefulSet => {
                     expected = expected.saturating_add(workload.replicas);
                 }
                 // A pod of nobody's does not count.
-                WorkloadKind::Pod => {}
-                WorkloadKind::Job => return None,
+                StoryWorkloadKind::Pod => {}
+                StoryWorkloadKind::Job => return None,
             }
         }
         Some(expected)
@@ -106,11 +106,11 @@ fn selects(budget: &PodDisruptionBudget, pod: &Pod) -> bool {
 }
 
 /// A share of `all`, rounded up.
-fn scaled(amount: CountOrPercent, all: u32) -> u32 {
+fn scaled(amount: CountOrPercent, number: u32) -> u32 {
     match amount {
         CountOrPercent::Count(count) => count,
         CountOrPercent::Percent(percent) => {
-            let share = (u64::from(all) * u64::from(percent)).div_ceil(100);
+            let share = (u64::from(number) * u64::from(percent)).div_ceil(100);
             u32::try_from(share).unwrap_or(u32::MAX)
         }
     }

@@ -15,7 +15,7 @@ use model::{
 use super::{Controller, PodEntry, WorkloadEntry};
 use crate::{
     made_up,
-    story::{Workload, WorkloadKind},
+    story::{StoryWorkload, StoryWorkloadKind},
     timeline::Happening,
     world::World,
 };
@@ -32,7 +32,7 @@ const DAEMON_TOLERATIONS: [(&str, Option<TaintEffect>); 6] = [
 ];
 
 impl World {
-    pub(super) fn add_workload(&mut self, workload: Workload) {
+    pub(super) fn add_workload(&mut self, workload: StoryWorkload) {
         let key = workload.key();
         self.scaled(key.clone(), workload.replicas);
         if let Some(entry) = self.cluster.workloads.get_mut(&key) {
@@ -65,8 +65,12 @@ impl World {
         for key in keys {
             let Some(entry) = self.cluster.workloads.get(&key) else { continue };
             match entry.workload.kind {
-                WorkloadKind::Deployment | WorkloadKind::Job => self.reconcile_replicas(&key),
-                WorkloadKind::StatefulSet | WorkloadKind::Pod => self.reconcile_ordinals(&key),
+                StoryWorkloadKind::Deployment | StoryWorkloadKind::Job => {
+                    self.reconcile_replicas(&key);
+                }
+                StoryWorkloadKind::StatefulSet | StoryWorkloadKind::Pod => {
+                    self.reconcile_ordinals(&key);
+                }
             }
         }
     }
@@ -92,7 +96,7 @@ impl World {
             let Some(entry) = self.cluster.workloads.get(key) else { return };
             let name = &entry.workload.name;
             let pod_name = match entry.workload.kind {
-                WorkloadKind::Job => format!("{name}-{suffix}"),
+                StoryWorkloadKind::Job => format!("{name}-{suffix}"),
                 _ => format!("{name}-{}-{suffix}", entry.hash),
             };
             self.create_workload_pod(key, &pod_name);
@@ -103,7 +107,7 @@ impl World {
     fn reconcile_ordinals(&mut self, key: &PodKey) {
         let Some(entry) = self.cluster.workloads.get(key) else { return };
         let workload = entry.workload.clone();
-        let is_bare = workload.kind == WorkloadKind::Pod;
+        let is_bare = workload.kind == StoryWorkloadKind::Pod;
         if is_bare && entry.done > 0 {
             if workload.replicas == 0 {
                 for pod in entry.pods.clone() {
@@ -138,12 +142,14 @@ impl World {
             Some(Owner { api_version: api_version.to_owned(), kind: kind.to_owned(), name })
         };
         let owner = match workload.kind {
-            WorkloadKind::Deployment => {
+            StoryWorkloadKind::Deployment => {
                 owner("apps/v1", "ReplicaSet", format!("{}-{}", workload.name, entry.hash))
             }
-            WorkloadKind::StatefulSet => owner("apps/v1", "StatefulSet", workload.name.to_string()),
-            WorkloadKind::Job => owner("batch/v1", "Job", workload.name.to_string()),
-            WorkloadKind::Pod => None,
+            StoryWorkloadKind::StatefulSet => {
+                owner("apps/v1", "StatefulSet", workload.name.to_string())
+            }
+            StoryWorkloadKind::Job => owner("batch/v1", "Job", workload.name.to_string()),
+            StoryWorkloadKind::Pod => None,
         };
         let pod = pod_key(workload, name);
         let (spec, runs_for) = (Arc::clone(&workload.spec), workload.runs_for);
@@ -159,8 +165,8 @@ impl World {
     /// A DaemonSet goes, and the garbage collector takes its pods.
     pub(super) fn delete_daemon_set(&mut self, key: &PodKey) {
         self.cluster.daemon_sets.remove(key);
-        let own = Controller::DaemonSet(key.clone());
-        let pods = self.cluster.pods.iter().filter(|(_, entry)| entry.controller == own);
+        let controller = Controller::DaemonSet(key.clone());
+        let pods = self.cluster.pods.iter().filter(|(_, entry)| entry.controller == controller);
         for pod in pods.map(|(pod, _)| pod.clone()).collect::<Vec<_>>() {
             self.delete_pod(&pod, None);
         }
@@ -234,14 +240,14 @@ impl World {
     pub(super) fn count_done(&mut self, controller: &Controller) {
         if let Controller::Workload(key) = controller
             && let Some(entry) = self.cluster.workloads.get_mut(key)
-            && entry.workload.kind == WorkloadKind::Job
+            && entry.workload.kind == StoryWorkloadKind::Job
         {
             entry.done += 1;
         }
     }
 }
 
-fn pod_key(workload: &Workload, name: &str) -> PodKey {
+fn pod_key(workload: &StoryWorkload, name: &str) -> PodKey {
     PodKey { namespace: workload.namespace.clone(), name: made_up(ObjectName::new(name)) }
 }
 

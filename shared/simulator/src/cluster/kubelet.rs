@@ -25,7 +25,7 @@ impl World {
         if !record.is_live() || self.cluster.node_of_instance.contains_key(instance) {
             return;
         }
-        let (capacity, allocatable) = self.shape(record);
+        let (capacity, allocatable) = self.sizes(record);
         let provider_id = ProviderId::of_instance(&record.offering.zone, instance);
         let mut node_labels = self.kubelet_labels(record);
         self.cluster.addresses += 1;
@@ -72,8 +72,8 @@ impl World {
 
     /// Capacity and allocatable of an instance's node: the claim knows what kubelet settings and
     /// volumes of its class make of the instance type; without one, the catalog's.
-    fn shape(&self, record: &InstanceRecord) -> (Resources, Resources) {
-        let (mut capacity, mut allocatable) = self.expected_shape(record);
+    fn sizes(&self, record: &InstanceRecord) -> (Resources, Resources) {
+        let (mut capacity, mut allocatable) = self.expected_sizes(record);
         let instance_type = self.catalog.instance_type(&record.offering.instance_type);
         if let Some(instance_type) = instance_type {
             // What is expected may be what was learned: real is what the catalog makes of it.
@@ -89,7 +89,7 @@ impl World {
         (capacity, allocatable)
     }
 
-    fn expected_shape(&self, record: &InstanceRecord) -> (Resources, Resources) {
+    fn expected_sizes(&self, record: &InstanceRecord) -> (Resources, Resources) {
         if let Some(claim) = self.ledger.claim_of(&record.id)
             && !claim.capacity.is_zero()
         {
@@ -103,16 +103,16 @@ impl World {
     /// offering define. What only the pool defines comes with its registration.
     fn kubelet_labels(&self, record: &InstanceRecord) -> BTreeMap<String, String> {
         let offering = &record.offering;
-        let mut all = BTreeMap::new();
+        let mut texts = BTreeMap::new();
         if let Some(instance_type) = self.catalog.instance_type(&offering.instance_type) {
             let requirements = instance_type.requirements.iter();
             let single = requirements.filter_map(|requirement: &Requirement| {
                 let value = requirement.single_value()?;
                 Some((requirement.key().to_string(), value.to_string()))
             });
-            all.extend(single);
+            texts.extend(single);
         }
-        let mut set = |key: &str, value: &str| all.insert(key.to_owned(), value.to_owned());
+        let mut set = |key: &str, value: &str| texts.insert(key.to_owned(), value.to_owned());
         set(labels::INSTANCE_TYPE, offering.instance_type.as_str());
         set(labels::ZONE, offering.zone.as_str());
         set(labels::REGION, &self.catalog.region);
@@ -121,7 +121,7 @@ impl World {
         if let Some(zone_id) = self.catalog.zones.get(&offering.zone) {
             set(labels::ZONE_ID, zone_id.as_str());
         }
-        all
+        texts
     }
 
     pub(crate) fn node_ready(&mut self, name: &NodeName) {

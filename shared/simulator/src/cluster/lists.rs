@@ -64,8 +64,9 @@ impl World {
 
     fn unreadable(&self, kind: &str) -> Vec<Malformed> {
         let unreadable = self.cluster.unreadable.iter();
-        let is_of_kind =
-            |one: &&Malformed| one.object.split(' ').next().is_some_and(|first| first == kind);
+        let is_of_kind = |malformed: &&Malformed| {
+            malformed.object.split(' ').next().is_some_and(|first| first == kind)
+        };
         unreadable.filter(is_of_kind).cloned().collect()
     }
 

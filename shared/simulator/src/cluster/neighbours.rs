@@ -28,7 +28,9 @@ pub(super) struct Neighbours<'a> {
 
 /// Whether a pod with this spec looks at other pods, or at ports.
 pub(super) fn is_choosy(spec: &PodSpec) -> bool {
-    let asks = |all: &PodAffinity| !all.required.is_empty() || !all.preferred.is_empty();
+    let asks = |pod_affinity: &PodAffinity| {
+        !pod_affinity.required.is_empty() || !pod_affinity.preferred.is_empty()
+    };
     !spec.spread.is_empty()
         || asks(&spec.pod_affinity)
         || asks(&spec.pod_anti_affinity)
@@ -71,10 +73,15 @@ impl Neighbours<'_> {
     /// Whether nothing about other pods keeps `pod` off `node`.
     pub(super) fn allow(&self, pod: &Pod, node: &Node) -> bool {
         let spec = &pod.spec;
-        let hard =
-            |one: &&SpreadConstraint| one.when_unsatisfiable == WhenUnsatisfiable::DoNotSchedule;
+        let hard = |spread_constraint: &&SpreadConstraint| {
+            spread_constraint.when_unsatisfiable == WhenUnsatisfiable::DoNotSchedule
+        };
         self.has_free_ports(pod, node)
-            && spec.spread.iter().filter(hard).all(|one| self.spreads(one, pod, node))
+            && spec
+                .spread
+                .iter()
+                .filter(hard)
+                .all(|spread_constraint| self.spreads(spread_constraint, pod, node))
             && spec.pod_affinity.required.iter().all(|term| self.attracts(term, pod, node))
             && !spec.pod_anti_affinity.required.iter().any(|term| self.is_near(term, pod, node))
             && !self.is_kept_away(pod, node)
@@ -84,13 +91,14 @@ impl Neighbours<'_> {
         let on_node = self.placed.iter().filter(|(_, own)| own.name == node.name);
         let mut taken = on_node.flat_map(|(other, _)| &other.spec.host_ports);
         let wanted = &pod.spec.host_ports;
-        wanted.is_empty() || !taken.any(|port| wanted.iter().any(|own| own.conflicts(port)))
+        wanted.is_empty()
+            || !taken.any(|port| wanted.iter().any(|host_port| host_port.conflicts(port)))
     }
 
     /// Whether the domain of `node` stays within the skew with `pod` in it.
     fn spreads(&self, constraint: &SpreadConstraint, pod: &Pod, node: &Node) -> bool {
         let key = constraint.topology_key.as_str();
-        let Some(own) = domain(node, key) else { return false };
+        let Some(text) = domain(node, key) else { return false };
         let counted = |node: &Node| {
             let affinity = constraint.node_affinity_policy == NodeInclusionPolicy::Ignore
                 || selects(&pod.spec, node);
@@ -117,9 +125,9 @@ impl Neighbours<'_> {
         let domains = u32::try_from(counts.len()).unwrap_or(u32::MAX);
         let is_short = constraint.min_domains.is_some_and(|least| domains < least);
         let fewest = if is_short { 0 } else { counts.values().min().copied().unwrap_or_default() };
-        let own = counts.get(own).copied().unwrap_or_default();
+        let number = counts.get(text).copied().unwrap_or_default();
         let itself = u32::from(is_selected(constraint.selector.as_ref(), pod));
-        own + itself <= fewest.saturating_add(constraint.max_skew)
+        number + itself <= fewest.saturating_add(constraint.max_skew)
     }
 
     /// Whether `term`, which `owner` has, means `other`.
@@ -130,7 +138,11 @@ impl Neighbours<'_> {
             && *namespace == owner.key.namespace;
         let nothing = BTreeMap::new();
         let labels = self.namespaces.get(namespace).unwrap_or(&nothing);
-        let by_labels = || term.namespace_selector.as_ref().is_some_and(|all| all.selects(labels));
+        let by_labels = || {
+            term.namespace_selector
+                .as_ref()
+                .is_some_and(|label_selector| label_selector.selects(labels))
+        };
         (is_own || term.namespaces.contains(namespace) || by_labels())
             && is_selected(term.selector.as_ref(), other)
     }
@@ -138,10 +150,10 @@ impl Neighbours<'_> {
     /// Whether a pod that `term` means is in the domain of `node`.
     fn is_near(&self, term: &PodAffinityTerm, pod: &Pod, node: &Node) -> bool {
         let key = term.topology_key.as_str();
-        let Some(own) = domain(node, key) else { return false };
+        let Some(text) = domain(node, key) else { return false };
         self.placed
             .iter()
-            .any(|(other, node)| domain(node, key) == Some(own) && self.means(term, pod, other))
+            .any(|(other, node)| domain(node, key) == Some(text) && self.means(term, pod, other))
     }
 
     /// The same, or the pod is the first of those that `term` means.
@@ -175,18 +187,22 @@ impl Neighbours<'_> {
                 Some(value) => requirement.has(value),
                 None => requirement.allows_absence(),
             };
-        let preferred = spec.preferred_terms.iter().filter(|one| one.term.iter().all(holds));
-        let mut score: i64 = preferred.map(|one| i64::from(one.weight)).sum();
-        for one in &spec.pod_affinity.preferred {
-            score += i64::from(one.weight) * i64::from(self.is_near(&one.term, pod, node));
+        let preferred =
+            spec.preferred_terms.iter().filter(|weighted| weighted.term.iter().all(holds));
+        let mut score: i64 = preferred.map(|weighted| i64::from(weighted.weight)).sum();
+        for weighted in &spec.pod_affinity.preferred {
+            score +=
+                i64::from(weighted.weight) * i64::from(self.is_near(&weighted.term, pod, node));
         }
-        for one in &spec.pod_anti_affinity.preferred {
-            score -= i64::from(one.weight) * i64::from(self.is_near(&one.term, pod, node));
+        for weighted in &spec.pod_anti_affinity.preferred {
+            score -=
+                i64::from(weighted.weight) * i64::from(self.is_near(&weighted.term, pod, node));
         }
-        let soft =
-            |one: &&SpreadConstraint| one.when_unsatisfiable == WhenUnsatisfiable::ScheduleAnyway;
-        for one in spec.spread.iter().filter(soft) {
-            score -= 100 * i64::from(!self.spreads(one, pod, node));
+        let soft = |spread_constraint: &&SpreadConstraint| {
+            spread_constraint.when_unsatisfiable == WhenUnsatisfiable::ScheduleAnyway
+        };
+        for spread_constraint in spec.spread.iter().filter(soft) {
+            score -= 100 * i64::from(!self.spreads(spread_constraint, pod, node));
         }
         score
     }

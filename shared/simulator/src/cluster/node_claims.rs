@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use model::{NodeClaim, NodeClaimName, NodePoolName, claim::ShownNodeClaim};
+use model::{NodeClaim, NodeClaimName, NodePoolName, claim::SyncedNodeClaim};
 
 use crate::world::World;
 
@@ -24,17 +24,17 @@ pub struct NodeClaimObject {
 
 impl World {
     /// The objects that show claims.
-    pub(crate) fn shown_node_claims(&self) -> Vec<ShownNodeClaim> {
+    pub(crate) fn synced_node_claims(&self) -> Vec<SyncedNodeClaim> {
         let objects = self.cluster.node_claims.iter();
         let shown = |(name, object): (&NodeClaimName, &NodeClaimObject)| {
             let version = object.claim.as_ref()?.version;
-            Some(ShownNodeClaim { name: name.clone(), version, is_deleting: object.is_deleting })
+            Some(SyncedNodeClaim { name: name.clone(), version, is_deleting: object.is_deleting })
         };
         objects.filter_map(shown).collect()
     }
 
     /// Lets an object show `claim`; `false` when one of that name is somebody else's.
-    pub(crate) fn project(&mut self, claim: &NodeClaim) -> bool {
+    pub(crate) fn sync(&mut self, claim: &NodeClaim) -> bool {
         let is_claimed = self.ledger.clusters.values().any(|l| l.claims.contains_key(&claim.name));
         let objects = &mut self.cluster.node_claims;
         if claim.is_deleting() && !objects.contains_key(&claim.name) {

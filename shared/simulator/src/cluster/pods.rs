@@ -124,9 +124,9 @@ impl World {
         }
         let now = self.now;
         let Some(entry) = self.cluster.pods.get_mut(key) else { return };
-        let own = entry.pod.spec.termination_grace_seconds;
+        let number = entry.pod.spec.termination_grace_seconds;
         let (asked_at, seconds) = match entry.deletion {
-            None => (now, grace_seconds.unwrap_or(own)),
+            None => (now, grace_seconds.unwrap_or(number)),
             Some((asked_at, before)) => (asked_at, grace_seconds.unwrap_or(before).min(before)),
         };
         let grace = SignedDuration::from_secs(i64::from(seconds));

@@ -9,13 +9,13 @@ use std::collections::{BTreeMap, btree_map::Entry};
 use jiff::Timestamp;
 use model::{
     Condition, ConditionKind, ConditionReason, NodeClassName, NodePoolName,
-    node_class::{NodeClass, NodeClassStatus, SeenNodeClass},
-    node_pool::{NodePool, NodePoolStatus, SeenNodePool},
+    node_class::{NodeClass, NodeClassStatus, ObservedNodeClass},
+    node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
     static_hash::NODE_POOL,
 };
 use ports::{Fault, PortError};
 
-use super::{ClusterState, ToldClass};
+use super::{ClassStatusRecord, ClusterState};
 
 /// A condition as it is stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,8 +33,8 @@ pub struct ConditionRecord {
 }
 
 impl ConditionRecord {
-    fn of(found: &Condition, since: Timestamp) -> Self {
-        let Condition { kind, status, reason, message } = found.clone();
+    fn of(condition: &Condition, since: Timestamp) -> Self {
+        let Condition { kind, status, reason, message } = condition.clone();
         Self { kind, status, reason, message, since }
     }
 }
@@ -185,10 +185,10 @@ impl ClusterState {
         self.pool_statuses.remove(name);
     }
 
-    pub(crate) fn seen_classes(&self) -> impl Iterator<Item = SeenNodeClass> {
+    pub(crate) fn observed_classes(&self) -> impl Iterator<Item = ObservedNodeClass> {
         self.node_classes.values().filter_map(|class| {
             let record = self.class_records.get(&class.name)?;
-            Some(SeenNodeClass {
+            Some(ObservedNodeClass {
                 class: class.clone(),
                 uid: record.uid.clone(),
                 generation: record.generation,
@@ -197,17 +197,17 @@ impl ClusterState {
         })
     }
 
-    pub(crate) fn seen_pools(&self) -> impl Iterator<Item = SeenNodePool> {
+    pub(crate) fn observed_pools(&self) -> impl Iterator<Item = ObservedNodePool> {
         self.node_pools.values().filter_map(|pool| {
             let record = self.pool_records.get(&pool.name)?;
             let (uid, generation) = (record.uid.clone(), record.generation);
-            Some(SeenNodePool { pool: pool.clone(), uid, generation })
+            Some(ObservedNodePool { pool: pool.clone(), uid, generation })
         })
     }
 
-    pub(crate) fn tell_of_class(
+    pub(crate) fn update_class_status(
         &mut self,
-        seen: &SeenNodeClass,
+        seen: &ObservedNodeClass,
         status: &NodeClassStatus,
     ) -> Result<(), PortError> {
         let (operation, name) = ("tell of an EC2NodeClass", &seen.class.name);
@@ -225,13 +225,16 @@ impl ClusterState {
         };
         is_changed |= !before.is_some_and(is_same);
         record.writes += u64::from(is_changed);
-        self.tell_class(ToldClass { class: seen.class.clone(), status: status.clone() });
+        self.put_class_status(ClassStatusRecord {
+            class: seen.class.clone(),
+            status: status.clone(),
+        });
         Ok(())
     }
 
-    pub(crate) fn tell_of_pool(
+    pub(crate) fn update_pool_status(
         &mut self,
-        seen: &SeenNodePool,
+        seen: &ObservedNodePool,
         status: &NodePoolStatus,
     ) -> Result<(), PortError> {
         let (operation, name) = ("tell of a NodePool", &seen.pool.name);
@@ -271,6 +274,6 @@ fn pool_conditions(pool: &NodePool, status: &NodePoolStatus) -> Vec<ConditionRec
         Some(condition) => Condition { kind: ConditionKind::Ready, ..condition.clone() },
     };
     let [validation, class] = dependents;
-    let all = [validation, class, registration, ready];
-    all.map(|condition| ConditionRecord::of(&condition, status.found_at)).into()
+    let conditions = [validation, class, registration, ready];
+    conditions.map(|condition| ConditionRecord::of(&condition, status.found_at)).into()
 }

@@ -157,14 +157,14 @@ impl NodeEntry {
     /// How much of CPU and memory is taken with `requests` on it: both shares, in thousandths,
     /// added up.
     fn used_per_mille(&self, requests: &Resources) -> u64 {
-        let share = |used: u64, more: u64, all: u64| {
+        let share = |used: u64, more: u64, number: u64| {
             let taken = u128::from(used.saturating_add(more)) * 1_000;
-            let share = taken.checked_div(u128::from(all)).unwrap_or(1_000);
+            let share = taken.checked_div(u128::from(number)).unwrap_or(1_000);
             u64::try_from(share.min(1_000)).unwrap_or(1_000)
         };
-        let all = &self.node.allocatable;
-        share(self.used.cpu.0, requests.cpu.0, all.cpu.0)
-            + share(self.used.memory.0, requests.memory.0, all.memory.0)
+        let resources = &self.node.allocatable;
+        share(self.used.cpu.0, requests.cpu.0, resources.cpu.0)
+            + share(self.used.memory.0, requests.memory.0, resources.memory.0)
     }
 }
 

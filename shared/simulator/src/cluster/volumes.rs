@@ -13,11 +13,15 @@ use model::{
 };
 
 use super::ClusterState;
-use crate::story::Workload;
+use crate::story::StoryWorkload;
 
 impl ClusterState {
     /// The volumes of the pod called `name` of `workload`, whose claims are made if they are missing.
-    pub(super) fn volumes_of(&mut self, workload: &Workload, name: &ObjectName) -> Vec<PodVolume> {
+    pub(super) fn volumes_of(
+        &mut self,
+        workload: &StoryWorkload,
+        name: &ObjectName,
+    ) -> Vec<PodVolume> {
         let mut volumes = workload.volumes.clone();
         let ordinal = name.as_str().strip_prefix(workload.name.as_str()).unwrap_or_default();
         for (template, class) in &workload.claim_templates {
@@ -111,7 +115,8 @@ fn claims_of(pod: &Pod) -> impl Iterator<Item = VolumeClaimKey> {
 /// Whether one of the alternatives holds; none is no condition.
 fn any_holds(terms: &[Vec<Requirement>], node: &Node) -> bool {
     let labels: &BTreeMap<String, String> = &node.labels;
-    let holds =
-        |one: &Requirement| labels.get(one.key().as_str()).is_some_and(|value| one.has(value));
+    let holds = |requirement: &Requirement| {
+        labels.get(requirement.key().as_str()).is_some_and(|value| requirement.has(value))
+    };
     terms.is_empty() || terms.iter().any(|term| term.iter().all(holds))
 }

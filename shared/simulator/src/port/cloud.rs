@@ -7,8 +7,9 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    BatchId, CapacityType, ClusterName, HourlyPrice, InstanceId, InstanceShape, InstanceTypeName,
-    LaunchTemplateName, Zone, ZoneId,
+    BatchId, CapacityType, ClusterName, HourlyPrice, InstanceId, InstanceTypeInfo,
+    InstanceTypeName, LaunchTemplateName, Zone, ZoneId,
+    instance_type_info::{StoredRegionCatalog, TableFacts},
     labels::CLUSTER_NAME_TAG,
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
     message::Delivery,
@@ -17,33 +18,32 @@ use model::{
         PlacementGroup, PlacementGroupTerm, ReservationTerm, SecurityGroup, SecurityGroupTerm,
         Subnet, SubnetTerm,
     },
-    shape::{Shelved, TableFacts},
-    validation::Tried,
+    validation::DryRunAnswer,
 };
 use ports::{
-    Catalog, Discovery, Fault, Fleet, Mailbox, Market, PortError, Profiles, Shelf, Templates,
+    Catalog, CatalogStore, Discovery, Fault, Fleet, Mailbox, Market, PortError, Profiles, Templates,
 };
 
 use crate::{
-    Refusal, Sim, TemplateRecord,
+    AwsError, Sim, TemplateRecord,
     fault::Access::{Read, Write},
 };
 
 impl Catalog for Sim {
-    async fn catalog(&self) -> Result<Arc<model::Catalog>, PortError> {
+    async fn catalog(&self) -> Result<Arc<model::RegionCatalog>, PortError> {
         self.step(("Catalog.catalog", Read), "", |world| Ok(Arc::clone(&world.catalog))).await
     }
 }
 
 impl Market for Sim {
-    async fn shapes(&self) -> Result<Vec<InstanceShape>, PortError> {
-        self.step(("Market.shapes", Read), "", |world| {
-            let shapes = world.catalog.shapes.values();
-            let unknown = |shape: &Arc<InstanceShape>| InstanceShape {
+    async fn instance_types(&self) -> Result<Vec<InstanceTypeInfo>, PortError> {
+        self.step(("Market.instance_types", Read), "", |world| {
+            let descriptions = world.catalog.descriptions.values();
+            let unknown = |info: &Arc<InstanceTypeInfo>| InstanceTypeInfo {
                 table: TableFacts::default(),
-                ..InstanceShape::clone(shape)
+                ..InstanceTypeInfo::clone(info)
             };
-            Ok(shapes.map(unknown).collect())
+            Ok(descriptions.map(unknown).collect())
         })
         .await
     }
@@ -85,14 +85,14 @@ impl Market for Sim {
     }
 }
 
-impl Shelf for Sim {
-    async fn shelved(&self) -> Result<Option<Shelved>, PortError> {
-        self.step(("Shelf.shelved", Read), "", |world| Ok(world.shelf.clone())).await
+impl CatalogStore for Sim {
+    async fn stored(&self) -> Result<Option<StoredRegionCatalog>, PortError> {
+        self.step(("CatalogStore.stored", Read), "", |world| Ok(world.catalog_store.clone())).await
     }
 
-    async fn put(&self, shelved: &Shelved) -> Result<(), PortError> {
-        self.step(("Shelf.put", Write), "", |world| {
-            world.shelf = Some(shelved.clone());
+    async fn put(&self, stored: &StoredRegionCatalog) -> Result<(), PortError> {
+        self.step(("CatalogStore.put", Write), "", |world| {
+            world.catalog_store = Some(stored.clone());
             Ok(())
         })
         .await
@@ -170,8 +170,8 @@ impl Templates for Sim {
         .await
     }
 
-    async fn try_out(&self, template: &LaunchTemplate) -> Result<Tried, PortError> {
-        tried(self.step(("Templates.try_out", Read), &template.name, |_| Ok(())).await)
+    async fn dry_run(&self, template: &LaunchTemplate) -> Result<DryRunAnswer, PortError> {
+        dry_run_answer(self.step(("Templates.dry_run", Read), &template.name, |_| Ok(())).await)
     }
 
     async fn list(
@@ -180,12 +180,12 @@ impl Templates for Sim {
     ) -> Result<BTreeMap<LaunchTemplateName, Timestamp>, PortError> {
         self.step(("Templates.list", Read), cluster, |world| {
             let known = world.account.templates.values();
-            let own = known.filter(|template| {
+            let filter = known.filter(|template| {
                 template.name.is_of_digest()
                     && template.tags.get(CLUSTER_NAME_TAG).map(String::as_str)
                         == Some(cluster.as_str())
             });
-            Ok(own.map(|template| (template.name.clone(), template.created_at)).collect())
+            Ok(filter.map(|template| (template.name.clone(), template.created_at)).collect())
         })
         .await
     }
@@ -247,18 +247,18 @@ impl Fleet for Sim {
         .await
     }
 
-    async fn try_out(&self, request: &FleetRequest) -> Result<Tried, PortError> {
-        let checked = self.step(("Fleet.try_out", Read), &request.token, |world| {
+    async fn dry_run(&self, request: &FleetRequest) -> Result<DryRunAnswer, PortError> {
+        let checked = self.step(("Fleet.dry_run", Read), &request.token, |world| {
             world.check_request(request).map_err(|refusal| refusal.of("CreateFleet"))
         });
-        tried(checked.await)
+        dry_run_answer(checked.await)
     }
 
-    async fn try_out_one(&self, request: &RunRequest) -> Result<Tried, PortError> {
-        let checked = self.step(("Fleet.try_out_one", Read), &request.subnet, |world| {
+    async fn dry_run_instance(&self, request: &RunRequest) -> Result<DryRunAnswer, PortError> {
+        let checked = self.step(("Fleet.dry_run_instance", Read), &request.subnet, |world| {
             world.check_run(&request.template).map_err(|refusal| refusal.of("RunInstances"))
         });
-        tried(checked.await)
+        dry_run_answer(checked.await)
     }
 
     async fn describe(&self, instances: &[InstanceId]) -> Result<Vec<Instance>, PortError> {
@@ -305,8 +305,8 @@ impl Fleet for Sim {
 impl Mailbox for Sim {
     async fn send(&self, deliveries: &[Delivery]) -> Result<(), PortError> {
         let subject = match deliveries {
-            [one] => {
-                format!("{} in {} s", one.message.function(), one.delay_seconds)
+            [delivery] => {
+                format!("{} in {} s", delivery.message.function(), delivery.delay_seconds)
             }
             many => format!("{} messages", many.len()),
         };
@@ -325,16 +325,16 @@ fn ids(instances: &[InstanceId]) -> String {
 
 /// What EC2 says to a request that was only checked. What a rule forbids for good is what it says to
 /// those who may not do it.
-fn tried(checked: Result<(), PortError>) -> Result<Tried, PortError> {
-    let Err(error) = checked else { return Ok(Tried::Works) };
-    let refusal = error.source.as_ref().and_then(|source| source.downcast_ref::<Refusal>());
+fn dry_run_answer(checked: Result<(), PortError>) -> Result<DryRunAnswer, PortError> {
+    let Err(error) = checked else { return Ok(DryRunAnswer::Works) };
+    let refusal = error.source.as_ref().and_then(|source| source.downcast_ref::<AwsError>());
     match refusal {
         Some(refusal) if refusal.is_about_profile() => {
-            Ok(Tried::NoProfile(refusal.message.clone()))
+            Ok(DryRunAnswer::NoProfile(refusal.message.clone()))
         }
         None if error.fault == Fault::Permanent => {
             let words = "You are not authorized to perform this operation.";
-            Ok(Tried::Forbidden(words.to_owned()))
+            Ok(DryRunAnswer::Forbidden(words.to_owned()))
         }
         _ => Err(error),
     }

@@ -3,11 +3,11 @@
 
 use model::{
     InstanceId, NodeClaim, NodeClaimName, NodeName, Pod,
-    claim::ShownNodeClaim,
+    claim::SyncedNodeClaim,
     facts::DaemonSet,
     node::{Eviction, EvictionRequest, Node, NodePatch},
-    node_class::{ListedNodeClass, NodeClassStatus, SeenNodeClass},
-    node_pool::{NodePool, NodePoolStatus, SeenNodePool},
+    node_class::{ListedNodeClass, NodeClassStatus, ObservedNodeClass},
+    node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
     policies::Policies,
 };
 use ports::{
@@ -67,58 +67,62 @@ impl Cluster for Sim {
 }
 
 impl NodeClasses for Sim {
-    async fn seen(&self) -> Result<Listing<SeenNodeClass>, PortError> {
-        self.step(("NodeClasses.seen", Read), "", |world| {
-            Ok(world.list_of_custom(NODE_CLASS, world.cluster.seen_classes()))
+    async fn observed_classes(&self) -> Result<Listing<ObservedNodeClass>, PortError> {
+        self.step(("NodeClasses.observed_classes", Read), "", |world| {
+            Ok(world.list_of_custom(NODE_CLASS, world.cluster.observed_classes()))
         })
         .await
     }
 
-    async fn tell(&self, seen: &SeenNodeClass, status: &NodeClassStatus) -> Result<(), PortError> {
+    async fn update_class_status(
+        &self,
+        seen: &ObservedNodeClass,
+        status: &NodeClassStatus,
+    ) -> Result<(), PortError> {
         let name = &seen.class.name;
-        self.step(("NodeClasses.tell", Write), name, |world| {
-            world.cluster.tell_of_class(seen, status)
+        self.step(("NodeClasses.update_class_status", Write), name, |world| {
+            world.cluster.update_class_status(seen, status)
         })
         .await
     }
 }
 
 impl NodePools for Sim {
-    async fn seen_pools(&self) -> Result<Listing<SeenNodePool>, PortError> {
-        self.step(("NodePools.seen_pools", Read), "", |world| {
-            Ok(world.list_of_custom(NODE_POOL, world.cluster.seen_pools()))
+    async fn observed_pools(&self) -> Result<Listing<ObservedNodePool>, PortError> {
+        self.step(("NodePools.observed_pools", Read), "", |world| {
+            Ok(world.list_of_custom(NODE_POOL, world.cluster.observed_pools()))
         })
         .await
     }
 
-    async fn tell_pool(
+    async fn update_pool_status(
         &self,
-        seen: &SeenNodePool,
+        seen: &ObservedNodePool,
         status: &NodePoolStatus,
     ) -> Result<(), PortError> {
         let name = &seen.pool.name;
-        self.step(("NodePools.tell_pool", Write), name, |world| {
-            world.cluster.tell_of_pool(seen, status)
+        self.step(("NodePools.update_pool_status", Write), name, |world| {
+            world.cluster.update_pool_status(seen, status)
         })
         .await
     }
 }
 
 impl NodeClaims for Sim {
-    async fn shown(&self) -> Result<Listing<ShownNodeClaim>, PortError> {
-        self.step(("NodeClaims.shown", Read), "", |world| {
+    async fn synced(&self) -> Result<Listing<SyncedNodeClaim>, PortError> {
+        self.step(("NodeClaims.synced", Read), "", |world| {
             if !world.settings.has_definitions {
                 return Err(PortError::new("list NodeClaims", Fault::NotFound));
             }
-            Ok(world.list_of("NodeClaim", world.shown_node_claims().into_iter()))
+            Ok(world.list_of("NodeClaim", world.synced_node_claims().into_iter()))
         })
         .await
     }
 
-    async fn project(&self, claim: &NodeClaim) -> Result<(), PortError> {
+    async fn sync(&self, claim: &NodeClaim) -> Result<(), PortError> {
         let subject = format!("{} {} {}", claim.name, claim.version, claim.phase);
-        self.step(("NodeClaims.project", Write), subject, |world| {
-            if world.project(claim) {
+        self.step(("NodeClaims.sync", Write), subject, |world| {
+            if world.sync(claim) {
                 return Ok(());
             }
             Err(PortError::new("show a NodeClaim", Fault::Conflict))

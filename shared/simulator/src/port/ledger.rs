@@ -4,7 +4,7 @@ use jiff::Timestamp;
 use model::{
     Bytes, ClusterName, InstanceId, NodeClaim, NodeClaimName, NodeClassName, OfferingKey,
     ledger::{Commit, CommitOutcome, MeasuredKey, PROMISED_VERSION, Snapshot, WriteOutcome},
-    validation::Verdict,
+    validation::Validation,
 };
 use ports::{Fault, Ledger, PortError};
 
@@ -160,10 +160,13 @@ impl Ledger for Sim {
         .await
     }
 
-    async fn cool_down(&self, offerings: &[(OfferingKey, Timestamp)]) -> Result<(), PortError> {
-        self.step(("Ledger.cool_down", Write), offerings.len(), |world| {
+    async fn mark_unavailable(
+        &self,
+        offerings: &[(OfferingKey, Timestamp)],
+    ) -> Result<(), PortError> {
+        self.step(("Ledger.mark_unavailable", Write), offerings.len(), |world| {
             for (offering, until) in offerings {
-                world.ledger.cool_down(offering, *until);
+                world.ledger.mark_unavailable(offering, *until);
             }
             Ok(())
         })
@@ -209,27 +212,27 @@ impl Ledger for Sim {
         .await
     }
 
-    async fn verdict(
+    async fn validation(
         &self,
         cluster: &ClusterName,
         class: &NodeClassName,
-    ) -> Result<Option<Verdict>, PortError> {
-        self.step(("Ledger.verdict", Read), class, |world| {
+    ) -> Result<Option<Validation>, PortError> {
+        self.step(("Ledger.validation", Read), class, |world| {
             let now = world.now;
-            let known = world.ledger.cluster(cluster).verdicts.get(class);
+            let known = world.ledger.cluster(cluster).validations.get(class);
             Ok(known.filter(|known| now < known.kept_until()).cloned())
         })
         .await
     }
 
-    async fn put_verdict(
+    async fn put_validation(
         &self,
         cluster: &ClusterName,
         class: &NodeClassName,
-        verdict: &Verdict,
+        validation: &Validation,
     ) -> Result<(), PortError> {
-        self.step(("Ledger.put_verdict", Write), class, |world| {
-            world.ledger.cluster(cluster).verdicts.insert(class.clone(), verdict.clone());
+        self.step(("Ledger.put_validation", Write), class, |world| {
+            world.ledger.cluster(cluster).validations.insert(class.clone(), validation.clone());
             Ok(())
         })
         .await

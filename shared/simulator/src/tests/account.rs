@@ -8,11 +8,11 @@ use model::{
 use ports::{Fault, Fleet as _};
 
 use super::toy;
-use crate::{Action, Happening, Sabotage, Settings, Target};
+use crate::{Action, Happening, Sabotage, SpotTarget, WorldSettings};
 
 #[test]
 fn a_repeated_request_brings_the_same_instances() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     toy::ensure_template(&sim);
     let request = toy::request(&sim, "batch-1", 3, Spot);
     let first = sim.block_on(sim.launch(&request)).unwrap().unwrap();
@@ -24,7 +24,7 @@ fn a_repeated_request_brings_the_same_instances() {
 
 #[test]
 fn a_token_with_another_request_is_a_conflict() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     toy::ensure_template(&sim);
     let mut request = toy::request(&sim, "batch-1", 1, Spot);
     sim.block_on(sim.launch(&request)).unwrap().unwrap();
@@ -38,7 +38,7 @@ fn a_token_with_another_request_is_a_conflict() {
 #[test]
 fn ignoring_the_token_is_noticed() {
     let sabotage = Sabotage { ignore_client_token: true, ..Sabotage::default() };
-    let sim = toy::sim(Settings { sabotage, ..Settings::default() });
+    let sim = toy::sim(WorldSettings { sabotage, ..WorldSettings::default() });
     toy::ensure_template(&sim);
     let request = toy::request(&sim, "batch-1", 1, Spot);
     for _ in 0..2 {
@@ -50,7 +50,7 @@ fn ignoring_the_token_is_noticed() {
 
 #[test]
 fn the_cheapest_offering_with_capacity_is_taken() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     toy::ensure_template(&sim);
     let gone = toy::offering(OnDemand, "m5.large", "us-west-2a");
     let scarce = toy::offering(OnDemand, "m5.large", "us-west-2b");
@@ -77,7 +77,7 @@ fn the_cheapest_offering_with_capacity_is_taken() {
 
 #[test]
 fn a_launch_without_its_template_names_it() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     let request = toy::request(&sim, "batch-1", 1, Spot);
     let error = sim.block_on(sim.launch(&request)).unwrap().unwrap_err();
     assert_eq!(error.fault, Fault::NotFound);
@@ -86,12 +86,12 @@ fn a_launch_without_its_template_names_it() {
 
 #[test]
 fn a_listing_lags_a_launch_and_an_end() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     toy::ensure_template(&sim);
     let request = toy::request(&sim, "batch-1", 1, Spot);
     let answer = sim.block_on(sim.launch(&request)).unwrap().unwrap();
     let ids = [answer.instances[0].id.clone()];
-    let cluster = Settings::default().cluster;
+    let cluster = WorldSettings::default().cluster;
     let states = || {
         let described = sim.block_on(sim.describe(&ids)).unwrap().unwrap();
         let listed = sim.block_on(sim.list(&cluster)).unwrap().unwrap();
@@ -116,13 +116,13 @@ fn a_listing_lags_a_launch_and_an_end() {
 
 #[test]
 fn a_spot_instance_ends_two_minutes_after_its_notice() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     toy::ensure_template(&sim);
     let request = toy::request(&sim, "batch-1", 1, Spot);
     sim.block_on(sim.launch(&request)).unwrap().unwrap();
     toy::pass(&sim, 60);
     let notice_at = sim.now();
-    sim.act(Action::InterruptSpot(Target::Oldest));
+    sim.act(Action::InterruptSpot(SpotTarget::Oldest));
     toy::pass(&sim, 300);
     let ending = sim
         .timeline(0)
@@ -139,7 +139,7 @@ fn a_spot_instance_ends_two_minutes_after_its_notice() {
 
 #[test]
 fn dollars_follow_prices_and_end_with_the_instance() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     toy::ensure_template(&sim);
     let request = toy::request(&sim, "batch-1", 1, OnDemand);
     let answer = sim.block_on(sim.launch(&request)).unwrap().unwrap();

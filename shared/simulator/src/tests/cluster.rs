@@ -15,7 +15,8 @@ use ports::Nodes as _;
 
 use super::toy;
 use crate::{
-    Action, Happening, Object, ScoringStrategy, Settings, Sim, Target, Workload, WorkloadKind,
+    Action, ClusterObject, Happening, ScoringStrategy, Sim, SpotTarget, StoryWorkload,
+    StoryWorkloadKind, WorldSettings,
 };
 
 /// Names of nodes with how many pods of the workload are on each.
@@ -39,7 +40,7 @@ fn evict(sim: &Sim, pod: &Pod) -> Eviction {
 
 #[test]
 fn a_pod_waits_until_a_node_is_registered_and_ready() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     toy::add(&sim, toy::workload("web", 1));
     toy::pass(&sim, 1);
     let pod = only_pod(&sim);
@@ -65,7 +66,7 @@ fn a_pod_waits_until_a_node_is_registered_and_ready() {
 
 #[test]
 fn what_does_not_fit_is_unschedulable() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     toy::node(&sim, "a");
     toy::add(&sim, toy::workload("web", 2));
     toy::pass(&sim, 10);
@@ -76,7 +77,7 @@ fn what_does_not_fit_is_unschedulable() {
 
 #[track_caller]
 fn check_label(operator: Operator, values: &[&str], is_placed: bool) {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     toy::node(&sim, "a");
     let requirement = Requirement::new("team", operator, values.iter().copied()).unwrap();
     let mut workload = toy::workload("web", 1);
@@ -97,7 +98,7 @@ fn labels_are_compared_with_what_the_node_carries() {
 
 #[test]
 fn what_is_not_supported_is_never_placed() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     toy::node(&sim, "a");
     let mut workload = toy::workload("web", 1);
     let problems = vec![model::Problem::unsupported("topology", "topology spread")];
@@ -109,7 +110,7 @@ fn what_is_not_supported_is_never_placed() {
 
 #[track_caller]
 fn check_scoring(scoring: ScoringStrategy, expected: [usize; 2]) {
-    let sim = toy::sim(Settings { scoring, ..Settings::default() });
+    let sim = toy::sim(WorldSettings { scoring, ..WorldSettings::default() });
     // Two larger nodes: the smaller types are gone.
     for zone in ["us-west-2a", "us-west-2b"] {
         let offering = toy::offering(model::CapacityType::OnDemand, "m5.large", zone);
@@ -132,7 +133,7 @@ fn scoring_is_a_setting() {
 
 #[test]
 fn an_evicted_pod_ends_and_is_made_again_under_another_name() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     toy::node(&sim, "a");
     toy::add(&sim, toy::workload("web", 1));
     toy::pass(&sim, 10);
@@ -152,10 +153,13 @@ fn an_evicted_pod_ends_and_is_made_again_under_another_name() {
 
 #[test]
 fn a_stateful_pod_comes_back_under_its_name_when_it_is_gone() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     toy::node(&sim, "a");
     toy::node(&sim, "b");
-    toy::add(&sim, Workload { kind: WorkloadKind::StatefulSet, ..toy::workload("db", 1) });
+    toy::add(
+        &sim,
+        StoryWorkload { kind: StoryWorkloadKind::StatefulSet, ..toy::workload("db", 1) },
+    );
     toy::pass(&sim, 10);
     let first = only_pod(&sim);
     assert_eq!(first.key, toy::pod_key("db-0"));
@@ -168,10 +172,13 @@ fn a_stateful_pod_comes_back_under_its_name_when_it_is_gone() {
 
 #[test]
 fn an_ended_job_is_not_made_again() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     toy::node(&sim, "a");
     let runs_for = Some(jiff::SignedDuration::from_secs(60));
-    toy::add(&sim, Workload { kind: WorkloadKind::Job, runs_for, ..toy::workload("job", 2) });
+    toy::add(
+        &sim,
+        StoryWorkload { kind: StoryWorkloadKind::Job, runs_for, ..toy::workload("job", 2) },
+    );
     toy::pass(&sim, 300);
     let phases: Vec<PodPhase> = sim.pods().iter().map(|pod| pod.phase).collect();
     assert_eq!(phases, [PodPhase::Succeeded, PodPhase::Succeeded]);
@@ -180,7 +187,10 @@ fn an_ended_job_is_not_made_again() {
 
 #[test]
 fn a_scale_down_empties_the_fullest_node_first() {
-    let sim = toy::sim(Settings { scoring: ScoringStrategy::MostAllocated, ..Settings::default() });
+    let sim = toy::sim(WorldSettings {
+        scoring: ScoringStrategy::MostAllocated,
+        ..WorldSettings::default()
+    });
     let offering = |zone| toy::offering(model::CapacityType::OnDemand, "m5.large", zone);
     for zone in ["us-west-2a", "us-west-2b"] {
         sim.act(Action::SetCapacity { offering: offering(zone), instances: Some(0) });
@@ -202,11 +212,11 @@ fn a_scale_down_empties_the_fullest_node_first() {
 
 #[test]
 fn daemons_run_on_every_node_that_they_tolerate() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     let spec =
         PodSpec { requests: testkit::build::resources("cpu=100m pods=1"), ..PodSpec::default() };
     let (key, spec) = (toy::pod_key("agent"), Arc::new(spec));
-    sim.add(vec![Object::DaemonSet(DaemonSet { key, spec })]);
+    sim.add(vec![ClusterObject::DaemonSet(DaemonSet { key, spec })]);
     let tainted = toy::node(&sim, "a");
     toy::node(&sim, "b");
     toy::pass(&sim, 10);
@@ -225,12 +235,12 @@ fn daemons_run_on_every_node_that_they_tolerate() {
 
 #[test]
 fn a_pod_that_went_down_with_its_node_is_made_again() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     let lost = toy::node(&sim, "a");
     toy::add(&sim, toy::workload("web", 1));
     toy::pass(&sim, 10);
     toy::node(&sim, "b");
-    sim.act(Action::TerminateInstance(Target::Node(lost.clone())));
+    sim.act(Action::TerminateInstance(SpotTarget::Node(lost.clone())));
     toy::pass(&sim, 30);
     assert_eq!(only_pod(&sim).node, Some(lost.clone()));
     toy::pass(&sim, 300);
@@ -243,7 +253,7 @@ fn a_pod_that_went_down_with_its_node_is_made_again() {
 
 #[test]
 fn a_node_with_a_finalizer_outlives_its_deletion() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     let name = toy::node(&sim, "a");
     let finalizers = std::collections::BTreeSet::from(["test/keep".to_owned()]);
     let keep = NodePatch { add_finalizers: finalizers.clone(), ..NodePatch::default() };
@@ -260,7 +270,7 @@ fn a_node_with_a_finalizer_outlives_its_deletion() {
 
 #[test]
 fn evicting_a_protected_pod_is_noticed() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     toy::node(&sim, "a");
     let mut workload = toy::workload("web", 1);
     let mut spec = PodSpec::clone(&workload.spec);

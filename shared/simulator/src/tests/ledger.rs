@@ -9,18 +9,18 @@ use model::{
 use ports::Ledger as _;
 
 use super::toy;
-use crate::{Sabotage, Settings, Sim};
+use crate::{Sabotage, Sim, WorldSettings};
 
 #[track_caller]
 fn check(sim: &Sim, commit: &model::ledger::Commit, expected: CommitOutcome) {
-    let cluster = Settings::default().cluster;
+    let cluster = WorldSettings::default().cluster;
     let outcome = sim.block_on(sim.commit(&cluster, commit)).unwrap().unwrap();
     assert_eq!(outcome, expected);
 }
 
 #[test]
 fn of_two_commits_on_one_parent_one_wins_and_is_recognized_again() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     let first = toy::commit("a", 0, vec![toy::claim("x", "b1", sim.now())]);
     let second = toy::commit("b", 0, vec![toy::claim("y", "b2", sim.now())]);
     check(&sim, &first, CommitOutcome::Committed(Generation(1)));
@@ -32,14 +32,14 @@ fn of_two_commits_on_one_parent_one_wins_and_is_recognized_again() {
 #[test]
 fn without_the_comparison_both_win() {
     let sabotage = Sabotage { ignore_compare_and_set: true, ..Sabotage::default() };
-    let sim = toy::sim(Settings { sabotage, ..Settings::default() });
+    let sim = toy::sim(WorldSettings { sabotage, ..WorldSettings::default() });
     check(&sim, &toy::commit("a", 0, Vec::new()), CommitOutcome::Committed(Generation(1)));
     check(&sim, &toy::commit("b", 0, Vec::new()), CommitOutcome::Committed(Generation(2)));
 }
 
 #[test]
 fn a_commit_of_too_many_items_does_nothing() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     let claims = (0..ITEMS_PER_COMMIT_MAX)
         .map(|n| toy::claim(&format!("c{n}"), &format!("b{n}"), sim.now()));
     let commit = toy::commit("a", 0, claims.collect());
@@ -50,8 +50,8 @@ fn a_commit_of_too_many_items_does_nothing() {
 
 #[test]
 fn a_claim_is_written_only_on_the_version_below() {
-    let sim = toy::sim(Settings::default());
-    let cluster = Settings::default().cluster;
+    let sim = toy::sim(WorldSettings::default());
+    let cluster = WorldSettings::default().cluster;
     let claim = toy::claim("x", "b1", sim.now());
     check(&sim, &toy::commit("a", 0, vec![claim.clone()]), CommitOutcome::Committed(Generation(1)));
     let write = |claim: &NodeClaim| {
@@ -75,8 +75,8 @@ fn a_claim_is_written_only_on_the_version_below() {
 
 #[test]
 fn the_index_by_instance_lags() {
-    let sim = toy::sim(Settings::default());
-    let cluster = Settings::default().cluster;
+    let sim = toy::sim(WorldSettings::default());
+    let cluster = WorldSettings::default().cluster;
     let claim = toy::claim("x", "b1", sim.now());
     check(&sim, &toy::commit("a", 0, vec![claim.clone()]), CommitOutcome::Committed(Generation(1)));
     let id = model::InstanceId::new("i-1").unwrap();
@@ -105,8 +105,8 @@ fn the_index_by_instance_lags() {
 
 #[test]
 fn a_poll_chain_does_not_fork() {
-    let sim = toy::sim(Settings::default());
-    let cluster = Settings::default().cluster;
+    let sim = toy::sim(WorldSettings::default());
+    let cluster = WorldSettings::default().cluster;
     let advance = |from| {
         let now = sim.now();
         sim.block_on(sim.advance_tick(&cluster, "poll", from, now)).unwrap().unwrap()

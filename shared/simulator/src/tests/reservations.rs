@@ -11,7 +11,7 @@ use model::{
 use ports::{Fleet as _, Templates as _};
 
 use super::toy;
-use crate::{Action, NewTemplate, ReservationPreference, ReservationRecord, Settings, Sim};
+use crate::{Action, NewTemplate, ReservationPreference, ReservationRecord, Sim, WorldSettings};
 
 const OPEN: &str = "template-of-ones-own";
 
@@ -62,8 +62,9 @@ fn launch(sim: &Sim, token: &str, market: ReservationMarket) -> FleetAnswer {
 fn only(request: &mut model::launch::FleetRequest, name: &LaunchTemplateName) {
     let template = &mut request.templates[0];
     template.template = name.clone();
-    template.overrides.retain(|one| {
-        one.instance_type.as_str() == "m5.large" && one.zone.as_str() == "us-west-2a"
+    template.overrides.retain(|fleet_override| {
+        fleet_override.instance_type.as_str() == "m5.large"
+            && fleet_override.zone.as_str() == "us-west-2a"
     });
 }
 
@@ -79,7 +80,7 @@ fn left(sim: &Sim) -> u32 {
 
 #[test]
 fn who_says_nothing_falls_into_an_open_reservation_and_stays_on_demand() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     reserved(&sim, |record| record.match_criteria = MatchCriteria::Open);
     let name = LaunchTemplateName::new(OPEN).unwrap();
     let new = NewTemplate {
@@ -117,7 +118,7 @@ fn capacity_is_bought_as_it_is_sold_or_not_at_all() {
             ReservationMarket::CapacityBlock,
             ReservationMarket::Interruptible,
         ] {
-            let sim = toy::sim(Settings::default());
+            let sim = toy::sim(WorldSettings::default());
             reserved(&sim, |record| {
                 record.is_capacity_block = is_block;
                 record.is_interruptible = is_interruptible;
@@ -132,7 +133,7 @@ fn capacity_is_bought_as_it_is_sold_or_not_at_all() {
 
 #[test]
 fn the_instances_of_a_capacity_block_are_warned_and_then_terminated() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     reserved(&sim, |record| {
         record.is_capacity_block = true;
         record.ends_at = minutes(&sim, 60);
@@ -156,7 +157,7 @@ fn the_instances_of_a_capacity_block_are_warned_and_then_terminated() {
 
 #[test]
 fn what_outlives_its_reservation_costs_what_on_demand_does() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     reserved(&sim, |record| record.ends_at = minutes(&sim, 60));
     launch(&sim, "batch-1", ReservationMarket::OnDemand);
     assert_eq!(
@@ -176,7 +177,7 @@ fn what_outlives_its_reservation_costs_what_on_demand_does() {
 
 #[test]
 fn a_reservation_with_more_instances_than_it_is_for_is_noticed() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     reserved(&sim, |_| {});
     launch(&sim, "batch-1", ReservationMarket::OnDemand);
     assert_eq!(sim.check_safety(), Vec::<String>::new());

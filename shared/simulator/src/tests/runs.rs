@@ -1,4 +1,4 @@
-//! Whole runs: determinism, verdicts, storms, and what the checkers find.
+//! Whole runs: determinism, injections, storms, and what the checkers find.
 
 use jiff::{SignedDuration, Timestamp};
 use model::pod::PodPhase;
@@ -6,12 +6,12 @@ use ports::{Fault, Ledger as _};
 
 use super::toy;
 use crate::{
-    Action, Disorder, Happening, Sabotage, Settings, Sim, Stopped, Storm, Target, Verdict, at_call,
-    first_calls,
+    Action, Disorder, Happening, Injection, Sabotage, Sim, SpotTarget, Stopped, Storm,
+    WorldSettings, at_call, first_calls,
 };
 
 fn end(minutes: i64) -> Timestamp {
-    Settings::default().start.checked_add(SignedDuration::from_mins(minutes)).unwrap()
+    WorldSettings::default().start.checked_add(SignedDuration::from_mins(minutes)).unwrap()
 }
 
 const STORM: Storm = Storm {
@@ -22,23 +22,28 @@ const STORM: Storm = Storm {
     delay_per_mille: 10,
 };
 
-fn stormy(seed: u64) -> Settings {
+fn stormy(seed: u64) -> WorldSettings {
     let disorder = Disorder {
         duplicated_per_mille: 100,
         held_back_per_mille: 100,
         held_back_max: SignedDuration::from_secs(30),
     };
-    Settings { disorder, receives_max: 50, stream_attempts_max: 50, ..Settings::with_seed(seed) }
+    WorldSettings {
+        disorder,
+        receives_max: 50,
+        stream_attempts_max: 50,
+        ..WorldSettings::with_seed(seed)
+    }
 }
 
 /// Five pods, a spot interruption, a scale-down, faults for half an hour, then quiet.
-fn play(settings: Settings) -> (Sim, Result<(), Stopped>) {
+fn play(settings: WorldSettings) -> (Sim, Result<(), Stopped>) {
     let sim = toy::sim(settings);
     sim.add_rule(STORM.rule());
     let workload = toy::workload("web", 5);
     let key = workload.key();
     toy::add(&sim, workload);
-    sim.at(end(10), Action::InterruptSpot(Target::Any));
+    sim.at(end(10), Action::InterruptSpot(SpotTarget::Any));
     sim.at(end(20), Action::Scale { workload: key, replicas: 4 });
     sim.at(end(30), Action::StopFaults);
     let outcome = sim.run_until(end(60), toy::dispatch(&sim));
@@ -47,7 +52,7 @@ fn play(settings: Settings) -> (Sim, Result<(), Stopped>) {
 
 #[test]
 fn an_uneventful_run_places_every_pod() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     toy::add(&sim, toy::workload("web", 3));
     sim.run_until(end(10), toy::dispatch(&sim)).unwrap();
     assert_eq!(sim.check_liveness(), Vec::<String>::new());
@@ -86,7 +91,7 @@ fn crashes_and_duplicates_do_no_harm() {
 fn a_missing_client_token_is_found() {
     let found = (0..40).any(|seed| {
         let sabotage = Sabotage { ignore_client_token: true, ..Sabotage::default() };
-        let (_, outcome) = play(Settings { sabotage, ..stormy(seed) });
+        let (_, outcome) = play(WorldSettings { sabotage, ..stormy(seed) });
         matches!(outcome, Err(Stopped::Unsafe(violations)) if violations[0].contains("launched for"))
     });
     assert!(found);
@@ -96,7 +101,7 @@ fn a_missing_client_token_is_found() {
 fn a_missing_comparison_is_found() {
     let found = (0..400).any(|seed| {
         let sabotage = Sabotage { ignore_compare_and_set: true, ..Sabotage::default() };
-        let (sim, outcome) = play(Settings { sabotage, ..stormy(seed) });
+        let (sim, outcome) = play(WorldSettings { sabotage, ..stormy(seed) });
         outcome.is_err() || !sim.check_liveness().is_empty()
     });
     assert!(found);
@@ -104,9 +109,9 @@ fn a_missing_comparison_is_found() {
 
 #[test]
 fn an_interrupted_node_is_drained_before_its_instance_ends() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     toy::add(&sim, toy::workload("web", 2));
-    sim.at(end(10), Action::InterruptSpot(Target::Oldest));
+    sim.at(end(10), Action::InterruptSpot(SpotTarget::Oldest));
     sim.run_until(end(30), toy::dispatch(&sim)).unwrap();
     let timeline = sim.timeline(0);
     let when = |is_it: fn(&Happening) -> bool| {
@@ -122,7 +127,7 @@ fn an_interrupted_node_is_drained_before_its_instance_ends() {
 
 #[test]
 fn a_node_that_never_joins_leaves_a_pod_waiting_and_is_reported() {
-    let sim = toy::sim(Settings { never_joins_per_mille: 1_000, ..Settings::default() });
+    let sim = toy::sim(WorldSettings { never_joins_per_mille: 1_000, ..WorldSettings::default() });
     toy::add(&sim, toy::workload("web", 1));
     sim.run_until(end(60), toy::dispatch(&sim)).unwrap();
     assert_eq!(sim.summary().pods_waiting, 1);
@@ -131,40 +136,44 @@ fn a_node_that_never_joins_leaves_a_pod_waiting_and_is_reported() {
 }
 
 #[track_caller]
-fn check_verdict(verdict: Verdict, fault: Option<Fault>, claims: usize) {
-    let sim = toy::sim(Settings::default());
-    sim.add_rule(first_calls("Ledger.commit", 1, verdict));
+fn check_verdict(injection: Injection, fault: Option<Fault>, claims: usize) {
+    let sim = toy::sim(WorldSettings::default());
+    sim.add_rule(first_calls("Ledger.commit", 1, injection));
     let commit = toy::commit("a", 0, vec![toy::claim("x", "b", sim.now())]);
-    let cluster = Settings::default().cluster;
+    let cluster = WorldSettings::default().cluster;
     let outcome = sim.block_on(sim.commit(&cluster, &commit));
-    assert_eq!(outcome.map(|outcome| outcome.err().map(|e| e.fault)), fault.map(Some), "{verdict}");
-    assert_eq!(sim.claims().len(), claims, "{verdict}");
+    assert_eq!(
+        outcome.map(|outcome| outcome.err().map(|e| e.fault)),
+        fault.map(Some),
+        "{injection}"
+    );
+    assert_eq!(sim.claims().len(), claims, "{injection}");
     // The next call passes, and finds what the first one left.
     let again = sim.block_on(sim.commit(&cluster, &commit)).unwrap().unwrap();
     assert_eq!(again, model::ledger::CommitOutcome::Committed(model::ledger::Generation(1)));
 }
 
 #[test]
-fn verdicts_do_what_they_say() {
-    check_verdict(Verdict::FailBefore(Fault::Transient), Some(Fault::Transient), 0);
-    check_verdict(Verdict::FailAfter(Fault::Unknown), Some(Fault::Unknown), 1);
-    check_verdict(Verdict::CrashBefore, None, 0);
-    check_verdict(Verdict::CrashAfter, None, 1);
+fn injections_do_what_they_say() {
+    check_verdict(Injection::FailBefore(Fault::Transient), Some(Fault::Transient), 0);
+    check_verdict(Injection::FailAfter(Fault::Unknown), Some(Fault::Unknown), 1);
+    check_verdict(Injection::CrashBefore, None, 0);
+    check_verdict(Injection::CrashAfter, None, 1);
 }
 
 #[test]
 fn a_delay_lets_the_world_go_on() {
-    let sim = toy::sim(Settings::default());
-    sim.add_rule(at_call(0, Verdict::Delay(SignedDuration::from_secs(10))));
+    let sim = toy::sim(WorldSettings::default());
+    sim.add_rule(at_call(0, Injection::Delay(SignedDuration::from_secs(10))));
     let start = sim.now();
-    sim.block_on(sim.tick(&Settings::default().cluster, "poll")).unwrap().unwrap();
+    sim.block_on(sim.tick(&WorldSettings::default().cluster, "poll")).unwrap().unwrap();
     assert_eq!(sim.now().duration_since(start), SignedDuration::from_secs(10));
 }
 
 #[test]
 fn a_delivery_beyond_its_time_limit_comes_again() {
-    let sim = toy::sim(Settings::default());
-    sim.add_rule(at_call(0, Verdict::Delay(SignedDuration::from_mins(5))));
+    let sim = toy::sim(WorldSettings::default());
+    sim.add_rule(at_call(0, Injection::Delay(SignedDuration::from_mins(5))));
     toy::add(&sim, toy::workload("web", 1));
     sim.run_until(end(15), toy::dispatch(&sim)).unwrap();
     assert!(sim.trace().iter().any(|line| line.contains("provision#2 is gone")));

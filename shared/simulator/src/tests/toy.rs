@@ -10,9 +10,9 @@ use std::{
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    BatchId, CapacityType, Catalog, ClaimPhase, CommitId, DeletionReason, Function,
-    InstanceTypeName, NodeClaim, NodeClaimName, NodeClassName, NodePoolName, OfferingKey, Pod,
-    PodKey, PodSpec, Taint, TaintEffect, Zone,
+    BatchId, CapacityType, ClaimPhase, CommitId, DeletionReason, Function, InstanceTypeName,
+    NodeClaim, NodeClaimName, NodeClassName, NodePoolName, OfferingKey, Pod, PodKey, PodSpec,
+    RegionCatalog, Taint, TaintEffect, Zone,
     claim::LaunchedInstance,
     labels,
     launch::{FleetOverride, FleetRequest, InstanceState, LaunchTemplate},
@@ -28,9 +28,9 @@ use ports::{
 
 use testkit::build;
 
-use crate::{Delivery, Object, Payload, Settings, Sim, Work, Workload};
+use crate::{ClusterObject, FunctionCall, Payload, Sim, StoryWorkload, Work, WorldSettings};
 
-pub(crate) fn catalog() -> Arc<Catalog> {
+pub(crate) fn catalog() -> Arc<RegionCatalog> {
     let zones = [("us-west-2a", "usw2-az1"), ("us-west-2b", "usw2-az2")];
     let instance_type = |name, capacity, spot, on_demand| {
         let built = build::instance_type(name, capacity).overhead("cpu=100m");
@@ -43,15 +43,15 @@ pub(crate) fn catalog() -> Arc<Catalog> {
         instance_type("m5.large", "cpu=2 memory=8Gi pods=30", "0.03", "0.09"),
         instance_type("m5.xlarge", "cpu=4 memory=16Gi pods=30", "0.06", "0.18"),
     ];
-    Arc::new(Catalog {
+    Arc::new(RegionCatalog {
         region: "us-west-2".to_owned(),
         zones: zones.into_iter().map(|(zone, id)| (build::id(zone), build::id(id))).collect(),
         instance_types,
-        shapes: BTreeMap::new(),
+        descriptions: BTreeMap::new(),
     })
 }
 
-pub(crate) fn sim(settings: Settings) -> Sim {
+pub(crate) fn sim(settings: WorldSettings) -> Sim {
     Sim::new(settings, catalog())
 }
 
@@ -61,21 +61,21 @@ pub(crate) fn offering(capacity_type: CapacityType, name: &str, zone: &str) -> O
 }
 
 /// A Deployment whose pods ask for one CPU each.
-pub(crate) fn workload(name: &str, replicas: u32) -> Workload {
+pub(crate) fn workload(name: &str, replicas: u32) -> StoryWorkload {
     let spec = PodSpec {
         requests: build::resources("cpu=1 memory=1Gi pods=1"),
         termination_grace_seconds: 30,
         ..PodSpec::default()
     };
-    Workload::deployment(pod_key(name), replicas, Arc::new(spec))
+    StoryWorkload::deployment(pod_key(name), replicas, Arc::new(spec))
 }
 
 pub(crate) fn pod_key(name: &str) -> PodKey {
     build::pod_key(name)
 }
 
-pub(crate) fn add(sim: &Sim, workload: Workload) {
-    sim.add(vec![Object::Workload(workload)]);
+pub(crate) fn add(sim: &Sim, workload: StoryWorkload) {
+    sim.add(vec![ClusterObject::Workload(workload)]);
 }
 
 /// Time passes.
@@ -96,7 +96,7 @@ fn request_in(
     capacity_type: CapacityType,
     subnets: &[model::node_class::Subnet],
 ) -> FleetRequest {
-    let request = build::fleet_request(&Settings::default().cluster, token);
+    let request = build::fleet_request(&WorldSettings::default().cluster, token);
     let mut request = FleetRequest { count, capacity_type, ..request };
     let catalog = catalog();
     let overrides = subnets.iter().flat_map(|subnet| {
@@ -131,7 +131,7 @@ pub(crate) fn commit(id: &str, parent: u64, promised: Vec<NodeClaim>) -> Commit 
 }
 
 /// Hands deliveries to the toy functions.
-pub(crate) fn dispatch(sim: &Sim) -> impl FnMut(Delivery) -> Work + use<> {
+pub(crate) fn dispatch(sim: &Sim) -> impl FnMut(FunctionCall) -> Work + use<> {
     let sim = sim.clone();
     move |delivery| {
         let sim = sim.clone();
@@ -139,7 +139,7 @@ pub(crate) fn dispatch(sim: &Sim) -> impl FnMut(Delivery) -> Work + use<> {
     }
 }
 
-async fn call(sim: &Sim, delivery: Delivery) -> Result<(), PortError> {
+async fn call(sim: &Sim, delivery: FunctionCall) -> Result<(), PortError> {
     let at = &delivery.invocation;
     let claims = match delivery.payload {
         Payload::Claims(claims) => claims,
@@ -248,8 +248,9 @@ async fn interrupt(
     at: &Invocation,
 ) -> Result<(), PortError> {
     let snapshot = sim.snapshot(&at.cluster).await?;
-    let is_meant =
-        |claim: &&NodeClaim| claim.instance.as_ref().is_some_and(|own| own.id == *instance);
+    let is_meant = |claim: &&NodeClaim| {
+        claim.instance.as_ref().is_some_and(|launched_instance| launched_instance.id == *instance)
+    };
     let Some(claim) = snapshot.claims.values().find(is_meant) else { return Ok(()) };
     let given_up = claim.given_up(DeletionReason::SpotInterrupted, at.now);
     sim.write_claim(&at.cluster, &given_up).await?;

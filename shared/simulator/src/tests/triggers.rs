@@ -7,14 +7,14 @@ use model::{
 use ports::{Ledger as _, Mailbox as _};
 
 use super::toy;
-use crate::{Delivery, DeliveryOutcome, Disorder, Payload, Schedule, Settings, Sim};
+use crate::{DeliveryOutcome, Disorder, FunctionCall, MinuteSchedule, Payload, Sim, WorldSettings};
 
 fn quiet(disorder: Disorder) -> Sim {
-    toy::sim(Settings { has_schedules: false, disorder, ..Settings::default() })
+    toy::sim(WorldSettings { has_schedules: false, disorder, ..WorldSettings::default() })
 }
 
 fn send(sim: &Sim, delays: &[u32]) {
-    let cluster = Settings::default().cluster;
+    let cluster = WorldSettings::default().cluster;
     let letters: Vec<Letter> = delays
         .iter()
         .map(|delay| Letter {
@@ -27,25 +27,25 @@ fn send(sim: &Sim, delays: &[u32]) {
 }
 
 /// What is delivered within so many seconds, each ended by `outcome`.
-fn drain(sim: &Sim, seconds: i64, outcome: &DeliveryOutcome) -> Vec<Delivery> {
-    let mut all = Vec::new();
+fn drain(sim: &Sim, seconds: i64, outcome: &DeliveryOutcome) -> Vec<FunctionCall> {
+    let mut function_calls = Vec::new();
     for _ in 0..seconds {
         toy::pass(sim, 1);
         while let Some(delivery) = sim.next_delivery() {
             sim.finish(&delivery, outcome);
-            all.push(delivery);
+            function_calls.push(delivery);
         }
     }
-    all
+    function_calls
 }
 
 fn promise(sim: &Sim, id: &str, parent: u64, names: &[&str]) {
-    let cluster = Settings::default().cluster;
+    let cluster = WorldSettings::default().cluster;
     let claims = names.iter().map(|name| toy::claim(name, name, sim.now())).collect();
     sim.block_on(sim.commit(&cluster, &toy::commit(id, parent, claims))).unwrap().unwrap();
 }
 
-fn names(delivery: &Delivery) -> String {
+fn names(delivery: &FunctionCall) -> String {
     delivery.payload.to_string()
 }
 
@@ -119,9 +119,9 @@ fn a_poisoned_record_does_not_block_the_stream_for_ever() {
 
 #[test]
 fn schedules_come_round_each_minute() {
-    let sim = toy::sim(Settings::default());
+    let sim = toy::sim(WorldSettings::default());
     let delivered = drain(&sim, 120, &DeliveryOutcome::Done);
-    let is_schedule = |delivery: &&Delivery| matches!(delivery.payload, Payload::Schedule(_));
-    assert_eq!(delivered.iter().filter(is_schedule).count(), 2 * Schedule::ALL.len());
+    let is_schedule = |delivery: &&FunctionCall| matches!(delivery.payload, Payload::Schedule(_));
+    assert_eq!(delivered.iter().filter(is_schedule).count(), 2 * MinuteSchedule::ALL.len());
     assert_eq!(delivered.iter().filter(|d| d.function == Function::Disrupt).count(), 8);
 }

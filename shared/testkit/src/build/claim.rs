@@ -69,7 +69,7 @@ pub fn commit(id_text: &str, parent: Generation, promised: Vec<NodeClaim>) -> Co
         parent,
         promised,
         changed: Vec::new(),
-        cooling: BTreeMap::new(),
+        unavailable_offerings: BTreeMap::new(),
         decisions: Vec::new(),
     }
 }

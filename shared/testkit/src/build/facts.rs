@@ -138,9 +138,9 @@ pub fn node_of(claim: &NodeClaim, instance: &str) -> (NodeClaim, Node) {
         (labels::ARCH, "arm64"),
         (labels::OS, "linux"),
     ];
-    let own = claim.labels.iter().map(|(key, value)| (key.clone(), value.clone()));
+    let map = claim.labels.iter().map(|(key, value)| (key.clone(), value.clone()));
     let values = values.map(|(key, value)| (key.to_owned(), value.to_owned()));
-    joined.labels.extend(own.chain(values));
+    joined.labels.extend(map.chain(values));
     joined.taints.clone_from(&claim.taints);
     let claim = NodeClaim {
         version: 4,

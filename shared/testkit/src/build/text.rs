@@ -58,13 +58,13 @@ pub fn price(dollars: &str) -> HourlyPrice {
 /// When `text` is none.
 #[track_caller]
 pub fn resources(text: &str) -> Resources {
-    let mut all = Resources::default();
+    let mut resources = Resources::default();
     for part in text.split_whitespace() {
         let (name, amount) = valid(part.split_once('=').ok_or("an amount is `name=quantity`"));
         let name: ResourceName = id(name);
-        valid(all.set_quantity(&name, amount));
+        valid(resources.set_quantity(&name, amount));
     }
-    all
+    resources
 }
 
 /// One requirement such as `topology.kubernetes.io/zone In us-west-2a us-west-2b min 2`; what

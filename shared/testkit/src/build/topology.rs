@@ -75,7 +75,7 @@ pub fn storage(claims: &[(&str, Option<&str>)]) -> Storage {
         allowed_topologies: Vec::new(),
     };
     let classes = BTreeMap::from([("ebs".to_owned(), class)]);
-    let mut all = Storage { classes, ..Storage::default() };
+    let mut storage = Storage { classes, ..Storage::default() };
     for (name, terms) in claims {
         let key = VolumeClaimKey { namespace: id("default"), name: id::<ObjectName>(name) };
         let claim = VolumeClaim {
@@ -84,14 +84,14 @@ pub fn storage(claims: &[(&str, Option<&str>)]) -> Storage {
             is_bind_completed: terms.is_some(),
             ..VolumeClaim::default()
         };
-        all.claims.insert(key, claim);
+        storage.claims.insert(key, claim);
         let Some(terms) = terms else { continue };
         let parts = |term: &str| {
             term.split(';').filter(|part| !part.trim().is_empty()).map(requirement).collect()
         };
         let terms = terms.split('|').map(parts).collect();
         let driver = Some("ebs.csi.aws.com".to_owned());
-        all.volumes.insert((*name).to_owned(), Volume { terms, driver, ..Volume::default() });
+        storage.volumes.insert((*name).to_owned(), Volume { terms, driver, ..Volume::default() });
     }
-    all
+    storage
 }

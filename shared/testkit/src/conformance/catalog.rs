@@ -5,9 +5,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use model::{
     CapacityType, HourlyPrice, InstanceTypeName, OfferingKey, Zone,
-    shape::{Shelved, TableFacts},
+    instance_type_info::{StoredRegionCatalog, TableFacts},
 };
-use ports::{Catalog, Market, Shelf};
+use ports::{Catalog, CatalogStore, Market};
 
 use super::{ATTEMPTS_MAX, Case, Failure, ensure, same};
 
@@ -27,7 +27,8 @@ async fn catalog_twice<P: Catalog>(port: &P) -> Result<(), Failure> {
 
 async fn sorted<P: Catalog>(port: &P) -> Result<(), Failure> {
     let catalog = port.catalog().await?;
-    let names: Vec<_> = catalog.instance_types.iter().map(|one| &one.name).collect();
+    let names: Vec<_> =
+        catalog.instance_types.iter().map(|instance_type| &instance_type.name).collect();
     ensure(names.is_sorted_by(|a, b| a < b), || format!("not sorted: {names:?}"))?;
     for instance_type in &catalog.instance_types {
         let name = &instance_type.name;
@@ -35,8 +36,12 @@ async fn sorted<P: Catalog>(port: &P) -> Result<(), Failure> {
         let stray = offerings.find(|offering| !catalog.zones.contains_key(&offering.zone));
         ensure(stray.is_none(), || format!("{name} is sold where there is no zone: {stray:?}"))?;
         let keys: BTreeSet<_> =
-            instance_type.offerings.iter().map(|one| instance_type.key_of(one)).collect();
-        let count = instance_type.offerings.iter().filter(|one| one.reservation.is_none()).count();
+            instance_type.offerings.iter().map(|offering| instance_type.key_of(offering)).collect();
+        let count = instance_type
+            .offerings
+            .iter()
+            .filter(|offering| offering.reservation.is_none())
+            .count();
         same(&format!("how often {name} is sold"), &keys.len(), &count)?;
     }
     Ok(())
@@ -71,19 +76,19 @@ pub async fn market<P: Market, W: MarketWorld>(port: &P, world: &W) -> Vec<Case>
 
 impl<P: Market, W: MarketWorld> Subject<'_, P, W> {
     async fn described(&self) -> Result<(), Failure> {
-        let shapes = self.port.shapes().await?;
-        ensure(!shapes.is_empty(), || "nothing is described".to_owned())?;
-        let names: BTreeSet<&InstanceTypeName> = shapes.iter().map(|shape| &shape.name).collect();
-        same("how many types there are", &names.len(), &shapes.len())?;
-        for shape in &shapes {
-            let name = &shape.name;
-            same(&format!("what no call answers of {name}"), &shape.table, &TableFacts::default())?;
-            let is_whole =
-                shape.vcpus > 0 && shape.memory_mib > 0 && shape.architecture().is_some();
-            ensure(is_whole, || format!("{shape:?}"))?;
+        let descriptions = self.port.instance_types().await?;
+        ensure(!descriptions.is_empty(), || "nothing is described".to_owned())?;
+        let names: BTreeSet<&InstanceTypeName> =
+            descriptions.iter().map(|info| &info.name).collect();
+        same("how many types there are", &names.len(), &descriptions.len())?;
+        for info in &descriptions {
+            let name = &info.name;
+            same(&format!("what no call answers of {name}"), &info.table, &TableFacts::default())?;
+            let is_whole = info.vcpus > 0 && info.memory_mib > 0 && info.architecture().is_some();
+            ensure(is_whole, || format!("{info:?}"))?;
         }
-        let again = self.port.shapes().await?;
-        ensure(again == shapes, || "they are described otherwise the second time".to_owned())
+        let again = self.port.instance_types().await?;
+        ensure(again == descriptions, || "they are described otherwise the second time".to_owned())
     }
 
     async fn zones(&self) -> Result<(), Failure> {
@@ -97,8 +102,8 @@ impl<P: Market, W: MarketWorld> Subject<'_, P, W> {
         let offered = self.port.offered().await?;
         ensure(!offered.is_empty(), || "nothing is offered".to_owned())?;
         let zones = self.port.zones().await?;
-        let shapes = self.port.shapes().await?;
-        let described: BTreeSet<&InstanceTypeName> = shapes.iter().map(|s| &s.name).collect();
+        let descriptions = self.port.instance_types().await?;
+        let described: BTreeSet<&InstanceTypeName> = descriptions.iter().map(|s| &s.name).collect();
         for (name, places) in &offered {
             ensure(described.contains(name), || format!("{name} is not described"))?;
             let stray: Vec<&Zone> =
@@ -151,18 +156,22 @@ impl<P: Market, W: MarketWorld> Subject<'_, P, W> {
     }
 }
 
-/// Runs every case on a shelf where nothing was put yet. `first` and `second` differ.
-pub async fn shelf<P: Shelf>(port: &P, first: &Shelved, second: &Shelved) -> Vec<Case> {
-    let is = async |wanted: Option<&Shelved>| {
-        let stored = port.shelved().await?;
+/// Runs every case on a catalog store where nothing was put yet. `first` and `second` differ.
+pub async fn catalog_store<P: CatalogStore>(
+    port: &P,
+    first: &StoredRegionCatalog,
+    second: &StoredRegionCatalog,
+) -> Vec<Case> {
+    let is = async |wanted: Option<&StoredRegionCatalog>| {
+        let stored = port.stored().await?;
         ensure(stored.as_ref() == wanted, || {
-            let found_at = stored.as_ref().map(|shelved| shelved.found_at);
+            let found_at = stored.as_ref().map(|stored| stored.found_at);
             format!("it is another one, found at {found_at:?}")
         })
     };
-    let put = async |shelved: &Shelved| {
-        port.put(shelved).await?;
-        is(Some(shelved)).await
+    let put = async |stored: &StoredRegionCatalog| {
+        port.put(stored).await?;
+        is(Some(stored)).await
     };
     vec![
         Case::of("before anything is put there is nothing", is(None).await),

@@ -14,7 +14,7 @@ use model::{
     },
     limits::MESSAGE_DELAY_SECONDS_MAX,
     message::{Delivery, Message},
-    validation::Tried,
+    validation::DryRunAnswer,
 };
 use ports::{Fault, Fleet, Mailbox, Templates};
 
@@ -66,7 +66,7 @@ pub async fn fleet<F: Fleet, T: Templates, W: AsyncFn()>(
         Case::of("a template that is not there is not found", subject.no_template().await),
         Case::of("ensuring a template twice makes one", subject.ensured_twice().await),
         Case::of("launching twice with one token gives the same", subject.launched_twice().await),
-        Case::of("what is only tried launches nothing", subject.tried_out().await),
+        Case::of("what is only tried launches nothing", subject.dry_run().await),
         Case::of("another token gives other instances", subject.another_token().await),
         Case::of("a token with another request conflicts", subject.token_reused().await),
         Case::of("descriptions may lag, and then are right", subject.described().await),
@@ -145,20 +145,22 @@ impl<F: Fleet, T: Templates, W: AsyncFn()> Subject<'_, F, T, W> {
         let request = self.request("twice");
         let first = self.launch(&request).await?;
         let second = self.launch(&request).await?;
-        let listed = self.listed(&request.token, |all| first.instances.len() <= all.len()).await?;
+        let listed = self
+            .listed(&request.token, |instances| first.instances.len() <= instances.len())
+            .await?;
         self.end(&first).await?;
         same("the second answer", &ids(&second), &ids(&first))?;
         let listed: Vec<InstanceId> = listed.into_iter().map(|instance| instance.id).collect();
         same("what the batch brought", &listed, &ids(&first))
     }
 
-    async fn tried_out(&self) -> Result<(), Failure> {
+    async fn dry_run(&self) -> Result<(), Failure> {
         let Self { fleet, templates, world, .. } = *self;
         templates.ensure(&world.template).await?;
         let request = self.request("tried");
         let choice = request.templates.iter().flat_map(|template| &template.overrides).next();
         let choice = choice.ok_or_else(|| Failure("the request has no choice".to_owned()))?;
-        let mut one = RunRequest {
+        let mut run_request = RunRequest {
             template: world.template.name.clone(),
             version: TemplateVersion::Latest,
             instance_type: choice.instance_type.clone(),
@@ -167,13 +169,17 @@ impl<F: Fleet, T: Templates, W: AsyncFn()> Subject<'_, F, T, W> {
             tags: request.tags.clone(),
         };
         for _ in 0..2 {
-            let tried = templates.try_out(&world.template).await?;
-            same("the template", &tried, &Tried::Works)?;
-            same("the fleet", &fleet.try_out(&request).await?, &Tried::Works)?;
-            same("the instance", &fleet.try_out_one(&one).await?, &Tried::Works)?;
+            let tried = templates.dry_run(&world.template).await?;
+            same("the template", &tried, &DryRunAnswer::Works)?;
+            same("the fleet", &fleet.dry_run(&request).await?, &DryRunAnswer::Works)?;
+            same(
+                "the instance",
+                &fleet.dry_run_instance(&run_request).await?,
+                &DryRunAnswer::Works,
+            )?;
         }
-        one.template = build::id("karpenter.k8s.aws/0");
-        let missing = fleet.try_out_one(&one).await.map_err(|error| error.fault);
+        run_request.template = build::id("karpenter.k8s.aws/0");
+        let missing = fleet.dry_run_instance(&run_request).await.map_err(|error| error.fault);
         same("without its template", &missing, &Err(Fault::NotFound))?;
         for _ in 0..2 {
             (self.wait)().await;
@@ -219,7 +225,7 @@ impl<F: Fleet, T: Templates, W: AsyncFn()> Subject<'_, F, T, W> {
             }
             (self.wait)().await;
         }
-        let listed = self.listed(&request.token, |all| ids.len() <= all.len()).await?;
+        let listed = self.listed(&request.token, |instances| ids.len() <= instances.len()).await?;
         let running = self.fleet.list(&self.world.cluster).await?;
         self.end(&answer).await?;
         let seen: Vec<_> = described.iter().map(|i| (&i.id, &i.instance_type, &i.zone)).collect();
@@ -290,14 +296,17 @@ impl<F: Fleet, T: Templates, W: AsyncFn()> Subject<'_, F, T, W> {
         let claim: model::NodeClaimName = build::id("tagged");
         let tags =
             BTreeMap::from([(model::labels::NODE_CLAIM_TAG.to_owned(), claim.as_str().to_owned())]);
-        let tagged = |all: &[Instance]| all.iter().all(|i| i.node_claim == Some(claim.clone()));
+        let tagged =
+            |instances: &[Instance]| instances.iter().all(|i| i.node_claim == Some(claim.clone()));
         for id in ids(&answer) {
             for _ in 0..2 {
                 self.fleet.tag(&id, &tags).await?;
             }
         }
         let count = answer.instances.len();
-        let listed = self.listed(&request.token, |all| all.len() == count && tagged(all)).await?;
+        let listed = self
+            .listed(&request.token, |instances| instances.len() == count && tagged(instances))
+            .await?;
         self.end(&answer).await?;
         ensure(tagged(&listed), || format!("the claim is not in the tags: {listed:?}"))
     }
@@ -322,7 +331,7 @@ pub async fn mailbox<M: Mailbox>(mailbox: &M, cluster: &ClusterName) -> Vec<Case
         Message::Provision { tick: Some(7) },
         Message::Validate(command),
         Message::Launch { claim: claim.clone() },
-        Message::TryOut { class: build::id("default"), key: "1f".to_owned(), asked_at: found_at },
+        Message::DryRun { class: build::id("default"), key: "1f".to_owned(), asked_at: found_at },
         Message::Settle { claim: claim.clone() },
         Message::Drain { claim },
     ];

@@ -73,20 +73,24 @@ pub async fn without_definitions<P: Cluster + NodeClasses + NodePools + NodeClai
         let read = port.surroundings(&policies).await?;
         same("its overlays", &read.surroundings.node_overlays, &Vec::new())?;
         same("its buffers", &read.surroundings.capacity_buffers, &Vec::new())?;
-        let kinds: BTreeSet<&str> = read.malformed.iter().map(|one| one.object.as_str()).collect();
+        let kinds: BTreeSet<&str> =
+            read.malformed.iter().map(|malformed| malformed.object.as_str()).collect();
         same("what is reported", &kinds, &BTreeSet::from(["CapacityBuffer", "NodeOverlay"]))?;
         let read = port.surroundings(&Policies::default()).await?;
         same("what is reported of closed gates", &read.malformed, &Vec::new())
     };
     let claims = async {
-        let answer = port.shown().await.map_err(|error| error.fault);
+        let answer = port.synced().await.map_err(|error| error.fault);
         same("the answer", &answer.map(drop), &Err(ports::Fault::NotFound))
     };
     vec![
         Case::of("no pool, and a word about it", none("NodePool", port.node_pools().await)),
-        Case::of("no pool to tell of, and a word", none("NodePool", port.seen_pools().await)),
+        Case::of("no pool to tell of, and a word", none("NodePool", port.observed_pools().await)),
         Case::of("no class, and a word about it", none("EC2NodeClass", port.node_classes().await)),
-        Case::of("no class to tell of, and a word", none("EC2NodeClass", port.seen().await)),
+        Case::of(
+            "no class to tell of, and a word",
+            none("EC2NodeClass", port.observed_classes().await),
+        ),
         Case::of("no overlay and no buffer, behind their gates", overlays.await),
         Case::of("claims cannot be shown where nobody knows them", claims.await),
     ]
@@ -95,7 +99,8 @@ pub async fn without_definitions<P: Cluster + NodeClasses + NodePools + NodeClai
 fn none<T>(kind: &str, listed: Result<Listing<T>, ports::PortError>) -> Result<(), Failure> {
     let listing = listed?;
     same("how many there are", &listing.items.len(), &0)?;
-    let reported: Vec<&str> = listing.malformed.iter().map(|one| one.object.as_str()).collect();
+    let reported: Vec<&str> =
+        listing.malformed.iter().map(|malformed| malformed.object.as_str()).collect();
     same("what is reported", &reported, &vec![kind])
 }
 
@@ -119,14 +124,14 @@ impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
             pod.key.namespace == self.world.namespace()
                 && pod.spec.labels.get("app").is_some_and(|value| value == app)
         };
-        let mut own: Vec<Pod> = listing.items.iter().filter(is_own).cloned().collect();
+        let mut pods: Vec<Pod> = listing.items.iter().filter(is_own).cloned().collect();
         let malformed = |one: &&Malformed| {
             one.object.starts_with(&format!("Pod {}/{app}", self.world.namespace()))
         };
         let malformed: Vec<_> = listing.malformed.iter().filter(malformed).collect();
         ensure(malformed.is_empty(), || format!("malformed: {malformed:?}"))?;
-        own.sort_by(|one, other| one.uid.cmp(&other.uid));
-        Ok(own)
+        pods.sort_by(|pod, other| pod.uid.cmp(&other.uid));
+        Ok(pods)
     }
 
     async fn check_selected(
@@ -228,13 +233,13 @@ impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
         self.world.make_waiting_pods("long", MORE_THAN_A_PAGE).await;
         for selection in [PodSelection::All, PodSelection::Waiting] {
             let listed = self.port.pods(&selection).await?.items;
-            let own = listed.into_iter().map(|pod| pod.key).filter(|key| {
+            let filter = listed.into_iter().map(|pod| pod.key).filter(|key| {
                 key.namespace == self.world.namespace() && key.name.as_str().starts_with("long-")
             });
-            let own: Vec<PodKey> = own.collect();
-            let distinct: BTreeSet<&PodKey> = own.iter().collect();
+            let pod_keys: Vec<PodKey> = filter.collect();
+            let distinct: BTreeSet<&PodKey> = pod_keys.iter().collect();
             let count = usize::try_from(MORE_THAN_A_PAGE).unwrap_or_default();
-            same("how many there are", &(own.len(), distinct.len()), &(count, count))?;
+            same("how many there are", &(pod_keys.len(), distinct.len()), &(count, count))?;
         }
         self.world.delete_waiting_pods("long").await;
         Ok(())
@@ -246,7 +251,10 @@ impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
             let pools = self.port.node_pools().await?.items;
             let classes = self.port.node_classes().await?.items;
             let pools = pools.iter().filter(|pool| pool.name.as_str() == name).count();
-            let classes = classes.iter().filter(|one| one.class.name.as_str() == name).count();
+            let classes = classes
+                .iter()
+                .filter(|listed_node_class| listed_node_class.class.name.as_str() == name)
+                .count();
             Ok::<_, Failure>((pools, classes))
         };
         same("before", &listed().await?, &(0, 0))?;
@@ -275,14 +283,18 @@ impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
     async fn namespaces(&self) -> Result<(), Failure> {
         let name = self.world.make_namespace("team", ("team", "a")).await;
         let read = self.port.surroundings(&Policies::default()).await?;
-        let labels = read.surroundings.namespaces.get(&name).and_then(|all| all.get("team"));
+        let labels = read.surroundings.namespaces.get(&name).and_then(|texts| texts.get("team"));
         same("its label", &labels.map(String::as_str), &Some("a"))
     }
 
     /// What the budget called `name` allows, if it is listed.
     async fn allowed(&self, name: &str) -> Result<Option<u32>, Failure> {
         let read = self.port.surroundings(&Policies::default()).await?.surroundings;
-        let keys: Vec<&PodKey> = read.disruption_budgets.iter().map(|one| &one.key).collect();
+        let keys: Vec<&PodKey> = read
+            .disruption_budgets
+            .iter()
+            .map(|pod_disruption_budget| &pod_disruption_budget.key)
+            .collect();
         ensure(keys.is_sorted(), || format!("they are not sorted: {keys:?}"))?;
         let own = |budget: &&PodDisruptionBudget| {
             budget.key.namespace == self.world.namespace() && budget.key.name.as_str() == name
@@ -335,8 +347,12 @@ impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
         {
             let policies = Policies { node_overlay, ..Policies::default() };
             let read = self.port.surroundings(&policies).await?;
-            let names = read.surroundings.node_overlays.iter().map(|one| one.name.as_str());
-            let reported = read.malformed.iter().map(|one| one.object.as_str());
+            let names = read
+                .surroundings
+                .node_overlays
+                .iter()
+                .map(|node_overlay| node_overlay.name.as_str());
+            let reported = read.malformed.iter().map(|malformed| malformed.object.as_str());
             let reported = reported.filter(|object| object.starts_with("NodeOverlay"));
             let seen = (names.collect(), reported.collect());
             same(&format!("with the gate {node_overlay}"), &seen, &wanted)?;

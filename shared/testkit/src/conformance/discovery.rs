@@ -61,9 +61,9 @@ impl<D: Discovery> Subject<'_, D> {
     }
 
     async fn some_subnets(&self) -> Result<Vec<Subnet>, Failure> {
-        let found = self.discovery.subnets(&[self.tagged()]).await?;
-        ensure(!found.is_empty(), || "there is no subnet".to_owned())?;
-        Ok(found)
+        let subnets = self.discovery.subnets(&[self.tagged()]).await?;
+        ensure(!subnets.is_empty(), || "there is no subnet".to_owned())?;
+        Ok(subnets)
     }
 
     async fn nothing(&self) -> Result<(), Failure> {
@@ -76,8 +76,10 @@ impl<D: Discovery> Subject<'_, D> {
 
     async fn group(&self) -> Result<(), Failure> {
         let term = PlacementGroupTerm::Name("close".to_owned());
-        let found = self.discovery.placement_group(&term).await?;
-        let Some(found) = found else { return Err(Failure("it is not there".to_owned())) };
+        let placement_group = self.discovery.placement_group(&term).await?;
+        let Some(found) = placement_group else {
+            return Err(Failure("it is not there".to_owned()));
+        };
         same("the name", &found.name.as_str(), &"close")?;
         let term = PlacementGroupTerm::Id(found.id.clone());
         let by_id = self.discovery.placement_group(&term).await?.map(|group| group.id);
@@ -85,8 +87,8 @@ impl<D: Discovery> Subject<'_, D> {
     }
 
     async fn subnets(&self) -> Result<(), Failure> {
-        let found = self.discovery.subnets(&[self.tagged(), self.tagged()]).await?;
-        let ids: Vec<&SubnetId> = found.iter().map(|subnet| &subnet.id).collect();
+        let subnets = self.discovery.subnets(&[self.tagged(), self.tagged()]).await?;
+        let ids: Vec<&SubnetId> = subnets.iter().map(|subnet| &subnet.id).collect();
         let sorted: Vec<&SubnetId> =
             ids.iter().copied().collect::<BTreeSet<_>>().into_iter().collect();
         ensure(!ids.is_empty(), || "there is no subnet".to_owned())?;
@@ -111,17 +113,19 @@ impl<D: Discovery> Subject<'_, D> {
     async fn groups(&self) -> Result<(), Failure> {
         let tagged = SecurityGroupTerm::Tags(self.world.tags.clone());
         let named = SecurityGroupTerm::Name("nodes".to_owned());
-        let one = self.discovery.security_groups(std::slice::from_ref(&tagged)).await?;
+        let security_groups = self.discovery.security_groups(std::slice::from_ref(&tagged)).await?;
         let other = self.discovery.security_groups(std::slice::from_ref(&named)).await?;
-        ensure(!one.is_empty() && !other.is_empty(), || format!("{one:?} and {other:?}"))?;
+        ensure(!security_groups.is_empty() && !other.is_empty(), || {
+            format!("{security_groups:?} and {other:?}")
+        })?;
         same("its name", &other.first().map(|group| group.name.as_str()), &Some("nodes"))?;
-        let groups: BTreeSet<SecurityGroup> = one.into_iter().chain(other).collect();
-        let all: Vec<SecurityGroup> = groups.iter().cloned().collect();
+        let groups: BTreeSet<SecurityGroup> = security_groups.into_iter().chain(other).collect();
+        let security_groups: Vec<SecurityGroup> = groups.iter().cloned().collect();
         let both = self.discovery.security_groups(&[tagged, named]).await?;
-        same("tags and name", &both, &all)?;
+        same("tags and name", &both, &security_groups)?;
         let terms: Vec<_> =
             groups.into_iter().map(|group| SecurityGroupTerm::Id(group.id)).collect();
-        same("the ids", &self.discovery.security_groups(&terms).await?, &all)
+        same("the ids", &self.discovery.security_groups(&terms).await?, &security_groups)
     }
 
     async fn alias(&self) -> Result<(), Failure> {
@@ -143,7 +147,7 @@ impl<D: Discovery> Subject<'_, D> {
     async fn template(&self, templates: &impl Templates) -> Result<(), Failure> {
         let template = &self.world.template;
         templates.ensure(template).await?;
-        let found = self.discovery.launch_template(&template.name).await?;
+        let described_template = self.discovery.launch_template(&template.name).await?;
         let wanted = DescribedTemplate {
             name: template.name.clone(),
             version: 1,
@@ -151,7 +155,7 @@ impl<D: Discovery> Subject<'_, D> {
             // Every launch template that is made has interfaces.
             sets: BTreeSet::from([TemplateSetting::NetworkInterfaces]),
         };
-        same("the launch template", &found, &Some(wanted))?;
+        same("the launch template", &described_template, &Some(wanted))?;
         templates.remove(&template.name).await?;
         same("afterwards", &self.discovery.launch_template(&template.name).await?, &None)
     }
@@ -162,29 +166,31 @@ impl<D: Discovery> Subject<'_, D> {
         let images = self.discovery.images(&[alias], "1.34").await?;
         for image in images {
             let term = ImageTerm::Id(image.id.clone());
-            let found = self.discovery.images(&[term], "1.34").await?;
-            let seen: Vec<_> = found.iter().map(|found| (&found.id, &found.name)).collect();
+            let images = self.discovery.images(&[term], "1.34").await?;
+            let seen: Vec<_> = images.iter().map(|found| (&found.id, &found.name)).collect();
             same("the image", &seen, &vec![(&image.id, &image.name)])?;
             let arch =
                 |image: &model::node_class::Image| image.requirements.get(labels::ARCH).cloned();
-            same("its processor", &found.first().and_then(arch), &arch(&image))?;
+            same("its processor", &images.first().and_then(arch), &arch(&image))?;
         }
         Ok(())
     }
 
     async fn cluster(&self) -> Result<(), Failure> {
-        let found = self.discovery.cluster_settings(&self.world.cluster).await?;
-        same("the name", &found.name, &self.world.cluster)?;
-        ensure(found.endpoint.starts_with("https://"), || format!("at {}", found.endpoint))?;
-        ensure(!found.ca_bundle.is_empty(), || "no certificate authority".to_owned())?;
-        ensure(found.kubernetes_version.starts_with("1."), || {
-            format!("of version {}", found.kubernetes_version)
+        let cluster_settings = self.discovery.cluster_settings(&self.world.cluster).await?;
+        same("the name", &cluster_settings.name, &self.world.cluster)?;
+        ensure(cluster_settings.endpoint.starts_with("https://"), || {
+            format!("at {}", cluster_settings.endpoint)
+        })?;
+        ensure(!cluster_settings.ca_bundle.is_empty(), || "no certificate authority".to_owned())?;
+        ensure(cluster_settings.kubernetes_version.starts_with("1."), || {
+            format!("of version {}", cluster_settings.kubernetes_version)
         })
     }
 
     async fn no_cluster(&self) -> Result<(), Failure> {
         match self.discovery.cluster_settings(&self.world.no_cluster).await {
-            Ok(found) => Err(Failure(format!("it was found: {found:?}"))),
+            Ok(cluster_settings) => Err(Failure(format!("it was found: {cluster_settings:?}"))),
             Err(error) => same("the fault", &error.fault, &Fault::NotFound),
         }
     }
@@ -208,13 +214,18 @@ pub async fn profiles<P: Profiles>(profiles: &P, name: &str) -> Vec<Case> {
     };
     let listed = async |prefix: &str| {
         let known = profiles.list(prefix).await?;
-        Ok::<_, Failure>(known.into_iter().map(|one| (one.name, one.path)).collect::<Vec<_>>())
+        Ok::<_, Failure>(
+            known
+                .into_iter()
+                .map(|instance_profile| (instance_profile.name, instance_profile.path))
+                .collect::<Vec<_>>(),
+        )
     };
     let found = async {
         same("below its path", &listed("/suite/").await?, &vec![(name.into(), path.into())])?;
         same("below another", &listed("/suite/two/").await?, &Vec::new())
     };
-    let found = found.await;
+    let entry = found.await;
     let removed = async {
         profiles.remove(name).await?;
         profiles.remove(name).await?;
@@ -225,7 +236,7 @@ pub async fn profiles<P: Profiles>(profiles: &P, name: &str) -> Vec<Case> {
         Case::of("ensuring a profile twice makes one", twice),
         Case::of("a role's path is no part of its name", with_path),
         Case::of("a profile with another role is not changed", other),
-        Case::of("a profile is found by its path", found),
+        Case::of("a profile is found by its path", entry),
         Case::of("a profile that is removed is gone, however often", removed),
     ]
 }

@@ -176,8 +176,10 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
         };
         let (node, pods) = self.deployed("one-by-one", change).await?;
         let [first, second] = pods.as_slice() else { return Err(Failure(format!("{pods:?}"))) };
-        let one = Some(CountOrPercent::Count(1));
-        self.world.add_budget(&self.budget("one-by-one", "one-by-one", None, one), 2).await;
+        let count_or_percent = Some(CountOrPercent::Count(1));
+        self.world
+            .add_budget(&self.budget("one-by-one", "one-by-one", None, count_or_percent), 2)
+            .await;
         self.check(first, None, Eviction::Accepted).await?;
         self.check(second, None, Eviction::Blocked).await?;
         // The one that goes is not held any more.
@@ -200,8 +202,8 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
     async fn blocked(&self) -> Result<(), Failure> {
         let (node, pods) = self.deployed("blocked", |_| {}).await?;
         let [pod] = pods.as_slice() else { return Err(Failure(format!("{pods:?}"))) };
-        let all = Some(CountOrPercent::Count(1));
-        self.world.add_budget(&self.budget("blocked", "blocked", all, None), 1).await;
+        let count_or_percent = Some(CountOrPercent::Count(1));
+        self.world.add_budget(&self.budget("blocked", "blocked", count_or_percent, None), 1).await;
         for _ in 0..3 {
             self.check(pod, None, Eviction::Blocked).await?;
         }
@@ -242,12 +244,12 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
     }
 
     async fn not_running(&self) -> Result<(), Failure> {
-        let one = Some(CountOrPercent::Count(1));
+        let count_or_percent = Some(CountOrPercent::Count(1));
         for (name, state) in [("starting", PodState::Starting), ("succeeded", PodState::Succeeded)]
         {
             let (node, pods) = self.deployed(name, |workload| workload.state = state).await?;
             let [pod] = pods.as_slice() else { return Err(Failure(format!("{pods:?}"))) };
-            self.world.add_budget(&self.budget(name, name, one, None), 0).await;
+            self.world.add_budget(&self.budget(name, name, count_or_percent, None), 0).await;
             self.check(pod, None, Eviction::Accepted).await?;
             if state == PodState::Succeeded {
                 // Nothing has to end any more.

@@ -4,7 +4,7 @@ mod claims;
 mod commits;
 mod measured;
 mod ticks;
-mod verdicts;
+mod validations;
 
 use std::fmt::Debug;
 
@@ -20,7 +20,7 @@ use super::{Case, Failure, same};
 use crate::build;
 
 /// Clusters of a region that the table does not know yet: the suite leaves claims behind, and
-/// offerings that cool down.
+/// offerings that are unavailable.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Clusters {
     /// Where most cases happen.
@@ -49,7 +49,7 @@ pub async fn ledger<L: Ledger, W: AsyncFn()>(
     let mut cases = commits::cases(subject).await;
     cases.extend(claims::cases(subject).await);
     cases.extend(ticks::cases(subject).await);
-    cases.extend(verdicts::cases(subject).await);
+    cases.extend(validations::cases(subject).await);
     cases.extend(measured::cases(subject).await);
     cases
 }
@@ -118,7 +118,7 @@ fn offering(instance_type: &str) -> OfferingKey {
     }
 }
 
-/// So many minutes after a time that is far from over: what cools down until then is still stored
+/// So many minutes after a time that is far from over: what is unavailable until then is still stored
 /// whenever the suite runs.
 fn later(minutes: i64) -> Timestamp {
     build::at("2099-01-01T00:00:00Z")

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{
     ClaimPhase, DeletionReason, NodeClaim, NodeClaimName,
-    claim::{LaunchedInstance, ShownNodeClaim},
+    claim::{LaunchedInstance, SyncedNodeClaim},
     disruption::DisruptionReason,
 };
 use ports::{Fault, NodeClaims};
@@ -14,7 +14,7 @@ use crate::build;
 
 /// An object as somebody else sees it.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SeenNodeClaim {
+pub struct ObservedNodeClaim {
     /// Another one after each write that changed something.
     pub revision: String,
     /// Its labels.
@@ -26,7 +26,7 @@ pub struct SeenNodeClaim {
 /// What others do to NodeClaims.
 pub trait NodeClaimWorld {
     /// The object, if it is there.
-    async fn seen(&self, name: &NodeClaimName) -> Option<SeenNodeClaim>;
+    async fn seen(&self, name: &NodeClaimName) -> Option<ObservedNodeClaim>;
     /// Somebody makes an object of their own.
     async fn make(&self, name: &NodeClaimName);
     /// Somebody puts a label on an object.
@@ -74,29 +74,29 @@ impl<P: NodeClaims, W: NodeClaimWorld> Subject<'_, P, W> {
         build::claim(&format!("{}-{name}", self.prefix))
     }
 
-    async fn shown(&self, claim: &NodeClaim) -> Result<Option<ShownNodeClaim>, Failure> {
-        let listing = self.port.shown().await?;
+    async fn shown(&self, claim: &NodeClaim) -> Result<Option<SyncedNodeClaim>, Failure> {
+        let listing = self.port.synced().await?;
         same("what cannot be read", &listing.malformed, &Vec::new())?;
         Ok(listing.items.into_iter().find(|shown| shown.name == claim.name))
     }
 
     async fn check_shown(&self, claim: &NodeClaim, is_deleting: bool) -> Result<(), Failure> {
         let (name, version) = (claim.name.clone(), claim.version);
-        let wanted = Some(ShownNodeClaim { name, version, is_deleting });
+        let wanted = Some(SyncedNodeClaim { name, version, is_deleting });
         same("what is shown", &self.shown(claim).await?, &wanted)
     }
 
-    async fn seen(&self, claim: &NodeClaim) -> Result<SeenNodeClaim, Failure> {
+    async fn seen(&self, claim: &NodeClaim) -> Result<ObservedNodeClaim, Failure> {
         let seen = self.world.seen(&claim.name).await;
         seen.ok_or_else(|| Failure(format!("there is no {}", claim.name)))
     }
 
     async fn twice(&self) -> Result<(), Failure> {
         let claim = launched(&self.claim("twice"));
-        self.port.project(&claim).await?;
+        self.port.sync(&claim).await?;
         self.check_shown(&claim, false).await?;
         let first = self.seen(&claim).await?;
-        self.port.project(&claim).await?;
+        self.port.sync(&claim).await?;
         same("the object", &self.seen(&claim).await?, &first)?;
         Ok(self.port.remove(&claim.name).await?)
     }
@@ -108,7 +108,7 @@ impl<P: NodeClaims, W: NodeClaimWorld> Subject<'_, P, W> {
         registered.node = Some(build::id("life"));
         let initialized = registered.moved_to(ClaimPhase::Initialized, launched.phase_since);
         for claim in [&promised, &launched, &registered, &initialized] {
-            self.port.project(claim).await?;
+            self.port.sync(claim).await?;
             self.check_shown(claim, false).await?;
         }
         Ok(self.port.remove(&promised.name).await?)
@@ -116,12 +116,12 @@ impl<P: NodeClaims, W: NodeClaimWorld> Subject<'_, P, W> {
 
     async fn foreign_label(&self) -> Result<(), Failure> {
         let claim = self.claim("foreign-label");
-        self.port.project(&claim).await?;
+        self.port.sync(&claim).await?;
         self.world.label(&claim.name, "theirs", "kept").await;
         let labelled = self.seen(&claim).await?;
-        self.port.project(&claim).await?;
+        self.port.sync(&claim).await?;
         same("the object", &self.seen(&claim).await?, &labelled)?;
-        self.port.project(&launched(&claim)).await?;
+        self.port.sync(&launched(&claim)).await?;
         let label = self.seen(&claim).await?.labels.get("theirs").cloned();
         same("their label", &label.as_deref(), &Some("kept"))?;
         Ok(self.port.remove(&claim.name).await?)
@@ -130,9 +130,9 @@ impl<P: NodeClaims, W: NodeClaimWorld> Subject<'_, P, W> {
     async fn older(&self) -> Result<(), Failure> {
         let older = self.claim("older");
         let newer = launched(&older);
-        self.port.project(&newer).await?;
+        self.port.sync(&newer).await?;
         let seen = self.seen(&newer).await?;
-        self.port.project(&older).await?;
+        self.port.sync(&older).await?;
         same("the object", &self.seen(&newer).await?, &seen)?;
         self.check_shown(&newer, false).await?;
         Ok(self.port.remove(&newer.name).await?)
@@ -140,12 +140,12 @@ impl<P: NodeClaims, W: NodeClaimWorld> Subject<'_, P, W> {
 
     async fn deleted(&self) -> Result<(), Failure> {
         let claim = launched(&self.claim("deleted"));
-        self.port.project(&claim).await?;
+        self.port.sync(&claim).await?;
         self.world.delete(&claim.name).await;
         self.check_shown(&claim, true).await?;
         // It is shown all the same until it is given up.
         let registered = claim.moved_to(ClaimPhase::Registered, claim.phase_since);
-        self.port.project(&registered).await?;
+        self.port.sync(&registered).await?;
         self.check_shown(&registered, true).await?;
         self.port.remove(&claim.name).await?;
         same("the object", &self.world.seen(&claim.name).await, &None)
@@ -153,13 +153,13 @@ impl<P: NodeClaims, W: NodeClaimWorld> Subject<'_, P, W> {
 
     async fn given_up(&self) -> Result<(), Failure> {
         let claim = launched(&self.claim("given-up"));
-        self.port.project(&claim).await?;
+        self.port.sync(&claim).await?;
         let given_up =
             claim.given_up(DeletionReason::Disrupted(DisruptionReason::Drifted), claim.phase_since);
-        self.port.project(&given_up).await?;
+        self.port.sync(&given_up).await?;
         self.check_shown(&given_up, true).await?;
         let seen = self.seen(&claim).await?;
-        self.port.project(&given_up).await?;
+        self.port.sync(&given_up).await?;
         same("the object", &self.seen(&claim).await?, &seen)?;
         Ok(self.port.remove(&claim.name).await?)
     }
@@ -167,7 +167,7 @@ impl<P: NodeClaims, W: NodeClaimWorld> Subject<'_, P, W> {
     async fn not_made(&self) -> Result<(), Failure> {
         let claim = launched(&self.claim("not-made"));
         self.port
-            .project(
+            .sync(
                 &claim.given_up(
                     DeletionReason::Disrupted(DisruptionReason::Drifted),
                     claim.phase_since,
@@ -179,7 +179,7 @@ impl<P: NodeClaims, W: NodeClaimWorld> Subject<'_, P, W> {
 
     async fn removed(&self) -> Result<(), Failure> {
         let claim = self.claim("removed");
-        self.port.project(&claim).await?;
+        self.port.sync(&claim).await?;
         for _ in 0..2 {
             self.port.remove(&claim.name).await?;
             same("the object", &self.world.seen(&claim.name).await, &None)?;
@@ -193,7 +193,7 @@ impl<P: NodeClaims, W: NodeClaimWorld> Subject<'_, P, W> {
         self.world.make(&claim.name).await;
         let seen = self.seen(&claim).await?;
         same("what is shown", &self.shown(&claim).await?, &None)?;
-        let refused = self.port.project(&claim).await;
+        let refused = self.port.sync(&claim).await;
         let fault = refused.err().map(|error| error.fault);
         ensure(fault == Some(Fault::Conflict), || format!("it is shown there: {fault:?}"))?;
         self.port.remove(&claim.name).await?;

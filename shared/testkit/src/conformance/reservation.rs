@@ -83,16 +83,20 @@ impl<D: Discovery, T: Templates, F: Fleet, W: AsyncFn()> Subject<'_, D, T, F, W>
         terms: &[ReservationTerm],
         wanted: &[&CapacityReservation],
     ) -> Result<(), Failure> {
-        let found = self.discovery.reservations(terms).await?;
+        let capacity_reservations = self.discovery.reservations(terms).await?;
         let mut wanted: Vec<CapacityReservation> = wanted.iter().copied().cloned().collect();
-        wanted.sort_by(|one, other| one.id.cmp(&other.id));
-        same("what is found", &found, &wanted)
+        wanted.sort_by(|capacity_reservation, other| capacity_reservation.id.cmp(&other.id));
+        same("what is found", &capacity_reservations, &wanted)
     }
 
     async fn by_id(&self) -> Result<(), Failure> {
         let ReservationWorld { targeted, open, .. } = self.world;
-        for one in [targeted, open] {
-            self.found(&[ReservationTerm::Id(one.id.clone())], &[one]).await?;
+        for capacity_reservation in [targeted, open] {
+            self.found(
+                &[ReservationTerm::Id(capacity_reservation.id.clone())],
+                &[capacity_reservation],
+            )
+            .await?;
         }
         Ok(())
     }
@@ -126,7 +130,8 @@ impl<D: Discovery, T: Templates, F: Fleet, W: AsyncFn()> Subject<'_, D, T, F, W>
         let ReservationWorld { targeted, open, tags, .. } = self.world;
         let tagged =
             ReservationTerm::Search { tags: tags.clone(), owner: None, match_criteria: None };
-        let ids = [targeted, open].map(|one| ReservationTerm::Id(one.id.clone()));
+        let ids = [targeted, open]
+            .map(|capacity_reservation| ReservationTerm::Id(capacity_reservation.id.clone()));
         self.found(&[&ids[..], &[tagged]].concat(), &[targeted, open]).await
     }
 
@@ -181,18 +186,27 @@ impl<D: Discovery, T: Templates, F: Fleet, W: AsyncFn()> Subject<'_, D, T, F, W>
     }
 
     /// Waits until so many instances fit into `one`.
-    async fn left(&self, one: &CapacityReservation, wanted: u32) -> Result<(), Failure> {
-        let terms = [ReservationTerm::Id(one.id.clone())];
+    async fn left(
+        &self,
+        capacity_reservation: &CapacityReservation,
+        wanted: u32,
+    ) -> Result<(), Failure> {
+        let terms = [ReservationTerm::Id(capacity_reservation.id.clone())];
         let mut left = None;
         for _ in 0..ATTEMPTS_MAX {
-            let found = self.discovery.reservations(&terms).await?;
-            left = found.first().map(|found| found.available_count);
+            let capacity_reservations = self.discovery.reservations(&terms).await?;
+            left = capacity_reservations
+                .first()
+                .map(|capacity_reservation| capacity_reservation.available_count);
             if left == Some(wanted) {
                 return Ok(());
             }
             (self.wait)().await;
         }
-        Err(Failure(format!("{left:?} fit into {}, it should be {wanted}", one.id)))
+        Err(Failure(format!(
+            "{left:?} fit into {}, it should be {wanted}",
+            capacity_reservation.id
+        )))
     }
 
     /// The instances, once all of them are as they should be, or as they are at last.
@@ -217,9 +231,9 @@ impl<D: Discovery, T: Templates, F: Fleet, W: AsyncFn()> Subject<'_, D, T, F, W>
         let ReservationWorld { targeted, open, .. } = self.world;
         let answer = self.launch("counted", 1, true).await?;
         ensure(answer.instances.len() == 1, || format!("one was asked for: {answer:?}"))?;
-        self.described(&answer, |found| {
-            found.capacity_type == CapacityType::Reserved
-                && found.reservation.as_ref() == Some(&targeted.id)
+        self.described(&answer, |instance| {
+            instance.capacity_type == CapacityType::Reserved
+                && instance.reservation.as_ref() == Some(&targeted.id)
         })
         .await?;
         self.left(targeted, targeted.available_count - 1).await?;
@@ -246,8 +260,8 @@ impl<D: Discovery, T: Templates, F: Fleet, W: AsyncFn()> Subject<'_, D, T, F, W>
         let open = &self.world.open;
         let answer = self.launch("none", 1, false).await?;
         ensure(answer.instances.len() == 1, || format!("one was asked for: {answer:?}"))?;
-        self.described(&answer, |found| {
-            found.capacity_type == CapacityType::OnDemand && found.reservation.is_none()
+        self.described(&answer, |instance| {
+            instance.capacity_type == CapacityType::OnDemand && instance.reservation.is_none()
         })
         .await?;
         self.left(open, open.available_count).await?;
@@ -257,10 +271,10 @@ impl<D: Discovery, T: Templates, F: Fleet, W: AsyncFn()> Subject<'_, D, T, F, W>
     async fn ended(&self, cancel: impl AsyncFnOnce()) -> Result<(), Failure> {
         let targeted = &self.world.targeted;
         let answer = self.launch("ended", 1, true).await?;
-        self.described(&answer, |found| found.reservation.is_some()).await?;
+        self.described(&answer, |instance| instance.reservation.is_some()).await?;
         cancel().await;
-        self.described(&answer, |found| {
-            found.capacity_type == CapacityType::OnDemand && found.reservation.is_none()
+        self.described(&answer, |instance| {
+            instance.capacity_type == CapacityType::OnDemand && instance.reservation.is_none()
         })
         .await?;
         self.found(&[ReservationTerm::Id(targeted.id.clone())], &[]).await?;

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 
 use model::{
     Condition, ConditionKind, ConditionReason,
-    node_class::{NodeClassStatus, SeenNodeClass, Subnet},
-    node_pool::{ClassReadiness, NodePoolStatus, Registrations, SeenNodePool},
+    node_class::{NodeClassStatus, ObservedNodeClass, Subnet},
+    node_pool::{ClassReadiness, NodePoolStatus, ObservedNodePool, Registrations},
     static_hash::{NODE_CLASS, NODE_POOL, StaticHash},
 };
 use ports::{Fault, NodeClasses, NodePools};
@@ -50,13 +50,13 @@ trait Kind {
 struct Classes<'a, P>(&'a P);
 
 impl<P: NodeClasses> Kind for Classes<'_, P> {
-    type Seen = SeenNodeClass;
+    type Seen = ObservedNodeClass;
     const HASH: StaticHash = NODE_CLASS;
     const CONDITION: ConditionKind = ConditionKind::SubnetsReady;
     const UNKNOWN: Option<bool> = None;
 
     async fn seen(&self) -> Result<Vec<Self::Seen>, Failure> {
-        Ok(self.0.seen().await?.items)
+        Ok(self.0.observed_classes().await?.items)
     }
 
     async fn tell(&self, seen: &Self::Seen, telling: Telling) -> Result<(), ports::PortError> {
@@ -78,14 +78,14 @@ impl<P: NodeClasses> Kind for Classes<'_, P> {
                 message,
             ),
         };
-        let found = NodeClassStatus {
+        let node_class_status = NodeClassStatus {
             subnets: (0..count).map(subnet).collect(),
             hash: Some(7),
             conditions: vec![condition],
             found_at: build::at(&format!("2026-08-{day:02}T12:00:00Z")),
             ..NodeClassStatus::default()
         };
-        self.0.tell(seen, &found).await
+        self.0.update_class_status(seen, &node_class_status).await
     }
 
     fn identity(seen: &Self::Seen) -> (&str, &str, i64) {
@@ -101,14 +101,14 @@ impl<P: NodeClasses> Kind for Classes<'_, P> {
 struct Pools<'a, P>(&'a P);
 
 impl<P: NodePools> Kind for Pools<'_, P> {
-    type Seen = SeenNodePool;
+    type Seen = ObservedNodePool;
     const HASH: StaticHash = NODE_POOL;
     const CONDITION: ConditionKind = ConditionKind::NodeClassReady;
     // Karpenter: `pkg/controllers/nodepool/readiness/controller.go`.
     const UNKNOWN: Option<bool> = Some(false);
 
     async fn seen(&self) -> Result<Vec<Self::Seen>, Failure> {
-        Ok(self.0.seen_pools().await?.items)
+        Ok(self.0.observed_pools().await?.items)
     }
 
     async fn tell(&self, seen: &Self::Seen, telling: Telling) -> Result<(), ports::PortError> {
@@ -123,7 +123,7 @@ impl<P: NodePools> Kind for Pools<'_, P> {
         };
         let mut seen = seen.clone();
         seen.pool.annotations.insert(NODE_POOL.key.to_owned(), "7".to_owned());
-        let found = NodePoolStatus {
+        let node_pool_status = NodePoolStatus {
             node_class,
             node_class_generation: Some(1),
             nodes: u64::from(count),
@@ -131,7 +131,7 @@ impl<P: NodePools> Kind for Pools<'_, P> {
             registrations: Registrations::default(),
             found_at: build::at(&format!("2026-08-{day:02}T12:00:00Z")),
         };
-        self.0.tell_pool(&seen, &found).await
+        self.0.update_pool_status(&seen, &node_pool_status).await
     }
 
     fn identity(seen: &Self::Seen) -> (&str, &str, i64) {

@@ -12,10 +12,12 @@ use serde::{Deserialize, Serialize};
 pub(crate) type ResourcesV1 = BTreeMap<String, u64>;
 
 pub(crate) fn of_resources(resources: &Resources) -> ResourcesV1 {
-    let mut all: ResourcesV1 =
+    let mut texts: ResourcesV1 =
         resources.iter().map(|(name, amount)| (name.to_owned(), amount)).collect();
-    all.extend(resources.extended.iter().map(|(name, amount)| (name.as_str().to_owned(), *amount)));
-    all
+    texts.extend(
+        resources.extended.iter().map(|(name, amount)| (name.as_str().to_owned(), *amount)),
+    );
+    texts
 }
 
 pub(crate) fn into_resources(record: &ResourcesV1) -> Result<Resources, String> {
@@ -147,8 +149,8 @@ pub(crate) fn known<T>(
     read(text).ok_or_else(|| format!("`{text}` is not a known {what}"))
 }
 
-pub(crate) fn texts<T: ToString>(all: &[T]) -> Vec<String> {
-    all.iter().map(ToString::to_string).collect()
+pub(crate) fn texts<T: ToString>(items: &[T]) -> Vec<String> {
+    items.iter().map(ToString::to_string).collect()
 }
 
 pub(crate) fn price(nanos: u64) -> HourlyPrice {

@@ -73,18 +73,18 @@ fn a_decision_survives() {
 }
 
 #[test]
-fn a_verdict_survives() {
+fn a_validation_survives() {
     use model::validation::FailedCheck;
     let due_at = "2026-11-21T12:30:00Z".parse().unwrap();
-    let passed = Verdict { key: "1f".to_owned(), due_at, failure: None };
-    let text = encode_verdict(&passed);
+    let passed = Validation { key: "1f".to_owned(), due_at, failure: None };
+    let text = encode_validation(&passed);
     expect![[r#"{"v":1,"key":"1f","due_at":"2026-11-21T12:30:00Z"}"#]].assert_eq(&text);
-    assert_eq!(decode_verdict(&text), Ok(passed.clone()));
+    assert_eq!(decode_validation(&text), Ok(passed.clone()));
     for check in FailedCheck::ALL {
-        let verdict = Verdict { failure: Some((check, "why".to_owned())), ..passed.clone() };
-        let text = encode_verdict(&verdict);
-        assert_eq!(decode_verdict(&text), Ok(verdict));
-        let odd = decode_verdict(&text.replace(check.as_str(), "Mood")).unwrap_err().to_string();
+        let validation = Validation { failure: Some((check, "why".to_owned())), ..passed.clone() };
+        let text = encode_validation(&validation);
+        assert_eq!(decode_validation(&text), Ok(validation));
+        let odd = decode_validation(&text.replace(check.as_str(), "Mood")).unwrap_err().to_string();
         assert_eq!(odd, "verdict record: failure.check: `Mood` is not a check");
     }
 }
@@ -115,13 +115,13 @@ fn requirement() -> impl Strategy<Value = Requirement> {
 
 prop_compose! {
     fn resources()(cpu in any::<u32>(), memory in any::<u64>(), gpus in prop::option::of(0_u64..9)) -> Resources {
-        let mut all = Resources { pods: 1, ..Resources::default() };
-        all.cpu.0 = cpu.into();
-        all.memory.0 = memory;
+        let mut resources = Resources { pods: 1, ..Resources::default() };
+        resources.cpu.0 = cpu.into();
+        resources.memory.0 = memory;
         if let Some(gpus) = gpus {
-            all.set(&ResourceName::new("nvidia.com/gpu").unwrap(), gpus);
+            resources.set(&ResourceName::new("nvidia.com/gpu").unwrap(), gpus);
         }
-        all
+        resources
     }
 }
 

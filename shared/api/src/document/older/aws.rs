@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::{Draft, Settings, edit};
+use super::{ConversionSettings, Draft, edit};
 use crate::document::tree::{Entry, Tree, Value};
 
 const V1: &str = "karpenter.k8s.aws/v1";
@@ -142,7 +142,7 @@ fn any_value(draft: &mut Draft, spec: &mut Tree, terms: &str) {
 }
 
 /// An AWSNodeTemplate, or what stood in `spec.provider` of a Provisioner.
-pub(super) fn from_node_template(draft: &mut Draft, settings: &Settings) {
+pub(super) fn from_node_template(draft: &mut Draft, settings: &ConversionSettings) {
     let line = draft.tree.line;
     draft.tree.put("apiVersion", edit::text(line, V1));
     draft.tree.put("kind", edit::text(line, "EC2NodeClass"));
@@ -251,9 +251,9 @@ fn terms(draft: &mut Draft, selector: &Tree, field: &str, what: &str) -> Tree {
             key => {
                 let with = |tags: &BTreeMap<String, String>, part: &String| {
                     let value = if part.is_empty() { "*" } else { part };
-                    let mut all = tags.clone();
-                    all.insert(key.to_owned(), value.to_owned());
-                    all
+                    let mut texts = tags.clone();
+                    texts.insert(key.to_owned(), value.to_owned());
+                    texts
                 };
                 tags = tags
                     .iter()
@@ -264,7 +264,7 @@ fn terms(draft: &mut Draft, selector: &Tree, field: &str, what: &str) -> Tree {
     }
     let has_tags = tags.iter().any(|tags| !tags.is_empty());
     let pointer = format!("/spec/{field}");
-    let all = if ids.is_empty() {
+    let trees = if ids.is_empty() {
         by_search(line, &tags, &some_or_any(names), &some_or_any(owners))
     } else {
         if has_tags || !names.is_empty() || !owners.is_empty() {
@@ -273,14 +273,14 @@ fn terms(draft: &mut Draft, selector: &Tree, field: &str, what: &str) -> Tree {
         }
         ids.iter().map(|id| edit::map(line, [("id", edit::text(line, id))])).collect()
     };
-    if all.len() > 1 {
+    if trees.len() > 1 {
         draft.note(&pointer, "One term for each alternative.");
     }
-    if all.len() > TERMS_MAX {
-        let rule = format!("has {} alternatives, and v1 takes {TERMS_MAX} terms", all.len());
+    if trees.len() > TERMS_MAX {
+        let rule = format!("has {} alternatives, and v1 takes {TERMS_MAX} terms", trees.len());
         draft.complain(line, &format!("spec.{field}"), &rule, "");
     }
-    edit::list(line, all)
+    edit::list(line, trees)
 }
 
 /// Each of `texts`; if there are none, any.
@@ -294,7 +294,7 @@ fn by_search(
     names: &[Option<String>],
     owners: &[Option<String>],
 ) -> Vec<Tree> {
-    let mut all = Vec::new();
+    let mut trees = Vec::new();
     for tags in tags {
         for name in names {
             for owner in owners {
@@ -311,9 +311,9 @@ fn by_search(
                         term.put(key, edit::text(line, value));
                     }
                 }
-                all.push(term);
+                trees.push(term);
             }
         }
     }
-    all
+    trees
 }

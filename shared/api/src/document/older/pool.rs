@@ -144,8 +144,8 @@ fn node_class_of(
             name.to_owned()
         }
         (None, Some(reference)) => {
-            let found = reference.get("name").and_then(Tree::as_text);
-            found.unwrap_or_default().to_owned()
+            let text = reference.get("name").and_then(Tree::as_text);
+            text.unwrap_or_default().to_owned()
         }
         // Then the reader asks for it.
         (None, None) => return None,
@@ -179,8 +179,8 @@ fn node_class_of(
 
 /// What the old webhook filled in where a Provisioner said nothing.
 fn requirements(draft: &mut Draft, given: Option<Tree>, line: u32) -> Tree {
-    let mut all = given.unwrap_or_else(|| edit::list(line, Vec::new()));
-    let Value::List(items) = &mut all.value else { return all };
+    let mut tree = given.unwrap_or_else(|| edit::list(line, Vec::new()));
+    let Value::List(items) = &mut tree.value else { return tree };
     let gone = ["karpenter.sh/provisioner-name", "karpenter.k8s.aws/instance-pods"];
     let key = |item: &Tree| item.get("key").and_then(Tree::as_text).map(ToOwned::to_owned);
     items.retain(|item| {
@@ -227,7 +227,7 @@ fn requirements(draft: &mut Draft, given: Option<Tree>, line: u32) -> Tree {
         add(items, "karpenter.k8s.aws/instance-category", "In", &["c", "m", "r"]);
         add(items, "karpenter.k8s.aws/instance-generation", "Gt", &["2"]);
     }
-    all
+    tree
 }
 
 fn disruption(draft: &mut Draft, old: &mut Tree) -> Tree {

@@ -7,7 +7,7 @@ use model::{
 
 use super::*;
 use crate::{
-    convert::{Settings, to_v1},
+    convert::{ConversionSettings, to_v1},
     lists::node_class_list,
     objects::NodeClassManifest,
 };
@@ -72,15 +72,15 @@ fn a_status_is_kept_in_its_order() {
 
 #[test]
 fn an_aws_node_template_has_a_status_too_and_names_its_profile_itself() {
-    let found = status(TEMPLATE);
+    let class_status = status(TEMPLATE);
     assert_eq!(
-        (found.subnets[0].id.as_str(), found.security_groups[0].as_str()),
+        (class_status.subnets[0].id.as_str(), class_status.security_groups[0].as_str()),
         ("subnet-a", "sg-1")
     );
-    assert_eq!(found.images[0].requirements.to_string(), "kubernetes.io/arch In [arm64]");
-    assert_eq!(found.instance_profile.as_deref(), Some("golden"));
+    assert_eq!(class_status.images[0].requirements.to_string(), "kubernetes.io/arch In [arm64]");
+    assert_eq!(class_status.instance_profile.as_deref(), Some("golden"));
     assert_eq!(read(TEMPLATE, "x.yaml").places[0].not_ready, None);
-    let written = to_v1(TEMPLATE, "x.yaml", &Settings::default()).text;
+    let written = to_v1(TEMPLATE, "x.yaml", &ConversionSettings::default()).text;
     assert!(!written.contains("status"), "{written}");
 }
 
@@ -121,20 +121,26 @@ fn what_a_class_selects_is_taken_from_a_status_about_its_present_generation_only
     let text = class();
     assert_eq!(listed(&text).status, Some(status(&text)));
     let stale = text.replace("observedGeneration: 3", "observedGeneration: 2");
-    let found = listed(&stale);
-    assert_eq!((found.status, found.not_ready), (None, Some(NotReady::Stale)));
+    let listed_node_class = listed(&stale);
+    assert_eq!(
+        (listed_node_class.status, listed_node_class.not_ready),
+        (None, Some(NotReady::Stale))
+    );
     // Not ready, but looked at: a dry run takes what was found.
     let open = text.replace("status: \"True\"", "status: Unknown");
     assert_eq!(listed(&open).status, Some(status(&text)));
     assert!(listed(&open).not_ready.is_some());
     let none = text.replace("conditions: [{type: Ready", "others: [{type: Ready");
-    let found = listed(&none);
-    assert_eq!((found.status, found.not_ready), (None, Some(NotReady::Unseen)));
+    let listed_node_class = listed(&none);
+    assert_eq!(
+        (listed_node_class.status, listed_node_class.not_ready),
+        (None, Some(NotReady::Unseen))
+    );
     // What cannot be read is not taken for nothing.
-    let found = listed(&text.replace("id: sg-1, name: nodes", "id: []"));
-    let why = found.not_ready.unwrap().to_string();
+    let listed_node_class = listed(&text.replace("id: sg-1, name: nodes", "id: []"));
+    let why = listed_node_class.not_ready.unwrap().to_string();
     assert!(why.starts_with("its status cannot be read: status.securityGroups[0].id"), "{why}");
-    assert_eq!(found.status, None);
+    assert_eq!(listed_node_class.status, None);
 }
 
 #[test]
@@ -147,11 +153,14 @@ fn what_has_no_field_in_the_status_is_read_from_annotations() {
         "journeyman/placement-group: pg-1 partition/3 far apart, \
          journeyman/launch-template-version: \"7\"",
     );
-    let found = listed(&text).status.unwrap();
-    let group = found.placement_group.unwrap();
+    let class_status = listed(&text).status.unwrap();
+    let group = class_status.placement_group.unwrap();
     assert_eq!((group.id.as_str(), group.name.as_str()), ("pg-1", "far apart"));
     assert_eq!(group.strategy, model::node_class::PlacementStrategy::Partition { count: 3 });
-    assert_eq!((group.to_string().parse(), found.launch_template_version), (Ok(group), Some(7)));
+    assert_eq!(
+        (group.to_string().parse(), class_status.launch_template_version),
+        (Ok(group), Some(7))
+    );
     for (wrong, field) in [
         ("journeyman/placement-group: pg-1 dense close", "placement-group"),
         ("journeyman/placement-group: pg-1", "placement-group"),
@@ -203,6 +212,6 @@ fn an_older_class_keeps_what_its_status_says() {
     let stale = old.replace("observedGeneration: 3", "observedGeneration: 2");
     assert_eq!(read(&stale, "x.yaml").places[0].not_ready, Some(NotReady::Stale));
     assert_eq!(status(&old), status(&class()));
-    let written = to_v1(&old, "x.yaml", &Settings::default()).text;
+    let written = to_v1(&old, "x.yaml", &ConversionSettings::default()).text;
     assert!(!written.contains("status") && !written.contains("generation"), "{written}");
 }

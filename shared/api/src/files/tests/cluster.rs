@@ -251,9 +251,11 @@ fn a_buffer_stands_for_the_pods_that_it_refers_to() {
         [{name: m, resources: {requests: {cpu: 500m}}}]}}\n";
     let Object::PodTemplate(key, spec) = one(template) else { panic!("a template") };
     let referable = Referable { templates: [(key, spec)].into(), ..Referable::default() };
-    let found = buffer.resolved(&referable);
-    assert_eq!((found.replicas, found.limits.len()), (Some(3), 1));
-    assert!(matches!(found.target, BufferTarget::Template(spec) if spec.requests.cpu.0 == 500));
+    let capacity_buffer = buffer.resolved(&referable);
+    assert_eq!((capacity_buffer.replicas, capacity_buffer.limits.len()), (Some(3), 1));
+    assert!(
+        matches!(capacity_buffer.target, BufferTarget::Template(spec) if spec.requests.cpu.0 == 500)
+    );
     let both = text.replace("replicas: 3", "scalableRef: {kind: Deployment, name: a}");
     assert!(problems(&both).contains("not both"));
     assert!(

@@ -61,7 +61,11 @@ fn affinity_to_other_pods_is_read_with_its_namespaces() {
     let near = &spec.pod_affinity.required[0];
     assert_eq!(shown(near.selector.as_ref()), r#"app Exists {}, rev NotIn {"r1"}"#);
     assert_eq!(near.namespaces.len(), 2);
-    assert!(near.namespace_selector.as_ref().is_some_and(|all| all.expressions.is_empty()));
+    assert!(
+        near.namespace_selector
+            .as_ref()
+            .is_some_and(|label_selector| label_selector.expressions.is_empty())
+    );
     let far = &spec.pod_anti_affinity.preferred[0];
     assert_eq!((far.weight, &far.term.namespace_selector), (7, &None));
     assert!(spec.pod_anti_affinity.required.is_empty());

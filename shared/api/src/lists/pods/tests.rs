@@ -109,17 +109,17 @@ fn what_is_not_as_expected_is_left_to_the_reader_of_manifests() {
 }
 
 /// The places of all members and items of `value`.
-fn places(value: &Value, place: &str, all: &mut Vec<String>) {
-    all.push(place.to_owned());
+fn places(value: &Value, place: &str, texts: &mut Vec<String>) {
+    texts.push(place.to_owned());
     match value {
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate() {
-                places(item, &format!("{place}/{index}"), all);
+                places(item, &format!("{place}/{index}"), texts);
             }
         }
         Value::Object(members) => {
             for (key, member) in members {
-                places(member, &format!("{place}/{}", key.replace('/', "~1")), all);
+                places(member, &format!("{place}/{}", key.replace('/', "~1")), texts);
             }
         }
         _ => {}
@@ -128,8 +128,8 @@ fn places(value: &Value, place: &str, all: &mut Vec<String>) {
 
 #[test]
 fn whatever_stands_in_a_place_the_pod_is_what_it_is_by_itself() {
-    let mut all = Vec::new();
-    places(&full(), "", &mut all);
+    let mut texts = Vec::new();
+    places(&full(), "", &mut texts);
     let values = [
         json!(null),
         json!(""),
@@ -142,7 +142,7 @@ fn whatever_stands_in_a_place_the_pod_is_what_it_is_by_itself() {
     ];
     let mut reader = PodReader::default();
     let mut seen = 0;
-    for place in all.iter().filter(|place| !place.is_empty()) {
+    for place in texts.iter().filter(|place| !place.is_empty()) {
         for value in &values {
             let mut pod = full();
             *pod.pointer_mut(place).unwrap() = value.clone();

@@ -239,7 +239,7 @@ impl<'a> Reference<'a> {
             _ => cursor.skip(),
         })?;
         let has_all =
-            [&read.api_version, &read.kind, &read.name].iter().all(|one| one.get().is_some());
+            [&read.api_version, &read.kind, &read.name].iter().all(|member| member.get().is_some());
         has_all.then_some(read)
     }
 }
@@ -359,23 +359,23 @@ impl<'a> Status<'a> {
 
 impl<'a> Conditions<'a> {
     fn read(cursor: &mut Cursor<'a>) -> Option<Self> {
-        let mut all = Self::default();
+        let mut conditions = Self::default();
         let (mut has_ready, mut has_scheduled) = (false, false);
         cursor.items(|cursor| {
-            let one = Condition::read(cursor)?;
+            let condition = Condition::read(cursor)?;
             let is = |text: &Text<'_>, wanted| text.get().is_some_and(|text| text == wanted);
-            if !has_ready && is(&one.kind, ConditionKind::Ready.as_str()) {
+            if !has_ready && is(&condition.kind, ConditionKind::Ready.as_str()) {
                 has_ready = true;
-                all.is_ready = is(&one.status, "True");
-            } else if !has_scheduled && is(&one.kind, ConditionKind::PodScheduled.as_str()) {
+                conditions.is_ready = is(&condition.status, "True");
+            } else if !has_scheduled && is(&condition.kind, ConditionKind::PodScheduled.as_str()) {
                 has_scheduled = true;
-                if is(&one.reason, ConditionReason::Unschedulable.as_str()) {
-                    all.unschedulable_since = Some(one.last_transition_time);
+                if is(&condition.reason, ConditionReason::Unschedulable.as_str()) {
+                    conditions.unschedulable_since = Some(condition.last_transition_time);
                 }
             }
             Some(())
         })?;
-        Some(all)
+        Some(conditions)
     }
 }
 

@@ -9,7 +9,7 @@ use crate::document::{field::Field, tree::Value};
 
 /// The type of a member.
 #[derive(Debug)]
-pub(super) enum Shape {
+pub(super) enum FieldType {
     /// Looked at elsewhere.
     Known,
     Text,
@@ -30,243 +30,249 @@ pub(super) enum Shape {
     Struct(&'static [(&'static str, Self)]),
 }
 
-/// Complains about what is not of `shape`. Null is as good as absent.
-pub(super) fn check(field: &Field<'_>, shape: &Shape) {
+/// Complains about what is not of `field_type`. Null is as good as absent.
+pub(super) fn check(field: &Field<'_>, field_type: &FieldType) {
     if field.tree().is_null() {
         return;
     }
-    match shape {
-        Shape::Known => {}
-        Shape::Text => {
+    match field_type {
+        FieldType::Known => {}
+        FieldType::Text => {
             field.text();
         }
-        Shape::Truth => {
+        FieldType::Truth => {
             field.boolean();
         }
-        Shape::Int32 => {
+        FieldType::Int32 => {
             field.integer::<i32>(i32::MIN.into(), i32::MAX.into());
         }
-        Shape::Int64 => {
+        FieldType::Int64 => {
             field.integer::<i64>(i64::MIN, i64::MAX);
         }
-        Shape::Unsigned32 => {
+        FieldType::Unsigned32 => {
             field.integer::<u32>(0, u32::MAX.into());
         }
-        Shape::Decimal => {
+        FieldType::Decimal => {
             if !matches!(field.tree().value, Value::Number(_)) {
                 field.complain("must be a number");
             }
         }
-        Shape::DurationOrNumber if matches!(field.tree().value, Value::Number(_)) => {
+        FieldType::DurationOrNumber if matches!(field.tree().value, Value::Number(_)) => {
             field.integer::<i64>(i64::MIN, i64::MAX);
         }
-        Shape::Duration | Shape::DurationOrNumber => {
+        FieldType::Duration | FieldType::DurationOrNumber => {
             field.parsed(duration::parse_go);
         }
-        Shape::Quantity => {
+        FieldType::Quantity => {
             field.quantity().and_then(|text| field.accept(Quantity::parse(text)));
         }
-        Shape::List(item) => field.list().iter().flatten().for_each(|one| check(one, item)),
-        Shape::Map(value) => {
+        FieldType::List(item) => field.list().iter().flatten().for_each(|one| check(one, item)),
+        FieldType::Map(value) => {
             field.entries().iter().flatten().for_each(|(_, one)| check(one, value));
         }
-        Shape::Struct(members) => check_members(field, members),
+        FieldType::Struct(members) => check_members(field, members),
     }
 }
 
 /// Complains about members that are none, and about those of another type.
-fn check_members(field: &Field<'_>, members: &[(&str, Shape)]) {
+fn check_members(field: &Field<'_>, members: &[(&str, FieldType)]) {
     for (key, value) in field.entries().unwrap_or_default() {
         match members.iter().find(|(name, _)| *name == key) {
-            Some((_, shape)) => check(&value, shape),
+            Some((_, field_type)) => check(&value, field_type),
             None => value.complain("unknown field: KubeletConfiguration has none of this name"),
         }
     }
 }
 
-const TEXTS: Shape = Shape::List(&Shape::Text);
-const TEXT_MAP: Shape = Shape::Map(&Shape::Text);
+const TEXTS: FieldType = FieldType::List(&FieldType::Text);
+const TEXT_MAP: FieldType = FieldType::Map(&FieldType::Text);
 
-const LOG_OPTIONS: &[(&str, Shape)] =
-    &[("infoBufferSize", Shape::Quantity), ("splitStream", Shape::Truth)];
+const LOG_OPTIONS: &[(&str, FieldType)] =
+    &[("infoBufferSize", FieldType::Quantity), ("splitStream", FieldType::Truth)];
 
-const LOGGING: &[(&str, Shape)] = &[
-    ("flushFrequency", Shape::DurationOrNumber),
-    ("format", Shape::Text),
+const LOGGING: &[(&str, FieldType)] = &[
+    ("flushFrequency", FieldType::DurationOrNumber),
+    ("format", FieldType::Text),
     (
         "options",
-        Shape::Struct(&[
-            ("json", Shape::Struct(LOG_OPTIONS)),
-            ("text", Shape::Struct(LOG_OPTIONS)),
+        FieldType::Struct(&[
+            ("json", FieldType::Struct(LOG_OPTIONS)),
+            ("text", FieldType::Struct(LOG_OPTIONS)),
         ]),
     ),
-    ("verbosity", Shape::Unsigned32),
+    ("verbosity", FieldType::Unsigned32),
     (
         "vmodule",
-        Shape::List(&Shape::Struct(&[
-            ("filePattern", Shape::Text),
-            ("verbosity", Shape::Unsigned32),
+        FieldType::List(&FieldType::Struct(&[
+            ("filePattern", FieldType::Text),
+            ("verbosity", FieldType::Unsigned32),
         ])),
     ),
 ];
 
-const AUTHENTICATION: &[(&str, Shape)] = &[
-    ("anonymous", Shape::Struct(&[("enabled", Shape::Truth)])),
-    ("webhook", Shape::Struct(&[("cacheTTL", Shape::Duration), ("enabled", Shape::Truth)])),
-    ("x509", Shape::Struct(&[("clientCAFile", Shape::Text)])),
-];
-
-const AUTHORIZATION: &[(&str, Shape)] = &[
-    ("mode", Shape::Text),
+const AUTHENTICATION: &[(&str, FieldType)] = &[
+    ("anonymous", FieldType::Struct(&[("enabled", FieldType::Truth)])),
     (
         "webhook",
-        Shape::Struct(&[
-            ("cacheAuthorizedTTL", Shape::Duration),
-            ("cacheUnauthorizedTTL", Shape::Duration),
+        FieldType::Struct(&[("cacheTTL", FieldType::Duration), ("enabled", FieldType::Truth)]),
+    ),
+    ("x509", FieldType::Struct(&[("clientCAFile", FieldType::Text)])),
+];
+
+const AUTHORIZATION: &[(&str, FieldType)] = &[
+    ("mode", FieldType::Text),
+    (
+        "webhook",
+        FieldType::Struct(&[
+            ("cacheAuthorizedTTL", FieldType::Duration),
+            ("cacheUnauthorizedTTL", FieldType::Duration),
         ]),
     ),
 ];
 
 /// KubeletConfiguration of `kubelet.config.k8s.io/v1beta1`.
-pub(super) const CONFIGURATION: Shape = Shape::Struct(&[
-    ("address", Shape::Text),
+pub(super) const CONFIGURATION: FieldType = FieldType::Struct(&[
+    ("address", FieldType::Text),
     ("allowedUnsafeSysctls", TEXTS),
-    ("apiVersion", Shape::Text),
-    ("authentication", Shape::Struct(AUTHENTICATION)),
-    ("authorization", Shape::Struct(AUTHORIZATION)),
-    ("cgroupDriver", Shape::Text),
-    ("cgroupRoot", Shape::Text),
-    ("cgroupsPerQOS", Shape::Truth),
-    ("clusterDNS", Shape::Known),
-    ("clusterDomain", Shape::Text),
-    ("configMapAndSecretChangeDetectionStrategy", Shape::Text),
-    ("containerLogMaxFiles", Shape::Int32),
-    ("containerLogMaxSize", Shape::Text),
-    ("containerLogMaxWorkers", Shape::Int32),
-    ("containerLogMonitorInterval", Shape::Duration),
-    ("containerRuntimeEndpoint", Shape::Text),
-    ("contentType", Shape::Text),
-    ("cpuCFSQuota", Shape::Known),
-    ("cpuCFSQuotaPeriod", Shape::Duration),
-    ("cpuManagerPolicy", Shape::Text),
+    ("apiVersion", FieldType::Text),
+    ("authentication", FieldType::Struct(AUTHENTICATION)),
+    ("authorization", FieldType::Struct(AUTHORIZATION)),
+    ("cgroupDriver", FieldType::Text),
+    ("cgroupRoot", FieldType::Text),
+    ("cgroupsPerQOS", FieldType::Truth),
+    ("clusterDNS", FieldType::Known),
+    ("clusterDomain", FieldType::Text),
+    ("configMapAndSecretChangeDetectionStrategy", FieldType::Text),
+    ("containerLogMaxFiles", FieldType::Int32),
+    ("containerLogMaxSize", FieldType::Text),
+    ("containerLogMaxWorkers", FieldType::Int32),
+    ("containerLogMonitorInterval", FieldType::Duration),
+    ("containerRuntimeEndpoint", FieldType::Text),
+    ("contentType", FieldType::Text),
+    ("cpuCFSQuota", FieldType::Known),
+    ("cpuCFSQuotaPeriod", FieldType::Duration),
+    ("cpuManagerPolicy", FieldType::Text),
     ("cpuManagerPolicyOptions", TEXT_MAP),
-    ("cpuManagerReconcilePeriod", Shape::Duration),
-    ("crashLoopBackOff", Shape::Struct(&[("maxContainerRestartPeriod", Shape::Duration)])),
-    ("enableContentionProfiling", Shape::Truth),
-    ("enableControllerAttachDetach", Shape::Truth),
-    ("enableDebugFlagsHandler", Shape::Truth),
-    ("enableDebuggingHandlers", Shape::Truth),
-    ("enableProfilingHandler", Shape::Truth),
-    ("enableServer", Shape::Truth),
-    ("enableSystemLogHandler", Shape::Truth),
-    ("enableSystemLogQuery", Shape::Truth),
+    ("cpuManagerReconcilePeriod", FieldType::Duration),
+    ("crashLoopBackOff", FieldType::Struct(&[("maxContainerRestartPeriod", FieldType::Duration)])),
+    ("enableContentionProfiling", FieldType::Truth),
+    ("enableControllerAttachDetach", FieldType::Truth),
+    ("enableDebugFlagsHandler", FieldType::Truth),
+    ("enableDebuggingHandlers", FieldType::Truth),
+    ("enableProfilingHandler", FieldType::Truth),
+    ("enableServer", FieldType::Truth),
+    ("enableSystemLogHandler", FieldType::Truth),
+    ("enableSystemLogQuery", FieldType::Truth),
     ("enforceNodeAllocatable", TEXTS),
-    ("eventBurst", Shape::Int32),
-    ("eventRecordQPS", Shape::Int32),
-    ("evictionHard", Shape::Known),
-    ("evictionMaxPodGracePeriod", Shape::Known),
-    ("evictionMinimumReclaim", Shape::Known),
-    ("evictionPressureTransitionPeriod", Shape::Duration),
-    ("evictionSoft", Shape::Known),
-    ("evictionSoftGracePeriod", Shape::Known),
-    ("failCgroupV1", Shape::Truth),
-    ("failSwapOn", Shape::Truth),
-    ("featureGates", Shape::Map(&Shape::Truth)),
-    ("fileCheckFrequency", Shape::Duration),
-    ("hairpinMode", Shape::Text),
-    ("healthzBindAddress", Shape::Text),
-    ("healthzPort", Shape::Int32),
-    ("httpCheckFrequency", Shape::Duration),
-    ("imageGCHighThresholdPercent", Shape::Known),
-    ("imageGCLowThresholdPercent", Shape::Known),
-    ("imageMaximumGCAge", Shape::Duration),
-    ("imageMinimumGCAge", Shape::Duration),
-    ("imagePullCredentialsVerificationPolicy", Shape::Text),
-    ("imageServiceEndpoint", Shape::Text),
-    ("iptablesDropBit", Shape::Int32),
-    ("iptablesMasqueradeBit", Shape::Int32),
-    ("kernelMemcgNotification", Shape::Truth),
-    ("kind", Shape::Text),
-    ("kubeAPIBurst", Shape::Int32),
-    ("kubeAPIQPS", Shape::Int32),
-    ("kubeReserved", Shape::Known),
-    ("kubeReservedCgroup", Shape::Text),
-    ("kubeletCgroups", Shape::Text),
-    ("localStorageCapacityIsolation", Shape::Truth),
-    ("logging", Shape::Struct(LOGGING)),
-    ("makeIPTablesUtilChains", Shape::Truth),
-    ("maxOpenFiles", Shape::Int64),
-    ("maxParallelImagePulls", Shape::Int32),
-    ("maxPods", Shape::Known),
-    ("memoryManagerPolicy", Shape::Text),
-    ("memorySwap", Shape::Struct(&[("swapBehavior", Shape::Text)])),
-    ("memoryThrottlingFactor", Shape::Decimal),
-    ("mergeDefaultEvictionSettings", Shape::Truth),
-    ("nodeLeaseDurationSeconds", Shape::Int32),
-    ("nodeStatusMaxImages", Shape::Int32),
-    ("nodeStatusReportFrequency", Shape::Duration),
-    ("nodeStatusUpdateFrequency", Shape::Duration),
-    ("oomScoreAdj", Shape::Int32),
-    ("podCIDR", Shape::Text),
-    ("podLogsDir", Shape::Text),
-    ("podPidsLimit", Shape::Int64),
-    ("podsPerCore", Shape::Known),
-    ("port", Shape::Int32),
+    ("eventBurst", FieldType::Int32),
+    ("eventRecordQPS", FieldType::Int32),
+    ("evictionHard", FieldType::Known),
+    ("evictionMaxPodGracePeriod", FieldType::Known),
+    ("evictionMinimumReclaim", FieldType::Known),
+    ("evictionPressureTransitionPeriod", FieldType::Duration),
+    ("evictionSoft", FieldType::Known),
+    ("evictionSoftGracePeriod", FieldType::Known),
+    ("failCgroupV1", FieldType::Truth),
+    ("failSwapOn", FieldType::Truth),
+    ("featureGates", FieldType::Map(&FieldType::Truth)),
+    ("fileCheckFrequency", FieldType::Duration),
+    ("hairpinMode", FieldType::Text),
+    ("healthzBindAddress", FieldType::Text),
+    ("healthzPort", FieldType::Int32),
+    ("httpCheckFrequency", FieldType::Duration),
+    ("imageGCHighThresholdPercent", FieldType::Known),
+    ("imageGCLowThresholdPercent", FieldType::Known),
+    ("imageMaximumGCAge", FieldType::Duration),
+    ("imageMinimumGCAge", FieldType::Duration),
+    ("imagePullCredentialsVerificationPolicy", FieldType::Text),
+    ("imageServiceEndpoint", FieldType::Text),
+    ("iptablesDropBit", FieldType::Int32),
+    ("iptablesMasqueradeBit", FieldType::Int32),
+    ("kernelMemcgNotification", FieldType::Truth),
+    ("kind", FieldType::Text),
+    ("kubeAPIBurst", FieldType::Int32),
+    ("kubeAPIQPS", FieldType::Int32),
+    ("kubeReserved", FieldType::Known),
+    ("kubeReservedCgroup", FieldType::Text),
+    ("kubeletCgroups", FieldType::Text),
+    ("localStorageCapacityIsolation", FieldType::Truth),
+    ("logging", FieldType::Struct(LOGGING)),
+    ("makeIPTablesUtilChains", FieldType::Truth),
+    ("maxOpenFiles", FieldType::Int64),
+    ("maxParallelImagePulls", FieldType::Int32),
+    ("maxPods", FieldType::Known),
+    ("memoryManagerPolicy", FieldType::Text),
+    ("memorySwap", FieldType::Struct(&[("swapBehavior", FieldType::Text)])),
+    ("memoryThrottlingFactor", FieldType::Decimal),
+    ("mergeDefaultEvictionSettings", FieldType::Truth),
+    ("nodeLeaseDurationSeconds", FieldType::Int32),
+    ("nodeStatusMaxImages", FieldType::Int32),
+    ("nodeStatusReportFrequency", FieldType::Duration),
+    ("nodeStatusUpdateFrequency", FieldType::Duration),
+    ("oomScoreAdj", FieldType::Int32),
+    ("podCIDR", FieldType::Text),
+    ("podLogsDir", FieldType::Text),
+    ("podPidsLimit", FieldType::Int64),
+    ("podsPerCore", FieldType::Known),
+    ("port", FieldType::Int32),
     ("preloadedImagesVerificationAllowlist", TEXTS),
-    ("protectKernelDefaults", Shape::Truth),
-    ("providerID", Shape::Text),
+    ("protectKernelDefaults", FieldType::Truth),
+    ("providerID", FieldType::Text),
     ("qosReserved", TEXT_MAP),
-    ("readOnlyPort", Shape::Int32),
-    ("registerNode", Shape::Truth),
-    ("registerWithTaints", Shape::Known),
-    ("registryBurst", Shape::Int32),
-    ("registryPullQPS", Shape::Int32),
+    ("readOnlyPort", FieldType::Int32),
+    ("registerNode", FieldType::Truth),
+    ("registerWithTaints", FieldType::Known),
+    ("registryBurst", FieldType::Int32),
+    ("registryPullQPS", FieldType::Int32),
     (
         "reservedMemory",
-        Shape::List(&Shape::Struct(&[
-            ("limits", Shape::Map(&Shape::Quantity)),
-            ("numaNode", Shape::Int32),
+        FieldType::List(&FieldType::Struct(&[
+            ("limits", FieldType::Map(&FieldType::Quantity)),
+            ("numaNode", FieldType::Int32),
         ])),
     ),
-    ("reservedSystemCPUs", Shape::Text),
-    ("resolvConf", Shape::Text),
-    ("rotateCertificates", Shape::Truth),
-    ("runOnce", Shape::Truth),
-    ("runtimeRequestTimeout", Shape::Duration),
-    ("seccompDefault", Shape::Truth),
-    ("serializeImagePulls", Shape::Truth),
-    ("serverTLSBootstrap", Shape::Truth),
-    ("showHiddenMetricsForVersion", Shape::Text),
-    ("shutdownGracePeriod", Shape::Duration),
+    ("reservedSystemCPUs", FieldType::Text),
+    ("resolvConf", FieldType::Text),
+    ("rotateCertificates", FieldType::Truth),
+    ("runOnce", FieldType::Truth),
+    ("runtimeRequestTimeout", FieldType::Duration),
+    ("seccompDefault", FieldType::Truth),
+    ("serializeImagePulls", FieldType::Truth),
+    ("serverTLSBootstrap", FieldType::Truth),
+    ("showHiddenMetricsForVersion", FieldType::Text),
+    ("shutdownGracePeriod", FieldType::Duration),
     (
         "shutdownGracePeriodByPodPriority",
-        Shape::List(&Shape::Struct(&[
-            ("priority", Shape::Int32),
-            ("shutdownGracePeriodSeconds", Shape::Int64),
+        FieldType::List(&FieldType::Struct(&[
+            ("priority", FieldType::Int32),
+            ("shutdownGracePeriodSeconds", FieldType::Int64),
         ])),
     ),
-    ("shutdownGracePeriodCriticalPods", Shape::Duration),
-    ("singleProcessOOMKill", Shape::Truth),
-    ("staticPodPath", Shape::Text),
-    ("staticPodURL", Shape::Text),
-    ("staticPodURLHeader", Shape::Map(&TEXTS)),
-    ("streamingConnectionIdleTimeout", Shape::Duration),
-    ("syncFrequency", Shape::Duration),
-    ("systemCgroups", Shape::Text),
-    ("systemReserved", Shape::Known),
-    ("systemReservedCgroup", Shape::Text),
-    ("tlsCertFile", Shape::Text),
+    ("shutdownGracePeriodCriticalPods", FieldType::Duration),
+    ("singleProcessOOMKill", FieldType::Truth),
+    ("staticPodPath", FieldType::Text),
+    ("staticPodURL", FieldType::Text),
+    ("staticPodURLHeader", FieldType::Map(&TEXTS)),
+    ("streamingConnectionIdleTimeout", FieldType::Duration),
+    ("syncFrequency", FieldType::Duration),
+    ("systemCgroups", FieldType::Text),
+    ("systemReserved", FieldType::Known),
+    ("systemReservedCgroup", FieldType::Text),
+    ("tlsCertFile", FieldType::Text),
     ("tlsCipherSuites", TEXTS),
-    ("tlsMinVersion", Shape::Text),
-    ("tlsPrivateKeyFile", Shape::Text),
-    ("topologyManagerPolicy", Shape::Text),
+    ("tlsMinVersion", FieldType::Text),
+    ("tlsPrivateKeyFile", FieldType::Text),
+    ("topologyManagerPolicy", FieldType::Text),
     ("topologyManagerPolicyOptions", TEXT_MAP),
-    ("topologyManagerScope", Shape::Text),
+    ("topologyManagerScope", FieldType::Text),
     (
         "tracing",
-        Shape::Struct(&[("endpoint", Shape::Text), ("samplingRatePerMillion", Shape::Int32)]),
+        FieldType::Struct(&[
+            ("endpoint", FieldType::Text),
+            ("samplingRatePerMillion", FieldType::Int32),
+        ]),
     ),
-    ("userNamespaces", Shape::Struct(&[("idsPerPod", Shape::Int64)])),
-    ("volumePluginDir", Shape::Text),
-    ("volumeStatsAggPeriod", Shape::Duration),
+    ("userNamespaces", FieldType::Struct(&[("idsPerPod", FieldType::Int64)])),
+    ("volumePluginDir", FieldType::Text),
+    ("volumeStatsAggPeriod", FieldType::Duration),
 ]);

@@ -45,9 +45,9 @@ fn said(family: &str, kubelet: &str) -> String {
 #[track_caller]
 fn check(table: &[(&str, &str)]) {
     for (kubelet, expected) in table {
-        let found = said("AL2023", kubelet);
-        assert!(found.starts_with(expected), "{kubelet}: {found}");
-        assert!(*expected != "right" || found == "right", "{kubelet}: {found}");
+        let text = said("AL2023", kubelet);
+        assert!(text.starts_with(expected), "{kubelet}: {text}");
+        assert!(*expected != "right" || text == "right", "{kubelet}: {text}");
     }
 }
 
@@ -186,10 +186,10 @@ fn numbers_have_limits() {
 
 #[test]
 fn all_findings_are_said_at_once() {
-    let all = said("AL2023", "{maxPods: -1, seccompDefault: 1}");
+    let text = said("AL2023", "{maxPods: -1, seccompDefault: 1}");
     let expected = "Invalid: spec.kubelet.maxPods: must be at least 0, not -1; \
                     spec.kubelet.seccompDefault: must be true or false, not the number 1";
-    assert_eq!(all, expected);
+    assert_eq!(text, expected);
 }
 
 #[test]
@@ -207,11 +207,11 @@ fn families_differ_in_what_their_nodes_can_be_told() {
         ("Windows2022", "right right right Unsupported"),
         ("Bottlerocket", "right right right Unsupported"),
     ] {
-        let found = blocks.map(|block| {
-            let found = said(family, block);
-            found.split(':').next().unwrap_or_default().to_owned()
+        let texts = blocks.map(|block| {
+            let text = said(family, block);
+            text.split(':').next().unwrap_or_default().to_owned()
         });
-        assert_eq!(found.join(" "), expected, "{family}");
+        assert_eq!(texts.join(" "), expected, "{family}");
     }
 }
 

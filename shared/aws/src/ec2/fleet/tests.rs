@@ -101,8 +101,8 @@ fn instances(
 
 #[track_caller]
 fn check(output: &CreateFleetOutput, expected: Result<(&[&str], &[&str]), &str>) {
-    let found = from_output(&request(CapacityType::Spot, false), output);
-    let found = found.map(|(answer, incomplete)| {
+    let entry = from_output(&request(CapacityType::Spot, false), output);
+    let found = entry.map(|(answer, incomplete)| {
         let ids = answer.instances.iter().map(|instance| instance.id.to_string());
         (ids.collect::<Vec<_>>(), incomplete.iter().map(ToString::to_string).collect::<Vec<_>>())
     });
@@ -173,9 +173,12 @@ fn an_instance_from_a_template_of_ones_own_has_no_network_interface_of_ours() {
         security_groups: groups.iter().map(|id| id.parse().unwrap()).collect(),
         tags: BTreeMap::new(),
     };
-    let own = to_run(&wanted(&[])).build().unwrap();
-    assert_eq!((own.subnet_id(), own.network_interfaces().len()), (Some("subnet-1"), 0));
-    assert_eq!(own.launch_template().unwrap().version(), Some("3"));
+    let run_instances_input = to_run(&wanted(&[])).build().unwrap();
+    assert_eq!(
+        (run_instances_input.subnet_id(), run_instances_input.network_interfaces().len()),
+        (Some("subnet-1"), 0)
+    );
+    assert_eq!(run_instances_input.launch_template().unwrap().version(), Some("3"));
     let made = to_run(&wanted(&["sg-1"])).build().unwrap();
     let [interface] = made.network_interfaces() else { panic!("{made:?}") };
     assert_eq!((made.subnet_id(), interface.subnet_id()), (None, Some("subnet-1")));

@@ -117,7 +117,7 @@ fn interfaces_of_ones_own_are_sent_as_they_are_and_adapters_have_no_addresses() 
     let interface = |card, device, kind| Interface { card: Some(card), device, kind: Some(kind) };
     let tracking =
         ConnectionTracking { tcp_established_seconds: Some(300), ..ConnectionTracking::default() };
-    let own = LaunchTemplateData {
+    let launch_template_data = LaunchTemplateData {
         interfaces: vec![
             interface(0, 0, InterfaceKind::Interface),
             interface(1, 1, InterfaceKind::EfaOnly),
@@ -127,7 +127,7 @@ fn interfaces_of_ones_own_are_sent_as_they_are_and_adapters_have_no_addresses() 
         connection_tracking: Some(tracking),
         ..data()
     };
-    let sent = to_data(&own).unwrap();
+    let sent = to_data(&launch_template_data).unwrap();
     let [first, second] = sent.network_interfaces() else { panic!("two") };
     assert_eq!((first.network_card_index(), first.device_index()), (Some(0), Some(0)));
     assert_eq!((first.interface_type(), first.ipv4_prefix_count()), (Some("interface"), Some(1)));
@@ -165,7 +165,8 @@ fn processor_and_placement_group_are_sent_where_they_are_given() {
     let sent = to_data(&data()).unwrap();
     assert_eq!(sent.cpu_options(), None);
     assert_eq!(sent.placement().unwrap().group_id(), None);
-    let placement = model::launch::Placement { group: "pg-1".to_owned(), partition: Some(3) };
+    let placement =
+        model::launch::PlacementGroupPlacement { group: "pg-1".to_owned(), partition: Some(3) };
     let wanted = LaunchTemplateData {
         nested_virtualization: Some(true),
         placement_group: Some(placement),

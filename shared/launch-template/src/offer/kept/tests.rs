@@ -15,14 +15,15 @@ const M7G: &str = "m7g.large arm64 2 7577Mi 29 0.0816 0.03";
 #[track_caller]
 fn check(
     offers: &Offers,
-    catalog: &Arc<Catalog>,
+    catalog: &Arc<RegionCatalog>,
     class: &ResolvedNodeClass,
-    cooling: &BTreeMap<OfferingKey, Timestamp>,
+    unavailable_offerings: &BTreeMap<OfferingKey, Timestamp>,
     before: &[Arc<InstanceType>],
 ) -> (Vec<Arc<InstanceType>>, Vec<bool>) {
-    let ledger = Snapshot { cooling: cooling.clone(), ..Snapshot::default() };
+    let ledger =
+        Snapshot { unavailable_offerings: unavailable_offerings.clone(), ..Snapshot::default() };
     let types = offers.offer(catalog, class, &ledger, now());
-    assert_eq!(types, offer(catalog, class, cooling, now()));
+    assert_eq!(types, offer(catalog, class, unavailable_offerings, now()));
     let is_kept = |t: &Arc<InstanceType>| before.iter().any(|other| Arc::ptr_eq(t, other));
     let kept = types.iter().map(is_kept).collect();
     (types, kept)
@@ -38,7 +39,7 @@ fn cooling_t3() -> BTreeMap<OfferingKey, Timestamp> {
 }
 
 #[test]
-fn only_types_that_cool_down_are_made_anew_and_come_back() {
+fn only_types_that_are_unavailable_are_made_anew_and_come_back() {
     let (offers, catalog) = (Offers::default(), Arc::new(catalog(&[M7G, T3])));
     let class = class(ImageFamily::Al2023);
     let (first, _) = check(&offers, &catalog, &class, &BTreeMap::new(), &[]);
@@ -106,6 +107,8 @@ fn a_measurement_changes_its_type_once_and_for_no_longer_than_it_is_known() {
     assert!(Arc::ptr_eq(&first[0], &second[0]) && !Arc::ptr_eq(&first[1], &second[1]));
     assert_eq!(second[1].capacity.memory, Bytes::from_mebibytes(7_000));
     let third = offers.offer(&catalog, &class, &ledger, now());
-    assert!(second.iter().zip(&third).all(|(one, other)| Arc::ptr_eq(one, other)));
+    assert!(
+        second.iter().zip(&third).all(|(instance_type, other)| Arc::ptr_eq(instance_type, other))
+    );
     assert_eq!(offers.offer(&catalog, &class, &Snapshot::default(), now()), first);
 }

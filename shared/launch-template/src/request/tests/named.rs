@@ -15,9 +15,16 @@ fn a_launch_template_of_the_users_own_is_named_and_none_is_made() {
     let types = [LARGE, XLARGE];
     let launch = launch(&claim(&[ON_DEMAND], &types), &class, &types);
     assert_eq!(launch.templates, Vec::new());
-    let [one] = launch.request.templates.as_slice() else { panic!("{:?}", launch.request) };
-    assert_eq!((&one.template, one.version), (&name, version));
+    let [fleet_template] = launch.request.templates.as_slice() else {
+        panic!("{:?}", launch.request)
+    };
+    assert_eq!((&fleet_template.template, fleet_template.version), (&name, version));
     // Types with different numbers of pods share it, in order.
-    let types: BTreeSet<_> = one.overrides.iter().map(|choice| &choice.instance_type).collect();
-    assert!(types.len() > 1 && one.overrides.is_sorted(), "{:?}", one.overrides);
+    let types: BTreeSet<_> =
+        fleet_template.overrides.iter().map(|choice| &choice.instance_type).collect();
+    assert!(
+        types.len() > 1 && fleet_template.overrides.is_sorted(),
+        "{:?}",
+        fleet_template.overrides
+    );
 }

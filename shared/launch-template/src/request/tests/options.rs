@@ -42,7 +42,11 @@ fn check(wanted: &str, reservations: &[&str], types: &[&str], expected: &Expect)
     let request = &launch.request;
     let mut lines = vec![format!("{} {:?}", request.capacity_type, request.market)];
     for config in &request.templates {
-        let template = launch.templates.iter().find(|one| one.name == config.template).unwrap();
+        let template = launch
+            .templates
+            .iter()
+            .find(|launch_template| launch_template.name == config.template)
+            .unwrap();
         let reservation = template.data.reservation.as_ref().map(|target| target.id.as_str());
         let places = config.overrides.iter().map(|o| format!("{} {}", o.instance_type, o.zone));
         let places: Vec<String> = places.collect();
@@ -243,8 +247,10 @@ fn everything_of_a_template_is_in_its_name() {
             });
         }),
         name(&|data| {
-            data.placement_group =
-                Some(model::launch::Placement { group: "pg-1".to_owned(), partition: None });
+            data.placement_group = Some(model::launch::PlacementGroupPlacement {
+                group: "pg-1".to_owned(),
+                partition: None,
+            });
         }),
     ]
     .into();

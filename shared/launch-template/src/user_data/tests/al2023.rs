@@ -137,7 +137,7 @@ fn al2023_on_ipv6() {
 fn al2023_needs_the_cidr_of_services() {
     let unknown = ClusterSettings { service_cidr: None, ..settings() };
     let refusal = write(&class(ImageFamily::Al2023), &unknown).unwrap_err();
-    assert!(matches!(refusal, Refusal::NotReady { .. }), "{refusal}");
+    assert!(matches!(refusal, BatchRefusal::NotReady { .. }), "{refusal}");
 }
 
 #[test]
@@ -308,9 +308,9 @@ fn user_data_of_more_than_16_kib_is_refused() {
 #[test]
 fn members_that_only_the_node_looks_at_are_passed_through() {
     let class = with(ImageFamily::Al2023, |class| {
-        let own = [("featureGates", r#"{"A":true}"#), ("registryPullQPS", "5")];
+        let entries = [("featureGates", r#"{"A":true}"#), ("registryPullQPS", "5")];
         class.kubelet.passed_through =
-            own.map(|(key, json)| (key.to_owned(), json.to_owned())).into();
+            entries.map(|(key, json)| (key.to_owned(), json.to_owned())).into();
     });
     let text = write(&class, &settings()).unwrap();
     // In the order of names, between those that were worked out.

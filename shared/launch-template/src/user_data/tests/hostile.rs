@@ -24,19 +24,21 @@ fn write_named(
     family: ImageFamily,
     label: (&str, &str),
     taints: Vec<Taint>,
-) -> Result<String, Refusal> {
+) -> Result<String, BatchRefusal> {
     write_with(&class(family), &settings(), &[label], taints)
 }
 
 #[track_caller]
-fn check_refused(outcome: Result<String, Refusal>, what: &str) {
+fn check_refused(outcome: Result<String, BatchRefusal>, what: &str) {
     let refusal = outcome.unwrap_err().to_string();
     assert!(refusal.contains(what), "{refusal}");
 }
 
 #[test]
 fn every_family_takes_names_only_as_labels_and_taints() {
-    for family in ImageFamily::ALL.into_iter().filter(|one| *one != ImageFamily::Custom) {
+    for family in
+        ImageFamily::ALL.into_iter().filter(|image_family| *image_family != ImageFamily::Custom)
+    {
         for text in HOSTILE {
             let written = write_named(family, ("team", text), Vec::new());
             check_refused(written, &format!("the value {text:?} of the label \"team\""));

@@ -9,9 +9,9 @@ use crate::testing::cluster::*;
 /// Whether saving `saving` for a disruption of `disruption` is enough in a pool that costs `cost`
 /// and would take `all` to disrupt.
 #[track_caller]
-fn check(saving: u128, disruption: u64, (cost, all): (u128, u64), approved: bool) {
+fn check(saving: u128, disruption: u64, (cost, number): (u128, u64), approved: bool) {
     let pool = NodePoolName::new("general").unwrap();
-    let total = Total { cost: Exact(cost), disruption: all };
+    let total = Total { cost: Exact(cost), disruption: number };
     let totals = Totals { by_pool: BTreeMap::from([("general", total)]) };
     assert_eq!(totals.scores(&pool, Exact(saving), disruption), approved, "{saving} {disruption}");
 }

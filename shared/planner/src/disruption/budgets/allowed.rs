@@ -8,7 +8,7 @@ use model::{
     node_pool::{Budget, BudgetNodes, NodePool},
 };
 
-use crate::disruption::schedule::{InvalidSchedule, Schedule};
+use crate::disruption::schedule::{CronSchedule, InvalidSchedule};
 
 /// How many of the `total` nodes of `pool` its budgets allow to be disrupted at once for `reason`;
 /// `None` is unlimited. The least of the budgets that apply counts. A budget that cannot be read
@@ -38,7 +38,7 @@ pub(crate) fn allowed(
 
 fn is_active(budget: &Budget, now: Timestamp) -> Result<bool, InvalidSchedule> {
     let Some(window) = &budget.window else { return Ok(true) };
-    Ok(Schedule::parse(&window.schedule)?.is_active(window.duration, now))
+    Ok(CronSchedule::parse(&window.schedule)?.is_active(window.duration, now))
 }
 
 #[cfg(test)]

@@ -28,8 +28,8 @@ fn check(facts: &Facts, at: &str, left: [Option<u64>; 3]) {
     let reasons =
         [DisruptionReason::Underutilized, DisruptionReason::Empty, DisruptionReason::Drifted];
     let pool = &facts.node_pools[0].name;
-    let found = reasons.map(|reason| Remaining::of(&state, reason).left(pool));
-    assert_eq!(found, left, "{:?}", facts.node_pools[0].disruption.budgets);
+    let numbers = reasons.map(|reason| Remaining::of(&state, reason).left(pool));
+    assert_eq!(numbers, left, "{:?}", facts.node_pools[0].disruption.budgets);
 }
 
 fn ten(budgets: &[Budget]) -> Facts {
@@ -50,8 +50,8 @@ fn each_reason_has_the_least_of_the_budgets_that_mean_it() {
     let several =
         [windowed(8, &[], None), windowed(5, &[Drifted], None), windowed(3, &[Empty], None)];
     check(&ten(&several), NOON, [Some(8), Some(3), Some(5)]);
-    let one = [windowed(4, &[Empty, Drifted], None)];
-    check(&ten(&one), NOON, [None, Some(4), Some(4)]);
+    let budgets = [windowed(4, &[Empty, Drifted], None)];
+    check(&ten(&budgets), NOON, [None, Some(4), Some(4)]);
     check(&ten(&[budget(BudgetNodes::Percent(25))]), NOON, [Some(3); 3]);
     check(&ten(&[budget(BudgetNodes::Percent(30))]), NOON, [Some(3); 3]);
     check(&ten(&[budget(BudgetNodes::Percent(0))]), NOON, [Some(0); 3]);

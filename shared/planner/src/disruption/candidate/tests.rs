@@ -99,8 +99,8 @@ fn a_disruption_budget_holds_daemons_but_not_what_is_never_evicted() {
 fn a_node_that_is_not_whole_is_no_candidate() {
     let annotate = |text: &'static str| {
         move |facts: &mut Facts| {
-            let own = &mut node(facts, "a").annotations;
-            own.insert(labels::DO_NOT_DISRUPT.to_owned(), text.to_owned());
+            let texts = &mut node(facts, "a").annotations;
+            texts.insert(labels::DO_NOT_DISRUPT.to_owned(), text.to_owned());
         }
     };
     check(annotate("true"), "its annotation", "its annotation");
@@ -145,8 +145,8 @@ fn what_is_not_known_about_a_node_keeps_it_from_consolidation_only() {
     check(unlabelled(labels::ZONE), "no label topology.kubernetes.io/zone", "");
     check(unlabelled(labels::INSTANCE_TYPE), "instance type is not known", "");
     let unknown = |facts: &mut Facts| {
-        let all = &mut node(facts, "a").labels;
-        all.insert(labels::INSTANCE_TYPE.to_owned(), "x.large".to_owned());
+        let texts = &mut node(facts, "a").labels;
+        texts.insert(labels::INSTANCE_TYPE.to_owned(), "x.large".to_owned());
     };
     check(unknown, "instance type is not known", "");
 }
@@ -168,6 +168,7 @@ fn a_node_is_worth_giving_up_for_its_price_and_against_what_its_pods_cost() {
         super::super::nodes::State::of(&facts, facts.now, &super::super::Options::default());
     let field = super::super::search::Field::of(&state);
     let sorted = field.by_savings(&[0, 1, 2].map(Id::nth));
-    let names: Vec<&str> = field.get(&sorted).iter().map(|one| one.node.name.as_str()).collect();
+    let names: Vec<&str> =
+        field.get(&sorted).iter().map(|candidate| candidate.node.name.as_str()).collect();
     assert_eq!(names, ["b", "a", "c"]);
 }

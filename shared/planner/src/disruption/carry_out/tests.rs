@@ -11,11 +11,11 @@ fn texts(rejected: &[Rejected]) -> Vec<String> {
 
 /// The nodes that go for a reason, and why others stay.
 fn goes(facts: &Facts, reason: DisruptionReason) -> (Vec<String>, Vec<String>) {
-    let found = look(facts, reason, &Options::deployed());
-    let claims = found.command.iter().flat_map(|command| &command.candidates);
+    let outlook = look(facts, reason, &Options::deployed());
+    let claims = outlook.command.iter().flat_map(|command| &command.candidates);
     let names = claims.map(|name| name.as_str().replacen("claim-", "", 1)).collect();
-    let changes = found.command.iter().flat_map(|command| given_up(facts, command)).collect();
-    let plan = Plan { changes, ..found.observed };
+    let changes = outlook.command.iter().flat_map(|command| given_up(facts, command)).collect();
+    let plan = Plan { changes, ..outlook.observed };
     assert_eq!(plan_check::violations(facts, &plan), Vec::new());
     assert!(plan.promises.is_empty());
     (names, plan.decisions.into_iter().flat_map(|decision| texts(&decision.rejected)).collect())
@@ -32,9 +32,9 @@ fn a_node_whose_pods_fit_elsewhere_is_given_up() {
     let facts = spacious();
     let (gone, _) = goes(&facts, DisruptionReason::Underutilized);
     assert_eq!(gone, ["b"]);
-    let found = look(&facts, DisruptionReason::Underutilized, &Options::deployed());
-    assert!(found.observed.is_empty());
-    let given_up = given_up(&facts, &found.command.unwrap());
+    let outlook = look(&facts, DisruptionReason::Underutilized, &Options::deployed());
+    assert!(outlook.observed.is_empty());
+    let given_up = given_up(&facts, &outlook.command.unwrap());
     let reasons = given_up.iter().filter_map(|claim| claim.deletion.as_ref());
     let reasons: Vec<DeletionReason> = reasons.map(|deletion| deletion.reason).collect();
     assert_eq!(reasons, [DeletionReason::Disrupted(DisruptionReason::Underutilized)]);
@@ -67,8 +67,8 @@ fn a_drifted_node_goes_when_its_pods_fit_elsewhere() {
 #[test]
 fn what_was_found_is_refused_when_it_does_not_hold_any_more() {
     let facts = spacious();
-    let found = look(&facts, DisruptionReason::Underutilized, &Options::deployed());
-    let command = found.command.unwrap();
+    let outlook = look(&facts, DisruptionReason::Underutilized, &Options::deployed());
+    let command = outlook.command.unwrap();
     let again = |facts: &Facts| validated(facts, &command, &Options::deployed());
     let plan = again(&facts);
     assert_eq!(plan.changes, given_up(&facts, &command));
@@ -101,8 +101,8 @@ fn what_is_gone_does_not_void_the_rest_of_a_command() {
     let mut facts = cluster(&[("a", "t.large"), ("b", "t.small"), ("c", "t.small")]);
     let db = annotated(app("db", "a", "cpu=10"), model::labels::DO_NOT_DISRUPT, "true");
     facts.pods = vec![app("web", "b", "cpu=500m"), app("api", "c", "cpu=500m"), db];
-    let found = look(&facts, DisruptionReason::Underutilized, &Options::deployed());
-    let command = found.command.unwrap();
+    let outlook = look(&facts, DisruptionReason::Underutilized, &Options::deployed());
+    let command = outlook.command.unwrap();
     assert_eq!((command.method, command.candidates.len()), (Method::MultiNode, 2));
     let mut newer = facts.clone();
     newer.ledger.claims.remove("claim-b");

@@ -26,9 +26,9 @@ fn check(change: impl Fn(&mut Facts), expected: bool) {
 
 fn quiet(pod_event: Option<i64>, initialized: i64) -> impl Fn(&mut Facts) {
     move |facts| {
-        let own = &mut claim(facts, "a").conditions;
-        own.last_pod_event_at = pod_event.map(ago);
-        own.initialized_at = Some(ago(initialized));
+        let claim_conditions = &mut claim(facts, "a").conditions;
+        claim_conditions.last_pod_event_at = pod_event.map(ago);
+        claim_conditions.initialized_at = Some(ago(initialized));
     }
 }
 
@@ -89,16 +89,16 @@ fn drifts(change: impl Fn(&mut Facts), expected: Option<&str>) {
 
 fn hashes(
     pool: (&'static str, &'static str),
-    own: (&'static str, &'static str),
+    entry: (&'static str, &'static str),
 ) -> impl Fn(&mut Facts) {
     move |facts| {
         let put = |(hash, version): (&str, &str)| {
-            let all = [(NODE_POOL.key, hash), (NODE_POOL.version_key, version)];
-            let all = all.into_iter().filter(|(_, value)| !value.is_empty());
-            all.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
+            let entries = [(NODE_POOL.key, hash), (NODE_POOL.version_key, version)];
+            let filter = entries.into_iter().filter(|(_, value)| !value.is_empty());
+            filter.map(|(key, value)| (key.to_owned(), value.to_owned())).collect()
         };
         facts.node_pools[0].annotations = put(pool);
-        claim(facts, "a").annotations = put(own);
+        claim(facts, "a").annotations = put(entry);
     }
 }
 
@@ -117,8 +117,8 @@ fn another_hash_of_the_class_is_drift_unless_it_is_of_another_version() {
     let claimed = |hash: &'static str, version: &'static str| {
         move |facts: &mut Facts| {
             facts.class_hashes = Some([("default".parse().unwrap(), "1".to_owned())].into());
-            let all = [(NODE_CLASS.key, hash), (NODE_CLASS.version_key, version)];
-            let all = all.map(|(key, value)| (key.to_owned(), value.to_owned()));
+            let entries = [(NODE_CLASS.key, hash), (NODE_CLASS.version_key, version)];
+            let all = entries.map(|(key, value)| (key.to_owned(), value.to_owned()));
             claim(facts, "a").annotations = all.into();
         }
     };
@@ -187,8 +187,9 @@ fn hash_comes_before_requirements_and_what_the_cluster_says_before_both() {
 /// Lets `t.large` have only these kinds of offerings.
 fn sold_as(facts: &mut Facts, kinds: &[CapacityType]) {
     let mut types = default_types();
-    let large = types.iter_mut().find(|one| one.name.as_str() == "t.large").unwrap();
-    let one = large.offerings[0].clone();
+    let large =
+        types.iter_mut().find(|instance_type| instance_type.name.as_str() == "t.large").unwrap();
+    let offering = large.offerings[0].clone();
     large.offerings = kinds
         .iter()
         .map(|kind| Offering {
@@ -200,7 +201,7 @@ fn sold_as(facts: &mut Facts, kinds: &[CapacityType]) {
                 interruptible: false,
                 count: 1,
             }),
-            ..one.clone()
+            ..offering.clone()
         })
         .collect();
     offer(facts, types);
@@ -210,7 +211,9 @@ fn sold_as(facts: &mut Facts, kinds: &[CapacityType]) {
 fn a_type_that_is_no_longer_offered_is_drift_once_the_claim_is_an_hour_old() {
     let gone = Some("InstanceTypeNotFound");
     let without = |facts: &mut Facts| {
-        let types = default_types().into_iter().filter(|one| one.name.as_str() != "t.large");
+        let types = default_types()
+            .into_iter()
+            .filter(|instance_type| instance_type.name.as_str() != "t.large");
         offer(facts, types.collect());
     };
     drifts(without, gone);
@@ -238,8 +241,8 @@ fn a_type_that_is_no_longer_offered_is_drift_once_the_claim_is_an_hour_old() {
         let reserved = |facts: &mut Facts| {
             asks(&[])(facts);
             claim(facts, "a").instance.as_mut().unwrap().capacity_type = Reserved;
-            let all = &mut node(facts, "a").labels;
-            all.insert(labels::CAPACITY_TYPE.to_owned(), "reserved".to_owned());
+            let texts = &mut node(facts, "a").labels;
+            texts.insert(labels::CAPACITY_TYPE.to_owned(), "reserved".to_owned());
             sold_as(facts, kinds);
         };
         drifts(reserved, expected);

@@ -161,12 +161,12 @@ fn the_dearest_goes_first() {
 #[test]
 fn what_was_found_is_given_up_if_it_still_holds() {
     let mut facts = idle(&["a", "b", "c"]);
-    let found = empty(&facts).command.unwrap();
+    let command = empty(&facts).command.unwrap();
     facts.now = now() + SignedDuration::from_secs(15);
     facts.pods = vec![running("web", "b", spec("cpu=1"))];
     change(&mut facts, "c", |claim| claim.empty_since = Some(now() + SignedDuration::from_secs(5)));
     facts.node_pools[0].disruption.consolidate_after = Some(SignedDuration::ZERO);
-    let plan = validated(&facts, &found, &Options::deployed());
+    let plan = validated(&facts, &command, &Options::deployed());
     assert_eq!(plan.parent, facts.ledger.generation);
     let [gone] = plan.changes.as_slice() else { panic!("{:?}", plan.changes) };
     let deletion = gone.deletion.as_ref().unwrap();
@@ -183,5 +183,5 @@ fn what_was_found_is_given_up_if_it_still_holds() {
     );
     // Once more, after it was committed.
     commit(&mut facts, &plan);
-    assert!(validated(&facts, &found, &Options::deployed()).is_empty());
+    assert!(validated(&facts, &command, &Options::deployed()).is_empty());
 }

@@ -8,14 +8,14 @@ use model::{HourlyPrice, Reservation};
 fn the_worst_launch_is_the_dearest_of_what_ec2_takes_first() {
     let mut own = instance_type("t.large", "cpu=16 memory=32Gi pods=50", &[]);
     own.offerings[2].price = HourlyPrice(900_000_000);
-    let worst = |text: &[&str]| worst(&own, &requirements(text)).map(|one| one.rounded().0);
+    let worst = |text: &[&str]| worst(&own, &requirements(text)).map(|exact| exact.rounded().0);
     assert_eq!(worst(&[]), Some(900_000_000));
     assert_eq!(worst(&["topology.kubernetes.io/zone=zone-1"]), Some(480_000_000));
     assert_eq!(worst(&["karpenter.sh/capacity-type=on-demand"]), Some(1_600_000_000));
     assert_eq!(worst(&["topology.kubernetes.io/zone=zone-9"]), None);
     own.offerings[2].is_available = false;
     assert_eq!(
-        super::worst(&own, &requirements(&[])).map(|one| one.rounded().0),
+        super::worst(&own, &requirements(&[])).map(|exact| exact.rounded().0),
         Some(480_000_000)
     );
 }
@@ -52,7 +52,10 @@ fn a_node_costs_what_its_offering_costs_to_be_had_or_not() {
     };
     assert_eq!(price(&facts), 1_600_000_000);
     let mut types = default_types();
-    types.iter_mut().flat_map(|one| &mut one.offerings).for_each(|one| one.is_available = false);
+    types
+        .iter_mut()
+        .flat_map(|instance_type| &mut instance_type.offerings)
+        .for_each(|offering| offering.is_available = false);
     offer(&mut facts, types);
     assert_eq!(price(&facts), 1_600_000_000);
     node(&mut facts, "a").labels.remove(labels::ZONE);

@@ -33,7 +33,9 @@ fn budgeted(mut facts: Facts, nodes: BudgetNodes) -> Facts {
 
 #[test]
 fn empty_nodes_go_together_within_budgets() {
-    let going = |facts: &Facts| ask(facts, Emptiness).proposal.map_or(0, |one| one.disrupted.len());
+    let going = |facts: &Facts| {
+        ask(facts, Emptiness).proposal.map_or(0, |proposal| proposal.disrupted.len())
+    };
     assert_eq!(ask(&idle(10), Emptiness).eligible.len(), 10);
     assert_eq!(going(&budgeted(idle(10), BudgetNodes::Percent(100))), 10);
     assert_eq!(going(&budgeted(idle(10), BudgetNodes::Percent(0))), 0);
@@ -64,7 +66,9 @@ fn ten_pools(nodes: BudgetNodes) -> Facts {
 
 #[test]
 fn every_pool_has_its_own_budget() {
-    let going = |facts: &Facts| ask(facts, Emptiness).proposal.map_or(0, |one| one.disrupted.len());
+    let going = |facts: &Facts| {
+        ask(facts, Emptiness).proposal.map_or(0, |proposal| proposal.disrupted.len())
+    };
     assert_eq!(going(&ten_pools(BudgetNodes::Percent(50))), 20);
     assert_eq!(going(&ten_pools(BudgetNodes::Percent(100))), 30);
 }
@@ -107,8 +111,8 @@ fn emptiness_waits_for_its_condition_and_spares_what_is_protected_or_static() {
     };
     assert_eq!(with(&absent), "nothing");
     let annotate = |f: &mut Facts, text: &str| {
-        let own = &mut node(f, "n0").annotations;
-        own.insert(labels::DO_NOT_DISRUPT.to_owned(), text.to_owned());
+        let texts = &mut node(f, "n0").annotations;
+        texts.insert(labels::DO_NOT_DISRUPT.to_owned(), text.to_owned());
     };
     assert_eq!(with(&|f| annotate(f, "true")), "nothing");
     assert_eq!(with(&|f| annotate(f, "false")), "n0");
@@ -242,9 +246,9 @@ fn as_many_nodes_go_together_as_budgets_allow() {
 }
 
 fn drifted(facts: &mut Facts, name: &str, since: i64) {
-    let own = &mut claim(facts, name).conditions;
-    own.drifted = Some("NodePoolDrifted".to_owned());
-    own.drifted_since = Some(ago(since));
+    let claim_conditions = &mut claim(facts, name).conditions;
+    claim_conditions.drifted = Some("NodePoolDrifted".to_owned());
+    claim_conditions.drifted_since = Some(ago(since));
 }
 
 #[test]
@@ -355,7 +359,7 @@ fn while_a_claim_has_no_instance_nothing_is_decided() {
     claim(&mut facts, "n1").instance = None;
     let all = outlook(&facts, &Options::default());
     assert!(all.waiting.is_some() && all.first().is_none());
-    assert!(all.answers.values().all(|one| one.proposal.is_none() && one.error.is_some()));
+    assert!(all.answers.values().all(|answer| answer.proposal.is_none() && answer.error.is_some()));
 }
 
 #[test]

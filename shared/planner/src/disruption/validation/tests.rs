@@ -31,8 +31,8 @@ fn check((facts, command): (Facts, Command), change: impl Fn(&mut Facts), expect
     let whole = Valid { command: command.clone(), dropped: Vec::new() };
     assert_eq!(again(&facts, &command), Ok(whole));
     change(&mut facts);
-    let found = again(&facts, &command);
-    let text = found.err().map(|voided| voided.to_string()).unwrap_or_default();
+    let valid = again(&facts, &command);
+    let text = valid.err().map(|voided| voided.to_string()).unwrap_or_default();
     assert!(text.contains(expected) && !text.is_empty(), "{text}");
 }
 

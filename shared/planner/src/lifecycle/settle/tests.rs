@@ -98,8 +98,8 @@ fn a_node_is_initialized_when_everything_on_it_is_there() {
 fn a_node_whose_reservation_ended_is_told_that_it_is_on_demand() {
     let (claim, mut node) = joined();
     let mut claim = NodeClaim { phase: ClaimPhase::Initialized, ..claim };
-    let own = labels::OF_RESERVATIONS.map(|key| (key.to_owned(), "x".to_owned()));
-    node.labels.extend(own);
+    let entries = labels::OF_RESERVATIONS.map(|key| (key.to_owned(), "x".to_owned()));
+    node.labels.extend(entries);
     for key in [labels::REGISTERED, labels::INITIALIZED] {
         node.labels.insert(key.to_owned(), "true".to_owned());
     }

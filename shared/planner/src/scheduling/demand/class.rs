@@ -1,4 +1,4 @@
-//! What pods that are alike ask for, at each step of giving up what they only wish for.
+//! What pods that are alike ask for, at each step of giving up what they only preference for.
 //!
 //! Karpenter: `pkg/controllers/provisioning/scheduling/preferences.go`.
 
@@ -14,7 +14,7 @@ use model::{
 use crate::{
     index::{
         bits::BitSet,
-        id::{FixedId, GroupId, KeyId, PortId, SetId, ShapeId, kind},
+        id::{ConstraintsId, GroupId, KeyId, PortId, RequestsId, SetId, kind},
         table::Table,
     },
     scheduling::{
@@ -37,13 +37,13 @@ pub(crate) struct Class {
     /// Why its pods are not looked at further, if so.
     pub(crate) refused: Option<String>,
     /// Its requests.
-    pub(crate) shape: ShapeId,
+    pub(crate) requests: RequestsId,
     /// What it takes of the ports of its node.
     pub(crate) ports: Vec<PortId>,
     pub(crate) footprint: Rc<Footprint>,
     topology: Topology,
     /// What it asks for at each step, as far as anybody asked.
-    pub(crate) wishes: Table<kind::Wish, Wish>,
+    pub(crate) preferences: Table<kind::Preferences, Preferences>,
     /// Whether there is no further step.
     is_exhausted: bool,
     step: Step,
@@ -73,7 +73,7 @@ struct Topology {
     repelling: Vec<GroupId>,
 }
 
-/// How far its wishes are given up.
+/// How far its preferences are given up.
 #[derive(Clone, Debug, Default)]
 struct Step {
     term: usize,
@@ -87,9 +87,9 @@ struct Step {
 
 /// What a class asks for at one step.
 #[derive(Debug)]
-pub(crate) struct Wish {
+pub(crate) struct Preferences {
     /// What it asks of the node alone.
-    pub(crate) fixed: FixedId,
+    pub(crate) constraints: ConstraintsId,
     /// Rules on the hostname.
     pub(crate) on_hosts: Vec<Rule>,
     /// Rules on other labels, with the label.
@@ -114,11 +114,11 @@ impl Class {
             namespace: pod.key.namespace.clone(),
             alternatives,
             refused,
-            shape: ShapeId::default(),
+            requests: RequestsId::default(),
             ports: Vec::new(),
             footprint: Rc::default(),
             topology: Topology::default(),
-            wishes: Table::default(),
+            preferences: Table::default(),
             is_exhausted: false,
             step: Step::default(),
         }
@@ -132,13 +132,21 @@ impl Class {
                 || constraint.when_unsatisfiable == WhenUnsatisfiable::DoNotSchedule
         };
         let places = spec.spread.iter().enumerate();
-        self.step.spread =
-            places.filter(|(_, one)| is_wanted(one)).map(|(place, _)| place).collect();
+        self.step.spread = places
+            .filter(|(_, spread_constraint)| is_wanted(spread_constraint))
+            .map(|(place, _)| place)
+            .collect();
         if !self.step.spread.is_empty() {
             for term in 0..spec.required_terms.len().max(1) {
                 for is_soft in [false, around.has_soft_taints] {
-                    let groups = spec.spread.iter().map(|one| {
-                        spread_group(one, &self.namespace, &spec, (term, is_soft), around)
+                    let groups = spec.spread.iter().map(|spread_constraint| {
+                        spread_group(
+                            spread_constraint,
+                            &self.namespace,
+                            &spec,
+                            (term, is_soft),
+                            around,
+                        )
                     });
                     let groups = groups.collect();
                     self.topology.spread.insert((term, is_soft), groups);
@@ -149,7 +157,9 @@ impl Class {
         let required = |terms: &[PodAffinityTerm], purpose, around: &mut Around<'_>| {
             terms
                 .iter()
-                .map(|one| term_group(one, &self.namespace, &spec, purpose, around))
+                .map(|pod_affinity_term| {
+                    term_group(pod_affinity_term, &self.namespace, &spec, purpose, around)
+                })
                 .collect()
         };
         self.topology.affinity = required(&near.required, Purpose::Affinity, around);
@@ -165,22 +175,26 @@ impl Class {
     /// Knows the groups that mean it, once all are there.
     pub(crate) fn know_groups(&mut self, footprint: Rc<Footprint>, groups: &Groups) {
         let meant = groups.selecting(&self.namespace, &self.spec.labels).into_iter();
-        let repelling = meant.filter(|one| groups.all[*one].purpose == Purpose::Inverse);
+        let repelling = meant.filter(|group| groups.all[*group].purpose == Purpose::Inverse);
         self.topology.repelling = repelling.collect();
         self.footprint = footprint;
     }
 
-    /// Makes the wish of the next step; false when everything that can be given up was.
-    pub(crate) fn relax(&mut self, around: &mut Around<'_>, fixed: &mut Fixed) -> bool {
+    /// Makes the preference of the next step; false when everything that can be given up was.
+    pub(crate) fn relax(
+        &mut self,
+        around: &mut Around<'_>,
+        constraints: &mut ConstraintTable,
+    ) -> bool {
         if self.is_exhausted || self.refused.is_some() {
             return false;
         }
-        if !self.wishes.is_empty() && !self.next_step(around) {
+        if !self.preferences.is_empty() && !self.next_step(around) {
             self.is_exhausted = true;
             return false;
         }
-        let wish = self.wish(around, fixed);
-        self.wishes.push(wish);
+        let preference = self.preference(around, constraints);
+        self.preferences.push(preference);
         true
     }
 
@@ -189,8 +203,10 @@ impl Class {
         let (spec, step) = (&self.spec, &mut self.step);
         let respects = around.preferences == PreferencePolicy::Respect;
         let is_wish = |place: &usize| {
-            let one = spec.spread.get(*place);
-            one.is_some_and(|one| one.when_unsatisfiable == WhenUnsatisfiable::ScheduleAnyway)
+            let spread_constraint = spec.spread.get(*place);
+            spread_constraint.is_some_and(|spread_constraint| {
+                spread_constraint.when_unsatisfiable == WhenUnsatisfiable::ScheduleAnyway
+            })
         };
         if step.term + 1 < spec.required_terms.len() {
             step.term += 1;
@@ -213,7 +229,11 @@ impl Class {
         true
     }
 
-    fn wish(&self, around: &mut Around<'_>, fixed: &mut Fixed) -> Wish {
+    fn preference(
+        &self,
+        around: &mut Around<'_>,
+        constraints: &mut ConstraintTable,
+    ) -> Preferences {
         let (spec, step, topology) = (&self.spec, &self.step, &self.topology);
         let strict = spec.requirements(step.term);
         let mut wanted = strict.clone();
@@ -249,14 +269,18 @@ impl Class {
                 }
             }
         }
-        Wish { fixed: fixed.number(around.sets, &wanted, &tolerations), on_hosts, on_domains }
+        Preferences {
+            constraints: constraints.number(around.sets, &wanted, &tolerations),
+            on_hosts,
+            on_domains,
+        }
     }
 }
 
-fn heaviest_first<T>(all: &[Weighted<T>]) -> impl Iterator<Item = &T> {
-    let mut sorted: Vec<&Weighted<T>> = all.iter().collect();
-    sorted.sort_by_key(|one| std::cmp::Reverse(one.weight));
-    sorted.into_iter().map(|one| &one.term)
+fn heaviest_first<T>(weighteds: &[Weighted<T>]) -> impl Iterator<Item = &T> {
+    let mut sorted: Vec<&Weighted<T>> = weighteds.iter().collect();
+    sorted.sort_by_key(|weighted| std::cmp::Reverse(weighted.weight));
+    sorted.into_iter().map(|weighted| &weighted.term)
 }
 
 fn key_of(label: &LabelKey, around: &mut Around<'_>) -> Option<KeyId> {
@@ -280,7 +304,10 @@ fn spread_group(
     let terms = if constraint.node_affinity_policy == NodeInclusionPolicy::Ignore {
         Vec::new()
     } else if spec.required_terms.is_empty() {
-        Some(spec.node_selector.clone()).filter(|all| !all.is_empty()).into_iter().collect()
+        Some(spec.node_selector.clone())
+            .filter(|requirements| !requirements.is_empty())
+            .into_iter()
+            .collect()
     } else {
         (term..spec.required_terms.len()).map(|term| spec.requirements(term)).collect()
     };
@@ -322,10 +349,10 @@ pub(crate) fn term_group(
     around.groups.number(group)
 }
 
-fn namespaces(term: &PodAffinityTerm, own: &Namespace, around: &Around<'_>) -> Namespaces {
+fn namespaces(term: &PodAffinityTerm, namespace: &Namespace, around: &Around<'_>) -> Namespaces {
     let Some(selector) = &term.namespace_selector else {
         return Namespaces::Of(if term.namespaces.is_empty() {
-            [own.clone()].into()
+            [namespace.clone()].into()
         } else {
             term.namespaces.clone()
         });
@@ -334,25 +361,25 @@ fn namespaces(term: &PodAffinityTerm, own: &Namespace, around: &Around<'_>) -> N
         return Namespaces::All;
     }
     let selected = around.namespaces.iter().filter(|(_, labels)| selector.selects(labels));
-    let mut all = term.namespaces.clone();
-    all.extend(selected.map(|(name, _)| name.clone()));
-    Namespaces::Of(all)
+    let mut namespaces = term.namespaces.clone();
+    namespaces.extend(selected.map(|(name, _)| name.clone()));
+    Namespaces::Of(namespaces)
 }
 
-/// What pods ask of a node alone, each distinct wish once.
+/// What pods ask of a node alone, each distinct preference once.
 #[derive(Debug, Default)]
-pub(crate) struct Fixed {
-    pub(crate) all: Table<kind::Fixed, FixedWish>,
-    numbers: BTreeMap<(Requirements, Vec<Toleration>), FixedId>,
+pub(crate) struct ConstraintTable {
+    pub(crate) all: Table<kind::Constraints, Constraints>,
+    numbers: BTreeMap<(Requirements, Vec<Toleration>), ConstraintsId>,
 }
 
 /// What a pod asks of a node alone.
 #[derive(Debug)]
-pub(crate) struct FixedWish {
+pub(crate) struct Constraints {
     pub(crate) wanted: Requirements,
     pub(crate) tolerations: Vec<Toleration>,
     /// What it asks of a new node.
-    pub(crate) new: NewWish,
+    pub(crate) new: NewNodeConstraints,
     /// The pools whose taints are tolerated, once somebody asked.
     pub(crate) tolerates: Option<Rc<BitSet<kind::Template>>>,
     /// The existing capacity that would take it, room aside, once somebody asked.
@@ -361,7 +388,7 @@ pub(crate) struct FixedWish {
 
 /// What is asked of a new node, whose name nobody knows.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct NewWish {
+pub(crate) struct NewNodeConstraints {
     /// Without the hostname.
     pub(crate) set: SetId,
     /// Whether a new name will do.
@@ -369,25 +396,26 @@ pub(crate) struct NewWish {
 }
 
 /// `wanted` of a new node.
-pub(crate) fn of_new(wanted: &Requirements, sets: &mut Sets) -> NewWish {
+pub(crate) fn of_new(wanted: &Requirements, sets: &mut Sets) -> NewNodeConstraints {
     let mut rest = wanted.clone();
     let hostname = rest.remove(labels::HOSTNAME);
-    let is_possible = hostname.is_none_or(|one| one.has("hostname-placeholder-0001"));
-    NewWish { set: sets.id(&rest), is_possible }
+    let is_possible =
+        hostname.is_none_or(|requirement| requirement.has("hostname-placeholder-0001"));
+    NewNodeConstraints { set: sets.id(&rest), is_possible }
 }
 
-impl Fixed {
+impl ConstraintTable {
     fn number(
         &mut self,
         sets: &mut Sets,
         wanted: &Requirements,
         tolerations: &[Toleration],
-    ) -> FixedId {
+    ) -> ConstraintsId {
         let key = (wanted.clone(), tolerations.to_vec());
         if let Some(known) = self.numbers.get(&key) {
             return *known;
         }
-        let number = self.all.push(FixedWish {
+        let number = self.all.push(Constraints {
             wanted: wanted.clone(),
             tolerations: tolerations.to_vec(),
             new: of_new(wanted, sets),

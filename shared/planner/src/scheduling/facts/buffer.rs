@@ -76,15 +76,15 @@ fn names(buffer: &CapacityBuffer, number: u64) -> Option<(PodKey, PodUid)> {
 
 /// The template's spec with the marks of a buffer, and below everything else in priority.
 fn marked(spec: &PodSpec, buffer: &CapacityBuffer) -> PodSpec {
-    let mut own = spec.clone();
-    own.priority = i32::MIN;
+    let mut pod_spec = spec.clone();
+    pod_spec.priority = i32::MIN;
     let marks = [
         (FAKE_POD, "true"),
         (BUFFER_NAME, buffer.name.as_str()),
         (BUFFER_NAMESPACE, buffer.namespace.as_str()),
     ];
-    own.annotations.extend(marks.map(|(key, value)| (key.to_owned(), value.to_owned())));
-    own
+    pod_spec.annotations.extend(marks.map(|(key, value)| (key.to_owned(), value.to_owned())));
+    pod_spec
 }
 
 /// For how many pods a buffer stands: the larger of its replicas and its share of the workload, at

@@ -41,8 +41,8 @@ pub(crate) fn daemons(facts: &Facts) -> Vec<Daemon> {
         );
         Daemon { spec }
     };
-    let all = facts.daemon_sets.iter().map(daemon);
+    let map = facts.daemon_sets.iter().map(daemon);
     // What one asks for that is not supported yet (resource claims) is not set aside, as in
     // Karpenter.
-    all.filter(|daemon| daemon.spec.problems.is_empty()).collect()
+    map.filter(|daemon| daemon.spec.problems.is_empty()).collect()
 }

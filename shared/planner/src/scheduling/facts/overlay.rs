@@ -129,8 +129,8 @@ struct Capacity {
 impl<'a> View<'a> {
     fn of(facts: &'a Facts, pool: &'a NodePool) -> Option<Self> {
         let types = facts.ready_types(&pool.template.node_class)?;
-        let own = pool.template.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-        let labels = Requirements::of_labels(own.chain([(labels::NODE_POOL, pool.name.as_str())]));
+        let map = pool.template.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+        let labels = Requirements::of_labels(map.chain([(labels::NODE_POOL, pool.name.as_str())]));
         let (prices, capacities) = (BTreeMap::new(), BTreeMap::new());
         Some(Self { pool, labels, types, prices, capacities })
     }
@@ -139,9 +139,9 @@ impl<'a> View<'a> {
     fn hits(&self, overlay: &NodeOverlay) -> Vec<Hit> {
         let wanted = &overlay.requirements;
         let hit = |(place, instance_type): (usize, &Arc<InstanceType>)| {
-            let mut own = instance_type.requirements.clone();
-            own.add_all(&self.labels);
-            own.compatible(wanted, Undefined::Refused).ok()?;
+            let mut requirements = instance_type.requirements.clone();
+            requirements.add_all(&self.labels);
+            requirements.compatible(wanted, Undefined::Refused).ok()?;
             let offerings = instance_type.offerings.iter().enumerate();
             let fitting = offerings.filter(|(_, offering)| offering.is_compatible(wanted));
             let offerings: Vec<OfferingId> = fitting.map(|(at, _)| OfferingId::nth(at)).collect();
@@ -156,8 +156,8 @@ impl<'a> View<'a> {
             let what = self.price_conflict(overlay, hit).or_else(|| {
                 let capacity = self.capacities.get(&hit.place)?;
                 let (weight, names) = capacity.last.as_ref()?;
-                let own = overlay.capacity.as_ref().map(names_of)?;
-                let shared = names.intersection(&own).next()?;
+                let resource_names = overlay.capacity.as_ref().map(names_of)?;
+                let shared = names.intersection(&resource_names).next()?;
                 (*weight == overlay.weight).then(|| shared.to_string())
             })?;
             let name = &self.types.get(hit.place.place())?.name;
@@ -195,23 +195,23 @@ impl<'a> View<'a> {
         if self.prices.is_empty() && self.capacities.is_empty() {
             return None;
         }
-        let mut all = Overlaid { types: self.types.to_vec(), ..Overlaid::default() };
+        let mut overlaid = Overlaid { types: self.types.to_vec(), ..Overlaid::default() };
         for ((place, index), price) in &self.prices {
-            let Some(instance_type) = all.types.get_mut(place.place()) else { continue };
-            all.priced.insert(instance_type.name.clone());
+            let Some(instance_type) = overlaid.types.get_mut(place.place()) else { continue };
+            overlaid.priced.insert(instance_type.name.clone());
             if let Some(offering) = Arc::make_mut(instance_type).offerings.get_mut(index.place()) {
                 offering.price = price.price;
             }
         }
         for (place, capacity) in &self.capacities {
-            let Some(instance_type) = all.types.get_mut(place.place()) else { continue };
-            all.extended.insert(instance_type.name.clone());
-            let own = &mut Arc::make_mut(instance_type).capacity;
+            let Some(instance_type) = overlaid.types.get_mut(place.place()) else { continue };
+            overlaid.extended.insert(instance_type.name.clone());
+            let resources = &mut Arc::make_mut(instance_type).capacity;
             for name in &capacity.names {
-                own.set(name, capacity.all.get(name.as_str()));
+                resources.set(name, capacity.all.get(name.as_str()));
             }
         }
-        Some((self.pool.name.clone(), all))
+        Some((self.pool.name.clone(), overlaid))
     }
 }
 

@@ -31,33 +31,35 @@ const MIGRATED: [(&str, &str); 7] = [
 ];
 
 /// What a node must have so that the pod's volumes can be used there: one of these, the first that
-/// works. Never empty: without such a wish it is one that asks for nothing.
+/// works. Never empty: without such a preference it is one that asks for nothing.
 ///
 /// Each volume brings its own alternatives, all are combined, and those that contradict themselves
 /// are left out; if all do they stay, so that the pod fails for what it asks. A claim that is
 /// missing brings none: [`problems`] says so.
 pub(crate) fn alternatives(pod: &Pod, storage: &Storage) -> Vec<Requirements> {
-    let mut all = vec![Requirements::default()];
+    let mut requirements = vec![Requirements::default()];
     for (_, claim) in claims(pod, storage) {
         let own = claim.map(|claim| of_claim(claim, storage)).unwrap_or_default();
         if own.is_empty() {
             continue;
         }
-        let pairs = || all.iter().flat_map(|before| own.iter().map(move |one| (before, one)));
-        let fitting: Vec<_> = pairs().filter(|(before, one)| fit(before, one)).collect();
+        let pairs =
+            || requirements.iter().flat_map(|before| own.iter().map(move |one| (before, one)));
+        let fitting: Vec<_> =
+            pairs().filter(|(before, requirements)| fit(before, requirements)).collect();
         let kept = if fitting.is_empty() { pairs().collect() } else { fitting };
-        all = kept.into_iter().map(|(before, one)| both(before, one)).collect();
+        requirements = kept.into_iter().map(|(before, one)| both(before, one)).collect();
     }
-    all
+    requirements
 }
 
-fn fit(before: &Requirements, one: &Requirements) -> bool {
-    before.intersects(one).is_ok()
+fn fit(before: &Requirements, requirements: &Requirements) -> bool {
+    before.intersects(requirements).is_ok()
 }
 
-fn both(before: &Requirements, one: &Requirements) -> Requirements {
+fn both(before: &Requirements, requirements: &Requirements) -> Requirements {
     let mut joined = before.clone();
-    joined.add_all(one);
+    joined.add_all(requirements);
     joined
 }
 
@@ -73,7 +75,9 @@ fn of_claim(claim: &VolumeClaim, storage: &Storage) -> Vec<Requirements> {
 
 /// The node of a volume that lies on a node's own disk is the old one: a new node is as good.
 fn of_volume(volume: &Volume) -> Vec<Requirements> {
-    let is_asked = |one: &&Requirement| !volume.is_local || one.key().as_str() != labels::HOSTNAME;
+    let is_asked = |requirement: &&Requirement| {
+        !volume.is_local || requirement.key().as_str() != labels::HOSTNAME
+    };
     let terms = volume.terms.iter().filter(|term| !term.is_empty());
     terms.map(|term| term.iter().filter(is_asked).cloned().collect()).collect()
 }
@@ -123,7 +127,7 @@ fn unbound_problem(claim: &VolumeClaim, storage: &Storage) -> Option<String> {
     };
     match storage.classes.get(class) {
         None => Some(format!("its StorageClass {class} does not exist")),
-        Some(found) if !found.waits_for_first_consumer => Some(format!(
+        Some(storage_class) if !storage_class.waits_for_first_consumer => Some(format!(
             "it is not bound, and its StorageClass {class} with volumeBindingMode Immediate does \
              not wait for its pod"
         )),
@@ -138,14 +142,14 @@ fn unbound_problem(claim: &VolumeClaim, storage: &Storage) -> Option<String> {
 /// When a volume that a claim is bound to does not exist, its driver is not known: then nobody knows
 /// which nodes have room for the pod. The text names the volume.
 pub(crate) fn attachments(pod: &Pod, storage: &Storage) -> Result<Attachments, String> {
-    let mut all = Attachments::new();
+    let mut volume_claim_keys = Attachments::new();
     for (key, claim) in claims(pod, storage) {
         let Some(claim) = claim else { continue };
         if let Some(driver) = driver_of(claim, storage)? {
-            all.entry(driver.to_owned()).or_default().insert(key);
+            volume_claim_keys.entry(driver.to_owned()).or_default().insert(key);
         }
     }
-    Ok(all)
+    Ok(volume_claim_keys)
 }
 
 fn driver_of<'a>(claim: &VolumeClaim, storage: &'a Storage) -> Result<Option<&'a str>, String> {
@@ -160,8 +164,8 @@ fn driver_of<'a>(claim: &VolumeClaim, storage: &'a Storage) -> Result<Option<&'a
 
 /// The CSI driver behind a provisioner that was once part of Kubernetes; others are drivers.
 fn translated(provisioner: &str) -> &str {
-    let found = MIGRATED.iter().find(|(name, _)| *name == provisioner);
-    found.map_or(provisioner, |(_, driver)| driver)
+    let entry = MIGRATED.iter().find(|(name, _)| *name == provisioner);
+    entry.map_or(provisioner, |(_, driver)| driver)
 }
 
 /// Whether a node that attaches `used` may attach `more` as well: within `limits`, of each driver so
@@ -173,9 +177,12 @@ pub(crate) fn can_attach(
 ) -> bool {
     more.iter().all(|(driver, wanted)| {
         let Some(limit) = limits.get(driver) else { return true };
-        let own = used.get(driver);
-        let new = wanted.iter().filter(|key| !own.is_some_and(|own| own.contains(*key))).count();
-        let count = own.map_or(0, BTreeSet::len).saturating_add(new);
+        let volume_claim_keys = used.get(driver);
+        let new = wanted
+            .iter()
+            .filter(|key| !volume_claim_keys.is_some_and(|own| own.contains(*key)))
+            .count();
+        let count = volume_claim_keys.map_or(0, BTreeSet::len).saturating_add(new);
         u32::try_from(count).is_ok_and(|count| count <= *limit)
     })
 }

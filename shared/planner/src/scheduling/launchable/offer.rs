@@ -96,8 +96,8 @@ impl Reservations {
     pub(crate) fn hold<'c>(&mut self, claims: impl Iterator<Item = &'c NodeClaim>, now: Timestamp) {
         for claim in claims {
             if just_launched(claim, now) {
-                let own = claim.labels.get(labels::RESERVATION_ID);
-                let number = own.and_then(|id| self.numbers.get(id));
+                let text = claim.labels.get(labels::RESERVATION_ID);
+                let number = text.and_then(|id| self.numbers.get(id));
                 if let Some(number) = number {
                     let left = &mut self.left[*number];
                     *left = left.saturating_sub(1);
@@ -166,7 +166,7 @@ impl Offer {
                     continue;
                 }
                 let is_its = |place: &usize| {
-                    markets.get(*place).is_some_and(|one| key(&one.offering) == key(offering))
+                    markets.get(*place).is_some_and(|market| key(&market.offering) == key(offering))
                 };
                 let likely = places.get(position).copied().filter(is_its);
                 let place = likely.or_else(|| (0..markets.len()).find(is_its));
@@ -187,13 +187,15 @@ impl Offer {
                 *price = offering.price.min(*price);
             }
         }
-        markets.sort_by(|one, other| key(&one.offering).cmp(&key(&other.offering)));
+        markets.sort_by(|market, other| key(&market.offering).cmp(&key(&other.offering)));
         let allocatable: Vec<Resources> = types.iter().map(|t| t.allocatable()).collect();
         Self {
             allocatable: allocatable.iter().map(|one| resources.amounts(one)).collect(),
             capacity_whole: types.iter().map(|t| &t.capacity).collect(),
             allocatable_whole: allocatable.iter().collect(),
-            names: types.map(|one| (Value::from(one.name.as_str()), one.name.clone())),
+            names: types.map(|instance_type| {
+                (Value::from(instance_type.name.as_str()), instance_type.name.clone())
+            }),
             types,
             markets,
             by_requirement: BTreeMap::new(),
@@ -205,7 +207,7 @@ impl Offer {
 
     /// What the types say about the label `key`, each distinct answer once.
     pub(crate) fn distinct(&self, key: &str) -> BTreeSet<Option<&Requirement>> {
-        self.types.iter().map(|one| one.requirements.get(key)).collect()
+        self.types.iter().map(|instance_type| instance_type.requirements.get(key)).collect()
     }
 
     /// The reservations that `set` allows, each with the types that can be bought from it.
@@ -222,18 +224,18 @@ impl Offer {
                 }
             }
         }
-        let all: Rc<Reserved> = by_number.into_iter().collect();
-        self.reserved_by_set.insert(set, Rc::clone(&all));
-        all
+        let entries: Rc<Reserved> = by_number.into_iter().collect();
+        self.reserved_by_set.insert(set, Rc::clone(&entries));
+        entries
     }
 
     /// The types whose own labels go together with `set`, whether they can be bought or not.
     pub(crate) fn matching(&self, set: &Requirements) -> Types {
-        let mut all = Types::of(self.types.len(), |_| true);
+        let mut ids = Types::of(self.types.len(), |_| true);
         for requirement in set.iter() {
-            all.keep(&self.matching_one(requirement));
+            ids.keep(&self.matching_one(requirement));
         }
-        all
+        ids
     }
 
     fn matching_one(&self, requirement: &Requirement) -> Types {
@@ -249,11 +251,11 @@ impl Offer {
 
     /// The types that can be bought now somewhere that `set` allows.
     pub(crate) fn sold(&self, set: &Requirements) -> Types {
-        let mut all = Types::empty(self.types.len());
+        let mut ids = Types::empty(self.types.len());
         for market in self.markets.iter().filter(|market| market.offering.is_compatible(set)) {
-            all.add(&market.types);
+            ids.add(&market.types);
         }
-        all
+        ids
     }
 
     /// How any of `types` can be bought now as `set` allows.
@@ -263,8 +265,9 @@ impl Offer {
         types: &Types,
     ) -> BTreeSet<CapacityType> {
         let markets = self.markets.iter();
-        let open = markets.filter(|one| one.offering.is_compatible(set) && one.types.meets(types));
-        open.map(|one| one.offering.capacity_type).collect()
+        let open = markets
+            .filter(|market| market.offering.is_compatible(set) && market.types.meets(types));
+        open.map(|market| market.offering.capacity_type).collect()
     }
 
     /// The types that the set allows and that can be bought now as it allows.

@@ -97,15 +97,15 @@ pub(crate) fn in_order(pools: &[NodePool]) -> Vec<&NodePool> {
 
 /// The requirements of a pool, its labels and its own names among them.
 pub(crate) fn requirements(pool: &NodePool) -> Requirements {
-    let mut all = pool.template.requirements.clone();
+    let mut requirements = pool.template.requirements.clone();
     let template = &pool.template;
     let labels = template.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    let own = [
+    let entries = [
         (labels::NODE_POOL, pool.name.as_str()),
         (labels::NODE_CLASS, template.node_class.as_str()),
     ];
-    all.add_all(&Requirements::of_labels(labels.chain(own)));
-    all
+    requirements.add_all(&Requirements::of_labels(labels.chain(entries)));
+    requirements
 }
 
 /// The toleration of every soft taint.
@@ -149,7 +149,8 @@ impl<'a> Template<'a> {
         });
         let room: Table<_, Amounts> = rooms.collect();
         let set = sets.id(&requirements);
-        let minimums = requirements.iter().filter_map(|one| minimum(one, offer)).collect();
+        let minimums =
+            requirements.iter().filter_map(|requirement| minimum(requirement, offer)).collect();
         Self {
             pool,
             offer: number,
@@ -177,7 +178,7 @@ impl<'a> Template<'a> {
 
     /// How many different values each `minValues` wants.
     pub(crate) fn minimums(&self) -> Rc<Minimums> {
-        Rc::new(self.minimums.map(|one| one.wanted))
+        Rc::new(self.minimums.map(|minimum| minimum.wanted))
     }
 
     /// Of `wanted` those that `types` do not have: the label, the number, and how many there are.
@@ -188,8 +189,8 @@ impl<'a> Template<'a> {
     ) -> Vec<(&model::LabelKey, MinimumId, u32)> {
         let unmet = self.minimums.entries().filter_map(|(id, minimum)| {
             let mut seen: BitSet<kind::Value> = BitSet::default();
-            for own in types.iter() {
-                seen.extend(minimum.values[own].iter().copied());
+            for kind in types.iter() {
+                seen.extend(minimum.values[kind].iter().copied());
             }
             let there = u32::try_from(seen.count()).unwrap_or(u32::MAX);
             (there < wanted[id]).then_some((&minimum.key, id, there))
@@ -237,8 +238,8 @@ impl<'a> Template<'a> {
 
     /// The least that the daemons of any of `types` request.
     pub(crate) fn least_overhead(&self, types: &Types) -> Amounts {
-        let own = self.overheads.iter().filter(|(_, own)| own.meets(types));
-        let least = own.map(|(overhead, _)| overhead.clone()).reduce(|mut least, other| {
+        let filter = self.overheads.iter().filter(|(_, ids)| ids.meets(types));
+        let least = filter.map(|(overhead, _)| overhead.clone()).reduce(|mut least, other| {
             amounts::lower(&mut least, &other);
             least
         });
@@ -287,11 +288,11 @@ fn limits(pool: &NodePool, offer: &Offer) -> Vec<Limit> {
 }
 
 fn distinct(overhead: &Table<kind::Type, Amounts>) -> Vec<(Amounts, Types)> {
-    let mut all: BTreeMap<&Amounts, Types> = BTreeMap::new();
+    let mut ids: BTreeMap<&Amounts, Types> = BTreeMap::new();
     for (id, overhead) in overhead.entries() {
-        all.entry(overhead).or_default().insert(id);
+        ids.entry(overhead).or_default().insert(id);
     }
-    all.into_iter().map(|(overhead, types)| (overhead.clone(), types)).collect()
+    ids.into_iter().map(|(overhead, types)| (overhead.clone(), types)).collect()
 }
 
 fn steps(room: &Table<kind::Type, Amounts>, resources: usize) -> Vec<Steps> {
@@ -309,11 +310,11 @@ fn steps(room: &Table<kind::Type, Amounts>, resources: usize) -> Vec<Steps> {
 
 /// The types by their amount.
 fn by_amount(amounts: &Table<kind::Type, i64>) -> BTreeMap<i64, Vec<TypeId>> {
-    let mut all: BTreeMap<i64, Vec<TypeId>> = BTreeMap::new();
+    let mut types: BTreeMap<i64, Vec<TypeId>> = BTreeMap::new();
     for (id, amount) in amounts.entries() {
-        all.entry(*amount).or_default().push(id);
+        types.entry(*amount).or_default().push(id);
     }
-    all
+    types
 }
 
 /// To each amount its types and those of the amounts before it.
@@ -333,13 +334,13 @@ fn minimum(requirement: &Requirement, offer: &Offer) -> Option<Minimum> {
     let mut numbers: BTreeMap<&str, ValueId> = BTreeMap::new();
     let mut values = Table::default();
     for instance_type in offer.types.iter() {
-        let own = instance_type.requirements.get(key.as_str());
-        let own = own.into_iter().flat_map(Requirement::values);
+        let requirement = instance_type.requirements.get(key.as_str());
+        let flat_map = requirement.into_iter().flat_map(Requirement::values);
         let number = |value| {
             let next = ValueId::nth(numbers.len());
             *numbers.entry(value).or_insert(next)
         };
-        values.push(own.map(|value| &**value).map(number).collect());
+        values.push(flat_map.map(|value| &**value).map(number).collect());
     }
     Some(Minimum { key: key.clone(), wanted, values })
 }

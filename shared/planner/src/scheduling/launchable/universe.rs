@@ -50,29 +50,31 @@ impl Universe {
         let label = keys.all[key].label.clone();
         let of_source = |source: &Source| -> BTreeSet<Value> {
             let own = source.requirements.get(label.as_str());
-            let mut all = BTreeSet::new();
-            if let Some(own) = own.filter(|own| !own.is_complement()) {
-                all.extend(own.values().iter().map(Value::clone));
+            let mut texts = BTreeSet::new();
+            if let Some(own) = own.filter(|requirement| !requirement.is_complement()) {
+                texts.extend(own.values().iter().map(Value::clone));
             }
             for requirement in offers[source.offer].distinct(label.as_str()) {
                 match (own, requirement) {
-                    (Some(own), Some(one)) => {
-                        all.extend(own.intersection(one).values().iter().map(Value::clone));
+                    (Some(requirement), Some(one)) => {
+                        texts.extend(
+                            requirement.intersection(one).values().iter().map(Value::clone),
+                        );
                     }
-                    (Some(one), None) | (None, Some(one)) => {
-                        all.extend(one.values().iter().map(Value::clone));
+                    (Some(requirement), None) | (None, Some(requirement)) => {
+                        texts.extend(requirement.values().iter().map(Value::clone));
                     }
                     (None, None) => {}
                 }
             }
-            all
+            texts
         };
         let values: Vec<BTreeSet<Value>> = self.sources.iter().map(of_source).collect();
         keys.know(key, &values.iter().flatten().map(Value::clone).collect());
         let number = |values: &BTreeSet<Value>| {
-            let mut all = Domains::default();
-            all.extend(values.iter().filter_map(|value| keys.all[key].find(value)));
-            all
+            let mut ids = Domains::default();
+            ids.extend(values.iter().filter_map(|value| keys.all[key].find(value)));
+            ids
         };
         self.domains.insert(key, values.iter().map(number).collect());
         self.values.insert(key, values);
@@ -80,15 +82,15 @@ impl Universe {
 
     /// The domains of `key` in pools whose taints `tolerations` tolerate; `None` is all pools.
     pub(crate) fn domains(&self, key: KeyId, tolerations: Option<&[Toleration]>) -> Domains {
-        let mut all = Domains::default();
+        let mut ids = Domains::default();
         let by_source = self.domains.get(&key).into_iter().flatten();
         for (source, domains) in self.sources.iter().zip(by_source) {
             let is_open =
                 tolerations.is_none_or(|own| taint::untolerated(&source.taints, own).is_empty());
             if is_open {
-                all.add(domains);
+                ids.add(domains);
             }
         }
-        all
+        ids
     }
 }

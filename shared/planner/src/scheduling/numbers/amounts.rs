@@ -22,8 +22,8 @@ impl ResourceIndex {
     /// One place for each resource that any of `requests` names.
     pub(crate) fn of<'a>(requests: impl IntoIterator<Item = &'a Resources>) -> Self {
         let mut names: BTreeSet<&str> = ["cpu", "memory", "ephemeral-storage", "pods"].into();
-        for all in requests {
-            names.extend(all.iter().map(|(name, _)| name));
+        for resources in requests {
+            names.extend(resources.iter().map(|(name, _)| name));
         }
         Self { names: names.into_iter().filter_map(|name| ResourceName::new(name).ok()).collect() }
     }
@@ -37,11 +37,11 @@ impl ResourceIndex {
 
     /// The reverse; negative amounts count as zero.
     pub(crate) fn resources(&self, amounts: &[i64]) -> Resources {
-        let mut all = Resources::default();
+        let mut resources = Resources::default();
         for (name, amount) in self.names.iter().zip(amounts).filter(|(_, amount)| **amount > 0) {
-            all.set(name, u64::try_from(*amount).unwrap_or_default());
+            resources.set(name, u64::try_from(*amount).unwrap_or_default());
         }
-        all
+        resources
     }
 
     /// The name of each place.
@@ -65,17 +65,21 @@ pub(crate) struct Whole {
 }
 
 impl<'r> FromIterator<&'r Resources> for Whole {
-    fn from_iter<I: IntoIterator<Item = &'r Resources>>(all: I) -> Self {
-        let all: Vec<&Resources> = all.into_iter().collect();
+    fn from_iter<I: IntoIterator<Item = &'r Resources>>(item: I) -> Self {
+        let resources: Vec<&Resources> = item.into_iter().collect();
         let names: BTreeSet<&ResourceName> =
-            all.iter().flat_map(|one| one.extended.keys()).collect();
+            resources.iter().flat_map(|one| one.extended.keys()).collect();
         let of_name = |name: &ResourceName| {
-            all.iter().map(|one| one.extended.get(name).copied().unwrap_or_default()).collect()
+            resources
+                .iter()
+                .map(|resources| resources.extended.get(name).copied().unwrap_or_default())
+                .collect()
         };
-        let common =
-            |one: &&Resources| [one.cpu.0, one.memory.0, one.ephemeral_storage.0, one.pods];
+        let common = |resources: &&Resources| {
+            [resources.cpu.0, resources.memory.0, resources.ephemeral_storage.0, resources.pods]
+        };
         Self {
-            common: all.iter().map(common).collect(),
+            common: resources.iter().map(common).collect(),
             extended: names.into_iter().map(|name| (name.clone(), of_name(name))).collect(),
         }
     }
@@ -87,8 +91,8 @@ impl Whole {
     pub(crate) fn smallest(&self, chosen: &[TypeId]) -> Resources {
         let mut common = chosen.iter().map(|id| self.common[*id]);
         let mut least = common.next().unwrap_or_default();
-        for one in common {
-            least.iter_mut().zip(one).for_each(|(least, one)| *least = one.min(*least));
+        for numbers in common {
+            least.iter_mut().zip(numbers).for_each(|(least, number)| *least = number.min(*least));
         }
         let extended = self.extended.iter().filter_map(|(name, column)| {
             let least = chosen.iter().map(|id| &column[*id]).min()?;

@@ -97,9 +97,9 @@ impl Keys {
             None => Left::Anything,
             Some(id) => key.left(id, sets.requirement(id)),
         };
-        let all: Rc<LeftByKey> = Rc::new(self.all.iter_mut().map(of_key).collect());
-        self.left.insert(set, Rc::clone(&all));
-        all
+        let lefts: Rc<LeftByKey> = Rc::new(self.all.iter_mut().map(of_key).collect());
+        self.left.insert(set, Rc::clone(&lefts));
+        lefts
     }
 }
 

@@ -83,7 +83,9 @@ impl Sets {
 
     /// The set with number `id`.
     pub(crate) fn get(&self, id: SetId) -> Requirements {
-        self.members(id).map(|one| Requirement::clone(self.requirement(one))).collect()
+        self.members(id)
+            .map(|requirement| Requirement::clone(self.requirement(requirement)))
+            .collect()
     }
 
     /// What is left of a new node's requirements `node` when a pod with `pod` joins it, or `None`
@@ -102,16 +104,16 @@ impl Sets {
     }
 
     fn joined_entries(&mut self, node: SetId, pod: SetId) -> Option<Vec<Entry>> {
-        let mut all = self.all[node].to_vec();
+        let mut entries = self.all[node].to_vec();
         let wanted = Rc::clone(&self.all[pod]);
-        for (label, one) in wanted.iter() {
-            match all.iter_mut().find(|(own, _)| own == label) {
-                Some((_, own)) => *own = self.both(*own, *one)?,
-                None if self.may_be_undefined(*one) => all.push((*label, *one)),
+        for (label, requirement) in wanted.iter() {
+            match entries.iter_mut().find(|(own, _)| own == label) {
+                Some((_, own)) => *own = self.both(*own, *requirement)?,
+                None if self.may_be_undefined(*requirement) => entries.push((*label, *requirement)),
                 None => return None,
             }
         }
-        Some(all)
+        Some(entries)
     }
 
     fn may_be_undefined(&self, id: RequirementId) -> bool {
@@ -120,7 +122,9 @@ impl Sets {
     }
 
     fn both(&mut self, own: RequirementId, wanted: RequirementId) -> Option<RequirementId> {
-        let is_possible = |one: &Requirement| !one.values().is_empty() && one.can_be_satisfied();
+        let is_possible = |requirement: &Requirement| {
+            !requirement.values().is_empty() && requirement.can_be_satisfied()
+        };
         if own == wanted && is_possible(self.requirement(own)) {
             return Some(own);
         }

@@ -5,7 +5,7 @@
 
 use model::{
     Requirements, plan::Reason, policies::MinValuesPolicy, requirements::Undefined,
-    resources::show_amount, taint,
+    resources::format_amount, taint,
 };
 
 use crate::{
@@ -47,7 +47,7 @@ pub(crate) fn reasons(
         Failure::NoPlace => {}
     }
     let view = View { problem, state, class };
-    let mut all: Vec<Reason> = problem
+    let mut reasons: Vec<Reason> = problem
         .templates
         .ids()
         .map(|number| Reason {
@@ -55,17 +55,17 @@ pub(crate) fn reasons(
             text: view.reason(number),
         })
         .collect();
-    all.extend(
+    reasons.extend(
         problem
             .closed
             .iter()
             .map(|(pool, text)| Reason { node_pool: Some((*pool).clone()), text: text.clone() }),
     );
-    if all.is_empty() {
+    if reasons.is_empty() {
         let text = "there is no NodePool".to_owned();
-        all.push(Reason { node_pool: None, text });
+        reasons.push(Reason { node_pool: None, text });
     }
-    all
+    reasons
 }
 
 /// A class that finds no place.
@@ -78,9 +78,9 @@ struct View<'p, 'a> {
 impl View<'_, '_> {
     fn reason(&self, number: TemplateId) -> String {
         let template = &self.problem.templates[number];
-        let last = self.class.wishes.iter().last();
+        let last = self.class.preferences.iter().last();
         let tolerations = match last {
-            Some(wish) => &self.problem.fixed.all[wish.fixed].tolerations,
+            Some(preference) => &self.problem.constraints.all[preference.constraints].tolerations,
             None => &self.class.spec.tolerations,
         };
         let untolerated = taint::untolerated(&template.pool.template.taints, tolerations);
@@ -98,20 +98,21 @@ impl View<'_, '_> {
     /// Why one alternative of the required affinity fails.
     fn of_term(&self, number: TemplateId, wanted: &Requirements) -> String {
         let (problem, template) = (self.problem, &self.problem.templates[number]);
-        let own = problem.sets.get(template.set);
-        if let Err(problems) = own.compatible(wanted, Undefined::WellKnown) {
+        let requirements = problem.sets.get(template.set);
+        if let Err(problems) = requirements.compatible(wanted, Undefined::WellKnown) {
             let texts: Vec<String> = problems.iter().map(ToString::to_string).collect();
             return texts.join(", ");
         }
-        let mut both = own.clone();
+        let mut both = requirements.clone();
         both.add_all(wanted);
         let volumes = self.class.alternatives.iter();
-        let fitting: Vec<&Requirements> =
-            volumes.filter(|one| both.compatible(one, Undefined::WellKnown).is_ok()).collect();
+        let fitting: Vec<&Requirements> = volumes
+            .filter(|requirements| both.compatible(requirements, Undefined::WellKnown).is_ok())
+            .collect();
         let Some(volumes) = fitting.first() else {
-            let all: Vec<String> =
+            let texts: Vec<String> =
                 self.class.alternatives.iter().map(ToString::to_string).collect();
-            return format!("its volumes need a node with {}", all.join(", or with "));
+            return format!("its volumes need a node with {}", texts.join(", or with "));
         };
         if fitting.len() == 1 {
             both.add_all(volumes);
@@ -140,32 +141,32 @@ impl View<'_, '_> {
     /// Why its rules about other pods leave nothing.
     fn of_rules(&self, template: &Template<'_>, both: &Requirements) -> String {
         let (problem, state) = (self.problem, self.state);
-        let Some(wish) = self.class.wishes.iter().last() else {
+        let Some(preference) = self.class.preferences.iter().last() else {
             return "its NodePool had room for it, and no longer has".to_owned();
         };
         let mut texts: Vec<String> = Vec::new();
-        for rule in &wish.on_hosts {
+        for rule in &preference.on_hosts {
             if !rules::allows_new_host(rule, &problem.groups, &state.tallies[rule.group]) {
                 texts.push("a new node has no pod that its affinity asks to be with".to_owned());
             }
         }
-        for (key, rule) in &wish.on_domains {
+        for (key, rule) in &preference.on_domains {
             let label = problem.keys.all[*key].label.as_str();
             let tally = &state.tallies[rule.group];
             let allowed = rules::allowed(rule, *key, &problem.groups, tally, None).domains;
             let is_open = |value: &&model::requirement::Value| {
-                both.get(label).is_none_or(|own| own.has(value))
+                both.get(label).is_none_or(|requirement| requirement.has(value))
             };
             if problem.keys.all[*key].names(&allowed).any(|value| is_open(&value)) {
                 continue;
             }
             texts.push(match problem.groups.all[rule.group].purpose {
                 Purpose::Spread { max_skew, .. } => {
-                    let all = tally.known.iter().map(|domain| {
+                    let map = tally.known.iter().map(|domain| {
                         let name = problem.keys.all[*key].name(domain);
                         format!("{name} {}", tally.count(domain))
                     });
-                    let all: Vec<String> = all.collect();
+                    let all: Vec<String> = map.collect();
                     let there =
                         if all.is_empty() { "there is none".to_owned() } else { all.join(", ") };
                     format!(
@@ -273,7 +274,7 @@ fn show(name: &str, amount: i64) -> String {
     let amount = u64::try_from(amount).unwrap_or_default();
     let is_bytes = matches!(name, "memory" | "ephemeral-storage") || name.starts_with("hugepages-");
     if !is_bytes {
-        return show_amount(name, amount);
+        return format_amount(name, amount);
     }
     let units = [("Ti", 1_u64 << 40), ("Gi", 1 << 30), ("Mi", 1 << 20), ("Ki", 1 << 10)];
     let Some((unit, size)) = units.into_iter().find(|(_, size)| size <= &amount) else {

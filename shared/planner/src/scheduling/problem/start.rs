@@ -15,7 +15,7 @@ use super::{Problem, attach, footprint, value_of};
 use crate::{
     index::{
         bits::BitSet,
-        id::{GroupId, PlaceId, PodId, ShapeId, kind},
+        id::{GroupId, PlaceId, PodId, RequestsId, kind},
         table::Table,
     },
     scheduling::{
@@ -61,7 +61,7 @@ impl<'a> Problem<'a> {
         let rooms: Vec<Amounts> =
             self.supply.existing.iter().map(|existing| existing.room.clone()).collect();
         let mut state = State::new(&rooms, self.resources.len());
-        state.full = self.shapes.map(|_| Rc::default());
+        state.full = self.requests.map(|_| Rc::default());
         state.reserved.clone_from(&self.reservations.left);
         state.limits = self.templates.map(Template::limits_left);
         for existing in self.supply.existing.iter() {
@@ -130,16 +130,16 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// Finds out where there is no room for `shape` before anything is placed: nothing that is placed
+    /// Finds out where there is no room for `requests_id` before anything is placed: nothing that is placed
     /// makes room.
-    pub(crate) fn know_full(&mut self, shape: ShapeId) {
-        if self.full.contains(shape) {
+    pub(crate) fn know_full(&mut self, requests_id: RequestsId) {
+        if self.full.contains(requests_id) {
             return;
         }
-        self.full.insert(shape);
-        let (start, need) = (&self.start, &self.shapes[shape]);
+        self.full.insert(requests_id);
+        let (start, need) = (&self.start, &self.requests[requests_id]);
         let is_full = |place| !amounts::fits(need, start.room(place));
-        self.start.full[shape] = Rc::new(BitSet::of(self.supply.existing.len(), is_full));
+        self.start.full[requests_id] = Rc::new(BitSet::of(self.supply.existing.len(), is_full));
     }
 
     /// No longer counts `pods` of a node, which are placed anew.
@@ -180,9 +180,9 @@ impl Counts {
 
 fn counts_node(groups: &Groups, group: GroupId, node: &Node) -> bool {
     let filter = &groups.all[group].filter;
-    let own = node.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
-    let own = Requirements::of_labels(own);
-    filter.passes(&node.taints, |term| own.compatible(term, Undefined::Refused).is_ok())
+    let map = node.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
+    let requirements = Requirements::of_labels(map);
+    filter.passes(&node.taints, |term| requirements.compatible(term, Undefined::Refused).is_ok())
 }
 
 /// Ports and volumes of a pod that runs.
@@ -200,7 +200,7 @@ fn occupy(
             }
         }
     }
-    if let Ok(own) = volume::attachments(pod, &facts.surroundings.storage) {
-        attach(state.attached.entry(place).or_default(), &own);
+    if let Ok(volume_claim_keys) = volume::attachments(pod, &facts.surroundings.storage) {
+        attach(state.attached.entry(place).or_default(), &volume_claim_keys);
     }
 }

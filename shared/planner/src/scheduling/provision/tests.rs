@@ -12,9 +12,9 @@ mod laws;
 mod places;
 mod pods;
 mod pools;
+mod preferences;
 mod spread;
 mod volumes;
-mod wishes;
 
 /// Plans `facts` and compares with what [`shown`] says of the plan.
 #[track_caller]

@@ -10,7 +10,7 @@ use super::{Pod, Run};
 use crate::{
     index::{
         bits::BitSet,
-        id::{FixedId, PlaceId, PortId, kind},
+        id::{ConstraintsId, PlaceId, PortId, kind},
     },
     scheduling::{
         demand::Why,
@@ -37,8 +37,8 @@ impl Run<'_, '_> {
         let mut found = None;
         while let Some(place) = candidates.first_from(from) {
             from = place.next();
-            if !amounts::fits(&self.problem.shapes[pod.shape], self.state.room(place)) {
-                Rc::make_mut(&mut self.state.full[pod.shape]).insert(place);
+            if !amounts::fits(&self.problem.requests[pod.requests_id], self.state.room(place)) {
+                Rc::make_mut(&mut self.state.full[pod.requests_id]).insert(place);
             } else if self.takes_volumes(pod, place) {
                 found = Some(place);
                 break;
@@ -56,7 +56,7 @@ impl Run<'_, '_> {
         let mut candidates = std::mem::take(&mut self.places);
         self.existing_candidates(pod, &mut candidates);
         let is_open = candidates.contains(place)
-            && amounts::fits(&self.problem.shapes[pod.shape], self.state.room(place))
+            && amounts::fits(&self.problem.requests[pod.requests_id], self.state.room(place))
             && self.takes_volumes(pod, place);
         self.places = candidates;
         if is_open {
@@ -67,15 +67,20 @@ impl Run<'_, '_> {
 
     /// All existing capacity that would take the pod but for its room and the pod's volumes.
     fn existing_candidates(&mut self, pod: &Pod, candidates: &mut Places) {
-        candidates.copy_from(&accepting(self.problem, pod.fixed));
+        candidates.copy_from(&accepting(self.problem, pod.constraints));
         candidates.keep(&self.state.active);
-        candidates.subtract(&self.state.full[pod.shape]);
+        candidates.subtract(&self.state.full[pod.requests_id]);
         let problem = &*self.problem;
         let class = &problem.classes[pod.class];
         for port in &class.ports {
             candidates.subtract(&self.state.ports[*port]);
         }
-        for rule in class.wishes.known(pod.wish).iter().flat_map(|wish| &wish.on_hosts) {
+        for rule in class
+            .preferences
+            .known(pod.preference)
+            .iter()
+            .flat_map(|preference| &preference.on_hosts)
+        {
             let tally = &self.state.tallies[rule.group];
             rules::keep_hosts(rule, &problem.groups, tally, |tally| &tally.existing, candidates);
         }
@@ -114,7 +119,7 @@ impl Run<'_, '_> {
         let existing = &problem.supply.existing[place];
         let kind = &problem.supply.kinds[existing.kind];
         let mut alternatives = problem.classes[pod.class].alternatives.iter();
-        alternatives.any(|one| kind.accepts(one))
+        alternatives.any(|requirements| kind.accepts(requirements))
             && (attachments.is_empty() || self.attaches(attachments, place, &existing.target))
     }
 
@@ -123,15 +128,21 @@ impl Run<'_, '_> {
         let storage = &self.problem.facts.surroundings.storage;
         let Some(limits) = storage.attach_limits.get(name) else { return true };
         let nothing = Attachments::new();
-        let there = self.state.attached.get(&place).map_or(&nothing, |all| &**all);
+        let there = self
+            .state
+            .attached
+            .get(&place)
+            .map_or(&nothing, |volume_claim_keys| &**volume_claim_keys);
         volume::can_attach(limits, there, attachments)
     }
 
     fn put_onto_existing(&mut self, pod: &Pod, place: PlaceId) {
-        self.state.take(place, &self.problem.shapes[pod.shape]);
+        self.state.take(place, &self.problem.requests[pod.requests_id]);
         self.placed.entry(place).or_default().push(pod.number);
         let attachments = self.problem.demand.pods[pod.number].attachments.as_ref();
-        if let Some(attachments) = attachments.filter(|all| !all.is_empty()) {
+        if let Some(attachments) =
+            attachments.filter(|volume_claim_keys| !volume_claim_keys.is_empty())
+        {
             let there = self.state.attached.entry(place).or_default();
             problem::attach(there, attachments);
         }
@@ -144,30 +155,30 @@ impl Run<'_, '_> {
 
     /// The ports that are taken with `ports`.
     pub(super) fn conflicting(&self, ports: &[PortId]) -> Vec<PortId> {
-        let all = self.problem.ports.entries();
-        let is_taken = |one: &model::pod::HostPort| {
-            ports.iter().any(|port| self.problem.ports[*port].conflicts(one))
+        let entries = self.problem.ports.entries();
+        let is_taken = |host_port: &model::pod::HostPort| {
+            ports.iter().any(|port| self.problem.ports[*port].conflicts(host_port))
         };
         if ports.is_empty() {
             return Vec::new();
         }
-        all.filter(|(_, one)| is_taken(one)).map(|(number, _)| number).collect()
+        entries.filter(|(_, host_port)| is_taken(host_port)).map(|(number, _)| number).collect()
     }
 }
 
-/// The existing capacity that takes pods with a fixed wish, room aside.
-fn accepting(problem: &mut Problem<'_>, fixed: FixedId) -> Rc<Places> {
-    let wish = &mut problem.fixed.all[fixed];
-    if let Some(known) = &wish.existing {
+/// The existing capacity that takes pods with a constraints, room aside.
+fn accepting(problem: &mut Problem<'_>, constraints: ConstraintsId) -> Rc<Places> {
+    let preference = &mut problem.constraints.all[constraints];
+    if let Some(known) = &preference.existing {
         return Rc::clone(known);
     }
     let accepts = |kind: &Kind| {
-        taint::untolerated(kind.taints(), &wish.tolerations).is_empty()
-            && kind.accepts(&wish.wanted)
+        taint::untolerated(kind.taints(), &preference.tolerations).is_empty()
+            && kind.accepts(&preference.wanted)
     };
     let kinds = problem.supply.kinds.map(accepts);
     let existing = &problem.supply.existing;
-    let all = Rc::new(Places::of(existing.len(), |place| kinds[existing[place].kind]));
-    wish.existing = Some(Rc::clone(&all));
-    all
+    let ids = Rc::new(Places::of(existing.len(), |place| kinds[existing[place].kind]));
+    preference.existing = Some(Rc::clone(&ids));
+    ids
 }

@@ -6,7 +6,7 @@ use std::rc::Rc;
 
 use model::policies::MinValuesPolicy;
 
-use super::{Opened, Options, Pod, Run, Try, opened::tolerated};
+use super::{InFlightClaim, Options, Pod, Run, Try, in_flight::tolerated};
 use crate::{
     index::{
         bits::BitSet,
@@ -28,13 +28,13 @@ type Reservations = BitSet<kind::Reservation>;
 impl Run<'_, '_> {
     /// Opens a claim of the first pool that would launch something for the pod alone.
     pub(super) fn onto_new(&mut self, pod: &Pod) -> Try {
-        let tolerated = tolerated(self.problem, pod.fixed);
+        let tolerated = tolerated(self.problem, pod.constraints);
         let problem = &*self.problem;
-        let wish = problem.classes[pod.class].wishes.known(pod.wish);
+        let preference = problem.classes[pod.class].preferences.known(pod.preference);
         let allows = |rule: &rules::Rule| {
             rules::allows_new_host(rule, &problem.groups, &self.state.tallies[rule.group])
         };
-        if !wish.is_some_and(|wish| wish.on_hosts.iter().all(allows)) {
+        if !preference.is_some_and(|preference| preference.on_hosts.iter().all(allows)) {
             return Try::Failed;
         }
         for template in tolerated.iter() {
@@ -62,7 +62,7 @@ impl Run<'_, '_> {
         let problem = &mut *self.problem;
         let template = &problem.templates[number];
         let offer = &mut problem.offers[template.offer];
-        let requests = &problem.shapes[pod.shape];
+        let requests = &problem.requests[pod.requests_id];
         let mut types = template.types.clone();
         types.keep(&offer.allowed(&problem.sets, set));
         template.keep_roomy(&mut types, requests);
@@ -82,8 +82,8 @@ impl Run<'_, '_> {
             let mut lowered = Minimums::clone(&minimums);
             for (key, minimum, there) in unmet {
                 lowered[minimum] = there;
-                if let Some(own) = requirements.get(key.as_str()).cloned() {
-                    requirements.replace(own.with_min_values(Some(there)));
+                if let Some(requirement) = requirements.get(key.as_str()).cloned() {
+                    requirements.replace(requirement.with_min_values(Some(there)));
                 }
             }
             set = problem.sets.id(&requirements);
@@ -96,10 +96,18 @@ impl Run<'_, '_> {
         };
         template.count(&types, &mut self.state.limits[number]);
         self.exchange(&nothing, &held);
-        let (requests, pods) = (self.problem.shapes[pod.shape].clone(), vec![pod.number]);
-        let opened =
-            Opened { template: number, set, types, requests, pods, minimums, is_relaxed, held };
-        let claim = self.opened.push(opened);
+        let (requests, pods) = (self.problem.requests[pod.requests_id].clone(), vec![pod.number]);
+        let in_flight = InFlightClaim {
+            template: number,
+            set,
+            types,
+            requests,
+            pods,
+            minimums,
+            is_relaxed,
+            held,
+        };
+        let claim = self.in_flight.push(in_flight);
         self.order.open(claim);
         self.by_template[number].insert(claim);
         self.know_set(claim);

@@ -16,27 +16,27 @@ impl Run<'_, '_> {
     /// The requirements that a node with `set` may have when the pod joins it, in the order in which
     /// they are tried; none when it does not go.
     pub(super) fn targets(&mut self, pod: &Pod, set: SetId) -> Vec<SetId> {
-        let wish = self.problem.fixed.all[pod.fixed].new;
-        if !wish.is_possible {
+        let preference = self.problem.constraints.all[pod.constraints].new;
+        if !preference.is_possible {
             return Vec::new();
         }
-        let Some(joined) = self.problem.sets.join(set, wish.set) else { return Vec::new() };
-        let mut all = Vec::new();
+        let Some(joined) = self.problem.sets.join(set, preference.set) else { return Vec::new() };
+        let mut sets = Vec::new();
         for alternative in self.alternatives(pod.class).iter() {
             if !alternative.is_possible {
                 continue;
             }
             if let Some(joined) = self.problem.sets.join(joined, alternative.set) {
-                self.narrow(&pod.allowed, joined, &mut all);
+                self.narrow(&pod.allowed, joined, &mut sets);
             }
         }
-        all
+        sets
     }
 
     /// What the rules leave of `set`, domain by domain where only one can stay.
-    fn narrow(&mut self, rules: &[Allowed], set: SetId, all: &mut Vec<SetId>) {
+    fn narrow(&mut self, rules: &[Allowed], set: SetId, sets: &mut Vec<SetId>) {
         let Some((first, rest)) = rules.split_first() else {
-            all.push(set);
+            sets.push(set);
             return;
         };
         // Rules on one label see the same node, not each other's answers.
@@ -50,21 +50,21 @@ impl Run<'_, '_> {
         match left.known(key) {
             Some(Left::One(domain)) => {
                 if same.iter().all(|rule| rule.domains.contains(*domain)) {
-                    self.narrow(&others, set, all);
+                    self.narrow(&others, set, sets);
                 }
             }
             Some(Left::Some(domains, is_listed)) => {
                 for kept in self.kept(&same, Some(domains)) {
                     if *is_listed && kept == **domains {
-                        self.narrow(&others, set, all);
+                        self.narrow(&others, set, sets);
                     } else {
-                        self.restrict(key, &kept, set, &others, all);
+                        self.restrict(key, &kept, set, &others, sets);
                     }
                 }
             }
             Some(Left::Anything) | None => {
                 for kept in self.kept(&same, None) {
-                    self.restrict(key, &kept, set, &others, all);
+                    self.restrict(key, &kept, set, &others, sets);
                 }
             }
         }
@@ -76,12 +76,12 @@ impl Run<'_, '_> {
         kept: &Domains,
         set: SetId,
         others: &[Allowed],
-        all: &mut Vec<SetId>,
+        sets: &mut Vec<SetId>,
     ) {
         let problem = &mut *self.problem;
         let asking = problem.keys.all[key].asking(kept, &mut problem.sets);
         if let Some(joined) = problem.sets.join(set, asking) {
-            self.narrow(others, joined, all);
+            self.narrow(others, joined, sets);
         }
     }
 
@@ -90,7 +90,7 @@ impl Run<'_, '_> {
         let mut kept: Option<Domains> = open.cloned();
         let mut is_one = false;
         for rule in rules {
-            let own = match rule.choice {
+            let ids = match rule.choice {
                 Choice::All => rule.domains.clone(),
                 Choice::Any => {
                     is_one = true;
@@ -102,8 +102,8 @@ impl Run<'_, '_> {
                 }
             };
             match &mut kept {
-                Some(kept) => kept.keep(&own),
-                None => kept = Some(own),
+                Some(kept) => kept.keep(&ids),
+                None => kept = Some(ids),
             }
         }
         let kept = kept.unwrap_or_default();
@@ -111,9 +111,9 @@ impl Run<'_, '_> {
             Vec::new()
         } else if is_one {
             let one = |domain| {
-                let mut one = Domains::default();
-                one.insert(domain);
-                one
+                let mut ids = Domains::default();
+                ids.insert(domain);
+                ids
             };
             kept.iter().map(one).collect()
         } else {
@@ -124,13 +124,13 @@ impl Run<'_, '_> {
     /// Of the allowed domains that are `open`, those with the fewest pods.
     fn emptiest(&self, rule: &Allowed, open: Option<&Domains>) -> Domains {
         let tally = &self.state.tallies[rule.group];
-        let mut own = rule.domains.clone();
+        let mut ids = rule.domains.clone();
         if let Some(open) = open {
-            own.keep(open);
+            ids.keep(open);
         }
-        let fewest = own.iter().map(|domain| tally.count(domain)).min();
-        let mut best = own.clone();
-        for domain in own.iter().filter(|domain| Some(tally.count(*domain)) != fewest) {
+        let fewest = ids.iter().map(|domain| tally.count(domain)).min();
+        let mut best = ids.clone();
+        for domain in ids.iter().filter(|domain| Some(tally.count(*domain)) != fewest) {
             best.remove(domain);
         }
         best

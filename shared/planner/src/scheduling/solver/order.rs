@@ -210,7 +210,7 @@ mod tests {
         fn up_to_twelve_claims_it_is_a_stable_sort(
             steps in proptest::collection::vec(0_usize..12, 0..80),
         ) {
-            check(&steps, |all| all.sort_by_key(|counted| counted.pods));
+            check(&steps, |counteds| counteds.sort_by_key(|counted| counted.pods));
         }
 
         #[test]
@@ -231,13 +231,13 @@ mod tests {
         #[test]
         fn sorting_sorts(pods in proptest::collection::vec(0_usize..9, 0..300)) {
             let counted = |(claim, pods)| Counted { pods, claim: ClaimId::nth(claim) };
-            let mut all: Vec<Counted> = pods.into_iter().enumerate().map(counted).collect();
-            let mut expected = all.clone();
-            go_sort::sort(&mut all);
-            prop_assert!(all.is_sorted_by_key(|counted| counted.pods));
+            let mut counteds: Vec<Counted> = pods.into_iter().enumerate().map(counted).collect();
+            let mut expected = counteds.clone();
+            go_sort::sort(&mut counteds);
+            prop_assert!(counteds.is_sorted_by_key(|counted| counted.pods));
             expected.sort_unstable();
-            all.sort_unstable();
-            prop_assert_eq!(all, expected);
+            counteds.sort_unstable();
+            prop_assert_eq!(counteds, expected);
         }
     }
 }

@@ -20,7 +20,7 @@ impl Run<'_, '_> {
             return;
         }
         let Host::Opened(number) = host else { return };
-        let (template, set) = (self.opened[number].template, self.opened[number].set);
+        let (template, set) = (self.in_flight[number].template, self.in_flight[number].set);
         let left = self.problem.keys.left(set, &self.problem.sets);
         for group in footprint.counted.iter().chain(&footprint.carried) {
             if !self.problem.is_counted(*group, template, set) {
@@ -65,8 +65,8 @@ impl Run<'_, '_> {
                 tally.add(domain);
             } else if is_anti {
                 let undecided = problem.hosts.by_key[key].undecided.iter();
-                let own = undecided.filter(|(other, _)| *other == place);
-                own.for_each(|(_, domains)| domains.iter().for_each(|domain| tally.add(domain)));
+                let filter = undecided.filter(|(other, _)| *other == place);
+                filter.for_each(|(_, domains)| domains.iter().for_each(|domain| tally.add(domain)));
             }
         }
     }

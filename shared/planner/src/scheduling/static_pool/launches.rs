@@ -20,7 +20,7 @@ use crate::{
     scheduling::{
         output,
         problem::Problem,
-        solver::{Opened, Solution},
+        solver::{InFlightClaim, Solution},
     },
 };
 
@@ -66,10 +66,10 @@ pub fn launches(facts: &Facts) -> Launches {
     }
     let facts = facts_of_templates(facts, &wanted);
     let mut problem = Problem::of(&facts, false);
-    let (mut opened, mut room) = (Vec::new(), room(&facts));
+    let (mut in_flight, mut room) = (Vec::new(), room(&facts));
     for (name, missing) in wanted {
-        let one = match from_template(&mut problem, name) {
-            Ok(one) => one,
+        let in_flight_claim = match from_template(&mut problem, name) {
+            Ok(in_flight_claim) => in_flight_claim,
             Err(why) => {
                 notes.push(note(name, why));
                 continue;
@@ -81,11 +81,11 @@ pub fn launches(facts: &Facts) -> Launches {
             let text = format!("a cluster has at most {NODES_PER_CLUSTER_MAX} nodes");
             notes.push(note(name, text));
         }
-        opened.extend(iter::repeat_n(one, count));
+        in_flight.extend(iter::repeat_n(in_flight_claim, count));
     }
     let plan = output::plan(
         &mut problem,
-        &Solution { opened: opened.into_iter().collect(), ..Solution::default() },
+        &Solution { in_flight: in_flight.into_iter().collect(), ..Solution::default() },
     );
     Launches { promises: plan.promises, notes }
 }
@@ -100,10 +100,10 @@ fn facts_of_templates(facts: &Facts, wanted: &[(&NodePoolName, u64)]) -> Facts {
     let wanted = pools.filter(|pool| wanted.iter().any(|(name, _)| **name == pool.name));
     let free =
         |pool: &NodePool| NodePool { replicas: None, limits: Limits::default(), ..pool.clone() };
-    let mut own = Facts { node_pools: wanted.map(free).collect(), ..facts.clone() };
-    own.pods.clear();
-    own.surroundings.capacity_buffers.clear();
-    own
+    let mut facts = Facts { node_pools: wanted.map(free).collect(), ..facts.clone() };
+    facts.pods.clear();
+    facts.surroundings.capacity_buffers.clear();
+    facts
 }
 
 /// How many claims more there may be.
@@ -112,14 +112,14 @@ fn room(facts: &Facts) -> usize {
 }
 
 /// A claim of the pool's template; or why there can be none.
-fn from_template(problem: &mut Problem<'_>, pool: &NodePoolName) -> Result<Opened, String> {
+fn from_template(problem: &mut Problem<'_>, pool: &NodePoolName) -> Result<InFlightClaim, String> {
     let template = problem.templates.entries().find(|(_, template)| template.name() == pool);
     let Some((number, template)) = template else {
         let closed = problem.closed.iter().find(|(name, _)| *name == pool);
         return Err(closed.map(|(_, why)| why.clone()).unwrap_or_default());
     };
     let minimums = template.minimums();
-    let one = Opened {
+    let in_flight_claim = InFlightClaim {
         template: number,
         set: template.set,
         types: template.types.clone(),
@@ -129,8 +129,8 @@ fn from_template(problem: &mut Problem<'_>, pool: &NodePoolName) -> Result<Opene
         minimums,
         held: BitSet::default(),
     };
-    match output::draft(problem, &one) {
-        Ok(_) => Ok(one),
+    match output::draft(problem, &in_flight_claim) {
+        Ok(_) => Ok(in_flight_claim),
         Err(why) => Err(why.to_owned()),
     }
 }

@@ -37,8 +37,8 @@ pub(super) fn of_claim(around: &Surroundings<'_>, claim: &NodeClaim) -> (Amounts
 /// The zone of all that a promised claim may be bought as, now or later, if it is one: often that of
 /// its reservation.
 fn only_zone(claim: &NodeClaim, types: &[&model::InstanceType]) -> Option<Requirement> {
-    let offerings = types.iter().flat_map(|one| &one.offerings);
-    let mut open = offerings.filter(|one| one.is_compatible(&claim.requirements));
+    let offerings = types.iter().flat_map(|instance_type| &instance_type.offerings);
+    let mut open = offerings.filter(|offering| offering.is_compatible(&claim.requirements));
     let first = open.next()?;
     let is_only = open.all(|other| other.zone == first.zone);
     Requirement::of_label(labels::ZONE, first.zone.as_str()).ok().filter(|_| is_only)
@@ -50,7 +50,9 @@ fn least_room(
     claim: &NodeClaim,
     types: &[&model::InstanceType],
 ) -> Amounts {
-    let rooms = types.iter().map(|one| room_on(around, &one.allocatable(), claim, &[one]));
+    let rooms = types.iter().map(|instance_type| {
+        room_on(around, &instance_type.allocatable(), claim, &[instance_type])
+    });
     let least = rooms.reduce(|mut least, room| {
         amounts::lower(&mut least, &room);
         least
@@ -79,48 +81,53 @@ fn known(
     types: &[&model::InstanceType],
     is_asked: impl Fn(&str) -> bool,
 ) -> BTreeMap<String, Known> {
-    let mut all: BTreeMap<String, Known> = BTreeMap::new();
+    let mut knowns: BTreeMap<String, Known> = BTreeMap::new();
     for requirement in claim.requirements.iter().filter(|r| is_asked(r.key().as_str())) {
         if requirement.operator() != Operator::DoesNotExist {
             let values = requirement.clone().with_min_values(None);
             let may_be_absent = requirement.allows_absence();
-            all.insert(requirement.key().as_str().to_owned(), Known { values, may_be_absent });
+            knowns.insert(requirement.key().as_str().to_owned(), Known { values, may_be_absent });
         }
     }
     let keys: BTreeSet<&str> = types
         .iter()
-        .flat_map(|one| one.requirements.iter().map(|r| r.key().as_str()))
+        .flat_map(|instance_type| instance_type.requirements.iter().map(|r| r.key().as_str()))
         .filter(|key| is_asked(key))
         .collect();
     for key in keys {
         match of_types(key, types) {
             Some(mut known) => {
-                if let Some(own) = claim.requirements.get(key) {
-                    known.values = known.values.intersection(&own.clone().with_min_values(None));
+                if let Some(requirement) = claim.requirements.get(key) {
+                    known.values =
+                        known.values.intersection(&requirement.clone().with_min_values(None));
                 }
-                all.insert(key.to_owned(), known);
+                knowns.insert(key.to_owned(), known);
             }
             None => {
-                all.remove(key);
+                knowns.remove(key);
             }
         }
     }
     let exactly = labels_of(claim);
     if claim.instance.is_some() {
         // What is launched has its labels, and will never get others.
-        all.retain(|_, known| known.values.single_value().is_some() && !known.may_be_absent);
+        knowns.retain(|_, known| known.values.single_value().is_some() && !known.may_be_absent);
     }
-    all.extend(exact(&exactly, &is_asked));
-    all
+    knowns.extend(exact(&exactly, &is_asked));
+    knowns
 }
 
 /// The values that `types` have for the label `key`; `None` when none of them has it.
 fn of_types(key: &str, types: &[&model::InstanceType]) -> Option<Known> {
     let mut values = BTreeSet::new();
     let mut may_be_absent = false;
-    for one in types {
-        match one.requirements.get(key).filter(|own| !own.values().is_empty()) {
-            Some(own) => values.extend(own.values()),
+    for instance_type in types {
+        match instance_type
+            .requirements
+            .get(key)
+            .filter(|requirement| !requirement.values().is_empty())
+        {
+            Some(requirement) => values.extend(requirement.values()),
             None => may_be_absent = true,
         }
     }

@@ -72,8 +72,8 @@ impl Hosts {
         key: KeyId,
         supply: &'a Supply,
     ) -> impl Iterator<Item = DomainId> {
-        let own = supply.existing.iter().zip(self.domains.iter());
-        own.filter_map(move |(existing, domains)| {
+        let zip = supply.existing.iter().zip(self.domains.iter());
+        zip.filter_map(move |(existing, domains)| {
             let Target::Node(_) = existing.target else { return None };
             let domain = domains.known(key).copied().flatten()?;
             let kind = &supply.kinds[existing.kind];

@@ -108,9 +108,9 @@ impl Kinds {
         is_initialized: bool,
         daemons: &[Daemon],
     ) -> &Resources {
-        let all = &self.all;
+        let kinds = &self.all;
         self.daemons.entry((kind, is_initialized)).or_insert_with(|| {
-            let mut own = all[kind].clone();
+            let mut own = kinds[kind].clone();
             if !is_initialized {
                 own.labels.extend(started());
             }
@@ -125,16 +125,16 @@ pub(super) fn exact(
     labels: &BTreeMap<String, String>,
     is_asked: impl Fn(&str) -> bool,
 ) -> BTreeMap<String, Known> {
-    let mut all: BTreeMap<String, Known> = BTreeMap::new();
+    let mut knowns: BTreeMap<String, Known> = BTreeMap::new();
     for (key, value) in labels.iter().filter(|(key, _)| is_asked(key)) {
         let Ok(values) = Requirement::of_label(key, value) else { continue };
         let name = values.key().as_str().to_owned();
-        let known = all
+        let known = knowns
             .entry(name)
             .or_insert_with(|| Known { values: values.clone(), may_be_absent: false });
         known.values = known.values.intersection(&values);
     }
-    all
+    knowns
 }
 
 /// Labels that a node gets while it starts.

@@ -54,8 +54,10 @@ impl Filter {
 
     /// Whether a node with `taints` passes that has labels as `accepts` says.
     pub(crate) fn passes(&self, taints: &[Taint], accepts: impl Fn(&Requirements) -> bool) -> bool {
-        let tolerated =
-            self.tolerations.as_ref().is_none_or(|all| taint::untolerated(taints, all).is_empty());
+        let tolerated = self
+            .tolerations
+            .as_ref()
+            .is_none_or(|tolerations| taint::untolerated(taints, tolerations).is_empty());
         tolerated && (self.terms.is_empty() || self.terms.iter().any(accepts))
     }
 }
@@ -113,11 +115,12 @@ impl Groups {
         }
         let number = self.all.push(group.clone());
         let expressions = group.selector.iter().flat_map(|selector| &selector.expressions);
-        let mut listed = expressions.filter(|one| one.operator == SelectorOperator::In);
+        let mut listed = expressions
+            .filter(|selector_expression| selector_expression.operator == SelectorOperator::In);
         match listed.next() {
-            Some(one) => {
-                let values = self.by_label.entry(one.key.clone()).or_default();
-                for value in &one.values {
+            Some(selector_expression) => {
+                let values = self.by_label.entry(selector_expression.key.clone()).or_default();
+                for value in &selector_expression.values {
                     values.entry(value.clone()).or_default().push(number);
                 }
             }
@@ -135,9 +138,9 @@ impl Groups {
     ) -> Vec<GroupId> {
         let asked = labels.iter().filter_map(|(key, value)| self.by_label.get(key)?.get(value));
         let likely = asked.flatten().chain(&self.others).copied();
-        let mut all: Vec<GroupId> =
+        let mut groups: Vec<GroupId> =
             likely.filter(|number| self.all[*number].selects(namespace, labels)).collect();
-        all.sort_unstable();
-        all
+        groups.sort_unstable();
+        groups
     }
 }

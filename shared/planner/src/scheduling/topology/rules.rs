@@ -66,10 +66,10 @@ pub(crate) fn allowed(
         Purpose::Spread { max_skew, min_domains } => {
             let fewest = fewest(tally, &supported, min_domains);
             let most = u64::from(fewest) + u64::from(max_skew);
-            let own = u64::from(rule.is_own);
+            let number = u64::from(rule.is_own);
             let mut fitting = tally.known.clone();
             for domain in tally.known.iter() {
-                if most < u64::from(tally.count(domain)) + own {
+                if most < u64::from(tally.count(domain)) + number {
                     fitting.remove(domain);
                 }
             }

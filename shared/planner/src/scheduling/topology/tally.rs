@@ -43,7 +43,7 @@ pub(crate) struct Tally {
     /// Of the hostname: what is there or promised.
     pub(crate) existing: Hosts<kind::Place>,
     /// Of the hostname: claims of the plan.
-    pub(crate) opened: Hosts<kind::Claim>,
+    pub(crate) in_flight: Hosts<kind::Claim>,
     /// Pods on all hosts.
     pub(crate) on_hosts: u64,
 }
@@ -103,7 +103,7 @@ impl Tally {
     fn set(&mut self, group: &Group, host: Host, change: impl Fn(u32) -> u32) {
         match host {
             Host::Existing(place) => self.existing.set(group, place, change),
-            Host::Opened(claim) => self.opened.set(group, claim, change),
+            Host::Opened(claim) => self.in_flight.set(group, claim, change),
         }
     }
 }

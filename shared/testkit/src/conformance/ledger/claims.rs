@@ -34,7 +34,7 @@ pub(super) async fn cases<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) 
         Case::of("a claim is found by its instance", by_instance(subject).await),
         Case::of(
             "an offering cools down until the later time, for every cluster",
-            cools_down(subject).await,
+            is_unavailable(subject).await,
         ),
         Case::of("clusters in one table do not see each other", apart(subject).await),
     ]
@@ -274,24 +274,40 @@ async fn alone<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(
     let promised = subject.promised("alone").await?;
     let head = subject.head().await?;
     let asked = asked_for(&promised);
-    let (ledger, one) = (subject.ledger, subject.one());
-    same("a write", &ledger.write_claim(one, &asked).await?, &WriteOutcome::Conflict)?;
-    let refused = ledger.remove_claim(one, &promised).await.map_err(|error| error.fault);
+    let (ledger, cluster_name) = (subject.ledger, subject.one());
+    same("a write", &ledger.write_claim(cluster_name, &asked).await?, &WriteOutcome::Conflict)?;
+    let refused = ledger.remove_claim(cluster_name, &promised).await.map_err(|error| error.fault);
     same("a removal", &refused, &Err(Fault::Permanent))?;
     subject.unchanged(head, &promised).await?;
     same("leaving the batch", &write(subject, &asked).await?, &WriteOutcome::Written)?;
     let next = NodeClaim { version: 3, message: Some("next".into()), ..asked.clone() };
     for _ in 0..2 {
-        same("the write", &ledger.write_claim(one, &next).await?, &WriteOutcome::Written)?;
+        same("the write", &ledger.write_claim(cluster_name, &next).await?, &WriteOutcome::Written)?;
         subject.unchanged(head, &next).await?;
     }
-    same("an old write", &ledger.write_claim(one, &asked).await?, &WriteOutcome::Conflict)?;
-    same("an old removal", &ledger.remove_claim(one, &asked).await?, &WriteOutcome::Conflict)?;
+    same(
+        "an old write",
+        &ledger.write_claim(cluster_name, &asked).await?,
+        &WriteOutcome::Conflict,
+    )?;
+    same(
+        "an old removal",
+        &ledger.remove_claim(cluster_name, &asked).await?,
+        &WriteOutcome::Conflict,
+    )?;
     for _ in 0..2 {
-        same("the removal", &ledger.remove_claim(one, &next).await?, &WriteOutcome::Written)?;
+        same(
+            "the removal",
+            &ledger.remove_claim(cluster_name, &next).await?,
+            &WriteOutcome::Written,
+        )?;
         subject.absent(&next).await?;
     }
-    same("a write after it", &ledger.write_claim(one, &next).await?, &WriteOutcome::Conflict)
+    same(
+        "a write after it",
+        &ledger.write_claim(cluster_name, &next).await?,
+        &WriteOutcome::Conflict,
+    )
 }
 
 async fn by_instance<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
@@ -317,22 +333,25 @@ async fn eventually<L: Ledger, W: AsyncFn()>(
         }
         (subject.wait)().await;
     }
-    let found = subject.ledger.claim_of_instance(instance).await?;
-    same("in the end its claim", &found.as_ref(), &wanted)
+    let entry = subject.ledger.claim_of_instance(instance).await?;
+    same("in the end its claim", &entry.as_ref(), &wanted)
 }
 
-async fn cools_down<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
+async fn is_unavailable<L: Ledger, W: AsyncFn()>(
+    subject: &Subject<'_, L, W>,
+) -> Result<(), Failure> {
     let (one, other) = (offering("m7g.large"), offering("m7g.xlarge"));
     for (given, stands) in [(5, 5), (9, 9), (7, 9), (9, 9)] {
         let offerings = [(one.clone(), later(given)), (other.clone(), later(1))];
-        subject.ledger.cool_down(&offerings).await?;
+        subject.ledger.mark_unavailable(&offerings).await?;
         for cluster in [subject.one(), &subject.clusters.other] {
-            let cooling = subject.ledger.snapshot(cluster).await?.cooling;
-            same("what cools down", &cooling.get(&one), &Some(&later(stands)))?;
-            same("the other", &cooling.get(&other), &Some(&later(1)))?;
+            let unavailable_offerings =
+                subject.ledger.snapshot(cluster).await?.unavailable_offerings;
+            same("what cools down", &unavailable_offerings.get(&one), &Some(&later(stands)))?;
+            same("the other", &unavailable_offerings.get(&other), &Some(&later(1)))?;
         }
     }
-    Ok(subject.ledger.cool_down(&[]).await?)
+    Ok(subject.ledger.mark_unavailable(&[]).await?)
 }
 
 async fn apart<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {

@@ -133,16 +133,16 @@ async fn refused<L: Ledger, W: AsyncFn()>(
     stored: &NodeClaim,
 ) -> Result<(), Failure> {
     let beside = build::claim(&format!("beside-{}", commit.id));
-    let cooled = offering("m7g.metal");
+    let unavailable = offering("m7g.metal");
     let commit = Commit {
         promised: [vec![beside.clone()], commit.promised].concat(),
-        cooling: BTreeMap::from([(cooled.clone(), later(0))]),
+        unavailable_offerings: BTreeMap::from([(unavailable.clone(), later(0))]),
         ..commit
     };
     same("the answer", &subject.commit(&commit).await?, &CommitOutcome::Conflict)?;
     subject.absent(&beside).await?;
     let snapshot = subject.ledger.snapshot(subject.one()).await?;
-    same("what cools down", &snapshot.cooling.get(&cooled), &None)?;
+    same("what cools down", &snapshot.unavailable_offerings.get(&unavailable), &None)?;
     subject.unchanged(commit.parent, stored).await
 }
 
@@ -220,13 +220,13 @@ async fn mixed<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(
     let written = subject.ledger.write_claims(subject.one(), stored_alone).await?;
     same("the write before", &written, &WriteOutcome::Written)?;
     let (warm, hot) = (offering("c7g.large"), offering("r7g.large"));
-    subject.ledger.cool_down(&[(hot.clone(), later(9))]).await?;
+    subject.ledger.mark_unavailable(&[(hot.clone(), later(9))]).await?;
     let head = subject.head().await?;
     let changed = NodeClaim { version: 3, empty_since: Some(later(0)), ..stored };
     let promised = build::claim("mixed-promised");
     let commit = Commit {
         changed: vec![changed.clone()],
-        cooling: BTreeMap::from([(warm.clone(), later(5)), (hot.clone(), later(5))]),
+        unavailable_offerings: BTreeMap::from([(warm.clone(), later(5)), (hot.clone(), later(5))]),
         decisions: vec![decision(0), decision(1)],
         ..build::commit("mixed", head, vec![promised.clone()])
     };
@@ -237,8 +237,12 @@ async fn mixed<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(
     subject.unchanged(head.next(), &promised).await?;
     for cluster in [subject.one(), &subject.clusters.other] {
         let snapshot = subject.ledger.snapshot(cluster).await?;
-        same("what cools down", &snapshot.cooling.get(&warm), &Some(&later(5)))?;
-        same("what cools down longer", &snapshot.cooling.get(&hot), &Some(&later(9)))?;
+        same("what cools down", &snapshot.unavailable_offerings.get(&warm), &Some(&later(5)))?;
+        same(
+            "what cools down longer",
+            &snapshot.unavailable_offerings.get(&hot),
+            &Some(&later(9)),
+        )?;
     }
     Ok(())
 }

@@ -41,14 +41,14 @@ async fn least<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(
 }
 
 async fn apart<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
-    let (one, other) = (subject.one(), &subject.clusters.other);
+    let (cluster_name, other) = (subject.one(), &subject.clusters.other);
     let keys =
         [key("m7g.large", "ami-0b"), key("m7g.xlarge", "ami-0b"), key("m7g.large", "ami-0c")];
     for (key, memory) in keys.iter().zip(1..) {
-        subject.ledger.measure(one, key, Bytes(memory), later(1)).await?;
+        subject.ledger.measure(cluster_name, key, Bytes(memory), later(1)).await?;
     }
     for (key, memory) in keys.iter().zip(1..) {
-        same("its own", &seen(subject, one, key).await?, &Some(Bytes(memory)))?;
+        same("its own", &seen(subject, cluster_name, key).await?, &Some(Bytes(memory)))?;
         same("another cluster's", &seen(subject, other, key).await?, &None)?;
     }
     Ok(())

@@ -110,8 +110,8 @@ fn a_member_like_the_one_before_is_not_looked_at_again() {
     let (other, _) = read(r#"{"a": [2]}"#, &object, &mut calls).unwrap();
     assert_eq!((other.text(), calls), (Some(r#"{"a": [2]}"#), 2));
     // A number may go on.
-    let (one, _) = read("1", &Member::default(), &mut calls).unwrap();
-    let (twelve, _) = read("12", &one, &mut calls).unwrap();
+    let (member, _) = read("1", &Member::default(), &mut calls).unwrap();
+    let (twelve, _) = read("12", &member, &mut calls).unwrap();
     assert_eq!((twelve.text(), calls), (Some("12"), 4));
     let (null, _) = read("null,", &object, &mut calls).unwrap();
     assert_eq!((null.text(), calls), (None, 4));

@@ -42,10 +42,10 @@ impl Spec<'_> {
     /// what [`Trimmed::write_shared`] writes.
     pub(in super::super) fn claims(&self) -> Option<impl Iterator<Item = &str>> {
         let volumes = self.volumes.items();
-        let is_plain = |one: &Volume<'_>| {
-            one.ephemeral.get().is_none() && one.aws_elastic_block_store.get().is_none()
+        let is_plain = |volume: &Volume<'_>| {
+            volume.ephemeral.get().is_none() && volume.aws_elastic_block_store.get().is_none()
         };
-        let claims = volumes.iter().filter_map(|one| one.persistent_volume_claim.get());
+        let claims = volumes.iter().filter_map(|volume| volume.persistent_volume_claim.get());
         volumes.iter().all(is_plain).then_some(claims.map(Cow::as_ref))
     }
 
@@ -110,12 +110,15 @@ impl Status<'_> {
             ("initContainerStatuses", &self.init_container_statuses),
         ] {
             let statuses = statuses.items();
-            if statuses.iter().any(|one| one.allocated_resources.get().is_some()) {
+            if statuses
+                .iter()
+                .any(|container_status| container_status.allocated_resources.get().is_some())
+            {
                 quoted_key(text, key);
-                list(text, statuses, |one, text| {
+                list(text, statuses, |container_status, text| {
                     text.push_str(r#"{"image":"""#);
-                    member(text, "name", &one.name);
-                    member(text, "allocatedResources", &one.allocated_resources);
+                    member(text, "name", &container_status.name);
+                    member(text, "allocatedResources", &container_status.allocated_resources);
                     text.push('}');
                 });
             }

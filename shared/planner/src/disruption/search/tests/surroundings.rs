@@ -1,4 +1,4 @@
-//! What else of a cluster keeps nodes or lets them go: buffers, `minValues`, reservations, wishes.
+//! What else of a cluster keeps nodes or lets them go: buffers, `minValues`, reservations, preferences.
 
 use std::{collections::BTreeMap, sync::Arc};
 
@@ -146,15 +146,16 @@ fn spot_for_spot_keeps_the_cheapest_fifteen_or_as_many_as_min_values_ask() {
     let mut cheap = spot_with_many_types();
     let instance = claim(&mut cheap, "a").instance.as_mut().unwrap();
     instance.instance_type = "s00.small".parse().unwrap();
-    let all = &mut node(&mut cheap, "a").labels;
-    all.insert(labels::INSTANCE_TYPE.to_owned(), "s00.small".to_owned());
+    let texts = &mut node(&mut cheap, "a").labels;
+    texts.insert(labels::INSTANCE_TYPE.to_owned(), "s00.small".to_owned());
     check(&cheap, SingleNode, "nothing");
 }
 
 /// The default types, `t.small` to be had as reserved capacity too.
 fn reserve(facts: &mut Facts) {
     let mut types = default_types();
-    let small = types.iter_mut().find(|one| one.name.as_str() == "t.small").unwrap();
+    let small =
+        types.iter_mut().find(|instance_type| instance_type.name.as_str() == "t.small").unwrap();
     let reservation = Reservation {
         id: "cr-1".to_owned(),
         kind: "default".to_owned(),
@@ -167,9 +168,9 @@ fn reserve(facts: &mut Facts) {
         reservation: Some(reservation),
         ..small.offerings[0].clone()
     });
-    let all = ["reserved", "spot", "on-demand"];
+    let texts = ["reserved", "spot", "on-demand"];
     let key = labels::CAPACITY_TYPE;
-    small.requirements.replace(model::Requirement::new(key, model::Operator::In, all).unwrap());
+    small.requirements.replace(model::Requirement::new(key, model::Operator::In, texts).unwrap());
     offer(facts, types);
 }
 
@@ -196,14 +197,14 @@ fn term(app: &str) -> PodAffinityTerm {
 }
 
 #[test]
-fn what_pods_ask_about_each_other_holds_and_what_they_wish_for_if_it_is_respected() {
+fn what_pods_ask_about_each_other_holds_and_what_they_prefer_if_it_is_respected() {
     let nodes = [("a", "t.medium"), ("b", "t.medium")];
     let apart = |required: bool| {
         let pods = ["a", "b"].map(|on| {
             with(app(&format!("p-{on}"), on, "cpu=1"), |spec| {
                 spec.labels = BTreeMap::from([("app".to_owned(), "web".to_owned())]);
-                let wish = Weighted { weight: 1, term: term("web") };
-                let (must, may) = (vec![term("web")], vec![wish]);
+                let preference = Weighted { weight: 1, term: term("web") };
+                let (must, may) = (vec![term("web")], vec![preference]);
                 spec.pod_anti_affinity = PodAffinity {
                     required: if required { must } else { Vec::new() },
                     preferred: if required { Vec::new() } else { may },

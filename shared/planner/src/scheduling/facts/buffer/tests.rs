@@ -71,10 +71,10 @@ fn limits_alone_say_how_many_and_limits_on_something_else_cap_nothing() {
 
 #[test]
 fn a_virtual_pod_is_its_template_with_the_marks_of_the_buffer() {
-    let mut own = spec("cpu=1");
-    own.labels.insert("app".to_owned(), "spare".to_owned());
-    own.priority = 7;
-    let target = BufferTarget::Template(Arc::new(own));
+    let mut pod_spec = spec("cpu=1");
+    pod_spec.labels.insert("app".to_owned(), "spare".to_owned());
+    pod_spec.priority = 7;
+    let target = BufferTarget::Template(Arc::new(pod_spec));
     let pods = virtual_pods(&world(vec![buffer("spare", Some(2), target)]));
     let names: Vec<String> = pods.iter().map(|pod| format!("{} {}", pod.key, pod.uid)).collect();
     let expected = [

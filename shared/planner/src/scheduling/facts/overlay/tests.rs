@@ -39,7 +39,7 @@ fn world(given: &[Given<'_>]) -> Facts {
     let mut blue = pool("blue");
     blue.template.labels.insert("team".to_owned(), "blue".to_owned());
     facts.node_pools.insert(0, blue);
-    facts.surroundings.node_overlays = given.iter().map(|one| overlay(*one)).collect();
+    facts.surroundings.node_overlays = given.iter().map(|entry| overlay(*entry)).collect();
     facts
 }
 
@@ -165,12 +165,12 @@ fn of_equal_overlays_about_the_same_the_name_that_sorts_first_is_rejected() {
 #[test]
 fn an_equal_overlay_conflicts_although_a_heavier_one_decides() {
     let wanted = [GENERAL, SMALL, SPOT, ONE];
-    let all = [
+    let entries = [
         ("a", 1, &wanted[..], "price=0.3"),
         ("b", 1, &wanted, "price=0.2"),
         ("c", 2, &wanted, "price=0.1"),
     ];
-    check(&all, &["general/t.small spot zone-1 0.1000", "a: Conflict"]);
+    check(&entries, &["general/t.small spot zone-1 0.1000", "a: Conflict"]);
 }
 
 #[test]

@@ -23,16 +23,16 @@ fn storage() -> Storage {
     zonal.allowed_topologies = zones.map(term).to_vec();
     let mut immediate = class("ebs.csi.aws.com");
     immediate.waits_for_first_consumer = false;
-    let mut all = Storage::default();
+    let mut storage = Storage::default();
     let classes = [
         ("anywhere", class("ebs.csi.aws.com")),
         ("zonal", zonal),
         ("old", class("kubernetes.io/aws-ebs")),
         ("immediate", immediate),
     ];
-    all.classes = classes.map(|(name, class)| (name.to_owned(), class)).into();
-    add(&mut all, "unbound", of_class("anywhere"));
-    all
+    storage.classes = classes.map(|(name, class)| (name.to_owned(), class)).into();
+    add(&mut storage, "unbound", of_class("anywhere"));
+    storage
 }
 
 fn key(name: &str) -> VolumeClaimKey {
@@ -115,8 +115,8 @@ fn volumes_combine_and_contradictions_are_left_out_unless_nothing_is_left() {
     add_bound(&mut storage, "bc", &["team=b", "team=c"]);
     add_bound(&mut storage, "racks", &["rack=1", "rack=2"]);
     check(&storage, &pod(&["ab", "bc"]), &["team=b"]);
-    let all = ["team=a rack=1", "team=a rack=2", "team=b rack=1", "team=b rack=2"];
-    check(&storage, &pod(&["ab", "racks"]), &all);
+    let texts = ["team=a rack=1", "team=a rack=2", "team=b rack=1", "team=b rack=2"];
+    check(&storage, &pod(&["ab", "racks"]), &texts);
     add_bound(&mut storage, "d", &["team=d"]);
     check(&storage, &pod(&["ab", "d"]), &["!team", "!team"]);
 }

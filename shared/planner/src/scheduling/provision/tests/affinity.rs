@@ -25,24 +25,24 @@ fn app(name: &str, requests: &str) -> PodSpec {
     PodSpec { labels: [("app".to_owned(), name.to_owned())].into(), ..spec(requests) }
 }
 
-fn near(key: &str, other: &str, mut own: PodSpec) -> PodSpec {
-    own.pod_affinity.required.push(term(key, other));
-    own
+fn near(key: &str, other: &str, mut pod_spec: PodSpec) -> PodSpec {
+    pod_spec.pod_affinity.required.push(term(key, other));
+    pod_spec
 }
 
-fn away(key: &str, other: &str, mut own: PodSpec) -> PodSpec {
-    own.pod_anti_affinity.required.push(term(key, other));
-    own
+fn away(key: &str, other: &str, mut pod_spec: PodSpec) -> PodSpec {
+    pod_spec.pod_anti_affinity.required.push(term(key, other));
+    pod_spec
 }
 
-fn wished(key: &str, other: &str) -> PodAffinity {
+fn preferred(key: &str, other: &str) -> PodAffinity {
     let preferred = vec![Weighted { weight: 50, term: term(key, other) }];
     PodAffinity { required: Vec::new(), preferred }
 }
 
-fn zoned(zone: &str, own: PodSpec) -> PodSpec {
+fn zoned(zone: &str, pod_spec: PodSpec) -> PodSpec {
     let selector = requirements(&[&format!("topology.kubernetes.io/zone={zone}")]);
-    PodSpec { node_selector: selector, ..own }
+    PodSpec { node_selector: selector, ..pod_spec }
 }
 
 /// The pods of each node, and who is left: `a-0 b | c | left: d`. Nodes by their first pod.
@@ -53,15 +53,16 @@ fn grouped(facts: &Facts) -> String {
         names.sort_unstable();
         names.join(" ")
     };
-    let promised = plan.promises.iter().map(|one| names(&one.claim.pods));
-    let placed = plan.placements.iter().map(|one| names(&one.pods));
-    let mut all: Vec<String> = promised.chain(placed).collect();
-    all.sort();
-    let left: Vec<model::PodKey> = plan.unplaced.iter().map(|one| one.pod.clone()).collect();
+    let promised = plan.promises.iter().map(|promise| names(&promise.claim.pods));
+    let placed = plan.placements.iter().map(|placement| names(&placement.pods));
+    let mut texts: Vec<String> = promised.chain(placed).collect();
+    texts.sort();
+    let left: Vec<model::PodKey> =
+        plan.unplaced.iter().map(|unplaced| unplaced.pod.clone()).collect();
     if !left.is_empty() {
-        all.push(format!("left: {}", names(&left)));
+        texts.push(format!("left: {}", names(&left)));
     }
-    all.join(" | ")
+    texts.join(" | ")
 }
 
 #[track_caller]
@@ -126,8 +127,8 @@ fn pods_that_want_each_other_share_a_host_until_it_is_full() {
 #[test]
 fn pods_that_want_each_other_share_a_zone() {
     let spec = near(ZONE, "a", away(HOSTNAME, "a", app("a", "cpu=100m")));
-    let all: BTreeSet<String> = zones(&facts(replicas("a", 4, &spec))).into_values().collect();
-    assert_eq!(all.len(), 1);
+    let texts: BTreeSet<String> = zones(&facts(replicas("a", 4, &spec))).into_values().collect();
+    assert_eq!(texts.len(), 1);
     let third = zones(&facts(replicas("a", 4, &zoned("zone-3", spec))));
     assert!(third.len() == 4 && third.values().all(|zone| zone == "zone-3"), "{third:?}");
 }
@@ -139,10 +140,10 @@ fn who_cannot_reach_the_others_may_begin_elsewhere() {
 }
 
 #[test]
-fn wishes_are_given_up_to_place_a_pod() {
-    let no_target = PodSpec { pod_affinity: wished(HOSTNAME, "none"), ..app("a", "cpu=1") };
+fn preferences_are_given_up_to_place_a_pod() {
+    let no_target = PodSpec { pod_affinity: preferred(HOSTNAME, "none"), ..app("a", "cpu=1") };
     check(&[&one("a", no_target)], "a");
-    let spec = PodSpec { pod_anti_affinity: wished(ZONE, "a"), ..app("a", "cpu=1") };
+    let spec = PodSpec { pod_anti_affinity: preferred(ZONE, "a"), ..app("a", "cpu=1") };
     let world = facts(replicas("a", 5, &spec));
     assert!(provision(&world).unplaced.is_empty());
 }
@@ -154,8 +155,12 @@ fn who_repels_is_alone() {
         PodSpec { node_selector: requirements(&["kubernetes.io/arch=arm64"]), ..app("t", "cpu=2") };
     let world = facts([one("t", arm), one("z", away(ARCH, "t", app("z", "cpu=1")))].concat());
     let plan = provision(&world);
-    let types =
-        &plan.promises.iter().find(|one| one.claim.pods[0].name.as_str() == "z").unwrap().claim;
+    let types = &plan
+        .promises
+        .iter()
+        .find(|promise| promise.claim.pods[0].name.as_str() == "z")
+        .unwrap()
+        .claim;
     assert!(types.instance_types.iter().all(|name| name.as_str() != "t.arm"));
 }
 
@@ -180,11 +185,15 @@ fn who_is_repelled_stays_away() {
     check(&[&guards.concat(), &other], "g1 | g2 | g3 | left: w");
     // A guard whose zone is open blocks them all until it is known.
     check(&[&one("g", away(ZONE, "w", app("g", "cpu=2"))), &other], "g | left: w");
-    let wish = |zone: &str| {
-        zoned(zone, PodSpec { pod_anti_affinity: wished(ZONE, "w"), ..app("g", "cpu=2") })
+    let preference = |zone: &str| {
+        zoned(zone, PodSpec { pod_anti_affinity: preferred(ZONE, "w"), ..app("g", "cpu=2") })
     };
-    let wishes = [one("g1", wish("zone-1")), one("g2", wish("zone-2")), one("g3", wish("zone-3"))];
-    assert!(!grouped(&facts([wishes.concat(), other].concat())).contains("left"));
+    let preferences = [
+        one("g1", preference("zone-1")),
+        one("g2", preference("zone-2")),
+        one("g3", preference("zone-3")),
+    ];
+    assert!(!grouped(&facts([preferences.concat(), other].concat())).contains("left"));
 }
 
 /// A node in zone 1 with room and the pod `bound`.
@@ -205,8 +214,8 @@ fn who_runs_repels_too_if_it_must() {
     assert_eq!(placed(app("g", "cpu=1")), 1);
     assert_eq!(placed(away(HOSTNAME, "w", app("g", "cpu=1"))), 0);
     assert_eq!(placed(away(ZONE, "w", app("g", "cpu=1"))), 0);
-    let wish = PodSpec { pod_anti_affinity: wished(HOSTNAME, "w"), ..app("g", "cpu=1") };
-    assert_eq!(placed(wish), 1);
+    let preference = PodSpec { pod_anti_affinity: preferred(HOSTNAME, "w"), ..app("g", "cpu=1") };
+    assert_eq!(placed(preference), 1);
 }
 
 #[test]
@@ -250,8 +259,9 @@ fn a_chain_of_followers_resolves_in_one_plan_whatever_their_order() {
     for round in 0..4 {
         let link = |place: usize| {
             let cpu = format!("cpu={}m", 100 * (1 + (place + round) % 4));
-            let own = app(chain[place], &cpu);
-            let spec = if place == 0 { own } else { near(HOSTNAME, chain[place - 1], own) };
+            let pod_spec = app(chain[place], &cpu);
+            let spec =
+                if place == 0 { pod_spec } else { near(HOSTNAME, chain[place - 1], pod_spec) };
             pending(chain[place], spec)
         };
         let pods: Vec<Pod> = (0..4).map(link).collect();
@@ -273,11 +283,17 @@ fn a_term_is_about_its_own_namespace_unless_it_says_more() {
         world.surroundings.namespaces.insert("other".parse().unwrap(), team);
         provision(&world).unplaced.len()
     };
-    let own = term(ZONE, "t");
-    assert_eq!(elsewhere(own.clone()), 1);
-    let named = PodAffinityTerm { namespaces: ["other".parse().unwrap()].into(), ..own.clone() };
+    let pod_affinity_term = term(ZONE, "t");
+    assert_eq!(elsewhere(pod_affinity_term.clone()), 1);
+    let named = PodAffinityTerm {
+        namespaces: ["other".parse().unwrap()].into(),
+        ..pod_affinity_term.clone()
+    };
     assert_eq!(elsewhere(named), 0);
-    let by = |selector| PodAffinityTerm { namespace_selector: Some(selector), ..own.clone() };
+    let by = |selector| PodAffinityTerm {
+        namespace_selector: Some(selector),
+        ..pod_affinity_term.clone()
+    };
     assert_eq!(elsewhere(by(LabelSelector::default())), 0);
     assert_eq!(elsewhere(by(LabelSelector::of_labels([("team", "a")]))), 0);
     assert_eq!(elsewhere(by(LabelSelector::of_labels([("team", "b")]))), 1);

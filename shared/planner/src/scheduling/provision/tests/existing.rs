@@ -59,8 +59,8 @@ fn a_pod_that_comes_later_takes_no_place_of_those_a_claim_was_promised_for() {
     commit(&mut facts, &first);
     facts.pods.push(pending("later", spec("cpu=1500m")));
     let second = provision(&facts);
-    let kept: Vec<_> = second.placements.iter().map(|one| &one.pods).collect();
-    let promised: Vec<_> = first.promises.iter().map(|one| &one.claim.pods).collect();
+    let kept: Vec<_> = second.placements.iter().map(|placement| &placement.pods).collect();
+    let promised: Vec<_> = first.promises.iter().map(|promise| &promise.claim.pods).collect();
     assert_eq!(kept, promised);
     assert_eq!(second.promises[0].claim.pods, [facts.pods[4].key.clone()]);
     // Nor while nobody remembers them would it be so.

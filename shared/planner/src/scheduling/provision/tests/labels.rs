@@ -32,9 +32,10 @@ fn team(operator: Operator, values: &[&str]) -> Requirement {
     Requirement::new("team", operator, values.iter().copied()).unwrap()
 }
 
-fn prefers(wishes: &[Requirement]) -> PodSpec {
-    let wish = |one: &Requirement| Weighted { weight: 1, term: vec![one.clone()] };
-    PodSpec { preferred_terms: wishes.iter().map(wish).collect(), ..spec("cpu=1") }
+fn prefers(preferences: &[Requirement]) -> PodSpec {
+    let preference =
+        |requirement: &Requirement| Weighted { weight: 1, term: vec![requirement.clone()] };
+    PodSpec { preferred_terms: preferences.iter().map(preference).collect(), ..spec("cpu=1") }
 }
 
 /// Facts with a pool that lets pods choose their team.
@@ -48,14 +49,14 @@ fn open_to_teams(pods: Vec<model::Pod>) -> Facts {
 #[track_caller]
 fn teams(plan: &Plan) -> Vec<&str> {
     assert_eq!(plan.unplaced, []);
-    plan.promises.iter().map(|one| one.claim.labels["team"].as_str()).collect()
+    plan.promises.iter().map(|promise| promise.claim.labels["team"].as_str()).collect()
 }
 
 #[test]
 fn a_preferred_value_that_is_no_label_is_given_up_as_one_that_cannot_be_had() {
     for value in HOSTILE {
-        let wish = team(Operator::In, &[value]);
-        let plan = provision(&open_to_teams(vec![pending("a", prefers(&[wish]))]));
+        let preference = team(Operator::In, &[value]);
+        let plan = provision(&open_to_teams(vec![pending("a", prefers(&[preference]))]));
         assert_eq!(teams(&plan), ["0"], "{value}");
         let requirement = plan.promises[0].claim.requirements.get("team").unwrap();
         assert!(!requirement.values().contains(value), "{requirement}");
@@ -65,17 +66,21 @@ fn a_preferred_value_that_is_no_label_is_given_up_as_one_that_cannot_be_had() {
 #[test]
 fn of_preferred_values_one_that_is_a_label_is_chosen() {
     for value in HOSTILE {
-        let wishes = [team(Operator::In, &[value, "payments"])];
-        let plan = provision(&open_to_teams(vec![pending("a", prefers(&wishes))]));
+        let preferences = [team(Operator::In, &[value, "payments"])];
+        let plan = provision(&open_to_teams(vec![pending("a", prefers(&preferences))]));
         assert_eq!(teams(&plan), ["payments"], "{value}");
         let requirement = plan.promises[0].claim.requirements.get("team").unwrap();
         assert_eq!(requirement.to_string(), "team In [payments]", "{value}");
         // Two preferences that only together leave a value that is no label.
-        let mut wishes = [team(Operator::In, &[value, "a"]), team(Operator::NotIn, &["a"])];
-        wishes.sort();
-        let both = Weighted { weight: 1, term: wishes.to_vec() };
-        let own = PodSpec { preferred_terms: vec![both], ..spec("cpu=1") };
-        assert_eq!(teams(&provision(&open_to_teams(vec![pending("a", own)]))), ["0"], "{value}");
+        let mut preferences = [team(Operator::In, &[value, "a"]), team(Operator::NotIn, &["a"])];
+        preferences.sort();
+        let both = Weighted { weight: 1, term: preferences.to_vec() };
+        let pod_spec = PodSpec { preferred_terms: vec![both], ..spec("cpu=1") };
+        assert_eq!(
+            teams(&provision(&open_to_teams(vec![pending("a", pod_spec)]))),
+            ["0"],
+            "{value}"
+        );
     }
 }
 
@@ -134,11 +139,11 @@ fn a_volume_that_asks_for_what_is_no_label_is_nowhere() {
 #[test]
 fn a_pod_that_moves_brings_no_label_that_no_node_can_have() {
     for value in HOSTILE {
-        let own = PodSpec {
+        let pod_spec = PodSpec {
             required_terms: vec![vec![team(Operator::In, &[value, "payments"])]],
             ..spec("cpu=1")
         };
-        let mut facts = open_to_teams(vec![running("a", "old", own)]);
+        let mut facts = open_to_teams(vec![running("a", "old", pod_spec)]);
         let mut old = node("old", "cpu=4 memory=8Gi pods=10");
         old.labels.insert("team".to_owned(), "payments".to_owned());
         old.is_deleting = true;

@@ -16,15 +16,15 @@ const SELECTORS: [&[&str]; 5] = [
 ];
 
 fn pods() -> impl Strategy<Value = Vec<Pod>> {
-    let one = (0_usize..SELECTORS.len(), 1_u32..60, 1_u32..40, 0_u8..10, 1_usize..6);
-    proptest::collection::vec(one, 0..12).prop_map(|all| {
+    let entry = (0_usize..SELECTORS.len(), 1_u32..60, 1_u32..40, 0_u8..10, 1_usize..6);
+    proptest::collection::vec(entry, 0..12).prop_map(|entries| {
         let workload = |(index, (selector, cpu, memory, gpu, count)): (usize, _)| {
             let gpu = if gpu == 0 { "example.com/gpu=1" } else { "" };
             let requests = format!("cpu={}m memory={}Mi {gpu}", cpu * 100, memory * 200);
             let selectors: &[&str] = SELECTORS[selector];
             replicas(&format!("w{index}"), count, &with_terms(&requests, &[selectors]))
         };
-        all.into_iter().enumerate().flat_map(workload).collect()
+        entries.into_iter().enumerate().flat_map(workload).collect()
     })
 }
 
@@ -48,11 +48,11 @@ fn places(plan: &Plan) -> BTreeMap<PodKey, usize> {
     let promised = plan.promises.iter().flat_map(|promise| &promise.claim.pods);
     let placed = plan.placements.iter().flat_map(|placement| &placement.pods);
     let unplaced = plan.unplaced.iter().map(|unplaced| &unplaced.pod);
-    let mut all = BTreeMap::new();
+    let mut pod_keys = BTreeMap::new();
     for key in promised.chain(placed).chain(unplaced) {
-        *all.entry(key.clone()).or_default() += 1;
+        *pod_keys.entry(key.clone()).or_default() += 1;
     }
-    all
+    pod_keys
 }
 
 proptest! {
@@ -83,10 +83,10 @@ proptest! {
             prop_assert_eq!(&sum, &claim.requests);
             prop_assert!(!claim.instance_types.is_empty());
             for name in &claim.instance_types {
-                let one = types.iter().find(|one| one.name == *name).unwrap();
-                prop_assert!(sum.fits_in(&one.allocatable()), "{} on {name}", sum);
-                prop_assert!(one.requirements.intersects(&claim.requirements).is_ok());
-                prop_assert!(one.cheapest(&claim.requirements).is_some());
+                let instance_type = types.iter().find(|one| one.name == *name).unwrap();
+                prop_assert!(sum.fits_in(&instance_type.allocatable()), "{} on {name}", sum);
+                prop_assert!(instance_type.requirements.intersects(&claim.requirements).is_ok());
+                prop_assert!(instance_type.cheapest(&claim.requirements).is_some());
             }
             prop_assert!(sum.fits_in(&claim.allocatable));
         }
@@ -120,8 +120,8 @@ proptest! {
         let facts = world(pods, false, Some(limit));
         let types = default_types();
         let largest = |names: &[model::InstanceTypeName]| {
-            let own = types.iter().filter(|one| names.contains(&one.name));
-            own.map(|one| one.capacity.cpu.0).max().unwrap_or_default()
+            let filter = types.iter().filter(|instance_type| names.contains(&instance_type.name));
+            filter.map(|instance_type| instance_type.capacity.cpu.0).max().unwrap_or_default()
         };
         let plan = provision(&facts);
         let teams = plan.promises.iter().filter(|p| p.claim.node_pool.as_str() == "teams");

@@ -1,4 +1,4 @@
-//! Places that depend on other pods, and wishes that are given up.
+//! Places that depend on other pods, and preferences that are given up.
 
 use std::collections::BTreeSet;
 
@@ -45,12 +45,13 @@ fn near(key: &str, app: &str) -> PodAffinityTerm {
 /// How many pods each new claim gets, by the one zone that it can be in, or `any`.
 fn zones(plan: &Plan) -> Vec<String> {
     let zone = |promise: &model::plan::Promise| {
-        let zone = promise.claim.requirements.get(ZONE).and_then(|one| one.single_value());
+        let zone =
+            promise.claim.requirements.get(ZONE).and_then(|requirement| requirement.single_value());
         format!("{} {}", zone.map_or("any", |zone| &**zone), promise.claim.pods.len())
     };
-    let mut all: Vec<String> = plan.promises.iter().map(zone).collect();
-    all.sort();
-    all
+    let mut texts: Vec<String> = plan.promises.iter().map(zone).collect();
+    texts.sort();
+    texts
 }
 
 #[track_caller]
@@ -123,12 +124,12 @@ fn the_first_of_a_group_that_stays_together_pins_the_zone() {
     let mut web = app("web", "cpu=3");
     web.pod_affinity.required = vec![near(ZONE, "web")];
     let plan = provision(&facts(replicas("web", 8, &web)));
-    assert!(zones(&plan).iter().all(|one| one.starts_with("zone-1 ")), "{}", shown(&plan));
+    assert!(zones(&plan).iter().all(|text| text.starts_with("zone-1 ")), "{}", shown(&plan));
     assert_eq!(plan.unplaced.len(), 0);
 }
 
 #[test]
-fn wishes_hold_until_nothing_can_be_launched_with_them() {
+fn preferences_hold_until_nothing_can_be_launched_with_them() {
     let mut web = app("web", "cpu=1");
     let term = |zone: &str| vec![requirement(&format!("{ZONE}={zone}"))];
     web.preferred_terms = vec![
@@ -171,15 +172,16 @@ fn min_values_are_lowered_where_the_policy_says_so() {
     facts.policies.min_values = MinValuesPolicy::BestEffort;
     let plan = provision(&facts);
     let claim = &plan.promises[0].claim;
-    let own = claim.requirements.get(model::labels::INSTANCE_TYPE).unwrap();
-    assert_eq!(own.min_values(), Some(2));
+    let requirement = claim.requirements.get(model::labels::INSTANCE_TYPE).unwrap();
+    assert_eq!(requirement.min_values(), Some(2));
     assert_eq!(claim.annotations[model::labels::MIN_VALUES_RELAXED], "true");
 }
 
 /// `t.small` in zone-1 with `count` reserved instances.
 fn with_reservation(facts: &mut Facts, count: u32) {
     let mut types = default_types();
-    let small = types.iter_mut().find(|one| one.name.as_str() == "t.small").unwrap();
+    let small =
+        types.iter_mut().find(|instance_type| instance_type.name.as_str() == "t.small").unwrap();
     let kinds = format!("{}=reserved,spot,on-demand", model::labels::CAPACITY_TYPE);
     small.requirements.replace(requirement(&kinds));
     let id = "cr-1".to_owned();

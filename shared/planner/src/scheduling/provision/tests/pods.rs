@@ -45,11 +45,11 @@ fn a_zero_request_for_an_unknown_resource_is_harmless() {
 
 #[test]
 fn what_is_not_supported_yet_is_never_placed() {
-    let one = PodSpec {
+    let pod_spec = PodSpec {
         problems: vec![model::Problem::unsupported("ports", "host port 80")],
         ..spec("cpu=1")
     };
-    check(&facts(vec![pending("a", one)]), &["a not placed: not supported yet: host port 80"]);
+    check(&facts(vec![pending("a", pod_spec)]), &["a not placed: not supported yet: host port 80"]);
 }
 
 #[test]
@@ -75,8 +75,8 @@ fn well_known_numbers_narrow_the_types() {
         ("karpenter.k8s.aws/instance-cpu=4", "t.gpu t.medium"),
         ("karpenter.k8s.aws/instance-cpu!=4", "t.small t.arm t.large"),
     ] {
-        let one = with_terms("cpu=1", &[&[selector]]);
-        check(&facts(vec![pending("a", one)]), &[&format!("general [{types}]: a")]);
+        let pod_spec = with_terms("cpu=1", &[&[selector]]);
+        check(&facts(vec![pending("a", pod_spec)]), &[&format!("general [{types}]: a")]);
     }
 }
 
@@ -86,8 +86,8 @@ fn a_zone_that_nothing_is_sold_in_is_reported() {
     let reason = "no instance type has topology.kubernetes.io/zone In [mars]";
     check(&facts(vec![pending("a", mars)]), &[&format!("a not placed: general: {reason}")]);
     let mut types = default_types();
-    for one in &mut types {
-        one.offerings.retain(|offering| offering.zone.as_str() != "zone-2");
+    for instance_type in &mut types {
+        instance_type.offerings.retain(|offering| offering.zone.as_str() != "zone-2");
     }
     let two = with_selector("cpu=1", &["topology.kubernetes.io/zone=zone-2"]);
     let mut facts = facts(vec![pending("a", two)]);
@@ -99,13 +99,13 @@ fn a_zone_that_nothing_is_sold_in_is_reported() {
 #[test]
 fn restricted_labels_cannot_be_asked_for() {
     for key in ["kubernetes.io/hostname", "karpenter.sh/custom", "sub.karpenter.sh/x"] {
-        let one = with_selector("cpu=1", &[&format!("{key}=a")]);
+        let pod_spec = with_selector("cpu=1", &[&format!("{key}=a")]);
         let reason = format!("it may not ask for the label {key}, which is restricted");
-        check(&facts(vec![pending("a", one)]), &[&format!("a not placed: {reason}")]);
+        check(&facts(vec![pending("a", pod_spec)]), &[&format!("a not placed: {reason}")]);
     }
-    let one = with_selector("cpu=1", &["!karpenter.sh/nodepool"]);
+    let pod_spec = with_selector("cpu=1", &["!karpenter.sh/nodepool"]);
     let reason = "it asks for a node without the label karpenter.sh/nodepool";
-    check(&facts(vec![pending("a", one)]), &[&format!("a not placed: {reason}")]);
+    check(&facts(vec![pending("a", pod_spec)]), &[&format!("a not placed: {reason}")]);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn large_pods_are_placed_first() {
 #[test]
 fn forty_pods_of_medium_size_and_twenty_small_ones_fill_twenty_nodes() {
     let mut types = default_types();
-    types.retain(|one| one.name.as_str() == "t.medium");
+    types.retain(|instance_type| instance_type.name.as_str() == "t.medium");
     let mut pods = replicas("big", 40, &spec("cpu=10m memory=3800M"));
     pods.extend(replicas("small", 20, &spec("cpu=10m memory=400M")));
     let mut facts = facts(pods);

@@ -99,8 +99,8 @@ fn limits_hold_within_one_plan() {
     });
     let reason = format!("a-1 not placed: general: {beyond} (cpu: 0 of 4 are left)");
     check(&facts, &["general [t.medium]: a-0", &reason]);
-    let one = replicas("a", 1, &amd64("cpu=3500m"));
-    let facts = pooled(one, |pool| pool.limits = limits("cpu=3"));
+    let pods = replicas("a", 1, &amd64("cpu=3500m"));
+    let facts = pooled(pods, |pool| pool.limits = limits("cpu=3"));
     check(&facts, &[&format!("a-0 not placed: general: {beyond} (cpu: 3 of 3 are left)")]);
 }
 

@@ -23,8 +23,8 @@ fn spread(key: &str, max_skew: u32) -> SpreadConstraint {
     }
 }
 
-fn soft(one: SpreadConstraint) -> SpreadConstraint {
-    SpreadConstraint { when_unsatisfiable: WhenUnsatisfiable::ScheduleAnyway, ..one }
+fn soft(spread_constraint: SpreadConstraint) -> SpreadConstraint {
+    SpreadConstraint { when_unsatisfiable: WhenUnsatisfiable::ScheduleAnyway, ..spread_constraint }
 }
 
 /// A pod with `app=a` and these constraints.
@@ -60,11 +60,12 @@ fn balance(facts: &Facts, key: &str) -> String {
     let plan = provision(facts);
     let mut counts = std::collections::BTreeMap::<String, usize>::new();
     let of_node = |name: &str| -> String {
-        let own = facts.nodes[name].labels.get(key);
-        if key == HOSTNAME { name.to_owned() } else { own.cloned().unwrap_or_default() }
+        let text = facts.nodes[name].labels.get(key);
+        if key == HOSTNAME { name.to_owned() } else { text.cloned().unwrap_or_default() }
     };
     for promise in &plan.promises {
-        let own = promise.claim.requirements.get(key).and_then(|one| one.single_value());
+        let own =
+            promise.claim.requirements.get(key).and_then(|requirement| requirement.single_value());
         let host = promise.claim.name.to_string();
         let value = if key == HOSTNAME {
             host
@@ -218,9 +219,9 @@ fn hosts_take_max_skew_pods_each() {
 fn two_workloads_spread_over_the_same_hosts() {
     let of = |name: &str, selector: &[&str]| {
         let selects = Some(LabelSelector::of_labels([("app", name)]));
-        let mut own = app(&[SpreadConstraint { selector: selects, ..spread(HOSTNAME, 1) }]);
-        own.labels.insert("app".to_owned(), name.to_owned());
-        replicas(name, 2, &chooses(selector, own))
+        let mut pod_spec = app(&[SpreadConstraint { selector: selects, ..spread(HOSTNAME, 1) }]);
+        pod_spec.labels.insert("app".to_owned(), name.to_owned());
+        replicas(name, 2, &chooses(selector, pod_spec))
     };
     let nodes = |a: &[&str], b: &[&str]| {
         provision(&facts([of("a", a), of("b", b)].concat())).promises.len()
@@ -273,9 +274,9 @@ fn hosts_and_ways_to_pay_hold_together() {
 
 #[test]
 fn three_constraints_hold_together() {
-    let all = app(&[spread(ZONE, 1), spread(CAPACITY_TYPE, 1), spread(HOSTNAME, 3)]);
+    let pod_spec = app(&[spread(ZONE, 1), spread(CAPACITY_TYPE, 1), spread(HOSTNAME, 3)]);
     for count in 1..15 {
-        let facts = world(count, &all);
+        let facts = world(count, &pod_spec);
         for (key, skew) in [(ZONE, 1), (CAPACITY_TYPE, 1)] {
             let shown = balance(&facts, key);
             let counts: Vec<usize> = shown.split('/').map(|n| n.parse().unwrap()).collect();
@@ -331,8 +332,9 @@ fn nodes_that_the_pod_does_not_want_count_unless_affinity_is_honored() {
     for (policy, expected) in
         [(NodeInclusionPolicy::Ignore, "1, 4 left"), (NodeInclusionPolicy::Honor, "5")]
     {
-        let one = SpreadConstraint { node_affinity_policy: policy, ..spread("team", 1) };
-        let mut facts = world(5, &chooses(&["kubernetes.io/os=linux"], app(&[one])));
+        let spread_constraint =
+            SpreadConstraint { node_affinity_policy: policy, ..spread("team", 1) };
+        let mut facts = world(5, &chooses(&["kubernetes.io/os=linux"], app(&[spread_constraint])));
         facts.node_pools[0].template.labels.insert("team".to_owned(), "a".to_owned());
         add_full(&mut facts, "windows", "zone-1", 0);
         let node = facts.nodes.get_mut("windows").unwrap();
@@ -358,8 +360,8 @@ fn a_selector_limits_the_domains_of_its_pods() {
 #[test]
 fn a_preferred_zone_limits_no_domains() {
     let zones = requirement("topology.kubernetes.io/zone=zone-1,zone-2");
-    let wish = model::topology::Weighted { weight: 1, term: vec![zones] };
-    let spec = PodSpec { preferred_terms: vec![wish], ..app(&[spread(ZONE, 1)]) };
+    let preference = model::topology::Weighted { weight: 1, term: vec![zones] };
+    let spec = PodSpec { preferred_terms: vec![preference], ..app(&[spread(ZONE, 1)]) };
     check(&world(6, &spec), ZONE, "2/2/2");
 }
 

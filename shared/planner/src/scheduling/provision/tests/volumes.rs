@@ -110,8 +110,11 @@ fn a_bad_claim_keeps_only_its_own_pod_waiting() {
     let mut facts = world(&["missing"], spec("cpu=1"));
     facts.pods.push(pending("web", spec("cpu=1")));
     let plan = provision(&facts);
-    let reasons: Vec<String> =
-        plan.unplaced.iter().map(|one| format!("{}: {}", one.pod, one.reasons[0])).collect();
+    let reasons: Vec<String> = plan
+        .unplaced
+        .iter()
+        .map(|unplaced| format!("{}: {}", unplaced.pod, unplaced.reasons[0]))
+        .collect();
     assert_eq!(reasons.len(), 1);
     assert!(reasons[0].contains("PersistentVolumeClaim missing: it does not exist"), "{reasons:?}");
     assert_eq!(plan.promises.len(), 1);

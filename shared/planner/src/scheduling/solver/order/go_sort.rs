@@ -36,9 +36,9 @@ const STEPS_MAX: usize = 5;
 const EXCHANGES_MAX: usize = 12;
 
 /// Sorts by the number of pods.
-pub(super) fn sort(all: &mut [Counted]) {
-    let (len, bad_pivots_max) = (all.len(), usize::BITS - all.len().leading_zeros());
-    Sorting { all }.sort(0, len, bad_pivots_max);
+pub(super) fn sort(counteds: &mut [Counted]) {
+    let (len, bad_pivots_max) = (counteds.len(), usize::BITS - counteds.len().leading_zeros());
+    Sorting { all: counteds }.sort(0, len, bad_pivots_max);
 }
 
 /// The places between which a pivot is chosen: a quarter, a half and three quarters of the way.
@@ -132,7 +132,7 @@ impl Sorting<'_> {
             }
             self.swap(next, next - 1);
             if 2 <= next - from {
-                let wrong = |all: &Self, place: usize| all.is_less(place, place - 1);
+                let wrong = |sorting: &Self, place: usize| sorting.is_less(place, place - 1);
                 let mut place = next - 1;
                 while 1 <= place && wrong(self, place) {
                     self.swap(place, place - 1);

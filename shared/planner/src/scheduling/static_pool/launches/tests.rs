@@ -17,7 +17,8 @@ fn world(replicas: u64) -> Facts {
 #[track_caller]
 fn check(facts: &Facts, names: &[&str], notes: &[&str]) {
     let found = launches(facts);
-    let pools: Vec<&str> = found.promises.iter().map(|one| one.claim.node_pool.as_str()).collect();
+    let pools: Vec<&str> =
+        found.promises.iter().map(|promise| promise.claim.node_pool.as_str()).collect();
     assert_eq!(pools, names);
     let said: Vec<String> = found.notes.iter().map(ToString::to_string).collect();
     assert_eq!(said, notes);
@@ -32,7 +33,7 @@ fn a_claim_for_each_missing_replica_is_made_from_the_template_alone() {
     facts.node_pools[0].template.labels.insert("team".to_owned(), "payments".to_owned());
     check(&facts, &["general", "general"], &[]);
     let promises = launches(&facts).promises;
-    let names: Vec<&str> = promises.iter().map(|one| one.claim.name.as_str()).collect();
+    let names: Vec<&str> = promises.iter().map(|promise| promise.claim.name.as_str()).collect();
     assert_ne!(names[0], names[1]);
     for promise in &promises {
         assert!(promise.claim.pods.is_empty() && !promise.possible.is_empty());

@@ -1,0 +1,405 @@
+//! What has to be sent so that a NodeClaim object says what the ledger's claim says. Pure: the claim
+//! and the object as it is stored give documents for server-side apply.
+//!
+//! The claim is the truth and the object shows it; nothing is read back but what only the object
+//! keeps: since when its conditions are as they are, and which spec was looked at. So the same claim
+//! over an object that shows it gives nothing to send.
+//!
+//! Karpenter: `pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go`, `ToNodeClaim`;
+//! `pkg/controllers/nodeclaim/lifecycle`.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    ClaimPhase, Condition as Found, ConditionKind, ConditionReason, NodeClaim, Resources,
+    claim::ClaimMessage, duration, labels, resources::format_amount,
+};
+use serde::Deserialize;
+use serde_json::{Map, Value, json};
+
+use super::{
+    Condition, ConditionStatus, NodeClassReference, Operator, OptionalReason, Quantity,
+    Requirement, Taint, TaintEffect,
+    conditions::{About, NODE_CLAIM, shown, updated},
+    node_claim::{NodeClaimSpec, NodeClaimStatus, ResourceRequirements},
+    node_class_patch::unless_empty,
+};
+
+const API_VERSION: &str = "karpenter.sh/v1";
+const KIND: &str = "NodeClaim";
+/// Conditions that come from the claim. Whatever else is on the object is somebody else's.
+const OWN_CONDITIONS: [ConditionKind; 6] = [
+    ConditionKind::Launched,
+    ConditionKind::Registered,
+    ConditionKind::Initialized,
+    ConditionKind::Drifted,
+    ConditionKind::DisruptionReason,
+    ConditionKind::Ready,
+];
+
+/// A NodeClaim object as the API server has it, as far as it is looked at here.
+#[derive(Clone, Debug, Deserialize)]
+pub struct StoredNodeClaim {
+    metadata: StoredMetadata,
+    #[serde(default)]
+    spec: Value,
+    #[serde(default)]
+    status: Value,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct StoredMetadata {
+    uid: Option<String>,
+    generation: Option<i64>,
+    resource_version: Option<String>,
+    deletion_timestamp: Option<String>,
+    #[serde(default)]
+    labels: BTreeMap<String, String>,
+    #[serde(default)]
+    annotations: BTreeMap<String, String>,
+    #[serde(default)]
+    finalizers: Vec<String>,
+    #[serde(default)]
+    owner_references: Vec<Value>,
+    #[serde(default)]
+    managed_fields: Vec<ManagedFields>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+struct ManagedFields {
+    #[serde(default)]
+    manager: String,
+}
+
+impl StoredNodeClaim {
+    /// Reads an answer of the API server.
+    pub fn read(body: &[u8]) -> Result<Self, serde_json::Error> {
+        serde_json::from_slice(body)
+    }
+
+    /// Whether it shows a claim of the ledger: one that Karpenter or somebody else made is left alone.
+    /// Who takes the label away does not make it somebody else's.
+    pub fn is_ours(&self) -> bool {
+        let metadata = &self.metadata;
+        metadata.labels.get(labels::MANAGED_BY).is_some_and(|value| value == labels::MANAGER)
+            || metadata.managed_fields.iter().any(|entry| entry.manager == labels::MANAGER)
+    }
+
+    /// Whether somebody deletes it.
+    pub fn is_deleting(&self) -> bool {
+        self.metadata.deletion_timestamp.is_some()
+    }
+
+    /// What tells it from a namesake.
+    pub fn uid(&self) -> Option<&str> {
+        self.metadata.uid.as_deref()
+    }
+
+    /// The version of the claim that it shows in full.
+    fn version(&self) -> u64 {
+        let text = self.metadata.annotations.get(labels::CLAIM_VERSION);
+        text.and_then(|text| text.parse().ok()).unwrap_or_default()
+    }
+}
+
+/// What there is to send, in this order: the version that the object says goes last, so that an
+/// object which says a version says all of it.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    /// Of the subresource `status`.
+    pub status: Option<Value>,
+    /// Of the object itself.
+    pub object: Option<Value>,
+}
+
+/// The object of `claim` as it is made, owned by the NodePool with the uid `owner`.
+///
+/// The owner has Kubernetes delete the claims of a NodePool that is deleted, as Karpenter does.
+pub fn created(claim: &NodeClaim, owner: Option<&str>) -> Value {
+    let owner = owner.map(|uid| {
+        json!({
+            "apiVersion": API_VERSION, "kind": "NodePool", "name": claim.node_pool.as_str(),
+            "uid": uid, "blockOwnerDeletion": true,
+        })
+    });
+    let mut metadata = metadata(claim);
+    metadata.insert("name".to_owned(), claim.name.as_str().into());
+    metadata.insert("finalizers".to_owned(), json!([labels::TERMINATION_FINALIZER]));
+    metadata.extend(owner.map(|owner| ("ownerReferences".to_owned(), json!([owner]))));
+    json!({ "apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, "spec": spec(claim) })
+}
+
+/// What has to be applied to `stored`, which is ours, so that it says what `claim` says. Nothing when
+/// it says something newer.
+pub fn changes(stored: &StoredNodeClaim, claim: &NodeClaim) -> Changes {
+    let known = stored.version();
+    if known > claim.version {
+        return Changes::default();
+    }
+    let status = json!(status(claim, stored));
+    // What an older version said and this one does not can only be found in another version.
+    let status = (known < claim.version || !contains(&stored.status, &status)).then_some(status);
+    let mut metadata = metadata(claim);
+    if let Some(Value::Object(annotations)) = metadata.get_mut("annotations") {
+        let version = claim.version.to_string();
+        annotations.insert(labels::CLAIM_VERSION.to_owned(), version.into());
+    }
+    let StoredMetadata { labels, annotations, finalizers, owner_references, .. } = &stored.metadata;
+    let said = json!({ "labels": labels, "annotations": annotations });
+    let has_finalizer = finalizers.iter().any(|name| name == labels::TERMINATION_FINALIZER);
+    // What is being deleted can be held back no more.
+    let holds = has_finalizer || !stored.is_deleting();
+    let is_said = has_finalizer == holds && contains(&said, &json!(metadata));
+    if holds {
+        metadata.insert("finalizers".to_owned(), json!([labels::TERMINATION_FINALIZER]));
+    }
+    let owners: Vec<&Value> =
+        owner_references.iter().filter(|owner| owner["kind"] == "NodePool").collect();
+    if !owners.is_empty() {
+        metadata.insert("ownerReferences".to_owned(), json!(owners));
+    }
+    // The spec never changes, so it stays as it is, also where it would be written otherwise today.
+    let object = (!is_said).then(|| applied(claim, stored, metadata, ("spec", &stored.spec)));
+    let status = status.map(|status| applied(claim, stored, Map::new(), ("status", &status)));
+    Changes { status, object }
+}
+
+/// What is sent about the very object `stored`: a namesake that took its place is another one.
+fn applied(
+    claim: &NodeClaim,
+    stored: &StoredNodeClaim,
+    mut metadata: Map<String, Value>,
+    (field, value): (&str, &Value),
+) -> Value {
+    metadata.insert("name".to_owned(), claim.name.as_str().into());
+    metadata.extend(stored.uid().map(|uid| ("uid".to_owned(), uid.into())));
+    json!({ "apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, field: value })
+}
+
+/// The JSON merge patch that takes our finalizer from `stored`; `None` where it has none.
+pub fn released(stored: &StoredNodeClaim) -> Option<Value> {
+    let StoredMetadata { uid, resource_version, finalizers, .. } = &stored.metadata;
+    let kept: Vec<&String> =
+        finalizers.iter().filter(|name| *name != labels::TERMINATION_FINALIZER).collect();
+    (kept.len() < finalizers.len()).then(|| {
+        // A list is replaced whole: somebody else's finalizer must not get lost.
+        let metadata =
+            json!({ "uid": uid, "resourceVersion": resource_version, "finalizers": kept });
+        json!({ "metadata": metadata })
+    })
+}
+
+/// Labels and annotations.
+fn metadata(claim: &NodeClaim) -> Map<String, Value> {
+    let mut texts: BTreeMap<String, String> = BTreeMap::new();
+    texts.insert(labels::NODE_POOL.to_owned(), claim.node_pool.to_string());
+    texts.insert(labels::NODE_CLASS.to_owned(), claim.node_class.to_string());
+    if let Some(instance) = &claim.instance {
+        let type_name = instance.instance_type.to_string();
+        texts.insert(labels::INSTANCE_TYPE.to_owned(), type_name);
+        texts.insert(labels::ZONE.to_owned(), instance.zone.to_string());
+        texts.insert(labels::CAPACITY_TYPE.to_owned(), instance.capacity_type.as_str().to_owned());
+    }
+    texts.extend(claim.labels.clone());
+    texts.insert(labels::MANAGED_BY.to_owned(), labels::MANAGER.to_owned());
+    let mut annotations = claim.annotations.clone();
+    let deadline = claim.deletion.as_ref().and_then(|deletion| deletion.deadline);
+    annotations.extend(deadline.map(|at| (labels::TERMINATION_TIMESTAMP.to_owned(), shown(at))));
+    let labels_and_annotations = [("labels", json!(texts)), ("annotations", json!(annotations))];
+    labels_and_annotations.map(|(key, value)| (key.to_owned(), value)).into_iter().collect()
+}
+
+fn spec(claim: &NodeClaim) -> NodeClaimSpec {
+    let requests = amounts(&claim.requests);
+    NodeClaimSpec {
+        taints: unless_empty(claim.taints.iter().map(taint)),
+        startup_taints: unless_empty(claim.startup_taints.iter().map(taint)),
+        requirements: claim.requirements.iter().flat_map(requirement).collect(),
+        resources: (!requests.is_empty())
+            .then_some(ResourceRequirements { requests: Some(requests) }),
+        node_class_ref: NodeClassReference {
+            group: "karpenter.k8s.aws".to_owned(),
+            kind: "EC2NodeClass".to_owned(),
+            name: claim.node_class.to_string(),
+        },
+        termination_grace_period: claim.termination_grace_period.map(duration::format_go),
+        expire_after: Some(claim.expire_after.map_or_else(|| "Never".to_owned(), groups)),
+    }
+}
+
+fn status(claim: &NodeClaim, stored: &StoredNodeClaim) -> NodeClaimStatus {
+    let instance = claim.instance.as_ref();
+    NodeClaimStatus {
+        node_name: claim.node.as_ref().map(ToString::to_string),
+        provider_id: instance.map(|instance| instance.provider_id().to_string()),
+        image_id: instance.and_then(|instance| Some(instance.image.as_ref()?.to_string())),
+        // Before there is an instance, they are what it would have at least.
+        capacity: instance.map(|_| amounts(&claim.capacity)),
+        allocatable: instance.map(|_| amounts(&claim.allocatable)),
+        conditions: Some(conditions(claim, stored)),
+        last_pod_event_time: claim.conditions.last_pod_event_at.map(shown),
+    }
+}
+
+fn conditions(claim: &NodeClaim, stored: &StoredNodeClaim) -> Vec<OptionalReason> {
+    // Conditions that nobody can read are written anew.
+    let known = stored.status.get("conditions").cloned().unwrap_or_default();
+    let known: Vec<OptionalReason> = serde_json::from_value(known).unwrap_or_default();
+    let entries = findings(claim);
+    let is_kept = |kind: ConditionKind| match kind {
+        ConditionKind::Drifted | ConditionKind::DisruptionReason => {
+            entries.iter().any(|(finding, _)| finding.kind == kind)
+        }
+        _ => OWN_CONDITIONS.contains(&kind),
+    };
+    let known: Vec<Condition> = known
+        .into_iter()
+        .filter(|condition| ConditionKind::parse(&condition.kind).is_some_and(is_kept))
+        .map(Condition::from)
+        .collect();
+    let about = About {
+        generation: stored.metadata.generation.unwrap_or(1),
+        created_at: claim.created_at,
+        is_deleting: stored.is_deleting(),
+    };
+    let (findings, times): (Vec<Found>, Vec<Timestamp>) = entries.into_iter().unzip();
+    let mut conditions = updated(&known, &findings, NODE_CLAIM, about, claim.phase_since);
+    for (finding, since) in findings.iter().zip(times) {
+        let is_same = |condition: &&Condition| {
+            condition.is(finding.kind) && condition.status.holds() == finding.status
+        };
+        let is_new = !known.iter().any(|one| is_same(&one));
+        for condition in conditions.iter_mut().filter(|one| is_new && one.is(finding.kind)) {
+            // What was never known began with the claim.
+            if condition.status != ConditionStatus::Unknown {
+                condition.last_transition_time = shown(since);
+            }
+        }
+    }
+    conditions.into_iter().map(OptionalReason::from).collect()
+}
+
+/// What the claim says by itself, and since when. That a claim which is given up was initialized
+/// only the object knows.
+fn findings(claim: &NodeClaim) -> Vec<(Found, Timestamp)> {
+    use ConditionKind::{DisruptionReason, Drifted, Initialized, Launched, Registered};
+    let since = claim.phase_since;
+    let mut entries = Vec::new();
+    match (&claim.instance, &claim.message) {
+        (Some(instance), _) => entries.push((Found::holds(Launched), instance.launched_at)),
+        (None, Some(why)) => {
+            let failed = ConditionReason::LaunchFailed;
+            entries.push((Found::unknown(Launched, failed, why.to_string()), since));
+        }
+        (None, None) => {}
+    }
+    match claim.phase {
+        ClaimPhase::Promised => {}
+        ClaimPhase::Launched => {
+            let why = "Node not registered with cluster";
+            entries.push((Found::unknown(Registered, ConditionReason::NodeNotFound, why), since));
+        }
+        ClaimPhase::Registered => {
+            entries.push((Found::holds(Registered), since));
+            if let Some(ClaimMessage { reason: Some(reason), text }) = &claim.message {
+                entries.push((Found::unknown(Initialized, reason.clone(), text), since));
+            }
+        }
+        ClaimPhase::Initialized => {
+            let both = [Registered, Initialized];
+            entries.extend(both.map(|kind| (Found::holds(kind), since)));
+        }
+        ClaimPhase::Deleting => {
+            entries.extend(claim.node.iter().map(|_| (Found::holds(Registered), since)));
+        }
+    }
+    if let Some(reason) = &claim.conditions.drifted {
+        let reason = ConditionReason::Other(reason.clone());
+        let at = claim.conditions.drifted_since.unwrap_or(since);
+        entries.push((Found { reason, ..Found::holds(Drifted) }, at));
+    }
+    if let Some(deletion) = &claim.deletion {
+        let finding = Found {
+            reason: ConditionReason::Disrupted(deletion.reason),
+            message: claim.message.as_ref().map(ToString::to_string).unwrap_or_default(),
+            ..Found::holds(DisruptionReason)
+        };
+        entries.push((finding, deletion.at));
+    }
+    entries
+}
+
+/// Whether `stored` says everything that `wanted` says. Of lists the order does not count, and their
+/// entries are told apart by their `type` where they have one.
+fn contains(stored: &Value, wanted: &Value) -> bool {
+    match (stored, wanted) {
+        (Value::Object(stored), Value::Object(wanted)) => wanted
+            .iter()
+            .all(|(key, value)| stored.get(key).is_some_and(|known| contains(known, value))),
+        (Value::Array(stored), Value::Array(wanted)) => wanted.iter().all(|value| {
+            let mut stored = stored.iter().filter(|known| known.get("type") == value.get("type"));
+            stored.any(|known| contains(known, value))
+        }),
+        _ => stored == wanted,
+    }
+}
+
+fn requirement(own: &model::Requirement) -> Vec<Requirement> {
+    let min_values = own.min_values().and_then(|count| i32::try_from(count).ok());
+    let entry = |(operator, values): (model::requirement::Operator, Vec<String>)| Requirement {
+        key: own.key().to_string(),
+        operator: named(operator),
+        values: unless_empty(values.into_iter()),
+        min_values,
+    };
+    own.entries().into_iter().map(entry).collect()
+}
+
+fn named(operator: model::requirement::Operator) -> Operator {
+    use model::requirement::Operator as Own;
+    match operator {
+        Own::In => Operator::In,
+        Own::NotIn => Operator::NotIn,
+        Own::Exists => Operator::Exists,
+        Own::DoesNotExist => Operator::DoesNotExist,
+        Own::Gt => Operator::Gt,
+        Own::Lt => Operator::Lt,
+        Own::Gte => Operator::Gte,
+        Own::Lte => Operator::Lte,
+    }
+}
+
+fn taint(own: &model::Taint) -> Taint {
+    Taint {
+        key: own.key.clone(),
+        value: Some(own.value.clone()).filter(|value| !value.is_empty()),
+        effect: match own.effect {
+            model::TaintEffect::NoSchedule => TaintEffect::NoSchedule,
+            model::TaintEffect::PreferNoSchedule => TaintEffect::PreferNoSchedule,
+            model::TaintEffect::NoExecute => TaintEffect::NoExecute,
+        },
+        time_added: None,
+    }
+}
+
+fn amounts(resources: &Resources) -> BTreeMap<String, Quantity> {
+    resources
+        .iter()
+        .map(|(name, amount)| (name.to_owned(), Quantity(format_amount(name, amount))))
+        .collect()
+}
+
+/// Hours, minutes and seconds, without those that are none: `720h`, `1h30m`, `0s`. A part of a second
+/// is none, as the API has it.
+fn groups(duration: SignedDuration) -> String {
+    let seconds = duration.as_secs().max(0);
+    let parts = [(seconds / 3_600, "h"), (seconds / 60 % 60, "m"), (seconds % 60, "s")];
+    let some = parts.iter().filter(|(count, _)| *count > 0);
+    let texts: Vec<String> = some.map(|(count, unit)| format!("{count}{unit}")).collect();
+    if texts.is_empty() { "0s".to_owned() } else { texts.concat() }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,155 @@
+//! The calls of the ledger and of the catalog store.
+
+use model::{
+    NodeClaim, OfferingKey,
+    instance_type_info::StoredRegionCatalog,
+    ledger::{Commit, Generation, MeasuredKey},
+    validation::Validation,
+};
+use ports::{CatalogStore as _, Ledger as _};
+use serde_json::{Value, json};
+use testkit::build;
+
+use super::{Sent, cluster, ledger};
+use crate::{DynamoCatalogStore, fixture, wire::Wire};
+
+/// A claim as it is promised, in a batch with another one.
+fn promised(index: usize) -> NodeClaim {
+    build::batch("batch", 2).swap_remove(index)
+}
+
+fn asked_for(index: usize) -> NodeClaim {
+    NodeClaim { version: 2, ..promised(index) }
+}
+
+fn offering() -> OfferingKey {
+    OfferingKey {
+        capacity_type: model::CapacityType::Spot,
+        instance_type: build::id("m7g.large"),
+        zone: build::id("us-west-2a"),
+    }
+}
+
+/// An answer to a query: one item of the cluster.
+fn listed(item: &Value) -> String {
+    let mut item = item.clone();
+    item["cluster"] = json!({"S": cluster().as_str()});
+    json!({ "Items": [item] }).to_string()
+}
+
+pub(super) async fn note_batches(sent: &mut Sent) {
+    let cluster_name = &cluster();
+    let (ok, none) = ((200, "{}"), (200, r#"{"Items":[]}"#));
+    // One of two leaves their batch, both do, and one left it before.
+    let both = listed(&json!({
+        "item": {"S": "batch#batch#0"},
+        "record": {"S": ::wire::record::encode_claims(&[&promised(0), &promised(1)])},
+    }));
+    let both = (200, both.as_str());
+    for (answers, claims) in [
+        (vec![both, ok], vec![asked_for(0)]),
+        (vec![both, ok], vec![asked_for(0), asked_for(1)]),
+        (vec![none, ok], vec![asked_for(0)]),
+    ] {
+        sent.note("Ledger.write_claims", &answers, async |wire| {
+            ledger(&wire).write_claims(cluster_name, &claims).await
+        })
+        .await;
+    }
+    for (answers, claims) in [
+        (vec![both, ok], vec![promised(0)]),
+        (vec![both, ok], vec![promised(0), promised(1)]),
+        (vec![ok], vec![asked_for(0)]),
+    ] {
+        sent.note("Ledger.remove_claims", &answers, async |wire| {
+            ledger(&wire).remove_claims(cluster_name, &claims).await
+        })
+        .await;
+    }
+}
+
+pub(super) async fn note_ledger(sent: &mut Sent) {
+    let (ok, none) = ((200, "{}"), (200, r#"{"Items":[]}"#));
+    let cancelled = r#"{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
+        "CancellationReasons":[{"Code":"ConditionalCheckFailed"}]}"#;
+    let now = build::at("2026-11-21T12:00:00Z");
+    let cluster_name = &cluster();
+    let snapshot = [ok, none, none, none, none];
+    sent.note("Ledger.snapshot", &snapshot, async |wire| {
+        ledger(&wire).snapshot(cluster_name).await
+    })
+    .await;
+    let commit = Commit {
+        changed: vec![fixture::claim("changed", 3)],
+        unavailable_offerings: [(offering(), now)].into(),
+        ..build::commit("commit", Generation(3), vec![promised(0)])
+    };
+    let overtaken = [none, (400, cancelled), ok];
+    sent.note("Ledger.commit", &overtaken, async |wire| {
+        ledger(&wire).commit(cluster_name, &commit).await
+    })
+    .await;
+    let name = &promised(0).name;
+    sent.note("Ledger.claim", &[ok], async |wire| ledger(&wire).claim(cluster_name, name).await)
+        .await;
+    let claim = &fixture::claim("claim", 3);
+    let indexed = listed(&json!({
+        "item": {"S": format!("claim#{}", claim.name)},
+        "version": {"N": claim.version.to_string()},
+        "phase": {"S": claim.phase.as_str()},
+        "record": {"S": ::wire::record::encode_claim(claim)},
+    }));
+    let id = &claim.instance.as_ref().unwrap().id;
+    let entries = [(200, indexed.as_str()), ok];
+    sent.note("Ledger.claim_of_instance", &entries, async |wire| {
+        ledger(&wire).claim_of_instance(id).await
+    })
+    .await;
+    sent.note("Ledger.write_claim", &[ok], async |w| {
+        ledger(&w).write_claim(cluster_name, claim).await
+    })
+    .await;
+    sent.note("Ledger.remove_claim", &[ok], async |w| {
+        ledger(&w).remove_claim(cluster_name, claim).await
+    })
+    .await;
+    let unavailable_offerings = &[(offering(), now)];
+    sent.note("Ledger.mark_unavailable", &[ok], async |w| {
+        ledger(&w).mark_unavailable(unavailable_offerings).await
+    })
+    .await;
+    let key = &MeasuredKey { instance_type: build::id("m7g.large"), image: build::id("ami-1") };
+    sent.note("Ledger.measure", &[ok], async |wire| {
+        ledger(&wire).measure(cluster_name, key, model::Bytes(1), now).await
+    })
+    .await;
+    sent.note("Ledger.advance_tick", &[ok], async |wire| {
+        ledger(&wire).advance_tick(cluster_name, "provision", Some(1), now).await
+    })
+    .await;
+    sent.note("Ledger.tick", &[ok], async |wire| {
+        ledger(&wire).tick(cluster_name, "provision").await
+    })
+    .await;
+    let class = &build::id("default");
+    sent.note("Ledger.validation", &[ok], async |wire| {
+        ledger(&wire).validation(cluster_name, class).await
+    })
+    .await;
+    let validation = &Validation::found("1f", None, now);
+    sent.note("Ledger.put_validation", &[ok], async |wire| {
+        ledger(&wire).put_validation(cluster_name, class, validation).await
+    })
+    .await;
+}
+
+pub(super) async fn note_catalog_store(sent: &mut Sent) {
+    let (ok, now) = ((200, "{}"), build::at("2026-11-21T12:00:00Z"));
+    let catalog_store = |wire: &Wire| DynamoCatalogStore::new(ledger(wire), cluster());
+    for call in ["CatalogStore.stored", "Catalog.catalog"] {
+        sent.note(call, &[ok], async |wire| catalog_store(&wire).stored().await).await;
+    }
+    let catalog = instance_catalog::builtin().unwrap();
+    let stored = &StoredRegionCatalog { catalog, found_at: now };
+    sent.note("CatalogStore.put", &[ok], async |wire| catalog_store(&wire).put(stored).await).await;
+}

@@ -1,0 +1,363 @@
+//! Rows RX of the specification, and MV, RS, IF12, DS7, BF and OV where a plan shows them: preferences
+//! that are given up, and what few nodes have.
+
+use std::sync::Arc;
+
+use model::{
+    CapacityType, LabelKey, Offering, Requirement, Reservation,
+    buffer::{BufferTarget, CapacityBuffer},
+    eviction::{CountOrPercent, PodDisruptionBudget},
+    labels::{CAPACITY_TYPE, HOSTNAME, MIN_VALUES_RELAXED, ZONE},
+    overlay::{NodeOverlay, PriceChange},
+    pod::HostPort,
+    policies::{MinValuesPolicy, PreferencePolicy},
+    selector::LabelSelector,
+    topology::{
+        NodeInclusionPolicy, PodAffinity, PodAffinityTerm, SpreadConstraint, Weighted,
+        WhenUnsatisfiable,
+    },
+};
+
+use super::*;
+
+fn preference(weight: u32, term: &[&str]) -> Weighted<Vec<Requirement>> {
+    Weighted { weight, term: term.iter().map(|text| requirement(text)).collect() }
+}
+
+/// A pod that requires and preferences these zones, and the zones that its claim gets.
+#[track_caller]
+fn check_zone(required: &[&str], preferences: &[(u32, &[&str])], expected: &str) {
+    let selector = requirements(required);
+    let preferred_terms =
+        preferences.iter().map(|(weight, term)| preference(*weight, term)).collect();
+    let pod_spec = PodSpec { node_selector: selector, preferred_terms, ..spec("cpu=1") };
+    let plan = provision(&facts(vec![pending("a", pod_spec)]));
+    let zone = plan.promises[0].claim.requirements.get(ZONE).cloned();
+    let zone = zone.filter(|zone| !zone.values().is_empty());
+    assert_eq!(zone.map_or_else(|| "any".to_owned(), |zone| zone.to_string()), expected);
+}
+
+const ONE: &str = "topology.kubernetes.io/zone=zone-1";
+const TWO: &str = "topology.kubernetes.io/zone=zone-2";
+const NOWHERE: &str = "topology.kubernetes.io/zone=nowhere";
+
+#[test]
+fn preferences_that_cannot_be_had_are_given_up() {
+    check_zone(&[], &[(1, &[NOWHERE]), (2, &[NOWHERE])], "any");
+    check_zone(&[TWO], &[(1, &[ONE])], "topology.kubernetes.io/zone In [zone-2]");
+    check_zone(&[], &[(1, &[ONE, TWO])], "any");
+}
+
+#[test]
+fn the_heaviest_preference_is_tried_first_and_the_first_that_can_be_had_counts() {
+    check_zone(&[], &[(1, &[TWO]), (50, &[ONE])], "topology.kubernetes.io/zone In [zone-1]");
+    check_zone(&[], &[(1, &[TWO]), (50, &[NOWHERE])], "topology.kubernetes.io/zone In [zone-2]");
+    let both = "topology.kubernetes.io/zone=zone-1,zone-2";
+    check_zone(&[both], &[(1, &[TWO])], "topology.kubernetes.io/zone In [zone-2]");
+}
+
+#[test]
+fn a_single_required_term_is_never_given_up() {
+    let plan = provision(&facts(vec![pending("a", with_terms("cpu=1", &[&[NOWHERE]]))]));
+    assert_eq!(plan.unplaced.len(), 1);
+    let plan = provision(&facts(vec![pending("a", with_terms("cpu=1", &[&[NOWHERE], &[TWO]]))]));
+    assert!(plan.unplaced.is_empty());
+}
+
+#[test]
+fn a_soft_taint_is_the_last_preference_to_be_given_up() {
+    let mut facts = facts(vec![pending(
+        "a",
+        PodSpec { preferred_terms: vec![preference(1, &["team=soft"])], ..spec("cpu=1") },
+    )]);
+    facts.node_pools.push(pool("soft"));
+    facts.node_pools[1].weight = 50;
+    facts.node_pools[1].template.labels.insert("team".to_owned(), "soft".to_owned());
+    facts.node_pools[1].template.taints = vec![taint("soft=x:PreferNoSchedule")];
+    // Rather without the preference than on the taint.
+    assert_eq!(provision(&facts).promises[0].claim.node_pool.as_str(), "general");
+    facts.node_pools.remove(0);
+    let plan = provision(&facts);
+    assert_eq!(plan.promises[0].claim.node_pool.as_str(), "soft");
+    assert_eq!(plan.promises[0].claim.taints.len(), 1);
+}
+
+#[test]
+fn a_pool_without_a_soft_taint_is_preferred() {
+    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    facts.node_pools.push(pool("zz-soft"));
+    facts.node_pools[1].template.taints = vec![taint("soft=x:PreferNoSchedule")];
+    assert_eq!(provision(&facts).promises[0].claim.node_pool.as_str(), "general");
+}
+
+fn term(key: &str) -> PodAffinityTerm {
+    PodAffinityTerm {
+        topology_key: LabelKey::new(key).unwrap(),
+        selector: Some(LabelSelector::of_labels([("app", "a")])),
+        namespaces: std::collections::BTreeSet::new(),
+        namespace_selector: None,
+    }
+}
+
+fn app() -> PodSpec {
+    PodSpec { labels: [("app".to_owned(), "a".to_owned())].into(), ..spec("cpu=100m") }
+}
+
+#[test]
+fn ignored_preferences_change_nothing() {
+    let soft = |key: &str| SpreadConstraint {
+        topology_key: LabelKey::new(key).unwrap(),
+        max_skew: 1,
+        min_domains: None,
+        when_unsatisfiable: WhenUnsatisfiable::ScheduleAnyway,
+        selector: Some(LabelSelector::of_labels([("app", "a")])),
+        node_affinity_policy: NodeInclusionPolicy::Honor,
+        node_taints_policy: NodeInclusionPolicy::Ignore,
+    };
+    let preferred = |key: &str| PodAffinity {
+        preferred: vec![Weighted { weight: 1, term: term(key) }],
+        ..PodAffinity::default()
+    };
+    for pod_spec in [
+        PodSpec { preferred_terms: vec![preference(1, &[ONE])], ..app() },
+        PodSpec { spread: vec![soft(ZONE)], ..app() },
+        PodSpec { spread: vec![soft(HOSTNAME)], ..app() },
+        PodSpec { pod_anti_affinity: preferred(ZONE), ..app() },
+        PodSpec { pod_anti_affinity: preferred(HOSTNAME), ..app() },
+        PodSpec { pod_affinity: preferred(ZONE), ..app() },
+    ] {
+        let mut world = facts(replicas("a", 4, &pod_spec));
+        world.policies.preferences = PreferencePolicy::Ignore;
+        let plain = provision(&facts(replicas("a", 4, &app())));
+        let plan = provision(&world);
+        assert_eq!(shown(&plan), shown(&plain), "{pod_spec:?}");
+        assert_eq!(plan.promises[0].claim.requirements, plain.promises[0].claim.requirements);
+    }
+}
+
+/// Pods that take port 80.
+fn listening(count: usize) -> Vec<model::Pod> {
+    let ip = std::net::Ipv4Addr::UNSPECIFIED.into();
+    let port = HostPort { ip, port: 80, protocol: "TCP".to_owned() };
+    replicas("p", count, &PodSpec { host_ports: vec![port], ..spec("cpu=100m") })
+}
+
+#[test]
+fn one_port_is_on_different_nodes() {
+    let mut facts = facts(listening(3));
+    add_node(&mut facts, node("own", "cpu=8 memory=8Gi pods=50"));
+    let plan = provision(&facts);
+    assert_eq!((plan.promises.len(), plan.placements[0].pods.len()), (2, 1));
+    let mut bound = listening(1).remove(0);
+    bound.node = Some("own".parse().unwrap());
+    bound.phase = model::pod::PodPhase::Running;
+    bound.key = pod_key("bound");
+    facts.pods.push(bound);
+    assert_eq!(provision(&facts).promises.len(), 3);
+}
+
+#[test]
+fn a_port_of_a_daemon_is_taken_where_the_daemon_runs() {
+    let mut facts = facts(listening(1));
+    let daemon = PodSpec {
+        host_ports: facts.pods[0].spec.host_ports.clone(),
+        node_selector: requirements(&["kubernetes.io/arch=amd64"]),
+        ..spec("cpu=10m")
+    };
+    facts.daemon_sets = vec![daemon_set("proxy", daemon)];
+    let plan = provision(&facts);
+    let names: Vec<&str> =
+        plan.promises[0].claim.instance_types.iter().map(model::InstanceTypeName::as_str).collect();
+    assert_eq!(names, ["t.arm"]);
+}
+
+#[test]
+fn min_values_are_lowered_only_by_policy() {
+    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    let key = LabelKey::new("node.kubernetes.io/instance-type").unwrap();
+    let names = ["t.small", "t.medium"].map(Arc::<str>::from).into();
+    let wanted = Requirement::listed(key.clone(), names).with_min_values(Some(3));
+    facts.node_pools[0].template.requirements.add(wanted);
+    let plan = provision(&facts);
+    assert_eq!((plan.promises.len(), plan.unplaced.len()), (0, 1));
+    facts.policies.min_values = MinValuesPolicy::BestEffort;
+    let plan = provision(&facts);
+    let claim = &plan.promises[0].claim;
+    let lowered = claim.requirements.get(key.as_str()).and_then(Requirement::min_values);
+    assert_eq!((claim.instance_types.len(), lowered), (2, Some(2)));
+    assert_eq!(claim.annotations.get(MIN_VALUES_RELAXED).map(String::as_str), Some("true"));
+}
+
+/// Gives `t.small` the reservation `cr-1` with so many instances, in zone 1.
+fn reserve(facts: &mut Facts, count: u32) {
+    let mut types = default_types();
+    let small =
+        types.iter_mut().find(|instance_type| instance_type.name.as_str() == "t.small").unwrap();
+    small.offerings.push(Offering {
+        zone: "zone-1".parse().unwrap(),
+        zone_id: None,
+        capacity_type: CapacityType::Reserved,
+        price: model::HourlyPrice(1),
+        is_available: true,
+        reservation: Some(Reservation {
+            id: "cr-1".to_owned(),
+            kind: "default".to_owned(),
+            interruptible: false,
+            count,
+        }),
+    });
+    let kinds = requirement("karpenter.sh/capacity-type=spot,on-demand,reserved");
+    small.requirements.replace(kinds);
+    let id = "karpenter.k8s.aws/capacity-reservation-id=cr-1";
+    small.requirements.replace(requirement(id));
+    offer(facts, types);
+}
+
+fn apart(count: usize) -> Vec<model::Pod> {
+    let mut pod_spec = app();
+    pod_spec.pod_anti_affinity.required = vec![term(HOSTNAME)];
+    replicas("a", count, &pod_spec)
+}
+
+#[test]
+fn reserved_capacity_is_taken_first_and_once() {
+    let mut facts = facts(apart(2));
+    reserve(&mut facts, 1);
+    let plan = provision(&facts);
+    let kind = plan.promises[0].claim.requirements.get(CAPACITY_TYPE).unwrap().clone();
+    assert_eq!(kind.single_value().map(|kind| &**kind), Some("reserved"));
+    // The other one waits: it could have it, and does not.
+    assert_eq!((plan.promises.len(), plan.unplaced.len()), (1, 1));
+    reserve(&mut facts, 2);
+    assert_eq!(provision(&facts).promises.len(), 2);
+    // None left: it goes elsewhere.
+    reserve(&mut facts, 0);
+    facts.policies.reserved_capacity = false;
+    assert_eq!(provision(&facts).promises.len(), 2);
+}
+
+#[test]
+fn an_open_promise_on_a_reservation_counts_until_it_is_launched() {
+    let mut facts = facts(apart(1));
+    reserve(&mut facts, 1);
+    let promised = provision(&facts).promises[0].claim.clone();
+    // EC2 still says that one is left.
+    let mut later = self::facts(apart(2));
+    reserve(&mut later, 1);
+    later.ledger.claims.insert(promised.name.clone(), promised);
+    let plan = provision(&later);
+    let is_reserved =
+        |promise: &model::plan::Promise| promise.cheapest.capacity_type == CapacityType::Reserved;
+    assert!(!plan.promises.iter().any(is_reserved), "it was promised already");
+}
+
+#[test]
+fn a_launch_into_a_reservation_counts_until_ec2_has_counted_it() {
+    for (age, is_left) in [(14, false), (15, true)] {
+        let mut facts = facts(apart(1));
+        reserve(&mut facts, 1);
+        let mut claim = add_managed(&mut facts, "old");
+        claim.labels.insert(model::labels::RESERVATION_ID.to_owned(), "cr-1".to_owned());
+        let instance = claim.instance.as_mut().unwrap();
+        instance.capacity_type = CapacityType::Reserved;
+        instance.launched_at = now() - jiff::SignedDuration::from_secs(age);
+        let old = claim.node.clone().unwrap();
+        facts.ledger.claims.insert(claim.name.clone(), claim);
+        // What it is for runs there.
+        facts.pods.push(running("first", old.as_str(), app()));
+        let plan = provision(&facts);
+        let mut promised = plan.promises.iter().map(|promise| promise.cheapest.capacity_type);
+        let is_reserved = promised.any(|kind| kind == CapacityType::Reserved);
+        assert_eq!(is_reserved, is_left, "{age} s after the launch");
+    }
+}
+
+#[test]
+fn pods_share_a_reserved_node() {
+    let mut facts = facts(replicas("a", 3, &app()));
+    reserve(&mut facts, 1);
+    let plan = provision(&facts);
+    assert_eq!((plan.promises.len(), plan.unplaced.len()), (1, 0));
+}
+
+#[test]
+fn pods_of_a_buffer_are_placed_like_others() {
+    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    facts.policies.capacity_buffer = true;
+    facts.surroundings.capacity_buffers = vec![CapacityBuffer {
+        namespace: "default".parse().unwrap(),
+        name: "spare".parse().unwrap(),
+        uid: "uid-spare".parse().unwrap(),
+        replicas: Some(2),
+        percentage: None,
+        limits: std::collections::BTreeMap::new(),
+        target: BufferTarget::Template(Arc::new(spec("cpu=1"))),
+    }];
+    let plan = provision(&facts);
+    let mut names: Vec<&str> = plan
+        .promises
+        .iter()
+        .flat_map(|promise| &promise.claim.pods)
+        .map(|pod| pod.name.as_str())
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, ["a", "capacity-buffer-spare-1", "capacity-buffer-spare-2"]);
+}
+
+#[test]
+fn prices_and_capacity_are_those_of_overlays() {
+    let mut facts = facts(vec![pending("a", spec("cpu=1 example.com/fuse=1"))]);
+    facts.surroundings.node_overlays = vec![NodeOverlay {
+        name: "fuse".parse().unwrap(),
+        weight: 0,
+        requirements: requirements(&["node.kubernetes.io/instance-type=t.medium"]),
+        price: Some(PriceChange::Absolute(model::HourlyPrice(7))),
+        capacity: Some(resources("example.com/fuse=1")),
+        problems: Vec::new(),
+    }];
+    assert_eq!(provision(&facts).unplaced.len(), 1);
+    facts.policies.node_overlay = true;
+    let plan = provision(&facts);
+    let promise = &plan.promises[0];
+    assert_eq!((promise.claim.instance_types.len(), promise.price.0), (1, 7));
+    for key in ["karpenter.sh/price-overlay-applied", "karpenter.sh/capacity-overlay-applied"] {
+        assert_eq!(promise.claim.annotations.get(key).map(String::as_str), Some("true"), "{key}");
+    }
+}
+
+#[test]
+fn pods_that_no_budget_ever_lets_go_get_no_new_place() {
+    let of = |max_unavailable| PodDisruptionBudget {
+        key: pod_key("budget"),
+        selector: Some(LabelSelector::of_labels([("app", "a")])),
+        min_available: None,
+        max_unavailable: Some(max_unavailable),
+        always_allows_unhealthy: false,
+        disruptions_allowed: 0,
+    };
+    let (none, pod_disruption_budget) =
+        (of(CountOrPercent::Count(0)), of(CountOrPercent::Count(1)));
+    let all = PodDisruptionBudget {
+        min_available: Some(CountOrPercent::Percent(100)),
+        max_unavailable: None,
+        ..pod_disruption_budget.clone()
+    };
+    let lenient = PodDisruptionBudget { always_allows_unhealthy: true, ..none.clone() };
+    for (budgets, places) in [
+        (vec![], 1),
+        (vec![pod_disruption_budget.clone()], 1),
+        (vec![none], 0),
+        (vec![of(CountOrPercent::Percent(0))], 0),
+        (vec![all], 0),
+        (vec![pod_disruption_budget.clone(), pod_disruption_budget], 0),
+        (vec![lenient], 1),
+    ] {
+        let mut facts = facts(Vec::new());
+        let claim = add_managed(&mut facts, "old");
+        let given_up = claim.given_up(model::DeletionReason::Expired, now());
+        facts.ledger.claims.insert(claim.name, given_up);
+        facts.pods.push(running("moves", "old", app()));
+        facts.surroundings.disruption_budgets.clone_from(&budgets);
+        assert_eq!(provision(&facts).promises.len(), places, "{budgets:?}");
+    }
+}

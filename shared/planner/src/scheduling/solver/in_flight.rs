@@ -1,0 +1,244 @@
+//! Onto a claim that this plan opened before.
+//!
+//! Karpenter: `pkg/controllers/provisioning/scheduling/nodeclaim.go`, `CanAdd`.
+
+use std::rc::Rc;
+
+use model::taint;
+
+use super::{Claims, Pod, Run};
+use crate::{
+    index::{
+        bits::BitSet,
+        id::{ClaimId, ConstraintsId, SetId, kind},
+    },
+    scheduling::{
+        numbers::{amounts, domains::Left},
+        problem::Problem,
+        topology::{rules, tally::Host},
+    },
+};
+
+/// Whether a claim takes a pod.
+enum Answer {
+    Yes(Joined),
+    /// Not with what the pod's rules allow now.
+    NotNow,
+    /// Never.
+    Never,
+    /// Never, nor any other pod with the same requests.
+    Full,
+}
+
+/// A claim with one more pod; its types are in `Run::roomy`, its requests in `Run::need`.
+struct Joined {
+    set: SetId,
+    held: BitSet<kind::Reservation>,
+}
+
+impl Run<'_, '_> {
+    /// Puts the pod onto the claim with the fewest pods that takes it.
+    pub(super) fn onto_in_flight(&mut self, pod: &Pod) -> bool {
+        if self.in_flight.is_empty() {
+            return false;
+        }
+        let mut candidates = std::mem::take(&mut self.claims);
+        self.in_flight_candidates(pod, &mut candidates);
+        let mut asked: Vec<(SetId, Vec<SetId>)> = Vec::new();
+        let mut entry = None;
+        while let Some(claim) = self.order.first(&candidates) {
+            let set = self.in_flight[claim].set;
+            let known = asked.iter().position(|(own, _)| *own == set);
+            let place = known.unwrap_or_else(|| {
+                asked.push((set, self.targets(pod, set)));
+                asked.len() - 1
+            });
+            let targets = asked.get(place).map(|(_, targets)| targets.as_slice());
+            let targets = targets.unwrap_or_default();
+            if targets.is_empty() {
+                if let Some(claims) = self.by_set.get(&set) {
+                    candidates.subtract(claims);
+                    self.remember_refusal(pod, set);
+                }
+                continue;
+            }
+            match self.joins(pod, claim, targets) {
+                Answer::Yes(joined) => {
+                    entry = Some((claim, joined));
+                    break;
+                }
+                Answer::NotNow => {}
+                Answer::Never => {
+                    self.refused
+                        .entry((pod.constraints, pod.requests_id))
+                        .or_default()
+                        .insert(claim);
+                }
+                Answer::Full => self.full[pod.requests_id].insert(claim),
+            }
+            candidates.remove(claim);
+        }
+        self.claims = candidates;
+        let is_found = entry.is_some();
+        if let Some((claim, joined)) = entry {
+            self.join(pod, claim, joined);
+        }
+        is_found
+    }
+
+    /// All claims but those of which it is known at a glance that they do not take the pod.
+    fn in_flight_candidates(&mut self, pod: &Pod, candidates: &mut Claims) {
+        let constraints = pod.constraints;
+        let tolerated = tolerated(self.problem, constraints);
+        let problem = &*self.problem;
+        candidates.clear();
+        for template in tolerated.iter() {
+            candidates.add(&self.by_template[template]);
+        }
+        candidates.subtract(&self.full[pod.requests_id]);
+        if let Some(refused) = self.refused.get(&(constraints, pod.requests_id)) {
+            candidates.subtract(refused);
+        }
+        let class = &problem.classes[pod.class];
+        for port in &class.ports {
+            candidates.subtract(&self.ports[*port]);
+        }
+        for rule in class
+            .preferences
+            .known(pod.preference)
+            .iter()
+            .flat_map(|preference| &preference.on_hosts)
+        {
+            let tally = &self.state.tallies[rule.group];
+            rules::keep_hosts(rule, &problem.groups, tally, |tally| &tally.in_flight, candidates);
+        }
+        for allowed in &pod.allowed {
+            for (domain, claims) in self.by_domain[allowed.key].entries() {
+                if !allowed.domains.contains(domain) {
+                    candidates.subtract(claims);
+                }
+            }
+        }
+    }
+
+    /// Claims whose requirements contradict the pod's own will always do so.
+    fn remember_refusal(&mut self, pod: &Pod, set: SetId) {
+        let preference = self.problem.constraints.all[pod.constraints].new;
+        let is_final =
+            !preference.is_possible || self.problem.sets.join(set, preference.set).is_none();
+        if let Some(claims) = self.by_set.get(&set).filter(|_| is_final) {
+            self.refused.entry((pod.constraints, pod.requests_id)).or_default().add(claims);
+        }
+    }
+
+    /// Whether some instance type of the claim still takes all of its pods and this one.
+    fn joins(&mut self, pod: &Pod, number: ClaimId, targets: &[SetId]) -> Answer {
+        let problem = &mut *self.problem;
+        let claim = &self.in_flight[number];
+        let template = &problem.templates[claim.template];
+        self.need.clear();
+        self.need.extend_from_slice(&claim.requests);
+        amounts::add(&mut self.need, &problem.requests[pod.requests_id]);
+        let mut roomy = std::mem::take(&mut self.roomy);
+        roomy.copy_from(&claim.types);
+        template.keep_roomy(&mut roomy, &self.need);
+        if roomy.is_empty() {
+            self.roomy = roomy;
+            return Answer::Full;
+        }
+        let class = &problem.classes[pod.class];
+        template.keep_ports(&mut roomy, &class.spec.host_ports);
+        let mut joined = None;
+        for target in targets {
+            let mut types = roomy.clone();
+            let offer = &mut problem.offers[template.offer];
+            if *target != claim.set {
+                types.keep(&offer.allowed(&problem.sets, *target));
+            }
+            if types.is_empty() || !template.unmet(&types, &claim.minimums).is_empty() {
+                continue;
+            }
+            let held = if self.state.reserved.is_empty() {
+                Some(BitSet::default())
+            } else {
+                let reserved = offer.reserved(*target, &problem.sets);
+                super::fresh::held(&self.state, &self.options, &reserved, &types, &claim.held)
+            };
+            if let Some(held) = held {
+                joined = Some((Joined { set: *target, held }, types));
+                break;
+            }
+        }
+        if let Some((joined, types)) = joined {
+            self.roomy = types;
+            return Answer::Yes(joined);
+        }
+        self.roomy = roomy;
+        // Every pod with this constraints and these requests fails here, unless it was a rule, a
+        // volume, a port or a missing reservation that narrowed the types.
+        let is_plain = class.ports.is_empty()
+            && class.alternatives.iter().all(model::Requirements::is_empty)
+            && problem.reservations.left.is_empty();
+        if pod.allowed.is_empty() && is_plain { Answer::Never } else { Answer::NotNow }
+    }
+
+    fn join(&mut self, pod: &Pod, number: ClaimId, joined: Joined) {
+        let claim = &mut self.in_flight[number];
+        let before = claim.set;
+        claim.set = joined.set;
+        claim.requests.copy_from_slice(&self.need);
+        claim.types.copy_from(&self.roomy);
+        claim.pods.push(pod.number);
+        let held = std::mem::replace(&mut claim.held, joined.held);
+        let now = claim.held.clone();
+        self.exchange(&held, &now);
+        self.order.grow(number);
+        if before != self.in_flight[number].set {
+            if let Some(claims) = self.by_set.get_mut(&before) {
+                claims.remove(number);
+            }
+            self.know_set(number);
+        }
+        self.settle(pod, number);
+    }
+
+    /// Notes where a claim belongs by its requirements.
+    pub(super) fn know_set(&mut self, number: ClaimId) {
+        let set = self.in_flight[number].set;
+        self.by_set.entry(set).or_default().insert(number);
+        let left = self.problem.keys.left(set, &self.problem.sets);
+        for (by_domain, left) in self.by_domain.iter_mut().zip(left.iter()) {
+            if let Left::One(domain) = left {
+                by_domain.grow(*domain, Claims::default);
+                by_domain[*domain].insert(number);
+            }
+        }
+    }
+
+    /// What every pod changes on its claim.
+    pub(super) fn settle(&mut self, pod: &Pod, number: ClaimId) {
+        if !self.problem.classes[pod.class].ports.is_empty() {
+            let taken = self.problem.classes[pod.class].ports.clone();
+            for port in self.conflicting(&taken) {
+                self.ports[port].insert(number);
+            }
+        }
+        self.record(pod, Host::Opened(number));
+    }
+}
+
+/// The templates whose taints a constraints tolerates.
+pub(super) fn tolerated(
+    problem: &mut Problem<'_>,
+    constraints: ConstraintsId,
+) -> Rc<BitSet<kind::Template>> {
+    let preference = &mut problem.constraints.all[constraints];
+    let templates = &problem.templates;
+    let known = preference.tolerates.get_or_insert_with(|| {
+        Rc::new(BitSet::of(templates.len(), |template| {
+            let taints = &templates[template].pool.template.taints;
+            taint::untolerated(taints, &preference.tolerations).is_empty()
+        }))
+    });
+    Rc::clone(known)
+}

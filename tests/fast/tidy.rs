@@ -16,6 +16,8 @@ mod crates;
 mod files;
 #[path = "tidy/functions.rs"]
 mod functions;
+#[path = "tidy/glossary.rs"]
+mod glossary;
 #[path = "tidy/names.rs"]
 mod names;
 #[path = "tidy/reasons.rs"]

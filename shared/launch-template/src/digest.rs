@@ -2,7 +2,8 @@
 //!
 //! FNV-1a with 64 bits over fields in a fixed order. Each field is its name, then either `absent`
 //! or the length and the bytes of its text, so that no two different lists of fields read alike.
-//! It is ours: only names that we made ourselves are compared with it.
+//! It is ours: only names that we made ourselves are compared with it. Launch templates and instance
+//! profiles that exist are named by it, so another function would have all of them made anew.
 
 use std::fmt::{Display, Write as _};
 

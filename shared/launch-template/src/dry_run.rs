@@ -19,6 +19,8 @@ use model::{
 
 use jiff::Timestamp;
 
+mod class_fields;
+
 use crate::{
     digest::Digest,
     image::image_for,
@@ -60,7 +62,8 @@ pub struct DryRunRequests {
 /// of ours, such as the class's hash, which are written after the first look. `launched_with` is the instance
 /// profile, or the launch template of the user's own and its version.
 ///
-/// It is made of the values as the program shows them, so another release may ask once more.
+/// It stands in the ledger and in the tokens of dry runs. Fields are digested one by one, so that it is
+/// the same in every build; another release whose key says more asks once more.
 pub fn key(
     class: &NodeClass,
     annotations: &BTreeMap<String, String>,
@@ -70,14 +73,23 @@ pub fn key(
     launched_with: &str,
 ) -> String {
     let mut digest = Digest::default();
-    digest.field("class", format_args!("{class:?}"));
+    class_fields::add(&mut digest, class);
     let annotations = annotations.iter().filter(|(key, _)| !OURS.contains(&key.as_str()));
     let annotations = annotations.map(|(key, value)| format!("{key}={value}"));
     digest.list("annotation", annotations.collect::<Vec<_>>().iter());
     digest.list("subnet", subnets.iter().map(|subnet| format!("{} {}", subnet.id, subnet.zone)));
     digest.list("security group", security_groups.iter().map(|group| &group.id));
-    digest
-        .list("image", images.iter().map(|image| format!("{} {:?}", image.id, image.requirements)));
+    for image in images {
+        digest.field("image", &image.id);
+        digest.field("requirements", image.requirements.iter().count());
+        for requirement in image.requirements.iter() {
+            digest.field("key", requirement.key());
+            digest.field("complement", requirement.is_complement());
+            digest.list("value", requirement.values().iter());
+            digest.optional("at least", requirement.at_least());
+            digest.optional("at most", requirement.at_most());
+        }
+    }
     digest.field("profile", launched_with);
     format!("{:016x}", digest.finish())
 }

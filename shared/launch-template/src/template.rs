@@ -178,7 +178,7 @@ fn digest(data: &LaunchTemplateData) -> u64 {
     digest.finish()
 }
 
-fn connections(digest: &mut Digest, tracking: Option<ConnectionTracking>) {
+pub(crate) fn connections(digest: &mut Digest, tracking: Option<ConnectionTracking>) {
     let tracking = tracking.unwrap_or_default();
     digest.optional("tcp established", tracking.tcp_established_seconds);
     digest.optional("udp stream", tracking.udp_stream_seconds);
@@ -208,7 +208,7 @@ fn placed(
     digest.optional("market", reservation.map(market));
 }
 
-fn volume(digest: &mut Digest, device: &BlockDevice) {
+pub(crate) fn volume(digest: &mut Digest, device: &BlockDevice) {
     digest.optional("device", device.device_name.as_ref());
     digest.optional("size", device.size.map(|size| size.0));
     digest.optional("type", device.volume_type.as_ref());

@@ -190,6 +190,12 @@ fn whatever_the_answer_depends_on_makes_another_key() {
 }
 
 #[test]
+fn a_key_never_changes() {
+    // It stands in ledgers: another one has EC2 asked about every class once more.
+    assert_eq!(class_key(&class(ImageFamily::Al2023), &[], PROFILE), "37324f27f23e5f2d");
+}
+
+#[test]
 fn what_ec2_forbids_is_told_with_the_policy_that_is_missing() {
     let class = class(ImageFamily::Al2023).class;
     let failure = |check, words: &str| {

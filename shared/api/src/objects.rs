@@ -5,6 +5,7 @@ use std::{collections::BTreeMap, sync::Arc};
 use jiff::Timestamp;
 use model::{
     Namespace, NodeClaim, NodeName, ObjectName, PodKey, PodSpec, PodUid, Problem,
+    api_version::{AWS_GROUP, AWS_V1, KARPENTER_GROUP, KARPENTER_V1, KARPENTER_V1ALPHA1},
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
     node::Node,
@@ -194,21 +195,21 @@ pub(crate) fn read(
 ) -> Option<Read> {
     let plain = |object: Object| Read { object: Some(object), node_class_line: None };
     let object = match (api_version, kind) {
-        ("karpenter.sh/v1", "NodePool") => {
+        (KARPENTER_V1, "NodePool") => {
             let read = node_pool::read(root, complaints)?;
             let object = Some(Object::NodePool(read.pool));
             return Some(Read { object, node_class_line: Some(read.node_class_line) });
         }
-        ("karpenter.sh/v1", "NodeClaim") => match node_claim::read(root)? {
+        (KARPENTER_V1, "NodeClaim") => match node_claim::read(root)? {
             node_claim::Read::Claim(claim) => Some(Object::NodeClaim(claim)),
             node_claim::Read::WithoutPool => None,
         },
-        ("karpenter.k8s.aws/v1", "EC2NodeClass") => {
+        (AWS_V1, "EC2NodeClass") => {
             let class = node_class::read(root, complaints)?;
             let status = class_status::read(root);
             Some(Object::NodeClass(Box::new(NodeClassManifest { class, status })))
         }
-        ("karpenter.sh/v1alpha1", "NodeOverlay") => {
+        (KARPENTER_V1ALPHA1, "NodeOverlay") => {
             Some(Object::NodeOverlay(overlay::read(root, complaints)?))
         }
         _ => {
@@ -268,7 +269,7 @@ fn other(root: &Field<'_>, api_version: &str, kind: &str) {
     let group = api_version.split_once('/').map_or("", |(group, _)| group);
     if let Some((rule, cure)) = cures::old_version(api_version, kind) {
         root.at("apiVersion").complain_with(rule, cure);
-    } else if matches!(group, "karpenter.sh" | "karpenter.k8s.aws") {
+    } else if matches!(group, KARPENTER_GROUP | AWS_GROUP) {
         let rule = format!("`{api_version}` has no kind `{kind}`");
         let version = root.at("apiVersion");
         match kind {

@@ -139,7 +139,7 @@ fn a_fleet_says_what_it_brought_from_which_override() {
         ],
     );
     assert_eq!(sim.summary().launched.values().sum::<u32>(), 2);
-    // The same question has the same answer, and nothing else happens.
+    // The same request has the same answer, and nothing else happens.
     assert_eq!(ec2(&sim, &server, &fleet("a-1", 2)), answer);
     assert_eq!(sim.summary().launched.values().sum::<u32>(), 2);
 }

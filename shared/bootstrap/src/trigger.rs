@@ -4,7 +4,7 @@
 //! acknowledged and logged. What cannot be read is a failure, so that it reaches a dead-letter
 //! queue instead of vanishing.
 
-use handlers::{DisruptTrigger, DryRunOrder, LaunchTrigger, ProvisionSource, ProvisionTrigger};
+use handlers::{DisruptTrigger, DryRunTrigger, LaunchTrigger, ProvisionSource, ProvisionTrigger};
 use model::{ClaimPhase, ClusterName, NodeClaimName, interruption::Interruption, message::Message};
 use serde_json::Value;
 use wire::{event::Event, stream::StreamRecord};
@@ -68,7 +68,7 @@ pub fn launch(settings: &Settings, source: &Source) -> Result<Option<LaunchTrigg
         Source::Message(body) => match message(settings, body)? {
             Message::Launch { claim } => Ok(Some(LaunchTrigger::Claim(claim))),
             Message::DryRun { class, key, asked_at } => {
-                Ok(Some(LaunchTrigger::TryOut(DryRunOrder { class, key, asked_at })))
+                Ok(Some(LaunchTrigger::DryRun(DryRunTrigger { class, key, asked_at })))
             }
             other => Err(misdirected("launch", &other)),
         },

@@ -6,7 +6,7 @@
 use api::lists::{self, Page, PodReader};
 use kube::{api::ListParams, core::Request};
 use model::{
-    Pod,
+    Pod, api_version,
     facts::DaemonSet,
     limits::{NODES_PER_CLUSTER_MAX, PAGES_PER_LISTING_MAX, PODS_PER_PLAN_MAX},
     node::Node,
@@ -89,12 +89,12 @@ impl Cluster for KubeCluster {
     }
 
     async fn node_pools(&self) -> Result<Listing<NodePool>, PortError> {
-        or_not_installed(self.list(&NODE_POOLS, None).await, "NodePool", "karpenter.sh/v1")
+        or_not_installed(self.list(&NODE_POOLS, None).await, "NodePool", api_version::KARPENTER_V1)
     }
 
     async fn node_classes(&self) -> Result<Listing<ListedNodeClass>, PortError> {
         let listing = self.list(&NODE_CLASSES, None).await;
-        or_not_installed(listing, "EC2NodeClass", "karpenter.k8s.aws/v1")
+        or_not_installed(listing, "EC2NodeClass", api_version::AWS_V1)
     }
 
     async fn daemon_sets(&self) -> Result<Listing<DaemonSet>, PortError> {

@@ -2,7 +2,10 @@
 //! `status`. The annotations come first: a status that says of a generation that it was looked at has them.
 
 use api::karpenter::node_class_patch::status_patch;
-use model::node_class::{NodeClassStatus, ObservedNodeClass};
+use model::{
+    api_version,
+    node_class::{NodeClassStatus, ObservedNodeClass},
+};
 use ports::{Listing, NodeClasses, PortError};
 
 use crate::{
@@ -21,23 +24,23 @@ const SEEN: Kind<ObservedNodeClass> = Kind {
 impl NodeClasses for KubeCluster {
     async fn observed_classes(&self) -> Result<Listing<ObservedNodeClass>, PortError> {
         let listing = self.list(&SEEN, None).await;
-        or_not_installed(listing, "EC2NodeClass", "karpenter.k8s.aws/v1")
+        or_not_installed(listing, "EC2NodeClass", api_version::AWS_V1)
     }
 
     async fn update_class_status(
         &self,
-        seen: &ObservedNodeClass,
+        observed: &ObservedNodeClass,
         status: &NodeClassStatus,
     ) -> Result<(), PortError> {
         let update = StatusUpdate {
             operation: "tell of an EC2NodeClass",
             path: NODE_CLASSES_PATH,
-            name: seen.class.name.as_str(),
-            uid: &seen.uid,
-            generation: seen.generation,
+            name: observed.class.name.as_str(),
+            uid: &observed.uid,
+            generation: observed.generation,
         };
         self.update_status(update, status.annotations(), |stored| {
-            status_patch(stored, seen, status)
+            status_patch(stored, observed, status)
         })
         .await
     }

@@ -2,6 +2,7 @@
 
 use api::karpenter::node_pool_patch::status_patch;
 use model::{
+    api_version,
     node_pool::{NodePoolStatus, ObservedNodePool},
     static_hash::NODE_POOL,
 };
@@ -23,24 +24,25 @@ const SEEN: Kind<ObservedNodePool> = Kind {
 impl NodePools for KubeCluster {
     async fn observed_pools(&self) -> Result<Listing<ObservedNodePool>, PortError> {
         let listing = self.list(&SEEN, None).await;
-        or_not_installed(listing, "NodePool", "karpenter.sh/v1")
+        or_not_installed(listing, "NodePool", api_version::KARPENTER_V1)
     }
 
     async fn update_pool_status(
         &self,
-        seen: &ObservedNodePool,
+        observed: &ObservedNodePool,
         status: &NodePoolStatus,
     ) -> Result<(), PortError> {
         let update = StatusUpdate {
             operation: "tell of a NodePool",
             path: NODE_POOLS_PATH,
-            name: seen.pool.name.as_str(),
-            uid: &seen.uid,
-            generation: seen.generation,
+            name: observed.pool.name.as_str(),
+            uid: &observed.uid,
+            generation: observed.generation,
         };
-        let hash = seen.pool.annotations.get(NODE_POOL.key);
+        let hash = observed.pool.annotations.get(NODE_POOL.key);
         let annotations = hash.into_iter().flat_map(|hash| NODE_POOL.annotations(hash));
         let annotations = annotations.map(|(key, value)| (key, Some(value)));
-        self.update_status(update, annotations, |stored| status_patch(stored, seen, status)).await
+        self.update_status(update, annotations, |stored| status_patch(stored, observed, status))
+            .await
     }
 }

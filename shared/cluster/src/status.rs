@@ -1,4 +1,4 @@
-//! What is told about an object of Karpenter's: some annotations, and its subresource `status`.
+//! Updating an object of Karpenter's: some annotations, and its subresource `status`.
 
 use api::karpenter::status_patch::{StatusPatch, annotations_patch};
 use kube::{
@@ -12,7 +12,7 @@ use crate::{
     call::{CallError, Effect, patch_params},
 };
 
-/// Which object, as it was seen.
+/// Which object, as it was observed.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct StatusUpdate<'a> {
     pub(crate) operation: &'static str,

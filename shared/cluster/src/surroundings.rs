@@ -8,7 +8,7 @@ use api::{
     objects::{BufferManifest, Referable, StorageClassManifest, Workload},
 };
 use model::{
-    Namespace, NodeName, PodKey, PodSpec,
+    Namespace, NodeName, PodKey, PodSpec, api_version,
     eviction::PodDisruptionBudget,
     facts::Surroundings,
     overlay::NodeOverlay,
@@ -119,7 +119,7 @@ pub(crate) async fn read(
     surroundings.disruption_budgets.sort_by(|a, b| a.key.cmp(&b.key));
     if policies.node_overlay {
         let listing = cluster.list(&OVERLAYS, None).await;
-        let listing = or_not_installed(listing, "NodeOverlay", "karpenter.sh/v1alpha1")?;
+        let listing = or_not_installed(listing, "NodeOverlay", api_version::KARPENTER_V1ALPHA1)?;
         surroundings.node_overlays = reader.kept(listing);
         surroundings.node_overlays.sort_by(|a, b| a.name.cmp(&b.name));
     }

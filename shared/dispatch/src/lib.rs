@@ -10,7 +10,7 @@ mod only;
 use std::{cell::RefCell, rc::Rc};
 
 use handlers::{
-    CatalogPorts, DisruptPorts, DisruptTrigger, DrainPorts, DryRunOrder, DryRuns, Error,
+    CatalogPorts, DisruptPorts, DisruptTrigger, DrainPorts, DryRunTrigger, DryRuns, Error,
     InterruptPorts, LaunchPorts, Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts,
     ProvisionSource, ProvisionTrigger, Report, ResolvePorts, SettlePorts, SweepPorts,
 };
@@ -113,7 +113,7 @@ async fn receive(
             return disrupt(sim, offers, DisruptTrigger::Validate(command), at).await;
         }
         Message::DryRun { class, key, asked_at } => {
-            let question = DryRunOrder { class, key, asked_at };
+            let question = DryRunTrigger { class, key, asked_at };
             let world = Only::new(sim);
             handlers::dry_run(&launch_ports(&world, offers), &question, at).await?;
         }

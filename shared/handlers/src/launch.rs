@@ -14,7 +14,7 @@ mod dry_run;
 mod prepare;
 mod record;
 
-pub use dry_run::{DryRunOrder, dry_run};
+pub use dry_run::{DryRunTrigger, dry_run};
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -43,17 +43,17 @@ pub enum LaunchTrigger {
     /// To launch a promised claim.
     Claim(NodeClaimName),
     /// To try out a class.
-    TryOut(DryRunOrder),
+    DryRun(DryRunTrigger),
 }
 
 impl LaunchTrigger {
     /// The claims to launch together, and the questions.
-    pub fn sorted(launch_triggers: Vec<Self>) -> (Vec<NodeClaimName>, Vec<DryRunOrder>) {
+    pub fn sorted(launch_triggers: Vec<Self>) -> (Vec<NodeClaimName>, Vec<DryRunTrigger>) {
         let (mut claims, mut questions) = (Vec::new(), Vec::new());
         for trigger in launch_triggers {
             match trigger {
                 Self::Claim(claim) => claims.push(claim),
-                Self::TryOut(question) => questions.push(question),
+                Self::DryRun(question) => questions.push(question),
             }
         }
         (claims, questions)

@@ -34,7 +34,7 @@ pub use drain::{DrainPorts, drain};
 pub use error::{Error, story};
 pub use interrupt::{InterruptPorts, interrupt};
 pub use job::{FailedJob, Job};
-pub use launch::{DryRunOrder, LaunchPorts, LaunchTrigger, dry_run, launch};
+pub use launch::{DryRunTrigger, LaunchPorts, LaunchTrigger, dry_run, launch};
 pub use launch_template::Offers;
 pub use provision::{
     POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts, ProvisionSource, ProvisionTrigger, provision,

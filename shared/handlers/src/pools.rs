@@ -19,7 +19,7 @@ use crate::error::story;
 /// What is known of an EC2NodeClass: whether it can be launched from, and of which spec that is.
 pub(crate) type Classes = BTreeMap<NodeClassName, (ClassReadiness, i64)>;
 
-/// Tells every pool that is not being deleted. One that cannot be told does not keep the others from
+/// Updates the status of every pool that is not being deleted. One that fails does not keep the others from
 /// it.
 pub(crate) async fn update_statuses(
     pools: &impl NodePools,
@@ -54,7 +54,7 @@ pub(crate) async fn update_statuses(
     failed.map_or(Ok(()), Err)
 }
 
-/// What a class that was just told says about itself.
+/// What the status that a class was just given says.
 pub(crate) fn readiness(status: &NodeClassStatus) -> ClassReadiness {
     match status.ready().map(|ready| (ready.status, ready)) {
         Some((Some(true), _)) => ClassReadiness::Ready,

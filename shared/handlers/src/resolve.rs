@@ -1,6 +1,6 @@
 //! EC2NodeClasses and NodePools → what their status says.
 //!
-//! Classes are told apart: one that cannot be looked up does not keep the others from being told.
+//! Each class by itself: one that cannot be looked up does not keep the status of others from being updated.
 //! Deciders launch nothing from a class that is not said to be ready.
 //!
 //! Karpenter: `pkg/controllers/nodeclass` of the AWS provider.
@@ -83,7 +83,7 @@ pub async fn resolve<A: Adapters>(
 }
 
 /// Tells every class that is not being deleted. What is known of the classes then is known whether or
-/// not they could be told.
+/// not their status could be updated.
 async fn update_class_statuses<A: Adapters>(
     ports: &ResolvePorts<'_, A>,
     settings: &ClusterSettings,
@@ -99,9 +99,9 @@ async fn update_class_statuses<A: Adapters>(
         }
         known.insert(name.clone(), (ClassReadiness::Unknown, class.generation));
         let told = match status(ports, settings, class, at).await {
-            Ok((status, question)) => {
+            Ok((status, message)) => {
                 known.insert(name.clone(), (pools::readiness(&status), class.generation));
-                tell(ports, class, &status, question, at).await
+                write_status(ports, class, &status, message, at).await
             }
             Err(error) => Err(error),
         };
@@ -116,18 +116,18 @@ async fn update_class_statuses<A: Adapters>(
     (known, tally.done())
 }
 
-/// Tells a class its status, and then asks for the dry run that it waits for: `launch` tries what the
+/// Updates the status of a class, and then asks for the dry run that it waits for: `launch` checks what the
 /// status says.
-async fn tell<A: Adapters>(
+async fn write_status<A: Adapters>(
     ports: &ResolvePorts<'_, A>,
     class: &ObservedNodeClass,
     status: &NodeClassStatus,
-    question: Option<Message>,
+    message: Option<Message>,
     at: &Invocation,
 ) -> Result<(), PortError> {
     ports.node_classes.update_class_status(class, status).await?;
-    match question {
-        Some(question) => send(ports.mailbox, at, question, 0).await,
+    match message {
+        Some(message) => send(ports.mailbox, at, message, 0).await,
         None => Ok(()),
     }
 }
@@ -147,7 +147,7 @@ async fn update_pool_statuses<A: Adapters>(
     Ok(pools.malformed)
 }
 
-/// What is to be told of a class, and the dry run that it waits for, if one is due.
+/// What the status of a class is to say, and the dry run that it waits for, if one is due.
 async fn status<A: Adapters>(
     ports: &ResolvePorts<'_, A>,
     settings: &ClusterSettings,
@@ -158,7 +158,7 @@ async fn status<A: Adapters>(
     let selected = look_up(ports.discovery, settings, class, at.now).await?;
     let profile = match ensure_profile(ports.profiles, settings, class).await {
         Ok(name) => name,
-        // IAM's word leaves the condition open; everything else is told all the same.
+        // IAM's word leaves the condition open; everything else is written all the same.
         Err(error) if error.fault == Fault::Permanent => {
             tracing::warn!(class = %class.name, story = story(&error), "no instance profile");
             None
@@ -202,11 +202,11 @@ async fn status<A: Adapters>(
         found_at: at.now,
     };
     if let (true, Some(launched_with)) = (awaits_dry_run, launched_with) {
-        let (dry_run, question) =
+        let (dry_run, message) =
             validation::dry_run(ports, seen, &status, &launched_with, at).await?;
         let checks = Checks { dry_run, ..checks };
         status.conditions = readiness(class, &findings, Some(&checks)).into_conditions();
-        return Ok((status, question));
+        return Ok((status, message));
     }
     Ok((status, None))
 }

@@ -43,8 +43,12 @@ pub const PLACEMENT_GROUP_ID: &str = "karpenter.k8s.aws/placement-group-id";
 pub const PLACEMENT_GROUP_PARTITION: &str = "karpenter.k8s.aws/placement-group-partition";
 /// How many accelerators of AWS's own an instance type has.
 pub const INSTANCE_ACCELERATOR_COUNT: &str = "karpenter.k8s.aws/instance-accelerator-count";
+/// The letter before the generation, such as `m`.
+pub const INSTANCE_CATEGORY: &str = "karpenter.k8s.aws/instance-category";
 /// The family of an instance type, such as `m7g`.
 pub const INSTANCE_FAMILY: &str = "karpenter.k8s.aws/instance-family";
+/// The number after the letter, such as `7`.
+pub const INSTANCE_GENERATION: &str = "karpenter.k8s.aws/instance-generation";
 /// How many GPUs an instance type has.
 pub const INSTANCE_GPU_COUNT: &str = "karpenter.k8s.aws/instance-gpu-count";
 /// The hypervisor of an instance type.
@@ -132,14 +136,14 @@ const WELL_KNOWN: &[&str] = &[
     "karpenter.k8s.aws/instance-accelerator-manufacturer",
     "karpenter.k8s.aws/instance-accelerator-name",
     "karpenter.k8s.aws/instance-capability-flex",
-    "karpenter.k8s.aws/instance-category",
+    INSTANCE_CATEGORY,
     "karpenter.k8s.aws/instance-cpu",
     "karpenter.k8s.aws/instance-cpu-manufacturer",
     "karpenter.k8s.aws/instance-cpu-sustained-clock-speed-mhz",
     "karpenter.k8s.aws/instance-ebs-bandwidth",
     "karpenter.k8s.aws/instance-encryption-in-transit-supported",
     INSTANCE_FAMILY,
-    "karpenter.k8s.aws/instance-generation",
+    INSTANCE_GENERATION,
     INSTANCE_GPU_COUNT,
     "karpenter.k8s.aws/instance-gpu-manufacturer",
     "karpenter.k8s.aws/instance-gpu-memory",

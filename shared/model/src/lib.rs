@@ -3,6 +3,7 @@
 //! Values only: no IO, no clock, no serialization, no floats for money. What is stored or sent is
 //! a type of the crate `wire` or `api`, so that no wire format freezes these.
 
+pub mod api_version;
 pub mod buffer;
 pub mod catalog;
 pub mod claim;

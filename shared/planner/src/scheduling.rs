@@ -12,8 +12,8 @@
 //! until a whole round brings nothing). These ideas make it fast, and none of them changes the answer:
 //!
 //! * **Classes** (`demand::class`). Pods with equal specs and volumes ask alike. What each asks for at
-//!   each step of giving preferences up is worked out once: a set of requirements and tolerations (a *fixed
-//!   preference*, which many classes share), and rules about other pods. Requests are apart (*shapes*).
+//!   each step of giving preferences up is worked out once: a set of requirements and tolerations (its
+//!   *constraints*, which many classes share), and rules about other pods. *Requests* are apart.
 //! * **Numbers for names.** Resources have places in arrays of `i64`; labels, requirements and sets
 //!   of requirements are numbers (`numbers`), and adding a pod's requirements to a claim's is one
 //!   look-up after the first time. The algebra itself stays in `model`.
@@ -21,7 +21,7 @@
 //!   (zone, capacity type, reservation) or an amount of a resource is a bit set, worked out once
 //!   (`launchable`). A claim's remaining types are the intersection of a few of them.
 //! * **Candidates as bits.** Whether a node or a claim may take a pod is found for 64 of them at
-//!   once: tolerated, not full for this shape, not refused to this constraints, no port taken, on the
+//!   once: tolerated, not full for these requests, not refused to these constraints, no port taken, on the
 //!   right side of every rule about the hostname (a bit for each host, kept while counting), in a
 //!   domain that every other rule allows (a bit for each host and domain). Only what is left is
 //!   looked at, in order (`solver::order`), and what fails for good leaves a bit behind.
@@ -33,7 +33,7 @@
 //! * **What changes is apart** (`state`) from what does not (`problem`), and is shared until it is
 //!   written, so that `what_if` can try thousands of times without preparing anything again.
 //!
-//! With P pods, S shapes, W constraints, E nodes, C claims of the plan, T instance types, K distinct
+//! With P pods, S distinct requests, W constraints, E nodes, C claims of the plan, T instance types, K distinct
 //! sets of requirements, G rules, D domains of a label, R resources: sorting is P·log P; each try of a
 //! pod costs a few times (E + C)/64 words, D for each of its rules, and R·T/64 words for each claim
 //! that is looked at. Of those looks, S·C end in "full" and S·W·C in "never"; all others place a pod,

@@ -42,7 +42,7 @@ pub trait Market {
     ) -> Result<BTreeMap<(InstanceTypeName, Zone), HourlyPrice>, PortError>;
 }
 
-/// What is sold, kept for those who decide.
+/// Where what is sold is stored for those who decide.
 pub trait CatalogStore {
     /// What was put there last, if anything was.
     async fn stored(&self) -> Result<Option<StoredRegionCatalog>, PortError>;
@@ -81,7 +81,7 @@ pub trait Discovery {
         &self,
         name: &LaunchTemplateName,
     ) -> Result<Option<DescribedTemplate>, PortError>;
-    /// What nodes are told about the cluster.
+    /// What nodes need to know about the cluster.
     async fn cluster_settings(&self, cluster: &ClusterName) -> Result<ClusterSettings, PortError>;
 }
 

@@ -62,7 +62,7 @@ pub trait Cluster {
     async fn nodes(&self) -> Result<Listing<Node>, PortError>;
     /// NodePools.
     async fn node_pools(&self) -> Result<Listing<NodePool>, PortError>;
-    /// EC2NodeClasses, each with whether it can be launched from as far as was told.
+    /// EC2NodeClasses, each with what its status says of launching from it.
     async fn node_classes(&self) -> Result<Listing<ListedNodeClass>, PortError>;
     /// DaemonSets.
     async fn daemon_sets(&self) -> Result<Listing<DaemonSet>, PortError>;
@@ -93,36 +93,36 @@ pub trait Nodes {
     async fn delete(&self, node: &NodeName) -> Result<(), PortError>;
 }
 
-/// What is told about EC2NodeClasses.
+/// The status of EC2NodeClasses.
 pub trait NodeClasses {
     /// EC2NodeClasses, each with which spec it is.
     async fn observed_classes(&self) -> Result<Listing<ObservedNodeClass>, PortError>;
-    /// Replaces what the status of `seen` says; the time of a condition moves only with its status.
-    /// Repeating it changes nothing. `Conflict` when the class is not as it was seen any more,
+    /// Replaces what the status of `observed` says; the time of a condition moves only with its status.
+    /// Repeating it changes nothing. `Conflict` when the class is not as it was observed any more,
     /// `NotFound` when it is gone.
     async fn update_class_status(
         &self,
-        seen: &ObservedNodeClass,
+        observed: &ObservedNodeClass,
         status: &NodeClassStatus,
     ) -> Result<(), PortError>;
 }
 
-/// What is told about NodePools.
+/// The status of NodePools.
 pub trait NodePools {
     /// NodePools, each with which spec it is.
     async fn observed_pools(&self) -> Result<Listing<ObservedNodePool>, PortError>;
-    /// Replaces what the status of `seen` says; the time of a condition moves only with its status.
-    /// Repeating it changes nothing. `Conflict` when the pool is not as it was seen any more,
+    /// Replaces what the status of `observed` says; the time of a condition moves only with its status.
+    /// Repeating it changes nothing. `Conflict` when the pool is not as it was observed any more,
     /// `NotFound` when it is gone.
     async fn update_pool_status(
         &self,
-        seen: &ObservedNodePool,
+        observed: &ObservedNodePool,
         status: &NodePoolStatus,
     ) -> Result<(), PortError>;
 }
 
-/// The NodeClaim objects by which a cluster shows the ledger's claims to people and tools. Objects
-/// that show none are somebody else's: they are neither listed nor touched.
+/// The NodeClaim objects that say in a cluster what the ledger says, for people and tools. Objects
+/// of no claim are somebody else's: they are neither listed nor touched.
 pub trait NodeClaims {
     /// The objects that are there. `NotFound` in a cluster that does not know the kind.
     async fn synced(&self) -> Result<Listing<SyncedNodeClaim>, PortError>;

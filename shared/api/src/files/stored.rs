@@ -5,7 +5,13 @@
 
 use std::collections::BTreeMap;
 
-use model::{Problem, labels, problem::Weight, static_hash::NodeClassHash};
+use model::{
+    Problem,
+    api_version::{AWS_V1, KARPENTER_V1},
+    labels,
+    problem::Weight,
+    static_hash::NodeClassHash,
+};
 use serde::de::DeserializeOwned;
 
 use super::{Manifest, read_object};
@@ -83,14 +89,14 @@ impl Stored {
     fn take(&mut self, outlook: Found<'_>, file: &str) {
         let Found { tree, api_version, kind } = outlook;
         match (api_version, kind) {
-            ("karpenter.sh/v1", "NodePool") if self.is_accepted(outlook, file) => {
+            (KARPENTER_V1, "NodePool") if self.is_accepted(outlook, file) => {
                 let pool = self.deserialized(tree, kind, file).map(|pool: NodePool| Hashed {
                     name: pool.metadata.name,
                     hash: hash::node_pool(&pool.spec.template),
                 });
                 self.node_pools.extend(pool);
             }
-            ("karpenter.k8s.aws/v1", "EC2NodeClass") if self.is_accepted(outlook, file) => {
+            (AWS_V1, "EC2NodeClass") if self.is_accepted(outlook, file) => {
                 let class = self.deserialized(tree, kind, file);
                 let class = class.map(|class: Ec2NodeClass| Hashed {
                     name: class.metadata.name,
@@ -98,7 +104,7 @@ impl Stored {
                 });
                 self.node_classes.extend(class);
             }
-            ("karpenter.sh/v1", "NodeClaim") => {
+            (KARPENTER_V1, "NodeClaim") => {
                 let claim = self.deserialized(tree, kind, file);
                 self.node_claims.extend(claim.map(HashedNodeClaim::of));
             }

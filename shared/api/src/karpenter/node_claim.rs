@@ -108,7 +108,7 @@ impl Kind for NodeClaimSpec {
     type Status = NodeClaimStatus;
 
     const NAMES: Names = Names {
-        group: "karpenter.sh",
+        group: model::api_version::KARPENTER_GROUP,
         version: "v1",
         kind: "NodeClaim",
         plural: "nodeclaims",

@@ -26,7 +26,7 @@ use super::{
     node_class_patch::unless_empty,
 };
 
-const API_VERSION: &str = "karpenter.sh/v1";
+const API_VERSION: &str = model::api_version::KARPENTER_V1;
 const KIND: &str = "NodeClaim";
 /// Conditions that come from the claim. Whatever else is on the object is somebody else's.
 const OWN_CONDITIONS: [ConditionKind; 6] = [
@@ -220,7 +220,7 @@ fn spec(claim: &NodeClaim) -> NodeClaimSpec {
         resources: (!requests.is_empty())
             .then_some(ResourceRequirements { requests: Some(requests) }),
         node_class_ref: NodeClassReference {
-            group: "karpenter.k8s.aws".to_owned(),
+            group: model::api_version::AWS_GROUP.to_owned(),
             kind: "EC2NodeClass".to_owned(),
             name: claim.node_class.to_string(),
         },

@@ -287,7 +287,7 @@ impl Kind for Ec2NodeClassSpec {
     type Status = Ec2NodeClassStatus;
 
     const NAMES: Names = Names {
-        group: "karpenter.k8s.aws",
+        group: model::api_version::AWS_GROUP,
         version: "v1",
         kind: "EC2NodeClass",
         plural: "ec2nodeclasses",

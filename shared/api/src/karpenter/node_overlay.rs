@@ -101,7 +101,7 @@ impl Kind for NodeOverlaySpec {
     type Status = NodeOverlayStatus;
 
     const NAMES: Names = Names {
-        group: "karpenter.sh",
+        group: model::api_version::KARPENTER_GROUP,
         version: "v1alpha1",
         kind: "NodeOverlay",
         plural: "nodeoverlays",

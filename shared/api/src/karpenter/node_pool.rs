@@ -250,7 +250,7 @@ impl Kind for NodePoolSpec {
     type Status = NodePoolStatus;
 
     const NAMES: Names = Names {
-        group: "karpenter.sh",
+        group: model::api_version::KARPENTER_GROUP,
         version: "v1",
         kind: "NodePool",
         plural: "nodepools",

@@ -1,5 +1,7 @@
 //! What to do instead, where people commonly go wrong.
 
+use model::api_version::{AWS_GROUP, KARPENTER_GROUP};
+
 /// Cures of unknown fields in `spec` of a NodePool.
 pub(crate) fn node_pool_spec(key: &str) -> Option<String> {
     let text = match key {
@@ -79,15 +81,15 @@ pub(crate) fn old_version(api_version: &str, kind: &str) -> Option<(String, Stri
     let rule = |what: &str| format!("not supported yet: {what}");
     let to_v1 = |group: &str| format!("convert it to {group}/v1");
     match (group, kind) {
-        ("karpenter.sh" | "karpenter.k8s.aws", _) if version == "v1" => None,
+        (KARPENTER_GROUP | AWS_GROUP, _) if version == "v1" => None,
         (_, "Provisioner") => {
             Some((rule(api_version), "convert it to a karpenter.sh/v1 NodePool".into()))
         }
         (_, "AWSNodeTemplate") => {
             Some((rule(api_version), "convert it to a karpenter.k8s.aws/v1 EC2NodeClass".into()))
         }
-        ("karpenter.sh" | "karpenter.k8s.aws", "NodePool" | "NodeClaim" | "EC2NodeClass") => {
-            let right = if kind == "EC2NodeClass" { "karpenter.k8s.aws" } else { "karpenter.sh" };
+        (KARPENTER_GROUP | AWS_GROUP, "NodePool" | "NodeClaim" | "EC2NodeClass") => {
+            let right = if kind == "EC2NodeClass" { AWS_GROUP } else { KARPENTER_GROUP };
             Some((rule(api_version), to_v1(right)))
         }
         _ => None,

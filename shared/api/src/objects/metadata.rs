@@ -3,7 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
-use model::{labels, pod::Owner};
+use model::{
+    api_version::{AWS_GROUP, KARPENTER_GROUP},
+    labels,
+    pod::Owner,
+};
 
 use crate::document::field::{Field, Fields};
 
@@ -73,7 +77,7 @@ fn kept(texts: &BTreeMap<String, String>, is_kept: fn(&str) -> bool) -> BTreeMap
 fn is_own(key: &str) -> bool {
     let domain = key.split_once('/').map_or("", |(domain, _)| domain);
     key == labels::DO_NOT_DISRUPT
-        || ["karpenter.sh", "karpenter.k8s.aws"].iter().any(|text| domain.ends_with(text))
+        || [KARPENTER_GROUP, AWS_GROUP].iter().any(|text| domain.ends_with(text))
 }
 
 /// Whether anything reads this annotation of a pod.

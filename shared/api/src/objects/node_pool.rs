@@ -169,7 +169,7 @@ fn node_class_ref(spec: &mut Fields<'_>) -> Option<(NodeClassName, u32)> {
     {
         if text.contains('/') {
             group.complain_with("must not contain `/`", "write `karpenter.k8s.aws`");
-        } else if text != "karpenter.k8s.aws" {
+        } else if text != model::api_version::AWS_GROUP {
             group.complain_unusable(format!("must be `karpenter.k8s.aws`, not `{text}`"));
         }
     }

@@ -4,7 +4,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use model::{Operator, Requirement, Requirements, Taint, TaintEffect, id, labels};
+use model::{
+    Operator, Requirement, Requirements, Taint, TaintEffect,
+    api_version::{AWS_GROUP, KARPENTER_GROUP},
+    id, labels,
+};
 
 use crate::document::field::Field;
 
@@ -120,10 +124,8 @@ fn key_rule(key: &str) -> Option<String> {
 fn is_restricted_by_schema(key: &str, is_let_through: bool) -> bool {
     let domain = key.split_once('/').map_or("", |(domain, _)| domain);
     key == labels::HOSTNAME
-        || domain.ends_with("karpenter.sh") && !is_let_through
-        || domain.ends_with("karpenter.k8s.aws")
-            && !labels::is_well_known(key)
-            && key != labels::NODE_CLASS
+        || domain.ends_with(KARPENTER_GROUP) && !is_let_through
+        || domain.ends_with(AWS_GROUP) && !labels::is_well_known(key) && key != labels::NODE_CLASS
 }
 
 /// What Karpenter's own validation says against a key, after aliases were replaced.

@@ -84,7 +84,7 @@ async fn page_by_page(
     Err(BadAnswer::of(RESERVATIONS, "too many pages"))
 }
 
-/// One question for EC2.
+/// One query of EC2.
 #[derive(Debug)]
 struct Query {
     /// Reservations to describe; all of them where it is empty.

@@ -1,4 +1,4 @@
-//! A simulated account and cluster, a AWS server to the account, and the real adapters in front of it.
+//! A simulated account and cluster, the AWS server of the account, and the real adapters in front of it.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -9,7 +9,7 @@ use std::{
 use aws::{Account, Connection, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates, IamProfiles};
 use aws_server::{AwsServer, listen, serve};
 use handlers::{
-    DryRunOrder, DryRuns, LaunchPorts, Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts,
+    DryRunTrigger, DryRuns, LaunchPorts, Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts,
     ProvisionSource, ProvisionTrigger, ResolvePorts,
 };
 use jiff::{SignedDuration, Timestamp};
@@ -226,10 +226,10 @@ impl World {
         self.resolve().await;
         let now = self.sim.now();
         let (class, key) = (build::id(class), "1f".to_owned());
-        let question = DryRunOrder { class, key, asked_at: now };
+        let trigger = DryRunTrigger { class, key, asked_at: now };
         let at = invocation("try out", now);
-        Box::pin(handlers::dry_run(&self.launch_ports(), &question, &at)).await.unwrap();
-        self.sim.validation(&at.cluster, &question.class).await.unwrap()
+        Box::pin(handlers::dry_run(&self.launch_ports(), &trigger, &at)).await.unwrap();
+        self.sim.validation(&at.cluster, &trigger.class).await.unwrap()
     }
 
     /// What is pending or running.

@@ -92,7 +92,7 @@ fn messages_ask_their_function_to_look_again() {
     check(
         "launch-dry-run-queue",
         "launch",
-        "TryOut(Question { class: \"default\", key: \"00c0ffee00c0ffee\", \
+        "DryRun(DryRunTrigger { class: \"default\", key: \"00c0ffee00c0ffee\", \
          asked_at: 2026-11-21T12:00:00Z })",
     );
     check("settle-queue", "settle", "\"default-1-0\"");

@@ -1,7 +1,7 @@
 //! Whether nodes of a class can be launched: EC2 is asked to check, and nothing is launched.
 //!
-//! It is this function that tries, because it is this function's rights that are in question.
-//! `resolve` asks for it, and tells what came of it.
+//! It is this function that makes dry runs, because it is this function's rights that are in question.
+//! `resolve` asks for them, and writes what they came to into the status of the class.
 //!
 //! Karpenter: `pkg/controllers/nodeclass/validation.go` of the AWS provider.
 
@@ -30,9 +30,9 @@ const STALE: SignedDuration = SignedDuration::from_secs(55);
 /// Seconds until what EC2 did not answer is asked once more.
 const RETRY_SECONDS: u32 = 10;
 
-/// A question of `resolve`.
+/// A dry run that `resolve` asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct DryRunOrder {
+pub struct DryRunTrigger {
     /// About which class.
     pub class: NodeClassName,
     /// The validation is kept under it.
@@ -42,14 +42,14 @@ pub struct DryRunOrder {
 }
 
 /// Has EC2 check a launch from the class, and keeps what it says. A class that cannot be launched
-/// from for other reasons is not tried: `resolve` tells those.
+/// from for other reasons is not checked: `resolve` says those.
 pub async fn dry_run<A: Adapters>(
     ports: &LaunchPorts<'_, A>,
-    question: &DryRunOrder,
+    question: &DryRunTrigger,
     at: &Invocation,
 ) -> Result<(), Error> {
     let LaunchPorts { ledger, cluster, mailbox, .. } = *ports;
-    let DryRunOrder { class, key, asked_at } = question;
+    let DryRunTrigger { class, key, asked_at } = question;
     if at.now.duration_since(*asked_at) >= STALE {
         return Ok(());
     }
@@ -90,7 +90,7 @@ pub async fn dry_run<A: Adapters>(
 
 /// Why EC2 is not asked.
 enum Unprepared {
-    /// Nothing can be tried, for this reason.
+    /// No dry run can be made, for this reason.
     Refused(BatchRefusal),
     /// What to ask could not be found.
     Port(PortError),
@@ -172,12 +172,12 @@ async fn ask<A: Adapters>(
     }
 }
 
-/// Asks once more in a while: the same question, with its own time.
+/// Asks once more in a while: for the same dry run, with its own time.
 async fn again(
     mailbox: &impl Mailbox,
-    question: &DryRunOrder,
+    question: &DryRunTrigger,
     at: &Invocation,
 ) -> Result<(), Error> {
-    let DryRunOrder { class, key, asked_at } = question.clone();
+    let DryRunTrigger { class, key, asked_at } = question.clone();
     Ok(send(mailbox, at, Message::DryRun { class, key, asked_at }, RETRY_SECONDS).await?)
 }

@@ -9,7 +9,7 @@ use ports::{Adapters, Invocation, Ledger as _, PortError};
 
 use super::ResolvePorts;
 
-/// What the dry run of the class came to, and the question for `launch` when that is not known, or not any
+/// What the dry run of the class came to, and the message to `launch` when that is not known, or not any
 /// more. The last word stands until the next one. All else that `status` says is known; `launched_with` is the
 /// instance profile, or the launch template of the user's own and its version.
 pub(super) async fn dry_run<A: Adapters>(
@@ -36,10 +36,10 @@ pub(super) async fn dry_run<A: Adapters>(
         .as_ref()
         .is_none_or(|validation| validation.key != key || validation.due_at <= at.now);
     let (name, asked_at) = (class.name.clone(), at.now);
-    let question = is_due.then_some(Message::DryRun { class: name, key, asked_at });
+    let message = is_due.then_some(Message::DryRun { class: name, key, asked_at });
     let failure = known.map(|validation| validation.failure);
     let dry_run = failure.map_or(DryRun::Pending, |failure| {
         failure.map_or(DryRun::Passed, |(check, why)| DryRun::Failed(check, why))
     });
-    Ok((dry_run, question))
+    Ok((dry_run, message))
 }

@@ -106,7 +106,7 @@ enum Try {
 /// What is known about a class so far.
 #[derive(Clone, Debug, Default)]
 struct Progress {
-    /// The first preference that may still come true.
+    /// The first preferences that may still come true.
     from: PreferencesId,
     /// No pod of it found a place when so many pods had one.
     failed_at: Option<usize>,
@@ -117,7 +117,7 @@ struct Pod {
     number: PodId,
     class: ClassId,
     requests_id: RequestsId,
-    /// The preference that is tried.
+    /// The preferences that are tried.
     preference: PreferencesId,
     /// What that asks of a node alone.
     constraints: ConstraintsId,
@@ -139,9 +139,9 @@ struct Run<'p, 'a> {
     by_set: BTreeMap<SetId, Claims>,
     /// Claims that can only be in a domain.
     by_domain: Table<kind::Key, Table<kind::Domain, Claims>>,
-    /// Claims that have no room for a shape.
+    /// Claims that have no room for such requests.
     full: Table<kind::Requests, Claims>,
-    /// Claims that do not take a shape with a constraints, wherever they are.
+    /// Claims that do not take pods of these constraints and requests, wherever they are.
     refused: BTreeMap<(ConstraintsId, RequestsId), Claims>,
     /// Claims where something is in the way of a port.
     ports: Table<kind::Port, Claims>,

@@ -31,7 +31,7 @@ pub(crate) struct State {
     room: Vec<i64>,
     resources: usize,
     pub(crate) tallies: Table<kind::Group, Rc<Tally>>,
-    /// Existing capacity that has no room for a shape.
+    /// Existing capacity that has no room for such requests.
     pub(crate) full: Table<kind::Requests, Rc<BitSet<kind::Place>>>,
     /// Existing capacity where something is in the way of a port.
     pub(crate) ports: Table<kind::Port, Rc<BitSet<kind::Place>>>,

@@ -12,7 +12,7 @@ use model::{
     taint::{TolerationOperator, untolerated},
 };
 
-use super::{Controller, PodEntry, WorkloadEntry};
+use super::{Controller, PodEntry, WorkloadEntry, kubelet::NOT_READY, nodes::UNREACHABLE};
 use crate::{
     made_up,
     story::{StoryWorkload, StoryWorkloadKind},
@@ -23,8 +23,8 @@ use crate::{
 /// Taints that every pod of a DaemonSet tolerates.
 /// <https://kubernetes.io/docs/concepts/workloads/controllers/daemonset/#taints-and-tolerations>
 const DAEMON_TOLERATIONS: [(&str, Option<TaintEffect>); 6] = [
-    ("node.kubernetes.io/not-ready", Some(TaintEffect::NoExecute)),
-    ("node.kubernetes.io/unreachable", Some(TaintEffect::NoExecute)),
+    (NOT_READY, Some(TaintEffect::NoExecute)),
+    (UNREACHABLE, Some(TaintEffect::NoExecute)),
     ("node.kubernetes.io/disk-pressure", Some(TaintEffect::NoSchedule)),
     ("node.kubernetes.io/memory-pressure", Some(TaintEffect::NoSchedule)),
     ("node.kubernetes.io/pid-pressure", Some(TaintEffect::NoSchedule)),

@@ -1,14 +1,14 @@
 //! Lists as the API server sends them: what is there, and what of it cannot be read.
 
-use model::{facts::Surroundings, policies::Policies};
+use model::{api_version, facts::Surroundings, policies::Policies};
 use ports::{Listing, Malformed, Surrounded};
 
 use crate::world::World;
 
 /// A kind of Karpenter's and the version of its API.
-pub(crate) const NODE_POOL: (&str, &str) = ("NodePool", "karpenter.sh/v1");
-pub(crate) const NODE_CLASS: (&str, &str) = ("EC2NodeClass", "karpenter.k8s.aws/v1");
-const NODE_OVERLAY: (&str, &str) = ("NodeOverlay", "karpenter.sh/v1alpha1");
+pub(crate) const NODE_POOL: (&str, &str) = ("NodePool", api_version::KARPENTER_V1);
+pub(crate) const NODE_CLASS: (&str, &str) = ("EC2NodeClass", api_version::AWS_V1);
+const NODE_OVERLAY: (&str, &str) = ("NodeOverlay", api_version::KARPENTER_V1ALPHA1);
 const CAPACITY_BUFFER: (&str, &str) = ("CapacityBuffer", "autoscaling.x-k8s.io/v1beta1");
 
 impl World {

@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// Taint of a node whose kubelet is not heard of.
-const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
+pub(super) const UNREACHABLE: &str = "node.kubernetes.io/unreachable";
 /// How long pods tolerate an unreachable node unless they say otherwise.
 /// <https://kubernetes.io/docs/concepts/scheduling-eviction/taint-and-toleration/#taint-based-evictions>
 const UNREACHABLE_TOLERATED_FOR: SignedDuration = SignedDuration::from_mins(5);

@@ -76,12 +76,12 @@ impl NodeClasses for Sim {
 
     async fn update_class_status(
         &self,
-        seen: &ObservedNodeClass,
+        observed: &ObservedNodeClass,
         status: &NodeClassStatus,
     ) -> Result<(), PortError> {
-        let name = &seen.class.name;
+        let name = &observed.class.name;
         self.step(("NodeClasses.update_class_status", Write), name, |world| {
-            world.cluster.update_class_status(seen, status)
+            world.cluster.update_class_status(observed, status)
         })
         .await
     }
@@ -97,12 +97,12 @@ impl NodePools for Sim {
 
     async fn update_pool_status(
         &self,
-        seen: &ObservedNodePool,
+        observed: &ObservedNodePool,
         status: &NodePoolStatus,
     ) -> Result<(), PortError> {
-        let name = &seen.pool.name;
+        let name = &observed.pool.name;
         self.step(("NodePools.update_pool_status", Write), name, |world| {
-            world.cluster.update_pool_status(seen, status)
+            world.cluster.update_pool_status(observed, status)
         })
         .await
     }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::{ConversionSettings, Draft, edit};
 use crate::document::tree::{Entry, Tree, Value};
 
-const V1: &str = "karpenter.k8s.aws/v1";
+const V1: &str = model::api_version::AWS_V1;
 /// Karpenter's own mark on classes that were Ubuntu.
 const UBUNTU: &str = "compatibility.karpenter.k8s.aws/v1beta1-ubuntu";
 /// Our mark on classes whose nodes came from a launch template of the user's own.

@@ -3,11 +3,13 @@
 //! Nobody writes them: they come with the nodes of a cluster, and say what these are. Their status is
 //! kept for that.
 
+use model::labels;
+
 use super::{Draft, edit, pool};
 use crate::document::tree::{Tree, Value};
 
-const V1: &str = "karpenter.sh/v1";
-const POOL: &str = "karpenter.sh/nodepool";
+const V1: &str = model::api_version::KARPENTER_V1;
+const POOL: &str = labels::NODE_POOL;
 const PROVISIONER: &str = "karpenter.sh/provisioner-name";
 /// Marks a claim whose lifetime its pool knows. No kind has such a field.
 const ASKS_POOL: &str = "\u{0}pool";
@@ -44,7 +46,7 @@ pub(super) fn from_machine(draft: &mut Draft) {
     if let Some(spec) = draft.tree.get_mut("spec") {
         if let Some(mut reference) = spec.take("machineTemplateRef") {
             reference.take("apiVersion");
-            reference.put("group", edit::text(line, "karpenter.k8s.aws"));
+            reference.put("group", edit::text(line, model::api_version::AWS_GROUP));
             reference.put("kind", edit::text(line, "EC2NodeClass"));
             spec.put("nodeClassRef", reference);
         }

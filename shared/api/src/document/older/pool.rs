@@ -9,7 +9,7 @@ use crate::document::{
     yaml::Comments,
 };
 
-const V1: &str = "karpenter.sh/v1";
+const V1: &str = model::api_version::KARPENTER_V1;
 /// Where a pool keeps its kubelet until it is known where it goes. No kind has such a field.
 pub(super) const KUBELET: &str = "\u{0}kubelet";
 
@@ -67,7 +67,7 @@ pub(super) fn reference_of_v1beta1(reference: &mut Tree) -> Option<(&'static str
         return None;
     }
     let group = old.as_ref().and_then(Tree::as_text).and_then(|text| text.split_once('/'));
-    let group = group.map_or("karpenter.k8s.aws", |(group, _)| group);
+    let group = group.map_or(model::api_version::AWS_GROUP, |(group, _)| group);
     reference.put("group", edit::text(line, group));
     Some(("/spec/template/spec/nodeClassRef/group", "It was a part of `apiVersion`."))
 }
@@ -153,7 +153,7 @@ fn node_class_of(
     let reference = edit::map(
         reference.as_ref().map_or(line, |reference| reference.line),
         [
-            ("group", edit::text(line, "karpenter.k8s.aws")),
+            ("group", edit::text(line, model::api_version::AWS_GROUP)),
             ("kind", edit::text(line, "EC2NodeClass")),
             ("name", edit::text(line, &class_name)),
         ],
@@ -219,13 +219,13 @@ fn requirements(draft: &mut Draft, given: Option<Tree>, line: u32) -> Tree {
     }
     let narrows = [
         labels::INSTANCE_TYPE,
-        "karpenter.k8s.aws/instance-family",
-        "karpenter.k8s.aws/instance-category",
-        "karpenter.k8s.aws/instance-generation",
+        labels::INSTANCE_FAMILY,
+        labels::INSTANCE_CATEGORY,
+        labels::INSTANCE_GENERATION,
     ];
     if !narrows.into_iter().any(|key| has(items, key)) {
-        add(items, "karpenter.k8s.aws/instance-category", "In", &["c", "m", "r"]);
-        add(items, "karpenter.k8s.aws/instance-generation", "Gt", &["2"]);
+        add(items, labels::INSTANCE_CATEGORY, "In", &["c", "m", "r"]);
+        add(items, labels::INSTANCE_GENERATION, "Gt", &["2"]);
     }
     tree
 }

@@ -166,7 +166,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// The existing capacity that takes pods with a constraints, room aside.
+/// The existing capacity that takes pods of some constraints, room aside.
 fn accepting(problem: &mut Problem<'_>, constraints: ConstraintsId) -> Rc<Places> {
     let preference = &mut problem.constraints.all[constraints];
     if let Some(known) = &preference.existing {

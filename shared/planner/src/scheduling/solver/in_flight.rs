@@ -174,7 +174,7 @@ impl Run<'_, '_> {
             return Answer::Yes(joined);
         }
         self.roomy = roomy;
-        // Every pod with this constraints and these requests fails here, unless it was a rule, a
+        // Every pod with these constraints and these requests fails here, unless it was a rule, a
         // volume, a port or a missing reservation that narrowed the types.
         let is_plain = class.ports.is_empty()
             && class.alternatives.iter().all(model::Requirements::is_empty)
@@ -227,7 +227,7 @@ impl Run<'_, '_> {
     }
 }
 
-/// The templates whose taints a constraints tolerates.
+/// The templates whose taints the constraints tolerate.
 pub(super) fn tolerated(
     problem: &mut Problem<'_>,
     constraints: ConstraintsId,

@@ -1,0 +1,14 @@
+//! The groups and versions of Karpenter's objects.
+//!
+//! Karpenter: `pkg/apis/apis.go`, and the same file of the AWS provider.
+
+/// The group of NodePools, NodeClaims and NodeOverlays.
+pub const KARPENTER_GROUP: &str = "karpenter.sh";
+/// The group of EC2NodeClasses.
+pub const AWS_GROUP: &str = "karpenter.k8s.aws";
+/// NodePools and NodeClaims.
+pub const KARPENTER_V1: &str = "karpenter.sh/v1";
+/// NodeOverlays.
+pub const KARPENTER_V1ALPHA1: &str = "karpenter.sh/v1alpha1";
+/// EC2NodeClasses.
+pub const AWS_V1: &str = "karpenter.k8s.aws/v1";

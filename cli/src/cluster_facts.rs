@@ -76,7 +76,8 @@ fn placement_group(raw: RawPlacementGroup) -> Result<PlacementGroup, Error> {
             return Err(Error(format!("placement group {}: strategy `{other}` {rule}", raw.id)));
         }
     };
-    Ok(PlacementGroup { id: raw.id, name: raw.name, strategy })
+    let id = raw.id.parse().map_err(|error: model::id::InvalidId| Error(error.to_string()))?;
+    Ok(PlacementGroup { id, name: raw.name, strategy })
 }
 
 /// Instances left by reservation, from an answer of DescribeCapacityReservations:

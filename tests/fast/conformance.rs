@@ -204,7 +204,7 @@ fn reservations_keep_their_contract() {
         let sim = Sim::new(settings, std::sync::Arc::new(catalog));
         let world = reservation_world(&sim);
         let wait = async || pass(&sim);
-        let cancel = async || sim.act(Action::CancelReservation(world.targeted.id.clone()));
+        let cancel = async || sim.act(Action::CancelReservation(world.targeted.id.to_string()));
         let cases = testkit::reservations(&sim, &sim, &sim, &world, &wait, cancel);
         assert_kept(&sim.block_on(cases).expect("the suite ends"));
         assert_eq!(sim.check_safety(), Vec::<String>::new());

@@ -37,7 +37,8 @@ pub(super) fn load(args: &CatalogArgs, source: &Source) -> Result<ResolvedNodeCl
         let left = cluster_facts::reservations_left(&manifests::text(path)?);
         let left = left.map_err(|error| unreadable(path, &error))?;
         for reservation in &mut status.reservations {
-            reservation.available_count = left.get(&reservation.id).copied().unwrap_or_default();
+            reservation.available_count =
+                left.get(reservation.id.as_str()).copied().unwrap_or_default();
         }
     }
     if status.subnets.is_empty() {

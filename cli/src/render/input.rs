@@ -134,7 +134,7 @@ fn resolved(class: NodeClass, status: ClassStatus, facts: &ClusterFacts) -> Reso
         subnet.available_ip_address_count = free.unwrap_or_default();
     }
     for reservation in &mut reservations {
-        let left = facts.reservations_left.get(&reservation.id).copied();
+        let left = facts.reservations_left.get(reservation.id.as_str()).copied();
         reservation.available_count = left.unwrap_or_default();
     }
     let is_selected = |group: &&PlacementGroup| match &class.placement_group {

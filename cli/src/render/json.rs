@@ -104,7 +104,7 @@ pub(super) fn launch_template_data(data: &LaunchTemplateData, knows_reservations
                 "CapacityReservationSpecification",
                 json!({
                     "CapacityReservationPreference": "capacity-reservations-only",
-                    "CapacityReservationTarget": {"CapacityReservationId": target.id},
+                    "CapacityReservationTarget": {"CapacityReservationId": target.id.as_str()},
                 }),
             );
             let market = match target.market {
@@ -183,7 +183,7 @@ fn placement(data: &LaunchTemplateData) -> Value {
     let group = data.placement_group.as_ref();
     object([
         ("Tenancy", Some(json!(data.tenancy))),
-        ("GroupId", group.map(|placement| json!(placement.group))),
+        ("GroupId", group.map(|placement| json!(placement.group.as_str()))),
         ("PartitionNumber", group.and_then(|placement| Some(json!(placement.partition?)))),
     ])
 }

@@ -144,7 +144,7 @@ fn reservation(server: &AwsServer, body: &Value) -> Result<ReservationRecord, St
     let tags = body.get("tags").and_then(Value::as_object).into_iter().flatten();
     let is_open = body.get("criteria").and_then(Value::as_str) == Some("open");
     Ok(ReservationRecord {
-        id: word(body, "id")?.to_owned(),
+        id: word(body, "id")?.parse().map_err(wrong)?,
         instance_type: word(body, "instanceType")?.parse().map_err(wrong)?,
         zone: word(body, "zone")?.parse().map_err(wrong)?,
         owner: "123456789012".to_owned(),

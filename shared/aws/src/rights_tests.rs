@@ -101,7 +101,7 @@ async fn note_discovery(sent: &mut Sent) {
     })
     .await;
     let empty = answer("DescribeCapacityReservations", "");
-    let terms = &[ReservationTerm::Id("cr-1".to_owned())];
+    let terms = &[ReservationTerm::Id("cr-1".parse().unwrap())];
     sent.note("Discovery.reservations", &[(200, &empty)], async |wire| {
         discovery(&wire).reservations(terms).await
     })

@@ -8,7 +8,7 @@ use std::collections::BTreeSet;
 
 use launch_template::{Offers, selection::usable_reservations};
 use model::{
-    Plan,
+    NodeClaim, Plan, ReservationId,
     claim::SyncedNodeClaim,
     disruption::{Command, DisruptionReason, DisruptionSchedule, VALIDATION_DELAY},
     facts::Facts,
@@ -122,8 +122,8 @@ async fn observe_ending(
     let of_blocks = planner::reserved(&facts.ledger).filter(|claim| {
         claim.labels.get(labels::RESERVATION_TYPE).is_none_or(|kind| kind != default)
     });
-    let ids: BTreeSet<String> =
-        of_blocks.filter_map(|claim| claim.labels.get(labels::RESERVATION_ID).cloned()).collect();
+    let id = |claim: &NodeClaim| claim.labels.get(labels::RESERVATION_ID)?.parse().ok();
+    let ids: BTreeSet<ReservationId> = of_blocks.filter_map(id).collect();
     if ids.is_empty() {
         facts.ending_reservations = Some(BTreeSet::new());
         return;

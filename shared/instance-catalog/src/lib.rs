@@ -8,8 +8,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
     CapacityType, HourlyPrice, InstanceType, InstanceTypeInfo, InstanceTypeName, Offering,
-    Operator, RegionCatalog, Requirement, Requirements, Reservation, ResourceName, Resources, Zone,
-    ZoneId, instance_type_info::RegionMarket, limits,
+    Operator, RegionCatalog, Requirement, Requirements, Reservation, ReservationId, ResourceName,
+    Resources, Zone, ZoneId, instance_type_info::RegionMarket, limits,
 };
 use serde::Deserialize;
 
@@ -171,7 +171,8 @@ fn read_offering(raw: RawOffering, zones: &BTreeMap<Zone, ZoneId>) -> Result<Off
     let zone = zone(&raw.zone).map_err(|error| error.0)?;
     let capacity_type = CapacityType::parse(&raw.capacity_type)
         .ok_or_else(|| format!("`{}` is not a capacity type", raw.capacity_type))?;
-    let reservation = raw.reservation.map(|id| Reservation {
+    let id = raw.reservation.map(|id| ReservationId::new(&id)).transpose();
+    let reservation = id.map_err(|error| error.to_string())?.map(|id| Reservation {
         id,
         kind: raw.reservation_type.unwrap_or_else(|| "default".to_owned()),
         interruptible: raw.interruptible,

@@ -2,7 +2,7 @@
 //!
 //! CPU, memory and devices are the type's. What a class can change is worked out here: ephemeral
 //! storage, pods, network adapters, and the whole overhead. For a catalog without
-//! [`InstanceShape`]s its own number of pods stands for what the network interfaces allow.
+//! [`InstanceTypeInfo`]s its own number of pods stands for what the network interfaces allow.
 //!
 //! Karpenter: `pkg/providers/instancetype/types.go` of the AWS provider.
 

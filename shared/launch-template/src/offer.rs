@@ -238,7 +238,7 @@ impl View<'_> {
         let of = |text: fn(&CapacityReservation) -> &str| {
             reservations.iter().map(|reservation| Value::from(text(reservation))).collect()
         };
-        put(&mut narrowed, labels::RESERVATION_ID, of(|reservation| &reservation.id));
+        put(&mut narrowed, labels::RESERVATION_ID, of(|reservation| reservation.id.as_str()));
         put(&mut narrowed, labels::RESERVATION_TYPE, of(CapacityReservation::kind));
         let interruptible =
             of(|reservation| if reservation.is_interruptible { "true" } else { "false" });

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use model::{
-    SubnetId,
+    ReservationId, SubnetId,
     condition::NotReady,
     launch::TemplateVersion,
     node_class::{
@@ -29,7 +29,7 @@ pub struct Live {
     /// How many addresses are free in each subnet. One that is not listed is gone.
     pub free_addresses: BTreeMap<SubnetId, u32>,
     /// How many instances each capacity reservation still takes. One that is not listed is over.
-    pub reservations_left: BTreeMap<String, u32>,
+    pub reservations_left: BTreeMap<ReservationId, u32>,
 }
 
 /// The class that is `listed` with all that its status says that it selects, or what stands against
@@ -82,7 +82,7 @@ pub fn selected(
     });
     let mut subnets: Vec<Subnet> = subnets.collect();
     subnets.sort_by(|subnet, other| subnet.id.cmp(&other.id));
-    let left = |id: &String| live.reservations_left.get(id).copied();
+    let left = |id: &ReservationId| live.reservations_left.get(id).copied();
     let reservations = status.reservations.iter().filter_map(|reservation| {
         let available_count = left(&reservation.id)?;
         Some(CapacityReservation { available_count, ..reservation.clone() })

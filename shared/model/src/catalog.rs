@@ -5,8 +5,8 @@
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use crate::{
-    HourlyPrice, InstanceTypeInfo, InstanceTypeName, Requirement, Requirements, Resources, Zone,
-    ZoneId, labels, requirement::Value,
+    HourlyPrice, InstanceTypeInfo, InstanceTypeName, Requirement, Requirements, ReservationId,
+    Resources, Zone, ZoneId, labels, requirement::Value,
 };
 
 /// How capacity is paid for. The order is the one in which it is preferred at launch.
@@ -67,7 +67,7 @@ impl fmt::Display for OfferingKey {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Reservation {
     /// `cr-…`.
-    pub id: String,
+    pub id: ReservationId,
     /// `default` or `capacity-block`.
     pub kind: String,
     /// Whether it may be interrupted.
@@ -136,7 +136,7 @@ impl Offering {
             && match reservation {
                 Some(reservation) => {
                     let interruptible = if reservation.interruptible { "true" } else { "false" };
-                    allows(labels::RESERVATION_ID, &reservation.id)
+                    allows(labels::RESERVATION_ID, reservation.id.as_str())
                         && allows(labels::RESERVATION_TYPE, &reservation.kind)
                         && allows(labels::RESERVATION_INTERRUPTIBLE, interruptible)
                 }

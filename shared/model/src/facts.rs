@@ -12,9 +12,9 @@ use jiff::Timestamp;
 
 use crate::{
     ClusterName, InstanceType, Namespace, NodeClaimName, NodeClassName, NodeName, Pod, PodSpec,
-    buffer::CapacityBuffer, eviction::PodDisruptionBudget, ledger::Snapshot, node::Node,
-    node_class::Obstacle, node_pool::NodePool, overlay::NodeOverlay, policies::Policies,
-    storage::Storage,
+    ReservationId, buffer::CapacityBuffer, eviction::PodDisruptionBudget, ledger::Snapshot,
+    node::Node, node_class::Obstacle, node_pool::NodePool, overlay::NodeOverlay,
+    policies::Policies, storage::Storage,
 };
 
 /// A DaemonSet: what each node that it chooses must have room for.
@@ -51,7 +51,7 @@ pub struct Facts {
     pub deleted_claims: Option<BTreeSet<NodeClaimName>>,
     /// Capacity blocks that end so soon that EC2 takes their instances, and their nodes go before;
     /// `None` when nobody looked.
-    pub ending_reservations: Option<BTreeSet<String>>,
+    pub ending_reservations: Option<BTreeSet<ReservationId>>,
     /// Its NodePools, sorted by name.
     pub node_pools: Vec<NodePool>,
     /// What each NodeClass that a pool names offers, one that does not exist being left out; `None`

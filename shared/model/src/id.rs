@@ -111,6 +111,12 @@ string_id!(
     /// An Amazon machine image, `ami-…`.
     ImageId, "image id", image_id);
 string_id!(
+    /// A capacity reservation, `cr-…`.
+    ReservationId, "capacity reservation id", not_empty);
+string_id!(
+    /// A placement group, `pg-…`.
+    PlacementGroupId, "placement group id", not_empty);
+string_id!(
     /// A node's `spec.providerID`: `aws:///<zone>/<instance id>`.
     ProviderId, "provider id", not_empty);
 string_id!(

@@ -6,7 +6,8 @@ use jiff::Timestamp;
 
 use crate::{
     BatchId, CapacityType, HourlyPrice, ImageId, InstanceId, InstanceTypeName, LaunchTemplateName,
-    NodeClaimName, NodePoolName, OfferingKey, SecurityGroupId, SubnetId, Zone,
+    NodeClaimName, NodePoolName, OfferingKey, PlacementGroupId, ReservationId, SecurityGroupId,
+    SubnetId, Zone,
     node_class::{BlockDevice, ConnectionTracking, MetadataOptions},
 };
 
@@ -112,7 +113,7 @@ impl InterfaceKind {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct PlacementGroupPlacement {
     /// `pg-…`
-    pub group: String,
+    pub group: PlacementGroupId,
     /// Of a group with partitions.
     pub partition: Option<u32>,
 }
@@ -121,7 +122,7 @@ pub struct PlacementGroupPlacement {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct ReservationTarget {
     /// `cr-…`
-    pub id: String,
+    pub id: ReservationId,
     /// How it is bought.
     pub market: ReservationMarket,
 }
@@ -305,7 +306,7 @@ pub struct Instance {
     /// When it was launched.
     pub launched_at: Timestamp,
     /// The capacity reservation behind an instance of capacity type `reserved`.
-    pub reservation: Option<String>,
+    pub reservation: Option<ReservationId>,
     /// The pool in its tags.
     pub node_pool: Option<NodePoolName>,
     /// The claim in its tags.

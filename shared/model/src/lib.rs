@@ -49,7 +49,8 @@ pub use function::Function;
 pub use id::{
     BatchId, ClusterName, CommitId, ImageId, InstanceId, InstanceTypeName, LabelKey,
     LaunchTemplateName, Namespace, NodeClaimName, NodeClassName, NodeName, NodePoolName,
-    ObjectName, PodUid, ProviderId, ResourceName, SecurityGroupId, SubnetId, Zone, ZoneId,
+    ObjectName, PlacementGroupId, PodUid, ProviderId, ReservationId, ResourceName, SecurityGroupId,
+    SubnetId, Zone, ZoneId,
 };
 pub use instance_type_info::InstanceTypeInfo;
 pub use plan::Plan;

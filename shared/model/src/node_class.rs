@@ -7,8 +7,9 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    Bytes, ImageId, InstanceTypeName, NodeClassName, Problem, Requirements, ResourceName,
-    SecurityGroupId, SubnetId, Zone, ZoneId, problem::Weight, static_hash::NodeClassHash,
+    Bytes, ImageId, InstanceTypeName, NodeClassName, PlacementGroupId, Problem, Requirements,
+    ReservationId, ResourceName, SecurityGroupId, SubnetId, Zone, ZoneId, problem::Weight,
+    static_hash::NodeClassHash,
 };
 
 mod launch_template;
@@ -320,7 +321,7 @@ pub struct Image {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct CapacityReservation {
     /// `cr-…`
-    pub id: String,
+    pub id: ReservationId,
     /// What it is for.
     pub instance_type: InstanceTypeName,
     /// Where.
@@ -380,7 +381,7 @@ impl PlacementStrategy {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct PlacementGroup {
     /// `pg-…`
-    pub id: String,
+    pub id: PlacementGroupId,
     /// Its name.
     pub name: String,
     /// How it places.
@@ -421,7 +422,8 @@ impl std::str::FromStr for PlacementGroup {
             }
             _ => return Err(format!("`{strategy}` is no strategy of a placement group")),
         };
-        Ok(Self { id: id.to_owned(), name: name.to_owned(), strategy })
+        let id = PlacementGroupId::new(id).map_err(|error| error.to_string())?;
+        Ok(Self { id, name: name.to_owned(), strategy })
     }
 }
 

@@ -129,7 +129,7 @@ pub(crate) fn offering_label<'a>(offering: &'a Offering, key: &str) -> OfferingL
             None => OfferingLabel::Unknown,
         },
         labels::RESERVATION_ID => {
-            reservation.map_or(OfferingLabel::Absent, |r| OfferingLabel::Is(&r.id))
+            reservation.map_or(OfferingLabel::Absent, |r| OfferingLabel::Is(r.id.as_str()))
         }
         labels::RESERVATION_TYPE => {
             reservation.map_or(OfferingLabel::Absent, |r| OfferingLabel::Is(&r.kind))

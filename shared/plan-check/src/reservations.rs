@@ -59,7 +59,7 @@ fn counts<'a>(world: &World<'a>) -> BTreeMap<&'a str, u32> {
     for (_, types) in world.facts.ready_classes() {
         let offerings = types.iter().flat_map(|instance_type| &instance_type.offerings);
         for reservation in offerings.filter_map(|offering| offering.reservation.as_ref()) {
-            let count = texts.entry(&reservation.id).or_insert(reservation.count);
+            let count = texts.entry(reservation.id.as_str()).or_insert(reservation.count);
             *count = (*count).min(reservation.count);
         }
     }

@@ -16,7 +16,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use model::{
     CapacityType, ClusterName, HourlyPrice, ImageId, InstanceId, LaunchTemplateName, NodeClaimName,
-    NodePoolName, OfferingKey, Resources, SecurityGroupId, SubnetId, Zone,
+    NodePoolName, OfferingKey, ReservationId, Resources, SecurityGroupId, SubnetId, Zone,
     interruption::{Interruption, InterruptionKind},
     labels,
     launch::{Instance, InstanceState},
@@ -87,7 +87,7 @@ pub(crate) struct Account {
     templates_made: u64,
     templates_deleted: BTreeSet<LaunchTemplateName>,
     pub(crate) profiles: BTreeMap<String, ProfileRecord>,
-    reservations: BTreeMap<String, ReservationRecord>,
+    reservations: BTreeMap<ReservationId, ReservationRecord>,
     /// Those that somebody asked for.
     images: BTreeMap<ImageId, Image>,
     /// Those that their owner took away.
@@ -161,7 +161,7 @@ impl InstanceRecord {
             capacity_type: self.capacity_type_at(time),
             image: self.image.clone(),
             launched_at: self.launched_at,
-            reservation: reservation.map(str::to_owned),
+            reservation: reservation.cloned(),
             node_pool: self.tag_at(labels::NODE_POOL, time).and_then(|n| NodePoolName::new(n).ok()),
             node_claim: node_claim.and_then(|name| NodeClaimName::new(name).ok()),
             batch: self.tag_at(labels::BATCH_TAG, time).and_then(|t| model::BatchId::new(t).ok()),

@@ -45,9 +45,9 @@ pub(crate) enum Event {
     /// An instance is gone.
     InstanceTerminates(InstanceId),
     /// A capacity block is about to end.
-    ReservationWarns(String),
+    ReservationWarns(model::ReservationId),
     /// A capacity reservation ends.
-    ReservationEnds(String),
+    ReservationEnds(model::ReservationId),
     /// A kubelet registers its node.
     NodeJoins(InstanceId),
     /// A kubelet reports ready.

@@ -62,7 +62,7 @@ fn every_kind_of_class() -> Sim {
     let class = usual_class(&sim);
     let placed = PlacementGroupTerm::Name("close".to_owned());
     let template = TemplateSource::Named(testkit::build::id("MyLaunchTemplate"));
-    let reserved = ReservationTerm::Id("cr-0a".to_owned());
+    let reserved = ReservationTerm::Id("cr-0a".parse().unwrap());
     with_classes(
         &sim,
         vec![
@@ -72,7 +72,7 @@ fn every_kind_of_class() -> Sim {
         ],
     );
     sim.act(Action::AddReservation(ReservationRecord {
-        id: "cr-0a".to_owned(),
+        id: "cr-0a".parse().unwrap(),
         instance_type: testkit::build::id("m7i.xlarge"),
         zone: testkit::build::id("us-west-2a"),
         owner: "123456789012".to_owned(),

@@ -57,7 +57,7 @@ fn sim(change: impl FnOnce(&mut ReservationRecord)) -> Sim {
     let texts = [("world.yaml".to_owned(), MANIFESTS.to_owned())];
     sim.add(manifests::parse(&texts).expect("the manifests are sound").objects);
     let mut record = ReservationRecord {
-        id: "cr-0a".to_owned(),
+        id: "cr-0a".parse().unwrap(),
         instance_type: testkit::build::id("m7i.xlarge"),
         zone: testkit::build::id("us-west-2a"),
         owner: "123456789012".to_owned(),

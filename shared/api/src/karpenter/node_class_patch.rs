@@ -105,7 +105,7 @@ fn reservation(capacity_reservation: &CapacityReservation) -> StoredReservation 
     StoredReservation {
         availability_zone: capacity_reservation.zone.to_string(),
         end_time: capacity_reservation.ends_at.map(shown),
-        id: capacity_reservation.id.clone(),
+        id: capacity_reservation.id.to_string(),
         instance_match_criteria: match capacity_reservation.match_criteria {
             MatchCriteria::Open => InstanceMatchCriteria::Open,
             MatchCriteria::Targeted => InstanceMatchCriteria::Targeted,
@@ -230,7 +230,7 @@ mod tests {
             placement_group: Some("pg-1 partition/3 far apart".parse().unwrap()),
             launch_template_version: Some(7),
             reservations: vec![CapacityReservation {
-                id: "cr-1".to_owned(),
+                id: "cr-1".parse().unwrap(),
                 instance_type: "m7i.large".parse().unwrap(),
                 zone: "us-west-2a".parse().unwrap(),
                 owner: "123456789012".to_owned(),

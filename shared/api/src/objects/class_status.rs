@@ -3,8 +3,8 @@
 //! Karpenter's AWS provider: `pkg/apis/v1/ec2nodeclass_status.go`.
 
 use model::{
-    InstanceTypeName, Problem, Requirement, Requirements, SecurityGroupId, SubnetId, Zone, ZoneId,
-    labels,
+    InstanceTypeName, Problem, Requirement, Requirements, ReservationId, SecurityGroupId, SubnetId,
+    Zone, ZoneId, labels,
     node_class::{CapacityReservation, ClassStatus, Image, MatchCriteria, Subnet},
 };
 
@@ -88,7 +88,7 @@ fn requirement(item: &Field<'_>) -> Option<Requirement> {
 
 fn reservation(item: &Field<'_>) -> Option<CapacityReservation> {
     let mut fields = item.fields()?;
-    let id = fields.require("id")?.text_not_empty()?.to_owned();
+    let id = fields.require("id")?.parsed(ReservationId::new)?;
     let instance_type = fields.require("instanceType")?.parsed(InstanceTypeName::new)?;
     let zone = fields.require("availabilityZone")?.parsed(Zone::new)?;
     let owner = fields.get("ownerID").and_then(|field| field.text());

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    ImageId, SecurityGroupId, SubnetId,
+    ImageId, PlacementGroupId, ReservationId, SecurityGroupId, SubnetId,
     node_class::{
         ImageFamily, ImageTerm, MatchCriteria, PlacementGroupTerm, ReservationTerm,
         SecurityGroupTerm, SubnetTerm,
@@ -83,7 +83,7 @@ fn reservation(item: &Field<'_>) -> Option<ReservationTerm> {
             item.complain("`id` excludes every other member of its term");
             return None;
         }
-        return Some(ReservationTerm::Id(anchored_id(&id, "cr-")?));
+        return Some(ReservationTerm::Id(ReservationId::new(&anchored_id(&id, "cr-")?).ok()?));
     }
     if tags.is_none() && criteria.is_none() {
         let but = if owner.is_some() { "; `ownerID` alone is not enough" } else { "" };
@@ -115,7 +115,9 @@ pub(crate) fn placement_group(field: &Field<'_>) -> Option<PlacementGroupTerm> {
     fields.done();
     match (name, id) {
         (Some(name), None) => Some(PlacementGroupTerm::Name(name.text_not_empty()?.to_owned())),
-        (None, Some(id)) => Some(PlacementGroupTerm::Id(anchored_id(&id, "pg-")?)),
+        (None, Some(id)) => {
+            Some(PlacementGroupTerm::Id(PlacementGroupId::new(&anchored_id(&id, "pg-")?).ok()?))
+        }
         _ => {
             field.complain("must have exactly one of `name` and `id`");
             None

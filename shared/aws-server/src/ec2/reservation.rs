@@ -30,13 +30,13 @@ pub(super) async fn describe(mut call: Call<'_>) -> Answer {
     call.tried("DescribeCapacityReservations", is_dry).await?;
     let mut known = call.sim.describe_capacity_reservations().await?;
     if let Some(missing) = ids.iter().find(|id| {
-        known.iter().all(|described_reservation| described_reservation.record.id != **id)
+        known.iter().all(|described_reservation| described_reservation.record.id.as_str() != **id)
     }) {
         let text = format!("The capacity reservation '{missing}' does not exist");
         return Err(refused(refusal("InvalidCapacityReservationId.NotFound", text)));
     }
     known.retain(|described_reservation| {
-        (ids.is_empty() || ids.contains(&described_reservation.record.id))
+        (ids.is_empty() || ids.iter().any(|id| *id == described_reservation.record.id.as_str()))
             && filters.iter().all(|filter| passes(described_reservation, filter))
     });
     let (described_reservations, next) =

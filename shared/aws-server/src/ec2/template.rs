@@ -161,6 +161,7 @@ fn preference(data: &mut Parameters) -> Result<ReservationPreference, AwsError> 
         (None | Some("open"), None) => Ok(ReservationPreference::Open),
         (Some("none"), None) => Ok(ReservationPreference::None),
         (None | Some("capacity-reservations-only"), Some(id)) => {
+            let id = id.parse().map_err(|_| invalid("CapacityReservationId", &id))?;
             Ok(ReservationPreference::Only(ReservationTarget { id, market }))
         }
         (Some("capacity-reservations-only"), None) => Err(refusal(

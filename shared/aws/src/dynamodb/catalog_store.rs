@@ -14,7 +14,7 @@ const CATALOG: &str = "catalog";
 const FOUND_AT: &str = "found_at";
 const PUT: &str = "PutItem";
 
-/// [`Shelf`] beside the ledger of one cluster.
+/// [`CatalogStore`] beside the ledger of one cluster.
 #[derive(Clone, Debug)]
 pub struct DynamoCatalogStore {
     ledger: DynamoLedger,

@@ -6,7 +6,7 @@ use aws_sdk_ec2::types::{
 use jiff::Timestamp;
 use model::{
     BatchId, CapacityType, ImageId, InstanceId, InstanceTypeName, NodeClaimName, NodePoolName,
-    Zone, labels,
+    ReservationId, Zone, labels,
     launch::{Instance, InstanceState},
 };
 
@@ -37,7 +37,7 @@ pub(super) fn from_instance(instance: &types::Instance) -> Result<Instance, Stri
             .and_then(|image| ImageId::new(image).ok())
             .ok_or_else(|| missing("image"))?,
         launched_at: launched_at.ok_or_else(|| missing("launch time"))?,
-        reservation: reservation(instance).map(str::to_owned),
+        reservation: reservation(instance).and_then(|id| ReservationId::new(id).ok()),
         node_pool: tag(labels::NODE_POOL).and_then(|name| NodePoolName::new(name).ok()),
         node_claim: tag(labels::NODE_CLAIM_TAG).and_then(|name| NodeClaimName::new(name).ok()),
         batch: tag(labels::BATCH_TAG).and_then(|batch| BatchId::new(batch).ok()),
@@ -139,7 +139,10 @@ mod tests {
             ),
         ] {
             let instance = from_instance(&instance_builder.build()).unwrap();
-            assert_eq!((instance.capacity_type, instance.reservation.as_deref()), expected);
+            assert_eq!(
+                (instance.capacity_type, instance.reservation.as_ref().map(ReservationId::as_str)),
+                expected
+            );
         }
     }
 

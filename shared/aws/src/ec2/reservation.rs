@@ -8,7 +8,7 @@ use aws_sdk_ec2::{
 };
 use jiff::Timestamp;
 use model::{
-    InstanceTypeName, Zone, limits,
+    InstanceTypeName, PlacementGroupId, ReservationId, Zone, limits,
     node_class::{
         CapacityReservation, MatchCriteria, PlacementGroup, PlacementGroupTerm, PlacementStrategy,
         ReservationTerm,
@@ -117,7 +117,7 @@ fn queries(terms: &[ReservationTerm]) -> Vec<Query> {
             }
         }
     }
-    let ids: Vec<String> = ids.into_iter().collect();
+    let ids: Vec<String> = ids.iter().map(ToString::to_string).collect();
     queries.extend(ids.chunks(FILTER_VALUES_MAX).map(|ids| Query::of_ids(ids.iter().cloned())));
     queries
 }
@@ -154,7 +154,7 @@ fn from_reservation(
         is_expiring: false,
         ends_at: ends_at.map_err(|error| wrong(error.to_string()))?,
         available_count: free.unwrap_or(0),
-        id,
+        id: ReservationId::new(&id).map_err(|error| wrong(error.to_string()))?,
     })
 }
 
@@ -165,7 +165,7 @@ pub(super) async fn placement_group(
 ) -> Result<Option<PlacementGroup>, PortError> {
     let request = client.describe_placement_groups().filters(filter("state", ["available"]));
     let request = match term {
-        PlacementGroupTerm::Id(id) => request.group_ids(id),
+        PlacementGroupTerm::Id(id) => request.group_ids(id.as_str()),
         PlacementGroupTerm::Name(name) => request.group_names(name),
     };
     match request.send().await {
@@ -195,7 +195,7 @@ fn from_group(placement_group: &types::PlacementGroup) -> Result<PlacementGroup,
     };
     Ok(PlacementGroup {
         name: placement_group.group_name().unwrap_or_default().to_owned(),
-        id,
+        id: PlacementGroupId::new(&id).map_err(|error| error.to_string())?,
         strategy,
     })
 }
@@ -212,7 +212,7 @@ mod tests {
             owner: Some("123456789012".to_owned()),
             match_criteria: Some(MatchCriteria::Targeted),
         };
-        let id = |id: &str| ReservationTerm::Id(id.to_owned());
+        let id = |id: &str| ReservationTerm::Id(id.parse().unwrap());
         let queries = queries(&[id("cr-2"), search, id("cr-1"), id("cr-2")]);
         let text = |query: &Query| {
             let filters: Vec<String> = query.filters.iter().map(text_of).collect();

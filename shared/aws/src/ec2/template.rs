@@ -246,7 +246,7 @@ fn to_placement(data: &LaunchTemplateData) -> Result<LaunchTemplatePlacementRequ
     let partition = partition.map(|number| to_i32("partitionNumber", number)).transpose()?;
     Ok(LaunchTemplatePlacementRequest::builder()
         .tenancy(Tenancy::from(data.tenancy.as_str()))
-        .set_group_id(group.map(|group| group.group.clone()))
+        .set_group_id(group.map(|group| group.group.to_string()))
         .set_partition_number(partition)
         .build())
 }
@@ -267,7 +267,7 @@ fn to_reservation(
         return (none, None);
     };
     let capacity_reservation_target =
-        CapacityReservationTarget::builder().capacity_reservation_id(&target.id).build();
+        CapacityReservationTarget::builder().capacity_reservation_id(target.id.as_str()).build();
     let only = CapacityReservationPreference::CapacityReservationsOnly;
     let specification = specification
         .capacity_reservation_preference(only)

@@ -103,7 +103,7 @@ async fn reservations_keep_their_contract() {
             let wanted = reservation_world(&world.sim);
             let wait = async || world.pass(5);
             let cancel =
-                async || world.sim.act(Action::CancelReservation(wanted.targeted.id.clone()));
+                async || world.sim.act(Action::CancelReservation(wanted.targeted.id.to_string()));
             let World { discovery, templates, fleet, .. } = &world;
             let cases = testkit::reservations(discovery, templates, fleet, &wanted, &wait, cancel);
             assert_kept(&Box::pin(cases).await);

@@ -25,7 +25,7 @@ async fn tried(
     for rule in rules {
         world.sim.add_rule(rule);
     }
-    let validation = world.try_out("default").await;
+    let validation = world.validation("default").await;
     let word = match validation.map(|validation| validation.failure) {
         None => "open".to_owned(),
         Some(None) => "passed".to_owned(),
@@ -90,7 +90,7 @@ async fn a_profile_that_ec2_does_not_see_is_waited_for() {
         let (world, word) = tried(settings, class, Vec::new()).await;
         assert_eq!(word, "open");
         world.pass(200);
-        assert_eq!(world.try_out("default").await.unwrap().failure, None);
+        assert_eq!(world.validation("default").await.unwrap().failure, None);
     };
     LocalSet::new().run_until(Box::pin(play)).await;
 }

@@ -121,7 +121,7 @@ impl World {
     }
 
     /// Finds over the wire what classes select and writes it into their status. Nothing is checked by a dry run:
-    /// that is for [`World::try_out`].
+    /// that is for [`World::validation`].
     pub(super) async fn resolve(&self) {
         let at = invocation("resolve", self.sim.now());
         let Self { sim, discovery, profiles, .. } = self;
@@ -222,7 +222,7 @@ impl World {
     }
 
     /// Has a class checked by a dry run, over the wire, and reads what is kept of it.
-    pub(super) async fn try_out(&self, class: &str) -> Option<Validation> {
+    pub(super) async fn validation(&self, class: &str) -> Option<Validation> {
         self.resolve().await;
         let now = self.sim.now();
         let (class, key) = (build::id(class), "1f".to_owned());

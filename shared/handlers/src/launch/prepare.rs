@@ -8,7 +8,7 @@ use std::{
 use jiff::Timestamp;
 use launch_template::{BatchRefusal, Live, of_status};
 use model::{
-    InstanceType, LaunchTemplateName, NodeClaim, NodeClassName,
+    InstanceType, LaunchTemplateName, NodeClaim, NodeClassName, ReservationId,
     condition::NotReady,
     labels,
     launch::{FleetRequest, LaunchTemplate},
@@ -31,7 +31,7 @@ pub(super) struct Prepared {
     /// The instance profile, unless a launch template of the user's own has it.
     pub(super) profile: Option<String>,
     /// Launch templates that are for a capacity reservation, and for which.
-    pub(super) reservations: BTreeMap<LaunchTemplateName, String>,
+    pub(super) reservations: BTreeMap<LaunchTemplateName, ReservationId>,
 }
 
 /// What was asked once for all batches of a call.

@@ -7,7 +7,7 @@ use std::{
 
 use model::{
     CapacityType, ClaimPhase, ImageId, InstanceId, InstanceType, InstanceTypeName, NodeClaim,
-    OfferingKey, Zone, ZoneId,
+    OfferingKey, ReservationId, Zone, ZoneId,
     claim::LaunchedInstance,
     labels,
     launch::{FleetAnswer, FleetInstance, FleetReaction},
@@ -68,7 +68,7 @@ pub(super) async fn record<A: Adapters>(
                     capacity_type: instance.capacity_type,
                     image: &instance.image,
                     profile: None,
-                    reservation: instance.reservation.as_deref(),
+                    reservation: instance.reservation.as_ref().map(ReservationId::as_str),
                 };
                 Some(launched(claim, &instance, &catalog.instance_types, at))
             };
@@ -187,7 +187,7 @@ fn reservation_of<'a>(prepared: &'a Prepared, instance: &FleetInstance) -> Optio
             choice.instance_type == instance.instance_type && choice.zone == instance.zone
         })
     });
-    let ids: BTreeSet<&String> =
+    let ids: BTreeSet<&ReservationId> =
         targets.filter_map(|template| prepared.reservations.get(&template.template)).collect();
     let only = ids.first().filter(|_| ids.len() == 1);
     only.map(|id| id.as_str())
@@ -201,11 +201,11 @@ fn reservation_labels(
     let Some(id) = reservation else { return BTreeMap::new() };
     let offerings = instance_type.into_iter().flat_map(|known| &known.offerings);
     let mut known = offerings.filter_map(|offering| offering.reservation.as_ref());
-    let Some(known) = known.find(|reservation| reservation.id == id) else {
+    let Some(known) = known.find(|reservation| reservation.id.as_str() == id) else {
         return BTreeMap::from([(labels::RESERVATION_ID.to_owned(), id.to_owned())]);
     };
     [
-        (labels::RESERVATION_ID, known.id.clone()),
+        (labels::RESERVATION_ID, known.id.to_string()),
         (labels::RESERVATION_TYPE, known.kind.clone()),
         (labels::RESERVATION_INTERRUPTIBLE, known.interruptible.to_string()),
     ]

@@ -354,8 +354,11 @@ fn interfaces_must_fit_on_the_cards() {
 
 #[test]
 fn what_the_type_cannot_do_makes_it_unavailable() {
-    let group =
-        |strategy| PlacementGroup { id: "pg-1".to_owned(), name: "group".to_owned(), strategy };
+    let group = |strategy| PlacementGroup {
+        id: "pg-1".parse().unwrap(),
+        name: "group".to_owned(),
+        strategy,
+    };
     assert!(can_be_bought(|class| class.placement_group = Some(group(PlacementStrategy::Cluster))));
     assert!(!can_be_bought(|class| class.placement_group = Some(group(PlacementStrategy::Spread))));
     assert!(can_be_bought(|class| class.class.nested_virtualization = Some(false)));
@@ -376,7 +379,7 @@ fn partitions_of_a_placement_group_are_a_label() {
     let mut class = class(ImageFamily::Al2023);
     let strategy = PlacementStrategy::Partition { count: 3 };
     class.placement_group =
-        Some(PlacementGroup { id: "pg-1".to_owned(), name: "group".to_owned(), strategy });
+        Some(PlacementGroup { id: "pg-1".parse().unwrap(), name: "group".to_owned(), strategy });
     let types = offer(&described(&[T3]), &class, &BTreeMap::new(), now());
     let label = |key: &str| types[0].requirements.get(key).unwrap().to_string();
     assert_eq!(label(PLACEMENT_GROUP_ID), format!("{PLACEMENT_GROUP_ID} In [pg-1]"));
@@ -385,7 +388,7 @@ fn partitions_of_a_placement_group_are_a_label() {
 
 fn reservation(id: &str, zone: &str, available_count: u32) -> CapacityReservation {
     CapacityReservation {
-        id: id.to_owned(),
+        id: id.parse().unwrap(),
         instance_type: model::InstanceTypeName::new("t3.large").unwrap(),
         zone: Zone::new(zone).unwrap(),
         owner: "111122223333".to_owned(),

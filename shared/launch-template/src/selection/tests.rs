@@ -55,7 +55,7 @@ fn an_older_image_that_is_not_deprecated_beats_a_newer_one_that_is() {
 
 fn reservation(id: &str, ends_in_minutes: i64, is_capacity_block: bool) -> CapacityReservation {
     CapacityReservation {
-        id: id.to_owned(),
+        id: id.parse().unwrap(),
         instance_type: InstanceTypeName::new("m7i.large").unwrap(),
         zone: Zone::new("us-west-2a").unwrap(),
         owner: "111122223333".to_owned(),
@@ -90,7 +90,7 @@ fn reservations_stand_in_the_order_of_their_ids_each_once() {
     let capacity_reservations = ["cr-2", "cr-1", "cr-2"].map(|id| reservation(id, 60, false));
     let ids: Vec<String> = usable_reservations(capacity_reservations.to_vec(), now())
         .into_iter()
-        .map(|capacity_reservation| capacity_reservation.id)
+        .map(|capacity_reservation| capacity_reservation.id.to_string())
         .collect();
     assert_eq!(ids, ["cr-1", "cr-2"]);
 }

@@ -50,7 +50,7 @@ fn live(free: u32) -> Live {
 
 fn reservation(id: &str, ends_in_minutes: i64) -> CapacityReservation {
     CapacityReservation {
-        id: id.to_owned(),
+        id: id.parse().unwrap(),
         instance_type: InstanceTypeName::new("m7i.large").unwrap(),
         zone: Zone::new("us-west-2a").unwrap(),
         owner: "123456789012".to_owned(),
@@ -94,14 +94,14 @@ fn what_is_gone_since_the_status_was_written_is_not_launched_into() {
     let reservations = reservations.map(|(id, minutes)| reservation(id, minutes)).collect();
     let reserved = listed(ClassStatus { reservations, ..status() });
     let left = [("cr-1", 2), ("cr-3", 3), ("cr-4", 4)];
-    let reservations_left = left.map(|(id, count)| (id.to_owned(), count)).into();
+    let reservations_left = left.map(|(id, count)| (id.parse().unwrap(), count)).into();
     let live = Live { reservations_left, ..live(1) };
     let capacity_reservations = of_status(&reserved, &live, now()).unwrap().reservations;
     let entries: Vec<_> = capacity_reservations
         .iter()
         .map(|capacity_reservation| {
             (
-                &*capacity_reservation.id,
+                capacity_reservation.id.as_str(),
                 capacity_reservation.available_count,
                 capacity_reservation.is_expiring,
             )
@@ -118,7 +118,7 @@ fn what_karpenters_status_has_no_field_for_must_be_written_beside_it() {
     let missing = "its status cannot be read: it does not say which placement group it selects";
     refused(&placed, &live(1), missing);
     let group = PlacementGroup {
-        id: "pg-1".to_owned(),
+        id: "pg-1".parse().unwrap(),
         name: "apart".to_owned(),
         strategy: PlacementStrategy::Partition { count: 3 },
     };

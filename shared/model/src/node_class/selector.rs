@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::ImageFamily;
-use crate::{ImageId, SecurityGroupId, SubnetId};
+use crate::{ImageId, PlacementGroupId, ReservationId, SecurityGroupId, SubnetId};
 
 /// A term of `subnetSelectorTerms`: an id or tags. The value `*` of a tag means that it is there.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -54,7 +54,7 @@ pub enum ImageTerm {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum ReservationTerm {
     /// `id`
-    Id(String),
+    Id(ReservationId),
     /// `tags`, `ownerID`, `instanceMatchCriteria` in any combination but `ownerID` alone.
     Search {
         /// All of them must be there.
@@ -90,7 +90,7 @@ impl MatchCriteria {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum PlacementGroupTerm {
     /// `id`
-    Id(String),
+    Id(PlacementGroupId),
     /// `name`; one that looks like an id is still a name.
     Name(String),
 }

@@ -99,7 +99,7 @@ fn reserve(facts: &mut Facts, plan: &mut model::Plan, count: u32) {
         panic!()
     };
     let reservation = Reservation {
-        id: "cr-1".to_owned(),
+        id: "cr-1".parse().unwrap(),
         kind: "default".to_owned(),
         interruptible: false,
         count,

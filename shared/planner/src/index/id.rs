@@ -109,7 +109,7 @@ kinds! {
     /// A value of the label of such a `minValues`. Each counts its own.
     Value as ValueId;
     /// A capacity reservation.
-    Reservation as ReservationId;
+    Reservation as ReservationNumber;
     /// A NodePool that may launch.
     Template as TemplateId;
     /// Capacity that is there or promised.

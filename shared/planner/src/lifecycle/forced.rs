@@ -110,7 +110,8 @@ fn is_deleted(claim: &NodeClaim, facts: &Facts) -> bool {
 /// The capacity block of `claim`, if that is known to be about to end.
 fn ending_block<'a>(claim: &'a NodeClaim, facts: &Facts) -> Option<&'a str> {
     let id = claim.labels.get(labels::RESERVATION_ID)?;
-    let is_ending = facts.ending_reservations.as_ref().is_some_and(|ending| ending.contains(id));
+    let is_ending =
+        facts.ending_reservations.as_ref().is_some_and(|ending| ending.contains(id.as_str()));
     (is_ending && claim.is_reserved()).then_some(id.as_str())
 }
 

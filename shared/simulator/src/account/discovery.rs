@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    ClusterName, SecurityGroupId, SubnetId,
+    ClusterName, PlacementGroupId, SecurityGroupId, SubnetId,
     ledger::digest,
     node_class::{
         ClusterSettings, PlacementGroup, PlacementGroupTerm, PlacementStrategy, SecurityGroup,
@@ -85,9 +85,10 @@ impl World {
     /// Whatever group is asked for is there, and keeps its instances close together.
     pub(crate) fn placement_group(&mut self, term: &PlacementGroupTerm) -> PlacementGroup {
         let (id, name) = match term {
-            PlacementGroupTerm::Id(id) => (id.clone(), id.clone()),
+            PlacementGroupTerm::Id(id) => (id.clone(), id.to_string()),
             PlacementGroupTerm::Name(name) => {
-                (format!("pg-0{:016x}", digest(name.as_bytes())), name.clone())
+                let id = format!("pg-0{:016x}", digest(name.as_bytes()));
+                (made_up(PlacementGroupId::new(&id)), name.clone())
             }
         };
         self.account.assumptions.insert(format!("placement group {name} of strategy cluster"));

@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use model::{
-    ClusterName, ImageId, InstanceId, LaunchTemplateName, SubnetId,
+    ClusterName, ImageId, InstanceId, LaunchTemplateName, ReservationId, SubnetId,
     interruption::Interruption,
     launch::{FleetAnswer, FleetRequest, Instance, InstanceState},
     node_class::{
@@ -42,7 +42,7 @@ pub struct DescribedInstance {
     /// What it was launched with.
     pub preference: ReservationPreference,
     /// The capacity reservation that it runs in, asked for or not.
-    pub reservation: Option<String>,
+    pub reservation: Option<ReservationId>,
 }
 
 /// What became of an instance that was to be terminated.
@@ -322,7 +322,7 @@ impl World {
                     subnet: record.subnet.clone(),
                     token: record.token.to_string(),
                     preference: record.preference.clone(),
-                    reservation: record.held_at(seen).map(str::to_owned),
+                    reservation: record.held_at(seen).cloned(),
                 })
             })
             .collect()

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, InstanceId, InstanceTypeName, OfferingKey, Zone,
+    CapacityType, InstanceId, InstanceTypeName, OfferingKey, ReservationId, Zone,
     interruption::InterruptionKind,
     launch::{InstanceState, ReservationMarket, ReservationTarget},
     node_class::{CapacityReservation, MatchCriteria, ReservationTerm},
@@ -33,7 +33,7 @@ const BLOCK_WARNING: SignedDuration = SignedDuration::from_mins(40);
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct ReservationRecord {
     /// `cr-…`
-    pub id: String,
+    pub id: ReservationId,
     /// For which instance type.
     pub instance_type: InstanceTypeName,
     /// Where.
@@ -129,7 +129,7 @@ pub enum ReservationPreference {
 /// The reservation that an instance runs in.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Held {
-    pub(super) id: String,
+    pub(super) id: ReservationId,
     /// When the reservation ended and the instance stayed.
     pub(super) until: Option<Timestamp>,
 }
@@ -172,9 +172,9 @@ impl ReservationRecord {
 
 impl InstanceRecord {
     /// The reservation that it ran in at `time`.
-    pub(super) fn held_at(&self, time: Timestamp) -> Option<&str> {
+    pub(super) fn held_at(&self, time: Timestamp) -> Option<&ReservationId> {
         let held = self.held.as_ref()?;
-        held.until.is_none_or(|until| time < until).then_some(held.id.as_str())
+        held.until.is_none_or(|until| time < until).then_some(&held.id)
     }
 
     /// How it was paid for at `time`. What just fell into a reservation is on-demand.
@@ -185,7 +185,7 @@ impl InstanceRecord {
         }
     }
 
-    fn uses_at(&self, id: &str, time: Timestamp) -> bool {
+    fn uses_at(&self, id: &ReservationId, time: Timestamp) -> bool {
         let is_running = || {
             let state = self.state_at(time);
             state.is_some_and(|state| state <= InstanceState::Running)
@@ -213,18 +213,19 @@ impl World {
             return;
         };
         record.ends_at = Some(now);
-        self.reservation_ends(id);
+        let id = record.id.clone();
+        self.reservation_ends(&id);
     }
 
     /// EC2 says that the instances of a reservation will be interrupted.
-    pub(crate) fn reservation_warns(&mut self, id: &str) {
+    pub(crate) fn reservation_warns(&mut self, id: &ReservationId) {
         for instance in self.in_reservation(id) {
             self.announce_interruption(InterruptionKind::ReservationInterruption, &instance);
         }
     }
 
     /// The end of a reservation, unless that was moved.
-    pub(crate) fn reservation_ends(&mut self, id: &str) {
+    pub(crate) fn reservation_ends(&mut self, id: &ReservationId) {
         let now = self.now;
         let Some(record) = self.account.reservations.get(id) else { return };
         if record.state_at(now) != CapacityReservationState::Expired {
@@ -241,7 +242,7 @@ impl World {
     }
 
     /// The living instances in the reservation called `id`.
-    fn in_reservation(&self, id: &str) -> Vec<InstanceId> {
+    fn in_reservation(&self, id: &ReservationId) -> Vec<InstanceId> {
         let records = self.account.instances.values();
         let inside = records.filter(|record| record.uses_at(id, self.now));
         inside.map(|record| record.id.clone()).collect()
@@ -318,7 +319,7 @@ impl World {
         };
         let id = &target.id;
         let Some(record) = self.account.reservations.get(id) else {
-            return Err(no_reservation(id));
+            return Err(no_reservation(id.as_str()));
         };
         if offering.capacity_type == CapacityType::Spot {
             let text = "a spot instance cannot run in a capacity reservation";

@@ -19,7 +19,7 @@ const OPEN: &str = "template-of-ones-own";
 fn reservation(sim: &Sim, match_criteria: MatchCriteria) -> ReservationRecord {
     let offering = toy::offering(CapacityType::Reserved, "m5.large", "us-west-2a");
     ReservationRecord {
-        id: "cr-1".to_owned(),
+        id: "cr-1".parse().unwrap(),
         instance_type: offering.instance_type,
         zone: offering.zone,
         owner: "123456789012".to_owned(),
@@ -49,7 +49,7 @@ fn launch(sim: &Sim, token: &str, market: ReservationMarket) -> FleetAnswer {
         format!("karpenter.k8s.aws/{}", 7 + u32::from(market != ReservationMarket::OnDemand));
     let template = LaunchTemplateName::new(&name).unwrap();
     let mut data = testkit::build::template_data();
-    data.reservation = Some(ReservationTarget { id: "cr-1".to_owned(), market });
+    data.reservation = Some(ReservationTarget { id: "cr-1".parse().unwrap(), market });
     let made = LaunchTemplate { name: template.clone(), data, tags: BTreeMap::new() };
     sim.block_on(sim.ensure(&made)).unwrap().unwrap();
     let mut request = toy::request(sim, token, 1, CapacityType::Reserved);

@@ -83,7 +83,8 @@ impl TypeBuilder {
         let named = format!("karpenter.k8s.aws/capacity-reservation-id In {id}");
         if let Some(offering) = self.0.offerings.last_mut() {
             let interruptible = false;
-            offering.reservation = Some(Reservation { id, kind, interruptible, count });
+            offering.reservation =
+                Some(Reservation { id: super::id(&id), kind, interruptible, count });
         }
         self.label(&named).label("karpenter.k8s.aws/capacity-reservation-type In default")
     }

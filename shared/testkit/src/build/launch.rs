@@ -49,7 +49,7 @@ pub fn template_data() -> LaunchTemplateData {
 /// A capacity reservation for two `m7g.large` in `us-west-2a`, without end.
 pub fn reservation(reservation_id: &str, match_criteria: MatchCriteria) -> CapacityReservation {
     CapacityReservation {
-        id: reservation_id.to_owned(),
+        id: id(reservation_id),
         instance_type: id("m7g.large"),
         zone: id("us-west-2a"),
         owner: "123456789012".to_owned(),

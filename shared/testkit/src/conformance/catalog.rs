@@ -1,4 +1,4 @@
-//! The contracts of `Catalog`, `Market` and `Shelf`: what is sold, and how it is kept.
+//! The contracts of `Catalog`, `Market` and `CatalogStore`: what is sold, and where that is stored.
 
 use std::collections::{BTreeMap, BTreeSet};
 

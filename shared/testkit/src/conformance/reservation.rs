@@ -102,7 +102,7 @@ impl<D: Discovery, T: Templates, F: Fleet, W: AsyncFn()> Subject<'_, D, T, F, W>
     }
 
     async fn by_no_id(&self) -> Result<(), Failure> {
-        self.found(&[ReservationTerm::Id("cr-0nowhere".to_owned())], &[]).await
+        self.found(&[ReservationTerm::Id(build::id("cr-0nowhere"))], &[]).await
     }
 
     async fn by_search(&self) -> Result<(), Failure> {

@@ -27,7 +27,7 @@ fn every_option_is_read() {
     assert!(class.problems.is_empty(), "{:?}", class.problems);
     assert_eq!(class.placement_group, Some(PlacementGroupTerm::Name("pg-is-a-name".to_owned())));
     let [id, targeted, tagged] = class.reservation_terms.as_slice() else { panic!() };
-    assert_eq!(id, &ReservationTerm::Id("cr-1".to_owned()));
+    assert_eq!(id, &ReservationTerm::Id("cr-1".parse().unwrap()));
     let of = |term: &ReservationTerm| match term {
         ReservationTerm::Search { match_criteria, owner, tags } => {
             (*match_criteria, owner.clone(), tags.len())

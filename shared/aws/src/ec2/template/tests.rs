@@ -148,7 +148,7 @@ fn a_reservation_is_the_only_place_to_launch_into() {
         (ReservationMarket::CapacityBlock, Some(MarketType::CapacityBlock)),
         (ReservationMarket::Interruptible, Some(MarketType::InterruptibleCapacityReservation)),
     ] {
-        let reservation = Some(ReservationTarget { id: "cr-1".to_owned(), market });
+        let reservation = Some(ReservationTarget { id: "cr-1".parse().unwrap(), market });
         let sent = to_data(&LaunchTemplateData { reservation, ..data() }).unwrap();
         let specification = sent.capacity_reservation_specification().unwrap();
         let only = CapacityReservationPreference::CapacityReservationsOnly;
@@ -165,8 +165,10 @@ fn processor_and_placement_group_are_sent_where_they_are_given() {
     let sent = to_data(&data()).unwrap();
     assert_eq!(sent.cpu_options(), None);
     assert_eq!(sent.placement().unwrap().group_id(), None);
-    let placement =
-        model::launch::PlacementGroupPlacement { group: "pg-1".to_owned(), partition: Some(3) };
+    let placement = model::launch::PlacementGroupPlacement {
+        group: "pg-1".parse().unwrap(),
+        partition: Some(3),
+    };
     let wanted = LaunchTemplateData {
         nested_virtualization: Some(true),
         placement_group: Some(placement),

@@ -20,7 +20,7 @@ fn reservation(text: &str) -> CapacityReservation {
     let words: Vec<&str> = text.split(' ').collect();
     let [id, name, zone, kind, left] = words.as_slice() else { panic!("{text}") };
     CapacityReservation {
-        id: (*id).to_owned(),
+        id: (*id).parse().unwrap(),
         instance_type: InstanceTypeName::new(name).unwrap(),
         zone: Zone::new(&format!("us-west-2{zone}")).unwrap(),
         owner: "111122223333".to_owned(),
@@ -205,8 +205,11 @@ fn processors_are_told_about_nested_virtualization_only_when_the_class_says_so()
 fn a_launch_goes_into_the_partition_that_sorts_first_as_text() {
     let mut class = al2023();
     let mut group = |strategy| {
-        class.placement_group =
-            Some(PlacementGroup { id: "pg-1".to_owned(), name: "group".to_owned(), strategy });
+        class.placement_group = Some(PlacementGroup {
+            id: "pg-1".parse().unwrap(),
+            name: "group".to_owned(),
+            strategy,
+        });
         let partition = |requirements: &[&str]| {
             let claim = claim(requirements, &[LARGE]);
             data(&claim, &class, LARGE).placement_group.unwrap().partition
@@ -236,19 +239,19 @@ fn everything_of_a_template_is_in_its_name() {
         }),
         name(&|data| {
             data.reservation = Some(ReservationTarget {
-                id: "cr-1".to_owned(),
+                id: "cr-1".parse().unwrap(),
                 market: ReservationMarket::OnDemand,
             });
         }),
         name(&|data| {
             data.reservation = Some(ReservationTarget {
-                id: "cr-1".to_owned(),
+                id: "cr-1".parse().unwrap(),
                 market: ReservationMarket::CapacityBlock,
             });
         }),
         name(&|data| {
             data.placement_group = Some(model::launch::PlacementGroupPlacement {
-                group: "pg-1".to_owned(),
+                group: "pg-1".parse().unwrap(),
                 partition: None,
             });
         }),

@@ -196,7 +196,7 @@ fn sold_as(facts: &mut Facts, kinds: &[CapacityType]) {
             capacity_type: *kind,
             is_available: false,
             reservation: (*kind == Reserved).then(|| Reservation {
-                id: "cr-1".to_owned(),
+                id: "cr-1".parse().unwrap(),
                 kind: "default".to_owned(),
                 interruptible: false,
                 count: 1,

@@ -26,7 +26,7 @@ fn reserved_prices_that_nano_dollars_cannot_tell_apart_are_told_apart() {
         let mut own = instance_type("t.x", "cpu=1 memory=1Gi pods=5", &[]);
         own.offerings[1].price = HourlyPrice(on_demand);
         let reservation = Reservation {
-            id: "cr-1".to_owned(),
+            id: "cr-1".parse().unwrap(),
             kind: "default".to_owned(),
             interruptible: false,
             count: 1,

@@ -78,7 +78,7 @@ fn nodes_of_a_capacity_block_go_before_it_ends_and_all_others_stay() {
         });
     }
     assert!(forced(&facts).is_empty());
-    facts.ending_reservations = Some(["cr-1".to_owned()].into());
+    facts.ending_reservations = Some(["cr-1".parse().unwrap()].into());
     let plan = forced(&facts);
     let [gone] = plan.changes.as_slice() else { panic!("{:?}", plan.changes) };
     let reason = gone.deletion.as_ref().unwrap().reason;

@@ -17,7 +17,7 @@ use model::{
 use crate::{
     index::{
         bits::BitSet,
-        id::{RequirementId, ReservationId, SetId, TypeId, kind},
+        id::{RequirementId, ReservationNumber, SetId, TypeId, kind},
         table::Table,
     },
     scheduling::numbers::{
@@ -54,7 +54,7 @@ pub(crate) struct Offer {
 }
 
 /// Reservations, each with the types that can be bought from it.
-pub(crate) type Reserved = [(ReservationId, Types)];
+pub(crate) type Reserved = [(ReservationNumber, Types)];
 
 /// A place and a way to buy.
 #[derive(Debug)]
@@ -63,7 +63,7 @@ struct Market {
     types: Types,
     /// What cannot be bought so costs the most that there is.
     prices: Table<kind::Type, HourlyPrice>,
-    reservation: Option<ReservationId>,
+    reservation: Option<ReservationNumber>,
 }
 
 const NOT_SOLD: HourlyPrice = HourlyPrice(u64::MAX);
@@ -71,15 +71,15 @@ const NOT_SOLD: HourlyPrice = HourlyPrice(u64::MAX);
 /// Capacity reservations, and how many instances each has left.
 #[derive(Debug, Default)]
 pub(crate) struct Reservations {
-    numbers: BTreeMap<String, ReservationId>,
+    numbers: BTreeMap<model::ReservationId, ReservationNumber>,
     /// What EC2 calls them.
-    pub(crate) names: Table<kind::Reservation, String>,
+    pub(crate) names: Table<kind::Reservation, model::ReservationId>,
     pub(crate) left: Table<kind::Reservation, u32>,
 }
 
 impl Reservations {
     /// The least that any offering says is left counts.
-    fn number(&mut self, reservation: &Reservation) -> ReservationId {
+    fn number(&mut self, reservation: &Reservation) -> ReservationNumber {
         if let Some(known) = self.numbers.get(&reservation.id) {
             let left = &mut self.left[*known];
             *left = reservation.count.min(*left);
@@ -97,7 +97,7 @@ impl Reservations {
         for claim in claims {
             if just_launched(claim, now) {
                 let text = claim.labels.get(labels::RESERVATION_ID);
-                let number = text.and_then(|id| self.numbers.get(id));
+                let number = text.and_then(|id| self.numbers.get(id.as_str()));
                 if let Some(number) = number {
                     let left = &mut self.left[*number];
                     *left = left.saturating_sub(1);
@@ -112,7 +112,7 @@ impl Reservations {
                 continue;
             }
             for (id, left) in self.names.iter().zip(self.left.iter_mut()) {
-                if claim.get(labels::RESERVATION_ID).is_none_or(|named| named.has(id)) {
+                if claim.get(labels::RESERVATION_ID).is_none_or(|named| named.has(id.as_str())) {
                     *left = left.saturating_sub(1);
                 }
             }
@@ -215,7 +215,7 @@ impl Offer {
         if let Some(known) = self.reserved_by_set.get(&set) {
             return Rc::clone(known);
         }
-        let mut by_number: BTreeMap<ReservationId, Types> = BTreeMap::new();
+        let mut by_number: BTreeMap<ReservationNumber, Types> = BTreeMap::new();
         if self.markets.iter().any(|market| market.reservation.is_some()) {
             let requirements = sets.get(set);
             for market in self.markets.iter().filter(|m| m.offering.is_compatible(&requirements)) {

@@ -157,7 +157,7 @@ fn reserve(facts: &mut Facts) {
     let small =
         types.iter_mut().find(|instance_type| instance_type.name.as_str() == "t.small").unwrap();
     let reservation = Reservation {
-        id: "cr-1".to_owned(),
+        id: "cr-1".parse().unwrap(),
         kind: "default".to_owned(),
         interruptible: false,
         count: 1,

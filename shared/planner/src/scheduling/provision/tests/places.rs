@@ -185,7 +185,12 @@ fn with_reservation(facts: &mut Facts, count: u32) {
     let kinds = format!("{}=reserved,spot,on-demand", model::labels::CAPACITY_TYPE);
     small.requirements.replace(requirement(&kinds));
     let id = "cr-1".to_owned();
-    let reservation = Reservation { id, kind: "default".to_owned(), interruptible: false, count };
+    let reservation = Reservation {
+        id: id.parse().unwrap(),
+        kind: "default".to_owned(),
+        interruptible: false,
+        count,
+    };
     let first = small.offerings[0].clone();
     small.offerings.push(model::Offering {
         capacity_type: CapacityType::Reserved,

@@ -200,7 +200,7 @@ fn reserve(facts: &mut Facts, count: u32) {
         price: model::HourlyPrice(1),
         is_available: true,
         reservation: Some(Reservation {
-            id: "cr-1".to_owned(),
+            id: "cr-1".parse().unwrap(),
             kind: "default".to_owned(),
             interruptible: false,
             count,

@@ -51,9 +51,9 @@ mod tests {
         wanted.sort();
         assert_eq!(names, wanted);
         for (name, text) in files {
-            let found = fs::read_to_string(directory.join(&name)).unwrap();
+            let written = fs::read_to_string(directory.join(&name)).unwrap();
             assert!(
-                found == text,
+                written == text,
                 "crds/{name} is not current: cargo run -p cli -- crds --directory crds"
             );
         }

@@ -194,8 +194,8 @@ fn described(validations: &[Comparison]) -> String {
         let _written = writeln!(text, "{node} {word}{colon}{reasons}");
     }
     let drifting = validations.iter().filter(|validation| validation.drifts).count();
-    let all = count(u64::try_from(validations.len()).unwrap_or(u64::MAX), "node");
-    let _written = writeln!(text, "{drifting} of {all} would drift");
+    let nodes = count(u64::try_from(validations.len()).unwrap_or(u64::MAX), "node");
+    let _written = writeln!(text, "{drifting} of {nodes} would drift");
     text
 }
 

@@ -44,8 +44,8 @@ fn differences(name: &str, known: &RegionCatalog, catalog: &RegionCatalog) -> Ve
     };
     let mut lines = Vec::new();
     let mut keys: Vec<&str> = Vec::new();
-    for one in [known, instance_type] {
-        keys.extend(one.requirements.iter().map(|requirement| requirement.key().as_str()));
+    for named in [known, instance_type] {
+        keys.extend(named.requirements.iter().map(|requirement| requirement.key().as_str()));
     }
     keys.sort_unstable();
     keys.dedup();

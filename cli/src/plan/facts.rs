@@ -69,8 +69,8 @@ fn sort(surroundings: &mut Surroundings) {
 fn know_price(claim: &mut NodeClaim, offers: &Offers) {
     let Some(instance) = &mut claim.instance else { return };
     let Some(ClassOffer::Ready(types)) = offers.classes.get(&claim.node_class) else { return };
-    let instance_type = types.iter().find(|one| one.name == instance.instance_type);
-    if let Some(offering) = instance_type.and_then(|one| one.offering(&instance.offering())) {
+    let instance_type = types.iter().find(|candidate| candidate.name == instance.instance_type);
+    if let Some(offering) = instance_type.and_then(|sold| sold.offering(&instance.offering())) {
         instance.price = offering.price;
     }
 }

@@ -43,12 +43,14 @@ fn leaves(rendered: &Rendered) -> BTreeMap<String, String> {
     for template in &rendered.launch.templates {
         let data = json::launch_template_data(&template.data, rendered.settings.reserved_capacity);
         for name in json::types_of(request, template) {
-            let mut own = BTreeMap::new();
-            flatten("data", &data, &mut own);
-            lines(&template.data.user_data, &mut own);
+            let mut differences = BTreeMap::new();
+            flatten("data", &data, &mut differences);
+            lines(&template.data.user_data, &mut differences);
             let tags = template.data.tags.iter();
-            own.extend(tags.map(|(key, value)| (format!("tags.{key}"), value.clone())));
-            texts.extend(own.into_iter().map(|(path, value)| (format!("{name}: {path}"), value)));
+            differences.extend(tags.map(|(key, value)| (format!("tags.{key}"), value.clone())));
+            texts.extend(
+                differences.into_iter().map(|(path, value)| (format!("{name}: {path}"), value)),
+            );
         }
     }
     for config in &request.templates {

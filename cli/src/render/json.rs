@@ -74,19 +74,19 @@ fn template(rendered: &Rendered, template: &LaunchTemplate) -> Value {
 
 /// `data` as RequestLaunchTemplateData, without user data and tags.
 pub(super) fn launch_template_data(data: &LaunchTemplateData, knows_reservations: bool) -> Value {
-    let mut all = json!({
+    let mut document = json!({
         "ImageId": data.image.as_str(),
         "IamInstanceProfile": {"Name": data.instance_profile},
         "MetadataOptions":
             metadata_options(&data.metadata_options, data.sends_http_protocol_ipv6),
         "Monitoring": {"Enabled": data.detailed_monitoring},
         "NetworkInterfaces":
-            data.interfaces.iter().map(|one| interface(data, *one)).collect::<Vec<_>>(),
+            data.interfaces.iter().map(|card| interface(data, *card)).collect::<Vec<_>>(),
         "Placement": placement(data),
         "EnclaveOptions": {"Enabled": false},
     });
     let mut put = |key: &str, value: Value| {
-        if let Some(map) = all.as_object_mut() {
+        if let Some(map) = document.as_object_mut() {
             map.insert(key.to_owned(), value);
         }
     };
@@ -124,7 +124,7 @@ pub(super) fn launch_template_data(data: &LaunchTemplateData, knows_reservations
         }
         None => {}
     }
-    all
+    document
 }
 
 /// The fields that are there.
@@ -227,18 +227,18 @@ fn fleet(rendered: &Rendered) -> Value {
             ("on-demand", Some(("onDemandOptions", strategy(name))))
         }
     };
-    let mut all = json!({
+    let mut document = json!({
         "type": "instant",
         "targetCapacity":
             {"DefaultTargetCapacityType": target, "TotalTargetCapacity": request.count},
         "launchTemplateConfigs": configs(rendered),
         "tags": {"fleet": request.tags, "instance": request.tags, "volume": request.tags},
     });
-    if let Some(map) = all.as_object_mut() {
+    if let Some(map) = document.as_object_mut() {
         map.extend(options.map(|(key, value)| (key.to_owned(), value)));
         map.extend(request.context.iter().map(|text| ("context".to_owned(), json!(text))));
     }
-    all
+    document
 }
 
 fn configs(rendered: &Rendered) -> Vec<Value> {
@@ -271,10 +271,10 @@ fn one_override(rendered: &Rendered, choice: &FleetOverride) -> Value {
     let capacity_type = rendered.launch.request.capacity_type;
     let offerings = rendered.types.get(&choice.instance_type).and_then(|instance_type| {
         let mut offerings = instance_type.offerings.iter();
-        let found = offerings.find(|offering| {
+        let offered = offerings.find(|offering| {
             offering.capacity_type == capacity_type && offering.zone == choice.zone
         })?;
-        Some(rank(instance_type, found).dollars())
+        Some(rank(instance_type, offered).dollars())
     });
     let dollars = offerings.unwrap_or_else(|| choice.price.to_string());
     let priority: Option<serde_json::Number> = serde_json::from_str(&dollars).ok();

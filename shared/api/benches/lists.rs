@@ -70,8 +70,8 @@ fn main() {
     let files = |directory: &Path| {
         let numbers = lists::pods_in_order(30_000);
         let pods = lists::write_pages(directory, "Pod", &numbers, lists::pod).expect("pages");
-        let all: Vec<usize> = (0..5_000).collect();
-        let nodes = lists::write_pages(directory, "Node", &all, lists::node).expect("pages");
+        let places: Vec<usize> = (0..5_000).collect();
+        let nodes = lists::write_pages(directory, "Node", &places, lists::node).expect("pages");
         let items: Vec<String> = numbers
             .iter()
             .map(|number| {

@@ -120,12 +120,12 @@ async fn products(sim: &Sim, mut body: Body) -> Result<Value, PortError> {
         .filter_map(|instance_type| product(&catalog, instance_type))
         .filter(|product| {
             filters.iter().all(|(field, value)| {
-                let found = match field.as_str() {
+                let argument = match field.as_str() {
                     "productFamily" => product.pointer("/product/productFamily"),
                     "serviceCode" => product.get("serviceCode"),
                     _ => product.pointer("/product/attributes").and_then(|value| value.get(field)),
                 };
-                found.and_then(Value::as_str) == Some(value)
+                argument.and_then(Value::as_str) == Some(value)
             })
         })
         .collect();

@@ -221,8 +221,8 @@ fn instances_are_found_by_what_they_are_and_by_their_tags() {
     ] {
         let request =
             format!("Action=DescribeInstances\nFilter.1.Name={name}\nFilter.1.Value.1={value}");
-        let found = texts(&ec2(&sim, &server, &request), "instanceId");
-        assert_eq!(found.len(), expected, "{name}={value}");
+        let ids = texts(&ec2(&sim, &server, &request), "instanceId");
+        assert_eq!(ids.len(), expected, "{name}={value}");
     }
     let text = format!("Action=DescribeInstances\nInstanceId.1={first}");
     contains(
@@ -343,9 +343,9 @@ fn ids_and_tags_select_the_same_things_as_in_the_ports() {
     let request = "Action=DescribeSubnets
         Filter.1.Name=tag%3Akarpenter.sh%2Fdiscovery
         Filter.1.Value.1=demo";
-    let found = texts(&ec2(&sim, &server, request), "subnetId");
+    let ids = texts(&ec2(&sim, &server, request), "subnetId");
     let known: Vec<String> = known.iter().map(|subnet| subnet.id.to_string()).collect();
-    assert_eq!(found, known);
+    assert_eq!(ids, known);
     contains(&ec2(&sim, &server, "Action=DescribeSubnets"), 400, &["not supported yet"]);
     let groups = "Action=DescribeSecurityGroups
         Filter.1.Name=group-name

@@ -292,9 +292,9 @@ impl Ledger for DynamoLedger {
             .expression_attribute_values(":instance", item::text(instance.as_str()));
         let answer = request.send().await.map_err(|error| port_error("Query", error))?;
         for attribute_values in answer.items() {
-            let found: Item = attribute_values.clone().into_iter().collect();
-            let cluster = item::cluster_of(&found).map_err(unreadable)?;
-            let name = claim_from_item(&found).map_err(unreadable)?.name;
+            let stored: Item = attribute_values.clone().into_iter().collect();
+            let cluster = item::cluster_of(&stored).map_err(unreadable)?;
+            let name = claim_from_item(&stored).map_err(unreadable)?.name;
             // The index lags: what counts is what the table says.
             let claim = self.claim(&cluster, &name).await?;
             let is_its = |claim: &NodeClaim| {

@@ -78,8 +78,8 @@ impl EksClusters {
     async fn ask(&self, cluster: &ClusterName) -> Result<ClusterSettings, PortError> {
         let request = self.client.describe_cluster().name(cluster.as_str());
         let answer = request.send().await.map_err(|error| port_error(OPERATION, error))?;
-        let found = answer.cluster.ok_or_else(|| BadAnswer::of(OPERATION, "no cluster"))?;
-        from_cluster(cluster, &self.region, &found, &self.connection)
+        let described = answer.cluster.ok_or_else(|| BadAnswer::of(OPERATION, "no cluster"))?;
+        from_cluster(cluster, &self.region, &described, &self.connection)
     }
 }
 

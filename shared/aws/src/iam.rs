@@ -76,8 +76,8 @@ impl Profiles for IamProfiles {
     ) -> Result<(), PortError> {
         // A role may be written with its path; a profile is given its name alone.
         let role = role.rsplit('/').next().unwrap_or(role);
-        let found = self.get(name).await?.map(|profile| state(&profile, role));
-        match found {
+        let current = self.get(name).await?.map(|profile| state(&profile, role));
+        match current {
             Some(State::Right) => Ok(()),
             Some(State::Other(other)) => Err(BadRequest::of(
                 "GetInstanceProfile",

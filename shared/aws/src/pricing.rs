@@ -61,11 +61,11 @@ impl Prices {
         }
         let mut hourly_prices = BTreeMap::new();
         for kind in Kind::ALL {
-            let found = self.of_kind(kind).await?;
-            if found.is_empty() {
+            let priced = self.of_kind(kind).await?;
+            if priced.is_empty() {
                 return Err(BadAnswer::of(GET.name, format!("no prices of {kind:?}")));
             }
-            hourly_prices.extend(found);
+            hourly_prices.extend(priced);
         }
         Ok(hourly_prices)
     }

@@ -101,8 +101,8 @@ mod tests {
     #[track_caller]
     fn check(status: u16, body: &str, expected: Result<Option<&str>, Fault>) {
         let text = value_of(from_answer(GET, status, body.as_bytes()));
-        let found = text.map_err(|error| error.fault);
-        assert_eq!(found.as_ref().map(Option::as_deref), expected.as_ref().copied(), "{body}");
+        let outcome = text.map_err(|error| error.fault);
+        assert_eq!(outcome.as_ref().map(Option::as_deref), expected.as_ref().copied(), "{body}");
     }
 
     #[test]

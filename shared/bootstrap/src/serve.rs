@@ -34,11 +34,12 @@ where
     R: Fn(&Settings, &Source) -> Result<Option<T>, Failure>,
     H: AsyncFn(T, &Invocation) -> Result<(), handlers::Error>,
 {
-    let one = async |mut wanted: Vec<T>, at: &Invocation| match wanted.pop() {
+    let single = async |mut wanted: Vec<T>, at: &Invocation| match wanted.pop() {
         Some(wanted) => handle(wanted, at).await,
         None => Ok(()),
     };
-    run(&Server { function, settings: platform.settings(), read, handle: one, group_max: 1 }).await
+    run(&Server { function, settings: platform.settings(), read, handle: single, group_max: 1 })
+        .await
 }
 
 /// The same, but `handle` gets everything that came with a call at once, and it fails or succeeds

@@ -48,13 +48,13 @@ impl Nodes for KubeCluster {
                 .page(&NODES, None, next.as_deref())
                 .await
                 .map_err(|error| error.into_port_error(FIND_NODE, Effect::Reads))?;
-            let found = page.items.into_iter().find(|node| {
+            let joined = page.items.into_iter().find(|node| {
                 node.provider_id.as_ref().and_then(model::ProviderId::instance).as_ref()
                     == Some(instance)
             });
             next = page.continue_token;
-            if found.is_some() || next.is_none() {
-                return Ok(found);
+            if joined.is_some() || next.is_none() {
+                return Ok(joined);
             }
         }
         let why = format!("there are more than {PAGES_PER_LISTING_MAX} pages of nodes");

@@ -132,8 +132,9 @@ mod tests {
     type Spot = BTreeMap<(InstanceTypeName, Zone), HourlyPrice>;
 
     fn spot(nanos: &[(&str, u64)]) -> Spot {
-        let one = |(zone, nanos): &(&str, u64)| ((id("m7g.large"), id(zone)), HourlyPrice(*nanos));
-        nanos.iter().map(one).collect()
+        let price =
+            |(zone, nanos): &(&str, u64)| ((id("m7g.large"), id(zone)), HourlyPrice(*nanos));
+        nanos.iter().map(price).collect()
     }
 
     fn prices(on_demand: &[(&str, u64)], spot: Spot) -> Prices {

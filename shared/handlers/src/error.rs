@@ -36,10 +36,10 @@ fn failed_jobs(failed: &[FailedJob]) -> String {
 /// `error` and its causes in one line, outermost first.
 pub fn story(error: &(dyn std::error::Error + 'static)) -> String {
     let chain = std::iter::successors(Some(error), |error| (*error).source());
-    let mut texts: Vec<String> = chain.map(ToString::to_string).collect();
+    let mut causes: Vec<String> = chain.map(ToString::to_string).collect();
     // A transparent wrapper repeats what it wraps.
-    texts.dedup();
-    texts.join(": ")
+    causes.dedup();
+    causes.join(": ")
 }
 
 impl Error {

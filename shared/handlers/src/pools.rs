@@ -68,10 +68,10 @@ pub(crate) fn readiness(status: &NodeClassStatus) -> ClassReadiness {
 
 /// What the pool called `name` has: whatever was launched counts until it is gone.
 fn counted(name: &NodePoolName, snapshot: &Snapshot, at: &Invocation) -> NodePoolStatus {
-    let own = || snapshot.claims.values().filter(|claim| claim.node_pool == *name);
-    let launched = own().filter(|claim| claim.instance.is_some());
+    let claims_of_pool = || snapshot.claims.values().filter(|claim| claim.node_pool == *name);
+    let launched = claims_of_pool().filter(|claim| claim.instance.is_some());
     let count = |claims: &dyn Fn(&NodeClaim) -> bool| {
-        u32::try_from(own().filter(|claim| claims(claim)).count()).unwrap_or(u32::MAX)
+        u32::try_from(claims_of_pool().filter(|claim| claims(claim)).count()).unwrap_or(u32::MAX)
     };
     let has_failed = |claim: &NodeClaim| {
         claim

@@ -183,9 +183,9 @@ async fn status<A: Adapters>(
         reserved_capacity: true,
     };
     let mut subnets = selected.subnets;
-    subnets.sort_by(|one, other| {
+    subnets.sort_by(|left, other| {
         let free = |subnet: &model::node_class::Subnet| subnet.available_ip_address_count;
-        free(other).cmp(&free(one)).then_with(|| one.id.cmp(&other.id))
+        free(other).cmp(&free(left)).then_with(|| left.id.cmp(&other.id))
     });
     let ready = readiness(class, &findings, Some(&checks));
     let awaits_dry_run = ready.awaits_dry_run();

@@ -49,11 +49,11 @@ pub(super) fn decode(compressed: &[u8]) -> Result<RegionCatalog, Error> {
 }
 
 fn read_zones(line: &str) -> Result<Vec<(Zone, ZoneId)>, Error> {
-    let one = |cell: &str| {
+    let zone = |cell: &str| {
         let (name, id) = cell.split_once('=').ok_or_else(|| bad(cell))?;
         Ok((Zone::new(name).map_err(|_| bad(cell))?, ZoneId::new(id).map_err(|_| bad(cell))?))
     };
-    line.split('\t').map(one).collect()
+    line.split('\t').map(zone).collect()
 }
 
 fn bad(cell: &str) -> Error {

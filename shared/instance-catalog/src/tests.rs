@@ -62,8 +62,8 @@ fn what_is_no_catalog_names_type_and_rule() {
         assert!(error.starts_with(problem), "{error}");
     }
     let (start, text) = M7G_LARGE.split_once("[{").unwrap();
-    let one = text.strip_suffix("]}").unwrap();
-    let error = read(&format!("{start}[{{{one},{{{one}]}}")).unwrap_err();
+    let beginning = text.strip_suffix("]}").unwrap();
+    let error = read(&format!("{start}[{{{beginning},{{{beginning}]}}")).unwrap_err();
     assert_eq!(error.to_string(), "catalog: m7g.large stands there twice");
 }
 

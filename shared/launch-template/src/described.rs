@@ -35,8 +35,8 @@ pub fn catalog(
 ) -> RegionCatalog {
     // Once, and not for each type: it looks at all of them.
     let zones = market.all_zones();
-    let one = |info| Arc::new(instance_type(info, market, &zones, settings));
-    let mut instance_types: Vec<Arc<InstanceType>> = descriptions.iter().map(one).collect();
+    let make = |info| Arc::new(instance_type(info, market, &zones, settings));
+    let mut instance_types: Vec<Arc<InstanceType>> = descriptions.iter().map(make).collect();
     instance_types.sort_by(|a, b| a.name.cmp(&b.name));
     RegionCatalog {
         region: market.region.clone(),

@@ -81,20 +81,20 @@ pub fn node_labels(
     zone_id: Option<&ZoneId>,
     capacity_type: CapacityType,
 ) -> BTreeMap<String, String> {
-    let mut texts = template::claim_labels(claim);
+    let mut node_labels = template::claim_labels(claim);
     let known = instance_type.requirements.iter().filter_map(|requirement| {
         let key = requirement.key().as_str();
         let value = requirement.single_value()?;
         (!key.starts_with(labels::RESERVATION_PREFIX)).then(|| (key.to_owned(), value.to_string()))
     });
-    texts.extend(known);
-    texts.insert(labels::ZONE.to_owned(), zone.to_string());
+    node_labels.extend(known);
+    node_labels.insert(labels::ZONE.to_owned(), zone.to_string());
     // The type's own zone id is that of its only zone, which need not be this one.
-    texts.remove(labels::ZONE_ID);
-    texts.extend(zone_id.map(|id| (labels::ZONE_ID.to_owned(), id.to_string())));
-    texts.insert(labels::CAPACITY_TYPE.to_owned(), capacity_type.to_string());
-    texts.insert(labels::INSTANCE_TENANCY.to_owned(), template::tenancy(claim).to_owned());
-    texts
+    node_labels.remove(labels::ZONE_ID);
+    node_labels.extend(zone_id.map(|id| (labels::ZONE_ID.to_owned(), id.to_string())));
+    node_labels.insert(labels::CAPACITY_TYPE.to_owned(), capacity_type.to_string());
+    node_labels.insert(labels::INSTANCE_TENANCY.to_owned(), template::tenancy(claim).to_owned());
+    node_labels
 }
 
 #[cfg(test)]

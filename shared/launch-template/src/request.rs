@@ -212,9 +212,9 @@ impl Batch<'_> {
 
     /// The labels that the node is told: the claim's and how it is paid for.
     fn labels(&self) -> BTreeMap<String, String> {
-        let mut texts = claim_labels(self.claim);
-        texts.insert(labels::CAPACITY_TYPE.to_owned(), self.capacity_type.to_string());
-        texts
+        let mut node_labels = claim_labels(self.claim);
+        node_labels.insert(labels::CAPACITY_TYPE.to_owned(), self.capacity_type.to_string());
+        node_labels
     }
 
     fn template_data(&self, group: &Group<'_>) -> Result<LaunchTemplateData, BatchRefusal> {

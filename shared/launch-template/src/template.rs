@@ -120,11 +120,11 @@ pub(crate) fn claim_labels(claim: &NodeClaim) -> BTreeMap<String, String> {
     let values = filter.filter_map(|requirement| {
         Some((requirement.key().to_string(), requirement.any_value()?.to_string()))
     });
-    let mut texts: BTreeMap<String, String> = values.collect();
-    texts.extend(claim.labels.clone());
-    texts.insert(labels::NODE_POOL.to_owned(), claim.node_pool.to_string());
-    texts.insert(labels::NODE_CLASS.to_owned(), claim.node_class.to_string());
-    texts
+    let mut node_labels: BTreeMap<String, String> = values.collect();
+    node_labels.extend(claim.labels.clone());
+    node_labels.insert(labels::NODE_POOL.to_owned(), claim.node_pool.to_string());
+    node_labels.insert(labels::NODE_CLASS.to_owned(), claim.node_class.to_string());
+    node_labels
 }
 
 /// Everything that makes a launch template another one. Cluster, class and pool are in the tags.

@@ -275,9 +275,9 @@ pub(crate) fn instance_type_info(name: &str, vcpus: u32) -> InstanceTypeInfo {
 
 /// `catalog(types)` with a [`info`] of two CPUs for each.
 pub(crate) fn described(types: &[&str]) -> RegionCatalog {
-    let mut all = catalog(types);
-    let names = all.instance_types.iter().map(|instance_type| instance_type.name.clone());
-    all.descriptions =
+    let mut sold = catalog(types);
+    let names = sold.instance_types.iter().map(|instance_type| instance_type.name.clone());
+    sold.descriptions =
         names.map(|name| (name.clone(), Arc::new(instance_type_info(name.as_str(), 2)))).collect();
-    all
+    sold
 }

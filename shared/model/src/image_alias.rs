@@ -157,7 +157,7 @@ mod tests {
         kubernetes: &str,
         expected: &[(&str, &[Variant])],
     ) {
-        let found = parameters(family, version, kubernetes).unwrap();
+        let parameters_of = parameters(family, version, kubernetes).unwrap();
         let expected: Vec<Parameter> = expected
             .iter()
             .map(|(name, variants)| Parameter {
@@ -165,7 +165,7 @@ mod tests {
                 variants: variants.to_vec(),
             })
             .collect();
-        assert_eq!(found, expected);
+        assert_eq!(parameters_of, expected);
     }
 
     #[test]
@@ -241,8 +241,8 @@ mod tests {
             (ImageFamily::Al2023, "", false),
             (ImageFamily::Custom, "1.34", false),
         ] {
-            let found = parameters(family, "latest", kubernetes).is_ok();
-            assert_eq!(found, is_there, "{family:?} {kubernetes}");
+            let is_known = parameters(family, "latest", kubernetes).is_ok();
+            assert_eq!(is_known, is_there, "{family:?} {kubernetes}");
         }
     }
 }

@@ -68,7 +68,9 @@ impl NodePatch {
     /// Whether it changes nothing of `node`.
     pub fn is_satisfied_by(&self, node: &Node) -> bool {
         let has = |taint: &Taint| {
-            node.taints.iter().any(|own| own.key == taint.key && own.effect == taint.effect)
+            node.taints
+                .iter()
+                .any(|present| present.key == taint.key && present.effect == taint.effect)
         };
         self.labels.iter().all(|(key, value)| node.labels.get(key) == Some(value))
             && !self.remove_labels.iter().any(|key| node.labels.contains_key(key))

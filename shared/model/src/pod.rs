@@ -264,9 +264,9 @@ pub fn effective_requests(
             resources.set(&name, amount);
         }
     }
-    let mut all = resources.saturating_add(overhead);
-    all.pods = 1;
-    all
+    let mut total = resources.saturating_add(overhead);
+    total.pods = 1;
+    total
 }
 
 fn pod_level_amounts(pod_level: &Resources) -> Vec<(crate::ResourceName, u64)> {

@@ -216,8 +216,10 @@ impl Requirements {
         for instance_type in types {
             types_seen += 1;
             for ((requirement, _), values) in wanted.iter().zip(&mut seen) {
-                let own = instance_type.requirements.get(requirement.key().as_str());
-                values.extend(own.into_iter().flat_map(Requirement::values).map(|value| &**value));
+                let offered = instance_type.requirements.get(requirement.key().as_str());
+                values.extend(
+                    offered.into_iter().flat_map(Requirement::values).map(|value| &**value),
+                );
             }
             if missing(&seen).is_empty() {
                 return MinValues { types: types_seen, violated: BTreeMap::new() };
@@ -249,11 +251,11 @@ fn shown_hint(hint: Option<&str>) -> String {
 
 impl FromIterator<Requirement> for Requirements {
     fn from_iter<I: IntoIterator<Item = Requirement>>(requirements: I) -> Self {
-        let mut all = Self::new();
+        let mut both = Self::new();
         for requirement in requirements {
-            all.add(requirement);
+            both.add(requirement);
         }
-        all
+        both
     }
 }
 
@@ -261,9 +263,9 @@ impl fmt::Display for Requirements {
     /// Entries sorted and joined by `, `, without labels that users may not set.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let shown = self.iter().filter(|r| !labels::is_restricted(r.key().as_str()));
-        let mut texts: Vec<String> = shown.map(ToString::to_string).collect();
-        texts.sort();
-        f.write_str(&texts.join(", "))
+        let mut lines: Vec<String> = shown.map(ToString::to_string).collect();
+        lines.sort();
+        f.write_str(&lines.join(", "))
     }
 }
 

@@ -140,8 +140,8 @@ fn same(a: &[Taint], b: &[Taint]) -> bool {
 /// Whether every value that `own` leaves for the label is one of `wanted`.
 fn is_within(requirements: &Requirements, wanted: &Requirement) -> bool {
     let Some(requirement) = requirements.get(wanted.key().as_str()) else { return false };
-    let own = requirement.clone().with_min_values(None);
-    own.intersection(&wanted.clone().with_min_values(None)) == own
+    let plain = requirement.clone().with_min_values(None);
+    plain.intersection(&wanted.clone().with_min_values(None)) == plain
 }
 
 /// One CreateFleet request per batch: its claims must be interchangeable, and their places those of

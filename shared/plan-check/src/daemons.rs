@@ -75,9 +75,9 @@ fn is_certain(requirements: &Requirements, wanted: &Requirement) -> bool {
         return wanted.allows_absence();
     };
     let may_be_absent = requirement.allows_absence();
-    let own = requirement.clone().with_min_values(None);
-    let both = own.intersection(&wanted.clone().with_min_values(None));
-    both == own && (!may_be_absent || wanted.allows_absence())
+    let plain = requirement.clone().with_min_values(None);
+    let both = plain.intersection(&wanted.clone().with_min_values(None));
+    both == plain && (!may_be_absent || wanted.allows_absence())
 }
 
 /// What the labels of a pool's nodes are known to be.

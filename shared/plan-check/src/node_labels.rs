@@ -24,8 +24,8 @@ pub(crate) fn check(claim: &NodeClaim, violations: &mut Vec<Violation>) {
         }
     }
     // A node gets one of the values that are listed for a label.
-    let listed = claim.requirements.iter().filter(|one| !one.is_complement());
-    for requirement in listed.filter(|one| !one.values().is_empty()) {
+    let listed = claim.requirements.iter().filter(|asked| !asked.is_complement());
+    for requirement in listed.filter(|asked| !asked.values().is_empty()) {
         let are_values = requirement.values().iter().all(|value| is_value(value));
         if !is_key(requirement.key().as_str()) || !are_values {
             let (claim, text) = (claim.name.clone(), requirement.to_string());

@@ -55,15 +55,15 @@ fn just_launched_into<'a>(world: &World<'a>, claim: &'a NodeClaim) -> Option<&'a
 
 /// By reservation, the fewest instances that any offering says are left.
 fn counts<'a>(world: &World<'a>) -> BTreeMap<&'a str, u32> {
-    let mut texts: BTreeMap<&str, u32> = BTreeMap::new();
+    let mut counts: BTreeMap<&str, u32> = BTreeMap::new();
     for (_, types) in world.facts.ready_classes() {
         let offerings = types.iter().flat_map(|instance_type| &instance_type.offerings);
         for reservation in offerings.filter_map(|offering| offering.reservation.as_ref()) {
-            let count = texts.entry(reservation.id.as_str()).or_insert(reservation.count);
+            let count = counts.entry(reservation.id.as_str()).or_insert(reservation.count);
             *count = (*count).min(reservation.count);
         }
     }
-    texts
+    counts
 }
 
 /// The reservations that `claim` holds.

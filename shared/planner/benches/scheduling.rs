@@ -191,8 +191,8 @@ fn with_preferences(dice: &mut Dice) -> Vec<Pod> {
     let zone = Weighted { weight: 1, term: vec![listed(keys::ZONE, &["test-zone-1"])] };
     spec.preferred_terms = vec![zone];
     spec.pod_anti_affinity.preferred = vec![away(10, keys::ZONE), away(1, keys::HOSTNAME)];
-    let one = |index| pending(&format!("pod-{index}"), Arc::new(spec.clone()));
-    (0..PREFERENCE_PODS).map(one).collect()
+    let make = |index| pending(&format!("pod-{index}"), Arc::new(spec.clone()));
+    (0..PREFERENCE_PODS).map(make).collect()
 }
 
 /// `count` for each second of `time`.

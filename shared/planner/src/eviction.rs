@@ -19,8 +19,8 @@ const COST_MAX: i64 = 10 * COST_UNIT;
 
 /// What moving `pod` costs: 1, more or less by its deletion cost and its priority, between −10 and 10.
 pub(crate) fn eviction_cost(pod: &Pod) -> i64 {
-    let own = pod.spec.annotations.get(labels::POD_DELETION_COST);
-    let deletion_cost = own.and_then(|text| text.parse::<i32>().ok()).map_or(0, i64::from);
+    let annotation = pod.spec.annotations.get(labels::POD_DELETION_COST);
+    let deletion_cost = annotation.and_then(|text| text.parse::<i32>().ok()).map_or(0, i64::from);
     let priority = i64::from(pod.spec.priority);
     (COST_UNIT + deletion_cost + 4 * priority).clamp(-COST_MAX, COST_MAX)
 }

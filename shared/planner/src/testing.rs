@@ -91,17 +91,17 @@ pub(crate) const ZONES: [&str; 3] = ["zone-1", "zone-2", "zone-3"];
 /// for each CPU, on-demand 100.
 pub(crate) fn instance_type(name: &str, capacity: &str, extra: &[&str]) -> InstanceType {
     let capacity = resources(capacity);
-    let mut all = requirements(&[
+    let mut base = requirements(&[
         &format!("{}={name}", labels::INSTANCE_TYPE),
         &format!("{}={}", labels::ZONE, ZONES.join(",")),
         &format!("{}=spot,on-demand", labels::CAPACITY_TYPE),
         &format!("{}=linux", labels::OS),
         &format!("karpenter.k8s.aws/instance-cpu={}", capacity.cpu.0 / 1_000),
     ]);
-    let own: Requirements = requirements(extra);
-    own.iter().for_each(|requirement| all.replace(requirement.clone()));
-    if !all.contains(labels::ARCH) {
-        all.add(requirement(&format!("{}=amd64", labels::ARCH)));
+    let extra_requirements: Requirements = requirements(extra);
+    extra_requirements.iter().for_each(|requirement| base.replace(requirement.clone()));
+    if !base.contains(labels::ARCH) {
+        base.add(requirement(&format!("{}=amd64", labels::ARCH)));
     }
     let kinds = [(CapacityType::Spot, 30_000), (CapacityType::OnDemand, 100_000)];
     let offerings = ZONES.into_iter().flat_map(|zone| {
@@ -116,7 +116,7 @@ pub(crate) fn instance_type(name: &str, capacity: &str, extra: &[&str]) -> Insta
     });
     InstanceType {
         name: InstanceTypeName::new(name).unwrap(),
-        requirements: all,
+        requirements: base,
         overhead: resources("cpu=100m memory=10Mi"),
         offerings: offerings.collect(),
         capacity,

@@ -25,7 +25,7 @@ fn places(plan: &Plan) -> Vec<(String, &PodKey)> {
     let placed = plan.placements.iter().flat_map(|placement| {
         placement.pods.iter().map(|pod| (format!("{:?}", placement.target), pod))
     });
-    let unplaced = plan.unplaced.iter().map(|one| (format!("{:?}", one.reasons), &one.pod));
+    let unplaced = plan.unplaced.iter().map(|pod| (format!("{:?}", pod.reasons), &pod.pod));
     promised.chain(placed).chain(unplaced).collect()
 }
 
@@ -67,7 +67,7 @@ fn commit(facts: &Facts, plan: &Plan) -> Facts {
 #[track_caller]
 fn check_again(facts: &Facts, plan: &Plan, after: &Facts) {
     let again = provision(after);
-    let unplaced: BTreeSet<&PodKey> = plan.unplaced.iter().map(|one| &one.pod).collect();
+    let unplaced: BTreeSet<&PodKey> = plan.unplaced.iter().map(|pod| &pod.pod).collect();
     let is_virtual = |key: &PodKey| !facts.pods.iter().any(|pod| pod.key == *key);
     for pod in again.promises.iter().flat_map(|promise| &promise.claim.pods) {
         assert!(

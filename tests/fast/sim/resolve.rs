@@ -206,8 +206,9 @@ fn nodes_of_a_class_that_changed_are_given_up_and_all_others_stay() {
     let said = status(&sim).hash.expect("a hash").to_string();
     let annotations = NODE_CLASS.annotations(&said);
     for claim in sim.claims() {
-        let all = annotations.iter().all(|(key, value)| claim.annotations.get(key) == Some(value));
-        assert!(all, "{:?}", claim.annotations);
+        let has_all =
+            annotations.iter().all(|(key, value)| claim.annotations.get(key) == Some(value));
+        assert!(has_all, "{:?}", claim.annotations);
     }
     let hash = class(&sim).hash.map(|NodeClassHash(hash)| NodeClassHash(hash.wrapping_add(1)));
     sim.act(Action::Add(vec![ClusterObject::NodeClass(NodeClass { hash, ..class(&sim) })]));

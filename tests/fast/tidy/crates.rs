@@ -176,8 +176,9 @@ fn a_plain_cargo_test_compiles_no_sdk() {
     for package in packages {
         let name = package["name"].as_str().expect("a name");
         // A dependency is its name, and its version where there are several.
-        let own = package.get("dependencies").map(texts).unwrap_or_default();
-        let map = own.iter().filter_map(|text| text.split(' ').next()).map(ToOwned::to_owned);
+        let dependencies = package.get("dependencies").map(texts).unwrap_or_default();
+        let map =
+            dependencies.iter().filter_map(|text| text.split(' ').next()).map(ToOwned::to_owned);
         graph.entry(name).or_default().extend(map);
     }
     let members = texts(&toml("Cargo.toml")["workspace"]["default-members"]);

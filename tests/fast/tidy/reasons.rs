@@ -278,7 +278,7 @@ fn no_rendered_reason_is_compared() {
 
 #[test]
 fn comparisons_of_words_are_recognized() {
-    let found = |text: &str| statements(&code(text)).iter().any(|(_, it)| compares_words(it));
+    let is_found = |text: &str| statements(&code(text)).iter().any(|(_, it)| compares_words(it));
     for text in [
         r#"if condition.message == "x" {"#,
         "claim.message.as_deref() != Some(message)",
@@ -295,7 +295,7 @@ fn comparisons_of_words_are_recognized() {
         r#"self.last_error.to_string().contains("throttl")"#,
         "let same = claim.message\n    == other;",
     ] {
-        assert!(found(text), "{text}");
+        assert!(is_found(text), "{text}");
     }
     for text in [
         "condition.reason == ConditionReason::NodeNotReady",
@@ -310,6 +310,6 @@ fn comparisons_of_words_are_recognized() {
         "match message {",
         "#[cfg(test)]\nmod tests {\n    fn f() { a.message == \"x\" }\n}",
     ] {
-        assert!(!found(text), "{text}");
+        assert!(!is_found(text), "{text}");
     }
 }

@@ -199,10 +199,10 @@ pub(super) fn explain(found: &Found<'_>, node: &str, out: &mut impl Write) -> io
     for (method, answer) in &outlook.answers {
         let named = |proposal: &&Proposal| proposal.nodes().any(|name| name.as_str() == node);
         if let Some(proposal) = answer.proposal.as_ref().filter(named) {
-            let disrupted = proposal.disrupted.iter().find(|one| one.node.as_str() == node);
-            let reason = disrupted.map(|one| one.reason.as_str()).unwrap_or_default();
+            let disrupted = proposal.disrupted.iter().find(|node_of| node_of.node.as_str() == node);
+            let reason = disrupted.map(|node_of| node_of.reason.as_str()).unwrap_or_default();
             writeln!(out, "{node} goes by {method}: {reason}")?;
-            for pod_move in proposal.moves.iter().filter(|one| one.from.as_str() == node) {
+            for pod_move in proposal.moves.iter().filter(|step| step.from.as_str() == node) {
                 let to = match &pod_move.to {
                     Destination::Existing(Target::Node(node)) => node.to_string(),
                     Destination::Existing(Target::Claim(claim)) => claim.to_string(),

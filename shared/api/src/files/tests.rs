@@ -29,8 +29,8 @@ fn each(make: impl Fn(&str) -> String, inputs: &[&str], expected: &Expect) {
     let shown = inputs.iter().map(|input| {
         let text = problems(&make(input));
         assert!(!text.contains('\n'), "more than one message about {input}:\n{text}");
-        let found = if text.is_empty() { "right" } else { &text };
-        format!("{}\n    {found}\n", input.replace('\n', "\\n"))
+        let outcome = if text.is_empty() { "right" } else { &text };
+        format!("{}\n    {outcome}\n", input.replace('\n', "\\n"))
     });
     expected.assert_eq(&shown.collect::<String>());
 }
@@ -175,9 +175,9 @@ fn old_versions_and_unknown_kinds_are_named() {
         ("karpenter.sh/v1", "EC2NodeClass"),
         ("v1", "ConfigMap"),
     ] {
-        let found =
+        let outcome =
             problems(&format!("apiVersion: {version}\nkind: {kind}\nmetadata: {{name: a}}\n"));
-        assert_eq!(found.lines().count(), usize::from(kind != "ConfigMap"), "{found}");
+        assert_eq!(outcome.lines().count(), usize::from(kind != "ConfigMap"), "{outcome}");
     }
     check(
         "apiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: a}\n---\n\

@@ -98,9 +98,9 @@ impl Set {
             last_transition_time: changed_at,
             observed_generation: Some(generation),
         });
-        self.conditions.sort_by(|one, other| {
+        self.conditions.sort_by(|left, other| {
             let is_root = |condition: &Condition| condition.is(ConditionKind::Ready);
-            is_root(one).cmp(&is_root(other)).then_with(|| time_of(one).cmp(&time_of(other)))
+            is_root(left).cmp(&is_root(other)).then_with(|| time_of(left).cmp(&time_of(other)))
         });
     }
 

@@ -72,7 +72,7 @@ fn template_spec(spec: &NodeClaimTemplateSpec) -> Result<u64, Error> {
         expire_after,
     } = spec;
     let of_taints =
-        |taints: &Option<Vec<Taint>>| taints.as_ref().map(|all| set(all.iter().map(taint)));
+        |taints: &Option<Vec<Taint>>| taints.as_ref().map(|listed| set(listed.iter().map(taint)));
     let grace = match termination_grace_period {
         Some(text) => {
             let parsed = nanoseconds("spec.template.spec.terminationGracePeriod", text)?;

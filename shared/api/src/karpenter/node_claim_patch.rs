@@ -193,21 +193,23 @@ pub fn released(stored: &StoredNodeClaim) -> Option<Value> {
 
 /// Labels and annotations.
 fn metadata(claim: &NodeClaim) -> Map<String, Value> {
-    let mut texts: BTreeMap<String, String> = BTreeMap::new();
-    texts.insert(labels::NODE_POOL.to_owned(), claim.node_pool.to_string());
-    texts.insert(labels::NODE_CLASS.to_owned(), claim.node_class.to_string());
+    let mut claim_labels: BTreeMap<String, String> = BTreeMap::new();
+    claim_labels.insert(labels::NODE_POOL.to_owned(), claim.node_pool.to_string());
+    claim_labels.insert(labels::NODE_CLASS.to_owned(), claim.node_class.to_string());
     if let Some(instance) = &claim.instance {
         let type_name = instance.instance_type.to_string();
-        texts.insert(labels::INSTANCE_TYPE.to_owned(), type_name);
-        texts.insert(labels::ZONE.to_owned(), instance.zone.to_string());
-        texts.insert(labels::CAPACITY_TYPE.to_owned(), instance.capacity_type.as_str().to_owned());
+        claim_labels.insert(labels::INSTANCE_TYPE.to_owned(), type_name);
+        claim_labels.insert(labels::ZONE.to_owned(), instance.zone.to_string());
+        claim_labels
+            .insert(labels::CAPACITY_TYPE.to_owned(), instance.capacity_type.as_str().to_owned());
     }
-    texts.extend(claim.labels.clone());
-    texts.insert(labels::MANAGED_BY.to_owned(), labels::MANAGER.to_owned());
+    claim_labels.extend(claim.labels.clone());
+    claim_labels.insert(labels::MANAGED_BY.to_owned(), labels::MANAGER.to_owned());
     let mut annotations = claim.annotations.clone();
     let deadline = claim.deletion.as_ref().and_then(|deletion| deletion.deadline);
     annotations.extend(deadline.map(|at| (labels::TERMINATION_TIMESTAMP.to_owned(), shown(at))));
-    let labels_and_annotations = [("labels", json!(texts)), ("annotations", json!(annotations))];
+    let labels_and_annotations =
+        [("labels", json!(claim_labels)), ("annotations", json!(annotations))];
     labels_and_annotations.map(|(key, value)| (key.to_owned(), value)).into_iter().collect()
 }
 
@@ -270,8 +272,8 @@ fn conditions(claim: &NodeClaim, stored: &StoredNodeClaim) -> Vec<OptionalReason
         let is_same = |condition: &&Condition| {
             condition.is(finding.kind) && condition.status.holds() == finding.status
         };
-        let is_new = !known.iter().any(|one| is_same(&one));
-        for condition in conditions.iter_mut().filter(|one| is_new && one.is(finding.kind)) {
+        let is_new = !known.iter().any(|before| is_same(&before));
+        for condition in conditions.iter_mut().filter(|stored| is_new && stored.is(finding.kind)) {
             // What was never known began with the claim.
             if condition.status != ConditionStatus::Unknown {
                 condition.last_transition_time = shown(since);

@@ -80,9 +80,9 @@ impl BufferManifest {
             },
             BufferReference::Workload { kind, name } => {
                 let entry = BUFFERED.iter().find(|(known, _)| known == kind);
-                let found =
+                let template =
                     entry.and_then(|(_, kind)| referable.workloads.get(&(*kind, key(name))));
-                match found {
+                match template {
                     Some((spec, replicas)) => BufferTarget::Workload(Arc::clone(spec), *replicas),
                     None => BufferTarget::Missing(format!("there is no {kind} `{name}`")),
                 }

@@ -155,7 +155,7 @@ fn interpreted(field: &Field<'_>) -> Kubelet {
 }
 
 fn reserved(field: &Field<'_>) -> BTreeMap<ResourceName, String> {
-    let mut texts = BTreeMap::new();
+    let mut amounts = BTreeMap::new();
     for (key, value) in field.entries().unwrap_or_default() {
         if !RESERVABLE.contains(&key) {
             value
@@ -168,10 +168,10 @@ fn reserved(field: &Field<'_>) -> BTreeMap<ResourceName, String> {
         } else if Quantity::parse_unsigned(text).is_err() {
             value.complain_unsupported("as an expression");
         } else if let Ok(name) = ResourceName::new(key) {
-            texts.insert(name, text.to_owned());
+            amounts.insert(name, text.to_owned());
         }
     }
-    texts
+    amounts
 }
 
 fn is_signal(key: &str, value: &Field<'_>) -> bool {
@@ -184,7 +184,7 @@ fn is_signal(key: &str, value: &Field<'_>) -> bool {
 
 /// Signals with a quantity or a percentage.
 fn thresholds(field: &Field<'_>) -> BTreeMap<String, String> {
-    let mut texts = BTreeMap::new();
+    let mut signals = BTreeMap::new();
     for (key, value) in field.entries().unwrap_or_default() {
         if !is_signal(key, &value) {
             continue;
@@ -197,14 +197,14 @@ fn thresholds(field: &Field<'_>) -> BTreeMap<String, String> {
             None => Quantity::parse_unsigned(text).is_ok(),
         };
         if is_valid {
-            texts.insert(key.to_owned(), text.to_owned());
+            signals.insert(key.to_owned(), text.to_owned());
         } else {
             value.complain(format!(
                 "`{text}` is neither a quantity such as `100Mi` nor a percentage from 0% to 100%"
             ));
         }
     }
-    texts
+    signals
 }
 
 fn is_decimal(text: &str) -> bool {

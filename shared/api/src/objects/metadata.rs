@@ -96,8 +96,8 @@ pub(crate) fn timestamp(field: &Field<'_>) -> Option<Timestamp> {
 }
 
 fn finalizers(field: Option<Field<'_>>) -> BTreeSet<String> {
-    let texts = field.and_then(|field| field.texts()).unwrap_or_default();
-    texts.into_iter().map(ToOwned::to_owned).collect()
+    let finalizers = field.and_then(|field| field.texts()).unwrap_or_default();
+    finalizers.into_iter().map(ToOwned::to_owned).collect()
 }
 
 /// The owner that controls the object; of an object without one, the first. Karpenter looks at all

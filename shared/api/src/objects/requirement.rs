@@ -172,7 +172,7 @@ pub(crate) fn template_labels(field: &Field<'_>) -> BTreeMap<String, String> {
     if entries.len() > LABELS_MAX {
         field.complain(format!("must have at most {LABELS_MAX} entries, not {}", entries.len()));
     }
-    let mut texts = BTreeMap::new();
+    let mut pool_labels = BTreeMap::new();
     for (key, value) in entries {
         let Some(text) = value.text() else { continue };
         if key == labels::NODE_POOL || is_restricted_by_schema(key, key == labels::CAPACITY_TYPE) {
@@ -187,9 +187,9 @@ pub(crate) fn template_labels(field: &Field<'_>) -> BTreeMap<String, String> {
         } else if let Some(rule) = restriction(key) {
             value.complain_unusable(rule);
         }
-        texts.insert(key.to_owned(), text.to_owned());
+        pool_labels.insert(key.to_owned(), text.to_owned());
     }
-    texts
+    pool_labels
 }
 
 /// Reads a list of taints by the schema's rules.

@@ -89,7 +89,8 @@ fn described(info: &InstanceTypeInfo) -> Vec<Element> {
     all.extend(some(&info.gpus, "gpuInfo", "gpus"));
     if !info.accelerators.is_empty() {
         // The one list of the answer whose entries are called `member`.
-        let members = info.accelerators.iter().map(|one| node("member", device(one)));
+        let members =
+            info.accelerators.iter().map(|accelerator| node("member", device(accelerator)));
         all.push(node("inferenceAcceleratorInfo", [node("accelerators", members)]));
     }
     all.extend(some(&info.neuron_devices, "neuronInfo", "neuronDevices"));

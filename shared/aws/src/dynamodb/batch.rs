@@ -80,7 +80,7 @@ impl Batch {
         gone: &[NodeClaim],
         leaving: Leaving,
     ) -> Result<(Vec<TransactWriteItem>, Self), PortError> {
-        let stays = |claim: &&NodeClaim| gone.iter().all(|one| one.name != claim.name);
+        let stays = |claim: &&NodeClaim| gone.iter().all(|leaving| leaving.name != claim.name);
         let left: Vec<&NodeClaim> = self.claims.iter().filter(stays).collect();
         let mut writes = vec![self.shrunk(table, cluster, &left)?];
         if leaving == Leaving::ToOwnItems {

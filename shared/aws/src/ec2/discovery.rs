@@ -59,8 +59,8 @@ impl Ec2Discovery {
                 .max_results(IMAGES_PAGE_SIZE)
                 .set_next_token(token);
             let answer = request.send().await.map_err(|error| port_error(IMAGES, error))?;
-            for found in answer.images() {
-                let image = from_image(found);
+            for described in answer.images() {
+                let image = from_image(described);
                 images.extend(image.map_err(|problem| BadAnswer::of(IMAGES, problem))?);
             }
             token = answer.next_token.filter(|token| !token.is_empty());
@@ -122,8 +122,8 @@ impl Discovery for Ec2Discovery {
                 let request = self.client.describe_subnets().max_results(PAGE_SIZE);
                 let request = request.set_filters(Some(filters.clone())).set_next_token(token);
                 let answer = request.send().await.map_err(|error| port_error(SUBNETS, error))?;
-                for found in answer.subnets() {
-                    let subnet = from_subnet(found).map_err(|p| BadAnswer::of(SUBNETS, p))?;
+                for described in answer.subnets() {
+                    let subnet = from_subnet(described).map_err(|p| BadAnswer::of(SUBNETS, p))?;
                     subnets.insert(subnet.id.clone(), subnet);
                 }
                 token = answer.next_token.filter(|token| !token.is_empty());

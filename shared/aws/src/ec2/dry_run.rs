@@ -37,8 +37,8 @@ mod tests {
 
     #[track_caller]
     fn check(code: &str, status: u16, message: &str, expected: &Result<DryRunAnswer, Fault>) {
-        let found = dry_run_answer(refused("RunInstances", code, status, message));
-        assert_eq!(&found.map_err(|error| error.fault), expected, "{code}");
+        let answer = dry_run_answer(refused("RunInstances", code, status, message));
+        assert_eq!(&answer.map_err(|error| error.fault), expected, "{code}");
     }
 
     #[test]

@@ -70,9 +70,9 @@ impl Ec2Fleet {
             let request = self.client.describe_instances().max_results(PAGE_SIZE);
             let request = request.set_filters(Some(filters.clone())).set_next_token(token);
             let answer = request.send().await.map_err(|error| port_error(DESCRIBE, error))?;
-            for found in answer.reservations().iter().flat_map(types::Reservation::instances) {
+            for described in answer.reservations().iter().flat_map(types::Reservation::instances) {
                 // Not left out: an instance that is not listed counts as gone.
-                let instance = from_instance(found);
+                let instance = from_instance(described);
                 instances.push(instance.map_err(|problem| BadAnswer::of(DESCRIBE, problem))?);
             }
             token = answer.next_token.filter(|token| !token.is_empty());
@@ -126,13 +126,13 @@ impl Fleet for Ec2Fleet {
     }
 
     async fn describe(&self, instances: &[InstanceId]) -> Result<Vec<Instance>, PortError> {
-        let mut found = Vec::new();
+        let mut described = Vec::new();
         for ids in instances.chunks(FILTER_VALUES_MAX) {
             // A filter leaves out what is not known; as a list of ids it would fail the call.
-            found.extend(self.instances(vec![filter("instance-id", ids)]).await?);
+            described.extend(self.instances(vec![filter("instance-id", ids)]).await?);
         }
-        found.sort_by(|a: &Instance, b| a.id.cmp(&b.id));
-        Ok(found)
+        described.sort_by(|a: &Instance, b| a.id.cmp(&b.id));
+        Ok(described)
     }
 
     async fn of_batch(

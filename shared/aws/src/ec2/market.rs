@@ -58,9 +58,9 @@ impl Market for Ec2Market {
                 .filters(filter("processor-info.supported-architecture", ["x86_64", "arm64"]))
                 .set_next_token(token);
             let answer = request.send().await.map_err(|error| port_error(TYPES, error))?;
-            for found in answer.instance_types() {
+            for described in answer.instance_types() {
                 // One that cannot be read is left out of the list; the list does not fail.
-                match from_type(found) {
+                match from_type(described) {
                     Ok(info) => descriptions.push(info),
                     Err(problem) => tracing::warn!(problem, "instance type left out"),
                 }

@@ -110,12 +110,13 @@ mod tests {
 
     #[test]
     fn the_newest_spot_price_counts_whatever_the_order() {
-        let one = |price: &str, hour: u32| {
+        let product = |price: &str, hour: u32| {
             format!(
                 r#"{{"AvailabilityZone":"us-west-2a","InstanceType":"m7g.large","SpotPrice":"{price}","Timestamp":"2026-11-01T{hour:02}:00:00+00:00"}}"#
             )
         };
-        let text = [one("0.030000", 3), one("0.050000", 5), one("0.040000", 4)].join(",");
+        let text =
+            [product("0.030000", 3), product("0.050000", 5), product("0.040000", 4)].join(",");
         let hourly_prices = spot(format!(r#"{{"SpotPriceHistory":[{text}]}}"#).as_bytes()).unwrap();
         let prices: Vec<u64> = hourly_prices.values().map(|price| price.0).collect();
         assert_eq!(prices, [50_000_000]);
@@ -125,8 +126,8 @@ mod tests {
     fn zones_say_their_region() {
         let answer = br#"{"AvailabilityZones":[
             {"ZoneName":"eu-west-1a","ZoneId":"euw1-az3","RegionName":"eu-west-1"}]}"#;
-        let found = zones(answer).unwrap();
-        assert_eq!((found.region.as_str(), found.ids.len()), ("eu-west-1", 1));
+        let sold = zones(answer).unwrap();
+        assert_eq!((sold.region.as_str(), sold.ids.len()), ("eu-west-1", 1));
     }
 
     #[test]

@@ -44,9 +44,9 @@ impl Writer {
         items: impl IntoIterator<Item = T, IntoIter: ExactSizeIterator>,
         mut write: impl FnMut(&mut Self, T),
     ) {
-        let all = items.into_iter();
-        self.length(all.len());
-        for item in all {
+        let counted = items.into_iter();
+        self.length(counted.len());
+        for item in counted {
             write(self, item);
         }
     }

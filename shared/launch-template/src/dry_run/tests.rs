@@ -65,8 +65,8 @@ fn the_cheapest_type_that_a_pool_may_launch_is_tried() {
     let texts = [M5, M6G, C5, T3];
     let amd = pool("amd", &["kubernetes.io/arch In amd64"]);
     check(ImageFamily::Al2023, &texts, &[amd], "t3.large");
-    let one = pool("one", &["node.kubernetes.io/instance-type In c5.large"]);
-    check(ImageFamily::Al2023, &texts, &[one], "c5.large");
+    let large_only = pool("one", &["node.kubernetes.io/instance-type In c5.large"]);
+    check(ImageFamily::Al2023, &texts, &[large_only], "c5.large");
     let mut labelled = pool("labelled", &[]);
     labelled.template.labels.insert("kubernetes.io/arch".to_owned(), "arm64".to_owned());
     check(ImageFamily::Al2023, &texts, &[labelled], "m6g.large");
@@ -87,8 +87,8 @@ fn an_ordinary_type_is_tried_where_no_pool_of_the_class_can_launch_any() {
 
 #[test]
 fn windows_is_tried_on_an_ordinary_type_whatever_its_pools_want() {
-    let one = pool("one", &["node.kubernetes.io/instance-type In c5.large"]);
-    check(ImageFamily::Windows2022, &[M5, C5], &[one], "m5.large");
+    let large_only = pool("one", &["node.kubernetes.io/instance-type In c5.large"]);
+    check(ImageFamily::Windows2022, &[M5, C5], &[large_only], "m5.large");
 }
 
 #[test]

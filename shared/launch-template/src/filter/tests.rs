@@ -229,7 +229,7 @@ fn the_sixty_cheapest_types_stay() {
         (100..200).map(|n| format!("m{n}.large amd64 2 8Gi 29 0.{} -", 300 - n)).collect();
     let types: Vec<_> = texts.iter().map(|text| instance_type(text)).collect();
     let names: Vec<&str> = texts.iter().map(String::as_str).collect();
-    let all = candidates(&claim(&[], &names), &types, MinValuesPolicy::Strict).unwrap();
-    let names: Vec<&str> = all.iter().map(|c| c.instance_type.name.as_str()).collect();
+    let ranked = candidates(&claim(&[], &names), &types, MinValuesPolicy::Strict).unwrap();
+    let names: Vec<&str> = ranked.iter().map(|c| c.instance_type.name.as_str()).collect();
     assert_eq!((names.len(), names[0], names[59]), (60, "m199.large", "m140.large"));
 }

@@ -37,8 +37,8 @@ fn check(class: &NodeClass, findings: &Findings, expected: &Expect) {
 
 #[track_caller]
 fn check_with(class: &NodeClass, findings: &Findings, checks: &Checks, expected: &Expect) {
-    let all = conditions(class, findings, checks);
-    let shown = all.iter().filter(|condition| condition.status != Some(true)).map(|condition| {
+    let set = conditions(class, findings, checks);
+    let shown = set.iter().filter(|condition| condition.status != Some(true)).map(|condition| {
         let status = if condition.status.is_none() { "?" } else { "no" };
         format!("{} {status} {}: {}", condition.kind, condition.reason, condition.message)
     });
@@ -52,8 +52,8 @@ fn al2023() -> NodeClass {
 #[test]
 fn a_class_with_everything_is_ready() {
     check(&al2023(), &good(), &expect![[r""]]);
-    let all = conditions(&al2023(), &good(), &passed());
-    let kinds: Vec<&str> = all.iter().map(|condition| condition.kind.as_str()).collect();
+    let set = conditions(&al2023(), &good(), &passed());
+    let kinds: Vec<&str> = set.iter().map(|condition| condition.kind.as_str()).collect();
     expect!["AMIsReady SubnetsReady SecurityGroupsReady InstanceProfileReady CapacityReservationsReady PlacementGroupReady ValidationSucceeded Ready"].assert_eq(&kinds.join(" "));
     let without = conditions(&al2023(), &good(), &Checks { reserved_capacity: false, ..passed() });
     let kind = ConditionKind::CapacityReservationsReady;
@@ -68,10 +68,10 @@ fn what_is_wrong_with_kubelet_is_said_before_what_is_missing() {
         class.kubelet.fault = Some(fault);
         let (field, weight) = ("spec.kubelet".to_owned(), fault.weight());
         class.problems = vec![Problem { weight, field, rule: "words".into() }];
-        let all = conditions(&class, &nothing, &passed());
+        let set = conditions(&class, &nothing, &passed());
         let is_validation =
             |condition: &Condition| condition.kind == ConditionKind::ValidationSucceeded;
-        let validation = all.into_iter().find(is_validation).unwrap();
+        let validation = set.into_iter().find(is_validation).unwrap();
         format!("{:?} {}: {}", validation.status, validation.reason, validation.message)
     };
     let invalid = with(KubeletFault::Invalid);
@@ -186,11 +186,11 @@ fn each_failed_check_has_its_reason() {
         (FailedCheck::UserDataSize, "UserDataSizeLimitExceeded"),
     ] {
         let dry_run = DryRun::Failed(check, "explicit deny".to_owned());
-        let all = conditions(&al2023(), &good(), &Checks { dry_run, ..passed() });
-        assert!(all.iter().any(|condition| {
+        let set = conditions(&al2023(), &good(), &Checks { dry_run, ..passed() });
+        assert!(set.iter().any(|condition| {
             condition.reason.as_str() == reason && condition.message == "explicit deny"
         }));
-        assert_eq!(all.last().map(|ready| ready.status), Some(Some(false)));
+        assert_eq!(set.last().map(|ready| ready.status), Some(Some(false)));
     }
     let checks = Checks { dry_run: DryRun::Disabled, ..passed() };
     let disabled = conditions(&al2023(), &good(), &checks);

@@ -25,7 +25,7 @@ fn status() -> ClassStatus {
     let subnets = resolved_node_class.subnets.into_iter();
     ClassStatus {
         subnets: subnets
-            .map(|found| subnet(found.id.as_str(), "us-west-2a", "usw2-az1", 0))
+            .map(|stored| subnet(stored.id.as_str(), "us-west-2a", "usw2-az1", 0))
             .collect(),
         security_groups: resolved_node_class.security_groups,
         images: resolved_node_class.images,

@@ -10,7 +10,7 @@ use crate::{InstanceTypeName, Operator, Resources};
 /// `zone In a b; cpu Gt 1 min 2`: requirements separated by `;`, where `CUSTOM` and `KNOWN` stand
 /// for a label of the user's own and for a well-known one.
 fn requirements(text: &str) -> Requirements {
-    let one = |text: &str| {
+    let parsed = |text: &str| {
         let (text, min) = text.split_once(" min ").map_or((text, None), |(t, m)| (t, Some(m)));
         let mut words = text.split_whitespace();
         let key = match words.next().unwrap() {
@@ -22,7 +22,7 @@ fn requirements(text: &str) -> Requirements {
         let min = min.map(|min| min.trim().parse().unwrap());
         Requirement::new(key, operator, words).unwrap().with_min_values(min)
     };
-    text.split(';').filter(|text| !text.trim().is_empty()).map(one).collect()
+    text.split(';').filter(|text| !text.trim().is_empty()).map(parsed).collect()
 }
 
 #[track_caller]
@@ -196,13 +196,13 @@ fn a_set_is_shown_sorted_and_without_restricted_labels() {
 
 #[test]
 fn one_label_holds_one_requirement() {
-    let mut all = requirements("a In x y; a NotIn y");
-    assert_eq!(all.to_string(), "a In [x]");
-    all.replace(Requirement::of_label("a", "z").unwrap());
-    all.add_all(&requirements("a Exists; b Exists min 2"));
-    assert_eq!(all.to_string(), "a In [z], b Exists minValues 2");
-    assert!(all.has_min_values() && all.contains("b") && all.len() == 2 && !all.is_empty());
-    assert!(all.remove("b").is_some() && all.get("b").is_none() && !all.has_min_values());
+    let mut both = requirements("a In x y; a NotIn y");
+    assert_eq!(both.to_string(), "a In [x]");
+    both.replace(Requirement::of_label("a", "z").unwrap());
+    both.add_all(&requirements("a Exists; b Exists min 2"));
+    assert_eq!(both.to_string(), "a In [z], b Exists minValues 2");
+    assert!(both.has_min_values() && both.contains("b") && both.len() == 2 && !both.is_empty());
+    assert!(both.remove("b").is_some() && both.get("b").is_none() && !both.has_min_values());
 }
 
 fn instance_types(texts: &[&str]) -> Vec<InstanceType> {

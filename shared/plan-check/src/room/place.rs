@@ -174,7 +174,10 @@ fn labels_of_node(node: &Node) -> Requirements {
 /// Specification §9.2: taints that disappear while a node starts are not there for scheduling.
 fn lasting(taints: &[Taint], claim: &NodeClaim) -> Vec<Taint> {
     let at_start = |taint: &Taint| {
-        claim.startup_taints.iter().any(|own| own.key == taint.key && own.effect == taint.effect)
+        claim
+            .startup_taints
+            .iter()
+            .any(|present| present.key == taint.key && present.effect == taint.effect)
     };
     taints.iter().filter(|taint| !is_ephemeral(taint) && !at_start(taint)).cloned().collect()
 }
@@ -253,7 +256,7 @@ fn outcomes(world: &World<'_>, seat: &Seat<'_>) -> Vec<Outcome> {
 /// Why labels that are there do not satisfy the pod, unless one of its alternatives goes with them.
 fn unmet(world: &World<'_>, requirements: &Requirements, pod: &Pod) -> Option<String> {
     let wanted = wanted(world, pod);
-    let reasons = wanted.iter().map(|one| requirements.compatible(one, Undefined::Refused).err());
+    let reasons = wanted.iter().map(|term| requirements.compatible(term, Undefined::Refused).err());
     let reasons: Option<Vec<_>> = reasons.collect();
     let texts: Vec<String> = reasons?.iter().flatten().map(ToString::to_string).collect();
     Some(texts.join("; "))

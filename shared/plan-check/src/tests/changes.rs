@@ -405,24 +405,24 @@ fn budgets_hold() {
 
 #[test]
 fn nodes_that_are_disrupted_already_use_the_budget() {
-    let one = |facts: &mut Facts| {
+    let change = |facts: &mut Facts| {
         let (joined, node) = node_of(&claim("general-6-9"), "i-0609");
         facts.ledger.claims.insert(joined.name.clone(), joined);
         facts.nodes.insert(node.name.clone(), node);
         let nodes = BudgetNodes::Count(1);
         facts.node_pools[0].disruption.budgets[0].nodes = nodes;
     };
-    check_empty(one, &[]);
+    check_empty(change, &[]);
     check_empty(
         |facts| {
-            one(facts);
+            change(facts);
             facts.nodes.get_mut("general-6-9").unwrap().is_ready = false;
         },
         &["NodePool general gives up 1 empty nodes, its budgets leave 0 of 2"],
     );
     check_empty(
         |facts| {
-            one(facts);
+            change(facts);
             let other = facts.ledger.claims.get_mut("general-6-9").unwrap();
             *other = other.given_up(DeletionReason::Expired, at("2026-08-01T11:59:00Z"));
         },

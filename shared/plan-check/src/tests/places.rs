@@ -274,16 +274,16 @@ fn a_claim_on_its_way_suits_its_pods_whatever_it_becomes() {
 
 #[test]
 fn nodes_that_nobody_manages_are_used() {
-    let own = |facts: &mut Facts, plan: &mut model::Plan, taints: &[&str]| {
+    let tainted = |facts: &mut Facts, plan: &mut model::Plan, taints: &[&str]| {
         let taints = taints.iter().map(|text| taint(text)).collect();
         let byo = Node { taints, ..node("byo") };
         facts.nodes.insert(byo.name.clone(), byo);
         plan.placements[0].target = Target::Node(id("byo"));
     };
-    check(|facts, plan| own(facts, plan, &[]), &[]);
+    check(|facts, plan| tainted(facts, plan, &[]), &[]);
     // They are given no time to start.
     check(
-        |facts, plan| own(facts, plan, &["node.kubernetes.io/not-ready:NoSchedule"]),
+        |facts, plan| tainted(facts, plan, &["node.kubernetes.io/not-ready:NoSchedule"]),
         &["pod default/on-node does not tolerate node.kubernetes.io/not-ready:NoSchedule"],
     );
 }

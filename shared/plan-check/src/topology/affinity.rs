@@ -108,7 +108,7 @@ impl<'w, 'c, 'a> Company<'w, 'c, 'a> {
         let key = self.term.1.topology_key.as_str();
         let mut certain = self.certain.iter();
         let entry = certain.find(|(domain, members)| {
-            members.iter().any(|one| !one.is_new) && allows(member.pod, key, domain)
+            members.iter().any(|neighbor| !neighbor.is_new) && allows(member.pod, key, domain)
         });
         entry.map(|(domain, _)| domain)
     }

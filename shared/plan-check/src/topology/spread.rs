@@ -59,11 +59,11 @@ fn check_kind<'a>(
     let mut known: BTreeMap<usize, Domains> = BTreeMap::new();
     let mut domains =
         |spot| known.entry(spot).or_insert_with(|| crowd.domains(world, spot, key)).clone();
-    let own = |other: &Namespace| *other == first.pod.key.namespace;
+    let is_same_namespace = |other: &Namespace| *other == first.pod.key.namespace;
     // Before the plan, by domain: what counts for certain. In the end: what may be there.
     let mut before: BTreeMap<String, u64> = BTreeMap::new();
     let mut after: BTreeMap<String, u64> = BTreeMap::new();
-    for member in crowd.selected(own, constraint.selector.as_ref()) {
+    for member in crowd.selected(is_same_namespace, constraint.selector.as_ref()) {
         let there = domains(member.spot);
         for value in &there.values {
             *after.entry(value.clone()).or_default() += 1;
@@ -170,7 +170,9 @@ fn sure(world: &World<'_>, key: &str, tolerations: Option<&[Toleration]>) -> BTr
     let pools = world.facts.node_pools.iter().filter(|pool| pool.is_usable());
     for pool in pools {
         let is_tolerated = |taint: &model::Taint| {
-            tolerations.is_none_or(|own| own.iter().any(|toleration| toleration.tolerates(taint)))
+            tolerations.is_none_or(|tolerated| {
+                tolerated.iter().any(|toleration| toleration.tolerates(taint))
+            })
         };
         if !pool.template.taints.iter().all(is_tolerated) {
             continue;

@@ -63,7 +63,7 @@ pub(crate) fn cluster(size: usize, kind: Kind, types: &[Arc<InstanceType>]) -> F
             Kind::Roomy => ROOMY_TYPES[index % ROOMY_TYPES.len()],
             Kind::Packed => "m6i.2xlarge",
         };
-        let instance_type = types.iter().find(|one| one.name.as_str() == name).unwrap();
+        let instance_type = types.iter().find(|candidate| candidate.name.as_str() == name).unwrap();
         let claim = claim(index, instance_type);
         let node = node(index, &claim, instance_type);
         facts.pods.extend((0..PODS_PER_NODE).map(|place| pod(index, place, kind)));
@@ -98,17 +98,17 @@ fn claim(index: usize, instance_type: &InstanceType) -> NodeClaim {
     let offering = instance_type
         .offerings
         .iter()
-        .find(|one| one.zone == zone && one.capacity_type == CapacityType::OnDemand);
+        .find(|offered| offered.zone == zone && offered.capacity_type == CapacityType::OnDemand);
     let offering = offering.unwrap();
     let name = format!("general-node-{index:04}");
-    let mut texts: BTreeMap<String, String> = instance_type
+    let mut node_labels: BTreeMap<String, String> = instance_type
         .requirements
         .iter()
         .filter_map(|requirement| {
             Some((requirement.key().as_str().to_owned(), requirement.single_value()?.to_string()))
         })
         .collect();
-    texts.extend(labels(&[
+    node_labels.extend(labels(&[
         (keys::NODE_POOL, "general"),
         (keys::NODE_CLASS, "default"),
         (keys::CAPACITY_TYPE, "on-demand"),
@@ -124,7 +124,7 @@ fn claim(index: usize, instance_type: &InstanceType) -> NodeClaim {
         batch_size: 1,
         pods: Vec::new(),
         created_at: ago(24),
-        labels: texts,
+        labels: node_labels,
         annotations: BTreeMap::new(),
         requirements: Requirements::default(),
         instance_types: vec![instance_type.name.clone()],
@@ -162,8 +162,8 @@ fn claim(index: usize, instance_type: &InstanceType) -> NodeClaim {
 
 fn node(index: usize, claim: &NodeClaim, instance_type: &InstanceType) -> Node {
     let name = node_name(index);
-    let mut texts = claim.labels.clone();
-    texts.extend(labels(&[
+    let mut node_labels = claim.labels.clone();
+    node_labels.extend(labels(&[
         (keys::REGISTERED, "true"),
         (keys::INITIALIZED, "true"),
         (keys::HOSTNAME, name.as_str()),
@@ -172,7 +172,7 @@ fn node(index: usize, claim: &NodeClaim, instance_type: &InstanceType) -> Node {
         provider_id: claim.instance.as_ref().map(LaunchedInstance::provider_id),
         created_at: ago(24),
         is_deleting: false,
-        labels: texts,
+        labels: node_labels,
         annotations: BTreeMap::new(),
         finalizers: [keys::TERMINATION_FINALIZER.to_owned()].into(),
         taints: Vec::new(),

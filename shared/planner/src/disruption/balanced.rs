@@ -114,8 +114,8 @@ impl<'a> Totals<'a> {
 /// The part of `saving` that goes to nodes of `price` among all that cost `before`.
 fn shared(saving: Exact, price: Exact, before: Exact) -> Exact {
     let parts = u128::from(price.rounded().0);
-    let all = u128::from(before.rounded().0).max(1);
-    Exact(saving.0.saturating_mul(parts) / all)
+    let total = u128::from(before.rounded().0).max(1);
+    Exact(saving.0.saturating_mul(parts) / total)
 }
 
 #[cfg(test)]

@@ -124,8 +124,8 @@ fn known_labels(
     let mut requirements = Requirements::new();
     if let Some(instance) = &claim.instance {
         let instance_type = state.instance_type(pool, instance.instance_type.as_str());
-        let single = instance_type.into_iter().flat_map(|one| one.requirements.iter());
-        for requirement in single.filter(|one| one.single_value().is_some()) {
+        let single = instance_type.into_iter().flat_map(|known| known.requirements.iter());
+        for requirement in single.filter(|label| label.single_value().is_some()) {
             requirements.replace(requirement.clone());
         }
         for (key, value) in [

@@ -56,7 +56,7 @@ pub(crate) fn compute<'a>(
 
 fn allows(requirements: &Requirements, capacity_type: CapacityType) -> bool {
     let requirement = requirements.get(labels::CAPACITY_TYPE);
-    requirement.is_none_or(|own| own.has(capacity_type.as_str()))
+    requirement.is_none_or(|asked| asked.has(capacity_type.as_str()))
 }
 
 fn only_spot(requirements: &mut Requirements) {

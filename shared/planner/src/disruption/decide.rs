@@ -285,10 +285,12 @@ fn replacement(new: super::simulation::NewNode) -> Replacement {
 
 /// Where the pods of `chosen` go.
 fn moves(chosen: &[&Candidate<'_>], outcome: &Outcome) -> Vec<Move> {
-    let own = |pod: &&'_ Pod, node: &NodeName| (pod.key.clone(), node.clone());
+    let moved = |pod: &&'_ Pod, node: &NodeName| (pod.key.clone(), node.clone());
     let from: BTreeMap<PodKey, NodeName> = chosen
         .iter()
-        .flat_map(|candidate| candidate.pods.iter().map(move |pod| own(pod, &candidate.node.name)))
+        .flat_map(|candidate| {
+            candidate.pods.iter().map(move |pod| moved(pod, &candidate.node.name))
+        })
         .collect();
     let existing = outcome.placed.iter().flat_map(|(target, pods)| {
         pods.iter().map(|pod| (pod, Destination::Existing(target.clone())))

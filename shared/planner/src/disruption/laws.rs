@@ -102,7 +102,8 @@ fn check_moves(facts: &Facts, command: &Proposal) {
         .collect();
     if let [new] = command.command.replacements.as_slice() {
         let promised = crate::provision(&after).promises;
-        let promise = promised.into_iter().find(|one| one.claim.pods == new.pods);
+        let promise =
+            promised.into_iter().find(|promised_claim| promised_claim.claim.pods == new.pods);
         let mut promise = promise.expect("the pods of a replacement need a new node");
         promise.possible = new.instance_types.clone().into();
         promise.claim.instance_types.clone_from(&new.instance_types);
@@ -225,12 +226,12 @@ proptest! {
     #[test]
     fn every_node_goes_or_says_why_it_stays(sketch in sketches()) {
         let facts = world(&sketch);
-        let all = outlook(&facts, &Options::default());
-        for (method, answer) in &all.answers {
+        let view = outlook(&facts, &Options::default());
+        for (method, answer) in &view.answers {
             let going: BTreeSet<&NodeName> =
                 answer.proposal.iter().flat_map(Proposal::nodes).collect();
             for node in facts.nodes.keys().filter(|node| !going.contains(node)) {
-                let known = answer.notes.contains_key(node) || all.ineligible.contains_key(node.as_str());
+                let known = answer.notes.contains_key(node) || view.ineligible.contains_key(node.as_str());
                 // What comes after the first that can go was not asked.
                 prop_assert!(known || !going.is_empty(), "{method} says nothing about {node}");
             }

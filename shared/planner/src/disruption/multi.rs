@@ -36,13 +36,13 @@ pub(crate) fn multi_node<'a>(
     }
     let (mut low, mut high) =
         (1, if NODES_MAX < sorted.len() { NODES_MAX } else { sorted.len() - 1 });
-    let mut found = None;
+    let mut best = None;
     while low <= high {
         let middle = usize::midpoint(low, high);
         let nodes: Vec<CandidateId> = sorted.iter().take(middle + 1).copied().collect();
         match together(state, simulator, field, &nodes) {
             Ok(outcome) => {
-                found = Some(Draft { nodes, outcome });
+                best = Some(Draft { nodes, outcome });
                 low = middle + 1;
             }
             Err(Objection::NoReadyNodePool) => return Err(Objection::NoReadyNodePool),
@@ -55,12 +55,12 @@ pub(crate) fn multi_node<'a>(
         }
     }
     for at in sorted {
-        let goes = found.as_ref().is_some_and(|draft: &Draft| draft.nodes.contains(&at));
+        let goes = best.as_ref().is_some_and(|draft: &Draft| draft.nodes.contains(&at));
         if !goes {
             notes.entry(at).or_insert(Objection::NotTogether);
         }
     }
-    Ok(found)
+    Ok(best)
 }
 
 /// What would happen without all of the candidates `nodes`.

@@ -63,12 +63,12 @@ impl<'a> StateNode<'a> {
     }
 
     pub(crate) fn annotation(&self, key: &str) -> Option<&'a str> {
-        let texts = match (self.node, self.claim) {
+        let annotations = match (self.node, self.claim) {
             (Some(node), Some(claim)) if !node.is_registered() => Some(&claim.annotations),
             (Some(node), _) => Some(&node.annotations),
             (None, claim) => claim.map(|claim| &claim.annotations),
         };
-        texts?.get(key).map(String::as_str)
+        annotations?.get(key).map(String::as_str)
     }
 
     pub(crate) fn is_initialized(&self) -> bool {

@@ -38,10 +38,11 @@ pub(crate) fn exact(instance_type: &InstanceType, offering: &Offering) -> Exact 
         return whole(offering.price);
     }
     let mut offerings = instance_type.offerings.iter();
-    let on_demand = offerings
-        .find(|one| one.capacity_type == CapacityType::OnDemand && one.zone == offering.zone);
+    let on_demand = offerings.find(|offered| {
+        offered.capacity_type == CapacityType::OnDemand && offered.zone == offering.zone
+    });
     // Only where the catalog's price is that very share is the share exact.
-    let share = on_demand.map(|one| Exact(u128::from(one.price.0)));
+    let share = on_demand.map(|offered| Exact(u128::from(offered.price.0)));
     share.filter(|share| share.rounded() == offering.price).unwrap_or_else(|| whole(offering.price))
 }
 
@@ -54,7 +55,7 @@ pub(crate) fn of_node(state: &State<'_>, node: &StateNode<'_>) -> Exact {
             .map(|launched_instance| Exact(u128::from(launched_instance.price.0) * PARTS))
             .unwrap_or_default();
     }
-    let found = || {
+    let price = || {
         let pool = state.pool(node.pool_name()?)?;
         let instance_type = state.instance_type(pool, node.label(labels::INSTANCE_TYPE)?)?;
         let (zone, paid) = (node.label(labels::ZONE)?, node.label(labels::CAPACITY_TYPE)?);
@@ -64,7 +65,7 @@ pub(crate) fn of_node(state: &State<'_>, node: &StateNode<'_>) -> Exact {
         })?;
         Some(exact(instance_type, offering))
     };
-    found().unwrap_or_default()
+    price().unwrap_or_default()
 }
 
 /// The least price at which `instance_type` can be bought now as `requirements` allow.

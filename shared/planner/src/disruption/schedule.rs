@@ -153,8 +153,8 @@ fn has(bits: u64, number: u32) -> bool {
 fn field(text: &str, bounds: &Bounds) -> Result<Field, String> {
     let mut field = Field { bits: 0, is_star: false };
     for part in text.split(',').filter(|part| !part.is_empty()) {
-        let one = range(part, bounds)?;
-        field = Field { bits: field.bits | one.bits, is_star: field.is_star || one.is_star };
+        let item = range(part, bounds)?;
+        field = Field { bits: field.bits | item.bits, is_star: field.is_star || item.is_star };
     }
     Ok(field)
 }

@@ -126,7 +126,7 @@ pub(super) fn still_in<'a>(
 /// Candidates that stay for both reasons make a whole command void for churn, and what is left of
 /// an emptiness command for its budgets.
 fn void(dropped: Vec<Dropped>, all_or_nothing: bool) -> Voided {
-    let mut for_budget = dropped.iter().map(|one| one.is_for_budget);
+    let mut for_budget = dropped.iter().map(|gone| gone.is_for_budget);
     let is_budget = if all_or_nothing {
         !dropped.is_empty() && for_budget.all(|is| is)
     } else {
@@ -221,7 +221,8 @@ fn was_needed(state: &State<'_>, command: &Command, candidate: &Candidate<'_>) -
 
 /// Why the node of `claim` is no candidate.
 fn no_candidate(state: &State<'_>, field: &Field<'_>, claim: &NodeClaimName) -> Dropped {
-    let is_its = |entry: &StateNode<'_>| entry.claim.is_some_and(|own| own.name == *claim);
+    let is_its =
+        |entry: &StateNode<'_>| entry.claim.is_some_and(|standing| standing.name == *claim);
     let entry = state.nodes.entries().find(|(_, entry)| is_its(entry));
     let node = entry.and_then(|(_, entry)| Some(&entry.node?.name));
     let reason = match (entry, node) {

@@ -134,7 +134,7 @@ fn emptied(claim: &NodeClaim, node: &Node, pods: &[Pod], now: Timestamp) -> Drai
 /// the label that keeps new connections away.
 fn disrupted_patch(node: &Node) -> NodePatch {
     let taint = disrupted_taint();
-    let is_other = |own: &&Taint| own.key == taint.key && own.effect != taint.effect;
+    let is_other = |present: &&Taint| present.key == taint.key && present.effect != taint.effect;
     let label = (EXCLUDE_FROM_LOAD_BALANCERS.to_owned(), "karpenter".to_owned());
     NodePatch {
         labels: [label].into_iter().collect(),

@@ -63,11 +63,11 @@ mod tests {
         let classes = [("default".parse().unwrap(), "2".to_owned())].into();
         let claims = renewed_hashes(&snapshot, &pools, &classes);
         assert!(claims.iter().all(|claim| claim.version == version + 1));
-        let texts: Vec<&str> = claims
+        let hashes: Vec<&str> = claims
             .iter()
             .flat_map(|claim| keys.map(|key| claim.annotations[key].as_str()))
             .collect();
-        assert_eq!(texts, expected);
+        assert_eq!(hashes, expected);
     }
 
     #[test]

@@ -113,7 +113,7 @@ fn not_yet(claim: &NodeClaim, node: &Node) -> Option<(ConditionReason, String)> 
     use ConditionReason::{
         KnownEphemeralTaintsExist, NodeNotReady, ResourceNotRegistered, StartupTaintsExist,
     };
-    let is_on_node = |taint: &&Taint| node.taints.iter().any(|own| is_same(own, taint));
+    let is_on_node = |taint: &&Taint| node.taints.iter().any(|present| is_same(present, taint));
     if !node.is_ready {
         return Some((NodeNotReady, "its node is not ready".to_owned()));
     }
@@ -136,21 +136,21 @@ fn registration_patch(claim: &NodeClaim, node: &Node) -> NodePatch {
     let mut add_taints: Vec<Taint> = Vec::new();
     if !keeps_own_taints {
         for taint in claim.taints.iter().chain(&claim.startup_taints) {
-            if !node.taints.iter().chain(&add_taints).any(|own| is_same(own, taint)) {
+            if !node.taints.iter().chain(&add_taints).any(|present| is_same(present, taint)) {
                 add_taints.push(taint.clone());
             }
         }
     }
-    let mut texts = instance_labels(claim);
-    texts.extend(claim.labels.clone());
-    texts.insert(labels::REGISTERED.to_owned(), "true".to_owned());
+    let mut node_labels = instance_labels(claim);
+    node_labels.extend(claim.labels.clone());
+    node_labels.insert(labels::REGISTERED.to_owned(), "true".to_owned());
     let unregistered = Taint {
         key: labels::UNREGISTERED_TAINT.to_owned(),
         value: String::new(),
         effect: TaintEffect::NoExecute,
     };
     NodePatch {
-        labels: texts,
+        labels: node_labels,
         remove_labels: BTreeSet::new(),
         annotations: claim.annotations.clone(),
         add_taints,

@@ -84,14 +84,14 @@ pub(crate) fn demand<'a>(
     classes: &mut Table<kind::Class, Class>,
 ) -> Demand<'a> {
     let budgets = DisruptionBudgets::of(facts);
-    let mut entries: Vec<(&Pod, Option<&'a Pod>, Why)> = Vec::new();
+    let mut demanded: Vec<(&Pod, Option<&'a Pod>, Why)> = Vec::new();
     for pod in &facts.pods {
         if pod.is_provisionable() {
-            entries.push((pod, Some(pod), Why::Pending));
+            demanded.push((pod, Some(pod), Why::Pending));
         } else if let Some(node) = &pod.node {
             let is_leaving = leaving.contains(node);
             if (is_leaving || supposes) && budgets.may_move(pod, facts.now) {
-                entries.push((
+                demanded.push((
                     pod,
                     Some(pod),
                     if is_leaving { Why::Leaving } else { Why::Supposed },
@@ -99,12 +99,12 @@ pub(crate) fn demand<'a>(
             }
         }
     }
-    entries.extend(virtual_pods.iter().map(|pod| (pod, None, Why::Virtual)));
-    entries.sort_by_cached_key(|(pod, _, _)| rank(pod));
+    demanded.extend(virtual_pods.iter().map(|pod| (pod, None, Why::Virtual)));
+    demanded.sort_by_cached_key(|(pod, _, _)| rank(pod));
     let mut demand = Demand::default();
     let mut sorting = Sorting::default();
     let nothing: Rc<Attachments> = Rc::default();
-    for (pod, own, why) in entries {
+    for (pod, own, why) in demanded {
         if why != Why::Supposed && demand.now.len() >= limits::PODS_PER_PLAN_MAX {
             demand.left_out.push(pod.key.clone());
             continue;
@@ -304,8 +304,8 @@ fn refused(facts: &Facts, pod: &Pod) -> Option<String> {
     let chain = spec.node_selector.iter().chain(spec.required_terms.iter().flatten());
     let wrong: BTreeSet<String> = chain.filter_map(wrong).collect();
     let volumes = volume::problems(pod, &facts.surroundings.storage);
-    let texts: Vec<String> = wrong.into_iter().chain(volumes).collect();
-    (!texts.is_empty()).then(|| texts.join("; "))
+    let problems: Vec<String> = wrong.into_iter().chain(volumes).collect();
+    (!problems.is_empty()).then(|| problems.join("; "))
 }
 
 /// What is wrong with a requirement of a pod.

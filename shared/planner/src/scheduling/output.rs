@@ -385,26 +385,27 @@ fn annotations(
     in_flight: &InFlightClaim,
     (offer, types): (&Offer, &Types),
 ) -> BTreeMap<String, String> {
-    let mut texts = template.pool.template.annotations.clone();
+    let mut annotations = template.pool.template.annotations.clone();
     // Which specs the claim is of: it drifts when the pool's or the class's becomes another.
     let hashes = template.pool.annotations.iter();
-    let own = [NODE_POOL.key, NODE_POOL.version_key];
-    let hashes = hashes.filter(|(key, _)| own.contains(&key.as_str()));
-    texts.extend(hashes.map(|(key, value)| (key.clone(), value.clone())));
+    let keys = [NODE_POOL.key, NODE_POOL.version_key];
+    let hashes = hashes.filter(|(key, _)| keys.contains(&key.as_str()));
+    annotations.extend(hashes.map(|(key, value)| (key.clone(), value.clone())));
     let class = facts.class_hashes.as_ref();
-    let class = class.and_then(|all| all.get(&template.pool.template.node_class));
-    texts.extend(class.into_iter().flat_map(|hash| NODE_CLASS.annotations(hash)));
+    let class = class
+        .and_then(|hashes_of_classes| hashes_of_classes.get(&template.pool.template.node_class));
+    annotations.extend(class.into_iter().flat_map(|hash| NODE_CLASS.annotations(hash)));
     let is_relaxed = if in_flight.is_relaxed { "true" } else { "false" };
-    texts.insert(labels::MIN_VALUES_RELAXED.to_owned(), is_relaxed.to_owned());
+    annotations.insert(labels::MIN_VALUES_RELAXED.to_owned(), is_relaxed.to_owned());
     let names = [labels::PRICE_OVERLAY_APPLIED, labels::CAPACITY_OVERLAY_APPLIED];
     for (name, overlaid) in names.into_iter().zip(&template.overlaid) {
         let mut types = types.iter().map(|id| &offer.names[id]);
         if !overlaid.is_empty() && types.any(|(_, instance_type)| overlaid.contains(instance_type))
         {
-            texts.insert(name.to_owned(), "true".to_owned());
+            annotations.insert(name.to_owned(), "true".to_owned());
         }
     }
-    texts
+    annotations
 }
 
 /// The labels of the claim's node: the pool's, and one value for each requirement on a label that
@@ -419,34 +420,35 @@ fn labels_of(
     set: &Requirements,
 ) -> (BTreeMap<String, String>, Vec<(String, String)>) {
     let pool = template.pool;
-    let mut texts = pool.template.labels.clone();
+    let mut node_labels = pool.template.labels.clone();
     let mut if_asked = Vec::new();
-    texts.insert(labels::NODE_POOL.to_owned(), pool.name.as_str().to_owned());
-    texts.insert(labels::NODE_CLASS.to_owned(), pool.template.node_class.as_str().to_owned());
+    node_labels.insert(labels::NODE_POOL.to_owned(), pool.name.as_str().to_owned());
+    node_labels.insert(labels::NODE_CLASS.to_owned(), pool.template.node_class.as_str().to_owned());
     let requirements = sets.get(template.set);
     for requirement in set.iter() {
         let key = requirement.key().as_str();
         let is_ours = labels::is_well_known(key) || labels::is_restricted(key);
-        if is_ours || texts.contains_key(key) {
+        if is_ours || node_labels.contains_key(key) {
             continue;
         }
         let Some(value) = requirement.any_value() else { continue };
         if requirements.contains(key) {
-            texts.insert(key.to_owned(), value.to_string());
+            node_labels.insert(key.to_owned(), value.to_string());
         } else {
             if_asked.push((key.to_owned(), value.to_string()));
         }
     }
-    (texts, if_asked)
+    (node_labels, if_asked)
 }
 
 fn is_asked_for(problem: &Problem<'_>, in_flight: &InFlightClaim, key: &str) -> bool {
     in_flight.pods.iter().any(|pod| {
         let spec = &problem.classes[problem.demand.pods[*pod].class].spec;
         let chain = spec.node_selector.iter().chain(spec.required_terms.iter().flatten());
-        let mut all =
+        let mut sources =
             chain.chain(spec.preferred_terms.iter().flat_map(|preference| &preference.term));
-        all.any(|requirement| requirement.key().as_str() == key && !requirement.allows_absence())
+        sources
+            .any(|requirement| requirement.key().as_str() == key && !requirement.allows_absence())
     })
 }
 

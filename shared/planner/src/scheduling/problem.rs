@@ -309,9 +309,9 @@ impl<'a> Problem<'a> {
             }
             let Ok(label) = LabelKey::new(canonical) else { continue };
             let key = self.keys.key(&label, &mut self.sets);
-            let texts = values.entry(key).or_default();
+            let own_values = values.entry(key).or_default();
             for node in self.facts.nodes.values() {
-                texts.extend(value_of(node, label.as_str()).map(Value::from));
+                own_values.extend(value_of(node, label.as_str()).map(Value::from));
             }
         }
         for (key, values) in values {
@@ -417,9 +417,9 @@ pub(crate) fn attach(volume_claim_keys: &mut Rc<Attachments>, more: &Attachments
     if more.is_empty() {
         return;
     }
-    let all = Rc::make_mut(volume_claim_keys);
+    let attached = Rc::make_mut(volume_claim_keys);
     for (driver, volumes) in more {
-        all.entry(driver.clone()).or_default().extend(volumes.iter().cloned());
+        attached.entry(driver.clone()).or_default().extend(volumes.iter().cloned());
     }
 }
 

@@ -358,7 +358,7 @@ impl<'p, 'a> Run<'p, 'a> {
         let problem = &mut *self.problem;
         let requirements = problem.classes[class].alternatives.iter();
         let new_node_constraints: Rc<[NewNodeConstraints]> =
-            requirements.map(|one| class::of_new(one, &mut problem.sets)).collect();
+            requirements.map(|asked| class::of_new(asked, &mut problem.sets)).collect();
         self.alternatives.insert(class, Rc::clone(&new_node_constraints));
         new_node_constraints
     }

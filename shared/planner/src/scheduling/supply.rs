@@ -270,20 +270,20 @@ fn filled_up(reported: &Resources, promised: &Resources) -> Resources {
 
 /// The labels that a claim's node will have for certain.
 fn labels_of(claim: &NodeClaim) -> BTreeMap<String, String> {
-    let mut texts = BTreeMap::new();
+    let mut node_labels = BTreeMap::new();
     if let Some(instance) = &claim.instance {
         let entries = [
             (labels::INSTANCE_TYPE, instance.instance_type.as_str()),
             (labels::ZONE, instance.zone.as_str()),
             (labels::CAPACITY_TYPE, instance.capacity_type.as_str()),
         ];
-        texts.extend(entries.map(|(key, value)| (key.to_owned(), value.to_owned())));
+        node_labels.extend(entries.map(|(key, value)| (key.to_owned(), value.to_owned())));
     }
     let entries = [
         (labels::NODE_POOL, claim.node_pool.as_str()),
         (labels::NODE_CLASS, claim.node_class.as_str()),
     ];
-    texts.extend(entries.map(|(key, value)| (key.to_owned(), value.to_owned())));
-    texts.extend(claim.labels.clone());
-    texts
+    node_labels.extend(entries.map(|(key, value)| (key.to_owned(), value.to_owned())));
+    node_labels.extend(claim.labels.clone());
+    node_labels
 }

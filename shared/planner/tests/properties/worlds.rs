@@ -312,18 +312,18 @@ pub(crate) fn carried_out(facts: &Facts, plan: &Plan) -> Facts {
     let mut places: BTreeMap<PodKey, NodeName> = BTreeMap::new();
     for promise in &plan.promises {
         let claim = &promise.claim;
-        let mut own = node(claim.name.as_str());
+        let mut joined = node(claim.name.as_str());
         let single = claim.requirements.iter().filter_map(|requirement| {
             Some((requirement.key().to_string(), requirement.single_value()?.to_string()))
         });
-        own.labels.extend(single);
-        own.labels.insert(ZONE.to_owned(), promise.cheapest.zone.to_string());
-        own.labels.extend(claim.labels.clone());
-        own.taints.clone_from(&claim.taints);
-        own.capacity.clone_from(&claim.capacity);
-        own.allocatable.clone_from(&claim.allocatable);
-        places.extend(promise.claim.pods.iter().map(|pod| (pod.clone(), own.name.clone())));
-        after.nodes.insert(own.name.clone(), own);
+        joined.labels.extend(single);
+        joined.labels.insert(ZONE.to_owned(), promise.cheapest.zone.to_string());
+        joined.labels.extend(claim.labels.clone());
+        joined.taints.clone_from(&claim.taints);
+        joined.capacity.clone_from(&claim.capacity);
+        joined.allocatable.clone_from(&claim.allocatable);
+        places.extend(promise.claim.pods.iter().map(|pod| (pod.clone(), joined.name.clone())));
+        after.nodes.insert(joined.name.clone(), joined);
     }
     for placement in &plan.placements {
         let name: NodeName = match &placement.target {

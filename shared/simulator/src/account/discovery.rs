@@ -22,7 +22,7 @@ use crate::{made_up, world::World};
 const ADDRESSES: u32 = 8_187;
 impl World {
     pub(crate) fn subnets(&mut self, terms: &[SubnetTerm]) -> Vec<Subnet> {
-        let mut found = BTreeMap::new();
+        let mut free = BTreeMap::new();
         let catalog = std::sync::Arc::clone(&self.catalog);
         for (index, term) in terms.iter().enumerate() {
             match term {
@@ -37,14 +37,14 @@ impl World {
                     if !self.account.subnets.contains_key(id) {
                         self.account.assumptions.insert(format!("subnet {id} in {zone}"));
                     }
-                    found.insert(id.clone(), zone);
+                    free.insert(id.clone(), zone);
                 }
                 SubnetTerm::Tags(tags) => {
                     let tags = shown(tags);
                     for zone in catalog.zones.keys() {
                         let number = digest(format!("{zone} {tags}").as_bytes());
                         let id = made_up(SubnetId::new(&format!("subnet-0{number:016x}")));
-                        found.insert(id, zone.clone());
+                        free.insert(id, zone.clone());
                     }
                     let zones: Vec<&str> = catalog.zones.keys().map(model::Zone::as_str).collect();
                     let zones = zones.join(", ");
@@ -52,12 +52,12 @@ impl World {
                 }
             }
         }
-        self.account.subnets.extend(found.clone());
+        self.account.subnets.extend(free.clone());
         let subnet = |(id, zone): (SubnetId, model::Zone)| {
             let zone_id = catalog.zones.get(&zone)?.clone();
             Some(Subnet { id, zone, zone_id, available_ip_address_count: ADDRESSES })
         };
-        found.into_iter().filter_map(subnet).collect()
+        free.into_iter().filter_map(subnet).collect()
     }
 
     pub(crate) fn security_groups(&mut self, terms: &[SecurityGroupTerm]) -> Vec<SecurityGroup> {

@@ -61,7 +61,7 @@ impl Architecture {
 
 impl World {
     pub(crate) fn images(&mut self, terms: &[ImageTerm], kubernetes_version: &str) -> Vec<Image> {
-        let mut found: Vec<Image> = Vec::new();
+        let mut selected: Vec<Image> = Vec::new();
         for term in terms {
             let (images, words) = match term {
                 ImageTerm::Alias { family, version } => {
@@ -102,12 +102,12 @@ impl World {
                 if self.account.deregistered.contains(&image.id) {
                     continue;
                 }
-                if !found.iter().any(|known| known.id == image.id) {
-                    found.push(image);
+                if !selected.iter().any(|known| known.id == image.id) {
+                    selected.push(image);
                 }
             }
         }
-        found
+        selected
     }
 
     /// The architecture of an image that only its id names: the one that the pools of its classes

@@ -103,16 +103,16 @@ impl World {
     /// offering define. What only the pool defines comes with its registration.
     fn kubelet_labels(&self, record: &InstanceRecord) -> BTreeMap<String, String> {
         let offering = &record.offering;
-        let mut texts = BTreeMap::new();
+        let mut node_labels = BTreeMap::new();
         if let Some(instance_type) = self.catalog.instance_type(&offering.instance_type) {
             let requirements = instance_type.requirements.iter();
             let single = requirements.filter_map(|requirement: &Requirement| {
                 let value = requirement.single_value()?;
                 Some((requirement.key().to_string(), value.to_string()))
             });
-            texts.extend(single);
+            node_labels.extend(single);
         }
-        let mut set = |key: &str, value: &str| texts.insert(key.to_owned(), value.to_owned());
+        let mut set = |key: &str, value: &str| node_labels.insert(key.to_owned(), value.to_owned());
         set(labels::INSTANCE_TYPE, offering.instance_type.as_str());
         set(labels::ZONE, offering.zone.as_str());
         set(labels::REGION, &self.catalog.region);
@@ -121,7 +121,7 @@ impl World {
         if let Some(zone_id) = self.catalog.zones.get(&offering.zone) {
             set(labels::ZONE_ID, zone_id.as_str());
         }
-        texts
+        node_labels
     }
 
     pub(crate) fn node_ready(&mut self, name: &NodeName) {

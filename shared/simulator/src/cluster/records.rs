@@ -216,8 +216,8 @@ impl ClusterState {
         };
         record.check(&seen.uid, seen.generation, operation)?;
         let mut is_changed = record.annotate(status.annotations());
-        let found = status.conditions.iter();
-        let conditions = found.map(|condition| ConditionRecord::of(condition, status.found_at));
+        let standing = status.conditions.iter();
+        let conditions = standing.map(|condition| ConditionRecord::of(condition, status.found_at));
         is_changed |= record.put(conditions.collect());
         let before = self.class_statuses.get(name).map(|told| &told.status);
         let is_same = |before: &NodeClassStatus| {

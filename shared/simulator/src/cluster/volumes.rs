@@ -66,7 +66,7 @@ impl ClusterState {
         if let Some(volume) = &claim.volume {
             let volume = self.storage.volumes.get(volume).filter(|volume| !volume.is_deleting);
             return claim.is_bind_completed
-                && volume.is_some_and(|one| any_holds(&one.terms, node));
+                && volume.is_some_and(|bound| any_holds(&bound.terms, node));
         }
         let class = claim.storage_class.as_ref().and_then(|name| self.storage.classes.get(name));
         class.is_some_and(|class| {

@@ -93,14 +93,14 @@ fn the_index_by_instance_lags() {
     });
     let stored = sim.write_claims(&cluster, std::slice::from_ref(&launched));
     sim.block_on(stored).unwrap().unwrap();
-    let found = || sim.block_on(sim.claim_of_instance(&id)).unwrap().unwrap();
-    assert_eq!(found(), None);
+    let owner = || sim.block_on(sim.claim_of_instance(&id)).unwrap().unwrap();
+    assert_eq!(owner(), None);
     toy::pass(&sim, 1);
-    assert_eq!(found(), Some((cluster.clone(), launched.clone())));
+    assert_eq!(owner(), Some((cluster.clone(), launched.clone())));
     sim.block_on(sim.remove_claim(&cluster, &launched)).unwrap().unwrap();
-    assert_eq!(found(), Some((cluster.clone(), launched)));
+    assert_eq!(owner(), Some((cluster.clone(), launched)));
     toy::pass(&sim, 1);
-    assert_eq!(found(), None);
+    assert_eq!(owner(), None);
 }
 
 #[test]

@@ -89,22 +89,22 @@ fn crashes_and_duplicates_do_no_harm() {
 
 #[test]
 fn a_missing_client_token_is_found() {
-    let found = (0..40).any(|seed| {
+    let is_hit = (0..40).any(|seed| {
         let sabotage = Sabotage { ignore_client_token: true, ..Sabotage::default() };
         let (_, outcome) = play(WorldSettings { sabotage, ..stormy(seed) });
         matches!(outcome, Err(Stopped::Unsafe(violations)) if violations[0].contains("launched for"))
     });
-    assert!(found);
+    assert!(is_hit);
 }
 
 #[test]
 fn a_missing_comparison_is_found() {
-    let found = (0..400).any(|seed| {
+    let is_hit = (0..400).any(|seed| {
         let sabotage = Sabotage { ignore_compare_and_set: true, ..Sabotage::default() };
         let (sim, outcome) = play(WorldSettings { sabotage, ..stormy(seed) });
         outcome.is_err() || !sim.check_liveness().is_empty()
     });
-    assert!(found);
+    assert!(is_hit);
 }
 
 #[test]

@@ -155,12 +155,12 @@ async fn call(sim: &Sim, delivery: FunctionCall) -> Result<(), PortError> {
         _ => {}
     }
     for name in claims {
-        let found = match delivery.function {
+        let claim_of_call = match delivery.function {
             // A claim that is only promised is in snapshots only.
             Function::Launch => sim.snapshot(&at.cluster).await?.claims.remove(&name),
             _ => sim.claim(&at.cluster, &name).await?,
         };
-        let Some(claim) = found else { continue };
+        let Some(claim) = claim_of_call else { continue };
         match (delivery.function, claim.phase) {
             (Function::Launch, ClaimPhase::Promised) => launch(sim, &claim, at).await?,
             (Function::Settle, ClaimPhase::Launched) => settle(sim, &claim, at).await?,

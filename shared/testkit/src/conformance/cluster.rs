@@ -109,9 +109,9 @@ impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
         let (name, instance) = self.world.join("listed").await;
         let listed = self.port.nodes().await?.items;
         let listed = listed.into_iter().find(|node| node.name == name);
-        let found = self.port.node_of_instance(&instance).await?;
+        let joined = self.port.node_of_instance(&instance).await?;
         ensure(listed.is_some(), || format!("{name} is not listed"))?;
-        same("the node", &listed, &found)?;
+        same("the node", &listed, &joined)?;
         self.port.delete(&name).await?;
         let listed = self.port.nodes().await?.items;
         ensure(listed.iter().all(|node| node.name != name), || format!("{name} is still listed"))
@@ -125,8 +125,8 @@ impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
                 && pod.spec.labels.get("app").is_some_and(|value| value == app)
         };
         let mut pods: Vec<Pod> = listing.items.iter().filter(is_own).cloned().collect();
-        let malformed = |one: &&Malformed| {
-            one.object.starts_with(&format!("Pod {}/{app}", self.world.namespace()))
+        let malformed = |unreadable: &&Malformed| {
+            unreadable.object.starts_with(&format!("Pod {}/{app}", self.world.namespace()))
         };
         let malformed: Vec<_> = listing.malformed.iter().filter(malformed).collect();
         ensure(malformed.is_empty(), || format!("malformed: {malformed:?}"))?;
@@ -296,10 +296,10 @@ impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
             .map(|pod_disruption_budget| &pod_disruption_budget.key)
             .collect();
         ensure(keys.is_sorted(), || format!("they are not sorted: {keys:?}"))?;
-        let own = |budget: &&PodDisruptionBudget| {
+        let is_ours = |budget: &&PodDisruptionBudget| {
             budget.key.namespace == self.world.namespace() && budget.key.name.as_str() == name
         };
-        Ok(read.disruption_budgets.iter().find(own).map(|budget| budget.disruptions_allowed))
+        Ok(read.disruption_budgets.iter().find(is_ours).map(|budget| budget.disruptions_allowed))
     }
 
     async fn budgets(&self) -> Result<(), Failure> {

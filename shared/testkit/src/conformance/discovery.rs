@@ -167,7 +167,7 @@ impl<D: Discovery> Subject<'_, D> {
         for image in images {
             let term = ImageTerm::Id(image.id.clone());
             let images = self.discovery.images(&[term], "1.34").await?;
-            let seen: Vec<_> = images.iter().map(|found| (&found.id, &found.name)).collect();
+            let seen: Vec<_> = images.iter().map(|listed| (&listed.id, &listed.name)).collect();
             same("the image", &seen, &vec![(&image.id, &image.name)])?;
             let arch =
                 |image: &model::node_class::Image| image.requirements.get(labels::ARCH).cloned();
@@ -221,11 +221,11 @@ pub async fn profiles<P: Profiles>(profiles: &P, name: &str) -> Vec<Case> {
                 .collect::<Vec<_>>(),
         )
     };
-    let found = async {
+    let looked_up = async {
         same("below its path", &listed("/suite/").await?, &vec![(name.into(), path.into())])?;
         same("below another", &listed("/suite/two/").await?, &Vec::new())
     };
-    let entry = found.await;
+    let entry = looked_up.await;
     let removed = async {
         profiles.remove(name).await?;
         profiles.remove(name).await?;

@@ -216,15 +216,15 @@ impl<D: Discovery, T: Templates, F: Fleet, W: AsyncFn()> Subject<'_, D, T, F, W>
         is_right: impl Fn(&Instance) -> bool,
     ) -> Result<(), Failure> {
         let ids = ids(answer);
-        let mut found = Vec::new();
+        let mut running = Vec::new();
         for _ in 0..ATTEMPTS_MAX {
-            found = self.fleet.describe(&ids).await?;
-            if found.len() == ids.len() && found.iter().all(&is_right) {
+            running = self.fleet.describe(&ids).await?;
+            if running.len() == ids.len() && running.iter().all(&is_right) {
                 return Ok(());
             }
             (self.wait)().await;
         }
-        Err(Failure(format!("the instances are {found:?}")))
+        Err(Failure(format!("the instances are {running:?}")))
     }
 
     async fn counted(&self) -> Result<(), Failure> {

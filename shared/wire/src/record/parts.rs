@@ -12,12 +12,12 @@ use serde::{Deserialize, Serialize};
 pub(crate) type ResourcesV1 = BTreeMap<String, u64>;
 
 pub(crate) fn of_resources(resources: &Resources) -> ResourcesV1 {
-    let mut texts: ResourcesV1 =
+    let mut amounts: ResourcesV1 =
         resources.iter().map(|(name, amount)| (name.to_owned(), amount)).collect();
-    texts.extend(
+    amounts.extend(
         resources.extended.iter().map(|(name, amount)| (name.as_str().to_owned(), *amount)),
     );
-    texts
+    amounts
 }
 
 pub(crate) fn into_resources(record: &ResourcesV1) -> Result<Resources, String> {
@@ -52,7 +52,7 @@ fn is_false(value: &bool) -> bool {
 }
 
 pub(crate) fn of_requirements(requirements: &Requirements) -> Vec<RequirementV1> {
-    let one = |requirement: &Requirement| RequirementV1 {
+    let record_of = |requirement: &Requirement| RequirementV1 {
         key: requirement.key().as_str().to_owned(),
         not: requirement.is_complement(),
         values: requirement.values().iter().map(ToString::to_string).collect(),
@@ -60,7 +60,7 @@ pub(crate) fn of_requirements(requirements: &Requirements) -> Vec<RequirementV1>
         at_most: requirement.at_most(),
         min_values: requirement.min_values(),
     };
-    requirements.iter().map(one).collect()
+    requirements.iter().map(record_of).collect()
 }
 
 pub(crate) fn into_requirements(records: &[RequirementV1]) -> Result<Requirements, String> {
@@ -100,20 +100,20 @@ pub(crate) struct TaintV1 {
 }
 
 pub(crate) fn of_taints(taints: &[Taint]) -> Vec<TaintV1> {
-    let one = |taint: &Taint| TaintV1 {
+    let record_of = |taint: &Taint| TaintV1 {
         key: taint.key.clone(),
         value: taint.value.clone(),
         effect: taint.effect.as_str().to_owned(),
     };
-    taints.iter().map(one).collect()
+    taints.iter().map(record_of).collect()
 }
 
 pub(crate) fn into_taints(records: Vec<TaintV1>) -> Result<Vec<Taint>, String> {
-    let one = |record: TaintV1| {
+    let taint_of = |record: TaintV1| {
         let effect = known(&record.effect, "taint effect", TaintEffect::parse)?;
         Ok(Taint { key: record.key, value: record.value, effect })
     };
-    records.into_iter().map(one).collect()
+    records.into_iter().map(taint_of).collect()
 }
 
 /// The id in `text`, or why it is none.

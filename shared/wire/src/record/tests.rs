@@ -218,8 +218,8 @@ proptest! {
 
     #[test]
     fn claims_of_one_record_survive(claims in prop::collection::vec(claim(), 0..4)) {
-        let all: Vec<&NodeClaim> = claims.iter().collect();
-        prop_assert_eq!(decode_claims(&encode_claims(&all)), Ok(claims));
+        let whole_batch: Vec<&NodeClaim> = claims.iter().collect();
+        prop_assert_eq!(decode_claims(&encode_claims(&whole_batch)), Ok(claims));
     }
 
     #[test]

@@ -148,8 +148,8 @@ pub(super) fn from_node_template(draft: &mut Draft, settings: &ConversionSetting
     draft.tree.put("kind", edit::text(line, "EC2NodeClass"));
     let mut spec = draft.tree.take("spec").unwrap_or_else(|| edit::map(line, []));
     let line = spec.line;
-    for own in ["apiVersion", "kind"] {
-        spec.take(own);
+    for key in ["apiVersion", "kind"] {
+        spec.take(key);
     }
     // Nobody wrote the profile into the status once more.
     if let Some(profile) = spec.get("instanceProfile").cloned()
@@ -251,9 +251,9 @@ fn terms(draft: &mut Draft, selector: &Tree, field: &str, what: &str) -> Tree {
             key => {
                 let with = |tags: &BTreeMap<String, String>, part: &String| {
                     let value = if part.is_empty() { "*" } else { part };
-                    let mut texts = tags.clone();
-                    texts.insert(key.to_owned(), value.to_owned());
-                    texts
+                    let mut all_tags = tags.clone();
+                    all_tags.insert(key.to_owned(), value.to_owned());
+                    all_tags
                 };
                 tags = tags
                     .iter()

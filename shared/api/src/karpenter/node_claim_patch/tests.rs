@@ -205,9 +205,9 @@ fn what_is_ours_is_put_back_and_what_is_over_is_taken_back() {
     let mut object = shown(None, &initialized());
     object["metadata"]["labels"]["team"] = "red".into();
     object["status"]["nodeName"] = "other".into();
-    let all = changes(&read(&object), &initialized());
-    assert_eq!(all.object.unwrap()["metadata"]["labels"]["team"], "blue");
-    assert_eq!(all.status.unwrap()["status"]["nodeName"], "ip-10-0-0-1.ec2.internal");
+    let first = changes(&read(&object), &initialized());
+    assert_eq!(first.object.unwrap()["metadata"]["labels"]["team"], "blue");
+    assert_eq!(first.status.unwrap()["status"]["nodeName"], "ip-10-0-0-1.ec2.internal");
     let mut claim = initialized();
     claim.conditions.drifted = Some("NodePoolDrifted".to_owned());
     let object = shown(None, &claim);

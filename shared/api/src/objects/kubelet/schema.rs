@@ -66,7 +66,9 @@ pub(super) fn check(field: &Field<'_>, field_type: &FieldType) {
         FieldType::Quantity => {
             field.quantity().and_then(|text| field.accept(Quantity::parse(text)));
         }
-        FieldType::List(item) => field.list().iter().flatten().for_each(|one| check(one, item)),
+        FieldType::List(item) => {
+            field.list().iter().flatten().for_each(|element| check(element, item));
+        }
         FieldType::Map(value) => {
             field.entries().iter().flatten().for_each(|(_, one)| check(one, value));
         }

@@ -102,13 +102,13 @@ fn instances(
 #[track_caller]
 fn check(output: &CreateFleetOutput, expected: Result<(&[&str], &[&str]), &str>) {
     let entry = from_output(&request(CapacityType::Spot, false), output);
-    let found = entry.map(|(answer, incomplete)| {
+    let outcome = entry.map(|(answer, incomplete)| {
         let ids = answer.instances.iter().map(|instance| instance.id.to_string());
         (ids.collect::<Vec<_>>(), incomplete.iter().map(ToString::to_string).collect::<Vec<_>>())
     });
     let texts = |ids: &[&str]| ids.iter().map(|id| (*id).to_owned()).collect::<Vec<_>>();
     let expected = expected.map(|(complete, incomplete)| (texts(complete), texts(incomplete)));
-    assert_eq!(found, expected.map_err(str::to_owned));
+    assert_eq!(outcome, expected.map_err(str::to_owned));
 }
 
 #[test]

@@ -119,8 +119,8 @@ fn a_node_that_is_not_whole_is_no_candidate() {
     };
     check(past, "", "");
     let delete = |facts: &mut Facts| {
-        let own = claim(facts, "a");
-        *own = own.given_up(model::DeletionReason::Expired, now());
+        let changed = claim(facts, "a");
+        *changed = changed.given_up(model::DeletionReason::Expired, now());
     };
     check(delete, "being given up", "being given up");
     let terminating =

@@ -76,15 +76,15 @@ fn pods_are_moved_onto_a_node_only_when_it_has_settled() {
 fn drifts(change: impl Fn(&mut Facts), expected: Option<&str>) {
     let mut facts = cluster(&[("a", "t.large")]);
     facts.pods = vec![app("web", "a", "cpu=1")];
-    let own = claim(&mut facts, "a");
-    own.created_at = ago(7_200);
-    own.conditions.drifted = None;
+    let changed = claim(&mut facts, "a");
+    changed.created_at = ago(7_200);
+    changed.conditions.drifted = None;
     change(&mut facts);
     let options = Options { is_watched: false, ..Options::default() };
     let state = State::of(&facts, facts.now, &options);
     let entry = &state.nodes[Id::nth(0)];
-    let found = state.pool("general").and_then(|pool| drift(&state, entry, pool));
-    assert_eq!(found.map(|(_, reason)| reason).as_deref(), expected);
+    let drifted = state.pool("general").and_then(|pool| drift(&state, entry, pool));
+    assert_eq!(drifted.map(|(_, reason)| reason).as_deref(), expected);
 }
 
 fn hashes(
@@ -118,8 +118,8 @@ fn another_hash_of_the_class_is_drift_unless_it_is_of_another_version() {
         move |facts: &mut Facts| {
             facts.class_hashes = Some([("default".parse().unwrap(), "1".to_owned())].into());
             let entries = [(NODE_CLASS.key, hash), (NODE_CLASS.version_key, version)];
-            let all = entries.map(|(key, value)| (key.to_owned(), value.to_owned()));
-            claim(facts, "a").annotations = all.into();
+            let texts = entries.map(|(key, value)| (key.to_owned(), value.to_owned()));
+            claim(facts, "a").annotations = texts.into();
         }
     };
     drifts(claimed("2", "v6"), Some("NodeClassDrift"));

@@ -6,16 +6,16 @@ use model::{HourlyPrice, Reservation};
 
 #[test]
 fn the_worst_launch_is_the_dearest_of_what_ec2_takes_first() {
-    let mut own = instance_type("t.large", "cpu=16 memory=32Gi pods=50", &[]);
-    own.offerings[2].price = HourlyPrice(900_000_000);
-    let worst = |text: &[&str]| worst(&own, &requirements(text)).map(|exact| exact.rounded().0);
+    let mut base = instance_type("t.large", "cpu=16 memory=32Gi pods=50", &[]);
+    base.offerings[2].price = HourlyPrice(900_000_000);
+    let worst = |text: &[&str]| worst(&base, &requirements(text)).map(|exact| exact.rounded().0);
     assert_eq!(worst(&[]), Some(900_000_000));
     assert_eq!(worst(&["topology.kubernetes.io/zone=zone-1"]), Some(480_000_000));
     assert_eq!(worst(&["karpenter.sh/capacity-type=on-demand"]), Some(1_600_000_000));
     assert_eq!(worst(&["topology.kubernetes.io/zone=zone-9"]), None);
-    own.offerings[2].is_available = false;
+    base.offerings[2].is_available = false;
     assert_eq!(
-        super::worst(&own, &requirements(&[])).map(|exact| exact.rounded().0),
+        super::worst(&base, &requirements(&[])).map(|exact| exact.rounded().0),
         Some(480_000_000)
     );
 }
@@ -23,21 +23,21 @@ fn the_worst_launch_is_the_dearest_of_what_ec2_takes_first() {
 #[test]
 fn reserved_prices_that_nano_dollars_cannot_tell_apart_are_told_apart() {
     let reserved = |on_demand: u64| {
-        let mut own = instance_type("t.x", "cpu=1 memory=1Gi pods=5", &[]);
-        own.offerings[1].price = HourlyPrice(on_demand);
+        let mut base = instance_type("t.x", "cpu=1 memory=1Gi pods=5", &[]);
+        base.offerings[1].price = HourlyPrice(on_demand);
         let reservation = Reservation {
             id: "cr-1".parse().unwrap(),
             kind: "default".to_owned(),
             interruptible: false,
             count: 1,
         };
-        own.offerings[0] = Offering {
+        base.offerings[0] = Offering {
             capacity_type: CapacityType::Reserved,
             price: HourlyPrice(on_demand.div_ceil(10_000_000)),
             reservation: Some(reservation),
-            ..own.offerings[0].clone()
+            ..base.offerings[0].clone()
         };
-        exact(&own, &own.offerings[0])
+        exact(&base, &base.offerings[0])
     };
     assert!(reserved(89_250_000) > reserved(85_500_000));
     assert_eq!(reserved(89_250_000).rounded(), reserved(85_500_000).rounded());

@@ -51,10 +51,10 @@ fn ten_pools(nodes: BudgetNodes) -> Facts {
     let template = facts.node_pools.remove(0);
     for pool in 0..10 {
         let name = format!("pool-{pool}");
-        let mut own = template.clone();
-        own.name = name.parse().unwrap();
-        own.disruption.budgets = vec![budget(nodes)];
-        facts.node_pools.push(own);
+        let mut clone = template.clone();
+        clone.name = name.parse().unwrap();
+        clone.disruption.budgets = vec![budget(nodes)];
+        facts.node_pools.push(clone);
         for index in 0..3 {
             let at = format!("n{}", 3 * pool + index);
             claim(&mut facts, &at).node_pool = name.parse().unwrap();
@@ -311,7 +311,7 @@ fn fixed(nodes: usize, replicas: u64, limit: Option<&str>) -> Facts {
 fn static_nodes_are_replaced_one_by_one_within_budget_and_limit() {
     let going = |facts: &Facts| {
         let proposal = ask(facts, StaticDrift).proposal;
-        proposal.map_or((0, 0), |one| (one.disrupted.len(), one.command.replacements.len()))
+        proposal.map_or((0, 0), |only| (only.disrupted.len(), only.command.replacements.len()))
     };
     assert_eq!(going(&budgeted(fixed(5, 5, None), BudgetNodes::Count(2))), (2, 2));
     assert_eq!(going(&budgeted(fixed(5, 5, None), BudgetNodes::Percent(20))), (1, 1));
@@ -357,9 +357,11 @@ fn pools_take_turns_and_those_that_were_not_reached_come_first() {
 fn while_a_claim_has_no_instance_nothing_is_decided() {
     let mut facts = idle(2);
     claim(&mut facts, "n1").instance = None;
-    let all = outlook(&facts, &Options::default());
-    assert!(all.waiting.is_some() && all.first().is_none());
-    assert!(all.answers.values().all(|answer| answer.proposal.is_none() && answer.error.is_some()));
+    let view = outlook(&facts, &Options::default());
+    assert!(view.waiting.is_some() && view.first().is_none());
+    assert!(
+        view.answers.values().all(|answer| answer.proposal.is_none() && answer.error.is_some())
+    );
 }
 
 #[test]

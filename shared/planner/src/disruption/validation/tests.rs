@@ -69,9 +69,9 @@ fn a_command_is_void_when_budgets_are_spent_or_pods_were_promised_to_a_node() {
         check(case(), nominate, "void (budget): a: pending pods were promised to it");
     }
     let one_left = |facts: &mut Facts| {
-        let mut one = budget(BudgetNodes::Count(1));
-        one.reasons = vec![DisruptionReason::Underutilized];
-        facts.node_pools[0].disruption.budgets = vec![one];
+        let mut single = budget(BudgetNodes::Count(1));
+        single.reasons = vec![DisruptionReason::Underutilized];
+        facts.node_pools[0].disruption.budgets = vec![single];
     };
     check(merged(), one_left, "void (budget): b: the disruption budgets");
 }

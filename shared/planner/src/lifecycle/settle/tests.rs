@@ -24,7 +24,7 @@ fn patched(node: &Node, patch: Option<&NodePatch>) -> Node {
     let Some(patch) = patch else { return node };
     node.labels.extend(patch.labels.clone());
     node.annotations.extend(patch.annotations.clone());
-    node.taints.retain(|own| !patch.remove_taints.iter().any(|taint| is_same(own, taint)));
+    node.taints.retain(|present| !patch.remove_taints.iter().any(|taint| is_same(present, taint)));
     node.taints.extend(patch.add_taints.clone());
     node.finalizers.extend(patch.add_finalizers.clone());
     node.finalizers.retain(|finalizer| !patch.remove_finalizers.contains(finalizer));

@@ -39,12 +39,15 @@ const MIGRATED: [(&str, &str); 7] = [
 pub(crate) fn alternatives(pod: &Pod, storage: &Storage) -> Vec<Requirements> {
     let mut requirements = vec![Requirements::default()];
     for (_, claim) in claims(pod, storage) {
-        let own = claim.map(|claim| of_claim(claim, storage)).unwrap_or_default();
-        if own.is_empty() {
+        let alternatives = claim.map(|claim| of_claim(claim, storage)).unwrap_or_default();
+        if alternatives.is_empty() {
             continue;
         }
-        let pairs =
-            || requirements.iter().flat_map(|before| own.iter().map(move |one| (before, one)));
+        let pairs = || {
+            requirements
+                .iter()
+                .flat_map(|before| alternatives.iter().map(move |after| (before, after)))
+        };
         let fitting: Vec<_> =
             pairs().filter(|(before, requirements)| fit(before, requirements)).collect();
         let kept = if fitting.is_empty() { pairs().collect() } else { fitting };
@@ -180,7 +183,7 @@ pub(crate) fn can_attach(
         let volume_claim_keys = used.get(driver);
         let new = wanted
             .iter()
-            .filter(|key| !volume_claim_keys.is_some_and(|own| own.contains(*key)))
+            .filter(|key| !volume_claim_keys.is_some_and(|attached| attached.contains(*key)))
             .count();
         let count = volume_claim_keys.map_or(0, BTreeSet::len).saturating_add(new);
         u32::try_from(count).is_ok_and(|count| count <= *limit)

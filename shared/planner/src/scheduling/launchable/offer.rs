@@ -161,7 +161,7 @@ impl Offer {
         for (id, instance_type) in types.entries() {
             for (position, offering) in instance_type.offerings.iter().enumerate() {
                 let reservation = offering.reservation.as_ref().filter(|_| buys_reserved);
-                let reservation = reservation.map(|one| reservations.number(one));
+                let reservation = reservation.map(|held| reservations.number(held));
                 if !is_sold(offering, buys_reserved) {
                     continue;
                 }
@@ -190,7 +190,10 @@ impl Offer {
         markets.sort_by(|market, other| key(&market.offering).cmp(&key(&other.offering)));
         let allocatable: Vec<Resources> = types.iter().map(|t| t.allocatable()).collect();
         Self {
-            allocatable: allocatable.iter().map(|one| resources.amounts(one)).collect(),
+            allocatable: allocatable
+                .iter()
+                .map(|amounts_of| resources.amounts(amounts_of))
+                .collect(),
             capacity_whole: types.iter().map(|t| &t.capacity).collect(),
             allocatable_whole: allocatable.iter().collect(),
             names: types.map(|instance_type| {
@@ -241,10 +244,10 @@ impl Offer {
     fn matching_one(&self, requirement: &Requirement) -> Types {
         let key = requirement.key().as_str();
         Types::of(self.types.len(), |id| {
-            let own = self.types[id].requirements.get(key);
-            own.is_none_or(|own| {
-                own.allows_absence() && requirement.allows_absence()
-                    || own.has_intersection(requirement)
+            let offered = self.types[id].requirements.get(key);
+            offered.is_none_or(|asked| {
+                asked.allows_absence() && requirement.allows_absence()
+                    || asked.has_intersection(requirement)
             })
         })
     }

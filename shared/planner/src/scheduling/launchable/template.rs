@@ -90,9 +90,9 @@ pub(crate) struct Limit {
 ///
 /// Karpenter: `pkg/utils/nodepool/nodepool.go`, `OrderByWeight`.
 pub(crate) fn in_order(pools: &[NodePool]) -> Vec<&NodePool> {
-    let mut all: Vec<&NodePool> = pools.iter().collect();
-    all.sort_by(|a, b| (b.weight, &b.name).cmp(&(a.weight, &a.name)));
-    all
+    let mut sorted: Vec<&NodePool> = pools.iter().collect();
+    sorted.sort_by(|a, b| (b.weight, &b.name).cmp(&(a.weight, &a.name)));
+    sorted
 }
 
 /// The requirements of a pool, its labels and its own names among them.

@@ -49,13 +49,13 @@ impl Universe {
         }
         let label = keys.all[key].label.clone();
         let of_source = |source: &Source| -> BTreeSet<Value> {
-            let own = source.requirements.get(label.as_str());
+            let asked = source.requirements.get(label.as_str());
             let mut texts = BTreeSet::new();
-            if let Some(own) = own.filter(|requirement| !requirement.is_complement()) {
+            if let Some(own) = asked.filter(|requirement| !requirement.is_complement()) {
                 texts.extend(own.values().iter().map(Value::clone));
             }
             for requirement in offers[source.offer].distinct(label.as_str()) {
-                match (own, requirement) {
+                match (asked, requirement) {
                     (Some(requirement), Some(one)) => {
                         texts.extend(
                             requirement.intersection(one).values().iter().map(Value::clone),
@@ -85,8 +85,8 @@ impl Universe {
         let mut ids = Domains::default();
         let by_source = self.domains.get(&key).into_iter().flatten();
         for (source, domains) in self.sources.iter().zip(by_source) {
-            let is_open =
-                tolerations.is_none_or(|own| taint::untolerated(&source.taints, own).is_empty());
+            let is_open = tolerations
+                .is_none_or(|tolerated| taint::untolerated(&source.taints, tolerated).is_empty());
             if is_open {
                 ids.add(domains);
             }

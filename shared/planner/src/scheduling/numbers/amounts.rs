@@ -68,7 +68,7 @@ impl<'r> FromIterator<&'r Resources> for Whole {
     fn from_iter<I: IntoIterator<Item = &'r Resources>>(item: I) -> Self {
         let resources: Vec<&Resources> = item.into_iter().collect();
         let names: BTreeSet<&ResourceName> =
-            resources.iter().flat_map(|one| one.extended.keys()).collect();
+            resources.iter().flat_map(|amounts| amounts.extended.keys()).collect();
         let of_name = |name: &ResourceName| {
             resources
                 .iter()

@@ -89,10 +89,10 @@ impl View<'_, '_> {
             return format!("does not tolerate the taint {}", taints.join(", "));
         }
         let terms = 0..self.class.spec.required_terms.len().max(1);
-        let mut texts: Vec<String> =
+        let mut reasons: Vec<String> =
             terms.map(|term| self.of_term(number, &self.class.spec.requirements(term))).collect();
-        texts.dedup();
-        texts.join("; or: ")
+        reasons.dedup();
+        reasons.join("; or: ")
     }
 
     /// Why one alternative of the required affinity fails.
@@ -144,10 +144,10 @@ impl View<'_, '_> {
         let Some(preference) = self.class.preferences.iter().last() else {
             return "its NodePool had room for it, and no longer has".to_owned();
         };
-        let mut texts: Vec<String> = Vec::new();
+        let mut reasons: Vec<String> = Vec::new();
         for rule in &preference.on_hosts {
             if !rules::allows_new_host(rule, &problem.groups, &state.tallies[rule.group]) {
-                texts.push("a new node has no pod that its affinity asks to be with".to_owned());
+                reasons.push("a new node has no pod that its affinity asks to be with".to_owned());
             }
         }
         for (key, rule) in &preference.on_domains {
@@ -160,15 +160,18 @@ impl View<'_, '_> {
             if problem.keys.all[*key].names(&allowed).any(|value| is_open(&value)) {
                 continue;
             }
-            texts.push(match problem.groups.all[rule.group].purpose {
+            reasons.push(match problem.groups.all[rule.group].purpose {
                 Purpose::Spread { max_skew, .. } => {
                     let map = tally.known.iter().map(|domain| {
                         let name = problem.keys.all[*key].name(domain);
                         format!("{name} {}", tally.count(domain))
                     });
-                    let all: Vec<String> = map.collect();
-                    let there =
-                        if all.is_empty() { "there is none".to_owned() } else { all.join(", ") };
+                    let lines: Vec<String> = map.collect();
+                    let there = if lines.is_empty() {
+                        "there is none".to_owned()
+                    } else {
+                        lines.join(", ")
+                    };
                     format!(
                         "spreading over {label} with maxSkew {max_skew} leaves nothing that it may \
                          use (pods there: {there})"
@@ -186,11 +189,11 @@ impl View<'_, '_> {
                 }
             });
         }
-        if texts.is_empty() {
+        if reasons.is_empty() {
             let pool = template.name();
-            texts.push(format!("all that it asks for together is nowhere in NodePool {pool}"));
+            reasons.push(format!("all that it asks for together is nowhere in NodePool {pool}"));
         }
-        texts.join("; ")
+        reasons.join("; ")
     }
 }
 

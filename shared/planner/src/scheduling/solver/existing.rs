@@ -34,21 +34,21 @@ impl Run<'_, '_> {
         let mut candidates = std::mem::take(&mut self.places);
         self.existing_candidates(pod, &mut candidates);
         let mut from = PlaceId::default();
-        let mut found = None;
+        let mut first = None;
         while let Some(place) = candidates.first_from(from) {
             from = place.next();
             if !amounts::fits(&self.problem.requests[pod.requests_id], self.state.room(place)) {
                 Rc::make_mut(&mut self.state.full[pod.requests_id]).insert(place);
             } else if self.takes_volumes(pod, place) {
-                found = Some(place);
+                first = Some(place);
                 break;
             }
         }
         self.places = candidates;
-        if let Some(place) = found {
+        if let Some(place) = first {
             self.put_onto_existing(pod, place);
         }
-        found.is_some()
+        first.is_some()
     }
 
     /// Puts the pod onto one existing capacity, if that takes it.

@@ -110,12 +110,12 @@ impl Run<'_, '_> {
         if kept.is_empty() {
             Vec::new()
         } else if is_one {
-            let one = |domain| {
+            let single = |domain| {
                 let mut ids = Domains::default();
                 ids.insert(domain);
                 ids
             };
-            kept.iter().map(one).collect()
+            kept.iter().map(single).collect()
         } else {
             vec![kept]
         }

@@ -18,9 +18,9 @@ pub(super) fn of_claim(around: &Surroundings<'_>, claim: &NodeClaim) -> (Amounts
         Some(instance) => std::slice::from_ref(&instance.instance_type),
         None => claim.instance_types.as_slice(),
     };
-    let found = offer.map(|offer| offer.named(types)).unwrap_or_default();
+    let named = offer.map(|offer| offer.named(types)).unwrap_or_default();
     let types: Vec<&model::InstanceType> =
-        found.iter().filter_map(|id| Some(&*offer?.types[*id])).collect();
+        named.iter().filter_map(|id| Some(&*offer?.types[*id])).collect();
     let mut labels = known(claim, &types, |key| around.keys.contains(key));
     let zone = claim.instance.is_none() && around.keys.contains(labels::ZONE);
     if let Some(values) = zone.then(|| only_zone(claim, &types)).flatten() {
@@ -28,7 +28,7 @@ pub(super) fn of_claim(around: &Surroundings<'_>, claim: &NodeClaim) -> (Amounts
     }
     let asked = Kind { labels, taints: claim.taints.clone() };
     let room = match &claim.instance {
-        None if found.len() == claim.instance_types.len() => least_room(around, claim, &types),
+        None if named.len() == claim.instance_types.len() => least_room(around, claim, &types),
         _ => room_on(around, &claim.allocatable, claim, &types),
     };
     (room, asked)

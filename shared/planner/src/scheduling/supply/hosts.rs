@@ -36,13 +36,13 @@ pub(crate) struct ByDomain {
 
 impl Hosts {
     pub(crate) fn of(supply: &Supply, keys: &mut Keys) -> Self {
-        let mut all =
+        let mut hosts =
             Self { by_key: keys.all.map(|_| ByDomain::default()), domains: Table::default() };
         for (place, existing) in supply.existing.entries() {
             let kind = &supply.kinds[existing.kind];
             let mut own = keys.all.map(|_| None);
             for ((key, by_domain), own) in
-                keys.all.iter_mut().zip(all.by_key.iter_mut()).zip(own.iter_mut())
+                keys.all.iter_mut().zip(hosts.by_key.iter_mut()).zip(own.iter_mut())
             {
                 let label = key.label.clone();
                 match kind.whereabouts(label.as_str()) {
@@ -60,9 +60,9 @@ impl Hosts {
                     }
                 }
             }
-            all.domains.push(own);
+            hosts.domains.push(own);
         }
-        all
+        hosts
     }
 
     /// The domains of nodes that `group` counts. Claims whose node did not join yet bring none.

@@ -110,11 +110,11 @@ impl Kinds {
     ) -> &Resources {
         let kinds = &self.all;
         self.daemons.entry((kind, is_initialized)).or_insert_with(|| {
-            let mut own = kinds[kind].clone();
+            let mut kind_of_node = kinds[kind].clone();
             if !is_initialized {
-                own.labels.extend(started());
+                kind_of_node.labels.extend(started());
             }
-            daemon_requests(&own, daemons)
+            daemon_requests(&kind_of_node, daemons)
         })
     }
 }

@@ -113,16 +113,16 @@ pub(crate) fn keep_hosts<K: Numbered>(
     counted: impl Fn(&Tally) -> &Hosts<K>,
     hosts: &mut BitSet<K>,
 ) {
-    let own = counted(tally);
+    let counts = counted(tally);
     match groups.all[rule.group].purpose {
-        Purpose::Spread { .. } if rule.is_own => hosts.subtract(&own.full_for_own),
-        Purpose::Spread { .. } => hosts.subtract(&own.full_for_others),
+        Purpose::Spread { .. } if rule.is_own => hosts.subtract(&counts.full_for_own),
+        Purpose::Spread { .. } => hosts.subtract(&counts.full_for_others),
         Purpose::Affinity => {
             if tally.on_hosts != 0 || !rule.is_own {
-                hosts.keep(&own.occupied);
+                hosts.keep(&counts.occupied);
             }
         }
-        Purpose::AntiAffinity | Purpose::Inverse => hosts.subtract(&own.occupied),
+        Purpose::AntiAffinity | Purpose::Inverse => hosts.subtract(&counts.occupied),
     }
 }
 

@@ -237,8 +237,8 @@ async fn one_of_batch<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> R
     subject.absent(first).await?;
     subject.unchanged(head, &next).await?;
     subject.unchanged(head, third).await?;
-    let all: Vec<NodeClaim> = claims.iter().map(asked_for).collect();
-    let outcome = subject.ledger.write_claims(subject.one(), &all).await?;
+    let launched_claims: Vec<NodeClaim> = claims.iter().map(asked_for).collect();
+    let outcome = subject.ledger.write_claims(subject.one(), &launched_claims).await?;
     same("writing one that is gone", &outcome, &WriteOutcome::Conflict)?;
     subject.absent(first).await?;
     subject.unchanged(head, &asked_for(third)).await

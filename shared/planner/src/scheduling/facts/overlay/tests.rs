@@ -47,9 +47,9 @@ fn world(given: &[Given<'_>]) -> Facts {
 /// rejected with their reasons.
 fn shown(facts: &Facts) -> Vec<String> {
     let plain = facts.ready_types(&"default".parse().unwrap()).unwrap();
-    let all = overlays(facts);
+    let applied = overlays(facts);
     let mut lines = Vec::new();
-    for (pool, overlaid) in &all.pools {
+    for (pool, overlaid) in &applied.pools {
         for (before, after) in plain.iter().zip(&overlaid.types) {
             let place = format!("{pool}/{}", after.name);
             let touched =
@@ -67,7 +67,7 @@ fn shown(facts: &Facts) -> Vec<String> {
             lines.extend(extended.map(|(name, amount)| format!("{place} {name}={amount}")));
         }
     }
-    lines.extend(all.rejected.iter().map(|(name, why)| match why {
+    lines.extend(applied.rejected.iter().map(|(name, why)| match why {
         Rejection::RuntimeValidation(_) => format!("{name}: RuntimeValidation"),
         Rejection::Conflict(_) => format!("{name}: Conflict"),
     }));
@@ -102,10 +102,10 @@ fn an_overlay_is_about_a_pool_a_label_a_type_a_zone_or_a_way_to_pay() {
     check(&[("a", 0, &wanted, "price=0.5")], &expected.each_ref().map(String::as_str));
     check(&[("a", 0, &["team=red"], "price=0.5")], &[]);
     check(&[("a", 0, &["topology.kubernetes.io/zone=zone-9"], "example.com/a=1")], &[]);
-    let all = overlays(&world(&[("a", 0, &[], "price=0.5")]));
-    let prices = all.pools.values().flat_map(|p| &p.types).flat_map(|t| &t.offerings);
+    let applied = overlays(&world(&[("a", 0, &[], "price=0.5")]));
+    let prices = applied.pools.values().flat_map(|p| &p.types).flat_map(|t| &t.offerings);
     let prices: BTreeSet<_> = prices.map(|offering| offering.price.to_string()).collect();
-    assert_eq!((all.pools.len(), prices), (2, BTreeSet::from(["0.5000".to_owned()])));
+    assert_eq!((applied.pools.len(), prices), (2, BTreeSet::from(["0.5000".to_owned()])));
 }
 
 #[test]
@@ -203,8 +203,8 @@ fn an_invalid_overlay_is_rejected_and_in_nobodys_way() {
         vec![Problem::unusable("spec.price", "it is wrong")];
     let expected = ["general/t.small spot zone-1 0.5000", "b: RuntimeValidation"];
     assert_eq!(shown(&facts), expected);
-    let all = overlays(&facts);
-    assert_eq!(all.rejected["b"].to_string(), "spec.price: it is wrong");
+    let applied = overlays(&facts);
+    assert_eq!(applied.rejected["b"].to_string(), "spec.price: it is wrong");
 }
 
 #[test]

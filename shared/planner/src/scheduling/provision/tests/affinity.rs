@@ -199,10 +199,10 @@ fn who_is_repelled_stays_away() {
 /// A node in zone 1 with room and the pod `bound`.
 fn with_bound(pods: Vec<Pod>, bound: PodSpec) -> Facts {
     let mut facts = facts(pods);
-    let mut own = node("own", "cpu=8 memory=8Gi pods=50");
-    own.labels.insert(ZONE.to_owned(), "zone-1".to_owned());
-    own.labels.insert(HOSTNAME.to_owned(), "own".to_owned());
-    add_node(&mut facts, own);
+    let mut large = node("own", "cpu=8 memory=8Gi pods=50");
+    large.labels.insert(ZONE.to_owned(), "zone-1".to_owned());
+    large.labels.insert(HOSTNAME.to_owned(), "own".to_owned());
+    add_node(&mut facts, large);
     facts.pods.push(running("bound", "own", bound));
     facts
 }
@@ -227,9 +227,9 @@ fn zones_fill_one_pod_for_each_plan_when_they_repel() {
         world.pods.extend(replicas("new", 1, &spec));
         assert_eq!(provision(&world).promises.len(), 1, "round {round}");
         world.pods.pop();
-        let mut own = node(zone, "cpu=0");
-        own.labels.insert(ZONE.to_owned(), zone.to_owned());
-        add_node(&mut world, own);
+        let mut full = node(zone, "cpu=0");
+        full.labels.insert(ZONE.to_owned(), zone.to_owned());
+        add_node(&mut world, full);
         world.pods.push(running(&format!("old-{round}"), zone, spec.clone()));
     }
     world.pods.extend(replicas("new", 1, &spec));

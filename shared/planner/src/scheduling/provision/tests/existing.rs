@@ -19,20 +19,20 @@ fn a_node_that_nobody_manages_is_used() {
 fn an_existing_node_must_have_the_label() {
     let zone = with_selector("cpu=1", &["topology.kubernetes.io/zone=zone-1"]);
     let mut facts = facts(vec![pending("a", zone)]);
-    let mut own = node("own", "cpu=2 memory=4Gi pods=10");
-    add_node(&mut facts, own.clone());
+    let mut large = node("own", "cpu=2 memory=4Gi pods=10");
+    add_node(&mut facts, large.clone());
     assert_eq!(provision(&facts).promises.len(), 1);
-    own.labels.insert(labels::ZONE.to_owned(), "zone-1".to_owned());
-    add_node(&mut facts, own);
+    large.labels.insert(labels::ZONE.to_owned(), "zone-1".to_owned());
+    add_node(&mut facts, large);
     check(&facts, &["own: a"]);
 }
 
 #[test]
 fn taints_of_a_node_nobody_manages_always_count() {
     let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
-    let mut own = node("own", "cpu=2 memory=4Gi pods=10");
-    own.taints = vec![taint("node.kubernetes.io/not-ready:NoExecute")];
-    add_node(&mut facts, own);
+    let mut large = node("own", "cpu=2 memory=4Gi pods=10");
+    large.taints = vec![taint("node.kubernetes.io/not-ready:NoExecute")];
+    add_node(&mut facts, large);
     assert!(provision(&facts).placements.is_empty());
 }
 
@@ -192,9 +192,9 @@ fn a_node_that_is_given_up_takes_nothing() {
 #[test]
 fn a_soft_taint_of_a_node_is_tolerated_only_when_a_pool_has_one() {
     let mut facts = facts(vec![pending("a", PodSpec { ..spec("cpu=40") })]);
-    let mut own = node("own", "cpu=64 memory=64Gi pods=10");
-    own.taints = vec![taint("slow:PreferNoSchedule")];
-    add_node(&mut facts, own);
+    let mut large = node("own", "cpu=64 memory=64Gi pods=10");
+    large.taints = vec![taint("slow:PreferNoSchedule")];
+    add_node(&mut facts, large);
     assert_eq!(provision(&facts).unplaced.len(), 1);
     facts.node_pools[0].template.taints = vec![taint("x:PreferNoSchedule")];
     check(&facts, &["own: a"]);

@@ -87,13 +87,13 @@ fn of_preferred_values_one_that_is_a_label_is_chosen() {
 #[test]
 fn a_preferred_key_that_is_no_label_is_never_set() {
     for key in ["x'; reboot; '", "a b", "a=b,c", "team\n"] {
-        let one = |operator, values: &[&str]| {
+        let requirement_of = |operator, values: &[&str]| {
             Requirement::new(key, operator, values.iter().copied()).unwrap()
         };
         let pods = vec![
-            pending("a", prefers(&[one(Operator::NotIn, &["x"])])),
-            pending("b", prefers(&[one(Operator::Exists, &[])])),
-            pending("c", prefers(&[one(Operator::In, &["y"])])),
+            pending("a", prefers(&[requirement_of(Operator::NotIn, &["x"])])),
+            pending("b", prefers(&[requirement_of(Operator::Exists, &[])])),
+            pending("c", prefers(&[requirement_of(Operator::In, &["y"])])),
         ];
         let plan = provision(&facts(pods));
         assert_eq!(plan.unplaced, []);
@@ -108,7 +108,7 @@ fn a_buffer_that_asks_for_what_is_no_label_keeps_no_room() {
     for value in HOSTILE {
         let mut facts = open_to_teams(Vec::new());
         facts.policies.capacity_buffer = true;
-        let own =
+        let asked =
             PodSpec { required_terms: vec![vec![team(Operator::In, &[value])]], ..spec("cpu=1") };
         facts.surroundings.capacity_buffers = vec![CapacityBuffer {
             namespace: "default".parse().unwrap(),
@@ -117,7 +117,7 @@ fn a_buffer_that_asks_for_what_is_no_label_keeps_no_room() {
             replicas: Some(1),
             percentage: None,
             limits: std::collections::BTreeMap::new(),
-            target: BufferTarget::Template(std::sync::Arc::new(own)),
+            target: BufferTarget::Template(std::sync::Arc::new(asked)),
         }];
         let plan = provision(&facts);
         assert_eq!(plan.promises, [], "{value}");

@@ -83,7 +83,7 @@ proptest! {
             prop_assert_eq!(&sum, &claim.requests);
             prop_assert!(!claim.instance_types.is_empty());
             for name in &claim.instance_types {
-                let instance_type = types.iter().find(|one| one.name == *name).unwrap();
+                let instance_type = types.iter().find(|known| known.name == *name).unwrap();
                 prop_assert!(sum.fits_in(&instance_type.allocatable()), "{} on {name}", sum);
                 prop_assert!(instance_type.requirements.intersects(&claim.requirements).is_ok());
                 prop_assert!(instance_type.cheapest(&claim.requirements).is_some());

@@ -166,11 +166,11 @@ fn min_values_must_be_reached() {
         let wanted = requirement(key).with_min_values(Some(count));
         pooled(pods, |pool| pool.template.requirements.add(wanted))
     };
-    let one = || vec![pending("a", amd64("cpu=1"))];
-    assert_eq!(types_of(&with(labels::INSTANCE_TYPE, 4, one())).len(), 4);
-    assert_eq!(provision(&with(labels::INSTANCE_TYPE, 5, one())).unplaced.len(), 1);
-    assert_eq!(types_of(&with("karpenter.k8s.aws/instance-cpu>1", 3, one())).len(), 4);
-    assert_eq!(provision(&with("karpenter.k8s.aws/instance-cpu>2", 3, one())).unplaced.len(), 1);
+    let pods = || vec![pending("a", amd64("cpu=1"))];
+    assert_eq!(types_of(&with(labels::INSTANCE_TYPE, 4, pods())).len(), 4);
+    assert_eq!(provision(&with(labels::INSTANCE_TYPE, 5, pods())).unplaced.len(), 1);
+    assert_eq!(types_of(&with("karpenter.k8s.aws/instance-cpu>1", 3, pods())).len(), 4);
+    assert_eq!(provision(&with("karpenter.k8s.aws/instance-cpu>2", 3, pods())).unplaced.len(), 1);
     // Together only t.large would take them, which is too few: the second gets its own node.
     let plan = provision(&with(labels::INSTANCE_TYPE, 2, replicas("a", 2, &amd64("cpu=3"))));
     assert_eq!(plan.promises.len(), 2);

@@ -337,7 +337,7 @@ fn pods_that_no_budget_ever_lets_go_get_no_new_place() {
     };
     let (none, pod_disruption_budget) =
         (of(CountOrPercent::Count(0)), of(CountOrPercent::Count(1)));
-    let all = PodDisruptionBudget {
+    let budget = PodDisruptionBudget {
         min_available: Some(CountOrPercent::Percent(100)),
         max_unavailable: None,
         ..pod_disruption_budget.clone()
@@ -348,7 +348,7 @@ fn pods_that_no_budget_ever_lets_go_get_no_new_place() {
         (vec![pod_disruption_budget.clone()], 1),
         (vec![none], 0),
         (vec![of(CountOrPercent::Percent(0))], 0),
-        (vec![all], 0),
+        (vec![budget], 0),
         (vec![pod_disruption_budget.clone(), pod_disruption_budget], 0),
         (vec![lenient], 1),
     ] {

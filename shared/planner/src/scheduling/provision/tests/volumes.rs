@@ -140,9 +140,9 @@ fn attaching(limit: u32, pods: &[&[&str]]) -> Facts {
     for index in 0..20 {
         add_waiting(&mut facts.surroundings.storage, &format!("v{index}"), &[]);
     }
-    let mut own = node("own", "cpu=100 memory=100Gi pods=1000");
-    own.labels.insert(labels::ZONE.to_owned(), "zone-1".to_owned());
-    add_node(&mut facts, own);
+    let mut large = node("own", "cpu=100 memory=100Gi pods=1000");
+    large.labels.insert(labels::ZONE.to_owned(), "zone-1".to_owned());
+    add_node(&mut facts, large);
     let limits = BTreeMap::from([("ebs.csi.aws.com".to_owned(), limit)]);
     facts.surroundings.storage.attach_limits.insert("own".parse().unwrap(), limits);
     facts

@@ -16,11 +16,11 @@ fn world(replicas: u64) -> Facts {
 
 #[track_caller]
 fn check(facts: &Facts, names: &[&str], notes: &[&str]) {
-    let found = launches(facts);
+    let outcome = launches(facts);
     let pools: Vec<&str> =
-        found.promises.iter().map(|promise| promise.claim.node_pool.as_str()).collect();
+        outcome.promises.iter().map(|promise| promise.claim.node_pool.as_str()).collect();
     assert_eq!(pools, names);
-    let said: Vec<String> = found.notes.iter().map(ToString::to_string).collect();
+    let said: Vec<String> = outcome.notes.iter().map(ToString::to_string).collect();
     assert_eq!(said, notes);
 }
 
@@ -76,7 +76,7 @@ fn pools_are_independent_and_a_cluster_is_not_filled_beyond_its_size() {
     facts.node_pools.push(pool("dynamic"));
     check(&facts, &["general", "second"], &[]);
     facts.node_pools[1].replicas = Some(u64::MAX);
-    let found = launches(&facts);
-    assert_eq!(found.promises.len(), NODES_PER_CLUSTER_MAX - 1);
-    assert_eq!(found.notes.len(), 1);
+    let outcome = launches(&facts);
+    assert_eq!(outcome.promises.len(), NODES_PER_CLUSTER_MAX - 1);
+    assert_eq!(outcome.notes.len(), 1);
 }

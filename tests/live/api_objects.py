@@ -25,7 +25,7 @@ EXPLAINED = {
 }
 
 
-PROJECTION = REPOSITORY / "shared/api/src/karpenter/projection/initialized.json"
+PROJECTION = REPOSITORY / "shared/api/src/karpenter/node_claim_patch/initialized.json"
 COLUMNS = ["NAME", "TYPE", "CAPACITY", "ZONE", "NODE", "READY", "AGE", "IMAGEID", "ID", "NODEPOOL", "NODECLASS", "DRIFTED"]
 
 
@@ -201,7 +201,7 @@ def server_side_apply(checks, server):
 
 
 def projection(checks, server):
-    """What our functions apply for a claim (shared/api/src/karpenter/projection): it is accepted
+    """What our functions apply for a claim (shared/api/src/karpenter/node_claim_patch): it is accepted
     twice, others may add to it, kubectl prints it in Karpenter's columns, and it waits for its
     finalizer."""
     claim = json.loads(PROJECTION.read_text("utf-8"))

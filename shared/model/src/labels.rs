@@ -152,7 +152,6 @@ const WELL_KNOWN: &[&str] = &[
     INSTANCE_LOCAL_NVME,
     "karpenter.k8s.aws/instance-memory",
     "karpenter.k8s.aws/instance-network-bandwidth",
-    "karpenter.k8s.aws/instance-nitro-enclaves-supported",
     INSTANCE_SIZE,
     INSTANCE_TENANCY,
     PLACEMENT_GROUP_ID,

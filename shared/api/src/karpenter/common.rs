@@ -152,10 +152,6 @@ pub(crate) fn aws_domain_rule(variable: &str, is_known: impl Fn(&str) -> bool) -
     Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 pub(crate) enum Operator {
-    /// It is that number or a greater one.
-    Gte,
-    /// It is that number or a smaller one.
-    Lte,
     /// It is one of them.
     #[default]
     In,
@@ -169,6 +165,10 @@ pub(crate) enum Operator {
     Gt,
     /// It is a smaller number.
     Lt,
+    /// It is that number or a greater one.
+    Gte,
+    /// It is that number or a smaller one.
+    Lte,
 }
 
 /// What pods must tolerate to run on a node.

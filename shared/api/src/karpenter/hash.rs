@@ -23,8 +23,8 @@ use super::{
     NodeClassReference, Taint,
     node_class::{AmiFamily, Ec2NodeClassSpec},
     node_class_parts::{
-        BlockDevice, BlockDeviceMapping, ConnectionTracking, CpuOptions, MetadataOptions,
-        NetworkInterface, PlacementGroupSelector,
+        BlockDevice, BlockDeviceMapping, ConnectionTracking, CpuOptions, EnclaveOptions,
+        MetadataOptions, NetworkInterface, PlacementGroupSelector,
     },
     node_pool::{NodeClaimTemplate, NodeClaimTemplateSpec, TemplateMetadata},
 };
@@ -189,6 +189,7 @@ fn node_class_spec(spec: &Ec2NodeClassSpec) -> Result<u64, Error> {
         connection_tracking,
         context,
         cpu_options,
+        enclave_options,
     } = spec;
     let volumes = block_device_mappings.as_ref().map(|block_device_mappings| {
         block_device_mappings
@@ -214,6 +215,7 @@ fn node_class_spec(spec: &Ec2NodeClassSpec) -> Result<u64, Error> {
     );
     structure.field("DetailedMonitoring", detailed_monitoring.map(boolean));
     structure.field("MetadataOptions", metadata_options.as_ref().map(metadata));
+    structure.field("EnclaveOptions", enclave_options.map(enclaves));
     structure.field("ConnectionTracking", connection_tracking.as_ref().map(tracking));
     structure.field("Context", context.as_deref().map(text));
     structure.field("CPUOptions", cpu_options.as_ref().map(cpu));
@@ -327,6 +329,13 @@ fn cpu(options: &CpuOptions) -> u64 {
     let CpuOptions { nested_virtualization } = options;
     let mut structure = Struct::new("CPUOptions");
     structure.field("NestedVirtualization", nested_virtualization.map(named));
+    structure.hash
+}
+
+fn enclaves(options: EnclaveOptions) -> u64 {
+    let EnclaveOptions { enabled } = options;
+    let mut structure = Struct::new("EnclaveOptions");
+    structure.field("Enabled", enabled.then(|| boolean(true)));
     structure.hash
 }
 

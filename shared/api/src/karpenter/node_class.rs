@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::{Deserialize, Serialize};
-use serde_json::{Map, Value};
+use serde_json::{Map, Value, json};
 
 use super::{
     Kind,
@@ -15,8 +15,8 @@ use super::{
     crd::{Column, Names, Scope},
     node_class_parts::{
         AmiSelectorTerm, BlockDeviceMapping, CapacityReservationSelectorTerm, ConnectionTracking,
-        CpuOptions, InstanceStorePolicy, MetadataOptions, NetworkInterface, PlacementGroupSelector,
-        SecurityGroupSelectorTerm, SubnetSelectorTerm,
+        CpuOptions, EnclaveOptions, InstanceStorePolicy, MetadataOptions, NetworkInterface,
+        PlacementGroupSelector, SecurityGroupSelectorTerm, SubnetSelectorTerm,
     },
     node_class_status::Ec2NodeClassStatus,
 };
@@ -124,7 +124,7 @@ pub(crate) struct Ec2NodeClassSpec {
     pub(crate) tags: Option<BTreeMap<String, String>>,
     /// Settings of the kubelet, as in KubeletConfiguration of kubelet.config.k8s.io/v1beta1. What
     /// decisions need of it is understood; the rest is passed through to AL2023.
-    // Release 1.14.1 knows twelve members; this is what the next one has.
+    // Releases before 1.15 know twelve members of fixed types and refuse all else.
     #[schemars(schema_with = "kubelet")]
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(crate) kubelet: Option<Map<String, Value>>,
@@ -177,11 +177,67 @@ pub(crate) struct Ec2NodeClassSpec {
     /// What the processors may do.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) cpu_options: Option<CpuOptions>,
+    /// Whether the instances may run AWS Nitro Enclaves. Absent: they may not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) enclave_options: Option<EnclaveOptions>,
 }
 
+/// An open object: members are only named so that `kubectl explain` lists them, and hold anything. A
+/// schema of the API server's may leave out a type only where unknown fields are preserved.
+///
+/// <https://kubernetes.io/docs/tasks/extend-kubernetes/custom-resources/custom-resource-definitions/#specifying-a-structural-schema>
 fn kubelet(_: &mut SchemaGenerator) -> Schema {
-    schemars::json_schema!({"type": "object", "x-kubernetes-preserve-unknown-fields": true})
+    let member = |(name, about): &(&str, &str)| {
+        let schema = json!({"description": about, "x-kubernetes-preserve-unknown-fields": true});
+        ((*name).to_owned(), schema)
+    };
+    let members: Map<String, Value> = KUBELET.iter().map(member).collect();
+    schemars::json_schema!({
+        "type": "object",
+        "properties": members,
+        "x-kubernetes-preserve-unknown-fields": true,
+    })
 }
+
+/// The members of `kubelet` that reach nodes of every image family.
+const KUBELET: &[(&str, &str)] = &[
+    ("clusterDNS", "A list of addresses of DNS servers, in place of the cluster's."),
+    ("cpuCFSQuota", "Whether CPU limits of containers are enforced: true or false."),
+    (
+        "evictionHard",
+        "Signals such as memory.available, each with the quantity or the percentage below which pods are evicted at once.",
+    ),
+    (
+        "evictionMaxPodGracePeriod",
+        "The most seconds that a pod may take to stop when a soft threshold evicts it.",
+    ),
+    (
+        "evictionSoft",
+        "Signals such as memory.available, each with the quantity or the percentage below which pods are evicted after a while.",
+    ),
+    (
+        "evictionSoftGracePeriod",
+        "For each signal of evictionSoft how long it must hold, such as 1m30s.",
+    ),
+    (
+        "imageGCHighThresholdPercent",
+        "How full the disk may be, from 0 to 100, before images are removed until imageGCLowThresholdPercent is reached.",
+    ),
+    (
+        "imageGCLowThresholdPercent",
+        "How full the disk may be, from 0 to 100, that no images are removed: less than imageGCHighThresholdPercent.",
+    ),
+    (
+        "kubeReserved",
+        "Quantities of cpu, memory, ephemeral-storage and pid that are kept for the kubelet and the container runtime.",
+    ),
+    ("maxPods", "The most pods that run on a node."),
+    ("podsPerCore", "The most pods that run on a node for each of its CPUs; maxPods still holds."),
+    (
+        "systemReserved",
+        "Quantities of cpu, memory, ephemeral-storage and pid that are kept for the operating system.",
+    ),
+];
 
 fn tag_rules() -> Value {
     rules(&[

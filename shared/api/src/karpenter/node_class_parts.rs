@@ -330,3 +330,10 @@ pub(crate) struct CpuOptions {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) nested_virtualization: Option<Switch>,
 }
+
+/// Whether instances may run AWS Nitro Enclaves.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub(crate) struct EnclaveOptions {
+    /// They may: only instance types that support Nitro Enclaves are launched.
+    pub(crate) enabled: bool,
+}

@@ -224,6 +224,8 @@ pub(crate) enum DisruptionReason {
     Empty,
     /// It is not what the pool asks for any more.
     Drifted,
+    /// It is not well, and is repaired.
+    Unhealthy,
 }
 
 /// What a NodePool has.

@@ -18,6 +18,8 @@ mod files;
 mod functions;
 #[path = "tidy/glossary.rs"]
 mod glossary;
+#[path = "tidy/limits.rs"]
+mod limits;
 #[path = "tidy/names.rs"]
 mod names;
 #[path = "tidy/reasons.rs"]

@@ -69,6 +69,11 @@ impl LedgerState {
         Snapshot { generation, claims, unavailable_offerings, measured }
     }
 
+    /// How many offerings were ever unavailable.
+    pub(crate) fn unavailable_count(&self) -> usize {
+        self.unavailable_offerings.len()
+    }
+
     pub(crate) fn mark_unavailable(&mut self, offering: &OfferingKey, until: Timestamp) {
         let stored = self.unavailable_offerings.entry(offering.clone()).or_insert(until);
         *stored = until.max(*stored);

@@ -15,7 +15,10 @@ mod cluster;
 mod delivery;
 mod fault;
 mod ledger;
+mod limits;
+mod loads;
 mod mail;
+mod meter;
 mod port;
 mod runner;
 mod settings;
@@ -36,7 +39,13 @@ pub use chance::{Chance, Span};
 pub use cluster::{ConditionRecord, NodeClaimObject, ObjectRecord};
 pub use delivery::{DeliveryOutcome, FunctionCall, MinuteSchedule, Payload};
 pub use fault::{Access, Call, FaultRule, Injection, Storm, at_call, first_calls};
+pub use limits::{
+    AccountLimits, ApiAction, ApiService, FunctionLimits, FunctionQueue, FunctionTable, Latencies,
+    Load, Quotas, RECURSIVE_INVOCATIONS_MAX, RecursiveLoop, RequestLimits, TableLimits,
+    TokenBucket, actions_of, claim_bytes,
+};
 pub use mail::DeadLetter;
+pub use meter::{InvocationCount, Meter, RequestCount, TableUnits};
 pub use runner::{Dispatch, Runner, Stopped, Work};
 pub use settings::{Disorder, Sabotage, ScoringStrategy, WorldSettings};
 pub use sim::Sim;

@@ -5,13 +5,17 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use jiff::{SignedDuration, Timestamp};
-use model::{ClusterName, Function, NodeClaim, NodeClaimName, interruption::Interruption};
+use model::{
+    ClusterName, Function, NodeClaim, NodeClaimName, interruption::Interruption,
+    limits::MESSAGE_DELAY_SECONDS_MAX,
+};
 use ports::Invocation;
 
 use crate::{
     chance::Span,
     delivery::{DeliveryOutcome, FunctionCall, MinuteSchedule, Payload},
     later,
+    limits::{FunctionTable, RECURSIVE_INVOCATIONS_MAX, RecursiveLoop},
     world::{Event, World},
 };
 
@@ -37,6 +41,10 @@ struct Envelope {
     cluster: ClusterName,
     payload: Payload,
     receives: u32,
+    /// How often the chain that it belongs to came to each function so far.
+    lineage: BTreeMap<Function, u32>,
+    /// When it was taken last.
+    taken_at: Timestamp,
 }
 
 /// The records of one cluster for one function, in the order of the writes.
@@ -104,10 +112,40 @@ impl Mail {
         self.sequence
     }
 
-    /// When the next delivery is due, if there is one to come.
-    pub(crate) fn next_at(&self) -> Option<Timestamp> {
-        let queued = self.queue.keys().next().map(|(at, _)| *at);
-        self.streams.values().filter_map(Stream::due_at).chain(queued).min()
+    /// When the next delivery is due, if there is one to come for which `functions` have room.
+    pub(crate) fn next_at(&self, functions: &FunctionTable) -> Option<Timestamp> {
+        let queued =
+            self.queue.iter().find(|(_, envelope)| self.has_room(functions, envelope.function));
+        let queued = queued.map(|((at, _), _)| *at);
+        let streams = self.streams.iter().filter(|((_, f), _)| self.has_room(functions, *f));
+        streams.filter_map(|(_, stream)| stream.due_at()).chain(queued).min()
+    }
+
+    /// Whether one more invocation of `function` may begin.
+    fn has_room(&self, functions: &FunctionTable, function: Function) -> bool {
+        let Some(reserved) = functions.of(function).reserved_concurrency else { return true };
+        let under_way =
+            self.in_flight.values().filter(|in_flight| in_flight.function() == function);
+        under_way.count() < reserved
+    }
+
+    /// How often the chain of the delivery `id` came to each function, this time included.
+    fn lineage(&self, id: u64) -> BTreeMap<Function, u32> {
+        let Some(InFlight::Message(envelope)) = self.in_flight.get(&id) else {
+            return BTreeMap::new();
+        };
+        let mut lineage = envelope.lineage.clone();
+        *lineage.entry(envelope.function).or_default() += 1;
+        lineage
+    }
+}
+
+impl InFlight {
+    const fn function(&self) -> Function {
+        match self {
+            Self::Message(envelope) => envelope.function,
+            Self::Batch { function, .. } => *function,
+        }
     }
 }
 
@@ -115,7 +153,9 @@ impl World {
     /// Puts messages of the functions into their queues.
     pub(crate) fn send(&mut self, deliveries: &[model::message::Delivery]) {
         for delivery in deliveries {
-            let delay = SignedDuration::from_secs(i64::from(delivery.delay_seconds));
+            // The adapter shortens what SQS would refuse.
+            let delay = delivery.delay_seconds.min(MESSAGE_DELAY_SECONDS_MAX);
+            let delay = SignedDuration::from_secs(i64::from(delay));
             let function = delivery.message.function();
             if let Some((_, sender)) = self.current {
                 self.sent.entry(sender).or_default().insert(function);
@@ -142,7 +182,11 @@ impl World {
     ) {
         let disorder = self.settings.disorder;
         let identity = format!("{function}-{}", self.mail.next_number());
-        let envelope = Envelope { identity, function, cluster, payload, receives: 0 };
+        let lineage = self.current.map(|(id, _)| self.mail.lineage(id)).unwrap_or_default();
+        let taken_at = self.now;
+        let envelope =
+            Envelope { identity, function, cluster, payload, receives: 0, lineage, taken_at };
+        self.usage.meter.queued(function);
         let copies = if self.chances.mail.per_mille(disorder.duplicated_per_mille) { 2 } else { 1 };
         for _ in 0..copies {
             let mut at = later(later(self.now, delay), self.chances.mail.within(latency));
@@ -174,6 +218,8 @@ impl World {
             cluster: self.settings.cluster.clone(),
             payload: Payload::Schedule(schedule),
             receives: 0,
+            lineage: BTreeMap::new(),
+            taken_at: self.now,
         };
         self.mail.queue.insert((self.now, number), envelope);
         self.after(SignedDuration::from_mins(1), Event::Schedule(schedule));
@@ -181,9 +227,14 @@ impl World {
 
     /// Takes what is due first, if anything is.
     pub(crate) fn next_delivery(&mut self) -> Option<FunctionCall> {
+        self.drop_recursive();
         let now = self.now;
-        let queued = self.mail.queue.keys().next().map(|(at, _)| *at).filter(|at| *at <= now);
+        let functions = &self.settings.limits.functions;
+        let due = self.mail.queue.range(..=(now, u64::MAX));
+        let mut due = due.filter(|(_, envelope)| self.mail.has_room(functions, envelope.function));
+        let queued = due.next().map(|(key, _)| *key);
         let streams = self.mail.streams.iter();
+        let streams = streams.filter(|((_, f), _)| self.mail.has_room(functions, *f));
         let streamed = streams
             .filter_map(|(key, stream)| Some((stream.due_at().filter(|at| *at <= now)?, key)))
             .min()
@@ -191,10 +242,10 @@ impl World {
         self.mail.deliveries += 1;
         let id = self.mail.deliveries;
         match (queued, streamed) {
-            (queued, Some((at, key))) if queued.is_none_or(|queued| at < queued) => {
+            (queued, Some((at, key))) if queued.is_none_or(|(queued, _)| at < queued) => {
                 self.take_batch(id, key)
             }
-            (Some(_), _) => self.take_message(id),
+            (Some(key), _) => self.take_message(id, key),
             (None, _) => {
                 self.mail.deliveries -= 1;
                 None
@@ -202,9 +253,32 @@ impl World {
         }
     }
 
-    fn take_message(&mut self, id: u64) -> Option<FunctionCall> {
-        let (_, mut envelope) = self.mail.queue.pop_first()?;
+    /// Drops what is due of chains that came back to their function too often.
+    ///
+    /// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-recursion.html>
+    fn drop_recursive(&mut self) {
+        let functions = &self.settings.limits.functions;
+        let is_dropped = |envelope: &Envelope| {
+            let times = envelope.lineage.get(&envelope.function).copied().unwrap_or_default();
+            RECURSIVE_INVOCATIONS_MAX <= times
+                && functions.of(envelope.function).recursive_loop == RecursiveLoop::Terminate
+        };
+        let due = self.mail.queue.range(..=(self.now, u64::MAX));
+        let dropped: Vec<_> =
+            due.filter(|(_, envelope)| is_dropped(envelope)).map(|(key, _)| *key).collect();
+        for key in dropped {
+            if let Some(Envelope { function, payload, .. }) = self.mail.queue.remove(&key) {
+                self.usage.meter.recursion_ended(function);
+                self.note(format_args!("Lambda ends the chain of {function} {payload}"));
+                self.bury(function, payload);
+            }
+        }
+    }
+
+    fn take_message(&mut self, id: u64, key: (Timestamp, u64)) -> Option<FunctionCall> {
+        let mut envelope = self.mail.queue.remove(&key)?;
         envelope.receives += 1;
+        envelope.taken_at = self.now;
         let delivery = self.delivery(
             id,
             envelope.function,
@@ -234,19 +308,21 @@ impl World {
     }
 
     fn delivery(
-        &self,
+        &mut self,
         id: u64,
         function: Function,
         payload: Payload,
         (identity, cluster): (String, ClusterName),
     ) -> FunctionCall {
-        let deadline = later(self.now, self.settings.delivery_timeout);
+        let deadline = later(self.now, self.settings.limits.functions.of(function).timeout);
+        self.usage.meter.began(id, function, self.now);
         let invocation = Invocation { id: identity, cluster, now: self.now, deadline };
         FunctionCall { id, function, payload, invocation }
     }
 
     /// Acknowledges a delivery, or lets it come again.
     pub(crate) fn finish(&mut self, id: u64, outcome: &DeliveryOutcome) {
+        self.usage.meter.ended(id, self.now, *outcome == DeliveryOutcome::Crashed);
         match self.mail.in_flight.remove(&id) {
             Some(InFlight::Message(envelope)) if *outcome != DeliveryOutcome::Done => {
                 self.return_message(envelope);
@@ -260,17 +336,21 @@ impl World {
 
     fn return_message(&mut self, envelope: Envelope) {
         let is_schedule = matches!(envelope.payload, Payload::Schedule(_));
-        let (receives_max, retry_after) = if is_schedule {
-            (SCHEDULE_RECEIVES_MAX, SCHEDULE_RETRY_AFTER)
-        } else {
-            (self.settings.receives_max, self.settings.visibility_timeout)
+        let queue = self.settings.limits.functions.of(envelope.function).queue;
+        let (receives_max, visible_at) = match queue {
+            Some(queue) if !is_schedule => {
+                // From when it was taken: SQS does not know how the function ended.
+                let visible_at = later(envelope.taken_at, queue.visibility_timeout);
+                (self.settings.receives_max, visible_at.max(self.now))
+            }
+            _ => (SCHEDULE_RECEIVES_MAX, later(self.now, SCHEDULE_RETRY_AFTER)),
         };
         if envelope.receives >= receives_max {
             self.bury(envelope.function, envelope.payload);
             return;
         }
         let number = self.mail.next_number();
-        self.mail.queue.insert((later(self.now, retry_after), number), envelope);
+        self.mail.queue.insert((visible_at, number), envelope);
     }
 
     /// A batch that failed comes again, halved, before anything behind it.

@@ -87,7 +87,7 @@ impl Task {
     /// When it can go on: after its last step's latency when it is awake, else not before its
     /// deadline.
     fn next_at(&self) -> Timestamp {
-        if self.flag.is_awake() { self.ready_at } else { self.deadline }
+        if self.flag.is_awake() { self.ready_at.min(self.deadline) } else { self.deadline }
     }
 }
 
@@ -129,7 +129,8 @@ impl<D: FnMut(FunctionCall) -> Work> Runner<D> {
             self.start_due();
             let has_room = self.has_room();
             let world_at = self.sim.with(|world| {
-                let mail_at = world.mail.next_at().filter(|_| has_room);
+                let functions = &world.settings.limits.functions;
+                let mail_at = world.mail.next_at(functions).filter(|_| has_room);
                 (world.next_event_at(), mail_at)
             });
             let (event_at, mail_at) = world_at;
@@ -156,7 +157,8 @@ impl<D: FnMut(FunctionCall) -> Work> Runner<D> {
     }
 
     fn has_room(&self) -> bool {
-        self.tasks.len() < self.sim.with(|world| world.settings.deliveries_max)
+        let quotas = self.sim.with(|world| world.settings.limits.quotas);
+        quotas.concurrent_invocations.is_none_or(|most| self.tasks.len() < most)
     }
 
     fn start_due(&mut self) {

@@ -3,7 +3,7 @@
 use jiff::{SignedDuration, Timestamp};
 use model::ClusterName;
 
-use crate::{chance::Span, made_up};
+use crate::{chance::Span, limits::AccountLimits, made_up};
 
 /// Which of the nodes that a pod fits onto the kube-scheduler stand-in takes. Ties are seeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -74,18 +74,13 @@ pub struct WorldSettings {
     pub profile_visible_after: SignedDuration,
     /// How long EC2 still describes a terminated instance. Default: 1 hour.
     pub terminated_listed_for: SignedDuration,
-    /// Virtual time between two steps of one delivery. Default: 5 to 40 ms.
+    /// Virtual time between two steps of one delivery, beside what `limits` say of its requests.
+    /// Default: 5 to 40 ms.
     pub call_latency: Span,
-    /// Deliveries under way at the same time. Default: 4.
-    pub deliveries_max: usize,
+    /// What the account and the API server allow. Default: what AWS publishes.
+    pub limits: AccountLimits,
     /// Polls of one run, after which it counts as caught in a loop. Default: 5,000,000.
     pub polls_max: u64,
-    /// The time limit of a delivery, after which it is dropped. Default: 60 s.
-    pub delivery_timeout: SignedDuration,
-    /// From a failed or crashed delivery of a queue to the next. Default: 60 s.
-    ///
-    /// The deployed queues wait longer, because their time-out covers Lambda's own retries.
-    pub visibility_timeout: SignedDuration,
     /// Deliveries of one message before it goes to the dead letters. Default: 5.
     pub receives_max: u32,
     /// Deliveries of one stream batch before it is given up. Default: 10.
@@ -128,10 +123,8 @@ impl Default for WorldSettings {
             profile_visible_after: SignedDuration::ZERO,
             terminated_listed_for: SignedDuration::from_hours(1),
             call_latency: Span::from_millis(5, 40),
-            deliveries_max: 4,
+            limits: AccountLimits::default(),
             polls_max: 5_000_000,
-            delivery_timeout: SignedDuration::from_secs(60),
-            visibility_timeout: SignedDuration::from_secs(60),
             receives_max: 5,
             stream_attempts_max: 10,
             stream_retry_after: SignedDuration::from_secs(1),
@@ -146,6 +139,12 @@ impl Default for WorldSettings {
 }
 
 impl WorldSettings {
+    /// The same in an account without limits: see [`AccountLimits::unlimited`].
+    #[must_use]
+    pub fn without_limits(self) -> Self {
+        Self { limits: AccountLimits::unlimited(), ..self }
+    }
+
     /// The defaults with another seed.
     #[must_use]
     pub fn with_seed(seed: u64) -> Self {

@@ -22,7 +22,10 @@ use crate::{
     cluster::{NodeClaimObject, ObjectRecord},
     delivery::{DeliveryOutcome, FunctionCall},
     fault::{Access, FaultRule, Injection},
+    limits::Load,
+    loads,
     mail::DeadLetter,
+    meter::Meter,
     runner::{Runner, Stopped, Wakeful, Work},
     settings::WorldSettings,
     story::{Action, ClusterObject},
@@ -147,6 +150,11 @@ impl Sim {
         self.0.borrow().calls()
     }
 
+    /// What was used so far: requests, capacity of the table, messages, invocations.
+    pub fn meter(&self) -> Meter {
+        self.0.borrow().usage.meter.clone()
+    }
+
     /// Which calls of ports each function made so far, as port and method.
     pub fn called(&self) -> BTreeMap<Function, BTreeSet<&'static str>> {
         self.0.borrow().called.clone()
@@ -266,11 +274,23 @@ impl Sim {
         look(&mut self.0.borrow_mut())
     }
 
-    /// One call of a port.
+    /// One call of a port, as large as the world says that calls of `operation` are.
     pub(crate) async fn step<T>(
+        &self,
+        operation: (&'static str, Access),
+        subject: impl fmt::Display,
+        effect: impl FnOnce(&mut World) -> Result<T, PortError>,
+    ) -> Result<T, PortError> {
+        let load = |world: &mut World| loads::usual(world, operation.0);
+        self.step_of(operation, subject, load, effect).await
+    }
+
+    /// One call of a port that is as large as `load` says.
+    pub(crate) async fn step_of<T>(
         &self,
         (operation, access): (&'static str, Access),
         subject: impl fmt::Display,
+        load: impl FnOnce(&mut World) -> Load,
         effect: impl FnOnce(&mut World) -> Result<T, PortError>,
     ) -> Result<T, PortError> {
         yield_once().await;
@@ -293,6 +313,14 @@ impl Sim {
             self.with(|world| world.note(format_args!("{operation} {subject} {injection}")));
             return Err(injected(operation, fault));
         }
+        let load = self.with(load);
+        let taken = match self.pay(operation, load).await {
+            Ok(taken) => taken,
+            Err(error) => {
+                self.with(|world| world.note(format_args!("{operation} {subject} is throttled")));
+                return Err(error);
+            }
+        };
         let result = self.with(|world| {
             let result = effect(world);
             match &result {
@@ -313,11 +341,15 @@ impl Sim {
             Injection::Pass
             | Injection::Delay(_)
             | Injection::FailBefore(_)
-            | Injection::CrashBefore => result,
+            | Injection::CrashBefore => {
+                // The state is the first page's; the answer takes its time.
+                self.wait_for(taken).await;
+                result
+            }
         }
     }
 
-    async fn wait_until(&self, time: Timestamp) {
+    pub(crate) async fn wait_until(&self, time: Timestamp) {
         let mut is_planned = false;
         poll_fn(|context| {
             let mut world = self.0.borrow_mut();

@@ -3,6 +3,7 @@
 mod account;
 mod cluster;
 mod ledger;
+mod limits;
 mod reservations;
 mod runs;
 mod toy;

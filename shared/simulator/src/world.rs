@@ -23,6 +23,7 @@ use crate::{
     fault::{Call, FaultRule, Injection},
     later,
     ledger::LedgerState,
+    limits::Usage,
     mail::Mail,
     settings::WorldSettings,
     story::Action,
@@ -80,6 +81,8 @@ pub(crate) struct Chances {
     pub(crate) mail: Chance,
     pub(crate) faults: Chance,
     pub(crate) driver: Chance,
+    /// How long requests take, and when they are sent again.
+    pub(crate) requests: Chance,
 }
 
 /// Everything there is.
@@ -102,6 +105,8 @@ pub(crate) struct World {
     pub(crate) trace: Vec<String>,
     pub(crate) timeline: Vec<TimelineEvent>,
     pub(crate) violations: Vec<String>,
+    /// What was used of the account's limits.
+    pub(crate) usage: Usage,
     calls: u64,
     /// Which calls of ports each function made so far.
     pub(crate) called: BTreeMap<Function, BTreeSet<&'static str>>,
@@ -131,6 +136,7 @@ impl World {
             mail: chance.child("mail"),
             faults: chance.child("faults"),
             driver: chance.child("driver"),
+            requests: chance.child("requests"),
         };
         let mut world = Self {
             now: settings.start,
@@ -147,6 +153,7 @@ impl World {
             trace: Vec::new(),
             timeline: Vec::new(),
             violations: Vec::new(),
+            usage: Usage::default(),
             calls: 0,
             called: BTreeMap::new(),
             sent: BTreeMap::new(),

@@ -27,6 +27,9 @@ use ports::{
 use crate::{
     AwsError, Sim, TemplateRecord,
     fault::Access::{Read, Write},
+    limits::Load,
+    loads,
+    world::World,
 };
 
 impl Catalog for Sim {
@@ -101,15 +104,17 @@ impl CatalogStore for Sim {
 
 impl Discovery for Sim {
     async fn subnets(&self, terms: &[SubnetTerm]) -> Result<Vec<Subnet>, PortError> {
-        self.step(("Discovery.subnets", Read), "", |world| Ok(world.subnets(terms))).await
+        let load = |_: &mut World| Load::items(terms.len());
+        self.step_of(("Discovery.subnets", Read), "", load, |world| Ok(world.subnets(terms))).await
     }
 
     async fn security_groups(
         &self,
         terms: &[SecurityGroupTerm],
     ) -> Result<Vec<SecurityGroup>, PortError> {
-        self.step(("Discovery.security_groups", Read), "", |world| Ok(world.security_groups(terms)))
-            .await
+        let load = |_: &mut World| Load::items(terms.len());
+        let effect = |world: &mut World| Ok(world.security_groups(terms));
+        self.step_of(("Discovery.security_groups", Read), "", load, effect).await
     }
 
     async fn reservations(
@@ -119,7 +124,9 @@ impl Discovery for Sim {
         if terms.is_empty() {
             return Ok(Vec::new());
         }
-        self.step(("Discovery.reservations", Read), "", |world| Ok(world.reservations(terms))).await
+        let load = |_: &mut World| Load::items(terms.len());
+        let effect = |world: &mut World| Ok(world.reservations(terms));
+        self.step_of(("Discovery.reservations", Read), "", load, effect).await
     }
 
     async fn placement_group(
@@ -137,7 +144,8 @@ impl Discovery for Sim {
         terms: &[ImageTerm],
         kubernetes_version: &str,
     ) -> Result<Vec<Image>, PortError> {
-        self.step(("Discovery.images", Read), "", |world| {
+        let load = |_: &mut World| loads::images(terms, kubernetes_version);
+        self.step_of(("Discovery.images", Read), "", load, |world| {
             Ok(world.images(terms, kubernetes_version))
         })
         .await
@@ -163,7 +171,8 @@ impl Discovery for Sim {
 
 impl Templates for Sim {
     async fn ensure(&self, template: &LaunchTemplate) -> Result<(), PortError> {
-        self.step(("Templates.ensure", Write), &template.name, |world| {
+        let load = |world: &mut World| loads::missing_template(world, &template.name);
+        self.step_of(("Templates.ensure", Write), &template.name, load, |world| {
             world.ensure_template(template);
             Ok(())
         })
@@ -208,7 +217,8 @@ impl Profiles for Sim {
         role: &str,
         tags: &BTreeMap<String, String>,
     ) -> Result<(), PortError> {
-        self.step(("Profiles.ensure", Write), name, |world| {
+        let load = |world: &mut World| loads::missing_profile(world, name);
+        self.step_of(("Profiles.ensure", Write), name, load, |world| {
             let ensured = world.ensure_profile(path, name, role, tags);
             ensured.map_err(|refusal| refusal.of("CreateInstanceProfile"))
         })
@@ -241,21 +251,26 @@ impl Profiles for Sim {
 impl Fleet for Sim {
     async fn launch(&self, request: &FleetRequest) -> Result<FleetAnswer, PortError> {
         let subject = format!("{} x{}", request.token, request.count);
-        self.step(("Fleet.launch", Write), subject, |world| {
+        let load =
+            |_: &mut World| Load::items(usize::try_from(request.count).unwrap_or(usize::MAX));
+        self.step_of(("Fleet.launch", Write), subject, load, |world| {
             world.launch(request).map_err(|refusal| refusal.of("CreateFleet"))
         })
         .await
     }
 
     async fn dry_run(&self, request: &FleetRequest) -> Result<DryRunAnswer, PortError> {
-        let checked = self.step(("Fleet.dry_run", Read), &request.token, |world| {
+        let none = |_: &mut World| Load::default();
+        let checked = self.step_of(("Fleet.dry_run", Read), &request.token, none, |world| {
             world.check_request(request).map_err(|refusal| refusal.of("CreateFleet"))
         });
         dry_run_answer(checked.await)
     }
 
     async fn dry_run_instance(&self, request: &RunRequest) -> Result<DryRunAnswer, PortError> {
-        let checked = self.step(("Fleet.dry_run_instance", Read), &request.subnet, |world| {
+        let none = |_: &mut World| Load::default();
+        let operation = ("Fleet.dry_run_instance", Read);
+        let checked = self.step_of(operation, &request.subnet, none, |world| {
             world.check_run(&request.template).map_err(|refusal| refusal.of("RunInstances"))
         });
         dry_run_answer(checked.await)
@@ -263,7 +278,9 @@ impl Fleet for Sim {
 
     async fn describe(&self, instances: &[InstanceId]) -> Result<Vec<Instance>, PortError> {
         let subject = ids(instances);
-        self.step(("Fleet.describe", Read), subject, |world| Ok(world.describe(instances))).await
+        let load = |_: &mut World| loads::instances(instances);
+        let effect = |world: &mut World| Ok(world.describe(instances));
+        self.step_of(("Fleet.describe", Read), subject, load, effect).await
     }
 
     async fn of_batch(
@@ -271,7 +288,9 @@ impl Fleet for Sim {
         cluster: &ClusterName,
         batch: &BatchId,
     ) -> Result<Vec<Instance>, PortError> {
-        self.step(("Fleet.of_batch", Read), batch, |world| Ok(world.of_batch(cluster, batch))).await
+        let load = |_: &mut World| loads::batch();
+        let effect = |world: &mut World| Ok(world.of_batch(cluster, batch));
+        self.step_of(("Fleet.of_batch", Read), batch, load, effect).await
     }
 
     async fn list(&self, cluster: &ClusterName) -> Result<Vec<Instance>, PortError> {
@@ -294,7 +313,8 @@ impl Fleet for Sim {
     }
 
     async fn terminate(&self, instances: &[InstanceId]) -> Result<(), PortError> {
-        self.step(("Fleet.terminate", Write), ids(instances), |world| {
+        let load = |_: &mut World| loads::instances(instances);
+        self.step_of(("Fleet.terminate", Write), ids(instances), load, |world| {
             world.terminate(instances);
             Ok(())
         })
@@ -310,7 +330,8 @@ impl Mailbox for Sim {
             }
             many => format!("{} messages", many.len()),
         };
-        self.step(("Mailbox.send", Write), subject, |world| {
+        let load = |_: &mut World| loads::messages(deliveries);
+        self.step_of(("Mailbox.send", Write), subject, load, |world| {
             world.send(deliveries);
             Ok(())
         })

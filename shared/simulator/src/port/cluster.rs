@@ -19,6 +19,8 @@ use crate::{
     Sim,
     cluster::{NODE_CLASS, NODE_POOL},
     fault::Access::{Read, Write},
+    loads,
+    world::World,
 };
 
 impl Cluster for Sim {
@@ -59,7 +61,8 @@ impl Cluster for Sim {
     }
 
     async fn pods(&self, selection: &PodSelection) -> Result<Listing<Pod>, PortError> {
-        self.step(("Cluster.pods", Read), "", |world| {
+        let load = |world: &mut World| loads::pods(world, selection);
+        self.step_of(("Cluster.pods", Read), "", load, |world| {
             Ok(world.list_of("Pod", world.cluster.selected(selection).cloned()))
         })
         .await
@@ -121,7 +124,8 @@ impl NodeClaims for Sim {
 
     async fn sync(&self, claim: &NodeClaim) -> Result<(), PortError> {
         let subject = format!("{} {} {}", claim.name, claim.version, claim.phase);
-        self.step(("NodeClaims.sync", Write), subject, |world| {
+        let load = |world: &mut World| loads::missing_object(world, &claim.name);
+        self.step_of(("NodeClaims.sync", Write), subject, load, |world| {
             if world.sync(claim) {
                 return Ok(());
             }
@@ -131,7 +135,8 @@ impl NodeClaims for Sim {
     }
 
     async fn remove(&self, claim: &NodeClaimName) -> Result<(), PortError> {
-        self.step(("NodeClaims.remove", Write), claim, |world| {
+        let load = |world: &mut World| loads::object(world, claim);
+        self.step_of(("NodeClaims.remove", Write), claim, load, |world| {
             world.remove_node_claim(claim);
             Ok(())
         })
@@ -141,7 +146,8 @@ impl NodeClaims for Sim {
 
 impl Nodes for Sim {
     async fn node_of_instance(&self, instance: &InstanceId) -> Result<Option<Node>, PortError> {
-        self.step(("Nodes.node_of_instance", Read), instance, |world| {
+        let load = |world: &mut World| loads::search(world, instance);
+        self.step_of(("Nodes.node_of_instance", Read), instance, load, |world| {
             let name = world.cluster.node_of_instance.get(instance);
             let entry = name.and_then(|name| world.cluster.nodes.get(name));
             Ok(entry.map(|entry| entry.node.clone()))
@@ -150,7 +156,8 @@ impl Nodes for Sim {
     }
 
     async fn pods_on(&self, node: &NodeName) -> Result<Listing<Pod>, PortError> {
-        self.step(("Nodes.pods_on", Read), node, |world| {
+        let load = |world: &mut World| loads::pods(world, &PodSelection::OnNode(node.clone()));
+        self.step_of(("Nodes.pods_on", Read), node, load, |world| {
             let pods = world.cluster.selected(&PodSelection::OnNode(node.clone())).cloned();
             Ok(world.list_of("Pod", pods))
         })

@@ -11,6 +11,7 @@ use ports::{Fault, Ledger, PortError};
 use crate::{
     Sim,
     fault::Access::{self, Read, Write},
+    limits, loads,
     sim::yield_once,
     world::World,
 };
@@ -24,7 +25,8 @@ impl Sim {
         act: impl Fn(&mut World, &NodeClaim) -> WriteOutcome,
     ) -> Result<WriteOutcome, PortError> {
         let batch = claims.first().map(|claim| claim.batch.as_str()).unwrap_or_default();
-        self.step(operation, format!("{} of {batch}", claims.len()), |world| {
+        let load = |_: &mut World| loads::claims(claims);
+        self.step_of(operation, format!("{} of {batch}", claims.len()), load, |world| {
             let outcomes: Vec<WriteOutcome> =
                 claims.iter().map(|claim| act(world, claim)).collect();
             let refused = outcomes.into_iter().find(|outcome| *outcome == WriteOutcome::Conflict);
@@ -66,7 +68,8 @@ impl Ledger for Sim {
             commit.changed.len()
         )
         .to_string();
-        self.step(("Ledger.commit", Write), subject, |world| {
+        let load = |_: &mut World| limits::commit_load(commit);
+        self.step_of(("Ledger.commit", Write), subject, load, |world| {
             let outcome = world.commit(cluster, commit);
             if outcome == CommitOutcome::Conflict {
                 world.note(format_args!("commit {} conflicts", commit.id));
@@ -106,7 +109,8 @@ impl Ledger for Sim {
         claim: &NodeClaim,
     ) -> Result<WriteOutcome, PortError> {
         let subject = format!("{} {} {}", claim.name, claim.version, claim.phase);
-        self.step(("Ledger.write_claim", Write), subject, |world| {
+        let load = |_: &mut World| loads::claim(claim);
+        self.step_of(("Ledger.write_claim", Write), subject, load, |world| {
             let stored = world.ledger.cluster(cluster).claims.get(&claim.name);
             let is_promised = stored.is_some_and(|stored| stored.version == PROMISED_VERSION);
             let outcome = if is_promised {
@@ -139,7 +143,8 @@ impl Ledger for Sim {
         claim: &NodeClaim,
     ) -> Result<WriteOutcome, PortError> {
         let subject = format!("{} {}", claim.name, claim.version);
-        self.step(("Ledger.remove_claim", Write), subject, |world| {
+        let load = |_: &mut World| loads::claim(claim);
+        self.step_of(("Ledger.remove_claim", Write), subject, load, |world| {
             if claim.version <= PROMISED_VERSION {
                 let problem = format!("claim {} is still in its batch", claim.name);
                 return Err(PortError::because("remove a claim", Fault::Permanent, problem));
@@ -164,7 +169,8 @@ impl Ledger for Sim {
         &self,
         offerings: &[(OfferingKey, Timestamp)],
     ) -> Result<(), PortError> {
-        self.step(("Ledger.mark_unavailable", Write), offerings.len(), |world| {
+        let load = |_: &mut World| loads::marks(offerings.len());
+        self.step_of(("Ledger.mark_unavailable", Write), offerings.len(), load, |world| {
             for (offering, until) in offerings {
                 world.ledger.mark_unavailable(offering, *until);
             }

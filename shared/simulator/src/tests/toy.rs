@@ -51,7 +51,13 @@ pub(crate) fn catalog() -> Arc<RegionCatalog> {
     })
 }
 
+/// A world without limits: most tests are about something else.
 pub(crate) fn sim(settings: WorldSettings) -> Sim {
+    limited(settings.without_limits())
+}
+
+/// A world with the limits that `settings` say.
+pub(crate) fn limited(settings: WorldSettings) -> Sim {
     Sim::new(settings, catalog())
 }
 

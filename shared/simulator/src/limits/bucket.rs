@@ -1,0 +1,218 @@
+//! Token buckets: how requests are throttled.
+//!
+//! <https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html>
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use super::ApiAction;
+
+/// How many tokens a bucket holds, and how many come back each second.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct TokenBucket {
+    /// Tokens of a full bucket.
+    pub capacity: u32,
+    /// Tokens that come back in one second.
+    pub refill_per_second: u32,
+}
+
+impl TokenBucket {
+    /// A bucket of so many tokens and such a refill per second.
+    pub const fn new(capacity: u32, refill_per_second: u32) -> Self {
+        Self { capacity, refill_per_second }
+    }
+}
+
+/// The buckets of one account in one region. Whatever has none is not throttled.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct RequestLimits {
+    /// Requests, by action: each takes one token.
+    pub requests: BTreeMap<ApiAction, TokenBucket>,
+    /// Resources that requests name or make, by action: each takes one token.
+    pub resources: BTreeMap<ApiAction, TokenBucket>,
+    /// Of each action of EC2 that only asks and is not in `requests`.
+    pub ec2_reads: Option<TokenBucket>,
+    /// Of each action of EC2 that changes something and is not in `requests`.
+    pub ec2_writes: Option<TokenBucket>,
+    /// Of each action of IAM that is not in `requests`.
+    pub iam: Option<TokenBucket>,
+    /// How often a throttled request is sent in all; see [`RequestLimits::default_of_account`].
+    pub attempts_max: u32,
+}
+
+impl RequestLimits {
+    /// What an account has that never asked for more.
+    ///
+    /// EC2: non-mutating actions 100 tokens and 20 a second; mutating ones 50 and 5; `CreateTags` 100
+    /// and 10; `CreateLaunchTemplate` and `TerminateInstances` 100 and 5; `RunInstances` 5 and 2;
+    /// resources of `RunInstances` 1,000 and 2, of `TerminateInstances` 1,000 and 20
+    /// (<https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html>, each action has a
+    /// bucket of its own). It is not published whether the instances of an instant fleet take
+    /// resource tokens of `RunInstances`; here they do, which errs on the strict side.
+    ///
+    /// SSM: `GetParameter` 40 a second without higher throughput
+    /// (<https://docs.aws.amazon.com/general/latest/gr/ssm.html>). EKS: `DescribeCluster` 100 and 10
+    /// (no figure is published). IAM publishes none either: 20 requests and 5 a second for each
+    /// action is what people report of it.
+    ///
+    /// A throttled request is sent three times in all: the SDKs' standard mode
+    /// (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html>).
+    pub fn default_of_account() -> Self {
+        let bucket = TokenBucket::new;
+        let requests = [
+            (ApiAction::ec2("CreateTags"), bucket(100, 10)),
+            (ApiAction::ec2("CreateLaunchTemplate"), bucket(100, 5)),
+            (ApiAction::ec2("TerminateInstances"), bucket(100, 5)),
+            (ApiAction::ec2("RunInstances"), bucket(5, 2)),
+            (ApiAction { service: super::ApiService::Ssm, name: "GetParameter" }, bucket(40, 40)),
+            (
+                ApiAction { service: super::ApiService::Eks, name: "DescribeCluster" },
+                bucket(100, 10),
+            ),
+        ];
+        let resources = [
+            (ApiAction::ec2("CreateFleet"), bucket(1_000, 2)),
+            (ApiAction::ec2("RunInstances"), bucket(1_000, 2)),
+            (ApiAction::ec2("TerminateInstances"), bucket(1_000, 20)),
+        ];
+        Self {
+            requests: requests.into(),
+            resources: resources.into(),
+            ec2_reads: Some(bucket(100, 20)),
+            ec2_writes: Some(bucket(50, 5)),
+            iam: Some(bucket(20, 5)),
+            attempts_max: 3,
+        }
+    }
+
+    /// The bucket of requests for `action`, if it is throttled.
+    pub(crate) fn of(&self, action: ApiAction) -> Option<TokenBucket> {
+        let by_action = self.requests.get(&action).copied();
+        by_action.or_else(|| match (action.service, action.is_read()) {
+            (super::ApiService::Ec2, true) => self.ec2_reads,
+            (super::ApiService::Ec2, false) => self.ec2_writes,
+            (super::ApiService::Iam, _) => self.iam,
+            _ => None,
+        })
+    }
+}
+
+/// What is left in a bucket, in thousandths of a token.
+#[derive(Clone, Copy, Debug)]
+struct Level {
+    thousandths: i64,
+    at: Timestamp,
+}
+
+/// What is left in each bucket that was used, by what it is for.
+#[derive(Debug, Default)]
+pub(crate) struct Buckets(BTreeMap<(ApiAction, &'static str), Level>);
+
+impl Buckets {
+    /// Takes up to `wanted` tokens at `now`, and says how many.
+    pub(crate) fn take(
+        &mut self,
+        key: (ApiAction, &'static str),
+        bucket: TokenBucket,
+        wanted: u64,
+        now: Timestamp,
+    ) -> u64 {
+        let level = self.level(key, bucket, now);
+        let whole = u64::try_from(level.thousandths / 1_000).unwrap_or_default();
+        let taken = whole.min(wanted);
+        level.thousandths -= i64::try_from(taken).unwrap_or(i64::MAX).saturating_mul(1_000);
+        taken
+    }
+
+    /// Takes `wanted` tokens at `now` or none; more than a bucket holds is taken from a full one.
+    pub(crate) fn take_all(
+        &mut self,
+        key: (ApiAction, &'static str),
+        bucket: TokenBucket,
+        wanted: u64,
+        now: Timestamp,
+    ) -> bool {
+        let level = self.level(key, bucket, now);
+        let wanted = i64::try_from(wanted).unwrap_or(i64::MAX).saturating_mul(1_000);
+        let wanted = wanted.min(i64::from(bucket.capacity) * 1_000);
+        let is_enough = wanted <= level.thousandths;
+        if is_enough {
+            level.thousandths -= wanted;
+        }
+        is_enough
+    }
+
+    /// Takes `wanted` tokens at `now` if any is left, and owes what is missing, as DynamoDB does with
+    /// capacity: what a request takes is known only after it.
+    pub(crate) fn owe(
+        &mut self,
+        key: (ApiAction, &'static str),
+        bucket: TokenBucket,
+        wanted: u64,
+        now: Timestamp,
+    ) -> bool {
+        let level = self.level(key, bucket, now);
+        if level.thousandths <= 0 {
+            return false;
+        }
+        let wanted = i64::try_from(wanted).unwrap_or(i64::MAX).saturating_mul(1_000);
+        level.thousandths = level.thousandths.saturating_sub(wanted);
+        true
+    }
+
+    fn level(
+        &mut self,
+        key: (ApiAction, &'static str),
+        bucket: TokenBucket,
+        now: Timestamp,
+    ) -> &mut Level {
+        let full = i64::from(bucket.capacity) * 1_000;
+        let level = self.0.entry(key).or_insert(Level { thousandths: full, at: now });
+        let elapsed = i64::try_from(now.duration_since(level.at).as_millis()).unwrap_or(i64::MAX);
+        let refill = elapsed.saturating_mul(i64::from(bucket.refill_per_second));
+        level.thousandths = level.thousandths.saturating_add(refill).min(full);
+        level.at = level.at.max(now);
+        level
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use jiff::SignedDuration;
+
+    use super::*;
+
+    const KEY: (ApiAction, &str) = (ApiAction::ec2("CreateFleet"), "requests");
+
+    fn at(millis: i64) -> Timestamp {
+        Timestamp::UNIX_EPOCH.checked_add(SignedDuration::from_millis(millis)).unwrap()
+    }
+
+    #[test]
+    fn a_bucket_gives_what_it_has_and_refills_with_time() {
+        let (mut buckets, bucket) = (Buckets::default(), TokenBucket::new(5, 2));
+        assert_eq!(buckets.take(KEY, bucket, 7, at(0)), 5);
+        assert_eq!(buckets.take(KEY, bucket, 1, at(400)), 0);
+        assert_eq!(buckets.take(KEY, bucket, 9, at(500)), 1);
+        assert_eq!(buckets.take(KEY, bucket, 9, at(60_000)), 5);
+    }
+
+    #[test]
+    fn what_is_owed_is_paid_before_anything_else_is_taken() {
+        let (mut buckets, bucket) = (Buckets::default(), TokenBucket::new(10, 10));
+        assert!(buckets.owe(KEY, bucket, 30, at(0)));
+        assert!(!buckets.owe(KEY, bucket, 1, at(1_900)));
+        assert!(buckets.owe(KEY, bucket, 1, at(2_100)));
+    }
+
+    #[test]
+    fn each_action_of_ec2_has_a_bucket_of_its_kind() {
+        let limits = RequestLimits::default_of_account();
+        let of = |name| limits.of(ApiAction::ec2(name)).map(|bucket| bucket.capacity);
+        assert_eq!(of("DescribeInstances"), Some(100));
+        assert_eq!(of("CreateFleet"), Some(50));
+        assert_eq!(of("CreateTags"), Some(100));
+        assert_eq!(limits.of(ApiAction::kubernetes("list pods")), None);
+    }
+}

@@ -1,0 +1,182 @@
+//! Paying for a call: the requests that it sends take tokens, are counted, and take time.
+
+use std::collections::BTreeMap;
+
+use jiff::{SignedDuration, Timestamp};
+use model::Function;
+use ports::{Fault, PortError};
+
+use super::{
+    ApiAction, Load, RequestLimits, TokenBucket,
+    bucket::Buckets,
+    costs::{self, Requests},
+};
+use crate::{Sim, chance::Span, later, meter::Meter, world::World};
+
+const READ: (ApiAction, &str) = (ApiAction::dynamodb("partition"), "read units");
+const WRITE: (ApiAction, &str) = (ApiAction::dynamodb("partition"), "write units");
+/// The longest pause of an SDK between two tries.
+/// <https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html>
+const BACKOFF_SECONDS_MAX: i64 = 20;
+
+/// What was used of the account so far, and what is left in its buckets.
+#[derive(Debug, Default)]
+pub(crate) struct Usage {
+    pub(crate) meter: Meter,
+    buckets: Buckets,
+    /// Until when a function's process keeps an answer.
+    kept: BTreeMap<(Option<Function>, &'static str), Timestamp>,
+}
+
+/// What a request is about to take.
+enum Toll {
+    /// Tokens of requests.
+    Requests(Requests),
+    /// Tokens of resources, all or none.
+    Resources(ApiAction, u64),
+    /// Capacity of the table's partition.
+    Units(Load),
+}
+
+impl Toll {
+    const fn action(&self) -> ApiAction {
+        match self {
+            Self::Requests(requests) => requests.action,
+            Self::Resources(action, _) => *action,
+            Self::Units(_) => ApiAction::dynamodb("partition"),
+        }
+    }
+}
+
+impl Sim {
+    /// Pays for a call of `operation`, and says how long its requests take. A request that stays
+    /// throttled fails the call as the adapters' SDKs do, before any effect.
+    pub(crate) async fn pay(
+        &self,
+        operation: &'static str,
+        load: Load,
+    ) -> Result<SignedDuration, PortError> {
+        let Some(sent) = costs::sent(operation, &load) else {
+            self.with(|world| world.usage.meter.unknown(operation));
+            return Ok(SignedDuration::ZERO);
+        };
+        if self.with(|world| world.is_kept(operation, sent.kept_for)) {
+            return Ok(SignedDuration::ZERO);
+        }
+        let attempts_max = if sent.is_sent_once {
+            1
+        } else {
+            self.with(|world| world.settings.limits.requests.attempts_max)
+        };
+        let mut tolls = vec![Toll::Units(load)];
+        for requests in &sent.requests {
+            tolls.push(Toll::Requests(*requests));
+            tolls.push(Toll::Resources(requests.action, load.items));
+        }
+        for mut toll in tolls {
+            let mut attempts = 0;
+            while !self.with(|world| world.take(&mut toll)) {
+                attempts += 1;
+                if attempts_max <= attempts {
+                    return Err(throttled(operation, toll.action()));
+                }
+                let pause = self.with(|world| world.backoff(attempts));
+                self.wait_for(pause).await;
+            }
+        }
+        Ok(self.with(|world| {
+            let latencies = world.settings.limits.latencies;
+            let chance = &mut world.chances.requests;
+            let requests = sent.requests.iter();
+            requests
+                .map(|requests| latencies.draw(requests.action, requests.count, chance))
+                .fold(SignedDuration::ZERO, SignedDuration::saturating_add)
+        }))
+    }
+
+    /// Lets `duration` pass for the caller.
+    pub(crate) async fn wait_for(&self, duration: SignedDuration) {
+        if duration > SignedDuration::ZERO {
+            let until = self.with(|world| later(world.now, duration));
+            self.wait_until(until).await;
+        }
+    }
+}
+
+impl World {
+    /// Whether the function that asks now still keeps the answer to `operation`; from now on it does.
+    fn is_kept(&mut self, operation: &'static str, kept_for: SignedDuration) -> bool {
+        if kept_for == SignedDuration::ZERO {
+            return false;
+        }
+        let key = (self.current.map(|(_, function)| function), operation);
+        let until = self.usage.kept.get(&key);
+        if until.is_some_and(|until| self.now < *until) {
+            return true;
+        }
+        self.usage.kept.insert(key, later(self.now, kept_for));
+        false
+    }
+
+    /// Takes what `toll` asks for; `false` when something of it is left to take.
+    fn take(&mut self, toll: &mut Toll) -> bool {
+        let (now, function) = (self.now, self.current.map(|(_, function)| function));
+        let limits: &RequestLimits = &self.settings.limits.requests;
+        let Usage { meter, buckets, .. } = &mut self.usage;
+        match toll {
+            Toll::Requests(Requests { action, count }) => {
+                let taken = limits.of(*action).map_or(*count, |bucket| {
+                    buckets.take((*action, "requests"), bucket, *count, now)
+                });
+                *count -= taken;
+                meter.sent(function, *action, taken);
+                if *count > 0 {
+                    meter.throttled(function, *action);
+                }
+                *count == 0
+            }
+            Toll::Resources(action, count) => {
+                let Some(bucket) = limits.resources.get(action).copied() else { return true };
+                let is_taken =
+                    *count == 0 || buckets.take_all((*action, "resources"), bucket, *count, now);
+                if !is_taken {
+                    meter.throttled(function, *action);
+                }
+                is_taken
+            }
+            Toll::Units(load) => {
+                let Some(table) = self.settings.limits.table else {
+                    meter.units(function, load.read_units, load.write_units);
+                    return true;
+                };
+                let read = per_second(table.read_units_per_second);
+                let write = per_second(table.write_units_per_second);
+                let is_taken = (load.read_units == 0
+                    || buckets.owe(READ, read, load.read_units, now))
+                    && (load.write_units == 0 || buckets.owe(WRITE, write, load.write_units, now));
+                if is_taken {
+                    meter.units(function, load.read_units, load.write_units);
+                } else {
+                    meter.throttled(function, READ.0);
+                }
+                is_taken
+            }
+        }
+    }
+
+    /// The pause before the next try: up to one second, two, four …, drawn by chance.
+    fn backoff(&mut self, attempts: u32) -> SignedDuration {
+        let seconds = 1_i64.checked_shl(attempts.saturating_sub(1)).unwrap_or(i64::MAX);
+        let span = Span::from_secs(0, seconds.min(BACKOFF_SECONDS_MAX));
+        self.chances.requests.within(span)
+    }
+}
+
+const fn per_second(units: u32) -> TokenBucket {
+    TokenBucket::new(units, units)
+}
+
+fn throttled(operation: &'static str, action: ApiAction) -> PortError {
+    let why = format!("RequestLimitExceeded: {action}");
+    PortError::because(operation, Fault::Transient, why)
+}

@@ -1,0 +1,344 @@
+//! What one call of a port costs over the wire: the one table that buckets and the meter share.
+//!
+//! It is read off the adapters (`shared/aws`, `shared/cluster`): who changes how they page, batch or
+//! look before they write changes the row here. Where the adapter asks only if something changed, the
+//! row counts the whole way.
+
+use jiff::SignedDuration;
+
+use super::{ApiAction, ApiService};
+
+/// How large a call is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Load {
+    /// What is listed, named or missing: which of them, the operation's row says.
+    pub items: u64,
+    /// A second amount, for the few rows that need one.
+    pub others: u64,
+    /// Read units of DynamoDB.
+    pub read_units: u64,
+    /// Write units of DynamoDB, those of the index included.
+    pub write_units: u64,
+    /// Bytes that are read from DynamoDB: a query answers at most 1 MB at once.
+    pub bytes: u64,
+}
+
+impl Load {
+    /// A load of so many items.
+    pub(crate) fn items(items: usize) -> Self {
+        Self { items: number(items), ..Self::default() }
+    }
+}
+
+pub(crate) fn number(count: usize) -> u64 {
+    u64::try_from(count).unwrap_or(u64::MAX)
+}
+
+/// How many requests a row makes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Per {
+    /// This many.
+    Call(u64),
+    /// One for each page of so many items, at least one.
+    Page(u64),
+    /// One for so many items, none for none.
+    Chunk(u64),
+    /// One for so many of the other amount, at least one.
+    OtherPage(u64),
+    /// One for so many of the other amount, none for none.
+    OtherChunk(u64),
+    /// One for each megabyte that is read, at least one.
+    Megabyte,
+}
+
+/// Requests to one action.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Requests {
+    pub(crate) action: ApiAction,
+    pub(crate) count: u64,
+}
+
+type Row = (ApiAction, Per);
+
+/// One port call.
+struct Cost {
+    operation: &'static str,
+    rows: &'static [Row],
+    /// For so long a process keeps the answer and asks nobody again.
+    kept_for: SignedDuration,
+    /// Whether the adapter sends it once, whatever is answered.
+    is_sent_once: bool,
+}
+
+const fn cost(operation: &'static str, rows: &'static [Row]) -> Cost {
+    Cost { operation, rows, kept_for: SignedDuration::ZERO, is_sent_once: false }
+}
+
+const fn kept(operation: &'static str, rows: &'static [Row]) -> Cost {
+    // `KEPT_FOR` of `shared/bootstrap/src/stored_catalog.rs` and of `shared/aws/src/eks.rs`.
+    Cost { kept_for: SignedDuration::from_mins(5), ..cost(operation, rows) }
+}
+
+const fn tried(operation: &'static str, rows: &'static [Row]) -> Cost {
+    Cost { is_sent_once: true, ..cost(operation, rows) }
+}
+
+const fn ec2(name: &'static str, per: Per) -> Row {
+    (ApiAction::ec2(name), per)
+}
+
+const fn table(name: &'static str, per: Per) -> Row {
+    (ApiAction::dynamodb(name), per)
+}
+
+const fn iam(name: &'static str, per: Per) -> Row {
+    (ApiAction::iam(name), per)
+}
+
+const fn cluster(name: &'static str, per: Per) -> Row {
+    (ApiAction::kubernetes(name), per)
+}
+
+const ONCE: Per = Per::Call(1);
+/// Objects of one page of a list: client-go's own page size.
+const PAGE: Per = Per::Page(500);
+
+/// Every call of every port.
+const COSTS: &[Cost] = &[
+    // ------------------------------------------------------------------ the cluster, to read
+    cost("Cluster.nodes", &[cluster("list nodes", PAGE)]),
+    cost("Cluster.node_pools", &[cluster("list nodepools", PAGE)]),
+    cost("Cluster.node_classes", &[cluster("list ec2nodeclasses", PAGE)]),
+    cost("Cluster.daemon_sets", &[cluster("list daemonsets", PAGE)]),
+    // Items are volume claims, others nodes.
+    cost(
+        "Cluster.surroundings",
+        &[
+            cluster("list namespaces", ONCE),
+            cluster("list storageclasses", ONCE),
+            cluster("list persistentvolumeclaims", PAGE),
+            cluster("list persistentvolumes", PAGE),
+            cluster("list csinodes", Per::OtherPage(500)),
+            cluster("list poddisruptionbudgets", ONCE),
+        ],
+    ),
+    cost("Cluster.pods", &[cluster("list pods", PAGE)]),
+    cost("NodeClasses.observed_classes", &[cluster("list ec2nodeclasses", PAGE)]),
+    cost(
+        "NodeClasses.update_class_status",
+        &[cluster("get ec2nodeclasses", ONCE), cluster("patch ec2nodeclasses", ONCE)],
+    ),
+    cost("NodePools.observed_pools", &[cluster("list nodepools", PAGE)]),
+    cost(
+        "NodePools.update_pool_status",
+        &[cluster("get nodepools", ONCE), cluster("patch nodepools", ONCE)],
+    ),
+    cost("NodeClaims.synced", &[cluster("list nodeclaims", PAGE)]),
+    // Items are objects that have to be made first.
+    cost(
+        "NodeClaims.sync",
+        &[
+            cluster("get nodeclaims", ONCE),
+            cluster("get nodepools", Per::Chunk(1)),
+            cluster("patch nodeclaims", Per::Chunk(1)),
+            cluster("patch nodeclaims", ONCE),
+        ],
+    ),
+    // Items are objects that are there.
+    cost(
+        "NodeClaims.remove",
+        &[
+            cluster("get nodeclaims", ONCE),
+            cluster("delete nodeclaims", Per::Chunk(1)),
+            cluster("get nodeclaims", Per::Chunk(1)),
+            cluster("patch nodeclaims", Per::Chunk(1)),
+        ],
+    ),
+    // ------------------------------------------------------------------ one node
+    // Items are the nodes that are read until it is found.
+    cost("Nodes.node_of_instance", &[cluster("list nodes", PAGE)]),
+    cost("Nodes.pods_on", &[cluster("list pods", PAGE)]),
+    cost("Nodes.patch", &[cluster("get nodes", ONCE), cluster("patch nodes", ONCE)]),
+    cost("Nodes.evict", &[cluster("create pods/eviction", ONCE)]),
+    cost("Nodes.delete", &[cluster("delete nodes", ONCE)]),
+    // ------------------------------------------------------------------ EC2, SSM, IAM, EKS
+    cost("Fleet.launch", &[ec2("CreateFleet", ONCE)]),
+    tried("Fleet.dry_run", &[ec2("CreateFleet", ONCE)]),
+    tried("Fleet.dry_run_instance", &[ec2("RunInstances", ONCE)]),
+    cost("Fleet.describe", &[ec2("DescribeInstances", Per::Chunk(200))]),
+    cost("Fleet.of_batch", &[ec2("DescribeInstances", Per::Page(1_000))]),
+    cost("Fleet.list", &[ec2("DescribeInstances", Per::Page(1_000))]),
+    cost("Fleet.tag", &[ec2("CreateTags", ONCE)]),
+    cost("Fleet.terminate", &[ec2("TerminateInstances", Per::Chunk(500))]),
+    // Items are templates that have to be made.
+    cost(
+        "Templates.ensure",
+        &[ec2("DescribeLaunchTemplates", ONCE), ec2("CreateLaunchTemplate", Per::Chunk(1))],
+    ),
+    tried("Templates.dry_run", &[ec2("CreateLaunchTemplate", ONCE)]),
+    cost("Templates.list", &[ec2("DescribeLaunchTemplates", Per::Page(200))]),
+    cost("Templates.remove", &[ec2("DeleteLaunchTemplate", ONCE)]),
+    // Items are profiles that have to be made.
+    cost(
+        "Profiles.ensure",
+        &[
+            iam("GetInstanceProfile", ONCE),
+            iam("CreateInstanceProfile", Per::Chunk(1)),
+            iam("AddRoleToInstanceProfile", Per::Chunk(1)),
+        ],
+    ),
+    cost("Profiles.list", &[iam("ListInstanceProfiles", Per::Page(100))]),
+    cost(
+        "Profiles.remove",
+        &[
+            iam("GetInstanceProfile", ONCE),
+            iam("RemoveRoleFromInstanceProfile", ONCE),
+            iam("DeleteInstanceProfile", ONCE),
+        ],
+    ),
+    // Items are terms: ids share a query, each set of tags has one of its own.
+    cost("Discovery.subnets", &[ec2("DescribeSubnets", Per::Page(1))]),
+    cost("Discovery.security_groups", &[ec2("DescribeSecurityGroups", Per::Page(1))]),
+    cost("Discovery.reservations", &[ec2("DescribeCapacityReservations", Per::Page(1))]),
+    cost("Discovery.placement_group", &[ec2("DescribePlacementGroups", ONCE)]),
+    // Items are queries, others SSM parameters.
+    cost(
+        "Discovery.images",
+        &[
+            (ApiAction { service: ApiService::Ssm, name: "GetParameter" }, Per::OtherChunk(1)),
+            ec2("DescribeImages", Per::Chunk(1)),
+        ],
+    ),
+    cost("Discovery.launch_template", &[ec2("DescribeLaunchTemplateVersions", ONCE)]),
+    kept(
+        "Discovery.cluster_settings",
+        &[(ApiAction { service: ApiService::Eks, name: "DescribeCluster" }, ONCE)],
+    ),
+    // ------------------------------------------------------------------ the catalog
+    kept("Catalog.catalog", &[table("GetItem", ONCE)]),
+    cost("CatalogStore.stored", &[table("GetItem", ONCE)]),
+    cost("CatalogStore.put", &[table("PutItem", ONCE)]),
+    cost("Market.instance_types", &[ec2("DescribeInstanceTypes", Per::Page(100))]),
+    cost("Market.zones", &[ec2("DescribeAvailabilityZones", ONCE)]),
+    cost("Market.offered", &[ec2("DescribeInstanceTypeOfferings", Per::Page(1_000))]),
+    cost(
+        "Market.on_demand",
+        &[(ApiAction { service: ApiService::Pricing, name: "GetProducts" }, Per::Page(100))],
+    ),
+    cost("Market.spot", &[ec2("DescribeSpotPriceHistory", Per::Page(1_000))]),
+    // ------------------------------------------------------------------ the ledger
+    // Head, claims of batches, claims, unavailable offerings, measured memory.
+    cost(
+        "Ledger.snapshot",
+        &[table("GetItem", ONCE), table("Query", Per::Megabyte), table("Query", Per::Call(3))],
+    ),
+    // Others are offerings that are marked.
+    cost(
+        "Ledger.commit",
+        &[table("Query", Per::OtherChunk(1_000)), table("TransactWriteItems", ONCE)],
+    ),
+    cost("Ledger.claim", &[table("GetItem", ONCE)]),
+    cost("Ledger.claim_of_instance", &[table("Query", ONCE), table("GetItem", ONCE)]),
+    cost("Ledger.write_claim", &[table("PutItem", ONCE)]),
+    // Items are claims of their own, others claims that leave their batch, 50 in one transaction.
+    cost(
+        "Ledger.write_claims",
+        &[
+            table("Query", Per::OtherChunk(1_000)),
+            table("TransactWriteItems", Per::OtherChunk(50)),
+            table("PutItem", Per::Chunk(1)),
+        ],
+    ),
+    cost("Ledger.remove_claim", &[table("DeleteItem", ONCE)]),
+    cost(
+        "Ledger.remove_claims",
+        &[
+            table("Query", Per::OtherChunk(1_000)),
+            table("TransactWriteItems", Per::OtherChunk(50)),
+            table("DeleteItem", Per::Chunk(1)),
+        ],
+    ),
+    cost("Ledger.mark_unavailable", &[table("PutItem", Per::Chunk(1))]),
+    cost("Ledger.measure", &[table("PutItem", ONCE)]),
+    cost("Ledger.advance_tick", &[table("PutItem", ONCE)]),
+    cost("Ledger.tick", &[table("GetItem", ONCE)]),
+    cost("Ledger.validation", &[table("GetItem", ONCE)]),
+    cost("Ledger.put_validation", &[table("PutItem", ONCE)]),
+    // ------------------------------------------------------------------ queues
+    // Items are messages of one function's queue.
+    cost(
+        "Mailbox.send",
+        &[(ApiAction { service: ApiService::Sqs, name: "SendMessageBatch" }, Per::Chunk(10))],
+    ),
+];
+
+/// What a call of `operation` sends.
+pub(crate) struct Sent {
+    pub(crate) requests: Vec<Requests>,
+    pub(crate) kept_for: SignedDuration,
+    pub(crate) is_sent_once: bool,
+}
+
+/// What a call of `operation` sends, or `None` when the table has no row for it.
+pub(crate) fn sent(operation: &str, load: &Load) -> Option<Sent> {
+    let cost = COSTS.iter().find(|cost| cost.operation == operation)?;
+    let requests = cost.rows.iter().map(|(action, per)| Requests {
+        action: *action,
+        count: match *per {
+            Per::Call(count) => count,
+            Per::Page(size) => load.items.div_ceil(size).max(1),
+            Per::Chunk(size) => load.items.div_ceil(size),
+            Per::OtherPage(size) => load.others.div_ceil(size).max(1),
+            Per::OtherChunk(size) => load.others.div_ceil(size),
+            Per::Megabyte => load.bytes.div_ceil(1 << 20).max(1),
+        },
+    });
+    Some(Sent {
+        requests: requests.filter(|requests| requests.count > 0).collect(),
+        kept_for: cost.kept_for,
+        is_sent_once: cost.is_sent_once,
+    })
+}
+
+/// The API actions that a call of `operation` may make, for tests and documents; empty when the table
+/// has no row for it.
+pub fn actions_of(operation: &str) -> Vec<ApiAction> {
+    let rows = COSTS.iter().find(|cost| cost.operation == operation).map(|cost| cost.rows);
+    let mut actions: Vec<ApiAction> =
+        rows.unwrap_or_default().iter().map(|(action, _)| *action).collect();
+    actions.sort();
+    actions.dedup();
+    actions
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[track_caller]
+    fn check(operation: &str, load: Load, expected: &[(&str, u64)]) {
+        let sent = sent(operation, &load).unwrap();
+        let actual: Vec<(&str, u64)> =
+            sent.requests.iter().map(|requests| (requests.action.name, requests.count)).collect();
+        assert_eq!(actual, expected, "{operation}");
+    }
+
+    #[test]
+    fn a_call_costs_what_its_adapter_sends() {
+        check("Cluster.pods", Load::items(0), &[("list pods", 1)]);
+        check("Cluster.pods", Load::items(501), &[("list pods", 2)]);
+        check("Fleet.describe", Load::items(0), &[]);
+        check("Fleet.describe", Load::items(1_000), &[("DescribeInstances", 5)]);
+        let snapshot = Load { bytes: 2_500_000, ..Load::default() };
+        check("Ledger.snapshot", snapshot, &[("GetItem", 1), ("Query", 3), ("Query", 3)]);
+    }
+
+    #[test]
+    fn no_operation_stands_in_the_table_twice() {
+        let mut operations: Vec<&str> = COSTS.iter().map(|cost| cost.operation).collect();
+        let count = operations.len();
+        operations.sort_unstable();
+        operations.dedup();
+        assert_eq!(operations.len(), count);
+    }
+}

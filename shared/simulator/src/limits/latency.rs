@@ -1,0 +1,94 @@
+//! How long requests take, beside the latency of a step that every call has.
+
+use jiff::SignedDuration;
+
+use super::{ApiAction, ApiService};
+use crate::chance::{Chance, Span};
+
+/// How long one request takes, by kind.
+///
+/// No service publishes these; they are what its clients see on a usual day, and a scenario can change
+/// each. Kubernetes promises that 99 of 100 lists of one kind answer within 30 seconds
+/// (<https://github.com/kubernetes/community/blob/master/sig-scalability/slos/api_call_latency.md>):
+/// 100,000 pods are 200 pages, and take 20 seconds here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Latencies {
+    /// One page of a list of the API server. Default: 60 to 140 ms.
+    pub kubernetes_page: Span,
+    /// Any other request to the API server. Default: 5 to 25 ms.
+    pub kubernetes_request: Span,
+    /// A request of EC2 that only asks. Default: 80 to 300 ms.
+    pub ec2_read: Span,
+    /// A request of EC2 that changes something. Default: 150 to 600 ms.
+    pub ec2_write: Span,
+    /// A CreateFleet request, which answers when all of its instances are there. Default: 1.5 to 4 s.
+    pub create_fleet: Span,
+    /// A request of DynamoDB for some items. Default: 3 to 12 ms
+    /// (<https://aws.amazon.com/dynamodb/features/>: single-digit milliseconds).
+    pub dynamodb_request: Span,
+    /// One page of a query of DynamoDB, at most 1 MB. Default: 10 to 60 ms.
+    pub dynamodb_page: Span,
+    /// A request of any other service. Default: 20 to 80 ms.
+    pub other_request: Span,
+}
+
+impl Latencies {
+    /// No request takes longer than its step.
+    pub const NONE: Self = {
+        let none = Span::from_millis(0, 0);
+        Self {
+            kubernetes_page: none,
+            kubernetes_request: none,
+            ec2_read: none,
+            ec2_write: none,
+            create_fleet: none,
+            dynamodb_request: none,
+            dynamodb_page: none,
+            other_request: none,
+        }
+    };
+
+    fn of(&self, action: ApiAction) -> Span {
+        match (action.service, action.name) {
+            (ApiService::Kubernetes, name) if name.starts_with("list ") => self.kubernetes_page,
+            (ApiService::Kubernetes, _) => self.kubernetes_request,
+            (ApiService::Ec2, "CreateFleet") => self.create_fleet,
+            (ApiService::Ec2, _) if action.is_read() => self.ec2_read,
+            (ApiService::Ec2, _) => self.ec2_write,
+            (ApiService::DynamoDb, "Query") => self.dynamodb_page,
+            (ApiService::DynamoDb, _) => self.dynamodb_request,
+            _ => self.other_request,
+        }
+    }
+
+    /// How long `count` requests of `action` take, one after the other.
+    pub(crate) fn draw(
+        &self,
+        action: ApiAction,
+        count: u64,
+        chance: &mut Chance,
+    ) -> SignedDuration {
+        let span = self.of(action);
+        if span.max == SignedDuration::ZERO {
+            return SignedDuration::ZERO;
+        }
+        // Of many requests the mean counts, so one draw stands for all of them.
+        let count = i32::try_from(count).unwrap_or(i32::MAX);
+        chance.within(span).saturating_mul(count)
+    }
+}
+
+impl Default for Latencies {
+    fn default() -> Self {
+        Self {
+            kubernetes_page: Span::from_millis(60, 140),
+            kubernetes_request: Span::from_millis(5, 25),
+            ec2_read: Span::from_millis(80, 300),
+            ec2_write: Span::from_millis(150, 600),
+            create_fleet: Span::from_millis(1_500, 4_000),
+            dynamodb_request: Span::from_millis(3, 12),
+            dynamodb_page: Span::from_millis(10, 60),
+            other_request: Span::from_millis(20, 80),
+        }
+    }
+}

@@ -1,0 +1,161 @@
+//! How large calls of ports are in this world: what the table of costs multiplies by.
+
+use std::collections::BTreeMap;
+
+use model::{
+    Function, InstanceId, LaunchTemplateName, NodeClaim, NodeClaimName, NodeName, image_alias,
+    limits::CLAIMS_PER_BATCH_MAX, message::Delivery, node_class::ImageTerm,
+};
+use ports::PodSelection;
+
+use crate::{
+    limits::{Load, claim_bytes, claim_units, number, read_load, write_units},
+    world::World,
+};
+
+/// An item that is no larger than the smallest unit.
+const SMALL_READ: Load = Load { items: 1, others: 0, read_units: 1, write_units: 0, bytes: 0 };
+const SMALL_WRITE: Load = Load { items: 1, others: 0, read_units: 0, write_units: 1, bytes: 0 };
+/// Bytes of the stored catalog, compressed: an item holds it.
+const CATALOG_BYTES: u64 = 200 << 10;
+/// Bytes of an item that says that an offering is unavailable.
+const OFFERING_BYTES: u64 = 120;
+
+/// How large a call of `operation` is that names nothing itself.
+pub(crate) fn usual(world: &mut World, operation: &str) -> Load {
+    let cluster = &world.cluster;
+    match operation {
+        "Cluster.nodes" => Load::items(cluster.nodes.len()),
+        "Cluster.node_pools" | "NodePools.observed_pools" => Load::items(cluster.node_pools.len()),
+        "Cluster.node_classes" | "NodeClasses.observed_classes" => {
+            Load::items(cluster.node_classes.len())
+        }
+        "Cluster.daemon_sets" => Load::items(cluster.daemon_sets.len()),
+        "Cluster.surroundings" => Load {
+            others: number(cluster.nodes.len()),
+            ..Load::items(cluster.storage.claims.len())
+        },
+        "NodeClaims.synced" => Load::items(cluster.node_claims.len()),
+        "Fleet.list" | "Fleet.of_batch" => Load::items(world.account.instances.len()),
+        "Templates.list" => Load::items(world.account.templates.len()),
+        "Profiles.list" => Load::items(world.account.profiles.len()),
+        "Market.instance_types" | "Market.on_demand" => {
+            Load::items(world.catalog.instance_types.len())
+        }
+        "Market.offered" | "Market.spot" => {
+            let sold = world.catalog.instance_types.iter();
+            Load::items(sold.map(|instance_type| instance_type.offerings.len()).sum())
+        }
+        "Catalog.catalog" | "CatalogStore.stored" => read_load(CATALOG_BYTES),
+        "CatalogStore.put" => Load { write_units: write_units(CATALOG_BYTES), ..Load::default() },
+        "Ledger.snapshot" => snapshot(world),
+        "Ledger.claim" | "Ledger.tick" | "Ledger.validation" => SMALL_READ,
+        "Ledger.claim_of_instance" => Load { read_units: 2, ..SMALL_READ },
+        "Ledger.measure" | "Ledger.advance_tick" | "Ledger.put_validation" => SMALL_WRITE,
+        _ => Load::items(1),
+    }
+}
+
+/// Head, claims, unavailable offerings and measured memory of the simulated cluster.
+fn snapshot(world: &mut World) -> Load {
+    let name = world.settings.cluster.clone();
+    let offerings = number(world.ledger.unavailable_count()) * OFFERING_BYTES;
+    let claims: u64 =
+        world.ledger.cluster(&name).claims.values().map(|claim| claim_bytes(claim)).sum();
+    let load = read_load(claims + offerings);
+    // Four queries and the head: each answer is rounded up.
+    Load { read_units: load.read_units + 4, ..load }
+}
+
+/// Claims that are written: those that leave their batch, and those of their own.
+pub(crate) fn claims(claims: &[NodeClaim]) -> Load {
+    let leaving = claims.iter().filter(|claim| claim.instance.is_none()).count();
+    let units: u64 = claims.iter().map(claim_units).sum();
+    Load {
+        others: number(leaving),
+        read_units: u64::from(leaving > 0),
+        // A transaction takes twice as much, and what is left of the batch is written again.
+        write_units: if leaving > 0 { units * 2 + number(leaving.div_ceil(50)) } else { units },
+        ..Load::items(claims.len() - leaving)
+    }
+}
+
+/// Offerings that are marked unavailable, each in an item of its own.
+pub(crate) fn marks(offerings: usize) -> Load {
+    Load { write_units: number(offerings), ..Load::items(offerings) }
+}
+
+/// A claim that is written in its own item.
+pub(crate) fn claim(claim: &NodeClaim) -> Load {
+    Load { write_units: claim_units(claim), ..Load::items(1) }
+}
+
+/// Instances that are named one by one.
+pub(crate) fn instances(instances: &[InstanceId]) -> Load {
+    Load::items(instances.len())
+}
+
+/// Nodes that are read until the one of `instance` is found: pages of all before it, or of all.
+pub(crate) fn search(world: &World, instance: &InstanceId) -> Load {
+    let nodes = &world.cluster.nodes;
+    let name = world.cluster.node_of_instance.get(instance);
+    Load::items(name.map_or(nodes.len(), |name| nodes.range::<NodeName, _>(..=name).count()))
+}
+
+/// A batch's instances.
+pub(crate) fn batch() -> Load {
+    Load::items(CLAIMS_PER_BATCH_MAX)
+}
+
+/// Pods that are listed.
+pub(crate) fn pods(world: &World, selection: &PodSelection) -> Load {
+    Load::items(world.cluster.selected(selection).count())
+}
+
+/// Whether the object of a claim has to be made.
+pub(crate) fn missing_object(world: &World, claim: &NodeClaimName) -> Load {
+    Load::items(usize::from(!world.cluster.node_claims.contains_key(claim)))
+}
+
+/// Whether the object of a claim is there.
+pub(crate) fn object(world: &World, claim: &NodeClaimName) -> Load {
+    Load::items(usize::from(world.cluster.node_claims.contains_key(claim)))
+}
+
+/// Whether a launch template has to be made.
+pub(crate) fn missing_template(world: &World, name: &LaunchTemplateName) -> Load {
+    Load::items(usize::from(!world.account.templates.contains_key(name)))
+}
+
+/// Whether an instance profile has to be made.
+pub(crate) fn missing_profile(world: &World, name: &str) -> Load {
+    Load::items(usize::from(!world.account.profiles.contains_key(name)))
+}
+
+/// SSM parameters and queries that `terms` take.
+pub(crate) fn images(terms: &[ImageTerm], kubernetes_version: &str) -> Load {
+    let parameters = terms.iter().map(|term| match term {
+        ImageTerm::Alias { family, version } => {
+            image_alias::parameters(*family, version, kubernetes_version)
+                .map_or(0, |list| list.len())
+        }
+        ImageTerm::SsmParameter(_) => 1,
+        ImageTerm::Id(_) | ImageTerm::Search { .. } => 0,
+    });
+    // Ids share a query.
+    let is_by_id =
+        |term: &&ImageTerm| matches!(term, ImageTerm::Id(_) | ImageTerm::SsmParameter(_));
+    let by_id = usize::from(terms.iter().any(|term| is_by_id(&term)));
+    let others = terms.iter().filter(|term| !is_by_id(term)).count();
+    Load { others: number(parameters.sum()), ..Load::items(by_id + others) }
+}
+
+/// Messages by queue: ten of one queue share a request.
+pub(crate) fn messages(deliveries: &[Delivery]) -> Load {
+    let mut by_queue: BTreeMap<Function, usize> = BTreeMap::new();
+    for delivery in deliveries {
+        *by_queue.entry(delivery.message.function()).or_default() += 1;
+    }
+    // The table divides by ten: whole tens for each queue that is begun.
+    Load::items(by_queue.values().map(|count| count.div_ceil(10) * 10).sum())
+}

@@ -31,6 +31,8 @@ mod reservations;
 mod resolve;
 #[path = "sim/sabotage.rs"]
 mod sabotage;
+#[path = "sim/sizes.rs"]
+mod sizes;
 #[path = "sim/stories.rs"]
 mod stories;
 #[path = "sim/storm.rs"]

@@ -4,6 +4,7 @@
 
 mod budgets;
 mod controllers;
+mod disturbances;
 mod kubelet;
 mod lists;
 mod neighbours;
@@ -158,6 +159,8 @@ pub(crate) struct ClusterState {
     node_overlays: BTreeMap<ObjectName, NodeOverlay>,
     /// What no list can show.
     unreadable: BTreeSet<Malformed>,
+    /// Pods whose evictions a webhook refuses.
+    refused_evictions: BTreeSet<PodKey>,
     namespaces: BTreeMap<Namespace, BTreeMap<String, String>>,
     workloads: BTreeMap<PodKey, WorkloadEntry>,
     waiting: BTreeSet<PodKey>,
@@ -249,6 +252,8 @@ impl World {
             Action::AddReservation(record) => self.add_reservation(record),
             Action::CancelReservation(id) => self.cancel_reservation(&id),
             Action::DeleteLaunchTemplates => self.delete_templates(),
+            Action::RefuseEvictions(pod) => self.refuse_evictions(pod),
+            Action::LoseLedger => self.lose_ledger(),
             Action::StopFaults => self.stop_faults(),
         }
         self.touch();

@@ -123,6 +123,19 @@ pub fn first_calls(operation: &'static str, times: u32, injection: Injection) ->
     })
 }
 
+/// A rule for the API server being away from `from` until `until`: nobody gets an answer.
+pub fn api_server_away(from: Timestamp, until: Timestamp) -> FaultRule {
+    const PORTS: [&str; 5] = ["Cluster.", "Nodes.", "NodeClaims.", "NodePools.", "NodeClasses."];
+    Box::new(move |call, _| {
+        let is_asked = PORTS.iter().any(|port| call.operation.starts_with(port));
+        if is_asked && from <= call.now && call.now < until {
+            Injection::FailBefore(Fault::Transient)
+        } else {
+            Injection::Pass
+        }
+    })
+}
+
 impl fmt::Display for Injection {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {

@@ -167,6 +167,11 @@ impl ClusterLedger {
 }
 
 impl World {
+    /// Somebody deletes the table, and it is made anew: empty.
+    pub(crate) fn lose_ledger(&mut self) {
+        self.ledger = LedgerState::default();
+    }
+
     pub(crate) fn commit(&mut self, cluster: &ClusterName, commit: &Commit) -> CommitOutcome {
         let (items, items_max) = (commit.items(), ITEMS_PER_COMMIT_MAX);
         if items > items_max {

@@ -38,16 +38,18 @@ pub use account::{
 pub use chance::{Chance, Span};
 pub use cluster::{ConditionRecord, NodeClaimObject, ObjectRecord};
 pub use delivery::{DeliveryOutcome, FunctionCall, MinuteSchedule, Payload};
-pub use fault::{Access, Call, FaultRule, Injection, Storm, at_call, first_calls};
+pub use fault::{Access, Call, FaultRule, Injection, Storm, api_server_away, at_call, first_calls};
 pub use limits::{
     AccountLimits, ApiAction, ApiService, FunctionLimits, FunctionQueue, FunctionTable, Latencies,
     Load, Quotas, RECURSIVE_INVOCATIONS_MAX, RecursiveLoop, RequestLimits, TableLimits,
     TokenBucket, actions_of, claim_bytes,
 };
 pub use mail::DeadLetter;
-pub use meter::{InvocationCount, Meter, RequestCount, TableUnits};
+pub use meter::{
+    ALARMS, Bill, BillLine, FixedCosts, InvocationCount, Meter, RequestCount, TableUnits,
+};
 pub use runner::{Dispatch, Runner, Stopped, Work};
-pub use settings::{Disorder, Sabotage, ScoringStrategy, WorldSettings};
+pub use settings::{Disorder, Sabotage, ScoringStrategy, Trace, WorldSettings};
 pub use sim::Sim;
 pub use story::{Action, ClusterObject, SpotTarget, StoryWorkload, StoryWorkloadKind};
 pub use timeline::{Happening, Summary, TimelineEvent};

@@ -2,14 +2,21 @@
 
 use std::collections::BTreeMap;
 
+use jiff::SignedDuration;
 use model::{
-    Function, InstanceId, LaunchTemplateName, NodeClaim, NodeClaimName, NodeName, image_alias,
-    limits::CLAIMS_PER_BATCH_MAX, message::Delivery, node_class::ImageTerm,
+    Function, InstanceId, LaunchTemplateName, NodeClaim, NodeClaimName, NodeClassName, NodeName,
+    NodePoolName, image_alias,
+    limits::CLAIMS_PER_BATCH_MAX,
+    message::Delivery,
+    node::NodePatch,
+    node_class::{ImageTerm, NodeClassStatus},
+    node_pool::NodePoolStatus,
 };
 use ports::PodSelection;
 
 use crate::{
     limits::{Load, claim_bytes, claim_units, number, read_load, write_units},
+    meter::{ALARMS, Bill, FixedCosts, Meter},
     world::World,
 };
 
@@ -67,6 +74,15 @@ fn snapshot(world: &mut World) -> Load {
     Load { read_units: load.read_units + 4, ..load }
 }
 
+impl World {
+    /// The bill for a month of what `used` counted in `elapsed`.
+    pub(crate) fn bill(&mut self, used: &Meter, elapsed: SignedDuration) -> Bill {
+        let table_bytes = snapshot(self).bytes + CATALOG_BYTES;
+        let fixed = FixedCosts { alarms: ALARMS, table_bytes };
+        Bill::of(used, &self.settings.limits.functions, fixed, elapsed)
+    }
+}
+
 /// Claims that are written: those that leave their batch, and those of their own.
 pub(crate) fn claims(claims: &[NodeClaim]) -> Load {
     let leaving = claims.iter().filter(|claim| claim.instance.is_none()).count();
@@ -112,9 +128,35 @@ pub(crate) fn pods(world: &World, selection: &PodSelection) -> Load {
     Load::items(world.cluster.selected(selection).count())
 }
 
-/// Whether the object of a claim has to be made.
-pub(crate) fn missing_object(world: &World, claim: &NodeClaimName) -> Load {
-    Load::items(usize::from(!world.cluster.node_claims.contains_key(claim)))
+/// Whether the object of a claim has to be made, and whether its text changes.
+pub(crate) fn sync(world: &World, claim: &NodeClaim) -> Load {
+    let object = world.cluster.node_claims.get(&claim.name);
+    let is_missing = object.is_none() && !claim.is_deleting();
+    let is_older = object.is_some_and(|object| {
+        let shown = object.claim.as_ref();
+        shown.is_some_and(|shown| shown.version < claim.version)
+            || claim.is_deleting() && !object.is_deleting
+    });
+    Load { others: u64::from(is_missing || is_older), ..Load::items(usize::from(is_missing)) }
+}
+
+/// Whether a node changes.
+pub(crate) fn patch(world: &World, node: &NodeName, patch: &NodePatch) -> Load {
+    let entry = world.cluster.nodes.get(node);
+    Load::items(usize::from(entry.is_some_and(|entry| !patch.is_satisfied_by(&entry.node))))
+}
+
+/// Whether the status of a class changes.
+pub(crate) fn class_status(world: &World, name: &NodeClassName, status: &NodeClassStatus) -> Load {
+    let told = world.cluster.class_statuses.get(name).map(|told| &told.status);
+    let is_same = told
+        .is_some_and(|told| *told == NodeClassStatus { found_at: told.found_at, ..status.clone() });
+    Load::items(usize::from(!is_same))
+}
+
+/// Whether the status of a pool changes.
+pub(crate) fn pool_status(world: &World, name: &NodePoolName, status: &NodePoolStatus) -> Load {
+    Load::items(usize::from(world.cluster.pool_statuses.get(name) != Some(status)))
 }
 
 /// Whether the object of a claim is there.

@@ -1,11 +1,16 @@
 //! What was used so far: requests by action, capacity of the table, messages, invocations.
 
+mod bill;
+mod prices;
+
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use model::Function;
 
 use crate::limits::ApiAction;
+
+pub use bill::{ALARMS, Bill, BillLine, FixedCosts};
 
 /// Requests to one action.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -174,6 +179,8 @@ impl Meter {
         for (function, count) in &before.messages {
             *since.messages.entry(*function).or_default() -= count;
         }
+        since.requests.retain(|_, count| *count != RequestCount::default());
+        since.messages.retain(|_, count| *count > 0);
         since
     }
 }

@@ -5,6 +5,16 @@ use model::ClusterName;
 
 use crate::{chance::Span, limits::AccountLimits, made_up};
 
+/// What becomes of the lines about calls and happenings.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Trace {
+    /// They are kept.
+    #[default]
+    Kept,
+    /// They are not even written: long runs of large clusters stay small.
+    Dropped,
+}
+
 /// Which of the nodes that a pod fits onto the kube-scheduler stand-in takes. Ties are seeded.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum ScoringStrategy {
@@ -97,6 +107,8 @@ pub struct WorldSettings {
     pub has_schedules: bool,
     /// How unruly queues are. Default: not at all.
     pub disorder: Disorder,
+    /// Whether a line is kept for each call and each happening.
+    pub trace: Trace,
     /// What kube-scheduler prefers.
     pub scoring: ScoringStrategy,
     /// What is broken on purpose. Default: nothing.
@@ -132,6 +144,7 @@ impl Default for WorldSettings {
             has_definitions: true,
             has_schedules: true,
             disorder: Disorder::default(),
+            trace: Trace::default(),
             scoring: ScoringStrategy::default(),
             sabotage: Sabotage::default(),
         }

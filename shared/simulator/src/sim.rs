@@ -11,7 +11,7 @@ use std::{
     task::{Context, Poll},
 };
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::{
     Function, NodeClaim, NodeClaimName, NodeClassName, NodePoolName, Pod, RegionCatalog,
     node::Node, node_class::NodeClassStatus, node_pool::NodePoolStatus,
@@ -22,10 +22,10 @@ use crate::{
     cluster::{NodeClaimObject, ObjectRecord},
     delivery::{DeliveryOutcome, FunctionCall},
     fault::{Access, FaultRule, Injection},
-    limits::Load,
+    limits::{ApiAction, Load},
     loads,
     mail::DeadLetter,
-    meter::Meter,
+    meter::{Bill, Meter, RequestCount},
     runner::{Runner, Stopped, Wakeful, Work},
     settings::WorldSettings,
     story::{Action, ClusterObject},
@@ -153,6 +153,16 @@ impl Sim {
     /// What was used so far: requests, capacity of the table, messages, invocations.
     pub fn meter(&self) -> Meter {
         self.0.borrow().usage.meter.clone()
+    }
+
+    /// Requests by API action so far, of all functions.
+    pub fn calls_by_action(&self) -> BTreeMap<ApiAction, RequestCount> {
+        self.0.borrow().usage.meter.requests()
+    }
+
+    /// What a month costs that goes on as `used`, which was counted in `elapsed`.
+    pub fn bill(&self, used: &Meter, elapsed: SignedDuration) -> Bill {
+        self.0.borrow_mut().bill(used, elapsed)
     }
 
     /// Which calls of ports each function made so far, as port and method.

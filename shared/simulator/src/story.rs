@@ -170,6 +170,10 @@ pub enum Action {
     DeregisterImage(ImageId),
     /// Somebody deletes every launch template.
     DeleteLaunchTemplates,
+    /// A webhook refuses every eviction of a pod from now on.
+    RefuseEvictions(PodKey),
+    /// The table is deleted and made anew: the ledger of the cluster is empty.
+    LoseLedger,
     /// Rules are forgotten and queues become orderly.
     StopFaults,
 }

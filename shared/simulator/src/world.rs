@@ -25,7 +25,7 @@ use crate::{
     ledger::LedgerState,
     limits::Usage,
     mail::Mail,
-    settings::WorldSettings,
+    settings::{Trace, WorldSettings},
     story::Action,
     timeline::{Happening, TimelineEvent},
 };
@@ -273,6 +273,9 @@ impl World {
 
     /// Appends a line to the trace: seconds since the start, who, what.
     pub(crate) fn note(&mut self, what: fmt::Arguments<'_>) {
+        if self.settings.trace == Trace::Dropped {
+            return;
+        }
         let elapsed = self.now.duration_since(self.settings.start).as_millis();
         let (seconds, millis) = (elapsed / 1_000, elapsed % 1_000);
         let line = match self.current {

@@ -50,6 +50,12 @@ fn functions_and_queues_are_limited_as_the_template_says() {
 }
 
 #[test]
+fn the_bill_counts_the_templates_alarms() {
+    let alarms = read("template.yaml").matches("Type: AWS::CloudWatch::Alarm").count();
+    assert_eq!(u32::try_from(alarms), Ok(simulator::ALARMS));
+}
+
+#[test]
 fn every_call_of_a_function_has_a_price() {
     for function in Function::ALL {
         for call in handlers::calls(function) {

@@ -62,7 +62,7 @@ impl World {
         Surrounded { surroundings, malformed }
     }
 
-    fn unreadable(&self, kind: &str) -> Vec<Malformed> {
+    pub(super) fn unreadable(&self, kind: &str) -> Vec<Malformed> {
         let unreadable = self.cluster.unreadable.iter();
         let is_of_kind = |malformed: &&Malformed| {
             malformed.object.split(' ').next().is_some_and(|first| first == kind)

@@ -1,8 +1,7 @@
 //! What one call of a port costs over the wire: the one table that buckets and the meter share.
 //!
 //! It is read off the adapters (`shared/aws`, `shared/cluster`): who changes how they page, batch or
-//! look before they write changes the row here. Where the adapter asks only if something changed, the
-//! row counts the whole way.
+//! look before they write changes the row here.
 
 use jiff::SignedDuration;
 
@@ -124,24 +123,25 @@ const COSTS: &[Cost] = &[
     ),
     cost("Cluster.pods", &[cluster("list pods", PAGE)]),
     cost("NodeClasses.observed_classes", &[cluster("list ec2nodeclasses", PAGE)]),
+    // Items are objects that change.
     cost(
         "NodeClasses.update_class_status",
-        &[cluster("get ec2nodeclasses", ONCE), cluster("patch ec2nodeclasses", ONCE)],
+        &[cluster("get ec2nodeclasses", ONCE), cluster("patch ec2nodeclasses", Per::Chunk(1))],
     ),
     cost("NodePools.observed_pools", &[cluster("list nodepools", PAGE)]),
     cost(
         "NodePools.update_pool_status",
-        &[cluster("get nodepools", ONCE), cluster("patch nodepools", ONCE)],
+        &[cluster("get nodepools", ONCE), cluster("patch nodepools", Per::Chunk(1))],
     ),
     cost("NodeClaims.synced", &[cluster("list nodeclaims", PAGE)]),
-    // Items are objects that have to be made first.
+    // Items are objects that have to be made first, others those that change.
     cost(
         "NodeClaims.sync",
         &[
             cluster("get nodeclaims", ONCE),
             cluster("get nodepools", Per::Chunk(1)),
             cluster("patch nodeclaims", Per::Chunk(1)),
-            cluster("patch nodeclaims", ONCE),
+            cluster("patch nodeclaims", Per::OtherChunk(1)),
         ],
     ),
     // Items are objects that are there.
@@ -158,7 +158,8 @@ const COSTS: &[Cost] = &[
     // Items are the nodes that are read until it is found.
     cost("Nodes.node_of_instance", &[cluster("list nodes", PAGE)]),
     cost("Nodes.pods_on", &[cluster("list pods", PAGE)]),
-    cost("Nodes.patch", &[cluster("get nodes", ONCE), cluster("patch nodes", ONCE)]),
+    // Items are nodes that change.
+    cost("Nodes.patch", &[cluster("get nodes", ONCE), cluster("patch nodes", Per::Chunk(1))]),
     cost("Nodes.evict", &[cluster("create pods/eviction", ONCE)]),
     cost("Nodes.delete", &[cluster("delete nodes", ONCE)]),
     // ------------------------------------------------------------------ EC2, SSM, IAM, EKS

@@ -25,11 +25,7 @@ use crate::{
 
 impl Cluster for Sim {
     async fn nodes(&self) -> Result<Listing<Node>, PortError> {
-        self.step(("Cluster.nodes", Read), "", |world| {
-            let nodes = world.cluster.nodes.values().map(|entry| entry.node.clone());
-            Ok(world.list_of("Node", nodes))
-        })
-        .await
+        self.step(("Cluster.nodes", Read), "", |world| Ok(world.listed_nodes())).await
     }
 
     async fn node_pools(&self) -> Result<Listing<NodePool>, PortError> {
@@ -62,10 +58,8 @@ impl Cluster for Sim {
 
     async fn pods(&self, selection: &PodSelection) -> Result<Listing<Pod>, PortError> {
         let load = |world: &mut World| loads::pods(world, selection);
-        self.step_of(("Cluster.pods", Read), "", load, |world| {
-            Ok(world.list_of("Pod", world.cluster.selected(selection).cloned()))
-        })
-        .await
+        self.step_of(("Cluster.pods", Read), "", load, |world| Ok(world.listed_pods(selection)))
+            .await
     }
 }
 
@@ -83,7 +77,8 @@ impl NodeClasses for Sim {
         status: &NodeClassStatus,
     ) -> Result<(), PortError> {
         let name = &observed.class.name;
-        self.step(("NodeClasses.update_class_status", Write), name, |world| {
+        let load = |world: &mut World| loads::class_status(world, name, status);
+        self.step_of(("NodeClasses.update_class_status", Write), name, load, |world| {
             world.cluster.update_class_status(observed, status)
         })
         .await
@@ -104,7 +99,8 @@ impl NodePools for Sim {
         status: &NodePoolStatus,
     ) -> Result<(), PortError> {
         let name = &observed.pool.name;
-        self.step(("NodePools.update_pool_status", Write), name, |world| {
+        let load = |world: &mut World| loads::pool_status(world, name, status);
+        self.step_of(("NodePools.update_pool_status", Write), name, load, |world| {
             world.cluster.update_pool_status(observed, status)
         })
         .await
@@ -124,7 +120,7 @@ impl NodeClaims for Sim {
 
     async fn sync(&self, claim: &NodeClaim) -> Result<(), PortError> {
         let subject = format!("{} {} {}", claim.name, claim.version, claim.phase);
-        let load = |world: &mut World| loads::missing_object(world, &claim.name);
+        let load = |world: &mut World| loads::sync(world, claim);
         self.step_of(("NodeClaims.sync", Write), subject, load, |world| {
             if world.sync(claim) {
                 return Ok(());
@@ -149,6 +145,7 @@ impl Nodes for Sim {
         let load = |world: &mut World| loads::search(world, instance);
         self.step_of(("Nodes.node_of_instance", Read), instance, load, |world| {
             let name = world.cluster.node_of_instance.get(instance);
+            let name = name.filter(|name| !world.is_node_unreadable(name));
             let entry = name.and_then(|name| world.cluster.nodes.get(name));
             Ok(entry.map(|entry| entry.node.clone()))
         })
@@ -158,18 +155,20 @@ impl Nodes for Sim {
     async fn pods_on(&self, node: &NodeName) -> Result<Listing<Pod>, PortError> {
         let load = |world: &mut World| loads::pods(world, &PodSelection::OnNode(node.clone()));
         self.step_of(("Nodes.pods_on", Read), node, load, |world| {
-            let pods = world.cluster.selected(&PodSelection::OnNode(node.clone())).cloned();
-            Ok(world.list_of("Pod", pods))
+            Ok(world.listed_pods(&PodSelection::OnNode(node.clone())))
         })
         .await
     }
 
     async fn patch(&self, node: &NodeName, patch: &NodePatch) -> Result<(), PortError> {
-        self.step(("Nodes.patch", Write), node, |world| world.patch_node(node, patch)).await
+        let load = |world: &mut World| loads::patch(world, node, patch);
+        let effect = |world: &mut World| world.patch_node(node, patch);
+        self.step_of(("Nodes.patch", Write), node, load, effect).await
     }
 
     async fn evict(&self, eviction: &EvictionRequest) -> Result<Eviction, PortError> {
-        self.step(("Nodes.evict", Write), &eviction.pod, |world| Ok(world.evict(eviction))).await
+        self.step(("Nodes.evict", Write), &eviction.pod, |world| world.admit_eviction(eviction))
+            .await
     }
 
     async fn delete(&self, node: &NodeName) -> Result<(), PortError> {

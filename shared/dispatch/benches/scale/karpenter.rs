@@ -1,0 +1,76 @@
+//! How many requests Karpenter sends for the same story, by its periods and batches.
+//!
+//! It watches the API server, so that it lists nothing; it writes each object several times. The
+//! formulas are lower bounds: events, leases and retries are left out.
+
+use super::report::Requests;
+
+/// Items of one CreateFleet request: `pkg/batcher/createfleet.go` of the AWS provider.
+const FLEET_MAX: u64 = 1_000;
+/// Items of one batch of DescribeInstances and TerminateInstances, which is sent once a second:
+/// `pkg/batcher/describeinstances.go`, `pkg/batcher/terminateinstances.go`.
+const BATCH_MAX: u64 = 500;
+/// Seconds between two lists of all instances once it runs for a while:
+/// `pkg/controllers/nodeclaim/garbagecollection/controller.go`.
+const COLLECTION_SECONDS: u64 = 120;
+/// Seconds between two passes over an instance that ends:
+/// `pkg/controllers/nodeclaim/lifecycle/termination.go`.
+const TERMINATION_SECONDS: u64 = 5;
+/// Seconds between two looks at the subnets of an EC2NodeClass: `pkg/controllers/nodeclass/subnet.go`.
+const SUBNET_SECONDS: u64 = 60;
+/// Seconds between two looks at its security groups and images:
+/// `pkg/controllers/nodeclass/securitygroup.go`, `pkg/controllers/nodeclass/ami.go`.
+const CLASS_SECONDS: u64 = 300;
+/// Seconds of one long poll of the queue: `pkg/providers/sqs/sqs.go`.
+const POLL_SECONDS: u64 = 20;
+
+fn add(requests: &mut Requests, action: &'static str, count: u64) {
+    *requests.entry(action).or_default() += count;
+}
+
+/// `nodes` that are wanted at once, of one pool and class, until they are initialized.
+pub(crate) fn launch(requests: &mut Requests, nodes: u64) {
+    add(requests, "ec2:CreateFleet", nodes.div_ceil(FLEET_MAX));
+    add(requests, "ec2:DescribeLaunchTemplates", 1);
+    add(requests, "ec2:CreateLaunchTemplate", 1);
+    // `pkg/controllers/nodeclaim/tagging/controller.go`: one instance a second, read before.
+    add(requests, "ec2:CreateTags", nodes);
+    add(requests, "ec2:DescribeInstances", nodes);
+    // `pkg/controllers/nodeclaim/lifecycle`: made; finalizer; metadata and status after launch,
+    // registration and initialization; the annotation of the tagging controller.
+    add(requests, "kubernetes:create nodeclaims", nodes);
+    add(requests, "kubernetes:patch nodeclaims", nodes * 8);
+    // Registration, then initialization.
+    add(requests, "kubernetes:patch nodes", nodes * 2);
+}
+
+/// `nodes` with so many pods each that are given up, until their instances are gone after
+/// `seconds`.
+pub(crate) fn terminate(requests: &mut Requests, nodes: u64, pods: u64, seconds: u64) {
+    add(requests, "kubernetes:delete nodeclaims", nodes);
+    add(requests, "kubernetes:delete nodes", nodes);
+    // The taint; then the finalizers of node and claim, and the claim's conditions.
+    add(requests, "kubernetes:patch nodes", nodes * 2);
+    add(requests, "kubernetes:patch nodeclaims", nodes * 4);
+    add(requests, "kubernetes:create pods/eviction", pods);
+    add(requests, "ec2:TerminateInstances", nodes.div_ceil(BATCH_MAX));
+    let passes = seconds.div_ceil(TERMINATION_SECONDS);
+    add(requests, "ec2:DescribeInstances", nodes.div_ceil(BATCH_MAX) * passes);
+}
+
+/// What it does in so many seconds of a cluster of so many nodes and classes in which nothing
+/// happens.
+pub(crate) fn idle(requests: &mut Requests, seconds: u64, nodes: u64, classes: u64) {
+    add(requests, "ec2:DescribeInstances", seconds / COLLECTION_SECONDS * nodes.div_ceil(1_000));
+    let looks = seconds / CLASS_SECONDS * classes;
+    add(requests, "ec2:DescribeSubnets", seconds / SUBNET_SECONDS * classes);
+    add(requests, "ec2:DescribeSecurityGroups", looks);
+    add(requests, "ec2:DescribeImages", looks);
+    add(requests, "sqs:ReceiveMessage", seconds / POLL_SECONDS);
+}
+
+/// What so many messages in its queue take.
+pub(crate) fn notices(requests: &mut Requests, messages: u64) {
+    add(requests, "sqs:ReceiveMessage", messages.div_ceil(10));
+    add(requests, "sqs:DeleteMessage", messages);
+}

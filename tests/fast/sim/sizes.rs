@@ -1,0 +1,29 @@
+//! The simulated table counts what claims take as large as they are stored.
+
+use simulator::{Sim, WorldSettings, claim_bytes};
+
+use crate::world::{minute, runner, sim};
+
+/// Asserts that no estimate is off by more than a fifth.
+#[track_caller]
+fn check(sim: &Sim) {
+    let claims = sim.claims();
+    assert!(!claims.is_empty());
+    for claim in claims {
+        let stored = u64::try_from(wire::record::encode_claim(&claim).len()).unwrap();
+        let estimated = claim_bytes(&claim);
+        let is_near = stored * 4 / 5 <= estimated && estimated <= stored * 6 / 5;
+        assert!(is_near, "{} {}: {estimated} of {stored}", claim.name, claim.phase);
+    }
+}
+
+#[test]
+fn claims_count_as_large_as_they_are_stored() {
+    let sim = sim(WorldSettings::default());
+    let (mut runner, _reports) = runner(&sim);
+    let promised = sim.now().checked_add(jiff::SignedDuration::from_secs(12)).unwrap();
+    runner.run_until(promised).expect("nothing unsafe happens");
+    check(&sim);
+    runner.run_until(minute(10)).expect("nothing unsafe happens");
+    check(&sim);
+}

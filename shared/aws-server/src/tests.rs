@@ -10,7 +10,7 @@ use std::sync::{Arc, OnceLock};
 
 use jiff::SignedDuration;
 use ports::Fault;
-use simulator::{Action, Injection, Sim, WorldSettings, first_calls};
+use simulator::{Action, ApiAction, Injection, Sim, TokenBucket, WorldSettings, first_calls};
 
 use crate::{AwsServer, Reply, Request};
 
@@ -18,7 +18,12 @@ fn open() -> (Sim, AwsServer) {
     open_with(WorldSettings::default())
 }
 
+/// Its clock stands still, and nothing flows back into a bucket: so there are no limits.
 fn open_with(settings: WorldSettings) -> (Sim, AwsServer) {
+    open_limited(settings.without_limits())
+}
+
+fn open_limited(settings: WorldSettings) -> (Sim, AwsServer) {
     static CATALOG: OnceLock<Arc<model::RegionCatalog>> = OnceLock::new();
     let settings = WorldSettings { listing_lag: SignedDuration::ZERO, ..settings };
     let catalog = CATALOG.get_or_init(|| {
@@ -114,6 +119,20 @@ fn fleet(token: &str, count: u32) -> String {
         choice(1, "m7i.large"),
         choice(2, "m7g.large"),
     )
+}
+
+#[test]
+fn more_requests_than_the_account_allows_are_throttled() {
+    let mut settings = WorldSettings::default();
+    let describe = ApiAction::ec2("DescribeInstances");
+    settings.limits.requests.requests.insert(describe, TokenBucket::new(2, 0));
+    let (sim, server) = open_limited(settings);
+    for _ in 0..2 {
+        assert_eq!(ec2(&sim, &server, "Action=DescribeInstances").0, 200);
+    }
+    let refused = ec2(&sim, &server, "Action=DescribeInstances");
+    contains(&refused, 503, &["RequestLimitExceeded"]);
+    assert_ne!(ec2(&sim, &server, "Action=DescribeSubnets").0, 503);
 }
 
 #[test]

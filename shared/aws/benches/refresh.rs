@@ -55,7 +55,8 @@ async fn main() {
 }
 
 async fn refresh() {
-    let settings = WorldSettings { has_schedules: false, ..WorldSettings::default() };
+    let settings = WorldSettings::default().without_limits();
+    let settings = WorldSettings { has_schedules: false, ..settings };
     let cluster = settings.cluster.clone();
     let sim = Sim::new(settings, Arc::new(region()));
     let server = Rc::new(AwsServer::new(&sim));

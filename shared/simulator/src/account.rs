@@ -6,6 +6,7 @@ mod image;
 mod market;
 mod operations;
 mod profile;
+mod quota;
 mod refusal;
 mod reservation;
 mod template;

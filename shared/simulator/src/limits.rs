@@ -24,7 +24,9 @@ pub use sizes::claim_bytes;
 
 pub(crate) use charge::Usage;
 pub(crate) use costs::number;
-pub(crate) use sizes::{claim_units, commit as commit_load, read as read_load, write_units};
+pub(crate) use sizes::{
+    claim_units, commit as commit_load, promised_bytes, read as read_load, refusal, write_units,
+};
 
 /// What DynamoDB gives one partition of a table, and what it takes at once. All items of a cluster are
 /// in one partition.

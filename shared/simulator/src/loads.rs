@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
 use model::{
-    Function, InstanceId, LaunchTemplateName, NodeClaim, NodeClaimName, NodeClassName, NodeName,
-    NodePoolName, image_alias,
+    ClaimPhase, Function, InstanceId, LaunchTemplateName, NodeClaim, NodeClaimName, NodeClassName,
+    NodeName, NodePoolName, image_alias,
     limits::CLAIMS_PER_BATCH_MAX,
     message::Delivery,
     node::NodePatch,
@@ -15,7 +15,7 @@ use model::{
 use ports::PodSelection;
 
 use crate::{
-    limits::{Load, claim_bytes, claim_units, number, read_load, write_units},
+    limits::{Load, claim_bytes, claim_units, number, promised_bytes, read_load, write_units},
     meter::{ALARMS, Bill, FixedCosts, Meter},
     world::World,
 };
@@ -56,9 +56,17 @@ pub(crate) fn usual(world: &mut World, operation: &str) -> Load {
         "Catalog.catalog" | "CatalogStore.stored" => read_load(CATALOG_BYTES),
         "CatalogStore.put" => Load { write_units: write_units(CATALOG_BYTES), ..Load::default() },
         "Ledger.snapshot" => snapshot(world),
-        "Ledger.claim" | "Ledger.tick" | "Ledger.validation" => SMALL_READ,
+        "Ledger.claim" | "Ledger.tick" | "Ledger.validation" | "Ledger.head" | "Ledger.pulse" => {
+            SMALL_READ
+        }
         "Ledger.claim_of_instance" => Load { read_units: 2, ..SMALL_READ },
-        "Ledger.measure" | "Ledger.advance_tick" | "Ledger.put_validation" => SMALL_WRITE,
+        "Ledger.measure"
+        | "Ledger.advance_tick"
+        | "Ledger.put_validation"
+        | "Ledger.open"
+        | "Ledger.put_guard"
+        | "Ledger.put_refusals"
+        | "Ledger.write_pulse" => SMALL_WRITE,
         _ => Load::items(1),
     }
 }
@@ -67,8 +75,12 @@ pub(crate) fn usual(world: &mut World, operation: &str) -> Load {
 fn snapshot(world: &mut World) -> Load {
     let name = world.settings.cluster.clone();
     let offerings = number(world.ledger.unavailable_count()) * OFFERING_BYTES;
-    let claims: u64 =
-        world.ledger.cluster(&name).claims.values().map(|claim| claim_bytes(claim)).sum();
+    let claims = world.ledger.cluster(&name).claims.values();
+    let bytes = claims.map(|claim| match claim.phase {
+        ClaimPhase::Promised => promised_bytes(claim),
+        _ => claim_bytes(claim),
+    });
+    let claims: u64 = bytes.sum();
     let load = read_load(claims + offerings);
     // Four queries and the head: each answer is rounded up.
     Load { read_units: load.read_units + 4, ..load }
@@ -172,6 +184,15 @@ pub(crate) fn missing_template(world: &World, name: &LaunchTemplateName) -> Load
 /// Whether an instance profile has to be made.
 pub(crate) fn missing_profile(world: &World, name: &str) -> Load {
     Load::items(usize::from(!world.account.profiles.contains_key(name)))
+}
+
+/// SSM parameters that `terms` name.
+pub(crate) fn parameters(terms: &[ImageTerm]) -> Vec<&str> {
+    let named = terms.iter().filter_map(|term| match term {
+        ImageTerm::SsmParameter(name) => Some(name.as_str()),
+        ImageTerm::Alias { .. } | ImageTerm::Id(_) | ImageTerm::Search { .. } => None,
+    });
+    named.collect()
 }
 
 /// SSM parameters and queries that `terms` take.

@@ -22,7 +22,7 @@ fn builtin() -> RegionCatalog {
 
 fn sim() -> Sim {
     Sim::new(
-        WorldSettings { has_schedules: false, ..WorldSettings::default() },
+        WorldSettings { has_schedules: false, ..WorldSettings::default().without_limits() },
         Arc::new(builtin()),
     )
 }

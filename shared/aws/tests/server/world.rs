@@ -72,7 +72,8 @@ impl World {
         page_max: usize,
         catalog: Arc<RegionCatalog>,
     ) -> Self {
-        let settings = WorldSettings { has_schedules: false, ..settings };
+        // Its clock stands still, and nothing flows back into a bucket.
+        let settings = WorldSettings { has_schedules: false, ..settings.without_limits() };
         let sim = Sim::new(settings, catalog);
         let server = Rc::new(AwsServer::new(&sim).with_page_max(page_max));
         let (listener, url) = listen(0).await.unwrap();

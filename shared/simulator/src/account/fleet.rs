@@ -16,6 +16,9 @@ use model::{
     launch::{FleetAnswer, FleetError, FleetInstance, FleetOverride, FleetRequest, InstanceState},
 };
 
+/// EC2's code for an offering that is sold out.
+const NO_CAPACITY: &str = "InsufficientInstanceCapacity";
+
 /// Requests by token, with what they brought; how many each token ever launched.
 #[derive(Debug, Default)]
 pub(crate) struct Launches {
@@ -53,6 +56,11 @@ impl World {
     }
 
     pub(crate) fn check_request(&mut self, request: &FleetRequest) -> Result<(), AwsError> {
+        let most = self.settings.limits.quotas.instances_per_fleet;
+        if let Some(most) = most.filter(|most| *most < request.count) {
+            let text = format!("a fleet has {most} instances at most, not {}", request.count);
+            return Err(AwsError::new("InvalidFleetConfiguration", text));
+        }
         for template in &request.templates {
             self.wanted_template(template)?;
             for wanted in &template.overrides {
@@ -113,7 +121,9 @@ impl World {
             }
             let Some(refusal) = refusal else { break };
             answer.errors.push(error(&refusal, choice.wanted));
-            self.happened(Happening::OfferingUnavailable { offering: choice.offering });
+            if refusal.code == NO_CAPACITY {
+                self.happened(Happening::OfferingUnavailable { offering: choice.offering });
+            }
         }
         answer.instances.sort_by(|a, b| a.id.cmp(&b.id));
         answer
@@ -147,10 +157,10 @@ impl World {
         let held = self.held(&choice.preference, &choice.offering)?;
         let is_open = held.is_some() && choice.offering.capacity_type != CapacityType::Reserved;
         if is_open || self.has_capacity(&choice.offering) {
-            return Ok(held);
+            return self.quota_problem(&choice.offering).map_or(Ok(held), Err);
         }
         let text = "there is no capacity left for the instance type in the zone";
-        Err(AwsError::new("InsufficientInstanceCapacity", text))
+        Err(AwsError::new(NO_CAPACITY, text))
     }
 
     /// What keeps an override from being launched at all: its image or its profile.

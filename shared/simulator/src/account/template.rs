@@ -71,7 +71,7 @@ pub struct NewTemplate {
 }
 
 impl World {
-    pub(crate) fn ensure_template(&mut self, template: &LaunchTemplate) {
+    pub(crate) fn ensure_template(&mut self, template: &LaunchTemplate) -> Result<(), AwsError> {
         let target = template.data.reservation.clone();
         let mut sets = BTreeSet::from([TemplateSetting::NetworkInterfaces]);
         if target.as_ref().is_some_and(|target| target.market != ReservationMarket::OnDemand) {
@@ -87,8 +87,10 @@ impl World {
             token: None,
         };
         if !self.account.templates.contains_key(&new.name) {
+            self.template_quota_problem().map_or(Ok(()), Err)?;
             self.add_template(new);
         }
+        Ok(())
     }
 
     pub(crate) fn create_template(&mut self, new: NewTemplate) -> Result<TemplateRecord, AwsError> {

@@ -84,6 +84,9 @@ impl Sim {
                 self.wait_for(pause).await;
             }
         }
+        if sent.is_over_the_wire {
+            return Ok(SignedDuration::ZERO);
+        }
         Ok(self.with(|world| {
             let latencies = world.settings.limits.latencies;
             let chance = &mut world.chances.requests;

@@ -157,6 +157,9 @@ const COSTS: &[Cost] = &[
     // ------------------------------------------------------------------ one node
     // Items are the nodes that are read until it is found.
     cost("Nodes.node_of_instance", &[cluster("list nodes", PAGE)]),
+    cost("Nodes.node", &[cluster("get nodes", ONCE)]),
+    // Items are nodes without the label of initialized ones.
+    cost("Nodes.uninitialized", &[cluster("list nodes", PAGE)]),
     cost("Nodes.pods_on", &[cluster("list pods", PAGE)]),
     // Items are nodes that change.
     cost("Nodes.patch", &[cluster("get nodes", ONCE), cluster("patch nodes", Per::Chunk(1))]),
@@ -240,6 +243,17 @@ const COSTS: &[Cost] = &[
     ),
     cost("Ledger.claim", &[table("GetItem", ONCE)]),
     cost("Ledger.claim_of_instance", &[table("Query", ONCE), table("GetItem", ONCE)]),
+    // Items are instances: the index is asked for each, and the table for what it names.
+    cost(
+        "Ledger.claims_of_instances",
+        &[table("Query", Per::Chunk(1)), table("GetItem", Per::Chunk(1))],
+    ),
+    cost("Ledger.head", &[table("GetItem", ONCE)]),
+    cost("Ledger.open", &[table("PutItem", ONCE)]),
+    cost("Ledger.put_guard", &[table("UpdateItem", ONCE)]),
+    cost("Ledger.put_refusals", &[table("PutItem", ONCE)]),
+    cost("Ledger.pulse", &[table("GetItem", ONCE)]),
+    cost("Ledger.write_pulse", &[table("PutItem", ONCE)]),
     cost("Ledger.write_claim", &[table("PutItem", ONCE)]),
     // Items are claims of their own, others claims that leave their batch, 50 in one transaction.
     cost(
@@ -257,6 +271,16 @@ const COSTS: &[Cost] = &[
             table("Query", Per::OtherChunk(1_000)),
             table("TransactWriteItems", Per::OtherChunk(50)),
             table("DeleteItem", Per::Chunk(1)),
+        ],
+    ),
+    // The same, and the head's counter of departures.
+    cost(
+        "Ledger.withdraw_claims",
+        &[
+            table("Query", Per::OtherChunk(1_000)),
+            table("TransactWriteItems", Per::OtherChunk(50)),
+            table("DeleteItem", Per::Chunk(1)),
+            table("UpdateItem", ONCE),
         ],
     ),
     cost("Ledger.mark_unavailable", &[table("PutItem", Per::Chunk(1))]),
@@ -278,11 +302,38 @@ pub(crate) struct Sent {
     pub(crate) requests: Vec<Requests>,
     pub(crate) kept_for: SignedDuration,
     pub(crate) is_sent_once: bool,
+    /// Whether the request itself came from outside, and takes the time that it takes there.
+    pub(crate) is_over_the_wire: bool,
+}
+
+/// The action that a call of the account's own API is: `operation` is its name alone, as a server in
+/// front of the account has it. `None` for the calls of ports.
+///
+/// Who sends it is outside: nobody repeats it here, and its time is the network's.
+fn over_the_wire(operation: &'static str) -> Option<Sent> {
+    if operation.contains('.') {
+        return None;
+    }
+    let action = match operation {
+        "GetParameter" | "GetParameters" => ApiAction { service: ApiService::Ssm, name: operation },
+        "GetProducts" => ApiAction { service: ApiService::Pricing, name: operation },
+        "DescribeCluster" => ApiAction { service: ApiService::Eks, name: operation },
+        name if name.contains("InstanceProfile") => ApiAction::iam(operation),
+        _ => ApiAction::ec2(operation),
+    };
+    Some(Sent {
+        requests: vec![Requests { action, count: 1 }],
+        kept_for: SignedDuration::ZERO,
+        is_sent_once: true,
+        is_over_the_wire: true,
+    })
 }
 
 /// What a call of `operation` sends, or `None` when the table has no row for it.
-pub(crate) fn sent(operation: &str, load: &Load) -> Option<Sent> {
-    let cost = COSTS.iter().find(|cost| cost.operation == operation)?;
+pub(crate) fn sent(operation: &'static str, load: &Load) -> Option<Sent> {
+    let Some(cost) = COSTS.iter().find(|cost| cost.operation == operation) else {
+        return over_the_wire(operation);
+    };
     let requests = cost.rows.iter().map(|(action, per)| Requests {
         action: *action,
         count: match *per {
@@ -298,6 +349,7 @@ pub(crate) fn sent(operation: &str, load: &Load) -> Option<Sent> {
         requests: requests.filter(|requests| requests.count > 0).collect(),
         kept_for: cost.kept_for,
         is_sent_once: cost.is_sent_once,
+        is_over_the_wire: false,
     })
 }
 
@@ -317,7 +369,7 @@ mod tests {
     use super::*;
 
     #[track_caller]
-    fn check(operation: &str, load: Load, expected: &[(&str, u64)]) {
+    fn check(operation: &'static str, load: Load, expected: &[(&str, u64)]) {
         let sent = sent(operation, &load).unwrap();
         let actual: Vec<(&str, u64)> =
             sent.requests.iter().map(|requests| (requests.action.name, requests.count)).collect();

@@ -11,10 +11,10 @@ pub struct Quotas {
     /// vCPUs of spot instances that run at once. Default: `None`, for the same reason. An offering
     /// beyond it is refused with `MaxSpotInstanceCountExceeded`.
     pub spot_vcpus: Option<u64>,
-    /// Launch templates of the region. Default: 5,000
-    /// (<https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/ec2-launch-templates.html>).
+    /// Launch templates of the region; one more is refused with `MaxTemplateLimitExceeded`. Default:
+    /// 5,000 (<https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/launch-template-restrictions.html>).
     pub launch_templates: Option<usize>,
-    /// Instances of one fleet. Default: 10,000
+    /// Instances of one fleet; a request for more is refused. Default: 10,000
     /// (<https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/fleet-quotas.html>).
     pub instances_per_fleet: Option<u32>,
     /// Invocations of all functions at the same time. Default: 1,000

@@ -8,7 +8,12 @@ use model::{
     ledger::{Commit, batch_items},
 };
 
-use super::costs::{Load, number};
+use ports::{Fault, PortError};
+
+use super::{
+    TableLimits,
+    costs::{Load, number},
+};
 
 /// What the keys and the names of the attributes of an item take.
 const ITEM: u64 = 100;
@@ -34,11 +39,7 @@ pub fn claim_bytes(claim: &NodeClaim) -> u64 {
         })
         .sum();
     let types: u64 = claim.instance_types.iter().map(|name| text(name.as_str()) + LISTED).sum();
-    let pods: u64 = claim
-        .pods
-        .iter()
-        .map(|pod| text(pod.namespace.as_str()) + text(pod.name.as_str()) + 1 + LISTED)
-        .sum();
+    let pods = pods_bytes(claim);
     let taints = number(claim.taints.len() + claim.startup_taints.len()) * 70;
     let instance = claim.instance.as_ref().map_or(0, |instance| {
         220 + instance.image.as_ref().map_or(0, |image| text(image.as_str()))
@@ -49,6 +50,24 @@ pub fn claim_bytes(claim: &NodeClaim) -> u64 {
         + text(claim.batch.as_str());
     let message = claim.message.as_ref().map_or(0, |message| text(&message.text) + 40);
     CLAIM + names + pairs + requirements + types + pods + taints + instance + message
+}
+
+/// Bytes that a promised claim takes beside another of its batch, which says what they have in common.
+pub(crate) fn promised_bytes(claim: &NodeClaim) -> u64 {
+    40 + text(claim.name.as_str()) + pods_bytes(claim)
+}
+
+/// Bytes of the item that keeps `claims` of one batch together.
+fn batch_bytes(claims: &[&NodeClaim]) -> u64 {
+    let Some((first, others)) = claims.split_first() else { return 0 };
+    let others: u64 = others.iter().copied().map(promised_bytes).sum();
+    claim_bytes(first) + others
+}
+
+/// Bytes of the list of the pods that `claim` was promised for.
+fn pods_bytes(claim: &NodeClaim) -> u64 {
+    let pods = claim.pods.iter();
+    pods.map(|pod| text(pod.namespace.as_str()) + text(pod.name.as_str()) + 1 + LISTED).sum()
 }
 
 /// Write units of an item of so many bytes: one for each 1 KB that is begun.
@@ -76,12 +95,27 @@ pub(crate) fn claim_units(claim: &NodeClaim) -> u64 {
     if claim.instance.is_some() { units * 2 } else { units }
 }
 
+/// Why DynamoDB refuses `commit` for its size, if it does.
+///
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/ServiceQuotas.html>
+pub(crate) fn refusal(commit: &Commit, limits: TableLimits) -> Option<PortError> {
+    let promised = batch_items(&commit.promised);
+    let promised = promised.iter().map(|claims| batch_bytes(claims));
+    let items: Vec<u64> = promised.chain(commit.changed.iter().map(claim_bytes)).collect();
+    let refused = |why: String| PortError::because("TransactWriteItems", Fault::Permanent, why);
+    let largest = items.iter().max().copied().unwrap_or_default();
+    if limits.item_bytes_max < largest {
+        return Some(refused(format!("ValidationException: an item of {largest} bytes")));
+    }
+    let whole: u64 = items.iter().sum();
+    (limits.transaction_bytes_max < whole)
+        .then(|| refused(format!("ValidationException: a transaction of {whole} bytes")))
+}
+
 /// What a commit writes. A transaction takes two units where a write takes one.
 pub(crate) fn commit(commit: &Commit) -> Load {
-    let promised: u64 = batch_items(&commit.promised)
-        .iter()
-        .map(|claims| write_units(claims.iter().copied().map(claim_bytes).sum()))
-        .sum();
+    let promised: u64 =
+        batch_items(&commit.promised).iter().map(|claims| write_units(batch_bytes(claims))).sum();
     let changed: u64 = commit.changed.iter().map(claim_units).sum();
     let decisions: u64 = commit
         .decisions

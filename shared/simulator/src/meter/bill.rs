@@ -81,7 +81,9 @@ impl Bill {
         let by_unit = |name, quantity: u128, price| line(name, quantity, quantity * price);
         let gigabyte_seconds = in_a_month(gigabyte_millis) / 1_000;
         let log_bytes = in_a_month(invocations) * LOG_BYTES_PER_INVOCATION;
-        let callers = number(meter.invocations().len());
+        // A metric costs while something is sent for it.
+        let active = meter.invocations().values().filter(|count| count.invocations > 0);
+        let callers = number(active.count());
         let lines = vec![
             by_unit("Lambda invocations", in_a_month(invocations), LAMBDA_REQUEST),
             by_unit("Lambda GB-seconds", gigabyte_seconds, LAMBDA_GB_SECOND),

@@ -145,7 +145,8 @@ impl Discovery for Sim {
         kubernetes_version: &str,
     ) -> Result<Vec<Image>, PortError> {
         let load = |_: &mut World| loads::images(terms, kubernetes_version);
-        self.step_of(("Discovery.images", Read), "", load, |world| {
+        let subject = loads::parameters(terms).join(" ");
+        self.step_of(("Discovery.images", Read), subject, load, |world| {
             Ok(world.images(terms, kubernetes_version))
         })
         .await
@@ -173,8 +174,8 @@ impl Templates for Sim {
     async fn ensure(&self, template: &LaunchTemplate) -> Result<(), PortError> {
         let load = |world: &mut World| loads::missing_template(world, &template.name);
         self.step_of(("Templates.ensure", Write), &template.name, load, |world| {
-            world.ensure_template(template);
-            Ok(())
+            let ensured = world.ensure_template(template);
+            ensured.map_err(|refusal| refusal.of("CreateLaunchTemplate"))
         })
         .await
     }

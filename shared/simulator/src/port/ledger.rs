@@ -70,6 +70,10 @@ impl Ledger for Sim {
         .to_string();
         let load = |_: &mut World| limits::commit_load(commit);
         self.step_of(("Ledger.commit", Write), subject, load, |world| {
+            let table = world.settings.limits.table;
+            if let Some(refused) = table.and_then(|table| limits::refusal(commit, table)) {
+                return Err(refused);
+            }
             let outcome = world.commit(cluster, commit);
             if outcome == CommitOutcome::Conflict {
                 world.note(format_args!("commit {} conflicts", commit.id));

@@ -2,10 +2,10 @@
 
 use jiff::SignedDuration;
 use model::{
-    Function,
+    CapacityType, Function,
     message::{Delivery as Letter, Message},
 };
-use ports::{Cluster, Fault, Fleet as _, Ledger as _, Mailbox as _};
+use ports::{Cluster, Fault, Fleet, Ledger as _, Mailbox as _, Templates};
 
 use super::toy;
 use crate::{
@@ -51,9 +51,9 @@ fn a_throttled_request_is_sent_three_times_and_fails_without_effect() {
     });
     let cluster = WorldSettings::default().cluster;
     for _ in 0..2 {
-        sim.block_on(sim.list(&cluster)).unwrap().unwrap();
+        sim.block_on(Fleet::list(&sim, &cluster)).unwrap().unwrap();
     }
-    let refused = sim.block_on(sim.list(&cluster)).unwrap().unwrap_err();
+    let refused = sim.block_on(Fleet::list(&sim, &cluster)).unwrap().unwrap_err();
     assert_eq!(refused.fault, Fault::Transient);
     let why = refused.source.unwrap().to_string();
     assert_eq!(why, "RequestLimitExceeded: ec2:DescribeInstances");
@@ -68,7 +68,7 @@ fn a_bucket_that_refills_only_delays() {
     });
     let cluster = WorldSettings::default().cluster;
     for _ in 0..5 {
-        sim.block_on(sim.list(&cluster)).unwrap().unwrap();
+        sim.block_on(Fleet::list(&sim, &cluster)).unwrap().unwrap();
     }
     assert!(sim.now().duration_since(WorldSettings::default().start).as_millis() >= 800);
 }
@@ -171,4 +171,25 @@ fn no_more_than_the_reserved_invocations_run_at_once() {
     assert_eq!(sim.next_delivery(), None);
     sim.finish(&first, &DeliveryOutcome::Done);
     assert!(sim.next_delivery().is_some());
+}
+
+#[test]
+fn no_more_runs_and_no_more_is_made_than_the_quotas_say() {
+    let sim = with(|limits| {
+        limits.quotas.spot_vcpus = Some(4);
+        limits.quotas.launch_templates = Some(1);
+    });
+    let template = |name: &str| testkit::build::template(name);
+    let ensure = |name: &str| {
+        let template = template(name);
+        sim.block_on(Templates::ensure(&sim, &template)).unwrap()
+    };
+    toy::ensure_template(&sim);
+    let refused = ensure("karpenter.k8s.aws/18").unwrap_err();
+    assert_eq!(refused.fault, Fault::Permanent);
+    assert!(refused.source.unwrap().to_string().starts_with("MaxTemplateLimitExceeded"));
+    let request = toy::request(&sim, "many", 3, CapacityType::Spot);
+    let answer = sim.block_on(sim.launch(&request)).unwrap().unwrap();
+    assert_eq!(answer.instances.len(), 2, "two of two CPUs each");
+    assert!(answer.errors.iter().all(|error| error.code == "MaxSpotInstanceCountExceeded"));
 }

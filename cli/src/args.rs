@@ -31,7 +31,8 @@ pub enum JourneymanCommand {
     Plan(PlanArgs),
     /// Print the drift hashes of NodePools and EC2NodeClasses, the same as Karpenter's.
     ///
-    /// Exit codes: 0 printed; 1 with --strict, nodes would drift; 2 bad input.
+    /// They are those of Karpenter 1.15: version v3 of NodePools and v6 of EC2NodeClasses. 1.14 writes
+    /// v5 of EC2NodeClasses, which is another number for the same class. Exit codes: 0 printed; 1 with --strict, nodes would drift; 2 bad input.
     Hash(crate::hash::HashArgs),
     /// Print objects of Karpenter's older versions as v1, with a comment on every choice.
     ///
@@ -72,6 +73,9 @@ pub struct RenderArgs {
     /// NodePool, EC2NodeClass and perhaps a NodeClaim: files, directories, or `-`.
     #[arg(value_name = "DIR|FILE")]
     pub manifests: Vec<PathBuf>,
+    /// Read directories with all that are in them.
+    #[arg(short = 'R', long)]
+    pub recursive: bool,
     /// EC2's answers about instance types; see `catalog`. The built-in ones otherwise.
     #[arg(long, value_name = "DIR")]
     pub from: Option<PathBuf>,
@@ -161,6 +165,9 @@ pub struct SimulateArgs {
     /// Cluster objects to play (NodePools, EC2NodeClasses, workloads): a file, a directory, or `-`.
     #[arg(long, value_name = "DIR|FILE")]
     pub manifests: Vec<PathBuf>,
+    /// Read directories with all that are in them.
+    #[arg(short = 'R', long)]
+    pub recursive: bool,
     /// What happens when: a YAML file; see examples/scenarios.
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,
@@ -193,6 +200,7 @@ pub enum Format {
 
 /// Options of `plan`.
 #[derive(Clone, Debug, Default, clap::Args)]
+#[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct PlanArgs {
     /// Cluster objects as YAML or JSON: files, directories, or `-`.
     #[arg(value_name = "DIR|FILE", required_unless_present = "live", conflicts_with = "live")]
@@ -201,15 +209,29 @@ pub struct PlanArgs {
     #[arg(long)]
     pub live: bool,
     /// With --live: the kubeconfig's context to read instead of the current one.
-    #[arg(long, value_name = "NAME", requires = "live")]
+    #[arg(long, value_name = "NAME")]
     pub context: Option<String>,
     /// With --live: another kubectl.
     #[arg(long, value_name = "PATH", requires = "live", hide = true)]
     pub kubectl: Option<PathBuf>,
+    /// Read directories with all that are in them.
+    #[arg(short = 'R', long)]
+    pub recursive: bool,
     /// Instance types as nodes have them, with offerings and prices, as JSON. Otherwise the built-in
     /// list prices of us-west-2, as nodes of each EC2NodeClass would have them.
     #[arg(long, value_name = "FILE")]
     pub instance_types: Option<PathBuf>,
+    /// The cluster's region. For another than us-west-2 types and prices are asked of AWS, with the
+    /// command `aws`.
+    #[arg(long, value_name = "REGION", conflicts_with = "instance_types")]
+    pub region: Option<String>,
+    /// With --region: another `aws`.
+    #[arg(long, value_name = "PATH", requires = "region", hide = true)]
+    pub aws: Option<PathBuf>,
+    /// An answer of DescribeCapacityReservations: how many instances are left. Without it reservations
+    /// are planned as full.
+    #[arg(long, value_name = "FILE", conflicts_with = "instance_types")]
+    pub capacity_reservations: Option<PathBuf>,
     /// The present, such as `2026-08-01T12:00:00Z`. The clock's otherwise.
     #[arg(long, value_name = "TIME")]
     pub now: Option<String>,
@@ -222,6 +244,10 @@ pub struct PlanArgs {
     /// Karpenter's feature gates, such as `NodeOverlay=true,ReservedCapacity=false`.
     #[arg(long, value_name = "NAME=BOOL,…", default_value = "", hide_default_value = true)]
     pub feature_gates: String,
+    /// How many times to plan, each time as if what was planned before had been launched.
+    #[arg(long, value_name = "NUMBER", default_value_t = 1,
+        value_parser = clap::value_parser!(u32).range(1..=100), conflicts_with = "disruption")]
+    pub rounds: u32,
     /// Exit with code 1 when pods find no place or objects could not be read.
     #[arg(long)]
     pub strict: bool,
@@ -240,15 +266,15 @@ pub struct PlanArgs {
     /// How to print. Otherwise a table for people.
     #[arg(short, long, value_enum)]
     pub output: Option<PlanFormat>,
-    /// Whether to print in colours. Otherwise on a terminal only.
+    /// Whether to print in colors.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t)]
     pub color: Color,
 }
 
-/// Whether to print in colours.
+/// Whether to print in colors.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum Color {
-    /// On a terminal only.
+    /// On a terminal, unless NO_COLOR is set or TERM is `dumb`.
     #[default]
     Auto,
     /// Always.

@@ -9,24 +9,35 @@ mod table;
 use std::io::Write;
 
 use launch_template::{NodeSettings, OfferedType, Share};
-use model::{CapacityType, policies::Policies};
+use model::{CapacityType, labels, policies::Policies};
 
 use crate::{
-    args::{CatalogArgs, Format, NodeSettingsArgs},
+    args::{CatalogArgs, Color, Format, NodeSettingsArgs},
     error::Error,
     manifests::BadInput,
     plan::gates,
+    screen::Screen,
 };
 
 /// Lists and prints.
 pub fn run(args: &CatalogArgs, out: &mut impl Write) -> Result<(), Error> {
     let settings = node_settings(&args.settings)?;
-    let source = if args.live { source::live(args)? } else { source::load(args.from.as_deref())? };
+    let source = if args.live {
+        source::live(args.region.as_deref(), args.aws.as_deref())?
+    } else {
+        source::load(args.from.as_deref())?
+    };
     let class = class::load(args, &source)?;
     let catalog = source.catalog(&class.subnets, &settings);
     let mut types = launch_template::all_types(&catalog, &class, &settings);
     let filter = table::Filter::parse(&args.filters)?;
     types.retain(|offered| filter.takes(&offered.instance_type));
+    if class.class.image_family.is_windows() {
+        // Windows runs on one architecture only.
+        types.retain(|offered| {
+            offered.instance_type.label(labels::ARCH).is_some_and(|value| &**value == "amd64")
+        });
+    }
     if let Some(text) = &args.capacity_type {
         let wanted = CapacityType::parse(text).ok_or_else(|| {
             BadInput::one(format!("--capacity-type: `{text}`: must be on-demand, spot or reserved"))
@@ -37,8 +48,8 @@ pub fn run(args: &CatalogArgs, out: &mut impl Write) -> Result<(), Error> {
         types.retain(|offered| !offered.instance_type.offerings.is_empty());
     }
     match args.output {
-        Format::Json => json::write(&catalog, &types, out)?,
-        Format::Text => table::write(&types, args, out)?,
+        Format::Json => json::write(&catalog, &table::listed(types, args), out)?,
+        Format::Text => table::write(types, args, Screen::of_stdout(Color::Auto), out)?,
     }
     Ok(())
 }

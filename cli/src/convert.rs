@@ -6,7 +6,7 @@ use api::convert::{ConversionSettings, to_v1};
 
 use crate::{
     error::Error,
-    manifests::{self, BadInput},
+    manifests::{self, BadInput, Depth},
 };
 
 /// Options of `convert`.
@@ -15,6 +15,9 @@ pub struct ConvertArgs {
     /// Objects of any version: files, directories, or `-`. Other kinds stay as they are.
     #[arg(value_name = "DIR|FILE", required = true)]
     pub manifests: Vec<PathBuf>,
+    /// Read directories with all that are in them.
+    #[arg(short = 'R', long)]
+    pub recursive: bool,
     /// The IAM role of nodes whose AWSNodeTemplate names no instance profile.
     #[arg(long, value_name = "NAME")]
     pub role: Option<String>,
@@ -24,17 +27,17 @@ pub struct ConvertArgs {
 /// printed.
 pub fn run(args: &ConvertArgs, out: &mut impl Write) -> Result<(), Error> {
     let settings = ConversionSettings { role: args.role.clone() };
-    let mut problems = Vec::new();
-    let mut is_first = true;
-    for (file, text) in manifests::texts(&args.manifests).map_err(Error::Input)? {
-        let converted = to_v1(&text, &file, &settings);
-        problems.extend(converted.problems.iter().map(ToString::to_string));
-        if converted.text.is_empty() {
-            continue;
-        }
-        let start = if is_first { "" } else { "---\n" };
-        is_first = false;
-        write!(out, "{start}{}", converted.text).map_err(Error::Output)?;
+    let files = manifests::files(&args.manifests, Depth::of(args.recursive))?;
+    let texts: Vec<(&str, &str)> =
+        files.iter().map(|file| (file.name.as_str(), file.text.as_str())).collect();
+    let mut converted = to_v1(&texts, &settings);
+    out.write_all(converted.text.as_bytes()).map_err(Error::Output)?;
+    // Directories hold more than manifests.
+    let is_named = |name: &str| files.iter().any(|file| file.is_meant() && file.name == name);
+    converted.problems.retain(|problem| problem.object.is_some() || is_named(&problem.file));
+    if converted.problems.is_empty() {
+        return Ok(());
     }
-    if problems.is_empty() { Ok(()) } else { Err(Error::Input(BadInput(problems))) }
+    let problems = converted.problems.iter().map(ToString::to_string).collect();
+    Err(Error::Input(BadInput(problems)))
 }

@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::{
     args::Format,
     error::Error,
-    manifests::{self, BadInput},
+    manifests::{self, BadInput, Depth},
     output::count,
 };
 
@@ -20,6 +20,9 @@ pub struct HashArgs {
     /// NodePools and EC2NodeClasses as the API server returns them: files, directories, or `-`.
     #[arg(value_name = "DIR|FILE", required = true)]
     pub manifests: Vec<PathBuf>,
+    /// Read directories with all that are in them.
+    #[arg(short = 'R', long)]
+    pub recursive: bool,
     /// The cluster's certificate authority as nodes are given it, in base64.
     #[arg(long, value_name = "BASE64")]
     pub ca_bundle: Option<String>,
@@ -56,7 +59,10 @@ enum Compared {
 
 /// Prints the hashes; with `--against`, also which nodes drift. `true`: some do.
 pub fn run(args: &HashArgs, out: &mut impl Write) -> Result<bool, Error> {
-    let stored = load(&args.manifests)?;
+    if let Some(bundle) = &args.ca_bundle {
+        check_base64(bundle)?;
+    }
+    let stored = load(&args.manifests, Depth::of(args.recursive))?;
     let hashes = hashes(&stored, args.ca_bundle.as_deref().unwrap_or_default())?;
     if args.against.is_empty() {
         match args.output {
@@ -65,7 +71,7 @@ pub fn run(args: &HashArgs, out: &mut impl Write) -> Result<bool, Error> {
         }
         return Ok(false);
     }
-    let against = load(&args.against)?;
+    let against = load(&args.against, Depth::of(args.recursive))?;
     if against.node_claims.is_empty() {
         let text = "--against has no NodeClaims: `kubectl get nodeclaims -o yaml` prints them";
         return Err(Error::Input(BadInput::one(text)));
@@ -83,10 +89,27 @@ pub fn run(args: &HashArgs, out: &mut impl Write) -> Result<bool, Error> {
     Ok(drifts)
 }
 
-fn load(paths: &[PathBuf]) -> Result<Stored, Error> {
+/// Refuses what nodes could not be given: a hash of it would be one that no cluster has.
+fn check_base64(bundle: &str) -> Result<(), BadInput> {
+    let digits = bundle.trim_end_matches('=');
+    let is_digit = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '/');
+    let is_whole = bundle.len().is_multiple_of(4) && bundle.len() - digits.len() <= 2;
+    if is_whole && !digits.is_empty() && digits.chars().all(is_digit) {
+        return Ok(());
+    }
+    Err(BadInput::one(
+        "--ca-bundle: it is not base64, as certificate-authority-data of a kubeconfig is",
+    ))
+}
+
+fn load(paths: &[PathBuf], depth: Depth) -> Result<Stored, Error> {
     let mut all = Stored::default();
-    for (file, text) in manifests::texts(paths).map_err(Error::Input)? {
-        let mut stored = stored::read(&text, &file);
+    for file in manifests::files(paths, depth)? {
+        let mut stored = stored::read(&file.text, &file.name);
+        if !file.is_meant() {
+            // Directories hold more than manifests.
+            stored.problems.retain(|problem| problem.object.is_some());
+        }
         all.node_pools.append(&mut stored.node_pools);
         all.node_classes.append(&mut stored.node_classes);
         all.node_claims.append(&mut stored.node_claims);
@@ -253,6 +276,7 @@ spec:
             folder.join(name)
         };
         let args = HashArgs {
+            recursive: false,
             manifests: vec![file("objects.yaml", MANIFESTS)],
             ca_bundle: None,
             against: claims.map(|text| file("claims.yaml", text)).into_iter().collect(),

@@ -15,4 +15,6 @@ pub mod output;
 pub mod plan;
 mod program;
 pub mod render;
+pub mod screen;
 pub mod simulate;
+mod workloads;

@@ -1,23 +1,22 @@
 //! The command `journeyman`.
 
-use std::{
-    io::{self, IsTerminal as _},
-    process::ExitCode,
-};
+use std::{io, process::ExitCode};
 
 use clap::Parser as _;
 use journeyman::{
-    args::{Args, Color, JourneymanCommand, PlanArgs, SimulateArgs},
+    args::{Args, JourneymanCommand, PlanArgs, SimulateArgs},
     catalog, convert, crds,
     error::Error,
     hash::{self, HashArgs},
-    plan, render, simulate,
+    plan, render,
+    screen::Screen,
+    simulate,
 };
 
 fn main() -> ExitCode {
     let outcome = match Args::parse().command {
         JourneymanCommand::Simulate(args) => run_simulate(&args),
-        JourneymanCommand::Plan(args) => run_plan(args),
+        JourneymanCommand::Plan(args) => run_plan(&args),
         JourneymanCommand::Hash(args) => run_hash(&args),
         JourneymanCommand::Convert(args) => convert::run(&args, &mut io::stdout().lock()).map(done),
         JourneymanCommand::Crds(args) => {
@@ -34,11 +33,9 @@ fn run_simulate(args: &SimulateArgs) -> Result<ExitCode, Error> {
     Ok(strictly(args.strict && validation == simulate::SimulateExit::SomeUnplaced))
 }
 
-fn run_plan(mut args: PlanArgs) -> Result<ExitCode, Error> {
-    if args.color == Color::Auto && io::stdout().is_terminal() {
-        args.color = Color::Always;
-    }
-    let validation = plan::run(&args, &mut io::stdout().lock(), &mut io::stderr())?;
+fn run_plan(args: &PlanArgs) -> Result<ExitCode, Error> {
+    let screen = Screen::of_stdout(args.color);
+    let validation = plan::run(args, screen, &mut io::stdout().lock(), &mut io::stderr())?;
     Ok(strictly(args.strict && !validation.is_clean()))
 }
 

@@ -8,10 +8,22 @@ use std::{
 
 use api::{
     document::Diagnostic,
-    files::{self, Manifest},
+    files::{
+        self, Manifest, Place,
+        duplicates::{self, Replaced},
+    },
     objects,
 };
+use model::{
+    Problem,
+    api_version::{AWS_V1, KARPENTER_V1},
+    limits::PODS_PER_PLAN_MAX,
+    node_class::{NodeClass, ResolvedNodeClass, ResolvedTemplate},
+    problem::Weight,
+};
 use simulator::{ClusterObject, StoryWorkload, StoryWorkloadKind};
+
+use crate::{output, workloads};
 
 /// What the files hold.
 #[derive(Clone, Debug, Default)]
@@ -41,44 +53,168 @@ impl BadInput {
     }
 }
 
-/// Reads files, every `.yaml`, `.yml` and `.json` of directories, and `-` for standard input.
-pub fn load(paths: &[PathBuf]) -> Result<Loaded, BadInput> {
-    parse(&texts(paths)?)
+/// How deep directories are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Depth {
+    /// Only the files in them.
+    #[default]
+    Files,
+    /// Also those in the directories within them.
+    All,
 }
 
-/// The texts of the same files, each with its name.
-pub fn texts(paths: &[PathBuf]) -> Result<Vec<(String, String)>, BadInput> {
-    let mut texts = Vec::new();
-    for path in paths {
-        for file in files(path)? {
-            texts.push((file.display().to_string(), text(&file)?));
+impl Depth {
+    /// That of the option `--recursive`.
+    pub const fn of(is_recursive: bool) -> Self {
+        if is_recursive { Self::All } else { Self::Files }
+    }
+}
+
+/// A file that was read, and its text.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct InputFile {
+    /// Its path; `-` is standard input.
+    pub name: String,
+    /// What it holds.
+    pub text: String,
+    /// Whether somebody named it, not only a directory that it lies in.
+    pub is_named: bool,
+}
+
+impl InputFile {
+    /// A file that somebody named.
+    pub fn named(name: &str, text: &str) -> Self {
+        Self { name: name.to_owned(), text: text.to_owned(), is_named: true }
+    }
+
+    /// Whether the file is to be read as manifests whatever it holds: somebody named it, or Karpenter's
+    /// objects stand in it, which must not be lost for a wrong indentation. Of a directory's other
+    /// files some are values, policies and templates of Helm's.
+    pub(crate) fn is_meant(&self) -> bool {
+        let has_karpenter =
+            || [KARPENTER_V1, AWS_V1].iter().any(|version| self.text.contains(version));
+        self.is_named || has_karpenter() && !self.text.contains("{{")
+    }
+}
+
+/// What files hold, and what of them plays no part.
+#[derive(Debug, Default)]
+pub(crate) struct Read {
+    /// One for each file, in order.
+    pub(crate) manifests: Vec<Manifest>,
+    /// What is left out and why, in words: files of directories that hold something else, objects that
+    /// stand there again later.
+    pub(crate) notes: Vec<String>,
+}
+
+impl Read {
+    /// Reads every file.
+    pub(crate) fn of<'a>(files: impl IntoIterator<Item = &'a InputFile>) -> Self {
+        let mut read = Self::default();
+        for file in files {
+            read.add(files::read(&file.text, &file.name), file.is_meant());
+        }
+        read.keep_last();
+        read
+    }
+
+    /// Adds a file's manifest. What is no Kubernetes object is a problem only of files that are meant.
+    pub(crate) fn add(&mut self, mut manifest: Manifest, is_meant: bool) {
+        if !is_meant {
+            let problems = std::mem::take(&mut manifest.problems).into_iter();
+            let (foreign, problems) = problems.partition(|problem| problem.object.is_none());
+            manifest.problems = problems;
+            let foreign: Vec<Diagnostic> = foreign;
+            self.notes.extend(foreign.iter().map(ToString::to_string));
+        }
+        self.manifests.push(manifest);
+    }
+
+    /// Of objects that stand there more than once the last counts.
+    pub(crate) fn keep_last(&mut self) {
+        for Replaced { object, place, by } in duplicates::keep_last(&mut self.manifests) {
+            let (first, last) = (in_words(&place), in_words(&by));
+            self.notes.push(format!("{first}: {object} is there again: {last} counts"));
         }
     }
-    Ok(texts)
+
+    /// Everything that is wrong, also between the files.
+    pub(crate) fn problems(&self) -> Vec<Diagnostic> {
+        let problems = self.manifests.iter().flat_map(|manifest| manifest.problems.iter().cloned());
+        problems.chain(files::cross_check(&self.manifests)).collect()
+    }
 }
 
-/// Objects from texts, each with the name of its file.
-pub fn parse(texts: &[(String, String)]) -> Result<Loaded, BadInput> {
-    let manifests: Vec<Manifest> =
-        texts.iter().map(|(file, text)| files::read(text, file)).collect();
-    let mut problems: Vec<&Diagnostic> = manifests.iter().flat_map(|m| &m.problems).collect();
-    let between = files::cross_check(&manifests);
-    problems.extend(&between);
+/// `pool.yaml:12`
+fn in_words(place: &Place) -> String {
+    place.line.map_or_else(|| place.file.clone(), |line| format!("{}:{line}", place.file))
+}
+
+/// Reads files, every `.yaml`, `.yml` and `.json` of directories, and `-` for standard input.
+pub fn load(paths: &[PathBuf], depth: Depth) -> Result<Loaded, BadInput> {
+    parse(&files(paths, depth)?)
+}
+
+/// The same files with their texts.
+pub fn files(paths: &[PathBuf], depth: Depth) -> Result<Vec<InputFile>, BadInput> {
+    let mut inputs = Vec::new();
+    for path in paths {
+        let is_named = !path.is_dir();
+        for file in files_in(path, depth)? {
+            let name = file.display().to_string();
+            inputs.push(InputFile { name, text: text(&file)?, is_named });
+        }
+    }
+    Ok(inputs)
+}
+
+/// Objects from files.
+pub fn parse(inputs: &[InputFile]) -> Result<Loaded, BadInput> {
+    let read = Read::of(inputs);
+    let problems = read.problems();
     if !problems.is_empty() {
         return Err(BadInput(problems.iter().map(ToString::to_string).collect()));
     }
-    let mut loaded = Loaded::default();
-    for object in manifests.into_iter().flat_map(|manifest| manifest.objects) {
-        loaded.take(object);
+    let mut loaded = Loaded { ignored: read.notes, ..Loaded::default() };
+    let manifests = workloads::without_offspring(read.manifests);
+    let mut problems = Vec::new();
+    for manifest in manifests {
+        for (object, place) in manifest.objects.into_iter().zip(manifest.places) {
+            problems.extend(too_many(&object, &place));
+            loaded.take(object);
+        }
     }
-    Ok(loaded)
+    if problems.is_empty() { Ok(loaded) } else { Err(BadInput(problems)) }
+}
+
+/// What is wrong with a workload of more pods than anything here plans for.
+fn too_many(object: &objects::Object, place: &Place) -> Option<String> {
+    let objects::Object::Workload(workload) = object else { return None };
+    let is_played =
+        usize::try_from(workload.replicas).is_ok_and(|replicas| replicas <= PODS_PER_PLAN_MAX);
+    let (kind, key) = (workload.kind.as_str(), &workload.key);
+    let most = u128::try_from(PODS_PER_PLAN_MAX).unwrap_or(u128::MAX);
+    let [wanted, most] = [u128::from(workload.replicas), most].map(output::thousands);
+    (!is_played).then(|| {
+        format!(
+            "{}: {kind} {key}: spec.replicas: {wanted} pods are more than a simulation plays, {most}",
+            in_words(place)
+        )
+    })
 }
 
 impl Loaded {
     fn take(&mut self, object: objects::Object) {
         match object {
-            objects::Object::NodePool(pool) => self.objects.push(ClusterObject::NodePool(pool)),
+            objects::Object::NodePool(pool) => {
+                let is_unsupported = |problem: &&Problem| problem.weight == Weight::Unsupported;
+                let said = pool.problems.iter().filter(is_unsupported);
+                let name = &pool.name;
+                self.ignored.extend(said.map(|problem| format!("NodePool {name}: {problem}")));
+                self.objects.push(ClusterObject::NodePool(pool));
+            }
             objects::Object::NodeClass(read) => {
+                self.ignored.extend(unlaunchable(&read.class));
                 self.objects.push(ClusterObject::NodeClass(read.class));
             }
             objects::Object::DaemonSet(daemon_set) => {
@@ -130,14 +266,29 @@ impl Loaded {
             }
             other => self.ignored.push(format!(
                 "{}: not supported yet: the simulated cluster does not have it",
-                in_words(&other)
+                named(&other)
             )),
         }
     }
 }
 
+/// Why nothing can be launched from `class` whatever its selectors find, if so.
+fn unlaunchable(class: &NodeClass) -> Option<String> {
+    let resolved = ResolvedNodeClass {
+        class: class.clone(),
+        subnets: Vec::new(),
+        security_groups: Vec::new(),
+        images: Vec::new(),
+        reservations: Vec::new(),
+        placement_group: None,
+        launch_template: ResolvedTemplate::Made,
+    };
+    let refusal = launch_template::check_user_data(&resolved).err()?;
+    Some(format!("{refusal}: every launch from it is refused"))
+}
+
 /// Kind and name of what the simulated cluster does not have.
-fn in_words(object: &objects::Object) -> String {
+fn named(object: &objects::Object) -> String {
     match object {
         objects::Object::NodeOverlay(overlay) => format!("NodeOverlay {}", overlay.name),
         objects::Object::CapacityBuffer(buffer) => format!("CapacityBuffer {}", buffer.name),
@@ -153,24 +304,42 @@ fn plain(key: model::PodKey, replicas: u32, spec: std::sync::Arc<model::PodSpec>
     StoryWorkload { kind: StoryWorkloadKind::Pod, ..StoryWorkload::deployment(key, replicas, spec) }
 }
 
-fn files(path: &Path) -> Result<Vec<PathBuf>, BadInput> {
+fn files_in(path: &Path, depth: Depth) -> Result<Vec<PathBuf>, BadInput> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let is_manifest = |path: &PathBuf| {
+    let mut found = Vec::new();
+    walk(path, depth, &mut found)?;
+    if found.is_empty() {
+        let cure = match depth {
+            Depth::Files => "; -R looks into the directories within it",
+            Depth::All => "",
+        };
+        let rule = format!("{}: has no .yaml, .yml or .json file{cure}", path.display());
+        return Err(BadInput::one(rule));
+    }
+    Ok(found)
+}
+
+/// Adds the manifests of `folder` to `found`, by name; directories after the files. Links to
+/// directories are not followed: they may lead in circles.
+fn walk(folder: &Path, depth: Depth, found: &mut Vec<PathBuf>) -> Result<(), BadInput> {
+    let entries = fs::read_dir(folder).map_err(|error| unreadable(folder, &error))?;
+    let mut paths = entries
+        .map(|entry| entry.map(|entry| entry.path()).map_err(|error| unreadable(folder, &error)))
+        .collect::<Result<Vec<_>, _>>()?;
+    paths.sort();
+    let is_manifest = |path: &&PathBuf| {
         let extension = path.extension().and_then(|extension| extension.to_str());
         path.is_file() && matches!(extension, Some("yaml" | "yml" | "json"))
     };
-    let entries = fs::read_dir(path).map_err(|error| unreadable(path, &error))?;
-    let mut files = entries
-        .map(|entry| entry.map(|entry| entry.path()).map_err(|error| unreadable(path, &error)))
-        .collect::<Result<Vec<_>, _>>()?;
-    files.retain(is_manifest);
-    files.sort();
-    if files.is_empty() {
-        return Err(BadInput::one(format!("{}: has no .yaml, .yml or .json file", path.display())));
+    found.extend(paths.iter().filter(is_manifest).cloned());
+    if depth == Depth::All {
+        for path in paths.iter().filter(|path| path.is_dir() && !path.is_symlink()) {
+            walk(path, depth, found)?;
+        }
     }
-    Ok(files)
+    Ok(())
 }
 
 /// The text of a file, or of standard input for `-`.

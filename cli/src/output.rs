@@ -2,6 +2,9 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+/// Hours of a month, as AWS reckons.
+pub const HOURS_PER_MONTH: u128 = 730;
+
 /// Time since the start as `+00:12:34`.
 pub fn elapsed(start: Timestamp, at: Timestamp) -> String {
     let seconds = at.duration_since(start).as_secs().max(0);
@@ -14,14 +17,51 @@ pub fn seconds(duration: SignedDuration) -> String {
     format!("{}.{}s", millis / 1_000, millis % 1_000 / 100)
 }
 
-/// Nano-dollars as dollars with four digits, rounded down.
+/// Nano-dollars as dollars, rounded to the nearest: `$0.1344`, `$12.34`, `$1,234`.
+///
+/// Four digits below a dollar, two below a hundred, then none: what is left out is less than a part
+/// in a thousand.
 pub fn dollars(nanos: u128) -> String {
-    format!("${}.{:04}", nanos / 1_000_000_000, nanos % 1_000_000_000 / 100_000)
+    const DOLLAR: u128 = 1_000_000_000;
+    let digits = match nanos {
+        0..DOLLAR => 4,
+        DOLLAR..100_000_000_000 => 2,
+        _ => 0,
+    };
+    let unit = DOLLAR / 10_u128.pow(digits);
+    let rounded = (nanos + unit / 2) / unit;
+    let (whole, rest) = (rounded / 10_u128.pow(digits), rounded % 10_u128.pow(digits));
+    match digits {
+        0 => format!("${}", thousands(whole)),
+        digits => {
+            let width = usize::try_from(digits).unwrap_or_default();
+            format!("${}.{rest:0width$}", thousands(whole))
+        }
+    }
+}
+
+/// Nano-dollars as exact dollars without a sign, such as `0.1344`.
+pub fn exact_dollars(nanos: u128) -> String {
+    let text = format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
+/// `1234567` as `1,234,567`.
+pub fn thousands(number: u128) -> String {
+    let digits = number.to_string();
+    let mut text = String::new();
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(',');
+        }
+        text.push(digit);
+    }
+    text
 }
 
 /// `1 pod`, `2 pods`.
 pub fn count(number: u64, noun: &str) -> String {
-    if number == 1 { format!("1 {noun}") } else { format!("{number} {noun}s") }
+    if number == 1 { format!("1 {noun}") } else { format!("{} {noun}s", thousands(number.into())) }
 }
 
 #[cfg(test)]
@@ -34,7 +74,23 @@ mod tests {
         let at = start.checked_add(SignedDuration::from_secs(3_725)).unwrap();
         assert_eq!(elapsed(start, at), "+01:02:05");
         assert_eq!(seconds(SignedDuration::from_millis(41_590)), "41.5s");
-        assert_eq!(dollars(1_234_567_890), "$1.2345");
+        assert_eq!(thousands(1_234_567), "1,234,567");
         assert_eq!((count(1, "pod"), count(2, "pod")), ("1 pod".into(), "2 pods".into()));
+    }
+
+    #[test]
+    fn d22_prices_are_rounded_and_not_cut() {
+        let shown = [
+            (134_449_999, "$0.1344"),
+            (134_450_000, "$0.1345"),
+            (999_960_000, "$1.0000"),
+            (1_234_567_890, "$1.23"),
+            (98_112_000_000, "$98.11"),
+            (794_494_000_000, "$794"),
+            (12_345_600_000_000, "$12,346"),
+        ];
+        for (nanos, text) in shown {
+            assert_eq!(dollars(nanos), text);
+        }
     }
 }

@@ -8,7 +8,9 @@ mod input;
 mod json;
 mod live;
 mod offers;
+mod owners;
 mod progress;
+mod rounds;
 mod table;
 
 use std::io::{self, Write};
@@ -16,12 +18,14 @@ use std::io::{self, Write};
 use jiff::Timestamp;
 use model::{Plan, facts::Facts};
 use planner::Launches;
+use serde::Serialize;
 
-use self::progress::Progress;
+use self::{progress::Progress, rounds::Round};
 use crate::{
-    args::{Color, PlanArgs, PlanFormat},
+    args::{PlanArgs, PlanFormat},
     error::Error,
     manifests::BadInput,
+    screen::Screen,
 };
 
 /// What a plan says about the exit code.
@@ -47,14 +51,32 @@ struct Planned {
     is_waiting: bool,
     /// What static pools launch, whether pods wait or not.
     fixed: Launches,
+    /// What would be planned once that is launched.
+    later: Vec<Round>,
+    /// What people should know about the answer.
+    remarks: Remarks,
+}
+
+/// What an answer rests on, and what it leaves out.
+#[derive(Clone, Debug, Default)]
+struct Remarks {
+    /// What was taken for granted, because no object says it.
+    assumptions: Vec<String>,
+    /// What is left out, and why.
+    left_out: Vec<String>,
 }
 
 /// Plans and prints: the plan to `out`, what is wrong with the input to `complaints`.
 pub fn run(
     args: &PlanArgs,
+    screen: Screen,
     out: &mut impl Write,
     complaints: &mut impl Write,
 ) -> Result<PlanExit, Error> {
+    if args.context.is_some() && !args.live {
+        let rule = "--context: names the cluster that --live reads: give --live as well";
+        return Err(BadInput::one(rule).into());
+    }
     let now = now(args)?;
     let policies = gates::policies(args)?;
     let progress = Progress::new();
@@ -62,38 +84,85 @@ pub fn run(
     progress.says("planning");
     let mut problems = loaded.problems.iter();
     progress.hidden(|| problems.try_for_each(|problem| writeln!(complaints, "{problem}")))?;
-    let problems = loaded.problems.len();
+    let (problems, refused) = (loaded.problems.len(), loaded.refused());
     let offers = offers::load(args, &loaded, now)?;
-    let facts = facts::of(loaded, offers, policies, now)?;
+    let mut remarks =
+        Remarks { assumptions: offers.assumptions.clone(), left_out: offers.notes.clone() };
+    let (facts, notes) = facts::of(loaded, offers, policies, now)?;
+    remarks.left_out.extend(notes);
     if args.disruption {
         drop(progress);
-        disruption::run(args, &facts, out)?;
+        disruption::run(args, screen, (&facts, &remarks), out)?;
         return Ok(PlanExit { unplaced: 0, problems });
     }
-    let planned = plan(&facts);
+    let mut planned = plan(args, &facts, remarks);
+    for plan in planned.plans() {
+        plan.unplaced.iter_mut().for_each(|unplaced| refused.correct(&mut unplaced.reasons));
+    }
     drop(progress);
     match args.output {
-        Some(PlanFormat::Json) => {
-            let document = json::document(&planned);
-            serde_json::to_writer_pretty(&mut *out, &document).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
-        Some(PlanFormat::Yaml) => {
-            let text = serde_saphyr::to_string(&json::document(&planned));
-            let text = text.map_err(|error| io::Error::other(error.to_string()))?;
-            out.write_all(text.as_bytes())?;
-        }
-        None => table::show(&planned, &facts, args.color == Color::Always, out)?,
+        Some(format) => print_document(format, &json::document(&planned), out)?,
+        None => table::show(&planned, &facts, screen, out)?,
     }
-    Ok(PlanExit { unplaced: planned.plan.unplaced.len(), problems })
+    Ok(PlanExit { unplaced: planned.unplaced(), problems })
 }
 
-/// One pass of provisioning. While a claim has no instance Karpenter makes none, because it does not
-/// know what will join.
-fn plan(facts: &Facts) -> Planned {
+/// Prints `document` for machines.
+fn print_document(
+    format: PlanFormat,
+    document: &impl Serialize,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    match format {
+        PlanFormat::Json => {
+            serde_json::to_writer_pretty(&mut *out, document)?;
+            writeln!(out)
+        }
+        PlanFormat::Yaml => {
+            let text = serde_saphyr::to_string(document);
+            let text = text.map_err(|error| io::Error::other(error.to_string()))?;
+            out.write_all(text.as_bytes())
+        }
+    }
+}
+
+impl Planned {
+    /// The plans of every round.
+    fn plans(&mut self) -> impl Iterator<Item = &mut Plan> {
+        let later = self.later.iter_mut().map(|round| &mut round.plan);
+        std::iter::once(&mut self.plan).chain(later)
+    }
+
+    /// Pods that find no place in any round that was asked for.
+    fn unplaced(&self) -> usize {
+        let last = self.later.iter().rfind(|round| round.is_wanted);
+        last.map_or(self.plan.unplaced.len(), |round| round.plan.unplaced.len())
+    }
+}
+
+/// One pass of provisioning, and those that would follow. While a claim has no instance Karpenter makes
+/// none, because it does not know what will join.
+fn plan(args: &PlanArgs, facts: &Facts, mut remarks: Remarks) -> Planned {
     let is_waiting = facts.ledger.claims.values().any(|claim| claim.instance.is_none());
     let plan = if is_waiting { Plan::default() } else { planner::provision(facts) };
-    Planned { plan, is_waiting, fixed: planner::launches(facts) }
+    let later = if is_waiting { Vec::new() } else { rounds::after(facts, &plan, args.rounds) };
+    remarks.left_out.extend(unseen(facts));
+    Planned { plan, is_waiting, fixed: planner::launches(facts), later, remarks }
+}
+
+/// Pods that kube-scheduler may still find a place for.
+fn unseen(facts: &Facts) -> Option<String> {
+    let unseen = facts.pods.iter().filter(|pod| {
+        let waits = pod.node.is_none() && !pod.is_terminal() && !pod.is_terminating();
+        waits && pod.unschedulable_at.is_none() && !pod.is_owned_by_daemon_set()
+    });
+    let number = unseen.count();
+    (number > 0).then(|| format!("{} that kube-scheduler has not given up", pods(number)))
+}
+
+/// `1 pod`, `2 pods`.
+fn pods(number: usize) -> String {
+    crate::output::count(u64::try_from(number).unwrap_or(u64::MAX), "pod")
 }
 
 #[expect(clippy::disallowed_methods, reason = "the command is where the clock is read")]

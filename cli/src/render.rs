@@ -19,7 +19,7 @@ use crate::{
     args::{Format, MinValuesPolicyFlag, RenderArgs},
     catalog::node_settings,
     error::Error,
-    manifests::BadInput,
+    manifests::{BadInput, Depth},
 };
 
 /// What would be launched, and what it is worked out from.
@@ -64,7 +64,12 @@ pub fn run(args: &RenderArgs, out: &mut impl Write) -> Result<(), Error> {
 /// What would be launched for the objects in `files`.
 fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, Error> {
     let settings = node_settings(&args.settings)?;
-    let input = input::load(files, &args.cluster_facts, args.from.as_deref(), &settings)?;
+    let input = input::load(
+        (files, Depth::of(args.recursive)),
+        &args.cluster_facts,
+        args.from.as_deref(),
+        &settings,
+    )?;
     let input::Input { catalog, class, mut claim, cluster, profile } = input;
     let types = launch_template::all_types(&catalog, &class, &settings);
     claim.instance_types = types.iter().map(|offered| offered.instance_type.name.clone()).collect();

@@ -18,9 +18,10 @@ use model::{Function, PodKey, plan::Reason};
 use simulator::{Runner, Sim};
 
 use crate::{
-    args::{Format, SimulateArgs},
+    args::{Color, Format, SimulateArgs},
     error::Error,
-    manifests::{self, BadInput, Loaded},
+    manifests::{self, BadInput, Depth, Loaded},
+    screen::Screen,
     simulate::{progress::Progress, scenario::Scenario, summary::Outcome, timeline::Timeline},
 };
 
@@ -59,15 +60,23 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Er
         unplaced: BTreeMap::new(),
         malformed: Vec::new(),
     };
-    if args.output == Format::Text {
-        writeln!(out, "{}", play.title)?;
-    }
-    stage.play(&sim, end, args.output, out)?;
+    let stopped = stage.play(&sim, end, args.output);
     let outcome = Outcome::of(&sim, &stage.unplaced, &stage.malformed, &play.loaded.ignored);
+    // Also of what ended too early it is told how far it came.
+    let end = if stopped.is_err() { sim.now() } else { end };
     match args.output {
-        Format::Text => summary::print(&outcome, start, end, out)?,
-        Format::Json => print_json(&stage, &outcome, args, start, end, out)?,
+        Format::Text => {
+            let screen = Screen::of_stdout(Color::Auto);
+            screen.text(0, &play.title, out)?;
+            summary::print(&outcome, (start, end), screen, out)?;
+            writeln!(out)?;
+            screen.title("What happened", out)?;
+            let lines = stage.timeline.lines();
+            lines.iter().try_for_each(|line| screen.text(2, line, out))?;
+        }
+        Format::Json => print_json(&stage, &outcome, args, (start, end), out)?,
     }
+    stopped?;
     Ok(if outcome.unplaced.is_empty() {
         SimulateExit::AllPlaced
     } else {
@@ -89,7 +98,7 @@ fn load(args: &SimulateArgs) -> Result<Play, BadInput> {
         let title = "The built-in story: examples/story, in a simulated account and cluster.";
         return Ok(Play { loaded, scenario, title: title.to_owned() });
     }
-    let loaded = manifests::load(&args.manifests)?;
+    let loaded = manifests::load(&args.manifests, Depth::of(args.recursive))?;
     let files: Vec<String> = args.manifests.iter().map(|path| path.display().to_string()).collect();
     let title = format!("{}, in a simulated account and cluster.", files.join(", "));
     Ok(Play { loaded, scenario: scenario.unwrap_or_default(), title })
@@ -114,13 +123,7 @@ struct Stage {
 }
 
 impl Stage {
-    fn play(
-        &mut self,
-        sim: &Sim,
-        end: Timestamp,
-        format: Format,
-        out: &mut impl Write,
-    ) -> Result<(), Error> {
+    fn play(&mut self, sim: &Sim, end: Timestamp, format: Format) -> Result<(), Error> {
         let reports = Reports::default();
         let progress = Progress::new(format, sim.now(), end);
         let mut runner = Runner::new(sim, dispatch(sim, &reports));
@@ -133,10 +136,7 @@ impl Stage {
             seen += events.len();
             let decided = reports.take();
             self.note(&decided);
-            let lines = self.timeline.lines(events, &decided);
-            if format == Format::Text {
-                progress.hidden(|| lines.iter().try_for_each(|line| writeln!(out, "{line}")))?;
-            }
+            self.timeline.add(events, &decided);
             progress.at(sim.now());
         }
         outcome.map_err(Error::Stopped)
@@ -169,8 +169,7 @@ fn print_json(
     stage: &Stage,
     outcome: &Outcome,
     args: &SimulateArgs,
-    start: Timestamp,
-    end: Timestamp,
+    (start, end): (Timestamp, Timestamp),
     out: &mut impl Write,
 ) -> Result<(), Error> {
     let document = serde_json::json!({

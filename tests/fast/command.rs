@@ -17,6 +17,7 @@ use tests::repository;
 
 fn arguments() -> SimulateArgs {
     SimulateArgs {
+        recursive: false,
         manifests: Vec::new(),
         scenario: None,
         seed: 1,

@@ -6,7 +6,7 @@
 use std::path::{Path, PathBuf};
 
 use api::objects::Object;
-use journeyman::{args::PlanArgs, plan};
+use journeyman::{args::PlanArgs, plan, screen::Screen};
 use tests::{files, repository};
 
 /// Every file but scenarios, which are not objects of Kubernetes.
@@ -42,8 +42,8 @@ fn planned(name: &str) -> String {
         ..PlanArgs::default()
     };
     let (mut out, mut complaints) = (Vec::new(), Vec::new());
-    let validation =
-        plan::run(&args, &mut out, &mut complaints).expect("an example can be planned");
+    let validation = plan::run(&args, Screen::default(), &mut out, &mut complaints)
+        .expect("an example can be planned");
     let (out, complaints) = (String::from_utf8(out).expect("text"), String::from_utf8(complaints));
     assert!(validation.is_clean(), "{name}:\n{}{out}", complaints.expect("text"));
     out

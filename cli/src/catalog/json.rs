@@ -70,7 +70,7 @@ pub(super) fn write(
         zones: zones.collect(),
         instance_types: types.iter().map(one).collect(),
     };
-    serde_json::to_writer(&mut *out, &document)?;
+    serde_json::to_writer_pretty(&mut *out, &document)?;
     writeln!(out)
 }
 

@@ -1,7 +1,7 @@
 //! What AWS sells in a region, asked with the `aws` command: whatever it takes to reach it (profiles,
 //! single sign-on, proxies), `aws` knows already. Nothing is changed.
 
-use std::{collections::BTreeMap, ffi::OsStr, io, process::Command};
+use std::{collections::BTreeMap, ffi::OsStr, io, path::Path, process::Command};
 
 use instance_catalog::{
     ec2,
@@ -16,7 +16,6 @@ use serde::Deserialize;
 use serde_json::json;
 
 use crate::{
-    args::CatalogArgs,
     manifests::BadInput,
     program::{self, Failed},
 };
@@ -38,29 +37,37 @@ const SPOT: &[&str] = &[
     "--start-time",
 ];
 
+/// Who is asked, and about what.
+pub(super) struct Aws<'a> {
+    /// Another program than `aws`.
+    pub(super) program: Option<&'a Path>,
+    /// Another region than that of the profile.
+    pub(super) region: Option<&'a str>,
+}
+
 /// Asks for all of it. `builtin` knows what no call answers, and prices where there is no price list.
 pub(super) fn read(
-    args: &CatalogArgs,
+    aws: &Aws<'_>,
     builtin: (RegionMarket, Vec<InstanceTypeInfo>),
 ) -> Result<(RegionMarket, Vec<InstanceTypeInfo>), BadInput> {
     let (builtin, known) = builtin;
-    let zones = ec2::zones(&ec2_call(args, &["describe-availability-zones"])?)
+    let zones = ec2::zones(&ec2_call(aws, &["describe-availability-zones"])?)
         .map_err(|error| bad(&error))?;
     let facts: BTreeMap<&str, TableFacts> =
         known.iter().map(|info| (info.name.as_str(), info.table)).collect();
-    let types = ec2_call(args, TYPES)?;
+    let types = ec2_call(aws, TYPES)?;
     let descriptions = ec2::instance_types(&types, |name| facts.get(name).copied())
         .map_err(|error| bad(&error))?;
     let on_demand = if price_list::has(&zones.region) {
-        on_demand(args, &zones.region)?
+        on_demand(aws, &zones.region)?
     } else {
         builtin.on_demand
     };
     let present = now().to_string();
     let market = RegionMarket {
-        offered: ec2::offered(&ec2_call(args, OFFERINGS)?).map_err(|error| bad(&error))?,
+        offered: ec2::offered(&ec2_call(aws, OFFERINGS)?).map_err(|error| bad(&error))?,
         on_demand,
-        spot: ec2::spot(&ec2_call(args, &[SPOT, &[&present]].concat())?)
+        spot: ec2::spot(&ec2_call(aws, &[SPOT, &[&present]].concat())?)
             .map_err(|error| bad(&error))?,
         region: zones.region,
         zones: zones.ids,
@@ -80,7 +87,7 @@ struct Products {
 }
 
 fn on_demand(
-    args: &CatalogArgs,
+    aws: &Aws<'_>,
     region: &str,
 ) -> Result<BTreeMap<InstanceTypeName, HourlyPrice>, BadInput> {
     let mut hourly_prices = BTreeMap::new();
@@ -89,7 +96,7 @@ fn on_demand(
             .map(|(field, value)| json!({ "Type": "TERM_MATCH", "Field": field, "Value": value }));
         let filters = serde_json::Value::from(filters.to_vec()).to_string();
         let words = ["get-products", "--service-code", price_list::SERVICE, "--filters", &filters];
-        let answer = call(args, "pricing", &words, Some(price_list::place(region)))?;
+        let answer = call(aws, "pricing", &words, Some(price_list::place(region)))?;
         let products: Products = serde_json::from_slice(&answer)
             .map_err(|error| BadInput::one(format!("aws pricing get-products: {error}")))?;
         let before = hourly_prices.len();
@@ -109,18 +116,18 @@ fn bad(error: &instance_catalog::Error) -> BadInput {
     BadInput::one(format!("aws ec2: {error}"))
 }
 
-fn ec2_call(args: &CatalogArgs, words: &[&str]) -> Result<Vec<u8>, BadInput> {
-    call(args, "ec2", words, args.region.as_deref())
+fn ec2_call(aws: &Aws<'_>, words: &[&str]) -> Result<Vec<u8>, BadInput> {
+    call(aws, "ec2", words, aws.region)
 }
 
 /// What `aws SERVICE WORDS` prints; it follows pages by itself.
 fn call(
-    args: &CatalogArgs,
+    aws: &Aws<'_>,
     service: &str,
     words: &[&str],
     region: Option<&str>,
 ) -> Result<Vec<u8>, BadInput> {
-    let program = args.aws.as_deref().map_or_else(|| OsStr::new("aws"), |path| path.as_os_str());
+    let program = aws.program.map_or_else(|| OsStr::new("aws"), Path::as_os_str);
     let mut command = Command::new(program);
     command.arg(service).args(words).args(["--output", "json"]);
     if let Some(region) = region {

@@ -14,7 +14,7 @@ use model::{
 };
 
 use super::live;
-use crate::{args::CatalogArgs, manifests::BadInput};
+use crate::manifests::BadInput;
 
 /// What EC2 says.
 pub(crate) struct Source {
@@ -31,9 +31,9 @@ pub(crate) fn load(from: Option<&Path>) -> Result<Source, BadInput> {
     Ok(Source { market, descriptions })
 }
 
-/// Asks AWS.
-pub(super) fn live(args: &CatalogArgs) -> Result<Source, BadInput> {
-    let (market, descriptions) = live::read(args, builtin()?)?;
+/// Asks AWS about `region`, else about that of the profile, with the command `aws`, else another.
+pub(crate) fn live(region: Option<&str>, aws: Option<&Path>) -> Result<Source, BadInput> {
+    let (market, descriptions) = live::read(&live::Aws { program: aws, region }, builtin()?)?;
     Ok(Source { market, descriptions })
 }
 

@@ -4,7 +4,7 @@ use std::{io, io::Write};
 
 use launch_template::OfferedType;
 use model::{
-    HourlyPrice, InstanceType, Requirements, labels,
+    CapacityType, HourlyPrice, InstanceType, Requirements, labels,
     requirement::{Operator, Requirement},
     requirements::Undefined,
     resources::format_amount,
@@ -13,6 +13,8 @@ use model::{
 use crate::{
     args::{CatalogArgs, CatalogOrder},
     manifests::BadInput,
+    output::dollars,
+    screen::Screen,
 };
 
 /// Labels that have short names of their own; others are `karpenter.k8s.aws/instance-NAME`.
@@ -57,74 +59,150 @@ impl Filter {
     }
 }
 
-/// One line of the table.
-struct Row {
-    cells: [String; 8],
-    sort: (u128, String),
+const HEAD: [&str; 12] = [
+    "TYPE",
+    "ARCH",
+    "CPU",
+    "MEMORY",
+    "PODS",
+    "FOR PODS",
+    "GPU",
+    "NETWORK",
+    "NVME",
+    "ON-DEMAND",
+    "SPOT",
+    "PER VCPU",
+];
+/// What a narrow window goes without, the first first.
+const SPARED: [&str; 6] = ["FOR PODS", "PER VCPU", "PODS", "NVME", "NETWORK", "GPU"];
+
+/// The types that something can be bought of, in the order and the number that are asked for.
+pub(super) fn listed(mut types: Vec<OfferedType>, args: &CatalogArgs) -> Vec<OfferedType> {
+    let key = |offered: &OfferedType| {
+        let key = sort_key(&offered.instance_type, args.sort);
+        key.map(|key| (key, offered.instance_type.name.clone()))
+    };
+    // What cannot be bought comes last, as it came.
+    types.sort_by_cached_key(|offered| (key(offered).is_none(), key(offered)));
+    types.truncate(args.limit.unwrap_or(usize::MAX));
+    types
 }
 
-const HEAD: [&str; 8] =
-    ["type", "arch", "cpu", "memory", "pods", "allocatable cpu / memory", "$/hour", "$/vCPU-hour"];
-
-/// Writes the table: each type at its cheapest available offering.
+/// Writes the table: each type at its cheapest available offerings.
 pub(super) fn write(
-    types: &[OfferedType],
+    types: Vec<OfferedType>,
     args: &CatalogArgs,
+    screen: Screen,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let mut rows: Vec<Row> =
-        types.iter().filter_map(|offered| row(&offered.instance_type, args.sort)).collect();
-    rows.sort_by(|a, b| a.sort.cmp(&b.sort));
-    let (number, listed) = (rows.len(), args.limit.unwrap_or(rows.len()).min(rows.len()));
-    rows.truncate(listed);
-    let mut widths = HEAD.map(str::len);
-    for row in &rows {
-        for (width, cell) in widths.iter_mut().zip(&row.cells) {
-            *width = (*width).max(cell.chars().count());
+    let all = types.len();
+    let sold = types.iter().filter(|offered| cheapest(&offered.instance_type, None).is_some());
+    let number = sold.count();
+    let types = listed(types, args);
+    let rows: Vec<Vec<String>> =
+        types.iter().filter_map(|offered| row(&offered.instance_type)).collect();
+    let (heads, rows, spared) = fitting(screen, rows);
+    screen.table(&heads, &rows, out)?;
+    if !spared.is_empty() {
+        let text =
+            format!("without {}, for want of room: -o json has everything", spared.join(", "));
+        screen.text(0, &text, out)?;
+    }
+    let nothing = all - number;
+    let text =
+        format!("{} of {number} types; {nothing} more have no available offering", rows.len());
+    screen.text(0, &text, out)
+}
+
+/// As many columns as the window has room for, and those that it has none for.
+fn fitting(
+    screen: Screen,
+    mut rows: Vec<Vec<String>>,
+) -> (Vec<&'static str>, Vec<Vec<String>>, Vec<&'static str>) {
+    let mut heads = HEAD.to_vec();
+    let mut spared = Vec::new();
+    for head in SPARED {
+        if screen.fits(&heads, &rows) {
+            break;
+        }
+        if let Some(place) = heads.iter().position(|known| *known == head) {
+            heads.remove(place);
+            for row in rows.iter_mut().filter(|row| place < row.len()) {
+                row.remove(place);
+            }
+            spared.push(head);
         }
     }
-    line(out, &HEAD.map(ToOwned::to_owned), &widths)?;
-    for row in &rows {
-        line(out, &row.cells, &widths)?;
-    }
-    let nothing = types.len() - number;
-    writeln!(out, "{listed} of {number} types; {nothing} more have no available offering")
+    (heads, rows, spared)
 }
 
-fn line(out: &mut impl Write, cells: &[String; 8], widths: &[usize; 8]) -> io::Result<()> {
-    let padded: Vec<String> =
-        cells.iter().zip(widths).map(|(cell, width)| format!("{cell:<width$}")).collect();
-    writeln!(out, "{}", padded.join("  ").trim_end())
+/// The price of the cheapest offering that is available, of any capacity type or of one.
+fn cheapest(instance_type: &InstanceType, kind: Option<CapacityType>) -> Option<HourlyPrice> {
+    let offerings = instance_type.offerings.iter().filter(|offering| offering.is_available);
+    let wanted =
+        offerings.filter(|offering| kind.is_none_or(|kind| offering.capacity_type == kind));
+    wanted.map(|offering| offering.price).min()
 }
 
-fn row(instance_type: &InstanceType, order: CatalogOrder) -> Option<Row> {
-    let cheapest = instance_type.cheapest(&Requirements::new())?;
+fn sort_key(instance_type: &InstanceType, order: CatalogOrder) -> Option<u128> {
+    let nanos = u128::from(cheapest(instance_type, None)?.0);
     let capacity = &instance_type.capacity;
-    let allocatable = instance_type.allocatable();
-    let vcpus = (capacity.cpu.0 / 1_000).max(1);
-    let nanos = u128::from(cheapest.price.0);
-    let gibibytes = u128::from(capacity.memory.0.max(1));
-    let name = instance_type.name.to_string();
-    let key = match order {
-        CatalogOrder::PricePerVcpu => nanos * 1_000_000 / u128::from(vcpus),
-        CatalogOrder::PricePerGib => nanos * (1 << 50) / gibibytes,
+    Some(match order {
+        CatalogOrder::PricePerVcpu => nanos * 1_000_000 / u128::from(vcpus(instance_type)),
+        CatalogOrder::PricePerGib => nanos * (1 << 50) / u128::from(capacity.memory.0.max(1)),
         CatalogOrder::Price => nanos,
         CatalogOrder::Name => 0,
-    };
-    let per_vcpu = HourlyPrice(cheapest.price.0 / vcpus);
-    let arch = instance_type.label(labels::ARCH).map_or("-", |value| &**value);
-    let where_from = format!("{} ({} {})", cheapest.price, cheapest.capacity_type, cheapest.zone);
-    Some(Row {
-        cells: [
-            name.clone(),
-            arch.to_owned(),
-            format_amount("cpu", capacity.cpu.0),
-            format_amount("memory", capacity.memory.0),
-            capacity.pods.to_string(),
-            format!("{} / {}", allocatable.cpu, format_amount("memory", allocatable.memory.0)),
-            where_from,
-            per_vcpu.to_string(),
-        ],
-        sort: (key, name),
     })
+}
+
+fn vcpus(instance_type: &InstanceType) -> u64 {
+    (instance_type.capacity.cpu.0 / 1_000).max(1)
+}
+
+fn row(instance_type: &InstanceType) -> Option<Vec<String>> {
+    let price = cheapest(instance_type, None)?;
+    let (capacity, allocatable) = (&instance_type.capacity, instance_type.allocatable());
+    let label = |key: &str| instance_type.label(key).map(ToString::to_string);
+    let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
+    let of =
+        |kind| or_dash(cheapest(instance_type, Some(kind)).map(|price| dollars(price.0.into())));
+    let gpu = label(labels::INSTANCE_GPU_COUNT).map(|number| {
+        let name = label(INSTANCE_GPU_NAME).unwrap_or_default();
+        format!("{number} {name}").trim_end().to_owned()
+    });
+    Some(vec![
+        instance_type.name.to_string(),
+        or_dash(label(labels::ARCH)),
+        format_amount("cpu", capacity.cpu.0),
+        gibibytes(capacity.memory.0),
+        capacity.pods.to_string(),
+        format!("{} {}", allocatable.cpu, gibibytes(allocatable.memory.0)),
+        or_dash(gpu),
+        or_dash(label(INSTANCE_NETWORK_BANDWIDTH).map(|megabits| gigabits(&megabits))),
+        or_dash(label(labels::INSTANCE_LOCAL_NVME).map(|size| format!("{size} GB"))),
+        of(CapacityType::OnDemand),
+        of(CapacityType::Spot),
+        dollars(u128::from(price.0 / vcpus(instance_type))),
+    ])
+}
+
+const INSTANCE_GPU_NAME: &str = "karpenter.k8s.aws/instance-gpu-name";
+const INSTANCE_NETWORK_BANDWIDTH: &str = "karpenter.k8s.aws/instance-network-bandwidth";
+
+/// Bytes as GiB with at most one digit after the point, rounded down.
+fn gibibytes(bytes: u64) -> String {
+    let tenths = u128::from(bytes) * 10 / (1 << 30);
+    match tenths % 10 {
+        0 => format!("{}Gi", tenths / 10),
+        tenth => format!("{}.{tenth}Gi", tenths / 10),
+    }
+}
+
+/// Megabits per second as `12.5 Gbit`.
+fn gigabits(megabits: &str) -> String {
+    let Ok(number) = megabits.parse::<u64>() else { return megabits.to_owned() };
+    match number % 1_000 / 100 {
+        0 if number >= 1_000 => format!("{} Gbit", number / 1_000),
+        tenth => format!("{}.{tenth} Gbit", number / 1_000),
+    }
 }

@@ -99,12 +99,12 @@ fn the_table_shows_the_cheapest_offering_of_each_type() {
         &["arch=arm64", "category=m", "cpu=4"],
         |args| args.limit = Some(3),
         &expect![[r"
-        type        arch   cpu  memory   pods  allocatable cpu / memory  $/hour                      $/vCPU-hour
-        m7g.xlarge  arm64  4    15096Mi  58    3920m / 14103Mi           0.046785 (spot us-west-2c)  0.01169625
-        m8g.xlarge  arm64  4    15096Mi  58    3920m / 14103Mi           0.055788 (spot us-west-2c)  0.013947
-        m6g.xlarge  arm64  4    15096Mi  58    3920m / 14103Mi           0.057772 (spot us-west-2a)  0.014443
-        3 of 10 types; 0 more have no available offering
-    "]],
+              TYPE        ARCH   CPU  MEMORY  PODS  FOR PODS      GPU  NETWORK   NVME  ON-DEMAND  SPOT     PER VCPU
+              m7g.xlarge  arm64  4    14.7Gi  58    3920m 13.7Gi  -    1.8 Gbit  -     $0.1632    $0.0468  $0.0117
+              m8g.xlarge  arm64  4    14.7Gi  58    3920m 13.7Gi  -    1.8 Gbit  -     $0.1795    $0.0558  $0.0139
+              m6g.xlarge  arm64  4    14.7Gi  58    3920m 13.7Gi  -    1.2 Gbit  -     $0.1540    $0.0578  $0.0144
+            3 of 10 types; 0 more have no available offering
+        "]],
     );
     check(
         &["type=m7i.large,c7i.large"],
@@ -113,9 +113,9 @@ fn the_table_shows_the_cheapest_offering_of_each_type() {
             args.sort = crate::args::CatalogOrder::Name;
         },
         &expect![[r"
-            type       arch   cpu  memory  pods  allocatable cpu / memory  $/hour                          $/vCPU-hour
-            c7i.large  amd64  2    3788Mi  29    1930m / 3114Mi            0.08925 (on-demand us-west-2a)  0.044625
-            m7i.large  amd64  2    7577Mi  29    1930m / 6903Mi            0.1008 (on-demand us-west-2a)   0.0504
+              TYPE       ARCH   CPU  MEMORY  PODS  FOR PODS     GPU  NETWORK   NVME  ON-DEMAND  SPOT  PER VCPU
+              c7i.large  amd64  2    3.6Gi   29    1930m 3Gi    -    0.7 Gbit  -     $0.0893    -     $0.0446
+              m7i.large  amd64  2    7.3Gi   29    1930m 6.7Gi  -    0.7 Gbit  -     $0.1008    -     $0.0504
             2 of 2 types; 0 more have no available offering
         "]],
     );
@@ -217,8 +217,8 @@ fn what_is_sold_is_asked_for_with_the_command_aws() {
     let aws = path.to_str().unwrap();
     let text = ask(aws, Some("eu-west-1")).unwrap();
     expect![[r"
-        type       arch   cpu  memory  pods  allocatable cpu / memory  $/hour                    $/vCPU-hour
-        m7g.large  arm64  2    7518Mi  29    1930m / 6844Mi            0.0391 (spot eu-west-1a)  0.01955
+          TYPE       ARCH   CPU  MEMORY  PODS  FOR PODS     GPU  NETWORK   NVME  ON-DEMAND  SPOT     PER VCPU
+          m7g.large  arm64  2    7.3Gi   29    1930m 6.6Gi  -    0.9 Gbit  -     $0.0910    $0.0391  $0.0196
         1 of 1 types; 0 more have no available offering
     "]].assert_eq(&text);
     // What `aws` complains of is passed on; nothing is listed instead.

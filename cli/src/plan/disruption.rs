@@ -6,13 +6,18 @@
 mod json;
 mod table;
 
-use std::io::{self, Write};
+use std::io::Write;
 
 use model::facts::Facts;
 use planner::disruption::{self, Options, Outlook, Thorough};
 
-use super::Error;
-use crate::args::{Consolidation, PlanArgs, PlanFormat};
+use super::{Error, Remarks, print_document};
+use crate::{
+    args::{Consolidation, PlanArgs},
+    manifests::BadInput,
+    output::count,
+    screen::Screen,
+};
 
 /// How much a thorough search may simulate, in pods, unless it is said.
 const WORK: u64 = 20_000_000;
@@ -25,8 +30,19 @@ struct Found<'a> {
     thorough: Option<Thorough>,
 }
 
-/// Decides on `facts` and prints.
-pub(super) fn run(args: &PlanArgs, facts: &Facts, out: &mut impl Write) -> Result<(), Error> {
+/// Decides on the facts and prints.
+pub(super) fn run(
+    args: &PlanArgs,
+    screen: Screen,
+    (facts, remarks): (&Facts, &Remarks),
+    out: &mut impl Write,
+) -> Result<(), Error> {
+    if let Some(node) = &args.explain
+        && !facts.nodes.keys().any(|name| name.as_str() == node)
+    {
+        let rule = format!("--explain: there is no node `{node}` among {}", nodes(facts));
+        return Err(BadInput::one(rule).into());
+    }
     let options = Options::default();
     let is_thorough = args.consolidation == Consolidation::Thorough;
     let work = args.consolidation_work.unwrap_or(WORK);
@@ -36,20 +52,18 @@ pub(super) fn run(args: &PlanArgs, facts: &Facts, out: &mut impl Write) -> Resul
         thorough: is_thorough.then(|| disruption::thorough(facts, &options, work, None)),
     };
     if let Some(node) = &args.explain {
-        return Ok(table::explain(&outlook, node, out)?);
+        return Ok(table::explain(&outlook, node, screen, out)?);
     }
-    match args.output {
-        Some(PlanFormat::Json) => {
-            let document = json::document(&outlook);
-            serde_json::to_writer_pretty(&mut *out, &document).map_err(io::Error::from)?;
-            writeln!(out)?;
-        }
-        Some(PlanFormat::Yaml) => {
-            let text = serde_saphyr::to_string(&json::document(&outlook));
-            let text = text.map_err(|error| io::Error::other(error.to_string()))?;
-            out.write_all(text.as_bytes())?;
-        }
-        None => table::show(&outlook, out)?,
+    if let Some(format) = args.output {
+        print_document(format, &json::document(&outlook, remarks), out)?;
+    } else {
+        table::show(&outlook, screen, out)?;
+        super::table::remarks(remarks, screen, out)?;
     }
     Ok(())
+}
+
+/// `12 nodes`
+fn nodes(facts: &Facts) -> String {
+    count(u64::try_from(facts.nodes.len()).unwrap_or(u64::MAX), "node")
 }

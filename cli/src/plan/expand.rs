@@ -10,11 +10,13 @@ use api::objects::{PodManifest, PriorityClass, StorageClassManifest, Workload, W
 use jiff::Timestamp;
 use model::{
     Namespace, ObjectName, Pod, PodKey, PodSpec, PodUid,
+    limits::PODS_PER_PLAN_MAX,
     pod::{Owner, PodPhase},
     storage::{PodVolume, Storage, VolumeClaim, VolumeClaimKey},
 };
 
 use super::input::Loaded;
+use crate::{output::thousands, workloads::deployment_of};
 
 /// Every pod: those that are there, and those that workloads would make. The latter count as looked
 /// at by kube-scheduler, which found no room. Storage gets what comes with them.
@@ -29,8 +31,13 @@ pub(super) fn pods(loaded: &mut Loaded, now: Timestamp) -> Vec<Pod> {
         default_class,
         priorities: &loaded.priority_classes,
         storage,
-        names: loaded.pods.iter().map(|(read, _)| read.pod.key.clone()).collect(),
+        names: BTreeSet::new(),
+        room: PODS_PER_PLAN_MAX,
+        notes: &mut loaded.notes,
     };
+    if !loaded.workloads.is_empty() {
+        maker.names = loaded.pods.iter().map(|(read, _)| read.pod.key.clone()).collect();
+    }
     let mut pods: Vec<Pod> = Vec::with_capacity(loaded.pods.len());
     for (read, is_stored) in std::mem::take(&mut loaded.pods) {
         pods.push(if is_stored { read.pod } else { maker.written(read) });
@@ -83,9 +90,8 @@ impl Existing {
                 *existing.0.entry(key).or_default() += 1;
             };
             add(&owner.kind, &owner.name);
-            // A ReplicaSet is called after its Deployment and a hash.
-            if let ("ReplicaSet", Some((deployment, _))) =
-                (owner.kind.as_str(), owner.name.rsplit_once('-'))
+            if let ("ReplicaSet", Some(deployment)) =
+                (owner.kind.as_str(), deployment_of(&owner.name))
             {
                 add("Deployment", deployment);
             }
@@ -109,6 +115,10 @@ struct Maker<'a> {
     storage: &'a mut Storage,
     /// Names of pods that are taken.
     names: BTreeSet<PodKey>,
+    /// How many pods more a plan has room for.
+    room: usize,
+    /// What is left out, and why.
+    notes: &'a mut Vec<String>,
 }
 
 impl Maker<'_> {
@@ -129,14 +139,21 @@ impl Maker<'_> {
     /// The pods that `workload` has not made yet; `existing` are there.
     fn workload(&mut self, workload: &Workload, existing: u32, pods: &mut Vec<Pod>) {
         let spec = self.with_priority(&workload.spec);
-        let missing = workload.replicas.saturating_sub(existing);
+        let wanted = workload.replicas.saturating_sub(existing);
+        let missing = wanted.min(u32::try_from(self.room).unwrap_or(u32::MAX));
+        self.room = self.room.saturating_sub(usize::try_from(missing).unwrap_or(usize::MAX));
+        if missing < wanted {
+            let (kind, left) = (workload.kind.as_str(), thousands(u128::from(wanted - missing)));
+            let most = thousands(u128::try_from(PODS_PER_PLAN_MAX).unwrap_or(u128::MAX));
+            self.notes.push(format!(
+                "{kind} {}: {left} of its pods are left out: a plan is for {most} at most",
+                workload.key
+            ));
+        }
         let mut made = 0;
         // Of as many names as there are pods at most, enough are free.
-        let numbers = (workload.first_ordinal..).take(
-            self.names
-                .len()
-                .saturating_add(usize::try_from(workload.replicas).unwrap_or(usize::MAX)),
-        );
+        let numbers = (workload.first_ordinal..)
+            .take(self.names.len().saturating_add(usize::try_from(missing).unwrap_or(usize::MAX)));
         for number in numbers {
             if missing <= made {
                 break;

@@ -12,13 +12,13 @@ use model::{
 use super::{expand, input::Loaded, offers::Offers};
 use crate::manifests::BadInput;
 
-/// Everything that the decision may look at.
+/// Everything that the decision may look at, and what is left out of it.
 pub(super) fn of(
     mut loaded: Loaded,
     offers: Offers,
     policies: Policies,
     now: Timestamp,
-) -> Result<Facts, BadInput> {
+) -> Result<(Facts, Vec<String>), BadInput> {
     // Names nothing outside: what is planned here is only printed.
     let cluster = ClusterName::new("plan").map_err(|error| BadInput::one(error.to_string()))?;
     let pods = expand::pods(&mut loaded, now);
@@ -44,7 +44,7 @@ pub(super) fn of(
     let ledger = Snapshot { claims: claims.collect(), ..Snapshot::default() };
     // Of a class's hash nothing can be said: what the cluster's nodes trust it by is not among the
     // manifests.
-    Ok(Facts {
+    let facts = Facts {
         nodes: loaded.nodes.into_iter().map(|node| (node.name.clone(), node)).collect(),
         node_pools,
         classes: Some(offers.classes),
@@ -53,7 +53,8 @@ pub(super) fn of(
         surroundings,
         policies,
         ..Facts::of(cluster, now, ledger)
-    })
+    };
+    Ok((facts, loaded.notes))
 }
 
 /// By name: the order of the input says nothing.

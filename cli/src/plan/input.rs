@@ -1,11 +1,13 @@
 //! What `plan` reads: files or a live cluster, as objects by kind.
 
+use std::collections::BTreeSet;
+
 use api::{
     document::Diagnostic,
-    files::{self, Manifest, Place},
+    files::{self, Place},
     objects::{
-        BufferManifest, Object, PodManifest, PriorityClass, Referable, StorageClassManifest,
-        Workload,
+        BufferManifest, NodeClassManifest, Object, PodManifest, PriorityClass, Referable,
+        StorageClassManifest, Workload,
     },
 };
 use model::{
@@ -13,20 +15,23 @@ use model::{
     condition::NotReady,
     facts::{DaemonSet, Surroundings},
     node::Node,
-    node_class::NodeClass,
     node_pool::NodePool,
+    plan::Reason,
     problem::{Rule, Weight},
 };
 
 use super::{live, progress::Progress};
-use crate::{args::PlanArgs, manifests, manifests::BadInput};
+use crate::{
+    args::PlanArgs,
+    manifests::{self, BadInput, Depth, Read},
+};
 
 /// Objects by kind, in the order of the input.
 #[derive(Debug, Default)]
 pub(super) struct Loaded {
     pub(super) node_pools: Vec<NodePool>,
     /// Each with why it is not ready, if so.
-    pub(super) node_classes: Vec<(NodeClass, Option<NotReady>)>,
+    pub(super) node_classes: Vec<(NodeClassManifest, Option<NotReady>)>,
     pub(super) nodes: Vec<Node>,
     pub(super) claims: Vec<NodeClaim>,
     pub(super) daemon_sets: Vec<DaemonSet>,
@@ -41,45 +46,56 @@ pub(super) struct Loaded {
     pub(super) priority_classes: Vec<PriorityClass>,
     /// What is wrong with objects. Those that are wrong themselves are left out.
     pub(super) problems: Vec<Diagnostic>,
+    /// What else is left out, and why; what of several counts.
+    pub(super) notes: Vec<String>,
 }
 
 /// Reads everything.
 pub(super) fn load(args: &PlanArgs, progress: &Progress) -> Result<Loaded, BadInput> {
     if args.live {
-        let mut loaded = of(live::read(args, progress)?)?;
+        let mut read = Read::default();
+        live::read(args, progress)?.into_iter().for_each(|manifest| read.add(manifest, true));
+        let mut loaded = of(read)?;
         // Their controllers are at work: pods that are not there yet will come.
         loaded.workloads.clear();
         return Ok(loaded);
     }
     progress.says("reading");
-    let texts = manifests::texts(&args.manifests)?;
-    let read = |(file, text): &(String, String)| {
-        progress.says(format!("reading {file}"));
-        files::read(text, file)
-    };
-    of(texts.iter().map(read).collect())
+    let depth = Depth::of(args.recursive);
+    let mut read = Read::default();
+    for file in manifests::files(&args.manifests, depth)? {
+        progress.says(format!("reading {}", file.name));
+        read.add(files::read(&file.text, &file.name), file.is_meant());
+    }
+    read.keep_last();
+    of(read)
 }
 
 /// What manifests hold. A text that is none as a whole is bad input; an object that is malformed is
 /// reported and does not keep the others from being planned with.
-pub(super) fn of(manifests: Vec<Manifest>) -> Result<Loaded, BadInput> {
-    let mut loaded = Loaded::default();
-    let between = files::cross_check(&manifests);
-    let flat_map = manifests.iter().flat_map(|manifest| &manifest.problems);
-    let fatal: Vec<String> =
-        flat_map.filter(|problem| problem.object.is_none()).map(ToString::to_string).collect();
+pub(super) fn of(read: Read) -> Result<Loaded, BadInput> {
+    let problems = read.problems();
+    let fatal = problems.iter().filter(|problem| problem.object.is_none());
+    let fatal: Vec<String> = fatal.map(ToString::to_string).collect();
     if !fatal.is_empty() {
         return Err(BadInput(fatal));
     }
-    for manifest in manifests {
-        loaded.problems.extend(manifest.problems);
+    let mut loaded = Loaded { problems, notes: read.notes, ..Loaded::default() };
+    for manifest in read.manifests {
         for (object, place) in manifest.objects.into_iter().zip(manifest.places) {
             loaded.take(object, place);
         }
     }
-    loaded.problems.extend(between);
     Ok(loaded)
 }
+
+/// Kinds that make pods which are not known here, and where they come from.
+const UNREAD: [(&str, &str); 4] = [
+    ("Rollout", "Argo CD's controller makes its pods"),
+    ("CronJob", "it makes a Job at a time of its own"),
+    ("ReplicationController", "a Deployment does the same"),
+    ("ScaledJob", "KEDA makes its Jobs"),
+];
 
 impl Loaded {
     fn take(&mut self, object: Object, place: Place) {
@@ -94,7 +110,7 @@ impl Loaded {
                 pool.problems.extend(place.not_ready.map(problem));
                 self.node_pools.push(pool);
             }
-            Object::NodeClass(read) => self.node_classes.push((read.class, place.not_ready)),
+            Object::NodeClass(read) => self.node_classes.push((*read, place.not_ready)),
             Object::NodeClaim(claim) => self.claims.push(*claim),
             Object::NodeOverlay(overlay) => around.node_overlays.push(overlay),
             Object::CapacityBuffer(buffer) => self.buffers.push(buffer),
@@ -123,7 +139,38 @@ impl Loaded {
             }
             Object::PriorityClass(class) => self.priority_classes.push(class),
             Object::DisruptionBudget(budget) => around.disruption_budgets.push(budget),
-            Object::Other { .. } => {}
+            Object::Other { kind, name } => {
+                if let Some((_, why)) = UNREAD.iter().find(|(unread, _)| *unread == kind) {
+                    self.notes.push(format!("{kind} {name}: its pods are left out: {why}"));
+                }
+            }
+        }
+    }
+
+    /// Objects that are there, but could not be read.
+    pub(super) fn refused(&self) -> Refused {
+        let refused =
+            self.problems.iter().filter(|problem| problem.problem.weight == Weight::Refused);
+        let objects = refused.filter_map(|problem| problem.object.as_ref());
+        Refused(objects.map(|object| (object.kind.clone(), object.name.clone())).collect())
+    }
+}
+
+/// Objects that are there, but could not be read: kind and name.
+pub(super) struct Refused(BTreeSet<(String, String)>);
+
+impl Refused {
+    /// Sets right what a decision says that knows nothing of these objects.
+    pub(super) fn correct(&self, reasons: &mut [Reason]) {
+        for reason in reasons {
+            for (kind, name) in &self.0 {
+                let is_missing = format!("{kind} {name}: it does not exist");
+                if reason.text == is_missing {
+                    reason.text = format!("{kind} {name}: it could not be read");
+                } else if kind == "NodePool" && reason.text == "there is no NodePool" {
+                    "there is no NodePool that could be read".clone_into(&mut reason.text);
+                }
+            }
         }
     }
 }

@@ -3,11 +3,14 @@
 use std::collections::BTreeMap;
 
 use model::{
-    NodeClaim, PodKey, Requirement, Requirements, labels, plan::Promise, plan::Target, resources,
+    NodeClaim, Plan, PodKey, Requirement, Requirements, labels,
+    plan::{Promise, Reason, Target},
+    resources,
 };
 use serde::Serialize;
 
-use super::Planned;
+use super::{Planned, rounds::Round};
+use crate::output::{HOURS_PER_MONTH, exact_dollars};
 
 /// The whole answer.
 #[derive(Debug, Serialize)]
@@ -24,6 +27,43 @@ pub(super) struct Document<'a> {
     static_node_pools: Vec<String>,
     existing_nodes: Vec<Existing<'a>>,
     unschedulable: Vec<Unschedulable>,
+    /// What would be planned once that is launched, as far as it was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    rounds: Vec<Later<'a>>,
+    totals: Totals,
+    /// What is left out, and why.
+    left_out: &'a [String],
+    /// What was taken for granted, because no object says it.
+    assumptions: &'a [String],
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Later<'a> {
+    new_node_claims: Vec<NewClaim<'a>>,
+    existing_nodes: Vec<Existing<'a>>,
+    unschedulable: Vec<Unschedulable>,
+}
+
+/// Sums over the first round. Prices are exact dollars, those of each claim's cheapest offering.
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct Totals {
+    nodes: usize,
+    price_per_hour: String,
+    price_per_month: String,
+    pods_on_new_nodes: usize,
+    pods_on_existing_nodes: usize,
+    pods_unschedulable: usize,
+    by_node_pool: BTreeMap<String, PoolTotals>,
+}
+
+#[derive(Debug, Default, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct PoolTotals {
+    nodes: usize,
+    price_per_hour: String,
+    pods: usize,
 }
 
 #[derive(Debug, Serialize)]
@@ -71,12 +111,71 @@ struct Existing<'a> {
 #[serde(rename_all = "camelCase")]
 struct Unschedulable {
     pod: String,
+    /// All of `reasons` in one text.
     reason: String,
+    reasons: Vec<OneReason>,
+    /// It would find a place once the new nodes are there.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    placed_after_launch: bool,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct OneReason {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    node_pool: Option<String>,
+    message: String,
 }
 
 /// The answer to `planned`.
 pub(super) fn document(planned: &Planned) -> Document<'_> {
     let plan = &planned.plan;
+    let later = planned.later.iter().filter(|round| round.is_wanted).map(|round| Later {
+        new_node_claims: round.plan.promises.iter().map(new_claim).collect(),
+        existing_nodes: existing(&round.plan),
+        unschedulable: unschedulable(&round.plan, None),
+    });
+    Document {
+        waiting: planned.is_waiting,
+        new_node_claims: plan.promises.iter().map(new_claim).collect(),
+        static_node_claims: planned.fixed.promises.iter().map(new_claim).collect(),
+        static_node_pools: planned.fixed.notes.iter().map(ToString::to_string).collect(),
+        existing_nodes: existing(plan),
+        unschedulable: unschedulable(plan, planned.later.first()),
+        rounds: later.collect(),
+        totals: totals(planned),
+        left_out: &planned.remarks.left_out,
+        assumptions: &planned.remarks.assumptions,
+    }
+}
+
+fn totals(planned: &Planned) -> Totals {
+    let plan = &planned.plan;
+    let mut pools: BTreeMap<String, (PoolTotals, u128)> = BTreeMap::new();
+    let mut sum = 0;
+    let promises = || plan.promises.iter().chain(&planned.fixed.promises);
+    for promise in promises() {
+        let (totals, price) = pools.entry(promise.claim.node_pool.to_string()).or_default();
+        totals.nodes += 1;
+        totals.pods += promise.claim.pods.len();
+        *price += u128::from(promise.price.0);
+        sum += u128::from(promise.price.0);
+    }
+    let by_node_pool = pools.into_iter().map(|(pool, (totals, price))| {
+        (pool, PoolTotals { price_per_hour: exact_dollars(price), ..totals })
+    });
+    Totals {
+        nodes: promises().count(),
+        price_per_hour: exact_dollars(sum),
+        price_per_month: exact_dollars(sum * HOURS_PER_MONTH),
+        pods_on_new_nodes: promises().map(|promise| promise.claim.pods.len()).sum(),
+        pods_on_existing_nodes: plan.placements.iter().map(|placed| placed.pods.len()).sum(),
+        pods_unschedulable: plan.unplaced.len(),
+        by_node_pool: by_node_pool.collect(),
+    }
+}
+
+fn existing(plan: &Plan) -> Vec<Existing<'_>> {
     let existing = plan.placements.iter().map(|placement| Existing {
         node: match &placement.target {
             Target::Node(node) => node.as_str(),
@@ -84,18 +183,24 @@ pub(super) fn document(planned: &Planned) -> Document<'_> {
         },
         pods: names(&placement.pods),
     });
+    existing.collect()
+}
+
+fn unschedulable(plan: &Plan, later: Option<&Round>) -> Vec<Unschedulable> {
     let unschedulable = plan.unplaced.iter().map(|unplaced| {
         let reasons: Vec<String> = unplaced.reasons.iter().map(ToString::to_string).collect();
-        Unschedulable { pod: unplaced.pod.to_string(), reason: reasons.join("; ") }
+        let one = |reason: &Reason| OneReason {
+            node_pool: reason.node_pool.as_ref().map(ToString::to_string),
+            message: reason.text.clone(),
+        };
+        Unschedulable {
+            pod: unplaced.pod.to_string(),
+            reason: reasons.join("; "),
+            reasons: unplaced.reasons.iter().map(one).collect(),
+            placed_after_launch: later.is_some_and(|round| round.places(&unplaced.pod)),
+        }
     });
-    Document {
-        waiting: planned.is_waiting,
-        new_node_claims: plan.promises.iter().map(new_claim).collect(),
-        static_node_claims: planned.fixed.promises.iter().map(new_claim).collect(),
-        static_node_pools: planned.fixed.notes.iter().map(ToString::to_string).collect(),
-        existing_nodes: existing.collect(),
-        unschedulable: unschedulable.collect(),
-    }
+    unschedulable.collect()
 }
 
 fn names(pods: &[PodKey]) -> Vec<String> {

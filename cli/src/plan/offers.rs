@@ -1,92 +1,264 @@
 //! What each EC2NodeClass offers.
 
-use std::{collections::BTreeMap, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
+use api::objects::NodeClassManifest;
 use jiff::Timestamp;
+use launch_template::NodeSettings;
 use model::{
-    ImageId, NodeClassName, RegionCatalog, Requirement, SubnetId,
+    ImageId, NodeClassName, Problem, RegionCatalog, Requirement, SubnetId, Zone,
+    condition::NotReady,
     facts::ClassOffer,
     labels,
-    node_class::{Image, NodeClass, Obstacle, ResolvedNodeClass, ResolvedTemplate, Subnet},
+    node_class::{
+        ClassStatus, Image, NodeClass, Obstacle, ResolvedNodeClass, ResolvedTemplate, Subnet,
+    },
 };
 
 use super::input::Loaded;
-use crate::{args::PlanArgs, manifests, manifests::BadInput};
+use crate::{args::PlanArgs, catalog::source, cluster_facts, manifests, manifests::BadInput};
 
 /// What can be bought.
 pub(super) struct Offers {
     pub(super) classes: BTreeMap<NodeClassName, ClassOffer>,
+    /// What was taken for granted, because no object says it.
+    pub(super) assumptions: Vec<String>,
+    /// What of the classes plays no part.
+    pub(super) notes: Vec<String>,
 }
 
-/// The offers of all classes: of the file's types as they are, else of the built-in ones as nodes of
+/// The offers of all classes: of the file's types as they are, else of those of the region as nodes of
 /// each class would have them.
 pub(super) fn load(args: &PlanArgs, loaded: &Loaded, now: Timestamp) -> Result<Offers, BadInput> {
-    let catalog = match &args.instance_types {
-        Some(path) => instance_catalog::read(&manifests::text(path)?)
-            .map_err(|error| BadInput::one(format!("{}: {error}", path.display())))?,
-        None => instance_catalog::builtin().map_err(|error| BadInput::one(error.to_string()))?,
-    };
-    let mut classes = BTreeMap::new();
-    for (class, not_ready) in &loaded.node_classes {
-        // Types of a file are taken as they are: what the class lacks to make them is no matter.
-        let filter = class.problems.iter().filter(|_| args.instance_types.is_none());
-        let map = filter.cloned().map(Obstacle::Problem);
-        let obstacles: Vec<Obstacle> =
-            map.chain(not_ready.clone().map(Obstacle::NotReady)).collect();
-        let offer = if !obstacles.is_empty() {
-            ClassOffer::NotReady(obstacles)
-        } else if args.instance_types.is_some() {
-            ClassOffer::Ready(catalog.instance_types.iter().map(Arc::clone).collect())
-        } else {
-            let resolved = assumed(class, &catalog)?;
-            ClassOffer::Ready(launch_template::offer(&catalog, &resolved, &BTreeMap::new(), now))
-        };
-        classes.insert(class.name.clone(), offer);
-    }
-    if args.instance_types.is_some() {
-        let types = || catalog.instance_types.iter().map(Arc::clone).collect();
-        for name in refused(loaded) {
-            classes.entry(name).or_insert_with(|| ClassOffer::Ready(types()));
+    match &args.instance_types {
+        Some(path) => {
+            let catalog = instance_catalog::read(&manifests::text(path)?)
+                .map_err(|error| BadInput::one(format!("{}: {error}", path.display())))?;
+            Ok(of_file(&catalog, loaded))
         }
+        None => of_region(args, loaded, now),
     }
-    Ok(Offers { classes })
 }
 
-/// The class as if its selectors found a subnet in every zone of the catalog and an image for every
-/// architecture: which they would find in an account cannot be known here.
-fn assumed(class: &NodeClass, catalog: &RegionCatalog) -> Result<ResolvedNodeClass, BadInput> {
-    let mut subnets = Vec::new();
-    for (index, (zone, zone_id)) in catalog.zones.iter().enumerate() {
-        subnets.push(Subnet {
+/// Types of a file are taken as they are: what a class lacks to make them is no matter.
+fn of_file(catalog: &RegionCatalog, loaded: &Loaded) -> Offers {
+    let types = || ClassOffer::Ready(catalog.instance_types.iter().map(Arc::clone).collect());
+    let offer = |not_ready: &Option<NotReady>| match not_ready {
+        Some(why) => ClassOffer::NotReady(vec![Obstacle::NotReady(why.clone())]),
+        None => types(),
+    };
+    let read = loaded.node_classes.iter();
+    let mut classes: BTreeMap<NodeClassName, ClassOffer> =
+        read.map(|(read, not_ready)| (read.class.name.clone(), offer(not_ready))).collect();
+    for name in refused(loaded) {
+        classes.entry(name).or_insert_with(types);
+    }
+    Offers { classes, assumptions: Vec::new(), notes: Vec::new() }
+}
+
+fn of_region(args: &PlanArgs, loaded: &Loaded, now: Timestamp) -> Result<Offers, BadInput> {
+    let catalog = catalog(args)?;
+    let left = match &args.capacity_reservations {
+        Some(path) => Some(
+            cluster_facts::reservations_left(&manifests::text(path)?)
+                .map_err(|error| BadInput::one(format!("{}: {error}", path.display())))?,
+        ),
+        None => None,
+    };
+    let mut region =
+        Region { catalog: &catalog, left, assumptions: BTreeSet::new(), notes: Vec::new() };
+    let mut classes = BTreeMap::new();
+    for (read, not_ready) in &loaded.node_classes {
+        classes.insert(read.class.name.clone(), region.offer(read, not_ready.as_ref(), now)?);
+    }
+    for name in refused(loaded) {
+        let obstacle = Obstacle::Problem(Problem::unusable("", "it could not be read"));
+        classes.entry(name).or_insert_with(|| ClassOffer::NotReady(vec![obstacle]));
+    }
+    region.note_nodes(loaded);
+    let (assumptions, notes) = (region.assumptions.into_iter().collect(), region.notes);
+    Ok(Offers { classes, assumptions, notes })
+}
+
+/// The built-in types and prices, or those that AWS says of another region.
+fn catalog(args: &PlanArgs) -> Result<RegionCatalog, BadInput> {
+    let builtin = instance_catalog::builtin().map_err(|error| BadInput::one(error.to_string()))?;
+    match args.region.as_deref().filter(|region| *region != builtin.region) {
+        Some(region) => {
+            let source = source::live(Some(region), args.aws.as_deref())?;
+            Ok(source.catalog(&[], &NodeSettings::default()))
+        }
+        None => Ok(builtin),
+    }
+}
+
+/// What a region sells, and what was noticed of the classes that are there.
+struct Region<'a> {
+    catalog: &'a RegionCatalog,
+    /// Instances that are left, by capacity reservation.
+    left: Option<BTreeMap<String, u32>>,
+    assumptions: BTreeSet<String>,
+    notes: Vec<String>,
+}
+
+impl Region<'_> {
+    fn offer(
+        &mut self,
+        read: &NodeClassManifest,
+        not_ready: Option<&NotReady>,
+        now: Timestamp,
+    ) -> Result<ClassOffer, BadInput> {
+        let problems = read.class.problems.iter().cloned().map(Obstacle::Problem);
+        let mut obstacles: Vec<Obstacle> =
+            problems.chain(not_ready.cloned().map(Obstacle::NotReady)).collect();
+        let status = match &read.status {
+            Ok(status) => status.clone(),
+            Err(problem) => {
+                obstacles.push(Obstacle::Problem(Problem::clone(problem)));
+                ClassStatus::default()
+            }
+        };
+        if !obstacles.is_empty() {
+            return Ok(ClassOffer::NotReady(obstacles));
+        }
+        let resolved = self.resolved(&read.class, status)?;
+        if let Err(refusal) = launch_template::check_user_data(&resolved) {
+            let problem = Problem::unusable("", refusal.to_string());
+            return Ok(ClassOffer::NotReady(vec![Obstacle::Problem(problem)]));
+        }
+        Ok(ClassOffer::Ready(launch_template::offer(
+            self.catalog,
+            &resolved,
+            &BTreeMap::new(),
+            now,
+        )))
+    }
+
+    /// The class with what its status names. Without a status it is as if its selectors found a subnet
+    /// in every zone and an image for every architecture: which they would find in an account cannot
+    /// be known here.
+    fn resolved(
+        &mut self,
+        class: &NodeClass,
+        status: ClassStatus,
+    ) -> Result<ResolvedNodeClass, BadInput> {
+        let name = &class.name;
+        let ClassStatus { mut subnets, mut images, mut reservations, .. } = status;
+        let region = &self.catalog.region;
+        if subnets.is_empty() {
+            subnets = everywhere(self.catalog)?;
+            self.assumptions
+                .insert(format!("EC2NodeClass {name}: a subnet in every zone of {region}"));
+        } else {
+            self.check_region(class, &subnets)?;
+        }
+        for subnet in &mut subnets {
+            subnet.available_ip_address_count = u32::MAX;
+        }
+        if images.is_empty() {
+            images = for_every_architecture(class)?;
+            let architectures = if images.len() > 1 { "amd64 and arm64" } else { "amd64" };
+            self.assumptions.insert(format!("EC2NodeClass {name}: an image for {architectures}"));
+        }
+        for reservation in &mut reservations {
+            let left = self.left.as_ref().and_then(|left| left.get(reservation.id.as_str()));
+            reservation.available_count = left.copied().unwrap_or_default();
+        }
+        if self.left.is_none() && !reservations.is_empty() {
+            let ids: Vec<&str> =
+                reservations.iter().map(|reservation| reservation.id.as_str()).collect();
+            self.notes.push(format!(
+                "EC2NodeClass {name}: capacity reservations are planned as full ({}): its status does \
+                 not say how many instances are left, --capacity-reservations does",
+                ids.join(", ")
+            ));
+        }
+        Ok(ResolvedNodeClass {
+            class: class.clone(),
+            subnets,
+            security_groups: Vec::new(),
+            images,
+            reservations,
+            placement_group: None,
+            // Nothing is launched: which version it has does not matter.
+            launch_template: ResolvedTemplate::Made,
+        })
+    }
+
+    /// Refuses a class whose subnets are all elsewhere: types and prices would be those of a region
+    /// that it has nothing to do with.
+    fn check_region(&self, class: &NodeClass, subnets: &[Subnet]) -> Result<(), BadInput> {
+        let zones: BTreeSet<&Zone> = subnets.iter().map(|subnet| &subnet.zone).collect();
+        let is_known = |zone: &&Zone| {
+            self.catalog.zones.contains_key(*zone)
+                || zone.as_str().starts_with(self.catalog.region.as_str())
+        };
+        if zones.iter().any(is_known) {
+            return Ok(());
+        }
+        let zones: Vec<&str> = zones.into_iter().map(Zone::as_str).collect();
+        let (name, zones, region) = (&class.name, zones.join(", "), &self.catalog.region);
+        let theirs = zones.split(',').next().and_then(region_of).unwrap_or("REGION");
+        Err(BadInput::one(format!(
+            "EC2NodeClass {name}: its subnets are in {zones}, and the instance types are those of \
+             {region}: give --region {theirs}, which asks AWS, or --instance-types"
+        )))
+    }
+
+    /// Nodes of another region than the types are of.
+    fn note_nodes(&mut self, loaded: &Loaded) {
+        let region = &self.catalog.region;
+        let mut elsewhere: BTreeMap<&str, u64> = BTreeMap::new();
+        for node in &loaded.nodes {
+            let theirs = node.labels.get(labels::REGION).filter(|theirs| *theirs != region);
+            if let Some(theirs) = theirs {
+                *elsewhere.entry(theirs).or_default() += 1;
+            }
+        }
+        for (theirs, number) in elsewhere {
+            let nodes = crate::output::count(number, "node");
+            self.notes.push(format!(
+                "{nodes} of {theirs}: instance types and prices are those of {region}; give --region \
+                 {theirs}, which asks AWS, or --instance-types"
+            ));
+        }
+    }
+}
+
+/// `eu-west-1` of `eu-west-1a`.
+fn region_of(zone: &str) -> Option<&str> {
+    zone.strip_suffix(|letter: char| letter.is_ascii_lowercase())
+}
+
+fn everywhere(catalog: &RegionCatalog) -> Result<Vec<Subnet>, BadInput> {
+    let subnet = |(index, (zone, zone_id)): (usize, (&Zone, &model::ZoneId))| {
+        Ok(Subnet {
             id: made_up(SubnetId::new(&format!("subnet-{index:08}")))?,
             zone: zone.clone(),
             zone_id: zone_id.clone(),
             available_ip_address_count: u32::MAX,
-        });
-    }
-    let mut images = Vec::new();
-    for (index, architecture) in ["amd64", "arm64"].into_iter().enumerate() {
+        })
+    };
+    catalog.zones.iter().enumerate().map(subnet).collect()
+}
+
+fn for_every_architecture(class: &NodeClass) -> Result<Vec<Image>, BadInput> {
+    // Windows runs on one architecture only.
+    let number = if class.image_family.is_windows() { 1 } else { 2 };
+    let image = |(index, architecture): (usize, &str)| {
         let architecture = Requirement::of_label(labels::ARCH, architecture);
-        images.push(Image {
+        Ok(Image {
             id: made_up(ImageId::new(&format!("ami-{index:08}")))?,
             name: String::new(),
             created_at: None,
             deprecated_at: None,
             requirements: [made_up(architecture)?].into_iter().collect(),
-        });
-    }
-    // Windows runs on one architecture only.
-    images.truncate(if class.image_family.is_windows() { 1 } else { 2 });
-    Ok(ResolvedNodeClass {
-        class: class.clone(),
-        subnets,
-        security_groups: Vec::new(),
-        images,
-        reservations: Vec::new(),
-        placement_group: None,
-        // Nothing is launched: which version it has does not matter.
-        launch_template: ResolvedTemplate::Made,
-    })
+        })
+    };
+    ["amd64", "arm64"].into_iter().take(number).enumerate().map(image).collect()
 }
 
 fn made_up<T, E: ToString>(id: Result<T, E>) -> Result<T, BadInput> {

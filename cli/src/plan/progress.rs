@@ -3,12 +3,11 @@
 //! The line is drawn by a thread of its own, which needs standard error: whoever holds its lock while
 //! there is a line waits for ever.
 
-use std::{
-    io::{self, IsTerminal as _},
-    time::Duration,
-};
+use std::time::Duration;
 
 use indicatif::{ProgressBar, ProgressStyle};
+
+use crate::screen;
 
 /// From one frame to the next.
 const FRAME: Duration = Duration::from_millis(100);
@@ -19,11 +18,11 @@ pub(super) struct Progress(ProgressBar);
 impl Progress {
     /// On standard error, if it is a terminal.
     pub(super) fn new() -> Self {
-        if !io::stderr().is_terminal() {
+        if !screen::draws_on_stderr() {
             return Self(ProgressBar::hidden());
         }
         let bar = ProgressBar::new_spinner();
-        if let Ok(style) = ProgressStyle::with_template("{spinner} {msg} {elapsed}") {
+        if let Ok(style) = ProgressStyle::with_template("{spinner} {wide_msg} {elapsed}") {
             bar.set_style(style);
         }
         bar.enable_steady_tick(FRAME);

@@ -2,229 +2,225 @@
 //! there, and what finds no place and why.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     io::{self, Write},
 };
 
 use model::{
-    InstanceTypeName, Pod, PodKey,
+    Plan, PodKey,
     facts::Facts,
+    labels,
+    limits::INSTANCE_TYPES_PER_CLAIM_MAX,
     plan::{Promise, Reason, Target},
 };
 
-use super::Planned;
-use crate::output::{count, dollars};
-
-/// Hours of a month, as AWS reckons.
-const HOURS_PER_MONTH: u64 = 730;
-/// Workloads that a line names.
-const GROUPS_SHOWN: usize = 6;
-
-/// Words with colours, where they are wanted.
-#[derive(Clone, Copy)]
-struct Paint(bool);
-
-impl Paint {
-    fn bold(self, text: &str) -> String {
-        if self.0 { format!("\u{1b}[1m{text}\u{1b}[0m") } else { text.to_owned() }
-    }
-
-    fn red(self, text: &str) -> String {
-        if self.0 { format!("\u{1b}[31m{text}\u{1b}[0m") } else { text.to_owned() }
-    }
-}
+use super::{Planned, Remarks, owners::Owners, pods, rounds::Round};
+use crate::{
+    output::{HOURS_PER_MONTH, count, dollars},
+    screen::Screen,
+};
 
 /// Prints `planned`, which was planned on `facts`.
 pub(super) fn show(
     planned: &Planned,
     facts: &Facts,
-    is_coloured: bool,
+    screen: Screen,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let paint = Paint(is_coloured);
-    let plan = &planned.plan;
+    let mut page = Vec::new();
+    write(planned, facts, screen, &mut page)?;
+    // What comes first has nothing to be parted from.
+    out.write_all(page.strip_prefix(b"\n").unwrap_or(&page))
+}
+
+fn write(planned: &Planned, facts: &Facts, screen: Screen, out: &mut impl Write) -> io::Result<()> {
     let owners = Owners::of(&facts.pods);
+    let page = Page { facts, owners: &owners, screen };
+    let plan = &planned.plan;
     let promises = [planned.fixed.promises.as_slice(), &plan.promises].concat();
-    show_launches(&promises, &owners, paint, out)?;
+    page.launches("would be launched", &promises, out)?;
     if !planned.fixed.notes.is_empty() {
-        writeln!(out, "{}", paint.bold("NodePools with replicas"))?;
-        planned.fixed.notes.iter().try_for_each(|note| writeln!(out, "  {note}"))?;
+        screen.title("NodePools with replicas", out)?;
+        for note in &planned.fixed.notes {
+            screen.text(2, &note.to_string(), out)?;
+        }
     }
     if planned.is_waiting {
         let waiting = facts.ledger.claims.values().find(|claim| claim.instance.is_none());
         let name = waiting.map_or_else(String::new, |claim| format!(" {}", claim.name));
-        writeln!(out, "Nothing is planned for pods: the NodeClaim{name} has no instance yet.")?;
-        return Ok(());
+        let text = format!("Nothing is planned for pods: the NodeClaim{name} has no instance yet.");
+        screen.text(0, &text, out)?;
+        return remarks(&planned.remarks, screen, out);
     }
-    if !plan.placements.is_empty() {
-        writeln!(out, "\n{}", paint.bold("Onto what is there"))?;
-        let rows = plan.placements.iter().map(|placement| {
-            let name = match &placement.target {
-                Target::Node(node) => node.as_str(),
-                Target::Claim(claim) => claim.as_str(),
-            };
-            vec![name.to_owned(), owners.in_words(&placement.pods)]
-        });
-        columns(&["NODE", "PODS"], &rows.collect::<Vec<_>>(), paint, out)?;
-    }
-    if !plan.unplaced.is_empty() {
-        let title = format!("No place for {}", pods(plan.unplaced.len()));
-        writeln!(out, "\n{}", paint.red(&title))?;
-        let mut by_reasons: BTreeMap<&[Reason], Vec<PodKey>> = BTreeMap::new();
-        for unplaced in &plan.unplaced {
-            by_reasons.entry(&unplaced.reasons).or_default().push(unplaced.pod.clone());
-        }
-        for (reasons, pods) in by_reasons {
-            writeln!(out, "  {}", owners.in_words(&pods))?;
-            reasons.iter().try_for_each(|reason| writeln!(out, "    {reason}"))?;
-        }
+    page.placements(plan, None, out)?;
+    page.unplaced(plan, planned.later.first(), out)?;
+    let mut waited = &plan.unplaced;
+    for (number, round) in planned.later.iter().filter(|round| round.is_wanted).enumerate() {
+        let before: BTreeSet<&PodKey> = waited.iter().map(|unplaced| &unplaced.pod).collect();
+        writeln!(out)?;
+        screen.title(&format!("Round {}", number + 2), out)?;
+        page.launches("would be launched then", &round.plan.promises, out)?;
+        page.placements(&round.plan, Some(&before), out)?;
+        page.unplaced(&round.plan, None, out)?;
+        waited = &round.plan.unplaced;
     }
     if plan.promises.is_empty() && plan.placements.is_empty() && plan.unplaced.is_empty() {
-        writeln!(out, "No pod needs a place.")?;
+        screen.text(0, "No pod needs a place.", out)?;
     }
-    let unseen = facts.pods.iter().filter(|pod| {
-        let waits = pod.node.is_none() && !pod.is_terminal() && !pod.is_terminating();
-        waits && pod.unschedulable_at.is_none() && !pod.is_owned_by_daemon_set()
-    });
-    match unseen.count() {
-        0 => Ok(()),
-        unseen => {
-            writeln!(out, "\nLeft out: {} that kube-scheduler has not given up.", pods(unseen))
+    remarks(&planned.remarks, screen, out)
+}
+
+/// What an answer rests on, and what it leaves out.
+pub(super) fn remarks(remarks: &Remarks, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+    for (title, lines) in [("Left out", &remarks.left_out), ("Assumed", &remarks.assumptions)] {
+        if lines.is_empty() {
+            continue;
         }
-    }
-}
-
-fn pods(number: usize) -> String {
-    count(u64::try_from(number).unwrap_or(u64::MAX), "pod")
-}
-
-/// What makes claims one row: pool, types, the cheapest offering, its price and the pods' workloads.
-type Alike<'a> = (&'a str, &'a [InstanceTypeName], String, u64, String);
-
-fn show_launches(
-    promises: &[Promise],
-    owners: &Owners<'_>,
-    paint: Paint,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    if promises.is_empty() {
-        return Ok(());
-    }
-    let total: u128 = promises.iter().map(|promise| u128::from(promise.price.0)).sum();
-    let nodes = count(u64::try_from(promises.len()).unwrap_or(u64::MAX), "node");
-    let title = format!(
-        "{nodes} would be launched, from {} an hour ({} a month)",
-        dollars(total),
-        dollars(total * u128::from(HOURS_PER_MONTH))
-    );
-    writeln!(out, "{}", paint.bold(&title))?;
-    // In the order in which the first of each kind is planned.
-    let mut order: Vec<Alike<'_>> = Vec::new();
-    let mut alike: BTreeMap<Alike<'_>, u64> = BTreeMap::new();
-    for promise in promises {
-        let key: Alike<'_> = (
-            promise.claim.node_pool.as_str(),
-            &promise.possible,
-            promise.cheapest.to_string(),
-            promise.price.0,
-            match promise.claim.pods.as_slice() {
-                [] => "(a replica of the pool)".to_owned(),
-                pods => owners.in_words(pods),
-            },
-        );
-        let number = alike.entry(key.clone()).or_default();
-        if *number == 0 {
-            order.push(key);
-        }
-        *number += 1;
-    }
-    let rows = order.iter().map(|key| {
-        let (pool, types, cheapest, price, pods) = key;
-        let price = u128::from(*price);
-        vec![
-            alike.get(key).copied().unwrap_or_default().to_string(),
-            (*pool).to_owned(),
-            cheapest.clone(),
-            dollars(price),
-            dollars(price * u128::from(HOURS_PER_MONTH)),
-            types.len().to_string(),
-            pods.clone(),
-        ]
-    });
-    let heads = ["NODES", "NODEPOOL", "CHEAPEST", "PER HOUR", "PER MONTH", "TYPES", "PODS EACH"];
-    columns(&heads, &rows.collect::<Vec<_>>(), paint, out)
-}
-
-/// A table, each column as wide as its widest cell.
-fn columns(
-    heads: &[&str],
-    rows: &[Vec<String>],
-    paint: Paint,
-    out: &mut impl Write,
-) -> io::Result<()> {
-    let widths: Vec<usize> = heads
-        .iter()
-        .enumerate()
-        .map(|(column, head)| {
-            let cells = rows.iter().filter_map(|row| row.get(column));
-            cells.map(|cell| cell.chars().count()).max().unwrap_or(0).max(head.len())
-        })
-        .collect();
-    let line = |cells: &mut dyn Iterator<Item = &str>| -> String {
-        let padded = cells.zip(&widths).map(|(cell, width)| format!("{cell:<width$}"));
-        let line = padded.collect::<Vec<_>>().join("  ");
-        line.trim_end().to_owned()
-    };
-    writeln!(out, "  {}", paint.bold(&line(&mut heads.iter().copied())))?;
-    for row in rows {
-        writeln!(out, "  {}", line(&mut row.iter().map(String::as_str)))?;
+        writeln!(out)?;
+        screen.title(title, out)?;
+        lines.iter().try_for_each(|line| screen.text(2, line, out))?;
     }
     Ok(())
 }
 
-/// Which workload a pod belongs to.
-struct Owners<'a>(BTreeMap<&'a PodKey, String>);
+/// What makes claims one row: pool, the cheapest offering, its price, how many types and the pods'
+/// workloads.
+type Alike = (String, String, u64, usize, String);
 
-impl<'a> Owners<'a> {
-    fn of(pods: &'a [Pod]) -> Self {
-        Self(pods.iter().map(|pod| (&pod.key, owner(pod))).collect())
-    }
-
-    /// `default/web ×12, default/db-0`.
-    fn in_words(&self, pods: &[PodKey]) -> String {
-        let mut groups: BTreeMap<String, u64> = BTreeMap::new();
-        for pod in pods {
-            let group = self.0.get(pod).cloned().unwrap_or_else(|| pod.to_string());
-            *groups.entry(group).or_default() += 1;
-        }
-        let more = groups.len().saturating_sub(GROUPS_SHOWN);
-        let shown = groups.into_iter().take(GROUPS_SHOWN).map(|(name, number)| match number {
-            1 => name,
-            number => format!("{name} ×{number}"),
-        });
-        let mut shown: Vec<String> = shown.collect();
-        if more > 0 {
-            shown.push(format!("{more} more workloads"));
-        }
-        shown.join(", ")
-    }
+/// What is printed, and on what.
+struct Page<'a> {
+    facts: &'a Facts,
+    owners: &'a Owners<'a>,
+    screen: Screen,
 }
 
-/// The workload of a pod: of a ReplicaSet its Deployment's name, as far as it can be told.
-fn owner(pod: &Pod) -> String {
-    let namespace = &pod.key.namespace;
-    match &pod.owner {
-        Some(owner) if owner.kind == "ReplicaSet" => {
-            let is_hash = |text: &str| {
-                (8..=10).contains(&text.len()) && text.chars().all(|c| c.is_ascii_alphanumeric())
-            };
-            let name = match owner.name.rsplit_once('-') {
-                Some((name, hash)) if is_hash(hash) => name,
-                _ => &owner.name,
-            };
-            format!("{namespace}/{name}")
+impl Page<'_> {
+    fn launches(&self, what: &str, promises: &[Promise], out: &mut impl Write) -> io::Result<()> {
+        if promises.is_empty() {
+            return Ok(());
         }
-        Some(owner) => format!("{namespace}/{}", owner.name),
-        None => pod.key.to_string(),
+        let total: u128 = promises.iter().map(|promise| u128::from(promise.price.0)).sum();
+        let nodes = count(u64::try_from(promises.len()).unwrap_or(u64::MAX), "node");
+        let title = format!(
+            "{nodes} {what}, from {} an hour ({} a month)",
+            dollars(total),
+            dollars(total * HOURS_PER_MONTH)
+        );
+        self.screen.title(&title, out)?;
+        // In the order in which the first of each kind is planned.
+        let mut order: Vec<Alike> = Vec::new();
+        let mut alike: BTreeMap<Alike, u64> = BTreeMap::new();
+        for promise in promises {
+            let key = self.alike(promise);
+            let number = alike.entry(key.clone()).or_default();
+            if *number == 0 {
+                order.push(key);
+            }
+            *number += 1;
+        }
+        let rows = order.iter().map(|key| {
+            let (pool, cheapest, price, types, pods) = key;
+            let price = u128::from(*price);
+            vec![
+                alike.get(key).copied().unwrap_or_default().to_string(),
+                pool.clone(),
+                cheapest.clone(),
+                dollars(price),
+                dollars(price * HOURS_PER_MONTH),
+                types.to_string(),
+                pods.clone(),
+            ]
+        });
+        let rows: Vec<_> = rows.collect();
+        let heads = ["NODES", "NODEPOOL", "CHEAPEST", "HOURLY", "MONTHLY", "TYPES", "PODS EACH"];
+        self.screen.table(&heads, &rows, out)?;
+        let lowered: BTreeSet<String> =
+            promises.iter().flat_map(|promise| self.lowered(promise)).collect();
+        lowered.iter().try_for_each(|line| self.screen.text(2, line, out))
+    }
+
+    fn alike(&self, promise: &Promise) -> Alike {
+        let pods = match promise.claim.pods.as_slice() {
+            [] => "(a replica of the pool)".to_owned(),
+            pods => self.owners.in_words(pods),
+        };
+        (
+            promise.claim.node_pool.to_string(),
+            promise.cheapest.to_string(),
+            promise.price.0,
+            promise.possible.len().min(INSTANCE_TYPES_PER_CLAIM_MAX),
+            pods,
+        )
+    }
+
+    /// The `minValues` that were lowered for a claim.
+    fn lowered(&self, promise: &Promise) -> Vec<String> {
+        let claim = &promise.claim;
+        if claim.annotations.get(labels::MIN_VALUES_RELAXED).is_none_or(|said| said != "true") {
+            return Vec::new();
+        }
+        let pool = self.facts.node_pools.iter().find(|pool| pool.name == claim.node_pool);
+        let wanted = pool.into_iter().flat_map(|pool| pool.template.requirements.iter());
+        let lowered = wanted.filter_map(|wanted| {
+            let key = wanted.key().as_str();
+            let now = claim.requirements.get(key)?.min_values()?;
+            let wanted = wanted.min_values().filter(|wanted| now < *wanted)?;
+            let pool = &claim.node_pool;
+            Some(format!("{pool}: minValues of {key} lowered from {wanted} to {now}"))
+        });
+        lowered.collect()
+    }
+
+    /// What goes onto what is there; of pods, if they are given, only those.
+    fn placements(
+        &self,
+        plan: &Plan,
+        pods: Option<&BTreeSet<&PodKey>>,
+        out: &mut impl Write,
+    ) -> io::Result<()> {
+        let rows = plan.placements.iter().filter_map(|placement| {
+            let name = match &placement.target {
+                Target::Node(node) => node.as_str(),
+                Target::Claim(claim) => claim.as_str(),
+            };
+            let is_meant = |pod: &&PodKey| pods.is_none_or(|pods| pods.contains(*pod));
+            let placed: Vec<&PodKey> = placement.pods.iter().filter(is_meant).collect();
+            (!placed.is_empty()).then(|| vec![name.to_owned(), self.owners.in_words(placed)])
+        });
+        let rows: Vec<_> = rows.collect();
+        if rows.is_empty() {
+            return Ok(());
+        }
+        writeln!(out)?;
+        self.screen.title("Onto what is there", out)?;
+        self.screen.table(&["NODE", "PODS"], &rows, out)
+    }
+
+    fn unplaced(&self, plan: &Plan, later: Option<&Round>, out: &mut impl Write) -> io::Result<()> {
+        if plan.unplaced.is_empty() {
+            return Ok(());
+        }
+        let title = format!("No place for {}", pods(plan.unplaced.len()));
+        writeln!(out)?;
+        writeln!(out, "{}", self.screen.red(&title))?;
+        let mut by_reasons: BTreeMap<(&[Reason], bool), Vec<&PodKey>> = BTreeMap::new();
+        for unplaced in &plan.unplaced {
+            let is_later = later.is_some_and(|round| round.places(&unplaced.pod));
+            by_reasons.entry((&unplaced.reasons, is_later)).or_default().push(&unplaced.pod);
+        }
+        for ((reasons, is_later), pods) in by_reasons {
+            self.screen.text(2, &self.owners.in_words(pods), out)?;
+            if is_later {
+                self.screen.text(
+                    4,
+                    "would be tried again after these launch, and find a place",
+                    out,
+                )?;
+            }
+            for reason in reasons {
+                self.screen.text(4, &reason.to_string(), out)?;
+            }
+        }
+        Ok(())
     }
 }

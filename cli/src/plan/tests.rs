@@ -3,6 +3,7 @@
 use std::{fs, path::PathBuf};
 
 use super::*;
+use crate::args::Color;
 
 const CLUSTER: &str = "\
 apiVersion: karpenter.k8s.aws/v1
@@ -53,7 +54,8 @@ fn file(name: &str, text: &str) -> PathBuf {
 fn planned(args: &PlanArgs) -> (String, String, PlanExit) {
     let (mut out, mut complaints) = (Vec::new(), Vec::new());
     let args = PlanArgs { now: Some("2026-08-01T12:00:00Z".to_owned()), ..args.clone() };
-    let validation = run(&args, &mut out, &mut complaints).unwrap();
+    let screen = Screen { columns: None, is_colored: args.color == Color::Always };
+    let validation = run(&args, screen, &mut out, &mut complaints).unwrap();
     (String::from_utf8(out).unwrap(), String::from_utf8(complaints).unwrap(), validation)
 }
 
@@ -63,7 +65,7 @@ fn people_see_what_would_be_launched_and_what_finds_no_place() {
     let (text, complaints, validation) = planned(&PlanArgs { manifests, ..PlanArgs::default() });
     assert_eq!((complaints.as_str(), validation), ("", PlanExit { unplaced: 1, problems: 0 }));
     for said in [
-        "2 nodes would be launched, from $0.2016 an hour ($147.1680 a month)",
+        "2 nodes would be launched, from $0.2016 an hour ($147 a month)",
         "on-demand m7i.large us-west-2",
         "default/web ×2",
         "No place for 1 pod",
@@ -164,6 +166,6 @@ fn a_live_cluster_is_read_with_kubectl() {
     assert!(text.contains("No place for 2 pods"), "{text}");
     assert_eq!(validation.unplaced, 2);
     let args = PlanArgs { kubectl: Some("/no/such/kubectl".into()), ..args };
-    let error = run(&args, &mut Vec::new(), &mut Vec::new()).unwrap_err();
+    let error = run(&args, Screen::default(), &mut Vec::new(), &mut Vec::new()).unwrap_err();
     assert!(error.to_string().contains("--live reads with kubectl"), "{error}");
 }

@@ -2,10 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use api::{
-    files::{self, Manifest},
-    objects::{NodeClassManifest, Object},
-};
+use api::objects::{NodeClassManifest, Object};
 use jiff::Timestamp;
 use launch_template::NodeSettings;
 use model::{
@@ -24,8 +21,7 @@ use super::{Error, unreadable};
 use crate::{
     catalog::source,
     cluster_facts::{self, ClusterFacts},
-    manifests,
-    manifests::BadInput,
+    manifests::{self, BadInput, Depth, Read},
 };
 
 /// Everything.
@@ -39,12 +35,12 @@ pub(super) struct Input {
 
 /// Reads the objects in `files`, the facts, and what EC2 says.
 pub(super) fn load(
-    files: &[PathBuf],
+    (files, depth): (&[PathBuf], Depth),
     facts: &Path,
     from: Option<&Path>,
     settings: &NodeSettings,
 ) -> Result<Input, Error> {
-    let objects = Objects::read(files)?;
+    let objects = Objects::read(files, depth)?;
     let Objects { class, status, not_ready, pool, claim } = objects;
     let facts_of = cluster_facts::cluster_facts(&manifests::text(facts)?);
     let facts = facts_of.map_err(|error| unreadable(facts, &error))?;
@@ -80,17 +76,16 @@ struct Objects {
 }
 
 impl Objects {
-    fn read(files: &[PathBuf]) -> Result<Self, BadInput> {
-        let texts = manifests::texts(files)?;
-        let read: Vec<Manifest> =
-            texts.iter().map(|(file, text)| files::read(text, file)).collect();
-        let problems: Vec<String> =
-            read.iter().flat_map(|manifest| &manifest.problems).map(ToString::to_string).collect();
+    fn read(files: &[PathBuf], depth: Depth) -> Result<Self, BadInput> {
+        let read = Read::of(&manifests::files(files, depth)?);
+        let manifests = || read.manifests.iter().flat_map(|manifest| &manifest.problems);
+        let problems: Vec<String> = manifests().map(ToString::to_string).collect();
         if !problems.is_empty() {
             return Err(BadInput(problems));
         }
         let (mut classes, mut pools, mut claims) = (Vec::new(), Vec::new(), Vec::new());
-        let flat_map = read.into_iter().flat_map(|read| read.objects.into_iter().zip(read.places));
+        let flat_map =
+            read.manifests.into_iter().flat_map(|read| read.objects.into_iter().zip(read.places));
         for (object, place) in flat_map {
             match object {
                 Object::NodeClass(read) => classes.push((*read, place)),

@@ -1,11 +1,9 @@
 //! A progress bar on a terminal; nothing in a pipe.
 
-use std::io::{self, IsTerminal as _};
-
 use indicatif::{ProgressBar, ProgressStyle};
 use jiff::Timestamp;
 
-use crate::args::Format;
+use crate::{args::Format, screen};
 
 /// How far virtual time has come.
 pub(crate) struct Progress {
@@ -16,7 +14,7 @@ pub(crate) struct Progress {
 impl Progress {
     /// A bar from `start` to `end` on the terminal, if standard error is one and people read.
     pub(crate) fn new(format: Format, start: Timestamp, end: Timestamp) -> Self {
-        let is_shown = format == Format::Text && io::stderr().is_terminal();
+        let is_shown = format == Format::Text && screen::draws_on_stderr();
         let length = u64::try_from(end.duration_since(start).as_secs()).unwrap_or_default();
         let bar = if is_shown { ProgressBar::new(length) } else { ProgressBar::hidden() };
         if let Ok(style) = ProgressStyle::with_template("{wide_bar} {percent}% of the virtual time")
@@ -30,11 +28,6 @@ impl Progress {
     pub(crate) fn at(&self, now: Timestamp) {
         let seconds = now.duration_since(self.start).as_secs();
         self.bar.set_position(u64::try_from(seconds).unwrap_or_default());
-    }
-
-    /// Does something while the bar is out of the way.
-    pub(crate) fn hidden<T>(&self, print: impl FnOnce() -> T) -> T {
-        self.bar.suspend(print)
     }
 }
 

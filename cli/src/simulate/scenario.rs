@@ -10,7 +10,7 @@ use model::{
 use serde::Deserialize;
 use simulator::{Action, Sim, SpotTarget, WorldSettings};
 
-use crate::manifests::{self, BadInput};
+use crate::manifests::{self, BadInput, Depth};
 
 /// What happens when.
 #[derive(Debug, Default)]
@@ -148,7 +148,7 @@ impl WrittenEvent {
             actions.push(Action::Scale { workload, replicas: scale.replicas });
         }
         if let Some(path) = &self.apply {
-            let loaded = manifests::load(&[folder.join(path)])?;
+            let loaded = manifests::load(&[folder.join(path)], Depth::Files)?;
             actions.push(Action::Add(loaded.objects));
         }
         if let Some(delete) = &self.delete {

@@ -2,7 +2,10 @@
 
 use std::path::Path;
 
-use crate::{manifests::BadInput, simulate::scenario::Scenario};
+use crate::{
+    manifests::{BadInput, InputFile},
+    simulate::scenario::Scenario,
+};
 
 const SCENARIO: &str = include_str!("../../../examples/scenarios/story.yaml");
 const FILES: [(&str, &str); 3] = [
@@ -12,8 +15,9 @@ const FILES: [(&str, &str); 3] = [
 ];
 
 /// The story's manifests, each with the name of its file.
-pub(crate) fn manifests() -> Vec<(String, String)> {
-    FILES.iter().map(|(file, text)| ((*file).to_owned(), (*text).to_owned())).collect()
+pub(crate) fn manifests() -> Vec<InputFile> {
+    let file = |(name, text): &(&str, &str)| InputFile::named(name, text);
+    FILES.iter().map(file).collect()
 }
 
 /// What happens in the story, and when.

@@ -6,11 +6,18 @@ use std::{
 };
 
 use jiff::Timestamp;
-use model::{PodKey, plan::Reason};
+use model::{
+    PodKey,
+    plan::{Reason, Unplaced},
+};
 use serde_json::{Value, json};
 use simulator::{Sim, Summary};
 
-use crate::output::{count, dollars, elapsed, seconds};
+use super::timeline;
+use crate::{
+    output::{count, dollars, elapsed, seconds},
+    screen::Screen,
+};
 
 /// How a simulation ended.
 pub(crate) struct Outcome {
@@ -54,57 +61,65 @@ fn still_waiting() -> Reason {
 /// Prints it for people.
 pub(crate) fn print(
     outcome: &Outcome,
-    start: Timestamp,
-    end: Timestamp,
+    (start, end): (Timestamp, Timestamp),
+    screen: Screen,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let Outcome { summary, unplaced, malformed, ignored, dead_letters } = outcome;
-    writeln!(out, "\nSummary after {}", elapsed(start, end).trim_start_matches('+'))?;
+    writeln!(out)?;
+    let title = format!("Summary after {}", elapsed(start, end).trim_start_matches('+'));
+    screen.title(&title, out)?;
     let waits =
         |percent| summary.pending_percentile(percent).map_or_else(|| "-".to_owned(), seconds);
-    writeln!(
-        out,
-        "  pods placed      {} (pending p50 {}, p99 {})",
-        summary.pods_placed,
-        waits(50),
-        waits(99)
-    )?;
-    writeln!(out, "  pods unplaced    {}", unplaced.len())?;
     let nodes: u64 = summary.nodes_by_type.values().map(|count| u64::from(*count)).sum();
     let types: Vec<String> =
         summary.nodes_by_type.iter().map(|(name, count)| format!("{count} {name}")).collect();
     let types = if types.is_empty() { String::new() } else { format!(": {}", types.join(", ")) };
-    writeln!(out, "  nodes now        {nodes}{types}")?;
     let launched: u64 = summary.launched.values().map(|count| u64::from(*count)).sum();
-    writeln!(out, "  launched in all  {}", count(launched, "instance"))?;
-    writeln!(out, "  price now        ${} an hour", summary.price_now)?;
-    writeln!(out, "  spent            {}", dollars(summary.spent_nanos))?;
-    writeln!(
-        out,
-        "  evictions        {} ({} lost with their node)",
-        summary.evictions, summary.pods_lost
-    )?;
-    section(out, "No place for", &unplaced_lines(unplaced))?;
-    section(out, "Objects that could not be read", malformed)?;
-    section(out, "Messages that were given up", dead_letters)?;
-    section(out, "Assumed of the account", &summary.assumptions)?;
-    section(out, "Without a part in this", ignored)
-}
-
-fn unplaced_lines(unplaced: &BTreeMap<PodKey, Vec<Reason>>) -> Vec<String> {
-    let line = |(pod, reasons): (&PodKey, &Vec<Reason>)| {
-        let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
-        format!("{pod}: {}", reasons.join("; "))
-    };
-    unplaced.iter().map(line).collect()
-}
-
-fn section(out: &mut impl Write, title: &str, lines: &[String]) -> io::Result<()> {
-    if lines.is_empty() {
-        return Ok(());
+    let rows = [
+        (
+            "pods placed",
+            format!("{} (pending p50 {}, p99 {})", summary.pods_placed, waits(50), waits(99)),
+        ),
+        ("pods unplaced", unplaced.len().to_string()),
+        ("nodes now", format!("{nodes}{types}")),
+        ("launched in all", count(launched, "instance")),
+        ("price now", format!("{} an hour", dollars(summary.price_now.0.into()))),
+        ("spent", dollars(summary.spent_nanos)),
+        (
+            "evictions",
+            format!("{} ({} lost with their node)", summary.evictions, summary.pods_lost),
+        ),
+    ];
+    for (name, value) in rows {
+        screen.text(2, &format!("{name:<16} {value}"), out)?;
     }
-    writeln!(out, "\n{title}")?;
-    lines.iter().try_for_each(|line| writeln!(out, "  {line}"))
+    let sections = [
+        ("No place for", &unplaced_lines(unplaced)),
+        ("Objects that could not be read", malformed),
+        ("Messages that were given up", dead_letters),
+        ("Assumed of the account", &summary.assumptions),
+        ("Without a part in this", ignored),
+    ];
+    for (title, lines) in sections.into_iter().filter(|(_, lines)| !lines.is_empty()) {
+        writeln!(out)?;
+        screen.title(title, out)?;
+        lines.iter().try_for_each(|line| screen.text(2, line, out))?;
+    }
+    Ok(())
+}
+
+/// One line for the pods of a workload that have the same reasons.
+fn unplaced_lines(unplaced: &BTreeMap<PodKey, Vec<Reason>>) -> Vec<String> {
+    let pods: Vec<Unplaced> = unplaced
+        .iter()
+        .map(|(pod, reasons)| Unplaced { pod: pod.clone(), reasons: reasons.clone() })
+        .collect();
+    let line = |(workload, reasons, number): (String, String, u64)| match number {
+        1 => format!("{workload}: {reasons}"),
+        number => format!("{workload} ×{number}: {reasons}"),
+    };
+    timeline::unplaced(&pods).into_iter().map(line).collect()
 }
 
 /// The same for machines. Prices are exact decimal dollars as text, times milliseconds.

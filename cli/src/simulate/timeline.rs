@@ -5,12 +5,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dispatch::Decided;
-use jiff::Timestamp;
-use model::{Function, ledger::Rejected};
+use jiff::{SignedDuration, Timestamp};
+use model::{Function, ledger::Rejected, plan::Unplaced};
 use serde_json::{Value, json};
 use simulator::{Happening, TimelineEvent};
 
-use crate::output::{count, elapsed};
+use crate::{
+    output::{count, elapsed, thousands},
+    workloads::workload_of,
+};
 
 /// A line: when, and what.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -20,6 +23,29 @@ struct Line {
     text: String,
     /// What is summed up with others of the same second, and how: before and after the count.
     pods: Option<(u64, String)>,
+    /// What makes it like others: the same things happen to other claims, instances and nodes.
+    likeness: String,
+}
+
+impl Line {
+    fn new(at: Timestamp, kind: &'static str, text: String) -> Self {
+        let likeness = likeness(&text);
+        Self { at, kind, text, pods: None, likeness }
+    }
+}
+
+/// Lines that are alike of which each is shown, within [`ALIKE_WITHIN`].
+const ALIKE_SHOWN: usize = 5;
+/// What happens again later is told again.
+const ALIKE_WITHIN: SignedDuration = SignedDuration::from_mins(10);
+
+/// `text` without what differs between things of a kind: numbers, and the letters in names that have
+/// some.
+fn likeness(text: &str) -> String {
+    let word = |word: &str| {
+        if word.chars().any(|c| c.is_ascii_digit()) { "#".to_owned() } else { word.to_owned() }
+    };
+    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
 }
 
 /// The lines so far.
@@ -31,13 +57,21 @@ pub(crate) struct Timeline {
     shown: BTreeSet<String>,
 }
 
+/// Lines that were folded away after one of their likeness.
+struct Folded {
+    since: Timestamp,
+    shown: usize,
+    hidden: u64,
+    latest: Timestamp,
+}
+
 impl Timeline {
     pub(crate) fn new(start: Timestamp, is_verbose: bool) -> Self {
         Self { start, is_verbose, done: Vec::new(), shown: BTreeSet::new() }
     }
 
-    /// Adds what happened since the last call, and shows it.
-    pub(crate) fn lines(&mut self, events: Vec<TimelineEvent>, decided: &[Decided]) -> Vec<String> {
+    /// Adds what happened since the last call.
+    pub(crate) fn add(&mut self, events: Vec<TimelineEvent>, decided: &[Decided]) {
         let mut lines: Vec<Line> = Vec::new();
         for event in events {
             let line = line(event, self.is_verbose);
@@ -51,17 +85,49 @@ impl Timeline {
         }
         lines.extend(decided.iter().flat_map(|decided| self.decisions(decided)));
         lines.sort_by_key(|line| line.at);
-        let shown =
-            lines.iter().map(|line| format!("{} {}", elapsed(self.start, line.at), show(line)));
-        let shown = shown.collect();
         self.done.extend(lines);
-        shown
+    }
+
+    /// Everything for people. What happens over and over is told a few times, and then how often and
+    /// until when.
+    pub(crate) fn lines(&self) -> Vec<String> {
+        let mut folds: BTreeMap<(&str, &str), Folded> = BTreeMap::new();
+        let mut shown: Vec<(Timestamp, String)> = Vec::new();
+        for line in &self.done {
+            let key = (line.kind, line.likeness.as_str());
+            let is_over = |fold: &Folded| {
+                line.at.duration_since(fold.since) > ALIKE_WITHIN || self.is_verbose
+            };
+            if let Some(fold) = folds.get(&key)
+                && is_over(fold)
+                && let Some(fold) = folds.remove(&key)
+            {
+                shown.extend(told(&fold, key.1));
+            }
+            let fold = folds.entry(key).or_insert(Folded {
+                since: line.at,
+                shown: 0,
+                hidden: 0,
+                latest: line.at,
+            });
+            if fold.shown < ALIKE_SHOWN {
+                fold.shown += 1;
+                shown.push((line.at, show(line)));
+            } else {
+                fold.hidden += 1;
+                fold.latest = line.at;
+            }
+        }
+        shown.extend(folds.iter().filter_map(|((_, likeness), fold)| told(fold, likeness)));
+        shown.sort_by_key(|(at, _)| *at);
+        let line = |(at, text): (Timestamp, String)| format!("{} {text}", elapsed(self.start, at));
+        shown.into_iter().map(line).collect()
     }
 
     /// What a decider says about its plan.
     fn decisions(&mut self, decided: &Decided) -> Vec<Line> {
         let Some(plan) = &decided.report.plan else { return Vec::new() };
-        let line = |kind, text| Line { at: decided.at, kind, text, pods: None };
+        let line = |kind, text| Line::new(decided.at, kind, text);
         let mut lines: Vec<Line> = Vec::new();
         for decision in &plan.decisions {
             let text = format!("{}: {}", decision.function, decision.summary);
@@ -75,11 +141,11 @@ impl Timeline {
             }
         }
         if decided.function == Function::Provision {
-            for unplaced in &plan.unplaced {
-                let reasons: Vec<String> =
-                    unplaced.reasons.iter().map(ToString::to_string).collect();
-                let text = format!("no place for {}: {}", unplaced.pod, reasons.join("; "));
-                if self.shown.insert(text.clone()) {
+            for (workload, reasons, number) in unplaced(&plan.unplaced) {
+                let text = format!("no place for {workload}: {reasons}");
+                if self.shown.insert(text) {
+                    let pods = if number > 1 { format!(" ×{number}") } else { String::new() };
+                    let text = format!("no place for {workload}{pods}: {reasons}");
                     lines.push(line("PodUnplaced", text));
                 }
             }
@@ -93,6 +159,22 @@ impl Timeline {
             |line: &Line| json!({"at": line.at.to_string(), "kind": line.kind, "text": show(line)});
         self.done.iter().map(value).collect()
     }
+}
+
+/// That lines were folded away, if so.
+fn told(fold: &Folded, likeness: &str) -> Option<(Timestamp, String)> {
+    let text = format!("… {} more such: {likeness}", thousands(fold.hidden.into()));
+    (fold.hidden > 0).then_some((fold.latest, text))
+}
+
+/// Pods without a place: so many of a workload for the same reasons.
+pub(super) fn unplaced(unplaced: &[Unplaced]) -> Vec<(String, String, u64)> {
+    let mut counts: BTreeMap<(String, String), u64> = BTreeMap::new();
+    for Unplaced { pod, reasons } in unplaced {
+        let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
+        *counts.entry((workload_of(pod), reasons.join("; "))).or_default() += 1;
+    }
+    counts.into_iter().map(|((workload, reasons), number)| (workload, reasons, number)).collect()
 }
 
 /// Why nodes stay, those with the same reason in one line; a reason that names no node by itself.
@@ -121,11 +203,9 @@ fn show(line: &Line) -> String {
 fn line(event: TimelineEvent, is_verbose: bool) -> Line {
     let (kind, pod, text) = words(event.happening);
     match pod {
-        Some(pod) if is_verbose => {
-            Line { at: event.at, kind, text: format!("pod {pod} {text}"), pods: None }
-        }
-        Some(_) => Line { at: event.at, kind, text, pods: Some((1, String::new())) },
-        None => Line { at: event.at, kind, text, pods: None },
+        Some(pod) if is_verbose => Line::new(event.at, kind, format!("pod {pod} {text}")),
+        Some(_) => Line { pods: Some((1, String::new())), ..Line::new(event.at, kind, text) },
+        None => Line::new(event.at, kind, text),
     }
 }
 

@@ -1,37 +1,43 @@
-//! Files with objects of Karpenter's older versions as files of v1: text in, text out.
+//! Files with objects of Karpenter's older versions as v1: texts in, text out.
 
 use crate::{
-    document::{Diagnostic, documents, found_in, older::convert, yaml},
-    files,
+    document::{
+        Diagnostic, documents, found_in,
+        older::{FoundIn, convert},
+        yaml,
+    },
+    files::Manifest,
 };
 
 pub use crate::document::older::ConversionSettings;
 
-/// A file as v1: what is not of an older version stays, but for its own comments.
+/// Objects as v1: what is not of an older version stays, but for its own comments.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Text {
     /// Multi-document YAML.
     pub text: String,
-    /// What could not be converted.
+    /// What could not be converted, where it stands.
     pub problems: Vec<Diagnostic>,
 }
 
-/// Converts the objects of `text`, which came from `file`.
-pub fn to_v1(text: &str, file: &str, settings: &ConversionSettings) -> Text {
+/// Converts the objects of `files`, each a name and a text, together: the kubelet settings of a pool
+/// find their class in any of them.
+pub fn to_v1(files: &[(&str, &str)], settings: &ConversionSettings) -> Text {
     let mut problems = Vec::new();
-    let documents = documents(text, file, &mut problems);
-    let founds = found_in(&documents, file);
+    let parsed: Vec<_> =
+        files.iter().map(|(file, text)| (*file, documents(text, file, &mut problems))).collect();
+    let founds =
+        parsed.iter().map(|(file, documents)| FoundIn { file, founds: found_in(documents, file) });
+    let mut manifest = Manifest::default();
     let mut text = String::new();
-    for converted in convert(founds, file, settings, &mut problems) {
+    for converted in convert(founds, settings, &mut problems) {
+        manifest.add_converted(&converted);
         let (tree, comments) = converted.into_written();
         if !text.is_empty() {
             text.push_str("---\n");
         }
         text.push_str(&yaml::to_text_with(&tree.to_json(), &comments));
     }
-    problems.extend(files::read(&text, file).problems.into_iter().map(|problem| {
-        // Lines of what was written just now say nothing to anybody.
-        Diagnostic { line: None, ..problem }
-    }));
+    problems.append(&mut manifest.problems);
     Text { text, problems }
 }

@@ -11,13 +11,15 @@ use crate::{
     document::{
         Diagnostic, Found, ObjectReference, documents,
         field::{Complaint, Complaints, Field, Unknown},
-        found_in, older,
+        found_in,
+        older::{self, Converted, FoundIn},
         tree::Tree,
     },
     lists::Page,
     objects::{self, Object, PodManifest, node_class, node_pool},
 };
 
+pub mod duplicates;
 mod json_list;
 pub mod stored;
 
@@ -85,12 +87,25 @@ impl Manifest {
         let founds = found_in(documents, file);
         if older::is_needed(&founds) {
             let settings = older::ConversionSettings::default();
-            let converted = older::convert(founds, file, &settings, &mut self.problems);
-            let trees: Vec<_> = converted.into_iter().map(|converted| converted.tree).collect();
-            read_all(found_in(&trees, file), file, self);
+            let founds = [FoundIn { file, founds }];
+            let converted = older::convert(founds, &settings, &mut self.problems);
+            for converted in &converted {
+                self.add_converted(converted);
+            }
         } else {
             read_all(founds, file, self);
         }
+    }
+}
+
+impl Manifest {
+    /// Adds an object that was of an older version; what is wrong with it is said in that version's
+    /// words.
+    pub(crate) fn add_converted(&mut self, converted: &Converted) {
+        let before = self.problems.len();
+        let founds = found_in(std::slice::from_ref(&converted.tree), &converted.file);
+        read_all(founds, &converted.file, self);
+        converted.as_written(self.problems.get_mut(before..).unwrap_or_default());
     }
 }
 
@@ -164,7 +179,11 @@ pub fn cross_check(manifests: &[Manifest]) -> Vec<Diagnostic> {
                 known.insert(class_called(class.class.name.as_str()));
             }
         }
-        known.extend(manifest.problems.iter().filter_map(|problem| problem.object.clone()));
+        let refused = manifest.problems.iter().filter_map(|problem| problem.object.clone());
+        known.extend(refused.map(|object| match object.kind.as_str() {
+            "AWSNodeTemplate" => class_called(&object.name),
+            _ => object,
+        }));
     }
     let mut problems = Vec::new();
     for manifest in manifests {

@@ -22,11 +22,12 @@ fn older_versions_become_v1_that_is_accepted() {
     for path in paths {
         let name = path.file_name().expect("a name").to_string_lossy().into_owned();
         let text = fs::read_to_string(&path).expect("a manifest");
-        let converted = to_v1(&text, &name, &ConversionSettings::default());
+        let converted = to_v1(&[(name.as_str(), text.as_str())], &ConversionSettings::default());
         assert_eq!(converted.problems, [], "{name}:\n{}", converted.text);
         expect_test::expect_file![path.with_extension("v1.yaml")].assert_eq(&converted.text);
         // Nothing is left to do, and reading the old and the new is the same.
-        let again = to_v1(&converted.text, &name, &ConversionSettings::default());
+        let again =
+            to_v1(&[(name.as_str(), converted.text.as_str())], &ConversionSettings::default());
         let without_comments = |text: &str| {
             let is_comment = |line: &&str| !line.trim_start().starts_with("# ");
             text.lines().filter(is_comment).map(ToOwned::to_owned).collect::<Vec<_>>()
@@ -53,7 +54,7 @@ fn specs(text: &str) -> Vec<Object> {
 
 #[track_caller]
 fn check_problem(text: &str, wanted: &str) {
-    let converted = to_v1(text, "x.yaml", &ConversionSettings::default());
+    let converted = to_v1(&[("x.yaml", text)], &ConversionSettings::default());
     let problems: Vec<_> = converted.problems.iter().map(ToString::to_string).collect();
     assert!(problems.iter().any(|problem| problem.contains(wanted)), "{problems:#?}");
 }
@@ -68,7 +69,7 @@ spec: {subnetSelector: {a: b}, securityGroupSelector: {a: b}}
 fn what_was_left_to_settings_is_asked_for() {
     check_problem(TEMPLATE, "AWSNodeTemplate a: spec.instanceProfile: was left to the setting");
     let settings = ConversionSettings { role: Some("nodes".to_owned()) };
-    assert_eq!(to_v1(TEMPLATE, "x.yaml", &settings).problems, []);
+    assert_eq!(to_v1(&[("x.yaml", TEMPLATE)], &settings).problems, []);
 }
 
 #[test]

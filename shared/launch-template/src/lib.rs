@@ -42,4 +42,4 @@ pub use readiness::{
 };
 pub use request::{BatchRefusal, Launch, requests, requests_with};
 pub use stored::{Live, of_status, selected};
-pub use user_data::dropped_settings;
+pub use user_data::{check_user_data, dropped_settings};

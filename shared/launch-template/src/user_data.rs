@@ -14,7 +14,7 @@ mod yaml;
 use std::collections::BTreeMap;
 
 use model::{
-    NodeClaimName, Taint, TaintEffect, id, labels, limits,
+    ClusterName, NodeClaimName, Taint, TaintEffect, id, labels, limits,
     node_class::{ClusterSettings, ImageFamily, NodeClass, Obstacle, ResolvedNodeClass},
 };
 
@@ -129,6 +129,30 @@ pub(crate) fn user_data(node: &Node<'_>) -> Result<String, BatchRefusal> {
         });
     }
     Ok(text)
+}
+
+/// Whether any node of the class could be told what its `userData` says, before there is a node or a
+/// cluster: in the words of [`BatchRefusal::UserData`] why not.
+///
+/// # Errors
+///
+/// What is wrong with the class's own part.
+pub fn check_user_data(class: &ResolvedNodeClass) -> Result<(), BatchRefusal> {
+    let (Ok(claim), Ok(cluster)) = (NodeClaimName::new("any"), ClusterName::new("any")) else {
+        return Ok(());
+    };
+    let settings = ClusterSettings {
+        name: cluster,
+        endpoint: "https://any".to_owned(),
+        ca_bundle: String::new(),
+        service_cidr: Some("10.0.0.0/16".to_owned()),
+        dns_ip: None,
+        kubernetes_version: "1.34".to_owned(),
+        region: String::new(),
+    };
+    let (labels, taints) = (BTreeMap::new(), Vec::new());
+    let node = Node { claim: &claim, class, settings: &settings, labels, taints, max_pods: 110 };
+    user_data(&node).map(drop)
 }
 
 /// Settings of the class's user data that will not reach its nodes, as paths such as

@@ -95,8 +95,10 @@ pub(crate) fn targets() -> Vec<Target> {
         Target {
             name: "older versions",
             parse: |text| {
-                let _text =
-                    black_box(convert::to_v1(text, "x", &convert::ConversionSettings::default()));
+                let _text = black_box(convert::to_v1(
+                    &[("x", text)],
+                    &convert::ConversionSettings::default(),
+                ));
             },
             corpus: manifests.clone(),
             long: Some(|count| many_fields(count).replace("sh/v1", "sh/v1beta1")),

@@ -25,7 +25,7 @@ fn hogs(settings: WorldSettings) -> Sim {
     let sim = sim(settings);
     sim.act(scale("web", 0));
     sim.act(scale("store", 0));
-    let texts = [("hog.yaml".to_owned(), HOG.to_owned())];
+    let texts = [journeyman::manifests::InputFile::named("hog.yaml", HOG)];
     let objects = journeyman::manifests::parse(&texts).expect("the manifest is sound").objects;
     sim.act(Action::Add(objects));
     let (mut runner, _reports) = runner(&sim);

@@ -54,7 +54,7 @@ spec:
 /// A cluster with [`MANIFESTS`], and room for two instances that is reserved.
 fn sim(change: impl FnOnce(&mut ReservationRecord)) -> Sim {
     let sim = Sim::new(WorldSettings::default(), catalog());
-    let texts = [("world.yaml".to_owned(), MANIFESTS.to_owned())];
+    let texts = [manifests::InputFile::named("world.yaml", MANIFESTS)];
     sim.add(manifests::parse(&texts).expect("the manifests are sound").objects);
     let mut record = ReservationRecord {
         id: "cr-0a".parse().unwrap(),

@@ -78,7 +78,7 @@ pub(crate) fn catalog() -> Arc<RegionCatalog> {
 /// A cluster with [`MANIFESTS`].
 pub(crate) fn sim(settings: WorldSettings) -> Sim {
     let sim = Sim::new(settings, catalog());
-    let texts = [("world.yaml".to_owned(), MANIFESTS.to_owned())];
+    let texts = [manifests::InputFile::named("world.yaml", MANIFESTS)];
     sim.add(manifests::parse(&texts).expect("the manifests are sound").objects);
     sim
 }

@@ -11,7 +11,10 @@ use planner::disruption::{Answer, Destination, Proposal};
 use serde::Serialize;
 
 use super::{Found, table::remarks};
-use crate::plan::json::{Entry, entries};
+use crate::plan::{
+    Remarks,
+    json::{Entry, entries},
+};
 
 /// The whole answer.
 #[derive(Debug, Serialize)]
@@ -32,6 +35,10 @@ pub(super) struct Document<'a> {
     errors: BTreeMap<&'static str, String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     thorough: Option<Wider<'a>>,
+    /// What is left out, and why.
+    left_out: &'a [String],
+    /// What was taken for granted, because no object says it.
+    assumptions: &'a [String],
 }
 
 #[derive(Debug, Serialize)]
@@ -89,7 +96,7 @@ struct Wider<'a> {
 }
 
 /// The answer to what was asked.
-pub(super) fn document<'a>(found: &'a Found<'_>) -> Document<'a> {
+pub(super) fn document<'a>(found: &'a Found<'_>, said: &'a Remarks) -> Document<'a> {
     let outlook = &found.outlook;
     let answer = |method: Method| outlook.answers.get(&method);
     let method = |method: Method| (method.as_str(), answer(method).and_then(action));
@@ -136,6 +143,8 @@ pub(super) fn document<'a>(found: &'a Found<'_>) -> Document<'a> {
             examined: thorough.examined,
             is_complete: thorough.left.is_none(),
         }),
+        left_out: &said.left_out,
+        assumptions: &said.assumptions,
     }
 }
 

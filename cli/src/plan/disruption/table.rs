@@ -6,83 +6,191 @@ use std::{
     io::{self, Write},
 };
 
+use jiff::Timestamp;
 use model::{
     NodeName,
-    disruption::{Method, Replacement},
+    disruption::{DisruptionReason, Method, Replacement},
+    node_pool::{BudgetNodes, NodePool},
     plan::Target,
 };
-use planner::disruption::{Destination, Objection, Proposal, Thorough};
+use planner::{
+    CronSchedule,
+    disruption::{Destination, Objection, Outlook, Proposal, Thorough},
+};
 
 use super::Found;
-use crate::output::{count, dollars};
+use crate::{
+    output::{HOURS_PER_MONTH, count, dollars},
+    screen::Screen,
+};
 
-/// Hours of a month, as AWS reckons.
-const HOURS_PER_MONTH: u64 = 730;
 /// Instance types that a line names.
 const TYPES_SHOWN: usize = 4;
+/// Nodes that a line names.
+const NODES_SHOWN: usize = 3;
 
 /// What would go, what would come, what that saves, and why every other node stays.
-pub(super) fn show(outlook: &Found<'_>, out: &mut impl Write) -> io::Result<()> {
-    if let Some(waiting) = &outlook.outlook.waiting {
-        writeln!(out, "Nothing is given up: {waiting}.")?;
+pub(super) fn show(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+    let outlook = &found.outlook;
+    if let Some(waiting) = &outlook.waiting {
+        screen.text(0, &format!("Nothing is given up: {waiting}."), out)?;
     }
-    match outlook.outlook.first() {
-        Some(first) => writeln!(out, "First acts {first}.")?,
-        None => writeln!(out, "Nothing would be given up.")?,
-    }
-    for (method, answer) in &outlook.outlook.answers {
+    screen.title(&headline(outlook), out)?;
+    for (method, answer) in &outlook.answers {
         if let Some(proposal) = &answer.proposal {
-            show_proposal(method.as_str(), proposal, out)?;
+            let is_first = outlook.first() == Some(*method);
+            let after = if is_first { "" } else { " (another time)" };
+            show_proposal(&format!("{method}{after}"), proposal, screen, out)?;
         }
         if let Some((proposal, voided)) = &answer.voided {
             let names: Vec<&str> = proposal.nodes().map(NodeName::as_str).collect();
-            writeln!(out, "\n{method}: {} would not hold: {voided}", names.join(", "))?;
+            writeln!(out)?;
+            let text = format!("{method}: {} would not hold: {voided}", names.join(", "));
+            screen.text(0, &text, out)?;
         }
         if let Some(error) = &answer.error {
-            writeln!(out, "\n{method}: {error}")?;
+            writeln!(out)?;
+            screen.text(0, &format!("{method}: {error}"), out)?;
         }
     }
-    if let Some(thorough) = &outlook.thorough {
-        show_thorough(thorough, out)?;
+    if let Some(thorough) = &found.thorough {
+        show_thorough(thorough, screen, out)?;
     }
-    let remarks = remarks(outlook);
-    if !remarks.is_empty() {
-        writeln!(out, "\nStays:")?;
+    show_staying(found, screen, out)?;
+    show_budgets(found, screen, out)
+}
+
+/// `2 nodes would go and 1 come, by underutilized: saves $123 a month, 5 pods move`
+fn headline(outlook: &Outlook) -> String {
+    let (Some(method), Some(proposal)) = (outlook.first(), outlook.proposal()) else {
+        return "Nothing would be given up".to_owned();
+    };
+    let going = counted(proposal.nodes().count(), "node");
+    let coming = match proposal.command.replacements.len() {
+        0 => String::new(),
+        number => format!(" and {number} come"),
+    };
+    format!("{going} would go{coming}, by {method}: {}", worth(proposal))
+}
+
+/// What `proposal` saves or costs, and how many pods it moves.
+fn worth(proposal: &Proposal) -> String {
+    let (before, after) = (proposal.price_before.0, proposal.price_after.0);
+    let moves = match proposal.moves.len() {
+        1 => "1 pod moves".to_owned(),
+        number => format!("{} move", counted(number, "pod")),
+    };
+    match after.checked_sub(before).filter(|more| *more > 0) {
+        Some(more) => format!("costs {} more a month, {moves}", per_month(more)),
+        None => format!("saves {} a month, {moves}", per_month(before - after)),
     }
-    for (node, reasons) in remarks {
-        writeln!(out, "  {node}: {}", reasons.join("; "))?;
+}
+
+fn counted(number: usize, noun: &str) -> String {
+    count(u64::try_from(number).unwrap_or(u64::MAX), noun)
+}
+
+fn show_proposal(
+    title: &str,
+    proposal: &Proposal,
+    screen: Screen,
+    out: &mut impl Write,
+) -> io::Result<()> {
+    writeln!(out)?;
+    screen.title(&format!("{title}: {}", worth(proposal)), out)?;
+    for disrupted in &proposal.disrupted {
+        let price = dollars(disrupted.price.0.into());
+        let (node, pool, reason) = (&disrupted.node, &disrupted.node_pool, &disrupted.reason);
+        screen.text(2, &format!("goes   {node} ({pool}, {price}/h): {reason}"), out)?;
+    }
+    for replacement in &proposal.command.replacements {
+        screen.text(2, &format!("comes  {}", in_words(replacement)), out)?;
+    }
+    for (to, pods) in destinations(proposal) {
+        screen.text(2, &format!("moves  {pods} to {to}"), out)?;
     }
     Ok(())
 }
 
-fn show_proposal(title: &str, proposal: &Proposal, out: &mut impl Write) -> io::Result<()> {
-    writeln!(out, "\n{title}:")?;
-    for disrupted in &proposal.disrupted {
-        let price = dollars(disrupted.price.0.into());
-        writeln!(
-            out,
-            "  goes   {} ({}, {price}/h): {}",
-            disrupted.node, disrupted.node_pool, disrupted.reason
-        )?;
+/// Nodes that stay, those with the same reasons together.
+fn show_staying(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+    let mut by_reasons: BTreeMap<Vec<String>, Vec<&str>> = BTreeMap::new();
+    for (node, reasons) in remarks(found) {
+        by_reasons.entry(reasons).or_default().push(node);
     }
-    for replacement in &proposal.command.replacements {
-        writeln!(out, "  comes  {}", in_words(replacement))?;
+    if by_reasons.is_empty() {
+        return Ok(());
     }
-    let (before, after) = (proposal.price_before.0, proposal.price_after.0);
-    let pods = count(u64::try_from(proposal.moves.len()).unwrap_or(u64::MAX), "pod");
-    if let Some(more) = after.checked_sub(before).filter(|more| *more > 0) {
-        writeln!(out, "  costs  {} more per month; {pods} move", per_month(more))?;
-    } else {
-        writeln!(out, "  saves  {} per month; {pods} move", per_month(before - after))?;
-    }
-    for (to, pods) in destinations(proposal) {
-        writeln!(out, "  moves  {pods} to {to}")?;
+    let staying: usize = by_reasons.values().map(Vec::len).sum();
+    let mut groups: Vec<(Vec<String>, Vec<&str>)> = by_reasons.into_iter().collect();
+    groups.sort_by_key(|(_, nodes)| std::cmp::Reverse(nodes.len()));
+    writeln!(out)?;
+    let verb = if staying == 1 { "stays" } else { "stay" };
+    screen
+        .title(&format!("{} {verb} (--explain NODE says more)", counted(staying, "node")), out)?;
+    for (reasons, nodes) in groups {
+        let named: Vec<&str> = nodes.iter().take(NODES_SHOWN).copied().collect();
+        let more = match nodes.len().saturating_sub(NODES_SHOWN) {
+            0 => String::new(),
+            more => format!(" and {more} more"),
+        };
+        screen.text(2, &format!("{}{more}", named.join(", ")), out)?;
+        for reason in
+            if reasons.is_empty() { vec!["no method looks at it".to_owned()] } else { reasons }
+        {
+            screen.text(4, &reason, out)?;
+        }
     }
     Ok(())
+}
+
+/// NodePools whose budgets leave nothing now, and until when.
+fn show_budgets(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+    let mut lines = Vec::new();
+    for (pool, left) in &found.outlook.budgets {
+        let spent: Vec<DisruptionReason> =
+            left.iter().filter(|(_, left)| **left == Some(0)).map(|(reason, _)| *reason).collect();
+        let pool = found.facts.node_pools.iter().find(|known| known.name == *pool);
+        let Some((pool, first)) = pool.zip(spent.first()) else { continue };
+        let names: Vec<&str> = spent.iter().map(|reason| reason.as_str()).collect();
+        let until = match closed_until(pool, *first, found.facts.now) {
+            Some(until) => format!(", until {until}"),
+            None => String::new(),
+        };
+        let name = &pool.name;
+        lines.push(format!("{name}: the budget leaves no node for {}{until}", names.join(", ")));
+    }
+    if lines.is_empty() {
+        return Ok(());
+    }
+    writeln!(out)?;
+    screen.title("Budgets that leave nothing", out)?;
+    lines.iter().try_for_each(|line| screen.text(2, line, out))
+}
+
+/// When the window ends of the budget of `pool` that allows no node for `reason`, if it has one.
+fn closed_until(pool: &NodePool, reason: DisruptionReason, now: Timestamp) -> Option<Timestamp> {
+    let closing = pool.disruption.budgets.iter().filter(|budget| {
+        let is_meant = budget.reasons.is_empty() || budget.reasons.contains(&reason);
+        is_meant && matches!(budget.nodes, BudgetNodes::Count(0) | BudgetNodes::Percent(0))
+    });
+    let ends = closing.filter_map(|budget| {
+        let window = budget.window.as_ref()?;
+        let schedule = CronSchedule::parse(&window.schedule).ok()?;
+        let mut hit = schedule.next_after(now.checked_sub(window.duration).ok()?)?;
+        if hit > now {
+            return None;
+        }
+        while let Some(next) = schedule.next_after(hit).filter(|next| *next <= now) {
+            hit = next;
+        }
+        hit.checked_add(window.duration).ok()
+    });
+    ends.max()
 }
 
 fn per_month(nanos: u64) -> String {
-    dollars(u128::from(nanos) * u128::from(HOURS_PER_MONTH))
+    dollars(u128::from(nanos) * HOURS_PER_MONTH)
 }
 
 fn in_words(replacement: &Replacement) -> String {
@@ -113,19 +221,21 @@ fn destinations(proposal: &Proposal) -> BTreeMap<String, String> {
     texts.into_iter().map(|(to, pods)| (to, count(pods, "pod"))).collect()
 }
 
-fn show_thorough(thorough: &Thorough, out: &mut impl Write) -> io::Result<()> {
+fn show_thorough(thorough: &Thorough, screen: Screen, out: &mut impl Write) -> io::Result<()> {
     let examined = count(thorough.examined, "what-if");
-    match &thorough.proposal {
-        Some(proposal) => {
-            show_proposal("thorough search", proposal, out)?;
-            let more = proposal.saving().0.saturating_sub(thorough.compatible_saving.0);
-            let more = per_month(more);
-            writeln!(out, "  that is {more} per month beyond Karpenter's choice; {examined}")?;
-        }
-        None => writeln!(out, "\nthorough search: nothing better; {examined}")?,
+    if let Some(proposal) = &thorough.proposal {
+        show_proposal("thorough search", proposal, screen, out)?;
+        let more = proposal.saving().0.saturating_sub(thorough.compatible_saving.0);
+        let more = per_month(more);
+        let text = format!("that is {more} a month beyond Karpenter's choice; {examined}");
+        screen.text(2, &text, out)?;
+    } else {
+        writeln!(out)?;
+        screen.text(0, &format!("thorough search: nothing better; {examined}"), out)?;
     }
     if thorough.left.is_some() {
-        writeln!(out, "  not everything was looked at: the search stopped at its limit of work")?;
+        let text = "not everything was looked at: the search stopped at its limit of work";
+        screen.text(2, text, out)?;
     }
     Ok(())
 }
@@ -187,33 +297,38 @@ fn said(outlook: &Found<'_>, node: &str) -> Vec<String> {
     by_reason.into_iter().map(shown).collect()
 }
 
-/// Everything about one node.
-pub(super) fn explain(found: &Found<'_>, node: &str, out: &mut impl Write) -> io::Result<()> {
+/// Everything about one node, which is there.
+pub(super) fn explain(
+    found: &Found<'_>,
+    node: &str,
+    screen: Screen,
+    out: &mut impl Write,
+) -> io::Result<()> {
     let outlook = &found.outlook;
     if let Some(reason) = outlook.ineligible.get(node) {
-        return writeln!(out, "{node} stays: {reason}");
+        return screen.text(0, &format!("{node} stays: {reason}"), out);
     }
-    if !found.facts.nodes.keys().any(|name| name.as_str() == node) {
-        return writeln!(out, "{node} is not there");
-    }
+    let mut goes = false;
     for (method, answer) in &outlook.answers {
         let named = |proposal: &&Proposal| proposal.nodes().any(|name| name.as_str() == node);
-        if let Some(proposal) = answer.proposal.as_ref().filter(named) {
-            let disrupted = proposal.disrupted.iter().find(|node_of| node_of.node.as_str() == node);
-            let reason = disrupted.map(|node_of| node_of.reason.as_str()).unwrap_or_default();
-            writeln!(out, "{node} goes by {method}: {reason}")?;
-            for pod_move in proposal.moves.iter().filter(|step| step.from.as_str() == node) {
-                let to = match &pod_move.to {
-                    Destination::Existing(Target::Node(node)) => node.to_string(),
-                    Destination::Existing(Target::Claim(claim)) => claim.to_string(),
-                    Destination::Replacement(_) => "a new node".to_owned(),
-                };
-                writeln!(out, "  {} goes to {to}", pod_move.pod)?;
-            }
+        let Some(proposal) = answer.proposal.as_ref().filter(named) else { continue };
+        goes = true;
+        let disrupted = proposal.disrupted.iter().find(|node_of| node_of.node.as_str() == node);
+        let reason = disrupted.map(|node_of| node_of.reason.as_str()).unwrap_or_default();
+        screen.text(0, &format!("{node} goes by {method}: {reason}"), out)?;
+        for pod_move in proposal.moves.iter().filter(|step| step.from.as_str() == node) {
+            let to = match &pod_move.to {
+                Destination::Existing(Target::Node(node)) => node.to_string(),
+                Destination::Existing(Target::Claim(claim)) => claim.to_string(),
+                Destination::Replacement(_) => "a new node".to_owned(),
+            };
+            screen.text(2, &format!("{} goes to {to}", pod_move.pod), out)?;
         }
     }
     for reason in said(found, node) {
-        writeln!(out, "{node} stays for {reason}")?;
+        // A node that goes by one method does not stay for what others say.
+        let start = if goes { "not by" } else { "stays for" };
+        screen.text(0, &format!("{node} {start} {reason}"), out)?;
     }
     Ok(())
 }

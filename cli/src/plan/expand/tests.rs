@@ -6,7 +6,8 @@ use crate::plan::input;
 fn expanded(text: &str) -> (Vec<Pod>, Loaded) {
     let manifest = api::files::read(text, "x.yaml");
     assert_eq!(manifest.problems, []);
-    let mut loaded = input::of(vec![manifest]).unwrap();
+    let mut loaded =
+        input::of(crate::manifests::Read { manifests: vec![manifest], notes: Vec::new() }).unwrap();
     let now = "2026-08-01T12:00:00Z".parse().unwrap();
     (pods(&mut loaded, now), loaded)
 }
@@ -39,7 +40,7 @@ fn owned(name: &str, kind: &str, owner: &str) -> String {
 #[test]
 fn a_workload_makes_the_pods_that_are_not_there_yet() {
     check(&workload("Deployment", "replicas: 2"), &["default/web-0", "default/web-1"]);
-    let running = owned("web-5d9-abc", "ReplicaSet", "web-5d9");
+    let running = owned("web-5d9c7b8f6-abcde", "ReplicaSet", "web-5d9c7b8f6");
     check(&format!("{}{running}", workload("Deployment", "replicas: 2")), &["default/web-0"]);
     let first = owned("web-0", "StatefulSet", "web");
     check(

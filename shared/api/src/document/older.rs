@@ -21,6 +21,7 @@ mod aws;
 mod claim;
 mod edit;
 mod kubelet;
+mod paths;
 mod pool;
 
 pub(crate) use aws::LAUNCH_TEMPLATE;
@@ -38,11 +39,29 @@ pub(crate) struct Converted {
     /// The object. A class keeps what its status says, and of which generation that is.
     pub(crate) tree: Tree,
     was_old: bool,
+    /// What it was, before it was converted.
+    was: ObjectReference,
+    /// Where it stood.
+    pub(crate) file: String,
     /// What was chosen, by JSON pointer.
     pub(crate) comments: Comments,
 }
 
 impl Converted {
+    /// What is wrong with the object in the words of the version that it was written in, as far as its
+    /// fields had other names there.
+    pub(crate) fn as_written(&self, problems: &mut [Diagnostic]) {
+        if !self.was_old {
+            return;
+        }
+        for problem in problems {
+            problem.object = Some(self.was.clone());
+            if let Some(path) = paths::as_written(&self.was.kind, &problem.problem.field) {
+                problem.problem.field = path;
+            }
+        }
+    }
+
     /// The object as it is written, with its comments: what a server said of the old object says
     /// nothing about the new one, but of a claim its age and who still has to do with it.
     pub(crate) fn into_written(mut self) -> (Tree, Comments) {
@@ -66,6 +85,8 @@ struct Draft {
     was: ObjectReference,
     /// Whether it was of an older version.
     was_old: bool,
+    /// Where it stood.
+    file: String,
 }
 
 impl Draft {
@@ -97,35 +118,48 @@ fn is_old(api_version: &str, kind: &str) -> bool {
     )
 }
 
-/// Every object of `found`, those of older versions as v1, in order. Objects of other kinds stay as
-/// they are.
-pub(crate) fn convert(
-    founds: Vec<Result<Found<'_>, Diagnostic>>,
-    file: &str,
+/// Objects that were found in a file.
+pub(crate) struct FoundIn<'a> {
+    pub(crate) file: &'a str,
+    pub(crate) founds: Vec<Result<Found<'a>, Diagnostic>>,
+}
+
+/// Every object of `files`, those of older versions as v1, in order. Objects of other kinds stay as
+/// they are. A pool finds its class in any of the files.
+pub(crate) fn convert<'a>(
+    files: impl IntoIterator<Item = FoundIn<'a>>,
     settings: &ConversionSettings,
     problems: &mut Vec<Diagnostic>,
 ) -> Vec<Converted> {
     let mut drafts = Vec::new();
-    for outlook in founds {
-        match outlook {
-            Ok(outlook) => draft(outlook, settings, &mut drafts),
-            Err(problem) => problems.push(problem),
+    for FoundIn { file, founds } in files {
+        for outlook in founds {
+            match outlook {
+                Ok(outlook) => draft(outlook, file, settings, &mut drafts),
+                Err(problem) => problems.push(problem),
+            }
         }
     }
     kubelet::distribute(&mut drafts);
     claim::ask_pools(&mut drafts);
     for draft in &mut drafts {
         for Complaint { problem, line, cure } in draft.complaints.drain(..) {
-            let line = (line > 0).then_some(line);
+            let (line, file) = ((line > 0).then_some(line), draft.file.clone());
             let object = Some(draft.was.clone());
-            problems.push(Diagnostic { file: file.to_owned(), line, object, problem, cure });
+            problems.push(Diagnostic { file, line, object, problem, cure });
         }
     }
-    let converted = |Draft { tree, comments, was_old, .. }| Converted { tree, was_old, comments };
+    let converted = |Draft { tree, comments, was_old, was, file, .. }| Converted {
+        tree,
+        was_old,
+        was,
+        file,
+        comments,
+    };
     drafts.into_iter().map(converted).collect()
 }
 
-fn draft(outlook: Found<'_>, settings: &ConversionSettings, drafts: &mut Vec<Draft>) {
+fn draft(outlook: Found<'_>, file: &str, settings: &ConversionSettings, drafts: &mut Vec<Draft>) {
     let Found { tree, api_version, kind } = outlook;
     let mut draft = Draft {
         tree: typed(tree, api_version, kind),
@@ -133,6 +167,7 @@ fn draft(outlook: Found<'_>, settings: &ConversionSettings, drafts: &mut Vec<Dra
         complaints: Vec::new(),
         was: ObjectReference::of(kind, tree),
         was_old: is_old(api_version, kind),
+        file: file.to_owned(),
     };
     if !draft.was_old {
         drafts.push(draft);

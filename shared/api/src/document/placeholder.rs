@@ -1,8 +1,8 @@
-//! `${…}` that was left in: a template that nobody filled in.
+//! `${…}` and its like that were left in: a template that nobody filled in.
 
 use super::{field::Field, tree::Value};
 
-/// Complains about every `${…}` that was left in, but for free text such as user data, where a
+/// Complains about every placeholder that was left in, but for free text such as user data, where a
 /// shell may mean it.
 pub(crate) fn refuse(field: &Field<'_>) {
     match &field.tree().value {
@@ -32,9 +32,62 @@ fn left_in(field: &Field<'_>, name: &str) {
     );
 }
 
-/// `${NAME}` in `text`, if it has one.
+/// What ends a placeholder, by what begins it; longer ones come first.
+const FORMS: [(&str, &str); 5] = [("${", "}"), ("{{", "}}"), ("<<", ">>"), ("<", ">"), ("$", "")];
+
+/// A placeholder in `text`, if it has one: `${NAME}`, `$NAME`, `<NAME>`, `<<NAME>>` or `{{ name }}`.
 pub(crate) fn in_text(text: &str) -> Option<&str> {
-    let (_, rest) = text.split_at_checked(text.find("${")?)?;
-    let end = rest.find('}')?;
-    rest.get(..=end)
+    FORMS.into_iter().find_map(|(start, end)| {
+        text.match_indices(start).find_map(|(at, _)| of_form(text.get(at..)?, start, end))
+    })
+}
+
+/// `text` up to the end of the placeholder that it begins with.
+fn of_form<'a>(text: &'a str, start: &str, end: &str) -> Option<&'a str> {
+    let rest = text.strip_prefix(start)?;
+    // Of a name alone: amounts, regular expressions and comparisons have the same signs.
+    let is_name = |name: &str| {
+        name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_')
+            && name.chars().all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-' | ' ' | '.'))
+    };
+    let name = match end {
+        "" => {
+            let length = rest.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            rest.get(..length.unwrap_or(rest.len()))?
+        }
+        end => rest.get(..rest.find(end)?)?,
+    };
+    let is_left_in = match start {
+        // Whatever stands in these, nobody means it.
+        "${" | "{{" => !name.is_empty(),
+        "$" => is_name(name) && name.chars().all(|c| !c.is_ascii_lowercase()),
+        _ => is_name(name),
+    };
+    is_left_in.then(|| text.get(..start.len() + name.len() + end.len()))?
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d19_every_way_to_write_a_placeholder_is_seen() {
+        let texts = [
+            ("arn:aws:iam::${ACCOUNT}:role/x", Some("${ACCOUNT}")),
+            ("$CLUSTER_NAME", Some("$CLUSTER_NAME")),
+            ("KarpenterNodeRole-$CLUSTER", Some("$CLUSTER")),
+            ("<CLUSTER_NAME>", Some("<CLUSTER_NAME>")),
+            ("<your cluster>", Some("<your cluster>")),
+            ("<<CLUSTER>>", Some("<<CLUSTER>>")),
+            ("{{ .Values.cluster }}", Some("{{ .Values.cluster }}")),
+            ("costs $5", None),
+            ("a < b > c", None),
+            ("^a$", None),
+            ("$", None),
+            ("plain", None),
+        ];
+        for (text, placeholder) in texts {
+            assert_eq!(in_text(text), placeholder, "{text}");
+        }
+    }
 }

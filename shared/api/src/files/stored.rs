@@ -67,7 +67,8 @@ pub fn read(text: &str, file: &str) -> Stored {
     let founds = found_in(&documents, file);
     if older::is_needed(&founds) {
         let settings = older::ConversionSettings::default();
-        let converted = older::convert(founds, file, &settings, &mut stored.problems);
+        let founds = [older::FoundIn { file, founds }];
+        let converted = older::convert(founds, &settings, &mut stored.problems);
         let trees: Vec<_> = converted.into_iter().map(|converted| converted.tree).collect();
         stored.take_all(found_in(&trees, file), file);
     } else {

@@ -186,7 +186,7 @@ fn old_versions_and_unknown_kinds_are_named() {
          apiVersion: karpenter.sh/v1\nkind: NodeOverlay\nmetadata: {name: d}\n",
         &expect![[r#"
             x.yaml:1: NodePool a: spec: is required
-            x.yaml:5: NodePool b: spec.template.spec.nodeClassRef: is required
+            x.yaml:5: Provisioner b: spec.providerRef: is required
             x.yaml:9: EC2NodeClass c: apiVersion: `karpenter.sh/v1` has no kind `EC2NodeClass`; write karpenter.k8s.aws/v1
             x.yaml:13: NodeOverlay d: apiVersion: `karpenter.sh/v1` has no kind `NodeOverlay`; write karpenter.sh/v1alpha1"#]],
     );

@@ -100,8 +100,12 @@ pub(super) fn parse(text: &str, keep: Keep) -> Result<Vec<Part>, MimeError> {
     let boundary = boundary(content_type).ok_or(MimeError::NoBoundary)?;
     let (start, end) = (format!("--{boundary}"), format!("--{boundary}--"));
     let mut parts: Vec<(usize, Vec<&str>)> = Vec::new();
+    // A boundary that nothing follows ends an archive as well, without its last two dashes: Go's
+    // reader, which is Karpenter's, takes it so.
+    let last = lines.iter().rposition(|line| !line.trim().is_empty());
     for (index, line) in lines.iter().enumerate().skip(head.lines) {
-        if line.trim_end() == end {
+        let is_last = last == Some(index) && !parts.is_empty();
+        if line.trim_end() == end || is_last && line.trim_end() == start {
             let parts = parts.into_iter().enumerate();
             let read = parts.map(|(part, (first, lines))| read_part(part + 1, &lines, first, keep));
             return read.collect();

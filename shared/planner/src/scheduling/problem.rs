@@ -265,12 +265,13 @@ impl<'a> Problem<'a> {
         self.has_soft_taints |=
             pool.template.taints.iter().any(|t| t.effect == TaintEffect::PreferNoSchedule);
         let is_strict = self.facts.policies.min_values == model::policies::MinValuesPolicy::Strict;
+        let unmet = template.unmet(&template.types, &template.minimums());
         if template.types.is_empty() {
             let text = "its requirements leave no instance type that can be bought now";
             self.closed.push((&pool.name, text.to_owned()));
-        } else if is_strict && !template.unmet(&template.types, &template.minimums()).is_empty() {
-            let text = "too few instance types are left for its minValues";
-            self.closed.push((&pool.name, text.to_owned()));
+        } else if is_strict && !unmet.is_empty() {
+            let text = template.too_few(&unmet);
+            self.closed.push((&pool.name, text));
         } else {
             // What the pool alone allows is asked for by most claims.
             self.offers[number].by_price(&self.sets, template.set);

@@ -3,7 +3,7 @@
 //! Pools that share a class and want different settings get classes of their own.
 
 use super::{Draft, edit, pool::KUBELET};
-use crate::document::tree::Tree;
+use crate::document::tree::{Entry, Tree, Value};
 
 /// A class as one pool wants it.
 struct Variant {
@@ -47,8 +47,8 @@ pub(super) fn distribute(drafts: &mut Vec<Draft>) {
             draft.complain(
                 kubelet.line,
                 "kubelet",
-                "belongs in the EC2NodeClass, which is not in the same file in an older version",
-                "put both into one file, or move the settings yourself",
+                "belongs in the EC2NodeClass, which is not there in an older version",
+                "convert both together, or move the settings yourself",
             );
         }
     }
@@ -66,6 +66,7 @@ fn settle(drafts: &mut Vec<Draft>, at: usize, name: &str, kubelet: Option<Tree>,
         complaints: Vec::new(),
         was: original.was.clone(),
         was_old: original.was_old,
+        file: original.file.clone(),
     };
     let line = copy.tree.line;
     if let Some(metadata) = copy.tree.get_mut("metadata") {
@@ -77,9 +78,27 @@ fn settle(drafts: &mut Vec<Draft>, at: usize, name: &str, kubelet: Option<Tree>,
 }
 
 fn add(class: &mut Draft, kubelet: Option<Tree>) {
-    let (Some(kubelet), Some(spec)) = (kubelet, class.tree.get_mut("spec")) else { return };
+    let (Some(mut kubelet), Some(spec)) = (kubelet, class.tree.get_mut("spec")) else { return };
+    let has_runtime = kubelet.take("containerRuntime").is_some();
+    quote_amounts(&mut kubelet);
     spec.put("kubelet", kubelet);
     class.note("/spec/kubelet", "It stood in the pools that name this class.");
+    if has_runtime {
+        let text = "`containerRuntime` was left out: every image has containerd.";
+        class.note("/spec/kubelet", text);
+    }
+}
+
+/// Amounts are texts in v1; the old versions took `cpu: 1` as well.
+fn quote_amounts(kubelet: &mut Tree) {
+    for key in ["kubeReserved", "systemReserved", "evictionHard", "evictionSoft"] {
+        let Some(Tree { value: Value::Map(entries), .. }) = kubelet.get_mut(key) else { continue };
+        for Entry { value, .. } in entries {
+            if let Value::Number(number) = &value.value {
+                value.value = Value::Text(number.clone());
+            }
+        }
+    }
 }
 
 fn kind(drafts: &[Draft], at: usize) -> &str {

@@ -172,6 +172,7 @@ fn node_class_of(
             name: name.to_owned(),
         },
         was_old: true,
+        file: draft.file.clone(),
     };
     class.note("", format!("Converted from spec.provider of Provisioner {name}."));
     Some(class)

@@ -80,7 +80,7 @@ fn an_aws_node_template_has_a_status_too_and_names_its_profile_itself() {
     assert_eq!(class_status.images[0].requirements.to_string(), "kubernetes.io/arch In [arm64]");
     assert_eq!(class_status.instance_profile.as_deref(), Some("golden"));
     assert_eq!(read(TEMPLATE, "x.yaml").places[0].not_ready, None);
-    let written = to_v1(TEMPLATE, "x.yaml", &ConversionSettings::default()).text;
+    let written = to_v1(&[("x.yaml", TEMPLATE)], &ConversionSettings::default()).text;
     assert!(!written.contains("status"), "{written}");
 }
 
@@ -212,6 +212,6 @@ fn an_older_class_keeps_what_its_status_says() {
     let stale = old.replace("observedGeneration: 3", "observedGeneration: 2");
     assert_eq!(read(&stale, "x.yaml").places[0].not_ready, Some(NotReady::Stale));
     assert_eq!(status(&old), status(&class()));
-    let written = to_v1(&old, "x.yaml", &ConversionSettings::default()).text;
+    let written = to_v1(&[("x.yaml", &old)], &ConversionSettings::default()).text;
     assert!(!written.contains("status") && !written.contains("generation"), "{written}");
 }

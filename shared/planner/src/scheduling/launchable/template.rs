@@ -198,6 +198,16 @@ impl<'a> Template<'a> {
         unmet.collect()
     }
 
+    /// In words what [`Self::unmet`] found: `too few instance types are left for its minValues:
+    /// karpenter.k8s.aws/instance-family has 2 of 3 values`.
+    pub(crate) fn too_few(&self, unmet: &[(&model::LabelKey, MinimumId, u32)]) -> String {
+        let missing = unmet.iter().map(|(key, id, there)| {
+            format!("{} has {there} of {} values", key.as_str(), self.minimums[*id].wanted)
+        });
+        let missing: Vec<String> = missing.collect();
+        format!("too few instance types are left for its minValues: {}", missing.join(", "))
+    }
+
     /// Takes the types out of `types` that have no room for `need`.
     pub(crate) fn keep_roomy(&self, types: &mut Types, need: &[i64]) {
         for (steps, need) in self.steps.iter().zip(need) {

@@ -134,7 +134,7 @@ impl View<'_, '_> {
         let limits = self.state.limits[number].as_slice();
         let is_strict = problem.facts.policies.min_values == MinValuesPolicy::Strict;
         let of_types =
-            of_types(problem, (template, limits), self.class, (offer, &both, allowed), is_strict);
+            of_types(problem, (template, limits), self.class, (offer, allowed), is_strict);
         of_types.unwrap_or_else(|| self.of_rules(template, &both))
     }
 
@@ -202,7 +202,7 @@ fn of_types(
     problem: &Problem<'_>,
     (template, limits): (&Template<'_>, &[i64]),
     class: &Class,
-    (offer, set, allowed): (&Offer, &Requirements, Types),
+    (offer, allowed): (&Offer, Types),
     is_strict: bool,
 ) -> Option<String> {
     let need = problem.resources.amounts(&class.spec.requests);
@@ -223,10 +223,8 @@ fn of_types(
     if fitting.is_empty() {
         return Some(over_limits(template, limits));
     }
-    if is_strict && !template.unmet(&fitting, &template.minimums()).is_empty() {
-        return Some(format!("too few instance types are left for minValues of {set}"));
-    }
-    None
+    let unmet = template.unmet(&fitting, &template.minimums());
+    (is_strict && !unmet.is_empty()).then(|| template.too_few(&unmet))
 }
 
 /// The first resource of which no type has enough: `needs 10Ti memory, largest instance type

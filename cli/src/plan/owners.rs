@@ -1,0 +1,51 @@
+//! Pods as people think of them: so many of a workload.
+
+use std::collections::BTreeMap;
+
+use model::{Pod, PodKey};
+
+use crate::workloads::deployment_of;
+
+/// Workloads that a line names.
+const GROUPS_SHOWN: usize = 6;
+
+/// Which workload a pod belongs to.
+pub(super) struct Owners<'a>(BTreeMap<&'a PodKey, String>);
+
+impl<'a> Owners<'a> {
+    /// The workloads of `pods`.
+    pub(super) fn of(pods: &'a [Pod]) -> Self {
+        Self(pods.iter().map(|pod| (&pod.key, owner(pod))).collect())
+    }
+
+    /// `default/web ×12, default/db-0`.
+    pub(super) fn in_words<'p>(&self, pods: impl IntoIterator<Item = &'p PodKey>) -> String {
+        let mut groups: BTreeMap<String, u64> = BTreeMap::new();
+        for pod in pods {
+            let group = self.0.get(pod).cloned().unwrap_or_else(|| pod.to_string());
+            *groups.entry(group).or_default() += 1;
+        }
+        let more = groups.len().saturating_sub(GROUPS_SHOWN);
+        let shown = groups.into_iter().take(GROUPS_SHOWN).map(|(name, number)| match number {
+            1 => name,
+            number => format!("{name} ×{number}"),
+        });
+        let mut shown: Vec<String> = shown.collect();
+        if more > 0 {
+            shown.push(format!("{more} more workloads"));
+        }
+        shown.join(", ")
+    }
+}
+
+/// The workload of a pod: of a ReplicaSet its Deployment's name, as far as it can be told.
+fn owner(pod: &Pod) -> String {
+    let namespace = &pod.key.namespace;
+    match &pod.owner {
+        Some(owner) if owner.kind == "ReplicaSet" => {
+            format!("{namespace}/{}", deployment_of(&owner.name).unwrap_or(&owner.name))
+        }
+        Some(owner) => format!("{namespace}/{}", owner.name),
+        None => pod.key.to_string(),
+    }
+}

@@ -1,0 +1,92 @@
+//! What would be planned once that which is planned now is launched: some pods wait for others.
+
+use model::{
+    ClaimPhase, InstanceId, NodeClaim, Plan, PodKey,
+    claim::LaunchedInstance,
+    facts::{ClassOffer, Facts},
+    plan::{Promise, Target},
+};
+
+/// Pods up to which a further round is planned although nobody asked for it, only to say what it would
+/// do for those without a place.
+const UNASKED_PODS_MAX: usize = 5_000;
+
+/// A further round.
+pub(super) struct Round {
+    pub(super) plan: Plan,
+    /// Whether it was asked for.
+    pub(super) is_wanted: bool,
+}
+
+impl Round {
+    /// Whether `pod` has a place after it.
+    pub(super) fn places(&self, pod: &PodKey) -> bool {
+        !self.plan.unplaced.iter().any(|unplaced| unplaced.pod == *pod)
+    }
+}
+
+/// The rounds after the first, which came to `plan`: as many as are wanted, or one to look at. None
+/// follows that would change nothing.
+pub(super) fn after(facts: &Facts, plan: &Plan, wanted: u32) -> Vec<Round> {
+    let mut rounds: Vec<Round> = Vec::new();
+    let mut facts = facts.clone();
+    let mut latest = plan.clone();
+    let further = wanted.saturating_sub(1);
+    let is_small = facts.pods.len() <= UNASKED_PODS_MAX;
+    for number in 0..further.max(u32::from(is_small)) {
+        let changes = !latest.promises.is_empty() || !latest.placements.is_empty();
+        if latest.unplaced.is_empty() || !changes {
+            break;
+        }
+        carry_out(&mut facts, &latest, number);
+        latest = planner::provision(&facts);
+        rounds.push(Round { plan: latest.clone(), is_wanted: number < further });
+    }
+    rounds
+}
+
+/// As if `plan` had been launched, each claim as its cheapest offering, and its pods had been bound.
+fn carry_out(facts: &mut Facts, plan: &Plan, round: u32) {
+    for (place, promise) in plan.promises.iter().enumerate() {
+        if let Some(claim) = launched(facts, promise, round, place) {
+            facts.ledger.claims.insert(claim.name.clone(), claim);
+        }
+    }
+    for placement in &plan.placements {
+        let Target::Node(node) = &placement.target else { continue };
+        for pod in facts.pods.iter_mut().filter(|pod| placement.pods.contains(&pod.key)) {
+            pod.node = Some(node.clone());
+            pod.unschedulable_at = None;
+        }
+    }
+}
+
+fn launched(facts: &Facts, promise: &Promise, round: u32, place: usize) -> Option<NodeClaim> {
+    let classes = facts.classes.as_ref()?;
+    let Some(ClassOffer::Ready(types)) = classes.get(&promise.claim.node_class) else {
+        return None;
+    };
+    let instance_type = types.iter().find(|sold| sold.name == promise.cheapest.instance_type)?;
+    let offering = instance_type.offering(&promise.cheapest);
+    let zone_id = offering.and_then(|offering| offering.zone_id.as_ref());
+    let mut claim = promise.claim.moved_to(ClaimPhase::Launched, facts.now);
+    claim.labels.extend(launch_template::node_labels(
+        &promise.claim,
+        instance_type,
+        &promise.cheapest.zone,
+        zone_id,
+        promise.cheapest.capacity_type,
+    ));
+    claim.capacity = instance_type.capacity.clone();
+    claim.allocatable = instance_type.allocatable();
+    claim.instance = Some(LaunchedInstance {
+        id: InstanceId::new(&format!("i-{round:08x}{place:09x}")).ok()?,
+        instance_type: promise.cheapest.instance_type.clone(),
+        zone: promise.cheapest.zone.clone(),
+        capacity_type: promise.cheapest.capacity_type,
+        price: promise.price,
+        image: None,
+        launched_at: facts.now,
+    });
+    Some(claim)
+}

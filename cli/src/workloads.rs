@@ -1,0 +1,114 @@
+//! Which workload makes which: a Deployment its ReplicaSets, and those their pods.
+
+use std::collections::BTreeSet;
+
+use api::{
+    files::Manifest,
+    objects::{Object, WorkloadKind},
+};
+use model::PodKey;
+
+/// What a Deployment appends to its own name for a ReplicaSet: a number whose ten digits are written
+/// with these, so that no word comes of it.
+///
+/// <https://github.com/kubernetes/apimachinery/blob/master/pkg/util/rand/rand.go>, `SafeEncodeString`.
+const HASH_LETTERS: &str = "456789bcdf";
+
+/// The Deployment that made the ReplicaSet called `replica_set`, as far as its name tells.
+pub(crate) fn deployment_of(replica_set: &str) -> Option<&str> {
+    let (name, hash) = replica_set.rsplit_once('-')?;
+    let is_hash = (5..=10).contains(&hash.len())
+        && hash.chars().all(|letter| HASH_LETTERS.contains(letter))
+        && hash.chars().any(|letter| letter.is_ascii_digit());
+    is_hash.then_some(name)
+}
+
+/// The workload of a pod that a controller of the simulated cluster made, by its name: `default/web` of
+/// `default/web-7d9c8b6f5-x2k4q`.
+pub(crate) fn workload_of(pod: &PodKey) -> String {
+    let name = pod.name.as_str();
+    let own = name.rsplit_once('-').and_then(|(set, _)| deployment_of(set)).unwrap_or(name);
+    format!("{}/{own}", pod.namespace)
+}
+
+/// The manifests without what their own workloads make: ReplicaSets of a Deployment that is there,
+/// pods of a workload that is there. Who reads a cluster's objects has them all.
+pub(crate) fn without_offspring(mut manifests: Vec<Manifest>) -> Vec<Manifest> {
+    let objects = || manifests.iter().flat_map(|manifest| &manifest.objects);
+    let makers: BTreeSet<(WorkloadKind, PodKey)> = objects()
+        .filter_map(|object| match object {
+            Object::Workload(workload) => Some((workload.kind, workload.key.clone())),
+            _ => None,
+        })
+        .collect();
+    let daemon_sets: BTreeSet<PodKey> = objects()
+        .filter_map(|object| match object {
+            Object::DaemonSet(set) => Some(set.key.clone()),
+            _ => None,
+        })
+        .collect();
+    let is_made = |object: &Object| match object {
+        Object::Workload(workload) => workload
+            .owner
+            .as_ref()
+            .is_some_and(|owner| makes(&makers, &owner.kind, &workload.key, &owner.name)),
+        Object::Pod(read) => read.pod.owner.as_ref().is_some_and(|owner| {
+            let key = &read.pod.key;
+            makes(&makers, &owner.kind, key, &owner.name)
+                || owner.kind == "DaemonSet"
+                    && sibling(key, &owner.name).is_some_and(|key| daemon_sets.contains(&key))
+                || owner.kind == "ReplicaSet"
+                    && deployment_of(&owner.name)
+                        .is_some_and(|name| makes(&makers, "Deployment", key, name))
+        }),
+        _ => false,
+    };
+    let made: Vec<Vec<bool>> =
+        manifests.iter().map(|manifest| manifest.objects.iter().map(is_made).collect()).collect();
+    for (manifest, made) in manifests.iter_mut().zip(made) {
+        let mut stays = made.iter().map(|is_made| !is_made);
+        manifest.objects.retain(|_| stays.next().unwrap_or(true));
+        let mut stays = made.iter().map(|is_made| !is_made);
+        manifest.places.retain(|_| stays.next().unwrap_or(true));
+    }
+    manifests
+}
+
+fn makes(makers: &BTreeSet<(WorkloadKind, PodKey)>, kind: &str, near: &PodKey, name: &str) -> bool {
+    let kinds = [
+        WorkloadKind::Deployment,
+        WorkloadKind::StatefulSet,
+        WorkloadKind::Job,
+        WorkloadKind::ReplicaSet,
+    ];
+    let kind = kinds.into_iter().find(|known| known.as_str() == kind);
+    let key = sibling(near, name);
+    kind.zip(key).is_some_and(|wanted| makers.contains(&wanted))
+}
+
+/// What is called `name` in the namespace of `near`.
+fn sibling(near: &PodKey, name: &str) -> Option<PodKey> {
+    Some(PodKey { namespace: near.namespace.clone(), name: model::ObjectName::new(name).ok()? })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn d7_only_what_is_a_hash_is_taken_off_a_name() {
+        let names = [
+            ("web-frontend-7d9c8b6f5d", Some("web-frontend")),
+            ("web-6bdc5", Some("web")),
+            ("web-frontend", None),
+            ("web-database", None),
+            ("web-7d9c8b6f5a", None),
+            ("web-mysql", None),
+            ("web-x-prtg", None),
+            ("web", None),
+        ];
+        for (replica_set, deployment) in names {
+            assert_eq!(deployment_of(replica_set), deployment, "{replica_set}");
+        }
+    }
+}

@@ -1,0 +1,34 @@
+//! `hash` and `catalog`.
+
+use crate::{CLASS, POOL, folder, run};
+
+#[test]
+fn d16_hashes_say_whose_they_are() {
+    let folder = folder("d16", &[("class.yaml", CLASS), ("pool.yaml", POOL)]);
+    let hashed = run(&folder, "hash .");
+    hashed.says(&["NodePool/general      v3  ", "EC2NodeClass/default  v6  "]);
+    run(&folder, "hash --help").says(&["Karpenter 1.15", "v6"]);
+}
+
+#[test]
+fn d25_windows_has_no_types_of_arm64() {
+    let class = CLASS.replace("al2023@latest", "windows2022@latest");
+    let folder = folder("d25", &[("class.yaml", &class)]);
+    let listed = run(&folder, "catalog --node-class class.yaml");
+    listed.says(&["amd64"]);
+    listed.is_silent_about(&["arm64"]);
+}
+
+#[test]
+fn d27_json_of_the_catalog_is_filtered_and_limited_as_the_table_is() {
+    let folder = folder("d27", &[]);
+    let answer =
+        run(&folder, "catalog -o json --where arch=arm64 --where cpu=4 --limit 3 --sort name");
+    let types = answer.json();
+    let types = types["instanceTypes"].as_array().expect("types");
+    assert_eq!(types.len(), 3);
+    for one in types {
+        assert!(one.to_string().contains(r#""values":["arm64"]"#), "{one}");
+    }
+    assert!(answer.out.lines().count() > 30, "one line is not for people");
+}

@@ -1,0 +1,112 @@
+//! What users' own manifests found: one test for each line of that list, named for it. Each runs the
+//! command as a person would.
+
+#![expect(clippy::expect_used, clippy::panic, reason = "helpers of tests fail loudly")]
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::Command,
+};
+
+mod asking;
+mod planning;
+mod playing;
+mod reading;
+
+pub(crate) const CLASS: &str = "\
+apiVersion: karpenter.k8s.aws/v1
+kind: EC2NodeClass
+metadata: {name: default}
+spec:
+  role: nodes
+  amiSelectorTerms: [{alias: al2023@latest}]
+  subnetSelectorTerms: [{tags: {team: a}}]
+  securityGroupSelectorTerms: [{tags: {team: a}}]
+";
+
+pub(crate) const POOL: &str = "\
+apiVersion: karpenter.sh/v1
+kind: NodePool
+metadata: {name: general}
+spec:
+  template:
+    spec:
+      nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+      requirements:
+      - {key: karpenter.sh/capacity-type, operator: In, values: [on-demand]}
+";
+
+/// A Deployment of so many pods of one CPU.
+pub(crate) fn deployment(name: &str, replicas: u32) -> String {
+    format!(
+        "apiVersion: apps/v1\nkind: Deployment\nmetadata: {{name: {name}}}\nspec:\n  replicas: \
+         {replicas}\n  selector: {{matchLabels: {{app: {name}}}}}\n  template:\n    metadata: \
+         {{labels: {{app: {name}}}}}\n    spec: {{containers: [{{name: m, resources: {{requests: \
+         {{cpu: 800m}}}}}}]}}\n"
+    )
+}
+
+/// What a command answered.
+pub(crate) struct Answer {
+    pub(crate) out: String,
+    pub(crate) complaints: String,
+    pub(crate) code: Option<i32>,
+}
+
+impl Answer {
+    /// Everything is said on standard output.
+    #[track_caller]
+    pub(crate) fn says(&self, texts: &[&str]) {
+        for text in texts {
+            let Self { out, complaints, .. } = self;
+            assert!(out.contains(text), "no `{text}` in\n{out}\n{complaints}");
+        }
+    }
+
+    /// Everything is said on standard error.
+    #[track_caller]
+    pub(crate) fn complains(&self, texts: &[&str]) {
+        for text in texts {
+            let Self { out, complaints, .. } = self;
+            assert!(complaints.contains(text), "no `{text}` in\n{complaints}\n{out}");
+        }
+    }
+
+    /// None of it is said anywhere.
+    #[track_caller]
+    pub(crate) fn is_silent_about(&self, texts: &[&str]) {
+        for text in texts {
+            let Self { out, complaints, .. } = self;
+            assert!(!out.contains(text) && !complaints.contains(text), "`{text}` in\n{out}");
+        }
+    }
+
+    pub(crate) fn json(&self) -> serde_json::Value {
+        serde_json::from_str(&self.out).unwrap_or_else(|_| panic!("{}", self.complaints))
+    }
+}
+
+/// A folder of its own with `files`.
+pub(crate) fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
+    let folder = Path::new(env!("CARGO_TARGET_TMPDIR")).join("users").join(name);
+    if folder.exists() {
+        fs::remove_dir_all(&folder).expect("an old folder goes");
+    }
+    fs::create_dir_all(&folder).expect("a folder for the test");
+    for (file, text) in files {
+        let path = folder.join(file);
+        fs::create_dir_all(path.parent().expect("a folder")).expect("a folder for the file");
+        fs::write(path, text).expect("a file of the test");
+    }
+    folder
+}
+
+/// Runs `journeyman` with `words`, which are parted by spaces, in `folder`.
+pub(crate) fn run(folder: &Path, words: &str) -> Answer {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_journeyman"));
+    command.args(words.split(' ')).current_dir(folder);
+    let output = command.output().expect("the command runs");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
+    Answer { out: text(output.stdout), complaints: text(output.stderr), code: output.status.code() }
+}

@@ -1,0 +1,179 @@
+//! What a plan says.
+
+use crate::{CLASS, POOL, deployment, folder, run};
+
+const STATUS: &str = "\
+status:
+  subnets: [{id: subnet-0a, zone: us-west-2b, zoneID: usw2-az2}]
+  amis:
+  - {id: ami-0a, name: al2023, requirements: [{key: kubernetes.io/arch, operator: In, values: [amd64]}]}
+";
+
+#[test]
+fn d2_zones_and_images_are_those_of_the_status() {
+    let (class, web) = (format!("{CLASS}{STATUS}"), deployment("web", 2));
+    let files = [("class.yaml", &*class), ("pool.yaml", POOL), ("web.yaml", &web)];
+    let folder = folder("d2", &files);
+    let json = run(&folder, "plan . -o json").json();
+    assert_eq!(json["assumptions"].as_array().map(Vec::len), Some(0));
+    let claim = &json["newNodeClaims"][0];
+    assert_eq!(claim["cheapest"]["zone"], "us-west-2b");
+    let types = claim["instanceTypes"].as_array().expect("types");
+    let is_arm = |name: &str| name.starts_with("t4g.") || name.starts_with("c8g.");
+    assert!(!types.iter().filter_map(|name| name.as_str()).any(is_arm), "{types:?}");
+    // Without a status it is said what is assumed.
+    std::fs::write(folder.join("class.yaml"), CLASS).expect("a file of the test");
+    run(&folder, "plan .").says(&[
+        "Assumed",
+        "EC2NodeClass default: a subnet in every zone of us-west-2",
+        "EC2NodeClass default: an image for amd64 and arm64",
+    ]);
+}
+
+#[test]
+fn d2_a_class_of_another_region_is_refused_with_what_to_do() {
+    let status = STATUS.replace("us-west-2b", "eu-west-1a");
+    let class = format!("{CLASS}{status}");
+    let folder = folder("d2-region", &[("class.yaml", &class), ("pool.yaml", POOL)]);
+    let refused = run(&folder, "plan .");
+    refused
+        .complains(&["EC2NodeClass default: its subnets are in eu-west-1a", "--region eu-west-1"]);
+    assert_eq!(refused.code, Some(2));
+    let refused = run(&folder, "plan . --region eu-west-1 --aws ./nowhere");
+    refused.complains(&["asks with the command `aws`, which is not there"]);
+}
+
+#[test]
+fn d7_workloads_keep_their_names() {
+    let workloads = [deployment("web-frontend", 2), deployment("web-database", 2)].join("---\n");
+    let files = [("class.yaml", CLASS), ("pool.yaml", POOL), ("web.yaml", &workloads)];
+    run(&folder("d7", &files), "plan .")
+        .says(&["default/web-database ×2", "default/web-frontend ×2"]);
+}
+
+#[test]
+fn d15_capacity_reservations_of_the_status_are_not_passed_over_in_silence() {
+    let reservation = "\
+\x20 capacityReservations:
+  - {id: cr-0a, instanceType: m7i.large, availabilityZone: us-west-2b, ownerID: \"111122223333\",
+     instanceMatchCriteria: targeted, reservationType: default, state: active}
+";
+    let class = format!("{CLASS}{STATUS}{reservation}");
+    let class =
+        class.replace("spec:\n", "spec:\n  capacityReservationSelectorTerms: [{id: cr-0a}]\n");
+    let pool = POOL.replace("[on-demand]", "[reserved, on-demand]");
+    let left = r#"{"CapacityReservations": [{"CapacityReservationId": "cr-0a",
+        "AvailableInstanceCount": 2}]}"#;
+    let web = deployment("web", 1);
+    let files = [
+        ("in/class.yaml", &*class),
+        ("in/pool.yaml", &pool),
+        ("in/web.yaml", &web),
+        ("left.json", left),
+    ];
+    let folder = folder("d15", &files);
+    run(&folder, "plan in")
+        .says(&["capacity reservations are planned as full (cr-0a)", "on-demand"]);
+    let planned = run(&folder, "plan in --capacity-reservations left.json");
+    planned.says(&["reserved m7i.large us-west-2b"]);
+    planned.is_silent_about(&["planned as full"]);
+}
+
+#[test]
+fn d18_a_node_that_is_not_there_cannot_be_explained() {
+    let folder = folder("d18", &[("class.yaml", CLASS), ("pool.yaml", POOL)]);
+    let refused = run(&folder, "plan . --disruption --explain ip-1");
+    refused.complains(&["--explain: there is no node `ip-1` among 0 nodes"]);
+    assert_eq!(refused.code, Some(2));
+    let refused = run(&folder, "plan . --context staging");
+    refused.complains(&["--context: names the cluster that --live reads"]);
+    assert_eq!(refused.code, Some(2));
+    let refused = run(&folder, "hash . --ca-bundle ***");
+    refused.complains(&["--ca-bundle: it is not base64"]);
+    assert_eq!(refused.code, Some(2));
+}
+
+#[test]
+fn d22_amounts_are_as_people_say_them() {
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: big}\nspec: {containers: [{name: m, \
+               resources: {requests: {ephemeral-storage: 52026258176}}}]}\n";
+    let web = deployment("web", 1_000);
+    let files = [("class.yaml", CLASS), ("pool.yaml", POOL), ("pod.yaml", pod), ("web.yaml", &web)];
+    let planned = run(&folder("d22", &files), "plan .");
+    planned.says(&["needs 48.4Gi ephemeral-storage", " a month)"]);
+    planned.is_silent_about(&["52026258176"]);
+}
+
+#[test]
+fn d23_the_table_says_how_many_types_a_claim_carries() {
+    let web = deployment("web", 1);
+    let files = [("class.yaml", CLASS), ("pool.yaml", POOL), ("web.yaml", &web)];
+    let planned = run(&folder("d23", &files), "plan .");
+    planned.says(&["  600    default/web"]);
+}
+
+#[test]
+fn d24_a_node_that_goes_is_not_said_to_stay() {
+    let node = "\
+apiVersion: v1
+kind: Node
+metadata:
+  name: ip-1
+  uid: n1
+  creationTimestamp: 2026-08-01T08:00:00Z
+  labels: {karpenter.sh/nodepool: general, karpenter.sh/registered: \"true\",
+    karpenter.sh/initialized: \"true\", node.kubernetes.io/instance-type: m7i.large,
+    karpenter.sh/capacity-type: on-demand, topology.kubernetes.io/zone: us-west-2a,
+    topology.kubernetes.io/region: us-west-2, kubernetes.io/arch: amd64, kubernetes.io/os: linux}
+spec: {providerID: \"aws:///us-west-2a/i-0123456789abcdef0\"}
+status:
+  capacity: {cpu: \"2\", memory: 8Gi, pods: \"29\"}
+  allocatable: {cpu: 1930m, memory: 7Gi, pods: \"29\"}
+  conditions: [{type: Ready, status: \"True\"}]
+---
+apiVersion: karpenter.sh/v1
+kind: NodeClaim
+metadata: {name: general-1, uid: c1, creationTimestamp: 2026-08-01T08:00:00Z,
+  labels: {karpenter.sh/nodepool: general, node.kubernetes.io/instance-type: m7i.large,
+    karpenter.sh/capacity-type: on-demand, topology.kubernetes.io/zone: us-west-2a}}
+spec:
+  nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+  requirements: []
+status:
+  nodeName: ip-1
+  providerID: aws:///us-west-2a/i-0123456789abcdef0
+  capacity: {cpu: \"2\", memory: 8Gi, pods: \"29\"}
+  allocatable: {cpu: 1930m, memory: 7Gi, pods: \"29\"}
+  conditions:
+  - {type: Launched, status: \"True\", reason: Launched, lastTransitionTime: 2026-08-01T08:00:00Z}
+  - {type: Registered, status: \"True\", reason: Registered, lastTransitionTime: 2026-08-01T08:00:00Z}
+  - {type: Initialized, status: \"True\", reason: Initialized, lastTransitionTime: 2026-08-01T08:00:00Z}
+  - {type: Consolidatable, status: \"True\", reason: Consolidatable, lastTransitionTime: 2026-08-01T08:00:00Z}
+";
+    let files = [("class.yaml", CLASS), ("pool.yaml", POOL), ("node.yaml", node)];
+    let folder = folder("d24", &files);
+    let words = "plan . --disruption --now 2026-08-01T12:00:00Z";
+    run(&folder, words).says(&["1 node would go, by emptiness: saves $73.58 a month"]);
+    let explained = run(&folder, &format!("{words} --explain ip-1"));
+    explained.says(&["ip-1 goes by emptiness"]);
+    explained.is_silent_about(&["stays"]);
+}
+
+#[test]
+fn d26_min_values_that_are_not_reached_are_named_and_so_is_what_was_lowered() {
+    let pool = POOL.replace(
+        "[on-demand]}",
+        "[on-demand]}\n      - {key: karpenter.k8s.aws/instance-family, operator: In, values: [m7i, \
+         m7g, m99x], minValues: 3}",
+    );
+    let web = deployment("web", 1);
+    let files = [("class.yaml", CLASS), ("pool.yaml", &pool), ("web.yaml", &web)];
+    let folder = folder("d26", &files);
+    run(&folder, "plan .").says(&[
+        "minValues",
+        "karpenter.k8s.aws/instance-family",
+        "2 of 3 values",
+    ]);
+    run(&folder, "plan . --min-values-policy BestEffort")
+        .says(&["general: minValues of karpenter.k8s.aws/instance-family lowered from 3 to 2"]);
+}

@@ -1,0 +1,226 @@
+//! What is read, and what is left out.
+
+use crate::{CLASS, POOL, deployment, folder, run};
+
+#[test]
+fn d6_a_stray_file_in_a_directory_is_skipped_with_a_note() {
+    let web = deployment("web", 2);
+    let files = [
+        ("in/class.yaml", CLASS),
+        ("in/pool.yaml", POOL),
+        ("in/web.yaml", &web),
+        ("in/policy.json", r#"{"Version": "2012-10-17", "Statement": []}"#),
+        ("in/values.yaml", "replicas: 3\n"),
+        ("in/template.yaml", "kind: {{ .Values.kind }}\n{{- end }}\n"),
+    ];
+    let folder = folder("d6", &files);
+    let planned = run(&folder, "plan in --strict");
+    planned.says(&[
+        "default/web ×2",
+        "in/policy.json:1: not a Kubernetes object",
+        "in/template.yaml",
+    ]);
+    assert_eq!(planned.code, Some(0), "what was skipped is no fault of an object");
+    run(&folder, "simulate --manifests in --duration 1m").says(&["in/values.yaml:1"]);
+    assert_eq!(run(&folder, "hash in").code, Some(0));
+    assert_eq!(run(&folder, "convert in").code, Some(0));
+    // What is named is meant.
+    let refused = run(&folder, "plan in/class.yaml in/values.yaml");
+    refused.complains(&["in/values.yaml:1: not a Kubernetes object"]);
+    assert_eq!(refused.code, Some(2));
+}
+
+#[test]
+fn d8_of_an_object_that_is_there_twice_the_last_counts_and_it_is_said() {
+    let (first, last) = (deployment("web", 3), deployment("web", 2));
+    let other = POOL.replace("on-demand", "spot");
+    let files = [
+        ("1.yaml", CLASS),
+        ("2.yaml", POOL),
+        ("3.yaml", &first),
+        ("4.yaml", &last),
+        ("5.yaml", &other),
+    ];
+    let folder = folder("d8", &files);
+    let planned = run(&folder, "plan .");
+    planned.says(&[
+        "default/web ×2",
+        " spot ",
+        "./3.yaml:1: Deployment default/web is there again: ./4.yaml:1 counts",
+        "./2.yaml:1: NodePool general is there again: ./5.yaml:1 counts",
+    ]);
+    let played = run(&folder, "simulate --manifests . --duration 3m");
+    played.says(&["pods placed      2", "Deployment default/web is there again", ": spot "]);
+}
+
+#[test]
+fn d9_endless_replicas_are_counted_up_to_the_limit_of_a_plan() {
+    let web = deployment("web", 2_147_483_647);
+    let folder = folder("d9", &[("class.yaml", CLASS), ("pool.yaml", POOL), ("web.yaml", &web)]);
+    let left =
+        "Deployment default/web: 2,147,433,647 of its pods are left out: a plan is for 50,000";
+    run(&folder, "plan .").says(&[left]);
+    let refused = run(&folder, "simulate --manifests . --duration 1m");
+    refused.complains(&["spec.replicas", "50,000"]);
+    assert_eq!(refused.code, Some(2));
+}
+
+#[test]
+fn d12_kubelet_settings_of_v1alpha5_become_valid_v1() {
+    let old = "\
+apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+metadata: {name: default}
+spec:
+  providerRef: {name: default}
+  kubeletConfiguration:
+    containerRuntime: containerd
+    systemReserved: {cpu: 1, memory: 1Gi}
+";
+    let template = "\
+apiVersion: karpenter.k8s.aws/v1alpha1
+kind: AWSNodeTemplate
+metadata: {name: default}
+spec:
+  subnetSelector: {karpenter.sh/discovery: a}
+  securityGroupSelector: {karpenter.sh/discovery: a}
+";
+    let files = [("in/a.yaml", old), ("in/b.yaml", template)];
+    let folder = folder("d12", &files);
+    let converted = run(&folder, "convert in --role nodes");
+    assert_eq!(converted.code, Some(0), "{}", converted.complaints);
+    converted.says(&["cpu: \"1\"", "`containerRuntime` was left out"]);
+    std::fs::write(folder.join("v1.yaml"), &converted.out).expect("a file of the test");
+    let planned = run(&folder, "plan v1.yaml --strict");
+    assert_eq!((planned.code, planned.complaints.as_str()), (Some(0), ""));
+}
+
+#[test]
+fn d13_pools_and_classes_of_different_files_are_converted_together() {
+    let pool = "\
+apiVersion: karpenter.sh/v1beta1
+kind: NodePool
+metadata: {name: general}
+spec:
+  template:
+    spec:
+      nodeClassRef: {name: default}
+      requirements: []
+      kubelet: {maxPods: 42}
+";
+    let class = CLASS.replace("aws/v1", "aws/v1beta1");
+    let class = class.replace("amiSelectorTerms: [{alias: al2023@latest}]", "amiFamily: AL2023");
+    let files = [("in/pool.yaml", pool), ("in/class.yaml", &class), ("in/deep/x.yaml", "a: b")];
+    let folder = folder("d13", &files);
+    for words in ["convert in/pool.yaml in/class.yaml", "convert in", "convert -R in"] {
+        let converted = run(&folder, words);
+        assert_eq!(converted.code, Some(0), "{}", converted.complaints);
+        converted.says(&["maxPods: 42", "It stood in the pools that name this class."]);
+    }
+}
+
+#[test]
+fn d14_a_dump_counts_what_a_deployment_made_only_once() {
+    let owned = |kind: &str, name: &str, owner: &str| {
+        format!(
+            "metadata: {{name: {name}, namespace: default, uid: {name}, ownerReferences: \
+             [{{apiVersion: apps/v1, kind: {kind}, name: {owner}, uid: u, controller: true}}]}}"
+        )
+    };
+    let spec = "{containers: [{name: m, resources: {requests: {cpu: 800m}}}]}";
+    let set = format!(
+        "apiVersion: apps/v1\nkind: ReplicaSet\n{}\nspec: {{replicas: 2, selector: {{}}, template: \
+         {{spec: {spec}}}}}\n",
+        owned("Deployment", "web-7d9c8b6f5", "web")
+    );
+    let pod = |name: &str| {
+        format!(
+            "---\napiVersion: v1\nkind: Pod\n{}\nspec: {spec}\n",
+            owned("ReplicaSet", name, "web-7d9c8b6f5")
+        )
+    };
+    let dump = [deployment("web", 2), set, pod("web-a"), pod("web-b")].join("---\n");
+    let folder = folder("d14", &[("class.yaml", CLASS), ("pool.yaml", POOL), ("dump.yaml", &dump)]);
+    let played = run(&folder, "simulate --manifests . --duration 3m");
+    played.says(&["pods placed      2"]);
+}
+
+#[test]
+fn d17_what_makes_pods_that_are_not_read_is_named() {
+    let kinds = "\
+apiVersion: argoproj.io/v1alpha1
+kind: Rollout
+metadata: {name: front}
+spec: {}
+---
+apiVersion: batch/v1
+kind: CronJob
+metadata: {name: nightly}
+spec: {}
+---
+apiVersion: v1
+kind: ReplicationController
+metadata: {name: old}
+spec: {}
+";
+    let folder = folder("d17", &[("all.yaml", &[CLASS, POOL, kinds].join("---\n"))]);
+    let planned = run(&folder, "plan all.yaml");
+    planned.says(&[
+        "Rollout front: its pods are left out",
+        "CronJob nightly:",
+        "ReplicationController old:",
+    ]);
+    let json = run(&folder, "plan all.yaml -o json").json();
+    assert_eq!(json["leftOut"].as_array().map(Vec::len), Some(3));
+}
+
+#[test]
+fn d19_a_placeholder_is_seen_however_it_is_written() {
+    for left_in in ["${CLUSTER}", "$CLUSTER", "<CLUSTER>", "<<CLUSTER>>", "{{ .Values.name }}"] {
+        let class = CLASS.replace("role: nodes", &format!("role: \"{left_in}\""));
+        let folder = folder("d19", &[("class.yaml", &class)]);
+        let refused = run(&folder, "plan class.yaml --strict");
+        refused.complains(&[&format!("spec.role: `{left_in}` was left in: it is a placeholder")]);
+        assert_eq!(refused.code, Some(1));
+    }
+}
+
+#[test]
+fn d20_what_was_refused_is_not_said_to_be_missing() {
+    let class = CLASS.replace("role:", "rol:");
+    let claim = "apiVersion: v1\nkind: PersistentVolumeClaim\nmetadata: {name: data}\nspec: \
+                 {storageClassName: 5}\n";
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: db}\nspec:\n  containers: [{name: m}]\n  \
+               volumes: [{name: d, persistentVolumeClaim: {claimName: data}}]\n";
+    let web = deployment("web", 1);
+    let files = [("class.yaml", &*class), ("pool.yaml", POOL), ("web.yaml", &web)];
+    let refused = run(&folder("d20-class", &files), "plan .");
+    refused.says(&["EC2NodeClass default is not ready: it could not be read"]);
+    refused.is_silent_about(&["there is no EC2NodeClass"]);
+    let files =
+        [("class.yaml", CLASS), ("pool.yaml", POOL), ("claim.yaml", claim), ("pod.yaml", pod)];
+    let refused = run(&folder("d20-claim", &files), "plan .");
+    refused.says(&["PersistentVolumeClaim data: it could not be read"]);
+    let pool = POOL.replace("general", "genera_");
+    let files = [("class.yaml", CLASS), ("pool.yaml", &pool), ("web.yaml", &web)];
+    let refused = run(&folder("d20-pool", &files), "plan .");
+    refused.says(&["there is no NodePool that could be read"]);
+}
+
+#[test]
+fn d21_what_is_wrong_with_an_older_version_is_said_in_its_own_words_and_with_its_line() {
+    let old = "\
+apiVersion: karpenter.sh/v1alpha5
+kind: Provisioner
+metadata: {name: default}
+spec:
+  providerRef: {name: default}
+  requirements:
+  - {key: kubernetes.io/arch, operator: Within, values: [amd64]}
+";
+    let folder = folder("d21", &[("old.yaml", old)]);
+    let said = "old.yaml:7: Provisioner default: spec.requirements[0].operator";
+    for words in ["convert old.yaml", "plan old.yaml"] {
+        run(&folder, words).complains(&[said]);
+    }
+}

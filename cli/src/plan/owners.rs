@@ -10,19 +10,19 @@ use crate::workloads::deployment_of;
 const GROUPS_SHOWN: usize = 6;
 
 /// Which workload a pod belongs to.
-pub(super) struct Owners<'a>(BTreeMap<&'a PodKey, String>);
+pub(super) struct Owners<'a>(BTreeMap<&'a PodKey, &'a Pod>);
 
 impl<'a> Owners<'a> {
     /// The workloads of `pods`.
     pub(super) fn of(pods: &'a [Pod]) -> Self {
-        Self(pods.iter().map(|pod| (&pod.key, owner(pod))).collect())
+        Self(pods.iter().map(|pod| (&pod.key, pod)).collect())
     }
 
     /// `default/web ×12, default/db-0`.
     pub(super) fn in_words<'p>(&self, pods: impl IntoIterator<Item = &'p PodKey>) -> String {
         let mut groups: BTreeMap<String, u64> = BTreeMap::new();
         for pod in pods {
-            let group = self.0.get(pod).cloned().unwrap_or_else(|| pod.to_string());
+            let group = self.0.get(pod).map_or_else(|| pod.to_string(), |pod| owner(pod));
             *groups.entry(group).or_default() += 1;
         }
         let more = groups.len().saturating_sub(GROUPS_SHOWN);

@@ -13,6 +13,7 @@ use model::{
 use self::tree::{Tree, Value};
 
 pub(crate) mod field;
+pub(crate) mod json_tree;
 pub(crate) mod older;
 pub(crate) mod placeholder;
 pub(crate) mod tree;

@@ -26,7 +26,8 @@ pub mod stored;
 /// What a file holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest {
-    /// In the order of the file, but for pods in a list that a server made: they are the first.
+    /// In the order of the file, but for what a server stored of the many kinds of a list in JSON (pods,
+    /// nodes and their like): they are the first.
     pub objects: Vec<Object>,
     /// Where each of `objects` stands: as many, in the same order.
     pub places: Vec<Place>,

@@ -5,6 +5,11 @@ use std::path::PathBuf;
 use clap::{Parser, Subcommand, ValueEnum};
 
 /// Karpenter without the controller.
+///
+/// Journeyman launches, replaces and removes the nodes of an Amazon EKS cluster from AWS Lambda functions,
+/// by Karpenter's own objects: NodePool, EC2NodeClass, NodeClaim. This command answers beforehand what it
+/// would do: for manifests (`plan DIR`), for a running cluster (`plan --live`), or played in virtual time
+/// (`simulate`). Nothing that it does changes a cluster or an AWS account.
 #[derive(Debug, Parser)]
 #[command(name = "journeyman", version, about, disable_help_subcommand = true)]
 pub struct Args {
@@ -38,6 +43,12 @@ pub enum JourneymanCommand {
     ///
     /// Exit codes: 0 converted; 2 something is wrong, or cannot be known from the objects.
     Convert(crate::convert::ConvertArgs),
+    /// Say what is wrong with manifests: files, directories, of any version.
+    ///
+    /// What an API server would refuse and what Karpenter's own validation would find, each with file,
+    /// line, object, field and rule; then how much was read. Exit codes: 0 nothing is wrong; 1 something
+    /// is; 2 a file cannot be read.
+    Validate(crate::validate::ValidateArgs),
     /// Print the CustomResourceDefinitions to install.
     Crds(crate::crds::CrdsArgs),
     /// Show what EC2 would be asked for: launch templates with user data, and the fleet request.

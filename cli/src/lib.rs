@@ -17,4 +17,5 @@ mod program;
 pub mod render;
 pub mod screen;
 pub mod simulate;
+pub mod validate;
 mod workloads;

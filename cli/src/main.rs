@@ -4,13 +4,14 @@ use std::{io, process::ExitCode};
 
 use clap::Parser as _;
 use journeyman::{
-    args::{Args, JourneymanCommand, PlanArgs, SimulateArgs},
+    args::{Args, Color, JourneymanCommand, PlanArgs, SimulateArgs},
     catalog, convert, crds,
     error::Error,
     hash::{self, HashArgs},
     plan, render,
     screen::Screen,
     simulate,
+    validate::{self, ValidateArgs},
 };
 
 fn main() -> ExitCode {
@@ -22,6 +23,7 @@ fn main() -> ExitCode {
         JourneymanCommand::Crds(args) => {
             crds::run(&args, &mut io::stdout().lock()).map(done).map_err(Error::from)
         }
+        JourneymanCommand::Validate(args) => run_validate(&args),
         JourneymanCommand::Render(args) => render::run(&args, &mut io::stdout().lock()).map(done),
         JourneymanCommand::Catalog(args) => catalog::run(&args, &mut io::stdout().lock()).map(done),
     };
@@ -37,6 +39,12 @@ fn run_plan(args: &PlanArgs) -> Result<ExitCode, Error> {
     let screen = Screen::of_stdout(args.color);
     let validation = plan::run(args, screen, &mut io::stdout().lock(), &mut io::stderr())?;
     Ok(strictly(args.strict && !validation.is_clean()))
+}
+
+fn run_validate(args: &ValidateArgs) -> Result<ExitCode, Error> {
+    let screen = Screen::of_stdout(Color::Auto);
+    let is_right = validate::run(args, screen, &mut io::stdout().lock())?;
+    Ok(strictly(!is_right))
 }
 
 fn run_hash(args: &HashArgs) -> Result<ExitCode, Error> {

@@ -127,6 +127,7 @@ impl Read {
             let foreign: Vec<Diagnostic> = foreign;
             self.notes.extend(foreign.iter().map(ToString::to_string));
         }
+        self.notes.extend(manifest.warnings.iter().map(ToString::to_string));
         self.manifests.push(manifest);
     }
 

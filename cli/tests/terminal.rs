@@ -26,7 +26,11 @@ use rustix::{
 const TIME_MAX: Duration = Duration::from_mins(2);
 
 /// What most people's terminals measure.
-const WINDOW: Winsize = Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 };
+const WINDOW: Winsize = window(80);
+
+const fn window(columns: u16) -> Winsize {
+    Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }
+}
 
 const CLUSTER: &str = "\
 apiVersion: karpenter.sh/v1
@@ -113,6 +117,7 @@ const CALLS: &[Call] = &[
     complains("plan cluster.yaml pods.yaml --disruption", 0, MISSPELLED),
     complains("plan nowhere", 2, "nowhere"),
     complains("plan --live --kubectl ./nowhere", 2, "reads with kubectl, which is not there"),
+    answers("validate cluster.yaml", "nothing is wrong"),
     answers("hash cluster.yaml", "NodePool/general"),
     answers("convert older.yaml", "karpenter.sh/v1"),
     answers("crds", "CustomResourceDefinition"),
@@ -138,13 +143,17 @@ struct Terminal {
 
 impl Terminal {
     fn open() -> Self {
+        Self::of(WINDOW)
+    }
+
+    fn of(window: Winsize) -> Self {
         let screen = pty::openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).expect("a terminal");
         pty::grantpt(&screen).expect("a terminal of one's own");
         pty::unlockpt(&screen).expect("a terminal that can be opened");
         let name = pty::ptsname(&screen, Vec::new()).expect("its path");
         let flags = OFlags::RDWR | OFlags::NOCTTY | OFlags::CLOEXEC;
         let line = rustix::fs::open(name, flags, Mode::empty()).expect("its other end");
-        termios::tcsetwinsize(&line, WINDOW).expect("its size");
+        termios::tcsetwinsize(&line, window).expect("its size");
         Self { screen: screen.into(), line: line.into() }
     }
 
@@ -234,6 +243,86 @@ fn every_command_ends_in_a_terminal_when_its_answer_goes_to_a_file() {
         for (text, said) in [(&screen, call.complaint), (&answer, call.answer)] {
             assert!(text.contains(said), "{}: no `{said}` in\n{text}", call.arguments);
         }
+    }
+}
+
+/// What is seen when `call` answers in a window that is `columns` wide, with these variables.
+fn screen_of(call: &Call, folder: &Path, columns: u16, variables: &[(&str, &str)]) -> String {
+    let terminal = Terminal::of(window(columns));
+    let mut command = journeyman(call, folder);
+    command.env("TERM", "xterm-256color").env_remove("NO_COLOR").envs(variables.iter().copied());
+    // What is drawn over on standard error is another matter.
+    command.stdin(terminal.line()).stdout(terminal.line()).stderr(Stdio::null());
+    let (screen, code) = terminal.run(&mut command);
+    assert_eq!(code, Some(call.exit_code), "{}\n{screen}", call.arguments);
+    screen
+}
+
+/// `text` without what only switches colors.
+fn without_colors(text: &str) -> String {
+    let mut parts = text.split("\u{1b}[");
+    let first = parts.next().unwrap_or_default().to_owned();
+    let rest = parts.map(|part| part.split_once('m').map_or(part, |(_, rest)| rest));
+    rest.fold(first, |text, part| text + part)
+}
+
+/// Commands that print what others made: manifests, definitions, user data, JSON.
+fn is_text_of_others(arguments: &str) -> bool {
+    ["convert", "crds", "render", "hash"].iter().any(|command| arguments.starts_with(command))
+        || arguments.contains("-o ")
+}
+
+#[test]
+fn d1_no_line_of_an_answer_is_longer_than_the_window() {
+    let folder = folder("terminal-widths");
+    for call in CALLS.iter().filter(|call| !is_text_of_others(call.arguments)) {
+        for columns in [40, 80, 200] {
+            let screen = without_colors(&screen_of(call, &folder, columns, &[]));
+            for line in screen.lines() {
+                let width = line.trim_end().chars().count();
+                assert!(width <= usize::from(columns), "{}: {line}\n{screen}", call.arguments);
+            }
+        }
+    }
+}
+
+#[test]
+fn d18_colors_go_when_the_terminal_has_none_or_nobody_wants_them() {
+    let folder = folder("terminal-colors");
+    let is_table = |call: &&Call| call.arguments == "plan cluster.yaml pods.yaml";
+    let call = CALLS.iter().find(is_table).expect("a table");
+    assert!(screen_of(call, &folder, 80, &[]).contains("\u{1b}[1m"), "colors are for terminals");
+    for variables in [("NO_COLOR", "1"), ("TERM", "dumb")] {
+        for call in CALLS {
+            let screen = screen_of(call, &folder, 80, &[variables]);
+            assert!(!screen.contains('\u{1b}'), "{} {variables:?}: {screen}", call.arguments);
+        }
+    }
+}
+
+#[test]
+fn d1_ctrl_c_ends_a_command_at_once() {
+    let folder = folder("terminal-interrupt");
+    let calls = [answers("simulate --duration 2000h", ""), answers("plan -", "")];
+    for call in calls {
+        let terminal = Terminal::open();
+        let mut command = journeyman(&call, &folder);
+        command.stdin(Stdio::piped()).stdout(terminal.line()).stderr(terminal.line());
+        let mut child = command.spawn().expect("the command starts");
+        // Nobody but the program itself may hold its end open.
+        command.stdout(Stdio::null()).stderr(Stdio::null());
+        let Terminal { mut screen, line } = terminal;
+        drop(line);
+        // It is at work once it draws how far it is.
+        screen.read_exact(&mut [0]).expect("something is drawn");
+        let process = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(process, rustix::process::Signal::INT).expect("a signal");
+        let seen = seen(screen);
+        if seen.recv_timeout(TIME_MAX).is_err() {
+            stuck(&command, &mut child, &seen);
+        }
+        let status = child.wait().expect("it ended");
+        assert!(!status.success(), "{}: {status:?}", call.arguments);
     }
 }
 

@@ -198,11 +198,12 @@ fn gibibytes(bytes: u64) -> String {
     }
 }
 
-/// Megabits per second as `12.5 Gbit`.
+/// Megabits per second as `12.5 Gbit` or `64 Mbit`.
 fn gigabits(megabits: &str) -> String {
     let Ok(number) = megabits.parse::<u64>() else { return megabits.to_owned() };
     match number % 1_000 / 100 {
-        0 if number >= 1_000 => format!("{} Gbit", number / 1_000),
+        _ if number < 1_000 => format!("{number} Mbit"),
+        0 => format!("{} Gbit", number / 1_000),
         tenth => format!("{}.{tenth} Gbit", number / 1_000),
     }
 }

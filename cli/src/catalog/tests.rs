@@ -114,8 +114,8 @@ fn the_table_shows_the_cheapest_offering_of_each_type() {
         },
         &expect![[r"
               TYPE       ARCH   CPU  MEMORY  PODS  FOR PODS     GPU  NETWORK   NVME  ON-DEMAND  SPOT  PER VCPU
-              c7i.large  amd64  2    3.6Gi   29    1930m 3Gi    -    0.7 Gbit  -     $0.0893    -     $0.0446
-              m7i.large  amd64  2    7.3Gi   29    1930m 6.7Gi  -    0.7 Gbit  -     $0.1008    -     $0.0504
+              c7i.large  amd64  2    3.6Gi   29    1930m 3Gi    -    781 Mbit  -     $0.0893    -     $0.0446
+              m7i.large  amd64  2    7.3Gi   29    1930m 6.7Gi  -    781 Mbit  -     $0.1008    -     $0.0504
             2 of 2 types; 0 more have no available offering
         "]],
     );
@@ -218,7 +218,7 @@ fn what_is_sold_is_asked_for_with_the_command_aws() {
     let text = ask(aws, Some("eu-west-1")).unwrap();
     expect![[r"
           TYPE       ARCH   CPU  MEMORY  PODS  FOR PODS     GPU  NETWORK   NVME  ON-DEMAND  SPOT     PER VCPU
-          m7g.large  arm64  2    7.3Gi   29    1930m 6.6Gi  -    0.9 Gbit  -     $0.0910    $0.0391  $0.0196
+          m7g.large  arm64  2    7.3Gi   29    1930m 6.6Gi  -    937 Mbit  -     $0.0910    $0.0391  $0.0196
         1 of 1 types; 0 more have no available offering
     "]].assert_eq(&text);
     // What `aws` complains of is passed on; nothing is listed instead.

@@ -136,8 +136,23 @@ fn get(args: &PlanArgs, kind: &Kind) -> Result<Option<Manifest>, BadInput> {
 fn bad_input(failed: &Failed, what: &str) -> BadInput {
     match failed {
         Failed::NotStarted(error) => not_started(error),
-        Failed::Said(said) => BadInput::one(format!("kubectl get {what}: {said}")),
+        Failed::Said(said) => BadInput::one(format!("kubectl get {what}: {}", essence(said))),
     }
+}
+
+/// What kubectl says without the log of its tries, which says the same several times before: lines such
+/// as `E0801 12:00:00.000000   1 memcache.go:265] "Unhandled Error" …`.
+fn essence(said: &str) -> String {
+    let is_log = |line: &&str| {
+        let mut letters = line.chars();
+        letters.next().is_some_and(|c| matches!(c, 'E' | 'W' | 'I'))
+            && letters.by_ref().take(4).all(|c| c.is_ascii_digit())
+            && line.contains(".go:")
+    };
+    let essential: Vec<&str> = said.lines().filter(|line| !is_log(line)).collect();
+    let lines =
+        if essential.is_empty() { said.lines().last().into_iter().collect() } else { essential };
+    lines.join("\n")
 }
 
 /// What `kubectl get` prints.
@@ -161,4 +176,18 @@ fn not_started(error: &io::Error) -> BadInput {
         }
         _ => format!("kubectl: {error}"),
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_log_of_kubectls_tries_is_cut() {
+        let log = "E1122 20:00:00.000000 1 memcache.go:265] \"Unhandled Error\" err=\"refused\"\n";
+        let said = format!("{}The connection to the server was refused", log.repeat(6));
+        assert_eq!(essence(&said), "The connection to the server was refused");
+        assert_eq!(essence(&log.repeat(2)), log.trim_end());
+        assert_eq!(essence("Error from server (Forbidden)"), "Error from server (Forbidden)");
+    }
 }

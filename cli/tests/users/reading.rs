@@ -224,3 +224,44 @@ spec:
         run(&folder, words).complains(&[said]);
     }
 }
+
+#[test]
+fn w8_a_directory_is_validated_with_a_summary() {
+    let wrong = POOL.replace("operator: In", "operator: Within");
+    let web = deployment("web", 1);
+    let files = [("a/class.yaml", CLASS), ("a/b/pool.yaml", &*wrong), ("a/b/web.yaml", &web)];
+    let folder = folder("w8", &files);
+    let right = run(&folder, "validate a");
+    right.says(&["1 file: nothing is wrong", "EC2NodeClass"]);
+    assert_eq!(right.code, Some(0));
+    let wrong = run(&folder, "validate -R a");
+    wrong.says(&["a/b/pool.yaml:9: NodePool general: spec.template.spec.requirements[0].operator"]);
+    wrong.says(&["3 files: 1 problem in 1 file", "Deployment"]);
+    assert_eq!(wrong.code, Some(1));
+}
+
+#[test]
+fn w9_pools_of_other_providers_get_one_kind_line() {
+    let auto =
+        POOL.replace("karpenter.k8s.aws, kind: EC2NodeClass", "eks.amazonaws.com, kind: NodeClass");
+    let folder = folder("w9", &[("pool.yaml", &auto)]);
+    let planned = run(&folder, "plan pool.yaml");
+    planned
+        .complains(&["names a NodeClass of eks.amazonaws.com: the pool is left to EKS Auto Mode"]);
+    assert_eq!(planned.complaints.lines().count(), 1, "{}", planned.complaints);
+    assert_eq!(planned.code, Some(0));
+}
+
+#[test]
+fn w9_a_pool_with_kubelet_settings_that_the_api_server_prunes_is_planned_with() {
+    let pool =
+        POOL.replace("      requirements:", "      kubelet: {maxPods: 20}\n      requirements:");
+    let web = deployment("web", 1);
+    let files = [("class.yaml", CLASS), ("pool.yaml", &pool), ("web.yaml", &web)];
+    let planned = run(&folder("w9-kubelet", &files), "plan .");
+    planned.says(&[
+        "1 node would be launched",
+        "spec.template.spec.kubelet: is pruned by the API server",
+    ]);
+    assert_eq!(planned.code, Some(0));
+}

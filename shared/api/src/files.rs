@@ -33,6 +33,8 @@ pub struct Manifest {
     pub places: Vec<Place>,
     /// What is wrong. Objects with a problem are not among `objects`.
     pub problems: Vec<Diagnostic>,
+    /// What an API server drops without a word to whoever asks for none: nothing comes of it.
+    pub warnings: Vec<Diagnostic>,
 }
 
 /// Where an object stands.
@@ -81,6 +83,7 @@ impl Manifest {
             places: vec![place; page.items.len()],
             objects: page.items.into_iter().map(Object::Pod).collect(),
             problems: page.malformed.into_iter().map(problem).collect(),
+            warnings: Vec::new(),
         }
     }
 
@@ -148,6 +151,9 @@ fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest:
             name: reference.name.clone(),
         })
     });
+    if kind == "NodePool" {
+        manifest.warnings.extend(pruned_kubelet(tree, file, &reference));
+    }
     let list = complaints.into_list();
     let is_refused = list.iter().any(|complaint| complaint.problem.weight == Weight::Refused);
     let told = list.into_iter().filter(|complaint| complaint.problem.weight != Weight::Unsupported);
@@ -162,6 +168,22 @@ fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest:
         manifest.objects.push(object);
         manifest.places.push(place);
     }
+}
+
+/// The kubelet settings of a NodePool of v1, where they went to the class.
+fn pruned_kubelet(tree: &Tree, file: &str, reference: &ObjectReference) -> Option<Diagnostic> {
+    let spec = tree.get("spec")?.get("template")?.get("spec")?;
+    let kubelet = spec.get("kubelet")?;
+    Some(Diagnostic {
+        file: file.to_owned(),
+        line: line_of(kubelet.line),
+        object: Some(reference.clone()),
+        problem: Problem::unusable(
+            "spec.template.spec.kubelet",
+            "is pruned by the API server: nodes never see it",
+        ),
+        cure: Some("kubelet settings belong in the EC2NodeClass".to_owned()),
+    })
 }
 
 fn line_of(line: u32) -> Option<u32> {
@@ -191,6 +213,10 @@ pub fn cross_check(manifests: &[Manifest]) -> Vec<Diagnostic> {
         for (object, place) in manifest.objects.iter().zip(&manifest.places) {
             let Object::NodePool(pool) = object else { continue };
             let class = &pool.template.node_class;
+            let of_reference = "spec.template.spec.nodeClassRef";
+            if pool.problems.iter().any(|problem| problem.field == of_reference) {
+                continue; // Another provider's.
+            }
             if !known.contains(&class_called(class.as_str())) {
                 let (kind, name) = ("NodePool".to_owned(), pool.name.to_string());
                 problems.push(Diagnostic {

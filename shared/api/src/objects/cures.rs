@@ -37,18 +37,13 @@ pub(crate) fn disruption(key: &str) -> Option<String> {
 
 /// Cures of unknown fields in `spec.template.spec`.
 pub(crate) fn template_spec(key: &str) -> Option<String> {
-    let text = match key {
-        "kubelet" => "kubelet settings belong in the EC2NodeClass",
-        "consolidationPolicy" | "consolidateAfter" | "budgets" => {
-            return Some(format!("`{key}` belongs in spec.disruption"));
-        }
-        "labels" | "annotations" => {
-            return Some(format!("`{key}` belongs in spec.template.metadata"));
-        }
-        "weight" | "limits" => return Some(format!("`{key}` belongs in spec")),
+    let place = match key {
+        "consolidationPolicy" | "consolidateAfter" | "budgets" => "spec.disruption",
+        "labels" | "annotations" => "spec.template.metadata",
+        "weight" | "limits" => "spec",
         _ => return None,
     };
-    Some(text.to_owned())
+    Some(format!("`{key}` belongs in {place}"))
 }
 
 /// Cures of unknown fields in `nodeClassRef`.

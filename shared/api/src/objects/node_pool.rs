@@ -143,6 +143,8 @@ fn read_template(field: &Field<'_>) -> Option<(NodeClaimTemplate, u32)> {
     };
     let grace = spec.get("terminationGracePeriod");
     let grace = grace.and_then(|field| field.parsed(duration::parse_groups));
+    // Left over from v1beta1: an API server prunes it, and says so in a warning. So does `files`.
+    spec.ignore(&["kubelet"]);
     spec.done_with(cures::template_spec);
     let (node_class, node_class_line) = node_class?;
     let template = NodeClaimTemplate {
@@ -158,6 +160,27 @@ fn read_template(field: &Field<'_>) -> Option<(NodeClaimTemplate, u32)> {
     Some((template, node_class_line))
 }
 
+/// A pool whose classes are another provider's: one thing is said of it, and nothing is wrong with it.
+fn of_another_provider(
+    field: &Field<'_>,
+    fields: &mut Fields<'_>,
+    group: &str,
+) -> Option<(NodeClassName, u32)> {
+    let whose = match group {
+        "eks.amazonaws.com" => "EKS Auto Mode",
+        "karpenter.kwok.sh" => "kwok",
+        "karpenter.azure.com" => "the Azure provider",
+        _ => "another provider",
+    };
+    let kind = fields.get("kind").and_then(|kind| kind.text()).unwrap_or("class");
+    let name = fields.require("name").and_then(|field| field.text_not_empty());
+    field.complain_unusable(format!(
+        "names a {kind} of {group}: the pool is left to {whose}, only those with an EC2NodeClass of \
+         karpenter.k8s.aws are planned for"
+    ));
+    Some((field.accept(NodeClassName::new(name?))?, field.line()))
+}
+
 /// The EC2NodeClass that a pool names, and the line where it does.
 fn node_class_ref(spec: &mut Fields<'_>) -> Option<(NodeClassName, u32)> {
     let field = spec.require("nodeClassRef")?;
@@ -170,7 +193,7 @@ fn node_class_ref(spec: &mut Fields<'_>) -> Option<(NodeClassName, u32)> {
         if text.contains('/') {
             group.complain_with("must not contain `/`", "write `karpenter.k8s.aws`");
         } else if text != model::api_version::AWS_GROUP {
-            group.complain_unusable(format!("must be `karpenter.k8s.aws`, not `{text}`"));
+            return of_another_provider(&field, &mut fields, text);
         }
     }
     if let Some(kind) = fields.require("kind")

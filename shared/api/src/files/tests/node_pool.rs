@@ -110,11 +110,11 @@ fn fields_in_the_wrong_place_come_with_the_cure() {
         template,
         &["kubelet: {maxPods: 20}", "consolidateAfter: 1m"],
         &expect![[r#"
-        kubelet: {maxPods: 20}
-            x.yaml:9: NodePool general: spec.template.spec.kubelet: unknown field; kubelet settings belong in the EC2NodeClass
-        consolidateAfter: 1m
-            x.yaml:9: NodePool general: spec.template.spec.consolidateAfter: unknown field; `consolidateAfter` belongs in spec.disruption
-    "#]],
+            kubelet: {maxPods: 20}
+                right
+            consolidateAfter: 1m
+                x.yaml:9: NodePool general: spec.template.spec.consolidateAfter: unknown field; `consolidateAfter` belongs in spec.disruption
+        "#]],
     );
     let replaced = |from, to| format!("{}---\n{CLASS}", POOL.replace(from, to));
     let by_version = "apiVersion: karpenter.k8s.aws/v1";

@@ -1,0 +1,92 @@
+//! `journeyman validate`: what an API server or Karpenter would find wrong with manifests.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, Write},
+    path::PathBuf,
+};
+
+use api::objects::Object;
+
+use crate::{
+    error::Error,
+    manifests::{self, Depth, Read},
+    output::count,
+    screen::Screen,
+};
+
+/// Options of `validate`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct ValidateArgs {
+    /// Manifests: files, directories, or `-`.
+    #[arg(value_name = "DIR|FILE", required = true)]
+    pub manifests: Vec<PathBuf>,
+    /// Read directories with all that are in them.
+    #[arg(short = 'R', long)]
+    pub recursive: bool,
+}
+
+/// Prints every problem and a summary. `true`: nothing is wrong.
+pub fn run(args: &ValidateArgs, screen: Screen, out: &mut impl Write) -> Result<bool, Error> {
+    let files = manifests::files(&args.manifests, Depth::of(args.recursive))?;
+    let read = Read::of(&files);
+    let problems = read.problems();
+    for problem in &problems {
+        screen.text(0, &problem.to_string(), out)?;
+    }
+    if !problems.is_empty() {
+        writeln!(out)?;
+    }
+    let number = |length: usize| u64::try_from(length).unwrap_or(u64::MAX);
+    let wrong: std::collections::BTreeSet<&str> =
+        problems.iter().map(|problem| problem.file.as_str()).collect();
+    let verdict = match problems.len() {
+        0 => "nothing is wrong".to_owned(),
+        problems => {
+            let (problems, files) = (number(problems), number(wrong.len()));
+            format!("{} in {}", count(problems, "problem"), count(files, "file"))
+        }
+    };
+    screen.title(&format!("{}: {verdict}", count(number(files.len()), "file")), out)?;
+    print_kinds(&read, screen, out)?;
+    if !read.notes.is_empty() {
+        writeln!(out)?;
+        screen.title("Left out", out)?;
+        read.notes.iter().try_for_each(|note| screen.text(2, note, out))?;
+    }
+    Ok(problems.is_empty())
+}
+
+/// How many objects of each kind could be read.
+fn print_kinds(read: &Read, screen: Screen, out: &mut impl Write) -> io::Result<()> {
+    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+    for object in read.manifests.iter().flat_map(|manifest| &manifest.objects) {
+        *kinds.entry(kind_of(object)).or_default() += 1;
+    }
+    let rows: Vec<Vec<String>> =
+        kinds.into_iter().map(|(kind, number)| vec![kind.to_owned(), number.to_string()]).collect();
+    if rows.is_empty() { Ok(()) } else { screen.table(&["KIND", "READ"], &rows, out) }
+}
+
+fn kind_of(object: &Object) -> &str {
+    match object {
+        Object::NodePool(_) => "NodePool",
+        Object::NodeClass(_) => "EC2NodeClass",
+        Object::NodeClaim(_) => "NodeClaim",
+        Object::NodeOverlay(_) => "NodeOverlay",
+        Object::CapacityBuffer(_) => "CapacityBuffer",
+        Object::Node(_) => "Node",
+        Object::Pod(_) => "Pod",
+        Object::Workload(workload) => workload.kind.as_str(),
+        Object::DaemonSet(_) => "DaemonSet",
+        Object::PodTemplate(..) => "PodTemplate",
+        Object::Volume(..) => "PersistentVolume",
+        Object::VolumeClaim(..) => "PersistentVolumeClaim",
+        Object::StorageClass(_) => "StorageClass",
+        Object::CsiNode(..) => "CSINode",
+        Object::Namespace(..) => "Namespace",
+        Object::PriorityClass(_) => "PriorityClass",
+        Object::DisruptionBudget(_) => "PodDisruptionBudget",
+        Object::Other { kind, .. } => kind,
+    }
+}

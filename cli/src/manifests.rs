@@ -309,9 +309,9 @@ fn files_in(path: &Path, depth: Depth) -> Result<Vec<PathBuf>, BadInput> {
     if !path.is_dir() {
         return Ok(vec![path.to_owned()]);
     }
-    let mut found = Vec::new();
-    walk(path, depth, &mut found)?;
-    if found.is_empty() {
+    let mut paths = Vec::new();
+    walk(path, depth, &mut paths)?;
+    if paths.is_empty() {
         let cure = match depth {
             Depth::Files => "; -R looks into the directories within it",
             Depth::All => "",
@@ -319,7 +319,7 @@ fn files_in(path: &Path, depth: Depth) -> Result<Vec<PathBuf>, BadInput> {
         let rule = format!("{}: has no .yaml, .yml or .json file{cure}", path.display());
         return Err(BadInput::one(rule));
     }
-    Ok(found)
+    Ok(paths)
 }
 
 /// Adds the manifests of `folder` to `found`, by name; directories after the files. Links to

@@ -27,8 +27,8 @@ pub(crate) fn deployment_of(replica_set: &str) -> Option<&str> {
 /// `default/web-7d9c8b6f5-x2k4q`.
 pub(crate) fn workload_of(pod: &PodKey) -> String {
     let name = pod.name.as_str();
-    let own = name.rsplit_once('-').and_then(|(set, _)| deployment_of(set)).unwrap_or(name);
-    format!("{}/{own}", pod.namespace)
+    let workload = name.rsplit_once('-').and_then(|(set, _)| deployment_of(set)).unwrap_or(name);
+    format!("{}/{workload}", pod.namespace)
 }
 
 /// The manifests without what their own workloads make: ReplicaSets of a Deployment that is there,

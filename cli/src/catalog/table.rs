@@ -95,7 +95,7 @@ pub(super) fn write(
     screen: Screen,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    let all = types.len();
+    let offered = types.len();
     let sold = types.iter().filter(|offered| cheapest(&offered.instance_type, None).is_some());
     let number = sold.count();
     let types = listed(types, args);
@@ -108,7 +108,7 @@ pub(super) fn write(
             format!("without {}, for want of room: -o json has everything", spared.join(", "));
         screen.text(0, &text, out)?;
     }
-    let nothing = all - number;
+    let nothing = offered - number;
     let text =
         format!("{} of {number} types; {nothing} more have no available offering", rows.len());
     screen.text(0, &text, out)

@@ -189,14 +189,14 @@ fn existing(plan: &Plan) -> Vec<Existing<'_>> {
 fn unschedulable(plan: &Plan, later: Option<&Round>) -> Vec<Unschedulable> {
     let unschedulable = plan.unplaced.iter().map(|unplaced| {
         let reasons: Vec<String> = unplaced.reasons.iter().map(ToString::to_string).collect();
-        let one = |reason: &Reason| OneReason {
+        let in_parts = |reason: &Reason| OneReason {
             node_pool: reason.node_pool.as_ref().map(ToString::to_string),
             message: reason.text.clone(),
         };
         Unschedulable {
             pod: unplaced.pod.to_string(),
             reason: reasons.join("; "),
-            reasons: unplaced.reasons.iter().map(one).collect(),
+            reasons: unplaced.reasons.iter().map(in_parts).collect(),
             placed_after_launch: later.is_some_and(|round| round.places(&unplaced.pod)),
         }
     });

@@ -27,8 +27,8 @@ fn d27_json_of_the_catalog_is_filtered_and_limited_as_the_table_is() {
     let types = answer.json();
     let types = types["instanceTypes"].as_array().expect("types");
     assert_eq!(types.len(), 3);
-    for one in types {
-        assert!(one.to_string().contains(r#""values":["arm64"]"#), "{one}");
+    for listed in types {
+        assert!(listed.to_string().contains(r#""values":["arm64"]"#), "{listed}");
     }
     assert!(answer.out.lines().count() > 30, "one line is not for people");
 }

@@ -27,8 +27,8 @@ pub fn keep_last(manifests: &mut [Manifest]) -> Vec<Replaced> {
     let mut told = Vec::new();
     for (at, by) in &replaced {
         gone.insert(*at);
-        let found = object_at(manifests, *at).zip(object_at(manifests, *by));
-        if let Some(((object, place), (_, by))) = found {
+        let pair = object_at(manifests, *at).zip(object_at(manifests, *by));
+        if let Some(((object, place), (_, by))) = pair {
             let object = key(object).map(shown).unwrap_or_default();
             told.push(Replaced { object, place: place.clone(), by: by.clone() });
         }

@@ -54,6 +54,12 @@ fn the_ledger_keeps_its_contract() {
 }
 
 #[test]
+fn leases_keep_their_contract() {
+    let sim = sim();
+    assert_kept(&sim.block_on(testkit::leases(&sim)).expect("the suite ends"));
+}
+
+#[test]
 fn the_mailbox_keeps_its_contract() {
     let sim = sim();
     let cluster = WorldSettings::default().cluster;

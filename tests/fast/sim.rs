@@ -19,6 +19,10 @@ mod dry_run;
 mod launch_faults;
 #[path = "sim/launch_template.rs"]
 mod launch_template;
+#[path = "sim/ledger.rs"]
+mod ledger;
+#[path = "sim/limits.rs"]
+mod limits;
 #[path = "sim/measured.rs"]
 mod measured;
 #[path = "sim/node_claims.rs"]

@@ -146,6 +146,10 @@ class ClusterStub:
             field, equals, wanted = clause.partition("=")
             if equals and not field.endswith("!"):
                 items = [i for i in items if self.field(i, field) == wanted.lstrip("=")]
+        for clause in ",".join(parse_qs(url.query).get("labelSelector", [])).split(","):
+            label, differs, value = clause.partition("!=")
+            if differs:
+                items = [i for i in items if i["metadata"].get("labels", {}).get(label) != value]
         return {
             "kind": "List",
             "apiVersion": "v1",

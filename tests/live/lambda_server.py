@@ -57,16 +57,16 @@ def create_account(cluster):
         ],
         GlobalSecondaryIndexes=[
             {
-                "IndexName": "instance",
+                "IndexName": "claims_of_instances",
                 "KeySchema": [{"AttributeName": "instance_id", "KeyType": "HASH"}],
-                "Projection": {"ProjectionType": "ALL"},
+                "Projection": {"ProjectionType": "KEYS_ONLY"},
             }
         ],
     )
     settings = {
         "JOURNEYMAN_TABLE_NAME": table["TableDescription"]["TableName"],
         "JOURNEYMAN_CLUSTER_NAME": CLUSTER,
-        "JOURNEYMAN_POLL_INTERVAL_SECONDS": "5",
+        "JOURNEYMAN_POLL_INTERVAL_SECONDS": "3",
         "JOURNEYMAN_LOG_LEVEL": "info",
         "JOURNEYMAN_CLUSTER_ENDPOINT": cluster.url,
     }

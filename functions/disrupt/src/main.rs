@@ -1,7 +1,8 @@
 //! The Lambda function `disrupt`: NodeClaims that are no longer wanted are given up.
 
-use bootstrap::{Platform, trigger};
-use handlers::{DisruptPorts, DisruptTrigger};
+use bootstrap::{Platform, WallClock, trigger};
+use handlers::DisruptPorts;
+use model::pulse::Signal;
 use ports::Invocation;
 
 #[tokio::main(flavor = "current_thread")]
@@ -15,10 +16,11 @@ async fn main() -> anyhow::Result<()> {
         discovery: &platform.discovery(),
         ledger: &platform.ledger(),
         mailbox: &platform.mailbox(),
+        clock: &WallClock,
         offers: &handlers::Offers::default(),
     };
-    let handle = async |trigger: DisruptTrigger, at: &Invocation| {
-        let report = handlers::disrupt(&ports, trigger, at).await?;
+    let handle = async |signal: Signal, at: &Invocation| {
+        let report = handlers::disrupt(&ports, signal, at).await?;
         bootstrap::log_report(&report);
         Ok(())
     };

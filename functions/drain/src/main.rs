@@ -1,8 +1,8 @@
 //! The Lambda function `drain`: the nodes of NodeClaims that are given up are emptied and ended.
 
-use bootstrap::{Platform, trigger};
+use bootstrap::{Platform, WallClock, trigger};
 use handlers::DrainPorts;
-use model::NodeClaimName;
+use model::pulse::Signal;
 use ports::Invocation;
 
 #[tokio::main(flavor = "current_thread")]
@@ -11,12 +11,17 @@ async fn main() -> anyhow::Result<()> {
     let cluster = platform.cluster().await?;
     let ports = DrainPorts::<Platform> {
         ledger: &platform.ledger(),
+        cluster: &cluster,
         nodes: &cluster,
         node_claims: &cluster,
         fleet: &platform.fleet(),
         mailbox: &platform.mailbox(),
+        clock: &WallClock,
     };
-    let handle =
-        async |claim: NodeClaimName, at: &Invocation| handlers::drain(&ports, &claim, at).await;
+    let handle = async |signal: Signal, at: &Invocation| {
+        let report = handlers::drain(&ports, signal, at).await?;
+        bootstrap::log_report(&report);
+        Ok(())
+    };
     bootstrap::serve("drain", &platform, trigger::drain, handle).await
 }

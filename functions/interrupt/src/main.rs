@@ -10,10 +10,11 @@ async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
     let ports =
         InterruptPorts::<Platform> { ledger: &platform.ledger(), mailbox: &platform.mailbox() };
-    let handle = async |interruption: Interruption, at: &Invocation| {
-        let report = handlers::interrupt(&ports, &interruption, at).await?;
+    let handle = async |interruptions: Vec<Interruption>, at: &Invocation| {
+        let report = handlers::interrupt(&ports, &interruptions, at).await?;
         bootstrap::log_report(&report);
         Ok(())
     };
-    bootstrap::serve("interrupt", &platform, trigger::interrupt, handle).await
+    // Together: a batch of events is one commit.
+    bootstrap::serve_together("interrupt", &platform, trigger::interrupt, handle).await
 }

@@ -1,7 +1,10 @@
 //! The Lambda function `launch`: promised NodeClaims become instances, and classes are checked by a dry run.
 
-use bootstrap::{Platform, trigger};
-use handlers::{LaunchPorts, LaunchTrigger};
+use bootstrap::{
+    Platform, WallClock,
+    trigger::{self, LaunchTrigger},
+};
+use handlers::LaunchPorts;
 use ports::Invocation;
 
 #[tokio::main(flavor = "current_thread")]
@@ -15,16 +18,15 @@ async fn main() -> anyhow::Result<()> {
         templates: &platform.templates(),
         fleet: &platform.fleet(),
         mailbox: &platform.mailbox(),
+        clock: &WallClock,
         offers: &handlers::Offers::default(),
     };
-    let handle = async |triggers: Vec<LaunchTrigger>, at: &Invocation| {
-        let (claims, questions) = LaunchTrigger::sorted(triggers);
-        handlers::launch(&ports, &claims, at).await?;
-        for question in &questions {
-            handlers::dry_run(&ports, question, at).await?;
+    let handle = async |trigger: LaunchTrigger, at: &Invocation| match trigger {
+        LaunchTrigger::Pulse(signal) => {
+            bootstrap::log_report(&handlers::launch(&ports, signal, at).await?);
+            Ok(())
         }
-        Ok(())
+        LaunchTrigger::DryRun(question) => handlers::dry_run(&ports, &question, at).await,
     };
-    // Together, because the claims of a batch share one fleet request.
-    bootstrap::serve_together("launch", &platform, trigger::launch, handle).await
+    bootstrap::serve("launch", &platform, trigger::launch, handle).await
 }

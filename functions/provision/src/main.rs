@@ -1,6 +1,6 @@
 //! The Lambda function `provision`: pending pods become promised NodeClaims.
 
-use bootstrap::{Platform, trigger};
+use bootstrap::{Platform, WallClock, trigger};
 use handlers::{ProvisionPorts, ProvisionTrigger};
 use ports::Invocation;
 
@@ -13,6 +13,7 @@ async fn main() -> anyhow::Result<()> {
         discovery: &platform.discovery(),
         ledger: &platform.ledger(),
         mailbox: &platform.mailbox(),
+        clock: &WallClock,
         offers: &handlers::Offers::default(),
     };
     let handle = async |trigger: ProvisionTrigger, at: &Invocation| {

@@ -1,8 +1,8 @@
 //! The Lambda function `settle`: NodeClaims with an instance are followed until their node is ready.
 
-use bootstrap::{Platform, trigger};
+use bootstrap::{Platform, WallClock, trigger};
 use handlers::SettlePorts;
-use model::NodeClaimName;
+use model::pulse::Signal;
 use ports::Invocation;
 
 #[tokio::main(flavor = "current_thread")]
@@ -15,8 +15,12 @@ async fn main() -> anyhow::Result<()> {
         node_claims: &cluster,
         fleet: &platform.fleet(),
         mailbox: &platform.mailbox(),
+        clock: &WallClock,
     };
-    let handle =
-        async |claim: NodeClaimName, at: &Invocation| handlers::settle(&ports, &claim, at).await;
+    let handle = async |signal: Signal, at: &Invocation| {
+        let report = handlers::settle(&ports, signal, at).await?;
+        bootstrap::log_report(&report);
+        Ok(())
+    };
     bootstrap::serve("settle", &platform, trigger::settle, handle).await
 }

@@ -10,6 +10,8 @@ async fn main() -> anyhow::Result<()> {
     let cluster = platform.cluster().await?;
     let ports = SweepPorts::<Platform> {
         cluster: &cluster,
+        leases: &cluster,
+        catalog: &platform.catalog(),
         node_claims: &cluster,
         discovery: &platform.discovery(),
         profiles: &platform.profiles(),
@@ -17,6 +19,7 @@ async fn main() -> anyhow::Result<()> {
         fleet: &platform.fleet(),
         ledger: &platform.ledger(),
         mailbox: &platform.mailbox(),
+        nodes: &cluster,
     };
     let handle = async |(): (), at: &Invocation| {
         let report = handlers::sweep(&ports, at).await?;

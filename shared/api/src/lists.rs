@@ -7,7 +7,7 @@
 use std::{collections::BTreeMap, sync::Arc};
 
 use model::{
-    Namespace, NodeClaimName, NodeName, Pod, PodKey, PodSpec, Problem,
+    Namespace, NodeClaim, NodeClaimName, NodeName, Pod, PodKey, PodSpec, Problem,
     claim::SyncedNodeClaim,
     condition::NotReady,
     eviction::PodDisruptionBudget,
@@ -33,7 +33,8 @@ use crate::{
     karpenter::hash,
     objects::{
         BufferManifest, StorageClassManifest, Workload, WorkloadKind, budget, buffer, class_status,
-        metadata::Metadata, node, node_class, node_pool, overlay, pod, volume, workload,
+        metadata::Metadata, node, node_claim, node_class, node_pool, overlay, pod, volume,
+        workload,
     },
 };
 
@@ -186,6 +187,18 @@ pub fn synced_node_claim_list(body: &[u8]) -> Result<Page<SyncedNodeClaim>, Erro
             is_deleting: metadata.deleted_at.is_some(),
         })
     })
+}
+
+/// Reads a NodeClaimList: ours and others', as claims. Those without a NodePool are left out.
+pub fn node_claim_list(body: &[u8]) -> Result<Page<NodeClaim>, Error> {
+    let page = list(body, "NodeClaim", |root, _| node_claim::read(root))?;
+    let Page { items, malformed, continue_token, resource_version } = page;
+    let of_pools = |read| match read {
+        node_claim::Read::Claim(claim) => Some(*claim),
+        node_claim::Read::WithoutPool => None,
+    };
+    let items = items.into_iter().filter_map(of_pools).collect();
+    Ok(Page { items, malformed, continue_token, resource_version })
 }
 
 /// Reads a NodeOverlayList. What Karpenter's own validation would find is in each one's `problems`.

@@ -33,7 +33,7 @@ mod launch_template;
 pub(crate) mod metadata;
 mod network;
 pub(crate) mod node;
-mod node_claim;
+pub(crate) mod node_claim;
 pub(crate) mod node_class;
 pub(crate) mod node_pool;
 pub(crate) mod overlay;

@@ -34,9 +34,11 @@ enum OverTheWire {}
 
 impl Adapters for OverTheWire {
     type Catalog = Sim;
+    type Clock = Sim;
     type Cluster = Sim;
     type Discovery = Sim;
     type Fleet = Sim;
+    type Leases = Sim;
     type Ledger = Sim;
     type Mailbox = Sim;
     type Market = Ec2Market;

@@ -2,15 +2,21 @@
 //!
 //! | item | attributes |
 //! |---|---|
-//! | `head` | `generation`, `commit_id` |
+//! | `head` | `ledger_id`, `generation`: arrivals, `departures`, `commit_id`, `guard` and what it says |
 //! | `batch#<batch>#<index>` | `claims`: their number, `record`: promised claims nobody wrote to yet |
-//! | `claim#<name>` | `phase`, `version`, `record`, `instance_id` once there is one |
+//! | `claim#<name>` | `phase`, `version`, `record`, `instance_id` once there is one, `retry` after a failure |
 //! | `measured#<type>#<image>` | `memory`, `expires_at` |
-//! | `tick#<chain>` | `sequence`, `ticked_at` |
+//! | `pulse#<function>` | `sequence`, `record` |
+//! | `command#<id>` | `record`: a command of disruption that waits |
+//! | `refusals#<pool>` | `record`, `expires_at`: launches for the pool were refused |
 //! | `catalog` | `found_at`, `catalog`: what is sold in the region |
 //! | `validation#<class>` | `record`, `expires_at`: what the dry run of the class came to |
 //! | `decision#<time>#<commit>#<index>` | `record`, `expires_at` |
-//! | of `region#<region>`: `unavailable_offerings#<capacity-type>#<type>#<zone>` | `expires_at` |
+//! | of `region#<region>`: `cooling#<capacity-type>#<type>#<zone>` | `expires_at` |
+//!
+//! Functions of two releases share the table while they are replaced. What one of them does not know is
+//! passed over, and stays where it is rewritten: in a claim's record, and as an attribute of a claim or of
+//! the head. An item that cannot be read stops nothing but itself; only the head stops everything.
 //!
 //! Reads are consistent. What a failed write means is looked up in the table, never guessed.
 
@@ -18,48 +24,52 @@ mod batch;
 mod catalog_store;
 mod commit;
 mod guard;
+mod head;
 mod item;
+mod lookup;
 mod promised;
+mod table;
 
 pub use catalog_store::DynamoCatalogStore;
 
-use aws_sdk_dynamodb::{
-    Client,
-    error::SdkError,
-    operation::{put_item::PutItemError, transact_write_items::TransactWriteItemsError},
-    types::ReturnValuesOnConditionCheckFailure,
-};
+use aws_sdk_dynamodb::Client;
 use futures_util::{
-    future::try_join3,
+    future::try_join_all,
     stream::{self, StreamExt as _, TryStreamExt as _},
 };
 use jiff::Timestamp;
 use model::{
-    Bytes, ClusterName, InstanceId, NodeClaim, NodeClaimName, NodeClassName, OfferingKey,
-    ledger::{Commit, CommitOutcome, MeasuredKey, PROMISED_VERSION, Snapshot, WriteOutcome},
+    Bytes, ClusterName, Function, InstanceId, LedgerId, NodeClaim, NodeClassName, NodePoolName,
+    OfferingKey,
+    ledger::{
+        Commit, CommitOutcome, Guard as LedgerGuard, Head, LaunchRefusals, MeasuredKey,
+        PROMISED_VERSION, Snapshot, WriteOutcome,
+    },
     limits,
+    pulse::Pulse,
     validation::Validation,
 };
 use ports::{Fault, Ledger, PortError};
 
 use self::{
-    batch::Leaving,
-    commit::{Cancellation, to_transaction},
+    batch::{Batch, Leaving},
+    commit::to_transaction,
     guard::Guard,
+    head::HeadUpdate,
     item::{
-        BATCH_PREFIX, CLAIM_PREFIX, Head, Item, MEASURED_PREFIX, UNAVAILABLE_PREFIX,
-        claim_from_item, claim_item, claim_key, head_from_item, key, measured_from_item,
-        measured_item, number, tick_from_item, tick_item, tick_key, unavailable_from_item,
-        unavailable_item, validation_from_item, validation_item, validation_key,
+        BATCH_PREFIX, CLAIM_PREFIX, COMMAND_PREFIX, Item, MEASURED_PREFIX, REFUSALS_PREFIX,
+        UNAVAILABLE_PREFIX, Unreadable, claim_from_item, command_from_item, key,
+        measured_from_item, measured_item, number, pulse_from_item, pulse_item, pulse_key,
+        refusals_from_item, refusals_item, refusals_key, unavailable_from_item, unavailable_item,
+        validation_from_item, validation_item, validation_key,
     },
+    table::Guarded,
 };
-use crate::fault::{BadAnswer, BadRequest, port_error};
+use crate::fault::{BadRequest, port_error};
 
 const TRANSACTION: &str = "TransactWriteItems";
 /// Claims that are written at the same time.
 const WRITES_AT_ONCE: usize = 16;
-/// The index of claims by instance.
-const INSTANCE_INDEX: &str = "instance";
 
 /// [`Ledger`] over DynamoDB.
 #[derive(Clone, Debug)]
@@ -70,169 +80,63 @@ pub struct DynamoLedger {
     region: String,
 }
 
-/// What became of a write under a condition.
-enum Guarded {
-    Written,
-    /// What stands there instead, if anything does.
-    Refused(Option<Item>),
-}
-
 impl DynamoLedger {
     /// The ledger in the table called `table`, for clusters in `region`.
     pub fn new(client: Client, table: &str, region: &str) -> Self {
         Self { client, table: table.to_owned(), region: item::region_partition(region) }
     }
-
-    async fn get(&self, key: Item) -> Result<Option<Item>, PortError> {
-        let request = self.client.get_item().table_name(&self.table).consistent_read(true);
-        let request = request.set_key(Some(key.into_iter().collect()));
-        let answer = request.send().await.map_err(|error| port_error("GetItem", error))?;
-        Ok(answer.item.map(|item| item.into_iter().collect()))
-    }
-
-    async fn head(&self, cluster: &ClusterName) -> Result<Head, PortError> {
-        let item = self.get(key(cluster, item::HEAD)).await?;
-        item.map_or_else(|| Ok(Head::default()), |item| head_from_item(&item).map_err(unreadable))
-    }
-
-    /// Every item of `partition` whose key starts with `prefix`, consistently read.
-    async fn items(&self, partition: &str, prefix: &str) -> Result<Vec<Item>, PortError> {
-        let mut items: Vec<Item> = Vec::new();
-        let mut start = None;
-        for _ in 0..limits::PAGES_PER_LISTING_MAX {
-            let request = self.client.query().table_name(&self.table).consistent_read(true);
-            let request = request
-                .key_condition_expression("#cluster = :cluster AND begins_with(#item, :prefix)")
-                .expression_attribute_names("#cluster", item::CLUSTER)
-                .expression_attribute_names("#item", item::ITEM)
-                .expression_attribute_values(":cluster", item::text(partition))
-                .expression_attribute_values(":prefix", item::text(prefix))
-                .set_exclusive_start_key(start);
-            let answer = request.send().await.map_err(|error| port_error("Query", error))?;
-            items.extend(answer.items.into_iter().flatten().map(|item| item.into_iter().collect()));
-            start = answer.last_evaluated_key.filter(|key| !key.is_empty());
-            if start.is_none() {
-                return Ok(items);
-            }
-        }
-        Err(BadAnswer::of("Query", format!("`{prefix}` has too many pages")))
-    }
-
-    /// Puts `item` if `guard` holds.
-    async fn put_if(&self, item: Item, guard: Guard) -> Result<Guarded, PortError> {
-        item::check_size(&item)?;
-        let mut request = self
-            .client
-            .put_item()
-            .table_name(&self.table)
-            .set_item(Some(item.into_iter().collect()))
-            .condition_expression(guard.expression())
-            .expression_attribute_names(guard::ATTRIBUTE, guard.attribute())
-            .return_values_on_condition_check_failure(ReturnValuesOnConditionCheckFailure::AllOld);
-        if let Some(value) = guard.value() {
-            request = request.expression_attribute_values(guard::VALUE, value.clone());
-        }
-        let Err(error) = request.send().await else { return Ok(Guarded::Written) };
-        match error.as_service_error() {
-            Some(PutItemError::ConditionalCheckFailedException(failed)) => {
-                let standing = failed.item.clone();
-                Ok(Guarded::Refused(standing.map(|item| item.into_iter().collect())))
-            }
-            _ => Err(port_error("PutItem", error)),
-        }
-    }
-
-    async fn write_own_item(
-        &self,
-        cluster: &ClusterName,
-        claim: &NodeClaim,
-    ) -> Result<WriteOutcome, PortError> {
-        let item = claim_item(cluster, claim);
-        Ok(match self.put_if(item.clone(), item::follows(claim)).await? {
-            Guarded::Written => WriteOutcome::Written,
-            Guarded::Refused(Some(standing)) if standing == item => WriteOutcome::Written,
-            Guarded::Refused(_) => WriteOutcome::Conflict,
-        })
-    }
-
-    async fn remove_own_item(
-        &self,
-        cluster: &ClusterName,
-        claim: &NodeClaim,
-    ) -> Result<WriteOutcome, PortError> {
-        let key = key(cluster, &claim_key(&claim.name));
-        let guard = Guard::absent_or_equal(item::VERSION, number(claim.version));
-        let request = self.client.delete_item().table_name(&self.table);
-        let request = request
-            .set_key(Some(key.into_iter().collect()))
-            .condition_expression(guard.expression())
-            .expression_attribute_names(guard::ATTRIBUTE, guard.attribute())
-            .expression_attribute_values(guard::VALUE, number(claim.version));
-        match request.send().await {
-            Ok(_) => Ok(WriteOutcome::Written),
-            Err(error) => match port_error("DeleteItem", error) {
-                PortError { fault: Fault::Conflict, .. } => Ok(WriteOutcome::Conflict),
-                error => Err(error),
-            },
-        }
-    }
-
-    /// What a transaction that was not carried out means.
-    async fn reaction(
-        &self,
-        cluster: &ClusterName,
-        commit: &Commit,
-        error: SdkError<TransactWriteItemsError>,
-    ) -> Result<CommitOutcome, PortError> {
-        match overtaken(error) {
-            Ok(()) => self.outcome_by_head(cluster, commit).await,
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Whether the head is the one that `commit` made, by an earlier call whose answer was lost.
-    async fn outcome_by_head(
-        &self,
-        cluster: &ClusterName,
-        commit: &Commit,
-    ) -> Result<CommitOutcome, PortError> {
-        let head = self.head(cluster).await?;
-        let made = commit.parent.next();
-        let is_ours = head.generation == made && head.commit.as_deref() == Some(commit.id.as_str());
-        Ok(if is_ours { CommitOutcome::Committed(made) } else { CommitOutcome::Conflict })
-    }
 }
 
 impl Ledger for DynamoLedger {
+    async fn head(&self, cluster: &ClusterName) -> Result<Head, PortError> {
+        Ok(self.stored_head(cluster).await?.head)
+    }
+
+    async fn open(
+        &self,
+        cluster: &ClusterName,
+        replaced: Option<&LedgerId>,
+    ) -> Result<Head, PortError> {
+        let drawn = head::drawn().ok_or_else(|| BadRequest::of("open a ledger", "no id"))?;
+        match self.update_head(cluster, HeadUpdate::open(&drawn, replaced)).await? {
+            Some(opened) => Ok(opened.head),
+            None => self.head(cluster).await,
+        }
+    }
+
+    async fn put_guard(
+        &self,
+        cluster: &ClusterName,
+        ledger: &LedgerId,
+        guard: &LedgerGuard,
+    ) -> Result<WriteOutcome, PortError> {
+        let updated = self.update_head(cluster, HeadUpdate::guard(ledger, guard)).await?;
+        Ok(updated.map_or(WriteOutcome::Conflict, |_| WriteOutcome::Written))
+    }
+
     async fn snapshot(&self, cluster: &ClusterName) -> Result<Snapshot, PortError> {
-        let generation = self.head(cluster).await?.generation;
-        let mut snapshot = Snapshot { generation, ..Snapshot::default() };
+        let mut snapshot =
+            Snapshot { head: self.stored_head(cluster).await?.head, ..Snapshot::default() };
         // Before claims of their own: what moves meanwhile is seen twice, never not at all.
-        let promised = self.promised(cluster, BATCH_PREFIX).await?;
-        let promised = promised.into_iter().flat_map(|batch| batch.claims);
-        snapshot.claims.extend(promised.map(|claim| (claim.name.clone(), claim)));
-        let claims = self.items(cluster.as_str(), CLAIM_PREFIX);
-        let unavailable_offerings = self.items(&self.region, UNAVAILABLE_PREFIX);
-        let measured = self.items(cluster.as_str(), MEASURED_PREFIX);
-        let (claims, unavailable_offerings, measured) =
-            Box::pin(try_join3(claims, unavailable_offerings, measured)).await?;
-        for item in claims {
-            // A claim that cannot be read must not be forgotten: its instance would be bought
-            // again. So nothing is decided until somebody has looked.
-            let claim = claim_from_item(&item).map_err(unreadable)?;
-            snapshot.claims.insert(claim.name.clone(), claim);
+        for item in self.items(cluster.as_str(), BATCH_PREFIX).await? {
+            if let Some(Batch { claims, .. }) = understood(&mut snapshot, &item, Batch::of) {
+                snapshot.claims.extend(claims.into_iter().map(|claim| (claim.name.clone(), claim)));
+            }
         }
-        for item in unavailable_offerings {
-            let (offering, until) = unavailable_from_item(&item).map_err(unreadable)?;
-            snapshot.unavailable_offerings.insert(offering, until);
-        }
-        for item in measured {
-            match measured_from_item(&item) {
-                Ok((key, memory)) => {
-                    snapshot.measured.insert(key, memory);
-                }
-                // It only makes an estimate better.
-                Err(problem) => tracing::warn!(%problem, "measured memory left out"),
+        let partition = cluster.as_str();
+        let listings = [
+            (partition, CLAIM_PREFIX),
+            (self.region.as_str(), UNAVAILABLE_PREFIX),
+            (partition, MEASURED_PREFIX),
+            (partition, COMMAND_PREFIX),
+            (partition, REFUSALS_PREFIX),
+        ];
+        let listings = listings.map(|(partition, prefix)| async move {
+            Ok::<_, PortError>((prefix, self.items(partition, prefix).await?))
+        });
+        for (prefix, items) in Box::pin(try_join_all(listings)).await? {
+            for item in items {
+                read_into(&mut snapshot, prefix, &item);
             }
         }
         Ok(snapshot)
@@ -253,7 +157,8 @@ impl Ledger for DynamoLedger {
         let mut commit = commit.clone();
         if !commit.unavailable_offerings.is_empty() {
             for item in self.items(&self.region, UNAVAILABLE_PREFIX).await? {
-                let (offering, standing) = unavailable_from_item(&item).map_err(unreadable)?;
+                // One that cannot be read is written over, or refuses the commit by its condition.
+                let Ok((offering, standing)) = unavailable_from_item(&item) else { continue };
                 if commit
                     .unavailable_offerings
                     .get(&offering)
@@ -264,47 +169,17 @@ impl Ledger for DynamoLedger {
             }
         }
         let transaction = to_transaction(&self.table, cluster, &self.region, &commit)?;
-        let request = self.client.transact_write_items();
-        let request = request.set_transact_items(Some(transaction.writes));
-        match request.client_request_token(transaction.token).send().await {
-            Ok(_) => Ok(CommitOutcome::Committed(commit.parent.next())),
-            Err(error) => self.reaction(cluster, &commit, error).await,
+        if self.transact(transaction.writes, Some(transaction.token)).await? {
+            return Ok(CommitOutcome::Committed(self.counters_after(cluster, &commit).await?));
         }
+        self.outcome_by_head(cluster, &commit).await
     }
 
-    async fn claim(
+    async fn claims_of_instances(
         &self,
-        cluster: &ClusterName,
-        name: &NodeClaimName,
-    ) -> Result<Option<NodeClaim>, PortError> {
-        let item = self.get(key(cluster, &claim_key(name))).await?;
-        item.map(|item| claim_from_item(&item).map_err(unreadable)).transpose()
-    }
-
-    async fn claim_of_instance(
-        &self,
-        instance: &InstanceId,
-    ) -> Result<Option<(ClusterName, NodeClaim)>, PortError> {
-        let request = self.client.query().table_name(&self.table).index_name(INSTANCE_INDEX);
-        let request = request
-            .key_condition_expression("#instance = :instance")
-            .expression_attribute_names("#instance", item::INSTANCE_ID)
-            .expression_attribute_values(":instance", item::text(instance.as_str()));
-        let answer = request.send().await.map_err(|error| port_error("Query", error))?;
-        for attribute_values in answer.items() {
-            let stored: Item = attribute_values.clone().into_iter().collect();
-            let cluster = item::cluster_of(&stored).map_err(unreadable)?;
-            let name = claim_from_item(&stored).map_err(unreadable)?.name;
-            // The index lags: what counts is what the table says.
-            let claim = self.claim(&cluster, &name).await?;
-            let is_its = |claim: &NodeClaim| {
-                claim.instance.as_ref().is_some_and(|launched| launched.id == *instance)
-            };
-            if let Some(claim) = claim.filter(is_its) {
-                return Ok(Some((cluster, claim)));
-            }
-        }
-        Ok(None)
+        instances: &[InstanceId],
+    ) -> Result<Vec<(ClusterName, NodeClaim)>, PortError> {
+        self.look_up(instances).await
     }
 
     async fn write_claim(
@@ -337,14 +212,17 @@ impl Ledger for DynamoLedger {
         self.remove_own_item(cluster, claim).await
     }
 
-    async fn remove_claims(
+    async fn withdraw_claims(
         &self,
         cluster: &ClusterName,
         claims: &[NodeClaim],
     ) -> Result<WriteOutcome, PortError> {
         let gone = self.take_out(cluster, claims, Leaving::ForGood).await?;
         let others = claims.iter().filter(|claim| !gone.contains(&claim.name));
-        all(others.map(|claim| self.remove_own_item(cluster, claim))).await
+        let outcome = all(others.map(|claim| self.remove_own_item(cluster, claim))).await?;
+        // Where there is no head there is nobody who could have read it.
+        self.update_head(cluster, HeadUpdate::departed()).await?;
+        Ok(outcome)
     }
 
     async fn mark_unavailable(
@@ -372,32 +250,46 @@ impl Ledger for DynamoLedger {
         Ok(())
     }
 
-    async fn advance_tick(
+    async fn put_refusals(
         &self,
         cluster: &ClusterName,
-        chain: &str,
-        from: Option<u64>,
-        now: Timestamp,
-    ) -> Result<WriteOutcome, PortError> {
-        let next = from.map_or(0, |from| from.saturating_add(1));
-        let item = tick_item(cluster, chain, next, now);
-        let guard = from.map_or_else(
-            || Guard::absent(item::SEQUENCE),
-            |from| Guard::equal(item::SEQUENCE, number(from)),
-        );
-        Ok(match self.put_if(item, guard).await? {
-            Guarded::Written => WriteOutcome::Written,
-            Guarded::Refused(_) => WriteOutcome::Conflict,
-        })
+        pool: &NodePoolName,
+        refusals: Option<&LaunchRefusals>,
+    ) -> Result<(), PortError> {
+        if let Some(refusals) = refusals {
+            return self.put(refusals_item(cluster, pool, refusals)).await;
+        }
+        let key = key(cluster, &refusals_key(pool));
+        let request = self.client.delete_item().table_name(&self.table);
+        let request = request.set_key(Some(key.into_iter().collect()));
+        request.send().await.map(drop).map_err(|error| port_error("DeleteItem", error))
     }
 
-    async fn tick(
+    async fn pulse(&self, cluster: &ClusterName, function: Function) -> Result<Pulse, PortError> {
+        let Some(item) = self.get(key(cluster, &pulse_key(function))).await? else {
+            return Ok(Pulse::default());
+        };
+        pulse_from_item(&item).map_err(unreadable)
+    }
+
+    async fn write_pulse(
         &self,
         cluster: &ClusterName,
-        chain: &str,
-    ) -> Result<Option<(u64, Timestamp)>, PortError> {
-        let item = self.get(key(cluster, &tick_key(chain))).await?;
-        item.map(|item| tick_from_item(&item).map_err(unreadable)).transpose()
+        function: Function,
+        from: u64,
+        pulse: &Pulse,
+    ) -> Result<WriteOutcome, PortError> {
+        let item = pulse_item(cluster, function, pulse);
+        let guard = if from == 0 {
+            Guard::absent_or_equal(item::SEQUENCE, number(0))
+        } else {
+            Guard::equal(item::SEQUENCE, number(from))
+        };
+        Ok(match self.put_if(item.clone(), guard).await? {
+            Guarded::Written => WriteOutcome::Written,
+            Guarded::Refused(Some(standing)) if standing == item => WriteOutcome::Written,
+            Guarded::Refused(_) => WriteOutcome::Conflict,
+        })
     }
 
     async fn validation(
@@ -415,11 +307,47 @@ impl Ledger for DynamoLedger {
         class: &NodeClassName,
         validation: &Validation,
     ) -> Result<(), PortError> {
-        let item = validation_item(cluster, class, validation);
-        item::check_size(&item)?;
-        let request = self.client.put_item().table_name(&self.table);
-        let request = request.set_item(Some(item.into_iter().collect()));
-        request.send().await.map(drop).map_err(|error| port_error("PutItem", error))
+        self.put(validation_item(cluster, class, validation)).await
+    }
+}
+
+/// What `read` makes of `item`; one that it cannot read is listed in `snapshot`.
+fn understood<T>(
+    snapshot: &mut Snapshot,
+    item: &Item,
+    read: impl FnOnce(&Item) -> Result<T, Unreadable>,
+) -> Option<T> {
+    read(item)
+        .map_err(|problem| {
+            tracing::error!(%problem, "an item of the ledger cannot be read");
+            snapshot.unreadable.push(problem.of_snapshot(item));
+        })
+        .ok()
+}
+
+/// Adds what `item` says, whose sort key begins with `prefix`.
+fn read_into(snapshot: &mut Snapshot, prefix: &str, item: &Item) {
+    match prefix {
+        CLAIM_PREFIX => {
+            let claim = understood(snapshot, item, claim_from_item);
+            snapshot.claims.extend(claim.map(|claim| (claim.name.clone(), claim)));
+        }
+        UNAVAILABLE_PREFIX => {
+            let unavailable = understood(snapshot, item, unavailable_from_item);
+            snapshot.unavailable_offerings.extend(unavailable);
+        }
+        MEASURED_PREFIX => {
+            let measured = understood(snapshot, item, measured_from_item);
+            snapshot.measured.extend(measured);
+        }
+        COMMAND_PREFIX => {
+            let command = understood(snapshot, item, command_from_item);
+            snapshot.commands.extend(command);
+        }
+        _ => {
+            let refusals = understood(snapshot, item, refusals_from_item);
+            snapshot.refusals.extend(refusals);
+        }
     }
 }
 
@@ -433,21 +361,7 @@ async fn all(
     Ok(refused.unwrap_or(WriteOutcome::Written))
 }
 
-/// `Ok` when a transaction was not carried out because somebody else was faster.
-fn overtaken(error: SdkError<TransactWriteItemsError>) -> Result<(), PortError> {
-    match error.as_service_error().and_then(Cancellation::of) {
-        Some(Cancellation::Overtaken) => Ok(()),
-        Some(Cancellation::Throttled) => {
-            Err(PortError::because(TRANSACTION, Fault::Transient, ports::BoxError::from(error)))
-        }
-        Some(Cancellation::Refused) => {
-            Err(PortError::because(TRANSACTION, Fault::Permanent, ports::BoxError::from(error)))
-        }
-        None => Err(port_error(TRANSACTION, error)),
-    }
-}
-
-fn unreadable(error: item::Unreadable) -> PortError {
+fn unreadable(error: Unreadable) -> PortError {
     PortError::because("read the ledger", Fault::Permanent, error)
 }
 

@@ -10,7 +10,7 @@
 //! through EKS access entries; IAM only lets the functions find the API server.
 
 /// Reading claims through the table's index, which has a resource of its own.
-pub(crate) const QUERY_INDEX: &str = "dynamodb:Query index/instance";
+pub(crate) const QUERY_INDEX: &str = "dynamodb:Query index/claims_of_instances";
 
 const API_SERVER: &[&str] = &["eks:DescribeCluster"];
 const LAUNCH: &[&str] = &["ec2:CreateFleet", "ec2:CreateTags", "ec2:RunInstances", "iam:PassRole"];
@@ -50,41 +50,61 @@ pub(crate) const ACTIONS: &[(&str, &[&str])] = &[
     ("Fleet.of_batch", &["ec2:DescribeInstances"]),
     ("Fleet.tag", &["ec2:CreateTags"]),
     ("Fleet.terminate", &["ec2:TerminateInstances"]),
-    ("Ledger.advance_tick", &["dynamodb:PutItem"]),
-    ("Ledger.claim", &["dynamodb:GetItem"]),
-    ("Ledger.claim_of_instance", &["dynamodb:GetItem", QUERY_INDEX]),
+    ("Leases.hold", API_SERVER),
+    ("Leases.leases", API_SERVER),
+    ("Ledger.claims_of_instances", &["dynamodb:BatchGetItem", QUERY_INDEX]),
     (
         "Ledger.commit",
-        &["dynamodb:GetItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"],
+        &[
+            "dynamodb:DeleteItem",
+            "dynamodb:GetItem",
+            "dynamodb:PutItem",
+            "dynamodb:Query",
+            "dynamodb:UpdateItem",
+        ],
     ),
+    ("Ledger.head", &["dynamodb:GetItem"]),
     ("Ledger.mark_unavailable", &["dynamodb:PutItem"]),
     ("Ledger.measure", &["dynamodb:PutItem"]),
+    ("Ledger.open", &["dynamodb:GetItem", "dynamodb:UpdateItem"]),
+    ("Ledger.pulse", &["dynamodb:GetItem"]),
+    ("Ledger.put_guard", &["dynamodb:UpdateItem"]),
+    ("Ledger.put_refusals", &["dynamodb:DeleteItem", "dynamodb:PutItem"]),
     ("Ledger.put_validation", &["dynamodb:PutItem"]),
     ("Ledger.remove_claim", &["dynamodb:DeleteItem"]),
-    ("Ledger.remove_claims", &["dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:Query"]),
     ("Ledger.snapshot", &["dynamodb:GetItem", "dynamodb:Query"]),
-    ("Ledger.tick", &["dynamodb:GetItem"]),
     ("Ledger.validation", &["dynamodb:GetItem"]),
-    ("Ledger.write_claim", &["dynamodb:PutItem"]),
-    ("Ledger.write_claims", &["dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:Query"]),
+    (
+        "Ledger.withdraw_claims",
+        &["dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"],
+    ),
+    ("Ledger.write_claim", &["dynamodb:UpdateItem"]),
+    (
+        "Ledger.write_claims",
+        &["dynamodb:DeleteItem", "dynamodb:PutItem", "dynamodb:Query", "dynamodb:UpdateItem"],
+    ),
+    ("Ledger.write_pulse", &["dynamodb:PutItem"]),
     ("Mailbox.send", &["sqs:SendMessage"]),
     ("Market.instance_types", &["ec2:DescribeInstanceTypes"]),
     ("Market.offered", &["ec2:DescribeInstanceTypeOfferings"]),
     ("Market.on_demand", &["pricing:GetProducts"]),
     ("Market.spot", &["ec2:DescribeSpotPriceHistory"]),
     ("Market.zones", &["ec2:DescribeAvailabilityZones"]),
+    ("NodeClaims.objects", API_SERVER),
     ("NodeClaims.remove", API_SERVER),
     ("NodeClaims.sync", API_SERVER),
     ("NodeClaims.synced", API_SERVER),
+    ("NodeClaims.take_over", API_SERVER),
     ("NodeClasses.observed_classes", API_SERVER),
     ("NodeClasses.update_class_status", API_SERVER),
     ("NodePools.observed_pools", API_SERVER),
     ("NodePools.update_pool_status", API_SERVER),
     ("Nodes.delete", API_SERVER),
     ("Nodes.evict", API_SERVER),
-    ("Nodes.node_of_instance", API_SERVER),
+    ("Nodes.node", API_SERVER),
     ("Nodes.patch", API_SERVER),
     ("Nodes.pods_on", API_SERVER),
+    ("Nodes.uninitialized", API_SERVER),
     (
         "Profiles.ensure",
         &[

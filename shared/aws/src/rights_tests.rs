@@ -282,7 +282,8 @@ async fn note_market(sent: &mut Sent) {
 }
 
 async fn note_mailbox(sent: &mut Sent) {
-    let message = Message::Settle { claim: build::id("general-1-0") };
+    let (function, signal) = (model::Function::Settle, model::pulse::Signal::Beat(7));
+    let message = Message::Pulse { function, signal };
     let delivery = Delivery { cluster: cluster(), message, delay_seconds: 0 };
     let urls = QueueUrls { settle: "https://sqs.test/settle".to_owned(), ..QueueUrls::default() };
     let done = r#"{"Successful":[{"Id":"0","MessageId":"1","MD5OfMessageBody":"0"}]}"#;
@@ -306,7 +307,7 @@ async fn every_call_sends_what_its_row_says_and_nothing_else() {
     note_market(&mut sent).await;
     note_mailbox(&mut sent).await;
     // The ports of the cluster are over Kubernetes.
-    let of_kubernetes = ["Cluster", "NodeClaims", "NodeClasses", "NodePools", "Nodes"];
+    let of_kubernetes = ["Cluster", "Leases", "NodeClaims", "NodeClasses", "NodePools", "Nodes"];
     for (call, actions) in ACTIONS {
         let (port, _) = call.split_once('.').unwrap();
         if of_kubernetes.contains(&port) {

@@ -63,13 +63,16 @@ impl SqsMailbox {
 
 impl Mailbox for SqsMailbox {
     async fn send(&self, deliveries: &[Delivery]) -> Result<(), PortError> {
+        let mut outcome = Ok(());
         for batch in to_batches(deliveries, &self.urls)? {
             let request = self.client.send_message_batch().queue_url(batch.url);
             let request = request.set_entries(Some(batch.entries));
-            let answer = request.send().await.map_err(|error| port_error(OPERATION, error))?;
-            from_answer(&answer)?;
+            let answer = request.send().await.map_err(|error| port_error(OPERATION, error));
+            // A queue that fails keeps no other function from being told.
+            let sent = answer.and_then(|answer| from_answer(&answer));
+            outcome = if outcome.is_ok() { sent } else { outcome };
         }
-        Ok(())
+        outcome
     }
 }
 
@@ -137,7 +140,7 @@ fn from_answer(answer: &SendMessageBatchOutput) -> Result<(), PortError> {
 
 #[cfg(test)]
 mod tests {
-    use model::{ClusterName, NodeClaimName, message::Message};
+    use model::{ClusterName, Function, message::Message, pulse::Signal};
 
     use super::*;
 
@@ -156,8 +159,9 @@ mod tests {
         Delivery { cluster: ClusterName::new("demo").unwrap(), message, delay_seconds }
     }
 
-    fn settle(claim: &str, delay_seconds: u32) -> Delivery {
-        delivery(Message::Settle { claim: NodeClaimName::new(claim).unwrap() }, delay_seconds)
+    fn beat(function: Function, sequence: u64, delay_seconds: u32) -> Delivery {
+        let signal = Signal::Beat(sequence);
+        delivery(Message::Pulse { function, signal }, delay_seconds)
     }
 
     #[track_caller]
@@ -179,34 +183,48 @@ mod tests {
 
     #[test]
     fn every_message_goes_to_the_queue_of_its_function() {
-        let claim = NodeClaimName::new("default-1-0").unwrap();
+        let (class, key) = ("default".parse().unwrap(), "1f".to_owned());
+        let asked_at = "2026-11-21T12:00:00Z".parse().unwrap();
         check(
             &[
-                delivery(Message::Provision { tick: None }, 0),
-                delivery(Message::Launch { claim: claim.clone() }, 2),
-                delivery(Message::Settle { claim: claim.clone() }, 5),
-                delivery(Message::Drain { claim }, 1),
-                delivery(Message::Provision { tick: Some(3) }, 5),
+                beat(Function::Provision, 1, 0),
+                beat(Function::Launch, 1, 2),
+                beat(Function::Settle, 1, 5),
+                beat(Function::Drain, 1, 1),
+                beat(Function::Disrupt, 1, 9),
+                beat(Function::Provision, 2, 5),
+                delivery(Message::DryRun { class, key, asked_at }, 0),
             ],
-            &[("provision", &[0, 5]), ("launch", &[2]), ("settle", &[5]), ("drain", &[1])],
+            &[
+                ("provision", &[0, 5]),
+                ("launch", &[2, 0]),
+                ("settle", &[5]),
+                ("drain", &[1]),
+                ("disrupt", &[9]),
+            ],
         );
     }
 
     #[test]
     fn a_call_takes_ten_messages() {
-        let deliveries: Vec<Delivery> = (0..12).map(|index| settle("a", index)).collect();
+        let deliveries: Vec<Delivery> =
+            (0..12).map(|index| beat(Function::Settle, 1, index)).collect();
         check(&deliveries, &[("settle", &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9]), ("settle", &[10, 11])]);
     }
 
     #[test]
     fn a_delay_longer_than_sqs_knows_is_cut() {
-        check(&[settle("a", 901), settle("b", u32::MAX)], &[("settle", &[900, 900])]);
+        check(
+            &[beat(Function::Settle, 1, 901), beat(Function::Settle, 2, u32::MAX)],
+            &[("settle", &[900, 900])],
+        );
     }
 
     #[test]
     fn ids_are_unique_within_a_call() {
         let urls = urls();
-        let deliveries: Vec<Delivery> = (0..12).map(|index| settle("a", index)).collect();
+        let deliveries: Vec<Delivery> =
+            (0..12).map(|index| beat(Function::Settle, 1, index)).collect();
         for batch in to_batches(&deliveries, &urls).unwrap() {
             let mut ids: Vec<&str> =
                 batch.entries.iter().map(SendMessageBatchRequestEntry::id).collect();

@@ -100,7 +100,7 @@ fn actions(target: &str, body: &str) -> Vec<String> {
     if let Some((service, operation)) = target.rsplit_once('.') {
         return match (service, operation) {
             ("DynamoDB_20120810", "TransactWriteItems") => writes(body),
-            ("DynamoDB_20120810", "Query") if body.contains("\"IndexName\":\"instance\"") => {
+            ("DynamoDB_20120810", "Query") if body.contains("\"IndexName\":") => {
                 vec![crate::rights::QUERY_INDEX.to_owned()]
             }
             ("DynamoDB_20120810", operation) => vec![format!("dynamodb:{operation}")],

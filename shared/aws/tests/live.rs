@@ -22,11 +22,7 @@ mod live {
         },
     };
     use futures_util::future::join_all;
-    use model::{
-        ClusterName,
-        instance_type_info::StoredRegionCatalog,
-        ledger::{CommitOutcome, Generation},
-    };
+    use model::{ClusterName, instance_type_info::StoredRegionCatalog, ledger::CommitOutcome};
     use ports::Ledger as _;
     use testkit::{Case, Clusters, build};
 
@@ -80,9 +76,9 @@ mod live {
                 .unwrap()
         });
         let index = GlobalSecondaryIndex::builder()
-            .index_name("instance")
+            .index_name("claims_of_instances")
             .key_schema(key("instance_id", KeyType::Hash))
-            .projection(Projection::builder().projection_type(ProjectionType::All).build())
+            .projection(Projection::builder().projection_type(ProjectionType::KeysOnly).build())
             .build()
             .unwrap();
         client
@@ -99,7 +95,7 @@ mod live {
     }
 
     /// `workers` clients each commit `commits` times to one cluster, as fast as they can. Nothing is
-    /// lost: the generation counts every commit, and every claim that was promised is there.
+    /// lost: the arrivals count every commit, and every claim that was promised is there.
     async fn racing_workers_lose_nothing(url: &str, workers: usize, commits: usize) {
         let cluster = &ClusterName::new("race").unwrap();
         let work = async |worker: usize| {
@@ -108,11 +104,11 @@ mod live {
             for number in 0..commits {
                 let name = format!("worker-{worker}-{number}");
                 loop {
-                    let parent = ledger.snapshot(cluster).await.unwrap().generation;
-                    let commit = build::commit(&name, parent, vec![build::claim(&name)]);
+                    let head = ledger.head(cluster).await.unwrap();
+                    let commit = build::commit(&name, &head, vec![build::claim(&name)]);
                     match ledger.commit(cluster, &commit).await.unwrap() {
                         CommitOutcome::Committed(made) => {
-                            assert_eq!(made, parent.next());
+                            assert_eq!(made.arrivals, head.counters.arrivals + 1);
                             break;
                         }
                         CommitOutcome::Conflict => conflicts += 1,
@@ -126,7 +122,7 @@ mod live {
         let snapshot =
             DynamoLedger::new(client(url), TABLE, REGION).snapshot(cluster).await.unwrap();
         let total = u64::try_from(workers * commits).unwrap();
-        assert_eq!(snapshot.generation, Generation(total));
+        assert_eq!(snapshot.head.counters.arrivals, total);
         let texts: BTreeSet<String> = snapshot.claims.keys().map(ToString::to_string).collect();
         let numbers = (0..workers).flat_map(|worker| (0..commits).map(move |n| (worker, n)));
         let wanted = numbers.map(|(worker, number)| format!("worker-{worker}-{number}")).collect();

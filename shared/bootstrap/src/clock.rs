@@ -2,6 +2,16 @@
 
 use jiff::Timestamp;
 
+/// The clock of the machine.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct WallClock;
+
+impl ports::Clock for WallClock {
+    fn now(&self) -> Timestamp {
+        now()
+    }
+}
+
 /// Now.
 #[expect(clippy::disallowed_methods, reason = "the one place that reads the clock")]
 pub(crate) fn now() -> Timestamp {

@@ -1,12 +1,9 @@
-//! What Lambda hands to a function, told apart by its shape: messages of a queue, records of a
-//! stream, or one event by itself.
+//! What Lambda hands to a function, told apart by its shape: messages of a queue, or one event by itself.
 //!
-//! <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>,
-//! <https://docs.aws.amazon.com/lambda/latest/dg/with-ddb.html>
+//! <https://docs.aws.amazon.com/lambda/latest/dg/with-sqs.html>
 
 use aws_lambda_events::sqs::SqsEvent;
 use serde_json::Value;
-use wire::stream::StreamRecord;
 
 use crate::Failure;
 
@@ -15,8 +12,6 @@ use crate::Failure;
 pub enum Source {
     /// The body of a message of a queue.
     Message(String),
-    /// A change of an item of the ledger.
-    Record(Box<StreamRecord>),
     /// An event by itself, such as that of a schedule: its text.
     Event(String),
 }
@@ -24,8 +19,8 @@ pub enum Source {
 /// One thing that was delivered, and what names it.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Item {
-    /// Names it when it has to be delivered again, and is the same then: the message's id, the
-    /// record's sequence number, the event's id.
+    /// Names it when it has to be delivered again, and is the same then: the id of the message or of the
+    /// event.
     pub(crate) id: String,
     pub(crate) source: Source,
 }
@@ -43,14 +38,6 @@ pub(crate) enum Envelope {
 pub(crate) fn open(event: Value, request_id: &str) -> Result<Envelope, Failure> {
     match event.pointer("/Records/0/eventSource").and_then(Value::as_str) {
         Some("aws:sqs") => messages(event).map(Envelope::Batch),
-        Some("aws:dynamodb") => {
-            let records = wire::stream::records_of(&event).map_err(Failure::malformed)?;
-            let item = |record: StreamRecord| Item {
-                id: record.sequence_number.clone(),
-                source: Source::Record(Box::new(record)),
-            };
-            Ok(Envelope::Batch(records.into_iter().map(item).collect()))
-        }
         Some(other) => Err(Failure::malformed(format!("records of `{other}` are not known here"))),
         None => {
             let id = event.get("id").and_then(Value::as_str).unwrap_or(request_id).to_owned();
@@ -89,16 +76,6 @@ mod tests {
     }
 
     #[test]
-    fn records_of_the_stream_come_with_their_numbers() {
-        let event = json!({"Records": [{"eventSource": "aws:dynamodb", "dynamodb": {
-            "SequenceNumber": "111",
-            "Keys": {"cluster": {"S": "demo"}, "item": {"S": "head"}}
-        }}]});
-        let Ok(Envelope::Batch(items)) = open(event, "r") else { panic!("no batch") };
-        assert_eq!(items[0].id, "111");
-    }
-
-    #[test]
     fn anything_else_is_one_event() {
         let item = |id: &str, event: &Value| {
             let source = Source::Event(event.to_string());
@@ -112,7 +89,9 @@ mod tests {
 
     #[test]
     fn records_of_another_service_are_refused() {
-        let event = json!({"Records": [{"eventSource": "aws:kinesis"}]});
-        assert_eq!(open(event, "r").unwrap_err().kind, "MalformedEvent");
+        for source in ["aws:kinesis", "aws:dynamodb"] {
+            let event = json!({"Records": [{"eventSource": source}]});
+            assert_eq!(open(event, "r").unwrap_err().kind, "MalformedEvent");
+        }
     }
 }

@@ -1,7 +1,7 @@
 //! What every Lambda function does before and around its handler.
 //!
 //! Before: configuration, logs, clients. Around: one place that knows how Lambda delivers (messages
-//! of a queue, records of a stream, single events), which of them failed, and what that is called.
+//! of a queue, single events), which of them failed, and what that is called.
 //! The only crate that names `lambda_runtime`, and the only one that reads the environment and the
 //! clock. It decides nothing.
 
@@ -16,6 +16,7 @@ mod settings;
 mod stored_catalog;
 pub mod trigger;
 
+pub use clock::WallClock;
 pub use envelope::Source;
 pub use error::Failure;
 pub use logs::log_report;

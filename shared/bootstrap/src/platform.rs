@@ -7,7 +7,7 @@ use aws::{
 use cluster::KubeCluster;
 use ports::Adapters;
 
-use crate::{logs, settings::Settings, stored_catalog::StoredCatalog};
+use crate::{WallClock, logs, settings::Settings, stored_catalog::StoredCatalog};
 
 /// What a function is made of. Each method makes one adapter; a function asks only for what its
 /// handler takes.
@@ -19,9 +19,11 @@ pub struct Platform {
 
 impl Adapters for Platform {
     type Catalog = StoredCatalog;
+    type Clock = WallClock;
     type Cluster = KubeCluster;
     type Discovery = Ec2Discovery;
     type Fleet = Ec2Fleet;
+    type Leases = KubeCluster;
     type Ledger = DynamoLedger;
     type Mailbox = SqsMailbox;
     type Market = Ec2Market;

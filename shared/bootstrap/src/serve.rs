@@ -1,11 +1,10 @@
 //! One call of a function: what came is opened, read, handled, and answered for.
 //!
-//! Of a batch, whatever failed is named in the answer, so that only that is delivered again; of a
-//! stream, Lambda delivers everything from the first failure on again, which repeats what went well
-//! and does no harm. What comes after a failure is handled all the same: one poisoned record does
-//! not hold up the cluster.
+//! Of a batch, whatever failed is named in the answer, so that only that is delivered again. What comes
+//! after a failure is handled all the same. What comes when the time is nearly up is not begun: it is
+//! delivered again.
 
-use std::pin::Pin;
+use std::{cell::RefCell, pin::Pin};
 
 use jiff::{SignedDuration, Timestamp};
 use lambda_runtime::{Diagnostic, LambdaEvent, service_fn};
@@ -16,7 +15,8 @@ use tracing::{Instrument as _, info_span};
 use crate::{
     Failure, Platform, Settings, Source, clock,
     envelope::{Envelope, Item, open},
-    metrics::{self, Counts},
+    metrics::{self, Counts, Meter},
+    trigger::Trigger,
 };
 
 /// What a handler leaves unused of its time, to answer within it.
@@ -31,6 +31,7 @@ pub async fn serve<T, R, H>(
     handle: H,
 ) -> anyhow::Result<()>
 where
+    T: Trigger,
     R: Fn(&Settings, &Source) -> Result<Option<T>, Failure>,
     H: AsyncFn(T, &Invocation) -> Result<(), handlers::Error>,
 {
@@ -51,6 +52,7 @@ pub async fn serve_together<T, R, H>(
     handle: H,
 ) -> anyhow::Result<()>
 where
+    T: Trigger,
     R: Fn(&Settings, &Source) -> Result<Option<T>, Failure>,
     H: AsyncFn(Vec<T>, &Invocation) -> Result<(), handlers::Error>,
 {
@@ -60,9 +62,11 @@ where
 
 async fn run<T, R, H>(server: &Server<'_, R, H>) -> anyhow::Result<()>
 where
+    T: Trigger,
     R: Fn(&Settings, &Source) -> Result<Option<T>, Failure>,
     H: AsyncFn(Vec<T>, &Invocation) -> Result<(), handlers::Error>,
 {
+    let meter = RefCell::new(Meter::default());
     let answer = async |event: LambdaEvent<Value>| -> Result<Value, Diagnostic> {
         let began_at = clock::now();
         let deadline = Timestamp::try_from(event.context.deadline()).unwrap_or(Timestamp::MAX);
@@ -71,7 +75,11 @@ where
         let span = info_span!("call", function = server.function, request_id = call.request_id);
         let (answer, counts) = server.answer(event.payload, &call).instrument(span).await;
         let cluster = &server.settings.cluster;
-        metrics::write(&metrics::line(server.function, cluster, counts, began_at, clock::now()));
+        let times = (began_at, clock::now());
+        let line = meter.borrow_mut().add(server.function, cluster, counts, times);
+        if let Some(line) = line {
+            metrics::write(&line);
+        }
         Ok(answer?)
     };
     lambda_runtime::run(service_fn(answer)).await.map_err(anyhow::Error::from_boxed)
@@ -97,6 +105,7 @@ impl<R, H> Server<'_, R, H> {
     /// The answer to one call, and what to count about it.
     async fn answer<T>(&self, event: Value, call: &Call<'_>) -> (Result<Value, Failure>, Counts)
     where
+        T: Trigger,
         R: Fn(&Settings, &Source) -> Result<Option<T>, Failure>,
         H: AsyncFn(Vec<T>, &Invocation) -> Result<(), handlers::Error>,
     {
@@ -113,7 +122,6 @@ impl<R, H> Server<'_, R, H> {
         };
         let failures = self.failures(&items, call, &mut counts).await;
         if is_batch {
-            // In the order in which they came: the first is where a stream is taken up again.
             let failed = items.iter().filter(|item| failures.iter().any(|(id, _)| *id == item.id));
             let failed: Vec<Value> =
                 failed.map(|item| json!({"itemIdentifier": item.id})).collect();
@@ -131,6 +139,7 @@ impl<R, H> Server<'_, R, H> {
         counts: &mut Counts,
     ) -> Vec<(String, Failure)>
     where
+        T: Trigger,
         R: Fn(&Settings, &Source) -> Result<Option<T>, Failure>,
         H: AsyncFn(Vec<T>, &Invocation) -> Result<(), handlers::Error>,
     {
@@ -152,8 +161,10 @@ impl<R, H> Server<'_, R, H> {
             let rest = wanted.split_off(wanted.len().min(self.group_max));
             let (ids, group): (Vec<String>, Vec<T>) = wanted.into_iter().unzip();
             wanted = rest;
-            if let Err(failure) = self.handle_group(&ids, group, call).await {
-                failures.extend(ids.into_iter().map(|id| (id, failure.clone())));
+            let beats = group.iter().filter(|trigger| trigger.is_beat()).count();
+            match self.handle_group(&ids, group, call).await {
+                Ok(()) => counts.beats += u64::try_from(beats).unwrap_or(u64::MAX),
+                Err(failure) => failures.extend(ids.into_iter().map(|id| (id, failure.clone()))),
             }
         }
         counts.failed += u64::try_from(failures.len()).unwrap_or(u64::MAX);

@@ -35,7 +35,7 @@ pub(crate) mod variables {
     /// `true` has nothing checked by a dry run before it is launched, as Karpenter's `DISABLE_DRY_RUN`; `false`
     /// without it.
     pub(crate) const DISABLE_DRY_RUN: &str = "JOURNEYMAN_DISABLE_DRY_RUN";
-    /// Seconds between two looks for pending pods, 1 to 60; 5 without it.
+    /// Seconds between two looks for pending pods, 1 to 60; 3 without it.
     pub(crate) const POLL_INTERVAL_SECONDS: &str = "JOURNEYMAN_POLL_INTERVAL_SECONDS";
 }
 
@@ -199,7 +199,7 @@ mod tests {
         assert_eq!(settings.queues.launch, "https://sqs.test/launch");
         assert_eq!(settings.connection, Connection::default());
         assert_eq!(settings.log_level, LevelFilter::INFO);
-        assert_eq!(settings.poll_interval_seconds, 5);
+        assert_eq!(settings.poll_interval_seconds, 3);
         assert_eq!(settings.dry_runs, DryRuns::Enabled);
         let disabled = BTreeMap::from([(variables::DISABLE_DRY_RUN, "true")]);
         let settings = read(&complete().into_iter().chain(disabled).collect()).unwrap();

@@ -8,6 +8,7 @@ mod ca_bundle;
 mod call;
 mod connect;
 mod eviction;
+mod leases;
 mod list;
 mod node_claims;
 mod node_classes;

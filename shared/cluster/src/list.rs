@@ -85,20 +85,20 @@ const WAITING_PODS: Kind<Pod> = Kind { at_most: AtMost::Stop(PODS_PER_PLAN_MAX),
 
 impl Cluster for KubeCluster {
     async fn nodes(&self) -> Result<Listing<Node>, PortError> {
-        self.list(&NODES, None).await
+        self.list(&NODES).await
     }
 
     async fn node_pools(&self) -> Result<Listing<NodePool>, PortError> {
-        or_not_installed(self.list(&NODE_POOLS, None).await, "NodePool", api_version::KARPENTER_V1)
+        or_not_installed(self.list(&NODE_POOLS).await, "NodePool", api_version::KARPENTER_V1)
     }
 
     async fn node_classes(&self) -> Result<Listing<ListedNodeClass>, PortError> {
-        let listing = self.list(&NODE_CLASSES, None).await;
+        let listing = self.list(&NODE_CLASSES).await;
         or_not_installed(listing, "EC2NodeClass", api_version::AWS_V1)
     }
 
     async fn daemon_sets(&self) -> Result<Listing<DaemonSet>, PortError> {
-        self.list(&DAEMON_SETS, None).await
+        self.list(&DAEMON_SETS).await
     }
 
     async fn surroundings(&self, policies: &Policies) -> Result<Surrounded, PortError> {
@@ -115,10 +115,12 @@ impl Cluster for KubeCluster {
             }
             PodSelection::All => (&PODS, None),
         };
+        let selected =
+            ListParams { field_selector: fields.map(str::to_owned), ..ListParams::default() };
         // What pods of different pages have in common is kept once.
         let mut reader = PodReader::default();
         let mut read = |body: &[u8]| Ok(reader.page(body)?.map(|read| read.pod));
-        self.list_by(kind, fields, &mut read).await
+        self.list_by(kind, &selected, &mut read).await
     }
 }
 
@@ -151,29 +153,34 @@ enum ListError {
 }
 
 impl KubeCluster {
-    /// All objects of `kind` that `fields` select, of one state. Pages that expire are begun again
-    /// once.
-    pub(crate) async fn list<T>(
+    /// All objects of `kind`, of one state. Pages that expire are begun again once.
+    pub(crate) async fn list<T>(&self, kind: &Kind<T>) -> Result<Listing<T>, PortError> {
+        self.list_by(kind, &ListParams::default(), &mut |body| (kind.read)(body)).await
+    }
+
+    /// Those that `labels` select.
+    pub(crate) async fn list_labeled<T>(
         &self,
         kind: &Kind<T>,
-        fields: Option<&str>,
+        labels: &str,
     ) -> Result<Listing<T>, PortError> {
-        self.list_by(kind, fields, &mut |body| (kind.read)(body)).await
+        let selected = ListParams::default().labels(labels);
+        self.list_by(kind, &selected, &mut |body| (kind.read)(body)).await
     }
 
     /// The same, with `read` for each page.
     async fn list_by<T>(
         &self,
         kind: &Kind<T>,
-        fields: Option<&str>,
+        selected: &ListParams,
         read: &mut ReadPage<'_, T>,
     ) -> Result<Listing<T>, PortError> {
-        match self.list_once(kind, fields, read).await {
+        match self.list_once(kind, selected, read).await {
             Ok(listing) => return Ok(listing),
             Err(ListError::Failed(error)) => return Err(error),
             Err(ListError::Expired(_)) => tracing::info!(kind.operation, "pages expired"),
         }
-        self.list_once(kind, fields, read).await.map_err(|error| match error {
+        self.list_once(kind, selected, read).await.map_err(|error| match error {
             ListError::Expired(error) | ListError::Failed(error) => error,
         })
     }
@@ -181,14 +188,14 @@ impl KubeCluster {
     async fn list_once<T>(
         &self,
         kind: &Kind<T>,
-        fields: Option<&str>,
+        selected: &ListParams,
         read: &mut ReadPage<'_, T>,
     ) -> Result<Listing<T>, ListError> {
         let mut listing = Listing::default();
         let mut state = None;
         let mut next: Option<String> = None;
         for _ in 0..PAGES_PER_LISTING_MAX {
-            let page = match self.page_by(kind, fields, next.as_deref(), read).await {
+            let page = match self.page(kind, selected, next.as_deref(), read).await {
                 Ok(page) => page,
                 Err(error) if next.is_some() && error.code() == Some(410) => {
                     return Err(ListError::Expired(
@@ -222,24 +229,14 @@ impl KubeCluster {
     }
 
     /// One page of a list, which begins where `continue_token` says.
-    pub(crate) async fn page<T>(
+    async fn page<T>(
         &self,
         kind: &Kind<T>,
-        fields: Option<&str>,
-        continue_token: Option<&str>,
-    ) -> Result<Page<T>, CallError> {
-        self.page_by(kind, fields, continue_token, &mut |body| (kind.read)(body)).await
-    }
-
-    async fn page_by<T>(
-        &self,
-        kind: &Kind<T>,
-        fields: Option<&str>,
+        selected: &ListParams,
         continue_token: Option<&str>,
         read: &mut ReadPage<'_, T>,
     ) -> Result<Page<T>, CallError> {
-        let mut params = ListParams::default().limit(PAGE_SIZE);
-        params.field_selector = fields.map(str::to_owned);
+        let mut params = selected.clone().limit(PAGE_SIZE);
         params.continue_token = continue_token.map(str::to_owned);
         let body = self.call(Request::new(kind.path).list(&params)).await?;
         read(body.as_bytes()).map_err(|error| CallError::Unreadable(error.into()))

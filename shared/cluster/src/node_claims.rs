@@ -13,16 +13,16 @@ use model::{
     NodeClaim, NodeClaimName, NodePoolName,
     claim::SyncedNodeClaim,
     labels::{MANAGED_BY, MANAGER},
-    limits::PAGES_PER_LISTING_MAX,
+    limits::{NODES_PER_CLUSTER_MAX, PAGES_PER_LISTING_MAX},
 };
 use ports::{Fault, Listing, Malformed, NodeClaims, PortError};
 use serde::Deserialize;
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::{
     KubeCluster,
     call::{CallError, Effect, patch_params},
-    list::{NODE_POOLS_PATH, PAGE_SIZE},
+    list::{AtMost, Kind, NODE_POOLS_PATH, PAGE_SIZE},
 };
 
 const NODE_CLAIMS_PATH: &str = "/apis/karpenter.sh/v1/nodeclaims";
@@ -30,6 +30,15 @@ const NODE_CLAIMS_PATH: &str = "/apis/karpenter.sh/v1/nodeclaims";
 const LIST: &str = "list NodeClaims";
 const SHOW: &str = "show a NodeClaim";
 const REMOVE: &str = "remove a NodeClaim";
+const TAKE_OVER: &str = "take a NodeClaim over";
+
+/// Ours and others'.
+const OBJECTS: Kind<NodeClaim> = Kind {
+    operation: LIST,
+    path: NODE_CLAIMS_PATH,
+    read: lists::node_claim_list,
+    at_most: AtMost::Fail(NODES_PER_CLUSTER_MAX),
+};
 
 /// What is looked at of a NodePool that owns a claim.
 #[derive(Deserialize)]
@@ -70,6 +79,24 @@ impl NodeClaims for KubeCluster {
         }
         let why = format!("it has more than {PAGES_PER_LISTING_MAX} pages of {PAGE_SIZE}");
         Err(PortError::because(LIST, Fault::Permanent, why))
+    }
+
+    async fn objects(&self) -> Result<Listing<NodeClaim>, PortError> {
+        self.list(&OBJECTS).await
+    }
+
+    /// By the label that says whose it is; what the object says is applied afterwards.
+    async fn take_over(&self, claim: &NodeClaimName) -> Result<(), PortError> {
+        let Some(stored) = self.stored(claim, TAKE_OVER).await? else { return Ok(()) };
+        if stored.is_ours() {
+            return Ok(());
+        }
+        let labels = json!({ MANAGED_BY: MANAGER });
+        let patch = Patch::Merge(json!({ "metadata": { "uid": stored.uid(), "labels": labels } }));
+        let request = Request::new(NODE_CLAIMS_PATH).patch(claim.as_str(), &patch_params(), &patch);
+        unless_missing(self.call(request).await)
+            .map(drop)
+            .map_err(|error| error.into_port_error(TAKE_OVER, Effect::Writes))
     }
 
     async fn sync(&self, claim: &NodeClaim) -> Result<(), PortError> {

@@ -23,7 +23,7 @@ const SEEN: Kind<ObservedNodeClass> = Kind {
 
 impl NodeClasses for KubeCluster {
     async fn observed_classes(&self) -> Result<Listing<ObservedNodeClass>, PortError> {
-        let listing = self.list(&SEEN, None).await;
+        let listing = self.list(&SEEN).await;
         or_not_installed(listing, "EC2NodeClass", api_version::AWS_V1)
     }
 

@@ -23,7 +23,7 @@ const SEEN: Kind<ObservedNodePool> = Kind {
 
 impl NodePools for KubeCluster {
     async fn observed_pools(&self) -> Result<Listing<ObservedNodePool>, PortError> {
-        let listing = self.list(&SEEN, None).await;
+        let listing = self.list(&SEEN).await;
         or_not_installed(listing, "NodePool", api_version::KARPENTER_V1)
     }
 

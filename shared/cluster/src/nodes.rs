@@ -1,15 +1,15 @@
 //! What is done to one node and to the pods on it.
 
+use api::lists;
 use kube::{
     api::{DeleteParams, GetParams, Patch},
     core::Request,
 };
 use model::{
-    InstanceId, NodeName, Pod,
-    limits::PAGES_PER_LISTING_MAX,
+    NodeName, Pod, labels,
     node::{Eviction, EvictionRequest, Node, NodePatch},
 };
-use ports::{Cluster as _, Fault, Listing, Nodes, PodSelection, PortError};
+use ports::{Cluster as _, Listing, Nodes, PodSelection, PortError};
 use serde::Deserialize;
 
 use crate::{
@@ -22,7 +22,7 @@ use crate::{
 
 const NODES_PATH: &str = "/api/v1/nodes";
 
-const FIND_NODE: &str = "find the node of an instance";
+const GET_NODE: &str = "get a node";
 const PATCH_NODE: &str = "patch a node";
 const EVICT_POD: &str = "evict a pod";
 const DELETE_NODE: &str = "delete a node";
@@ -39,26 +39,22 @@ struct PartialMetadata {
 }
 
 impl Nodes for KubeCluster {
-    /// Kubernetes has no index by provider id, and nothing on a node that names its instance can be
-    /// selected: nodes are read page by page until it is found.
-    async fn node_of_instance(&self, instance: &InstanceId) -> Result<Option<Node>, PortError> {
-        let mut next = None;
-        for _ in 0..PAGES_PER_LISTING_MAX {
-            let page = self
-                .page(&NODES, None, next.as_deref())
-                .await
-                .map_err(|error| error.into_port_error(FIND_NODE, Effect::Reads))?;
-            let joined = page.items.into_iter().find(|node| {
-                node.provider_id.as_ref().and_then(model::ProviderId::instance).as_ref()
-                    == Some(instance)
-            });
-            next = page.continue_token;
-            if joined.is_some() || next.is_none() {
-                return Ok(joined);
+    async fn node(&self, name: &NodeName) -> Result<Option<Node>, PortError> {
+        let request = Request::new(NODES_PATH).get(name.as_str(), &GetParams::default());
+        let read = match self.call(request).await {
+            Ok(body) => {
+                lists::node(body.as_bytes()).map_err(|error| CallError::Unreadable(error.into()))
             }
-        }
-        let why = format!("there are more than {PAGES_PER_LISTING_MAX} pages of nodes");
-        Err(PortError::because(FIND_NODE, Fault::Permanent, why))
+            Err(error) if error.code() == Some(404) => return Ok(None),
+            Err(error) => Err(error),
+        };
+        read.map(Some).map_err(|error| error.into_port_error(GET_NODE, Effect::Reads))
+    }
+
+    /// The API server selects, so that only what is listed is sent.
+    async fn uninitialized(&self) -> Result<Listing<Node>, PortError> {
+        let selector = format!("{}!=true", labels::INITIALIZED);
+        self.list_labeled(&NODES, &selector).await
     }
 
     async fn pods_on(&self, node: &NodeName) -> Result<Listing<Pod>, PortError> {

@@ -72,7 +72,7 @@ struct Reader<'a> {
 
 impl Reader<'_> {
     async fn all<T>(&mut self, kind: &Kind<T>) -> Result<Vec<T>, PortError> {
-        let listing = self.cluster.list(kind, None).await?;
+        let listing = self.cluster.list(kind).await?;
         Ok(self.kept(listing))
     }
 
@@ -82,7 +82,7 @@ impl Reader<'_> {
     }
 
     async fn buffers(&mut self) -> Result<Vec<model::buffer::CapacityBuffer>, PortError> {
-        let listing = self.cluster.list(&BUFFERS, None).await;
+        let listing = self.cluster.list(&BUFFERS).await;
         let listing = or_not_installed(listing, "CapacityBuffer", "autoscaling.x-k8s.io/v1beta1")?;
         let written = self.kept(listing);
         let mut referable = Referable::default();
@@ -118,7 +118,7 @@ pub(crate) async fn read(
     surroundings.disruption_budgets = reader.all(&BUDGETS).await?;
     surroundings.disruption_budgets.sort_by(|a, b| a.key.cmp(&b.key));
     if policies.node_overlay {
-        let listing = cluster.list(&OVERLAYS, None).await;
+        let listing = cluster.list(&OVERLAYS).await;
         let listing = or_not_installed(listing, "NodeOverlay", api_version::KARPENTER_V1ALPHA1)?;
         surroundings.node_overlays = reader.kept(listing);
         surroundings.node_overlays.sort_by(|a, b| a.name.cmp(&b.name));

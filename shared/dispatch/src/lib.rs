@@ -10,14 +10,14 @@ mod only;
 use std::{cell::RefCell, rc::Rc};
 
 use handlers::{
-    CatalogPorts, DisruptPorts, DisruptTrigger, DrainPorts, DryRunTrigger, DryRuns, Error,
-    InterruptPorts, LaunchPorts, Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts,
-    ProvisionSource, ProvisionTrigger, Report, ResolvePorts, SettlePorts, SweepPorts,
+    CatalogPorts, DisruptPorts, DrainPorts, DryRunTrigger, DryRuns, Error, InterruptPorts,
+    LaunchPorts, Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts, ProvisionTrigger, Report,
+    ResolvePorts, SettlePorts, SweepPorts,
 };
 use jiff::Timestamp;
-use model::{Function, NodeClaimName, message::Message};
+use model::{Function, message::Message, pulse::Signal};
 use ports::Invocation;
-use simulator::{Dispatch, FunctionCall, MinuteSchedule, Payload, Sim};
+use simulator::{Dispatch, FunctionCall, Payload, Sim};
 
 use only::Only;
 
@@ -65,69 +65,55 @@ pub fn dispatch(sim: &Sim, reports: &Reports) -> impl Dispatch + use<> {
 }
 
 async fn call(sim: &Sim, offers: &Offers, delivery: FunctionCall) -> Result<Report, Error> {
-    let at = &delivery.invocation;
+    let (function, at) = (delivery.function, &delivery.invocation);
     match delivery.payload {
-        Payload::Schedule(schedule) => scheduled(sim, offers, schedule, at).await,
-        Payload::Interruption(interruption) => {
+        Payload::Schedule if function == Function::Resolve => resolve(sim, at).await,
+        Payload::Schedule if function == Function::Sweep => sweep(sim, at).await,
+        Payload::Schedule => beat(sim, offers, function, Signal::Schedule, at).await,
+        Payload::Interruptions(interruptions) => {
             let world = &Only::<only::Interrupt>::new(sim);
             let ports = InterruptPorts::<Only<_>> { ledger: world, mailbox: world };
-            handlers::interrupt(&ports, &interruption, at).await
+            handlers::interrupt(&ports, &interruptions, at).await
         }
-        Payload::Claims(claims) => {
-            visit(sim, offers, delivery.function, &claims, at).await?;
+        Payload::Message(Message::Pulse { function, signal }) => {
+            beat(sim, offers, function, signal, at).await
+        }
+        Payload::Message(Message::DryRun { class, key, asked_at }) => {
+            let trigger = DryRunTrigger { class, key, asked_at };
+            let world = Only::new(sim);
+            handlers::dry_run(&launch_ports(&world, offers), &trigger, at).await?;
             Ok(Report::default())
         }
-        Payload::Message(message) => receive(sim, offers, message, at).await,
     }
 }
 
-async fn scheduled(
+/// A call of a function with continued work.
+async fn beat(
     sim: &Sim,
     offers: &Offers,
-    schedule: MinuteSchedule,
+    function: Function,
+    signal: Signal,
     at: &Invocation,
 ) -> Result<Report, Error> {
-    match schedule {
-        MinuteSchedule::Provision => provision(sim, offers, ProvisionSource::Schedule, at).await,
-        MinuteSchedule::Disrupt(schedule) => {
-            disrupt(sim, offers, DisruptTrigger::Schedule(schedule), at).await
-        }
-        MinuteSchedule::Resolve => resolve(sim, at).await,
-        MinuteSchedule::Sweep => sweep(sim, at).await,
-    }
-}
-
-async fn receive(
-    sim: &Sim,
-    offers: &Offers,
-    message: Message,
-    at: &Invocation,
-) -> Result<Report, Error> {
-    let function = message.function();
-    match message {
-        Message::Provision { tick } => {
-            let source = tick.map_or(ProvisionSource::Request, ProvisionSource::Tick);
-            return provision(sim, offers, source, at).await;
-        }
-        Message::Validate(command) => {
-            return disrupt(sim, offers, DisruptTrigger::Validate(command), at).await;
-        }
-        Message::DryRun { class, key, asked_at } => {
-            let question = DryRunTrigger { class, key, asked_at };
+    match function {
+        Function::Provision => provision(sim, offers, signal, at).await,
+        Function::Disrupt => disrupt(sim, offers, signal, at).await,
+        Function::Launch => {
             let world = Only::new(sim);
-            handlers::dry_run(&launch_ports(&world, offers), &question, at).await?;
+            handlers::launch(&launch_ports(&world, offers), signal, at).await
         }
-        Message::Launch { claim } | Message::Settle { claim } | Message::Drain { claim } => {
-            visit(sim, offers, function, &[claim], at).await?;
+        Function::Settle => settle(sim, signal, at).await,
+        Function::Drain => drain(sim, signal, at).await,
+        Function::Interrupt | Function::Resolve | Function::Sweep | Function::Catalog => {
+            Ok(Report::default())
         }
     }
-    Ok(Report::default())
 }
 
 async fn provision(
     sim: &Sim,
     offers: &Offers,
-    source: ProvisionSource,
+    signal: Signal,
     at: &Invocation,
 ) -> Result<Report, Error> {
     let world = &Only::<only::Provision>::new(sim);
@@ -137,16 +123,17 @@ async fn provision(
         discovery: world,
         ledger: world,
         mailbox: world,
+        clock: world,
         offers,
     };
     let poll_interval_seconds = POLL_INTERVAL_SECONDS_DEFAULT;
-    handlers::provision(&ports, ProvisionTrigger { source, poll_interval_seconds }, at).await
+    handlers::provision(&ports, ProvisionTrigger { signal, poll_interval_seconds }, at).await
 }
 
 async fn disrupt(
     sim: &Sim,
     offers: &Offers,
-    trigger: DisruptTrigger,
+    signal: Signal,
     at: &Invocation,
 ) -> Result<Report, Error> {
     let world = &Only::<only::Disrupt>::new(sim);
@@ -157,9 +144,10 @@ async fn disrupt(
         discovery: world,
         ledger: world,
         mailbox: world,
+        clock: world,
         offers,
     };
-    handlers::disrupt(&ports, trigger, at).await
+    handlers::disrupt(&ports, signal, at).await
 }
 
 async fn resolve(sim: &Sim, at: &Invocation) -> Result<Report, Error> {
@@ -186,7 +174,10 @@ async fn sweep(sim: &Sim, at: &Invocation) -> Result<Report, Error> {
         templates: world,
         fleet: world,
         ledger: world,
+        leases: world,
+        catalog: world,
         mailbox: world,
+        nodes: world,
     };
     handlers::sweep(&ports, at).await
 }
@@ -203,56 +194,36 @@ fn launch_ports<'a>(
         templates: world,
         fleet: world,
         mailbox: world,
+        clock: world,
         offers,
     }
 }
 
-/// What the functions that look after claims do with them.
-async fn visit(
-    sim: &Sim,
-    offers: &Offers,
-    function: Function,
-    claims: &[NodeClaimName],
-    at: &Invocation,
-) -> Result<(), Error> {
-    match function {
-        Function::Launch => {
-            handlers::launch(&launch_ports(&Only::new(sim), offers), claims, at).await?;
-        }
-        Function::Settle => {
-            let world = &Only::<only::Settle>::new(sim);
-            let ports = SettlePorts::<Only<_>> {
-                ledger: world,
-                nodes: world,
-                node_claims: world,
-                fleet: world,
-                mailbox: world,
-            };
-            for claim in claims {
-                handlers::settle(&ports, claim, at).await?;
-            }
-        }
-        Function::Drain => {
-            let world = &Only::<only::Drain>::new(sim);
-            let ports = DrainPorts::<Only<_>> {
-                ledger: world,
-                nodes: world,
-                node_claims: world,
-                fleet: world,
-                mailbox: world,
-            };
-            for claim in claims {
-                handlers::drain(&ports, claim, at).await?;
-            }
-        }
-        Function::Provision
-        | Function::Interrupt
-        | Function::Disrupt
-        | Function::Resolve
-        | Function::Sweep
-        | Function::Catalog => {}
-    }
-    Ok(())
+async fn settle(sim: &Sim, signal: Signal, at: &Invocation) -> Result<Report, Error> {
+    let world = &Only::<only::Settle>::new(sim);
+    let ports = SettlePorts::<Only<_>> {
+        ledger: world,
+        nodes: world,
+        node_claims: world,
+        fleet: world,
+        mailbox: world,
+        clock: world,
+    };
+    handlers::settle(&ports, signal, at).await
+}
+
+async fn drain(sim: &Sim, signal: Signal, at: &Invocation) -> Result<Report, Error> {
+    let world = &Only::<only::Drain>::new(sim);
+    let ports = DrainPorts::<Only<_>> {
+        ledger: world,
+        cluster: world,
+        nodes: world,
+        node_claims: world,
+        fleet: world,
+        mailbox: world,
+        clock: world,
+    };
+    handlers::drain(&ports, signal, at).await
 }
 
 /// Asks once what is sold in `region` and stores it, as the function `catalog` does. No schedule of

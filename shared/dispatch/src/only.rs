@@ -9,13 +9,16 @@ use std::{
 use jiff::Timestamp;
 use model::{
     BatchId, Bytes, ClusterName, Function, HourlyPrice, InstanceId, InstanceTypeInfo,
-    InstanceTypeName, LaunchTemplateName, NodeClaim, NodeClaimName, NodeClassName, NodeName,
-    OfferingKey, Pod, Zone, ZoneId,
+    InstanceTypeName, LaunchTemplateName, LedgerId, NodeClaim, NodeClaimName, NodeClassName,
+    NodeName, NodePoolName, OfferingKey, Pod, Zone, ZoneId,
     claim::SyncedNodeClaim,
     facts::DaemonSet,
     instance_type_info::StoredRegionCatalog,
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
-    ledger::{Commit, CommitOutcome, MeasuredKey, Snapshot, WriteOutcome},
+    lease::{LedgerLease, ObservedLeases},
+    ledger::{
+        Commit, CommitOutcome, Guard, Head, LaunchRefusals, MeasuredKey, Snapshot, WriteOutcome,
+    },
     message::Delivery,
     node::{Eviction, EvictionRequest, Node, NodePatch},
     node_class::{
@@ -25,6 +28,7 @@ use model::{
     },
     node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
     policies::Policies,
+    pulse::Pulse,
     validation::{DryRunAnswer, Validation},
 };
 use ports::{Fault, Listing, PodSelection, PortError, Surrounded};
@@ -143,7 +147,8 @@ only! {
         fn pods(selection: &PodSelection) -> Listing<Pod>;
     }
     Nodes {
-        fn node_of_instance(instance: &InstanceId) -> Option<Node>;
+        fn node(name: &NodeName) -> Option<Node>;
+        fn uninitialized() -> Listing<Node>;
         fn pods_on(node: &NodeName) -> Listing<Pod>;
         fn patch(node: &NodeName, patch: &NodePatch) -> ();
         fn evict(eviction: &EvictionRequest) -> Eviction;
@@ -157,31 +162,50 @@ only! {
         fn observed_pools() -> Listing<ObservedNodePool>;
         fn update_pool_status(seen: &ObservedNodePool, status: &NodePoolStatus) -> ();
     }
+    Leases {
+        fn leases() -> ObservedLeases;
+        fn hold(lease: &LedgerLease) -> ();
+    }
     NodeClaims {
         fn synced() -> Listing<SyncedNodeClaim>;
+        fn objects() -> Listing<NodeClaim>;
+        fn take_over(claim: &NodeClaimName) -> ();
         fn sync(claim: &NodeClaim) -> ();
         fn remove(claim: &NodeClaimName) -> ();
     }
     Ledger {
+        fn head(cluster: &ClusterName) -> Head;
+        fn open(cluster: &ClusterName, replaced: Option<&LedgerId>) -> Head;
+        fn put_guard(cluster: &ClusterName, ledger: &LedgerId, guard: &Guard) -> WriteOutcome;
         fn snapshot(cluster: &ClusterName) -> Snapshot;
         fn commit(cluster: &ClusterName, commit: &Commit) -> CommitOutcome;
-        fn claim(cluster: &ClusterName, name: &NodeClaimName) -> Option<NodeClaim>;
-        fn claim_of_instance(instance: &InstanceId) -> Option<(ClusterName, NodeClaim)>;
+        fn claims_of_instances(instances: &[InstanceId]) -> Vec<(ClusterName, NodeClaim)>;
         fn write_claim(cluster: &ClusterName, claim: &NodeClaim) -> WriteOutcome;
         fn write_claims(cluster: &ClusterName, claims: &[NodeClaim]) -> WriteOutcome;
         fn remove_claim(cluster: &ClusterName, claim: &NodeClaim) -> WriteOutcome;
-        fn remove_claims(cluster: &ClusterName, claims: &[NodeClaim]) -> WriteOutcome;
+        fn withdraw_claims(cluster: &ClusterName, claims: &[NodeClaim]) -> WriteOutcome;
         fn mark_unavailable(offerings: &[(OfferingKey, Timestamp)]) -> ();
         fn measure(cluster: &ClusterName, key: &MeasuredKey, memory: Bytes, until: Timestamp) -> ();
-        fn advance_tick(
+        fn put_refusals(
             cluster: &ClusterName,
-            chain: &str,
-            from: Option<u64>,
-            now: Timestamp
+            pool: &NodePoolName,
+            refusals: Option<&LaunchRefusals>
+        ) -> ();
+        fn pulse(cluster: &ClusterName, function: Function) -> Pulse;
+        fn write_pulse(
+            cluster: &ClusterName,
+            function: Function,
+            from: u64,
+            pulse: &Pulse
         ) -> WriteOutcome;
-        fn tick(cluster: &ClusterName, chain: &str) -> Option<(u64, Timestamp)>;
         fn validation(cluster: &ClusterName, class: &NodeClassName) -> Option<Validation>;
         fn put_validation(cluster: &ClusterName, class: &NodeClassName, validation: &Validation) -> ();
+    }
+}
+
+impl<F: Caller> ports::Clock for Only<F> {
+    fn now(&self) -> Timestamp {
+        self.sim.now()
     }
 }
 

@@ -1,11 +1,12 @@
 //! From a plan to the ledger: checked, then in parts that each fit one transaction.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    BatchId, CommitId, NodeClaim, Plan,
+    BatchId, CommandId, CommitId, NodeClaim, Plan,
+    disruption::Command,
     facts::Facts,
-    ledger::{Commit, CommitOutcome, Generation, batch_items},
+    ledger::{Basis, Commit, CommitOutcome, Counters, batch_items},
     limits,
 };
 use ports::{Invocation, Ledger};
@@ -19,53 +20,77 @@ pub(crate) const ATTEMPTS_MAX: u32 = 3;
 /// What became of a plan.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Committed {
-    /// All of it is real.
-    All,
+    /// All of it is real, and the counters are these now.
+    All(Counters),
     /// Somebody else moved first: the parts before are real, the rest is to be planned again.
     Overtaken,
 }
 
-/// Judges `plan` and makes it real. A plan that changes nothing is real already.
+/// What is to become real.
+pub(crate) struct Decided<'a> {
+    pub(crate) plan: &'a Plan,
+    /// What it must not have missed.
+    pub(crate) basis: Basis,
+    /// Commands that wait from now on.
+    pub(crate) started: BTreeMap<CommandId, Command>,
+    /// Commands that wait no longer.
+    pub(crate) ended: BTreeSet<CommandId>,
+}
+
+impl<'a> Decided<'a> {
+    /// A plan without commands.
+    pub(crate) fn of(plan: &'a Plan, basis: Basis) -> Self {
+        Self { plan, basis, started: BTreeMap::new(), ended: BTreeSet::new() }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.plan.is_empty() && self.started.is_empty() && self.ended.is_empty()
+    }
+}
+
+/// Judges what was decided and makes it real. A plan that changes nothing is real already.
 pub(crate) async fn commit(
     ledger: &impl Ledger,
     facts: &Facts,
-    plan: &Plan,
+    decided: &Decided<'_>,
     at: &Invocation,
 ) -> Result<Committed, Error> {
-    if plan.is_empty() {
-        return Ok(Committed::All);
+    let head = &facts.ledger.head;
+    let mut parent = head.counters;
+    if decided.is_empty() {
+        return Ok(Committed::All(parent));
     }
-    plan_check::ensure_valid(facts, plan)?;
-    let mut parent = plan.parent;
-    for part in parts(plan) {
-        let commit = Commit { parent, ..part };
+    plan_check::ensure_valid(facts, decided.plan)?;
+    for part in parts(decided) {
+        let commit = Commit { ledger: head.ledger.clone(), parent, ..part };
         // A redelivered message plans again, and may plan something else: the id says which parent
         // and which promises it was for, so that only the very same commit is recognized.
         let commit = Commit { id: identity(&commit, at), ..commit };
         match ledger.commit(&at.cluster, &commit).await? {
-            CommitOutcome::Committed(generation) => parent = generation,
+            CommitOutcome::Committed(counters) => parent = counters,
             CommitOutcome::Conflict => return Ok(Committed::Overtaken),
             CommitOutcome::TooLarge { items, items_max } => {
                 return Err(Error::TooLarge { items, items_max });
             }
         }
     }
-    Ok(Committed::All)
+    Ok(Committed::All(parent))
 }
 
 fn identity(commit: &Commit, at: &Invocation) -> CommitId {
     let claims = commit.promised.iter().chain(&commit.changed);
-    let text: Vec<String> =
+    let mut text: Vec<String> =
         claims.map(|claim| format!("{}/{}", claim.name, claim.version)).collect();
+    text.extend(commit.started.keys().chain(&commit.ended).map(ToString::to_string));
     let digest = model::ledger::digest(text.join(" ").as_bytes());
-    let Generation(parent) = commit.parent;
-    CommitId::derived(&format!("{}/{parent}/{digest:016x}", at.id), 0)
+    CommitId::derived(&format!("{}/{}/{digest:016x}", at.id, commit.parent), 0)
 }
 
-/// Cuts a plan into commits. The claims of a batch stay together, so that every part is a valid
-/// plan by itself.
-fn parts(plan: &Plan) -> Vec<Commit> {
-    let mut parts = Parts::default();
+/// Cuts what was decided into commits. The claims of a batch stay together, so that every part is a
+/// valid plan by itself.
+fn parts(decided: &Decided<'_>) -> Vec<Commit> {
+    let Decided { plan, basis, started, ended } = decided;
+    let mut parts = Parts { basis: *basis, done: Vec::new() };
     for batch in batches(plan) {
         let pods = batch.iter().map(|claim| claim.pods.len()).sum();
         let items = batch_items(&batch).len();
@@ -77,6 +102,12 @@ fn parts(plan: &Plan) -> Vec<Commit> {
     }
     for (offering, until) in &plan.unavailable_offerings {
         parts.room_for(&load).unavailable_offerings.insert(offering.clone(), *until);
+    }
+    for (id, command) in started {
+        parts.room_for(&load).started.insert(id.clone(), command.clone());
+    }
+    for id in ended {
+        parts.room_for(&load).ended.insert(id.clone());
     }
     for decision in &plan.decisions {
         parts.room_for(&load).decisions.push(decision.clone());
@@ -102,8 +133,8 @@ struct Load {
 }
 
 /// Commits that are being filled; the last one takes what fits.
-#[derive(Default)]
 struct Parts {
+    basis: Basis,
     done: Vec<Commit>,
 }
 
@@ -121,10 +152,15 @@ impl Parts {
         if !fits {
             self.done.push(Commit {
                 id: CommitId::derived("part", 0),
-                parent: Generation::default(),
+                ledger: None,
+                parent: Counters::default(),
+                basis: self.basis,
                 promised: Vec::new(),
+                adopted: Vec::new(),
                 changed: Vec::new(),
                 unavailable_offerings: BTreeMap::new(),
+                started: BTreeMap::new(),
+                ended: BTreeSet::new(),
                 decisions: Vec::new(),
             });
         }

@@ -1,20 +1,23 @@
 //! Nodes that are no longer wanted → claims given up.
 //!
-//! What emptiness and consolidation find waits 15 seconds in a message and is carried out only if it
-//! still holds. Nodes go only while their pods fit onto others: launching a node before others go is
-//! not supported yet, and every node that stays for it says so.
+//! Each pass observes the cluster once for all methods. What emptiness and consolidation find waits 15
+//! seconds in the ledger and is carried out only if it still holds. Nodes go only while their pods fit
+//! onto others: launching a node before others go is not supported yet, and every node that stays for it
+//! says so.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
+use jiff::{SignedDuration, Timestamp};
 use launch_template::{Offers, selection::usable_reservations};
 use model::{
-    NodeClaim, Plan, ReservationId,
+    CommandId, Function, NodeClaim, Plan, ReservationId,
     claim::SyncedNodeClaim,
-    disruption::{Command, DisruptionReason, DisruptionSchedule, VALIDATION_DELAY},
+    disruption::{Command, DisruptionReason, VALIDATION_DELAY},
     facts::Facts,
     labels,
-    message::Message,
+    ledger::Basis,
     node_class::{CapacityReservation, ReservationTerm},
+    pulse::Signal,
 };
 use planner::disruption::{self, Options};
 use ports::{
@@ -23,20 +26,22 @@ use ports::{
 
 use crate::{
     Error, Report,
-    commit::{ATTEMPTS_MAX, Committed, commit},
+    commit::{ATTEMPTS_MAX, Committed, Decided, commit},
     error::story,
-    mail::send,
-    observe::{self, Sources},
+    observe::Sources,
+    pulse::{Beating, Pass, Start, wake},
 };
 
-/// Why nodes are looked at.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum DisruptTrigger {
-    /// A schedule came round.
-    Schedule(DisruptionSchedule),
-    /// A command was found a while ago.
-    Validate(Command),
-}
+/// Between two looks while nothing is under way.
+const IDLE: SignedDuration = SignedDuration::from_mins(1);
+/// Until the next look when something was found: more may follow.
+///
+/// Karpenter: `pkg/controllers/disruption/controller.go`, `pollingPeriod`.
+const BUSY: SignedDuration = SignedDuration::from_secs(10);
+
+/// The reasons in the order in which they are asked: the first that finds something acts.
+const REASONS: [DisruptionReason; 3] =
+    [DisruptionReason::Empty, DisruptionReason::Drifted, DisruptionReason::Underutilized];
 
 /// Everything that `disrupt` may touch.
 #[derive(Debug)]
@@ -49,47 +54,119 @@ pub struct DisruptPorts<'a, A: Adapters> {
     pub catalog: &'a A::Catalog,
     /// What EC2NodeClasses select, and which capacity reservations are about to end.
     pub discovery: &'a A::Discovery,
-    /// Where claims are given up.
+    /// Where claims are given up, and where commands wait.
     pub ledger: &'a A::Ledger,
-    /// For validation after its delay, and for `provision`.
+    /// The next beat, `drain` and `provision`.
     pub mailbox: &'a A::Mailbox,
+    /// The time that is left.
+    pub clock: &'a A::Clock,
     /// What earlier calls in this process worked out from the catalog.
     pub offers: &'a Offers,
 }
 
-/// Finds nodes to give up, or carries out what was found.
+/// Finds nodes to give up, and carries out what was found.
 pub async fn disrupt<A: Adapters>(
     ports: &DisruptPorts<'_, A>,
-    trigger: DisruptTrigger,
+    signal: Signal,
     at: &Invocation,
 ) -> Result<Report, Error> {
-    let DisruptPorts { cluster, node_claims, catalog, discovery, ledger, mailbox, offers } = *ports;
-    let sources = Sources::<A> { cluster, catalog, discovery, offers };
-    for _ in 0..ATTEMPTS_MAX {
-        let (mut facts, mut malformed) = if weighs_offers(&trigger) {
-            let snapshot = ledger.snapshot(&at.cluster).await?;
-            sources.facts(snapshot, at).await?
-        } else {
-            observe::facts_without_offers(cluster, ledger, at).await?
-        };
-        if trigger == DisruptTrigger::Schedule(DisruptionSchedule::Forced) {
-            observe_deleted(node_claims.synced().await, &mut facts, &mut malformed);
-            observe_ending(discovery, &mut facts, &mut malformed).await;
-        }
-        let (plan, follow_up) = decide(&facts, &trigger);
-        if commit(ledger, &facts, &plan, at).await? == Committed::All {
-            if let Some((message, delay_seconds)) = follow_up {
-                send(mailbox, at, message, delay_seconds).await?;
-            }
-            return Ok(report(plan, malformed));
-        }
-    }
-    // What holds is found again by the next run of the schedule.
-    Ok(Report::default())
+    let DisruptPorts { ledger, mailbox, clock, .. } = *ports;
+    let beating = Beating::<A> { function: Function::Disrupt, ledger, mailbox, clock };
+    beating.call(signal, at, async |start| pass(ports, start, at).await).await
 }
 
-fn report(plan: Plan, malformed: Vec<Malformed>) -> Report {
-    Report { plan: Some(plan), malformed }
+/// One step: what is decided on one state of the ledger and committed at once.
+struct Step {
+    plan: Plan,
+    basis: Basis,
+    started: BTreeMap<CommandId, Command>,
+    ended: BTreeSet<CommandId>,
+}
+
+async fn pass<A: Adapters>(
+    ports: &DisruptPorts<'_, A>,
+    start: &Start,
+    at: &Invocation,
+) -> Result<Pass, Error> {
+    let DisruptPorts { cluster, node_claims, catalog, discovery, ledger, mailbox, offers, .. } =
+        *ports;
+    let sources = Sources::<A> { cluster, catalog, discovery, offers };
+    let snapshot = ledger.snapshot(&at.cluster).await?;
+    let (mut facts, mut malformed) = sources.facts(snapshot, at).await?;
+    observe_deleted(node_claims.synced().await, &mut facts, &mut malformed);
+    observe_ending(discovery, &mut facts, &mut malformed).await;
+    for _ in 0..ATTEMPTS_MAX {
+        let Step { plan, basis, started, ended } = decide(&facts);
+        let next_at = next_at(&facts, &plan, &started, &ended);
+        let decided = Decided { plan: &plan, basis, started, ended };
+        if let Committed::All(counters) = commit(ledger, &facts, &decided, at).await? {
+            if plan.changes.iter().any(NodeClaim::is_deleting) {
+                wake(mailbox, &[Function::Drain, Function::Provision], counters, at).await;
+            }
+            let report = Report { plan: Some(plan), malformed };
+            return Ok(Pass::whole(report, start.head.counters, Some(next_at)));
+        }
+        // What others did is in the ledger. What they saw of the cluster was seen here, too.
+        facts.ledger = ledger.snapshot(&at.cluster).await?;
+    }
+    let report = Report { plan: None, malformed };
+    Ok(Pass::whole(report, start.head.counters, Some(at.after(BUSY))))
+}
+
+/// What is to be done first: what must go, then what was found a while ago, then a new look.
+fn decide(facts: &Facts) -> Step {
+    let options = Options::deployed();
+    let nothing = |plan, basis| {
+        let (started, ended) = (BTreeMap::new(), BTreeSet::new());
+        Step { plan, basis, started, ended }
+    };
+    let forced = planner::forced(facts);
+    if !forced.is_empty() {
+        return nothing(forced, Basis::Claims);
+    }
+    if let Some((id, command)) = facts.ledger.commands.first_key_value() {
+        if facts.now < due_at(command) {
+            return nothing(disruption::observed(facts), Basis::Claims);
+        }
+        let plan = disruption::validated(facts, command, &options);
+        return Step { ended: BTreeSet::from([id.clone()]), ..nothing(plan, Basis::Both) };
+    }
+    let mut observed = disruption::observed(facts);
+    for reason in REASONS {
+        let outlook = disruption::look(facts, reason, &options);
+        observed.decisions.extend(outlook.decision);
+        match outlook.command {
+            Some(command) if command.method.is_eventual() => {
+                observed.changes.extend(disruption::given_up(facts, &command));
+                return nothing(observed, Basis::Both);
+            }
+            Some(command) => {
+                let started = BTreeMap::from([(CommandId::derived(&command), command)]);
+                return Step { started, ..nothing(observed, Basis::Claims) };
+            }
+            None => {}
+        }
+    }
+    nothing(observed, Basis::Claims)
+}
+
+fn due_at(command: &Command) -> Timestamp {
+    command.found_at.checked_add(VALIDATION_DELAY).unwrap_or(Timestamp::MAX)
+}
+
+/// When to look again after `plan`.
+fn next_at(
+    facts: &Facts,
+    plan: &Plan,
+    started: &BTreeMap<CommandId, Command>,
+    ended: &BTreeSet<CommandId>,
+) -> Timestamp {
+    let waiting = facts.ledger.commands.iter().filter(|(id, _)| !ended.contains(*id));
+    let due = waiting.map(|(_, command)| command).chain(started.values()).map(due_at).min();
+    let is_idle = plan.changes.is_empty() && ended.is_empty();
+    let delay = if is_idle { IDLE } else { BUSY };
+    let again = facts.now.checked_add(delay).unwrap_or(Timestamp::MAX);
+    due.map_or(again, |due| due.min(again))
 }
 
 /// Which claims somebody deletes. That nobody can say it now keeps no other claim from going.
@@ -141,51 +218,4 @@ async fn observe_ending(
             malformed.push(Malformed { object, problem });
         }
     }
-}
-
-/// Whether what can be bought has a say.
-fn weighs_offers(trigger: &DisruptTrigger) -> bool {
-    let reason = match trigger {
-        DisruptTrigger::Schedule(DisruptionSchedule::Forced) => return false,
-        DisruptTrigger::Schedule(DisruptionSchedule::Graceful(reason)) => *reason,
-        DisruptTrigger::Validate(command) => command.method.reason(),
-    };
-    match reason {
-        DisruptionReason::Drifted | DisruptionReason::Underutilized => true,
-        DisruptionReason::Empty => false,
-    }
-}
-
-/// What changes, and the message that follows, with its delay in seconds.
-fn decide(facts: &Facts, trigger: &DisruptTrigger) -> (Plan, Option<(Message, u32)>) {
-    let options = Options::deployed();
-    match trigger {
-        DisruptTrigger::Schedule(DisruptionSchedule::Forced) => {
-            with_replacements(planner::forced(facts))
-        }
-        DisruptTrigger::Schedule(DisruptionSchedule::Graceful(reason)) => {
-            let outlook = disruption::look(facts, *reason, &options);
-            match outlook.command {
-                Some(command) if command.method.is_eventual() => {
-                    let changes = disruption::given_up(facts, &command);
-                    with_replacements(Plan { changes, ..outlook.observed })
-                }
-                Some(command) => {
-                    let delay_seconds =
-                        u32::try_from(VALIDATION_DELAY.as_secs()).unwrap_or_default();
-                    (outlook.observed, Some((Message::Validate(command), delay_seconds)))
-                }
-                None => (outlook.observed, None),
-            }
-        }
-        DisruptTrigger::Validate(command) => {
-            with_replacements(disruption::validated(facts, command, &options))
-        }
-    }
-}
-
-/// Pods of nodes that are given up need others at once.
-fn with_replacements(plan: Plan) -> (Plan, Option<(Message, u32)>) {
-    let follow_up = (!plan.changes.is_empty()).then_some((Message::Provision { tick: None }, 0));
-    (plan, follow_up)
 }

@@ -1,125 +1,239 @@
-//! Claims that are given up → pods elsewhere, instance ended, node and claim gone.
+//! Claims that are given up → pods elsewhere, instances ended, nodes and claims gone.
 //!
-//! Each visit does what can be done now and comes back when the next thing is due.
+//! A pass looks after every claim that is given up: what EC2, the nodes and the pods say is asked once for
+//! all, then each claim is visited by itself, then instances are terminated together. A claim, a node or a
+//! pod that fails keeps no other from going. What cannot be read is never taken for absent: its node is
+//! not empty, its instance is not terminated, and the claim says why.
+
+mod observe;
 
 use futures_util::{StreamExt as _, stream};
+use jiff::{SignedDuration, Timestamp};
 use model::{
-    NodeClaim, NodeClaimName,
-    launch::InstanceState,
+    Function, InstanceId, NodeClaim,
     ledger::WriteOutcome,
-    message::Message,
-    node::{Eviction, EvictionRequest},
+    node::{Eviction, EvictionRequest, Node},
+    pulse::{PassEnd, PulseNote, Signal},
 };
 use planner::InstanceView;
-use ports::{Adapters, Fleet, Invocation, Ledger as _, Nodes, PortError};
+use ports::{Adapters, Fault, Fleet as _, Invocation, Ledger as _, Nodes, PortError};
 
+use self::observe::Observed;
 use crate::{
-    Error,
-    mail::send,
-    settle::{LISTING_LAG_MAX, ignore_missing},
+    Error, Report,
+    error::story,
+    pass::{each, postpone, sooner},
+    pulse::{Beating, Pass, Start},
+    settle::ignore_missing,
     sync::{remove, sync},
 };
 
-/// Evictions that are under way at the same time.
+/// Claims that are visited at the same time.
+const AT_ONCE: usize = 16;
+/// Evictions of one node that are under way at the same time.
 const EVICTIONS_MAX: usize = 10;
-/// Seconds until a write that somebody else overtook is tried again.
-const CONFLICT_SECONDS: u32 = 1;
 
 /// Everything that `drain` may touch.
 #[derive(Debug)]
 pub struct DrainPorts<'a, A: Adapters> {
-    /// The claim.
+    /// The claims.
     pub ledger: &'a A::Ledger,
-    /// Its node, and the pods to evict.
+    /// Where nodes and pods are listed, when they are many.
+    pub cluster: &'a A::Cluster,
+    /// Their nodes, and the pods to evict.
     pub nodes: &'a A::Nodes,
-    /// The claim's object.
+    /// The claims' objects.
     pub node_claims: &'a A::NodeClaims,
-    /// The instance to terminate.
+    /// The instances to terminate.
     pub fleet: &'a A::Fleet,
-    /// The next visit.
+    /// The next beat.
     pub mailbox: &'a A::Mailbox,
+    /// The time that is left.
+    pub clock: &'a A::Clock,
 }
 
-/// Empties the node of a claim that is given up, ends its instance, removes both.
+/// Empties the nodes of claims that are given up, ends their instances, removes both.
 pub async fn drain<A: Adapters>(
     ports: &DrainPorts<'_, A>,
-    claim: &NodeClaimName,
+    signal: Signal,
     at: &Invocation,
-) -> Result<(), Error> {
-    let DrainPorts { ledger, nodes, node_claims, fleet, mailbox } = *ports;
-    let Some(claim) = ledger.claim(&at.cluster, claim).await? else { return Ok(()) };
-    if !claim.is_deleting() {
-        return Ok(());
+) -> Result<Report, Error> {
+    let DrainPorts { ledger, mailbox, clock, .. } = *ports;
+    let beating = Beating::<A> { function: Function::Drain, ledger, mailbox, clock };
+    beating.call(signal, at, async |start| pass(ports, start, at).await).await
+}
+
+/// What a visit came to.
+#[derive(Default)]
+struct Visited {
+    /// When the next one is due, if ever.
+    again: Option<Timestamp>,
+    /// The instance that is to be terminated, with its claim.
+    terminate: Option<(InstanceId, NodeClaim)>,
+}
+
+async fn pass<A: Adapters>(
+    ports: &DrainPorts<'_, A>,
+    start: &Start,
+    at: &Invocation,
+) -> Result<Pass, Error> {
+    let read = start.head.counters;
+    let snapshot = ports.ledger.snapshot(&at.cluster).await?;
+    let deleting: Vec<&NodeClaim> =
+        snapshot.claims.values().filter(|claim| claim.is_deleting()).collect();
+    if deleting.is_empty() {
+        return Ok(Pass::whole(Report::default(), read, None));
     }
-    let Some(instance) = &claim.instance else {
-        // Nothing was launched: only `launch` moves a promised claim, and it removes such ones.
-        if ledger.remove_claim(&at.cluster, &claim).await? == WriteOutcome::Written {
-            remove(node_claims, &claim.name).await;
+    let waiting = deleting.iter().filter_map(|claim| Some(claim.retry?.not_before));
+    let waiting = waiting.filter(|not_before| at.now < *not_before).min();
+    let due: Vec<&NodeClaim> = deleting.into_iter().filter(|claim| claim.is_due(at.now)).collect();
+    let observed = Observed::look(ports, &due, at).await?;
+    let last = start.pulse.note;
+    let (visited, is_cut) = each(due, AT_ONCE, ports.clock, at, async |claim| {
+        visit(ports, claim, &observed, last, at).await
+    })
+    .await;
+    let mut next_at = sooner(waiting, is_cut.then_some(at.now));
+    let mut ending = Vec::new();
+    for Visited { again, terminate } in visited {
+        next_at = sooner(next_at, again);
+        ending.extend(terminate);
+    }
+    next_at = sooner(next_at, terminate(ports, &ending, at).await);
+    let note = Some(PulseNote { digest: 0, at: at.now });
+    let end = PassEnd { read: Some(read), next_at, note };
+    Ok(Pass { report: Report { plan: None, malformed: observed.malformed }, end })
+}
+
+async fn visit<A: Adapters>(
+    ports: &DrainPorts<'_, A>,
+    claim: &NodeClaim,
+    observed: &Observed,
+    last: Option<PulseNote>,
+    at: &Invocation,
+) -> Visited {
+    match step(ports, claim, observed, last, at).await {
+        Ok(visited) => visited,
+        Err(error) => {
+            let again = Some(postpone::<A>(ports.ledger, claim, &error, at).await);
+            Visited { again, terminate: None }
         }
-        return Ok(());
-    };
-    sync(node_claims, &claim).await;
-    let view = view(fleet, &claim, at).await?;
-    let node = nodes.node_of_instance(&instance.id).await?;
-    let pods = match &node {
-        Some(node) => nodes.pods_on(&node.name).await?.items,
-        None => Vec::new(),
-    };
-    let drainage = planner::drain(&claim, node.as_ref(), &pods, view, at.now);
-    if let (Some(node), Some(patch)) = (&node, &drainage.patch) {
-        ignore_missing(nodes.patch(&node.name, patch).await)?;
-    }
-    evict(nodes, &drainage.evict).await?;
-    if drainage.terminate {
-        fleet.terminate(std::slice::from_ref(&instance.id)).await?;
-    }
-    if let (Some(node), true) = (&node, drainage.delete_node) {
-        nodes.delete(&node.name).await?;
-    }
-    let mut revisit = drainage.revisit_after_seconds;
-    if drainage.remove_claim {
-        match ledger.remove_claim(&at.cluster, &claim).await? {
-            WriteOutcome::Written => remove(node_claims, &claim.name).await,
-            WriteOutcome::Conflict => revisit = Some(CONFLICT_SECONDS),
-        }
-    }
-    match revisit {
-        Some(delay) => Ok(send(mailbox, at, Message::Drain { claim: claim.name }, delay).await?),
-        None => Ok(()),
     }
 }
 
-/// What EC2 says about the instance. Right after the launch, absence says nothing.
-async fn view(
-    fleet: &impl Fleet,
+async fn step<A: Adapters>(
+    ports: &DrainPorts<'_, A>,
+    claim: &NodeClaim,
+    observed: &Observed,
+    last: Option<PulseNote>,
+    at: &Invocation,
+) -> Result<Visited, PortError> {
+    let DrainPorts { nodes, node_claims, .. } = *ports;
+    let Some(instance) = &claim.instance else {
+        // Nothing was launched: only `launch` moves a promised claim, and it removes such ones.
+        return gone(ports, claim, at).await;
+    };
+    if last.is_none_or(|note| note.at <= claim.phase_since) {
+        sync(node_claims, claim).await;
+    }
+    let view = observed.view(claim, at);
+    if view == InstanceView::Gone && observed.is_absent(&instance.id) {
+        // That EC2 does not list it is no proof: what may still run is terminated.
+        ports.fleet.terminate(std::slice::from_ref(&instance.id)).await?;
+    }
+    let node = observed.node_of(claim)?;
+    let pods = match (&node, view) {
+        (Some(node), InstanceView::Present | InstanceView::Unknown) => {
+            observed.pods_on(nodes, &node.name).await?
+        }
+        _ => Vec::new(),
+    };
+    let drainage = planner::drain(claim, node, &pods, view, at.now);
+    if let (Some(node), Some(patch)) = (node, &drainage.patch) {
+        ignore_missing(nodes.patch(&node.name, patch).await)?;
+    }
+    evict(nodes, &drainage.evict).await;
+    if let (Some(node), true) = (node, drainage.delete_node) {
+        delete(nodes, node).await?;
+    }
+    if drainage.remove_claim {
+        return gone(ports, claim, at).await;
+    }
+    let mut again = drainage
+        .revisit_after_seconds
+        .map(|seconds| at.after(SignedDuration::from_secs(i64::from(seconds))));
+    if claim.retry.is_some() {
+        let next = NodeClaim { retry: None, message: None, ..claim.following() };
+        if ports.ledger.write_claim(&at.cluster, &next).await? == WriteOutcome::Conflict {
+            again = Some(at.now);
+        }
+    }
+    let terminate = drainage.terminate.then(|| (instance.id.clone(), claim.clone()));
+    Ok(Visited { again, terminate })
+}
+
+/// The node goes; one that is gone went.
+async fn delete(nodes: &impl Nodes, node: &Node) -> Result<(), PortError> {
+    nodes.delete(&node.name).await
+}
+
+/// Takes away what is left of `claim`, whose instance is gone.
+async fn gone<A: Adapters>(
+    ports: &DrainPorts<'_, A>,
     claim: &NodeClaim,
     at: &Invocation,
-) -> Result<InstanceView, PortError> {
-    let Some(instance) = &claim.instance else { return Ok(InstanceView::Gone) };
-    let described = fleet.describe(std::slice::from_ref(&instance.id)).await?;
-    let age = at.now.duration_since(instance.launched_at);
-    Ok(match described.first().map(|described| described.state) {
-        Some(InstanceState::Pending | InstanceState::Running | InstanceState::Stopped) => {
-            InstanceView::Present
+) -> Result<Visited, PortError> {
+    Ok(match ports.ledger.remove_claim(&at.cluster, claim).await? {
+        WriteOutcome::Written => {
+            remove(ports.node_claims, &claim.name).await;
+            Visited::default()
         }
-        Some(InstanceState::ShuttingDown) => InstanceView::Ending,
-        Some(InstanceState::Terminated) => InstanceView::Gone,
-        None if age >= LISTING_LAG_MAX => InstanceView::Gone,
-        None => InstanceView::Unknown,
+        WriteOutcome::Conflict => Visited { again: Some(at.now), terminate: None },
     })
 }
 
-/// Asks for every eviction. One that a budget blocks is asked for again by the next visit.
-async fn evict(nodes: &impl Nodes, evictions: &[EvictionRequest]) -> Result<(), PortError> {
+/// Terminates the instances of `ending` together. Where EC2 refuses that, each is asked for by itself, so
+/// that a protected one keeps no other. Brings when the first that failed is due again.
+async fn terminate<A: Adapters>(
+    ports: &DrainPorts<'_, A>,
+    ending: &[(InstanceId, NodeClaim)],
+    at: &Invocation,
+) -> Option<Timestamp> {
+    let ids: Vec<InstanceId> = ending.iter().map(|(id, _)| id.clone()).collect();
+    if ids.is_empty() {
+        return None;
+    }
+    let error = ports.fleet.terminate(&ids).await.err()?;
+    let is_refused = error.fault == Fault::Permanent;
+    tracing::warn!(story = story(&error), instances = ids.len(), "instances not terminated");
+    if !is_refused {
+        // Throttled or lost: together again, with the next beat.
+        return Some(at.after(SignedDuration::from_secs(2)));
+    }
+    let (retries, _) = each(ending.iter().collect(), AT_ONCE, ports.clock, at, async |ending| {
+        let (id, claim) = ending;
+        match ports.fleet.terminate(std::slice::from_ref(id)).await {
+            Ok(()) => None,
+            Err(error) => Some(postpone::<A>(ports.ledger, claim, &error, at).await),
+        }
+    })
+    .await;
+    retries.into_iter().flatten().min()
+}
+
+/// Asks for every eviction. One that a budget blocks, or that fails, is asked for again by the next visit.
+async fn evict(nodes: &impl Nodes, evictions: &[EvictionRequest]) {
     let mut answers = stream::iter(evictions)
         .map(|eviction| async move { (&eviction.pod, nodes.evict(eviction).await) })
         .buffer_unordered(EVICTIONS_MAX);
     while let Some((pod, answer)) = answers.next().await {
-        match answer? {
-            Eviction::Accepted => tracing::info!(%pod, "pod evicted"),
-            Eviction::Blocked => tracing::info!(%pod, "eviction blocked by a disruption budget"),
-            Eviction::Gone => {}
+        match answer {
+            Ok(Eviction::Accepted) => tracing::info!(%pod, "pod evicted"),
+            Ok(Eviction::Blocked) => {
+                tracing::info!(%pod, "eviction blocked by a disruption budget");
+            }
+            Ok(Eviction::Gone) => {}
+            Err(error) => tracing::warn!(%pod, story = story(&error), "eviction failed"),
         }
     }
-    Ok(())
 }

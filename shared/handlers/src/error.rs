@@ -29,7 +29,7 @@ pub enum Error {
 
 fn failed_jobs(failed: &[FailedJob]) -> String {
     let text =
-        |failed: &FailedJob| format!("job `{}` failed: {}", failed.job, story(&failed.error));
+        |failed: &FailedJob| format!("job `{}` failed: {}", failed.job, story(&*failed.error));
     failed.iter().map(text).collect::<Vec<_>>().join("; ")
 }
 

@@ -1,13 +1,19 @@
-//! An instance ends → its claim is given up, and its pods get a new node.
+//! Instances end → their claims are given up, and their pods get new nodes.
+//!
+//! A batch of events is one read of the index and one commit, that nobody else's work refuses.
 
-use model::interruption::Interruption;
-use ports::{Adapters, Invocation, Ledger as _};
+use std::collections::BTreeMap;
+
+use model::{
+    ClusterName, Function, InstanceId, NodeClaim, interruption::Interruption, ledger::Basis,
+};
+use ports::{Adapters, Fault, Invocation, Ledger as _, PortError};
 
 use crate::{
     Error, Report,
-    commit::{ATTEMPTS_MAX, Committed, commit},
-    mail::ask_to_provision,
+    commit::{ATTEMPTS_MAX, Committed, Decided, commit},
     observe,
+    pulse::wake,
 };
 
 /// Everything that `interrupt` may touch.
@@ -15,35 +21,71 @@ use crate::{
 pub struct InterruptPorts<'a, A: Adapters> {
     /// Where claims are found by their instances, and given up.
     pub ledger: &'a A::Ledger,
-    /// For `provision`, which finds their pods another node.
+    /// For `drain`, and for `provision`, which finds their pods other nodes.
     pub mailbox: &'a A::Mailbox,
 }
 
-/// Gives up the claim of an instance that EC2 takes back or that ends. Instances of nobody here
-/// are no concern: the rules that feed the queue see the whole account.
+/// Gives up the claims of instances that EC2 takes back or that end. Instances of nobody here are no
+/// concern: the rules that feed the queue see the whole account. That an instance ends whose claim is
+/// given up already is no news.
 pub async fn interrupt<A: Adapters>(
     ports: &InterruptPorts<'_, A>,
-    interruption: &Interruption,
+    interruptions: &[Interruption],
     at: &Invocation,
 ) -> Result<Report, Error> {
-    let InterruptPorts { ledger, mailbox } = *ports;
-    let Some((cluster, found)) = ledger.claim_of_instance(&interruption.instance).await? else {
-        return Ok(Report::default());
-    };
-    let at = &Invocation { cluster, ..at.clone() };
+    let by_instance: BTreeMap<&InstanceId, Vec<&Interruption>> =
+        interruptions.iter().fold(BTreeMap::new(), |mut sorted, interruption| {
+            sorted.entry(&interruption.instance).or_insert_with(Vec::new).push(interruption);
+            sorted
+        });
+    let mut report = Report::default();
     for _ in 0..ATTEMPTS_MAX {
-        let snapshot = ledger.snapshot(&at.cluster).await?;
-        let Some(claim) = snapshot.claims.get(&found.name) else {
-            return Ok(Report::default());
-        };
-        let plan = planner::interrupt(&snapshot, claim, interruption, at.now);
-        let facts = observe::ledger_only(snapshot, at);
-        if commit(ledger, &facts, &plan, at).await? == Committed::All {
-            // Also when nothing changed: an earlier delivery may have crashed before this message.
-            ask_to_provision(mailbox, at, 0).await?;
-            return Ok(Report { plan: Some(plan), malformed: Vec::new() });
+        let instances: Vec<InstanceId> = by_instance.keys().map(|id| (*id).clone()).collect();
+        let claims = ports.ledger.claims_of_instances(&instances).await?;
+        let mut by_cluster: BTreeMap<ClusterName, Vec<NodeClaim>> = BTreeMap::new();
+        for (cluster, claim) in claims {
+            by_cluster.entry(cluster).or_default().push(claim);
+        }
+        let mut is_overtaken = false;
+        for (cluster, claims) in by_cluster {
+            let at = &Invocation { cluster, ..at.clone() };
+            let events = claims.iter().filter_map(|claim| {
+                let instance = &claim.instance.as_ref()?.id;
+                Some((claim, by_instance.get(instance)?.as_slice()))
+            });
+            let events: Vec<(&NodeClaim, &[&Interruption])> = events.collect();
+            match give_up(ports, &events, at).await? {
+                Some(plan) => report.plan = Some(plan),
+                None => is_overtaken = true,
+            }
+        }
+        if !is_overtaken {
+            return Ok(report);
         }
     }
     // The notice runs out: come back by redelivery rather than give up.
-    Err(ports::PortError::new("commit", ports::Fault::Conflict).into())
+    Err(PortError::new("commit", Fault::Conflict).into())
+}
+
+/// The plan that was committed, if nobody moved a claim meanwhile.
+async fn give_up<A: Adapters>(
+    ports: &InterruptPorts<'_, A>,
+    events: &[(&NodeClaim, &[&Interruption])],
+    at: &Invocation,
+) -> Result<Option<model::Plan>, Error> {
+    let head = ports.ledger.head(&at.cluster).await?;
+    let claims = events.iter().map(|(claim, _)| (claim.name.clone(), (*claim).clone())).collect();
+    let snapshot = model::ledger::Snapshot { head, claims, ..Default::default() };
+    let plan = planner::interrupt(&snapshot, events, at.now);
+    let facts = observe::ledger_only(snapshot, at);
+    let decided = Decided::of(&plan, Basis::Claims);
+    match commit(ports.ledger, &facts, &decided, at).await? {
+        Committed::All(counters) => {
+            if !plan.changes.is_empty() {
+                wake(ports.mailbox, &[Function::Drain, Function::Provision], counters, at).await;
+            }
+            Ok(Some(plan))
+        }
+        Committed::Overtaken => Ok(None),
+    }
 }

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use ports::PortError;
+use ports::{Fault, PortError};
 
 use crate::{Error, error::story};
 
@@ -13,6 +13,10 @@ pub enum Job {
     NodeClassStatus,
     /// `resolve`: the status of NodePools.
     NodePoolStatus,
+    /// `sweep`: who is in charge of the cluster.
+    Guard,
+    /// `sweep`: instances without claims, and claims without instances.
+    Instances,
     /// `sweep`: NodeClaim objects that do not say what the ledger says.
     NodeClaimObjects,
     /// `sweep`: claims whose capacity reservation is over.
@@ -31,6 +35,8 @@ impl Job {
         match self {
             Self::NodeClassStatus => "EC2NodeClass status",
             Self::NodePoolStatus => "NodePool status",
+            Self::Guard => "guard",
+            Self::Instances => "instances",
             Self::NodeClaimObjects => "NodeClaim objects",
             Self::Reservations => "capacity reservations",
             Self::DriftHashes => "drift hashes",
@@ -53,7 +59,7 @@ pub struct FailedJob {
     pub job: Job,
     /// The first error of the job. Of the things that a job is about each is tried, and each that
     /// fails is logged.
-    pub error: PortError,
+    pub error: Box<Error>,
 }
 
 /// The jobs of one call that failed so far.
@@ -62,9 +68,10 @@ pub(crate) struct Jobs(Vec<FailedJob>);
 
 impl Jobs {
     /// Notes what became of `job`.
-    pub(crate) fn note(&mut self, job: Job, result: Result<(), PortError>) {
+    pub(crate) fn note(&mut self, job: Job, result: Result<(), impl Into<Error>>) {
         if let Err(error) = result {
-            tracing::warn!(%job, story = story(&error), "job failed");
+            let error = Box::new(error.into());
+            tracing::warn!(%job, story = story(&*error), "job failed");
             self.0.push(FailedJob { job, error });
         }
     }
@@ -88,6 +95,15 @@ impl Tally {
         tracing::warn!(%thing, story = story(&error), "failed");
         self.first = self.first.take().or(Some(error));
         false
+    }
+
+    /// Notes that updating the status of `thing` came to `result`. One that changed or went meanwhile is
+    /// no failure: the next look is about what is there then.
+    pub(crate) fn note_update(&mut self, thing: impl fmt::Display, result: Result<(), PortError>) {
+        let is_moved = |error: &PortError| matches!(error.fault, Fault::Conflict | Fault::NotFound);
+        if !result.as_ref().is_err_and(is_moved) {
+            self.note(thing, result);
+        }
     }
 
     /// The first error, if there was one.

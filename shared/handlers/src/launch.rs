@@ -1,14 +1,14 @@
 //! Promised claims → instances.
 //!
-//! A batch of claims is one CreateFleet request whose client token is the batch: repeating it, after
-//! a crash or a lost answer, brings the same instances, and each claim takes the one at its own
-//! place. EC2 refuses a repeated token with another content, and the content follows the world
-//! (free addresses, prices, cooling offerings); then what the first request brought is read back by
-//! its tag.
+//! A pass launches every batch that is promised, side by side. A batch is one CreateFleet request whose
+//! client token is the batch: repeating it, after a crash or a lost answer, brings the same instances,
+//! and each claim takes the one at its own place. EC2 refuses a repeated token with another content, and
+//! the content follows the world (free addresses, prices, unavailable offerings); so before a request is
+//! repeated, what an earlier one brought is read back by its tag.
 //!
-//! A promised claim leaves its phase only here, and is withdrawn only when it is known that nothing
-//! was launched for it: before the first request each claim of the batch is marked as asked for, so
-//! no instance is ever without a claim.
+//! A promised claim leaves its phase only here, and is withdrawn only when it is known that nothing was
+//! launched for it: before each request every claim of the batch is stamped, and what was asked for is
+//! withdrawn no earlier than the latest request is visible.
 
 mod dry_run;
 mod prepare;
@@ -16,19 +16,30 @@ mod record;
 
 pub use dry_run::{DryRunTrigger, dry_run};
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+};
 
-use jiff::SignedDuration;
+use futures_util::future::try_join;
+use jiff::{SignedDuration, Timestamp};
 use launch_template::Offers;
 use model::{
-    BatchId, ClaimPhase, LaunchTemplateName, NodeClaim, NodeClaimName,
+    BatchId, ClaimPhase, Function, LaunchTemplateName, NodeClaim, RegionCatalog,
     launch::{FleetAnswer, Instance},
     ledger::{Snapshot, WriteOutcome},
+    pulse::Signal,
 };
 use ports::{Adapters, Catalog as _, Fault, Fleet, Invocation, Ledger, PortError, Templates as _};
 
-use crate::{Error, error::story};
-use prepare::{Asked, LaunchRefusal, Prepared, Unprepared};
+use crate::{
+    Error, Report,
+    error::story,
+    pass::{each, sooner},
+    pulse::{Beating, Pass, Start, wake},
+};
+use prepare::{Classes, Prepared, Unprepared};
+use record::Recorded;
 
 /// A launch that EC2 keeps refusing is given up after so long.
 ///
@@ -36,29 +47,8 @@ use prepare::{Asked, LaunchRefusal, Prepared, Unprepared};
 const LAUNCH_TTL: SignedDuration = SignedDuration::from_mins(5);
 /// After so long every instance of a request is visible in listings.
 const VISIBLE_AFTER: SignedDuration = SignedDuration::from_mins(2);
-
-/// What the function is asked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum LaunchTrigger {
-    /// To launch a promised claim.
-    Claim(NodeClaimName),
-    /// To try out a class.
-    DryRun(DryRunTrigger),
-}
-
-impl LaunchTrigger {
-    /// The claims to launch together, and the questions.
-    pub fn sorted(launch_triggers: Vec<Self>) -> (Vec<NodeClaimName>, Vec<DryRunTrigger>) {
-        let (mut claims, mut questions) = (Vec::new(), Vec::new());
-        for trigger in launch_triggers {
-            match trigger {
-                Self::Claim(claim) => claims.push(claim),
-                Self::DryRun(question) => questions.push(question),
-            }
-        }
-        (claims, questions)
-    }
-}
+/// Batches that are launched at the same time.
+const AT_ONCE: usize = 8;
 
 /// Everything that `launch` may touch.
 #[derive(Debug)]
@@ -75,8 +65,10 @@ pub struct LaunchPorts<'a, A: Adapters> {
     pub templates: &'a A::Templates,
     /// Where instances are launched.
     pub fleet: &'a A::Fleet,
-    /// Later tries, and `provision` for the pods of claims that got no instance.
+    /// The next beat, and `settle` for the claims that got an instance.
     pub mailbox: &'a A::Mailbox,
+    /// The time that is left.
+    pub clock: &'a A::Clock,
     /// What earlier calls in this process worked out from the catalog.
     pub offers: &'a Offers,
 }
@@ -88,6 +80,30 @@ struct Batch {
     claims: Vec<NodeClaim>,
 }
 
+impl Batch {
+    /// How many instances one request asks for.
+    fn size(&self) -> usize {
+        let size = self.claims.first().map_or(0, |claim| claim.batch_size);
+        usize::try_from(size).unwrap_or(usize::MAX)
+    }
+
+    /// How long ago it was promised.
+    fn age(&self, at: &Invocation) -> SignedDuration {
+        let ages = self.claims.iter().map(|claim| at.now.duration_since(claim.created_at));
+        ages.max().unwrap_or_default()
+    }
+
+    /// When the latest request was about to be made, if one was.
+    fn requested_at(&self) -> Option<Timestamp> {
+        self.claims.iter().filter_map(|claim| claim.requested_at).max()
+    }
+
+    /// When it is tried again, if it failed before.
+    fn not_before(&self) -> Option<Timestamp> {
+        self.claims.iter().filter_map(|claim| Some(claim.retry?.not_before)).max()
+    }
+}
+
 /// What became of a batch.
 enum Outcome {
     /// EC2 answered; instances may be fewer than claims.
@@ -95,65 +111,108 @@ enum Outcome {
     /// These, and no others, were launched earlier.
     Found(Vec<Instance>),
     /// Nothing was launched and nothing will be: for this reason.
-    Refused(LaunchRefusal),
+    Refused(String),
+    /// Somebody else launches it at this moment.
+    Overtaken,
     /// Ask again later; something may have been launched. The reason is for people.
     Later(String),
 }
 
-/// Launches those of `claims` that are still only promised, and the others of their batches.
+/// Launches every promised claim.
 pub async fn launch<A: Adapters>(
     ports: &LaunchPorts<'_, A>,
-    claims: &[NodeClaimName],
+    signal: Signal,
     at: &Invocation,
-) -> Result<(), Error> {
-    if claims.is_empty() {
-        return Ok(());
-    }
+) -> Result<Report, Error> {
+    let LaunchPorts { ledger, mailbox, clock, .. } = *ports;
+    let beating = Beating::<A> { function: Function::Launch, ledger, mailbox, clock };
+    beating.call(signal, at, async |start| pass(ports, start, at).await).await
+}
+
+/// What is asked once for all batches of a pass.
+struct Shared {
+    snapshot: Snapshot,
+    catalog: std::sync::Arc<RegionCatalog>,
+    classes: Classes,
+    /// Launch templates that are there.
+    ensured: RefCell<BTreeSet<LaunchTemplateName>>,
+}
+
+async fn pass<A: Adapters>(
+    ports: &LaunchPorts<'_, A>,
+    start: &Start,
+    at: &Invocation,
+) -> Result<Pass, Error> {
+    let read = start.head.counters;
     let snapshot = ports.ledger.snapshot(&at.cluster).await?;
-    let known = ports.catalog.catalog().await?;
-    let mut asked = Asked::default();
-    for mut batch in batches(&snapshot, claims) {
-        let outcome = outcome(ports, &mut asked, &snapshot, &mut batch, at).await?;
-        record::record(ports, outcome, &batch.claims, &known, at).await?;
+    let batches = batches(&snapshot);
+    if batches.is_empty() {
+        return Ok(Pass::whole(Report::default(), read, None));
     }
-    Ok(())
+    let (due, waiting): (Vec<Batch>, Vec<Batch>) =
+        batches.into_iter().partition(|batch| batch.not_before().is_none_or(|time| time <= at.now));
+    let waiting = waiting.iter().filter_map(Batch::not_before).min();
+    if due.is_empty() {
+        return Ok(Pass::whole(Report::default(), read, waiting));
+    }
+    let (catalog, classes) =
+        Box::pin(try_join(ports.catalog.catalog(), Classes::look(ports.cluster, ports.discovery)))
+            .await?;
+    let shared = Shared { snapshot, catalog, classes, ensured: RefCell::default() };
+    let (recorded, is_cut) = each(due, AT_ONCE, ports.clock, at, async |mut batch| {
+        let outcome = match outcome(ports, &shared, &mut batch, at).await {
+            Ok(outcome) => outcome,
+            Err(error) => Outcome::Later(story(&error)),
+        };
+        let recorded = record::record(ports, outcome, &batch.claims, &shared, at).await;
+        recorded.unwrap_or_else(|error| {
+            tracing::warn!(batch = %batch.id, story = story(&error), "launch not recorded");
+            Recorded::again(at.after(SignedDuration::from_secs(2)))
+        })
+    })
+    .await;
+    let next_at = recorded.iter().filter_map(|recorded| recorded.again).min();
+    let next_at = sooner(sooner(waiting, next_at), is_cut.then_some(at.now));
+    if recorded.iter().any(|recorded| recorded.is_any_launched) {
+        wake(ports.mailbox, &[Function::Settle], read, at).await;
+    }
+    Ok(Pass::whole(Report::default(), read, next_at))
 }
 
 /// Launches a batch, unless it is known already what becomes of it.
 async fn outcome<A: Adapters>(
     ports: &LaunchPorts<'_, A>,
-    asked: &mut Asked,
-    snapshot: &Snapshot,
+    shared: &Shared,
     batch: &mut Batch,
     at: &Invocation,
-) -> Result<Outcome, Error> {
-    Ok(match prepare::prepare(ports, asked, snapshot, &batch.claims, at).await {
-        Ok(prepared) => match mark(ports.ledger, batch, at).await? {
-            WriteOutcome::Written => ask(ports, &mut asked.templates, prepared, batch, at).await,
-            WriteOutcome::Conflict => Outcome::Later("somebody else launches it".to_owned()),
-        },
-        Err(Unprepared::Refused(refusal)) => {
-            if batch.claims.iter().all(|claim| claim.requested_at.is_none()) {
-                Outcome::Refused(refusal)
-            } else {
-                read_back(ports.fleet, batch, at).await
+) -> Result<Outcome, PortError> {
+    if batch.requested_at().is_some() {
+        // What an earlier request brought counts, whatever would be asked for now.
+        match read_back(ports.fleet, batch, at).await? {
+            ReadBack::Nothing if batch.age(at) < LAUNCH_TTL => {}
+            ReadBack::Nothing | ReadBack::Missing => {
+                return Ok(Outcome::Later("waiting until an earlier launch is visible".to_owned()));
             }
+            ReadBack::Visible(instances) if instances.is_empty() && batch.age(at) < LAUNCH_TTL => {}
+            ReadBack::Visible(instances) => return Ok(Outcome::Found(instances)),
         }
-        Err(Unprepared::NotYet(why)) => never(ports.fleet, batch, at, why.to_string()).await,
+    }
+    Ok(match prepare::prepare(ports, shared, &batch.claims, at).await {
+        Ok(prepared) => ask(ports, &shared.ensured, prepared, batch, at).await?,
+        Err(Unprepared::Refused(refusal)) => match batch.requested_at() {
+            None => Outcome::Refused(refusal.to_string()),
+            Some(_) => Outcome::Later(refusal.to_string()),
+        },
+        Err(Unprepared::NotYet(why)) => never(batch, at, why.to_string()),
         Err(Unprepared::Port(error)) => Outcome::Later(story(&error)),
     })
 }
 
-/// The batches that `wanted` belong to, with all their promised claims.
-fn batches(snapshot: &Snapshot, wanted: &[NodeClaimName]) -> Vec<Batch> {
-    let is_promised = |claim: &&NodeClaim| claim.phase == ClaimPhase::Promised;
-    let wanted = wanted.iter().filter_map(|name| snapshot.claims.get(name)).filter(is_promised);
-    let mut batches: BTreeMap<BatchId, Vec<NodeClaim>> =
-        wanted.map(|claim| (claim.batch.clone(), Vec::new())).collect();
-    for claim in snapshot.claims.values().filter(is_promised) {
-        if let Some(claims) = batches.get_mut(&claim.batch) {
-            claims.push(claim.clone());
-        }
+/// The batches with promised claims.
+fn batches(snapshot: &Snapshot) -> Vec<Batch> {
+    let mut batches: BTreeMap<BatchId, Vec<NodeClaim>> = BTreeMap::new();
+    for claim in snapshot.claims.values().filter(|claim| claim.phase == ClaimPhase::Promised) {
+        batches.entry(claim.batch.clone()).or_default().push(claim.clone());
     }
     for claims in batches.values_mut() {
         claims.sort_by_key(|claim| claim.batch_index);
@@ -161,87 +220,98 @@ fn batches(snapshot: &Snapshot, wanted: &[NodeClaimName]) -> Vec<Batch> {
     batches.into_iter().map(|(id, claims)| Batch { id, claims }).collect()
 }
 
-/// Marks every claim as asked for before anything is. `Conflict` when somebody else moved one of them
-/// on.
-async fn mark(
+/// Stamps every claim before something is asked for. `Conflict` when somebody else moved one of them on.
+async fn stamp(
     ledger: &impl Ledger,
     batch: &mut Batch,
     at: &Invocation,
 ) -> Result<WriteOutcome, PortError> {
-    let mut marked = Vec::new();
-    for claim in batch.claims.iter_mut().filter(|claim| claim.requested_at.is_none()) {
+    for claim in &mut batch.claims {
         claim.requested_at = Some(at.now);
         claim.version += 1;
-        marked.push(claim.clone());
     }
-    ledger.write_claims(&at.cluster, &marked).await
+    ledger.write_claims(&at.cluster, &batch.claims).await
 }
 
 /// Asks EC2 for the instances of `batch`. Launch templates that are `ensured` are there.
 async fn ask<A: Adapters>(
     ports: &LaunchPorts<'_, A>,
-    ensured: &mut BTreeSet<LaunchTemplateName>,
+    ensured: &RefCell<BTreeSet<LaunchTemplateName>>,
     prepared: Box<Prepared>,
-    batch: &Batch,
+    batch: &mut Batch,
     at: &Invocation,
-) -> Outcome {
-    let LaunchPorts { templates, fleet, .. } = *ports;
+) -> Result<Outcome, PortError> {
+    let LaunchPorts { templates, fleet, ledger, .. } = *ports;
+    let is_repeated = batch.requested_at().is_some();
     // A launch template that vanished between the two calls is made again, once.
     for _ in 0..2 {
         for template in &prepared.templates {
-            if ensured.contains(&template.name) {
+            if ensured.borrow().contains(&template.name) {
                 continue;
             }
             match templates.ensure(template).await {
                 Err(error) if error.fault == Fault::Permanent => {
-                    return never(fleet, batch, at, story(&error)).await;
+                    return Ok(never(batch, at, story(&error)));
                 }
-                Err(error) => return Outcome::Later(story(&error)),
+                Err(error) => return Ok(Outcome::Later(story(&error))),
                 Ok(()) => {
-                    ensured.insert(template.name.clone());
+                    ensured.borrow_mut().insert(template.name.clone());
                 }
             }
+        }
+        if stamp(ledger, batch, at).await? == WriteOutcome::Conflict {
+            return Ok(Outcome::Overtaken);
         }
         match fleet.launch(&prepared.request).await {
-            Ok(answer) => return Outcome::Answered(answer, prepared),
-            Err(error) if error.fault == Fault::NotFound => ensured.clear(),
-            Err(error) if error.fault == Fault::Conflict => {
-                return read_back(fleet, batch, at).await;
+            Ok(answer) if is_repeated && answer.instances.len() < batch.size() => {
+                // Nothing is withdrawn on the word of a repeated request alone.
+                return Ok(Outcome::Later("EC2 brought less than was asked for".to_owned()));
             }
+            Ok(answer) => return Ok(Outcome::Answered(answer, prepared)),
+            Err(error) if error.fault == Fault::NotFound => ensured.borrow_mut().clear(),
             Err(error) if error.fault == Fault::Permanent => {
-                return never(fleet, batch, at, story(&error)).await;
+                return Ok(never(batch, at, story(&error)));
             }
-            Err(error) => return Outcome::Later(story(&error)),
+            Err(error) => return Ok(Outcome::Later(story(&error))),
         }
     }
-    Outcome::Later("LaunchTemplateNotFound: a launch template vanished twice".to_owned())
+    Ok(Outcome::Later("LaunchTemplateNotFound: a launch template vanished twice".to_owned()))
 }
 
 /// This is never launched as asked, or not as things stand. It may still be mended from outside, so it is
 /// given some time; and an earlier request, with another content, may have been taken.
-async fn never(fleet: &impl Fleet, batch: &Batch, at: &Invocation, reason: String) -> Outcome {
-    let oldest = batch.claims.iter().map(|claim| at.now.duration_since(claim.created_at)).max();
-    if oldest.is_none_or(|age| age < LAUNCH_TTL) {
-        return Outcome::Later(reason);
+fn never(batch: &Batch, at: &Invocation, reason: String) -> Outcome {
+    if batch.requested_at().is_none() && LAUNCH_TTL <= batch.age(at) {
+        return Outcome::Refused(reason);
     }
-    tracing::warn!(%reason, "launch given up");
-    read_back(fleet, batch, at).await
+    Outcome::Later(reason)
 }
 
-/// What did an earlier request under this token bring?
-async fn read_back(fleet: &impl Fleet, batch: &Batch, at: &Invocation) -> Outcome {
-    let Batch { id, claims } = batch;
-    let instances = match fleet.of_batch(&at.cluster, id).await {
-        Ok(instances) => instances,
-        Err(error) => return Outcome::Later(story(&error)),
-    };
-    let wanted = claims.first().map_or(0, |claim| claim.batch_size);
-    let is_complete = u32::try_from(instances.len()).is_ok_and(|count| count >= wanted);
-    let asked_at = claims.iter().filter_map(|claim| claim.requested_at).max();
-    let is_visible = asked_at.is_none_or(|asked| at.now.duration_since(asked) >= VISIBLE_AFTER);
-    if is_complete || is_visible {
-        Outcome::Found(instances)
+/// What earlier requests under the token of a batch brought.
+enum ReadBack {
+    /// No instance is visible; some may be later.
+    Nothing,
+    /// Some are visible, and more may be later.
+    Missing,
+    /// These, and there are no others.
+    Visible(Vec<Instance>),
+}
+
+async fn read_back(
+    fleet: &impl Fleet,
+    batch: &Batch,
+    at: &Invocation,
+) -> Result<ReadBack, PortError> {
+    let instances = fleet.of_batch(&at.cluster, &batch.id).await?;
+    let is_complete = instances.len() >= batch.size();
+    let is_visible = batch
+        .requested_at()
+        .is_none_or(|requested_at| at.now.duration_since(requested_at) >= VISIBLE_AFTER);
+    Ok(if is_complete || is_visible {
+        ReadBack::Visible(instances)
+    } else if instances.is_empty() {
+        ReadBack::Nothing
     } else {
-        Outcome::Later("waiting until an earlier launch is visible".to_owned())
-    }
+        ReadBack::Missing
+    })
 }

@@ -18,10 +18,11 @@ mod interrupt;
 mod job;
 mod launch;
 mod live;
-mod mail;
 mod observe;
+mod pass;
 mod pools;
 mod provision;
+mod pulse;
 mod resolve;
 mod settle;
 mod sweep;
@@ -29,16 +30,14 @@ mod sync;
 
 pub use calls::{calls, makes, receivers};
 pub use catalog::{CatalogPorts, catalog};
-pub use disrupt::{DisruptPorts, DisruptTrigger, disrupt};
+pub use disrupt::{DisruptPorts, disrupt};
 pub use drain::{DrainPorts, drain};
 pub use error::{Error, story};
 pub use interrupt::{InterruptPorts, interrupt};
 pub use job::{FailedJob, Job};
-pub use launch::{DryRunTrigger, LaunchPorts, LaunchTrigger, dry_run, launch};
+pub use launch::{DryRunTrigger, LaunchPorts, dry_run, launch};
 pub use launch_template::Offers;
-pub use provision::{
-    POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts, ProvisionSource, ProvisionTrigger, provision,
-};
+pub use provision::{POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts, ProvisionTrigger, provision};
 pub use resolve::{DryRuns, ResolvePorts, resolve};
 pub use settle::{SettlePorts, settle};
 pub use sweep::{SweepPorts, sweep};

@@ -4,6 +4,7 @@
 
 use std::collections::BTreeSet;
 
+use futures_util::future::try_join;
 use launch_template::Live;
 use model::node_class::{ListedNodeClass, ReservationTerm, SubnetTerm};
 use ports::{Discovery, PortError};
@@ -26,13 +27,16 @@ pub(crate) async fn live<'a>(
     }
     let subnets: Vec<SubnetTerm> = subnets.into_iter().collect();
     let reservations: Vec<ReservationTerm> = reservations.into_iter().collect();
-    let subnets = discovery.subnets(&subnets).await?.into_iter();
-    let reservations = discovery.reservations(&reservations).await?.into_iter();
+    let (subnets, reservations) =
+        Box::pin(try_join(discovery.subnets(&subnets), discovery.reservations(&reservations)))
+            .await?;
     Ok(Live {
         free_addresses: subnets
+            .into_iter()
             .map(|subnet| (subnet.id, subnet.available_ip_address_count))
             .collect(),
         reservations_left: reservations
+            .into_iter()
             .map(|capacity_reservation| {
                 (capacity_reservation.id, capacity_reservation.available_count)
             })

@@ -5,6 +5,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use futures_util::future::{try_join, try_join4};
 use launch_template::{Offers, of_status};
 use model::{
     NodeClassName, Problem,
@@ -16,8 +17,7 @@ use model::{
     problem::{Rule, Weight},
 };
 use ports::{
-    Adapters, Catalog as _, Cluster, Discovery as _, Invocation, Ledger, Listing, Malformed,
-    PodSelection,
+    Adapters, Catalog as _, Cluster, Discovery as _, Invocation, Listing, Malformed, PodSelection,
 };
 
 use crate::{Error, live::live};
@@ -39,9 +39,14 @@ impl<A: Adapters> Sources<'_, A> {
         at: &Invocation,
     ) -> Result<(Facts, Vec<Malformed>), Error> {
         let mut seen = Seen::supply(self.cluster, snapshot, at).await?;
-        let node_classes = kept(self.cluster.node_classes().await?, &mut seen.malformed);
-        let settings = self.discovery.cluster_settings(&at.cluster).await?;
+        let (node_classes, settings) = Box::pin(try_join(
+            self.cluster.node_classes(),
+            self.discovery.cluster_settings(&at.cluster),
+        ))
+        .await?;
+        let node_classes = kept(node_classes, &mut seen.malformed);
         close_pools(&mut seen.facts.node_pools, &node_classes);
+        hold_back_refused(&mut seen.facts, at);
         let wanted = named_classes(&seen.facts.node_pools, node_classes);
         let classes = wanted.iter().map(|listed| &listed.class);
         seen.facts.class_hashes = Some(class_hashes(&settings, classes));
@@ -67,16 +72,6 @@ impl<A: Adapters> Sources<'_, A> {
     }
 }
 
-/// The same without what could be bought, for decisions that launch nothing.
-pub(crate) async fn facts_without_offers(
-    cluster: &impl Cluster,
-    ledger: &impl Ledger,
-    at: &Invocation,
-) -> Result<(Facts, Vec<Malformed>), Error> {
-    let snapshot = ledger.snapshot(&at.cluster).await?;
-    Seen::supply(cluster, snapshot, at).await?.demand(cluster).await
-}
-
 /// What was seen so far.
 struct Seen {
     facts: Facts,
@@ -90,15 +85,21 @@ impl Seen {
         at: &Invocation,
     ) -> Result<Self, Error> {
         let mut malformed = Vec::new();
-        let nodes = kept(cluster.nodes().await?, &mut malformed);
-        let mut node_pools = kept(cluster.node_pools().await?, &mut malformed);
-        node_pools.sort_by(|a, b| a.name.cmp(&b.name));
-        let mut daemon_sets = kept(cluster.daemon_sets().await?, &mut malformed);
-        daemon_sets.sort_by(|a, b| a.key.cmp(&b.key));
-        let nodes = nodes.into_iter().map(|node| (node.name.clone(), node)).collect();
         let policies = Policies::default();
         // A claim of a volume that comes after this is found at the next look.
-        let surrounded = cluster.surroundings(&policies).await?;
+        let (nodes, node_pools, daemon_sets, surrounded) = Box::pin(try_join4(
+            cluster.nodes(),
+            cluster.node_pools(),
+            cluster.daemon_sets(),
+            cluster.surroundings(&policies),
+        ))
+        .await?;
+        let nodes = kept(nodes, &mut malformed);
+        let mut node_pools = kept(node_pools, &mut malformed);
+        node_pools.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut daemon_sets = kept(daemon_sets, &mut malformed);
+        daemon_sets.sort_by(|a, b| a.key.cmp(&b.key));
+        let nodes = nodes.into_iter().map(|node| (node.name.clone(), node)).collect();
         malformed.extend(surrounded.malformed);
         let surroundings = surrounded.surroundings;
         let facts = Facts {
@@ -149,6 +150,20 @@ fn close_pools(pools: &mut [NodePool], classes: &[ListedNodeClass]) {
         let class = classes.iter().find(|listed| listed.class.name == *name);
         let why = class.and_then(|listed| listed.not_ready.as_ref());
         let rule = why.map(|why| Rule::ClassNotReady { class: name.clone(), why: why.clone() });
+        let problem = |rule| Problem { weight: Weight::Unusable, field: String::new(), rule };
+        pool.problems.extend(rule.map(problem));
+    }
+}
+
+/// A pool whose launches were refused a moment ago gets nothing promised for a while.
+fn hold_back_refused(facts: &mut Facts, at: &Invocation) {
+    for pool in &mut facts.node_pools {
+        let refusals = facts.ledger.refusals.get(&pool.name);
+        let refusals = refusals.filter(|refusals| at.now < refusals.until);
+        let rule = refusals.map(|refusals| Rule::LaunchRefused {
+            reason: refusals.reason.clone(),
+            until: refusals.until,
+        });
         let problem = |rule| Problem { weight: Weight::Unusable, field: String::new(), rule };
         pool.problems.extend(rule.map(problem));
     }

@@ -12,9 +12,9 @@ use model::{
     node_class::NodeClassStatus,
     node_pool::{ClassReadiness, NodePoolStatus, ObservedNodePool, Registrations},
 };
-use ports::{Fault, Invocation, NodePools, PortError};
+use ports::{Invocation, NodePools, PortError};
 
-use crate::error::story;
+use crate::job::Tally;
 
 /// What is known of an EC2NodeClass: whether it can be launched from, and of which spec that is.
 pub(crate) type Classes = BTreeMap<NodeClassName, (ClassReadiness, i64)>;
@@ -23,16 +23,16 @@ pub(crate) type Classes = BTreeMap<NodeClassName, (ClassReadiness, i64)>;
 /// it.
 pub(crate) async fn update_statuses(
     pools: &impl NodePools,
-    seen: &[ObservedNodePool],
+    observed: &[ObservedNodePool],
     classes: &Classes,
     all_classes_are_known: bool,
     snapshot: &Snapshot,
     at: &Invocation,
 ) -> Result<(), PortError> {
-    let mut failed = None;
-    for seen in seen.iter().filter(|seen| !seen.pool.is_deleting) {
-        let name = &seen.pool.name;
-        let class = classes.get(&seen.pool.template.node_class);
+    let mut tally = Tally::default();
+    for observed in observed.iter().filter(|observed| !observed.pool.is_deleting) {
+        let name = &observed.pool.name;
+        let class = classes.get(&observed.pool.template.node_class);
         let missing =
             if all_classes_are_known { ClassReadiness::NotFound } else { ClassReadiness::Unknown };
         let status = NodePoolStatus {
@@ -41,17 +41,10 @@ pub(crate) async fn update_statuses(
             found_at: at.now,
             ..counted(name, snapshot, at)
         };
-        match pools.update_pool_status(seen, &status).await {
-            Ok(()) => {}
-            // It changed, or it went: the next look is about what is there then.
-            Err(error) if matches!(error.fault, Fault::Conflict | Fault::NotFound) => {}
-            Err(error) => {
-                tracing::warn!(pool = %name, story = story(&error), "NodePool not told");
-                failed = failed.or(Some(error));
-            }
-        }
+        let updated = pools.update_pool_status(observed, &status).await;
+        tally.note_update(format_args!("NodePool {name}"), updated);
     }
-    failed.map_or(Ok(()), Err)
+    tally.done()
 }
 
 /// What the status that a class was just given says.

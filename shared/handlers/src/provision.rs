@@ -1,50 +1,47 @@
 //! Pending pods → promised claims.
 //!
-//! The poll chain: every link re-arms the next before it looks, under a sequence number in the
-//! ledger, so that duplicated messages cannot fork it and a crash loses at most the time until the
-//! schedule, the safety net, starts it again.
+//! The pulse of `provision` never rests: each beat asks for the pods that wait, which is one small list.
+//! The whole cluster is looked at only when something is new: other pods wait, capacity came, or claims
+//! were given up.
 
 use jiff::{SignedDuration, Timestamp};
 use launch_template::Offers;
-use model::{NodeClaim, Pod, ledger::WriteOutcome, message::Message};
-use ports::{Adapters, Cluster as _, Invocation, Ledger, PodSelection};
+use model::{
+    Function, Pod,
+    ledger::{Basis, Counters, digest},
+    pulse::{PassEnd, PulseNote, Signal},
+};
+use ports::{Adapters, Cluster as _, Invocation, Ledger as _, PodSelection};
 
 use crate::{
     Error, Report,
-    commit::{ATTEMPTS_MAX, Committed, commit},
-    mail::{ask_to_provision, send},
+    commit::{ATTEMPTS_MAX, Committed, Decided, commit},
     observe::Sources,
+    pulse::{Beating, Pass, Start, wake},
 };
 
 /// Seconds between two looks unless configured.
-pub const POLL_INTERVAL_SECONDS_DEFAULT: u32 = 5;
+pub const POLL_INTERVAL_SECONDS_DEFAULT: u32 = 3;
 
-/// The chain's name in the ledger.
-const CHAIN: &str = "provision";
-/// A chain that made no link for so long was broken by a crash.
-const CHAIN_BROKEN_AFTER: SignedDuration = SignedDuration::from_secs(90);
+/// Until a look while pods wait that may soon be more.
+const BUSY: SignedDuration = SignedDuration::from_secs(1);
+/// When the same pods still wait, the whole cluster is looked at again: a NodePool may have changed.
+///
+/// Karpenter looks every 10 s (`pkg/controllers/provisioning/controller.go`), at what it keeps in memory;
+/// here it is a list of everything.
+const LOOK_AGAIN_AFTER: SignedDuration = SignedDuration::from_secs(30);
 /// Karpenter: `BATCH_IDLE_DURATION`.
 const BATCH_IDLE: SignedDuration = SignedDuration::from_secs(1);
 /// Karpenter: `BATCH_MAX_DURATION`.
 const BATCH_MAX: SignedDuration = SignedDuration::from_secs(10);
+
 /// Why pending pods are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProvisionTrigger {
     /// What asked.
-    pub source: ProvisionSource,
-    /// Seconds between two links of the poll chain, 1 to 60.
+    pub signal: Signal,
+    /// Seconds between two beats while nothing happens, 1 to 60.
     pub poll_interval_seconds: u32,
-}
-
-/// What asked for a look.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ProvisionSource {
-    /// The schedule: look at everything, and mend the chain.
-    Schedule,
-    /// A link of the poll chain: look only whether a pod waits.
-    Tick(u64),
-    /// Somebody knows that there is something to do.
-    Request,
 }
 
 /// Everything that `provision` may touch.
@@ -56,10 +53,12 @@ pub struct ProvisionPorts<'a, A: Adapters> {
     pub catalog: &'a A::Catalog,
     /// What EC2NodeClasses select, and what nodes need to know of the cluster.
     pub discovery: &'a A::Discovery,
-    /// Where claims are promised, and where the poll chain has its number.
+    /// Where claims are promised, and where the pulse is kept.
     pub ledger: &'a A::Ledger,
-    /// The poll chain's next link, and later looks.
+    /// The next beat, and `launch`.
     pub mailbox: &'a A::Mailbox,
+    /// The time that is left.
+    pub clock: &'a A::Clock,
     /// What earlier calls in this process worked out from the catalog.
     pub offers: &'a Offers,
 }
@@ -70,63 +69,74 @@ pub async fn provision<A: Adapters>(
     trigger: ProvisionTrigger,
     at: &Invocation,
 ) -> Result<Report, Error> {
-    let ProvisionPorts { cluster, catalog, discovery, ledger, mailbox, offers } = *ports;
-    let sources = Sources::<A> { cluster, catalog, discovery, offers };
-    if let Some(tick) = next_tick(ledger, trigger, at).await? {
-        let message = Message::Provision { tick: Some(tick) };
-        send(mailbox, at, message, trigger.poll_interval_seconds).await?;
-    }
-    let waiting = cluster.pods(&PodSelection::Waiting).await?;
-    let waiting: Vec<Pod> = waiting.items.into_iter().filter(Pod::is_provisionable).collect();
-    let is_tick = matches!(trigger.source, ProvisionSource::Tick(_));
-    if waiting.is_empty() && is_tick {
-        return Ok(Report::default());
-    }
-    // Pods of a node that is given up need another one before they wait for it, and they are not
-    // kept waiting by others that have just come.
-    let mut snapshot = ledger.snapshot(&at.cluster).await?;
-    let is_any_deleting = snapshot.claims.values().any(NodeClaim::is_deleting);
-    if waiting.is_empty() && !is_any_deleting {
-        return Ok(Report::default());
-    }
-    if is_window_open(&waiting, at.now) && !is_any_deleting {
-        ask_to_provision(mailbox, at, 1).await?;
-        return Ok(Report::default());
-    }
-    for _ in 0..ATTEMPTS_MAX {
-        let (facts, malformed) = sources.facts(snapshot, at).await?;
-        let plan = planner::provision(&facts);
-        if commit(ledger, &facts, &plan, at).await? == Committed::All {
-            return Ok(Report { plan: Some(plan), malformed });
-        }
-        snapshot = ledger.snapshot(&at.cluster).await?;
-    }
-    ask_to_provision(mailbox, at, 1).await?;
-    Ok(Report::default())
+    let ProvisionPorts { ledger, mailbox, clock, .. } = *ports;
+    let beating = Beating::<A> { function: Function::Provision, ledger, mailbox, clock };
+    let interval = SignedDuration::from_secs(i64::from(trigger.poll_interval_seconds));
+    beating.call(trigger.signal, at, async |start| pass(ports, start, interval, at).await).await
 }
 
-/// The link that this call has to send, if it is the one that continues the chain.
-async fn next_tick(
-    ledger: &impl Ledger,
-    trigger: ProvisionTrigger,
+async fn pass<A: Adapters>(
+    ports: &ProvisionPorts<'_, A>,
+    start: &Start,
+    interval: SignedDuration,
     at: &Invocation,
-) -> Result<Option<u64>, Error> {
-    let from = match trigger.source {
-        ProvisionSource::Request => return Ok(None),
-        ProvisionSource::Tick(tick) => Some(tick),
-        ProvisionSource::Schedule => match ledger.tick(&at.cluster, CHAIN).await? {
-            Some((_, made_at)) if at.now.duration_since(made_at) < CHAIN_BROKEN_AFTER => {
-                return Ok(None);
+) -> Result<Pass, Error> {
+    let read = start.head.counters;
+    let waiting = ports.cluster.pods(&PodSelection::Waiting).await?;
+    let waiting: Vec<Pod> = waiting.items.into_iter().filter(Pod::is_provisionable).collect();
+    // Pods of a node that is given up need another one before they wait for it.
+    let any_given_up = start.pulse.served.departures < read.departures;
+    let idle = Pass::whole(Report::default(), read, Some(at.after(interval)));
+    if waiting.is_empty() && !any_given_up {
+        return Ok(idle);
+    }
+    if let Some(note) = start.pulse.note
+        && note.digest == seen(&waiting, read)
+        && at.now.duration_since(note.at) < LOOK_AGAIN_AFTER
+    {
+        let end = PassEnd { note: Some(note), ..idle.end };
+        return Ok(Pass { end, ..idle });
+    }
+    // They are not kept waiting by others that have just come.
+    if is_window_open(&waiting, at.now) && !any_given_up {
+        return Ok(Pass::whole(Report::default(), read, Some(at.after(BUSY))));
+    }
+    let (report, counters) = look(ports, at).await?;
+    let next_at = at.after(if counters.is_some() { interval } else { BUSY });
+    let note = counters.map(|now| PulseNote { digest: seen(&waiting, now), at: at.now });
+    Ok(Pass { report, end: PassEnd { read: Some(read), next_at: Some(next_at), note } })
+}
+
+/// Looks at the whole cluster and promises what is missing. Brings the counters after the commit; `None`
+/// where others committed first each time.
+async fn look<A: Adapters>(
+    ports: &ProvisionPorts<'_, A>,
+    at: &Invocation,
+) -> Result<(Report, Option<Counters>), Error> {
+    let ProvisionPorts { cluster, catalog, discovery, ledger, mailbox, offers, .. } = *ports;
+    let sources = Sources::<A> { cluster, catalog, discovery, offers };
+    let snapshot = ledger.snapshot(&at.cluster).await?;
+    let (mut facts, malformed) = sources.facts(snapshot, at).await?;
+    for _ in 0..ATTEMPTS_MAX {
+        let plan = planner::provision(&facts);
+        let decided = Decided::of(&plan, Basis::Arrivals);
+        if let Committed::All(counters) = commit(ledger, &facts, &decided, at).await? {
+            if !plan.promises.is_empty() {
+                wake(mailbox, &[Function::Launch], counters, at).await;
             }
-            Some((tick, _)) => Some(tick),
-            None => None,
-        },
-    };
-    let next = from.map_or(0, |tick| tick.saturating_add(1));
-    Ok(match ledger.advance_tick(&at.cluster, CHAIN, from, at.now).await? {
-        WriteOutcome::Written => Some(next),
-        WriteOutcome::Conflict => None,
-    })
+            return Ok((Report { plan: Some(plan), malformed }, Some(counters)));
+        }
+        // What others promised is in the ledger. What they saw of the cluster was seen here, too.
+        facts.ledger = ledger.snapshot(&at.cluster).await?;
+    }
+    Ok((Report { plan: None, malformed }, None))
+}
+
+/// What a look was about: the pods that wait, and what happened to claims so far.
+fn seen(waiting: &[Pod], counters: Counters) -> u64 {
+    let pods = waiting.iter().map(|pod| format!("{} {}", pod.key, pod.uid));
+    let text: Vec<String> = pods.chain([counters.to_string()]).collect();
+    digest(text.join("\n").as_bytes())
 }
 
 /// Whether more pods may be about to come: the newest is younger than a second and the oldest

@@ -10,20 +10,19 @@ mod validation;
 
 use launch_template::{Checks, DryRun, Findings, readiness};
 use model::{
-    message::Message,
+    message::{Delivery, Message},
     node_class::{ClusterSettings, NodeClassStatus, ObservedNodeClass, ResolvedTemplate},
     node_pool::ClassReadiness,
 };
 use ports::{
-    Adapters, Discovery as _, Fault, Invocation, Ledger as _, Malformed, NodeClasses as _,
-    NodePools as _, PortError,
+    Adapters, Discovery as _, Fault, Invocation, Ledger as _, Mailbox as _, Malformed,
+    NodeClasses as _, NodePools as _, PortError,
 };
 
 use crate::{
     Error, Report,
     error::story,
     job::{Job, Jobs, Tally},
-    mail::send,
     pools::{self, Classes},
 };
 use selected::{ensure_profile, look_up};
@@ -59,20 +58,25 @@ pub enum DryRuns {
     Disabled,
 }
 
-/// Tells of every EC2NodeClass what it selects and whether it can be launched from, and of every
-/// NodePool whether it can be used and what it has.
+/// Updates the status of every EC2NodeClass: what it selects and whether it can be launched from; and of
+/// every NodePool: whether it can be used and what it has.
 ///
 /// Whether a class can be launched from is checked by a dry run of `launch`, unless dry runs are disabled.
 pub async fn resolve<A: Adapters>(
     ports: &ResolvePorts<'_, A>,
     at: &Invocation,
 ) -> Result<Report, Error> {
-    let seen = ports.node_classes.observed_classes().await?;
+    let head = ports.ledger.head(&at.cluster).await?;
+    if let Some(reason) = head.objection(at.now) {
+        tracing::warn!(reason, "nothing is done");
+        return Ok(Report::default());
+    }
+    let observed = ports.node_classes.observed_classes().await?;
     let settings = ports.discovery.cluster_settings(&at.cluster).await?;
     let mut jobs = Jobs::default();
-    let (known, told) = update_class_statuses(ports, &settings, &seen.items, at).await;
-    jobs.note(Job::NodeClassStatus, told);
-    let mut malformed = seen.malformed;
+    let (known, updated) = update_class_statuses(ports, &settings, &observed.items, at).await;
+    jobs.note(Job::NodeClassStatus, updated);
+    let mut malformed = observed.malformed;
     let all_are_known = malformed.is_empty();
     match update_pool_statuses(ports, &known, all_are_known, at).await {
         Ok(unreadable) => malformed.extend(unreadable),
@@ -82,36 +86,30 @@ pub async fn resolve<A: Adapters>(
     Ok(Report { plan: None, malformed })
 }
 
-/// Tells every class that is not being deleted. What is known of the classes then is known whether or
-/// not their status could be updated.
+/// Updates the status of every class that is not being deleted. What is known of the classes then is known
+/// whether or not their status could be updated.
 async fn update_class_statuses<A: Adapters>(
     ports: &ResolvePorts<'_, A>,
     settings: &ClusterSettings,
-    seen: &[ObservedNodeClass],
+    observed: &[ObservedNodeClass],
     at: &Invocation,
 ) -> (Classes, Result<(), PortError>) {
     let (mut known, mut tally) = (Classes::new(), Tally::default());
-    for class in seen {
+    for class in observed {
         let name = class.class.name.clone();
         if class.class.is_deleting {
             known.insert(name, (ClassReadiness::Terminating, class.generation));
             continue;
         }
         known.insert(name.clone(), (ClassReadiness::Unknown, class.generation));
-        let told = match status(ports, settings, class, at).await {
+        let updated = match status(ports, settings, class, at).await {
             Ok((status, message)) => {
                 known.insert(name.clone(), (pools::readiness(&status), class.generation));
                 write_status(ports, class, &status, message, at).await
             }
             Err(error) => Err(error),
         };
-        match told {
-            // It changed, or it went: the next look is about what is there then.
-            Err(error) if matches!(error.fault, Fault::Conflict | Fault::NotFound) => {}
-            told => {
-                tally.note(format_args!("EC2NodeClass {name}"), told);
-            }
-        }
+        tally.note_update(format_args!("EC2NodeClass {name}"), updated);
     }
     (known, tally.done())
 }
@@ -127,12 +125,15 @@ async fn write_status<A: Adapters>(
 ) -> Result<(), PortError> {
     ports.node_classes.update_class_status(class, status).await?;
     match message {
-        Some(message) => send(ports.mailbox, at, message, 0).await,
+        Some(message) => {
+            let cluster = at.cluster.clone();
+            ports.mailbox.send(&[Delivery { cluster, message, delay_seconds: 0 }]).await
+        }
         None => Ok(()),
     }
 }
 
-/// Tells every pool, and brings those that could not be read.
+/// Updates the status of every pool, and brings those that could not be read.
 async fn update_pool_statuses<A: Adapters>(
     ports: &ResolvePorts<'_, A>,
     classes: &Classes,
@@ -141,8 +142,8 @@ async fn update_pool_statuses<A: Adapters>(
 ) -> Result<Vec<Malformed>, PortError> {
     let snapshot = ports.ledger.snapshot(&at.cluster).await?;
     let pools = ports.node_pools.observed_pools().await?;
-    let (node_pools, pools_seen) = (ports.node_pools, &pools.items);
-    pools::update_statuses(node_pools, pools_seen, classes, all_classes_are_known, &snapshot, at)
+    let (node_pools, observed) = (ports.node_pools, &pools.items);
+    pools::update_statuses(node_pools, observed, classes, all_classes_are_known, &snapshot, at)
         .await?;
     Ok(pools.malformed)
 }
@@ -151,10 +152,10 @@ async fn update_pool_statuses<A: Adapters>(
 async fn status<A: Adapters>(
     ports: &ResolvePorts<'_, A>,
     settings: &ClusterSettings,
-    seen: &ObservedNodeClass,
+    observed: &ObservedNodeClass,
     at: &Invocation,
 ) -> Result<(NodeClassStatus, Option<Message>), PortError> {
-    let class = &seen.class;
+    let class = &observed.class;
     let selected = look_up(ports.discovery, settings, class, at.now).await?;
     let profile = match ensure_profile(ports.profiles, settings, class).await {
         Ok(name) => name,
@@ -203,7 +204,7 @@ async fn status<A: Adapters>(
     };
     if let (true, Some(launched_with)) = (awaits_dry_run, launched_with) {
         let (dry_run, message) =
-            validation::dry_run(ports, seen, &status, &launched_with, at).await?;
+            validation::dry_run(ports, observed, &status, &launched_with, at).await?;
         let checks = Checks { dry_run, ..checks };
         status.conditions = readiness(class, &findings, Some(&checks)).into_conditions();
         return Ok((status, message));

@@ -1,27 +1,42 @@
 //! Launched claims → nodes in service.
+//!
+//! A pass looks after every claim that is not initialized: one list of nodes, one question to EC2 now and
+//! then, and then each claim by itself. A claim that fails keeps no other from its next step.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Bytes, ClaimPhase, NodeClaim, NodeClaimName,
+    Bytes, ClaimPhase, Function, InstanceId, NodeClaim, Plan,
     claim::LaunchedInstance,
     labels,
     launch::InstanceState,
-    ledger::{MeasuredKey, WriteOutcome},
-    message::Message,
+    ledger::{Basis, Decision, MeasuredKey, Snapshot, WriteOutcome},
     node::Node,
+    pulse::{PassEnd, PulseNote, Signal},
 };
-use ports::{Adapters, Fault, Fleet, Invocation, Ledger, Nodes as _, PortError};
+use ports::{Adapters, Fault, Fleet as _, Invocation, Ledger as _, Nodes as _, PortError};
 
 use crate::{
-    Error,
-    mail::{ask_to_provision, send},
+    Error, Report,
+    commit::{Committed, Decided, commit},
+    error::story,
+    observe,
+    pass::{each, postpone, sooner},
+    pulse::{Beating, Pass, Start, wake},
     sync::sync,
 };
 
 /// Listings of EC2 may lag a launch by less than this.
 pub(crate) const LISTING_LAG_MAX: SignedDuration = SignedDuration::from_mins(5);
+/// Claims that are visited at the same time.
+const AT_ONCE: usize = 16;
+/// How often EC2 is asked about instances whose nodes are not ready. That one ended is announced, too.
+const DESCRIBED_EVERY: SignedDuration = SignedDuration::from_secs(30);
+/// A node does not join earlier than this after its launch.
+const JOINS_AFTER: SignedDuration = SignedDuration::from_secs(10);
+/// When claims are looked for again that nobody launched yet.
+const PROMISED_LATER: SignedDuration = SignedDuration::from_secs(15);
 
 /// How long measured memory is kept after it was seen last.
 ///
@@ -31,66 +46,282 @@ const MEASURED_KEPT: SignedDuration = SignedDuration::from_hours(60 * 24);
 /// Everything that `settle` may touch.
 #[derive(Debug)]
 pub struct SettlePorts<'a, A: Adapters> {
-    /// The claim, and the memory that its node has.
+    /// The claims, and the memory that their nodes have.
     pub ledger: &'a A::Ledger,
-    /// The node that joined.
+    /// The nodes that joined.
     pub nodes: &'a A::Nodes,
-    /// The claim's object.
+    /// The claims' objects.
     pub node_claims: &'a A::NodeClaims,
-    /// The instance and its tags.
+    /// The instances and their tags.
     pub fleet: &'a A::Fleet,
-    /// The next visit, and `provision` for the pods of a claim that is given up.
+    /// The next beat; `drain`, and `provision` for the pods of claims that are given up.
     pub mailbox: &'a A::Mailbox,
+    /// The time that is left.
+    pub clock: &'a A::Clock,
 }
 
-/// Moves a claim with an instance on: registered, initialized, or given up when it takes too long.
+/// Moves claims with an instance on: registered, initialized, or given up when that takes too long.
 pub async fn settle<A: Adapters>(
     ports: &SettlePorts<'_, A>,
-    claim: &NodeClaimName,
+    signal: Signal,
     at: &Invocation,
-) -> Result<(), Error> {
-    let SettlePorts { ledger, nodes, node_claims, fleet, mailbox } = *ports;
-    let Some(claim) = ledger.claim(&at.cluster, claim).await? else { return Ok(()) };
-    if matches!(claim.phase, ClaimPhase::Promised | ClaimPhase::Deleting) {
-        return Ok(());
+) -> Result<Report, Error> {
+    let SettlePorts { ledger, mailbox, clock, .. } = *ports;
+    let beating = Beating::<A> { function: Function::Settle, ledger, mailbox, clock };
+    beating.call(signal, at, async |start| pass(ports, start, at).await).await
+}
+
+/// What a visit came to.
+enum Visited {
+    /// It is due again then, if ever.
+    Again(Option<Timestamp>),
+    /// The claim is to be given up.
+    GivenUp(Box<NodeClaim>),
+}
+
+async fn pass<A: Adapters>(
+    ports: &SettlePorts<'_, A>,
+    start: &Start,
+    at: &Invocation,
+) -> Result<Pass, Error> {
+    let snapshot = ports.ledger.snapshot(&at.cluster).await?;
+    let read = start.head.counters;
+    let is_promised = |claim: &NodeClaim| claim.phase == ClaimPhase::Promised;
+    let promised = snapshot.claims.values().any(is_promised).then(|| at.after(PROMISED_LATER));
+    let open: Vec<&NodeClaim> = snapshot.claims.values().filter(|claim| is_open(claim)).collect();
+    if open.is_empty() {
+        return Ok(Pass::whole(Report::default(), read, promised));
     }
-    let Some(instance) = claim.instance.clone() else { return Ok(()) };
-    let node = nodes.node_of_instance(&instance.id).await?;
-    let is_gone = is_instance_gone(fleet, &instance, node.as_ref(), at).await?;
-    let settlement = planner::settle(&claim, node.as_ref(), is_gone, at.now);
-    if settlement.tag_instance {
-        fleet.tag(&instance.id, &tags(&claim, node.as_ref())).await?;
+    let waiting = open.iter().filter_map(|claim| Some(claim.retry?.not_before));
+    let waiting = waiting.filter(|not_before| at.now < *not_before).min();
+    let due: Vec<&NodeClaim> = open.into_iter().filter(|claim| claim.is_due(at.now)).collect();
+    let last = start.pulse.note;
+    let observed = Observed::look(ports, &due, last, at).await?;
+    let (visited, is_cut) = each(due, AT_ONCE, ports.clock, at, async |claim| {
+        visit(ports, claim, &observed, last, at).await
+    })
+    .await;
+    let mut next_at = sooner(sooner(promised, waiting), is_cut.then_some(at.now));
+    let mut given_up = Vec::new();
+    for visited in visited {
+        match visited {
+            Visited::Again(time) => next_at = sooner(next_at, time),
+            Visited::GivenUp(claim) => given_up.push(*claim),
+        }
     }
+    if !given_up.is_empty() && !give_up(ports, snapshot, given_up, at).await? {
+        next_at = Some(at.now);
+    }
+    let note = PulseNote { digest: observed.described_at.as_second().cast_unsigned(), at: at.now };
+    let end = PassEnd { read: Some(read), next_at, note: Some(note) };
+    Ok(Pass { report: Report { plan: None, malformed: observed.malformed }, end })
+}
+
+/// Whether something is to be done about `claim` until its node is in service and its instance says whose
+/// it is.
+fn is_open(claim: &NodeClaim) -> bool {
+    match claim.phase {
+        ClaimPhase::Launched | ClaimPhase::Registered => true,
+        ClaimPhase::Initialized => !claim.is_tagged(),
+        ClaimPhase::Promised | ClaimPhase::Deleting => false,
+    }
+}
+
+/// What was seen of nodes and instances once for all claims.
+struct Observed {
+    /// By the instance that they report.
+    nodes: BTreeMap<InstanceId, Node>,
+    /// Instances that EC2 says have ended, or does not know though it should.
+    gone: BTreeSet<InstanceId>,
+    /// When EC2 was asked last.
+    described_at: Timestamp,
+    malformed: Vec<ports::Malformed>,
+}
+
+impl Observed {
+    async fn look<A: Adapters>(
+        ports: &SettlePorts<'_, A>,
+        claims: &[&NodeClaim],
+        last: Option<PulseNote>,
+        at: &Invocation,
+    ) -> Result<Self, PortError> {
+        let mut observed = Self {
+            nodes: BTreeMap::new(),
+            gone: BTreeSet::new(),
+            described_at: last.map_or(at.now, |note| {
+                Timestamp::from_second(note.digest.cast_signed()).unwrap_or(at.now)
+            }),
+            malformed: Vec::new(),
+        };
+        let may_have_joined = |claim: &&NodeClaim| {
+            JOINS_AFTER <= at.now.duration_since(claim.phase_since)
+                || claim.phase != ClaimPhase::Launched
+        };
+        if claims.iter().any(may_have_joined) {
+            let listing = ports.nodes.uninitialized().await?;
+            observed.malformed = listing.malformed;
+            for node in listing.items {
+                let instance = node.provider_id.as_ref().and_then(model::ProviderId::instance);
+                observed.nodes.extend(instance.map(|instance| (instance, node)));
+            }
+        }
+        if DESCRIBED_EVERY <= at.now.duration_since(observed.described_at) {
+            observed.describe(ports, claims, at).await?;
+        }
+        Ok(observed)
+    }
+
+    /// Asks EC2 about the instances without a ready node.
+    async fn describe<A: Adapters>(
+        &mut self,
+        ports: &SettlePorts<'_, A>,
+        claims: &[&NodeClaim],
+        at: &Invocation,
+    ) -> Result<(), PortError> {
+        let is_ready = |id: &InstanceId| self.nodes.get(id).is_some_and(|node| node.is_ready);
+        let is_asked = |claim: &&&NodeClaim| claim.phase != ClaimPhase::Initialized;
+        let instances = claims.iter().filter(is_asked).filter_map(|claim| claim.instance.as_ref());
+        let unready: Vec<&LaunchedInstance> =
+            instances.filter(|instance| !is_ready(&instance.id)).collect();
+        self.described_at = at.now;
+        if unready.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<InstanceId> = unready.iter().map(|instance| instance.id.clone()).collect();
+        let described = ports.fleet.describe(&ids).await?;
+        let states: BTreeMap<&InstanceId, InstanceState> =
+            described.iter().map(|instance| (&instance.id, instance.state)).collect();
+        for instance in unready {
+            let is_gone = match states.get(&instance.id) {
+                Some(state) => *state >= InstanceState::Stopped,
+                None => at.now.duration_since(instance.launched_at) >= LISTING_LAG_MAX,
+            };
+            if is_gone {
+                self.gone.insert(instance.id.clone());
+            }
+        }
+        Ok(())
+    }
+
+    /// The node of `claim`: of those that are not initialized, or by its name.
+    async fn node_of<A: Adapters>(
+        &self,
+        ports: &SettlePorts<'_, A>,
+        claim: &NodeClaim,
+        instance: &InstanceId,
+    ) -> Result<Option<Node>, PortError> {
+        match (self.nodes.get(instance), &claim.node) {
+            (Some(node), _) => Ok(Some(node.clone())),
+            (None, Some(name)) => ports.nodes.node(name).await,
+            (None, None) => Ok(None),
+        }
+    }
+}
+
+async fn visit<A: Adapters>(
+    ports: &SettlePorts<'_, A>,
+    claim: &NodeClaim,
+    observed: &Observed,
+    last: Option<PulseNote>,
+    at: &Invocation,
+) -> Visited {
+    match step(ports, claim, observed, last, at).await {
+        Ok(visited) => visited,
+        Err(error) => Visited::Again(Some(postpone::<A>(ports.ledger, claim, &error, at).await)),
+    }
+}
+
+async fn step<A: Adapters>(
+    ports: &SettlePorts<'_, A>,
+    claim: &NodeClaim,
+    observed: &Observed,
+    last: Option<PulseNote>,
+    at: &Invocation,
+) -> Result<Visited, PortError> {
+    let SettlePorts { ledger, nodes, node_claims, fleet, .. } = *ports;
+    let Some(instance) = &claim.instance else { return Ok(Visited::Again(None)) };
+    let node = observed.node_of(ports, claim, &instance.id).await?;
+    let is_gone = observed.gone.contains(&instance.id);
+    let settlement = planner::settle(claim, node.as_ref(), is_gone, at.now);
     if let (Some(node), Some(patch)) = (&node, &settlement.patch) {
         ignore_missing(nodes.patch(&node.name, patch).await)?;
     }
-    if let (Some(claim), Some(node)) = (&settlement.claim, &node) {
-        measure(ledger, claim, node, at).await?;
-    }
-    let mut revisit = settlement.revisit_after_seconds;
-    match &settlement.claim {
-        Some(claim) => match ledger.write_claim(&at.cluster, claim).await? {
-            WriteOutcome::Written => sync(node_claims, claim).await,
-            WriteOutcome::Conflict => revisit = Some(1),
-        },
-        // Whether an earlier visit came so far, or who launched it, nobody knows.
-        None => sync(node_claims, &claim).await,
-    }
-    if settlement.claim.as_ref().is_some_and(NodeClaim::is_deleting) {
-        ask_to_provision(mailbox, at, 0).await?;
-    }
-    match revisit {
-        Some(delay_seconds) => {
-            Ok(send(mailbox, at, Message::Settle { claim: claim.name }, delay_seconds).await?)
+    let mut again = settlement
+        .revisit_after_seconds
+        .map(|seconds| at.after(SignedDuration::from_secs(i64::from(seconds))));
+    let mut next = settlement.claim;
+    if next.as_ref().is_some_and(NodeClaim::is_deleting) {
+        if let (None, false, Some(unreadable)) = (&node, is_gone, observed.malformed.first()) {
+            // It may be the node that is missed.
+            let why = format!("{} cannot be read: {}", unreadable.object, unreadable.problem);
+            return Err(PortError::because("read nodes", Fault::Permanent, why));
         }
-        None => Ok(()),
+        return Ok(next.map_or(Visited::Again(None), |claim| Visited::GivenUp(Box::new(claim))));
     }
+    if let (Some(next), Some(node)) = (&next, &node) {
+        measure::<A>(ledger, next, node, at).await?;
+    }
+    if let (Some(node), false) = (&node, claim.is_tagged()) {
+        // Whose it is, is worth knowing, and holds nothing up.
+        match fleet.tag(&instance.id, &tags(claim, node)).await {
+            Ok(()) => next = Some(next.unwrap_or_else(|| claim.following()).tagged()),
+            Err(error) => {
+                tracing::warn!(claim = %claim.name, story = story(&error), "instance not tagged");
+                again = sooner(again, Some(at.after(SignedDuration::from_secs(5))));
+            }
+        }
+    }
+    if next.is_none() && claim.retry.is_some() {
+        next = Some(claim.following());
+    }
+    let is_new = last.is_none_or(|note| note.at <= claim.phase_since);
+    match next {
+        Some(next) => {
+            let next = NodeClaim { retry: None, ..next };
+            match ledger.write_claim(&at.cluster, &next).await? {
+                WriteOutcome::Written => sync(node_claims, &next).await,
+                WriteOutcome::Conflict => again = Some(at.now),
+            }
+        }
+        // Nobody made its object yet.
+        None if is_new => sync(node_claims, claim).await,
+        None => {}
+    }
+    Ok(Visited::Again(again))
+}
+
+/// Gives `claims` up in one commit; whether it was made. Who moved one of them meanwhile is looked at by
+/// the next pass.
+async fn give_up<A: Adapters>(
+    ports: &SettlePorts<'_, A>,
+    snapshot: Snapshot,
+    claims: Vec<NodeClaim>,
+    at: &Invocation,
+) -> Result<bool, Error> {
+    let decision = |claim: &NodeClaim| {
+        let why = claim.message.as_ref().map(ToString::to_string).unwrap_or_default();
+        let summary = format!("{} is given up: {why}", claim.name);
+        Decision::about([claim], Function::Settle, at.now, summary)
+    };
+    let plan = Plan {
+        parent: snapshot.head.counters,
+        decisions: claims.iter().map(decision).collect(),
+        changes: claims,
+        ..Plan::default()
+    };
+    let facts = observe::ledger_only(snapshot, at);
+    let decided = Decided::of(&plan, Basis::Claims);
+    let Committed::All(counters) = commit(ports.ledger, &facts, &decided, at).await? else {
+        return Ok(false);
+    };
+    wake(ports.mailbox, &[Function::Drain, Function::Provision], counters, at).await;
+    Ok(true)
 }
 
 /// Keeps how much memory a node has that joined: the next node of its type and image will not have
 /// more. One that does not report any yet will when it is initialized.
-async fn measure(
-    ledger: &impl Ledger,
+async fn measure<A: Adapters>(
+    ledger: &A::Ledger,
     claim: &NodeClaim,
     node: &Node,
     at: &Invocation,
@@ -102,32 +333,14 @@ async fn measure(
     };
     let instance_type = instance.instance_type.clone();
     let key = MeasuredKey { instance_type, image: image.clone() };
-    let until = at.now.saturating_add(MEASURED_KEPT).unwrap_or(Timestamp::MAX);
+    let until = at.after(MEASURED_KEPT);
     ledger.measure(&at.cluster, &key, node.capacity.memory, until).await
 }
 
-/// Whether EC2 says that the instance ended. A ready node says that it did not.
-async fn is_instance_gone(
-    fleet: &impl Fleet,
-    instance: &LaunchedInstance,
-    node: Option<&Node>,
-    at: &Invocation,
-) -> Result<bool, PortError> {
-    if node.is_some_and(|node| node.is_ready) {
-        return Ok(false);
-    }
-    let described = fleet.describe(std::slice::from_ref(&instance.id)).await?;
-    Ok(match described.first() {
-        Some(described) => described.state >= InstanceState::Stopped,
-        None => at.now.duration_since(instance.launched_at) >= LISTING_LAG_MAX,
-    })
-}
-
 /// Karpenter: `pkg/controllers/nodeclaim/tagging/controller.go` of the AWS provider.
-fn tags(claim: &NodeClaim, node: Option<&Node>) -> BTreeMap<String, String> {
+fn tags(claim: &NodeClaim, node: &Node) -> BTreeMap<String, String> {
     let claim_tag = (labels::NODE_CLAIM_TAG.to_owned(), claim.name.to_string());
-    let name = node.map(|node| ("Name".to_owned(), node.name.to_string()));
-    std::iter::once(claim_tag).chain(name).collect()
+    BTreeMap::from([claim_tag, ("Name".to_owned(), node.name.to_string())])
 }
 
 /// A node that went away meanwhile is looked at again by the next visit.

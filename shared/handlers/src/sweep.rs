@@ -11,6 +11,8 @@
 //! AWS provider.
 
 mod claims;
+mod guard;
+mod instances;
 mod node_claims;
 mod unused;
 
@@ -34,8 +36,12 @@ use crate::{
 /// Everything that `sweep` may touch.
 #[derive(Debug)]
 pub struct SweepPorts<'a, A: Adapters> {
-    /// EC2NodeClasses and NodePools.
+    /// EC2NodeClasses, NodePools and nodes.
     pub cluster: &'a A::Cluster,
+    /// Who provisions the cluster.
+    pub leases: &'a A::Leases,
+    /// What instances are and cost that are adopted.
+    pub catalog: &'a A::Catalog,
     /// NodeClaim objects.
     pub node_claims: &'a A::NodeClaims,
     /// What nodes need to know of the cluster.
@@ -44,12 +50,14 @@ pub struct SweepPorts<'a, A: Adapters> {
     pub profiles: &'a A::Profiles,
     /// Launch templates that were made.
     pub templates: &'a A::Templates,
-    /// Instances whose capacity reservation may be over.
+    /// Instances: those without claims, and those whose capacity reservation may be over.
     pub fleet: &'a A::Fleet,
     /// The claims.
     pub ledger: &'a A::Ledger,
-    /// Claims for `settle` to look at.
+    /// For `settle` and `drain`, when claims were adopted or given up.
     pub mailbox: &'a A::Mailbox,
+    /// Nodes whose claims must say something else than they do.
+    pub nodes: &'a A::Nodes,
 }
 
 /// Does each job once.
@@ -57,8 +65,17 @@ pub async fn sweep<A: Adapters>(
     ports: &SweepPorts<'_, A>,
     at: &Invocation,
 ) -> Result<Report, Error> {
-    let seen = Seen::look(ports, at).await;
     let mut jobs = Jobs::default();
+    // Where it cannot be looked up, what was seen last counts for a while.
+    jobs.note(Job::Guard, guard::check(ports, at).await);
+    if let Some(reason) = ports.ledger.head(&at.cluster).await?.objection(at.now) {
+        tracing::warn!(reason, "nothing is done");
+        return jobs.done().map(|()| Report::default());
+    }
+    if instances::is_due(at) {
+        jobs.note(Job::Instances, instances::equalize(ports, at).await);
+    }
+    let seen = Seen::look(ports, at).await;
     jobs.note(Job::NodeClaimObjects, seen.equalize_node_claims(ports).await);
     jobs.note(Job::Reservations, seen.demote(ports, at).await);
     jobs.note(Job::DriftHashes, seen.renew_hashes(ports, at).await);
@@ -103,7 +120,7 @@ impl Seen {
         ports: &SweepPorts<'_, A>,
     ) -> Result<(), PortError> {
         if self.node_claims.as_ref().is_err_and(|error| error.fault == Fault::NotFound) {
-            tracing::warn!("the cluster has no kind NodeClaim: claims are shown nowhere");
+            tracing::warn!("the cluster has no kind NodeClaim: claims are synced nowhere");
             return Ok(());
         }
         let (listing, snapshot) = (known(&self.node_claims)?, known(&self.snapshot)?);

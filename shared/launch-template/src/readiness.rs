@@ -160,27 +160,29 @@ pub fn resolved(
 /// Whether nodes can be launched from `class`. Without `checks` only a launch is decided: they were
 /// made when the status was written that says so.
 pub fn readiness(class: &NodeClass, findings: &Findings, checks: Option<&Checks>) -> Readiness {
-    let mut aspects = vec![images(class, findings), subnets(findings)];
-    aspects.push(security_groups(class, findings));
+    let (images, subnets) = (images(class, findings), subnets(findings));
+    let (groups, placement) = (security_groups(class, findings), placement_group(class, findings));
+    let mut obstacles = own_obstacles(class);
+    // What has to be mended first is said first.
+    for obstacle in
+        [&subnets, &groups, &images, &placement].iter().filter_map(|it| it.obstacle.as_ref())
+    {
+        if !obstacles.contains(obstacle) {
+            obstacles.push(obstacle.clone());
+        }
+    }
+    let mut aspects = vec![images, subnets, groups];
     aspects.extend(checks.map(|checks| profile(class, findings, checks)));
-    let group = placement_group(class, findings);
     let validation = checks.map(|checks| validation(class, &aspects, checks));
     let awaits_dry_run = validation.as_ref().is_some_and(|condition| {
         condition.status.is_none() && condition.reason == ConditionReason::AwaitingReconciliation
     });
-    let mut obstacles = own_obstacles(class);
-    // What has to be mended first is said first.
-    let [images, subnets, groups] = [0, 1, 2].map(|index| aspects.get(index));
-    for aspect in [subnets, groups, images, Some(&group)].into_iter().flatten() {
-        let news = aspect.obstacle.iter().filter(|obstacle| !obstacles.contains(obstacle));
-        obstacles.extend(news.cloned().collect::<Vec<_>>());
-    }
     let mut conditions: Vec<Condition> =
         aspects.into_iter().map(|aspect| aspect.condition).collect();
     if checks.is_some_and(|checks| checks.reserved_capacity) {
         conditions.push(Condition::holds(ConditionKind::CapacityReservationsReady));
     }
-    conditions.push(group.condition);
+    conditions.push(placement.condition);
     conditions.extend(validation);
     conditions.push(root(&conditions));
     Readiness { obstacles, conditions, awaits_dry_run }

@@ -11,8 +11,8 @@ use model::{
         ReservationMarket, ReservationTarget,
     },
     node_class::{
-        BlockDevice, ClusterSettings, ConnectionTracking, NodeClass, PlacementStrategy,
-        ResolvedNodeClass,
+        BlockDevice, ClusterSettings, ConnectionTracking, MetadataOptions, NodeClass,
+        PlacementStrategy, ResolvedNodeClass,
     },
 };
 
@@ -158,10 +158,7 @@ fn digest(data: &LaunchTemplateData) -> u64 {
     for device in block_devices {
         volume(&mut digest, device);
     }
-    digest.field("http endpoint", metadata_options.http_endpoint);
-    digest.field("http protocol ipv6", metadata_options.http_protocol_ipv6);
-    digest.field("hop limit", metadata_options.http_put_response_hop_limit);
-    digest.field("http tokens required", metadata_options.http_tokens_required);
+    add_metadata_options(&mut digest, metadata_options);
     digest.field("sends http protocol ipv6", sends_http_protocol_ipv6);
     digest.field("detailed monitoring", detailed_monitoring);
     digest.list("security group", security_groups.iter());
@@ -176,6 +173,19 @@ fn digest(data: &LaunchTemplateData) -> u64 {
     digest
         .list("tag", tags.iter().flat_map(|(key, value)| [key, value]).collect::<Vec<_>>().iter());
     digest.finish()
+}
+
+pub(crate) fn add_metadata_options(digest: &mut Digest, options: &MetadataOptions) {
+    let MetadataOptions {
+        http_endpoint,
+        http_protocol_ipv6,
+        http_put_response_hop_limit,
+        http_tokens_required,
+    } = options;
+    digest.field("http endpoint", http_endpoint);
+    digest.field("http protocol ipv6", http_protocol_ipv6);
+    digest.field("hop limit", http_put_response_hop_limit);
+    digest.field("http tokens required", http_tokens_required);
 }
 
 pub(crate) fn connections(digest: &mut Digest, tracking: Option<ConnectionTracking>) {

@@ -1,13 +1,14 @@
 //! NodeClaims: what was promised, what became of it. The table's record is the truth.
 
-use std::{collections::BTreeMap, fmt};
+use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     BatchId, CapacityType, ConditionReason, HourlyPrice, ImageId, InstanceId, InstanceTypeName,
     NodeClaimName, NodeClassName, NodeName, NodePoolName, OfferingKey, PodKey, ProviderId,
-    Requirements, Resources, Taint, Zone, disruption::DisruptionReason, ledger::PROMISED_VERSION,
+    Requirements, Resources, Taint, Zone, disruption::DisruptionReason, labels,
+    ledger::PROMISED_VERSION,
 };
 
 /// Where a claim is in its life. Only forward, from any phase to `Deleting`, from there to gone.
@@ -72,10 +73,12 @@ pub enum DeletionReason {
     Disrupted(DisruptionReason),
     /// Its node did not join in time.
     NotRegistered,
+    /// A reason that this release does not know: another one gave the claim up, and that counts.
+    NotUnderstood,
 }
 
 impl DeletionReason {
-    /// All of them.
+    /// All that this release gives.
     pub const ALL: [Self; 10] = [
         Self::SpotInterrupted,
         Self::InstanceEnded,
@@ -100,6 +103,7 @@ impl DeletionReason {
             Self::NodeClaimDeleted => "NodeClaimDeleted",
             Self::Disrupted(reason) => reason.as_str(),
             Self::NotRegistered => "RegistrationTimeout",
+            Self::NotUnderstood => "NotUnderstood",
         }
     }
 
@@ -238,6 +242,27 @@ pub struct SyncedNodeClaim {
     pub is_deleting: bool,
 }
 
+/// That visits of a claim failed, and when the next one is due.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retry {
+    /// How many in a row.
+    pub failures: u32,
+    /// Not before.
+    pub not_before: Timestamp,
+}
+
+impl Retry {
+    /// After one more failure at `now`: in 2 seconds, then in twice as many each time, in 2 minutes at
+    /// most.
+    #[must_use]
+    pub fn after(previous: Option<Self>, now: Timestamp) -> Self {
+        let failures = previous.map_or(0, |retry| retry.failures).saturating_add(1);
+        let seconds = 1_i64.checked_shl(failures).unwrap_or(i64::MAX).clamp(2, 120);
+        let delay = SignedDuration::from_secs(seconds);
+        Self { failures, not_before: now.checked_add(delay).unwrap_or(Timestamp::MAX) }
+    }
+}
+
 /// A NodeClaim.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct NodeClaim {
@@ -304,6 +329,11 @@ pub struct NodeClaim {
     pub deletion: Option<Deletion>,
     /// Why it is not further.
     pub message: Option<ClaimMessage>,
+    /// That the last visit failed; `None` after one that did not.
+    pub retry: Option<Retry>,
+    /// The stored record that it was read from, where that says more than this release understands.
+    /// Whoever writes the claim keeps what it does not understand.
+    pub not_understood: Option<Arc<str>>,
 }
 
 impl NodeClaim {
@@ -345,7 +375,34 @@ impl NodeClaim {
             conditions: ClaimConditions::default(),
             deletion: None,
             message: None,
+            retry: None,
+            not_understood: None,
         }
+    }
+
+    /// The same claim, one version on.
+    #[must_use]
+    pub fn following(&self) -> Self {
+        Self { version: self.version + 1, ..self.clone() }
+    }
+
+    /// Whether its instance has the tags that say whose it is.
+    ///
+    /// Karpenter: `pkg/controllers/nodeclaim/tagging/controller.go` of the AWS provider.
+    pub fn is_tagged(&self) -> bool {
+        self.annotations.get(labels::TAGGED).is_some_and(|value| value == "true")
+    }
+
+    /// The same claim whose instance has those tags, of the same version.
+    #[must_use]
+    pub fn tagged(mut self) -> Self {
+        self.annotations.insert(labels::TAGGED.to_owned(), "true".to_owned());
+        self
+    }
+
+    /// Whether a visit is due at `now`, as far as earlier failures go.
+    pub fn is_due(&self, now: Timestamp) -> bool {
+        self.retry.is_none_or(|retry| retry.not_before <= now)
     }
 
     /// Whether it has an instance, and that is in a capacity reservation.

@@ -107,43 +107,6 @@ impl fmt::Display for Method {
     }
 }
 
-/// What a schedule of the function `disrupt` looks for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DisruptionSchedule {
-    /// Nodes that go whatever runs on them: expired ones, those of a capacity block that ends, those
-    /// that somebody deletes.
-    Forced,
-    /// Nodes that the methods of this reason find, within budgets.
-    Graceful(DisruptionReason),
-}
-
-impl DisruptionSchedule {
-    /// Every schedule.
-    pub const ALL: [Self; 4] = [
-        Self::Graceful(DisruptionReason::Empty),
-        Self::Forced,
-        Self::Graceful(DisruptionReason::Drifted),
-        Self::Graceful(DisruptionReason::Underutilized),
-    ];
-
-    /// Its name.
-    pub const fn as_str(self) -> &'static str {
-        match self {
-            Self::Forced => "forced",
-            Self::Graceful(DisruptionReason::Empty) => "emptiness",
-            Self::Graceful(DisruptionReason::Drifted) => "drift",
-            Self::Graceful(DisruptionReason::Underutilized) => "consolidation",
-        }
-    }
-
-    /// The schedule called `text`. `expiration` is what `forced` was called once: rules of
-    /// EventBridge that say so outlive the code that they wake.
-    pub fn parse(text: &str) -> Option<Self> {
-        let text = if text == "expiration" { "forced" } else { text };
-        Self::ALL.into_iter().find(|schedule| schedule.as_str() == text)
-    }
-}
-
 /// Nodes to give up together, once their replacements are there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {

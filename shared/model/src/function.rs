@@ -41,6 +41,10 @@ impl Function {
         Self::Catalog,
     ];
 
+    /// The functions whose work is continued by a pulse.
+    pub const WITH_PULSE: [Self; 5] =
+        [Self::Provision, Self::Disrupt, Self::Launch, Self::Settle, Self::Drain];
+
     /// The name of its folder, its handler and its queue.
     pub const fn as_str(self) -> &'static str {
         match self {
@@ -72,11 +76,8 @@ impl Message {
     /// The function that the message is for: whose queue it travels through.
     pub const fn function(&self) -> Function {
         match self {
-            Self::Provision { .. } => Function::Provision,
-            Self::Validate(_) => Function::Disrupt,
-            Self::Launch { .. } | Self::DryRun { .. } => Function::Launch,
-            Self::Settle { .. } => Function::Settle,
-            Self::Drain { .. } => Function::Drain,
+            Self::Pulse { function, .. } => *function,
+            Self::DryRun { .. } => Function::Launch,
         }
     }
 }

@@ -132,6 +132,13 @@ string_id!(
     /// Identity of one commit to the ledger: a repeated commit is recognized by it.
     CommitId, "commit id", not_empty);
 string_id!(
+    /// Identity of a command of disruption.
+    CommandId, "command id", not_empty);
+string_id!(
+    /// Identity of a ledger, drawn when it is opened: a few lower-case letters and digits. It is part of
+    /// the names of claims, of client tokens and of tags, so that another ledger never repeats them.
+    LedgerId, "ledger id", ledger_id);
+string_id!(
     /// Identity of a batch of launches, and the client token of its CreateFleet request.
     BatchId, "batch id", not_empty);
 
@@ -162,11 +169,11 @@ impl LaunchTemplateName {
 }
 
 impl NodeClaimName {
-    /// Name of the `index`th claim that `generation` of the ledger promises to `pool`: the same on
+    /// Name of the `index`th claim that the next commit on `head` promises to `pool`: the same on
     /// every retry, another for every other claim. The pool's part is cut so that the whole fits
     /// in the 63 characters of a label value.
-    pub fn derived(pool: &NodePoolName, generation: crate::ledger::Generation, index: u32) -> Self {
-        let suffix = format!("-{}-{}", base36(generation.0), base36(u64::from(index)));
+    pub fn derived(pool: &NodePoolName, head: &crate::ledger::Head, index: u32) -> Self {
+        let suffix = suffix(head, index);
         let room = 63usize.saturating_sub(suffix.len());
         let cut: String = pool.as_str().chars().take(room).collect();
         let stem = cut.trim_end_matches(['-', '.']);
@@ -181,17 +188,21 @@ impl CommitId {
     }
 }
 
+impl CommandId {
+    /// Of a command by its method and when it was found: one pass finds one of each method at most.
+    pub fn derived(command: &crate::disruption::Command) -> Self {
+        Self(Arc::from(format!("{}-{}", command.method, command.found_at.as_second())))
+    }
+}
+
 impl BatchId {
-    /// The `index`th batch of launches that `generation` of the cluster's ledger promises.
+    /// The `index`th batch of launches that the next commit on the `head` of the cluster's ledger
+    /// promises.
     ///
     /// EC2 takes at most 64 ASCII characters as a client token, and cluster names have up to 100:
     /// a long name is replaced by its digest.
-    pub fn derived(
-        cluster: &ClusterName,
-        generation: crate::ledger::Generation,
-        index: u32,
-    ) -> Self {
-        let suffix = format!("-{}-{}", base36(generation.0), base36(u64::from(index)));
+    pub fn derived(cluster: &ClusterName, head: &crate::ledger::Head, index: u32) -> Self {
+        let suffix = suffix(head, index);
         let name = cluster.as_str();
         if name.len() + suffix.len() <= 64 {
             Self(Arc::from(format!("{name}{suffix}")))
@@ -199,6 +210,13 @@ impl BatchId {
             Self(Arc::from(format!("{:016x}{suffix}", crate::ledger::digest(name.as_bytes()))))
         }
     }
+}
+
+/// `-<ledger>-<arrivals>-<index>`.
+fn suffix(head: &crate::ledger::Head, index: u32) -> String {
+    let ledger = head.ledger.as_ref().map(|ledger| format!("-{ledger}")).unwrap_or_default();
+    let arrivals = base36(head.counters.arrivals + 1);
+    format!("{ledger}-{arrivals}-{}", base36(u64::from(index)))
 }
 
 fn base36(mut number: u64) -> String {
@@ -287,6 +305,12 @@ fn instance_id(text: &str) -> Result<(), &'static str> {
     if is_id { Ok(()) } else { Err(rule) }
 }
 
+fn ledger_id(text: &str) -> Result<(), &'static str> {
+    let rule = "it must be 1 to 8 lower-case letters or digits";
+    let inner = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit();
+    if (1..=8).contains(&text.len()) && text.chars().all(inner) { Ok(()) } else { Err(rule) }
+}
+
 fn subnet_id(text: &str) -> Result<(), &'static str> {
     let rule = "it must be `subnet-` followed by lower-case letters or digits";
     if prefixed(text, "subnet-") { Ok(()) } else { Err(rule) }
@@ -313,7 +337,13 @@ fn instance_type_name(text: &str) -> Result<(), &'static str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ledger::Generation;
+    use crate::ledger::{Counters, Head};
+
+    /// The head of a ledger with the longest names.
+    fn late() -> Head {
+        let counters = Counters { arrivals: u64::MAX - 1, departures: 0 };
+        Head { ledger: Some(LedgerId::new("zzzzzzzz").unwrap()), counters, ..Head::default() }
+    }
 
     #[test]
     fn an_id_names_its_kind_and_rule_when_refused() {
@@ -327,9 +357,8 @@ mod tests {
     #[test]
     fn claim_names_fit_a_label_and_differ_by_index() {
         let pool = NodePoolName::new(&"a".repeat(200)).unwrap();
-        let names: Vec<_> = (0..40)
-            .map(|index| NodeClaimName::derived(&pool, Generation(u64::MAX), index))
-            .collect();
+        let names: Vec<_> =
+            (0..40).map(|index| NodeClaimName::derived(&pool, &late(), index)).collect();
         assert!(names.iter().all(|name| NodeClaimName::new(name.as_str()).is_ok()));
         assert!(names.iter().all(|name| is_label_value(name.as_str())));
         assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
@@ -338,7 +367,7 @@ mod tests {
     #[test]
     fn a_client_token_fits_ec2() {
         let cluster = ClusterName::new(&"c".repeat(100)).unwrap();
-        assert!(BatchId::derived(&cluster, Generation(u64::MAX), u32::MAX).as_str().len() <= 64);
+        assert!(BatchId::derived(&cluster, &late(), u32::MAX).as_str().len() <= 64);
     }
 
     #[test]

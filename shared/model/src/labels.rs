@@ -90,6 +90,11 @@ pub const TERMINATION_FINALIZER: &str = "karpenter.sh/termination";
 pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 /// The value of [`MANAGED_BY`] on what is ours, and the name of our writes.
 pub const MANAGER: &str = "journeyman";
+/// Annotation of a claim whose instance has the tags that say whose it is.
+pub const TAGGED: &str = "karpenter.k8s.aws/tagged";
+/// Tag of our own: the ledger that promised the instance. Only instances with it are ever terminated
+/// without a claim.
+pub const LEDGER_TAG: &str = "journeyman/ledger";
 /// Annotation of our own: the version of the claim that its NodeClaim object shows in full.
 pub const CLAIM_VERSION: &str = "journeyman/nodeclaim-version";
 /// Annotation of our own on an EC2NodeClass: the placement group that it selects, for which Karpenter's

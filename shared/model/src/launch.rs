@@ -6,8 +6,8 @@ use jiff::Timestamp;
 
 use crate::{
     BatchId, CapacityType, HourlyPrice, ImageId, InstanceId, InstanceTypeName, LaunchTemplateName,
-    NodeClaimName, NodePoolName, OfferingKey, PlacementGroupId, ReservationId, SecurityGroupId,
-    SubnetId, Zone,
+    LedgerId, NodeClaimName, NodeClassName, NodePoolName, OfferingKey, PlacementGroupId,
+    ReservationId, SecurityGroupId, SubnetId, Zone,
     node_class::{BlockDevice, ConnectionTracking, MetadataOptions},
 };
 
@@ -309,6 +309,10 @@ pub struct Instance {
     pub reservation: Option<ReservationId>,
     /// The pool in its tags.
     pub node_pool: Option<NodePoolName>,
+    /// The EC2NodeClass in its tags.
+    pub node_class: Option<NodeClassName>,
+    /// The ledger in its tags.
+    pub ledger: Option<LedgerId>,
     /// The claim in its tags.
     pub node_claim: Option<NodeClaimName>,
     /// The batch in its tags.

@@ -1,43 +1,157 @@
-//! The ledger's words: generations, commits and their answers.
+//! The ledger's words: counters, commits and their answers.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     fmt,
 };
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::{
-    BatchId, Bytes, CommitId, Function, HourlyPrice, ImageId, InstanceTypeName, NodeClaim,
-    NodeClaimName, NodePoolName, OfferingKey, limits,
+    BatchId, Bytes, CommandId, CommitId, Function, HourlyPrice, ImageId, InstanceId,
+    InstanceTypeName, LedgerId, NodeClaim, NodeClaimName, NodePoolName, OfferingKey,
+    disruption::Command, limits,
 };
 
 /// The version of a claim that nobody wrote to since it was promised.
 pub const PROMISED_VERSION: u64 = 1;
 
-/// Version of a cluster's promises. Every commit makes the next.
+/// What happened to a cluster's claims so far, as numbers that only grow.
+///
+/// Who adds capacity commits on the arrivals that it observed, who spends a disruption budget on both,
+/// and who must give a claim up on neither: a mass interruption holds up nobody.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Generation(pub u64);
+pub struct Counters {
+    /// Commits that promised capacity.
+    pub arrivals: u64,
+    /// Commits that gave claims up, and withdrawals of claims that got no instance.
+    pub departures: u64,
+}
 
-impl Generation {
-    /// The one after this.
+impl Counters {
+    /// Whether something happened since they were `served`.
+    pub fn is_beyond(self, served: Self) -> bool {
+        served.arrivals < self.arrivals || served.departures < self.departures
+    }
+
+    /// The later of both, counter by counter.
     #[must_use]
-    pub fn next(self) -> Self {
-        Self(self.0 + 1)
+    pub fn merged(self, other: Self) -> Self {
+        Self {
+            arrivals: self.arrivals.max(other.arrivals),
+            departures: self.departures.max(other.departures),
+        }
+    }
+}
+
+impl fmt::Display for Counters {
+    /// `7/3`: arrivals, departures.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}/{}", self.arrivals, self.departures)
+    }
+}
+
+/// Who else is in charge of the cluster's nodes, as `sweep` saw it last.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum Guard {
+    /// Nobody looked yet: nothing is done.
+    #[default]
+    Unchecked,
+    /// Nobody: the functions act.
+    Free {
+        /// When that was seen.
+        checked_at: Timestamp,
+    },
+    /// Somebody: nothing is done.
+    Held {
+        /// Who, and how that is known, in words.
+        by: String,
+        /// When that was seen.
+        checked_at: Timestamp,
+    },
+}
+
+/// How long the word of the guard counts. It is longer than an outage of an API server that everything
+/// should come through, and shorter than restoring a backup of the table takes.
+pub const GUARD_COUNTS_FOR: SignedDuration = SignedDuration::from_mins(10);
+
+impl Guard {
+    /// Why nothing may be done now; `None` where the functions act.
+    pub fn objection(&self, now: Timestamp) -> Option<String> {
+        match self {
+            Self::Unchecked => {
+                Some("nobody checked yet whether something else provisions this cluster".to_owned())
+            }
+            Self::Free { checked_at } if now.duration_since(*checked_at) < GUARD_COUNTS_FOR => None,
+            Self::Free { checked_at } => Some(format!(
+                "whether something else provisions this cluster was checked last at {checked_at}"
+            )),
+            Self::Held { by, .. } => Some(format!("{by} provisions this cluster")),
+        }
+    }
+}
+
+/// What everything that a cluster's ledger says hangs on.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Head {
+    /// Which ledger it is, drawn when it was opened; `None` before that. Two ledgers of one cluster never
+    /// share a name, a token or a tag.
+    pub ledger: Option<LedgerId>,
+    /// What happened so far.
+    pub counters: Counters,
+    /// Whether the functions may act.
+    pub guard: Guard,
+}
+
+impl Head {
+    /// Why nothing may be done on this ledger now; `None` where the functions act.
+    pub fn objection(&self, now: Timestamp) -> Option<String> {
+        match self.ledger {
+            Some(_) => self.guard.objection(now),
+            None => Some("its ledger is not open yet".to_owned()),
+        }
     }
 }
 
 /// What the ledger holds about a cluster.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Snapshot {
-    /// Of the head that was read before everything else.
-    pub generation: Generation,
+    /// The head, which was read before everything else.
+    pub head: Head,
     /// Every claim that is not gone, by name.
     pub claims: BTreeMap<NodeClaimName, NodeClaim>,
     /// Offerings that are unavailable, and until when.
     pub unavailable_offerings: BTreeMap<OfferingKey, Timestamp>,
     /// The least memory that nodes were seen with.
     pub measured: BTreeMap<MeasuredKey, Bytes>,
+    /// Commands that wait to be validated, by id.
+    pub commands: BTreeMap<CommandId, Command>,
+    /// Pools whose launches were refused, by NodePool.
+    pub refusals: BTreeMap<NodePoolName, LaunchRefusals>,
+    /// Items that could not be read. They stop nothing but themselves.
+    pub unreadable: Vec<UnreadableItem>,
+}
+
+/// That launches for a pool were refused as a whole, and not for want of capacity in one offering.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchRefusals {
+    /// Why, in the words of whoever refused.
+    pub reason: String,
+    /// How often in a row.
+    pub count: u32,
+    /// Nothing is promised to the pool before.
+    pub until: Timestamp,
+}
+
+/// An item of the ledger that could not be read.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct UnreadableItem {
+    /// Its key.
+    pub item: String,
+    /// The instance of the claim that it is, if it says so much.
+    pub instance: Option<InstanceId>,
+    /// The attribute and the rule that it breaks.
+    pub problem: String,
 }
 
 /// Nodes that have the same memory: how much of an instance's the firmware and the kernel keep for
@@ -50,6 +164,17 @@ pub struct MeasuredKey {
     pub image: ImageId,
 }
 
+/// What a commit must not have missed. The claims that it changes must be as they were in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    /// It adds capacity: nobody else may have.
+    Arrivals,
+    /// It spends a disruption budget: nobody else may have added capacity or given any up.
+    Both,
+    /// It gives up what is lost anyway, or only notes something: whatever others did.
+    Claims,
+}
+
 /// A plan made real: everything in it happens, or nothing.
 ///
 /// Idempotent by `id`: when the head is the one that a commit with this id made, the commit is
@@ -58,25 +183,57 @@ pub struct MeasuredKey {
 pub struct Commit {
     /// Identity, the same when the commit is repeated.
     pub id: CommitId,
-    /// The generation that was observed; the commit makes the next one.
-    pub parent: Generation,
+    /// The ledger that was observed.
+    pub ledger: Option<LedgerId>,
+    /// The counters that were observed.
+    pub parent: Counters,
+    /// Which of them must be what they were.
+    pub basis: Basis,
     /// Claims that are promised. Neither they nor their batches may exist.
     pub promised: Vec<NodeClaim>,
+    /// Claims with instances that the ledger did not know. They may not exist.
+    pub adopted: Vec<NodeClaim>,
     /// Claims that change: none that is only promised, which only its launch does. The stored version
     /// must be one below theirs.
     pub changed: Vec<NodeClaim>,
     /// Offerings that are unavailable, and until when. A later time that stands already is kept.
     pub unavailable_offerings: BTreeMap<OfferingKey, Timestamp>,
+    /// Commands that wait from now on.
+    pub started: BTreeMap<CommandId, Command>,
+    /// Commands that wait no longer.
+    pub ended: BTreeSet<CommandId>,
     /// Why.
     pub decisions: Vec<Decision>,
 }
 
 impl Commit {
+    /// What the counters are after it, where they were `head` before.
+    pub fn next(&self, head: Counters) -> Counters {
+        let adds = !self.promised.is_empty() || !self.adopted.is_empty();
+        let gives_up = self.changed.iter().any(NodeClaim::is_deleting);
+        Counters {
+            arrivals: head.arrivals + u64::from(adds),
+            departures: head.departures + u64::from(gives_up),
+        }
+    }
+
+    /// Whether it may be made on `head`.
+    pub fn is_based_on(&self, head: Counters) -> bool {
+        match self.basis {
+            Basis::Arrivals => self.parent.arrivals == head.arrivals,
+            Basis::Both => self.parent == head,
+            Basis::Claims => true,
+        }
+    }
+
     /// How many items the transaction has, its head included.
     pub fn items(&self) -> usize {
         1 + batch_items(&self.promised).len()
+            + self.adopted.len()
             + self.changed.len()
             + self.unavailable_offerings.len()
+            + self.started.len()
+            + self.ended.len()
             + self.decisions.len()
     }
 }
@@ -184,7 +341,7 @@ impl Decision {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum CommitOutcome {
     /// It is the head now, by this call or by an earlier one with the same id.
-    Committed(Generation),
+    Committed(Counters),
     /// Somebody else moved the head or a claim first. Nothing happened.
     Conflict,
     /// More items than a transaction takes. Nothing happened.

@@ -19,6 +19,7 @@ pub mod instance_type_info;
 pub mod interruption;
 pub mod labels;
 pub mod launch;
+pub mod lease;
 pub mod ledger;
 pub mod limits;
 pub mod message;
@@ -31,6 +32,7 @@ pub mod pod;
 pub mod policies;
 pub mod price;
 pub mod problem;
+pub mod pulse;
 pub mod quantity;
 pub mod requirement;
 pub mod requirements;
@@ -47,8 +49,8 @@ pub use claim::{ClaimPhase, DeletionReason, NodeClaim};
 pub use condition::{Condition, ConditionKind, ConditionReason};
 pub use function::Function;
 pub use id::{
-    BatchId, ClusterName, CommitId, ImageId, InstanceId, InstanceTypeName, LabelKey,
-    LaunchTemplateName, Namespace, NodeClaimName, NodeClassName, NodeName, NodePoolName,
+    BatchId, ClusterName, CommandId, CommitId, ImageId, InstanceId, InstanceTypeName, LabelKey,
+    LaunchTemplateName, LedgerId, Namespace, NodeClaimName, NodeClassName, NodeName, NodePoolName,
     ObjectName, PlacementGroupId, PodUid, ProviderId, ReservationId, ResourceName, SecurityGroupId,
     SubnetId, Zone, ZoneId,
 };

@@ -7,14 +7,14 @@ use jiff::Timestamp;
 use crate::{
     HourlyPrice, InstanceTypeName, NodeClaim, NodeClaimName, NodeName, NodePoolName, OfferingKey,
     PodKey,
-    ledger::{Decision, Generation},
+    ledger::{Counters, Decision},
 };
 
-/// What should change, from one generation to the next.
+/// What should change.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Plan {
-    /// The generation that it was made on.
-    pub parent: Generation,
+    /// The counters of the ledger that it was made on.
+    pub parent: Counters,
     /// Claims to promise, and for which pods.
     pub promises: Vec<Promise>,
     /// Claims as they should become: given up.

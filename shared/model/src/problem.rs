@@ -5,6 +5,8 @@
 
 use std::fmt;
 
+use jiff::Timestamp;
+
 use crate::{NodeClassName, condition::NotReady};
 
 /// How much a problem weighs.
@@ -40,6 +42,13 @@ pub enum Rule {
         class: NodeClassName,
         /// What the status of the class says.
         why: NotReady,
+    },
+    /// Of a NodePool: EC2 refused to launch for it, and it is tried again later.
+    LaunchRefused {
+        /// Why, in EC2's words.
+        reason: String,
+        /// When it is tried again.
+        until: Timestamp,
     },
     /// The object's own status says that it is not ready.
     NotReady(NotReady),
@@ -90,6 +99,9 @@ impl fmt::Display for Rule {
             Self::Words(words) => f.write_str(words),
             Self::ClassNotReady { class, why } => {
                 write!(f, "EC2NodeClass {class} is not ready: {why}")
+            }
+            Self::LaunchRefused { reason, until } => {
+                write!(f, "its last launch was refused, the next is tried at {until}: {reason}")
             }
             Self::NotReady(why) => f.write_str(&why.in_detail()),
             Self::StaticPool => f.write_str("(static pools)"),

@@ -52,7 +52,8 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violati
             DeletionReason::SpotInterrupted
             | DeletionReason::ReservationEnding
             | DeletionReason::InstanceEnded
-            | DeletionReason::NotRegistered => None,
+            | DeletionReason::NotRegistered
+            | DeletionReason::NotUnderstood => None,
         };
         if let Some(why) = speaks_against {
             let (claim, reason) = (change.name.clone(), deletion.reason);
@@ -71,7 +72,7 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violati
     }
 }
 
-/// What the change does beyond giving the claim up or saying since when it is empty.
+/// What the change does beyond giving the claim up, saying why, or saying since when it is empty.
 fn forbidden(world: &World<'_>, stored: &NodeClaim, change: &NodeClaim) -> Option<String> {
     if stored.is_deleting() {
         return Some("it is being given up already".to_owned());
@@ -82,10 +83,12 @@ fn forbidden(world: &World<'_>, stored: &NodeClaim, change: &NodeClaim) -> Optio
         phase_since: stored.phase_since,
         deletion: stored.deletion.clone(),
         empty_since: stored.empty_since,
+        message: stored.message.clone(),
+        retry: stored.retry,
         ..change.clone()
     };
     if rest != *stored {
-        return Some("more than its deletion and its emptiness changes".to_owned());
+        return Some("more than its deletion, its emptiness and its message changes".to_owned());
     }
     let now = world.facts.now;
     match &change.deletion {

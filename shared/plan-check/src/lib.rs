@@ -71,8 +71,9 @@ pub fn violations(facts: &Facts, plan: &Plan) -> Vec<Violation> {
     let (virtual_pods, changed_types) = (buffers::pods(facts), overlays::changed(facts));
     let world = World::new(facts, &virtual_pods, &changed_types);
     let mut violations = Vec::new();
-    if plan.parent != facts.ledger.generation {
-        let (parent, head) = (plan.parent.0, facts.ledger.generation.0);
+    let head = facts.ledger.head.counters;
+    if plan.parent != head {
+        let parent = plan.parent;
         violations.push(Violation::Parent { parent, head });
     }
     pods::check(&world, plan, &mut violations);

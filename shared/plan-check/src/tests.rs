@@ -10,7 +10,7 @@ mod topology;
 use model::{
     NodeClaim, Plan,
     facts::Facts,
-    ledger::Generation,
+    ledger::Counters,
     plan::{Placement, Target},
 };
 use testkit::build::{
@@ -49,7 +49,7 @@ fn good() -> (Facts, Plan) {
     }
     let on = |target, name| Placement { target, pods: vec![pod_key(name)] };
     let plan = Plan {
-        parent: Generation(7),
+        parent: Counters { arrivals: 7, departures: 0 },
         promises: vec![promise(new_claim("general-7-0"), &["web-0", "web-1"])],
         placements: vec![
             on(Target::Node(id("general-6-0")), "on-node"),
@@ -92,10 +92,10 @@ fn a_good_plan_passes() {
 }
 
 #[test]
-fn a_plan_on_another_generation_is_refused() {
+fn a_plan_on_other_counters_is_refused() {
     check(
-        |_, plan| plan.parent = Generation(6),
-        &["the plan is made on generation 6, the facts hold 7"],
+        |_, plan| plan.parent.arrivals = 6,
+        &["the plan is made on counters 6/0, the facts hold 7/0"],
     );
 }
 

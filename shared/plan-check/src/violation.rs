@@ -2,19 +2,19 @@
 
 use model::{
     BatchId, CapacityType, DeletionReason, HourlyPrice, InstanceTypeName, LabelKey, NodeClaimName,
-    NodeClassName, NodePoolName, OfferingKey, PodKey, plan::Target,
+    NodeClassName, NodePoolName, OfferingKey, PodKey, ledger::Counters, plan::Target,
 };
 
 /// One thing that is wrong with a plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Violation {
-    /// The plan was made on another generation than the facts hold.
-    #[error("the plan is made on generation {parent}, the facts hold {head}")]
+    /// The plan was made on other counters than the facts hold.
+    #[error("the plan is made on counters {parent}, the facts hold {head}")]
     Parent {
         /// Of the plan.
-        parent: u64,
+        parent: Counters,
         /// Of the facts.
-        head: u64,
+        head: Counters,
     },
 
     /// A pod that the facts do not know.

@@ -48,7 +48,7 @@ use std::collections::BTreeSet;
 use model::NodePoolName;
 
 pub use crate::eviction::Immovable;
-pub use carry_out::{Found, given_up, look, validated};
+pub use carry_out::{Found, given_up, look, observed, validated};
 pub(crate) use decide::decide;
 pub use decide::{Answer, PreparedCluster};
 pub use objection::Objection;

@@ -49,8 +49,10 @@ mod world;
 
 pub use disruption::schedule::{CronSchedule, InvalidSchedule};
 pub use lifecycle::{
+    adopt::{Adoption, Present, adopt, without_instance},
     drain::{Drainage, InstanceView, drain},
     forced::forced,
+    guard::{Verdict, verdict},
     interrupt::interrupt,
     renewal::renewed_hashes,
     reservation::{demoted, reserved},

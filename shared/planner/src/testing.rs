@@ -16,7 +16,7 @@ use model::{
     claim::LaunchedInstance,
     facts::{ClassOffer, DaemonSet, Facts},
     labels,
-    ledger::{Generation, Snapshot},
+    ledger::{Counters, Head, Snapshot},
     node::Node,
     node_pool::{Disruption, Limits, NodeClaimTemplate, NodePool},
     plan::Target,
@@ -228,9 +228,14 @@ pub(crate) fn daemon_set(name: &str, spec: PodSpec) -> DaemonSet {
     DaemonSet { key: pod_key(name), spec: Arc::new(spec) }
 }
 
+/// The head of a ledger after so many promises.
+pub(crate) fn head(arrivals: u64) -> Head {
+    Head { counters: Counters { arrivals, departures: 0 }, ..Head::default() }
+}
+
 /// A cluster with the pool `general` and the default types.
 pub(crate) fn facts(pods: Vec<Pod>) -> Facts {
-    let ledger = Snapshot { generation: Generation(7), ..Snapshot::default() };
+    let ledger = Snapshot { head: head(7), ..Snapshot::default() };
     let cluster = ClusterName::new("test").unwrap();
     let mut facts =
         Facts { node_pools: vec![pool("general")], pods, ..Facts::of(cluster, now(), ledger) };
@@ -319,7 +324,7 @@ pub(crate) fn node_of(claim: &NodeClaim, name: &str) -> Node {
 /// A claim of the pool `general` whose initialized node `name` is a `t.large`, in the ledger.
 pub(crate) fn add_managed(facts: &mut Facts, name: &str) -> NodeClaim {
     let mut empty = self::facts(vec![pending("any", spec("cpu=1"))]);
-    empty.ledger.generation = Generation(1);
+    empty.ledger.head = head(1);
     let mut claim = crate::provision(&empty).promises.remove(0).claim;
     claim.name = format!("claim-{name}").parse().unwrap();
     claim.created_at = ago(3_600);
@@ -334,7 +339,7 @@ pub(crate) fn add_managed(facts: &mut Facts, name: &str) -> NodeClaim {
 
 /// Commits the promises of a plan.
 pub(crate) fn commit(facts: &mut Facts, plan: &Plan) {
-    facts.ledger.generation = facts.ledger.generation.next();
+    facts.ledger.head.counters.arrivals += 1;
     for promise in &plan.promises {
         facts.ledger.claims.insert(promise.claim.name.clone(), promise.claim.clone());
     }

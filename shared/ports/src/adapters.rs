@@ -8,12 +8,16 @@
 pub trait Adapters {
     /// What can be bought.
     type Catalog: crate::Catalog;
+    /// The time that is left.
+    type Clock: crate::Clock;
     /// What can be read from the cluster.
     type Cluster: crate::Cluster;
     /// What selectors of EC2NodeClasses name.
     type Discovery: crate::Discovery;
     /// Instances.
     type Fleet: crate::Fleet;
+    /// Who provisions the cluster.
+    type Leases: crate::Leases;
     /// The table of claims.
     type Ledger: crate::Ledger;
     /// Queues.
@@ -40,9 +44,11 @@ pub trait Adapters {
 impl<W> Adapters for W
 where
     W: crate::Catalog
+        + crate::Clock
         + crate::Cluster
         + crate::Discovery
         + crate::Fleet
+        + crate::Leases
         + crate::Ledger
         + crate::Mailbox
         + crate::Market
@@ -55,9 +61,11 @@ where
         + crate::Templates,
 {
     type Catalog = W;
+    type Clock = W;
     type Cluster = W;
     type Discovery = W;
     type Fleet = W;
+    type Leases = W;
     type Ledger = W;
     type Mailbox = W;
     type Market = W;

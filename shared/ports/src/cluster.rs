@@ -4,6 +4,7 @@ use model::{
     NodeClaim, NodeClaimName, NodeName, Pod,
     claim::SyncedNodeClaim,
     facts::{DaemonSet, Surroundings},
+    lease::{LedgerLease, ObservedLeases},
     node::{Eviction, EvictionRequest, Node, NodePatch},
     node_class::{ListedNodeClass, NodeClassStatus, ObservedNodeClass},
     node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
@@ -76,12 +77,12 @@ pub trait Cluster {
 
 /// What is done to one node and to the pods on it.
 pub trait Nodes {
-    /// The node whose `spec.providerID` names `instance`, if it joined.
-    async fn node_of_instance(
-        &self,
-        instance: &model::InstanceId,
-    ) -> Result<Option<Node>, PortError>;
-    /// The pods that are bound to it.
+    /// The node called `name`, if it is there. One that cannot be read is `Permanent`, and never absent.
+    async fn node(&self, name: &NodeName) -> Result<Option<Node>, PortError>;
+    /// Nodes that are not initialized: without the label `karpenter.sh/initialized=true`. So it is a short
+    /// list, however large the cluster.
+    async fn uninitialized(&self) -> Result<Listing<Node>, PortError>;
+    /// The pods that are bound to a node.
     async fn pods_on(&self, node: &NodeName) -> Result<Listing<Pod>, PortError>;
     /// Changes labels, annotations, taints and finalizers. Repeating it changes nothing. A node
     /// that is not there is `NotFound`.
@@ -121,11 +122,25 @@ pub trait NodePools {
     ) -> Result<(), PortError>;
 }
 
+/// Who says that it provisions the cluster.
+pub trait Leases {
+    /// The leases of Karpenter in every namespace, and ours.
+    async fn leases(&self) -> Result<ObservedLeases, PortError>;
+    /// Renews ours, or takes it. `Conflict` when somebody else did meanwhile.
+    async fn hold(&self, lease: &LedgerLease) -> Result<(), PortError>;
+}
+
 /// The NodeClaim objects that say in a cluster what the ledger says, for people and tools. Objects
 /// of no claim are somebody else's: they are neither listed nor touched.
 pub trait NodeClaims {
     /// The objects that are there. `NotFound` in a cluster that does not know the kind.
     async fn synced(&self) -> Result<Listing<SyncedNodeClaim>, PortError>;
+    /// Every object, ours and others', as claims; those without a NodePool are left out. `NotFound` in a
+    /// cluster that does not know the kind.
+    async fn objects(&self) -> Result<Listing<NodeClaim>, PortError>;
+    /// Makes an object that somebody else made one of ours, so that [`NodeClaims::sync`] may write it. One
+    /// that is ours, or not there, stays as it is.
+    async fn take_over(&self, claim: &NodeClaimName) -> Result<(), PortError>;
     /// Makes the object say what `claim` says, and has it be deleted when the claim is given up; what
     /// others wrote on it stays. Repeating it changes nothing, and an older version of the claim
     /// takes nothing back. For a claim that is given up no object is made. `Conflict` when somebody

@@ -1,8 +1,11 @@
 //! The ledger: where promises are kept.
 
 use model::{
-    Bytes, ClusterName, InstanceId, NodeClaim, NodeClaimName, NodeClassName,
-    ledger::{Commit, CommitOutcome, MeasuredKey, Snapshot, WriteOutcome},
+    Bytes, ClusterName, Function, InstanceId, LedgerId, NodeClaim, NodeClassName, NodePoolName,
+    ledger::{
+        Commit, CommitOutcome, Guard, Head, LaunchRefusals, MeasuredKey, Snapshot, WriteOutcome,
+    },
+    pulse::Pulse,
     validation::Validation,
 };
 
@@ -11,10 +14,31 @@ use crate::PortError;
 /// The table of claims. Reads are consistent; each names its cluster. Offerings without capacity are
 /// a region's: what one cluster meets, every cluster in the table knows.
 pub trait Ledger {
-    /// The head, then every claim that is not gone, every offering that is unavailable and all memory
-    /// that was measured.
+    /// The head of `cluster`'s ledger, that of one that is not open where there is none.
+    async fn head(&self, cluster: &ClusterName) -> Result<Head, PortError>;
+
+    /// Opens the ledger of `cluster` under an id that no ledger had before, with an unchecked guard. One that
+    /// is open stays as it is, unless it is the one called `replaced`, whose claims stay: its head is the
+    /// answer then. Counters never go back, because pulses say which of them they served.
+    async fn open(
+        &self,
+        cluster: &ClusterName,
+        replaced: Option<&LedgerId>,
+    ) -> Result<Head, PortError>;
+
+    /// Replaces what the guard says, if the ledger is the one called `ledger`; else `Conflict`. Repeating
+    /// it changes nothing.
+    async fn put_guard(
+        &self,
+        cluster: &ClusterName,
+        ledger: &LedgerId,
+        guard: &Guard,
+    ) -> Result<WriteOutcome, PortError>;
+
+    /// The head, then every claim that is not gone, every offering that is unavailable, all memory that
+    /// was measured, commands and refusals. What cannot be read is listed as such.
     ///
-    /// The generation is read first: a commit on it conflicts with whatever was missed.
+    /// The head is read first: a commit on its counters conflicts with whatever was missed.
     async fn snapshot(&self, cluster: &ClusterName) -> Result<Snapshot, PortError>;
 
     /// Makes a plan real, all of it or nothing. Idempotent by the commit's id; see [`Commit`].
@@ -24,19 +48,12 @@ pub trait Ledger {
         commit: &Commit,
     ) -> Result<CommitOutcome, PortError>;
 
-    /// One claim, if it is there and was written to since it was promised: until then, a claim is
-    /// only in the [snapshot](Ledger::snapshot).
-    async fn claim(
+    /// The claims whose instances are among `instances`, each with its cluster; instances of nobody have
+    /// none. May lag a write by seconds.
+    async fn claims_of_instances(
         &self,
-        cluster: &ClusterName,
-        name: &NodeClaimName,
-    ) -> Result<Option<NodeClaim>, PortError>;
-
-    /// The claim whose instance is `instance`, if there is one. May lag a write by seconds.
-    async fn claim_of_instance(
-        &self,
-        instance: &InstanceId,
-    ) -> Result<Option<(ClusterName, NodeClaim)>, PortError>;
+        instances: &[InstanceId],
+    ) -> Result<Vec<(ClusterName, NodeClaim)>, PortError>;
 
     /// Stores a claim whose stored version is one below its own, and that was written to before.
     /// `Conflict` too when it is still as it was promised: it leaves its batch by
@@ -63,9 +80,10 @@ pub trait Ledger {
         claim: &NodeClaim,
     ) -> Result<WriteOutcome, PortError>;
 
-    /// Removes claims of one batch, each as [`Ledger::remove_claim`] does, and those that are still as
-    /// they were promised too. `Conflict` when any of them was refused; the others may be gone.
-    async fn remove_claims(
+    /// Withdraws claims of one batch that got no instance: each is removed as [`Ledger::remove_claim`]
+    /// does, and those that are still as they were promised too; then a departure is counted. `Conflict`
+    /// when any of them was refused; the others may be gone.
+    async fn withdraw_claims(
         &self,
         cluster: &ClusterName,
         claims: &[NodeClaim],
@@ -88,22 +106,27 @@ pub trait Ledger {
         until: jiff::Timestamp,
     ) -> Result<(), PortError>;
 
-    /// Moves the poll chain called `chain` from link `from` to the next, at `now`. `Conflict` when
-    /// another delivery did so already. The first link of a chain starts from `None`.
-    async fn advance_tick(
+    /// Keeps that launches for `pool` were refused, or with `None` that they are not any more. Repeating
+    /// it changes nothing.
+    async fn put_refusals(
         &self,
         cluster: &ClusterName,
-        chain: &str,
-        from: Option<u64>,
-        now: jiff::Timestamp,
-    ) -> Result<WriteOutcome, PortError>;
+        pool: &NodePoolName,
+        refusals: Option<&LaunchRefusals>,
+    ) -> Result<(), PortError>;
 
-    /// The newest link of a poll chain and when it was made, if there is one.
-    async fn tick(
+    /// The pulse of `function`, that of a function that never ran where there is none.
+    async fn pulse(&self, cluster: &ClusterName, function: Function) -> Result<Pulse, PortError>;
+
+    /// Replaces the pulse of `function` if the stored one has the sequence `from`; else `Conflict`. It is
+    /// `Written` too when an earlier call with the same pulse did it.
+    async fn write_pulse(
         &self,
         cluster: &ClusterName,
-        chain: &str,
-    ) -> Result<Option<(u64, jiff::Timestamp)>, PortError>;
+        function: Function,
+        from: u64,
+        pulse: &Pulse,
+    ) -> Result<WriteOutcome, PortError>;
 
     /// What trying `class` out came to the last time, if that is worth knowing still.
     async fn validation(

@@ -13,7 +13,7 @@ mod ledger;
 pub use adapters::Adapters;
 pub use cloud::{Catalog, CatalogStore, Discovery, Fleet, Mailbox, Market, Profiles, Templates};
 pub use cluster::{
-    Cluster, Listing, Malformed, NodeClaims, NodeClasses, NodePools, Nodes, PodSelection,
+    Cluster, Leases, Listing, Malformed, NodeClaims, NodeClasses, NodePools, Nodes, PodSelection,
     Surrounded,
 };
 pub use fault::{BoxError, Fault, PortError};
@@ -21,6 +21,13 @@ pub use ledger::Ledger;
 
 use jiff::{SignedDuration, Timestamp};
 use model::ClusterName;
+
+/// The clock on the wall, for nothing but stopping in time: decisions have the one present of their
+/// [`Invocation`].
+pub trait Clock {
+    /// The time now.
+    fn now(&self) -> Timestamp;
+}
 
 /// One call of a handler. It has one present.
 #[derive(Clone, Debug, PartialEq, Eq)]

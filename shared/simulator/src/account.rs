@@ -164,6 +164,12 @@ impl InstanceRecord {
             launched_at: self.launched_at,
             reservation: reservation.cloned(),
             node_pool: self.tag_at(labels::NODE_POOL, time).and_then(|n| NodePoolName::new(n).ok()),
+            node_class: self
+                .tag_at(labels::NODE_CLASS, time)
+                .and_then(|n| model::NodeClassName::new(n).ok()),
+            ledger: self
+                .tag_at(labels::LEDGER_TAG, time)
+                .and_then(|id| model::LedgerId::new(id).ok()),
             node_claim: node_claim.and_then(|name| NodeClaimName::new(name).ok()),
             batch: self.tag_at(labels::BATCH_TAG, time).and_then(|t| model::BatchId::new(t).ok()),
         })

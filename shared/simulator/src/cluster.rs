@@ -141,6 +141,10 @@ pub(crate) struct ClusterState {
     pub(crate) node_classes: BTreeMap<NodeClassName, NodeClass>,
     pub(crate) class_records: Records<NodeClassName>,
     pub(crate) pool_records: Records<NodePoolName>,
+    /// The lease of a ledger, if one was ever held.
+    pub(crate) ledger_lease: Option<model::lease::LedgerLease>,
+    /// Whether Karpenter runs in the cluster and holds its lease.
+    pub(crate) has_karpenter: bool,
     /// What was told about them.
     pub(crate) class_statuses: BTreeMap<NodeClassName, ClassStatusRecord>,
     /// Classes that somebody had looked at before the world began: they can be launched from as long as
@@ -248,12 +252,25 @@ impl World {
             Action::TerminateInstance(target) => self.terminate_one(&target),
             Action::SetCapacity { offering, instances } => self.set_capacity(offering, instances),
             Action::SetPrice { offering, price } => self.set_price(&offering, price),
+            Action::LoseLedger => self.ledger.lose(self.now),
+            Action::ForgetClaim(name) => {
+                self.ledger.forget(&name, self.now);
+                self.cluster.node_claims.remove(&name);
+            }
+            Action::BackUpLedger => self.ledger.back_up(),
+            Action::RestoreLedger => self.ledger.restore(self.now),
+            Action::RunKarpenter(is_running) => self.cluster.has_karpenter = is_running,
+            Action::AddForeignNodeClaim(claim) => {
+                let name = claim.name.clone();
+                let foreign = Some(*claim);
+                let object = NodeClaimObject { foreign, ..NodeClaimObject::default() };
+                self.cluster.node_claims.insert(name, object);
+            }
             Action::DeregisterImage(image) => self.deregister(image),
             Action::AddReservation(record) => self.add_reservation(record),
             Action::CancelReservation(id) => self.cancel_reservation(&id),
             Action::DeleteLaunchTemplates => self.delete_templates(),
             Action::RefuseEvictions(pod) => self.refuse_evictions(pod),
-            Action::LoseLedger => self.lose_ledger(),
             Action::StopFaults => self.stop_faults(),
         }
         self.touch();

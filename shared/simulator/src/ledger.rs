@@ -9,26 +9,32 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    BatchId, Bytes, ClaimPhase, ClusterName, CommitId, Function, InstanceId, NodeClaim,
-    NodeClaimName, NodeClassName, OfferingKey,
-    ledger::{Commit, CommitOutcome, Generation, MeasuredKey, Snapshot, WriteOutcome, batch_items},
+    BatchId, Bytes, ClusterName, CommandId, CommitId, Function, InstanceId, LedgerId, NodeClaim,
+    NodeClaimName, NodeClassName, NodePoolName, OfferingKey,
+    disruption::Command,
+    ledger::{
+        Commit, CommitOutcome, Guard, Head, LaunchRefusals, MeasuredKey, Snapshot, WriteOutcome,
+    },
     limits::ITEMS_PER_COMMIT_MAX,
+    pulse::Pulse,
     validation::Validation,
 };
 
-use crate::{later, timeline::Happening, world::World};
+use crate::{later, made_up, timeline::Happening, world::World};
 
 /// What was stored about an instance's claim, and when: the newest that is old enough is visible.
 type IndexVersions = Vec<(Timestamp, Option<Rc<NodeClaim>>)>;
 
 /// One cluster's items.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct ClusterLedger {
-    pub(crate) head: Generation,
+    pub(crate) head: Head,
     last_commit: Option<CommitId>,
     pub(crate) claims: BTreeMap<NodeClaimName, Rc<NodeClaim>>,
     measured: BTreeMap<MeasuredKey, (Bytes, Timestamp)>,
-    ticks: BTreeMap<String, (u64, Timestamp)>,
+    pulses: BTreeMap<Function, Pulse>,
+    commands: BTreeMap<CommandId, Command>,
+    pub(crate) refusals: BTreeMap<NodePoolName, LaunchRefusals>,
     pub(crate) validations: BTreeMap<NodeClassName, Validation>,
     batches: BTreeMap<BatchId, BTreeSet<NodeClaimName>>,
     instances: BTreeMap<InstanceId, IndexVersions>,
@@ -38,6 +44,12 @@ pub(crate) struct ClusterLedger {
 #[derive(Debug, Default)]
 pub(crate) struct LedgerState {
     pub(crate) clusters: BTreeMap<ClusterName, ClusterLedger>,
+    /// What was backed up.
+    backup: BTreeMap<ClusterName, ClusterLedger>,
+    /// When it was lost or became an old one.
+    pub(crate) disturbed_at: Option<Timestamp>,
+    /// How many ledgers were opened so far, in all clusters.
+    opened: u32,
     /// Of the region: every cluster's.
     unavailable_offerings: BTreeMap<OfferingKey, Timestamp>,
 }
@@ -50,11 +62,11 @@ impl LedgerState {
         self.clusters.entry(name.clone()).or_default()
     }
 
-    /// Claims and cooling offerings, under a generation that was read before.
+    /// Everything that a decision needs, under a head that was read before.
     pub(crate) fn snapshot(
         &mut self,
         cluster: &ClusterName,
-        generation: Generation,
+        head: Head,
         now: Timestamp,
     ) -> Snapshot {
         let unavailable_offerings =
@@ -66,7 +78,62 @@ impl LedgerState {
         let claims = claims.map(|(name, claim)| (name.clone(), NodeClaim::clone(claim))).collect();
         let measured = cluster_ledger.measured.iter().filter(|(_, (_, until))| now < *until);
         let measured = measured.map(|(key, (memory, _))| (key.clone(), *memory)).collect();
-        Snapshot { generation, claims, unavailable_offerings, measured }
+        let (commands, refusals) =
+            (cluster_ledger.commands.clone(), cluster_ledger.refusals.clone());
+        let unreadable = Vec::new();
+        Snapshot { head, claims, unavailable_offerings, measured, commands, refusals, unreadable }
+    }
+
+    pub(crate) fn lose(&mut self, now: Timestamp) {
+        self.disturbed_at = Some(now);
+        self.clusters.clear();
+        self.unavailable_offerings.clear();
+    }
+
+    pub(crate) fn forget(&mut self, name: &NodeClaimName, now: Timestamp) {
+        self.disturbed_at = Some(now);
+        for ledger in self.clusters.values_mut() {
+            let Some(claim) = ledger.claims.remove(name) else { continue };
+            if let Some(instance) = &claim.instance {
+                ledger.index(&instance.id, None, now);
+            }
+        }
+    }
+
+    pub(crate) fn back_up(&mut self) {
+        self.backup.clone_from(&self.clusters);
+    }
+
+    pub(crate) fn restore(&mut self, now: Timestamp) {
+        self.disturbed_at = Some(now);
+        self.clusters.clone_from(&self.backup);
+    }
+
+    /// Opens the ledger of `cluster`, unless another than `replaced` is open: `sim1` is the first of all.
+    pub(crate) fn open(&mut self, cluster: &ClusterName, replaced: Option<&LedgerId>) -> Head {
+        let open = self.cluster(cluster).head.ledger.as_ref();
+        if open.is_none() || open == replaced {
+            self.opened += 1;
+            let ledger = made_up(LedgerId::new(&format!("sim{}", self.opened)));
+            // Pulses say which counters they served: those never go back.
+            let counters = self.cluster(cluster).head.counters;
+            self.cluster(cluster).head = Head { ledger: Some(ledger), counters, ..Head::default() };
+        }
+        self.cluster(cluster).head.clone()
+    }
+
+    pub(crate) fn put_guard(
+        &mut self,
+        cluster: &ClusterName,
+        ledger: &LedgerId,
+        guard: &Guard,
+    ) -> WriteOutcome {
+        let head = &mut self.cluster(cluster).head;
+        if head.ledger.as_ref() != Some(ledger) {
+            return WriteOutcome::Conflict;
+        }
+        head.guard = guard.clone();
+        WriteOutcome::Written
     }
 
     /// How many offerings were ever unavailable.
@@ -102,7 +169,8 @@ impl LedgerState {
         })
     }
 
-    /// The claim of `instance` as an index shows it that knows what was written until `until`.
+    /// The claim of `instance`, if an index shows that it is its own that knows what was written until
+    /// `until`. The claim itself is as it stands.
     pub(crate) fn indexed(
         &self,
         instance: &InstanceId,
@@ -111,7 +179,9 @@ impl LedgerState {
         self.clusters.iter().find_map(|(cluster, ledger)| {
             let versions = ledger.instances.get(instance)?;
             let (_, claim) = versions.iter().rev().find(|(at, _)| *at <= until)?;
-            claim.as_ref().map(|claim| (cluster.clone(), NodeClaim::clone(claim)))
+            let claim = ledger.claims.get(&claim.as_ref()?.name)?;
+            let is_its = claim.instance.as_ref().is_some_and(|its| its.id == *instance);
+            is_its.then(|| (cluster.clone(), NodeClaim::clone(claim)))
         })
     }
 }
@@ -124,21 +194,24 @@ impl ClusterLedger {
         }
     }
 
-    pub(crate) fn tick(&self, chain: &str) -> Option<(u64, Timestamp)> {
-        self.ticks.get(chain).copied()
+    pub(crate) fn pulse(&self, function: Function) -> Pulse {
+        self.pulses.get(&function).copied().unwrap_or_default()
     }
 
-    pub(crate) fn advance_tick(
+    pub(crate) fn write_pulse(
         &mut self,
-        chain: &str,
-        from: Option<u64>,
-        now: Timestamp,
+        function: Function,
+        from: u64,
+        pulse: &Pulse,
     ) -> WriteOutcome {
-        if self.tick(chain).map(|(tick, _)| tick) != from {
+        let stored = self.pulse(function);
+        if stored == *pulse {
+            return WriteOutcome::Written;
+        }
+        if stored.sequence != from {
             return WriteOutcome::Conflict;
         }
-        let next = from.map_or(0, |tick| tick.saturating_add(1));
-        self.ticks.insert(chain.to_owned(), (next, now));
+        self.pulses.insert(function, *pulse);
         WriteOutcome::Written
     }
 
@@ -151,8 +224,13 @@ impl ClusterLedger {
         let is_next = |claim: &NodeClaim| {
             self.claims.get(&claim.name).is_some_and(|stored| stored.version + 1 == claim.version)
         };
-        commit.parent == self.head
-            && commit.promised.iter().all(|claim| !self.claims.contains_key(&claim.name))
+        commit.ledger == self.head.ledger
+            && commit.is_based_on(self.head.counters)
+            && commit
+                .promised
+                .iter()
+                .chain(&commit.adopted)
+                .all(|claim| !self.claims.contains_key(&claim.name))
             && commit.changed.iter().all(is_next)
     }
 
@@ -167,11 +245,6 @@ impl ClusterLedger {
 }
 
 impl World {
-    /// Somebody deletes the table, and it is made anew: empty.
-    pub(crate) fn lose_ledger(&mut self) {
-        self.ledger = LedgerState::default();
-    }
-
     pub(crate) fn commit(&mut self, cluster: &ClusterName, commit: &Commit) -> CommitOutcome {
         let (items, items_max) = (commit.items(), ITEMS_PER_COMMIT_MAX);
         if items > items_max {
@@ -180,14 +253,16 @@ impl World {
         let ignores_conditions = self.settings.sabotage.ignore_compare_and_set;
         let ledger = self.ledger.cluster(cluster);
         if ledger.last_commit.as_ref() == Some(&commit.id) {
-            return CommitOutcome::Committed(ledger.head);
+            return CommitOutcome::Committed(ledger.head.counters);
         }
         if !ledger.allows(commit) && !ignores_conditions {
             return CommitOutcome::Conflict;
         }
-        ledger.head = ledger.head.next();
+        ledger.head.counters = commit.next(ledger.head.counters);
         ledger.last_commit = Some(commit.id.clone());
-        let head = ledger.head;
+        ledger.commands.extend(commit.started.clone());
+        ledger.commands.retain(|id, _| !commit.ended.contains(id));
+        let counters = ledger.head.counters;
         for (offering, until) in &commit.unavailable_offerings {
             self.ledger.mark_unavailable(offering, *until);
         }
@@ -195,13 +270,11 @@ impl World {
             let (claim, node_pool) = (claim.name.clone(), claim.node_pool.clone());
             self.happened(Happening::ClaimPromised { claim, node_pool });
         }
-        for claim in commit.promised.iter().chain(&commit.changed) {
+        let stored = commit.promised.iter().chain(&commit.adopted).chain(&commit.changed);
+        for claim in stored {
             self.store_claim(cluster, claim);
         }
-        for claim in batch_items(&commit.promised).iter().filter_map(|item| item.first()) {
-            self.stream(cluster, Function::Launch, claim);
-        }
-        CommitOutcome::Committed(head)
+        CommitOutcome::Committed(counters)
     }
 
     pub(crate) fn write_claim(&mut self, cluster: &ClusterName, claim: &NodeClaim) -> WriteOutcome {
@@ -274,11 +347,6 @@ impl World {
         if let Some(deletion) = claim.deletion.as_ref().filter(|_| !was_deleting) {
             let (claim, reason) = (claim.name.clone(), deletion.reason);
             self.happened(Happening::ClaimGivenUp { claim, reason });
-        }
-        match claim.phase {
-            ClaimPhase::Launched => self.stream(cluster, Function::Settle, claim),
-            ClaimPhase::Deleting => self.stream(cluster, Function::Drain, claim),
-            ClaimPhase::Promised | ClaimPhase::Registered | ClaimPhase::Initialized => {}
         }
     }
 

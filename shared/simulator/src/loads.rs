@@ -42,7 +42,7 @@ pub(crate) fn usual(world: &mut World, operation: &str) -> Load {
             others: number(cluster.nodes.len()),
             ..Load::items(cluster.storage.claims.len())
         },
-        "NodeClaims.synced" => Load::items(cluster.node_claims.len()),
+        "NodeClaims.synced" | "NodeClaims.objects" => Load::items(cluster.node_claims.len()),
         "Fleet.list" | "Fleet.of_batch" => Load::items(world.account.instances.len()),
         "Templates.list" => Load::items(world.account.templates.len()),
         "Profiles.list" => Load::items(world.account.profiles.len()),
@@ -56,17 +56,13 @@ pub(crate) fn usual(world: &mut World, operation: &str) -> Load {
         "Catalog.catalog" | "CatalogStore.stored" => read_load(CATALOG_BYTES),
         "CatalogStore.put" => Load { write_units: write_units(CATALOG_BYTES), ..Load::default() },
         "Ledger.snapshot" => snapshot(world),
-        "Ledger.claim" | "Ledger.tick" | "Ledger.validation" | "Ledger.head" | "Ledger.pulse" => {
-            SMALL_READ
-        }
-        "Ledger.claim_of_instance" => Load { read_units: 2, ..SMALL_READ },
-        "Ledger.measure"
-        | "Ledger.advance_tick"
-        | "Ledger.put_validation"
-        | "Ledger.open"
+        "Ledger.head" | "Ledger.pulse" | "Ledger.validation" => SMALL_READ,
+        "Ledger.open"
         | "Ledger.put_guard"
         | "Ledger.put_refusals"
-        | "Ledger.write_pulse" => SMALL_WRITE,
+        | "Ledger.write_pulse"
+        | "Ledger.measure"
+        | "Ledger.put_validation" => SMALL_WRITE,
         _ => Load::items(1),
     }
 }
@@ -123,11 +119,19 @@ pub(crate) fn instances(instances: &[InstanceId]) -> Load {
     Load::items(instances.len())
 }
 
-/// Nodes that are read until the one of `instance` is found: pages of all before it, or of all.
-pub(crate) fn search(world: &World, instance: &InstanceId) -> Load {
-    let nodes = &world.cluster.nodes;
-    let name = world.cluster.node_of_instance.get(instance);
-    Load::items(name.map_or(nodes.len(), |name| nodes.range::<NodeName, _>(..=name).count()))
+/// Nodes that are not initialized.
+pub(crate) fn uninitialized(world: &World) -> Load {
+    let nodes = world.cluster.nodes.values();
+    Load::items(nodes.filter(|entry| !entry.node.is_initialized()).count())
+}
+
+/// Instances that are looked up in the index, and the claims of those that have one.
+pub(crate) fn claims_of(world: &World, instances: &[InstanceId]) -> Load {
+    let claims = instances.iter().filter_map(|id| world.ledger.claim_of(id));
+    let (found, bytes) =
+        claims.fold((0, 0), |(found, bytes), claim| (found + 1, bytes + claim_bytes(claim)));
+    let read_units = number(instances.len()) + read_load(bytes).read_units;
+    Load { others: found, read_units, ..Load::items(instances.len()) }
 }
 
 /// A batch's instances.

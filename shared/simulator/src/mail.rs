@@ -1,19 +1,16 @@
-//! Triggers: queues that deliver at least once, the ledger's stream, the one-minute schedules.
+//! Triggers: queues that deliver at least once, and the one-minute schedules.
 //!
 //! The driver takes what is due and says how it ended; see [`crate::Runner`].
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
-use model::{
-    ClusterName, Function, NodeClaim, NodeClaimName, interruption::Interruption,
-    limits::MESSAGE_DELAY_SECONDS_MAX,
-};
+use model::{ClusterName, Function, interruption::Interruption, limits::MESSAGE_DELAY_SECONDS_MAX};
 use ports::Invocation;
 
 use crate::{
     chance::Span,
-    delivery::{DeliveryOutcome, FunctionCall, MinuteSchedule, Payload},
+    delivery::{DeliveryOutcome, FunctionCall, Payload},
     later,
     limits::{FunctionTable, RECURSIVE_INVOCATIONS_MAX, RecursiveLoop},
     world::{Event, World},
@@ -21,17 +18,12 @@ use crate::{
 
 /// Between a send and the earliest delivery of a queue.
 const QUEUE_LATENCY: Span = Span::from_millis(20, 200);
-/// Between a write and its record in the stream.
-const STREAM_LATENCY: Span = Span::from_millis(100, 600);
 /// Between an event of EC2 and its message in the queue.
 const EVENT_LATENCY: Span = Span::from_millis(300, 2_000);
-/// Records of one stream batch.
-const STREAM_BATCH_MAX: usize = 100;
-/// An asynchronous invocation is tried three times.
-/// <https://docs.aws.amazon.com/lambda/latest/dg/invocation-async-error-handling.html>
-const SCHEDULE_RECEIVES_MAX: u32 = 3;
-/// Between the first and the second try of an asynchronous invocation.
-const SCHEDULE_RETRY_AFTER: SignedDuration = SignedDuration::from_mins(1);
+/// How long Lambda gathers messages of the queue `interruption` for one call.
+const INTERRUPTION_WINDOW: SignedDuration = SignedDuration::from_secs(1);
+/// Messages of the queue `interruption` in one call.
+const INTERRUPTIONS_MAX: usize = 1_000;
 
 /// A message in a queue.
 #[derive(Clone, Debug)]
@@ -45,25 +37,6 @@ struct Envelope {
     lineage: BTreeMap<Function, u32>,
     /// When it was taken last.
     taken_at: Timestamp,
-}
-
-/// The records of one cluster for one function, in the order of the writes.
-#[derive(Debug)]
-struct Stream {
-    records: VecDeque<(Timestamp, u64, NodeClaimName)>,
-    is_busy: bool,
-    blocked_until: Timestamp,
-    attempts: u32,
-    /// Whether the first batch was delivered well once already.
-    is_repeating: bool,
-    batch_max: usize,
-}
-
-/// What is under way.
-#[derive(Debug)]
-enum InFlight {
-    Message(Envelope),
-    Batch { cluster: ClusterName, function: Function, count: usize },
 }
 
 /// Something that was given up after too many tries.
@@ -83,27 +56,8 @@ pub(crate) struct Mail {
     sequence: u64,
     deliveries: u64,
     queue: BTreeMap<(Timestamp, u64), Envelope>,
-    streams: BTreeMap<(ClusterName, Function), Stream>,
-    in_flight: BTreeMap<u64, InFlight>,
+    in_flight: BTreeMap<u64, Envelope>,
     pub(crate) dead: Vec<DeadLetter>,
-}
-
-impl Stream {
-    fn new() -> Self {
-        Self {
-            records: VecDeque::new(),
-            is_busy: false,
-            blocked_until: Timestamp::MIN,
-            attempts: 0,
-            is_repeating: false,
-            batch_max: STREAM_BATCH_MAX,
-        }
-    }
-
-    fn due_at(&self) -> Option<Timestamp> {
-        let (at, _, _) = self.records.front()?;
-        (!self.is_busy).then(|| self.blocked_until.max(*at))
-    }
 }
 
 impl Mail {
@@ -114,38 +68,24 @@ impl Mail {
 
     /// When the next delivery is due, if there is one to come for which `functions` have room.
     pub(crate) fn next_at(&self, functions: &FunctionTable) -> Option<Timestamp> {
-        let queued =
-            self.queue.iter().find(|(_, envelope)| self.has_room(functions, envelope.function));
-        let queued = queued.map(|((at, _), _)| *at);
-        let streams = self.streams.iter().filter(|((_, f), _)| self.has_room(functions, *f));
-        streams.filter_map(|(_, stream)| stream.due_at()).chain(queued).min()
+        let mut queued =
+            self.queue.iter().filter(|(_, envelope)| self.has_room(functions, envelope.function));
+        queued.next().map(|((at, _), _)| *at)
     }
 
     /// Whether one more invocation of `function` may begin.
     fn has_room(&self, functions: &FunctionTable, function: Function) -> bool {
         let Some(reserved) = functions.of(function).reserved_concurrency else { return true };
-        let under_way =
-            self.in_flight.values().filter(|in_flight| in_flight.function() == function);
+        let under_way = self.in_flight.values().filter(|envelope| envelope.function == function);
         under_way.count() < reserved
     }
 
     /// How often the chain of the delivery `id` came to each function, this time included.
     fn lineage(&self, id: u64) -> BTreeMap<Function, u32> {
-        let Some(InFlight::Message(envelope)) = self.in_flight.get(&id) else {
-            return BTreeMap::new();
-        };
+        let Some(envelope) = self.in_flight.get(&id) else { return BTreeMap::new() };
         let mut lineage = envelope.lineage.clone();
         *lineage.entry(envelope.function).or_default() += 1;
         lineage
-    }
-}
-
-impl InFlight {
-    const fn function(&self) -> Function {
-        match self {
-            Self::Message(envelope) => envelope.function,
-            Self::Batch { function, .. } => *function,
-        }
     }
 }
 
@@ -168,8 +108,8 @@ impl World {
     /// Tells the queue `interruption` what EC2 announces.
     pub(crate) fn announce(&mut self, event: Interruption) {
         let cluster = self.settings.cluster.clone();
-        let payload = Payload::Interruption(event);
-        let delay = (SignedDuration::ZERO, EVENT_LATENCY);
+        let payload = Payload::Interruptions(vec![event]);
+        let delay = (INTERRUPTION_WINDOW, EVENT_LATENCY);
         self.enqueue(cluster, Function::Interrupt, payload, delay);
     }
 
@@ -199,58 +139,20 @@ impl World {
         }
     }
 
-    /// Puts a written item into the stream of `function`: a claim's, or the item of promised claims
-    /// of which it is the first.
-    pub(crate) fn stream(&mut self, cluster: &ClusterName, function: Function, claim: &NodeClaim) {
-        let at = later(self.now, self.chances.mail.within(STREAM_LATENCY));
-        let number = self.mail.next_number();
-        let stream =
-            self.mail.streams.entry((cluster.clone(), function)).or_insert_with(Stream::new);
-        stream.records.push_back((at, number, claim.name.clone()));
-    }
-
     /// A schedule comes round, now and a minute later.
-    pub(crate) fn schedule(&mut self, schedule: MinuteSchedule) {
+    pub(crate) fn schedule(&mut self, function: Function) {
         let number = self.mail.next_number();
         let envelope = Envelope {
             identity: format!("schedule-{number}"),
-            function: schedule.function(),
+            function,
             cluster: self.settings.cluster.clone(),
-            payload: Payload::Schedule(schedule),
+            payload: Payload::Schedule,
             receives: 0,
             lineage: BTreeMap::new(),
             taken_at: self.now,
         };
         self.mail.queue.insert((self.now, number), envelope);
-        self.after(SignedDuration::from_mins(1), Event::Schedule(schedule));
-    }
-
-    /// Takes what is due first, if anything is.
-    pub(crate) fn next_delivery(&mut self) -> Option<FunctionCall> {
-        self.drop_recursive();
-        let now = self.now;
-        let functions = &self.settings.limits.functions;
-        let due = self.mail.queue.range(..=(now, u64::MAX));
-        let mut due = due.filter(|(_, envelope)| self.mail.has_room(functions, envelope.function));
-        let queued = due.next().map(|(key, _)| *key);
-        let streams = self.mail.streams.iter();
-        let streams = streams.filter(|((_, f), _)| self.mail.has_room(functions, *f));
-        let streamed = streams
-            .filter_map(|(key, stream)| Some((stream.due_at().filter(|at| *at <= now)?, key)))
-            .min()
-            .map(|(at, key)| (at, key.clone()));
-        self.mail.deliveries += 1;
-        let id = self.mail.deliveries;
-        match (queued, streamed) {
-            (queued, Some((at, key))) if queued.is_none_or(|(queued, _)| at < queued) => {
-                self.take_batch(id, key)
-            }
-            (Some(key), _) => self.take_message(id, key),
-            (None, _) => {
-                self.mail.deliveries -= 1;
-                None
-            }
-        }
+        self.after(SignedDuration::from_mins(1), Event::Schedule(function));
     }
 
     /// Drops what is due of chains that came back to their function too often.
@@ -275,36 +177,52 @@ impl World {
         }
     }
 
-    fn take_message(&mut self, id: u64, key: (Timestamp, u64)) -> Option<FunctionCall> {
+    /// Takes what is due first, if anything is.
+    pub(crate) fn next_delivery(&mut self) -> Option<FunctionCall> {
+        self.drop_recursive();
+        let functions = &self.settings.limits.functions;
+        let due = self.mail.queue.range(..=(self.now, u64::MAX));
+        let mut due = due.filter(|(_, envelope)| self.mail.has_room(functions, envelope.function));
+        let key = due.next().map(|(key, _)| *key)?;
         let mut envelope = self.mail.queue.remove(&key)?;
+        self.mail.deliveries += 1;
+        let id = self.mail.deliveries;
         envelope.receives += 1;
         envelope.taken_at = self.now;
+        self.gather_interruptions(&mut envelope);
         let delivery = self.delivery(
             id,
             envelope.function,
             envelope.payload.clone(),
             (envelope.identity.clone(), envelope.cluster.clone()),
         );
-        self.mail.in_flight.insert(id, InFlight::Message(envelope));
+        self.mail.in_flight.insert(id, envelope);
         Some(delivery)
     }
 
-    fn take_batch(&mut self, id: u64, key: (ClusterName, Function)) -> Option<FunctionCall> {
-        let now = self.now;
-        let stream = self.mail.streams.get_mut(&key)?;
-        let (cluster, function) = key;
-        let due = stream.records.iter().take_while(|(at, _, _)| *at <= now);
-        let batch: Vec<&(Timestamp, u64, NodeClaimName)> = due.take(stream.batch_max).collect();
-        let (_, first, _) = batch.first()?;
-        let identity = format!("stream-{function}-{first}-{}", batch.len());
-        let count = batch.len();
-        let claims = batch.into_iter().map(|(_, _, name)| name.clone()).collect();
-        stream.is_busy = true;
-        let payload = Payload::Claims(claims);
-        self.mail
-            .in_flight
-            .insert(id, InFlight::Batch { cluster: cluster.clone(), function, count });
-        Some(self.delivery(id, function, payload, (identity, cluster)))
+    /// What waits with an interruption comes with it.
+    fn gather_interruptions(&mut self, envelope: &mut Envelope) {
+        let Payload::Interruptions(events) = &mut envelope.payload else { return };
+        // Each was in its queue a window before it is due.
+        let until = later(self.now, INTERRUPTION_WINDOW);
+        let waiting = self.mail.queue.range(..(until, u64::MAX));
+        let is_alike = |waiting: &Envelope| {
+            matches!(waiting.payload, Payload::Interruptions(_))
+                && waiting.cluster == envelope.cluster
+                && waiting.receives == 0
+        };
+        let keys: Vec<(Timestamp, u64)> = waiting
+            .filter(|(_, waiting)| is_alike(waiting))
+            .map(|(key, _)| *key)
+            .take(INTERRUPTIONS_MAX.saturating_sub(events.len()))
+            .collect();
+        for key in keys {
+            if let Some(Envelope { payload: Payload::Interruptions(more), .. }) =
+                self.mail.queue.remove(&key)
+            {
+                events.extend(more);
+            }
+        }
     }
 
     fn delivery(
@@ -323,70 +241,28 @@ impl World {
     /// Acknowledges a delivery, or lets it come again.
     pub(crate) fn finish(&mut self, id: u64, outcome: &DeliveryOutcome) {
         self.usage.meter.ended(id, self.now, *outcome == DeliveryOutcome::Crashed);
-        match self.mail.in_flight.remove(&id) {
-            Some(InFlight::Message(envelope)) if *outcome != DeliveryOutcome::Done => {
-                self.return_message(envelope);
-            }
-            Some(InFlight::Batch { cluster, function, count }) => {
-                self.finish_batch(&(cluster, function), count, outcome);
-            }
-            Some(InFlight::Message(_)) | None => {}
+        if let Some(envelope) = self.mail.in_flight.remove(&id)
+            && *outcome != DeliveryOutcome::Done
+        {
+            self.return_message(envelope);
         }
     }
 
     fn return_message(&mut self, envelope: Envelope) {
-        let is_schedule = matches!(envelope.payload, Payload::Schedule(_));
         let queue = self.settings.limits.functions.of(envelope.function).queue;
-        let (receives_max, visible_at) = match queue {
-            Some(queue) if !is_schedule => {
-                // From when it was taken: SQS does not know how the function ended.
-                let visible_at = later(envelope.taken_at, queue.visibility_timeout);
-                (self.settings.receives_max, visible_at.max(self.now))
-            }
-            _ => (SCHEDULE_RECEIVES_MAX, later(self.now, SCHEDULE_RETRY_AFTER)),
+        let Some(queue) = queue.filter(|_| envelope.payload != Payload::Schedule) else {
+            // The template has Lambda try a scheduled call once: the next one comes in a minute.
+            return;
         };
+        // From when it was taken: SQS does not know how the function ended.
+        let visible_at = later(envelope.taken_at, queue.visibility_timeout).max(self.now);
+        let receives_max = self.settings.receives_max;
         if envelope.receives >= receives_max {
             self.bury(envelope.function, envelope.payload);
             return;
         }
         let number = self.mail.next_number();
         self.mail.queue.insert((visible_at, number), envelope);
-    }
-
-    /// A batch that failed comes again, halved, before anything behind it.
-    fn finish_batch(
-        &mut self,
-        key: &(ClusterName, Function),
-        count: usize,
-        outcome: &DeliveryOutcome,
-    ) {
-        let (now, function) = (self.now, key.1);
-        let is_repeated = self.chances.mail.per_mille(self.settings.disorder.duplicated_per_mille);
-        let retry_at = later(now, self.settings.stream_retry_after);
-        let attempts_max = self.settings.stream_attempts_max;
-        let Some(stream) = self.mail.streams.get_mut(key) else { return };
-        stream.is_busy = false;
-        if *outcome == DeliveryOutcome::Done {
-            if is_repeated && !stream.is_repeating {
-                stream.is_repeating = true;
-            } else {
-                stream.records.drain(..count.min(stream.records.len()));
-                stream.is_repeating = false;
-            }
-            stream.attempts = 0;
-            stream.batch_max = STREAM_BATCH_MAX;
-            return;
-        }
-        stream.attempts += 1;
-        stream.blocked_until = retry_at;
-        stream.batch_max = count.div_ceil(2).max(1);
-        if stream.attempts >= attempts_max {
-            let records = stream.records.drain(..count.min(stream.records.len()));
-            let claims = records.map(|(_, _, name)| name).collect();
-            stream.attempts = 0;
-            stream.batch_max = STREAM_BATCH_MAX;
-            self.bury(function, Payload::Claims(claims));
-        }
     }
 
     fn bury(&mut self, function: Function, payload: Payload) {

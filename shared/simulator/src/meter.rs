@@ -155,7 +155,8 @@ impl Meter {
         &self.unknown
     }
 
-    /// What was used since `before` was taken of the same world.
+    /// What was used since `before` was taken of the same world. The longest invocations stay those of
+    /// the whole run.
     #[must_use]
     pub fn since(&self, before: &Self) -> Self {
         let mut since = self.clone();

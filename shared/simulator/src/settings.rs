@@ -25,10 +25,10 @@ pub enum ScoringStrategy {
     MostAllocated,
 }
 
-/// How unruly queues and the ledger's stream are, in parts per thousand.
+/// How unruly queues are, in parts per thousand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Disorder {
-    /// Of the messages and batches, how many are delivered twice.
+    /// Of the messages, how many are delivered twice.
     pub duplicated_per_mille: u32,
     /// Of the messages, how many are held back by up to `held_back_max`, so that they overtake
     /// each other.
@@ -51,6 +51,7 @@ pub struct Sabotage {
 
 /// A simulated world before it starts.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is set by itself")]
 pub struct WorldSettings {
     /// What chance draws from. The same seed and the same calls give the same trace.
     pub seed: u64,
@@ -93,13 +94,12 @@ pub struct WorldSettings {
     pub polls_max: u64,
     /// Deliveries of one message before it goes to the dead letters. Default: 5.
     pub receives_max: u32,
-    /// Deliveries of one stream batch before it is given up. Default: 10.
-    pub stream_attempts_max: u32,
-    /// From a failed stream batch to the next try. Default: 1 s.
-    pub stream_retry_after: SignedDuration,
     /// Whether EC2NodeClasses that are there from the start were checked by a dry run before, so that
     /// they can be launched from as soon as their status says what they select. Default: yes.
     pub classes_are_known: bool,
+    /// Whether the ledger was opened before the start, and nothing else provisions the cluster. Default:
+    /// yes.
+    pub ledger_is_open: bool,
     /// Whether the cluster knows Karpenter's kinds: their CustomResourceDefinitions are installed.
     /// Default: yes.
     pub has_definitions: bool,
@@ -138,9 +138,8 @@ impl Default for WorldSettings {
             limits: AccountLimits::default(),
             polls_max: 5_000_000,
             receives_max: 5,
-            stream_attempts_max: 10,
-            stream_retry_after: SignedDuration::from_secs(1),
             classes_are_known: true,
+            ledger_is_open: true,
             has_definitions: true,
             has_schedules: true,
             disorder: Disorder::default(),

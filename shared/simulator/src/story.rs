@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::SignedDuration;
 use model::{
-    HourlyPrice, ImageId, InstanceId, Namespace, NodeClaimName, NodeClassName, NodeName,
+    HourlyPrice, ImageId, InstanceId, Namespace, NodeClaim, NodeClaimName, NodeClassName, NodeName,
     NodePoolName, ObjectName, OfferingKey, PodKey, PodSpec,
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
@@ -172,8 +172,18 @@ pub enum Action {
     DeleteLaunchTemplates,
     /// A webhook refuses every eviction of a pod from now on.
     RefuseEvictions(PodKey),
-    /// The table is deleted and made anew: the ledger of the cluster is empty.
+    /// The ledger's table is deleted, with everything in it.
     LoseLedger,
+    /// The item of a claim is deleted from the ledger's table, and the NodeClaim object with it.
+    ForgetClaim(NodeClaimName),
+    /// A backup of the ledger's table is made, in place of an earlier one.
+    BackUpLedger,
+    /// The ledger's table becomes what it was when it was backed up.
+    RestoreLedger,
+    /// Karpenter is started in the cluster and holds its lease, or it is stopped.
+    RunKarpenter(bool),
+    /// Karpenter writes a NodeClaim object.
+    AddForeignNodeClaim(Box<NodeClaim>),
     /// Rules are forgotten and queues become orderly.
     StopFaults,
 }

@@ -12,14 +12,14 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use model::{
     Function, InstanceId, NodeName, PodKey, PodUid, RegionCatalog,
-    instance_type_info::StoredRegionCatalog,
+    instance_type_info::StoredRegionCatalog, ledger::Guard,
 };
 
 use crate::{
     account::Account,
     chance::Chance,
     cluster::ClusterState,
-    delivery::MinuteSchedule,
+    delivery::SCHEDULED,
     fault::{Call, FaultRule, Injection},
     later,
     ledger::LedgerState,
@@ -38,7 +38,7 @@ pub(crate) enum Event {
     /// A delayed call goes on.
     Wake(Waker),
     /// A schedule comes round.
-    Schedule(MinuteSchedule),
+    Schedule(Function),
     /// An instance runs.
     InstanceRuns(InstanceId),
     /// A spot instance's two minutes are over.
@@ -165,10 +165,17 @@ impl World {
         if world.settings.has_schedules {
             // They do not come round in the same second. What EC2NodeClasses select is found first: without
             // it nothing is decided.
-            for (schedule, seconds) in
-                MinuteSchedule::ALL.into_iter().zip([5, 15, 25, 35, 45, 1, 50])
-            {
-                world.after(SignedDuration::from_secs(seconds), Event::Schedule(schedule));
+            for (function, seconds) in SCHEDULED.into_iter().zip([50, 1, 5, 15, 25, 35, 45]) {
+                world.after(SignedDuration::from_secs(seconds), Event::Schedule(function));
+            }
+        }
+        if world.settings.ledger_is_open {
+            let cluster = world.settings.cluster.clone();
+            let head = world.ledger.open(&cluster, None);
+            // Where no schedule looks again, the word of the guard stands.
+            let checked_at = if world.settings.has_schedules { world.now } else { Timestamp::MAX };
+            if let Some(ledger) = head.ledger {
+                world.ledger.put_guard(&cluster, &ledger, &Guard::Free { checked_at });
             }
         }
         world
@@ -202,7 +209,7 @@ impl World {
         match event {
             Event::Act(action) => self.act(action),
             Event::Wake(waker) => waker.wake(),
-            Event::Schedule(schedule) => self.schedule(schedule),
+            Event::Schedule(function) => self.schedule(function),
             Event::InstanceRuns(instance) => self.instance_runs(&instance),
             Event::SpotReclaims(instance) => self.end_instance(&instance),
             Event::InstanceTerminates(instance) => self.instance_terminates(&instance),

@@ -1,11 +1,10 @@
-//! Events from outside: EventBridge's, and the constant inputs of schedules.
+//! Events from outside: EventBridge's, those of schedules among them.
 //!
 //! Karpenter's AWS provider: `pkg/controllers/interruption`. What is malformed is an error and ends
 //! in the dead-letter queue; what is well-formed and not handled is ignored and says why.
 
 use model::{
     InstanceId,
-    disruption::DisruptionSchedule,
     interruption::{Interruption, InterruptionKind},
 };
 use serde_json::Value;
@@ -67,17 +66,27 @@ pub fn interruption(body: &str) -> Result<Event, Error> {
     }
 }
 
-/// Reads the constant input of a disruption schedule: `{"method":"emptiness"}`.
-pub fn schedule(body: &str) -> Result<DisruptionSchedule, Error> {
+/// What `disrupt` was asked for when it had a schedule for each method. Rules that say so outlive the code
+/// that they wake; `expiration` is older than `forced`.
+const FORMER_METHODS: [&str; 5] = ["consolidation", "drift", "emptiness", "expiration", "forced"];
+
+/// Reads the event of a schedule: EventBridge's own without a detail, or one of the constant inputs that
+/// rules of an older stack have, such as `{"method":"emptiness"}`. They all say that a minute is over.
+///
+/// <https://docs.aws.amazon.com/eventbridge/latest/userguide/eb-create-rule-schedule-legacy.html>
+pub fn schedule(body: &str) -> Result<(), Error> {
     let event = parse(body)?;
-    let method = text(&event, "method")?;
-    if let Some(unknown) =
-        event.as_object().and_then(|fields| fields.keys().find(|key| *key != "method"))
-    {
-        return Err(Error(format!("{unknown}: unknown field")));
+    if let Some(kind) = event.get("detail-type") {
+        return match kind.as_str() {
+            Some("Scheduled Event") => Ok(()),
+            _ => Err(Error(format!("detail-type: {kind} is not `Scheduled Event`"))),
+        };
     }
-    DisruptionSchedule::parse(method)
-        .ok_or_else(|| Error(format!("method: `{method}` is not a known method")))
+    let former = event.get("method").ok_or_else(|| missing("detail-type", "a text"))?;
+    match former.as_str() {
+        Some(method) if FORMER_METHODS.contains(&method) => Ok(()),
+        _ => Err(Error(format!("method: {former} is not a known method"))),
+    }
 }
 
 fn ignored(what: String) -> Event {
@@ -218,17 +227,21 @@ mod tests {
     }
 
     #[test]
-    fn schedules_name_a_method() {
-        for what in DisruptionSchedule::ALL {
-            let body = format!(r#"{{"method":"{}"}}"#, what.as_str());
-            assert_eq!(schedule(&body), Ok(what));
+    fn a_schedule_has_no_detail_but_once_named_a_method() {
+        let now =
+            r#"{"version":"0","source":"aws.events","detail-type":"Scheduled Event","detail":{}}"#;
+        assert_eq!(schedule(now), Ok(()));
+        for method in FORMER_METHODS {
+            assert_eq!(schedule(&format!(r#"{{"method":"{method}"}}"#)), Ok(()), "{method}");
         }
-        // As rules of an older stack say it.
-        assert_eq!(schedule(r#"{"method":"expiration"}"#), Ok(DisruptionSchedule::Forced));
         for (body, problem) in [
-            ("{}", "event: method: a text is required"),
-            (r#"{"method":"balance"}"#, "event: method: `balance` is not a known method"),
-            (r#"{"method":"emptiness","x":1}"#, "event: x: unknown field"),
+            ("{}", "event: detail-type: a text is required"),
+            (
+                r#"{"detail-type":"Storm"}"#,
+                "event: detail-type: \"Storm\" is not `Scheduled Event`",
+            ),
+            (r#"{"method":"balance"}"#, "event: method: \"balance\" is not a known method"),
+            (r#"{"method":7}"#, "event: method: 7 is not a known method"),
             ("", "event: not JSON: EOF while parsing a value at line 1 column 0"),
         ] {
             assert_eq!(schedule(body).unwrap_err().to_string(), problem);

@@ -7,4 +7,3 @@
 pub mod event;
 pub mod message;
 pub mod record;
-pub mod stream;

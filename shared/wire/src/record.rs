@@ -1,15 +1,31 @@
-//! What is stored: claims, decisions and validations as versioned JSON.
+//! What is stored: claims, pulses, commands, decisions and the like as versioned JSON.
 //!
-//! A record says its version in `v`. A field that is added is optional for one release, so that
-//! two releases can share a table; an unknown field is an error rather than a silent loss.
+//! A record says its version in `v`. Two releases share a table while functions are rolled forward or
+//! back: a member that is added is optional, and one that is not known is passed over; of a claim, whose
+//! record is written again and again, it is kept.
 
-use model::{NodeClaim, ledger::Decision, validation::Validation};
+use std::sync::Arc;
+
+use model::{
+    NodeClaim,
+    claim::Retry,
+    disruption::Command,
+    ledger::{Decision, LaunchRefusals},
+    pulse::Pulse,
+    validation::Validation,
+};
 use serde::{Serialize, de::DeserializeOwned};
+use serde_json::Value;
 
 mod claim;
 mod claims;
+mod command;
 mod decision;
-pub(crate) mod parts;
+mod kept;
+mod parts;
+mod pulse;
+mod refusals;
+mod replacement;
 mod validation;
 
 /// Why a stored text cannot be read.
@@ -25,17 +41,22 @@ pub struct Error {
 /// The version that is written.
 const VERSION: u32 = 1;
 
-/// `claim` as JSON with `"v":1`. Equal claims have equal texts.
+/// `claim` as JSON with `"v":1`. Equal claims have equal texts. Of the record that it was read from, all
+/// stays that was not understood.
 pub fn encode_claim(claim: &NodeClaim) -> String {
-    encode(&claim::ClaimRecordV1::of(claim))
+    match claim.not_understood {
+        None => encode(&claim::ClaimRecordV1::of(claim)),
+        Some(_) => claim_value(claim).to_string(),
+    }
 }
 
-/// The claim in `text`.
+/// The claim in `text`, with `text` itself where that says more than is understood here.
 pub fn decode_claim(text: &str) -> Result<NodeClaim, Error> {
-    let what = "claim record";
-    decode::<claim::ClaimRecordV1>(what, text)?
-        .into_claim()
-        .map_err(|problem| Error { what, problem })
+    let claim = decode_understood(text)?;
+    let says_no_more = encode_claim(&claim) == text
+        || serde_json::from_str(text).is_ok_and(|whole: Value| value(&claim) == whole);
+    let not_understood = (!says_no_more).then(|| Arc::from(text));
+    Ok(NodeClaim { not_understood, ..claim })
 }
 
 /// `claims` as one JSON with `"v":1`: the first claim's record, and of each other one only the
@@ -76,6 +97,76 @@ pub fn decode_validation(text: &str) -> Result<Validation, Error> {
     let what = "verdict record";
     decode::<validation::ValidationRecordV1>(what, text)?
         .into_validation()
+        .map_err(|problem| Error { what, problem })
+}
+
+/// `pulse` as JSON with `"v":1`.
+pub fn encode_pulse(pulse: &Pulse) -> String {
+    encode(&pulse::PulseRecordV1::of(pulse))
+}
+
+/// The pulse in `text`.
+pub fn decode_pulse(text: &str) -> Result<Pulse, Error> {
+    Ok(decode::<pulse::PulseRecordV1>("pulse record", text)?.into_pulse())
+}
+
+/// `command` as JSON with `"v":1`.
+pub fn encode_command(command: &Command) -> String {
+    encode(&command::CommandRecordV1::of(command))
+}
+
+/// The command in `text`.
+pub fn decode_command(text: &str) -> Result<Command, Error> {
+    let what = "command record";
+    decode::<command::CommandRecordV1>(what, text)?
+        .into_command()
+        .map_err(|problem| Error { what, problem })
+}
+
+/// `refusals` as JSON with `"v":1`.
+pub fn encode_refusals(refusals: &LaunchRefusals) -> String {
+    encode(&refusals::RefusalsRecordV1::of(refusals))
+}
+
+/// The refusals in `text`.
+pub fn decode_refusals(text: &str) -> Result<LaunchRefusals, Error> {
+    Ok(decode::<refusals::RefusalsRecordV1>("refusals record", text)?.into_refusals())
+}
+
+/// `retry` as JSON with `"v":1`. It stands beside the claim's record and not in it: functions of the
+/// release of commit 405e221 refuse a record with a member that they do not know.
+pub fn encode_retry(retry: Retry) -> String {
+    encode(&refusals::RetryRecordV1::of(retry))
+}
+
+/// What is said in `text` of failed visits.
+pub fn decode_retry(text: &str) -> Result<Retry, Error> {
+    Ok(decode::<refusals::RetryRecordV1>("retry record", text)?.into_retry())
+}
+
+/// The record of `claim`, with what was not understood of the one that it was read from.
+fn claim_value(claim: &NodeClaim) -> Value {
+    let written = value(claim);
+    let Some(stored) = &claim.not_understood else { return written };
+    let read = decode_understood(stored).map(|read| value(&read));
+    match (serde_json::from_str::<Value>(stored), read) {
+        (Ok(mut stored), Ok(read)) => {
+            kept::rewrite(&mut stored, &read, &written);
+            stored
+        }
+        // It was read, so it can be read.
+        _ => written,
+    }
+}
+
+fn value(claim: &NodeClaim) -> Value {
+    serde_json::to_value(claim::ClaimRecordV1::of(claim)).unwrap_or_default()
+}
+
+fn decode_understood(text: &str) -> Result<NodeClaim, Error> {
+    let what = "claim record";
+    decode::<claim::ClaimRecordV1>(what, text)?
+        .into_claim()
         .map_err(|problem| Error { what, problem })
 }
 

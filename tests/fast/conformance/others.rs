@@ -55,7 +55,12 @@ impl ClusterWorld for Others {
         let answer = sim.launch(&request).await.expect("capacity");
         let instance = answer.instances.first().expect("an instance").id.clone();
         self.pass(SignedDuration::from_secs(120));
-        let node = sim.node_of_instance(&instance).await.expect("an answer").expect("a node");
+        let nodes = sim.nodes();
+        let is_its = |node: &model::node::Node| {
+            node.provider_id.as_ref().and_then(model::ProviderId::instance).as_ref()
+                == Some(&instance)
+        };
+        let node = nodes.into_iter().find(is_its).expect("a node");
         let patch = NodePatch { remove_taints: node.taints, ..NodePatch::default() };
         sim.patch(&node.name, &patch).await.expect("a patch");
         (node.name, instance)

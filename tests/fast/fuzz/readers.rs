@@ -10,7 +10,7 @@ use api::{
 };
 use model::{HourlyPrice, duration, quantity::Quantity};
 use tests::{files, repository};
-use wire::{event, message, record, stream};
+use wire::{event, message, record};
 
 use super::harness::{Target, owned};
 
@@ -131,13 +131,17 @@ pub(crate) fn targets() -> Vec<Target> {
             long: Some(pod_list),
         },
         Target {
-            name: "events, messages, streams",
+            name: "events, messages, records",
             parse: |text| {
                 let _event = black_box(event::interruption(text));
                 let _schedule = black_box(event::schedule(text));
                 let _message = black_box(message::decode(text));
-                let _records = black_box(stream::records(text));
                 let _claim = black_box(record::decode_claim(text));
+                let _claims = black_box(record::decode_claims(text));
+                let _pulse = black_box(record::decode_pulse(text));
+                let _command = black_box(record::decode_command(text));
+                let _refusals = black_box(record::decode_refusals(text));
+                let _retry = black_box(record::decode_retry(text));
                 let _decision = black_box(record::decode_decision(text));
                 let _verdict = black_box(record::decode_validation(text));
             },

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     Function,
-    node_class::{MatchCriteria, NodeClass, PlacementGroupTerm, ReservationTerm, TemplateSource},
+    node_class::{NodeClass, PlacementGroupTerm, ReservationTerm, TemplateSource},
     node_pool::NodePool,
 };
 use ports::{Fault, Invocation, NodeClasses as _, NodePools as _};
@@ -16,7 +16,7 @@ use simulator::{
 };
 
 use crate::{
-    storm, sweep_jobs,
+    reservations, storm, sweep_jobs,
     world::{catalog, minute, play, runner, scale, sim},
 };
 
@@ -71,19 +71,8 @@ fn every_kind_of_class() -> Sim {
             ("reserved", NodeClass { reservation_terms: vec![reserved], ..class }),
         ],
     );
-    sim.act(Action::AddReservation(ReservationRecord {
-        id: "cr-0a".parse().unwrap(),
-        instance_type: testkit::build::id("m7i.xlarge"),
-        zone: testkit::build::id("us-west-2a"),
-        owner: "123456789012".to_owned(),
-        match_criteria: MatchCriteria::Targeted,
-        is_capacity_block: false,
-        is_interruptible: false,
-        tags: BTreeMap::new(),
-        starts_at: sim.now(),
-        ends_at: Some(minute(20)),
-        total_count: 2,
-    }));
+    let record = ReservationRecord { ends_at: Some(minute(20)), ..reservations::record(&sim) };
+    sim.act(Action::AddReservation(record));
     let (mut runner, _reports) = runner(&sim);
     sim.at(minute(6), Action::InterruptSpot(SpotTarget::Any));
     sim.at(minute(8), scale("web", 2));
@@ -107,6 +96,62 @@ fn unlucky() -> Sim {
     sim
 }
 
+/// EC2 refuses every launch.
+fn refused() -> Sim {
+    let sim = sim(WorldSettings::default());
+    sim.add_rule(first_calls("Fleet.launch", 1_000, Injection::FailBefore(Fault::Permanent)));
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(10)).expect("nothing unsafe happens");
+    sim
+}
+
+/// So many nodes go at once that everything is listed; one of them cannot be read at first.
+fn many() -> Sim {
+    let sim = sim(WorldSettings::default());
+    let pools = sim.block_on(sim.observed_pools()).expect("an answer").expect("a listing");
+    let mut pool = pools.items.into_iter().map(|seen| seen.pool).next().expect("a pool");
+    pool.limits = model::node_pool::Limits::default();
+    sim.act(Action::Add(vec![ClusterObject::NodePool(pool.clone())]));
+    sim.act(scale("web", 230));
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(5)).expect("nothing unsafe happens");
+    assert!(sim.claims().len() > 50, "{} claims", sim.claims().len());
+    sim.act(Action::DeleteNodePool(pool.name));
+    sim.add_rule(first_calls("Nodes.delete", 3, Injection::FailBefore(Fault::Transient)));
+    runner.run_until(minute(9)).expect("nothing unsafe happens");
+    sim
+}
+
+/// An instance of this ledger that nobody can tell a claim for.
+fn stray() -> Sim {
+    let sim = sim(WorldSettings::default());
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(3)).expect("nothing unsafe happens");
+    let claim = sim.claims().into_iter().next().expect("a claim");
+    let instance = claim.instance.as_ref().expect("an instance").id.clone();
+    sim.act(Action::ForgetClaim(claim.name.clone()));
+    sim.act(Action::DeleteNodePool(claim.node_pool));
+    runner.run_until(minute(20)).expect("nothing unsafe happens");
+    assert!(
+        sim.claims().iter().all(|claim| {
+            claim.instance.as_ref().is_none_or(|launched| launched.id != instance)
+        })
+    );
+    sim
+}
+
+/// An instance ends, and nobody hears of it.
+fn unheard() -> Sim {
+    let sim = sim(WorldSettings::default());
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(6)).expect("nothing unsafe happens");
+    let failing = Injection::FailBefore(Fault::Transient);
+    sim.add_rule(first_calls("Ledger.claims_of_instances", 1_000, failing));
+    sim.act(Action::TerminateInstance(SpotTarget::Any));
+    runner.run_until(minute(15)).expect("nothing unsafe happens");
+    sim
+}
+
 /// What is sold, asked for once.
 fn catalog_is_asked_for() -> Sim {
     let sim = sim(WorldSettings { has_schedules: false, ..WorldSettings::default() });
@@ -123,6 +168,18 @@ fn every_call_that_a_function_may_make_is_made() {
     let mut seen = Seen::default();
     seen.add(&every_kind_of_class());
     seen.add(&unlucky());
+    seen.add(&refused());
+    seen.add(&many());
+    seen.add(&stray());
+    seen.add(&unheard());
+    let outlived = reservations::ending();
+    assert_eq!(play(&outlived, minute(64), minute(65)), Ok(()));
+    seen.add(&outlived);
+    let foreign = sim(WorldSettings { ledger_is_open: false, ..WorldSettings::default() });
+    assert_eq!(play(&foreign, minute(10), minute(15)), Ok(()));
+    foreign.act(Action::LoseLedger);
+    assert_eq!(play(&foreign, minute(20), minute(25)), Ok(()));
+    seen.add(&foreign);
     seen.add(&catalog_is_asked_for());
     let neglected = sweep_jobs::neglected();
     assert_eq!(sweep_jobs::swept(&neglected), []);

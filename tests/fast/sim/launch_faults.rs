@@ -1,12 +1,12 @@
 //! What EC2 and IAM do to a launch: each time the right claims are launched once, offerings cool
 //! down, and nothing is leaked. The same faults over the wire: `shared/aws/tests/server.rs`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
 use model::{
     CapacityType, ClusterName, ImageId, InstanceId, OfferingKey, labels,
-    ledger::{Commit, CommitOutcome, Snapshot},
+    ledger::{Basis, Commit, CommitOutcome, Snapshot},
 };
 use ports::{Discovery as _, Fault, Ledger as _};
 use simulator::{Action, FaultRule, Injection, Sim, WorldSettings, first_calls};
@@ -141,10 +141,16 @@ fn what_one_cluster_found_without_capacity_another_does_not_try() {
     let sim = without_the_cheapest();
     let other: ClusterName = "other".parse().expect("a name");
     let until = launch_template::unavailable_until(sim.now());
+    let head = snapshot(&sim, &other).head;
     let commit = Commit {
         id: "interrupted".parse().expect("an id"),
-        parent: snapshot(&sim, &other).generation,
+        ledger: head.ledger,
+        parent: head.counters,
+        basis: Basis::Arrivals,
+        started: BTreeMap::new(),
+        ended: BTreeSet::new(),
         promised: Vec::new(),
+        adopted: Vec::new(),
         changed: Vec::new(),
         unavailable_offerings: cheapest().into_iter().map(|offering| (offering, until)).collect(),
         decisions: Vec::new(),

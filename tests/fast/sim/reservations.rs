@@ -51,12 +51,9 @@ spec:
         - {name: web, image: web, resources: {requests: {cpu: 3500m, memory: 1Gi}}}
 ";
 
-/// A cluster with [`MANIFESTS`], and room for two instances that is reserved.
-fn sim(change: impl FnOnce(&mut ReservationRecord)) -> Sim {
-    let sim = Sim::new(WorldSettings::default(), catalog());
-    let texts = [manifests::InputFile::named("world.yaml", MANIFESTS)];
-    sim.add(manifests::parse(&texts).expect("the manifests are sound").objects);
-    let mut record = ReservationRecord {
+/// Room for two `m7i.xlarge` that is reserved from now on, without end, for those who ask for it by id.
+pub(crate) fn record(sim: &Sim) -> ReservationRecord {
+    ReservationRecord {
         id: "cr-0a".parse().unwrap(),
         instance_type: testkit::build::id("m7i.xlarge"),
         zone: testkit::build::id("us-west-2a"),
@@ -64,11 +61,20 @@ fn sim(change: impl FnOnce(&mut ReservationRecord)) -> Sim {
         match_criteria: MatchCriteria::Targeted,
         is_capacity_block: false,
         is_interruptible: false,
-        tags: BTreeMap::from([("team".to_owned(), "a".to_owned())]),
+        tags: BTreeMap::new(),
         starts_at: sim.now(),
         ends_at: None,
         total_count: 2,
-    };
+    }
+}
+
+/// A cluster with [`MANIFESTS`], and room for two instances that is reserved.
+fn sim(change: impl FnOnce(&mut ReservationRecord)) -> Sim {
+    let sim = Sim::new(WorldSettings::default(), catalog());
+    let texts = [manifests::InputFile::named("world.yaml", MANIFESTS)];
+    sim.add(manifests::parse(&texts).expect("the manifests are sound").objects);
+    let tags = BTreeMap::from([("team".to_owned(), "a".to_owned())]);
+    let mut record = ReservationRecord { tags, ..record(&sim) };
     change(&mut record);
     sim.act(Action::AddReservation(record));
     sim
@@ -173,10 +179,14 @@ fn a_reservation_that_gives_nothing_keeps_no_pod_waiting() {
     assert_eq!(sim.check_liveness(), Vec::<String>::new());
 }
 
+/// A world whose default reservation ends after an hour.
+pub(crate) fn ending() -> Sim {
+    sim(|record| record.ends_at = Some(minute(60)))
+}
+
 #[test]
 fn what_outlives_its_reservation_says_that_it_is_on_demand() {
-    let ends_at = Some(minute(60));
-    let sim = sim(|record| record.ends_at = ends_at);
+    let sim = ending();
     let (mut runner, _reports) = runner(&sim);
     runner.run_until(minute(59)).expect("nothing unsafe happens");
     let before: Vec<_> = sim.claims().into_iter().map(|claim| claim.name).collect();

@@ -25,7 +25,6 @@ pub(crate) fn settings(seed: u64) -> WorldSettings {
         disorder,
         never_joins_per_mille: 30,
         receives_max: 50,
-        stream_attempts_max: 50,
         ..WorldSettings::with_seed(seed)
     }
 }

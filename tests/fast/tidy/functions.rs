@@ -134,12 +134,92 @@ fn functions_that_wake_themselves_by_messages_may_go_on() {
             loops.insert(name.as_str());
         }
     }
-    // Provisioning looks again after five seconds, whatever else changes.
-    assert!(loops.contains("provision"), "no loop was found: {loops:?}");
+    // Whose work goes on sends itself the next beat.
+    let pulses = Function::WITH_PULSE.iter().map(|function| function.as_str());
+    assert_eq!(loops, pulses.collect());
+}
+
+/// A number in `text`, or the default of the parameter that stands there.
+fn number(template: &str, text: &str, key: &str) -> Option<u64> {
+    let (_, rest) = text.split_once(&format!("\n      {key}: "))?;
+    let value = rest.lines().next()?.trim();
+    let Some(parameter) = value.strip_prefix("!Ref ") else { return value.parse().ok() };
+    let parameter = resource(template, parameter)?;
+    let (_, default) = parameter.split_once("Default: ")?;
+    default.lines().next()?.trim().parse().ok()
+}
+
+/// Lambda asks for six times the function's time limit, so that a batch which it could not hand over at once
+/// does not come back meanwhile.
+///
+/// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-configure.html>
+#[test]
+fn a_queue_hides_messages_for_six_times_what_its_function_may_take() {
+    let template = read("template.yaml");
+    let mut queues = BTreeSet::new();
+    for name in functions() {
+        let Some(queue) = woken_by(&template, &name) else { continue };
+        let function = resource(&template, &format!("{}Function", capitalized(&name)));
+        let function = function.expect("a function");
+        let limit = number(&template, &function, "Timeout").expect("a time limit");
+        let text = resource(&template, &queue).expect("a queue");
+        let hidden = number(&template, &text, "VisibilityTimeout").expect("a visibility time-out");
+        assert!(limit * 6 <= hidden, "{queue}: {hidden} s, and {name} may take {limit} s");
+        assert!(text.contains("        maxReceiveCount: "), "{queue} never gives a message up");
+        let response = "FunctionResponseTypes: [ReportBatchItemFailures]";
+        assert!(function.contains(response), "{name} cannot say which message failed");
+        queues.insert(queue);
+    }
+    assert_eq!(queues.len(), Function::WITH_PULSE.len() + 1, "{queues:?}");
 }
 
 #[test]
-fn only_launch_creates_and_only_drain_terminates() {
+fn every_pulse_has_a_queue_and_a_schedule_that_mends_it_within_a_minute() {
+    let template = read("template.yaml");
+    for function in Function::WITH_PULSE {
+        let name = capitalized(function.as_str());
+        assert_eq!(woken_by(&template, function.as_str()), Some(format!("{name}Queue")));
+        let text = resource(&template, &format!("{name}Function")).expect("a function");
+        let schedules = text.matches("Type: Schedule").count();
+        assert_eq!(schedules, 1, "schedules of {name}");
+        assert!(text.contains("Schedule: rate(1 minute)"), "{name}");
+        // It says nothing: what is to be done stands in the ledger.
+        assert!(!text.contains("Input:"), "{name}");
+    }
+    assert!(!template.contains("StreamArn"), "something reads the table's stream");
+}
+
+/// A fake interruption would have nodes given up.
+#[test]
+fn only_rules_of_the_stack_may_send_interruptions() {
+    let template = read("template.yaml");
+    let policy = resource(&template, "InterruptionQueuePolicy").expect("a policy");
+    let statements: Vec<&str> = policy.split("- Sid: ").skip(1).collect();
+    let named = |sid: &str| {
+        let mut sids = statements.iter().filter(|text| text.starts_with(sid));
+        *sids.next().unwrap_or_else(|| panic!("no statement {sid}"))
+    };
+    let (denied, allowed) = (named("DenyAllButInterruptionRules"), named("AllowInterruptionRules"));
+    assert!(denied.contains("Effect: Deny") && denied.contains("Principal: \"*\""), "{denied}");
+    assert!(denied.contains("ArnNotEquals:") && allowed.contains("ArnEquals:"));
+    let rules = |text: &str| {
+        let (_, sources) = text.split_once("aws:SourceArn:").expect("sources");
+        arns(sources).into_iter().map(ToOwned::to_owned).collect::<BTreeSet<String>>()
+    };
+    assert_eq!(rules(denied), rules(allowed));
+    let senders = template.matches("Arn: !GetAtt InterruptionQueue.Arn\n").count();
+    assert_eq!(rules(allowed).len(), senders, "rules with the queue as their target");
+}
+
+/// The bytes between functions and API server have tokens in them.
+#[test]
+fn the_api_server_is_reached_by_https_only() {
+    let endpoint = resource(&read("template.yaml"), "ClusterEndpoint").expect("a parameter");
+    assert!(endpoint.contains("AllowedPattern: \"^(https://[!-~]+)?$\""), "{endpoint}");
+}
+
+#[test]
+fn only_launch_creates_and_only_drain_and_sweep_terminate() {
     let template = read("template.yaml");
     for name in functions() {
         let role = resource(&template, &format!("{}Role", capitalized(&name))).expect("a role");
@@ -149,7 +229,10 @@ fn only_launch_creates_and_only_drain_terminates() {
             name == "launch",
             "{name}"
         );
-        assert_eq!(grants("ec2:TerminateInstances"), name == "drain", "{name}");
+        let may_terminate = ["drain", "sweep"].contains(&name.as_str());
+        assert_eq!(grants("ec2:TerminateInstances"), may_terminate, "{name}");
+        // What has no claim may be somebody else's, whatever Karpenter's tags say.
+        assert_eq!(grants("aws:ResourceTag/journeyman/ledger"), name == "sweep", "{name}");
         let writes_ec2 = role.lines().any(|line| {
             line.contains("ec2:") && line.contains("- ec2:") && !line.contains("ec2:Describe")
         });

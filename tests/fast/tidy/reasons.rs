@@ -66,6 +66,11 @@ const SAME: &[&str] = &[
 const FOREIGN: &[(&str, &str, &str)] = &[
     ("shared/aws/src/ec2/dry_run.rs", "IAM Instance Profile", "EC2 has one code for many refusals"),
     (
+        "shared/aws/src/ec2/fleet.rs",
+        "refusal.message.split",
+        "EC2 names the instances that it does not know in its message alone",
+    ),
+    (
         "shared/cluster/src/eviction.rs",
         "more than one PodDisruptionBudget",
         "a 500 of the API server",

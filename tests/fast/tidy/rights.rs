@@ -55,7 +55,7 @@ fn statement(text: &str) -> Result<Statement, &str> {
                 statement.actions.extend((!action.is_empty()).then(|| action.to_owned()));
             }
             "Resource" => {
-                is_index |= value.contains("/index/instance");
+                is_index |= value.contains("/index/claims_of_instances");
                 statement.queues.extend(arns(value).into_iter().map(ToOwned::to_owned));
             }
             "Condition" => {}
@@ -64,7 +64,7 @@ fn statement(text: &str) -> Result<Statement, &str> {
     }
     if is_index {
         statement.actions =
-            statement.actions.iter().map(|a| format!("{a} index/instance")).collect();
+            statement.actions.iter().map(|a| format!("{a} index/claims_of_instances")).collect();
     }
     Ok(statement)
 }

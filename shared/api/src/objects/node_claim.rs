@@ -90,6 +90,8 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Read> {
         },
         labels: metadata.labels,
         message: None,
+        retry: None,
+        not_understood: None,
     })))
 }
 

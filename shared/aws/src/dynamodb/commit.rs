@@ -3,17 +3,18 @@
 use aws_sdk_dynamodb::{
     error::BuildError,
     operation::transact_write_items::TransactWriteItemsError,
-    types::{Put, TransactWriteItem, Update},
+    types::{Delete, Put, TransactWriteItem, Update},
 };
 use model::{
     ClusterName,
-    ledger::{Commit, Generation, batch_items, digest},
+    ledger::{Commit, batch_items, digest},
 };
 use ports::{Fault, PortError};
 
 use super::{
     TRANSACTION, batch,
     guard::{self, Guard},
+    head::HeadUpdate,
     item::{self, Item},
 };
 
@@ -37,23 +38,43 @@ pub(super) fn to_transaction(
     for claims in batch_items(&commit.promised) {
         puts.extend(batch::promised(cluster, &claims).map(|item| (item, Some(batch::is_new()))));
     }
-    for claim in &commit.changed {
-        puts.push((item::claim_item(cluster, claim), Some(item::follows(claim))));
+    for claim in &commit.adopted {
+        let item = item::claim_item(cluster, claim);
+        puts.push((item, Some(Guard::absent(item::VERSION))));
     }
     for (offering, until) in &commit.unavailable_offerings {
         let item = item::unavailable_item(region, offering, *until);
         puts.push((item, Some(item::is_unavailable_longer(*until))));
     }
+    for (id, command) in &commit.started {
+        if !commit.ended.contains(id) {
+            puts.push((item::command_item(cluster, id, command), None));
+        }
+    }
     for (index, decision) in commit.decisions.iter().enumerate() {
         puts.push((item::decision_item(cluster, &commit.id, index, decision), None));
     }
-    let mut content = digest(commit.parent.0.to_string().as_bytes());
+    let mut content = digest(format!("{} {:?}", commit.parent, commit.basis).as_bytes());
     let mut writes = vec![head_update(table, cluster, commit)?];
+    // Each digest goes into the next: one number for the whole content, in order.
+    let mut add = |item: &Item| content = digest(format!("{content} {item:?}").as_bytes());
+    for claim in &commit.changed {
+        let item = item::claim_item(cluster, claim);
+        item::check_size(&item)?;
+        add(&item);
+        writes.push(to_update(table, &ItemUpdate::of_claim(&item, item::follows(claim)))?);
+    }
     for (item, guard) in puts {
         item::check_size(&item)?;
-        // Each digest goes into the next: one number for the whole content, in order.
-        content = digest(format!("{content} {item:?}").as_bytes());
+        add(&item);
         writes.push(to_put(table, item, guard)?);
+    }
+    for id in &commit.ended {
+        let key = item::key(cluster, &item::command_key(id));
+        add(&key);
+        let delete = Delete::builder().table_name(table).set_key(Some(key.into_iter().collect()));
+        let delete = delete.build().map_err(incomplete)?;
+        writes.push(TransactWriteItem::builder().delete(delete).build());
     }
     // The id alone would not do: DynamoDB refuses a token that comes back with other content, and
     // what stands in the table already is left out of a repeated commit.
@@ -66,19 +87,59 @@ fn head_update(
     cluster: &ClusterName,
     commit: &Commit,
 ) -> Result<TransactWriteItem, PortError> {
-    let guard = match commit.parent {
-        Generation(0) => Guard::absent(item::GENERATION),
-        Generation(parent) => Guard::equal(item::GENERATION, item::number(parent)),
-    };
+    let update = HeadUpdate::commit(commit).to_update(table, cluster);
+    let update = update.build().map_err(incomplete)?;
+    Ok(TransactWriteItem::builder().update(update).build())
+}
+
+/// What is written of an item that stands in the table; attributes of another release stay.
+#[derive(Debug)]
+pub(super) struct ItemUpdate {
+    pub(super) key: Item,
+    pub(super) expression: String,
+    pub(super) names: Vec<String>,
+    pub(super) values: Vec<(String, aws_sdk_dynamodb::types::AttributeValue)>,
+    pub(super) guard: Guard,
+}
+
+impl ItemUpdate {
+    /// The item of a claim becomes `item`, if `guard` holds.
+    pub(super) fn of_claim(item: &Item, guard: Guard) -> Self {
+        let is_key = |name: &str| [item::CLUSTER, item::ITEM].contains(&name);
+        let (key, attributes): (Item, Item) =
+            item.clone().into_iter().partition(|(name, _)| is_key(name));
+        let set: Vec<String> = attributes.keys().map(|name| format!("#{name} = :{name}")).collect();
+        let gone = item::OF_CLAIMS.iter().filter(|name| !attributes.contains_key(**name));
+        let gone: Vec<String> = gone.map(|name| format!("#{name}")).collect();
+        let remove =
+            if gone.is_empty() { String::new() } else { format!(" REMOVE {}", gone.join(", ")) };
+        Self {
+            key,
+            expression: format!("SET {}{remove}", set.join(", ")),
+            names: item::OF_CLAIMS.map(str::to_owned).into(),
+            values: attributes
+                .into_iter()
+                .map(|(name, value)| (format!(":{name}"), value))
+                .collect(),
+            guard,
+        }
+    }
+}
+
+fn to_update(table: &str, change: &ItemUpdate) -> Result<TransactWriteItem, PortError> {
+    let ItemUpdate { key, expression, names, values, guard } = change;
     let mut update = Update::builder()
         .table_name(table)
-        .set_key(Some(item::key(cluster, item::HEAD).into_iter().collect()))
-        .update_expression("SET #guarded = :next, #commit = :commit")
-        .expression_attribute_names("#commit", item::COMMIT_ID)
-        .expression_attribute_values(":next", item::number(commit.parent.next().0))
-        .expression_attribute_values(":commit", item::text(commit.id.as_str()))
+        .set_key(Some(key.clone().into_iter().collect()))
+        .update_expression(expression)
         .condition_expression(guard.expression())
         .expression_attribute_names(guard::ATTRIBUTE, guard.attribute());
+    for name in names {
+        update = update.expression_attribute_names(format!("#{name}"), name);
+    }
+    for (name, value) in values {
+        update = update.expression_attribute_values(name, value.clone());
+    }
     if let Some(value) = guard.value() {
         update = update.expression_attribute_values(guard::VALUE, value.clone());
     }
@@ -112,8 +173,10 @@ pub(super) fn incomplete(error: BuildError) -> PortError {
 /// same transaction did it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Cancellation {
-    /// A condition did not hold, or another writer was at one of the items: look at the head.
+    /// A condition did not hold: look at the head.
     Overtaken,
+    /// Another writer was at one of the items in this moment.
+    Contended,
     /// Only capacity was missing.
     Throttled,
     /// It never works as asked.
@@ -140,8 +203,10 @@ impl Cancellation {
     /// <https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html>
     fn of_codes(codes: &[&str]) -> Self {
         let any = |wanted: &[&str]| codes.iter().any(|code| wanted.contains(code));
-        if any(&["ConditionalCheckFailed", "TransactionConflict"]) {
+        if any(&["ConditionalCheckFailed"]) {
             Self::Overtaken
+        } else if any(&["TransactionConflict"]) {
+            Self::Contended
         } else if any(&["ProvisionedThroughputExceeded", "ThrottlingError"]) {
             Self::Throttled
         } else {
@@ -158,7 +223,8 @@ mod tests {
     fn one_failed_condition_is_enough_to_be_overtaken() {
         for (codes, expected) in [
             (vec!["None", "ConditionalCheckFailed"], Cancellation::Overtaken),
-            (vec!["TransactionConflict", "None"], Cancellation::Overtaken),
+            (vec!["TransactionConflict", "None"], Cancellation::Contended),
+            (vec!["TransactionConflict", "ConditionalCheckFailed"], Cancellation::Overtaken),
             (vec!["ThrottlingError", "ConditionalCheckFailed"], Cancellation::Overtaken),
             (vec!["None", "ThrottlingError"], Cancellation::Throttled),
             (vec!["ProvisionedThroughputExceeded"], Cancellation::Throttled),

@@ -1,16 +1,19 @@
 //! Items of the ledger's table: what each kind has for a key and for attributes.
 //!
-//! The names here are the contract with `template.yaml`, whose stream filters and index read them.
+//! The names here are the contract with `template.yaml`, whose index reads them, and with functions of
+//! other releases that share the table while they are replaced.
 
 use std::collections::BTreeMap;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Bytes, CapacityType, ClusterName, CommitId, ImageId, InstanceTypeName, NodeClaim,
-    NodeClaimName, NodeClassName, OfferingKey, Zone,
-    ledger::{Decision, Generation, MeasuredKey},
+    Bytes, CapacityType, ClusterName, CommandId, CommitId, Function, ImageId, InstanceId,
+    InstanceTypeName, NodeClaim, NodeClaimName, NodeClassName, NodePoolName, OfferingKey, Zone,
+    disruption::Command,
+    ledger::{Decision, LaunchRefusals, MeasuredKey, UnreadableItem},
     limits::ITEM_BYTES_MAX,
+    pulse::Pulse,
     validation::Validation,
 };
 use ports::PortError;
@@ -33,14 +36,10 @@ pub(super) const PHASE: &str = "phase";
 pub(super) const VERSION: &str = "version";
 pub(super) const CLAIMS: &str = "claims";
 pub(super) const RECORD: &str = "record";
-pub(super) const GENERATION: &str = "generation";
-pub(super) const COMMIT_ID: &str = "commit_id";
+pub(super) const RETRY: &str = "retry";
 pub(super) const SEQUENCE: &str = "sequence";
-pub(super) const TICKED_AT: &str = "ticked_at";
 pub(super) const MEMORY: &str = "memory";
 
-/// Sort key of the head.
-pub(super) const HEAD: &str = "head";
 /// Sort key of what is sold.
 pub(super) const CATALOG: &str = "catalog";
 /// Sort keys of promised claims that are kept together start with it.
@@ -49,12 +48,17 @@ pub(super) const BATCH_PREFIX: &str = "batch#";
 pub(super) const CLAIM_PREFIX: &str = "claim#";
 /// Sort keys of offerings that are unavailable start with it.
 pub(super) const UNAVAILABLE_PREFIX: &str = "cooling#";
-
 /// Sort keys of memory that was measured start with it.
 pub(super) const MEASURED_PREFIX: &str = "measured#";
+/// Sort keys of commands that wait start with it.
+pub(super) const COMMAND_PREFIX: &str = "command#";
+/// Sort keys of pools whose launches were refused start with it.
+pub(super) const REFUSALS_PREFIX: &str = "refusals#";
 
 /// How long decisions are kept.
 const DECISION_KEPT: SignedDuration = SignedDuration::from_hours(90 * 24);
+/// How long refusals are kept after they held a pool back last: another one is counted on top of them.
+const REFUSALS_KEPT: SignedDuration = SignedDuration::from_hours(24);
 
 /// Why an item cannot be read.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -63,13 +67,6 @@ pub(super) struct Unreadable {
     cluster: String,
     item: String,
     problem: String,
-}
-
-/// The head of a cluster; a cluster without one is at generation 0.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(super) struct Head {
-    pub(super) generation: Generation,
-    pub(super) commit: Option<String>,
 }
 
 pub(super) fn text(text: &str) -> AttributeValue {
@@ -84,8 +81,16 @@ pub(super) fn claim_key(name: &NodeClaimName) -> String {
     format!("{CLAIM_PREFIX}{name}")
 }
 
-pub(super) fn tick_key(chain: &str) -> String {
-    format!("tick#{chain}")
+pub(super) fn pulse_key(function: Function) -> String {
+    format!("pulse#{function}")
+}
+
+pub(super) fn command_key(id: &CommandId) -> String {
+    format!("{COMMAND_PREFIX}{id}")
+}
+
+pub(super) fn refusals_key(pool: &NodePoolName) -> String {
+    format!("{REFUSALS_PREFIX}{pool}")
 }
 
 pub(super) fn validation_key(class: &NodeClassName) -> String {
@@ -139,8 +144,15 @@ pub(super) fn claim_item(cluster: &ClusterName, claim: &NodeClaim) -> Item {
     if let Some(instance) = &claim.instance {
         whole.insert(INSTANCE_ID.to_owned(), text(instance.id.as_str()));
     }
+    if let Some(retry) = claim.retry {
+        whole.insert(RETRY.to_owned(), text(&wire::record::encode_retry(retry)));
+    }
     whole
 }
+
+/// The attributes that the item of a claim may have, and that are taken away where the claim has none of
+/// them. All others are another release's, and stay.
+pub(super) const OF_CLAIMS: [&str; 5] = [PHASE, VERSION, RECORD, INSTANCE_ID, RETRY];
 
 /// What stands there is the version of `claim` before it.
 pub(super) fn follows(claim: &NodeClaim) -> Guard {
@@ -195,9 +207,25 @@ pub(super) fn decision_item(
     )
 }
 
-pub(super) fn tick_item(cluster: &ClusterName, chain: &str, tick: u64, at: Timestamp) -> Item {
-    let attributes = [(SEQUENCE, number(tick)), (TICKED_AT, text(&at.to_string()))];
-    item(cluster, &tick_key(chain), attributes)
+pub(super) fn pulse_item(cluster: &ClusterName, function: Function, pulse: &Pulse) -> Item {
+    let record = text(&wire::record::encode_pulse(pulse));
+    item(cluster, &pulse_key(function), [(SEQUENCE, number(pulse.sequence)), (RECORD, record)])
+}
+
+pub(super) fn command_item(cluster: &ClusterName, id: &CommandId, command: &Command) -> Item {
+    let record = text(&wire::record::encode_command(command));
+    item(cluster, &command_key(id), [(RECORD, record)])
+}
+
+pub(super) fn refusals_item(
+    cluster: &ClusterName,
+    pool: &NodePoolName,
+    refusals: &LaunchRefusals,
+) -> Item {
+    let expires_at = refusals.until.checked_add(REFUSALS_KEPT).unwrap_or(Timestamp::MAX);
+    let record = text(&wire::record::encode_refusals(refusals));
+    let expires_at = number(seconds_rounded_up(expires_at));
+    item(cluster, &refusals_key(pool), [(RECORD, record), (EXPIRES_AT, expires_at)])
 }
 
 pub(super) fn validation_item(
@@ -214,21 +242,24 @@ fn seconds_rounded_up(at: Timestamp) -> i64 {
     at.as_second() + i64::from(at.subsec_nanosecond() > 0)
 }
 
-pub(super) fn head_from_item(item: &Item) -> Result<Head, Unreadable> {
-    let generation = Generation(number_of(item, GENERATION)?);
-    Ok(Head { generation, commit: Some(text_of(item, COMMIT_ID)?.to_owned()) })
-}
-
 pub(super) fn claim_from_item(item: &Item) -> Result<NodeClaim, Unreadable> {
     let record = wire::record::decode_claim(text_of(item, RECORD)?);
     let claim = record.map_err(|error| unreadable(item, format!("`{RECORD}`: {error}")))?;
-    // The table's conditions and stream filters see the attributes, the code sees the record.
+    // The table's conditions see the attributes, the code sees the record.
     let version: u64 = number_of(item, VERSION)?;
     if claim.version != version || text_of(item, PHASE)? != claim.phase.as_str() {
         let problem = format!("`{RECORD}` disagrees with `{VERSION}` or `{PHASE}` beside it");
         return Err(unreadable(item, problem));
     }
-    Ok(claim)
+    Ok(NodeClaim { retry: retry_from_item(item), ..claim })
+}
+
+/// Failures that cannot be read are none: the claim is visited at once.
+fn retry_from_item(item: &Item) -> Option<model::claim::Retry> {
+    let text = item.get(RETRY)?.as_s().ok()?;
+    wire::record::decode_retry(text)
+        .inspect_err(|error| tracing::warn!(%error, "failures of a claim count as none"))
+        .ok()
 }
 
 pub(super) fn unavailable_from_item(item: &Item) -> Result<(OfferingKey, Timestamp), Unreadable> {
@@ -259,10 +290,39 @@ pub(super) fn measured_from_item(item: &Item) -> Result<(MeasuredKey, Bytes), Un
     Ok((key.ok_or_else(unnamed)?, Bytes(number_of(item, MEMORY)?)))
 }
 
-pub(super) fn tick_from_item(item: &Item) -> Result<(u64, Timestamp), Unreadable> {
-    let at = text_of(item, TICKED_AT)?.parse();
-    let at = at.map_err(|error| unreadable(item, format!("`{TICKED_AT}`: {error}")))?;
-    Ok((number_of(item, SEQUENCE)?, at))
+pub(super) fn pulse_from_item(item: &Item) -> Result<Pulse, Unreadable> {
+    let pulse = wire::record::decode_pulse(text_of(item, RECORD)?);
+    let pulse = pulse.map_err(|error| unreadable(item, format!("`{RECORD}`: {error}")))?;
+    if pulse.sequence != number_of::<u64>(item, SEQUENCE)? {
+        return Err(unreadable(item, format!("`{RECORD}` disagrees with `{SEQUENCE}` beside it")));
+    }
+    Ok(pulse)
+}
+
+pub(super) fn command_from_item(item: &Item) -> Result<(CommandId, Command), Unreadable> {
+    let id = named(item, COMMAND_PREFIX, CommandId::new)?;
+    let command = wire::record::decode_command(text_of(item, RECORD)?);
+    let command = command.map_err(|error| unreadable(item, format!("`{RECORD}`: {error}")))?;
+    Ok((id, command))
+}
+
+pub(super) fn refusals_from_item(
+    item: &Item,
+) -> Result<(NodePoolName, LaunchRefusals), Unreadable> {
+    let pool = named(item, REFUSALS_PREFIX, NodePoolName::new)?;
+    let refusals = wire::record::decode_refusals(text_of(item, RECORD)?);
+    let refusals = refusals.map_err(|error| unreadable(item, format!("`{RECORD}`: {error}")))?;
+    Ok((pool, refusals))
+}
+
+/// What the sort key of `item` names after `prefix`.
+fn named<T>(
+    item: &Item,
+    prefix: &str,
+    read: impl Fn(&str) -> Result<T, model::id::InvalidId>,
+) -> Result<T, Unreadable> {
+    let name = text_of(item, ITEM)?.strip_prefix(prefix).unwrap_or_default();
+    read(name).map_err(|error| unreadable(item, format!("`{ITEM}`: {error}")))
 }
 
 pub(super) fn validation_from_item(item: &Item) -> Result<Validation, Unreadable> {
@@ -302,7 +362,7 @@ pub(super) fn text_of<'a>(item: &'a Item, name: &str) -> Result<&'a str, Unreada
     value.map(String::as_str).ok_or_else(|| unreadable(item, format!("`{name}` must be a text")))
 }
 
-fn number_of<T: std::str::FromStr>(item: &Item, name: &str) -> Result<T, Unreadable> {
+pub(super) fn number_of<T: std::str::FromStr>(item: &Item, name: &str) -> Result<T, Unreadable> {
     let value = item.get(name).and_then(|value| value.as_n().ok());
     let value = value.and_then(|number| number.parse().ok());
     value.ok_or_else(|| unreadable(item, format!("`{name}` must be a whole number")))
@@ -313,4 +373,13 @@ pub(super) fn unreadable(item: &Item, problem: String) -> Unreadable {
         item.get(name).and_then(|value| value.as_s().ok()).cloned().unwrap_or_default()
     };
     Unreadable { cluster: part(CLUSTER), item: part(ITEM), problem }
+}
+
+impl Unreadable {
+    /// The same as a part of a snapshot, with the instance that `item` names.
+    pub(super) fn of_snapshot(self, item: &Item) -> UnreadableItem {
+        let instance = item.get(INSTANCE_ID).and_then(|value| value.as_s().ok());
+        let instance = instance.and_then(|id| InstanceId::new(id).ok());
+        UnreadableItem { item: self.item, instance, problem: self.problem }
+    }
 }

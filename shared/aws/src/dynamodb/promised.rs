@@ -2,14 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aws_sdk_dynamodb::types::TransactWriteItem;
 use model::{BatchId, ClusterName, NodeClaim, NodeClaimName, ledger::PROMISED_VERSION};
 use ports::{Fault, PortError};
 
 use super::{
     DynamoLedger, TRANSACTION,
     batch::{self, Batch, LEAVING_MAX, Leaving},
-    overtaken, unreadable,
+    unreadable,
 };
 
 /// How often it is begun anew after somebody else took something out of the same batch.
@@ -17,11 +16,7 @@ const TRIES: usize = 5;
 
 impl DynamoLedger {
     /// The items of promised claims whose sort keys start with `prefix`.
-    pub(super) async fn promised(
-        &self,
-        cluster: &ClusterName,
-        prefix: &str,
-    ) -> Result<Vec<Batch>, PortError> {
+    async fn promised(&self, cluster: &ClusterName, prefix: &str) -> Result<Vec<Batch>, PortError> {
         let items = self.items(cluster.as_str(), prefix).await?;
         items.iter().map(|item| Batch::of(item).map_err(unreadable)).collect()
     }
@@ -75,7 +70,7 @@ impl DynamoLedger {
                     break;
                 }
                 let (writes, left) = batch.without(&self.table, cluster, &some, leaving)?;
-                if !self.transact(writes).await? {
+                if !self.transact(writes, None).await? {
                     return Ok(false);
                 }
                 taken.extend(some.into_iter().map(|claim| claim.name));
@@ -83,14 +78,5 @@ impl DynamoLedger {
             }
         }
         Ok(true)
-    }
-
-    /// Carries `writes` out, all or none. `false` when somebody else was faster.
-    async fn transact(&self, writes: Vec<TransactWriteItem>) -> Result<bool, PortError> {
-        let request = self.client.transact_write_items().set_transact_items(Some(writes));
-        match request.send().await {
-            Ok(_) => Ok(true),
-            Err(error) => overtaken(error).map(|()| false),
-        }
     }
 }

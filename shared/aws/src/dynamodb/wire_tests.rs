@@ -1,8 +1,11 @@
 //! What real answers of DynamoDB mean for a commit.
 
-use model::{CommitId, ledger::Generation};
+use model::{
+    CommitId,
+    ledger::{Basis, Counters},
+};
 
-use super::*;
+use super::{table::CONTENDED_PAUSES, *};
 use crate::{fixture::claim, wire::Wire};
 
 const CANCELED: &str = r#"{"__type":"com.amazonaws.dynamodb.v20120810#TransactionCanceledException",
@@ -10,52 +13,91 @@ const CANCELED: &str = r#"{"__type":"com.amazonaws.dynamodb.v20120810#Transactio
     "CancellationReasons":[{"Code":"ConditionalCheckFailed","Message":"no"},{"Code":"None"}]}"#;
 
 async fn committed(answers: &[Option<(u16, &str)>]) -> (Result<CommitOutcome, Fault>, Vec<String>) {
+    committed_on(Basis::Both, answers).await
+}
+
+async fn committed_on(
+    basis: Basis,
+    answers: &[Option<(u16, &str)>],
+) -> (Result<CommitOutcome, Fault>, Vec<String>) {
     let wire = Wire::answering(answers);
     let ledger = DynamoLedger::new(Client::new(&wire.config()), "ledger", "us-west-2");
+    let at = "2026-11-21T12:00:00Z".parse().unwrap();
+    let given_up = claim("default-1-0", 5).given_up(model::DeletionReason::InstanceEnded, at);
     let commit = Commit {
         id: CommitId::new("message-1").unwrap(),
-        parent: Generation(3),
+        ledger: Some(LedgerId::new("abc12").unwrap()),
+        parent: counters(3, 2),
+        basis,
         promised: vec![claim("default-4-0", 1)],
-        changed: Vec::new(),
+        adopted: Vec::new(),
+        changed: vec![given_up],
         unavailable_offerings: [].into(),
+        started: [].into(),
+        ended: [].into(),
         decisions: Vec::new(),
     };
     let outcome = ledger.commit(&ClusterName::new("demo").unwrap(), &commit).await;
     (outcome.map_err(|error| error.fault), wire.sent())
 }
 
-fn head(generation: u64, commit: &str) -> String {
-    format!(r#"{{"Item":{{"generation":{{"N":"{generation}"}},"commit_id":{{"S":"{commit}"}}}}}}"#)
+fn counters(arrivals: u64, departures: u64) -> Counters {
+    Counters { arrivals, departures }
+}
+
+fn head(arrivals: u64, departures: u64, commit: &str) -> String {
+    format!(
+        r#"{{"Item":{{"ledger_id":{{"S":"abc12"}},"generation":{{"N":"{arrivals}"}},
+        "departures":{{"N":"{departures}"}},"commit_id":{{"S":"{commit}"}}}}}}"#
+    )
 }
 
 #[tokio::test]
-async fn a_commit_is_one_call() {
+async fn a_commit_on_both_counters_is_one_call() {
     let (outcome, sent) = committed(&[Some((200, "{}"))]).await;
-    assert_eq!(outcome, Ok(CommitOutcome::Committed(Generation(4))));
+    assert_eq!(outcome, Ok(CommitOutcome::Committed(counters(4, 3))));
     assert!(sent[0].contains("\"ClientRequestToken\""), "{}", sent[0]);
 }
 
 #[tokio::test]
+async fn counters_that_a_commit_was_not_based_on_are_read_afterwards() {
+    let now = head(9, 8, "message-2");
+    for (basis, expected) in [(Basis::Arrivals, counters(4, 8)), (Basis::Claims, counters(9, 8))] {
+        let answers = [Some((200, "{}")), Some((200, now.as_str()))];
+        let (outcome, sent) = committed_on(basis, &answers).await;
+        assert_eq!(outcome, Ok(CommitOutcome::Committed(expected)));
+        assert!(sent[1].contains("\"ConsistentRead\":true"), "{}", sent[1]);
+    }
+}
+
+#[tokio::test]
 async fn a_commit_whose_answer_was_lost_is_recognized_by_the_head() {
-    let ours = head(4, "message-1");
+    let ours = head(4, 3, "message-1");
     let (outcome, sent) = committed(&[Some((400, CANCELED)), Some((200, &ours))]).await;
-    assert_eq!(outcome, Ok(CommitOutcome::Committed(Generation(4))));
+    assert_eq!(outcome, Ok(CommitOutcome::Committed(counters(4, 3))));
     assert!(sent[1].contains("\"ConsistentRead\":true"), "{}", sent[1]);
 }
 
 #[tokio::test]
 async fn a_head_of_somebody_else_is_a_conflict() {
-    for other in [head(4, "message-2"), head(5, "message-1"), head(3, "message-0")] {
+    for other in [head(4, 2, "message-2"), head(3, 2, "message-0")] {
         let (outcome, _) = committed(&[Some((400, CANCELED)), Some((200, &other))]).await;
         assert_eq!(outcome, Ok(CommitOutcome::Conflict), "{other}");
     }
 }
 
 #[tokio::test]
-async fn two_writers_at_the_same_item_are_a_conflict_and_not_a_mystery() {
-    let conflict = CANCELED.replace("ConditionalCheckFailed", "TransactionConflict");
-    let other = head(4, "message-2");
-    let (outcome, _) = committed(&[Some((400, &conflict)), Some((200, &other))]).await;
+async fn two_writers_at_the_same_item_try_again_and_then_conflict() {
+    let contended = CANCELED.replace("ConditionalCheckFailed", "TransactionConflict");
+    let contended = Some((400, contended.as_str()));
+    let answers = [contended, contended, Some((200, "{}"))];
+    let (outcome, sent) = committed(&answers).await;
+    assert_eq!(outcome, Ok(CommitOutcome::Committed(counters(4, 3))));
+    assert_eq!(sent[0], sent[2]);
+    let other = head(4, 2, "message-2");
+    let mut answers = vec![contended; CONTENDED_PAUSES.len() + 1];
+    answers.push(Some((200, &other)));
+    let (outcome, _) = committed(&answers).await;
     assert_eq!(outcome, Ok(CommitOutcome::Conflict));
 }
 
@@ -79,20 +121,92 @@ async fn what_is_not_a_conflict_says_what_may_have_happened() {
     }
 }
 
+fn ledger(answers: &[&str]) -> (DynamoLedger, Wire) {
+    let answers: Vec<_> = answers.iter().map(|answer| Some((200, *answer))).collect();
+    let wire = Wire::answering(&answers);
+    (DynamoLedger::new(Client::new(&wire.config()), "ledger", "us-west-2"), wire)
+}
+
 #[tokio::test]
-async fn measured_memory_that_cannot_be_read_keeps_nobody_from_the_rest() {
+async fn an_item_that_cannot_be_read_stops_nothing_but_itself() {
     let good = r#"{"item":{"S":"measured#m7g.large#ami-0a"},"memory":{"N":"17"}}"#;
     let bad = r#"{"item":{"S":"measured#m7g.large"},"memory":{"N":"17"}}"#;
-    let worse = r#"{"item":{"S":"measured#m7i.large#ami-0a"},"memory":{"S":"much"}}"#;
-    let measured = format!(r#"{{"Items":[{bad},{good},{worse}]}}"#);
-    let none = r#"{"Items":[]}"#;
-    let head = head(4, "message-1");
-    let answers = [head.as_str(), none, none, none, measured.as_str()];
-    let wire = Wire::answering(&answers.map(|answer| Some((200, answer))));
-    let ledger = DynamoLedger::new(Client::new(&wire.config()), "ledger", "us-west-2");
+    let measured = format!(r#"{{"Items":[{bad},{good}]}}"#);
+    let sound = claim("default-1-0", 6);
+    let record = serde_json::Value::from(wire::record::encode_claim(&sound));
+    let sound = format!(
+        r#"{{"item":{{"S":"claim#default-1-0"}},"phase":{{"S":"initialized"}},"version":{{"N":"6"}},"record":{{"S":{record}}}}}"#
+    );
+    let odd = r#"{"item":{"S":"claim#default-1-1"},"instance_id":{"S":"i-0b"},"phase":{"S":"asleep"},"version":{"N":"6"},"record":{"S":"{\"v\":2}"}}"#;
+    let claims = format!(r#"{{"Items":[{odd},{sound}]}}"#);
+    let items = |item: &str| format!(r#"{{"Items":[{{"item":{{"S":"{item}"}}}}]}}"#);
+    let (batches, cooling) = (items("batch#b#0"), items("cooling#x"));
+    let (commands, refusals) = (items("command#c"), items("refusals#p"));
+    let head = head(4, 1, "message-1");
+    let (ledger, wire) =
+        ledger(&[&head, &batches, &claims, &cooling, &measured, &commands, &refusals]);
     let snapshot = ledger.snapshot(&ClusterName::new("demo").unwrap()).await.unwrap();
-    assert_eq!(snapshot.generation, Generation(4));
+    assert_eq!(wire.sent().len(), 7);
+    assert_eq!(snapshot.head.counters, counters(4, 1));
+    assert_eq!(
+        snapshot.claims.keys().map(model::NodeClaimName::as_str).collect::<Vec<_>>(),
+        ["default-1-0"]
+    );
     let kept: Vec<_> = snapshot.measured.into_iter().collect();
     let [(key, Bytes(17))] = kept.as_slice() else { panic!("{kept:?}") };
     assert_eq!(key.instance_type.as_str(), "m7g.large");
+    let unreadable: Vec<_> = snapshot
+        .unreadable
+        .iter()
+        .map(|item| (item.item.as_str(), item.instance.as_ref().map(InstanceId::as_str)))
+        .collect();
+    assert_eq!(
+        unreadable,
+        [
+            ("batch#b#0", None),
+            ("claim#default-1-1", Some("i-0b")),
+            ("cooling#x", None),
+            ("measured#m7g.large", None),
+            ("command#c", None),
+            ("refusals#p", None),
+        ]
+    );
+    assert_eq!(
+        snapshot.unreadable[1].problem,
+        "`record`: claim record: version 2 is not supported, only 1 is"
+    );
+}
+
+#[tokio::test]
+async fn instances_of_nobody_cost_one_read_of_the_index() {
+    let (ledger, wire) = ledger(&[r#"{"Items":[]}"#; 2]);
+    let ids = ["i-0a", "i-0b", "i-0a"].map(|id| InstanceId::new(id).unwrap());
+    assert_eq!(ledger.claims_of_instances(&ids).await.unwrap(), []);
+    assert!(wire.sent().iter().all(|body| body.contains("\"IndexName\"")));
+}
+
+#[tokio::test]
+async fn claims_of_instances_are_read_together_and_what_is_left_out_is_asked_for_again() {
+    let stored = claim("default-1-0", 6);
+    let record = serde_json::Value::from(wire::record::encode_claim(&stored));
+    let key = |name: &str| format!(r#""cluster":{{"S":"demo"}},"item":{{"S":"claim#{name}"}}"#);
+    let item = format!(
+        r#"{{{},"phase":{{"S":"initialized"}},"version":{{"N":"6"}},"record":{{"S":{record}}}}}"#,
+        key("default-1-0")
+    );
+    let odd = format!(r#"{{{},"record":{{"S":"{{}}"}}}}"#, key("default-1-1"));
+    let index = format!(r#"{{"Items":[{{{},"instance_id":{{"S":"i-0a"}}}}]}}"#, key("default-1-0"));
+    let later = format!(r#"{{"Items":[{{{}}}]}}"#, key("default-1-1"));
+    let first = format!(
+        r#"{{"Responses":{{"ledger":[{odd}]}},"UnprocessedKeys":{{"ledger":{{"Keys":[{{{}}}]}}}}}}"#,
+        key("default-1-0")
+    );
+    let second = format!(r#"{{"Responses":{{"ledger":[{item}]}}}}"#);
+    let (ledger, wire) = ledger(&[&index, &later, &first, &second]);
+    let ids = [stored.instance.as_ref().unwrap().id.clone(), InstanceId::new("i-0b").unwrap()];
+    let claims = ledger.claims_of_instances(&ids).await.unwrap();
+    assert_eq!(claims, [(ClusterName::new("demo").unwrap(), stored)]);
+    let sent = wire.sent();
+    assert!(sent[2].contains("\"ConsistentRead\":true"), "{}", sent[2]);
+    assert!(!sent[3].contains("default-1-1"), "{}", sent[3]);
 }

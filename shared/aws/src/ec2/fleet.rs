@@ -37,7 +37,7 @@ use super::{
     instance::from_instance,
     to_tags,
 };
-use crate::fault::{BadAnswer, BadRequest, port_error};
+use crate::fault::{BadAnswer, BadRequest, port_error, refusal};
 
 const CREATE: &str = "CreateFleet";
 const RUN: &str = "RunInstances";
@@ -91,6 +91,33 @@ impl Ec2Fleet {
             Ok(_) => Ok(()),
             Err(error) => Err(port_error(TERMINATE, error)),
         }
+    }
+}
+
+impl Ec2Fleet {
+    /// Terminates what is left of instances of which some are gone: together, or one by one where it is
+    /// not known which are or more went meanwhile.
+    async fn terminate_known(
+        &self,
+        instances: &[InstanceId],
+        is_unknown: bool,
+    ) -> Result<(), PortError> {
+        if instances.is_empty() {
+            return Ok(());
+        }
+        if !is_unknown {
+            match self.terminate_all(instances).await {
+                Err(error) if error.fault == Fault::NotFound => {}
+                outcome => return outcome,
+            }
+        }
+        for id in instances {
+            match self.terminate_all(std::slice::from_ref(id)).await {
+                Err(error) if error.fault != Fault::NotFound => return Err(error),
+                _ => {}
+            }
+        }
+        Ok(())
     }
 }
 
@@ -161,20 +188,26 @@ impl Fleet for Ec2Fleet {
     async fn terminate(&self, instances: &[InstanceId]) -> Result<(), PortError> {
         for ids in instances.chunks(TERMINATIONS_PER_CALL_MAX) {
             match self.terminate_all(ids).await {
+                // One that is gone fails the whole call, and nobody is terminated: EC2 names them.
                 Err(error) if error.fault == Fault::NotFound => {
-                    // One that is gone fails the whole call, and nobody is terminated.
-                    for id in ids {
-                        match self.terminate_all(std::slice::from_ref(id)).await {
-                            Err(error) if error.fault != Fault::NotFound => return Err(error),
-                            _ => {}
-                        }
-                    }
+                    let known: Vec<InstanceId> =
+                        ids.iter().filter(|id| !names(&error, id)).cloned().collect();
+                    self.terminate_known(&known, known.len() == ids.len()).await?;
                 }
                 outcome => outcome?,
             }
         }
         Ok(())
     }
+}
+
+/// Whether the refusal `error` names `instance`.
+fn names(error: &PortError, instance: &InstanceId) -> bool {
+    let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-';
+    let mentioned = refusal(error).into_iter().flat_map(|refusal| {
+        refusal.message.split(|c: char| !is_part(c)).filter_map(|part| InstanceId::new(part).ok())
+    });
+    mentioned.into_iter().any(|mentioned| mentioned == *instance)
 }
 
 /// What makes an instance one of `cluster`'s.

@@ -5,8 +5,8 @@ use aws_sdk_ec2::types::{
 };
 use jiff::Timestamp;
 use model::{
-    BatchId, CapacityType, ImageId, InstanceId, InstanceTypeName, NodeClaimName, NodePoolName,
-    ReservationId, Zone, labels,
+    BatchId, CapacityType, ImageId, InstanceId, InstanceTypeName, LedgerId, NodeClaimName,
+    NodeClassName, NodePoolName, ReservationId, Zone, labels,
     launch::{Instance, InstanceState},
 };
 
@@ -39,6 +39,8 @@ pub(super) fn from_instance(instance: &types::Instance) -> Result<Instance, Stri
         launched_at: launched_at.ok_or_else(|| missing("launch time"))?,
         reservation: reservation(instance).and_then(|id| ReservationId::new(id).ok()),
         node_pool: tag(labels::NODE_POOL).and_then(|name| NodePoolName::new(name).ok()),
+        node_class: tag(labels::NODE_CLASS).and_then(|name| NodeClassName::new(name).ok()),
+        ledger: tag(labels::LEDGER_TAG).and_then(|id| LedgerId::new(id).ok()),
         node_claim: tag(labels::NODE_CLAIM_TAG).and_then(|name| NodeClaimName::new(name).ok()),
         batch: tag(labels::BATCH_TAG).and_then(|batch| BatchId::new(batch).ok()),
     })
@@ -92,6 +94,8 @@ mod tests {
             .placement(types::Placement::builder().availability_zone("us-west-2a").build())
             .state(types::InstanceState::builder().name(InstanceStateName::Running).build())
             .tags(types::Tag::builder().key(labels::NODE_POOL).value("default").build())
+            .tags(types::Tag::builder().key(labels::NODE_CLASS).value("general").build())
+            .tags(types::Tag::builder().key(labels::LEDGER_TAG).value("abc12").build())
             .tags(types::Tag::builder().key(labels::NODE_CLAIM_TAG).value("default-1-0").build())
             .tags(types::Tag::builder().key(labels::BATCH_TAG).value("demo-1-0").build())
     }
@@ -110,6 +114,8 @@ mod tests {
             launched_at: "2026-11-21T12:00:00Z".parse().unwrap(),
             reservation: None,
             node_pool: Some(NodePoolName::new("default").unwrap()),
+            node_class: Some(NodeClassName::new("general").unwrap()),
+            ledger: Some(LedgerId::new("abc12").unwrap()),
             node_claim: Some(NodeClaimName::new("default-1-0").unwrap()),
             batch: Some(BatchId::new("demo-1-0").unwrap()),
         };

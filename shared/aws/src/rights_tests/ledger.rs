@@ -3,7 +3,8 @@
 use model::{
     NodeClaim, OfferingKey,
     instance_type_info::StoredRegionCatalog,
-    ledger::{Commit, Generation, MeasuredKey},
+    ledger::{Commit, Counters, Guard, Head, LaunchRefusals, MeasuredKey},
+    pulse::Pulse,
     validation::Validation,
 };
 use ports::{CatalogStore as _, Ledger as _};
@@ -57,12 +58,12 @@ pub(super) async fn note_batches(sent: &mut Sent) {
         .await;
     }
     for (answers, claims) in [
-        (vec![both, ok], vec![promised(0)]),
-        (vec![both, ok], vec![promised(0), promised(1)]),
-        (vec![ok], vec![asked_for(0)]),
+        (vec![both, ok, ok], vec![promised(0)]),
+        (vec![both, ok, ok], vec![promised(0), promised(1)]),
+        (vec![ok, ok], vec![asked_for(0)]),
     ] {
-        sent.note("Ledger.remove_claims", &answers, async |wire| {
-            ledger(&wire).remove_claims(cluster_name, &claims).await
+        sent.note("Ledger.withdraw_claims", &answers, async |wire| {
+            ledger(&wire).withdraw_claims(cluster_name, &claims).await
         })
         .await;
     }
@@ -74,35 +75,42 @@ pub(super) async fn note_ledger(sent: &mut Sent) {
         "CancellationReasons":[{"Code":"ConditionalCheckFailed"}]}"#;
     let now = build::at("2026-11-21T12:00:00Z");
     let cluster_name = &cluster();
-    let snapshot = [ok, none, none, none, none];
+    let snapshot = [ok, none, none, none, none, none, none];
     sent.note("Ledger.snapshot", &snapshot, async |wire| {
         ledger(&wire).snapshot(cluster_name).await
     })
     .await;
+    let counters = Counters { arrivals: 3, departures: 3 };
+    let head = Head { ledger: Some(build::id("abc12")), counters, ..Head::default() };
     let commit = Commit {
         changed: vec![fixture::claim("changed", 3)],
         unavailable_offerings: [(offering(), now)].into(),
-        ..build::commit("commit", Generation(3), vec![promised(0)])
+        ended: [build::id("emptiness-1")].into(),
+        ..build::commit("commit", &head, vec![promised(0)])
     };
     let overtaken = [none, (400, cancelled), ok];
     sent.note("Ledger.commit", &overtaken, async |wire| {
         ledger(&wire).commit(cluster_name, &commit).await
     })
     .await;
-    let name = &promised(0).name;
-    sent.note("Ledger.claim", &[ok], async |wire| ledger(&wire).claim(cluster_name, name).await)
-        .await;
+    sent.note("Ledger.head", &[ok], async |wire| ledger(&wire).head(cluster_name).await).await;
+    let refused =
+        r#"{"__type":"com.amazonaws.dynamodb.v20120810#ConditionalCheckFailedException"}"#;
+    sent.note("Ledger.open", &[(400, refused), ok], async |wire| {
+        ledger(&wire).open(cluster_name, None).await
+    })
+    .await;
+    let (id, guard) = (&build::id("abc12"), Guard::Free { checked_at: now });
+    sent.note("Ledger.put_guard", &[ok], async |wire| {
+        ledger(&wire).put_guard(cluster_name, id, &guard).await
+    })
+    .await;
     let claim = &fixture::claim("claim", 3);
-    let indexed = listed(&json!({
-        "item": {"S": format!("claim#{}", claim.name)},
-        "version": {"N": claim.version.to_string()},
-        "phase": {"S": claim.phase.as_str()},
-        "record": {"S": ::wire::record::encode_claim(claim)},
-    }));
+    let indexed = listed(&json!({ "item": {"S": format!("claim#{}", claim.name)} }));
     let id = &claim.instance.as_ref().unwrap().id;
     let entries = [(200, indexed.as_str()), ok];
-    sent.note("Ledger.claim_of_instance", &entries, async |wire| {
-        ledger(&wire).claim_of_instance(id).await
+    sent.note("Ledger.claims_of_instances", &entries, async |wire| {
+        ledger(&wire).claims_of_instances(std::slice::from_ref(id)).await
     })
     .await;
     sent.note("Ledger.write_claim", &[ok], async |w| {
@@ -118,17 +126,33 @@ pub(super) async fn note_ledger(sent: &mut Sent) {
         ledger(&w).mark_unavailable(unavailable_offerings).await
     })
     .await;
+    note_small_items(sent).await;
+}
+
+/// What has an item of its own beside the claims.
+async fn note_small_items(sent: &mut Sent) {
+    let (ok, now) = ((200, "{}"), build::at("2026-11-21T12:00:00Z"));
+    let cluster_name = &cluster();
     let key = &MeasuredKey { instance_type: build::id("m7g.large"), image: build::id("ami-1") };
     sent.note("Ledger.measure", &[ok], async |wire| {
         ledger(&wire).measure(cluster_name, key, model::Bytes(1), now).await
     })
     .await;
-    sent.note("Ledger.advance_tick", &[ok], async |wire| {
-        ledger(&wire).advance_tick(cluster_name, "provision", Some(1), now).await
+    let pool = &build::id("general");
+    let refusals = &LaunchRefusals { reason: "quota".to_owned(), count: 1, until: now };
+    for refusals in [Some(refusals), None] {
+        sent.note("Ledger.put_refusals", &[ok], async |wire| {
+            ledger(&wire).put_refusals(cluster_name, pool, refusals).await
+        })
+        .await;
+    }
+    let function = model::Function::Settle;
+    sent.note("Ledger.write_pulse", &[ok], async |wire| {
+        ledger(&wire).write_pulse(cluster_name, function, 0, &Pulse::default()).await
     })
     .await;
-    sent.note("Ledger.tick", &[ok], async |wire| {
-        ledger(&wire).tick(cluster_name, "provision").await
+    sent.note("Ledger.pulse", &[ok], async |wire| {
+        ledger(&wire).pulse(cluster_name, function).await
     })
     .await;
     let class = &build::id("default");

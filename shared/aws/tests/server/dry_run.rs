@@ -1,6 +1,6 @@
 //! Trying EC2NodeClasses out, on the wire: EC2 checks, and nothing is launched.
 
-use handlers::{DryRuns, ResolvePorts};
+use handlers::DryRuns;
 use jiff::SignedDuration;
 use model::{
     ConditionKind, ConditionReason,
@@ -12,7 +12,7 @@ use simulator::{FaultRule, Injection, WorldSettings, first_calls};
 use testkit::build;
 use tokio::task::LocalSet;
 
-use super::world::{World, invocation};
+use super::world::World;
 
 /// What becomes of trying the usual class out under `rules`: the failed check, `passed` or `open`.
 async fn tried(
@@ -102,27 +102,16 @@ async fn no_dry_run_is_made_where_that_is_disabled() {
         class.identity = NodeIdentity::InstanceProfile("nodes".to_owned());
         let world = World::open(WorldSettings::default(), 1_000).await;
         world.deploy_with(0, class);
-        let World { sim, discovery, profiles, .. } = &world;
-        let at = invocation("look", sim.now());
         for (dry_runs, expected) in [
             (DryRuns::Disabled, (Some(true), ConditionReason::DryRunDisabled)),
             (DryRuns::Enabled, (None, ConditionReason::AwaitingReconciliation)),
         ] {
-            let ports = ResolvePorts::<World> {
-                node_classes: sim,
-                node_pools: sim,
-                discovery,
-                profiles,
-                ledger: sim,
-                mailbox: sim,
-                dry_runs,
-            };
-            Box::pin(handlers::resolve(&ports, &at)).await.unwrap();
-            let status = sim.class_status(&build::id("default")).unwrap();
+            world.resolve_with(dry_runs).await;
+            let status = world.sim.class_status(&build::id("default")).unwrap();
             let kind = ConditionKind::ValidationSucceeded;
-            let told = status.conditions.into_iter().find(|condition| condition.kind == kind);
-            let told = told.unwrap();
-            assert_eq!((told.status, told.reason), expected);
+            let mut conditions = status.conditions.into_iter();
+            let condition = conditions.find(|condition| condition.kind == kind).unwrap();
+            assert_eq!((condition.status, condition.reason), expected);
         }
     };
     LocalSet::new().run_until(Box::pin(play)).await;

@@ -2,6 +2,7 @@
 
 use std::{
     collections::{BTreeMap, BTreeSet},
+    pin::Pin,
     rc::Rc,
     sync::{Arc, OnceLock},
 };
@@ -10,14 +11,16 @@ use aws::{Account, Connection, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates, 
 use aws_server::{AwsServer, listen, serve};
 use handlers::{
     DryRunTrigger, DryRuns, LaunchPorts, Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts,
-    ProvisionSource, ProvisionTrigger, ResolvePorts,
+    ProvisionTrigger, ResolvePorts,
 };
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    ClusterName, Function, InstanceId, LaunchTemplateName, Millicores, NodeClaimName, PodSpec,
-    RegionCatalog, Resources,
+    ClusterName, Function, InstanceId, LaunchTemplateName, Millicores, PodSpec, RegionCatalog,
+    Resources,
     launch::LaunchTemplate,
+    ledger::{Counters, Guard, WriteOutcome},
     message::Message,
+    pulse::Signal,
     validation::{DryRunAnswer, Validation},
 };
 use ports::{Adapters, Invocation, Ledger as _, PortError, Templates};
@@ -28,6 +31,9 @@ use testkit::build;
 
 /// Ends in between two calls what the second one needs.
 pub(super) type Mischief = Box<dyn Fn(&Sim, &LaunchTemplate)>;
+
+/// What a handler does, as a function drives it.
+type Handled<'a> = Pin<Box<dyn Future<Output = Result<handlers::Report, handlers::Error>> + 'a>>;
 
 /// The world, and the adapters.
 pub(super) struct World {
@@ -124,7 +130,13 @@ impl World {
     /// Finds over the wire what classes select and writes it into their status. Nothing is checked by a dry run:
     /// that is for [`World::validation`].
     pub(super) async fn resolve(&self) {
+        self.resolve_with(DryRuns::Disabled).await;
+    }
+
+    /// The same with dry runs, if they are enabled.
+    pub(super) async fn resolve_with(&self, dry_runs: DryRuns) {
         let at = invocation("resolve", self.sim.now());
+        self.set_free(&at).await;
         let Self { sim, discovery, profiles, .. } = self;
         let ports = ResolvePorts::<Self> {
             node_classes: sim,
@@ -133,16 +145,25 @@ impl World {
             profiles,
             ledger: sim,
             mailbox: sim,
-            dry_runs: DryRuns::Disabled,
+            dry_runs,
         };
         Box::pin(handlers::resolve(&ports, &at)).await.unwrap();
+    }
+
+    /// Nobody else provisions the cluster: what `sweep` would see each minute.
+    async fn set_free(&self, at: &Invocation) {
+        let head = self.sim.open(&at.cluster, None).await.unwrap();
+        let (ledger, guard) = (head.ledger.unwrap(), Guard::Free { checked_at: at.now });
+        let written = self.sim.put_guard(&at.cluster, &ledger, &guard).await.unwrap();
+        assert_eq!(written, WriteOutcome::Written);
     }
 
     /// Looks for pods once, as if somebody had asked for it, when it was found what classes select.
     pub(super) async fn look(&self) {
         self.resolve().await;
         let at = invocation("look", self.sim.now());
-        self.provision(ProvisionSource::Request, &at).await.unwrap();
+        let everything = Counters { arrivals: u64::MAX, departures: u64::MAX };
+        self.provision(Signal::Wake(everything), &at).await.unwrap();
     }
 
     /// Delivers what is due, second by second: `provision` and `launch` do their work, the launches
@@ -166,28 +187,25 @@ impl World {
 
     async fn call(&self, delivery: &FunctionCall) -> Result<(), handlers::Error> {
         let at = &delivery.invocation;
-        match &delivery.payload {
-            Payload::Message(Message::Provision { tick }) => {
-                let source = tick.map_or(ProvisionSource::Request, ProvisionSource::Tick);
-                self.provision(source, at).await
-            }
-            Payload::Message(Message::Launch { claim }) => {
-                self.launch(std::slice::from_ref(claim), at).await
-            }
-            Payload::Claims(claims) if delivery.function == Function::Launch => {
-                self.launch(claims, at).await
+        let signal = match &delivery.payload {
+            Payload::Message(Message::Pulse { signal, .. }) => *signal,
+            _ => return Ok(()),
+        };
+        match delivery.function {
+            Function::Provision => self.provision(signal, at).await,
+            Function::Launch => {
+                let ports = self.launch_ports();
+                // Behind a pointer: the compiler does not see through all of it at once.
+                let launched: Handled<'_> = Box::pin(handlers::launch(&ports, signal, at));
+                launched.await.map(drop)
             }
             _ => Ok(()),
         }
     }
 
-    async fn provision(
-        &self,
-        source: ProvisionSource,
-        at: &Invocation,
-    ) -> Result<(), handlers::Error> {
+    async fn provision(&self, signal: Signal, at: &Invocation) -> Result<(), handlers::Error> {
         let poll_interval_seconds = POLL_INTERVAL_SECONDS_DEFAULT;
-        let trigger = ProvisionTrigger { source, poll_interval_seconds };
+        let trigger = ProvisionTrigger { signal, poll_interval_seconds };
         let Self { sim, discovery, offers, .. } = self;
         let ports = ProvisionPorts::<Self> {
             cluster: sim,
@@ -195,17 +213,11 @@ impl World {
             discovery,
             ledger: sim,
             mailbox: sim,
+            clock: sim,
             offers,
         };
-        handlers::provision(&ports, trigger, at).await.map(drop)
-    }
-
-    async fn launch(
-        &self,
-        claims: &[NodeClaimName],
-        at: &Invocation,
-    ) -> Result<(), handlers::Error> {
-        handlers::launch(&self.launch_ports(), claims, at).await
+        let looked: Handled<'_> = Box::pin(handlers::provision(&ports, trigger, at));
+        looked.await.map(drop)
     }
 
     fn launch_ports(&self) -> LaunchPorts<'_, Self> {
@@ -218,6 +230,7 @@ impl World {
             templates: self,
             fleet,
             mailbox: sim,
+            clock: sim,
             offers,
         }
     }
@@ -282,9 +295,11 @@ pub(super) fn invocation(id: &str, now: Timestamp) -> Invocation {
 /// The handlers here launch over the wire; what else they touch is the simulated world itself.
 impl Adapters for World {
     type Catalog = Sim;
+    type Clock = Sim;
     type Cluster = Sim;
     type Discovery = Ec2Discovery;
     type Fleet = Ec2Fleet;
+    type Leases = Sim;
     type Ledger = Sim;
     type Mailbox = Sim;
     type Market = Ec2Market;

@@ -6,12 +6,16 @@ use ports::{Fault, PortError};
 
 use super::*;
 
+impl Trigger for String {
+    fn is_beat(&self) -> bool {
+        self == "beat"
+    }
+}
+
 /// What is delivered here is a claim's name in plain text; `bad` cannot be read, `none` asks for
 /// nothing, `fail` fails.
 fn read(_: &Settings, source: &Source) -> Result<Option<String>, Failure> {
-    let (Source::Message(text) | Source::Event(text)) = source else {
-        return Err(Failure::malformed("a record"));
-    };
+    let (Source::Message(text) | Source::Event(text)) = source;
     match text.as_str() {
         "bad" => Err(Failure::malformed("bad")),
         "none" => Ok(None),
@@ -66,7 +70,7 @@ fn handled(groups: &[(&str, &[&str])]) -> Vec<(String, Vec<String>)> {
 async fn only_what_failed_is_delivered_again() {
     let (answer, counts, done) = answer(batch(&["a", "fail", "bad", "none", "b"]), 1).await;
     assert_eq!(answer.unwrap(), failed(&["m1", "m2"]));
-    assert_eq!(counts, Counts { deliveries: 5, ignored: 1, failed: 2, malformed: 1 });
+    assert_eq!(counts, Counts { deliveries: 5, beats: 0, ignored: 1, failed: 2, malformed: 1 });
     assert_eq!(done, handled(&[("m0", &["a"]), ("m1", &["fail"]), ("m4", &["b"])]));
 }
 
@@ -102,6 +106,14 @@ async fn what_nobody_knows_is_an_error_with_a_type() {
     let event = json!({"Records": [{"eventSource": "aws:s3"}]});
     let (answer, counts, done) = answer(event, 1).await;
     assert_eq!(answer.unwrap_err().kind, "MalformedEvent");
-    assert_eq!(counts, Counts { deliveries: 1, failed: 1, malformed: 1, ignored: 0 });
+    assert_eq!(counts, Counts { deliveries: 1, failed: 1, malformed: 1, ..Counts::default() });
     assert!(done.is_empty());
+}
+
+#[tokio::test]
+async fn beats_that_were_handled_are_counted() {
+    let (_, counts, _) = answer(batch(&["beat", "fail", "beat"]), 1).await;
+    assert_eq!(counts, Counts { deliveries: 3, beats: 2, failed: 1, ..Counts::default() });
+    let (_, counts, _) = answer(batch(&["beat", "fail"]), usize::MAX).await;
+    assert_eq!(counts, Counts { deliveries: 2, failed: 2, ..Counts::default() });
 }

@@ -1,7 +1,7 @@
 //! What is done to nodes and pods, over the wire.
 
 use model::{
-    InstanceId, Taint, TaintEffect,
+    Taint, TaintEffect,
     node::{Eviction, EvictionRequest, NodePatch},
 };
 use ports::{Fault, Nodes as _, PortError};
@@ -200,23 +200,47 @@ async fn a_node_that_is_gone_was_deleted() {
 }
 
 #[tokio::test]
-async fn the_node_of_an_instance_is_looked_for_until_it_is_found() {
-    let page = |next: Option<&str>, name: &str| {
-        let node = json!({
-            "metadata": { "name": name, "creationTimestamp": "2026-11-21T12:00:00Z" },
-            "spec": { "providerID": format!("aws:///us-west-2a/i-{name}") }, "status": {},
-        });
-        let metadata = json!({ "resourceVersion": "7", "continue": next });
-        (200, json!({ "kind": "NodeList", "metadata": metadata, "items": [node] }))
-    };
-    let instance = InstanceId::new("i-b").unwrap();
-    // There is a third page, which nobody asks for.
-    let server = Server::new([page(Some("two"), "a"), page(Some("three"), "b")]);
-    let node = server.cluster().node_of_instance(&instance).await.unwrap().unwrap();
-    assert_eq!(node.name.as_str(), "b");
-    server.check_sent(&["GET /api/v1/nodes"; 2]);
+async fn a_node_is_got_by_its_name() {
+    let server = Server::new([stored_node()]);
+    let node = server.cluster().node(&"one".parse().unwrap()).await.unwrap().unwrap();
+    assert_eq!(node.name.as_str(), "one");
+    assert_eq!(node.labels.get("a").map(String::as_str), Some("1"));
+    server.check_sent(&["GET /api/v1/nodes/one"]);
+}
 
-    let server = Server::new([page(Some("two"), "a"), page(None, "c")]);
-    assert_eq!(server.cluster().node_of_instance(&instance).await.unwrap(), None);
-    server.check_sent(&["GET /api/v1/nodes"; 2]);
+#[tokio::test]
+async fn a_node_that_is_not_there_is_none_and_one_that_cannot_be_read_is_an_error() {
+    let name = "one".parse().unwrap();
+    let server = Server::new([refused(404, "NotFound", "nodes \"one\" not found")]);
+    assert_eq!(server.cluster().node(&name).await.unwrap(), None);
+    let odd = json!({ "kind": "Node", "metadata": { "name": "one", "labels": 7 } });
+    for (answer, fault, story) in [
+        ((200, odd), Fault::Permanent, "the API server's answer cannot be read"),
+        ((200, json!([])), Fault::Permanent, "the API server's answer cannot be read"),
+        (refused(503, "ServiceUnavailable", "x"), Fault::Transient, "the API server answered 503"),
+        (refused(403, "Forbidden", "x"), Fault::Permanent, "the API server answered 403"),
+    ] {
+        let server = Server::new([answer]);
+        let error = server.cluster().node(&name).await.unwrap_err();
+        assert_eq!((error.operation, error.fault), ("get a node", fault), "{story}");
+        let source = error.source.unwrap().to_string();
+        assert!(source.starts_with(story), "{source}");
+    }
+}
+
+#[tokio::test]
+async fn nodes_that_are_not_initialized_are_selected_by_the_api_server() {
+    let node = json!({ "metadata": { "name": "b", "creationTimestamp": "2026-11-21T12:00:00Z" },
+                       "spec": {}, "status": {} });
+    let metadata = json!({ "resourceVersion": "7" });
+    let list = json!({ "kind": "NodeList", "metadata": metadata, "items": [node] });
+    let server = Server::new([(200, list)]);
+    let listing = server.cluster().uninitialized().await.unwrap();
+    assert_eq!(listing.items.iter().map(|node| node.name.as_str()).collect::<Vec<_>>(), ["b"]);
+    server.check_sent(&["GET /api/v1/nodes"]);
+    let query = &server.sent()[0].query;
+    let selector = ("labelSelector".to_owned(), "karpenter.sh%2Finitialized%21=true".to_owned());
+    let decoded = |text: &str| text.replace("%2F", "/").replace("%21", "!");
+    let query: Vec<_> = query.iter().map(|(key, value)| (key.clone(), decoded(value))).collect();
+    assert!(query.contains(&(selector.0, decoded(&selector.1))), "{query:?}");
 }

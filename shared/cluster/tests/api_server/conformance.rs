@@ -40,3 +40,9 @@ async fn node_pools_keep_their_contract() {
     let others = OtherObjects { api, object, change };
     assert_kept(&testkit::node_pools(&world.cluster, &others, &world.namespace).await);
 }
+
+#[tokio::test]
+async fn leases_keep_their_contract() {
+    let Some(world) = World::open().await else { return };
+    assert_kept(&testkit::leases(&world.cluster).await);
+}

@@ -4,7 +4,7 @@ use futures_util::{StreamExt as _, stream};
 use k8s_openapi::api::core::v1 as core;
 use kube::api::{Patch, PatchParams};
 use model::{
-    InstanceId, Taint, TaintEffect,
+    NodeName, Taint, TaintEffect,
     node::{Node, NodePatch},
 };
 use ports::{Fault, Nodes as _};
@@ -17,15 +17,15 @@ fn taint(key: &str, value: &str, effect: TaintEffect) -> Taint {
     Taint { key: key.to_owned(), value: value.to_owned(), effect }
 }
 
-async fn node(world: &World, instance: &InstanceId) -> Node {
-    world.cluster.node_of_instance(instance).await.unwrap().unwrap()
+async fn node(world: &World, name: &NodeName) -> Node {
+    world.cluster.node(name).await.unwrap().unwrap()
 }
 
 #[tokio::test]
 async fn no_taint_is_lost_when_many_move_at_once() {
     let Some(world) = World::open().await else { return };
     // Nobody else writes a node that is ready.
-    let (name, instance) = world.join("b").await;
+    let (name, _) = world.join("b").await;
     let patches = (0..12).map(|index| {
         let wanted = taint(&format!("test/{index}"), "", TaintEffect::PreferNoSchedule);
         NodePatch { add_taints: vec![wanted], ..NodePatch::default() }
@@ -38,7 +38,7 @@ async fn no_taint_is_lost_when_many_move_at_once() {
         .buffer_unordered(12)
         .collect()
         .await;
-    let after = node(&world, &instance).await;
+    let after = node(&world, &name).await;
     for (patch, answer) in &patched {
         match answer {
             Ok(()) => assert!(patch.is_satisfied_by(&after), "{patch:?} was lost: {after:#?}"),

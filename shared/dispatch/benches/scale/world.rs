@@ -111,12 +111,12 @@ pub(crate) fn initialized(sim: &Sim) -> usize {
     sim.claims().iter().filter(|claim| claim.phase == ClaimPhase::Initialized).count()
 }
 
-/// Whether so many nodes are there, and none is on its way.
+/// Whether no pod waits, and all nodes take pods: as many as are wanted, or fewer that hold more.
 pub(crate) fn are_initialized(nodes: u32) -> impl Fn(&Sim) -> bool {
     move |sim| {
         let claims = sim.claims();
         let is_settled = |claim: &NodeClaim| claim.phase == ClaimPhase::Initialized;
-        usize::try_from(nodes).is_ok_and(|nodes| claims.len() >= nodes)
-            && claims.iter().all(is_settled)
+        let is_near = usize::try_from(nodes).is_ok_and(|nodes| claims.len() * 10 >= nodes * 9);
+        is_near && claims.iter().all(is_settled) && sim.summary().pods_waiting == 0
     }
 }

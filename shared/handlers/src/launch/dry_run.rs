@@ -13,22 +13,19 @@ use launch_template::{
 use model::{
     NodeClassName,
     ledger::Snapshot,
-    message::Message,
     node_class::{ListedNodeClass, NodeClass},
     validation::{DryRunAnswer, FailedCheck, Validation},
 };
 use ports::{
     Adapters, Catalog as _, Cluster as _, Discovery as _, Fault, Fleet as _, Invocation,
-    Ledger as _, Mailbox, PortError, Templates as _,
+    Ledger as _, PortError, Templates as _,
 };
 
 use super::{LaunchPorts, prepare::resolved};
-use crate::{Error, error::story, live::live, mail::send};
+use crate::{Error, error::story, live::live};
 
 /// What was asked so long ago has been asked again since.
 const STALE: SignedDuration = SignedDuration::from_secs(55);
-/// Seconds until what EC2 did not answer is asked once more.
-const RETRY_SECONDS: u32 = 10;
 
 /// A dry run that `resolve` asks for.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -45,11 +42,11 @@ pub struct DryRunTrigger {
 /// from for other reasons is not checked: `resolve` says those.
 pub async fn dry_run<A: Adapters>(
     ports: &LaunchPorts<'_, A>,
-    question: &DryRunTrigger,
+    trigger: &DryRunTrigger,
     at: &Invocation,
 ) -> Result<(), Error> {
-    let LaunchPorts { ledger, cluster, mailbox, .. } = *ports;
-    let DryRunTrigger { class, key, asked_at } = question;
+    let LaunchPorts { ledger, cluster, .. } = *ports;
+    let DryRunTrigger { class, key, asked_at } = trigger;
     if at.now.duration_since(*asked_at) >= STALE {
         return Ok(());
     }
@@ -67,7 +64,7 @@ pub async fn dry_run<A: Adapters>(
             Ok(Some(Validation::found(key, Some(failure), at.now)))
         }
         Err(Unprepared::Refused(why)) => {
-            tracing::info!(class = %class.name, %why, "EC2NodeClass not tried out");
+            tracing::info!(class = %class.name, %why, "no dry run of the EC2NodeClass");
             return Ok(());
         }
         Err(Unprepared::Port(error)) => Err(error),
@@ -76,14 +73,15 @@ pub async fn dry_run<A: Adapters>(
         Ok(Some(validation)) => {
             Ok(ledger.put_validation(&at.cluster, &class.name, &validation).await?)
         }
-        Ok(None) => again(mailbox, question, at).await,
+        // `resolve` asks again in a minute.
+        Ok(None) => Ok(()),
         Err(error) if matches!(error.fault, Fault::Permanent | Fault::Conflict) => {
-            tracing::warn!(class = %class.name, story = story(&error), "EC2NodeClass not tried out");
+            tracing::warn!(class = %class.name, story = story(&error), "no dry run of the EC2NodeClass");
             Ok(())
         }
         Err(error) => {
-            tracing::info!(class = %class.name, story = story(&error), "tried out again later");
-            again(mailbox, question, at).await
+            tracing::info!(class = %class.name, story = story(&error), "dry run again in a minute");
+            Ok(())
         }
     }
 }
@@ -140,18 +138,18 @@ async fn ask<A: Adapters>(
     at: &Invocation,
 ) -> Result<Option<Validation>, PortError> {
     let LaunchPorts { templates, fleet, .. } = *ports;
-    let judged = |check, tried: &DryRunAnswer| judged(check, tried, class, key, at.now);
+    let judged = |check, answer: &DryRunAnswer| judged(check, answer, class, key, at.now);
     if let Some(template) = &wanted.template {
-        let tried = templates.dry_run(template).await?;
-        if tried != DryRunAnswer::Works {
-            return Ok(judged(FailedCheck::CreateLaunchTemplate, &tried));
+        let answer = templates.dry_run(template).await?;
+        if answer != DryRunAnswer::Works {
+            return Ok(judged(FailedCheck::CreateLaunchTemplate, &answer));
         }
         // The rest is checked with it. Like every other it goes when it is old.
         templates.ensure(template).await?;
     }
-    let tried = fleet.dry_run(&wanted.fleet).await?;
-    if tried != DryRunAnswer::Works {
-        return Ok(judged(FailedCheck::CreateFleet, &tried));
+    let answer = fleet.dry_run(&wanted.fleet).await?;
+    if answer != DryRunAnswer::Works {
+        return Ok(judged(FailedCheck::CreateFleet, &answer));
     }
     // One subnet that works is enough; where none does, the first one's answer counts.
     let mut first = None;
@@ -170,14 +168,4 @@ async fn ask<A: Adapters>(
         Some(answer) => Ok(judged(FailedCheck::RunInstances, &answer?)),
         None => Ok(None),
     }
-}
-
-/// Asks once more in a while: for the same dry run, with its own time.
-async fn again(
-    mailbox: &impl Mailbox,
-    question: &DryRunTrigger,
-    at: &Invocation,
-) -> Result<(), Error> {
-    let DryRunTrigger { class, key, asked_at } = question.clone();
-    Ok(send(mailbox, at, Message::DryRun { class, key, asked_at }, RETRY_SECONDS).await?)
 }

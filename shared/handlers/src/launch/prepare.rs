@@ -1,9 +1,6 @@
 //! Everything that a fleet request names, found and made.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use launch_template::{BatchRefusal, Live, of_status};
@@ -12,12 +9,11 @@ use model::{
     condition::NotReady,
     labels,
     launch::{FleetRequest, LaunchTemplate},
-    ledger::Snapshot,
     node_class::{ListedNodeClass, Obstacle, ResolvedNodeClass, TemplateSource},
 };
-use ports::{Adapters, Catalog as _, Cluster, Discovery, Invocation, PortError};
+use ports::{Adapters, Cluster, Discovery, Invocation, PortError};
 
-use super::LaunchPorts;
+use super::{LaunchPorts, Shared};
 use crate::live::live;
 
 /// A request, and what it was made of.
@@ -34,18 +30,22 @@ pub(super) struct Prepared {
     pub(super) reservations: BTreeMap<LaunchTemplateName, ReservationId>,
 }
 
-/// What was asked once for all batches of a call.
-#[derive(Default)]
-pub(super) struct Asked {
-    classes: Option<Classes>,
-    /// Launch templates that are there.
-    pub(super) templates: BTreeSet<LaunchTemplateName>,
-}
-
 /// EC2NodeClasses, and what of that which they select changes with every launch.
-struct Classes {
+pub(super) struct Classes {
     listed: Vec<ListedNodeClass>,
     live: Live,
+}
+
+impl Classes {
+    /// Asks once for all batches of a pass.
+    pub(super) async fn look(
+        cluster: &impl Cluster,
+        discovery: &impl Discovery,
+    ) -> Result<Self, PortError> {
+        let listed = cluster.node_classes().await?.items;
+        let live = live(discovery, &listed).await?;
+        Ok(Self { listed, live })
+    }
 }
 
 /// Why there is no request for a batch.
@@ -83,18 +83,13 @@ pub(super) enum LaunchRefusal {
 /// one whose class nobody knows to be ready is tried again.
 pub(super) async fn prepare<A: Adapters>(
     ports: &LaunchPorts<'_, A>,
-    asked: &mut Asked,
-    snapshot: &Snapshot,
+    shared: &Shared,
     claims: &[NodeClaim],
     at: &Invocation,
 ) -> Result<Box<Prepared>, Unprepared> {
-    let LaunchPorts { cluster, catalog, discovery, offers, .. } = *ports;
+    let LaunchPorts { discovery, offers, .. } = *ports;
+    let Shared { snapshot, catalog, classes: Classes { listed, live }, .. } = shared;
     let Some(first) = claims.first() else { return Err(BatchRefusal::NoClaims.into()) };
-    let known = match asked.classes.take() {
-        Some(known) => known,
-        None => classes(cluster, discovery).await.map_err(Unprepared::Port)?,
-    };
-    let Classes { listed, live } = asked.classes.insert(known);
     let name = &first.node_class;
     let Some(listed) = listed.iter().find(|listed| listed.class.name == *name) else {
         return Err(LaunchRefusal::ClassNotFound(name.clone()).into());
@@ -104,24 +99,19 @@ pub(super) async fn prepare<A: Adapters>(
         if is_open(listed) { Unprepared::NotYet(refusal.into()) } else { refusal.into() }
     })?;
     let settings = discovery.cluster_settings(&at.cluster).await.map_err(Unprepared::Port)?;
-    let catalog = catalog.catalog().await.map_err(Unprepared::Port)?;
-    let types = offers.offer(&catalog, &class, snapshot, at.now);
+    let types = offers.offer(catalog, &class, snapshot, at.now);
     let named = profile.as_deref().unwrap_or_default();
     let launch = launch_template::requests(claims, &class, &types, &settings, named)?;
     let mut request = launch.request;
     request.tags.insert(labels::BATCH_TAG.to_owned(), first.batch.to_string());
+    let ledger = snapshot.head.ledger.as_ref();
+    request.tags.extend(ledger.map(|id| (labels::LEDGER_TAG.to_owned(), id.to_string())));
     let reserved = launch.templates.iter().filter_map(|template| {
         Some((template.name.clone(), template.data.reservation.as_ref()?.id.clone()))
     });
     let reservations = reserved.collect();
     let templates = launch.templates;
     Ok(Box::new(Prepared { request, templates, class: *class, types, profile, reservations }))
-}
-
-async fn classes(cluster: &impl Cluster, discovery: &impl Discovery) -> Result<Classes, PortError> {
-    let listed = cluster.node_classes().await?.items;
-    let live = live(discovery, &listed).await?;
-    Ok(Classes { listed, live })
 }
 
 /// Whether it may only be a matter of time until the class that is `listed` can be launched from.

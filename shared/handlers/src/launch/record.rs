@@ -1,28 +1,45 @@
-//! What became of a launch, written into the claims; and who looks next.
+//! What became of a launch, written into the claims.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
     sync::Arc,
 };
 
+use jiff::{SignedDuration, Timestamp};
 use model::{
     CapacityType, ClaimPhase, ImageId, InstanceId, InstanceType, InstanceTypeName, NodeClaim,
     OfferingKey, ReservationId, Zone, ZoneId,
-    claim::LaunchedInstance,
+    claim::{LaunchedInstance, Retry},
     labels,
     launch::{FleetAnswer, FleetInstance, FleetReaction},
-    message::Message,
+    ledger::{LaunchRefusals, WriteOutcome},
 };
-use ports::{Adapters, Invocation, Ledger, Mailbox};
+use ports::{Adapters, Invocation, Ledger};
 
-use super::{LaunchPorts, Outcome, prepare::Prepared};
-use crate::{
-    Error,
-    mail::{ask_to_provision, send},
-};
+use super::{LaunchPorts, Outcome, Shared, prepare::Prepared};
+use crate::Error;
 
-/// Seconds until a launch is tried again, at first and at most.
-const RETRY_SECONDS: (u32, u32) = (2, 60);
+/// Seconds until a launch is tried again for which nothing was asked yet, at first and at most.
+const RETRY_SECONDS: (i64, i64) = (2, 60);
+/// Seconds until something is promised again to a pool whose launch was refused, at first and at most.
+const REFUSED_SECONDS: (i64, i64) = (30, 600);
+
+/// Until a batch is looked at again that somebody else moved on.
+const MOMENT: SignedDuration = SignedDuration::from_secs(2);
+
+/// What became of a batch.
+#[derive(Default)]
+pub(super) struct Recorded {
+    /// When it is tried again, if ever.
+    pub(super) again: Option<Timestamp>,
+    pub(super) is_any_launched: bool,
+}
+
+impl Recorded {
+    pub(super) fn again(at: Timestamp) -> Self {
+        Self { again: Some(at), is_any_launched: false }
+    }
+}
 
 /// An instance for a claim.
 struct Launched<'a> {
@@ -38,26 +55,34 @@ struct Launched<'a> {
     reservation: Option<&'a str>,
 }
 
-/// Writes what became of `claims`, all of one batch. The first is written last: whoever asks for the
-/// batch asks by it, so a crash in between leaves it to be asked by. `catalog` knows instance types
-/// of which the class could not be looked at again.
+/// Writes what became of `claims`, all of one batch. The catalog knows instance types of which the class
+/// could not be looked at again.
 pub(super) async fn record<A: Adapters>(
     ports: &LaunchPorts<'_, A>,
     outcome: Outcome,
     claims: &[NodeClaim],
-    catalog: &model::RegionCatalog,
+    shared: &Shared,
     at: &Invocation,
-) -> Result<(), Error> {
+) -> Result<Recorded, Error> {
+    let catalog = &shared.catalog;
+    let mut refusal = None;
     let after: Vec<Option<NodeClaim>> = match outcome {
         Outcome::Later(reason) => {
             tracing::warn!(%reason, claims = claims.len(), "launch postponed");
-            return retry(ports.mailbox, claims, at).await;
+            return postponed(ports.ledger, claims, &reason, at).await;
         }
+        // What they write is not known here: nothing is written over it.
+        Outcome::Overtaken => return Ok(Recorded::again(at.after(MOMENT))),
         Outcome::Refused(reason) => {
             tracing::warn!(%reason, claims = claims.len(), "launch refused");
+            refusal = Some(reason);
             vec![None; claims.len()]
         }
         Outcome::Found(instances) => {
+            if instances.is_empty() {
+                let said = claims.iter().find_map(|claim| claim.message.as_ref());
+                refusal = said.map(ToString::to_string);
+            }
             let of = |claim: &NodeClaim| {
                 let instance = instances.get(place(claim))?;
                 let instance = Launched {
@@ -75,7 +100,7 @@ pub(super) async fn record<A: Adapters>(
             claims.iter().map(of).collect()
         }
         Outcome::Answered(answer, prepared) => {
-            mark_unavailable(ports.ledger, &answer, &prepared, at).await?;
+            refusal = mark_unavailable(ports.ledger, &answer, &prepared, at).await?;
             let subnets = &prepared.class.subnets;
             let of = |claim: &NodeClaim| {
                 let instance = answer.instances.get(place(claim))?;
@@ -95,7 +120,14 @@ pub(super) async fn record<A: Adapters>(
             claims.iter().map(of).collect()
         }
     };
-    write(ports, claims, &after, at).await
+    let is_any_launched = after.iter().any(Option::is_some);
+    note_refusal(ports.ledger, claims, refusal.filter(|_| !is_any_launched), shared, at).await?;
+    let again = match write(ports, claims, &after, at).await? {
+        WriteOutcome::Written => None,
+        // Somebody else moved a claim on: it is seen then what is left of the batch.
+        WriteOutcome::Conflict => Some(at.after(MOMENT)),
+    };
+    Ok(Recorded { again, is_any_launched })
 }
 
 fn place(claim: &NodeClaim) -> usize {
@@ -103,36 +135,57 @@ fn place(claim: &NodeClaim) -> usize {
 }
 
 /// Gives `claims` their instances, as `after` has them, and withdraws those that got none: their pods
-/// are looked at again. A claim that conflicts was moved on by another delivery, which recorded the
-/// same.
+/// are looked at again. `Conflict` when another pass moved one of them on.
 async fn write<A: Adapters>(
     ports: &LaunchPorts<'_, A>,
     claims: &[NodeClaim],
     after: &[Option<NodeClaim>],
     at: &Invocation,
-) -> Result<(), Error> {
-    let LaunchPorts { ledger, mailbox, .. } = *ports;
-    let launched: Vec<NodeClaim> = after.iter().skip(1).flatten().cloned().collect();
-    ledger.write_claims(&at.cluster, &launched).await?;
-    let with_none = claims.iter().zip(after).skip(1).filter(|(_, after)| after.is_none());
+) -> Result<WriteOutcome, Error> {
+    let ledger = ports.ledger;
+    let launched: Vec<NodeClaim> = after.iter().flatten().cloned().collect();
+    let with_none = claims.iter().zip(after).filter(|(_, after)| after.is_none());
     let with_none: Vec<NodeClaim> = with_none.map(|(claim, _)| claim.clone()).collect();
-    ledger.remove_claims(&at.cluster, &with_none).await?;
-    match (claims.first(), after.first()) {
-        (_, Some(Some(launched))) => {
-            ledger.write_claims(&at.cluster, std::slice::from_ref(launched)).await?
-        }
-        (Some(claim), _) => ledger.remove_claims(&at.cluster, std::slice::from_ref(claim)).await?,
-        (None, _) => return Ok(()),
-    };
-    for launched in after.iter().flatten() {
+    let mut outcome = WriteOutcome::Written;
+    if !launched.is_empty() {
+        outcome = ledger.write_claims(&at.cluster, &launched).await?;
+    }
+    if !with_none.is_empty()
+        && ledger.withdraw_claims(&at.cluster, &with_none).await? == WriteOutcome::Conflict
+    {
+        outcome = WriteOutcome::Conflict;
+    }
+    for launched in &launched {
         let Some(instance) = &launched.instance else { continue };
         tracing::info!(claim = %launched.name, instance = %instance.id,
             instance_type = %instance.instance_type, "instance launched");
     }
-    if after.iter().any(Option::is_none) {
-        ask_to_provision(mailbox, at, 1).await?;
-    }
-    Ok(())
+    Ok(outcome)
+}
+
+/// Keeps on the pool of `claims` why nothing was launched for it, so that nothing is promised to it for a
+/// while, longer each time; or that it launches again.
+async fn note_refusal(
+    ledger: &impl Ledger,
+    claims: &[NodeClaim],
+    refusal: Option<String>,
+    shared: &Shared,
+    at: &Invocation,
+) -> Result<(), Error> {
+    let Some(pool) = claims.first().map(|claim| &claim.node_pool) else { return Ok(()) };
+    let known = shared.snapshot.refusals.get(pool);
+    let Some(reason) = refusal else {
+        return match known {
+            Some(_) => Ok(ledger.put_refusals(&at.cluster, pool, None).await?),
+            None => Ok(()),
+        };
+    };
+    let count = known.map_or(0, |known| known.count).saturating_add(1);
+    let (first, most) = REFUSED_SECONDS;
+    let seconds = first.checked_shl(count - 1).unwrap_or(most).clamp(first, most);
+    let until = at.after(SignedDuration::from_secs(seconds));
+    let refusals = LaunchRefusals { reason, count, until };
+    Ok(ledger.put_refusals(&at.cluster, pool, Some(&refusals)).await?)
 }
 
 /// The claim with its instance: what EC2 chose becomes its labels and capacity.
@@ -176,6 +229,9 @@ fn launched(
         launched_at: at.now,
     });
     launched.message = None;
+    launched.retry = None;
+    // What it needed only to be launched.
+    launched.instance_types = Vec::new();
     launched
 }
 
@@ -213,15 +269,16 @@ fn reservation_labels(
     .into()
 }
 
-/// Offerings that had no capacity are left alone for a while.
+/// Offerings that had no capacity are left alone for a while. Brings why EC2 refused the request as such,
+/// if it did.
 async fn mark_unavailable(
     ledger: &impl Ledger,
     answer: &FleetAnswer,
     prepared: &Prepared,
     at: &Invocation,
-) -> Result<(), Error> {
+) -> Result<Option<String>, Error> {
     let until = launch_template::unavailable_until(at.now);
-    let mut unavailable_offerings = BTreeMap::new();
+    let (mut unavailable_offerings, mut refusal) = (BTreeMap::new(), None);
     for error in &answer.errors {
         match launch_template::reaction(error, &prepared.request) {
             FleetReaction::MarkUnavailable(offering) => {
@@ -232,14 +289,17 @@ async fn mark_unavailable(
                 unavailable_offerings.extend(spot.into_iter().map(|offering| (offering, until)));
             }
             FleetReaction::Retry => {}
-            FleetReaction::Refuse(reason) => tracing::warn!(%reason, "offering refused"),
+            FleetReaction::Refuse(reason) => {
+                tracing::warn!(%reason, "offering refused");
+                refusal = refusal.or(Some(reason));
+            }
         }
     }
-    if unavailable_offerings.is_empty() {
-        return Ok(());
+    if !unavailable_offerings.is_empty() {
+        let unavailable_offerings: Vec<_> = unavailable_offerings.into_iter().collect();
+        ledger.mark_unavailable(&unavailable_offerings).await?;
     }
-    let unavailable_offerings: Vec<_> = unavailable_offerings.into_iter().collect();
-    Ok(ledger.mark_unavailable(&unavailable_offerings).await?)
+    Ok(refusal)
 }
 
 fn spot_offerings(prepared: &Prepared) -> Vec<OfferingKey> {
@@ -249,12 +309,28 @@ fn spot_offerings(prepared: &Prepared) -> Vec<OfferingKey> {
     offerings.filter(|key| key.capacity_type == CapacityType::Spot).collect()
 }
 
-/// Asks for another try, later the older the claims are. One message is for the whole batch.
-async fn retry(mailbox: &impl Mailbox, claims: &[NodeClaim], at: &Invocation) -> Result<(), Error> {
-    let Some(claim) = claims.first() else { return Ok(()) };
-    let age = at.now.duration_since(claim.created_at).as_secs();
-    let (first, most) = RETRY_SECONDS;
-    let delay_seconds = u32::try_from(age / 2).unwrap_or(most).clamp(first, most);
-    let message = Message::Launch { claim: claim.name.clone() };
-    Ok(send(mailbox, at, message, delay_seconds).await?)
+/// When a batch is tried again: later after each request that failed, as its claims keep; and before the
+/// first request later the older they are.
+async fn postponed(
+    ledger: &impl Ledger,
+    claims: &[NodeClaim],
+    reason: &str,
+    at: &Invocation,
+) -> Result<Recorded, Error> {
+    let Some(claim) = claims.first() else { return Ok(Recorded::default()) };
+    if claim.requested_at.is_none() {
+        let (first, most) = RETRY_SECONDS;
+        let age = at.now.duration_since(claim.created_at).as_secs();
+        let delay = SignedDuration::from_secs((age / 2).clamp(first, most));
+        return Ok(Recorded::again(at.after(delay)));
+    }
+    let retry = Retry::after(claim.retry, at.now);
+    let again = |claim: &NodeClaim| NodeClaim {
+        retry: Some(retry),
+        message: Some(reason.into()),
+        ..claim.following()
+    };
+    let again: Vec<NodeClaim> = claims.iter().map(again).collect();
+    ledger.write_claims(&at.cluster, &again).await?;
+    Ok(Recorded::again(retry.not_before))
 }

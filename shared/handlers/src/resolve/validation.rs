@@ -14,15 +14,15 @@ use super::ResolvePorts;
 /// instance profile, or the launch template of the user's own and its version.
 pub(super) async fn dry_run<A: Adapters>(
     ports: &ResolvePorts<'_, A>,
-    seen: &ObservedNodeClass,
+    observed: &ObservedNodeClass,
     status: &NodeClassStatus,
     launched_with: &str,
     at: &Invocation,
 ) -> Result<(DryRun, Option<Message>), PortError> {
-    let class = &seen.class;
+    let class = &observed.class;
     let key = dry_run::key(
         class,
-        &seen.annotations,
+        &observed.annotations,
         &status.subnets,
         &status.security_groups,
         &status.images,
@@ -30,7 +30,7 @@ pub(super) async fn dry_run<A: Adapters>(
     );
     let known = ports.ledger.validation(&at.cluster, &class.name).await?;
     // What could be launched from goes on to be while a change is checked by a dry run, or every new image
-    // would keep pods waiting. Only what was refused, or never tried, is open until then.
+    // would keep pods waiting. Only what was refused, or never checked, is open until then.
     let known = known.filter(|validation| validation.key == key || validation.failure.is_none());
     let is_due = known
         .as_ref()

@@ -5,18 +5,14 @@ use std::collections::BTreeMap;
 use model::{
     InstanceId, NodeClaim, NodeClassName, NodePoolName,
     ledger::{Snapshot, WriteOutcome},
-    message::Message,
     node_class::{ClusterSettings, ListedNodeClass},
     node_pool::NodePool,
     static_hash::NODE_POOL,
 };
-use ports::{Adapters, Fleet as _, Invocation, Ledger as _, PortError};
+use ports::{Adapters, Fleet as _, Invocation, Ledger as _, Nodes as _, PortError};
 
 use super::SweepPorts;
-use crate::{job::Tally, mail::send, observe::class_hashes};
-
-/// Seconds until `settle` looks at a claim that is being written.
-const TOLD_AFTER_SECONDS: u32 = 5;
+use crate::{job::Tally, observe::class_hashes, settle::ignore_missing};
 
 /// The drift hashes of this version.
 pub(super) struct Hashes {
@@ -58,7 +54,7 @@ pub(super) async fn renew_hashes<A: Adapters>(
 }
 
 /// Claims whose capacity reservation is over, and whose instances are not, are on demand from now on.
-/// `settle` is asked to tell their nodes, first: a claim that could not be written is found again.
+/// Their nodes are updated first: a claim that could not be written is found again.
 pub(super) async fn demote<A: Adapters>(
     ports: &SweepPorts<'_, A>,
     snapshot: &Snapshot,
@@ -72,14 +68,27 @@ pub(super) async fn demote<A: Adapters>(
     let described = ports.fleet.describe(&reserved).await?;
     let mut tally = Tally::default();
     for claim in planner::demoted(snapshot, &described) {
-        let message = Message::Settle { claim: claim.name.clone() };
-        let sent = send(ports.mailbox, at, message, TOLD_AFTER_SECONDS).await;
-        let is_sent = tally.note(format_args!("NodeClaim {}", claim.name), sent);
-        if is_sent && write(ports, &mut tally, &claim, at).await {
+        let updated = update_node(ports, &claim, at).await;
+        let is_updated = tally.note(format_args!("NodeClaim {}", claim.name), updated);
+        if is_updated && write(ports, &mut tally, &claim, at).await {
             tracing::info!(claim = %claim.name, "its capacity reservation is over: on-demand");
         }
     }
     tally.done()
+}
+
+/// Makes the node of `claim` say what it says, if it is there.
+async fn update_node<A: Adapters>(
+    ports: &SweepPorts<'_, A>,
+    claim: &NodeClaim,
+    at: &Invocation,
+) -> Result<(), PortError> {
+    let Some(name) = &claim.node else { return Ok(()) };
+    let Some(node) = ports.nodes.node(name).await? else { return Ok(()) };
+    match planner::settle(claim, Some(&node), false, at.now).patch {
+        Some(patch) => ignore_missing(ports.nodes.patch(name, &patch).await),
+        None => Ok(()),
+    }
 }
 
 /// Writes `claim`, and says whether it stands so. A claim that somebody else moved on meanwhile is left

@@ -12,7 +12,7 @@ use crate::job::Tally;
 /// Objects that are written at the same time.
 const WRITES_MAX: usize = 10;
 
-/// Shows every claim whose object says something else or is not there, and takes the objects away
+/// Syncs every claim whose object says something else or is not there, and takes the objects away
 /// whose claims are gone.
 ///
 /// Objects were listed before the ledger was read. No object is made before its claim is in the ledger,
@@ -23,16 +23,16 @@ pub(super) async fn equalize<A: Adapters>(
     snapshot: &Snapshot,
 ) -> Result<(), PortError> {
     let claims = &snapshot.claims;
-    let shown: BTreeMap<&NodeClaimName, &SyncedNodeClaim> =
-        listing.items.iter().map(|shown| (&shown.name, shown)).collect();
-    let lost = listing.items.iter().filter(|shown| !claims.contains_key(&shown.name));
-    let lost: Vec<&NodeClaimName> = lost.map(|shown| &shown.name).collect();
+    let synced: BTreeMap<&NodeClaimName, &SyncedNodeClaim> =
+        listing.items.iter().map(|synced| (&synced.name, synced)).collect();
+    let lost = listing.items.iter().filter(|synced| !claims.contains_key(&synced.name));
+    let lost: Vec<&NodeClaimName> = lost.map(|synced| &synced.name).collect();
     let late: Vec<&NodeClaim> =
-        claims.values().filter(|claim| is_late(claim, shown.get(&claim.name).copied())).collect();
+        claims.values().filter(|claim| is_late(claim, synced.get(&claim.name).copied())).collect();
     let different = lost.len().saturating_add(late.len());
     if different > limits::NODE_CLAIMS_PER_SWEEP_MAX {
         let most = limits::NODE_CLAIMS_PER_SWEEP_MAX;
-        tracing::warn!(different, most, "more NodeClaims to show than one sweep does");
+        tracing::warn!(different, most, "more NodeClaims to sync than one sweep does");
     }
     let lost = lost.into_iter().take(limits::NODE_CLAIMS_PER_SWEEP_MAX);
     let late = late.into_iter().take(limits::NODE_CLAIMS_PER_SWEEP_MAX);
@@ -53,9 +53,11 @@ pub(super) async fn equalize<A: Adapters>(
 }
 
 /// Whether the object of `claim` does not say what it says. One that is given up needs none.
-fn is_late(claim: &NodeClaim, shown: Option<&SyncedNodeClaim>) -> bool {
-    match shown {
-        Some(shown) => shown.version < claim.version || claim.is_deleting() && !shown.is_deleting,
+fn is_late(claim: &NodeClaim, synced: Option<&SyncedNodeClaim>) -> bool {
+    match synced {
+        Some(synced) => {
+            synced.version < claim.version || claim.is_deleting() && !synced.is_deleting
+        }
         None => !claim.is_deleting(),
     }
 }

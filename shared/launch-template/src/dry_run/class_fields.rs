@@ -6,14 +6,13 @@ use std::collections::BTreeMap;
 use model::{
     duration::format_go,
     node_class::{
-        Kubelet, MetadataOptions, NetworkInterface, NodeClass, NodeIdentity, PlacementGroupTerm,
-        TemplateSource,
+        Kubelet, NetworkInterface, NodeClass, NodeIdentity, PlacementGroupTerm, TemplateSource,
     },
 };
 
 use crate::{
     digest::Digest,
-    template::{connections, volume},
+    template::{add_metadata_options, connections, volume},
 };
 
 /// Adds `class` without its selector terms, but for the placement group: what the others select is
@@ -90,19 +89,6 @@ fn add_placement_group(digest: &mut Digest, term: Option<&PlacementGroupTerm>) {
         Some(PlacementGroupTerm::Name(name)) => digest.field("placement group name", name),
         None => {}
     }
-}
-
-fn add_metadata_options(digest: &mut Digest, options: &MetadataOptions) {
-    let MetadataOptions {
-        http_endpoint,
-        http_protocol_ipv6,
-        http_put_response_hop_limit,
-        http_tokens_required,
-    } = options;
-    digest.field("http endpoint", http_endpoint);
-    digest.field("http protocol ipv6", http_protocol_ipv6);
-    digest.field("hop limit", http_put_response_hop_limit);
-    digest.field("http tokens required", http_tokens_required);
 }
 
 fn add_kubelet(digest: &mut Digest, kubelet: &Kubelet) {

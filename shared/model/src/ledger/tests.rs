@@ -46,10 +46,15 @@ fn an_item_has_so_many_pods_at_most() {
 fn a_commit_counts_items_and_not_claims() {
     let commit = Commit {
         id: CommitId::derived("message", 0),
-        parent: Generation(3),
+        ledger: None,
+        parent: Counters { arrivals: 3, departures: 0 },
+        basis: Basis::Arrivals,
         promised: (0..500).map(|index| claim("a", index, 0)).collect(),
+        adopted: Vec::new(),
         changed: vec![claim("b", 0, 0)],
         unavailable_offerings: BTreeMap::new(),
+        started: BTreeMap::new(),
+        ended: BTreeSet::new(),
         decisions: Vec::new(),
     };
     assert_eq!(commit.items(), 3);

@@ -128,8 +128,8 @@ fn a_change_does_nothing_else() {
     };
     check(|next, _| next, "nothing changes");
     check(
-        |next, _| NodeClaim { message: Some("hello".into()), ..next },
-        "more than its deletion and its emptiness changes",
+        |next, _| NodeClaim { batch_size: 9, ..next },
+        "more than its deletion, its emptiness and its message changes",
     );
     check(
         |next, _| NodeClaim { phase: ClaimPhase::Deleting, ..next },

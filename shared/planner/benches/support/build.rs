@@ -7,7 +7,7 @@ use model::{
     InstanceType, LabelKey, NodePoolName, Pod, PodKey, PodSpec, Requirement, Requirements,
     ResourceName, Resources,
     facts::{ClassOffer, Facts},
-    ledger::{Generation, Snapshot},
+    ledger::{Counters, Head, Snapshot},
     node_pool::{Disruption, Limits, NodeClaimTemplate, NodePool},
     pod::PodPhase,
     selector::LabelSelector,
@@ -109,7 +109,8 @@ pub(crate) fn facts(mut types: Vec<Arc<InstanceType>>) -> Facts {
         is_deleting: false,
         problems: Vec::new(),
     };
-    let ledger = Snapshot { generation: Generation(7), ..Snapshot::default() };
+    let head = Head { counters: Counters { arrivals: 7, departures: 0 }, ..Head::default() };
+    let ledger = Snapshot { head, ..Snapshot::default() };
     let offer = ("default".parse().unwrap(), ClassOffer::Ready(types));
     Facts {
         node_pools: vec![pool],

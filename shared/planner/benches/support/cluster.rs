@@ -157,6 +157,8 @@ fn claim(index: usize, instance_type: &InstanceType) -> NodeClaim {
         },
         deletion: None,
         message: None,
+        retry: None,
+        not_understood: None,
     }
 }
 

@@ -6,7 +6,7 @@
 
 use model::{
     DeletionReason, Function, HourlyPrice, NodeClaim, NodeName, Plan,
-    disruption::{Command, DisruptionReason, DisruptionSchedule, Method},
+    disruption::{Command, DisruptionReason, Method},
     facts::Facts,
     ledger::{Decision, Rejected},
 };
@@ -22,23 +22,25 @@ pub struct Found {
     /// What to give up, if something. Unless its method is eventual, only if it still holds after
     /// [`model::disruption::VALIDATION_DELAY`].
     pub command: Option<Command>,
-    /// Gives nothing up: since when nodes are empty, and why nodes go or stay.
-    pub observed: Plan,
+    /// Why nodes go or stay. Of empty nodes it is said when they go; that others are not empty is no
+    /// news.
+    pub decision: Option<Decision>,
+}
+
+/// What is to be noted about claims, giving nothing up: since when their nodes are empty.
+#[must_use]
+pub fn observed(facts: &Facts) -> Plan {
+    let parent = facts.ledger.head.counters;
+    Plan { parent, changes: empty_since::changes(facts), ..Plan::default() }
 }
 
 /// What there is to be given up for `reason`.
 #[must_use]
 pub fn look(facts: &Facts, reason: DisruptionReason, options: &Options) -> Found {
     let answer = decide(facts, methods(reason), options);
-    let mut observed = Plan { parent: facts.ledger.generation, ..Plan::default() };
-    match reason {
-        // Of empty nodes it is said when they go; that others are not empty is no news.
-        DisruptionReason::Empty => observed.changes = empty_since::changes(facts),
-        DisruptionReason::Drifted | DisruptionReason::Underutilized => {
-            observed.decisions.push(decision(facts, reason, &answer));
-        }
-    }
-    Found { command: answer.proposal.map(|proposal| proposal.command), observed }
+    let is_told = reason != DisruptionReason::Empty;
+    let decision = is_told.then(|| decision(facts, reason, &answer));
+    Found { command: answer.proposal.map(|proposal| proposal.command), decision }
 }
 
 /// Static pools have no replacements before they can be launched.
@@ -83,16 +85,20 @@ pub fn validated(facts: &Facts, command: &Command, options: &Options) -> Plan {
     let decision = Decision::about(claims(facts, &left), Function::Disrupt, facts.now, summary);
     let decision = Decision { rejected, price_before: Some(total), ..decision };
     Plan {
-        parent: facts.ledger.generation,
+        parent: facts.ledger.head.counters,
         changes: given_up(facts, &left),
         decisions: if command.candidates.is_empty() { Vec::new() } else { vec![decision] },
         ..Plan::default()
     }
 }
 
-/// What a schedule that looks for `reason` is called.
+/// What looking for `reason` is called.
 const fn name(reason: DisruptionReason) -> &'static str {
-    DisruptionSchedule::Graceful(reason).as_str()
+    match reason {
+        DisruptionReason::Empty => "emptiness",
+        DisruptionReason::Drifted => "drift",
+        DisruptionReason::Underutilized => "consolidation",
+    }
 }
 
 /// An empty node is told by its claim, as what is noted about it.

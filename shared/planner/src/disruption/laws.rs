@@ -89,7 +89,7 @@ fn giving_up(facts: &Facts, command: &Proposal) -> Facts {
 /// A command moves pods only where they may go, as `plan-check` judges.
 fn check_moves(facts: &Facts, command: &Proposal) {
     let after = giving_up(facts, command);
-    let mut plan = Plan { parent: facts.ledger.generation, ..Plan::default() };
+    let mut plan = Plan { parent: facts.ledger.head.counters, ..Plan::default() };
     let mut existing: BTreeMap<&Target, Vec<_>> = BTreeMap::new();
     for pod_move in &command.moves {
         if let Destination::Existing(target) = &pod_move.to {
@@ -217,7 +217,7 @@ proptest! {
             let outlook = look(&facts, reason, &options);
             let Some(command) = outlook.command else { continue };
             let changes = given_up(&facts, &command);
-            let plan = Plan { parent: facts.ledger.generation, changes, ..Plan::default() };
+            let plan = Plan { parent: facts.ledger.head.counters, changes, ..Plan::default() };
             prop_assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
             prop_assert_eq!(validated(&facts, &command, &options).changes, plan.changes);
         }

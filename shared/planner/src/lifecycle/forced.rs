@@ -66,7 +66,7 @@ pub fn forced(facts: &Facts) -> Plan {
         .filter(|node| node.is_deleting)
         .filter_map(|node| node.provider_id.as_ref()?.instance())
         .collect();
-    let mut plan = Plan { parent: facts.ledger.generation, ..Plan::default() };
+    let mut plan = Plan { parent: facts.ledger.head.counters, ..Plan::default() };
     for claim in facts.ledger.claims.values() {
         if let Some(cause) = cause(claim, facts, &deleted) {
             plan.changes.push(claim.given_up(cause.reason(), facts.now));

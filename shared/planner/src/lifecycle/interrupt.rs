@@ -4,8 +4,6 @@
 //!
 //! Karpenter: `pkg/controllers/interruption/controller.go`.
 
-use std::collections::BTreeMap;
-
 use jiff::{SignedDuration, Timestamp};
 use model::{
     DeletionReason, Function, NodeClaim, OfferingKey, Plan,
@@ -18,52 +16,47 @@ use model::{
 /// Karpenter: `pkg/cache/cache.go`, `UnavailableOfferingsTTL`.
 const COOLING_AFTER_INTERRUPTION: SignedDuration = SignedDuration::from_mins(3);
 
-/// Gives `claim` up because of `interruption`. Unless its instance just ends, its offering is unavailable,
-/// for a claim that is being given up already as well, unless it is unavailable already.
+/// What to do about `events`: each claim with all that is announced of its instance. What its offering
+/// has no capacity for is left alone for a while.
 #[must_use]
 pub fn interrupt(
     snapshot: &Snapshot,
-    claim: &NodeClaim,
-    interruption: &Interruption,
+    events: &[(&NodeClaim, &[&Interruption])],
     now: Timestamp,
 ) -> Plan {
-    let unavailable_offerings = match interruption.kind {
-        InterruptionKind::SpotInterruption => unavailable(snapshot, claim, now),
-        // One that just fell into an open reservation is on-demand.
-        InterruptionKind::ReservationInterruption if claim.is_reserved() => {
-            unavailable(snapshot, claim, now)
+    let mut plan = Plan { parent: snapshot.head.counters, ..Plan::default() };
+    for (claim, interruptions) in events {
+        let taking = interruptions.iter().find(|event| takes_capacity(event, claim));
+        if taking.is_some() {
+            plan.unavailable_offerings.extend(unavailable(claim, now));
         }
-        InterruptionKind::ReservationInterruption | InterruptionKind::InstanceEnding => {
-            BTreeMap::new()
-        }
-    };
-    let mut plan = Plan { parent: snapshot.generation, unavailable_offerings, ..Plan::default() };
-    if claim.is_deleting() {
-        return plan;
+        let (false, Some(first)) = (claim.is_deleting(), taking.or_else(|| interruptions.first()))
+        else {
+            continue;
+        };
+        let reason = match first.kind {
+            InterruptionKind::SpotInterruption => DeletionReason::SpotInterrupted,
+            InterruptionKind::ReservationInterruption => DeletionReason::ReservationEnding,
+            InterruptionKind::InstanceEnding => DeletionReason::InstanceEnded,
+        };
+        plan.decisions.push(decision(claim, first, now));
+        plan.changes.push(claim.given_up(reason, now));
     }
-    let reason = match interruption.kind {
-        InterruptionKind::SpotInterruption => DeletionReason::SpotInterrupted,
-        InterruptionKind::ReservationInterruption => DeletionReason::ReservationEnding,
-        InterruptionKind::InstanceEnding => DeletionReason::InstanceEnded,
-    };
-    plan.decisions.push(decision(claim, interruption, now));
-    plan.changes.push(claim.given_up(reason, now));
     plan
 }
 
-fn unavailable(
-    snapshot: &Snapshot,
-    claim: &NodeClaim,
-    now: Timestamp,
-) -> BTreeMap<OfferingKey, Timestamp> {
-    let Some(instance) = &claim.instance else { return BTreeMap::new() };
-    let Ok(until) = now.checked_add(COOLING_AFTER_INTERRUPTION) else { return BTreeMap::new() };
-    let offering = instance.offering();
-    // A repeated announcement must not make an empty plan a full one: what is unavailable, does.
-    match snapshot.unavailable_offerings.get(&offering) {
-        Some(stands) if now < *stands => BTreeMap::new(),
-        _ => BTreeMap::from([(offering, until)]),
+/// Whether what is announced says that the offering of `claim` has no capacity.
+fn takes_capacity(interruption: &Interruption, claim: &NodeClaim) -> bool {
+    match interruption.kind {
+        InterruptionKind::SpotInterruption => true,
+        InterruptionKind::ReservationInterruption => claim.is_reserved(),
+        InterruptionKind::InstanceEnding => false,
     }
+}
+
+fn unavailable(claim: &NodeClaim, now: Timestamp) -> Option<(OfferingKey, Timestamp)> {
+    let until = now.checked_add(COOLING_AFTER_INTERRUPTION).ok()?;
+    Some((claim.instance.as_ref()?.offering(), until))
 }
 
 fn decision(claim: &NodeClaim, interruption: &Interruption, now: Timestamp) -> Decision {
@@ -97,7 +90,7 @@ mod tests {
         let mut facts = facts(Vec::new());
         let claim = add_managed(&mut facts, "node-1");
         let event = interruption(InterruptionKind::SpotInterruption, &claim);
-        let plan = interrupt(&facts.ledger, &claim, &event, now());
+        let plan = interrupt(&facts.ledger, &[(&claim, &[&event])], now());
         let deletion = plan.changes[0].deletion.as_ref().unwrap();
         assert_eq!(deletion.reason, DeletionReason::SpotInterrupted);
         let (offering, until) = plan.unavailable_offerings.first_key_value().unwrap();
@@ -108,16 +101,22 @@ mod tests {
             "claim-node-1 is given up: EC2 takes its spot instance back (i-claimnode1)"
         );
         // The same event again, once the plan was committed.
-        facts.ledger.unavailable_offerings = plan.unavailable_offerings.clone();
-        let again = interrupt(&facts.ledger, &plan.changes[0], &event, now());
-        assert!(again.is_empty() && again.decisions.is_empty());
-        // Committed without the cooling.
-        facts.ledger.unavailable_offerings.clear();
-        let again = interrupt(&facts.ledger, &plan.changes[0], &event, now());
-        assert_eq!(
-            (again.unavailable_offerings, again.changes),
-            (plan.unavailable_offerings, Vec::new())
-        );
+        let again = interrupt(&facts.ledger, &[(&plan.changes[0], &[&event])], now());
+        assert!(again.changes.is_empty() && again.decisions.is_empty());
+    }
+
+    #[test]
+    fn of_several_announcements_the_one_that_takes_capacity_counts() {
+        let mut facts = facts(Vec::new());
+        let claim = add_managed(&mut facts, "node-1");
+        let ending = interruption(InterruptionKind::InstanceEnding, &claim);
+        let spot = interruption(InterruptionKind::SpotInterruption, &claim);
+        let plan = interrupt(&facts.ledger, &[(&claim, &[&ending, &spot])], now());
+        let deletion = plan.changes[0].deletion.as_ref().unwrap();
+        assert_eq!(deletion.reason, DeletionReason::SpotInterrupted);
+        assert_eq!(plan.unavailable_offerings.len(), 1);
+        let again = interrupt(&facts.ledger, &[(&plan.changes[0], &[&ending])], now());
+        assert!(again.is_empty(), "that an instance ends that was given up is no news");
     }
 
     #[test]
@@ -125,10 +124,10 @@ mod tests {
         let mut facts = facts(Vec::new());
         let mut claim = add_managed(&mut facts, "node-1");
         let event = interruption(InterruptionKind::ReservationInterruption, &claim);
-        let on_demand = interrupt(&facts.ledger, &claim, &event, now());
+        let on_demand = interrupt(&facts.ledger, &[(&claim, &[&event])], now());
         assert_eq!((on_demand.changes.len(), on_demand.unavailable_offerings.len()), (1, 0));
         claim.instance.as_mut().unwrap().capacity_type = model::CapacityType::Reserved;
-        let plan = interrupt(&facts.ledger, &claim, &event, now());
+        let plan = interrupt(&facts.ledger, &[(&claim, &[&event])], now());
         let deletion = plan.changes[0].deletion.as_ref().unwrap();
         assert_eq!(deletion.reason, DeletionReason::ReservationEnding);
         let unavailable_offerings: Vec<String> =
@@ -141,7 +140,7 @@ mod tests {
         let mut facts = facts(Vec::new());
         let claim = add_managed(&mut facts, "node-1");
         let event = interruption(InterruptionKind::InstanceEnding, &claim);
-        let plan = interrupt(&facts.ledger, &claim, &event, now());
+        let plan = interrupt(&facts.ledger, &[(&claim, &[&event])], now());
         let deletion = plan.changes[0].deletion.as_ref().unwrap();
         assert_eq!(deletion.reason, DeletionReason::InstanceEnded);
         assert!(plan.unavailable_offerings.is_empty());

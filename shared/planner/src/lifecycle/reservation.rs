@@ -63,6 +63,8 @@ mod tests {
             launched_at: instance.launched_at,
             reservation: None,
             node_pool: None,
+            node_class: None,
+            ledger: None,
             node_claim: None,
             batch: None,
         };

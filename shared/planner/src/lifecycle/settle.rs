@@ -29,8 +29,6 @@ pub struct Settlement {
     pub claim: Option<NodeClaim>,
     /// What its node lacks.
     pub patch: Option<NodePatch>,
-    /// Whether its instance should carry the names of node and claim as tags by now.
-    pub tag_instance: bool,
     /// When to look again; `None` is never.
     pub revisit_after_seconds: Option<u32>,
 }
@@ -85,7 +83,6 @@ fn registered(claim: &NodeClaim, node: &Node, now: Timestamp) -> Settlement {
     Settlement {
         claim: Some(next),
         patch: lacking(registration_patch(claim, node), node),
-        tag_instance: true,
         revisit_after_seconds: Some(delay_seconds(claim, None, now)),
     }
 }
@@ -99,11 +96,15 @@ fn initializing(claim: &NodeClaim, node: &Node, now: Timestamp) -> Settlement {
     if let Some((reason, text)) = not_yet(claim, node) {
         return waiting(claim, reason, text, now);
     }
-    let next = NodeClaim { message: None, ..claim.moved_to(ClaimPhase::Initialized, now) };
+    // Its pods are on it by now, or will never be.
+    let next = NodeClaim {
+        message: None,
+        pods: Vec::new(),
+        ..claim.moved_to(ClaimPhase::Initialized, now)
+    };
     Settlement {
         claim: Some(next),
         patch: lacking(initialized_patch(claim, node), node),
-        tag_instance: true,
         revisit_after_seconds: None,
     }
 }

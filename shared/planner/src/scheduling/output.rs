@@ -46,7 +46,7 @@ use crate::{
 
 /// The plan that carries the solution out.
 pub(crate) fn plan(problem: &mut Problem<'_>, solution: &Solution) -> Plan {
-    let mut plan = Plan { parent: problem.facts.ledger.generation, ..Plan::default() };
+    let mut plan = Plan { parent: problem.facts.ledger.head.counters, ..Plan::default() };
     for (place, pods) in &solution.placed {
         let (target, pods) = (problem.target(*place).clone(), keys(problem, pods));
         plan.placements.push(Placement { target, pods });
@@ -203,10 +203,10 @@ impl Drafts {
         let launched =
             Launched { alike, requests: in_flight.requests.clone(), labels: labels.clone() };
         let (batch, batch_index) = self.batch(launched, in_flight.pods.len());
-        let generation = problem.facts.ledger.generation.next();
+        let head = &problem.facts.ledger.head;
         let (pool, now) = (template.pool, problem.facts.now);
-        let name = NodeClaimName::derived(&pool.name, generation, claim.number());
-        let batch = BatchId::derived(&problem.facts.cluster, generation, batch.number());
+        let name = NodeClaimName::derived(&pool.name, head, claim.number());
+        let batch = BatchId::derived(&problem.facts.cluster, head, batch.number());
         let node_class = pool.template.node_class.clone();
         let claim = NodeClaim {
             batch_index,

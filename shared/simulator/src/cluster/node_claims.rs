@@ -3,7 +3,11 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use model::{NodeClaim, NodeClaimName, NodePoolName, claim::SyncedNodeClaim};
+use model::{
+    NodeClaim, NodeClaimName, NodePoolName,
+    claim::SyncedNodeClaim,
+    lease::{KarpenterLease, ObservedLeases},
+};
 
 use crate::world::World;
 
@@ -12,6 +16,8 @@ use crate::world::World;
 pub struct NodeClaimObject {
     /// The claim as it is shown; `None` is an object that somebody else made.
     pub claim: Option<NodeClaim>,
+    /// The claim that somebody else says with it, such as Karpenter.
+    pub foreign: Option<NodeClaim>,
     /// Labels that others put on it.
     pub labels: BTreeMap<String, String>,
     /// Whether somebody deletes it. Those that show a claim have a finalizer, others have none.
@@ -56,6 +62,38 @@ impl World {
             object.writes += 1;
         }
         true
+    }
+
+    /// Karpenter's lease, renewed at this moment while it runs, and that of a ledger.
+    pub(crate) fn observed_leases(&self) -> ObservedLeases {
+        let karpenter = self.cluster.has_karpenter.then(|| KarpenterLease {
+            namespace: "kube-system".to_owned(),
+            holder: "karpenter-0".to_owned(),
+            renewed_at: self.now,
+            duration: jiff::SignedDuration::from_secs(15),
+        });
+        ObservedLeases {
+            karpenter: karpenter.into_iter().collect(),
+            ledger: self.cluster.ledger_lease.clone(),
+        }
+    }
+
+    /// Every object that says a claim, whoever made it.
+    pub(crate) fn node_claim_objects(&self) -> Vec<NodeClaim> {
+        let objects = self.cluster.node_claims.values();
+        objects
+            .filter_map(|object| object.claim.as_ref().or(object.foreign.as_ref()))
+            .cloned()
+            .collect()
+    }
+
+    /// Makes an object one of ours.
+    pub(crate) fn take_over(&mut self, name: &NodeClaimName) {
+        if let Some(object) = self.cluster.node_claims.get_mut(name)
+            && let Some(foreign) = object.foreign.take()
+        {
+            object.claim = Some(NodeClaim { version: 0, ..foreign });
+        }
     }
 
     /// Takes away an object that shows a claim.

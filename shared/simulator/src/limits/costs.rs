@@ -156,9 +156,12 @@ const COSTS: &[Cost] = &[
     ),
     // ------------------------------------------------------------------ one node
     // Items are the nodes that are read until it is found.
-    cost("Nodes.node_of_instance", &[cluster("list nodes", PAGE)]),
+    // Leases of Karpenter in all namespaces, and ours.
+    cost("Leases.leases", &[cluster("list leases", ONCE), cluster("get leases", ONCE)]),
+    cost("Leases.hold", &[cluster("patch leases", ONCE)]),
+    cost("NodeClaims.objects", &[cluster("list nodeclaims", PAGE)]),
+    cost("NodeClaims.take_over", &[cluster("patch nodeclaims", ONCE)]),
     cost("Nodes.node", &[cluster("get nodes", ONCE)]),
-    // Items are nodes without the label of initialized ones.
     cost("Nodes.uninitialized", &[cluster("list nodes", PAGE)]),
     cost("Nodes.pods_on", &[cluster("list pods", PAGE)]),
     // Items are nodes that change.
@@ -241,19 +244,10 @@ const COSTS: &[Cost] = &[
         "Ledger.commit",
         &[table("Query", Per::OtherChunk(1_000)), table("TransactWriteItems", ONCE)],
     ),
-    cost("Ledger.claim", &[table("GetItem", ONCE)]),
-    cost("Ledger.claim_of_instance", &[table("Query", ONCE), table("GetItem", ONCE)]),
-    // Items are instances: the index is asked for each, and the table for what it names.
     cost(
         "Ledger.claims_of_instances",
-        &[table("Query", Per::Chunk(1)), table("GetItem", Per::Chunk(1))],
+        &[table("Query", Per::Chunk(1)), table("BatchGetItem", Per::OtherChunk(100))],
     ),
-    cost("Ledger.head", &[table("GetItem", ONCE)]),
-    cost("Ledger.open", &[table("PutItem", ONCE)]),
-    cost("Ledger.put_guard", &[table("UpdateItem", ONCE)]),
-    cost("Ledger.put_refusals", &[table("PutItem", ONCE)]),
-    cost("Ledger.pulse", &[table("GetItem", ONCE)]),
-    cost("Ledger.write_pulse", &[table("PutItem", ONCE)]),
     cost("Ledger.write_claim", &[table("PutItem", ONCE)]),
     // Items are claims of their own, others claims that leave their batch, 50 in one transaction.
     cost(
@@ -265,14 +259,6 @@ const COSTS: &[Cost] = &[
         ],
     ),
     cost("Ledger.remove_claim", &[table("DeleteItem", ONCE)]),
-    cost(
-        "Ledger.remove_claims",
-        &[
-            table("Query", Per::OtherChunk(1_000)),
-            table("TransactWriteItems", Per::OtherChunk(50)),
-            table("DeleteItem", Per::Chunk(1)),
-        ],
-    ),
     // The same, and the head's counter of departures.
     cost(
         "Ledger.withdraw_claims",
@@ -285,8 +271,12 @@ const COSTS: &[Cost] = &[
     ),
     cost("Ledger.mark_unavailable", &[table("PutItem", Per::Chunk(1))]),
     cost("Ledger.measure", &[table("PutItem", ONCE)]),
-    cost("Ledger.advance_tick", &[table("PutItem", ONCE)]),
-    cost("Ledger.tick", &[table("GetItem", ONCE)]),
+    cost("Ledger.head", &[table("GetItem", ONCE)]),
+    cost("Ledger.open", &[table("UpdateItem", ONCE)]),
+    cost("Ledger.put_guard", &[table("UpdateItem", ONCE)]),
+    cost("Ledger.put_refusals", &[table("PutItem", ONCE)]),
+    cost("Ledger.pulse", &[table("GetItem", ONCE)]),
+    cost("Ledger.write_pulse", &[table("PutItem", ONCE)]),
     cost("Ledger.validation", &[table("GetItem", ONCE)]),
     cost("Ledger.put_validation", &[table("PutItem", ONCE)]),
     // ------------------------------------------------------------------ queues

@@ -90,10 +90,12 @@ impl FunctionTable {
 
 fn deployed(function: Function) -> FunctionLimits {
     let (memory_mib, timeout, batch_max) = match function {
-        Function::Provision | Function::Disrupt => (512, 60, Some(1)),
-        Function::Interrupt => (128, 10, Some(10)),
-        Function::Launch => (256, 60, Some(10)),
-        Function::Settle | Function::Drain => (256, 30, Some(10)),
+        Function::Provision
+        | Function::Disrupt
+        | Function::Launch
+        | Function::Settle
+        | Function::Drain => (512, 60, Some(1)),
+        Function::Interrupt => (1_024, 10, Some(1_000)),
         Function::Resolve | Function::Sweep | Function::Catalog => (256, 60, None),
     };
     // Those that send to the queue that wakes them.

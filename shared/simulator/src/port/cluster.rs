@@ -2,17 +2,18 @@
 //! consistent.
 
 use model::{
-    InstanceId, NodeClaim, NodeClaimName, NodeName, Pod,
+    NodeClaim, NodeClaimName, NodeName, Pod,
     claim::SyncedNodeClaim,
     facts::DaemonSet,
+    lease::{LedgerLease, ObservedLeases},
     node::{Eviction, EvictionRequest, Node, NodePatch},
     node_class::{ListedNodeClass, NodeClassStatus, ObservedNodeClass},
     node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
     policies::Policies,
 };
 use ports::{
-    Cluster, Fault, Listing, NodeClaims, NodeClasses, NodePools, Nodes, PodSelection, PortError,
-    Surrounded,
+    Cluster, Fault, Leases, Listing, NodeClaims, NodeClasses, NodePools, Nodes, PodSelection,
+    PortError, Surrounded,
 };
 
 use crate::{
@@ -107,6 +108,20 @@ impl NodePools for Sim {
     }
 }
 
+impl Leases for Sim {
+    async fn leases(&self) -> Result<ObservedLeases, PortError> {
+        self.step(("Leases.leases", Read), "", |world| Ok(world.observed_leases())).await
+    }
+
+    async fn hold(&self, lease: &LedgerLease) -> Result<(), PortError> {
+        self.step(("Leases.hold", Write), &lease.ledger, |world| {
+            world.cluster.ledger_lease = Some(lease.clone());
+            Ok(())
+        })
+        .await
+    }
+}
+
 impl NodeClaims for Sim {
     async fn synced(&self) -> Result<Listing<SyncedNodeClaim>, PortError> {
         self.step(("NodeClaims.synced", Read), "", |world| {
@@ -114,6 +129,24 @@ impl NodeClaims for Sim {
                 return Err(PortError::new("list NodeClaims", Fault::NotFound));
             }
             Ok(world.list_of("NodeClaim", world.synced_node_claims().into_iter()))
+        })
+        .await
+    }
+
+    async fn objects(&self) -> Result<Listing<NodeClaim>, PortError> {
+        self.step(("NodeClaims.objects", Read), "", |world| {
+            if !world.settings.has_definitions {
+                return Err(PortError::new("list NodeClaims", Fault::NotFound));
+            }
+            Ok(world.list_of("NodeClaim", world.node_claim_objects().into_iter()))
+        })
+        .await
+    }
+
+    async fn take_over(&self, claim: &NodeClaimName) -> Result<(), PortError> {
+        self.step(("NodeClaims.take_over", Write), claim, |world| {
+            world.take_over(claim);
+            Ok(())
         })
         .await
     }
@@ -141,13 +174,23 @@ impl NodeClaims for Sim {
 }
 
 impl Nodes for Sim {
-    async fn node_of_instance(&self, instance: &InstanceId) -> Result<Option<Node>, PortError> {
-        let load = |world: &mut World| loads::search(world, instance);
-        self.step_of(("Nodes.node_of_instance", Read), instance, load, |world| {
-            let name = world.cluster.node_of_instance.get(instance);
-            let name = name.filter(|name| !world.is_node_unreadable(name));
-            let entry = name.and_then(|name| world.cluster.nodes.get(name));
-            Ok(entry.map(|entry| entry.node.clone()))
+    async fn node(&self, name: &NodeName) -> Result<Option<Node>, PortError> {
+        self.step(("Nodes.node", Read), name, |world| {
+            if world.is_node_unreadable(name) {
+                let problem = format!("Node {name} cannot be read");
+                return Err(PortError::because("read a node", Fault::Permanent, problem));
+            }
+            Ok(world.cluster.nodes.get(name).map(|entry| entry.node.clone()))
+        })
+        .await
+    }
+
+    async fn uninitialized(&self) -> Result<Listing<Node>, PortError> {
+        let load = |world: &mut World| loads::uninitialized(world);
+        self.step_of(("Nodes.uninitialized", Read), "", load, |world| {
+            let nodes = world.cluster.nodes.values().map(|entry| entry.node.clone());
+            let nodes: Vec<Node> = nodes.filter(|node| !node.is_initialized()).collect();
+            Ok(world.list_of("Node", nodes.into_iter()))
         })
         .await
     }

@@ -1,12 +1,19 @@
 //! The ledger's port.
 
+use std::collections::BTreeSet;
+
 use jiff::Timestamp;
 use model::{
-    Bytes, ClusterName, InstanceId, NodeClaim, NodeClaimName, NodeClassName, OfferingKey,
-    ledger::{Commit, CommitOutcome, MeasuredKey, PROMISED_VERSION, Snapshot, WriteOutcome},
+    Bytes, ClusterName, Function, InstanceId, LedgerId, NodeClaim, NodeClassName, NodePoolName,
+    OfferingKey,
+    ledger::{
+        Commit, CommitOutcome, Guard, Head, LaunchRefusals, MeasuredKey, PROMISED_VERSION,
+        Snapshot, WriteOutcome,
+    },
+    pulse::Pulse,
     validation::Validation,
 };
-use ports::{Fault, Ledger, PortError};
+use ports::{Clock, Fault, Ledger, PortError};
 
 use crate::{
     Sim,
@@ -39,14 +46,48 @@ impl Sim {
     }
 }
 
+impl Clock for Sim {
+    fn now(&self) -> Timestamp {
+        Self::now(self)
+    }
+}
+
 impl Ledger for Sim {
+    async fn head(&self, cluster: &ClusterName) -> Result<Head, PortError> {
+        self.step(("Ledger.head", Read), cluster, |world| {
+            Ok(world.ledger.cluster(cluster).head.clone())
+        })
+        .await
+    }
+
+    async fn open(
+        &self,
+        cluster: &ClusterName,
+        replaced: Option<&LedgerId>,
+    ) -> Result<Head, PortError> {
+        self.step(("Ledger.open", Write), cluster, |world| Ok(world.ledger.open(cluster, replaced)))
+            .await
+    }
+
+    async fn put_guard(
+        &self,
+        cluster: &ClusterName,
+        ledger: &LedgerId,
+        guard: &Guard,
+    ) -> Result<WriteOutcome, PortError> {
+        self.step(("Ledger.put_guard", Write), format!("{guard:?}"), |world| {
+            Ok(world.ledger.put_guard(cluster, ledger, guard))
+        })
+        .await
+    }
+
     async fn snapshot(&self, cluster: &ClusterName) -> Result<Snapshot, PortError> {
         // The head is read first and the rest later, as over the wire.
-        let generation = self.with(|world| world.ledger.cluster(cluster).head);
+        let head = self.with(|world| world.ledger.cluster(cluster).head.clone());
         yield_once().await;
         self.step(("Ledger.snapshot", Read), cluster, |world| {
             let now = world.now;
-            let mut snapshot = world.ledger.snapshot(cluster, generation, now);
+            let mut snapshot = world.ledger.snapshot(cluster, head, now);
             if world.forgets_promises() {
                 snapshot.claims.retain(|_, claim| claim.node.is_some());
             }
@@ -63,7 +104,7 @@ impl Ledger for Sim {
         let subject = format_args!(
             "{} on {}: {} promised, {} changed",
             commit.id,
-            commit.parent.0,
+            commit.parent,
             commit.promised.len(),
             commit.changed.len()
         )
@@ -83,26 +124,16 @@ impl Ledger for Sim {
         .await
     }
 
-    async fn claim(
+    async fn claims_of_instances(
         &self,
-        cluster: &ClusterName,
-        name: &NodeClaimName,
-    ) -> Result<Option<NodeClaim>, PortError> {
-        self.step(("Ledger.claim", Read), name, |world| {
-            let claim = world.ledger.cluster(cluster).claims.get(name);
-            let was_written = |claim: &&std::rc::Rc<NodeClaim>| PROMISED_VERSION < claim.version;
-            Ok(claim.filter(was_written).map(|claim| NodeClaim::clone(claim)))
-        })
-        .await
-    }
-
-    async fn claim_of_instance(
-        &self,
-        instance: &InstanceId,
-    ) -> Result<Option<(ClusterName, NodeClaim)>, PortError> {
-        self.step(("Ledger.claim_of_instance", Read), instance, |world| {
+        instances: &[InstanceId],
+    ) -> Result<Vec<(ClusterName, NodeClaim)>, PortError> {
+        let load = |world: &mut World| loads::claims_of(world, instances);
+        self.step_of(("Ledger.claims_of_instances", Read), instances.len(), load, |world| {
             let until = world.index_time();
-            Ok(world.ledger.indexed(instance, until))
+            let distinct: BTreeSet<&InstanceId> = instances.iter().collect();
+            let claims = distinct.into_iter().filter_map(|id| world.ledger.indexed(id, until));
+            Ok(claims.collect())
         })
         .await
     }
@@ -158,15 +189,17 @@ impl Ledger for Sim {
         .await
     }
 
-    async fn remove_claims(
+    async fn withdraw_claims(
         &self,
         cluster: &ClusterName,
         claims: &[NodeClaim],
     ) -> Result<WriteOutcome, PortError> {
-        self.each(("Ledger.remove_claims", Write), claims, |world, claim| {
+        let outcome = self.each(("Ledger.withdraw_claims", Write), claims, |world, claim| {
             world.remove_claim(cluster, claim)
-        })
-        .await
+        });
+        let outcome = outcome.await?;
+        self.with(|world| world.ledger.cluster(cluster).head.counters.departures += 1);
+        Ok(outcome)
     }
 
     async fn mark_unavailable(
@@ -198,26 +231,40 @@ impl Ledger for Sim {
         .await
     }
 
-    async fn advance_tick(
+    async fn put_refusals(
         &self,
         cluster: &ClusterName,
-        chain: &str,
-        from: Option<u64>,
-        now: Timestamp,
-    ) -> Result<WriteOutcome, PortError> {
-        self.step(("Ledger.advance_tick", Write), chain, |world| {
-            Ok(world.ledger.cluster(cluster).advance_tick(chain, from, now))
+        pool: &NodePoolName,
+        refusals: Option<&LaunchRefusals>,
+    ) -> Result<(), PortError> {
+        self.step(("Ledger.put_refusals", Write), pool, |world| {
+            let stored = &mut world.ledger.cluster(cluster).refusals;
+            match refusals {
+                Some(refusals) => stored.insert(pool.clone(), refusals.clone()),
+                None => stored.remove(pool),
+            };
+            Ok(())
         })
         .await
     }
 
-    async fn tick(
+    async fn pulse(&self, cluster: &ClusterName, function: Function) -> Result<Pulse, PortError> {
+        self.step(("Ledger.pulse", Read), function, |world| {
+            Ok(world.ledger.cluster(cluster).pulse(function))
+        })
+        .await
+    }
+
+    async fn write_pulse(
         &self,
         cluster: &ClusterName,
-        chain: &str,
-    ) -> Result<Option<(u64, Timestamp)>, PortError> {
-        self.step(("Ledger.tick", Read), chain, |world| {
-            Ok(world.ledger.cluster(cluster).tick(chain))
+        function: Function,
+        from: u64,
+        pulse: &Pulse,
+    ) -> Result<WriteOutcome, PortError> {
+        let subject = format!("{function} {from}");
+        self.step(("Ledger.write_pulse", Write), subject, |world| {
+            Ok(world.ledger.cluster(cluster).write_pulse(function, from, pulse))
         })
         .await
     }

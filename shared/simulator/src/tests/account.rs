@@ -133,7 +133,10 @@ fn a_spot_instance_ends_two_minutes_after_its_notice() {
         .filter(|delivery| delivery.function == model::Function::Interrupt)
         .map(|delivery| delivery.payload.to_string())
         .collect();
-    let kinds: Vec<&str> = announced.iter().filter_map(|text| text.split(' ').next()).collect();
+    // What waits comes together.
+    let announced = announced.join(", ");
+    let kinds: Vec<&str> =
+        announced.split(", ").filter_map(|text| text.split(' ').next()).collect();
     assert_eq!(kinds, ["SpotInterruption", "InstanceEnding", "InstanceEnding"]);
 }
 

@@ -1,18 +1,28 @@
 //! The simulated ledger's answers, and its index that lags.
 
 use model::{
-    ClaimPhase, NodeClaim,
+    ClaimPhase, DeletionReason, Function, NodeClaim,
     claim::LaunchedInstance,
-    ledger::{CommitOutcome, Generation, WriteOutcome},
+    ledger::{Basis, Commit, CommitOutcome, Counters, Head, WriteOutcome},
     limits::ITEMS_PER_COMMIT_MAX,
+    pulse::Pulse,
 };
 use ports::Ledger as _;
 
 use super::toy;
 use crate::{Sabotage, Sim, WorldSettings};
 
+fn head(sim: &Sim) -> Head {
+    let cluster = WorldSettings::default().cluster;
+    sim.block_on(ports::Ledger::head(sim, &cluster)).unwrap().unwrap()
+}
+
+fn committed(arrivals: u64) -> CommitOutcome {
+    CommitOutcome::Committed(Counters { arrivals, departures: 0 })
+}
+
 #[track_caller]
-fn check(sim: &Sim, commit: &model::ledger::Commit, expected: CommitOutcome) {
+fn check(sim: &Sim, commit: &Commit, expected: CommitOutcome) {
     let cluster = WorldSettings::default().cluster;
     let outcome = sim.block_on(sim.commit(&cluster, commit)).unwrap().unwrap();
     assert_eq!(outcome, expected);
@@ -21,11 +31,11 @@ fn check(sim: &Sim, commit: &model::ledger::Commit, expected: CommitOutcome) {
 #[test]
 fn of_two_commits_on_one_parent_one_wins_and_is_recognized_again() {
     let sim = toy::sim(WorldSettings::default());
-    let first = toy::commit("a", 0, vec![toy::claim("x", "b1", sim.now())]);
-    let second = toy::commit("b", 0, vec![toy::claim("y", "b2", sim.now())]);
-    check(&sim, &first, CommitOutcome::Committed(Generation(1)));
+    let first = toy::commit("a", &head(&sim), vec![toy::claim("x", "b1", sim.now())]);
+    let second = toy::commit("b", &head(&sim), vec![toy::claim("y", "b2", sim.now())]);
+    check(&sim, &first, committed(1));
     check(&sim, &second, CommitOutcome::Conflict);
-    check(&sim, &first, CommitOutcome::Committed(Generation(1)));
+    check(&sim, &first, committed(1));
     assert_eq!(sim.claims().len(), 1);
 }
 
@@ -33,8 +43,10 @@ fn of_two_commits_on_one_parent_one_wins_and_is_recognized_again() {
 fn without_the_comparison_both_win() {
     let sabotage = Sabotage { ignore_compare_and_set: true, ..Sabotage::default() };
     let sim = toy::sim(WorldSettings { sabotage, ..WorldSettings::default() });
-    check(&sim, &toy::commit("a", 0, Vec::new()), CommitOutcome::Committed(Generation(1)));
-    check(&sim, &toy::commit("b", 0, Vec::new()), CommitOutcome::Committed(Generation(2)));
+    let claim = |name: &str| vec![toy::claim(name, name, sim.now())];
+    let before = head(&sim);
+    check(&sim, &toy::commit("a", &before, claim("x")), committed(1));
+    check(&sim, &toy::commit("b", &before, claim("y")), committed(2));
 }
 
 #[test]
@@ -42,7 +54,7 @@ fn a_commit_of_too_many_items_does_nothing() {
     let sim = toy::sim(WorldSettings::default());
     let claims = (0..ITEMS_PER_COMMIT_MAX)
         .map(|n| toy::claim(&format!("c{n}"), &format!("b{n}"), sim.now()));
-    let commit = toy::commit("a", 0, claims.collect());
+    let commit = toy::commit("a", &head(&sim), claims.collect());
     let items_max = ITEMS_PER_COMMIT_MAX;
     check(&sim, &commit, CommitOutcome::TooLarge { items: items_max + 1, items_max });
     assert!(sim.claims().is_empty());
@@ -53,13 +65,13 @@ fn a_claim_is_written_only_on_the_version_below() {
     let sim = toy::sim(WorldSettings::default());
     let cluster = WorldSettings::default().cluster;
     let claim = toy::claim("x", "b1", sim.now());
-    check(&sim, &toy::commit("a", 0, vec![claim.clone()]), CommitOutcome::Committed(Generation(1)));
+    check(&sim, &toy::commit("a", &head(&sim), vec![claim.clone()]), committed(1));
     let write = |claim: &NodeClaim| {
         let written = sim.write_claims(&cluster, std::slice::from_ref(claim));
         sim.block_on(written).unwrap().unwrap()
     };
     let remove = |claim: &NodeClaim| {
-        let removed = sim.remove_claims(&cluster, std::slice::from_ref(claim));
+        let removed = sim.withdraw_claims(&cluster, std::slice::from_ref(claim));
         sim.block_on(removed).unwrap().unwrap()
     };
     let launched = claim.moved_to(ClaimPhase::Launched, sim.now());
@@ -78,7 +90,7 @@ fn the_index_by_instance_lags() {
     let sim = toy::sim(WorldSettings::default());
     let cluster = WorldSettings::default().cluster;
     let claim = toy::claim("x", "b1", sim.now());
-    check(&sim, &toy::commit("a", 0, vec![claim.clone()]), CommitOutcome::Committed(Generation(1)));
+    check(&sim, &toy::commit("a", &head(&sim), vec![claim.clone()]), committed(1));
     let id = model::InstanceId::new("i-1").unwrap();
     let offering = toy::offering(model::CapacityType::Spot, "m5.large", "us-west-2a");
     let mut launched = claim.moved_to(ClaimPhase::Launched, sim.now());
@@ -93,28 +105,56 @@ fn the_index_by_instance_lags() {
     });
     let stored = sim.write_claims(&cluster, std::slice::from_ref(&launched));
     sim.block_on(stored).unwrap().unwrap();
-    let owner = || sim.block_on(sim.claim_of_instance(&id)).unwrap().unwrap();
-    assert_eq!(owner(), None);
+    let ids = [id];
+    let owners = || sim.block_on(sim.claims_of_instances(&ids)).unwrap().unwrap();
+    assert_eq!(owners(), []);
     toy::pass(&sim, 1);
-    assert_eq!(owner(), Some((cluster.clone(), launched.clone())));
+    assert_eq!(owners(), [(cluster.clone(), launched.clone())]);
+    // The index only leads to the claim, which is as it stands.
     sim.block_on(sim.remove_claim(&cluster, &launched)).unwrap().unwrap();
-    assert_eq!(owner(), Some((cluster.clone(), launched)));
-    toy::pass(&sim, 1);
-    assert_eq!(owner(), None);
+    assert_eq!(owners(), []);
 }
 
 #[test]
-fn a_poll_chain_does_not_fork() {
+fn a_pulse_is_written_once_per_sequence() {
     let sim = toy::sim(WorldSettings::default());
     let cluster = WorldSettings::default().cluster;
-    let advance = |from| {
-        let now = sim.now();
-        sim.block_on(sim.advance_tick(&cluster, "poll", from, now)).unwrap().unwrap()
+    let pulse = |sequence, failures| Pulse { sequence, failures, ..Pulse::default() };
+    let write = |from, pulse: Pulse| {
+        let written = sim.write_pulse(&cluster, Function::Drain, from, &pulse);
+        sim.block_on(written).unwrap().unwrap()
     };
-    assert_eq!(advance(None), WriteOutcome::Written);
-    assert_eq!(advance(None), WriteOutcome::Conflict);
-    assert_eq!(advance(Some(0)), WriteOutcome::Written);
-    assert_eq!(advance(Some(0)), WriteOutcome::Conflict);
-    let tick = sim.block_on(sim.tick(&cluster, "poll")).unwrap().unwrap();
-    assert_eq!(tick, Some((1, sim.now())));
+    assert_eq!(write(0, pulse(1, 0)), WriteOutcome::Written);
+    assert_eq!(write(0, pulse(1, 0)), WriteOutcome::Written);
+    assert_eq!(write(0, pulse(1, 1)), WriteOutcome::Conflict);
+    assert_eq!(write(1, pulse(2, 0)), WriteOutcome::Written);
+    let read = |function| sim.block_on(sim.pulse(&cluster, function)).unwrap().unwrap();
+    assert_eq!(read(Function::Drain), pulse(2, 0));
+    assert_eq!(read(Function::Settle), Pulse::default());
+}
+
+#[test]
+fn who_must_give_up_is_refused_for_nobodys_arrivals() {
+    let sim = toy::sim(WorldSettings::default());
+    let before = head(&sim);
+    check(&sim, &toy::commit("a", &before, vec![toy::claim("x", "x", sim.now())]), committed(1));
+    let given_up = toy::claim("x", "x", sim.now()).given_up(DeletionReason::Expired, sim.now());
+    let giving_up = |id: &str, basis| Commit {
+        basis,
+        changed: vec![given_up.clone()],
+        ..toy::commit(id, &before, Vec::new())
+    };
+    check(&sim, &giving_up("b", Basis::Both), CommitOutcome::Conflict);
+    check(&sim, &giving_up("c", Basis::Arrivals), CommitOutcome::Conflict);
+    let counters = Counters { arrivals: 1, departures: 1 };
+    check(&sim, &giving_up("d", Basis::Claims), CommitOutcome::Committed(counters));
+    check(&sim, &giving_up("e", Basis::Claims), CommitOutcome::Conflict);
+}
+
+#[test]
+fn nothing_is_committed_to_another_ledger() {
+    let sim = toy::sim(WorldSettings::default());
+    let other = Head { ledger: None, ..head(&sim) };
+    let commit = toy::commit("a", &other, vec![toy::claim("x", "x", sim.now())]);
+    check(&sim, &commit, CommitOutcome::Conflict);
 }

@@ -4,6 +4,7 @@ use jiff::SignedDuration;
 use model::{
     CapacityType, Function,
     message::{Delivery as Letter, Message},
+    pulse::Signal,
 };
 use ports::{Cluster, Fault, Fleet, Ledger as _, Mailbox as _, Templates};
 
@@ -22,7 +23,7 @@ fn with(change: impl FnOnce(&mut AccountLimits)) -> Sim {
 }
 
 fn look(sim: &Sim) {
-    let message = Message::Provision { tick: None };
+    let message = Message::Pulse { function: Function::Provision, signal: Signal::Beat(0) };
     let cluster = WorldSettings::default().cluster;
     sim.block_on(sim.send(&[Letter { cluster, message, delay_seconds: 0 }])).unwrap().unwrap();
 }

@@ -16,10 +16,11 @@ use model::{
     claim::LaunchedInstance,
     labels,
     launch::{FleetOverride, FleetRequest, InstanceState, LaunchTemplate},
-    ledger::{Commit, CommitOutcome, Generation},
+    ledger::{Commit, CommitOutcome, Head},
     message::{Delivery as Letter, Message},
-    node::{EvictionRequest, NodePatch},
+    node::{EvictionRequest, Node, NodePatch},
     node_class::SubnetTerm,
+    pulse::Signal,
 };
 use ports::{
     Cluster, Discovery as _, Fleet as _, Invocation, Ledger as _, Nodes as _, PodSelection,
@@ -132,8 +133,8 @@ pub(crate) fn claim(name: &str, batch: &str, at: Timestamp) -> NodeClaim {
     NodeClaim::promised(name, node_pool, node_class, BatchId::new(batch).unwrap(), at)
 }
 
-pub(crate) fn commit(id: &str, parent: u64, promised: Vec<NodeClaim>) -> Commit {
-    build::commit(id, Generation(parent), promised)
+pub(crate) fn commit(id: &str, head: &Head, promised: Vec<NodeClaim>) -> Commit {
+    build::commit(id, head, promised)
 }
 
 /// Hands deliveries to the toy functions.
@@ -147,34 +148,35 @@ pub(crate) fn dispatch(sim: &Sim) -> impl FnMut(FunctionCall) -> Work + use<> {
 
 async fn call(sim: &Sim, delivery: FunctionCall) -> Result<(), PortError> {
     let at = &delivery.invocation;
-    let claims = match delivery.payload {
-        Payload::Claims(claims) => claims,
-        Payload::Message(
-            Message::Launch { claim } | Message::Settle { claim } | Message::Drain { claim },
-        ) => vec![claim],
-        Payload::Schedule(_) | Payload::Message(_) => Vec::new(),
-        Payload::Interruption(event) => return interrupt(sim, &event.instance, at).await,
-    };
-    match delivery.function {
-        Function::Provision => return provision(sim, at).await,
-        Function::Disrupt => return Ok(()),
-        _ => {}
-    }
-    for name in claims {
-        let claim_of_call = match delivery.function {
-            // A claim that is only promised is in snapshots only.
-            Function::Launch => sim.snapshot(&at.cluster).await?.claims.remove(&name),
-            _ => sim.claim(&at.cluster, &name).await?,
-        };
-        let Some(claim) = claim_of_call else { continue };
-        match (delivery.function, claim.phase) {
-            (Function::Launch, ClaimPhase::Promised) => launch(sim, &claim, at).await?,
-            (Function::Settle, ClaimPhase::Launched) => settle(sim, &claim, at).await?,
-            (Function::Drain, ClaimPhase::Deleting) => drain(sim, &claim, at).await?,
-            _ => {}
+    if let Payload::Interruptions(events) = &delivery.payload {
+        for event in events {
+            interrupt(sim, &event.instance, at).await?;
         }
+        return Ok(());
     }
-    Ok(())
+    let function = delivery.function;
+    if delivery.payload == Payload::Schedule && function == Function::Provision {
+        // Looks that overlap.
+        send(sim, at, Function::Provision, 0).await?;
+        send(sim, at, Function::Provision, 1).await?;
+    }
+    let phase = match function {
+        Function::Provision => return provision(sim, at).await,
+        Function::Launch => ClaimPhase::Promised,
+        Function::Settle => ClaimPhase::Launched,
+        Function::Drain => ClaimPhase::Deleting,
+        _ => return Ok(()),
+    };
+    let claims = sim.snapshot(&at.cluster).await?.claims;
+    let mut is_done = true;
+    for claim in claims.values().filter(|claim| claim.phase == phase) {
+        is_done &= match function {
+            Function::Launch => launch(sim, claim, at).await.map(|()| true),
+            Function::Settle => settle(sim, claim, at).await,
+            _ => drain(sim, claim, at).await,
+        }?;
+    }
+    if is_done { Ok(()) } else { send(sim, at, function, 5).await }
 }
 
 /// One claim for each waiting pod that no claim without a ready node answers.
@@ -184,23 +186,23 @@ async fn provision(sim: &Sim, at: &Invocation) -> Result<(), PortError> {
     let waiting = waiting.iter().filter(|pod| Pod::is_provisionable(pod)).count();
     let is_coming = |claim: &&NodeClaim| claim.phase <= ClaimPhase::Launched;
     let coming = snapshot.claims.values().filter(is_coming).count();
-    let next = snapshot.generation.next();
+    let head = &snapshot.head;
     let pool = NodePoolName::new("pool").unwrap();
     let promised: Vec<NodeClaim> = (coming..waiting)
         .zip(0_u32..)
         .map(|(_, index)| {
-            let name = NodeClaimName::derived(&pool, next, index);
-            let batch = BatchId::derived(&at.cluster, next, index);
+            let name = NodeClaimName::derived(&pool, head, index);
+            let batch = BatchId::derived(&at.cluster, head, index);
             claim(name.as_str(), batch.as_str(), at.now)
         })
         .collect();
     if promised.is_empty() {
         return Ok(());
     }
-    let commit = commit(CommitId::derived(&at.id, 0).as_str(), snapshot.generation.0, promised);
+    let commit = commit(CommitId::derived(&at.id, 0).as_str(), head, promised);
     let outcome = sim.commit(&at.cluster, &commit).await?;
     assert!(!matches!(outcome, CommitOutcome::TooLarge { .. }));
-    Ok(())
+    send(sim, at, Function::Launch, 0).await
 }
 
 async fn launch(sim: &Sim, claim: &NodeClaim, at: &Invocation) -> Result<(), PortError> {
@@ -210,7 +212,7 @@ async fn launch(sim: &Sim, claim: &NodeClaim, at: &Invocation) -> Result<(), Por
     let request = request_in(claim.batch.as_str(), 1, CapacityType::Spot, &subnets);
     let answer = ports::Fleet::launch(sim, &request).await?;
     let Some(instance) = answer.instances.first() else {
-        sim.remove_claims(&at.cluster, std::slice::from_ref(claim)).await?;
+        sim.withdraw_claims(&at.cluster, std::slice::from_ref(claim)).await?;
         return Ok(());
     };
     let mut launched = claim.moved_to(ClaimPhase::Launched, at.now);
@@ -222,15 +224,23 @@ async fn launch(sim: &Sim, claim: &NodeClaim, at: &Invocation) -> Result<(), Por
         ..build::launched_instance(instance.id.as_str())
     });
     sim.write_claims(&at.cluster, std::slice::from_ref(&launched)).await?;
-    Ok(())
+    send(sim, at, Function::Settle, 0).await
 }
 
-async fn settle(sim: &Sim, claim: &NodeClaim, at: &Invocation) -> Result<(), PortError> {
+/// The node of the claim's instance, if it joined.
+async fn node_of(sim: &Sim, claim: &NodeClaim) -> Result<Option<Node>, PortError> {
     let instance = claim.instance.as_ref().unwrap();
-    let again = Message::Settle { claim: claim.name.clone() };
-    let Some(node) = sim.node_of_instance(&instance.id).await? else {
-        return send(sim, at, again, 5).await;
+    let nodes = Cluster::nodes(sim).await?.items;
+    let is_its = |node: &Node| {
+        node.provider_id.as_ref().and_then(model::ProviderId::instance).as_ref()
+            == Some(&instance.id)
     };
+    Ok(nodes.into_iter().find(is_its))
+}
+
+/// Whether it is done.
+async fn settle(sim: &Sim, claim: &NodeClaim, at: &Invocation) -> Result<bool, PortError> {
+    let Some(node) = node_of(sim, claim).await? else { return Ok(false) };
     let unregistered = Taint {
         key: labels::UNREGISTERED_TAINT.to_owned(),
         value: String::new(),
@@ -245,7 +255,7 @@ async fn settle(sim: &Sim, claim: &NodeClaim, at: &Invocation) -> Result<(), Por
     let mut settled = claim.moved_to(ClaimPhase::Initialized, at.now);
     settled.node = Some(node.name);
     sim.write_claim(&at.cluster, &settled).await?;
-    Ok(())
+    Ok(true)
 }
 
 async fn interrupt(
@@ -260,13 +270,13 @@ async fn interrupt(
     let Some(claim) = snapshot.claims.values().find(is_meant) else { return Ok(()) };
     let given_up = claim.given_up(DeletionReason::SpotInterrupted, at.now);
     sim.write_claim(&at.cluster, &given_up).await?;
-    Ok(())
+    send(sim, at, Function::Drain, 0).await
 }
 
-async fn drain(sim: &Sim, claim: &NodeClaim, at: &Invocation) -> Result<(), PortError> {
+/// Whether it is done.
+async fn drain(sim: &Sim, claim: &NodeClaim, at: &Invocation) -> Result<bool, PortError> {
     let instance = claim.instance.as_ref().unwrap();
-    let again = Message::Drain { claim: claim.name.clone() };
-    if let Some(node) = sim.node_of_instance(&instance.id).await? {
+    if let Some(node) = node_of(sim, claim).await? {
         let taint = Taint {
             key: labels::DISRUPTED_TAINT.to_owned(),
             value: String::new(),
@@ -286,25 +296,26 @@ async fn drain(sim: &Sim, claim: &NodeClaim, at: &Invocation) -> Result<(), Port
                 };
                 sim.evict(&request).await?;
             }
-            return send(sim, at, again, 5).await;
+            return Ok(false);
         }
     }
     sim.terminate(std::slice::from_ref(&instance.id)).await?;
-    if let Some(node) = sim.node_of_instance(&instance.id).await? {
+    if let Some(node) = node_of(sim, claim).await? {
         let remove_finalizers = BTreeSet::from([labels::TERMINATION_FINALIZER.to_owned()]);
         sim.patch(&node.name, &NodePatch { remove_finalizers, ..NodePatch::default() }).await?;
         ports::Nodes::delete(sim, &node.name).await?;
     }
     sim.remove_claim(&at.cluster, claim).await?;
-    Ok(())
+    Ok(true)
 }
 
 async fn send(
     sim: &Sim,
     at: &Invocation,
-    message: Message,
+    function: Function,
     delay_seconds: u32,
 ) -> Result<(), PortError> {
+    let message = Message::Pulse { function, signal: Signal::Beat(0) };
     ports::Mailbox::send(sim, &[Letter { cluster: at.cluster.clone(), message, delay_seconds }])
         .await
 }
@@ -315,8 +326,11 @@ pub(crate) fn node(sim: &Sim, token: &str) -> model::NodeName {
     let request = request(sim, token, 1, CapacityType::OnDemand);
     let answer = sim.block_on(ports::Fleet::launch(sim, &request)).unwrap().unwrap();
     pass(sim, 90);
-    let instance = &answer.instances[0].id;
-    let node = sim.block_on(sim.node_of_instance(instance)).unwrap().unwrap().unwrap();
+    let claim = NodeClaim {
+        instance: Some(build::launched_instance(answer.instances[0].id.as_str())),
+        ..claim("of-node", "of-node", sim.now())
+    };
+    let node = sim.block_on(node_of(sim, &claim)).unwrap().unwrap().unwrap();
     assert!(node.is_ready);
     let remove_taints = node.taints.clone();
     let patch = NodePatch { remove_taints, ..NodePatch::default() };

@@ -1,13 +1,16 @@
-//! Queues, the ledger's stream and schedules.
+//! Queues and schedules.
 
 use model::{
     Function,
+    interruption::{Interruption, InterruptionKind},
     message::{Delivery as Letter, Message},
+    pulse::Signal,
 };
-use ports::{Ledger as _, Mailbox as _};
+use ports::Mailbox as _;
+use testkit::build;
 
 use super::toy;
-use crate::{DeliveryOutcome, Disorder, FunctionCall, MinuteSchedule, Payload, Sim, WorldSettings};
+use crate::{DeliveryOutcome, Disorder, FunctionCall, Payload, SCHEDULED, Sim, WorldSettings};
 
 fn quiet(disorder: Disorder) -> Sim {
     toy::sim(WorldSettings { has_schedules: false, disorder, ..WorldSettings::default() })
@@ -19,7 +22,10 @@ fn send(sim: &Sim, delays: &[u32]) {
         .iter()
         .map(|delay| Letter {
             cluster: cluster.clone(),
-            message: Message::Provision { tick: Some(u64::from(*delay)) },
+            message: Message::Pulse {
+                function: Function::Provision,
+                signal: Signal::Beat(u64::from(*delay)),
+            },
             delay_seconds: *delay,
         })
         .collect();
@@ -39,12 +45,6 @@ fn drain(sim: &Sim, seconds: i64, outcome: &DeliveryOutcome) -> Vec<FunctionCall
     function_calls
 }
 
-fn promise(sim: &Sim, id: &str, parent: u64, names: &[&str]) {
-    let cluster = WorldSettings::default().cluster;
-    let claims = names.iter().map(|name| toy::claim(name, name, sim.now())).collect();
-    sim.block_on(sim.commit(&cluster, &toy::commit(id, parent, claims))).unwrap().unwrap();
-}
-
 fn names(delivery: &FunctionCall) -> String {
     delivery.payload.to_string()
 }
@@ -55,7 +55,7 @@ fn a_message_waits_for_its_delay() {
     send(&sim, &[30, 0]);
     assert_eq!(drain(&sim, 29, &DeliveryOutcome::Done).len(), 1);
     let second = drain(&sim, 3, &DeliveryOutcome::Done);
-    assert_eq!(second.iter().map(names).collect::<Vec<_>>(), ["tick 30"]);
+    assert_eq!(second.iter().map(names).collect::<Vec<_>>(), ["beat 30"]);
 }
 
 #[test]
@@ -84,44 +84,34 @@ fn disorder_duplicates_and_reorders() {
     let delivered: Vec<String> =
         drain(&sim, 120, &DeliveryOutcome::Done).iter().map(names).collect();
     assert_eq!(delivered.len(), 40);
-    let in_order: Vec<String> = delays.iter().map(|delay| format!("tick {delay}")).collect();
+    let in_order: Vec<String> = delays.iter().map(|delay| format!("beat {delay}")).collect();
     let mut once = delivered.clone();
     once.dedup();
     assert_ne!(once, in_order);
 }
 
 #[test]
-fn a_stream_batch_that_fails_comes_again_before_what_is_behind_it() {
+fn interruptions_come_together() {
     let sim = quiet(Disorder::default());
-    promise(&sim, "a", 0, &["x", "y", "z"]);
-    toy::pass(&sim, 5);
-    let first = sim.next_delivery().unwrap();
-    assert_eq!((first.function, names(&first)), (Function::Launch, "stream x y z".to_owned()));
-    promise(&sim, "b", 1, &["late"]);
-    toy::pass(&sim, 5);
-    assert_eq!(sim.next_delivery(), None);
-    sim.finish(&first, &DeliveryOutcome::Crashed);
-    let rest: Vec<String> = drain(&sim, 10, &DeliveryOutcome::Done).iter().map(names).collect();
-    assert_eq!(rest, ["stream x y", "stream z late"]);
-}
-
-#[test]
-fn a_poisoned_record_does_not_block_the_stream_for_ever() {
-    let sim = quiet(Disorder::default());
-    promise(&sim, "a", 0, &["x"]);
-    drain(&sim, 60, &DeliveryOutcome::Failed("no".to_owned()));
-    let dead: Vec<String> = sim.dead_letters().iter().map(|d| d.payload.to_string()).collect();
-    assert_eq!(dead, ["stream x"]);
-    promise(&sim, "b", 1, &["y"]);
-    let rest: Vec<String> = drain(&sim, 10, &DeliveryOutcome::Done).iter().map(names).collect();
-    assert_eq!(rest, ["stream y"]);
+    for number in 0..3 {
+        let instance = build::id(&format!("i-{number}"));
+        let kind = InterruptionKind::InstanceEnding;
+        sim.with(|world| world.announce(Interruption { kind, instance, at: world.now }));
+    }
+    let calls = drain(&sim, 5, &DeliveryOutcome::Done);
+    let count = |call: &FunctionCall| match &call.payload {
+        Payload::Interruptions(events) => events.len(),
+        _ => 0,
+    };
+    assert_eq!(calls.iter().map(count).sum::<usize>(), 3);
+    assert!(calls.len() < 3, "{} calls", calls.len());
 }
 
 #[test]
 fn schedules_come_round_each_minute() {
     let sim = toy::sim(WorldSettings::default());
     let delivered = drain(&sim, 120, &DeliveryOutcome::Done);
-    let is_schedule = |delivery: &&FunctionCall| matches!(delivery.payload, Payload::Schedule(_));
-    assert_eq!(delivered.iter().filter(is_schedule).count(), 2 * MinuteSchedule::ALL.len());
-    assert_eq!(delivered.iter().filter(|d| d.function == Function::Disrupt).count(), 8);
+    let is_schedule = |delivery: &&FunctionCall| delivery.payload == Payload::Schedule;
+    assert_eq!(delivered.iter().filter(is_schedule).count(), 2 * SCHEDULED.len());
+    assert_eq!(delivered.iter().filter(|d| d.function == Function::Disrupt).count(), 2);
 }

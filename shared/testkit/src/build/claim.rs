@@ -1,10 +1,10 @@
 //! Claims and the commits that promise them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     NodeClaim,
-    ledger::{Commit, Generation},
+    ledger::{Basis, Commit, Head},
     plan::Promise,
 };
 
@@ -57,19 +57,24 @@ pub fn promise(claim: NodeClaim, pods: &[&str]) -> Promise {
     Promise { claim, possible, cheapest, price: price("0.0816") }
 }
 
-/// A commit called `id_text` on `parent` that promises `promised`.
+/// A commit called `id_text` on `head` that promises `promised`, based on the arrivals.
 ///
 /// # Panics
 ///
 /// When `id_text` is no id.
 #[track_caller]
-pub fn commit(id_text: &str, parent: Generation, promised: Vec<NodeClaim>) -> Commit {
+pub fn commit(id_text: &str, head: &Head, promised: Vec<NodeClaim>) -> Commit {
     Commit {
         id: id(id_text),
-        parent,
+        ledger: head.ledger.clone(),
+        parent: head.counters,
+        basis: Basis::Arrivals,
         promised,
+        adopted: Vec::new(),
         changed: Vec::new(),
         unavailable_offerings: BTreeMap::new(),
+        started: BTreeMap::new(),
+        ended: BTreeSet::new(),
         decisions: Vec::new(),
     }
 }

@@ -10,7 +10,7 @@ use model::{
     claim::LaunchedInstance,
     facts::{ClassOffer, Facts},
     labels,
-    ledger::{Generation, Snapshot},
+    ledger::{Counters, Head, Snapshot},
     node::Node,
     node_class::{
         ImageFamily, ImageTerm, Kubelet, MetadataOptions, NodeClass, NodeIdentity, TemplateSource,
@@ -154,7 +154,7 @@ pub fn node_of(claim: &NodeClaim, instance: &str) -> (NodeClaim, Node) {
     (claim, joined)
 }
 
-/// Facts at noon of the first of August 2026, of the cluster `test` at generation 7: the pool
+/// Facts at noon of the first of August 2026, of the cluster `test` after 7 promises: the pool
 /// `general`, whose EC2NodeClass `default` offers `instance_types`, and nothing else.
 ///
 /// # Panics
@@ -163,7 +163,8 @@ pub fn node_of(claim: &NodeClaim, instance: &str) -> (NodeClaim, Node) {
 #[must_use]
 pub fn facts(mut instance_types: Vec<Arc<InstanceType>>) -> Facts {
     instance_types.sort_by(|a, b| a.name.cmp(&b.name));
-    let ledger = Snapshot { generation: Generation(7), ..Snapshot::default() };
+    let head = Head { counters: Counters { arrivals: 7, departures: 0 }, ..Head::default() };
+    let ledger = Snapshot { head, ..Snapshot::default() };
     Facts {
         node_pools: vec![node_pool("general")],
         classes: Some(BTreeMap::from([(id("default"), ClassOffer::Ready(instance_types))])),

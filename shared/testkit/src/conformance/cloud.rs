@@ -6,7 +6,7 @@
 use std::collections::BTreeMap;
 
 use model::{
-    BatchId, CapacityType, ClusterName, InstanceId, LaunchTemplateName,
+    BatchId, CapacityType, ClusterName, Function, InstanceId, LaunchTemplateName,
     labels::BATCH_TAG,
     launch::{
         FleetAnswer, FleetRequest, Instance, InstanceState, LaunchTemplate, RunRequest,
@@ -14,6 +14,7 @@ use model::{
     },
     limits::MESSAGE_DELAY_SECONDS_MAX,
     message::{Delivery, Message},
+    pulse::Signal,
     validation::DryRunAnswer,
 };
 use ports::{Fault, Fleet, Mailbox, Templates};
@@ -318,30 +319,22 @@ fn ids(answer: &FleetAnswer) -> Vec<InstanceId> {
 
 /// That messages of every kind are taken, with every delay, in every number, and again.
 pub async fn mailbox<M: Mailbox>(mailbox: &M, cluster: &ClusterName) -> Vec<Case> {
-    let claim: model::NodeClaimName = build::id("general-0");
-    let found_at = build::at("2026-08-01T12:00:00Z");
-    let command = model::disruption::Command {
-        method: model::disruption::Method::Emptiness,
-        found_at,
-        candidates: vec![claim.clone()],
-        replacements: Vec::new(),
-    };
-    let messages = [
-        Message::Provision { tick: None },
-        Message::Provision { tick: Some(7) },
-        Message::Validate(command),
-        Message::Launch { claim: claim.clone() },
-        Message::DryRun { class: build::id("default"), key: "1f".to_owned(), asked_at: found_at },
-        Message::Settle { claim: claim.clone() },
-        Message::Drain { claim },
-    ];
+    let asked_at = build::at("2026-08-01T12:00:00Z");
+    let served = model::ledger::Counters { arrivals: 3, departures: 4 };
+    let pulse = |function, signal| Message::Pulse { function, signal };
+    let mut messages =
+        vec![Message::DryRun { class: build::id("default"), key: "1f".to_owned(), asked_at }];
+    for function in Function::WITH_PULSE {
+        messages.push(pulse(function, Signal::Beat(7)));
+        messages.push(pulse(function, Signal::Wake(served)));
+    }
     let delivery = |message: &Message, delay_seconds| Delivery {
         cluster: cluster.clone(),
         message: message.clone(),
         delay_seconds,
     };
     let every: Vec<Delivery> = messages.iter().map(|message| delivery(message, 900)).collect();
-    let first = &Message::Provision { tick: None };
+    let first = &pulse(Function::Provision, Signal::Beat(1));
     // More than the ten that SQS takes at once.
     let many: Vec<Delivery> = (0..25).map(|delay| delivery(first, delay)).collect();
     let longest = delivery(first, MESSAGE_DELAY_SECONDS_MAX);

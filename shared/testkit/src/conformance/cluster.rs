@@ -106,10 +106,10 @@ fn none<T>(kind: &str, listed: Result<Listing<T>, ports::PortError>) -> Result<(
 
 impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
     async fn nodes(&self) -> Result<(), Failure> {
-        let (name, instance) = self.world.join("listed").await;
+        let (name, _) = self.world.join("listed").await;
         let listed = self.port.nodes().await?.items;
         let listed = listed.into_iter().find(|node| node.name == name);
-        let joined = self.port.node_of_instance(&instance).await?;
+        let joined = self.port.node(&name).await?;
         ensure(listed.is_some(), || format!("{name} is not listed"))?;
         same("the node", &listed, &joined)?;
         self.port.delete(&name).await?;

@@ -2,8 +2,11 @@
 
 mod claims;
 mod commits;
+mod counters;
+mod heads;
 mod measured;
-mod ticks;
+mod pulses;
+mod refusals;
 mod validations;
 
 use std::fmt::Debug;
@@ -12,7 +15,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     ClaimPhase, ClusterName, InstanceId, NodeClaim, OfferingKey,
     claim::LaunchedInstance,
-    ledger::{Commit, CommitOutcome, Generation},
+    ledger::{Commit, CommitOutcome, Counters, Head},
 };
 use ports::Ledger;
 
@@ -46,9 +49,12 @@ pub async fn ledger<L: Ledger, W: AsyncFn()>(
     wait: &W,
 ) -> Vec<Case> {
     let subject = &Subject { ledger, clusters, wait };
-    let mut cases = commits::cases(subject).await;
+    let mut cases = heads::cases(subject).await;
+    cases.extend(commits::cases(subject).await);
+    cases.extend(counters::cases(subject).await);
     cases.extend(claims::cases(subject).await);
-    cases.extend(ticks::cases(subject).await);
+    cases.extend(pulses::cases(subject).await);
+    cases.extend(refusals::cases(subject).await);
     cases.extend(validations::cases(subject).await);
     cases.extend(measured::cases(subject).await);
     cases
@@ -59,8 +65,8 @@ impl<L: Ledger, W: AsyncFn()> Subject<'_, L, W> {
         &self.clusters.one
     }
 
-    async fn head(&self) -> Result<Generation, Failure> {
-        Ok(self.ledger.snapshot(self.one()).await?.generation)
+    async fn head(&self) -> Result<Head, Failure> {
+        Ok(self.ledger.head(self.one()).await?)
     }
 
     async fn commit(&self, commit: &Commit) -> Result<CommitOutcome, Failure> {
@@ -71,28 +77,41 @@ impl<L: Ledger, W: AsyncFn()> Subject<'_, L, W> {
     async fn promised(&self, name: &str) -> Result<NodeClaim, Failure> {
         let claim = build::claim(name);
         let head = self.head().await?;
-        let commit = build::commit(&format!("promise-{name}"), head, vec![claim.clone()]);
-        same("promising", &self.commit(&commit).await?, &CommitOutcome::Committed(head.next()))?;
+        let commit = build::commit(&format!("promise-{name}"), &head, vec![claim.clone()]);
+        same("promising", &self.commit(&commit).await?, &arrived(head.counters))?;
         Ok(claim)
     }
 
-    /// That the head and the claim called `name` are still these.
-    async fn unchanged(&self, head: Generation, claim: &NodeClaim) -> Result<(), Failure> {
+    /// The claim called like `claim`, as it stands in the ledger.
+    async fn stored(&self, claim: &NodeClaim) -> Result<Option<NodeClaim>, Failure> {
+        Ok(self.ledger.snapshot(self.one()).await?.claims.remove(&claim.name))
+    }
+
+    /// That the counters and the claim are still these.
+    async fn unchanged(&self, counters: Counters, claim: &NodeClaim) -> Result<(), Failure> {
         let snapshot = self.ledger.snapshot(self.one()).await?;
-        same("the head", &snapshot.generation, &head)?;
+        same("the counters", &snapshot.head.counters, &counters)?;
         same("the claim", &snapshot.claims.get(&claim.name), &Some(claim))
     }
 
     /// That there is no claim called like `claim`.
     async fn absent(&self, claim: &NodeClaim) -> Result<(), Failure> {
-        same("the claim", &self.ledger.claim(self.one(), &claim.name).await?, &None)?;
-        let snapshot = self.ledger.snapshot(self.one()).await?;
-        same("the snapshot's", &snapshot.claims.get(&claim.name), &None)
+        same("the claim", &self.stored(claim).await?, &None)
     }
 
     fn instance(&self, number: u32) -> InstanceId {
         build::id(&format!("i-{}{number:02}", self.clusters.instance_prefix))
     }
+}
+
+/// What a commit on `counters` answers that promised something and gave nothing up.
+fn arrived(counters: Counters) -> CommitOutcome {
+    CommitOutcome::Committed(next(counters))
+}
+
+/// The counters with one arrival more.
+fn next(counters: Counters) -> Counters {
+    Counters { arrivals: counters.arrivals + 1, ..counters }
 }
 
 /// `claim` launched as `instance`, one version on.

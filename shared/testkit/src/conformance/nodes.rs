@@ -3,8 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    InstanceId, NodeName,
-    labels::TERMINATION_FINALIZER,
+    NodeName,
+    labels::{self, TERMINATION_FINALIZER},
     node::{Node, NodePatch},
 };
 use ports::{Fault, Nodes};
@@ -25,7 +25,8 @@ struct Subject<'a, P, W> {
 pub async fn nodes<P: Nodes, W: ClusterWorld>(port: &P, world: &W) -> Vec<Case> {
     let subject = &Subject { port, world };
     let mut cases = vec![
-        Case::of("a node is found by its instance", subject.by_instance().await),
+        Case::of("a node is found by its name", subject.by_name().await),
+        Case::of("nodes that are not initialized are listed", subject.uninitialized().await),
         Case::of("patching a node twice is patching it once", subject.patched_twice().await),
         Case::of("a taint of the same key and effect is replaced", subject.taint_replaced().await),
         Case::of("a patch that breaks a rule changes nothing", subject.broken_patch().await),
@@ -54,10 +55,10 @@ fn release() -> NodePatch {
 }
 
 impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
-    /// The node of `instance`, which is there.
-    async fn node(&self, instance: &InstanceId) -> Result<Node, Failure> {
-        let node = self.port.node_of_instance(instance).await?;
-        node.ok_or_else(|| Failure(format!("{instance} has no node")))
+    /// The node called `name`, which is there.
+    async fn node(&self, name: &NodeName) -> Result<Node, Failure> {
+        let node = self.port.node(name).await?;
+        node.ok_or_else(|| Failure(format!("{name} is not there")))
     }
 
     /// Patches as a message does that comes again after a conflict: others write nodes too.
@@ -72,23 +73,18 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
     }
 
     /// Patches, and compares the whole node with what it was: nothing else changes.
-    async fn patched(
-        &self,
-        name: &NodeName,
-        instance: &InstanceId,
-        patch: &NodePatch,
-    ) -> Result<Node, Failure> {
+    async fn patched(&self, name: &NodeName, patch: &NodePatch) -> Result<Node, Failure> {
         self.patch(name, patch).await?;
-        let node = self.node(instance).await?;
+        let node = self.node(name).await?;
         ensure(patch.is_satisfied_by(&node), || format!("{patch:?} is not satisfied: {node:?}"))?;
         Ok(node)
     }
 
-    async fn by_instance(&self) -> Result<(), Failure> {
+    async fn by_name(&self) -> Result<(), Failure> {
         let (name, instance) = self.world.join("found").await;
-        let nobody = build::id("i-0fffffffffffffff0");
-        same("a node of nobody", &self.port.node_of_instance(&nobody).await?, &None)?;
-        let node = self.node(&instance).await?;
+        let nobody = build::id("nobody");
+        same("a node that nobody made", &self.port.node(&nobody).await?, &None)?;
+        let node = self.node(&name).await?;
         same("the node", &node.name, &name)?;
         let named = node.provider_id.as_ref().and_then(model::ProviderId::instance);
         same("its instance", &named, &Some(instance))?;
@@ -97,8 +93,36 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
         Ok(self.port.delete(&name).await?)
     }
 
+    async fn uninitialized(&self) -> Result<(), Failure> {
+        let (name, _) = self.world.join("uninitialized").await;
+        let label = |value: &str| NodePatch {
+            labels: texts([(labels::INITIALIZED, value)]),
+            ..NodePatch::default()
+        };
+        let unlabeled = NodePatch {
+            remove_labels: BTreeSet::from([labels::INITIALIZED.to_owned()]),
+            ..NodePatch::default()
+        };
+        let patches = [
+            (unlabeled.clone(), true),
+            (label("true"), false),
+            (label("false"), true),
+            (label("true"), false),
+            (unlabeled, true),
+        ];
+        for (patch, wanted) in patches {
+            let node = self.patched(&name, &patch).await?;
+            let listed = self.port.uninitialized().await?.items;
+            let listed = listed.into_iter().find(|listed| listed.name == name);
+            same(&format!("what is listed after {patch:?}"), &listed, &wanted.then_some(node))?;
+        }
+        self.port.delete(&name).await?;
+        let listed = self.port.uninitialized().await?.items;
+        ensure(listed.iter().all(|node| node.name != name), || format!("{name} is still listed"))
+    }
+
     async fn patched_twice(&self) -> Result<(), Failure> {
-        let (name, instance) = self.world.join("patched").await;
+        let (name, _) = self.world.join("patched").await;
         let theirs = NodePatch {
             labels: texts([("theirs", "kept"), ("old", "1"), ("changed", "before")]),
             annotations: texts([("karpenter.sh/theirs", "kept")]),
@@ -106,7 +130,7 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
             add_finalizers: BTreeSet::from(["example.com/theirs".to_owned()]),
             ..NodePatch::default()
         };
-        let before = self.patched(&name, &instance, &theirs).await?;
+        let before = self.patched(&name, &theirs).await?;
         let patch = NodePatch {
             labels: texts([("new", "1"), ("changed", "after"), ("empty", "")]),
             remove_labels: BTreeSet::from(["old".to_owned(), "never".to_owned()]),
@@ -123,7 +147,7 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
         wanted.taints.extend(patch.add_taints.clone());
         wanted.finalizers.extend(patch.add_finalizers.clone());
         for _ in 0..2 {
-            same("the node", &self.patched(&name, &instance, &patch).await?, &wanted)?;
+            same("the node", &self.patched(&name, &patch).await?, &wanted)?;
         }
         let undo = NodePatch {
             remove_taints: vec![build::taint("ours=of-any-value:PreferNoSchedule")],
@@ -132,19 +156,19 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
         };
         wanted.taints.retain(|taint| taint.key != "ours");
         wanted.finalizers.clear();
-        same("the node", &self.patched(&name, &instance, &undo).await?, &wanted)?;
+        same("the node", &self.patched(&name, &undo).await?, &wanted)?;
         Ok(self.port.delete(&name).await?)
     }
 
     async fn taint_replaced(&self) -> Result<(), Failure> {
-        let (name, instance) = self.world.join("tainted").await;
+        let (name, _) = self.world.join("tainted").await;
         let add = |texts: &[&str]| NodePatch {
             add_taints: texts.iter().map(|text| build::taint(text)).collect(),
             ..NodePatch::default()
         };
         let first = ["team=a:PreferNoSchedule", "team=a:NoSchedule"];
-        self.patched(&name, &instance, &add(&first)).await?;
-        let node = self.patched(&name, &instance, &add(&["team=b:NoSchedule"])).await?;
+        self.patched(&name, &add(&first)).await?;
+        let node = self.patched(&name, &add(&["team=b:NoSchedule"])).await?;
         let of_team = node.taints.into_iter().filter(|taint| taint.key == "team");
         let seen: BTreeSet<_> = of_team.collect();
         let wanted = ["team=a:PreferNoSchedule", "team=b:NoSchedule"];
@@ -153,8 +177,8 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
     }
 
     async fn broken_patch(&self) -> Result<(), Failure> {
-        let (name, instance) = self.world.join("broken").await;
-        let before = self.node(&instance).await?;
+        let (name, _) = self.world.join("broken").await;
+        let before = self.node(&name).await?;
         let labels = texts([("good", "1")]);
         let patches = [
             NodePatch { labels: texts([("bad", "no label value")]), ..NodePatch::default() },
@@ -175,7 +199,7 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
             patch.labels.extend(labels.clone());
             let refused = self.port.patch(&name, &patch).await.map_err(|error| error.fault);
             same(&format!("the answer to {patch:?}"), &refused, &Err(Fault::Permanent))?;
-            same("the node", &self.node(&instance).await?, &before)?;
+            same("the node", &self.node(&name).await?, &before)?;
         }
         Ok(self.port.delete(&name).await?)
     }
@@ -192,46 +216,46 @@ impl<P: Nodes, W: ClusterWorld> Subject<'_, P, W> {
     }
 
     async fn deleted(&self) -> Result<(), Failure> {
-        let (name, instance) = self.world.join("deleted").await;
+        let (name, _) = self.world.join("deleted").await;
         for _ in 0..2 {
             self.port.delete(&name).await?;
-            same("its node", &self.port.node_of_instance(&instance).await?, &None)?;
+            same("its node", &self.port.node(&name).await?, &None)?;
         }
         Ok(())
     }
 
     async fn held(&self) -> Result<(), Failure> {
-        let (name, instance) = self.world.join("held").await;
-        self.patched(&name, &instance, &hold()).await?;
+        let (name, _) = self.world.join("held").await;
+        self.patched(&name, &hold()).await?;
         for _ in 0..2 {
             self.port.delete(&name).await?;
-            same("whether it is being deleted", &self.node(&instance).await?.is_deleting, &true)?;
+            same("whether it is being deleted", &self.node(&name).await?.is_deleting, &true)?;
         }
         // It is a node like any other until it is released.
         let label = NodePatch { labels: texts([("late", "1")]), ..NodePatch::default() };
-        self.patched(&name, &instance, &label).await?;
-        self.patched(&name, &instance, &hold()).await?;
+        self.patched(&name, &label).await?;
+        self.patched(&name, &hold()).await?;
         self.patch(&name, &release()).await?;
-        same("its node", &self.port.node_of_instance(&instance).await?, &None)?;
+        same("its node", &self.port.node(&name).await?, &None)?;
         let refused = self.port.patch(&name, &release()).await.map_err(|error| error.fault);
         same("the answer to a patch", &refused, &Err(Fault::NotFound))
     }
 
     async fn late_hold(&self) -> Result<(), Failure> {
-        let (name, instance) = self.world.join("late-hold").await;
+        let (name, _) = self.world.join("late-hold").await;
         let theirs = BTreeSet::from(["example.com/theirs".to_owned()]);
         let hold_theirs = NodePatch { add_finalizers: theirs.clone(), ..NodePatch::default() };
-        self.patched(&name, &instance, &hold_theirs).await?;
+        self.patched(&name, &hold_theirs).await?;
         self.port.delete(&name).await?;
         let late = NodePatch { labels: texts([("late", "1")]), ..hold() };
         let refused = self.port.patch(&name, &late).await.map_err(|error| error.fault);
         same("the answer to a new finalizer", &refused, &Err(Fault::Permanent))?;
-        let node = self.node(&instance).await?;
+        let node = self.node(&name).await?;
         same("its finalizers", &node.finalizers, &theirs)?;
         same("its label", &node.labels.get("late"), &None)?;
         let release_theirs = NodePatch { remove_finalizers: theirs, ..NodePatch::default() };
         self.patch(&name, &release_theirs).await?;
-        same("its node", &self.port.node_of_instance(&instance).await?, &None)
+        same("its node", &self.port.node(&name).await?, &None)
     }
 
     async fn orphans(&self) -> Result<(), Failure> {

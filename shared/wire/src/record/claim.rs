@@ -14,9 +14,9 @@ use serde::{Deserialize, Serialize};
 use super::parts::{self, RequirementV1, ResourcesV1, TaintV1};
 
 /// Version 1 of a stored NodeClaim. Amounts are in base units, prices in nano-dollars per hour,
-/// durations in Go's notation, times in RFC 3339.
+/// durations in Go's notation, times in RFC 3339. That visits failed is not part of it: see
+/// [`super::encode_retry`].
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct ClaimRecordV1 {
     v: u32,
     name: String,
@@ -65,7 +65,6 @@ pub(super) struct ClaimRecordV1 {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct InstanceV1 {
     id: String,
     instance_type: String,
@@ -78,7 +77,6 @@ struct InstanceV1 {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct DeletionV1 {
     reason: String,
     at: Timestamp,
@@ -143,6 +141,8 @@ impl ClaimRecordV1 {
             conditions,
             deletion,
             message,
+            retry: _,
+            not_understood: _,
         } = claim;
         Self {
             v: super::VERSION,
@@ -211,8 +211,10 @@ impl ClaimRecordV1 {
             node: self.node.map(|name| parts::id(&name, NodeName::new)).transpose()?,
             empty_since: self.empty_since,
             conditions: self.conditions.into_conditions(),
-            deletion: self.deletion.map(DeletionV1::into_deletion).transpose()?,
+            deletion: self.deletion.map(DeletionV1::into_deletion),
             message: self.message.as_deref().map(ClaimMessage::parse),
+            retry: None,
+            not_understood: None,
         })
     }
 }
@@ -280,20 +282,16 @@ impl ConditionsV1 {
 }
 
 /// The reason called `text`. The release of commit 405e221 knew two more for a claim whose node never
-/// came; no function of it gave them, and a claim that cannot be read would hold up its whole cluster.
-fn reason(text: &str) -> Option<DeletionReason> {
+/// came, and another release may know others: a claim that is given up is given up, whatever for.
+fn reason(text: &str) -> DeletionReason {
     match text {
-        "InsufficientCapacity" | "LaunchFailed" => Some(DeletionReason::NotRegistered),
-        _ => DeletionReason::parse(text),
+        "InsufficientCapacity" | "LaunchFailed" => DeletionReason::NotRegistered,
+        _ => DeletionReason::parse(text).unwrap_or(DeletionReason::NotUnderstood),
     }
 }
 
 impl DeletionV1 {
-    fn into_deletion(self) -> Result<Deletion, String> {
-        Ok(Deletion {
-            reason: parts::known(&self.reason, "reason", reason)?,
-            at: self.at,
-            deadline: self.deadline,
-        })
+    fn into_deletion(self) -> Deletion {
+        Deletion { reason: reason(&self.reason), at: self.at, deadline: self.deadline }
     }
 }

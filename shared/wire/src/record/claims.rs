@@ -1,16 +1,17 @@
 //! Several claims in one record: what they have in common is said once.
 
+use std::sync::Arc;
+
 use model::NodeClaim;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{VERSION, claim::ClaimRecordV1};
+use super::{VERSION, claim::ClaimRecordV1, claim_value};
 
 /// Members of a claim's record.
 type Members = Map<String, Value>;
 
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct ClaimsRecordV1 {
     v: u32,
     /// The first is whole.
@@ -34,19 +35,28 @@ impl ClaimsRecordV1 {
             let mut whole = first.clone();
             whole.extend(other.clone());
             whole.retain(|_, member| !member.is_null());
-            let record: ClaimRecordV1 = serde_json::from_value(Value::Object(whole))
-                .map_err(|error| format!("claims[{index}]: {error}"))?;
-            record.into_claim().map_err(|problem| format!("claims[{index}]: {problem}"))
+            claim_of(whole).map_err(|problem| format!("claims[{index}]: {problem}"))
         };
         self.claims.iter().enumerate().map(read).collect()
     }
 }
 
+fn claim_of(whole: Members) -> Result<NodeClaim, String> {
+    let whole = Value::Object(whole);
+    let record: ClaimRecordV1 =
+        serde_json::from_value(whole.clone()).map_err(|error| error.to_string())?;
+    let mut claim = record.into_claim()?;
+    if claim_value(&claim) != whole {
+        claim.not_understood = Some(Arc::from(whole.to_string()));
+    }
+    Ok(claim)
+}
+
 fn members(claim: &NodeClaim) -> Members {
-    match serde_json::to_value(ClaimRecordV1::of(claim)) {
-        Ok(Value::Object(members)) => members,
+    match claim_value(claim) {
+        Value::Object(members) => members,
         // A record is an object with texts as keys: there is nothing else that it could become.
-        Ok(_) | Err(_) => Members::new(),
+        _ => Members::new(),
     }
 }
 

@@ -11,7 +11,6 @@ use super::parts;
 
 /// Version 1 of a stored decision. Prices are in nano-dollars per hour.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct DecisionRecordV1 {
     v: u32,
     at: Timestamp,

@@ -30,7 +30,6 @@ pub(crate) fn into_resources(record: &ResourcesV1) -> Result<Resources, String> 
 
 /// A requirement as the set that it is.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(crate) struct RequirementV1 {
     key: String,
     /// Whether the set is everything but `values`.
@@ -91,7 +90,6 @@ fn into_requirement(record: &RequirementV1) -> Result<Requirement, String> {
 }
 
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(crate) struct TaintV1 {
     key: String,
     #[serde(default, skip_serializing_if = "String::is_empty")]

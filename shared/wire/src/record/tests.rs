@@ -45,7 +45,7 @@ fn what_cannot_be_read_names_the_field_and_the_rule() {
         (r#""v":1"#, r#""v":2"#, "version 2 is not supported, only 1 is"),
         (r#""v":1,"#, "", "missing field `v` at line 1 column 366"),
         (r#""version":1"#, r#""version":-1"#, "invalid value: integer `-1`, expected u64"),
-        (r#""batch":"demo-1-0""#, r#""btach":"x""#, "unknown field `btach`"),
+        (r#""batch":"demo-1-0""#, r#""btach":"x""#, "missing field `batch`"),
         ("promised", "proposed", "`proposed` is not a known phase"),
         ("m7g.large", "m7g", "`m7g` is not a valid instance type name"),
         ("2026-11-21T12:00:00Z", "yesterday", "failed to parse"),
@@ -54,6 +54,117 @@ fn what_cannot_be_read_names_the_field_and_the_rule() {
         assert!(error.contains(problem.split(" at line").next().unwrap()), "{error}");
         assert!(error.starts_with("claim record: "), "{error}");
     }
+}
+
+/// A record of a claim as a later release could write it.
+fn of_tomorrow() -> String {
+    let claim = NodeClaim {
+        requirements: [Requirement::new("team", Operator::In, ["red"]).unwrap()]
+            .into_iter()
+            .collect(),
+        ..smallest().given_up(DeletionReason::Expired, "2026-11-21T12:00:00Z".parse().unwrap())
+    };
+    let text = encode_claim(&claim)
+        .replace(r#""at":"#, r#""who":"a person","at":"#)
+        .replace("Expired", "Rebalanced")
+        .replace(r#""key":"team""#, r#""key":"team","strength":3"#);
+    text.replace(r#"{"v":1"#, r#"{"v":1,"weight":{"is":[null,1]}"#)
+}
+
+#[test]
+fn what_another_release_wrote_is_passed_over_and_kept() {
+    let stored = of_tomorrow();
+    let claim = decode_claim(&stored).unwrap();
+    assert_eq!(claim.deletion.as_ref().unwrap().reason, DeletionReason::NotUnderstood);
+    let as_value = |text: &str| serde_json::from_str::<Value>(text).unwrap();
+    assert_eq!(as_value(&encode_claim(&claim)), as_value(&stored));
+    let next = NodeClaim { message: Some("it waits".into()), ..claim.following() };
+    let mut expected = as_value(&stored);
+    expected["version"] = 3.into();
+    expected["message"] = "it waits".into();
+    assert_eq!(as_value(&encode_claim(&next)), expected);
+    // And once more, with one member gone.
+    let again = decode_claim(&encode_claim(&next)).unwrap();
+    let last = NodeClaim { message: None, deletion: None, ..again };
+    let written = as_value(&encode_claim(&last));
+    assert_eq!(written.get("message"), None);
+    assert_eq!(written.get("deletion"), None);
+    assert_eq!(written["weight"], expected["weight"]);
+    assert_eq!(written["requirements"], expected["requirements"]);
+}
+
+#[test]
+fn what_another_release_wrote_is_kept_in_a_batch_too() {
+    let other = NodeClaim { name: "general-1-1".parse().unwrap(), ..smallest() };
+    let claims = [decode_claim(&of_tomorrow()).unwrap(), other];
+    let read = decode_claims(&encode_claims(&claims.each_ref())).unwrap();
+    assert_eq!(read[1], claims[1]);
+    for (read, claim) in read.iter().zip(&claims) {
+        assert_eq!(encode_claim(read), encode_claim(claim));
+    }
+}
+
+#[test]
+fn a_record_of_this_release_is_understood_whole() {
+    assert_eq!(decode_claim(&encode_claim(&smallest())).unwrap().not_understood, None);
+}
+
+#[test]
+fn pulses_commands_refusals_and_retries_survive() {
+    use model::{
+        HourlyPrice, OfferingKey, Requirements,
+        disruption::{Method, Replacement},
+        ledger::Counters,
+        pulse::PulseNote,
+    };
+    let at: Timestamp = "2026-11-21T12:00:00.5Z".parse().unwrap();
+    let idle = Pulse { sequence: 7, ..Pulse::default() };
+    expect![[r#"{"v":1,"sequence":7,"served":{"arrivals":0,"departures":0},"failures":0}"#]]
+        .assert_eq(&encode_pulse(&idle));
+    let armed = Pulse {
+        sequence: u64::MAX,
+        due_at: Some(at),
+        served: Counters { arrivals: 3, departures: 4 },
+        failures: 2,
+        note: Some(PulseNote { digest: u64::MAX, at }),
+    };
+    for pulse in [idle, armed] {
+        assert_eq!(decode_pulse(&encode_pulse(&pulse)), Ok(pulse));
+    }
+
+    let replacement = Replacement {
+        node_pool: "general".parse().unwrap(),
+        instance_types: vec!["m7g.large".parse().unwrap()],
+        requirements: Requirements::of_labels([("topology.kubernetes.io/zone", "us-west-2a")]),
+        cheapest: Some((
+            OfferingKey {
+                capacity_type: CapacityType::Spot,
+                instance_type: "m7g.large".parse().unwrap(),
+                zone: "us-west-2a".parse().unwrap(),
+            },
+            HourlyPrice(33_700_000),
+        )),
+        pods: vec![PodKey {
+            namespace: "default".parse().unwrap(),
+            name: "web-0".parse().unwrap(),
+        }],
+    };
+    for method in Method::ALL {
+        let candidates = vec!["general-1-0".parse().unwrap(), "general-1-1".parse().unwrap()];
+        let replacements = vec![replacement.clone()];
+        let command = Command { method, found_at: at, candidates, replacements };
+        let text = encode_command(&command);
+        assert_eq!(decode_command(&text), Ok(command));
+        let odd = decode_command(&text.replace(method.as_str(), "balance")).unwrap_err();
+        assert_eq!(odd.to_string(), "command record: `balance` is not a known method");
+    }
+
+    let refusals =
+        LaunchRefusals { reason: "MaxSpotInstanceCountExceeded".into(), count: 3, until: at };
+    assert_eq!(decode_refusals(&encode_refusals(&refusals)), Ok(refusals));
+    let retry = Retry { failures: 3, not_before: at };
+    assert_eq!(decode_retry(&encode_retry(retry)), Ok(retry));
+    assert!(decode_retry("{}").is_err());
 }
 
 #[test]

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use super::VERSION;
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct ValidationRecordV1 {
     v: u32,
     key: String,
@@ -17,7 +16,6 @@ pub(super) struct ValidationRecordV1 {
 }
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct FailureV1 {
     check: String,
     why: String,

@@ -15,7 +15,8 @@ fn goes(facts: &Facts, reason: DisruptionReason) -> (Vec<String>, Vec<String>) {
     let claims = outlook.command.iter().flat_map(|command| &command.candidates);
     let names = claims.map(|name| name.as_str().replacen("claim-", "", 1)).collect();
     let changes = outlook.command.iter().flat_map(|command| given_up(facts, command)).collect();
-    let plan = Plan { changes, ..outlook.observed };
+    let decisions = outlook.decision.into_iter().collect();
+    let plan = Plan { changes, decisions, ..observed(facts) };
     assert_eq!(plan_check::violations(facts, &plan), Vec::new());
     assert!(plan.promises.is_empty());
     (names, plan.decisions.into_iter().flat_map(|decision| texts(&decision.rejected)).collect())
@@ -33,7 +34,7 @@ fn a_node_whose_pods_fit_elsewhere_is_given_up() {
     let (gone, _) = goes(&facts, DisruptionReason::Underutilized);
     assert_eq!(gone, ["b"]);
     let outlook = look(&facts, DisruptionReason::Underutilized, &Options::deployed());
-    assert!(outlook.observed.is_empty());
+    assert!(observed(&facts).is_empty());
     let given_up = given_up(&facts, &outlook.command.unwrap());
     let reasons = given_up.iter().filter_map(|claim| claim.deletion.as_ref());
     let reasons: Vec<DeletionReason> = reasons.map(|deletion| deletion.reason).collect();

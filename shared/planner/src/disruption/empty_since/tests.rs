@@ -10,7 +10,7 @@ use model::{
 };
 
 use super::{
-    super::{Found, Options, look, validated},
+    super::{Found, Options, look, observed, validated},
     *,
 };
 use crate::testing::*;
@@ -53,14 +53,14 @@ fn emptiness_is_noted_and_forgotten() {
     let mut facts = idle(&["a", "b"]);
     change(&mut facts, "a", |claim| claim.empty_since = None);
     facts.pods = vec![running("web", "b", spec("cpu=1"))];
-    let seen = empty(&facts).observed;
+    let seen = observed(&facts);
     let since: Vec<_> = seen.changes.iter().map(|c| (c.name.as_str(), c.empty_since)).collect();
     assert_eq!(since, [("claim-a", Some(now())), ("claim-b", None)]);
     assert!(seen.promises.is_empty() && seen.decisions.is_empty());
     let version = facts.ledger.claims.values().next().unwrap().version;
     assert_eq!(seen.changes[0].version, version + 1);
     commit(&mut facts, &seen);
-    assert!(empty(&facts).observed.is_empty());
+    assert!(observed(&facts).is_empty());
 }
 
 #[test]
@@ -167,7 +167,7 @@ fn what_was_found_is_given_up_if_it_still_holds() {
     change(&mut facts, "c", |claim| claim.empty_since = Some(now() + SignedDuration::from_secs(5)));
     facts.node_pools[0].disruption.consolidate_after = Some(SignedDuration::ZERO);
     let plan = validated(&facts, &command, &Options::deployed());
-    assert_eq!(plan.parent, facts.ledger.generation);
+    assert_eq!(plan.parent, facts.ledger.head.counters);
     let [gone] = plan.changes.as_slice() else { panic!("{:?}", plan.changes) };
     let deletion = gone.deletion.as_ref().unwrap();
     assert_eq!(

@@ -38,7 +38,6 @@ fn a_node_that_joined_is_registered_with_all_that_its_claim_says() {
     let next = settled.claim.unwrap();
     assert_eq!((next.phase, next.version), (ClaimPhase::Registered, claim.version + 1));
     assert_eq!(next.node.as_ref(), Some(&node.name));
-    assert!(settled.tag_instance);
     let after = patched(&node, settled.patch.as_ref());
     assert!(after.is_registered());
     assert_eq!(after.labels[labels::NODE_POOL], "general");

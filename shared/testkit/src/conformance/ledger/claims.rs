@@ -5,12 +5,12 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 use model::{
     DeletionReason, NodeClaim,
-    claim::Deletion,
-    ledger::{CommitOutcome, WriteOutcome},
+    claim::{Deletion, Retry},
+    ledger::WriteOutcome,
 };
 use ports::{Fault, Ledger};
 
-use super::{Subject, later, launched, offering};
+use super::{Subject, arrived, later, launched, next, offering};
 use crate::{
     build,
     conformance::{ATTEMPTS_MAX, Case, Failure, same},
@@ -23,15 +23,15 @@ pub(super) async fn cases<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) 
         Case::of("a claim under another version is refused", wrong_version(subject).await),
         Case::of("a claim that is not there cannot be written", written_lost(subject).await),
         Case::of("claims of a batch are written together", batch_written(subject).await),
-        Case::of("claims of a batch are removed together", batch_removed(subject).await),
+        Case::of("claims of a batch are withdrawn together", batch_withdrawn(subject).await),
         Case::of("one of a batch moves on, and the others stay", one_of_batch(subject).await),
-        Case::of("a claim is removed again without effect", removed_twice(subject).await),
-        Case::of("a claim under another version is not removed", removed_stale(subject).await),
+        Case::of("a claim is withdrawn again without effect", withdrawn_twice(subject).await),
+        Case::of("a claim under another version is not withdrawn", withdrawn_stale(subject).await),
         Case::of(
             "a claim that left its batch is written and removed by itself",
             alone(subject).await,
         ),
-        Case::of("a claim is found by its instance", by_instance(subject).await),
+        Case::of("claims are found by their instances", by_instances(subject).await),
         Case::of(
             "an offering cools down until the later time, for every cluster",
             is_unavailable(subject).await,
@@ -47,11 +47,11 @@ async fn write<L: Ledger, W: AsyncFn()>(
     Ok(subject.ledger.write_claims(subject.one(), std::slice::from_ref(claim)).await?)
 }
 
-async fn remove<L: Ledger, W: AsyncFn()>(
+async fn withdraw<L: Ledger, W: AsyncFn()>(
     subject: &Subject<'_, L, W>,
     claim: &NodeClaim,
 ) -> Result<WriteOutcome, Failure> {
-    Ok(subject.ledger.remove_claims(subject.one(), std::slice::from_ref(claim)).await?)
+    Ok(subject.ledger.withdraw_claims(subject.one(), std::slice::from_ref(claim)).await?)
 }
 
 /// A claim with something in every field, among it what entries of requirements cannot say.
@@ -84,11 +84,13 @@ fn full(name: &str) -> NodeClaim {
 async fn reads_back<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
     let claim = full("full");
     let head = subject.head().await?;
-    let commit = build::commit("full", head, vec![claim.clone()]);
-    same("the answer", &subject.commit(&commit).await?, &CommitOutcome::Committed(head.next()))?;
+    let commit = build::commit("full", &head, vec![claim.clone()]);
+    same("the answer", &subject.commit(&commit).await?, &arrived(head.counters))?;
+    let counters = next(head.counters);
     let mut next = launched(&claim, subject.instance(1));
     next.node = Some(build::id("ip-10-0-0-1.us-west-2.compute.internal"));
     next.empty_since = Some(later(1));
+    next.retry = Some(Retry { failures: 3, not_before: later(1) });
     let deletion = Deletion {
         reason: DeletionReason::SpotInterrupted,
         at: later(2),
@@ -96,15 +98,14 @@ async fn reads_back<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Res
     };
     let last = NodeClaim {
         deletion: Some(deletion),
+        retry: None,
         ..next.moved_to(model::ClaimPhase::Deleting, later(2))
     };
     for claim in [claim, next, last] {
         if 1 < claim.version {
             same("writing", &write(subject, &claim).await?, &WriteOutcome::Written)?;
-            let read = subject.ledger.claim(subject.one(), &claim.name).await?;
-            same("the claim", &read.as_ref(), &Some(&claim))?;
         }
-        subject.unchanged(head.next(), &claim).await?;
+        subject.unchanged(counters, &claim).await?;
     }
     Ok(())
 }
@@ -113,19 +114,19 @@ async fn written_twice<L: Ledger, W: AsyncFn()>(
     subject: &Subject<'_, L, W>,
 ) -> Result<(), Failure> {
     let claim = subject.promised("written-twice").await?;
-    let head = subject.head().await?;
+    let counters = subject.head().await?.counters;
     let next = NodeClaim { version: 2, message: Some("next".into()), ..claim };
     same("the first write", &write(subject, &next).await?, &WriteOutcome::Written)?;
     same("the second write", &write(subject, &next).await?, &WriteOutcome::Written)?;
     // A claim's own write does not move the head.
-    subject.unchanged(head, &next).await
+    subject.unchanged(counters, &next).await
 }
 
 async fn wrong_version<L: Ledger, W: AsyncFn()>(
     subject: &Subject<'_, L, W>,
 ) -> Result<(), Failure> {
     let claim = subject.promised("wrong-version").await?;
-    let head = subject.head().await?;
+    let counters = subject.head().await?.counters;
     let next = NodeClaim { version: 2, message: Some("next".into()), ..claim.clone() };
     same("the write", &write(subject, &next).await?, &WriteOutcome::Written)?;
     let other = |version| NodeClaim {
@@ -136,10 +137,10 @@ async fn wrong_version<L: Ledger, W: AsyncFn()>(
     for version in [1, 2, 4] {
         let outcome = write(subject, &other(version)).await?;
         same("a write under another version", &outcome, &WriteOutcome::Conflict)?;
-        subject.unchanged(head, &next).await?;
+        subject.unchanged(counters, &next).await?;
     }
     same("a write under the next one", &write(subject, &other(3)).await?, &WriteOutcome::Written)?;
-    subject.unchanged(head, &other(3)).await
+    subject.unchanged(counters, &other(3)).await
 }
 
 async fn written_lost<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
@@ -159,8 +160,8 @@ async fn batch<L: Ledger, W: AsyncFn()>(
 ) -> Result<Vec<NodeClaim>, Failure> {
     let head = subject.head().await?;
     let claims = build::batch(name, claims);
-    let commit = build::commit(name, head, claims.clone());
-    same("promising", &subject.commit(&commit).await?, &CommitOutcome::Committed(head.next()))?;
+    let commit = build::commit(name, &head, claims.clone());
+    same("promising", &subject.commit(&commit).await?, &arrived(head.counters))?;
     Ok(claims)
 }
 
@@ -179,14 +180,10 @@ async fn batch_written<L: Ledger, W: AsyncFn()>(
         let outcome = subject.ledger.write_claims(subject.one(), &asked).await?;
         same("writing", &outcome, &WriteOutcome::Written)?;
         let snapshot = subject.ledger.snapshot(subject.one()).await?;
-        same("the head", &snapshot.generation, &head)?;
+        same("the head", &snapshot.head, &head)?;
         for claim in &asked {
             same("one of them", &snapshot.claims.get(&claim.name), &Some(claim))?;
         }
-    }
-    if let Some(last) = asked.last() {
-        let read = subject.ledger.claim(subject.one(), &last.name).await?;
-        same("the last", &read.as_ref(), &Some(last))?;
     }
     let outcome = subject.ledger.write_claims(subject.one(), &claims).await?;
     same("writing under an old version", &outcome, &WriteOutcome::Conflict)?;
@@ -195,61 +192,60 @@ async fn batch_written<L: Ledger, W: AsyncFn()>(
 }
 
 /// Some are still only promised, one was asked for, and one was moved on meanwhile.
-async fn batch_removed<L: Ledger, W: AsyncFn()>(
+async fn batch_withdrawn<L: Ledger, W: AsyncFn()>(
     subject: &Subject<'_, L, W>,
 ) -> Result<(), Failure> {
-    let mut claims = batch(subject, "batch-removed", 120).await?;
+    let mut claims = batch(subject, "batch-withdrawn", 120).await?;
     let last = claims.len() - 1;
-    let head = subject.head().await?;
     for claim in claims.iter_mut().take(1) {
         *claim = asked_for(claim);
         same("the write", &write(subject, claim).await?, &WriteOutcome::Written)?;
     }
     let (removed, kept) = claims.split_at(last);
     for _ in 0..2 {
-        let outcome = subject.ledger.remove_claims(subject.one(), removed).await?;
+        let outcome = subject.ledger.withdraw_claims(subject.one(), removed).await?;
         same("removing", &outcome, &WriteOutcome::Written)?;
         let snapshot = subject.ledger.snapshot(subject.one()).await?;
         let left = removed.iter().find(|claim| snapshot.claims.contains_key(&claim.name));
         same("what is left of them", &left, &None)?;
     }
     for claim in kept {
-        subject.unchanged(head, claim).await?;
+        same("one that stays", &subject.stored(claim).await?.as_ref(), &Some(claim))?;
         let next = asked_for(claim);
         same("the write", &write(subject, &next).await?, &WriteOutcome::Written)?;
-        let outcome = subject.ledger.remove_claims(subject.one(), kept).await?;
+        let outcome = subject.ledger.withdraw_claims(subject.one(), kept).await?;
         same("removing under an old version", &outcome, &WriteOutcome::Conflict)?;
-        subject.unchanged(head, &next).await?;
+        same("what moved on", &subject.stored(&next).await?.as_ref(), &Some(&next))?;
     }
     Ok(())
 }
 
 async fn one_of_batch<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
     let claims = batch(subject, "one-of-batch", 3).await?;
-    let head = subject.head().await?;
     let [first, second, third] = claims.as_slice() else {
         return Err(Failure("three claims were asked for".to_owned()));
     };
     let next = asked_for(second);
     same("writing one", &write(subject, &next).await?, &WriteOutcome::Written)?;
-    let outcome = remove(subject, first).await?;
+    let outcome = withdraw(subject, first).await?;
     same("removing another", &outcome, &WriteOutcome::Written)?;
     subject.absent(first).await?;
-    subject.unchanged(head, &next).await?;
-    subject.unchanged(head, third).await?;
+    let counters = subject.head().await?.counters;
+    subject.unchanged(counters, &next).await?;
+    subject.unchanged(counters, third).await?;
     let launched_claims: Vec<NodeClaim> = claims.iter().map(asked_for).collect();
     let outcome = subject.ledger.write_claims(subject.one(), &launched_claims).await?;
     same("writing one that is gone", &outcome, &WriteOutcome::Conflict)?;
     subject.absent(first).await?;
-    subject.unchanged(head, &asked_for(third)).await
+    subject.unchanged(counters, &asked_for(third)).await
 }
 
-async fn removed_twice<L: Ledger, W: AsyncFn()>(
+async fn withdrawn_twice<L: Ledger, W: AsyncFn()>(
     subject: &Subject<'_, L, W>,
 ) -> Result<(), Failure> {
-    let claim = subject.promised("removed-twice").await?;
+    let claim = subject.promised("withdrawn-twice").await?;
     for _ in 0..2 {
-        let outcome = remove(subject, &claim).await?;
+        let outcome = withdraw(subject, &claim).await?;
         same("removing", &outcome, &WriteOutcome::Written)?;
         subject.absent(&claim).await?;
     }
@@ -258,32 +254,31 @@ async fn removed_twice<L: Ledger, W: AsyncFn()>(
     subject.absent(&next).await
 }
 
-async fn removed_stale<L: Ledger, W: AsyncFn()>(
+async fn withdrawn_stale<L: Ledger, W: AsyncFn()>(
     subject: &Subject<'_, L, W>,
 ) -> Result<(), Failure> {
-    let claim = subject.promised("removed-stale").await?;
-    let head = subject.head().await?;
+    let claim = subject.promised("withdrawn-stale").await?;
     let next = NodeClaim { version: 2, ..claim.clone() };
     same("the write", &write(subject, &next).await?, &WriteOutcome::Written)?;
-    let outcome = remove(subject, &claim).await?;
+    let outcome = withdraw(subject, &claim).await?;
     same("removing under an old version", &outcome, &WriteOutcome::Conflict)?;
-    subject.unchanged(head, &next).await
+    same("the claim", &subject.stored(&next).await?.as_ref(), &Some(&next))
 }
 
 async fn alone<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
     let promised = subject.promised("alone").await?;
-    let head = subject.head().await?;
+    let counters = subject.head().await?.counters;
     let asked = asked_for(&promised);
     let (ledger, cluster_name) = (subject.ledger, subject.one());
     same("a write", &ledger.write_claim(cluster_name, &asked).await?, &WriteOutcome::Conflict)?;
     let refused = ledger.remove_claim(cluster_name, &promised).await.map_err(|error| error.fault);
     same("a removal", &refused, &Err(Fault::Permanent))?;
-    subject.unchanged(head, &promised).await?;
+    subject.unchanged(counters, &promised).await?;
     same("leaving the batch", &write(subject, &asked).await?, &WriteOutcome::Written)?;
     let next = NodeClaim { version: 3, message: Some("next".into()), ..asked.clone() };
     for _ in 0..2 {
         same("the write", &ledger.write_claim(cluster_name, &next).await?, &WriteOutcome::Written)?;
-        subject.unchanged(head, &next).await?;
+        subject.unchanged(counters, &next).await?;
     }
     same(
         "an old write",
@@ -310,31 +305,53 @@ async fn alone<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(
     )
 }
 
-async fn by_instance<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
-    let (instance, nobody) = (subject.instance(2), subject.instance(99));
-    same("nobody's claim", &subject.ledger.claim_of_instance(&nobody).await?, &None)?;
-    let claim = launched(&subject.promised("by-instance").await?, instance.clone());
+async fn by_instances<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
+    let (ours, theirs, nobody) = (subject.instance(2), subject.instance(3), subject.instance(99));
+    let instances = [ours.clone(), theirs.clone(), nobody.clone(), ours.clone()];
+    same("nobody's claims", &subject.ledger.claims_of_instances(&instances).await?, &Vec::new())?;
+    same("no instances", &subject.ledger.claims_of_instances(&[]).await?, &Vec::new())?;
+    let claim = launched(&subject.promised("by-instances").await?, ours.clone());
     same("the write", &write(subject, &claim).await?, &WriteOutcome::Written)?;
-    let wanted = (subject.one().clone(), claim.clone());
-    eventually(subject, &instance, Some(&wanted)).await?;
-    let outcome = remove(subject, &claim).await?;
-    same("removing", &outcome, &WriteOutcome::Written)?;
-    eventually(subject, &instance, None).await
+    // A claim of the same name in another cluster is another one.
+    let other = &subject.clusters.other;
+    let head = subject.ledger.head(other).await?;
+    let promised = build::claim("by-instances");
+    let commit = build::commit("promise-by-instances", &head, vec![promised.clone()]);
+    same("promising", &subject.ledger.commit(other, &commit).await?, &arrived(head.counters))?;
+    let their_claim = launched(&promised, theirs.clone());
+    let written = subject.ledger.write_claims(other, std::slice::from_ref(&their_claim)).await?;
+    same("their write", &written, &WriteOutcome::Written)?;
+    let mut wanted =
+        vec![(subject.one().clone(), claim.clone()), (other.clone(), their_claim.clone())];
+    wanted.sort_by(|(one, _), (other, _)| one.cmp(other));
+    eventually(subject, &instances, &wanted).await?;
+    eventually(subject, &[nobody], &[]).await?;
+    // The index says where, the claim itself what.
+    let next = NodeClaim { message: Some("next".into()), ..claim.following() };
+    same("the next write", &write(subject, &next).await?, &WriteOutcome::Written)?;
+    eventually(subject, std::slice::from_ref(&ours), &[(subject.one().clone(), next.clone())])
+        .await?;
+    same("removing", &withdraw(subject, &next).await?, &WriteOutcome::Written)?;
+    eventually(subject, &instances, &[(other.clone(), their_claim)]).await
 }
 
 async fn eventually<L: Ledger, W: AsyncFn()>(
     subject: &Subject<'_, L, W>,
-    instance: &model::InstanceId,
-    wanted: Option<&(model::ClusterName, NodeClaim)>,
+    instances: &[model::InstanceId],
+    wanted: &[(model::ClusterName, NodeClaim)],
 ) -> Result<(), Failure> {
+    let mut last = Vec::new();
     for _ in 0..ATTEMPTS_MAX {
-        if subject.ledger.claim_of_instance(instance).await?.as_ref() == wanted {
+        last = subject.ledger.claims_of_instances(instances).await?;
+        last.sort_by(|(cluster, claim), (other, that)| {
+            (cluster, &claim.name).cmp(&(other, &that.name))
+        });
+        if last == wanted {
             return Ok(());
         }
         (subject.wait)().await;
     }
-    let entry = subject.ledger.claim_of_instance(instance).await?;
-    same("in the end its claim", &entry.as_ref(), &wanted)
+    same("in the end their claims", &last.as_slice(), &wanted)
 }
 
 async fn is_unavailable<L: Ledger, W: AsyncFn()>(
@@ -356,18 +373,16 @@ async fn is_unavailable<L: Ledger, W: AsyncFn()>(
 
 async fn apart<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
     let ours = subject.promised("apart").await?;
-    let head = subject.head().await?;
+    let counters = subject.head().await?.counters;
     let other = &subject.clusters.other;
     let before = subject.ledger.snapshot(other).await?;
-    same("the other's head", &before.generation.0, &0)?;
-    same("the number of the other's claims", &before.claims.len(), &0)?;
-    same("our claim over there", &subject.ledger.claim(other, &ours.name).await?, &None)?;
+    same("our claim over there", &before.claims.get(&ours.name), &None)?;
     // The same commit id and the same claim name are others over there.
     let theirs = NodeClaim { message: Some("theirs".into()), ..ours.clone() };
-    let commit = build::commit("promise-apart", before.generation, vec![theirs.clone()]);
+    let commit = build::commit("promise-apart", &before.head, vec![theirs.clone()]);
     let outcome = subject.ledger.commit(other, &commit).await?;
-    same("their commit", &outcome, &CommitOutcome::Committed(before.generation.next()))?;
+    same("their commit", &outcome, &arrived(before.head.counters))?;
     let after = subject.ledger.snapshot(other).await?;
     same("their claim", &after.claims.get(&theirs.name), &Some(&theirs))?;
-    subject.unchanged(head, &ours).await
+    subject.unchanged(counters, &ours).await
 }

@@ -1,15 +1,16 @@
-//! Commits: all or nothing, once, on the generation that was observed.
+//! Commits: all or nothing, once, on the counters that were observed.
 
 use std::collections::BTreeMap;
 
 use model::{
-    NodeClaim,
-    ledger::{Commit, CommitOutcome, Decision, WriteOutcome},
+    CommandId, NodeClaim,
+    disruption::{Command, Method},
+    ledger::{Commit, CommitOutcome, Decision, Head, WriteOutcome},
     limits::{CLAIMS_PER_BATCH_MAX, CLAIMS_PER_COMMIT_MAX, ITEMS_PER_COMMIT_MAX},
 };
 use ports::Ledger;
 
-use super::{Subject, later, offering, one_of_each};
+use super::{Subject, arrived, later, launched, next, offering, one_of_each};
 use crate::{
     build,
     conformance::{Case, Failure, ensure, race::race, same},
@@ -17,7 +18,6 @@ use crate::{
 
 pub(super) async fn cases<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Vec<Case> {
     vec![
-        Case::of("a cluster that nobody wrote to is empty at generation 0", fresh(subject).await),
         Case::of(
             "of commits on one parent, one after another, one wins",
             one_by_one(subject).await,
@@ -32,15 +32,9 @@ pub(super) async fn cases<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) 
         Case::of("a commit of as many items as fit is made", largest(subject).await),
         Case::of("a commit of more items is too large", too_large(subject).await),
         Case::of("a commit promises, changes, cools and explains at once", mixed(subject).await),
+        Case::of("commands wait from one commit to another", commands(subject).await),
+        Case::of("claims are adopted once, and count as arrivals", adopted(subject).await),
     ]
-}
-
-async fn fresh<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
-    let snapshot = subject.ledger.snapshot(subject.one()).await?;
-    same("the generation", &snapshot.generation.0, &0)?;
-    same("the number of claims", &snapshot.claims.len(), &0)?;
-    let nobody = build::id("nobody");
-    same("a claim", &subject.ledger.claim(subject.one(), &nobody).await?, &None)
 }
 
 /// Eight commits on the present head, each with a claim of its own.
@@ -51,7 +45,7 @@ async fn rivals<L: Ledger, W: AsyncFn()>(
     let head = subject.head().await?;
     let rival = |index: u32| {
         let name = format!("{name}-{index}");
-        build::commit(&name, head, vec![build::claim(&name)])
+        build::commit(&name, &head, vec![build::claim(&name)])
     };
     Ok((0..8).map(rival).collect())
 }
@@ -71,8 +65,8 @@ async fn one_won<L: Ledger, W: AsyncFn()>(
             same("whether a rival's claim is there", &there, &won(outcome))?;
         }
         if won(outcome) {
-            same("the head", outcome, &CommitOutcome::Committed(snapshot.generation))?;
-            same("the next generation", &snapshot.generation, &rival.parent.next())?;
+            same("the head", outcome, &CommitOutcome::Committed(snapshot.head.counters))?;
+            same("the next counters", &snapshot.head.counters, &next(rival.parent))?;
         }
     }
     Ok(())
@@ -100,27 +94,28 @@ async fn at_once<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result
 async fn repeated<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
     let head = subject.head().await?;
     let claim = build::claim("repeated");
-    let commit = build::commit("repeated", head, vec![claim.clone()]);
-    let committed = CommitOutcome::Committed(head.next());
+    let commit = build::commit("repeated", &head, vec![claim.clone()]);
+    let committed = arrived(head.counters);
     same("the first answer", &subject.commit(&commit).await?, &committed)?;
     same("the second answer", &subject.commit(&commit).await?, &committed)?;
-    subject.unchanged(head.next(), &claim).await
+    subject.unchanged(next(head.counters), &claim).await
 }
 
 async fn stale_parent<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
     let stale = subject.head().await?;
     let first = subject.promised("before-stale").await?;
     let late = build::claim("stale-parent");
-    let commit = build::commit("stale-parent", stale, vec![late.clone()]);
+    let commit = build::commit("stale-parent", &stale, vec![late.clone()]);
     same("the answer", &subject.commit(&commit).await?, &CommitOutcome::Conflict)?;
     subject.absent(&late).await?;
-    subject.unchanged(stale.next(), &first).await
+    subject.unchanged(next(stale.counters), &first).await
 }
 
 async fn early_parent<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
     let head = subject.head().await?;
     let early = build::claim("early-parent");
-    let commit = build::commit("early-parent", head.next(), vec![early.clone()]);
+    let ahead = Head { counters: next(head.counters), ..head.clone() };
+    let commit = build::commit("early-parent", &ahead, vec![early.clone()]);
     same("the answer", &subject.commit(&commit).await?, &CommitOutcome::Conflict)?;
     same("the head", &subject.head().await?, &head)?;
     subject.absent(&early).await
@@ -150,7 +145,7 @@ async fn stale_change<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> R
     let stored = subject.promised("stale-change").await?;
     for (id, version) in [("version-same", 1), ("version-skipped", 3)] {
         let changed = NodeClaim { version, empty_since: Some(later(0)), ..stored.clone() };
-        let commit = build::commit(id, subject.head().await?, Vec::new());
+        let commit = build::commit(id, &subject.head().await?, Vec::new());
         refused(subject, Commit { changed: vec![changed], ..commit }, &stored).await?;
     }
     Ok(())
@@ -159,7 +154,7 @@ async fn stale_change<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> R
 async fn lost_change<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
     let stored = subject.promised("beside-lost").await?;
     let lost = NodeClaim { version: 2, ..build::claim("lost-change") };
-    let commit = build::commit("lost-change", subject.head().await?, Vec::new());
+    let commit = build::commit("lost-change", &subject.head().await?, Vec::new());
     refused(subject, Commit { changed: vec![lost.clone()], ..commit }, &stored).await?;
     subject.absent(&lost).await
 }
@@ -167,7 +162,7 @@ async fn lost_change<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Re
 async fn name_taken<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
     let stored = subject.promised("name-taken").await?;
     let namesake = NodeClaim { message: Some("another".into()), ..stored.clone() };
-    let commit = build::commit("name-taken", subject.head().await?, vec![namesake]);
+    let commit = build::commit("name-taken", &subject.head().await?, vec![namesake]);
     refused(subject, commit, &stored).await
 }
 
@@ -189,10 +184,10 @@ async fn largest<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result
     let per_batch = CLAIMS_PER_BATCH_MAX;
     let batches = (0..CLAIMS_PER_COMMIT_MAX / per_batch)
         .flat_map(|batch| build::batch(&format!("largest-{batch}"), per_batch));
-    let mut commit = build::commit("largest", head, batches.collect());
+    let mut commit = build::commit("largest", &head, batches.collect());
     commit.decisions = (commit.items()..ITEMS_PER_COMMIT_MAX).map(decision).collect();
     same("its items", &commit.items(), &ITEMS_PER_COMMIT_MAX)?;
-    same("the answer", &subject.commit(&commit).await?, &CommitOutcome::Committed(head.next()))?;
+    same("the answer", &subject.commit(&commit).await?, &arrived(head.counters))?;
     let snapshot = subject.ledger.snapshot(subject.one()).await?;
     for claim in &commit.promised {
         same("a claim", &snapshot.claims.get(&claim.name), &Some(claim))?;
@@ -203,12 +198,12 @@ async fn largest<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result
 async fn too_large<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
     let head = subject.head().await?;
     let claims = (0..ITEMS_PER_COMMIT_MAX).map(|index| build::claim(&format!("too-large-{index}")));
-    let commit = build::commit("too-large", head, claims.collect());
+    let commit = build::commit("too-large", &head, claims.collect());
     let (items, items_max) = (ITEMS_PER_COMMIT_MAX + 1, ITEMS_PER_COMMIT_MAX);
     let refused = CommitOutcome::TooLarge { items, items_max };
     same("the answer", &subject.commit(&commit).await?, &refused)?;
     let snapshot = subject.ledger.snapshot(subject.one()).await?;
-    same("the head", &snapshot.generation, &head)?;
+    same("the head", &snapshot.head, &head)?;
     let there = commit.promised.iter().any(|claim| snapshot.claims.contains_key(&claim.name));
     ensure(!there, || "a claim of it is there".to_owned())
 }
@@ -228,13 +223,13 @@ async fn mixed<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(
         changed: vec![changed.clone()],
         unavailable_offerings: BTreeMap::from([(warm.clone(), later(5)), (hot.clone(), later(5))]),
         decisions: vec![decision(0), decision(1)],
-        ..build::commit("mixed", head, vec![promised.clone()])
+        ..build::commit("mixed", &head, vec![promised.clone()])
     };
-    let committed = CommitOutcome::Committed(head.next());
+    let committed = arrived(head.counters);
     same("the answer", &subject.commit(&commit).await?, &committed)?;
     same("the answer to a repetition", &subject.commit(&commit).await?, &committed)?;
-    subject.unchanged(head.next(), &changed).await?;
-    subject.unchanged(head.next(), &promised).await?;
+    subject.unchanged(next(head.counters), &changed).await?;
+    subject.unchanged(next(head.counters), &promised).await?;
     for cluster in [subject.one(), &subject.clusters.other] {
         let snapshot = subject.ledger.snapshot(cluster).await?;
         same("what cools down", &snapshot.unavailable_offerings.get(&warm), &Some(&later(5)))?;
@@ -245,4 +240,59 @@ async fn mixed<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(
         )?;
     }
     Ok(())
+}
+
+async fn commands<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
+    let command = |method| Command {
+        method,
+        found_at: later(0),
+        candidates: vec![build::id("general-0"), build::id("general-1")],
+        replacements: Vec::new(),
+    };
+    let (first, second) = (command(Method::Emptiness), command(Method::Drift));
+    let ids = [&first, &second].map(CommandId::derived);
+    let head = subject.head().await?;
+    let started = Commit {
+        started: ids.iter().cloned().zip([first, second.clone()]).collect(),
+        ..build::commit("commands-started", &head, Vec::new())
+    };
+    let committed = CommitOutcome::Committed(head.counters);
+    for _ in 0..2 {
+        same("starting them", &subject.commit(&started).await?, &committed)?;
+        let commands = subject.ledger.snapshot(subject.one()).await?.commands;
+        same("what waits", &commands, &started.started)?;
+    }
+    let elsewhere = subject.ledger.snapshot(&subject.clusters.other).await?.commands;
+    same("what waits elsewhere", &elsewhere.len(), &0)?;
+    let [first, last] = ids;
+    let ended = Commit {
+        ended: [first, build::id("never-started")].into(),
+        ..build::commit("commands-ended", &head, Vec::new())
+    };
+    for _ in 0..2 {
+        same("ending one", &subject.commit(&ended).await?, &committed)?;
+        let commands = subject.ledger.snapshot(subject.one()).await?.commands;
+        same("what waits still", &commands, &[(last.clone(), second.clone())].into())?;
+    }
+    let none = Commit { ended: [last].into(), ..build::commit("commands-none", &head, Vec::new()) };
+    same("ending the other", &subject.commit(&none).await?, &committed)
+}
+
+async fn adopted<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
+    let claim = launched(&build::claim("adopted"), subject.instance(40));
+    let head = subject.head().await?;
+    let adopted = vec![claim.clone()];
+    let commit = Commit { adopted: adopted.clone(), ..build::commit("adopt", &head, Vec::new()) };
+    for _ in 0..2 {
+        same("adopting", &subject.commit(&commit).await?, &arrived(head.counters))?;
+        subject.unchanged(next(head.counters), &claim).await?;
+    }
+    let head = subject.head().await?;
+    let again = Commit { adopted, ..build::commit("adopt-again", &head, Vec::new()) };
+    same("adopting it again", &subject.commit(&again).await?, &CommitOutcome::Conflict)?;
+    // It is a claim like any other that left its batch.
+    let moved = claim.following();
+    let written = subject.ledger.write_claim(subject.one(), &moved).await?;
+    same("its next write", &written, &WriteOutcome::Written)?;
+    subject.unchanged(head.counters, &moved).await
 }

@@ -1,4 +1,4 @@
-//! What a command launches in place of nodes, as it is sent.
+//! What a command launches in place of nodes, as it is stored.
 
 use model::{
     CapacityType, HourlyPrice, InstanceTypeName, NodePoolName, OfferingKey, Zone,
@@ -6,10 +6,9 @@ use model::{
 };
 use serde::{Deserialize, Serialize};
 
-use crate::record::parts::{self, RequirementV1};
+use super::parts::{self, RequirementV1};
 
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 pub(super) struct ReplacementV1 {
     node_pool: String,
     instance_types: Vec<String>,
@@ -21,7 +20,6 @@ pub(super) struct ReplacementV1 {
 
 /// An offering with its price in nano-dollars for one hour.
 #[derive(Serialize, Deserialize)]
-#[serde(deny_unknown_fields)]
 struct OfferingV1 {
     capacity_type: String,
     instance_type: String,

@@ -1,0 +1,180 @@
+//! What a pass of `drain` sees of instances, nodes and pods, once for all claims.
+//!
+//! For few claims their nodes and the pods on them are asked for one by one; for many, one list of each
+//! is cheaper.
+
+use std::collections::BTreeMap;
+
+use model::{InstanceId, NodeClaim, NodeName, Pod, ProviderId, launch::InstanceState, node::Node};
+use planner::InstanceView;
+use ports::{
+    Adapters, Cluster as _, Fault, Fleet as _, Invocation, Listing, Malformed, Nodes, PodSelection,
+    PortError,
+};
+
+use super::DrainPorts;
+use crate::{pass::each, settle::LISTING_LAG_MAX};
+
+/// With more claims than this, everything is listed.
+const FEW: usize = 50;
+/// Nodes that are asked for at the same time.
+const AT_ONCE: usize = 16;
+
+pub(super) struct Observed {
+    states: BTreeMap<InstanceId, InstanceState>,
+    /// By the instance that they report.
+    nodes: BTreeMap<InstanceId, Node>,
+    /// Names of nodes that are there and cannot be read, each with the reason.
+    unreadable: BTreeMap<NodeName, String>,
+    /// By node, where all were listed.
+    pods: Option<BTreeMap<NodeName, Vec<Pod>>>,
+    pub(super) malformed: Vec<Malformed>,
+}
+
+impl Observed {
+    pub(super) async fn look<A: Adapters>(
+        ports: &DrainPorts<'_, A>,
+        claims: &[&NodeClaim],
+        at: &Invocation,
+    ) -> Result<Self, PortError> {
+        let mut observed = Self {
+            states: BTreeMap::new(),
+            nodes: BTreeMap::new(),
+            unreadable: BTreeMap::new(),
+            pods: None,
+            malformed: Vec::new(),
+        };
+        let launched = claims.iter().filter_map(|claim| claim.instance.as_ref());
+        let ids: Vec<InstanceId> = launched.map(|instance| instance.id.clone()).collect();
+        if ids.is_empty() {
+            return Ok(observed);
+        }
+        let described = ports.fleet.describe(&ids).await?;
+        observed.states =
+            described.into_iter().map(|instance| (instance.id, instance.state)).collect();
+        observed.look_at_nodes(ports, claims, at).await?;
+        if claims.len() > FEW {
+            observed.list_pods(ports.cluster.pods(&PodSelection::All).await?);
+        }
+        Ok(observed)
+    }
+
+    async fn look_at_nodes<A: Adapters>(
+        &mut self,
+        ports: &DrainPorts<'_, A>,
+        claims: &[&NodeClaim],
+        at: &Invocation,
+    ) -> Result<(), PortError> {
+        if claims.len() > FEW {
+            self.keep(ports.cluster.nodes().await?);
+            return Ok(());
+        }
+        let names: Vec<&NodeName> = claims.iter().filter_map(|claim| claim.node.as_ref()).collect();
+        let is_any_unnamed = names.len() < claims.len();
+        let (answers, _) = each(names, AT_ONCE, ports.clock, at, async |name| {
+            (name, ports.nodes.node(name).await)
+        })
+        .await;
+        for (name, answer) in answers {
+            match answer {
+                Ok(node) => self.add(node),
+                // Its claim waits, and no other.
+                Err(error) => {
+                    self.unreadable.insert(name.clone(), crate::error::story(&error));
+                }
+            }
+        }
+        if is_any_unnamed {
+            self.keep(ports.nodes.uninitialized().await?);
+        }
+        Ok(())
+    }
+
+    fn keep(&mut self, listing: Listing<Node>) {
+        for malformed in &listing.malformed {
+            let name = malformed.object.strip_prefix("Node ").and_then(|name| name.parse().ok());
+            self.unreadable.extend(name.map(|name| (name, malformed.problem.clone())));
+        }
+        self.malformed.extend(listing.malformed);
+        self.add(listing.items);
+    }
+
+    fn add(&mut self, nodes: impl IntoIterator<Item = Node>) {
+        for node in nodes {
+            let instance = node.provider_id.as_ref().and_then(ProviderId::instance);
+            self.nodes.extend(instance.map(|instance| (instance, node)));
+        }
+    }
+
+    /// Where a pod cannot be read, each node is asked for its own: that says on which it is.
+    fn list_pods(&mut self, listing: Listing<Pod>) {
+        if !listing.malformed.is_empty() {
+            self.malformed.extend(listing.malformed);
+            return;
+        }
+        let mut pods: BTreeMap<NodeName, Vec<Pod>> = BTreeMap::new();
+        for pod in listing.items {
+            if let Some(node) = pod.node.clone() {
+                pods.entry(node).or_default().push(pod);
+            }
+        }
+        self.pods = Some(pods);
+    }
+
+    /// The pods on `node`; an error where one of them cannot be read.
+    pub(super) async fn pods_on(
+        &self,
+        nodes: &impl Nodes,
+        node: &NodeName,
+    ) -> Result<Vec<Pod>, PortError> {
+        if let Some(pods) = &self.pods {
+            return Ok(pods.get(node).cloned().unwrap_or_default());
+        }
+        let listing = nodes.pods_on(node).await?;
+        match listing.malformed.first() {
+            None => Ok(listing.items),
+            Some(Malformed { object, problem }) => {
+                let why = format!("{object} on node {node} cannot be read: {problem}");
+                Err(PortError::because("list pods", Fault::Permanent, why))
+            }
+        }
+    }
+
+    /// The node of `claim`, if it is there; an error where it is and cannot be read.
+    pub(super) fn node_of(&self, claim: &NodeClaim) -> Result<Option<&Node>, PortError> {
+        let unreadable = claim.node.as_ref().and_then(|name| self.unreadable.get_key_value(name));
+        if let Some((name, problem)) = unreadable {
+            let why = format!("node {name} cannot be read: {problem}");
+            return Err(PortError::because("read a node", Fault::Permanent, why));
+        }
+        let node = claim.instance.as_ref().and_then(|instance| self.nodes.get(&instance.id));
+        match self.unreadable.first_key_value() {
+            // One of those may be its own.
+            Some((name, problem)) if node.is_none() && claim.node.is_none() => {
+                let why = format!("node {name} may be its own, and cannot be read: {problem}");
+                Err(PortError::because("read a node", Fault::Permanent, why))
+            }
+            _ => Ok(node),
+        }
+    }
+
+    /// Whether EC2 does not list the instance at all.
+    pub(super) fn is_absent(&self, instance: &InstanceId) -> bool {
+        !self.states.contains_key(instance)
+    }
+
+    /// What EC2 says about the instance of `claim`. Right after the launch, absence says nothing.
+    pub(super) fn view(&self, claim: &NodeClaim, at: &Invocation) -> InstanceView {
+        let Some(instance) = &claim.instance else { return InstanceView::Gone };
+        let age = at.now.duration_since(instance.launched_at);
+        match self.states.get(&instance.id) {
+            Some(InstanceState::Pending | InstanceState::Running | InstanceState::Stopped) => {
+                InstanceView::Present
+            }
+            Some(InstanceState::ShuttingDown) => InstanceView::Ending,
+            Some(InstanceState::Terminated) => InstanceView::Gone,
+            None if age >= LISTING_LAG_MAX => InstanceView::Gone,
+            None => InstanceView::Unknown,
+        }
+    }
+}

@@ -1,0 +1,72 @@
+//! What a pass does with each of its claims: side by side, each with its own error, until the time is up.
+
+use futures_util::{StreamExt as _, stream};
+use jiff::{SignedDuration, Timestamp};
+use model::{NodeClaim, claim::Retry, ledger::WriteOutcome};
+use ports::{Adapters, Clock, Invocation, Ledger as _};
+
+use crate::error::story;
+
+/// What is left of a call's time when nothing more is begun: enough for what is under way, and to arm.
+const LEFT_FOR_THE_REST: SignedDuration = SignedDuration::from_secs(8);
+
+/// Whether nothing more is to be begun in this call.
+pub(crate) fn is_time_up(clock: &impl Clock, at: &Invocation) -> bool {
+    at.deadline.duration_since(clock.now()) < LEFT_FOR_THE_REST
+}
+
+/// Does `act` with each of `items`, `at_once` at a time. Brings the answers in the order in which they
+/// came, and whether some items were not begun because the time was up.
+pub(crate) async fn each<I, T>(
+    items: Vec<I>,
+    at_once: usize,
+    clock: &impl Clock,
+    at: &Invocation,
+    act: impl AsyncFn(I) -> T,
+) -> (Vec<T>, bool) {
+    let act = &act;
+    let mut is_cut = false;
+    let begun = stream::iter(items).map(|item| async move {
+        if is_time_up(clock, at) { None } else { Some(act(item).await) }
+    });
+    let mut answers = begun.buffer_unordered(at_once);
+    let mut done = Vec::new();
+    while let Some(answer) = answers.next().await {
+        match answer {
+            Some(answer) => done.push(answer),
+            None => is_cut = true,
+        }
+    }
+    (done, is_cut)
+}
+
+/// The earlier of two times; `None` is never.
+pub(crate) fn sooner(a: Option<Timestamp>, b: Option<Timestamp>) -> Option<Timestamp> {
+    [a, b].into_iter().flatten().min()
+}
+
+/// Keeps on `claim` that its visit failed with `error`, and says when the next one is due. Where that
+/// cannot be written, the pass comes again all the same.
+pub(crate) async fn postpone<A: Adapters>(
+    ledger: &A::Ledger,
+    claim: &NodeClaim,
+    error: &(dyn std::error::Error + 'static),
+    at: &Invocation,
+) -> Timestamp {
+    let retry = Retry::after(claim.retry, at.now);
+    let text = story(error);
+    tracing::warn!(claim = %claim.name, failures = retry.failures, story = text, "visit failed");
+    let postponed = NodeClaim {
+        retry: Some(retry),
+        message: Some(text.as_str().into()),
+        version: claim.version + 1,
+        ..claim.clone()
+    };
+    match ledger.write_claim(&at.cluster, &postponed).await {
+        Ok(WriteOutcome::Written | WriteOutcome::Conflict) => {}
+        Err(error) => {
+            tracing::warn!(claim = %claim.name, story = story(&error), "failure not kept");
+        }
+    }
+    retry.not_before
+}

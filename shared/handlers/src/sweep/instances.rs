@@ -1,0 +1,168 @@
+//! Instances and claims are compared: what has no claim is adopted or ends, what has no instance goes.
+//!
+//! Karpenter: `pkg/controllers/nodeclaim/garbagecollection`, of the core and of the AWS provider.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{
+    CommitId, DeletionReason, Function, NodeClaim, Plan,
+    ledger::{Basis, Commit, CommitOutcome, Decision, Snapshot},
+    limits,
+};
+use planner::{Adoption, Present};
+use ports::{
+    Adapters, Catalog as _, Cluster as _, Fault, Fleet as _, Invocation, Ledger as _,
+    NodeClaims as _, PortError,
+};
+
+use super::SweepPorts;
+use crate::{
+    Error,
+    commit::{Committed, Decided, commit},
+    observe,
+    pulse::wake,
+};
+
+/// Instances are compared every second minute, as Karpenter does.
+pub(super) fn is_due(at: &Invocation) -> bool {
+    at.now.as_second().div_euclid(60) % 2 == 0
+}
+
+/// Adopts what is there, and ends nothing.
+pub(super) async fn adopt<A: Adapters>(
+    ports: &SweepPorts<'_, A>,
+    at: &Invocation,
+) -> Result<(), Error> {
+    let compared = compare(ports, at).await?;
+    store(ports, &compared, at).await
+}
+
+/// Adopts what is there, ends what nobody can tell a claim for, and gives claims up whose instances are
+/// gone.
+pub(super) async fn equalize<A: Adapters>(
+    ports: &SweepPorts<'_, A>,
+    at: &Invocation,
+) -> Result<(), Error> {
+    let compared = compare(ports, at).await?;
+    store(ports, &compared, at).await?;
+    let strays = &compared.adoption.strays;
+    if !strays.is_empty() {
+        tracing::warn!(instances = ?strays, "instances of this ledger without a claim are terminated");
+        ports.fleet.terminate(strays).await?;
+    }
+    give_up(ports, compared, at).await
+}
+
+/// What is there, beside the ledger.
+struct Compared {
+    adoption: Adoption,
+    lost: Vec<NodeClaim>,
+    snapshot: Snapshot,
+}
+
+/// Instances are listed before the ledger is read: what is launched meanwhile is not missed there. Claims
+/// that may have lost theirs are looked for among instances that were listed later.
+async fn compare<A: Adapters>(
+    ports: &SweepPorts<'_, A>,
+    at: &Invocation,
+) -> Result<Compared, Error> {
+    let node_pools = ports.cluster.node_pools().await?.items;
+    let nodes = ports.cluster.nodes().await?.items;
+    let objects = match ports.node_claims.objects().await {
+        Ok(listing) => listing.items,
+        // A cluster without the kind has none.
+        Err(error) if error.fault == Fault::NotFound => Vec::new(),
+        Err(error) => return Err(error.into()),
+    };
+    let instances = ports.fleet.list(&at.cluster).await?;
+    let catalog = ports.catalog.catalog().await?;
+    let snapshot = ports.ledger.snapshot(&at.cluster).await?;
+    let present = Present {
+        objects: &objects,
+        instances: &instances,
+        nodes: &nodes,
+        node_pools: &node_pools,
+    };
+    let adoption = planner::adopt(&present, &snapshot, &catalog, at.now);
+    let lost = planner::without_instance(snapshot.claims.values(), &instances, &nodes, at.now);
+    let lost = lost.into_iter().cloned().collect();
+    Ok(Compared { adoption, lost, snapshot })
+}
+
+/// Puts adopted claims into the ledger. Objects that somebody else made are taken over first: whoever
+/// does it again finds them so.
+async fn store<A: Adapters>(
+    ports: &SweepPorts<'_, A>,
+    compared: &Compared,
+    at: &Invocation,
+) -> Result<(), Error> {
+    let head = &compared.snapshot.head;
+    let mut parent = head.counters;
+    for claims in compared.adoption.claims.chunks(limits::ITEMS_PER_COMMIT_MAX - 2) {
+        for claim in claims {
+            ports.node_claims.take_over(&claim.name).await?;
+        }
+        let names: Vec<&str> = claims.iter().map(|claim| claim.name.as_str()).collect();
+        let summary = format!("adopted: {}", names.join(", "));
+        tracing::info!(claims = claims.len(), "claims adopted");
+        let commit = Commit {
+            id: CommitId::derived(&format!("{}/{parent}/adopted", at.id), 0),
+            ledger: head.ledger.clone(),
+            parent,
+            basis: Basis::Arrivals,
+            promised: Vec::new(),
+            adopted: claims.to_vec(),
+            changed: Vec::new(),
+            unavailable_offerings: BTreeMap::new(),
+            started: BTreeMap::new(),
+            ended: BTreeSet::new(),
+            decisions: vec![Decision::about(claims, Function::Sweep, at.now, summary)],
+        };
+        match ports.ledger.commit(&at.cluster, &commit).await? {
+            CommitOutcome::Committed(counters) => parent = counters,
+            CommitOutcome::Conflict => return Err(PortError::new("adopt", Fault::Conflict).into()),
+            CommitOutcome::TooLarge { items, items_max } => {
+                return Err(Error::TooLarge { items, items_max });
+            }
+        }
+    }
+    if !compared.adoption.claims.is_empty() {
+        wake(ports.mailbox, &[Function::Settle, Function::Drain], parent, at).await;
+    }
+    Ok(())
+}
+
+/// Gives claims up whose instances are gone.
+async fn give_up<A: Adapters>(
+    ports: &SweepPorts<'_, A>,
+    compared: Compared,
+    at: &Invocation,
+) -> Result<(), Error> {
+    let Compared { lost, snapshot, .. } = compared;
+    if lost.is_empty() {
+        return Ok(());
+    }
+    let decision = |claim: &NodeClaim| {
+        let summary =
+            format!("{} is given up: EC2 does not list its instance any more", claim.name);
+        Decision::about([claim], Function::Sweep, at.now, summary)
+    };
+    let plan = Plan {
+        parent: snapshot.head.counters,
+        decisions: lost.iter().map(decision).collect(),
+        changes: lost
+            .iter()
+            .map(|claim| claim.given_up(DeletionReason::InstanceEnded, at.now))
+            .collect(),
+        ..Plan::default()
+    };
+    let facts = observe::ledger_only(snapshot, at);
+    match commit(ports.ledger, &facts, &Decided::of(&plan, Basis::Claims), at).await? {
+        Committed::All(counters) => {
+            wake(ports.mailbox, &[Function::Drain, Function::Provision], counters, at).await;
+        }
+        // The next sweep finds them again.
+        Committed::Overtaken => {}
+    }
+    Ok(())
+}

@@ -1,0 +1,64 @@
+//! Who says in the cluster that it provisions its nodes.
+//!
+//! <https://kubernetes.io/docs/concepts/architecture/leases/>
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::LedgerId;
+
+/// Name of the lease by which Karpenter elects its leader, in the namespace that it runs in.
+///
+/// Karpenter: `pkg/operator/operator.go`, `LeaderElectionID`.
+pub const KARPENTER_LEASE: &str = "karpenter-leader-election";
+/// Name of the lease of ours, in the namespace `kube-system`.
+pub const LEDGER_LEASE: &str = "journeyman";
+/// A lease of ours that was not renewed for so long is nobody's: it is renewed each minute.
+pub const LEDGER_LEASE_DURATION: SignedDuration = SignedDuration::from_mins(3);
+
+/// The leases that say who provisions the cluster.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ObservedLeases {
+    /// Karpenter's, one for each namespace that has one.
+    pub karpenter: Vec<KarpenterLease>,
+    /// Ours.
+    pub ledger: Option<LedgerLease>,
+}
+
+/// A lease of Karpenter.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KarpenterLease {
+    /// The namespace that it is in.
+    pub namespace: String,
+    /// `spec.holderIdentity`; empty once its holder gave it back.
+    pub holder: String,
+    /// `spec.renewTime`.
+    pub renewed_at: Timestamp,
+    /// `spec.leaseDurationSeconds`.
+    pub duration: SignedDuration,
+}
+
+impl KarpenterLease {
+    /// Whether somebody holds it at `now`. For a minute after it ran out another replica may take it.
+    pub fn is_held(&self, now: Timestamp) -> bool {
+        let held_for = self.duration.saturating_add(SignedDuration::from_mins(1));
+        !self.holder.is_empty() && now.duration_since(self.renewed_at) < held_for
+    }
+}
+
+/// The lease of a ledger.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LedgerLease {
+    /// The ledger, in `spec.holderIdentity`.
+    pub ledger: LedgerId,
+    /// Its arrivals when the lease was renewed, in an annotation: a table that has fewer is an old backup.
+    pub arrivals: u64,
+    /// `spec.renewTime`.
+    pub renewed_at: Timestamp,
+}
+
+impl LedgerLease {
+    /// Whether its ledger is in use at `now`.
+    pub fn is_held(&self, now: Timestamp) -> bool {
+        now.duration_since(self.renewed_at) < LEDGER_LEASE_DURATION
+    }
+}

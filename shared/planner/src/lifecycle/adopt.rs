@@ -1,0 +1,229 @@
+//! What is there and the ledger does not know → claims.
+//!
+//! One mechanism for a lost table, an old backup, a move from Karpenter and an instance whose launch
+//! nobody recorded: a NodeClaim object with an instance is a claim, and so is an instance whose tags say
+//! which NodePool it was launched for.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    BatchId, ClaimPhase, InstanceId, NodeClaim, NodeClaimName, NodePoolName, OfferingKey,
+    ProviderId, RegionCatalog,
+    claim::LaunchedInstance,
+    labels,
+    launch::{Instance, InstanceState},
+    ledger::Snapshot,
+    node::Node,
+    node_pool::NodePool,
+};
+
+/// An instance that is younger is left to whoever launched it.
+///
+/// Karpenter: `pkg/controllers/nodeclaim/garbagecollection` of the AWS provider leaves 30 seconds; a launch
+/// whose answer was lost is read back for longer than that here.
+const YOUNG: SignedDuration = SignedDuration::from_mins(5);
+
+/// What is there.
+#[derive(Clone, Debug, Default)]
+pub struct Present<'a> {
+    /// NodeClaim objects, as claims.
+    pub objects: &'a [NodeClaim],
+    /// Instances of the cluster, listed before the ledger was read.
+    pub instances: &'a [Instance],
+    /// Nodes that joined.
+    pub nodes: &'a [Node],
+    /// NodePools.
+    pub node_pools: &'a [NodePool],
+}
+
+/// What becomes of instances that no claim of the ledger has.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Adoption {
+    /// Claims for them, each with a name that the ledger does not know.
+    pub claims: Vec<NodeClaim>,
+    /// Those of this very ledger for which nobody can tell a claim: they are terminated.
+    pub strays: Vec<InstanceId>,
+}
+
+/// Finds a claim for every instance that the ledger of `snapshot` has none for.
+#[must_use]
+pub fn adopt(
+    present: &Present<'_>,
+    snapshot: &Snapshot,
+    catalog: &RegionCatalog,
+    now: Timestamp,
+) -> Adoption {
+    let known = snapshot.claims.values().filter_map(|claim| Some(&claim.instance.as_ref()?.id));
+    let unreadable = snapshot.unreadable.iter().filter_map(|item| item.instance.as_ref());
+    let known: BTreeSet<&InstanceId> = known.chain(unreadable).collect();
+    let promised = snapshot.claims.values().filter(|claim| claim.phase == ClaimPhase::Promised);
+    let open: BTreeSet<&BatchId> = promised.map(|claim| &claim.batch).collect();
+    let objects =
+        present.objects.iter().filter_map(|claim| Some((&claim.instance.as_ref()?.id, claim)));
+    let objects: BTreeMap<&InstanceId, &NodeClaim> = objects.collect();
+    let nodes = present
+        .nodes
+        .iter()
+        .filter_map(|node| Some((node.provider_id.as_ref()?.instance()?, node)));
+    let nodes: BTreeMap<InstanceId, &Node> = nodes.collect();
+    let mut adoption = Adoption::default();
+    let mut names: BTreeSet<NodeClaimName> = snapshot.claims.keys().cloned().collect();
+    for instance in present.instances {
+        let is_open = instance.batch.as_ref().is_some_and(|batch| open.contains(batch));
+        let is_live = instance.state < InstanceState::ShuttingDown;
+        if !is_live || is_open || known.contains(&instance.id) {
+            continue;
+        }
+        let (object, node) = (objects.get(&instance.id), nodes.get(&instance.id).copied());
+        let claim = match object {
+            Some(object) => Some(of_object(object, instance, node, catalog, now)),
+            None if now.duration_since(instance.launched_at) < YOUNG => continue,
+            None => of_tags(instance, node, present.node_pools, catalog, now),
+        };
+        match claim {
+            Some(claim) if names.insert(claim.name.clone()) => adoption.claims.push(claim),
+            None if instance.ledger == snapshot.head.ledger && instance.ledger.is_some() => {
+                adoption.strays.push(instance.id.clone());
+            }
+            // Its name is another's; or it is of another ledger, or of nobody that is known here.
+            Some(_) | None => {}
+        }
+    }
+    adoption
+}
+
+/// The claim that `object` says, with what EC2 says of its instance.
+fn of_object(
+    object: &NodeClaim,
+    instance: &Instance,
+    node: Option<&Node>,
+    catalog: &RegionCatalog,
+    now: Timestamp,
+) -> NodeClaim {
+    let phase = match (object.phase, node) {
+        (ClaimPhase::Promised, _) => ClaimPhase::Launched,
+        (phase, _) => phase,
+    };
+    let mut claim = NodeClaim {
+        version: ADOPTED_VERSION,
+        phase,
+        phase_since: now,
+        batch_index: 0,
+        batch_size: 1,
+        instance: Some(launched(instance, catalog)),
+        node: object.node.clone().or_else(|| node.map(|node| node.name.clone())),
+        instance_types: Vec::new(),
+        retry: None,
+        ..object.clone()
+    };
+    // It gets the tags of this ledger.
+    claim.annotations.remove(labels::TAGGED);
+    claim
+}
+
+/// Written once, by whoever adopts it.
+const ADOPTED_VERSION: u64 = model::ledger::PROMISED_VERSION + 1;
+
+/// The claim that the tags of `instance` tell, if its NodePool is there.
+fn of_tags(
+    instance: &Instance,
+    node: Option<&Node>,
+    node_pools: &[NodePool],
+    catalog: &RegionCatalog,
+    now: Timestamp,
+) -> Option<NodeClaim> {
+    let pool_name: &NodePoolName = instance.node_pool.as_ref()?;
+    let pool = node_pools.iter().find(|pool| pool.name == *pool_name)?;
+    let node_class =
+        instance.node_class.clone().unwrap_or_else(|| pool.template.node_class.clone());
+    let name = instance.node_claim.clone().or_else(|| {
+        let suffix = instance.id.as_str().trim_start_matches("i-");
+        NodeClaimName::new(&format!("{pool_name}-{suffix}")).ok()
+    })?;
+    let batch = BatchId::new(name.as_str()).ok()?;
+    let launched = launched(instance, catalog);
+    let sold = catalog.instance_types.iter().find(|sold| sold.name == instance.instance_type);
+    let mut labels: BTreeMap<String, String> =
+        node.map(|node| node.labels.clone()).unwrap_or_default();
+    for (key, value) in [
+        (labels::NODE_POOL, pool_name.as_str()),
+        (labels::NODE_CLASS, node_class.as_str()),
+        (labels::INSTANCE_TYPE, instance.instance_type.as_str()),
+        (labels::ZONE, instance.zone.as_str()),
+        (labels::CAPACITY_TYPE, instance.capacity_type.as_str()),
+    ] {
+        labels.insert(key.to_owned(), value.to_owned());
+    }
+    let claim =
+        NodeClaim::promised(name, pool_name.clone(), node_class, batch, instance.launched_at);
+    Some(NodeClaim {
+        version: ADOPTED_VERSION,
+        labels,
+        taints: pool.template.taints.clone(),
+        startup_taints: pool.template.startup_taints.clone(),
+        expire_after: pool.template.expire_after,
+        termination_grace_period: pool.template.termination_grace_period,
+        capacity: sold.map(|sold| sold.capacity.clone()).unwrap_or_default(),
+        allocatable: sold.map(|sold| sold.allocatable()).unwrap_or_default(),
+        requested_at: Some(instance.launched_at),
+        instance: Some(launched),
+        phase: ClaimPhase::Launched,
+        phase_since: now,
+        ..claim
+    })
+}
+
+fn launched(instance: &Instance, catalog: &RegionCatalog) -> LaunchedInstance {
+    let key = OfferingKey {
+        capacity_type: instance.capacity_type,
+        instance_type: instance.instance_type.clone(),
+        zone: instance.zone.clone(),
+    };
+    let sold = catalog.instance_types.iter().find(|sold| sold.name == key.instance_type);
+    let offering = sold.and_then(|sold| sold.offering(&key));
+    LaunchedInstance {
+        id: instance.id.clone(),
+        instance_type: key.instance_type,
+        zone: key.zone,
+        capacity_type: key.capacity_type,
+        price: offering.map(|offering| offering.price).unwrap_or_default(),
+        image: Some(instance.image.clone()),
+        launched_at: instance.launched_at,
+    }
+}
+
+/// Claims whose instances are not among `instances`, which were listed after the claims: EC2 does not know
+/// them any more. One whose node is ready lives, and one whose node never joined is left to its deadline.
+///
+/// Karpenter: `pkg/controllers/nodeclaim/garbagecollection/controller.go`.
+#[must_use]
+pub fn without_instance<'c>(
+    claims: impl IntoIterator<Item = &'c NodeClaim>,
+    instances: &[Instance],
+    nodes: &[Node],
+    now: Timestamp,
+) -> Vec<&'c NodeClaim> {
+    let live: BTreeSet<&InstanceId> = instances
+        .iter()
+        .filter(|instance| instance.state < InstanceState::ShuttingDown)
+        .map(|instance| &instance.id)
+        .collect();
+    let ready: BTreeSet<InstanceId> = nodes
+        .iter()
+        .filter(|node| node.is_ready)
+        .filter_map(|node| node.provider_id.as_ref().and_then(ProviderId::instance))
+        .collect();
+    let is_lost = |claim: &&NodeClaim| {
+        let joined = matches!(claim.phase, ClaimPhase::Registered | ClaimPhase::Initialized);
+        claim.instance.as_ref().filter(|_| joined).is_some_and(|instance| {
+            !live.contains(&instance.id)
+                && !ready.contains(&instance.id)
+                && YOUNG <= now.duration_since(instance.launched_at)
+        })
+    };
+    claims.into_iter().filter(is_lost).collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,124 @@
+//! What is adopted, what ends, and what is left alone.
+
+use model::{CapacityType, LedgerId, facts::Facts, ledger::UnreadableItem};
+
+use super::*;
+use crate::testing::{add_managed, ago, facts, now};
+
+/// A cluster with the claim of `node-1` in its ledger, which is called `a`.
+fn cluster() -> (Facts, NodeClaim) {
+    let mut facts = facts(Vec::new());
+    facts.ledger.head.ledger = Some(LedgerId::new("a").unwrap());
+    let claim = add_managed(&mut facts, "node-1");
+    (facts, claim)
+}
+
+fn instance(claim: &NodeClaim, ledger: Option<&str>) -> Instance {
+    let launched = claim.instance.as_ref().unwrap();
+    Instance {
+        id: launched.id.clone(),
+        state: InstanceState::Running,
+        instance_type: launched.instance_type.clone(),
+        zone: launched.zone.clone(),
+        capacity_type: CapacityType::Spot,
+        image: "ami-1".parse().unwrap(),
+        launched_at: ago(3_600),
+        reservation: None,
+        node_pool: Some(claim.node_pool.clone()),
+        node_class: Some(claim.node_class.clone()),
+        ledger: ledger.map(|id| LedgerId::new(id).unwrap()),
+        node_claim: None,
+        batch: None,
+    }
+}
+
+fn adopted(facts: &Facts, objects: &[NodeClaim], instances: &[Instance]) -> Adoption {
+    let nodes: Vec<Node> = facts.nodes.values().cloned().collect();
+    let present = Present { objects, instances, nodes: &nodes, node_pools: &facts.node_pools };
+    let catalog = RegionCatalog {
+        region: "here".to_owned(),
+        zones: BTreeMap::new(),
+        instance_types: Vec::new(),
+        descriptions: BTreeMap::new(),
+    };
+    adopt(&present, &facts.ledger, &catalog, now())
+}
+
+#[test]
+fn what_the_ledger_knows_is_left_alone() {
+    let (mut facts, claim) = cluster();
+    let instances = [instance(&claim, Some("a"))];
+    assert_eq!(adopted(&facts, std::slice::from_ref(&claim), &instances), Adoption::default());
+    // So is what an item is about that cannot be read.
+    facts.ledger.claims.clear();
+    let unreadable = UnreadableItem {
+        item: "claim#x".to_owned(),
+        instance: Some(instances[0].id.clone()),
+        problem: "no".to_owned(),
+    };
+    facts.ledger.unreadable.push(unreadable);
+    assert_eq!(adopted(&facts, &[], &instances), Adoption::default());
+}
+
+#[test]
+fn an_object_with_an_instance_is_a_claim_again() {
+    let (mut facts, claim) = cluster();
+    facts.ledger.claims.clear();
+    let instances = [instance(&claim, Some("lost"))];
+    let adoption = adopted(&facts, std::slice::from_ref(&claim), &instances);
+    let [back] = adoption.claims.as_slice() else { panic!("{adoption:?}") };
+    assert_eq!((&back.name, back.phase, &back.node), (&claim.name, claim.phase, &claim.node));
+    assert_eq!(back.instance.as_ref().unwrap().id, instances[0].id);
+    assert!(!back.is_tagged());
+    // An object whose instance is gone is none.
+    let gone = Instance { state: InstanceState::Terminated, ..instances[0].clone() };
+    assert_eq!(adopted(&facts, &[claim], &[gone]), Adoption::default());
+}
+
+#[test]
+fn an_instance_without_an_object_is_told_by_its_tags() {
+    let (mut facts, claim) = cluster();
+    facts.ledger.claims.clear();
+    let named = instance(&claim, Some("a"));
+    let adoption = adopted(&facts, &[], std::slice::from_ref(&named));
+    let [back] = adoption.claims.as_slice() else { panic!("{adoption:?}") };
+    assert_eq!((back.name.as_str(), back.phase), ("general-claimnode1", ClaimPhase::Launched));
+    let pool = &facts.node_pools[0].template;
+    assert_eq!((&back.node_class, &back.taints), (&pool.node_class, &pool.taints));
+    // While it is young, whoever launched it may still record it.
+    let young = Instance { launched_at: ago(299), ..named.clone() };
+    assert_eq!(adopted(&facts, &[], &[young]), Adoption::default());
+    // And while its batch is being launched.
+    let batch = BatchId::new("general-1").unwrap();
+    let promised = NodeClaim { phase: ClaimPhase::Promised, batch: batch.clone(), ..claim };
+    let promised = NodeClaim { instance: None, ..promised };
+    facts.ledger.claims.insert(promised.name.clone(), promised);
+    let in_batch = Instance { batch: Some(batch), ..named };
+    assert_eq!(adopted(&facts, &[], &[in_batch]), Adoption::default());
+}
+
+#[test]
+fn only_what_this_ledger_launched_ends_without_a_claim() {
+    let (mut facts, claim) = cluster();
+    facts.ledger.claims.clear();
+    facts.node_pools.clear();
+    for (ledger, strays) in [(Some("a"), 1), (Some("b"), 0), (None, 0)] {
+        let adoption = adopted(&facts, &[], &[instance(&claim, ledger)]);
+        assert_eq!((adoption.claims.len(), adoption.strays.len()), (0, strays), "{ledger:?}");
+    }
+}
+
+#[test]
+fn a_claim_goes_when_ec2_does_not_list_its_instance_and_its_node_is_not_ready() {
+    let (facts, claim) = cluster();
+    let nodes: Vec<Node> = facts.nodes.values().cloned().collect();
+    let lost = |claim: &NodeClaim, instances: &[Instance], nodes: &[Node]| {
+        without_instance([claim], instances, nodes, now()).len()
+    };
+    assert_eq!(lost(&claim, &[instance(&claim, None)], &[]), 0);
+    assert_eq!(lost(&claim, &[], &nodes), 0, "its kubelet is alive");
+    let unready = [Node { is_ready: false, ..nodes[0].clone() }];
+    assert_eq!(lost(&claim, &[], &unready), 1);
+    let joining = NodeClaim { phase: ClaimPhase::Launched, ..claim };
+    assert_eq!(lost(&joining, &[], &[]), 0);
+}

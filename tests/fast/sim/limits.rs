@@ -1,0 +1,13 @@
+//! What goes wrong in a real account, one story for each finding. The numbers are those of
+//! `docs/operations.md`.
+
+#[path = "limits/cost.rs"]
+mod cost;
+#[path = "limits/critical.rs"]
+mod critical;
+#[path = "limits/fleet.rs"]
+mod fleet;
+#[path = "limits/high.rs"]
+mod high;
+#[path = "limits/medium.rs"]
+mod medium;

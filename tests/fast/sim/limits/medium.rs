@@ -1,0 +1,83 @@
+//! M1 to M8 of `docs/operations.md`, those that a world can show.
+
+use jiff::SignedDuration;
+use model::Function;
+use ports::Malformed;
+use simulator::{Action, ApiAction, ClusterObject, Happening, WorldSettings};
+
+use super::fleet::{fleet, workload};
+
+#[test]
+fn m1_launches_that_are_refused_back_off() {
+    // The instance profile is not to be seen, though its class says nothing of it.
+    let profile_visible_after = SignedDuration::from_hours(2);
+    let mut fleet = fleet(WorldSettings { profile_visible_after, ..WorldSettings::default() }, 1);
+    let before = fleet.sim.meter();
+    let from = fleet.sim.timeline(0).len();
+    fleet.scale(1);
+    fleet.pass(1_800);
+    let used = fleet.used_since(&before);
+    let launches = used.answered(ApiAction::ec2("CreateFleet"));
+    let timeline = fleet.sim.timeline(from);
+    let promised = timeline
+        .iter()
+        .filter(|event| matches!(event.happening, Happening::ClaimPromised { .. }))
+        .count();
+    let visits = used.invocations().get(&Function::Launch).map_or(0, |count| count.invocations);
+    let story =
+        format!("{visits} visits, {launches} CreateFleet, {promised} promises in half an hour");
+    // Karpenter: from one second to one minute between two tries of one claim.
+    assert!(launches <= 60 && promised <= 12, "{story}");
+}
+
+#[test]
+fn m2_a_node_that_cannot_be_read_is_not_ended_under_its_pods() {
+    let mut fleet = fleet(WorldSettings::default(), 1);
+    fleet.grow(2, 2);
+    let claim = fleet.sim.claims().into_iter().next().expect("a claim");
+    let node = claim.node.clone().expect("a node");
+    let problem = "spec.taints: not a list".to_owned();
+    let object = format!("Node {node}");
+    fleet.sim.add(vec![ClusterObject::Unreadable(Malformed { object, problem })]);
+    fleet.sim.act(Action::DeleteNodeClaim(claim.name));
+    fleet.pass(600);
+    assert_eq!(fleet.sim.summary().pods_lost, 0, "the pod went down with its node");
+}
+
+#[test]
+fn m3_what_is_not_listed_is_ended_before_it_counts_as_gone() {
+    let settings =
+        WorldSettings { listing_lag: SignedDuration::from_mins(8), ..WorldSettings::default() };
+    let mut fleet = fleet(WorldSettings { never_joins_per_mille: 1_000, ..settings }, 1);
+    fleet.scale(1);
+    fleet.pass(330);
+    fleet.scale(0);
+    let outcome = fleet.pass_anyhow(3_600);
+    let running = fleet.sim.summary().nodes_by_type.values().sum::<u32>();
+    assert_eq!((outcome, running), (Ok(()), 0));
+}
+
+#[test]
+fn m4_a_pod_that_has_no_place_costs_no_list_of_all_pods_each_time() {
+    let mut fleet = fleet(WorldSettings::default(), 4);
+    fleet.grow(50, 200);
+    let mut huge = workload("huge", 1, 1);
+    let mut spec = model::PodSpec::clone(&huge.spec);
+    spec.requests = testkit::build::resources("cpu=500 memory=1Gi pods=1");
+    huge.spec = std::sync::Arc::new(spec);
+    fleet.sim.add(vec![ClusterObject::Workload(huge)]);
+    fleet.pass(60);
+    let before = fleet.sim.meter();
+    fleet.pass(600);
+    let used = fleet.used_since(&before);
+    let lists = used.requests_of(Function::Provision)[&ApiAction::kubernetes("list pods")].answered;
+    let nodes = used
+        .requests_of(Function::Provision)
+        .get(&ApiAction::kubernetes("list nodes"))
+        .map_or(0, |count| count.answered);
+    // Pods that wait are asked for each five seconds; everything once a minute is enough.
+    assert!(
+        nodes <= 20,
+        "{nodes} looks at the whole cluster in ten minutes, {lists} lists of pods"
+    );
+}

@@ -147,3 +147,50 @@ async fn only_what_is_ours_is_listed_page_by_page() {
         sent.query
     );
 }
+
+/// As somebody else made it.
+fn foreign() -> (u16, Value) {
+    object(|object| {
+        object["metadata"]["labels"].as_object_mut().unwrap().remove(labels::MANAGED_BY);
+    })
+}
+
+#[tokio::test]
+async fn an_object_of_somebody_else_is_taken_over_by_its_label() {
+    let name = claim().name;
+    let server = Server::new([foreign(), foreign()]);
+    server.cluster().take_over(&name).await.unwrap();
+    server.check_sent(&[GET, PATCH]);
+    let managed = json!({ labels::MANAGED_BY: labels::MANAGER });
+    let expected = json!({ "metadata": { "uid": "u1", "labels": managed } });
+    assert_eq!(server.sent()[1].body, expected);
+    // Ours, or none at all.
+    for answer in [object(|_| {}), not_found()] {
+        let server = Server::new([answer]);
+        server.cluster().take_over(&name).await.unwrap();
+        server.check_sent(&[GET]);
+    }
+}
+
+#[tokio::test]
+async fn objects_of_everybody_are_read_as_claims() {
+    let list = |items: &[Value]| {
+        let metadata = json!({ "resourceVersion": "7" });
+        (200, json!({ "kind": "NodeClaimList", "metadata": metadata, "items": items }))
+    };
+    let (_, ours) = object(|_| {});
+    let (_, theirs) = foreign();
+    let (_, of_no_pool) = object(|object| {
+        object["metadata"]["labels"].as_object_mut().unwrap().remove(labels::NODE_POOL);
+    });
+    let odd = json!({ "metadata": { "name": "odd" }, "spec": 7 });
+    let server = Server::new([list(&[ours, theirs, of_no_pool, odd])]);
+    let listing = server.cluster().objects().await.unwrap();
+    let names: Vec<&str> = listing.items.iter().map(|claim| claim.name.as_str()).collect();
+    assert_eq!(names, ["general-1-0", "general-1-0"]);
+    assert_eq!(listing.malformed.len(), 1, "{:?}", listing.malformed);
+    server.check_sent(&["GET /apis/karpenter.sh/v1/nodeclaims"]);
+    let server = Server::new([not_found()]);
+    let error = server.cluster().objects().await.unwrap_err();
+    assert_eq!((error.operation, error.fault), ("list NodeClaims", Fault::NotFound));
+}

@@ -1,0 +1,123 @@
+//! Leases over the wire.
+
+use jiff::{SignedDuration, Timestamp};
+use model::lease::{KarpenterLease, LedgerLease, ObservedLeases};
+use ports::{Fault, Leases as _};
+use serde_json::{Value, json};
+
+use super::{Server, refused};
+
+const OURS: &str = "/apis/coordination.k8s.io/v1/namespaces/kube-system/leases/journeyman";
+const ALL: &str = "GET /apis/coordination.k8s.io/v1/leases";
+
+fn at(text: &str) -> Timestamp {
+    text.parse().unwrap()
+}
+
+fn absent() -> (u16, Value) {
+    refused(404, "NotFound", "leases \"journeyman\" not found")
+}
+
+fn ours(spec: &Value, arrivals: &str) -> (u16, Value) {
+    let metadata = json!({ "name": "journeyman", "namespace": "kube-system", "uid": "u1",
+        "resourceVersion": "7", "annotations": { "journeyman/arrivals": arrivals } });
+    (200, json!({ "kind": "Lease", "metadata": metadata, "spec": spec }))
+}
+
+fn list(specs: &[Value]) -> (u16, Value) {
+    let lease = |spec: &Value| {
+        let name = "karpenter-leader-election";
+        json!({ "metadata": { "name": name, "namespace": "karpenter" }, "spec": spec })
+    };
+    let items: Vec<Value> = specs.iter().map(lease).collect();
+    (200, json!({ "kind": "LeaseList", "metadata": { "resourceVersion": "9" }, "items": items }))
+}
+
+fn spec(holder: &str, time: &str) -> Value {
+    json!({ "holderIdentity": holder, "leaseDurationSeconds": 15, "renewTime": time })
+}
+
+#[tokio::test]
+async fn leases_of_karpenter_and_ours_are_read() {
+    let time = "2026-11-21T12:00:00.123456Z";
+    let released = json!({ "holderIdentity": "", "leaseDurationSeconds": 1 });
+    let server =
+        Server::new([ours(&spec("abc12", time), "7"), list(&[spec("pod-1", time), released])]);
+    let observed = server.cluster().leases().await.unwrap();
+    let karpenter = vec![KarpenterLease {
+        namespace: "karpenter".to_owned(),
+        holder: "pod-1".to_owned(),
+        renewed_at: at(time),
+        duration: SignedDuration::from_secs(15),
+    }];
+    let ledger = "abc12".parse().unwrap();
+    let ledger = Some(LedgerLease { ledger, arrivals: 7, renewed_at: at(time) });
+    assert_eq!(observed, ObservedLeases { karpenter, ledger });
+    server.check_sent(&[&format!("GET {OURS}"), ALL]);
+    let selector =
+        ("fieldSelector".to_owned(), "metadata.name=karpenter-leader-election".to_owned());
+    assert!(server.sent()[1].query.contains(&selector), "{:?}", server.sent()[1].query);
+
+    let server = Server::new([absent(), list(&[])]);
+    assert_eq!(server.cluster().leases().await.unwrap(), ObservedLeases::default());
+}
+
+#[tokio::test]
+async fn a_lease_that_cannot_be_read_is_not_absent() {
+    let time = "2026-11-21T12:00:00Z";
+    for (ours, karpenter, problem) in [
+        (
+            absent(),
+            spec("pod-1", "noon"),
+            "karpenter-leader-election: spec.renewTime is not a time",
+        ),
+        (absent(), json!({ "holderIdentity": "pod-1", "renewTime": time }), "leaseDurationSeconds"),
+        (ours(&spec("abc12", time), "many"), spec("", time), "journeyman/arrivals is not a number"),
+        (ours(&spec("A", time), "7"), spec("", time), "spec.holderIdentity: `A` is not a valid"),
+    ] {
+        let answers = [ours, list(&[karpenter])];
+        let server = Server::new(answers);
+        let error = server.cluster().leases().await.unwrap_err();
+        assert_eq!((error.operation, error.fault), ("list leases", Fault::Permanent));
+        let cause = std::error::Error::source(&*error.source.unwrap()).unwrap().to_string();
+        assert!(cause.contains(problem), "{cause}");
+    }
+}
+
+fn lease() -> LedgerLease {
+    let renewed_at = at("2026-11-21T12:01:00Z");
+    LedgerLease { ledger: "abc12".parse().unwrap(), arrivals: 8, renewed_at }
+}
+
+#[tokio::test]
+async fn our_lease_is_made_where_there_is_none() {
+    let server = Server::new([absent(), (201, json!({}))]);
+    server.cluster().hold(&lease()).await.unwrap();
+    let (path, _) = OURS.rsplit_once('/').unwrap();
+    server.check_sent(&[&format!("GET {OURS}"), &format!("POST {path}")]);
+    let time = "2026-11-21T12:01:00.000000Z";
+    let annotations = json!({ "journeyman/arrivals": "8" });
+    let expected = json!({ "apiVersion": "coordination.k8s.io/v1", "kind": "Lease",
+        "metadata": { "name": "journeyman", "annotations": annotations },
+        "spec": { "holderIdentity": "abc12", "leaseDurationSeconds": 180, "renewTime": time,
+            "acquireTime": time } });
+    assert_eq!(server.sent()[1].body, expected);
+}
+
+#[tokio::test]
+async fn our_lease_is_renewed_under_the_version_that_was_read() {
+    let before = spec("abc12", "2026-11-21T12:00:00Z");
+    let server = Server::new([ours(&before, "7"), (200, json!({}))]);
+    server.cluster().hold(&lease()).await.unwrap();
+    server.check_sent(&[&format!("GET {OURS}"), &format!("PATCH {OURS}")]);
+    let body = &server.sent()[1].body;
+    assert_eq!(body["metadata"]["resourceVersion"], "7");
+    assert_eq!(body["metadata"]["annotations"]["journeyman/arrivals"], "8");
+    assert_eq!(body["spec"].get("acquireTime"), None);
+
+    let conflict = refused(409, "Conflict", "modified");
+    let server = Server::new([ours(&spec("xyz98", "2026-11-21T12:00:00Z"), "7"), conflict]);
+    let error = server.cluster().hold(&lease()).await.unwrap_err();
+    assert_eq!((error.operation, error.fault), ("hold the lease", Fault::Conflict));
+    assert_eq!(server.sent()[1].body["spec"]["acquireTime"], "2026-11-21T12:01:00.000000Z");
+}

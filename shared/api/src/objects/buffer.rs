@@ -13,9 +13,6 @@ use model::{
 use super::{Workload, WorkloadKind, container, metadata::Metadata, pod};
 use crate::document::field::Field;
 
-/// The only strategy that there is.
-const ACTIVE_CAPACITY: &str = "buffer.x-k8s.io/active-capacity";
-
 /// A CapacityBuffer as written: what it refers to is not looked up yet.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct BufferManifest {
@@ -117,7 +114,8 @@ pub(crate) fn read(object: &Field<'_>) -> Option<BufferManifest> {
     fields.done();
     let spec_field = spec_field?;
     let mut spec = spec_field.fields()?;
-    let strategy = spec.get("provisioningStrategy").and_then(|field| field.text());
+    // Whichever it names: Karpenter has one strategy, and looks at no name.
+    spec.get("provisioningStrategy").and_then(|field| field.text());
     let template = spec.get("podTemplateRef").and_then(|field| {
         let mut fields = field.fields()?;
         let name = fields.require("name").and_then(|field| field.parsed(ObjectName::new));
@@ -144,12 +142,6 @@ pub(crate) fn read(object: &Field<'_>) -> Option<BufferManifest> {
         (None, None) => BufferReference::Unusable(
             "it has neither `podTemplateRef` nor `scalableRef`".to_owned(),
         ),
-    };
-    let reference = match strategy {
-        Some(other) if !matches!(other, "" | ACTIVE_CAPACITY) => BufferReference::Unusable(
-            format!("its provisioning strategy is `{other}`, not `{ACTIVE_CAPACITY}`"),
-        ),
-        _ => reference,
     };
     let metadata = metadata?;
     let key = pod::key_of(object, &metadata)?;

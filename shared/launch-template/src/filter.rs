@@ -7,8 +7,8 @@
 use std::sync::Arc;
 
 use model::{
-    CapacityType, InstanceType, LabelKey, NodeClaim, Offering, Requirements, labels, limits,
-    policies::MinValuesPolicy, requirements::Undefined,
+    CapacityType, InstanceType, LabelKey, NodeClaim, Offering, Requirement, Requirements, labels,
+    limits, policies::MinValuesPolicy, requirements::Undefined,
 };
 
 use crate::rank::{Rank, rank};
@@ -95,7 +95,7 @@ fn fitting<'a>(claim: &NodeClaim, types: &'a [Arc<InstanceType>]) -> Vec<Candida
             && claim.requests.fits_in(&instance_type.allocatable())
     };
     let offered = |instance_type: &'a Arc<InstanceType>| {
-        let allowed = |o: &&Offering| o.is_available && o.is_compatible(requirements);
+        let allowed = |o: &&Offering| o.is_launchable() && o.is_compatible(requirements);
         let offerings: Vec<_> = instance_type.offerings.iter().filter(allowed).collect();
         Candidate { instance_type, offerings }
     };
@@ -141,6 +141,12 @@ fn allows(requirements: &Requirements, capacity_type: CapacityType) -> bool {
     requirement.is_none_or(|requirement| requirement.has(capacity_type.as_str()))
 }
 
+/// Whether a claim with `requirements` can only be paid for like this.
+fn allows_only(requirements: &Requirements, capacity_type: CapacityType) -> bool {
+    let asked = requirements.get(labels::CAPACITY_TYPE).and_then(Requirement::single_value);
+    asked.is_some_and(|only| **only == *capacity_type.as_str())
+}
+
 /// The cheapest 60, if they still have as many different values as `minValues` asks for. Ties go
 /// to the name that sorts first.
 fn truncated<'a>(
@@ -153,7 +159,10 @@ fn truncated<'a>(
     candidates.truncate(limits::INSTANCE_TYPES_PER_FLEET_MAX);
     let types = candidates.iter().map(|candidate| candidate.instance_type);
     let violated = requirements.min_values(types).violated;
-    if violated.is_empty() || min_values == MinValuesPolicy::BestEffort {
+    // A claim that is held to reservations had to reach its `minValues` with the types that are not
+    // reserved as well: none of them can be sent.
+    let is_held = allows_only(requirements, CapacityType::Reserved);
+    if violated.is_empty() || is_held || min_values == MinValuesPolicy::BestEffort {
         return Ok(candidates);
     }
     let labels: Vec<&str> = violated.keys().map(LabelKey::as_str).collect();

@@ -195,8 +195,8 @@ impl View<'_> {
             zone_id: self.zones.get(zone).copied().cloned(),
             capacity_type: CapacityType::Reserved,
             price: HourlyPrice(on_demand_price(base, zone).0 / RESERVED_DISCOUNT),
+            // Also when nothing is left of it: that is no failure, and its type stays in lists.
             is_available: can_be_launched
-                && reservation.available_count > 0
                 && !reservation.is_expiring
                 && is_sold(base, zone)
                 && self.zones.contains_key(zone),

@@ -87,7 +87,8 @@ pub struct Offering {
     pub capacity_type: CapacityType,
     /// For one hour.
     pub price: HourlyPrice,
-    /// Whether it can be bought now: offered in the zone, a subnet there, available.
+    /// Whether nothing is wrong with it: offered in the zone, a subnet there, no failure of late. A
+    /// reservation of which nothing is left is available all the same.
     pub is_available: bool,
     /// Of a reserved offering.
     pub reservation: Option<Reservation>,
@@ -122,6 +123,14 @@ pub struct RegionCatalog {
 }
 
 impl Offering {
+    /// Whether an instance can be launched as this offering now: it is available and, if it is a
+    /// reservation, not full.
+    ///
+    /// Karpenter: `pkg/cloudprovider/types.go`, `Offerings.Launchable`.
+    pub fn is_launchable(&self) -> bool {
+        self.is_available && self.reservation.as_ref().is_none_or(|held| 0 < held.count)
+    }
+
     /// Whether a claim with `requirements` may be launched as this offering. Labels that only the
     /// offering defines are looked at; undefined well-known ones pass.
     ///
@@ -175,12 +184,12 @@ impl InstanceType {
         }
     }
 
-    /// The cheapest available offering that `requirements` allow. Ties go to the zone, then to the
+    /// The cheapest offering that can be launched now and that `requirements` allow. Ties go to the zone, then to the
     /// capacity type, that sorts first.
     pub fn cheapest(&self, requirements: &Requirements) -> Option<&Offering> {
         self.offerings
             .iter()
-            .filter(|offering| offering.is_available && offering.is_compatible(requirements))
+            .filter(|offering| offering.is_launchable() && offering.is_compatible(requirements))
             .min_by_key(|offering| (offering.price, &offering.zone, offering.capacity_type))
     }
 

@@ -7,7 +7,7 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     BatchId, CapacityType, ConditionReason, HourlyPrice, ImageId, InstanceId, InstanceTypeName,
     NodeClaimName, NodeClassName, NodeName, NodePoolName, OfferingKey, PodKey, ProviderId,
-    Requirements, Resources, Taint, Zone, disruption::DisruptionReason, labels,
+    Requirement, Requirements, Resources, Taint, Zone, disruption::DisruptionReason, labels,
     ledger::PROMISED_VERSION,
 };
 
@@ -403,6 +403,12 @@ impl NodeClaim {
     /// Whether a visit is due at `now`, as far as earlier failures go.
     pub fn is_due(&self, now: Timestamp) -> bool {
         self.retry.is_none_or(|retry| retry.not_before <= now)
+
+    /// Whether it may be launched from capacity reservations only.
+    pub fn is_held_to_reservations(&self) -> bool {
+        let asked = self.requirements.get(labels::CAPACITY_TYPE);
+        let only = asked.and_then(Requirement::single_value);
+        only.is_some_and(|only| **only == *CapacityType::Reserved.as_str())
     }
 
     /// Whether it has an instance, and that is in a capacity reservation.

@@ -19,6 +19,9 @@ pub struct InvalidPrice {
 }
 
 impl HourlyPrice {
+    /// More than anything costs.
+    pub const MAX: Self = Self(u64::MAX);
+
     /// Reads dollars such as `0.0816`; digits beyond the ninth are rounded half up.
     pub fn parse_dollars(text: &str) -> Result<Self, InvalidPrice> {
         Self::parse(text).ok_or_else(|| InvalidPrice { text: text.to_owned() })

@@ -217,9 +217,8 @@ impl Requirements {
             types_seen += 1;
             for ((requirement, _), values) in wanted.iter().zip(&mut seen) {
                 let offered = instance_type.requirements.get(requirement.key().as_str());
-                values.extend(
-                    offered.into_iter().flat_map(Requirement::values).map(|value| &**value),
-                );
+                let offered = offered.into_iter().flat_map(Requirement::values);
+                values.extend(offered.map(|value| &**value).filter(|value| requirement.has(value)));
             }
             if missing(&seen).is_empty() {
                 return MinValues { types: types_seen, violated: BTreeMap::new() };

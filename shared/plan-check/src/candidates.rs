@@ -53,6 +53,10 @@ fn check_types(
     violations: &mut Vec<Violation>,
 ) -> Option<HourlyPrice> {
     let mut prices = Vec::new();
+    let mut unmarketed = own.clone();
+    for key in MARKET_LABELS {
+        unmarketed.remove(key);
+    }
     for name in &claim.instance_types {
         let mut refuse = |why: String| {
             let (claim, instance_type) = (claim.name.clone(), name.clone());
@@ -62,14 +66,24 @@ fn check_types(
             refuse("its EC2NodeClass does not offer it".to_owned());
             continue;
         };
+        let price = usable(instance_type, own).map(|offering| offering.price).min();
+        // Of a claim that holds reservations, types without one stay in the list: they count for
+        // `minValues`, and the launch leaves them out.
+        let is_left_out = price.is_none() && claim.is_held_to_reservations();
+        let own = if is_left_out { &unmarketed } else { own };
         if let Err(reasons) = instance_type.requirements.intersects(own) {
             let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
             refuse(reasons.join("; "));
         }
-        match usable(instance_type, own).map(|offering| offering.price).min() {
+        match price {
             Some(price) => prices.push((price, name)),
+            None if is_left_out => {}
             None => refuse("no offering that its requirements allow is available".to_owned()),
         }
+    }
+    if prices.is_empty() && !claim.instance_types.is_empty() {
+        let why = "none of them can be launched".to_owned();
+        violations.push(Violation::InstanceTypes { claim: claim.name.clone(), why });
     }
     let out_of_order = |pair: &[(HourlyPrice, &InstanceTypeName)]| match pair {
         [(first, _), (second, name)] => (second < first).then(|| (*name).clone()),
@@ -88,22 +102,25 @@ pub(crate) fn usable<'a>(
     requirements: &Requirements,
 ) -> impl Iterator<Item = &'a Offering> {
     let offerings = instance_type.offerings.iter();
-    offerings.filter(move |offering| offering.is_available && is_allowed(offering, requirements))
+    offerings.filter(move |offering| offering.is_launchable() && is_allowed(offering, requirements))
 }
 
+/// The labels that say how something is bought.
+const MARKET_LABELS: [&str; 5] = [
+    labels::ZONE,
+    labels::ZONE_ID,
+    labels::CAPACITY_TYPE,
+    labels::RESERVATION_ID,
+    labels::RESERVATION_TYPE,
+];
+
 fn is_allowed(offering: &Offering, requirements: &Requirements) -> bool {
-    [
-        labels::ZONE,
-        labels::ZONE_ID,
-        labels::CAPACITY_TYPE,
-        labels::RESERVATION_ID,
-        labels::RESERVATION_TYPE,
-    ]
-    .into_iter()
-    .all(|key| match (requirements.get(key), offering_label(offering, key)) {
-        (Some(requirement), OfferingLabel::Is(value)) => requirement.has(value),
-        (Some(requirement), OfferingLabel::Absent) => requirement.allows_absence(),
-        (None, _) | (_, OfferingLabel::Unknown) => true,
+    MARKET_LABELS.into_iter().all(|key| {
+        match (requirements.get(key), offering_label(offering, key)) {
+            (Some(requirement), OfferingLabel::Is(value)) => requirement.has(value),
+            (Some(requirement), OfferingLabel::Absent) => requirement.allows_absence(),
+            (None, _) | (_, OfferingLabel::Unknown) => true,
+        }
     })
 }
 
@@ -138,7 +155,7 @@ pub(crate) fn offering_label<'a>(offering: &'a Offering, key: &str) -> OfferingL
     }
 }
 
-/// Specification §3.6. The pool's own `minValues` hold as well, unless the claim says that they
+/// Specification §3.6; a value counts if the claim may still have it. The pool's own `minValues` hold as well, unless the claim says that they
 /// were relaxed, and that may be.
 fn check_min_values(world: &World<'_>, claim: &NodeClaim, violations: &mut Vec<Violation>) {
     let types = world.types_of(claim);
@@ -153,10 +170,16 @@ fn check_min_values(world: &World<'_>, claim: &NodeClaim, violations: &mut Vec<V
         entry.1 = entry.1.max(min);
     }
     for (key, (requirement, min)) in wanted {
+        // Which market it is bought in was settled when it took hold of reservations.
+        if key == labels::CAPACITY_TYPE && claim.is_held_to_reservations() {
+            continue;
+        }
+        let asked = claim.requirements.get(key).unwrap_or(requirement);
         let values: BTreeSet<_> = types
             .iter()
             .filter_map(|instance_type| instance_type.requirements.get(key))
             .flat_map(Requirement::values)
+            .filter(|value| asked.has(value))
             .collect();
         if usize::try_from(min).is_ok_and(|min| values.len() < min) {
             violations.push(Violation::MinValues {

@@ -402,7 +402,7 @@ fn reservation(id: &str, zone: &str, available_count: u32) -> CapacityReservatio
 }
 
 #[test]
-fn a_reservation_is_an_offering_while_it_has_room_and_time() {
+fn a_reservation_is_available_while_it_has_time_also_when_it_is_full() {
     let mut class = class(ImageFamily::Al2023);
     class.reservations = vec![
         reservation("cr-a", "us-west-2a", 3),
@@ -426,7 +426,7 @@ fn a_reservation_is_an_offering_while_it_has_room_and_time() {
         let id = instance_type.requirements.get(labels::RESERVATION_ID).unwrap();
         format!("{kinds}; {id}; {}", offerings.join(", "))
     };
-    expect!["karpenter.sh/capacity-type In [on-demand reserved spot]; karpenter.k8s.aws/capacity-reservation-id In [cr-a cr-b cr-c cr-d]; cr-a true 0.000000008, cr-b false 0.000000008, cr-c false 0.000000008, cr-d false 0.000000008"].assert_eq(&shown(&NodeSettings::default()));
+    expect!["karpenter.sh/capacity-type In [on-demand reserved spot]; karpenter.k8s.aws/capacity-reservation-id In [cr-a cr-b cr-c cr-d]; cr-a true 0.000000008, cr-b true 0.000000008, cr-c false 0.000000008, cr-d false 0.000000008"].assert_eq(&shown(&NodeSettings::default()));
     let off = NodeSettings { reserved_capacity: false, ..NodeSettings::default() };
     expect!["karpenter.sh/capacity-type In [on-demand spot]; karpenter.k8s.aws/capacity-reservation-id DoesNotExist; "].assert_eq(&shown(&off));
 }

@@ -230,8 +230,9 @@ fn min_values_takes_the_shortest_prefix_or_says_what_is_missing() {
         ("a Exists min 4", 4, &[("a", 3)]),
         ("a Exists min 3; b Exists min 3", 4, &[("b", 2)]),
         ("a Exists min 9; b Exists min 9; c Exists min 1", 4, &[("a", 3), ("b", 2), ("c", 0)]),
-        // The values counted are the type's own, allowed or not.
-        ("a In x min 2", 3, &[]),
+        // Only values that are allowed count.
+        ("a In x min 2", 4, &[("a", 1)]),
+        ("a NotIn y min 2", 4, &[]),
         // Two requirements on one label: the larger minValues (MV3, MV6).
         ("a Exists min 1; a NotIn q min 3", 4, &[]),
     ] {

@@ -73,7 +73,7 @@ pub(crate) fn cheapest<'t>(
     instance_type: &'t InstanceType,
     requirements: &Requirements,
 ) -> Option<(Exact, &'t Offering)> {
-    let open = instance_type.offerings.iter().filter(|offering| offering.is_available);
+    let open = instance_type.offerings.iter().filter(|offering| offering.is_launchable());
     open.filter(|offering| offering.is_compatible(requirements))
         .map(|offering| (exact(instance_type, offering), offering))
         .min_by_key(|(price, offering)| (*price, &offering.zone, offering.capacity_type))
@@ -84,7 +84,7 @@ pub(crate) fn cheapest<'t>(
 pub(crate) fn worst(instance_type: &InstanceType, requirements: &Requirements) -> Option<Exact> {
     CapacityType::ALL.into_iter().find_map(|capacity_type| {
         let open = instance_type.offerings.iter().filter(|offering| {
-            offering.is_available
+            offering.is_launchable()
                 && offering.capacity_type == capacity_type
                 && offering.is_compatible(requirements)
         });

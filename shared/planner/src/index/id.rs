@@ -104,9 +104,7 @@ kinds! {
     Type as TypeId;
     /// An offering of an instance type. Each type counts its own.
     Offering as OfferingId;
-    /// A `minValues` of a NodePool.
-    Minimum as MinimumId;
-    /// A value of the label of such a `minValues`. Each counts its own.
+    /// A value of the label of a `minValues` of a NodePool. Each counts its own.
     Value as ValueId;
     /// A capacity reservation.
     Reservation as ReservationNumber;

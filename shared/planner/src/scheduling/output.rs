@@ -283,18 +283,20 @@ pub(crate) fn draft(
     let offer = &mut problem.offers[template.offer];
     let by_price = offer.by_price(&problem.sets, number);
     let mut rest = in_flight.types.clone();
-    let mut kept = Vec::with_capacity(by_price.len());
+    let mut possible = Vec::with_capacity(by_price.len());
     for (_, id) in by_price.iter().filter(|(_, id)| in_flight.types.contains(*id)) {
-        kept.push(*id);
+        possible.push(*id);
         rest.remove(*id);
     }
-    // What can only be bought while no reservation is held has no price now, and comes last.
-    let possible: Vec<TypeId> = kept.iter().copied().chain(rest.iter()).collect();
-    kept.truncate(limits::INSTANCE_TYPES_PER_CLAIM_MAX);
+    // What cannot be launched now, for it is not sold from a reservation that is held, comes last: it
+    // counts for `minValues`, and is left out by the launch.
+    possible.extend(rest.iter());
+    let kept: Vec<TypeId> =
+        possible.iter().copied().take(limits::INSTANCE_TYPES_PER_CLAIM_MAX).collect();
     let mut bits = Types::empty(offer.types.len());
     bits.extend(kept.iter().copied());
     let is_strict = problem.facts.policies.min_values == MinValuesPolicy::Strict;
-    if is_strict && !template.unmet(&bits, &in_flight.minimums).is_empty() {
+    if is_strict && !template.unmet(&bits, number, &problem.sets).is_empty() {
         return Err("its minValues are not reached by the instance types that a claim keeps");
     }
     let first = kept.first().and_then(|id| offer.cheapest(*id, &set));

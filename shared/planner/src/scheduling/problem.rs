@@ -109,6 +109,13 @@ impl<'a> Problem<'a> {
         problem.know_requests(&daemons);
         let offer_of = problem.open_pools(&daemons);
         problem.reservations.hold(facts.ledger.claims.values(), facts.now);
+        for offer in problem.offers.iter_mut() {
+            offer.know_full(&problem.reservations.left);
+        }
+        for template in problem.templates.iter() {
+            // What the pool alone allows is asked for by most claims.
+            problem.offers[template.offer].by_price(&problem.sets, template.set);
+        }
         let bound: Vec<&Pod> = load.values().flat_map(|load| load.pods.iter().copied()).collect();
         problem.know_labels(&bound);
         problem.know_groups(&bound);
@@ -265,16 +272,13 @@ impl<'a> Problem<'a> {
         self.has_soft_taints |=
             pool.template.taints.iter().any(|t| t.effect == TaintEffect::PreferNoSchedule);
         let is_strict = self.facts.policies.min_values == model::policies::MinValuesPolicy::Strict;
-        let unmet = template.unmet(&template.types, &template.minimums());
+        let unmet = template.unmet(&template.types, template.set, &self.sets);
         if template.types.is_empty() {
             let text = "its requirements leave no instance type that can be bought now";
             self.closed.push((&pool.name, text.to_owned()));
         } else if is_strict && !unmet.is_empty() {
-            let text = template.too_few(&unmet);
-            self.closed.push((&pool.name, text));
+            self.closed.push((&pool.name, template::too_few(&unmet)));
         } else {
-            // What the pool alone allows is asked for by most claims.
-            self.offers[number].by_price(&self.sets, template.set);
             self.templates.push(template);
         }
     }
@@ -329,7 +333,7 @@ impl<'a> Problem<'a> {
         }
         for pod in bound {
             for term in &pod.spec.pod_anti_affinity.required {
-                let purpose = Purpose::AntiAffinity;
+                let purpose = Purpose::Inverse;
                 term_group(term, &pod.key.namespace, &pod.spec, purpose, &mut around);
             }
         }

@@ -29,7 +29,7 @@ use crate::{
     },
     scheduling::{
         demand::class::{self, NewNodeConstraints},
-        launchable::{offer::Types, template::Minimums},
+        launchable::offer::Types,
         numbers::amounts::Amounts,
         problem::Problem,
         state::State,
@@ -64,9 +64,7 @@ pub(crate) struct InFlightClaim {
     pub(crate) requests: Amounts,
     /// Its pods, in the order in which they were placed.
     pub(crate) pods: Vec<PodId>,
-    /// How many different values each `minValues` of its pool still wants.
-    pub(crate) minimums: Rc<Minimums>,
-    /// Whether they are fewer than the pool says.
+    /// Whether a `minValues` of it wants less than the pool says.
     pub(crate) is_relaxed: bool,
     /// Reservations that it holds.
     pub(crate) held: BitSet<kind::Reservation>,

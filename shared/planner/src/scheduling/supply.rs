@@ -233,6 +233,8 @@ fn of_node(
         (None, _) => node.capacity.clone(),
     };
     let target = Target::Node(node.name.clone());
+    // Karpenter calls a node by its claim's name until it is registered.
+    let name = coming.map_or(node.name.as_str(), |claim| claim.name.as_str());
     Existing {
         kind,
         counts: pool.map(|pool| (pool, used)),
@@ -240,7 +242,7 @@ fn of_node(
             .filter(|_| is_initialized)
             .and_then(|claim| settles_until(around, claim)),
         is_starting: !is_initialized,
-        ..existing(target, room, is_initialized, node.name.as_str())
+        ..existing(target, room, is_initialized, name)
     }
 }
 

@@ -164,6 +164,10 @@ impl Class {
         };
         self.topology.affinity = required(&near.required, Purpose::Affinity, around);
         self.topology.anti_affinity = required(&far.required, Purpose::AntiAffinity, around);
+        // Only what is required keeps others away: a preference is given up by the one who has it.
+        for term in &far.required {
+            term_group(term, &self.namespace, &spec, Purpose::Inverse, around);
+        }
         if around.preferences == PreferencePolicy::Respect {
             let near: Vec<_> = heaviest_first(&near.preferred).cloned().collect();
             let far: Vec<_> = heaviest_first(&far.preferred).cloned().collect();
@@ -343,9 +347,6 @@ pub(crate) fn term_group(
         filter: Filter::default(),
         universe: universe.unwrap_or_default(),
     };
-    if purpose == Purpose::AntiAffinity {
-        around.groups.number(Group { purpose: Purpose::Inverse, ..group.clone() });
-    }
     around.groups.number(group)
 }
 

@@ -45,8 +45,8 @@ fn pods_of(buffer: &CapacityBuffer, now: Timestamp) -> impl Iterator<Item = Pod>
         Some(Pod {
             key,
             uid,
-            // Karpenter's have no creation time, which is before all others.
-            created_at: Timestamp::UNIX_EPOCH,
+            // Of a pod and a buffer that ask for the same the pod comes first.
+            created_at: now,
             deleted_at: None,
             phase: PodPhase::Pending,
             started_at: None,

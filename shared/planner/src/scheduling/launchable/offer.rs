@@ -64,6 +64,8 @@ struct Market {
     /// What cannot be bought so costs the most that there is.
     prices: Table<kind::Type, HourlyPrice>,
     reservation: Option<ReservationNumber>,
+    /// Whether nothing is left of its reservation: its types are there, and cannot be launched.
+    is_full: bool,
 }
 
 const NOT_SOLD: HourlyPrice = HourlyPrice(u64::MAX);
@@ -103,14 +105,10 @@ impl Reservations {
                     *left = left.saturating_sub(1);
                 }
             }
-            if claim.phase != ClaimPhase::Promised {
+            if claim.phase != ClaimPhase::Promised || !claim.is_held_to_reservations() {
                 continue;
             }
             let claim = &claim.requirements;
-            let kind = claim.get(labels::CAPACITY_TYPE).and_then(Requirement::single_value);
-            if kind.is_none_or(|kind| **kind != *CapacityType::Reserved.as_str()) {
-                continue;
-            }
             for (id, left) in self.names.iter().zip(self.left.iter_mut()) {
                 if claim.get(labels::RESERVATION_ID).is_none_or(|named| named.has(id.as_str())) {
                     *left = left.saturating_sub(1);
@@ -177,6 +175,7 @@ impl Offer {
                         types: Types::empty(types.len()),
                         prices: types.map(|_| NOT_SOLD),
                         reservation,
+                        is_full: false,
                     });
                 }
                 places.resize(places.len().max(position + 1), place);
@@ -206,6 +205,30 @@ impl Offer {
             reserved_by_set: BTreeMap::new(),
             prices: BTreeMap::new(),
         }
+    }
+
+    /// Knows of which reservations nothing is `left`. Must be called before any price is asked for.
+    pub(crate) fn know_full(&mut self, left: &Table<kind::Reservation, u32>) {
+        for market in &mut self.markets {
+            market.is_full = market.reservation.is_some_and(|number| left[number] == 0);
+        }
+    }
+
+    /// The markets in which something can be launched now as `set` allows.
+    fn launchable(&self, set: &Requirements) -> impl Iterator<Item = &Market> {
+        let markets = self.markets.iter().filter(|market| !market.is_full);
+        markets.filter(|market| market.offering.is_compatible(set))
+    }
+
+    /// Whether any of `types` can be launched now as `set` allows.
+    pub(crate) fn is_launchable(&self, set: &Requirements, types: &Types) -> bool {
+        self.launchable(set).any(|market| market.types.meets(types))
+    }
+
+    /// Whether any of `types` can be bought as `set` allows without a reservation.
+    pub(crate) fn is_sold_unreserved(&self, set: &Requirements, types: &Types) -> bool {
+        let mut markets = self.markets.iter().filter(|market| market.reservation.is_none());
+        markets.any(|market| market.types.meets(types) && market.offering.is_compatible(set))
     }
 
     /// What the types say about the label `key`, each distinct answer once.
@@ -252,7 +275,8 @@ impl Offer {
         })
     }
 
-    /// The types that can be bought now somewhere that `set` allows.
+    /// The types that are sold somewhere that `set` allows, those among them of which a reservation is
+    /// full.
     pub(crate) fn sold(&self, set: &Requirements) -> Types {
         let mut ids = Types::empty(self.types.len());
         for market in self.markets.iter().filter(|market| market.offering.is_compatible(set)) {
@@ -261,19 +285,17 @@ impl Offer {
         ids
     }
 
-    /// How any of `types` can be bought now as `set` allows.
+    /// How any of `types` can be launched now as `set` allows.
     pub(crate) fn capacity_types(
         &self,
         set: &Requirements,
         types: &Types,
     ) -> BTreeSet<CapacityType> {
-        let markets = self.markets.iter();
-        let open = markets
-            .filter(|market| market.offering.is_compatible(set) && market.types.meets(types));
+        let open = self.launchable(set).filter(|market| market.types.meets(types));
         open.map(|market| market.offering.capacity_type).collect()
     }
 
-    /// The types that the set allows and that can be bought now as it allows.
+    /// The types that the set allows and that are sold as it allows.
     pub(crate) fn allowed(&mut self, sets: &Sets, id: SetId) -> Rc<Types> {
         if let Some(known) = self.by_set.get(&id) {
             return Rc::clone(known);
@@ -300,15 +322,15 @@ impl Offer {
         bits
     }
 
-    /// The types that `set` allows, each with its cheapest price, cheapest first. Ties go to the
-    /// name that sorts first.
+    /// The types that `set` allows and that can be launched now, each with its cheapest price,
+    /// cheapest first. Ties go to the name that sorts first.
     pub(crate) fn by_price(&mut self, sets: &Sets, id: SetId) -> Rc<[(HourlyPrice, TypeId)]> {
         if let Some(known) = self.prices.get(&id) {
             return Rc::clone(known);
         }
         let (allowed, set) = (self.allowed(sets, id), sets.get(id));
         let mut cheapest = self.types.map(|_| NOT_SOLD);
-        for market in self.markets.iter().filter(|market| market.offering.is_compatible(&set)) {
+        for market in self.launchable(&set) {
             for (cheapest, price) in cheapest.iter_mut().zip(market.prices.iter()) {
                 *cheapest = (*cheapest).min(*price);
             }
@@ -323,15 +345,14 @@ impl Offer {
         prices
     }
 
-    /// The cheapest offering of a type that `set` allows. Ties go to the zone, then to the capacity
+    /// The cheapest offering of a type that `set` allows and that can be launched now. Ties go to the zone, then to the capacity
     /// type, that sorts first.
     pub(crate) fn cheapest(
         &self,
         id: TypeId,
         set: &Requirements,
     ) -> Option<(OfferingKey, HourlyPrice)> {
-        let open = self.markets.iter().filter(|market| market.offering.is_compatible(set));
-        let priced = open.map(|market| (market.prices[id], &market.offering));
+        let priced = self.launchable(set).map(|market| (market.prices[id], &market.offering));
         let priced = priced.filter(|(price, _)| *price != NOT_SOLD);
         let (price, offering) =
             priced.min_by_key(|(price, one)| (*price, &one.zone, one.capacity_type))?;

@@ -3,21 +3,18 @@
 //! Karpenter: `pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go`, and for the daemons
 //! `scheduler.go`, `getDaemonOverhead`.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    rc::Rc,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    InstanceTypeName, NodePoolName, Requirement, Requirements, ResourceName, Taint, TaintEffect,
-    Toleration, labels, node_pool::NodePool, pod::HostPort, requirements::Undefined, taint,
-    taint::TolerationOperator,
+    InstanceTypeName, LabelKey, NodePoolName, Requirement, Requirements, ResourceName, Taint,
+    TaintEffect, Toleration, labels, node_pool::NodePool, pod::HostPort, requirement::Value,
+    requirements::Undefined, taint, taint::TolerationOperator,
 };
 
 use crate::{
     index::{
         bits::BitSet,
-        id::{MinimumId, OfferId, SetId, TypeId, ValueId, kind},
+        id::{LabelId, OfferId, SetId, TypeId, ValueId, kind},
         table::Table,
     },
     scheduling::{
@@ -47,16 +44,13 @@ pub(crate) struct Template<'a> {
     /// What is left of each type for pods. Negative where the daemons do not fit.
     pub(crate) room: Table<kind::Type, Amounts>,
     steps: Vec<Steps>,
-    minimums: Table<kind::Minimum, Minimum>,
+    minimums: Vec<Minimum>,
     pub(crate) limits: Vec<Limit>,
     /// Daemons that take ports of their nodes: those, and the types on which they land.
     daemon_ports: Vec<(Vec<HostPort>, Types)>,
     /// Types whose price, and types whose capacity, an overlay changes.
     pub(crate) overlaid: [BTreeSet<InstanceTypeName>; 2],
 }
-
-/// How many different values each `minValues` of a pool wants.
-pub(crate) type Minimums = Table<kind::Minimum, u32>;
 
 /// For one resource, the types that have at least so much room, or at most so much capacity: one
 /// set for each amount that occurs.
@@ -70,11 +64,30 @@ struct Steps {
 /// The values that types have for a label on which a `minValues` stands.
 #[derive(Debug)]
 struct Minimum {
-    key: model::LabelKey,
-    /// How many different ones the pool wants.
-    wanted: u32,
+    key: LabelKey,
+    label: LabelId,
+    names: Table<kind::Value, Value>,
     /// The values of each type.
     values: Table<kind::Type, Vec<ValueId>>,
+}
+
+/// A `minValues` that some types do not reach.
+#[derive(Debug)]
+pub(crate) struct Unmet<'a> {
+    pub(crate) key: &'a LabelKey,
+    wanted: u32,
+    /// How many different values there are.
+    pub(crate) there: u32,
+}
+
+/// In words what [`Template::unmet`] found: `too few instance types are left for its minValues:
+/// karpenter.k8s.aws/instance-family has 2 of 3 values`.
+pub(crate) fn too_few(unmet: &[Unmet<'_>]) -> String {
+    let missing = unmet.iter().map(|Unmet { key, wanted, there }| {
+        format!("{} has {there} of {wanted} values", key.as_str())
+    });
+    let missing: Vec<String> = missing.collect();
+    format!("too few instance types are left for its minValues: {}", missing.join(", "))
 }
 
 /// What a pool may still get of a resource.
@@ -149,8 +162,8 @@ impl<'a> Template<'a> {
         });
         let room: Table<_, Amounts> = rooms.collect();
         let set = sets.id(&requirements);
-        let minimums =
-            requirements.iter().filter_map(|requirement| minimum(requirement, offer)).collect();
+        let with_minimum = requirements.iter().filter(|asked| asked.min_values().is_some());
+        let minimums = with_minimum.map(|asked| minimum(asked.key(), offer, sets)).collect();
         Self {
             pool,
             offer: number,
@@ -176,36 +189,33 @@ impl<'a> Template<'a> {
         }
     }
 
-    /// How many different values each `minValues` wants.
-    pub(crate) fn minimums(&self) -> Rc<Minimums> {
-        Rc::new(self.minimums.map(|minimum| minimum.wanted))
+    /// The labels on which `set` has a `minValues` that `types` do not reach, and how many different
+    /// values they have. A value counts if `set` still allows it.
+    ///
+    /// Karpenter: `pkg/cloudprovider/types.go`, `SatisfiesMinValues`.
+    pub(crate) fn unmet(&self, types: &Types, set: SetId, sets: &Sets) -> Vec<Unmet<'_>> {
+        self.unmet_of(types, |minimum| {
+            sets.on(set, minimum.label).map(|asked| &**sets.requirement(asked))
+        })
     }
 
-    /// Of `wanted` those that `types` do not have: the label, the number, and how many there are.
-    pub(crate) fn unmet(
+    /// The same for a set without a number.
+    pub(crate) fn unmet_in(&self, types: &Types, set: &Requirements) -> Vec<Unmet<'_>> {
+        self.unmet_of(types, |minimum| set.get(minimum.key.as_str()))
+    }
+
+    fn unmet_of<'r>(
         &self,
         types: &Types,
-        wanted: &Minimums,
-    ) -> Vec<(&model::LabelKey, MinimumId, u32)> {
-        let unmet = self.minimums.entries().filter_map(|(id, minimum)| {
-            let mut seen: BitSet<kind::Value> = BitSet::default();
-            for kind in types.iter() {
-                seen.extend(minimum.values[kind].iter().copied());
-            }
-            let there = u32::try_from(seen.count()).unwrap_or(u32::MAX);
-            (there < wanted[id]).then_some((&minimum.key, id, there))
+        asked: impl Fn(&Minimum) -> Option<&'r Requirement>,
+    ) -> Vec<Unmet<'_>> {
+        let unmet = self.minimums.iter().filter_map(|minimum| {
+            let asked = asked(minimum)?;
+            let wanted = asked.min_values()?;
+            let there = minimum.count(types, asked, wanted);
+            (there < wanted).then_some(Unmet { key: &minimum.key, wanted, there })
         });
         unmet.collect()
-    }
-
-    /// In words what [`Self::unmet`] found: `too few instance types are left for its minValues:
-    /// karpenter.k8s.aws/instance-family has 2 of 3 values`.
-    pub(crate) fn too_few(&self, unmet: &[(&model::LabelKey, MinimumId, u32)]) -> String {
-        let missing = unmet.iter().map(|(key, id, there)| {
-            format!("{} has {there} of {} values", key.as_str(), self.minimums[*id].wanted)
-        });
-        let missing: Vec<String> = missing.collect();
-        format!("too few instance types are left for its minValues: {}", missing.join(", "))
     }
 
     /// Takes the types out of `types` that have no room for `need`.
@@ -339,20 +349,42 @@ fn cumulated(by_amount: impl IntoIterator<Item = (i64, Vec<TypeId>)>, types: usi
     steps
 }
 
-fn minimum(requirement: &Requirement, offer: &Offer) -> Option<Minimum> {
-    let (key, wanted) = (requirement.key(), requirement.min_values()?);
-    let mut numbers: BTreeMap<&str, ValueId> = BTreeMap::new();
-    let mut values = Table::default();
+impl Minimum {
+    /// How many different values `types` have that `asked` allows, or `enough`, whichever is less.
+    fn count(&self, types: &Types, asked: &Requirement, enough: u32) -> u32 {
+        let mut seen: BitSet<kind::Value> = BitSet::default();
+        let mut there = 0;
+        for id in types.iter() {
+            for value in self.values[id].iter().filter(|value| !asked_before(&mut seen, **value)) {
+                there += u32::from(asked.has(&self.names[*value]));
+            }
+            if enough <= there {
+                return enough;
+            }
+        }
+        there
+    }
+}
+
+/// Whether `value` is one of `seen`, to which it is added.
+fn asked_before(seen: &mut BitSet<kind::Value>, value: ValueId) -> bool {
+    let is_known = seen.contains(value);
+    seen.insert(value);
+    is_known
+}
+
+fn minimum(key: &LabelKey, offer: &Offer, sets: &mut Sets) -> Minimum {
+    let mut numbers: BTreeMap<&Value, ValueId> = BTreeMap::new();
+    let (mut names, mut values) = (Table::default(), Table::default());
     for instance_type in offer.types.iter() {
         let requirement = instance_type.requirements.get(key.as_str());
-        let flat_map = requirement.into_iter().flat_map(Requirement::values);
-        let number = |value| {
-            let next = ValueId::nth(numbers.len());
-            *numbers.entry(value).or_insert(next)
-        };
-        values.push(flat_map.map(|value| &**value).map(number).collect());
+        let own = requirement
+            .into_iter()
+            .flat_map(Requirement::values)
+            .map(|value| *numbers.entry(value).or_insert_with(|| names.push(Value::clone(value))));
+        values.push(own.collect());
     }
-    Some(Minimum { key: key.clone(), wanted, values })
+    Minimum { key: key.clone(), label: sets.label(key), names, values }
 }
 
 /// The types on which a daemon would land: any of its required terms is enough.

@@ -14,7 +14,7 @@ use crate::{
         demand::class::Class,
         launchable::{
             offer::{Offer, Types},
-            template::Template,
+            template::{self, Template},
         },
         problem::Problem,
         solver::Failure,
@@ -131,10 +131,13 @@ impl View<'_, '_> {
         if allowed.is_empty() {
             return format!("no instance type with {asked} can be bought now");
         }
+        if !offer.is_launchable(&both, &allowed) {
+            return "every capacity reservation that it could use is full".to_owned();
+        }
         let limits = self.state.limits[number].as_slice();
         let is_strict = problem.facts.policies.min_values == MinValuesPolicy::Strict;
         let of_types =
-            of_types(problem, (template, limits), self.class, (offer, allowed), is_strict);
+            of_types(problem, (template, limits), self.class, (offer, &both, allowed), is_strict);
         of_types.unwrap_or_else(|| self.of_rules(template, &both))
     }
 
@@ -202,7 +205,7 @@ fn of_types(
     problem: &Problem<'_>,
     (template, limits): (&Template<'_>, &[i64]),
     class: &Class,
-    (offer, allowed): (&Offer, Types),
+    (offer, set, allowed): (&Offer, &Requirements, Types),
     is_strict: bool,
 ) -> Option<String> {
     let need = problem.resources.amounts(&class.spec.requests);
@@ -223,8 +226,8 @@ fn of_types(
     if fitting.is_empty() {
         return Some(over_limits(template, limits));
     }
-    let unmet = template.unmet(&fitting, &template.minimums());
-    (is_strict && !unmet.is_empty()).then(|| template.too_few(&unmet))
+    let unmet = template.unmet_in(&fitting, set);
+    (is_strict && !unmet.is_empty()).then(|| template::too_few(&unmet))
 }
 
 /// The first resource of which no type has enough: `needs 10Ti memory, largest instance type

@@ -28,7 +28,10 @@ use crate::{
         },
         state::{Spot, State},
         supply::{Load, hosts::DomainByKey},
-        topology::{groups::Groups, tally::Host},
+        topology::{
+            groups::{Groups, Purpose},
+            tally::Host,
+        },
     },
     world::World,
 };
@@ -78,8 +81,19 @@ impl<'a> Problem<'a> {
             let tally = Rc::make_mut(&mut state.tallies[number]);
             group.universe.iter().for_each(|domain| tally.know(domain));
             let Some(key) = group.key else { continue };
-            for domain in self.hosts.domains_of(group, key, &self.supply) {
-                tally.know(domain);
+            for (place, existing) in self.supply.existing.entries() {
+                // Claims whose node did not join yet bring no domain.
+                let Target::Node(name) = &existing.target else { continue };
+                let domain = self.hosts.domains[place].known(key).copied().flatten();
+                let Some(domain) = domain.filter(|domain| !tally.known.contains(*domain)) else {
+                    continue;
+                };
+                let node = self.facts.nodes.get(name);
+                if node.is_some_and(|node| {
+                    group.filter.is_open() || counts_node(&self.groups, number, node)
+                }) {
+                    tally.know(domain);
+                }
             }
         }
         state.ports = self.ports.map(|_| Rc::default());
@@ -106,8 +120,7 @@ impl<'a> Problem<'a> {
                 if let Some(place) = place {
                     occupy(state, &self.ports, self.facts, place, pod);
                 }
-                let is_counted = !pod.is_terminating() && !demanded.contains(&pod.key);
-                if !is_counted || self.groups.all.is_empty() {
+                if demanded.contains(&pod.key) || self.groups.all.is_empty() {
                     continue;
                 }
                 let spec = Arc::clone(&pod.spec);
@@ -123,8 +136,11 @@ impl<'a> Problem<'a> {
                     alike.push((print, Rc::clone(&new)));
                     new
                 });
+                // Nobody is near to what ends. Until it has ended it keeps others away.
+                let is_ending = pod.is_terminating();
                 state.count(&self.groups, &footprint, spot, true, |group| {
-                    counts.node(&self.groups, group, node)
+                    (!is_ending || self.groups.all[group].purpose == Purpose::Inverse)
+                        && counts.node(&self.groups, group, node)
                 });
             }
         }
@@ -178,6 +194,10 @@ impl Counts {
     }
 }
 
+/// Whether `group` counts the pods of `node`, by the labels and the taints that it has now, those
+/// among them that go by themselves.
+///
+/// Karpenter: `topology.go`, `countDomains`.
 fn counts_node(groups: &Groups, group: GroupId, node: &Node) -> bool {
     let filter = &groups.all[group].filter;
     let map = node.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));

@@ -9,6 +9,7 @@ mod affinity;
 mod existing;
 mod labels;
 mod laws;
+mod markets;
 mod places;
 mod pods;
 mod pools;

@@ -2,28 +2,40 @@
 //!
 //! Karpenter: `pkg/controllers/provisioning/scheduling/scheduler.go`, `addToNewNodeClaim`.
 
-use std::rc::Rc;
+use model::{HourlyPrice, policies::MinValuesPolicy};
 
-use model::policies::MinValuesPolicy;
-
-use super::{InFlightClaim, Options, Pod, Run, Try, in_flight::tolerated};
+use super::{InFlightClaim, Pod, Run, Try, in_flight::tolerated};
 use crate::{
     index::{
         bits::BitSet,
         id::{SetId, TemplateId, kind},
     },
     scheduling::{
-        launchable::{
-            offer::{Reserved, Types},
-            template::Minimums,
-        },
-        state::State,
+        launchable::{offer::Types, template::Unmet},
         topology::rules,
     },
 };
 
 /// Some of the reservations.
 type Reservations = BitSet<kind::Reservation>;
+
+/// What becomes of the reservations of a claim.
+pub(super) enum Hold {
+    /// It holds these; none where it can be launched without.
+    These(Reservations),
+    /// It has to wait for one that others hold.
+    Wait,
+    /// It can be launched from full ones only.
+    Nowhere,
+}
+
+/// A claim that a pod may open.
+struct Opening {
+    set: SetId,
+    types: Types,
+    /// Whether a `minValues` of it wants less than the pool says.
+    is_relaxed: bool,
+}
 
 impl Run<'_, '_> {
     /// Opens a claim of the first pool that would launch something for the pod alone.
@@ -49,70 +61,126 @@ impl Run<'_, '_> {
     fn opens(&mut self, pod: &Pod, number: TemplateId) -> Try {
         let set = self.problem.templates[number].set;
         let mut answer = Try::Failed;
-        for target in self.targets(pod, set) {
-            match self.opens_with(pod, number, target) {
-                Try::Placed => return Try::Placed,
-                other => answer = other,
+        for targets in self.targets(pod, set) {
+            let mut openings: Vec<Opening> = targets
+                .into_iter()
+                .filter_map(|target| self.opening(pod, number, target))
+                .collect();
+            // With equally good domains the cheapest: any of them is one of Karpenter's answers.
+            if 1 < openings.len() {
+                openings.sort_by_cached_key(|opening| {
+                    self.cheapest(number, opening.set, &opening.types).unwrap_or(HourlyPrice::MAX)
+                });
+            }
+            for opening in openings {
+                match self.open(pod, number, opening) {
+                    Try::Placed => return Try::Placed,
+                    Try::PutOff => answer = Try::PutOff,
+                    Try::Failed => {}
+                }
             }
         }
         answer
     }
 
-    fn opens_with(&mut self, pod: &Pod, number: TemplateId, mut set: SetId) -> Try {
+    /// The least that a claim of `template` costs that may become any of `types`.
+    pub(super) fn cheapest(
+        &mut self,
+        template: TemplateId,
+        set: SetId,
+        types: &Types,
+    ) -> Option<HourlyPrice> {
+        let problem = &mut *self.problem;
+        let offer = &mut problem.offers[problem.templates[template].offer];
+        let prices = offer.by_price(&problem.sets, set);
+        prices.iter().find(|(_, id)| types.contains(*id)).map(|(price, _)| *price)
+    }
+
+    /// The types with which the pod may open a claim with `set`; `None` if there are none.
+    fn opening(&mut self, pod: &Pod, number: TemplateId, set: SetId) -> Option<Opening> {
         let problem = &mut *self.problem;
         let template = &problem.templates[number];
-        let offer = &mut problem.offers[template.offer];
-        let requests = &problem.requests[pod.requests_id];
         let mut types = template.types.clone();
-        types.keep(&offer.allowed(&problem.sets, set));
-        template.keep_roomy(&mut types, requests);
+        types.keep(&problem.offers[template.offer].allowed(&problem.sets, set));
+        template.keep_roomy(&mut types, &problem.requests[pod.requests_id]);
         template.keep_ports(&mut types, &problem.classes[pod.class].spec.host_ports);
         template.keep_within_limits(&mut types, &self.state.limits[number]);
         if types.is_empty() {
-            return Try::Failed;
+            return None;
         }
-        let mut minimums = template.minimums();
-        let unmet = template.unmet(&types, &minimums);
-        let is_relaxed = !unmet.is_empty();
-        if is_relaxed {
-            if problem.facts.policies.min_values == MinValuesPolicy::Strict {
-                return Try::Failed;
-            }
-            let mut requirements = problem.sets.get(set);
-            let mut lowered = Minimums::clone(&minimums);
-            for (key, minimum, there) in unmet {
-                lowered[minimum] = there;
-                if let Some(requirement) = requirements.get(key.as_str()).cloned() {
-                    requirements.replace(requirement.with_min_values(Some(there)));
-                }
-            }
-            set = problem.sets.id(&requirements);
-            minimums = Rc::new(lowered);
+        let unmet = template.unmet(&types, set, &problem.sets);
+        if unmet.is_empty() {
+            return Some(Opening { set, types, is_relaxed: false });
         }
-        let reserved = offer.reserved(set, &problem.sets);
+        if problem.facts.policies.min_values == MinValuesPolicy::Strict {
+            return None;
+        }
+        let mut requirements = problem.sets.get(set);
+        for Unmet { key, there, .. } in unmet {
+            if let Some(requirement) = requirements.get(key.as_str()).cloned() {
+                requirements.replace(requirement.with_min_values(Some(there)));
+            }
+        }
+        Some(Opening { set: problem.sets.id(&requirements), types, is_relaxed: true })
+    }
+
+    fn open(&mut self, pod: &Pod, number: TemplateId, opening: Opening) -> Try {
+        let Opening { set, types, is_relaxed } = opening;
         let nothing = Reservations::default();
-        let Some(held) = held(&self.state, &self.options, &reserved, &types, &nothing) else {
-            return Try::PutOff;
+        let held = match self.hold(number, set, &types, &nothing) {
+            Hold::These(held) => held,
+            Hold::Wait => return Try::PutOff,
+            Hold::Nowhere => return Try::Failed,
         };
-        template.count(&types, &mut self.state.limits[number]);
+        self.problem.templates[number].count(&types, &mut self.state.limits[number]);
         self.exchange(&nothing, &held);
         let (requests, pods) = (self.problem.requests[pod.requests_id].clone(), vec![pod.number]);
-        let in_flight = InFlightClaim {
-            template: number,
-            set,
-            types,
-            requests,
-            pods,
-            minimums,
-            is_relaxed,
-            held,
-        };
+        let in_flight =
+            InFlightClaim { template: number, set, types, requests, pods, is_relaxed, held };
         let claim = self.in_flight.push(in_flight);
         self.order.open(claim);
         self.by_template[number].insert(claim);
         self.know_set(claim);
         self.settle(pod, claim);
         Try::Placed
+    }
+
+    /// The reservations that a claim with `set` and `types` would hold that holds `before`. It takes
+    /// all that it could be launched from, for nobody knows from which it will be.
+    ///
+    /// Karpenter: `nodeclaim.go`, `offeringsToReserve`.
+    pub(super) fn hold(
+        &mut self,
+        template: TemplateId,
+        set: SetId,
+        types: &Types,
+        before: &Reservations,
+    ) -> Hold {
+        let mut held = Reservations::default();
+        if self.state.reserved.is_empty() {
+            return Hold::These(held);
+        }
+        let problem = &mut *self.problem;
+        let offer = &mut problem.offers[problem.templates[template].offer];
+        let reserved = offer.reserved(set, &problem.sets);
+        let (mut is_sold, mut has_capacity) = (false, false);
+        for (number, _) in reserved.iter().filter(|(_, sold)| sold.meets(types)) {
+            is_sold = true;
+            has_capacity |= problem.reservations.left[*number] != 0;
+            if before.contains(*number) || self.state.reserved[*number] != 0 {
+                held.insert(*number);
+            }
+        }
+        // What others hold for now may be free later. What is full stays so.
+        let must_wait = held.is_empty() && (has_capacity || !before.is_empty());
+        if must_wait && self.options.waits_for_reserved {
+            return Hold::Wait;
+        }
+        let is_full = held.is_empty() && is_sold;
+        if is_full && !offer.is_sold_unreserved(&problem.sets.get(set), types) {
+            return Hold::Nowhere;
+        }
+        Hold::These(held)
     }
 
     /// Gives reservations back and takes others.
@@ -126,28 +194,4 @@ impl Run<'_, '_> {
             }
         }
     }
-}
-
-/// The reservations that a claim with `types` would hold, or `None` if it must wait for one. It
-/// takes all that it could be launched from, for nobody knows from which it will be.
-///
-/// Karpenter: `nodeclaim.go`, `offeringsToReserve`.
-pub(super) fn held(
-    state: &State,
-    options: &Options,
-    reserved: &Reserved,
-    types: &Types,
-    before: &Reservations,
-) -> Option<Reservations> {
-    let mut held = Reservations::default();
-    let mut is_possible = false;
-    for (number, _) in reserved.iter().filter(|(_, sold)| sold.meets(types)) {
-        is_possible = true;
-        let is_left = state.reserved.known(*number).is_some_and(|left| 0 < *left);
-        if before.contains(*number) || is_left {
-            held.insert(*number);
-        }
-    }
-    let must_wait = held.is_empty() && (is_possible || !before.is_empty());
-    (!must_wait || !options.waits_for_reserved).then_some(held)
 }

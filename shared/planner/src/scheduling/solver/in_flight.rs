@@ -6,13 +6,14 @@ use std::rc::Rc;
 
 use model::taint;
 
-use super::{Claims, Pod, Run};
+use super::{Claims, Pod, Run, fresh::Hold};
 use crate::{
     index::{
         bits::BitSet,
         id::{ClaimId, ConstraintsId, SetId, kind},
     },
     scheduling::{
+        launchable::offer::Types,
         numbers::{amounts, domains::Left},
         problem::Problem,
         topology::{rules, tally::Host},
@@ -44,7 +45,7 @@ impl Run<'_, '_> {
         }
         let mut candidates = std::mem::take(&mut self.claims);
         self.in_flight_candidates(pod, &mut candidates);
-        let mut asked: Vec<(SetId, Vec<SetId>)> = Vec::new();
+        let mut asked: Vec<(SetId, Vec<Vec<SetId>>)> = Vec::new();
         let mut entry = None;
         while let Some(claim) = self.order.first(&candidates) {
             let set = self.in_flight[claim].set;
@@ -132,7 +133,7 @@ impl Run<'_, '_> {
     }
 
     /// Whether some instance type of the claim still takes all of its pods and this one.
-    fn joins(&mut self, pod: &Pod, number: ClaimId, targets: &[SetId]) -> Answer {
+    fn joins(&mut self, pod: &Pod, number: ClaimId, targets: &[Vec<SetId>]) -> Answer {
         let problem = &mut *self.problem;
         let claim = &self.in_flight[number];
         let template = &problem.templates[claim.template];
@@ -148,38 +149,55 @@ impl Run<'_, '_> {
         }
         let class = &problem.classes[pod.class];
         template.keep_ports(&mut roomy, &class.spec.host_ports);
-        let mut joined = None;
-        for target in targets {
-            let mut types = roomy.clone();
-            let offer = &mut problem.offers[template.offer];
-            if *target != claim.set {
-                types.keep(&offer.allowed(&problem.sets, *target));
-            }
-            if types.is_empty() || !template.unmet(&types, &claim.minimums).is_empty() {
-                continue;
-            }
-            let held = if self.state.reserved.is_empty() {
-                Some(BitSet::default())
-            } else {
-                let reserved = offer.reserved(*target, &problem.sets);
-                super::fresh::held(&self.state, &self.options, &reserved, &types, &claim.held)
-            };
-            if let Some(held) = held {
-                joined = Some((Joined { set: *target, held }, types));
-                break;
-            }
-        }
+        let joined = targets.iter().find_map(|targets| self.joined(number, &roomy, targets));
         if let Some((joined, types)) = joined {
             self.roomy = types;
             return Answer::Yes(joined);
         }
         self.roomy = roomy;
+        let problem = &*self.problem;
+        let class = &problem.classes[pod.class];
         // Every pod with these constraints and these requests fails here, unless it was a rule, a
         // volume, a port or a missing reservation that narrowed the types.
         let is_plain = class.ports.is_empty()
             && class.alternatives.iter().all(model::Requirements::is_empty)
             && problem.reservations.left.is_empty();
         if pod.allowed.is_empty() && is_plain { Answer::Never } else { Answer::NotNow }
+    }
+
+    /// What the claim becomes with the cheapest of `targets` that goes, and the types that are left of
+    /// `roomy`.
+    fn joined(
+        &mut self,
+        number: ClaimId,
+        roomy: &Types,
+        targets: &[SetId],
+    ) -> Option<(Joined, Types)> {
+        let goes = targets.iter().filter_map(|target| {
+            let problem = &mut *self.problem;
+            let claim = &self.in_flight[number];
+            let template = &problem.templates[claim.template];
+            let mut types = roomy.clone();
+            if *target != claim.set {
+                types.keep(&problem.offers[template.offer].allowed(&problem.sets, *target));
+            }
+            if types.is_empty() || !template.unmet(&types, *target, &problem.sets).is_empty() {
+                return None;
+            }
+            let (template, before) = (claim.template, claim.held.clone());
+            match self.hold(template, *target, &types, &before) {
+                Hold::These(held) => {
+                    let price = (1 < targets.len())
+                        .then(|| self.cheapest(template, *target, &types))
+                        .flatten();
+                    let is_priced = price.is_some();
+                    Some((!is_priced, price, Joined { set: *target, held }, types))
+                }
+                Hold::Wait | Hold::Nowhere => None,
+            }
+        });
+        let cheapest = goes.min_by_key(|(is_dear, price, ..)| (*is_dear, *price));
+        cheapest.map(|(_, _, joined, types)| (joined, types))
     }
 
     fn join(&mut self, pod: &Pod, number: ClaimId, joined: Joined) {

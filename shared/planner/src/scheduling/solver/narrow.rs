@@ -13,24 +13,29 @@ use crate::{
 };
 
 impl Run<'_, '_> {
-    /// The requirements that a node with `set` may have when the pod joins it, in the order in which
-    /// they are tried; none when it does not go.
-    pub(super) fn targets(&mut self, pod: &Pod, set: SetId) -> Vec<SetId> {
+    /// The requirements that a node with `set` may have when the pod joins it; none when it does not
+    /// go. By what its volumes ask for, in the order in which that is tried: what equally good domains
+    /// would make of it.
+    pub(super) fn targets(&mut self, pod: &Pod, set: SetId) -> Vec<Vec<SetId>> {
         let preference = self.problem.constraints.all[pod.constraints].new;
         if !preference.is_possible {
             return Vec::new();
         }
         let Some(joined) = self.problem.sets.join(set, preference.set) else { return Vec::new() };
-        let mut sets = Vec::new();
+        let mut targets = Vec::new();
         for alternative in self.alternatives(pod.class).iter() {
             if !alternative.is_possible {
                 continue;
             }
             if let Some(joined) = self.problem.sets.join(joined, alternative.set) {
+                let mut sets = Vec::new();
                 self.narrow(&pod.allowed, joined, &mut sets);
+                if !sets.is_empty() {
+                    targets.push(sets);
+                }
             }
         }
-        sets
+        targets
     }
 
     /// What the rules leave of `set`, domain by domain where only one can stay.

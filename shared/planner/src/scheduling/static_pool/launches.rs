@@ -118,15 +118,13 @@ fn from_template(problem: &mut Problem<'_>, pool: &NodePoolName) -> Result<InFli
         let closed = problem.closed.iter().find(|(name, _)| *name == pool);
         return Err(closed.map(|(_, why)| why.clone()).unwrap_or_default());
     };
-    let minimums = template.minimums();
     let in_flight_claim = InFlightClaim {
         template: number,
         set: template.set,
         types: template.types.clone(),
         requests: vec![0; problem.resources.len()].into(),
         pods: Vec::new(),
-        is_relaxed: !template.unmet(&template.types, &minimums).is_empty(),
-        minimums,
+        is_relaxed: !template.unmet(&template.types, template.set, &problem.sets).is_empty(),
         held: BitSet::default(),
     };
     match output::draft(problem, &in_flight_claim) {

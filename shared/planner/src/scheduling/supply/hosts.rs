@@ -1,17 +1,14 @@
 //! Where existing capacity is.
 
-use model::plan::Target;
-
 use crate::{
     index::{
         bits::BitSet,
-        id::{DomainId, KeyId, PlaceId, kind},
+        id::{DomainId, PlaceId, kind},
         table::Table,
     },
     scheduling::{
         numbers::domains::{Domains, Keys},
         supply::{Supply, Whereabouts},
-        topology::groups::Group,
     },
 };
 
@@ -63,23 +60,5 @@ impl Hosts {
             hosts.domains.push(own);
         }
         hosts
-    }
-
-    /// The domains of nodes that `group` counts. Claims whose node did not join yet bring none.
-    pub(crate) fn domains_of<'a>(
-        &'a self,
-        group: &'a Group,
-        key: KeyId,
-        supply: &'a Supply,
-    ) -> impl Iterator<Item = DomainId> {
-        let zip = supply.existing.iter().zip(self.domains.iter());
-        zip.filter_map(move |(existing, domains)| {
-            let Target::Node(_) = existing.target else { return None };
-            let domain = domains.known(key).copied().flatten()?;
-            let kind = &supply.kinds[existing.kind];
-            let is_open = group.filter.is_open();
-            let passes = is_open || group.filter.passes(kind.taints(), |term| kind.accepts(term));
-            passes.then_some(domain)
-        })
     }
 }

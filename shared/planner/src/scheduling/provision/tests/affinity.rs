@@ -298,3 +298,42 @@ fn a_term_is_about_its_own_namespace_unless_it_says_more() {
     assert_eq!(elsewhere(by(LabelSelector::of_labels([("team", "a")]))), 0);
     assert_eq!(elsewhere(by(LabelSelector::of_labels([("team", "b")]))), 1);
 }
+
+#[test]
+fn a_preference_to_keep_away_is_no_rule_for_those_that_are_meant() {
+    let mut shy = app("shy", "cpu=2");
+    shy.pod_anti_affinity = preferred("nowhere.example.com/rack", "db");
+    // Nobody knows the label: a rule would find no domain for the pods that are meant.
+    check(&[&one("shy", shy.clone()), &one("db", app("db", "cpu=1"))], "db shy");
+    // They may go where the one with the preference cannot.
+    shy.pod_anti_affinity = preferred(ZONE, "db");
+    shy.tolerations = vec![tolerates("dedicated")];
+    let mut facts = facts([one("shy", shy), one("db", app("db", "cpu=1"))].concat());
+    let mut dedicated = pool("z-dedicated");
+    dedicated.template.taints = vec![taint("dedicated=db:NoSchedule")];
+    facts.node_pools.push(dedicated);
+    assert_eq!(grouped(&facts), "db | shy");
+    // Nor are nodes without the label closed to them.
+    let mut facts = self::facts(one("db", app("db", "cpu=1")));
+    let mut there = running("there", "old", app("shy", "cpu=1"));
+    std::sync::Arc::make_mut(&mut there.spec).pod_anti_affinity = preferred(ZONE, "db");
+    facts.pods.push(there);
+    add_node(&mut facts, node("old", "cpu=4 memory=8Gi pods=10"));
+    assert_eq!(provision(&facts).placements.len(), 1);
+}
+
+#[test]
+fn what_is_ending_still_keeps_others_away_but_nobody_is_near_to_it() {
+    let mut facts = facts(
+        [one("web", app("web", "cpu=1")), one("fan", near(HOSTNAME, "guard", app("fan", "cpu=1")))]
+            .concat(),
+    );
+    let mut guard = running("guard-0", "old", away(HOSTNAME, "web", app("guard", "cpu=1")));
+    guard.deleted_at = Some(now());
+    facts.pods.push(guard);
+    add_node(&mut facts, node("old", "cpu=8 memory=8Gi pods=10"));
+    assert_eq!(grouped(&facts), "web | left: fan");
+    facts.pods.retain(|pod| pod.key.name.as_str() != "guard-0");
+    assert_eq!(grouped(&facts), "web | left: fan");
+    assert_eq!(provision(&facts).placements.len(), 1, "nothing keeps it away any more");
+}

@@ -302,6 +302,9 @@ fn pods_of_a_buffer_are_placed_like_others() {
         .collect();
     names.sort_unstable();
     assert_eq!(names, ["a", "capacity-buffer-spare-1", "capacity-buffer-spare-2"]);
+    // A pod that asks for the same comes before them.
+    add_node(&mut facts, node("own", "cpu=1 memory=4Gi pods=10"));
+    assert_eq!(shown(&provision(&facts)).lines().last(), Some("own: a"));
 }
 
 #[test]

@@ -314,6 +314,22 @@ fn tainted_nodes_count_unless_taints_are_honored() {
 }
 
 #[test]
+fn honored_are_the_taints_that_a_starting_node_has_now() {
+    let policy = NodeInclusionPolicy::Honor;
+    let spec = app(&[SpreadConstraint { node_taints_policy: policy, ..spread(ZONE, 1) }]);
+    let mut facts = world(1, &spec);
+    facts.node_pools[0].template.taints = vec![taint("dedicated=x:NoSchedule")];
+    let claim = add_managed(&mut facts, "young");
+    let young = facts.nodes.get_mut("young").unwrap();
+    young.labels.remove(model::labels::INITIALIZED);
+    young.taints = vec![taint("node.cloudprovider.kubernetes.io/uninitialized:NoSchedule")];
+    // It would take the pod, and the zone is known from no other.
+    assert_eq!(provision(&facts).placements.len(), 0);
+    facts.nodes.get_mut("young").unwrap().taints.clear();
+    assert_eq!(provision(&facts).placements.len(), 1, "{}", claim.name);
+}
+
+#[test]
 fn zones_of_a_tainted_pool_count_unless_taints_are_honored() {
     for (policy, expected) in
         [(NodeInclusionPolicy::Ignore, "1, 1 left"), (NodeInclusionPolicy::Honor, "2")]

@@ -259,6 +259,19 @@ pub struct PlanArgs {
     #[arg(long, value_name = "NUMBER", default_value_t = 1,
         value_parser = clap::value_parser!(u32).range(1..=100), conflicts_with = "disruption")]
     pub rounds: u32,
+    /// Whether ill nodes are left to the controller that Karpenter 1.14 had for them: no method of
+    /// disruption repairs them then.
+    #[arg(
+        long,
+        value_name = "BOOL",
+        action = clap::ArgAction::Set,
+        num_args = 0..=1,
+        require_equals = false,
+        default_value_t = false,
+        default_missing_value = "true",
+        hide_default_value = true
+    )]
+    pub legacy_node_repair: bool,
     /// Exit with code 1 when pods find no place or objects could not be read.
     #[arg(long)]
     pub strict: bool,

@@ -2,10 +2,8 @@
 
 use std::{collections::BTreeMap, io, io::Write};
 
-use launch_template::{OfferedType, rank};
-use model::{
-    InstanceType, Offering, RegionCatalog, Requirement, Resources, resources::format_amount,
-};
+use launch_template::OfferedType;
+use model::{Offering, RegionCatalog, Requirement, Resources, resources::format_amount};
 use serde::Serialize;
 
 #[derive(Serialize)]
@@ -76,7 +74,7 @@ pub(super) fn write(
 
 fn one(offered: &OfferedType) -> Type<'_> {
     let OfferedType { instance_type, overhead } = offered;
-    let offerings = instance_type.offerings.iter().map(|offering| offer(instance_type, offering));
+    let offerings = instance_type.offerings.iter().map(offer);
     Type {
         name: instance_type.name.as_str(),
         requirements: instance_type.requirements.iter().map(label).collect(),
@@ -102,7 +100,7 @@ fn amounts(resources: &Resources) -> BTreeMap<&str, String> {
     resources.iter().map(|(name, amount)| (name, format_amount(name, amount))).collect()
 }
 
-fn offer<'a>(instance_type: &InstanceType, offering: &'a Offering) -> Offer<'a> {
+fn offer(offering: &Offering) -> Offer<'_> {
     let reservation = offering.reservation.as_ref();
     Offer {
         zone: offering.zone.as_str(),
@@ -111,7 +109,7 @@ fn offer<'a>(instance_type: &InstanceType, offering: &'a Offering) -> Offer<'a> 
         reservation_type: reservation.map(|reservation| reservation.kind.as_str()),
         interruptible: reservation.map(|reservation| reservation.interruptible),
         count: reservation.map(|reservation| reservation.count),
-        price_per_hour: rank(instance_type, offering).dollars(),
+        price_per_hour: offering.price.to_string(),
         available: offering.is_available,
     }
 }

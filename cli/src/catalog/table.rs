@@ -145,7 +145,7 @@ fn cheapest(instance_type: &InstanceType, kind: Option<CapacityType>) -> Option<
 }
 
 fn sort_key(instance_type: &InstanceType, order: CatalogOrder) -> Option<u128> {
-    let nanos = u128::from(cheapest(instance_type, None)?.0);
+    let nanos = cheapest(instance_type, None)?.parts();
     let capacity = &instance_type.capacity;
     Some(match order {
         CatalogOrder::PricePerVcpu => nanos * 1_000_000 / u128::from(vcpus(instance_type)),
@@ -164,8 +164,9 @@ fn row(instance_type: &InstanceType) -> Option<Vec<String>> {
     let (capacity, allocatable) = (&instance_type.capacity, instance_type.allocatable());
     let label = |key: &str| instance_type.label(key).map(ToString::to_string);
     let or_dash = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
-    let of =
-        |kind| or_dash(cheapest(instance_type, Some(kind)).map(|price| dollars(price.0.into())));
+    let of = |kind| {
+        or_dash(cheapest(instance_type, Some(kind)).map(|price| dollars(price.nanos().into())))
+    };
     let gpu = label(labels::INSTANCE_GPU_COUNT).map(|number| {
         let name = label(INSTANCE_GPU_NAME).unwrap_or_default();
         format!("{number} {name}").trim_end().to_owned()
@@ -182,7 +183,7 @@ fn row(instance_type: &InstanceType) -> Option<Vec<String>> {
         or_dash(label(labels::INSTANCE_LOCAL_NVME).map(|size| format!("{size} GB"))),
         of(CapacityType::OnDemand),
         of(CapacityType::Spot),
-        dollars(u128::from(price.0 / vcpus(instance_type))),
+        dollars(u128::from(price.nanos() / vcpus(instance_type))),
     ])
 }
 

@@ -20,6 +20,7 @@ pub(super) fn policies(args: &PlanArgs) -> Result<Policies, BadInput> {
             MinValuesPolicyFlag::Strict => policies::MinValuesPolicy::Strict,
             MinValuesPolicyFlag::BestEffort => policies::MinValuesPolicy::BestEffort,
         },
+        legacy_node_repair: args.legacy_node_repair,
         ..Policies::default()
     };
     set(&mut policies, &args.feature_gates)?;
@@ -38,8 +39,9 @@ pub(crate) fn set(policies: &mut Policies, gates: &str) -> Result<(), BadInput> 
             _ => return Err(bad("must be `true` or `false`")),
         };
         let gate = gate_of(policies, name.trim()).ok_or_else(|| {
-            bad("there are CapacityBuffer, NodeOverlay, NodeRepair, ReservedCapacity, \
-                 SpotToSpotConsolidation, StaticCapacity")
+            bad("there are CapacityBuffer, NodeOverlay, NodeRepair, PodDeletionCostManagement, \
+                 ReservedCapacity, SpotToSpotConsolidation, StaticCapacity, TerminateFirstDrift, \
+                 TerminateFirstRepair")
         })?;
         *gate = is_on;
     }
@@ -51,9 +53,12 @@ fn gate_of<'a>(policies: &'a mut Policies, name: &str) -> Option<&'a mut bool> {
         "CapacityBuffer" => &mut policies.capacity_buffer,
         "NodeOverlay" => &mut policies.node_overlay,
         "NodeRepair" => &mut policies.node_repair,
+        "PodDeletionCostManagement" => &mut policies.pod_deletion_cost_management,
         "ReservedCapacity" => &mut policies.reserved_capacity,
         "SpotToSpotConsolidation" => &mut policies.spot_to_spot_consolidation,
         "StaticCapacity" => &mut policies.static_capacity,
+        "TerminateFirstDrift" => &mut policies.terminate_first_drift,
+        "TerminateFirstRepair" => &mut policies.terminate_first_repair,
         _ => return None,
     })
 }

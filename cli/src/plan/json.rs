@@ -158,8 +158,8 @@ fn totals(planned: &Planned) -> Totals {
         let (totals, price) = pools.entry(promise.claim.node_pool.to_string()).or_default();
         totals.nodes += 1;
         totals.pods += promise.claim.pods.len();
-        *price += u128::from(promise.price.0);
-        sum += u128::from(promise.price.0);
+        *price += u128::from(promise.price.nanos());
+        sum += u128::from(promise.price.nanos());
     }
     let by_node_pool = pools.into_iter().map(|(pool, (totals, price))| {
         (pool, PoolTotals { price_per_hour: exact_dollars(price), ..totals })

@@ -46,13 +46,18 @@ pub(super) fn load(args: &PlanArgs, loaded: &Loaded, now: Timestamp) -> Result<O
 /// Types of a file are taken as they are: what a class lacks to make them is no matter.
 fn of_file(catalog: &RegionCatalog, loaded: &Loaded) -> Offers {
     let types = || ClassOffer::Ready(catalog.instance_types.iter().map(Arc::clone).collect());
-    let offer = |not_ready: &Option<NotReady>| match not_ready {
-        Some(why) => ClassOffer::NotReady(vec![Obstacle::NotReady(why.clone())]),
-        None => types(),
+    let offer = |read: &NodeClassManifest, not_ready: &Option<NotReady>| {
+        let obstacles: Vec<Obstacle> = not_ready
+            .clone()
+            .map(Obstacle::NotReady)
+            .into_iter()
+            .chain(read.class.is_deleting.then_some(Obstacle::Terminating))
+            .collect();
+        if obstacles.is_empty() { types() } else { ClassOffer::NotReady(obstacles) }
     };
     let read = loaded.node_classes.iter();
     let mut classes: BTreeMap<NodeClassName, ClassOffer> =
-        read.map(|(read, not_ready)| (read.class.name.clone(), offer(not_ready))).collect();
+        read.map(|(read, not_ready)| (read.class.name.clone(), offer(read, not_ready))).collect();
     for name in refused(loaded) {
         classes.entry(name).or_insert_with(types);
     }
@@ -114,6 +119,7 @@ impl Region<'_> {
         let problems = read.class.problems.iter().cloned().map(Obstacle::Problem);
         let mut obstacles: Vec<Obstacle> =
             problems.chain(not_ready.cloned().map(Obstacle::NotReady)).collect();
+        obstacles.extend(read.class.is_deleting.then_some(Obstacle::Terminating));
         let status = match &read.status {
             Ok(status) => status.clone(),
             Err(problem) => {

@@ -99,7 +99,7 @@ impl Page<'_> {
         if promises.is_empty() {
             return Ok(());
         }
-        let total: u128 = promises.iter().map(|promise| u128::from(promise.price.0)).sum();
+        let total: u128 = promises.iter().map(|promise| u128::from(promise.price.nanos())).sum();
         let nodes = count(u64::try_from(promises.len()).unwrap_or(u64::MAX), "node");
         let title = format!(
             "{nodes} {what}, from {} an hour ({} a month)",
@@ -147,7 +147,7 @@ impl Page<'_> {
         (
             promise.claim.node_pool.to_string(),
             promise.cheapest.to_string(),
-            promise.price.0,
+            promise.price.nanos(),
             promise.possible.len().min(INSTANCE_TYPES_PER_CLAIM_MAX),
             pods,
         )

@@ -4,7 +4,6 @@
 
 use std::{collections::BTreeMap, io, io::Write};
 
-use launch_template::rank;
 use model::{
     CapacityType,
     launch::{
@@ -83,7 +82,7 @@ pub(super) fn launch_template_data(data: &LaunchTemplateData, knows_reservations
         "NetworkInterfaces":
             data.interfaces.iter().map(|card| interface(data, *card)).collect::<Vec<_>>(),
         "Placement": placement(data),
-        "EnclaveOptions": {"Enabled": false},
+        "EnclaveOptions": {"Enabled": data.runs_enclaves},
     });
     let mut put = |key: &str, value: Value| {
         if let Some(map) = document.as_object_mut() {
@@ -274,7 +273,7 @@ fn one_override(rendered: &Rendered, choice: &FleetOverride) -> Value {
         let offered = offerings.find(|offering| {
             offering.capacity_type == capacity_type && offering.zone == choice.zone
         })?;
-        Some(rank(instance_type, offered).dollars())
+        Some(offered.price.to_string())
     });
     let dollars = offerings.unwrap_or_else(|| choice.price.to_string());
     let priority: Option<serde_json::Number> = serde_json::from_str(&dollars).ok();

@@ -84,7 +84,7 @@ pub(crate) fn print(
         ("pods unplaced", unplaced.len().to_string()),
         ("nodes now", format!("{nodes}{types}")),
         ("launched in all", count(launched, "instance")),
-        ("price now", format!("{} an hour", dollars(summary.price_now.0.into()))),
+        ("price now", format!("{} an hour", dollars(summary.price_now.nanos().into()))),
         ("spent", dollars(summary.spent_nanos)),
         (
             "evictions",

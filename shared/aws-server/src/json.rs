@@ -181,7 +181,7 @@ fn product(catalog: &RegionCatalog, instance_type: &InstanceType) -> Option<Valu
 
 /// Ten places, as Pricing writes them.
 fn dollars(price: HourlyPrice) -> String {
-    format!("{}.{:09}0", price.0 / 1_000_000_000, price.0 % 1_000_000_000)
+    format!("{}.{:09}0", price.nanos() / 1_000_000_000, price.nanos() % 1_000_000_000)
 }
 
 /// EKS: `GET /clusters/NAME`.

@@ -132,8 +132,9 @@ mod tests {
     type Spot = BTreeMap<(InstanceTypeName, Zone), HourlyPrice>;
 
     fn spot(nanos: &[(&str, u64)]) -> Spot {
-        let price =
-            |(zone, nanos): &(&str, u64)| ((id("m7g.large"), id(zone)), HourlyPrice(*nanos));
+        let price = |(zone, nanos): &(&str, u64)| {
+            ((id("m7g.large"), id(zone)), HourlyPrice::from_nanos(*nanos))
+        };
         nanos.iter().map(price).collect()
     }
 
@@ -143,7 +144,10 @@ mod tests {
             region: "us-west-2".to_owned(),
             zones: BTreeMap::new(),
             offered: BTreeMap::from([(id("m7g.large"), zones)]),
-            on_demand: on_demand.iter().map(|(n, nanos)| (id(n), HourlyPrice(*nanos))).collect(),
+            on_demand: on_demand
+                .iter()
+                .map(|(n, nanos)| (id(n), HourlyPrice::from_nanos(*nanos)))
+                .collect(),
             spot,
         }
     }

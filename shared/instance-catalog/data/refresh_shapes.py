@@ -12,7 +12,7 @@ import json
 import pathlib
 import sys
 
-COLUMNS = 24
+COLUMNS = 25
 
 
 def load(folder, name):
@@ -55,6 +55,7 @@ def row(t, limit):
         p.get("Manufacturer"),
         None if ghz is None else round(ghz * 1000),
         "nested-virtualization" in p.get("SupportedFeatures", []),
+        t.get("NitroEnclavesSupport") == "supported",
         t["VCpuInfo"]["DefaultVCpus"],
         t["MemoryInfo"]["SizeInMiB"],
         bandwidth if ebs.get("EbsOptimizedSupport") == "default" else None,
@@ -81,7 +82,7 @@ def main():
     folder = sys.argv[1]
     types = load(folder, "describe-instance-types")["InstanceTypes"]
     limits = load(folder, "limits")["limits"]
-    lines = ["journeyman-instance-shapes\t1"]
+    lines = ["journeyman-instance-shapes\t2"]
     for t in sorted(types, key=lambda t: t["InstanceType"]):
         cells = row(t, limits.get(t["InstanceType"], {}))
         assert len(cells) == COLUMNS

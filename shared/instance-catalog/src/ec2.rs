@@ -128,6 +128,7 @@ fn instance_type_info(raw: RawType, table: TableFacts) -> Result<InstanceTypeInf
                 .supported_features
                 .iter()
                 .any(|feature| feature == "nested-virtualization"),
+            has_enclaves: raw.nitro_enclaves_support == "supported",
         },
         vcpus: raw.v_cpu_info.default_v_cpus,
         memory_mib: raw.memory_info.size_in_mi_b,
@@ -193,6 +194,8 @@ struct RawType {
     instance_type: String,
     #[serde(default)]
     processor_info: RawProcessor,
+    #[serde(default)]
+    nitro_enclaves_support: String,
     v_cpu_info: RawCpus,
     memory_info: RawMemory,
     #[serde(default)]

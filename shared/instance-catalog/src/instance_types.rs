@@ -12,7 +12,7 @@ use super::Error;
 
 /// The most that a table may unpack to.
 const BYTES_MAX: u64 = 16 << 20;
-const FIRST_LINE: &str = "journeyman-instance-shapes\t1";
+const FIRST_LINE: &str = "journeyman-instance-shapes\t2";
 
 pub(super) fn decode(compressed: &[u8]) -> Result<Vec<InstanceTypeInfo>, Error> {
     let mut text = String::new();
@@ -22,7 +22,7 @@ pub(super) fn decode(compressed: &[u8]) -> Result<Vec<InstanceTypeInfo>, Error> 
         .map_err(|error| Error(format!("the table of shapes does not unpack: {error}")))?;
     let mut lines = text.lines();
     if lines.next() != Some(FIRST_LINE) {
-        return Err(Error("not a table of instance shapes of version 1".to_owned()));
+        return Err(Error("not a table of instance shapes of version 2".to_owned()));
     }
     lines.enumerate().map(|(index, line)| read(index + 2, line)).collect()
 }
@@ -95,6 +95,7 @@ fn instance_type_info(cells: &mut Cells<'_>) -> Result<InstanceTypeInfo, String>
             manufacturer: cells.optional()?,
             clock_mhz: cells.optional()?,
             has_nested_virtualization: cells.truth()?,
+            has_enclaves: cells.truth()?,
         },
         vcpus: cells.number()?,
         memory_mib: cells.number()?,

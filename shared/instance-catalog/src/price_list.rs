@@ -72,7 +72,7 @@ pub fn price_of(product: &str, currency: &str) -> Option<(InstanceTypeName, Hour
     let price = rates.find_map(|rate| {
         let text = rate.get("pricePerUnit")?.get(currency)?.as_str()?;
         // Ten places are written, of which nine count.
-        HourlyPrice::parse_dollars(nano_dollars(text)).ok().filter(|price| price.0 > 0)
+        HourlyPrice::parse_dollars(nano_dollars(text)).ok().filter(|price| price.nanos() > 0)
     })?;
     Some((InstanceTypeName::new(name).ok()?, price))
 }
@@ -100,7 +100,8 @@ mod tests {
 
     #[track_caller]
     fn check(product: &str, currency: &str, expected: Option<u64>) {
-        let entry = price_of(product, currency).map(|(name, price)| (name.to_string(), price.0));
+        let entry =
+            price_of(product, currency).map(|(name, price)| (name.to_string(), price.nanos()));
         assert_eq!(entry, expected.map(|nanos| ("m7g.large".to_owned(), nanos)), "{product}");
     }
 

@@ -149,7 +149,7 @@ fn write_type(out: &mut Writer, instance_type: &InstanceType, pools: &Pools<'_>)
         let place = (&offering.zone, offering.zone_id.as_ref());
         out.number(pools.places.get(&place).copied().unwrap_or_default());
         out.text(offering.capacity_type.as_str());
-        out.number(offering.price.0);
+        out.number(offering.price.nanos());
         out.truth(offering.is_available);
     });
 }
@@ -237,7 +237,7 @@ fn offering(read: &mut Reader<'_>, pooled: &Pooled) -> Result<Offering, Error> {
         zone_id,
         capacity_type: CapacityType::parse(capacity_type)
             .ok_or_else(|| wire::bad(capacity_type))?,
-        price: HourlyPrice(read.number()?),
+        price: HourlyPrice::from_nanos(read.number()?),
         is_available: read.truth()?,
         reservation: None,
     })

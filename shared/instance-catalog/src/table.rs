@@ -109,7 +109,7 @@ impl Reader<'_> {
                 let price = match price {
                     "-" => continue,
                     "=" => before,
-                    nanos => HourlyPrice(nanos.parse().map_err(|_| bad(cell))?),
+                    nanos => HourlyPrice::from_nanos(nanos.parse().map_err(|_| bad(cell))?),
                 };
                 before = price;
                 offerings.push(Offering {

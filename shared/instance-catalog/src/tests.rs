@@ -44,7 +44,7 @@ fn overheads_are_summed_and_prices_exact() {
           overhead cpu 70m, memory 674Mi, ephemeral-storage 3Gi
           karpenter.k8s.aws/instance-gpu-name DoesNotExist, kubernetes.io/arch In [arm64]
           on-demand us-west-2a 0.0816
-          reserved us-west-2a 0.000000008 unavailable Reservation { id: "cr-1", kind: "default", interruptible: true, count: 3 }
+          reserved us-west-2a 0.00000000816 unavailable Reservation { id: "cr-1", kind: "default", interruptible: true, count: 3 }
     "#]]
     .assert_eq(&shown(&catalog.instance_types[0]));
 }

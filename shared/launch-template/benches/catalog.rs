@@ -62,10 +62,10 @@ fn region() -> (RegionMarket, Vec<InstanceTypeInfo>) {
     for (number, info) in (1_u64..).zip(&descriptions) {
         let price = 10_000_000 + number * 7_919;
         market.offered.insert(info.name.clone(), zones.iter().cloned().collect());
-        market.on_demand.insert(info.name.clone(), HourlyPrice(price));
+        market.on_demand.insert(info.name.clone(), HourlyPrice::from_nanos(price));
         for (place, zone) in (1_u64..).zip(&zones) {
             if info.capacity_types.contains(&CapacityType::Spot) {
-                let spot = HourlyPrice(price / 3 + place * 104_729 + number);
+                let spot = HourlyPrice::from_nanos(price / 3 + place * 104_729 + number);
                 market.spot.insert((info.name.clone(), zone.clone()), spot);
             }
         }

@@ -88,7 +88,7 @@ fn offerings(
             zone: zone.clone(),
             zone_id: market.zones.get(zone).cloned(),
             capacity_type,
-            price: price.copied().unwrap_or(HourlyPrice(0)),
+            price: price.copied().unwrap_or(HourlyPrice::from_nanos(0)),
             is_available: price.is_some() && sold.is_some_and(|zones| zones.contains(zone)),
             reservation: None,
         }

@@ -6,8 +6,8 @@
 use std::{cmp::Reverse, collections::BTreeMap, sync::Arc};
 
 use model::{
-    BatchId, CapacityType, InstanceType, NodeClaim, NodeClaimName, NodePoolName, Requirement,
-    Requirements, labels,
+    BatchId, CapacityType, HourlyPrice, InstanceType, NodeClaim, NodeClaimName, NodePoolName,
+    Requirement, Requirements, labels,
     launch::{FleetRequest, LaunchTemplate, RunRequest},
     node_class::{
         ClusterSettings, Image, NodeClass, Obstacle, ResolvedNodeClass, SecurityGroup, Subnet,
@@ -24,7 +24,6 @@ mod class_fields;
 use crate::{
     digest::Digest,
     image::image_for,
-    rank::{Rank, rank},
     request::{BatchRefusal, Launch, requests},
 };
 
@@ -145,8 +144,8 @@ fn instance_type<'a>(
     linked: &[&NodePool],
 ) -> Option<&'a Arc<InstanceType>> {
     // Cheapest first among those whose image needs no device.
-    let order = |instance_type: &Arc<InstanceType>| -> Option<(bool, Rank)> {
-        let cheapest = on_demand(instance_type).map(|o| rank(instance_type, o)).min()?;
+    let order = |instance_type: &Arc<InstanceType>| -> Option<(bool, HourlyPrice)> {
+        let cheapest = on_demand(instance_type).map(|offering| offering.price).min()?;
         Some((needs_device(image_for(instance_type, &class.images)?), cheapest))
     };
     let mut usable: Vec<_> = types.iter().filter_map(|t| Some((order(t)?, t))).collect();

@@ -12,7 +12,7 @@ use model::{
 pub(crate) fn default_block_devices(family: ImageFamily) -> Vec<BlockDevice> {
     match family {
         ImageFamily::Al2 | ImageFamily::Al2023 => vec![volume("/dev/xvda", 20)],
-        ImageFamily::Bottlerocket => vec![volume("/dev/xvda", 4), volume("/dev/xvdb", 20)],
+        ImageFamily::Bottlerocket => vec![volume("/dev/xvda", 6), volume("/dev/xvdb", 20)],
         ImageFamily::Windows2019 | ImageFamily::Windows2022 | ImageFamily::Windows2025 => {
             vec![volume("/dev/sda1", 50)]
         }

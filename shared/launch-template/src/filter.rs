@@ -7,11 +7,9 @@
 use std::sync::Arc;
 
 use model::{
-    CapacityType, InstanceType, LabelKey, NodeClaim, Offering, Requirement, Requirements, labels,
-    limits, policies::MinValuesPolicy, requirements::Undefined,
+    CapacityType, HourlyPrice, InstanceType, LabelKey, NodeClaim, Offering, Requirement,
+    Requirements, labels, limits, policies::MinValuesPolicy, requirements::Undefined,
 };
-
-use crate::rank::{Rank, rank};
 
 mod reserved;
 
@@ -35,8 +33,8 @@ pub(crate) struct Candidate<'a> {
 }
 
 impl Candidate<'_> {
-    fn cheapest(&self) -> Option<Rank> {
-        self.offerings.iter().map(|offering| rank(self.instance_type, offering)).min()
+    fn cheapest(&self) -> Option<HourlyPrice> {
+        self.offerings.iter().map(|offering| offering.price).min()
     }
 
     /// With only those offerings that `keeps`; nothing if none is left.

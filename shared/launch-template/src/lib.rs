@@ -15,7 +15,6 @@ mod name;
 mod named;
 mod node_settings;
 mod offer;
-mod rank;
 mod reaction;
 mod readiness;
 mod request;
@@ -35,7 +34,6 @@ pub use name::{
 pub use named::named_template;
 pub use node_settings::{NodeSettings, Share};
 pub use offer::{OfferedType, Offers, all_types, offer};
-pub use rank::{Rank, rank};
 pub use reaction::{reaction, unavailable_until};
 pub use readiness::{
     Checks, DryRun, Findings, Readiness, Selected, own_obstacles, readiness, resolved,

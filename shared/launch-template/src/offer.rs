@@ -164,6 +164,8 @@ impl View<'_> {
             && (class.network_interfaces.is_empty() || info.is_some_and(|s| self.has_cards(s)))
             && (class.nested_virtualization != Some(true)
                 || info.is_some_and(|info| info.processor.has_nested_virtualization))
+            && (class.enclaves != Some(true)
+                || info.is_some_and(|info| info.processor.has_enclaves))
             && strategy.is_none_or(|strategy| {
                 info.is_some_and(|s| s.placement_strategies.iter().any(|text| text == strategy))
             })
@@ -194,7 +196,7 @@ impl View<'_> {
             zone: zone.clone(),
             zone_id: self.zones.get(zone).copied().cloned(),
             capacity_type: CapacityType::Reserved,
-            price: HourlyPrice(on_demand_price(base, zone).0 / RESERVED_DISCOUNT),
+            price: on_demand_price(base, zone).divided_by(RESERVED_DISCOUNT),
             // Also when nothing is left of it: that is no failure, and its type stays in lists.
             is_available: can_be_launched
                 && !reservation.is_expiring
@@ -293,7 +295,7 @@ impl View<'_> {
 /// What `base` costs on demand in `zone`, or anywhere when it is not sold there.
 pub(crate) fn on_demand_price(base: &InstanceType, zone: &Zone) -> HourlyPrice {
     let on_demand = base.offerings.iter().filter(|o| o.capacity_type == CapacityType::OnDemand);
-    let mut known = on_demand.filter(|offering| offering.price.0 > 0).peekable();
+    let mut known = on_demand.filter(|offering| offering.price.nanos() > 0).peekable();
     let first = known.peek().map(|offering| offering.price);
     let there = known.find(|offering| offering.zone == *zone).map(|offering| offering.price);
     there.or(first).unwrap_or_default()
@@ -307,7 +309,7 @@ fn is_available(base: &InstanceType, offering: &Offering) -> bool {
     if family::starts_on(model::node_class::ImageFamily::Al2023, instance_family) {
         return offering.is_available;
     }
-    is_sold(base, &offering.zone) && offering.price.0 > 0
+    is_sold(base, &offering.zone) && offering.price.nanos() > 0
 }
 
 fn is_sold(base: &InstanceType, zone: &Zone) -> bool {

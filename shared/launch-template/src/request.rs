@@ -243,6 +243,7 @@ impl Batch<'_> {
             is_ipv6: is_ipv6(settings),
             connection_tracking: class.connection_tracking,
             nested_virtualization: class.nested_virtualization,
+            runs_enclaves: class.enclaves.unwrap_or_default(),
             tenancy: tenancy(claim).to_owned(),
             placement_group: placement(self.class, claim),
             reservation: group.reservation.clone(),

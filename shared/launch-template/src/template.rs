@@ -144,6 +144,7 @@ fn digest(data: &LaunchTemplateData) -> u64 {
         is_ipv6,
         connection_tracking,
         nested_virtualization,
+        runs_enclaves,
         tenancy,
         placement_group,
         reservation,
@@ -167,6 +168,10 @@ fn digest(data: &LaunchTemplateData) -> u64 {
     digest.field("ipv6", is_ipv6);
     connections(&mut digest, *connection_tracking);
     digest.optional("nested virtualization", nested_virtualization.as_ref());
+    // Only where it is on: other launch templates keep the names that they had.
+    if *runs_enclaves {
+        digest.field("enclaves", runs_enclaves);
+    }
     digest.field("tenancy", tenancy);
     placed(&mut digest, interfaces, placement_group.as_ref(), reservation.as_ref());
     digest.field("spot", is_spot);

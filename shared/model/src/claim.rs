@@ -79,7 +79,7 @@ pub enum DeletionReason {
 
 impl DeletionReason {
     /// All that this release gives.
-    pub const ALL: [Self; 10] = [
+    pub const ALL: [Self; 11] = [
         Self::SpotInterrupted,
         Self::InstanceEnded,
         Self::ReservationEnding,
@@ -89,6 +89,7 @@ impl DeletionReason {
         Self::Disrupted(DisruptionReason::Empty),
         Self::Disrupted(DisruptionReason::Drifted),
         Self::Disrupted(DisruptionReason::Underutilized),
+        Self::Disrupted(DisruptionReason::Unhealthy),
         Self::NotRegistered,
     ];
 
@@ -403,6 +404,7 @@ impl NodeClaim {
     /// Whether a visit is due at `now`, as far as earlier failures go.
     pub fn is_due(&self, now: Timestamp) -> bool {
         self.retry.is_none_or(|retry| retry.not_before <= now)
+    }
 
     /// Whether it may be launched from capacity reservations only.
     pub fn is_held_to_reservations(&self) -> bool {

@@ -27,11 +27,13 @@ pub enum DisruptionReason {
     Empty,
     /// It no longer looks like its NodePool or its EC2NodeClass.
     Drifted,
+    /// It is ill ([`crate::repair`]).
+    Unhealthy,
 }
 
 impl DisruptionReason {
     /// Every reason.
-    pub const ALL: [Self; 3] = [Self::Underutilized, Self::Empty, Self::Drifted];
+    pub const ALL: [Self; 4] = [Self::Underutilized, Self::Empty, Self::Drifted, Self::Unhealthy];
 
     /// Its name in budgets, conditions and metrics.
     pub const fn as_str(self) -> &'static str {
@@ -39,6 +41,7 @@ impl DisruptionReason {
             Self::Underutilized => "Underutilized",
             Self::Empty => "Empty",
             Self::Drifted => "Drifted",
+            Self::Unhealthy => "Unhealthy",
         }
     }
 }
@@ -49,6 +52,8 @@ impl DisruptionReason {
 /// Karpenter: `pkg/controllers/disruption/controller.go`, `NewMethods`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Method {
+    /// Nodes that are ill, behind the gate `NodeRepair`.
+    Repair,
     /// Nodes without pods of their own.
     Emptiness,
     /// Nodes of static NodePools that no longer look like them.
@@ -63,12 +68,19 @@ pub enum Method {
 
 impl Method {
     /// Every method, in the order in which they are asked.
-    pub const ALL: [Self; 5] =
-        [Self::Emptiness, Self::StaticDrift, Self::Drift, Self::MultiNode, Self::SingleNode];
+    pub const ALL: [Self; 6] = [
+        Self::Repair,
+        Self::Emptiness,
+        Self::StaticDrift,
+        Self::Drift,
+        Self::MultiNode,
+        Self::SingleNode,
+    ];
 
     /// Its name: Karpenter's for consolidation types, and the method's own elsewhere.
     pub const fn as_str(self) -> &'static str {
         match self {
+            Self::Repair => "repair",
             Self::Emptiness => "emptiness",
             Self::StaticDrift => "static-drift",
             Self::Drift => "drift",
@@ -85,19 +97,20 @@ impl Method {
     /// What it disrupts nodes for, and so which budgets hold it back.
     pub const fn reason(self) -> DisruptionReason {
         match self {
+            Self::Repair => DisruptionReason::Unhealthy,
             Self::Emptiness => DisruptionReason::Empty,
             Self::StaticDrift | Self::Drift => DisruptionReason::Drifted,
             Self::MultiNode | Self::SingleNode => DisruptionReason::Underutilized,
         }
     }
 
-    /// Whether it disrupts a node at last, though pods forbid it, where the NodeClaim has a
-    /// `terminationGracePeriod`. Such a method does not wait either: what it finds is carried out at
+    /// Whether it disrupts a node at last, though pods forbid it: repair always, for its policies say
+    /// how long a node may drain; the others where the NodeClaim has a `terminationGracePeriod`. Such a method does not wait either: what it finds is carried out at
     /// once.
     ///
     /// Karpenter: `types.go`, `EventualDisruptionClass`.
     pub const fn is_eventual(self) -> bool {
-        matches!(self, Self::StaticDrift | Self::Drift)
+        matches!(self, Self::Repair | Self::StaticDrift | Self::Drift)
     }
 }
 

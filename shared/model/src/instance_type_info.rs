@@ -22,6 +22,8 @@ pub struct Processor {
     pub clock_mhz: Option<u32>,
     /// Whether `SupportedFeatures` has `nested-virtualization`.
     pub has_nested_virtualization: bool,
+    /// Whether `NitroEnclavesSupport` of the type is `supported`.
+    pub has_enclaves: bool,
 }
 
 /// GPUs or other devices of one kind.
@@ -162,7 +164,9 @@ impl RegionMarket {
             let sold = instance_type.requirements.get(labels::ZONE).map(Requirement::values);
             let sold = sold.into_iter().flatten().filter_map(|zone| Zone::new(zone).ok());
             market.offered.insert(name.clone(), sold.collect());
-            for offering in instance_type.offerings.iter().filter(|offering| offering.price.0 > 0) {
+            for offering in
+                instance_type.offerings.iter().filter(|offering| offering.price.nanos() > 0)
+            {
                 if offering.capacity_type == CapacityType::Spot {
                     market.spot.insert((name.clone(), offering.zone.clone()), offering.price);
                 } else {

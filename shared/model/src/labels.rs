@@ -67,6 +67,11 @@ pub const INITIALIZED: &str = "karpenter.sh/initialized";
 pub const DO_NOT_SYNC_TAINTS: &str = "karpenter.sh/do-not-sync-taints";
 /// Annotation that keeps a pod, node or claim from voluntary disruption.
 pub const DO_NOT_DISRUPT: &str = "karpenter.sh/do-not-disrupt";
+/// Annotation: with `true` on a Node it is not repaired.
+pub const DO_NOT_REPAIR: &str = "karpenter.sh/do-not-repair";
+/// Annotation: what moving a pod costs more or less than others, a 32-bit integer. It goes before
+/// [`POD_DELETION_COST`].
+pub const DISRUPTION_COST: &str = "karpenter.sh/disruption-cost";
 /// An annotation of a pod: what it costs to delete it before others.
 /// <https://kubernetes.io/docs/concepts/workloads/controllers/replicaset/#pod-deletion-cost>
 pub const POD_DELETION_COST: &str = "controller.kubernetes.io/pod-deletion-cost";

@@ -58,6 +58,8 @@ pub struct LaunchTemplateData {
     pub connection_tracking: Option<ConnectionTracking>,
     /// `CpuOptions.NestedVirtualization`
     pub nested_virtualization: Option<bool>,
+    /// `EnclaveOptions.Enabled`
+    pub runs_enclaves: bool,
     /// `Placement.Tenancy`
     pub tenancy: String,
     /// `Placement.GroupId` and `Placement.PartitionNumber`

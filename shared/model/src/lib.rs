@@ -34,6 +34,7 @@ pub mod price;
 pub mod problem;
 pub mod pulse;
 pub mod quantity;
+pub mod repair;
 pub mod requirement;
 pub mod requirements;
 pub mod resources;

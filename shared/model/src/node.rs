@@ -31,6 +31,31 @@ pub struct Node {
     pub allocatable: Resources,
     /// Whether its condition `Ready` is true.
     pub is_ready: bool,
+    /// The conditions that a repair policy is about ([`crate::repair`]), in a status that says that
+    /// it is ill.
+    pub ill_conditions: Vec<IllCondition>,
+}
+
+/// A condition that says that its node is ill.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IllCondition {
+    /// Its type, such as `StorageReady`.
+    pub kind: String,
+    /// Its status.
+    pub status: IllStatus,
+    /// Its reason; empty when it has none.
+    pub reason: String,
+    /// `lastTransitionTime`.
+    pub since: Option<Timestamp>,
+}
+
+/// The status of a condition that should be `True`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum IllStatus {
+    /// `False`.
+    False,
+    /// `Unknown`: nobody hears from the node.
+    Unknown,
 }
 
 impl Node {

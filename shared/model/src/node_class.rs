@@ -70,6 +70,8 @@ pub struct NodeClass {
     pub connection_tracking: Option<ConnectionTracking>,
     /// `cpuOptions.nestedVirtualization`: `None` is not sent.
     pub nested_virtualization: Option<bool>,
+    /// `enclaveOptions.enabled`; `None` is as good as false, but another drift hash.
+    pub enclaves: Option<bool>,
     /// `context`: a fleet context id.
     pub context: Option<String>,
     /// `kubelet`.

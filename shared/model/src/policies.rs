@@ -42,10 +42,26 @@ pub struct Policies {
     pub capacity_buffer: bool,
     /// Gate `NodeRepair`.
     pub node_repair: bool,
+    /// `--legacy-node-repair`: nodes are repaired as by Karpenter 1.14, by no method of disruption.
+    pub legacy_node_repair: bool,
+    /// Gate `TerminateFirstDrift`.
+    pub terminate_first_drift: bool,
+    /// Gate `TerminateFirstRepair`.
+    pub terminate_first_repair: bool,
+    /// Gate `PodDeletionCostManagement`: deletion costs of pods are written by Karpenter, and say
+    /// nothing about what moving them costs.
+    pub pod_deletion_cost_management: bool,
+}
+
+impl Policies {
+    /// Whether ill nodes are given up by a method of disruption.
+    pub const fn repairs_nodes(&self) -> bool {
+        self.node_repair && !self.legacy_node_repair
+    }
 }
 
 impl Default for Policies {
-    /// Karpenter 1.14's defaults.
+    /// Karpenter 1.15's defaults.
     fn default() -> Self {
         Self {
             preferences: PreferencePolicy::default(),
@@ -56,6 +72,10 @@ impl Default for Policies {
             static_capacity: false,
             capacity_buffer: false,
             node_repair: false,
+            legacy_node_repair: false,
+            terminate_first_drift: false,
+            terminate_first_repair: false,
+            pod_deletion_cost_management: false,
         }
     }
 }

@@ -1,12 +1,21 @@
-//! Money: nano-dollars for one hour. Sums are checked; nothing is ever a float.
+//! Money: parts of a dollar for one hour, exactly. Sums are checked; nothing is ever a float.
 
 use std::fmt;
 
-/// A price in nano-dollars for one hour.
+/// A price for one hour.
+///
+/// It is kept in ten-millionths of a nano-dollar: AWS's prices are nano-dollars at most, and an
+/// instance of a reservation costs a ten-millionth of the on-demand price, for which a whole
+/// nano-dollar is too coarse to compare by.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct HourlyPrice(pub u64);
+pub struct HourlyPrice(u128);
 
-const NANOS: u64 = 1_000_000_000;
+/// Parts of a nano-dollar.
+const PARTS: u128 = 10_000_000;
+/// Parts of a dollar.
+const WHOLE: u128 = 1_000_000_000 * PARTS;
+/// Digits after the point that count.
+const DIGITS: usize = 16;
 
 /// Why a text is not a price.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -20,9 +29,30 @@ pub struct InvalidPrice {
 
 impl HourlyPrice {
     /// More than anything costs.
-    pub const MAX: Self = Self(u64::MAX);
+    pub const MAX: Self = Self::from_nanos(u64::MAX);
 
-    /// Reads dollars such as `0.0816`; digits beyond the ninth are rounded half up.
+    /// So many nano-dollars.
+    #[expect(clippy::as_conversions, reason = "`u128::from` is not const yet")]
+    pub const fn from_nanos(nanos: u64) -> Self {
+        Self(nanos as u128 * PARTS)
+    }
+
+    /// In nano-dollars, rounded half up: for whoever stores or shows it, not for comparing.
+    pub fn nanos(self) -> u64 {
+        u64::try_from((self.0 + PARTS / 2) / PARTS).unwrap_or(u64::MAX)
+    }
+
+    /// In ten-millionths of a nano-dollar.
+    pub const fn parts(self) -> u128 {
+        self.0
+    }
+
+    /// So many ten-millionths of a nano-dollar; at most [`HourlyPrice::MAX`].
+    pub fn from_parts(parts: u128) -> Self {
+        Self(parts).min(Self::MAX)
+    }
+
+    /// Reads dollars such as `0.0816`; digits beyond the sixteenth are rounded half up.
     pub fn parse_dollars(text: &str) -> Result<Self, InvalidPrice> {
         Self::parse(text).ok_or_else(|| InvalidPrice { text: text.to_owned() })
     }
@@ -33,42 +63,54 @@ impl HourlyPrice {
         if (whole.is_empty() && fraction.is_empty()) || !digits(whole) || !digits(fraction) {
             return None;
         }
-        let dollars: u64 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
-        let mut nanos = 0_u64;
-        let mut place = NANOS / 10;
-        let mut round_up = false;
+        let dollars: u128 = if whole.is_empty() { 0 } else { whole.parse().ok()? };
+        let mut parts = 0_u128;
+        let mut place = WHOLE / 10;
+        let mut rounds_up = false;
         for (index, digit) in fraction.chars().enumerate() {
-            let digit = u64::from(digit.to_digit(10)?);
-            if index < 9 {
-                nanos += digit * place;
+            let digit = u128::from(digit.to_digit(10)?);
+            if index < DIGITS {
+                parts += digit * place;
                 place /= 10;
-            } else {
-                round_up = index == 9 && digit >= 5 || index > 9 && round_up;
+            } else if index == DIGITS {
+                rounds_up = 5 <= digit;
             }
         }
-        let nanos = nanos + u64::from(round_up);
-        dollars.checked_mul(NANOS)?.checked_add(nanos).map(Self)
+        let parts = dollars.checked_mul(WHOLE)?.checked_add(parts + u128::from(rounds_up))?;
+        Some(Self(parts)).filter(|price| *price <= Self::MAX)
     }
 
     /// The sum, or `None` when it does not fit.
     pub fn checked_add(self, other: Self) -> Option<Self> {
-        self.0.checked_add(other.0).map(Self)
+        Some(Self(self.0 + other.0)).filter(|sum| *sum <= Self::MAX)
     }
 
     /// The sum, or the largest price when it does not fit.
     #[must_use]
     pub fn saturating_add(self, other: Self) -> Self {
-        Self(self.0.saturating_add(other.0))
+        Self::from_parts(self.0 + other.0)
+    }
+
+    /// What is left without `other`; nothing if that is more.
+    #[must_use]
+    pub const fn saturating_sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+
+    /// One of `count` equal parts; of none, all of it.
+    #[must_use]
+    pub fn divided_by(self, count: u64) -> Self {
+        Self(self.0.checked_div(u128::from(count)).unwrap_or(self.0))
     }
 }
 
 impl fmt::Display for HourlyPrice {
-    /// Dollars with at least four and at most nine digits after the point.
+    /// Dollars with at least four digits after the point, and all that it has.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let fraction = format!("{:09}", self.0 % NANOS);
+        let fraction = format!("{:016}", self.0 % WHOLE);
         let kept = fraction.trim_end_matches('0').len().max(4);
         let fraction: String = fraction.chars().take(kept).collect();
-        write!(f, "{}.{fraction}", self.0 / NANOS)
+        write!(f, "{}.{fraction}", self.0 / WHOLE)
     }
 }
 
@@ -83,15 +125,26 @@ mod tests {
             ("0.033747", 33_747_000, "0.033747"),
             ("3", 3_000_000_000, "3.0000"),
             (".5", 500_000_000, "0.5000"),
-            ("0.0000000004", 0, "0.0000"),
-            ("0.0000000005", 1, "0.000000001"),
-            ("0.00000000049", 0, "0.0000"),
-            ("0.9999999999", 1_000_000_000, "1.0000"),
+            ("0.000000014553", 15, "0.000000014553"),
+            ("0.00000000816", 8, "0.00000000816"),
+            ("0.0000000005", 1, "0.0000000005"),
+            ("0.00000000049", 0, "0.00000000049"),
+            ("0.99999999999999995", 1_000_000_000, "1.0000"),
+            ("18446744073.709551615", u64::MAX, "18446744073.709551615"),
         ] {
             let price = HourlyPrice::parse_dollars(text).unwrap();
-            assert_eq!(price.0, nanos, "{text}");
+            assert_eq!(price.nanos(), nanos, "{text}");
             assert_eq!(price.to_string(), shown, "{text}");
         }
+    }
+
+    #[test]
+    fn what_an_instance_of_a_reservation_costs_is_exact_too() {
+        let [small, large] =
+            ["0.145530", "0.145531"].map(|text| HourlyPrice::parse_dollars(text).unwrap());
+        let share = |price: HourlyPrice| price.divided_by(10_000_000);
+        assert_eq!(share(small).to_string(), "0.000000014553");
+        assert!(share(small) < share(large), "though both are 15 nano-dollars");
     }
 
     #[test]
@@ -99,5 +152,7 @@ mod tests {
         for text in ["", ".", "-1", "1e3", "$1", "1.2.3", "18446744074"] {
             assert!(HourlyPrice::parse_dollars(text).is_err(), "{text}");
         }
+        assert_eq!(HourlyPrice::MAX.checked_add(HourlyPrice::from_nanos(1)), None);
+        assert_eq!(HourlyPrice::MAX.saturating_add(HourlyPrice::MAX), HourlyPrice::MAX);
     }
 }

@@ -66,6 +66,10 @@ pub enum TolerationOperator {
     Equal,
     /// Only the key must be the taint's; without a key, every taint is tolerated.
     Exists,
+    /// The taint's value must be a number above this one.
+    Gt,
+    /// The taint's value must be a number below this one.
+    Lt,
 }
 
 /// A toleration of a pod.
@@ -93,9 +97,28 @@ impl Toleration {
         let value = match self.operator {
             TolerationOperator::Exists => true,
             TolerationOperator::Equal => self.value == taint.value,
+            TolerationOperator::Gt => self.compares(taint, |taint, own| own < taint),
+            TolerationOperator::Lt => self.compares(taint, |taint, own| taint < own),
         };
         effect && key && value
     }
+
+    /// Whether both values are numbers, and how they compare.
+    ///
+    /// Kubernetes: `pkg/apis/core/v1/helper`, `compareNumericValues`.
+    fn compares(&self, taint: &Taint, holds: impl Fn(i64, i64) -> bool) -> bool {
+        match (number(&taint.value), number(&self.value)) {
+            (Some(taint), Some(own)) => holds(taint, own),
+            _ => false,
+        }
+    }
+}
+
+/// A whole number of 64 bits as Kubernetes takes it: without a sign of plus, and no zeros before it.
+pub fn number(text: &str) -> Option<i64> {
+    let digits = text.strip_prefix('-').unwrap_or(text);
+    let is_canonical = digits == "0" && digits == text || !digits.starts_with(['0', '+']);
+    text.parse().ok().filter(|_| is_canonical)
 }
 
 /// The taints that none of `tolerations` tolerates. Soft taints (PreferNoSchedule) count like the

@@ -52,7 +52,7 @@ fn check_types(
     own: &Requirements,
     violations: &mut Vec<Violation>,
 ) -> Option<HourlyPrice> {
-    let mut prices = Vec::new();
+    let (mut prices, mut left_out) = (Vec::new(), 0);
     let mut unmarketed = own.clone();
     for key in MARKET_LABELS {
         unmarketed.remove(key);
@@ -70,8 +70,9 @@ fn check_types(
         // Of a claim that holds reservations, types without one stay in the list: they count for
         // `minValues`, and the launch leaves them out.
         let is_left_out = price.is_none() && claim.is_held_to_reservations();
-        let own = if is_left_out { &unmarketed } else { own };
-        if let Err(reasons) = instance_type.requirements.intersects(own) {
+        let asked = if is_left_out { &unmarketed } else { own };
+        left_out += usize::from(is_left_out);
+        if let Err(reasons) = instance_type.requirements.intersects(asked) {
             let reasons: Vec<String> = reasons.iter().map(ToString::to_string).collect();
             refuse(reasons.join("; "));
         }
@@ -81,7 +82,7 @@ fn check_types(
             None => refuse("no offering that its requirements allow is available".to_owned()),
         }
     }
-    if prices.is_empty() && !claim.instance_types.is_empty() {
+    if 0 < left_out && left_out == claim.instance_types.len() {
         let why = "none of them can be launched".to_owned();
         violations.push(Violation::InstanceTypes { claim: claim.name.clone(), why });
     }

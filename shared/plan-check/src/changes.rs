@@ -8,6 +8,7 @@ use model::{
     labels::DO_NOT_DISRUPT,
     node::Node,
     node_pool::{BudgetNodes, ConsolidationPolicy, NodePool},
+    repair,
 };
 
 use crate::{Violation, world::World};
@@ -47,6 +48,8 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violati
                         not_movable(world, stored, waits)
                     }
                     DisruptionReason::Underutilized => not_underutilized(world, stored),
+                    // How long its pods may stay is bounded by what it is ill with.
+                    DisruptionReason::Unhealthy => not_ill(world, stored),
                 }
             }
             DeletionReason::SpotInterrupted
@@ -199,6 +202,15 @@ fn not_movable(world: &World<'_>, claim: &NodeClaim, waits: bool) -> Option<Stri
     })
 }
 
+/// Changes after 1.14.1, 4.1: neither pods nor their budgets protect an ill node.
+fn not_ill(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
+    let Some(node) = world.node_of.get(&claim.name) else {
+        return Some("its node is not there".to_owned());
+    };
+    let due = repair::due(&node.ill_conditions, node.created_at, world.facts.now);
+    due.is_none().then(|| format!("node {} is not ill for long enough", node.name))
+}
+
 /// Specification of disruption §2.7 and §3.4.
 fn not_underutilized(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
     let Some(pool) = world.pools.get(&claim.node_pool) else {
@@ -251,7 +263,10 @@ fn check_budgets(
         .filter(|(_, node)| node.is_initialized())
         .collect();
     let total = nodes.len();
-    let is_disrupting = |claim: &NodeClaim, node: &Node| claim.is_deleting() || !node.is_ready;
+    // Of ill nodes those that are not ready are no others' burden.
+    let counts_ill = reason != DisruptionReason::Unhealthy;
+    let is_disrupting =
+        |claim: &NodeClaim, node: &Node| claim.is_deleting() || counts_ill && !node.is_ready;
     let disrupting = nodes.iter().filter(|(claim, node)| is_disrupting(claim, node)).count();
     let pools = &world.pools;
     let Some(allowed) = pools.get(pool).and_then(|pool| allowed(pool, reason, total)) else {

@@ -116,14 +116,15 @@ fn apply(sheet: &mut Sheet<'_>, overlay: &NodeOverlay) {
 
 fn price(hourly_price: HourlyPrice, change: PriceChange) -> HourlyPrice {
     let billion = 1_000_000_000_i128;
-    let number = i128::from(hourly_price.0);
+    let nano = 10_000_000_i128;
+    let number = i128::try_from(hourly_price.parts()).unwrap_or(i128::MAX);
     let exact = match change {
         PriceChange::Absolute(price) => return price,
-        PriceChange::Added(nanos) => (number + i128::from(nanos)) * billion,
+        PriceChange::Added(nanos) => (number + i128::from(nanos) * nano) * billion,
         PriceChange::Scaled(billionths) => number * (billion + i128::from(billionths)),
     };
     let rounded = (exact + billion / 2).div_euclid(billion);
-    HourlyPrice(u64::try_from(rounded.max(0)).unwrap_or(u64::MAX))
+    HourlyPrice::from_parts(u128::try_from(rounded.max(0)).unwrap_or_default())
 }
 
 fn written(sheet: Sheet<'_>) -> ((NodePoolName, InstanceTypeName), InstanceType) {

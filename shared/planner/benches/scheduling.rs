@@ -102,7 +102,7 @@ fn fake_type(index: u64) -> Arc<InstanceType> {
     .into_iter()
     .collect();
     // 0.1 dollars for each CPU and each 10⁹ bytes, rounded half up.
-    let price = HourlyPrice((cpu * 3_147_483_648 + 5) / 10);
+    let price = HourlyPrice::from_nanos((cpu * 3_147_483_648 + 5) / 10);
     let offering = |capacity_type, zone: &str| Offering {
         zone: zone.parse().unwrap(),
         zone_id: None,

@@ -36,6 +36,7 @@ mod objection;
 mod outlook;
 mod price;
 mod proposal;
+mod repair;
 pub(crate) mod schedule;
 mod search;
 mod simulation;

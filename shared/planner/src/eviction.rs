@@ -9,7 +9,9 @@ use model::{
     Namespace, Pod, PodKey, Taint, TaintEffect,
     eviction::{CountOrPercent, PodDisruptionBudget},
     facts::Facts,
-    labels, taint,
+    labels,
+    policies::Policies,
+    taint,
 };
 
 /// What moving a pod costs when nothing speaks for or against it. All costs are counted in
@@ -17,9 +19,15 @@ use model::{
 pub(crate) const COST_UNIT: i64 = 1 << 27;
 const COST_MAX: i64 = 10 * COST_UNIT;
 
-/// What moving `pod` costs: 1, more or less by its deletion cost and its priority, between −10 and 10.
-pub(crate) fn eviction_cost(pod: &Pod) -> i64 {
-    let annotation = pod.spec.annotations.get(labels::POD_DELETION_COST);
+/// What moving `pod` costs: 1, more or less by what its annotations say and by its priority, between
+/// −10 and 10. An annotation that is no 32-bit integer says nothing, and hides the other one all the
+/// same. Where Karpenter writes deletion costs itself, only the annotation of its own counts.
+pub(crate) fn eviction_cost(pod: &Pod, policies: &Policies) -> i64 {
+    let annotations = &pod.spec.annotations;
+    let annotation = annotations.get(labels::DISRUPTION_COST).or_else(|| {
+        let is_ours = policies.pod_deletion_cost_management;
+        annotations.get(labels::POD_DELETION_COST).filter(|_| !is_ours)
+    });
     let deletion_cost = annotation.and_then(|text| text.parse::<i32>().ok()).map_or(0, i64::from);
     let priority = i64::from(pod.spec.priority);
     (COST_UNIT + deletion_cost + 4 * priority).clamp(-COST_MAX, COST_MAX)
@@ -27,8 +35,11 @@ pub(crate) fn eviction_cost(pod: &Pod) -> i64 {
 
 /// What moving the pods of a node costs: 1 for the node, and what each pod that would need another
 /// node costs, if that is above 0.
-pub(crate) fn reschedule_cost<'a>(pods: impl IntoIterator<Item = &'a Pod>) -> u64 {
-    let of_pods = pods.into_iter().map(|pod| eviction_cost(pod).max(0));
+pub(crate) fn reschedule_cost<'a>(
+    pods: impl IntoIterator<Item = &'a Pod>,
+    policies: &Policies,
+) -> u64 {
+    let of_pods = pods.into_iter().map(|pod| eviction_cost(pod, policies).max(0));
     let total = of_pods.fold(COST_UNIT, i64::saturating_add);
     u64::try_from(total).unwrap_or_default()
 }

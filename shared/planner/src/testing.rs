@@ -109,7 +109,7 @@ pub(crate) fn instance_type(name: &str, capacity: &str, extra: &[&str]) -> Insta
             zone: Zone::new(zone).unwrap(),
             zone_id: None,
             capacity_type,
-            price: HourlyPrice(per_millicore * capacity.cpu.0),
+            price: HourlyPrice::from_nanos(per_millicore * capacity.cpu.0),
             is_available: true,
             reservation: None,
         })
@@ -268,6 +268,7 @@ pub(crate) fn node(name: &str, allocatable: &str) -> Node {
         capacity: resources(allocatable),
         allocatable: resources(allocatable),
         is_ready: true,
+        ill_conditions: Vec::new(),
     }
 }
 

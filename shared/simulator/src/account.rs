@@ -186,7 +186,7 @@ impl InstanceRecord {
     fn cost(&self, now: Timestamp) -> u128 {
         let until = if self.is_live() { now } else { self.accrued_until };
         let seconds = until.duration_since(self.accrued_until).as_secs();
-        self.accrued + u128::from(self.price.0) * u128::try_from(seconds).unwrap_or_default()
+        self.accrued + u128::from(self.price.nanos()) * u128::try_from(seconds).unwrap_or_default()
     }
 }
 

@@ -51,6 +51,10 @@ struct Action<'a> {
     price_after: String,
     reasons: BTreeMap<&'a str, &'a str>,
     rejected: &'a [String],
+    #[serde(skip_serializing_if = "Option::is_none")]
+    decision: Option<&'static str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drain_seconds: Option<BTreeMap<&'a str, Option<i64>>>,
 }
 
 #[derive(Debug, Serialize)]
@@ -104,6 +108,9 @@ pub(super) fn document<'a>(found: &'a Found<'_>, said: &'a Remarks) -> Document<
         let nodes = answer(method).into_iter().flat_map(|answer| &answer.eligible);
         (method.as_str(), nodes.map(model::NodeName::as_str).collect())
     };
+    let asked = Method::ALL
+        .into_iter()
+        .filter(|method| *method != Method::Repair || answer(*method).is_some());
     let ineligible = outlook.ineligible.iter();
     let voided = outlook.answers.iter().filter_map(|(method, answer)| {
         let (_, voided) = answer.voided.as_ref()?;
@@ -119,12 +126,12 @@ pub(super) fn document<'a>(found: &'a Found<'_>, said: &'a Remarks) -> Document<
     });
     Document {
         waiting: outlook.waiting.as_ref().map(ToString::to_string),
-        methods: Method::ALL.into_iter().map(method).collect(),
+        methods: asked.clone().map(method).collect(),
         first: outlook.first().map(Method::as_str),
         ineligible: ineligible
             .map(|(node, reason)| Stays { node, reason: reason.to_string() })
             .collect(),
-        eligible: Method::ALL.into_iter().map(eligible).collect(),
+        eligible: asked.map(eligible).collect(),
         budgets: budgets.collect(),
         stays: remarks(found)
             .into_iter()
@@ -163,6 +170,10 @@ fn shown(proposal: &Proposal) -> Action<'_> {
         from: pod_move.from.as_str(),
         to: to(&pod_move.to),
     });
+    let drains = proposal
+        .disrupted
+        .iter()
+        .map(|disrupted| (disrupted.node.as_str(), disrupted.drain.map(|drain| drain.as_secs())));
     let reasons = proposal
         .disrupted
         .iter()
@@ -175,6 +186,8 @@ fn shown(proposal: &Proposal) -> Action<'_> {
         price_after: proposal.price_after.to_string(),
         reasons: reasons.collect(),
         rejected: &proposal.rejected,
+        decision: proposal.is_terminate_first.then_some("terminate-first"),
+        drain_seconds: (proposal.command.method == Method::Repair).then(|| drains.collect()),
     }
 }
 

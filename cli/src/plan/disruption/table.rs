@@ -75,7 +75,7 @@ fn headline(outlook: &Outlook) -> String {
 
 /// What `proposal` saves or costs, and how many pods it moves.
 fn worth(proposal: &Proposal) -> String {
-    let (before, after) = (proposal.price_before.0, proposal.price_after.0);
+    let (before, after) = (proposal.price_before.nanos(), proposal.price_after.nanos());
     let moves = match proposal.moves.len() {
         1 => "1 pod moves".to_owned(),
         number => format!("{} move", counted(number, "pod")),
@@ -99,7 +99,7 @@ fn show_proposal(
     writeln!(out)?;
     screen.title(&format!("{title}: {}", worth(proposal)), out)?;
     for disrupted in &proposal.disrupted {
-        let price = dollars(disrupted.price.0.into());
+        let price = dollars(disrupted.price.nanos().into());
         let (node, pool, reason) = (&disrupted.node, &disrupted.node_pool, &disrupted.reason);
         screen.text(2, &format!("goes   {node} ({pool}, {price}/h): {reason}"), out)?;
     }
@@ -204,7 +204,7 @@ fn in_words(replacement: &Replacement) -> String {
     if TYPES_SHOWN < instance_types.len() {
         names.push(format!("{} more", instance_types.len() - TYPES_SHOWN));
     }
-    let price = dollars(price.0.into());
+    let price = dollars(price.nanos().into());
     format!("one node of {pool} ({}): {key} at {price}/h or dearer", names.join(", "))
 }
 
@@ -225,7 +225,7 @@ fn show_thorough(thorough: &Thorough, screen: Screen, out: &mut impl Write) -> i
     let examined = count(thorough.examined, "what-if");
     if let Some(proposal) = &thorough.proposal {
         show_proposal("thorough search", proposal, screen, out)?;
-        let more = proposal.saving().0.saturating_sub(thorough.compatible_saving.0);
+        let more = proposal.saving().nanos().saturating_sub(thorough.compatible_saving.nanos());
         let more = per_month(more);
         let text = format!("that is {more} a month beyond Karpenter's choice; {examined}");
         screen.text(2, &text, out)?;

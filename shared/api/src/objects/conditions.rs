@@ -6,6 +6,8 @@ use jiff::Timestamp;
 use model::{
     ConditionKind, ConditionReason,
     condition::{NotReady, Untrue},
+    node::{IllCondition, IllStatus},
+    repair,
 };
 
 use crate::document::tree::{Tree, Value};
@@ -47,6 +49,24 @@ impl Conditions {
             since: text(item, "lastTransitionTime").parse().ok(),
         };
         Self(items.iter().map(condition).collect())
+    }
+
+    /// Those that a repair policy is about, in a status that says that a node is ill.
+    pub(crate) fn of_ill_node(&self) -> Vec<IllCondition> {
+        let ill = self.0.iter().filter_map(|condition| {
+            let status = match condition.status {
+                Some(true) => return None,
+                Some(false) => IllStatus::False,
+                None => IllStatus::Unknown,
+            };
+            repair::is_about(&condition.kind, status).then(|| IllCondition {
+                kind: condition.kind.clone(),
+                status,
+                reason: condition.reason.clone(),
+                since: condition.since,
+            })
+        });
+        ill.collect()
     }
 
     fn get(&self, kind: ConditionKind) -> Option<&ReadCondition> {

@@ -24,6 +24,7 @@ const REASONS: &[(&str, DisruptionReason)] = &[
     ("Underutilized", DisruptionReason::Underutilized),
     ("Empty", DisruptionReason::Empty),
     ("Drifted", DisruptionReason::Drifted),
+    ("Unhealthy", DisruptionReason::Unhealthy),
 ];
 
 const NAMED_SCHEDULES: [&str; 7] =

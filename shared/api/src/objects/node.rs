@@ -18,7 +18,8 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Node> {
         taints = requirement::taints(spec.get("taints").as_ref());
         spec.done();
     }
-    let is_ready = Conditions::of(object.tree()).is_true(ConditionKind::Ready);
+    let conditions = Conditions::of(object.tree());
+    let is_ready = conditions.is_true(ConditionKind::Ready);
     let status = fields.get("status").map(|field| read_status(&field)).unwrap_or_default();
     fields.done();
     let metadata = metadata?;
@@ -34,6 +35,7 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Node> {
         capacity: status.capacity,
         allocatable: status.allocatable,
         is_ready,
+        ill_conditions: conditions.of_ill_node(),
     })
 }
 

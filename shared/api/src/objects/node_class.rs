@@ -114,9 +114,7 @@ fn read_spec(name: Option<NodeClassName>, field: &Field<'_>) -> Option<NodeClass
     let connection_tracking =
         fields.get("connectionTracking").and_then(|f| network::connection_tracking(&f));
     let nested_virtualization = fields.get("cpuOptions").and_then(|f| read_cpu_options(&f));
-    if let Some(field) = fields.get("enclaveOptions") {
-        read_enclave_options(&field);
-    }
+    let enclaves = fields.get("enclaveOptions").and_then(|f| read_enclave_options(&f));
     fields.done_with(cures::node_class_spec);
     Some(NodeClass {
         name: name?,
@@ -138,6 +136,7 @@ fn read_spec(name: Option<NodeClassName>, field: &Field<'_>) -> Option<NodeClass
         network_interfaces,
         connection_tracking,
         nested_virtualization,
+        enclaves,
         context,
         kubelet,
         hash: None,
@@ -221,14 +220,12 @@ fn read_cpu_options(field: &Field<'_>) -> Option<bool> {
     nested?.choice(&[("enabled", true), ("disabled", false)])
 }
 
-/// `enclaveOptions`: whether the instances may run Nitro Enclaves. None may yet.
-fn read_enclave_options(field: &Field<'_>) {
-    let Some(mut fields) = field.fields() else { return };
+/// `enclaveOptions`: whether the instances may run Nitro Enclaves.
+fn read_enclave_options(field: &Field<'_>) -> Option<bool> {
+    let mut fields = field.fields()?;
     let enabled = fields.require("enabled");
     fields.done();
-    if enabled.as_ref().and_then(Field::boolean) == Some(true) {
-        field.at("enabled").complain_unsupported("as true");
-    }
+    enabled?.boolean()
 }
 
 fn read_metadata_options(field: &Field<'_>) -> MetadataOptions {

@@ -128,7 +128,7 @@ const NANOS: i128 = 1_000_000_000;
 
 /// An unsigned decimal number in billionths.
 fn billionths(text: &str) -> Option<i64> {
-    i64::try_from(HourlyPrice::parse_dollars(text).ok()?.0).ok()
+    i64::try_from(HourlyPrice::parse_dollars(text).ok()?.nanos()).ok()
 }
 
 fn capacity(field: &Field<'_>) -> Option<Resources> {

@@ -6,7 +6,8 @@ use std::collections::BTreeMap;
 
 use model::{
     PodSpec, Problem, Requirement, Requirements, Resources, TaintEffect, Toleration,
-    storage::PodVolume, taint::TolerationOperator,
+    storage::PodVolume,
+    taint::{self, TolerationOperator},
 };
 
 use super::{
@@ -77,7 +78,7 @@ pub(crate) fn read(
     let affinity = fields.get("affinity");
     let affinity = affinity.map(|f| affinity::read(&f, &metadata.labels, &mut problems));
     let affinity = affinity.unwrap_or_default();
-    let tolerations = fields.get("tolerations").map(|f| tolerations(&f, &mut problems));
+    let tolerations = fields.get("tolerations").map(|f| tolerations(&f));
     let spread = fields.get("topologySpreadConstraints");
     let claims = fields.get("resourceClaims").and_then(|f| f.list());
     if claims.is_some_and(|list| !list.is_empty()) {
@@ -139,7 +140,7 @@ fn text_of<'a>(field: Option<&Field<'a>>) -> &'a str {
     field.and_then(Field::text).unwrap_or_default()
 }
 
-fn tolerations(field: &Field<'_>, problems: &mut Vec<Problem>) -> Vec<Toleration> {
+fn tolerations(field: &Field<'_>) -> Vec<Toleration> {
     let mut tolerations = Vec::new();
     for item in field.list().unwrap_or_default() {
         let Some(mut fields) = item.fields() else { continue };
@@ -152,16 +153,22 @@ fn tolerations(field: &Field<'_>, problems: &mut Vec<Problem>) -> Vec<Toleration
         let operator = match text_of(operator_field.as_ref()) {
             "" | "Equal" => TolerationOperator::Equal,
             "Exists" => TolerationOperator::Exists,
+            "Gt" => TolerationOperator::Gt,
+            "Lt" => TolerationOperator::Lt,
             other => {
-                if matches!(other, "Lt" | "Gt") {
-                    let words = format!("the toleration operator {other}");
-                    problems.push(Problem::unsupported("tolerations", words));
-                } else if let Some(field) = operator_field {
-                    field.complain(format!("must be `Equal` or `Exists`, not `{other}`"));
+                if let Some(field) = operator_field {
+                    field.complain(format!(
+                        "must be `Equal`, `Exists`, `Gt` or `Lt`, not `{other}`"
+                    ));
                 }
                 continue;
             }
         };
+        let compares = matches!(operator, TolerationOperator::Gt | TolerationOperator::Lt);
+        if compares && taint::number(value).is_none() {
+            let operator = text_of(operator_field.as_ref());
+            item.complain(format!("`{operator}` needs a whole number as `value`, not `{value}`"));
+        }
         let effect = text_of(effect_field.as_ref());
         let parsed = TaintEffect::parse(effect);
         if let (None, false, Some(field)) = (parsed, effect.is_empty(), effect_field) {
@@ -169,7 +176,7 @@ fn tolerations(field: &Field<'_>, problems: &mut Vec<Problem>) -> Vec<Toleration
                 "must be `NoSchedule`, `PreferNoSchedule` or `NoExecute`, not `{effect}`"
             ));
         }
-        if key.is_empty() && operator == TolerationOperator::Equal {
+        if key.is_empty() && operator != TolerationOperator::Exists {
             item.complain("without a `key` the operator must be `Exists`");
         }
         let (key, value) = (key.to_owned(), value.to_owned());

@@ -270,7 +270,7 @@ mod tests {
         for (text, nanos) in
             [("0.0816", 81_600_000), ("3e-5", 30_000), ("1.25E-3", 1_250_000), ("2", 2_000_000_000)]
         {
-            assert_eq!(price(text), Some(HourlyPrice(nanos)), "{text}");
+            assert_eq!(price(text), Some(HourlyPrice::from_nanos(nanos)), "{text}");
         }
         assert_eq!(price("e5"), None);
     }

@@ -52,11 +52,13 @@ fn described(info: &InstanceTypeInfo) -> Vec<Element> {
     if processor.has_nested_virtualization {
         elements.push(items("supportedFeatures", vec!["nested-virtualization"]));
     }
+    let enclaves = if processor.has_enclaves { "supported" } else { "unsupported" };
     let classes = info.capacity_types.iter().map(|kind| kind.as_str()).collect();
     let mut all = vec![
         text("instanceType", &info.name),
         items("supportedUsageClasses", classes),
         text("bareMetal", info.hypervisor.is_empty()),
+        text("nitroEnclavesSupport", enclaves),
         node("processorInfo", elements),
         node("vCpuInfo", [text("defaultVCpus", info.vcpus)]),
         node("memoryInfo", [text("sizeInMiB", info.memory_mib)]),

@@ -169,8 +169,12 @@ fn from_type(info: &types::InstanceTypeInfo) -> Result<InstanceTypeInfo, String>
     let classes = info.supported_usage_classes().iter().map(types::UsageClassType::as_str);
     let kinds = classes.filter_map(CapacityType::parse);
     let groups = info.placement_group_info();
+    let enclaves = info.nitro_enclaves_support();
+    let has_enclaves = enclaves.is_some_and(|support| support.as_str() == "supported");
     Ok(InstanceTypeInfo {
-        processor: processor.map(from_processor).unwrap_or_default(),
+        processor: processor
+            .map(|processor| from_processor(processor, has_enclaves))
+            .unwrap_or_default(),
         vcpus: count(cpus.default_v_cpus()),
         memory_mib: memory_mib.ok_or_else(|| missing("MemoryInfo.SizeInMiB"))?,
         ebs_mbps: info.ebs_info().and_then(ebs_bandwidth),
@@ -195,7 +199,7 @@ fn from_type(info: &types::InstanceTypeInfo) -> Result<InstanceTypeInfo, String>
     })
 }
 
-fn from_processor(processor_info: &types::ProcessorInfo) -> Processor {
+fn from_processor(processor_info: &types::ProcessorInfo, has_enclaves: bool) -> Processor {
     let mut features = processor_info.supported_features().iter();
     Processor {
         architectures: processor_info
@@ -211,6 +215,7 @@ fn from_processor(processor_info: &types::ProcessorInfo) -> Processor {
         has_nested_virtualization: features.any(|supported_additional_processor_feature| {
             supported_additional_processor_feature.as_str() == "nested-virtualization"
         }),
+        has_enclaves,
     }
 }
 

@@ -171,6 +171,7 @@ fn to_data(data: &LaunchTemplateData) -> Result<RequestLaunchTemplateData, PortE
     let interfaces: Result<Vec<_>, PortError> =
         data.interfaces.iter().map(|interface| to_interface(data, *interface)).collect();
     let (reservation, market) = to_reservation(data.reservation.as_ref());
+    let enclaves = LaunchTemplateEnclaveOptionsRequest::builder().enabled(data.runs_enclaves);
     Ok(RequestLaunchTemplateData::builder()
         .image_id(data.image.as_str())
         .user_data(BASE64_STANDARD.encode(&data.user_data))
@@ -184,7 +185,7 @@ fn to_data(data: &LaunchTemplateData) -> Result<RequestLaunchTemplateData, PortE
         .capacity_reservation_specification(reservation)
         .set_instance_market_options(market)
         .set_cpu_options(data.nested_virtualization.map(to_processor))
-        .enclave_options(LaunchTemplateEnclaveOptionsRequest::builder().enabled(false).build())
+        .enclave_options(enclaves.build())
         .placement(to_placement(data)?)
         .set_tag_specifications(Some(tags.collect()))
         .build())

@@ -118,7 +118,7 @@ mod tests {
         let text =
             [product("0.030000", 3), product("0.050000", 5), product("0.040000", 4)].join(",");
         let hourly_prices = spot(format!(r#"{{"SpotPriceHistory":[{text}]}}"#).as_bytes()).unwrap();
-        let prices: Vec<u64> = hourly_prices.values().map(|price| price.0).collect();
+        let prices: Vec<u64> = hourly_prices.values().map(|price| price.nanos()).collect();
         assert_eq!(prices, [50_000_000]);
     }
 

@@ -50,7 +50,7 @@ fn a_description_becomes_a_shape() {
     assert_eq!((info.network.efa_interfaces, info.interface_pods(0)), (4, 737));
     assert_eq!(info.table.branch_interfaces, None, "without trunking there are none");
     assert_eq!(info.table.network_mbps, Some(400_000));
-    assert_eq!(market.on_demand.values().next(), Some(&HourlyPrice(21_957_600_000)));
+    assert_eq!(market.on_demand.values().next(), Some(&HourlyPrice::from_nanos(21_957_600_000)));
     assert_eq!(market.all_zones().len(), 1);
 }
 

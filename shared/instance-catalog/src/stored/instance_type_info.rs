@@ -18,7 +18,9 @@ pub(super) fn write(out: &mut Writer, info: &InstanceTypeInfo) {
     out.list(&processor.architectures, text);
     out.option(processor.manufacturer.as_ref(), text);
     out.option(processor.clock_mhz, small);
-    out.truth(processor.has_nested_virtualization);
+    // One byte with a bit for each: catalogs that were stored before there was a second one are read.
+    let abilities = [processor.has_nested_virtualization, processor.has_enclaves];
+    out.bits(&abilities);
     small(out, info.vcpus);
     out.number(info.memory_mib);
     out.option(info.ebs_mbps, small);
@@ -57,12 +59,7 @@ fn write_device(out: &mut Writer, device: &Device) {
 pub(super) fn read(read: &mut Reader<'_>) -> Result<InstanceTypeInfo, Error> {
     Ok(InstanceTypeInfo {
         name: read.parsed()?,
-        processor: Processor {
-            architectures: read.list(owned)?,
-            manufacturer: read.option(owned)?,
-            clock_mhz: read.option(Reader::small)?,
-            has_nested_virtualization: read.truth()?,
-        },
+        processor: processor(read)?,
         vcpus: read.small()?,
         memory_mib: read.number()?,
         ebs_mbps: read.option(Reader::small)?,
@@ -90,6 +87,20 @@ pub(super) fn read(read: &mut Reader<'_>) -> Result<InstanceTypeInfo, Error> {
             branch_interfaces: read.option(Reader::small)?,
             ipv4_per_interface: read.option(Reader::small)?,
         },
+    })
+}
+
+fn processor(read: &mut Reader<'_>) -> Result<Processor, Error> {
+    let architectures = read.list(owned)?;
+    let manufacturer = read.option(owned)?;
+    let clock_mhz = read.option(Reader::small)?;
+    let [has_nested_virtualization, has_enclaves] = read.bits()?;
+    Ok(Processor {
+        architectures,
+        manufacturer,
+        clock_mhz,
+        has_nested_virtualization,
+        has_enclaves,
     })
 }
 

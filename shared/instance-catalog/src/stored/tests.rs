@@ -89,7 +89,7 @@ fn offering() -> impl Strategy<Value = Offering> {
             zone: zone.parse().unwrap(),
             zone_id: id.map(|id| id.parse().unwrap()),
             capacity_type,
-            price: HourlyPrice(price),
+            price: HourlyPrice::from_nanos(price),
             is_available,
             reservation: None,
         },

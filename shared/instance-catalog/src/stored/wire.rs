@@ -27,6 +27,12 @@ impl Writer {
         self.0.push(u8::from(holds));
     }
 
+    /// At most eight, in one byte, the first in its lowest bit.
+    pub(super) fn bits(&mut self, holds: &[bool]) {
+        let byte = holds.iter().rev().fold(0, |byte, holds| byte << 1 | u8::from(*holds));
+        self.0.push(byte);
+    }
+
     pub(super) fn text(&mut self, text: &str) {
         self.length(text.len());
         self.0.extend_from_slice(text.as_bytes());
@@ -91,6 +97,15 @@ impl<'a> Reader<'a> {
             1 => Ok(true),
             other => Err(bad(&other.to_string())),
         }
+    }
+
+    /// So many bits of a byte that has no others.
+    pub(super) fn bits<const N: usize>(&mut self) -> Result<[bool; N], Error> {
+        let byte = self.byte()?;
+        if u32::from(byte) >> N != 0 {
+            return Err(bad(&byte.to_string()));
+        }
+        Ok(std::array::from_fn(|bit| byte >> bit & 1 == 1))
     }
 
     pub(super) fn text(&mut self) -> Result<&'a str, Error> {

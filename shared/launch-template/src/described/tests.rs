@@ -16,8 +16,8 @@ fn market() -> RegionMarket {
             ("x.large".parse().unwrap(), [zone("us-west-2c")].into()),
         ]
         .into(),
-        on_demand: [(name.clone(), HourlyPrice(96))].into(),
-        spot: [((name, zone("us-west-2b")), HourlyPrice(40))].into(),
+        on_demand: [(name.clone(), HourlyPrice::from_nanos(96))].into(),
+        spot: [((name, zone("us-west-2b")), HourlyPrice::from_nanos(40))].into(),
     }
 }
 

@@ -38,6 +38,7 @@ pub(super) fn add(digest: &mut Digest, class: &NodeClass) {
         network_interfaces,
         connection_tracking,
         nested_virtualization,
+        enclaves,
         context,
         kubelet,
         hash: _, // Of fields that are all here.
@@ -73,6 +74,9 @@ pub(super) fn add(digest: &mut Digest, class: &NodeClass) {
     );
     connections(digest, *connection_tracking);
     digest.optional("nested virtualization", nested_virtualization.as_ref());
+    if *enclaves == Some(true) {
+        digest.field("enclaves", true);
+    }
     digest.optional("context", context.as_ref());
     add_kubelet(digest, kubelet);
     match launch_template {

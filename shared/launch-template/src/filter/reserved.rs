@@ -8,7 +8,6 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use model::{CapacityType, Offering, Zone, launch::ReservationMarket};
 
 use super::Candidate;
-use crate::rank::rank;
 
 /// Kinds of reservations are not mixed in one request. Among those that cost the same, the first is
 /// taken.
@@ -38,7 +37,7 @@ pub(super) fn best(candidates: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
     let cheapest = |wanted: &ReservationMarket| {
         let flat_map = candidates.iter().flat_map(|candidate| {
             let offerings = candidate.offerings.iter().filter(|o| market(o) == Some(*wanted));
-            offerings.map(|offering| rank(candidate.instance_type, offering))
+            offerings.map(|offering| offering.price)
         });
         flat_map.min()
     };
@@ -60,7 +59,7 @@ pub(super) fn best(candidates: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
 fn cheapest_one(candidates: Vec<Candidate<'_>>) -> Vec<Candidate<'_>> {
     let key = |candidate: &Candidate<'_>, offering: &Offering| {
         let id = offering.reservation.as_ref().map(|reservation| reservation.id.clone());
-        (rank(candidate.instance_type, offering), candidate.instance_type.name.clone(), id)
+        (offering.price, candidate.instance_type.name.clone(), id)
     };
     let single = candidates.into_iter().filter_map(|candidate| {
         let mut offerings = candidate.offerings.clone();

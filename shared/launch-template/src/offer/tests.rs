@@ -426,7 +426,7 @@ fn a_reservation_is_available_while_it_has_time_also_when_it_is_full() {
         let id = instance_type.requirements.get(labels::RESERVATION_ID).unwrap();
         format!("{kinds}; {id}; {}", offerings.join(", "))
     };
-    expect!["karpenter.sh/capacity-type In [on-demand reserved spot]; karpenter.k8s.aws/capacity-reservation-id In [cr-a cr-b cr-c cr-d]; cr-a true 0.000000008, cr-b true 0.000000008, cr-c false 0.000000008, cr-d false 0.000000008"].assert_eq(&shown(&NodeSettings::default()));
+    expect!["karpenter.sh/capacity-type In [on-demand reserved spot]; karpenter.k8s.aws/capacity-reservation-id In [cr-a cr-b cr-c cr-d]; cr-a true 0.00000000832, cr-b true 0.00000000832, cr-c false 0.00000000832, cr-d false 0.00000000832"].assert_eq(&shown(&NodeSettings::default()));
     let off = NodeSettings { reserved_capacity: false, ..NodeSettings::default() };
     expect!["karpenter.sh/capacity-type In [on-demand spot]; karpenter.k8s.aws/capacity-reservation-id DoesNotExist; "].assert_eq(&shown(&off));
 }
@@ -478,4 +478,19 @@ fn a_local_zone_is_a_zone_like_any_other() {
     let choices = launch.request.templates.iter().flat_map(|template| &template.overrides);
     let subnets: Vec<&str> = choices.map(|choice| choice.subnet.as_str()).collect();
     assert_eq!(subnets, ["subnet-0e"]);
+}
+
+#[test]
+fn enclaves_are_on_only_where_the_class_says_so() {
+    let mut class = class(ImageFamily::Al2023);
+    let base = catalog(&[T3]);
+    let can_be_bought = |class: &ResolvedNodeClass| {
+        let types = all_types(&base, class, &NodeSettings::default());
+        types[0].instance_type.offerings.iter().any(|offering| offering.is_available)
+    };
+    assert!(can_be_bought(&class));
+    class.class.enclaves = Some(false);
+    assert!(can_be_bought(&class));
+    class.class.enclaves = Some(true);
+    assert!(!can_be_bought(&class), "nobody knows that the type has them");
 }

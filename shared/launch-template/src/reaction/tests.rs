@@ -13,7 +13,7 @@ fn choice(instance_type: &str, zone: &str) -> FleetOverride {
         zone: Zone::new(zone).unwrap(),
         subnet: SubnetId::new("subnet-0a").unwrap(),
         image: ImageId::new("ami-0a01").unwrap(),
-        price: HourlyPrice(1),
+        price: HourlyPrice::from_nanos(1),
     }
 }
 

@@ -151,9 +151,8 @@ fn a_launch_template_says_what_the_class_says() {
     class.class.detailed_monitoring = Some(true);
     class.class.associate_public_ip_address = Some(false);
     class.class.ip_prefix_count = Some(0);
-    let template = template(&class, &settings());
-    assert_eq!(template.tags, template.data.tags);
-    let data = LaunchTemplateData { user_data: "…".to_owned(), ..template.data };
+    let made = template(&class, &settings());
+    let data = LaunchTemplateData { user_data: "…".to_owned(), ..made.data };
     expect![[r#"
         LaunchTemplateData {
             image: "ami-0a01",
@@ -212,6 +211,7 @@ fn a_launch_template_says_what_the_class_says() {
             is_ipv6: false,
             connection_tracking: None,
             nested_virtualization: None,
+            runs_enclaves: false,
             tenancy: "default",
             placement_group: None,
             reservation: None,
@@ -239,7 +239,7 @@ fn a_class_without_volumes_gets_the_familys() {
         shown.collect::<Vec<_>>().join(", ")
     };
     assert_eq!(volumes(ImageFamily::Al2023), "/dev/xvda 20Gi");
-    assert_eq!(volumes(ImageFamily::Bottlerocket), "/dev/xvda 4Gi, /dev/xvdb 20Gi");
+    assert_eq!(volumes(ImageFamily::Bottlerocket), "/dev/xvda 6Gi, /dev/xvdb 20Gi");
 }
 
 #[test]

@@ -28,7 +28,7 @@ enum Kind {
 
 /// The settings below `settings.kubernetes` that reach nodes. Others are dropped.
 #[rustfmt::skip]
-const KUBERNETES: [(&str, Kind); 48] = [
+const KUBERNETES: [(&str, Kind); 49] = [
     ("api-server", Kind::Text),
     ("cloud-provider", Kind::Text),
     ("cluster-certificate", Kind::Text),
@@ -59,6 +59,7 @@ const KUBERNETES: [(&str, Kind); 48] = [
     ("cpu-manager-policy-options", Kind::Texts),
     ("cpu-manager-reconcile-period", Kind::Text),
     ("memory-manager-policy", Kind::Text),
+    ("memory-manager-reserved-memory", Kind::Table),
     ("topology-manager-scope", Kind::Text),
     ("topology-manager-policy", Kind::Text),
     ("topology-manager-policy-options", Kind::Any),

@@ -47,7 +47,7 @@ impl<'a> Totals<'a> {
     ) -> Self {
         let mut by_pool: BTreeMap<&str, Total> = BTreeMap::new();
         let mut costs: BTreeMap<NodeId, u64> = BTreeMap::new();
-        for candidate in candidates.iter() {
+        for candidate in candidates.iter().filter(|candidate| candidate.refused.is_none()) {
             by_pool.entry(candidate.pool.name.as_str()).or_default();
             costs.insert(candidate.number, candidate.cost);
         }
@@ -62,7 +62,7 @@ impl<'a> Totals<'a> {
                 let copied = entry.pods.iter().copied();
                 let filter =
                     copied.filter(|pod| !pod.is_terminal() && !pod.is_owned_by_daemon_set());
-                eviction::reschedule_cost(filter)
+                eviction::reschedule_cost(filter, &state.facts.policies)
             };
             let cost = costs.get(&number).copied().unwrap_or_else(of_others);
             total.disruption = total.disruption.saturating_add(cost);
@@ -113,8 +113,8 @@ impl<'a> Totals<'a> {
 
 /// The part of `saving` that goes to nodes of `price` among all that cost `before`.
 fn shared(saving: Exact, price: Exact, before: Exact) -> Exact {
-    let parts = u128::from(price.rounded().0);
-    let total = u128::from(before.rounded().0).max(1);
+    let parts = u128::from(price.rounded().nanos());
+    let total = u128::from(before.rounded().nanos()).max(1);
     Exact(saving.0.saturating_mul(parts) / total)
 }
 

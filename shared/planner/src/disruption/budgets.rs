@@ -18,7 +18,8 @@ pub(crate) struct Remaining<'a> {
 }
 
 impl<'a> Remaining<'a> {
-    /// Nodes that are going already, for whatever reason, and nodes that are not ready are spent.
+    /// Nodes that are going already, for whatever reason, and nodes that are not ready are spent. For
+    /// giving ill nodes up it is no matter which are not ready.
     pub(crate) fn of(state: &State<'a>, reason: DisruptionReason) -> Self {
         let mut counts: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
         let filter = state.nodes.iter().filter(|entry| {
@@ -29,7 +30,8 @@ impl<'a> Remaining<'a> {
             let (total, disrupting) = counts.entry(pool).or_default();
             *total += 1;
             let is_ready = entry.node.is_some_and(|node| node.is_ready);
-            *disrupting += u64::from(!is_ready || entry.is_marked_for_deletion());
+            let is_spent = !is_ready && reason != DisruptionReason::Unhealthy;
+            *disrupting += u64::from(is_spent || entry.is_marked_for_deletion());
         }
         let by_pool = state.facts.node_pools.iter().map(|pool| {
             let (total, disrupting) = counts.get(pool.name.as_str()).copied().unwrap_or_default();

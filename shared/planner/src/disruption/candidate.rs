@@ -6,8 +6,12 @@
 use std::{cmp::Ordering, sync::Arc};
 
 use model::{
-    CapacityType, InstanceType, NodeClaim, Pod, disruption::Method, labels, node::Node,
+    CapacityType, InstanceType, NodeClaim, Pod,
+    disruption::Method,
+    labels,
+    node::Node,
     node_pool::NodePool,
+    repair::{self, Due},
 };
 
 use super::{
@@ -38,18 +42,30 @@ pub(crate) struct Candidate<'a> {
     pub(crate) cost: u64,
     /// Why its pods forbid it for now, if they do.
     pub(crate) blocked: Option<Immovable>,
+    /// Why it is a candidate for repair alone, if so.
+    pub(crate) refused: Option<Objection>,
+    /// What is due for it, where ill nodes are repaired.
+    pub(crate) due: Option<Due>,
 }
 
-impl Candidate<'_> {
+impl<'a> Candidate<'a> {
+    /// The capacity reservation that it runs in, if it does.
+    pub(crate) fn reservation(&self) -> Option<&'a str> {
+        let is_reserved = self.capacity_type == Some(CapacityType::Reserved);
+        let id = self.node.labels.get(labels::RESERVATION_ID).filter(|_| is_reserved)?;
+        Some(id)
+    }
+
     /// Whether no pod needs it, or none that matters.
     pub(crate) fn is_empty(&self) -> bool {
         self.cost <= COST_UNIT.unsigned_abs()
     }
 
     /// Why its pods keep it from what `method` does, if so. Drift goes on where its claim says how
-    /// long pods may take to leave.
+    /// long pods may take to leave, and repair always: its policies say it.
     pub(crate) fn blocked_for(&self, method: Method) -> Option<&Immovable> {
-        let waived = method.is_eventual() && self.claim.termination_grace_period.is_some();
+        let is_bounded = self.claim.termination_grace_period.is_some();
+        let waived = method == Method::Repair || method.is_eventual() && is_bounded;
         self.blocked.as_ref().filter(|_| !waived)
     }
 }
@@ -71,7 +87,17 @@ pub(crate) fn candidate<'a>(
 ) -> Result<Candidate<'a>, Objection> {
     let Some(claim) = entry.claim else { return Err(Objection::Unmanaged) };
     let Some(node) = entry.node else { return Err(Objection::NotJoined) };
-    if !node.is_initialized() {
+    // An ill node goes whether it ever came up or not, and whoever protects it.
+    let due = due(state, entry, node);
+    let refused = if !node.is_initialized() {
+        Some(Objection::NotInitialized)
+    } else if entry.annotation(labels::DO_NOT_DISRUPT) == Some("true") {
+        Some(Objection::Protected)
+    } else {
+        None
+    };
+    let stays = refused.as_ref().filter(|_| due.is_none());
+    if let Some(Objection::NotInitialized) = stays {
         return Err(Objection::NotInitialized);
     }
     if entry.is_marked_for_deletion() {
@@ -80,8 +106,8 @@ pub(crate) fn candidate<'a>(
     if state.is_nominated(&node.name) {
         return Err(Objection::Nominated);
     }
-    if entry.annotation(labels::DO_NOT_DISRUPT) == Some("true") {
-        return Err(Objection::Protected);
+    if let Some(reason) = stays {
+        return Err(reason.clone());
     }
     let Some(pool) = entry.pool_name() else {
         return Err(Objection::NoLabel(labels::NODE_POOL));
@@ -105,9 +131,22 @@ pub(crate) fn candidate<'a>(
         has_zone: entry.label(labels::ZONE).is_some(),
         pods: moving().collect(),
         price: price::of_node(state, entry),
-        cost: eviction::reschedule_cost(moving()),
+        cost: eviction::reschedule_cost(moving(), &state.facts.policies),
         blocked: blocked(state, entry),
+        refused,
+        due,
     })
+}
+
+/// What is due for `node`, which is registered, if ill nodes are repaired and nobody forbids it.
+fn due(state: &State<'_>, entry: &StateNode<'_>, node: &Node) -> Option<Due> {
+    if !state.facts.policies.repairs_nodes()
+        || !node.is_registered()
+        || entry.annotation(labels::DO_NOT_REPAIR) == Some("true")
+    {
+        return None;
+    }
+    repair::due(&node.ill_conditions, node.created_at, state.now)
 }
 
 fn blocked(state: &State<'_>, entry: &StateNode<'_>) -> Option<Immovable> {

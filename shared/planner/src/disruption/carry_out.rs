@@ -49,6 +49,7 @@ const fn methods(reason: DisruptionReason) -> &'static [Method] {
         DisruptionReason::Empty => &[Method::Emptiness],
         DisruptionReason::Drifted => &[Method::Drift],
         DisruptionReason::Underutilized => &[Method::MultiNode, Method::SingleNode],
+        DisruptionReason::Unhealthy => &[Method::Repair],
     }
 }
 
@@ -98,6 +99,7 @@ const fn name(reason: DisruptionReason) -> &'static str {
         DisruptionReason::Empty => "emptiness",
         DisruptionReason::Drifted => "drift",
         DisruptionReason::Underutilized => "consolidation",
+        DisruptionReason::Unhealthy => "repair",
     }
 }
 

@@ -125,7 +125,7 @@ pub(crate) fn without_same_types(
         let labels = Requirements::of_labels(state.nodes[node.number].all_labels());
         let filter =
             instance_type.offerings.iter().filter(|offering| offering.is_compatible(&labels));
-        let cheapest = filter.map(|offering| price::exact(instance_type, offering)).min();
+        let cheapest = filter.map(price::exact).min();
         *known = match (*known, cheapest) {
             (Some(known), Some(cheapest)) => Some(known.min(cheapest)),
             (known, cheapest) => known.or(cheapest),

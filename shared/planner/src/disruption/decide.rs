@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use jiff::SignedDuration;
 use model::{
     NodeName, NodePoolName, Pod, PodKey,
     disruption::{Command, DisruptionReason, Method, Replacement, VALIDATION_DELAY},
@@ -17,6 +18,7 @@ use super::{
     objection::Objection,
     price::{self, Exact},
     proposal::{Destination, Disrupted, Move, Proposal},
+    repair,
     search::{self, Draft, Field, Notes},
     simulation::{Outcome, Simulator},
     single,
@@ -149,6 +151,7 @@ impl<'a> PreparedCluster<'a> {
     ) -> Result<Option<Draft>, Objection> {
         let (state, field, simulator) = (&self.state, &self.field, &mut self.simulator);
         match method {
+            Method::Repair => repair::repair(state, simulator, field, eligible, notes),
             Method::Emptiness => Ok(search::emptiness(state, field, eligible, notes)),
             Method::StaticDrift => Ok(search::static_drift(state, field, eligible, notes)),
             Method::Drift => search::drift(state, simulator, field, eligible, notes),
@@ -213,12 +216,16 @@ impl<'a> PreparedCluster<'a> {
             price_before: before.rounded(),
             price_after: after.rounded(),
             rejected: rejected.take(REJECTED_MAX).collect(),
+            is_terminate_first: draft.is_first,
             command: Command {
                 method,
                 found_at: self.state.facts.now,
                 candidates: chosen.iter().map(|candidate| candidate.claim.name.clone()).collect(),
                 replacements: match method {
-                    Method::StaticDrift => {
+                    _ if draft.is_first => Vec::new(),
+                    Method::StaticDrift | Method::Repair
+                        if chosen.iter().any(|candidate| candidate.pool.replicas.is_some()) =>
+                    {
                         chosen.iter().map(|candidate| from_pool(candidate)).collect()
                     }
                     _ => draft.outcome.in_flight.into_iter().map(replacement).collect(),
@@ -229,6 +236,10 @@ impl<'a> PreparedCluster<'a> {
 
     fn disrupted(&self, method: Method, candidate: &Candidate<'_>) -> Disrupted {
         let reason = match method {
+            Method::Repair => {
+                let due = candidate.due.as_ref();
+                due.map(|due| format!("it is ill: {}", due.condition)).unwrap_or_default()
+            }
             Method::Emptiness => "no pod needs it".to_owned(),
             Method::StaticDrift | Method::Drift => {
                 let entry = &self.state.nodes[candidate.number];
@@ -247,8 +258,16 @@ impl<'a> PreparedCluster<'a> {
             node_pool: candidate.pool.name.clone(),
             price: candidate.price.rounded(),
             reason,
+            drain: (method == Method::Repair).then(|| drain(candidate)).flatten(),
         }
     }
+}
+
+/// How long an ill node may drain: as long as its policy says, and not longer than its claim.
+fn drain(candidate: &Candidate<'_>) -> Option<SignedDuration> {
+    let drain = candidate.due.as_ref()?.drain;
+    let bound = candidate.claim.termination_grace_period;
+    Some(bound.map_or(drain, |bound| bound.min(drain)))
 }
 
 /// Whether other pods are protected, only because time has passed.

@@ -181,7 +181,7 @@ fn carried_out(facts: &Facts, command: &Proposal, step: usize) -> Facts {
 
 fn cost(facts: &Facts) -> u64 {
     let claims = facts.ledger.claims.values().filter_map(|claim| claim.instance.as_ref());
-    claims.map(|instance| instance.price.0).sum()
+    claims.map(|instance| instance.price.nanos()).sum()
 }
 
 fn commands(facts: &Facts) -> Vec<Proposal> {
@@ -314,8 +314,8 @@ proptest! {
         let whole = thorough(&facts, &options, u64::MAX, None);
         prop_assert!(whole.left.is_none());
         let answers = outlook(&facts, &options).answers;
-        let saving = |method| answers[&method].proposal.as_ref().map_or(0, |proposal| proposal.saving().0);
-        let best = whole.proposal.as_ref().map_or(0, |proposal| proposal.saving().0);
+        let saving = |method| answers[&method].proposal.as_ref().map_or(0, |proposal| proposal.saving().nanos());
+        let best = whole.proposal.as_ref().map_or(0, |proposal| proposal.saving().nanos());
         prop_assert!(saving(Method::MultiNode).max(saving(Method::SingleNode)) <= best);
         if let Some(command) = &whole.proposal {
             check_respect(&facts, command);

@@ -13,11 +13,18 @@ pub(crate) fn objection(
     method: Method,
     candidate: &Candidate<'_>,
 ) -> Option<Objection> {
+    if method == Method::Repair {
+        return candidate.due.is_none().then_some(Objection::NotIll);
+    }
+    if let Some(reason) = &candidate.refused {
+        return Some(reason.clone());
+    }
     if let Some(reason) = candidate.blocked_for(method) {
         return Some(reason.clone().into());
     }
     let is_static = candidate.pool.replicas.is_some();
     match method {
+        Method::Repair => None,
         Method::StaticDrift if !is_static => {
             Some(Objection::NotStatic(candidate.pool.name.clone()))
         }

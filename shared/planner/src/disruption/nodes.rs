@@ -122,13 +122,20 @@ impl<'a> State<'a> {
         }
         let is_guarded = |pod: &&Pod| pod.spec.annotations.contains_key(labels::DO_NOT_DISRUPT);
         let bound = facts.pods.iter().filter(|pod| pod.node.is_some());
-        let joined = facts.nodes.values().map(|node| StateNode {
+        // Of a node that starts, and whose type nobody knows, only the claim counts.
+        let is_unknown = |node: &Node| {
+            !node.is_initialized() && !node.labels.contains_key(labels::INSTANCE_TYPE)
+        };
+        let is_joined = |node: &Node| world.claim(&node.name).is_none() || !is_unknown(node);
+        let known = facts.nodes.values().filter(|node| is_joined(node));
+        let joined = known.map(|node| StateNode {
             node: Some(node),
             claim: world.claim(&node.name),
             pods: pods.remove(&node.name).unwrap_or_default(),
         });
         let mut nodes: Vec<StateNode<'_>> = joined.collect();
-        let alone = facts.ledger.claims.values().filter(|claim| world.node(claim).is_none());
+        let claims = facts.ledger.claims.values();
+        let alone = claims.filter(|claim| !world.node(claim).is_some_and(is_joined));
         nodes.extend(alone.map(|claim| StateNode {
             node: None,
             claim: Some(claim),

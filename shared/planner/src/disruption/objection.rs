@@ -55,6 +55,9 @@ pub enum Objection {
     /// It looks like its NodePool and its EC2NodeClass.
     #[error("it has not drifted")]
     NotDrifted,
+    /// No condition of its node says that it is ill, or none for long enough.
+    #[error("it is not ill, or not for long enough")]
+    NotIll,
     /// The NodePool is not consolidated.
     #[error("consolidateAfter of NodePool {0} is Never")]
     NeverConsolidated(NodePoolName),
@@ -84,6 +87,9 @@ pub enum Objection {
     OnlyWhenEmpty(NodePoolName),
 
     // Of nodes that a method looked at.
+    /// Too many nodes of its NodePool are ill.
+    #[error("more than a fifth of the nodes of its NodePool {0} are ill: none is replaced")]
+    ManyIll(NodePoolName),
     /// Others of its NodePool go, or it is closed now.
     #[error("the disruption budgets of its NodePool are spent")]
     BudgetSpent,

@@ -45,8 +45,9 @@ impl Outlook {
 #[must_use]
 pub fn outlook(facts: &Facts, options: &Options) -> Outlook {
     let mut prepared_cluster = PreparedCluster::of(facts, options);
-    let answers =
-        Method::ALL.into_iter().map(|method| (method, prepared_cluster.decide(method))).collect();
+    let repairs = facts.policies.repairs_nodes();
+    let methods = Method::ALL.into_iter().filter(|method| *method != Method::Repair || repairs);
+    let answers = methods.map(|method| (method, prepared_cluster.decide(method))).collect();
     Outlook { answers, ..prepared_cluster.about_nodes() }
 }
 
@@ -60,13 +61,18 @@ impl PreparedCluster<'_> {
             ineligible.insert(self.state.nodes[*number].name().to_owned(), reason.clone());
         }
         for candidate in self.field.candidates.iter() {
-            if let Some(reason) = candidate.blocked_for(Method::Drift) {
+            if let Some(reason) = &candidate.refused {
+                ineligible.insert(candidate.node.name.to_string(), reason.clone());
+            } else if let Some(reason) = candidate.blocked_for(Method::Drift) {
                 ineligible.insert(candidate.node.name.to_string(), reason.clone().into());
             }
         }
         let mut budgets: BTreeMap<NodePoolName, BTreeMap<DisruptionReason, Option<u64>>> =
             BTreeMap::new();
-        for reason in DisruptionReason::ALL {
+        let repairs = self.state.facts.policies.repairs_nodes();
+        let mut reasons = DisruptionReason::ALL.to_vec();
+        reasons.retain(|reason| *reason != DisruptionReason::Unhealthy || repairs);
+        for reason in reasons {
             let remaining = Remaining::of(&self.state, reason);
             for pool in &self.state.facts.node_pools {
                 let disruption_reasons = budgets.entry(pool.name.clone()).or_default();

@@ -1,8 +1,5 @@
 //! Prices to the last digit, and what they decide: which types a replacement may have.
 //!
-//! A reserved offering costs a ten-millionth of the on-demand price, which nano-dollars cannot tell
-//! apart. Prices are compared in ten-millionths of them.
-//!
 //! Karpenter: `pkg/cloudprovider/types.go`, `WorstLaunchPrice`, `OrderByPrice`.
 
 use model::{CapacityType, HourlyPrice, InstanceType, Offering, Requirements, labels};
@@ -13,8 +10,6 @@ use super::nodes::{State, StateNode};
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Exact(pub(crate) u128);
 
-const PARTS: u128 = 10_000_000;
-
 impl Exact {
     pub(crate) fn plus(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
@@ -24,26 +19,15 @@ impl Exact {
         Self(self.0.saturating_sub(other.0))
     }
 
-    /// In nano-dollars, rounded half up.
+    /// As a price.
     pub(crate) fn rounded(self) -> HourlyPrice {
-        let nanos = self.0.saturating_add(PARTS / 2) / PARTS;
-        HourlyPrice(u64::try_from(nanos).unwrap_or(u64::MAX))
+        HourlyPrice::from_parts(self.0)
     }
 }
 
-/// The price of an offering of `instance_type`.
-pub(crate) fn exact(instance_type: &InstanceType, offering: &Offering) -> Exact {
-    let whole = |price: HourlyPrice| Exact(u128::from(price.0) * PARTS);
-    if offering.capacity_type != CapacityType::Reserved {
-        return whole(offering.price);
-    }
-    let mut offerings = instance_type.offerings.iter();
-    let on_demand = offerings.find(|offered| {
-        offered.capacity_type == CapacityType::OnDemand && offered.zone == offering.zone
-    });
-    // Only where the catalog's price is that very share is the share exact.
-    let share = on_demand.map(|offered| Exact(u128::from(offered.price.0)));
-    share.filter(|share| share.rounded() == offering.price).unwrap_or_else(|| whole(offering.price))
+/// The price of an offering.
+pub(crate) fn exact(offering: &Offering) -> Exact {
+    Exact(offering.price.parts())
 }
 
 /// The price of the offering that a node came from, whether it is there to be bought now or not. 0
@@ -52,7 +36,7 @@ pub(crate) fn of_node(state: &State<'_>, node: &StateNode<'_>) -> Exact {
     if !state.knows_offers() {
         let instance = node.claim.and_then(|claim| claim.instance.as_ref());
         return instance
-            .map(|launched_instance| Exact(u128::from(launched_instance.price.0) * PARTS))
+            .map(|launched_instance| Exact(launched_instance.price.parts()))
             .unwrap_or_default();
     }
     let price = || {
@@ -63,7 +47,7 @@ pub(crate) fn of_node(state: &State<'_>, node: &StateNode<'_>) -> Exact {
         let offering = offerings.find(|offering| {
             offering.zone.as_str() == zone && offering.capacity_type.as_str() == paid
         })?;
-        Some(exact(instance_type, offering))
+        Some(exact(offering))
     };
     price().unwrap_or_default()
 }
@@ -75,7 +59,7 @@ pub(crate) fn cheapest<'t>(
 ) -> Option<(Exact, &'t Offering)> {
     let open = instance_type.offerings.iter().filter(|offering| offering.is_launchable());
     open.filter(|offering| offering.is_compatible(requirements))
-        .map(|offering| (exact(instance_type, offering), offering))
+        .map(|offering| (exact(offering), offering))
         .min_by_key(|(price, offering)| (*price, &offering.zone, offering.capacity_type))
 }
 
@@ -88,7 +72,7 @@ pub(crate) fn worst(instance_type: &InstanceType, requirements: &Requirements) -
                 && offering.capacity_type == capacity_type
                 && offering.is_compatible(requirements)
         });
-        open.map(|offering| exact(instance_type, offering)).max()
+        open.map(exact).max()
     })
 }
 

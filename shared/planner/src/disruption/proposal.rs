@@ -1,5 +1,6 @@
 //! A command with what speaks for it: where its pods would go, and what it would save.
 
+use jiff::SignedDuration;
 use model::{
     HourlyPrice, NodeClaimName, NodeName, NodePoolName, PodKey, disruption::Command, plan::Target,
 };
@@ -21,12 +22,15 @@ pub struct Proposal {
     pub price_after: HourlyPrice,
     /// What else was tried and refused, each with its reason.
     pub rejected: Vec<String>,
+    /// Whether the candidates go before anything is launched in their place, for there is no room for
+    /// both.
+    pub is_terminate_first: bool,
 }
 
 impl Proposal {
     /// What it saves in one hour, 0 when it costs more.
     pub fn saving(&self) -> HourlyPrice {
-        HourlyPrice(self.price_before.0.saturating_sub(self.price_after.0))
+        self.price_before.saturating_sub(self.price_after)
     }
 
     /// The names of the nodes that would go.
@@ -59,6 +63,8 @@ pub struct Disrupted {
     pub price: HourlyPrice,
     /// What speaks for giving it up.
     pub reason: String,
+    /// How long it may drain, where that is bounded by more than its NodeClaim.
+    pub drain: Option<SignedDuration>,
 }
 
 /// A pod that would move.

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{NodePoolName, ResourceName, disruption::Method};
+use model::{NodePoolName, Offering, ResourceName, disruption::Method, node_pool::NodePool};
 
 use super::{
     balanced::Totals,
@@ -15,9 +15,12 @@ use super::{
     objection::Objection,
     simulation::{Mode, Outcome, Simulator},
 };
-use crate::index::{
-    id::{CandidateId, NodeId, kind},
-    table::Table,
+use crate::{
+    index::{
+        id::{CandidateId, NodeId, kind},
+        table::Table,
+    },
+    scheduling::launchable::template,
 };
 
 /// Candidates that would go together, and what would become of
@@ -26,6 +29,15 @@ use crate::index::{
 pub(crate) struct Draft {
     pub(crate) nodes: Vec<CandidateId>,
     pub(crate) outcome: Outcome,
+    /// Whether they go before anything is launched in their place: there is no room for both.
+    pub(crate) is_first: bool,
+}
+
+impl Draft {
+    /// `nodes` go, and nothing is known of their pods.
+    pub(crate) fn of(nodes: Vec<CandidateId>) -> Self {
+        Self { nodes, outcome: Outcome::default(), is_first: false }
+    }
 }
 
 /// Why candidates are left alone.
@@ -107,7 +119,7 @@ pub(crate) fn emptiness(
 ) -> Option<Draft> {
     let mut remaining = Remaining::of(state, Method::Emptiness.reason());
     let nodes = within_budgets(field, &field.by_savings(eligible), &mut remaining, notes);
-    (!nodes.is_empty()).then(|| Draft { nodes, outcome: Outcome::default() })
+    (!nodes.is_empty()).then(|| Draft::of(nodes))
 }
 
 /// The first drifted node whose pods all find a place: what drifted first, and before that what has
@@ -134,19 +146,44 @@ pub(crate) fn drift<'a>(
             notes.insert(at, Objection::BudgetSpent);
             continue;
         }
-        let outcome = simulator.without(&[candidate], Mode::Drift)?;
-        match outcome.stuck {
-            Some(reason) => drop(notes.insert(at, Objection::Stuck(Box::new(reason)))),
-            None if !state.launches && !outcome.in_flight.is_empty() => {
-                notes.insert(at, Objection::NoLaunchForDrift);
+        let goes_first = state.facts.policies.terminate_first_drift;
+        match dynamic(state, simulator, candidate, (Mode::Drift, goes_first))? {
+            Ok((outcome, is_first)) => {
+                return Ok(Some(Draft { nodes: vec![at], outcome, is_first }));
             }
-            None => return Ok(Some(Draft { nodes: vec![at], outcome })),
+            Err(objection) => drop(notes.insert(at, objection)),
         }
     }
     Ok(None)
 }
 
-/// As many drifted nodes of each static pool as its budgets and its limit of nodes allow.
+/// What becomes of the pods of a node that has to go, and whether it goes before anything is launched
+/// in its place; or why it stays. With `goes_first`, a node goes first whose pods find a place only
+/// in the reservation that it gives back.
+///
+/// Karpenter 1.15: `helpers.go`, `SimulateSchedulingWithReservedFallback`.
+pub(crate) fn dynamic<'a>(
+    state: &State<'a>,
+    simulator: &mut Simulator<'a>,
+    candidate: &Candidate<'a>,
+    (mode, goes_first): (Mode, bool),
+) -> Result<Result<(Outcome, bool), Objection>, Objection> {
+    let outcome = simulator.without(&[candidate], mode)?;
+    let Some(reason) = outcome.stuck else {
+        let waits = !state.launches && !outcome.in_flight.is_empty();
+        return Ok(if waits { Err(Objection::NoLaunchForDrift) } else { Ok((outcome, false)) });
+    };
+    let second = goes_first.then(|| simulator.first_without(candidate, mode)).flatten();
+    if let Some(outcome) = second.transpose()?
+        && outcome.stuck.is_none()
+    {
+        return Ok(Ok((outcome, true)));
+    }
+    Ok(Err(Objection::Stuck(Box::new(reason))))
+}
+
+/// As many drifted nodes of each static pool as its budgets and its limit of nodes allow. Behind the
+/// gate `TerminateFirstDrift`, those of a pool without room for a replacement go first.
 pub(crate) fn static_drift(
     state: &State<'_>,
     field: &Field<'_>,
@@ -158,35 +195,68 @@ pub(crate) fn static_drift(
     for at in eligible {
         by_pool.entry(&field.candidates[*at].pool.name).or_default().push(*at);
     }
-    let mut nodes = Vec::new();
+    let (mut replaced, mut first) = (Vec::new(), Vec::new());
     for (pool, candidates) in by_pool {
-        let granted = match granted(state, pool, &remaining, candidates.len()) {
+        let granted = match granted(state, field, (pool, &candidates), &remaining) {
             Ok(granted) => granted,
             Err(reason) => {
                 notes.extend(candidates.iter().map(|at| (*at, reason.clone())));
                 continue;
             }
         };
-        let (go, stay) = candidates.split_at(granted.min(candidates.len()));
-        nodes.extend_from_slice(go);
-        notes.extend(stay.iter().map(|at| (*at, Objection::NoRoomInNodePool)));
+        let stay = candidates.iter().filter(|at| !granted.nodes.contains(*at));
+        notes.extend(stay.map(|at| (*at, Objection::NoRoomInNodePool)));
+        (if granted.is_first { &mut first } else { &mut replaced }).extend(granted.nodes);
     }
-    (!nodes.is_empty()).then(|| Draft { nodes, outcome: Outcome::default() })
+    // What is replaced is as good as ever: those that go first wait until nothing else is to be done.
+    let is_first = replaced.is_empty();
+    let nodes = if is_first { first } else { replaced };
+    (!nodes.is_empty()).then(|| Draft { is_first, ..Draft::of(nodes) })
 }
 
-/// How many of `wanted` nodes of a static pool may be replaced now.
+/// Nodes of one static pool that may go now.
+struct Granted {
+    nodes: Vec<CandidateId>,
+    /// Whether they go before anything is launched in their place.
+    is_first: bool,
+}
+
+/// Which of `candidates`, all of one static pool, may go now.
 fn granted(
     state: &State<'_>,
-    name: &NodePoolName,
+    field: &Field<'_>,
+    (name, candidates): (&NodePoolName, &[CandidateId]),
     remaining: &Remaining<'_>,
-    wanted: usize,
-) -> Result<usize, Objection> {
-    let Some(pool) = state.pool(name.as_str()) else { return Ok(0) };
+) -> Result<Granted, Objection> {
+    let nothing = Granted { nodes: Vec::new(), is_first: false };
+    let Some(pool) = state.pool(name.as_str()) else { return Ok(nothing) };
+    let wanted = candidates.len();
     let left = remaining.left(name).map_or(wanted, |left| usize::try_from(left).unwrap_or(wanted));
     if left == 0 {
         return Err(Objection::BudgetSpent);
     }
-    let filter = state.facts.ledger.claims.values().filter(|claim| claim.node_pool == *name);
+    let room = room(state, pool)?;
+    let goes_first = state.facts.policies.terminate_first_drift;
+    if room == 0 {
+        if !goes_first || !may_refill(state, pool) {
+            return Ok(nothing);
+        }
+        let nodes = candidates.iter().copied().take(left).collect();
+        return Ok(Granted { nodes, is_first: true });
+    }
+    if goes_first && is_full(state, pool) {
+        // Only what gives an instance of a reservation back makes room for its replacement.
+        let holders = candidates.iter().copied();
+        let holders = holders.filter(|at| gives_back(state, pool, &field.candidates[*at]));
+        return Ok(Granted { nodes: holders.take(left).collect(), is_first: true });
+    }
+    let count = left.min(usize::try_from(room).unwrap_or(usize::MAX));
+    Ok(Granted { nodes: candidates.iter().copied().take(count).collect(), is_first: false })
+}
+
+/// How many nodes more the static pool `pool` may have.
+pub(crate) fn room(state: &State<'_>, pool: &NodePool) -> Result<u64, Objection> {
+    let filter = state.facts.ledger.claims.values().filter(|claim| claim.node_pool == pool.name);
     let (mut active, mut deleting) = (0_u64, 0_u64);
     for claim in filter {
         let is_going = claim.is_deleting() || claim.conditions.is_instance_terminating;
@@ -197,8 +267,39 @@ fn granted(
     }
     let nodes = ResourceName::new("nodes").ok();
     let limit = nodes.and_then(|nodes| pool.limits.0.get(&nodes).copied());
-    let room = limit.map_or(u64::MAX, |limit| limit.saturating_sub(active + deleting));
-    Ok(wanted.min(left).min(usize::try_from(room).unwrap_or(usize::MAX)))
+    Ok(limit.map_or(u64::MAX, |limit| limit.saturating_sub(active + deleting)))
+}
+
+/// Whether a static pool would launch a node again in place of one that goes.
+pub(crate) fn may_refill(state: &State<'_>, pool: &NodePool) -> bool {
+    !pool.is_deleting
+        && pool.problems.is_empty()
+        && state.facts.ready_types(&pool.template.node_class).is_some()
+}
+
+/// What can be bought for a static pool is reserved, and all of it is used up.
+fn is_full(state: &State<'_>, pool: &NodePool) -> bool {
+    let mut open = open(state, pool).peekable();
+    open.peek().is_some() && open.all(|offering| !offering.is_launchable())
+}
+
+/// Whether `candidate` runs in a reservation that is still offered to its pool.
+fn gives_back(state: &State<'_>, pool: &NodePool, candidate: &Candidate<'_>) -> bool {
+    let Some(own) = candidate.reservation() else { return false };
+    let mut held = open(state, pool).filter_map(|offering| offering.reservation.as_ref());
+    held.any(|reservation| reservation.id.as_str() == own)
+}
+
+/// The available offerings that the requirements of a static pool allow.
+fn open<'s>(state: &'s State<'_>, pool: &NodePool) -> impl Iterator<Item = &'s Offering> {
+    let requirements = template::requirements(pool);
+    let types = state.types(pool).iter();
+    let allowed: Vec<&Offering> = types
+        .filter(|instance_type| instance_type.requirements.intersects(&requirements).is_ok())
+        .flat_map(|instance_type| &instance_type.offerings)
+        .filter(|offering| offering.is_available && offering.is_compatible(&requirements))
+        .collect();
+    allowed.into_iter()
 }
 
 #[cfg(test)]

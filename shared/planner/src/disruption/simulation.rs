@@ -18,6 +18,8 @@ use crate::scheduling::what_if::{self, Trial, World};
 pub(crate) enum Mode {
     /// They have drifted: their pods may go anywhere.
     Drift,
+    /// They are ill: also the pods that would keep them from going may go anywhere.
+    Repair,
     /// To save, at this moment: running pods do not go onto nodes on which something happened just
     /// before.
     Consolidation(Timestamp),
@@ -74,15 +76,36 @@ impl<'a> Simulator<'a> {
         nodes: &[&Candidate<'a>],
         mode: Mode,
     ) -> Result<Outcome, Objection> {
+        self.tried(nodes, mode, None)
+    }
+
+    /// What would be if `node` gave its instance of a reservation back before anything is launched;
+    /// `None` if it is in none.
+    pub(crate) fn first_without(
+        &mut self,
+        node: &Candidate<'a>,
+        mode: Mode,
+    ) -> Option<Result<Outcome, Objection>> {
+        let held = node.reservation()?;
+        Some(self.tried(&[node], mode, Some(held)))
+    }
+
+    fn tried(
+        &mut self,
+        nodes: &[&Candidate<'a>],
+        mode: Mode,
+        given_back: Option<&str>,
+    ) -> Result<Outcome, Objection> {
         if !self.facts.node_pools.iter().any(|pool| is_ready(self.facts, pool)) {
             return Err(Objection::NoReadyNodePool);
         }
         let names: Vec<&NodeName> = nodes.iter().map(|node| &node.node.name).collect();
         let settles_at = match mode {
-            Mode::Drift => None,
+            Mode::Drift | Mode::Repair => None,
             Mode::Consolidation(at) => Some(at),
         };
-        let trial = Trial { without: &names, settles_at };
+        let go_anyway = mode == Mode::Repair;
+        let trial = Trial { without: &names, settles_at, go_anyway, given_back };
         let outcome = self.world().without(&trial);
         self.examined += 1;
         self.seen.extend(names.into_iter().cloned());

@@ -57,7 +57,7 @@ pub(crate) fn single_node<'a>(
         match multi::together(state, simulator, field, &[at]) {
             Ok(outcome) => {
                 return Single {
-                    draft: Some(Draft { nodes: vec![at], outcome }),
+                    draft: Some(Draft { nodes: vec![at], outcome, is_first: false }),
                     ..Single::default()
                 };
             }

@@ -246,7 +246,8 @@ impl Search<'_, '_> {
         let method = if nodes.len() > 1 { Method::MultiNode } else { Method::SingleNode };
         let PreparedCluster { state, field, simulator, .. } = &mut *self.look;
         let Ok(outcome) = together(state, simulator, field, &nodes) else { return answer };
-        let proposal = self.look.proposal(method, Draft { nodes, outcome }, &Notes::new());
+        let proposal =
+            self.look.proposal(method, Draft { nodes, outcome, is_first: false }, &Notes::new());
         match self.look.later(&proposal) {
             Ok(proposal) => answer.proposal = Some(proposal),
             Err(voided) => answer.voided = Some(voided),

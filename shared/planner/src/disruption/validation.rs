@@ -145,6 +145,7 @@ fn fits_as_it_did<'a>(
 ) -> Result<(), Voided> {
     let mode = match command.method {
         Method::Drift => Mode::Drift,
+        Method::Repair => Mode::Repair,
         _ => Mode::Consolidation(state.now),
     };
     let outcome = simulator.without(&field.get(left), mode).map_err(Voided::Scheduling)?;

@@ -7,12 +7,33 @@ use model::{labels, pod::PodPhase};
 
 const COST: &str = "controller.kubernetes.io/pod-deletion-cost";
 
+fn cost(pod: &Pod) -> i64 {
+    eviction_cost(pod, &Policies::default())
+}
+
+#[test]
+fn the_annotation_of_karpenters_own_goes_before_that_of_kubernetes() {
+    let base = annotated(app("web", "a", "cpu=1"), COST, "1000");
+    let costing = |text: &str| cost(&annotated(base.clone(), labels::DISRUPTION_COST, text));
+    assert_eq!(cost(&base), COST_UNIT + 1_000);
+    assert_eq!(costing("+5000"), COST_UNIT + 5_000);
+    // What is no 32-bit integer says nothing, and hides the other one all the same.
+    for text in ["", "1e3", "1.5", "+Inf", "2147483648", "0x10", " 1"] {
+        assert_eq!(costing(text), COST_UNIT, "{text}");
+    }
+    // Where Karpenter writes deletion costs itself, they are no wish of anybody.
+    let managed = Policies { pod_deletion_cost_management: true, ..Policies::default() };
+    assert_eq!(eviction_cost(&base, &managed), COST_UNIT);
+    let cheaper = annotated(base, labels::DISRUPTION_COST, "-7");
+    assert_eq!(eviction_cost(&cheaper, &managed), COST_UNIT - 7);
+}
+
 #[test]
 fn a_pod_costs_one_and_more_or_less_by_deletion_cost_and_priority() {
     let base = app("web", "a", "cpu=1");
-    let costing = |text: &str| eviction_cost(&annotated(base.clone(), COST, text));
-    let urgent = |priority| eviction_cost(&with(base.clone(), |spec| spec.priority = priority));
-    assert_eq!(eviction_cost(&base), COST_UNIT);
+    let costing = |text: &str| cost(&annotated(base.clone(), COST, text));
+    let urgent = |priority| cost(&with(base.clone(), |spec| spec.priority = priority));
+    assert_eq!(cost(&base), COST_UNIT);
     assert!(costing("100") > COST_UNIT && costing("-100") < COST_UNIT);
     assert!(costing("101") > costing("100"));
     assert!(urgent(1) > COST_UNIT && urgent(-1) < COST_UNIT);
@@ -27,8 +48,8 @@ fn a_pod_costs_one_and_more_or_less_by_deletion_cost_and_priority() {
 fn a_node_costs_one_and_what_its_pods_cost_above_nothing() {
     let free = annotated(app("free", "a", "cpu=1"), COST, "-2147483647");
     let pods = [app("one", "a", "cpu=1"), free];
-    assert_eq!(reschedule_cost(&pods), 2 * COST_UNIT.unsigned_abs());
-    assert_eq!(reschedule_cost(&pods[1..]), COST_UNIT.unsigned_abs());
+    assert_eq!(reschedule_cost(&pods, &Policies::default()), 2 * COST_UNIT.unsigned_abs());
+    assert_eq!(reschedule_cost(&pods[1..], &Policies::default()), COST_UNIT.unsigned_abs());
 }
 
 #[test]

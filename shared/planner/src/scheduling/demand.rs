@@ -56,6 +56,8 @@ pub(crate) enum Why {
     Leaving,
     /// It would if its node went away.
     Supposed,
+    /// It would if its node went away, which it keeps from going.
+    Held,
 }
 
 /// By CPU, then memory, largest first, then age, then uid.
@@ -70,6 +72,9 @@ pub(crate) struct Demand<'a> {
     pub(crate) now: Vec<PodId>,
     /// Those that would need one if their node went away, by node.
     pub(crate) supposed: BTreeMap<&'a NodeName, Vec<PodId>>,
+    /// Those that would as well, but stay as long as their node works: they are protected, or a
+    /// PodDisruptionBudget never lets them go. By node, where ill nodes are repaired.
+    pub(crate) held: BTreeMap<&'a NodeName, Vec<PodId>>,
     /// Pods beyond the most that one plan considers.
     pub(crate) left_out: Vec<PodKey>,
 }
@@ -84,18 +89,24 @@ pub(crate) fn demand<'a>(
     classes: &mut Table<kind::Class, Class>,
 ) -> Demand<'a> {
     let budgets = DisruptionBudgets::of(facts);
+    let holds = facts.policies.repairs_nodes();
     let mut demanded: Vec<(&Pod, Option<&'a Pod>, Why)> = Vec::new();
     for pod in &facts.pods {
         if pod.is_provisionable() {
             demanded.push((pod, Some(pod), Why::Pending));
         } else if let Some(node) = &pod.node {
             let is_leaving = leaving.contains(node);
-            if (is_leaving || supposes) && budgets.may_move(pod, facts.now) {
-                demanded.push((
-                    pod,
-                    Some(pod),
-                    if is_leaving { Why::Leaving } else { Why::Supposed },
-                ));
+            let why = if budgets.may_move(pod, facts.now) {
+                if is_leaving { Why::Leaving } else { Why::Supposed }
+            } else {
+                Why::Held
+            };
+            let is_asked = match why {
+                Why::Held => supposes && !is_leaving && holds && pod.is_reschedulable(),
+                _ => is_leaving || supposes,
+            };
+            if is_asked {
+                demanded.push((pod, Some(pod), why));
             }
         }
     }
@@ -105,7 +116,8 @@ pub(crate) fn demand<'a>(
     let mut sorting = Sorting::default();
     let nothing: Rc<Attachments> = Rc::default();
     for (pod, own, why) in demanded {
-        if why != Why::Supposed && demand.now.len() >= limits::PODS_PER_PLAN_MAX {
+        let is_now = !matches!(why, Why::Supposed | Why::Held);
+        if is_now && demand.now.len() >= limits::PODS_PER_PLAN_MAX {
             demand.left_out.push(pod.key.clone());
             continue;
         }
@@ -124,6 +136,7 @@ pub(crate) fn demand<'a>(
         });
         match (own.and_then(|pod| pod.node.as_ref()), why) {
             (Some(node), Why::Supposed) => demand.supposed.entry(node).or_default().push(number),
+            (Some(node), Why::Held) => demand.held.entry(node).or_default().push(number),
             _ => demand.now.push(number),
         }
     }
@@ -234,12 +247,19 @@ fn are_alike(pod_spec: &PodSpec, other: &PodSpec) -> bool {
 }
 
 impl Demand<'_> {
+    /// The pods of `node` that need a place when it goes away, those that would keep it from that
+    /// among them if `goes_anyway`.
+    pub(crate) fn moved(&self, node: &NodeName, goes_anyway: bool) -> impl Iterator<Item = PodId> {
+        let held = self.held.get(node).filter(|_| goes_anyway);
+        self.supposed.get(node).into_iter().chain(held).flatten().copied()
+    }
+
     /// The pods that need a place when `nodes` go away, in the order in which they are placed.
-    pub(crate) fn without<'a>(&self, nodes: impl Iterator<Item = &'a NodeName>) -> Vec<PodId> {
+    pub(crate) fn without(&self, nodes: &[&NodeName], go_anyway: bool) -> Vec<PodId> {
         let mut pods = self.now.clone();
         let before = pods.len();
         for node in nodes {
-            pods.extend(self.supposed.get(node).into_iter().flatten());
+            pods.extend(self.moved(node, go_anyway));
         }
         if before < pods.len() {
             pods.sort_unstable_by_key(|pod| self.turn(*pod));

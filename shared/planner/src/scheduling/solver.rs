@@ -133,6 +133,8 @@ struct Run<'p, 'a> {
     placed_count: usize,
     in_flight: Table<kind::Claim, InFlightClaim>,
     order: Order,
+    /// What was left of reservations before anything was placed.
+    unreserved: Table<kind::Reservation, u32>,
     by_template: Table<kind::Template, Claims>,
     by_set: BTreeMap<SetId, Claims>,
     /// Claims that can only be in a domain.
@@ -174,6 +176,7 @@ impl<'p, 'a> Run<'p, 'a> {
             full: problem.requests.map(|_| Claims::default()),
             ports: problem.ports.map(|_| Claims::default()),
             problem,
+            unreserved: state.reserved.clone(),
             state,
             options,
             placed: BTreeMap::new(),

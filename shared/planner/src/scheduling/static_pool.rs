@@ -83,7 +83,7 @@ fn given_up(facts: &Facts, active: &[&NodeClaim], surplus: u64) -> Vec<NodeClaim
                 && !pod.is_terminal()
         };
         let pods: Vec<&Pod> = facts.pods.iter().filter(on_node).collect();
-        (rank(claim, &pods, facts.now), cost(claim, &pods, facts.now), claim.name.clone())
+        (rank(claim, &pods, facts.now), cost(facts, claim, &pods), claim.name.clone())
     };
     let mut sorted = active.to_vec();
     sorted.sort_by_cached_key(key);
@@ -115,9 +115,10 @@ fn rank(claim: &NodeClaim, pods: &[&Pod], now: Timestamp) -> Rank {
 /// What moving the pods costs, less the nearer the claim is to its end, in units of 2⁻⁴⁷.
 ///
 /// Karpenter: `pkg/utils/disruption/disruption.go`.
-fn cost(claim: &NodeClaim, pods: &[&Pod], now: Timestamp) -> i128 {
-    let pods: i128 = pods.iter().map(|pod| i128::from(eviction_cost(pod))).sum();
-    pods * left_of_life(claim, now)
+fn cost(facts: &Facts, claim: &NodeClaim, pods: &[&Pod]) -> i128 {
+    let cost = |pod: &&Pod| i128::from(eviction_cost(pod, &facts.policies));
+    let pods: i128 = pods.iter().map(cost).sum();
+    pods * left_of_life(claim, facts.now)
 }
 
 /// The share of its life that a claim has before it, in units of 2⁻²⁰. One that never expires has

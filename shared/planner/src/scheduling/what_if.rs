@@ -49,6 +49,11 @@ pub(crate) struct Trial<'t> {
     /// moment since pods last came or went there. Pending pods, and those of nodes that are being
     /// given up anyway, are. `None` is that nobody minds.
     pub(crate) settles_at: Option<Timestamp>,
+    /// The nodes go whatever their pods say.
+    pub(crate) go_anyway: bool,
+    /// One instance of this reservation is given back by what goes, and pods wait for reserved
+    /// capacity that others hold. What would be launched is not looked at further.
+    pub(crate) given_back: Option<&'t str>,
 }
 
 /// A node that would be launched.
@@ -89,18 +94,18 @@ impl<'a> World<'a> {
     /// What would be, if what `trial` supposes came true.
     pub(crate) fn without(&mut self, trial: &Trial<'_>) -> Outcome {
         let problem = &mut self.problem;
-        let pods = problem.demand.without(trial.without.iter().copied());
+        let pods = problem.demand.without(trial.without, trial.go_anyway);
         for pod in &pods {
             problem.know_full(problem.classes[problem.demand.pods[*pod].class].requests);
         }
         let state = without(problem, trial);
         let options = Options {
-            waits_for_reserved: false,
+            waits_for_reserved: trial.given_back.is_some(),
             settles_at: trial.settles_at,
             tries_max: limits::TRIES_PER_PLAN_MAX,
         };
         let solution = solver::solve(problem, state, &pods, options);
-        outcome(problem, &solution, pods.len())
+        outcome(problem, &solution, trial, pods.len())
     }
 }
 
@@ -108,8 +113,8 @@ impl<'a> World<'a> {
 fn without(problem: &Problem<'_>, trial: &Trial<'_>) -> State {
     let mut state = problem.start.clone();
     for node in trial.without {
-        let pods = problem.demand.supposed.get(*node).map(Vec::as_slice).unwrap_or_default();
-        problem.forget(&mut state, node, pods);
+        let pods: Vec<PodId> = problem.demand.moved(node, trial.go_anyway).collect();
+        problem.forget(&mut state, node, &pods);
         let Some(place) = problem.supply.place(node) else { continue };
         state.active.remove(place);
         let Some((pool, used)) = &problem.supply.existing[place].counts else { continue };
@@ -120,13 +125,26 @@ fn without(problem: &Problem<'_>, trial: &Trial<'_>) -> State {
             }
         }
     }
+    let given_back = trial.given_back.and_then(|id| {
+        let mut names = problem.reservations.names.entries();
+        names.find(|(_, name)| name.as_str() == id).map(|(number, _)| number)
+    });
+    if let Some(number) = given_back {
+        let left = &mut state.reserved[number];
+        *left = left.saturating_add(1);
+    }
     state
 }
 
-fn outcome(problem: &mut Problem<'_>, solution: &Solution, pods: usize) -> Outcome {
+fn outcome(
+    problem: &mut Problem<'_>,
+    solution: &Solution,
+    trial: &Trial<'_>,
+    pods: usize,
+) -> Outcome {
     let mut outcome = Outcome { pods, ..Outcome::default() };
     let is_running = |problem: &Problem<'_>, pod: PodId| {
-        matches!(problem.demand.pods[pod].why, Why::Leaving | Why::Supposed)
+        matches!(problem.demand.pods[pod].why, Why::Leaving | Why::Supposed | Why::Held)
     };
     for (pod, failure) in &solution.failed {
         if is_running(problem, *pod) {
@@ -137,7 +155,9 @@ fn outcome(problem: &mut Problem<'_>, solution: &Solution, pods: usize) -> Outco
     for (place, pods) in &solution.placed {
         let existing = &problem.supply.existing[*place];
         if existing.is_starting {
-            let moved = pods.iter().filter(|pod| problem.demand.pods[**pod].why == Why::Supposed);
+            let is_moved =
+                |pod: &&PodId| matches!(problem.demand.pods[**pod].why, Why::Supposed | Why::Held);
+            let moved = pods.iter().filter(is_moved);
             outcome.stuck.extend(moved.map(|pod| {
                 (problem.key(*pod), "it would have to wait for a node to start".to_owned())
             }));
@@ -145,7 +165,8 @@ fn outcome(problem: &mut Problem<'_>, solution: &Solution, pods: usize) -> Outco
         let keys = pods.iter().map(|pod| problem.key(*pod)).collect();
         outcome.placed.push((existing.target.clone(), keys));
     }
-    for in_flight in solution.in_flight.iter() {
+    let launched = solution.in_flight.iter().filter(|_| trial.given_back.is_none());
+    for in_flight in launched {
         match output::draft(problem, in_flight) {
             Ok(draft) => outcome.in_flight.push(new_node(problem, in_flight, draft)),
             Err(text) => {

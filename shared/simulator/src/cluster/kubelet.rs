@@ -54,6 +54,7 @@ impl World {
             capacity,
             allocatable,
             is_ready: false,
+            ill_conditions: Vec::new(),
         };
         let entry = NodeEntry {
             node,

@@ -149,11 +149,11 @@ fn dollars_follow_prices_and_end_with_the_instance() {
     toy::pass(&sim, 3_600);
     assert_eq!(sim.summary().spent_nanos, 90_000_000);
     let offering = toy::offering(OnDemand, "m5.large", "us-west-2a");
-    sim.act(Action::SetPrice { offering, price: HourlyPrice(30_000_000) });
-    assert_eq!(sim.summary().price_now, HourlyPrice(30_000_000));
+    sim.act(Action::SetPrice { offering, price: HourlyPrice::from_nanos(30_000_000) });
+    assert_eq!(sim.summary().price_now, HourlyPrice::from_nanos(30_000_000));
     toy::pass(&sim, 3_600);
     sim.block_on(sim.terminate(&[answer.instances[0].id.clone()])).unwrap().unwrap();
     toy::pass(&sim, 3_600);
     assert_eq!(sim.summary().spent_nanos, 120_000_000);
-    assert_eq!(sim.summary().price_now, HourlyPrice(0));
+    assert_eq!(sim.summary().price_now, HourlyPrice::from_nanos(0));
 }

@@ -99,7 +99,7 @@ fn the_index_by_instance_lags() {
         instance_type: offering.instance_type,
         zone: offering.zone,
         capacity_type: offering.capacity_type,
-        price: model::HourlyPrice(1),
+        price: model::HourlyPrice::from_nanos(1),
         image: None,
         launched_at: sim.now(),
     });

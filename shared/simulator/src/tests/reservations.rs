@@ -103,7 +103,7 @@ fn who_says_nothing_falls_into_an_open_reservation_and_stays_on_demand() {
     assert!(known.iter().all(|known| known.instance.capacity_type == CapacityType::OnDemand));
     assert!(known.iter().all(|known| known.instance.reservation.is_none()));
     // The one that is paid for anyway costs nothing more.
-    assert_eq!(sim.summary().price_now, HourlyPrice(90_000_000));
+    assert_eq!(sim.summary().price_now, HourlyPrice::from_nanos(90_000_000));
 }
 
 #[test]

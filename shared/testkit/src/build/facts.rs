@@ -85,6 +85,7 @@ pub fn node_class(name: &str) -> NodeClass {
         network_interfaces: Vec::new(),
         connection_tracking: None,
         nested_virtualization: None,
+        enclaves: None,
         context: None,
         kubelet: Kubelet::default(),
         hash: Some(NodeClassHash(1)),
@@ -113,6 +114,7 @@ pub fn node(name: &str) -> Node {
         capacity: resources("cpu=2 memory=8Gi pods=29"),
         allocatable: resources("cpu=1930m memory=7Gi pods=29"),
         is_ready: true,
+        ill_conditions: Vec::new(),
     }
 }
 

@@ -38,6 +38,7 @@ pub fn template_data() -> LaunchTemplateData {
         is_ipv6: false,
         connection_tracking: None,
         nested_virtualization: None,
+        runs_enclaves: false,
         tenancy: "default".to_owned(),
         placement_group: None,
         reservation: None,

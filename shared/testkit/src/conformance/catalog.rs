@@ -119,12 +119,14 @@ impl<P: Market, W: MarketWorld> Subject<'_, P, W> {
         let spot = self.port.spot(self.world.now()).await?;
         ensure(!on_demand.is_empty() && !spot.is_empty(), || "nothing has a price".to_owned())?;
         for (name, price) in &on_demand {
-            let is_sound = offered.contains_key(name) && price.0 > 0;
+            let is_sound = offered.contains_key(name) && price.nanos() > 0;
             ensure(is_sound, || format!("{name} on demand for {price}"))?;
         }
         for ((name, zone), price) in &spot {
             let is_offered = offered.get(name).is_some_and(|zones| zones.contains(zone));
-            ensure(is_offered && price.0 > 0, || format!("{name} as spot in {zone} for {price}"))?;
+            ensure(is_offered && price.nanos() > 0, || {
+                format!("{name} as spot in {zone} for {price}")
+            })?;
         }
         Ok(())
     }
@@ -137,7 +139,7 @@ impl<P: Market, W: MarketWorld> Subject<'_, P, W> {
         let (instance_type, zone) = (instance_type.clone(), zone.clone());
         let offering = OfferingKey { capacity_type, instance_type, zone };
         // Cents, as spot prices are listed with four digits after the point.
-        let price = HourlyPrice(old.0 + 10_000_000);
+        let price = HourlyPrice::from_nanos(old.nanos() + 10_000_000);
         self.world.wait().await;
         self.world.set_price(&offering, price).await;
         let mut wanted = before.clone();

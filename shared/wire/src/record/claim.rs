@@ -230,7 +230,7 @@ impl InstanceV1 {
             instance_type: instance.instance_type.to_string(),
             zone: instance.zone.to_string(),
             capacity_type: instance.capacity_type.as_str().to_owned(),
-            price: instance.price.0,
+            price: instance.price.nanos(),
             image: instance.image.as_ref().map(ToString::to_string),
             launched_at: instance.launched_at,
         }

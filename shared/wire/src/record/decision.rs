@@ -37,8 +37,8 @@ impl DecisionRecordV1 {
             claims: parts::texts(&decision.claims),
             summary: decision.summary.clone(),
             rejected: parts::texts(&decision.rejected),
-            price_before: decision.price_before.map(|price| price.0),
-            price_after: decision.price_after.map(|price| price.0),
+            price_before: decision.price_before.map(model::HourlyPrice::nanos),
+            price_after: decision.price_after.map(model::HourlyPrice::nanos),
         }
     }
 

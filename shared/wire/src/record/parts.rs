@@ -152,5 +152,5 @@ pub(crate) fn texts<T: ToString>(items: &[T]) -> Vec<String> {
 }
 
 pub(crate) fn price(nanos: u64) -> HourlyPrice {
-    HourlyPrice(nanos)
+    HourlyPrice::from_nanos(nanos)
 }

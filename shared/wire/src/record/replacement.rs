@@ -33,7 +33,7 @@ impl ReplacementV1 {
             capacity_type: key.capacity_type.as_str().to_owned(),
             instance_type: key.instance_type.to_string(),
             zone: key.zone.to_string(),
-            nanos_per_hour: price.0,
+            nanos_per_hour: price.nanos(),
         });
         Self {
             node_pool: replacement.node_pool.to_string(),

@@ -142,7 +142,7 @@ fn pulses_commands_refusals_and_retries_survive() {
                 instance_type: "m7g.large".parse().unwrap(),
                 zone: "us-west-2a".parse().unwrap(),
             },
-            HourlyPrice(33_700_000),
+            HourlyPrice::from_nanos(33_700_000),
         )),
         pods: vec![PodKey {
             namespace: "default".parse().unwrap(),
@@ -177,7 +177,7 @@ fn a_decision_survives() {
         summary: "one node for three pods".into(),
         rejected: vec!["spot: cooling down".into()],
         price_before: None,
-        price_after: Some(HourlyPrice(81_600_000)),
+        price_after: Some(HourlyPrice::from_nanos(81_600_000)),
     };
     assert_eq!(decode_decision(&encode_decision(&decision)), Ok(decision));
     assert!(decode_decision("{}").is_err());
@@ -248,7 +248,7 @@ prop_compose! {
             instance_type: "m7g.large".parse().unwrap(),
             zone: "us-west-2a".parse().unwrap(),
             capacity_type,
-            price: HourlyPrice(price),
+            price: HourlyPrice::from_nanos(price),
             image: image.map(|id| id.parse().unwrap()),
             launched_at: Timestamp::from_second(second).unwrap(),
         }

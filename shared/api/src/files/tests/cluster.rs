@@ -215,7 +215,7 @@ fn price(lines: &str, expected: Option<PriceChange>) {
 
 #[test]
 fn overlays_change_prices_by_amounts_and_shares() {
-    price("price: '0.5'", Some(PriceChange::Absolute(model::HourlyPrice(500_000_000))));
+    price("price: '0.5'", Some(PriceChange::Absolute(model::HourlyPrice::from_nanos(500_000_000))));
     price("priceAdjustment: '+1.5'", Some(PriceChange::Added(1_500_000_000)));
     price("priceAdjustment: '-2'", Some(PriceChange::Added(-2_000_000_000)));
     price("priceAdjustment: '+10%'", Some(PriceChange::Scaled(100_000_000)));

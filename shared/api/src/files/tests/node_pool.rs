@@ -222,7 +222,7 @@ fn budgets_have_rules_of_their_own() {
             disruption: {budgets: [{schedule: "@daily", duration: 30s}]}
                 x.yaml:9: NodePool general: spec.disruption.budgets[0].duration: `30s` is not a duration in hours and minutes such as `1h30m`
             disruption: {budgets: [{reasons: [Expired]}]}
-                x.yaml:9: NodePool general: spec.disruption.budgets[0].reasons[0]: must be one of `Underutilized`, `Empty`, `Drifted`, not `Expired`
+                x.yaml:9: NodePool general: spec.disruption.budgets[0].reasons[0]: must be one of `Underutilized`, `Empty`, `Drifted`, `Unhealthy`, not `Expired`
         "#]],
     );
 }

@@ -64,14 +64,36 @@ fn requests_are_effective() {
 }
 
 #[test]
+fn tolerations_compare_whole_numbers() {
+    let pod = pod_of(
+        "containers: [{name: m}], tolerations: [{key: a, operator: Gt, value: '5'}, \
+         {key: a, operator: Lt, value: '-1', effect: NoExecute}]",
+    );
+    let tolerates = |value: &str| {
+        let effect = model::TaintEffect::NoExecute;
+        let taint = model::Taint { key: "a".to_owned(), value: value.to_owned(), effect };
+        pod.spec.tolerations.iter().any(|toleration| toleration.tolerates(&taint))
+    };
+    for (value, expected) in [
+        ("6", true),
+        ("5", false),
+        ("0", false),
+        ("-1", false),
+        ("-2", true),
+        ("06", false),
+        ("6.5", false),
+        ("", false),
+        ("99999999999999999999", false),
+    ] {
+        assert_eq!(tolerates(value), expected, "{value}");
+    }
+}
+
+#[test]
 fn what_cannot_be_honored_yet_is_put_into_words() {
     unsupported(
         "resourceClaims: [{name: gpu}]",
         &expect!["resourceClaims (dynamic resource allocation)"],
-    );
-    unsupported(
-        "tolerations: [{key: a, operator: Gt, value: '5'}]",
-        &expect!["the toleration operator Gt"],
     );
     unsupported(
         "volumes: [{name: a, awsElasticBlockStore: {volumeID: vol-1}}]",

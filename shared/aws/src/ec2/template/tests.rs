@@ -77,12 +77,14 @@ fn the_metadata_service_wants_a_token_within_one_hop() {
 }
 
 #[test]
-fn instances_fall_into_no_open_reservation_and_no_enclave() {
+fn instances_fall_into_no_open_reservation_and_run_enclaves_only_if_asked() {
     let sent = to_data(&data()).unwrap();
     let reservation = sent.capacity_reservation_specification().unwrap();
     let preference = reservation.capacity_reservation_preference();
     assert_eq!(preference, Some(&CapacityReservationPreference::None));
     assert_eq!(sent.enclave_options().unwrap().enabled(), Some(false));
+    let sent = to_data(&LaunchTemplateData { runs_enclaves: true, ..data() }).unwrap();
+    assert_eq!(sent.enclave_options().unwrap().enabled(), Some(true));
 }
 
 #[test]

@@ -90,7 +90,7 @@ fn totals_count_every_node_of_the_pool() {
     let state = State::of(&facts, facts.now, &Options::default());
     let totals = Totals::of(&state, &Field::of(&state).candidates);
     let total = totals.by_pool["general"];
-    assert_eq!(total.cost.rounded().0, 3 * 1_600_000_000);
+    assert_eq!(total.cost.rounded().nanos(), 3 * 1_600_000_000);
     assert_eq!(total.disruption, 6 * eviction::COST_UNIT.unsigned_abs());
 }
 

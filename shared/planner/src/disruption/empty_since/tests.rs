@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use model::{
-    DeletionReason, NodeClaimName,
+    DeletionReason, HourlyPrice, NodeClaimName,
     disruption::DisruptionReason,
     labels,
     node::Node,
@@ -154,7 +154,7 @@ fn the_dearest_goes_first() {
     let mut facts = idle(&["a", "b"]);
     // As the function sees it, which does not ask what can be bought.
     facts.classes = None;
-    change(&mut facts, "b", |claim| claim.instance.as_mut().unwrap().price.0 += 1);
+    change(&mut facts, "b", |claim| claim.instance.as_mut().unwrap().price = HourlyPrice::MAX);
     check(&facts, &["claim-b", "claim-a"]);
 }
 

@@ -130,8 +130,11 @@ fn a_node_that_is_too_large_is_replaced_by_a_cheaper_one() {
     let facts = used(&[("a", "t.large")], vec![app("web", "a", "cpu=1")]);
     check(&facts, SingleNode, "a → t.small|t.gpu|t.medium");
     let proposal = ask(&facts, SingleNode).proposal.unwrap();
-    assert_eq!((proposal.price_before.0, proposal.price_after.0), (1_600_000_000, 200_000_000));
-    assert_eq!(proposal.saving().0, 1_400_000_000);
+    assert_eq!(
+        (proposal.price_before.nanos(), proposal.price_after.nanos()),
+        (1_600_000_000, 200_000_000)
+    );
+    assert_eq!(proposal.saving().nanos(), 1_400_000_000);
     assert_eq!(proposal.moves.len(), 1);
     check(&used(&[("a", "t.small")], vec![app("web", "a", "cpu=1")]), SingleNode, "nothing");
     let tight = used(&[("a", "t.small")], vec![app("web", "a", "cpu=1")]);

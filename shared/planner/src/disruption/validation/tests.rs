@@ -114,7 +114,7 @@ fn of_an_emptiness_command_the_rest_still_holds() {
     assert_eq!(left.nodes().map(NodeName::as_str).collect::<Vec<_>>(), ["b"]);
     assert_eq!(left.command.candidates.len(), 1);
     assert_eq!(left.rejected, ["a: 1 pod would need another node"]);
-    assert_eq!(left.price_before.0, 1_600_000_000);
+    assert_eq!(left.price_before.nanos(), 1_600_000_000);
     facts.pods.push(app("db", "b", "cpu=1"));
     assert!(matches!(again(&facts, command), Err(Voided::Churn(_))));
     facts.pods.clear();

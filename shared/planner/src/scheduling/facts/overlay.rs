@@ -235,13 +235,15 @@ fn names_of(capacity: &Resources) -> BTreeSet<ResourceName> {
 /// What `price` becomes: never below nothing, and rounded half up.
 fn changed(price: HourlyPrice, change: PriceChange) -> HourlyPrice {
     const WHOLE: i128 = 1_000_000_000;
-    let now = i128::from(price.0);
-    let nanos = match change {
+    /// Of a nano-dollar.
+    const PARTS: i128 = 10_000_000;
+    let now = i128::try_from(price.parts()).unwrap_or(i128::MAX);
+    let parts = match change {
         PriceChange::Absolute(price) => return price,
-        PriceChange::Added(more) => now + i128::from(more),
+        PriceChange::Added(more) => now + i128::from(more) * PARTS,
         PriceChange::Scaled(more) => (now * (WHOLE + i128::from(more)) + WHOLE / 2) / WHOLE,
     };
-    HourlyPrice(u64::try_from(nanos.max(0)).unwrap_or(u64::MAX))
+    HourlyPrice::from_parts(u128::try_from(parts.max(0)).unwrap_or_default())
 }
 
 #[cfg(test)]

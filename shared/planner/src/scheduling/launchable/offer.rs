@@ -68,7 +68,7 @@ struct Market {
     is_full: bool,
 }
 
-const NOT_SOLD: HourlyPrice = HourlyPrice(u64::MAX);
+const NOT_SOLD: HourlyPrice = HourlyPrice::MAX;
 
 /// Capacity reservations, and how many instances each has left.
 #[derive(Debug, Default)]

@@ -378,11 +378,11 @@ fn minimum(key: &LabelKey, offer: &Offer, sets: &mut Sets) -> Minimum {
     let (mut names, mut values) = (Table::default(), Table::default());
     for instance_type in offer.types.iter() {
         let requirement = instance_type.requirements.get(key.as_str());
-        let own = requirement
+        let numbered = requirement
             .into_iter()
             .flat_map(Requirement::values)
             .map(|value| *numbers.entry(value).or_insert_with(|| names.push(Value::clone(value))));
-        values.push(own.collect());
+        values.push(numbered.collect());
     }
     Minimum { key: key.clone(), label: sets.label(key), names, values }
 }

@@ -85,7 +85,7 @@ impl Run<'_, '_> {
             rules::keep_hosts(rule, &problem.groups, tally, |tally| &tally.existing, candidates);
         }
         let wanted = &problem.demand.pods[pod.number];
-        let is_moved = !wanted.is_pending && wanted.why == Why::Supposed;
+        let is_moved = !wanted.is_pending && matches!(wanted.why, Why::Supposed | Why::Held);
         if let Some(now) = self.options.settles_at.filter(|_| is_moved) {
             for (place, until) in &problem.supply.settling {
                 if now < *until {

@@ -166,7 +166,7 @@ impl Run<'_, '_> {
         let (mut is_sold, mut has_capacity) = (false, false);
         for (number, _) in reserved.iter().filter(|(_, sold)| sold.meets(types)) {
             is_sold = true;
-            has_capacity |= problem.reservations.left[*number] != 0;
+            has_capacity |= self.unreserved[*number] != 0;
             if before.contains(*number) || self.state.reserved[*number] != 0 {
                 held.insert(*number);
             }

@@ -134,7 +134,7 @@ fn spot_for_spot_keeps_the_cheapest_fifteen_or_as_many_as_min_values_ask() {
     let kept = |facts: &Facts| {
         let proposal = ask(facts, SingleNode).proposal.unwrap();
         let new = &proposal.command.replacements[0];
-        (new.instance_types.len(), proposal.price_after.0, new.requirements.clone())
+        (new.instance_types.len(), proposal.price_after.nanos(), new.requirements.clone())
     };
     let (count, price, requirements) = kept(&spot_with_many_types());
     assert_eq!((count, price), (15, 60_000_000));
@@ -164,7 +164,7 @@ fn reserve(facts: &mut Facts) {
     };
     small.offerings.push(Offering {
         capacity_type: CapacityType::Reserved,
-        price: HourlyPrice(20),
+        price: HourlyPrice::from_nanos(20),
         reservation: Some(reservation),
         ..small.offerings[0].clone()
     });
@@ -183,7 +183,7 @@ fn reserved_capacity_takes_the_place_of_what_is_paid_for_by_the_hour() {
         add(&mut facts, "a", "t.small", paid);
         let command = ask(&facts, SingleNode).proposal.unwrap().command;
         let (key, price) = command.replacements[0].cheapest.clone().unwrap();
-        assert_eq!((key.capacity_type, price.0), (CapacityType::Reserved, 20));
+        assert_eq!((key.capacity_type, price.nanos()), (CapacityType::Reserved, 20));
     }
 }
 

@@ -10,7 +10,8 @@ use crate::testing::{add_class, facts, limits, offer, pool, requirements, resour
 type Given<'a> = (&'a str, u32, &'a [&'a str], &'a str);
 
 fn overlay((name, weight, wanted, change): Given<'_>) -> NodeOverlay {
-    let nanos = |text: &str| i64::try_from(HourlyPrice::parse_dollars(text).unwrap().0).unwrap();
+    let nanos =
+        |text: &str| i64::try_from(HourlyPrice::parse_dollars(text).unwrap().nanos()).unwrap();
     let price = change.strip_prefix("price").map(|text| {
         if let Some(dollars) = text.strip_prefix('=') {
             return PriceChange::Absolute(HourlyPrice::parse_dollars(dollars).unwrap());

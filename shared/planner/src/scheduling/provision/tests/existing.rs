@@ -204,11 +204,11 @@ fn a_soft_taint_of_a_node_is_tolerated_only_when_a_pool_has_one() {
 fn a_node_that_is_not_registered_stands_in_the_order_by_its_claims_name() {
     let mut facts = facts(vec![pending("web", spec("cpu=1"))]);
     for (node, claim) in [("node-1", "claim-b"), ("node-2", "claim-a")] {
-        let mut own = add_managed(&mut facts, node);
-        facts.ledger.claims.remove(&own.name);
-        own.name = claim.parse().unwrap();
-        own.phase = ClaimPhase::Launched;
-        facts.ledger.claims.insert(own.name.clone(), own);
+        let mut starting = add_managed(&mut facts, node);
+        facts.ledger.claims.remove(&starting.name);
+        starting.name = claim.parse().unwrap();
+        starting.phase = ClaimPhase::Launched;
+        facts.ledger.claims.insert(starting.name.clone(), starting);
         let labels = &mut facts.nodes.get_mut(node).unwrap().labels;
         labels.retain(|key, _| key != labels::REGISTERED && key != labels::INITIALIZED);
     }

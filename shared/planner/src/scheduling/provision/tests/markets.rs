@@ -15,12 +15,12 @@ use super::*;
 fn reserve(facts: &mut Facts, counts: &[(&str, &str, u32)]) {
     let mut types = default_types();
     for (name, id, count) in counts {
-        let own = types.iter_mut().find(|own| own.name.as_str() == *name).unwrap();
-        own.offerings.push(Offering {
+        let kind = types.iter_mut().find(|kind| kind.name.as_str() == *name).unwrap();
+        kind.offerings.push(Offering {
             zone: "zone-1".parse().unwrap(),
             zone_id: None,
             capacity_type: CapacityType::Reserved,
-            price: HourlyPrice(1),
+            price: HourlyPrice::from_nanos(1),
             is_available: true,
             reservation: Some(Reservation {
                 id: id.parse().unwrap(),
@@ -30,9 +30,9 @@ fn reserve(facts: &mut Facts, counts: &[(&str, &str, u32)]) {
             }),
         });
         let kinds = requirement(&format!("{CAPACITY_TYPE}=spot,on-demand,reserved"));
-        own.requirements.replace(kinds);
+        kind.requirements.replace(kinds);
         let id = requirement(&format!("{}={id}", model::labels::RESERVATION_ID));
-        own.requirements.replace(id);
+        kind.requirements.replace(id);
     }
     offer(facts, types);
 }
@@ -156,9 +156,9 @@ fn of_equal_domains_the_cheapest_is_taken() {
     // Zone 2 is the cheapest, but only while it is as empty as the others.
     let mut facts = facts(replicas("a", 2, &spread_over(ZONE)));
     let mut types = default_types();
-    let in_second = types.iter_mut().flat_map(|own| own.offerings.iter_mut());
+    let in_second = types.iter_mut().flat_map(|kind| kind.offerings.iter_mut());
     for offering in in_second.filter(|offering| offering.zone.as_str() == "zone-2") {
-        offering.price = HourlyPrice(7);
+        offering.price = HourlyPrice::from_nanos(7);
     }
     offer(&mut facts, types);
     let zones: Vec<String> = provision(&facts)

@@ -194,7 +194,7 @@ fn with_reservation(facts: &mut Facts, count: u32) {
     let first = small.offerings[0].clone();
     small.offerings.push(model::Offering {
         capacity_type: CapacityType::Reserved,
-        price: model::HourlyPrice(1),
+        price: model::HourlyPrice::from_nanos(1),
         reservation: Some(reservation),
         ..first
     });

@@ -197,7 +197,7 @@ fn reserve(facts: &mut Facts, count: u32) {
         zone: "zone-1".parse().unwrap(),
         zone_id: None,
         capacity_type: CapacityType::Reserved,
-        price: model::HourlyPrice(1),
+        price: model::HourlyPrice::from_nanos(1),
         is_available: true,
         reservation: Some(Reservation {
             id: "cr-1".parse().unwrap(),
@@ -314,7 +314,7 @@ fn prices_and_capacity_are_those_of_overlays() {
         name: "fuse".parse().unwrap(),
         weight: 0,
         requirements: requirements(&["node.kubernetes.io/instance-type=t.medium"]),
-        price: Some(PriceChange::Absolute(model::HourlyPrice(7))),
+        price: Some(PriceChange::Absolute(model::HourlyPrice::from_nanos(7))),
         capacity: Some(resources("example.com/fuse=1")),
         problems: Vec::new(),
     }];
@@ -322,7 +322,7 @@ fn prices_and_capacity_are_those_of_overlays() {
     facts.policies.node_overlay = true;
     let plan = provision(&facts);
     let promise = &plan.promises[0];
-    assert_eq!((promise.claim.instance_types.len(), promise.price.0), (1, 7));
+    assert_eq!((promise.claim.instance_types.len(), promise.price.nanos()), (1, 7));
     for key in ["karpenter.sh/price-overlay-applied", "karpenter.sh/capacity-overlay-applied"] {
         assert_eq!(promise.claim.annotations.get(key).map(String::as_str), Some("true"), "{key}");
     }

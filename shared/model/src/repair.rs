@@ -1,0 +1,200 @@
+//! When a node is ill for so long that it is replaced: the policies of Karpenter's provider for AWS.
+//!
+//! Karpenter 1.15: `pkg/controllers/node/health/policy.go` for what they mean, the AWS provider's
+//! `pkg/cloudprovider/cloudprovider.go`, `RepairPolicies`, for those that there are. Policies that
+//! reboot (gate `RebootForRepair`) are not among them.
+
+use jiff::{SignedDuration, Timestamp};
+
+use crate::node::{IllCondition, IllStatus};
+
+/// What is done about one condition of a node: the node is replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct RepairPolicy {
+    /// The type of the condition.
+    pub condition: &'static str,
+    /// The status in which it means that the node is ill.
+    pub status: IllStatus,
+    /// The reasons that it is about.
+    pub reasons: Reasons,
+    /// How long the condition may last before the node is replaced.
+    pub toleration: SignedDuration,
+    /// How long the node may drain.
+    pub drain: SignedDuration,
+}
+
+/// The reasons of a condition that a policy is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Reasons {
+    /// Every one: `.*`.
+    Any,
+    /// Those that name one of these errors of an NVIDIA driver: `.*XID(64|74).*`.
+    Xid(&'static [u16]),
+    /// Those that no other policy for a condition and status of the set is about.
+    Others,
+}
+
+impl Reasons {
+    fn include(self, reason: &str) -> bool {
+        match self {
+            Self::Any => true,
+            Self::Xid(errors) => errors.iter().any(|error| reason.contains(&format!("XID{error}"))),
+            Self::Others => false,
+        }
+    }
+}
+
+const HALF_AN_HOUR: SignedDuration = SignedDuration::from_mins(30);
+const TEN_MINUTES: SignedDuration = SignedDuration::from_mins(10);
+const FIVE_MINUTES: SignedDuration = SignedDuration::from_mins(5);
+
+const fn slow(condition: &'static str, status: IllStatus, reasons: Reasons) -> RepairPolicy {
+    RepairPolicy { condition, status, reasons, toleration: HALF_AN_HOUR, drain: TEN_MINUTES }
+}
+
+const fn hardware(errors: &'static [u16]) -> RepairPolicy {
+    RepairPolicy {
+        condition: "AcceleratedHardwareReady",
+        status: IllStatus::False,
+        reasons: Reasons::Xid(errors),
+        toleration: TEN_MINUTES,
+        drain: FIVE_MINUTES,
+    }
+}
+
+/// The policies of the AWS provider. All have the same priority, and all replace the node.
+pub const POLICIES: [RepairPolicy; 9] = [
+    slow("Ready", IllStatus::False, Reasons::Any),
+    slow("Ready", IllStatus::Unknown, Reasons::Any),
+    hardware(&[46, 48, 54, 62, 63, 95, 109, 110, 136, 140, 143, 155, 156, 158]),
+    hardware(&[64, 74, 79, 119, 120]),
+    slow("AcceleratedHardwareReady", IllStatus::False, Reasons::Others),
+    slow("StorageReady", IllStatus::False, Reasons::Any),
+    slow("NetworkingReady", IllStatus::False, Reasons::Any),
+    slow("KernelReady", IllStatus::False, Reasons::Any),
+    slow("ContainerRuntimeReady", IllStatus::False, Reasons::Any),
+];
+
+/// Whether some policy is about a condition of this type in this status.
+pub fn is_about(condition: &str, status: IllStatus) -> bool {
+    POLICIES.iter().any(|policy| policy.condition == condition && policy.status == status)
+}
+
+/// The policies that are about `condition`, by its type, status and reason. The fallback stands for
+/// a reason that no other one is about.
+pub fn matching(condition: &IllCondition) -> impl Iterator<Item = &'static RepairPolicy> {
+    let (kind, status, reason) = (&condition.kind, condition.status, &condition.reason);
+    let specific = move |policy: &&RepairPolicy| {
+        policy.condition == kind && policy.status == status && policy.reasons.include(reason)
+    };
+    let is_other = is_about(kind, status) && !POLICIES.iter().any(|policy| specific(&policy));
+    POLICIES
+        .iter()
+        .filter(move |policy| specific(policy) || is_other && policy.reasons == Reasons::Others)
+}
+
+/// What is due for a node.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Due {
+    /// The type of the condition that has been due the longest.
+    pub condition: String,
+    /// Since when it has been due.
+    pub since: Timestamp,
+    /// The least that any condition that is due leaves for draining.
+    pub drain: SignedDuration,
+}
+
+/// What is due at `now` for a node that was created at `created_at`; `None` while nothing is.
+pub fn due(conditions: &[IllCondition], created_at: Timestamp, now: Timestamp) -> Option<Due> {
+    let mut due: Option<Due> = None;
+    for condition in conditions {
+        for policy in matching(condition) {
+            let from = condition.since.unwrap_or(created_at).max(created_at);
+            let Ok(since) = from.checked_add(policy.toleration) else { continue };
+            if now < since {
+                continue;
+            }
+            let (kind, drain) = (condition.kind.clone(), policy.drain);
+            due = Some(match due {
+                None => Due { condition: kind, since, drain },
+                Some(first) => {
+                    let drain = first.drain.min(drain);
+                    if (since, &kind) < (first.since, &first.condition) {
+                        Due { condition: kind, since, drain }
+                    } else {
+                        Due { drain, ..first }
+                    }
+                }
+            });
+        }
+    }
+    due
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(text: &str) -> Timestamp {
+        text.parse().unwrap()
+    }
+
+    fn condition(kind: &str, status: IllStatus, reason: &str, since: &str) -> IllCondition {
+        let (kind, reason) = (kind.to_owned(), reason.to_owned());
+        IllCondition { kind, status, reason, since: Some(at(since)) }
+    }
+
+    #[track_caller]
+    fn check(conditions: &[IllCondition], now: &str, expected: Option<(&str, &str, i64)>) {
+        let due = due(conditions, at("2026-08-01T09:00:00Z"), at(now));
+        let expected = expected.map(|(condition, since, minutes)| Due {
+            condition: condition.to_owned(),
+            since: at(since),
+            drain: SignedDuration::from_mins(minutes),
+        });
+        assert_eq!(due, expected);
+    }
+
+    #[test]
+    fn a_condition_is_due_once_it_lasted_as_long_as_is_tolerated() {
+        let not_ready =
+            [condition("Ready", IllStatus::Unknown, "NodeStatusUnknown", "2026-08-01T11:00:00Z")];
+        check(&not_ready, "2026-08-01T11:29:59Z", None);
+        let expected = Some(("Ready", "2026-08-01T11:30:00Z", 10));
+        check(&not_ready, "2026-08-01T11:30:00Z", expected);
+        // What it says of the time before the node was there is nothing about the node.
+        let older = [condition("Ready", IllStatus::False, "", "2026-08-01T01:00:00Z")];
+        check(&older, "2026-08-01T09:29:59Z", None);
+    }
+
+    #[test]
+    fn errors_of_accelerators_are_due_sooner_and_all_others_as_ever() {
+        let hardware = |reason: &str| {
+            let kind = "AcceleratedHardwareReady";
+            [condition(kind, IllStatus::False, reason, "2026-08-01T11:00:00Z")]
+        };
+        let soon = Some(("AcceleratedHardwareReady", "2026-08-01T11:10:00Z", 5));
+        for reason in ["NvidiaXID74Error", "XID46", "aXID156b"] {
+            check(&hardware(reason), "2026-08-01T11:10:00Z", soon);
+        }
+        let late = Some(("AcceleratedHardwareReady", "2026-08-01T11:30:00Z", 10));
+        check(&hardware("NeuronSRAMUncorrectableError"), "2026-08-01T11:29:59Z", None);
+        check(&hardware("NeuronSRAMUncorrectableError"), "2026-08-01T11:30:00Z", late);
+    }
+
+    #[test]
+    fn of_several_the_longest_due_counts_and_the_shortest_drain() {
+        let both = [
+            condition(
+                "AcceleratedHardwareReady",
+                IllStatus::False,
+                "XID79",
+                "2026-08-01T11:45:00Z",
+            ),
+            condition("StorageReady", IllStatus::False, "IODelays", "2026-08-01T10:00:00Z"),
+        ];
+        check(&both, "2026-08-01T12:00:00Z", Some(("StorageReady", "2026-08-01T10:30:00Z", 5)));
+        let unknown = [condition("Storage", IllStatus::False, "", "2026-08-01T10:00:00Z")];
+        check(&unknown, "2026-08-02T12:00:00Z", None);
+    }
+}

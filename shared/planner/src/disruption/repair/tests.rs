@@ -1,0 +1,152 @@
+//! Ill nodes: which of them goes, and what holds it up.
+
+use jiff::SignedDuration;
+use model::{
+    CapacityType, Offering, Reservation,
+    disruption::{
+        DisruptionReason,
+        Method::{Drift, Emptiness, Repair},
+    },
+    facts::Facts,
+    labels,
+    node::{IllCondition, IllStatus},
+    node_pool::{Budget, BudgetNodes},
+};
+
+use super::super::{Options, outlook};
+use crate::testing::cluster::*;
+
+/// Makes a node ill for so many minutes.
+fn fall_ill(facts: &mut Facts, name: &str, kind: &str, minutes: i64) {
+    node(facts, name).ill_conditions.push(IllCondition {
+        kind: kind.to_owned(),
+        status: IllStatus::False,
+        reason: "Broken".to_owned(),
+        since: Some(ago(60 * minutes)),
+    });
+}
+
+/// Ten nodes with a pod each, of which some are ill for so long.
+fn ward(ill: &[(&str, i64)]) -> Facts {
+    let names: Vec<String> = (0..10).map(|number| format!("n{number}")).collect();
+    let nodes: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "t.small")).collect();
+    let mut facts = cluster(&nodes);
+    facts.policies.node_repair = true;
+    facts.pods = names.iter().map(|name| app(&format!("on-{name}"), name, "cpu=1")).collect();
+    for (name, minutes) in ill {
+        fall_ill(&mut facts, name, "StorageReady", *minutes);
+    }
+    facts
+}
+
+#[test]
+fn the_node_that_has_been_due_the_longest_is_replaced_first() {
+    let types = "t.small|t.gpu|t.medium|t.arm|t.large";
+    let facts = ward(&[("n3", 31), ("n5", 45)]);
+    assert_eq!(decided(&facts, Repair), format!("n5 → {types}"));
+    assert_eq!(outlook(&facts, &Options::default()).first(), Some(Repair));
+    assert_eq!(decided(&ward(&[("n3", 29)]), Repair), "nothing");
+    assert_eq!(why(&ward(&[("n3", 29)]), Repair, "n3"), "it is not ill, or not for long enough");
+    let mut closed = facts.clone();
+    closed.policies.node_repair = false;
+    assert!(!outlook(&closed, &Options::default()).answers.contains_key(&Repair));
+    let mut legacy = facts;
+    legacy.policies.legacy_node_repair = true;
+    assert!(!outlook(&legacy, &Options::default()).answers.contains_key(&Repair));
+}
+
+#[test]
+fn nobody_protects_an_ill_node_but_its_own_annotation() {
+    let mut facts = ward(&[("n3", 45)]);
+    facts.pods[3] = annotated(facts.pods[3].clone(), labels::DO_NOT_DISRUPT, "true");
+    facts.surroundings.disruption_budgets = vec![pdb("none", "on-n3")];
+    let texts = &mut node(&mut facts, "n3").annotations;
+    texts.insert(labels::DO_NOT_DISRUPT.to_owned(), "true".to_owned());
+    let proposal = ask(&facts, Repair).proposal.unwrap();
+    // The pod that is protected is placed all the same.
+    assert_eq!((proposal.moves.len(), proposal.command.replacements.len()), (1, 1));
+    assert_eq!(proposal.disrupted[0].drain, Some(SignedDuration::from_mins(10)));
+    claim(&mut facts, "n3").termination_grace_period = Some(SignedDuration::from_mins(2));
+    let proposal = ask(&facts, Repair).proposal.unwrap();
+    assert_eq!(proposal.disrupted[0].drain, Some(SignedDuration::from_mins(2)));
+    let texts = &mut node(&mut facts, "n3").annotations;
+    texts.insert(labels::DO_NOT_REPAIR.to_owned(), "true".to_owned());
+    assert_eq!(decided(&facts, Repair), "nothing");
+    // For every other method it is protected as ever.
+    assert!(why(&facts, Emptiness, "n3").contains("protects it"));
+}
+
+#[test]
+fn too_many_ill_nodes_are_nothing_that_new_nodes_would_cure() {
+    assert_ne!(decided(&ward(&[("n1", 45), ("n2", 1)]), Repair), "nothing");
+    let facts = ward(&[("n1", 45), ("n2", 1), ("n3", 1)]);
+    assert_eq!(decided(&facts, Repair), "nothing");
+    assert!(why(&facts, Repair, "n1").starts_with("more than a fifth of the nodes"));
+}
+
+#[test]
+fn budgets_pace_repair_but_for_nodes_that_never_came_up() {
+    let mut facts = ward(&[("n1", 45)]);
+    let closed = |reason| Budget { reasons: vec![reason], ..budget(BudgetNodes::Count(0)) };
+    facts.node_pools[0].disruption.budgets = vec![closed(DisruptionReason::Drifted)];
+    assert_ne!(decided(&facts, Repair), "nothing");
+    facts.node_pools[0].disruption.budgets = vec![closed(DisruptionReason::Unhealthy)];
+    assert_eq!(decided(&facts, Repair), "nothing");
+    assert_eq!(why(&facts, Repair, "n1"), "the disruption budgets of its NodePool are spent");
+    node(&mut facts, "n1").labels.remove(labels::INITIALIZED);
+    assert_ne!(decided(&facts, Repair), "nothing");
+    // A node that is not ready is a burden for every reason but this.
+    let mut facts = ward(&[("n1", 45)]);
+    facts.node_pools[0].disruption.budgets = vec![budget(BudgetNodes::Count(1))];
+    node(&mut facts, "n1").is_ready = false;
+    let budgets = outlook(&facts, &Options::default()).budgets.pop_first().unwrap().1;
+    assert_eq!(budgets[&DisruptionReason::Unhealthy], Some(1));
+    assert_eq!(budgets[&DisruptionReason::Drifted], Some(0));
+}
+
+#[test]
+fn a_node_goes_first_where_only_its_own_reservation_has_room() {
+    let mut facts = ward(&[("n1", 45)]);
+    facts.pods.truncate(2);
+    let mut types = default_types();
+    let small = types.iter_mut().find(|kind| kind.name.as_str() == "t.small").unwrap();
+    small.offerings = vec![Offering {
+        capacity_type: CapacityType::Reserved,
+        reservation: Some(Reservation {
+            id: "cr-1".parse().unwrap(),
+            kind: "default".to_owned(),
+            interruptible: false,
+            count: 0,
+        }),
+        ..small.offerings[0].clone()
+    }];
+    let kinds = requirement(&format!("{}=reserved", labels::CAPACITY_TYPE));
+    small.requirements.replace(kinds);
+    let id = requirement(&format!("{}=cr-1", labels::RESERVATION_ID));
+    small.requirements.replace(id);
+    offer(&mut facts, types);
+    facts.node_pools[0].template.requirements =
+        requirements(&[&format!("{}=reserved", labels::CAPACITY_TYPE)]);
+    // Nothing else has room.
+    facts.nodes.retain(|name, _| name.as_str() <= "n1");
+    facts.ledger.claims.retain(|name, _| name.as_str() <= "claim-n1");
+    for method in [Repair, Drift] {
+        let mut facts = facts.clone();
+        claim(&mut facts, "n1").conditions.drifted = Some("NodePoolDrifted".to_owned());
+        let labels = &mut node(&mut facts, "n1").labels;
+        labels.insert(labels::CAPACITY_TYPE.to_owned(), "reserved".to_owned());
+        labels.insert(labels::RESERVATION_ID.to_owned(), "cr-1".to_owned());
+        if method == Repair {
+            // Of two nodes one is more than a fifth, rounded up it is not.
+            assert_eq!(facts.nodes.len(), 2);
+        }
+        assert_eq!(decided(&facts, method), "nothing", "{method}");
+        facts.policies.terminate_first_drift = true;
+        facts.policies.terminate_first_repair = true;
+        let proposal = ask(&facts, method).proposal.unwrap();
+        assert!(
+            proposal.is_terminate_first && proposal.command.replacements.is_empty(),
+            "{method}"
+        );
+    }
+}

@@ -6,9 +6,16 @@
 #[path = "properties/worlds.rs"]
 mod worlds;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use model::{Plan, Pod, PodKey, PodUid, facts::Facts};
+use model::{
+    InstanceTypeName, Plan, Pod, PodKey, PodUid,
+    facts::Facts,
+    labels::{CAPACITY_TYPE, HOSTNAME, ZONE},
+};
 use plan_check::violations;
 use planner::{PreparedFacts, provision};
 use proptest::prelude::*;
@@ -36,6 +43,10 @@ fn by_workload(plan: &Plan) -> Shown {
         *texts.entry(place).or_default().entry(workload).or_default() += 1;
     }
     texts
+}
+
+fn unplaced(plan: &Plan) -> BTreeSet<PodKey> {
+    plan.unplaced.iter().map(|unplaced| unplaced.pod.clone()).collect()
 }
 
 /// The plan breaks no rule and names every pod that needs a place once.
@@ -128,10 +139,7 @@ proptest! {
         let facts = world(&sketch);
         let mut more = facts.clone();
         more.node_pools.push(worlds::weightless());
-        let unplaced = |facts: &Facts| -> BTreeSet<PodKey> {
-            provision(facts).unplaced.into_iter().map(|unplaced| unplaced.pod).collect()
-        };
-        let (before, after) = (unplaced(&facts), unplaced(&more));
+        let (before, after) = (unplaced(&provision(&facts)), unplaced(&provision(&more)));
         let lost: Vec<&PodKey> = after.difference(&before).collect();
         prop_assert!(lost.is_empty(), "{lost:?}");
     }
@@ -180,5 +188,74 @@ proptest! {
         let facts = world(&sketch);
         let plan = provision(&facts);
         check_again(&facts, &plan, &worlds::carried_out(&facts, &plan));
+    }
+
+    /// A preference keeps the pod away that has it, and nobody else.
+    #[test]
+    fn a_preference_to_keep_away_takes_a_place_from_nobody(
+        sketch in worlds(), whom in 0_usize..3, label in 0_usize..3,
+    ) {
+        let quiet = Sketch { is_about_others: false, has_reserved: false, limit: None, ..sketch };
+        let facts = world(&quiet);
+        let mut shy = facts.clone();
+        let label = [ZONE, HOSTNAME, "example.com/rack"][label];
+        for pod in shy.pods.iter_mut().step_by(2) {
+            let spec = Arc::make_mut(&mut pod.spec);
+            spec.pod_anti_affinity.preferred.push(worlds::keep_away(label, whom));
+        }
+        prop_assert_eq!(unplaced(&provision(&facts)), unplaced(&provision(&shy)));
+    }
+
+    #[test]
+    fn the_order_in_which_pods_are_listed_changes_nothing(sketch in worlds(), by in 1_usize..9) {
+        let facts = world(&sketch);
+        let mut other = facts.clone();
+        other.pods.reverse();
+        let half = other.pods.len() / by;
+        other.pods.rotate_left(half);
+        prop_assert_eq!(provision(&facts), provision(&other));
+    }
+
+    /// Also what a reservation is too full for stays possible.
+    #[test]
+    fn the_types_of_a_claim_do_not_depend_on_how_it_is_bought(sketch in worlds()) {
+        let workloads = sketch.workloads.iter().take(1).cloned().collect();
+        let alone = Sketch {
+            workloads, is_about_others: false, has_reserved: true, has_nodes: false,
+            has_buffer: false, has_overlay: false, limit: None, ..sketch
+        };
+        let mut facts = world(&alone);
+        facts.pods.truncate(1);
+        let types = |facts: &Facts| -> BTreeSet<InstanceTypeName> {
+            let plan = provision(facts);
+            plan.promises.iter().flat_map(|promise| promise.claim.instance_types.clone()).collect()
+        };
+        let free = types(&facts);
+        worlds::fill_reservations(&mut facts);
+        prop_assert_eq!(free, types(&facts));
+    }
+
+    #[test]
+    fn of_equal_domains_none_is_cheaper_than_the_one_that_is_taken(
+        sketch in worlds(), is_zone in any::<bool>(),
+    ) {
+        let key = if is_zone { ZONE } else { CAPACITY_TYPE };
+        let workloads = sketch.workloads.iter().take(1).cloned().collect();
+        let alone = Sketch {
+            workloads, is_about_others: false, has_reserved: false, has_nodes: false,
+            has_buffer: false, ..sketch
+        };
+        let mut facts = world(&alone);
+        // Another pool may sell in other zones, or be cheaper.
+        facts.node_pools.truncate(1);
+        let Some(pod) = facts.pods.first().cloned() else { return Ok(()) };
+        let price = |pod: Pod| {
+            let facts = Facts { pods: vec![pod], ..facts.clone() };
+            provision(&facts).promises.first().map(|promise| promise.price)
+        };
+        let spread = price(worlds::spread_over(key, pod.clone()));
+        let values = ["us-west-2a", "us-west-2b", "us-west-2c", "spot", "on-demand"];
+        let pinned = values.iter().filter_map(|value| price(worlds::pinned(key, value, pod.clone())));
+        prop_assert_eq!(spread, pinned.min());
     }
 }

@@ -190,6 +190,38 @@ fn weighted(term: PodAffinityTerm) -> Weighted<PodAffinityTerm> {
     Weighted { weight: 10, term }
 }
 
+/// The preference to keep away from the pods of an app.
+pub(crate) fn keep_away(label: &str, app: usize) -> Weighted<PodAffinityTerm> {
+    weighted(term(label, APPS.get(app).copied().unwrap_or_default()))
+}
+
+/// The pod, spread over the values of `key`, alone of its kind.
+pub(crate) fn spread_over(key: &str, mut pod: Pod) -> Pod {
+    let spec = Arc::make_mut(&mut pod.spec);
+    spec.labels.insert("app".to_owned(), "a".to_owned());
+    spec.spread = vec![spread(key, 1, "app=a")];
+    pod
+}
+
+/// The pod, which must be where `key` is `value`.
+pub(crate) fn pinned(key: &str, value: &str, mut pod: Pod) -> Pod {
+    let spec = Arc::make_mut(&mut pod.spec);
+    spec.node_selector.add(requirement(&format!("{key} In {value}")));
+    pod
+}
+
+/// Nothing is left of any reservation.
+pub(crate) fn fill_reservations(facts: &mut Facts) {
+    let offers = facts.classes.iter_mut().flatten();
+    for (_, offer) in offers {
+        let model::facts::ClassOffer::Ready(types) = offer else { continue };
+        let offerings = types.iter_mut().flat_map(|kind| &mut Arc::make_mut(kind).offerings);
+        for reservation in offerings.filter_map(|offering| offering.reservation.as_mut()) {
+            reservation.count = 0;
+        }
+    }
+}
+
 fn preference(pod: &mut Pod, app: &str, preferences: usize) {
     let spec = Arc::make_mut(&mut pod.spec);
     match preferences {

@@ -1,0 +1,213 @@
+//! Karpenter's own answers, played in this process: `tests/proof/README.md` says what they are.
+
+#![expect(
+    clippy::expect_used,
+    clippy::indexing_slicing,
+    reason = "helpers of tests fail loudly; what a JSON value lacks is null"
+)]
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    io::Read as _,
+    path::{Path, PathBuf},
+    sync::Mutex,
+};
+
+use journeyman::{
+    args::{
+        Format, MinValuesPolicyFlag, NodeSettingsArgs, PlanArgs, PlanFormat, PreferencePolicyFlag,
+        RenderArgs,
+    },
+    hash::{self, HashArgs},
+    plan, render,
+    screen::Screen,
+};
+use model::RegionCatalog;
+use serde::Deserialize;
+use serde_json::Value;
+use tests::repository;
+
+#[path = "proof/disruption.rs"]
+mod disruption;
+#[path = "proof/scheduling.rs"]
+mod scheduling;
+
+/// One scenario, and Karpenter's answer.
+#[derive(Deserialize)]
+struct Entry {
+    name: String,
+    scenario: Scenario,
+    #[serde(default)]
+    files: BTreeMap<String, String>,
+    expected: Value,
+}
+
+#[derive(Deserialize)]
+#[serde(rename_all = "camelCase")]
+struct Scenario {
+    instance_types: Option<String>,
+    now: Option<String>,
+    #[serde(default)]
+    flags: BTreeMap<String, String>,
+}
+
+fn unpacked(name: &str) -> String {
+    let path = repository().join("tests/proof").join(name);
+    let packed = std::fs::read(&path).expect("a packed file");
+    let mut text = String::new();
+    flate2::read::GzDecoder::new(packed.as_slice()).read_to_string(&mut text).expect("text");
+    text
+}
+
+/// The catalogs, as files that a command reads, and as what they say.
+struct Catalogs(BTreeMap<String, (PathBuf, RegionCatalog)>);
+
+impl Catalogs {
+    fn unpacked(folder: &Path) -> Self {
+        let catalog = |name: &str| {
+            let text = unpacked(&format!("{name}.json.gz"));
+            let path = folder.join(format!("{name}.json"));
+            std::fs::write(&path, &text).expect("a file for the test");
+            (name.to_owned(), (path, instance_catalog::read(&text).expect("a catalog")))
+        };
+        Self(["reserved", "small", "us-west-2"].map(catalog).into())
+    }
+
+    fn of(&self, scenario: &Scenario) -> &(PathBuf, RegionCatalog) {
+        let name = scenario.instance_types.as_deref().unwrap_or("small");
+        self.0.get(name).expect("a catalog that is packed")
+    }
+}
+
+fn plan_args(scenario: &Scenario, catalog: &Path, manifests: PathBuf) -> PlanArgs {
+    let flag = |name: &str| scenario.flags.get(name).map(String::as_str);
+    PlanArgs {
+        manifests: vec![manifests],
+        instance_types: Some(catalog.to_owned()),
+        now: scenario.now.clone(),
+        preference_policy: match flag("preference-policy") {
+            Some("Ignore") => PreferencePolicyFlag::Ignore,
+            _ => PreferencePolicyFlag::Respect,
+        },
+        min_values_policy: match flag("min-values-policy") {
+            Some("BestEffort") => MinValuesPolicyFlag::BestEffort,
+            _ => MinValuesPolicyFlag::Strict,
+        },
+        feature_gates: flag("feature-gates").unwrap_or_default().to_owned(),
+        legacy_node_repair: flag("legacy-node-repair") == Some("true"),
+        output: Some(PlanFormat::Json),
+        rounds: 1,
+        ..PlanArgs::default()
+    }
+}
+
+fn render_args(entry: &Entry, manifests: PathBuf) -> RenderArgs {
+    let cluster = manifests.with_extension("json");
+    std::fs::write(&cluster, &entry.files["cluster.json"]).expect("a file for the test");
+    let flags = &entry.scenario.flags;
+    let flag = |name: &str, usual: &str| flags.get(name).map_or(usual, String::as_str).to_owned();
+    RenderArgs {
+        manifests: vec![manifests],
+        from: Some(repository().join("tests/proof/ec2")),
+        cluster_facts: cluster,
+        now: entry.scenario.now.clone(),
+        settings: NodeSettingsArgs {
+            feature_gates: flag("feature-gates", ""),
+            reserved_enis: flag("reserved-enis", "0").parse().expect("a number"),
+            vm_memory_overhead_percent: flag("vm-memory-overhead-percent", "0.075"),
+        },
+        min_values_policy: match flags.get("min-values-policy").map(String::as_str) {
+            Some("BestEffort") => MinValuesPolicyFlag::BestEffort,
+            _ => MinValuesPolicyFlag::Strict,
+        },
+        output: Format::Json,
+        ..RenderArgs::default()
+    }
+}
+
+/// What is wrong with our answer; nothing if it is Karpenter's.
+fn faults(entry: &Entry, catalogs: &Catalogs, folder: &Path) -> Vec<String> {
+    let kind = entry.name.split('/').next().unwrap_or_default();
+    let manifests = folder.join(entry.name.replace('/', "-")).with_extension("yaml");
+    std::fs::write(&manifests, &entry.files["manifests.yaml"]).expect("a file for the test");
+    let (path, catalog) = catalogs.of(&entry.scenario);
+    let mut out = Vec::new();
+    let answer = match kind {
+        "hashes" => {
+            let args = HashArgs {
+                manifests: vec![manifests],
+                ca_bundle: entry.scenario.flags.get("ca-bundle").cloned(),
+                against: Vec::new(),
+                recursive: false,
+                strict: false,
+                output: Format::Json,
+            };
+            hash::run(&args, &mut out).map(|_| ())
+        }
+        "render" => render::run(&render_args(entry, manifests), &mut out),
+        _ => {
+            let args = PlanArgs {
+                disruption: kind == "disruption",
+                ..plan_args(&entry.scenario, path, manifests)
+            };
+            let screen = Screen::default();
+            plan::run(&args, screen, &mut out, &mut Vec::new()).map(|_| ())
+        }
+    };
+    if entry.expected["error"] == Value::Bool(true) {
+        let is_refused = answer.is_err();
+        return if is_refused { Vec::new() } else { vec!["it must be refused".to_owned()] };
+    }
+    if let Err(error) = answer {
+        return vec![error.to_string()];
+    }
+    let answer: Value = serde_json::from_slice(&out).expect("the answer is JSON");
+    match kind {
+        "hashes" | "render" if answer == entry.expected => Vec::new(),
+        "hashes" | "render" => vec![format!("expected {}, got {answer}", entry.expected)],
+        "disruption" => disruption::faults(&entry.expected, &answer),
+        _ => {
+            let gates = entry.scenario.flags.get("feature-gates").map_or("", String::as_str);
+            let sells_reserved = !gates.contains("ReservedCapacity=false");
+            scheduling::faults((catalog, sells_reserved), &entry.expected, &answer)
+        }
+    }
+}
+
+#[test]
+fn karpenters_answers_are_ours() {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("proof");
+    std::fs::create_dir_all(&folder).expect("a folder for the test");
+    let catalogs = Catalogs::unpacked(&folder);
+    let packed = unpacked("answers.jsonl.gz");
+    let entries: Vec<Entry> =
+        packed.lines().map(|line| serde_json::from_str(line).expect("a scenario")).collect();
+    assert!(400 < entries.len(), "only {} scenarios are packed", entries.len());
+    let path = repository().join("tests/conformance-exceptions.json");
+    let text = std::fs::read_to_string(path).expect("the exceptions");
+    let exceptions: BTreeMap<String, String> = serde_json::from_str(&text).expect("JSON");
+    let (next, wrong) = (Mutex::new(entries.iter()), Mutex::new(BTreeMap::new()));
+    let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+    std::thread::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|| {
+                while let Some(entry) = { next.lock().expect("no test panics").next() } {
+                    let faults = faults(entry, &catalogs, &folder);
+                    if !faults.is_empty() {
+                        wrong.lock().expect("no test panics").insert(entry.name.clone(), faults);
+                    }
+                }
+            });
+        }
+    });
+    let wrong = wrong.into_inner().expect("no test panics");
+    let unexpected: Vec<String> = wrong
+        .iter()
+        .filter(|(name, _)| !exceptions.contains_key(*name))
+        .map(|(name, faults)| format!("{name}: {}", faults.join("; ")))
+        .collect();
+    assert!(unexpected.is_empty(), "{} differ:\n{}", unexpected.len(), unexpected.join("\n"));
+    let idle: BTreeSet<&String> =
+        exceptions.keys().filter(|name| !wrong.contains_key(*name)).collect();
+    assert!(idle.is_empty(), "these are no exceptions any more: {idle:?}");
+}

@@ -32,12 +32,6 @@ pub fn run(args: &CatalogArgs, out: &mut impl Write) -> Result<(), Error> {
     let mut types = launch_template::all_types(&catalog, &class, &settings);
     let filter = table::Filter::parse(&args.filters)?;
     types.retain(|offered| filter.takes(&offered.instance_type));
-    if class.class.image_family.is_windows() {
-        // Windows runs on one architecture only.
-        types.retain(|offered| {
-            offered.instance_type.label(labels::ARCH).is_some_and(|value| &**value == "amd64")
-        });
-    }
     if let Some(text) = &args.capacity_type {
         let wanted = CapacityType::parse(text).ok_or_else(|| {
             BadInput::one(format!("--capacity-type: `{text}`: must be on-demand, spot or reserved"))
@@ -49,7 +43,17 @@ pub fn run(args: &CatalogArgs, out: &mut impl Write) -> Result<(), Error> {
     }
     match args.output {
         Format::Json => json::write(&catalog, &table::listed(types, args), out)?,
-        Format::Text => table::write(types, args, Screen::of_stdout(Color::Auto), out)?,
+        Format::Text => {
+            if class.class.image_family.is_windows() {
+                // Windows runs on one architecture. The JSON has all types, as Karpenter lists them: one
+                // that Windows cannot run on has no operating system.
+                types.retain(|offered| {
+                    let architecture = offered.instance_type.label(labels::ARCH);
+                    architecture.is_some_and(|value| &**value == "amd64")
+                });
+            }
+            table::write(types, args, Screen::of_stdout(Color::Auto), out)?;
+        }
     }
     Ok(())
 }

@@ -17,6 +17,12 @@ fn d25_windows_has_no_types_of_arm64() {
     let listed = run(&folder, "catalog --node-class class.yaml");
     listed.says(&["amd64"]);
     listed.is_silent_about(&["arm64"]);
+    // The JSON is Karpenter's list: such a type has no operating system.
+    let asked = "catalog --node-class class.yaml --where arch=arm64 --limit 1 -o json";
+    let types = run(&folder, asked).json();
+    let labels = types["instanceTypes"][0]["requirements"].as_array().expect("labels").clone();
+    let system = labels.into_iter().find(|label| label["key"] == "kubernetes.io/os");
+    assert_eq!(system.expect("the operating system")["operator"], "DoesNotExist");
 }
 
 #[test]

@@ -42,8 +42,9 @@
 //!
 //! Ties that Karpenter leaves to the order of a map are broken by name; claims with equally many pods
 //! are tried in the order that Go's unstable, but determined sort leaves them in (`solver::order`).
-//! Where a rule could pin a claim to any of several domains, the first for which there are instance
-//! types is taken.
+//! Where a rule could pin a claim to any of several domains, the cheapest for which there are instance
+//! types is taken; and a small plan is made in some other ways too, of which the cheapest is taken
+//! (`solver::ties`, `provision::cheapest`).
 
 pub(crate) mod facts;
 pub(crate) mod numbers;

@@ -1,5 +1,7 @@
 //! Pending pods → placements and new claims.
 
+mod cheapest;
+
 use model::{Plan, facts::Facts, limits};
 
 use crate::{
@@ -76,7 +78,8 @@ impl<'a> PreparedFacts<'a> {
             let failed = pods.iter().map(|pod| (*pod, Failure::NoPlace)).collect();
             return Solved(Solution { failed, state: start, ..Solution::default() });
         }
-        Solved(solver::solve(&mut self.0, start, &pods, options))
+        let first = solver::solve(&mut self.0, start, &pods, options);
+        Solved(cheapest::of(&mut self.0, first, &pods, options))
     }
 
     /// Writes down what was found: claims with names, labels and the types that they may become, and

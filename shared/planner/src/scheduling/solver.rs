@@ -9,6 +9,7 @@ mod in_flight;
 mod narrow;
 mod order;
 mod record;
+mod ties;
 
 use std::{
     collections::{BTreeMap, VecDeque},
@@ -17,6 +18,7 @@ use std::{
 
 use jiff::Timestamp;
 use order::Order;
+pub(crate) use ties::Ties;
 
 use crate::{
     index::{
@@ -49,6 +51,8 @@ pub(crate) struct Options {
     pub(crate) settles_at: Option<Timestamp>,
     /// How often a pod may be tried.
     pub(crate) tries_max: usize,
+    /// Which of equally good domains is taken.
+    pub(crate) ties: Ties,
 }
 
 /// A claim of this plan.
@@ -92,6 +96,10 @@ pub(crate) struct Solution {
     pub(crate) failed: Vec<(PodId, Failure)>,
     /// What is left of everything.
     pub(crate) state: State,
+    /// How often a pod was tried.
+    pub(crate) tries: usize,
+    /// How often there were equally good domains.
+    pub(crate) ties: u64,
 }
 
 /// What became of a try.
@@ -135,6 +143,8 @@ struct Run<'p, 'a> {
     order: Order,
     /// What was left of reservations before anything was placed.
     unreserved: Table<kind::Reservation, u32>,
+    /// How often there were equally good domains so far.
+    ties: u64,
     by_template: Table<kind::Template, Claims>,
     by_set: BTreeMap<SetId, Claims>,
     /// Claims that can only be in a domain.
@@ -163,8 +173,9 @@ pub(crate) fn solve(
     options: Options,
 ) -> Solution {
     let mut run = Run::new(problem, state, options);
-    let failed = run.solve(pods);
-    Solution { in_flight: run.in_flight, placed: run.placed, failed, state: run.state }
+    let (failed, tries) = run.solve(pods);
+    let Run { in_flight, placed, state, ties, .. } = run;
+    Solution { in_flight, placed, failed, state, tries, ties }
 }
 
 impl<'p, 'a> Run<'p, 'a> {
@@ -179,6 +190,7 @@ impl<'p, 'a> Run<'p, 'a> {
             unreserved: state.reserved.clone(),
             state,
             options,
+            ties: 0,
             placed: BTreeMap::new(),
             placed_count: 0,
             in_flight: Table::default(),
@@ -194,10 +206,11 @@ impl<'p, 'a> Run<'p, 'a> {
         }
     }
 
-    /// Tries every pod until a whole round brings nothing.
+    /// Tries every pod until a whole round brings nothing: the pods that are left, and how often one was
+    /// tried.
     ///
     /// Karpenter: `scheduling/queue.go`.
-    fn solve(&mut self, pods: &[PodId]) -> Vec<(PodId, Failure)> {
+    fn solve(&mut self, pods: &[PodId]) -> (Vec<(PodId, Failure)>, usize) {
         let mut queue: VecDeque<PodId> = pods.iter().copied().collect();
         let mut failed: BTreeMap<PodId, (usize, Failure)> = BTreeMap::new();
         let mut tries = 0;
@@ -224,7 +237,7 @@ impl<'p, 'a> Run<'p, 'a> {
         let failure = |pod: PodId| failed.get(&pod).map_or(Failure::LeftOut, |(_, why)| *why);
         let mut left: Vec<PodId> = queue.into();
         left.sort_unstable();
-        left.into_iter().map(|pod| (pod, failure(pod))).collect()
+        (left.into_iter().map(|pod| (pod, failure(pod))).collect(), tries)
     }
 
     /// Finds a place for one pod, giving up preferences of its class until there is one.

@@ -29,7 +29,7 @@ use crate::{
         demand::Why,
         output::{self, Draft, explain},
         problem::Problem,
-        solver::{self, Failure, Options, Solution},
+        solver::{self, Failure, Options, Solution, Ties},
         state::State,
     },
 };
@@ -103,6 +103,7 @@ impl<'a> World<'a> {
             waits_for_reserved: trial.given_back.is_some(),
             settles_at: trial.settles_at,
             tries_max: limits::TRIES_PER_PLAN_MAX,
+            ties: Ties::Cheapest,
         };
         let solution = solver::solve(problem, state, &pods, options);
         outcome(problem, &solution, trial, pods.len())

@@ -66,11 +66,12 @@ impl Run<'_, '_> {
                 .into_iter()
                 .filter_map(|target| self.opening(pod, number, target))
                 .collect();
-            // With equally good domains the cheapest: any of them is one of Karpenter's answers.
             if 1 < openings.len() {
+                let shift = self.shift(openings.len());
                 openings.sort_by_cached_key(|opening| {
                     self.cheapest(number, opening.set, &opening.types).unwrap_or(HourlyPrice::MAX)
                 });
+                openings.rotate_left(shift);
             }
             for opening in openings {
                 match self.open(pod, number, opening) {

@@ -165,8 +165,8 @@ impl Run<'_, '_> {
         if pod.allowed.is_empty() && is_plain { Answer::Never } else { Answer::NotNow }
     }
 
-    /// What the claim becomes with the cheapest of `targets` that goes, and the types that are left of
-    /// `roomy`.
+    /// What the claim becomes with one of `targets` that goes, as ties are broken, and the types that are
+    /// left of `roomy`.
     fn joined(
         &mut self,
         number: ClaimId,
@@ -196,8 +196,13 @@ impl Run<'_, '_> {
                 Hold::Wait | Hold::Nowhere => None,
             }
         });
-        let cheapest = goes.min_by_key(|(is_dear, price, ..)| (*is_dear, *price));
-        cheapest.map(|(_, _, joined, types)| (joined, types))
+        let mut goes: Vec<_> = goes.collect();
+        if 1 < goes.len() {
+            let shift = self.shift(goes.len());
+            goes.sort_by_key(|(is_dear, price, ..)| (*is_dear, *price));
+            goes.rotate_left(shift);
+        }
+        goes.into_iter().next().map(|(_, _, joined, types)| (joined, types))
     }
 
     fn join(&mut self, pod: &Pod, number: ClaimId, joined: Joined) {

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    LabelKey, Pod,
+    HourlyPrice, LabelKey, Pod,
     labels::{ARCH, HOSTNAME, ZONE},
     selector::LabelSelector,
     topology::{PodAffinity, PodAffinityTerm, Weighted},
@@ -336,4 +336,27 @@ fn what_is_ending_still_keeps_others_away_but_nobody_is_near_to_it() {
     facts.pods.retain(|pod| pod.key.name.as_str() != "guard-0");
     assert_eq!(grouped(&facts), "web | left: fan");
     assert_eq!(provision(&facts).placements.len(), 1, "nothing keeps it away any more");
+}
+
+#[test]
+fn who_stays_together_goes_where_it_is_cheapest_for_all() {
+    let mut facts = facts(replicas("a", 7, &near(ZONE, "a", app("a", "cpu=2"))));
+    let mut types = vec![
+        instance_type("t.large", "cpu=16 memory=32Gi pods=50", &[]),
+        instance_type("t.medium", "cpu=4 memory=8Gi pods=5", &[]),
+    ];
+    // Zone 1 is the cheapest for the first pod, zone 3 for the seven.
+    for (kind, zone) in [("t.medium", "zone-1"), ("t.large", "zone-3")] {
+        let offerings = types.iter_mut().filter(|known| known.name.as_str() == kind);
+        let offerings = offerings.flat_map(|known| known.offerings.iter_mut());
+        for offering in offerings.filter(|offering| offering.zone.as_str() == zone) {
+            offering.price = HourlyPrice::from_nanos(offering.price.nanos() / 2);
+        }
+    }
+    offer(&mut facts, types);
+    let plan = provision(&facts);
+    assert_eq!((plan.promises.len(), plan.promises[0].cheapest.zone.as_str()), (1, "zone-3"));
+    assert_eq!(provision(&facts), plan);
+    facts.pods.truncate(1);
+    assert_eq!(provision(&facts).promises[0].cheapest.zone.as_str(), "zone-1");
 }

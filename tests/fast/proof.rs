@@ -3,6 +3,7 @@
 #![expect(
     clippy::expect_used,
     clippy::indexing_slicing,
+    clippy::print_stdout,
     reason = "helpers of tests fail loudly; what a JSON value lacks is null"
 )]
 
@@ -23,6 +24,7 @@ use journeyman::{
     screen::Screen,
 };
 use model::RegionCatalog;
+use scheduling::Paid;
 use serde::Deserialize;
 use serde_json::Value;
 use tests::repository;
@@ -125,8 +127,14 @@ fn render_args(entry: &Entry, manifests: PathBuf) -> RenderArgs {
     }
 }
 
-/// What is wrong with our answer; nothing if it is Karpenter's.
-fn faults(entry: &Entry, catalogs: &Catalogs, folder: &Path) -> Vec<String> {
+/// What is wrong with our answer; nothing if it is Karpenter's. What it costs is added to `paid` where
+/// Karpenter's cost varies.
+fn faults(
+    entry: &Entry,
+    catalogs: &Catalogs,
+    folder: &Path,
+    paid: &Mutex<Vec<Paid>>,
+) -> Vec<String> {
     let kind = entry.name.split('/').next().unwrap_or_default();
     let manifests = folder.join(entry.name.replace('/', "-")).with_extension("yaml");
     std::fs::write(&manifests, &entry.files["manifests.yaml"]).expect("a file for the test");
@@ -169,9 +177,26 @@ fn faults(entry: &Entry, catalogs: &Catalogs, folder: &Path) -> Vec<String> {
         _ => {
             let gates = entry.scenario.flags.get("feature-gates").map_or("", String::as_str);
             let sells_reserved = !gates.contains("ReservedCapacity=false");
+            paid.lock().expect("no test panics").extend(scheduling::paid(&entry.expected, &answer));
             scheduling::faults((catalog, sells_reserved), &entry.expected, &answer)
         }
     }
+}
+
+/// Where Karpenter's answers cost now more, now less: in sum less than its mean. (That none costs more
+/// than its worst is looked at one by one.)
+fn check_prices(paid: &[Paid]) {
+    assert!(30 < paid.len(), "Karpenter's price varies in {} scenarios only", paid.len());
+    let sum = |price: fn(&Paid) -> u64| paid.iter().map(price).sum::<u64>();
+    let (ours, mean, worst) = (sum(|p| p.ours), sum(|p| p.mean), sum(|p| p.worst));
+    let dearer = paid.iter().filter(|p| p.mean < p.ours).count();
+    let cheaper = paid.iter().filter(|p| p.ours < p.mean).count();
+    println!(
+        "{} scenarios in nano-dollars per hour: ours {ours}, Karpenter's mean {mean}, its worst \
+         {worst}; cheaper than its mean {cheaper}, dearer {dearer}",
+        paid.len()
+    );
+    assert!(ours < mean && dearer < cheaper, "dearer than Karpenter's mean");
 }
 
 #[test]
@@ -187,12 +212,13 @@ fn karpenters_answers_are_ours() {
     let text = std::fs::read_to_string(path).expect("the exceptions");
     let exceptions: BTreeMap<String, String> = serde_json::from_str(&text).expect("JSON");
     let (next, wrong) = (Mutex::new(entries.iter()), Mutex::new(BTreeMap::new()));
+    let paid = Mutex::new(Vec::new());
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
     std::thread::scope(|scope| {
         for _ in 0..threads {
             scope.spawn(|| {
                 while let Some(entry) = { next.lock().expect("no test panics").next() } {
-                    let faults = faults(entry, &catalogs, &folder);
+                    let faults = faults(entry, &catalogs, &folder, &paid);
                     if !faults.is_empty() {
                         wrong.lock().expect("no test panics").insert(entry.name.clone(), faults);
                     }
@@ -207,7 +233,12 @@ fn karpenters_answers_are_ours() {
         .map(|(name, faults)| format!("{name}: {}", faults.join("; ")))
         .collect();
     assert!(unexpected.is_empty(), "{} differ:\n{}", unexpected.len(), unexpected.join("\n"));
-    let idle: BTreeSet<&String> =
-        exceptions.keys().filter(|name| !wrong.contains_key(*name)).collect();
+    // `compare` plays more than is packed.
+    let played: BTreeSet<&str> = entries.iter().map(|entry| entry.name.as_str()).collect();
+    let idle: BTreeSet<&String> = exceptions
+        .keys()
+        .filter(|name| played.contains(name.as_str()) && !wrong.contains_key(*name))
+        .collect();
     assert!(idle.is_empty(), "these are no exceptions any more: {idle:?}");
+    check_prices(&paid.into_inner().expect("no test panics"));
 }

@@ -65,6 +65,35 @@ pub(crate) fn faults(
     world.beyond(&mine, actual, &expected["bounds"])
 }
 
+/// What an answer costs, and what Karpenter's cost, in nano-dollars per hour.
+pub(crate) struct Paid {
+    pub(crate) ours: u64,
+    /// The mean of the answers that were seen; where they are too many to be kept, the middle between the
+    /// cheapest and the dearest.
+    pub(crate) mean: u64,
+    pub(crate) worst: u64,
+}
+
+/// What the answer costs where Karpenter's price varies.
+pub(crate) fn paid(expected: &Value, actual: &Value) -> Option<Paid> {
+    let bound = |place: usize| {
+        let dollars = expected["bounds"]["price"][place].as_f64()?;
+        let nanos = model::HourlyPrice::parse_dollars(&format!("{dollars:.9}")).expect("a price");
+        Some(nanos.nanos())
+    };
+    let (best, worst) = (bound(0)?, bound(1)?);
+    if worst <= best {
+        return None;
+    }
+    let cost = |answer: &Value| -> u64 { list(&answer["newNodeClaims"]).map(price).sum() };
+    let seen: Vec<u64> = list(&expected["variants"]).map(cost).collect();
+    let mean = match u64::try_from(seen.len()).expect("a few") {
+        0 => u64::midpoint(best, worst),
+        count => seen.iter().sum::<u64>() / count,
+    };
+    Some(Paid { ours: cost(actual), mean, worst })
+}
+
 fn contrast(theirs: &Answer, mine: &Answer) -> String {
     let missing: Vec<&Claim> =
         theirs.claims.iter().filter(|claim| !mine.claims.contains(claim)).collect();

@@ -114,6 +114,17 @@ fn a_malformed_object_is_reported_and_does_not_poison_the_rest() {
 }
 
 #[test]
+fn a_class_that_is_being_deleted_closes_its_pools() {
+    let metadata = "metadata: {name: default, deletionTimestamp: '2026-08-01T11:00:00Z', \
+        finalizers: [karpenter.k8s.aws/termination]}";
+    let text = CLUSTER.replacen("metadata: {name: default}", metadata, 1);
+    let manifests = vec![file("deleted-class.yaml", &text)];
+    let (text, _, validation) = planned(&PlanArgs { manifests, ..PlanArgs::default() });
+    assert_eq!(validation.unplaced, 4, "{text}");
+    assert!(text.contains("is being deleted"), "{text}");
+}
+
+#[test]
 fn a_claim_without_an_instance_is_waited_for() {
     let claim = "---\napiVersion: karpenter.sh/v1\nkind: NodeClaim\nmetadata: {name: general-x, labels: \
         {karpenter.sh/nodepool: general}}\nspec: {nodeClassRef: {group: karpenter.k8s.aws, kind: \

@@ -214,3 +214,17 @@ fn a_node_that_is_not_registered_stands_in_the_order_by_its_claims_name() {
     }
     check(&facts, &["node-2: web"]);
 }
+
+#[test]
+fn what_runs_on_a_starting_node_without_a_label_of_its_type_takes_room() {
+    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    let mut claim = add_managed(&mut facts, "young");
+    claim.phase = ClaimPhase::Registered;
+    facts.ledger.claims.insert(claim.name.clone(), claim);
+    let young = &mut facts.nodes.get_mut("young").unwrap().labels;
+    young.retain(|key, _| key != labels::INSTANCE_TYPE && key != labels::INITIALIZED);
+    check(&facts, &["young: a"]);
+    // What runs there takes room.
+    facts.pods.push(running("big", "young", spec("cpu=15")));
+    assert!(provision(&facts).placements.is_empty());
+}

@@ -13,10 +13,11 @@ use std::{
 
 use model::{
     InstanceTypeName, NodePoolName, Plan, Pod, PodKey, PodUid,
+    buffer::BufferTarget,
     facts::Facts,
     labels::{CAPACITY_TYPE, HOSTNAME, ZONE},
     node_pool::NodePool,
-    plan::Promise,
+    plan::{Promise, Target},
 };
 use plan_check::violations;
 use planner::{PreparedFacts, provision};
@@ -275,5 +276,42 @@ proptest! {
         let values = ["us-west-2a", "us-west-2b", "us-west-2c", "spot", "on-demand"];
         let pinned = values.iter().filter_map(|value| price(worlds::pinned(key, value, pod.clone())));
         prop_assert_eq!(spread, pinned.min());
+    }
+
+    /// What is being deleted still keeps away whom it must not be with, until it is gone.
+    #[test]
+    fn what_is_ending_still_keeps_others_away(sketch in worlds()) {
+        let mut facts = world(&Sketch { has_nodes: true, is_about_others: true, ..sketch });
+        worlds::end_the_guard(&mut facts);
+        let plan = provision(&facts);
+        let is_meant = |key: &PodKey| {
+            let pod = facts.pods.iter().find(|pod| pod.key == *key);
+            pod.is_some_and(|pod| pod.spec.labels.get("app").is_some_and(|app| app == "b"))
+        };
+        let beside = plan.placements.iter().filter(|placement| {
+            placement.target == Target::Node("byo".parse().unwrap())
+        });
+        let met: Vec<&PodKey> =
+            beside.flat_map(|placement| &placement.pods).filter(|key| is_meant(key)).collect();
+        prop_assert!(met.is_empty(), "{met:?}\n{}", worlds::shown(&facts, &plan));
+    }
+
+    /// Pods come before pods of a buffer that ask for the same.
+    #[test]
+    fn a_buffer_takes_a_place_from_no_pod_like_its_own(sketch in worlds()) {
+        let workloads = sketch.workloads.iter().take(1).cloned().collect();
+        let alone = Sketch { workloads, has_buffer: false, ..sketch };
+        let facts = world(&alone);
+        let Some(pod) = facts.pods.first() else { return Ok(()) };
+        let mut more = facts.clone();
+        more.policies.capacity_buffer = true;
+        more.surroundings.capacity_buffers[0].target =
+            BufferTarget::Template(Arc::clone(&pod.spec));
+        let real = |plan: &Plan| -> BTreeSet<PodKey> {
+            let is_real = |key: &PodKey| facts.pods.iter().any(|pod| pod.key == *key);
+            unplaced(plan).into_iter().filter(is_real).collect()
+        };
+        let (without, with) = (real(&provision(&facts)), real(&provision(&more)));
+        prop_assert!(with.is_subset(&without), "{with:?} and not {without:?}");
     }
 }

@@ -338,6 +338,13 @@ fn add_nodes(facts: &mut Facts, are_about_others: bool) {
     facts.pods.extend([first.on("general-6-0").build(), guard.build()]);
 }
 
+/// The pod that keeps away from others on a node of nobody's is being deleted.
+pub(crate) fn end_the_guard(facts: &mut Facts) {
+    for pod in facts.pods.iter_mut().filter(|pod| pod.key.name.as_str() == "bound-1") {
+        pod.deleted_at = Some(facts.now);
+    }
+}
+
 /// The facts when every promise became a node of its own and every pod runs where it was put.
 pub(crate) fn carried_out(facts: &Facts, plan: &Plan) -> Facts {
     let mut after = facts.clone();

@@ -1,28 +1,22 @@
 //! EKS: where a cluster's API server is, and what nodes are told about it.
 
-use std::{
-    net::{Ipv4Addr, Ipv6Addr},
-    sync::{Arc, Mutex, PoisonError},
-    time::{Duration, SystemTime},
-};
+use std::net::{Ipv4Addr, Ipv6Addr};
 
 use aws_config::SdkConfig;
 use aws_sdk_eks::{Client, types::Cluster};
-use aws_smithy_async::time::SharedTimeSource;
 use model::{ClusterName, node_class::ClusterSettings};
 use ports::PortError;
 
-use crate::fault::{BadAnswer, port_error};
+use crate::{
+    fault::{BadAnswer, port_error},
+    kept::Kept,
+};
 
 const OPERATION: &str = "DescribeCluster";
 /// The service `kube-dns` has the tenth address of the services' range.
 ///
 /// <https://docs.aws.amazon.com/eks/latest/APIReference/API_KubernetesNetworkConfigRequest.html>
 const DNS_ADDRESS_INDEX: u8 = 10;
-/// How long EKS's word holds. Of all that it says only the version ever changes, by an upgrade that
-/// takes longer than this; looks for pending pods come every few seconds.
-const KEPT_FOR: Duration = Duration::from_mins(5);
-
 /// Another way to the API server; what is `None` is EKS's word.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Connection {
@@ -38,9 +32,7 @@ pub struct EksClusters {
     client: Client,
     region: String,
     connection: Connection,
-    time: SharedTimeSource,
-    /// What was said last, and when. Clones share it.
-    kept: Arc<Mutex<Option<(SystemTime, ClusterSettings)>>>,
+    kept: Kept<ClusterName, ClusterSettings>,
 }
 
 impl EksClusters {
@@ -49,30 +41,19 @@ impl EksClusters {
             client: Client::new(config),
             region: region.to_owned(),
             connection,
-            time: config.time_source().unwrap_or_default(),
-            kept: Arc::default(),
+            kept: Kept::new(config),
         }
     }
 
     /// What nodes of `cluster` are told about it, and where its API server is. EKS is asked at most
     /// every five minutes; a failure is not kept.
     pub async fn settings(&self, cluster: &ClusterName) -> Result<ClusterSettings, PortError> {
-        let now = self.time.now();
-        if let Some(kept) = self.kept(cluster, now) {
+        if let Some(kept) = self.kept.get(cluster) {
             return Ok(kept);
         }
         let settings = self.ask(cluster).await?;
-        let mut kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        *kept = Some((now, settings.clone()));
+        self.kept.put(cluster, &settings);
         Ok(settings)
-    }
-
-    fn kept(&self, cluster: &ClusterName, now: SystemTime) -> Option<ClusterSettings> {
-        let kept = self.kept.lock().unwrap_or_else(PoisonError::into_inner);
-        let (asked_at, settings) = kept.as_ref()?;
-        // A clock that was set back says nothing about age.
-        let is_fresh = now.duration_since(*asked_at).is_ok_and(|age| age < KEPT_FOR);
-        (is_fresh && settings.name == *cluster).then(|| settings.clone())
     }
 
     async fn ask(&self, cluster: &ClusterName) -> Result<ClusterSettings, PortError> {
@@ -123,11 +104,16 @@ fn dns_ip(service_cidr: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use std::{
+        sync::{Arc, Mutex},
+        time::SystemTime,
+    };
+
     use aws_sdk_eks::types::{Certificate, KubernetesNetworkConfigResponse};
-    use aws_smithy_async::time::TimeSource;
+    use aws_smithy_async::time::{SharedTimeSource, TimeSource};
 
     use super::*;
-    use crate::wire::Wire;
+    use crate::{kept::KEPT_FOR, wire::Wire};
 
     #[test]
     fn dns_has_the_tenth_address_of_the_services() {

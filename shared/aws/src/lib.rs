@@ -16,6 +16,7 @@ mod fault;
 mod fixture;
 mod iam;
 mod json_call;
+mod kept;
 mod pricing;
 #[cfg(test)]
 mod rights;

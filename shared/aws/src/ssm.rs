@@ -10,14 +10,21 @@ use serde_json::{Value, json};
 use crate::{
     fault::BadAnswer,
     json_call::{JsonService, Operation},
+    kept::Kept,
 };
 
 const GET: Operation =
     Operation { name: "GetParameter", target: "AmazonSSM.GetParameter", service: "ssm" };
 
-/// SSM parameters of one region.
+/// SSM parameters of one region, asked for at most every five minutes each; a failure is not kept, and that
+/// there is none is.
+///
+/// Karpenter: `pkg/providers/ssm/provider.go`, which keeps them, too.
 #[derive(Clone, Debug)]
-pub(crate) struct Parameters(JsonService);
+pub(crate) struct Parameters {
+    service: JsonService,
+    kept: Kept<String, Option<String>>,
+}
 
 impl Parameters {
     pub(crate) fn new(
@@ -25,7 +32,8 @@ impl Parameters {
         region: &str,
         credentials: SharedCredentialsProvider,
     ) -> Self {
-        Self(JsonService::new(config, endpoint(region), region, credentials))
+        let service = JsonService::new(config, endpoint(region), region, credentials);
+        Self { service, kept: Kept::new(config) }
     }
 
     /// The same at the other end of `connector`.
@@ -34,12 +42,18 @@ impl Parameters {
         self,
         connector: aws_smithy_runtime_api::client::http::SharedHttpConnector,
     ) -> Self {
-        Self(self.0.over(connector))
+        Self { service: self.service.over(connector), ..self }
     }
 
     /// The value of the parameter called `name`, if there is one.
     pub(crate) async fn get(&self, name: &str) -> Result<Option<String>, PortError> {
-        value_of(self.0.call(GET, &json!({ "Name": name })).await)
+        let name = name.to_owned();
+        if let Some(value) = self.kept.get(&name) {
+            return Ok(value);
+        }
+        let value = value_of(self.service.call(GET, &json!({ "Name": name })).await)?;
+        self.kept.put(&name, &value);
+        Ok(value)
     }
 }
 
@@ -68,7 +82,10 @@ mod tests {
     use aws_credential_types::Credentials;
 
     use super::*;
-    use crate::json_call::{from_answer, to_request};
+    use crate::{
+        json_call::{from_answer, to_request},
+        wire::Wire,
+    };
 
     #[test]
     fn the_request_names_the_parameter_and_is_signed_for_ssm() {
@@ -118,5 +135,24 @@ mod tests {
         check(400, r#"{"__type":"AccessDeniedException"}"#, Err(Fault::Permanent));
         check(500, "<html>", Err(Fault::Unknown));
         check(200, "{}", Err(Fault::Permanent));
+    }
+
+    #[tokio::test]
+    async fn a_parameter_is_asked_for_once_in_five_minutes_whether_it_is_there_or_not() {
+        let wire = Wire::answering(&[
+            Some((500, "{}")),
+            Some((200, r#"{"Parameter":{"Value":"ami-1"}}"#)),
+            Some((400, r#"{"__type":"ParameterNotFound"}"#)),
+        ]);
+        let credentials = Credentials::new("AKIDEXAMPLE", "secret", None, None, "test");
+        let credentials = SharedCredentialsProvider::new(credentials);
+        let parameters = Parameters::new(&wire.config(), "us-west-2", credentials);
+        let parameters = parameters.over(wire.connector());
+        assert!(parameters.get("there").await.is_err());
+        for _ in 0..2 {
+            assert_eq!(parameters.get("there").await.unwrap().as_deref(), Some("ami-1"));
+            assert_eq!(parameters.get("missing").await.unwrap(), None);
+        }
+        assert_eq!(wire.sent().len(), 3);
     }
 }

@@ -1,0 +1,47 @@
+//! Answers that hold for some minutes: a process asks once for all of its calls.
+
+use std::{
+    collections::BTreeMap,
+    sync::{Arc, Mutex, PoisonError},
+    time::{Duration, SystemTime},
+};
+
+use aws_config::SdkConfig;
+use aws_smithy_async::time::SharedTimeSource;
+
+/// How long an answer holds. What is kept here changes by an upgrade or a release of images, while looks
+/// for pending pods come every few seconds.
+pub(crate) const KEPT_FOR: Duration = Duration::from_mins(5);
+
+/// Answers by what was asked. Clones share them.
+#[derive(Clone, Debug)]
+pub(crate) struct Kept<K, V> {
+    time: SharedTimeSource,
+    answers: Arc<Mutex<BTreeMap<K, (SystemTime, V)>>>,
+}
+
+impl<K: Ord + Clone, V: Clone> Kept<K, V> {
+    pub(crate) fn new(config: &SdkConfig) -> Self {
+        Self { time: config.time_source().unwrap_or_default(), answers: Arc::default() }
+    }
+
+    /// What was answered about `key`, if that still holds.
+    pub(crate) fn get(&self, key: &K) -> Option<V> {
+        let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        let (answered_at, value) = answers.get(key)?;
+        is_fresh(*answered_at, self.time.now()).then(|| value.clone())
+    }
+
+    /// Keeps `value`, and forgets what holds no longer.
+    pub(crate) fn put(&self, key: &K, value: &V) {
+        let now = self.time.now();
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.retain(|_, (answered_at, _)| is_fresh(*answered_at, now));
+        answers.insert(key.clone(), (now, value.clone()));
+    }
+}
+
+/// A clock that was set back says nothing about age.
+fn is_fresh(answered_at: SystemTime, now: SystemTime) -> bool {
+    now.duration_since(answered_at).is_ok_and(|age| age < KEPT_FOR)
+}

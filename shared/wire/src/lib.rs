@@ -6,4 +6,5 @@
 
 pub mod event;
 pub mod message;
+pub mod packed;
 pub mod record;

@@ -10,7 +10,8 @@ fn check(sim: &Sim) {
     let claims = sim.claims();
     assert!(!claims.is_empty());
     for claim in claims {
-        let stored = u64::try_from(wire::record::encode_claim(&claim).len()).unwrap();
+        let packed = wire::packed::pack(&wire::record::encode_claim(&claim));
+        let stored = u64::try_from(packed.len()).unwrap();
         let estimated = claim_bytes(&claim);
         let is_near = stored * 4 / 5 <= estimated && estimated <= stored * 6 / 5;
         assert!(is_near, "{} {}: {estimated} of {stored}", claim.name, claim.phase);

@@ -55,7 +55,7 @@ pub(super) fn is_new() -> Guard {
 fn to_item(cluster: &ClusterName, key: &str, claims: &[&NodeClaim]) -> Item {
     let mut item = item::key(cluster, key);
     item.insert(CLAIMS.to_owned(), item::number(count(claims.len())));
-    item.insert(RECORD.to_owned(), item::text(&wire::record::encode_claims(claims)));
+    item.insert(RECORD.to_owned(), item::packed(&wire::record::encode_claims(claims)));
     item
 }
 
@@ -65,7 +65,7 @@ fn count(claims: usize) -> u64 {
 
 impl Batch {
     pub(super) fn of(item: &Item) -> Result<Self, Unreadable> {
-        let claims = wire::record::decode_claims(item::text_of(item, RECORD)?);
+        let claims = wire::record::decode_claims(&item::packed_text_of(item, RECORD)?);
         let claims =
             claims.map_err(|error| item::unreadable(item, format!("`{RECORD}`: {error}")))?;
         Ok(Self { key: item::text_of(item, item::ITEM)?.to_owned(), claims })

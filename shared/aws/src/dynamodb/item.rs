@@ -3,9 +3,9 @@
 //! The names here are the contract with `template.yaml`, whose index reads them, and with functions of
 //! other releases that share the table while they are replaced.
 
-use std::collections::BTreeMap;
+use std::{borrow::Cow, collections::BTreeMap};
 
-use aws_sdk_dynamodb::types::AttributeValue;
+use aws_sdk_dynamodb::{primitives::Blob, types::AttributeValue};
 use jiff::{SignedDuration, Timestamp};
 use model::{
     Bytes, CapacityType, ClusterName, CommandId, CommitId, Function, ImageId, InstanceId,
@@ -73,6 +73,11 @@ pub(super) fn text(text: &str) -> AttributeValue {
     AttributeValue::S(text.to_owned())
 }
 
+/// `text` as it stands in items of which there are many.
+pub(super) fn packed(text: &str) -> AttributeValue {
+    AttributeValue::B(Blob::new(wire::packed::pack(text)))
+}
+
 pub(super) fn number(number: impl Into<i128>) -> AttributeValue {
     AttributeValue::N(number.into().to_string())
 }
@@ -138,7 +143,7 @@ pub(super) fn claim_item(cluster: &ClusterName, claim: &NodeClaim) -> Item {
         [
             (PHASE, text(claim.phase.as_str())),
             (VERSION, number(claim.version)),
-            (RECORD, text(&wire::record::encode_claim(claim))),
+            (RECORD, packed(&wire::record::encode_claim(claim))),
         ],
     );
     if let Some(instance) = &claim.instance {
@@ -243,7 +248,7 @@ fn seconds_rounded_up(at: Timestamp) -> i64 {
 }
 
 pub(super) fn claim_from_item(item: &Item) -> Result<NodeClaim, Unreadable> {
-    let record = wire::record::decode_claim(text_of(item, RECORD)?);
+    let record = wire::record::decode_claim(&packed_text_of(item, RECORD)?);
     let claim = record.map_err(|error| unreadable(item, format!("`{RECORD}`: {error}")))?;
     // The table's conditions see the attributes, the code sees the record.
     let version: u64 = number_of(item, VERSION)?;
@@ -360,6 +365,15 @@ fn value_bytes(value: &AttributeValue) -> usize {
 pub(super) fn text_of<'a>(item: &'a Item, name: &str) -> Result<&'a str, Unreadable> {
     let value = item.get(name).and_then(|value| value.as_s().ok());
     value.map(String::as_str).ok_or_else(|| unreadable(item, format!("`{name}` must be a text")))
+}
+
+/// The text of [`packed`]; a text that is not packed, as the release of commit 405e221 wrote it, is read, too.
+pub(super) fn packed_text_of<'a>(item: &'a Item, name: &str) -> Result<Cow<'a, str>, Unreadable> {
+    let Some(Ok(packed)) = item.get(name).map(AttributeValue::as_b) else {
+        return text_of(item, name).map(Cow::Borrowed);
+    };
+    let text = wire::packed::unpack(packed.as_ref());
+    text.map(Cow::Owned).map_err(|error| unreadable(item, format!("`{name}`: {error}")))
 }
 
 pub(super) fn number_of<T: std::str::FromStr>(item: &Item, name: &str) -> Result<T, Unreadable> {

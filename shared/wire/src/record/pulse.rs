@@ -26,6 +26,20 @@ pub(super) struct PulseRecordV1 {
 struct NoteV1 {
     digest: u64,
     at: Timestamp,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    since: Option<Timestamp>,
+}
+
+impl NoteV1 {
+    fn of(note: PulseNote) -> Self {
+        let PulseNote { digest, at, since } = note;
+        Self { digest, at, since: (since != at).then_some(since) }
+    }
+
+    fn into_note(self) -> PulseNote {
+        let Self { digest, at, since } = self;
+        PulseNote { digest, at, since: since.unwrap_or(at) }
+    }
 }
 
 impl PulseRecordV1 {
@@ -37,7 +51,7 @@ impl PulseRecordV1 {
             due_at,
             served: CountersV1::of(served),
             failures,
-            note: note.map(|PulseNote { digest, at }| NoteV1 { digest, at }),
+            note: note.map(NoteV1::of),
         }
     }
 
@@ -47,7 +61,7 @@ impl PulseRecordV1 {
             due_at: self.due_at,
             served: self.served.into_counters(),
             failures: self.failures,
-            note: self.note.map(|NoteV1 { digest, at }| PulseNote { digest, at }),
+            note: self.note.map(NoteV1::into_note),
         }
     }
 }

@@ -126,7 +126,7 @@ fn pulses_commands_refusals_and_retries_survive() {
         due_at: Some(at),
         served: Counters { arrivals: 3, departures: 4 },
         failures: 2,
-        note: Some(PulseNote { digest: u64::MAX, at }),
+        note: Some(PulseNote { digest: u64::MAX, at, since: at }),
     };
     for pulse in [idle, armed] {
         assert_eq!(decode_pulse(&encode_pulse(&pulse)), Ok(pulse));

@@ -20,6 +20,7 @@ async fn main() -> anyhow::Result<()> {
         mailbox: &platform.mailbox(),
         clock: &WallClock,
         offers: &handlers::Offers::default(),
+        known: &handlers::KnownTemplates::default(),
     };
     let handle = async |trigger: LaunchTrigger, at: &Invocation| match trigger {
         LaunchTrigger::Pulse(signal) => {

@@ -10,6 +10,12 @@ impl ports::Clock for WallClock {
     fn now(&self) -> Timestamp {
         now()
     }
+
+    async fn wait_until(&self, time: Timestamp) {
+        if let Ok(left) = std::time::Duration::try_from(time.duration_since(now())) {
+            tokio::time::sleep(left).await;
+        }
+    }
 }
 
 /// Now.

@@ -4,7 +4,7 @@
 //! after a failure is handled all the same. What comes when the time is nearly up is not begun: it is
 //! delivered again.
 
-use std::{cell::RefCell, pin::Pin};
+use std::{cell::RefCell, pin::Pin, time::SystemTime};
 
 use jiff::{SignedDuration, Timestamp};
 use lambda_runtime::{Diagnostic, LambdaEvent, service_fn};
@@ -69,8 +69,7 @@ where
     let meter = RefCell::new(Meter::default());
     let answer = async |event: LambdaEvent<Value>| -> Result<Value, Diagnostic> {
         let began_at = clock::now();
-        let deadline = Timestamp::try_from(event.context.deadline()).unwrap_or(Timestamp::MAX);
-        let deadline = deadline.checked_sub(MARGIN).unwrap_or(deadline);
+        let deadline = deadline(event.context.deadline(), began_at);
         let call = Call { request_id: &event.context.request_id, now: began_at, deadline };
         let span = info_span!("call", function = server.function, request_id = call.request_id);
         let (answer, counts) = server.answer(event.payload, &call).instrument(span).await;
@@ -83,6 +82,13 @@ where
         Ok(answer?)
     };
     lambda_runtime::run(service_fn(answer)).await.map_err(anyhow::Error::from_boxed)
+}
+
+/// When a call that `began_at` should end, by what the runtime was `told`. A deadline that has passed when
+/// the call begins is none: `cargo lambda watch` tells a length there, which as a time is of 1970.
+fn deadline(told: SystemTime, began_at: Timestamp) -> Timestamp {
+    let told = Timestamp::try_from(told).unwrap_or(Timestamp::MAX);
+    if told <= began_at { Timestamp::MAX } else { told.checked_sub(MARGIN).unwrap_or(told) }
 }
 
 /// What is the same for everything that came with one call.

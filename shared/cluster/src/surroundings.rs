@@ -7,6 +7,7 @@ use api::{
     lists,
     objects::{BufferManifest, Referable, StorageClassManifest, Workload},
 };
+use futures_util::future::try_join5;
 use model::{
     Namespace, NodeName, PodKey, PodSpec, api_version,
     eviction::PodDisruptionBudget,
@@ -101,21 +102,33 @@ impl Reader<'_> {
     }
 }
 
-/// Reads all of it, kind by kind.
+/// Reads all of it, the kinds side by side.
 pub(crate) async fn read(
     cluster: &KubeCluster,
     policies: &Policies,
 ) -> Result<Surrounded, PortError> {
     let mut reader = Reader { cluster, malformed: Vec::new() };
-    let namespaces = reader.all(&NAMESPACES).await?.into_iter().collect();
-    let mut surroundings = Surroundings { namespaces, ..Surroundings::default() };
-    let classes = reader.all(&STORAGE_CLASSES).await?.into_iter();
+    let storage = async {
+        let claims = cluster.list(&VOLUME_CLAIMS).await?;
+        // After the claims: what they are bound to is there.
+        Ok((claims, cluster.list(&VOLUMES).await?))
+    };
+    let (namespaces, classes, (claims, volumes), attach_limits, budgets) = Box::pin(try_join5(
+        cluster.list(&NAMESPACES),
+        cluster.list(&STORAGE_CLASSES),
+        storage,
+        cluster.list(&CSI_NODES),
+        cluster.list(&BUDGETS),
+    ))
+    .await?;
+    let mut surroundings = Surroundings::default();
+    surroundings.namespaces = reader.kept(namespaces).into_iter().collect();
+    let classes = reader.kept(classes).into_iter();
     surroundings.storage.classes = classes.map(|read| (read.name, read.class)).collect();
-    surroundings.storage.claims = reader.all(&VOLUME_CLAIMS).await?.into_iter().collect();
-    // After the claims: what they are bound to is there.
-    surroundings.storage.volumes = reader.all(&VOLUMES).await?.into_iter().collect();
-    surroundings.storage.attach_limits = reader.all(&CSI_NODES).await?.into_iter().collect();
-    surroundings.disruption_budgets = reader.all(&BUDGETS).await?;
+    surroundings.storage.claims = reader.kept(claims).into_iter().collect();
+    surroundings.storage.volumes = reader.kept(volumes).into_iter().collect();
+    surroundings.storage.attach_limits = reader.kept(attach_limits).into_iter().collect();
+    surroundings.disruption_budgets = reader.kept(budgets);
     surroundings.disruption_budgets.sort_by(|a, b| a.key.cmp(&b.key));
     if policies.node_overlay {
         let listing = cluster.list(&OVERLAYS).await;

@@ -11,8 +11,8 @@ use std::{cell::RefCell, rc::Rc};
 
 use handlers::{
     CatalogPorts, DisruptPorts, DrainPorts, DryRunTrigger, DryRuns, Error, InterruptPorts,
-    LaunchPorts, Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts, ProvisionTrigger, Report,
-    ResolvePorts, SettlePorts, SweepPorts,
+    KnownTemplates, LaunchPorts, Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts,
+    ProvisionTrigger, Report, ResolvePorts, SettlePorts, SweepPorts,
 };
 use jiff::Timestamp;
 use model::{Function, message::Message, pulse::Signal};
@@ -49,39 +49,46 @@ impl Reports {
     }
 }
 
+/// What one process of a function keeps from one call to the next. Here one stands for all of them.
+#[derive(Default)]
+struct Process {
+    offers: Offers,
+    known: KnownTemplates,
+}
+
 /// Hands deliveries to the handlers, all on the ports of `sim`.
 pub fn dispatch(sim: &Sim, reports: &Reports) -> impl Dispatch + use<> {
-    let (sim, reports, offers) = (sim.clone(), reports.clone(), Rc::new(Offers::default()));
+    let (sim, reports, process) = (sim.clone(), reports.clone(), Rc::new(Process::default()));
     move |delivery: FunctionCall| {
-        let (sim, reports, offers) = (sim.clone(), reports.clone(), Rc::clone(&offers));
+        let (sim, reports, process) = (sim.clone(), reports.clone(), Rc::clone(&process));
         Box::pin(async move {
             let (function, at) = (delivery.function, delivery.invocation.now);
             let report =
-                call(&sim, &offers, delivery).await.map_err(|error| handlers::story(&error))?;
+                call(&sim, &process, delivery).await.map_err(|error| handlers::story(&error))?;
             reports.keep(function, at, report);
             Ok(())
         })
     }
 }
 
-async fn call(sim: &Sim, offers: &Offers, delivery: FunctionCall) -> Result<Report, Error> {
+async fn call(sim: &Sim, process: &Process, delivery: FunctionCall) -> Result<Report, Error> {
     let (function, at) = (delivery.function, &delivery.invocation);
     match delivery.payload {
         Payload::Schedule if function == Function::Resolve => resolve(sim, at).await,
         Payload::Schedule if function == Function::Sweep => sweep(sim, at).await,
-        Payload::Schedule => beat(sim, offers, function, Signal::Schedule, at).await,
+        Payload::Schedule => beat(sim, process, function, Signal::Schedule, at).await,
         Payload::Interruptions(interruptions) => {
             let world = &Only::<only::Interrupt>::new(sim);
             let ports = InterruptPorts::<Only<_>> { ledger: world, mailbox: world };
             handlers::interrupt(&ports, &interruptions, at).await
         }
         Payload::Message(Message::Pulse { function, signal }) => {
-            beat(sim, offers, function, signal, at).await
+            beat(sim, process, function, signal, at).await
         }
         Payload::Message(Message::DryRun { class, key, asked_at }) => {
             let trigger = DryRunTrigger { class, key, asked_at };
             let world = Only::new(sim);
-            handlers::dry_run(&launch_ports(&world, offers), &trigger, at).await?;
+            handlers::dry_run(&launch_ports(&world, process), &trigger, at).await?;
             Ok(Report::default())
         }
     }
@@ -90,17 +97,17 @@ async fn call(sim: &Sim, offers: &Offers, delivery: FunctionCall) -> Result<Repo
 /// A call of a function with continued work.
 async fn beat(
     sim: &Sim,
-    offers: &Offers,
+    process: &Process,
     function: Function,
     signal: Signal,
     at: &Invocation,
 ) -> Result<Report, Error> {
     match function {
-        Function::Provision => provision(sim, offers, signal, at).await,
-        Function::Disrupt => disrupt(sim, offers, signal, at).await,
+        Function::Provision => provision(sim, process, signal, at).await,
+        Function::Disrupt => disrupt(sim, process, signal, at).await,
         Function::Launch => {
             let world = Only::new(sim);
-            handlers::launch(&launch_ports(&world, offers), signal, at).await
+            handlers::launch(&launch_ports(&world, process), signal, at).await
         }
         Function::Settle => settle(sim, signal, at).await,
         Function::Drain => drain(sim, signal, at).await,
@@ -112,7 +119,7 @@ async fn beat(
 
 async fn provision(
     sim: &Sim,
-    offers: &Offers,
+    process: &Process,
     signal: Signal,
     at: &Invocation,
 ) -> Result<Report, Error> {
@@ -124,7 +131,7 @@ async fn provision(
         ledger: world,
         mailbox: world,
         clock: world,
-        offers,
+        offers: &process.offers,
     };
     let poll_interval_seconds = POLL_INTERVAL_SECONDS_DEFAULT;
     handlers::provision(&ports, ProvisionTrigger { signal, poll_interval_seconds }, at).await
@@ -132,7 +139,7 @@ async fn provision(
 
 async fn disrupt(
     sim: &Sim,
-    offers: &Offers,
+    process: &Process,
     signal: Signal,
     at: &Invocation,
 ) -> Result<Report, Error> {
@@ -145,7 +152,7 @@ async fn disrupt(
         ledger: world,
         mailbox: world,
         clock: world,
-        offers,
+        offers: &process.offers,
     };
     handlers::disrupt(&ports, signal, at).await
 }
@@ -184,7 +191,7 @@ async fn sweep(sim: &Sim, at: &Invocation) -> Result<Report, Error> {
 
 fn launch_ports<'a>(
     world: &'a Only<only::Launch>,
-    offers: &'a Offers,
+    process: &'a Process,
 ) -> LaunchPorts<'a, Only<only::Launch>> {
     LaunchPorts {
         ledger: world,
@@ -195,7 +202,8 @@ fn launch_ports<'a>(
         fleet: world,
         mailbox: world,
         clock: world,
-        offers,
+        offers: &process.offers,
+        known: &process.known,
     }
 }
 

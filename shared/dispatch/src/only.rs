@@ -207,6 +207,10 @@ impl<F: Caller> ports::Clock for Only<F> {
     fn now(&self) -> Timestamp {
         self.sim.now()
     }
+
+    async fn wait_until(&self, time: Timestamp) {
+        ports::Clock::wait_until(&self.sim, time).await;
+    }
 }
 
 impl<F: Caller> ports::Mailbox for Only<F> {

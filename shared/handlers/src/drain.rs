@@ -89,18 +89,18 @@ async fn pass<A: Adapters>(
     let due: Vec<&NodeClaim> = deleting.into_iter().filter(|claim| claim.is_due(at.now)).collect();
     let observed = Observed::look(ports, &due, at).await?;
     let last = start.pulse.note;
-    let (visited, is_cut) = each(due, AT_ONCE, ports.clock, at, async |claim| {
+    let (visited, rest_at) = each(due, AT_ONCE, ports.clock, at, async |claim| {
         visit(ports, claim, &observed, last, at).await
     })
     .await;
-    let mut next_at = sooner(waiting, is_cut.then_some(at.now));
+    let mut next_at = sooner(waiting, rest_at);
     let mut ending = Vec::new();
     for Visited { again, terminate } in visited {
         next_at = sooner(next_at, again);
         ending.extend(terminate);
     }
     next_at = sooner(next_at, terminate(ports, &ending, at).await);
-    let note = Some(PulseNote { digest: 0, at: at.now });
+    let note = Some(PulseNote::new(0, at.now));
     let end = PassEnd { read: Some(read), next_at, note };
     Ok(Pass { report: Report { plan: None, malformed: observed.malformed }, end })
 }

@@ -26,7 +26,7 @@ use jiff::{SignedDuration, Timestamp};
 use launch_template::Offers;
 use model::{
     BatchId, ClaimPhase, Function, LaunchTemplateName, NodeClaim, RegionCatalog,
-    launch::{FleetAnswer, Instance},
+    launch::{FleetAnswer, FleetError, Instance},
     ledger::{Snapshot, WriteOutcome},
     pulse::Signal,
 };
@@ -71,6 +71,35 @@ pub struct LaunchPorts<'a, A: Adapters> {
     pub clock: &'a A::Clock,
     /// What earlier calls in this process worked out from the catalog.
     pub offers: &'a Offers,
+    /// The launch templates that earlier calls in this process found or made.
+    pub known: &'a KnownTemplates,
+}
+
+/// Launch templates that are taken to be there: not asked for again until EC2 misses one of them.
+///
+/// Karpenter: `pkg/providers/launchtemplate/launchtemplate.go`, which keeps them in a cache of its own.
+#[derive(Debug, Default)]
+pub struct KnownTemplates(RefCell<BTreeSet<LaunchTemplateName>>);
+
+impl KnownTemplates {
+    /// More than a region's clusters have at a time.
+    const COUNT_MAX: usize = 1_000;
+
+    fn has(&self, name: &LaunchTemplateName) -> bool {
+        self.0.borrow().contains(name)
+    }
+
+    fn add(&self, name: &LaunchTemplateName) {
+        let mut known = self.0.borrow_mut();
+        if known.len() >= Self::COUNT_MAX {
+            known.clear();
+        }
+        known.insert(name.clone());
+    }
+
+    fn forget(&self) {
+        self.0.borrow_mut().clear();
+    }
 }
 
 /// Promised claims that share one fleet request.
@@ -134,8 +163,6 @@ struct Shared {
     snapshot: Snapshot,
     catalog: std::sync::Arc<RegionCatalog>,
     classes: Classes,
-    /// Launch templates that are there.
-    ensured: RefCell<BTreeSet<LaunchTemplateName>>,
 }
 
 async fn pass<A: Adapters>(
@@ -158,8 +185,8 @@ async fn pass<A: Adapters>(
     let (catalog, classes) =
         Box::pin(try_join(ports.catalog.catalog(), Classes::look(ports.cluster, ports.discovery)))
             .await?;
-    let shared = Shared { snapshot, catalog, classes, ensured: RefCell::default() };
-    let (recorded, is_cut) = each(due, AT_ONCE, ports.clock, at, async |mut batch| {
+    let shared = Shared { snapshot, catalog, classes };
+    let (recorded, rest_at) = each(due, AT_ONCE, ports.clock, at, async |mut batch| {
         let outcome = match outcome(ports, &shared, &mut batch, at).await {
             Ok(outcome) => outcome,
             Err(error) => Outcome::Later(story(&error)),
@@ -172,7 +199,7 @@ async fn pass<A: Adapters>(
     })
     .await;
     let next_at = recorded.iter().filter_map(|recorded| recorded.again).min();
-    let next_at = sooner(sooner(waiting, next_at), is_cut.then_some(at.now));
+    let next_at = sooner(sooner(waiting, next_at), rest_at);
     if recorded.iter().any(|recorded| recorded.is_any_launched) {
         wake(ports.mailbox, &[Function::Settle], read, at).await;
     }
@@ -198,7 +225,7 @@ async fn outcome<A: Adapters>(
         }
     }
     Ok(match prepare::prepare(ports, shared, &batch.claims, at).await {
-        Ok(prepared) => ask(ports, &shared.ensured, prepared, batch, at).await?,
+        Ok(prepared) => ask(ports, prepared, batch, at).await?,
         Err(Unprepared::Refused(refusal)) => match batch.requested_at() {
             None => Outcome::Refused(refusal.to_string()),
             Some(_) => Outcome::Later(refusal.to_string()),
@@ -233,20 +260,19 @@ async fn stamp(
     ledger.write_claims(&at.cluster, &batch.claims).await
 }
 
-/// Asks EC2 for the instances of `batch`. Launch templates that are `ensured` are there.
+/// Asks EC2 for the instances of `batch`.
 async fn ask<A: Adapters>(
     ports: &LaunchPorts<'_, A>,
-    ensured: &RefCell<BTreeSet<LaunchTemplateName>>,
     prepared: Box<Prepared>,
     batch: &mut Batch,
     at: &Invocation,
 ) -> Result<Outcome, PortError> {
-    let LaunchPorts { templates, fleet, ledger, .. } = *ports;
+    let LaunchPorts { templates, fleet, ledger, known, .. } = *ports;
     let is_repeated = batch.requested_at().is_some();
     // A launch template that vanished between the two calls is made again, once.
     for _ in 0..2 {
         for template in &prepared.templates {
-            if ensured.borrow().contains(&template.name) {
+            if known.has(&template.name) {
                 continue;
             }
             match templates.ensure(template).await {
@@ -254,21 +280,24 @@ async fn ask<A: Adapters>(
                     return Ok(never(batch, at, story(&error)));
                 }
                 Err(error) => return Ok(Outcome::Later(story(&error))),
-                Ok(()) => {
-                    ensured.borrow_mut().insert(template.name.clone());
-                }
+                Ok(()) => known.add(&template.name),
             }
         }
         if stamp(ledger, batch, at).await? == WriteOutcome::Conflict {
             return Ok(Outcome::Overtaken);
         }
         match fleet.launch(&prepared.request).await {
+            // Nothing is withdrawn on the word of a repeated request alone.
             Ok(answer) if is_repeated && answer.instances.len() < batch.size() => {
-                // Nothing is withdrawn on the word of a repeated request alone.
                 return Ok(Outcome::Later("EC2 brought less than was asked for".to_owned()));
             }
-            Ok(answer) => return Ok(Outcome::Answered(answer, prepared)),
-            Err(error) if error.fault == Fault::NotFound => ensured.borrow_mut().clear(),
+            Ok(answer) => {
+                if answer.errors.iter().any(FleetError::is_template_missing) {
+                    known.forget();
+                }
+                return Ok(Outcome::Answered(answer, prepared));
+            }
+            Err(error) if error.fault == Fault::NotFound => known.forget(),
             Err(error) if error.fault == Fault::Permanent => {
                 return Ok(never(batch, at, story(&error)));
             }

@@ -35,7 +35,7 @@ pub use drain::{DrainPorts, drain};
 pub use error::{Error, story};
 pub use interrupt::{InterruptPorts, interrupt};
 pub use job::{FailedJob, Job};
-pub use launch::{DryRunTrigger, LaunchPorts, dry_run, launch};
+pub use launch::{DryRunTrigger, KnownTemplates, LaunchPorts, dry_run, launch};
 pub use launch_template::Offers;
 pub use provision::{POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts, ProvisionTrigger, provision};
 pub use resolve::{DryRuns, ResolvePorts, resolve};

@@ -3,12 +3,15 @@
 //! What is read later may show more pods than what was read earlier has room for, never the other
 //! way round: planning too little is repaired by the next look, planning too much is paid for.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    sync::Arc,
+};
 
-use futures_util::future::{try_join, try_join4};
-use launch_template::{Offers, of_status};
+use futures_util::future::{try_join, try_join3, try_join4};
+use launch_template::{Live, Offers, of_status};
 use model::{
-    NodeClassName, Problem,
+    NodeClassName, Problem, RegionCatalog,
     facts::{ClassOffer, Facts},
     ledger::Snapshot,
     node_class::{ClusterSettings, ListedNodeClass, NodeClass},
@@ -38,38 +41,45 @@ impl<A: Adapters> Sources<'_, A> {
         snapshot: Snapshot,
         at: &Invocation,
     ) -> Result<(Facts, Vec<Malformed>), Error> {
-        let mut seen = Seen::supply(self.cluster, snapshot, at).await?;
-        let (node_classes, settings) = Box::pin(try_join(
-            self.cluster.node_classes(),
-            self.discovery.cluster_settings(&at.cluster),
-        ))
-        .await?;
-        let node_classes = kept(node_classes, &mut seen.malformed);
+        let (mut seen, classes) =
+            Box::pin(try_join(Seen::supply(self.cluster, snapshot, at), self.classes(at))).await?;
+        let Classes { listing, settings, live, catalog } = classes;
+        let node_classes = kept(listing, &mut seen.malformed);
         close_pools(&mut seen.facts.node_pools, &node_classes);
         hold_back_refused(&mut seen.facts, at);
         let wanted = named_classes(&seen.facts.node_pools, node_classes);
         let classes = wanted.iter().map(|listed| &listed.class);
         seen.facts.class_hashes = Some(class_hashes(&settings, classes));
-        let offers = self.class_offers(&seen.facts.ledger, &wanted, at).await?;
-        seen.facts.classes = Some(offers);
-        seen.demand(self.cluster).await
-    }
-
-    async fn class_offers(
-        &self,
-        ledger: &Snapshot,
-        classes: &[ListedNodeClass],
-        at: &Invocation,
-    ) -> Result<BTreeMap<NodeClassName, ClassOffer>, Error> {
-        let catalog = self.catalog.catalog().await?;
-        let ready = classes.iter().filter(|listed| listed.not_ready.is_none());
-        let live = live(self.discovery, ready).await?;
+        let ledger = &seen.facts.ledger;
         let offer = |listed: &ListedNodeClass| match of_status(listed, &live, at.now) {
             Ok(class) => ClassOffer::Ready(self.offers.offer(&catalog, &class, ledger, at.now)),
             Err(obstacles) => ClassOffer::NotReady(obstacles),
         };
-        Ok(classes.iter().map(|listed| (listed.class.name.clone(), offer(listed))).collect())
+        let offers = wanted.iter().map(|listed| (listed.class.name.clone(), offer(listed)));
+        seen.facts.classes = Some(offers.collect());
+        seen.demand(self.cluster).await
     }
+
+    async fn classes(&self, at: &Invocation) -> Result<Classes, Error> {
+        let listed = async {
+            let listing = self.cluster.node_classes().await?;
+            let ready = listing.items.iter().filter(|listed| listed.not_ready.is_none());
+            let live = live(self.discovery, ready).await?;
+            Ok((listing, live))
+        };
+        let settings = self.discovery.cluster_settings(&at.cluster);
+        let ((listing, live), settings, catalog) =
+            Box::pin(try_join3(listed, settings, self.catalog.catalog())).await?;
+        Ok(Classes { listing, settings, live, catalog })
+    }
+}
+
+/// All EC2NodeClasses, and what nodes of them are made of.
+struct Classes {
+    listing: Listing<ListedNodeClass>,
+    settings: ClusterSettings,
+    live: Live,
+    catalog: Arc<RegionCatalog>,
 }
 
 /// What was seen so far.

@@ -9,6 +9,9 @@ use crate::error::story;
 
 /// What is left of a call's time when nothing more is begun: enough for what is under way, and to arm.
 const LEFT_FOR_THE_REST: SignedDuration = SignedDuration::from_secs(8);
+/// A pass whose time was up before it began anything is made again after so long: the next one may be as
+/// slow, and must not follow at once.
+const NOTHING_BEGUN: SignedDuration = SignedDuration::from_secs(5);
 
 /// Whether nothing more is to be begun in this call.
 pub(crate) fn is_time_up(clock: &impl Clock, at: &Invocation) -> bool {
@@ -16,14 +19,14 @@ pub(crate) fn is_time_up(clock: &impl Clock, at: &Invocation) -> bool {
 }
 
 /// Does `act` with each of `items`, `at_once` at a time. Brings the answers in the order in which they
-/// came, and whether some items were not begun because the time was up.
+/// came, and when those are due that were not begun because the time was up.
 pub(crate) async fn each<I, T>(
     items: Vec<I>,
     at_once: usize,
     clock: &impl Clock,
     at: &Invocation,
     act: impl AsyncFn(I) -> T,
-) -> (Vec<T>, bool) {
+) -> (Vec<T>, Option<Timestamp>) {
     let act = &act;
     let mut is_cut = false;
     let begun = stream::iter(items).map(|item| async move {
@@ -37,7 +40,8 @@ pub(crate) async fn each<I, T>(
             None => is_cut = true,
         }
     }
-    (done, is_cut)
+    let rest_at = if done.is_empty() { at.after(NOTHING_BEGUN) } else { at.now };
+    (done, is_cut.then_some(rest_at))
 }
 
 /// The earlier of two times; `None` is never.
@@ -69,4 +73,39 @@ pub(crate) async fn postpone<A: Adapters>(
         }
     }
     retry.not_before
+}
+
+#[cfg(test)]
+mod tests {
+    use futures_util::FutureExt as _;
+
+    use super::*;
+
+    struct Stopped(Timestamp);
+
+    impl Clock for Stopped {
+        fn now(&self) -> Timestamp {
+            self.0
+        }
+
+        async fn wait_until(&self, _: Timestamp) {}
+    }
+
+    fn begun_until(deadline: &str) -> (Vec<u32>, Option<Timestamp>) {
+        let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
+        let at = Invocation {
+            id: "call".to_owned(),
+            cluster: model::ClusterName::new("demo").unwrap(),
+            now,
+            deadline: deadline.parse().unwrap(),
+        };
+        each(vec![1, 2, 3], 2, &Stopped(now), &at, async |item| item).now_or_never().unwrap()
+    }
+
+    #[test]
+    fn a_pass_that_began_nothing_does_not_follow_at_once() {
+        assert_eq!(begun_until("2026-11-21T12:00:30Z"), (vec![1, 2, 3], None));
+        let later = "2026-11-21T12:00:05Z".parse().unwrap();
+        assert_eq!(begun_until("2026-11-21T12:00:07Z"), (vec![], Some(later)));
+    }
 }

@@ -11,7 +11,7 @@ use model::{
     ledger::{Basis, Counters, digest},
     pulse::{PassEnd, PulseNote, Signal},
 };
-use ports::{Adapters, Cluster as _, Invocation, Ledger as _, PodSelection};
+use ports::{Adapters, Clock as _, Cluster as _, Invocation, Ledger as _, PodSelection};
 
 use crate::{
     Error, Report,
@@ -20,11 +20,13 @@ use crate::{
     pulse::{Beating, Pass, Start, wake},
 };
 
-/// Seconds between two looks unless configured.
-pub const POLL_INTERVAL_SECONDS_DEFAULT: u32 = 3;
+/// Seconds between two looks while nothing happens, unless configured.
+pub const POLL_INTERVAL_SECONDS_DEFAULT: u32 = 5;
 
-/// Until a look while pods wait that may soon be more.
+/// Until the next look while pods come.
 const BUSY: SignedDuration = SignedDuration::from_secs(1);
+/// Where a pod waited, others are expected for so long.
+const QUIET_AFTER: SignedDuration = SignedDuration::from_mins(10);
 /// When the same pods still wait, the whole cluster is looked at again: a NodePool may have changed.
 ///
 /// Karpenter looks every 10 s (`pkg/controllers/provisioning/controller.go`), at what it keeps in memory;
@@ -82,29 +84,37 @@ async fn pass<A: Adapters>(
     at: &Invocation,
 ) -> Result<Pass, Error> {
     let read = start.head.counters;
-    let waiting = ports.cluster.pods(&PodSelection::Waiting).await?;
-    let waiting: Vec<Pod> = waiting.items.into_iter().filter(Pod::is_provisionable).collect();
+    let waiting = waiting_pods(ports).await?;
     // Pods of a node that is given up need another one before they wait for it.
     let any_given_up = start.pulse.served.departures < read.departures;
-    let idle = Pass::whole(Report::default(), read, Some(at.after(interval)));
+    let last = start.pulse.note;
+    let again = |note: Option<PulseNote>| {
+        let is_busy = note.is_some_and(|note| at.now.duration_since(note.since) < QUIET_AFTER);
+        let next_at = at.after(if is_busy { BUSY.min(interval) } else { interval });
+        PassEnd { read: Some(read), next_at: Some(next_at), note }
+    };
+    let nothing = |note| Pass { report: Report::default(), end: again(note) };
     if waiting.is_empty() && !any_given_up {
-        return Ok(idle);
+        return Ok(nothing(last));
     }
-    if let Some(note) = start.pulse.note
+    if let Some(note) = last
         && note.digest == seen(&waiting, read)
         && at.now.duration_since(note.at) < LOOK_AGAIN_AFTER
     {
-        let end = PassEnd { note: Some(note), ..idle.end };
-        return Ok(Pass { end, ..idle });
+        return Ok(nothing(last));
     }
     // They are not kept waiting by others that have just come.
-    if is_window_open(&waiting, at.now) && !any_given_up {
-        return Ok(Pass::whole(Report::default(), read, Some(at.after(BUSY))));
-    }
+    let (waiting, now) =
+        if any_given_up { (waiting, at.now) } else { gathered(ports, waiting, at).await? };
+    let at = &Invocation { now, ..at.clone() };
     let (report, counters) = look(ports, at).await?;
-    let next_at = at.after(if counters.is_some() { interval } else { BUSY });
-    let note = counters.map(|now| PulseNote { digest: seen(&waiting, now), at: at.now });
-    Ok(Pass { report, end: PassEnd { read: Some(read), next_at: Some(next_at), note } })
+    let Some(counters) = counters else {
+        return Ok(Pass::whole(report, read, Some(at.after(BUSY))));
+    };
+    let digest = seen(&waiting, counters);
+    let known = last.filter(|note| note.digest == digest);
+    let since = known.map_or(at.now, |note| note.since);
+    Ok(Pass { report, end: again(Some(PulseNote { digest, at: at.now, since })) })
 }
 
 /// Looks at the whole cluster and promises what is missing. Brings the counters after the commit; `None`
@@ -139,11 +149,34 @@ fn seen(waiting: &[Pod], counters: Counters) -> u64 {
     digest(text.join("\n").as_bytes())
 }
 
-/// Whether more pods may be about to come: the newest is younger than a second and the oldest
-/// younger than ten.
-fn is_window_open(waiting: &[Pod], now: Timestamp) -> bool {
+/// The pods that wait and could be given a node.
+async fn waiting_pods<A: Adapters>(ports: &ProvisionPorts<'_, A>) -> Result<Vec<Pod>, Error> {
+    let waiting = ports.cluster.pods(&PodSelection::Waiting).await?;
+    Ok(waiting.items.into_iter().filter(Pod::is_provisionable).collect())
+}
+
+/// Those that wait once no more are about to come, and when that is.
+async fn gathered<A: Adapters>(
+    ports: &ProvisionPorts<'_, A>,
+    mut waiting: Vec<Pod>,
+    at: &Invocation,
+) -> Result<(Vec<Pod>, Timestamp), Error> {
+    let mut now = at.now;
+    while let Some(closes_at) = window_closes_at(&waiting, now)
+        && now.duration_since(at.now) < BATCH_MAX
+    {
+        ports.clock.wait_until(closes_at).await;
+        waiting = waiting_pods(ports).await?;
+        now = ports.clock.now();
+    }
+    Ok((waiting, now))
+}
+
+/// Until when more pods are waited for: the newest is younger than a second and the oldest younger than ten.
+fn window_closes_at(waiting: &[Pod], now: Timestamp) -> Option<Timestamp> {
     let ages = || waiting.iter().filter_map(|pod| Some(now.duration_since(pod.unschedulable_at?)));
-    let newest = ages().min();
-    let oldest = ages().max();
-    newest.is_some_and(|age| age < BATCH_IDLE) && oldest.is_some_and(|age| age < BATCH_MAX)
+    let left = (BATCH_IDLE - ages().min()?).min(BATCH_MAX - ages().max()?);
+    // A clock that goes ahead of this one is no reason to wait for longer.
+    let left = left.min(BATCH_IDLE);
+    (left > SignedDuration::ZERO).then(|| now.checked_add(left).unwrap_or(Timestamp::MAX))
 }

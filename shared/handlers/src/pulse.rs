@@ -2,6 +2,7 @@
 //!
 //! The rules are those of [`model::pulse`]; here they meet ledger and queue.
 
+use futures_util::future::try_join;
 use jiff::Timestamp;
 use model::{
     Function,
@@ -58,13 +59,8 @@ impl<A: Adapters> Beating<'_, A> {
         at: &Invocation,
         pass: impl AsyncFnOnce(&Start) -> Result<Pass, Error>,
     ) -> Result<Report, Error> {
-        let pulse = self.ledger.pulse(&at.cluster, self.function).await?;
-        if matches!(signal, Signal::Beat(_) | Signal::Wake(_))
-            && !pulse.is_due(signal, Counters::default(), at.now)
-        {
-            return Ok(Report::default());
-        }
-        let head = self.ledger.head(&at.cluster).await?;
+        let pulse = self.ledger.pulse(&at.cluster, self.function);
+        let (head, pulse) = try_join(self.ledger.head(&at.cluster), pulse).await?;
         if !pulse.is_due(signal, head.counters, at.now) {
             return Ok(Report::default());
         }

@@ -97,11 +97,11 @@ async fn pass<A: Adapters>(
     let due: Vec<&NodeClaim> = open.into_iter().filter(|claim| claim.is_due(at.now)).collect();
     let last = start.pulse.note;
     let observed = Observed::look(ports, &due, last, at).await?;
-    let (visited, is_cut) = each(due, AT_ONCE, ports.clock, at, async |claim| {
+    let (visited, rest_at) = each(due, AT_ONCE, ports.clock, at, async |claim| {
         visit(ports, claim, &observed, last, at).await
     })
     .await;
-    let mut next_at = sooner(sooner(promised, waiting), is_cut.then_some(at.now));
+    let mut next_at = sooner(sooner(promised, waiting), rest_at);
     let mut given_up = Vec::new();
     for visited in visited {
         match visited {
@@ -112,7 +112,7 @@ async fn pass<A: Adapters>(
     if !given_up.is_empty() && !give_up(ports, snapshot, given_up, at).await? {
         next_at = Some(at.now);
     }
-    let note = PulseNote { digest: observed.described_at.as_second().cast_unsigned(), at: at.now };
+    let note = PulseNote::new(observed.described_at.as_second().cast_unsigned(), at.now);
     let end = PassEnd { read: Some(read), next_at, note: Some(note) };
     Ok(Pass { report: Report { plan: None, malformed: observed.malformed }, end })
 }

@@ -266,6 +266,18 @@ pub struct FleetError {
     pub zone: Option<Zone>,
 }
 
+impl FleetError {
+    /// Whether the override's launch template is not there.
+    ///
+    /// Karpenter: `pkg/errors/errors.go`, `launchTemplateNameNotFoundCode`.
+    pub fn is_template_missing(&self) -> bool {
+        matches!(
+            self.code.as_str(),
+            "InvalidLaunchTemplateName.NotFoundException" | "InvalidLaunchTemplateId.NotFound"
+        )
+    }
+}
+
 /// What became of a fleet request.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FleetAnswer {

@@ -43,6 +43,15 @@ pub struct PulseNote {
     pub digest: u64,
     /// When that was.
     pub at: Timestamp,
+    /// Since when it is so: when that was looked at first.
+    pub since: Timestamp,
+}
+
+impl PulseNote {
+    /// What is looked at for the first time.
+    pub fn new(digest: u64, at: Timestamp) -> Self {
+        Self { digest, at, since: at }
+    }
 }
 
 /// Why a function with continued work is called.

@@ -22,11 +22,14 @@ pub use ledger::Ledger;
 use jiff::{SignedDuration, Timestamp};
 use model::ClusterName;
 
-/// The clock on the wall, for nothing but stopping in time: decisions have the one present of their
-/// [`Invocation`].
+/// The clock on the wall, for nothing but stopping in time and waiting for a moment: decisions have the
+/// one present of their [`Invocation`].
 pub trait Clock {
     /// The time now.
     fn now(&self) -> Timestamp;
+
+    /// Comes back at `time`, or at once where it is past.
+    async fn wait_until(&self, time: Timestamp);
 }
 
 /// One call of a handler. It has one present.

@@ -86,7 +86,7 @@ pub struct WorldSettings {
     /// How long EC2 still describes a terminated instance. Default: 1 hour.
     pub terminated_listed_for: SignedDuration,
     /// Virtual time between two steps of one delivery, beside what `limits` say of its requests.
-    /// Default: 5 to 40 ms.
+    /// Default: 0 to 6 ms.
     pub call_latency: Span,
     /// What the account and the API server allow. Default: what AWS publishes.
     pub limits: AccountLimits,
@@ -134,7 +134,7 @@ impl Default for WorldSettings {
             listing_lag: SignedDuration::from_secs(1),
             profile_visible_after: SignedDuration::ZERO,
             terminated_listed_for: SignedDuration::from_hours(1),
-            call_latency: Span::from_millis(5, 40),
+            call_latency: Span::from_millis(0, 6),
             limits: AccountLimits::default(),
             polls_max: 5_000_000,
             receives_max: 5,

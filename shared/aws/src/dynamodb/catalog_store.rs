@@ -29,7 +29,7 @@ impl DynamoCatalogStore {
 
 impl CatalogStore for DynamoCatalogStore {
     async fn stored(&self) -> Result<Option<StoredRegionCatalog>, PortError> {
-        let item = self.ledger.get(key(&self.cluster, item::CATALOG)).await?;
+        let item = self.ledger.get_recent(key(&self.cluster, item::CATALOG)).await?;
         Ok(item.and_then(|item| from_item(&item)))
     }
 

@@ -10,8 +10,8 @@ use std::{
 use aws::{Account, Connection, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates, IamProfiles};
 use aws_server::{AwsServer, listen, serve};
 use handlers::{
-    DryRunTrigger, DryRuns, LaunchPorts, Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts,
-    ProvisionTrigger, ResolvePorts,
+    DryRunTrigger, DryRuns, KnownTemplates, LaunchPorts, Offers, POLL_INTERVAL_SECONDS_DEFAULT,
+    ProvisionPorts, ProvisionTrigger, ResolvePorts,
 };
 use jiff::{SignedDuration, Timestamp};
 use model::{
@@ -47,6 +47,7 @@ pub(super) struct World {
     /// What happens after a launch template was made and before it is used.
     pub(super) mischief: Option<Mischief>,
     offers: Offers,
+    known: KnownTemplates,
 }
 
 /// A few small types of the built-in catalog, none with more than four processors.
@@ -97,6 +98,7 @@ impl World {
             discovery: account.discovery(clusters),
             mischief: None,
             offers: Offers::default(),
+            known: KnownTemplates::default(),
         }
     }
 
@@ -221,7 +223,7 @@ impl World {
     }
 
     fn launch_ports(&self) -> LaunchPorts<'_, Self> {
-        let Self { sim, discovery, fleet, offers, .. } = self;
+        let Self { sim, discovery, fleet, offers, known, .. } = self;
         LaunchPorts {
             ledger: sim,
             cluster: sim,
@@ -232,6 +234,7 @@ impl World {
             mailbox: sim,
             clock: sim,
             offers,
+            known,
         }
     }
 

@@ -117,3 +117,12 @@ async fn beats_that_were_handled_are_counted() {
     let (_, counts, _) = answer(batch(&["beat", "fail"]), usize::MAX).await;
     assert_eq!(counts, Counts { deliveries: 2, failed: 2, ..Counts::default() });
 }
+
+#[test]
+fn a_deadline_that_is_past_is_none() {
+    let began_at: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
+    let told = |text: &str| SystemTime::from(text.parse::<Timestamp>().unwrap());
+    let real = deadline(told("2026-11-21T12:00:30Z"), began_at);
+    assert_eq!(real, "2026-11-21T12:00:29.5Z".parse().unwrap());
+    assert_eq!(deadline(told("1970-01-01T00:10:00Z"), began_at), Timestamp::MAX);
+}

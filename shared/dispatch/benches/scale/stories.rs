@@ -171,7 +171,8 @@ pub(crate) fn idle(nodes: u32) {
         cluster.pass(SignedDuration::from_secs(90));
         cluster.scale(nodes);
         cluster.until(HOUR, are_initialized(nodes));
-        cluster.pass(SignedDuration::from_mins(5));
+        // Until more pods are no longer expected.
+        cluster.pass(SignedDuration::from_mins(15));
         let before = cluster.meter();
         cluster.pass(HOUR);
         let used = cluster.meter().since(&before);

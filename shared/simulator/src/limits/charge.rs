@@ -25,7 +25,7 @@ pub(crate) struct Usage {
     pub(crate) meter: Meter,
     buckets: Buckets,
     /// Until when a function's process keeps an answer.
-    kept: BTreeMap<(Option<Function>, &'static str), Timestamp>,
+    kept: BTreeMap<(Option<Function>, &'static str, u64), Timestamp>,
 }
 
 /// What a request is about to take.
@@ -56,12 +56,17 @@ impl Sim {
         operation: &'static str,
         load: Load,
     ) -> Result<SignedDuration, PortError> {
-        let Some(sent) = costs::sent(operation, &load) else {
+        let Some(mut sent) = costs::sent(operation, &load) else {
             self.with(|world| world.usage.meter.unknown(operation));
             return Ok(SignedDuration::ZERO);
         };
-        if self.with(|world| world.is_kept(operation, sent.kept_for)) {
-            return Ok(SignedDuration::ZERO);
+        if let Some(service) = sent.kept
+            && self.with(|world| world.is_kept(operation, &load))
+        {
+            sent.requests.retain(|requests| requests.action.service != service);
+            if sent.requests.is_empty() {
+                return Ok(SignedDuration::ZERO);
+            }
         }
         let attempts_max = if sent.is_sent_once {
             1
@@ -90,10 +95,12 @@ impl Sim {
         Ok(self.with(|world| {
             let latencies = world.settings.limits.latencies;
             let chance = &mut world.chances.requests;
-            let requests = sent.requests.iter();
-            requests
-                .map(|requests| latencies.draw(requests.action, requests.count, chance))
-                .fold(SignedDuration::ZERO, SignedDuration::saturating_add)
+            let took = sent.requests.iter().map(|requests| latencies.draw(*requests, chance));
+            if sent.is_abreast {
+                took.max().unwrap_or_default()
+            } else {
+                took.fold(SignedDuration::ZERO, SignedDuration::saturating_add)
+            }
         }))
     }
 
@@ -108,16 +115,13 @@ impl Sim {
 
 impl World {
     /// Whether the function that asks now still keeps the answer to `operation`; from now on it does.
-    fn is_kept(&mut self, operation: &'static str, kept_for: SignedDuration) -> bool {
-        if kept_for == SignedDuration::ZERO {
-            return false;
-        }
-        let key = (self.current.map(|(_, function)| function), operation);
+    fn is_kept(&mut self, operation: &'static str, load: &Load) -> bool {
+        let key = (self.current.map(|(_, function)| function), operation, load.others);
         let until = self.usage.kept.get(&key);
         if until.is_some_and(|until| self.now < *until) {
             return true;
         }
-        self.usage.kept.insert(key, later(self.now, kept_for));
+        self.usage.kept.insert(key, later(self.now, costs::KEPT_FOR));
         false
     }
 
@@ -127,7 +131,7 @@ impl World {
         let limits: &RequestLimits = &self.settings.limits.requests;
         let Usage { meter, buckets, .. } = &mut self.usage;
         match toll {
-            Toll::Requests(Requests { action, count }) => {
+            Toll::Requests(Requests { action, count, .. }) => {
                 let taken = limits.of(*action).map_or(*count, |bucket| {
                     buckets.take((*action, "requests"), bucket, *count, now)
                 });

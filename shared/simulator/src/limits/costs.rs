@@ -55,6 +55,8 @@ enum Per {
 pub(crate) struct Requests {
     pub(crate) action: ApiAction,
     pub(crate) count: u64,
+    /// Objects of the API server that a list brings.
+    pub(crate) objects: u64,
 }
 
 type Row = (ApiAction, Per);
@@ -63,19 +65,27 @@ type Row = (ApiAction, Per);
 struct Cost {
     operation: &'static str,
     rows: &'static [Row],
-    /// For so long a process keeps the answer and asks nobody again.
-    kept_for: SignedDuration,
+    /// Of what a process keeps the answers for [`KEPT_FOR`], and asks nobody again.
+    kept: Option<ApiService>,
     /// Whether the adapter sends it once, whatever is answered.
     is_sent_once: bool,
+    /// Whether the adapter sends the rows side by side: the longest of them is waited for.
+    is_abreast: bool,
 }
 
 const fn cost(operation: &'static str, rows: &'static [Row]) -> Cost {
-    Cost { operation, rows, kept_for: SignedDuration::ZERO, is_sent_once: false }
+    Cost { operation, rows, kept: None, is_sent_once: false, is_abreast: false }
 }
 
-const fn kept(operation: &'static str, rows: &'static [Row]) -> Cost {
-    // `KEPT_FOR` of `shared/bootstrap/src/stored_catalog.rs` and of `shared/aws/src/eks.rs`.
-    Cost { kept_for: SignedDuration::from_mins(5), ..cost(operation, rows) }
+const fn abreast(operation: &'static str, rows: &'static [Row]) -> Cost {
+    Cost { is_abreast: true, ..cost(operation, rows) }
+}
+
+/// `KEPT_FOR` of `shared/bootstrap/src/stored_catalog.rs` and of `shared/aws/src/kept.rs`.
+pub(crate) const KEPT_FOR: SignedDuration = SignedDuration::from_mins(5);
+
+const fn kept(service: ApiService, operation: &'static str, rows: &'static [Row]) -> Cost {
+    Cost { kept: Some(service), ..cost(operation, rows) }
 }
 
 const fn tried(operation: &'static str, rows: &'static [Row]) -> Cost {
@@ -110,7 +120,7 @@ const COSTS: &[Cost] = &[
     cost("Cluster.node_classes", &[cluster("list ec2nodeclasses", PAGE)]),
     cost("Cluster.daemon_sets", &[cluster("list daemonsets", PAGE)]),
     // Items are volume claims, others nodes.
-    cost(
+    abreast(
         "Cluster.surroundings",
         &[
             cluster("list namespaces", ONCE),
@@ -209,7 +219,8 @@ const COSTS: &[Cost] = &[
     cost("Discovery.reservations", &[ec2("DescribeCapacityReservations", Per::Page(1))]),
     cost("Discovery.placement_group", &[ec2("DescribePlacementGroups", ONCE)]),
     // Items are queries, others SSM parameters.
-    cost(
+    kept(
+        ApiService::Ssm,
         "Discovery.images",
         &[
             (ApiAction { service: ApiService::Ssm, name: "GetParameter" }, Per::OtherChunk(1)),
@@ -218,11 +229,12 @@ const COSTS: &[Cost] = &[
     ),
     cost("Discovery.launch_template", &[ec2("DescribeLaunchTemplateVersions", ONCE)]),
     kept(
+        ApiService::Eks,
         "Discovery.cluster_settings",
         &[(ApiAction { service: ApiService::Eks, name: "DescribeCluster" }, ONCE)],
     ),
     // ------------------------------------------------------------------ the catalog
-    kept("Catalog.catalog", &[table("GetItem", ONCE)]),
+    kept(ApiService::DynamoDb, "Catalog.catalog", &[table("GetItem", ONCE)]),
     cost("CatalogStore.stored", &[table("GetItem", ONCE)]),
     cost("CatalogStore.put", &[table("PutItem", ONCE)]),
     cost("Market.instance_types", &[ec2("DescribeInstanceTypes", Per::Page(100))]),
@@ -235,9 +247,15 @@ const COSTS: &[Cost] = &[
     cost("Market.spot", &[ec2("DescribeSpotPriceHistory", Per::Page(1_000))]),
     // ------------------------------------------------------------------ the ledger
     // Head, claims of batches, claims, unavailable offerings, measured memory.
-    cost(
+    abreast(
         "Ledger.snapshot",
-        &[table("GetItem", ONCE), table("Query", Per::Megabyte), table("Query", Per::Call(3))],
+        &[
+            table("GetItem", ONCE),
+            table("Query", Per::Megabyte),
+            table("Query", ONCE),
+            table("Query", ONCE),
+            table("Query", ONCE),
+        ],
     ),
     // Others are offerings that are marked.
     cost(
@@ -290,8 +308,9 @@ const COSTS: &[Cost] = &[
 /// What a call of `operation` sends.
 pub(crate) struct Sent {
     pub(crate) requests: Vec<Requests>,
-    pub(crate) kept_for: SignedDuration,
+    pub(crate) kept: Option<ApiService>,
     pub(crate) is_sent_once: bool,
+    pub(crate) is_abreast: bool,
     /// Whether the request itself came from outside, and takes the time that it takes there.
     pub(crate) is_over_the_wire: bool,
 }
@@ -312,9 +331,10 @@ fn over_the_wire(operation: &'static str) -> Option<Sent> {
         _ => ApiAction::ec2(operation),
     };
     Some(Sent {
-        requests: vec![Requests { action, count: 1 }],
-        kept_for: SignedDuration::ZERO,
+        requests: vec![Requests { action, count: 1, objects: 0 }],
+        kept: None,
         is_sent_once: true,
+        is_abreast: false,
         is_over_the_wire: true,
     })
 }
@@ -334,11 +354,17 @@ pub(crate) fn sent(operation: &'static str, load: &Load) -> Option<Sent> {
             Per::OtherChunk(size) => load.others.div_ceil(size),
             Per::Megabyte => load.bytes.div_ceil(1 << 20).max(1),
         },
+        objects: match (action.service, *per) {
+            (ApiService::Kubernetes, Per::Page(_)) => load.items,
+            (ApiService::Kubernetes, Per::OtherPage(_)) => load.others,
+            _ => 0,
+        },
     });
     Some(Sent {
         requests: requests.filter(|requests| requests.count > 0).collect(),
-        kept_for: cost.kept_for,
+        kept: cost.kept,
         is_sent_once: cost.is_sent_once,
+        is_abreast: cost.is_abreast,
         is_over_the_wire: false,
     })
 }
@@ -373,7 +399,11 @@ mod tests {
         check("Fleet.describe", Load::items(0), &[]);
         check("Fleet.describe", Load::items(1_000), &[("DescribeInstances", 5)]);
         let snapshot = Load { bytes: 2_500_000, ..Load::default() };
-        check("Ledger.snapshot", snapshot, &[("GetItem", 1), ("Query", 3), ("Query", 3)]);
+        check(
+            "Ledger.snapshot",
+            snapshot,
+            &[("GetItem", 1), ("Query", 3), ("Query", 1), ("Query", 1), ("Query", 1)],
+        );
     }
 
     #[test]

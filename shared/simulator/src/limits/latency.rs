@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 
-use super::{ApiAction, ApiService};
+use super::{ApiAction, ApiService, costs::Requests};
 use crate::chance::{Chance, Span};
 
 /// How long one request takes, by kind.
@@ -13,8 +13,10 @@ use crate::chance::{Chance, Span};
 /// 100,000 pods are 200 pages, and take 20 seconds here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Latencies {
-    /// One page of a list of the API server. Default: 60 to 140 ms.
+    /// One page of a list of the API server, beside its objects. Default: 10 to 40 ms.
     pub kubernetes_page: Span,
+    /// What each object of a list adds. Default: 150 µs.
+    pub kubernetes_object: SignedDuration,
     /// Any other request to the API server. Default: 5 to 25 ms.
     pub kubernetes_request: Span,
     /// A request of EC2 that only asks. Default: 80 to 300 ms.
@@ -38,6 +40,7 @@ impl Latencies {
         let none = Span::from_millis(0, 0);
         Self {
             kubernetes_page: none,
+            kubernetes_object: SignedDuration::ZERO,
             kubernetes_request: none,
             ec2_read: none,
             ec2_write: none,
@@ -61,27 +64,28 @@ impl Latencies {
         }
     }
 
-    /// How long `count` requests of `action` take, one after the other.
-    pub(crate) fn draw(
-        &self,
-        action: ApiAction,
-        count: u64,
-        chance: &mut Chance,
-    ) -> SignedDuration {
+    /// How long `requests` take, one after the other.
+    pub(crate) fn draw(&self, requests: Requests, chance: &mut Chance) -> SignedDuration {
+        let Requests { action, count, objects } = requests;
         let span = self.of(action);
-        if span.max == SignedDuration::ZERO {
-            return SignedDuration::ZERO;
-        }
+        let times = |duration: SignedDuration, count: u64| {
+            duration.saturating_mul(i32::try_from(count).unwrap_or(i32::MAX))
+        };
         // Of many requests the mean counts, so one draw stands for all of them.
-        let count = i32::try_from(count).unwrap_or(i32::MAX);
-        chance.within(span).saturating_mul(count)
+        let answered = if span.max == SignedDuration::ZERO {
+            SignedDuration::ZERO
+        } else {
+            times(chance.within(span), count)
+        };
+        answered.saturating_add(times(self.kubernetes_object, objects))
     }
 }
 
 impl Default for Latencies {
     fn default() -> Self {
         Self {
-            kubernetes_page: Span::from_millis(60, 140),
+            kubernetes_page: Span::from_millis(10, 40),
+            kubernetes_object: SignedDuration::from_micros(150),
             kubernetes_request: Span::from_millis(5, 25),
             ec2_read: Span::from_millis(80, 300),
             ec2_write: Span::from_millis(150, 600),

@@ -8,8 +8,8 @@ use model::Function;
 use super::{
     Meter,
     prices::{
-        ALARM_MONTH, KEY_REQUEST, LAMBDA_GB_SECOND, LAMBDA_REQUEST, LOG_GB, METRIC_MONTH,
-        MONTH_MILLIS, QUEUE_REQUEST, TABLE_GB_MONTH, TABLE_READ_UNIT, TABLE_WRITE_UNIT,
+        ALARM_MONTH, LAMBDA_GB_SECOND, LAMBDA_REQUEST, LOG_GB, METRIC_MONTH, MONTH_MILLIS,
+        QUEUE_REQUEST, TABLE_GB_MONTH, TABLE_READ_UNIT, TABLE_WRITE_UNIT,
     },
 };
 use crate::limits::{ApiService, FunctionTable};
@@ -18,21 +18,19 @@ use crate::limits::{ApiService, FunctionTable};
 /// while nothing comes.
 /// <https://docs.aws.amazon.com/lambda/latest/dg/services-sqs-scaling.html>
 const POLLS_PER_QUEUE_AND_MINUTE: u128 = 15;
-/// What an invocation writes into its log: Lambda's three lines, and now and then one of ours. An estimate.
-const LOG_BYTES_PER_INVOCATION: u128 = 450;
+/// What a function that is called writes into its log each minute: its line of metrics. Lambda's own lines
+/// are written where something fails.
+const LOG_BYTES_PER_MINUTE: u128 = 400;
 /// Metrics of a stack in which nothing fails: `shared/bootstrap/src/metrics.rs`.
 const METRICS: u128 = 1;
-/// DynamoDB asks KMS for the table's key once in five minutes for each caller that is active.
-/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/encryption.usagenotes.html>
-const KEY_REQUEST_MINUTES: u128 = 5;
 
-/// Alarms of `template.yaml`; a test holds the template to it.
+/// Alarms of `template.yaml`, of a stack that is given a topic for them; a test holds the template to it.
 pub const ALARMS: u32 = 14;
 
 /// What is there however much is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct FixedCosts {
-    /// Alarms of `template.yaml`.
+    /// Alarms: none unless the stack is given a topic for them.
     pub alarms: u32,
     /// Bytes that the table holds.
     pub table_bytes: u64,
@@ -79,9 +77,8 @@ impl Bill {
         let line = |name, quantity: u128, nanos| BillLine { name, quantity, nanos };
         let by_unit = |name, quantity: u128, price| line(name, quantity, quantity * price);
         let gigabyte_seconds = in_a_month(gigabyte_millis) / 1_000;
-        let log_bytes = in_a_month(invocations) * LOG_BYTES_PER_INVOCATION;
         let active = meter.invocations().values().filter(|count| count.invocations > 0);
-        let callers = number(active.count());
+        let log_bytes = number(active.count()) * LOG_BYTES_PER_MINUTE * (MONTH_MILLIS / 60_000);
         let lines = vec![
             by_unit("Lambda invocations", in_a_month(invocations), LAMBDA_REQUEST),
             by_unit("Lambda GB-seconds", gigabyte_seconds, LAMBDA_GB_SECOND),
@@ -97,11 +94,6 @@ impl Bill {
             line("CloudWatch log bytes", log_bytes, (log_bytes * LOG_GB) >> 30),
             by_unit("CloudWatch metrics", METRICS, METRIC_MONTH),
             by_unit("CloudWatch alarms", fixed.alarms.into(), ALARM_MONTH),
-            by_unit(
-                "KMS requests",
-                callers * MONTH_MILLIS / 60_000 / KEY_REQUEST_MINUTES,
-                KEY_REQUEST,
-            ),
         ];
         Self { lines }
     }

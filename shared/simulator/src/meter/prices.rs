@@ -27,9 +27,6 @@ pub(super) const METRIC_MONTH: u128 = 300_000_000;
 /// One alarm on one metric for a month: $0.10.
 /// <https://aws.amazon.com/cloudwatch/pricing/>
 pub(super) const ALARM_MONTH: u128 = 100_000_000;
-/// One request to KMS: $0.03 for ten thousand.
-/// <https://aws.amazon.com/kms/pricing/>
-pub(super) const KEY_REQUEST: u128 = 3_000;
 
 /// Milliseconds of a month of 730 hours, which is what AWS calculates with.
 pub(super) const MONTH_MILLIS: u128 = 730 * 3_600_000;

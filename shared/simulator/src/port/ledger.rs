@@ -50,6 +50,10 @@ impl Clock for Sim {
     fn now(&self) -> Timestamp {
         Self::now(self)
     }
+
+    async fn wait_until(&self, time: Timestamp) {
+        Self::wait_until(self, time).await;
+    }
 }
 
 impl Ledger for Sim {

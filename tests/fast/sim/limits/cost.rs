@@ -6,12 +6,13 @@ use simulator::{Action, Chance, Happening, WorldSettings};
 
 use super::fleet::fleet;
 
-/// Asserts that a month of so many nodes costs less than so many dollars.
+/// Asserts that a month of so many nodes, in which nothing happens, costs less than so many dollars.
 #[track_caller]
 fn check(nodes: u32, dollars: u128) {
     let mut fleet = fleet(WorldSettings::default(), 1);
     fleet.grow(nodes, nodes);
-    fleet.pass(240);
+    // Until more pods are no longer expected.
+    fleet.pass(900);
     let before = fleet.sim.meter();
     fleet.pass(1_200);
     let used = fleet.used_since(&before);
@@ -19,16 +20,16 @@ fn check(nodes: u32, dollars: u128) {
     assert!(bill.nanos() < dollars * 1_000_000_000, "{nodes} nodes:\n{bill}");
 }
 
-// What is wanted is less: `docs/operations.md` says how much, and what it takes.
+// `docs/cost.md` has the lines of these bills, and that of a thousand nodes.
 
 #[test]
-fn ten_idle_nodes_cost_no_more_than_they_do() {
-    check(10, 10);
+fn ten_idle_nodes_cost_less_than_five_dollars_a_month() {
+    check(10, 5);
 }
 
 #[test]
-fn a_hundred_idle_nodes_cost_no_more_than_they_do() {
-    check(100, 12);
+fn a_hundred_idle_nodes_cost_less_than_seven_dollars_a_month() {
+    check(100, 7);
 }
 
 #[test]
@@ -37,13 +38,13 @@ fn a_pod_without_a_node_is_answered_within_seconds() {
     let mut chance = Chance::new(11);
     let mut at = fleet.sim.now();
     let workload: PodKey = testkit::build::pod_key("web");
-    for replicas in 1..=40 {
+    for replicas in 1..=120 {
         let millis = i64::try_from(20_000 + chance.below(20_000)).unwrap();
         at = at.checked_add(SignedDuration::from_millis(millis)).expect("a time");
         fleet.sim.at(at, Action::Scale { workload: workload.clone(), replicas });
     }
     let from = fleet.sim.timeline(0).len();
-    fleet.pass(40 * 40 + 60);
+    fleet.pass(120 * 40 + 60);
     let (mut waiting, mut lags) = (None, Vec::new());
     for event in fleet.sim.timeline(from) {
         match event.happening {
@@ -55,8 +56,8 @@ fn a_pod_without_a_node_is_answered_within_seconds() {
         }
     }
     lags.sort_unstable();
-    assert_eq!(lags.len(), 40);
-    let (half, most) = (lags[19], lags[39]);
-    // Three seconds are wanted for the half.
-    assert!(half <= 5_000 && most <= 8_000, "half within {half} ms, all within {most} ms");
+    assert_eq!(lags.len(), 120);
+    // The second of 120 is the 99th percentile.
+    let (half, most) = (lags[59], lags[118]);
+    assert!(half <= 3_000 && most <= 8_000, "half within {half} ms, 99 of 100 within {most} ms");
 }

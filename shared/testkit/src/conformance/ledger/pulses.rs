@@ -44,7 +44,7 @@ async fn reads_back<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Res
     let full = Pulse {
         served: Counters { arrivals: 7, departures: u64::MAX },
         failures: 3,
-        note: Some(PulseNote { digest: u64::MAX, at: later(2) }),
+        note: Some(PulseNote { digest: u64::MAX, at: later(2), since: later(1) }),
         ..beat(1, 1)
     };
     let resting = Pulse { sequence: 2, ..Pulse::default() };

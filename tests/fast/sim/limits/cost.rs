@@ -1,14 +1,14 @@
 //! What a cluster costs in which nothing happens, and how long a pod waits for a request to EC2.
 
+use expect_test::expect_file;
 use jiff::SignedDuration;
 use model::PodKey;
-use simulator::{Action, Chance, Happening, WorldSettings};
+use simulator::{Action, Bill, Chance, Happening, WorldSettings};
 
 use super::fleet::fleet;
 
-/// Asserts that a month of so many nodes, in which nothing happens, costs less than so many dollars.
-#[track_caller]
-fn check(nodes: u32, dollars: u128) {
+/// What a month of so many nodes costs in which nothing happens.
+fn bill(nodes: u32) -> Bill {
     let mut fleet = fleet(WorldSettings::default(), 1);
     fleet.grow(nodes, nodes);
     // Until more pods are no longer expected.
@@ -16,20 +16,28 @@ fn check(nodes: u32, dollars: u128) {
     let before = fleet.sim.meter();
     fleet.pass(1_200);
     let used = fleet.used_since(&before);
-    let bill = fleet.sim.bill(&used, SignedDuration::from_secs(1_200));
-    assert!(bill.nanos() < dollars * 1_000_000_000, "{nodes} nodes:\n{bill}");
+    fleet.sim.bill(&used, SignedDuration::from_secs(1_200))
 }
 
-// `docs/cost.md` has the lines of these bills, and that of a thousand nodes.
+/// What is wanted, in dollars, by nodes.
+const WANTED: [(u32, u128); 3] = [(10, 5), (100, 7), (1_000, 15)];
 
-#[test]
-fn ten_idle_nodes_cost_less_than_five_dollars_a_month() {
-    check(10, 5);
+/// `page` with the bill of each number of nodes between its marks.
+fn with_bills(page: &str) -> String {
+    WANTED.into_iter().fold(page.to_owned(), |page, (nodes, dollars)| {
+        let bill = bill(nodes);
+        assert!(bill.nanos() < dollars * 1_000_000_000, "{nodes} nodes:\n{bill}");
+        let (begin, end) = (format!("<!-- {nodes} nodes -->\n"), "<!-- end -->");
+        let (head, rest) = page.split_once(&begin).expect("a mark for each number of nodes");
+        let (_, tail) = rest.split_once(end).expect("an end for each mark");
+        format!("{head}{begin}```text\n{bill}\n```\n{end}{tail}")
+    })
 }
 
 #[test]
-fn a_hundred_idle_nodes_cost_less_than_seven_dollars_a_month() {
-    check(100, 7);
+fn the_page_says_what_idle_nodes_cost() {
+    let page = include_str!("../../../../docs/cost.md");
+    expect_file!["../../../../docs/cost.md"].assert_eq(&with_bills(page));
 }
 
 #[test]

@@ -109,8 +109,12 @@ async fn pass<A: Adapters>(
     let at = &Invocation { now, ..at.clone() };
     let (report, counters) = look(ports, at).await?;
     let Some(counters) = counters else {
-        return Ok(Pass::whole(report, read, Some(at.after(BUSY))));
+        let next_at = Some(at.after(BUSY));
+        return Ok(Pass { report, end: PassEnd { read: Some(read), next_at, note: last } });
     };
+    if waiting.is_empty() {
+        return Ok(Pass { report, end: again(last) });
+    }
     let digest = seen(&waiting, counters);
     let known = last.filter(|note| note.digest == digest);
     let since = known.map_or(at.now, |note| note.since);

@@ -88,7 +88,7 @@ pub(super) async fn prepare<A: Adapters>(
     at: &Invocation,
 ) -> Result<Box<Prepared>, Unprepared> {
     let LaunchPorts { discovery, offers, .. } = *ports;
-    let Shared { snapshot, catalog, classes: Classes { listed, live }, .. } = shared;
+    let Shared { snapshot, catalog, classes: Classes { listed, live } } = shared;
     let Some(first) = claims.first() else { return Err(BatchRefusal::NoClaims.into()) };
     let name = &first.node_class;
     let Some(listed) = listed.iter().find(|listed| listed.class.name == *name) else {

@@ -191,14 +191,16 @@ fn h7_an_empty_ledger_gives_up_nothing_that_it_does_not_know() {
 fn h9_our_own_terminations_wake_nobody() {
     let mut fleet = fleet(WorldSettings::default(), 1);
     fleet.grow(50, 50);
+    // Until more pods are no longer expected.
+    fleet.pass(600);
     let before = fleet.sim.meter();
     fleet.scale(0);
     let taken = fleet.until(3_600, |sim| sim.claims().is_empty());
     let used = fleet.used_since(&before);
     let looks = used.invocations()[&Function::Provision].invocations;
     let asked = used.messages().get(&Function::Interrupt).copied().unwrap_or_default();
-    // A look in three seconds, the schedule's, and one for each commit of `disrupt`.
-    let usual = u64::try_from(taken).unwrap() / 3 + u64::try_from(taken).unwrap() / 60 * 2 + 10;
+    // A look in five seconds, the schedule's, and one for each commit of `disrupt`.
+    let usual = u64::try_from(taken).unwrap() / 5 + u64::try_from(taken).unwrap() / 60 * 2 + 10;
     assert!(looks <= usual, "{looks} looks in {taken} s, for {asked} events; {usual} would do");
     let snapshots = used.requests_of(Function::Interrupt);
     let read = snapshots.get(&ApiAction::dynamodb("Query")).map_or(0, |count| count.answered);

@@ -121,8 +121,8 @@ pub(crate) async fn read(
         cluster.list(&BUDGETS),
     ))
     .await?;
-    let mut surroundings = Surroundings::default();
-    surroundings.namespaces = reader.kept(namespaces).into_iter().collect();
+    let namespaces = reader.kept(namespaces).into_iter().collect();
+    let mut surroundings = Surroundings { namespaces, ..Surroundings::default() };
     let classes = reader.kept(classes).into_iter();
     surroundings.storage.classes = classes.map(|read| (read.name, read.class)).collect();
     surroundings.storage.claims = reader.kept(claims).into_iter().collect();

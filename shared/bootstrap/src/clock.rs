@@ -11,6 +11,7 @@ impl ports::Clock for WallClock {
         now()
     }
 
+    #[expect(clippy::disallowed_methods, reason = "the one place that waits, for a second at most")]
     async fn wait_until(&self, time: Timestamp) {
         if let Ok(left) = std::time::Duration::try_from(time.duration_since(now())) {
             tokio::time::sleep(left).await;

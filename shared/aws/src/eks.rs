@@ -110,7 +110,7 @@ mod tests {
     };
 
     use aws_sdk_eks::types::{Certificate, KubernetesNetworkConfigResponse};
-    use aws_smithy_async::time::{SharedTimeSource, TimeSource};
+    use aws_smithy_async::time::TimeSource;
 
     use super::*;
     use crate::{kept::KEPT_FOR, wire::Wire};

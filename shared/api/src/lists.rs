@@ -42,7 +42,8 @@ mod pods;
 
 pub use pods::PodReader;
 
-/// One page of a list.
+/// One page of a list. Of a pod that cannot be read, what could be read is among the items, too, unless
+/// its name or its node could not.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Page<T> {
     /// What could be read, in the server's order.
@@ -289,14 +290,20 @@ fn list<T>(body: &[u8], kind: &str, read: Read<T>) -> Result<Page<T>, Error> {
     items(body, kind, |item| read_item(item, kind, read))
 }
 
-/// Why an object could not be read: its name, where it has one, and what is wrong.
-type Unreadable = (Option<String>, String);
+/// Why an object could not be read.
+struct Unreadable<T> {
+    /// Its name, where it has one.
+    name: Option<String>,
+    problem: String,
+    /// What could be read of it, where that is enough to stand for it in its list.
+    rest: Option<Box<T>>,
+}
 
 /// A list whose items `read` reads from their texts.
 fn items<T>(
     body: &[u8],
     kind: &str,
-    mut read: impl FnMut(&str) -> Result<T, Unreadable>,
+    mut read: impl FnMut(&str) -> Result<T, Unreadable<T>>,
 ) -> Result<Page<T>, Error> {
     let raw: RawList<'_> =
         serde_json::from_slice(body).map_err(|error| Error::List(error.to_string()))?;
@@ -305,7 +312,8 @@ fn items<T>(
     for (index, item) in raw.items.into_iter().enumerate() {
         match read(item.get()) {
             Ok(item) => items.push(item),
-            Err((name, problem)) => {
+            Err(Unreadable { name, problem, rest }) => {
+                items.extend(rest.map(|rest| *rest));
                 let name = name.unwrap_or_else(|| format!("number {index}"));
                 malformed.push((ObjectReference { kind: kind.to_owned(), name }, problem));
             }
@@ -321,23 +329,24 @@ fn items<T>(
 
 fn object<T>(body: &[u8], kind: &str, read: Read<T>) -> Result<T, Error> {
     let text = std::str::from_utf8(body).map_err(|error| Error::List(error.to_string()))?;
-    read_item(text, kind, read).map_err(|(name, problem)| {
+    read_item(text, kind, read).map_err(|Unreadable { name, problem, .. }| {
         let name = name.unwrap_or_else(|| "(without a name)".to_owned());
         Error::Object { object: ObjectReference { kind: kind.to_owned(), name }, problem }
     })
 }
 
 /// The object, or its name (where it has one) and what is wrong.
-fn read_item<T>(text: &str, kind: &str, read: Read<T>) -> Result<T, Unreadable> {
-    let tree = tree::parse_json(text).map_err(|error| (None, error))?;
+fn read_item<T>(text: &str, kind: &str, read: Read<T>) -> Result<T, Unreadable<T>> {
+    let unreadable = |name, problem| Unreadable { name, problem, rest: None };
+    let tree = tree::parse_json(text).map_err(|error| unreadable(None, error))?;
     let complaints = Complaints::new(Unknown::Ignored);
     let item = read(&Field::root(&tree, &complaints), &complaints);
     let list = complaints.into_list().into_iter().map(|complaint| complaint.problem);
     let refused: Vec<Problem> = list.filter(|problem| problem.weight == Weight::Refused).collect();
     match item {
         Some(item) if refused.is_empty() => Ok(item),
-        _ if refused.is_empty() => Err((name_of(&tree), format!("not a {kind}"))),
-        _ => Err((name_of(&tree), Problem::in_words(&refused))),
+        _ if refused.is_empty() => Err(unreadable(name_of(&tree), format!("not a {kind}"))),
+        _ => Err(unreadable(name_of(&tree), Problem::in_words(&refused))),
     }
 }
 

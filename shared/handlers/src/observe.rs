@@ -125,6 +125,9 @@ impl Seen {
 
     async fn demand(mut self, cluster: &impl Cluster) -> Result<(Facts, Vec<Malformed>), Error> {
         let pods = cluster.pods(&PodSelection::All).await?;
+        let unlocated = pods.unlocated();
+        self.facts.unlocated_pod =
+            unlocated.map(|Malformed { object, problem }| format!("{object}: {problem}"));
         self.facts.pods = kept(pods, &mut self.malformed);
         Ok((self.facts, self.malformed))
     }

@@ -64,6 +64,9 @@ pub struct Facts {
     pub daemon_sets: Vec<DaemonSet>,
     /// Its pods, in the API server's order. Read last: demand may be overstated, supply never is.
     pub pods: Vec<Pod>,
+    /// A pod that cannot be read, nor on which node it is, in words: any node may be its, so that none can
+    /// be said to be empty.
+    pub unlocated_pod: Option<String>,
     /// What else of the cluster decides where pods may go.
     pub surroundings: Surroundings,
     /// How to decide.
@@ -85,6 +88,7 @@ impl Facts {
             class_hashes: None,
             daemon_sets: Vec::new(),
             pods: Vec::new(),
+            unlocated_pod: None,
             surroundings: Surroundings::default(),
             policies: Policies::default(),
         }

@@ -7,6 +7,7 @@ use jiff::Timestamp;
 use crate::{
     Namespace, NodeName, ObjectName, PodUid, Problem, Requirement, Requirements, Resources,
     Toleration,
+    problem::Rule,
     storage::PodVolume,
     topology::{PodAffinity, SpreadConstraint, Weighted},
 };
@@ -156,6 +157,12 @@ impl Pod {
             && self.nominated_node.is_none()
             && !self.is_owned_by_daemon_set()
             && !self.is_mirror()
+    }
+
+    /// Whether the API server's object cannot be read, and this is what could be read of it: its name, its
+    /// node, and little else. It is never taken for absent.
+    pub fn is_unreadable(&self) -> bool {
+        self.spec.problems.iter().any(|problem| matches!(problem.rule, Rule::Unreadable(_)))
     }
 
     /// Whether it ended.

@@ -54,6 +54,8 @@ pub enum Rule {
     NotReady(NotReady),
     /// Of a NodePool: the deployed functions launch no nodes for `spec.replicas`.
     StaticPool,
+    /// Of an object that cannot be read: why. What the model holds of it is what could be read.
+    Unreadable(String),
 }
 
 impl Problem {
@@ -105,6 +107,7 @@ impl fmt::Display for Rule {
             }
             Self::NotReady(why) => f.write_str(&why.in_detail()),
             Self::StaticPool => f.write_str("(static pools)"),
+            Self::Unreadable(why) => write!(f, "it cannot be read: {why}"),
         }
     }
 }

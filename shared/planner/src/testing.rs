@@ -11,8 +11,8 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     CapacityType, ClusterName, HourlyPrice, InstanceId, InstanceType, InstanceTypeName, Namespace,
     NodeClaim, NodeName, NodePoolName, ObjectName, Offering, Operator, Plan, Pod, PodKey, PodSpec,
-    PodUid, ProviderId, Requirement, Requirements, ResourceName, Resources, Taint, TaintEffect,
-    Toleration, Zone,
+    PodUid, Problem, ProviderId, Requirement, Requirements, ResourceName, Resources, Taint,
+    TaintEffect, Toleration, Zone,
     claim::LaunchedInstance,
     facts::{ClassOffer, DaemonSet, Facts},
     labels,
@@ -21,6 +21,7 @@ use model::{
     node_pool::{Disruption, Limits, NodeClaimTemplate, NodePool},
     plan::Target,
     pod::{Owner, PodPhase},
+    problem::{Rule, Weight},
     taint::TolerationOperator,
 };
 
@@ -222,6 +223,13 @@ pub(crate) fn running(name: &str, node: &str, spec: PodSpec) -> Pod {
         node: Some(NodeName::new(node).unwrap()),
         ..pending(name, spec)
     }
+}
+
+/// A pod on `node` of which only that could be read.
+pub(crate) fn unreadable(name: &str, node: &str) -> Pod {
+    let rule = Rule::Unreadable("spec.priority: must be a number".to_owned());
+    let problems = vec![Problem { weight: Weight::Unusable, field: String::new(), rule }];
+    running(name, node, PodSpec { problems, ..PodSpec::default() })
 }
 
 pub(crate) fn daemon_set(name: &str, spec: PodSpec) -> DaemonSet {

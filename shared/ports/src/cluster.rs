@@ -1,5 +1,7 @@
 //! The Kubernetes cluster.
 
+use std::collections::BTreeSet;
+
 use model::{
     NodeClaim, NodeClaimName, NodeName, Pod,
     claim::SyncedNodeClaim,
@@ -37,6 +39,16 @@ impl<T> Default for Listing<T> {
     }
 }
 
+impl Listing<Pod> {
+    /// The first pod that cannot be read and is not among the items, either: nobody can say on which node
+    /// it is.
+    pub fn unlocated(&self) -> Option<&Malformed> {
+        let unreadable = self.items.iter().filter(|pod| pod.is_unreadable());
+        let located: BTreeSet<String> = unreadable.map(|pod| format!("Pod {}", pod.key)).collect();
+        self.malformed.iter().find(|malformed| !located.contains(&malformed.object))
+    }
+}
+
 /// What surrounds the pods of a cluster, and what could not be read of it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Surrounded {
@@ -71,7 +83,9 @@ pub trait Cluster {
     /// overlays and buffers, with what these refer to. A kind that the cluster does not know has no
     /// objects.
     async fn surroundings(&self, policies: &Policies) -> Result<Surrounded, PortError>;
-    /// Pods.
+    /// Pods. One that cannot be read is malformed, and among the items all the same, as far as it could be
+    /// read ([`Pod::is_unreadable`]); unless its name or its node could not be read, either
+    /// ([`Listing::unlocated`]).
     async fn pods(&self, selection: &PodSelection) -> Result<Listing<Pod>, PortError>;
 }
 

@@ -22,7 +22,7 @@ use self::{
     cursor::{Cursor, Member},
     trimmed::{Reference, Status, Trimmed},
 };
-use super::{Error, Page, RawListMetadata, items, read_item};
+use super::{Error, Page, RawListMetadata, Unreadable, items, read_item};
 use crate::objects::{PodManifest, pod};
 
 mod cursor;
@@ -57,14 +57,18 @@ struct Shared {
 }
 
 impl PodReader {
-    /// Reads a PodList.
+    /// Reads a PodList. Of a pod that cannot be read, name, node and the like stand for it where they can
+    /// be read: that nobody understands it does not make its node empty.
     pub fn page(&mut self, body: &[u8]) -> Result<Page<PodManifest>, Error> {
         if let Some(page) = self.page_at_once(body) {
             return Ok(page);
         }
         items(body, "Pod", |item| match self.pod(item) {
             Some(pod) => Ok(pod),
-            None => read_item(item, "Pod", |root, _| pod::read_pod(root)),
+            None => read_item(item, "Pod", |root, _| pod::read_pod(root)).map_err(|unreadable| {
+                let rest = pod::read_rest(item, &unreadable.problem).map(Box::new);
+                Unreadable { rest, ..unreadable }
+            }),
         })
     }
 

@@ -27,13 +27,42 @@ fn one_malformed_pod_does_not_poison_its_list() {
             {"metadata":{"name":"d","futureField":1},"spec":{"futureField":1,
                 "containers":[{"name":"m","futureField":{}}]},"status":{"futureField":[]}}]}"#,
         &expect![[r#"
-            read x/a default/d
+            read x/a x/b default/d
             Pod x/b: spec.containers[0].resources.requests.cpu: `1O0m` is not a quantity: after the number only one of the suffixes n, u, m, k, M, G, T, P, E, Ki, Mi, Gi, Ti, Pi, Ei or an exponent such as e3 may stand
             Pod number 2: metadata.name: is required
             Pod number 3: must be a map, not the number 5
             Pod c: spec.nodeName: must be a text, not the number 7
         "#]],
     );
+}
+
+#[test]
+fn what_can_be_read_of_a_pod_stands_for_it() {
+    let rest = |metadata: &str, spec: &str, status: &str| {
+        let body =
+            format!(r#"{{"items":[{{"metadata":{metadata},"spec":{spec},"status":{status}}}]}}"#);
+        let page = pod_list(body.as_bytes()).unwrap();
+        assert_eq!(page.malformed.len(), 1, "{body}");
+        page.items.into_iter().next()
+    };
+    let bad = r#"{"nodeName":"n","priority":"high","containers":[]}"#;
+    let daemon = r#"{"name":"a","uid":"7","ownerReferences":[{"apiVersion":"apps/v1",
+        "kind":"DaemonSet","name":"d","uid":"1","controller":true}]}"#;
+    let pod = rest(daemon, bad, r#"{"phase":"Running"}"#).unwrap();
+    assert!(pod.is_unreadable() && pod.is_owned_by_daemon_set(), "{pod:?}");
+    assert_eq!((pod.uid.as_str(), pod.node.as_ref().map(NodeName::as_str)), ("7", Some("n")));
+    // What it is in doubt keeps its node.
+    let pod = rest(r#"{"name":"a","ownerReferences":5}"#, bad, r#"{"phase":5}"#).unwrap();
+    assert!(pod.is_reschedulable(), "{pod:?}");
+    let ended = rest(r#"{"name":"a"}"#, bad, r#"{"phase":"Succeeded"}"#).unwrap();
+    assert!(!ended.is_reschedulable(), "{ended:?}");
+    let waits = rest(r#"{"name":"a"}"#, r#"{"nodeName":"","priority":"high"}"#, "{}").unwrap();
+    assert_eq!((waits.node, waits.phase), (None, model::pod::PodPhase::Pending));
+    // Nobody can say whose, or where.
+    assert_eq!(rest(r#"{"uid":"7"}"#, bad, "{}"), None);
+    assert_eq!(rest(r#"{"name":"a"}"#, r#"{"nodeName":7}"#, "{}"), None);
+    assert_eq!(rest(r#"{"name":"a"}"#, r#"{"nodeName":"N_"}"#, "{}"), None);
+    assert_eq!(rest(r#"{"name":"a"}"#, "5", "{}"), None);
 }
 
 #[test]

@@ -4,8 +4,11 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use model::{
-    ConditionKind, Namespace, NodeName, ObjectName, Pod, PodKey, PodSpec, PodUid, facts::DaemonSet,
+    ConditionKind, Namespace, NodeName, ObjectName, Pod, PodKey, PodSpec, PodUid, Problem,
+    Resources,
+    facts::DaemonSet,
     pod::PodPhase,
+    problem::{Rule, Weight},
 };
 
 use super::{
@@ -14,7 +17,10 @@ use super::{
     metadata::{Metadata, timestamp},
     pod_spec::{self, Read},
 };
-use crate::document::field::Field;
+use crate::document::{
+    field::{Complaints, Field, Unknown},
+    tree::{self, Tree, Value},
+};
 
 const PHASES: &[(&str, PodPhase)] = &[
     ("Pending", PodPhase::Pending),
@@ -72,6 +78,56 @@ pub(crate) fn read_pod(object: &Field<'_>) -> Option<PodManifest> {
         spec: Arc::new(spec),
     };
     Some(PodManifest { pod, is_gated })
+}
+
+/// What can be read of the pod of `text`, which as a whole cannot for the reason `why`: its name and its
+/// node at least. What it is in doubt is what keeps its node.
+pub(crate) fn read_rest(text: &str, why: &str) -> Option<PodManifest> {
+    let tree = tree::parse_json(text).ok()?;
+    // All that is wrong with it was said before.
+    let complaints = Complaints::new(Unknown::Ignored);
+    let object = Field::root(&tree, &complaints);
+    let metadata = Metadata::read(&mut object.fields()?)?;
+    let key = key_of(&object, &metadata)?;
+    let node = match tree.get("spec")? {
+        Tree { value: Value::Map(_), .. } => tree.get("spec")?.get("nodeName"),
+        _ => return None,
+    };
+    let node = match node.filter(|name| !name.is_null()) {
+        Some(name) => Some(name.as_text()?).filter(|name| !name.is_empty()),
+        None => None,
+    };
+    let node = node.map(NodeName::new).transpose().ok()?;
+    let status = tree.get("status");
+    let status = |member| status.and_then(|status: &Tree| status.get(member)?.as_text());
+    let in_doubt = if node.is_some() { PodPhase::Running } else { PodPhase::Pending };
+    let conditions = Conditions::of(&tree);
+    let created_at = metadata.created_at.unwrap_or(Timestamp::UNIX_EPOCH);
+    let rule = Rule::Unreadable(why.to_owned());
+    let spec = PodSpec {
+        labels: metadata.labels.clone(),
+        annotations: metadata.pod_annotations(),
+        requests: Resources { pods: 1, ..Resources::default() },
+        problems: vec![Problem { weight: Weight::Unusable, field: String::new(), rule }],
+        ..PodSpec::default()
+    };
+    let uid = metadata.uid.unwrap_or_else(|| key.to_string());
+    let pod = Pod {
+        key,
+        uid: PodUid::new(&uid).ok()?,
+        created_at,
+        deleted_at: metadata.deleted_at,
+        phase: status("phase").and_then(phase).unwrap_or(in_doubt),
+        started_at: status("startTime").and_then(|text| text.parse().ok()),
+        unschedulable_at: conditions.unschedulable_since().map(|since| since.unwrap_or(created_at)),
+        node,
+        nominated_node: None,
+        owner: metadata.owner.map(Arc::new),
+        is_ready: conditions.is_true(ConditionKind::Ready),
+        volumes: Vec::new(),
+        spec: Arc::new(spec),
+    };
+    Some(PodManifest { pod, is_gated: false })
 }
 
 /// Namespace (`default` unless given) and name.

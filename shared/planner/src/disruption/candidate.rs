@@ -118,6 +118,13 @@ pub(crate) fn candidate<'a>(
     if state.knows_offers() && state.types(pool).is_empty() {
         return Err(Objection::NoInstanceTypes(pool.name.clone()));
     }
+    if let Some(pod) = &state.facts.unlocated_pod {
+        return Err(Objection::UnlocatedPod(pod.clone()));
+    }
+    let mut pods = entry.pods.iter();
+    if let Some(pod) = pods.find(|pod| pod.is_reschedulable() && pod.is_unreadable()) {
+        return Err(Objection::UnreadablePod(pod.key.clone()));
+    }
     let moving = || entry.pods.iter().copied().filter(|pod| pod.is_reschedulable());
     Ok(Candidate {
         number,

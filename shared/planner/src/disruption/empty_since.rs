@@ -10,6 +10,10 @@ use crate::world::World;
 
 /// The claims of which it changed since when they are empty, as they should be stored.
 pub(super) fn changes(facts: &Facts) -> Vec<NodeClaim> {
+    if facts.unlocated_pod.is_some() {
+        // Any node may be its.
+        return Vec::new();
+    }
     let needing = facts.pods.iter().filter(|pod| pod.is_reschedulable());
     let needed: BTreeSet<&NodeName> = needing.filter_map(|pod| pod.node.as_ref()).collect();
     let world = World::of(facts);

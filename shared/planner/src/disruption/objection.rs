@@ -41,6 +41,12 @@ pub enum Objection {
     /// Nothing can be bought for its NodePool.
     #[error("its NodePool {0} has no instance types")]
     NoInstanceTypes(NodePoolName),
+    /// A pod on it cannot be read: nobody can say what it needs.
+    #[error("pod {0} on it cannot be read")]
+    UnreadablePod(PodKey),
+    /// A pod cannot be read, nor on which node it is: this, in words.
+    #[error("a pod that cannot be read may be on it: {0}")]
+    UnlocatedPod(String),
     /// A pod on it may not be moved now.
     #[error(transparent)]
     Immovable(#[from] Immovable),

@@ -16,7 +16,7 @@ use std::{
 use jiff::Timestamp;
 use model::{
     Namespace, NodeName, Operator, Pod, PodKey, PodSpec, PodUid, Requirement, facts::Facts, labels,
-    ledger::digest, limits, policies::PreferencePolicy,
+    ledger::digest, limits, policies::PreferencePolicy, problem::Rule,
 };
 
 use crate::{
@@ -294,6 +294,10 @@ fn rank(pod: &Pod) -> Rank<'_> {
 }
 
 fn unsupported(spec: &PodSpec) -> Option<String> {
+    let is_unreadable = |rule: &Rule| matches!(rule, Rule::Unreadable(_));
+    if let Some(problem) = spec.problems.iter().find(|problem| is_unreadable(&problem.rule)) {
+        return Some(problem.to_string());
+    }
     let what: Vec<String> = spec.problems.iter().map(|problem| problem.rule.to_string()).collect();
     (!what.is_empty()).then(|| format!("not supported yet: {}", what.join(", ")))
 }

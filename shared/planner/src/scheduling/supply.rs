@@ -84,6 +84,14 @@ pub(crate) struct Load<'a> {
     daemons: Resources,
 }
 
+impl Load<'_> {
+    /// Whether there is a pod of which nobody can say what it takes. What DaemonSets put onto their nodes is
+    /// known without.
+    fn has_unreadable(&self) -> bool {
+        self.pods.iter().any(|pod| pod.is_unreadable() && pod.is_reschedulable())
+    }
+}
+
 /// What runs on each node.
 pub(crate) fn load(facts: &Facts) -> BTreeMap<&str, Load<'_>> {
     let mut by_node: BTreeMap<&str, Load<'_>> = BTreeMap::new();
@@ -207,6 +215,8 @@ fn of_node(
     };
     let taints: Vec<Taint> = taints.iter().filter(|taint| !hides(taint)).cloned().collect();
     let allocatable = match (claim, coming) {
+        // What such a pod takes is not known: it may be all.
+        _ if load.has_unreadable() => Resources::default(),
         (_, Some(claim)) => claim.allocatable.clone(),
         (Some(claim), None) if !is_initialized => filled_up(&node.allocatable, &claim.allocatable),
         _ => node.allocatable.clone(),

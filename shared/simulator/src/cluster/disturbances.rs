@@ -1,8 +1,11 @@
 //! What goes wrong around the cluster: webhooks that refuse, objects that nobody can read.
 
+use std::sync::Arc;
+
 use model::{
-    NodeName, Pod, PodKey,
+    NodeName, Pod, PodKey, PodSpec, Problem, Resources,
     node::{Eviction, EvictionRequest, Node},
+    problem::{Rule, Weight},
 };
 use ports::{Fault, Listing, Malformed, PodSelection, PortError};
 
@@ -30,30 +33,29 @@ impl World {
         Ok(self.evict(request))
     }
 
-    /// The pods that `selection` selects. One that cannot be read is not among them: the listing says
-    /// that it could not be read.
+    /// The pods that `selection` selects. Of one that cannot be read there is what could be read; one that
+    /// is not in the cluster stands for a pod of which nobody can say where it is.
     pub(crate) fn listed_pods(&self, selection: &PodSelection) -> Listing<Pod> {
+        let selected = self.cluster.selected(selection);
         let unreadable = self.unreadable("Pod");
-        let is_unreadable = |pod: &Pod| is_named(&unreadable, &format!("Pod {}", pod.key));
-        let mut listing = Listing { items: Vec::new(), malformed: Vec::new() };
-        for pod in self.cluster.selected(selection) {
-            if unreadable.is_empty() || !is_unreadable(pod) {
-                listing.items.push(pod.clone());
-            }
+        if unreadable.is_empty() {
+            return Listing { items: selected.cloned().collect(), malformed: Vec::new() };
         }
-        // The API server selects before anybody reads: what is elsewhere is not in the answer.
-        let selected: Vec<String> = if unreadable.is_empty() {
-            Vec::new()
-        } else {
-            self.cluster.selected(selection).map(|pod| format!("Pod {}", pod.key)).collect()
+        let is_unlocated = |malformed: &&Malformed| {
+            !self.cluster.pods.keys().any(|key| format!("Pod {key}") == malformed.object)
         };
-        let is_there = |object: &str| {
-            selected.iter().any(|name| name == object)
-                || !self.cluster.pods.keys().any(|key| format!("Pod {key}") == object)
-        };
-        listing.malformed = unreadable;
-        listing.malformed.retain(|malformed| is_there(&malformed.object));
-        listing
+        let mut malformed: Vec<Malformed> =
+            unreadable.iter().filter(is_unlocated).cloned().collect();
+        let listed = selected.map(|pod| {
+            let object = format!("Pod {}", pod.key);
+            let Some(found) = unreadable.iter().find(|malformed| malformed.object == object) else {
+                return pod.clone();
+            };
+            malformed.push(found.clone());
+            rest_of(pod, &found.problem)
+        });
+        let items = listed.collect();
+        Listing { items, malformed }
     }
 
     /// All nodes, without those that cannot be read: the listing says so.
@@ -68,6 +70,18 @@ impl World {
     pub(crate) fn is_node_unreadable(&self, name: &NodeName) -> bool {
         is_node(&self.unreadable("Node"), name)
     }
+}
+
+/// What is left of a pod that cannot be read.
+fn rest_of(pod: &Pod, why: &str) -> Pod {
+    let rule = Rule::Unreadable(why.to_owned());
+    let spec = PodSpec {
+        labels: pod.spec.labels.clone(),
+        requests: Resources { pods: 1, ..Resources::default() },
+        problems: vec![Problem { weight: Weight::Unusable, field: String::new(), rule }],
+        ..PodSpec::default()
+    };
+    Pod { volumes: Vec::new(), spec: Arc::new(spec), ..pod.clone() }
 }
 
 fn is_node(unreadable: &[Malformed], name: &NodeName) -> bool {

@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use model::Function;
 use ports::Malformed;
-use simulator::{Action, ApiAction, ClusterObject, Happening, WorldSettings};
+use simulator::{Action, ApiAction, ClusterObject, Happening, Sim, WorldSettings};
 
 use super::fleet::{fleet, workload};
 
@@ -42,6 +42,37 @@ fn m2_a_node_that_cannot_be_read_is_not_ended_under_its_pods() {
     fleet.sim.act(Action::DeleteNodeClaim(claim.name));
     fleet.pass(600);
     assert_eq!(fleet.sim.summary().pods_lost, 0, "the pod went down with its node");
+}
+
+/// The claims that are given up in half an hour while what `unreadable` names cannot be read.
+fn m2_given_up(unreadable: impl FnOnce(&Sim) -> String) -> Vec<Happening> {
+    let mut fleet = fleet(WorldSettings::default(), 1);
+    fleet.grow(2, 2);
+    let object = unreadable(&fleet.sim);
+    let problem = "spec.priority: not a number".to_owned();
+    fleet.sim.add(vec![ClusterObject::Unreadable(Malformed { object, problem })]);
+    let from = fleet.sim.timeline(0).len();
+    fleet.pass(1_800);
+    let happenings = fleet.sim.timeline(from).into_iter().map(|event| event.happening);
+    happenings.filter(|happening| matches!(happening, Happening::ClaimGivenUp { .. })).collect()
+}
+
+#[test]
+fn m2_a_pod_that_cannot_be_read_keeps_its_node() {
+    let given_up = m2_given_up(|sim| {
+        let pod = sim.pods().into_iter().find(|pod| pod.node.is_some()).expect("a pod");
+        format!("Pod {}", pod.key)
+    });
+    assert_eq!(given_up, [], "a node with a pod is not empty");
+}
+
+#[test]
+fn m2_a_pod_of_which_nobody_can_say_where_it_is_keeps_every_node() {
+    let given_up = m2_given_up(|sim| {
+        sim.act(Action::Scale { workload: testkit::build::pod_key("web"), replicas: 0 });
+        "Pod default/lost".to_owned()
+    });
+    assert_eq!(given_up, [], "any node may be its");
 }
 
 #[test]

@@ -49,6 +49,18 @@ fn a_pod_that_forbids_disruption_keeps_its_node_unless_drift_may_wait_for_it() {
 }
 
 #[test]
+fn what_cannot_be_read_keeps_the_node_even_from_drift() {
+    let why = "pod default/new on it cannot be read";
+    check(with_pod(unreadable("new", "a")), why, why);
+    check(with_grace(with_pod(unreadable("new", "a"))), why, why);
+    check(with_pod(owned(unreadable("new", "a"), "apps/v1", "DaemonSet")), "", "");
+    let unlocated = |facts: &mut Facts| facts.unlocated_pod = Some("Pod number 3".to_owned());
+    let why = "a pod that cannot be read may be on it: Pod number 3";
+    check(unlocated, why, why);
+    check(with_grace(unlocated), why, why);
+}
+
+#[test]
 fn a_pod_that_goes_or_ended_forbids_nothing() {
     check(with_pod(Pod { deleted_at: Some(now()), ..protected() }), "", "");
     check(with_pod(Pod { phase: model::pod::PodPhase::Succeeded, ..protected() }), "", "");

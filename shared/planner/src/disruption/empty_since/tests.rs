@@ -185,3 +185,25 @@ fn what_was_found_is_given_up_if_it_still_holds() {
     commit(&mut facts, &plan);
     assert!(validated(&facts, &command, &Options::deployed()).is_empty());
 }
+
+#[test]
+fn a_node_with_a_pod_that_cannot_be_read_is_not_empty() {
+    let mut facts = idle(&["a", "b"]);
+    facts.pods = vec![unreadable("web", "a")];
+    check(&facts, &["claim-b"]);
+    let seen = observed(&facts);
+    let since: Vec<_> = seen.changes.iter().map(|c| (c.name.as_str(), c.empty_since)).collect();
+    assert_eq!(since, [("claim-a", None)]);
+    // A DaemonSet's pod would not need another node.
+    facts.pods[0].owner = Some(owner("apps/v1", "DaemonSet"));
+    check(&facts, &["claim-a", "claim-b"]);
+}
+
+#[test]
+fn a_pod_of_which_nobody_can_say_where_it_is_keeps_every_node() {
+    let mut facts = idle(&["a", "b"]);
+    change(&mut facts, "a", |claim| claim.empty_since = None);
+    facts.unlocated_pod = Some("Pod default/web: spec.nodeName: must be a text".to_owned());
+    check(&facts, &[]);
+    assert_eq!(observed(&facts).changes, []);
+}

@@ -16,6 +16,24 @@ fn a_node_that_nobody_manages_is_used() {
 }
 
 #[test]
+fn a_node_with_a_pod_that_cannot_be_read_takes_no_more() {
+    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    add_node(&mut facts, node("own", "cpu=4 memory=4Gi pods=10"));
+    facts.pods.push(unreadable("new", "own"));
+    assert!(provision(&facts).placements.is_empty());
+    // What a DaemonSet puts there is known.
+    facts.pods[1].owner = Some(owner("apps/v1", "DaemonSet"));
+    check(&facts, &["own: a"]);
+    // One that waits is told of, and nothing is launched for it.
+    facts.pods = vec![model::Pod { node: None, ..unreadable("new", "own") }];
+    facts.pods[0].unschedulable_at = Some(ago(30));
+    let plan = provision(&facts);
+    assert!(plan.promises.is_empty());
+    let why = &plan.unplaced[0].reasons[0].text;
+    assert_eq!(why, "it cannot be read: spec.priority: must be a number");
+}
+
+#[test]
 fn an_existing_node_must_have_the_label() {
     let zone = with_selector("cpu=1", &["topology.kubernetes.io/zone=zone-1"]);
     let mut facts = facts(vec![pending("a", zone)]);

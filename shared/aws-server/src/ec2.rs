@@ -58,7 +58,7 @@ pub(crate) fn would_have_worked() -> PortError {
 
 /// A refusal before anything was done.
 pub(crate) fn refused(refusal: simulator::AwsError) -> PortError {
-    PortError::because("EC2", ports::Fault::Permanent, refusal)
+    PortError::because("EC2", ports::Fault::Permanent, ports::Refusal::from(refusal))
 }
 
 /// Answers `action`.

@@ -96,7 +96,7 @@ fn end(parameters: &Parameters) -> Result<(), PortError> {
 }
 
 fn invalid(refusal: AwsError) -> PortError {
-    PortError::because("IAM", ports::Fault::Permanent, refusal)
+    PortError::because("IAM", ports::Fault::Permanent, ports::Refusal::from(refusal))
 }
 
 fn described(profile: &ProfileRecord) -> Vec<Element> {

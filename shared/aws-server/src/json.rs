@@ -45,7 +45,7 @@ fn error(status: u16, code: &str, message: &str) -> Reply {
 }
 
 fn refused(refusal: AwsError) -> PortError {
-    PortError::because("JSON", ports::Fault::Permanent, refusal)
+    PortError::because("JSON", ports::Fault::Permanent, ports::Refusal::from(refusal))
 }
 
 type Body = serde_json::Map<String, Value>;

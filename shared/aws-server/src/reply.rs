@@ -1,7 +1,6 @@
 //! What goes back over the wire, and what failures of the account are there.
 
 use ports::{Fault, PortError};
-use simulator::AwsError;
 
 /// The end of a request.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -33,8 +32,8 @@ impl Reply {
 ///
 /// What rules of the simulator inject has no code of its own: it is what AWS says most often.
 pub(crate) fn failure_of(error: &PortError) -> Option<(u16, String, String)> {
-    if let Some(refusal) = error.source.as_ref().and_then(|s| s.downcast_ref::<AwsError>()) {
-        return Some((status_of(refusal.code), refusal.code.to_owned(), refusal.message.clone()));
+    if let Some(refusal) = error.refusal() {
+        return Some((status_of(&refusal.code), refusal.code.clone(), refusal.message.clone()));
     }
     let (status, code) = match error.fault {
         Fault::Unknown => return None,

@@ -5,17 +5,7 @@
 
 use aws_smithy_runtime_api::{client::result::SdkError, http::Response};
 use aws_smithy_types::error::metadata::ProvideErrorMetadata;
-use ports::{BoxError, Fault, PortError};
-
-/// An error that a service answered, in its own words.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("{code}: {message}")]
-pub(crate) struct Refusal {
-    /// Such as `ConditionalCheckFailedException`.
-    pub(crate) code: String,
-    /// The service's text.
-    pub(crate) message: String,
-}
+use ports::{BoxError, Fault, PortError, Refusal};
 
 /// An answer that lacks what the service's own reference promises.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -135,12 +125,7 @@ pub(crate) fn fault_of(code: &str, status: u16) -> Fault {
 
 /// Whether `error` is a refusal with `code`.
 pub(crate) fn has_code(error: &PortError, code: &str) -> bool {
-    refusal(error).is_some_and(|refusal| refusal.code == code)
-}
-
-/// The refusal that `error` is made of, if it is one.
-pub(crate) fn refusal(error: &PortError) -> Option<&Refusal> {
-    error.source.as_ref().and_then(|source| source.downcast_ref::<Refusal>())
+    error.refusal().is_some_and(|refusal| refusal.code == code)
 }
 
 #[cfg(test)]
@@ -179,6 +164,6 @@ mod tests {
         let source = error.source.as_ref().map(ToString::to_string);
         assert_eq!(source.as_deref(), Some("InvalidLaunchTemplateName.NotFoundException: x"));
         assert!(has_code(&error, "InvalidLaunchTemplateName.NotFoundException"));
-        assert_eq!(refusal(&refused("X", "", 418, "teapot")).unwrap().code, "HTTP status 418");
+        assert_eq!(refused("X", "", 418, "teapot").refusal().unwrap().code, "HTTP status 418");
     }
 }

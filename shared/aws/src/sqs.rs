@@ -8,9 +8,9 @@ use aws_sdk_sqs::{
     types::{BatchResultErrorEntry, SendMessageBatchRequestEntry},
 };
 use model::{Function, limits::MESSAGE_DELAY_SECONDS_MAX, message::Delivery};
-use ports::{Fault, Mailbox, PortError};
+use ports::{Fault, Mailbox, PortError, Refusal};
 
-use crate::fault::{BadRequest, Refusal, port_error};
+use crate::fault::{BadRequest, port_error};
 
 const OPERATION: &str = "SendMessageBatch";
 /// Messages of one call.

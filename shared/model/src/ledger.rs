@@ -148,6 +148,8 @@ pub struct LaunchRefusals {
 pub struct UnreadableItem {
     /// Its key.
     pub item: String,
+    /// The claim that it is, if it is one.
+    pub claim: Option<NodeClaimName>,
     /// The instance of the claim that it is, if it says so much.
     pub instance: Option<InstanceId>,
     /// The attribute and the rule that it breaks.

@@ -32,6 +32,16 @@ impl fmt::Display for Fault {
     }
 }
 
+/// What a service answered instead of doing what it was asked, in its own words.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{code}: {message}")]
+pub struct Refusal {
+    /// Its code, such as `ConditionalCheckFailedException`.
+    pub code: String,
+    /// Its text.
+    pub message: String,
+}
+
 /// A failure of a port.
 #[derive(Debug, thiserror::Error)]
 #[error("{operation} failed: {fault}")]
@@ -54,5 +64,10 @@ impl PortError {
     /// A failure that `source` caused.
     pub fn because(operation: &'static str, fault: Fault, source: impl Into<BoxError>) -> Self {
         Self { operation, fault, source: Some(source.into()) }
+    }
+
+    /// What the service said, where it said something.
+    pub fn refusal(&self) -> Option<&Refusal> {
+        self.source.as_ref().and_then(|source| source.downcast_ref::<Refusal>())
     }
 }

@@ -16,7 +16,7 @@ pub use cluster::{
     Cluster, Leases, Listing, Malformed, NodeClaims, NodeClasses, NodePools, Nodes, PodSelection,
     Surrounded,
 };
-pub use fault::{BoxError, Fault, PortError};
+pub use fault::{BoxError, Fault, PortError, Refusal};
 pub use ledger::Ledger;
 
 use jiff::{SignedDuration, Timestamp};

@@ -29,6 +29,7 @@ pub use market::SpotPrice;
 pub use operations::{DescribedInstance, StateChange};
 pub use profile::ProfileRecord;
 pub use refusal::AwsError;
+pub(crate) use refusal::is_about_profile;
 pub(crate) use reservation::Held;
 pub use reservation::{
     CapacityReservationState, DescribedReservation, ReservationPreference, ReservationRecord,

@@ -253,6 +253,13 @@ impl World {
             Action::SetCapacity { offering, instances } => self.set_capacity(offering, instances),
             Action::SetPrice { offering, price } => self.set_price(&offering, price),
             Action::LoseLedger => self.ledger.lose(self.now),
+            Action::StopSchedule(function) => self.stop_schedule(function),
+            Action::MakeReadable(object) => {
+                self.cluster.unreadable.retain(|malformed| malformed.object != object);
+            }
+            Action::SetReadable { claim, is_readable } => {
+                self.ledger.set_readable(claim, is_readable);
+            }
             Action::ForgetClaim(name) => {
                 self.ledger.forget(&name, self.now);
                 self.cluster.node_claims.remove(&name);

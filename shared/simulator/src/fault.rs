@@ -3,7 +3,7 @@
 use std::fmt;
 
 use jiff::{SignedDuration, Timestamp};
-use model::Function;
+use model::{Function, NodeClaim};
 use ports::Fault;
 
 use crate::chance::{Chance, Span};
@@ -47,12 +47,18 @@ pub enum Injection {
     CrashBefore,
     /// It has its effect, and the whole delivery ends here.
     CrashAfter,
+    /// It has no effect: AWS answers with this code.
+    Refuse(&'static str),
     /// It goes through so much later.
     Delay(SignedDuration),
 }
 
 /// Judges calls. The first rule whose injection is not `Pass` wins.
 pub type FaultRule = Box<dyn FnMut(&Call<'_>, &mut Chance) -> Injection>;
+
+/// Says what the table keeps when the function writes the claim at the time: releases differ in what they
+/// write.
+pub type RecordRule = Box<dyn FnMut(Function, Timestamp, &NodeClaim) -> NodeClaim>;
 
 /// How often a call suffers what, in parts per thousand.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -142,6 +148,7 @@ impl fmt::Display for Injection {
             Self::Pass => f.write_str("passes"),
             Self::FailBefore(fault) => write!(f, "fails before its effect: {fault}"),
             Self::FailAfter(fault) => write!(f, "fails after its effect: {fault}"),
+            Self::Refuse(code) => write!(f, "is refused: {code}"),
             Self::CrashBefore => f.write_str("crashes before its effect"),
             Self::CrashAfter => f.write_str("crashes after its effect"),
             Self::Delay(duration) => write!(f, "takes {} ms longer", duration.as_millis()),

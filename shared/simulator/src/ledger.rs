@@ -13,7 +13,8 @@ use model::{
     NodeClaimName, NodeClassName, NodePoolName, OfferingKey,
     disruption::Command,
     ledger::{
-        Commit, CommitOutcome, Guard, Head, LaunchRefusals, MeasuredKey, Snapshot, WriteOutcome,
+        Commit, CommitOutcome, Guard, Head, LaunchRefusals, MeasuredKey, Snapshot, UnreadableItem,
+        WriteOutcome,
     },
     limits::ITEMS_PER_COMMIT_MAX,
     pulse::Pulse,
@@ -48,6 +49,8 @@ pub(crate) struct LedgerState {
     backup: BTreeMap<ClusterName, ClusterLedger>,
     /// When it was lost or became an old one.
     pub(crate) disturbed_at: Option<Timestamp>,
+    /// Claims whose items cannot be read.
+    unreadable: BTreeSet<NodeClaimName>,
     /// How many ledgers were opened so far, in all clusters.
     opened: u32,
     /// Of the region: every cluster's.
@@ -73,14 +76,25 @@ impl LedgerState {
             self.unavailable_offerings.iter().filter(|(_, until)| now < **until);
         let unavailable_offerings =
             unavailable_offerings.map(|(offering, until)| (offering.clone(), *until)).collect();
+        let unreadable = self.unreadable.clone();
         let cluster_ledger = self.cluster(cluster);
-        let claims = cluster_ledger.claims.iter();
-        let claims = claims.map(|(name, claim)| (name.clone(), NodeClaim::clone(claim))).collect();
+        let mut claims: BTreeMap<NodeClaimName, NodeClaim> = cluster_ledger
+            .claims
+            .iter()
+            .map(|(name, claim)| (name.clone(), NodeClaim::clone(claim)))
+            .collect();
+        let hidden = unreadable.iter().filter_map(|name| claims.remove(name));
+        let unreadable = hidden.map(|claim| UnreadableItem {
+            item: format!("claim#{}", claim.name),
+            claim: Some(claim.name),
+            instance: claim.instance.map(|instance| instance.id),
+            problem: "`phase`: not known".to_owned(),
+        });
+        let unreadable = unreadable.collect();
         let measured = cluster_ledger.measured.iter().filter(|(_, (_, until))| now < *until);
         let measured = measured.map(|(key, (memory, _))| (key.clone(), *memory)).collect();
         let (commands, refusals) =
             (cluster_ledger.commands.clone(), cluster_ledger.refusals.clone());
-        let unreadable = Vec::new();
         Snapshot { head, claims, unavailable_offerings, measured, commands, refusals, unreadable }
     }
 
@@ -97,6 +111,14 @@ impl LedgerState {
             if let Some(instance) = &claim.instance {
                 ledger.index(&instance.id, None, now);
             }
+        }
+    }
+
+    pub(crate) fn set_readable(&mut self, claim: NodeClaimName, is_readable: bool) {
+        if is_readable {
+            self.unreadable.remove(&claim);
+        } else {
+            self.unreadable.insert(claim);
         }
     }
 
@@ -180,7 +202,8 @@ impl LedgerState {
             let versions = ledger.instances.get(instance)?;
             let (_, claim) = versions.iter().rev().find(|(at, _)| *at <= until)?;
             let claim = ledger.claims.get(&claim.as_ref()?.name)?;
-            let is_its = claim.instance.as_ref().is_some_and(|its| its.id == *instance);
+            let is_its = claim.instance.as_ref().is_some_and(|its| its.id == *instance)
+                && !self.unreadable.contains(&claim.name);
             is_its.then(|| (cluster.clone(), NodeClaim::clone(claim)))
         })
     }
@@ -198,17 +221,18 @@ impl ClusterLedger {
         self.pulses.get(&function).copied().unwrap_or_default()
     }
 
+    /// Writes `pulse` in place of the one with the sequence `from`, or of any.
     pub(crate) fn write_pulse(
         &mut self,
         function: Function,
-        from: u64,
+        from: Option<u64>,
         pulse: &Pulse,
     ) -> WriteOutcome {
         let stored = self.pulse(function);
         if stored == *pulse {
             return WriteOutcome::Written;
         }
-        if stored.sequence != from {
+        if from.is_some_and(|from| stored.sequence != from) {
             return WriteOutcome::Conflict;
         }
         self.pulses.insert(function, *pulse);
@@ -219,13 +243,16 @@ impl ClusterLedger {
         self.instances.get(instance)?.last()?.1.as_ref()
     }
 
-    /// Whether the conditions of `commit` hold.
-    fn allows(&self, commit: &Commit) -> bool {
+    /// Whether the conditions of `commit` hold, which depends on all counters where there is but one.
+    fn allows(&self, commit: &Commit, is_one_counter: bool) -> bool {
+        let is_based_on = |head| {
+            if is_one_counter { commit.parent == head } else { commit.is_based_on(head) }
+        };
         let is_next = |claim: &NodeClaim| {
             self.claims.get(&claim.name).is_some_and(|stored| stored.version + 1 == claim.version)
         };
         commit.ledger == self.head.ledger
-            && commit.is_based_on(self.head.counters)
+            && is_based_on(self.head.counters)
             && commit
                 .promised
                 .iter()
@@ -250,12 +277,12 @@ impl World {
         if items > items_max {
             return CommitOutcome::TooLarge { items, items_max };
         }
-        let ignores_conditions = self.settings.sabotage.ignore_compare_and_set;
+        let sabotage = self.settings.sabotage;
         let ledger = self.ledger.cluster(cluster);
         if ledger.last_commit.as_ref() == Some(&commit.id) {
             return CommitOutcome::Committed(ledger.head.counters);
         }
-        if !ledger.allows(commit) && !ignores_conditions {
+        if !ledger.allows(commit, sabotage.one_counter) && !sabotage.ignore_compare_and_set {
             return CommitOutcome::Conflict;
         }
         ledger.head.counters = commit.next(ledger.head.counters);
@@ -272,12 +299,23 @@ impl World {
         }
         let stored = commit.promised.iter().chain(&commit.adopted).chain(&commit.changed);
         for claim in stored {
-            self.store_claim(cluster, claim);
+            let claim = self.recorded(claim);
+            self.store_claim(cluster, &claim);
         }
         CommitOutcome::Committed(counters)
     }
 
+    /// `claim` as it stands in the table when whoever is at work has written it.
+    fn recorded(&mut self, claim: &NodeClaim) -> NodeClaim {
+        let now = self.now;
+        match (&mut self.records, self.current) {
+            (Some(records), Some((_, function))) => records(function, now, claim),
+            _ => claim.clone(),
+        }
+    }
+
     pub(crate) fn write_claim(&mut self, cluster: &ClusterName, claim: &NodeClaim) -> WriteOutcome {
+        let claim = &self.recorded(claim);
         let stored = self.ledger.cluster(cluster).claims.get(&claim.name);
         match stored {
             Some(stored) if **stored == *claim => WriteOutcome::Written,

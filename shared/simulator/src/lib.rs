@@ -38,7 +38,9 @@ pub use account::{
 pub use chance::{Chance, Span};
 pub use cluster::{ConditionRecord, NodeClaimObject, ObjectRecord};
 pub use delivery::{DeliveryOutcome, FunctionCall, Payload, SCHEDULED};
-pub use fault::{Access, Call, FaultRule, Injection, Storm, api_server_away, at_call, first_calls};
+pub use fault::{
+    Access, Call, FaultRule, Injection, RecordRule, Storm, api_server_away, at_call, first_calls,
+};
 pub use limits::{
     AccountLimits, ApiAction, ApiService, FunctionLimits, FunctionQueue, FunctionTable, Latencies,
     Load, Quotas, RECURSIVE_INVOCATIONS_MAX, RecursiveLoop, RequestLimits, TableLimits,

@@ -2,10 +2,13 @@
 //!
 //! The driver takes what is due and says how it ended; see [`crate::Runner`].
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use model::{ClusterName, Function, interruption::Interruption, limits::MESSAGE_DELAY_SECONDS_MAX};
+use model::{
+    ClusterName, Function, interruption::Interruption, limits::MESSAGE_DELAY_SECONDS_MAX,
+    message::Message, pulse::Signal,
+};
 use ports::Invocation;
 
 use crate::{
@@ -57,6 +60,8 @@ pub(crate) struct Mail {
     deliveries: u64,
     queue: BTreeMap<(Timestamp, u64), Envelope>,
     in_flight: BTreeMap<u64, Envelope>,
+    /// Functions whose schedules do not come round any more.
+    unscheduled: BTreeSet<Function>,
     pub(crate) dead: Vec<DeadLetter>,
 }
 
@@ -139,8 +144,16 @@ impl World {
         }
     }
 
+    /// The schedule of `function` does not come round any more.
+    pub(crate) fn stop_schedule(&mut self, function: Function) {
+        self.mail.unscheduled.insert(function);
+    }
+
     /// A schedule comes round, now and a minute later.
     pub(crate) fn schedule(&mut self, function: Function) {
+        if self.mail.unscheduled.contains(&function) {
+            return;
+        }
         let number = self.mail.next_number();
         let envelope = Envelope {
             identity: format!("schedule-{number}"),
@@ -189,6 +202,7 @@ impl World {
         let id = self.mail.deliveries;
         envelope.receives += 1;
         envelope.taken_at = self.now;
+        self.renumber(&mut envelope);
         self.gather_interruptions(&mut envelope);
         let delivery = self.delivery(
             id,
@@ -198,6 +212,18 @@ impl World {
         );
         self.mail.in_flight.insert(id, envelope);
         Some(delivery)
+    }
+
+    /// Makes every beat the newest one, if that is how the world is broken.
+    fn renumber(&mut self, envelope: &mut Envelope) {
+        let Payload::Message(Message::Pulse { function, signal: Signal::Beat(sequence) }) =
+            &mut envelope.payload
+        else {
+            return;
+        };
+        if self.settings.sabotage.ignore_pulse_sequence {
+            *sequence = self.ledger.cluster(&envelope.cluster).pulse(*function).sequence;
+        }
     }
 
     /// What waits with an interruption comes with it.
@@ -243,6 +269,7 @@ impl World {
         self.usage.meter.ended(id, self.now, *outcome == DeliveryOutcome::Crashed);
         if let Some(envelope) = self.mail.in_flight.remove(&id)
             && *outcome != DeliveryOutcome::Done
+            && !self.settings.sabotage.delete_before_arming
         {
             self.return_message(envelope);
         }

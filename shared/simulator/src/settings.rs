@@ -37,8 +37,10 @@ pub struct Disorder {
     pub held_back_max: SignedDuration,
 }
 
-/// Promises of the outside that are broken on purpose, to show that tests notice.
+/// Promises of the outside and mechanisms of the functions that are broken on purpose, to show that tests
+/// notice.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[expect(clippy::struct_excessive_bools, reason = "each is broken by itself")]
 pub struct Sabotage {
     /// Commits succeed on any parent.
     pub ignore_compare_and_set: bool,
@@ -47,6 +49,18 @@ pub struct Sabotage {
     /// `provision` is not told of claims whose node did not join yet, and plans for their pods
     /// again.
     pub forget_open_promises: bool,
+    /// Every beat counts as the newest one, and whoever writes a pulse may.
+    pub ignore_pulse_sequence: bool,
+    /// A message is deleted when it is taken, before the pulse is armed.
+    pub delete_before_arming: bool,
+    /// Every commit depends on both counters of the ledger, as if there were one.
+    pub one_counter: bool,
+    /// EC2 is asked under tokens that do not say of which ledger they are.
+    pub forget_ledger_in_token: bool,
+    /// Functions are not told that their visits of a claim failed.
+    pub forget_retries: bool,
+    /// What cannot be read is left out of every list, as if it were not there.
+    pub hide_unreadable: bool,
 }
 
 /// A simulated world before it starts.

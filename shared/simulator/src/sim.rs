@@ -19,9 +19,10 @@ use model::{
 use ports::{Fault, PortError};
 
 use crate::{
+    account::AwsError,
     cluster::{NodeClaimObject, ObjectRecord},
     delivery::{DeliveryOutcome, FunctionCall},
-    fault::{Access, FaultRule, Injection},
+    fault::{Access, FaultRule, Injection, RecordRule},
     limits::{ApiAction, Load},
     loads,
     mail::DeadLetter,
@@ -75,6 +76,11 @@ impl Sim {
     /// Adds a rule behind those that are there.
     pub fn add_rule(&self, rule: FaultRule) {
         self.0.borrow_mut().rules.push(rule);
+    }
+
+    /// From now on the table keeps what `records` makes of the claims that functions write.
+    pub fn set_records(&self, records: RecordRule) {
+        self.0.borrow_mut().records = Some(records);
     }
 
     /// Forgets all rules and makes queues orderly.
@@ -323,6 +329,10 @@ impl Sim {
             self.with(|world| world.note(format_args!("{operation} {subject} {injection}")));
             return Err(injected(operation, fault));
         }
+        if let Injection::Refuse(code) = injection {
+            self.with(|world| world.note(format_args!("{operation} {subject} {injection}")));
+            return Err(AwsError::new(code, "a rule says so").of(operation));
+        }
         let load = self.with(load);
         let taken = match self.pay(operation, load).await {
             Ok(taken) => taken,
@@ -351,6 +361,7 @@ impl Sim {
             Injection::Pass
             | Injection::Delay(_)
             | Injection::FailBefore(_)
+            | Injection::Refuse(_)
             | Injection::CrashBefore => {
                 // The state is the first page's; the answer takes its time.
                 self.wait_for(taken).await;

@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::SignedDuration;
 use model::{
-    HourlyPrice, ImageId, InstanceId, Namespace, NodeClaim, NodeClaimName, NodeClassName, NodeName,
-    NodePoolName, ObjectName, OfferingKey, PodKey, PodSpec,
+    Function, HourlyPrice, ImageId, InstanceId, Namespace, NodeClaim, NodeClaimName, NodeClassName,
+    NodeName, NodePoolName, ObjectName, OfferingKey, PodKey, PodSpec,
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
     node_class::NodeClass,
@@ -176,6 +176,15 @@ pub enum Action {
     LoseLedger,
     /// The item of a claim is deleted from the ledger's table, and the NodeClaim object with it.
     ForgetClaim(NodeClaimName),
+    /// An object that could not be read can be read again. It is called as in `Unreadable`.
+    MakeReadable(String),
+    /// The item of a claim cannot be read from now on, because a newer release wrote it, or it can again.
+    SetReadable {
+        /// Which.
+        claim: NodeClaimName,
+        /// Whether this release can read it.
+        is_readable: bool,
+    },
     /// A backup of the ledger's table is made, in place of an earlier one.
     BackUpLedger,
     /// The ledger's table becomes what it was when it was backed up.
@@ -184,6 +193,8 @@ pub enum Action {
     RunKarpenter(bool),
     /// Karpenter writes a NodeClaim object.
     AddForeignNodeClaim(Box<NodeClaim>),
+    /// The schedule of a function does not come round any more.
+    StopSchedule(Function),
     /// Rules are forgotten and queues become orderly.
     StopFaults,
 }

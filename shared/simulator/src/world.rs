@@ -20,7 +20,7 @@ use crate::{
     chance::Chance,
     cluster::ClusterState,
     delivery::SCHEDULED,
-    fault::{Call, FaultRule, Injection},
+    fault::{Call, FaultRule, Injection, RecordRule},
     later,
     ledger::LedgerState,
     limits::Usage,
@@ -98,6 +98,8 @@ pub(crate) struct World {
     /// What the function `catalog` found.
     pub(crate) catalog_store: Option<StoredRegionCatalog>,
     pub(crate) rules: Vec<FaultRule>,
+    /// What becomes of claims in the table, if not what was written.
+    pub(crate) records: Option<RecordRule>,
     /// The delivery that is being polled.
     pub(crate) current: Option<(u64, Function)>,
     /// Whether a injection ended it.
@@ -148,6 +150,7 @@ impl World {
             mail: Mail::default(),
             catalog_store: None,
             rules: Vec::new(),
+            records: None,
             current: None,
             is_crashed: false,
             trace: Vec::new(),

@@ -394,6 +394,8 @@ impl Unreadable {
     pub(super) fn of_snapshot(self, item: &Item) -> UnreadableItem {
         let instance = item.get(INSTANCE_ID).and_then(|value| value.as_s().ok());
         let instance = instance.and_then(|id| InstanceId::new(id).ok());
-        UnreadableItem { item: self.item, instance, problem: self.problem }
+        let claim = self.item.strip_prefix(CLAIM_PREFIX);
+        let claim = claim.and_then(|name| NodeClaimName::new(name).ok());
+        UnreadableItem { item: self.item, claim, instance, problem: self.problem }
     }
 }

@@ -172,9 +172,41 @@ async fn an_item_that_cannot_be_read_stops_nothing_but_itself() {
         ]
     );
     assert_eq!(
+        snapshot.unreadable[1].claim.as_ref().map(model::NodeClaimName::as_str),
+        Some("default-1-1")
+    );
+    assert_eq!(
         snapshot.unreadable[1].problem,
         "`record`: claim record: version 2 is not supported, only 1 is"
     );
+}
+
+/// A page of a query that goes on after `last`.
+fn page(items: &[String], last: Option<&str>) -> String {
+    let key = |last: &str| format!(r#","LastEvaluatedKey":{{"item":{{"S":"{last}"}}}}"#);
+    format!(r#"{{"Items":[{}]{}}}"#, items.join(","), last.map(key).unwrap_or_default())
+}
+
+#[tokio::test]
+async fn every_page_of_a_partition_is_read() {
+    let item = |name: &str| format!(r#"{{"item":{{"S":"claim#{name}"}}}}"#);
+    let pages = [
+        page(&[item("default-1-0"), item("default-1-1")], Some("claim#default-1-1")),
+        // An empty page may have others behind it.
+        page(&[], Some("claim#default-1-2")),
+        page(&[item("default-1-3")], None),
+    ];
+    let (ledger, wire) = ledger(&pages.each_ref().map(String::as_str));
+    let items = ledger.items("demo", CLAIM_PREFIX).await.unwrap();
+    let names: Vec<_> = items.iter().map(|item| item["item"].as_s().unwrap().as_str()).collect();
+    assert_eq!(names, ["claim#default-1-0", "claim#default-1-1", "claim#default-1-3"]);
+    let sent = wire.sent();
+    assert!(!sent[0].contains("ExclusiveStartKey"), "{}", sent[0]);
+    for (body, last) in sent[1..].iter().zip(["claim#default-1-1", "claim#default-1-2"]) {
+        let start = format!(r#""ExclusiveStartKey":{{"item":{{"S":"{last}"}}}}"#);
+        assert!(body.contains(&start), "{body}");
+    }
+    assert!(sent.iter().all(|body| body.contains("\"ConsistentRead\":true")));
 }
 
 #[tokio::test]

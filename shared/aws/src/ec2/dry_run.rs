@@ -6,8 +6,6 @@ use aws_sdk_ec2::{Client, config::retry::RetryConfig};
 use model::validation::DryRunAnswer;
 use ports::PortError;
 
-use crate::fault::refusal;
-
 /// A client that sends each request once: what is only tried must not use up what others may ask.
 pub(super) fn once(client: &Client) -> Client {
     let config = client.config().to_builder().retry_config(RetryConfig::disabled());
@@ -16,7 +14,7 @@ pub(super) fn once(client: &Client) -> Client {
 
 /// What EC2 says to a request with `DryRun`: success is an error, too.
 pub(super) fn dry_run_answer(error: PortError) -> Result<DryRunAnswer, PortError> {
-    let Some(refusal) = refusal(&error) else { return Err(error) };
+    let Some(refusal) = error.refusal() else { return Err(error) };
     let message = || refusal.message.clone();
     match refusal.code.as_str() {
         "DryRunOperation" => Ok(DryRunAnswer::Works),

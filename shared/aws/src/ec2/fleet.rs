@@ -37,7 +37,7 @@ use super::{
     instance::from_instance,
     to_tags,
 };
-use crate::fault::{BadAnswer, BadRequest, port_error, refusal};
+use crate::fault::{BadAnswer, BadRequest, port_error};
 
 const CREATE: &str = "CreateFleet";
 const RUN: &str = "RunInstances";
@@ -204,7 +204,7 @@ impl Fleet for Ec2Fleet {
 /// Whether the refusal `error` names `instance`.
 fn names(error: &PortError, instance: &InstanceId) -> bool {
     let is_part = |c: char| c.is_ascii_alphanumeric() || c == '-';
-    let mentioned = refusal(error).into_iter().flat_map(|refusal| {
+    let mentioned = error.refusal().into_iter().flat_map(|refusal| {
         refusal.message.split(|c: char| !is_part(c)).filter_map(|part| InstanceId::new(part).ok())
     });
     mentioned.into_iter().any(|mentioned| mentioned == *instance)

@@ -38,6 +38,22 @@ struct Choice<'a> {
 
 impl World {
     pub(crate) fn launch(&mut self, request: &FleetRequest) -> Result<FleetAnswer, AwsError> {
+        if self.settings.sabotage.forget_ledger_in_token {
+            let token = self.without_ledger(&request.token);
+            return self.launch_under(&FleetRequest { token, ..request.clone() });
+        }
+        self.launch_under(request)
+    }
+
+    /// `token` without the part that says of which ledger it is.
+    fn without_ledger(&mut self, token: &BatchId) -> BatchId {
+        let cluster = self.settings.cluster.clone();
+        let ledger = self.ledger.cluster(&cluster).head.ledger.as_ref();
+        let part = ledger.map_or_else(String::new, |ledger| format!("-{ledger}-"));
+        made_up(BatchId::new(&token.as_str().replace(&part, "-")))
+    }
+
+    fn launch_under(&mut self, request: &FleetRequest) -> Result<FleetAnswer, AwsError> {
         if let Some((first, answer)) = self.account.launches.requests.get(&request.token)
             && !self.settings.sabotage.ignore_client_token
         {

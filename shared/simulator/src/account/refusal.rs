@@ -1,6 +1,6 @@
 //! What AWS says when it does not do what it is asked: its own code and a text.
 
-use ports::{Fault, PortError};
+use ports::{Fault, PortError, Refusal};
 
 /// An answer of AWS that is an error.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,14 +19,15 @@ impl std::fmt::Display for AwsError {
 
 impl std::error::Error for AwsError {}
 
+impl From<AwsError> for Refusal {
+    fn from(error: AwsError) -> Self {
+        Self { code: error.code.to_owned(), message: error.message }
+    }
+}
+
 impl AwsError {
     pub(crate) fn new(code: &'static str, message: impl Into<String>) -> Self {
         Self { code, message: message.into() }
-    }
-
-    /// Whether it is about an instance profile that EC2 does not see.
-    pub(crate) fn is_about_profile(&self) -> bool {
-        self.code == "InvalidParameterValue" && self.message.contains("IAM Instance Profile")
     }
 
     /// As the failure of `operation`, with what it means for the caller.
@@ -38,9 +39,15 @@ impl AwsError {
             | "EntityAlreadyExists"
             | "InvalidLaunchTemplateName.AlreadyExistsException" => Fault::Conflict,
             "NoSuchEntity" | "ParameterNotFound" | "ResourceNotFoundException" => Fault::NotFound,
+            "RequestLimitExceeded" => Fault::Transient,
             code if code.contains("NotFound") => Fault::NotFound,
             _ => Fault::Permanent,
         };
-        PortError::because(operation, fault, self)
+        PortError::because(operation, fault, Refusal::from(self))
     }
+}
+
+/// Whether `refusal` is about an instance profile that EC2 does not see.
+pub(crate) fn is_about_profile(refusal: &Refusal) -> bool {
+    refusal.code == "InvalidParameterValue" && refusal.message.contains("IAM Instance Profile")
 }

@@ -48,13 +48,17 @@ impl World {
             unreadable.iter().filter(is_unlocated).cloned().collect();
         let listed = selected.map(|pod| {
             let object = format!("Pod {}", pod.key);
-            let Some(found) = unreadable.iter().find(|malformed| malformed.object == object) else {
+            let Some(known) = unreadable.iter().find(|malformed| malformed.object == object) else {
                 return pod.clone();
             };
-            malformed.push(found.clone());
-            rest_of(pod, &found.problem)
+            malformed.push(known.clone());
+            rest_of(pod, &known.problem)
         });
-        let items = listed.collect();
+        let mut items: Vec<Pod> = listed.collect();
+        if self.settings.sabotage.hide_unreadable {
+            items.retain(|pod| !pod.is_unreadable());
+            malformed.clear();
+        }
         Listing { items, malformed }
     }
 
@@ -63,12 +67,18 @@ impl World {
         let unreadable = self.unreadable("Node");
         let nodes = self.cluster.nodes.values().map(|entry| &entry.node);
         let readable = nodes.filter(|node| !is_node(&unreadable, &node.name));
-        Listing { items: readable.cloned().collect(), malformed: unreadable }
+        Listing { items: readable.cloned().collect(), malformed: self.told("Node") }
     }
 
     /// Whether the node called `name` cannot be read: whoever looks for it does not find it.
     pub(crate) fn is_node_unreadable(&self, name: &NodeName) -> bool {
         is_node(&self.unreadable("Node"), name)
+    }
+
+    /// Whether the object of `kind` called `name` cannot be read.
+    pub(crate) fn is_unreadable(&self, kind: &str, name: impl std::fmt::Display) -> bool {
+        let unreadable = self.unreadable(kind);
+        !unreadable.is_empty() && is_named(&unreadable, &format!("{kind} {name}"))
     }
 }
 

@@ -14,7 +14,7 @@ const CAPACITY_BUFFER: (&str, &str) = ("CapacityBuffer", "autoscaling.x-k8s.io/v
 impl World {
     /// A list of a kind that every cluster knows.
     pub(crate) fn list_of<T>(&self, kind: &str, items: impl Iterator<Item = T>) -> Listing<T> {
-        Listing { items: items.collect(), malformed: self.unreadable(kind) }
+        Listing { items: items.collect(), malformed: self.told(kind) }
     }
 
     /// A list of a kind that a cluster knows once its definition is installed.
@@ -60,6 +60,11 @@ impl World {
             malformed.extend(listing.malformed);
         }
         Surrounded { surroundings, malformed }
+    }
+
+    /// What a list of `kind` says of objects that cannot be read.
+    pub(super) fn told(&self, kind: &str) -> Vec<Malformed> {
+        if self.settings.sabotage.hide_unreadable { Vec::new() } else { self.unreadable(kind) }
     }
 
     pub(super) fn unreadable(&self, kind: &str) -> Vec<Malformed> {

@@ -25,7 +25,8 @@ use ports::{
 };
 
 use crate::{
-    AwsError, Sim, TemplateRecord,
+    Sim, TemplateRecord,
+    account::is_about_profile,
     fault::Access::{Read, Write},
     limits::Load,
     loads,
@@ -349,9 +350,8 @@ fn ids(instances: &[InstanceId]) -> String {
 /// those who may not do it.
 fn dry_run_answer(checked: Result<(), PortError>) -> Result<DryRunAnswer, PortError> {
     let Err(error) = checked else { return Ok(DryRunAnswer::Works) };
-    let refusal = error.source.as_ref().and_then(|source| source.downcast_ref::<AwsError>());
-    match refusal {
-        Some(refusal) if refusal.is_about_profile() => {
+    match error.refusal() {
+        Some(refusal) if is_about_profile(refusal) => {
             Ok(DryRunAnswer::NoProfile(refusal.message.clone()))
         }
         None if error.fault == Fault::Permanent => {

@@ -31,7 +31,9 @@ impl Cluster for Sim {
 
     async fn node_pools(&self) -> Result<Listing<NodePool>, PortError> {
         self.step(("Cluster.node_pools", Read), "", |world| {
-            Ok(world.list_of_custom(NODE_POOL, world.cluster.node_pools.values().cloned()))
+            let pools = world.cluster.node_pools.values();
+            let readable = pools.filter(|pool| !world.is_unreadable("NodePool", &pool.name));
+            Ok(world.list_of_custom(NODE_POOL, readable.cloned()))
         })
         .await
     }
@@ -176,7 +178,11 @@ impl NodeClaims for Sim {
 impl Nodes for Sim {
     async fn node(&self, name: &NodeName) -> Result<Option<Node>, PortError> {
         self.step(("Nodes.node", Read), name, |world| {
-            if world.is_node_unreadable(name) {
+            let is_unreadable = world.is_node_unreadable(name);
+            if is_unreadable && world.settings.sabotage.hide_unreadable {
+                return Ok(None);
+            }
+            if is_unreadable {
                 let problem = format!("Node {name} cannot be read");
                 return Err(PortError::because("read a node", Fault::Permanent, problem));
             }
@@ -189,7 +195,9 @@ impl Nodes for Sim {
         let load = |world: &mut World| loads::uninitialized(world);
         self.step_of(("Nodes.uninitialized", Read), "", load, |world| {
             let nodes = world.cluster.nodes.values().map(|entry| entry.node.clone());
-            let nodes: Vec<Node> = nodes.filter(|node| !node.is_initialized()).collect();
+            let uninitialized = nodes
+                .filter(|node| !node.is_initialized() && !world.is_unreadable("Node", &node.name));
+            let nodes: Vec<Node> = uninitialized.collect();
             Ok(world.list_of("Node", nodes.into_iter()))
         })
         .await

@@ -95,6 +95,11 @@ impl Ledger for Sim {
             if world.forgets_promises() {
                 snapshot.claims.retain(|_, claim| claim.node.is_some());
             }
+            if world.settings.sabotage.forget_retries {
+                for claim in snapshot.claims.values_mut() {
+                    claim.retry = None;
+                }
+            }
             Ok(snapshot)
         })
         .await
@@ -268,6 +273,8 @@ impl Ledger for Sim {
     ) -> Result<WriteOutcome, PortError> {
         let subject = format!("{function} {from}");
         self.step(("Ledger.write_pulse", Write), subject, |world| {
+            let is_any = world.settings.sabotage.ignore_pulse_sequence;
+            let from = (!is_any).then_some(from);
             Ok(world.ledger.cluster(cluster).write_pulse(function, from, pulse))
         })
         .await

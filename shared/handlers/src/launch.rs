@@ -30,7 +30,9 @@ use model::{
     ledger::{Snapshot, WriteOutcome},
     pulse::Signal,
 };
-use ports::{Adapters, Catalog as _, Fault, Fleet, Invocation, Ledger, PortError, Templates as _};
+use ports::{
+    Adapters, Catalog as _, Fault, Fleet, Invocation, Ledger, PortError, Refusal, Templates as _,
+};
 
 use crate::{
     Error, Report,
@@ -277,18 +279,19 @@ async fn ask<A: Adapters>(
             }
             match templates.ensure(template).await {
                 Err(error) if error.fault == Fault::Permanent => {
-                    return Ok(never(batch, at, story(&error)));
+                    return Ok(never(batch, at, in_words(&error)));
                 }
-                Err(error) => return Ok(Outcome::Later(story(&error))),
+                Err(error) => return Ok(Outcome::Later(in_words(&error))),
                 Ok(()) => known.add(&template.name),
             }
         }
         if stamp(ledger, batch, at).await? == WriteOutcome::Conflict {
             return Ok(Outcome::Overtaken);
         }
-        match fleet.launch(&prepared.request).await {
-            // Nothing is withdrawn on the word of a repeated request alone.
+        let launched = fleet.launch(&prepared.request).await;
+        match launched.or_else(|error| without_capacity(&error).ok_or(error)) {
             Ok(answer) if is_repeated && answer.instances.len() < batch.size() => {
+                // Nothing is withdrawn on the word of a repeated request alone.
                 return Ok(Outcome::Later("EC2 brought less than was asked for".to_owned()));
             }
             Ok(answer) => {
@@ -299,12 +302,30 @@ async fn ask<A: Adapters>(
             }
             Err(error) if error.fault == Fault::NotFound => known.forget(),
             Err(error) if error.fault == Fault::Permanent => {
-                return Ok(never(batch, at, story(&error)));
+                return Ok(never(batch, at, in_words(&error)));
             }
-            Err(error) => return Ok(Outcome::Later(story(&error))),
+            Err(error) => return Ok(Outcome::Later(in_words(&error))),
         }
     }
     Ok(Outcome::Later("LaunchTemplateNotFound: a launch template vanished twice".to_owned()))
+}
+
+/// The answer that a refusal of the request as a whole stands for, if it says that there is no capacity or
+/// that a quota is reached: nothing, for all that was asked for.
+fn without_capacity(error: &PortError) -> Option<FleetAnswer> {
+    let Refusal { code, message } =
+        error.refusal().filter(|refusal| launch_template::is_without_capacity(&refusal.code))?;
+    let (code, message) = (code.clone(), message.clone());
+    let whole = FleetError { code, message, instance_type: None, zone: None };
+    Some(FleetAnswer { instances: Vec::new(), errors: vec![whole] })
+}
+
+/// Why a call failed: what EC2 said with Karpenter's word for it.
+fn in_words(error: &PortError) -> String {
+    match error.refusal() {
+        Some(Refusal { code, message }) => launch_template::in_words(code, message),
+        None => story(error),
+    }
 }
 
 /// This is never launched as asked, or not as things stand. It may still be mended from outside, so it is

@@ -2,9 +2,11 @@
 //!
 //! Karpenter: `pkg/errors/errors.go` of the AWS provider.
 
+use std::collections::BTreeSet;
+
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    OfferingKey,
+    InstanceTypeName, OfferingKey, Zone,
     launch::{FleetError, FleetOverride, FleetReaction, FleetRequest},
 };
 
@@ -38,7 +40,8 @@ const RETRIED: [&str; 7] = [
 ];
 
 /// Karpenter's reason word for a code or message that contains the text; the first that matches.
-const REASONS: [(&str, &str); 14] = [
+const REASONS: [(&str, &str); 21] = [
+    ("ServiceLinkedRoleCreationNotPermitted", "SpotSLRCreationFailed"),
     ("Not authorized for images", "AMIAuthorizationFailure"),
     ("UnauthorizedOperation", "Unauthorized"),
     ("AccessDenied", "Unauthorized"),
@@ -47,12 +50,18 @@ const REASONS: [(&str, &str); 14] = [
     ("Invalid IAM Instance Profile", "InstanceProfileNameInvalid"),
     ("iamInstanceProfile.name is invalid", "InstanceProfileNameInvalid"),
     ("User data is limited to 16384 bytes", "UserDataSizeLimitExceeded"),
+    ("InvalidLaunchTemplate", "LaunchTemplateNotFound"),
     ("InvalidAMIID.Malformed", "InvalidAMIID"),
     ("InvalidAMIID.NotFound", "AMINotFound"),
     ("InvalidAMIID", "InvalidAMIID"),
+    ("RequestLimitExceeded", "RequestLimitExceeded"),
+    ("InternalError", "InternalError"),
     ("not eligible for Free Tier", "FreeTierIneligible"),
     ("quota for maximum Fleet Requests", "FleetQuotaExceeded"),
     ("PendingVerification", "AccountPendingVerification"),
+    ("MaxSpotInstanceCountExceeded", "SpotQuotaExceeded"),
+    ("VcpuLimitExceeded", "VCPULimitExceeded"),
+    ("InsufficientFreeAddressesInSubnet", "InsufficientFreeAddressesInSubnet"),
 ];
 
 /// When an offering that had no capacity at `now` may be tried again.
@@ -60,50 +69,54 @@ pub fn unavailable_until(now: Timestamp) -> Timestamp {
     now.checked_add(UNAVAILABLE_FOR).unwrap_or(Timestamp::MAX)
 }
 
-/// What to do about `error`, one of those that the answer to `request` has.
-///
-/// An error without capacity that names neither type nor zone is about the request as a whole; it
-/// is unavailable the only offering that was asked for, or nothing and is asked again.
-pub fn reaction(error: &FleetError, request: &FleetRequest) -> FleetReaction {
-    if error.code == SPOT_ROLE {
-        return FleetReaction::MarkSpotUnavailable;
-    }
-    if NO_CAPACITY.contains(&error.code.as_str()) {
-        return offering_of(error, request)
-            .map_or(FleetReaction::Retry, FleetReaction::MarkUnavailable);
-    }
-    if RETRIED.contains(&error.code.as_str()) {
-        return FleetReaction::Retry;
-    }
-    let mut reasons = REASONS.iter();
-    let matches = |text: &str| error.code.contains(text) || error.message.contains(text);
-    let reason = reasons.find(|(text, _)| matches(text)).map_or("LaunchFailed", |(_, word)| word);
-    FleetReaction::Refuse(format!("{reason}: {}: {}", error.code, error.message))
+/// Whether EC2 says with `code` that there is no capacity or that a quota is reached, and not that
+/// something is wrong with the request.
+pub fn is_without_capacity(code: &str) -> bool {
+    code == SPOT_ROLE || NO_CAPACITY.contains(&code)
 }
 
-/// The offering that `error` is about. What it leaves open is filled in where all overrides agree.
-fn offering_of(error: &FleetError, request: &FleetRequest) -> Option<OfferingKey> {
-    let overrides = || request.templates.iter().flat_map(|template| &template.overrides);
+/// What EC2 said, after Karpenter's word for it.
+pub fn in_words(code: &str, message: &str) -> String {
+    let mut reasons = REASONS.iter();
+    let matches = |text: &str| code.contains(text) || message.contains(text);
+    let reason = reasons.find(|(text, _)| matches(text)).map_or("LaunchFailed", |(_, word)| word);
+    format!("{reason}: {code}: {message}")
+}
+
+/// What to do about `error`, one of those that the answer to `request` has.
+///
+/// An error without capacity that names neither type nor zone is about the request as a whole: all that
+/// was asked for is unavailable.
+pub fn reaction(error: &FleetError, request: &FleetRequest) -> FleetReaction {
+    let (code, words) = (error.code.as_str(), || in_words(&error.code, &error.message));
+    if code == SPOT_ROLE {
+        return FleetReaction::MarkSpotUnavailable(words());
+    }
+    if NO_CAPACITY.contains(&code) {
+        return FleetReaction::MarkUnavailable(offerings_of(error, request));
+    }
+    if RETRIED.contains(&code) {
+        return FleetReaction::Retry(words());
+    }
+    FleetReaction::Refuse(words())
+}
+
+/// The offerings that `error` is about: those that were asked for, as far as it says which.
+fn offerings_of(error: &FleetError, request: &FleetRequest) -> BTreeSet<OfferingKey> {
+    let offering = |instance_type: &InstanceTypeName, zone: &Zone| OfferingKey {
+        capacity_type: request.capacity_type,
+        instance_type: instance_type.clone(),
+        zone: zone.clone(),
+    };
+    if let (Some(instance_type), Some(zone)) = (&error.instance_type, &error.zone) {
+        return BTreeSet::from([offering(instance_type, zone)]);
+    }
     let about = |choice: &&FleetOverride| {
         error.instance_type.as_ref().is_none_or(|name| *name == choice.instance_type)
             && error.zone.as_ref().is_none_or(|zone| *zone == choice.zone)
     };
-    let first = overrides().find(about);
-    let is_one = |choice: &FleetOverride| {
-        let same = |other: &FleetOverride| {
-            other.instance_type == choice.instance_type && other.zone == choice.zone
-        };
-        overrides().filter(about).all(same)
-    };
-    let (instance_type, zone) = match (&error.instance_type, &error.zone) {
-        (Some(instance_type), Some(zone)) => (instance_type, zone),
-        _ => first.filter(|choice| is_one(choice)).map(|c| (&c.instance_type, &c.zone))?,
-    };
-    Some(OfferingKey {
-        capacity_type: request.capacity_type,
-        instance_type: instance_type.clone(),
-        zone: zone.clone(),
-    })
+    let overrides = request.templates.iter().flat_map(|template| &template.overrides);
+    overrides.filter(about).map(|choice| offering(&choice.instance_type, &choice.zone)).collect()
 }
 
 #[cfg(test)]

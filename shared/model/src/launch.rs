@@ -1,6 +1,9 @@
 //! Requests to EC2 in the domain's words, and what became of them.
 
-use std::{collections::BTreeMap, fmt};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+};
 
 use jiff::Timestamp;
 
@@ -336,12 +339,12 @@ pub struct Instance {
 /// What to do about a failed override.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum FleetReaction {
-    /// The offering has no capacity: it is unavailable.
-    MarkUnavailable(OfferingKey),
-    /// Spot as a whole cannot be used in this account.
-    MarkSpotUnavailable,
-    /// Asking again later may help.
-    Retry,
+    /// The offerings have no capacity: they are unavailable.
+    MarkUnavailable(BTreeSet<OfferingKey>),
+    /// Spot as a whole cannot be used in this account; the text says why.
+    MarkSpotUnavailable(String),
+    /// Asking again later may help; the text says what was in the way.
+    Retry(String),
     /// It never works as asked; the text says why.
     Refuse(String),
 }

@@ -204,3 +204,72 @@ fn a_fleet_that_brings_some_is_completed_when_capacity_comes_back() {
     let summary = sim.summary();
     assert_eq!((summary.pods_placed, summary.pods_waiting), (15, 0));
 }
+
+/// A rule that lets EC2 refuse with `code` whatever is asked for under the first token that it sees.
+fn first_batch_refused(code: &'static str) -> FaultRule {
+    let mut first = None;
+    Box::new(move |call, _| {
+        if call.operation != "Fleet.launch" {
+            return Injection::Pass;
+        }
+        let first = first.get_or_insert_with(|| call.subject.to_owned());
+        if first == call.subject { Injection::Refuse(code) } else { Injection::Pass }
+    })
+}
+
+#[test]
+fn a_quota_that_a_whole_request_meets_sends_its_pods_elsewhere() {
+    for code in [
+        "VcpuLimitExceeded",
+        "MaxSpotInstanceCountExceeded",
+        "InsufficientFreeAddressesInSubnet",
+        "UnfulfillableCapacity",
+        "MaxFleetCountExceeded",
+        "AuthFailure.ServiceLinkedRoleCreationNotPermitted",
+    ] {
+        let sim = sim(WorldSettings::default());
+        sim.add_rule(first_batch_refused(code));
+        let (mut runner, _reports) = runner(&sim);
+        runner.run_until(minute(1)).expect("nothing unsafe happens");
+        let cluster = WorldSettings::default().cluster;
+        assert!(!snapshot(&sim, &cluster).unavailable_offerings.is_empty(), "{code}");
+        let launched: u32 = sim.summary().launched.values().sum();
+        assert!(launched > 0, "{code}: within a minute others are asked");
+        runner.run_until(minute(15)).expect("nothing unsafe happens");
+        check(&sim);
+    }
+}
+
+#[test]
+fn a_quota_that_every_spot_offering_meets_leaves_on_demand() {
+    let mut settings = WorldSettings::default();
+    settings.limits.quotas.spot_vcpus = Some(0);
+    let sim = play(settings, Vec::new(), Vec::new());
+    assert_eq!(crate::world::running(&sim, CapacityType::Spot), 0);
+    let asked = sim.calls_by_action()[&simulator::ApiAction::ec2("CreateFleet")].answered;
+    assert!(asked <= 40, "{asked} requests");
+}
+
+#[test]
+fn a_request_that_nobody_may_make_is_told_and_made_again() {
+    let until = minute(3);
+    let refused: FaultRule = Box::new(move |call, _| {
+        let is_asked = call.operation == "Fleet.launch" && call.now < until;
+        if is_asked { Injection::Refuse("UnauthorizedOperation") } else { Injection::Pass }
+    });
+    let sim = sim(WorldSettings::default());
+    sim.add_rule(refused);
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(3)).expect("nothing unsafe happens");
+    let claims = sim.claims();
+    assert!(!claims.is_empty());
+    for claim in claims {
+        let told = claim.message.expect("a reason").to_string();
+        assert!(told.starts_with("Unauthorized: UnauthorizedOperation: "), "{told}");
+    }
+    let asked = sim.trace().iter().filter(|line| line.contains(" Fleet.launch ")).count();
+    let batches: BTreeSet<_> = sim.claims().into_iter().map(|claim| claim.batch).collect();
+    assert!(asked <= 8 * batches.len(), "{asked} requests for {} batches", batches.len());
+    runner.run_until(minute(15)).expect("nothing unsafe happens");
+    check(&sim);
+}

@@ -77,7 +77,7 @@ const FOREIGN: &[(&str, &str, &str)] = &[
     ),
     (
         "shared/launch-template/src/reaction.rs",
-        "error.message.contains(text)",
+        "message.contains(text)",
         "EC2's codes and messages",
     ),
     (

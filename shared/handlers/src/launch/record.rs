@@ -269,8 +269,8 @@ fn reservation_labels(
     .into()
 }
 
-/// Offerings that had no capacity are left alone for a while. Brings why EC2 refused the request as such,
-/// if it did.
+/// Offerings that had no capacity are left alone for a while. Brings what keeps the pool from asking again
+/// at once: that EC2 refused something as such, or that nothing else will be asked for then.
 async fn mark_unavailable(
     ledger: &impl Ledger,
     answer: &FleetAnswer,
@@ -278,24 +278,29 @@ async fn mark_unavailable(
     at: &Invocation,
 ) -> Result<Option<String>, Error> {
     let until = launch_template::unavailable_until(at.now);
-    let (mut unavailable_offerings, mut refusal) = (BTreeMap::new(), None);
+    let (mut unavailable_offerings, mut refusal, mut later) = (BTreeMap::new(), None, None);
     for error in &answer.errors {
         match launch_template::reaction(error, &prepared.request) {
-            FleetReaction::MarkUnavailable(offering) => {
-                unavailable_offerings.insert(offering, until);
+            FleetReaction::MarkUnavailable(offerings) => {
+                tracing::warn!(code = error.code, message = error.message, "without capacity");
+                unavailable_offerings
+                    .extend(offerings.into_iter().map(|offering| (offering, until)));
             }
-            FleetReaction::MarkSpotUnavailable => {
+            FleetReaction::MarkSpotUnavailable(reason) => {
+                tracing::warn!(%reason, "spot refused");
                 let spot = spot_offerings(prepared);
                 unavailable_offerings.extend(spot.into_iter().map(|offering| (offering, until)));
             }
-            FleetReaction::Retry => {}
+            FleetReaction::Retry(reason) => later = later.or(Some(reason)),
             FleetReaction::Refuse(reason) => {
                 tracing::warn!(%reason, "offering refused");
                 refusal = refusal.or(Some(reason));
             }
         }
     }
-    if !unavailable_offerings.is_empty() {
+    if unavailable_offerings.is_empty() {
+        refusal = refusal.or(later);
+    } else {
         let unavailable_offerings: Vec<_> = unavailable_offerings.into_iter().collect();
         ledger.mark_unavailable(&unavailable_offerings).await?;
     }

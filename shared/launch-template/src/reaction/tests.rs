@@ -45,9 +45,12 @@ fn error(code: &str, message: &str, about: Option<(&str, &str)>) -> FleetError {
 
 fn shown(reaction: &FleetReaction) -> String {
     match reaction {
-        FleetReaction::MarkUnavailable(key) => format!("cool down {key}"),
-        FleetReaction::MarkSpotUnavailable => "cool down spot".to_owned(),
-        FleetReaction::Retry => "retry".to_owned(),
+        FleetReaction::MarkUnavailable(keys) => {
+            let keys: Vec<String> = keys.iter().map(ToString::to_string).collect();
+            format!("cool down {}", keys.join(", "))
+        }
+        FleetReaction::MarkSpotUnavailable(why) => format!("cool down spot: {why}"),
+        FleetReaction::Retry(why) => format!("retry {why}"),
         FleetReaction::Refuse(text) => format!("refuse {text}"),
     }
 }
@@ -69,13 +72,22 @@ fn an_offering_without_capacity_is_unavailable() {
 
 #[test]
 fn spot_as_a_whole_is_unavailable_without_its_role() {
-    check(SPOT_ROLE, "The provided credentials do not have permission", "cool down spot");
+    let expected = format!("cool down spot: SpotSLRCreationFailed: {SPOT_ROLE}: no permission");
+    check(SPOT_ROLE, "no permission", &expected);
 }
 
 #[test]
 fn what_may_pass_is_tried_again() {
-    for code in RETRIED {
-        check(code, "", "retry");
+    for (code, word) in RETRIED.iter().zip([
+        "RequestLimitExceeded",
+        "LaunchFailed",
+        "InternalError",
+        "LaunchFailed",
+        "LaunchFailed",
+        "LaunchTemplateNotFound",
+        "LaunchTemplateNotFound",
+    ]) {
+        check(code, "later", &format!("retry {word}: {code}: later"));
     }
 }
 
@@ -109,12 +121,32 @@ fn everything_else_is_refused_with_karpenters_word() {
 }
 
 #[test]
-fn an_error_about_nothing_in_particular_is_unavailable_the_only_offering() {
-    let about_all = error("InsufficientInstanceCapacity", "", None);
-    let fleet_request = request(vec![choice("m7i.large", "us-west-2a")]);
-    assert_eq!(shown(&reaction(&about_all, &fleet_request)), "cool down spot m7i.large us-west-2a");
-    let two = request(vec![choice("m7i.large", "us-west-2a"), choice("m7g.large", "us-west-2a")]);
-    assert_eq!(shown(&reaction(&about_all, &two)), "retry");
+fn an_error_about_the_request_makes_all_that_was_asked_for_unavailable() {
+    let both = request(vec![choice("m7i.large", "us-west-2a"), choice("m7g.large", "us-west-2b")]);
+    let about = |name: Option<&str>| FleetError {
+        instance_type: name.map(|name| InstanceTypeName::new(name).unwrap()),
+        ..error("VcpuLimitExceeded", "", None)
+    };
+    assert_eq!(
+        shown(&reaction(&about(None), &both)),
+        "cool down spot m7g.large us-west-2b, spot m7i.large us-west-2a"
+    );
+    let expected = "cool down spot m7g.large us-west-2b";
+    assert_eq!(shown(&reaction(&about(Some("m7g.large")), &both)), expected);
+}
+
+#[test]
+fn quotas_have_karpenters_words() {
+    for (code, word) in [
+        ("MaxSpotInstanceCountExceeded", "SpotQuotaExceeded"),
+        ("VcpuLimitExceeded", "VCPULimitExceeded"),
+        ("InsufficientFreeAddressesInSubnet", "InsufficientFreeAddressesInSubnet"),
+        ("UnauthorizedOperation", "Unauthorized"),
+        ("UnfulfillableCapacity", "LaunchFailed"),
+    ] {
+        assert_eq!(in_words(code, "text"), format!("{word}: {code}: text"));
+        assert_eq!(is_without_capacity(code), word != "Unauthorized");
+    }
 }
 
 #[test]

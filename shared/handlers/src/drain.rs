@@ -162,7 +162,8 @@ async fn step<A: Adapters>(
     let mut again = drainage
         .revisit_after_seconds
         .map(|seconds| at.after(SignedDuration::from_secs(i64::from(seconds))));
-    if claim.retry.is_some() {
+    // That EC2 refused to terminate it counts until it does not any more.
+    if claim.retry.is_some() && !drainage.terminate {
         let next = NodeClaim { retry: None, message: None, ..claim.following() };
         if ports.ledger.write_claim(&at.cluster, &next).await? == WriteOutcome::Conflict {
             again = Some(at.now);

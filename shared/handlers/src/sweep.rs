@@ -76,6 +76,9 @@ pub async fn sweep<A: Adapters>(
         jobs.note(Job::Instances, instances::equalize(ports, at).await);
     }
     let seen = Seen::look(ports, at).await;
+    if let Ok(snapshot) = &seen.snapshot {
+        claims::tell_overdue(snapshot, at);
+    }
     jobs.note(Job::NodeClaimObjects, seen.equalize_node_claims(ports).await);
     jobs.note(Job::Reservations, seen.demote(ports, at).await);
     jobs.note(Job::DriftHashes, seen.renew_hashes(ports, at).await);
@@ -153,8 +156,8 @@ impl Seen {
     ) -> Result<(), PortError> {
         let (settings, profiles) = (known(&self.settings)?, known(&self.profiles)?);
         let (classes, snapshot) = (known(&self.node_classes)?, known(&self.snapshot)?);
-        // A class that could not be read may be one that has a profile.
-        if !classes.malformed.is_empty() {
+        // A class or a claim that could not be read may be one that has a profile.
+        if !classes.malformed.is_empty() || !snapshot.unreadable.is_empty() {
             return Ok(());
         }
         let users = unused::ProfileUsers { settings, classes: &classes.items, snapshot };

@@ -54,6 +54,7 @@ pub use lifecycle::{
     forced::forced,
     guard::{Verdict, verdict},
     interrupt::interrupt,
+    overdue::overdue,
     renewal::renewed_hashes,
     reservation::{demoted, reserved},
     settle::{Settlement, settle},

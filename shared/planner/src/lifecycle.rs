@@ -5,6 +5,7 @@ pub(crate) mod drain;
 pub(crate) mod forced;
 pub(crate) mod guard;
 pub(crate) mod interrupt;
+pub(crate) mod overdue;
 pub(crate) mod renewal;
 pub(crate) mod reservation;
 pub(crate) mod settle;

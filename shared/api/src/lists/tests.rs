@@ -51,7 +51,7 @@ fn what_can_be_read_of_a_pod_stands_for_it() {
     let pod = rest(daemon, bad, r#"{"phase":"Running"}"#).unwrap();
     assert!(pod.is_unreadable() && pod.is_owned_by_daemon_set(), "{pod:?}");
     assert_eq!((pod.uid.as_str(), pod.node.as_ref().map(NodeName::as_str)), ("7", Some("n")));
-    // What it is in doubt keeps its node.
+    // What is in doubt keeps its node.
     let pod = rest(r#"{"name":"a","ownerReferences":5}"#, bad, r#"{"phase":5}"#).unwrap();
     assert!(pod.is_reschedulable(), "{pod:?}");
     let ended = rest(r#"{"name":"a"}"#, bad, r#"{"phase":"Succeeded"}"#).unwrap();

@@ -81,7 +81,7 @@ pub(crate) fn read_pod(object: &Field<'_>) -> Option<PodManifest> {
 }
 
 /// What can be read of the pod of `text`, which as a whole cannot for the reason `why`: its name and its
-/// node at least. What it is in doubt is what keeps its node.
+/// node at least. What is in doubt is read so that the pod keeps its node.
 pub(crate) fn read_rest(text: &str, why: &str) -> Option<PodManifest> {
     let tree = tree::parse_json(text).ok()?;
     // All that is wrong with it was said before.

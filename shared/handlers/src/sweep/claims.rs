@@ -36,6 +36,26 @@ impl Hashes {
     }
 }
 
+/// How often it is told again that a claim is in its phase for too long.
+const TOLD_EVERY_MINUTES: i64 = 10;
+
+/// Tells of claims that are in their phase for too long, and of items that nobody can read.
+pub(super) fn tell_overdue(snapshot: &Snapshot, at: &Invocation) {
+    if at.now.as_second().div_euclid(60) % TOLD_EVERY_MINUTES != 0 {
+        return;
+    }
+    for claim in snapshot.claims.values() {
+        if let Some(age) = planner::overdue(claim, at.now) {
+            let message = claim.message.as_ref().map(ToString::to_string).unwrap_or_default();
+            tracing::warn!(claim = %claim.name, phase = %claim.phase, minutes = age.as_mins(),
+                message, "claim too old in its phase");
+        }
+    }
+    for item in &snapshot.unreadable {
+        tracing::error!(item = item.item, problem = item.problem, "item cannot be read");
+    }
+}
+
 /// Claims with drift hashes of another version get those of this one. Whoever writes a claim in
 /// between does not know the hashes; the next sweep finds it again.
 pub(super) async fn renew_hashes<A: Adapters>(

@@ -11,7 +11,7 @@ use model::{
 };
 use planner::{Adoption, Present};
 use ports::{
-    Adapters, Catalog as _, Cluster as _, Fault, Fleet as _, Invocation, Ledger as _,
+    Adapters, Catalog as _, Cluster as _, Fault, Fleet as _, Invocation, Ledger as _, Listing,
     NodeClaims as _, PortError,
 };
 
@@ -66,26 +66,34 @@ async fn compare<A: Adapters>(
     ports: &SweepPorts<'_, A>,
     at: &Invocation,
 ) -> Result<Compared, Error> {
-    let node_pools = ports.cluster.node_pools().await?.items;
-    let nodes = ports.cluster.nodes().await?.items;
+    let node_pools = ports.cluster.node_pools().await?;
+    let nodes = ports.cluster.nodes().await?;
     let objects = match ports.node_claims.objects().await {
-        Ok(listing) => listing.items,
+        Ok(listing) => listing,
         // A cluster without the kind has none.
-        Err(error) if error.fault == Fault::NotFound => Vec::new(),
+        Err(error) if error.fault == Fault::NotFound => Listing::default(),
         Err(error) => return Err(error.into()),
     };
     let instances = ports.fleet.list(&at.cluster).await?;
     let catalog = ports.catalog.catalog().await?;
     let snapshot = ports.ledger.snapshot(&at.cluster).await?;
     let present = Present {
-        objects: &objects,
+        objects: &objects.items,
         instances: &instances,
-        nodes: &nodes,
-        node_pools: &node_pools,
+        nodes: &nodes.items,
+        node_pools: &node_pools.items,
+        is_partly_unreadable: !objects.malformed.is_empty() || !node_pools.malformed.is_empty(),
     };
     let adoption = planner::adopt(&present, &snapshot, &catalog, at.now);
-    let lost = planner::without_instance(snapshot.claims.values(), &instances, &nodes, at.now);
-    let lost = lost.into_iter().cloned().collect();
+    let claims = snapshot.claims.values();
+    let lost = planner::without_instance(claims, &instances, &nodes.items, at.now);
+    // A node that cannot be read may be ready.
+    let unreadable: BTreeSet<&str> =
+        nodes.malformed.iter().map(|malformed| malformed.object.as_str()).collect();
+    let is_unreadable = |claim: &NodeClaim| {
+        claim.node.as_ref().is_some_and(|node| unreadable.contains(format!("Node {node}").as_str()))
+    };
+    let lost = lost.into_iter().filter(|claim| !is_unreadable(claim)).cloned().collect();
     Ok(Compared { adoption, lost, snapshot })
 }
 

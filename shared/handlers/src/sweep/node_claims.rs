@@ -1,6 +1,6 @@
 //! NodeClaim objects are made to say what the ledger says.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::{StreamExt as _, stream};
 use model::{NodeClaim, NodeClaimName, claim::SyncedNodeClaim, ledger::Snapshot, limits};
@@ -25,7 +25,10 @@ pub(super) async fn equalize<A: Adapters>(
     let claims = &snapshot.claims;
     let synced: BTreeMap<&NodeClaimName, &SyncedNodeClaim> =
         listing.items.iter().map(|synced| (&synced.name, synced)).collect();
-    let lost = listing.items.iter().filter(|synced| !claims.contains_key(&synced.name));
+    let unreadable = snapshot.unreadable.iter().filter_map(|item| item.claim.as_ref());
+    let unreadable: BTreeSet<&NodeClaimName> = unreadable.collect();
+    let is_known = |name: &NodeClaimName| claims.contains_key(name) || unreadable.contains(name);
+    let lost = listing.items.iter().filter(|synced| !is_known(&synced.name));
     let lost: Vec<&NodeClaimName> = lost.map(|synced| &synced.name).collect();
     let late: Vec<&NodeClaim> =
         claims.values().filter(|claim| is_late(claim, synced.get(&claim.name).copied())).collect();

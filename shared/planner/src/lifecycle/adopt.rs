@@ -35,6 +35,8 @@ pub struct Present<'a> {
     pub nodes: &'a [Node],
     /// NodePools.
     pub node_pools: &'a [NodePool],
+    /// Whether a NodeClaim object or a NodePool cannot be read: it may be what an instance belongs to.
+    pub is_partly_unreadable: bool,
 }
 
 /// What becomes of instances that no claim of the ledger has.
@@ -68,7 +70,9 @@ pub fn adopt(
         .filter_map(|node| Some((node.provider_id.as_ref()?.instance()?, node)));
     let nodes: BTreeMap<InstanceId, &Node> = nodes.collect();
     let mut adoption = Adoption::default();
-    let mut names: BTreeSet<NodeClaimName> = snapshot.claims.keys().cloned().collect();
+    let unreadable = snapshot.unreadable.iter().filter_map(|item| item.claim.as_ref());
+    let mut names: BTreeSet<NodeClaimName> =
+        snapshot.claims.keys().chain(unreadable).cloned().collect();
     for instance in present.instances {
         let is_open = instance.batch.as_ref().is_some_and(|batch| open.contains(batch));
         let is_live = instance.state < InstanceState::ShuttingDown;
@@ -83,6 +87,7 @@ pub fn adopt(
         };
         match claim {
             Some(claim) if names.insert(claim.name.clone()) => adoption.claims.push(claim),
+            None if present.is_partly_unreadable => {}
             None if instance.ledger == snapshot.head.ledger && instance.ledger.is_some() => {
                 adoption.strays.push(instance.id.clone());
             }
@@ -101,10 +106,7 @@ fn of_object(
     catalog: &RegionCatalog,
     now: Timestamp,
 ) -> NodeClaim {
-    let phase = match (object.phase, node) {
-        (ClaimPhase::Promised, _) => ClaimPhase::Launched,
-        (phase, _) => phase,
-    };
+    let phase = object.phase.max(phase_of(node));
     let mut claim = NodeClaim {
         version: ADOPTED_VERSION,
         phase,
@@ -168,10 +170,21 @@ fn of_tags(
         allocatable: sold.map(|sold| sold.allocatable()).unwrap_or_default(),
         requested_at: Some(instance.launched_at),
         instance: Some(launched),
-        phase: ClaimPhase::Launched,
+        phase: phase_of(node),
         phase_since: now,
+        node: node.map(|node| node.name.clone()),
         ..claim
     })
+}
+
+/// How far a claim with an instance has come whose node is `node`. Nobody looks for a node that is
+/// initialized: a claim that waited for it would be given up for not joining.
+fn phase_of(node: Option<&Node>) -> ClaimPhase {
+    match node {
+        Some(node) if node.is_initialized() => ClaimPhase::Initialized,
+        Some(node) if node.is_registered() => ClaimPhase::Registered,
+        Some(_) | None => ClaimPhase::Launched,
+    }
 }
 
 fn launched(instance: &Instance, catalog: &RegionCatalog) -> LaunchedInstance {

@@ -33,8 +33,18 @@ fn instance(claim: &NodeClaim, ledger: Option<&str>) -> Instance {
 }
 
 fn adopted(facts: &Facts, objects: &[NodeClaim], instances: &[Instance]) -> Adoption {
+    adopted_beside(facts, objects, instances, false)
+}
+
+fn adopted_beside(
+    facts: &Facts,
+    objects: &[NodeClaim],
+    instances: &[Instance],
+    is_partly_unreadable: bool,
+) -> Adoption {
     let nodes: Vec<Node> = facts.nodes.values().cloned().collect();
-    let present = Present { objects, instances, nodes: &nodes, node_pools: &facts.node_pools };
+    let node_pools = &facts.node_pools;
+    let present = Present { objects, instances, nodes: &nodes, node_pools, is_partly_unreadable };
     let catalog = RegionCatalog {
         region: "here".to_owned(),
         zones: BTreeMap::new(),
@@ -52,6 +62,7 @@ fn what_the_ledger_knows_is_left_alone() {
     // So is what an item is about that cannot be read.
     facts.ledger.claims.clear();
     let unreadable = UnreadableItem {
+        claim: None,
         item: "claim#x".to_owned(),
         instance: Some(instances[0].id.clone()),
         problem: "no".to_owned(),
@@ -82,7 +93,8 @@ fn an_instance_without_an_object_is_told_by_its_tags() {
     let named = instance(&claim, Some("a"));
     let adoption = adopted(&facts, &[], std::slice::from_ref(&named));
     let [back] = adoption.claims.as_slice() else { panic!("{adoption:?}") };
-    assert_eq!((back.name.as_str(), back.phase), ("general-claimnode1", ClaimPhase::Launched));
+    assert_eq!((back.name.as_str(), back.phase), ("general-claimnode1", ClaimPhase::Initialized));
+    assert_eq!(back.node, claim.node, "nobody waits for a node that is in service");
     let pool = &facts.node_pools[0].template;
     assert_eq!((&back.node_class, &back.taints), (&pool.node_class, &pool.taints));
     // While it is young, whoever launched it may still record it.
@@ -98,6 +110,27 @@ fn an_instance_without_an_object_is_told_by_its_tags() {
 }
 
 #[test]
+fn what_is_adopted_is_as_far_as_its_node() {
+    let (mut facts, claim) = cluster();
+    facts.ledger.claims.clear();
+    let instances = [instance(&claim, Some("a"))];
+    let behind = NodeClaim { phase: ClaimPhase::Promised, ..claim.clone() };
+    let phases = |facts: &Facts| {
+        let of_objects = adopted(facts, std::slice::from_ref(&behind), &instances).claims;
+        let of_tags = adopted(facts, &[], &instances).claims;
+        [of_objects[0].phase, of_tags[0].phase]
+    };
+    assert_eq!(phases(&facts), [ClaimPhase::Initialized; 2]);
+    let name = claim.node.clone().unwrap();
+    facts.nodes.get_mut(&name).unwrap().labels.remove(labels::INITIALIZED);
+    assert_eq!(phases(&facts), [ClaimPhase::Registered; 2]);
+    facts.nodes.get_mut(&name).unwrap().labels.remove(labels::REGISTERED);
+    assert_eq!(phases(&facts), [ClaimPhase::Launched; 2]);
+    facts.nodes.clear();
+    assert_eq!(phases(&facts), [ClaimPhase::Launched; 2]);
+}
+
+#[test]
 fn only_what_this_ledger_launched_ends_without_a_claim() {
     let (mut facts, claim) = cluster();
     facts.ledger.claims.clear();
@@ -106,6 +139,9 @@ fn only_what_this_ledger_launched_ends_without_a_claim() {
         let adoption = adopted(&facts, &[], &[instance(&claim, ledger)]);
         assert_eq!((adoption.claims.len(), adoption.strays.len()), (0, strays), "{ledger:?}");
     }
+    // Its NodePool or its object may be what cannot be read.
+    let adoption = adopted_beside(&facts, &[], &[instance(&claim, Some("a"))], true);
+    assert_eq!(adoption, Adoption::default());
 }
 
 #[test]

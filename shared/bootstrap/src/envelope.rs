@@ -23,6 +23,8 @@ pub(crate) struct Item {
     /// event.
     pub(crate) id: String,
     pub(crate) source: Source,
+    /// How often a message was delivered, this time included; 0 for events.
+    pub(crate) deliveries: u32,
 }
 
 /// Everything that came with one call.
@@ -41,7 +43,8 @@ pub(crate) fn open(event: Value, request_id: &str) -> Result<Envelope, Failure> 
         Some(other) => Err(Failure::malformed(format!("records of `{other}` are not known here"))),
         None => {
             let id = event.get("id").and_then(Value::as_str).unwrap_or(request_id).to_owned();
-            Ok(Envelope::Single(Item { id, source: Source::Event(event.to_string()) }))
+            let source = Source::Event(event.to_string());
+            Ok(Envelope::Single(Item { id, source, deliveries: 0 }))
         }
     }
 }
@@ -50,7 +53,9 @@ fn messages(event: Value) -> Result<Vec<Item>, Failure> {
     let event: SqsEvent = serde_json::from_value(event).map_err(Failure::malformed)?;
     let item = |message: aws_lambda_events::sqs::SqsMessage| {
         let id = message.message_id.ok_or_else(|| Failure::malformed("a message without an id"))?;
-        Ok(Item { id, source: Source::Message(message.body.unwrap_or_default()) })
+        let received = message.attributes.get("ApproximateReceiveCount");
+        let deliveries = received.and_then(|text| text.parse().ok()).unwrap_or_default();
+        Ok(Item { id, source: Source::Message(message.body.unwrap_or_default()), deliveries })
     };
     event.records.into_iter().map(item).collect()
 }
@@ -63,11 +68,15 @@ mod tests {
 
     #[test]
     fn messages_of_a_queue_come_with_their_ids() {
-        let message = |id: &str, body: &str| json!({"messageId": id, "body": body, "eventSource": "aws:sqs", "attributes": {}});
+        let message = |id: &str, body: &str| {
+            json!({"messageId": id, "body": body, "eventSource": "aws:sqs",
+            "attributes": {"ApproximateReceiveCount": "4"}})
+        };
         let event = json!({"Records": [message("1", "a"), message("2", "b")]});
         let item = |id: &str, body: &str| Item {
             id: id.to_owned(),
             source: Source::Message(body.to_owned()),
+            deliveries: 4,
         };
         assert_eq!(
             open(event, "r").unwrap(),
@@ -79,7 +88,7 @@ mod tests {
     fn anything_else_is_one_event() {
         let item = |id: &str, event: &Value| {
             let source = Source::Event(event.to_string());
-            Envelope::Single(Item { id: id.to_owned(), source })
+            Envelope::Single(Item { id: id.to_owned(), source, deliveries: 0 })
         };
         let scheduled = json!({"id": "53dc", "detail-type": "Scheduled Event"});
         assert_eq!(open(scheduled.clone(), "r"), Ok(item("53dc", &scheduled)));

@@ -127,6 +127,9 @@ impl<R, H> Server<'_, R, H> {
             }
         };
         let failures = self.failures(&items, call, &mut counts).await;
+        for item in items.iter().filter(|item| failures.iter().any(|(id, _)| *id == item.id)) {
+            tell_if_stubborn(item);
+        }
         if is_batch {
             let failed = items.iter().filter(|item| failures.iter().any(|(id, _)| *id == item.id));
             let failed: Vec<Value> =
@@ -199,6 +202,23 @@ impl<R, H> Server<'_, R, H> {
             let Failure { kind, story } = failure;
             span.in_scope(|| tracing::warn!(error_type = kind, story, "delivery failed"));
         })
+    }
+}
+
+/// From so many deliveries on, a message that fails is told of with what it says: before long it goes to
+/// its dead-letter queue, where nobody reads it.
+const STUBBORN_DELIVERIES: u32 = 3;
+/// Characters of a message that are told.
+const TOLD_CHARS: usize = 1_000;
+
+/// Tells what a message says that fails again and again.
+fn tell_if_stubborn(item: &Item) {
+    if let Source::Message(body) = &item.source
+        && STUBBORN_DELIVERIES <= item.deliveries
+    {
+        let body: String = body.chars().take(TOLD_CHARS).collect();
+        let (id, deliveries) = (&item.id, item.deliveries);
+        tracing::error!(message_id = id, deliveries, body, "message fails again and again");
     }
 }
 

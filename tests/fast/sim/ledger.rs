@@ -1,12 +1,13 @@
 //! The ledger is lost, is old, or is not the only one: no instance is leaked, none is launched twice, and
 //! nothing of anybody else is touched.
 
-use std::collections::BTreeSet;
+use std::{cell::RefCell, collections::BTreeSet, rc::Rc};
 
 use jiff::SignedDuration;
-use model::{InstanceId, NodeClaim, ledger::Guard};
-use ports::Ledger as _;
-use simulator::{Action, Sim, WorldSettings};
+use model::{InstanceId, NodeClaim, NodeClaimName, launch::InstanceState, ledger::Guard};
+use ports::{Fleet as _, Ledger as _, Malformed, NodeClaims as _};
+use serde_json::{Map, Value, json};
+use simulator::{Action, ClusterObject, Happening, Sim, SpotTarget, Stopped, WorldSettings};
 
 use crate::world::{minute, runner, sim};
 
@@ -26,19 +27,37 @@ fn check(sim: &Sim) {
     assert_eq!(sim.check_node_claims(), Vec::<String>::new());
 }
 
+/// What is wrong after the table was deleted and more pods came, each some time after the other.
+pub(crate) fn deleted_table(settings: WorldSettings) -> Result<(), String> {
+    let sim = sim(settings);
+    let (mut runner, _reports) = runner(&sim);
+    let stopped = |stopped: Stopped| stopped.to_string();
+    let web = || testkit::build::pod_key("web");
+    for (minutes, replicas) in [(2, 14), (3, 16), (4, 18), (5, 20), (6, 22)] {
+        sim.at(minute(minutes), Action::Scale { workload: web(), replicas });
+    }
+    runner.run_until(minute(9)).map_err(stopped)?;
+    let before = instances(&sim);
+    sim.act(Action::LoseLedger);
+    runner.run_until(minute(17)).map_err(stopped)?;
+    if before.len() <= 2 || instances(&sim) != before {
+        return Err(format!("{before:?} became {:?}", instances(&sim)));
+    }
+    for (minutes, replicas) in [(18, 24), (19, 26), (20, 28), (21, 30)] {
+        sim.at(minute(minutes), Action::Scale { workload: web(), replicas });
+    }
+    runner.run_until(minute(24)).map_err(stopped)?;
+    let waiting = sim.summary().pods_waiting;
+    let problems = [sim.check_liveness(), sim.check_node_claims()].concat();
+    if waiting == 0 && problems.is_empty() {
+        return Ok(());
+    }
+    Err(format!("{waiting} pods wait; {}", problems.join("; ")))
+}
+
 #[test]
 fn a_table_that_is_deleted_is_adopted_anew() {
-    let sim = sim(WorldSettings::default());
-    let (mut runner, _reports) = runner(&sim);
-    runner.run_until(minute(6)).expect("nothing unsafe happens");
-    let before = instances(&sim);
-    assert!(before.len() > 2, "{before:?}");
-    sim.act(Action::LoseLedger);
-    runner.run_until(minute(14)).expect("nothing unsafe happens");
-    assert_eq!(instances(&sim), before, "every instance has a claim again, and none is new");
-    sim.act(Action::Scale { workload: testkit::build::pod_key("web"), replicas: 30 });
-    runner.run_until(minute(30)).expect("nothing unsafe happens");
-    check(&sim);
+    assert_eq!(deleted_table(WorldSettings::default()), Ok(()));
 }
 
 #[test]
@@ -69,7 +88,7 @@ fn an_old_backup_that_is_restored_is_not_believed() {
 }
 
 #[test]
-fn beside_a_live_karpenter_nothing_is_written() {
+fn h10_beside_a_live_karpenter_nothing_is_written() {
     let sim = sim(WorldSettings::default());
     sim.act(Action::RunKarpenter(true));
     let (mut runner, _reports) = runner(&sim);
@@ -107,5 +126,145 @@ fn what_karpenter_left_is_taken_over_as_it_is() {
     };
     assert_eq!(names(&sim.claims()), names(&claims));
     assert!(sim.claims().iter().all(|claim| !claim.is_deleting()));
+    check(&sim);
+}
+
+/// `claim` as a release writes it that knows more of claims than this one, and as this one reads it then.
+fn as_newer(claim: &NodeClaim) -> NodeClaim {
+    let text = wire::record::encode_claim(claim);
+    let mut record: Map<String, Value> = serde_json::from_str(&text).expect("a record");
+    record.insert("rack".to_owned(), json!({ "row": 7 }));
+    let mut add = |member: &str, name: &str, value: Value| {
+        if let Some(Value::Object(member)) = record.get_mut(member) {
+            member.insert(name.to_owned(), value);
+        }
+    };
+    add("instance", "network_cards", json!(2));
+    add("deletion", "reason", json!("ZonalShift"));
+    let read =
+        wire::record::decode_claim(&Value::Object(record).to_string()).expect("it can be read");
+    NodeClaim { retry: claim.retry, ..read }
+}
+
+/// `claim` as this release writes and reads it.
+fn as_older(claim: &NodeClaim) -> NodeClaim {
+    let text = wire::record::encode_claim(claim);
+    let read = wire::record::decode_claim(&text).expect("it can be read");
+    NodeClaim { retry: claim.retry, ..read }
+}
+
+#[test]
+fn h8_functions_are_rolled_forward_and_back_in_the_middle_of_a_burst() {
+    for seed in [3, 7, 11] {
+        let sim = sim(WorldSettings::with_seed(seed));
+        let start = sim.now();
+        let written: Rc<RefCell<BTreeSet<NodeClaimName>>> = Rc::default();
+        let by_newer = Rc::clone(&written);
+        sim.set_records(Box::new(move |function, now, claim| {
+            // Each function changes its release at a moment of its own, back and forth for five minutes.
+            let seconds = now.duration_since(start).as_secs();
+            let turn = i64::try_from(function as usize).expect("few") * 7;
+            let is_newer = (seconds + turn) / 20 % 2 == 1 && seconds < 300;
+            if is_newer {
+                by_newer.borrow_mut().insert(claim.name.clone());
+                return as_newer(claim);
+            }
+            as_older(claim)
+        }));
+        let web = || testkit::build::pod_key("web");
+        let second = |seconds| start + SignedDuration::from_secs(seconds);
+        sim.at(second(30), Action::Scale { workload: web(), replicas: 24 });
+        sim.at(second(90), Action::InterruptSpot(SpotTarget::Oldest));
+        sim.at(second(150), Action::InterruptSpot(SpotTarget::Any));
+        sim.at(second(200), Action::Scale { workload: web(), replicas: 10 });
+        let (mut runner, _reports) = runner(&sim);
+        runner.run_until(minute(30)).expect("nothing unsafe happens");
+        check(&sim);
+        let claims = sim.claims();
+        let by_newer = written.borrow();
+        let known = claims.iter().filter(|claim| by_newer.contains(&claim.name));
+        let mut count = 0;
+        for claim in known {
+            let text = wire::record::encode_claim(claim);
+            assert!(text.contains(r#""rack":{"row":7}"#), "{text}");
+            count += 1;
+        }
+        assert!(count > 0, "a newer release wrote none of {} claims", claims.len());
+        let happened = |is_it: fn(&Happening) -> bool| {
+            sim.timeline(0).iter().filter(|event| is_it(&event.happening)).count()
+        };
+        let promised = happened(|event| matches!(event, Happening::ClaimPromised { .. }));
+        let launched = happened(|event| matches!(event, Happening::InstanceLaunched { .. }));
+        assert!(launched <= promised, "{launched} instances for {promised} claims");
+        assert!(
+            happened(|event| matches!(event, Happening::ClaimGivenUp { .. })) >= 2,
+            "nothing was given up"
+        );
+    }
+}
+
+#[test]
+fn h8_a_claim_in_a_phase_of_a_newer_release_is_left_alone() {
+    let sim = sim(WorldSettings::default());
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(6)).expect("nothing unsafe happens");
+    let claims = sim.claims();
+    let claim = claims.iter().find(|claim| claim.instance.is_some()).expect("a claim");
+    let (name, instance) = (claim.name.clone(), claim.instance.clone().expect("an instance").id);
+    sim.act(Action::SetReadable { claim: name.clone(), is_readable: false });
+    runner.run_until(minute(60)).expect("nothing unsafe happens");
+    let described = sim.block_on(sim.describe(&[instance])).expect("it ends").expect("an answer");
+    assert_eq!(described.first().map(|known| known.state), Some(InstanceState::Running));
+    let objects = sim.block_on(sim.synced()).expect("it ends").expect("an answer").items;
+    assert!(objects.iter().any(|object| object.name == name && !object.is_deleting));
+    sim.act(Action::SetReadable { claim: name.clone(), is_readable: true });
+    runner.run_until(minute(80)).expect("nothing unsafe happens");
+    check(&sim);
+}
+
+#[test]
+fn m2_an_instance_whose_node_pool_cannot_be_read_is_not_ended() {
+    let sim = sim(WorldSettings::default());
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(6)).expect("nothing unsafe happens");
+    let before = instances(&sim);
+    let claim = sim.claims().into_iter().find(|claim| claim.instance.is_some()).expect("a claim");
+    let (object, problem) = ("NodePool general".to_owned(), "spec: must be a map".to_owned());
+    sim.add(vec![ClusterObject::Unreadable(Malformed { object: object.clone(), problem })]);
+    sim.act(Action::ForgetClaim(claim.name.clone()));
+    runner.run_until(minute(13)).expect("nothing unsafe happens");
+    let id = claim.instance.expect("an instance").id;
+    let described = sim.block_on(sim.describe(&[id])).expect("it ends").expect("an answer");
+    assert_eq!(described.first().map(|known| known.state), Some(InstanceState::Running));
+    assert_eq!(instances(&sim).len() + 1, before.len(), "nobody has a claim for it");
+    sim.act(Action::MakeReadable(object));
+    runner.run_until(minute(40)).expect("nothing unsafe happens");
+    assert_eq!(instances(&sim), before, "it is adopted");
+    check(&sim);
+}
+
+#[test]
+fn m7_an_item_that_cannot_be_read_stops_nothing_but_itself() {
+    let sim = sim(WorldSettings::default());
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(6)).expect("nothing unsafe happens");
+    let claims = sim.claims();
+    let mut launched = claims.iter().filter(|claim| claim.instance.is_some());
+    let (odd, other) = (launched.next().expect("a claim"), launched.next().expect("another"));
+    sim.act(Action::SetReadable { claim: odd.name.clone(), is_readable: false });
+    let id = other.instance.clone().expect("an instance").id;
+    sim.act(Action::InterruptSpot(SpotTarget::Instance(id)));
+    sim.act(Action::Scale { workload: testkit::build::pod_key("web"), replicas: 24 });
+    let from = sim.timeline(0).len();
+    runner.run_until(minute(9)).expect("nothing unsafe happens");
+    let happened: Vec<_> = sim.timeline(from).into_iter().map(|event| event.happening).collect();
+    assert!(happened.iter().any(|happening| {
+        matches!(happening, Happening::ClaimGivenUp { claim, .. } if *claim == other.name)
+    }));
+    assert!(happened.iter().any(|event| matches!(event, Happening::InstanceLaunched { .. })));
+    let summary = sim.summary();
+    assert_eq!(summary.pods_waiting, 0, "{summary:?}");
+    sim.act(Action::SetReadable { claim: odd.name.clone(), is_readable: true });
+    runner.run_until(minute(30)).expect("nothing unsafe happens");
     check(&sim);
 }

@@ -4,10 +4,10 @@
 #[path = "limits/cost.rs"]
 mod cost;
 #[path = "limits/critical.rs"]
-mod critical;
+pub(crate) mod critical;
 #[path = "limits/fleet.rs"]
 mod fleet;
 #[path = "limits/high.rs"]
-mod high;
+pub(crate) mod high;
 #[path = "limits/medium.rs"]
-mod medium;
+pub(crate) mod medium;

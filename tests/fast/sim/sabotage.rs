@@ -1,8 +1,18 @@
-//! The storms notice when what safety rests on is taken away.
+//! Storms and stories notice when what safety rests on is taken away. `docs/operations.md` names the seeds
+//! and the stories.
 
+use model::ledger::CommitOutcome;
 use simulator::{Sabotage, WorldSettings};
 
-use crate::storm::{outcome, settings};
+use crate::{
+    ledger::deleted_table,
+    limits::{
+        critical::refused_terminations,
+        high::{initialized_after_crashes, orderly_and_doubled, promise_after_a_departure},
+        medium::given_up_beside_a_pod,
+    },
+    storm::{outcome, settings},
+};
 
 /// Seeds that are tried until one notices.
 const SEEDS_MAX: u64 = 200;
@@ -30,4 +40,50 @@ fn launches_without_client_tokens_are_noticed() {
 #[test]
 fn plans_without_the_open_promises_are_noticed() {
     check(Sabotage { forget_open_promises: true, ..Sabotage::default() });
+}
+
+/// The default settings in a broken world.
+fn broken(sabotage: Sabotage) -> WorldSettings {
+    WorldSettings { sabotage, ..WorldSettings::default() }
+}
+
+#[test]
+fn beats_without_a_sequence_are_noticed() {
+    let sabotage = Sabotage { ignore_pulse_sequence: true, ..Sabotage::default() };
+    let (orderly, doubled) = orderly_and_doubled(&broken(sabotage));
+    assert!(doubled > orderly * 3 / 2, "{doubled} visits where {orderly} do");
+}
+
+#[test]
+fn messages_that_are_deleted_before_the_pulse_is_armed_are_noticed() {
+    let sabotage = Sabotage { delete_before_arming: true, ..Sabotage::default() };
+    assert_eq!(initialized_after_crashes(broken(sabotage)), 1, "no chain goes on");
+}
+
+#[test]
+fn a_single_counter_is_noticed() {
+    let sabotage = Sabotage { one_counter: true, ..Sabotage::default() };
+    let outcome = promise_after_a_departure(broken(sabotage));
+    assert_eq!(outcome, CommitOutcome::Conflict);
+}
+
+#[test]
+fn tokens_without_the_ledger_are_noticed() {
+    let sabotage = Sabotage { forget_ledger_in_token: true, ..Sabotage::default() };
+    let noticed = deleted_table(broken(sabotage));
+    println!("noticed: {noticed:?}");
+    assert!(noticed.is_err());
+}
+
+#[test]
+fn visits_without_back_off_are_noticed() {
+    let sabotage = Sabotage { forget_retries: true, ..Sabotage::default() };
+    let asked = refused_terminations(broken(sabotage));
+    assert!(asked > 100, "{asked} requests in ten minutes");
+}
+
+#[test]
+fn that_what_cannot_be_read_counts_as_absent_is_noticed() {
+    let sabotage = Sabotage { hide_unreadable: true, ..Sabotage::default() };
+    assert_ne!(given_up_beside_a_pod(broken(sabotage)), []);
 }

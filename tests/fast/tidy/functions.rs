@@ -186,7 +186,61 @@ fn every_pulse_has_a_queue_and_a_schedule_that_mends_it_within_a_minute() {
         // It says nothing: what is to be done stands in the ledger.
         assert!(!text.contains("Input:"), "{name}");
     }
-    assert!(!template.contains("StreamArn"), "something reads the table's stream");
+}
+
+/// AWS advises two readers of a stream at most; what is to be done stands in the ledger.
+///
+/// <https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.html>
+#[test]
+fn m6_nothing_reads_a_stream_of_the_table() {
+    let template = read("template.yaml");
+    for word in ["StreamArn", "StreamSpecification", "Type: DynamoDB"] {
+        assert!(!template.contains(word), "the template says {word}");
+    }
+}
+
+#[test]
+fn m5_the_index_by_instance_holds_keys_only() {
+    let table = resource(&read("template.yaml"), "Table").expect("a table");
+    let (_, index) = table.split_once("- IndexName: claims_of_instances").expect("an index");
+    let (index, _) = index.split_once("- !If").unwrap_or((index, ""));
+    assert!(index.contains("ProjectionType: KEYS_ONLY"), "{index}");
+}
+
+#[test]
+fn m9_waiting_failing_throttled_and_silent_functions_raise_alarms() {
+    let template = read("template.yaml");
+    let alarm = |name: &str, metric: &str| {
+        let text = resource(&template, name).unwrap_or_else(|| panic!("there is no {name}"));
+        assert!(text.contains("Type: AWS::CloudWatch::Alarm"), "{name}");
+        assert!(text.contains(&format!("MetricName: {metric}\n")), "{name} counts no {metric}");
+        assert!(text.contains("AlarmActions: [!Ref AlarmTopicArn]"), "{name} tells nobody");
+        text
+    };
+    for (name, metric) in [("ErrorsAlarm", "Errors"), ("ThrottlesAlarm", "Throttles")] {
+        let text = alarm(name, metric);
+        for function in functions() {
+            let function = format!("!Ref {}Function\n", capitalized(&function));
+            assert!(text.contains(&function), "{name} leaves {function} out");
+        }
+    }
+    let (ages, dropped) = (
+        alarm("PulseAgeAlarm", "ApproximateAgeOfOldestMessage"),
+        alarm("RecursionAlarm", "RecursiveInvocationsDropped"),
+    );
+    for function in Function::WITH_PULSE {
+        let name = capitalized(function.as_str());
+        assert!(ages.contains(&format!("!GetAtt {name}Queue.QueueName")), "{name}");
+        assert!(dropped.contains(&format!("!Ref {name}Function")), "{name}");
+        alarm(&format!("{name}DeadLetterAlarm"), "ApproximateNumberOfMessagesVisible");
+    }
+    alarm("InterruptionAgeAlarm", "ApproximateAgeOfOldestMessage");
+    alarm("InterruptionDeadLetterAlarm", "ApproximateNumberOfMessagesVisible");
+    alarm("EventDeadLetterAlarm", "ApproximateNumberOfMessagesVisible");
+    alarm("FailedDeliveriesAlarm", "FailedDeliveries");
+    // No sign of life is no good sign.
+    let heartbeat = alarm("HeartbeatAlarm", "Beats");
+    assert!(heartbeat.contains("TreatMissingData: breaching"), "{heartbeat}");
 }
 
 /// A fake interruption would have nodes given up.

@@ -2,7 +2,8 @@
 
 use model::{ClaimPhase, Function, NodeClaim};
 use simulator::{
-    AccountLimits, Action, ApiAction, FunctionTable, RecursiveLoop, WorldSettings, api_server_away,
+    AccountLimits, Action, ApiAction, FunctionTable, Injection, RecursiveLoop, WorldSettings,
+    api_server_away, first_calls,
 };
 
 use super::fleet::{deleting, fleet, fleet_of, has_initialized, initialized, pool};
@@ -131,4 +132,28 @@ fn c4_a_refused_eviction_stops_neither_its_neighbours_nor_the_deadline() {
     let taken = fleet.until(3_600, |sim| deleting(sim) == 0) + 150;
     assert!(taken <= 780, "the node was gone {taken} s after its claim was deleted");
     assert_eq!(fleet.sim.dead_letters(), []);
+}
+
+/// How often EC2 is asked in ten minutes to terminate an instance, which it refuses.
+pub(crate) fn refused_terminations(settings: WorldSettings) -> usize {
+    let mut fleet = fleet(settings, 1);
+    fleet.grow(3, 3);
+    fleet.sim.add_rule(first_calls(
+        "Fleet.terminate",
+        u32::MAX,
+        Injection::Refuse("OperationNotPermitted"),
+    ));
+    let claim = fleet.sim.claims().into_iter().next().expect("a claim");
+    let from = fleet.sim.trace().len();
+    fleet.sim.act(Action::DeleteNodeClaim(claim.name));
+    fleet.pass(600);
+    let trace = fleet.sim.trace().into_iter().skip(from);
+    trace.filter(|line| line.contains(" Fleet.terminate ")).count()
+}
+
+#[test]
+fn c4_what_is_refused_is_asked_for_less_and_less_often() {
+    let asked = refused_terminations(WorldSettings::default());
+    // Together and by itself, after 2, 4, 8 … 120 s.
+    assert!((6..=30).contains(&asked), "{asked} requests in ten minutes");
 }

@@ -1,10 +1,14 @@
 //! H1 to H9 of `docs/operations.md`, those that a world can show.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::SignedDuration;
-use model::{Function, NodeClaimName, node_class::ImageTerm};
-use ports::Fault;
+use model::{
+    DeletionReason, Function, NodeClaim, NodeClaimName,
+    ledger::{Basis, Commit, CommitOutcome},
+    node_class::ImageTerm,
+};
+use ports::{Fault, Ledger as _};
 use simulator::{
     Action, ApiAction, ClusterObject, Disorder, Happening, Injection, Sim, WorldSettings,
     first_calls,
@@ -94,6 +98,42 @@ fn h2_a_mass_interruption_does_not_starve_its_replacements() {
     assert_eq!(fleet.sim.dead_letters(), [], "{story}");
 }
 
+/// What becomes of a promise after somebody else gave a claim up.
+pub(crate) fn promise_after_a_departure(settings: WorldSettings) -> CommitOutcome {
+    let cluster = settings.cluster.clone();
+    let mut fleet = fleet(settings, 1);
+    fleet.grow(2, 2);
+    let sim = &fleet.sim;
+    let head = sim.block_on(sim.head(&cluster)).expect("it ends").expect("an answer");
+    let commit = |id: &str, basis, changed: Vec<NodeClaim>| Commit {
+        id: build::id(id),
+        ledger: head.ledger.clone(),
+        parent: head.counters,
+        basis,
+        promised: Vec::new(),
+        adopted: Vec::new(),
+        changed,
+        unavailable_offerings: BTreeMap::new(),
+        started: BTreeMap::new(),
+        ended: BTreeSet::new(),
+        decisions: Vec::new(),
+    };
+    let committed = |commit: &Commit| {
+        sim.block_on(sim.commit(&cluster, commit)).expect("it ends").expect("an answer")
+    };
+    let claim = sim.claims().into_iter().next().expect("a claim");
+    let given_up = claim.given_up(DeletionReason::SpotInterrupted, sim.now());
+    let departure = committed(&commit("departure", Basis::Claims, vec![given_up]));
+    assert!(matches!(departure, CommitOutcome::Committed(_)), "{departure:?}");
+    committed(&commit("promise", Basis::Arrivals, Vec::new()))
+}
+
+#[test]
+fn h2_a_promise_is_not_refused_for_what_was_given_up_meanwhile() {
+    let outcome = promise_after_a_departure(WorldSettings::default());
+    assert!(matches!(outcome, CommitOutcome::Committed(_)), "{outcome:?}");
+}
+
 #[test]
 fn h3_a_transient_failure_does_not_wait_for_the_queue() {
     let mut fleet = fleet(WorldSettings::default(), 1);
@@ -106,19 +146,71 @@ fn h3_a_transient_failure_does_not_wait_for_the_queue() {
     assert!(taken <= 120, "given up after {given_up} s, and gone {taken} s later");
 }
 
-#[test]
-fn h4_doubled_messages_do_not_double_the_work() {
+/// How often `settle` is called for ten nodes, while messages come once, and while one in ten comes twice.
+pub(crate) fn orderly_and_doubled(settings: &WorldSettings) -> (u64, u64) {
     let visits = |duplicated_per_mille| {
         let disorder = Disorder { duplicated_per_mille, ..Disorder::default() };
-        let mut fleet = fleet(WorldSettings { disorder, ..WorldSettings::default() }, 1);
+        let mut fleet = fleet(WorldSettings { disorder, ..settings.clone() }, 1);
         let before = fleet.sim.meter();
         fleet.scale(10);
         fleet.pass(120);
         let used = fleet.used_since(&before);
         used.invocations().get(&Function::Settle).map_or(0, |count| count.invocations)
     };
-    let (orderly, doubled) = (visits(0), visits(100));
+    (visits(0), visits(100))
+}
+
+#[test]
+fn h4_doubled_messages_do_not_double_the_work() {
+    let (orderly, doubled) = orderly_and_doubled(&WorldSettings::default());
     assert!(doubled <= orderly * 3 / 2, "{doubled} visits where {orderly} do");
+}
+
+/// How many of ten nodes are initialized though every function with continued work crashes once in a pass
+/// and none of their schedules comes round.
+pub(crate) fn initialized_after_crashes(settings: WorldSettings) -> usize {
+    let mut fleet = fleet(settings, 1);
+    fleet.grow(1, 1);
+    for function in [Function::Provision, Function::Launch, Function::Settle] {
+        fleet.sim.act(Action::StopSchedule(function));
+        let mut is_over = false;
+        fleet.sim.add_rule(Box::new(move |call, _| {
+            let is_its = call.delivery.is_some_and(|(_, caller)| caller == function);
+            let is_pass = is_its && call.operation == "Ledger.head";
+            if is_over || !is_pass {
+                return Injection::Pass;
+            }
+            is_over = true;
+            Injection::CrashBefore
+        }));
+    }
+    fleet.scale(11);
+    fleet.pass(3 * 3_600);
+    initialized(&fleet.sim)
+}
+
+#[test]
+fn h4_a_message_is_there_until_the_pulse_is_armed() {
+    assert_eq!(initialized_after_crashes(WorldSettings::default()), 11);
+}
+
+#[test]
+fn h4_a_call_that_outlives_its_function_is_made_up_for_by_the_schedule() {
+    let mut fleet = fleet(WorldSettings::default(), 1);
+    fleet.grow(3, 3);
+    // Slower than any time-out of a call would let it be.
+    let slow = Injection::Delay(SignedDuration::from_mins(10));
+    fleet.sim.add_rule(first_calls("Fleet.terminate", 1, slow));
+    let before = fleet.sim.meter();
+    let claim = fleet.sim.claims().into_iter().next().expect("a claim");
+    fleet.sim.act(Action::DeleteNodeClaim(claim.name));
+    let given_up = fleet.until(120, |sim| deleting(sim) == 1);
+    let taken = fleet.until(1_200, |sim| deleting(sim) == 0);
+    // The schedule's minute, a beat that is overdue, and what an instance takes to end.
+    assert!(taken <= 160, "given up after {given_up} s, and gone {taken} s later");
+    fleet.pass(900);
+    let cut_off = fleet.used_since(&before).invocations()[&Function::Drain].cut_off;
+    assert_eq!(cut_off, 1, "the pass was not cut off");
 }
 
 #[test]
@@ -216,4 +308,24 @@ fn h3_one_eviction_that_fails_once_delays_no_other_node() {
     fleet.pass(100);
     let left = fleet.sim.summary().pods_lost;
     assert_eq!((deleting(&fleet.sim), left), (0, 0), "a hundred seconds after the notices");
+}
+
+#[test]
+fn h1_a_notice_that_goes_to_the_dead_letters_is_made_up_for_by_sweep() {
+    let mut fleet = fleet(WorldSettings { receives_max: 2, ..WorldSettings::default() }, 1);
+    fleet.grow(3, 3);
+    fleet.pass(600);
+    // For ten minutes nobody can be told whose an instance is.
+    let until = fleet.sim.now().checked_add(SignedDuration::from_mins(10)).expect("a time");
+    fleet.sim.add_rule(Box::new(move |call, _| {
+        let is_asked = call.operation == "Ledger.claims_of_instances" && call.now < until;
+        if is_asked { Injection::FailBefore(Fault::Transient) } else { Injection::Pass }
+    }));
+    fleet.interrupt(1, 1);
+    let claim = fleet.sim.claims().into_iter().next().expect("a claim").name;
+    let taken = fleet.until(600, |sim| sim.claims().iter().all(|known| known.name != claim));
+    assert!(!fleet.sim.dead_letters().is_empty(), "the notice was handled");
+    assert!(taken <= 420, "its claim was gone after {taken} s");
+    let taken = fleet.until(600, has_initialized(3));
+    assert!(taken <= 150, "its pod waited {taken} s for another node");
 }

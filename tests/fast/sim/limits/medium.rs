@@ -5,7 +5,7 @@ use model::Function;
 use ports::Malformed;
 use simulator::{Action, ApiAction, ClusterObject, Happening, Sim, WorldSettings};
 
-use super::fleet::{fleet, workload};
+use super::fleet::{fleet, has_initialized, workload};
 
 #[test]
 fn m1_launches_that_are_refused_back_off() {
@@ -45,8 +45,11 @@ fn m2_a_node_that_cannot_be_read_is_not_ended_under_its_pods() {
 }
 
 /// The claims that are given up in half an hour while what `unreadable` names cannot be read.
-fn m2_given_up(unreadable: impl FnOnce(&Sim) -> String) -> Vec<Happening> {
-    let mut fleet = fleet(WorldSettings::default(), 1);
+fn given_up_beside(
+    settings: WorldSettings,
+    unreadable: impl FnOnce(&Sim) -> String,
+) -> Vec<Happening> {
+    let mut fleet = fleet(settings, 1);
     fleet.grow(2, 2);
     let object = unreadable(&fleet.sim);
     let problem = "spec.priority: not a number".to_owned();
@@ -57,18 +60,23 @@ fn m2_given_up(unreadable: impl FnOnce(&Sim) -> String) -> Vec<Happening> {
     happenings.filter(|happening| matches!(happening, Happening::ClaimGivenUp { .. })).collect()
 }
 
-#[test]
-fn m2_a_pod_that_cannot_be_read_keeps_its_node() {
-    let given_up = m2_given_up(|sim| {
+/// The claims that are given up while a pod on one of two nodes cannot be read.
+pub(crate) fn given_up_beside_a_pod(settings: WorldSettings) -> Vec<Happening> {
+    given_up_beside(settings, |sim| {
         let pod = sim.pods().into_iter().find(|pod| pod.node.is_some()).expect("a pod");
         format!("Pod {}", pod.key)
-    });
+    })
+}
+
+#[test]
+fn m2_a_pod_that_cannot_be_read_keeps_its_node() {
+    let given_up = given_up_beside_a_pod(WorldSettings::default());
     assert_eq!(given_up, [], "a node with a pod is not empty");
 }
 
 #[test]
 fn m2_a_pod_of_which_nobody_can_say_where_it_is_keeps_every_node() {
-    let given_up = m2_given_up(|sim| {
+    let given_up = given_up_beside(WorldSettings::default(), |sim| {
         sim.act(Action::Scale { workload: testkit::build::pod_key("web"), replicas: 0 });
         "Pod default/lost".to_owned()
     });
@@ -111,4 +119,30 @@ fn m4_a_pod_that_has_no_place_costs_no_list_of_all_pods_each_time() {
         nodes <= 20,
         "{nodes} looks at the whole cluster in ten minutes, {lists} lists of pods"
     );
+}
+
+#[test]
+fn m5_a_launched_claim_keeps_nothing_that_only_its_launch_needed() {
+    let mut fleet = fleet(WorldSettings::default(), 1);
+    fleet.scale(3);
+    let taken = fleet.until(60, |sim| sim.claims().len() == 3);
+    assert!(taken < 60 && fleet.sim.claims().iter().all(|claim| !claim.instance_types.is_empty()));
+    let taken = fleet.until(600, has_initialized(3));
+    assert!(taken < 600 && fleet.sim.claims().iter().all(|claim| claim.instance_types.is_empty()));
+}
+
+#[test]
+fn m8_plans_and_launches_read_no_parameter() {
+    let mut fleet = fleet(WorldSettings::default(), 1);
+    fleet.grow(3, 3);
+    fleet.scale(1);
+    fleet.pass(600);
+    let asked: Vec<Function> = fleet
+        .sim
+        .called()
+        .into_iter()
+        .filter(|(_, calls)| calls.contains("Discovery.images"))
+        .map(|(function, _)| function)
+        .collect();
+    assert_eq!(asked, [Function::Resolve]);
 }

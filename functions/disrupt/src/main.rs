@@ -17,7 +17,7 @@ async fn main() -> anyhow::Result<()> {
         ledger: &platform.ledger(),
         mailbox: &platform.mailbox(),
         clock: &WallClock,
-        offers: &handlers::Offers::default(),
+        offers: &handlers::KnownOffers::default(),
     };
     let handle = async |signal: Signal, at: &Invocation| {
         let report = handlers::disrupt(&ports, signal, at).await?;

@@ -19,7 +19,7 @@ async fn main() -> anyhow::Result<()> {
         fleet: &platform.fleet(),
         mailbox: &platform.mailbox(),
         clock: &WallClock,
-        offers: &handlers::Offers::default(),
+        offers: &handlers::KnownOffers::default(),
         known: &handlers::KnownTemplates::default(),
     };
     let handle = async |trigger: LaunchTrigger, at: &Invocation| match trigger {

@@ -14,7 +14,7 @@ async fn main() -> anyhow::Result<()> {
         ledger: &platform.ledger(),
         mailbox: &platform.mailbox(),
         clock: &WallClock,
-        offers: &handlers::Offers::default(),
+        offers: &handlers::KnownOffers::default(),
     };
     let handle = async |trigger: ProvisionTrigger, at: &Invocation| {
         let report = handlers::provision(&ports, trigger, at).await?;

@@ -11,7 +11,7 @@ use std::{cell::RefCell, rc::Rc};
 
 use handlers::{
     CatalogPorts, DisruptPorts, DrainPorts, DryRunTrigger, DryRuns, Error, InterruptPorts,
-    KnownTemplates, LaunchPorts, Offers, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts,
+    KnownOffers, KnownTemplates, LaunchPorts, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts,
     ProvisionTrigger, Report, ResolvePorts, SettlePorts, SweepPorts,
 };
 use jiff::Timestamp;
@@ -52,7 +52,7 @@ impl Reports {
 /// What one process of a function keeps from one call to the next. Here one stands for all of them.
 #[derive(Default)]
 struct Process {
-    offers: Offers,
+    offers: KnownOffers,
     known: KnownTemplates,
 }
 

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
-use launch_template::{Offers, selection::usable_reservations};
+use launch_template::selection::usable_reservations;
 use model::{
     CommandId, Function, NodeClaim, Plan, ReservationId,
     claim::SyncedNodeClaim,
@@ -25,7 +25,7 @@ use ports::{
 };
 
 use crate::{
-    Error, Report,
+    Error, KnownOffers, Report,
     commit::{ATTEMPTS_MAX, Committed, Decided, commit},
     error::story,
     observe::Sources,
@@ -61,7 +61,7 @@ pub struct DisruptPorts<'a, A: Adapters> {
     /// The time that is left.
     pub clock: &'a A::Clock,
     /// What earlier calls in this process worked out from the catalog.
-    pub offers: &'a Offers,
+    pub offers: &'a KnownOffers,
 }
 
 /// Finds nodes to give up, and carries out what was found.
@@ -96,7 +96,7 @@ async fn pass<A: Adapters>(
     observe_deleted(node_claims.synced().await, &mut facts, &mut malformed);
     observe_ending(discovery, &mut facts, &mut malformed).await;
     for _ in 0..ATTEMPTS_MAX {
-        let Step { plan, basis, started, ended } = decide(&facts);
+        let Step { plan, basis, started, ended } = decide(&facts, offers);
         let next_at = next_at(&facts, &plan, &started, &ended);
         let decided = Decided { plan: &plan, basis, started, ended };
         if let Committed::All(counters) = commit(ledger, &facts, &decided, at).await? {
@@ -114,8 +114,8 @@ async fn pass<A: Adapters>(
 }
 
 /// What is to be done first: what must go, then what was found a while ago, then a new look.
-fn decide(facts: &Facts) -> Step {
-    let options = Options::deployed();
+fn decide(facts: &Facts, offers: &KnownOffers) -> Step {
+    let options = Options { types: offers.types.clone(), ..Options::deployed() };
     let nothing = |plan, basis| {
         let (started, ended) = (BTreeMap::new(), BTreeSet::new());
         Step { plan, basis, started, ended }

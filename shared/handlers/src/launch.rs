@@ -23,7 +23,6 @@ use std::{
 
 use futures_util::future::try_join;
 use jiff::{SignedDuration, Timestamp};
-use launch_template::Offers;
 use model::{
     BatchId, ClaimPhase, Function, LaunchTemplateName, NodeClaim, RegionCatalog,
     launch::{FleetAnswer, FleetError, Instance},
@@ -35,7 +34,7 @@ use ports::{
 };
 
 use crate::{
-    Error, Report,
+    Error, KnownOffers, Report,
     error::story,
     pass::{each, sooner},
     pulse::{Beating, Pass, Start, wake},
@@ -72,7 +71,7 @@ pub struct LaunchPorts<'a, A: Adapters> {
     /// The time that is left.
     pub clock: &'a A::Clock,
     /// What earlier calls in this process worked out from the catalog.
-    pub offers: &'a Offers,
+    pub offers: &'a KnownOffers,
     /// The launch templates that earlier calls in this process found or made.
     pub known: &'a KnownTemplates,
 }

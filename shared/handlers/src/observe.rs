@@ -9,7 +9,7 @@ use std::{
 };
 
 use futures_util::future::{try_join, try_join3, try_join4};
-use launch_template::{Live, Offers, of_status};
+use launch_template::{Live, of_status};
 use model::{
     NodeClassName, Problem, RegionCatalog,
     facts::{ClassOffer, Facts},
@@ -23,14 +23,14 @@ use ports::{
     Adapters, Catalog as _, Cluster, Discovery as _, Invocation, Listing, Malformed, PodSelection,
 };
 
-use crate::{Error, live::live};
+use crate::{Error, KnownOffers, live::live};
 
 /// Where a decision about new nodes looks.
 pub(crate) struct Sources<'a, A: Adapters> {
     pub(crate) cluster: &'a A::Cluster,
     pub(crate) catalog: &'a A::Catalog,
     pub(crate) discovery: &'a A::Discovery,
-    pub(crate) offers: &'a Offers,
+    pub(crate) offers: &'a KnownOffers,
 }
 
 impl<A: Adapters> Sources<'_, A> {

@@ -5,7 +5,6 @@
 //! were given up.
 
 use jiff::{SignedDuration, Timestamp};
-use launch_template::Offers;
 use model::{
     Function, Pod,
     ledger::{Basis, Counters, digest},
@@ -14,7 +13,7 @@ use model::{
 use ports::{Adapters, Clock as _, Cluster as _, Invocation, Ledger as _, PodSelection};
 
 use crate::{
-    Error, Report,
+    Error, KnownOffers, Report,
     commit::{ATTEMPTS_MAX, Committed, Decided, commit},
     observe::Sources,
     pulse::{Beating, Pass, Start, wake},
@@ -62,7 +61,7 @@ pub struct ProvisionPorts<'a, A: Adapters> {
     /// The time that is left.
     pub clock: &'a A::Clock,
     /// What earlier calls in this process worked out from the catalog.
-    pub offers: &'a Offers,
+    pub offers: &'a KnownOffers,
 }
 
 /// Looks for pods that need a node and promises claims for them.
@@ -132,7 +131,7 @@ async fn look<A: Adapters>(
     let snapshot = ledger.snapshot(&at.cluster).await?;
     let (mut facts, malformed) = sources.facts(snapshot, at).await?;
     for _ in 0..ATTEMPTS_MAX {
-        let plan = planner::provision(&facts);
+        let plan = planner::provision_with(&facts, &offers.types);
         let decided = Decided::of(&plan, Basis::Arrivals);
         if let Committed::All(counters) = commit(ledger, &facts, &decided, at).await? {
             if !plan.promises.is_empty() {

@@ -199,7 +199,7 @@ fn claim(
     let node_class = class.class.name.clone();
     Ok(NodeClaim {
         requirements: requirements.map_err(|error| wrong(&error))?,
-        instance_types: vec![chosen.name.clone()],
+        instance_types: [chosen.name.clone()].into(),
         ..NodeClaim::promised(name, node_pool, node_class, batch, Timestamp::UNIX_EPOCH)
     })
 }

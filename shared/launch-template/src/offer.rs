@@ -5,15 +5,12 @@
 //! Karpenter: `pkg/providers/instancetype/instancetype.go` and `pkg/providers/instancetype/offering`
 //! of the AWS provider.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    sync::Arc,
-};
+use std::{collections::BTreeMap, sync::Arc};
 
 use jiff::Timestamp;
 use model::{
     CapacityType, HourlyPrice, InstanceType, InstanceTypeInfo, LabelKey, Offering, OfferingKey,
-    RegionCatalog, Requirement, Requirements, Reservation, Zone, ZoneId, labels,
+    RegionCatalog, Requirement, Requirements, Reservation, Values, Zone, ZoneId, labels,
     node_class::{CapacityReservation, PlacementStrategy, ResolvedNodeClass, TemplateSource},
     requirement::Value,
 };
@@ -231,12 +228,10 @@ impl View<'_> {
         self.set_zone_ids(&mut narrowed);
         let is_bought = |name: &str| name != CapacityType::Reserved.as_str();
         let bought = keep(labels::CAPACITY_TYPE, &is_bought);
-        let mut capacity_types: BTreeSet<Value> =
-            bought.map(|requirement| requirement.values().clone()).unwrap_or_default();
-        if !reservations.is_empty() {
-            capacity_types.insert(Value::from(CapacityType::Reserved.as_str()));
-        }
-        put(&mut narrowed, labels::CAPACITY_TYPE, capacity_types);
+        let bought = bought.iter().flat_map(Requirement::values).map(Arc::clone);
+        let reserved =
+            (!reservations.is_empty()).then(|| Value::from(CapacityType::Reserved.as_str()));
+        put(&mut narrowed, labels::CAPACITY_TYPE, bought.chain(reserved).collect());
         let of = |text: fn(&CapacityReservation) -> &str| {
             reservations.iter().map(|reservation| Value::from(text(reservation))).collect()
         };
@@ -257,7 +252,7 @@ impl View<'_> {
         let zones = narrowed.get(labels::ZONE).map(Requirement::values);
         let left = |zone: &Zone| zones.is_some_and(|zones| zones.contains(zone.as_str()));
         let ids = self.zones.iter().filter(|(zone, _)| left(zone));
-        let ids: BTreeSet<Value> = ids.map(|(_, id)| Value::from(id.as_str())).collect();
+        let ids: Values = ids.map(|(_, id)| Value::from(id.as_str())).collect();
         if ids.is_empty() {
             narrowed.remove(labels::ZONE_ID);
         } else {
@@ -270,21 +265,21 @@ impl View<'_> {
         let Some(build) = family::windows_build(image_family) else { return };
         let is_amd64 = narrowed.get(labels::ARCH).is_some_and(|arch| arch.has("amd64"));
         let systems =
-            if is_amd64 { BTreeSet::from([Value::from("windows")]) } else { BTreeSet::new() };
+            if is_amd64 { Values::from([Value::from("windows")]) } else { Values::default() };
         put(narrowed, labels::OS, systems);
-        put(narrowed, labels::WINDOWS_BUILD, BTreeSet::from([Value::from(build)]));
+        put(narrowed, labels::WINDOWS_BUILD, Values::from([Value::from(build)]));
     }
 
     /// A launch template of the user's own is taken with the default tenancy only.
     fn set_tenancy(&self, narrowed: &mut Requirements) {
         if self.class.class.launch_template != TemplateSource::Made {
-            put(narrowed, labels::INSTANCE_TENANCY, BTreeSet::from([Value::from("default")]));
+            put(narrowed, labels::INSTANCE_TENANCY, Values::from([Value::from("default")]));
         }
     }
 
     fn set_placement_group(&self, narrowed: &mut Requirements) {
         let Some(group) = &self.class.placement_group else { return };
-        put(narrowed, labels::PLACEMENT_GROUP_ID, BTreeSet::from([Value::from(group.id.as_str())]));
+        put(narrowed, labels::PLACEMENT_GROUP_ID, Values::from([Value::from(group.id.as_str())]));
         if let PlacementStrategy::Partition { count } = group.strategy {
             let numbers = (1..=count).map(|number| Value::from(number.to_string())).collect();
             put(narrowed, labels::PLACEMENT_GROUP_PARTITION, numbers);
@@ -316,7 +311,7 @@ fn is_sold(base: &InstanceType, zone: &Zone) -> bool {
     base.requirements.get(labels::ZONE).is_some_and(|zones| zones.has(zone.as_str()))
 }
 
-fn put(requirements: &mut Requirements, key: &str, values: BTreeSet<Value>) {
+fn put(requirements: &mut Requirements, key: &str, values: Values) {
     if let Ok(key) = LabelKey::new(key) {
         requirements.replace(Requirement::listed(key, values));
     }

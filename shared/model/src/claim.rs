@@ -291,8 +291,8 @@ pub struct NodeClaim {
     pub annotations: BTreeMap<String, String>,
     /// What it may be launched as: zones, capacity types, architectures …
     pub requirements: Requirements,
-    /// The instance types that may be launched, cheapest first.
-    pub instance_types: Vec<InstanceTypeName>,
+    /// The instance types that may be launched, cheapest first. Claims that are alike share the list.
+    pub instance_types: Arc<[InstanceTypeName]>,
     /// What its pods and daemons request together.
     pub requests: Resources,
     /// The pods that it was promised for: as long as they wait, they go there before anybody else.
@@ -358,7 +358,7 @@ impl NodeClaim {
             labels: BTreeMap::new(),
             annotations: BTreeMap::new(),
             requirements: Requirements::new(),
-            instance_types: Vec::new(),
+            instance_types: Arc::default(),
             requests: Resources::default(),
             pods: Vec::new(),
             taints: Vec::new(),

@@ -214,25 +214,25 @@ impl BatchId {
 
 /// `-<ledger>-<arrivals>-<index>`.
 fn suffix(head: &crate::ledger::Head, index: u32) -> String {
-    let ledger = head.ledger.as_ref().map(|ledger| format!("-{ledger}")).unwrap_or_default();
-    let arrivals = base36(head.counters.arrivals + 1);
-    format!("{ledger}-{arrivals}-{}", base36(u64::from(index)))
+    let mut suffix = String::with_capacity(32);
+    if let Some(ledger) = &head.ledger {
+        suffix.push('-');
+        suffix.push_str(ledger.as_str());
+    }
+    for number in [head.counters.arrivals + 1, u64::from(index)] {
+        suffix.push('-');
+        push_base36(number, &mut suffix);
+    }
+    suffix
 }
 
-fn base36(mut number: u64) -> String {
-    const DIGITS: [char; 36] = [
-        '0', '1', '2', '3', '4', '5', '6', '7', '8', '9', 'a', 'b', 'c', 'd', 'e', 'f', 'g', 'h',
-        'i', 'j', 'k', 'l', 'm', 'n', 'o', 'p', 'q', 'r', 's', 't', 'u', 'v', 'w', 'x', 'y', 'z',
-    ];
-    let mut reversed: Vec<char> = Vec::new();
-    loop {
-        let digit = usize::try_from(number % 36).unwrap_or_default();
-        reversed.extend(DIGITS.get(digit));
-        number /= 36;
-        if number == 0 {
-            return reversed.into_iter().rev().collect();
-        }
+/// Appends `number` with the digits 0 to 9 and a to z.
+fn push_base36(number: u64, text: &mut String) {
+    if number >= 36 {
+        push_base36(number / 36, text);
     }
+    let digit = u32::try_from(number % 36).unwrap_or_default();
+    text.extend(char::from_digit(digit, 36));
 }
 
 fn not_empty(text: &str) -> Result<(), &'static str> {

@@ -44,6 +44,7 @@ pub mod storage;
 pub mod taint;
 pub mod topology;
 pub mod validation;
+pub mod values;
 
 pub use catalog::{CapacityType, InstanceType, Offering, OfferingKey, RegionCatalog, Reservation};
 pub use claim::{ClaimPhase, DeletionReason, NodeClaim};
@@ -65,3 +66,4 @@ pub use requirement::{Operator, Requirement};
 pub use requirements::Requirements;
 pub use resources::Resources;
 pub use taint::{Taint, TaintEffect, Toleration};
+pub use values::Values;

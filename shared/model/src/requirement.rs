@@ -2,9 +2,9 @@
 //!
 //! Karpenter: `pkg/scheduling/requirement.go`.
 
-use std::{collections::BTreeSet, fmt, sync::Arc};
+use std::{fmt, sync::Arc};
 
-use crate::{LabelKey, id, labels};
+use crate::{LabelKey, Values, id, labels};
 
 /// How a requirement was written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -75,7 +75,7 @@ pub struct Requirement {
     key: LabelKey,
     is_complement: bool,
     /// Shared: claims of one plan list the same hundreds of instance types.
-    values: Arc<BTreeSet<Value>>,
+    values: Values,
     at_least: Option<i64>,
     at_most: Option<i64>,
     min_values: Option<u32>,
@@ -113,7 +113,7 @@ impl Requirement {
         let canonical = labels::canonical(key);
         let label = LabelKey::new(canonical).map_err(|_| InvalidRequirement::Key)?;
         let given: Vec<&str> = values.into_iter().collect();
-        let values: BTreeSet<Value> = given.iter().copied().map(Value::from).collect();
+        let values: Values = given.iter().copied().map(Value::from).collect();
         let bound = || {
             let number = match given.as_slice() {
                 [text] => parse_integer(text).filter(|number| *number >= 0),
@@ -127,12 +127,12 @@ impl Requirement {
         };
         Ok(match operator {
             Operator::In => Self::listed(label, values),
-            Operator::DoesNotExist => Self::listed(label, BTreeSet::new()),
+            Operator::DoesNotExist => Self::listed(label, Values::default()),
             Operator::NotIn => Self::excluding(label, values),
-            Operator::Exists => Self::excluding(label, BTreeSet::new()),
+            Operator::Exists => Self::excluding(label, Values::default()),
             Operator::Gt => match bound()?.checked_add(1) {
                 Some(least) => Self::bounded(label, Some(least), None),
-                None => Self::listed(label, BTreeSet::new()),
+                None => Self::listed(label, Values::default()),
             },
             Operator::Lt => Self::bounded(label, None, Some(bound()? - 1)),
             Operator::Gte => Self::bounded(label, Some(bound()?), None),
@@ -146,22 +146,21 @@ impl Requirement {
     }
 
     /// One of `values`.
-    pub fn listed(key: LabelKey, values: BTreeSet<Value>) -> Self {
+    pub fn listed(key: LabelKey, values: Values) -> Self {
         Self::set(key, false, values)
     }
 
     /// Anything but `values`.
-    pub fn excluding(key: LabelKey, values: BTreeSet<Value>) -> Self {
+    pub fn excluding(key: LabelKey, values: Values) -> Self {
         Self::set(key, true, values)
     }
 
-    fn set(key: LabelKey, is_complement: bool, values: BTreeSet<Value>) -> Self {
-        let values = Arc::new(values);
+    fn set(key: LabelKey, is_complement: bool, values: Values) -> Self {
         Self { key, is_complement, values, at_least: None, at_most: None, min_values: None }
     }
 
     fn bounded(key: LabelKey, at_least: Option<i64>, at_most: Option<i64>) -> Self {
-        Self { at_least, at_most, ..Self::excluding(key, BTreeSet::new()) }
+        Self { at_least, at_most, ..Self::excluding(key, Values::default()) }
     }
 
     /// The same with `minValues`: so many different values must be left among the instance types.
@@ -182,7 +181,7 @@ impl Requirement {
     }
 
     /// The listed values, or the excluded ones of a complement.
-    pub fn values(&self) -> &BTreeSet<Value> {
+    pub fn values(&self) -> &Values {
         &self.values
     }
 
@@ -249,7 +248,7 @@ impl Requirement {
         if self.is_complement || self.label_values().count() == self.values.len() {
             return self.clone();
         }
-        Self { values: Arc::new(self.label_values().map(Arc::clone).collect()), ..self.clone() }
+        Self { values: self.label_values().map(Arc::clone).collect(), ..self.clone() }
     }
 
     /// A value of the set, for a label that must have one: the first that is listed and that a label
@@ -295,20 +294,17 @@ impl Requirement {
         let min_values = self.min_values.max(other.min_values);
         let key = self.key.clone();
         if contradict(at_least, at_most) {
-            return Self::listed(key, BTreeSet::new()).with_min_values(min_values);
+            return Self::listed(key, Values::default()).with_min_values(min_values);
         }
         let is_complement = self.is_complement && other.is_complement;
-        let values: BTreeSet<&Value> = match (self.is_complement, other.is_complement) {
-            (true, true) => self.values.union(&other.values).collect(),
-            (true, false) => other.values.difference(&self.values).collect(),
-            (false, true) => self.values.difference(&other.values).collect(),
-            (false, false) => self.values.intersection(&other.values).collect(),
+        let fits = |value: &&Value| within(value, at_least, at_most);
+        let (these, others) = (&self.values, &other.values);
+        let values: Values = match (self.is_complement, other.is_complement) {
+            (true, true) => these.iter().chain(others).filter(fits).map(Arc::clone).collect(),
+            (true, false) => kept(others, |value| fits(&value) && !these.contains(value)),
+            (false, true) => kept(these, |value| fits(&value) && !others.contains(value)),
+            (false, false) => kept(these, |value| fits(&value) && others.contains(value)),
         };
-        let values = values
-            .into_iter()
-            .filter(|value| within(value, at_least, at_most))
-            .map(Arc::clone)
-            .collect();
         let bounds = if is_complement { (at_least, at_most) } else { (None, None) };
         let set = Self::set(key, is_complement, values);
         Self { at_least: bounds.0, at_most: bounds.1, min_values, ..set }
@@ -380,6 +376,14 @@ impl fmt::Display for Requirement {
 /// Go's `strconv.Atoi`: an optional sign and digits.
 fn parse_integer(text: &str) -> Option<i64> {
     text.parse().ok()
+}
+
+/// The values that `keeps` keeps; all of them are the very same list.
+fn kept(values: &Values, keeps: impl Fn(&Value) -> bool) -> Values {
+    if values.iter().all(&keeps) {
+        return values.clone();
+    }
+    values.iter().filter(|value| keeps(value)).map(Arc::clone).collect()
 }
 
 fn within(value: &str, at_least: Option<i64>, at_most: Option<i64>) -> bool {

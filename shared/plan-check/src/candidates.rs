@@ -57,7 +57,7 @@ fn check_types(
     for key in MARKET_LABELS {
         unmarketed.remove(key);
     }
-    for name in &claim.instance_types {
+    for name in claim.instance_types.iter() {
         let mut refuse = |why: String| {
             let (claim, instance_type) = (claim.name.clone(), name.clone());
             violations.push(Violation::InstanceType { claim, instance_type, why });

@@ -8,7 +8,7 @@ mod promises;
 mod topology;
 
 use model::{
-    NodeClaim, Plan,
+    InstanceTypeName, NodeClaim, Plan,
     facts::Facts,
     ledger::Counters,
     plan::{Placement, Target},
@@ -67,10 +67,17 @@ fn new_claim(name: &str) -> NodeClaim {
         requirements: requirements(
             "karpenter.sh/capacity-type In on-demand; topology.kubernetes.io/zone In us-west-2a",
         ),
-        instance_types: vec![id("m7g.large"), id("m7g.xlarge")],
+        instance_types: [id("m7g.large"), id("m7g.xlarge")].into(),
         requests: resources("cpu=1500m memory=2Gi pods=2"),
         ..claim(name)
     }
+}
+
+/// Changes the list of types that a claim names.
+fn name_types(claim: &mut NodeClaim, change: impl FnOnce(&mut Vec<InstanceTypeName>)) {
+    let mut names = claim.instance_types.to_vec();
+    change(&mut names);
+    claim.instance_types = names.into();
 }
 
 /// [`good`] with a change has exactly these violations, each shown with these words.

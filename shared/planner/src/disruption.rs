@@ -48,6 +48,8 @@ use std::collections::BTreeSet;
 
 use model::NodePoolName;
 
+use crate::KnownTypes;
+
 pub use crate::eviction::Immovable;
 pub use carry_out::{Found, given_up, look, observed, validated};
 pub(crate) use decide::decide;
@@ -60,7 +62,7 @@ pub(crate) use validation::still;
 pub use validation::{Dropped, Voided};
 
 /// How to look.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug)]
 pub struct Options {
     /// How much single-node consolidation may simulate, in pods, before it gives up for this time.
     /// Karpenter gives it three minutes.
@@ -74,12 +76,20 @@ pub struct Options {
     pub is_watched: bool,
     /// Whether a node may be launched in place of those that go.
     pub launches: bool,
+    /// What was worked out about instance types before. Nothing that is decided depends on it.
+    pub types: KnownTypes,
 }
 
 impl Default for Options {
     /// As Karpenter looks.
     fn default() -> Self {
-        Self { work: 100_000_000, unseen: BTreeSet::new(), is_watched: true, launches: true }
+        Self {
+            work: 100_000_000,
+            unseen: BTreeSet::new(),
+            is_watched: true,
+            launches: true,
+            types: KnownTypes::default(),
+        }
     }
 }
 

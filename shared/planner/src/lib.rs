@@ -61,6 +61,7 @@ pub use lifecycle::{
 };
 pub use scheduling::{
     facts::buffer::virtual_pods,
-    provision::{PreparedFacts, Solved, provision},
+    launchable::known::KnownTypes,
+    provision::{PreparedFacts, Solved, provision, provision_with},
     static_pool::{Launches, launches},
 };

@@ -247,7 +247,7 @@ proptest! {
         facts.pods.truncate(1);
         let types = |facts: &Facts| -> BTreeSet<InstanceTypeName> {
             let plan = provision(facts);
-            plan.promises.iter().flat_map(|promise| promise.claim.instance_types.clone()).collect()
+            plan.promises.iter().flat_map(|promise| promise.claim.instance_types.to_vec()).collect()
         };
         let free = types(&facts);
         worlds::fill_reservations(&mut facts);

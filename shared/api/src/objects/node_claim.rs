@@ -63,7 +63,7 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Read> {
         created_at,
         annotations: metadata.own_annotations(),
         requirements: spec.requirements,
-        instance_types: spec.instance_types,
+        instance_types: spec.instance_types.into(),
         requests: spec.requests,
         taints: spec.taints,
         startup_taints: spec.startup_taints,

@@ -70,7 +70,7 @@ fn initialized() -> NodeClaim {
              karpenter.k8s.aws/instance-cpu Gt 3 min 2; example.com/gpu DoesNotExist; \
              example.com/rack Exists",
         ),
-        instance_types: vec![build::id("m7g.large"), build::id("m7g.xlarge")],
+        instance_types: [build::id("m7g.large"), build::id("m7g.xlarge")].into(),
         requests: Resources {
             pods: 4,
             ..build::resources("cpu=1500m memory=3Gi nvidia.com/gpu=1")

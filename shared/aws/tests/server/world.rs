@@ -10,8 +10,8 @@ use std::{
 use aws::{Account, Connection, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates, IamProfiles};
 use aws_server::{AwsServer, listen, serve};
 use handlers::{
-    DryRunTrigger, DryRuns, KnownTemplates, LaunchPorts, Offers, POLL_INTERVAL_SECONDS_DEFAULT,
-    ProvisionPorts, ProvisionTrigger, ResolvePorts,
+    DryRunTrigger, DryRuns, KnownOffers, KnownTemplates, LaunchPorts,
+    POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts, ProvisionTrigger, ResolvePorts,
 };
 use jiff::{SignedDuration, Timestamp};
 use model::{
@@ -46,7 +46,7 @@ pub(super) struct World {
     pub(super) market: Ec2Market,
     /// What happens after a launch template was made and before it is used.
     pub(super) mischief: Option<Mischief>,
-    offers: Offers,
+    offers: KnownOffers,
     known: KnownTemplates,
 }
 
@@ -97,7 +97,7 @@ impl World {
             market: account.market(),
             discovery: account.discovery(clusters),
             mischief: None,
-            offers: Offers::default(),
+            offers: KnownOffers::default(),
             known: KnownTemplates::default(),
         }
     }

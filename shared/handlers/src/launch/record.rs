@@ -231,7 +231,7 @@ fn launched(
     launched.message = None;
     launched.retry = None;
     // What it needed only to be launched.
-    launched.instance_types = Vec::new();
+    launched.instance_types = Arc::default();
     launched
 }
 

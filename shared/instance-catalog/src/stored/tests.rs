@@ -1,8 +1,6 @@
 //! What is read back is what was stored.
 
-use std::collections::BTreeSet;
-
-use model::{Operator, Reservation};
+use model::{Operator, Reservation, Values};
 use proptest::prelude::*;
 
 use super::*;
@@ -104,7 +102,7 @@ fn instance_type() -> impl Strategy<Value = InstanceType> {
         |(name, labels, capacity, overhead, offerings)| InstanceType {
             name: name.parse().unwrap(),
             requirements: Requirements::of_distinct(labels.into_iter().map(|(key, values)| {
-                let values: BTreeSet<Value> = values.into_iter().map(Value::from).collect();
+                let values: Values = values.into_iter().map(Value::from).collect();
                 Requirement::listed(key.parse().unwrap(), values)
             })),
             capacity,

@@ -4,7 +4,7 @@
 use model::{ResourceName, facts::Facts};
 use testkit::build::id;
 
-use super::check;
+use super::{check, name_types};
 
 fn limit(facts: &mut Facts, name: &str, amount: u64) {
     let name: ResourceName = id(name);
@@ -29,7 +29,7 @@ fn the_largest_that_a_promise_may_become_counts() {
 fn an_open_promise_counts_as_the_largest_too() {
     let open = |facts: &mut Facts| {
         let claim = facts.ledger.claims.get_mut("general-6-1").unwrap();
-        claim.instance_types.push(id("m7g.xlarge"));
+        name_types(claim, |names| names.push(id("m7g.xlarge")));
     };
     check(
         |facts, _| {

@@ -122,7 +122,7 @@ fn reserve(facts: &mut Facts, plan: &mut model::Plan, count: u32) {
         "karpenter.sh/capacity-type In reserved; topology.kubernetes.io/zone In us-west-2a; \
          karpenter.k8s.aws/capacity-reservation-id In cr-1",
     );
-    claim.instance_types = vec![id("m7g.large")];
+    claim.instance_types = [id("m7g.large")].into();
     promise.cheapest.capacity_type = CapacityType::Reserved;
     promise.price = price("0.001");
 }
@@ -192,7 +192,7 @@ fn prices_and_capacity_are_those_of_overlays() {
             problems: Vec::new(),
         }];
         plan.promises[0].price = price(stated);
-        plan.promises[0].claim.instance_types = vec![id("m7g.large")];
+        plan.promises[0].claim.instance_types = [id("m7g.large")].into();
         facts.pods[0] = pod("web-0").requests("cpu=1 example.com/fuse=1").build();
         plan.promises[0].claim.requests =
             resources("cpu=1500m memory=2Gi pods=2 example.com/fuse=1");

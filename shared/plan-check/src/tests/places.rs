@@ -5,7 +5,7 @@ use testkit::build::{
     daemon_set, id, node, node_of, pod, pod_key, requirements, resources, taint, tolerates_key,
 };
 
-use super::check;
+use super::{check, name_types};
 
 fn joined(facts: &mut Facts) -> &mut Node {
     facts.nodes.get_mut("general-6-0").unwrap()
@@ -71,7 +71,7 @@ fn pods_fit_beside_what_is_bound() {
 #[test]
 fn an_open_claim_has_the_room_that_every_outcome_has() {
     let open = |facts: &mut Facts, request: &str, daemons_on: &str| {
-        on_its_way(facts).instance_types.push(id("m7g.xlarge"));
+        name_types(on_its_way(facts), |names| names.push(id("m7g.xlarge")));
         on_its_way(facts).requirements = requirements("karpenter.sh/capacity-type In on-demand");
         facts.daemon_sets = vec![daemon_set("agent", "cpu=2", daemons_on)];
         facts.pods[3] = pod("on-claim").requests(request).build();

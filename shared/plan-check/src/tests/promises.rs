@@ -3,7 +3,7 @@
 use model::{ClaimPhase, NodeClaim, facts::ClassOffer, plan::Promise};
 use testkit::build::{id, pod, pod_key, promise, requirement, requirements, resources, taint};
 
-use super::{check, new_claim};
+use super::{check, name_types, new_claim};
 
 fn first(plan: &mut model::Plan) -> &mut NodeClaim {
     &mut plan.promises[0].claim
@@ -318,7 +318,7 @@ fn a_claim_suits_its_pods_whatever_is_launched_for_it() {
 #[test]
 fn every_type_can_be_bought_for_its_claim() {
     check(
-        |_, plan| first(plan).instance_types[1] = id("m9g.large"),
+        |_, plan| name_types(first(plan), |names| names[1] = id("m9g.large")),
         &["may not be launched as m9g.large: its EC2NodeClass does not offer it"],
     );
     check(
@@ -338,15 +338,15 @@ fn every_type_can_be_bought_for_its_claim() {
         &["as m7g.xlarge: no offering that its requirements allow is available"],
     );
     check(
-        |_, plan| first(plan).instance_types.push(id("m7g.large")),
+        |_, plan| name_types(first(plan), |names| names.push(id("m7g.large"))),
         &["a wrong list of instance types: a type is in it twice", "m7g.large is cheaper than"],
     );
     check(
-        |_, plan| first(plan).instance_types.swap(0, 1),
+        |_, plan| name_types(first(plan), |names| names.swap(0, 1)),
         &["m7g.large is cheaper than the type before it"],
     );
     check(
-        |_, plan| first(plan).instance_types.clear(),
+        |_, plan| name_types(first(plan), Vec::clear),
         &["a wrong list of instance types: it is empty", "it is none that can be bought"],
     );
 }
@@ -428,7 +428,7 @@ fn the_claims_of_a_batch_are_interchangeable() {
     check(batch(|claim| claim.batch_index = 2), &["its places are not 0, 1, 2"]);
     check(batch(|claim| claim.batch_index = 0), &["its places are not 0, 1, 2"]);
     check(
-        batch(|claim| claim.instance_types.truncate(1)),
+        batch(|claim| name_types(claim, |names| names.truncate(1))),
         &["batch general-7: general-7-1 is unlike general-7-0"],
     );
     check(

@@ -33,7 +33,7 @@ fn second_claim(facts: &mut Facts, plan: &mut Plan, zone: &str) {
     let mut claim = new_claim("general-7-1");
     claim.requirements =
         requirements(&format!("karpenter.sh/capacity-type In on-demand; {ZONE} In {zone}"));
-    claim.instance_types = vec![id("m7g.large")];
+    claim.instance_types = [id("m7g.large")].into();
     claim.batch = id("test-7-1");
     let offering = model::OfferingKey {
         capacity_type: model::CapacityType::OnDemand,
@@ -106,7 +106,7 @@ fn a_spread_pins_its_pod() {
         |facts, plan| {
             web(facts, hard(|spread_constraint| spread_constraint.max_skew = 3));
             plan.promises[0].claim.requirements = requirements(&wide);
-            plan.promises[0].claim.instance_types = vec![id("m7g.large")];
+            plan.promises[0].claim.instance_types = [id("m7g.large")].into();
         },
         &["has no certain topology.kubernetes.io/zone", "has no certain"],
     );

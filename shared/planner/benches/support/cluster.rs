@@ -127,7 +127,7 @@ fn claim(index: usize, instance_type: &InstanceType) -> NodeClaim {
         labels: node_labels,
         annotations: BTreeMap::new(),
         requirements: Requirements::default(),
-        instance_types: vec![instance_type.name.clone()],
+        instance_types: [instance_type.name.clone()].into(),
         requests: Resources::default(),
         taints: Vec::new(),
         startup_taints: Vec::new(),

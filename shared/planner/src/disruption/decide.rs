@@ -77,7 +77,7 @@ impl<'a> PreparedCluster<'a> {
     pub fn of(facts: &'a Facts, options: &'a Options) -> Self {
         let state = State::of(facts, facts.now, options);
         let field = Field::of(&state);
-        Self { field, simulator: Simulator::new(facts), state, options }
+        Self { field, simulator: Simulator::new(facts, options.types.clone()), state, options }
     }
 
     /// Spares the nodes that pending pods fit onto, where nobody else says which those are.

@@ -106,7 +106,7 @@ fn check_moves(facts: &Facts, command: &Proposal) {
             promised.into_iter().find(|promised_claim| promised_claim.claim.pods == new.pods);
         let mut promise = promise.expect("the pods of a replacement need a new node");
         promise.possible = new.instance_types.clone().into();
-        promise.claim.instance_types.clone_from(&new.instance_types);
+        promise.claim.instance_types = new.instance_types.clone().into();
         let names = new.instance_types.iter().map(model::InstanceTypeName::as_str);
         let types = Requirement::new(labels::INSTANCE_TYPE, model::Operator::In, names).unwrap();
         promise.claim.requirements.replace(types);

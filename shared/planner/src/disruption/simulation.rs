@@ -11,7 +11,10 @@ use model::{
 };
 
 use super::{candidate::Candidate, objection::Objection};
-use crate::scheduling::what_if::{self, Trial, World};
+use crate::scheduling::{
+    launchable::known::KnownTypes,
+    what_if::{self, Trial, World},
+};
 
 /// What the nodes would go for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,6 +53,7 @@ pub(crate) struct Outcome {
 #[derive(Debug)]
 pub(crate) struct Simulator<'a> {
     facts: &'a Facts,
+    known: KnownTypes,
     /// The facts made ready, once somebody asked.
     world: Option<World<'a>>,
     /// How much was simulated so far, in pods.
@@ -61,13 +65,14 @@ pub(crate) struct Simulator<'a> {
 }
 
 impl<'a> Simulator<'a> {
-    pub(crate) fn new(facts: &'a Facts) -> Self {
-        Self { facts, world: None, work: 0, examined: 0, seen: BTreeSet::new() }
+    /// About `facts`, whose instance types may be `known`.
+    pub(crate) fn new(facts: &'a Facts, known: KnownTypes) -> Self {
+        Self { facts, known, world: None, work: 0, examined: 0, seen: BTreeSet::new() }
     }
 
     /// The facts made ready.
     pub(crate) fn world(&mut self) -> &mut World<'a> {
-        self.world.get_or_insert_with(|| World::of(self.facts))
+        self.world.get_or_insert_with(|| World::of(self.facts, &self.known))
     }
 
     /// What would be without `nodes`.

@@ -161,6 +161,46 @@ impl<K> BitSet<K> {
     }
 }
 
+/// Sets of numbers of one range, one after the other in one allocation.
+#[derive(Debug)]
+pub(crate) struct BitRows<K> {
+    words: Vec<u64>,
+    words_per_row: usize,
+    kind: PhantomData<K>,
+}
+
+impl<K> BitRows<K> {
+    /// No sets yet, of the first `len` numbers, with room for `rows` of them.
+    pub(crate) fn with_capacity(len: usize, rows: usize) -> Self {
+        let words_per_row = len.div_ceil(BITS);
+        let words = Vec::with_capacity(words_per_row.saturating_mul(rows));
+        Self { words, words_per_row, kind: PhantomData }
+    }
+
+    /// Adds a copy of `ids` as the next set.
+    pub(crate) fn push(&mut self, ids: &BitSet<K>) {
+        let words = ids.words.iter().copied().chain(std::iter::repeat(0));
+        self.words.extend(words.take(self.words_per_row));
+    }
+
+    fn row(&self, row: usize) -> &[u64] {
+        let from = row.saturating_mul(self.words_per_row);
+        self.words.get(from..from.saturating_add(self.words_per_row)).unwrap_or_default()
+    }
+
+    /// Takes out of `ids` what is not in the set at `row`.
+    pub(crate) fn keep(&self, row: usize, ids: &mut BitSet<K>) {
+        let words = self.row(row).iter().copied().chain(std::iter::repeat(0));
+        ids.words.iter_mut().zip(words).for_each(|(word, other)| *word &= other);
+    }
+
+    /// Whether the set at `row` has every number of `ids`.
+    pub(crate) fn has_all(&self, row: usize, ids: &BitSet<K>) -> bool {
+        let words = self.row(row).iter().copied().chain(std::iter::repeat(0));
+        ids.words.iter().zip(words).all(|(word, other)| word & !other == 0)
+    }
+}
+
 fn in_word<K>(index: usize, word: u64) -> impl Iterator<Item = Id<K>> {
     let rest = |word: &u64| Some(word & word.wrapping_sub(1)).filter(|word| *word != 0);
     std::iter::successors(Some(word).filter(|word| *word != 0), rest)
@@ -222,6 +262,15 @@ mod tests {
             prop_assert_eq!(bits_a.first_from(Id::at(70)).map(Id::place), a.range(70..).next().copied());
             prop_assert_eq!(bits_a.is_within(&bits_b), a.is_subset(&b));
             prop_assert_eq!(Bits::full(a.len()).count(), a.len());
+            let mut rows = BitRows::with_capacity(200, 2);
+            for bits in [&bits_b, &bits_a] {
+                rows.push(bits);
+            }
+            let mut kept = bits_a.clone();
+            rows.keep(0, &mut kept);
+            prop_assert_eq!(numbers(&kept), &a & &b);
+            prop_assert_eq!(rows.has_all(0, &bits_a), a.is_subset(&b));
+            prop_assert!(rows.has_all(1, &bits_a));
         }
     }
 }

@@ -115,7 +115,7 @@ fn of_object(
         batch_size: 1,
         instance: Some(launched(instance, catalog)),
         node: object.node.clone().or_else(|| node.map(|node| node.name.clone())),
-        instance_types: Vec::new(),
+        instance_types: std::sync::Arc::default(),
         retry: None,
         ..object.clone()
     };

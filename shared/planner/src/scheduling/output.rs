@@ -4,6 +4,7 @@
 //! `nodeclaimtemplate.go`, `ToNodeClaim`.
 
 pub(crate) mod explain;
+mod shared_types;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -12,8 +13,8 @@ use std::{
 };
 
 use model::{
-    BatchId, CapacityType, Function, HourlyPrice, InstanceTypeName, LabelKey, NodeClaim,
-    NodeClaimName, NodePoolName, OfferingKey, Plan, PodKey, Requirement, Requirements, Resources,
+    BatchId, CapacityType, Function, HourlyPrice, LabelKey, NodeClaim, NodeClaimName, NodePoolName,
+    OfferingKey, Plan, PodKey, Requirement, Requirements, Values,
     facts::Facts,
     labels,
     ledger::{Decision, Rejected},
@@ -23,6 +24,8 @@ use model::{
     requirement::Value,
     static_hash::{NODE_CLASS, NODE_POOL},
 };
+
+use shared_types::{SharedTypes, SharedTypesTable};
 
 use crate::{
     index::{
@@ -117,11 +120,8 @@ struct Shared {
     labels_if_asked: Vec<(String, String)>,
     annotations: BTreeMap<String, String>,
     requirements: Requirements,
-    instance_types: Vec<InstanceTypeName>,
-    possible: Arc<[InstanceTypeName]>,
+    types: Rc<SharedTypes>,
     overhead: Amounts,
-    capacity: Resources,
-    allocatable: Resources,
     cheapest: OfferingKey,
     price: HourlyPrice,
 }
@@ -147,6 +147,7 @@ struct Launched {
 #[derive(Debug, Default)]
 struct Drafts {
     shared: BTreeMap<Alike, Result<Rc<Shared>, &'static str>>,
+    types: SharedTypesTable,
     /// The batch that is filled now.
     filling: BTreeMap<Launched, BatchNumber>,
     sizes: Table<kind::Batch, Size>,
@@ -183,7 +184,9 @@ impl Drafts {
             types: in_flight.types.clone(),
             held: in_flight.held.clone(),
         };
-        let shared = self.shared.entry(alike.clone()).or_insert_with(|| share(problem, in_flight));
+        let types = &mut self.types;
+        let shared =
+            self.shared.entry(alike.clone()).or_insert_with(|| share(problem, in_flight, types));
         let template = &problem.templates[in_flight.template];
         let shared = match shared {
             Ok(shared) => Rc::clone(shared),
@@ -213,18 +216,18 @@ impl Drafts {
             labels,
             annotations: shared.annotations.clone(),
             requirements: shared.requirements.clone(),
-            instance_types: shared.instance_types.clone(),
+            instance_types: Arc::clone(&shared.types.kept),
             requests: problem.resources.resources(&requests),
             pods: keys(problem, &in_flight.pods),
             taints: pool.template.taints.clone(),
             startup_taints: pool.template.startup_taints.clone(),
             expire_after: pool.template.expire_after,
             termination_grace_period: pool.template.termination_grace_period,
-            capacity: shared.capacity.clone(),
-            allocatable: shared.allocatable.clone(),
+            capacity: shared.types.capacity.clone(),
+            allocatable: shared.types.allocatable.clone(),
             ..NodeClaim::promised(name, pool.name.clone(), node_class, batch, now)
         };
-        let (possible, cheapest) = (Arc::clone(&shared.possible), shared.cheapest.clone());
+        let (possible, cheapest) = (Arc::clone(&shared.types.possible), shared.cheapest.clone());
         Ok(Promise { claim, possible, cheapest, price: shared.price })
     }
 
@@ -293,7 +296,7 @@ pub(crate) fn draft(
     possible.extend(rest.iter());
     let kept: Vec<TypeId> =
         possible.iter().copied().take(limits::INSTANCE_TYPES_PER_CLAIM_MAX).collect();
-    let mut bits = Types::empty(offer.types.len());
+    let mut bits = Types::empty(offer.index.types.len());
     bits.extend(kept.iter().copied());
     let is_strict = problem.facts.policies.min_values == MinValuesPolicy::Strict;
     if is_strict && !template.unmet(&bits, number, &problem.sets).is_empty() {
@@ -308,31 +311,26 @@ pub(crate) fn draft(
 }
 
 /// Works out what a claim and those alike share; or why none of them can be promised.
-fn share(problem: &mut Problem<'_>, in_flight: &InFlightClaim) -> Result<Rc<Shared>, &'static str> {
+fn share(
+    problem: &mut Problem<'_>,
+    in_flight: &InFlightClaim,
+    known: &mut SharedTypesTable,
+) -> Result<Rc<Shared>, &'static str> {
     let draft = draft(problem, in_flight)?;
     let template = &problem.templates[in_flight.template];
     let offer = &problem.offers[template.offer];
-    let set = draft.requirements;
-    let mut bits = Types::empty(offer.types.len());
+    let set = &draft.requirements;
+    let mut bits = Types::empty(offer.index.types.len());
     bits.extend(draft.kept.iter().copied());
-    let (labels, labels_if_asked) = labels_of(&problem.sets, template, &set);
-    let of_bits = bits.iter().map(|id| &offer.names[id]);
-    let possible = offer.type_names(&draft.possible);
+    let (labels, labels_if_asked) = labels_of(&problem.sets, template, set);
+    let types = known.of((template.offer, &offer.index), &draft);
     Ok(Rc::new(Shared {
         labels,
         labels_if_asked,
         annotations: annotations(problem.facts, template, in_flight, (offer, &bits)),
-        requirements: finished(
-            &set,
-            of_bits.map(|(value, _)| Value::clone(value)).collect(),
-            &offer.capacity_types(&set, &bits),
-        ),
-        // Those that are kept are the first of those that are possible.
-        instance_types: possible.iter().take(draft.kept.len()).cloned().collect(),
-        possible: possible.into(),
+        requirements: finished(set, types.values.clone(), &offer.capacity_types(set, &bits)),
+        types,
         overhead: draft.overhead,
-        capacity: offer.capacity_whole.smallest(&draft.kept),
-        allocatable: offer.allocatable_whole.smallest(&draft.kept),
         cheapest: draft.cheapest,
         price: draft.price,
     }))
@@ -343,8 +341,8 @@ fn share(problem: &mut Problem<'_>, in_flight: &InFlightClaim) -> Result<Rc<Shar
 /// Karpenter: `nodeclaim.go`, `FinalizeScheduling`.
 fn restrict_to_reserved(problem: &Problem<'_>, in_flight: &InFlightClaim, set: &mut Requirements) {
     let ids = in_flight.held.iter().map(|number| &problem.reservations.names[number]);
-    let ids: BTreeSet<Value> = ids.map(|id| Value::from(id.as_str())).collect();
-    let reserved = BTreeSet::from([Value::from(CapacityType::Reserved.as_str())]);
+    let ids: Values = ids.map(|id| Value::from(id.as_str())).collect();
+    let reserved = Values::from([Value::from(CapacityType::Reserved.as_str())]);
     if let Ok(key) = LabelKey::new(labels::CAPACITY_TYPE) {
         set.replace(Requirement::listed(key, reserved));
     }
@@ -357,7 +355,7 @@ fn restrict_to_reserved(problem: &Problem<'_>, in_flight: &InFlightClaim, set: &
 /// left out that no node can have: nodes are labeled after these.
 fn finished(
     set: &Requirements,
-    names: BTreeSet<Value>,
+    names: Values,
     capacity_types: &BTreeSet<CapacityType>,
 ) -> Requirements {
     let is_own = |requirement: &Requirement| !labels::is_well_known(requirement.key().as_str());
@@ -365,7 +363,7 @@ fn finished(
         if is_own(requirement) { requirement.with_label_values_only() } else { requirement.clone() }
     };
     let mut requirements: Requirements = set.iter().map(narrowed).collect();
-    let listed = |key: &str, values: BTreeSet<Value>| {
+    let listed = |key: &str, values: Values| {
         LabelKey::new(key).ok().map(|key| Requirement::listed(key, values))
     };
     if let Some(requirement) = listed(labels::INSTANCE_TYPE, names) {
@@ -401,7 +399,7 @@ fn annotations(
     annotations.insert(labels::MIN_VALUES_RELAXED.to_owned(), is_relaxed.to_owned());
     let names = [labels::PRICE_OVERLAY_APPLIED, labels::CAPACITY_OVERLAY_APPLIED];
     for (name, overlaid) in names.into_iter().zip(&template.overlaid) {
-        let mut types = types.iter().map(|id| &offer.names[id]);
+        let mut types = types.iter().map(|id| &offer.index.names[id]);
         if !overlaid.is_empty() && types.any(|(_, instance_type)| overlaid.contains(instance_type))
         {
             annotations.insert(name.to_owned(), "true".to_owned());

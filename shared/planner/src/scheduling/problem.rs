@@ -40,6 +40,7 @@ use crate::{
             volume::Attachments,
         },
         launchable::{
+            known::KnownTypes,
             offer::{Offer, Reservations},
             template::{self, Template, in_order},
             universe::{Source, Universe},
@@ -97,8 +98,8 @@ pub(crate) struct Problem<'a> {
 
 impl<'a> Problem<'a> {
     /// The problem that `facts` pose. If `supposes`, what becomes of pods whose node goes away can
-    /// be asked for every node.
-    pub(crate) fn of(facts: &'a Facts, supposes: bool) -> Self {
+    /// be asked for every node. What is `known` about types is not worked out again.
+    pub(crate) fn of(facts: &'a Facts, supposes: bool, known: &KnownTypes) -> Self {
         let world = World::of(facts);
         let leaving = world.leaving(facts);
         let load = supply::load(facts);
@@ -107,7 +108,7 @@ impl<'a> Problem<'a> {
         let virtual_pods = buffer::virtual_pods(facts);
         problem.demand = demand(facts, &virtual_pods, &leaving, supposes, &mut problem.classes);
         problem.know_requests(&daemons);
-        let offer_of = problem.open_pools(&daemons);
+        let offer_of = problem.open_pools(&daemons, known);
         problem.reservations.hold(facts.ledger.claims.values(), facts.now);
         for offer in problem.offers.iter_mut() {
             offer.know_full(&problem.reservations.left);
@@ -195,7 +196,7 @@ impl<'a> Problem<'a> {
 
     /// Makes a template of every pool that can launch, and says of the others why they cannot.
     /// Returns the offer of each pool whose class is ready.
-    fn open_pools(&mut self, daemons: &[Daemon]) -> BTreeMap<&'a str, OfferId> {
+    fn open_pools(&mut self, daemons: &[Daemon], known: &KnownTypes) -> BTreeMap<&'a str, OfferId> {
         let overlays = overlay::overlays(self.facts);
         let mut by_class: BTreeMap<&str, OfferId> = BTreeMap::new();
         let mut by_pool = BTreeMap::new();
@@ -224,10 +225,10 @@ impl<'a> Problem<'a> {
                 };
             let overlaid = overlays.pools.get(&pool.name);
             let offer = match overlaid {
-                Some(overlaid) => self.offer(&overlaid.types),
+                Some(overlaid) => self.offer(&overlaid.types, known),
                 None => match by_class.get(class.as_str()) {
                     Some(offer) => *offer,
-                    None => self.offer(types),
+                    None => self.offer(types, known),
                 },
             };
             if overlaid.is_none() {
@@ -239,7 +240,7 @@ impl<'a> Problem<'a> {
                 continue;
             }
             self.has_pools = true;
-            if !self.offers[offer].types.is_empty() {
+            if !self.offers[offer].index.types.is_empty() {
                 let requirements = template::requirements(pool);
                 let taints = pool.template.taints.clone();
                 sources.push(Source { requirements, taints, offer });
@@ -250,10 +251,9 @@ impl<'a> Problem<'a> {
         by_pool
     }
 
-    fn offer(&mut self, types: &[Arc<InstanceType>]) -> OfferId {
-        let reserved = self.facts.policies.reserved_capacity;
-        let offer = Offer::new(types, &self.resources, reserved, &mut self.reservations);
-        self.offers.push(offer)
+    fn offer(&mut self, types: &[Arc<InstanceType>], known: &KnownTypes) -> OfferId {
+        let index = known.index(types, self.facts.policies.reserved_capacity);
+        self.offers.push(Offer::new(index, &mut self.reservations))
     }
 
     fn open_pool(

@@ -7,6 +7,7 @@ use model::{Plan, facts::Facts, limits};
 use crate::{
     scheduling::{
         facts::buffer,
+        launchable::known::KnownTypes,
         output,
         problem::Problem,
         solver::{self, Failure, Options, Solution},
@@ -22,6 +23,13 @@ use crate::{
 #[must_use]
 pub fn provision(facts: &Facts) -> Plan {
     PreparedFacts::of(facts).plan()
+}
+
+/// The very plan of [`provision`], sooner where the instance types of `facts` are `known` from an
+/// earlier one.
+#[must_use]
+pub fn provision_with(facts: &Facts, known: &KnownTypes) -> Plan {
+    PreparedFacts::with(facts, known).plan()
 }
 
 /// Whether no pod waits, none has to move and none is to be kept room for: planning would be for
@@ -46,7 +54,13 @@ impl<'a> PreparedFacts<'a> {
     /// Gets `facts` ready.
     #[must_use]
     pub fn of(facts: &'a Facts) -> Self {
-        Self(Problem::of(facts, false))
+        Self::with(facts, &KnownTypes::default())
+    }
+
+    /// Gets `facts` ready, whose instance types may be `known`.
+    #[must_use]
+    pub fn with(facts: &'a Facts, known: &KnownTypes) -> Self {
+        Self(Problem::of(facts, false, known))
     }
 
     /// The plan of [`provision`].

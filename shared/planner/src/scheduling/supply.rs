@@ -167,7 +167,7 @@ fn is_coming(around: &Surroundings<'_>, claim: &NodeClaim) -> bool {
 fn largest(around: &Surroundings<'_>, claim: &NodeClaim) -> Resources {
     let offer = around.offers.get(claim.node_pool.as_str());
     let types = offer.iter().flat_map(|offer| {
-        offer.named(&claim.instance_types).into_iter().map(|id| &offer.types[id])
+        offer.named(&claim.instance_types).into_iter().map(|id| &offer.index.types[id])
     });
     types.fold(claim.capacity.clone(), |largest, instance_type| {
         largest.larger(&instance_type.capacity)

@@ -27,6 +27,7 @@ use crate::{
     index::id::PodId,
     scheduling::{
         demand::Why,
+        launchable::known::KnownTypes,
         output::{self, Draft, explain},
         problem::Problem,
         solver::{self, Failure, Options, Solution, Ties},
@@ -85,10 +86,10 @@ pub(crate) struct Outcome {
 }
 
 impl<'a> World<'a> {
-    /// Makes `facts` ready.
+    /// Makes `facts` ready, whose instance types may be `known`.
     #[must_use]
-    pub(crate) fn of(facts: &'a Facts) -> Self {
-        Self { problem: Problem::of(facts, true) }
+    pub(crate) fn of(facts: &'a Facts, known: &KnownTypes) -> Self {
+        Self { problem: Problem::of(facts, true, known) }
     }
 
     /// What would be, if what `trial` supposes came true.
@@ -181,7 +182,7 @@ fn outcome(
 
 fn new_node(problem: &Problem<'_>, in_flight: &solver::InFlightClaim, draft: Draft) -> NewNode {
     let template = &problem.templates[in_flight.template];
-    let types = &problem.offers[template.offer].types;
+    let types = &problem.offers[template.offer].index.types;
     NewNode {
         node_pool: template.name().clone(),
         instance_types: draft.kept.iter().map(|id| Arc::clone(&types[*id])).collect(),

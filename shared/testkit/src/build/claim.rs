@@ -30,7 +30,7 @@ pub fn claim(name: &str) -> NodeClaim {
             "karpenter.sh/capacity-type In on-demand; topology.kubernetes.io/zone In us-west-2a; \
              node.kubernetes.io/instance-type In m7g.large",
         ),
-        instance_types: vec![id("m7g.large")],
+        instance_types: [id("m7g.large")].into(),
         requests: resources("pods=1"),
         expire_after: Some(jiff::SignedDuration::from_hours(720)),
         capacity: resources("cpu=2 memory=8Gi pods=29"),
@@ -53,7 +53,7 @@ pub fn promise(claim: NodeClaim, pods: &[&str]) -> Promise {
     };
     let pods = pods.iter().map(|name| pod_key(name)).collect();
     let claim = NodeClaim { pods, ..claim };
-    let possible = claim.instance_types.as_slice().into();
+    let possible = std::sync::Arc::clone(&claim.instance_types);
     Promise { claim, possible, cheapest, price: price("0.0816") }
 }
 

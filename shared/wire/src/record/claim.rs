@@ -195,7 +195,7 @@ impl ClaimRecordV1 {
             labels: self.labels,
             annotations: self.annotations,
             requirements: parts::into_requirements(&self.requirements)?,
-            instance_types: parts::ids(&self.instance_types, InstanceTypeName::new)?,
+            instance_types: parts::ids(&self.instance_types, InstanceTypeName::new)?.into(),
             requests: parts::into_resources(&self.requests)?,
             pods: self.pods.iter().map(|text| parts::pod_key(text)).collect::<Result<_, _>>()?,
             taints: parts::into_taints(self.taints)?,

@@ -16,7 +16,7 @@ fn smallest() -> NodeClaim {
     let batch = "demo-1-0".parse().unwrap();
     let (pool, class) = ("general".parse().unwrap(), "default".parse().unwrap());
     NodeClaim {
-        instance_types: vec!["m7g.large".parse().unwrap()],
+        instance_types: ["m7g.large".parse().unwrap()].into(),
         requests: Resources { pods: 1, ..Resources::default() },
         ..NodeClaim::promised("general-1-0".parse().unwrap(), pool, class, batch, now)
     }

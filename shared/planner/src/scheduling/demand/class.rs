@@ -21,7 +21,7 @@ use crate::{
         launchable::{template, universe::Universe},
         numbers::{domains::Keys, sets::Sets},
         topology::{
-            groups::{Filter, Group, Groups, Namespaces, Purpose},
+            groups::{Asked, Filter, Groups, Namespaces, Purpose},
             rules::Rule,
         },
     },
@@ -138,7 +138,8 @@ impl Class {
             .collect();
         if !self.step.spread.is_empty() {
             for term in 0..spec.required_terms.len().max(1) {
-                for is_soft in [false, around.has_soft_taints] {
+                let softness = if around.has_soft_taints { &[false, true][..] } else { &[false] };
+                for is_soft in softness.iter().copied() {
                     let groups = spec.spread.iter().map(|spread_constraint| {
                         spread_group(
                             spread_constraint,
@@ -289,8 +290,11 @@ fn heaviest_first<T>(weighteds: &[Weighted<T>]) -> impl Iterator<Item = &T> {
 
 fn key_of(label: &LabelKey, around: &mut Around<'_>) -> Option<KeyId> {
     let canonical = labels::canonical(label.as_str());
-    let label = LabelKey::new(canonical).unwrap_or_else(|_| label.clone());
-    (canonical != labels::HOSTNAME).then(|| around.keys.key(&label, around.sets))
+    if canonical == labels::HOSTNAME {
+        return None;
+    }
+    let renamed = (canonical != label.as_str()).then(|| LabelKey::new(canonical).ok()).flatten();
+    Some(around.keys.key(renamed.as_ref().unwrap_or(label), around.sets))
 }
 
 fn spread_group(
@@ -319,14 +323,14 @@ fn spread_group(
     let tolerated = honors_taints.then_some(tolerations.as_slice());
     let universe = key.map(|key| around.universe.domains(key, tolerated));
     let (max_skew, min_domains) = (constraint.max_skew, constraint.min_domains);
-    around.groups.number(Group {
+    let asked = Asked {
         key,
-        purpose: Purpose::Spread { max_skew, min_domains },
         namespaces: Namespaces::Of([namespace.clone()].into()),
-        selector: constraint.selector.clone(),
+        selector: constraint.selector.as_ref(),
         filter: Filter { terms, tolerations: honors_taints.then_some(tolerations) },
         universe: universe.unwrap_or_default(),
-    })
+    };
+    around.groups.number(Purpose::Spread { max_skew, min_domains }, &asked)
 }
 
 /// The group of a term of affinity or anti-affinity.
@@ -339,15 +343,14 @@ pub(crate) fn term_group(
 ) -> GroupId {
     let key = key_of(&term.topology_key, around);
     let universe = key.map(|key| around.universe.domains(key, Some(&spec.tolerations)));
-    let group = Group {
+    let asked = Asked {
         key,
-        purpose,
         namespaces: namespaces(term, namespace, around),
-        selector: term.selector.clone(),
+        selector: term.selector.as_ref(),
         filter: Filter::default(),
         universe: universe.unwrap_or_default(),
     };
-    around.groups.number(group)
+    around.groups.number(purpose, &asked)
 }
 
 fn namespaces(term: &PodAffinityTerm, namespace: &Namespace, around: &Around<'_>) -> Namespaces {

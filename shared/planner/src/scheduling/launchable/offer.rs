@@ -4,26 +4,22 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     rc::Rc,
-    sync::Arc,
 };
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, ClaimPhase, HourlyPrice, InstanceType, InstanceTypeName, NodeClaim, Offering,
-    OfferingKey, Requirement, Requirements, Reservation, Resources, Zone, ZoneId, labels,
-    requirement::Value,
+    CapacityType, ClaimPhase, HourlyPrice, InstanceTypeName, NodeClaim, OfferingKey, Requirement,
+    Requirements, Reservation, labels,
 };
 
+use super::type_index::{ByPrice, Market, NOT_SOLD, TypeIndex};
 use crate::{
     index::{
         bits::BitSet,
-        id::{RequirementId, ReservationNumber, SetId, TypeId, kind},
+        id::{ReservationNumber, SetId, TypeId, kind},
         table::Table,
     },
-    scheduling::numbers::{
-        amounts::{Amounts, ResourceIndex, Whole},
-        sets::Sets,
-    },
+    scheduling::numbers::sets::Sets,
 };
 
 /// So long after a launch EC2 may still count its instance as not there. Longer would leave capacity
@@ -33,42 +29,21 @@ const COUNT_LAG: SignedDuration = SignedDuration::from_secs(15);
 /// Some of the instance types of an offer.
 pub(crate) type Types = BitSet<kind::Type>;
 
-/// The instance types of a NodeClass, or of a pool with overlays. The numbers of types are in
-/// the order of their names.
+/// The instance types of a NodeClass, or of a pool with overlays.
 #[derive(Debug)]
 pub(crate) struct Offer {
-    /// Sorted by name.
-    pub(crate) types: Table<kind::Type, Arc<InstanceType>>,
-    pub(crate) allocatable: Table<kind::Type, Amounts>,
-    /// What types have, with what nobody requests, and what is left of it for pods.
-    pub(crate) capacity_whole: Whole,
-    pub(crate) allocatable_whole: Whole,
-    /// The name of each type as a value of the label, and as that of a type.
-    pub(crate) names: Table<kind::Type, (Value, InstanceTypeName)>,
-    /// Each distinct place and way to buy, and the types that can be bought so now.
-    markets: Vec<Market>,
-    by_requirement: BTreeMap<RequirementId, Types>,
+    pub(crate) index: Rc<TypeIndex>,
+    /// By market: the reservation whose capacity is bought there.
+    reservations: Vec<Option<ReservationNumber>>,
+    /// Markets of whose reservation nothing is left: their types are there, and cannot be launched.
+    full: Vec<usize>,
     by_set: BTreeMap<SetId, Rc<Types>>,
     reserved_by_set: BTreeMap<SetId, Rc<Reserved>>,
-    prices: BTreeMap<SetId, Rc<[(HourlyPrice, TypeId)]>>,
+    prices: BTreeMap<SetId, Rc<ByPrice>>,
 }
 
 /// Reservations, each with the types that can be bought from it.
 pub(crate) type Reserved = [(ReservationNumber, Types)];
-
-/// A place and a way to buy.
-#[derive(Debug)]
-struct Market {
-    offering: Offering,
-    types: Types,
-    /// What cannot be bought so costs the most that there is.
-    prices: Table<kind::Type, HourlyPrice>,
-    reservation: Option<ReservationNumber>,
-    /// Whether nothing is left of its reservation: its types are there, and cannot be launched.
-    is_full: bool,
-}
-
-const NOT_SOLD: HourlyPrice = HourlyPrice::MAX;
 
 /// Capacity reservations, and how many instances each has left.
 #[derive(Debug, Default)]
@@ -134,73 +109,20 @@ const MARKET_LABELS: [&str; 6] = [
     labels::RESERVATION_INTERRUPTIBLE,
 ];
 
-/// What makes a market.
-fn key(offering: &Offering) -> (&Zone, Option<&ZoneId>, CapacityType, Option<&Reservation>) {
-    let (id, reservation) = (offering.zone_id.as_ref(), offering.reservation.as_ref());
-    (&offering.zone, id, offering.capacity_type, reservation)
-}
-
-fn is_sold(offering: &Offering, buys_reserved: bool) -> bool {
-    offering.is_available && (buys_reserved || offering.capacity_type != CapacityType::Reserved)
-}
-
 impl Offer {
-    pub(crate) fn new(
-        types: &[Arc<InstanceType>],
-        resources: &ResourceIndex,
-        buys_reserved: bool,
-        reservations: &mut Reservations,
-    ) -> Self {
-        let mut markets: Vec<Market> = Vec::new();
-        // Most types list the same offerings in the same order: where the last type had its market is
-        // asked first.
-        let mut places: Vec<usize> = Vec::new();
-        let types: Table<kind::Type, Arc<InstanceType>> = types.iter().map(Arc::clone).collect();
-        for (id, instance_type) in types.entries() {
-            for (position, offering) in instance_type.offerings.iter().enumerate() {
-                let reservation = offering.reservation.as_ref().filter(|_| buys_reserved);
-                let reservation = reservation.map(|held| reservations.number(held));
-                if !is_sold(offering, buys_reserved) {
-                    continue;
-                }
-                let is_its = |place: &usize| {
-                    markets.get(*place).is_some_and(|market| key(&market.offering) == key(offering))
-                };
-                let likely = places.get(position).copied().filter(is_its);
-                let place = likely.or_else(|| (0..markets.len()).find(is_its));
-                let place = place.unwrap_or(markets.len());
-                if place == markets.len() {
-                    markets.push(Market {
-                        offering: offering.clone(),
-                        types: Types::empty(types.len()),
-                        prices: types.map(|_| NOT_SOLD),
-                        reservation,
-                        is_full: false,
-                    });
-                }
-                places.resize(places.len().max(position + 1), place);
-                places.get_mut(position).into_iter().for_each(|known| *known = place);
-                let Some(market) = markets.get_mut(place) else { continue };
-                market.types.insert(id);
-                let price = &mut market.prices[id];
-                *price = offering.price.min(*price);
-            }
+    /// Capacity that the index has of reservations is counted in `reservations`.
+    pub(crate) fn new(index: Rc<TypeIndex>, reservations: &mut Reservations) -> Self {
+        for reservation in &index.reservations {
+            reservations.number(reservation);
         }
-        markets.sort_by(|market, other| key(&market.offering).cmp(&key(&other.offering)));
-        let allocatable: Vec<Resources> = types.iter().map(|t| t.allocatable()).collect();
+        let held = index.markets.iter().map(|market| {
+            let reservation = market.offering.reservation.as_ref()?;
+            reservations.numbers.get(&reservation.id).copied()
+        });
         Self {
-            allocatable: allocatable
-                .iter()
-                .map(|amounts_of| resources.amounts(amounts_of))
-                .collect(),
-            capacity_whole: types.iter().map(|t| &t.capacity).collect(),
-            allocatable_whole: allocatable.iter().collect(),
-            names: types.map(|instance_type| {
-                (Value::from(instance_type.name.as_str()), instance_type.name.clone())
-            }),
-            types,
-            markets,
-            by_requirement: BTreeMap::new(),
+            reservations: held.collect(),
+            full: Vec::new(),
+            index,
             by_set: BTreeMap::new(),
             reserved_by_set: BTreeMap::new(),
             prices: BTreeMap::new(),
@@ -209,15 +131,18 @@ impl Offer {
 
     /// Knows of which reservations nothing is `left`. Must be called before any price is asked for.
     pub(crate) fn know_full(&mut self, left: &Table<kind::Reservation, u32>) {
-        for market in &mut self.markets {
-            market.is_full = market.reservation.is_some_and(|number| left[number] == 0);
-        }
+        let is_full = |number: ReservationNumber| left[number] == 0;
+        let held = self.reservations.iter().enumerate();
+        let full = held.filter(|(_, number)| number.is_some_and(is_full));
+        self.full = full.map(|(market, _)| market).collect();
     }
 
     /// The markets in which something can be launched now as `set` allows.
     fn launchable(&self, set: &Requirements) -> impl Iterator<Item = &Market> {
-        let markets = self.markets.iter().filter(|market| !market.is_full);
-        markets.filter(|market| market.offering.is_compatible(set))
+        let markets = self.index.markets.iter().enumerate();
+        let left =
+            markets.filter(|(place, _)| !self.full.contains(place)).map(|(_, market)| market);
+        left.filter(|market| market.offering.is_compatible(set))
     }
 
     /// Whether any of `types` can be launched now as `set` allows.
@@ -227,13 +152,9 @@ impl Offer {
 
     /// Whether any of `types` can be bought as `set` allows without a reservation.
     pub(crate) fn is_sold_unreserved(&self, set: &Requirements, types: &Types) -> bool {
-        let mut markets = self.markets.iter().filter(|market| market.reservation.is_none());
+        let markets = self.index.markets.iter().zip(&self.reservations);
+        let mut markets = markets.filter(|(_, held)| held.is_none()).map(|(market, _)| market);
         markets.any(|market| market.types.meets(types) && market.offering.is_compatible(set))
-    }
-
-    /// What the types say about the label `key`, each distinct answer once.
-    pub(crate) fn distinct(&self, key: &str) -> BTreeSet<Option<&Requirement>> {
-        self.types.iter().map(|instance_type| instance_type.requirements.get(key)).collect()
     }
 
     /// The reservations that `set` allows, each with the types that can be bought from it.
@@ -242,11 +163,12 @@ impl Offer {
             return Rc::clone(known);
         }
         let mut by_number: BTreeMap<ReservationNumber, Types> = BTreeMap::new();
-        if self.markets.iter().any(|market| market.reservation.is_some()) {
+        if self.reservations.iter().any(Option::is_some) {
             let requirements = sets.get(set);
-            for market in self.markets.iter().filter(|m| m.offering.is_compatible(&requirements)) {
-                if let Some(number) = market.reservation {
-                    by_number.entry(number).or_default().add(&market.types);
+            let markets = self.index.markets.iter().zip(&self.reservations);
+            for (market, held) in markets.filter(|(m, _)| m.offering.is_compatible(&requirements)) {
+                if let Some(number) = held {
+                    by_number.entry(*number).or_default().add(&market.types);
                 }
             }
         }
@@ -257,29 +179,19 @@ impl Offer {
 
     /// The types whose own labels go together with `set`, whether they can be bought or not.
     pub(crate) fn matching(&self, set: &Requirements) -> Types {
-        let mut ids = Types::of(self.types.len(), |_| true);
+        let mut ids = Types::full(self.index.types.len());
         for requirement in set.iter() {
-            ids.keep(&self.matching_one(requirement));
+            ids.keep(&self.index.matching_one(requirement));
         }
         ids
-    }
-
-    fn matching_one(&self, requirement: &Requirement) -> Types {
-        let key = requirement.key().as_str();
-        Types::of(self.types.len(), |id| {
-            let offered = self.types[id].requirements.get(key);
-            offered.is_none_or(|asked| {
-                asked.allows_absence() && requirement.allows_absence()
-                    || asked.has_intersection(requirement)
-            })
-        })
     }
 
     /// The types that are sold somewhere that `set` allows, those among them of which a reservation is
     /// full.
     pub(crate) fn sold(&self, set: &Requirements) -> Types {
-        let mut ids = Types::empty(self.types.len());
-        for market in self.markets.iter().filter(|market| market.offering.is_compatible(set)) {
+        let mut ids = Types::empty(self.index.types.len());
+        for market in self.index.markets.iter().filter(|market| market.offering.is_compatible(set))
+        {
             ids.add(&market.types);
         }
         ids
@@ -300,18 +212,12 @@ impl Offer {
         if let Some(known) = self.by_set.get(&id) {
             return Rc::clone(known);
         }
-        let mut bits = Types::of(self.types.len(), |_| true);
+        let mut bits = Types::full(self.index.types.len());
         // Of a set, only what markets are about decides which of them are open.
         let mut about_markets = Requirements::default();
         for number in sets.members(id) {
             let requirement = sets.requirement(number);
-            if let Some(known) = self.by_requirement.get(&number) {
-                bits.keep(known);
-            } else {
-                let matching = self.matching_one(requirement);
-                bits.keep(&matching);
-                self.by_requirement.insert(number, matching);
-            }
+            bits.keep(&self.index.matching_one(requirement));
             if MARKET_LABELS.contains(&requirement.key().as_str()) {
                 about_markets.add(Requirement::clone(requirement));
             }
@@ -324,23 +230,12 @@ impl Offer {
 
     /// The types that `set` allows and that can be launched now, each with its cheapest price,
     /// cheapest first. Ties go to the name that sorts first.
-    pub(crate) fn by_price(&mut self, sets: &Sets, id: SetId) -> Rc<[(HourlyPrice, TypeId)]> {
+    pub(crate) fn by_price(&mut self, sets: &Sets, id: SetId) -> Rc<ByPrice> {
         if let Some(known) = self.prices.get(&id) {
             return Rc::clone(known);
         }
         let (allowed, set) = (self.allowed(sets, id), sets.get(id));
-        let mut cheapest = self.types.map(|_| NOT_SOLD);
-        for market in self.launchable(&set) {
-            for (cheapest, price) in cheapest.iter_mut().zip(market.prices.iter()) {
-                *cheapest = (*cheapest).min(*price);
-            }
-        }
-        let priced = cheapest.entries();
-        let priced = priced.filter(|(id, price)| **price != NOT_SOLD && allowed.contains(*id));
-        let mut prices: Vec<(HourlyPrice, TypeId)> =
-            priced.map(|(id, price)| (*price, id)).collect();
-        prices.sort_unstable();
-        let prices: Rc<[(HourlyPrice, TypeId)]> = prices.into();
+        let prices = self.index.by_price(&(set, self.full.clone()), &allowed);
         self.prices.insert(id, Rc::clone(&prices));
         prices
     }
@@ -356,17 +251,12 @@ impl Offer {
         let priced = priced.filter(|(price, _)| *price != NOT_SOLD);
         let (price, offering) =
             priced.min_by_key(|(price, one)| (*price, &one.zone, one.capacity_type))?;
-        Some((self.types[id].key_of(offering), price))
-    }
-
-    /// The names of `types`, in their order.
-    pub(crate) fn type_names(&self, types: &[TypeId]) -> Vec<InstanceTypeName> {
-        types.iter().map(|id| self.names[*id].1.clone()).collect()
+        Some((self.index.types[id].key_of(offering), price))
     }
 
     /// The types called by `names` that are there.
     pub(crate) fn named(&self, names: &[InstanceTypeName]) -> Vec<TypeId> {
-        let types = self.types.as_slice();
+        let types = self.index.types.as_slice();
         let find = |name| types.binary_search_by(|t| t.name.cmp(name)).ok();
         names.iter().filter_map(find).map(TypeId::nth).collect()
     }

@@ -3,7 +3,10 @@
 //! Karpenter: `pkg/controllers/provisioning/scheduling/nodeclaimtemplate.go`, and for the daemons
 //! `scheduler.go`, `getDaemonOverhead`.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+};
 
 use model::{
     InstanceTypeName, LabelKey, NodePoolName, Requirement, Requirements, ResourceName, Taint,
@@ -11,17 +14,18 @@ use model::{
     requirements::Undefined, taint, taint::TolerationOperator,
 };
 
+use super::rooms::{Rooms, Steps};
 use crate::{
     index::{
         bits::BitSet,
-        id::{LabelId, OfferId, SetId, TypeId, ValueId, kind},
+        id::{LabelId, OfferId, SetId, ValueId, kind},
         table::Table,
     },
     scheduling::{
         facts::daemons::Daemon,
         launchable::offer::{Offer, Types},
         numbers::{
-            amounts::{self, Amounts, ResourceIndex},
+            amounts::{Amounts, ResourceIndex},
             sets::Sets,
         },
     },
@@ -37,28 +41,14 @@ pub(crate) struct Template<'a> {
     pub(crate) set: SetId,
     /// Types that the pool alone allows.
     pub(crate) types: Types,
-    /// What daemons take of each type.
-    pub(crate) overhead: Table<kind::Type, Amounts>,
-    /// Each different one of those, with its types.
-    overheads: Vec<(Amounts, Types)>,
-    /// What is left of each type for pods. Negative where the daemons do not fit.
-    pub(crate) room: Table<kind::Type, Amounts>,
-    steps: Vec<Steps>,
+    /// What daemons take of each type, and what they leave.
+    pub(crate) rooms: Rc<Rooms>,
     minimums: Vec<Minimum>,
     pub(crate) limits: Vec<Limit>,
     /// Daemons that take ports of their nodes: those, and the types on which they land.
     daemon_ports: Vec<(Vec<HostPort>, Types)>,
     /// Types whose price, and types whose capacity, an overlay changes.
     pub(crate) overlaid: [BTreeSet<InstanceTypeName>; 2],
-}
-
-/// For one resource, the types that have at least so much room, or at most so much capacity: one
-/// set for each amount that occurs.
-#[derive(Debug, Default)]
-struct Steps {
-    /// Ascending.
-    amounts: Vec<i64>,
-    types: Vec<Types>,
 }
 
 /// The values that types have for a label on which a `minValues` stands.
@@ -96,7 +86,7 @@ pub(crate) struct Limit {
     pub(crate) name: ResourceName,
     pub(crate) most: u64,
     /// The types whose capacity is at most so much.
-    within: Steps,
+    within: Rc<Steps>,
 }
 
 /// The order in which pools are tried: more weight first, ties by name descending.
@@ -139,8 +129,7 @@ impl<'a> Template<'a> {
         sets: &mut Sets,
     ) -> Self {
         let requirements = requirements(pool);
-        let nothing: Amounts = vec![0; resources.len()].into();
-        let mut overhead = offer.types.map(|_| nothing.clone());
+        let mut landings = Vec::new();
         let mut daemon_ports = Vec::new();
         let mut simulated = requirements.clone();
         let started = [(labels::REGISTERED, "true"), (labels::INITIALIZED, "true")];
@@ -148,19 +137,11 @@ impl<'a> Template<'a> {
         for daemon in daemons {
             let types = landing(daemon, &pool.template.taints, &simulated, offer);
             let requests = resources.amounts(&daemon.spec.requests);
-            for id in types.iter() {
-                amounts::add(&mut overhead[id], &requests);
-            }
             if !daemon.spec.host_ports.is_empty() {
-                daemon_ports.push((daemon.spec.host_ports.clone(), types));
+                daemon_ports.push((daemon.spec.host_ports.clone(), types.clone()));
             }
+            landings.push((requests, types));
         }
-        let rooms = offer.allocatable.iter().zip(overhead.iter()).map(|(allocatable, overhead)| {
-            let mut room = allocatable.clone();
-            amounts::subtract(&mut room, overhead);
-            room
-        });
-        let room: Table<_, Amounts> = rooms.collect();
         let set = sets.id(&requirements);
         let with_minimum = requirements.iter().filter(|asked| asked.min_values().is_some());
         let minimums = with_minimum.map(|asked| minimum(asked.key(), offer, sets)).collect();
@@ -169,10 +150,7 @@ impl<'a> Template<'a> {
             offer: number,
             set,
             types: Types::clone(&offer.allowed(sets, set)),
-            steps: steps(&room, resources.len()),
-            overheads: distinct(&overhead),
-            overhead,
-            room,
+            rooms: offer.index.rooms(resources, landings),
             minimums,
             limits: limits(pool, offer),
             daemon_ports,
@@ -220,50 +198,26 @@ impl<'a> Template<'a> {
 
     /// Takes the types out of `types` that have no room for `need`.
     pub(crate) fn keep_roomy(&self, types: &mut Types, need: &[i64]) {
-        for (steps, need) in self.steps.iter().zip(need) {
-            let step = steps.amounts.partition_point(|room| room < need);
-            match steps.types.get(step) {
-                // Every type has that much.
-                Some(_) if step == 0 => {}
-                Some(roomy) => types.keep(roomy),
-                None => return types.clear(),
-            }
-        }
+        self.rooms.keep_roomy(types, need);
     }
 
     /// Takes the types out of `types` that are more than what is `left` of the limits.
     pub(crate) fn keep_within_limits(&self, types: &mut Types, left: &[i64]) {
         for (limit, left) in self.limits.iter().zip(left) {
-            let steps = &limit.within;
-            let within = steps.amounts.partition_point(|capacity| capacity <= left);
-            if within == 0 {
-                return types.clear();
-            }
-            // The last of them is all types.
-            if let Some(within) = steps.types.get(within - 1).filter(|_| within < steps.types.len())
-            {
-                types.keep(within);
-            }
+            limit.within.keep_at_most(types, *left);
         }
     }
 
     /// Counts a new claim against the limits: as the largest of the types that it may become.
     pub(crate) fn count(&self, types: &Types, left: &mut [i64]) {
         for (limit, left) in self.limits.iter().zip(left) {
-            let steps = &limit.within;
-            let largest = steps.types.partition_point(|within| !types.is_within(within));
-            *left = left.saturating_sub(steps.amounts.get(largest).copied().unwrap_or_default());
+            *left = left.saturating_sub(limit.within.largest(types));
         }
     }
 
     /// The least that the daemons of any of `types` request.
     pub(crate) fn least_overhead(&self, types: &Types) -> Amounts {
-        let filter = self.overheads.iter().filter(|(_, ids)| ids.meets(types));
-        let least = filter.map(|(overhead, _)| overhead.clone()).reduce(|mut least, other| {
-            amounts::lower(&mut least, &other);
-            least
-        });
-        least.unwrap_or_default()
+        self.rooms.least_overhead(types)
     }
 
     /// What is left of the limits without any node.
@@ -296,57 +250,12 @@ fn is_nodes(name: &ResourceName) -> bool {
 /// Every type counts as one node, so that `nodes` is a limit like the others. (Karpenter does not
 /// count the nodes of one pass, and may overrun the limit by a batch.)
 fn limits(pool: &NodePool, offer: &Offer) -> Vec<Limit> {
-    let of_type = |name: &ResourceName, t: &model::InstanceType| {
-        if is_nodes(name) { 1 } else { signed(t.capacity.get(name.as_str())) }
-    };
-    let limit = |(name, most): (&ResourceName, &u64)| {
-        let capacity = offer.types.map(|t| of_type(name, t));
-        let by_amount = by_amount(&capacity);
-        Limit { name: name.clone(), most: *most, within: cumulated(by_amount, capacity.len()) }
+    let limit = |(name, most): (&ResourceName, &u64)| Limit {
+        name: name.clone(),
+        most: *most,
+        within: offer.index.capacities(name),
     };
     pool.limits.0.iter().map(limit).collect()
-}
-
-fn distinct(overhead: &Table<kind::Type, Amounts>) -> Vec<(Amounts, Types)> {
-    let mut ids: BTreeMap<&Amounts, Types> = BTreeMap::new();
-    for (id, overhead) in overhead.entries() {
-        ids.entry(overhead).or_default().insert(id);
-    }
-    ids.into_iter().map(|(overhead, types)| (overhead.clone(), types)).collect()
-}
-
-fn steps(room: &Table<kind::Type, Amounts>, resources: usize) -> Vec<Steps> {
-    let step = |resource: usize| {
-        let amount = |types: &Amounts| types.get(resource).copied().unwrap_or_default();
-        let rooms = room.map(amount);
-        // From the largest room down, each set holds the one before.
-        let mut steps = cumulated(by_amount(&rooms).into_iter().rev(), room.len());
-        steps.amounts.reverse();
-        steps.types.reverse();
-        steps
-    };
-    (0..resources).map(step).collect()
-}
-
-/// The types by their amount.
-fn by_amount(amounts: &Table<kind::Type, i64>) -> BTreeMap<i64, Vec<TypeId>> {
-    let mut types: BTreeMap<i64, Vec<TypeId>> = BTreeMap::new();
-    for (id, amount) in amounts.entries() {
-        types.entry(*amount).or_default().push(id);
-    }
-    types
-}
-
-/// To each amount its types and those of the amounts before it.
-fn cumulated(by_amount: impl IntoIterator<Item = (i64, Vec<TypeId>)>, types: usize) -> Steps {
-    let mut so_far = Types::empty(types);
-    let mut steps = Steps::default();
-    for (amount, types) in by_amount {
-        so_far.extend(types);
-        steps.amounts.push(amount);
-        steps.types.push(so_far.clone());
-    }
-    steps
 }
 
 impl Minimum {
@@ -376,7 +285,7 @@ fn asked_before(seen: &mut BitSet<kind::Value>, value: ValueId) -> bool {
 fn minimum(key: &LabelKey, offer: &Offer, sets: &mut Sets) -> Minimum {
     let mut numbers: BTreeMap<&Value, ValueId> = BTreeMap::new();
     let (mut names, mut values) = (Table::default(), Table::default());
-    for instance_type in offer.types.iter() {
+    for instance_type in offer.index.types.iter() {
         let requirement = instance_type.requirements.get(key.as_str());
         let numbered = requirement
             .into_iter()
@@ -389,7 +298,7 @@ fn minimum(key: &LabelKey, offer: &Offer, sets: &mut Sets) -> Minimum {
 
 /// The types on which a daemon would land: any of its required terms is enough.
 fn landing(daemon: &Daemon, taints: &[Taint], requirements: &Requirements, offer: &Offer) -> Types {
-    let mut types = Types::empty(offer.types.len());
+    let mut types = Types::empty(offer.index.types.len());
     if !tolerates_firmly(daemon, taints) {
         return types;
     }

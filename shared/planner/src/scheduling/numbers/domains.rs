@@ -7,7 +7,7 @@ use std::{
     rc::Rc,
 };
 
-use model::{LabelKey, Requirement, requirement::Value};
+use model::{LabelKey, Requirement, Values, requirement::Value};
 
 use crate::{
     index::{
@@ -157,7 +157,7 @@ impl Key {
         if let Some(known) = self.asking.get(domains) {
             return *known;
         }
-        let values: BTreeSet<Value> = self.names(domains).map(Value::clone).collect();
+        let values: Values = self.names(domains).map(Value::clone).collect();
         let set = sets.id(&[Requirement::listed(self.label.clone(), values)].into_iter().collect());
         self.asking.insert(domains.clone(), set);
         set

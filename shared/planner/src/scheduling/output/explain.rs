@@ -118,8 +118,8 @@ impl View<'_, '_> {
             both.add_all(volumes);
         }
         let offer = &problem.offers[template.offer];
-        let matching = Types::of(offer.types.len(), |id| {
-            offer.types[id].requirements.intersects(&both).is_ok()
+        let matching = Types::of(offer.index.types.len(), |id| {
+            offer.index.types[id].requirements.intersects(&both).is_ok()
         });
         let mut asked = wanted.clone();
         asked.add_all(volumes);
@@ -238,18 +238,18 @@ fn too_large(
     (offer, need, allowed): (&Offer, &[i64], &Types),
 ) -> Option<String> {
     for (place, (name, need)) in problem.resources.names().iter().zip(need).enumerate() {
-        let room = |id: TypeId| template.room[id].get(place).copied();
+        let room = |id: TypeId| template.rooms.left(id, place);
         // Of equals the first name.
         let rooms = allowed.iter().filter_map(|id| Some((room(id)?, std::cmp::Reverse(id))));
         let (largest, std::cmp::Reverse(id)) = rooms.max()?;
         if *need <= largest {
             continue;
         }
-        let overhead = template.overhead[id].get(place).copied();
+        let overhead = template.rooms.overhead(id, place);
         let of_daemons = overhead.filter(|overhead| *overhead > 0).map(|overhead| {
             format!(" when {} for DaemonSets is taken off", show(name.as_str(), overhead))
         });
-        let kind = &offer.types[id].name;
+        let kind = &offer.index.types[id].name;
         let (need, has) = (show(name.as_str(), *need), show(name.as_str(), largest));
         if largest <= 0 {
             return Some(format!("needs {need} {name}, and no instance type has any"));

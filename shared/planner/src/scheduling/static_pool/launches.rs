@@ -16,6 +16,7 @@ use model::{
 
 use super::{Replicas, replicas};
 use crate::{
+    KnownTypes,
     index::bits::BitSet,
     scheduling::{
         output,
@@ -65,7 +66,7 @@ pub fn launches(facts: &Facts) -> Launches {
         return Launches { promises: Vec::new(), notes };
     }
     let facts = facts_of_templates(facts, &wanted);
-    let mut problem = Problem::of(&facts, false);
+    let mut problem = Problem::of(&facts, false, &KnownTypes::default());
     let (mut in_flight, mut room) = (Vec::new(), room(&facts));
     for (name, missing) in wanted {
         let in_flight_claim = match from_template(&mut problem, name) {

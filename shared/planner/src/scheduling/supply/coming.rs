@@ -16,11 +16,11 @@ pub(super) fn of_claim(around: &Surroundings<'_>, claim: &NodeClaim) -> (Amounts
     let offer = around.offers.get(claim.node_pool.as_str()).copied();
     let types = match &claim.instance {
         Some(instance) => std::slice::from_ref(&instance.instance_type),
-        None => claim.instance_types.as_slice(),
+        None => &*claim.instance_types,
     };
     let named = offer.map(|offer| offer.named(types)).unwrap_or_default();
     let types: Vec<&model::InstanceType> =
-        named.iter().filter_map(|id| Some(&*offer?.types[*id])).collect();
+        named.iter().filter_map(|id| Some(&*offer?.index.types[*id])).collect();
     let mut labels = known(claim, &types, |key| around.keys.contains(key));
     let zone = claim.instance.is_none() && around.keys.contains(labels::ZONE);
     if let Some(values) = zone.then(|| only_zone(claim, &types)).flatten() {
@@ -132,7 +132,7 @@ fn of_types(key: &str, types: &[&model::InstanceType]) -> Option<Known> {
         }
     }
     let key = model::LabelKey::new(key).ok()?;
-    let values: BTreeSet<_> = values.into_iter().map(std::sync::Arc::clone).collect();
+    let values: model::Values = values.into_iter().map(std::sync::Arc::clone).collect();
     let is_known = !values.is_empty();
     is_known.then(|| Known { values: Requirement::listed(key, values), may_be_absent })
 }

@@ -1,8 +1,10 @@
 //! What nodes are like, room aside: labels and taints as far as they are certain.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
-use model::{Operator, Requirement, Requirements, Resources, Taint, labels, requirement::Value};
+use model::{
+    Operator, Requirement, Requirements, Resources, Taint, Values, labels, requirement::Value,
+};
 
 use crate::{
     index::{
@@ -34,7 +36,7 @@ pub(crate) enum Whereabouts<'a> {
     /// It is there.
     At(&'a Value),
     /// It will be at one of these.
-    AtOneOf(&'a BTreeSet<Value>),
+    AtOneOf(&'a Values),
 }
 
 impl Kind {

@@ -3,10 +3,14 @@
 //! Karpenter: `pkg/controllers/provisioning/scheduling/topologygroup.go`. There, rules that differ
 //! only in `minDomains`, or in the values of the node filter, are one; here they are two.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    iter,
+};
 
 use model::{
     Namespace, Requirements, Taint, Toleration,
+    ledger::digest,
     selector::{LabelSelector, SelectorOperator},
     taint,
 };
@@ -72,7 +76,7 @@ pub(crate) enum Namespaces {
 }
 
 /// One rule.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug)]
 pub(crate) struct Group {
     /// The label, by its number in `Keys`; `None` is the hostname.
     pub(crate) key: Option<KeyId>,
@@ -83,6 +87,44 @@ pub(crate) struct Group {
     pub(crate) filter: Filter,
     /// Domains that are there without any node.
     pub(crate) universe: Domains,
+}
+
+/// What makes a rule, beside its purpose: looked for before it is copied.
+#[derive(Debug)]
+pub(crate) struct Asked<'s> {
+    pub(crate) key: Option<KeyId>,
+    pub(crate) namespaces: Namespaces,
+    pub(crate) selector: Option<&'s LabelSelector>,
+    pub(crate) filter: Filter,
+    pub(crate) universe: Domains,
+}
+
+impl Asked<'_> {
+    fn is_same(&self, purpose: Purpose, group: &Group) -> bool {
+        self.key == group.key
+            && purpose == group.purpose
+            && self.selector == group.selector.as_ref()
+            && self.namespaces == group.namespaces
+            && self.filter == group.filter
+            && self.universe == group.universe
+    }
+
+    /// A number that equal rules share, and others hardly ever.
+    fn fingerprint(&self, purpose: Purpose) -> u64 {
+        let expressions = self.selector.into_iter().flat_map(|selector| &selector.expressions);
+        let texts = expressions
+            .flat_map(|expression| iter::once(&expression.key).chain(&expression.values));
+        let key = self.key.map_or(0, |key| u64::from(key.number()) + 1);
+        let purpose = match purpose {
+            Purpose::Spread { max_skew, .. } => 3 + u64::from(max_skew),
+            Purpose::Affinity => 0,
+            Purpose::AntiAffinity => 1,
+            Purpose::Inverse => 2,
+        };
+        texts.fold(key.rotate_left(32) ^ purpose, |sum, text| {
+            sum.rotate_left(5) ^ digest(text.as_bytes())
+        })
+    }
 }
 
 impl Group {
@@ -100,7 +142,8 @@ impl Group {
 #[derive(Debug, Default)]
 pub(crate) struct Groups {
     pub(crate) all: Table<kind::Group, Group>,
-    numbers: BTreeMap<Group, GroupId>,
+    /// By fingerprint.
+    numbers: BTreeMap<u64, Vec<GroupId>>,
     /// By a label that is asked for: the groups that ask for it first of all.
     by_label: BTreeMap<String, BTreeMap<String, Vec<GroupId>>>,
     /// Those that ask for no label with certain values.
@@ -108,13 +151,23 @@ pub(crate) struct Groups {
 }
 
 impl Groups {
-    /// The number of `group`, which is new if there is no equal one.
-    pub(crate) fn number(&mut self, group: Group) -> GroupId {
-        if let Some(known) = self.numbers.get(&group) {
+    /// The number of what is `asked` for that purpose, which is new if there is no equal one.
+    pub(crate) fn number(&mut self, purpose: Purpose, asked: &Asked<'_>) -> GroupId {
+        let alike = self.numbers.entry(asked.fingerprint(purpose)).or_default();
+        let known = alike.iter().find(|number| asked.is_same(purpose, &self.all[**number]));
+        if let Some(known) = known {
             return *known;
         }
-        let number = self.all.push(group.clone());
-        let expressions = group.selector.iter().flat_map(|selector| &selector.expressions);
+        let number = self.all.push(Group {
+            key: asked.key,
+            purpose,
+            namespaces: asked.namespaces.clone(),
+            selector: asked.selector.cloned(),
+            filter: asked.filter.clone(),
+            universe: asked.universe.clone(),
+        });
+        alike.push(number);
+        let expressions = asked.selector.iter().flat_map(|selector| &selector.expressions);
         let mut listed = expressions
             .filter(|selector_expression| selector_expression.operator == SelectorOperator::In);
         match listed.next() {
@@ -126,7 +179,6 @@ impl Groups {
             }
             None => self.others.push(number),
         }
-        self.numbers.insert(group, number);
         number
     }
 

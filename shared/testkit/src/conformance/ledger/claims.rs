@@ -64,7 +64,7 @@ fn full(name: &str) -> NodeClaim {
             "in In b a min 2; not NotIn a 7; exists Exists; absent DoesNotExist; \
              bounded NotIn 5 a min 3; bounded Gt 1; bounded Lte 9; below Lt 0; least Gte 0",
         ),
-        instance_types: vec![build::id("m7g.large"), build::id("c7g.large")],
+        instance_types: [build::id("m7g.large"), build::id("c7g.large")].into(),
         requests: build::resources("cpu=1500m memory=3Gi ephemeral-storage=1Gi pods=3"),
         taints: vec![
             build::taint("dedicated=gpu:NoSchedule"),

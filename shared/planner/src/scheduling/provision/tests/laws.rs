@@ -82,7 +82,7 @@ proptest! {
             }
             prop_assert_eq!(&sum, &claim.requests);
             prop_assert!(!claim.instance_types.is_empty());
-            for name in &claim.instance_types {
+            for name in claim.instance_types.iter() {
                 let instance_type = types.iter().find(|known| known.name == *name).unwrap();
                 prop_assert!(sum.fits_in(&instance_type.allocatable()), "{} on {name}", sum);
                 prop_assert!(instance_type.requirements.intersects(&claim.requirements).is_ok());

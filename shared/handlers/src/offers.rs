@@ -1,0 +1,21 @@
+//! What earlier calls in a process worked out about what can be bought.
+
+use std::ops::Deref;
+
+use planner::KnownTypes;
+
+/// What is kept from one call to the next, for as long as a process lives: what each EC2NodeClass
+/// offers, and what plans worked out about those instance types. It decides nothing.
+#[derive(Debug, Default)]
+pub struct KnownOffers {
+    of_classes: launch_template::Offers,
+    pub(crate) types: KnownTypes,
+}
+
+impl Deref for KnownOffers {
+    type Target = launch_template::Offers;
+
+    fn deref(&self) -> &launch_template::Offers {
+        &self.of_classes
+    }
+}

@@ -1,0 +1,97 @@
+//! The values of a requirement: few, sorted, and shared by whoever copies them.
+
+use std::{collections::BTreeSet, fmt, ops::Deref, sync::Arc};
+
+use crate::requirement::Value;
+
+/// Distinct values of a label in the order of their texts. A copy shares them.
+///
+/// It is read as a slice. A sorted slice takes one allocation where a tree takes one for each dozen of
+/// values, and is made of sorted values without looking at them again.
+#[derive(Clone, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Values(Arc<[Value]>);
+
+impl Values {
+    /// Whether `value` is one of them.
+    pub fn contains(&self, value: &str) -> bool {
+        match &*self.0 {
+            [] => false,
+            [only] => **only == *value,
+            several => several.binary_search_by(|known| (**known).cmp(value)).is_ok(),
+        }
+    }
+
+    /// The values of `sorted`, which are distinct and in the order of their texts: those that are not
+    /// are sorted first.
+    fn of_sorted(sorted: Vec<Value>) -> Self {
+        if sorted.is_sorted_by(|value, next| value < next) {
+            return Self(sorted.into());
+        }
+        sorted.into_iter().collect::<BTreeSet<Value>>().into()
+    }
+}
+
+impl Deref for Values {
+    type Target = [Value];
+
+    fn deref(&self) -> &[Value] {
+        &self.0
+    }
+}
+
+impl fmt::Debug for Values {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_set().entries(self.iter()).finish()
+    }
+}
+
+impl From<BTreeSet<Value>> for Values {
+    fn from(values: BTreeSet<Value>) -> Self {
+        Self(values.into_iter().collect())
+    }
+}
+
+impl<const N: usize> From<[Value; N]> for Values {
+    fn from(values: [Value; N]) -> Self {
+        values.into_iter().collect()
+    }
+}
+
+impl FromIterator<Value> for Values {
+    fn from_iter<I: IntoIterator<Item = Value>>(values: I) -> Self {
+        Self::of_sorted(values.into_iter().collect())
+    }
+}
+
+impl<'v> IntoIterator for &'v Values {
+    type Item = &'v Value;
+    type IntoIter = std::slice::Iter<'v, Value>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.iter()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn values_are_a_sorted_set(texts in proptest::collection::vec("[a-d]{0,2}", 0..12)) {
+            let given = || texts.iter().map(|text| Value::from(text.as_str()));
+            let (values, set) = (given().collect::<Values>(), given().collect::<BTreeSet<Value>>());
+            prop_assert!(values.iter().eq(set.iter()));
+            prop_assert_eq!(&values, &Values::from(set.clone()));
+            for text in ["", "a", "b", "cc", "e"] {
+                prop_assert_eq!(values.contains(text), set.contains(text), "{}", text);
+            }
+            let other: Values = given().skip(1).collect();
+            let other_set: BTreeSet<Value> = given().skip(1).collect();
+            prop_assert_eq!(values.cmp(&other), set.cmp(&other_set));
+        }
+    }
+}

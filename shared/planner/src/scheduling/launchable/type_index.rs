@@ -1,0 +1,267 @@
+//! Instance types, indexed: what of them is the same in every plan.
+
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, BTreeSet},
+    rc::Rc,
+    sync::Arc,
+};
+
+use model::{
+    CapacityType, HourlyPrice, InstanceType, InstanceTypeName, Offering, Requirement, Requirements,
+    Reservation, ResourceName, Resources, Zone, ZoneId, labels, requirement::Value,
+};
+
+use super::{
+    offer::Types,
+    rooms::{Rooms, Steps, Taking},
+};
+use crate::{
+    index::{
+        id::{TypeId, kind},
+        table::Table,
+    },
+    scheduling::numbers::amounts::{ResourceIndex, Whole},
+};
+
+/// Types with their cheapest price, cheapest first.
+pub(crate) type ByPrice = [(HourlyPrice, TypeId)];
+
+/// The instance types of a NodeClass, or of a pool with overlays. The numbers of types are in
+/// the order of their names.
+#[derive(Debug)]
+pub(crate) struct TypeIndex {
+    /// Whether capacity of reservations is bought.
+    buys_reserved: bool,
+    /// Sorted by name.
+    pub(crate) types: Table<kind::Type, Arc<InstanceType>>,
+    /// The name of each type as a value of the label, and as that of a type.
+    pub(crate) names: Table<kind::Type, (Value, InstanceTypeName)>,
+    allocatable: Vec<Resources>,
+    /// What types have, with what nobody requests, and what is left of it for pods.
+    pub(crate) capacity_whole: Whole,
+    pub(crate) allocatable_whole: Whole,
+    /// Each distinct place and way to buy, and the types that can be bought so now.
+    pub(crate) markets: Vec<Market>,
+    /// Reservations that offerings name, each once, with the least count that any of them says.
+    pub(crate) reservations: Vec<Reservation>,
+    worked_out: RefCell<WorkedOut>,
+}
+
+/// A place and a way to buy.
+#[derive(Debug)]
+pub(crate) struct Market {
+    pub(crate) offering: Offering,
+    pub(crate) types: Types,
+    /// What cannot be bought so costs the most that there is.
+    pub(crate) prices: Table<kind::Type, HourlyPrice>,
+}
+
+pub(crate) const NOT_SOLD: HourlyPrice = HourlyPrice::MAX;
+
+/// Answers so far, by the question. They follow from the types and the question alone.
+#[derive(Debug, Default)]
+struct WorkedOut {
+    matching: BTreeMap<Requirement, Rc<Types>>,
+    prices: BTreeMap<(Requirements, Vec<usize>), Rc<ByPrice>>,
+    distinct: BTreeMap<String, Rc<BTreeSet<Option<Requirement>>>>,
+    rooms: BTreeMap<Taking, Rc<Rooms>>,
+    capacities: BTreeMap<ResourceName, Rc<Steps>>,
+}
+
+/// Answers that are kept at once of each kind that takes a bit for each type …
+const SETS_MAX: usize = 4_096;
+/// … and of each that takes words.
+const LISTS_MAX: usize = 64;
+
+/// The answer to `question`, which is worked out unless it is known.
+fn answer<Q: Clone + Ord, A: ?Sized>(
+    known: &mut BTreeMap<Q, Rc<A>>,
+    question: &Q,
+    answers_max: usize,
+    work_out: impl FnOnce() -> Rc<A>,
+) -> Rc<A> {
+    if let Some(answer) = known.get(question) {
+        return Rc::clone(answer);
+    }
+    if known.len() >= answers_max {
+        known.clear();
+    }
+    let answer = work_out();
+    known.insert(question.clone(), Rc::clone(&answer));
+    answer
+}
+
+/// What makes a market.
+fn key(offering: &Offering) -> (&Zone, Option<&ZoneId>, CapacityType, Option<&Reservation>) {
+    let (id, reservation) = (offering.zone_id.as_ref(), offering.reservation.as_ref());
+    (&offering.zone, id, offering.capacity_type, reservation)
+}
+
+fn is_sold(offering: &Offering, buys_reserved: bool) -> bool {
+    offering.is_available && (buys_reserved || offering.capacity_type != CapacityType::Reserved)
+}
+
+/// The name of a type as a value of its label. Types say it themselves, and share the text.
+fn name(instance_type: &Arc<InstanceType>) -> (Value, InstanceTypeName) {
+    let label = instance_type.requirements.get(labels::INSTANCE_TYPE);
+    let said = label.and_then(Requirement::single_value);
+    let said = said.filter(|value| ***value == *instance_type.name.as_str());
+    let value = said.map_or_else(|| Value::from(instance_type.name.as_str()), Arc::clone);
+    (value, instance_type.name.clone())
+}
+
+impl TypeIndex {
+    pub(crate) fn of(types: &[Arc<InstanceType>], buys_reserved: bool) -> Self {
+        let types: Table<kind::Type, Arc<InstanceType>> = types.iter().map(Arc::clone).collect();
+        let allocatable: Vec<Resources> = types.iter().map(|t| t.allocatable()).collect();
+        Self {
+            buys_reserved,
+            names: types.map(name),
+            capacity_whole: types.iter().map(|t| &t.capacity).collect(),
+            allocatable_whole: allocatable.iter().collect(),
+            allocatable,
+            markets: markets(&types, buys_reserved),
+            reservations: if buys_reserved { reservations(&types) } else { Vec::new() },
+            types,
+            worked_out: RefCell::default(),
+        }
+    }
+
+    /// Whether it is of the very same `types`.
+    pub(crate) fn is_of(&self, types: &[Arc<InstanceType>], buys_reserved: bool) -> bool {
+        let known = self.types.as_slice();
+        self.buys_reserved == buys_reserved
+            && known.len() == types.len()
+            && known.iter().zip(types).all(|(known, other)| Arc::ptr_eq(known, other))
+    }
+
+    /// What the types say about the label `key`, each distinct answer once.
+    pub(crate) fn distinct(&self, key: &str) -> Rc<BTreeSet<Option<Requirement>>> {
+        let known = &mut self.worked_out.borrow_mut().distinct;
+        answer(known, &key.to_owned(), LISTS_MAX, || {
+            let said = self.types.iter().map(|t| t.requirements.get(key));
+            let said: BTreeSet<Option<&Requirement>> = said.collect();
+            Rc::new(said.into_iter().map(Option::<&Requirement>::cloned).collect())
+        })
+    }
+
+    /// The types whose own label goes together with `requirement`, whether they can be bought or not.
+    pub(crate) fn matching_one(&self, requirement: &Requirement) -> Rc<Types> {
+        let known = &mut self.worked_out.borrow_mut().matching;
+        answer(known, requirement, SETS_MAX, || {
+            let key = requirement.key().as_str();
+            Rc::new(Types::of(self.types.len(), |id| {
+                let offered = self.types[id].requirements.get(key);
+                offered.is_none_or(|asked| {
+                    asked.allows_absence() && requirement.allows_absence()
+                        || asked.has_intersection(requirement)
+                })
+            }))
+        })
+    }
+
+    /// Those of `allowed` that can be bought as a set of requirements allows, but not in the markets at
+    /// the places that are closed; each with its cheapest price, cheapest first. Ties go to the name that
+    /// sorts first. `allowed` are the types that the set allows.
+    pub(crate) fn by_price(
+        &self,
+        asked: &(Requirements, Vec<usize>),
+        allowed: &Types,
+    ) -> Rc<ByPrice> {
+        let known = &mut self.worked_out.borrow_mut().prices;
+        answer(known, asked, LISTS_MAX, || {
+            let (set, closed) = asked;
+            let mut cheapest = self.types.map(|_| NOT_SOLD);
+            let open = self.markets.iter().enumerate().filter(|(place, market)| {
+                !closed.contains(place) && market.offering.is_compatible(set)
+            });
+            for (_, market) in open {
+                for (cheapest, price) in cheapest.iter_mut().zip(market.prices.iter()) {
+                    *cheapest = (*cheapest).min(*price);
+                }
+            }
+            let priced = cheapest.entries();
+            let priced = priced.filter(|(id, price)| **price != NOT_SOLD && allowed.contains(*id));
+            let mut prices: Vec<(HourlyPrice, TypeId)> =
+                priced.map(|(id, price)| (*price, id)).collect();
+            prices.sort_unstable();
+            prices.into()
+        })
+    }
+
+    /// What daemons that take `landing` of types leave.
+    pub(crate) fn rooms(
+        &self,
+        resources: &ResourceIndex,
+        landing: Vec<(Box<[i64]>, Types)>,
+    ) -> Rc<Rooms> {
+        let known = &mut self.worked_out.borrow_mut().rooms;
+        let taking = Taking { names: resources.names().to_vec(), landing };
+        answer(known, &taking, LISTS_MAX, || {
+            Rc::new(Rooms::of(&self.allocatable, resources, &taking.landing))
+        })
+    }
+
+    /// The types by what they have of the resource `name`, the least first. Each counts as one of `nodes`.
+    pub(crate) fn capacities(&self, name: &ResourceName) -> Rc<Steps> {
+        let known = &mut self.worked_out.borrow_mut().capacities;
+        answer(known, name, LISTS_MAX, || {
+            let amount = |t: &Arc<InstanceType>| {
+                let is_nodes = name.as_str() == "nodes";
+                let amount = if is_nodes { 1 } else { t.capacity.get(name.as_str()) };
+                i64::try_from(amount).unwrap_or(i64::MAX)
+            };
+            Rc::new(Steps::ascending(self.types.iter().map(amount).collect()))
+        })
+    }
+}
+
+/// The markets in the order of what makes them.
+fn markets(types: &Table<kind::Type, Arc<InstanceType>>, buys_reserved: bool) -> Vec<Market> {
+    let mut markets: Vec<Market> = Vec::new();
+    // Most types list the same offerings in the same order: where the last type had its market is
+    // asked first.
+    let mut places: Vec<usize> = Vec::new();
+    for (id, instance_type) in types.entries() {
+        for (position, offering) in instance_type.offerings.iter().enumerate() {
+            if !is_sold(offering, buys_reserved) {
+                continue;
+            }
+            let is_its = |place: &usize| {
+                markets.get(*place).is_some_and(|market| key(&market.offering) == key(offering))
+            };
+            let likely = places.get(position).copied().filter(is_its);
+            let place = likely.or_else(|| (0..markets.len()).find(is_its));
+            let place = place.unwrap_or(markets.len());
+            if place == markets.len() {
+                markets.push(Market {
+                    offering: offering.clone(),
+                    types: Types::empty(types.len()),
+                    prices: types.map(|_| NOT_SOLD),
+                });
+            }
+            places.resize(places.len().max(position + 1), place);
+            places.get_mut(position).into_iter().for_each(|known| *known = place);
+            let Some(market) = markets.get_mut(place) else { continue };
+            market.types.insert(id);
+            let price = &mut market.prices[id];
+            *price = offering.price.min(*price);
+        }
+    }
+    markets.sort_by(|market, other| key(&market.offering).cmp(&key(&other.offering)));
+    markets
+}
+
+/// In the order in which they are named first.
+fn reservations(types: &Table<kind::Type, Arc<InstanceType>>) -> Vec<Reservation> {
+    let mut reservations: Vec<Reservation> = Vec::new();
+    let offerings = types.iter().flat_map(|instance_type| &instance_type.offerings);
+    for reservation in offerings.filter_map(|offering| offering.reservation.as_ref()) {
+        match reservations.iter_mut().find(|known| known.id == reservation.id) {
+            Some(known) => known.count = known.count.min(reservation.count),
+            None => reservations.push(reservation.clone()),
+        }
+    }
+    reservations
+}

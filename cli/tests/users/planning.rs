@@ -177,3 +177,36 @@ fn d26_min_values_that_are_not_reached_are_named_and_so_is_what_was_lowered() {
     run(&folder, "plan . --min-values-policy BestEffort")
         .says(&["general: minValues of karpenter.k8s.aws/instance-family lowered from 3 to 2"]);
 }
+
+#[test]
+fn w3_reasons_name_the_cause() {
+    let pod = |name: &str, spec: &str| {
+        format!("apiVersion: v1\nkind: Pod\nmetadata: {{name: {name}}}\nspec: {{{spec}}}\n---\n")
+    };
+    let on = |name: &str, label: &str, value: &str| {
+        let container = "containers: [{name: m, resources: {requests: {cpu: 1}}}]";
+        pod(name, &format!("nodeSelector: {{{label}: {value}}}, {container}"))
+    };
+    let large = "containers: [{name: m, resources: {requests: {ephemeral-storage: 500Gi}}}]";
+    let pods = [
+        on("unknown-type", "node.kubernetes.io/instance-type", "m99.large"),
+        on("foreign-zone", "topology.kubernetes.io/zone", "eu-west-1a"),
+        on("no-reservation", "karpenter.k8s.aws/capacity-reservation-id", "cr-0a"),
+        pod("disk", large),
+    ];
+    let of_type = "- {key: node.kubernetes.io/instance-type, operator: In, values: [m99.metal]}";
+    let other = POOL.replace("name: general", "name: other");
+    let other = format!("{other}      {of_type}\n");
+    let folder =
+        folder("w3", &[("class.yaml", CLASS), ("pool.yaml", POOL), ("pods.yaml", &pods.concat())]);
+    run(&folder, "plan .").says(&[
+        "there is no instance type m99.large",
+        "nodes of EC2NodeClass default can only be in us-west-2a or us-west-2b or us-west-2c or \
+         us-west-2d, not in eu-west-1a",
+        "EC2NodeClass default selects no capacity reservation cr-0a",
+        "needs 500Gi ephemeral-storage, largest instance type",
+        "spec.blockDeviceMappings of EC2NodeClass default says how much nodes get",
+    ]);
+    std::fs::write(folder.join("pool.yaml"), other).expect("a pool of the test");
+    run(&folder, "plan .").says(&["that can be bought now: there is no instance type m99.metal"]);
+}

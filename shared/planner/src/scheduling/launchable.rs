@@ -1,6 +1,7 @@
 //! What NodePools can launch: instance types with their offerings, what a pool makes of them, and the
 //! domains in which it could launch them.
 
+pub(crate) mod cause;
 pub(crate) mod known;
 pub(crate) mod offer;
 mod rooms;

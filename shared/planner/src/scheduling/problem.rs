@@ -40,6 +40,7 @@ use crate::{
             volume::Attachments,
         },
         launchable::{
+            cause::cause,
             known::KnownTypes,
             offer::{Offer, Reservations},
             template::{self, Template, in_order},
@@ -275,7 +276,10 @@ impl<'a> Problem<'a> {
         let unmet = template.unmet(&template.types, template.set, &self.sets);
         if template.types.is_empty() {
             let text = "its requirements leave no instance type that can be bought now";
-            self.closed.push((&pool.name, text.to_owned()));
+            let (index, class) = (&self.offers[number].index, &pool.template.node_class);
+            let cause = cause(index, &pool.template.requirements, class);
+            let cause = cause.map(|cause| format!(": {cause}")).unwrap_or_default();
+            self.closed.push((&pool.name, format!("{text}{cause}")));
         } else if is_strict && !unmet.is_empty() {
             self.closed.push((&pool.name, template::too_few(&unmet)));
         } else {

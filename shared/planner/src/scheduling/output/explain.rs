@@ -13,6 +13,7 @@ use crate::{
     scheduling::{
         demand::class::Class,
         launchable::{
+            cause::cause,
             offer::{Offer, Types},
             template::{self, Template},
         },
@@ -124,7 +125,8 @@ impl View<'_, '_> {
         let mut asked = wanted.clone();
         asked.add_all(volumes);
         if matching.is_empty() {
-            return format!("no instance type has {asked}");
+            let cause = cause(&offer.index, &asked, &template.pool.template.node_class);
+            return cause.unwrap_or_else(|| format!("no instance type has {asked}"));
         }
         let mut allowed = matching;
         allowed.keep(&offer.sold(&both));
@@ -254,9 +256,15 @@ fn too_large(
         if largest <= 0 {
             return Some(format!("needs {need} {name}, and no instance type has any"));
         }
+        // Types have as much as the volumes that their nodes get.
+        let class = &template.pool.template.node_class;
+        let volumes = (name.as_str() == "ephemeral-storage").then(|| {
+            format!(": spec.blockDeviceMappings of EC2NodeClass {class} says how much nodes get")
+        });
         return Some(format!(
-            "needs {need} {name}, largest instance type {kind} has {has}{}",
-            of_daemons.unwrap_or_default()
+            "needs {need} {name}, largest instance type {kind} has {has}{}{}",
+            of_daemons.unwrap_or_default(),
+            volumes.unwrap_or_default()
         ));
     }
     None

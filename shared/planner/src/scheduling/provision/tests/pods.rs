@@ -83,7 +83,8 @@ fn well_known_numbers_narrow_the_types() {
 #[test]
 fn a_zone_that_nothing_is_sold_in_is_reported() {
     let mars = with_selector("cpu=1", &["topology.kubernetes.io/zone=mars"]);
-    let reason = "no instance type has topology.kubernetes.io/zone In [mars]";
+    let reason =
+        "nodes of EC2NodeClass default can only be in zone-1 or zone-2 or zone-3, not in mars";
     check(&facts(vec![pending("a", mars)]), &[&format!("a not placed: general: {reason}")]);
     let mut types = default_types();
     for instance_type in &mut types {
@@ -166,7 +167,7 @@ fn required_terms_are_alternatives_tried_in_order() {
     assert_eq!(
         plan.unplaced[0].reasons[0].to_string(),
         "general: label \"team\" does not have known values; or: \
-         no instance type has topology.kubernetes.io/zone In [mars]"
+         nodes of EC2NodeClass default can only be in zone-1 or zone-2 or zone-3, not in mars"
     );
 }
 

@@ -76,7 +76,8 @@ fn a_pool_that_cannot_launch_says_why() {
     let other = "other".parse().unwrap();
     says(|pool| pool.template.node_class = other, "EC2NodeClass other does not exist");
     let mars = requirements(&["topology.kubernetes.io/zone=mars"]);
-    let reason = "its requirements leave no instance type that can be bought now";
+    let reason = "its requirements leave no instance type that can be bought now: nodes of EC2NodeClass \
+                  default can only be in zone-1 or zone-2 or zone-3, not in mars";
     says(|pool| pool.template.requirements = mars, reason);
     let mut facts = facts(vec![pending("p", spec("cpu=1"))]);
     let obstacles = vec![model::node_class::Obstacle::SubnetsNotFound];

@@ -1,0 +1,55 @@
+//! What keeps requirements from every instance type, by its name: a type that there is not, a zone
+//! without a subnet, a reservation that the class does not select.
+
+use std::collections::BTreeSet;
+
+use model::{NodeClassName, Requirement, Requirements, labels};
+
+use super::type_index::TypeIndex;
+
+/// Values that are named at most.
+const NAMED_MAX: usize = 5;
+
+/// Why no type of the class called `class` has what is `asked`, if one label of it is to blame: none
+/// of the values that it lists is on any type.
+pub(crate) fn cause(
+    index: &TypeIndex,
+    asked: &Requirements,
+    class: &NodeClassName,
+) -> Option<String> {
+    asked.iter().find_map(|requirement| of_one(index, requirement, class))
+}
+
+fn of_one(index: &TypeIndex, asked: &Requirement, class: &NodeClassName) -> Option<String> {
+    let key = asked.key().as_str();
+    let is_listed = !asked.is_complement() && !asked.values().is_empty();
+    if !is_listed || index.types.is_empty() {
+        return None;
+    }
+    let said = index.distinct(key);
+    let known: BTreeSet<&str> =
+        said.iter().flatten().flat_map(Requirement::values).map(|value| &**value).collect();
+    if asked.values().iter().any(|value| known.contains(&**value)) {
+        return None;
+    }
+    let wanted = named(asked.values().iter().map(|value| &**value));
+    match key {
+        labels::INSTANCE_TYPE => Some(format!("there is no instance type {wanted}")),
+        labels::ZONE | labels::ZONE_ID if !known.is_empty() => Some(format!(
+            "nodes of EC2NodeClass {class} can only be in {}, not in {wanted}",
+            named(known.into_iter())
+        )),
+        labels::RESERVATION_ID => {
+            Some(format!("EC2NodeClass {class} selects no capacity reservation {wanted}"))
+        }
+        _ => None,
+    }
+}
+
+/// `a or b or c`.
+fn named<'v>(values: impl ExactSizeIterator<Item = &'v str>) -> String {
+    let others = values.len().saturating_sub(NAMED_MAX);
+    let shown: Vec<&str> = values.take(NAMED_MAX).collect();
+    let shown = shown.join(" or ");
+    if others == 0 { shown } else { format!("{shown} and {others} others") }
+}

@@ -55,13 +55,27 @@ pub enum JourneymanCommand {
     ///
     /// Reads a NodePool and its EC2NodeClass as the cluster has them (with `status`: `kubectl get -o
     /// yaml`), and perhaps a NodeClaim. Without one the claim is what the pool gives without any
-    /// pod. Exit codes: 0 rendered; 1 nothing would be launched, and why; 2 bad input.
+    /// pod. Of a class without a status it is said what is assumed. Exit codes: 0 rendered; 1 nothing would be launched, and why; 2 bad input.
     Render(RenderArgs),
     /// List instance types as nodes of an EC2NodeClass would have them, with prices.
     ///
     /// Without --node-class they are those of an AL2023 class with subnets everywhere, without
     /// --from the built-in ones of us-west-2. Exit codes: 0 listed; 2 bad input.
     Catalog(CatalogArgs),
+    /// Print what lets a shell complete this command.
+    ///
+    /// For bash: `source <(journeyman completions bash)` in ~/.bashrc. For zsh: `journeyman completions
+    /// zsh > "${fpath[1]}/_journeyman"`. For fish: `journeyman completions fish >
+    /// ~/.config/fish/completions/journeyman.fish`.
+    Completions(CompletionsArgs),
+}
+
+/// Options of `completions`.
+#[derive(Clone, Debug, clap::Args)]
+pub struct CompletionsArgs {
+    /// Which shell is to complete it.
+    #[arg(value_enum)]
+    pub shell: clap_complete::Shell,
 }
 
 /// Karpenter's settings that concern all nodes.
@@ -90,9 +104,19 @@ pub struct RenderArgs {
     /// EC2's answers about instance types; see `catalog`. The built-in ones otherwise.
     #[arg(long, value_name = "DIR")]
     pub from: Option<PathBuf>,
-    /// What nodes are told about their cluster, and what EC2 says about what the class selects.
-    #[arg(long, value_name = "FILE", required = true)]
-    pub cluster_facts: PathBuf,
+    /// What nodes are told about their cluster, and what EC2 says about what the class selects, as
+    /// JSON; --cluster-facts-template prints one to fill.
+    #[arg(long, value_name = "FILE", required_unless_present = "cluster_facts_template")]
+    pub cluster_facts: Option<PathBuf>,
+    /// Print the cluster's facts to fill, with where each comes from, and nothing else.
+    #[arg(long, exclusive = true)]
+    pub cluster_facts_template: bool,
+    /// Of several NodePools, the one to launch from.
+    #[arg(long = "nodepool", value_name = "NAME")]
+    pub node_pool: Option<String>,
+    /// Only this instance type, such as `m7i.large`.
+    #[arg(long = "type", value_name = "TYPE")]
+    pub instance_type: Option<String>,
     /// The present. Nothing that is shown depends on it.
     #[arg(long, value_name = "TIME")]
     pub now: Option<String>,

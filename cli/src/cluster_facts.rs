@@ -8,6 +8,10 @@ use model::{
 };
 use serde::Deserialize;
 
+/// Facts to fill. JSON has no comments: a field whose name starts with `_` says where another comes
+/// from, and is not read.
+pub(crate) const TEMPLATE: &str = include_str!("cluster_facts/template.json");
+
 /// Why a text has no such facts.
 #[derive(Debug)]
 pub(crate) struct Error(String);

@@ -4,6 +4,7 @@
 //! workspace use the same wiring as the command.
 
 pub mod args;
+mod assumed;
 pub mod catalog;
 mod cluster_facts;
 pub mod convert;

@@ -1,10 +1,13 @@
 //! The command `journeyman`.
 
-use std::{io, process::ExitCode};
+use std::{
+    io::{self, Write as _},
+    process::ExitCode,
+};
 
-use clap::Parser as _;
+use clap::{CommandFactory as _, Parser as _};
 use journeyman::{
-    args::{Args, Color, JourneymanCommand, PlanArgs, SimulateArgs},
+    args::{Args, Color, CompletionsArgs, JourneymanCommand, PlanArgs, SimulateArgs},
     catalog, convert, crds,
     error::Error,
     hash::{self, HashArgs},
@@ -26,6 +29,7 @@ fn main() -> ExitCode {
         JourneymanCommand::Validate(args) => run_validate(&args),
         JourneymanCommand::Render(args) => render::run(&args, &mut io::stdout().lock()).map(done),
         JourneymanCommand::Catalog(args) => catalog::run(&args, &mut io::stdout().lock()).map(done),
+        JourneymanCommand::Completions(args) => run_completions(&args),
     };
     outcome.unwrap_or_else(|error| failed(&error))
 }
@@ -37,7 +41,8 @@ fn run_simulate(args: &SimulateArgs) -> Result<ExitCode, Error> {
 
 fn run_plan(args: &PlanArgs) -> Result<ExitCode, Error> {
     let screen = Screen::of_stdout(args.color);
-    let validation = plan::run(args, screen, &mut io::stdout().lock(), &mut io::stderr())?;
+    let complaints = (Screen::of_stderr(), &mut io::stderr());
+    let validation = plan::run(args, screen, &mut io::stdout().lock(), complaints)?;
     Ok(strictly(args.strict && !validation.is_clean()))
 }
 
@@ -52,6 +57,14 @@ fn run_hash(args: &HashArgs) -> Result<ExitCode, Error> {
     Ok(strictly(args.strict && some_drift))
 }
 
+fn run_completions(args: &CompletionsArgs) -> Result<ExitCode, Error> {
+    // It is written as a whole: what generates it panics where a pipe is closed.
+    let mut script = Vec::new();
+    clap_complete::generate(args.shell, &mut Args::command(), "journeyman", &mut script);
+    io::stdout().write_all(&script)?;
+    Ok(ExitCode::SUCCESS)
+}
+
 fn done((): ()) -> ExitCode {
     ExitCode::SUCCESS
 }
@@ -61,17 +74,20 @@ fn strictly(is_bad: bool) -> ExitCode {
     if is_bad { ExitCode::from(1) } else { ExitCode::SUCCESS }
 }
 
-#[expect(clippy::print_stderr, reason = "the one place where the command complains")]
 fn failed(error: &Error) -> ExitCode {
+    let complain = || {
+        // Where nobody can read it there is nobody to tell.
+        let _unread = Screen::of_stderr().lines(&error.to_string(), &mut io::stderr());
+    };
     match error {
         // Whoever reads may have seen enough, as `head` does.
         Error::Output(output) if output.kind() == io::ErrorKind::BrokenPipe => ExitCode::SUCCESS,
         Error::Refused(_) => {
-            eprintln!("{error}");
+            complain();
             ExitCode::from(1)
         }
         Error::Input(_) | Error::Stopped(_) | Error::Output(_) => {
-            eprintln!("{error}");
+            complain();
             ExitCode::from(2)
         }
     }

@@ -71,7 +71,7 @@ pub fn run(
     args: &PlanArgs,
     screen: Screen,
     out: &mut impl Write,
-    complaints: &mut impl Write,
+    complaints: (Screen, &mut impl Write),
 ) -> Result<PlanExit, Error> {
     if args.context.is_some() && !args.live {
         let rule = "--context: names the cluster that --live reads: give --live as well";
@@ -83,7 +83,8 @@ pub fn run(
     let loaded = input::load(args, &progress)?;
     progress.says("planning");
     let mut problems = loaded.problems.iter();
-    progress.hidden(|| problems.try_for_each(|problem| writeln!(complaints, "{problem}")))?;
+    let (window, complaints) = complaints;
+    progress.hidden(|| problems.try_for_each(|it| window.lines(&it.to_string(), complaints)))?;
     let (problems, refused) = (loaded.problems.len(), loaded.refused());
     let offers = offers::load(args, &loaded, now)?;
     let mut remarks =

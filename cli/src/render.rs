@@ -18,6 +18,7 @@ use model::{InstanceType, InstanceTypeName, Resources, policies};
 use crate::{
     args::{Format, MinValuesPolicyFlag, RenderArgs},
     catalog::node_settings,
+    cluster_facts,
     error::Error,
     manifests::{BadInput, Depth},
 };
@@ -29,6 +30,8 @@ pub(crate) struct Rendered {
     settings: NodeSettings,
     /// Settings of the user data that do not reach nodes.
     dropped: Vec<String>,
+    /// What was taken for granted, because no object says it.
+    assumptions: Vec<String>,
 }
 
 impl Rendered {
@@ -40,6 +43,9 @@ impl Rendered {
 
 /// Renders and prints.
 pub fn run(args: &RenderArgs, out: &mut impl Write) -> Result<(), Error> {
+    if args.cluster_facts_template {
+        return Ok(out.write_all(cluster_facts::TEMPLATE.as_bytes())?);
+    }
     if let [old, new] = args.diff.as_slice() {
         let with = |file: &PathBuf| {
             let mut files = args.manifests.clone();
@@ -64,14 +70,28 @@ pub fn run(args: &RenderArgs, out: &mut impl Write) -> Result<(), Error> {
 /// What would be launched for the objects in `files`.
 fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, Error> {
     let settings = node_settings(&args.settings)?;
-    let input = input::load(
-        (files, Depth::of(args.recursive)),
-        &args.cluster_facts,
-        args.from.as_deref(),
-        &settings,
-    )?;
-    let input::Input { catalog, class, mut claim, cluster, profile } = input;
-    let types = launch_template::all_types(&catalog, &class, &settings);
+    let Some(facts) = &args.cluster_facts else {
+        return Err(BadInput::one("--cluster-facts: is missing").into());
+    };
+    let asked = input::Asked {
+        files: (files, Depth::of(args.recursive)),
+        facts,
+        from: args.from.as_deref(),
+        node_pool: args.node_pool.as_deref(),
+    };
+    let input = input::load(&asked, &settings)?;
+    let input::Input { catalog, class, mut claim, cluster, profile, assumptions } = input;
+    let mut types = launch_template::all_types(&catalog, &class, &settings);
+    if let Some(name) = &args.instance_type {
+        types.retain(|offered| offered.instance_type.name.as_str() == name);
+        if types.is_empty() {
+            let (class, region) = (&class.class.name, &catalog.region);
+            return Err(BadInput::one(format!(
+                "--type: there is no instance type `{name}` for nodes of EC2NodeClass {class} in {region}"
+            ))
+            .into());
+        }
+    }
     claim.instance_types = types.iter().map(|offered| offered.instance_type.name.clone()).collect();
     let types: Vec<_> =
         types.into_iter().map(|offered| std::sync::Arc::new(offered.instance_type)).collect();
@@ -91,6 +111,7 @@ fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, Error> {
         types: types.collect(),
         settings,
         dropped: launch_template::dropped_settings(&class.class),
+        assumptions,
     })
 }
 

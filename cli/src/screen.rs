@@ -37,19 +37,35 @@ fn is_color_unwanted() -> bool {
     std::env::var_os("NO_COLOR").is_some_and(|value| !value.is_empty())
 }
 
+/// How wide a window of this many lines and columns is.
+fn columns(size: Option<(u16, u16)>) -> Option<usize> {
+    size.map(|(_, columns)| usize::from(columns)).filter(|columns| *columns > 0)
+}
+
 impl Screen {
     /// Standard output.
     pub fn of_stdout(color: Color) -> Self {
         let is_terminal = io::stdout().is_terminal();
         let size = if is_terminal { Term::stdout().size_checked() } else { None };
         Self {
-            columns: size.map(|(_, columns)| usize::from(columns)).filter(|columns| *columns > 0),
+            columns: columns(size),
             is_colored: match color {
                 Color::Auto => is_terminal && !is_dumb() && !is_color_unwanted(),
                 Color::Always => true,
                 Color::Never => false,
             },
         }
+    }
+
+    /// Standard error, in black and white.
+    pub fn of_stderr() -> Self {
+        let size = if io::stderr().is_terminal() { Term::stderr().size_checked() } else { None };
+        Self { columns: columns(size), is_colored: false }
+    }
+
+    /// Writes every line of `text` from the left.
+    pub fn lines(self, text: &str, out: &mut impl Write) -> io::Result<()> {
+        text.lines().try_for_each(|line| self.text(0, line, out))
     }
 
     pub(crate) fn bold(self, text: &str) -> String {

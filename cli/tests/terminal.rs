@@ -123,6 +123,7 @@ const CALLS: &[Call] = &[
     answers("crds", "CustomResourceDefinition"),
     answers("render cluster.yaml --cluster-facts facts.json", "ami-0a"),
     answers("catalog --limit 3", "3 of "),
+    answers("completions bash", "_journeyman()"),
 ];
 
 /// What the calls read.
@@ -268,7 +269,9 @@ fn without_colors(text: &str) -> String {
 
 /// Commands that print what others made: manifests, definitions, user data, JSON.
 fn is_text_of_others(arguments: &str) -> bool {
-    ["convert", "crds", "render", "hash"].iter().any(|command| arguments.starts_with(command))
+    ["convert", "crds", "render", "hash", "completions"]
+        .iter()
+        .any(|command| arguments.starts_with(command))
         || arguments.contains("-o ")
 }
 
@@ -279,6 +282,30 @@ fn d1_no_line_of_an_answer_is_longer_than_the_window() {
         for columns in [40, 80, 200] {
             let screen = without_colors(&screen_of(call, &folder, columns, &[]));
             for line in screen.lines() {
+                let width = line.trim_end().chars().count();
+                assert!(width <= usize::from(columns), "{}: {line}\n{screen}", call.arguments);
+            }
+        }
+    }
+}
+
+#[test]
+fn w1_no_complaint_is_longer_than_the_window() {
+    let folder = folder("terminal-complaints");
+    let calls = [
+        complains("plan cluster.yaml pods.yaml", 0, ""),
+        complains("plan nowhere-at-all-and-with-a-name-that-no-window-has-room-for", 2, ""),
+        complains("simulate --manifests cluster.yaml pods.yaml", 2, ""),
+        complains("catalog --where arch", 2, ""),
+    ];
+    for call in calls {
+        for columns in [40, 80] {
+            let terminal = Terminal::of(window(columns));
+            let mut command = journeyman(&call, &folder);
+            command.stdin(terminal.line()).stdout(Stdio::null()).stderr(terminal.line());
+            let (screen, code) = terminal.run(&mut command);
+            assert_eq!(code, Some(call.exit_code), "{}\n{screen}", call.arguments);
+            for line in screen.lines().filter(|line| !line.contains('\u{1b}')) {
                 let width = line.trim_end().chars().count();
                 assert!(width <= usize::from(columns), "{}: {line}\n{screen}", call.arguments);
             }

@@ -42,8 +42,9 @@ fn planned(name: &str) -> String {
         ..PlanArgs::default()
     };
     let (mut out, mut complaints) = (Vec::new(), Vec::new());
-    let validation = plan::run(&args, Screen::default(), &mut out, &mut complaints)
-        .expect("an example can be planned");
+    let validation =
+        plan::run(&args, Screen::default(), &mut out, (Screen::default(), &mut complaints))
+            .expect("an example can be planned");
     let (out, complaints) = (String::from_utf8(out).expect("text"), String::from_utf8(complaints));
     assert!(validation.is_clean(), "{name}:\n{}{out}", complaints.expect("text"));
     out

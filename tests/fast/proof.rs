@@ -111,7 +111,7 @@ fn render_args(entry: &Entry, manifests: PathBuf) -> RenderArgs {
     RenderArgs {
         manifests: vec![manifests],
         from: Some(repository().join("tests/proof/ec2")),
-        cluster_facts: cluster,
+        cluster_facts: Some(cluster),
         now: entry.scenario.now.clone(),
         settings: NodeSettingsArgs {
             feature_gates: flag("feature-gates", ""),
@@ -159,7 +159,7 @@ fn faults(
                 ..plan_args(&entry.scenario, path, manifests)
             };
             let screen = Screen::default();
-            plan::run(&args, screen, &mut out, &mut Vec::new()).map(|_| ())
+            plan::run(&args, screen, &mut out, (screen, &mut Vec::new())).map(|_| ())
         }
     };
     if entry.expected["error"] == Value::Bool(true) {

@@ -17,6 +17,7 @@ use super::live;
 use crate::manifests::BadInput;
 
 /// What EC2 says.
+#[derive(Clone)]
 pub(crate) struct Source {
     pub(crate) market: RegionMarket,
     descriptions: Vec<InstanceTypeInfo>,

@@ -9,17 +9,17 @@ use api::objects::NodeClassManifest;
 use jiff::Timestamp;
 use launch_template::NodeSettings;
 use model::{
-    ImageId, NodeClassName, Problem, RegionCatalog, Requirement, SubnetId, Zone,
+    NodeClassName, Problem, RegionCatalog, Zone,
     condition::NotReady,
     facts::ClassOffer,
     labels,
-    node_class::{
-        ClassStatus, Image, NodeClass, Obstacle, ResolvedNodeClass, ResolvedTemplate, Subnet,
-    },
+    node_class::{ClassStatus, NodeClass, Obstacle, ResolvedNodeClass, ResolvedTemplate, Subnet},
 };
 
 use super::input::Loaded;
-use crate::{args::PlanArgs, catalog::source, cluster_facts, manifests, manifests::BadInput};
+use crate::{
+    args::PlanArgs, assumed, catalog::source, cluster_facts, manifests, manifests::BadInput,
+};
 
 /// What can be bought.
 pub(super) struct Offers {
@@ -155,7 +155,7 @@ impl Region<'_> {
         let ClassStatus { mut subnets, mut images, mut reservations, .. } = status;
         let region = &self.catalog.region;
         if subnets.is_empty() {
-            subnets = everywhere(self.catalog)?;
+            subnets = assumed::subnets(self.catalog)?;
             self.assumptions
                 .insert(format!("EC2NodeClass {name}: a subnet in every zone of {region}"));
         } else {
@@ -165,8 +165,8 @@ impl Region<'_> {
             subnet.available_ip_address_count = u32::MAX;
         }
         if images.is_empty() {
-            images = for_every_architecture(class)?;
-            let architectures = if images.len() > 1 { "amd64 and arm64" } else { "amd64" };
+            let architectures;
+            (images, architectures) = assumed::images(class)?;
             self.assumptions.insert(format!("EC2NodeClass {name}: an image for {architectures}"));
         }
         for reservation in &mut reservations {
@@ -237,38 +237,6 @@ impl Region<'_> {
 /// `eu-west-1` of `eu-west-1a`.
 fn region_of(zone: &str) -> Option<&str> {
     zone.strip_suffix(|letter: char| letter.is_ascii_lowercase())
-}
-
-fn everywhere(catalog: &RegionCatalog) -> Result<Vec<Subnet>, BadInput> {
-    let subnet = |(index, (zone, zone_id)): (usize, (&Zone, &model::ZoneId))| {
-        Ok(Subnet {
-            id: made_up(SubnetId::new(&format!("subnet-{index:08}")))?,
-            zone: zone.clone(),
-            zone_id: zone_id.clone(),
-            available_ip_address_count: u32::MAX,
-        })
-    };
-    catalog.zones.iter().enumerate().map(subnet).collect()
-}
-
-fn for_every_architecture(class: &NodeClass) -> Result<Vec<Image>, BadInput> {
-    // Windows runs on one architecture only.
-    let number = if class.image_family.is_windows() { 1 } else { 2 };
-    let image = |(index, architecture): (usize, &str)| {
-        let architecture = Requirement::of_label(labels::ARCH, architecture);
-        Ok(Image {
-            id: made_up(ImageId::new(&format!("ami-{index:08}")))?,
-            name: String::new(),
-            created_at: None,
-            deprecated_at: None,
-            requirements: [made_up(architecture)?].into_iter().collect(),
-        })
-    };
-    ["amd64", "arm64"].into_iter().take(number).enumerate().map(image).collect()
-}
-
-fn made_up<T, E: ToString>(id: Result<T, E>) -> Result<T, BadInput> {
-    id.map_err(|error| BadInput::one(error.to_string()))
 }
 
 /// Classes that could not be read: nothing could be launched as they say, but they are there.

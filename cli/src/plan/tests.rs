@@ -55,7 +55,7 @@ fn planned(args: &PlanArgs) -> (String, String, PlanExit) {
     let (mut out, mut complaints) = (Vec::new(), Vec::new());
     let args = PlanArgs { now: Some("2026-08-01T12:00:00Z".to_owned()), ..args.clone() };
     let screen = Screen { columns: None, is_colored: args.color == Color::Always };
-    let validation = run(&args, screen, &mut out, &mut complaints).unwrap();
+    let validation = run(&args, screen, &mut out, (Screen::default(), &mut complaints)).unwrap();
     (String::from_utf8(out).unwrap(), String::from_utf8(complaints).unwrap(), validation)
 }
 
@@ -177,6 +177,8 @@ fn a_live_cluster_is_read_with_kubectl() {
     assert!(text.contains("No place for 2 pods"), "{text}");
     assert_eq!(validation.unplaced, 2);
     let args = PlanArgs { kubectl: Some("/no/such/kubectl".into()), ..args };
-    let error = run(&args, Screen::default(), &mut Vec::new(), &mut Vec::new()).unwrap_err();
+    let error =
+        run(&args, Screen::default(), &mut Vec::new(), (Screen::default(), &mut Vec::new()))
+            .unwrap_err();
     assert!(error.to_string().contains("--live reads with kubectl"), "{error}");
 }

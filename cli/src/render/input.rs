@@ -19,6 +19,7 @@ use model::{
 
 use super::{Error, unreadable};
 use crate::{
+    assumed,
     catalog::source,
     cluster_facts::{self, ClusterFacts},
     manifests::{self, BadInput, Depth, Read},
@@ -31,22 +32,34 @@ pub(super) struct Input {
     pub(super) claim: Box<NodeClaim>,
     pub(super) cluster: ClusterSettings,
     pub(super) profile: String,
+    /// What was taken for granted, because no object says it.
+    pub(super) assumptions: Vec<String>,
+}
+
+/// What is read.
+pub(super) struct Asked<'a> {
+    pub(super) files: (&'a [PathBuf], Depth),
+    pub(super) facts: &'a Path,
+    pub(super) from: Option<&'a Path>,
+    /// Of several NodePools, the one that is meant.
+    pub(super) node_pool: Option<&'a str>,
 }
 
 /// Reads the objects in `files`, the facts, and what EC2 says.
-pub(super) fn load(
-    (files, depth): (&[PathBuf], Depth),
-    facts: &Path,
-    from: Option<&Path>,
-    settings: &NodeSettings,
-) -> Result<Input, Error> {
-    let objects = Objects::read(files, depth)?;
-    let Objects { class, status, not_ready, pool, claim } = objects;
-    let facts_of = cluster_facts::cluster_facts(&manifests::text(facts)?);
-    let facts = facts_of.map_err(|error| unreadable(facts, &error))?;
+pub(super) fn load(asked: &Asked<'_>, settings: &NodeSettings) -> Result<Input, Error> {
+    let objects = Objects::read(asked.files, asked.node_pool)?;
+    let Objects { class, mut status, not_ready, pool, claim } = objects;
+    let facts_of = cluster_facts::cluster_facts(&manifests::text(asked.facts)?);
+    let facts = facts_of.map_err(|error| unreadable(asked.facts, &error))?;
     let name = class.name.to_string();
     if let Some(why) = not_ready {
         return Err(Error::Refused(format!("EC2NodeClass `{name}` is not ready: {why}")));
+    }
+    let source = source::load(asked.from)?;
+    let mut assumptions = Vec::new();
+    if status == ClassStatus::default() {
+        let catalog = source.clone().catalog(&[], settings);
+        (status, assumptions) = assumed::status(&class, &catalog, &facts.settings)?;
     }
     let is_made = class.launch_template == TemplateSource::Made;
     let profile = status.instance_profile.clone().or_else(|| (!is_made).then(String::new));
@@ -54,7 +67,7 @@ pub(super) fn load(
         let why = "status.instanceProfile is not there";
         return Err(Error::Refused(format!("EC2NodeClass `{name}` is not ready: {why}")));
     };
-    let catalog = source::load(from)?.catalog(&status.subnets, settings);
+    let catalog = source.catalog(&status.subnets, settings);
     let class = resolved(class, status, &facts);
     let claim = match (claim, pool) {
         (Some(claim), _) => claim,
@@ -63,7 +76,7 @@ pub(super) fn load(
             return Err(BadInput::one("there is neither a NodePool nor a NodeClaim").into());
         }
     };
-    Ok(Input { catalog, class, claim, cluster: facts.settings, profile })
+    Ok(Input { catalog, class, claim, cluster: facts.settings, profile, assumptions })
 }
 
 /// The objects of a launch.
@@ -76,7 +89,10 @@ struct Objects {
 }
 
 impl Objects {
-    fn read(files: &[PathBuf], depth: Depth) -> Result<Self, BadInput> {
+    fn read(
+        (files, depth): (&[PathBuf], Depth),
+        node_pool: Option<&str>,
+    ) -> Result<Self, BadInput> {
         let read = Read::of(&manifests::files(files, depth)?);
         let manifests = || read.manifests.iter().flat_map(|manifest| &manifest.problems);
         let problems: Vec<String> = manifests().map(ToString::to_string).collect();
@@ -93,6 +109,15 @@ impl Objects {
                 Object::NodeClaim(claim) => claims.push(claim),
                 _ => {}
             }
+        }
+        if let Some(name) = node_pool {
+            let known: Vec<String> = pools.iter().map(|pool| pool.name.to_string()).collect();
+            pools.retain(|pool| pool.name.as_str() == name);
+            if pools.is_empty() {
+                return Err(no_such_pool(name, &known));
+            }
+            // A claim is another's, or says the same.
+            claims.retain(|claim| claim.node_pool.as_str() == name);
         }
         let (pool, claim) = (at_most_one("NodePool", pools)?, at_most_one("NodeClaim", claims)?);
         let wanted = claim.as_ref().map(|claim| &claim.node_class);
@@ -113,20 +138,28 @@ impl Objects {
     }
 }
 
+fn no_such_pool(name: &str, known: &[String]) -> BadInput {
+    let known = if known.is_empty() { "none".to_owned() } else { known.join(", ") };
+    BadInput::one(format!("--nodepool: there is no NodePool `{name}`; there is {known}"))
+}
+
 fn at_most_one<T>(kind: &str, mut objects: Vec<T>) -> Result<Option<T>, BadInput> {
     let last = objects.pop();
     if objects.is_empty() {
         return Ok(last);
     }
-    Err(BadInput::one(format!("there is more than one {kind}: give one at a time")))
+    let cure = if kind == "NodePool" { "say which with --nodepool" } else { "give one at a time" };
+    Err(BadInput::one(format!("there is more than one {kind}: {cure}")))
 }
 
 /// The class with what its status names and what the facts say about that.
 fn resolved(class: NodeClass, status: ClassStatus, facts: &ClusterFacts) -> ResolvedNodeClass {
     let ClassStatus { mut subnets, security_groups, images, mut reservations, .. } = status;
     for subnet in &mut subnets {
+        // What is assumed has as many as anybody needs.
         let free = facts.free_addresses.get(&subnet.id).copied();
-        subnet.available_ip_address_count = free.unwrap_or_default();
+        let assumed = subnet.available_ip_address_count;
+        subnet.available_ip_address_count = free.unwrap_or(assumed);
     }
     for reservation in &mut reservations {
         let left = facts.reservations_left.get(reservation.id.as_str()).copied();

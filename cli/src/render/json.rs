@@ -39,7 +39,13 @@ pub(super) fn document(rendered: &Rendered) -> Value {
     let templates = &rendered.launch.templates;
     let shown: Vec<Value> =
         templates.iter().map(|launch_template| template(rendered, launch_template)).collect();
-    json!({"launchTemplates": shown, "fleet": fleet(rendered)})
+    let mut document = json!({"launchTemplates": shown, "fleet": fleet(rendered)});
+    if let Value::Object(fields) = &mut document
+        && !rendered.assumptions.is_empty()
+    {
+        fields.insert("assumed".to_owned(), json!(rendered.assumptions));
+    }
+    document
 }
 
 /// The instance types that `template` is for.

@@ -62,7 +62,7 @@ impl Files {
     fn args(&self, manifests: &[&str]) -> RenderArgs {
         RenderArgs {
             manifests: manifests.iter().map(|file| self.0.join(file)).collect(),
-            cluster_facts: self.0.join("facts.json"),
+            cluster_facts: Some(self.0.join("facts.json")),
             settings: NodeSettingsArgs {
                 vm_memory_overhead_percent: "0.075".to_owned(),
                 ..NodeSettingsArgs::default()

@@ -11,6 +11,9 @@ use super::{Rendered, compare::Change, json};
 /// in it, then the fleet request.
 pub(super) fn write(rendered: &Rendered, out: &mut impl Write) -> io::Result<()> {
     let request = &rendered.launch.request;
+    for assumption in &rendered.assumptions {
+        writeln!(out, "assumed: {assumption}")?;
+    }
     for setting in &rendered.dropped {
         writeln!(out, "spec.userData: {setting} does not reach nodes")?;
     }

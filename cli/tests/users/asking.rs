@@ -38,3 +38,83 @@ fn d27_json_of_the_catalog_is_filtered_and_limited_as_the_table_is() {
     }
     assert!(answer.out.lines().count() > 30, "one line is not for people");
 }
+
+const FACTS: &str = r#"{"name": "golden", "endpoint": "https://golden.example",
+  "serviceCIDR": "10.100.0.0/16", "kubernetesVersion": "1.34", "region": "us-west-2"}"#;
+
+#[test]
+fn w6_render_is_asked_about_one_pool_and_one_type_and_assumes_what_no_status_says() {
+    let other = POOL.replace("name: general", "name: other");
+    let files = [("class.yaml", CLASS), ("a.yaml", POOL), ("b.yaml", &other), ("facts", FACTS)];
+    let folder = folder("w6", &files);
+    let render = |more: &str| run(&folder, &format!("render . --cluster-facts facts{more}"));
+    let refused = render("");
+    assert_eq!(refused.code, Some(2));
+    refused.complains(&["more than one NodePool", "--nodepool"]);
+    render(" --nodepool none").complains(&["there is no NodePool `none`; there is general, other"]);
+    let rendered = render(" --nodepool other --type m7i.large");
+    rendered.says(&[
+        "assumed: EC2NodeClass default: a subnet in every zone of us-west-2",
+        "assumed: EC2NodeClass default: an image for amd64 and arm64",
+        "assumed: EC2NodeClass default: one security group",
+        "assumed: EC2NodeClass default: the instance profile golden_",
+        "for m7i.large\n",
+        "karpenter.sh/nodepool=other",
+    ]);
+    rendered.is_silent_about(&["m7i.xlarge"]);
+    let document = render(" --nodepool other --type m7i.large -o json").json();
+    assert_eq!(document["assumed"].as_array().map(Vec::len), Some(4));
+    let unknown = render(" --nodepool other --type m99.large");
+    unknown.complains(&["--type: there is no instance type `m99.large`"]);
+}
+
+#[test]
+fn w6_the_facts_that_render_wants_can_be_filled_in() {
+    let files = [("class.yaml", CLASS), ("pool.yaml", POOL)];
+    let folder = folder("w6-facts", &files);
+    run(&folder, "render --help").says(&["--cluster-facts-template"]);
+    let template = run(&folder, "render --cluster-facts-template");
+    assert_eq!(template.json()["_endpoint"], "cluster.endpoint");
+    std::fs::write(folder.join("facts"), &template.out).expect("facts of the test");
+    run(&folder, "render class.yaml pool.yaml --cluster-facts facts --type m7i.large")
+        .says(&["my-cluster"]);
+}
+
+#[test]
+fn w8_shells_can_complete_the_command() {
+    let folder = folder("w8", &[]);
+    for (shell, text) in [
+        ("bash", "complete -F _journeyman"),
+        ("zsh", "#compdef journeyman"),
+        ("fish", "complete -c journeyman"),
+    ] {
+        let script = run(&folder, &format!("completions {shell}"));
+        assert_eq!(script.code, Some(0));
+        script.says(&[text, "simulate", "cluster-facts"]);
+    }
+}
+
+/// What kubectl 1.32 says of a cluster that nobody answers for.
+const UNREACHABLE: &str = r#"#!/bin/sh
+for _ in 1 2 3 4 5 6 7; do
+  echo 'E1123 00:48:12.659778    5203 memcache.go:265] "Unhandled Error" err="couldn'"'"'t get current server API group list: Get \"https://127.0.0.1:1/api?timeout=32s\": dial tcp 127.0.0.1:1: connect: connection refused"' >&2
+done
+echo 'The connection to the server 127.0.0.1:1 was refused - did you specify the right host or port?' >&2
+exit 1
+"#;
+
+#[test]
+fn w10_an_unreachable_cluster_is_said_in_one_line() {
+    use std::os::unix::fs::PermissionsExt as _;
+    let folder = folder("w10", &[("kubectl", UNREACHABLE)]);
+    let program = folder.join("kubectl");
+    let permissions = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(&program, permissions).expect("a program of the test");
+    let answer = run(&folder, "plan --live --kubectl ./kubectl");
+    assert_eq!(answer.code, Some(2));
+    assert_eq!(
+        answer.complaints,
+        "kubectl get nodepools.karpenter.sh: The connection to the server 127.0.0.1:1 was refused - \
+         did you specify the right host or port?\n"
+    );
+}

@@ -197,7 +197,8 @@ pub enum CatalogOrder {
 /// Options of `simulate`.
 #[derive(Debug, clap::Args)]
 pub struct SimulateArgs {
-    /// Cluster objects to play (NodePools, EC2NodeClasses, workloads): a file, a directory, or `-`.
+    /// Cluster objects to play (NodePools, EC2NodeClasses, workloads): a file, a directory, or `-`. With
+    /// nodes, NodeClaims and pods, as `kubectl get … -o yaml` saves them, it starts from what runs there.
     #[arg(long, value_name = "DIR|FILE")]
     pub manifests: Vec<PathBuf>,
     /// Read directories with all that are in them.

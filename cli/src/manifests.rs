@@ -1,5 +1,7 @@
 //! Manifests from files, as objects of the simulated cluster.
 
+mod dump;
+
 use std::{
     fmt, fs, io,
     io::Read as _,
@@ -14,6 +16,7 @@ use api::{
     },
     objects,
 };
+use jiff::Timestamp;
 use model::{
     Problem,
     api_version::{AWS_V1, KARPENTER_V1},
@@ -23,6 +26,7 @@ use model::{
 };
 use simulator::{ClusterObject, StoryWorkload, StoryWorkloadKind};
 
+use self::dump::Dump;
 use crate::{output, workloads};
 
 /// What the files hold.
@@ -32,6 +36,9 @@ pub struct Loaded {
     pub objects: Vec<ClusterObject>,
     /// What plays no part, in words.
     pub ignored: Vec<String>,
+    /// When the objects of a running cluster were saved, as far as its nodes tell; `None` is that there
+    /// are none.
+    pub saved_at: Option<Timestamp>,
 }
 
 /// Why manifests cannot be played. Every problem is listed, one a line.
@@ -177,14 +184,16 @@ pub fn parse(inputs: &[InputFile]) -> Result<Loaded, BadInput> {
         return Err(BadInput(problems.iter().map(ToString::to_string).collect()));
     }
     let mut loaded = Loaded { ignored: read.notes, ..Loaded::default() };
+    let mut dump = Dump { started: workloads::started(&read.manifests), ..Dump::default() };
     let manifests = workloads::without_offspring(read.manifests);
     let mut problems = Vec::new();
     for manifest in manifests {
         for (object, place) in manifest.objects.into_iter().zip(manifest.places) {
             problems.extend(too_many(&object, &place));
-            loaded.take(object);
+            loaded.take(object, &mut dump);
         }
     }
+    dump.play(&mut loaded);
     if problems.is_empty() { Ok(loaded) } else { Err(BadInput(problems)) }
 }
 
@@ -205,7 +214,7 @@ fn too_many(object: &objects::Object, place: &Place) -> Option<String> {
 }
 
 impl Loaded {
-    fn take(&mut self, object: objects::Object) {
+    fn take(&mut self, object: objects::Object, dump: &mut Dump) {
         match object {
             objects::Object::NodePool(pool) => {
                 let is_unsupported = |problem: &&Problem| problem.weight == Weight::Unsupported;
@@ -235,6 +244,15 @@ impl Loaded {
                     ..plain(workload.key, workload.replicas, workload.spec)
                 }));
             }
+            objects::Object::Pod(read) if read.pod.is_terminal() => {
+                self.ignored.push(format!("Pod {}: is left out: it has ended", read.pod.key));
+            }
+            objects::Object::Pod(read)
+                if read.pod.owner.as_ref().is_some_and(|owner| owner.kind == "Node") =>
+            {
+                self.ignored
+                    .push(format!("Pod {}: is left out: its kubelet makes it", read.pod.key));
+            }
             objects::Object::Pod(read) => {
                 self.objects.push(ClusterObject::Workload(StoryWorkload {
                     volumes: read.pod.volumes,
@@ -254,14 +272,11 @@ impl Loaded {
             objects::Object::Namespace(name, labels) => {
                 self.objects.push(ClusterObject::Namespace(name, labels));
             }
-            objects::Object::Node(node) => self.ignored.push(format!(
-                "Node {}: not supported yet: the simulated cluster starts without nodes",
-                node.name
-            )),
-            objects::Object::NodeClaim(claim) => self.ignored.push(format!(
-                "NodeClaim {}: not supported yet: the simulated cluster starts without claims",
-                claim.name
-            )),
+            objects::Object::Node(node) => dump.nodes.push(node),
+            objects::Object::NodeClaim(claim) => dump.claims.push(*claim),
+            objects::Object::DisruptionBudget(budget) => {
+                self.objects.push(ClusterObject::DisruptionBudget(budget));
+            }
             objects::Object::Other { kind, name } => {
                 self.ignored.push(format!("{kind} {name}: decides nothing here"));
             }
@@ -295,7 +310,6 @@ fn named(object: &objects::Object) -> String {
         objects::Object::CapacityBuffer(buffer) => format!("CapacityBuffer {}", buffer.name),
         objects::Object::CsiNode(node, _) => format!("CSINode {node}"),
         objects::Object::PriorityClass(class) => format!("PriorityClass {}", class.name),
-        objects::Object::DisruptionBudget(budget) => format!("PodDisruptionBudget {}", budget.key),
         objects::Object::PodTemplate(key, _) => format!("PodTemplate {key}"),
         _ => "object".to_owned(),
     }

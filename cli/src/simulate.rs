@@ -14,8 +14,8 @@ use std::{
 
 use dispatch::{Reports, dispatch};
 use jiff::{SignedDuration, Timestamp};
-use model::{Function, PodKey, plan::Reason};
-use simulator::{Runner, Sim};
+use model::{Function, PodKey, RegionCatalog, labels, plan::Reason};
+use simulator::{ClusterObject, Runner, Sim};
 
 use crate::{
     args::{Color, Format, SimulateArgs},
@@ -49,9 +49,13 @@ struct Play {
 /// Plays and prints.
 pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Error> {
     let mut play = load(args)?;
-    let settings = play.scenario.settings(args.seed);
+    let mut settings = play.scenario.settings(args.seed);
+    if let (false, Some(saved_at)) = (play.scenario.has_start(), play.loaded.saved_at) {
+        settings.start = saved_at;
+    }
     let (start, end) = (settings.start, end(&play.scenario, args, settings.start)?);
     let catalog = instance_catalog::builtin().map_err(|e| BadInput::one(e.to_string()))?;
+    check_zones(&play.loaded, &catalog)?;
     let sim = Sim::new(settings, Arc::new(catalog));
     sim.add(std::mem::take(&mut play.loaded.objects));
     play.scenario.schedule(&sim, start)?;
@@ -102,6 +106,18 @@ fn load(args: &SimulateArgs) -> Result<Play, BadInput> {
     let files: Vec<String> = args.manifests.iter().map(|path| path.display().to_string()).collect();
     let title = format!("{}, in a simulated account and cluster.", files.join(", "));
     Ok(Play { loaded, scenario: scenario.unwrap_or_default(), title })
+}
+
+/// Nodes of a saved cluster must be where the simulated account is.
+fn check_zones(loaded: &Loaded, catalog: &RegionCatalog) -> Result<(), BadInput> {
+    let elsewhere = loaded.objects.iter().find_map(|object| {
+        let ClusterObject::Node(node) = object else { return None };
+        let zone = node.node.labels.get(labels::ZONE)?;
+        (!catalog.zones.contains_key(zone.as_str())).then_some((&node.node.name, zone))
+    });
+    let Some((node, zone)) = elsewhere else { return Ok(()) };
+    let region = &catalog.region;
+    Err(BadInput::one(format!("Node {node}: is in {zone}, and the simulated account in {region}")))
 }
 
 fn end(scenario: &Scenario, args: &SimulateArgs, start: Timestamp) -> Result<Timestamp, BadInput> {

@@ -1,12 +1,13 @@
 //! Which workload makes which: a Deployment its ReplicaSets, and those their pods.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use api::{
     files::Manifest,
     objects::{Object, WorkloadKind},
 };
-use model::PodKey;
+use model::{PodKey, pod::PodPhase};
+use simulator::StartedPod;
 
 /// What a Deployment appends to its own name for a ReplicaSet: a number whose ten digits are written
 /// with these, so that no word comes of it.
@@ -72,6 +73,37 @@ pub(crate) fn without_offspring(mut manifests: Vec<Manifest>) -> Vec<Manifest> {
         manifest.places.retain(|_| stays.next().unwrap_or(true));
     }
     manifests
+}
+
+/// Pods that run, by the workload that [`without_offspring`] leaves for them: their own name where it
+/// leaves them.
+pub(crate) fn started(manifests: &[Manifest]) -> BTreeMap<PodKey, Vec<StartedPod>> {
+    let objects = || manifests.iter().flat_map(|manifest| &manifest.objects);
+    let makers: BTreeSet<(&str, &PodKey)> = objects()
+        .filter_map(|object| match object {
+            Object::Workload(workload) => Some((workload.kind.as_str(), &workload.key)),
+            _ => None,
+        })
+        .collect();
+    let mut started: BTreeMap<PodKey, Vec<StartedPod>> = BTreeMap::new();
+    for object in objects() {
+        let Object::Pod(read) = object else { continue };
+        let pod = &read.pod;
+        let Some(node) = pod.node.clone().filter(|_| pod.phase == PodPhase::Running) else {
+            continue;
+        };
+        let maker = pod.owner.as_ref().and_then(|owner| {
+            let deployment = deployment_of(&owner.name).filter(|_| owner.kind == "ReplicaSet");
+            let deployment = deployment.map(|name| ("Deployment", name));
+            let likely = deployment.into_iter().chain([(owner.kind.as_str(), owner.name.as_str())]);
+            let mut likely =
+                likely.filter_map(|(kind, name)| Some((kind, sibling(&pod.key, name)?)));
+            likely.find(|(kind, key)| makers.contains(&(*kind, key)))
+        });
+        let key = maker.map_or_else(|| pod.key.clone(), |(_, key)| key);
+        started.entry(key).or_default().push(StartedPod { name: pod.key.name.clone(), node });
+    }
+    started
 }
 
 fn makes(makers: &BTreeSet<(WorkloadKind, PodKey)>, kind: &str, near: &PodKey, name: &str) -> bool {

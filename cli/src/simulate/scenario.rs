@@ -120,6 +120,11 @@ impl Scenario {
         Ok(Self { end, start, never_joins_per_mille: written.never_joins_per_mille, actions })
     }
 
+    /// Whether it says when it starts.
+    pub(crate) fn has_start(&self) -> bool {
+        self.start.is_some()
+    }
+
     /// The world that it starts in.
     pub(crate) fn settings(&self, seed: u64) -> WorldSettings {
         let mut settings = WorldSettings::with_seed(seed);

@@ -68,3 +68,68 @@ fn d11_static_pools_are_not_passed_over_in_silence() {
     let played = run(&folder, "simulate --manifests . --duration 2m");
     played.says(&["NodePool general: not supported yet: spec.replicas (static pools)"]);
 }
+
+/// A cluster of one half-empty node and one with two pods, as `kubectl get -o yaml` saves it.
+fn dump() -> String {
+    let node = |number: u32, kind: &str| {
+        let labels = format!(
+            "{{karpenter.sh/nodepool: general, karpenter.sh/registered: \"true\", \
+             karpenter.sh/initialized: \"true\", node.kubernetes.io/instance-type: {kind}, \
+             karpenter.sh/capacity-type: on-demand, topology.kubernetes.io/zone: us-west-2a, \
+             kubernetes.io/arch: amd64, kubernetes.io/os: linux, kubernetes.io/hostname: ip-{number}}}"
+        );
+        let amounts = "{cpu: \"2\", memory: 8Gi, pods: \"29\"}";
+        let allocatable = "{cpu: 1930m, memory: 6Gi, pods: \"29\"}";
+        let at = "2026-09-01T08:00:00Z";
+        let conditions = ["Launched", "Registered", "Initialized"].map(|kind| {
+            format!("{{type: {kind}, status: \"True\", reason: R, lastTransitionTime: {at}}}")
+        });
+        let conditions = conditions.join(", ");
+        format!(
+            "apiVersion: karpenter.sh/v1\nkind: NodeClaim\nmetadata: {{name: general-{number}, \
+             creationTimestamp: {at}, labels: {labels}}}\nspec:\n  nodeClassRef: {{group: \
+             karpenter.k8s.aws, kind: EC2NodeClass, name: default}}\n  requirements: []\nstatus: \
+             {{nodeName: ip-{number}, providerID: \"aws:///us-west-2a/i-000000000000000{number:02}\", \
+             capacity: {amounts}, allocatable: {allocatable}, conditions: [{conditions}]}}\n---\n\
+             apiVersion: v1\nkind: Node\nmetadata: {{name: ip-{number}, creationTimestamp: {at}, \
+             labels: {labels}}}\nspec: {{providerID: \
+             \"aws:///us-west-2a/i-000000000000000{number:02}\"}}\nstatus: {{capacity: {amounts}, \
+             allocatable: {allocatable}, conditions: [{{type: Ready, status: \"True\"}}]}}\n---\n"
+        )
+    };
+    let pod = |name: &str, node: u32| {
+        format!(
+            "apiVersion: v1\nkind: Pod\nmetadata: {{name: web-7d9c8b6f5-{name}, labels: {{app: web}}, \
+             ownerReferences: [{{apiVersion: apps/v1, kind: ReplicaSet, name: web-7d9c8b6f5, \
+             controller: true}}]}}\nspec: {{nodeName: ip-{node}, containers: [{{name: m, resources: \
+             {{requests: {{cpu: 800m}}}}}}]}}\nstatus: {{phase: Running}}\n---\n"
+        )
+    };
+    let parts = [
+        node(1, "m7i.large"),
+        node(2, "m7i.large"),
+        pod("x2k4q", 1),
+        pod("aaaaa", 2),
+        pod("bbbbb", 2),
+        deployment("web", 3),
+    ];
+    parts.concat()
+}
+
+#[test]
+fn w4_a_simulation_starts_from_what_runs_in_a_saved_cluster() {
+    let files = [("class.yaml", CLASS), ("pool.yaml", POOL), ("dump.yaml", &dump())];
+    let folder = folder("w4", &files);
+    let played = run(&folder, "simulate --manifests . --duration 5m");
+    played.says(&["2: 2 m7i.large", "launched in all  0 instances", "pods unplaced    0"]);
+    played.is_silent_about(&["not supported yet", "is left out"]);
+    // What runs is taken over: a pod more than there is room for brings one node, and no more.
+    let scenario = "events: [{at: 10m, scale: {workload: web, replicas: 5}}]";
+    std::fs::write(folder.join("scenario"), scenario).expect("a scenario of the test");
+    let scaled = run(&folder, "simulate --manifests . --scenario scenario --duration 20m");
+    scaled.says(&["launched in all  1 instance", "pods unplaced    0"]);
+    let elsewhere = dump().replace("us-west-2a", "eu-west-1a");
+    std::fs::write(folder.join("dump.yaml"), elsewhere).expect("another region");
+    run(&folder, "simulate --manifests .")
+        .complains(&["Node ip-1: is in eu-west-1a, and the simulated account in us-west-2"]);
+}

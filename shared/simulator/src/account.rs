@@ -104,6 +104,20 @@ pub(crate) struct Account {
     assumptions: BTreeSet<String>,
 }
 
+/// An instance that was there before.
+#[derive(Clone, Debug)]
+pub(crate) struct Inherited {
+    pub(crate) id: InstanceId,
+    pub(crate) offering: OfferingKey,
+    /// `None` is any.
+    pub(crate) subnet: Option<SubnetId>,
+    /// `None` is any.
+    pub(crate) image: Option<ImageId>,
+    pub(crate) launched_at: Timestamp,
+    pub(crate) capacity: Resources,
+    pub(crate) tags: BTreeMap<String, String>,
+}
+
 impl InstanceRecord {
     /// Its state as it was at `time`; `None` before its launch.
     fn state_at(&self, time: Timestamp) -> Option<InstanceState> {

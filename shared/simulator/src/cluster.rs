@@ -2,6 +2,7 @@
 //!
 //! Scheduler, controllers and kubelets act a moment after something changed, in one pass.
 
+mod before;
 mod budgets;
 mod controllers;
 mod disturbances;
@@ -295,6 +296,7 @@ impl World {
             ClusterObject::DaemonSet(daemon_set) => {
                 self.cluster.daemon_sets.insert(daemon_set.key.clone(), daemon_set);
             }
+            ClusterObject::Node(node) => self.add_node(*node),
             ClusterObject::Workload(workload) => self.add_workload(workload),
             ClusterObject::NodeOverlay(overlay) => {
                 self.cluster.node_overlays.insert(overlay.name.clone(), overlay);

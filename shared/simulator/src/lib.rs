@@ -53,7 +53,9 @@ pub use meter::{
 pub use runner::{Dispatch, Runner, Stopped, Work};
 pub use settings::{Disorder, Sabotage, ScoringStrategy, Trace, WorldSettings};
 pub use sim::Sim;
-pub use story::{Action, ClusterObject, SpotTarget, StoryWorkload, StoryWorkloadKind};
+pub use story::{
+    Action, ClusterObject, SpotTarget, StartedPod, StoryNode, StoryWorkload, StoryWorkloadKind,
+};
 pub use timeline::{Happening, Summary, TimelineEvent};
 
 use jiff::{SignedDuration, Timestamp};

@@ -8,6 +8,7 @@ use model::{
     NodeName, NodePoolName, ObjectName, OfferingKey, PodKey, PodSpec,
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
+    node::Node,
     node_class::NodeClass,
     node_pool::NodePool,
     overlay::NodeOverlay,
@@ -49,6 +50,26 @@ pub struct StoryWorkload {
     pub volumes: Vec<PodVolume>,
     /// Of a StatefulSet: claims that each pod gets, with the storage class that they name.
     pub claim_templates: Vec<(ObjectName, Option<String>)>,
+    /// Its pods that run already, on nodes that are there.
+    pub started: Vec<StartedPod>,
+}
+
+/// A pod that runs already.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StartedPod {
+    /// Its name; its namespace is its workload's.
+    pub name: ObjectName,
+    /// Where it runs.
+    pub node: NodeName,
+}
+
+/// A node that runs before a story starts.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StoryNode {
+    /// As the API server has it; its provider id names its instance, its labels type and zone.
+    pub node: Node,
+    /// Its NodeClaim, if it was launched from a NodePool.
+    pub claim: Option<Box<NodeClaim>>,
 }
 
 impl StoryWorkload {
@@ -63,6 +84,7 @@ impl StoryWorkload {
             runs_for: None,
             volumes: Vec::new(),
             claim_templates: Vec::new(),
+            started: Vec::new(),
         }
     }
 
@@ -82,6 +104,8 @@ pub enum ClusterObject {
     NodeClass(NodeClass),
     /// A DaemonSet.
     DaemonSet(DaemonSet),
+    /// A node that runs already; its EC2NodeClass comes before it.
+    Node(Box<StoryNode>),
     /// Anything with pods.
     Workload(StoryWorkload),
     /// A NodeOverlay.

@@ -5,14 +5,17 @@
 
 use std::collections::BTreeMap;
 
-use super::{AwsError, Held, InstanceRecord, ReservationPreference, template::no_template};
+use super::{
+    AwsError, Held, Inherited, InstanceRecord, ReservationPreference, template::no_template,
+};
 use crate::{
     made_up,
     timeline::Happening,
     world::{Event, World},
 };
 use model::{
-    BatchId, CapacityType, HourlyPrice, InstanceId, LaunchTemplateName, OfferingKey,
+    BatchId, CapacityType, HourlyPrice, ImageId, InstanceId, LaunchTemplateName, OfferingKey,
+    SubnetId,
     launch::{FleetAnswer, FleetError, FleetInstance, FleetOverride, FleetRequest, InstanceState},
 };
 
@@ -258,6 +261,31 @@ impl World {
             zone: wanted.zone.clone(),
             image: wanted.image.clone(),
         }
+    }
+
+    /// An instance that somebody launched before the world began, and that runs.
+    pub(crate) fn inherit(&mut self, inherited: Inherited) {
+        let Inherited { id, offering, subnet, image, launched_at, capacity, tags } = inherited;
+        let price = self.price_of(&offering).unwrap_or_default();
+        let record = InstanceRecord {
+            id: id.clone(),
+            image: image.unwrap_or_else(|| made_up(ImageId::new("ami-00000000"))),
+            subnet: subnet.unwrap_or_else(|| made_up(SubnetId::new("subnet-00000000"))),
+            template: made_up(LaunchTemplateName::new("inherited")),
+            launched_at,
+            token: made_up(BatchId::new("inherited")),
+            capacity,
+            preference: ReservationPreference::default(),
+            held: None,
+            tags: tags.into_iter().map(|(k, v)| (k, vec![(launched_at, v)])).collect(),
+            states: vec![(launched_at, InstanceState::Running)],
+            price,
+            accrued: 0,
+            accrued_until: self.now,
+            offering: offering.clone(),
+        };
+        self.account.instances.insert(id, record);
+        *self.account.live.entry(offering).or_default() += 1;
     }
 
     fn new_instance_id(&mut self) -> InstanceId {

@@ -40,8 +40,10 @@ impl World {
             return;
         }
         let hash = self.chances.cluster.suffix(9);
+        let started = workload.clone();
         let entry = WorkloadEntry { workload, pods: BTreeSet::new(), done: 0, hash };
         self.cluster.workloads.insert(key, entry);
+        self.run_before(&started);
     }
 
     pub(super) fn scale(&mut self, key: PodKey, replicas: u32) {
@@ -137,6 +139,17 @@ impl World {
 
     fn create_workload_pod(&mut self, key: &PodKey, name: &str) {
         let Some(entry) = self.cluster.workloads.get(key) else { return };
+        let (pod, runs_for) = (pod_key(&entry.workload, name), entry.workload.runs_for);
+        let Some(created) = self.workload_pod(key, &pod) else { return };
+        let controller = Controller::Workload(key.clone());
+        let entry = PodEntry { pod: created, controller, pinned: None, runs_for, deletion: None };
+        self.create_pod(entry);
+        self.happened(Happening::PodPending { pod });
+    }
+
+    /// A pod called `pod` as the workload called `key` makes them.
+    pub(super) fn workload_pod(&mut self, key: &PodKey, pod: &PodKey) -> Option<Pod> {
+        let entry = self.cluster.workloads.get(key)?;
         let workload = &entry.workload;
         let owner = |api_version: &str, kind: &str, name: String| {
             Some(Owner { api_version: api_version.to_owned(), kind: kind.to_owned(), name })
@@ -151,15 +164,11 @@ impl World {
             StoryWorkloadKind::Job => owner("batch/v1", "Job", workload.name.to_string()),
             StoryWorkloadKind::Pod => None,
         };
-        let pod = pod_key(workload, name);
-        let (spec, runs_for) = (Arc::clone(&workload.spec), workload.runs_for);
+        let spec = Arc::clone(&workload.spec);
         let workload = workload.clone();
         let mut created = self.new_pod(pod.clone(), owner, spec);
         created.volumes = self.cluster.volumes_of(&workload, &pod.name);
-        let controller = Controller::Workload(key.clone());
-        let entry = PodEntry { pod: created, controller, pinned: None, runs_for, deletion: None };
-        self.create_pod(entry);
-        self.happened(Happening::PodPending { pod });
+        Some(created)
     }
 
     /// A DaemonSet goes, and the garbage collector takes its pods.

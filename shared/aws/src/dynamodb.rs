@@ -31,6 +31,7 @@ mod promised;
 mod table;
 
 pub use catalog_store::DynamoCatalogStore;
+pub use item::RecordForm;
 
 use aws_sdk_dynamodb::Client;
 use futures_util::{
@@ -57,8 +58,8 @@ use self::{
     guard::Guard,
     head::HeadUpdate,
     item::{
-        BATCH_PREFIX, CLAIM_PREFIX, COMMAND_PREFIX, Item, MEASURED_PREFIX, REFUSALS_PREFIX,
-        UNAVAILABLE_PREFIX, Unreadable, claim_from_item, command_from_item, key,
+        BATCH_PREFIX, CLAIM_PREFIX, COMMAND_PREFIX, Item, MEASURED_PREFIX, Partition,
+        REFUSALS_PREFIX, UNAVAILABLE_PREFIX, Unreadable, claim_from_item, command_from_item, key,
         measured_from_item, measured_item, number, pulse_from_item, pulse_item, pulse_key,
         refusals_from_item, refusals_item, refusals_key, unavailable_from_item, unavailable_item,
         validation_from_item, validation_item, validation_key,
@@ -78,12 +79,24 @@ pub struct DynamoLedger {
     table: String,
     /// Partition of what all clusters of the region share.
     region: String,
+    form: RecordForm,
 }
 
 impl DynamoLedger {
     /// The ledger in the table called `table`, for clusters in `region`.
     pub fn new(client: Client, table: &str, region: &str) -> Self {
-        Self { client, table: table.to_owned(), region: item::region_partition(region) }
+        let form = RecordForm::default();
+        Self { client, table: table.to_owned(), region: item::region_partition(region), form }
+    }
+
+    /// The same, with records of claims written as `form` says.
+    #[must_use]
+    pub fn writing(self, form: RecordForm) -> Self {
+        Self { form, ..self }
+    }
+
+    fn partition<'a>(&'a self, cluster: &'a ClusterName) -> Partition<'a> {
+        Partition { table: &self.table, cluster, form: self.form }
     }
 }
 
@@ -168,7 +181,7 @@ impl Ledger for DynamoLedger {
                 }
             }
         }
-        let transaction = to_transaction(&self.table, cluster, &self.region, &commit)?;
+        let transaction = to_transaction(self.partition(cluster), &self.region, &commit)?;
         if self.transact(transaction.writes, Some(transaction.token)).await? {
             return Ok(CommitOutcome::Committed(self.counters_after(cluster, &commit).await?));
         }

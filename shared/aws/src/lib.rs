@@ -28,7 +28,7 @@ mod ssm;
 mod wire;
 
 pub use account::{Account, Endpoints, InvalidAccount, Service};
-pub use dynamodb::{DynamoCatalogStore, DynamoLedger};
+pub use dynamodb::{DynamoCatalogStore, DynamoLedger, RecordForm};
 pub use ec2::{Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates};
 pub use eks::{Connection, EksClusters};
 pub use iam::IamProfiles;

@@ -52,7 +52,7 @@ impl Platform {
 
     /// The ledger.
     pub fn ledger(&self) -> DynamoLedger {
-        self.account.ledger(&self.settings.table)
+        self.account.ledger(&self.settings.table).writing(self.settings.record_form)
     }
 
     /// The queues.

@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use aws::{Connection, Endpoints, QueueUrls, Service};
+use aws::{Connection, Endpoints, QueueUrls, RecordForm, Service};
 use handlers::DryRuns;
 use model::ClusterName;
 use tracing::level_filters::LevelFilter;
@@ -35,8 +35,10 @@ pub(crate) mod variables {
     /// `true` has nothing checked by a dry run before it is launched, as Karpenter's `DISABLE_DRY_RUN`; `false`
     /// without it.
     pub(crate) const DISABLE_DRY_RUN: &str = "JOURNEYMAN_DISABLE_DRY_RUN";
-    /// Seconds between two looks for pending pods, 1 to 60; 3 without it.
+    /// Seconds between two looks for pending pods, 1 to 60; 5 without it.
     pub(crate) const POLL_INTERVAL_SECONDS: &str = "JOURNEYMAN_POLL_INTERVAL_SECONDS";
+    /// `true` has claims written as functions of the release of commit 405e221 read them; `false` without it.
+    pub(crate) const FORMER_RECORDS: &str = "JOURNEYMAN_FORMER_RECORDS";
 }
 
 /// Seconds between two looks for pending pods, at least and at most.
@@ -61,6 +63,8 @@ pub struct Settings {
     pub poll_interval_seconds: u32,
     /// Whether launches are checked before classes are ready.
     pub dry_runs: DryRuns,
+    /// How claims are written.
+    pub record_form: RecordForm,
 }
 
 /// Everything that is wrong with the environment, one line each.
@@ -105,9 +109,10 @@ impl Settings {
             |seconds| POLL_INTERVAL_SECONDS.contains(seconds),
             "a whole number from 1 to 60",
         );
-        let is_disabled =
-            reader.parsed(variables::DISABLE_DRY_RUN, false, |_| true, "`true` or `false`");
+        let is_disabled = reader.switch(variables::DISABLE_DRY_RUN);
         let dry_runs = if is_disabled { DryRuns::Disabled } else { DryRuns::Enabled };
+        let is_former = reader.switch(variables::FORMER_RECORDS);
+        let record_form = if is_former { RecordForm::Text } else { RecordForm::Packed };
         match cluster {
             Some(cluster) if reader.problems.is_empty() => Ok(Self {
                 cluster,
@@ -118,6 +123,7 @@ impl Settings {
                 log_level,
                 poll_interval_seconds,
                 dry_runs,
+                record_form,
             }),
             _ => Err(InvalidSettings(reader.problems)),
         }
@@ -155,6 +161,10 @@ impl<G: Fn(&str) -> Option<String>> Reader<G> {
         }
         self.problems.push(format!("{name}: `{text}` is not {rule}"));
         otherwise
+    }
+
+    fn switch(&mut self, name: &str) -> bool {
+        self.parsed(name, false, |_| true, "`true` or `false`")
     }
 
     fn cluster(&mut self) -> Option<ClusterName> {
@@ -199,11 +209,13 @@ mod tests {
         assert_eq!(settings.queues.launch, "https://sqs.test/launch");
         assert_eq!(settings.connection, Connection::default());
         assert_eq!(settings.log_level, LevelFilter::INFO);
-        assert_eq!(settings.poll_interval_seconds, 3);
+        assert_eq!(settings.poll_interval_seconds, 5);
         assert_eq!(settings.dry_runs, DryRuns::Enabled);
-        let disabled = BTreeMap::from([(variables::DISABLE_DRY_RUN, "true")]);
-        let settings = read(&complete().into_iter().chain(disabled).collect()).unwrap();
+        assert_eq!(settings.record_form, RecordForm::Packed);
+        let switched = [(variables::DISABLE_DRY_RUN, "true"), (variables::FORMER_RECORDS, "true")];
+        let settings = read(&complete().into_iter().chain(switched).collect()).unwrap();
         assert_eq!(settings.dry_runs, DryRuns::Disabled);
+        assert_eq!(settings.record_form, RecordForm::Text);
     }
 
     #[test]

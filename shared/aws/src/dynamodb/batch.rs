@@ -6,13 +6,13 @@
 //! So whoever reads batches first and claims second sees every claim.
 
 use aws_sdk_dynamodb::types::{Delete, TransactWriteItem};
-use model::{BatchId, ClusterName, NodeClaim};
+use model::{BatchId, NodeClaim};
 use ports::PortError;
 
 use super::{
     commit::{incomplete, to_put},
     guard::{self, Guard},
-    item::{self, BATCH_PREFIX, CLAIMS, Item, RECORD, Unreadable},
+    item::{self, BATCH_PREFIX, CLAIMS, Item, Partition, RECORD, Unreadable},
 };
 
 /// Claims that leave in one transaction; the item that they leave is one more.
@@ -41,10 +41,10 @@ pub(super) fn prefix(batch: &BatchId) -> String {
 }
 
 /// The item of `claims`, which are of one batch, as it is promised.
-pub(super) fn promised(cluster: &ClusterName, claims: &[&NodeClaim]) -> Option<Item> {
+pub(super) fn promised(to: Partition<'_>, claims: &[&NodeClaim]) -> Option<Item> {
     let first = claims.first()?;
     let key = format!("{}{}", prefix(&first.batch), first.batch_index);
-    Some(to_item(cluster, &key, claims))
+    Some(to_item(to, &key, claims))
 }
 
 /// That there is no such item.
@@ -52,10 +52,10 @@ pub(super) fn is_new() -> Guard {
     Guard::absent(CLAIMS)
 }
 
-fn to_item(cluster: &ClusterName, key: &str, claims: &[&NodeClaim]) -> Item {
-    let mut item = item::key(cluster, key);
+fn to_item(to: Partition<'_>, key: &str, claims: &[&NodeClaim]) -> Item {
+    let mut item = item::key(to.cluster, key);
     item.insert(CLAIMS.to_owned(), item::number(count(claims.len())));
-    item.insert(RECORD.to_owned(), item::packed(&wire::record::encode_claims(claims)));
+    item.insert(RECORD.to_owned(), to.form.of(&wire::record::encode_claims(claims)));
     item
 }
 
@@ -65,7 +65,7 @@ fn count(claims: usize) -> u64 {
 
 impl Batch {
     pub(super) fn of(item: &Item) -> Result<Self, Unreadable> {
-        let claims = wire::record::decode_claims(&item::packed_text_of(item, RECORD)?);
+        let claims = wire::record::decode_claims(&item::record_of(item)?);
         let claims =
             claims.map_err(|error| item::unreadable(item, format!("`{RECORD}`: {error}")))?;
         Ok(Self { key: item::text_of(item, item::ITEM)?.to_owned(), claims })
@@ -75,19 +75,18 @@ impl Batch {
     /// left. Claims only ever leave a batch, so their number tells one state of it from all others.
     pub(super) fn without(
         &self,
-        table: &str,
-        cluster: &ClusterName,
+        to: Partition<'_>,
         gone: &[NodeClaim],
         leaving: Leaving,
     ) -> Result<(Vec<TransactWriteItem>, Self), PortError> {
         let stays = |claim: &&NodeClaim| gone.iter().all(|leaving| leaving.name != claim.name);
         let left: Vec<&NodeClaim> = self.claims.iter().filter(stays).collect();
-        let mut writes = vec![self.shrunk(table, cluster, &left)?];
+        let mut writes = vec![self.shrunk(to, &left)?];
         if leaving == Leaving::ToOwnItems {
             for claim in gone {
-                let item = item::claim_item(cluster, claim);
+                let item = item::claim_item(to, claim);
                 item::check_size(&item)?;
-                writes.push(to_put(table, item, Some(Guard::absent(item::VERSION)))?);
+                writes.push(to_put(to.table, item, Some(Guard::absent(item::VERSION)))?);
             }
         }
         let claims = left.into_iter().cloned().collect();
@@ -97,17 +96,16 @@ impl Batch {
     /// The write after which only `left` are here.
     fn shrunk(
         &self,
-        table: &str,
-        cluster: &ClusterName,
+        to: Partition<'_>,
         left: &[&NodeClaim],
     ) -> Result<TransactWriteItem, PortError> {
         let is_as_read = Guard::equal(CLAIMS, item::number(count(self.claims.len())));
         if !left.is_empty() {
-            return to_put(table, to_item(cluster, &self.key, left), Some(is_as_read));
+            return to_put(to.table, to_item(to, &self.key, left), Some(is_as_read));
         }
         let mut delete = Delete::builder()
-            .table_name(table)
-            .set_key(Some(item::key(cluster, &self.key).into_iter().collect()))
+            .table_name(to.table)
+            .set_key(Some(item::key(to.cluster, &self.key).into_iter().collect()))
             .condition_expression(is_as_read.expression())
             .expression_attribute_names(guard::ATTRIBUTE, is_as_read.attribute());
         if let Some(value) = is_as_read.value() {

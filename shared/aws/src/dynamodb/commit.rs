@@ -15,7 +15,7 @@ use super::{
     TRANSACTION, batch,
     guard::{self, Guard},
     head::HeadUpdate,
-    item::{self, Item},
+    item::{self, Item, Partition},
 };
 
 /// What is sent for a commit.
@@ -29,17 +29,17 @@ pub(super) struct Transaction {
 /// The transaction that makes `commit` real: the head first. `region` is the partition of what all
 /// clusters share.
 pub(super) fn to_transaction(
-    table: &str,
-    cluster: &ClusterName,
+    to: Partition<'_>,
     region: &str,
     commit: &Commit,
 ) -> Result<Transaction, PortError> {
+    let Partition { table, cluster, .. } = to;
     let mut puts: Vec<(Item, Option<Guard>)> = Vec::new();
     for claims in batch_items(&commit.promised) {
-        puts.extend(batch::promised(cluster, &claims).map(|item| (item, Some(batch::is_new()))));
+        puts.extend(batch::promised(to, &claims).map(|item| (item, Some(batch::is_new()))));
     }
     for claim in &commit.adopted {
-        let item = item::claim_item(cluster, claim);
+        let item = item::claim_item(to, claim);
         puts.push((item, Some(Guard::absent(item::VERSION))));
     }
     for (offering, until) in &commit.unavailable_offerings {
@@ -59,7 +59,7 @@ pub(super) fn to_transaction(
     // Each digest goes into the next: one number for the whole content, in order.
     let mut add = |item: &Item| content = digest(format!("{content} {item:?}").as_bytes());
     for claim in &commit.changed {
-        let item = item::claim_item(cluster, claim);
+        let item = item::claim_item(to, claim);
         item::check_size(&item)?;
         add(&item);
         writes.push(to_update(table, &ItemUpdate::of_claim(&item, item::follows(claim)))?);

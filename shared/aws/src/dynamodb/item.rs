@@ -73,9 +73,32 @@ pub(super) fn text(text: &str) -> AttributeValue {
     AttributeValue::S(text.to_owned())
 }
 
-/// `text` as it stands in items of which there are many.
-pub(super) fn packed(text: &str) -> AttributeValue {
-    AttributeValue::B(Blob::new(wire::packed::pack(text)))
+/// Where the items of a cluster are written, and how.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Partition<'a> {
+    pub(super) table: &'a str,
+    pub(super) cluster: &'a ClusterName,
+    pub(super) form: RecordForm,
+}
+
+/// How the records of claims are written. Both forms are read.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RecordForm {
+    /// In a few hundred bytes: the table is paid for by the kilobyte.
+    #[default]
+    Packed,
+    /// As a text, for functions of the release of commit 405e221 that share the table.
+    Text,
+}
+
+impl RecordForm {
+    /// `record` as it stands in items of which there are many.
+    pub(super) fn of(self, record: &str) -> AttributeValue {
+        match self {
+            Self::Packed => AttributeValue::B(Blob::new(wire::packed::pack(record))),
+            Self::Text => text(record),
+        }
+    }
 }
 
 pub(super) fn number(number: impl Into<i128>) -> AttributeValue {
@@ -136,14 +159,14 @@ fn item<const N: usize>(
     whole
 }
 
-pub(super) fn claim_item(cluster: &ClusterName, claim: &NodeClaim) -> Item {
+pub(super) fn claim_item(to: Partition<'_>, claim: &NodeClaim) -> Item {
     let mut whole = item(
-        cluster,
+        to.cluster,
         &claim_key(&claim.name),
         [
             (PHASE, text(claim.phase.as_str())),
             (VERSION, number(claim.version)),
-            (RECORD, packed(&wire::record::encode_claim(claim))),
+            (RECORD, to.form.of(&wire::record::encode_claim(claim))),
         ],
     );
     if let Some(instance) = &claim.instance {
@@ -248,7 +271,7 @@ fn seconds_rounded_up(at: Timestamp) -> i64 {
 }
 
 pub(super) fn claim_from_item(item: &Item) -> Result<NodeClaim, Unreadable> {
-    let record = wire::record::decode_claim(&packed_text_of(item, RECORD)?);
+    let record = wire::record::decode_claim(&record_of(item)?);
     let claim = record.map_err(|error| unreadable(item, format!("`{RECORD}`: {error}")))?;
     // The table's conditions see the attributes, the code sees the record.
     let version: u64 = number_of(item, VERSION)?;
@@ -367,13 +390,13 @@ pub(super) fn text_of<'a>(item: &'a Item, name: &str) -> Result<&'a str, Unreada
     value.map(String::as_str).ok_or_else(|| unreadable(item, format!("`{name}` must be a text")))
 }
 
-/// The text of [`packed`]; a text that is not packed, as the release of commit 405e221 wrote it, is read, too.
-pub(super) fn packed_text_of<'a>(item: &'a Item, name: &str) -> Result<Cow<'a, str>, Unreadable> {
-    let Some(Ok(packed)) = item.get(name).map(AttributeValue::as_b) else {
-        return text_of(item, name).map(Cow::Borrowed);
+/// A record in either form.
+pub(super) fn record_of(item: &Item) -> Result<Cow<'_, str>, Unreadable> {
+    let Some(Ok(packed)) = item.get(RECORD).map(AttributeValue::as_b) else {
+        return text_of(item, RECORD).map(Cow::Borrowed);
     };
     let text = wire::packed::unpack(packed.as_ref());
-    text.map(Cow::Owned).map_err(|error| unreadable(item, format!("`{name}`: {error}")))
+    text.map(Cow::Owned).map_err(|error| unreadable(item, format!("`{RECORD}`: {error}")))
 }
 
 pub(super) fn number_of<T: std::str::FromStr>(item: &Item, name: &str) -> Result<T, Unreadable> {

@@ -69,7 +69,7 @@ impl DynamoLedger {
                 if some.is_empty() {
                     break;
                 }
-                let (writes, left) = batch.without(&self.table, cluster, &some, leaving)?;
+                let (writes, left) = batch.without(self.partition(cluster), &some, leaving)?;
                 if !self.transact(writes, None).await? {
                     return Ok(false);
                 }

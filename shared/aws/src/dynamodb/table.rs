@@ -198,7 +198,7 @@ impl DynamoLedger {
         cluster: &ClusterName,
         claim: &NodeClaim,
     ) -> Result<WriteOutcome, PortError> {
-        let item = claim_item(cluster, claim);
+        let item = claim_item(self.partition(cluster), claim);
         item::check_size(&item)?;
         let update = ItemUpdate::of_claim(&item, item::follows(claim));
         let mut request = self

@@ -23,6 +23,10 @@ fn cluster() -> ClusterName {
     ClusterName::new("demo").unwrap()
 }
 
+fn to(cluster: &ClusterName) -> Partition<'_> {
+    Partition { table: "ledger", cluster, form: RecordForm::Packed }
+}
+
 fn offering() -> OfferingKey {
     OfferingKey {
         capacity_type: CapacityType::OnDemand,
@@ -73,12 +77,12 @@ fn waiting() -> Command {
 
 /// `item guard` of each write of `commit`.
 fn written(commit: &Commit) -> Vec<String> {
-    lines(&to_transaction("ledger", &cluster(), REGION, commit).unwrap().writes)
+    lines(&to_transaction(to(&cluster()), REGION, commit).unwrap().writes)
 }
 
 fn lines(writes: &[TransactWriteItem]) -> Vec<String> {
     let text = |value: &aws_sdk_dynamodb::types::AttributeValue| {
-        value.as_s().or_else(|_| value.as_n()).unwrap().clone()
+        value.as_s().or_else(|_| value.as_n()).map_or_else(|_| "packed".to_owned(), String::clone)
     };
     let line = |write: &TransactWriteItem| {
         let (item, condition, names, values) = match (write.put(), write.update(), write.delete()) {
@@ -136,12 +140,12 @@ fn a_commit_is_one_transaction_and_every_write_has_its_condition() {
 #[test]
 fn claims_leave_their_batch_as_they_get_items_of_their_own() {
     let claims: Vec<NodeClaim> = testkit::build::batch("demo-4-0", 3);
-    let together = batch::promised(&cluster(), &claims.iter().collect::<Vec<_>>()).unwrap();
+    let together = batch::promised(to(&cluster()), &claims.iter().collect::<Vec<_>>()).unwrap();
     let promised = Batch::of(&together).unwrap();
     assert_eq!(promised.claims, claims);
     let asked = |index: usize| NodeClaim { version: 2, ..claims[index].clone() };
     let (writes, left) =
-        promised.without("ledger", &cluster(), &[asked(1)], Leaving::ToOwnItems).unwrap();
+        promised.without(to(&cluster()), &[asked(1)], Leaving::ToOwnItems).unwrap();
     assert_eq!(
         lines(&writes),
         ["batch#demo-4-0#0 if claims = 3", "claim#demo-4-0-1 if attribute_not_exists(version)"]
@@ -149,11 +153,10 @@ fn claims_leave_their_batch_as_they_get_items_of_their_own() {
     let put = writes[0].put().unwrap().item().clone().into_iter().collect();
     assert_eq!(Batch::of(&put).unwrap(), left);
     let (writes, left) =
-        left.without("ledger", &cluster(), &[asked(0), asked(2)], Leaving::ToOwnItems).unwrap();
+        left.without(to(&cluster()), &[asked(0), asked(2)], Leaving::ToOwnItems).unwrap();
     assert_eq!(lines(&writes)[0], "delete batch#demo-4-0#0 if claims = 2");
     assert!(left.claims.is_empty());
-    let (writes, left) =
-        promised.without("ledger", &cluster(), &claims[..2], Leaving::ForGood).unwrap();
+    let (writes, left) = promised.without(to(&cluster()), &claims[..2], Leaving::ForGood).unwrap();
     assert_eq!(lines(&writes), ["batch#demo-4-0#0 if claims = 3"]);
     assert_eq!(left.claims, claims[2..]);
 }
@@ -176,7 +179,7 @@ fn a_commit_is_conditioned_by_what_it_must_not_have_missed() {
 #[test]
 fn a_commit_counts_what_it_does() {
     let counted = |commit: Commit| {
-        let writes = to_transaction("ledger", &cluster(), REGION, &commit).unwrap().writes;
+        let writes = to_transaction(to(&cluster()), REGION, &commit).unwrap().writes;
         let values = writes[0].update().unwrap().expression_attribute_values().unwrap().clone();
         [":arrived", ":departed"].map(|name| values[name].as_n().unwrap().clone())
     };
@@ -194,7 +197,7 @@ fn a_commit_counts_what_it_does() {
 #[test]
 fn a_claim_is_rewritten_attribute_by_attribute() {
     let update = |claim: &NodeClaim| {
-        let update = ItemUpdate::of_claim(&claim_item(&cluster(), claim), item::follows(claim));
+        let update = ItemUpdate::of_claim(&claim_item(to(&cluster()), claim), item::follows(claim));
         assert_eq!(update.key.keys().collect::<Vec<_>>(), ["cluster", "item"]);
         update.expression
     };
@@ -213,8 +216,7 @@ fn a_claim_is_rewritten_attribute_by_attribute() {
 
 #[test]
 fn the_token_is_the_same_only_for_the_same_content() {
-    let token =
-        |commit: &Commit| to_transaction("ledger", &cluster(), REGION, commit).unwrap().token;
+    let token = |commit: &Commit| to_transaction(to(&cluster()), REGION, commit).unwrap().token;
     let commit = commit();
     assert_eq!(token(&commit), token(&commit.clone()));
     assert!(token(&commit).len() <= 36);
@@ -236,7 +238,7 @@ fn the_token_is_the_same_only_for_the_same_content() {
 #[test]
 fn a_claim_comes_back_as_it_was_stored() {
     let claim = claim("default-1-0", 6);
-    let item = claim_item(&cluster(), &claim);
+    let item = claim_item(to(&cluster()), &claim);
     assert_eq!(claim_from_item(&item).unwrap(), claim);
     assert_eq!(item["phase"].as_s().unwrap(), "initialized");
     assert_eq!(item["version"].as_n().unwrap(), "6");
@@ -245,12 +247,30 @@ fn a_claim_comes_back_as_it_was_stored() {
 }
 
 #[test]
+fn functions_of_405e221_read_what_is_written_for_them() {
+    let cluster = cluster();
+    let for_them = Partition { form: RecordForm::Text, ..to(&cluster) };
+    let claims = [claim("default-1-0", 6)];
+    let claim_alone = claim_item(for_them, &claims[0]);
+    assert_eq!(claim_alone["record"].as_s().unwrap(), &wire::record::encode_claim(&claims[0]));
+    assert_eq!(claim_from_item(&claim_alone).unwrap(), claims[0]);
+    let together = batch::promised(for_them, &claims.each_ref()).unwrap();
+    assert_eq!(
+        together["record"].as_s().unwrap(),
+        &wire::record::encode_claims(&claims.each_ref())
+    );
+    let (writes, _) =
+        Batch::of(&together).unwrap().without(for_them, &claims, Leaving::ToOwnItems).unwrap();
+    assert!(writes[1].put().unwrap().item()["record"].is_s());
+}
+
+#[test]
 fn failures_of_a_claim_stand_beside_its_record_and_come_back() {
     let retry = Some(Retry { failures: 2, not_before: time("2026-11-21T12:00:04Z") });
     let claim = NodeClaim { retry, ..claim("default-1-0", 6) };
-    let mut item = claim_item(&cluster(), &claim);
+    let mut item = claim_item(to(&cluster()), &claim);
     // Functions of the release of commit 405e221 refuse a record with a member that is new to them.
-    assert!(!item["record"].as_s().unwrap().contains("failures"));
+    assert!(!item::record_of(&item).unwrap().contains("failures"));
     assert_eq!(claim_from_item(&item).unwrap(), claim);
     item.insert("retry".to_owned(), item::text("soon"));
     assert_eq!(claim_from_item(&item).unwrap(), NodeClaim { retry: None, ..claim });
@@ -259,12 +279,12 @@ fn failures_of_a_claim_stand_beside_its_record_and_come_back() {
 #[test]
 fn a_claim_without_an_instance_is_not_in_the_index() {
     let claim = NodeClaim { instance: None, ..claim("default-1-0", 1) };
-    assert!(!claim_item(&cluster(), &claim).contains_key("instance_id"));
+    assert!(!claim_item(to(&cluster()), &claim).contains_key("instance_id"));
 }
 
 #[test]
 fn a_record_that_disagrees_with_its_attributes_is_reported() {
-    let mut item = claim_item(&cluster(), &claim("default-1-0", 6));
+    let mut item = claim_item(to(&cluster()), &claim("default-1-0", 6));
     item.insert("version".to_owned(), number(7));
     assert_eq!(
         claim_from_item(&item).unwrap_err().to_string(),
@@ -275,7 +295,7 @@ fn a_record_that_disagrees_with_its_attributes_is_reported() {
 
 #[test]
 fn what_is_unavailable_is_in_the_partition_of_the_region() {
-    let writes = to_transaction("ledger", &cluster(), REGION, &commit()).unwrap().writes;
+    let writes = to_transaction(to(&cluster()), REGION, &commit()).unwrap().writes;
     let partitions = writes.iter().filter_map(|write| {
         let item = write.put()?.item();
         Some((item["item"].as_s().ok()?.starts_with("cooling#"), item["cluster"].as_s().ok()?))
@@ -398,11 +418,13 @@ fn every_ledger_draws_an_id_of_its_own() {
 
 #[test]
 fn an_item_that_dynamodb_would_refuse_is_not_sent() {
+    let cluster = cluster();
+    let as_text = Partition { form: RecordForm::Text, ..to(&cluster) };
     let small = claim("default-1-0", 6);
-    assert!(item::check_size(&claim_item(&cluster(), &small)).is_ok());
+    assert!(item::check_size(&claim_item(as_text, &small)).is_ok());
     let long = "x".repeat(limits::ITEM_BYTES_MAX);
     let large = NodeClaim { message: Some(long.as_str().into()), ..small };
-    let error = item::check_size(&claim_item(&cluster(), &large)).unwrap_err();
+    let error = item::check_size(&claim_item(as_text, &large)).unwrap_err();
     assert_eq!(error.fault, Fault::Permanent);
     let source = error.source.unwrap().to_string();
     assert!(source.starts_with("item `claim#default-1-0` has 4"), "{source}");

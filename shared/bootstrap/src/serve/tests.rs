@@ -44,8 +44,11 @@ async fn answer(
         Ok(())
     };
     let settings = Settings::read(|name| {
-        use crate::settings::variables::{DISABLE_DRY_RUN, LOG_LEVEL, POLL_INTERVAL_SECONDS};
-        let has_default = [DISABLE_DRY_RUN, LOG_LEVEL, POLL_INTERVAL_SECONDS].contains(&name);
+        use crate::settings::variables::{
+            DISABLE_DRY_RUN, FORMER_RECORDS, LOG_LEVEL, POLL_INTERVAL_SECONDS,
+        };
+        let has_default =
+            [DISABLE_DRY_RUN, FORMER_RECORDS, LOG_LEVEL, POLL_INTERVAL_SECONDS].contains(&name);
         (!has_default).then(|| "demo".to_owned())
     })
     .unwrap();

@@ -12,6 +12,7 @@ fn settings() -> Settings {
         Some(match name {
             crate::settings::variables::CLUSTER_NAME => "demo".to_owned(),
             crate::settings::variables::DISABLE_DRY_RUN
+            | crate::settings::variables::FORMER_RECORDS
             | crate::settings::variables::LOG_LEVEL
             | crate::settings::variables::POLL_INTERVAL_SECONDS => String::new(),
             name => name.to_lowercase(),
@@ -76,7 +77,7 @@ fn schedules_and_messages_ask_their_function_to_look() {
         for (trigger, signal) in signals {
             let expected = match function {
                 Function::Provision => {
-                    format!("ProvisionTrigger {{ signal: {signal}, poll_interval_seconds: 3 }}")
+                    format!("ProvisionTrigger {{ signal: {signal}, poll_interval_seconds: 5 }}")
                 }
                 Function::Launch => format!("Pulse({signal})"),
                 _ => signal.to_owned(),

@@ -32,17 +32,36 @@ struct Sent {
     body: Value,
 }
 
+/// An answer that is given once.
+#[derive(Debug)]
+struct Answer {
+    /// The only path for which it is given; without it, whatever is asked next.
+    path: Option<&'static str>,
+    code: u16,
+    body: String,
+}
+
 /// What is answered in turn, and what was asked.
 #[derive(Clone, Debug)]
 struct Server {
-    answers: Arc<Mutex<VecDeque<(u16, String)>>>,
+    answers: Arc<Mutex<VecDeque<Answer>>>,
     sent: Arc<Mutex<Vec<Sent>>>,
 }
 
 impl Server {
     fn new(answers: impl IntoIterator<Item = (u16, Value)>) -> Self {
-        let answers = answers.into_iter().map(|(code, body)| (code, body.to_string())).collect();
-        Self { answers: Arc::new(Mutex::new(answers)), sent: Arc::default() }
+        Self::of(answers.into_iter().map(|answer| (None, answer)))
+    }
+
+    /// Answers of requests that are made side by side.
+    fn at_paths(answers: impl IntoIterator<Item = (&'static str, (u16, Value))>) -> Self {
+        Self::of(answers.into_iter().map(|(path, answer)| (Some(path), answer)))
+    }
+
+    fn of(answers: impl Iterator<Item = (Option<&'static str>, (u16, Value))>) -> Self {
+        let answers =
+            answers.map(|(path, (code, body))| Answer { path, code, body: body.to_string() });
+        Self { answers: Arc::new(Mutex::new(answers.collect())), sent: Arc::default() }
     }
 
     fn client(&self) -> Client {
@@ -77,9 +96,11 @@ impl Server {
             content_type: header(header::CONTENT_TYPE),
             body: serde_json::from_slice(&body).unwrap_or_default(),
         });
-        let answer = self.answers.lock().unwrap().pop_front();
-        let (code, text) = answer.ok_or("nobody expected this request")?;
-        Ok(Response::builder().status(code).body(Body::from(text.into_bytes())).unwrap())
+        let mut answers = self.answers.lock().unwrap();
+        let is_for = |answer: &Answer| answer.path.is_none_or(|path| path == parts.uri.path());
+        let expected = answers.iter().position(is_for).and_then(|index| answers.remove(index));
+        let Answer { code, body, .. } = expected.ok_or("nobody expected this request")?;
+        Ok(Response::builder().status(code).body(Body::from(body.into_bytes())).unwrap())
     }
 
     fn sent(&self) -> Vec<Sent> {

@@ -130,6 +130,8 @@ impl Scenario {
         let mut settings = WorldSettings::with_seed(seed);
         settings.start = self.start.unwrap_or(settings.start);
         settings.never_joins_per_mille = self.never_joins_per_mille;
+        // Nobody reads it here, and a week of it is long.
+        settings.trace = simulator::Trace::Dropped;
         settings
     }
 

@@ -143,21 +143,30 @@ fn instance_type<'a>(
     types: &'a [Arc<InstanceType>],
     linked: &[&NodePool],
 ) -> Option<&'a Arc<InstanceType>> {
-    // Cheapest first among those whose image needs no device.
-    let order = |instance_type: &Arc<InstanceType>| -> Option<(bool, HourlyPrice)> {
-        let cheapest = on_demand(instance_type).map(|offering| offering.price).min()?;
-        Some((needs_device(image_for(instance_type, &class.images)?), cheapest))
+    let price = |known: &InstanceType| on_demand(known).map(|offering| offering.price).min();
+    let mut sold: Vec<(HourlyPrice, &Arc<InstanceType>)> =
+        types.iter().filter_map(|known| Some((price(known)?, known))).collect();
+    sold.sort_by(|(price, a), (other, b)| price.cmp(other).then_with(|| a.name.cmp(&b.name)));
+    // The cheapest whose image needs no device; where there is none, the cheapest that has an image. There
+    // are hundreds of types, and one of the first will do: images are looked for one by one.
+    let first = |is_meant: &dyn Fn(&InstanceType) -> bool| {
+        let mut with_device = None;
+        for (_, known) in sold.iter().filter(|(_, known)| is_meant(known)) {
+            match image_for(known, &class.images) {
+                Some(image) if needs_device(image) => with_device = with_device.or(Some(*known)),
+                Some(_) => return Some(*known),
+                None => {}
+            }
+        }
+        with_device
     };
-    let mut usable: Vec<_> = types.iter().filter_map(|t| Some((order(t)?, t))).collect();
-    usable.sort_by(|(entry, a), (other, b)| entry.cmp(other).then_with(|| a.name.cmp(&b.name)));
-    let usable = || usable.iter().map(|(_, instance_type)| *instance_type);
-    let of_pools = || usable().find(|known| linked.iter().any(|pool| may_launch(pool, known)));
-    let ordinary = || {
-        let mut names = ORDINARY.iter();
-        names.find_map(|name| usable().find(|known| known.name.as_str() == *name))
+    let wanted: Vec<Requirements> = linked.iter().map(|pool| wanted(pool)).collect();
+    let of_pools = || {
+        first(&|known| wanted.iter().any(|wanted| known.requirements.intersects(wanted).is_ok()))
     };
+    let ordinary = || ORDINARY.iter().find_map(|name| first(&|known| known.name.as_str() == *name));
     let chosen = if class.class.image_family.is_windows() { None } else { of_pools() };
-    chosen.or_else(ordinary).or_else(|| usable().next())
+    chosen.or_else(ordinary).or_else(|| first(&|_| true))
 }
 
 fn needs_device(image: &Image) -> bool {
@@ -165,11 +174,12 @@ fn needs_device(image: &Image) -> bool {
     requirements.any(|requirement| !requirement.allows_absence())
 }
 
-fn may_launch(pool: &NodePool, instance_type: &InstanceType) -> bool {
+/// What instance types must be like to be launched for `pool`.
+fn wanted(pool: &NodePool) -> Requirements {
     let mut wanted = pool.template.requirements.clone();
     let labels = pool.template.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     wanted.add_all(&Requirements::of_labels(labels));
-    instance_type.requirements.intersects(&wanted).is_ok()
+    wanted
 }
 
 /// A claim on one instance of that type, on demand: dedicated as soon as a pool says that it may be.

@@ -233,6 +233,11 @@ impl Requirement {
         self.allows_absence() || (self.has_label_key() && has_value())
     }
 
+    /// Whether both have a value that `other` lists and that a label can have.
+    pub(crate) fn takes_value_of(&self, other: &Self) -> bool {
+        !other.is_complement && other.label_values().any(|v| self.has(v) && other.has(v))
+    }
+
     fn has_label_key(&self) -> bool {
         id::is_qualified_name(self.key.as_str())
     }

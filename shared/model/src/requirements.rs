@@ -171,10 +171,17 @@ impl Requirements {
 
     /// What no node can be labeled with, although it is in both sets.
     fn no_label(&self, wanted: &Requirement) -> Option<Incompatible> {
-        let requirement = self.get(wanted.key().as_str())?;
-        let mut both = [wanted.clone(), requirement.intersection(wanted)].into_iter();
-        let unsatisfiable = both.find(|requirement| !requirement.can_be_satisfied())?;
-        Some(Incompatible::NoLabel(Box::new(unsatisfiable)))
+        let offered = self.get(wanted.key().as_str())?;
+        let no_label = |requirement| Some(Incompatible::NoLabel(Box::new(requirement)));
+        if !wanted.can_be_satisfied() {
+            return no_label(wanted.clone());
+        }
+        // Nearly always one of the values wanted will do, and nothing has to be made to see it.
+        if offered.takes_value_of(wanted) {
+            return None;
+        }
+        let both = offered.intersection(wanted);
+        if both.can_be_satisfied() { None } else { no_label(both) }
     }
 
     /// Whether every label that both name has a value that satisfies both.

@@ -280,9 +280,9 @@ impl fmt::Display for Remark<'_> {
 fn said(outlook: &Found<'_>, node: &str) -> Vec<String> {
     let mut by_reason: Vec<(Remark<'_>, Vec<Method>)> = Vec::new();
     for (method, answer) in &outlook.outlook.answers {
-        let note = answer.notes.iter().find(|(name, _)| name.as_str() == node);
         let goes_first = || answer.proposal.as_ref()?.nodes().next().map(Remark::After);
-        let Some(reason) = note.map(|(_, why)| Remark::Objection(why)).or_else(goes_first) else {
+        let note = answer.notes.get(node).map(Remark::Objection);
+        let Some(reason) = note.or_else(goes_first) else {
             continue;
         };
         match by_reason.iter_mut().find(|(known, _)| *known == reason) {

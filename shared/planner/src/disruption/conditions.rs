@@ -8,7 +8,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, InstanceType, NodeClaim, Requirement, Requirements, labels,
+    CapacityType, InstanceType, NodeClaim, Offering, Requirement, Requirements, labels,
     node_pool::NodePool,
     requirements::Undefined,
     static_hash::{NODE_CLASS, NODE_POOL},
@@ -114,41 +114,44 @@ fn has_other_hash(claim: &NodeClaim, pool: &NodePool) -> bool {
     versions.0 == versions.1 && hashes.0 != hashes.1
 }
 
-/// The labels of a claim: what its instance type says, what its launch decided, its own.
+/// The labels of a claim that its pool or an offering asks for: what its instance type says, what its
+/// launch decided, its own.
 fn known_labels(
     state: &State<'_>,
     entry: &StateNode<'_>,
     claim: &NodeClaim,
     pool: &NodePool,
 ) -> Requirements {
+    let asked = &pool.template.requirements;
+    let is_asked = |key: &str| asked.contains(key) || Offering::LABELS.contains(&key);
     let mut requirements = Requirements::new();
+    let mut put = |key: &str, value: &str| {
+        if let (true, Ok(requirement)) = (is_asked(key), Requirement::of_label(key, value)) {
+            requirements.replace(requirement);
+        }
+    };
     if let Some(instance) = &claim.instance {
         let instance_type = state.instance_type(pool, instance.instance_type.as_str());
-        let single = instance_type.into_iter().flat_map(|known| known.requirements.iter());
-        for requirement in single.filter(|label| label.single_value().is_some()) {
-            requirements.replace(requirement.clone());
+        for requirement in instance_type.into_iter().flat_map(|known| known.requirements.iter()) {
+            if let Some(value) = requirement.single_value() {
+                put(requirement.key().as_str(), value);
+            }
         }
         for (key, value) in [
             (labels::INSTANCE_TYPE, instance.instance_type.as_str()),
             (labels::ZONE, instance.zone.as_str()),
             (labels::CAPACITY_TYPE, instance.capacity_type.as_str()),
         ] {
-            put(&mut requirements, key, value);
+            put(key, value);
         }
     }
-    put(&mut requirements, labels::NODE_POOL, claim.node_pool.as_str());
-    put(&mut requirements, labels::NODE_CLASS, claim.node_class.as_str());
+    put(labels::NODE_POOL, claim.node_pool.as_str());
+    put(labels::NODE_CLASS, claim.node_class.as_str());
     let map = claim.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     for (key, value) in entry.all_labels().chain(map) {
-        put(&mut requirements, key, value);
+        put(key, value);
     }
     requirements
-}
-
-fn put(requirements: &mut Requirements, key: &str, value: &str) {
-    if let Ok(requirement) = Requirement::of_label(key, value) {
-        requirements.replace(requirement);
-    }
 }
 
 /// Whether the pool's class has an offering like the one that the claim came from, to be bought now

@@ -199,7 +199,7 @@ pub enum CatalogOrder {
 pub struct SimulateArgs {
     /// Cluster objects to play (NodePools, EC2NodeClasses, workloads): a file, a directory, or `-`. With
     /// nodes, NodeClaims and pods, as `kubectl get … -o yaml` saves them, it starts from what runs there.
-    #[arg(long, value_name = "DIR|FILE")]
+    #[arg(long, value_name = "DIR|FILE", num_args = 1..)]
     pub manifests: Vec<PathBuf>,
     /// Read directories with all that are in them.
     #[arg(short = 'R', long)]

@@ -296,6 +296,7 @@ fn w1_no_complaint_is_longer_than_the_window() {
         complains("plan cluster.yaml pods.yaml", 0, ""),
         complains("plan nowhere-at-all-and-with-a-name-that-no-window-has-room-for", 2, ""),
         complains("simulate --manifests cluster.yaml pods.yaml", 2, ""),
+        complains("validate cluster.yaml pods.yaml nowhere-at-all-and-with-a-long-name", 2, ""),
         complains("catalog --where arch", 2, ""),
     ];
     for call in calls {
@@ -327,13 +328,29 @@ fn d18_colors_go_when_the_terminal_has_none_or_nobody_wants_them() {
     }
 }
 
+/// `command` as a shell in a terminal starts it. Whoever runs the tests in the background of a script
+/// has them ignore Ctrl-C, and what they start with them, as every program does that is started so.
+fn interruptible(command: Command) -> Command {
+    // <https://man7.org/linux/man-pages/man5/proc_pid_status.5.html>: a bit for each signal, from 1 on.
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let ignored = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let ignored = ignored.map(|mask| u64::from_str_radix(mask.trim(), 16).expect("a mask"));
+    if ignored.is_none_or(|mask| mask & (1 << 1) == 0) {
+        return command;
+    }
+    let mut reset = Command::new("env");
+    reset.arg("--default-signal=INT").arg(command.get_program()).args(command.get_args());
+    reset.current_dir(command.get_current_dir().expect("the folder of the test"));
+    reset
+}
+
 #[test]
 fn d1_ctrl_c_ends_a_command_at_once() {
     let folder = folder("terminal-interrupt");
     let calls = [answers("simulate --duration 2000h", ""), answers("plan -", "")];
     for call in calls {
         let terminal = Terminal::open();
-        let mut command = journeyman(&call, &folder);
+        let mut command = interruptible(journeyman(&call, &folder));
         command.stdin(Stdio::piped()).stdout(terminal.line()).stderr(terminal.line());
         let mut child = command.spawn().expect("the command starts");
         // Nobody but the program itself may hold its end open.

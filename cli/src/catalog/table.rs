@@ -17,11 +17,13 @@ use crate::{
     screen::Screen,
 };
 
-/// Labels that have short names of their own; others are `karpenter.k8s.aws/instance-NAME`.
-const SHORT: [(&str, &str); 6] = [
+/// Labels that have short names of their own; others are `karpenter.k8s.aws/instance-NAME`, of which
+/// `instance-NAME` may be written, too.
+const SHORT: [(&str, &str); 7] = [
     ("arch", labels::ARCH),
     ("os", labels::OS),
     ("type", labels::INSTANCE_TYPE),
+    ("instance-type", labels::INSTANCE_TYPE),
     ("zone", labels::ZONE),
     ("zone-id", labels::ZONE_ID),
     ("capacity-type", labels::CAPACITY_TYPE),
@@ -38,7 +40,8 @@ impl Filter {
             let bad = |rule: &str| BadInput::one(format!("--where: `{text}`: {rule}"));
             let (key, values) = text.split_once('=').ok_or_else(|| bad("must be LABEL=VALUE"))?;
             let short = SHORT.iter().find(|(short, _)| *short == key).map(|(_, label)| *label);
-            let text = format!("karpenter.k8s.aws/instance-{key}");
+            let name = key.strip_prefix("instance-").unwrap_or(key);
+            let text = format!("karpenter.k8s.aws/instance-{name}");
             let key = short.unwrap_or_else(|| if key.contains('/') { key } else { &text });
             if !labels::is_well_known(key) {
                 return Err(bad("no instance type has such a label"));
@@ -108,10 +111,12 @@ pub(super) fn write(
             format!("without {}, for want of room: -o json has everything", spared.join(", "));
         screen.text(0, &text, out)?;
     }
-    let nothing = offered - number;
-    let text =
-        format!("{} of {number} types; {nothing} more have no available offering", rows.len());
-    screen.text(0, &text, out)
+    let others = match offered - number {
+        0 => String::new(),
+        1 => "; 1 more has no available offering".to_owned(),
+        nothing => format!("; {nothing} more have no available offering"),
+    };
+    screen.text(0, &format!("{} of {number} types{others}", rows.len()), out)
 }
 
 /// As many columns as the window has room for, and those that it has none for.

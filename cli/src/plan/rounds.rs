@@ -47,6 +47,8 @@ pub(super) fn after(facts: &Facts, plan: &Plan, wanted: u32) -> Vec<Round> {
 
 /// As if `plan` had been launched, each claim as its cheapest offering, and its pods had been bound.
 fn carry_out(facts: &mut Facts, plan: &Plan, round: u32) {
+    // Claims are called after the commit that promises them.
+    facts.ledger.head.counters.arrivals += 1;
     for (place, promise) in plan.promises.iter().enumerate() {
         if let Some(claim) = launched(facts, promise, round, place) {
             facts.ledger.claims.insert(claim.name.clone(), claim);

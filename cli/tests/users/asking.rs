@@ -81,6 +81,45 @@ fn w6_the_facts_that_render_wants_can_be_filled_in() {
 }
 
 #[test]
+fn w7_the_catalog_has_columns_for_gpus_networks_and_disks_and_both_prices() {
+    let folder = folder("w7", &[]);
+    let answer = run(&folder, "catalog --where gpu-count=1 --where instance-family=g6 --sort name");
+    let mut lines = answer.out.lines();
+    let heads = lines.next().unwrap_or_default();
+    for head in ["MEMORY", "GPU", "NETWORK", "NVME", "ON-DEMAND", "SPOT"] {
+        assert!(heads.contains(head), "{heads}");
+    }
+    let row = lines.find(|line| line.trim_start().starts_with("g6.xlarge "));
+    let row: Vec<&str> =
+        row.unwrap_or_default().split("  ").filter(|cell| !cell.is_empty()).collect();
+    for cell in ["1 l4", "250 GB", "14.7Gi"] {
+        assert!(row.iter().any(|shown| shown.trim() == cell), "no {cell} in {row:?}");
+    }
+    assert_eq!(row.iter().filter(|cell| cell.trim().starts_with('$')).count(), 3, "{row:?}");
+    answer.is_silent_about(&["0 more"]);
+}
+
+#[test]
+fn w8_help_says_what_the_program_is_and_directories_are_read_with_all_in_them() {
+    let folder = folder(
+        "w8-all",
+        &[("in/class.yaml", CLASS), ("in/deeper/pool.yaml", POOL), ("in/deeper/w.yaml", "a: b")],
+    );
+    run(&folder, "--help").says(&[
+        "Karpenter without the controller.",
+        "nodes of an Amazon EKS cluster",
+        "Nothing that it does changes a cluster",
+    ]);
+    for words in
+        ["plan -R in", "hash -R in", "validate -R in", "simulate -R --manifests in --duration 1m"]
+    {
+        let answer = run(&folder, words);
+        assert_eq!(answer.code, Some(0), "{words}: {}", answer.complaints);
+    }
+    run(&folder, "hash -R in").says(&["NodePool/general", "EC2NodeClass/default"]);
+}
+
+#[test]
 fn w8_shells_can_complete_the_command() {
     let folder = folder("w8", &[]);
     for (shell, text) in [

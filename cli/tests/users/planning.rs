@@ -112,9 +112,8 @@ fn d23_the_table_says_how_many_types_a_claim_carries() {
     planned.says(&["  600    default/web"]);
 }
 
-#[test]
-fn d24_a_node_that_goes_is_not_said_to_stay() {
-    let node = "\
+/// An empty node of the pool, which may be consolidated.
+const NODE: &str = "\
 apiVersion: v1
 kind: Node
 metadata:
@@ -150,13 +149,45 @@ status:
   - {type: Initialized, status: \"True\", reason: Initialized, lastTransitionTime: 2026-08-01T08:00:00Z}
   - {type: Consolidatable, status: \"True\", reason: Consolidatable, lastTransitionTime: 2026-08-01T08:00:00Z}
 ";
-    let files = [("class.yaml", CLASS), ("pool.yaml", POOL), ("node.yaml", node)];
+
+#[test]
+fn d24_a_node_that_goes_is_not_said_to_stay() {
+    let files = [("class.yaml", CLASS), ("pool.yaml", POOL), ("node.yaml", NODE)];
     let folder = folder("d24", &files);
     let words = "plan . --disruption --now 2026-08-01T12:00:00Z";
     run(&folder, words).says(&["1 node would go, by emptiness: saves $73.58 a month"]);
     let explained = run(&folder, &format!("{words} --explain ip-1"));
     explained.says(&["ip-1 goes by emptiness"]);
     explained.is_silent_about(&["stays"]);
+}
+
+#[test]
+fn w5_disruption_says_first_what_goes_and_then_why_the_rest_stays_and_until_when() {
+    let budget = "  disruption:\n    budgets:\n    - {nodes: \"2\"}\n    - {nodes: \"0\", reasons: \
+                  [Underutilized], schedule: \"0 11 * * *\", duration: 3h}\n";
+    let pool = format!("{POOL}{budget}");
+    let nodes: Vec<String> = (1..=5)
+        .map(|number| {
+            let node = NODE.replace("ip-1", &format!("ip-{number}"));
+            let node = node.replace("general-1", &format!("general-{number}"));
+            let node = node.replace("uid: n1", &format!("uid: n{number}"));
+            node.replace("i-0123456789abcdef0", &format!("i-0123456789abcde{number}0"))
+        })
+        .collect();
+    let files =
+        [("class.yaml", CLASS), ("pool.yaml", &*pool), ("nodes.yaml", &nodes.join("---\n"))];
+    let folder = folder("w5", &files);
+    let planned = run(&folder, "plan . --disruption --now 2026-08-01T12:00:00Z");
+    let first = planned.out.lines().next();
+    assert_eq!(first, Some("2 nodes would go, by emptiness: saves $147 a month, 0 pods move"));
+    planned.says(&[
+        "3 nodes stay (--explain NODE says more)",
+        "  ip-3, ip-4, ip-5\n",
+        "general: the budget leaves no node for Underutilized, until 2026-08-01T14:00:00Z",
+    ]);
+    let json = run(&folder, "plan . --disruption --now 2026-08-01T12:00:00Z -o json").json();
+    assert_eq!(json["stays"].as_array().map(Vec::len), Some(3));
+    assert_eq!(json["budgets"]["general"]["Underutilized"], 0);
 }
 
 #[test]
@@ -176,6 +207,63 @@ fn d26_min_values_that_are_not_reached_are_named_and_so_is_what_was_lowered() {
     ]);
     run(&folder, "plan . --min-values-policy BestEffort")
         .says(&["general: minValues of karpenter.k8s.aws/instance-family lowered from 3 to 2"]);
+}
+
+#[test]
+fn w1_the_json_has_totals_reasons_by_pool_and_what_was_left_out() {
+    let big = deployment("big", 1).replace("800m", "9000");
+    let job = "apiVersion: batch/v1\nkind: CronJob\nmetadata: {name: nightly}\n";
+    let workloads = [deployment("web", 3_000), big, job.to_owned()].join("---\n");
+    let one_type = "- {key: node.kubernetes.io/instance-type, operator: In, values: [m7i.large]}";
+    let pool = format!("{POOL}      {one_type}\n");
+    let files = [("class.yaml", CLASS), ("pool.yaml", &*pool), ("web.yaml", &workloads)];
+    let folder = folder("w1", &files);
+    run(&folder, "plan .").says(&[
+        "1,500 nodes would be launched, from $151 an hour ($110,376 a month)",
+        "CronJob nightly: its pods are left out",
+    ]);
+    let json = run(&folder, "plan . -o json").json();
+    let totals = &json["totals"];
+    assert_eq!(totals["nodes"], 1_500);
+    assert_eq!(totals["pricePerHour"], "151.2");
+    assert_eq!(totals["podsOnNewNodes"], 3_000);
+    assert_eq!(totals["podsUnschedulable"], 1);
+    let of_pool = &totals["byNodePool"]["general"];
+    assert_eq!((&of_pool["nodes"], &of_pool["pods"]), (&1_500.into(), &3_000.into()));
+    let reason = &json["unschedulable"][0]["reasons"][0];
+    assert_eq!(reason["nodePool"], "general");
+    assert!(reason["message"].to_string().contains("needs 9000 cpu"), "{reason}");
+    assert!(json["leftOut"][0].to_string().contains("CronJob nightly"), "{json}");
+}
+
+#[test]
+fn w2_it_is_said_what_would_be_tried_again_and_rounds_show_it() {
+    let apart = "spec: {affinity: {podAntiAffinity: \
+                 {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: \
+                 topology.kubernetes.io/zone, labelSelector: {matchLabels: {app: web}}}]}}, \
+                 containers";
+    let web = deployment("web", 3).replace("spec: {containers", apart);
+    let files = [("class.yaml", CLASS), ("pool.yaml", POOL), ("web.yaml", &*web)];
+    let folder = folder("w2", &files);
+    let planned = run(&folder, "plan .");
+    planned.says(&["No place for 2 pods", "would be tried again after these launch"]);
+    // A rule and its inverse say it once.
+    assert_eq!(planned.out.matches("a pod to keep away from").count(), 2, "{}", planned.out);
+    let again = run(&folder, "plan . --rounds 3");
+    let [_, second] = again.out.split("Round 2").collect::<Vec<_>>()[..] else {
+        panic!("{}", again.out)
+    };
+    let [second, third] = second.split("Round 3").collect::<Vec<_>>()[..] else {
+        panic!("{}", again.out)
+    };
+    assert!(second.contains("us-west-2b") && second.contains("No place for 1 pod"), "{second}");
+    // What was launched in the rounds before is there.
+    assert!(third.contains("us-west-2c") && !third.contains("No place"), "{third}");
+    let json = run(&folder, "plan . --rounds 3 -o json").json();
+    let waiting = json["unschedulable"].as_array().expect("pods");
+    let later = waiting.iter().filter(|pod| pod["placedAfterLaunch"] == true).count();
+    assert_eq!((waiting.len(), later), (2, 1));
+    assert_eq!(json["rounds"][1]["unschedulable"].as_array().map(Vec::len), Some(0));
 }
 
 #[test]

@@ -133,3 +133,20 @@ fn w4_a_simulation_starts_from_what_runs_in_a_saved_cluster() {
     run(&folder, "simulate --manifests .")
         .complains(&["Node ip-1: is in eu-west-1a, and the simulated account in us-west-2"]);
 }
+
+#[test]
+fn w4_the_summary_comes_first_and_what_is_alike_is_said_once() {
+    let giant = deployment("giant", 5).replace("800m", "9000");
+    let web = deployment("web", 30);
+    let files =
+        [("class.yaml", CLASS), ("pool.yaml", POOL), ("web.yaml", &*web), ("g.yaml", &giant)];
+    let folder = folder("w4-summary", &files);
+    let words = "simulate --manifests class.yaml pool.yaml web.yaml g.yaml --duration 5m";
+    let played = run(&folder, words);
+    let places =
+        ["Summary after", "No place for", "What happened"].map(|text| played.out.find(text));
+    assert!(places.is_sorted() && places[0].is_some(), "{}", played.out);
+    played.says(&["35 pods created", "default/giant ×5: general: needs 9000 cpu"]);
+    // Once in the summary, once when it was found out.
+    assert_eq!(played.out.matches("needs 9000 cpu").count(), 2, "{}", played.out);
+}

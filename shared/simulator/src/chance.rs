@@ -83,9 +83,20 @@ impl Chance {
 
     /// A text of `length` letters and digits, as Kubernetes appends to generated names.
     pub fn suffix(&mut self, length: usize) -> String {
-        const LETTERS: &[u8] = b"bcdfghjklmnpqrstvwxz2456789";
+        self.text(length, b"bcdfghjklmnpqrstvwxz2456789")
+    }
+
+    /// The hash of a pod template, as Kubernetes puts it into the names of ReplicaSets and pods: a number
+    /// of nine digits, each written as one of ten letters and digits.
+    ///
+    /// <https://github.com/kubernetes/apimachinery/blob/master/pkg/util/rand/rand.go>, `SafeEncodeString`.
+    pub fn template_hash(&mut self) -> String {
+        self.text(9, b"456789bcdf")
+    }
+
+    fn text(&mut self, length: usize, letters: &[u8]) -> String {
         (0..length)
-            .filter_map(|_| LETTERS.get(self.index(LETTERS.len())))
+            .filter_map(|_| letters.get(self.index(letters.len())))
             .map(|byte| char::from(*byte))
             .collect()
     }

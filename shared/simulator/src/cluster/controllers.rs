@@ -39,7 +39,7 @@ impl World {
             entry.workload = workload;
             return;
         }
-        let hash = self.chances.cluster.suffix(9);
+        let hash = self.chances.cluster.template_hash();
         let started = workload.clone();
         let entry = WorkloadEntry { workload, pods: BTreeSet::new(), done: 0, hash };
         self.cluster.workloads.insert(key, entry);

@@ -198,6 +198,8 @@ impl View<'_, '_> {
             let pool = template.name();
             reasons.push(format!("all that it asks for together is nowhere in NodePool {pool}"));
         }
+        // What a rule and its inverse forbid is said in the same words.
+        reasons.dedup();
         reasons.join("; ")
     }
 }
@@ -281,9 +283,13 @@ fn over_limits(template: &Template<'_>, left: &[i64]) -> String {
 }
 
 /// An amount as people say it: memory and disk with at most one digit after the point, rounded
-/// down, everything else as Kubernetes shows it.
+/// down, CPUs with all that there are, everything else as Kubernetes shows it.
 fn show(name: &str, amount: i64) -> String {
     let amount = u64::try_from(amount).unwrap_or_default();
+    if name == "cpu" {
+        let text = format!("{}.{:03}", amount / 1_000, amount % 1_000);
+        return text.trim_end_matches('0').trim_end_matches('.').to_owned();
+    }
     let is_bytes = matches!(name, "memory" | "ephemeral-storage") || name.starts_with("hugepages-");
     if !is_bytes {
         return format_amount(name, amount);
@@ -310,7 +316,10 @@ mod tests {
             ("memory", 4_178_000_000_000, "3.7Ti"),
             ("memory", 1_536 << 20, "1.5Gi"),
             ("memory", 17, "17"),
-            ("cpu", 1_900, "1900m"),
+            ("cpu", 1_900, "1.9"),
+            ("cpu", 893_690, "893.69"),
+            ("cpu", 9_000_000, "9000"),
+            ("cpu", 0, "0"),
             ("nvidia.com/gpu", 3, "3"),
         ] {
             assert_eq!(show(name, amount), text);

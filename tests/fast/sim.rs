@@ -13,6 +13,8 @@
 
 #[path = "sim/calls.rs"]
 mod calls;
+#[path = "sim/commands.rs"]
+mod commands;
 #[path = "sim/dry_run.rs"]
 mod dry_run;
 #[path = "sim/launch_faults.rs"]

@@ -186,7 +186,9 @@ pub const fn receivers(function: Function) -> &'static [Function] {
     match function {
         Function::Provision => &[Function::Provision, Function::Launch],
         Function::Interrupt => &[Function::Provision, Function::Drain],
-        Function::Disrupt => &[Function::Provision, Function::Disrupt, Function::Drain],
+        Function::Disrupt => {
+            &[Function::Provision, Function::Disrupt, Function::Launch, Function::Drain]
+        }
         Function::Launch => &[Function::Launch, Function::Settle],
         Function::Settle | Function::Sweep => {
             &[Function::Provision, Function::Settle, Function::Drain]

@@ -3,8 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    BatchId, CommandId, CommitId, NodeClaim, Plan,
-    disruption::Command,
+    BatchId, CommitId, NodeClaim, Plan,
     facts::Facts,
     ledger::{Basis, Commit, CommitOutcome, Counters, batch_items},
     limits,
@@ -31,20 +30,11 @@ pub(crate) struct Decided<'a> {
     pub(crate) plan: &'a Plan,
     /// What it must not have missed.
     pub(crate) basis: Basis,
-    /// Commands that wait from now on.
-    pub(crate) started: BTreeMap<CommandId, Command>,
-    /// Commands that wait no longer.
-    pub(crate) ended: BTreeSet<CommandId>,
 }
 
 impl<'a> Decided<'a> {
-    /// A plan without commands.
     pub(crate) fn of(plan: &'a Plan, basis: Basis) -> Self {
-        Self { plan, basis, started: BTreeMap::new(), ended: BTreeSet::new() }
-    }
-
-    fn is_empty(&self) -> bool {
-        self.plan.is_empty() && self.started.is_empty() && self.ended.is_empty()
+        Self { plan, basis }
     }
 }
 
@@ -57,7 +47,7 @@ pub(crate) async fn commit(
 ) -> Result<Committed, Error> {
     let head = &facts.ledger.head;
     let mut parent = head.counters;
-    if decided.is_empty() {
+    if decided.plan.is_empty() {
         return Ok(Committed::All(parent));
     }
     plan_check::ensure_valid(facts, decided.plan)?;
@@ -89,24 +79,26 @@ fn identity(commit: &Commit, at: &Invocation) -> CommitId {
 /// Cuts what was decided into commits. The claims of a batch stay together, so that every part is a
 /// valid plan by itself.
 fn parts(decided: &Decided<'_>) -> Vec<Commit> {
-    let Decided { plan, basis, started, ended } = decided;
+    let Decided { plan, basis } = decided;
     let mut parts = Parts { basis: *basis, done: Vec::new() };
+    let load = Load { items: 1, ..Load::default() };
+    // Together with the first promises, which are its replacements if it has any.
+    for (id, command) in &plan.started {
+        parts.room_for(&load).started.insert(id.clone(), command.clone());
+    }
     for batch in batches(plan) {
         let pods = batch.iter().map(|claim| claim.pods.len()).sum();
         let items = batch_items(&batch).len();
         parts.room_for(&Load { items, claims: batch.len(), pods }).promised.extend(batch);
     }
-    let load = Load { items: 1, ..Load::default() };
     for claim in &plan.changes {
         parts.room_for(&load).changed.push(claim.clone());
     }
     for (offering, until) in &plan.unavailable_offerings {
         parts.room_for(&load).unavailable_offerings.insert(offering.clone(), *until);
     }
-    for (id, command) in started {
-        parts.room_for(&load).started.insert(id.clone(), command.clone());
-    }
-    for id in ended {
+    // Once all of its claims are given up.
+    for id in &plan.ended {
         parts.room_for(&load).ended.insert(id.clone());
     }
     for decision in &plan.decisions {

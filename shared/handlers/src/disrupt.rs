@@ -1,34 +1,28 @@
 //! Nodes that are no longer wanted → claims given up.
 //!
-//! Each pass observes the cluster once for all methods. What emptiness and consolidation find waits 15
-//! seconds in the ledger and is carried out only if it still holds. Nodes go only while their pods fit
-//! onto others: launching a node before others go is not supported yet, and every node that stays for it
-//! says so.
+//! Each pass carries commands on that wait for replacements: the ledger alone tells how far these are. When
+//! a look is due, it observes the cluster once for all methods. What emptiness and consolidation find waits
+//! 15 seconds in the ledger and is begun only if it still holds. Where the pods fit onto other nodes, claims
+//! are given up at once; where they need a new one, that is promised first.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod observe;
 
 use jiff::{SignedDuration, Timestamp};
-use launch_template::selection::usable_reservations;
 use model::{
-    CommandId, Function, NodeClaim, Plan, ReservationId,
-    claim::SyncedNodeClaim,
-    disruption::{Command, DisruptionReason, VALIDATION_DELAY},
+    CommandId, Function, NodeClaim, Plan,
+    disruption::{Command, DisruptionReason, Progress, VALIDATION_DELAY},
     facts::Facts,
-    labels,
-    ledger::Basis,
-    node_class::{CapacityReservation, ReservationTerm},
-    pulse::Signal,
+    ledger::{Basis, Counters, Rejected, Snapshot},
+    pulse::{PassEnd, PulseNote, Signal},
 };
 use planner::disruption::{self, Options};
-use ports::{
-    Adapters, Discovery, Invocation, Ledger as _, Listing, Malformed, NodeClaims as _, PortError,
-};
+use ports::{Adapters, Invocation, Ledger as _, NodeClaims as _};
 
 use crate::{
     Error, KnownOffers, Report,
     commit::{ATTEMPTS_MAX, Committed, Decided, commit},
-    error::story,
-    observe::Sources,
+    observe::{Sources, ledger_only},
+    pass::sooner,
     pulse::{Beating, Pass, Start, wake},
 };
 
@@ -38,6 +32,8 @@ const IDLE: SignedDuration = SignedDuration::from_mins(1);
 ///
 /// Karpenter: `pkg/controllers/disruption/controller.go`, `pollingPeriod`.
 const BUSY: SignedDuration = SignedDuration::from_secs(10);
+/// Between two looks at the ledger while replacements are on their way.
+const WAITING: SignedDuration = SignedDuration::from_secs(3);
 
 /// The reasons in the order in which they are asked: the first that finds something acts.
 const REASONS: [DisruptionReason; 3] =
@@ -54,9 +50,9 @@ pub struct DisruptPorts<'a, A: Adapters> {
     pub catalog: &'a A::Catalog,
     /// What EC2NodeClasses select, and which capacity reservations are about to end.
     pub discovery: &'a A::Discovery,
-    /// Where claims are given up, and where commands wait.
+    /// Where claims are given up and promised, and where commands are kept.
     pub ledger: &'a A::Ledger,
-    /// The next beat, `drain` and `provision`.
+    /// The next beat, `launch`, `drain` and `provision`.
     pub mailbox: &'a A::Mailbox,
     /// The time that is left.
     pub clock: &'a A::Clock,
@@ -75,12 +71,10 @@ pub async fn disrupt<A: Adapters>(
     beating.call(signal, at, async |start| pass(ports, start, at).await).await
 }
 
-/// One step: what is decided on one state of the ledger and committed at once.
+/// What is decided on one state of the ledger and committed at once.
 struct Step {
     plan: Plan,
     basis: Basis,
-    started: BTreeMap<CommandId, Command>,
-    ended: BTreeSet<CommandId>,
 }
 
 async fn pass<A: Adapters>(
@@ -88,66 +82,181 @@ async fn pass<A: Adapters>(
     start: &Start,
     at: &Invocation,
 ) -> Result<Pass, Error> {
-    let DisruptPorts { cluster, node_claims, catalog, discovery, ledger, mailbox, offers, .. } =
-        *ports;
-    let sources = Sources::<A> { cluster, catalog, discovery, offers };
-    let snapshot = ledger.snapshot(&at.cluster).await?;
-    let (mut facts, mut malformed) = sources.facts(snapshot, at).await?;
-    observe_deleted(node_claims.synced().await, &mut facts, &mut malformed);
-    observe_ending(discovery, &mut facts, &mut malformed).await;
+    let (read, last) = (start.head.counters, start.pulse.note);
+    let end = |next_at, note| PassEnd { read: Some(read), next_at, note };
+    let (carried, snapshot) = carry_on(ports, at).await?;
+    let Some(snapshot) = snapshot else {
+        let end = end(Some(at.after(WAITING)), last);
+        return Ok(Pass { report: Report { plan: carried, malformed: Vec::new() }, end });
+    };
+    let is_under_way = |command: &Command| command.is_under_way();
+    let mut waits = snapshot.commands.values().any(is_under_way);
+    let (mut report, mut note) = (Report { plan: carried, malformed: Vec::new() }, last);
+    if last.and_then(look_at).is_none_or(|due_at| due_at <= at.now) {
+        let looked = Box::pin(look(ports, snapshot, at)).await?;
+        waits |= looked.report.plan.iter().any(|plan| plan.started.values().any(is_under_way));
+        // Whole seconds, never early.
+        let seconds = looked.next_at.as_millisecond().div_euclid(1_000) + 1;
+        report.plan = both(report.plan, looked.report.plan);
+        report.malformed = looked.report.malformed;
+        note = Some(PulseNote::new(seconds.cast_unsigned(), at.now));
+    }
+    let waiting = waits.then(|| at.after(WAITING));
+    Ok(Pass { report, end: end(sooner(waiting, note.and_then(look_at)), note) })
+}
+
+/// What was made of two plans, one after the other.
+fn both(first: Option<Plan>, then: Option<Plan>) -> Option<Plan> {
+    let (Some(first), Some(then)) = (&first, &then) else { return first.or(then) };
+    let mut plan = then.clone();
+    plan.changes.splice(0..0, first.changes.iter().cloned());
+    plan.decisions.splice(0..0, first.decisions.iter().cloned());
+    Some(plan)
+}
+
+/// When the next look is due, by what the last one left.
+fn look_at(note: PulseNote) -> Option<Timestamp> {
+    Timestamp::from_second(note.digest.cast_signed()).ok()
+}
+
+/// Carries commands on whose replacements are there, or will never be. Brings what was done, and the ledger
+/// afterwards; `None` where others committed first each time.
+async fn carry_on<A: Adapters>(
+    ports: &DisruptPorts<'_, A>,
+    at: &Invocation,
+) -> Result<(Option<Plan>, Option<Snapshot>), Error> {
+    let mut done = None;
     for _ in 0..ATTEMPTS_MAX {
-        let Step { plan, basis, started, ended } = decide(&facts, offers);
-        let next_at = next_at(&facts, &plan, &started, &ended);
-        let decided = Decided { plan: &plan, basis, started, ended };
-        if let Committed::All(counters) = commit(ledger, &facts, &decided, at).await? {
-            if plan.changes.iter().any(NodeClaim::is_deleting) {
-                wake(mailbox, &[Function::Drain, Function::Provision], counters, at).await;
-            }
-            let report = Report { plan: Some(plan), malformed };
-            return Ok(Pass::whole(report, start.head.counters, Some(next_at)));
+        let snapshot = ports.ledger.snapshot(&at.cluster).await?;
+        let plan = disruption::carried_on(&snapshot, at.now);
+        if plan.is_empty() {
+            return Ok((done, Some(snapshot)));
+        }
+        let facts = ledger_only(snapshot, at);
+        let decided = Decided::of(&plan, Basis::Both);
+        if let Committed::All(counters) = commit(ports.ledger, &facts, &decided, at).await? {
+            wake_for(ports, &plan, counters, at).await;
+            done = both(done, Some(plan));
+        }
+    }
+    Ok((done, None))
+}
+
+/// What a look came to.
+struct Looked {
+    report: Report,
+    /// When the next one is due.
+    next_at: Timestamp,
+}
+
+/// Observes the cluster, and begins what there is to be begun.
+async fn look<A: Adapters>(
+    ports: &DisruptPorts<'_, A>,
+    snapshot: Snapshot,
+    at: &Invocation,
+) -> Result<Looked, Error> {
+    let DisruptPorts { cluster, node_claims, catalog, discovery, ledger, offers, .. } = *ports;
+    let sources = Sources::<A> { cluster, catalog, discovery, offers };
+    let (mut facts, mut malformed) = sources.facts(snapshot, at).await?;
+    observe::deleted(node_claims.synced().await, &mut facts, &mut malformed);
+    observe::ending(discovery, &mut facts, &mut malformed).await;
+    for _ in 0..ATTEMPTS_MAX {
+        let Step { plan, basis } = decide(&facts, offers);
+        let next_at = next_at(&facts, &plan);
+        if let Committed::All(counters) =
+            commit(ledger, &facts, &Decided::of(&plan, basis), at).await?
+        {
+            wake_for(ports, &plan, counters, at).await;
+            return Ok(Looked { report: Report { plan: Some(plan), malformed }, next_at });
         }
         // What others did is in the ledger. What they saw of the cluster was seen here, too.
         facts.ledger = ledger.snapshot(&at.cluster).await?;
     }
-    let report = Report { plan: None, malformed };
-    Ok(Pass::whole(report, start.head.counters, Some(at.after(BUSY))))
+    Ok(Looked { report: Report { plan: None, malformed }, next_at: at.after(BUSY) })
 }
 
-/// What is to be done first: what must go, then what was found a while ago, then a new look.
+/// Wakes those who have something to do after `plan`.
+async fn wake_for<A: Adapters>(
+    ports: &DisruptPorts<'_, A>,
+    plan: &Plan,
+    counters: Counters,
+    at: &Invocation,
+) {
+    let mut functions = Vec::new();
+    if !plan.promises.is_empty() {
+        functions.push(Function::Launch);
+    }
+    let is_any_given_up = plan.changes.iter().any(NodeClaim::is_deleting);
+    if is_any_given_up {
+        functions.push(Function::Provision);
+    }
+    let is_found = |command: &Command| command.progress == Progress::Found;
+    if is_any_given_up || !plan.started.values().all(is_found) {
+        functions.push(Function::Drain);
+    }
+    if !functions.is_empty() {
+        wake(ports.mailbox, &functions, counters, at).await;
+    }
+}
+
+/// What is to be done first: what must go, nodes that are kept free for nothing, then what was found a while
+/// ago, then a new look.
 fn decide(facts: &Facts, offers: &KnownOffers) -> Step {
     let options = Options { types: offers.types.clone(), ..Options::deployed() };
-    let nothing = |plan, basis| {
-        let (started, ended) = (BTreeMap::new(), BTreeSet::new());
-        Step { plan, basis, started, ended }
-    };
     let forced = planner::forced(facts);
     if !forced.is_empty() {
-        return nothing(forced, Basis::Claims);
+        return Step { plan: forced, basis: Basis::Claims };
     }
-    if let Some((id, command)) = facts.ledger.commands.first_key_value() {
+    let freed = disruption::freed(facts);
+    if !freed.is_empty() {
+        return Step { plan: freed, basis: Basis::Both };
+    }
+    if let Some((id, command)) = found(&facts.ledger) {
         if facts.now < due_at(command) {
-            return nothing(disruption::observed(facts), Basis::Claims);
+            return Step { plan: disruption::observed(facts), basis: Basis::Claims };
         }
-        let plan = disruption::validated(facts, command, &options);
-        return Step { ended: BTreeSet::from([id.clone()]), ..nothing(plan, Basis::Both) };
+        let plan = disruption::validated(facts, (id, command), &options);
+        return Step { plan, basis: Basis::Both };
     }
     let mut observed = disruption::observed(facts);
     for reason in REASONS {
         let outlook = disruption::look(facts, reason, &options);
         observed.decisions.extend(outlook.decision);
-        match outlook.command {
-            Some(command) if command.method.is_eventual() => {
-                observed.changes.extend(disruption::given_up(facts, &command));
-                return nothing(observed, Basis::Both);
+        let Some(command) = outlook.command else { continue };
+        let id = CommandId::derived(&command);
+        if !command.method.is_eventual() {
+            observed.started.insert(id, command);
+            return Step { plan: observed, basis: Basis::Claims };
+        }
+        match disruption::begun(facts, (&id, &command), &options) {
+            Ok(begun) => {
+                let Plan { changes, decisions, .. } = observed;
+                let mut plan = begun;
+                let goes =
+                    |noted: &NodeClaim| plan.changes.iter().any(|gone| gone.name == noted.name);
+                let noted: Vec<NodeClaim> =
+                    changes.into_iter().filter(|noted| !goes(noted)).collect();
+                plan.changes.extend(noted);
+                plan.decisions.splice(0..0, decisions);
+                return Step { plan, basis: Basis::Both };
             }
-            Some(command) => {
-                let started = BTreeMap::from([(CommandId::derived(&command), command)]);
-                return Step { started, ..nothing(observed, Basis::Claims) };
+            Err(objection) => {
+                let why = Rejected { what: None, why: objection.to_string() };
+                observed
+                    .decisions
+                    .iter_mut()
+                    .last()
+                    .into_iter()
+                    .for_each(|last| last.rejected.push(why.clone()));
             }
-            None => {}
         }
     }
-    nothing(observed, Basis::Claims)
+    Step { plan: observed, basis: Basis::Claims }
+}
+
+/// The command that waits to be validated, if there is one.
+fn found(ledger: &Snapshot) -> Option<(&CommandId, &Command)> {
+    ledger.commands.iter().find(|(_, command)| command.progress == Progress::Found)
 }
 
 fn due_at(command: &Command) -> Timestamp {
@@ -155,67 +264,16 @@ fn due_at(command: &Command) -> Timestamp {
 }
 
 /// When to look again after `plan`.
-fn next_at(
-    facts: &Facts,
-    plan: &Plan,
-    started: &BTreeMap<CommandId, Command>,
-    ended: &BTreeSet<CommandId>,
-) -> Timestamp {
-    let waiting = facts.ledger.commands.iter().filter(|(id, _)| !ended.contains(*id));
-    let due = waiting.map(|(_, command)| command).chain(started.values()).map(due_at).min();
-    let is_idle = plan.changes.is_empty() && ended.is_empty();
-    let delay = if is_idle { IDLE } else { BUSY };
+fn next_at(facts: &Facts, plan: &Plan) -> Timestamp {
+    let waiting = facts
+        .ledger
+        .commands
+        .iter()
+        .filter(|(id, _)| !plan.ended.contains(*id) && !plan.started.contains_key(*id));
+    let commands = waiting.chain(&plan.started).map(|(_, command)| command);
+    let unchecked = commands.filter(|command| command.progress == Progress::Found);
+    let due = unchecked.map(due_at).min();
+    let delay = if plan.is_empty() { IDLE } else { BUSY };
     let again = facts.now.checked_add(delay).unwrap_or(Timestamp::MAX);
     due.map_or(again, |due| due.min(again))
-}
-
-/// Which claims somebody deletes. That nobody can say it now keeps no other claim from going.
-fn observe_deleted(
-    shown: Result<Listing<SyncedNodeClaim>, PortError>,
-    facts: &mut Facts,
-    malformed: &mut Vec<Malformed>,
-) {
-    match shown {
-        Ok(listing) => {
-            let deleted = listing.items.into_iter().filter(|shown| shown.is_deleting);
-            facts.deleted_claims = Some(deleted.map(|shown| shown.name).collect());
-            malformed.extend(listing.malformed);
-        }
-        Err(error) => {
-            let (object, problem) = ("NodeClaims".to_owned(), story(&error));
-            malformed.push(Malformed { object, problem });
-        }
-    }
-}
-
-/// Which capacity blocks with nodes in them are about to end. That nobody can say it now keeps no
-/// other claim from going. One that is over is not asked for: EC2 ends its instances by itself.
-async fn observe_ending(
-    discovery: &impl Discovery,
-    facts: &mut Facts,
-    malformed: &mut Vec<Malformed>,
-) {
-    let default = CapacityReservation::DEFAULT;
-    let of_blocks = planner::reserved(&facts.ledger).filter(|claim| {
-        claim.labels.get(labels::RESERVATION_TYPE).is_none_or(|kind| kind != default)
-    });
-    let id = |claim: &NodeClaim| claim.labels.get(labels::RESERVATION_ID)?.parse().ok();
-    let ids: BTreeSet<ReservationId> = of_blocks.filter_map(id).collect();
-    if ids.is_empty() {
-        facts.ending_reservations = Some(BTreeSet::new());
-        return;
-    }
-    let terms: Vec<ReservationTerm> = ids.into_iter().map(ReservationTerm::Id).collect();
-    match discovery.reservations(&terms).await {
-        Ok(capacity_reservations) => {
-            let usable = usable_reservations(capacity_reservations, facts.now).into_iter();
-            let ending = usable.filter(|capacity_reservation| capacity_reservation.is_expiring);
-            facts.ending_reservations =
-                Some(ending.map(|capacity_reservation| capacity_reservation.id).collect());
-        }
-        Err(error) => {
-            let (object, problem) = ("capacity reservations".to_owned(), story(&error));
-            malformed.push(Malformed { object, problem });
-        }
-    }
 }

@@ -1,10 +1,11 @@
 //! Claims that are given up → pods elsewhere, instances ended, nodes and claims gone.
 //!
-//! A pass looks after every claim that is given up: what EC2, the nodes and the pods say is asked once for
+//! A pass marks nodes that are replaced, and looks after every claim that is given up: what EC2, the nodes and the pods say is asked once for
 //! all, then each claim is visited by itself, then instances are terminated together. A claim, a node or a
 //! pod that fails keeps no other from going. What cannot be read is never taken for absent: its node is
 //! not empty, its instance is not terminated, and the claim says why.
 
+mod mark;
 mod observe;
 
 use futures_util::{StreamExt as _, stream};
@@ -18,7 +19,7 @@ use model::{
 use planner::InstanceView;
 use ports::{Adapters, Fault, Fleet as _, Invocation, Ledger as _, Nodes, PortError};
 
-use self::observe::Observed;
+use self::{mark::Marks, observe::Observed};
 use crate::{
     Error, Report,
     error::story,
@@ -30,6 +31,8 @@ use crate::{
 
 /// Claims that are visited at the same time.
 const AT_ONCE: usize = 16;
+/// Until nodes are marked again that could not be.
+const MARKED_AGAIN: SignedDuration = SignedDuration::from_secs(2);
 /// Evictions of one node that are under way at the same time.
 const EVICTIONS_MAX: usize = 10;
 
@@ -79,29 +82,37 @@ async fn pass<A: Adapters>(
 ) -> Result<Pass, Error> {
     let read = start.head.counters;
     let snapshot = ports.ledger.snapshot(&at.cluster).await?;
+    let last = start.pulse.note;
+    let marks = Marks::of(&snapshot);
+    let is_marked = last.is_some_and(|note| note.digest == marks.digest())
+        || marks.is_empty()
+        || marks.set(ports, at).await;
+    let digest = if is_marked { marks.digest() } else { 0 };
+    let marks_at = (!is_marked).then(|| at.after(MARKED_AGAIN));
     let deleting: Vec<&NodeClaim> =
         snapshot.claims.values().filter(|claim| claim.is_deleting()).collect();
     if deleting.is_empty() {
-        return Ok(Pass::whole(Report::default(), read, None));
+        // Objects are shown anew where something is given up.
+        let note = (digest != 0).then(|| PulseNote::new(digest, Timestamp::UNIX_EPOCH));
+        let end = PassEnd { read: Some(read), next_at: marks_at, note };
+        return Ok(Pass { report: Report::default(), end });
     }
     let waiting = deleting.iter().filter_map(|claim| Some(claim.retry?.not_before));
     let waiting = waiting.filter(|not_before| at.now < *not_before).min();
     let due: Vec<&NodeClaim> = deleting.into_iter().filter(|claim| claim.is_due(at.now)).collect();
     let observed = Observed::look(ports, &due, at).await?;
-    let last = start.pulse.note;
     let (visited, rest_at) = each(due, AT_ONCE, ports.clock, at, async |claim| {
         visit(ports, claim, &observed, last, at).await
     })
     .await;
-    let mut next_at = sooner(waiting, rest_at);
+    let mut next_at = sooner(sooner(waiting, rest_at), marks_at);
     let mut ending = Vec::new();
     for Visited { again, terminate } in visited {
         next_at = sooner(next_at, again);
         ending.extend(terminate);
     }
     next_at = sooner(next_at, terminate(ports, &ending, at).await);
-    let note = Some(PulseNote::new(0, at.now));
-    let end = PassEnd { read: Some(read), next_at, note };
+    let end = PassEnd { read: Some(read), next_at, note: Some(PulseNote::new(digest, at.now)) };
     Ok(Pass { report: Report { plan: None, malformed: observed.malformed }, end })
 }
 

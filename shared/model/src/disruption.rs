@@ -120,6 +120,12 @@ impl fmt::Display for Method {
     }
 }
 
+/// How long a command waits for its replacements before it is rolled back.
+///
+/// Karpenter: `pkg/controllers/disruption/queue.go`, `minRetryDuration`. It waits longer, up to an
+/// hour, only while thousands of nodes are disrupted at once.
+pub const REPLACEMENTS_WITHIN: SignedDuration = SignedDuration::from_mins(10);
+
 /// Nodes to give up together, once their replacements are there.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Command {
@@ -131,6 +137,40 @@ pub struct Command {
     pub candidates: Vec<NodeClaimName>,
     /// What is launched in their place.
     pub replacements: Vec<Replacement>,
+    /// How far it is.
+    pub progress: Progress,
+}
+
+impl Command {
+    /// Whether its replacements were promised and are waited for: its candidates are as good as gone.
+    pub const fn is_under_way(&self) -> bool {
+        matches!(self.progress, Progress::Launching { .. })
+    }
+
+    /// Whether its candidates are to be freed again.
+    pub const fn is_rolled_back(&self) -> bool {
+        matches!(self.progress, Progress::RolledBack { .. })
+    }
+}
+
+/// How far a command is.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Progress {
+    /// It was found, and waits to be validated.
+    Found,
+    /// Its replacements were promised together with this. No new pod goes onto the candidates, which
+    /// are given up once all replacements are initialized.
+    Launching {
+        /// Since when.
+        since: Timestamp,
+        /// The claims of its replacements.
+        claims: Vec<NodeClaimName>,
+    },
+    /// A replacement did not come: the candidates stay, and their nodes take pods again.
+    RolledBack {
+        /// Why, in words.
+        why: String,
+    },
 }
 
 /// A node to launch in place of others.

@@ -193,6 +193,11 @@ impl CommandId {
     pub fn derived(command: &crate::disruption::Command) -> Self {
         Self(Arc::from(format!("{}-{}", command.method, command.found_at.as_second())))
     }
+
+    /// Of what frees nodes again that were found to be kept free for nothing.
+    pub fn freeing(found_at: jiff::Timestamp) -> Self {
+        Self(Arc::from(format!("freeing-{}", found_at.as_second())))
+    }
 }
 
 impl BatchId {

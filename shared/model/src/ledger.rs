@@ -10,7 +10,8 @@ use jiff::{SignedDuration, Timestamp};
 use crate::{
     BatchId, Bytes, CommandId, CommitId, Function, HourlyPrice, ImageId, InstanceId,
     InstanceTypeName, LedgerId, NodeClaim, NodeClaimName, NodePoolName, OfferingKey,
-    disruption::Command, limits,
+    disruption::{Command, Progress},
+    limits,
 };
 
 /// The version of a claim that nobody wrote to since it was promised.
@@ -24,7 +25,8 @@ pub const PROMISED_VERSION: u64 = 1;
 pub struct Counters {
     /// Commits that promised capacity.
     pub arrivals: u64,
-    /// Commits that gave claims up, and withdrawals of claims that got no instance.
+    /// Commits that gave claims up, began to or thought better of it, and withdrawals of claims that got
+    /// no instance.
     pub departures: u64,
 }
 
@@ -124,12 +126,20 @@ pub struct Snapshot {
     pub unavailable_offerings: BTreeMap<OfferingKey, Timestamp>,
     /// The least memory that nodes were seen with.
     pub measured: BTreeMap<MeasuredKey, Bytes>,
-    /// Commands that wait to be validated, by id.
+    /// Commands that are not done, by id.
     pub commands: BTreeMap<CommandId, Command>,
     /// Pools whose launches were refused, by NodePool.
     pub refusals: BTreeMap<NodePoolName, LaunchRefusals>,
     /// Items that could not be read. They stop nothing but themselves.
     pub unreadable: Vec<UnreadableItem>,
+}
+
+impl Snapshot {
+    /// The claims that commands give up once their replacements are there.
+    pub fn being_replaced(&self) -> BTreeSet<&NodeClaimName> {
+        let commands = self.commands.values().filter(|command| command.is_under_way());
+        commands.flat_map(|command| &command.candidates).collect()
+    }
 }
 
 /// That launches for a pool were refused as a whole, and not for want of capacity in one offering.
@@ -200,9 +210,9 @@ pub struct Commit {
     pub changed: Vec<NodeClaim>,
     /// Offerings that are unavailable, and until when. A later time that stands already is kept.
     pub unavailable_offerings: BTreeMap<OfferingKey, Timestamp>,
-    /// Commands that wait from now on.
+    /// Commands as they are from now on.
     pub started: BTreeMap<CommandId, Command>,
-    /// Commands that wait no longer.
+    /// Commands that are done.
     pub ended: BTreeSet<CommandId>,
     /// Why.
     pub decisions: Vec<Decision>,
@@ -213,9 +223,10 @@ impl Commit {
     pub fn next(&self, head: Counters) -> Counters {
         let adds = !self.promised.is_empty() || !self.adopted.is_empty();
         let gives_up = self.changed.iter().any(NodeClaim::is_deleting);
+        let moves = self.started.values().any(|command| command.progress != Progress::Found);
         Counters {
             arrivals: head.arrivals + u64::from(adds),
-            departures: head.departures + u64::from(gives_up),
+            departures: head.departures + u64::from(gives_up || moves),
         }
     }
 

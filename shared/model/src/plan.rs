@@ -1,12 +1,17 @@
 //! What a decision intends, with its reasons. A plan leaves nothing to choose.
 
-use std::{collections::BTreeMap, fmt, sync::Arc};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt,
+    sync::Arc,
+};
 
 use jiff::Timestamp;
 
 use crate::{
-    HourlyPrice, InstanceTypeName, NodeClaim, NodeClaimName, NodeName, NodePoolName, OfferingKey,
-    PodKey,
+    CommandId, HourlyPrice, InstanceTypeName, NodeClaim, NodeClaimName, NodeName, NodePoolName,
+    OfferingKey, PodKey,
+    disruption::Command,
     ledger::{Counters, Decision},
 };
 
@@ -23,6 +28,10 @@ pub struct Plan {
     pub placements: Vec<Placement>,
     /// Pods that find no place, and why.
     pub unplaced: Vec<Unplaced>,
+    /// Commands as they are from now on, by id.
+    pub started: BTreeMap<CommandId, Command>,
+    /// Commands that are done.
+    pub ended: BTreeSet<CommandId>,
     /// Offerings not to be used until a time.
     pub unavailable_offerings: BTreeMap<OfferingKey, Timestamp>,
     /// Why.
@@ -32,7 +41,11 @@ pub struct Plan {
 impl Plan {
     /// Whether it changes anything.
     pub fn is_empty(&self) -> bool {
-        self.promises.is_empty() && self.changes.is_empty() && self.unavailable_offerings.is_empty()
+        self.promises.is_empty()
+            && self.changes.is_empty()
+            && self.started.is_empty()
+            && self.ended.is_empty()
+            && self.unavailable_offerings.is_empty()
     }
 }
 

@@ -11,11 +11,12 @@ use model::{
     repair,
 };
 
-use crate::{Violation, world::World};
+use crate::{Violation, commands, world::World};
 
 pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violation>) {
     let mut names: BTreeSet<&NodeClaimName> = BTreeSet::new();
     let mut disrupted: BTreeMap<(&NodePoolName, DisruptionReason), usize> = BTreeMap::new();
+    commands::check(world, plan, &mut disrupted, violations);
     for change in &plan.changes {
         if !names.insert(&change.name) {
             violations.push(Violation::ChangeTwice(change.name.clone()));
@@ -39,18 +40,12 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violati
             DeletionReason::Expired => not_expired(world, stored),
             DeletionReason::NodeDeleted => not_deleted(world, stored),
             DeletionReason::NodeClaimDeleted => not_asked_to_go(world, stored),
+            DeletionReason::Disrupted(_) if world.is_being_replaced(&stored.name) => {
+                commands::not_replaced(world, plan, &stored.name)
+            }
             DeletionReason::Disrupted(reason) => {
                 *disrupted.entry((&stored.node_pool, reason)).or_default() += 1;
-                match reason {
-                    DisruptionReason::Empty => not_empty(world, stored),
-                    DisruptionReason::Drifted => {
-                        let waits = stored.termination_grace_period.is_some();
-                        not_movable(world, stored, waits)
-                    }
-                    DisruptionReason::Underutilized => not_underutilized(world, stored),
-                    // How long its pods may stay is bounded by what it is ill with.
-                    DisruptionReason::Unhealthy => not_ill(world, stored),
-                }
+                not_disruptable(world, stored, reason)
             }
             DeletionReason::SpotInterrupted
             | DeletionReason::ReservationEnding
@@ -72,6 +67,23 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violati
             violations
                 .push(Violation::Cooling { capacity_type: offering.capacity_type, instance_type });
         }
+    }
+}
+
+/// What speaks against disrupting the claim for `reason`.
+pub(crate) fn not_disruptable(
+    world: &World<'_>,
+    claim: &NodeClaim,
+    reason: DisruptionReason,
+) -> Option<String> {
+    match reason {
+        DisruptionReason::Empty => not_empty(world, claim),
+        DisruptionReason::Drifted => {
+            not_movable(world, claim, claim.termination_grace_period.is_some())
+        }
+        DisruptionReason::Underutilized => not_underutilized(world, claim),
+        // How long its pods may stay is bounded by what it is ill with.
+        DisruptionReason::Unhealthy => not_ill(world, claim),
     }
 }
 
@@ -265,8 +277,10 @@ fn check_budgets(
     let total = nodes.len();
     // Of ill nodes those that are not ready are no others' burden.
     let counts_ill = reason != DisruptionReason::Unhealthy;
-    let is_disrupting =
-        |claim: &NodeClaim, node: &Node| claim.is_deleting() || counts_ill && !node.is_ready;
+    let is_disrupting = |claim: &NodeClaim, node: &Node| {
+        let is_going = claim.is_deleting() || world.is_being_replaced(&claim.name);
+        is_going || counts_ill && !node.is_ready
+    };
     let disrupting = nodes.iter().filter(|(claim, node)| is_disrupting(claim, node)).count();
     let pools = &world.pools;
     let Some(allowed) = pools.get(pool).and_then(|pool| allowed(pool, reason, total)) else {

@@ -13,6 +13,7 @@ mod buffers;
 mod candidates;
 mod changes;
 mod claims;
+mod commands;
 mod crowd;
 mod daemons;
 mod limits;
@@ -69,7 +70,7 @@ pub fn ensure_valid(facts: &Facts, plan: &Plan) -> Result<(), Invalid> {
 #[must_use]
 pub fn violations(facts: &Facts, plan: &Plan) -> Vec<Violation> {
     let (virtual_pods, changed_types) = (buffers::pods(facts), overlays::changed(facts));
-    let world = World::new(facts, &virtual_pods, &changed_types);
+    let world = World::new(facts, plan, &virtual_pods, &changed_types);
     let mut violations = Vec::new();
     let head = facts.ledger.head.counters;
     if plan.parent != head {

@@ -1,8 +1,9 @@
 //! What can be wrong with a plan, each with the object that it is about.
 
 use model::{
-    BatchId, CapacityType, DeletionReason, HourlyPrice, InstanceTypeName, LabelKey, NodeClaimName,
-    NodeClassName, NodePoolName, OfferingKey, PodKey, ledger::Counters, plan::Target,
+    BatchId, CapacityType, CommandId, DeletionReason, HourlyPrice, InstanceTypeName, LabelKey,
+    NodeClaimName, NodeClassName, NodePoolName, OfferingKey, PodKey, ledger::Counters,
+    plan::Target,
 };
 
 /// One thing that is wrong with a plan.
@@ -284,6 +285,14 @@ pub enum Violation {
     /// A changed claim that the ledger does not hold.
     #[error("claim {0} is changed although it is not known")]
     ChangeUnknown(NodeClaimName),
+    /// A command that is begun, or rolled back, breaks a rule.
+    #[error("command {command}: {why}")]
+    Command {
+        /// The command.
+        command: CommandId,
+        /// The rule, in words.
+        why: String,
+    },
     /// A claim that is changed twice.
     #[error("claim {0} is changed twice")]
     ChangeTwice(NodeClaimName),

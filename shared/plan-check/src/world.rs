@@ -1,10 +1,14 @@
 //! The facts, arranged for looking things up. No judgement here.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    InstanceType, InstanceTypeName, NodeClaim, NodeClaimName, NodeClassName, NodeName,
-    NodePoolName, Pod, PodKey, Requirements, Resources, facts::Facts, labels, node::Node,
+    CommandId, InstanceType, InstanceTypeName, NodeClaim, NodeClaimName, NodeClassName, NodeName,
+    NodePoolName, Plan, Pod, PodKey, Requirements, Resources,
+    disruption::{Command, Progress},
+    facts::Facts,
+    labels,
+    node::Node,
     node_pool::NodePool,
 };
 
@@ -21,11 +25,16 @@ pub(crate) struct World<'a> {
     types: BTreeMap<(&'a NodeClassName, &'a InstanceTypeName), &'a InstanceType>,
     /// What overlays make of types, by pool.
     changed_types: &'a Changed,
+    /// Claims that commands of the ledger give up once something took their place.
+    replaced: BTreeSet<&'a NodeClaimName>,
+    /// Claims that commands which the plan begins give up then.
+    begun: BTreeSet<&'a NodeClaimName>,
 }
 
 impl<'a> World<'a> {
     pub(crate) fn new(
         facts: &'a Facts,
+        plan: &'a Plan,
         virtual_pods: &'a [Pod],
         changed_types: &'a Changed,
     ) -> Self {
@@ -61,6 +70,8 @@ impl<'a> World<'a> {
             claim_of,
             types: types_by_class(facts),
             changed_types,
+            replaced: candidates(&facts.ledger.commands),
+            begun: candidates(&plan.started),
         }
     }
 
@@ -102,14 +113,32 @@ impl<'a> World<'a> {
         named.filter_map(|name| self.instance_type(claim, name)).collect()
     }
 
+    /// Whether the claim goes, now or once something took its place.
+    pub(crate) fn is_ending(&self, claim: &NodeClaim) -> bool {
+        claim.is_deleting()
+            || self.is_being_replaced(&claim.name)
+            || self.begun.contains(&claim.name)
+    }
+
+    /// Whether a command of the ledger gives the claim up once something took its place.
+    pub(crate) fn is_being_replaced(&self, claim: &NodeClaimName) -> bool {
+        self.replaced.contains(claim)
+    }
+
     /// Whether what is on the node has to go elsewhere.
     pub(crate) fn is_node_ending(&self, node: &NodeName) -> bool {
         match (self.claim_of.get(node), self.facts.nodes.get(node)) {
-            (Some(claim), _) => claim.is_deleting(),
+            (Some(claim), _) => self.is_ending(claim),
             (None, Some(node)) => node.is_deleting,
             (None, None) => true,
         }
     }
+}
+
+/// The candidates of those `commands` that wait for replacements.
+fn candidates(commands: &BTreeMap<CommandId, Command>) -> BTreeSet<&NodeClaimName> {
+    let launching = |command: &&Command| matches!(command.progress, Progress::Launching { .. });
+    commands.values().filter(launching).flat_map(|command| &command.candidates).collect()
 }
 
 fn types_by_class(facts: &Facts) -> BTreeMap<(&NodeClassName, &InstanceTypeName), &InstanceType> {

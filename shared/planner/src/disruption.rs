@@ -4,13 +4,13 @@
 //!   facts ──► candidates ──► each method, within budgets ──► Command ──► 15 s ──► does it still hold?
 //!             (eviction)     (what if they were gone?)                            │
 //!                                                                                 ▼
-//!                                                                      claims given up: a Plan
+//!                                      claims given up: a Plan ◄── replacements promised: a Plan
 //! ```
 //!
 //! There is one way for everybody: `journeyman plan --disruption` shows each method's answer
 //! ([`outlook`]), the function `disrupt` looks ([`look`]), waits and validates ([`validated`]), and
-//! simulations run that function. They differ in [`Options`] only. Nothing is carried out here: no
-//! node is tainted, no claim promised.
+//! simulations run that function. They differ in [`Options`] only. How a command goes on once it holds,
+//! `command` says ([`begun`], [`carried_on`], [`freed`]).
 //!
 //! Nodes are judged one by one (`candidate`, with what `eviction` says of their pods), then by each
 //! method (`method`, `conditions`), within budgets (`budgets`). What would become of pods is asked of
@@ -23,6 +23,7 @@ mod balanced;
 mod budgets;
 mod candidate;
 mod carry_out;
+mod command;
 mod conditions;
 mod consolidation;
 mod decide;
@@ -51,7 +52,8 @@ use model::NodePoolName;
 use crate::KnownTypes;
 
 pub use crate::eviction::Immovable;
-pub use carry_out::{Found, given_up, look, observed, validated};
+pub use carry_out::{Found, look, observed, validated};
+pub use command::{begun, carried_on, freed, marked};
 pub(crate) use decide::decide;
 pub use decide::{Answer, PreparedCluster};
 pub use objection::Objection;
@@ -72,10 +74,9 @@ pub struct Options {
     /// Whether something watches the cluster and writes down what it sees, as Karpenter's controllers
     /// do: the condition `Drifted`, when pods came and went, which nodes pending pods were promised
     /// to. Without it drift is worked out on every look, since when nodes are empty is noted on their
-    /// claims, and nodes that pending pods fit onto are spared.
+    /// claims, and nodes that pending pods fit onto are spared. What is launched in place of a node is
+    /// launched while it is still there, so that both together are held to the limits of their pool.
     pub is_watched: bool,
-    /// Whether a node may be launched in place of those that go.
-    pub launches: bool,
     /// What was worked out about instance types before. Nothing that is decided depends on it.
     pub types: KnownTypes,
 }
@@ -87,18 +88,16 @@ impl Default for Options {
             work: 100_000_000,
             unseen: BTreeSet::new(),
             is_watched: true,
-            launches: true,
             types: KnownTypes::default(),
         }
     }
 }
 
 impl Options {
-    /// As the function `disrupt` looks: nothing watches between its calls, and launching a node
-    /// before others go is not supported yet.
+    /// As the function `disrupt` looks: nothing watches between its calls.
     #[must_use]
     pub fn deployed() -> Self {
-        Self { is_watched: false, launches: false, ..Self::default() }
+        Self { is_watched: false, ..Self::default() }
     }
 }
 

@@ -50,7 +50,7 @@ mod world;
 pub use disruption::schedule::{CronSchedule, InvalidSchedule};
 pub use lifecycle::{
     adopt::{Adoption, Present, adopt, without_instance},
-    drain::{Drainage, InstanceView, drain},
+    drain::{Drainage, InstanceView, drain, held, released},
     forced::forced,
     guard::{Verdict, verdict},
     interrupt::interrupt,

@@ -64,5 +64,6 @@ pub(crate) mod solver;
 pub(crate) mod output;
 
 pub(crate) mod provision;
+pub(crate) mod replace;
 pub(crate) mod static_pool;
 pub(crate) mod what_if;

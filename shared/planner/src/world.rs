@@ -9,6 +9,7 @@ use model::{NodeClaim, NodeClaimName, NodeName, ProviderId, facts::Facts, node::
 pub(crate) struct World<'a> {
     nodes: BTreeMap<&'a NodeClaimName, &'a Node>,
     claims: BTreeMap<&'a NodeName, &'a NodeClaim>,
+    being_replaced: BTreeSet<&'a NodeClaimName>,
 }
 
 impl<'a> World<'a> {
@@ -18,7 +19,8 @@ impl<'a> World<'a> {
             .values()
             .filter_map(|node| Some((node.provider_id.as_ref()?, node)))
             .collect();
-        let mut world = Self::default();
+        let being_replaced = facts.ledger.being_replaced();
+        let mut world = Self { being_replaced, ..Self::default() };
         for claim in facts.ledger.claims.values() {
             let provider_id =
                 claim.instance.as_ref().map(model::claim::LaunchedInstance::provider_id);
@@ -42,11 +44,22 @@ impl<'a> World<'a> {
         self.claims.get(node).copied()
     }
 
-    /// The nodes whose claims are being given up, and those without a claim that are being deleted.
+    /// Whether a claim is being given up, by whomever, or will be as soon as its replacement is there.
+    pub(crate) fn is_leaving(&self, claim: &NodeClaim) -> bool {
+        is_given_up(claim) || self.is_being_replaced(claim)
+    }
+
+    /// Whether a command gives the claim up once its replacement is there: until then its node is in
+    /// service, and takes no new pods.
+    pub(crate) fn is_being_replaced(&self, claim: &NodeClaim) -> bool {
+        self.being_replaced.contains(&claim.name)
+    }
+
+    /// The nodes whose claims are being given up or replaced, and those without a claim that are being deleted.
     ///
     /// Karpenter: `pkg/controllers/state/statenode.go`, `MarkedForDeletion`.
     pub(crate) fn leaving(&self, facts: &'a Facts) -> BTreeSet<&'a NodeName> {
-        let leaving = self.claims.iter().filter(|(_, claim)| is_leaving(claim));
+        let leaving = self.claims.iter().filter(|(_, claim)| self.is_leaving(claim));
         let is_alone = |node: &&Node| !self.claims.contains_key(&node.name);
         let deleting = facts.nodes.values().filter(|node| node.is_deleting).filter(is_alone);
         leaving.map(|(node, _)| *node).chain(deleting.map(|node| &node.name)).collect()
@@ -54,6 +67,6 @@ impl<'a> World<'a> {
 }
 
 /// Whether a claim is being given up, by whomever.
-pub(crate) fn is_leaving(claim: &NodeClaim) -> bool {
+fn is_given_up(claim: &NodeClaim) -> bool {
     claim.is_deleting() || claim.conditions.is_instance_terminating
 }

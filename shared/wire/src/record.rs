@@ -110,15 +110,15 @@ pub fn decode_pulse(text: &str) -> Result<Pulse, Error> {
     Ok(decode::<pulse::PulseRecordV1>("pulse record", text)?.into_pulse())
 }
 
-/// `command` as JSON with `"v":1`.
+/// `command` as JSON with `"v":1` while it waits, and `"v":2` once it is carried out.
 pub fn encode_command(command: &Command) -> String {
-    encode(&command::CommandRecordV1::of(command))
+    encode(&command::CommandRecord::of(command))
 }
 
 /// The command in `text`.
 pub fn decode_command(text: &str) -> Result<Command, Error> {
     let what = "command record";
-    decode::<command::CommandRecordV1>(what, text)?
+    decode_of::<command::CommandRecord>(&[VERSION, command::CARRIED_OUT], what, text)?
         .into_command()
         .map_err(|problem| Error { what, problem })
 }
@@ -176,6 +176,15 @@ fn encode(record: &impl Serialize) -> String {
 }
 
 fn decode<T: DeserializeOwned>(what: &'static str, text: &str) -> Result<T, Error> {
+    decode_of(&[VERSION], what, text)
+}
+
+/// The record in `text`, if it is of one of the `known` versions.
+fn decode_of<T: DeserializeOwned>(
+    known: &[u32],
+    what: &'static str,
+    text: &str,
+) -> Result<T, Error> {
     #[derive(serde::Deserialize)]
     struct Versioned {
         v: u32,
@@ -184,8 +193,12 @@ fn decode<T: DeserializeOwned>(what: &'static str, text: &str) -> Result<T, Erro
     // The version first: a record of another version would only confuse with its other fields.
     let versioned: Versioned =
         serde_json::from_str(text).map_err(|error| refuse(error.to_string()))?;
-    if versioned.v != VERSION {
-        return Err(refuse(format!("version {} is not supported, only {VERSION} is", versioned.v)));
+    if !known.contains(&versioned.v) {
+        let texts: Vec<String> = known.iter().map(ToString::to_string).collect();
+        let supported = texts.join(" and ");
+        let verb = if known.len() == 1 { "is" } else { "are" };
+        let version = versioned.v;
+        return Err(refuse(format!("version {version} is not supported, only {supported} {verb}")));
     }
     serde_json::from_str(text).map_err(|error| refuse(error.to_string()))
 }

@@ -9,7 +9,7 @@ use model::{CapacityType, PodKey, RegionCatalog};
 use simulator::{Action, Runner, Sim, Stopped, WorldSettings};
 
 /// A NodePool with little room to spare, a class, and pods that fill a few small nodes.
-const MANIFESTS: &str = r#"
+pub(crate) const MANIFESTS: &str = r#"
 apiVersion: karpenter.sh/v1
 kind: NodePool
 metadata: {name: general}

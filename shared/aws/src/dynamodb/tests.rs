@@ -4,7 +4,7 @@ use aws_sdk_dynamodb::types::TransactWriteItem;
 use model::{
     CapacityType, CommandId, CommitId, InstanceTypeName, NodeClaimName, NodePoolName, Zone,
     claim::Retry,
-    disruption::{Command, Method},
+    disruption::{Command, Method, Progress},
     ledger::{Basis, Counters, Decision},
 };
 
@@ -72,7 +72,8 @@ fn command_id(text: &str) -> CommandId {
 fn waiting() -> Command {
     let found_at = time("2026-11-21T12:00:00Z");
     let candidates = vec![NodeClaimName::new("default-1-0").unwrap()];
-    Command { method: Method::Emptiness, found_at, candidates, replacements: Vec::new() }
+    let (method, replacements, progress) = (Method::Emptiness, Vec::new(), Progress::Found);
+    Command { method, found_at, candidates, replacements, progress }
 }
 
 /// `item guard` of each write of `commit`.

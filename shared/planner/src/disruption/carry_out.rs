@@ -1,17 +1,15 @@
 //! What the function `disrupt` makes of the decisions: a look, a command that waits, a plan.
 //!
-//! Nothing is launched in place of nodes yet ([`Options::deployed`]), so commands that need that are
-//! not found here; that a node stays for it is among the reasons. [`super::outlook`] has the whole
-//! truth.
+//! How a command goes on once it has begun, [`super::command`] says.
 
 use model::{
-    DeletionReason, Function, HourlyPrice, NodeClaim, NodeName, Plan,
+    CommandId, DeletionReason, Function, HourlyPrice, NodeClaim, NodeClaimName, NodeName, Plan,
     disruption::{Command, DisruptionReason, Method},
     facts::Facts,
     ledger::{Decision, Rejected},
 };
 
-use super::{Answer, Dropped, Options, Voided, decide, empty_since, still};
+use super::{Answer, Dropped, Objection, Options, Voided, begun, decide, empty_since, still};
 
 /// Reasons that the record of a look keeps.
 const REJECTED_MAX: usize = 20;
@@ -54,8 +52,7 @@ const fn methods(reason: DisruptionReason) -> &'static [Method] {
 }
 
 /// The claims of `command`, given up.
-#[must_use]
-pub fn given_up(facts: &Facts, command: &Command) -> Vec<NodeClaim> {
+pub(super) fn given_up(facts: &Facts, command: &Command) -> Vec<NodeClaim> {
     let reason = DeletionReason::Disrupted(command.method.reason());
     claims(facts, command).map(|claim| claim.given_up(reason, facts.now)).collect()
 }
@@ -64,37 +61,51 @@ fn claims<'f>(facts: &'f Facts, command: &Command) -> impl Iterator<Item = &'f N
     command.candidates.iter().filter_map(|name| facts.ledger.claims.get(name))
 }
 
-/// Gives up what of `command` still holds, and says why the rest does not.
+/// Begins what of `command` still holds, and says why the rest does not.
 #[must_use]
-pub fn validated(facts: &Facts, command: &Command, options: &Options) -> Plan {
-    let nothing = Command { candidates: Vec::new(), ..command.clone() };
-    let (left, mut rejected) = match still(facts, command, options) {
-        Ok(valid) => (valid.command, lines(&valid.dropped, command.method)),
+pub fn validated(facts: &Facts, (id, command): (&CommandId, &Command), options: &Options) -> Plan {
+    let ended = || Plan {
+        parent: facts.ledger.head.counters,
+        ended: [id.clone()].into(),
+        ..Plan::default()
+    };
+    let told = |objection: &Objection| vec![Rejected { what: None, why: objection.to_string() }];
+    let (mut plan, left, mut rejected) = match still(facts, command, options) {
+        Ok(valid) => {
+            let rejected = lines(&valid.dropped, command.method);
+            match begun(facts, (id, &valid.command), options) {
+                Ok(plan) => (plan, valid.command.candidates, rejected),
+                Err(objection) => (ended(), Vec::new(), told(&objection)),
+            }
+        }
         Err(Voided::Churn(dropped) | Voided::Budget(dropped)) => {
-            (nothing, lines(&dropped, command.method))
+            (ended(), Vec::new(), lines(&dropped, command.method))
         }
-        Err(Voided::Scheduling(objection)) => {
-            (nothing, vec![Rejected { what: None, why: objection.to_string() }])
-        }
+        Err(Voided::Scheduling(objection)) => (ended(), Vec::new(), told(&objection)),
     };
     rejected.sort_by_cached_key(ToString::to_string);
-    let prices = claims(facts, &left).filter_map(|claim| Some(claim.instance.as_ref()?.price));
+    if let [decision] = plan.decisions.as_mut_slice() {
+        decision.rejected = rejected;
+    } else if !command.candidates.is_empty() {
+        plan.decisions = vec![Decision { rejected, ..told_of(facts, command.method, &left) }];
+    }
+    plan
+}
+
+/// What is told of claims that are given up.
+pub(super) fn told_of(facts: &Facts, method: Method, left: &[NodeClaimName]) -> Decision {
+    let given_up = || left.iter().filter_map(|name| facts.ledger.claims.get(name));
+    let prices = given_up().filter_map(|claim| Some(claim.instance.as_ref()?.price));
     let total = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
-    let (method, count) = (name(command.method.reason()), left.candidates.len());
+    let (method, count) = (name(method.reason()), left.len());
     let nodes = if count == 1 { "node is" } else { "nodes are" };
     let summary = format!("{method}: {count} {nodes} given up, ${total} per hour");
-    let decision = Decision::about(claims(facts, &left), Function::Disrupt, facts.now, summary);
-    let decision = Decision { rejected, price_before: Some(total), ..decision };
-    Plan {
-        parent: facts.ledger.head.counters,
-        changes: given_up(facts, &left),
-        decisions: if command.candidates.is_empty() { Vec::new() } else { vec![decision] },
-        ..Plan::default()
-    }
+    let decision = Decision::about(given_up(), Function::Disrupt, facts.now, summary);
+    Decision { price_before: Some(total), ..decision }
 }
 
 /// What looking for `reason` is called.
-const fn name(reason: DisruptionReason) -> &'static str {
+pub(super) const fn name(reason: DisruptionReason) -> &'static str {
     match reason {
         DisruptionReason::Empty => "emptiness",
         DisruptionReason::Drifted => "drift",

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 use jiff::SignedDuration;
 use model::{
     NodeName, NodePoolName, Pod, PodKey,
-    disruption::{Command, DisruptionReason, Method, Replacement, VALIDATION_DELAY},
+    disruption::{Command, DisruptionReason, Method, Progress, Replacement, VALIDATION_DELAY},
     facts::Facts,
 };
 
@@ -77,7 +77,7 @@ impl<'a> PreparedCluster<'a> {
     pub fn of(facts: &'a Facts, options: &'a Options) -> Self {
         let state = State::of(facts, facts.now, options);
         let field = Field::of(&state);
-        Self { field, simulator: Simulator::new(facts, options.types.clone()), state, options }
+        Self { field, simulator: Simulator::new(facts, options), state, options }
     }
 
     /// Spares the nodes that pending pods fit onto, where nobody else says which those are.
@@ -230,6 +230,7 @@ impl<'a> PreparedCluster<'a> {
                     }
                     _ => draft.outcome.in_flight.into_iter().map(replacement).collect(),
                 },
+                progress: Progress::Found,
             },
         }
     }

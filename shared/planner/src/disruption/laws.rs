@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    CapacityType, HourlyPrice, NodeName, NodePoolName, Plan, Pod, Requirement,
+    CapacityType, CommandId, HourlyPrice, NodeName, NodePoolName, Plan, Pod, Requirement,
     disruption::{DisruptionReason, Method},
     eviction::PodDisruptionBudget,
     facts::Facts,
@@ -15,7 +15,7 @@ use model::{
 use proptest::prelude::*;
 
 use super::{
-    Destination, Options, Proposal, Voided, given_up, look, outlook, still, thorough, validated,
+    Destination, Options, Proposal, Voided, begun, look, outlook, still, thorough, validated,
 };
 use crate::testing::cluster::*;
 
@@ -216,10 +216,17 @@ proptest! {
         for reason in DisruptionReason::ALL {
             let outlook = look(&facts, reason, &options);
             let Some(command) = outlook.command else { continue };
-            let changes = given_up(&facts, &command);
-            let plan = Plan { parent: facts.ledger.head.counters, changes, ..Plan::default() };
+            let id = CommandId::derived(&command);
+            let plan = match begun(&facts, (&id, &command), &options) {
+                Ok(plan) => plan,
+                Err(objection) => panic!("{command:?} is found and cannot be begun: {objection}"),
+            };
             prop_assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
-            prop_assert_eq!(validated(&facts, &command, &options).changes, plan.changes);
+            prop_assert_eq!(plan.promises.len(), command.replacements.len());
+            let validated = validated(&facts, (&id, &command), &options);
+            prop_assert_eq!(&validated.changes, &plan.changes);
+            prop_assert_eq!(&validated.started, &plan.started);
+            prop_assert_eq!(&validated.promises, &plan.promises);
         }
     }
 

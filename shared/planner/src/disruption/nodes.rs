@@ -34,6 +34,8 @@ pub(crate) struct StateNode<'a> {
     pub(crate) claim: Option<&'a NodeClaim>,
     /// Every pod that is bound to it, in the order of the facts.
     pub(crate) pods: Vec<&'a Pod>,
+    /// Whether a command gives it up once its replacement is there.
+    is_being_replaced: bool,
 }
 
 impl<'a> StateNode<'a> {
@@ -78,7 +80,11 @@ impl<'a> StateNode<'a> {
     /// Whether it is on its way out, whatever the reason.
     pub(crate) fn is_marked_for_deletion(&self) -> bool {
         match self.claim {
-            Some(claim) => claim.is_deleting() || claim.conditions.is_instance_terminating,
+            Some(claim) => {
+                claim.is_deleting()
+                    || claim.conditions.is_instance_terminating
+                    || self.is_being_replaced
+            }
             None => self.node.is_some_and(|node| node.is_deleting),
         }
     }
@@ -107,8 +113,6 @@ pub(crate) struct State<'a> {
     pub(crate) hosts_buffers: BTreeSet<NodeName>,
     /// See [`Options`].
     pub(crate) is_watched: bool,
-    /// See [`Options`].
-    pub(crate) launches: bool,
     pools: BTreeMap<&'a str, &'a NodePool>,
 }
 
@@ -132,6 +136,9 @@ impl<'a> State<'a> {
             node: Some(node),
             claim: world.claim(&node.name),
             pods: pods.remove(&node.name).unwrap_or_default(),
+            is_being_replaced: world
+                .claim(&node.name)
+                .is_some_and(|claim| world.is_being_replaced(claim)),
         });
         let mut nodes: Vec<StateNode<'_>> = joined.collect();
         let claims = facts.ledger.claims.values();
@@ -140,6 +147,7 @@ impl<'a> State<'a> {
             node: None,
             claim: Some(claim),
             pods: Vec::new(),
+            is_being_replaced: world.is_being_replaced(claim),
         }));
         nodes.sort_by_key(StateNode::name);
         Self {
@@ -152,7 +160,6 @@ impl<'a> State<'a> {
             nominated: facts.surroundings.nominated.iter().map(|(node, at)| (node, *at)).collect(),
             hosts_buffers: hosts_of_buffers(facts),
             is_watched: options.is_watched,
-            launches: options.launches,
             pools: facts.node_pools.iter().map(|pool| (pool.name.as_str(), pool)).collect(),
         }
     }

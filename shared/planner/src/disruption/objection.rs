@@ -138,15 +138,9 @@ pub enum Objection {
     /// So many new nodes would be needed, and one is the most.
     #[error("its pods would need {0} new nodes")]
     ManyNodes(usize),
-    /// It would go for a cheaper node, and none is launched for this.
-    #[error(
-        "a cheaper node could take its pods, and launching one before a node goes is not supported \
-         yet"
-    )]
-    NoLaunch,
-    /// It has drifted, would go for a new node, and none is launched for this.
-    #[error("its pods need a new node, and launching one before a node goes is not supported yet")]
-    NoLaunchForDrift,
+    /// What would be launched cannot be promised after all: in words.
+    #[error("its replacement cannot be launched: {0}")]
+    NoPromise(String),
     /// Everything that could come may cost as much as this in one hour.
     #[error("whatever could take its pods may cost ${0} per hour or more")]
     NotCheaper(HourlyPrice),

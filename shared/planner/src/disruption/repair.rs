@@ -55,7 +55,7 @@ pub(crate) fn repair<'a>(
                 Err(objection) => drop(notes.insert(at, objection)),
             }
         } else {
-            match dynamic(state, simulator, candidate, (Mode::Repair, goes_first))? {
+            match dynamic(simulator, candidate, (Mode::Repair, goes_first))? {
                 Ok((outcome, is_first)) => {
                     return Ok(Some(Draft { nodes: vec![at], outcome, is_first }));
                 }

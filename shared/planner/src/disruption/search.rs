@@ -147,7 +147,7 @@ pub(crate) fn drift<'a>(
             continue;
         }
         let goes_first = state.facts.policies.terminate_first_drift;
-        match dynamic(state, simulator, candidate, (Mode::Drift, goes_first))? {
+        match dynamic(simulator, candidate, (Mode::Drift, goes_first))? {
             Ok((outcome, is_first)) => {
                 return Ok(Some(Draft { nodes: vec![at], outcome, is_first }));
             }
@@ -163,15 +163,13 @@ pub(crate) fn drift<'a>(
 ///
 /// Karpenter 1.15: `helpers.go`, `SimulateSchedulingWithReservedFallback`.
 pub(crate) fn dynamic<'a>(
-    state: &State<'a>,
     simulator: &mut Simulator<'a>,
     candidate: &Candidate<'a>,
     (mode, goes_first): (Mode, bool),
 ) -> Result<Result<(Outcome, bool), Objection>, Objection> {
     let outcome = simulator.without(&[candidate], mode)?;
     let Some(reason) = outcome.stuck else {
-        let waits = !state.launches && !outcome.in_flight.is_empty();
-        return Ok(if waits { Err(Objection::NoLaunchForDrift) } else { Ok((outcome, false)) });
+        return Ok(Ok((outcome, false)));
     };
     let second = goes_first.then(|| simulator.first_without(candidate, mode)).flatten();
     if let Some(outcome) = second.transpose()?

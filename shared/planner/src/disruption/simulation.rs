@@ -10,7 +10,7 @@ use model::{
     plan::Target,
 };
 
-use super::{candidate::Candidate, objection::Objection};
+use super::{Options, candidate::Candidate, objection::Objection};
 use crate::scheduling::{
     launchable::known::KnownTypes,
     what_if::{self, Trial, World},
@@ -54,6 +54,8 @@ pub(crate) struct Outcome {
 pub(crate) struct Simulator<'a> {
     facts: &'a Facts,
     known: KnownTypes,
+    /// Whether nodes that go away count against limits until something took their place.
+    counts_leaving: bool,
     /// The facts made ready, once somebody asked.
     world: Option<World<'a>>,
     /// How much was simulated so far, in pods.
@@ -66,13 +68,22 @@ pub(crate) struct Simulator<'a> {
 
 impl<'a> Simulator<'a> {
     /// About `facts`, whose instance types may be `known`.
-    pub(crate) fn new(facts: &'a Facts, known: KnownTypes) -> Self {
-        Self { facts, known, world: None, work: 0, examined: 0, seen: BTreeSet::new() }
+    pub(crate) fn new(facts: &'a Facts, options: &Options) -> Self {
+        Self {
+            facts,
+            known: options.types.clone(),
+            counts_leaving: !options.is_watched,
+            world: None,
+            work: 0,
+            examined: 0,
+            seen: BTreeSet::new(),
+        }
     }
 
     /// The facts made ready.
     pub(crate) fn world(&mut self) -> &mut World<'a> {
-        self.world.get_or_insert_with(|| World::of(self.facts, &self.known))
+        let (known, counts_leaving) = (&self.known, self.counts_leaving);
+        self.world.get_or_insert_with(|| World::of(self.facts, known, counts_leaving))
     }
 
     /// What would be without `nodes`.

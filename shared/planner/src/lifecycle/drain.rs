@@ -6,7 +6,7 @@
 //!
 //! Karpenter: `pkg/controllers/node/termination/controller.go` and `terminator/terminator.go`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
@@ -66,6 +66,22 @@ pub struct Drainage {
     pub remove_claim: bool,
     /// When to look again; `None` is never.
     pub revisit_after_seconds: Option<u32>,
+}
+
+/// What keeps new pods away from `node` while it is replaced, if it lacks that. Load balancers go on sending
+/// requests: it is in service until it is given up.
+#[must_use]
+pub fn held(node: &Node) -> Option<NodePatch> {
+    let patch = NodePatch { labels: BTreeMap::new(), ..disrupted_patch(node) };
+    (!patch.is_satisfied_by(node)).then_some(patch)
+}
+
+/// What lets new pods onto `node` again, if it needs that.
+#[must_use]
+pub fn released(node: &Node) -> Option<NodePatch> {
+    let is_ours = |present: &&Taint| present.key == labels::DISRUPTED_TAINT;
+    let remove_taints: Vec<Taint> = node.taints.iter().filter(is_ours).cloned().collect();
+    (!remove_taints.is_empty()).then(|| NodePatch { remove_taints, ..NodePatch::default() })
 }
 
 /// The next step of giving up `claim`, whose node is `node` if it is there, with `pods` on it.

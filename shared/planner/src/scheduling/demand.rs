@@ -272,13 +272,13 @@ impl Demand<'_> {
         (self.pods[pod].promised.is_none(), pod)
     }
 
-    /// Knows the claims that were promised for pods that wait, by pod.
+    /// Knows the claims that were promised for pods that wait or are about to move, by pod.
     pub(crate) fn know_promises(&mut self, places: &BTreeMap<&PodKey, PlaceId>) {
         if places.is_empty() {
             return;
         }
         for wanted in self.pods.iter_mut() {
-            if matches!(wanted.why, Why::Pending | Why::Virtual) {
+            if matches!(wanted.why, Why::Pending | Why::Virtual | Why::Leaving) {
                 wanted.promised = places.get(wanted.key.as_ref()).copied();
             }
         }

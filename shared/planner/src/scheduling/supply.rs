@@ -34,7 +34,7 @@ use crate::{
         launchable::offer::Offer,
         numbers::amounts::{self, Amounts, ResourceIndex},
     },
-    world::{World, is_leaving},
+    world::World,
 };
 
 /// Capacity that is there or promised.
@@ -59,6 +59,8 @@ pub(crate) struct Supply {
     pub(crate) existing: Table<id::kind::Place, Existing>,
     /// Nodes that settle: until when pods that run elsewhere are not moved there.
     pub(crate) settling: Vec<(PlaceId, Timestamp)>,
+    /// What nodes that are being replaced count as against the limits of which pool. They take nothing.
+    pub(crate) replaced: Vec<(NodePoolName, Resources)>,
     pub(crate) kinds: Table<id::kind::Kind, Kind>,
 }
 
@@ -109,14 +111,18 @@ pub(crate) fn load(facts: &Facts) -> BTreeMap<&str, Load<'_>> {
 
 /// Everything that pods may be placed on without launching.
 pub(crate) fn supply(around: &Surroundings<'_>) -> Supply {
-    let mut existings: Vec<Existing> = Vec::new();
+    let (mut existings, mut replaced): (Vec<Existing>, Vec<_>) = (Vec::new(), Vec::new());
     let mut kinds = Kinds::default();
     // One whose claim lives is given up with its claim, and serves until then.
     let is_gone = |node: &&Node| node.is_deleting && around.world.claim(&node.name).is_none();
     let nodes = around.facts.nodes.values().filter(|node| !is_gone(node));
     for node in nodes {
         let claim = around.world.claim(&node.name);
-        if claim.is_some_and(is_leaving) {
+        if let Some(claim) = claim.filter(|claim| around.world.is_leaving(claim)) {
+            if around.world.is_being_replaced(claim) && !claim.is_deleting() {
+                let used = claim.capacity.larger(&node.capacity);
+                replaced.push((claim.node_pool.clone(), used));
+            }
             continue;
         }
         existings.push(of_node(around, node, claim, &mut kinds));
@@ -152,7 +158,7 @@ pub(crate) fn supply(around: &Surroundings<'_>) -> Supply {
     });
     let by_node = nodes.collect();
     let settling = existing.entries().filter_map(|(place, one)| Some((place, one.settles_until?)));
-    Supply { by_node, settling: settling.collect(), existing, kinds: kinds.all }
+    Supply { by_node, settling: settling.collect(), existing, replaced, kinds: kinds.all }
 }
 
 /// Whether the node of `claim` is still to come. One that was initialized and is not there was
@@ -160,7 +166,7 @@ pub(crate) fn supply(around: &Surroundings<'_>) -> Supply {
 fn is_coming(around: &Surroundings<'_>, claim: &NodeClaim) -> bool {
     matches!(claim.phase, ClaimPhase::Promised | ClaimPhase::Launched | ClaimPhase::Registered)
         && around.world.node(claim).is_none()
-        && !is_leaving(claim)
+        && !around.world.is_leaving(claim)
 }
 
 /// The largest instance that a promised claim may become, so that a limit is never overrun.

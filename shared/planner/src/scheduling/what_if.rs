@@ -9,7 +9,8 @@
 //! A trial has the pods that [`crate::provision`] would place (pending pods, those of nodes that are
 //! being given up, virtual pods of buffers), and those of the nodes that would go away, as far as
 //! they would be moved. Pods wait for nothing: reserved capacity that others hold is passed over.
-//! Limits are reckoned without the nodes that would go away.
+//! Limits are reckoned without the nodes that would go away, or with them where something is to be
+//! launched before they go.
 //!
 //! With E nodes, P pods to place and the C claims that they open, a trial costs E words for the copy
 //! and then what [`crate::provision`] costs for P pods.
@@ -20,7 +21,11 @@ use std::sync::Arc;
 
 use jiff::Timestamp;
 use model::{
-    InstanceType, NodeName, NodePoolName, PodKey, Requirements, facts::Facts, limits, plan::Target,
+    InstanceType, NodeName, NodePoolName, PodKey, Requirements,
+    disruption::Replacement,
+    facts::Facts,
+    limits,
+    plan::{Promise, Target},
 };
 
 use crate::{
@@ -30,6 +35,7 @@ use crate::{
         launchable::known::KnownTypes,
         output::{self, Draft, explain},
         problem::Problem,
+        replace,
         solver::{self, Failure, Options, Solution, Ties},
         state::State,
     },
@@ -39,6 +45,8 @@ use crate::{
 #[derive(Debug)]
 pub(crate) struct World<'a> {
     problem: Problem<'a>,
+    /// Whether nodes that go away count against limits until something took their place.
+    counts_leaving: bool,
 }
 
 /// What is supposed.
@@ -88,8 +96,13 @@ pub(crate) struct Outcome {
 impl<'a> World<'a> {
     /// Makes `facts` ready, whose instance types may be `known`.
     #[must_use]
-    pub(crate) fn of(facts: &'a Facts, known: &KnownTypes) -> Self {
-        Self { problem: Problem::of(facts, true, known) }
+    pub(crate) fn of(facts: &'a Facts, known: &KnownTypes, counts_leaving: bool) -> Self {
+        Self { problem: Problem::of(facts, true, known), counts_leaving }
+    }
+
+    /// A claim for each of `wanted`; or why one of them cannot be promised.
+    pub(crate) fn promises(&mut self, wanted: &[Replacement]) -> Result<Vec<Promise>, String> {
+        replace::promises(&mut self.problem, wanted)
     }
 
     /// What would be, if what `trial` supposes came true.
@@ -99,7 +112,7 @@ impl<'a> World<'a> {
         for pod in &pods {
             problem.know_full(problem.classes[problem.demand.pods[*pod].class].requests);
         }
-        let state = without(problem, trial);
+        let state = without(problem, trial, self.counts_leaving);
         let options = Options {
             waits_for_reserved: trial.given_back.is_some(),
             settles_at: trial.settles_at,
@@ -112,13 +125,16 @@ impl<'a> World<'a> {
 }
 
 /// What everybody starts from when nodes have gone away.
-fn without(problem: &Problem<'_>, trial: &Trial<'_>) -> State {
+fn without(problem: &Problem<'_>, trial: &Trial<'_>, counts_leaving: bool) -> State {
     let mut state = problem.start.clone();
     for node in trial.without {
         let pods: Vec<PodId> = problem.demand.moved(node, trial.go_anyway).collect();
         problem.forget(&mut state, node, &pods);
         let Some(place) = problem.supply.place(node) else { continue };
         state.active.remove(place);
+        if counts_leaving {
+            continue;
+        }
         let Some((pool, used)) = &problem.supply.existing[place].counts else { continue };
         for (template, left) in problem.templates.iter().zip(state.limits.iter_mut()) {
             if template.name() == pool {

@@ -113,7 +113,7 @@ fn a_record_of_this_release_is_understood_whole() {
 fn pulses_commands_refusals_and_retries_survive() {
     use model::{
         HourlyPrice, OfferingKey, Requirements,
-        disruption::{Method, Replacement},
+        disruption::{Method, Progress, Replacement},
         ledger::Counters,
         pulse::PulseNote,
     };
@@ -152,9 +152,20 @@ fn pulses_commands_refusals_and_retries_survive() {
     for method in Method::ALL {
         let candidates = vec!["general-1-0".parse().unwrap(), "general-1-1".parse().unwrap()];
         let replacements = vec![replacement.clone()];
-        let command = Command { method, found_at: at, candidates, replacements };
+        let progress = Progress::Found;
+        let command = Command { method, found_at: at, candidates, replacements, progress };
         let text = encode_command(&command);
-        assert_eq!(decode_command(&text), Ok(command));
+        assert_eq!(decode_command(&text), Ok(command.clone()));
+        let claims = vec!["general-2-0".parse().unwrap()];
+        let rolled_back = Progress::RolledBack { why: "general-2-0 is gone".to_owned() };
+        for progress in [Progress::Launching { since: at, claims }, rolled_back] {
+            let command = Command { progress, ..command.clone() };
+            let carried_out = encode_command(&command);
+            assert!(carried_out.starts_with(r#"{"v":2,"#), "{carried_out}");
+            assert_eq!(decode_command(&carried_out), Ok(command));
+        }
+        let unclear = decode_command(&text.replacen("\"v\":1", "\"v\":2", 1)).unwrap_err();
+        assert_eq!(unclear.to_string(), "command record: it does not say how far it is");
         let odd = decode_command(&text.replace(method.as_str(), "balance")).unwrap_err();
         assert_eq!(odd.to_string(), "command record: `balance` is not a known method");
     }

@@ -62,7 +62,7 @@ fn pods_are_moved_onto_a_node_only_when_it_has_settled() {
         facts.pods = vec![app("web", "b", "cpu=1")];
         quiet(Some(event), 3_000)(&mut facts);
         let (without, settles_at) = ([&NodeName::new("b").unwrap()], Some(facts.now));
-        let outcome = World::of(&facts, &crate::KnownTypes::default()).without(&Trial {
+        let outcome = World::of(&facts, &crate::KnownTypes::default(), false).without(&Trial {
             without: &without,
             settles_at,
             ..Trial::default()

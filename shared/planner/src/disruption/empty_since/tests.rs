@@ -2,7 +2,7 @@
 
 use jiff::SignedDuration;
 use model::{
-    DeletionReason, HourlyPrice, NodeClaimName,
+    CommandId, DeletionReason, HourlyPrice, NodeClaimName,
     disruption::DisruptionReason,
     labels,
     node::Node,
@@ -166,7 +166,7 @@ fn what_was_found_is_given_up_if_it_still_holds() {
     facts.pods = vec![running("web", "b", spec("cpu=1"))];
     change(&mut facts, "c", |claim| claim.empty_since = Some(now() + SignedDuration::from_secs(5)));
     facts.node_pools[0].disruption.consolidate_after = Some(SignedDuration::ZERO);
-    let plan = validated(&facts, &command, &Options::deployed());
+    let plan = validated(&facts, (&CommandId::derived(&command), &command), &Options::deployed());
     assert_eq!(plan.parent, facts.ledger.head.counters);
     let [gone] = plan.changes.as_slice() else { panic!("{:?}", plan.changes) };
     let deletion = gone.deletion.as_ref().unwrap();
@@ -183,7 +183,11 @@ fn what_was_found_is_given_up_if_it_still_holds() {
     );
     // Once more, after it was committed.
     commit(&mut facts, &plan);
-    assert!(validated(&facts, &command, &Options::deployed()).is_empty());
+    assert!(
+        validated(&facts, (&CommandId::derived(&command), &command), &Options::deployed())
+            .changes
+            .is_empty()
+    );
 }
 
 #[test]

@@ -67,8 +67,8 @@ impl<'a> Problem<'a> {
         state.full = self.requests.map(|_| Rc::default());
         state.reserved.clone_from(&self.reservations.left);
         state.limits = self.templates.map(Template::limits_left);
-        for existing in self.supply.existing.iter() {
-            let Some((pool, used)) = &existing.counts else { continue };
+        let counts = self.supply.existing.iter().filter_map(|existing| existing.counts.as_ref());
+        for (pool, used) in counts.chain(&self.supply.replaced) {
             for (template, left) in self.templates.iter().zip(state.limits.iter_mut()) {
                 if template.name() == pool {
                     let taken = template.taken(used);

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 
 use model::{
     CommandId, NodeClaim,
-    disruption::{Command, Method},
-    ledger::{Commit, CommitOutcome, Decision, Head, WriteOutcome},
+    disruption::{Command, Method, Progress},
+    ledger::{Commit, CommitOutcome, Counters, Decision, Head, WriteOutcome},
     limits::{CLAIMS_PER_BATCH_MAX, CLAIMS_PER_COMMIT_MAX, ITEMS_PER_COMMIT_MAX},
 };
 use ports::Ledger;
@@ -248,6 +248,7 @@ async fn commands<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Resul
         found_at: later(0),
         candidates: vec![build::id("general-0"), build::id("general-1")],
         replacements: Vec::new(),
+        progress: Progress::Found,
     };
     let (first, second) = (command(Method::Emptiness), command(Method::Drift));
     let ids = [&first, &second].map(CommandId::derived);
@@ -265,6 +266,18 @@ async fn commands<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Resul
     let elsewhere = subject.ledger.snapshot(&subject.clusters.other).await?.commands;
     same("what waits elsewhere", &elsewhere.len(), &0)?;
     let [first, last] = ids;
+    // Whoever looks after the candidates learns that it moved on.
+    let progress = Progress::RolledBack { why: "a replacement is gone".to_owned() };
+    let second = Command { progress, ..second };
+    let moved = Commit {
+        started: [(last.clone(), second.clone())].into(),
+        ..build::commit("commands-moved", &head, Vec::new())
+    };
+    let departed = Counters { departures: head.counters.departures + 1, ..head.counters };
+    let moved = subject.commit(&moved).await?;
+    same("moving it on", &moved, &CommitOutcome::Committed(departed))?;
+    let head = subject.head().await?;
+    let committed = CommitOutcome::Committed(head.counters);
     let ended = Commit {
         ended: [first, build::id("never-started")].into(),
         ..build::commit("commands-ended", &head, Vec::new())

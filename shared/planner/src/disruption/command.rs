@@ -1,0 +1,279 @@
+//! A command that is carried out: from its replacements' promise to the end of its candidates, or back.
+//!
+//! ```text
+//!                  begun                     carried_on
+//!   Found ──────────────────► Launching ───────────────────► its claims are given up
+//!     │  no replacement            │  a replacement is gone,
+//!     ▼                            ▼  or ten minutes are over
+//!   its claims are given up    RolledBack ── its nodes take pods again ──► done
+//! ```
+//!
+//! The replacements are promised in the commit that makes the command one that launches: whoever reads
+//! the ledger sees both or neither. From then on the candidates count as leaving. What replaces them is
+//! seen in the ledger alone, so that waiting for it costs no look at the cluster. A replacement that
+//! comes too late is a node like any other.
+//!
+//! Karpenter: `pkg/controllers/disruption/queue.go`.
+
+use std::collections::BTreeSet;
+
+use jiff::Timestamp;
+use model::{
+    ClaimPhase, CommandId, DeletionReason, Function, HourlyPrice, NodeClaim, NodeClaimName,
+    NodeName, Plan,
+    disruption::{Command, Method, Progress, REPLACEMENTS_WITHIN, Replacement},
+    facts::Facts,
+    ledger::{Decision, Rejected, Snapshot},
+    plan::{Placement, Promise},
+};
+
+use super::{
+    Objection, Options,
+    carry_out::{given_up, name},
+    decide::PreparedCluster,
+    simulation::{Mode, NewNode},
+};
+use crate::{eviction::disrupted_taint, index::id::CandidateId, world::World};
+
+/// What carries out `command`, which holds on these very facts: its claims are given up, or its
+/// replacements promised; or why they cannot be.
+pub fn begun(
+    facts: &Facts,
+    (id, command): (&CommandId, &Command),
+    options: &Options,
+) -> Result<Plan, Objection> {
+    let parent = facts.ledger.head.counters;
+    if command.replacements.is_empty() {
+        let changes = given_up(facts, command);
+        return Ok(Plan { parent, changes, ended: [id.clone()].into(), ..Plan::default() });
+    }
+    let mut prepared = PreparedCluster::of(facts, options);
+    let (promises, placements) = prepared.replacements(command)?;
+    let claims = promises.iter().map(|promise| promise.claim.name.clone()).collect();
+    let progress = Progress::Launching { since: facts.now, claims };
+    let decision = told(facts, command, &promises);
+    let started = Command { progress, ..command.clone() };
+    Ok(Plan {
+        parent,
+        promises,
+        placements,
+        started: [(id.clone(), started)].into(),
+        decisions: vec![decision],
+        ..Plan::default()
+    })
+}
+
+impl PreparedCluster<'_> {
+    /// The claims that `command` launches, and where the other pods go.
+    fn replacements(
+        &mut self,
+        command: &Command,
+    ) -> Result<(Vec<Promise>, Vec<Placement>), Objection> {
+        let named: BTreeSet<&NodeClaimName> = command.candidates.iter().collect();
+        let candidates = self.field.candidates.entries();
+        let is_named = |(_, candidate): &(CandidateId, &super::candidate::Candidate<'_>)| {
+            named.contains(&candidate.claim.name)
+        };
+        let ids: Vec<CandidateId> = candidates.filter(is_named).map(|(id, _)| id).collect();
+        let mode = match command.method {
+            Method::StaticDrift | Method::Drift => Mode::Drift,
+            Method::Repair => Mode::Repair,
+            _ => Mode::Consolidation(self.state.now),
+        };
+        let outcome = self.simulator.without(&self.field.get(&ids), mode)?;
+        if let Some(stuck) = outcome.stuck {
+            return Err(Objection::Stuck(Box::new(stuck)));
+        }
+        let (in_flight, expected) = (outcome.in_flight.len(), command.replacements.len());
+        if in_flight != expected {
+            return Err(Objection::OtherCount { in_flight, expected });
+        }
+        let both = command.replacements.iter().zip(outcome.in_flight);
+        let wanted: Vec<Replacement> = both.map(|(wanted, new)| narrowed(wanted, new)).collect();
+        let promises = self.simulator.world().promises(&wanted).map_err(Objection::NoPromise)?;
+        let placed = outcome.placed.into_iter().filter(|(_, pods)| !pods.is_empty());
+        Ok((promises, placed.map(|(target, pods)| Placement { target, pods }).collect()))
+    }
+}
+
+/// What was to be launched, for the pods and within the rules of now.
+fn narrowed(wanted: &Replacement, new: NewNode) -> Replacement {
+    let mut requirements = wanted.requirements.clone();
+    requirements.add_all(&new.requirements);
+    Replacement { requirements, pods: new.pods, ..wanted.clone() }
+}
+
+/// What is to be done about commands that are carried out, as far as the ledger alone says it: claims
+/// that are given up, commands that are rolled back or done. Empty where all wait.
+#[must_use]
+pub fn carried_on(ledger: &Snapshot, now: Timestamp) -> Plan {
+    let mut plan = Plan { parent: ledger.head.counters, ..Plan::default() };
+    for (id, command) in &ledger.commands {
+        let Progress::Launching { since, claims } = &command.progress else { continue };
+        let left: Vec<&NodeClaim> = claims_left(ledger, command).collect();
+        let deadline = since.checked_add(REPLACEMENTS_WITHIN).unwrap_or(Timestamp::MAX);
+        let state = Replacements::of(ledger, claims);
+        match state {
+            _ if left.is_empty() => drop(plan.ended.insert(id.clone())),
+            Replacements::Initialized => {
+                let reason = DeletionReason::Disrupted(command.method.reason());
+                plan.changes.extend(left.iter().map(|claim| claim.given_up(reason, now)));
+                plan.ended.insert(id.clone());
+                plan.decisions.push(finished(command, &left, now));
+            }
+            Replacements::Gone(claim) => {
+                let why = format!("its replacement {claim} is gone");
+                roll_back(&mut plan, (id, command), (&left, now), why);
+            }
+            Replacements::Coming(claim) if deadline <= now => {
+                let minutes = REPLACEMENTS_WITHIN.as_mins();
+                let why = format!("its replacement {claim} was not ready within {minutes} minutes");
+                roll_back(&mut plan, (id, command), (&left, now), why);
+            }
+            Replacements::Coming(_) => {}
+        }
+    }
+    plan
+}
+
+/// How far the replacements of a command are.
+enum Replacements<'l> {
+    /// All of them take pods.
+    Initialized,
+    /// This one is still to come.
+    Coming(&'l NodeClaimName),
+    /// This one never will.
+    Gone(&'l NodeClaimName),
+}
+
+impl<'l> Replacements<'l> {
+    fn of(ledger: &Snapshot, claims: &'l [NodeClaimName]) -> Self {
+        let mut coming = None;
+        for name in claims {
+            match ledger.claims.get(name).map(|claim| claim.phase) {
+                // An item that cannot be read is not one that is not there.
+                None if is_unreadable(ledger, name) => coming = Some(name),
+                None | Some(ClaimPhase::Deleting) => return Self::Gone(name),
+                Some(ClaimPhase::Initialized) => {}
+                Some(_) => coming = Some(name),
+            }
+        }
+        coming.map_or(Self::Initialized, Self::Coming)
+    }
+}
+
+fn is_unreadable(ledger: &Snapshot, name: &NodeClaimName) -> bool {
+    let batches_are = |item: &model::ledger::UnreadableItem| item.claim.is_none();
+    ledger.unreadable.iter().any(|item| item.claim.as_ref() == Some(name) || batches_are(item))
+}
+
+/// The candidates of `command` that nobody gave up meanwhile.
+fn claims_left<'l>(ledger: &'l Snapshot, command: &Command) -> impl Iterator<Item = &'l NodeClaim> {
+    let claims = command.candidates.iter().filter_map(|name| ledger.claims.get(name));
+    claims.filter(|claim| !claim.is_deleting())
+}
+
+fn roll_back(
+    plan: &mut Plan,
+    (id, command): (&CommandId, &Command),
+    (left, now): (&[&NodeClaim], Timestamp),
+    why: String,
+) {
+    let (method, count) = (name(command.method.reason()), left.len());
+    let nodes = if count == 1 { "node stays" } else { "nodes stay" };
+    let summary = format!("{method}: {count} {nodes}, rolled back");
+    let rejected = vec![Rejected { what: None, why: why.clone() }];
+    let decision = Decision::about(left.iter().copied(), Function::Disrupt, now, summary);
+    plan.decisions.push(Decision { rejected, ..decision });
+    let progress = Progress::RolledBack { why };
+    plan.started.insert(id.clone(), Command { progress, ..command.clone() });
+}
+
+/// What is told when replacements are promised.
+fn told(facts: &Facts, command: &Command, promises: &[Promise]) -> Decision {
+    let replaced: Vec<&NodeClaim> = claims_left(&facts.ledger, command).collect();
+    let before = price(&replaced);
+    let prices = promises.iter().map(|promise| promise.price);
+    let after = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
+    let method = name(command.method.reason());
+    let nodes = super::counted(replaced.len(), "node");
+    let new = super::counted(promises.len(), "new node");
+    let summary = format!("{method}: {nodes} for {new}, ${before} to ${after} per hour");
+    let claims = replaced.into_iter().chain(promises.iter().map(|promise| &promise.claim));
+    let decision = Decision::about(claims, Function::Disrupt, facts.now, summary);
+    Decision { price_before: Some(before), price_after: Some(after), ..decision }
+}
+
+fn finished(command: &Command, left: &[&NodeClaim], now: Timestamp) -> Decision {
+    let (method, count) = (name(command.method.reason()), left.len());
+    let nodes = if count == 1 { "node is" } else { "nodes are" };
+    let summary = format!("{method}: {count} {nodes} given up, replacements are ready");
+    let decision = Decision::about(left.iter().copied(), Function::Disrupt, now, summary);
+    Decision { price_before: Some(price(left)), ..decision }
+}
+
+fn price(claims: &[&NodeClaim]) -> HourlyPrice {
+    let prices = claims.iter().filter_map(|claim| Some(claim.instance.as_ref()?.price));
+    prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add)
+}
+
+/// Commands that were rolled back and whose nodes take pods again, and nodes that bear the taint of
+/// disruption though nobody gives them up or replaces them, as a command that is rolled back: who
+/// tainted them, or lost the command, does not matter.
+///
+/// Karpenter: `pkg/controllers/disruption/controller.go`, `Reconcile`, which frees such nodes first.
+#[must_use]
+pub fn freed(facts: &Facts) -> Plan {
+    let world = World::of(facts);
+    let is_tainted = |claim: &NodeClaim| {
+        let taint = disrupted_taint();
+        let is_it = |present: &model::Taint| present.key == taint.key;
+        !world.is_leaving(claim)
+            && world.node(claim).is_some_and(|node| node.taints.iter().any(is_it))
+    };
+    let claims = facts.ledger.claims.values();
+    let tainted: BTreeSet<&NodeClaimName> =
+        claims.filter(|claim| is_tainted(claim)).map(|claim| &claim.name).collect();
+    let mut plan = Plan { parent: facts.ledger.head.counters, ..Plan::default() };
+    let mut known: BTreeSet<&NodeClaimName> = BTreeSet::new();
+    for (id, command) in
+        facts.ledger.commands.iter().filter(|(_, command)| command.is_rolled_back())
+    {
+        known.extend(&command.candidates);
+        if command.candidates.iter().all(|name| !tainted.contains(name)) {
+            plan.ended.insert(id.clone());
+        }
+    }
+    let stale: Vec<NodeClaimName> =
+        tainted.into_iter().filter(|name| !known.contains(name)).cloned().collect();
+    if !stale.is_empty() {
+        let why = "nobody gives its nodes up".to_owned();
+        let command = Command {
+            method: Method::Emptiness,
+            found_at: facts.now,
+            candidates: stale,
+            replacements: Vec::new(),
+            progress: Progress::RolledBack { why },
+        };
+        plan.started.insert(CommandId::freeing(facts.now), command);
+    }
+    plan
+}
+
+/// The nodes that no new pod is to go onto because they are replaced, and those that were to be and
+/// take pods again.
+#[must_use]
+pub fn marked(ledger: &Snapshot) -> (BTreeSet<NodeName>, BTreeSet<NodeName>) {
+    let node = |command: &Command| -> Vec<NodeName> {
+        claims_left(ledger, command).filter_map(|claim| claim.node.clone()).collect()
+    };
+    let commands = || ledger.commands.values();
+    let replaced: BTreeSet<NodeName> =
+        commands().filter(|command| command.is_under_way()).flat_map(node).collect();
+    let freed = commands().filter(|command| command.is_rolled_back()).flat_map(node);
+    let freed = freed.filter(|node| !replaced.contains(node)).collect();
+    (replaced, freed)
+}
+
+#[cfg(test)]
+mod tests;

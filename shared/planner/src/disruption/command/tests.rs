@@ -1,0 +1,221 @@
+//! Replacements first, then the nodes that they replace; and back.
+
+use jiff::SignedDuration;
+use model::{
+    InstanceTypeName, disruption::DisruptionReason, ledger::UnreadableItem, node_pool::BudgetNodes,
+};
+
+use super::*;
+use crate::{
+    disruption::{look, outlook as outlook_of},
+    testing::cluster::*,
+};
+
+fn options() -> Options {
+    Options::deployed()
+}
+
+/// One node that is too large for its pod.
+fn large() -> Facts {
+    let mut facts = cluster(&[("a", "t.large")]);
+    facts.pods = vec![app("web", "a", "cpu=500m")];
+    facts
+}
+
+fn begin(facts: &Facts) -> Plan {
+    let command = look(facts, DisruptionReason::Underutilized, &options()).command.unwrap();
+    let plan = begun(facts, (&CommandId::derived(&command), &command), &options()).unwrap();
+    assert_eq!(plan_check::violations(facts, &plan), Vec::new());
+    plan
+}
+
+/// The ledger after `plan`, in which no time passed.
+fn committed(facts: &Facts, plan: &Plan) -> Facts {
+    let mut facts = facts.clone();
+    let ledger = &mut facts.ledger;
+    ledger.head.counters.arrivals += 1;
+    ledger.head.counters.departures += 1;
+    let claims = plan.promises.iter().map(|promise| &promise.claim).chain(&plan.changes);
+    ledger.claims.extend(claims.map(|claim| (claim.name.clone(), claim.clone())));
+    ledger.commands.extend(plan.started.clone());
+    ledger.commands.retain(|id, _| !plan.ended.contains(id));
+    facts
+}
+
+/// [`large`] with a command that launches, and the claim of its replacement.
+fn launching() -> (Facts, NodeClaimName) {
+    let facts = large();
+    let plan = begin(&facts);
+    let claim = plan.promises[0].claim.name.clone();
+    (committed(&facts, &plan), claim)
+}
+
+fn replacement<'f>(facts: &'f mut Facts, name: &NodeClaimName) -> &'f mut NodeClaim {
+    facts.ledger.claims.get_mut(name).unwrap()
+}
+
+fn after(facts: &Facts, seconds: i64) -> Plan {
+    let now = facts.now + SignedDuration::from_secs(seconds);
+    let plan = carried_on(&facts.ledger, now);
+    let facts = Facts { now, ..Facts::of(facts.cluster.clone(), now, facts.ledger.clone()) };
+    assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
+    plan
+}
+
+#[test]
+fn a_replacement_is_promised_before_its_node_goes() {
+    let facts = large();
+    let plan = begin(&facts);
+    assert!(plan.changes.is_empty());
+    let [promise] = plan.promises.as_slice() else { panic!("{:?}", plan.promises) };
+    let types = promise.claim.instance_types.iter().map(InstanceTypeName::as_str);
+    assert_eq!(types.collect::<Vec<_>>(), ["t.small", "t.gpu", "t.medium"]);
+    assert_eq!(promise.claim.pods, [pod_key("web")]);
+    let (_, command) = plan.started.first_key_value().unwrap();
+    let claims = vec![promise.claim.name.clone()];
+    assert_eq!(command.progress, Progress::Launching { since: now(), claims });
+    let [decision] = plan.decisions.as_slice() else { panic!("{:?}", plan.decisions) };
+    assert!(
+        decision.summary.starts_with("consolidation: 1 node for 1 new node, $"),
+        "{decision:?}"
+    );
+    assert!(decision.price_after < decision.price_before);
+}
+
+#[test]
+fn while_a_replacement_is_awaited_its_node_counts_as_going() {
+    let (mut facts, claim) = launching();
+    // Whatever is planned now finds the pod's place promised.
+    let plan = crate::provision(&facts);
+    assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
+    assert!(plan.promises.is_empty() && plan.unplaced.is_empty(), "{plan:?}");
+    let target = model::plan::Target::Claim(claim.clone());
+    assert_eq!(plan.placements, [Placement { target, pods: vec![pod_key("web")] }]);
+    // A pod that waits gets no place on it.
+    facts.pods.push(pending("late", spec("cpu=15")));
+    assert_eq!(crate::provision(&facts).promises.len(), 1);
+    facts.pods.pop();
+    // No method looks at it, and it spends its budget.
+    let mut instance = facts.ledger.claims["claim-a"].instance.clone();
+    instance.as_mut().unwrap().id = "i-0123456789abcdef0".parse().unwrap();
+    replacement(&mut facts, &claim).instance = instance;
+    add(&mut facts, "b", "t.large", model::CapacityType::OnDemand);
+    facts.node_pools[0].disruption.budgets = vec![budget(BudgetNodes::Count(1))];
+    let view = outlook_of(&facts, &options());
+    assert_eq!(view.ineligible["a"], Objection::AlreadyGoing);
+    let left = &view.budgets.values().next().unwrap()[&DisruptionReason::Empty];
+    assert_eq!(*left, Some(0));
+}
+
+#[test]
+fn claims_are_given_up_once_all_replacements_are_initialized() {
+    let (mut facts, claim) = launching();
+    assert!(after(&facts, 30).is_empty());
+    for phase in [ClaimPhase::Launched, ClaimPhase::Registered] {
+        replacement(&mut facts, &claim).phase = phase;
+        assert!(after(&facts, 30).is_empty(), "{phase}");
+    }
+    replacement(&mut facts, &claim).phase = ClaimPhase::Initialized;
+    let plan = after(&facts, 30);
+    let [gone] = plan.changes.as_slice() else { panic!("{:?}", plan.changes) };
+    let reason = DeletionReason::Disrupted(DisruptionReason::Underutilized);
+    assert_eq!((gone.name.as_str(), gone.deletion.as_ref().unwrap().reason), ("claim-a", reason));
+    assert!(plan.started.is_empty());
+    assert!(carried_on(&committed(&facts, &plan).ledger, facts.now).is_empty());
+    // Before that the judge lets nobody give it up.
+    let early = {
+        let mut facts = facts.clone();
+        replacement(&mut facts, &claim).phase = ClaimPhase::Registered;
+        let changes = vec![facts.ledger.claims["claim-a"].given_up(reason, facts.now)];
+        plan_check::violations(&facts, &Plan { changes, ended: plan.ended, ..Plan::default() })
+    };
+    assert!(
+        early.iter().any(|v| v.to_string().contains("what replaces it is not ready")),
+        "{early:?}"
+    );
+}
+
+#[test]
+fn a_command_is_rolled_back_when_a_replacement_does_not_come() {
+    let (facts, claim) = launching();
+    let check = |facts: &Facts, seconds, expected: &str| {
+        let plan = after(facts, seconds);
+        assert!(plan.changes.is_empty() && plan.ended.is_empty());
+        let why = plan.started.values().map(|command| match &command.progress {
+            Progress::RolledBack { why } => why.as_str(),
+            other => panic!("{other:?}"),
+        });
+        assert_eq!(why.collect::<Vec<_>>(), [expected]);
+        assert_eq!(plan.decisions[0].summary, "consolidation: 1 node stays, rolled back");
+        let rolled_back = committed(facts, &plan);
+        assert!(carried_on(&rolled_back.ledger, facts.now).is_empty());
+        assert!(!World::of(&rolled_back).is_leaving(&rolled_back.ledger.claims["claim-a"]));
+    };
+    assert!(after(&facts, 599).is_empty());
+    let late = format!("its replacement {claim} was not ready within 10 minutes");
+    check(&facts, 600, &late);
+    let gone = format!("its replacement {claim} is gone");
+    let mut deleting = facts.clone();
+    let given_up =
+        replacement(&mut deleting, &claim).given_up(DeletionReason::NotRegistered, now());
+    *replacement(&mut deleting, &claim) = given_up;
+    check(&deleting, 1, &gone);
+    let mut removed = facts.clone();
+    removed.ledger.claims.remove(&claim);
+    check(&removed, 1, &gone);
+    // What cannot be read is not gone.
+    let (item, problem) = (format!("claim#{claim}"), "odd".to_owned());
+    let unreadable = UnreadableItem { item, claim: Some(claim.clone()), instance: None, problem };
+    removed.ledger.unreadable.push(unreadable);
+    assert!(after(&removed, 1).is_empty());
+}
+
+#[test]
+fn a_command_ends_when_others_gave_its_nodes_up() {
+    let (mut facts, _) = launching();
+    let claim = facts.ledger.claims["claim-a"].given_up(DeletionReason::Expired, now());
+    facts.ledger.claims.insert(claim.name.clone(), claim);
+    let plan = after(&facts, 1);
+    assert_eq!((plan.changes.len(), plan.started.len(), plan.ended.len()), (0, 0, 1));
+}
+
+#[test]
+fn nodes_are_freed_that_nobody_gives_up() {
+    let (mut facts, claim) = launching();
+    node(&mut facts, "a").taints.push(taint("karpenter.sh/disrupted:NoSchedule"));
+    assert!(freed(&facts).is_empty());
+    let name = || "a".parse::<NodeName>().unwrap();
+    assert_eq!(marked(&facts.ledger), ([name()].into(), BTreeSet::new()));
+    // Rolled back: until the taint is gone, and not for longer.
+    facts.ledger.claims.remove(&claim);
+    let rolled_back = committed(&facts, &after(&facts, 1));
+    assert_eq!(marked(&rolled_back.ledger), (BTreeSet::new(), [name()].into()));
+    assert!(freed(&rolled_back).is_empty());
+    let mut clean = rolled_back.clone();
+    node(&mut clean, "a").taints.clear();
+    assert_eq!(freed(&clean).ended.len(), 1);
+    // A taint that nobody answers for.
+    let mut lost = rolled_back;
+    lost.ledger.commands.clear();
+    let plan = freed(&lost);
+    assert_eq!(plan_check::violations(&lost, &plan), Vec::new());
+    let known = committed(&lost, &plan);
+    assert_eq!(marked(&known.ledger), (BTreeSet::new(), [name()].into()));
+    assert!(freed(&known).is_empty());
+}
+
+#[test]
+fn both_nodes_together_are_held_to_the_limits_of_their_pool() {
+    let mut facts = large();
+    facts.node_pools[0].limits = limits("cpu=16");
+    assert_eq!(decided(&facts, Method::SingleNode), "a → t.small|t.gpu|t.medium");
+    let outlook = look(&facts, DisruptionReason::Underutilized, &options());
+    assert_eq!(outlook.command, None);
+    let why: Vec<String> =
+        outlook.decision.iter().flat_map(|d| d.rejected.iter().map(ToString::to_string)).collect();
+    assert!(why.iter().any(|why| why.contains("limit")), "{why:?}");
+    facts.node_pools[0].limits = limits("cpu=18");
+    let plan = begin(&facts);
+    let types = plan.promises[0].claim.instance_types.iter().map(InstanceTypeName::as_str);
+    assert_eq!(types.collect::<Vec<_>>(), ["t.small"]);
+}

@@ -1,0 +1,201 @@
+//! Commands of disruption, carried out: the replacement first, then the node that it replaces; and back.
+
+use jiff::{SignedDuration, Timestamp};
+use journeyman::manifests;
+use model::{CapacityType, DeletionReason, NodeClaimName, disruption::DisruptionReason, labels};
+use simulator::{Action, Happening, Sim, Span, WorldSettings};
+
+use crate::world::{MANIFESTS, catalog, minute, runner, scale};
+
+/// What the usual world is changed to: on-demand nodes of one architecture for one Deployment, which something
+/// else makes ready, and which go one by one.
+const CHANGES: [(&str, &str); 5] = [
+    ("[spot, on-demand]", "[on-demand]"),
+    (
+        "consolidateAfter: 30s, budgets: [{nodes: \"50%\"}]",
+        "consolidateAfter: 0s, budgets: [{nodes: \"1\"}]",
+    ),
+    ("replicas: 12", "replicas: 3"),
+    ("replicas: 3\n  serviceName", "replicas: 0\n  serviceName"),
+    (
+        "expireAfter: Never",
+        "expireAfter: Never\n      startupTaints: [{key: example.com/starting, effect: NoSchedule}]",
+    ),
+];
+
+fn objects(architecture: &str) -> Vec<simulator::ClusterObject> {
+    let mut text = MANIFESTS.replace("[amd64, arm64]", &format!("[{architecture}]"));
+    for (usual, here) in CHANGES {
+        assert!(text.contains(usual), "{usual}");
+        text = text.replace(usual, here);
+    }
+    let texts = [manifests::InputFile::named("commands.yaml", &text)];
+    manifests::parse(&texts).expect("the manifests are sound").objects
+}
+
+fn world(settings: WorldSettings) -> Sim {
+    let sim = Sim::new(settings, catalog());
+    sim.add(objects("arm64"));
+    sim
+}
+
+/// The NodePool wants another architecture, from `minutes` on: every node drifts.
+fn drift(sim: &Sim, minutes: i64) {
+    let is_pool =
+        |object: &simulator::ClusterObject| matches!(object, simulator::ClusterObject::NodePool(_));
+    let pools = objects("amd64").into_iter().filter(is_pool).collect();
+    sim.at(minute(minutes), Action::Add(pools));
+}
+
+/// Plays to `minutes`: nothing unsafe happens, and nothing is left undone.
+fn play(sim: &Sim, minutes: i64) {
+    let (mut runner, _reports) = runner(sim);
+    runner.run_until(minute(minutes)).expect("nothing unsafe happens");
+    assert_eq!(sim.check_liveness(), Vec::<String>::new());
+    assert_eq!(sim.dead_letters(), Vec::new());
+}
+
+fn given_up(sim: &Sim) -> Vec<(Timestamp, NodeClaimName, DeletionReason)> {
+    let given_up = sim.timeline(0).into_iter().filter_map(|event| match event.happening {
+        Happening::ClaimGivenUp { claim, reason } => Some((event.at, claim, reason)),
+        _ => None,
+    });
+    given_up.collect()
+}
+
+/// When nodes became ready.
+fn ready(sim: &Sim) -> Vec<Timestamp> {
+    let timeline = sim.timeline(0).into_iter();
+    let ready = timeline.filter(|event| matches!(event.happening, Happening::NodeReady { .. }));
+    ready.map(|event| event.at).collect()
+}
+
+fn is_tainted(sim: &Sim) -> bool {
+    let nodes = sim.nodes();
+    let mut taints = nodes.iter().flat_map(|node| &node.taints);
+    taints.any(|taint| taint.key == labels::DISRUPTED_TAINT)
+}
+
+/// Whether all nodes are what the NodePool wants.
+fn is_renewed(sim: &Sim) -> bool {
+    let nodes = sim.nodes();
+    let mut architectures = nodes.iter().map(|node| node.labels.get("kubernetes.io/arch"));
+    architectures.all(|label| label.is_some_and(|label| label == "amd64"))
+}
+
+/// When pods were evicted.
+fn evicted(sim: &Sim) -> Vec<Timestamp> {
+    let timeline = sim.timeline(0).into_iter();
+    let evicted = timeline.filter(|event| matches!(event.happening, Happening::PodEvicted { .. }));
+    evicted.map(|event| event.at).collect()
+}
+
+#[test]
+fn a_cheaper_node_is_there_before_the_dearer_one_goes() {
+    let sim = world(WorldSettings::default());
+    sim.at(minute(6), scale("web", 1));
+    play(&sim, 20);
+    let given_up = given_up(&sim);
+    let [(at, _, reason)] = given_up.as_slice() else { panic!("{given_up:?}") };
+    assert_eq!(*reason, DeletionReason::Disrupted(DisruptionReason::Underutilized));
+    let ready = ready(&sim);
+    assert_eq!(ready.len(), 2);
+    assert!(ready[1] < *at, "given up at {at}, and its replacement was ready at {}", ready[1]);
+    let claims = sim.claims();
+    let types: Vec<&str> =
+        claims.iter().filter_map(|c| Some(c.instance.as_ref()?.instance_type.as_str())).collect();
+    assert_eq!(types, ["m7g.large"]);
+    // Its pod moved once, straight onto the replacement.
+    assert_eq!(evicted(&sim).len(), 1);
+    let launched: u32 = sim.summary().launched.values().sum();
+    assert_eq!(launched, 2);
+}
+
+#[test]
+fn drifted_nodes_are_replaced_one_after_the_other_within_their_budget() {
+    let sim = world(WorldSettings::default());
+    sim.at(minute(0), scale("web", 12));
+    drift(&sim, 8);
+    play(&sim, 40);
+    assert!(is_renewed(&sim));
+    assert!(!is_tainted(&sim));
+    let given_up = given_up(&sim);
+    let drifted = DeletionReason::Disrupted(DisruptionReason::Drifted);
+    assert!(given_up.len() >= 3 && given_up.iter().all(|(_, _, reason)| *reason == drifted));
+    // Each goes when its replacement is there, and the next one only then.
+    let gone: Vec<Timestamp> = sim
+        .timeline(0)
+        .into_iter()
+        .filter(|event| matches!(event.happening, Happening::NodeRemoved { .. }))
+        .map(|event| event.at)
+        .collect();
+    for (place, (at, _, _)) in given_up.iter().enumerate() {
+        let before = ready(&sim).iter().filter(|ready| **ready < *at).count();
+        assert!(given_up.len() + place < before, "{place}: {before} nodes were ready");
+        let next = given_up.get(place + 1);
+        assert!(next.is_none_or(|(next, _, _)| gone[place] <= *next), "two at once");
+    }
+}
+
+#[test]
+fn a_replacement_that_does_not_start_in_time_is_waited_for_no_longer_and_its_node_serves_again() {
+    let settings = WorldSettings {
+        startup_taints_gone_after: Span::from_secs(11 * 60, 11 * 60),
+        ..WorldSettings::default()
+    };
+    let sim = world(settings);
+    drift(&sim, 20);
+    let (mut runner, reports) = runner(&sim);
+    let rolled_back = |reports: &dispatch::Reports| {
+        let plans = reports.take().into_iter().filter_map(|decided| decided.report.plan);
+        let decisions = plans.flat_map(|plan| plan.decisions);
+        let told = decisions.filter(|decision| decision.summary.ends_with("rolled back"));
+        told.flat_map(|decision| decision.rejected).map(|why| why.to_string()).collect::<Vec<_>>()
+    };
+    // The replacement is on its way, and no new pod goes onto the node.
+    runner.run_until(minute(25)).expect("nothing unsafe happens");
+    assert!(is_tainted(&sim));
+    assert_eq!(rolled_back(&reports), Vec::<String>::new());
+    // Eleven minutes are too long.
+    let end = minute(31).checked_add(SignedDuration::from_secs(30)).expect("a time");
+    runner.run_until(end).expect("nothing unsafe happens");
+    assert!(!is_tainted(&sim));
+    assert_eq!(given_up(&sim), Vec::new());
+    assert_eq!(evicted(&sim), Vec::new());
+    let running = sim.claims().iter().filter(|claim| claim.instance.is_some()).count();
+    assert_eq!(running, 2);
+    // Once it has started after all, it is a node like any other, and no pod is on it.
+    runner.run_until(minute(34)).expect("nothing unsafe happens");
+    let reasons: Vec<DeletionReason> =
+        given_up(&sim).iter().map(|(_, _, reason)| *reason).collect();
+    assert_eq!(reasons, [DeletionReason::Disrupted(DisruptionReason::Empty)]);
+    assert_eq!(evicted(&sim), Vec::new());
+    let late = rolled_back(&reports);
+    let [why] = late.as_slice() else { panic!("{late:?}") };
+    assert!(why.ends_with("was not ready within 10 minutes"), "{why}");
+}
+
+#[test]
+fn without_capacity_a_drifted_node_stays() {
+    let sim = world(WorldSettings::default());
+    for sold in &catalog().instance_types {
+        for offering in sold.offerings.iter().filter(|o| o.capacity_type == CapacityType::OnDemand)
+        {
+            let offering = sold.key_of(offering);
+            sim.at(
+                minute(7),
+                Action::SetCapacity { offering: offering.clone(), instances: Some(0) },
+            );
+            sim.at(minute(30), Action::SetCapacity { offering, instances: None });
+        }
+    }
+    drift(&sim, 8);
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(30)).expect("nothing unsafe happens");
+    assert_eq!(given_up(&sim), Vec::new());
+    assert_eq!(evicted(&sim), Vec::new());
+    runner.run_until(minute(45)).expect("nothing unsafe happens");
+    assert!(is_renewed(&sim));
+    assert!(!is_tainted(&sim));
+    assert_eq!(sim.check_liveness(), Vec::<String>::new());
+}

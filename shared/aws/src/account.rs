@@ -192,11 +192,7 @@ impl Account {
     pub fn discovery(&self, clusters: EksClusters) -> Ec2Discovery {
         let parameters =
             Parameters::new(&self.config(Service::Ssm), &self.region, self.credentials());
-        Ec2Discovery::new(
-            aws_sdk_ec2::Client::new(&self.config(Service::Ec2)),
-            parameters,
-            clusters,
-        )
+        Ec2Discovery::new(&self.config(Service::Ec2), parameters, clusters)
     }
 }
 

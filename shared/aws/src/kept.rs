@@ -9,8 +9,11 @@ use std::{
 use aws_config::SdkConfig;
 use aws_smithy_async::time::SharedTimeSource;
 
-/// How long an answer holds. What is kept here changes by an upgrade or a release of images, while looks
-/// for pending pods come every few seconds.
+/// How long an answer holds. What is kept here changes by an upgrade, a release of images or somebody's hand,
+/// while looks come every few seconds or each minute.
+///
+/// Karpenter asks for security groups and images as often: `pkg/controllers/nodeclass/securitygroup.go`,
+/// `pkg/controllers/nodeclass/ami.go` of the AWS provider.
 pub(crate) const KEPT_FOR: Duration = Duration::from_mins(5);
 
 /// Answers by what was asked. Clones share them.

@@ -69,7 +69,7 @@ fn discovery(wire: &Wire) -> Ec2Discovery {
     let config = wire.config();
     let parameters = Parameters::new(&config, REGION, credentials(wire)).over(wire.connector());
     let clusters = EksClusters::new(&config, REGION, Connection::default());
-    Ec2Discovery::new(ec2(wire), parameters, clusters)
+    Ec2Discovery::new(&config, parameters, clusters)
 }
 
 fn market(wire: &Wire) -> Ec2Market {

@@ -9,7 +9,7 @@ use model::{
     limits::CLAIMS_PER_BATCH_MAX,
     message::Delivery,
     node::NodePatch,
-    node_class::{ImageTerm, NodeClassStatus},
+    node_class::{ImageTerm, NodeClassStatus, ReservationTerm, SecurityGroupTerm, SubnetTerm},
     node_pool::NodePoolStatus,
 };
 use ports::PodSelection;
@@ -194,6 +194,30 @@ pub(crate) fn missing_profile(world: &World, name: &str) -> Load {
     Load::items(usize::from(!world.account.profiles.contains_key(name)))
 }
 
+/// Queries of which those for `shared` values, ids or names, are one, and others one each.
+fn queries<T>(terms: &[T], shared: impl Fn(&T) -> bool) -> usize {
+    let is_shared = usize::from(terms.iter().any(&shared));
+    is_shared + terms.iter().filter(|term| !shared(term)).count()
+}
+
+/// Queries that `terms` take.
+pub(crate) fn subnets(terms: &[SubnetTerm]) -> Load {
+    Load::items(queries(terms, |term| matches!(term, SubnetTerm::Id(_))))
+}
+
+/// Queries that `terms` take: ids share one, and names another one.
+pub(crate) fn security_groups(terms: &[SecurityGroupTerm]) -> Load {
+    let (names, others): (Vec<&SecurityGroupTerm>, Vec<&SecurityGroupTerm>) =
+        terms.iter().partition(|term| matches!(term, SecurityGroupTerm::Name(_)));
+    let is_id = |term: &&SecurityGroupTerm| matches!(term, SecurityGroupTerm::Id(_));
+    Load::items(usize::from(!names.is_empty()) + queries(&others, is_id))
+}
+
+/// Queries that `terms` take.
+pub(crate) fn reservations(terms: &[ReservationTerm]) -> Load {
+    Load::items(queries(terms, |term| matches!(term, ReservationTerm::Id(_))))
+}
+
 /// SSM parameters that `terms` name.
 pub(crate) fn parameters(terms: &[ImageTerm]) -> Vec<&str> {
     let named = terms.iter().filter_map(|term| match term {
@@ -213,12 +237,8 @@ pub(crate) fn images(terms: &[ImageTerm], kubernetes_version: &str) -> Load {
         ImageTerm::SsmParameter(_) => 1,
         ImageTerm::Id(_) | ImageTerm::Search { .. } => 0,
     });
-    // Ids share a query.
-    let is_by_id =
-        |term: &&ImageTerm| matches!(term, ImageTerm::Id(_) | ImageTerm::SsmParameter(_));
-    let by_id = usize::from(terms.iter().any(|term| is_by_id(&term)));
-    let others = terms.iter().filter(|term| !is_by_id(term)).count();
-    Load { others: number(parameters.sum()), ..Load::items(by_id + others) }
+    let is_by_id = |term: &ImageTerm| matches!(term, ImageTerm::Id(_) | ImageTerm::SsmParameter(_));
+    Load { others: number(parameters.sum()), ..Load::items(queries(terms, is_by_id)) }
 }
 
 /// Messages by queue: ten of one queue share a request.

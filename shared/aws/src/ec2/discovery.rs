@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use aws_config::SdkConfig;
 use aws_sdk_ec2::{
     Client,
     types::{self, Filter},
@@ -25,6 +26,7 @@ use super::{
 use crate::{
     EksClusters,
     fault::{BadAnswer, BadRequest, port_error},
+    kept::Kept,
     ssm::Parameters,
 };
 
@@ -41,14 +43,59 @@ pub struct Ec2Discovery {
     client: Client,
     parameters: Parameters,
     clusters: EksClusters,
+    groups: Kept<Vec<SecurityGroupTerm>, Vec<SecurityGroup>>,
+    /// By the query in words.
+    images: Kept<String, Vec<Image>>,
 }
 
 impl Ec2Discovery {
-    pub(crate) fn new(client: Client, parameters: Parameters, clusters: EksClusters) -> Self {
-        Self { client, parameters, clusters }
+    pub(crate) fn new(config: &SdkConfig, parameters: Parameters, clusters: EksClusters) -> Self {
+        let client = Client::new(config);
+        let (groups, images) = (Kept::new(config), Kept::new(config));
+        Self { client, parameters, clusters, groups, images }
     }
 
+    async fn groups_of(
+        &self,
+        terms: &[SecurityGroupTerm],
+    ) -> Result<Vec<SecurityGroup>, PortError> {
+        let mut groups = BTreeMap::new();
+        for filters in security_group_queries(terms) {
+            let mut token = None;
+            for page in 0.. {
+                bounded(GROUPS, page)?;
+                let request = self.client.describe_security_groups().max_results(PAGE_SIZE);
+                let request = request.set_filters(Some(filters.clone())).set_next_token(token);
+                let answer = request.send().await.map_err(|error| port_error(GROUPS, error))?;
+                for security_group in answer.security_groups() {
+                    let id = SecurityGroupId::new(security_group.group_id().unwrap_or_default());
+                    let id = id.map_err(|error| BadAnswer::of(GROUPS, error.to_string()))?;
+                    let name = security_group.group_name().unwrap_or_default().to_owned();
+                    groups.insert(id.clone(), SecurityGroup { id, name });
+                }
+                token = answer.next_token.filter(|token| !token.is_empty());
+                if token.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(groups.into_values().collect())
+    }
+
+    /// The images that `query` finds.
     async fn images_of(&self, query: &Query) -> Result<Vec<Image>, PortError> {
+        let key = format!("{query:?}");
+        if let Some(images) = self.images.get(&key) {
+            return Ok(images);
+        }
+        let images = self.found_by(query).await?;
+        if !images.is_empty() {
+            self.images.put(&key, &images);
+        }
+        Ok(images)
+    }
+
+    async fn found_by(&self, query: &Query) -> Result<Vec<Image>, PortError> {
         let mut images = Vec::new();
         let mut token = None;
         for _ in 0..limits::PAGES_PER_LISTING_MAX {
@@ -139,27 +186,16 @@ impl Discovery for Ec2Discovery {
         &self,
         terms: &[SecurityGroupTerm],
     ) -> Result<Vec<SecurityGroup>, PortError> {
-        let mut groups = BTreeMap::new();
-        for filters in security_group_queries(terms) {
-            let mut token = None;
-            for page in 0.. {
-                bounded(GROUPS, page)?;
-                let request = self.client.describe_security_groups().max_results(PAGE_SIZE);
-                let request = request.set_filters(Some(filters.clone())).set_next_token(token);
-                let answer = request.send().await.map_err(|error| port_error(GROUPS, error))?;
-                for security_group in answer.security_groups() {
-                    let id = SecurityGroupId::new(security_group.group_id().unwrap_or_default());
-                    let id = id.map_err(|error| BadAnswer::of(GROUPS, error.to_string()))?;
-                    let name = security_group.group_name().unwrap_or_default().to_owned();
-                    groups.insert(id.clone(), SecurityGroup { id, name });
-                }
-                token = answer.next_token.filter(|token| !token.is_empty());
-                if token.is_none() {
-                    break;
-                }
-            }
+        let terms = terms.to_vec();
+        if let Some(groups) = self.groups.get(&terms) {
+            return Ok(groups);
         }
-        Ok(groups.into_values().collect())
+        let groups = self.groups_of(&terms).await?;
+        // That there are none is asked again: somebody is about to make one.
+        if !groups.is_empty() {
+            self.groups.put(&terms, &groups);
+        }
+        Ok(groups)
     }
 
     async fn reservations(

@@ -2,8 +2,8 @@
 
 use aws_sdk_ec2::Client;
 use model::{
-    InstanceId,
-    node_class::{Image, ImageFamily, ImageTerm},
+    ImageId, InstanceId,
+    node_class::{Image, ImageFamily, ImageTerm, SecurityGroupTerm},
 };
 use ports::{Discovery as _, Fault, Fleet as _};
 
@@ -78,14 +78,41 @@ const SECOND: Option<(u16, &str)> = Some((200, r#"{"Parameter":{"Value":"ami-2"}
 
 async fn images(terms: &[ImageTerm], answers: &[Option<(u16, &str)>]) -> (Vec<Image>, Wire) {
     let wire = Wire::answering(answers);
+    (discovery(&wire).images(terms, "1.34").await.unwrap(), wire)
+}
+
+fn discovery(wire: &Wire) -> Ec2Discovery {
     let config = wire.config();
     let credentials = config.credentials_provider().unwrap();
-    let discovery = Ec2Discovery::new(
-        Client::new(&config),
+    Ec2Discovery::new(
+        &config,
         Parameters::new(&config, "us-west-2", credentials).over(wire.connector()),
         EksClusters::new(&config, "us-west-2", Connection::default()),
-    );
-    (discovery.images(terms, "1.34").await.unwrap(), wire)
+    )
+}
+
+#[tokio::test]
+async fn what_is_there_is_asked_for_once_in_five_minutes() {
+    const NONE: Option<(u16, &str)> = Some((
+        200,
+        "<DescribeSecurityGroupsResponse><securityGroupInfo/></DescribeSecurityGroupsResponse>",
+    ));
+    const GROUP: Option<(u16, &str)> = Some((
+        200,
+        "<DescribeSecurityGroupsResponse><securityGroupInfo><item><groupId>sg-0a</groupId>\
+         <groupName>nodes</groupName></item></securityGroupInfo></DescribeSecurityGroupsResponse>",
+    ));
+    let wire = Wire::answering(&[NONE, GROUP, GROUP, Some((200, IMAGES))]);
+    let discovery = discovery(&wire);
+    let named = |name: &str| [SecurityGroupTerm::Name(name.to_owned())];
+    let asked = [("nodes", 0), ("nodes", 1), ("nodes", 1), ("others", 1)];
+    for (name, count) in asked {
+        assert_eq!(discovery.security_groups(&named(name)).await.unwrap().len(), count, "{name}");
+    }
+    let image = [ImageTerm::Id(ImageId::new("ami-1").unwrap())];
+    let images = discovery.images(&image, "1.34").await.unwrap();
+    assert_eq!(discovery.images(&image, "1.34").await.unwrap(), images);
+    assert_eq!(wire.sent().len(), 4, "that there are none is asked again, what is there is not");
 }
 
 #[tokio::test]

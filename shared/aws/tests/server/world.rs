@@ -217,6 +217,7 @@ impl World {
             mailbox: sim,
             clock: sim,
             offers,
+            last_look: &handlers::LastLook::default(),
         };
         let looked: Handled<'_> = Box::pin(handlers::provision(&ports, trigger, at));
         looked.await.map(drop)

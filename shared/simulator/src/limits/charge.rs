@@ -25,7 +25,7 @@ pub(crate) struct Usage {
     pub(crate) meter: Meter,
     buckets: Buckets,
     /// Until when a function's process keeps an answer.
-    kept: BTreeMap<(Option<Function>, &'static str, u64), Timestamp>,
+    kept: BTreeMap<(Option<Function>, &'static str, (u64, u64)), Timestamp>,
 }
 
 /// What a request is about to take.
@@ -60,10 +60,8 @@ impl Sim {
             self.with(|world| world.usage.meter.unknown(operation));
             return Ok(SignedDuration::ZERO);
         };
-        if let Some(service) = sent.kept
-            && self.with(|world| world.is_kept(operation, &load))
-        {
-            sent.requests.retain(|requests| requests.action.service != service);
+        if !sent.kept.is_empty() && self.with(|world| world.is_kept(operation, &load)) {
+            sent.requests.retain(|requests| !sent.kept.contains(&requests.action.service));
             if sent.requests.is_empty() {
                 return Ok(SignedDuration::ZERO);
             }
@@ -116,7 +114,8 @@ impl Sim {
 impl World {
     /// Whether the function that asks now still keeps the answer to `operation`; from now on it does.
     fn is_kept(&mut self, operation: &'static str, load: &Load) -> bool {
-        let key = (self.current.map(|(_, function)| function), operation, load.others);
+        let key =
+            (self.current.map(|(_, function)| function), operation, (load.items, load.others));
         let until = self.usage.kept.get(&key);
         if until.is_some_and(|until| self.now < *until) {
             return true;

@@ -42,6 +42,8 @@ enum Per {
     Page(u64),
     /// One for so many items, none for none.
     Chunk(u64),
+    /// One for each item, so many of them at the same time.
+    Each(u64),
     /// One for so many of the other amount, at least one.
     OtherPage(u64),
     /// One for so many of the other amount, none for none.
@@ -57,6 +59,8 @@ pub(crate) struct Requests {
     pub(crate) count: u64,
     /// Objects of the API server that a list brings.
     pub(crate) objects: u64,
+    /// How many of them are sent at the same time.
+    pub(crate) at_once: u64,
 }
 
 type Row = (ApiAction, Per);
@@ -66,7 +70,7 @@ struct Cost {
     operation: &'static str,
     rows: &'static [Row],
     /// Of what a process keeps the answers for [`KEPT_FOR`], and asks nobody again.
-    kept: Option<ApiService>,
+    kept: &'static [ApiService],
     /// Whether the adapter sends it once, whatever is answered.
     is_sent_once: bool,
     /// Whether the adapter sends the rows side by side: the longest of them is waited for.
@@ -74,7 +78,7 @@ struct Cost {
 }
 
 const fn cost(operation: &'static str, rows: &'static [Row]) -> Cost {
-    Cost { operation, rows, kept: None, is_sent_once: false, is_abreast: false }
+    Cost { operation, rows, kept: &[], is_sent_once: false, is_abreast: false }
 }
 
 const fn abreast(operation: &'static str, rows: &'static [Row]) -> Cost {
@@ -84,8 +88,12 @@ const fn abreast(operation: &'static str, rows: &'static [Row]) -> Cost {
 /// `KEPT_FOR` of `shared/bootstrap/src/stored_catalog.rs` and of `shared/aws/src/kept.rs`.
 pub(crate) const KEPT_FOR: SignedDuration = SignedDuration::from_mins(5);
 
-const fn kept(service: ApiService, operation: &'static str, rows: &'static [Row]) -> Cost {
-    Cost { kept: Some(service), ..cost(operation, rows) }
+const fn kept(
+    services: &'static [ApiService],
+    operation: &'static str,
+    rows: &'static [Row],
+) -> Cost {
+    Cost { kept: services, ..cost(operation, rows) }
 }
 
 const fn tried(operation: &'static str, rows: &'static [Row]) -> Cost {
@@ -213,14 +221,18 @@ const COSTS: &[Cost] = &[
             iam("DeleteInstanceProfile", ONCE),
         ],
     ),
-    // Items are terms: ids share a query, each set of tags has one of its own.
-    cost("Discovery.subnets", &[ec2("DescribeSubnets", Per::Page(1))]),
-    cost("Discovery.security_groups", &[ec2("DescribeSecurityGroups", Per::Page(1))]),
+    // Items are queries: ids share one, each set of tags has one of its own.
+    cost("Discovery.subnets", &[ec2("DescribeSubnets", Per::Chunk(1))]),
+    kept(
+        &[ApiService::Ec2],
+        "Discovery.security_groups",
+        &[ec2("DescribeSecurityGroups", Per::Chunk(1))],
+    ),
     cost("Discovery.reservations", &[ec2("DescribeCapacityReservations", Per::Page(1))]),
     cost("Discovery.placement_group", &[ec2("DescribePlacementGroups", ONCE)]),
     // Items are queries, others SSM parameters.
     kept(
-        ApiService::Ssm,
+        &[ApiService::Ssm, ApiService::Ec2],
         "Discovery.images",
         &[
             (ApiAction { service: ApiService::Ssm, name: "GetParameter" }, Per::OtherChunk(1)),
@@ -229,12 +241,12 @@ const COSTS: &[Cost] = &[
     ),
     cost("Discovery.launch_template", &[ec2("DescribeLaunchTemplateVersions", ONCE)]),
     kept(
-        ApiService::Eks,
+        &[ApiService::Eks],
         "Discovery.cluster_settings",
         &[(ApiAction { service: ApiService::Eks, name: "DescribeCluster" }, ONCE)],
     ),
     // ------------------------------------------------------------------ the catalog
-    kept(ApiService::DynamoDb, "Catalog.catalog", &[table("GetItem", ONCE)]),
+    kept(&[ApiService::DynamoDb], "Catalog.catalog", &[table("GetItem", ONCE)]),
     cost("CatalogStore.stored", &[table("GetItem", ONCE)]),
     cost("CatalogStore.put", &[table("PutItem", ONCE)]),
     cost("Market.instance_types", &[ec2("DescribeInstanceTypes", Per::Page(100))]),
@@ -264,7 +276,7 @@ const COSTS: &[Cost] = &[
     ),
     cost(
         "Ledger.claims_of_instances",
-        &[table("Query", Per::Chunk(1)), table("BatchGetItem", Per::OtherChunk(100))],
+        &[table("Query", Per::Each(16)), table("BatchGetItem", Per::OtherChunk(100))],
     ),
     cost("Ledger.write_claim", &[table("PutItem", ONCE)]),
     // Items are claims of their own, others claims that leave their batch, 50 in one transaction.
@@ -273,7 +285,7 @@ const COSTS: &[Cost] = &[
         &[
             table("Query", Per::OtherChunk(1_000)),
             table("TransactWriteItems", Per::OtherChunk(50)),
-            table("PutItem", Per::Chunk(1)),
+            table("PutItem", Per::Each(16)),
         ],
     ),
     cost("Ledger.remove_claim", &[table("DeleteItem", ONCE)]),
@@ -283,7 +295,7 @@ const COSTS: &[Cost] = &[
         &[
             table("Query", Per::OtherChunk(1_000)),
             table("TransactWriteItems", Per::OtherChunk(50)),
-            table("DeleteItem", Per::Chunk(1)),
+            table("DeleteItem", Per::Each(16)),
             table("UpdateItem", ONCE),
         ],
     ),
@@ -308,7 +320,7 @@ const COSTS: &[Cost] = &[
 /// What a call of `operation` sends.
 pub(crate) struct Sent {
     pub(crate) requests: Vec<Requests>,
-    pub(crate) kept: Option<ApiService>,
+    pub(crate) kept: &'static [ApiService],
     pub(crate) is_sent_once: bool,
     pub(crate) is_abreast: bool,
     /// Whether the request itself came from outside, and takes the time that it takes there.
@@ -331,8 +343,8 @@ fn over_the_wire(operation: &'static str) -> Option<Sent> {
         _ => ApiAction::ec2(operation),
     };
     Some(Sent {
-        requests: vec![Requests { action, count: 1, objects: 0 }],
-        kept: None,
+        requests: vec![Requests { action, count: 1, objects: 0, at_once: 1 }],
+        kept: &[],
         is_sent_once: true,
         is_abreast: false,
         is_over_the_wire: true,
@@ -350,6 +362,7 @@ pub(crate) fn sent(operation: &'static str, load: &Load) -> Option<Sent> {
             Per::Call(count) => count,
             Per::Page(size) => load.items.div_ceil(size).max(1),
             Per::Chunk(size) => load.items.div_ceil(size),
+            Per::Each(_) => load.items,
             Per::OtherPage(size) => load.others.div_ceil(size).max(1),
             Per::OtherChunk(size) => load.others.div_ceil(size),
             Per::Megabyte => load.bytes.div_ceil(1 << 20).max(1),
@@ -358,6 +371,10 @@ pub(crate) fn sent(operation: &'static str, load: &Load) -> Option<Sent> {
             (ApiService::Kubernetes, Per::Page(_)) => load.items,
             (ApiService::Kubernetes, Per::OtherPage(_)) => load.others,
             _ => 0,
+        },
+        at_once: match *per {
+            Per::Each(at_once) => at_once,
+            _ => 1,
         },
     });
     Some(Sent {

@@ -64,9 +64,9 @@ impl Latencies {
         }
     }
 
-    /// How long `requests` take, one after the other.
+    /// How long `requests` take, as many at the same time as they say.
     pub(crate) fn draw(&self, requests: Requests, chance: &mut Chance) -> SignedDuration {
-        let Requests { action, count, objects } = requests;
+        let Requests { action, count, objects, at_once } = requests;
         let span = self.of(action);
         let times = |duration: SignedDuration, count: u64| {
             duration.saturating_mul(i32::try_from(count).unwrap_or(i32::MAX))
@@ -75,7 +75,7 @@ impl Latencies {
         let answered = if span.max == SignedDuration::ZERO {
             SignedDuration::ZERO
         } else {
-            times(chance.within(span), count)
+            times(chance.within(span), count.div_ceil(at_once.max(1)))
         };
         answered.saturating_add(times(self.kubernetes_object, objects))
     }

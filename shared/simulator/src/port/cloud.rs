@@ -105,7 +105,7 @@ impl CatalogStore for Sim {
 
 impl Discovery for Sim {
     async fn subnets(&self, terms: &[SubnetTerm]) -> Result<Vec<Subnet>, PortError> {
-        let load = |_: &mut World| Load::items(terms.len());
+        let load = |_: &mut World| loads::subnets(terms);
         self.step_of(("Discovery.subnets", Read), "", load, |world| Ok(world.subnets(terms))).await
     }
 
@@ -113,7 +113,7 @@ impl Discovery for Sim {
         &self,
         terms: &[SecurityGroupTerm],
     ) -> Result<Vec<SecurityGroup>, PortError> {
-        let load = |_: &mut World| Load::items(terms.len());
+        let load = |_: &mut World| loads::security_groups(terms);
         let effect = |world: &mut World| Ok(world.security_groups(terms));
         self.step_of(("Discovery.security_groups", Read), "", load, effect).await
     }
@@ -125,7 +125,7 @@ impl Discovery for Sim {
         if terms.is_empty() {
             return Ok(Vec::new());
         }
-        let load = |_: &mut World| Load::items(terms.len());
+        let load = |_: &mut World| loads::reservations(terms);
         let effect = |world: &mut World| Ok(world.reservations(terms));
         self.step_of(("Discovery.reservations", Read), "", load, effect).await
     }

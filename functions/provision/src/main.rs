@@ -15,6 +15,7 @@ async fn main() -> anyhow::Result<()> {
         mailbox: &platform.mailbox(),
         clock: &WallClock,
         offers: &handlers::KnownOffers::default(),
+        last_look: &handlers::LastLook::default(),
     };
     let handle = async |trigger: ProvisionTrigger, at: &Invocation| {
         let report = handlers::provision(&ports, trigger, at).await?;

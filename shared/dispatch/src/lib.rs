@@ -11,8 +11,8 @@ use std::{cell::RefCell, rc::Rc};
 
 use handlers::{
     CatalogPorts, DisruptPorts, DrainPorts, DryRunTrigger, DryRuns, Error, InterruptPorts,
-    KnownOffers, KnownTemplates, LaunchPorts, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts,
-    ProvisionTrigger, Report, ResolvePorts, SettlePorts, SweepPorts,
+    KnownOffers, KnownTemplates, LastLook, LaunchPorts, POLL_INTERVAL_SECONDS_DEFAULT,
+    ProvisionPorts, ProvisionTrigger, Report, ResolvePorts, SettlePorts, SweepPorts,
 };
 use jiff::Timestamp;
 use model::{Function, message::Message, pulse::Signal};
@@ -54,6 +54,7 @@ impl Reports {
 struct Process {
     offers: KnownOffers,
     known: KnownTemplates,
+    last_look: LastLook,
 }
 
 /// Hands deliveries to the handlers, all on the ports of `sim`.
@@ -132,6 +133,7 @@ async fn provision(
         mailbox: world,
         clock: world,
         offers: &process.offers,
+        last_look: &process.last_look,
     };
     let poll_interval_seconds = POLL_INTERVAL_SECONDS_DEFAULT;
     handlers::provision(&ports, ProvisionTrigger { signal, poll_interval_seconds }, at).await

@@ -38,7 +38,9 @@ pub use interrupt::{InterruptPorts, interrupt};
 pub use job::{FailedJob, Job};
 pub use launch::{DryRunTrigger, KnownTemplates, LaunchPorts, dry_run, launch};
 pub use offers::KnownOffers;
-pub use provision::{POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts, ProvisionTrigger, provision};
+pub use provision::{
+    LastLook, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts, ProvisionTrigger, provision,
+};
 pub use resolve::{DryRuns, ResolvePorts, resolve};
 pub use settle::{SettlePorts, settle};
 pub use sweep::{SweepPorts, sweep};

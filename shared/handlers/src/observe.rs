@@ -23,7 +23,7 @@ use ports::{
     Adapters, Catalog as _, Cluster, Discovery as _, Invocation, Listing, Malformed, PodSelection,
 };
 
-use crate::{Error, KnownOffers, live::live};
+use crate::{Error, KnownOffers};
 
 /// Where a decision about new nodes looks.
 pub(crate) struct Sources<'a, A: Adapters> {
@@ -64,7 +64,7 @@ impl<A: Adapters> Sources<'_, A> {
         let listed = async {
             let listing = self.cluster.node_classes().await?;
             let ready = listing.items.iter().filter(|listed| listed.not_ready.is_none());
-            let live = live(self.discovery, ready).await?;
+            let live = self.offers.live.look(self.discovery, ready, at.now).await?;
             Ok((listing, live))
         };
         let settings = self.discovery.cluster_settings(&at.cluster);

@@ -4,11 +4,15 @@ use std::ops::Deref;
 
 use planner::KnownTypes;
 
+use crate::live::KnownLive;
+
 /// What is kept from one call to the next, for as long as a process lives: what each EC2NodeClass
-/// offers, and what plans worked out about those instance types. It decides nothing.
+/// offers, what plans worked out about those instance types, and how many addresses were free a minute ago.
+/// It decides nothing.
 #[derive(Debug, Default)]
 pub struct KnownOffers {
     of_classes: launch_template::Offers,
+    pub(crate) live: KnownLive,
     pub(crate) types: KnownTypes,
 }
 

@@ -4,9 +4,11 @@
 //! The whole cluster is looked at only when something is new: other pods wait, capacity came, or claims
 //! were given up.
 
+use std::{cell::RefCell, collections::BTreeSet};
+
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Function, Pod,
+    Function, Pod, PodUid,
     ledger::{Basis, Counters, digest},
     pulse::{PassEnd, PulseNote, Signal},
 };
@@ -36,6 +38,50 @@ const BATCH_IDLE: SignedDuration = SignedDuration::from_secs(1);
 /// Karpenter: `BATCH_MAX_DURATION`.
 const BATCH_MAX: SignedDuration = SignedDuration::from_secs(10);
 
+/// Where fewer of the pods wait that the last look was about, and no claim came or went, the whole cluster is
+/// looked at again: the others may have taken their places.
+///
+/// Karpenter: `pkg/controllers/provisioning/controller.go`, which asks about each pod that waits every 10 s.
+const FEWER_AGAIN_AFTER: SignedDuration = SignedDuration::from_secs(10);
+
+/// Between two looks because claims were given up: a mass interruption gives up some each second, and all that
+/// are given up meanwhile share a request for instances.
+const GIVEN_UP_APART: SignedDuration = SignedDuration::from_secs(3);
+
+/// What the last look of this process was about. Another process looks once more: it decides nothing.
+#[derive(Debug, Default)]
+pub struct LastLook(RefCell<Option<Looked>>);
+
+#[derive(Debug)]
+struct Looked {
+    pods: BTreeSet<PodUid>,
+    counters: Counters,
+    at: Timestamp,
+}
+
+impl LastLook {
+    fn keep(&self, waiting: &[Pod], counters: Counters, at: Timestamp) {
+        let pods = waiting.iter().map(|pod| pod.uid.clone()).collect();
+        *self.0.borrow_mut() = Some(Looked { pods, counters, at });
+    }
+
+    /// Until when another look because of claims that are given up has to wait.
+    fn rests_until(&self, now: Timestamp) -> Option<Timestamp> {
+        let last = self.0.borrow().as_ref().map(|last| last.at)?;
+        let until = last.checked_add(GIVEN_UP_APART).ok()?;
+        (now < until).then_some(until)
+    }
+
+    /// Whether it was about all of `waiting`, not long before `now`, and nothing happened to claims since.
+    fn covers(&self, waiting: &[Pod], counters: Counters, now: Timestamp) -> bool {
+        self.0.borrow().as_ref().is_some_and(|last| {
+            last.counters == counters
+                && now.duration_since(last.at) < FEWER_AGAIN_AFTER
+                && waiting.iter().all(|pod| last.pods.contains(&pod.uid))
+        })
+    }
+}
+
 /// Why pending pods are looked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ProvisionTrigger {
@@ -62,6 +108,8 @@ pub struct ProvisionPorts<'a, A: Adapters> {
     pub clock: &'a A::Clock,
     /// What earlier calls in this process worked out from the catalog.
     pub offers: &'a KnownOffers,
+    /// What the last look of this process was about.
+    pub last_look: &'a LastLook,
 }
 
 /// Looks for pods that need a node and promises claims for them.
@@ -102,6 +150,13 @@ async fn pass<A: Adapters>(
     {
         return Ok(nothing(last));
     }
+    if ports.last_look.covers(&waiting, read, at.now) {
+        return Ok(nothing(last));
+    }
+    if any_given_up && let Some(until) = ports.last_look.rests_until(at.now) {
+        let end = PassEnd { read: None, next_at: Some(until), note: last };
+        return Ok(Pass { report: Report::default(), end });
+    }
     // They are not kept waiting by others that have just come.
     let (waiting, now) =
         if any_given_up { (waiting, at.now) } else { gathered(ports, waiting, at).await? };
@@ -111,6 +166,7 @@ async fn pass<A: Adapters>(
         let next_at = Some(at.after(BUSY));
         return Ok(Pass { report, end: PassEnd { read: Some(read), next_at, note: last } });
     };
+    ports.last_look.keep(&waiting, counters, at.now);
     if waiting.is_empty() {
         return Ok(Pass { report, end: again(last) });
     }

@@ -3,7 +3,10 @@
 //! A pass looks after every claim that is not initialized: one list of nodes, one question to EC2 now and
 //! then, and then each claim by itself. A claim that fails keeps no other from its next step.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    cell::Cell,
+    collections::{BTreeMap, BTreeSet},
+};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
@@ -15,7 +18,7 @@ use model::{
     node::Node,
     pulse::{PassEnd, PulseNote, Signal},
 };
-use ports::{Adapters, Fault, Fleet as _, Invocation, Ledger as _, Nodes as _, PortError};
+use ports::{Adapters, Fault, Fleet, Invocation, Ledger as _, Nodes as _, PortError};
 
 use crate::{
     Error, Report,
@@ -29,6 +32,13 @@ use crate::{
 
 /// Listings of EC2 may lag a launch by less than this.
 pub(crate) const LISTING_LAG_MAX: SignedDuration = SignedDuration::from_mins(5);
+/// Instances that one pass tags. With [`TAGGED_LATER`] between two passes it is what the account's bucket of
+/// CreateTags refills, which others use, too: ten a second.
+///
+/// <https://docs.aws.amazon.com/ec2/latest/devguide/ec2-api-throttling.html>
+const TAGS_PER_PASS: usize = 20;
+/// When instances that were not tagged are looked at again.
+const TAGGED_LATER: SignedDuration = SignedDuration::from_secs(2);
 /// Claims that are visited at the same time.
 const AT_ONCE: usize = 16;
 /// How often EC2 is asked about instances whose nodes are not ready. That one ended is announced, too.
@@ -127,7 +137,7 @@ fn is_open(claim: &NodeClaim) -> bool {
     }
 }
 
-/// What was seen of nodes and instances once for all claims.
+/// What was seen of nodes and instances once for all claims, and what may still be asked for.
 struct Observed {
     /// By the instance that they report.
     nodes: BTreeMap<InstanceId, Node>,
@@ -136,6 +146,8 @@ struct Observed {
     /// When EC2 was asked last.
     described_at: Timestamp,
     malformed: Vec<ports::Malformed>,
+    /// Instances that this pass may still tag.
+    tags_left: Cell<usize>,
 }
 
 impl Observed {
@@ -152,6 +164,7 @@ impl Observed {
                 Timestamp::from_second(note.digest.cast_signed()).unwrap_or(at.now)
             }),
             malformed: Vec::new(),
+            tags_left: Cell::new(TAGS_PER_PASS),
         };
         let may_have_joined = |claim: &&NodeClaim| {
             JOINS_AFTER <= at.now.duration_since(claim.phase_since)
@@ -203,6 +216,20 @@ impl Observed {
         Ok(())
     }
 
+    /// Tags the instance of `claim`, whose node is `node`, if this pass may; whether it did.
+    async fn tag(&self, fleet: &impl Fleet, claim: &NodeClaim, node: &Node) -> bool {
+        let (Some(instance), Some(left)) = (&claim.instance, self.tags_left.get().checked_sub(1))
+        else {
+            return false;
+        };
+        self.tags_left.set(left);
+        let Err(error) = fleet.tag(&instance.id, &tags(claim, node)).await else { return true };
+        tracing::warn!(claim = %claim.name, story = story(&error), "instance not tagged");
+        // What is refused to one is refused to the next.
+        self.tags_left.set(0);
+        false
+    }
+
     /// The node of `claim`: of those that are not initialized, or by its name.
     async fn node_of<A: Adapters>(
         &self,
@@ -240,6 +267,9 @@ async fn step<A: Adapters>(
 ) -> Result<Visited, PortError> {
     let SettlePorts { ledger, nodes, node_claims, fleet, .. } = *ports;
     let Some(instance) = &claim.instance else { return Ok(Visited::Again(None)) };
+    if observed.tags_left.get() == 0 && claim.phase == ClaimPhase::Initialized {
+        return Ok(Visited::Again(Some(at.after(TAGGED_LATER))));
+    }
     let node = observed.node_of(ports, claim, &instance.id).await?;
     let is_gone = observed.gone.contains(&instance.id);
     let settlement = planner::settle(claim, node.as_ref(), is_gone, at.now);
@@ -263,12 +293,10 @@ async fn step<A: Adapters>(
     }
     if let (Some(node), false) = (&node, claim.is_tagged()) {
         // Whose it is, is worth knowing, and holds nothing up.
-        match fleet.tag(&instance.id, &tags(claim, node)).await {
-            Ok(()) => next = Some(next.unwrap_or_else(|| claim.following()).tagged()),
-            Err(error) => {
-                tracing::warn!(claim = %claim.name, story = story(&error), "instance not tagged");
-                again = sooner(again, Some(at.after(SignedDuration::from_secs(5))));
-            }
+        if observed.tag(fleet, claim, node).await {
+            next = Some(next.unwrap_or_else(|| claim.following()).tagged());
+        } else {
+            again = sooner(again, Some(at.after(TAGGED_LATER)));
         }
     }
     if next.is_none() && claim.retry.is_some() {

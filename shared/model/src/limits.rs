@@ -22,8 +22,8 @@ pub const INSTANCE_TYPES_PER_PLAN_MAX: usize = 1_500;
 pub const INSTANCE_TYPES_PER_CLAIM_MAX: usize = 600;
 /// Instance types sent to EC2 for one claim.
 pub const INSTANCE_TYPES_PER_FLEET_MAX: usize = 60;
-/// Claims launched by one CreateFleet request.
-pub const CLAIMS_PER_BATCH_MAX: usize = 500;
+/// Claims launched by one CreateFleet request. Karpenter: `MaxItems` of `pkg/batcher/createfleet.go`.
+pub const CLAIMS_PER_BATCH_MAX: usize = 1_000;
 /// NodeClaim objects that one sweep brings up to date; the rest waits for the next.
 pub const NODE_CLAIMS_PER_SWEEP_MAX: usize = 500;
 /// Longest delay of an SQS message, in seconds.

@@ -34,19 +34,25 @@ fn check(sim: &Sim) {
     assert_eq!(sim.check_liveness(), Vec::<String>::new());
     let summary = sim.summary();
     // What was launched where others would not be may be replaced by what is cheaper since.
-    let (mut moved, mut replaced) = (0, 0);
+    let (mut moved, mut ended) = (0, BTreeSet::new());
     for event in sim.timeline(0) {
-        moved += u64::from(matches!(event.happening, Happening::PodEvicted { .. }));
-        replaced += usize::from(matches!(event.happening, Happening::ClaimGivenUp { .. }));
+        match event.happening {
+            Happening::PodEvicted { .. } => moved += 1,
+            Happening::InstanceTerminated { instance, .. } => {
+                ended.insert(instance);
+            }
+            _ => {}
+        }
     }
     assert_eq!((summary.pods_placed, summary.pods_waiting), (15 + moved, 0));
     let instance_ids: Vec<InstanceId> =
         sim.claims().into_iter().filter_map(|claim| Some(claim.instance?.id)).collect();
     assert_eq!(instance_ids.iter().collect::<BTreeSet<_>>().len(), sim.claims().len());
     let launched: u32 = summary.launched.values().sum();
+    ended.extend(instance_ids);
     assert_eq!(
         usize::try_from(launched).expect("a few"),
-        instance_ids.len() + replaced,
+        ended.len(),
         "nothing was launched twice"
     );
 }

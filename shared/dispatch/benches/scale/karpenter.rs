@@ -5,6 +5,8 @@
 
 use super::report::Requests;
 
+/// Seconds after which a batch of pods is closed though more come: `BATCH_MAX_DURATION`.
+const PODS_SECONDS: u64 = 10;
 /// Items of one CreateFleet request: `pkg/batcher/createfleet.go` of the AWS provider.
 const FLEET_MAX: u64 = 1_000;
 /// Items of one batch of DescribeInstances and TerminateInstances, which is sent once a second:
@@ -28,11 +30,13 @@ fn add(requests: &mut Requests, action: &'static str, count: u64) {
     *requests.entry(action).or_default() += count;
 }
 
-/// `nodes` that are wanted at once, of one pool and class, until they are initialized.
-pub(crate) fn launch(requests: &mut Requests, nodes: u64) {
-    add(requests, "ec2:CreateFleet", nodes.div_ceil(FLEET_MAX));
-    add(requests, "ec2:DescribeLaunchTemplates", 1);
-    add(requests, "ec2:CreateLaunchTemplate", 1);
+/// `nodes` that are wanted within `spread` seconds, of one pool and class, until they are initialized.
+pub(crate) fn launch(requests: &mut Requests, nodes: u64, spread: u64) {
+    let batches = (spread.div_ceil(PODS_SECONDS) + 1).min(nodes);
+    add(requests, "ec2:CreateFleet", batches.max(nodes.div_ceil(FLEET_MAX)));
+    // One for the image of each architecture.
+    add(requests, "ec2:DescribeLaunchTemplates", 2);
+    add(requests, "ec2:CreateLaunchTemplate", 2);
     // `pkg/controllers/nodeclaim/tagging/controller.go`: one instance a second, read before.
     add(requests, "ec2:CreateTags", nodes);
     add(requests, "ec2:DescribeInstances", nodes);
@@ -44,16 +48,17 @@ pub(crate) fn launch(requests: &mut Requests, nodes: u64) {
     add(requests, "kubernetes:patch nodes", nodes * 2);
 }
 
-/// `nodes` with so many pods each that are given up, until their instances are gone after
-/// `seconds`.
-pub(crate) fn terminate(requests: &mut Requests, nodes: u64, pods: u64, seconds: u64) {
+/// `nodes` with so many `pods` in all that are given up within `spread` seconds, and the instances of which are
+/// gone `seconds` later.
+pub(crate) fn terminate(requests: &mut Requests, nodes: u64, pods: u64, spread: u64, seconds: u64) {
     add(requests, "kubernetes:delete nodeclaims", nodes);
     add(requests, "kubernetes:delete nodes", nodes);
     // The taint; then the finalizers of node and claim, and the claim's conditions.
     add(requests, "kubernetes:patch nodes", nodes * 2);
     add(requests, "kubernetes:patch nodeclaims", nodes * 4);
     add(requests, "kubernetes:create pods/eviction", pods);
-    add(requests, "ec2:TerminateInstances", nodes.div_ceil(BATCH_MAX));
+    // A batch is closed after a second.
+    add(requests, "ec2:TerminateInstances", nodes.div_ceil(BATCH_MAX).max(spread.min(nodes)));
     let passes = seconds.div_ceil(TERMINATION_SECONDS);
     add(requests, "ec2:DescribeInstances", nodes.div_ceil(BATCH_MAX) * passes);
 }

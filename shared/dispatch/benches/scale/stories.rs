@@ -9,7 +9,7 @@ use simulator::{Action, Chance, Happening, Sim, SpotTarget, TimelineEvent, api_s
 use super::{
     karpenter,
     report::{self, Requests},
-    world::{self, are_initialized, cluster, initialized},
+    world::{self, are_initialized, are_tagged, cluster, initialized},
 };
 
 const HOUR: SignedDuration = SignedDuration::from_hours(1);
@@ -25,9 +25,11 @@ pub(crate) fn burst(nodes: u32) {
     report::duration("until all are initialized", taken);
     report::line("initialized", initialized(&cluster.sim));
     report::line("dead letters", cluster.sim.dead_letters().len());
+    let tagged = cluster.until(HOUR, are_tagged);
+    report::duration("until their instances are tagged, more", tagged);
     let mut theirs = Requests::new();
-    karpenter::launch(&mut theirs, nodes.into());
-    karpenter::idle(&mut theirs, seconds(taken), nodes.into(), 1);
+    karpenter::launch(&mut theirs, nodes.into(), 0);
+    karpenter::idle(&mut theirs, seconds(taken) + seconds(tagged), nodes.into(), 1);
     report::usage(&cluster.meter().since(&before), nodes, &theirs);
 }
 
@@ -51,8 +53,8 @@ pub(crate) fn spot(nodes: u32) {
     report::line("pods lost", cluster.sim.summary().pods_lost);
     let mut theirs = Requests::new();
     karpenter::notices(&mut theirs, notices.into());
-    karpenter::launch(&mut theirs, notices.into());
-    karpenter::terminate(&mut theirs, notices.into(), notices.into(), 40);
+    karpenter::launch(&mut theirs, notices.into(), 10);
+    karpenter::terminate(&mut theirs, notices.into(), notices.into(), 10, 40);
     karpenter::idle(&mut theirs, seconds(taken), nodes.into(), 1);
     report::usage(&cluster.meter().since(&before), nodes, &theirs);
 }
@@ -113,6 +115,7 @@ pub(crate) fn outage(nodes: u32) {
     cluster.pass(SignedDuration::from_secs(90));
     cluster.scale(nodes / 2);
     cluster.until(HOUR, are_initialized(nodes / 2));
+    cluster.until(HOUR, are_tagged);
     let before = cluster.meter();
     cluster.scale(nodes);
     cluster.pass(SignedDuration::from_secs(20));
@@ -127,8 +130,8 @@ pub(crate) fn outage(nodes: u32) {
     report::line("dead letters", cluster.sim.dead_letters().len());
     let mut theirs = Requests::new();
     karpenter::notices(&mut theirs, (nodes / 10).into());
-    karpenter::launch(&mut theirs, (nodes / 2 + nodes / 10).into());
-    karpenter::terminate(&mut theirs, (nodes / 10).into(), (nodes / 10).into(), 40);
+    karpenter::launch(&mut theirs, (nodes / 2 + nodes / 10).into(), 10);
+    karpenter::terminate(&mut theirs, (nodes / 10).into(), (nodes / 10).into(), 10, 40);
     karpenter::idle(&mut theirs, seconds(taken) + 320, nodes.into(), 1);
     report::usage(&cluster.meter().since(&before), nodes, &theirs);
 }
@@ -158,7 +161,7 @@ pub(crate) fn webhook(nodes: u32) {
     report::line("dead letters", cluster.sim.dead_letters().len());
     let mut theirs = Requests::new();
     karpenter::notices(&mut theirs, notices.into());
-    karpenter::terminate(&mut theirs, notices.into(), u64::from(notices) * 2, 40);
+    karpenter::terminate(&mut theirs, notices.into(), u64::from(notices) * 2, 10, 40);
     report::usage(&cluster.meter().since(&before), notices, &theirs);
 }
 
@@ -232,7 +235,9 @@ pub(crate) fn day(nodes: u32) {
     let used = cluster.meter().since(&before);
     let mut theirs = Requests::new();
     karpenter::idle(&mut theirs, 86_400, nodes.into(), 1);
-    karpenter::launch(&mut theirs, u64::from(nodes / 50) * 12);
+    for _ in 0..12 {
+        karpenter::launch(&mut theirs, u64::from(nodes / 50), 0);
+    }
     report::usage(&used, nodes, &theirs);
     let longest = used.invocations().get(&Function::Disrupt).map(|count| count.longest_millis);
     report::line("longest look of disrupt, ms", longest.unwrap_or_default());

@@ -120,3 +120,8 @@ pub(crate) fn are_initialized(nodes: u32) -> impl Fn(&Sim) -> bool {
         is_near && claims.iter().all(is_settled) && sim.summary().pods_waiting == 0
     }
 }
+
+/// Whether all instances say whose they are.
+pub(crate) fn are_tagged(sim: &Sim) -> bool {
+    sim.claims().iter().all(NodeClaim::is_tagged)
+}

@@ -19,13 +19,16 @@ const WRITE: (ApiAction, &str) = (ApiAction::dynamodb("partition"), "write units
 /// <https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html>
 const BACKOFF_SECONDS_MAX: i64 = 20;
 
+/// A call of an operation by a function, with its items and others.
+type Question = (Option<Function>, &'static str, (u64, u64));
+
 /// What was used of the account so far, and what is left in its buckets.
 #[derive(Debug, Default)]
 pub(crate) struct Usage {
     pub(crate) meter: Meter,
     buckets: Buckets,
     /// Until when a function's process keeps an answer.
-    kept: BTreeMap<(Option<Function>, &'static str, (u64, u64)), Timestamp>,
+    kept: BTreeMap<Question, Timestamp>,
 }
 
 /// What a request is about to take.

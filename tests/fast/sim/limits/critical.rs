@@ -79,6 +79,14 @@ fn c3_many_launches_are_settled_side_by_side() {
     let story = format!("{taken} s for 300 nodes, {cut_off} invocations cut off");
     assert!(taken <= 150, "{story}");
     assert_eq!(cut_off, 0, "{story}");
+    // The bucket of CreateTags has 100 tokens, and ten come back each second.
+    fleet.pass(60);
+    let used = fleet.used_since(&before);
+    assert_eq!(used.answered(ApiAction::ec2("CreateTags")), 300, "each once");
+    assert_eq!(used.throttled_requests(), 0, "nothing is asked for faster than the account allows");
+    // That pods get their places is no reason to list everything anew.
+    let looked = used.answered(ApiAction::kubernetes("list namespaces"));
+    assert!(looked <= 15, "{looked} looks at the whole cluster");
 }
 
 #[test]

@@ -146,7 +146,7 @@ fn h3_a_transient_failure_does_not_wait_for_the_queue() {
     assert!(taken <= 120, "given up after {given_up} s, and gone {taken} s later");
 }
 
-/// How often `settle` is called for ten nodes, while messages come once, and while one in ten comes twice.
+/// How often `settle` is called for ten nodes, while messages come once, and while three in ten come twice.
 pub(crate) fn orderly_and_doubled(settings: &WorldSettings) -> (u64, u64) {
     let visits = |duplicated_per_mille| {
         let disorder = Disorder { duplicated_per_mille, ..Disorder::default() };
@@ -157,7 +157,7 @@ pub(crate) fn orderly_and_doubled(settings: &WorldSettings) -> (u64, u64) {
         let used = fleet.used_since(&before);
         used.invocations().get(&Function::Settle).map_or(0, |count| count.invocations)
     };
-    (visits(0), visits(100))
+    (visits(0), visits(300))
 }
 
 #[test]

@@ -108,6 +108,20 @@ pub fn run(
     Ok(PlanExit { unplaced: planned.unplaced(), problems })
 }
 
+/// All that `plan` looks at with `args`, for programs that ask what would be if some of it were otherwise.
+pub fn read_facts(args: &PlanArgs) -> Result<Facts, Error> {
+    let now = now(args)?;
+    let policies = gates::policies(args)?;
+    let loaded = input::load(args, &Progress::new())?;
+    let offers = offers::load(args, &loaded, now)?;
+    Ok(facts::of(loaded, offers, policies, now)?.0)
+}
+
+/// What `plan --disruption` prints in the format that `args` ask for, of `facts` instead of what they read.
+pub fn show_disruption(args: &PlanArgs, facts: &Facts, out: &mut impl Write) -> Result<(), Error> {
+    disruption::run(args, Screen::default(), (facts, &Remarks::default()), out)
+}
+
 /// Prints `document` for machines.
 fn print_document(
     format: PlanFormat,

@@ -29,6 +29,8 @@ use serde::Deserialize;
 use serde_json::Value;
 use tests::repository;
 
+#[path = "proof/adoption.rs"]
+mod adoption;
 #[path = "proof/disruption.rs"]
 mod disruption;
 #[path = "proof/scheduling.rs"]
@@ -199,18 +201,60 @@ fn check_prices(paid: &[Paid]) {
     assert!(ours < mean && dearer < cheaper, "dearer than Karpenter's mean");
 }
 
-#[test]
-fn karpenters_answers_are_ours() {
-    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("proof");
+/// The scenarios, and a folder of the test's own for what commands read.
+fn entries(test: &str) -> (Vec<Entry>, PathBuf) {
+    let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(test);
     std::fs::create_dir_all(&folder).expect("a folder for the test");
-    let catalogs = Catalogs::unpacked(&folder);
     let packed = unpacked("answers.jsonl.gz");
     let entries: Vec<Entry> =
         packed.lines().map(|line| serde_json::from_str(line).expect("a scenario")).collect();
     assert!(400 < entries.len(), "only {} scenarios are packed", entries.len());
+    (entries, folder)
+}
+
+/// The scenarios in which Karpenter decides otherwise, by name, with the reason.
+fn exceptions() -> BTreeMap<String, String> {
     let path = repository().join("tests/conformance-exceptions.json");
     let text = std::fs::read_to_string(path).expect("the exceptions");
-    let exceptions: BTreeMap<String, String> = serde_json::from_str(&text).expect("JSON");
+    serde_json::from_str(&text).expect("JSON")
+}
+
+#[test]
+fn what_karpenter_left_is_adopted_and_treated_as_karpenter_would() {
+    let (entries, folder) = entries("adoption");
+    let catalogs = Catalogs::unpacked(&folder);
+    let exceptions = exceptions();
+    let of_disruption = entries.iter().filter(|entry| {
+        entry.name.starts_with("disruption/") && !exceptions.contains_key(&entry.name)
+    });
+    let mut adopted = 0;
+    let mut wrong = Vec::new();
+    for entry in of_disruption {
+        let manifests = folder.join(entry.name.replace('/', "-")).with_extension("yaml");
+        std::fs::write(&manifests, &entry.files["manifests.yaml"]).expect("a file for the test");
+        let (path, catalog) = catalogs.of(&entry.scenario);
+        let args = PlanArgs { disruption: true, ..plan_args(&entry.scenario, path, manifests) };
+        let mut facts = plan::read_facts(&args).expect("facts");
+        if !adoption::adopt(&mut facts, catalog) {
+            continue;
+        }
+        adopted += 1;
+        let mut out = Vec::new();
+        plan::show_disruption(&args, &facts, &mut out).expect("an answer");
+        let answer = serde_json::from_slice(&out).expect("the answer is JSON");
+        let faults = disruption::faults(&entry.expected, &answer);
+        wrong
+            .extend((!faults.is_empty()).then(|| format!("{}: {}", entry.name, faults.join("; "))));
+    }
+    assert!(wrong.is_empty(), "{} differ:\n{}", wrong.len(), wrong.join("\n"));
+    assert!(100 < adopted, "only {adopted} scenarios have claims that can be adopted");
+}
+
+#[test]
+fn karpenters_answers_are_ours() {
+    let (entries, folder) = entries("proof");
+    let catalogs = Catalogs::unpacked(&folder);
+    let exceptions = exceptions();
     let (next, wrong) = (Mutex::new(entries.iter()), Mutex::new(BTreeMap::new()));
     let paid = Mutex::new(Vec::new());
     let threads = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);

@@ -1,12 +1,9 @@
 //! Manifests from files, as objects of the simulated cluster.
 
 mod dump;
+mod input_file;
 
-use std::{
-    fmt, fs, io,
-    io::Read as _,
-    path::{Path, PathBuf},
-};
+use std::{fmt, path::PathBuf};
 
 use api::{
     document::Diagnostic,
@@ -19,14 +16,17 @@ use api::{
 use jiff::Timestamp;
 use model::{
     Problem,
-    api_version::{AWS_V1, KARPENTER_V1},
     limits::PODS_PER_PLAN_MAX,
     node_class::{NodeClass, ResolvedNodeClass, ResolvedTemplate},
     problem::Weight,
 };
 use simulator::{ClusterObject, StoryWorkload, StoryWorkloadKind};
 
-use self::dump::Dump;
+pub use self::input_file::{Depth, InputFile, files, text};
+use self::{
+    dump::Dump,
+    input_file::{in_pieces, paths_in},
+};
 use crate::{output, workloads};
 
 /// What the files hold.
@@ -60,50 +60,6 @@ impl BadInput {
     }
 }
 
-/// How deep directories are read.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Depth {
-    /// Only the files in them.
-    #[default]
-    Files,
-    /// Also those in the directories within them.
-    All,
-}
-
-impl Depth {
-    /// That of the option `--recursive`.
-    pub const fn of(is_recursive: bool) -> Self {
-        if is_recursive { Self::All } else { Self::Files }
-    }
-}
-
-/// A file that was read, and its text.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct InputFile {
-    /// Its path; `-` is standard input.
-    pub name: String,
-    /// What it holds.
-    pub text: String,
-    /// Whether somebody named it, not only a directory that it lies in.
-    pub is_named: bool,
-}
-
-impl InputFile {
-    /// A file that somebody named.
-    pub fn named(name: &str, text: &str) -> Self {
-        Self { name: name.to_owned(), text: text.to_owned(), is_named: true }
-    }
-
-    /// Whether the file is to be read as manifests whatever it holds: somebody named it, or Karpenter's
-    /// objects stand in it, which must not be lost for a wrong indentation. Of a directory's other
-    /// files some are values, policies and templates of Helm's.
-    pub(crate) fn is_meant(&self) -> bool {
-        let has_karpenter =
-            || [KARPENTER_V1, AWS_V1].iter().any(|version| self.text.contains(version));
-        self.is_named || has_karpenter() && !self.text.contains("{{")
-    }
-}
-
 /// What files hold, and what of them plays no part.
 #[derive(Debug, Default)]
 pub(crate) struct Read {
@@ -123,6 +79,30 @@ impl Read {
         }
         read.keep_last();
         read
+    }
+
+    /// Reads every file, one after the other: no text is kept. `progress` hears of each.
+    pub(crate) fn of_paths(
+        paths: &[PathBuf],
+        depth: Depth,
+        progress: impl Fn(&str),
+    ) -> Result<Self, BadInput> {
+        let mut read = Self::default();
+        for (path, is_named) in paths_in(paths, depth)? {
+            let name = path.display().to_string();
+            progress(&name);
+            match in_pieces(&path, &name)? {
+                Some(manifest) if manifest.problems.iter().all(|it| it.object.is_some()) => {
+                    read.add(manifest, is_named);
+                }
+                _ => {
+                    let file = InputFile { text: text(&path)?, name, is_named };
+                    read.add(files::read(&file.text, &file.name), file.is_meant());
+                }
+            }
+        }
+        read.keep_last();
+        Ok(read)
     }
 
     /// Adds a file's manifest. What is no Kubernetes object is a problem only of files that are meant.
@@ -160,25 +140,15 @@ fn in_words(place: &Place) -> String {
 
 /// Reads files, every `.yaml`, `.yml` and `.json` of directories, and `-` for standard input.
 pub fn load(paths: &[PathBuf], depth: Depth) -> Result<Loaded, BadInput> {
-    parse(&files(paths, depth)?)
-}
-
-/// The same files with their texts.
-pub fn files(paths: &[PathBuf], depth: Depth) -> Result<Vec<InputFile>, BadInput> {
-    let mut inputs = Vec::new();
-    for path in paths {
-        let is_named = !path.is_dir();
-        for file in files_in(path, depth)? {
-            let name = file.display().to_string();
-            inputs.push(InputFile { name, text: text(&file)?, is_named });
-        }
-    }
-    Ok(inputs)
+    loaded(Read::of_paths(paths, depth, |_| ())?)
 }
 
 /// Objects from files.
 pub fn parse(inputs: &[InputFile]) -> Result<Loaded, BadInput> {
-    let read = Read::of(inputs);
+    loaded(Read::of(inputs))
+}
+
+fn loaded(read: Read) -> Result<Loaded, BadInput> {
     let problems = read.problems();
     if !problems.is_empty() {
         return Err(BadInput(problems.iter().map(ToString::to_string).collect()));
@@ -317,56 +287,4 @@ fn named(object: &objects::Object) -> String {
 
 fn plain(key: model::PodKey, replicas: u32, spec: std::sync::Arc<model::PodSpec>) -> StoryWorkload {
     StoryWorkload { kind: StoryWorkloadKind::Pod, ..StoryWorkload::deployment(key, replicas, spec) }
-}
-
-fn files_in(path: &Path, depth: Depth) -> Result<Vec<PathBuf>, BadInput> {
-    if !path.is_dir() {
-        return Ok(vec![path.to_owned()]);
-    }
-    let mut paths = Vec::new();
-    walk(path, depth, &mut paths)?;
-    if paths.is_empty() {
-        let cure = match depth {
-            Depth::Files => "; -R looks into the directories within it",
-            Depth::All => "",
-        };
-        let rule = format!("{}: has no .yaml, .yml or .json file{cure}", path.display());
-        return Err(BadInput::one(rule));
-    }
-    Ok(paths)
-}
-
-/// Adds the manifests of `folder` to `found`, by name; directories after the files. Links to
-/// directories are not followed: they may lead in circles.
-fn walk(folder: &Path, depth: Depth, found: &mut Vec<PathBuf>) -> Result<(), BadInput> {
-    let entries = fs::read_dir(folder).map_err(|error| unreadable(folder, &error))?;
-    let mut paths = entries
-        .map(|entry| entry.map(|entry| entry.path()).map_err(|error| unreadable(folder, &error)))
-        .collect::<Result<Vec<_>, _>>()?;
-    paths.sort();
-    let is_manifest = |path: &&PathBuf| {
-        let extension = path.extension().and_then(|extension| extension.to_str());
-        path.is_file() && matches!(extension, Some("yaml" | "yml" | "json"))
-    };
-    found.extend(paths.iter().filter(is_manifest).cloned());
-    if depth == Depth::All {
-        for path in paths.iter().filter(|path| path.is_dir() && !path.is_symlink()) {
-            walk(path, depth, found)?;
-        }
-    }
-    Ok(())
-}
-
-/// The text of a file, or of standard input for `-`.
-pub fn text(path: &Path) -> Result<String, BadInput> {
-    if path == Path::new("-") {
-        let mut text = String::new();
-        let read = io::stdin().read_to_string(&mut text);
-        return read.map(|_| text).map_err(|error| unreadable(path, &error));
-    }
-    fs::read_to_string(path).map_err(|error| unreadable(path, &error))
-}
-
-fn unreadable(path: &Path, error: &io::Error) -> BadInput {
-    BadInput::one(format!("{}: {error}", path.display()))
 }

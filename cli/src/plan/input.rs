@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use api::{
     document::Diagnostic,
-    files::{self, Place},
+    files::Place,
     objects::{
         BufferManifest, NodeClassManifest, Object, PodManifest, PriorityClass, Referable,
         StorageClassManifest, Workload,
@@ -23,7 +23,7 @@ use model::{
 use super::{live, progress::Progress};
 use crate::{
     args::PlanArgs,
-    manifests::{self, BadInput, Depth, Read},
+    manifests::{BadInput, Depth, Read},
 };
 
 /// Objects by kind, in the order of the input.
@@ -62,13 +62,8 @@ pub(super) fn load(args: &PlanArgs, progress: &Progress) -> Result<Loaded, BadIn
     }
     progress.says("reading");
     let depth = Depth::of(args.recursive);
-    let mut read = Read::default();
-    for file in manifests::files(&args.manifests, depth)? {
-        progress.says(format!("reading {}", file.name));
-        read.add(files::read(&file.text, &file.name), file.is_meant());
-    }
-    read.keep_last();
-    of(read)
+    let says = |name: &str| progress.says(format!("reading {name}"));
+    of(Read::of_paths(&args.manifests, depth, says)?)
 }
 
 /// What manifests hold. A text that is none as a whole is bad input; an object that is malformed is

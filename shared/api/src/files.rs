@@ -23,6 +23,8 @@ pub mod duplicates;
 mod json_list;
 pub mod stored;
 
+pub use json_list::ListReader;
+
 /// What a file holds.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Manifest {
@@ -58,9 +60,8 @@ pub struct Place {
 /// An object that an API server would refuse is a problem and not among the objects. One that only
 /// Karpenter's own validation finds fault with is both; its own `problems` say why it is unusable.
 pub fn read(text: &str, file: &str) -> Manifest {
-    if let Some((mut pods, rest)) = json_list::split(text, file) {
-        pods.add(&[rest], file);
-        return pods;
+    if let Some(manifest) = json_list::read(text, file) {
+        return manifest;
     }
     let mut manifest = Manifest::default();
     let documents = documents(text, file, &mut manifest.problems);

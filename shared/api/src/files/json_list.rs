@@ -4,11 +4,9 @@
 //! Pods that a server stored are read as in its own pages. All else is left to the readers of
 //! manifests, with its lines.
 
-use serde::Deserialize;
-use serde_json::value::RawValue;
-
 use model::api_version::KARPENTER_V1;
 
+use self::splitter::{Item, Skeleton, Splitter};
 use super::{Manifest, Place, read_object};
 use crate::{
     document::{
@@ -19,14 +17,7 @@ use crate::{
     objects::Object,
 };
 
-#[derive(Deserialize)]
-#[serde(rename_all = "camelCase")]
-struct List<'a> {
-    api_version: String,
-    kind: String,
-    #[serde(borrow)]
-    items: Vec<&'a RawValue>,
-}
+mod splitter;
 
 /// Kinds of which a cluster has thousands, and of which nobody asks where their fields stand.
 const MANY: [(&str, &str); 8] = [
@@ -64,52 +55,87 @@ impl Manifest {
     }
 }
 
-/// The stored pods of `text`, if that is a list in JSON which has any, and a list of the rest.
-pub(super) fn split(text: &str, file: &str) -> Option<(Manifest, Tree)> {
-    if !text.trim_start().starts_with('{') {
-        return None;
+/// Reads a list in JSON while its text comes in pieces: of a large one the objects are a small part, and
+/// its text is never in memory as a whole.
+#[derive(Debug)]
+pub struct ListReader {
+    file: String,
+    splitter: Splitter,
+    items: Items,
+}
+
+/// What the items came to so far.
+#[derive(Debug, Default)]
+struct Items {
+    pods: PodReader,
+    /// What is read as servers write it.
+    manifest: Manifest,
+    /// All else, for the readers of manifests.
+    rest: Vec<Tree>,
+}
+
+impl ListReader {
+    /// Begins to read `file`.
+    pub fn new(file: &str) -> Self {
+        Self { file: file.to_owned(), splitter: Splitter::new(), items: Items::default() }
     }
-    let list: List<'_> = serde_json::from_str(text).ok()?;
-    let item_kind = list.kind.strip_suffix("List")?;
-    let mut reader = PodReader::default();
-    let mut manifest = Manifest::default();
-    let mut rest = Vec::new();
-    let (mut line, mut seen) = (1, 0);
-    for item in list.items {
-        // The item is a part of the text.
-        let start = item.get().as_ptr().addr().checked_sub(text.as_ptr().addr())?;
-        line += text.get(seen..start)?.matches('\n').count();
-        seen = start;
-        if let Some(pod) = reader.stored(item.get(), item_kind) {
-            let line = u32::try_from(line).ok();
-            manifest.objects.push(Object::Pod(pod));
-            manifest.places.push(Place {
+
+    /// Reads on. `None` when [`super::read`] has to read the text as a whole: because it is something
+    /// else, or because it is to be said what is wrong with it.
+    pub fn add(&mut self, piece: &[u8]) -> Option<()> {
+        let Self { file, splitter, items } = self;
+        splitter.add(piece, |item| items.add(item, file))
+    }
+
+    /// Everything that was read, at the end of the text; `None` is as in [`Self::add`], and where a server
+    /// stored none of the objects.
+    pub fn finish(self) -> Option<Manifest> {
+        let Self { file, splitter, items: Items { mut manifest, rest, .. } } = self;
+        let Skeleton { api_version, kind, .. } = splitter.finish()?;
+        if manifest.objects.is_empty() || !kind.ends_with("List") {
+            return None;
+        }
+        let entry = |key: &str, value| {
+            let value = Tree { line: 1, value };
+            Entry { key: key.to_owned(), line: 1, value }
+        };
+        let entries = vec![
+            entry("apiVersion", Value::Text(api_version)),
+            entry("kind", Value::Text(kind)),
+            entry("items", Value::List(rest)),
+        ];
+        manifest.add(&[Tree { line: 1, value: Value::Map(entries) }], &file);
+        Some(manifest)
+    }
+}
+
+impl Items {
+    fn add(&mut self, Item { text, line, list_kind }: Item<'_>, file: &str) -> Option<()> {
+        let item = std::str::from_utf8(text).ok()?;
+        let kind = list_kind.and_then(|kind| kind.strip_suffix("List")).unwrap_or_default();
+        if let Some(pod) = self.pods.stored(item, kind) {
+            self.manifest.objects.push(Object::Pod(pod));
+            self.manifest.places.push(Place {
                 file: file.to_owned(),
-                line,
+                line: Some(line),
                 is_stored: true,
                 ..Place::default()
             });
-        } else if manifest.add_quietly(item.get(), u32::try_from(line).ok()?, file) {
+        } else if self.manifest.add_quietly(item, line, file) {
             // It was like nearly all that servers send.
         } else {
-            let lines_before = u32::try_from(line - 1).ok()?;
-            let [tree] = <[Tree; 1]>::try_from(tree::parse_yaml(item.get()).ok()?).ok()?;
-            rest.push(tree.moved_down(lines_before));
+            let [tree] = <[Tree; 1]>::try_from(tree::parse_yaml(item).ok()?).ok()?;
+            self.rest.push(tree.moved_down(line - 1));
         }
+        Some(())
     }
-    if manifest.objects.is_empty() {
-        return None;
-    }
-    let entry = |key: &str, value| {
-        let value = Tree { line: 1, value };
-        Entry { key: key.to_owned(), line: 1, value }
-    };
-    let entries = vec![
-        entry("apiVersion", Value::Text(list.api_version)),
-        entry("kind", Value::Text(list.kind)),
-        entry("items", Value::List(rest)),
-    ];
-    Some((manifest, Tree { line: 1, value: Value::Map(entries) }))
+}
+
+/// What `text` holds, if it is a list in JSON with objects that a server stored.
+pub(super) fn read(text: &str, file: &str) -> Option<Manifest> {
+    let mut reader = ListReader::new(file);
+    reader.add(text.as_bytes())?;
+    reader.finish()
 }
 
 #[cfg(test)]
@@ -160,6 +186,51 @@ mod tests {
         assert!(problems[0].starts_with("x.json:6: Pod b: "), "{problems:?}");
         assert!(problems[1].starts_with("x.json:8: Pod c: "), "{problems:?}");
         assert_eq!(expected_problems.len(), 2);
+    }
+
+    #[test]
+    fn it_makes_no_difference_in_which_pieces_the_text_comes() {
+        let typed = LIST.replace("\"List\"", "\"PodList\"").replace("\"b\"", "\"\u{fc}\\\"]}\"");
+        for text in [LIST, &typed] {
+            let whole = read(text, "x.json");
+            assert_eq!(whole.objects.len(), 3);
+            for size in 1..text.len() {
+                let mut reader = super::ListReader::new("x.json");
+                for piece in text.as_bytes().chunks(size) {
+                    reader.add(piece).unwrap();
+                }
+                assert_eq!(reader.finish().as_ref(), Some(&whole), "{size}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_no_such_list_is_left_to_be_read_as_a_whole() {
+        let pod = r#"{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "a", "uid": "1"},
+            "spec": {"containers": [{"name": "m"}]}}"#;
+        let list =
+            |items: &str| format!(r#"{{"kind": "List", "apiVersion": "v1", "items": {items}}}"#);
+        let read = |text: &str| super::read(text, "x.json");
+        assert!(read(&list(&format!("[{pod}]"))).is_some());
+        for text in [
+            pod.to_owned(),
+            format!("# a list\n{}", list(&format!("[{pod}]"))),
+            list(&format!("[{pod} {pod}]")),
+            list(&format!("[{pod},]")),
+            list(&format!("[{pod}, 0]")),
+            list(&format!("[{pod}, \"x\"]")),
+            list(&format!("[{pod}], \"items\": []")),
+            list(&format!("[{pod}")),
+            list(&format!("{{\"items\": [{pod}]}}")),
+            list(&format!("[{pod}]")).replace("\"List\"", "\"Bag\""),
+            format!("{0}{0}", list(&format!("[{pod}]"))),
+            list("[]"),
+            String::new(),
+            "}".to_owned(),
+            "{]".to_owned(),
+        ] {
+            assert_eq!(read(&text), None, "{text}");
+        }
     }
 
     #[test]

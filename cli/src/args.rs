@@ -11,7 +11,7 @@ use clap::{Parser, Subcommand, ValueEnum};
 /// would do: for manifests (`plan DIR`), for a running cluster (`plan --live`), or played in virtual time
 /// (`simulate`). Nothing that it does changes a cluster or an AWS account.
 #[derive(Debug, Parser)]
-#[command(name = "journeyman", version, about, disable_help_subcommand = true)]
+#[command(name = "journeyman", version, disable_help_subcommand = true)]
 pub struct Args {
     /// What to do.
     #[command(subcommand)]
@@ -24,7 +24,7 @@ pub enum JourneymanCommand {
     /// Play manifests in a simulated AWS account and cluster, in virtual time.
     ///
     /// The decisions are those of the deployed functions: the same handlers run on simulated ports.
-    /// Without --manifests a built-in story is played: 100 pods, a spot interruption, a scale-down,
+    /// Without manifests a built-in story is played: 100 pods, a spot interruption, a scale-down,
     /// expiry. Exit codes: 0 played; 1 with --strict, pods found no place; 2 bad input.
     Simulate(SimulateArgs),
     /// Say what Karpenter's objects and pending pods would lead to, and create nothing.
@@ -199,8 +199,11 @@ pub enum CatalogOrder {
 pub struct SimulateArgs {
     /// Cluster objects to play (NodePools, EC2NodeClasses, workloads): a file, a directory, or `-`. With
     /// nodes, NodeClaims and pods, as `kubectl get … -o yaml` saves them, it starts from what runs there.
-    #[arg(long, value_name = "DIR|FILE", num_args = 1..)]
+    #[arg(value_name = "DIR|FILE")]
     pub manifests: Vec<PathBuf>,
+    /// The same as an option.
+    #[arg(long = "manifests", value_name = "DIR|FILE", num_args = 1..)]
+    pub more_manifests: Vec<PathBuf>,
     /// Read directories with all that are in them.
     #[arg(short = 'R', long)]
     pub recursive: bool,

@@ -93,7 +93,8 @@ fn load(args: &SimulateArgs) -> Result<Play, BadInput> {
         Some(path) => Some(Scenario::load(path)?),
         None => None,
     };
-    if args.manifests.is_empty() {
+    let paths = [args.manifests.as_slice(), &args.more_manifests].concat();
+    if paths.is_empty() {
         let loaded = manifests::parse(&story::manifests())?;
         let scenario = match scenario {
             Some(scenario) => scenario,
@@ -102,8 +103,8 @@ fn load(args: &SimulateArgs) -> Result<Play, BadInput> {
         let title = "The built-in story: examples/story, in a simulated account and cluster.";
         return Ok(Play { loaded, scenario, title: title.to_owned() });
     }
-    let loaded = manifests::load(&args.manifests, Depth::of(args.recursive))?;
-    let files: Vec<String> = args.manifests.iter().map(|path| path.display().to_string()).collect();
+    let loaded = manifests::load(&paths, Depth::of(args.recursive))?;
+    let files: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     let title = format!("{}, in a simulated account and cluster.", files.join(", "));
     Ok(Play { loaded, scenario: scenario.unwrap_or_default(), title })
 }

@@ -215,7 +215,7 @@ fn journeyman(call: &Call, folder: &Path) -> Command {
 }
 
 #[test]
-fn every_command_answers_and_ends_in_a_terminal() {
+fn d1_every_command_answers_and_ends_in_a_terminal() {
     let folder = folder("terminal");
     for call in CALLS {
         let terminal = Terminal::open();
@@ -230,7 +230,7 @@ fn every_command_answers_and_ends_in_a_terminal() {
 }
 
 #[test]
-fn every_command_ends_in_a_terminal_when_its_answer_goes_to_a_file() {
+fn d1_every_command_ends_in_a_terminal_when_its_answer_goes_to_a_file() {
     let folder = folder("terminal-and-file");
     for call in CALLS {
         let path = folder.join("answer");

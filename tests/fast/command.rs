@@ -19,6 +19,7 @@ fn arguments() -> SimulateArgs {
     SimulateArgs {
         recursive: false,
         manifests: Vec::new(),
+        more_manifests: Vec::new(),
         scenario: None,
         seed: 1,
         duration: None,

@@ -42,10 +42,10 @@ const ALIKE_WITHIN: SignedDuration = SignedDuration::from_mins(10);
 /// `text` without what differs between things of a kind: numbers, and the letters in names that have
 /// some.
 fn likeness(text: &str) -> String {
-    let word = |word: &str| {
-        if word.chars().any(|c| c.is_ascii_digit()) { "#".to_owned() } else { word.to_owned() }
-    };
-    text.split(' ').map(word).collect::<Vec<_>>().join(" ")
+    let word = |word| if str::contains(word, |c: char| c.is_ascii_digit()) { "…" } else { word };
+    let mut words: Vec<&str> = text.split(' ').map(word).collect();
+    words.dedup_by(|word, before| *word == "…" && word == before);
+    words.join(" ")
 }
 
 /// The lines so far.
@@ -62,6 +62,8 @@ struct Folded {
     since: Timestamp,
     shown: usize,
     hidden: u64,
+    /// How many pods the hidden lines are about.
+    pods: u64,
     latest: Timestamp,
 }
 
@@ -108,6 +110,7 @@ impl Timeline {
                 since: line.at,
                 shown: 0,
                 hidden: 0,
+                pods: 0,
                 latest: line.at,
             });
             if fold.shown < ALIKE_SHOWN {
@@ -115,6 +118,7 @@ impl Timeline {
                 shown.push((line.at, show(line)));
             } else {
                 fold.hidden += 1;
+                fold.pods += line.pods.as_ref().map_or(0, |(pods, _)| *pods);
                 fold.latest = line.at;
             }
         }
@@ -163,7 +167,11 @@ impl Timeline {
 
 /// That lines were folded away, if so.
 fn told(fold: &Folded, likeness: &str) -> Option<(Timestamp, String)> {
-    let text = format!("… {} more such: {likeness}", thousands(fold.hidden.into()));
+    let text = match fold.pods {
+        0 => format!("{} more: {likeness}", thousands(fold.hidden.into())),
+        1 => format!("1 more pod {likeness}"),
+        pods => format!("{} more pods {likeness}", thousands(pods.into())),
+    };
     (fold.hidden > 0).then_some((fold.latest, text))
 }
 
@@ -273,6 +281,36 @@ fn other_words(happening: &Happening) -> (&'static str, String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn w4_what_happens_over_and_over_is_said_a_few_times_and_then_how_often() {
+        let start = Timestamp::UNIX_EPOCH;
+        let mut timeline = Timeline::new(start, false);
+        let event = |second: i64, happening| TimelineEvent {
+            at: Timestamp::from_second(second).unwrap(),
+            happening,
+        };
+        let bound = |number: i64| {
+            let pod = |name: &str| model::PodKey {
+                namespace: model::Namespace::new("default").unwrap(),
+                name: model::ObjectName::new(name).unwrap(),
+            };
+            let node = model::NodeName::new(&format!("ip-{number}")).unwrap();
+            let of = |pod| event(number, Happening::PodBound { pod, node: node.clone() });
+            [of(pod("a")), of(pod("b"))]
+        };
+        let ready = |number: i64| {
+            let node = model::NodeName::new(&format!("ip-{number}")).unwrap();
+            event(number, Happening::NodeReady { node })
+        };
+        let events = (1..=8).flat_map(bound).chain((1..=7).map(ready));
+        timeline.add(events.collect(), &[]);
+        let lines = timeline.lines();
+        assert_eq!(lines.len(), 12, "{lines:?}");
+        assert!(lines.contains(&"+00:00:05 2 pods bound to ip-5".to_owned()), "{lines:?}");
+        assert!(lines.contains(&"+00:00:08 6 more pods bound to …".to_owned()), "{lines:?}");
+        assert!(lines.contains(&"+00:00:07 2 more: node … ready".to_owned()), "{lines:?}");
+    }
 
     #[test]
     fn nodes_that_stay_for_one_reason_are_one_line() {

@@ -105,6 +105,7 @@ fn w8_help_says_what_the_program_is_and_directories_are_read_with_all_in_them() 
         "w8-all",
         &[("in/class.yaml", CLASS), ("in/deeper/pool.yaml", POOL), ("in/deeper/w.yaml", "a: b")],
     );
+    run(&folder, "-h").says(&["Karpenter without the controller\n", "simulate", "validate"]);
     run(&folder, "--help").says(&[
         "Karpenter without the controller.",
         "nodes of an Amazon EKS cluster",

@@ -143,6 +143,9 @@ fn w4_the_summary_comes_first_and_what_is_alike_is_said_once() {
     let folder = folder("w4-summary", &files);
     let words = "simulate --manifests class.yaml pool.yaml web.yaml g.yaml --duration 5m";
     let played = run(&folder, words);
+    // Named as those of every other command.
+    let again = run(&folder, "simulate class.yaml pool.yaml web.yaml g.yaml --duration 5m");
+    assert_eq!(again.out, played.out);
     let places =
         ["Summary after", "No place for", "What happened"].map(|text| played.out.find(text));
     assert!(places.is_sorted() && places[0].is_some(), "{}", played.out);

@@ -203,14 +203,14 @@ fn a_claim_carries_what_its_pool_says() {
 }
 
 #[test]
-fn claims_that_are_alike_share_batches_of_five_hundred() {
-    let plan = provision(&facts(replicas("a", 510, &amd64("cpu=15"))));
+fn claims_that_are_alike_share_batches_of_a_thousand() {
+    let plan = provision(&facts(replicas("a", 1_010, &amd64("cpu=15"))));
     let batch = |index: usize| {
         let claim = &plan.promises[index].claim;
         (claim.batch.as_str(), claim.batch_index, claim.batch_size)
     };
-    assert_eq!((batch(0), batch(499)), (("test-8-0", 0, 500), ("test-8-0", 499, 500)));
-    assert_eq!((batch(500), batch(509)), (("test-8-1", 0, 10), ("test-8-1", 9, 10)));
+    assert_eq!((batch(0), batch(999)), (("test-8-0", 0, 1_000), ("test-8-0", 999, 1_000)));
+    assert_eq!((batch(1_000), batch(1_009)), (("test-8-1", 0, 10), ("test-8-1", 9, 10)));
 }
 
 #[test]

@@ -450,4 +450,16 @@ impl NodeClaim {
         let deletion = Some(Deletion { reason, at: now, deadline });
         Self { deletion, ..self.moved_to(ClaimPhase::Deleting, now) }
     }
+
+    /// The same claim, which is being given up, one version on if its instance ends no later than
+    /// `deadline` from now on: its pods have as long at most. A deadline that is nearer stays.
+    #[must_use]
+    pub fn hastened(&self, deadline: Timestamp) -> Option<Self> {
+        let deletion = self.deletion.as_ref()?;
+        let is_nearer = deletion.deadline.is_none_or(|standing| deadline < standing);
+        is_nearer.then(|| {
+            let deletion = Some(Deletion { deadline: Some(deadline), ..deletion.clone() });
+            Self { deletion, ..self.following() }
+        })
+    }
 }

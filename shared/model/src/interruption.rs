@@ -1,8 +1,13 @@
 //! What EC2 tells about an instance.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 
 use crate::InstanceId;
+
+/// How long after its notice a spot instance is taken back.
+///
+/// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html>
+pub const SPOT_NOTICE: SignedDuration = SignedDuration::from_secs(120);
 
 /// A change that EC2 announces or reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -4,7 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     ClaimPhase, DeletionReason, NodeClaim, NodeClaimName, NodePoolName, Plan,
+    claim::Deletion,
     disruption::DisruptionReason,
+    interruption::SPOT_NOTICE,
     labels::DO_NOT_DISRUPT,
     node::Node,
     node_pool::{BudgetNodes, ConsolidationPolicy, NodePool},
@@ -35,7 +37,9 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violati
         if let Some(why) = forbidden(world, stored, change) {
             violations.push(Violation::ChangeForbidden { claim: change.name.clone(), why });
         }
-        let Some(deletion) = &change.deletion else { continue };
+        let Some(deletion) = change.deletion.as_ref().filter(|_| !stored.is_deleting()) else {
+            continue;
+        };
         let speaks_against = match deletion.reason {
             DeletionReason::Expired => not_expired(world, stored),
             DeletionReason::NodeDeleted => not_deleted(world, stored),
@@ -90,7 +94,8 @@ pub(crate) fn not_disruptable(
 /// What the change does beyond giving the claim up, saying why, or saying since when it is empty.
 fn forbidden(world: &World<'_>, stored: &NodeClaim, change: &NodeClaim) -> Option<String> {
     if stored.is_deleting() {
-        return Some("it is being given up already".to_owned());
+        let is_only_sooner = ends_sooner(stored, change);
+        return (!is_only_sooner).then(|| "it is being given up already".to_owned());
     }
     let rest = NodeClaim {
         version: stored.version,
@@ -120,12 +125,34 @@ fn forbidden(world: &World<'_>, stored: &NodeClaim, change: &NodeClaim) -> Optio
         Some(deletion) if deletion.at != now || change.phase_since != now => {
             Some("it is given up at another time than now".to_owned())
         }
-        Some(deletion)
-            if deletion.deadline.is_some() != stored.termination_grace_period.is_some() =>
-        {
+        Some(deletion) if is_deadline_wrong(deletion, stored) => {
             Some("its deadline does not follow its terminationGracePeriod".to_owned())
         }
         None | Some(_) => None,
+    }
+}
+
+/// Whether `change` is `stored` but for an instance that ends sooner.
+fn ends_sooner(stored: &NodeClaim, change: &NodeClaim) -> bool {
+    let (Some(before), Some(after)) = (&stored.deletion, &change.deletion) else { return false };
+    let rest = Deletion { deadline: before.deadline, ..after.clone() };
+    let is_sooner = match (before.deadline, after.deadline) {
+        (Some(before), Some(after)) => after < before,
+        (None, after) => after.is_some(),
+        (Some(_), None) => false,
+    };
+    let rest = NodeClaim { version: stored.version, deletion: Some(rest), ..change.clone() };
+    is_sooner && rest == *stored
+}
+
+/// Who gives a claim up for its own reasons keeps to its terminationGracePeriod; EC2 takes a spot instance
+/// two minutes after its notice at the latest.
+fn is_deadline_wrong(deletion: &Deletion, stored: &NodeClaim) -> bool {
+    match (deletion.reason, deletion.deadline) {
+        (DeletionReason::SpotInterrupted, Some(deadline)) => {
+            SPOT_NOTICE < deadline.duration_since(deletion.at)
+        }
+        (_, deadline) => deadline.is_some() != stored.termination_grace_period.is_some(),
     }
 }
 

@@ -3,7 +3,7 @@
 use model::{CapacityType, DeletionReason};
 use simulator::{Action, Happening, SpotTarget, WorldSettings};
 
-use crate::world::{catalog, minute, runner, running, scale, sim};
+use crate::world::{MANIFESTS, catalog, minute, runner, running, scale, sim, sim_of};
 
 /// Plays the usual world with `actions`, each at its minute, for so many minutes.
 fn play(settings: WorldSettings, actions: Vec<(i64, Action)>, minutes: i64) -> simulator::Sim {
@@ -53,6 +53,44 @@ fn a_spot_node_is_replaced_before_its_notice_ends() {
         )
     });
     assert!(given_up);
+}
+
+#[test]
+fn what_must_not_be_disrupted_leaves_a_spot_node_in_order_before_it_is_taken() {
+    let protected = MANIFESTS.replace(
+        "metadata: {labels: {app: ",
+        "metadata: {annotations: {karpenter.sh/do-not-disrupt: \"true\"}, labels: {app: ",
+    );
+    assert!(protected != MANIFESTS);
+    let sim = sim_of(WorldSettings::default(), &protected);
+    for seconds in [0, 10, 20] {
+        let at = minute(5) + jiff::SignedDuration::from_secs(seconds);
+        sim.at(at, Action::InterruptSpot(SpotTarget::Any));
+    }
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(20)).expect("nothing unsafe happens");
+    assert_eq!(sim.check_liveness(), Vec::<String>::new());
+    let timeline = sim.timeline(0);
+    let notices: Vec<_> = timeline
+        .iter()
+        .filter_map(|event| match &event.happening {
+            Happening::SpotNotice { node: Some(node), ends_at, .. } => Some((node, *ends_at)),
+            _ => None,
+        })
+        .collect();
+    assert!(!notices.is_empty());
+    for (taken, ends_at) in notices {
+        let evicted = timeline.iter().filter(
+            |event| matches!(&event.happening, Happening::PodEvicted { node, .. } if node == taken),
+        );
+        let times: Vec<_> = evicted.map(|event| event.at).collect();
+        assert!(!times.is_empty(), "no pod was asked to leave {taken}");
+        // Five seconds to end, and one visit each two.
+        let latest = ends_at - jiff::SignedDuration::from_secs(2);
+        assert!(times.iter().all(|at| *at < latest), "{taken}: {times:?}, taken at {ends_at}");
+    }
+    let lost = timeline.iter().filter(|e| matches!(e.happening, Happening::PodLost { .. }));
+    assert_eq!(lost.count(), 0);
 }
 
 #[test]

@@ -77,8 +77,13 @@ pub(crate) fn catalog() -> Arc<RegionCatalog> {
 
 /// A cluster with [`MANIFESTS`].
 pub(crate) fn sim(settings: WorldSettings) -> Sim {
+    sim_of(settings, MANIFESTS)
+}
+
+/// A cluster with these manifests.
+pub(crate) fn sim_of(settings: WorldSettings, manifests: &str) -> Sim {
     let sim = Sim::new(settings, catalog());
-    let texts = [manifests::InputFile::named("world.yaml", MANIFESTS)];
+    let texts = [manifests::InputFile::named("world.yaml", manifests)];
     sim.add(manifests::parse(&texts).expect("the manifests are sound").objects);
     sim
 }

@@ -153,11 +153,43 @@ fn a_change_does_nothing_else() {
     check(
         |next, now| {
             let mut next = interrupted(&next, now);
-            next.deletion.as_mut().unwrap().deadline = Some(now);
+            // A spot instance is taken two minutes after its notice.
+            let late = now.checked_add(SignedDuration::from_secs(121)).ok();
+            next.deletion.as_mut().unwrap().deadline = late;
             next
         },
         "its deadline does not follow its terminationGracePeriod",
     );
+    check(
+        |next, now| {
+            let mut next = interrupted(&next, now);
+            let deletion = next.deletion.as_mut().unwrap();
+            deletion.reason = DeletionReason::InstanceEnded;
+            deletion.deadline = Some(now);
+            next
+        },
+        "its deadline does not follow its terminationGracePeriod",
+    );
+}
+
+#[test]
+fn what_is_given_up_may_only_end_sooner() {
+    let hastened = |seconds: i64, before: Option<i64>| {
+        move |facts: &mut Facts, plan: &mut Plan| {
+            let from_now = |seconds| facts.now.checked_add(SignedDuration::from_secs(seconds)).ok();
+            let stored = &facts.ledger.claims["general-6-0"];
+            let mut ending = stored.given_up(DeletionReason::Expired, facts.now);
+            ending.deletion.as_mut().unwrap().deadline = before.and_then(from_now);
+            let mut sooner = ending.following();
+            sooner.deletion.as_mut().unwrap().deadline = from_now(seconds);
+            facts.ledger.claims.insert(ending.name.clone(), ending);
+            changed(facts, plan, |_, _| sooner);
+        }
+    };
+    check(hastened(120, None), &[]);
+    check(hastened(120, Some(300)), &[]);
+    check(hastened(120, Some(60)), &["it is being given up already"]);
+    check(hastened(120, Some(120)), &["it is being given up already"]);
 }
 
 #[test]

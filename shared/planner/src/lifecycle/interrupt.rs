@@ -7,7 +7,7 @@
 use jiff::{SignedDuration, Timestamp};
 use model::{
     DeletionReason, Function, NodeClaim, OfferingKey, Plan,
-    interruption::{Interruption, InterruptionKind},
+    interruption::{Interruption, InterruptionKind, SPOT_NOTICE},
     ledger::{Decision, Snapshot},
 };
 
@@ -30,19 +30,36 @@ pub fn interrupt(
         if taking.is_some() {
             plan.unavailable_offerings.extend(unavailable(claim, now));
         }
-        let (false, Some(first)) = (claim.is_deleting(), taking.or_else(|| interruptions.first()))
-        else {
+        let ends_at = interruptions.iter().filter_map(|event| taken_at(event, now)).min();
+        if claim.is_deleting() {
+            plan.changes.extend(ends_at.and_then(|ends_at| claim.hastened(ends_at)));
             continue;
-        };
+        }
+        let Some(first) = taking.or_else(|| interruptions.first()) else { continue };
         let reason = match first.kind {
             InterruptionKind::SpotInterruption => DeletionReason::SpotInterrupted,
             InterruptionKind::ReservationInterruption => DeletionReason::ReservationEnding,
             InterruptionKind::InstanceEnding => DeletionReason::InstanceEnded,
         };
         plan.decisions.push(decision(claim, first, now));
-        plan.changes.push(claim.given_up(reason, now));
+        let mut given_up = claim.given_up(reason, now);
+        // It is one step, of one version.
+        if let Some(hastened) = ends_at.and_then(|ends_at| given_up.hastened(ends_at)) {
+            given_up.deletion = hastened.deletion;
+        }
+        plan.changes.push(given_up);
     }
     plan
+}
+
+/// When EC2 takes the instance, if it says so: whatever still runs there has until then.
+fn taken_at(interruption: &Interruption, now: Timestamp) -> Option<Timestamp> {
+    match interruption.kind {
+        InterruptionKind::SpotInterruption => {
+            interruption.at.checked_add(SPOT_NOTICE).ok().map(|at| at.max(now))
+        }
+        InterruptionKind::ReservationInterruption | InterruptionKind::InstanceEnding => None,
+    }
 }
 
 /// Whether what is announced says that the offering of `claim` has no capacity.
@@ -78,7 +95,7 @@ fn decision(claim: &NodeClaim, interruption: &Interruption, now: Timestamp) -> D
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{add_managed, facts, now};
+    use crate::testing::{add_managed, ago, facts, now};
 
     fn interruption(kind: InterruptionKind, claim: &NodeClaim) -> Interruption {
         let instance = claim.instance.as_ref().unwrap().id.clone();
@@ -100,9 +117,34 @@ mod tests {
             plan.decisions[0].summary,
             "claim-node-1 is given up: EC2 takes its spot instance back (i-claimnode1)"
         );
+        // Its pods have until EC2 takes it.
+        assert_eq!(deletion.deadline, Some(now() + SPOT_NOTICE));
+        assert_eq!(plan.changes[0].version, claim.version + 1);
+        assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
         // The same event again, once the plan was committed.
         let again = interrupt(&facts.ledger, &[(&plan.changes[0], &[&event])], now());
         assert!(again.changes.is_empty() && again.decisions.is_empty());
+    }
+
+    #[test]
+    fn what_is_given_up_already_ends_with_its_spot_instance() {
+        let mut facts = facts(Vec::new());
+        let claim = add_managed(&mut facts, "node-1");
+        let given_up = claim.given_up(DeletionReason::Expired, ago(600));
+        facts.ledger.claims.insert(given_up.name.clone(), given_up.clone());
+        let event = interruption(InterruptionKind::SpotInterruption, &claim);
+        let plan = interrupt(&facts.ledger, &[(&given_up, &[&event])], now());
+        assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
+        let [hastened] = plan.changes.as_slice() else { panic!("{:?}", plan.changes) };
+        let deletion = hastened.deletion.as_ref().unwrap();
+        assert_eq!(deletion.reason, DeletionReason::Expired);
+        assert_eq!(deletion.deadline, Some(now() + SPOT_NOTICE));
+        // A nearer deadline stays, and a late notice leaves no time.
+        let late = now() + SignedDuration::from_secs(30);
+        assert!(interrupt(&facts.ledger, &[(hastened, &[&event])], late).changes.is_empty());
+        let after = now() + SignedDuration::from_mins(10);
+        let plan = interrupt(&facts.ledger, &[(&given_up, &[&event])], after);
+        assert_eq!(plan.changes[0].deletion.as_ref().unwrap().deadline, Some(after));
     }
 
     #[test]

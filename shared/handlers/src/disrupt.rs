@@ -22,7 +22,7 @@ use crate::{
     Error, KnownOffers, Report,
     commit::{ATTEMPTS_MAX, Committed, Decided, commit},
     observe::{Sources, ledger_only},
-    pass::sooner,
+    pass::{is_time_up, sooner},
     pulse::{Beating, Pass, Start, wake},
 };
 
@@ -32,6 +32,8 @@ const IDLE: SignedDuration = SignedDuration::from_mins(1);
 ///
 /// Karpenter: `pkg/controllers/disruption/controller.go`, `pollingPeriod`.
 const BUSY: SignedDuration = SignedDuration::from_secs(10);
+/// Commands that one look begins at most: drift replaces one node by each.
+const COMMANDS_PER_LOOK: u32 = 10;
 /// Between two looks at the ledger while replacements are on their way.
 const WAITING: SignedDuration = SignedDuration::from_secs(3);
 
@@ -109,7 +111,13 @@ async fn pass<A: Adapters>(
 fn both(first: Option<Plan>, then: Option<Plan>) -> Option<Plan> {
     let (Some(first), Some(then)) = (&first, &then) else { return first.or(then) };
     let mut plan = then.clone();
+    plan.promises.splice(0..0, first.promises.iter().cloned());
     plan.changes.splice(0..0, first.changes.iter().cloned());
+    plan.placements.splice(0..0, first.placements.iter().cloned());
+    for (id, command) in &first.started {
+        plan.started.entry(id.clone()).or_insert_with(|| command.clone());
+    }
+    plan.ended.extend(first.ended.clone());
     plan.decisions.splice(0..0, first.decisions.iter().cloned());
     Some(plan)
 }
@@ -160,19 +168,27 @@ async fn look<A: Adapters>(
     let (mut facts, mut malformed) = sources.facts(snapshot, at).await?;
     observe::deleted(node_claims.synced().await, &mut facts, &mut malformed);
     observe::ending(discovery, &mut facts, &mut malformed).await;
-    for _ in 0..ATTEMPTS_MAX {
+    let (mut done, mut overtaken, mut begun) = (None, 0, 0);
+    while overtaken < ATTEMPTS_MAX {
         let Step { plan, basis } = decide(&facts, offers);
-        let next_at = next_at(&facts, &plan);
-        if let Committed::All(counters) =
-            commit(ledger, &facts, &Decided::of(&plan, basis), at).await?
-        {
+        let committed = commit(ledger, &facts, &Decided::of(&plan, basis), at).await?;
+        if let Committed::All(counters) = committed {
             wake_for(ports, &plan, counters, at).await;
-            return Ok(Looked { report: Report { plan: Some(plan), malformed }, next_at });
+            let is_begun = plan.started.values().any(Command::is_under_way);
+            begun += u32::from(is_begun);
+            done = both(done, Some(plan));
+            if !is_begun || COMMANDS_PER_LOOK <= begun || is_time_up(ports.clock, at) {
+                let next_at = done.as_ref().map(|plan| next_at(&facts, plan));
+                let next_at = next_at.unwrap_or_else(|| at.after(BUSY));
+                return Ok(Looked { report: Report { plan: done, malformed }, next_at });
+            }
+        } else {
+            overtaken += 1;
         }
-        // What others did is in the ledger. What they saw of the cluster was seen here, too.
+        // What happened is in the ledger. What others saw of the cluster was seen here, too.
         facts.ledger = ledger.snapshot(&at.cluster).await?;
     }
-    Ok(Looked { report: Report { plan: None, malformed }, next_at: at.after(BUSY) })
+    Ok(Looked { report: Report { plan: done, malformed }, next_at: at.after(BUSY) })
 }
 
 /// Wakes those who have something to do after `plan`.

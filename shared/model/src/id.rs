@@ -189,9 +189,12 @@ impl CommitId {
 }
 
 impl CommandId {
-    /// Of a command by its method and when it was found: one pass finds one of each method at most.
+    /// Of a command by its method, when it was found and what it is about.
     pub fn derived(command: &crate::disruption::Command) -> Self {
-        Self(Arc::from(format!("{}-{}", command.method, command.found_at.as_second())))
+        let names: Vec<&str> = command.candidates.iter().map(NodeClaimName::as_str).collect();
+        let digest = crate::ledger::digest(names.join(" ").as_bytes());
+        let (method, found_at) = (command.method, command.found_at.as_second());
+        Self(Arc::from(format!("{method}-{found_at}-{digest:016x}")))
     }
 
     /// Of what frees nodes again that were found to be kept free for nothing.

@@ -140,6 +140,15 @@ impl Snapshot {
         let commands = self.commands.values().filter(|command| command.is_under_way());
         commands.flat_map(|command| &command.candidates).collect()
     }
+
+    /// The claims that commands wait for.
+    pub fn replacements(&self) -> BTreeSet<&NodeClaimName> {
+        let launching = self.commands.values().filter_map(|command| match &command.progress {
+            Progress::Launching { claims, .. } => Some(claims),
+            Progress::Found | Progress::RolledBack { .. } => None,
+        });
+        launching.flatten().collect()
+    }
 }
 
 /// That launches for a pool were refused as a whole, and not for want of capacity in one offering.

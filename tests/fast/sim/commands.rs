@@ -199,3 +199,55 @@ fn without_capacity_a_drifted_node_stays() {
     assert!(!is_tainted(&sim));
     assert_eq!(sim.check_liveness(), Vec::<String>::new());
 }
+
+#[test]
+fn a_rolling_replacement_of_many_nodes_keeps_to_its_budget_and_ends() {
+    let sim = world(WorldSettings::default());
+    let ten_percent = |mut pool: model::node_pool::NodePool| {
+        let nodes = model::node_pool::BudgetNodes::Percent(10);
+        pool.disruption.budgets.iter_mut().for_each(|budget| budget.nodes = nodes);
+        pool.limits = model::node_pool::Limits::default();
+        pool
+    };
+    for (architecture, minutes) in [("arm64", 0), ("amd64", 20)] {
+        let pools = objects(architecture).into_iter().filter_map(|object| match object {
+            simulator::ClusterObject::NodePool(pool) => {
+                Some(simulator::ClusterObject::NodePool(ten_percent(pool)))
+            }
+            _ => None,
+        });
+        sim.at(minute(minutes), Action::Add(pools.collect()));
+    }
+    sim.at(minute(1), scale("web", 240));
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(20)).expect("nothing unsafe happens");
+    let (claims, pods) = (sim.claims().len(), sim.summary().pods_placed);
+    assert!((60..=80).contains(&claims), "{claims} nodes for {pods} pods");
+    let (mut minutes, mut most) = (20, 0);
+    while !is_renewed(&sim) && minutes < 80 {
+        minutes += 1;
+        runner.run_until(minute(minutes)).expect("nothing unsafe happens");
+        let claims = sim.claims();
+        let going = claims.iter().filter(|claim| claim.is_deleting()).count();
+        most = most.max(going);
+        assert!(going <= claims.len().div_ceil(10) + 1, "{going} of {} go", claims.len());
+    }
+    // All that the budget allows begin at once.
+    let timeline = sim.timeline(0).into_iter().filter(|event| minute(20) <= event.at);
+    let mut promised = timeline
+        .filter(|event| matches!(event.happening, Happening::ClaimPromised { .. }))
+        .map(|event| event.at);
+    let first = promised.next().expect("a replacement is promised");
+    let together = promised.filter(|at| at.duration_since(first) < SignedDuration::from_secs(5));
+    assert!(together.count() >= 4, "one after the other");
+    println!("{claims} nodes renewed within {} minutes, {most} drained at once", minutes - 20);
+    assert!(is_renewed(&sim), "{claims} nodes are not renewed within an hour");
+    assert!(minutes <= 20 + 40, "{claims} nodes took {} minutes", minutes - 20);
+    runner.run_until(minute(minutes + 10)).expect("nothing unsafe happens");
+    assert_eq!(sim.check_liveness(), Vec::<String>::new());
+    assert!(!is_tainted(&sim));
+    // Each pod moved once or twice: never for a replacement that was not there.
+    let lost = sim.timeline(0).into_iter();
+    let lost = lost.filter(|event| matches!(event.happening, Happening::PodLost { .. }));
+    assert_eq!(lost.count(), 0);
+}

@@ -28,7 +28,7 @@ fn play(settings: WorldSettings, rules: Vec<FaultRule>, actions: Vec<(i64, Actio
     sim
 }
 
-/// Every pod runs, every claim has an instance of its own, and there are no others.
+/// Every pod runs, no two claims have the same instance, and no instance is nobody's.
 #[track_caller]
 fn check(sim: &Sim) {
     assert_eq!(sim.check_liveness(), Vec::<String>::new());
@@ -47,7 +47,8 @@ fn check(sim: &Sim) {
     assert_eq!((summary.pods_placed, summary.pods_waiting), (15 + moved, 0));
     let instance_ids: Vec<InstanceId> =
         sim.claims().into_iter().filter_map(|claim| Some(claim.instance?.id)).collect();
-    assert_eq!(instance_ids.iter().collect::<BTreeSet<_>>().len(), sim.claims().len());
+    // A claim that replaces a node may still wait for its own.
+    assert_eq!(instance_ids.iter().collect::<BTreeSet<_>>().len(), instance_ids.len());
     let launched: u32 = summary.launched.values().sum();
     ended.extend(instance_ids);
     assert_eq!(

@@ -164,11 +164,17 @@ impl<'a> State<'a> {
         }
     }
 
-    /// Whether every claim has an instance. Until then Karpenter decides nothing.
+    /// Whether every claim has an instance. Until then Karpenter decides nothing. For which pods the
+    /// replacements of a command are is known before they are launched: who reads the ledger does not
+    /// wait for them.
     ///
     /// Karpenter: `pkg/controllers/state/cluster.go`, `Synced`.
     pub(crate) fn is_complete(&self) -> bool {
-        self.facts.ledger.claims.values().all(|claim| claim.instance.is_some())
+        let ledger = &self.facts.ledger;
+        let replacements = if self.is_watched { BTreeSet::new() } else { ledger.replacements() };
+        let is_known =
+            |claim: &NodeClaim| claim.instance.is_some() || replacements.contains(&claim.name);
+        ledger.claims.values().all(is_known)
     }
 
     pub(crate) fn pool(&self, name: &str) -> Option<&'a NodePool> {

@@ -135,9 +135,18 @@ pub struct Snapshot {
 }
 
 impl Snapshot {
-    /// The claims that commands give up once their replacements are there.
+    /// The claims that commands give up once their replacements are there. One whose replacement is gone gives
+    /// up nothing, whoever finds that out first: its nodes stay.
     pub fn being_replaced(&self) -> BTreeSet<&NodeClaimName> {
-        let commands = self.commands.values().filter(|command| command.is_under_way());
+        let is_lost = |name: &NodeClaimName| {
+            let is_unreadable =
+                self.unreadable.iter().any(|item| item.claim.as_ref() == Some(name));
+            self.claims.get(name).map_or(!is_unreadable, NodeClaim::is_deleting)
+        };
+        let commands = self.commands.values().filter(|command| match &command.progress {
+            Progress::Launching { claims, .. } => !claims.iter().any(is_lost),
+            Progress::Found | Progress::RolledBack { .. } => false,
+        });
         commands.flat_map(|command| &command.candidates).collect()
     }
 

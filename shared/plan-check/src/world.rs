@@ -70,8 +70,8 @@ impl<'a> World<'a> {
             claim_of,
             types: types_by_class(facts),
             changed_types,
-            replaced: candidates(&facts.ledger.commands),
-            begun: candidates(&plan.started),
+            replaced: candidates(&facts.ledger.commands, |name| is_coming(facts, name)),
+            begun: candidates(&plan.started, |_| true),
         }
     }
 
@@ -135,10 +135,25 @@ impl<'a> World<'a> {
     }
 }
 
-/// The candidates of those `commands` that wait for replacements.
-fn candidates(commands: &BTreeMap<CommandId, Command>) -> BTreeSet<&NodeClaimName> {
-    let launching = |command: &&Command| matches!(command.progress, Progress::Launching { .. });
-    commands.values().filter(launching).flat_map(|command| &command.candidates).collect()
+/// The candidates of those `commands` whose replacements are all still to come or there.
+fn candidates(
+    commands: &BTreeMap<CommandId, Command>,
+    is_coming: impl Fn(&NodeClaimName) -> bool,
+) -> BTreeSet<&NodeClaimName> {
+    let launching = commands.values().filter(|command| match &command.progress {
+        Progress::Launching { claims, .. } => claims.iter().all(&is_coming),
+        Progress::Found | Progress::RolledBack { .. } => false,
+    });
+    launching.flat_map(|command| &command.candidates).collect()
+}
+
+/// Whether a claim is there and stays, or cannot be read.
+fn is_coming(facts: &Facts, name: &NodeClaimName) -> bool {
+    let mut unreadable = facts.ledger.unreadable.iter();
+    match facts.ledger.claims.get(name) {
+        Some(claim) => !claim.is_deleting(),
+        None => unreadable.any(|item| item.claim.as_ref() == Some(name)),
+    }
 }
 
 fn types_by_class(facts: &Facts) -> BTreeMap<(&NodeClassName, &InstanceTypeName), &InstanceType> {

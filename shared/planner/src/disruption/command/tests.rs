@@ -171,6 +171,16 @@ fn a_command_is_rolled_back_when_a_replacement_does_not_come() {
 }
 
 #[test]
+fn nothing_is_launched_for_the_pods_of_a_node_whose_replacement_is_gone() {
+    let (mut facts, claim) = launching();
+    facts.ledger.claims.remove(&claim);
+    // Before the command is rolled back.
+    let plan = crate::provision(&facts);
+    assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
+    assert!(plan.promises.is_empty() && plan.placements.is_empty(), "{plan:?}");
+}
+
+#[test]
 fn a_command_ends_when_others_gave_its_nodes_up() {
     let (mut facts, _) = launching();
     let claim = facts.ledger.claims["claim-a"].given_up(DeletionReason::Expired, now());

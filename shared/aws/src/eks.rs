@@ -48,12 +48,7 @@ impl EksClusters {
     /// What nodes of `cluster` are told about it, and where its API server is. EKS is asked at most
     /// every five minutes; a failure is not kept.
     pub async fn settings(&self, cluster: &ClusterName) -> Result<ClusterSettings, PortError> {
-        if let Some(kept) = self.kept.get(cluster) {
-            return Ok(kept);
-        }
-        let settings = self.ask(cluster).await?;
-        self.kept.put(cluster, &settings);
-        Ok(settings)
+        self.kept.or_ask(cluster, |_| true, self.ask(cluster)).await
     }
 
     async fn ask(&self, cluster: &ClusterName) -> Result<ClusterSettings, PortError> {

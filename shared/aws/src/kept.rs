@@ -28,15 +28,32 @@ impl<K: Ord + Clone, V: Clone> Kept<K, V> {
         Self { time: config.time_source().unwrap_or_default(), answers: Arc::default() }
     }
 
-    /// What was answered about `key`, if that still holds.
-    pub(crate) fn get(&self, key: &K) -> Option<V> {
+    /// What was answered about `key`, if that still holds, or else what `ask` brings. That is kept if
+    /// `is_kept` says so; a failure is not.
+    pub(crate) async fn or_ask<E>(
+        &self,
+        key: &K,
+        is_kept: impl FnOnce(&V) -> bool,
+        ask: impl Future<Output = Result<V, E>>,
+    ) -> Result<V, E> {
+        if let Some(value) = self.get(key) {
+            return Ok(value);
+        }
+        let value = ask.await?;
+        if is_kept(&value) {
+            self.put(key, &value);
+        }
+        Ok(value)
+    }
+
+    fn get(&self, key: &K) -> Option<V> {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let (answered_at, value) = answers.get(key)?;
         is_fresh(*answered_at, self.time.now()).then(|| value.clone())
     }
 
     /// Keeps `value`, and forgets what holds no longer.
-    pub(crate) fn put(&self, key: &K, value: &V) {
+    fn put(&self, key: &K, value: &V) {
         let now = self.time.now();
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         answers.retain(|_, (answered_at, _)| is_fresh(*answered_at, now));

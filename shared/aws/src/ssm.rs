@@ -47,13 +47,8 @@ impl Parameters {
 
     /// The value of the parameter called `name`, if there is one.
     pub(crate) async fn get(&self, name: &str) -> Result<Option<String>, PortError> {
-        let name = name.to_owned();
-        if let Some(value) = self.kept.get(&name) {
-            return Ok(value);
-        }
-        let value = value_of(self.service.call(GET, &json!({ "Name": name })).await)?;
-        self.kept.put(&name, &value);
-        Ok(value)
+        let ask = async { value_of(self.service.call(GET, &json!({ "Name": name })).await) };
+        self.kept.or_ask(&name.to_owned(), |_| true, ask).await
     }
 }
 

@@ -85,14 +85,7 @@ impl Ec2Discovery {
     /// The images that `query` finds.
     async fn images_of(&self, query: &Query) -> Result<Vec<Image>, PortError> {
         let key = format!("{query:?}");
-        if let Some(images) = self.images.get(&key) {
-            return Ok(images);
-        }
-        let images = self.found_by(query).await?;
-        if !images.is_empty() {
-            self.images.put(&key, &images);
-        }
-        Ok(images)
+        self.images.or_ask(&key, |images| !images.is_empty(), self.found_by(query)).await
     }
 
     async fn found_by(&self, query: &Query) -> Result<Vec<Image>, PortError> {
@@ -186,16 +179,9 @@ impl Discovery for Ec2Discovery {
         &self,
         terms: &[SecurityGroupTerm],
     ) -> Result<Vec<SecurityGroup>, PortError> {
-        let terms = terms.to_vec();
-        if let Some(groups) = self.groups.get(&terms) {
-            return Ok(groups);
-        }
-        let groups = self.groups_of(&terms).await?;
         // That there are none is asked again: somebody is about to make one.
-        if !groups.is_empty() {
-            self.groups.put(&terms, &groups);
-        }
-        Ok(groups)
+        let is_kept = |groups: &Vec<SecurityGroup>| !groups.is_empty();
+        self.groups.or_ask(&terms.to_vec(), is_kept, self.groups_of(terms)).await
     }
 
     async fn reservations(

@@ -84,6 +84,7 @@ async fn pass<A: Adapters>(
     start: &Start,
     at: &Invocation,
 ) -> Result<Pass, Error> {
+    // The note is when the next look is due.
     let (read, last) = (start.head.counters, start.pulse.note);
     let end = |next_at, note| PassEnd { read: Some(read), next_at, note };
     let (carried, snapshot) = carry_on(ports, at).await?;
@@ -94,37 +95,34 @@ async fn pass<A: Adapters>(
     let is_under_way = |command: &Command| command.is_under_way();
     let mut waits = snapshot.commands.values().any(is_under_way);
     let (mut report, mut note) = (Report { plan: carried, malformed: Vec::new() }, last);
-    if last.and_then(look_at).is_none_or(|due_at| due_at <= at.now) {
+    if last.and_then(PulseNote::time).is_none_or(|due_at| due_at <= at.now) {
         let looked = Box::pin(look(ports, snapshot, at)).await?;
         waits |= looked.report.plan.iter().any(|plan| plan.started.values().any(is_under_way));
         // Whole seconds, never early.
-        let seconds = looked.next_at.as_millisecond().div_euclid(1_000) + 1;
+        let due_at = looked.next_at.checked_add(SignedDuration::from_secs(1));
         report.plan = both(report.plan, looked.report.plan);
         report.malformed = looked.report.malformed;
-        note = Some(PulseNote::new(seconds.cast_unsigned(), at.now));
+        note = Some(PulseNote::of_time(due_at.unwrap_or(Timestamp::MAX), at.now));
     }
     let waiting = waits.then(|| at.after(WAITING));
-    Ok(Pass { report, end: end(sooner(waiting, note.and_then(look_at)), note) })
+    Ok(Pass { report, end: end(sooner(waiting, note.and_then(PulseNote::time)), note) })
 }
 
 /// What was made of two plans, one after the other.
 fn both(first: Option<Plan>, then: Option<Plan>) -> Option<Plan> {
-    let (Some(first), Some(then)) = (&first, &then) else { return first.or(then) };
-    let mut plan = then.clone();
-    plan.promises.splice(0..0, first.promises.iter().cloned());
-    plan.changes.splice(0..0, first.changes.iter().cloned());
-    plan.placements.splice(0..0, first.placements.iter().cloned());
-    for (id, command) in &first.started {
-        plan.started.entry(id.clone()).or_insert_with(|| command.clone());
+    let (first, mut plan) = match (first, then) {
+        (Some(first), Some(then)) => (first, then),
+        (first, then) => return first.or(then),
+    };
+    plan.promises.splice(0..0, first.promises);
+    plan.changes.splice(0..0, first.changes);
+    plan.placements.splice(0..0, first.placements);
+    for (id, command) in first.started {
+        plan.started.entry(id).or_insert(command);
     }
-    plan.ended.extend(first.ended.clone());
-    plan.decisions.splice(0..0, first.decisions.iter().cloned());
+    plan.ended.extend(first.ended);
+    plan.decisions.splice(0..0, first.decisions);
     Some(plan)
-}
-
-/// When the next look is due, by what the last one left.
-fn look_at(note: PulseNote) -> Option<Timestamp> {
-    Timestamp::from_second(note.digest.cast_signed()).ok()
 }
 
 /// Carries commands on whose replacements are there, or will never be. Brings what was done, and the ledger
@@ -245,25 +243,19 @@ fn decide(facts: &Facts, offers: &KnownOffers) -> Step {
             return Step { plan: observed, basis: Basis::Claims };
         }
         match disruption::begun(facts, (&id, &command), &options) {
-            Ok(begun) => {
-                let Plan { changes, decisions, .. } = observed;
-                let mut plan = begun;
-                let goes =
-                    |noted: &NodeClaim| plan.changes.iter().any(|gone| gone.name == noted.name);
-                let noted: Vec<NodeClaim> =
-                    changes.into_iter().filter(|noted| !goes(noted)).collect();
-                plan.changes.extend(noted);
-                plan.decisions.splice(0..0, decisions);
+            Ok(mut plan) => {
+                // A claim is changed once: by its going.
+                observed.changes.retain(|noted| {
+                    plan.changes.iter().all(|given_up| given_up.name != noted.name)
+                });
+                plan.changes.append(&mut observed.changes);
+                plan.decisions.splice(0..0, observed.decisions);
                 return Step { plan, basis: Basis::Both };
             }
             Err(objection) => {
-                let why = Rejected { what: None, why: objection.to_string() };
-                observed
-                    .decisions
-                    .iter_mut()
-                    .last()
-                    .into_iter()
-                    .for_each(|last| last.rejected.push(why.clone()));
+                if let Some(last) = observed.decisions.last_mut() {
+                    last.rejected.push(Rejected { what: None, why: objection.to_string() });
+                }
             }
         }
     }

@@ -1,8 +1,8 @@
 //! Claims that are given up → pods elsewhere, instances ended, nodes and claims gone.
 //!
-//! A pass marks nodes that are replaced, and looks after every claim that is given up: what EC2, the nodes and the pods say is asked once for
-//! all, then each claim is visited by itself, then instances are terminated together. A claim, a node or a
-//! pod that fails keeps no other from going. What cannot be read is never taken for absent: its node is
+//! A pass marks nodes that are replaced, and looks after every claim that is given up: what EC2, the nodes
+//! and the pods say is asked once for all, then each claim is visited by itself, then instances are
+//! terminated together. A claim, a node or a pod that fails keeps no other from going. What cannot be read is never taken for absent: its node is
 //! not empty, its instance is not terminated, and the claim says why.
 
 mod mark;

@@ -122,7 +122,7 @@ async fn pass<A: Adapters>(
     if !given_up.is_empty() && !give_up(ports, snapshot, given_up, at).await? {
         next_at = Some(at.now);
     }
-    let note = PulseNote::new(observed.described_at.as_second().cast_unsigned(), at.now);
+    let note = PulseNote::of_time(observed.described_at, at.now);
     let end = PassEnd { read: Some(read), next_at, note: Some(note) };
     Ok(Pass { report: Report { plan: None, malformed: observed.malformed }, end })
 }
@@ -160,9 +160,7 @@ impl Observed {
         let mut observed = Self {
             nodes: BTreeMap::new(),
             gone: BTreeSet::new(),
-            described_at: last.map_or(at.now, |note| {
-                Timestamp::from_second(note.digest.cast_signed()).unwrap_or(at.now)
-            }),
+            described_at: last.and_then(PulseNote::time).unwrap_or(at.now),
             malformed: Vec::new(),
             tags_left: Cell::new(TAGS_PER_PASS),
         };

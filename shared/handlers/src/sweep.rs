@@ -88,6 +88,11 @@ pub async fn sweep<A: Adapters>(
     Ok(Report { plan: None, malformed: seen.malformed() })
 }
 
+/// Whether what is done each so many minutes is due in this one.
+fn is_minute_of(every: i64, at: &Invocation) -> bool {
+    at.now.as_second().div_euclid(60) % every == 0
+}
+
 /// What the jobs look at, each by itself: what cannot be read fails those jobs only that need it.
 struct Seen {
     node_claims: Result<Listing<SyncedNodeClaim>, PortError>,

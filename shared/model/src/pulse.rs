@@ -39,7 +39,7 @@ pub struct Pulse {
 /// What a pass leaves for the next one.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct PulseNote {
-    /// A digest of what was looked at.
+    /// A digest of what was looked at, or a time.
     pub digest: u64,
     /// When that was.
     pub at: Timestamp,
@@ -51,6 +51,16 @@ impl PulseNote {
     /// What is looked at for the first time.
     pub fn new(digest: u64, at: Timestamp) -> Self {
         Self { digest, at, since: at }
+    }
+
+    /// The same of a function that leaves a time: whole seconds of it are kept, those that are over.
+    pub fn of_time(time: Timestamp, at: Timestamp) -> Self {
+        Self::new(time.as_second().cast_unsigned(), at)
+    }
+
+    /// The time that [`PulseNote::of_time`] was given; `None` of what is none.
+    pub fn time(self) -> Option<Timestamp> {
+        Timestamp::from_second(self.digest.cast_signed()).ok()
     }
 }
 

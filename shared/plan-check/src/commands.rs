@@ -77,8 +77,7 @@ fn replaceable<'a>(
     }
     let others = world.facts.ledger.commands.iter().filter(|(other, _)| *other != id);
     for (other, standing) in others {
-        let launches = matches!(standing.progress, Progress::Launching { .. });
-        if launches && standing.candidates.contains(name) {
+        if standing.is_under_way() && standing.candidates.contains(name) {
             return Err(format!("command {other} replaces it"));
         }
     }

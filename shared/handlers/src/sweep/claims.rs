@@ -41,7 +41,7 @@ const TOLD_EVERY_MINUTES: i64 = 10;
 
 /// Tells of claims that are in their phase for too long, and of items that nobody can read.
 pub(super) fn tell_overdue(snapshot: &Snapshot, at: &Invocation) {
-    if at.now.as_second().div_euclid(60) % TOLD_EVERY_MINUTES != 0 {
+    if !super::is_minute_of(TOLD_EVERY_MINUTES, at) {
         return;
     }
     for claim in snapshot.claims.values() {

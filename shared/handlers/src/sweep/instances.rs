@@ -25,7 +25,7 @@ use crate::{
 
 /// Instances are compared every second minute, as Karpenter does.
 pub(super) fn is_due(at: &Invocation) -> bool {
-    at.now.as_second().div_euclid(60) % 2 == 0
+    super::is_minute_of(2, at)
 }
 
 /// Adopts what is there, and ends nothing.

@@ -92,7 +92,9 @@ impl Read {
             let name = path.display().to_string();
             progress(&name);
             match in_pieces(&path, &name)? {
-                Some(manifest) if manifest.problems.iter().all(|it| it.object.is_some()) => {
+                Some(manifest)
+                    if manifest.problems.iter().all(|problem| problem.object.is_some()) =>
+                {
                     read.add(manifest, is_named);
                 }
                 _ => {

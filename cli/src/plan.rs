@@ -16,7 +16,7 @@ mod table;
 use std::io::{self, Write};
 
 use jiff::Timestamp;
-use model::{Plan, facts::Facts};
+use model::{Plan, facts::Facts, policies::Policies};
 use planner::Launches;
 use serde::Serialize;
 
@@ -84,13 +84,11 @@ pub fn run(
     progress.says("planning");
     let mut problems = loaded.problems.iter();
     let (window, complaints) = complaints;
-    progress.hidden(|| problems.try_for_each(|it| window.lines(&it.to_string(), complaints)))?;
+    progress.hidden(|| {
+        problems.try_for_each(|problem| window.lines(&problem.to_string(), complaints))
+    })?;
     let (problems, refused) = (loaded.problems.len(), loaded.refused());
-    let offers = offers::load(args, &loaded, now)?;
-    let mut remarks =
-        Remarks { assumptions: offers.assumptions.clone(), left_out: offers.notes.clone() };
-    let (facts, notes) = facts::of(loaded, offers, policies, now)?;
-    remarks.left_out.extend(notes);
+    let (facts, remarks) = looked_at(args, loaded, policies, now)?;
     if args.disruption {
         drop(progress);
         disruption::run(args, screen, (&facts, &remarks), out)?;
@@ -113,8 +111,21 @@ pub fn read_facts(args: &PlanArgs) -> Result<Facts, Error> {
     let now = now(args)?;
     let policies = gates::policies(args)?;
     let loaded = input::load(args, &Progress::new())?;
+    Ok(looked_at(args, loaded, policies, now)?.0)
+}
+
+/// What is planned on, and what people should know about that.
+fn looked_at(
+    args: &PlanArgs,
+    loaded: input::Loaded,
+    policies: Policies,
+    now: Timestamp,
+) -> Result<(Facts, Remarks), Error> {
     let offers = offers::load(args, &loaded, now)?;
-    Ok(facts::of(loaded, offers, policies, now)?.0)
+    let (assumptions, mut left_out) = (offers.assumptions.clone(), offers.notes.clone());
+    let (facts, notes) = facts::of(loaded, offers, policies, now)?;
+    left_out.extend(notes);
+    Ok((facts, Remarks { assumptions, left_out }))
 }
 
 /// What `plan --disruption` prints in the format that `args` ask for, of `facts` instead of what they read.

@@ -158,14 +158,18 @@ mod tests {
 
     #[test]
     fn values_are_compared_as_whole_numbers() {
-        let tolerates = |operator: TolerationOperator, own: &str, of_taint: &str| {
+        let tolerates = |operator: TolerationOperator, tolerated: &str, of_taint: &str| {
             let taint = Taint {
                 key: "sla".to_owned(),
                 value: of_taint.to_owned(),
                 effect: TaintEffect::NoSchedule,
             };
-            let toleration =
-                Toleration { key: "sla".to_owned(), operator, value: own.to_owned(), effect: None };
+            let toleration = Toleration {
+                key: "sla".to_owned(),
+                operator,
+                value: tolerated.to_owned(),
+                effect: None,
+            };
             toleration.tolerates(&taint)
         };
         assert!(tolerates(Gt, "900", "950") && !tolerates(Lt, "900", "950"));

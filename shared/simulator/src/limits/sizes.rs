@@ -24,7 +24,7 @@ const KNOWN: u64 = 3;
 const PAIR: u64 = 3;
 
 /// What a text takes that no other record has.
-fn own(text: &str) -> u64 {
+fn unshared(text: &str) -> u64 {
     number(text.len()) * 2 / 3
 }
 
@@ -39,9 +39,9 @@ pub fn claim_bytes(claim: &NodeClaim) -> u64 {
     let types = number(claim.instance_types.len()) * PAIR;
     let taints = number(claim.taints.len() + claim.startup_taints.len()) * KNOWN * 4;
     let instance = claim.instance.as_ref().map_or(0, |_| 60);
-    let message = claim.message.as_ref().map_or(0, |message| own(&message.text) + 20);
+    let message = claim.message.as_ref().map_or(0, |message| unshared(&message.text) + 20);
     CLAIM
-        + own(claim.name.as_str())
+        + unshared(claim.name.as_str())
         + pairs
         + requirements
         + types

@@ -7,7 +7,9 @@ use jiff::SignedDuration;
 use model::{InstanceId, NodeClaim, NodeClaimName, launch::InstanceState, ledger::Guard};
 use ports::{Fleet as _, Ledger as _, Malformed, NodeClaims as _};
 use serde_json::{Map, Value, json};
-use simulator::{Action, ClusterObject, Happening, Sim, SpotTarget, Stopped, WorldSettings};
+use simulator::{
+    Action, ClusterObject, Dispatch, Happening, Runner, Sim, SpotTarget, Stopped, WorldSettings,
+};
 
 use crate::world::{minute, runner, sim};
 
@@ -19,6 +21,20 @@ fn guard(sim: &Sim) -> Guard {
 fn instances(sim: &Sim) -> BTreeSet<InstanceId> {
     let claims = sim.claims();
     claims.iter().filter_map(|claim| Some(claim.instance.as_ref()?.id.clone())).collect()
+}
+
+/// The usual world once every pod runs, and what goes on with it.
+fn settled() -> (Sim, Runner<impl Dispatch>) {
+    let sim = sim(WorldSettings::default());
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(6)).expect("nothing unsafe happens");
+    (sim, runner)
+}
+
+#[track_caller]
+fn check_runs(sim: &Sim, instance: InstanceId) {
+    let described = sim.block_on(sim.describe(&[instance])).expect("it ends").expect("an answer");
+    assert_eq!(described.first().map(|known| known.state), Some(InstanceState::Running));
 }
 
 #[track_caller]
@@ -111,9 +127,7 @@ fn h10_beside_a_live_karpenter_nothing_is_written() {
 
 #[test]
 fn what_karpenter_left_is_taken_over_as_it_is() {
-    let sim = sim(WorldSettings::default());
-    let (mut runner, _reports) = runner(&sim);
-    runner.run_until(minute(6)).expect("nothing unsafe happens");
+    let (sim, mut runner) = settled();
     // As if Karpenter had made them: its objects, and no ledger.
     let claims = sim.claims();
     sim.act(Action::LoseLedger);
@@ -205,16 +219,13 @@ fn h8_functions_are_rolled_forward_and_back_in_the_middle_of_a_burst() {
 
 #[test]
 fn h8_a_claim_in_a_phase_of_a_newer_release_is_left_alone() {
-    let sim = sim(WorldSettings::default());
-    let (mut runner, _reports) = runner(&sim);
-    runner.run_until(minute(6)).expect("nothing unsafe happens");
+    let (sim, mut runner) = settled();
     let claims = sim.claims();
     let claim = claims.iter().find(|claim| claim.instance.is_some()).expect("a claim");
     let (name, instance) = (claim.name.clone(), claim.instance.clone().expect("an instance").id);
     sim.act(Action::SetReadable { claim: name.clone(), is_readable: false });
     runner.run_until(minute(60)).expect("nothing unsafe happens");
-    let described = sim.block_on(sim.describe(&[instance])).expect("it ends").expect("an answer");
-    assert_eq!(described.first().map(|known| known.state), Some(InstanceState::Running));
+    check_runs(&sim, instance);
     let objects = sim.block_on(sim.synced()).expect("it ends").expect("an answer").items;
     assert!(objects.iter().any(|object| object.name == name && !object.is_deleting));
     sim.act(Action::SetReadable { claim: name.clone(), is_readable: true });
@@ -224,18 +235,14 @@ fn h8_a_claim_in_a_phase_of_a_newer_release_is_left_alone() {
 
 #[test]
 fn m2_an_instance_whose_node_pool_cannot_be_read_is_not_ended() {
-    let sim = sim(WorldSettings::default());
-    let (mut runner, _reports) = runner(&sim);
-    runner.run_until(minute(6)).expect("nothing unsafe happens");
+    let (sim, mut runner) = settled();
     let before = instances(&sim);
     let claim = sim.claims().into_iter().find(|claim| claim.instance.is_some()).expect("a claim");
     let (object, problem) = ("NodePool general".to_owned(), "spec: must be a map".to_owned());
     sim.add(vec![ClusterObject::Unreadable(Malformed { object: object.clone(), problem })]);
     sim.act(Action::ForgetClaim(claim.name.clone()));
     runner.run_until(minute(13)).expect("nothing unsafe happens");
-    let id = claim.instance.expect("an instance").id;
-    let described = sim.block_on(sim.describe(&[id])).expect("it ends").expect("an answer");
-    assert_eq!(described.first().map(|known| known.state), Some(InstanceState::Running));
+    check_runs(&sim, claim.instance.expect("an instance").id);
     assert_eq!(instances(&sim).len() + 1, before.len(), "nobody has a claim for it");
     sim.act(Action::MakeReadable(object));
     runner.run_until(minute(40)).expect("nothing unsafe happens");
@@ -245,9 +252,7 @@ fn m2_an_instance_whose_node_pool_cannot_be_read_is_not_ended() {
 
 #[test]
 fn m7_an_item_that_cannot_be_read_stops_nothing_but_itself() {
-    let sim = sim(WorldSettings::default());
-    let (mut runner, _reports) = runner(&sim);
-    runner.run_until(minute(6)).expect("nothing unsafe happens");
+    let (sim, mut runner) = settled();
     let claims = sim.claims();
     let mut launched = claims.iter().filter(|claim| claim.instance.is_some());
     let (odd, other) = (launched.next().expect("a claim"), launched.next().expect("another"));

@@ -12,7 +12,7 @@ use std::{
     sync::Arc,
 };
 
-use dispatch::{Reports, dispatch};
+use dispatch::{Reports, Settings, dispatch_with};
 use jiff::{SignedDuration, Timestamp};
 use model::{Function, PodKey, RegionCatalog, labels, plan::Reason};
 use simulator::{ClusterObject, Runner, Sim};
@@ -64,7 +64,7 @@ pub fn run(args: &SimulateArgs, out: &mut impl Write) -> Result<SimulateExit, Er
         unplaced: BTreeMap::new(),
         malformed: Vec::new(),
     };
-    let stopped = stage.play(&sim, end, args.output);
+    let stopped = stage.play(&sim, (end, play.scenario.functions.clone()), args.output);
     let outcome = Outcome::of(&sim, &stage.unplaced, &stage.malformed, &play.loaded.ignored);
     // Also of what ended too early it is told how far it came.
     let end = if stopped.is_err() { sim.now() } else { end };
@@ -140,10 +140,15 @@ struct Stage {
 }
 
 impl Stage {
-    fn play(&mut self, sim: &Sim, end: Timestamp, format: Format) -> Result<(), Error> {
+    fn play(
+        &mut self,
+        sim: &Sim,
+        (end, functions): (Timestamp, Settings),
+        format: Format,
+    ) -> Result<(), Error> {
         let reports = Reports::default();
         let progress = Progress::new(format, sim.now(), end);
-        let mut runner = Runner::new(sim, dispatch(sim, &reports));
+        let mut runner = Runner::new(sim, dispatch_with(sim, &reports, functions));
         let mut seen = 0;
         let mut outcome = Ok(());
         while outcome.is_ok() && sim.now() < end {

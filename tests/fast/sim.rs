@@ -37,6 +37,8 @@ mod reservations;
 mod resolve;
 #[path = "sim/sabotage.rs"]
 mod sabotage;
+#[path = "sim/settings.rs"]
+mod settings;
 #[path = "sim/sizes.rs"]
 mod sizes;
 #[path = "sim/stories.rs"]

@@ -28,5 +28,7 @@ mod reasons;
 mod rights;
 #[path = "tidy/rooms.rs"]
 mod rooms;
+#[path = "tidy/settings.rs"]
+mod settings;
 #[path = "tidy/suites.rs"]
 mod suites;

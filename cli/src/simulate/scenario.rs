@@ -1,7 +1,11 @@
 //! Scenarios: what happens when, and how the simulated world is.
 
-use std::path::{Path, PathBuf};
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
+use dispatch::{SETTINGS, Settings};
 use jiff::{SignedDuration, Timestamp};
 use model::{
     CapacityType, HourlyPrice, InstanceTypeName, Namespace, NodeClaimName, NodeClassName, NodeName,
@@ -19,6 +23,8 @@ pub(crate) struct Scenario {
     pub(crate) end: Option<SignedDuration>,
     start: Option<Timestamp>,
     never_joins_per_mille: u32,
+    /// How the functions work.
+    pub(crate) functions: Settings,
     actions: Vec<(SignedDuration, Action)>,
 }
 
@@ -29,6 +35,9 @@ struct Written {
     end: Option<String>,
     #[serde(default)]
     never_joins_per_mille: u32,
+    /// By the names of the stack's parameters.
+    #[serde(default)]
+    settings: BTreeMap<String, serde_json::Value>,
     #[serde(default)]
     events: Vec<WrittenEvent>,
 }
@@ -89,6 +98,24 @@ pub(crate) fn duration(what: &str, text: &str) -> Result<SignedDuration, BadInpu
     }
 }
 
+/// The settings that are `written` by the names of the stack's parameters.
+fn functions(written: &BTreeMap<String, serde_json::Value>) -> Result<Settings, String> {
+    let mut texts: BTreeMap<&str, String> = BTreeMap::new();
+    for (name, value) in written {
+        if !SETTINGS.iter().any(|setting| setting.parameter == name) {
+            let known: Vec<&str> = SETTINGS.iter().map(|setting| setting.parameter).collect();
+            return Err(format!("`{name}` is not among {}", known.join(", ")));
+        }
+        let text = match value {
+            serde_json::Value::String(text) => text.clone(),
+            other => other.to_string(),
+        };
+        texts.insert(name, text);
+    }
+    Settings::read(|setting| setting.parameter, |name| texts.get(name).cloned())
+        .map_err(|wrong| wrong.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))
+}
+
 impl Scenario {
     /// Reads a file; paths in it are relative to it.
     pub(crate) fn load(path: &Path) -> Result<Self, BadInput> {
@@ -111,13 +138,16 @@ impl Scenario {
             Some(text) => Some(duration(&format!("{file}: end"), text)?),
             None => None,
         };
+        let functions = functions(&written.settings)
+            .map_err(|why| BadInput::one(format!("{file}: settings: {why}")))?;
         let mut actions = Vec::new();
         for (index, event) in written.events.iter().enumerate() {
             let place = format!("{file}: events[{index}]");
             let at = duration(&format!("{place}.at"), &event.at)?;
             actions.push((at, event.action(&place, folder)?));
         }
-        Ok(Self { end, start, never_joins_per_mille: written.never_joins_per_mille, actions })
+        let never_joins_per_mille = written.never_joins_per_mille;
+        Ok(Self { end, start, never_joins_per_mille, functions, actions })
     }
 
     /// Whether it says when it starts.
@@ -275,6 +305,14 @@ mod tests {
         );
         check("events: [{at: 5m, explode: true}]", "explode");
         check("end: -5m", "s.yaml: end: `-5m` must not be negative");
+        check(
+            "settings: {PollIntervalSeconds: 0}",
+            "s.yaml: settings: PollIntervalSeconds: `0` is not a whole number from 1 to 60",
+        );
+        check(
+            "settings: {Patience: low}",
+            "s.yaml: settings: `Patience` is not among FeatureGates",
+        );
         check("start: noon", "s.yaml: start: `noon` is not a time");
     }
 

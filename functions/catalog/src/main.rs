@@ -11,6 +11,7 @@ async fn main() -> anyhow::Result<()> {
     let ports = CatalogPorts::<Platform> {
         market: &platform.market(),
         catalog_store: &platform.catalog_store(),
+        settings: platform.settings(),
     };
     let handle = async |(): (), at: &Invocation| {
         handlers::catalog(&ports, platform.region(), &builtin, at).await

@@ -17,7 +17,8 @@ async fn main() -> anyhow::Result<()> {
         ledger: &platform.ledger(),
         mailbox: &platform.mailbox(),
         clock: &WallClock,
-        offers: &handlers::KnownOffers::default(),
+        offers: &platform.offers(),
+        settings: platform.settings(),
     };
     let handle = async |signal: Signal, at: &Invocation| {
         let report = handlers::disrupt(&ports, signal, at).await?;

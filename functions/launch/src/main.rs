@@ -19,7 +19,8 @@ async fn main() -> anyhow::Result<()> {
         fleet: &platform.fleet(),
         mailbox: &platform.mailbox(),
         clock: &WallClock,
-        offers: &handlers::KnownOffers::default(),
+        offers: &platform.offers(),
+        settings: platform.settings(),
         known: &handlers::KnownTemplates::default(),
     };
     let handle = async |trigger: LaunchTrigger, at: &Invocation| match trigger {

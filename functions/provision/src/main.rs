@@ -1,7 +1,8 @@
 //! The Lambda function `provision`: pending pods become promised NodeClaims.
 
 use bootstrap::{Platform, WallClock, trigger};
-use handlers::{ProvisionPorts, ProvisionTrigger};
+use handlers::ProvisionPorts;
+use model::pulse::Signal;
 use ports::Invocation;
 
 #[tokio::main(flavor = "current_thread")]
@@ -14,11 +15,12 @@ async fn main() -> anyhow::Result<()> {
         ledger: &platform.ledger(),
         mailbox: &platform.mailbox(),
         clock: &WallClock,
-        offers: &handlers::KnownOffers::default(),
+        offers: &platform.offers(),
         last_look: &handlers::LastLook::default(),
+        settings: platform.settings(),
     };
-    let handle = async |trigger: ProvisionTrigger, at: &Invocation| {
-        let report = handlers::provision(&ports, trigger, at).await?;
+    let handle = async |signal: Signal, at: &Invocation| {
+        let report = handlers::provision(&ports, signal, at).await?;
         bootstrap::log_report(&report);
         Ok(())
     };

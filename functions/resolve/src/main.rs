@@ -15,7 +15,7 @@ async fn main() -> anyhow::Result<()> {
         profiles: &platform.profiles(),
         ledger: &platform.ledger(),
         mailbox: &platform.mailbox(),
-        dry_runs: platform.settings().dry_runs,
+        settings: platform.settings(),
     };
     let handle = async |(): (), at: &Invocation| {
         let report = handlers::resolve(&ports, at).await?;

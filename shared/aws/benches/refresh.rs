@@ -72,7 +72,8 @@ async fn refresh() {
     let at = Invocation { id: "refresh".to_owned(), cluster, now, deadline };
     HEAP.reset_peak_usage();
     let began = Instant::now();
-    let ports = CatalogPorts::<OverTheWire> { market: &market, catalog_store: &sim };
+    let settings = &handlers::Settings::default();
+    let ports = CatalogPorts::<OverTheWire> { market: &market, catalog_store: &sim, settings };
     handlers::catalog(&ports, REGION, &builtin, &at).await.unwrap();
     let stored = sim.stored().await.unwrap().unwrap();
     let encoded = instance_catalog::stored::encode(&stored).unwrap();

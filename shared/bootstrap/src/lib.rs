@@ -7,20 +7,20 @@
 
 mod clock;
 mod envelope;
+mod environment;
 mod error;
 mod logs;
 mod metrics;
 mod platform;
 mod serve;
-mod settings;
 mod stored_catalog;
 pub mod trigger;
 
 pub use clock::WallClock;
 pub use envelope::Source;
+pub use environment::{Environment, InvalidEnvironment};
 pub use error::Failure;
 pub use logs::log_report;
 pub use platform::{Platform, start};
 pub use serve::{serve, serve_together};
-pub use settings::{InvalidSettings, Settings};
 pub use stored_catalog::{StoredCatalog, builtin_catalog};

@@ -5,15 +5,16 @@ use aws::{
     Ec2Templates, IamProfiles, SqsMailbox,
 };
 use cluster::KubeCluster;
+use handlers::KnownOffers;
 use ports::Adapters;
 
-use crate::{WallClock, logs, settings::Settings, stored_catalog::StoredCatalog};
+use crate::{WallClock, environment::Environment, logs, stored_catalog::StoredCatalog};
 
 /// What a function is made of. Each method makes one adapter; a function asks only for what its
 /// handler takes.
 #[derive(Clone, Debug)]
 pub struct Platform {
-    settings: Settings,
+    environment: Environment,
     account: Account,
 }
 
@@ -38,26 +39,39 @@ impl Adapters for Platform {
 
 /// Reads the environment, sets up logs and finds the account. Opens no connection.
 pub async fn start() -> anyhow::Result<Platform> {
-    let settings = Settings::from_environment()?;
-    logs::install(settings.log_level)?;
-    let account = Account::from_environment(&settings.endpoints).await?;
-    Ok(Platform { settings, account })
+    let environment = Environment::from_environment()?;
+    logs::install(environment.log_level)?;
+    if environment.settings != handlers::Settings::default() {
+        tracing::info!(settings = ?environment.settings, "settings differ from the defaults");
+    }
+    let account = Account::from_environment(&environment.endpoints).await?;
+    Ok(Platform { environment, account })
 }
 
 impl Platform {
     /// What the environment says.
-    pub fn settings(&self) -> &Settings {
-        &self.settings
+    pub fn environment(&self) -> &Environment {
+        &self.environment
+    }
+
+    /// What the environment says of how to decide.
+    pub fn settings(&self) -> &handlers::Settings {
+        &self.environment.settings
+    }
+
+    /// What can be bought, as nodes have it: nothing is known yet.
+    pub fn offers(&self) -> KnownOffers {
+        KnownOffers::with(self.environment.settings.nodes)
     }
 
     /// The ledger.
     pub fn ledger(&self) -> DynamoLedger {
-        self.account.ledger(&self.settings.table).writing(self.settings.record_form)
+        self.account.ledger(&self.environment.table).writing(self.environment.record_form)
     }
 
     /// The queues.
     pub fn mailbox(&self) -> SqsMailbox {
-        self.account.mailbox(self.settings.queues.clone())
+        self.account.mailbox(self.environment.queues.clone())
     }
 
     /// Instances.
@@ -77,7 +91,7 @@ impl Platform {
 
     /// What selectors of EC2NodeClasses name.
     pub fn discovery(&self) -> Ec2Discovery {
-        self.account.discovery(self.account.clusters(self.settings.connection.clone()))
+        self.account.discovery(self.account.clusters(self.environment.connection.clone()))
     }
 
     /// What can be bought: what the function `catalog` keeps.
@@ -92,7 +106,7 @@ impl Platform {
 
     /// What is sold, as it is kept.
     pub fn catalog_store(&self) -> DynamoCatalogStore {
-        self.account.catalog_store(&self.settings.table, &self.settings.cluster)
+        self.account.catalog_store(&self.environment.table, &self.environment.cluster)
     }
 
     /// Such as `us-west-2`.
@@ -102,8 +116,8 @@ impl Platform {
 
     /// The cluster's API server, for the ports `Cluster` and `Nodes`.
     pub async fn cluster(&self) -> anyhow::Result<KubeCluster> {
-        let cluster = &self.settings.cluster;
-        let (endpoint, ca_bundle) = match self.settings.connection.clone() {
+        let cluster = &self.environment.cluster;
+        let (endpoint, ca_bundle) = match self.environment.connection.clone() {
             Connection { endpoint: Some(endpoint), ca_bundle: Some(ca_bundle) } => {
                 (endpoint, ca_bundle)
             }

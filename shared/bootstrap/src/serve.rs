@@ -13,7 +13,7 @@ use serde_json::{Value, json};
 use tracing::{Instrument as _, info_span};
 
 use crate::{
-    Failure, Platform, Settings, Source, clock,
+    Environment, Failure, Platform, Source, clock,
     envelope::{Envelope, Item, open},
     metrics::{self, Counts, Meter},
     trigger::Trigger,
@@ -32,15 +32,21 @@ pub async fn serve<T, R, H>(
 ) -> anyhow::Result<()>
 where
     T: Trigger,
-    R: Fn(&Settings, &Source) -> Result<Option<T>, Failure>,
+    R: Fn(&Environment, &Source) -> Result<Option<T>, Failure>,
     H: AsyncFn(T, &Invocation) -> Result<(), handlers::Error>,
 {
     let single = async |mut wanted: Vec<T>, at: &Invocation| match wanted.pop() {
         Some(wanted) => handle(wanted, at).await,
         None => Ok(()),
     };
-    run(&Server { function, settings: platform.settings(), read, handle: single, group_max: 1 })
-        .await
+    run(&Server {
+        function,
+        environment: platform.environment(),
+        read,
+        handle: single,
+        group_max: 1,
+    })
+    .await
 }
 
 /// The same, but `handle` gets everything that came with a call at once, and it fails or succeeds
@@ -53,17 +59,17 @@ pub async fn serve_together<T, R, H>(
 ) -> anyhow::Result<()>
 where
     T: Trigger,
-    R: Fn(&Settings, &Source) -> Result<Option<T>, Failure>,
+    R: Fn(&Environment, &Source) -> Result<Option<T>, Failure>,
     H: AsyncFn(Vec<T>, &Invocation) -> Result<(), handlers::Error>,
 {
-    let settings = platform.settings();
-    run(&Server { function, settings, read, handle, group_max: usize::MAX }).await
+    let environment = platform.environment();
+    run(&Server { function, environment, read, handle, group_max: usize::MAX }).await
 }
 
 async fn run<T, R, H>(server: &Server<'_, R, H>) -> anyhow::Result<()>
 where
     T: Trigger,
-    R: Fn(&Settings, &Source) -> Result<Option<T>, Failure>,
+    R: Fn(&Environment, &Source) -> Result<Option<T>, Failure>,
     H: AsyncFn(Vec<T>, &Invocation) -> Result<(), handlers::Error>,
 {
     let meter = RefCell::new(Meter::default());
@@ -73,7 +79,7 @@ where
         let call = Call { request_id: &event.context.request_id, now: began_at, deadline };
         let span = info_span!("call", function = server.function, request_id = call.request_id);
         let (answer, counts) = server.answer(event.payload, &call).instrument(span).await;
-        let cluster = &server.settings.cluster;
+        let cluster = &server.environment.cluster;
         let times = (began_at, clock::now());
         let line = meter.borrow_mut().add(server.function, cluster, counts, times);
         if let Some(line) = line {
@@ -100,7 +106,7 @@ struct Call<'a> {
 
 struct Server<'a, R, H> {
     function: &'a str,
-    settings: &'a Settings,
+    environment: &'a Environment,
     read: R,
     handle: H,
     /// How many deliveries `handle` gets at once.
@@ -112,7 +118,7 @@ impl<R, H> Server<'_, R, H> {
     async fn answer<T>(&self, event: Value, call: &Call<'_>) -> (Result<Value, Failure>, Counts)
     where
         T: Trigger,
-        R: Fn(&Settings, &Source) -> Result<Option<T>, Failure>,
+        R: Fn(&Environment, &Source) -> Result<Option<T>, Failure>,
         H: AsyncFn(Vec<T>, &Invocation) -> Result<(), handlers::Error>,
     {
         let mut counts = Counts::default();
@@ -149,14 +155,14 @@ impl<R, H> Server<'_, R, H> {
     ) -> Vec<(String, Failure)>
     where
         T: Trigger,
-        R: Fn(&Settings, &Source) -> Result<Option<T>, Failure>,
+        R: Fn(&Environment, &Source) -> Result<Option<T>, Failure>,
         H: AsyncFn(Vec<T>, &Invocation) -> Result<(), handlers::Error>,
     {
         let mut failures: Vec<(String, Failure)> = Vec::new();
         let mut wanted: Vec<(String, T)> = Vec::new();
         for item in items {
             counts.deliveries += 1;
-            match (self.read)(self.settings, &item.source) {
+            match (self.read)(self.environment, &item.source) {
                 Ok(Some(trigger)) => wanted.push((item.id.clone(), trigger)),
                 Ok(None) => counts.ignored += 1,
                 Err(failure) => {
@@ -191,7 +197,7 @@ impl<R, H> Server<'_, R, H> {
     {
         // The same when it is delivered again.
         let id = ids.first().cloned().unwrap_or_default();
-        let cluster = self.settings.cluster.clone();
+        let cluster = self.environment.cluster.clone();
         let span = info_span!("delivery", message_id = id, %cluster);
         let at = Invocation { id, cluster, now: call.now, deadline: call.deadline };
         // Behind a pointer, so that the compiler does not have to see through everything from

@@ -4,11 +4,11 @@
 //! acknowledged and logged. What cannot be read is a failure, so that it reaches a dead-letter
 //! queue instead of vanishing.
 
-use handlers::{DryRunTrigger, ProvisionTrigger};
+use handlers::DryRunTrigger;
 use model::{ClusterName, Function, interruption::Interruption, message::Message, pulse::Signal};
 use wire::event::Event;
 
-use crate::{Failure, Settings, Source};
+use crate::{Environment, Failure, Source};
 
 /// What asks for something.
 pub trait Trigger {
@@ -28,12 +28,6 @@ impl Trigger for Signal {
     }
 }
 
-impl Trigger for ProvisionTrigger {
-    fn is_beat(&self) -> bool {
-        self.signal.is_beat()
-    }
-}
-
 /// What `launch` is asked for.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum LaunchTrigger {
@@ -50,17 +44,12 @@ impl Trigger for LaunchTrigger {
 }
 
 /// For `provision`: its pulse.
-pub fn provision(
-    settings: &Settings,
-    source: &Source,
-) -> Result<Option<ProvisionTrigger>, Failure> {
-    let signal = pulse(Function::Provision, settings, source)?;
-    let poll_interval_seconds = settings.poll_interval_seconds;
-    Ok(Some(ProvisionTrigger { signal, poll_interval_seconds }))
+pub fn provision(environment: &Environment, source: &Source) -> Result<Option<Signal>, Failure> {
+    pulse(Function::Provision, environment, source).map(Some)
 }
 
 /// For `interrupt`: what EventBridge puts into its queue.
-pub fn interrupt(_: &Settings, source: &Source) -> Result<Option<Interruption>, Failure> {
+pub fn interrupt(_: &Environment, source: &Source) -> Result<Option<Interruption>, Failure> {
     match source {
         Source::Message(text) => {
             match wire::event::interruption(text).map_err(Failure::malformed)? {
@@ -76,47 +65,54 @@ pub fn interrupt(_: &Settings, source: &Source) -> Result<Option<Interruption>, 
 }
 
 /// For `disrupt`: its pulse. Its schedules once named methods; those of an older stack still do.
-pub fn disrupt(settings: &Settings, source: &Source) -> Result<Option<Signal>, Failure> {
-    pulse(Function::Disrupt, settings, source).map(Some)
+pub fn disrupt(environment: &Environment, source: &Source) -> Result<Option<Signal>, Failure> {
+    pulse(Function::Disrupt, environment, source).map(Some)
 }
 
 /// For `launch`: its pulse, and dry runs.
-pub fn launch(settings: &Settings, source: &Source) -> Result<Option<LaunchTrigger>, Failure> {
+pub fn launch(
+    environment: &Environment,
+    source: &Source,
+) -> Result<Option<LaunchTrigger>, Failure> {
     if let Source::Message(body) = source
-        && let Message::DryRun { class, key, asked_at } = message(settings, body)?
+        && let Message::DryRun { class, key, asked_at } = message(environment, body)?
     {
         return Ok(Some(LaunchTrigger::DryRun(DryRunTrigger { class, key, asked_at })));
     }
-    Ok(Some(LaunchTrigger::Pulse(pulse(Function::Launch, settings, source)?)))
+    Ok(Some(LaunchTrigger::Pulse(pulse(Function::Launch, environment, source)?)))
 }
 
 /// For `settle`: its pulse.
-pub fn settle(settings: &Settings, source: &Source) -> Result<Option<Signal>, Failure> {
-    pulse(Function::Settle, settings, source).map(Some)
+pub fn settle(environment: &Environment, source: &Source) -> Result<Option<Signal>, Failure> {
+    pulse(Function::Settle, environment, source).map(Some)
 }
 
 /// For `drain`: its pulse.
-pub fn drain(settings: &Settings, source: &Source) -> Result<Option<Signal>, Failure> {
-    pulse(Function::Drain, settings, source).map(Some)
+pub fn drain(environment: &Environment, source: &Source) -> Result<Option<Signal>, Failure> {
+    pulse(Function::Drain, environment, source).map(Some)
 }
 
 /// For `resolve`: its schedule.
-pub fn resolve(_: &Settings, source: &Source) -> Result<Option<()>, Failure> {
+pub fn resolve(_: &Environment, source: &Source) -> Result<Option<()>, Failure> {
     only_scheduled(Function::Resolve, source)
 }
 
 /// For `sweep`: its schedule.
-pub fn sweep(_: &Settings, source: &Source) -> Result<Option<()>, Failure> {
+pub fn sweep(_: &Environment, source: &Source) -> Result<Option<()>, Failure> {
     only_scheduled(Function::Sweep, source)
 }
 
 /// For `catalog`: its schedule.
-pub fn catalog(_: &Settings, source: &Source) -> Result<Option<()>, Failure> {
+pub fn catalog(_: &Environment, source: &Source) -> Result<Option<()>, Failure> {
     only_scheduled(Function::Catalog, source)
 }
 
 /// Why `function` is called, which has a pulse.
-fn pulse(function: Function, settings: &Settings, source: &Source) -> Result<Signal, Failure> {
+fn pulse(
+    function: Function,
+    environment: &Environment,
+    source: &Source,
+) -> Result<Signal, Failure> {
     let body = match source {
         Source::Event(text) => {
             wire::event::schedule(text).map_err(Failure::malformed)?;
@@ -124,7 +120,7 @@ fn pulse(function: Function, settings: &Settings, source: &Source) -> Result<Sig
         }
         Source::Message(body) => body,
     };
-    match message(settings, body)? {
+    match message(environment, body)? {
         Message::Pulse { function: receiver, signal } if receiver == function => Ok(signal),
         other => {
             let problem = format!("`{function}` has no use for the message {other:?}");
@@ -141,17 +137,17 @@ fn only_scheduled(function: Function, source: &Source) -> Result<Option<()>, Fai
 }
 
 /// The message in `body`, if it is about the cluster that is served here.
-fn message(settings: &Settings, body: &str) -> Result<Message, Failure> {
+fn message(environment: &Environment, body: &str) -> Result<Message, Failure> {
     let (cluster, message) = wire::message::decode(body).map_err(Failure::malformed)?;
-    is_ours(settings, &cluster)?;
+    is_ours(environment, &cluster)?;
     Ok(message)
 }
 
-fn is_ours(settings: &Settings, cluster: &ClusterName) -> Result<(), Failure> {
-    if *cluster == settings.cluster {
+fn is_ours(environment: &Environment, cluster: &ClusterName) -> Result<(), Failure> {
+    if *cluster == environment.cluster {
         return Ok(());
     }
-    let ours = &settings.cluster;
+    let ours = &environment.cluster;
     Err(Failure::malformed(format!("it is about cluster `{cluster}`, and `{ours}` is served here")))
 }
 

@@ -10,10 +10,11 @@ mod only;
 use std::{cell::RefCell, rc::Rc};
 
 use handlers::{
-    CatalogPorts, DisruptPorts, DrainPorts, DryRunTrigger, DryRuns, Error, InterruptPorts,
-    KnownOffers, KnownTemplates, LastLook, LaunchPorts, POLL_INTERVAL_SECONDS_DEFAULT,
-    ProvisionPorts, ProvisionTrigger, Report, ResolvePorts, SettlePorts, SweepPorts,
+    CatalogPorts, DisruptPorts, DrainPorts, DryRunTrigger, Error, InterruptPorts, KnownOffers,
+    KnownTemplates, LastLook, LaunchPorts, ProvisionPorts, Report, ResolvePorts, SettlePorts,
+    SweepPorts,
 };
+pub use handlers::{InvalidSetting, SETTINGS, Settings};
 use jiff::Timestamp;
 use model::{Function, message::Message, pulse::Signal};
 use ports::Invocation;
@@ -50,16 +51,33 @@ impl Reports {
 }
 
 /// What one process of a function keeps from one call to the next. Here one stands for all of them.
-#[derive(Default)]
 struct Process {
+    settings: Settings,
     offers: KnownOffers,
     known: KnownTemplates,
     last_look: LastLook,
 }
 
+impl Process {
+    fn with(settings: Settings) -> Self {
+        Self {
+            offers: KnownOffers::with(settings.nodes),
+            settings,
+            known: KnownTemplates::default(),
+            last_look: LastLook::default(),
+        }
+    }
+}
+
 /// Hands deliveries to the handlers, all on the ports of `sim`.
 pub fn dispatch(sim: &Sim, reports: &Reports) -> impl Dispatch + use<> {
-    let (sim, reports, process) = (sim.clone(), reports.clone(), Rc::new(Process::default()));
+    dispatch_with(sim, reports, Settings::default())
+}
+
+/// The same, where the functions have `settings`.
+pub fn dispatch_with(sim: &Sim, reports: &Reports, settings: Settings) -> impl Dispatch + use<> {
+    let (sim, reports) = (sim.clone(), reports.clone());
+    let process = Rc::new(Process::with(settings));
     move |delivery: FunctionCall| {
         let (sim, reports, process) = (sim.clone(), reports.clone(), Rc::clone(&process));
         Box::pin(async move {
@@ -75,7 +93,7 @@ pub fn dispatch(sim: &Sim, reports: &Reports) -> impl Dispatch + use<> {
 async fn call(sim: &Sim, process: &Process, delivery: FunctionCall) -> Result<Report, Error> {
     let (function, at) = (delivery.function, &delivery.invocation);
     match delivery.payload {
-        Payload::Schedule if function == Function::Resolve => resolve(sim, at).await,
+        Payload::Schedule if function == Function::Resolve => resolve(sim, process, at).await,
         Payload::Schedule if function == Function::Sweep => sweep(sim, at).await,
         Payload::Schedule => beat(sim, process, function, Signal::Schedule, at).await,
         Payload::Interruptions(interruptions) => {
@@ -134,9 +152,9 @@ async fn provision(
         clock: world,
         offers: &process.offers,
         last_look: &process.last_look,
+        settings: &process.settings,
     };
-    let poll_interval_seconds = POLL_INTERVAL_SECONDS_DEFAULT;
-    handlers::provision(&ports, ProvisionTrigger { signal, poll_interval_seconds }, at).await
+    handlers::provision(&ports, signal, at).await
 }
 
 async fn disrupt(
@@ -155,11 +173,12 @@ async fn disrupt(
         mailbox: world,
         clock: world,
         offers: &process.offers,
+        settings: &process.settings,
     };
     handlers::disrupt(&ports, signal, at).await
 }
 
-async fn resolve(sim: &Sim, at: &Invocation) -> Result<Report, Error> {
+async fn resolve(sim: &Sim, process: &Process, at: &Invocation) -> Result<Report, Error> {
     let world = &Only::<only::Resolve>::new(sim);
     let ports = ResolvePorts::<Only<_>> {
         node_classes: world,
@@ -168,7 +187,7 @@ async fn resolve(sim: &Sim, at: &Invocation) -> Result<Report, Error> {
         profiles: world,
         ledger: world,
         mailbox: world,
-        dry_runs: DryRuns::Enabled,
+        settings: &process.settings,
     };
     handlers::resolve(&ports, at).await
 }
@@ -206,6 +225,7 @@ fn launch_ports<'a>(
         clock: world,
         offers: &process.offers,
         known: &process.known,
+        settings: &process.settings,
     }
 }
 
@@ -245,6 +265,7 @@ pub async fn catalog(
     at: &Invocation,
 ) -> Result<(), Error> {
     let world = &Only::<only::Catalog>::new(sim);
-    let ports = CatalogPorts::<Only<_>> { market: world, catalog_store: world };
+    let settings = &Settings::default();
+    let ports = CatalogPorts::<Only<_>> { market: world, catalog_store: world, settings };
     handlers::catalog(&ports, region, builtin, at).await
 }

@@ -8,14 +8,13 @@
 use std::collections::BTreeMap;
 
 use jiff::SignedDuration;
-use launch_template::NodeSettings;
 use model::{
     HourlyPrice, InstanceTypeInfo, InstanceTypeName, RegionCatalog,
     instance_type_info::{RegionMarket as Prices, StoredRegionCatalog},
 };
 use ports::{Adapters, CatalogStore as _, Fault, Invocation, Market as _, PortError};
 
-use crate::{Error, error::story};
+use crate::{Error, Settings, error::story};
 
 /// What is so young is not asked for again.
 ///
@@ -31,6 +30,8 @@ pub struct CatalogPorts<'a, A: Adapters> {
     pub market: &'a A::Market,
     /// Where it is stored.
     pub catalog_store: &'a A::CatalogStore,
+    /// Whether prices are asked for, and what nodes keep for themselves.
+    pub settings: &'a Settings,
 }
 
 /// Asks what is sold in `region` and stores it. `builtin` knows what no call answers, and prices to
@@ -41,7 +42,7 @@ pub async fn catalog<A: Adapters>(
     builtin: &RegionCatalog,
     at: &Invocation,
 ) -> Result<(), Error> {
-    let CatalogPorts { market, catalog_store } = *ports;
+    let CatalogPorts { market, catalog_store, settings } = *ports;
     let before = catalog_store.stored().await?;
     let age = before.as_ref().map(|before| at.now.duration_since(before.found_at));
     if age.is_some_and(|age| age < FRESH) {
@@ -59,13 +60,17 @@ pub async fn catalog<A: Adapters>(
         region: region.to_owned(),
         zones,
         offered,
-        on_demand: or_none("on-demand prices", market.on_demand().await),
+        on_demand: if settings.is_isolated {
+            BTreeMap::new()
+        } else {
+            or_none("on-demand prices", market.on_demand().await)
+        },
         spot: or_none("spot prices", market.spot(at.now).await),
     };
     let known = before.map(|before| Prices::of(&before.catalog));
     let market = priced(asked, known, || Prices::of(builtin).on_demand);
     let descriptions = with_facts(descriptions, builtin);
-    let catalog = launch_template::catalog(&market, descriptions, &NodeSettings::default());
+    let catalog = launch_template::catalog(&market, descriptions, &settings.nodes);
     let stored = StoredRegionCatalog { catalog, found_at: at.now };
     catalog_store.put(&stored).await?;
     let types = stored.catalog.instance_types.len();

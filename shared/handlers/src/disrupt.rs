@@ -19,7 +19,7 @@ use planner::disruption::{self, Options};
 use ports::{Adapters, Invocation, Ledger as _, NodeClaims as _};
 
 use crate::{
-    Error, KnownOffers, Report,
+    Error, KnownOffers, Report, Settings,
     commit::{ATTEMPTS_MAX, Committed, Decided, commit},
     observe::{Sources, ledger_only},
     pass::{is_time_up, sooner},
@@ -60,6 +60,8 @@ pub struct DisruptPorts<'a, A: Adapters> {
     pub clock: &'a A::Clock,
     /// What earlier calls in this process worked out from the catalog.
     pub offers: &'a KnownOffers,
+    /// How to decide.
+    pub settings: &'a Settings,
 }
 
 /// Finds nodes to give up, and carries out what was found.
@@ -162,7 +164,8 @@ async fn look<A: Adapters>(
     at: &Invocation,
 ) -> Result<Looked, Error> {
     let DisruptPorts { cluster, node_claims, catalog, discovery, ledger, offers, .. } = *ports;
-    let sources = Sources::<A> { cluster, catalog, discovery, offers };
+    let policies = ports.settings.policies;
+    let sources = Sources::<A> { cluster, catalog, discovery, offers, policies };
     let (mut facts, mut malformed) = sources.facts(snapshot, at).await?;
     observe::deleted(node_claims.synced().await, &mut facts, &mut malformed);
     observe::ending(discovery, &mut facts, &mut malformed).await;

@@ -34,7 +34,7 @@ use ports::{
 };
 
 use crate::{
-    Error, KnownOffers, Report,
+    Error, KnownOffers, Report, Settings,
     error::story,
     pass::{each, sooner},
     pulse::{Beating, Pass, Start, wake},
@@ -72,6 +72,8 @@ pub struct LaunchPorts<'a, A: Adapters> {
     pub clock: &'a A::Clock,
     /// What earlier calls in this process worked out from the catalog.
     pub offers: &'a KnownOffers,
+    /// Whether `minValues` hold.
+    pub settings: &'a Settings,
     /// The launch templates that earlier calls in this process found or made.
     pub known: &'a KnownTemplates,
 }

@@ -25,6 +25,7 @@ mod pools;
 mod provision;
 mod pulse;
 mod resolve;
+mod settings;
 mod settle;
 mod sweep;
 mod sync;
@@ -38,10 +39,9 @@ pub use interrupt::{InterruptPorts, interrupt};
 pub use job::{FailedJob, Job};
 pub use launch::{DryRunTrigger, KnownTemplates, LaunchPorts, dry_run, launch};
 pub use offers::KnownOffers;
-pub use provision::{
-    LastLook, POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts, ProvisionTrigger, provision,
-};
+pub use provision::{BatchWindow, LastLook, ProvisionPorts, provision};
 pub use resolve::{DryRuns, ResolvePorts, resolve};
+pub use settings::{Allowed, InvalidSetting, SETTINGS, Setting, Settings, gates};
 pub use settle::{SettlePorts, settle};
 pub use sweep::{SweepPorts, sweep};
 

@@ -31,6 +31,7 @@ pub(crate) struct Sources<'a, A: Adapters> {
     pub(crate) catalog: &'a A::Catalog,
     pub(crate) discovery: &'a A::Discovery,
     pub(crate) offers: &'a KnownOffers,
+    pub(crate) policies: Policies,
 }
 
 impl<A: Adapters> Sources<'_, A> {
@@ -42,7 +43,7 @@ impl<A: Adapters> Sources<'_, A> {
         at: &Invocation,
     ) -> Result<(Facts, Vec<Malformed>), Error> {
         let (mut seen, classes) =
-            Box::pin(try_join(Seen::supply(self.cluster, snapshot, at), self.classes(at))).await?;
+            Box::pin(try_join(self.supply(snapshot, at), self.classes(at))).await?;
         let Classes { listing, settings, live, catalog } = classes;
         let node_classes = kept(listing, &mut seen.malformed);
         close_pools(&mut seen.facts.node_pools, &node_classes);
@@ -58,6 +59,36 @@ impl<A: Adapters> Sources<'_, A> {
         let offers = wanted.iter().map(|listed| (listed.class.name.clone(), offer(listed)));
         seen.facts.classes = Some(offers.collect());
         seen.demand(self.cluster).await
+    }
+
+    async fn supply(&self, ledger: Snapshot, at: &Invocation) -> Result<Seen, Error> {
+        let (cluster, policies) = (self.cluster, self.policies);
+        let mut malformed = Vec::new();
+        // A claim of a volume that comes after this is found at the next look.
+        let (nodes, node_pools, daemon_sets, surrounded) = Box::pin(try_join4(
+            cluster.nodes(),
+            cluster.node_pools(),
+            cluster.daemon_sets(),
+            cluster.surroundings(&policies),
+        ))
+        .await?;
+        let nodes = kept(nodes, &mut malformed);
+        let mut node_pools = kept(node_pools, &mut malformed);
+        node_pools.sort_by(|a, b| a.name.cmp(&b.name));
+        let mut daemon_sets = kept(daemon_sets, &mut malformed);
+        daemon_sets.sort_by(|a, b| a.key.cmp(&b.key));
+        let nodes = nodes.into_iter().map(|node| (node.name.clone(), node)).collect();
+        malformed.extend(surrounded.malformed);
+        let surroundings = surrounded.surroundings;
+        let facts = Facts {
+            nodes,
+            node_pools,
+            daemon_sets,
+            surroundings,
+            policies,
+            ..ledger_only(ledger, at)
+        };
+        Ok(Seen { facts, malformed })
     }
 
     async fn classes(&self, at: &Invocation) -> Result<Classes, Error> {
@@ -89,40 +120,6 @@ struct Seen {
 }
 
 impl Seen {
-    async fn supply(
-        cluster: &impl Cluster,
-        ledger: Snapshot,
-        at: &Invocation,
-    ) -> Result<Self, Error> {
-        let mut malformed = Vec::new();
-        let policies = Policies::default();
-        // A claim of a volume that comes after this is found at the next look.
-        let (nodes, node_pools, daemon_sets, surrounded) = Box::pin(try_join4(
-            cluster.nodes(),
-            cluster.node_pools(),
-            cluster.daemon_sets(),
-            cluster.surroundings(&policies),
-        ))
-        .await?;
-        let nodes = kept(nodes, &mut malformed);
-        let mut node_pools = kept(node_pools, &mut malformed);
-        node_pools.sort_by(|a, b| a.name.cmp(&b.name));
-        let mut daemon_sets = kept(daemon_sets, &mut malformed);
-        daemon_sets.sort_by(|a, b| a.key.cmp(&b.key));
-        let nodes = nodes.into_iter().map(|node| (node.name.clone(), node)).collect();
-        malformed.extend(surrounded.malformed);
-        let surroundings = surrounded.surroundings;
-        let facts = Facts {
-            nodes,
-            node_pools,
-            daemon_sets,
-            surroundings,
-            policies,
-            ..ledger_only(ledger, at)
-        };
-        Ok(Self { facts, malformed })
-    }
-
     async fn demand(mut self, cluster: &impl Cluster) -> Result<(Facts, Vec<Malformed>), Error> {
         let pods = cluster.pods(&PodSelection::All).await?;
         let unlocated = pods.unlocated();

@@ -2,6 +2,7 @@
 
 use std::ops::Deref;
 
+use launch_template::NodeSettings;
 use planner::KnownTypes;
 
 use crate::live::KnownLive;
@@ -14,6 +15,15 @@ pub struct KnownOffers {
     of_classes: launch_template::Offers,
     pub(crate) live: KnownLive,
     pub(crate) types: KnownTypes,
+}
+
+impl KnownOffers {
+    /// Nothing yet; nodes have `settings`.
+    #[must_use]
+    pub fn with(settings: NodeSettings) -> Self {
+        let of_classes = launch_template::Offers::with(settings);
+        Self { of_classes, ..Self::default() }
+    }
 }
 
 impl Deref for KnownOffers {

@@ -15,14 +15,11 @@ use model::{
 use ports::{Adapters, Clock as _, Cluster as _, Invocation, Ledger as _, PodSelection};
 
 use crate::{
-    Error, KnownOffers, Report,
+    Error, KnownOffers, Report, Settings,
     commit::{ATTEMPTS_MAX, Committed, Decided, commit},
     observe::Sources,
     pulse::{Beating, Pass, Start, wake},
 };
-
-/// Seconds between two looks while nothing happens, unless configured.
-pub const POLL_INTERVAL_SECONDS_DEFAULT: u32 = 5;
 
 /// Until the next look while pods come.
 const BUSY: SignedDuration = SignedDuration::from_secs(1);
@@ -33,10 +30,22 @@ const QUIET_AFTER: SignedDuration = SignedDuration::from_mins(10);
 /// Karpenter looks every 10 s (`pkg/controllers/provisioning/controller.go`), at what it keeps in memory;
 /// here it is a list of everything.
 const LOOK_AGAIN_AFTER: SignedDuration = SignedDuration::from_secs(30);
-/// Karpenter: `BATCH_IDLE_DURATION`.
-const BATCH_IDLE: SignedDuration = SignedDuration::from_secs(1);
-/// Karpenter: `BATCH_MAX_DURATION`.
-const BATCH_MAX: SignedDuration = SignedDuration::from_secs(10);
+
+/// For how long pods are gathered before nodes are asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct BatchWindow {
+    /// Karpenter: `BATCH_IDLE_DURATION`.
+    pub idle: SignedDuration,
+    /// Karpenter: `BATCH_MAX_DURATION`.
+    pub max: SignedDuration,
+}
+
+impl Default for BatchWindow {
+    /// Karpenter's defaults.
+    fn default() -> Self {
+        Self { idle: SignedDuration::from_secs(1), max: SignedDuration::from_secs(10) }
+    }
+}
 
 /// Where fewer of the pods wait that the last look was about, and no claim came or went, the whole cluster is
 /// looked at again: the others may have taken their places.
@@ -82,15 +91,6 @@ impl LastLook {
     }
 }
 
-/// Why pending pods are looked for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct ProvisionTrigger {
-    /// What asked.
-    pub signal: Signal,
-    /// Seconds between two beats while nothing happens, 1 to 60.
-    pub poll_interval_seconds: u32,
-}
-
 /// Everything that `provision` may touch.
 #[derive(Debug)]
 pub struct ProvisionPorts<'a, A: Adapters> {
@@ -110,26 +110,27 @@ pub struct ProvisionPorts<'a, A: Adapters> {
     pub offers: &'a KnownOffers,
     /// What the last look of this process was about.
     pub last_look: &'a LastLook,
+    /// How to decide, and how often to look.
+    pub settings: &'a Settings,
 }
 
 /// Looks for pods that need a node and promises claims for them.
 pub async fn provision<A: Adapters>(
     ports: &ProvisionPorts<'_, A>,
-    trigger: ProvisionTrigger,
+    signal: Signal,
     at: &Invocation,
 ) -> Result<Report, Error> {
     let ProvisionPorts { ledger, mailbox, clock, .. } = *ports;
     let beating = Beating::<A> { function: Function::Provision, ledger, mailbox, clock };
-    let interval = SignedDuration::from_secs(i64::from(trigger.poll_interval_seconds));
-    beating.call(trigger.signal, at, async |start| pass(ports, start, interval, at).await).await
+    beating.call(signal, at, async |start| pass(ports, start, at).await).await
 }
 
 async fn pass<A: Adapters>(
     ports: &ProvisionPorts<'_, A>,
     start: &Start,
-    interval: SignedDuration,
     at: &Invocation,
 ) -> Result<Pass, Error> {
+    let interval = ports.settings.poll_interval;
     let read = start.head.counters;
     let waiting = waiting_pods(ports).await?;
     // Pods of a node that is given up need another one before they wait for it.
@@ -182,8 +183,10 @@ async fn look<A: Adapters>(
     ports: &ProvisionPorts<'_, A>,
     at: &Invocation,
 ) -> Result<(Report, Option<Counters>), Error> {
-    let ProvisionPorts { cluster, catalog, discovery, ledger, mailbox, offers, .. } = *ports;
-    let sources = Sources::<A> { cluster, catalog, discovery, offers };
+    let ProvisionPorts { cluster, catalog, discovery, ledger, mailbox, offers, settings, .. } =
+        *ports;
+    let policies = settings.policies;
+    let sources = Sources::<A> { cluster, catalog, discovery, offers, policies };
     let snapshot = ledger.snapshot(&at.cluster).await?;
     let (mut facts, malformed) = sources.facts(snapshot, at).await?;
     for _ in 0..ATTEMPTS_MAX {
@@ -220,9 +223,9 @@ async fn gathered<A: Adapters>(
     mut waiting: Vec<Pod>,
     at: &Invocation,
 ) -> Result<(Vec<Pod>, Timestamp), Error> {
-    let mut now = at.now;
-    while let Some(closes_at) = window_closes_at(&waiting, now)
-        && now.duration_since(at.now) < BATCH_MAX
+    let (mut now, window) = (at.now, ports.settings.batch);
+    while let Some(closes_at) = window_closes_at(&waiting, window, now)
+        && now.duration_since(at.now) < window.max
     {
         ports.clock.wait_until(closes_at).await;
         waiting = waiting_pods(ports).await?;
@@ -231,11 +234,12 @@ async fn gathered<A: Adapters>(
     Ok((waiting, now))
 }
 
-/// Until when more pods are waited for: the newest is younger than a second and the oldest younger than ten.
-fn window_closes_at(waiting: &[Pod], now: Timestamp) -> Option<Timestamp> {
+/// Until when more pods are waited for: by default the newest is younger than a second and the oldest
+/// younger than ten.
+fn window_closes_at(waiting: &[Pod], window: BatchWindow, now: Timestamp) -> Option<Timestamp> {
     let ages = || waiting.iter().filter_map(|pod| Some(now.duration_since(pod.unschedulable_at?)));
-    let left = (BATCH_IDLE - ages().min()?).min(BATCH_MAX - ages().max()?);
+    let left = (window.idle - ages().min()?).min(window.max - ages().max()?);
     // A clock that goes ahead of this one is no reason to wait for longer.
-    let left = left.min(BATCH_IDLE);
+    let left = left.min(window.idle);
     (left > SignedDuration::ZERO).then(|| now.checked_add(left).unwrap_or(Timestamp::MAX))
 }

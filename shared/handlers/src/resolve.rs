@@ -20,7 +20,7 @@ use ports::{
 };
 
 use crate::{
-    Error, Report,
+    Error, Report, Settings,
     error::story,
     job::{Job, Jobs, Tally},
     pools::{self, Classes},
@@ -43,7 +43,7 @@ pub struct ResolvePorts<'a, A: Adapters> {
     /// Dry runs, which `launch` makes.
     pub mailbox: &'a A::Mailbox,
     /// Whether launches from a class are checked before it is ready.
-    pub dry_runs: DryRuns,
+    pub settings: &'a Settings,
 }
 
 /// Whether EC2 checks a launch from an EC2NodeClass before the class is ready.
@@ -177,7 +177,7 @@ async fn status<A: Adapters>(
     let checks = Checks {
         has_instance_profile: profile.is_some(),
         has_service_cidr: settings.service_cidr.is_some(),
-        dry_run: match ports.dry_runs {
+        dry_run: match ports.settings.dry_runs {
             DryRuns::Enabled => DryRun::Pending,
             DryRuns::Disabled => DryRun::Disabled,
         },

@@ -14,10 +14,12 @@ use model::{
     resources::base_units,
 };
 
-use crate::family;
+use crate::{family, node_settings::NodeSettings};
 
 const GIBIBYTE: u64 = 1 << 30;
 const MEBIBYTE: u64 = 1 << 20;
+/// What the kernel of an arm64 instance keeps for itself.
+const ARM_RESERVED_MIB: u64 = 64;
 const GIGABYTE: u64 = 1_000_000_000;
 const DEFAULT_VOLUME: Bytes = Bytes::from_gibibytes(20);
 const EFA: &str = "vpc.amazonaws.com/efa";
@@ -85,7 +87,7 @@ pub(crate) fn resize(
     base: &InstanceType,
     info: Option<&InstanceTypeInfo>,
     class: &Sizing<'_>,
-    reserved_interfaces: u32,
+    settings: &NodeSettings,
 ) -> (Resources, Overhead) {
     let image_family = class.image_family;
     let on_first_card = class.network_interfaces.iter().filter(|i| i.is_efa_only && i.card == 0);
@@ -95,8 +97,9 @@ pub(crate) fn resize(
         None => base.capacity.pods,
     };
     let mut capacity = Resources {
-        pods: pods(interface_pods(reserved_interfaces), base.capacity.cpu, class),
+        pods: pods(interface_pods(settings.reserved_enis), base.capacity.cpu, class),
         ephemeral_storage: ephemeral_storage(base, info, class),
+        memory: info.map_or(base.capacity.memory, |info| memory(info, settings)),
         ..base.capacity.clone()
     };
     if !class.has_adapters {
@@ -130,6 +133,15 @@ pub(crate) fn resize(
         eviction_threshold: eviction_threshold(&capacity, &kubelet.eviction_hard),
     };
     (capacity, overhead)
+}
+
+/// What the operating system will see of the memory, as far as can be known before it starts.
+fn memory(info: &InstanceTypeInfo, settings: &NodeSettings) -> Bytes {
+    let is_arm = info.processor.architectures.first().is_some_and(|first| first == "arm64");
+    let kept = if is_arm { ARM_RESERVED_MIB } else { 0 };
+    let mebibytes = info.memory_mib.saturating_sub(kept);
+    let overhead = settings.memory_overhead.of_rounded_up(mebibytes);
+    Bytes(mebibytes.saturating_sub(overhead).saturating_mul(MEBIBYTE))
 }
 
 /// Sets `name` to `amount`; zero is not there at all.

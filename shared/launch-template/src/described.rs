@@ -9,8 +9,8 @@ use std::{
 };
 
 use model::{
-    Bytes, CapacityType, HourlyPrice, InstanceType, InstanceTypeInfo, LabelKey, Millicores,
-    Offering, RegionCatalog, Requirement, Requirements, Resources, Zone,
+    CapacityType, HourlyPrice, InstanceType, InstanceTypeInfo, LabelKey, Millicores, Offering,
+    RegionCatalog, Requirement, Requirements, Resources, Zone,
     instance_type_info::{Device, RegionMarket},
     labels,
     node_class::Kubelet,
@@ -21,10 +21,6 @@ use crate::{
     capacity::{Sizing, resize, set},
     node_settings::NodeSettings,
 };
-
-const MEBIBYTE: u64 = 1 << 20;
-/// What the kernel of an arm64 instance keeps for itself.
-const ARM_RESERVED_MIB: u64 = 64;
 
 /// The catalog of `descriptions` at the prices and in the zones of `market`. Types that the market does
 /// not offer anywhere are there as well, without an available offering.
@@ -58,16 +54,12 @@ fn instance_type(
     let mut instance_type = InstanceType {
         name: info.name.clone(),
         requirements: requirements(info, market),
-        capacity: capacity(info, settings),
+        capacity: capacity(info),
         overhead: Resources::default(),
         offerings: offerings(info, market, zones),
     };
-    let (capacity, overhead) = resize(
-        &instance_type,
-        Some(info),
-        &Sizing::al2023(&Kubelet::default()),
-        settings.reserved_enis,
-    );
+    let (capacity, overhead) =
+        resize(&instance_type, Some(info), &Sizing::al2023(&Kubelet::default()), settings);
     instance_type.capacity = capacity;
     instance_type.overhead = overhead.sum();
     instance_type
@@ -97,10 +89,9 @@ fn offerings(
     bought.flat_map(|kind| zones.iter().map(move |zone| in_zone(*kind, zone))).collect()
 }
 
-fn capacity(info: &InstanceTypeInfo, settings: &NodeSettings) -> Resources {
+fn capacity(info: &InstanceTypeInfo) -> Resources {
     let mut capacity = Resources {
         cpu: Millicores(u64::from(info.vcpus).saturating_mul(1_000)),
-        memory: memory(info, settings),
         ..Resources::default()
     };
     let count = |devices: &[Device], manufacturer: Option<&str>| {
@@ -121,15 +112,6 @@ fn capacity(info: &InstanceTypeInfo, settings: &NodeSettings) -> Resources {
         set(&mut capacity, name, amount);
     }
     capacity
-}
-
-/// What the operating system will see of the memory, as far as can be known before it starts.
-fn memory(info: &InstanceTypeInfo, settings: &NodeSettings) -> Bytes {
-    let is_arm = info.processor.architectures.first().is_some_and(|first| first == "arm64");
-    let kept = if is_arm { ARM_RESERVED_MIB } else { 0 };
-    let mebibytes = info.memory_mib.saturating_sub(kept);
-    let overhead = settings.memory_overhead.of_rounded_up(mebibytes);
-    Bytes(mebibytes.saturating_sub(overhead).saturating_mul(MEBIBYTE))
 }
 
 fn requirements(info: &InstanceTypeInfo, market: &RegionMarket) -> Requirements {

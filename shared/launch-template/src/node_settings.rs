@@ -43,6 +43,11 @@ impl Share {
         Some(Self { millionths })
     }
 
+    /// Whether it is no more than the whole.
+    pub fn is_at_most_all(self) -> bool {
+        self.millionths <= 1_000_000
+    }
+
     /// This part of `amount`, rounded up.
     pub(crate) fn of_rounded_up(self, amount: u64) -> u64 {
         let share = (u128::from(amount) * u128::from(self.millionths)).div_ceil(1_000_000);

@@ -51,14 +51,18 @@ pub fn offer(
     unavailable_offerings: &BTreeMap<OfferingKey, Timestamp>,
     now: Timestamp,
 ) -> Vec<Arc<InstanceType>> {
-    let mut types = of_class(catalog, class);
+    let mut types = of_class(catalog, class, &NodeSettings::default());
     mark_unavailable(&mut types, unavailable_offerings, now);
     types
 }
 
 /// The same as if nothing became unavailable. It is long work for a whole region.
-fn of_class(catalog: &RegionCatalog, class: &ResolvedNodeClass) -> Vec<Arc<InstanceType>> {
-    let types = all_types(catalog, class, &NodeSettings::default()).into_iter();
+fn of_class(
+    catalog: &RegionCatalog,
+    class: &ResolvedNodeClass,
+    settings: &NodeSettings,
+) -> Vec<Arc<InstanceType>> {
+    let types = all_types(catalog, class, settings).into_iter();
     let types = types.map(|offered| offered.instance_type);
     types
         .filter(|instance_type| image_for(instance_type, &class.images).is_some())
@@ -119,7 +123,7 @@ impl View<'_> {
     fn offered(&self, base: &InstanceType, info: Option<&InstanceTypeInfo>) -> OfferedType {
         let class = &self.class.class;
         let sizing = Sizing::of(class);
-        let (capacity, overhead) = resize(base, info, &sizing, self.settings.reserved_enis);
+        let (capacity, overhead) = resize(base, info, &sizing, self.settings);
         let can_be_launched = self.is_compatible(base, info);
         let reservations: Vec<&CapacityReservation> = if self.settings.reserved_capacity {
             let capacity_reservations = self.class.reservations.iter();

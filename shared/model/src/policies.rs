@@ -53,7 +53,66 @@ pub struct Policies {
     pub pod_deletion_cost_management: bool,
 }
 
+/// Why a text does not set gates.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("`{gate}`: {rule}")]
+pub struct InvalidGate {
+    /// What was written of the gate.
+    pub gate: String,
+    /// The rule that it breaks.
+    pub rule: String,
+}
+
+/// How the field of a gate is reached.
+type OfGate = fn(&mut Policies) -> &mut bool;
+
+/// Karpenter's feature gates by name, sorted.
+const GATES: [(&str, OfGate); 9] = [
+    ("CapacityBuffer", |policies| &mut policies.capacity_buffer),
+    ("NodeOverlay", |policies| &mut policies.node_overlay),
+    ("NodeRepair", |policies| &mut policies.node_repair),
+    ("PodDeletionCostManagement", |policies| &mut policies.pod_deletion_cost_management),
+    ("ReservedCapacity", |policies| &mut policies.reserved_capacity),
+    ("SpotToSpotConsolidation", |policies| &mut policies.spot_to_spot_consolidation),
+    ("StaticCapacity", |policies| &mut policies.static_capacity),
+    ("TerminateFirstDrift", |policies| &mut policies.terminate_first_drift),
+    ("TerminateFirstRepair", |policies| &mut policies.terminate_first_repair),
+];
+
 impl Policies {
+    /// Sets gates as `--feature-gates` says: names with `=true` or `=false`, separated by commas. Later
+    /// ones count.
+    ///
+    /// # Errors
+    ///
+    /// A gate that there is not, or one without a value that is a boolean. Nothing is set then.
+    pub fn set_gates(&mut self, text: &str) -> Result<(), InvalidGate> {
+        let mut policies = *self;
+        for gate in text.split(',').map(str::trim).filter(|gate| !gate.is_empty()) {
+            let bad = |rule: String| InvalidGate { gate: gate.to_owned(), rule };
+            let (name, value) = gate
+                .split_once('=')
+                .ok_or_else(|| bad("must be a name and `=true` or `=false`".to_owned()))?;
+            let is_on = match value.trim().to_ascii_lowercase().as_str() {
+                "true" | "1" | "t" => true,
+                "false" | "0" | "f" => false,
+                _ => return Err(bad("must be `true` or `false`".to_owned())),
+            };
+            let known = GATES.iter().find(|(known, _)| *known == name.trim());
+            let (_, of_gate) = known.ok_or_else(|| {
+                bad(format!("there are {}", GATES.map(|(known, _)| known).join(", ")))
+            })?;
+            *of_gate(&mut policies) = is_on;
+        }
+        *self = policies;
+        Ok(())
+    }
+
+    /// The gates and whether each is open, sorted by name.
+    pub fn gates(mut self) -> [(&'static str, bool); 9] {
+        GATES.map(|(name, of_gate)| (name, *of_gate(&mut self)))
+    }
+
     /// Whether ill nodes are given up by a method of disruption.
     pub const fn repairs_nodes(&self) -> bool {
         self.node_repair && !self.legacy_node_repair
@@ -77,5 +136,35 @@ impl Default for Policies {
             terminate_first_repair: false,
             pod_deletion_cost_management: false,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(gates: &str) -> Result<Policies, String> {
+        let mut policies = Policies::default();
+        policies.set_gates(gates).map_err(|error| error.to_string())?;
+        Ok(policies)
+    }
+
+    #[test]
+    fn gates_are_karpenters() {
+        assert_eq!(read(""), Ok(Policies::default()));
+        let overlaid =
+            Policies { node_overlay: true, reserved_capacity: false, ..Policies::default() };
+        assert_eq!(read("NodeOverlay=true, ReservedCapacity=False,"), Ok(overlaid));
+        let open = overlaid.gates().into_iter().filter(|(_, is_open)| *is_open);
+        assert_eq!(open.map(|(name, _)| name).collect::<Vec<_>>(), ["NodeOverlay"]);
+        assert!(GATES.is_sorted_by_key(|(name, _)| *name));
+    }
+
+    #[test]
+    fn an_unknown_gate_is_refused_with_those_that_there_are() {
+        let error = read("NodeRepair=true,Overlay=true").unwrap_err();
+        assert!(error.contains("`Overlay=true`") && error.contains("NodeOverlay"), "{error}");
+        assert!(read("NodeOverlay").unwrap_err().contains("=true"), "no value");
+        assert!(read("NodeOverlay=yes").unwrap_err().contains("`true`"), "no boolean");
     }
 }

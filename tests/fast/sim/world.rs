@@ -2,7 +2,7 @@
 
 use std::sync::{Arc, OnceLock};
 
-use dispatch::{Reports, dispatch};
+use dispatch::{Reports, Settings, dispatch_with};
 use jiff::{SignedDuration, Timestamp};
 use journeyman::manifests;
 use model::{CapacityType, PodKey, RegionCatalog};
@@ -90,8 +90,16 @@ pub(crate) fn sim_of(settings: WorldSettings, manifests: &str) -> Sim {
 
 /// A driver over the handlers, and a way to what they decide.
 pub(crate) fn runner(sim: &Sim) -> (Runner<impl simulator::Dispatch + use<>>, Reports) {
+    runner_with(sim, Settings::default())
+}
+
+/// The same, where the functions have `settings`.
+pub(crate) fn runner_with(
+    sim: &Sim,
+    settings: Settings,
+) -> (Runner<impl simulator::Dispatch + use<>>, Reports) {
     let reports = Reports::default();
-    (Runner::new(sim, dispatch(sim, &reports)), reports)
+    (Runner::new(sim, dispatch_with(sim, &reports, settings)), reports)
 }
 
 /// The time so many minutes after the start of the default settings.

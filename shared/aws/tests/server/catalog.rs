@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use aws::Account;
 use aws_server::{AwsServer, listen, serve};
-use handlers::CatalogPorts;
+use handlers::{CatalogPorts, Settings};
 use jiff::SignedDuration;
 use model::{RegionCatalog, instance_type_info::RegionMarket};
 use ports::{CatalogStore as _, Fault, Invocation};
@@ -35,7 +35,8 @@ fn at(sim: &Sim) -> Invocation {
 
 /// Asks the simulated account by its ports.
 async fn look(sim: &Sim) -> Result<(), handlers::Error> {
-    let ports = CatalogPorts::<Sim> { market: sim, catalog_store: sim };
+    let ports =
+        CatalogPorts::<Sim> { market: sim, catalog_store: sim, settings: &Settings::default() };
     handlers::catalog(&ports, "us-west-2", &builtin(), &at(sim)).await
 }
 
@@ -48,7 +49,11 @@ async fn the_whole_catalog_is_asked_for_and_stored_as_it_is() {
         let serving = std::rc::Rc::clone(&server);
         tokio::task::spawn_local(async move { serve(serving, listener).await });
         let market = Account::emulated(&url, "us-west-2").unwrap().market();
-        let ports = CatalogPorts::<World> { market: &market, catalog_store: &sim };
+        let ports = CatalogPorts::<World> {
+            market: &market,
+            catalog_store: &sim,
+            settings: &Settings::default(),
+        };
         let began = present();
         handlers::catalog(&ports, "us-west-2", &builtin(), &at(&sim)).await.unwrap();
         let requests = server.requests();

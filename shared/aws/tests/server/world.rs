@@ -10,8 +10,8 @@ use std::{
 use aws::{Account, Connection, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates, IamProfiles};
 use aws_server::{AwsServer, listen, serve};
 use handlers::{
-    DryRunTrigger, DryRuns, KnownOffers, KnownTemplates, LaunchPorts,
-    POLL_INTERVAL_SECONDS_DEFAULT, ProvisionPorts, ProvisionTrigger, ResolvePorts,
+    DryRunTrigger, DryRuns, KnownOffers, KnownTemplates, LaunchPorts, ProvisionPorts, ResolvePorts,
+    Settings,
 };
 use jiff::{SignedDuration, Timestamp};
 use model::{
@@ -47,6 +47,7 @@ pub(super) struct World {
     /// What happens after a launch template was made and before it is used.
     pub(super) mischief: Option<Mischief>,
     offers: KnownOffers,
+    settings: Settings,
     known: KnownTemplates,
 }
 
@@ -98,6 +99,7 @@ impl World {
             discovery: account.discovery(clusters),
             mischief: None,
             offers: KnownOffers::default(),
+            settings: Settings::default(),
             known: KnownTemplates::default(),
         }
     }
@@ -147,7 +149,7 @@ impl World {
             profiles,
             ledger: sim,
             mailbox: sim,
-            dry_runs,
+            settings: &Settings { dry_runs, ..Settings::default() },
         };
         Box::pin(handlers::resolve(&ports, &at)).await.unwrap();
     }
@@ -206,8 +208,6 @@ impl World {
     }
 
     async fn provision(&self, signal: Signal, at: &Invocation) -> Result<(), handlers::Error> {
-        let poll_interval_seconds = POLL_INTERVAL_SECONDS_DEFAULT;
-        let trigger = ProvisionTrigger { signal, poll_interval_seconds };
         let Self { sim, discovery, offers, .. } = self;
         let ports = ProvisionPorts::<Self> {
             cluster: sim,
@@ -218,13 +218,14 @@ impl World {
             clock: sim,
             offers,
             last_look: &handlers::LastLook::default(),
+            settings: &Settings::default(),
         };
-        let looked: Handled<'_> = Box::pin(handlers::provision(&ports, trigger, at));
+        let looked: Handled<'_> = Box::pin(handlers::provision(&ports, signal, at));
         looked.await.map(drop)
     }
 
     fn launch_ports(&self) -> LaunchPorts<'_, Self> {
-        let Self { sim, discovery, fleet, offers, known, .. } = self;
+        let Self { sim, discovery, fleet, offers, settings, known, .. } = self;
         LaunchPorts {
             ledger: sim,
             cluster: sim,
@@ -235,6 +236,7 @@ impl World {
             mailbox: sim,
             clock: sim,
             offers,
+            settings,
             known,
         }
     }

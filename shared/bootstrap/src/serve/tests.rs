@@ -14,7 +14,7 @@ impl Trigger for String {
 
 /// What is delivered here is a claim's name in plain text; `bad` cannot be read, `none` asks for
 /// nothing, `fail` fails.
-fn read(_: &Settings, source: &Source) -> Result<Option<String>, Failure> {
+fn read(_: &Environment, source: &Source) -> Result<Option<String>, Failure> {
     let (Source::Message(text) | Source::Event(text)) = source;
     match text.as_str() {
         "bad" => Err(Failure::malformed("bad")),
@@ -43,16 +43,14 @@ async fn answer(
         }
         Ok(())
     };
-    let settings = Settings::read(|name| {
-        use crate::settings::variables::{
-            DISABLE_DRY_RUN, FORMER_RECORDS, LOG_LEVEL, POLL_INTERVAL_SECONDS,
-        };
-        let has_default =
-            [DISABLE_DRY_RUN, FORMER_RECORDS, LOG_LEVEL, POLL_INTERVAL_SECONDS].contains(&name);
+    let environment = Environment::read(|name| {
+        use crate::environment::variables::{FORMER_RECORDS, LOG_LEVEL};
+        let has_default = [FORMER_RECORDS, LOG_LEVEL].contains(&name)
+            || handlers::SETTINGS.iter().any(|setting| setting.variable == name);
         (!has_default).then(|| "demo".to_owned())
     })
     .unwrap();
-    let server = Server { function: "test", settings: &settings, read, handle, group_max };
+    let server = Server { function: "test", environment: &environment, read, handle, group_max };
     let now: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
     let call = Call { request_id: "request", now, deadline: now };
     let (answer, counts) = server.answer(event, &call).await;

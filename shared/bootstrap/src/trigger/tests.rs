@@ -7,18 +7,19 @@ use serde_json::Value;
 use super::*;
 use crate::envelope::{Envelope, open};
 
-fn settings() -> Settings {
+fn environment() -> Environment {
     let get = |name: &str| {
         Some(match name {
-            crate::settings::variables::CLUSTER_NAME => "demo".to_owned(),
-            crate::settings::variables::DISABLE_DRY_RUN
-            | crate::settings::variables::FORMER_RECORDS
-            | crate::settings::variables::LOG_LEVEL
-            | crate::settings::variables::POLL_INTERVAL_SECONDS => String::new(),
+            crate::environment::variables::CLUSTER_NAME => "demo".to_owned(),
+            crate::environment::variables::FORMER_RECORDS
+            | crate::environment::variables::LOG_LEVEL => String::new(),
+            name if handlers::SETTINGS.iter().any(|setting| setting.variable == name) => {
+                String::new()
+            }
             name => name.to_lowercase(),
         })
     };
-    Settings::read(get).unwrap()
+    Environment::read(get).unwrap()
 }
 
 /// The deliveries in the sample event called `name`.
@@ -40,14 +41,14 @@ fn read_by_all(source: &Source) -> Vec<(&'static str, String)> {
             Err(_) => "!".to_owned(),
         }
     }
-    let settings = settings();
+    let environment = environment();
     vec![
-        ("provision", shown(provision(&settings, source))),
-        ("interrupt", shown(interrupt(&settings, source))),
-        ("disrupt", shown(disrupt(&settings, source))),
-        ("launch", shown(launch(&settings, source))),
-        ("settle", shown(settle(&settings, source))),
-        ("drain", shown(drain(&settings, source))),
+        ("provision", shown(provision(&environment, source))),
+        ("interrupt", shown(interrupt(&environment, source))),
+        ("disrupt", shown(disrupt(&environment, source))),
+        ("launch", shown(launch(&environment, source))),
+        ("settle", shown(settle(&environment, source))),
+        ("drain", shown(drain(&environment, source))),
     ]
 }
 
@@ -76,9 +77,6 @@ fn schedules_and_messages_ask_their_function_to_look() {
     for function in Function::WITH_PULSE {
         for (trigger, signal) in signals {
             let expected = match function {
-                Function::Provision => {
-                    format!("ProvisionTrigger {{ signal: {signal}, poll_interval_seconds: 5 }}")
-                }
                 Function::Launch => format!("Pulse({signal})"),
                 _ => signal.to_owned(),
             };
@@ -95,15 +93,15 @@ fn schedules_and_messages_ask_their_function_to_look() {
 
 #[test]
 fn rules_and_messages_of_an_older_stack_ask_to_look_too() {
-    let settings = settings();
+    let environment = environment();
     for method in ["emptiness", "forced", "expiration", "drift", "consolidation"] {
         let source = Source::Event(format!(r#"{{"method":"{method}"}}"#));
-        assert_eq!(disrupt(&settings, &source), Ok(Some(Signal::Schedule)), "{method}");
+        assert_eq!(disrupt(&environment, &source), Ok(Some(Signal::Schedule)), "{method}");
     }
     let body = r#"{"version":1,"cluster":"demo","message":{"kind":"settle","claim":"a-1-0"}}"#;
     let source = Source::Message(body.to_owned());
-    assert_eq!(settle(&settings, &source), Ok(Some(Signal::Schedule)));
-    assert!(drain(&settings, &source).is_err());
+    assert_eq!(settle(&environment, &source), Ok(Some(Signal::Schedule)));
+    assert!(drain(&environment, &source).is_err());
 }
 
 #[test]
@@ -115,7 +113,6 @@ fn only_beats_count_as_beats() {
     ] {
         assert_eq!(signal.is_beat(), is_beat);
         assert_eq!(LaunchTrigger::Pulse(signal).is_beat(), is_beat);
-        assert_eq!(ProvisionTrigger { signal, poll_interval_seconds: 3 }.is_beat(), is_beat);
     }
     assert!(!().is_beat());
 }
@@ -140,8 +137,8 @@ fn message_about(cluster: &str) -> Source {
 
 #[test]
 fn a_message_about_another_cluster_is_not_ours() {
-    assert_eq!(settle(&settings(), &message_about("demo")), Ok(Some(Signal::Beat(7))));
-    let failure = settle(&settings(), &message_about("other")).unwrap_err();
+    assert_eq!(settle(&environment(), &message_about("demo")), Ok(Some(Signal::Beat(7))));
+    let failure = settle(&environment(), &message_about("other")).unwrap_err();
     assert_eq!(
         failure.to_string(),
         "MalformedEvent: it is about cluster `other`, and `demo` is served here"
@@ -150,7 +147,7 @@ fn a_message_about_another_cluster_is_not_ours() {
 
 #[test]
 fn an_unknown_kind_of_event_is_acknowledged_and_a_malformed_one_is_not() {
-    let settings = settings();
+    let environment = environment();
     let event = |detail_type: &str| {
         let mut event: Value = match &sample("interrupt-spot")[0] {
             Source::Message(body) => serde_json::from_str(body).unwrap(),
@@ -159,9 +156,9 @@ fn an_unknown_kind_of_event_is_acknowledged_and_a_malformed_one_is_not() {
         event["detail-type"] = Value::from(detail_type);
         Source::Message(event.to_string())
     };
-    assert_eq!(interrupt(&settings, &event("EC2 Fleet Instance Change")), Ok(None));
-    assert_eq!(interrupt(&settings, &event("EC2 Instance Rebalance Recommendation")), Ok(None));
-    let malformed = interrupt(&settings, &Source::Message("{".to_owned())).unwrap_err();
+    assert_eq!(interrupt(&environment, &event("EC2 Fleet Instance Change")), Ok(None));
+    assert_eq!(interrupt(&environment, &event("EC2 Instance Rebalance Recommendation")), Ok(None));
+    let malformed = interrupt(&environment, &Source::Message("{".to_owned())).unwrap_err();
     assert!(malformed.is_malformed());
 }
 

@@ -101,7 +101,9 @@ pub(super) async fn prepare<A: Adapters>(
     let settings = discovery.cluster_settings(&at.cluster).await.map_err(Unprepared::Port)?;
     let types = offers.offer(catalog, &class, snapshot, at.now);
     let named = profile.as_deref().unwrap_or_default();
-    let launch = launch_template::requests(claims, &class, &types, &settings, named)?;
+    let min_values = ports.settings.policies.min_values;
+    let launch =
+        launch_template::requests_with(claims, &class, &types, &settings, named, min_values)?;
     let mut request = launch.request;
     request.tags.insert(labels::BATCH_TAG.to_owned(), first.batch.to_string());
     let ledger = snapshot.head.ledger.as_ref();

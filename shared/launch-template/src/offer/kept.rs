@@ -12,7 +12,7 @@ use model::{
 };
 
 use super::{mark_unavailable, of_class};
-use crate::measured;
+use crate::{NodeSettings, measured};
 
 /// Classes whose types are kept at once. Each takes megabytes; one more, and all are forgotten and
 /// worked out anew as they are asked for.
@@ -24,7 +24,10 @@ const CLASSES_MAX: usize = 16;
 /// A look at a region is some 1,300 types with some 30 labels each; what is new between two looks
 /// is at most which offerings are unavailable.
 #[derive(Debug, Default)]
-pub struct Offers(RefCell<BTreeMap<NodeClassName, Kept>>);
+pub struct Offers {
+    settings: NodeSettings,
+    kept: RefCell<BTreeMap<NodeClassName, Kept>>,
+}
 
 #[derive(Debug)]
 struct Kept {
@@ -48,6 +51,12 @@ fn without_addresses(class: &ResolvedNodeClass) -> ResolvedNodeClass {
 }
 
 impl Offers {
+    /// Nothing yet; nodes have `settings`.
+    #[must_use]
+    pub fn with(settings: NodeSettings) -> Self {
+        Self { settings, kept: RefCell::default() }
+    }
+
     /// What [`offer`](super::offer) says about what is unavailable in the `ledger`, with the memory that
     /// was measured in place of the estimate.
     pub fn offer(
@@ -57,7 +66,7 @@ impl Offers {
         ledger: &Snapshot,
         now: Timestamp,
     ) -> Vec<Arc<InstanceType>> {
-        let mut kept = self.0.borrow_mut();
+        let mut kept = self.kept.borrow_mut();
         let (name, same) = (&class.class.name, without_addresses(class));
         // A catalog that is another object counts as another: comparing it is the long work.
         let is_kept = |kept: &Kept| Arc::ptr_eq(&kept.catalog, catalog) && kept.class == same;
@@ -65,7 +74,8 @@ impl Offers {
             if !kept.contains_key(name) && kept.len() >= CLASSES_MAX {
                 kept.clear();
             }
-            let (catalog, estimated) = (Arc::clone(catalog), of_class(catalog, class));
+            let (catalog, estimated) =
+                (Arc::clone(catalog), of_class(catalog, class, &self.settings));
             let (measured, types) = (BTreeMap::new(), estimated.clone());
             kept.insert(name.clone(), Kept { catalog, class: same, estimated, measured, types });
         }

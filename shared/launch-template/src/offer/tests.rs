@@ -261,6 +261,7 @@ fn windows_has_its_own_number_of_pods_and_addresses_and_no_arm() {
     let mut catalog = described(&[T3, c7g]);
     let arm = catalog.descriptions.values_mut().next().map(Arc::make_mut).unwrap();
     arm.processor.architectures = vec!["arm64".to_owned()];
+    arm.memory_mib = 4_096;
     class.class.network_interfaces.clear();
     let offered_types = all_types(&catalog, &class, &NodeSettings::default());
     let shown: Vec<String> = offered_types

@@ -5,7 +5,7 @@ use model::{CapacityType, InstanceTypeName, OfferingKey, Zone, node_class::Image
 use super::*;
 use crate::{
     offer,
-    testing::{catalog, class, now, subnet},
+    testing::{catalog, class, described, now, subnet},
 };
 
 const T3: &str = "t3.large amd64 2 7577Mi 35 0.0832 0.03";
@@ -50,6 +50,19 @@ fn only_types_that_are_unavailable_are_made_anew_and_come_back() {
 }
 
 #[test]
+fn nodes_have_what_the_settings_leave_them() {
+    let (catalog, class) = (Arc::new(described(&[T3])), class(ImageFamily::Al2023));
+    let of = |settings: NodeSettings| {
+        let types = Offers::with(settings).offer(&catalog, &class, &Snapshot::default(), now());
+        (types[0].capacity.memory.0 >> 20, types[0].capacity.pods)
+    };
+    let usual = NodeSettings::default();
+    assert_eq!(of(usual), (7577, 29));
+    let memory_overhead = crate::Share::parse("0.5").unwrap();
+    assert_eq!(of(NodeSettings { memory_overhead, reserved_enis: 1, ..usual }), (4096, 20));
+}
+
+#[test]
 fn free_addresses_change_nothing_and_another_zone_does() {
     let (offers, catalog) = (Offers::default(), Arc::new(catalog(&[T3])));
     let mut class = class(ImageFamily::Al2023);
@@ -89,7 +102,7 @@ fn a_class_too_many_forgets_the_others() {
         class.class.name = NodeClassName::new(&format!("class-{index}")).unwrap();
         check(&offers, &catalog, &class, &BTreeMap::new(), &[]);
     }
-    assert_eq!(offers.0.borrow().len(), 1);
+    assert_eq!(offers.kept.borrow().len(), 1);
 }
 
 #[test]

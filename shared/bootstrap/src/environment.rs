@@ -1,13 +1,12 @@
-//! Configuration: every environment variable that a function reads, and what they say.
+//! The environment: every variable that a function reads, and what they say.
 
 use std::str::FromStr;
 
 use aws::{Connection, Endpoints, QueueUrls, RecordForm, Service};
-use handlers::DryRuns;
 use model::ClusterName;
 use tracing::level_filters::LevelFilter;
 
-/// The registry of names. `template.yaml` sets them.
+/// The registry of names, beside [`handlers::SETTINGS`]. `template.yaml` sets them.
 pub(crate) mod variables {
     /// Name of the EKS cluster. Required.
     pub(crate) const CLUSTER_NAME: &str = "JOURNEYMAN_CLUSTER_NAME";
@@ -32,21 +31,13 @@ pub(crate) mod variables {
     pub(crate) const ENDPOINT_URL: &str = "AWS_ENDPOINT_URL";
     /// `error`, `warn`, `info`, `debug` or `trace`; `info` without it.
     pub(crate) const LOG_LEVEL: &str = "JOURNEYMAN_LOG_LEVEL";
-    /// `true` has nothing checked by a dry run before it is launched, as Karpenter's `DISABLE_DRY_RUN`; `false`
-    /// without it.
-    pub(crate) const DISABLE_DRY_RUN: &str = "JOURNEYMAN_DISABLE_DRY_RUN";
-    /// Seconds between two looks for pending pods, 1 to 60; 5 without it.
-    pub(crate) const POLL_INTERVAL_SECONDS: &str = "JOURNEYMAN_POLL_INTERVAL_SECONDS";
     /// `true` has claims written as functions of the release of commit 405e221 read them; `false` without it.
     pub(crate) const FORMER_RECORDS: &str = "JOURNEYMAN_FORMER_RECORDS";
 }
 
-/// Seconds between two looks for pending pods, at least and at most.
-const POLL_INTERVAL_SECONDS: std::ops::RangeInclusive<u32> = 1..=60;
-
 /// What a function is told by its environment.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Settings {
+pub struct Environment {
     /// The cluster that it serves.
     pub cluster: ClusterName,
     /// The ledger's table.
@@ -59,10 +50,8 @@ pub struct Settings {
     pub endpoints: Endpoints,
     /// The least important lines that are still written.
     pub log_level: LevelFilter,
-    /// Seconds between two looks for pending pods.
-    pub poll_interval_seconds: u32,
-    /// Whether launches are checked before classes are ready.
-    pub dry_runs: DryRuns,
+    /// How the handlers work.
+    pub settings: handlers::Settings,
     /// How claims are written.
     pub record_form: RecordForm,
 }
@@ -70,17 +59,17 @@ pub struct Settings {
 /// Everything that is wrong with the environment, one line each.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("the environment is incomplete or wrong: {}", .0.join("; "))]
-pub struct InvalidSettings(pub Vec<String>);
+pub struct InvalidEnvironment(pub Vec<String>);
 
-impl Settings {
+impl Environment {
     /// Reads the environment of the process.
     #[expect(clippy::disallowed_methods, reason = "the one place that reads the environment")]
-    pub fn from_environment() -> Result<Self, InvalidSettings> {
+    pub fn from_environment() -> Result<Self, InvalidEnvironment> {
         Self::read(|name| std::env::var(name).ok())
     }
 
     /// Reads variables through `get`. An empty one counts as absent.
-    pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Self, InvalidSettings> {
+    pub fn read(get: impl Fn(&str) -> Option<String>) -> Result<Self, InvalidEnvironment> {
         let mut reader = Reader { get, problems: Vec::new() };
         let cluster = reader.cluster();
         // An empty text stands in for what is missing; it never leaves this function.
@@ -102,15 +91,8 @@ impl Settings {
             every: reader.optional(variables::ENDPOINT_URL),
             own: Service::ALL.into_iter().filter_map(of_service).collect(),
         };
-        let log_level = reader.parsed(variables::LOG_LEVEL, LevelFilter::INFO, |_| true, "a level");
-        let poll_interval_seconds = reader.parsed(
-            variables::POLL_INTERVAL_SECONDS,
-            handlers::POLL_INTERVAL_SECONDS_DEFAULT,
-            |seconds| POLL_INTERVAL_SECONDS.contains(seconds),
-            "a whole number from 1 to 60",
-        );
-        let is_disabled = reader.switch(variables::DISABLE_DRY_RUN);
-        let dry_runs = if is_disabled { DryRuns::Disabled } else { DryRuns::Enabled };
+        let log_level = reader.parsed(variables::LOG_LEVEL, LevelFilter::INFO, "a level");
+        let settings = reader.settings();
         let is_former = reader.switch(variables::FORMER_RECORDS);
         let record_form = if is_former { RecordForm::Text } else { RecordForm::Packed };
         match cluster {
@@ -121,11 +103,10 @@ impl Settings {
                 connection,
                 endpoints,
                 log_level,
-                poll_interval_seconds,
-                dry_runs,
+                settings,
                 record_form,
             }),
-            _ => Err(InvalidSettings(reader.problems)),
+            _ => Err(InvalidEnvironment(reader.problems)),
         }
     }
 }
@@ -148,15 +129,9 @@ impl<G: Fn(&str) -> Option<String>> Reader<G> {
         })
     }
 
-    fn parsed<T: FromStr>(
-        &mut self,
-        name: &str,
-        otherwise: T,
-        is_allowed: impl Fn(&T) -> bool,
-        rule: &str,
-    ) -> T {
+    fn parsed<T: FromStr>(&mut self, name: &str, otherwise: T, rule: &str) -> T {
         let Some(text) = self.optional(name) else { return otherwise };
-        if let Some(value) = text.parse().ok().filter(is_allowed) {
+        if let Ok(value) = text.parse() {
             return value;
         }
         self.problems.push(format!("{name}: `{text}` is not {rule}"));
@@ -164,7 +139,14 @@ impl<G: Fn(&str) -> Option<String>> Reader<G> {
     }
 
     fn switch(&mut self, name: &str) -> bool {
-        self.parsed(name, false, |_| true, "`true` or `false`")
+        self.parsed(name, false, "`true` or `false`")
+    }
+
+    fn settings(&mut self) -> handlers::Settings {
+        handlers::Settings::read(|setting| setting.variable, &self.get).unwrap_or_else(|wrong| {
+            self.problems.extend(wrong.iter().map(ToString::to_string));
+            handlers::Settings::default()
+        })
     }
 
     fn cluster(&mut self) -> Option<ClusterName> {
@@ -182,6 +164,8 @@ impl<G: Fn(&str) -> Option<String>> Reader<G> {
 mod tests {
     use std::collections::BTreeMap;
 
+    use handlers::DryRuns;
+
     use super::*;
 
     fn complete() -> BTreeMap<&'static str, &'static str> {
@@ -197,25 +181,25 @@ mod tests {
         .into()
     }
 
-    fn read(variables: &BTreeMap<&str, &str>) -> Result<Settings, String> {
+    fn read(variables: &BTreeMap<&str, &str>) -> Result<Environment, String> {
         let get = |name: &str| variables.get(name).map(|value| (*value).to_owned());
-        Settings::read(get).map_err(|error| error.to_string())
+        Environment::read(get).map_err(|error| error.to_string())
     }
 
     #[test]
     fn what_is_not_set_has_its_default() {
-        let settings = read(&complete()).unwrap();
-        assert_eq!(settings.cluster.as_str(), "demo");
-        assert_eq!(settings.queues.launch, "https://sqs.test/launch");
-        assert_eq!(settings.connection, Connection::default());
-        assert_eq!(settings.log_level, LevelFilter::INFO);
-        assert_eq!(settings.poll_interval_seconds, 5);
-        assert_eq!(settings.dry_runs, DryRuns::Enabled);
-        assert_eq!(settings.record_form, RecordForm::Packed);
-        let switched = [(variables::DISABLE_DRY_RUN, "true"), (variables::FORMER_RECORDS, "true")];
-        let settings = read(&complete().into_iter().chain(switched).collect()).unwrap();
-        assert_eq!(settings.dry_runs, DryRuns::Disabled);
-        assert_eq!(settings.record_form, RecordForm::Text);
+        let environment = read(&complete()).unwrap();
+        assert_eq!(environment.cluster.as_str(), "demo");
+        assert_eq!(environment.queues.launch, "https://sqs.test/launch");
+        assert_eq!(environment.connection, Connection::default());
+        assert_eq!(environment.log_level, LevelFilter::INFO);
+        assert_eq!(environment.settings, handlers::Settings::default());
+        assert_eq!(environment.record_form, RecordForm::Packed);
+        let switched =
+            [("JOURNEYMAN_DISABLE_DRY_RUN", "true"), (variables::FORMER_RECORDS, "true")];
+        let environment = read(&complete().into_iter().chain(switched).collect()).unwrap();
+        assert_eq!(environment.settings.dry_runs, DryRuns::Disabled);
+        assert_eq!(environment.record_form, RecordForm::Text);
     }
 
     #[test]
@@ -245,10 +229,11 @@ mod tests {
     #[test]
     fn a_wrong_value_names_its_variable_and_rule() {
         for (name, value, expected) in [
-            (variables::POLL_INTERVAL_SECONDS, "0", "`0` is not a whole number from 1 to 60"),
-            (variables::POLL_INTERVAL_SECONDS, "5s", "`5s` is not a whole number from 1 to 60"),
+            ("JOURNEYMAN_POLL_INTERVAL_SECONDS", "0", "`0` is not a whole number from 1 to 60"),
+            ("JOURNEYMAN_POLL_INTERVAL_SECONDS", "5s", "`5s` is not a whole number from 1 to 60"),
             (variables::LOG_LEVEL, "loud", "`loud` is not a level"),
-            (variables::DISABLE_DRY_RUN, "1", "`1` is not `true` or `false`"),
+            ("JOURNEYMAN_DISABLE_DRY_RUN", "1", "`1` is not `true` or `false`"),
+            ("JOURNEYMAN_PREFERENCE_POLICY", "ignore", "`ignore` is not `Respect` or `Ignore`"),
         ] {
             let mut variables = complete();
             variables.insert(name, value);

@@ -1,0 +1,318 @@
+//! Settings of the functions: what they are called, what they may be, and what they do.
+//!
+//! One table says all of it. The parameters of `template.yaml`, the environment of the functions and
+//! `docs/settings.md` are held to it by tests.
+//!
+//! Karpenter: `pkg/operator/options/options.go` of the core and of the AWS provider.
+
+use std::{fmt, ops::RangeInclusive};
+
+use jiff::SignedDuration;
+use launch_template::{NodeSettings, Share};
+use model::{
+    duration,
+    policies::{MinValuesPolicy, Policies, PreferencePolicy},
+};
+
+use crate::{DryRuns, provision::BatchWindow};
+
+/// What functions are told about how to work.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// How decisions are made.
+    pub policies: Policies,
+    /// What concerns all nodes.
+    pub nodes: NodeSettings,
+    /// For how long pods are gathered before nodes are asked for.
+    pub batch: BatchWindow,
+    /// Between two looks for pending pods while nothing happens.
+    pub poll_interval: SignedDuration,
+    /// Whether launches are checked before classes are ready.
+    pub dry_runs: DryRuns,
+    /// Whether nothing is asked that has no endpoint in a VPC: on-demand prices are those that come with the
+    /// program.
+    pub is_isolated: bool,
+}
+
+impl Default for Settings {
+    /// Karpenter's defaults.
+    fn default() -> Self {
+        Self {
+            policies: Policies::default(),
+            nodes: NodeSettings::default(),
+            batch: BatchWindow::default(),
+            poll_interval: SignedDuration::from_secs(5),
+            dry_runs: DryRuns::default(),
+            is_isolated: false,
+        }
+    }
+}
+
+/// One setting.
+#[derive(Clone, Copy, Debug)]
+pub struct Setting {
+    /// The parameter of the stack, such as `PreferencePolicy`.
+    pub parameter: &'static str,
+    /// The environment variable of the functions.
+    pub variable: &'static str,
+    /// The environment variable of Karpenter's controller that it stands for.
+    pub karpenter: Option<&'static str>,
+    /// Its value where nothing is said.
+    pub default: &'static str,
+    /// What it may be.
+    pub allowed: Allowed,
+    /// What it does, as a sentence.
+    pub meaning: &'static str,
+    /// Takes a value; `None` for one that is not allowed.
+    set: fn(&mut Settings, &str) -> Option<()>,
+}
+
+/// Which values a setting may have.
+#[derive(Clone, Debug, Copy, PartialEq, Eq)]
+pub enum Allowed {
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// A whole number, at least and at most.
+    Whole(u32, u32),
+    /// A duration of Go, at least and at most these seconds.
+    Duration(u32, u32),
+    /// A decimal, 0 to 1.
+    Share,
+    /// Feature gates that functions carry out, each with `=true` or `=false`, separated by commas.
+    Gates,
+}
+
+/// Gates that decide something which no function carries out.
+const WITHOUT_EFFECT: [&str; 5] = [
+    "NodeRepair",
+    "PodDeletionCostManagement",
+    "StaticCapacity",
+    "TerminateFirstDrift",
+    "TerminateFirstRepair",
+];
+
+/// The gates that functions carry out, by name.
+pub fn gates() -> impl Iterator<Item = &'static str> {
+    let names = Policies::default().gates().into_iter().map(|(name, _)| name);
+    names.filter(|name| !WITHOUT_EFFECT.contains(name))
+}
+
+impl fmt::Display for Allowed {
+    /// As the end of a sentence that begins with `must be`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::OneOf(words) => {
+                let quoted: Vec<String> = words.iter().map(|word| format!("`{word}`")).collect();
+                write!(f, "{}", quoted.join(" or "))
+            }
+            Self::Whole(least, most) => write!(f, "a whole number from {least} to {most}"),
+            Self::Duration(least, most) => {
+                write!(f, "a duration such as `1.5s` from {least}s to {most}s")
+            }
+            Self::Share => f.write_str("a decimal such as `0.075` from 0 to 1"),
+            Self::Gates => {
+                let gates: Vec<&str> = gates().collect();
+                let gates = gates.join(", ");
+                write!(f, "a list such as `SpotToSpotConsolidation=true` of the gates {gates}")
+            }
+        }
+    }
+}
+
+const SWITCH: Allowed = Allowed::OneOf(&["true", "false"]);
+const POLL_SECONDS: RangeInclusive<u32> = 1..=60;
+/// A pass of `provision` has a minute.
+const BATCH_SECONDS: RangeInclusive<u32> = 0..=30;
+/// No instance has more.
+const INTERFACES: RangeInclusive<u32> = 0..=64;
+
+/// All of them, in the order of the page.
+pub const SETTINGS: [Setting; 10] = [
+    Setting {
+        parameter: "FeatureGates",
+        variable: "JOURNEYMAN_FEATURE_GATES",
+        karpenter: Some("FEATURE_GATES"),
+        default: "",
+        allowed: Allowed::Gates,
+        meaning: "Opens and closes feature gates; what it does not name is as by default.",
+        set: gates_of,
+    },
+    Setting {
+        parameter: "PreferencePolicy",
+        variable: "JOURNEYMAN_PREFERENCE_POLICY",
+        karpenter: Some("PREFERENCE_POLICY"),
+        default: "Respect",
+        allowed: Allowed::OneOf(&["Respect", "Ignore"]),
+        meaning: "Whether preferences of pods hold until nothing can be launched with them, or are not \
+                  looked at.",
+        set: |settings, text| {
+            let policy = match text {
+                "Respect" => Some(PreferencePolicy::Respect),
+                "Ignore" => Some(PreferencePolicy::Ignore),
+                _ => None,
+            };
+            put(&mut settings.policies.preferences, policy)
+        },
+    },
+    Setting {
+        parameter: "MinValuesPolicy",
+        variable: "JOURNEYMAN_MIN_VALUES_POLICY",
+        karpenter: Some("MIN_VALUES_POLICY"),
+        default: "Strict",
+        allowed: Allowed::OneOf(&["Strict", "BestEffort"]),
+        meaning: "Whether `minValues` of NodePools hold, or are lowered to what there is, which the \
+                  NodeClaim says.",
+        set: |settings, text| {
+            let policy = match text {
+                "Strict" => Some(MinValuesPolicy::Strict),
+                "BestEffort" => Some(MinValuesPolicy::BestEffort),
+                _ => None,
+            };
+            put(&mut settings.policies.min_values, policy)
+        },
+    },
+    Setting {
+        parameter: "BatchMaxDuration",
+        variable: "JOURNEYMAN_BATCH_MAX_DURATION",
+        karpenter: Some("BATCH_MAX_DURATION"),
+        default: "10s",
+        allowed: Allowed::Duration(*BATCH_SECONDS.start(), *BATCH_SECONDS.end()),
+        meaning: "For how long pods are gathered at most before nodes are asked for.",
+        set: |settings, text| put(&mut settings.batch.max, batch_duration(text)),
+    },
+    Setting {
+        parameter: "BatchIdleDuration",
+        variable: "JOURNEYMAN_BATCH_IDLE_DURATION",
+        karpenter: Some("BATCH_IDLE_DURATION"),
+        default: "1s",
+        allowed: Allowed::Duration(*BATCH_SECONDS.start(), *BATCH_SECONDS.end()),
+        meaning: "Nodes are asked for once no pod has come for so long.",
+        set: |settings, text| put(&mut settings.batch.idle, batch_duration(text)),
+    },
+    Setting {
+        parameter: "VmMemoryOverheadPercent",
+        variable: "JOURNEYMAN_VM_MEMORY_OVERHEAD_PERCENT",
+        karpenter: Some("VM_MEMORY_OVERHEAD_PERCENT"),
+        default: "0.075",
+        allowed: Allowed::Share,
+        meaning: "The share of an instance's memory that is taken for lost to firmware and kernel, until \
+                  a node of its type was seen.",
+        set: |settings, text| {
+            let share = Share::parse(text).filter(|share| share.is_at_most_all());
+            put(&mut settings.nodes.memory_overhead, share)
+        },
+    },
+    Setting {
+        parameter: "ReservedEnis",
+        variable: "JOURNEYMAN_RESERVED_ENIS",
+        karpenter: Some("RESERVED_ENIS"),
+        default: "0",
+        allowed: Allowed::Whole(*INTERFACES.start(), *INTERFACES.end()),
+        meaning: "Network interfaces of each node that are not for pods: they count less for the number \
+                  of pods.",
+        set: |settings, text| put(&mut settings.nodes.reserved_enis, whole(text, &INTERFACES)),
+    },
+    Setting {
+        parameter: "IsolatedVpc",
+        variable: "JOURNEYMAN_ISOLATED_VPC",
+        karpenter: Some("ISOLATED_VPC"),
+        default: "false",
+        allowed: SWITCH,
+        meaning: "Asks for no on-demand prices: their API has no endpoint in a VPC, and those that come \
+                  with the program count.",
+        set: |settings, text| put(&mut settings.is_isolated, text.parse().ok()),
+    },
+    Setting {
+        parameter: "DisableDryRun",
+        variable: "JOURNEYMAN_DISABLE_DRY_RUN",
+        karpenter: Some("DISABLE_DRY_RUN"),
+        default: "false",
+        allowed: SWITCH,
+        meaning: "Has EC2NodeClasses ready without EC2 having checked a launch from them by a dry run.",
+        set: |settings, text| {
+            let is_disabled: Option<bool> = text.parse().ok();
+            let of = |is_disabled| if is_disabled { DryRuns::Disabled } else { DryRuns::Enabled };
+            put(&mut settings.dry_runs, is_disabled.map(of))
+        },
+    },
+    Setting {
+        parameter: "PollIntervalSeconds",
+        variable: "JOURNEYMAN_POLL_INTERVAL_SECONDS",
+        karpenter: None,
+        default: "5",
+        allowed: Allowed::Whole(*POLL_SECONDS.start(), *POLL_SECONDS.end()),
+        meaning: "Seconds between two looks for pending pods while nothing happens; for ten minutes after \
+                  a pod needed a node it is one.",
+        set: |settings, text| {
+            let seconds = whole(text, &POLL_SECONDS);
+            let of = |seconds: u32| SignedDuration::from_secs(seconds.into());
+            put(&mut settings.poll_interval, seconds.map(of))
+        },
+    },
+];
+
+fn put<T>(field: &mut T, value: Option<T>) -> Option<()> {
+    *field = value?;
+    Some(())
+}
+
+fn gates_of(settings: &mut Settings, text: &str) -> Option<()> {
+    let mut policies = settings.policies;
+    policies.set_gates(text).ok()?;
+    let default = Policies::default().gates();
+    let mut both = policies.gates().into_iter().zip(default);
+    // To say that it is closed is no harm.
+    let is_allowed =
+        both.all(|(gate, default)| gate == default || !WITHOUT_EFFECT.contains(&gate.0));
+    settings.nodes.reserved_capacity = policies.reserved_capacity;
+    settings.policies = policies;
+    is_allowed.then_some(())
+}
+
+fn whole(text: &str, range: &RangeInclusive<u32>) -> Option<u32> {
+    text.parse().ok().filter(|number| range.contains(number))
+}
+
+fn batch_duration(text: &str) -> Option<SignedDuration> {
+    let seconds = |seconds: &u32| SignedDuration::from_secs((*seconds).into());
+    let range = seconds(BATCH_SECONDS.start())..=seconds(BATCH_SECONDS.end());
+    duration::parse_go(text).ok().filter(|duration| range.contains(duration))
+}
+
+/// A value that a setting may not have.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{name}: `{value}` is not {rule}")]
+pub struct InvalidSetting {
+    /// The variable, or what else it was read from.
+    pub name: String,
+    /// What was given.
+    pub value: String,
+    /// What it must be.
+    pub rule: String,
+}
+
+impl Settings {
+    /// Reads settings by `get`; what it does not have is as by default, and so is an empty text.
+    ///
+    /// # Errors
+    ///
+    /// Everything that is wrong, in the order of the page.
+    pub fn read(
+        name: impl Fn(&Setting) -> &str,
+        get: impl Fn(&str) -> Option<String>,
+    ) -> Result<Self, Vec<InvalidSetting>> {
+        let (mut settings, mut wrong) = (Self::default(), Vec::new());
+        for setting in &SETTINGS {
+            let name = name(setting);
+            let Some(value) = get(name).filter(|value| !value.is_empty()) else { continue };
+            if (setting.set)(&mut settings, &value).is_none() {
+                let rule = setting.allowed.to_string();
+                wrong.push(InvalidSetting { name: name.to_owned(), value, rule });
+            }
+        }
+        if wrong.is_empty() { Ok(settings) } else { Err(wrong) }
+    }
+}
+
+#[cfg(test)]
+mod tests;

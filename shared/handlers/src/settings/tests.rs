@@ -1,0 +1,80 @@
+//! What settings are read as, and what is refused.
+
+use std::collections::BTreeMap;
+
+use super::*;
+
+fn read(values: &[(&str, &str)]) -> Result<Settings, Vec<String>> {
+    let values: BTreeMap<&str, &str> = values.iter().copied().collect();
+    let get = |name: &str| values.get(name).map(|value| (*value).to_owned());
+    Settings::read(|setting| setting.parameter, get)
+        .map_err(|wrong| wrong.iter().map(ToString::to_string).collect())
+}
+
+#[test]
+fn what_is_said_of_defaults_is_so() {
+    let said: Vec<(&str, &str)> = SETTINGS.iter().map(|s| (s.parameter, s.default)).collect();
+    assert_eq!(read(&said), Ok(Settings::default()));
+    assert_eq!(read(&[]), Ok(Settings::default()));
+}
+
+#[test]
+fn each_setting_changes_something() {
+    let values: BTreeMap<&str, &str> = [
+        ("FeatureGates", "SpotToSpotConsolidation=true,ReservedCapacity=false"),
+        ("PreferencePolicy", "Ignore"),
+        ("MinValuesPolicy", "BestEffort"),
+        ("BatchMaxDuration", "30s"),
+        ("BatchIdleDuration", "1500ms"),
+        ("VmMemoryOverheadPercent", "0.05"),
+        ("ReservedEnis", "1"),
+        ("IsolatedVpc", "true"),
+        ("DisableDryRun", "true"),
+        ("PollIntervalSeconds", "60"),
+    ]
+    .into();
+    assert_eq!(values.len(), SETTINGS.len());
+    for (parameter, value) in &values {
+        assert_ne!(read(&[(parameter, value)]).unwrap(), Settings::default(), "{parameter}");
+    }
+    let settings = read(&[("FeatureGates", "ReservedCapacity=false")]).unwrap();
+    assert!(!settings.nodes.reserved_capacity && !settings.policies.reserved_capacity);
+}
+
+#[test]
+fn a_bad_value_is_refused_with_its_name_and_rule() {
+    for (parameter, value, rule) in [
+        ("PollIntervalSeconds", "0", "a whole number from 1 to 60"),
+        ("PollIntervalSeconds", "5s", "a whole number from 1 to 60"),
+        ("BatchIdleDuration", "1", "a duration such as `1.5s` from 0s to 30s"),
+        ("BatchMaxDuration", "31s", "a duration such as `1.5s` from 0s to 30s"),
+        ("BatchMaxDuration", "-1s", "a duration such as `1.5s` from 0s to 30s"),
+        ("PreferencePolicy", "ignore", "`Respect` or `Ignore`"),
+        ("MinValuesPolicy", "Loose", "`Strict` or `BestEffort`"),
+        ("VmMemoryOverheadPercent", "7.5%", "a decimal such as `0.075` from 0 to 1"),
+        ("VmMemoryOverheadPercent", "7.5", "a decimal such as `0.075` from 0 to 1"),
+        ("ReservedEnis", "-1", "a whole number from 0 to 64"),
+        ("IsolatedVpc", "1", "`true` or `false`"),
+        ("DisableDryRun", "yes", "`true` or `false`"),
+    ] {
+        let expected = format!("{parameter}: `{value}` is not {rule}");
+        assert_eq!(read(&[(parameter, value)]), Err(vec![expected]));
+    }
+}
+
+#[test]
+fn a_gate_without_effect_is_refused_and_may_be_closed() {
+    let closed = "PodDeletionCostManagement=false";
+    assert_eq!(read(&[("FeatureGates", closed)]), Ok(Settings::default()));
+    for gates in ["PodDeletionCostManagement=true", "Repair=true", "NodeOverlay"] {
+        let wrong = read(&[("FeatureGates", gates)]).unwrap_err().join("; ");
+        assert!(wrong.starts_with(&format!("FeatureGates: `{gates}` is not a list")), "{wrong}");
+        assert!(wrong.contains("NodeOverlay") && !wrong.contains("gates PodDeletion"), "{wrong}");
+    }
+}
+
+#[test]
+fn everything_that_is_wrong_is_told_at_once() {
+    let wrong = read(&[("ReservedEnis", "many"), ("IsolatedVpc", "maybe")]).unwrap_err();
+    assert_eq!(wrong.len(), 2);
+}

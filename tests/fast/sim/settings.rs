@@ -1,0 +1,53 @@
+//! Settings of the functions, at work.
+
+use dispatch::Settings;
+use jiff::SignedDuration;
+use simulator::{Happening, WorldSettings};
+
+use crate::world::{MANIFESTS, minute, runner_with, sim, sim_of};
+
+/// Settings as parameters of the stack say them.
+pub(crate) fn settings(parameters: &[(&str, &str)]) -> Settings {
+    let value = |name: &str| {
+        let known = parameters.iter().find(|(parameter, _)| *parameter == name);
+        known.map(|(_, value)| (*value).to_owned())
+    };
+    Settings::read(|setting| setting.parameter, value).expect("the settings are sound")
+}
+
+/// How long the first launch takes in a new world.
+fn first_launch(parameters: &[(&str, &str)]) -> SignedDuration {
+    let sim = sim(WorldSettings::default());
+    let (mut runner, _reports) = runner_with(&sim, settings(parameters));
+    runner.run_until(minute(5)).expect("nothing unsafe happens");
+    let timeline = sim.timeline(0);
+    let of = |is_it: fn(&Happening) -> bool| {
+        timeline.iter().find(|event| is_it(&event.happening)).expect("it happened").at
+    };
+    let waits = of(|happening| matches!(happening, Happening::PodUnschedulable { .. }));
+    of(|happening| matches!(happening, Happening::InstanceLaunched { .. })).duration_since(waits)
+}
+
+#[test]
+fn pods_are_gathered_for_as_long_as_the_settings_say() {
+    let usual = first_launch(&[]);
+    let longer = first_launch(&[("BatchIdleDuration", "20s"), ("BatchMaxDuration", "30s")]);
+    assert!(usual + SignedDuration::from_secs(10) < longer, "{usual:#} and {longer:#}");
+    // The window ends where no pod has come for so long, and at the latest with the maximum.
+    let bounded = first_launch(&[("BatchIdleDuration", "20s"), ("BatchMaxDuration", "5s")]);
+    assert!(bounded + SignedDuration::from_secs(10) < longer, "{bounded:#} and {longer:#}");
+}
+
+/// How many instances the usual pods take.
+fn launched(parameters: &[(&str, &str)]) -> u32 {
+    let sim = sim_of(WorldSettings::default(), &MANIFESTS.replace("cpu: 900m", "cpu: 100m"));
+    let (mut runner, _reports) = runner_with(&sim, settings(parameters));
+    runner.run_until(minute(5)).expect("nothing unsafe happens");
+    sim.summary().launched.values().sum()
+}
+
+#[test]
+fn nodes_are_reckoned_with_the_memory_that_the_settings_leave_them() {
+    let (usual, less) = (launched(&[]), launched(&[("VmMemoryOverheadPercent", "0.6")]));
+    assert!(usual < less, "{usual} and {less} instances");
+}

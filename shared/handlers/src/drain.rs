@@ -12,6 +12,7 @@ use futures_util::{StreamExt as _, stream};
 use jiff::{SignedDuration, Timestamp};
 use model::{
     Function, InstanceId, NodeClaim,
+    claim::ClaimConditions,
     ledger::WriteOutcome,
     node::{Eviction, EvictionRequest, Node},
     pulse::{PassEnd, PulseNote, Signal},
@@ -71,8 +72,16 @@ pub async fn drain<A: Adapters>(
 struct Visited {
     /// When the next one is due, if ever.
     again: Option<Timestamp>,
-    /// The instance that is to be terminated, with its claim.
-    terminate: Option<(InstanceId, NodeClaim)>,
+    /// Its instance is to be terminated.
+    terminate: Option<Ending>,
+}
+
+/// A claim whose instance is to be terminated.
+struct Ending {
+    instance: InstanceId,
+    claim: NodeClaim,
+    /// Its next version, once EC2 took that.
+    told: NodeClaim,
 }
 
 async fn pass<A: Adapters>(
@@ -106,12 +115,12 @@ async fn pass<A: Adapters>(
     })
     .await;
     let mut next_at = sooner(sooner(waiting, rest_at), marks_at);
-    let mut ending = Vec::new();
+    let mut endings = Vec::new();
     for Visited { again, terminate } in visited {
         next_at = sooner(next_at, again);
-        ending.extend(terminate);
+        endings.extend(terminate);
     }
-    next_at = sooner(next_at, terminate(ports, &ending, at).await);
+    next_at = sooner(next_at, terminate(ports, &endings, at).await);
     let end = PassEnd { read: Some(read), next_at, note: Some(PulseNote::new(digest, at.now)) };
     Ok(Pass { report: Report { plan: None, malformed: observed.malformed }, end })
 }
@@ -180,8 +189,22 @@ async fn step<A: Adapters>(
             again = Some(at.now);
         }
     }
-    let terminate = drainage.terminate.then(|| (instance.id.clone(), claim.clone()));
+    let terminate = drainage.terminate.then(|| Ending {
+        instance: instance.id.clone(),
+        claim: claim.clone(),
+        told: terminating(claim, drainage.drained_since, at),
+    });
     Ok(Visited { again, terminate })
+}
+
+/// The next version of `claim` once EC2 took the request to terminate its instance.
+fn terminating(claim: &NodeClaim, drained_since: Option<Timestamp>, at: &Invocation) -> NodeClaim {
+    let conditions = ClaimConditions {
+        drained_since,
+        instance_terminating_since: Some(at.now),
+        ..claim.conditions.clone()
+    };
+    NodeClaim { conditions, retry: None, message: None, ..claim.following() }
 }
 
 /// The node goes; one that is gone went.
@@ -204,33 +227,51 @@ async fn gone<A: Adapters>(
     })
 }
 
-/// Terminates the instances of `ending` together. Where EC2 refuses that, each is asked for by itself, so
-/// that a protected one keeps no other. Brings when the first that failed is due again.
+/// Terminates the instances of `endings` together. Where EC2 refuses that, each is asked for by itself, so
+/// that a protected one keeps no other. Each claim keeps that EC2 was told. Brings when the first that failed is
+/// due again.
 async fn terminate<A: Adapters>(
     ports: &DrainPorts<'_, A>,
-    ending: &[(InstanceId, NodeClaim)],
+    endings: &[Ending],
     at: &Invocation,
 ) -> Option<Timestamp> {
-    let ids: Vec<InstanceId> = ending.iter().map(|(id, _)| id.clone()).collect();
+    let ids: Vec<InstanceId> = endings.iter().map(|ending| ending.instance.clone()).collect();
     if ids.is_empty() {
         return None;
     }
-    let error = ports.fleet.terminate(&ids).await.err()?;
-    let is_refused = error.fault == Fault::Permanent;
-    tracing::warn!(story = story(&error), instances = ids.len(), "instances not terminated");
-    if !is_refused {
-        // Throttled or lost: together again, with the next beat.
-        return Some(at.after(SignedDuration::from_secs(2)));
-    }
-    let (retries, _) = each(ending.iter().collect(), AT_ONCE, ports.clock, at, async |ending| {
-        let (id, claim) = ending;
-        match ports.fleet.terminate(std::slice::from_ref(id)).await {
-            Ok(()) => None,
-            Err(error) => Some(postpone::<A>(ports.ledger, claim, &error, at).await),
+    let refused = ports.fleet.terminate(&ids).await.err();
+    if let Some(error) = &refused {
+        tracing::warn!(story = story(error), instances = ids.len(), "instances not terminated");
+        if error.fault != Fault::Permanent {
+            // Throttled or lost: together again, with the next beat.
+            return Some(at.after(SignedDuration::from_secs(2)));
         }
-    })
-    .await;
-    retries.into_iter().flatten().min()
+    }
+    let (retries, rest_at) =
+        each(endings.iter().collect(), AT_ONCE, ports.clock, at, async |ending: &Ending| {
+            let instance = std::slice::from_ref(&ending.instance);
+            if refused.is_some()
+                && let Err(error) = ports.fleet.terminate(instance).await
+            {
+                return Some(postpone::<A>(ports.ledger, &ending.claim, &error, at).await);
+            }
+            keep_told(ports, &ending.told, at).await;
+            None
+        })
+        .await;
+    sooner(retries.into_iter().flatten().min(), rest_at)
+}
+
+/// Keeps and shows that EC2 was told to terminate the instance of `claim`. Where that cannot be kept, EC2 is told
+/// again.
+async fn keep_told<A: Adapters>(ports: &DrainPorts<'_, A>, claim: &NodeClaim, at: &Invocation) {
+    match ports.ledger.write_claim(&at.cluster, claim).await {
+        Ok(WriteOutcome::Written) => sync(ports.node_claims, claim).await,
+        Ok(WriteOutcome::Conflict) => {}
+        Err(error) => {
+            tracing::warn!(claim = %claim.name, story = story(&error), "termination not kept");
+        }
+    }
 }
 
 /// Asks for every eviction. One that a budget blocks, or that fails, is asked for again by the next visit.

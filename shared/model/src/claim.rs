@@ -181,8 +181,10 @@ pub struct ClaimConditions {
     pub drifted: Option<String>,
     /// Since when it is: whatever drifted first goes first.
     pub drifted_since: Option<Timestamp>,
-    /// Condition `InstanceTerminating` is true.
-    pub is_instance_terminating: bool,
+    /// Since when condition `Drained` is true: nothing on its node has to be waited for any more.
+    pub drained_since: Option<Timestamp>,
+    /// Since when condition `InstanceTerminating` is true: EC2 was told to terminate the instance.
+    pub instance_terminating_since: Option<Timestamp>,
 }
 
 /// Why a claim is not further.
@@ -422,6 +424,11 @@ impl NodeClaim {
     /// Whether it is being given up.
     pub fn is_deleting(&self) -> bool {
         self.phase == ClaimPhase::Deleting
+    }
+
+    /// Whether EC2 was told to terminate its instance.
+    pub fn is_instance_terminating(&self) -> bool {
+        self.conditions.instance_terminating_since.is_some()
     }
 
     /// When it is replaced for its age.

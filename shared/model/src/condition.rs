@@ -19,6 +19,8 @@ pub enum ConditionKind {
     Consolidatable,
     /// Of a NodeClaim: why it is being given up.
     DisruptionReason,
+    /// Of a NodeClaim that is given up: nothing on its node has to be waited for any more.
+    Drained,
     /// Of a NodeClaim: it no longer looks like its NodePool or its EC2NodeClass.
     Drifted,
     /// Of a NodeClaim: its node is ready, without startup taints and with all its resources.
@@ -51,11 +53,12 @@ pub enum ConditionKind {
 
 impl ConditionKind {
     /// Every one of them.
-    pub const ALL: [Self; 18] = [
+    pub const ALL: [Self; 19] = [
         Self::AmisReady,
         Self::CapacityReservationsReady,
         Self::Consolidatable,
         Self::DisruptionReason,
+        Self::Drained,
         Self::Drifted,
         Self::Initialized,
         Self::InstanceProfileReady,
@@ -79,6 +82,7 @@ impl ConditionKind {
             Self::CapacityReservationsReady => "CapacityReservationsReady",
             Self::Consolidatable => "Consolidatable",
             Self::DisruptionReason => "DisruptionReason",
+            Self::Drained => "Drained",
             Self::Drifted => "Drifted",
             Self::Initialized => "Initialized",
             Self::InstanceProfileReady => "InstanceProfileReady",
@@ -121,6 +125,8 @@ pub enum ConditionReason {
     DependenciesNotReady,
     /// Of `DisruptionReason`: why the claim is given up.
     Disrupted(DeletionReason),
+    /// Of `Drained`: pods are still on the node.
+    Draining,
     /// What EC2 said to a dry run.
     DryRun(FailedCheck),
     /// Dry runs are turned off.
@@ -194,6 +200,7 @@ impl ConditionReason {
             Self::ClusterCidrResolutionFailed => "ClusterCIDRResolutionFailed",
             Self::DependenciesNotReady => "DependenciesNotReady",
             Self::Disrupted(reason) => reason.as_str(),
+            Self::Draining => "Draining",
             Self::DryRun(check) => check.as_str(),
             Self::DryRunDisabled => "DryRunDisabled",
             Self::Holds(kind) => kind.as_str(),

@@ -68,5 +68,5 @@ impl<'a> World<'a> {
 
 /// Whether a claim is being given up, by whomever.
 fn is_given_up(claim: &NodeClaim) -> bool {
-    claim.is_deleting() || claim.conditions.is_instance_terminating
+    claim.is_deleting() || claim.is_instance_terminating()
 }

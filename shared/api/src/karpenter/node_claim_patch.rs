@@ -13,7 +13,9 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     ClaimPhase, Condition as Found, ConditionKind, ConditionReason, NodeClaim, Resources,
-    claim::ClaimMessage, duration, labels, resources::format_amount,
+    claim::{ClaimConditions, ClaimMessage},
+    duration, labels,
+    resources::format_amount,
 };
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
@@ -29,12 +31,14 @@ use super::{
 const API_VERSION: &str = model::api_version::KARPENTER_V1;
 const KIND: &str = "NodeClaim";
 /// Conditions that come from the claim. Whatever else is on the object is somebody else's.
-const OWN_CONDITIONS: [ConditionKind; 6] = [
+const OWN_CONDITIONS: [ConditionKind; 8] = [
     ConditionKind::Launched,
     ConditionKind::Registered,
     ConditionKind::Initialized,
     ConditionKind::Drifted,
     ConditionKind::DisruptionReason,
+    ConditionKind::Drained,
+    ConditionKind::InstanceTerminating,
     ConditionKind::Ready,
 ];
 
@@ -251,7 +255,10 @@ fn conditions(claim: &NodeClaim, stored: &StoredNodeClaim) -> Vec<OptionalReason
     let known: Vec<OptionalReason> = serde_json::from_value(known).unwrap_or_default();
     let entries = findings(claim);
     let is_kept = |kind: ConditionKind| match kind {
-        ConditionKind::Drifted | ConditionKind::DisruptionReason => {
+        ConditionKind::Drifted
+        | ConditionKind::DisruptionReason
+        | ConditionKind::Drained
+        | ConditionKind::InstanceTerminating => {
             entries.iter().any(|(finding, _)| finding.kind == kind)
         }
         _ => OWN_CONDITIONS.contains(&kind),
@@ -329,8 +336,27 @@ fn findings(claim: &NodeClaim) -> Vec<(Found, Timestamp)> {
             ..Found::holds(DisruptionReason)
         };
         entries.push((finding, deletion.at));
+        entries.extend(termination(claim, deletion.at));
     }
     entries
+}
+
+/// How far a claim that is given up since `at` is.
+///
+/// Karpenter: `pkg/controllers/node/termination/controller.go`.
+fn termination(claim: &NodeClaim, at: Timestamp) -> Vec<(Found, Timestamp)> {
+    let ClaimConditions { drained_since, instance_terminating_since, .. } = claim.conditions;
+    let drained = match drained_since {
+        Some(since) => Some((Found::holds(ConditionKind::Drained), since)),
+        None if claim.node.is_some() => {
+            let draining = ConditionReason::Draining;
+            Some((Found::unknown(ConditionKind::Drained, draining, "Draining"), at))
+        }
+        None => None,
+    };
+    let terminating = instance_terminating_since
+        .map(|since| (Found::holds(ConditionKind::InstanceTerminating), since));
+    drained.into_iter().chain(terminating).collect()
 }
 
 /// Whether `stored` says everything that `wanted` says. Of lists the order does not count, and their

@@ -86,7 +86,12 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Read> {
                 .then(|| status.conditions.is_true(ConditionKind::Consolidatable)),
             drifted: status.conditions.reason_if_true(ConditionKind::Drifted),
             drifted_since: status.conditions.since(ConditionKind::Drifted),
-            is_instance_terminating: status.conditions.is_true(ConditionKind::InstanceTerminating),
+            drained_since: status.conditions.since(ConditionKind::Drained),
+            instance_terminating_since: status
+                .conditions
+                .is_true(ConditionKind::InstanceTerminating)
+                .then(|| status.conditions.since(ConditionKind::InstanceTerminating))
+                .map(|since| since.unwrap_or(phase_since)),
         },
         labels: metadata.labels,
         message: None,

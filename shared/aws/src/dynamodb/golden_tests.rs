@@ -99,7 +99,8 @@ fn initialized() -> NodeClaim {
             is_consolidatable: Some(true),
             drifted: Some("NodePoolDrifted".to_owned()),
             drifted_since: at("2026-11-21T12:06:00Z"),
-            is_instance_terminating: true,
+            drained_since: None,
+            instance_terminating_since: None,
         },
         message: Some("it says \"why\" in words".into()),
         ..build::claim("default-4-initialized")

@@ -24,7 +24,7 @@ impl<'a> Remaining<'a> {
         let mut counts: BTreeMap<&str, (u64, u64)> = BTreeMap::new();
         let filter = state.nodes.iter().filter(|entry| {
             entry.is_initialized()
-                && entry.claim.is_some_and(|claim| !claim.conditions.is_instance_terminating)
+                && entry.claim.is_some_and(|claim| !claim.is_instance_terminating())
         });
         for (entry, pool) in filter.filter_map(|entry| Some((entry, entry.pool_name()?))) {
             let (total, disrupting) = counts.entry(pool).or_default();

@@ -81,9 +81,7 @@ impl<'a> StateNode<'a> {
     pub(crate) fn is_marked_for_deletion(&self) -> bool {
         match self.claim {
             Some(claim) => {
-                claim.is_deleting()
-                    || claim.conditions.is_instance_terminating
-                    || self.is_being_replaced
+                claim.is_deleting() || claim.is_instance_terminating() || self.is_being_replaced
             }
             None => self.node.is_some_and(|node| node.is_deleting),
         }

@@ -257,7 +257,7 @@ pub(crate) fn room(state: &State<'_>, pool: &NodePool) -> Result<u64, Objection>
     let filter = state.facts.ledger.claims.values().filter(|claim| claim.node_pool == pool.name);
     let (mut active, mut deleting) = (0_u64, 0_u64);
     for claim in filter {
-        let is_going = claim.is_deleting() || claim.conditions.is_instance_terminating;
+        let is_going = claim.is_deleting() || claim.is_instance_terminating();
         *(if is_going { &mut deleting } else { &mut active }) += 1;
     }
     if pool.replicas.is_some_and(|replicas| replicas < active) {

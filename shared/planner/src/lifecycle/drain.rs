@@ -30,6 +30,9 @@ const DRAIN_SECONDS_MIN: u32 = 5;
 ///
 /// Karpenter: `termination/controller.go`, `awaitInstanceTermination`.
 const TERMINATION_SECONDS: u32 = 5;
+/// EC2 that took the request to terminate an instance is asked again when it is still there after so long. What
+/// it describes may lag by some seconds.
+const TERMINATED_AGAIN: SignedDuration = SignedDuration::from_secs(30);
 /// Keeps load balancers from sending requests to a node that is going away.
 ///
 /// <https://kubernetes.io/docs/reference/labels-annotations-taints/#node-kubernetes-io-exclude-from-external-load-balancers>
@@ -58,6 +61,8 @@ pub struct Drainage {
     /// Pods to evict. Those with a grace period of ours are deleted, whatever a
     /// PodDisruptionBudget says: the claim's deadline is near.
     pub evict: Vec<EvictionRequest>,
+    /// Since when nothing on the node has to be waited for, if that is so.
+    pub drained_since: Option<Timestamp>,
     /// Whether to terminate the instance.
     pub terminate: bool,
     /// Whether to delete the node.
@@ -101,12 +106,19 @@ pub fn drain(
         (InstanceView::Gone, None) => Drainage { remove_claim: true, ..Drainage::default() },
         (InstanceView::Ending, _) => again(TERMINATION_SECONDS),
         (InstanceView::Present | InstanceView::Unknown, None) => {
-            Drainage { terminate: claim.instance.is_some(), ..again(TERMINATION_SECONDS) }
+            Drainage { terminate: is_to_be_terminated(claim, now), ..again(TERMINATION_SECONDS) }
         }
         (InstanceView::Present | InstanceView::Unknown, Some(node)) => {
             emptied(claim, node, pods, now)
         }
     }
+}
+
+/// Whether EC2 was not told yet, or a while ago.
+fn is_to_be_terminated(claim: &NodeClaim, now: Timestamp) -> bool {
+    let told_at = claim.conditions.instance_terminating_since;
+    claim.instance.is_some()
+        && told_at.is_none_or(|told_at| now.duration_since(told_at) >= TERMINATED_AGAIN)
 }
 
 fn again(seconds: u32) -> Drainage {
@@ -136,7 +148,8 @@ fn emptied(claim: &NodeClaim, node: &Node, pods: &[Pod], now: Timestamp) -> Drai
     let mut next = Drainage { patch: (!is_marked).then_some(patch), ..Drainage::default() };
     if waiting.is_empty() {
         if is_marked && age.as_secs() >= i64::from(DRAIN_SECONDS_MIN) {
-            next.terminate = true;
+            next.drained_since = claim.conditions.drained_since.or(Some(now));
+            next.terminate = is_to_be_terminated(claim, now);
         }
         next.revisit_after_seconds = Some(DRAIN_SECONDS_MIN.min(TERMINATION_SECONDS));
         return next;

@@ -98,8 +98,13 @@ struct ConditionsV1 {
     drifted: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     drifted_since: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    drained_since: Option<Timestamp>,
+    /// For releases that do not know since when.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     is_instance_terminating: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    instance_terminating_since: Option<Timestamp>,
 }
 
 impl ConditionsV1 {
@@ -210,7 +215,7 @@ impl ClaimRecordV1 {
             instance: self.instance.map(InstanceV1::into_instance).transpose()?,
             node: self.node.map(|name| parts::id(&name, NodeName::new)).transpose()?,
             empty_since: self.empty_since,
-            conditions: self.conditions.into_conditions(),
+            conditions: self.conditions.into_conditions(self.phase_since),
             deletion: self.deletion.map(DeletionV1::into_deletion),
             message: self.message.as_deref().map(ClaimMessage::parse),
             retry: None,
@@ -257,7 +262,8 @@ impl ConditionsV1 {
             is_consolidatable,
             drifted,
             drifted_since,
-            is_instance_terminating,
+            drained_since,
+            instance_terminating_since,
         } = conditions;
         Self {
             last_pod_event_at: *last_pod_event_at,
@@ -265,18 +271,23 @@ impl ConditionsV1 {
             is_consolidatable: *is_consolidatable,
             drifted: drifted.clone(),
             drifted_since: *drifted_since,
-            is_instance_terminating: *is_instance_terminating,
+            drained_since: *drained_since,
+            is_instance_terminating: instance_terminating_since.is_some(),
+            instance_terminating_since: *instance_terminating_since,
         }
     }
 
-    fn into_conditions(self) -> ClaimConditions {
+    /// Of what holds and does not say since when, that is `since`.
+    fn into_conditions(self, since: Timestamp) -> ClaimConditions {
+        let is_terminating = self.is_instance_terminating.then_some(since);
         ClaimConditions {
             last_pod_event_at: self.last_pod_event_at,
             initialized_at: self.initialized_at,
             is_consolidatable: self.is_consolidatable,
             drifted: self.drifted,
             drifted_since: self.drifted_since,
-            is_instance_terminating: self.is_instance_terminating,
+            drained_since: self.drained_since,
+            instance_terminating_since: self.instance_terminating_since.or(is_terminating),
         }
     }
 }

@@ -167,8 +167,17 @@ fn conditions_move_only_with_their_status() {
     object = shown(Some(deleted(object)), &gone);
     let (root, rest) = ready.split_last().unwrap();
     let mut texts = rest.to_vec();
-    texts.extend(["DisruptionReason=True Drifted 08:00", root]);
+    texts.extend(["DisruptionReason=True Drifted 08:00", "Drained=Unknown Draining 08:00", root]);
     assert_eq!(conditions(&object), texts);
+    let mut told = gone.following();
+    told.conditions.drained_since = Some(time("08:10"));
+    told.conditions.instance_terminating_since = Some(time("08:11"));
+    let shown = conditions(&shown(Some(object.clone()), &told));
+    for condition in
+        ["Drained=True Drained 08:10", "InstanceTerminating=True InstanceTerminating 08:11"]
+    {
+        assert!(shown.iter().any(|text| text == condition), "{condition} in {shown:?}");
+    }
     let annotations = &object["metadata"]["annotations"];
     assert_eq!(annotations[labels::TERMINATION_TIMESTAMP], "2026-08-01T12:38:00Z");
 }

@@ -109,7 +109,7 @@ fn only_initialized_nodes_of_the_pool_that_stay_in_the_account_count() {
     node(&mut facts, "n1").labels.remove(labels::INITIALIZED);
     check(&facts, NOON, [Some(4); 3]);
     for name in ["n2", "n3"] {
-        claim(&mut facts, name).conditions.is_instance_terminating = true;
+        claim(&mut facts, name).conditions.instance_terminating_since = Some(Timestamp::UNIX_EPOCH);
     }
     check(&facts, NOON, [Some(3); 3]);
 }

@@ -135,8 +135,9 @@ fn a_node_that_is_not_whole_is_no_candidate() {
         *changed = changed.given_up(model::DeletionReason::Expired, now());
     };
     check(delete, "being given up", "being given up");
-    let terminating =
-        |facts: &mut Facts| claim(facts, "a").conditions.is_instance_terminating = true;
+    let terminating = |facts: &mut Facts| {
+        claim(facts, "a").conditions.instance_terminating_since = Some(jiff::Timestamp::UNIX_EPOCH)
+    };
     check(terminating, "being given up", "being given up");
     let unmanaged = |facts: &mut Facts| facts.ledger.claims.clear();
     check(unmanaged, "no NodeClaim", "no NodeClaim");

@@ -149,6 +149,22 @@ fn an_empty_node_is_ended_when_its_taint_was_seen() {
 }
 
 #[test]
+fn ec2_is_told_once_unless_the_instance_stays() {
+    let (claim, node) = given_up(60, None);
+    let told = |seconds| {
+        let mut claim = claim.clone();
+        claim.conditions.instance_terminating_since = Some(ago(seconds));
+        claim
+    };
+    for (seconds, is_told_again) in [(0, false), (29, false), (30, true)] {
+        for node in [None, Some(&marked(node.clone()))] {
+            let drainage = drain(&told(seconds), node, &[], InstanceView::Present, now());
+            assert_eq!(drainage.terminate, is_told_again, "{seconds} {node:?}");
+        }
+    }
+}
+
+#[test]
 fn node_and_claim_go_after_the_instance() {
     let (claim, node) = given_up(20, None);
     let ending = drain(&claim, Some(&node), &[pod("a")], InstanceView::Ending, now());

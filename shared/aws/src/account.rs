@@ -180,7 +180,7 @@ impl Account {
 
     /// Instance profiles.
     pub fn profiles(&self) -> IamProfiles {
-        IamProfiles::new(aws_sdk_iam::Client::new(&self.config(Service::Iam)))
+        IamProfiles::new(&self.config(Service::Iam))
     }
 
     /// EKS clusters.

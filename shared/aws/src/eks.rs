@@ -1,6 +1,9 @@
 //! EKS: where a cluster's API server is, and what nodes are told about it.
 
-use std::net::{Ipv4Addr, Ipv6Addr};
+use std::{
+    net::{Ipv4Addr, Ipv6Addr},
+    time::Duration,
+};
 
 use aws_config::SdkConfig;
 use aws_sdk_eks::{Client, types::Cluster};
@@ -13,6 +16,11 @@ use crate::{
 };
 
 const OPERATION: &str = "DescribeCluster";
+/// How long what EKS says of a cluster holds. Of all that only the version changes, by an upgrade. Four
+/// functions ask: together they do so as often as Karpenter asks for the version.
+///
+/// Karpenter: `pkg/providers/version/controller.go` of the AWS provider, every five minutes.
+const KEPT_FOR: Duration = Duration::from_mins(20);
 /// The service `kube-dns` has the tenth address of the services' range.
 ///
 /// <https://docs.aws.amazon.com/eks/latest/APIReference/API_KubernetesNetworkConfigRequest.html>
@@ -41,12 +49,12 @@ impl EksClusters {
             client: Client::new(config),
             region: region.to_owned(),
             connection,
-            kept: Kept::new(config),
+            kept: Kept::new(config, KEPT_FOR),
         }
     }
 
     /// What nodes of `cluster` are told about it, and where its API server is. EKS is asked at most
-    /// every five minutes; a failure is not kept.
+    /// every twenty minutes; a failure is not kept.
     pub async fn settings(&self, cluster: &ClusterName) -> Result<ClusterSettings, PortError> {
         self.kept.or_ask(cluster, |_| true, self.ask(cluster)).await
     }
@@ -108,7 +116,7 @@ mod tests {
     use aws_smithy_async::time::TimeSource;
 
     use super::*;
-    use crate::{kept::KEPT_FOR, wire::Wire};
+    use crate::wire::Wire;
 
     #[test]
     fn dns_has_the_tenth_address_of_the_services() {
@@ -176,7 +184,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn eks_is_asked_once_in_five_minutes() {
+    async fn eks_is_asked_once_in_twenty_minutes() {
         let answer = |version: &str| {
             format!(
                 r#"{{"cluster": {{"version": "{version}", "endpoint": "https://eks.test",

@@ -1,7 +1,8 @@
 //! Instance profiles in IAM: what gives nodes their role.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, time::Duration};
 
+use aws_config::SdkConfig;
 use aws_sdk_iam::{
     Client,
     types::{InstanceProfile, Tag},
@@ -10,19 +11,28 @@ use jiff::Timestamp;
 use model::limits;
 use ports::{Fault, PortError, Profiles};
 
-use crate::fault::{BadAnswer, BadRequest, has_code, port_error};
+use crate::{
+    fault::{BadAnswer, BadRequest, has_code, port_error},
+    kept::Kept,
+};
 
 const LIST: &str = "ListInstanceProfiles";
+/// How long a profile that has its role counts as such.
+///
+/// Karpenter: `InstanceProfileTTL` of `pkg/cache/cache.go` of the AWS provider.
+const ENSURED_FOR: Duration = Duration::from_mins(15);
 
 /// [`Profiles`] over IAM.
 #[derive(Clone, Debug)]
 pub struct IamProfiles {
     client: Client,
+    /// Profiles, each with its role.
+    ensured: Kept<(String, String), ()>,
 }
 
 impl IamProfiles {
-    pub(crate) fn new(client: Client) -> Self {
-        Self { client }
+    pub(crate) fn new(config: &SdkConfig) -> Self {
+        Self { client: Client::new(config), ensured: Kept::new(config, ENSURED_FOR) }
     }
 
     async fn get(&self, name: &str) -> Result<Option<InstanceProfile>, PortError> {
@@ -33,6 +43,28 @@ impl IamProfiles {
                 PortError { fault: Fault::NotFound, .. } => Ok(None),
                 error => Err(error),
             },
+        }
+    }
+
+    async fn made(
+        &self,
+        path: &str,
+        name: &str,
+        role: &str,
+        tags: &BTreeMap<String, String>,
+    ) -> Result<(), PortError> {
+        let current = self.get(name).await?.map(|profile| state(&profile, role));
+        match current {
+            Some(State::Right) => Ok(()),
+            Some(State::Other(other)) => Err(BadRequest::of(
+                "GetInstanceProfile",
+                format!("instance profile `{name}` has the role `{other}`, and needs `{role}`"),
+            )),
+            Some(State::Empty) => self.add_role(name, role).await,
+            None => {
+                self.create(path, name, to_tags(tags)?).await?;
+                self.add_role(name, role).await
+            }
         }
     }
 
@@ -76,19 +108,8 @@ impl Profiles for IamProfiles {
     ) -> Result<(), PortError> {
         // A role may be written with its path; a profile is given its name alone.
         let role = role.rsplit('/').next().unwrap_or(role);
-        let current = self.get(name).await?.map(|profile| state(&profile, role));
-        match current {
-            Some(State::Right) => Ok(()),
-            Some(State::Other(other)) => Err(BadRequest::of(
-                "GetInstanceProfile",
-                format!("instance profile `{name}` has the role `{other}`, and needs `{role}`"),
-            )),
-            Some(State::Empty) => self.add_role(name, role).await,
-            None => {
-                self.create(path, name, to_tags(tags)?).await?;
-                self.add_role(name, role).await
-            }
-        }
+        let key = (name.to_owned(), role.to_owned());
+        self.ensured.or_ask(&key, |()| true, self.made(path, name, role, tags)).await
     }
 
     async fn list(&self, path: &str) -> Result<Vec<model::node_class::InstanceProfile>, PortError> {
@@ -215,7 +236,7 @@ mod tests {
         let answers: Vec<_> =
             answers.iter().map(|(code, body)| Some((*code, body.as_str()))).collect();
         let wire = Wire::answering(&answers);
-        let profiles = IamProfiles::new(Client::new(&wire.config()));
+        let profiles = IamProfiles::new(&wire.config());
         let tags = BTreeMap::from([("team".to_owned(), "a".to_owned())]);
         let outcome = profiles.ensure("/journeyman/", "p", "path/to/NodeRole", &tags).await;
         let action = |body: &String| {
@@ -230,6 +251,18 @@ mod tests {
         let (outcome, sent) = ensured(&[(200, profile(&["NodeRole"]))]).await;
         assert!(outcome.is_ok(), "{outcome:?}");
         assert_eq!(sent, ["GetInstanceProfile"]);
+    }
+
+    #[tokio::test]
+    async fn a_profile_that_is_right_is_not_asked_for_again_and_another_role_is() {
+        let right = profile(&["NodeRole"]);
+        let wire = Wire::answering(&[Some((200, right.as_str())), Some((200, right.as_str()))]);
+        let profiles = IamProfiles::new(&wire.config());
+        for role in ["NodeRole", "path/to/NodeRole"] {
+            profiles.ensure("/journeyman/", "p", role, &BTreeMap::new()).await.unwrap();
+        }
+        assert!(profiles.ensure("/journeyman/", "p", "Other", &BTreeMap::new()).await.is_err());
+        assert_eq!(wire.sent().len(), 2);
     }
 
     #[tokio::test]
@@ -269,7 +302,7 @@ mod tests {
         let answers: Vec<_> =
             answers.iter().map(|(code, body)| Some((*code, body.as_str()))).collect();
         let wire = Wire::answering(&answers);
-        let profiles = IamProfiles::new(Client::new(&wire.config()));
+        let profiles = IamProfiles::new(&wire.config());
         profiles.remove("p").await.unwrap();
         profiles.remove("p").await.unwrap();
         assert_eq!(wire.sent().len(), 4);

@@ -1,4 +1,4 @@
-//! Answers that hold for some minutes: a process asks once for all of its calls.
+//! Answers that hold for a while: a process asks once for all of its calls.
 
 use std::{
     collections::BTreeMap,
@@ -9,23 +9,25 @@ use std::{
 use aws_config::SdkConfig;
 use aws_smithy_async::time::SharedTimeSource;
 
-/// How long an answer holds. What is kept here changes by an upgrade, a release of images or somebody's hand,
-/// while looks come every few seconds or each minute.
+/// How long security groups and images hold, and the values of a user's own SSM parameters: they change by
+/// somebody's hand.
 ///
-/// Karpenter asks for security groups and images as often: `pkg/controllers/nodeclass/securitygroup.go`,
-/// `pkg/controllers/nodeclass/ami.go` of the AWS provider.
-pub(crate) const KEPT_FOR: Duration = Duration::from_mins(5);
+/// Karpenter looks as often: `pkg/controllers/nodeclass/securitygroup.go`, `pkg/controllers/nodeclass/ami.go`
+/// and `pkg/cache/cache.go` of the AWS provider.
+pub(crate) const SELECTED_FOR: Duration = Duration::from_mins(5);
 
-/// Answers by what was asked. Clones share them.
+/// Answers by what was asked, each for the same time. Clones share them.
 #[derive(Clone, Debug)]
 pub(crate) struct Kept<K, V> {
     time: SharedTimeSource,
+    holds_for: Duration,
     answers: Arc<Mutex<BTreeMap<K, (SystemTime, V)>>>,
 }
 
 impl<K: Ord + Clone, V: Clone> Kept<K, V> {
-    pub(crate) fn new(config: &SdkConfig) -> Self {
-        Self { time: config.time_source().unwrap_or_default(), answers: Arc::default() }
+    pub(crate) fn new(config: &SdkConfig, kept_for: Duration) -> Self {
+        let time = config.time_source().unwrap_or_default();
+        Self { time, holds_for: kept_for, answers: Arc::default() }
     }
 
     /// What was answered about `key`, if that still holds, or else what `ask` brings. That is kept if
@@ -46,22 +48,35 @@ impl<K: Ord + Clone, V: Clone> Kept<K, V> {
         Ok(value)
     }
 
-    fn get(&self, key: &K) -> Option<V> {
+    /// What was answered about `key`, if that still holds.
+    pub(crate) fn get(&self, key: &K) -> Option<V> {
         let answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
         let (answered_at, value) = answers.get(key)?;
-        is_fresh(*answered_at, self.time.now()).then(|| value.clone())
+        is_younger(*answered_at, self.holds_for, self.time.now()).then(|| value.clone())
+    }
+
+    /// Forgets what was answered about `key`, unless that is younger than `age`.
+    pub(crate) fn forget_older(&self, key: &K, age: Duration) {
+        let now = self.time.now();
+        let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
+        answers.retain(|kept, (answered_at, _)| kept != key || is_younger(*answered_at, age, now));
+    }
+
+    /// The time, by the clock that says what holds.
+    pub(crate) fn now(&self) -> SystemTime {
+        self.time.now()
     }
 
     /// Keeps `value`, and forgets what holds no longer.
-    fn put(&self, key: &K, value: &V) {
+    pub(crate) fn put(&self, key: &K, value: &V) {
         let now = self.time.now();
         let mut answers = self.answers.lock().unwrap_or_else(PoisonError::into_inner);
-        answers.retain(|_, (answered_at, _)| is_fresh(*answered_at, now));
+        answers.retain(|_, (answered_at, _)| is_younger(*answered_at, self.holds_for, now));
         answers.insert(key.clone(), (now, value.clone()));
     }
 }
 
 /// A clock that was set back says nothing about age.
-fn is_fresh(answered_at: SystemTime, now: SystemTime) -> bool {
-    now.duration_since(answered_at).is_ok_and(|age| age < KEPT_FOR)
+fn is_younger(answered_at: SystemTime, age_max: Duration, now: SystemTime) -> bool {
+    now.duration_since(answered_at).is_ok_and(|age| age < age_max)
 }

@@ -27,6 +27,7 @@ pub(crate) const ACTIONS: &[(&str, &[&str])] = &[
     ("Cluster.pods", API_SERVER),
     ("Cluster.surroundings", API_SERVER),
     ("Discovery.cluster_settings", &["eks:DescribeCluster"]),
+    ("Discovery.free_addresses", &["ec2:DescribeSubnets"]),
     ("Discovery.images", &["ec2:DescribeImages", "ssm:GetParameter"]),
     ("Discovery.launch_template", &["ec2:DescribeLaunchTemplateVersions"]),
     ("Discovery.placement_group", &["ec2:DescribePlacementGroups"]),

@@ -94,6 +94,11 @@ async fn note_discovery(sent: &mut Sent) {
     let terms = &[SubnetTerm::Id(build::id("subnet-1")), SubnetTerm::Tags(texts.clone())];
     let twice = [(200, empty.as_str()), (200, empty.as_str())];
     sent.note("Discovery.subnets", &twice, async |w| discovery(&w).subnets(terms).await).await;
+    let subnets = &[build::id("subnet-1")].into();
+    sent.note("Discovery.free_addresses", &[(200, &empty)], async |wire| {
+        discovery(&wire).free_addresses(subnets).await
+    })
+    .await;
     let empty = answer("DescribeSecurityGroups", "");
     let terms = &[SecurityGroupTerm::Name("nodes".to_owned())];
     sent.note("Discovery.security_groups", &[(200, &empty)], async |wire| {
@@ -226,7 +231,7 @@ async fn note_templates(sent: &mut Sent) {
 }
 
 async fn note_profiles(sent: &mut Sent) {
-    let profiles = |wire: &Wire| IamProfiles::new(aws_sdk_iam::Client::new(&wire.config()));
+    let profiles = |wire: &Wire| IamProfiles::new(&wire.config());
     let space = "https://iam.amazonaws.com/doc/2010-05-08/";
     let refusal = |code: &str| {
         format!(

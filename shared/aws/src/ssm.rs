@@ -2,6 +2,8 @@
 //!
 //! <https://docs.aws.amazon.com/systems-manager/latest/APIReference/API_GetParameter.html>
 
+use std::time::Duration;
+
 use aws_config::SdkConfig;
 use aws_credential_types::provider::SharedCredentialsProvider;
 use ports::{Fault, PortError};
@@ -10,19 +12,29 @@ use serde_json::{Value, json};
 use crate::{
     fault::BadAnswer,
     json_call::{JsonService, Operation},
-    kept::Kept,
+    kept::{Kept, SELECTED_FOR},
 };
 
 const GET: Operation =
     Operation { name: "GetParameter", target: "AmazonSSM.GetParameter", service: "ssm" };
 
-/// SSM parameters of one region, asked for at most every five minutes each; a failure is not kept, and that
-/// there is none is.
+/// How long the value of a parameter holds that AWS publishes for an alias.
 ///
-/// Karpenter: `pkg/providers/ssm/provider.go`, which keeps them, too.
+/// Karpenter: `SSMCacheTTL` of `pkg/cache/cache.go` of the AWS provider.
+const PUBLISHED_FOR: Duration = Duration::from_hours(24);
+/// A published value that names an image which is advised against holds no longer than this.
+///
+/// Karpenter: `pkg/controllers/providers/ssm/invalidation/controller.go` of the AWS provider.
+const DEPRECATED_FOR: Duration = Duration::from_mins(30);
+
+/// SSM parameters of one region: those that AWS publishes are asked for at most once a day each, others at most
+/// every five minutes, and so are those that are not there. A failure is not kept.
+///
+/// Karpenter: `pkg/providers/ssm/provider.go`, which keeps them as long.
 #[derive(Clone, Debug)]
 pub(crate) struct Parameters {
     service: JsonService,
+    published: Kept<String, String>,
     kept: Kept<String, Option<String>>,
 }
 
@@ -33,7 +45,8 @@ impl Parameters {
         credentials: SharedCredentialsProvider,
     ) -> Self {
         let service = JsonService::new(config, endpoint(region), region, credentials);
-        Self { service, kept: Kept::new(config) }
+        let published = Kept::new(config, PUBLISHED_FOR);
+        Self { service, published, kept: Kept::new(config, SELECTED_FOR) }
     }
 
     /// The same at the other end of `connector`.
@@ -45,10 +58,32 @@ impl Parameters {
         Self { service: self.service.over(connector), ..self }
     }
 
-    /// The value of the parameter called `name`, if there is one.
+    /// The value of a user's own parameter called `name`, if there is one.
     pub(crate) async fn get(&self, name: &str) -> Result<Option<String>, PortError> {
-        let ask = async { value_of(self.service.call(GET, &json!({ "Name": name })).await) };
-        self.kept.or_ask(&name.to_owned(), |_| true, ask).await
+        self.kept.or_ask(&name.to_owned(), |_| true, self.ask(name)).await
+    }
+
+    /// The value of the parameter called `name` that AWS publishes, if there is one.
+    pub(crate) async fn published(&self, name: &str) -> Result<Option<String>, PortError> {
+        let key = name.to_owned();
+        if let Some(value) = self.published.get(&key) {
+            return Ok(Some(value));
+        }
+        let value = self.get(name).await?;
+        if let Some(value) = &value {
+            self.published.put(&key, value);
+        }
+        Ok(value)
+    }
+
+    /// The image that the published parameter called `name` holds is advised against: there may be another by
+    /// now.
+    pub(crate) fn is_deprecated(&self, name: &str) {
+        self.published.forget_older(&name.to_owned(), DEPRECATED_FOR);
+    }
+
+    async fn ask(&self, name: &str) -> Result<Option<String>, PortError> {
+        value_of(self.service.call(GET, &json!({ "Name": name })).await)
     }
 }
 
@@ -72,9 +107,13 @@ fn value_of(answer: Result<Value, PortError>) -> Result<Option<String>, PortErro
 
 #[cfg(test)]
 mod tests {
-    use std::time::SystemTime;
+    use std::{
+        sync::{Arc, Mutex},
+        time::SystemTime,
+    };
 
     use aws_credential_types::Credentials;
+    use aws_smithy_async::time::TimeSource;
 
     use super::*;
     use crate::{
@@ -132,6 +171,56 @@ mod tests {
         check(200, "{}", Err(Fault::Permanent));
     }
 
+    #[derive(Clone, Debug)]
+    struct Shown(Arc<Mutex<SystemTime>>);
+
+    impl TimeSource for Shown {
+        fn now(&self) -> SystemTime {
+            *self.0.lock().unwrap()
+        }
+    }
+
+    fn parameters(wire: &Wire, shown: &Shown) -> Parameters {
+        let config = wire.config().into_builder().time_source(shown.clone()).build();
+        let credentials = Credentials::new("AKIDEXAMPLE", "secret", None, None, "test");
+        let credentials = SharedCredentialsProvider::new(credentials);
+        Parameters::new(&config, "us-west-2", credentials).over(wire.connector())
+    }
+
+    fn shown() -> Shown {
+        Shown(Arc::new(Mutex::new(SystemTime::UNIX_EPOCH)))
+    }
+
+    #[tokio::test]
+    async fn a_published_parameter_is_asked_for_once_a_day_unless_its_image_is_advised_against() {
+        let first = r#"{"Parameter":{"Value":"ami-1"}}"#;
+        let second = r#"{"Parameter":{"Value":"ami-2"}}"#;
+        let wire = Wire::answering(&[
+            Some((200, first)),
+            Some((200, second)),
+            Some((400, r#"{"__type":"ParameterNotFound"}"#)),
+            Some((200, first)),
+        ]);
+        let shown = shown();
+        let parameters = parameters(&wire, &shown);
+        let check = async |name: &str, expected: Option<&str>| {
+            assert_eq!(parameters.published(name).await.unwrap().as_deref(), expected);
+        };
+        check("x", Some("ami-1")).await;
+        *shown.0.lock().unwrap() += DEPRECATED_FOR / 2;
+        parameters.is_deprecated("x");
+        check("x", Some("ami-1")).await;
+        *shown.0.lock().unwrap() += DEPRECATED_FOR / 2;
+        parameters.is_deprecated("x");
+        check("x", Some("ami-2")).await;
+        *shown.0.lock().unwrap() += PUBLISHED_FOR / 2;
+        check("x", Some("ami-2")).await;
+        // What is not there is asked for again after five minutes.
+        check("y", None).await;
+        *shown.0.lock().unwrap() += SELECTED_FOR;
+        check("y", Some("ami-1")).await;
+    }
+
     #[tokio::test]
     async fn a_parameter_is_asked_for_once_in_five_minutes_whether_it_is_there_or_not() {
         let wire = Wire::answering(&[
@@ -139,10 +228,7 @@ mod tests {
             Some((200, r#"{"Parameter":{"Value":"ami-1"}}"#)),
             Some((400, r#"{"__type":"ParameterNotFound"}"#)),
         ]);
-        let credentials = Credentials::new("AKIDEXAMPLE", "secret", None, None, "test");
-        let credentials = SharedCredentialsProvider::new(credentials);
-        let parameters = Parameters::new(&wire.config(), "us-west-2", credentials);
-        let parameters = parameters.over(wire.connector());
+        let parameters = parameters(&wire, &shown());
         assert!(parameters.get("there").await.is_err());
         for _ in 0..2 {
             assert_eq!(parameters.get("there").await.unwrap().as_deref(), Some("ami-1"));

@@ -10,7 +10,7 @@ use jiff::Timestamp;
 use model::{
     BatchId, Bytes, ClusterName, Function, HourlyPrice, InstanceId, InstanceTypeInfo,
     InstanceTypeName, LaunchTemplateName, LedgerId, NodeClaim, NodeClaimName, NodeClassName,
-    NodeName, NodePoolName, OfferingKey, Pod, Zone, ZoneId,
+    NodeName, NodePoolName, OfferingKey, Pod, SubnetId, Zone, ZoneId,
     claim::SyncedNodeClaim,
     facts::DaemonSet,
     instance_type_info::StoredRegionCatalog,
@@ -110,6 +110,7 @@ only! {
     }
     Discovery {
         fn subnets(terms: &[SubnetTerm]) -> Vec<Subnet>;
+        fn free_addresses(subnets: &BTreeSet<SubnetId>) -> BTreeMap<SubnetId, u32>;
         fn security_groups(terms: &[SecurityGroupTerm]) -> Vec<SecurityGroup>;
         fn reservations(terms: &[ReservationTerm]) -> Vec<CapacityReservation>;
         fn placement_group(term: &PlacementGroupTerm) -> Option<PlacementGroup>;

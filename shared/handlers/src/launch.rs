@@ -185,9 +185,9 @@ async fn pass<A: Adapters>(
     if due.is_empty() {
         return Ok(Pass::whole(Report::default(), read, waiting));
     }
-    let (catalog, classes) =
-        Box::pin(try_join(ports.catalog.catalog(), Classes::look(ports.cluster, ports.discovery)))
-            .await?;
+    let LaunchPorts { cluster, catalog, discovery, offers, .. } = *ports;
+    let classes = Classes::look(cluster, discovery, &offers.addresses, at);
+    let (catalog, classes) = Box::pin(try_join(catalog.catalog(), classes)).await?;
     let shared = Shared { snapshot, catalog, classes };
     let (recorded, rest_at) = each(due, AT_ONCE, ports.clock, at, async |mut batch| {
         let outcome = match outcome(ports, &shared, &mut batch, at).await {

@@ -12,103 +12,133 @@ use jiff::{SignedDuration, Timestamp};
 use launch_template::Live;
 use model::{
     ReservationId, SubnetId,
-    node_class::{ListedNodeClass, ReservationTerm, SubnetTerm},
+    node_class::{ListedNodeClass, ReservationTerm},
 };
 use ports::{Discovery, PortError};
 
-/// How long what a decision knows of free addresses may be old.
+/// How long free addresses count that were asked for.
 ///
 /// Karpenter: `DefaultTTL` of `pkg/cache/cache.go` of the AWS provider, which `pkg/providers/subnet/subnet.go`
 /// keeps subnets for.
-const ADDRESSES_KEPT: SignedDuration = SignedDuration::from_mins(1);
+const KEPT_FOR: SignedDuration = SignedDuration::from_mins(1);
 
-/// Asks how many addresses are free in the subnets of `classes`, and how many instances their capacity
-/// reservations still take: once for all of them, by the ids that their status names.
-pub(crate) async fn live<'a>(
+/// Asks how many instances the capacity reservations of `classes` still take, by the ids that their status
+/// names. Where addresses are free only a launch has to know.
+pub(crate) async fn reservations<'a>(
     discovery: &impl Discovery,
     classes: impl IntoIterator<Item = &'a ListedNodeClass>,
 ) -> Result<Live, PortError> {
-    let named = Named::of(classes);
-    let asked =
-        Box::pin(try_join(free_addresses(discovery, &named), reservations_left(discovery, &named)));
-    let (free_addresses, reservations_left) = asked.await?;
-    Ok(Live { free_addresses, reservations_left })
+    let mut terms = BTreeSet::new();
+    for status in classes.into_iter().filter_map(|listed| listed.status.as_ref()) {
+        let named = status.reservations.iter();
+        terms.extend(named.map(|named| ReservationTerm::Id(named.id.clone())));
+    }
+    let terms: Vec<ReservationTerm> = terms.into_iter().collect();
+    let reservations = discovery.reservations(&terms).await?;
+    let left = |listed: model::node_class::CapacityReservation| (listed.id, listed.available_count);
+    let reservations_left: BTreeMap<ReservationId, u32> =
+        reservations.into_iter().map(left).collect();
+    Ok(Live { free_addresses: None, reservations_left })
 }
 
-/// Free addresses that were asked for a while ago. How many instances reservations take is always asked for:
-/// they are counted one by one.
+/// Free addresses that this process asked for a while ago, less those that its launches took since.
+///
+/// Karpenter: `pkg/providers/subnet/subnet.go` of the AWS provider, in-flight addresses.
 #[derive(Debug, Default)]
-pub(crate) struct KnownLive(RefCell<Option<Known>>);
+pub(crate) struct KnownAddresses(RefCell<Option<Known>>);
 
 #[derive(Debug)]
 struct Known {
-    subnets: Vec<SubnetTerm>,
+    subnets: BTreeSet<SubnetId>,
     asked_at: Timestamp,
-    free_addresses: BTreeMap<SubnetId, u32>,
+    free: BTreeMap<SubnetId, u32>,
 }
 
-impl KnownLive {
-    /// [`live`], with addresses that may have been free a minute before `now`: what launches asks itself.
-    pub(crate) async fn look<'a>(
+impl KnownAddresses {
+    /// Everything about `classes` that changes with every launch, at `now`.
+    pub(crate) async fn live<'a>(
         &self,
         discovery: &impl Discovery,
-        classes: impl IntoIterator<Item = &'a ListedNodeClass>,
+        classes: impl IntoIterator<Item = &'a ListedNodeClass> + Clone,
         now: Timestamp,
     ) -> Result<Live, PortError> {
-        let named = Named::of(classes);
-        let known = self.0.borrow().as_ref().and_then(|known| {
-            let is_fresh = now.duration_since(known.asked_at) < ADDRESSES_KEPT;
-            (is_fresh && known.subnets == named.subnets).then(|| known.free_addresses.clone())
-        });
-        let free_addresses = async {
-            let Some(known) = known else {
-                let free_addresses = free_addresses(discovery, &named).await?;
-                let subnets = named.subnets.clone();
-                let kept = Known { subnets, asked_at: now, free_addresses: free_addresses.clone() };
-                *self.0.borrow_mut() = Some(kept);
-                return Ok(free_addresses);
-            };
-            Ok(known)
+        let statuses = classes.clone().into_iter().filter_map(|listed| listed.status.as_ref());
+        let subnets = statuses.flat_map(|status| &status.subnets).map(|subnet| subnet.id.clone());
+        let subnets: BTreeSet<SubnetId> = subnets.collect();
+        let asked = Box::pin(try_join(
+            self.free(discovery, subnets, now),
+            reservations(discovery, classes),
+        ));
+        let (free, live) = asked.await?;
+        Ok(Live { free_addresses: Some(free), ..live })
+    }
+
+    async fn free(
+        &self,
+        discovery: &impl Discovery,
+        subnets: BTreeSet<SubnetId>,
+        now: Timestamp,
+    ) -> Result<BTreeMap<SubnetId, u32>, PortError> {
+        if let Some(free) = self.known(&subnets, now) {
+            return Ok(free);
+        }
+        let free = discovery.free_addresses(&subnets).await?;
+        *self.0.borrow_mut() = Some(Known { subnets, asked_at: now, free: free.clone() });
+        Ok(free)
+    }
+
+    /// What is known of `subnets`, if that still counts.
+    fn known(
+        &self,
+        subnets: &BTreeSet<SubnetId>,
+        now: Timestamp,
+    ) -> Option<BTreeMap<SubnetId, u32>> {
+        let known = self.0.borrow();
+        let known = known.as_ref()?;
+        let is_fresh = now.duration_since(known.asked_at) < KEPT_FOR;
+        (is_fresh && known.subnets == *subnets).then(|| known.free.clone())
+    }
+
+    /// An instance in `subnet` took `addresses`, for itself and its pods.
+    pub(crate) fn took(&self, subnet: &SubnetId, addresses: u32) {
+        if let Some(known) = self.0.borrow_mut().as_mut()
+            && let Some(free) = known.free.get_mut(subnet)
+        {
+            *free = free.saturating_sub(addresses);
+        }
+    }
+
+    /// EC2 said that something is not as it was thought to be: the next launch asks.
+    pub(crate) fn forget(&self) {
+        *self.0.borrow_mut() = None;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn addresses_that_launches_took_are_not_free_any_more() {
+        let subnet: SubnetId = SubnetId::new("subnet-0a").unwrap();
+        let subnets = BTreeSet::from([subnet.clone()]);
+        let asked_at = Timestamp::UNIX_EPOCH;
+        let free = BTreeMap::from([(subnet.clone(), 100)]);
+        let known = Known { subnets: subnets.clone(), asked_at, free };
+        let addresses = KnownAddresses(RefCell::new(Some(known)));
+        addresses.took(&subnet, 29);
+        addresses.took(&SubnetId::new("subnet-0b").unwrap(), 29);
+        let kept = |seconds| {
+            let now = asked_at + SignedDuration::from_secs(seconds);
+            addresses.known(&subnets, now)
         };
-        let asked = Box::pin(try_join(free_addresses, reservations_left(discovery, &named)));
-        let (free_addresses, reservations_left) = asked.await?;
-        Ok(Live { free_addresses, reservations_left })
+        assert_eq!(kept(59), Some(BTreeMap::from([(subnet.clone(), 71)])));
+        assert_eq!(kept(60), None);
+        let others = BTreeSet::from([subnet.clone(), SubnetId::new("subnet-0b").unwrap()]);
+        assert_eq!(addresses.known(&others, asked_at), None);
+        addresses.took(&subnet, 100);
+        assert_eq!(kept(0), Some(BTreeMap::from([(subnet.clone(), 0)])));
+        addresses.forget();
+        assert_eq!(kept(0), None);
     }
-}
-
-/// What classes name in their status.
-struct Named {
-    subnets: Vec<SubnetTerm>,
-    reservations: Vec<ReservationTerm>,
-}
-
-impl Named {
-    fn of<'a>(classes: impl IntoIterator<Item = &'a ListedNodeClass>) -> Self {
-        let (mut subnets, mut reservations) = (BTreeSet::new(), BTreeSet::new());
-        for status in classes.into_iter().filter_map(|listed| listed.status.as_ref()) {
-            subnets.extend(status.subnets.iter().map(|subnet| SubnetTerm::Id(subnet.id.clone())));
-            let named = status.reservations.iter();
-            reservations.extend(named.map(|named| ReservationTerm::Id(named.id.clone())));
-        }
-        Self {
-            subnets: subnets.into_iter().collect(),
-            reservations: reservations.into_iter().collect(),
-        }
-    }
-}
-
-async fn free_addresses(
-    discovery: &impl Discovery,
-    named: &Named,
-) -> Result<BTreeMap<SubnetId, u32>, PortError> {
-    let subnets = discovery.subnets(&named.subnets).await?;
-    Ok(subnets.into_iter().map(|subnet| (subnet.id, subnet.available_ip_address_count)).collect())
-}
-
-async fn reservations_left(
-    discovery: &impl Discovery,
-    named: &Named,
-) -> Result<BTreeMap<ReservationId, u32>, PortError> {
-    let reservations = discovery.reservations(&named.reservations).await?;
-    Ok(reservations.into_iter().map(|listed| (listed.id, listed.available_count)).collect())
 }

@@ -23,7 +23,7 @@ use ports::{
     Adapters, Catalog as _, Cluster, Discovery as _, Invocation, Listing, Malformed, PodSelection,
 };
 
-use crate::{Error, KnownOffers};
+use crate::{Error, KnownOffers, live::reservations};
 
 /// Where a decision about new nodes looks.
 pub(crate) struct Sources<'a, A: Adapters> {
@@ -95,7 +95,7 @@ impl<A: Adapters> Sources<'_, A> {
         let listed = async {
             let listing = self.cluster.node_classes().await?;
             let ready = listing.items.iter().filter(|listed| listed.not_ready.is_none());
-            let live = self.offers.live.look(self.discovery, ready, at.now).await?;
+            let live = reservations(self.discovery, ready).await?;
             Ok((listing, live))
         };
         let settings = self.discovery.cluster_settings(&at.cluster);

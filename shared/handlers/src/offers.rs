@@ -5,15 +5,15 @@ use std::ops::Deref;
 use launch_template::NodeSettings;
 use planner::KnownTypes;
 
-use crate::live::KnownLive;
+use crate::live::KnownAddresses;
 
 /// What is kept from one call to the next, for as long as a process lives: what each EC2NodeClass
-/// offers, what plans worked out about those instance types, and how many addresses were free a minute ago.
+/// offers, what plans worked out about those instance types, and where addresses are free.
 /// It decides nothing.
 #[derive(Debug, Default)]
 pub struct KnownOffers {
     of_classes: launch_template::Offers,
-    pub(crate) live: KnownLive,
+    pub(crate) addresses: KnownAddresses,
     pub(crate) types: KnownTypes,
 }
 

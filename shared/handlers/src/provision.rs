@@ -53,9 +53,12 @@ impl Default for BatchWindow {
 /// Karpenter: `pkg/controllers/provisioning/controller.go`, which asks about each pod that waits every 10 s.
 const FEWER_AGAIN_AFTER: SignedDuration = SignedDuration::from_secs(10);
 
-/// Between two looks because claims were given up: a mass interruption gives up some each second, and all that
-/// are given up meanwhile share a request for instances.
+/// Between two looks because claims were given up: what is given up meanwhile shares a request for instances.
 const GIVEN_UP_APART: SignedDuration = SignedDuration::from_secs(3);
+/// The same where the look before was because of such claims, too: a mass interruption gives up some each second.
+const MANY_GIVEN_UP_APART: SignedDuration = SignedDuration::from_secs(6);
+/// Looks because of claims that are given up are about the same interruption if they are no further apart.
+const SAME_INTERRUPTION: SignedDuration = SignedDuration::from_secs(15);
 
 /// What the last look of this process was about. Another process looks once more: it decides nothing.
 #[derive(Debug, Default)]
@@ -66,18 +69,24 @@ struct Looked {
     pods: BTreeSet<PodUid>,
     counters: Counters,
     at: Timestamp,
+    /// When the next look because of claims that are given up is due.
+    rests_until: Timestamp,
 }
 
 impl LastLook {
-    fn keep(&self, waiting: &[Pod], counters: Counters, at: Timestamp) {
+    /// Keeps what a look at `at` was about, and whether it was because of claims that are given up.
+    fn keep(&self, waiting: &[Pod], counters: Counters, any_given_up: bool, at: Timestamp) {
         let pods = waiting.iter().map(|pod| pod.uid.clone()).collect();
-        *self.0.borrow_mut() = Some(Looked { pods, counters, at });
+        let last = self.0.borrow().as_ref().map(|last| last.at);
+        let is_again = last.is_some_and(|last| at.duration_since(last) < SAME_INTERRUPTION);
+        let apart = if any_given_up && is_again { MANY_GIVEN_UP_APART } else { GIVEN_UP_APART };
+        let rests_until = at.checked_add(apart).unwrap_or(Timestamp::MAX);
+        *self.0.borrow_mut() = Some(Looked { pods, counters, at, rests_until });
     }
 
     /// Until when another look because of claims that are given up has to wait.
     fn rests_until(&self, now: Timestamp) -> Option<Timestamp> {
-        let last = self.0.borrow().as_ref().map(|last| last.at)?;
-        let until = last.checked_add(GIVEN_UP_APART).ok()?;
+        let until = self.0.borrow().as_ref().map(|last| last.rests_until)?;
         (now < until).then_some(until)
     }
 
@@ -167,7 +176,7 @@ async fn pass<A: Adapters>(
         let next_at = Some(at.after(BUSY));
         return Ok(Pass { report, end: PassEnd { read: Some(read), next_at, note: last } });
     };
-    ports.last_look.keep(&waiting, counters, at.now);
+    ports.last_look.keep(&waiting, counters, any_given_up, at.now);
     if waiting.is_empty() {
         return Ok(Pass { report, end: again(last) });
     }

@@ -83,7 +83,9 @@ pub async fn sweep<A: Adapters>(
     jobs.note(Job::Reservations, seen.demote(ports, at).await);
     jobs.note(Job::DriftHashes, seen.renew_hashes(ports, at).await);
     jobs.note(Job::InstanceProfiles, seen.remove_profiles(ports, at).await);
-    jobs.note(Job::LaunchTemplates, unused::remove_templates(ports, at).await);
+    if is_minute_of(unused::TEMPLATES_MINUTES, at) {
+        jobs.note(Job::LaunchTemplates, unused::remove_templates(ports, at).await);
+    }
     jobs.done()?;
     Ok(Report { plan: None, malformed: seen.malformed() })
 }
@@ -99,6 +101,7 @@ struct Seen {
     node_classes: Result<Listing<ListedNodeClass>, PortError>,
     node_pools: Result<Listing<NodePool>, PortError>,
     settings: Result<ClusterSettings, PortError>,
+    /// None but in those minutes in which they are looked for.
     profiles: Result<Vec<InstanceProfile>, PortError>,
     /// Read after everything else.
     snapshot: Result<Snapshot, PortError>,
@@ -108,6 +111,7 @@ impl Seen {
     async fn look<A: Adapters>(ports: &SweepPorts<'_, A>, at: &Invocation) -> Self {
         let settings = ports.discovery.cluster_settings(&at.cluster).await;
         let profiles = match &settings {
+            _ if !is_minute_of(unused::PROFILES_MINUTES, at) => Ok(Vec::new()),
             Ok(settings) => {
                 ports.profiles.list(&launch_template::instance_profile_paths(settings)).await
             }

@@ -2,8 +2,8 @@
 //!
 //! Karpenter: `pkg/cloudprovider/cloudprovider.go` of the AWS provider: whoever launches takes subnets,
 //! security groups and images from the status, and no class whose `Ready` is not true or is about
-//! another generation. Only free addresses and instances left in reservations are read anew, from the
-//! caches of `pkg/providers/{subnet,capacityreservation}`.
+//! another generation. Only instances left in reservations, and free addresses before a launch, are read
+//! anew, from the caches of `pkg/providers/{subnet,capacityreservation}`.
 
 use std::collections::BTreeMap;
 
@@ -26,8 +26,9 @@ use crate::{
 /// What of that which classes select changes with every launch: it is asked when it is needed.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Live {
-    /// How many addresses are free in each subnet. One that is not listed is gone.
-    pub free_addresses: BTreeMap<SubnetId, u32>,
+    /// How many addresses are free in each subnet, where that was asked for. One that is not listed then is
+    /// gone.
+    pub free_addresses: Option<BTreeMap<SubnetId, u32>>,
     /// How many instances each capacity reservation still takes. One that is not listed is over.
     pub reservations_left: BTreeMap<ReservationId, u32>,
 }
@@ -76,9 +77,12 @@ pub fn selected(
         }
         Some(_) => status.placement_group.clone(),
     };
-    let free = |id: &SubnetId| live.free_addresses.get(id).copied();
-    let subnets = status.subnets.iter().filter_map(|subnet| {
-        Some(Subnet { available_ip_address_count: free(&subnet.id)?, ..subnet.clone() })
+    let subnets = status.subnets.iter().filter_map(|subnet| match &live.free_addresses {
+        None => Some(subnet.clone()),
+        Some(free) => {
+            let available_ip_address_count = *free.get(&subnet.id)?;
+            Some(Subnet { available_ip_address_count, ..subnet.clone() })
+        }
     });
     let mut subnets: Vec<Subnet> = subnets.collect();
     subnets.sort_by(|subnet, other| subnet.id.cmp(&other.id));

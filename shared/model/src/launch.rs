@@ -279,6 +279,13 @@ impl FleetError {
             "InvalidLaunchTemplateName.NotFoundException" | "InvalidLaunchTemplateId.NotFound"
         )
     }
+
+    /// Whether the override's subnet has no address left.
+    ///
+    /// Karpenter: `pkg/errors/errors.go`, `unfulfillableCapacityErrorCodes` and `IsSubnetFull`.
+    pub fn is_without_addresses(&self) -> bool {
+        self.code == "InsufficientFreeAddressesInSubnet"
+    }
 }
 
 /// What became of a fleet request.

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use model::{
     ClusterName, HourlyPrice, InstanceId, InstanceTypeInfo, InstanceTypeName, LaunchTemplateName,
-    Zone, ZoneId,
+    SubnetId, Zone, ZoneId,
     instance_type_info::StoredRegionCatalog,
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
     message::Delivery,
@@ -54,6 +54,11 @@ pub trait CatalogStore {
 pub trait Discovery {
     /// Subnets that any term selects, sorted by id, each once.
     async fn subnets(&self, terms: &[SubnetTerm]) -> Result<Vec<Subnet>, PortError>;
+    /// How many addresses are free in each of `subnets`. One that is gone is left out.
+    async fn free_addresses(
+        &self,
+        subnets: &BTreeSet<SubnetId>,
+    ) -> Result<BTreeMap<SubnetId, u32>, PortError>;
     /// Security groups that any term selects, sorted by id, each once.
     async fn security_groups(
         &self,

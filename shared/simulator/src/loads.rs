@@ -174,9 +174,12 @@ pub(crate) fn class_status(world: &World, name: &NodeClassName, status: &NodeCla
     Load::items(usize::from(!is_same))
 }
 
-/// Whether the status of a pool changes.
+/// Whether the status of a pool changes: that it was found again to be as it was is not written.
 pub(crate) fn pool_status(world: &World, name: &NodePoolName, status: &NodePoolStatus) -> Load {
-    Load::items(usize::from(world.cluster.pool_statuses.get(name) != Some(status)))
+    let is_same = world.cluster.pool_statuses.get(name).is_some_and(|stored| {
+        *stored == NodePoolStatus { found_at: stored.found_at, ..status.clone() }
+    });
+    Load::items(usize::from(!is_same))
 }
 
 /// Whether the object of a claim is there.

@@ -11,3 +11,5 @@ mod fleet;
 pub(crate) mod high;
 #[path = "limits/medium.rs"]
 pub(crate) mod medium;
+#[path = "limits/requests.rs"]
+mod requests;

@@ -149,7 +149,7 @@ fn the_profile_of_a_former_role_stays_as_long_as_nodes_have_it() {
     assert!(both.contains(&former[0]) && sim.claims().len() > 1);
     sim.act(scale("web", 0));
     sim.act(scale("store", 0));
-    runner.run_until(minute(120)).expect("nothing unsafe happens");
+    runner.run_until(minute(150)).expect("nothing unsafe happens");
     assert_eq!(sim.claims(), Vec::new());
     let left = profiles(&sim);
     assert_eq!(left, status(&sim).instance_profile.into_iter().collect::<Vec<_>>());

@@ -1,12 +1,16 @@
 //! What the selectors of EC2NodeClasses name.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    time::Duration,
+};
 
 use aws_config::SdkConfig;
 use aws_sdk_ec2::{
     Client,
     types::{self, Filter},
 };
+use jiff::Timestamp;
 use model::{
     ClusterName, ImageId, LaunchTemplateName, Requirements, SecurityGroupId, SubnetId, Zone,
     ZoneId, image_alias, limits,
@@ -26,10 +30,15 @@ use super::{
 use crate::{
     EksClusters,
     fault::{BadAnswer, BadRequest, port_error},
-    kept::Kept,
+    kept::{Kept, SELECTED_FOR},
     ssm::Parameters,
 };
 
+/// How long the subnets that a class selects hold. The functions look each minute: every second look asks, and
+/// what launches asks for the free addresses itself.
+///
+/// Karpenter asks each minute: `pkg/controllers/nodeclass/subnet.go` of the AWS provider.
+const SUBNETS_FOR: Duration = Duration::from_secs(90);
 const SUBNETS: &str = "DescribeSubnets";
 const GROUPS: &str = "DescribeSecurityGroups";
 const IMAGES: &str = "DescribeImages";
@@ -43,6 +52,7 @@ pub struct Ec2Discovery {
     client: Client,
     parameters: Parameters,
     clusters: EksClusters,
+    subnets: Kept<Vec<SubnetTerm>, Vec<Subnet>>,
     groups: Kept<Vec<SecurityGroupTerm>, Vec<SecurityGroup>>,
     /// By the query in words.
     images: Kept<String, Vec<Image>>,
@@ -50,9 +60,36 @@ pub struct Ec2Discovery {
 
 impl Ec2Discovery {
     pub(crate) fn new(config: &SdkConfig, parameters: Parameters, clusters: EksClusters) -> Self {
-        let client = Client::new(config);
-        let (groups, images) = (Kept::new(config), Kept::new(config));
-        Self { client, parameters, clusters, groups, images }
+        Self {
+            client: Client::new(config),
+            parameters,
+            clusters,
+            subnets: Kept::new(config, SUBNETS_FOR),
+            groups: Kept::new(config, SELECTED_FOR),
+            images: Kept::new(config, SELECTED_FOR),
+        }
+    }
+
+    async fn subnets_of(&self, terms: &[SubnetTerm]) -> Result<Vec<Subnet>, PortError> {
+        let mut subnets: BTreeMap<SubnetId, Subnet> = BTreeMap::new();
+        for filters in subnet_queries(terms) {
+            let mut token = None;
+            for page in 0.. {
+                bounded(SUBNETS, page)?;
+                let request = self.client.describe_subnets().max_results(PAGE_SIZE);
+                let request = request.set_filters(Some(filters.clone())).set_next_token(token);
+                let answer = request.send().await.map_err(|error| port_error(SUBNETS, error))?;
+                for described in answer.subnets() {
+                    let subnet = from_subnet(described).map_err(|p| BadAnswer::of(SUBNETS, p))?;
+                    subnets.insert(subnet.id.clone(), subnet);
+                }
+                token = answer.next_token.filter(|token| !token.is_empty());
+                if token.is_none() {
+                    break;
+                }
+            }
+        }
+        Ok(subnets.into_values().collect())
     }
 
     async fn groups_of(
@@ -111,16 +148,6 @@ impl Ec2Discovery {
         Err(BadAnswer::of(IMAGES, "too many pages"))
     }
 
-    /// The image id that the SSM parameter `name` holds; a value of another kind is left out.
-    async fn image_id(&self, name: &str) -> Result<Option<ImageId>, PortError> {
-        let Some(value) = self.parameters.get(name).await? else { return Ok(None) };
-        let id = ImageId::new(&value);
-        if id.is_err() {
-            tracing::warn!(parameter = name, value, "SSM parameter holds no image id");
-        }
-        Ok(id.ok())
-    }
-
     /// The images of an alias, each once for every variant that it is for.
     async fn images_of_alias(
         &self,
@@ -131,16 +158,25 @@ impl Ec2Discovery {
         let parameters = image_alias::parameters(family, version, kubernetes_version)
             .map_err(|problem| BadRequest::of(IMAGES, problem))?;
         let mut wanted: BTreeMap<ImageId, Vec<Requirements>> = BTreeMap::new();
+        let mut named_by: BTreeMap<ImageId, String> = BTreeMap::new();
         for parameter in parameters {
             // Not every family has every build in every region.
-            if let Some(id) = self.image_id(&parameter.name).await? {
+            let value = self.parameters.published(&parameter.name).await?;
+            if let Some(id) = image_id(&parameter.name, value) {
                 let variants = parameter.variants.iter().map(|variant| variant.requirements());
-                wanted.entry(id).or_default().extend(variants);
+                wanted.entry(id.clone()).or_default().extend(variants);
+                named_by.insert(id, parameter.name);
             }
         }
         let mut images = Vec::new();
+        let now = Timestamp::try_from(self.images.now()).unwrap_or(Timestamp::MAX);
         for query in Query::by_id(&wanted.keys().cloned().collect()) {
             for image in self.images_of(&query).await? {
+                if image.deprecated_at.is_some_and(|deprecated_at| deprecated_at <= now)
+                    && let Some(parameter) = named_by.get(&image.id)
+                {
+                    self.parameters.is_deprecated(parameter);
+                }
                 for variant in wanted.get(&image.id).into_iter().flatten() {
                     let mut image = image.clone();
                     image.requirements.add_all(variant);
@@ -154,25 +190,18 @@ impl Ec2Discovery {
 
 impl Discovery for Ec2Discovery {
     async fn subnets(&self, terms: &[SubnetTerm]) -> Result<Vec<Subnet>, PortError> {
-        let mut subnets: BTreeMap<SubnetId, Subnet> = BTreeMap::new();
-        for filters in subnet_queries(terms) {
-            let mut token = None;
-            for page in 0.. {
-                bounded(SUBNETS, page)?;
-                let request = self.client.describe_subnets().max_results(PAGE_SIZE);
-                let request = request.set_filters(Some(filters.clone())).set_next_token(token);
-                let answer = request.send().await.map_err(|error| port_error(SUBNETS, error))?;
-                for described in answer.subnets() {
-                    let subnet = from_subnet(described).map_err(|p| BadAnswer::of(SUBNETS, p))?;
-                    subnets.insert(subnet.id.clone(), subnet);
-                }
-                token = answer.next_token.filter(|token| !token.is_empty());
-                if token.is_none() {
-                    break;
-                }
-            }
-        }
-        Ok(subnets.into_values().collect())
+        // That there are none is asked again: somebody is about to make one.
+        let is_kept = |subnets: &Vec<Subnet>| !subnets.is_empty();
+        self.subnets.or_ask(&terms.to_vec(), is_kept, self.subnets_of(terms)).await
+    }
+
+    async fn free_addresses(
+        &self,
+        subnets: &BTreeSet<SubnetId>,
+    ) -> Result<BTreeMap<SubnetId, u32>, PortError> {
+        let terms: Vec<SubnetTerm> = subnets.iter().cloned().map(SubnetTerm::Id).collect();
+        let subnets = self.subnets_of(&terms).await?.into_iter();
+        Ok(subnets.map(|subnet| (subnet.id, subnet.available_ip_address_count)).collect())
     }
 
     async fn security_groups(
@@ -216,7 +245,7 @@ impl Discovery for Ec2Discovery {
                     ids.insert(id.clone());
                 }
                 ImageTerm::SsmParameter(name) => {
-                    ids.extend(self.image_id(name).await?);
+                    ids.extend(image_id(name, self.parameters.get(name).await?));
                 }
                 ImageTerm::Search { name, owner, tags } => {
                     queries.push(Query::search(name.as_deref(), owner.as_deref(), tags));
@@ -241,6 +270,16 @@ impl Discovery for Ec2Discovery {
     async fn cluster_settings(&self, cluster: &ClusterName) -> Result<ClusterSettings, PortError> {
         self.clusters.settings(cluster).await
     }
+}
+
+/// The image id that is the `value` of the SSM parameter `name`; one of another kind is left out.
+fn image_id(name: &str, value: Option<String>) -> Option<ImageId> {
+    let value = value?;
+    let id = ImageId::new(&value);
+    if id.is_err() {
+        tracing::warn!(parameter = name, value, "SSM parameter holds no image id");
+    }
+    id.ok()
 }
 
 fn bounded(operation: &'static str, page: usize) -> Result<(), PortError> {

@@ -25,6 +25,28 @@ const SUBNET_SECONDS: u64 = 60;
 const CLASS_SECONDS: u64 = 300;
 /// Seconds of one long poll of the queue: `pkg/providers/sqs/sqs.go`.
 const POLL_SECONDS: u64 = 20;
+/// Requests a second to the API server, and how many at once before: `KUBE_CLIENT_QPS` and
+/// `KUBE_CLIENT_BURST` of `pkg/operator/options/options.go`.
+const CLIENT_QPS: u64 = 200;
+const CLIENT_BURST: u64 = 300;
+/// Requests to the API server for a NodeClaim before its instance is asked for: it is made, and gets its
+/// finalizer.
+const REQUESTS_BEFORE_LAUNCH: u64 = 2;
+/// Seconds between two dry runs of an EC2NodeClass: `ValidationTTL` of `pkg/cache/cache.go`.
+const VALIDATION_SECONDS: u64 = 1_800;
+/// Seconds that an instance profile is kept: `InstanceProfileTTL` of `pkg/cache/cache.go`.
+const PROFILE_SECONDS: u64 = 900;
+/// Seconds between two lists of the instance profiles: `pkg/controllers/nodeclass/garbagecollection`.
+const PROFILES_SECONDS: u64 = 1_800;
+/// Seconds between two looks at the version of the cluster: `pkg/controllers/providers/version/controller.go`. It
+/// is EKS that is asked where `EKS_CONTROL_PLANE` is set, and the API server otherwise.
+const VERSION_SECONDS: u64 = 300;
+/// Seconds that the value of an SSM parameter is kept: `SSMCacheTTL` of `pkg/cache/cache.go`.
+const PARAMETER_SECONDS: u64 = 86_400;
+/// SSM parameters of the image alias of the stories.
+const PARAMETERS: u64 = 5;
+/// Seconds between two renewals of the lease of its leader: client-go's `RetryPeriod`.
+const LEASE_SECONDS: u64 = 2;
 
 fn add(requests: &mut Requests, action: &'static str, count: u64) {
     *requests.entry(action).or_default() += count;
@@ -33,7 +55,10 @@ fn add(requests: &mut Requests, action: &'static str, count: u64) {
 /// `nodes` that are wanted within `spread` seconds, of one pool and class, until they are initialized.
 pub(crate) fn launch(requests: &mut Requests, nodes: u64, spread: u64) {
     let batches = (spread.div_ceil(PODS_SECONDS) + 1).min(nodes);
-    add(requests, "ec2:CreateFleet", batches.max(nodes.div_ceil(FLEET_MAX)));
+    // `pkg/batcher/createfleet.go`: a batch is closed after a second, and claims come no faster than this.
+    let waiting = (nodes * REQUESTS_BEFORE_LAUNCH).saturating_sub(CLIENT_BURST);
+    let seconds = waiting.div_ceil(CLIENT_QPS);
+    add(requests, "ec2:CreateFleet", batches.max(nodes.div_ceil(FLEET_MAX)).max(seconds));
     // One for the image of each architecture.
     add(requests, "ec2:DescribeLaunchTemplates", 2);
     add(requests, "ec2:CreateLaunchTemplate", 2);
@@ -72,6 +97,21 @@ pub(crate) fn idle(requests: &mut Requests, seconds: u64, nodes: u64, classes: u
     add(requests, "ec2:DescribeSecurityGroups", looks);
     add(requests, "ec2:DescribeImages", looks);
     add(requests, "sqs:ReceiveMessage", seconds / POLL_SECONDS);
+    let dry_runs = seconds / VALIDATION_SECONDS * classes;
+    for action in [
+        "ec2:DescribeLaunchTemplates",
+        "ec2:CreateLaunchTemplate",
+        "ec2:DeleteLaunchTemplate",
+        "ec2:CreateFleet",
+        "ec2:RunInstances",
+    ] {
+        add(requests, action, dry_runs);
+    }
+    add(requests, "iam:GetInstanceProfile", seconds / PROFILE_SECONDS * classes);
+    add(requests, "iam:ListInstanceProfiles", seconds / PROFILES_SECONDS);
+    add(requests, "eks:DescribeCluster", seconds / VERSION_SECONDS);
+    add(requests, "ssm:GetParameter", seconds / PARAMETER_SECONDS * PARAMETERS);
+    add(requests, "kubernetes:patch leases", seconds / LEASE_SECONDS);
 }
 
 /// What so many messages in its queue take.

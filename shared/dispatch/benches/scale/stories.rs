@@ -237,6 +237,8 @@ pub(crate) fn day(nodes: u32) {
     karpenter::idle(&mut theirs, 86_400, nodes.into(), 1);
     for _ in 0..12 {
         karpenter::launch(&mut theirs, u64::from(nodes / 50), 0);
+        // One pod is evicted from each node that goes.
+        karpenter::terminate(&mut theirs, u64::from(nodes / 50), u64::from(nodes / 50), 0, 40);
     }
     report::usage(&used, nodes, &theirs);
     let longest = used.invocations().get(&Function::Disrupt).map(|count| count.longest_millis);

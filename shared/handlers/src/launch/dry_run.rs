@@ -22,7 +22,7 @@ use ports::{
 };
 
 use super::{LaunchPorts, prepare::resolved};
-use crate::{Error, error::story, live::live};
+use crate::{Error, error::story, live::reservations};
 
 /// What was asked so long ago has been asked again since.
 const STALE: SignedDuration = SignedDuration::from_secs(55);
@@ -115,7 +115,7 @@ async fn prepare<A: Adapters>(
     at: &Invocation,
 ) -> Result<Box<DryRunRequests>, Unprepared> {
     let LaunchPorts { cluster, catalog, discovery, offers, .. } = *ports;
-    let live = live(discovery, [listed]).await?;
+    let live = reservations(discovery, [listed]).await?;
     let (class, profile) = resolved(listed, &live, at.now).map_err(|obstacles| {
         BatchRefusal::NotReady { class: listed.class.name.clone(), obstacles }
     })?;
@@ -137,7 +137,7 @@ async fn ask<A: Adapters>(
     key: &str,
     at: &Invocation,
 ) -> Result<Option<Validation>, PortError> {
-    let LaunchPorts { templates, fleet, .. } = *ports;
+    let LaunchPorts { templates, fleet, known, .. } = *ports;
     let judged = |check, answer: &DryRunAnswer| judged(check, answer, class, key, at.now);
     if let Some(template) = &wanted.template {
         let answer = templates.dry_run(template).await?;
@@ -145,9 +145,12 @@ async fn ask<A: Adapters>(
             return Ok(judged(FailedCheck::CreateLaunchTemplate, &answer));
         }
         // The rest is checked with it. Like every other it goes when it is old.
-        templates.ensure(template).await?;
+        if !known.has(&template.name) {
+            templates.ensure(template).await?;
+            known.add(&template.name);
+        }
     }
-    let answer = fleet.dry_run(&wanted.fleet).await?;
+    let answer = fleet.dry_run(&wanted.fleet).await.inspect_err(|_| known.forget())?;
     if answer != DryRunAnswer::Works {
         return Ok(judged(FailedCheck::CreateFleet, &answer));
     }

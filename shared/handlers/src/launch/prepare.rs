@@ -14,7 +14,7 @@ use model::{
 use ports::{Adapters, Cluster, Discovery, Invocation, PortError};
 
 use super::{LaunchPorts, Shared};
-use crate::live::live;
+use crate::live::KnownAddresses;
 
 /// A request, and what it was made of.
 pub(super) struct Prepared {
@@ -41,9 +41,11 @@ impl Classes {
     pub(super) async fn look(
         cluster: &impl Cluster,
         discovery: &impl Discovery,
+        addresses: &KnownAddresses,
+        at: &Invocation,
     ) -> Result<Self, PortError> {
         let listed = cluster.node_classes().await?.items;
-        let live = live(discovery, &listed).await?;
+        let live = addresses.live(discovery, &listed, at.now).await?;
         Ok(Self { listed, live })
     }
 }

@@ -11,13 +11,13 @@ use model::{
     OfferingKey, ReservationId, Zone, ZoneId,
     claim::{LaunchedInstance, Retry},
     labels,
-    launch::{FleetAnswer, FleetInstance, FleetReaction},
+    launch::{FleetAnswer, FleetError, FleetInstance, FleetReaction},
     ledger::{LaunchRefusals, WriteOutcome},
 };
 use ports::{Adapters, Invocation, Ledger};
 
 use super::{LaunchPorts, Outcome, Shared, prepare::Prepared};
-use crate::Error;
+use crate::{Error, live::KnownAddresses};
 
 /// Seconds until a launch is tried again for which nothing was asked yet, at first and at most.
 const RETRY_SECONDS: (i64, i64) = (2, 60);
@@ -101,6 +101,9 @@ pub(super) async fn record<A: Adapters>(
         }
         Outcome::Answered(answer, prepared) => {
             refusal = mark_unavailable(ports.ledger, &answer, &prepared, at).await?;
+            if answer.errors.iter().any(FleetError::is_without_addresses) {
+                ports.offers.addresses.forget();
+            }
             let subnets = &prepared.class.subnets;
             let of = |claim: &NodeClaim| {
                 let instance = answer.instances.get(place(claim))?;
@@ -115,7 +118,9 @@ pub(super) async fn record<A: Adapters>(
                     profile: prepared.profile.as_deref(),
                     reservation: reservation_of(&prepared, instance),
                 };
-                Some(launched(claim, &instance, &prepared.types, at))
+                let launched = launched(claim, &instance, &prepared.types, at);
+                note_addresses(&ports.offers.addresses, &prepared, &launched);
+                Some(launched)
             };
             claims.iter().map(of).collect()
         }
@@ -128,6 +133,19 @@ pub(super) async fn record<A: Adapters>(
         WriteOutcome::Conflict => Some(at.after(MOMENT)),
     };
     Ok(Recorded { again, is_any_launched })
+}
+
+/// The instance of `launched` and its pods have addresses of the subnet that it was asked for in.
+fn note_addresses(addresses: &KnownAddresses, prepared: &Prepared, launched: &NodeClaim) {
+    let Some(instance) = &launched.instance else { return };
+    let mut overrides = prepared.request.templates.iter().flat_map(|target| &target.overrides);
+    let chosen = overrides.find(|chosen| {
+        chosen.zone == instance.zone && chosen.instance_type == instance.instance_type
+    });
+    if let Some(chosen) = chosen {
+        let pods = launched.capacity.get("pods");
+        addresses.took(&chosen.subnet, u32::try_from(pods.max(1)).unwrap_or(u32::MAX));
+    }
 }
 
 fn place(claim: &NodeClaim) -> usize {

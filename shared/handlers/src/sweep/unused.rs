@@ -15,6 +15,13 @@ use ports::{Adapters, Invocation, PortError, Profiles as _, Templates as _};
 use super::SweepPorts;
 use crate::job::Tally;
 
+/// Minutes between two looks for instance profiles that nobody uses.
+///
+/// Karpenter: `pkg/controllers/nodeclass/garbagecollection` of the AWS provider.
+pub(super) const PROFILES_MINUTES: i64 = 30;
+/// Minutes between two looks for launch templates that are old.
+pub(super) const TEMPLATES_MINUTES: i64 = 60;
+
 /// A new instance profile is left alone for so long, whoever may want it.
 ///
 /// Karpenter: `pkg/providers/instanceprofile`, protected profiles.

@@ -45,7 +45,7 @@ fn listed(status: ClassStatus) -> ListedNodeClass {
 /// So many addresses are free in each subnet of the status.
 fn live(free: u32) -> Live {
     let ids = status().subnets.into_iter().map(|subnet| subnet.id);
-    Live { free_addresses: ids.map(|id| (id, free)).collect(), ..Live::default() }
+    Live { free_addresses: Some(ids.map(|id| (id, free)).collect()), ..Live::default() }
 }
 
 fn reservation(id: &str, ends_in_minutes: i64) -> CapacityReservation {
@@ -84,10 +84,16 @@ fn a_class_that_is_not_ready_is_closed_whatever_its_status_selects() {
 }
 
 #[test]
+fn who_does_not_ask_for_addresses_takes_the_subnets_of_the_status() {
+    let class = of_status(&listed(status()), &Live::default(), now()).unwrap();
+    assert_eq!(class.subnets, status().subnets);
+}
+
+#[test]
 fn what_is_gone_since_the_status_was_written_is_not_launched_into() {
     refused(
         &listed(status()),
-        &Live::default(),
+        &Live { free_addresses: Some(BTreeMap::new()), ..Live::default() },
         "SubnetsNotFound: spec.subnetSelectorTerms select no subnet",
     );
     let reservations = ["cr-1", "cr-2", "cr-3", "cr-4"].into_iter().zip([60, 60, 30, -1]);
@@ -162,7 +168,7 @@ proptest! {
         let id = |id: &String| SubnetId::new(id).unwrap();
         let free_addresses: BTreeMap<SubnetId, u32> =
             there.iter().map(|(key, free)| (id(key), *free)).collect();
-        let live = Live { free_addresses, ..Live::default() };
+        let live = Live { free_addresses: Some(free_addresses), ..Live::default() };
         let both: BTreeMap<SubnetId, u32> = in_status
             .iter()
             .filter_map(|key| Some((id(key), *there.get(key)?)))

@@ -7,7 +7,7 @@ use model::Function;
 use ports::{Fault, PortError};
 
 use super::{
-    ApiAction, Load, RequestLimits, TokenBucket,
+    ApiAction, ApiService, Load, RequestLimits, TokenBucket,
     bucket::Buckets,
     costs::{self, Requests},
 };
@@ -19,8 +19,8 @@ const WRITE: (ApiAction, &str) = (ApiAction::dynamodb("partition"), "write units
 /// <https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html>
 const BACKOFF_SECONDS_MAX: i64 = 20;
 
-/// A call of an operation by a function, with its items and others.
-type Question = (Option<Function>, &'static str, (u64, u64));
+/// What a call of an operation by a function asks a service, with its items and others.
+type Question = (Option<Function>, &'static str, ApiService, (u64, u64));
 
 /// What was used of the account so far, and what is left in its buckets.
 #[derive(Debug, Default)]
@@ -63,11 +63,13 @@ impl Sim {
             self.with(|world| world.usage.meter.unknown(operation));
             return Ok(SignedDuration::ZERO);
         };
-        if !sent.kept.is_empty() && self.with(|world| world.is_kept(operation, &load)) {
-            sent.requests.retain(|requests| !sent.kept.contains(&requests.action.service));
-            if sent.requests.is_empty() {
-                return Ok(SignedDuration::ZERO);
+        for (service, kept_for) in sent.kept {
+            if self.with(|world| world.is_kept(operation, &load, *service, *kept_for)) {
+                sent.requests.retain(|requests| requests.action.service != *service);
             }
+        }
+        if !sent.kept.is_empty() && sent.requests.is_empty() {
+            return Ok(SignedDuration::ZERO);
         }
         let attempts_max = if sent.is_sent_once {
             1
@@ -115,15 +117,22 @@ impl Sim {
 }
 
 impl World {
-    /// Whether the function that asks now still keeps the answer to `operation`; from now on it does.
-    fn is_kept(&mut self, operation: &'static str, load: &Load) -> bool {
-        let key =
-            (self.current.map(|(_, function)| function), operation, (load.items, load.others));
+    /// Whether the function that asks now still keeps what `service` answered to `operation`; from now on it
+    /// does for as long as `kept_for`.
+    fn is_kept(
+        &mut self,
+        operation: &'static str,
+        load: &Load,
+        service: ApiService,
+        kept_for: SignedDuration,
+    ) -> bool {
+        let function = self.current.map(|(_, function)| function);
+        let key = (function, operation, service, (load.items, load.others));
         let until = self.usage.kept.get(&key);
         if until.is_some_and(|until| self.now < *until) {
             return true;
         }
-        self.usage.kept.insert(key, later(self.now, costs::KEPT_FOR));
+        self.usage.kept.insert(key, later(self.now, kept_for));
         false
     }
 

@@ -69,8 +69,8 @@ type Row = (ApiAction, Per);
 struct Cost {
     operation: &'static str,
     rows: &'static [Row],
-    /// Of what a process keeps the answers for [`KEPT_FOR`], and asks nobody again.
-    kept: &'static [ApiService],
+    /// Of what a process keeps the answers, and for how long it asks nobody again.
+    kept: &'static [(ApiService, SignedDuration)],
     /// Whether the adapter sends it once, whatever is answered.
     is_sent_once: bool,
     /// Whether the adapter sends the rows side by side: the longest of them is waited for.
@@ -85,11 +85,19 @@ const fn abreast(operation: &'static str, rows: &'static [Row]) -> Cost {
     Cost { is_abreast: true, ..cost(operation, rows) }
 }
 
-/// `KEPT_FOR` of `shared/bootstrap/src/stored_catalog.rs` and of `shared/aws/src/kept.rs`.
-pub(crate) const KEPT_FOR: SignedDuration = SignedDuration::from_mins(5);
+/// `KEPT_FOR` of `shared/bootstrap/src/stored_catalog.rs`, `SELECTED_FOR` of `shared/aws/src/kept.rs`.
+const SELECTED_FOR: SignedDuration = SignedDuration::from_mins(5);
+/// `SUBNETS_FOR` of `shared/aws/src/ec2/discovery.rs`.
+const SUBNETS_FOR: SignedDuration = SignedDuration::from_secs(90);
+/// `PUBLISHED_FOR` of `shared/aws/src/ssm.rs`.
+const PUBLISHED_FOR: SignedDuration = SignedDuration::from_hours(24);
+/// `KEPT_FOR` of `shared/aws/src/eks.rs`.
+const CLUSTER_FOR: SignedDuration = SignedDuration::from_mins(20);
+/// `ENSURED_FOR` of `shared/aws/src/iam.rs`.
+const ENSURED_FOR: SignedDuration = SignedDuration::from_mins(15);
 
 const fn kept(
-    services: &'static [ApiService],
+    services: &'static [(ApiService, SignedDuration)],
     operation: &'static str,
     rows: &'static [Row],
 ) -> Cost {
@@ -204,7 +212,8 @@ const COSTS: &[Cost] = &[
     cost("Templates.list", &[ec2("DescribeLaunchTemplates", Per::Page(200))]),
     cost("Templates.remove", &[ec2("DeleteLaunchTemplate", ONCE)]),
     // Items are profiles that have to be made.
-    cost(
+    kept(
+        &[(ApiService::Iam, ENSURED_FOR)],
         "Profiles.ensure",
         &[
             iam("GetInstanceProfile", ONCE),
@@ -222,9 +231,14 @@ const COSTS: &[Cost] = &[
         ],
     ),
     // Items are queries: ids share one, each set of tags has one of its own.
-    cost("Discovery.subnets", &[ec2("DescribeSubnets", Per::Chunk(1))]),
     kept(
-        &[ApiService::Ec2],
+        &[(ApiService::Ec2, SUBNETS_FOR)],
+        "Discovery.subnets",
+        &[ec2("DescribeSubnets", Per::Chunk(1))],
+    ),
+    cost("Discovery.free_addresses", &[ec2("DescribeSubnets", Per::Chunk(1))]),
+    kept(
+        &[(ApiService::Ec2, SELECTED_FOR)],
         "Discovery.security_groups",
         &[ec2("DescribeSecurityGroups", Per::Chunk(1))],
     ),
@@ -232,7 +246,7 @@ const COSTS: &[Cost] = &[
     cost("Discovery.placement_group", &[ec2("DescribePlacementGroups", ONCE)]),
     // Items are queries, others SSM parameters.
     kept(
-        &[ApiService::Ssm, ApiService::Ec2],
+        &[(ApiService::Ssm, PUBLISHED_FOR), (ApiService::Ec2, SELECTED_FOR)],
         "Discovery.images",
         &[
             (ApiAction { service: ApiService::Ssm, name: "GetParameter" }, Per::OtherChunk(1)),
@@ -241,12 +255,12 @@ const COSTS: &[Cost] = &[
     ),
     cost("Discovery.launch_template", &[ec2("DescribeLaunchTemplateVersions", ONCE)]),
     kept(
-        &[ApiService::Eks],
+        &[(ApiService::Eks, CLUSTER_FOR)],
         "Discovery.cluster_settings",
         &[(ApiAction { service: ApiService::Eks, name: "DescribeCluster" }, ONCE)],
     ),
     // ------------------------------------------------------------------ the catalog
-    kept(&[ApiService::DynamoDb], "Catalog.catalog", &[table("GetItem", ONCE)]),
+    kept(&[(ApiService::DynamoDb, SELECTED_FOR)], "Catalog.catalog", &[table("GetItem", ONCE)]),
     cost("CatalogStore.stored", &[table("GetItem", ONCE)]),
     cost("CatalogStore.put", &[table("PutItem", ONCE)]),
     cost("Market.instance_types", &[ec2("DescribeInstanceTypes", Per::Page(100))]),
@@ -320,7 +334,7 @@ const COSTS: &[Cost] = &[
 /// What a call of `operation` sends.
 pub(crate) struct Sent {
     pub(crate) requests: Vec<Requests>,
-    pub(crate) kept: &'static [ApiService],
+    pub(crate) kept: &'static [(ApiService, SignedDuration)],
     pub(crate) is_sent_once: bool,
     pub(crate) is_abreast: bool,
     /// Whether the request itself came from outside, and takes the time that it takes there.

@@ -8,7 +8,7 @@ use std::{
 use jiff::Timestamp;
 use model::{
     BatchId, CapacityType, ClusterName, HourlyPrice, InstanceId, InstanceTypeInfo,
-    InstanceTypeName, LaunchTemplateName, Zone, ZoneId,
+    InstanceTypeName, LaunchTemplateName, SubnetId, Zone, ZoneId,
     instance_type_info::{StoredRegionCatalog, TableFacts},
     labels::CLUSTER_NAME_TAG,
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
@@ -107,6 +107,19 @@ impl Discovery for Sim {
     async fn subnets(&self, terms: &[SubnetTerm]) -> Result<Vec<Subnet>, PortError> {
         let load = |_: &mut World| loads::subnets(terms);
         self.step_of(("Discovery.subnets", Read), "", load, |world| Ok(world.subnets(terms))).await
+    }
+
+    async fn free_addresses(
+        &self,
+        subnets: &BTreeSet<SubnetId>,
+    ) -> Result<BTreeMap<SubnetId, u32>, PortError> {
+        let terms: Vec<SubnetTerm> = subnets.iter().cloned().map(SubnetTerm::Id).collect();
+        let load = |_: &mut World| loads::subnets(&terms);
+        let effect = |world: &mut World| {
+            let subnets = world.subnets(&terms).into_iter();
+            Ok(subnets.map(|subnet| (subnet.id, subnet.available_ip_address_count)).collect())
+        };
+        self.step_of(("Discovery.free_addresses", Read), "", load, effect).await
     }
 
     async fn security_groups(

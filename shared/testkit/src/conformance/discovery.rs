@@ -44,6 +44,7 @@ pub async fn discovery<D: Discovery, T: Templates>(
         Case::of("nothing selected is found without asking", subject.nothing().await),
         Case::of("tags select subnets, by id and each once", subject.subnets().await),
         Case::of("an id selects its subnet", subject.subnet_by_id().await),
+        Case::of("free addresses are those of the subnets", subject.free_addresses().await),
         Case::of("terms are alternatives", subject.alternatives().await),
         Case::of("security groups are found by tags, name and id", subject.groups().await),
         Case::of("a placement group is found by name and by id", subject.group().await),
@@ -101,6 +102,16 @@ impl<D: Discovery> Subject<'_, D> {
             same("the subnet", &self.discovery.subnets(&[term]).await?, &vec![subnet])?;
         }
         Ok(())
+    }
+
+    async fn free_addresses(&self) -> Result<(), Failure> {
+        let known = self.some_subnets().await?;
+        let counts =
+            known.iter().map(|subnet| (subnet.id.clone(), subnet.available_ip_address_count));
+        let counts: BTreeMap<SubnetId, u32> = counts.collect();
+        let ids: BTreeSet<SubnetId> = counts.keys().cloned().collect();
+        same("the counts", &self.discovery.free_addresses(&ids).await?, &counts)?;
+        same("of none", &self.discovery.free_addresses(&BTreeSet::new()).await?, &BTreeMap::new())
     }
 
     async fn alternatives(&self) -> Result<(), Failure> {

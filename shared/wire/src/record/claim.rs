@@ -100,9 +100,10 @@ struct ConditionsV1 {
     drifted_since: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     drained_since: Option<Timestamp>,
-    /// For releases that do not know since when.
+    /// Earlier releases say no more.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     is_instance_terminating: bool,
+    /// Absent where it is as long as the claim is in its phase.
     #[serde(skip_serializing_if = "Option::is_none")]
     instance_terminating_since: Option<Timestamp>,
 }
@@ -177,7 +178,7 @@ impl ClaimRecordV1 {
             instance: instance.as_ref().map(InstanceV1::of),
             node: node.as_ref().map(ToString::to_string),
             empty_since: *empty_since,
-            conditions: ConditionsV1::of(conditions),
+            conditions: ConditionsV1::of(conditions, *phase_since),
             deletion: deletion.as_ref().map(|deletion| DeletionV1 {
                 reason: deletion.reason.as_str().to_owned(),
                 at: deletion.at,
@@ -255,7 +256,7 @@ impl InstanceV1 {
 }
 
 impl ConditionsV1 {
-    fn of(conditions: &ClaimConditions) -> Self {
+    fn of(conditions: &ClaimConditions, phase_since: Timestamp) -> Self {
         let ClaimConditions {
             last_pod_event_at,
             initialized_at,
@@ -273,13 +274,13 @@ impl ConditionsV1 {
             drifted_since: *drifted_since,
             drained_since: *drained_since,
             is_instance_terminating: instance_terminating_since.is_some(),
-            instance_terminating_since: *instance_terminating_since,
+            instance_terminating_since: instance_terminating_since
+                .filter(|since| *since != phase_since),
         }
     }
 
-    /// Of what holds and does not say since when, that is `since`.
-    fn into_conditions(self, since: Timestamp) -> ClaimConditions {
-        let is_terminating = self.is_instance_terminating.then_some(since);
+    fn into_conditions(self, phase_since: Timestamp) -> ClaimConditions {
+        let is_terminating = self.is_instance_terminating.then_some(phase_since);
         ClaimConditions {
             last_pod_event_at: self.last_pod_event_at,
             initialized_at: self.initialized_at,

@@ -5,7 +5,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     CapacityType, ClaimPhase, ConditionReason, DeletionReason, HourlyPrice, Operator, PodKey,
     Requirement, ResourceName, Resources, Taint, TaintEffect,
-    claim::{ClaimMessage, Deletion, LaunchedInstance},
+    claim::{ClaimConditions, ClaimMessage, Deletion, LaunchedInstance},
 };
 use proptest::prelude::*;
 
@@ -307,6 +307,11 @@ prop_compose! {
             instance,
             requested_at: times.1.map(at),
             empty_since: times.0.map(at),
+            conditions: ClaimConditions {
+                drained_since: times.0.map(at),
+                instance_terminating_since: times.1.map(at),
+                ..ClaimConditions::default()
+            },
             deletion: reason.map(|reason| Deletion { reason, at: at(7), deadline: times.1.map(at) }),
             message: texts.into_values().next().map(|text| text.as_str().into()),
             ..smallest()

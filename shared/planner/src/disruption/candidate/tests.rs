@@ -136,7 +136,7 @@ fn a_node_that_is_not_whole_is_no_candidate() {
     };
     check(delete, "being given up", "being given up");
     let terminating = |facts: &mut Facts| {
-        claim(facts, "a").conditions.instance_terminating_since = Some(jiff::Timestamp::UNIX_EPOCH)
+        claim(facts, "a").conditions.instance_terminating_since = Some(jiff::Timestamp::UNIX_EPOCH);
     };
     check(terminating, "being given up", "being given up");
     let unmanaged = |facts: &mut Facts| facts.ledger.claims.clear();

@@ -1,0 +1,88 @@
+//! That no more is asked of AWS than Karpenter asks of it.
+
+use model::{ClaimPhase, Function};
+use simulator::{Action, ApiAction, ApiService, WorldSettings};
+
+use super::fleet::{fleet, has_initialized};
+
+/// What Karpenter sends in an idle hour of one EC2NodeClass and few nodes, by the periods and caches of its AWS
+/// provider: `pkg/controllers/nodeclass`, `pkg/controllers/nodeclaim/garbagecollection`, `pkg/cache/cache.go`.
+const KARPENTER_IN_AN_HOUR: [(&str, u64); 12] = [
+    ("ec2:CreateFleet", 2),
+    ("ec2:CreateLaunchTemplate", 2),
+    ("ec2:DescribeImages", 12),
+    ("ec2:DescribeInstances", 30),
+    ("ec2:DescribeLaunchTemplates", 2),
+    ("ec2:DescribeSecurityGroups", 12),
+    ("ec2:DescribeSubnets", 60),
+    ("ec2:RunInstances", 2),
+    ("eks:DescribeCluster", 12),
+    ("iam:GetInstanceProfile", 4),
+    ("iam:ListInstanceProfiles", 2),
+    ("ssm:GetParameter", 1),
+];
+
+#[test]
+fn an_idle_hour_asks_no_more_than_karpenter_does() {
+    let mut fleet = fleet(WorldSettings::default(), 1);
+    fleet.grow(3, 3);
+    // What is kept for fifteen minutes was asked for when the nodes came.
+    fleet.pass(3_600);
+    let before = fleet.sim.meter();
+    fleet.pass(3_600);
+    let used = fleet.used_since(&before);
+    for (action, count) in used.requests() {
+        if matches!(action.service, ApiService::DynamoDb | ApiService::Kubernetes | ApiService::Sqs)
+        {
+            continue;
+        }
+        let name = action.to_string();
+        let theirs = KARPENTER_IN_AN_HOUR.iter().find(|(known, _)| *known == name);
+        let theirs = theirs.map_or(0, |(_, count)| *count);
+        assert!(count.answered <= theirs, "{name}: {}, Karpenter {theirs}", count.answered);
+    }
+}
+
+#[test]
+fn ec2_is_told_once_to_terminate_an_instance() {
+    let mut fleet = fleet(WorldSettings::default(), 1);
+    fleet.grow(2, 2);
+    let before = fleet.sim.meter();
+    let claim = fleet.sim.claims().into_iter().next().expect("a claim");
+    fleet.sim.act(Action::DeleteNodeClaim(claim.name.clone()));
+    let taken = fleet.until(600, |sim| sim.claims().iter().all(|other| other.name != claim.name));
+    assert!(taken < 600, "the claim is still there");
+    let used = fleet.used_since(&before);
+    assert_eq!(used.answered(ApiAction::ec2("TerminateInstances")), 1);
+}
+
+#[test]
+fn a_claim_whose_instance_is_ending_says_so() {
+    let mut fleet = fleet(WorldSettings::default(), 1);
+    fleet.grow(2, 2);
+    let claim = fleet.sim.claims().into_iter().next().expect("a claim");
+    fleet.sim.act(Action::DeleteNodeClaim(claim.name));
+    let taken = fleet.until(600, |sim| {
+        let claims = sim.claims();
+        let deleting = claims.iter().find(|claim| claim.phase == ClaimPhase::Deleting);
+        let conditions = deleting.map(|claim| &claim.conditions);
+        conditions.is_some_and(|conditions| {
+            conditions.drained_since.is_some() && conditions.instance_terminating_since.is_some()
+        })
+    });
+    assert!(taken < 600, "nothing says so");
+}
+
+#[test]
+fn launches_of_a_minute_ask_once_where_addresses_are_free() {
+    let mut fleet = fleet(WorldSettings::default(), 1);
+    let before = fleet.sim.meter();
+    fleet.scale(1);
+    fleet.pass(15);
+    fleet.scale(2);
+    fleet.until(600, has_initialized(2));
+    let used = fleet.used_since(&before);
+    let asked = used.requests_of(Function::Launch);
+    let count = |name| asked.get(&ApiAction::ec2(name)).map_or(0, |count| count.answered);
+    assert_eq!((count("CreateFleet"), count("DescribeSubnets")), (2, 1));
+}

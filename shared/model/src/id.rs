@@ -175,9 +175,10 @@ impl NodeClaimName {
     pub fn derived(pool: &NodePoolName, head: &crate::ledger::Head, index: u32) -> Self {
         let suffix = suffix(head, index);
         let room = 63usize.saturating_sub(suffix.len());
-        let cut: String = pool.as_str().chars().take(room).collect();
-        let stem = cut.trim_end_matches(['-', '.']);
-        Self(Arc::from(format!("{stem}{suffix}")))
+        let pool = pool.as_str();
+        let cut = pool.char_indices().nth(room).and_then(|(end, _)| pool.get(..end));
+        let stem = cut.unwrap_or(pool).trim_end_matches(['-', '.']);
+        Self(Arc::from([stem, &suffix].concat()))
     }
 }
 
@@ -213,7 +214,7 @@ impl BatchId {
         let suffix = suffix(head, index);
         let name = cluster.as_str();
         if name.len() + suffix.len() <= 64 {
-            Self(Arc::from(format!("{name}{suffix}")))
+            Self(Arc::from([name, &suffix].concat()))
         } else {
             Self(Arc::from(format!("{:016x}{suffix}", crate::ledger::digest(name.as_bytes()))))
         }

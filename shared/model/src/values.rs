@@ -21,13 +21,11 @@ impl Values {
         }
     }
 
-    /// The values of `sorted`, which are distinct and in the order of their texts: those that are not
-    /// are sorted first.
-    fn of_sorted(sorted: Vec<Value>) -> Self {
-        if sorted.is_sorted_by(|value, next| value < next) {
-            return Self(sorted.into());
-        }
-        sorted.into_iter().collect::<BTreeSet<Value>>().into()
+    /// The values of `sorted`, which are distinct and in the order of their texts, as the caller knows.
+    pub fn of_sorted(sorted: Vec<Value>) -> Self {
+        let values = Self(sorted.into());
+        debug_assert!(values.is_sorted_by(|value, next| value < next), "{values:?}");
+        values
     }
 }
 
@@ -59,7 +57,11 @@ impl<const N: usize> From<[Value; N]> for Values {
 
 impl FromIterator<Value> for Values {
     fn from_iter<I: IntoIterator<Item = Value>>(values: I) -> Self {
-        Self::of_sorted(values.into_iter().collect())
+        let values: Vec<Value> = values.into_iter().collect();
+        if values.is_sorted_by(|value, next| value < next) {
+            return Self(values.into());
+        }
+        values.into_iter().collect::<BTreeSet<Value>>().into()
     }
 }
 

@@ -1,13 +1,15 @@
 //! Sets of numbers, a bit each: instance types, claims, domains.
 
-use std::marker::PhantomData;
+use std::{iter, marker::PhantomData};
 
 use super::id::Id;
 
-/// A set of numbers of the kind `K`.
+/// A set of numbers of the kind `K`. Of the first 64 numbers it takes no allocation: most sets of
+/// domains have no others.
 #[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct BitSet<K> {
-    words: Vec<u64>,
+    first: u64,
+    rest: Vec<u64>,
     kind: PhantomData<K>,
 }
 
@@ -16,11 +18,29 @@ const BITS: usize = 64;
 impl<K> BitSet<K> {
     /// The empty set, with room for the first `len` numbers.
     pub(crate) fn empty(len: usize) -> Self {
-        Self::of_words(vec![0; len.div_ceil(BITS)])
+        Self::of_words(0, vec![0; len.div_ceil(BITS).saturating_sub(1)])
     }
 
-    fn of_words(words: Vec<u64>) -> Self {
-        Self { words, kind: PhantomData }
+    fn of_words(first: u64, rest: Vec<u64>) -> Self {
+        Self { first, rest, kind: PhantomData }
+    }
+
+    fn words(&self) -> impl Iterator<Item = u64> {
+        iter::once(self.first).chain(self.rest.iter().copied())
+    }
+
+    fn word(&self, index: usize) -> u64 {
+        match index.checked_sub(1) {
+            None => self.first,
+            Some(index) => self.rest.get(index).copied().unwrap_or_default(),
+        }
+    }
+
+    fn word_mut(&mut self, index: usize) -> Option<&mut u64> {
+        match index.checked_sub(1) {
+            None => Some(&mut self.first),
+            Some(index) => self.rest.get_mut(index),
+        }
     }
 
     /// The set of the first `len` numbers, as far as `holds` is true for them.
@@ -35,11 +55,11 @@ impl<K> BitSet<K> {
     /// Adds `id`, making room for it if need be.
     pub(crate) fn insert(&mut self, id: Id<K>) {
         let number = id.place();
-        let word = number / BITS;
-        if self.words.len() <= word {
-            self.words.resize(word + 1, 0);
+        let index = number / BITS;
+        if self.rest.len() < index {
+            self.rest.resize(index, 0);
         }
-        if let Some(word) = self.words.get_mut(word) {
+        if let Some(word) = self.word_mut(index) {
             *word |= 1 << (number % BITS);
         }
     }
@@ -54,51 +74,55 @@ impl<K> BitSet<K> {
     /// Whether `id` is in it.
     pub(crate) fn contains(&self, id: Id<K>) -> bool {
         let number = id.place();
-        self.words.get(number / BITS).is_some_and(|word| word >> (number % BITS) & 1 == 1)
+        self.word(number / BITS) >> (number % BITS) & 1 == 1
     }
 
     /// Whether nothing is in it.
     pub(crate) fn is_empty(&self) -> bool {
-        self.words.iter().all(|word| *word == 0)
+        self.first == 0 && self.rest.iter().all(|word| *word == 0)
     }
 
     /// The set of the first `len` numbers.
     pub(crate) fn full(len: usize) -> Self {
-        let mut words = vec![u64::MAX; len.div_ceil(BITS)];
-        if let Some(last) = words.last_mut().filter(|_| !len.is_multiple_of(BITS)) {
-            *last = (1 << (len % BITS)) - 1;
+        let mut set = Self::of_words(u64::MAX, vec![u64::MAX; (len / BITS).saturating_sub(1)]);
+        match (len / BITS, (1 << (len % BITS)) - 1) {
+            (0, last) => set.first = last,
+            (_, 0) => {}
+            (_, last) => set.rest.push(last),
         }
-        Self::of_words(words)
+        set
     }
 
     /// Takes `id` out.
     pub(crate) fn remove(&mut self, id: Id<K>) {
         let number = id.place();
-        if let Some(word) = self.words.get_mut(number / BITS) {
+        if let Some(word) = self.word_mut(number / BITS) {
             *word &= !(1 << (number % BITS));
         }
     }
 
     /// Takes out what is in `other`.
     pub(crate) fn subtract(&mut self, other: &Self) {
-        for (word, others) in self.words.iter_mut().zip(&other.words) {
+        self.first &= !other.first;
+        for (word, others) in self.rest.iter_mut().zip(&other.rest) {
             *word &= !others;
         }
     }
 
     /// How many numbers are in it.
     pub(crate) fn count(&self) -> usize {
-        self.words.iter().map(|word| ones(*word)).sum()
+        self.words().map(ones).sum()
     }
 
     /// How many numbers both have in common.
     pub(crate) fn count_common(&self, other: &Self) -> usize {
-        self.words.iter().zip(&other.words).map(|(a, b)| ones(a & b)).sum()
+        let rest: usize = self.rest.iter().zip(&other.rest).map(|(a, b)| ones(a & b)).sum();
+        ones(self.first & other.first) + rest
     }
 
     /// The numbers that both have in common, ascending.
     pub(crate) fn common<'a>(&'a self, other: &'a Self) -> impl Iterator<Item = Id<K>> + 'a {
-        let words = self.words.iter().zip(&other.words).enumerate();
+        let words = self.words().zip(other.words()).enumerate();
         words.flat_map(|(index, (a, b))| in_word(index, a & b))
     }
 
@@ -107,7 +131,7 @@ impl<K> BitSet<K> {
         let from = from.place();
         let start = from / BITS;
         let mut mask = u64::MAX << (from % BITS);
-        for (index, word) in self.words.iter().enumerate().skip(start) {
+        for (index, word) in self.words().enumerate().skip(start) {
             let word = word & mask;
             if word != 0 {
                 return Some(in_place(index, word));
@@ -119,45 +143,49 @@ impl<K> BitSet<K> {
 
     /// Whether `other` has every number of it.
     pub(crate) fn is_within(&self, other: &Self) -> bool {
-        let others = other.words.iter().copied().chain(std::iter::repeat(0));
-        self.words.iter().zip(others).all(|(word, other)| word & !other == 0)
+        let others = other.rest.iter().copied().chain(iter::repeat(0));
+        self.first & !other.first == 0
+            && self.rest.iter().zip(others).all(|(word, other)| word & !other == 0)
     }
 
     /// Takes out what is not in `other`.
     pub(crate) fn keep(&mut self, other: &Self) {
-        for (index, word) in self.words.iter_mut().enumerate() {
-            *word &= other.words.get(index).copied().unwrap_or_default();
-        }
+        self.first &= other.first;
+        let others = other.rest.iter().copied().chain(iter::repeat(0));
+        self.rest.iter_mut().zip(others).for_each(|(word, other)| *word &= other);
     }
 
     /// Adds what is in `other`.
     pub(crate) fn add(&mut self, other: &Self) {
-        if self.words.len() < other.words.len() {
-            self.words.resize(other.words.len(), 0);
+        self.first |= other.first;
+        if self.rest.len() < other.rest.len() {
+            self.rest.resize(other.rest.len(), 0);
         }
-        for (word, others) in self.words.iter_mut().zip(&other.words) {
+        for (word, others) in self.rest.iter_mut().zip(&other.rest) {
             *word |= others;
         }
     }
 
     /// Becomes a copy of `other` without a new allocation.
     pub(crate) fn copy_from(&mut self, other: &Self) {
-        self.words.clone_from(&other.words);
+        self.first = other.first;
+        self.rest.clone_from(&other.rest);
     }
 
     /// Takes everything out.
     pub(crate) fn clear(&mut self) {
-        self.words.fill(0);
+        self.first = 0;
+        self.rest.fill(0);
     }
 
     /// Whether both have a number in common.
     pub(crate) fn meets(&self, other: &Self) -> bool {
-        self.words.iter().zip(&other.words).any(|(a, b)| a & b != 0)
+        self.first & other.first != 0 || self.rest.iter().zip(&other.rest).any(|(a, b)| a & b != 0)
     }
 
     /// Its numbers, ascending.
     pub(crate) fn iter(&self) -> impl Iterator<Item = Id<K>> {
-        self.words.iter().enumerate().flat_map(|(index, word)| in_word(index, *word))
+        self.words().enumerate().flat_map(|(index, word)| in_word(index, word))
     }
 }
 
@@ -179,31 +207,37 @@ impl<K> BitRows<K> {
 
     /// Adds a copy of `ids` as the next set.
     pub(crate) fn push(&mut self, ids: &BitSet<K>) {
-        let words = ids.words.iter().copied().chain(std::iter::repeat(0));
-        self.words.extend(words.take(self.words_per_row));
+        self.words.extend(ids.words().chain(iter::repeat(0)).take(self.words_per_row));
     }
 
-    fn row(&self, row: usize) -> &[u64] {
+    /// The first word of the set at `row`, and the others.
+    fn row(&self, row: usize) -> (u64, &[u64]) {
         let from = row.saturating_mul(self.words_per_row);
-        self.words.get(from..from.saturating_add(self.words_per_row)).unwrap_or_default()
+        let words = self.words.get(from..from.saturating_add(self.words_per_row));
+        let (first, rest) = words.and_then(<[u64]>::split_first).unwrap_or((&0, &[]));
+        (*first, rest)
     }
 
     /// Takes out of `ids` what is not in the set at `row`.
     pub(crate) fn keep(&self, row: usize, ids: &mut BitSet<K>) {
-        let words = self.row(row).iter().copied().chain(std::iter::repeat(0));
-        ids.words.iter_mut().zip(words).for_each(|(word, other)| *word &= other);
+        let (first, rest) = self.row(row);
+        ids.first &= first;
+        let others = rest.iter().copied().chain(iter::repeat(0));
+        ids.rest.iter_mut().zip(others).for_each(|(word, other)| *word &= other);
     }
 
     /// Whether the set at `row` has every number of `ids`.
     pub(crate) fn has_all(&self, row: usize, ids: &BitSet<K>) -> bool {
-        let words = self.row(row).iter().copied().chain(std::iter::repeat(0));
-        ids.words.iter().zip(words).all(|(word, other)| word & !other == 0)
+        let (first, rest) = self.row(row);
+        let others = rest.iter().copied().chain(iter::repeat(0));
+        ids.first & !first == 0
+            && ids.rest.iter().zip(others).all(|(word, other)| word & !other == 0)
     }
 }
 
 fn in_word<K>(index: usize, word: u64) -> impl Iterator<Item = Id<K>> {
     let rest = |word: &u64| Some(word & word.wrapping_sub(1)).filter(|word| *word != 0);
-    std::iter::successors(Some(word).filter(|word| *word != 0), rest)
+    iter::successors(Some(word).filter(|word| *word != 0), rest)
         .map(move |word| in_place(index, word))
 }
 

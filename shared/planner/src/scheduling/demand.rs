@@ -15,8 +15,8 @@ use std::{
 
 use jiff::Timestamp;
 use model::{
-    Namespace, NodeName, Operator, Pod, PodKey, PodSpec, PodUid, Requirement, facts::Facts, labels,
-    ledger::digest, limits, policies::PreferencePolicy, problem::Rule,
+    Namespace, NodeName, Operator, Pod, PodKey, PodSpec, PodUid, Requirement, Requirements,
+    facts::Facts, labels, ledger::digest, limits, policies::PreferencePolicy, problem::Rule,
 };
 
 use crate::{
@@ -113,7 +113,8 @@ pub(crate) fn demand<'a>(
     demanded.extend(virtual_pods.iter().map(|pod| (pod, None, Why::Virtual)));
     demanded.sort_by_cached_key(|(pod, _, _)| rank(pod));
     let mut demand = Demand::default();
-    let mut sorting = Sorting::default();
+    let no_volumes = Rc::new([Requirements::default()]);
+    let mut sorting = Sorting { likely: BTreeMap::new(), no_volumes };
     let nothing: Rc<Attachments> = Rc::default();
     for (pod, own, why) in demanded {
         let is_now = !matches!(why, Why::Supposed | Why::Held);
@@ -144,11 +145,13 @@ pub(crate) fn demand<'a>(
 }
 
 /// Finds the classes of pods.
-#[derive(Debug, Default)]
+#[derive(Debug)]
 struct Sorting<'p> {
     /// Classes by CPU, memory and a digest of labels, which are quick to compare: few have them all
     /// in common. What they ask is compared nevertheless.
     likely: BTreeMap<(u64, u64, u64), Vec<Known<'p>>>,
+    /// What pods without volumes ask for by them: nothing.
+    no_volumes: Rc<[Requirements]>,
 }
 
 /// A class by one of its pods.
@@ -184,7 +187,11 @@ impl<'p> Sorting<'p> {
         let storage = &facts.surroundings.storage;
         let refused =
             if why == Why::Pending { refused(facts, pod) } else { unsupported(&pod.spec) };
-        let alternatives = volume::alternatives(pod, storage);
+        let alternatives: Rc<[Requirements]> = if pod.volumes.is_empty() {
+            Rc::clone(&self.no_volumes)
+        } else {
+            volume::alternatives(pod, storage).into()
+        };
         let shared = is_shared.then_some((&pod.spec, &pod.key.namespace));
         let known = likely.iter_mut().find(|known| {
             let class = &classes[known.class];
@@ -232,8 +239,7 @@ fn are_alike(pod_spec: &PodSpec, other: &PodSpec) -> bool {
         termination_grace_seconds: _,
         problems,
     } = pod_spec;
-    *labels == other.labels
-        && *requests == other.requests
+    *requests == other.requests
         && *node_selector == other.node_selector
         && *required_terms == other.required_terms
         && *preferred_terms == other.preferred_terms
@@ -244,6 +250,7 @@ fn are_alike(pod_spec: &PodSpec, other: &PodSpec) -> bool {
         && *pod_anti_affinity == other.pod_anti_affinity
         && *host_ports == other.host_ports
         && *problems == other.problems
+        && *labels == other.labels
 }
 
 impl Demand<'_> {
@@ -309,6 +316,13 @@ fn refused(facts: &Facts, pod: &Pod) -> Option<String> {
     let spec = &pod.spec;
     if let Some(text) = unsupported(spec) {
         return Some(text);
+    }
+    let asks_nothing = spec.node_selector.is_empty()
+        && spec.required_terms.is_empty()
+        && spec.preferred_terms.is_empty()
+        && !spec.has_match_fields;
+    if asks_nothing && pod.volumes.is_empty() {
+        return None;
     }
     let mut first = spec.requirements(0);
     if facts.policies.preferences == PreferencePolicy::Respect {

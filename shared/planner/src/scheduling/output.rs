@@ -4,6 +4,7 @@
 //! `nodeclaimtemplate.go`, `ToNodeClaim`.
 
 pub(crate) mod explain;
+mod metadata;
 mod shared_types;
 
 use std::{
@@ -14,17 +15,15 @@ use std::{
 
 use model::{
     BatchId, CapacityType, Function, HourlyPrice, LabelKey, NodeClaim, NodeClaimName, NodePoolName,
-    OfferingKey, Plan, PodKey, Requirement, Requirements, Values,
-    facts::Facts,
-    labels,
+    OfferingKey, Plan, PodKey, Requirement, Requirements, Values, labels,
     ledger::{Decision, Rejected},
     limits,
     plan::{Placement, Promise, Reason, Unplaced},
     policies::MinValuesPolicy,
     requirement::Value,
-    static_hash::{NODE_CLASS, NODE_POOL},
 };
 
+use metadata::Labels;
 use shared_types::{SharedTypes, SharedTypesTable};
 
 use crate::{
@@ -34,14 +33,8 @@ use crate::{
         table::Table,
     },
     scheduling::{
-        launchable::{
-            offer::{Offer, Types},
-            template::Template,
-        },
-        numbers::{
-            amounts::{self, Amounts},
-            sets::Sets,
-        },
+        launchable::offer::Types,
+        numbers::amounts::{self, Amounts},
         problem::Problem,
         solver::{Failure, InFlightClaim, Solution},
     },
@@ -115,10 +108,12 @@ fn keys(problem: &Problem<'_>, pods: &[PodId]) -> Vec<PodKey> {
 /// What claims with the same requirements and types share.
 #[derive(Debug)]
 struct Shared {
-    labels: BTreeMap<String, String>,
+    /// Labels by its requirements, beside those of its pool.
+    labels: Labels,
     /// Labels that are only set where a pod asks that they are there.
-    labels_if_asked: Vec<(String, String)>,
-    annotations: BTreeMap<String, String>,
+    labels_if_asked: Labels,
+    /// Names of the annotations that say which overlays changed its types.
+    overlaid: Vec<&'static str>,
     requirements: Requirements,
     types: Rc<SharedTypes>,
     overhead: Amounts,
@@ -127,29 +122,30 @@ struct Shared {
 }
 
 /// What claims have in common that are made alike.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Alike {
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Alike<'s> {
     template: TemplateId,
     set: SetId,
-    types: Types,
-    held: BitSet<kind::Reservation>,
+    types: &'s Types,
+    held: &'s BitSet<kind::Reservation>,
 }
 
 /// What claims have in common that are launched together.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Launched {
-    alike: Alike,
-    requests: Amounts,
-    labels: BTreeMap<String, String>,
+struct Launched<'s> {
+    alike: Alike<'s>,
+    requests: &'s Amounts,
+    /// Places of the labels that its pods ask for among those that are only set then.
+    asked: Vec<usize>,
 }
 
 /// The claims so far: what they share, and which of them are launched together.
 #[derive(Debug, Default)]
-struct Drafts {
-    shared: BTreeMap<Alike, Result<Rc<Shared>, &'static str>>,
+struct Drafts<'s> {
+    shared: BTreeMap<Alike<'s>, Result<Rc<Shared>, &'static str>>,
     types: SharedTypesTable,
     /// The batch that is filled now.
-    filling: BTreeMap<Launched, BatchNumber>,
+    filling: BTreeMap<Launched<'s>, BatchNumber>,
     sizes: Table<kind::Batch, Size>,
     /// The batch of each promise.
     batches: Vec<BatchNumber>,
@@ -170,23 +166,18 @@ impl Size {
     }
 }
 
-impl Drafts {
+impl<'s> Drafts<'s> {
     /// The promise of what was opened as `claim`; or why it cannot be promised after all.
     fn promise(
         &mut self,
         problem: &mut Problem<'_>,
-        in_flight: &InFlightClaim,
+        in_flight: &'s InFlightClaim,
         claim: ClaimId,
     ) -> Result<Promise, Reason> {
-        let alike = Alike {
-            template: in_flight.template,
-            set: in_flight.set,
-            types: in_flight.types.clone(),
-            held: in_flight.held.clone(),
-        };
+        let InFlightClaim { template, set, types, held, .. } = in_flight;
+        let alike = Alike { template: *template, set: *set, types, held };
         let types = &mut self.types;
-        let shared =
-            self.shared.entry(alike.clone()).or_insert_with(|| share(problem, in_flight, types));
+        let shared = self.shared.entry(alike).or_insert_with(|| share(problem, in_flight, types));
         let template = &problem.templates[in_flight.template];
         let shared = match shared {
             Ok(shared) => Rc::clone(shared),
@@ -195,16 +186,11 @@ impl Drafts {
                 return Err(Reason { node_pool, text: (*text).to_owned() });
             }
         };
-        let mut labels = shared.labels.clone();
-        for (key, value) in &shared.labels_if_asked {
-            if is_asked_for(problem, in_flight, key) {
-                labels.insert(key.clone(), value.clone());
-            }
-        }
+        let asked = metadata::asked_for(problem, in_flight, &shared.labels_if_asked);
+        let labels = metadata::labels(template, &shared, &asked);
         let mut requests = in_flight.requests.clone();
         amounts::add(&mut requests, &shared.overhead);
-        let launched =
-            Launched { alike, requests: in_flight.requests.clone(), labels: labels.clone() };
+        let launched = Launched { alike, requests: &in_flight.requests, asked };
         let (batch, batch_index) = self.batch(launched, in_flight.pods.len());
         let head = &problem.facts.ledger.head;
         let (pool, now) = (template.pool, problem.facts.now);
@@ -214,7 +200,12 @@ impl Drafts {
         let claim = NodeClaim {
             batch_index,
             labels,
-            annotations: shared.annotations.clone(),
+            annotations: metadata::annotations(
+                problem.facts,
+                template,
+                in_flight,
+                &shared.overlaid,
+            ),
             requirements: shared.requirements.clone(),
             instance_types: Arc::clone(&shared.types.kept),
             requests: problem.resources.resources(&requests),
@@ -232,7 +223,7 @@ impl Drafts {
     }
 
     /// The batch of the next claim that is like `launched` and for so many pods, and its place in it.
-    fn batch(&mut self, launched: Launched, pods: usize) -> (BatchNumber, u32) {
+    fn batch(&mut self, launched: Launched<'s>, pods: usize) -> (BatchNumber, u32) {
         let has_room = |batch: &BatchNumber| self.sizes[*batch].has_room_for(pods);
         let batch = self.filling.get(&launched).copied().filter(has_room);
         let batch = batch.unwrap_or_else(|| {
@@ -260,13 +251,26 @@ impl Drafts {
 pub(crate) struct Draft {
     /// Its requirements, without the list of types.
     pub(crate) requirements: Requirements,
-    /// The types that are left, cheapest first: all that are possible, and those that it keeps.
+    /// The types that are left, cheapest first.
     possible: Vec<TypeId>,
-    pub(crate) kept: Vec<TypeId>,
+    /// Those of them that it keeps, which are the first.
+    kept: Types,
     /// What its daemons request.
     pub(crate) overhead: Amounts,
     pub(crate) cheapest: OfferingKey,
     pub(crate) price: HourlyPrice,
+}
+
+impl Draft {
+    /// The types that it keeps, cheapest first.
+    pub(crate) fn kept(&self) -> &[TypeId] {
+        kept(&self.possible)
+    }
+}
+
+/// As many of `possible` as a claim keeps.
+fn kept(possible: &[TypeId]) -> &[TypeId] {
+    possible.get(..limits::INSTANCE_TYPES_PER_CLAIM_MAX).unwrap_or(possible)
 }
 
 /// Decides it; or says why the claim cannot be after all.
@@ -285,29 +289,34 @@ pub(crate) fn draft(
     let template = &problem.templates[in_flight.template];
     let offer = &mut problem.offers[template.offer];
     let by_price = offer.by_price(&problem.sets, number);
-    let mut rest = in_flight.types.clone();
-    let mut possible = Vec::with_capacity(by_price.len());
-    for (_, id) in by_price.iter().filter(|(_, id)| in_flight.types.contains(*id)) {
-        possible.push(*id);
-        rest.remove(*id);
+    let count = in_flight.types.count();
+    let mut possible = Vec::with_capacity(count);
+    let launchable = by_price.iter().map(|(_, id)| *id);
+    possible.extend(launchable.filter(|id| in_flight.types.contains(*id)));
+    if possible.len() < count {
+        // What cannot be launched now, for it is not sold from a reservation that is held, comes last:
+        // it counts for `minValues`, and is left out by the launch.
+        let mut rest = in_flight.types.clone();
+        for id in &possible {
+            rest.remove(*id);
+        }
+        possible.extend(rest.iter());
     }
-    // What cannot be launched now, for it is not sold from a reservation that is held, comes last: it
-    // counts for `minValues`, and is left out by the launch.
-    possible.extend(rest.iter());
-    let kept: Vec<TypeId> =
-        possible.iter().copied().take(limits::INSTANCE_TYPES_PER_CLAIM_MAX).collect();
-    let mut bits = Types::empty(offer.index.types.len());
-    bits.extend(kept.iter().copied());
+    let first = kept(&possible);
+    let mut types = in_flight.types.clone();
+    if first.len() < count {
+        types.clear();
+        types.extend(first.iter().copied());
+    }
     let is_strict = problem.facts.policies.min_values == MinValuesPolicy::Strict;
-    if is_strict && !template.unmet(&bits, number, &problem.sets).is_empty() {
+    if is_strict && !template.unmet(&types, number, &problem.sets).is_empty() {
         return Err("its minValues are not reached by the instance types that a claim keeps");
     }
-    let first = kept.first().and_then(|id| offer.cheapest(*id, &set));
-    let Some((cheapest, price)) = first else {
+    let Some((cheapest, price)) = first.first().and_then(|id| offer.cheapest(*id, &set)) else {
         return Err("no instance type that it allows can be bought now");
     };
     let overhead = template.least_overhead(&in_flight.types);
-    Ok(Draft { requirements: set, possible, kept, overhead, cheapest, price })
+    Ok(Draft { requirements: set, possible, kept: types, overhead, cheapest, price })
 }
 
 /// Works out what a claim and those alike share; or why none of them can be promised.
@@ -320,15 +329,15 @@ fn share(
     let template = &problem.templates[in_flight.template];
     let offer = &problem.offers[template.offer];
     let set = &draft.requirements;
-    let mut bits = Types::empty(offer.index.types.len());
-    bits.extend(draft.kept.iter().copied());
-    let (labels, labels_if_asked) = labels_of(&problem.sets, template, set);
-    let types = known.of((template.offer, &offer.index), &draft);
+    let (labels, labels_if_asked) = metadata::labels_of(&problem.sets, template, set);
+    let capacity_types = offer.capacity_types(set, &draft.kept);
+    let overlaid = metadata::overlaid(template, offer, &draft.kept);
+    let types = known.of((template.offer, &offer.index), draft.possible, &draft.kept);
     Ok(Rc::new(Shared {
         labels,
         labels_if_asked,
-        annotations: annotations(problem.facts, template, in_flight, (offer, &bits)),
-        requirements: finished(set, types.values.clone(), &offer.capacity_types(set, &bits)),
+        overlaid,
+        requirements: finished(set, types.values.clone(), &capacity_types),
         types,
         overhead: draft.overhead,
         cheapest: draft.cheapest,
@@ -377,79 +386,6 @@ fn finished(
     }
     requirements.remove(labels::HOSTNAME);
     requirements
-}
-
-fn annotations(
-    facts: &Facts,
-    template: &Template<'_>,
-    in_flight: &InFlightClaim,
-    (offer, types): (&Offer, &Types),
-) -> BTreeMap<String, String> {
-    let mut annotations = template.pool.template.annotations.clone();
-    // Which specs the claim is of: it drifts when the pool's or the class's becomes another.
-    let hashes = template.pool.annotations.iter();
-    let keys = [NODE_POOL.key, NODE_POOL.version_key];
-    let hashes = hashes.filter(|(key, _)| keys.contains(&key.as_str()));
-    annotations.extend(hashes.map(|(key, value)| (key.clone(), value.clone())));
-    let class = facts.class_hashes.as_ref();
-    let class = class
-        .and_then(|hashes_of_classes| hashes_of_classes.get(&template.pool.template.node_class));
-    annotations.extend(class.into_iter().flat_map(|hash| NODE_CLASS.annotations(hash)));
-    let is_relaxed = if in_flight.is_relaxed { "true" } else { "false" };
-    annotations.insert(labels::MIN_VALUES_RELAXED.to_owned(), is_relaxed.to_owned());
-    let names = [labels::PRICE_OVERLAY_APPLIED, labels::CAPACITY_OVERLAY_APPLIED];
-    for (name, overlaid) in names.into_iter().zip(&template.overlaid) {
-        let mut types = types.iter().map(|id| &offer.index.names[id]);
-        if !overlaid.is_empty() && types.any(|(_, instance_type)| overlaid.contains(instance_type))
-        {
-            annotations.insert(name.to_owned(), "true".to_owned());
-        }
-    }
-    annotations
-}
-
-/// The labels of the claim's node: the pool's, and one value for each requirement on a label that
-/// users invented.
-///
-/// Where a set leaves any value but some, a number is chosen, as Karpenter does, so that pods which
-/// ask that the label is there find it. (Karpenter draws it; here it is the smallest.) A label that
-/// only pods mention, and only by what it must not be, is left out.
-fn labels_of(
-    sets: &Sets,
-    template: &Template<'_>,
-    set: &Requirements,
-) -> (BTreeMap<String, String>, Vec<(String, String)>) {
-    let pool = template.pool;
-    let mut node_labels = pool.template.labels.clone();
-    let mut if_asked = Vec::new();
-    node_labels.insert(labels::NODE_POOL.to_owned(), pool.name.as_str().to_owned());
-    node_labels.insert(labels::NODE_CLASS.to_owned(), pool.template.node_class.as_str().to_owned());
-    let requirements = sets.get(template.set);
-    for requirement in set.iter() {
-        let key = requirement.key().as_str();
-        let is_ours = labels::is_well_known(key) || labels::is_restricted(key);
-        if is_ours || node_labels.contains_key(key) {
-            continue;
-        }
-        let Some(value) = requirement.any_value() else { continue };
-        if requirements.contains(key) {
-            node_labels.insert(key.to_owned(), value.to_string());
-        } else {
-            if_asked.push((key.to_owned(), value.to_string()));
-        }
-    }
-    (node_labels, if_asked)
-}
-
-fn is_asked_for(problem: &Problem<'_>, in_flight: &InFlightClaim, key: &str) -> bool {
-    in_flight.pods.iter().any(|pod| {
-        let spec = &problem.classes[problem.demand.pods[*pod].class].spec;
-        let chain = spec.node_selector.iter().chain(spec.required_terms.iter().flatten());
-        let mut sources =
-            chain.chain(spec.preferred_terms.iter().flat_map(|preference| &preference.term));
-        sources
-            .any(|requirement| requirement.key().as_str() == key && !requirement.allows_absence())
-    })
 }
 
 /// One decision for each pool that launches: how many nodes, for how many pods, at what price.

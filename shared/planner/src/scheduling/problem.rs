@@ -289,25 +289,21 @@ impl<'a> Problem<'a> {
 
     /// Finds the labels by which pods are spread or kept together, and their values.
     fn know_labels(&mut self, bound: &[&Pod]) {
-        let mut label_keys: BTreeSet<LabelKey> = BTreeSet::new();
+        let mut label_keys: BTreeSet<&LabelKey> = BTreeSet::new();
         let mut specs: Vec<&model::PodSpec> =
             self.classes.iter().map(|class| &*class.spec).collect();
         let of_classes = specs.len();
         specs.extend(bound.iter().map(|pod| &*pod.spec));
         for (place, spec) in specs.iter().enumerate() {
             let required = spec.pod_anti_affinity.required.iter();
-            label_keys.extend(required.map(|term| term.topology_key.clone()));
+            label_keys.extend(required.map(|term| &term.topology_key));
             if place < of_classes {
                 let (near, far) = (&spec.pod_affinity, &spec.pod_anti_affinity);
                 let preferred =
                     near.preferred.iter().chain(&far.preferred).map(|preference| &preference.term);
                 let terms = near.required.iter().chain(preferred);
-                label_keys.extend(terms.map(|term| term.topology_key.clone()));
-                label_keys.extend(
-                    spec.spread
-                        .iter()
-                        .map(|spread_constraint| spread_constraint.topology_key.clone()),
-                );
+                label_keys.extend(terms.map(|term| &term.topology_key));
+                label_keys.extend(spec.spread.iter().map(|constraint| &constraint.topology_key));
             }
         }
         let mut values: BTreeMap<KeyId, BTreeSet<Value>> = BTreeMap::new();
@@ -342,9 +338,7 @@ impl<'a> Problem<'a> {
             }
         }
         for class in classes.iter_mut() {
-            let spec = Arc::clone(&class.spec);
-            let footprint = footprint(&class.namespace, &spec, &mut around);
-            class.know_groups(Rc::new(footprint), around.groups);
+            class.know_groups(around.groups);
         }
         self.classes = classes;
     }

@@ -17,6 +17,7 @@ use std::{
 };
 
 use jiff::Timestamp;
+use model::Requirements;
 use order::Order;
 pub(crate) use ties::Ties;
 
@@ -157,6 +158,8 @@ struct Run<'p, 'a> {
     ports: Table<kind::Port, Claims>,
     /// What the volumes of a class ask of new nodes.
     alternatives: BTreeMap<ClassId, Rc<[NewNodeConstraints]>>,
+    /// The same for classes without volumes.
+    no_volumes: Rc<[NewNodeConstraints]>,
     // Kept, so that nothing is allocated for each pod.
     places: BitSet<kind::Place>,
     allowed_places: BitSet<kind::Place>,
@@ -180,6 +183,7 @@ pub(crate) fn solve(
 
 impl<'p, 'a> Run<'p, 'a> {
     fn new(problem: &'p mut Problem<'a>, state: State, options: Options) -> Self {
+        let no_volumes = Rc::new([class::of_new(&Requirements::default(), &mut problem.sets)]);
         Self {
             progress: problem.classes.map(|_| Progress::default()),
             by_template: problem.templates.map(|_| Claims::default()),
@@ -198,6 +202,7 @@ impl<'p, 'a> Run<'p, 'a> {
             by_set: BTreeMap::new(),
             refused: BTreeMap::new(),
             alternatives: BTreeMap::new(),
+            no_volumes,
             places: BitSet::default(),
             allowed_places: BitSet::default(),
             claims: Claims::default(),
@@ -366,11 +371,15 @@ impl<'p, 'a> Run<'p, 'a> {
 
     /// What the volumes of the pod's class ask of a new node.
     fn alternatives(&mut self, class: ClassId) -> Rc<[NewNodeConstraints]> {
+        let problem = &mut *self.problem;
+        let requirements = &problem.classes[class].alternatives;
+        if matches!(&**requirements, [asked] if asked.is_empty()) {
+            return Rc::clone(&self.no_volumes);
+        }
         if let Some(known) = self.alternatives.get(&class) {
             return Rc::clone(known);
         }
-        let problem = &mut *self.problem;
-        let requirements = problem.classes[class].alternatives.iter();
+        let requirements = requirements.iter();
         let new_node_constraints: Rc<[NewNodeConstraints]> =
             requirements.map(|asked| class::of_new(asked, &mut problem.sets)).collect();
         self.alternatives.insert(class, Rc::clone(&new_node_constraints));

@@ -201,7 +201,7 @@ fn new_node(problem: &Problem<'_>, in_flight: &solver::InFlightClaim, draft: Dra
     let types = &problem.offers[template.offer].index.types;
     NewNode {
         node_pool: template.name().clone(),
-        instance_types: draft.kept.iter().map(|id| Arc::clone(&types[*id])).collect(),
+        instance_types: draft.kept().iter().map(|id| Arc::clone(&types[*id])).collect(),
         requirements: draft.requirements,
         pods: in_flight.pods.iter().map(|pod| problem.key(*pod)).collect(),
     }

@@ -33,7 +33,7 @@ pub(crate) struct Class {
     pub(crate) spec: Arc<PodSpec>,
     pub(crate) namespace: Namespace,
     /// What its volumes ask of a node: one of these, in this order.
-    pub(crate) alternatives: Vec<Requirements>,
+    pub(crate) alternatives: Rc<[Requirements]>,
     /// Why its pods are not looked at further, if so.
     pub(crate) refused: Option<String>,
     /// Its requests.
@@ -63,9 +63,11 @@ pub(crate) struct Footprint {
 struct Topology {
     /// By required term, and whether soft taints are tolerated: the groups of spread constraints, in
     /// the order of the constraints.
-    spread: BTreeMap<(usize, bool), Vec<GroupId>>,
+    spread: Vec<((usize, bool), Vec<GroupId>)>,
     affinity: Vec<GroupId>,
     anti_affinity: Vec<GroupId>,
+    /// Groups of its own required anti-affinity, which keep others away.
+    carried: Vec<GroupId>,
     /// Heaviest first.
     preferred_affinity: Vec<GroupId>,
     preferred_anti_affinity: Vec<GroupId>,
@@ -108,7 +110,11 @@ pub(crate) struct Around<'p> {
 }
 
 impl Class {
-    pub(crate) fn new(pod: &Pod, alternatives: Vec<Requirements>, refused: Option<String>) -> Self {
+    pub(crate) fn new(
+        pod: &Pod,
+        alternatives: Rc<[Requirements]>,
+        refused: Option<String>,
+    ) -> Self {
         Self {
             spec: Arc::clone(&pod.spec),
             namespace: pod.key.namespace.clone(),
@@ -150,7 +156,7 @@ impl Class {
                         )
                     });
                     let groups = groups.collect();
-                    self.topology.spread.insert((term, is_soft), groups);
+                    self.topology.spread.push(((term, is_soft), groups));
                 }
             }
         }
@@ -166,9 +172,7 @@ impl Class {
         self.topology.affinity = required(&near.required, Purpose::Affinity, around);
         self.topology.anti_affinity = required(&far.required, Purpose::AntiAffinity, around);
         // Only what is required keeps others away: a preference is given up by the one who has it.
-        for term in &far.required {
-            term_group(term, &self.namespace, &spec, Purpose::Inverse, around);
-        }
+        self.topology.carried = required(&far.required, Purpose::Inverse, around);
         if around.preferences == PreferencePolicy::Respect {
             let near: Vec<_> = heaviest_first(&near.preferred).cloned().collect();
             let far: Vec<_> = heaviest_first(&far.preferred).cloned().collect();
@@ -178,11 +182,16 @@ impl Class {
     }
 
     /// Knows the groups that mean it, once all are there.
-    pub(crate) fn know_groups(&mut self, footprint: Rc<Footprint>, groups: &Groups) {
-        let meant = groups.selecting(&self.namespace, &self.spec.labels).into_iter();
-        let repelling = meant.filter(|group| groups.all[*group].purpose == Purpose::Inverse);
-        self.topology.repelling = repelling.collect();
-        self.footprint = footprint;
+    pub(crate) fn know_groups(&mut self, groups: &Groups) {
+        let mut counted = groups.selecting(&self.namespace, &self.spec.labels);
+        let is_inverse = |group: &mut GroupId| groups.all[*group].purpose == Purpose::Inverse;
+        self.topology.repelling = counted.extract_if(.., is_inverse).collect();
+        let carried = std::mem::take(&mut self.topology.carried);
+        let footprint = Footprint { counted, carried };
+        match Rc::get_mut(&mut self.footprint) {
+            Some(current) => *current = footprint,
+            None => self.footprint = Rc::new(footprint),
+        }
     }
 
     /// Makes the preference of the next step; false when everything that can be given up was.
@@ -252,7 +261,8 @@ impl Class {
         if step.is_soft {
             tolerations.push(template::soft_toleration());
         }
-        let spread = topology.spread.get(&(step.term, step.is_soft));
+        let at_step = |(of_step, _): &&_| *of_step == (step.term, step.is_soft);
+        let spread = topology.spread.iter().find(at_step).map(|(_, groups)| groups);
         let kept = step.spread.iter().filter_map(|place| spread?.get(*place));
         let mut groups: Vec<GroupId> = kept.copied().collect();
         groups.extend(&topology.affinity);
@@ -304,11 +314,11 @@ fn spread_group(
     (term, is_soft): (usize, bool),
     around: &mut Around<'_>,
 ) -> GroupId {
-    let mut tolerations = spec.tolerations.clone();
-    if is_soft {
-        tolerations.push(template::soft_toleration());
-    }
     let honors_taints = constraint.node_taints_policy == NodeInclusionPolicy::Honor;
+    let tolerations = honors_taints.then(|| {
+        let soft = is_soft.then(template::soft_toleration);
+        spec.tolerations.iter().cloned().chain(soft).collect::<Vec<Toleration>>()
+    });
     let terms = if constraint.node_affinity_policy == NodeInclusionPolicy::Ignore {
         Vec::new()
     } else if spec.required_terms.is_empty() {
@@ -320,14 +330,13 @@ fn spread_group(
         (term..spec.required_terms.len()).map(|term| spec.requirements(term)).collect()
     };
     let key = key_of(&constraint.topology_key, around);
-    let tolerated = honors_taints.then_some(tolerations.as_slice());
-    let universe = key.map(|key| around.universe.domains(key, tolerated));
+    let universe = key.map(|key| around.universe.domains(key, tolerations.as_deref()));
     let (max_skew, min_domains) = (constraint.max_skew, constraint.min_domains);
     let asked = Asked {
         key,
-        namespaces: Namespaces::Of([namespace.clone()].into()),
+        namespaces: Namespaces::One(namespace.clone()),
         selector: constraint.selector.as_ref(),
-        filter: Filter { terms, tolerations: honors_taints.then_some(tolerations) },
+        filter: Filter { terms, tolerations },
         universe: universe.unwrap_or_default(),
     };
     around.groups.number(Purpose::Spread { max_skew, min_domains }, &asked)
@@ -355,11 +364,11 @@ pub(crate) fn term_group(
 
 fn namespaces(term: &PodAffinityTerm, namespace: &Namespace, around: &Around<'_>) -> Namespaces {
     let Some(selector) = &term.namespace_selector else {
-        return Namespaces::Of(if term.namespaces.is_empty() {
-            [namespace.clone()].into()
+        return if term.namespaces.is_empty() {
+            Namespaces::One(namespace.clone())
         } else {
-            term.namespaces.clone()
-        });
+            term.namespaces.clone().into()
+        };
     };
     if selector.expressions.is_empty() && !selector.is_invalid {
         return Namespaces::All;
@@ -367,7 +376,7 @@ fn namespaces(term: &PodAffinityTerm, namespace: &Namespace, around: &Around<'_>
     let selected = around.namespaces.iter().filter(|(_, labels)| selector.selects(labels));
     let mut namespaces = term.namespaces.clone();
     namespaces.extend(selected.map(|(name, _)| name.clone()));
-    Namespaces::Of(namespaces)
+    namespaces.into()
 }
 
 /// What pods ask of a node alone, each distinct preference once.

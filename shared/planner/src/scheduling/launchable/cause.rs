@@ -26,9 +26,13 @@ fn of_one(index: &TypeIndex, asked: &Requirement, class: &NodeClassName) -> Opti
     if !is_listed || index.types.is_empty() {
         return None;
     }
-    let said = index.distinct(key);
-    let known: BTreeSet<&str> =
-        said.iter().flatten().flat_map(Requirement::values).map(|value| &**value).collect();
+    let said = index.said(key);
+    let known: BTreeSet<&str> = said
+        .iter()
+        .filter_map(|(requirement, _)| requirement.as_ref())
+        .flat_map(Requirement::values)
+        .map(|value| &**value)
+        .collect();
     if asked.values().iter().any(|value| known.contains(&**value)) {
         return None;
     }

@@ -2,7 +2,7 @@
 
 use std::cmp::Reverse;
 
-use model::{ResourceName, Resources};
+use model::ResourceName;
 
 use super::offer::Types;
 use crate::{
@@ -10,7 +10,7 @@ use crate::{
         bits::BitRows,
         id::{TypeId, kind},
     },
-    scheduling::numbers::amounts::{self, Amounts, ResourceIndex},
+    scheduling::numbers::amounts::{self, Amounts, ResourceIndex, Whole},
 };
 
 /// What daemons take, of which resources: the question that [`Rooms`] answer.
@@ -42,19 +42,15 @@ pub(crate) struct Steps {
 }
 
 impl Steps {
-    /// The types with at most so much, by the amount that each of them has.
-    pub(crate) fn ascending(by_type: Vec<i64>) -> Self {
-        let mut sorted: Vec<(i64, TypeId)> =
-            by_type.into_iter().enumerate().map(|(at, amount)| (amount, TypeId::nth(at))).collect();
-        sorted.sort_unstable();
-        Self::cumulated(&sorted)
+    /// The types with at most so much, by the amount that each of them has, the least first.
+    pub(crate) fn ascending(sorted: &[(i64, TypeId)]) -> Self {
+        Self::cumulated(sorted)
     }
 
-    /// The types with at least so much, by the amount that each of them has.
-    fn descending(by_type: impl Iterator<Item = i64>) -> Self {
-        let mut sorted: Vec<(i64, TypeId)> =
-            by_type.enumerate().map(|(at, amount)| (amount, TypeId::nth(at))).collect();
-        sorted.sort_unstable_by_key(|(amount, id)| (Reverse(*amount), *id));
+    /// The types with at least so much, by the amount that each of them has, roughly the most first.
+    fn descending(by_type: impl Iterator<Item = (i64, TypeId)>) -> Self {
+        let mut sorted: Vec<(i64, TypeId)> = by_type.collect();
+        sorted.sort_by_key(|(amount, _)| Reverse(*amount));
         Self::cumulated(&sorted)
     }
 
@@ -108,27 +104,41 @@ impl Steps {
 }
 
 impl Rooms {
-    /// What daemons that take `landing` leave of types with so much `allocatable`.
+    /// What daemons that take `landing` leave of `types` types that have so much `allocatable`.
     pub(crate) fn of(
-        allocatable: &[Resources],
+        (allocatable, types): (&Whole, usize),
         resources: &ResourceIndex,
         landing: &[(Amounts, Types)],
     ) -> Self {
-        let overheads = overheads(landing, allocatable.len(), resources.len());
-        let mut left: Vec<i64> = Vec::with_capacity(allocatable.len() * resources.len());
-        for allocatable in allocatable {
-            left.extend(resources.amounts(allocatable));
+        let places = resources.len();
+        let overheads = overheads(landing, types, places);
+        let mut left: Vec<i64> = vec![0; types * places];
+        let by_amount =
+            || resources.names().iter().map(|name| allocatable.by_amount(name.as_str()));
+        for (place, by_amount) in by_amount().enumerate() {
+            for (amount, id) in by_amount.into_iter().flatten() {
+                if let Some(left) = left.get_mut(id.place() * places + place) {
+                    *left = i64::try_from(*amount).unwrap_or(i64::MAX);
+                }
+            }
         }
         for (overhead, types) in &overheads {
             for id in types.iter() {
-                let from = id.place() * resources.len();
-                let room = left.get_mut(from..from + resources.len()).unwrap_or_default();
+                let from = id.place() * places;
+                let room = left.get_mut(from..from + places).unwrap_or_default();
                 amounts::subtract(room, overhead);
             }
         }
-        let of_resource =
-            |place: usize| left.iter().copied().skip(place).step_by(resources.len().max(1));
-        let steps = (0..resources.len()).map(|place| Steps::descending(of_resource(place)));
+        let left_at = |id: TypeId, place: usize| {
+            let left = left.get(id.place() * places + place).copied().unwrap_or_default();
+            (left, id)
+        };
+        let steps = by_amount().enumerate().map(|(place, by_amount)| match by_amount {
+            Some(sorted) => {
+                Steps::descending(sorted.iter().rev().map(|(_, id)| left_at(*id, place)))
+            }
+            None => Steps::descending((0..types).map(|id| left_at(TypeId::nth(id), place))),
+        });
         Self { steps: steps.collect(), overheads, left }
     }
 

@@ -1,11 +1,6 @@
 //! Instance types, indexed: what of them is the same in every plan.
 
-use std::{
-    cell::RefCell,
-    collections::{BTreeMap, BTreeSet},
-    rc::Rc,
-    sync::Arc,
-};
+use std::{cell::RefCell, collections::BTreeMap, rc::Rc, sync::Arc};
 
 use model::{
     CapacityType, HourlyPrice, InstanceType, InstanceTypeName, Offering, Requirement, Requirements,
@@ -37,7 +32,6 @@ pub(crate) struct TypeIndex {
     pub(crate) types: Table<kind::Type, Arc<InstanceType>>,
     /// The name of each type as a value of the label, and as that of a type.
     pub(crate) names: Table<kind::Type, (Value, InstanceTypeName)>,
-    allocatable: Vec<Resources>,
     /// What types have, with what nobody requests, and what is left of it for pods.
     pub(crate) capacity_whole: Whole,
     pub(crate) allocatable_whole: Whole,
@@ -64,10 +58,13 @@ pub(crate) const NOT_SOLD: HourlyPrice = HourlyPrice::MAX;
 struct WorkedOut {
     matching: BTreeMap<Requirement, Rc<Types>>,
     prices: BTreeMap<(Requirements, Vec<usize>), Rc<ByPrice>>,
-    distinct: BTreeMap<String, Rc<BTreeSet<Option<Requirement>>>>,
+    said: BTreeMap<String, Rc<Said>>,
     rooms: BTreeMap<Taking, Rc<Rooms>>,
     capacities: BTreeMap<ResourceName, Rc<Steps>>,
 }
+
+/// What types say about a label, each distinct answer once, with the types that give it.
+type Said = [(Option<Requirement>, Types)];
 
 /// Answers that are kept at once of each kind that takes a bit for each type …
 const SETS_MAX: usize = 4_096;
@@ -120,7 +117,6 @@ impl TypeIndex {
             names: types.map(name),
             capacity_whole: types.iter().map(|t| &t.capacity).collect(),
             allocatable_whole: allocatable.iter().collect(),
-            allocatable,
             markets: markets(&types, buys_reserved),
             reservations: if buys_reserved { reservations(&types) } else { Vec::new() },
             types,
@@ -136,28 +132,45 @@ impl TypeIndex {
             && known.iter().zip(types).all(|(known, other)| Arc::ptr_eq(known, other))
     }
 
-    /// What the types say about the label `key`, each distinct answer once.
-    pub(crate) fn distinct(&self, key: &str) -> Rc<BTreeSet<Option<Requirement>>> {
-        let known = &mut self.worked_out.borrow_mut().distinct;
+    /// What the types say about the label `key`.
+    pub(crate) fn said(&self, key: &str) -> Rc<Said> {
+        let known = &mut self.worked_out.borrow_mut().said;
         answer(known, &key.to_owned(), LISTS_MAX, || {
-            let said = self.types.iter().map(|t| t.requirements.get(key));
-            let said: BTreeSet<Option<&Requirement>> = said.collect();
-            Rc::new(said.into_iter().map(Option::<&Requirement>::cloned).collect())
+            let mut places: BTreeMap<Option<&Requirement>, usize> = BTreeMap::new();
+            let mut said: Vec<(Option<Requirement>, Types)> = Vec::new();
+            // Most types say what the one before them said.
+            let mut last = 0;
+            for (id, instance_type) in self.types.entries() {
+                let requirement = instance_type.requirements.get(key);
+                if said.get(last).is_none_or(|(other, _)| other.as_ref() != requirement) {
+                    last = *places.entry(requirement).or_insert(said.len());
+                }
+                if last == said.len() {
+                    said.push((requirement.cloned(), Types::empty(self.types.len())));
+                }
+                said.get_mut(last).into_iter().for_each(|(_, types)| types.insert(id));
+            }
+            said.into()
         })
     }
 
     /// The types whose own label goes together with `requirement`, whether they can be bought or not.
     pub(crate) fn matching_one(&self, requirement: &Requirement) -> Rc<Types> {
+        if let Some(known) = self.worked_out.borrow().matching.get(requirement) {
+            return Rc::clone(known);
+        }
+        let said = self.said(requirement.key().as_str());
         let known = &mut self.worked_out.borrow_mut().matching;
         answer(known, requirement, SETS_MAX, || {
-            let key = requirement.key().as_str();
-            Rc::new(Types::of(self.types.len(), |id| {
-                let offered = self.types[id].requirements.get(key);
-                offered.is_none_or(|asked| {
-                    asked.allows_absence() && requirement.allows_absence()
-                        || asked.has_intersection(requirement)
+            let goes = |offered: &Option<Requirement>| {
+                offered.as_ref().is_none_or(|offered| {
+                    offered.allows_absence() && requirement.allows_absence()
+                        || offered.has_intersection(requirement)
                 })
-            }))
+            };
+            let mut types = Types::empty(self.types.len());
+            said.iter().filter(|(offered, _)| goes(offered)).for_each(|(_, ids)| types.add(ids));
+            Rc::new(types)
         })
     }
 
@@ -181,11 +194,11 @@ impl TypeIndex {
                     *cheapest = (*cheapest).min(*price);
                 }
             }
-            let priced = cheapest.entries();
-            let priced = priced.filter(|(id, price)| **price != NOT_SOLD && allowed.contains(*id));
-            let mut prices: Vec<(HourlyPrice, TypeId)> =
-                priced.map(|(id, price)| (*price, id)).collect();
-            prices.sort_unstable();
+            // Who has more mostly costs more.
+            let priced = self.capacity_whole.by_cpu().map(|id| (cheapest[id], id));
+            let mut prices: Vec<(HourlyPrice, TypeId)> = Vec::with_capacity(self.types.len());
+            prices.extend(priced.filter(|(price, id)| *price != NOT_SOLD && allowed.contains(*id)));
+            prices.sort();
             prices.into()
         })
     }
@@ -199,7 +212,8 @@ impl TypeIndex {
         let known = &mut self.worked_out.borrow_mut().rooms;
         let taking = Taking { names: resources.names().to_vec(), landing };
         answer(known, &taking, LISTS_MAX, || {
-            Rc::new(Rooms::of(&self.allocatable, resources, &taking.landing))
+            let types = (&self.allocatable_whole, self.types.len());
+            Rc::new(Rooms::of(types, resources, &taking.landing))
         })
     }
 
@@ -207,12 +221,16 @@ impl TypeIndex {
     pub(crate) fn capacities(&self, name: &ResourceName) -> Rc<Steps> {
         let known = &mut self.worked_out.borrow_mut().capacities;
         answer(known, name, LISTS_MAX, || {
-            let amount = |t: &Arc<InstanceType>| {
-                let is_nodes = name.as_str() == "nodes";
-                let amount = if is_nodes { 1 } else { t.capacity.get(name.as_str()) };
-                i64::try_from(amount).unwrap_or(i64::MAX)
+            let is_nodes = name.as_str() == "nodes";
+            let by_amount = self.capacity_whole.by_amount(name.as_str()).filter(|_| !is_nodes);
+            let sorted: Vec<(i64, TypeId)> = match by_amount {
+                Some(sorted) => {
+                    let signed = |amount: u64| i64::try_from(amount).unwrap_or(i64::MAX);
+                    sorted.iter().map(|(amount, id)| (signed(*amount), *id)).collect()
+                }
+                None => self.types.ids().map(|id| (i64::from(is_nodes), id)).collect(),
             };
-            Rc::new(Steps::ascending(self.types.iter().map(amount).collect()))
+            Rc::new(Steps::ascending(&sorted))
         })
     }
 }

@@ -54,7 +54,7 @@ impl Universe {
             if let Some(own) = asked.filter(|requirement| !requirement.is_complement()) {
                 texts.extend(own.values().iter().map(Value::clone));
             }
-            for requirement in offers[source.offer].index.distinct(label.as_str()).iter() {
+            for (requirement, _) in offers[source.offer].index.said(label.as_str()).iter() {
                 match (asked, requirement) {
                     (Some(requirement), Some(one)) => {
                         texts.extend(

@@ -4,9 +4,12 @@ use std::collections::BTreeSet;
 
 use model::{Bytes, Millicores, ResourceName, Resources};
 
-use crate::index::{
-    id::{TypeId, kind},
-    table::Table,
+use crate::{
+    index::{
+        id::{TypeId, kind},
+        table::Table,
+    },
+    scheduling::launchable::offer::Types,
 };
 
 /// Amounts by place. Negative is what an overcommitted node has left.
@@ -23,7 +26,8 @@ impl ResourceIndex {
     pub(crate) fn of<'a>(requests: impl IntoIterator<Item = &'a Resources>) -> Self {
         let mut names: BTreeSet<&str> = ["cpu", "memory", "ephemeral-storage", "pods"].into();
         for resources in requests {
-            names.extend(resources.iter().map(|(name, _)| name));
+            let requested = resources.extended.iter().filter(|(_, amount)| 0 < **amount);
+            names.extend(requested.map(|(name, _)| name.as_str()));
         }
         Self { names: names.into_iter().filter_map(|name| ResourceName::new(name).ok()).collect() }
     }
@@ -55,56 +59,84 @@ impl ResourceIndex {
     }
 }
 
+/// Instance types by how much they have of a resource, the least first.
+pub(crate) type ByAmount = Vec<(u64, TypeId)>;
+
 /// What instance types have of every resource that any of them has.
 #[derive(Debug, Default)]
 pub(crate) struct Whole {
     /// CPU, memory, disk, pods.
-    common: Table<kind::Type, [u64; 4]>,
-    /// By resource.
-    extended: Vec<(ResourceName, Table<kind::Type, u64>)>,
+    common: [ByAmount; 4],
+    extended: Vec<(ResourceName, ByAmount)>,
 }
 
 impl<'r> FromIterator<&'r Resources> for Whole {
     fn from_iter<I: IntoIterator<Item = &'r Resources>>(item: I) -> Self {
-        let resources: Vec<&Resources> = item.into_iter().collect();
+        let resources: Table<kind::Type, &Resources> = item.into_iter().collect();
         let names: BTreeSet<&ResourceName> =
             resources.iter().flat_map(|amounts| amounts.extended.keys()).collect();
-        let of_name = |name: &ResourceName| {
-            resources
-                .iter()
-                .map(|resources| resources.extended.get(name).copied().unwrap_or_default())
-                .collect()
-        };
-        let common = |resources: &&Resources| {
-            [resources.cpu.0, resources.memory.0, resources.ephemeral_storage.0, resources.pods]
+        let mut order: Vec<TypeId> = resources.ids().collect();
+        let mut by_amount = |amount: &dyn Fn(&Resources) -> u64| -> ByAmount {
+            let mut sorted: ByAmount =
+                order.iter().map(|id| (amount(resources[*id]), *id)).collect();
+            sorted.sort_by_key(|(amount, _)| *amount);
+            // Who has more of one resource mostly has more of the next: that is nearly sorted then.
+            order.clear();
+            order.extend(sorted.iter().map(|(_, id)| *id));
+            sorted
         };
         Self {
-            common: resources.iter().map(common).collect(),
-            extended: names.into_iter().map(|name| (name.clone(), of_name(name))).collect(),
+            common: [
+                by_amount(&|resources| resources.cpu.0),
+                by_amount(&|resources| resources.memory.0),
+                by_amount(&|resources| resources.ephemeral_storage.0),
+                by_amount(&|resources| resources.pods),
+            ],
+            extended: names
+                .into_iter()
+                .map(|name| (name.clone(), by_amount(&|resources| resources.get(name.as_str()))))
+                .collect(),
         }
     }
 }
 
 impl Whole {
+    /// All types by how much they have of the resource `name`; `None` if none of them has any.
+    pub(crate) fn by_amount(&self, name: &str) -> Option<&ByAmount> {
+        let [cpu, memory, ephemeral_storage, pods] = &self.common;
+        match name {
+            "cpu" => Some(cpu),
+            "memory" => Some(memory),
+            "ephemeral-storage" => Some(ephemeral_storage),
+            "pods" => Some(pods),
+            name => {
+                let mut extended = self.extended.iter();
+                extended.find(|(known, _)| known.as_str() == name).map(|(_, sorted)| sorted)
+            }
+        }
+    }
+
+    /// The types that have less CPU first.
+    pub(crate) fn by_cpu(&self) -> impl Iterator<Item = TypeId> {
+        let [cpu, ..] = &self.common;
+        cpu.iter().map(|(_, id)| *id)
+    }
+
     /// The smallest amount of each resource that any of `chosen` has; what one of them lacks is
     /// zero.
-    pub(crate) fn smallest(&self, chosen: &[TypeId]) -> Resources {
-        let mut common = chosen.iter().map(|id| self.common[*id]);
-        let mut least = common.next().unwrap_or_default();
-        for numbers in common {
-            least.iter_mut().zip(numbers).for_each(|(least, number)| *least = number.min(*least));
-        }
-        let extended = self.extended.iter().filter_map(|(name, column)| {
-            let least = chosen.iter().map(|id| &column[*id]).min()?;
-            (0 < *least).then(|| (name.clone(), *least))
-        });
-        let [cpu, memory, ephemeral_storage, pods] = least;
+    pub(crate) fn smallest(&self, chosen: &Types) -> Resources {
+        let least = |sorted: &ByAmount| {
+            let first = sorted.iter().find(|(_, id)| chosen.contains(*id));
+            first.map_or(0, |(amount, _)| *amount)
+        };
+        let extended = self.extended.iter().map(|(name, sorted)| (name.clone(), least(sorted)));
+        let [cpu, memory, ephemeral_storage, pods] = self.common.each_ref().map(least);
         Resources {
             cpu: Millicores(cpu),
             memory: Bytes(memory),
             ephemeral_storage: Bytes(ephemeral_storage),
             pods,
-            extended: extended.collect(),
+            extended: extended.filter(|(_, least)| 0 < *least).collect(),
         }
     }
 }
@@ -157,10 +189,12 @@ mod tests {
         let plain = Resources { pods: 5, cpu: Millicores(7), ..Resources::default() };
         let whole: Whole = [&gpu, &plain].into_iter().collect();
         let [first, second] = [0, 1].map(TypeId::nth);
-        assert_eq!(whole.smallest(&[first]), gpu);
-        assert_eq!(whole.smallest(&[second]), plain);
-        assert_eq!(whole.smallest(&[first, second]), Resources { pods: 5, ..Resources::default() });
-        assert_eq!(whole.smallest(&[]), Resources::default());
+        let chosen = |ids: &[TypeId]| Types::of(2, |id| ids.contains(&id));
+        assert_eq!(whole.smallest(&chosen(&[first])), gpu);
+        assert_eq!(whole.smallest(&chosen(&[second])), plain);
+        let both = whole.smallest(&chosen(&[first, second]));
+        assert_eq!(both, Resources { pods: 5, ..Resources::default() });
+        assert_eq!(whole.smallest(&chosen(&[])), Resources::default());
     }
 
     #[test]

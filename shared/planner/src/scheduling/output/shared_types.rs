@@ -4,7 +4,6 @@ use std::{collections::BTreeMap, rc::Rc, sync::Arc};
 
 use model::{InstanceTypeName, Resources, Values, requirement::Value};
 
-use super::Draft;
 use crate::{
     index::id::{OfferId, TypeId},
     scheduling::launchable::{offer::Types, type_index::TypeIndex},
@@ -22,41 +21,43 @@ pub(super) struct SharedTypes {
 }
 
 impl SharedTypes {
-    /// Those that are kept are the first of those that are possible.
-    fn of(index: &TypeIndex, draft: &Draft) -> Self {
+    /// Of the types that are `possible`, of which the first are `kept`.
+    fn of(index: &TypeIndex, possible: &[TypeId], kept: &Types) -> Self {
         let names = |types: &[TypeId]| -> Arc<[InstanceTypeName]> {
             types.iter().map(|id| index.names[*id].1.clone()).collect()
         };
-        let possible = names(&draft.possible);
-        let kept = if draft.kept.len() == draft.possible.len() {
-            Arc::clone(&possible)
-        } else {
-            names(&draft.kept)
-        };
-        let mut bits = Types::empty(index.types.len());
-        bits.extend(draft.kept.iter().copied());
+        let first = super::kept(possible);
+        let possible_names = names(possible);
+        let is_all = first.len() == possible.len();
+        let mut values = Vec::with_capacity(first.len());
+        values.extend(kept.iter().map(|id| Value::clone(&index.names[id].0)));
         Self {
-            kept,
-            values: bits.iter().map(|id| Value::clone(&index.names[id].0)).collect(),
-            possible,
-            capacity: index.capacity_whole.smallest(&draft.kept),
-            allocatable: index.allocatable_whole.smallest(&draft.kept),
+            kept: if is_all { Arc::clone(&possible_names) } else { names(first) },
+            values: Values::of_sorted(values),
+            possible: possible_names,
+            capacity: index.capacity_whole.smallest(kept),
+            allocatable: index.allocatable_whole.smallest(kept),
         }
     }
 }
 
-/// Lists so far: by the types that are possible, cheapest first, and how many of them are kept.
+/// Lists so far, by the types that are possible, cheapest first.
 #[derive(Debug, Default)]
-pub(super) struct SharedTypesTable(BTreeMap<(OfferId, Vec<TypeId>, usize), Rc<SharedTypes>>);
+pub(super) struct SharedTypesTable(BTreeMap<(OfferId, Vec<TypeId>), Rc<SharedTypes>>);
 
 impl SharedTypesTable {
-    /// What claims share that are as `draft` says, of the offer with this number and its types.
+    /// What claims share that may become the types that are `possible`, of which the first are `kept`, of
+    /// the offer with this number and its types.
     pub(super) fn of(
         &mut self,
         (offer, index): (OfferId, &TypeIndex),
-        draft: &Draft,
+        possible: Vec<TypeId>,
+        kept: &Types,
     ) -> Rc<SharedTypes> {
-        let key = (offer, draft.possible.clone(), draft.kept.len());
-        Rc::clone(self.0.entry(key).or_insert_with(|| Rc::new(SharedTypes::of(index, draft))))
+        let known = self.0.entry((offer, possible));
+        let of_key = |(_, possible): &(OfferId, Vec<TypeId>)| {
+            Rc::new(SharedTypes::of(index, possible, kept))
+        };
+        Rc::clone(known.or_insert_with_key(of_key))
     }
 }

@@ -97,9 +97,12 @@ impl<'a> Problem<'a> {
             }
         }
         state.ports = self.ports.map(|_| Rc::default());
-        let now = self.demand.now.iter().map(|pod| self.demand.pods[*pod].key.clone().into_owned());
-        let demanded: BTreeSet<PodKey> = now.collect();
-        self.count_load(&mut state, load, &demanded);
+        if !load.is_empty() {
+            let now = self.demand.now.iter();
+            let demanded: BTreeSet<PodKey> =
+                now.map(|pod| self.demand.pods[*pod].key.clone().into_owned()).collect();
+            self.count_load(&mut state, load, &demanded);
+        }
         self.start = state;
     }
 

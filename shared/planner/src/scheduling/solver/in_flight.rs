@@ -173,28 +173,14 @@ impl Run<'_, '_> {
         roomy: &Types,
         targets: &[SetId],
     ) -> Option<(Joined, Types)> {
+        if let [target] = targets {
+            return self.narrowed(number, roomy, *target);
+        }
+        let template = self.in_flight[number].template;
         let goes = targets.iter().filter_map(|target| {
-            let problem = &mut *self.problem;
-            let claim = &self.in_flight[number];
-            let template = &problem.templates[claim.template];
-            let mut types = roomy.clone();
-            if *target != claim.set {
-                types.keep(&problem.offers[template.offer].allowed(&problem.sets, *target));
-            }
-            if types.is_empty() || !template.unmet(&types, *target, &problem.sets).is_empty() {
-                return None;
-            }
-            let (template, before) = (claim.template, claim.held.clone());
-            match self.hold(template, *target, &types, &before) {
-                Hold::These(held) => {
-                    let price = (1 < targets.len())
-                        .then(|| self.cheapest(template, *target, &types))
-                        .flatten();
-                    let is_priced = price.is_some();
-                    Some((!is_priced, price, Joined { set: *target, held }, types))
-                }
-                Hold::Wait | Hold::Nowhere => None,
-            }
+            let (joined, types) = self.narrowed(number, roomy, *target)?;
+            let price = self.cheapest(template, *target, &types);
+            Some((price.is_none(), price, joined, types))
         });
         let mut goes: Vec<_> = goes.collect();
         if 1 < goes.len() {
@@ -203,6 +189,30 @@ impl Run<'_, '_> {
             goes.rotate_left(shift);
         }
         goes.into_iter().next().map(|(_, _, joined, types)| (joined, types))
+    }
+
+    /// What the claim becomes with the requirements `target`, and the types that are left of `roomy`.
+    fn narrowed(
+        &mut self,
+        number: ClaimId,
+        roomy: &Types,
+        target: SetId,
+    ) -> Option<(Joined, Types)> {
+        let problem = &mut *self.problem;
+        let claim = &self.in_flight[number];
+        let template = &problem.templates[claim.template];
+        let mut types = roomy.clone();
+        if target != claim.set {
+            types.keep(&problem.offers[template.offer].allowed(&problem.sets, target));
+        }
+        if types.is_empty() || !template.unmet(&types, target, &problem.sets).is_empty() {
+            return None;
+        }
+        let (template, before) = (claim.template, claim.held.clone());
+        match self.hold(template, target, &types, &before) {
+            Hold::These(held) => Some((Joined { set: target, held }, types)),
+            Hold::Wait | Hold::Nowhere => None,
+        }
     }
 
     fn join(&mut self, pod: &Pod, number: ClaimId, joined: Joined) {

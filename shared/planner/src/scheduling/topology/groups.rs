@@ -71,8 +71,22 @@ impl Filter {
 pub(crate) enum Namespaces {
     /// Every one.
     All,
-    /// These.
+    /// This one.
+    One(Namespace),
+    /// These, which are none or several.
     Of(BTreeSet<Namespace>),
+}
+
+impl From<BTreeSet<Namespace>> for Namespaces {
+    fn from(mut names: BTreeSet<Namespace>) -> Self {
+        match (names.len(), names.pop_first()) {
+            (1, Some(name)) => Self::One(name),
+            (_, first) => {
+                names.extend(first);
+                Self::Of(names)
+            }
+        }
+    }
 }
 
 /// One rule.
@@ -127,14 +141,21 @@ impl Asked<'_> {
     }
 }
 
+impl Namespaces {
+    /// Whether pods of `namespace` are meant.
+    fn have(&self, namespace: &Namespace) -> bool {
+        match self {
+            Self::All => true,
+            Self::One(name) => name == namespace,
+            Self::Of(names) => names.contains(namespace),
+        }
+    }
+}
+
 impl Group {
-    /// Whether a pod of `namespace` with `labels` is meant.
-    pub(crate) fn selects(&self, namespace: &Namespace, labels: &BTreeMap<String, String>) -> bool {
-        let is_there = match &self.namespaces {
-            Namespaces::All => true,
-            Namespaces::Of(names) => names.contains(namespace),
-        };
-        is_there && self.selector.as_ref().is_some_and(|selector| selector.selects(labels))
+    /// Whether a pod with `labels` is meant if its namespace is.
+    fn selects(&self, labels: &BTreeMap<String, String>) -> bool {
+        self.selector.as_ref().is_some_and(|selector| selector.selects(labels))
     }
 }
 
@@ -144,8 +165,9 @@ pub(crate) struct Groups {
     pub(crate) all: Table<kind::Group, Group>,
     /// By fingerprint.
     numbers: BTreeMap<u64, Vec<GroupId>>,
-    /// By a label that is asked for: the groups that ask for it first of all.
-    by_label: BTreeMap<String, BTreeMap<String, Vec<GroupId>>>,
+    /// By a label that is asked for: the groups that ask for it first of all, and whether they ask for
+    /// nothing else.
+    by_label: BTreeMap<String, BTreeMap<String, Vec<(GroupId, bool)>>>,
     /// Those that ask for no label with certain values.
     others: Vec<GroupId>,
 }
@@ -173,8 +195,11 @@ impl Groups {
         match listed.next() {
             Some(selector_expression) => {
                 let values = self.by_label.entry(selector_expression.key.clone()).or_default();
+                let is_all = asked.selector.is_some_and(|selector| {
+                    !selector.is_invalid && selector.expressions.len() == 1
+                });
                 for value in &selector_expression.values {
-                    values.entry(value.clone()).or_default().push(number);
+                    values.entry(value.clone()).or_default().push((number, is_all));
                 }
             }
             None => self.others.push(number),
@@ -189,9 +214,13 @@ impl Groups {
         labels: &BTreeMap<String, String>,
     ) -> Vec<GroupId> {
         let asked = labels.iter().filter_map(|(key, value)| self.by_label.get(key)?.get(value));
-        let likely = asked.flatten().chain(&self.others).copied();
-        let mut groups: Vec<GroupId> =
-            likely.filter(|number| self.all[*number].selects(namespace, labels)).collect();
+        let others = self.others.iter().map(|number| (*number, false));
+        let likely = asked.flatten().copied().chain(others);
+        let is_meant = |(number, is_all): &(GroupId, bool)| {
+            let group = &self.all[*number];
+            group.namespaces.have(namespace) && (*is_all || group.selects(labels))
+        };
+        let mut groups: Vec<GroupId> = likely.filter(is_meant).map(|(number, _)| number).collect();
         groups.sort_unstable();
         groups
     }

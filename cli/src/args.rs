@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Parser, Subcommand, ValueEnum};
 
+use crate::manifests::Depth;
+
 /// Karpenter without the controller.
 ///
 /// Journeyman launches, replaces and removes the nodes of an Amazon EKS cluster from AWS Lambda functions,
@@ -78,6 +80,29 @@ pub struct CompletionsArgs {
     pub shell: clap_complete::Shell,
 }
 
+/// Manifests by kubectl's own options.
+#[derive(Clone, Debug, Default, clap::Args)]
+pub struct MoreManifests {
+    /// Manifests as kubectl is given them: a file, a directory, or `-`, several times or with commas.
+    #[arg(short = 'f', long = "filename", value_name = "DIR|FILE", value_delimiter = ',')]
+    pub filenames: Vec<PathBuf>,
+    /// Read directories with all that are in them.
+    #[arg(short = 'R', long)]
+    pub recursive: bool,
+}
+
+impl MoreManifests {
+    /// Those that were `named` without an option, and these.
+    pub fn after(&self, named: &[PathBuf]) -> Vec<PathBuf> {
+        [named, &self.filenames].concat()
+    }
+
+    /// How deep directories are read.
+    pub const fn depth(&self) -> Depth {
+        Depth::of(self.recursive)
+    }
+}
+
 /// Karpenter's settings that concern all nodes.
 #[derive(Clone, Debug, Default, clap::Args)]
 pub struct NodeSettingsArgs {
@@ -98,9 +123,9 @@ pub struct RenderArgs {
     /// NodePool, EC2NodeClass and perhaps a NodeClaim: files, directories, or `-`.
     #[arg(value_name = "DIR|FILE")]
     pub manifests: Vec<PathBuf>,
-    /// Read directories with all that are in them.
-    #[arg(short = 'R', long)]
-    pub recursive: bool,
+    /// More of them, as kubectl takes them.
+    #[command(flatten)]
+    pub more: MoreManifests,
     /// EC2's answers about instance types; see `catalog`. The built-in ones otherwise.
     #[arg(long, value_name = "DIR")]
     pub from: Option<PathBuf>,
@@ -204,9 +229,9 @@ pub struct SimulateArgs {
     /// The same as an option.
     #[arg(long = "manifests", value_name = "DIR|FILE", num_args = 1..)]
     pub more_manifests: Vec<PathBuf>,
-    /// Read directories with all that are in them.
-    #[arg(short = 'R', long)]
-    pub recursive: bool,
+    /// More of them, as kubectl takes them.
+    #[command(flatten)]
+    pub more: MoreManifests,
     /// What happens when: a YAML file; see examples/scenarios.
     #[arg(long, value_name = "FILE")]
     pub scenario: Option<PathBuf>,
@@ -242,10 +267,11 @@ pub enum Format {
 #[expect(clippy::struct_excessive_bools, reason = "each is a switch of its own")]
 pub struct PlanArgs {
     /// Cluster objects as YAML or JSON: files, directories, or `-`.
-    #[arg(value_name = "DIR|FILE", required_unless_present = "live", conflicts_with = "live")]
+    #[arg(value_name = "DIR|FILE", required_unless_present_any = ["live", "filenames"],
+        conflicts_with = "live")]
     pub manifests: Vec<PathBuf>,
     /// Read the cluster of the current kubeconfig with `kubectl get`. Nothing is changed.
-    #[arg(long)]
+    #[arg(long, conflicts_with = "filenames")]
     pub live: bool,
     /// With --live: the kubeconfig's context to read instead of the current one.
     #[arg(long, value_name = "NAME")]
@@ -253,9 +279,9 @@ pub struct PlanArgs {
     /// With --live: another kubectl.
     #[arg(long, value_name = "PATH", requires = "live", hide = true)]
     pub kubectl: Option<PathBuf>,
-    /// Read directories with all that are in them.
-    #[arg(short = 'R', long)]
-    pub recursive: bool,
+    /// More of them, as kubectl takes them.
+    #[command(flatten)]
+    pub more: MoreManifests,
     /// Instance types as nodes have them, with offerings and prices, as JSON. Otherwise the built-in
     /// list prices of us-west-2, as nodes of each EC2NodeClass would have them.
     #[arg(long, value_name = "FILE")]

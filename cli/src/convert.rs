@@ -5,19 +5,20 @@ use std::{io::Write, path::PathBuf};
 use api::convert::{ConversionSettings, to_v1};
 
 use crate::{
+    args::MoreManifests,
     error::Error,
-    manifests::{self, BadInput, Depth},
+    manifests::{self, BadInput},
 };
 
 /// Options of `convert`.
 #[derive(Clone, Debug, clap::Args)]
 pub struct ConvertArgs {
     /// Objects of any version: files, directories, or `-`. Other kinds stay as they are.
-    #[arg(value_name = "DIR|FILE", required = true)]
+    #[arg(value_name = "DIR|FILE", required_unless_present = "filenames")]
     pub manifests: Vec<PathBuf>,
-    /// Read directories with all that are in them.
-    #[arg(short = 'R', long)]
-    pub recursive: bool,
+    /// More of them, as kubectl takes them.
+    #[command(flatten)]
+    pub more: MoreManifests,
     /// The IAM role of nodes whose AWSNodeTemplate names no instance profile.
     #[arg(long, value_name = "NAME")]
     pub role: Option<String>,
@@ -27,7 +28,7 @@ pub struct ConvertArgs {
 /// printed.
 pub fn run(args: &ConvertArgs, out: &mut impl Write) -> Result<(), Error> {
     let settings = ConversionSettings { role: args.role.clone() };
-    let files = manifests::files(&args.manifests, Depth::of(args.recursive))?;
+    let files = manifests::files(&args.more.after(&args.manifests), args.more.depth())?;
     let texts: Vec<(&str, &str)> =
         files.iter().map(|file| (file.name.as_str(), file.text.as_str())).collect();
     let mut converted = to_v1(&texts, &settings);

@@ -17,8 +17,11 @@ pub fn run(args: &CrdsArgs, out: &mut impl Write) -> io::Result<()> {
     for (name, text) in files() {
         match &args.directory {
             Some(directory) => {
-                fs::create_dir_all(directory)?;
-                fs::write(directory.join(name), text)?;
+                let path = directory.join(name);
+                let written = fs::create_dir_all(directory).and_then(|()| fs::write(&path, text));
+                written.map_err(|error| {
+                    io::Error::new(error.kind(), format!("{}: {error}", path.display()))
+                })?;
             }
             None => out.write_all(text.as_bytes())?,
         }

@@ -8,7 +8,7 @@ use serde::Serialize;
 use serde_json::json;
 
 use crate::{
-    args::Format,
+    args::{Format, MoreManifests},
     error::Error,
     manifests::{self, BadInput, Depth},
     output::count,
@@ -18,11 +18,11 @@ use crate::{
 #[derive(Clone, Debug, clap::Args)]
 pub struct HashArgs {
     /// NodePools and EC2NodeClasses as the API server returns them: files, directories, or `-`.
-    #[arg(value_name = "DIR|FILE", required = true)]
+    #[arg(value_name = "DIR|FILE", required_unless_present = "filenames")]
     pub manifests: Vec<PathBuf>,
-    /// Read directories with all that are in them.
-    #[arg(short = 'R', long)]
-    pub recursive: bool,
+    /// More of them, as kubectl takes them.
+    #[command(flatten)]
+    pub more: MoreManifests,
     /// The cluster's certificate authority as nodes are given it, in base64.
     #[arg(long, value_name = "BASE64")]
     pub ca_bundle: Option<String>,
@@ -62,7 +62,7 @@ pub fn run(args: &HashArgs, out: &mut impl Write) -> Result<bool, Error> {
     if let Some(bundle) = &args.ca_bundle {
         check_base64(bundle)?;
     }
-    let stored = load(&args.manifests, Depth::of(args.recursive))?;
+    let stored = load(&args.more.after(&args.manifests), args.more.depth())?;
     let hashes = hashes(&stored, args.ca_bundle.as_deref().unwrap_or_default())?;
     if args.against.is_empty() {
         match args.output {
@@ -71,7 +71,7 @@ pub fn run(args: &HashArgs, out: &mut impl Write) -> Result<bool, Error> {
         }
         return Ok(false);
     }
-    let against = load(&args.against, Depth::of(args.recursive))?;
+    let against = load(&args.against, args.more.depth())?;
     if against.node_claims.is_empty() {
         let text = "--against has no NodeClaims: `kubectl get nodeclaims -o yaml` prints them";
         return Err(Error::Input(BadInput::one(text)));
@@ -276,7 +276,7 @@ spec:
             folder.join(name)
         };
         let args = HashArgs {
-            recursive: false,
+            more: MoreManifests::default(),
             manifests: vec![file("objects.yaml", MANIFESTS)],
             ca_bundle: None,
             against: claims.map(|text| file("claims.yaml", text)).into_iter().collect(),

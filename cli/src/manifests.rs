@@ -25,7 +25,7 @@ use simulator::{ClusterObject, StoryWorkload, StoryWorkloadKind};
 pub use self::input_file::{Depth, InputFile, files, text};
 use self::{
     dump::Dump,
-    input_file::{in_pieces, paths_in},
+    input_file::{Content, content, paths_in},
 };
 use crate::{output, workloads};
 
@@ -91,14 +91,10 @@ impl Read {
         for (path, is_named) in paths_in(paths, depth)? {
             let name = path.display().to_string();
             progress(&name);
-            match in_pieces(&path, &name)? {
-                Some(manifest)
-                    if manifest.problems.iter().all(|problem| problem.object.is_some()) =>
-                {
-                    read.add(manifest, is_named);
-                }
-                _ => {
-                    let file = InputFile { text: text(&path)?, name, is_named };
+            match content(&path, &name)? {
+                Content::List(manifest) => read.add(manifest, is_named),
+                Content::Text(text) => {
+                    let file = InputFile { name, text, is_named };
                     read.add(files::read(&file.text, &file.name), file.is_meant());
                 }
             }

@@ -20,7 +20,7 @@ use crate::{
     catalog::node_settings,
     cluster_facts,
     error::Error,
-    manifests::{BadInput, Depth},
+    manifests::BadInput,
 };
 
 /// What would be launched, and what it is worked out from.
@@ -48,7 +48,7 @@ pub fn run(args: &RenderArgs, out: &mut impl Write) -> Result<(), Error> {
     }
     if let [old, new] = args.diff.as_slice() {
         let with = |file: &PathBuf| {
-            let mut files = args.manifests.clone();
+            let mut files = args.more.after(&args.manifests);
             files.push(file.clone());
             rendered(args, &files)
         };
@@ -59,7 +59,7 @@ pub fn run(args: &RenderArgs, out: &mut impl Write) -> Result<(), Error> {
         }
         return Ok(());
     }
-    let rendered = rendered(args, &args.manifests)?;
+    let rendered = rendered(args, &args.more.after(&args.manifests))?;
     match args.output {
         Format::Text => text::write(&rendered, out)?,
         Format::Json => json::write(&rendered, out)?,
@@ -74,7 +74,7 @@ fn rendered(args: &RenderArgs, files: &[PathBuf]) -> Result<Rendered, Error> {
         return Err(BadInput::one("--cluster-facts: is missing").into());
     };
     let asked = input::Asked {
-        files: (files, Depth::of(args.recursive)),
+        files: (files, args.more.depth()),
         facts,
         from: args.from.as_deref(),
         node_pool: args.node_pool.as_deref(),

@@ -20,7 +20,7 @@ use simulator::{ClusterObject, Runner, Sim};
 use crate::{
     args::{Color, Format, SimulateArgs},
     error::Error,
-    manifests::{self, BadInput, Depth, Loaded},
+    manifests::{self, BadInput, Loaded},
     screen::Screen,
     simulate::{progress::Progress, scenario::Scenario, summary::Outcome, timeline::Timeline},
 };
@@ -93,7 +93,7 @@ fn load(args: &SimulateArgs) -> Result<Play, BadInput> {
         Some(path) => Some(Scenario::load(path)?),
         None => None,
     };
-    let paths = [args.manifests.as_slice(), &args.more_manifests].concat();
+    let paths = [args.more.after(&args.manifests), args.more_manifests.clone()].concat();
     if paths.is_empty() {
         let loaded = manifests::parse(&story::manifests())?;
         let scenario = match scenario {
@@ -103,7 +103,7 @@ fn load(args: &SimulateArgs) -> Result<Play, BadInput> {
         let title = "The built-in story: examples/story, in a simulated account and cluster.";
         return Ok(Play { loaded, scenario, title: title.to_owned() });
     }
-    let loaded = manifests::load(&paths, Depth::of(args.recursive))?;
+    let loaded = manifests::load(&paths, args.more.depth())?;
     let files: Vec<String> = paths.iter().map(|path| path.display().to_string()).collect();
     let title = format!("{}, in a simulated account and cluster.", files.join(", "));
     Ok(Play { loaded, scenario: scenario.unwrap_or_default(), title })

@@ -9,8 +9,9 @@ use std::{
 use api::objects::Object;
 
 use crate::{
+    args::MoreManifests,
     error::Error,
-    manifests::{self, Depth, Read},
+    manifests::{self, Read},
     output::count,
     screen::Screen,
 };
@@ -19,16 +20,16 @@ use crate::{
 #[derive(Clone, Debug, clap::Args)]
 pub struct ValidateArgs {
     /// Manifests: files, directories, or `-`.
-    #[arg(value_name = "DIR|FILE", required = true)]
+    #[arg(value_name = "DIR|FILE", required_unless_present = "filenames")]
     pub manifests: Vec<PathBuf>,
-    /// Read directories with all that are in them.
-    #[arg(short = 'R', long)]
-    pub recursive: bool,
+    /// More of them, as kubectl takes them.
+    #[command(flatten)]
+    pub more: MoreManifests,
 }
 
 /// Prints every problem and a summary. `true`: nothing is wrong.
 pub fn run(args: &ValidateArgs, screen: Screen, out: &mut impl Write) -> Result<bool, Error> {
-    let files = manifests::files(&args.manifests, Depth::of(args.recursive))?;
+    let files = manifests::files(&args.more.after(&args.manifests), args.more.depth())?;
     let read = Read::of(&files);
     let problems = read.problems();
     for problem in &problems {

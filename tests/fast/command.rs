@@ -9,7 +9,7 @@
 use std::path::PathBuf;
 
 use journeyman::{
-    args::{Format, SimulateArgs},
+    args::{Format, MoreManifests, SimulateArgs},
     error::Error,
     simulate::{SimulateExit, run},
 };
@@ -17,9 +17,9 @@ use tests::repository;
 
 fn arguments() -> SimulateArgs {
     SimulateArgs {
-        recursive: false,
         manifests: Vec::new(),
         more_manifests: Vec::new(),
+        more: MoreManifests::default(),
         scenario: None,
         seed: 1,
         duration: None,

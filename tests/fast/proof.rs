@@ -16,8 +16,8 @@ use std::{
 
 use journeyman::{
     args::{
-        Format, MinValuesPolicyFlag, NodeSettingsArgs, PlanArgs, PlanFormat, PreferencePolicyFlag,
-        RenderArgs,
+        Format, MinValuesPolicyFlag, MoreManifests, NodeSettingsArgs, PlanArgs, PlanFormat,
+        PreferencePolicyFlag, RenderArgs,
     },
     hash::{self, HashArgs},
     plan, render,
@@ -148,7 +148,7 @@ fn faults(
                 manifests: vec![manifests],
                 ca_bundle: entry.scenario.flags.get("ca-bundle").cloned(),
                 against: Vec::new(),
-                recursive: false,
+                more: MoreManifests::default(),
                 strict: false,
                 output: Format::Json,
             };

@@ -2,12 +2,13 @@
 
 use std::{
     fs, io,
-    io::Read as _,
+    io::{Read, Seek as _, Write as _},
     path::{Path, PathBuf},
 };
 
 use api::files::{ListReader, Manifest};
 use model::api_version::{AWS_V1, KARPENTER_V1};
+use tempfile::SpooledTempFile;
 
 use super::BadInput;
 
@@ -76,30 +77,62 @@ pub(super) fn paths_in(paths: &[PathBuf], depth: Depth) -> Result<Vec<(PathBuf, 
 
 /// How much of a large file is in memory.
 const PIECE_BYTES: u64 = 1 << 20;
+/// What can be read only once is kept in memory up to so many bytes, and what is more on disk.
+const KEPT_BYTES_MAX: usize = 8 << 20;
 
-/// What a file holds, if that is a list in JSON: a saved cluster has a hundred megabytes of text. What can
-/// be read only once is not tried.
-pub(super) fn in_pieces(path: &Path, name: &str) -> Result<Option<Manifest>, BadInput> {
-    if path == Path::new("-") || !path.is_file() {
-        return Ok(None);
-    }
-    let file = fs::File::open(path).map_err(|error| unreadable(path, &error))?;
+/// What a file holds.
+pub(super) enum Content {
+    /// A list in JSON, read without its text: a saved cluster has a hundred megabytes of it.
+    List(Manifest),
+    /// Anything else.
+    Text(String),
+}
+
+/// Reads a file, or standard input for `-`. What turns out late to be no such list is read once more; what
+/// can be read only once is kept for that.
+pub(super) fn content(path: &Path, name: &str) -> Result<Content, BadInput> {
+    let cause = |error| unreadable(path, &error);
+    let mut input: Box<dyn Read> = if is_stdin(path) {
+        Box::new(io::stdin().lock())
+    } else {
+        Box::new(fs::File::open(path).map_err(cause)?)
+    };
+    let is_once = is_stdin(path) || !path.is_file();
+    let mut kept = is_once.then(|| SpooledTempFile::new(KEPT_BYTES_MAX));
     let mut reader = ListReader::new(name);
     let mut piece = Vec::new();
-    loop {
+    let manifest = loop {
         piece.clear();
-        let read = (&file).take(PIECE_BYTES).read_to_end(&mut piece);
-        if read.map_err(|error| unreadable(path, &error))? == 0 {
-            return Ok(reader.finish());
+        let read = input.by_ref().take(PIECE_BYTES).read_to_end(&mut piece).map_err(cause)?;
+        if read == 0 {
+            break reader.finish();
         }
+        kept.as_mut().map_or(Ok(()), |kept| kept.write_all(&piece)).map_err(cause)?;
         if reader.add(&piece).is_none() {
-            return Ok(None);
+            break None;
+        }
+    };
+    match (manifest, kept) {
+        (Some(manifest), _) if manifest.problems.iter().all(|problem| problem.object.is_some()) => {
+            Ok(Content::List(manifest))
+        }
+        (_, None) => text(path).map(Content::Text),
+        (_, Some(mut kept)) => {
+            let mut text = String::new();
+            kept.rewind().map_err(cause)?;
+            kept.chain(input).read_to_string(&mut text).map_err(cause)?;
+            Ok(Content::Text(text))
         }
     }
 }
 
 fn files_in(path: &Path, depth: Depth) -> Result<Vec<PathBuf>, BadInput> {
     if !path.is_dir() {
+        let text = path.to_string_lossy();
+        if !path.exists() && ["http://", "https://"].iter().any(|scheme| text.starts_with(scheme)) {
+            let cure = format!("`curl -sL {text} | journeyman … -f -` reads it");
+            return Err(BadInput::one(format!("{text}: is not fetched from there: {cure}")));
+        }
         return Ok(vec![path.to_owned()]);
     }
     let mut paths = Vec::new();
@@ -138,12 +171,16 @@ fn walk(folder: &Path, depth: Depth, found: &mut Vec<PathBuf>) -> Result<(), Bad
 
 /// The text of a file, or of standard input for `-`.
 pub fn text(path: &Path) -> Result<String, BadInput> {
-    if path == Path::new("-") {
+    if is_stdin(path) {
         let mut text = String::new();
         let read = io::stdin().read_to_string(&mut text);
         return read.map(|_| text).map_err(|error| unreadable(path, &error));
     }
     fs::read_to_string(path).map_err(|error| unreadable(path, &error))
+}
+
+fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
 }
 
 fn unreadable(path: &Path, error: &io::Error) -> BadInput {

@@ -23,7 +23,7 @@ use model::{
 use super::{live, progress::Progress};
 use crate::{
     args::PlanArgs,
-    manifests::{BadInput, Depth, Read},
+    manifests::{BadInput, Read},
 };
 
 /// Objects by kind, in the order of the input.
@@ -61,9 +61,9 @@ pub(super) fn load(args: &PlanArgs, progress: &Progress) -> Result<Loaded, BadIn
         return Ok(loaded);
     }
     progress.says("reading");
-    let depth = Depth::of(args.recursive);
     let says = |name: &str| progress.says(format!("reading {name}"));
-    of(Read::of_paths(&args.manifests, depth, says)?)
+    let paths = args.more.after(&args.manifests);
+    of(Read::of_paths(&paths, args.more.depth(), says)?)
 }
 
 /// What manifests hold. A text that is none as a whole is bad input; an object that is malformed is

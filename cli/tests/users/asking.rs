@@ -1,6 +1,8 @@
-//! `hash` and `catalog`.
+//! What is asked of the command: `hash`, `catalog`, help, and where manifests are.
 
-use crate::{CLASS, POOL, folder, run};
+use std::fs;
+
+use crate::{CLASS, POOL, deployment, folder, run, run_with};
 
 #[test]
 fn d16_hashes_say_whose_they_are() {
@@ -75,7 +77,7 @@ fn w6_the_facts_that_render_wants_can_be_filled_in() {
     run(&folder, "render --help").says(&["--cluster-facts-template"]);
     let template = run(&folder, "render --cluster-facts-template");
     assert_eq!(template.json()["_endpoint"], "cluster.endpoint");
-    std::fs::write(folder.join("facts"), &template.out).expect("facts of the test");
+    fs::write(folder.join("facts"), &template.out).expect("facts of the test");
     run(&folder, "render class.yaml pool.yaml --cluster-facts facts --type m7i.large")
         .says(&["my-cluster"]);
 }
@@ -121,6 +123,82 @@ fn w8_help_says_what_the_program_is_and_directories_are_read_with_all_in_them() 
 }
 
 #[test]
+fn manifests_are_named_as_for_kubectl() {
+    let files = [("in/class.yaml", CLASS), ("in/deeper/pool.yaml", POOL)];
+    let folder = folder("filename", &files);
+    let facts = run(&folder, "render --cluster-facts-template").out;
+    fs::write(folder.join("facts.json"), facts).expect("a file of the test");
+    let both = "-f in/class.yaml --filename in/deeper/pool.yaml";
+    for (words, code) in [
+        (format!("plan {both}"), 0),
+        ("plan -f in/class.yaml,in/deeper/pool.yaml".to_owned(), 0),
+        ("plan in/class.yaml -f in/deeper".to_owned(), 0),
+        ("plan -R -f in".to_owned(), 0),
+        (format!("validate {both}"), 0),
+        (format!("hash {both}"), 0),
+        (format!("convert {both}"), 0),
+        (format!("simulate {both} --duration 1m"), 0),
+        (format!("plan --live {both}"), 2),
+        ("plan".to_owned(), 2),
+        ("validate".to_owned(), 2),
+    ] {
+        let answer = run(&folder, &words);
+        assert_eq!(answer.code, Some(code), "{words}: {}", answer.complaints);
+        if code == 0 && words.starts_with("plan") {
+            answer.says(&["EC2NodeClass default: a subnet in every zone"]);
+        }
+    }
+    let rendered = run(&folder, &format!("render {both} --cluster-facts facts.json"));
+    rendered.is_silent_about(&["unexpected argument", "there is no NodePool"]);
+    run(&folder, "plan -f https://example.com/pool.yaml").complains(&[
+        "https://example.com/pool.yaml: is not fetched",
+        "`curl -sL https://example.com/pool.yaml | journeyman … -f -`",
+    ]);
+    let piped = run_with(
+        &folder,
+        "plan -f - -f in/class.yaml",
+        &format!("{POOL}---\n{}", deployment("web", 2)),
+    );
+    assert_eq!(piped.code, Some(0), "{}", piped.complaints);
+    piped.says(&["default/web"]);
+}
+
+#[test]
+fn standard_input_is_read_as_a_file_is() {
+    let pod = |index: u32, cpu: &str| {
+        format!(
+            r#"{{"apiVersion": "v1", "kind": "Pod", "metadata": {{"name": "p{index}", "uid": "{index}",
+            "annotations": {{"a": "{}"}}}}, "spec": {{"containers": [{{"name": "m", "resources":
+            {{"requests": {{"cpu": "{cpu}"}}}}}}]}}}}"#,
+            "x".repeat(100_000)
+        )
+    };
+    let list = |pods: &[String], end: &str| {
+        format!(r#"{{"apiVersion": "v1", "kind": "List", "items": [{}]{end}"#, pods.join(",\n"))
+    };
+    let pods: Vec<String> = (0..100).map(|index| pod(index, "1")).collect();
+    let wrong: Vec<String> = pods.iter().cloned().chain([pod(100, "1O")]).collect();
+    // More than is kept in memory; the second is found out to be no list at its very end.
+    for (text, shown) in [
+        (list(&pods, "}"), "100 pods that kube-scheduler"),
+        (list(&pods, ""), "not valid YAML: unclosed bracket"),
+        (list(&wrong, "}"), "Pod p100: spec.containers[0].resources.requests.cpu"),
+        (format!("# YAML\n{}", list(&pods, "}")), "100 pods that kube-scheduler"),
+    ] {
+        let folder = folder("stdin", &[("in.json", &text)]);
+        let (file, piped) = (run(&folder, "plan in.json"), run_with(&folder, "plan -f -", &text));
+        assert!(
+            (format!("{}{}", file.out, file.complaints)).contains(shown),
+            "{shown}: {}\n{}",
+            file.out,
+            file.complaints
+        );
+        assert_eq!((&piped.out, piped.code), (&file.out, file.code));
+        assert_eq!(piped.complaints.replace("-:", "in.json:"), file.complaints);
+    }
+}
+
+#[test]
 fn w8_shells_can_complete_the_command() {
     let folder = folder("w8", &[]);
     for (shell, text) in [
@@ -148,8 +226,8 @@ fn w10_an_unreachable_cluster_is_said_in_one_line() {
     use std::os::unix::fs::PermissionsExt as _;
     let folder = folder("w10", &[("kubectl", UNREACHABLE)]);
     let program = folder.join("kubectl");
-    let permissions = std::fs::Permissions::from_mode(0o755);
-    std::fs::set_permissions(&program, permissions).expect("a program of the test");
+    let permissions = fs::Permissions::from_mode(0o755);
+    fs::set_permissions(&program, permissions).expect("a program of the test");
     let answer = run(&folder, "plan --live --kubectl ./kubectl");
     assert_eq!(answer.code, Some(2));
     assert_eq!(

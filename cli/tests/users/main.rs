@@ -5,8 +5,10 @@
 
 use std::{
     fs,
+    io::Write as _,
     path::{Path, PathBuf},
     process::Command,
+    thread,
 };
 
 mod asking;
@@ -104,9 +106,32 @@ pub(crate) fn folder(name: &str, files: &[(&str, &str)]) -> PathBuf {
 
 /// Runs `journeyman` with `words`, which are parted by spaces, in `folder`.
 pub(crate) fn run(folder: &Path, words: &str) -> Answer {
+    answer(command(folder, words))
+}
+
+/// The same with `input` on standard input, through a pipe.
+pub(crate) fn run_with(folder: &Path, words: &str, input: &str) -> Answer {
+    let mut command = command(folder, words);
+    let (reader, mut writer) = std::io::pipe().expect("a pipe");
+    command.stdin(reader);
+    let input = input.to_owned();
+    // Who refuses what it reads does not read all of it.
+    let writing = thread::spawn(move || drop(writer.write_all(input.as_bytes())));
+    let answer = answer(command);
+    writing.join().expect("the input was written");
+    answer
+}
+
+fn command(folder: &Path, words: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_journeyman"));
     command.args(words.split(' ')).current_dir(folder);
+    command
+}
+
+fn answer(mut command: Command) -> Answer {
     let output = command.output().expect("the command runs");
+    // The command keeps the other end of a pipe open.
+    drop(command);
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
     Answer { out: text(output.stdout), complaints: text(output.stderr), code: output.status.code() }
 }

@@ -17,7 +17,7 @@ use std::io::{self, Write};
 
 use jiff::Timestamp;
 use model::{Plan, facts::Facts, policies::Policies};
-use planner::Launches;
+use planner::{KnownTypes, Launches};
 use serde::Serialize;
 
 use self::{progress::Progress, rounds::Round};
@@ -173,7 +173,13 @@ fn plan(args: &PlanArgs, facts: &Facts, mut remarks: Remarks) -> Planned {
     let plan = if is_waiting { Plan::default() } else { planner::provision(facts) };
     let later = if is_waiting { Vec::new() } else { rounds::after(facts, &plan, args.rounds) };
     remarks.left_out.extend(unseen(facts));
-    Planned { plan, is_waiting, fixed: planner::launches(facts), later, remarks }
+    Planned {
+        plan,
+        is_waiting,
+        fixed: planner::launches(facts, &KnownTypes::default()),
+        later,
+        remarks,
+    }
 }
 
 /// Pods that kube-scheduler may still find a place for.

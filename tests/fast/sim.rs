@@ -41,6 +41,8 @@ mod sabotage;
 mod settings;
 #[path = "sim/sizes.rs"]
 mod sizes;
+#[path = "sim/static_pools.rs"]
+mod static_pools;
 #[path = "sim/stories.rs"]
 mod stories;
 #[path = "sim/storm.rs"]

@@ -6,7 +6,6 @@ use model::{
     facts::{ClassOffer, Facts, Surroundings},
     ledger::Snapshot,
     policies::Policies,
-    problem::Rule,
 };
 
 use super::{expand, input::Loaded, offers::Offers};
@@ -27,11 +26,6 @@ pub(super) fn of(
         know_price(claim, &offers);
     }
     let mut node_pools = loaded.node_pools;
-    for pool in &mut node_pools {
-        // The deployed functions launch none of their nodes. Here it is shown what they are, behind the
-        // gate StaticCapacity.
-        pool.problems.retain(|problem| problem.rule != Rule::StaticPool);
-    }
     node_pools.sort_by(|a, b| a.name.cmp(&b.name));
     let mut daemon_sets = loaded.daemon_sets;
     daemon_sets.sort_by(|a, b| a.key.cmp(&b.key));

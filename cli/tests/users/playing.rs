@@ -66,7 +66,7 @@ fn d11_static_pools_are_not_passed_over_in_silence() {
     let pool = POOL.replace("spec:\n  template", "spec:\n  replicas: 2\n  template");
     let folder = folder("d11", &[("class.yaml", CLASS), ("pool.yaml", &pool)]);
     let played = run(&folder, "simulate --manifests . --duration 2m");
-    played.says(&["NodePool general: not supported yet: spec.replicas (static pools)"]);
+    played.says(&["NodePool general: spec.replicas: the feature gate StaticCapacity is closed"]);
 }
 
 /// A cluster of one half-empty node and one with two pods, as `kubectl get -o yaml` saves it.

@@ -67,6 +67,23 @@ pub(crate) async fn commit(
     Ok(Committed::All(parent))
 }
 
+/// What was made of two plans, one after the other.
+pub(crate) fn both(first: Option<Plan>, then: Option<Plan>) -> Option<Plan> {
+    let (first, mut plan) = match (first, then) {
+        (Some(first), Some(then)) => (first, then),
+        (first, then) => return first.or(then),
+    };
+    plan.promises.splice(0..0, first.promises);
+    plan.changes.splice(0..0, first.changes);
+    plan.placements.splice(0..0, first.placements);
+    for (id, command) in first.started {
+        plan.started.entry(id).or_insert(command);
+    }
+    plan.ended.extend(first.ended);
+    plan.decisions.splice(0..0, first.decisions);
+    Some(plan)
+}
+
 fn identity(commit: &Commit, at: &Invocation) -> CommitId {
     let claims = commit.promised.iter().chain(&commit.changed);
     let mut text: Vec<String> =

@@ -20,7 +20,7 @@ use ports::{Adapters, Invocation, Ledger as _, NodeClaims as _};
 
 use crate::{
     Error, KnownOffers, Report, Settings,
-    commit::{ATTEMPTS_MAX, Committed, Decided, commit},
+    commit::{ATTEMPTS_MAX, Committed, Decided, both, commit},
     observe::{Sources, ledger_only},
     pass::{is_time_up, sooner},
     pulse::{Beating, Pass, Start, wake},
@@ -108,23 +108,6 @@ async fn pass<A: Adapters>(
     }
     let waiting = waits.then(|| at.after(WAITING));
     Ok(Pass { report, end: end(sooner(waiting, note.and_then(PulseNote::time)), note) })
-}
-
-/// What was made of two plans, one after the other.
-fn both(first: Option<Plan>, then: Option<Plan>) -> Option<Plan> {
-    let (first, mut plan) = match (first, then) {
-        (Some(first), Some(then)) => (first, then),
-        (first, then) => return first.or(then),
-    };
-    plan.promises.splice(0..0, first.promises);
-    plan.changes.splice(0..0, first.changes);
-    plan.placements.splice(0..0, first.placements);
-    for (id, command) in first.started {
-        plan.started.entry(id).or_insert(command);
-    }
-    plan.ended.extend(first.ended);
-    plan.decisions.splice(0..0, first.decisions);
-    Some(plan)
 }
 
 /// Carries commands on whose replacements are there, or will never be. Brings what was done, and the ledger
@@ -216,13 +199,17 @@ async fn wake_for<A: Adapters>(
     }
 }
 
-/// What is to be done first: what must go, nodes that are kept free for nothing, then what was found a while
-/// ago, then a new look.
+/// What is to be done first: what must go, what static pools have too many, nodes that are kept free for
+/// nothing, then what was found a while ago, then a new look.
 fn decide(facts: &Facts, offers: &KnownOffers) -> Step {
     let options = Options { types: offers.types.clone(), ..Options::deployed() };
     let forced = planner::forced(facts);
     if !forced.is_empty() {
         return Step { plan: forced, basis: Basis::Claims };
+    }
+    let surplus = planner::scaled_down(facts);
+    if !surplus.is_empty() {
+        return Step { plan: surplus, basis: Basis::Both };
     }
     let freed = disruption::freed(facts);
     if !freed.is_empty() {

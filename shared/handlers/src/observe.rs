@@ -79,6 +79,7 @@ impl<A: Adapters> Sources<'_, A> {
         daemon_sets.sort_by(|a, b| a.key.cmp(&b.key));
         let nodes = nodes.into_iter().map(|node| (node.name.clone(), node)).collect();
         malformed.extend(surrounded.malformed);
+        malformed.extend(node_pools.iter().filter_map(|pool| left_alone(pool, policies)));
         let surroundings = surrounded.surroundings;
         let facts = Facts {
             nodes,
@@ -177,6 +178,15 @@ fn hold_back_refused(facts: &mut Facts, at: &Invocation) {
         let problem = |rule| Problem { weight: Weight::Unusable, field: String::new(), rule };
         pool.problems.extend(rule.map(problem));
     }
+}
+
+/// That nobody keeps the nodes of a static pool, where that is so.
+fn left_alone(pool: &NodePool, policies: Policies) -> Option<Malformed> {
+    let is_left_alone = pool.replicas.is_some() && !policies.static_capacity;
+    is_left_alone.then(|| Malformed {
+        object: format!("NodePool {}", pool.name),
+        problem: "spec.replicas: the feature gate StaticCapacity is closed".to_owned(),
+    })
 }
 
 /// The classes that pools name, by name.

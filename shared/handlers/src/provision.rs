@@ -16,7 +16,7 @@ use ports::{Adapters, Clock as _, Cluster as _, Invocation, Ledger as _, PodSele
 
 use crate::{
     Error, KnownOffers, Report, Settings,
-    commit::{ATTEMPTS_MAX, Committed, Decided, commit},
+    commit::{ATTEMPTS_MAX, Committed, Decided, both, commit},
     observe::Sources,
     pulse::{Beating, Pass, Start, wake},
 };
@@ -142,6 +142,7 @@ async fn pass<A: Adapters>(
     let interval = ports.settings.poll_interval;
     let read = start.head.counters;
     let waiting = waiting_pods(ports).await?;
+    let fixed = static_pools(ports).await?;
     // Pods of a node that is given up need another one before they wait for it.
     let any_given_up = start.pulse.served.departures < read.departures;
     let last = start.pulse.note;
@@ -151,16 +152,17 @@ async fn pass<A: Adapters>(
         PassEnd { read: Some(read), next_at: Some(next_at), note }
     };
     let nothing = |note| Pass { report: Report::default(), end: again(note) };
-    if waiting.is_empty() && !any_given_up {
+    let is_known = |is_settled| {
+        last.is_some_and(|note| {
+            note.digest == seen(&waiting, &fixed, is_settled, read)
+                && (is_settled || at.now.duration_since(note.at) < LOOK_AGAIN_AFTER)
+        })
+    };
+    let nobody_asks = waiting.is_empty() && fixed.is_empty() && !any_given_up;
+    if nobody_asks || is_known(true) || is_known(false) {
         return Ok(nothing(last));
     }
-    if let Some(note) = last
-        && note.digest == seen(&waiting, read)
-        && at.now.duration_since(note.at) < LOOK_AGAIN_AFTER
-    {
-        return Ok(nothing(last));
-    }
-    if ports.last_look.covers(&waiting, read, at.now) {
+    if fixed.is_empty() && ports.last_look.covers(&waiting, read, at.now) {
         return Ok(nothing(last));
     }
     if any_given_up && let Some(until) = ports.last_look.rests_until(at.now) {
@@ -171,52 +173,96 @@ async fn pass<A: Adapters>(
     let (waiting, now) =
         if any_given_up { (waiting, at.now) } else { gathered(ports, waiting, at).await? };
     let at = &Invocation { now, ..at.clone() };
-    let (report, counters) = look(ports, at).await?;
+    let Outcome { report, counters, has_all_replicas } = look(ports, at).await?;
     let Some(counters) = counters else {
         let next_at = Some(at.after(BUSY));
         return Ok(Pass { report, end: PassEnd { read: Some(read), next_at, note: last } });
     };
     ports.last_look.keep(&waiting, counters, any_given_up, at.now);
-    if waiting.is_empty() {
+    if waiting.is_empty() && fixed.is_empty() {
         return Ok(Pass { report, end: again(last) });
     }
-    let digest = seen(&waiting, counters);
-    let known = last.filter(|note| note.digest == digest);
-    let since = known.map_or(at.now, |note| note.since);
+    let digest = seen(&waiting, &fixed, waiting.is_empty() && has_all_replicas, counters);
+    let known = last.filter(|note| waiting.is_empty() || note.digest == digest);
+    let now_if_asked = if waiting.is_empty() { Timestamp::UNIX_EPOCH } else { at.now };
+    let since = known.map_or(now_if_asked, |note| note.since);
     Ok(Pass { report, end: again(Some(PulseNote { digest, at: at.now, since })) })
 }
 
-/// Looks at the whole cluster and promises what is missing. Brings the counters after the commit; `None`
-/// where others committed first each time.
+/// What a look came to.
+struct Outcome {
+    report: Report,
+    /// After the commit; `None` where others committed first each time.
+    counters: Option<Counters>,
+    /// Whether every static pool has its replicas, or they are promised.
+    has_all_replicas: bool,
+}
+
+/// Looks at the whole cluster and promises what is missing: first the nodes of static pools, which pods may
+/// go onto, then those for pods.
 async fn look<A: Adapters>(
     ports: &ProvisionPorts<'_, A>,
     at: &Invocation,
-) -> Result<(Report, Option<Counters>), Error> {
+) -> Result<Outcome, Error> {
     let ProvisionPorts { cluster, catalog, discovery, ledger, mailbox, offers, settings, .. } =
         *ports;
     let policies = settings.policies;
     let sources = Sources::<A> { cluster, catalog, discovery, offers, policies };
     let snapshot = ledger.snapshot(&at.cluster).await?;
     let (mut facts, malformed) = sources.facts(snapshot, at).await?;
-    for _ in 0..ATTEMPTS_MAX {
-        let plan = planner::provision_with(&facts, &offers.types);
+    let (mut done, mut has_all_replicas, mut overtaken) = (None, true, 0);
+    while overtaken < ATTEMPTS_MAX {
+        let fixed = planner::launches(&facts, &offers.types);
+        for note in fixed.notes.iter().filter(|_| policies.static_capacity) {
+            tracing::info!(note = %note, "a static pool does not get its replicas");
+        }
+        has_all_replicas = fixed.notes.is_empty();
+        let is_first = !fixed.promises.is_empty();
+        let plan = if is_first {
+            fixed.plan(&facts)
+        } else {
+            planner::provision_with(&facts, &offers.types)
+        };
         let decided = Decided::of(&plan, Basis::Arrivals);
-        if let Committed::All(counters) = commit(ledger, &facts, &decided, at).await? {
-            if !plan.promises.is_empty() {
-                wake(mailbox, &[Function::Launch], counters, at).await;
+        match commit(ledger, &facts, &decided, at).await? {
+            Committed::All(counters) => {
+                if !plan.promises.is_empty() {
+                    wake(mailbox, &[Function::Launch], counters, at).await;
+                }
+                done = both(done, Some(plan));
+                if !is_first {
+                    let report = Report { plan: done, malformed };
+                    return Ok(Outcome { report, counters: Some(counters), has_all_replicas });
+                }
             }
-            return Ok((Report { plan: Some(plan), malformed }, Some(counters)));
+            Committed::Overtaken => overtaken += 1,
         }
         // What others promised is in the ledger. What they saw of the cluster was seen here, too.
         facts.ledger = ledger.snapshot(&at.cluster).await?;
     }
-    Ok((Report { plan: None, malformed }, None))
+    Ok(Outcome { report: Report { plan: done, malformed }, counters: None, has_all_replicas })
 }
 
-/// What a look was about: the pods that wait, and what happened to claims so far.
-fn seen(waiting: &[Pod], counters: Counters) -> u64 {
+/// The static pools and what they ask for, where they are kept.
+async fn static_pools<A: Adapters>(ports: &ProvisionPorts<'_, A>) -> Result<Vec<String>, Error> {
+    if !ports.settings.policies.static_capacity {
+        return Ok(Vec::new());
+    }
+    let pools = ports.cluster.node_pools().await?.items;
+    let asked = pools.iter().filter_map(|pool| {
+        let limit = pool.limits.0.get("nodes");
+        let may_launch = !pool.is_deleting && pool.problems.is_empty();
+        Some(format!("{} {} {limit:?} {may_launch}", pool.name, pool.replicas?))
+    });
+    Ok(asked.collect())
+}
+
+/// What a look was about: the pods that wait, the static pools, and what happened to claims so far; and whether
+/// all of that came to an end.
+fn seen(waiting: &[Pod], fixed: &[String], is_settled: bool, counters: Counters) -> u64 {
     let pods = waiting.iter().map(|pod| format!("{} {}", pod.key, pod.uid));
-    let text: Vec<String> = pods.chain([counters.to_string()]).collect();
+    let end = format!("{counters} {is_settled}");
+    let text: Vec<String> = pods.chain(fixed.iter().cloned()).chain([end]).collect();
     digest(text.join("\n").as_bytes())
 }
 

@@ -83,13 +83,8 @@ pub enum Allowed {
 }
 
 /// Gates that decide something which no function carries out.
-const WITHOUT_EFFECT: [&str; 5] = [
-    "NodeRepair",
-    "PodDeletionCostManagement",
-    "StaticCapacity",
-    "TerminateFirstDrift",
-    "TerminateFirstRepair",
-];
+const WITHOUT_EFFECT: [&str; 3] =
+    ["NodeRepair", "PodDeletionCostManagement", "TerminateFirstRepair"];
 
 /// The gates that functions carry out, by name.
 pub fn gates() -> impl Iterator<Item = &'static str> {

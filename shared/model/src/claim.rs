@@ -71,6 +71,8 @@ pub enum DeletionReason {
     NodeClaimDeleted,
     /// A method of disruption found it.
     Disrupted(DisruptionReason),
+    /// Its static NodePool has more nodes than `replicas`.
+    Overprovisioned,
     /// Its node did not join in time.
     NotRegistered,
     /// A reason that this release does not know: another one gave the claim up, and that counts.
@@ -79,7 +81,7 @@ pub enum DeletionReason {
 
 impl DeletionReason {
     /// All that this release gives.
-    pub const ALL: [Self; 11] = [
+    pub const ALL: [Self; 12] = [
         Self::SpotInterrupted,
         Self::InstanceEnded,
         Self::ReservationEnding,
@@ -90,6 +92,7 @@ impl DeletionReason {
         Self::Disrupted(DisruptionReason::Drifted),
         Self::Disrupted(DisruptionReason::Underutilized),
         Self::Disrupted(DisruptionReason::Unhealthy),
+        Self::Overprovisioned,
         Self::NotRegistered,
     ];
 
@@ -103,6 +106,7 @@ impl DeletionReason {
             Self::NodeDeleted => "NodeDeleted",
             Self::NodeClaimDeleted => "NodeClaimDeleted",
             Self::Disrupted(reason) => reason.as_str(),
+            Self::Overprovisioned => "Overprovisioned",
             Self::NotRegistered => "RegistrationTimeout",
             Self::NotUnderstood => "NotUnderstood",
         }

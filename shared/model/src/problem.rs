@@ -52,8 +52,6 @@ pub enum Rule {
     },
     /// The object's own status says that it is not ready.
     NotReady(NotReady),
-    /// Of a NodePool: the deployed functions launch no nodes for `spec.replicas`.
-    StaticPool,
     /// Of an object that cannot be read: why. What the model holds of it is what could be read.
     Unreadable(String),
 }
@@ -84,7 +82,7 @@ impl Problem {
 
 impl fmt::Display for Problem {
     /// `spec.weight: must be 1 to 100, not 0`; of what is not supported yet: `not supported yet:
-    /// spec.replicas (static pools)`.
+    /// spec.kubelet.maxPods as an expression`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self { weight, field, rule } = self;
         match (weight, field.as_str()) {
@@ -106,7 +104,6 @@ impl fmt::Display for Rule {
                 write!(f, "its last launch was refused, the next is tried at {until}: {reason}")
             }
             Self::NotReady(why) => f.write_str(&why.in_detail()),
-            Self::StaticPool => f.write_str("(static pools)"),
             Self::Unreadable(why) => write!(f, "it cannot be read: {why}"),
         }
     }
@@ -134,12 +131,13 @@ mod tests {
         assert_eq!(weight.to_string(), "spec.weight: must be 1 to 100, not 0");
         let whole = Problem::unusable("", "it is empty");
         assert_eq!(whole.to_string(), "it is empty");
-        let replicas = Problem {
+        let expression = Problem {
             weight: Weight::Unsupported,
-            field: "spec.replicas".to_owned(),
-            rule: Rule::StaticPool,
+            field: "spec.kubelet.maxPods".to_owned(),
+            rule: "as an expression".into(),
         };
-        assert_eq!(replicas.to_string(), "not supported yet: spec.replicas (static pools)");
+        let text = "not supported yet: spec.kubelet.maxPods as an expression";
+        assert_eq!(expression.to_string(), text);
         assert_eq!(
             Problem::in_words([&weight, &whole]),
             "spec.weight: must be 1 to 100, not 0; it is empty"

@@ -13,7 +13,7 @@ use model::{
     repair,
 };
 
-use crate::{Violation, commands, world::World};
+use crate::{Violation, commands, static_pools, world::World};
 
 pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violation>) {
     let mut names: BTreeSet<&NodeClaimName> = BTreeSet::new();
@@ -44,6 +44,7 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violati
             DeletionReason::Expired => not_expired(world, stored),
             DeletionReason::NodeDeleted => not_deleted(world, stored),
             DeletionReason::NodeClaimDeleted => not_asked_to_go(world, stored),
+            DeletionReason::Overprovisioned => static_pools::not_too_many(world, stored),
             DeletionReason::Disrupted(_) if world.is_being_replaced(&stored.name) => {
                 commands::not_replaced(world, plan, &stored.name)
             }

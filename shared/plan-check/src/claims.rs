@@ -26,7 +26,8 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violati
         if ledger.contains_key(&claim.name) {
             violations.push(Violation::ClaimExists(claim.name.clone()));
         }
-        if promise.claim.pods.is_empty() {
+        let is_static = world.is_static(&claim.node_pool);
+        if claim.pods.is_empty() && !is_static {
             violations.push(Violation::ClaimForNothing(claim.name.clone()));
         }
         for why in not_new(claim) {
@@ -88,8 +89,10 @@ fn check_pool(world: &World<'_>, claim: &NodeClaim, violations: &mut Vec<Violati
     if pool.is_deleting {
         violations.push(unusable("is being deleted".to_owned()));
     }
-    if pool.replicas.is_some() {
+    if pool.replicas.is_some() && !claim.pods.is_empty() {
         violations.push(unusable("is static and takes no pending pods".to_owned()));
+    } else if pool.replicas.is_some() && !world.facts.policies.static_capacity {
+        violations.push(unusable("is static, and the gate StaticCapacity is closed".to_owned()));
     }
     if let Some(problem) = pool.problems.first() {
         violations.push(unusable(format!("is not ready: {problem}")));

@@ -23,6 +23,7 @@ mod pods;
 mod ports;
 mod reservations;
 mod room;
+mod static_pools;
 mod topology;
 mod violation;
 mod volumes;
@@ -86,6 +87,7 @@ pub fn violations(facts: &Facts, plan: &Plan) -> Vec<Violation> {
     topology::check(&world, &crowd, &mut violations);
     reservations::check(&world, plan, &mut violations);
     limits::check(&world, plan, &mut violations);
+    static_pools::check(&world, plan, &mut violations);
     changes::check(&world, plan, &mut violations);
     violations
 }

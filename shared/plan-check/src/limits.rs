@@ -32,6 +32,9 @@ fn check_pool(
     promised: &[&NodeClaim],
     violations: &mut Vec<Violation>,
 ) {
+    if world.is_static(&pool.name) {
+        return check_nodes(world, pool, promised.len(), violations);
+    }
     let owned = owned(world, &pool.name);
     let nodes = u64::try_from(owned.len() + promised.len()).unwrap_or(u64::MAX);
     let promised = promised.iter().map(|claim| largest(world, claim));
@@ -50,6 +53,32 @@ fn check_pool(
                 limit: format_amount(name, *limit),
             });
         }
+    }
+}
+
+/// Of the limits of a static pool only that on nodes counts, and nodes that are being given up count against
+/// it (specification of disruption §3.6 and §5.2).
+fn check_nodes(
+    world: &World<'_>,
+    pool: &NodePool,
+    promised: usize,
+    violations: &mut Vec<Violation>,
+) {
+    let Some((resource, limit)) = pool.limits.0.iter().find(|(name, _)| name.as_str() == "nodes")
+    else {
+        return;
+    };
+    let claims = world.facts.ledger.claims.values();
+    let there = claims.filter(|claim| claim.node_pool == pool.name).count();
+    let used = u64::try_from(there + promised).unwrap_or(u64::MAX);
+    if *limit < used {
+        let name = resource.as_str();
+        violations.push(Violation::Limit {
+            node_pool: pool.name.clone(),
+            resource: name.to_owned(),
+            used: format_amount(name, used),
+            limit: format_amount(name, *limit),
+        });
     }
 }
 

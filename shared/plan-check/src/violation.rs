@@ -190,6 +190,14 @@ pub enum Violation {
     /// A promised claim that no pod needs.
     #[error("claim {0} is promised for no pod")]
     ClaimForNothing(NodeClaimName),
+    /// Nodes of a static pool that are not what its `replicas` say.
+    #[error("static NodePool {node_pool}: {why}")]
+    Replicas {
+        /// The pool.
+        node_pool: NodePoolName,
+        /// What is wrong.
+        why: String,
+    },
     /// More claims than a cluster takes.
     #[error("with this plan there are {claims} claims, and a cluster has at most {claims_max}")]
     TooManyClaims {

@@ -113,6 +113,12 @@ impl<'a> World<'a> {
         named.filter_map(|name| self.instance_type(claim, name)).collect()
     }
 
+    /// Whether the pool has `replicas`, and its nodes are kept.
+    pub(crate) fn is_static(&self, pool: &NodePoolName) -> bool {
+        let pool = self.pools.get(pool);
+        self.facts.policies.static_capacity && pool.is_some_and(|pool| pool.replicas.is_some())
+    }
+
     /// Whether the claim goes, now or once something took its place.
     pub(crate) fn is_ending(&self, claim: &NodeClaim) -> bool {
         claim.is_deleting()

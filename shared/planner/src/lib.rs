@@ -63,5 +63,5 @@ pub use scheduling::{
     facts::buffer::virtual_pods,
     launchable::known::KnownTypes,
     provision::{PreparedFacts, Solved, provision, provision_with},
-    static_pool::{Launches, launches},
+    static_pool::{Launches, launches, scaled_down},
 };

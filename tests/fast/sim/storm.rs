@@ -66,14 +66,26 @@ fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))
 }
 
+/// Plays `seeds` worlds, or as many as the environment says. What fails names its seed.
+pub(crate) fn play_seeds(seeds: u64, outcome: impl Fn(u64) -> Result<(), String> + Sync) {
+    if let Some(seed) = variable("JOURNEYMAN_SEED") {
+        panic!("seed {seed}: {:?}", outcome(seed));
+    }
+    let seeds = variable("JOURNEYMAN_SEEDS").unwrap_or(seeds);
+    let failures = failures(seeds, outcome);
+    println!("{seeds} worlds played");
+    let count = failures.len();
+    assert!(failures.is_empty(), "{count} of {seeds} worlds failed:\n{}", failures.join("\n"));
+}
+
 /// The seeds below `seeds` that failed, in order, with why. Worlds share nothing, so every core plays
 /// its part of them.
-fn failures(seeds: u64) -> Vec<String> {
+fn failures(seeds: u64, outcome: impl Fn(u64) -> Result<(), String> + Sync) -> Vec<String> {
     let cores = std::thread::available_parallelism().map_or(1, NonZero::get);
     let play_every = |first: u64| -> Vec<(u64, String)> {
         (first..seeds)
             .step_by(cores)
-            .filter_map(|seed| Some((seed, outcome(settings(seed)).err()?)))
+            .filter_map(|seed| Some((seed, outcome(seed).err()?)))
             .collect()
     };
     let mut failures: Vec<(u64, String)> = std::thread::scope(|scope| {
@@ -92,15 +104,7 @@ fn storms_leak_nothing_and_lose_nothing() {
         let outcome = play(&sim, minute(16), minute(60));
         panic!("{}\nseed {seed}: {outcome:?}", sim.trace().join("\n"));
     }
-    let seeds = variable("JOURNEYMAN_SEEDS").unwrap_or(SEEDS_DEFAULT);
-    let failures = failures(seeds);
-    println!("{seeds} storms played");
-    assert!(
-        failures.is_empty(),
-        "{} of {seeds} storms failed:\n{}",
-        failures.len(),
-        failures.join("\n")
-    );
+    play_seeds(SEEDS_DEFAULT, |seed| outcome(settings(seed)));
 }
 
 #[test]

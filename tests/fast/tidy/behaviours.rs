@@ -55,6 +55,7 @@ const TABLES: [Table; 3] = [
             ("BA", 36),
             ("DR", 24),
             ("SD", 13),
+            ("SP", 24),
         ],
     },
     Table {

@@ -9,7 +9,6 @@ use model::{
     condition::NotReady,
     duration,
     node_pool::{Limits, NodeClaimTemplate, NodePool},
-    problem::Rule,
     quantity::Quantity,
     resources,
 };
@@ -80,8 +79,7 @@ fn read_spec(field: &Field<'_>) -> Option<Spec> {
     let limits = limits_field.as_ref().map(read_limits).unwrap_or_default();
     let disruption = fields.get("disruption").map(|field| disruption::read(&field));
     let template = fields.require("template").and_then(|field| read_template(&field));
-    if let Some(field) = &replicas_field {
-        field.complain_unsupported(Rule::StaticPool);
+    if replicas_field.is_some() {
         if let Some(weight) = &weight_field {
             weight.complain("must not be set on a static pool (one with spec.replicas)");
         }

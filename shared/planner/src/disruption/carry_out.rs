@@ -35,16 +35,17 @@ pub fn observed(facts: &Facts) -> Plan {
 /// What there is to be given up for `reason`.
 #[must_use]
 pub fn look(facts: &Facts, reason: DisruptionReason, options: &Options) -> Found {
-    let answer = decide(facts, methods(reason), options);
+    let answer = decide(facts, methods(reason, facts.policies.static_capacity), options);
     let is_told = reason != DisruptionReason::Empty;
     let decision = is_told.then(|| decision(facts, reason, &answer));
     Found { command: answer.proposal.map(|proposal| proposal.command), decision }
 }
 
-/// Static pools have no replacements before they can be launched.
-const fn methods(reason: DisruptionReason) -> &'static [Method] {
+/// The methods that look for `reason`. Behind a closed gate, nobody keeps static pools.
+const fn methods(reason: DisruptionReason, keeps_static: bool) -> &'static [Method] {
     match reason {
         DisruptionReason::Empty => &[Method::Emptiness],
+        DisruptionReason::Drifted if keeps_static => &[Method::StaticDrift, Method::Drift],
         DisruptionReason::Drifted => &[Method::Drift],
         DisruptionReason::Underutilized => &[Method::MultiNode, Method::SingleNode],
         DisruptionReason::Unhealthy => &[Method::Repair],

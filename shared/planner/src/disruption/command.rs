@@ -15,15 +15,16 @@
 //!
 //! Karpenter: `pkg/controllers/disruption/queue.go`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use model::{
     ClaimPhase, CommandId, DeletionReason, Function, HourlyPrice, NodeClaim, NodeClaimName,
-    NodeName, Plan,
+    NodeName, NodePoolName, Plan,
     disruption::{Command, Method, Progress, REPLACEMENTS_WITHIN, Replacement},
     facts::Facts,
     ledger::{Decision, Rejected, Snapshot},
+    limits,
     plan::{Placement, Promise},
 };
 
@@ -33,7 +34,12 @@ use super::{
     decide::PreparedCluster,
     simulation::{Mode, NewNode},
 };
-use crate::{eviction::disrupted_taint, index::id::CandidateId, world::World};
+use crate::{
+    eviction::disrupted_taint, index::id::CandidateId, scheduling::static_pool, world::World,
+};
+
+/// Nodes of static pools that begin to be replaced at once: their commands and claims fit one commit.
+const ONE_BY_ONE_MAX: usize = limits::ITEMS_PER_COMMIT_MAX / 2;
 
 /// What carries out `command`, which holds on these very facts: its claims are given up, or its
 /// replacements promised; or why they cannot be.
@@ -46,6 +52,10 @@ pub fn begun(
     if command.replacements.is_empty() {
         let changes = given_up(facts, command);
         return Ok(Plan { parent, changes, ended: [id.clone()].into(), ..Plan::default() });
+    }
+    let is_of_template = |replacement: &Replacement| replacement.instance_types.is_empty();
+    if command.replacements.iter().all(is_of_template) {
+        return one_by_one(facts, command, options);
     }
     let mut prepared = PreparedCluster::of(facts, options);
     let (promises, placements) = prepared.replacements(command)?;
@@ -61,6 +71,34 @@ pub fn begun(
         decisions: vec![decision],
         ..Plan::default()
     })
+}
+
+/// Nodes of static pools are replaced each by itself: one that does not come holds back no other. What is
+/// more than fits one commit waits.
+///
+/// Karpenter: `pkg/controllers/disruption/staticdrift.go`, `ComputeCommands`.
+fn one_by_one(facts: &Facts, command: &Command, options: &Options) -> Result<Plan, Objection> {
+    let wanted = command.candidates.iter().zip(&command.replacements).take(ONE_BY_ONE_MAX);
+    let pools: Vec<&NodePoolName> =
+        wanted.clone().map(|(_, replacement)| &replacement.node_pool).collect();
+    let promises = static_pool::replacements(facts, &pools, &options.types);
+    let promises = promises.map_err(Objection::NoPromise)?;
+    let single =
+        |((candidate, replacement), promise): ((&NodeClaimName, &Replacement), &Promise)| {
+            let claims = vec![promise.claim.name.clone()];
+            let single = Command {
+                candidates: vec![candidate.clone()],
+                replacements: vec![replacement.clone()],
+                progress: Progress::Launching { since: facts.now, claims },
+                ..command.clone()
+            };
+            (CommandId::derived(&single), single)
+        };
+    let started: BTreeMap<CommandId, Command> = wanted.zip(&promises).map(single).collect();
+    let candidates = started.values().flat_map(|single| single.candidates.clone()).collect();
+    let decision = told(facts, &Command { candidates, ..command.clone() }, &promises);
+    let (parent, decisions) = (facts.ledger.head.counters, vec![decision]);
+    Ok(Plan { parent, promises, started, decisions, ..Plan::default() })
 }
 
 impl PreparedCluster<'_> {

@@ -5,12 +5,16 @@
 //! Karpenter: `pkg/controllers/static/{provisioning,deprovisioning}/controller.go`.
 
 use jiff::{SignedDuration, Timestamp};
-use model::{NodeClaim, NodeClaimName, Pod, Problem, facts::Facts, node_pool::NodePool};
+use model::{
+    ClaimPhase, DeletionReason, Function, NodeClaim, NodeClaimName, Plan, Pod, Problem,
+    facts::Facts, ledger::Decision, node_pool::NodePool,
+};
 
 use crate::{eviction::eviction_cost, world::World};
 
 mod launches;
 
+pub(crate) use launches::replacements;
 pub use launches::{Launches, launches};
 
 /// What a static pool needs to have its replicas.
@@ -37,25 +41,30 @@ pub(crate) enum Replicas {
 /// `replicas` or behind a closed gate.
 ///
 /// Given up first are claims without an instance, then empty nodes, then those whose pods cost
-/// least to move, and nodes with a pod that forbids it last. Claims that are being given up have
-/// left the pool, but their nodes still count against `limits.nodes`.
+/// least to move, and nodes with a pod that forbids it last. Claims that are being given up or replaced
+/// have left the pool, but their nodes still count against `limits.nodes`.
 pub(crate) fn replicas(facts: &Facts, pool: &NodePool) -> Option<Replicas> {
     let wanted = pool.replicas.filter(|_| facts.policies.static_capacity)?;
+    if pool.is_deleting {
+        return Some(Replicas::Unusable("the NodePool is being deleted".to_owned()));
+    }
     let claims: Vec<&NodeClaim> =
         facts.ledger.claims.values().filter(|claim| claim.node_pool == pool.name).collect();
-    let active: Vec<&NodeClaim> =
-        claims.iter().copied().filter(|claim| !claim.is_deleting()).collect();
+    // What takes the place of a claim is there already.
+    let replaced = facts.ledger.being_replaced();
+    let (pending, active): (Vec<&NodeClaim>, Vec<&NodeClaim>) = claims
+        .iter()
+        .copied()
+        .filter(|claim| !claim.is_deleting())
+        .partition(|claim| replaced.contains(&claim.name));
     let surplus = count(active.len()).saturating_sub(wanted);
     if surplus > 0 {
         return Some(Replicas::Surplus(given_up(facts, &active, surplus)));
     }
-    let missing = wanted.saturating_sub(count(active.len()));
-    if missing == 0 {
+    if wanted <= count(active.len() + pending.len()) {
         return Some(Replicas::Enough);
     }
-    if pool.is_deleting {
-        return Some(Replicas::Unusable("the NodePool is being deleted".to_owned()));
-    }
+    let missing = wanted.saturating_sub(count(active.len()));
     if !pool.problems.is_empty() {
         let why = format!("the NodePool cannot be used: {}", Problem::in_words(&pool.problems));
         return Some(Replicas::Unusable(why));
@@ -67,6 +76,32 @@ pub(crate) fn replicas(facts: &Facts, pool: &NodePool) -> Option<Replicas> {
         0 => Replicas::Limited { missing, nodes_max },
         granted => Replicas::Missing(granted),
     })
+}
+
+/// Gives up what static pools have beyond their `replicas`. Neither budgets nor pods hold that back. A
+/// claim whose launch may be under way goes once that is known, and no other in its place.
+///
+/// Karpenter: `pkg/controllers/static/deprovisioning/controller.go`.
+#[must_use]
+pub fn scaled_down(facts: &Facts) -> Plan {
+    let mut plan = Plan { parent: facts.ledger.head.counters, ..Plan::default() };
+    for pool in &facts.node_pools {
+        let Some(Replicas::Surplus(names)) = replicas(facts, pool) else { continue };
+        let claims = names.iter().filter_map(|name| facts.ledger.claims.get(name));
+        let claims: Vec<&NodeClaim> =
+            claims.filter(|claim| claim.phase != ClaimPhase::Promised).collect();
+        if claims.is_empty() {
+            continue;
+        }
+        let (wanted, nodes) = (pool.replicas.unwrap_or_default(), claims.len());
+        let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") };
+        let summary = format!("{}: {nodes} beyond its {wanted} replicas given up", pool.name);
+        let given_up =
+            |claim: &&NodeClaim| claim.given_up(DeletionReason::Overprovisioned, facts.now);
+        plan.changes.extend(claims.iter().map(given_up));
+        plan.decisions.push(Decision::about(claims, Function::Disrupt, facts.now, summary));
+    }
+    plan
 }
 
 fn count(len: usize) -> u64 {

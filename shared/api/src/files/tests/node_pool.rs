@@ -367,11 +367,10 @@ fn what_only_karpenter_refuses_stays_with_the_pool() {
 }
 
 #[test]
-fn static_pools_are_not_supported_yet() {
+fn static_pools_have_replicas_and_limit_nodes_alone() {
     let pool = good("  replicas: 3\n  limits: {nodes: 5}\n");
     assert_eq!(pool.replicas, Some(3));
-    expect!["not supported yet: spec.replicas (static pools)"]
-        .assert_eq(&Problem::in_words(&pool.problems));
+    assert_eq!(pool.problems, Vec::new());
     each(
         spec,
         &["replicas: 3\n  limits: {cpu: 5}", "replicas: 3\n  weight: 5"],

@@ -229,3 +229,49 @@ fn both_nodes_together_are_held_to_the_limits_of_their_pool() {
     let types = plan.promises[0].claim.instance_types.iter().map(InstanceTypeName::as_str);
     assert_eq!(types.collect::<Vec<_>>(), ["t.small"]);
 }
+
+/// A static pool with so many nodes, all of another hash than it has.
+fn fixed(nodes: usize) -> Facts {
+    let names: Vec<String> = (0..nodes).map(|index| format!("n{index}")).collect();
+    let nodes: Vec<(&str, &str)> = names.iter().map(|name| (name.as_str(), "t.large")).collect();
+    let mut facts = cluster(&nodes);
+    facts.policies.static_capacity = true;
+    let pool = &mut facts.node_pools[0];
+    pool.replicas = Some(names.len().try_into().unwrap());
+    pool.disruption.budgets = vec![budget(BudgetNodes::Percent(100))];
+    for claim in facts.ledger.claims.values_mut() {
+        claim.conditions.drifted = Some("NodePoolDrifted".to_owned());
+    }
+    facts
+}
+
+#[test]
+fn nodes_of_static_pools_are_replaced_each_by_itself() {
+    let facts = fixed(3);
+    let command = look(&facts, DisruptionReason::Drifted, &options()).command.unwrap();
+    let plan = begun(&facts, (&CommandId::derived(&command), &command), &options()).unwrap();
+    assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
+    assert_eq!((plan.started.len(), plan.promises.len()), (3, 3));
+    // One that does not come holds back no other.
+    let mut facts = committed(&facts, &plan);
+    let names: Vec<NodeClaimName> =
+        plan.promises.iter().map(|promise| promise.claim.name.clone()).collect();
+    facts.ledger.claims.remove(&names[0]);
+    replacement(&mut facts, &names[1]).phase = ClaimPhase::Initialized;
+    let then = after(&facts, 30);
+    assert_eq!((then.changes.len(), then.ended.len()), (1, 1));
+    let rolled_back = then.started.values().filter(|command| command.is_rolled_back());
+    assert_eq!(rolled_back.count(), 1);
+    // Behind a closed gate nobody keeps them.
+    facts.policies.static_capacity = false;
+    assert_eq!(look(&facts, DisruptionReason::Drifted, &options()).command, None);
+}
+
+#[test]
+fn more_nodes_of_static_pools_than_fit_one_commit_wait() {
+    let facts = fixed(60);
+    let command = look(&facts, DisruptionReason::Drifted, &options()).command.unwrap();
+    let plan = begun(&facts, (&CommandId::derived(&command), &command), &options()).unwrap();
+    assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
+    assert_eq!((plan.started.len(), plan.promises.len()), (50, 50));
+}

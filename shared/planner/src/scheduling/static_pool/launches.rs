@@ -4,11 +4,15 @@
 //! pool's template alone: no pod is for it, and of its limits only `limits.nodes` counts, which
 //! [`replicas`] has looked at.
 
-use std::iter;
+use std::{
+    collections::{BTreeMap, VecDeque},
+    iter,
+};
 
 use model::{
-    NodeClaimName, NodePoolName,
+    Function, HourlyPrice, NodeClaimName, NodePoolName, Plan,
     facts::Facts,
+    ledger::Decision,
     limits::NODES_PER_CLUSTER_MAX,
     node_pool::{Limits, NodePool},
     plan::{Promise, Reason},
@@ -37,9 +41,35 @@ pub struct Launches {
     pub notes: Vec<Reason>,
 }
 
+impl Launches {
+    /// What promises them, on these very facts.
+    #[must_use]
+    pub fn plan(self, facts: &Facts) -> Plan {
+        let mut by_pool: BTreeMap<&NodePoolName, Vec<&Promise>> = BTreeMap::new();
+        for promise in &self.promises {
+            by_pool.entry(&promise.claim.node_pool).or_default().push(promise);
+        }
+        let decision = |(pool, promises): (&NodePoolName, Vec<&Promise>)| {
+            let prices = promises.iter().map(|promise| promise.price);
+            let price = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
+            let replicas = facts.node_pools.iter().find(|known| known.name == *pool);
+            let replicas = replicas.and_then(|pool| pool.replicas).unwrap_or_default();
+            let count = promises.len();
+            let summary =
+                format!("{pool}: {count} of its {replicas} replicas, from ${price} per hour");
+            let claims = promises.iter().map(|promise| &promise.claim);
+            let decision = Decision::about(claims, Function::Provision, facts.now, summary);
+            Decision { price_after: Some(price), ..decision }
+        };
+        let decisions = by_pool.into_iter().map(decision).collect();
+        let parent = facts.ledger.head.counters;
+        Plan { parent, promises: self.promises, decisions, ..Plan::default() }
+    }
+}
+
 /// What the static pools of `facts` launch now.
 #[must_use]
-pub fn launches(facts: &Facts) -> Launches {
+pub fn launches(facts: &Facts, known: &KnownTypes) -> Launches {
     let (mut wanted, mut notes) = (Vec::new(), Vec::new());
     for pool in facts.node_pools.iter().filter(|pool| pool.replicas.is_some()) {
         let name = &pool.name;
@@ -54,19 +84,31 @@ pub fn launches(facts: &Facts) -> Launches {
             }
             Some(Replicas::Surplus(claims)) => {
                 let names: Vec<&str> = claims.iter().map(NodeClaimName::as_str).collect();
-                let what = "giving up nodes beyond its replicas, first of all";
-                format!("not supported yet: {what} {}", names.join(", "))
+                let what = "nodes beyond its replicas are given up:";
+                format!("{what} {}", names.join(", "))
             }
             Some(Replicas::Unusable(why)) => why,
             None => "it has replicas, and the feature gate StaticCapacity is closed".to_owned(),
         };
         notes.push(note(name, why));
     }
+    let promises = from_templates(facts, wanted, known, &mut notes);
+    Launches { promises, notes }
+}
+
+/// A claim of each pool's template for each node that is `wanted`; of a pool that gets fewer, `notes` say
+/// why.
+fn from_templates(
+    facts: &Facts,
+    wanted: Vec<(&NodePoolName, u64)>,
+    known: &KnownTypes,
+    notes: &mut Vec<Reason>,
+) -> Vec<Promise> {
     if wanted.is_empty() {
-        return Launches { promises: Vec::new(), notes };
+        return Vec::new();
     }
     let facts = facts_of_templates(facts, &wanted);
-    let mut problem = Problem::of(&facts, false, &KnownTypes::default());
+    let mut problem = Problem::of(&facts, false, known);
     let (mut in_flight, mut room) = (Vec::new(), room(&facts));
     for (name, missing) in wanted {
         let in_flight_claim = match from_template(&mut problem, name) {
@@ -84,11 +126,33 @@ pub fn launches(facts: &Facts) -> Launches {
         }
         in_flight.extend(iter::repeat_n(in_flight_claim, count));
     }
-    let plan = output::plan(
-        &mut problem,
-        &Solution { in_flight: in_flight.into_iter().collect(), ..Solution::default() },
-    );
-    Launches { promises: plan.promises, notes }
+    let solution = Solution { in_flight: in_flight.into_iter().collect(), ..Solution::default() };
+    output::plan(&mut problem, &solution).promises
+}
+
+/// A claim of its pool's template for each of `pools`, in their order; or why one of them cannot be
+/// promised.
+pub(crate) fn replacements(
+    facts: &Facts,
+    pools: &[&NodePoolName],
+    known: &KnownTypes,
+) -> Result<Vec<Promise>, String> {
+    let mut counts: BTreeMap<&NodePoolName, u64> = BTreeMap::new();
+    for pool in pools {
+        *counts.entry(pool).or_default() += 1;
+    }
+    let mut notes = Vec::new();
+    let promises = from_templates(facts, counts.into_iter().collect(), known, &mut notes);
+    if let Some(note) = notes.first() {
+        return Err(note.to_string());
+    }
+    let mut by_pool: BTreeMap<NodePoolName, VecDeque<Promise>> = BTreeMap::new();
+    for promise in promises {
+        by_pool.entry(promise.claim.node_pool.clone()).or_default().push_back(promise);
+    }
+    let next = |pool: &&NodePoolName| by_pool.get_mut(*pool).and_then(VecDeque::pop_front);
+    let sorted: Option<Vec<Promise>> = pools.iter().map(next).collect();
+    sorted.ok_or_else(|| "a claim of its template cannot be promised".to_owned())
 }
 
 fn note(pool: &NodePoolName, text: String) -> Reason {

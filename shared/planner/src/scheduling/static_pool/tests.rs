@@ -2,7 +2,11 @@
 
 use std::sync::Arc;
 
-use model::{DeletionReason, labels};
+use model::{
+    CommandId, DeletionReason,
+    disruption::{Command, Method, Progress},
+    labels,
+};
 
 use super::*;
 use crate::testing::{add_managed, ago, facts, limits, now, owner, running, spec};
@@ -89,8 +93,10 @@ fn a_pool_that_is_deleted_or_invalid_launches_nothing() {
     check(&facts, &Replicas::Unusable(why.to_owned()));
     facts.node_pools[0].is_deleting = true;
     check(&facts, &Replicas::Unusable("the NodePool is being deleted".to_owned()));
-    // It still shrinks.
+    // Its claims go with it; one that cannot be used still shrinks.
     facts.node_pools[0].replicas = Some(0);
+    check(&facts, &Replicas::Unusable("the NodePool is being deleted".to_owned()));
+    facts.node_pools[0].is_deleting = false;
     check_surplus(&facts, &["a"]);
 }
 
@@ -144,4 +150,56 @@ fn a_claim_that_is_being_given_up_is_not_given_up_again() {
     let mut facts = world(1, &["a", "b"]);
     give_up(&mut facts, "a");
     check(&facts, &Replicas::Enough);
+}
+
+/// A command that gives `candidate` up once `replacement` is there.
+fn replace(facts: &mut Facts, candidate: &str, replacement: &str) {
+    let name = |name: &str| format!("claim-{name}").parse().unwrap();
+    let progress = Progress::Launching { since: facts.now, claims: vec![name(replacement)] };
+    let command = Command {
+        method: Method::StaticDrift,
+        found_at: facts.now,
+        candidates: vec![name(candidate)],
+        replacements: Vec::new(),
+        progress,
+    };
+    facts.ledger.commands.insert(CommandId::derived(&command), command);
+}
+
+#[test]
+fn what_is_being_replaced_is_neither_missing_nor_too_many() {
+    let mut facts = world(2, &["a", "b", "c"]);
+    replace(&mut facts, "a", "c");
+    check(&facts, &Replicas::Enough);
+    // Who wants more than both waits for nothing.
+    facts.node_pools[0].replicas = Some(4);
+    check(&facts, &Replicas::Missing(2));
+    facts.node_pools[0].replicas = Some(3);
+    check(&facts, &Replicas::Enough);
+    facts.node_pools[0].replicas = Some(1);
+    check_surplus(&facts, &["b"]);
+}
+
+#[test]
+fn surplus_nodes_are_given_up_and_what_may_be_launching_waits() {
+    let mut facts = world(1, &["a", "b", "c"]);
+    run(&mut facts, "a", |_| ());
+    let plan = scaled_down(&facts);
+    assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
+    let names: Vec<&str> = plan.changes.iter().map(|claim| claim.name.as_str()).collect();
+    assert_eq!(names, ["claim-b", "claim-c"]);
+    let is_reason = |claim: &NodeClaim| {
+        let deletion = claim.deletion.as_ref();
+        deletion.is_some_and(|deletion| deletion.reason == DeletionReason::Overprovisioned)
+    };
+    assert!(plan.changes.iter().all(is_reason));
+    assert_eq!(plan.decisions[0].summary, "general: 2 nodes beyond its 1 replicas given up");
+    let launching = claim(&mut facts, "c");
+    (launching.instance, launching.phase) = (None, ClaimPhase::Promised);
+    let plan = scaled_down(&facts);
+    assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
+    let names: Vec<&str> = plan.changes.iter().map(|claim| claim.name.as_str()).collect();
+    assert_eq!(names, ["claim-b"]);
+    facts.policies.static_capacity = false;
+    assert!(scaled_down(&facts).is_empty());
 }

@@ -16,7 +16,7 @@ fn world(replicas: u64) -> Facts {
 
 #[track_caller]
 fn check(facts: &Facts, names: &[&str], notes: &[&str]) {
-    let outcome = launches(facts);
+    let outcome = launches(facts, &KnownTypes::default());
     let pools: Vec<&str> =
         outcome.promises.iter().map(|promise| promise.claim.node_pool.as_str()).collect();
     assert_eq!(pools, names);
@@ -32,7 +32,7 @@ fn a_claim_for_each_missing_replica_is_made_from_the_template_alone() {
     facts.node_pools[0].limits = limits("cpu=1 nodes=3");
     facts.node_pools[0].template.labels.insert("team".to_owned(), "payments".to_owned());
     check(&facts, &["general", "general"], &[]);
-    let promises = launches(&facts).promises;
+    let promises = launches(&facts, &KnownTypes::default()).promises;
     let names: Vec<&str> = promises.iter().map(|promise| promise.claim.name.as_str()).collect();
     assert_ne!(names[0], names[1]);
     for promise in &promises {
@@ -46,11 +46,7 @@ fn a_claim_for_each_missing_replica_is_made_from_the_template_alone() {
 #[test]
 fn what_a_pool_does_not_get_is_said() {
     check(&world(1), &[], &[]);
-    check(
-        &world(0),
-        &[],
-        &["general: not supported yet: giving up nodes beyond its replicas, first of all claim-a"],
-    );
+    check(&world(0), &[], &["general: nodes beyond its replicas are given up: claim-a"]);
     let mut full = world(3);
     full.node_pools[0].limits = limits("nodes=1");
     check(&full, &[], &["general: 2 of its replicas are missing, and limits.nodes is 1"]);
@@ -76,7 +72,7 @@ fn pools_are_independent_and_a_cluster_is_not_filled_beyond_its_size() {
     facts.node_pools.push(pool("dynamic"));
     check(&facts, &["general", "second"], &[]);
     facts.node_pools[1].replicas = Some(u64::MAX);
-    let outcome = launches(&facts);
+    let outcome = launches(&facts, &KnownTypes::default());
     assert_eq!(outcome.promises.len(), NODES_PER_CLUSTER_MAX - 1);
     assert_eq!(outcome.notes.len(), 1);
 }

@@ -31,6 +31,8 @@ mod measured;
 mod node_claims;
 #[path = "sim/readiness.rs"]
 mod readiness;
+#[path = "sim/repair.rs"]
+mod repair;
 #[path = "sim/reservations.rs"]
 mod reservations;
 #[path = "sim/resolve.rs"]

@@ -38,8 +38,12 @@ const COMMANDS_PER_LOOK: u32 = 10;
 const WAITING: SignedDuration = SignedDuration::from_secs(3);
 
 /// The reasons in the order in which they are asked: the first that finds something acts.
-const REASONS: [DisruptionReason; 3] =
-    [DisruptionReason::Empty, DisruptionReason::Drifted, DisruptionReason::Underutilized];
+const REASONS: [DisruptionReason; 4] = [
+    DisruptionReason::Unhealthy,
+    DisruptionReason::Empty,
+    DisruptionReason::Drifted,
+    DisruptionReason::Underutilized,
+];
 
 /// Everything that `disrupt` may touch.
 #[derive(Debug)]
@@ -223,7 +227,10 @@ fn decide(facts: &Facts, offers: &KnownOffers) -> Step {
         return Step { plan, basis: Basis::Both };
     }
     let mut observed = disruption::observed(facts);
-    for reason in REASONS {
+    let is_asked = |reason: &DisruptionReason| {
+        *reason != DisruptionReason::Unhealthy || facts.policies.repairs_nodes()
+    };
+    for reason in REASONS.into_iter().filter(is_asked) {
         let outlook = disruption::look(facts, reason, &options);
         observed.decisions.extend(outlook.decision);
         let Some(command) = outlook.command else { continue };

@@ -83,8 +83,7 @@ pub enum Allowed {
 }
 
 /// Gates that decide something which no function carries out.
-const WITHOUT_EFFECT: [&str; 3] =
-    ["NodeRepair", "PodDeletionCostManagement", "TerminateFirstRepair"];
+const WITHOUT_EFFECT: [&str; 1] = ["PodDeletionCostManagement"];
 
 /// The gates that functions carry out, by name.
 pub fn gates() -> impl Iterator<Item = &'static str> {

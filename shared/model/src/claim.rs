@@ -462,6 +462,23 @@ impl NodeClaim {
         Self { deletion, ..self.moved_to(ClaimPhase::Deleting, now) }
     }
 
+    /// The same, given up by a command that lets its node drain for `drain` at most, if it says how long.
+    ///
+    /// Karpenter 1.15: `pkg/controllers/disruption/queue.go`: the deadline is written just before the claim is
+    /// deleted.
+    #[must_use]
+    pub fn given_up_within(
+        &self,
+        reason: DeletionReason,
+        now: Timestamp,
+        drain: Option<SignedDuration>,
+    ) -> Self {
+        let grace = [self.termination_grace_period, drain].into_iter().flatten().min();
+        let bounded = Self { termination_grace_period: grace, ..self.clone() };
+        let given_up = bounded.given_up(reason, now);
+        Self { termination_grace_period: self.termination_grace_period, ..given_up }
+    }
+
     /// The same claim, which is being given up, one version on if its instance ends no later than
     /// `deadline` from now on: its pods have as long at most. A deadline that is nearer stays.
     #[must_use]

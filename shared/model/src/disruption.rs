@@ -137,6 +137,8 @@ pub struct Command {
     pub candidates: Vec<NodeClaimName>,
     /// What is launched in their place.
     pub replacements: Vec<Replacement>,
+    /// How long their nodes may drain at most; without it, as long as their claims say.
+    pub drain: Option<SignedDuration>,
     /// How far it is.
     pub progress: Progress,
 }

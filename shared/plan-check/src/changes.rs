@@ -7,7 +7,7 @@ use model::{
     claim::Deletion,
     disruption::DisruptionReason,
     interruption::SPOT_NOTICE,
-    labels::DO_NOT_DISRUPT,
+    labels::{DO_NOT_DISRUPT, DO_NOT_REPAIR, NODE_POOL},
     node::Node,
     node_pool::{BudgetNodes, ConsolidationPolicy, NodePool},
     repair,
@@ -49,7 +49,8 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violati
                 commands::not_replaced(world, plan, &stored.name)
             }
             DeletionReason::Disrupted(reason) => {
-                *disrupted.entry((&stored.node_pool, reason)).or_default() += 1;
+                let takes = usize::from(takes_of_budget(world, stored, reason));
+                *disrupted.entry((&stored.node_pool, reason)).or_default() += takes;
                 not_disruptable(world, stored, reason)
             }
             DeletionReason::SpotInterrupted
@@ -153,6 +154,13 @@ fn is_deadline_wrong(deletion: &Deletion, stored: &NodeClaim) -> bool {
         (DeletionReason::SpotInterrupted, Some(deadline)) => {
             SPOT_NOTICE < deadline.duration_since(deletion.at)
         }
+        (DeletionReason::Disrupted(DisruptionReason::Unhealthy), deadline) => {
+            let grace = stored.termination_grace_period;
+            let most = repair::POLICIES.iter().map(|policy| policy.drain).max();
+            let most = most.into_iter().chain(grace).min();
+            let ends = deadline.map(|deadline| deadline.duration_since(deletion.at));
+            ends.zip(most).is_none_or(|(ends, most)| most < ends)
+        }
         (_, deadline) => deadline.is_some() != stored.termination_grace_period.is_some(),
     }
 }
@@ -242,11 +250,43 @@ fn not_movable(world: &World<'_>, claim: &NodeClaim, waits: bool) -> Option<Stri
     })
 }
 
-/// Changes after 1.14.1, 4.1: neither pods nor their budgets protect an ill node.
+/// An ill node that never came up takes nothing of a budget (changes after 1.14.1, 4.1).
+pub(crate) fn takes_of_budget(
+    world: &World<'_>,
+    claim: &NodeClaim,
+    reason: DisruptionReason,
+) -> bool {
+    let node = world.node_of.get(&claim.name);
+    reason != DisruptionReason::Unhealthy || node.is_some_and(|node| node.is_initialized())
+}
+
+/// Changes after 1.14.1, 4.1 and 4.3: neither pods nor their budgets protect an ill node; an annotation
+/// does, and so does it when more than a fifth of its pool's nodes are ill.
 fn not_ill(world: &World<'_>, claim: &NodeClaim) -> Option<String> {
+    if !world.facts.policies.node_repair || world.facts.policies.legacy_node_repair {
+        return Some("nobody repairs nodes".to_owned());
+    }
     let Some(node) = world.node_of.get(&claim.name) else {
         return Some("its node is not there".to_owned());
     };
+    if node.annotations.get(DO_NOT_REPAIR).is_some_and(|value| value == "true") {
+        return Some(format!("node {} must not be repaired", node.name));
+    }
+    let pool = claim.node_pool.as_str();
+    let of_pool: Vec<&Node> = world
+        .facts
+        .nodes
+        .values()
+        .filter(|node| node.labels.get(NODE_POOL).is_some_and(|label| label == pool))
+        .collect();
+    let is_ill = |node: &&&Node| {
+        let mut conditions = node.ill_conditions.iter();
+        conditions.any(|condition| repair::is_about(&condition.kind, condition.status))
+    };
+    let (ill, total) = (of_pool.iter().filter(is_ill).count(), of_pool.len());
+    if total.div_ceil(5) < ill {
+        return Some(format!("{ill} of {total} nodes of NodePool {pool} are ill"));
+    }
     let due = repair::due(&node.ill_conditions, node.created_at, world.facts.now);
     due.is_none().then(|| format!("node {} is not ill for long enough", node.name))
 }

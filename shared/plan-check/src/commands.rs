@@ -4,11 +4,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    ClaimPhase, CommandId, NodeClaimName, NodePoolName, Plan,
+    ClaimPhase, CommandId, NodeClaim, NodeClaimName, NodePoolName, Plan,
     disruption::{Command, DisruptionReason, Progress},
 };
 
-use crate::{Violation, changes::not_disruptable, world::World};
+use crate::{
+    Violation,
+    changes::{not_disruptable, takes_of_budget},
+    world::World,
+};
 
 /// How many claims of a pool go for a reason.
 type Disrupted<'a> = BTreeMap<(&'a NodePoolName, DisruptionReason), usize>;
@@ -42,8 +46,10 @@ pub(crate) fn check<'a>(
                 refuse(format!("{name} is replaced twice"));
             }
             match replaceable(world, (id, command), name) {
-                Ok(pool) => {
-                    *disrupted.entry((pool, command.method.reason())).or_default() += 1;
+                Ok(claim) => {
+                    let reason = command.method.reason();
+                    let takes = usize::from(takes_of_budget(world, claim, reason));
+                    *disrupted.entry((&claim.node_pool, reason)).or_default() += takes;
                 }
                 Err(why) => refuse(format!("{name}: {why}")),
             }
@@ -63,12 +69,12 @@ pub(crate) fn check<'a>(
     }
 }
 
-/// The pool of the claim `name`, if it may be replaced now.
+/// The claim `name`, if it may be replaced now.
 fn replaceable<'a>(
     world: &World<'a>,
     (id, command): (&CommandId, &Command),
     name: &NodeClaimName,
-) -> Result<&'a NodePoolName, String> {
+) -> Result<&'a NodeClaim, String> {
     let Some(claim) = world.facts.ledger.claims.get(name) else {
         return Err("the ledger does not hold it".to_owned());
     };
@@ -82,7 +88,7 @@ fn replaceable<'a>(
         }
     }
     match not_disruptable(world, claim, command.method.reason()) {
-        None => Ok(&claim.node_pool),
+        None => Ok(claim),
         Some(why) => Err(why),
     }
 }

@@ -5,6 +5,7 @@ mod limits;
 mod nodes;
 mod places;
 mod promises;
+mod repair;
 mod static_pools;
 mod topology;
 

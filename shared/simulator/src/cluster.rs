@@ -279,6 +279,7 @@ impl World {
             Action::CancelReservation(id) => self.cancel_reservation(&id),
             Action::DeleteLaunchTemplates => self.delete_templates(),
             Action::RefuseEvictions(pod) => self.refuse_evictions(pod),
+            Action::SetIll { node, conditions } => self.set_ill(&node, conditions),
             Action::StopFaults => self.stop_faults(),
         }
         self.touch();

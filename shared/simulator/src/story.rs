@@ -196,6 +196,14 @@ pub enum Action {
     DeleteLaunchTemplates,
     /// A webhook refuses every eviction of a pod from now on.
     RefuseEvictions(PodKey),
+    /// The conditions by which a node is ill from now on; none and it is well again. It has them since now. Of
+    /// those by the type `Ready`, it is not ready.
+    SetIll {
+        /// Which.
+        node: NodeName,
+        /// Types of conditions that are `False`.
+        conditions: Vec<String>,
+    },
     /// The ledger's table is deleted, with everything in it.
     LoseLedger,
     /// The item of a claim is deleted from the ledger's table, and the NodeClaim object with it.

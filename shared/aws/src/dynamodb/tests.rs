@@ -73,7 +73,7 @@ fn waiting() -> Command {
     let found_at = time("2026-11-21T12:00:00Z");
     let candidates = vec![NodeClaimName::new("default-1-0").unwrap()];
     let (method, replacements, progress) = (Method::Emptiness, Vec::new(), Progress::Found);
-    Command { method, found_at, candidates, replacements, progress }
+    Command { method, found_at, candidates, replacements, drain: None, progress }
 }
 
 /// `item guard` of each write of `commit`.

@@ -132,6 +132,7 @@ fn a_replacement_is_promised_beside_what_it_replaces_and_no_other() {
         found_at: facts.now,
         candidates: vec![id("general-6-2")],
         replacements: vec![replacement],
+        drain: None,
         progress: Progress::Launching { since: facts.now, claims: vec![id("general-7-0")] },
     };
     plan.started.insert(CommandId::derived(&command), command);

@@ -55,7 +55,9 @@ const fn methods(reason: DisruptionReason, keeps_static: bool) -> &'static [Meth
 /// The claims of `command`, given up.
 pub(super) fn given_up(facts: &Facts, command: &Command) -> Vec<NodeClaim> {
     let reason = DeletionReason::Disrupted(command.method.reason());
-    claims(facts, command).map(|claim| claim.given_up(reason, facts.now)).collect()
+    claims(facts, command)
+        .map(|claim| claim.given_up_within(reason, facts.now, command.drain))
+        .collect()
 }
 
 fn claims<'f>(facts: &'f Facts, command: &Command) -> impl Iterator<Item = &'f NodeClaim> {

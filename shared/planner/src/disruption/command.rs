@@ -155,7 +155,9 @@ pub fn carried_on(ledger: &Snapshot, now: Timestamp) -> Plan {
             _ if left.is_empty() => drop(plan.ended.insert(id.clone())),
             Replacements::Initialized => {
                 let reason = DeletionReason::Disrupted(command.method.reason());
-                plan.changes.extend(left.iter().map(|claim| claim.given_up(reason, now)));
+                let given_up =
+                    left.iter().map(|claim| claim.given_up_within(reason, now, command.drain));
+                plan.changes.extend(given_up);
                 plan.ended.insert(id.clone());
                 plan.decisions.push(finished(command, &left, now));
             }
@@ -291,6 +293,7 @@ pub fn freed(facts: &Facts) -> Plan {
             found_at: facts.now,
             candidates: stale,
             replacements: Vec::new(),
+            drain: None,
             progress: Progress::RolledBack { why },
         };
         plan.started.insert(CommandId::freeing(facts.now), command);

@@ -230,6 +230,7 @@ impl<'a> PreparedCluster<'a> {
                     }
                     _ => draft.outcome.in_flight.into_iter().map(replacement).collect(),
                 },
+                drain: chosen.iter().filter_map(|candidate| drain(method, candidate)).min(),
                 progress: Progress::Found,
             },
         }
@@ -259,14 +260,14 @@ impl<'a> PreparedCluster<'a> {
             node_pool: candidate.pool.name.clone(),
             price: candidate.price.rounded(),
             reason,
-            drain: (method == Method::Repair).then(|| drain(candidate)).flatten(),
+            drain: drain(method, candidate),
         }
     }
 }
 
 /// How long an ill node may drain: as long as its policy says, and not longer than its claim.
-fn drain(candidate: &Candidate<'_>) -> Option<SignedDuration> {
-    let drain = candidate.due.as_ref()?.drain;
+fn drain(method: Method, candidate: &Candidate<'_>) -> Option<SignedDuration> {
+    let drain = candidate.due.as_ref().filter(|_| method == Method::Repair)?.drain;
     let bound = candidate.claim.termination_grace_period;
     Some(bound.map_or(drain, |bound| bound.min(drain)))
 }

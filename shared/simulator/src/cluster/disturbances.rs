@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use model::{
     NodeName, Pod, PodKey, PodSpec, Problem, Resources,
-    node::{Eviction, EvictionRequest, Node},
+    node::{Eviction, EvictionRequest, IllCondition, IllStatus, Node},
     problem::{Rule, Weight},
 };
 use ports::{Fault, Listing, Malformed, PodSelection, PortError};
@@ -15,6 +15,20 @@ impl World {
     /// A webhook refuses every eviction of `pod` from now on. It does not see deletions.
     pub(super) fn refuse_evictions(&mut self, pod: PodKey) {
         self.cluster.refused_evictions.insert(pod);
+    }
+
+    /// `node` is ill by these conditions, or well again.
+    pub(super) fn set_ill(&mut self, node: &NodeName, conditions: Vec<String>) {
+        let now = self.now;
+        let Some(entry) = self.cluster.nodes.get_mut(node) else { return };
+        entry.node.is_ready = !conditions.iter().any(|kind| kind == "Ready");
+        let ill = |kind| IllCondition {
+            kind,
+            status: IllStatus::False,
+            reason: "Simulated".to_owned(),
+            since: Some(now),
+        };
+        entry.node.ill_conditions = conditions.into_iter().map(ill).collect();
     }
 
     /// The API server's answer to an eviction, after its webhooks were asked.

@@ -1,6 +1,6 @@
 //! A command of disruption as it is stored until it is done.
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::{
     NodeClaimName,
     disruption::{Command, Method, Progress},
@@ -23,6 +23,8 @@ pub(super) struct CommandRecord {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     replacements: Vec<ReplacementV1>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    drain_seconds: Option<i64>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     launching: Option<LaunchingV2>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rolled_back: Option<String>,
@@ -37,7 +39,7 @@ struct LaunchingV2 {
 
 impl CommandRecord {
     pub(super) fn of(command: &Command) -> Self {
-        let Command { method, found_at, candidates, replacements, progress } = command;
+        let Command { method, found_at, candidates, replacements, drain, progress } = command;
         let (launching, rolled_back) = match progress {
             Progress::Found => (None, None),
             Progress::Launching { since, claims } => {
@@ -51,6 +53,7 @@ impl CommandRecord {
             found_at: *found_at,
             candidates: parts::texts(candidates),
             replacements: replacements.iter().map(ReplacementV1::of).collect(),
+            drain_seconds: drain.map(|drain| drain.as_secs()),
             launching,
             rolled_back,
         }
@@ -71,6 +74,7 @@ impl CommandRecord {
             found_at: self.found_at,
             candidates: parts::ids(&self.candidates, NodeClaimName::new)?,
             replacements: replacements.collect::<Result<_, _>>()?,
+            drain: self.drain_seconds.map(SignedDuration::from_secs),
             progress,
         })
     }

@@ -152,8 +152,9 @@ fn pulses_commands_refusals_and_retries_survive() {
     for method in Method::ALL {
         let candidates = vec!["general-1-0".parse().unwrap(), "general-1-1".parse().unwrap()];
         let replacements = vec![replacement.clone()];
+        let drain = (method == Method::Repair).then(|| SignedDuration::from_mins(10));
         let progress = Progress::Found;
-        let command = Command { method, found_at: at, candidates, replacements, progress };
+        let command = Command { method, found_at: at, candidates, replacements, drain, progress };
         let text = encode_command(&command);
         assert_eq!(decode_command(&text), Ok(command.clone()));
         let claims = vec!["general-2-0".parse().unwrap()];

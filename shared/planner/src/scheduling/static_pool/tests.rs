@@ -161,6 +161,7 @@ fn replace(facts: &mut Facts, candidate: &str, replacement: &str) {
         found_at: facts.now,
         candidates: vec![name(candidate)],
         replacements: Vec::new(),
+        drain: None,
         progress,
     };
     facts.ledger.commands.insert(CommandId::derived(&command), command);

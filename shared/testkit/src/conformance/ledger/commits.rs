@@ -248,6 +248,7 @@ async fn commands<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Resul
         found_at: later(0),
         candidates: vec![build::id("general-0"), build::id("general-1")],
         replacements: Vec::new(),
+        drain: None,
         progress: Progress::Found,
     };
     let (first, second) = (command(Method::Emptiness), command(Method::Drift));

@@ -1,0 +1,138 @@
+//! Ill nodes, repaired.
+
+use jiff::{SignedDuration, Timestamp};
+use model::{DeletionReason, NodeName, disruption::DisruptionReason};
+use simulator::{Action, Dispatch, Happening, Runner, Sim, WorldSettings};
+
+use crate::{
+    settings::settings,
+    storm::{self, play_seeds},
+    world::{MANIFESTS, minute, runner_with, scale, sim_of},
+};
+
+const UNHEALTHY: DeletionReason = DeletionReason::Disrupted(DisruptionReason::Unhealthy);
+
+/// The usual world with many nodes, of which nothing else has any go.
+fn world(settings: WorldSettings, change: impl Fn(String) -> String) -> Sim {
+    let text = MANIFESTS
+        .replace("cpu: \"40\"", "cpu: \"80\"")
+        .replace("consolidateAfter: 30s", "consolidateAfter: Never");
+    assert!(text != MANIFESTS);
+    let sim = sim_of(settings, &change(text));
+    sim.at(minute(0), scale("web", 20));
+    sim
+}
+
+fn opened(sim: &Sim) -> Runner<impl Dispatch + use<>> {
+    runner_with(sim, settings(&[("FeatureGates", "NodeRepair=true")])).0
+}
+
+/// Nodes in order of their names.
+fn nodes(sim: &Sim) -> Vec<NodeName> {
+    sim.nodes().into_iter().map(|node| node.name).collect()
+}
+
+fn set_ill(sim: &Sim, node: &NodeName, conditions: &[&str]) {
+    let conditions = conditions.iter().map(|&kind| kind.to_owned()).collect();
+    sim.act(Action::SetIll { node: node.clone(), conditions });
+}
+
+fn given_up(sim: &Sim) -> Vec<(Timestamp, DeletionReason)> {
+    let given_up = sim.timeline(0).into_iter().filter_map(|event| match event.happening {
+        Happening::ClaimGivenUp { reason, .. } => Some((event.at, reason)),
+        _ => None,
+    });
+    given_up.collect()
+}
+
+fn calm(sim: &Sim) {
+    assert_eq!(sim.check_liveness(), Vec::<String>::new());
+    assert_eq!(sim.dead_letters(), Vec::new());
+}
+
+#[test]
+fn an_ill_node_is_replaced_when_its_condition_was_tolerated_for_long_enough() {
+    for (gates, goes) in [("NodeRepair=true", true), ("", false)] {
+        let sim = world(WorldSettings::default(), |text| text);
+        let (mut runner, _reports) = runner_with(&sim, settings(&[("FeatureGates", gates)]));
+        runner.run_until(minute(5)).expect("nothing unsafe happens");
+        let before = nodes(&sim);
+        assert!(before.len() >= 5, "{} nodes", before.len());
+        set_ill(&sim, &before[0], &["StorageReady"]);
+        runner.run_until(minute(35)).expect("nothing unsafe happens");
+        assert_eq!(given_up(&sim), [], "half an hour is tolerated");
+        runner.run_until(minute(55)).expect("nothing unsafe happens");
+        let reasons: Vec<DeletionReason> =
+            given_up(&sim).into_iter().map(|(_, reason)| reason).collect();
+        assert_eq!(reasons, if goes { vec![UNHEALTHY] } else { Vec::new() }, "{gates}");
+        assert_eq!(nodes(&sim).contains(&before[0]), !goes);
+        calm(&sim);
+    }
+}
+
+#[test]
+fn pods_that_must_not_be_disrupted_hold_an_ill_node_for_ten_minutes() {
+    let sim = world(WorldSettings::default(), |text| {
+        text.replace(
+            "metadata: {labels: {app: web}}",
+            "metadata: {annotations: {karpenter.sh/do-not-disrupt: \"true\"}, labels: {app: web}}",
+        )
+    });
+    let mut runner = opened(&sim);
+    runner.run_until(minute(5)).expect("nothing unsafe happens");
+    let node = sim.pods().into_iter().find_map(|pod| {
+        let is_web = pod.key.name.as_str().starts_with("web");
+        pod.node.filter(|_| is_web)
+    });
+    let node = node.expect("a pod that runs");
+    set_ill(&sim, &node, &["Ready", "KernelReady"]);
+    runner.run_until(minute(60)).expect("nothing unsafe happens");
+    let reasons = given_up(&sim);
+    let [(at, reason)] = reasons.as_slice() else { panic!("{reasons:?}") };
+    assert_eq!(*reason, UNHEALTHY);
+    let ended = sim.timeline(0).into_iter().find_map(|event| match &event.happening {
+        Happening::NodeRemoved { node: gone, .. } if *gone == node => Some(event.at),
+        _ => None,
+    });
+    let took = ended.expect("the node goes").duration_since(*at);
+    let bound = SignedDuration::from_mins(10);
+    assert!(bound - SignedDuration::from_secs(60) < took, "{took:#} of {bound:#}");
+    assert!(took < bound + SignedDuration::from_mins(2), "{took:#} of {bound:#}");
+    calm(&sim);
+}
+
+/// Many nodes turn ill at once, and all but one get well.
+fn storm_of_ill_nodes(seed: u64) -> Result<(), String> {
+    let sim =
+        world(WorldSettings { never_joins_per_mille: 0, ..storm::settings(seed) }, |text| text);
+    let mut runner = opened(&sim);
+    let stopped = |stopped: simulator::Stopped| stopped.to_string();
+    runner.run_until(minute(10)).map_err(stopped)?;
+    let before = nodes(&sim);
+    let (ill, total) = (before.len() / 2, before.len());
+    for node in before.iter().take(ill) {
+        set_ill(&sim, node, &["NetworkingReady"]);
+    }
+    runner.run_until(minute(120)).map_err(stopped)?;
+    let held = given_up(&sim).len();
+    for node in before.iter().take(ill).skip(1) {
+        set_ill(&sim, node, &[]);
+    }
+    sim.stop_faults();
+    runner.run_until(minute(150)).map_err(stopped)?;
+    let mut problems = sim.check_liveness();
+    problems.extend(sim.check_node_claims());
+    if held != 0 {
+        problems.push(format!("{held} nodes went while {ill} of {total} were ill"));
+    }
+    let left = given_up(&sim);
+    if left.iter().map(|(_, reason)| *reason).collect::<Vec<_>>() != [UNHEALTHY] {
+        problems.push(format!("of one that stays ill {left:?}"));
+    }
+    if problems.is_empty() { Ok(()) } else { Err(problems.join("; ")) }
+}
+
+#[test]
+fn a_storm_of_ill_nodes_is_held_by_the_breaker_until_most_are_well() {
+    play_seeds(10, storm_of_ill_nodes);
+}

@@ -5,7 +5,9 @@
 use std::collections::BTreeMap;
 
 use model::{
-    ClusterName, Function, InstanceId, NodeClaim, interruption::Interruption, ledger::Basis,
+    ClusterName, Function, InstanceId, NodeClaim, Plan,
+    interruption::Interruption,
+    ledger::{Basis, Guard},
 };
 use ports::{Adapters, Fault, Invocation, Ledger as _, PortError};
 
@@ -27,7 +29,7 @@ pub struct InterruptPorts<'a, A: Adapters> {
 
 /// Gives up the claims of instances that EC2 takes back or that end. Instances of nobody here are no
 /// concern: the rules that feed the queue see the whole account. That an instance ends whose claim is
-/// given up already is no news.
+/// given up already is no news, and while somebody else is in charge of the cluster nothing is.
 pub async fn interrupt<A: Adapters>(
     ports: &InterruptPorts<'_, A>,
     interruptions: &[Interruption],
@@ -72,8 +74,14 @@ async fn give_up<A: Adapters>(
     ports: &InterruptPorts<'_, A>,
     events: &[(&NodeClaim, &[&Interruption])],
     at: &Invocation,
-) -> Result<Option<model::Plan>, Error> {
+) -> Result<Option<Plan>, Error> {
     let head = ports.ledger.head(&at.cluster).await?;
+    // Where nobody could look who is in charge for a while, what EC2 says counts all the same: nothing is done
+    // about it until somebody did.
+    if let Guard::Held { by, .. } = &head.guard {
+        tracing::warn!(by, events = events.len(), "nothing is done");
+        return Ok(Some(Plan::default()));
+    }
     let claims = events.iter().map(|(claim, _)| (claim.name.clone(), (*claim).clone())).collect();
     let snapshot = model::ledger::Snapshot { head, claims, ..Default::default() };
     let plan = planner::interrupt(&snapshot, events, at.now);

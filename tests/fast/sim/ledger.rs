@@ -103,6 +103,16 @@ fn an_old_backup_that_is_restored_is_not_believed() {
     check(&sim);
 }
 
+/// Nothing was written since the trace had `from` lines.
+#[track_caller]
+fn check_writes_nothing(sim: &Sim, from: usize) {
+    let writes = ["Fleet.", "Templates.", "Nodes.", "NodeClaims.", "Ledger.commit", "Ledger.write"];
+    let trace = sim.trace();
+    let is_write = |line: &&String| writes.iter().any(|write| line.contains(write));
+    let written = trace.iter().skip(from).find(is_write);
+    assert_eq!(written, None);
+}
+
 #[test]
 fn h10_beside_a_live_karpenter_nothing_is_written() {
     let sim = sim(WorldSettings::default());
@@ -115,10 +125,7 @@ fn h10_beside_a_live_karpenter_nothing_is_written() {
     let from = sim.trace().len();
     sim.act(Action::Scale { workload: testkit::build::pod_key("web"), replicas: 24 });
     runner.run_until(minute(10)).expect("nothing unsafe happens");
-    let writes = ["Fleet.", "Templates.", "Nodes.", "NodeClaims.", "Ledger.commit", "Ledger.write"];
-    let trace = sim.trace();
-    let written = trace[from..].iter().find(|line| writes.iter().any(|write| line.contains(write)));
-    assert_eq!(written, None);
+    check_writes_nothing(&sim, from);
     // Once it is gone, what it left is adopted and the work goes on.
     sim.act(Action::RunKarpenter(false));
     runner.run_until(minute(25)).expect("nothing unsafe happens");
@@ -140,6 +147,30 @@ fn what_karpenter_left_is_taken_over_as_it_is() {
     };
     assert_eq!(names(&sim.claims()), names(&claims));
     assert!(sim.claims().iter().all(|claim| !claim.is_deleting()));
+    check(&sim);
+}
+
+#[test]
+fn what_is_handed_to_karpenter_has_its_objects_and_comes_back() {
+    let (sim, mut runner) = settled();
+    let (claims, before) = (sim.claims(), instances(&sim));
+    assert!(claims.len() > 1 && claims.iter().all(|claim| claim.node.is_some()));
+    sim.act(Action::RunKarpenter(true));
+    // Whoever is under way when Karpenter comes ends within the minute.
+    runner.run_until(minute(8)).expect("nothing unsafe happens");
+    let from = sim.trace().len();
+    sim.act(Action::Scale { workload: testkit::build::pod_key("web"), replicas: 24 });
+    sim.act(Action::InterruptSpot(SpotTarget::Oldest));
+    runner.run_until(minute(20)).expect("nothing unsafe happens");
+    check_writes_nothing(&sim, from);
+    // Karpenter knows nodes by these alone.
+    for claim in &claims {
+        let shown = sim.node_claim(&claim.name).and_then(|object| object.claim).expect("an object");
+        assert_eq!((shown.instance, shown.node), (claim.instance.clone(), claim.node.clone()));
+    }
+    sim.act(Action::RunKarpenter(false));
+    runner.run_until(minute(40)).expect("nothing unsafe happens");
+    assert!(!before.is_disjoint(&instances(&sim)), "what runs on is known again");
     check(&sim);
 }
 

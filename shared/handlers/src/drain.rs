@@ -32,6 +32,9 @@ use crate::{
 
 /// Claims that are visited at the same time.
 const AT_ONCE: usize = 16;
+/// Between two passes over more claims than are asked about one by one: they list everything, and whatever is
+/// drained meanwhile is terminated by one request.
+const MANY_APART: SignedDuration = SignedDuration::from_secs(3);
 /// Until nodes are marked again that could not be.
 const MARKED_AGAIN: SignedDuration = SignedDuration::from_secs(2);
 /// Evictions of one node that are under way at the same time.
@@ -121,6 +124,9 @@ async fn pass<A: Adapters>(
         endings.extend(terminate);
     }
     next_at = sooner(next_at, terminate(ports, &endings, at).await);
+    if observed.are_many {
+        next_at = next_at.map(|next_at| next_at.max(at.after(MANY_APART)));
+    }
     let end = PassEnd { read: Some(read), next_at, note: Some(PulseNote::new(digest, at.now)) };
     Ok(Pass { report: Report { plan: None, malformed: observed.malformed }, end })
 }

@@ -9,9 +9,9 @@ use std::{
 };
 
 use futures_util::future::{try_join, try_join3, try_join4};
-use launch_template::{Live, of_status};
+use launch_template::{Live, images_of_types, of_status};
 use model::{
-    NodeClassName, Problem, RegionCatalog,
+    InstanceType, InstanceTypeName, NodeClassName, Problem, RegionCatalog,
     facts::{ClassOffer, Facts},
     ledger::Snapshot,
     node_class::{ClusterSettings, ListedNodeClass, NodeClass},
@@ -52,12 +52,26 @@ impl<A: Adapters> Sources<'_, A> {
         let classes = wanted.iter().map(|listed| &listed.class);
         seen.facts.class_hashes = Some(class_hashes(&settings, classes));
         let ledger = &seen.facts.ledger;
-        let offer = |listed: &ListedNodeClass| match of_status(listed, &live, at.now) {
-            Ok(class) => ClassOffer::Ready(self.offers.offer(&catalog, &class, ledger, at.now)),
-            Err(obstacles) => ClassOffer::NotReady(obstacles),
-        };
-        let offers = wanted.iter().map(|listed| (listed.class.name.clone(), offer(listed)));
-        seen.facts.classes = Some(offers.collect());
+        let launched = launched_types(ledger);
+        let (mut offers, mut images) = (BTreeMap::new(), BTreeMap::new());
+        for listed in &wanted {
+            let name = &listed.class.name;
+            let offer = match of_status(listed, &live, at.now) {
+                Ok(class) => {
+                    let types = self.offers.offer(&catalog, &class, ledger, at.now);
+                    if let Some(launched) = launched.get(name) {
+                        let is_launched = |known: &&InstanceType| launched.contains(&known.name);
+                        let types = types.iter().map(AsRef::as_ref).filter(is_launched);
+                        images.insert(name.clone(), images_of_types(&class.images, types));
+                    }
+                    ClassOffer::Ready(types)
+                }
+                Err(obstacles) => ClassOffer::NotReady(obstacles),
+            };
+            offers.insert(name.clone(), offer);
+        }
+        seen.facts.classes = Some(offers);
+        seen.facts.class_images = images;
         seen.demand(self.cluster).await
     }
 
@@ -139,6 +153,17 @@ pub(crate) fn ledger_only(ledger: Snapshot, at: &Invocation) -> Facts {
 fn kept<T>(listing: Listing<T>, malformed: &mut Vec<Malformed>) -> Vec<T> {
     malformed.extend(listing.malformed);
     listing.items
+}
+
+/// The instance types that claims have instances of, by EC2NodeClass.
+fn launched_types(ledger: &Snapshot) -> BTreeMap<&NodeClassName, BTreeSet<&InstanceTypeName>> {
+    let mut launched: BTreeMap<&NodeClassName, BTreeSet<&InstanceTypeName>> = BTreeMap::new();
+    for claim in ledger.claims.values() {
+        if let Some(instance) = &claim.instance {
+            launched.entry(&claim.node_class).or_default().insert(&instance.instance_type);
+        }
+    }
+    launched
 }
 
 /// The static hashes of `classes`, as nodes of this cluster are launched with them.

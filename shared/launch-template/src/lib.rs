@@ -27,6 +27,7 @@ mod user_data;
 
 pub use capacity::Overhead;
 pub use described::catalog;
+pub use image::images_of_types;
 pub use name::{
     instance_profile_name, instance_profile_path, instance_profile_paths, instance_profile_tags,
     node_labels,

@@ -11,9 +11,9 @@ use std::{
 use jiff::Timestamp;
 
 use crate::{
-    ClusterName, InstanceType, Namespace, NodeClaimName, NodeClassName, NodeName, Pod, PodSpec,
-    ReservationId, buffer::CapacityBuffer, eviction::PodDisruptionBudget, ledger::Snapshot,
-    node::Node, node_class::Obstacle, node_pool::NodePool, overlay::NodeOverlay,
+    ClusterName, ImageId, InstanceType, InstanceTypeName, Namespace, NodeClaimName, NodeClassName,
+    NodeName, Pod, PodSpec, ReservationId, buffer::CapacityBuffer, eviction::PodDisruptionBudget,
+    ledger::Snapshot, node::Node, node_class::Obstacle, node_pool::NodePool, overlay::NodeOverlay,
     policies::Policies, storage::Storage,
 };
 
@@ -60,6 +60,9 @@ pub struct Facts {
     /// The static hash of each of them, of the present version ([`crate::static_hash`]), one that is
     /// not known being left out; `None` when nobody looked, and no class can be said to have changed.
     pub class_hashes: Option<BTreeMap<NodeClassName, String>>,
+    /// The image that a node of each instance type would start from now, by EC2NodeClass. Classes of which
+    /// that is not known are left out, and so are types that nobody asks about.
+    pub class_images: BTreeMap<NodeClassName, BTreeMap<InstanceTypeName, ImageId>>,
     /// Its DaemonSets, sorted by namespace and name.
     pub daemon_sets: Vec<DaemonSet>,
     /// Its pods, in the API server's order. Read last: demand may be overstated, supply never is.
@@ -86,6 +89,7 @@ impl Facts {
             node_pools: Vec::new(),
             classes: None,
             class_hashes: None,
+            class_images: BTreeMap::new(),
             daemon_sets: Vec::new(),
             pods: Vec::new(),
             unlocated_pod: None,

@@ -1,8 +1,15 @@
 //! Commands of disruption, carried out: the replacement first, then the node that it replaces; and back.
 
+use std::collections::BTreeSet;
+
 use jiff::{SignedDuration, Timestamp};
 use journeyman::manifests;
-use model::{CapacityType, DeletionReason, NodeClaimName, disruption::DisruptionReason, labels};
+use model::{
+    CapacityType, DeletionReason, ImageId, NodeClaimName,
+    disruption::DisruptionReason,
+    labels,
+    node_class::{ImageFamily, ImageTerm, NodeClass},
+};
 use simulator::{Action, Happening, Sim, Span, WorldSettings};
 
 use crate::world::{MANIFESTS, catalog, minute, runner, scale};
@@ -53,6 +60,25 @@ fn play(sim: &Sim, minutes: i64) {
     runner.run_until(minute(minutes)).expect("nothing unsafe happens");
     assert_eq!(sim.check_liveness(), Vec::<String>::new());
     assert_eq!(sim.dead_letters(), Vec::new());
+}
+
+/// The EC2NodeClass selects another build of its image, from `minutes` on.
+fn release_image(sim: &Sim, minutes: i64) {
+    let of_class = |object| match object {
+        simulator::ClusterObject::NodeClass(class) => Some(class),
+        _ => None,
+    };
+    let class = objects("arm64").into_iter().find_map(of_class).expect("a class");
+    let version = "v20260101".to_owned();
+    let image_terms = vec![ImageTerm::Alias { family: ImageFamily::Al2023, version }];
+    let class = NodeClass { image_terms, ..class };
+    sim.at(minute(minutes), Action::Add(vec![simulator::ClusterObject::NodeClass(class)]));
+}
+
+/// The images that nodes were launched from.
+fn images(sim: &Sim) -> BTreeSet<ImageId> {
+    let claims = sim.claims();
+    claims.iter().filter_map(|claim| claim.instance.as_ref()?.image.clone()).collect()
 }
 
 fn given_up(sim: &Sim) -> Vec<(Timestamp, NodeClaimName, DeletionReason)> {
@@ -109,6 +135,22 @@ fn a_cheaper_node_is_there_before_the_dearer_one_goes() {
     assert_eq!(evicted(&sim).len(), 1);
     let launched: u32 = sim.summary().launched.values().sum();
     assert_eq!(launched, 2);
+}
+
+#[test]
+fn nodes_of_a_former_image_are_replaced() {
+    let sim = world(WorldSettings::default());
+    sim.at(minute(0), scale("web", 12));
+    play(&sim, 8);
+    let (before, nodes) = (images(&sim), sim.nodes().len());
+    assert!(before.len() == 1 && nodes > 1 && given_up(&sim).is_empty());
+    release_image(&sim, 8);
+    play(&sim, 60);
+    let after = images(&sim);
+    assert!(after.len() == 1 && after.is_disjoint(&before), "{before:?} {after:?}");
+    let drifted = DeletionReason::Disrupted(DisruptionReason::Drifted);
+    let given_up = given_up(&sim);
+    assert!(given_up.len() >= nodes && given_up.iter().all(|(_, _, why)| *why == drifted));
 }
 
 #[test]

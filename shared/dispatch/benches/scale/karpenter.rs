@@ -93,7 +93,8 @@ pub(crate) fn terminate(requests: &mut Requests, nodes: u64, pods: u64, spread: 
 pub(crate) fn idle(requests: &mut Requests, seconds: u64, nodes: u64, classes: u64) {
     add(requests, "ec2:DescribeInstances", seconds / COLLECTION_SECONDS * nodes.div_ceil(1_000));
     let looks = seconds / CLASS_SECONDS * classes;
-    add(requests, "ec2:DescribeSubnets", seconds / SUBNET_SECONDS * classes);
+    // Launches need what is no older than that, wherever in the period the story begins.
+    add(requests, "ec2:DescribeSubnets", seconds.div_ceil(SUBNET_SECONDS) * classes);
     add(requests, "ec2:DescribeSecurityGroups", looks);
     add(requests, "ec2:DescribeImages", looks);
     add(requests, "sqs:ReceiveMessage", seconds / POLL_SECONDS);

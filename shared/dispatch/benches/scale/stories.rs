@@ -51,6 +51,7 @@ pub(crate) fn spot(nodes: u32) {
     reactions(&cluster.sim.timeline(events), &nodes_before, notices);
     report::line("dead letters", cluster.sim.dead_letters().len());
     report::line("pods lost", cluster.sim.summary().pods_lost);
+    report::line("pods evicted", cluster.sim.summary().evictions);
     let mut theirs = Requests::new();
     karpenter::notices(&mut theirs, notices.into());
     karpenter::launch(&mut theirs, notices.into(), 10);

@@ -29,6 +29,8 @@ pub(super) struct Observed {
     /// By node, where all were listed.
     pods: Option<BTreeMap<NodeName, Vec<Pod>>>,
     pub(super) malformed: Vec<Malformed>,
+    /// Whether everything was listed.
+    pub(super) are_many: bool,
 }
 
 impl Observed {
@@ -43,6 +45,7 @@ impl Observed {
             unreadable: BTreeMap::new(),
             pods: None,
             malformed: Vec::new(),
+            are_many: claims.len() > FEW,
         };
         let launched = claims.iter().filter_map(|claim| claim.instance.as_ref());
         let ids: Vec<InstanceId> = launched.map(|instance| instance.id.clone()).collect();
@@ -53,7 +56,7 @@ impl Observed {
         observed.states =
             described.into_iter().map(|instance| (instance.id, instance.state)).collect();
         observed.look_at_nodes(ports, claims, at).await?;
-        if claims.len() > FEW {
+        if observed.are_many {
             observed.list_pods(ports.cluster.pods(&PodSelection::All).await?);
         }
         Ok(observed)
@@ -65,7 +68,7 @@ impl Observed {
         claims: &[&NodeClaim],
         at: &Invocation,
     ) -> Result<(), PortError> {
-        if claims.len() > FEW {
+        if self.are_many {
             self.keep(ports.cluster.nodes().await?);
             return Ok(());
         }

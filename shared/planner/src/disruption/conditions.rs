@@ -1,10 +1,10 @@
 //! The conditions `Consolidatable` and `Drifted`: read where the cluster has them, else worked out.
 //!
-//! What only the provider knows (image, subnets, security groups, reservation of an instance) is not
-//! worked out here: facts do not have it.
+//! What only EC2 knows (subnet, security groups, placement group of an instance) is not worked out here: facts
+//! do not have it.
 //!
-//! Karpenter: `pkg/controllers/nodeclaim/disruption/{consolidation,drift}.go`; for the hash of a class
-//! the AWS provider's `pkg/cloudprovider/drift.go`.
+//! Karpenter: `pkg/controllers/nodeclaim/disruption/{consolidation,drift}.go`; for the hash of a class and
+//! its images the AWS provider's `pkg/cloudprovider/drift.go`.
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
@@ -103,8 +103,19 @@ fn found_drift(
     }
     let hashes = state.facts.class_hashes.as_ref();
     let hash = hashes.and_then(|texts| texts.get(&pool.template.node_class));
-    let is_of_another = hash.is_some_and(|hash| NODE_CLASS.differs(&claim.annotations, hash));
-    is_of_another.then_some("NodeClassDrift")
+    if hash.is_some_and(|hash| NODE_CLASS.differs(&claim.annotations, hash)) {
+        return Some("NodeClassDrift");
+    }
+    has_other_image(state, claim, pool).then_some("AMIDrift")
+}
+
+/// Whether a node of the same instance type would start from another image now. What is not known is no drift.
+fn has_other_image(state: &State<'_>, claim: &NodeClaim, pool: &NodePool) -> bool {
+    let Some(instance) = &claim.instance else { return false };
+    let images = state.facts.class_images.get(&pool.template.node_class);
+    let wanted = images.and_then(|images| images.get(&instance.instance_type));
+    let (Some(wanted), Some(image)) = (wanted, &instance.image) else { return false };
+    wanted != image
 }
 
 fn has_other_hash(claim: &NodeClaim, pool: &NodePool) -> bool {

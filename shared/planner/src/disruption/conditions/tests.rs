@@ -144,6 +144,33 @@ fn another_hash_of_the_class_is_drift_unless_it_is_of_another_version() {
     drifts(both, Some("NodePoolDrifted"));
 }
 
+#[test]
+fn another_image_for_the_instance_type_is_drift() {
+    let images = |selected: &'static str, launched: Option<&'static str>| {
+        move |facts: &mut Facts| {
+            let instance = claim(facts, "a").instance.as_mut().expect("an instance");
+            instance.image = launched.map(|image| image.parse().unwrap());
+            let of_types = [(instance.instance_type.clone(), selected.parse().unwrap())].into();
+            facts.class_images = [("default".parse().unwrap(), of_types)].into();
+        }
+    };
+    drifts(images("ami-2", Some("ami-1")), Some("AMIDrift"));
+    drifts(images("ami-1", Some("ami-1")), None);
+    drifts(images("ami-1", None), None);
+    let of_another_type = |facts: &mut Facts| {
+        images("ami-2", Some("ami-1"))(facts);
+        let images = facts.class_images.values_mut().next().expect("a class");
+        let image = images.pop_first().expect("an image").1;
+        images.insert("t.other".parse().unwrap(), image);
+    };
+    drifts(of_another_type, None);
+    let both = |facts: &mut Facts| {
+        images("ami-2", Some("ami-1"))(facts);
+        asks(&["team=a"])(facts);
+    };
+    drifts(both, Some("RequirementsDrifted"));
+}
+
 fn asks(text: &'static [&'static str]) -> impl Fn(&mut Facts) {
     move |facts| facts.node_pools[0].template.requirements = requirements(text)
 }

@@ -134,7 +134,6 @@ struct Alike<'s> {
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 struct Launched<'s> {
     alike: Alike<'s>,
-    requests: &'s Amounts,
     /// Places of the labels that its pods ask for among those that are only set then.
     asked: Vec<usize>,
 }
@@ -190,7 +189,7 @@ impl<'s> Drafts<'s> {
         let labels = metadata::labels(template, &shared, &asked);
         let mut requests = in_flight.requests.clone();
         amounts::add(&mut requests, &shared.overhead);
-        let launched = Launched { alike, requests: &in_flight.requests, asked };
+        let launched = Launched { alike, asked };
         let (batch, batch_index) = self.batch(launched, in_flight.pods.len());
         let head = &problem.facts.ledger.head;
         let (pool, now) = (template.pool, problem.facts.now);

@@ -127,11 +127,12 @@ pub(crate) fn supply(around: &Surroundings<'_>) -> Supply {
         }
         existings.push(of_node(around, node, claim, &mut kinds));
     }
-    // Promised claims of one batch are alike but for their names.
-    let mut alike: BTreeMap<&model::BatchId, (Amounts, Kind)> = BTreeMap::new();
+    // Promised claims of one batch are alike but for their names, pods and requests.
+    let mut alike: BTreeMap<(&model::BatchId, &Resources), (Amounts, Kind)> = BTreeMap::new();
     for claim in around.facts.ledger.claims.values().filter(|claim| is_coming(around, claim)) {
         let (room, kind) = if claim.phase == ClaimPhase::Promised {
-            alike.entry(&claim.batch).or_insert_with(|| of_claim(around, claim)).clone()
+            let of_claim = || of_claim(around, claim);
+            alike.entry((&claim.batch, &claim.requests)).or_insert_with(of_claim).clone()
         } else {
             of_claim(around, claim)
         };

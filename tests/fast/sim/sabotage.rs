@@ -15,7 +15,7 @@ use crate::{
 };
 
 /// Seeds that are tried until one notices.
-const SEEDS_MAX: u64 = 200;
+const SEEDS_MAX: u64 = 1_000;
 
 #[track_caller]
 fn check(sabotage: Sabotage) {

@@ -3,9 +3,13 @@
 //! For few claims their nodes and the pods on them are asked for one by one; for many, one list of each
 //! is cheaper.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
-use model::{InstanceId, NodeClaim, NodeName, Pod, ProviderId, launch::InstanceState, node::Node};
+use jiff::SignedDuration;
+use model::{
+    DeletionReason, InstanceId, NodeClaim, NodeName, Pod, ProviderId, claim::Deletion,
+    launch::InstanceState, node::Node,
+};
 use planner::InstanceView;
 use ports::{
     Adapters, Cluster as _, Fault, Fleet as _, Invocation, Listing, Malformed, Nodes, PodSelection,
@@ -17,10 +21,14 @@ use crate::{pass::each, settle::LISTING_LAG_MAX};
 
 /// With more claims than this, everything is listed.
 const FEW: usize = 50;
+/// EC2 is asked about an instance that nothing is known to have happened to once its drain takes longer than this.
+const ASKED_AFTER: SignedDuration = SignedDuration::from_secs(30);
 /// Nodes that are asked for at the same time.
 const AT_ONCE: usize = 16;
 
 pub(super) struct Observed {
+    /// Instances that EC2 was asked about.
+    asked: BTreeSet<InstanceId>,
     states: BTreeMap<InstanceId, InstanceState>,
     /// By the instance that they report.
     nodes: BTreeMap<InstanceId, Node>,
@@ -33,6 +41,16 @@ pub(super) struct Observed {
     pub(super) are_many: bool,
 }
 
+/// Whether the instance of `claim` may have ended: EC2 was told to terminate it, or said so itself, or its drain
+/// takes long.
+fn may_have_ended(claim: &NodeClaim, at: &Invocation) -> bool {
+    let is_said = |deletion: &Deletion| {
+        deletion.reason == DeletionReason::InstanceEnded
+            || ASKED_AFTER <= at.now.duration_since(deletion.at)
+    };
+    claim.is_instance_terminating() || claim.deletion.as_ref().is_none_or(is_said)
+}
+
 impl Observed {
     pub(super) async fn look<A: Adapters>(
         ports: &DrainPorts<'_, A>,
@@ -40,6 +58,7 @@ impl Observed {
         at: &Invocation,
     ) -> Result<Self, PortError> {
         let mut observed = Self {
+            asked: BTreeSet::new(),
             states: BTreeMap::new(),
             nodes: BTreeMap::new(),
             unreadable: BTreeMap::new(),
@@ -47,19 +66,34 @@ impl Observed {
             malformed: Vec::new(),
             are_many: claims.len() > FEW,
         };
-        let launched = claims.iter().filter_map(|claim| claim.instance.as_ref());
-        let ids: Vec<InstanceId> = launched.map(|instance| instance.id.clone()).collect();
-        if ids.is_empty() {
+        if claims.iter().all(|claim| claim.instance.is_none()) {
             return Ok(observed);
         }
-        let described = ports.fleet.describe(&ids).await?;
-        observed.states =
-            described.into_iter().map(|instance| (instance.id, instance.state)).collect();
+        observed.describe(ports, claims, at).await?;
         observed.look_at_nodes(ports, claims, at).await?;
         if observed.are_many {
             observed.list_pods(ports.cluster.pods(&PodSelection::All).await?);
         }
         Ok(observed)
+    }
+
+    /// Asks EC2 about instances that may have ended.
+    async fn describe<A: Adapters>(
+        &mut self,
+        ports: &DrainPorts<'_, A>,
+        claims: &[&NodeClaim],
+        at: &Invocation,
+    ) -> Result<(), PortError> {
+        let asked = claims.iter().filter(|claim| may_have_ended(claim, at));
+        let asked = asked.filter_map(|claim| claim.instance.as_ref());
+        self.asked = asked.map(|instance| instance.id.clone()).collect();
+        if self.asked.is_empty() {
+            return Ok(());
+        }
+        let ids: Vec<InstanceId> = self.asked.iter().cloned().collect();
+        let described = ports.fleet.describe(&ids).await?;
+        self.states = described.into_iter().map(|instance| (instance.id, instance.state)).collect();
+        Ok(())
     }
 
     async fn look_at_nodes<A: Adapters>(
@@ -163,7 +197,7 @@ impl Observed {
 
     /// Whether EC2 does not list the instance at all.
     pub(super) fn is_absent(&self, instance: &InstanceId) -> bool {
-        !self.states.contains_key(instance)
+        self.asked.contains(instance) && !self.states.contains_key(instance)
     }
 
     /// What EC2 says about the instance of `claim`. Right after the launch, absence says nothing.
@@ -176,7 +210,7 @@ impl Observed {
             }
             Some(InstanceState::ShuttingDown) => InstanceView::Ending,
             Some(InstanceState::Terminated) => InstanceView::Gone,
-            None if age >= LISTING_LAG_MAX => InstanceView::Gone,
+            None if self.is_absent(&instance.id) && age >= LISTING_LAG_MAX => InstanceView::Gone,
             None => InstanceView::Unknown,
         }
     }

@@ -4,7 +4,8 @@
 //! requests by action and by node, capacity of the table, messages, function-seconds, dollars. Beside
 //! the requests stands what Karpenter sends for the same story, by its own periods and batches.
 //!
-//! `cargo bench -p dispatch --bench scale -- burst 200` plays one story with so many nodes. The names
+//! `cargo bench -p dispatch --bench scale -- burst 200` plays one story with so many nodes, and `day 5000 2`
+//! two hours of a day. The names
 //! are `burst`, `spot`, `outage`, `webhook`, `day`, `idle` and `latency`.
 
 #![expect(
@@ -22,16 +23,17 @@ mod stories;
 #[path = "scale/world.rs"]
 mod world;
 
-/// A story, and how many nodes it has unless another number is asked for.
-type Story = (&'static str, u32, fn(u32));
+/// A story, and how many nodes it has unless another number is asked for. It is played with so many nodes, and for
+/// so many hours if it is long.
+type Story = (&'static str, u32, fn(u32, u32));
 
 const STORIES: [Story; 7] = [
-    ("burst", 1_000, stories::burst),
-    ("spot", 1_000, stories::spot),
-    ("outage", 1_000, stories::outage),
-    ("webhook", 1_000, stories::webhook),
-    ("idle", 1_000, stories::idle),
-    ("latency", 100, stories::latency),
+    ("burst", 1_000, |nodes, _| stories::burst(nodes)),
+    ("spot", 1_000, |nodes, _| stories::spot(nodes)),
+    ("outage", 1_000, |nodes, _| stories::outage(nodes)),
+    ("webhook", 1_000, |nodes, _| stories::webhook(nodes)),
+    ("idle", 1_000, |nodes, _| stories::idle(nodes)),
+    ("latency", 100, |pods, _| stories::latency(pods)),
     ("day", 5_000, stories::day),
 ];
 
@@ -39,11 +41,12 @@ fn main() {
     // Cargo adds `--bench`.
     let words: Vec<String> =
         std::env::args().skip(1).filter(|word| !word.starts_with("--")).collect();
-    let nodes = words.iter().find_map(|word| word.parse::<u32>().ok());
+    let mut numbers = words.iter().filter_map(|word| word.parse::<u32>().ok());
+    let (nodes, hours) = (numbers.next(), numbers.next().unwrap_or(24));
     let names: Vec<&String> = words.iter().filter(|word| word.parse::<u32>().is_err()).collect();
     for (name, usual, play) in STORIES {
         if names.is_empty() || names.iter().any(|wanted| *wanted == name) {
-            play(nodes.unwrap_or(usual));
+            play(nodes.unwrap_or(usual), hours);
         }
     }
 }

@@ -34,7 +34,7 @@ use crate::{
 const AT_ONCE: usize = 16;
 /// Between two passes over more claims than are asked about one by one: they list everything, and whatever is
 /// drained meanwhile is terminated by one request.
-const MANY_APART: SignedDuration = SignedDuration::from_secs(3);
+const MANY_APART: SignedDuration = SignedDuration::from_secs(5);
 /// Until nodes are marked again that could not be.
 const MARKED_AGAIN: SignedDuration = SignedDuration::from_secs(2);
 /// Evictions of one node that are under way at the same time.

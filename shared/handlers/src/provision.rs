@@ -56,7 +56,7 @@ const FEWER_AGAIN_AFTER: SignedDuration = SignedDuration::from_secs(10);
 /// Between two looks because claims were given up: what is given up meanwhile shares a request for instances.
 const GIVEN_UP_APART: SignedDuration = SignedDuration::from_secs(3);
 /// The same where the look before was because of such claims, too: a mass interruption gives up some each second.
-const MANY_GIVEN_UP_APART: SignedDuration = SignedDuration::from_secs(6);
+const MANY_GIVEN_UP_APART: SignedDuration = SignedDuration::from_secs(8);
 /// Looks because of claims that are given up are about the same interruption if they are no further apart.
 const SAME_INTERRUPTION: SignedDuration = SignedDuration::from_secs(15);
 

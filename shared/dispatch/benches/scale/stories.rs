@@ -218,16 +218,16 @@ pub(crate) fn latency(pods: u32) {
     report::duration("from unschedulable to CreateFleet, p99", report::percentile(&lags, 99));
 }
 
-/// A day of many nodes with twenty pods each, of which some come and go.
-pub(crate) fn day(nodes: u32) {
-    report::heading(&format!("a day of {nodes} nodes and {} pods", nodes * 20));
+/// Some hours of a day of many nodes with twenty pods each, of which some come and go.
+pub(crate) fn day(nodes: u32, hours: u32) {
+    report::heading(&format!("{hours} hours of {nodes} nodes and {} pods", nodes * 20));
     let mut cluster = cluster(20);
     cluster.pass(SignedDuration::from_secs(90));
     cluster.scale(nodes * 20);
     let taken = cluster.until(HOUR, are_initialized(nodes));
     report::duration("until all are initialized", taken);
     let before = cluster.meter();
-    for hour in 0..24_u32 {
+    for hour in 0..hours {
         // Two in a hundred come and go.
         let pods = if hour % 2 == 0 { nodes * 20 } else { nodes * 20 + nodes * 2 / 5 };
         cluster.scale(pods);
@@ -235,16 +235,19 @@ pub(crate) fn day(nodes: u32) {
     }
     let used = cluster.meter().since(&before);
     let mut theirs = Requests::new();
-    karpenter::idle(&mut theirs, 86_400, nodes.into(), 1);
-    for _ in 0..12 {
+    karpenter::idle(&mut theirs, u64::from(hours) * 3_600, nodes.into(), 1);
+    for _ in 0..hours / 2 {
         karpenter::launch(&mut theirs, u64::from(nodes / 50), 0);
-        // One pod is evicted from each node that goes.
-        karpenter::terminate(&mut theirs, u64::from(nodes / 50), u64::from(nodes / 50), 0, 40);
+        // Empty nodes go by one command, and others by the next, once the first is validated. One pod is evicted
+        // from each of the others.
+        let half = u64::from(nodes / 100);
+        karpenter::terminate(&mut theirs, half, 0, 0, 40);
+        karpenter::terminate(&mut theirs, half, half, 0, 40);
     }
     report::usage(&used, nodes, &theirs);
     let longest = used.invocations().get(&Function::Disrupt).map(|count| count.longest_millis);
     report::line("longest look of disrupt, ms", longest.unwrap_or_default());
-    report::bill(&cluster.sim.bill(&used, SignedDuration::from_hours(24)));
+    report::bill(&cluster.sim.bill(&used, SignedDuration::from_hours(hours.into())));
 }
 
 fn seconds(taken: Option<SignedDuration>) -> u64 {

@@ -169,6 +169,11 @@ fn another_image_for_the_instance_type_is_drift() {
         asks(&["team=a"])(facts);
     };
     drifts(both, Some("RequirementsDrifted"));
+    let hash_too = |facts: &mut Facts| {
+        images("ami-2", Some("ami-1"))(facts);
+        hashes(("1", "v3"), ("2", "v3"))(facts);
+    };
+    drifts(hash_too, Some("NodePoolDrifted"));
 }
 
 fn asks(text: &'static [&'static str]) -> impl Fn(&mut Facts) {

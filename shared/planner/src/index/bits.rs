@@ -207,7 +207,11 @@ impl<K> BitRows<K> {
 
     /// Adds a copy of `ids` as the next set.
     pub(crate) fn push(&mut self, ids: &BitSet<K>) {
-        self.words.extend(ids.words().chain(iter::repeat(0)).take(self.words_per_row));
+        let Some(rest) = self.words_per_row.checked_sub(1) else { return };
+        let end = self.words.len() + self.words_per_row;
+        self.words.push(ids.first);
+        self.words.extend_from_slice(ids.rest.get(..rest).unwrap_or(&ids.rest));
+        self.words.resize(end, 0);
     }
 
     /// The first word of the set at `row`, and the others.
@@ -222,8 +226,8 @@ impl<K> BitRows<K> {
     pub(crate) fn keep(&self, row: usize, ids: &mut BitSet<K>) {
         let (first, rest) = self.row(row);
         ids.first &= first;
-        let others = rest.iter().copied().chain(iter::repeat(0));
-        ids.rest.iter_mut().zip(others).for_each(|(word, other)| *word &= other);
+        ids.rest.iter_mut().zip(rest).for_each(|(word, other)| *word &= other);
+        ids.rest.iter_mut().skip(rest.len()).for_each(|word| *word = 0);
     }
 
     /// Whether the set at `row` has every number of `ids`.

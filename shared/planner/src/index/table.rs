@@ -29,6 +29,11 @@ impl<K, T> Table<K, T> {
         id
     }
 
+    /// Makes room for `more` things, and no others.
+    pub(crate) fn reserve_exact(&mut self, more: usize) {
+        self.all.reserve_exact(more);
+    }
+
     /// The number that the next thing will have.
     pub(crate) fn next_id(&self) -> Id<K> {
         Id::at(self.all.len())

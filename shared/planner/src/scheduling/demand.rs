@@ -9,6 +9,7 @@ use std::{
     borrow::Cow,
     cmp::Reverse,
     collections::{BTreeMap, BTreeSet},
+    iter,
     rc::Rc,
     sync::Arc,
 };
@@ -26,7 +27,7 @@ use crate::{
         table::Table,
     },
     scheduling::{
-        demand::class::Class,
+        demand::class::{Class, Footprint},
         facts::volume::{self, Attachments},
     },
 };
@@ -114,7 +115,12 @@ pub(crate) fn demand<'a>(
     demanded.sort_by_cached_key(|(pod, _, _)| rank(pod));
     let mut demand = Demand::default();
     let no_volumes = Rc::new([Requirements::default()]);
-    let mut sorting = Sorting { likely: BTreeMap::new(), no_volumes };
+    let mut sorting = Sorting {
+        likely: BTreeMap::new(),
+        known: Table::default(),
+        no_volumes,
+        no_footprint: Rc::default(),
+    };
     let nothing: Rc<Attachments> = Rc::default();
     for (pod, own, why) in demanded {
         let is_now = !matches!(why, Why::Supposed | Why::Held);
@@ -147,17 +153,21 @@ pub(crate) fn demand<'a>(
 /// Finds the classes of pods.
 #[derive(Debug)]
 struct Sorting<'p> {
-    /// Classes by CPU, memory and a digest of labels, which are quick to compare: few have them all
-    /// in common. What they ask is compared nevertheless.
-    likely: BTreeMap<(u64, u64, u64), Vec<Known<'p>>>,
+    /// The last class by CPU, memory and a digest of labels, which are quick to compare: few have them
+    /// all in common. What they ask is compared nevertheless.
+    likely: BTreeMap<(u64, u64, u64), Option<ClassId>>,
+    known: Table<kind::Class, Known<'p>>,
     /// What pods without volumes ask for by them: nothing.
     no_volumes: Rc<[Requirements]>,
+    /// What pods leave behind as long as no groups are known.
+    no_footprint: Rc<Footprint>,
 }
 
 /// A class by one of its pods.
 #[derive(Clone, Copy, Debug)]
 struct Known<'p> {
-    class: ClassId,
+    /// The class before it with the same CPU, memory and digest of labels.
+    before: Option<ClassId>,
     /// The spec of the last pod of it that shares it with others and has no volumes: whoever has the
     /// very same one needs no further look.
     shared: Option<(&'p Arc<PodSpec>, &'p Namespace)>,
@@ -173,16 +183,18 @@ impl<'p> Sorting<'p> {
         classes: &mut Table<kind::Class, Class>,
     ) -> ClassId {
         let requests = &pod.spec.requests;
-        let print = (requests.cpu.0, requests.memory.0, fingerprint(&pod.spec.labels));
-        let likely = self.likely.entry(print).or_default();
+        let labels_digest = fingerprint(&pod.spec.labels);
+        let print = (requests.cpu.0, requests.memory.0, labels_digest);
+        let last = self.likely.entry(print).or_default();
+        let mut likely = iter::successors(*last, |class| self.known[*class].before);
         let is_shared = pod.volumes.is_empty() && Arc::strong_count(&pod.spec) > 1;
-        let is_same = |known: &&Known<'_>| {
-            known.shared.is_some_and(|(spec, namespace)| {
+        let is_same = |class: &ClassId| {
+            self.known[*class].shared.is_some_and(|(spec, namespace)| {
                 Arc::ptr_eq(spec, &pod.spec) && *namespace == pod.key.namespace
             })
         };
-        if let Some(known) = likely.iter().find(is_same).filter(|_| is_shared) {
-            return known.class;
+        if is_shared && let Some(class) = likely.clone().find(is_same) {
+            return class;
         }
         let storage = &facts.surroundings.storage;
         let refused =
@@ -193,19 +205,22 @@ impl<'p> Sorting<'p> {
             volume::alternatives(pod, storage).into()
         };
         let shared = is_shared.then_some((&pod.spec, &pod.key.namespace));
-        let known = likely.iter_mut().find(|known| {
-            let class = &classes[known.class];
+        let alike = likely.find(|class| {
+            let class = &classes[*class];
             class.namespace == pod.key.namespace
                 && class.refused == refused
                 && class.alternatives == alternatives
                 && are_alike(&class.spec, &pod.spec)
         });
-        if let Some(known) = known {
+        if let Some(class) = alike {
+            let known = &mut self.known[class];
             known.shared = shared.or(known.shared);
-            return known.class;
+            return class;
         }
-        let class = classes.push(Class::new(pod, alternatives, refused));
-        likely.push(Known { class, shared });
+        let start = (labels_digest, Rc::clone(&self.no_footprint));
+        let class = classes.push(Class::new(pod, alternatives, refused, start));
+        self.known.push(Known { before: *last, shared });
+        *last = Some(class);
         class
     }
 }

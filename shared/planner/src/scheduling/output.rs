@@ -54,6 +54,7 @@ pub(crate) fn plan(problem: &mut Problem<'_>, solution: &Solution) -> Plan {
         .map(|(pod, failure)| (*pod, reasons.of_pod(problem, *pod, *failure)))
         .collect();
     let mut drafts = Drafts::default();
+    plan.promises.reserve_exact(solution.in_flight.len());
     for (claim, in_flight) in solution.in_flight.entries() {
         match drafts.promise(problem, in_flight, claim) {
             Ok(promise) => plan.promises.push(promise),

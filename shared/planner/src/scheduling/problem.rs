@@ -30,7 +30,7 @@ use crate::{
     scheduling::{
         demand::{
             Demand,
-            class::{Around, Class, ConstraintTable, Footprint, term_group},
+            class::{Around, Class, ConstraintTable, Footprint, MeantTable, term_group},
             demand,
         },
         facts::{
@@ -337,8 +337,9 @@ impl<'a> Problem<'a> {
                 term_group(term, &pod.key.namespace, &pod.spec, purpose, &mut around);
             }
         }
+        let mut meant = MeantTable::default();
         for class in classes.iter_mut() {
-            class.know_groups(around.groups);
+            class.know_groups(around.groups, &mut meant);
         }
         self.classes = classes;
     }

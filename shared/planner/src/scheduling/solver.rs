@@ -165,6 +165,7 @@ struct Run<'p, 'a> {
     allowed_places: BitSet<kind::Place>,
     claims: Claims,
     roomy: Types,
+    narrowed: Types,
     need: Vec<i64>,
 }
 
@@ -207,6 +208,7 @@ impl<'p, 'a> Run<'p, 'a> {
             allowed_places: BitSet::default(),
             claims: Claims::default(),
             roomy: Types::default(),
+            narrowed: Types::default(),
             need: Vec::new(),
         }
     }
@@ -360,6 +362,7 @@ impl<'p, 'a> Run<'p, 'a> {
             return false;
         };
         pod.constraints = preference.constraints;
+        pod.allowed.reserve(preference.on_domains.len());
         for (key, rule) in &preference.on_domains {
             let asked =
                 rule.asked.map(|id| problem.keys.all[*key].mask(id, problem.sets.requirement(id)));

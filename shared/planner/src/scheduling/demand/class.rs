@@ -32,6 +32,8 @@ use crate::{
 pub(crate) struct Class {
     pub(crate) spec: Arc<PodSpec>,
     pub(crate) namespace: Namespace,
+    /// A number that classes with equal labels share, and others hardly ever.
+    labels_digest: u64,
     /// What its volumes ask of a node: one of these, in this order.
     pub(crate) alternatives: Rc<[Requirements]>,
     /// Why its pods are not looked at further, if so.
@@ -75,6 +77,44 @@ struct Topology {
     repelling: Vec<GroupId>,
 }
 
+/// The groups that mean pods of one namespace with the same labels.
+#[derive(Debug)]
+struct Meant {
+    namespace: Namespace,
+    /// The spec of one of them, for its labels.
+    spec: Arc<PodSpec>,
+    /// What those of them leave behind that keep nobody away.
+    footprint: Rc<Footprint>,
+    /// Groups of others' anti-affinity.
+    repelling: Vec<GroupId>,
+}
+
+/// The groups that mean pods, by a digest of the labels: found once for all classes that have these.
+#[derive(Debug, Default)]
+pub(crate) struct MeantTable(BTreeMap<u64, Vec<Meant>>);
+
+impl MeantTable {
+    fn of(&mut self, class: &Class, groups: &Groups) -> &Meant {
+        let (namespace, labels) = (&class.namespace, &class.spec.labels);
+        let likely = self.0.entry(class.labels_digest).or_default();
+        let is_same = |meant: &Meant| meant.namespace == *namespace && meant.spec.labels == *labels;
+        let place = likely.iter().position(is_same).unwrap_or(likely.len());
+        if place == likely.len() {
+            let mut counted = groups.selecting(namespace, labels);
+            let is_inverse = |group: &mut GroupId| groups.all[*group].purpose == Purpose::Inverse;
+            let repelling = counted.extract_if(.., is_inverse).collect();
+            likely.push(Meant {
+                namespace: namespace.clone(),
+                spec: Arc::clone(&class.spec),
+                footprint: Rc::new(Footprint { counted, carried: Vec::new() }),
+                repelling,
+            });
+        }
+        #[expect(clippy::indexing_slicing, reason = "it is there now")]
+        &likely[place]
+    }
+}
+
 /// How far its preferences are given up.
 #[derive(Clone, Debug, Default)]
 struct Step {
@@ -114,15 +154,17 @@ impl Class {
         pod: &Pod,
         alternatives: Rc<[Requirements]>,
         refused: Option<String>,
+        (labels_digest, footprint): (u64, Rc<Footprint>),
     ) -> Self {
         Self {
             spec: Arc::clone(&pod.spec),
             namespace: pod.key.namespace.clone(),
+            labels_digest,
             alternatives,
             refused,
             requests: RequestsId::default(),
             ports: Vec::new(),
-            footprint: Rc::default(),
+            footprint,
             topology: Topology::default(),
             preferences: Table::default(),
             is_exhausted: false,
@@ -162,36 +204,36 @@ impl Class {
         }
         let (near, far) = (&spec.pod_affinity, &spec.pod_anti_affinity);
         let required = |terms: &[PodAffinityTerm], purpose, around: &mut Around<'_>| {
-            terms
-                .iter()
-                .map(|pod_affinity_term| {
-                    term_group(pod_affinity_term, &self.namespace, &spec, purpose, around)
-                })
-                .collect()
+            let group = |term| term_group(term, &self.namespace, &spec, purpose, around);
+            terms.iter().map(group).collect()
         };
         self.topology.affinity = required(&near.required, Purpose::Affinity, around);
         self.topology.anti_affinity = required(&far.required, Purpose::AntiAffinity, around);
         // Only what is required keeps others away: a preference is given up by the one who has it.
         self.topology.carried = required(&far.required, Purpose::Inverse, around);
         if around.preferences == PreferencePolicy::Respect {
-            let near: Vec<_> = heaviest_first(&near.preferred).cloned().collect();
-            let far: Vec<_> = heaviest_first(&far.preferred).cloned().collect();
-            self.topology.preferred_affinity = required(&near, Purpose::Affinity, around);
-            self.topology.preferred_anti_affinity = required(&far, Purpose::AntiAffinity, around);
+            let preferred =
+                |terms: &[Weighted<PodAffinityTerm>], purpose, around: &mut Around<'_>| {
+                    let group = |term| term_group(term, &self.namespace, &spec, purpose, around);
+                    heaviest_first(terms).map(group).collect()
+                };
+            self.topology.preferred_affinity =
+                preferred(&near.preferred, Purpose::Affinity, around);
+            self.topology.preferred_anti_affinity =
+                preferred(&far.preferred, Purpose::AntiAffinity, around);
         }
     }
 
     /// Knows the groups that mean it, once all are there.
-    pub(crate) fn know_groups(&mut self, groups: &Groups) {
-        let mut counted = groups.selecting(&self.namespace, &self.spec.labels);
-        let is_inverse = |group: &mut GroupId| groups.all[*group].purpose == Purpose::Inverse;
-        self.topology.repelling = counted.extract_if(.., is_inverse).collect();
+    pub(crate) fn know_groups(&mut self, groups: &Groups, meant: &mut MeantTable) {
+        let meant = meant.of(self, groups);
+        self.topology.repelling.clone_from(&meant.repelling);
         let carried = std::mem::take(&mut self.topology.carried);
-        let footprint = Footprint { counted, carried };
-        match Rc::get_mut(&mut self.footprint) {
-            Some(current) => *current = footprint,
-            None => self.footprint = Rc::new(footprint),
-        }
+        self.footprint = if carried.is_empty() {
+            Rc::clone(&meant.footprint)
+        } else {
+            Rc::new(Footprint { counted: meant.footprint.counted.clone(), carried })
+        };
     }
 
     /// Makes the preference of the next step; false when everything that can be given up was.
@@ -208,6 +250,8 @@ impl Class {
             return false;
         }
         let preference = self.preference(around, constraints);
+        // Most have nothing to give up.
+        self.preferences.reserve_exact(1);
         self.preferences.push(preference);
         true
     }
@@ -249,8 +293,8 @@ impl Class {
         constraints: &mut ConstraintTable,
     ) -> Preferences {
         let (spec, step, topology) = (&self.spec, &self.step, &self.topology);
-        let strict = spec.requirements(step.term);
-        let mut wanted = strict.clone();
+        let mut wanted = spec.requirements(step.term);
+        let strict = around.sets.id(&wanted);
         if around.preferences == PreferencePolicy::Respect {
             let preferred = heaviest_first(&spec.preferred_terms).nth(step.node);
             for requirement in preferred.into_iter().flatten() {
@@ -272,8 +316,10 @@ impl Class {
         groups.extend(&topology.repelling);
         groups.sort_unstable();
         groups.dedup();
-        let strict = around.sets.id(&strict);
-        let (mut on_hosts, mut on_domains) = (Vec::new(), Vec::new());
+        let is_on_hosts = |group: &&GroupId| around.groups.all[**group].key.is_none();
+        let hosts = groups.iter().filter(is_on_hosts).count();
+        let mut on_hosts = Vec::with_capacity(hosts);
+        let mut on_domains = Vec::with_capacity(groups.len() - hosts);
         for group in groups {
             let is_own = self.footprint.counted.binary_search(&group).is_ok();
             match around.groups.all[group].key {
@@ -285,7 +331,7 @@ impl Class {
             }
         }
         Preferences {
-            constraints: constraints.number(around.sets, &wanted, &tolerations),
+            constraints: constraints.number(around.sets, wanted, tolerations),
             on_hosts,
             on_domains,
         }
@@ -421,17 +467,18 @@ impl ConstraintTable {
     fn number(
         &mut self,
         sets: &mut Sets,
-        wanted: &Requirements,
-        tolerations: &[Toleration],
+        wanted: Requirements,
+        tolerations: Vec<Toleration>,
     ) -> ConstraintsId {
-        let key = (wanted.clone(), tolerations.to_vec());
+        let key = (wanted, tolerations);
         if let Some(known) = self.numbers.get(&key) {
             return *known;
         }
+        let (wanted, tolerations) = key.clone();
         let number = self.all.push(Constraints {
-            wanted: wanted.clone(),
-            tolerations: tolerations.to_vec(),
-            new: of_new(wanted, sets),
+            new: of_new(&wanted, sets),
+            wanted,
+            tolerations,
             tolerates: None,
             existing: None,
         });

@@ -112,11 +112,14 @@ impl TypeIndex {
     pub(crate) fn of(types: &[Arc<InstanceType>], buys_reserved: bool) -> Self {
         let types: Table<kind::Type, Arc<InstanceType>> = types.iter().map(Arc::clone).collect();
         let allocatable: Vec<Resources> = types.iter().map(|t| t.allocatable()).collect();
+        let capacity_whole: Whole = types.iter().map(|t| &t.capacity).collect();
+        // Who has more mostly leaves more.
+        let by_cpu = capacity_whole.by_cpu().collect();
         Self {
             buys_reserved,
             names: types.map(name),
-            capacity_whole: types.iter().map(|t| &t.capacity).collect(),
-            allocatable_whole: allocatable.iter().collect(),
+            capacity_whole,
+            allocatable_whole: Whole::of(&allocatable.iter().collect(), by_cpu),
             markets: markets(&types, buys_reserved),
             reservations: if buys_reserved { reservations(&types) } else { Vec::new() },
             types,

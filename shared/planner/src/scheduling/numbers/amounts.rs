@@ -73,9 +73,16 @@ pub(crate) struct Whole {
 impl<'r> FromIterator<&'r Resources> for Whole {
     fn from_iter<I: IntoIterator<Item = &'r Resources>>(item: I) -> Self {
         let resources: Table<kind::Type, &Resources> = item.into_iter().collect();
+        let order = resources.ids().collect();
+        Self::of(&resources, order)
+    }
+}
+
+impl Whole {
+    /// What types have of `resources`, quickly where those that are first in `order` have little.
+    pub(crate) fn of(resources: &Table<kind::Type, &Resources>, mut order: Vec<TypeId>) -> Self {
         let names: BTreeSet<&ResourceName> =
             resources.iter().flat_map(|amounts| amounts.extended.keys()).collect();
-        let mut order: Vec<TypeId> = resources.ids().collect();
         let mut by_amount = |amount: &dyn Fn(&Resources) -> u64| -> ByAmount {
             let mut sorted: ByAmount =
                 order.iter().map(|id| (amount(resources[*id]), *id)).collect();
@@ -98,9 +105,7 @@ impl<'r> FromIterator<&'r Resources> for Whole {
                 .collect(),
         }
     }
-}
 
-impl Whole {
     /// All types by how much they have of the resource `name`; `None` if none of them has any.
     pub(crate) fn by_amount(&self, name: &str) -> Option<&ByAmount> {
         let [cpu, memory, ephemeral_storage, pods] = &self.common;

@@ -4,7 +4,7 @@
 
 use model::{HourlyPrice, policies::MinValuesPolicy};
 
-use super::{InFlightClaim, Pod, Run, Try, in_flight::tolerated};
+use super::{InFlightClaim, Pod, Run, Try, in_flight::tolerated, narrow::by_alternative};
 use crate::{
     index::{
         bits::BitSet,
@@ -61,11 +61,9 @@ impl Run<'_, '_> {
     fn opens(&mut self, pod: &Pod, number: TemplateId) -> Try {
         let set = self.problem.templates[number].set;
         let mut answer = Try::Failed;
-        for targets in self.targets(pod, set) {
-            let mut openings: Vec<Opening> = targets
-                .into_iter()
-                .filter_map(|target| self.opening(pod, number, target))
-                .collect();
+        for targets in by_alternative(&self.targets(pod, set)) {
+            let mut openings: Vec<Opening> =
+                targets.iter().filter_map(|target| self.opening(pod, number, target.set)).collect();
             if 1 < openings.len() {
                 let shift = self.shift(openings.len());
                 openings.sort_by_cached_key(|opening| {

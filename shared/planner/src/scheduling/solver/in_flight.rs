@@ -6,7 +6,11 @@ use std::rc::Rc;
 
 use model::taint;
 
-use super::{Claims, Pod, Run, fresh::Hold};
+use super::{
+    Claims, Pod, Run,
+    fresh::Hold,
+    narrow::{Target, by_alternative},
+};
 use crate::{
     index::{
         bits::BitSet,
@@ -45,7 +49,7 @@ impl Run<'_, '_> {
         }
         let mut candidates = std::mem::take(&mut self.claims);
         self.in_flight_candidates(pod, &mut candidates);
-        let mut asked: Vec<(SetId, Vec<Vec<SetId>>)> = Vec::new();
+        let mut asked: Vec<(SetId, Vec<Target>)> = Vec::with_capacity(1);
         let mut entry = None;
         while let Some(claim) = self.order.first(&candidates) {
             let set = self.in_flight[claim].set;
@@ -133,7 +137,7 @@ impl Run<'_, '_> {
     }
 
     /// Whether some instance type of the claim still takes all of its pods and this one.
-    fn joins(&mut self, pod: &Pod, number: ClaimId, targets: &[Vec<SetId>]) -> Answer {
+    fn joins(&mut self, pod: &Pod, number: ClaimId, targets: &[Target]) -> Answer {
         let problem = &mut *self.problem;
         let claim = &self.in_flight[number];
         let template = &problem.templates[claim.template];
@@ -149,9 +153,11 @@ impl Run<'_, '_> {
         }
         let class = &problem.classes[pod.class];
         template.keep_ports(&mut roomy, &class.spec.host_ports);
-        let joined = targets.iter().find_map(|targets| self.joined(number, &roomy, targets));
+        let joined =
+            by_alternative(targets).find_map(|targets| self.joined(number, &roomy, targets));
         if let Some((joined, types)) = joined {
             self.roomy = types;
+            self.narrowed = roomy;
             return Answer::Yes(joined);
         }
         self.roomy = roomy;
@@ -171,15 +177,15 @@ impl Run<'_, '_> {
         &mut self,
         number: ClaimId,
         roomy: &Types,
-        targets: &[SetId],
+        targets: &[Target],
     ) -> Option<(Joined, Types)> {
         if let [target] = targets {
-            return self.narrowed(number, roomy, *target);
+            return self.narrowed(number, roomy, target.set);
         }
         let template = self.in_flight[number].template;
         let goes = targets.iter().filter_map(|target| {
-            let (joined, types) = self.narrowed(number, roomy, *target)?;
-            let price = self.cheapest(template, *target, &types);
+            let (joined, types) = self.narrowed(number, roomy, target.set)?;
+            let price = self.cheapest(template, target.set, &types);
             Some((price.is_none(), price, joined, types))
         });
         let mut goes: Vec<_> = goes.collect();
@@ -198,14 +204,16 @@ impl Run<'_, '_> {
         roomy: &Types,
         target: SetId,
     ) -> Option<(Joined, Types)> {
+        let mut types = std::mem::take(&mut self.narrowed);
+        types.copy_from(roomy);
         let problem = &mut *self.problem;
         let claim = &self.in_flight[number];
         let template = &problem.templates[claim.template];
-        let mut types = roomy.clone();
         if target != claim.set {
             types.keep(&problem.offers[template.offer].allowed(&problem.sets, target));
         }
         if types.is_empty() || !template.unmet(&types, target, &problem.sets).is_empty() {
+            self.narrowed = types;
             return None;
         }
         let (template, before) = (claim.template, claim.held.clone());

@@ -12,64 +12,71 @@ use crate::{
     },
 };
 
+/// Requirements that a node may have when a pod joins it.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Target {
+    /// The place of what the pod's volumes ask for among the alternatives.
+    alternative: usize,
+    pub(super) set: SetId,
+}
+
+/// By alternative, what equally good domains would make of it.
+pub(super) fn by_alternative(targets: &[Target]) -> impl Iterator<Item = &[Target]> {
+    targets.chunk_by(|target, next| target.alternative == next.alternative)
+}
+
 impl Run<'_, '_> {
     /// The requirements that a node with `set` may have when the pod joins it; none when it does not
     /// go. By what its volumes ask for, in the order in which that is tried: what equally good domains
     /// would make of it.
-    pub(super) fn targets(&mut self, pod: &Pod, set: SetId) -> Vec<Vec<SetId>> {
+    pub(super) fn targets(&mut self, pod: &Pod, set: SetId) -> Vec<Target> {
         let preference = self.problem.constraints.all[pod.constraints].new;
         if !preference.is_possible {
             return Vec::new();
         }
         let Some(joined) = self.problem.sets.join(set, preference.set) else { return Vec::new() };
-        let mut targets = Vec::new();
-        for alternative in self.alternatives(pod.class).iter() {
-            if !alternative.is_possible {
+        let alternatives = self.alternatives(pod.class);
+        let mut targets = Vec::with_capacity(alternatives.len());
+        for (alternative, asked) in alternatives.iter().enumerate() {
+            if !asked.is_possible {
                 continue;
             }
-            if let Some(joined) = self.problem.sets.join(joined, alternative.set) {
-                let mut sets = Vec::new();
-                self.narrow(&pod.allowed, joined, &mut sets);
-                if !sets.is_empty() {
-                    targets.push(sets);
-                }
+            if let Some(joined) = self.problem.sets.join(joined, asked.set) {
+                let mut push = |set| targets.push(Target { alternative, set });
+                self.narrow(&pod.allowed, joined, &mut push);
             }
         }
         targets
     }
 
-    /// What the rules leave of `set`, domain by domain where only one can stay.
-    fn narrow(&mut self, rules: &[Allowed], set: SetId, sets: &mut Vec<SetId>) {
-        let Some((first, rest)) = rules.split_first() else {
-            sets.push(set);
+    /// What the rules leave of `set`, domain by domain where only one can stay, goes to `push`.
+    fn narrow(&mut self, rules: &[Allowed], set: SetId, push: &mut dyn FnMut(SetId)) {
+        let Some(key) = rules.first().map(|rule| rule.key) else {
+            push(set);
             return;
         };
         // Rules on one label see the same node, not each other's answers.
-        let same: Vec<&Allowed> = std::iter::once(first)
-            .chain(rest.iter().filter(|rule| rule.key == first.key))
-            .collect();
-        let others: Vec<Allowed> =
-            rest.iter().filter(|rule| rule.key != first.key).cloned().collect();
-        let key = first.key;
+        let same = rules.iter().filter(|rule| rule.key == key);
+        let others: Vec<Allowed> = rules.iter().filter(|rule| rule.key != key).cloned().collect();
         let left = self.problem.keys.left(set, &self.problem.sets);
         match left.known(key) {
             Some(Left::One(domain)) => {
-                if same.iter().all(|rule| rule.domains.contains(*domain)) {
-                    self.narrow(&others, set, sets);
+                if same.clone().all(|rule| rule.domains.contains(*domain)) {
+                    self.narrow(&others, set, push);
                 }
             }
             Some(Left::Some(domains, is_listed)) => {
-                for kept in self.kept(&same, Some(domains)) {
+                for kept in self.kept(same, Some(domains)) {
                     if *is_listed && kept == **domains {
-                        self.narrow(&others, set, sets);
+                        self.narrow(&others, set, push);
                     } else {
-                        self.restrict(key, &kept, set, &others, sets);
+                        self.restrict((key, &kept), set, &others, push);
                     }
                 }
             }
             Some(Left::Anything) | None => {
-                for kept in self.kept(&same, None) {
-                    self.restrict(key, &kept, set, &others, sets);
+                for kept in self.kept(same, None) {
+                    self.restrict((key, &kept), set, &others, push);
                 }
             }
         }
@@ -77,21 +84,24 @@ impl Run<'_, '_> {
 
     fn restrict(
         &mut self,
-        key: KeyId,
-        kept: &Domains,
+        (key, kept): (KeyId, &Domains),
         set: SetId,
         others: &[Allowed],
-        sets: &mut Vec<SetId>,
+        push: &mut dyn FnMut(SetId),
     ) {
         let problem = &mut *self.problem;
         let asking = problem.keys.all[key].asking(kept, &mut problem.sets);
         if let Some(joined) = problem.sets.join(set, asking) {
-            self.narrow(others, joined, sets);
+            self.narrow(others, joined, push);
         }
     }
 
     /// The domains that may stay: all together, or, where only one can, each of the best.
-    fn kept(&self, rules: &[&Allowed], open: Option<&Domains>) -> Vec<Domains> {
+    fn kept<'r>(
+        &self,
+        rules: impl Iterator<Item = &'r Allowed>,
+        open: Option<&Domains>,
+    ) -> Vec<Domains> {
         let mut kept: Option<Domains> = open.cloned();
         let mut is_one = false;
         for rule in rules {

@@ -111,6 +111,10 @@ impl Order {
         } else {
             self.places[claim].pods = next;
             self.flatten();
+            let mut counteds = self.sorted.iter_mut();
+            if let Some(counted) = counteds.find(|counted| counted.claim == claim) {
+                counted.pods = next;
+            }
             self.sort();
         }
     }
@@ -129,12 +133,15 @@ impl Order {
             && go_sort::probes(len).iter().all(|probe| place != *probe && place + 1 != *probe)
     }
 
-    /// Lists all claims in the order that they had, with the pods that they have now.
+    /// Lists all claims in the order and with the pods that they had.
     fn flatten(&mut self) {
-        let claims = self.groups.iter().flat_map(|group| group.order.iter());
         self.sorted.clear();
-        let counted = |claim: &ClaimId| Counted { pods: self.places[*claim].pods, claim: *claim };
-        self.sorted.extend(claims.map(counted));
+        for (pods, group) in self.groups.iter().enumerate() {
+            let (front, back) = group.order.as_slices();
+            for part in [front, back] {
+                self.sorted.extend(part.iter().map(|claim| Counted { pods, claim: *claim }));
+            }
+        }
     }
 
     /// Brings the listed claims into order.

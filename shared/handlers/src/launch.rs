@@ -48,6 +48,8 @@ use record::Recorded;
 const LAUNCH_TTL: SignedDuration = SignedDuration::from_mins(5);
 /// After so long every instance of a request is visible in listings.
 const VISIBLE_AFTER: SignedDuration = SignedDuration::from_mins(2);
+/// A request that was made so shortly ago may be under way in a pass beside this one, which answers for it.
+const UNDER_WAY: SignedDuration = SignedDuration::from_secs(5);
 /// Batches that are launched at the same time.
 const AT_ONCE: usize = 8;
 
@@ -128,6 +130,13 @@ impl Batch {
     /// When the latest request was about to be made, if one was.
     fn requested_at(&self) -> Option<Timestamp> {
         self.claims.iter().filter_map(|claim| claim.requested_at).max()
+    }
+
+    /// Whether another pass may be asking for it at this moment: a request was about to be made, and nobody wrote
+    /// what became of it yet.
+    fn is_under_way(&self, at: &Invocation) -> bool {
+        let is_recent = |asked_at| at.now.duration_since(asked_at) < UNDER_WAY;
+        self.not_before().is_none() && self.requested_at().is_some_and(is_recent)
     }
 
     /// When it is tried again, if it failed before.
@@ -216,6 +225,9 @@ async fn outcome<A: Adapters>(
     batch: &mut Batch,
     at: &Invocation,
 ) -> Result<Outcome, PortError> {
+    if batch.is_under_way(at) {
+        return Ok(Outcome::Overtaken);
+    }
     if batch.requested_at().is_some() {
         // What an earlier request brought counts, whatever would be asked for now.
         match read_back(ports.fleet, batch, at).await? {

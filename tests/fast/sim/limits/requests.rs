@@ -1,7 +1,10 @@
 //! That no more is asked of AWS than Karpenter asks of it.
 
-use model::{ClaimPhase, Function};
-use simulator::{Action, ApiAction, ApiService, WorldSettings};
+use std::collections::BTreeSet;
+
+use jiff::SignedDuration;
+use model::{BatchId, ClaimPhase, Function};
+use simulator::{Action, ApiAction, ApiService, Chance, SpotTarget, WorldSettings};
 
 use super::fleet::{fleet, has_initialized};
 
@@ -85,4 +88,29 @@ fn launches_of_a_minute_ask_once_where_addresses_are_free() {
     let asked = used.requests_of(Function::Launch);
     let count = |name| asked.get(&ApiAction::ec2(name)).map_or(0, |count| count.answered);
     assert_eq!((count("CreateFleet"), count("DescribeSubnets")), (2, 1));
+}
+
+#[test]
+fn passes_side_by_side_ask_for_a_batch_once() {
+    let mut fleet = fleet(WorldSettings::default(), 1);
+    fleet.pass(90);
+    fleet.scale(1_000);
+    fleet.until(600, has_initialized(1_000));
+    fleet.pass(600);
+    let (before, began) = (fleet.sim.meter(), fleet.sim.now());
+    let mut chance = Chance::new(7);
+    for claim in fleet.sim.claims().into_iter().take(500) {
+        let instance = claim.instance.expect("an instance").id;
+        let millis = i64::try_from(chance.below(10_000)).expect("a number");
+        let at = began.checked_add(SignedDuration::from_millis(millis)).expect("a time");
+        fleet.sim.at(at, Action::InterruptSpot(SpotTarget::Instance(instance)));
+    }
+    fleet.pass(15);
+    fleet.until(600, has_initialized(1_000));
+    let is_new = |claim: &model::NodeClaim| began <= claim.created_at;
+    let claims = fleet.sim.claims().into_iter().filter(is_new);
+    let batches: BTreeSet<BatchId> = claims.map(|claim| claim.batch).collect();
+    let used = fleet.used_since(&before);
+    let asked = used.answered(ApiAction::ec2("CreateFleet"));
+    assert_eq!(usize::try_from(asked).ok(), Some(batches.len()));
 }

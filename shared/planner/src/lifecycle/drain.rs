@@ -105,9 +105,11 @@ pub fn drain(
         (InstanceView::Gone, Some(node)) => gone(node),
         (InstanceView::Gone, None) => Drainage { remove_claim: true, ..Drainage::default() },
         (InstanceView::Ending, _) => again(TERMINATION_SECONDS),
-        (InstanceView::Present | InstanceView::Unknown, None) => {
-            Drainage { terminate: is_to_be_terminated(claim, now), ..again(TERMINATION_SECONDS) }
-        }
+        (InstanceView::Present | InstanceView::Unknown, None) => Drainage {
+            terminate: is_to_be_terminated(claim, now),
+            drained_since: claim.conditions.drained_since,
+            ..again(TERMINATION_SECONDS)
+        },
         (InstanceView::Present | InstanceView::Unknown, Some(node)) => {
             emptied(claim, node, pods, now)
         }

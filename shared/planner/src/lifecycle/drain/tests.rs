@@ -165,6 +165,17 @@ fn ec2_is_told_once_unless_the_instance_stays() {
 }
 
 #[test]
+fn what_was_drained_stays_so_when_ec2_is_told_again() {
+    let (mut claim, node) = given_up(90, None);
+    claim.conditions.drained_since = Some(ago(40));
+    claim.conditions.instance_terminating_since = Some(ago(40));
+    for node in [None, Some(&marked(node))] {
+        let drainage = drain(&claim, node, &[], InstanceView::Present, now());
+        assert_eq!((drainage.terminate, drainage.drained_since), (true, Some(ago(40))));
+    }
+}
+
+#[test]
 fn node_and_claim_go_after_the_instance() {
     let (claim, node) = given_up(20, None);
     let ending = drain(&claim, Some(&node), &[pod("a")], InstanceView::Ending, now());

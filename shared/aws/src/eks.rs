@@ -107,16 +107,10 @@ fn dns_ip(service_cidr: &str) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        sync::{Arc, Mutex},
-        time::SystemTime,
-    };
-
     use aws_sdk_eks::types::{Certificate, KubernetesNetworkConfigResponse};
-    use aws_smithy_async::time::TimeSource;
 
     use super::*;
-    use crate::wire::Wire;
+    use crate::wire::{Shown, Wire};
 
     #[test]
     fn dns_has_the_tenth_address_of_the_services() {
@@ -174,15 +168,6 @@ mod tests {
         assert_eq!(told.ca_bundle, "UFJJVkFURQ==");
     }
 
-    #[derive(Clone, Debug)]
-    struct Shown(Arc<Mutex<SystemTime>>);
-
-    impl TimeSource for Shown {
-        fn now(&self) -> SystemTime {
-            *self.0.lock().unwrap()
-        }
-    }
-
     #[tokio::test]
     async fn eks_is_asked_once_in_twenty_minutes() {
         let answer = |version: &str| {
@@ -198,7 +183,7 @@ mod tests {
             Some((200, &second)),
             Some((200, &first)),
         ]);
-        let shown = Shown(Arc::new(Mutex::new(SystemTime::UNIX_EPOCH + KEPT_FOR)));
+        let shown = Shown::new();
         let config = wire.config().into_builder().time_source(shown.clone()).build();
         let clusters = EksClusters::new(&config, "us-west-2", Connection::default());
         let version = async |name: &str| {
@@ -211,7 +196,7 @@ mod tests {
             assert_eq!(version("one").await.as_deref(), Some("1.34"));
         }
         assert_eq!(version("two").await.as_deref(), Some("1.35"));
-        *shown.0.lock().unwrap() += KEPT_FOR;
+        shown.pass(KEPT_FOR);
         assert_eq!(version("two").await.as_deref(), Some("1.34"));
         assert_eq!(wire.sent().len(), 4);
     }

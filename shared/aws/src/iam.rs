@@ -46,28 +46,6 @@ impl IamProfiles {
         }
     }
 
-    async fn made(
-        &self,
-        path: &str,
-        name: &str,
-        role: &str,
-        tags: &BTreeMap<String, String>,
-    ) -> Result<(), PortError> {
-        let current = self.get(name).await?.map(|profile| state(&profile, role));
-        match current {
-            Some(State::Right) => Ok(()),
-            Some(State::Other(other)) => Err(BadRequest::of(
-                "GetInstanceProfile",
-                format!("instance profile `{name}` has the role `{other}`, and needs `{role}`"),
-            )),
-            Some(State::Empty) => self.add_role(name, role).await,
-            None => {
-                self.create(path, name, to_tags(tags)?).await?;
-                self.add_role(name, role).await
-            }
-        }
-    }
-
     async fn create(&self, path: &str, name: &str, tags: Vec<Tag>) -> Result<(), PortError> {
         let request = self.client.create_instance_profile().path(path).instance_profile_name(name);
         match request.set_tags(Some(tags)).send().await {
@@ -109,7 +87,22 @@ impl Profiles for IamProfiles {
         // A role may be written with its path; a profile is given its name alone.
         let role = role.rsplit('/').next().unwrap_or(role);
         let key = (name.to_owned(), role.to_owned());
-        self.ensured.or_ask(&key, |()| true, self.made(path, name, role, tags)).await
+        let made = async {
+            let current = self.get(name).await?.map(|profile| state(&profile, role));
+            match current {
+                Some(State::Right) => Ok(()),
+                Some(State::Other(other)) => Err(BadRequest::of(
+                    "GetInstanceProfile",
+                    format!("instance profile `{name}` has the role `{other}`, and needs `{role}`"),
+                )),
+                Some(State::Empty) => self.add_role(name, role).await,
+                None => {
+                    self.create(path, name, to_tags(tags)?).await?;
+                    self.add_role(name, role).await
+                }
+            }
+        };
+        self.ensured.or_ask(&key, |()| true, made).await
     }
 
     async fn list(&self, path: &str) -> Result<Vec<model::node_class::InstanceProfile>, PortError> {

@@ -107,18 +107,14 @@ fn value_of(answer: Result<Value, PortError>) -> Result<Option<String>, PortErro
 
 #[cfg(test)]
 mod tests {
-    use std::{
-        sync::{Arc, Mutex},
-        time::SystemTime,
-    };
+    use std::time::SystemTime;
 
     use aws_credential_types::Credentials;
-    use aws_smithy_async::time::TimeSource;
 
     use super::*;
     use crate::{
         json_call::{from_answer, to_request},
-        wire::Wire,
+        wire::{Shown, Wire},
     };
 
     #[test]
@@ -171,24 +167,11 @@ mod tests {
         check(200, "{}", Err(Fault::Permanent));
     }
 
-    #[derive(Clone, Debug)]
-    struct Shown(Arc<Mutex<SystemTime>>);
-
-    impl TimeSource for Shown {
-        fn now(&self) -> SystemTime {
-            *self.0.lock().unwrap()
-        }
-    }
-
     fn parameters(wire: &Wire, shown: &Shown) -> Parameters {
         let config = wire.config().into_builder().time_source(shown.clone()).build();
         let credentials = Credentials::new("AKIDEXAMPLE", "secret", None, None, "test");
         let credentials = SharedCredentialsProvider::new(credentials);
         Parameters::new(&config, "us-west-2", credentials).over(wire.connector())
-    }
-
-    fn shown() -> Shown {
-        Shown(Arc::new(Mutex::new(SystemTime::UNIX_EPOCH)))
     }
 
     #[tokio::test]
@@ -201,23 +184,23 @@ mod tests {
             Some((400, r#"{"__type":"ParameterNotFound"}"#)),
             Some((200, first)),
         ]);
-        let shown = shown();
+        let shown = Shown::new();
         let parameters = parameters(&wire, &shown);
         let check = async |name: &str, expected: Option<&str>| {
             assert_eq!(parameters.published(name).await.unwrap().as_deref(), expected);
         };
         check("x", Some("ami-1")).await;
-        *shown.0.lock().unwrap() += DEPRECATED_FOR / 2;
+        shown.pass(DEPRECATED_FOR / 2);
         parameters.is_deprecated("x");
         check("x", Some("ami-1")).await;
-        *shown.0.lock().unwrap() += DEPRECATED_FOR / 2;
+        shown.pass(DEPRECATED_FOR / 2);
         parameters.is_deprecated("x");
         check("x", Some("ami-2")).await;
-        *shown.0.lock().unwrap() += PUBLISHED_FOR / 2;
+        shown.pass(PUBLISHED_FOR / 2);
         check("x", Some("ami-2")).await;
         // What is not there is asked for again after five minutes.
         check("y", None).await;
-        *shown.0.lock().unwrap() += SELECTED_FOR;
+        shown.pass(SELECTED_FOR);
         check("y", Some("ami-1")).await;
     }
 
@@ -228,7 +211,7 @@ mod tests {
             Some((200, r#"{"Parameter":{"Value":"ami-1"}}"#)),
             Some((400, r#"{"__type":"ParameterNotFound"}"#)),
         ]);
-        let parameters = parameters(&wire, &shown());
+        let parameters = parameters(&wire, &Shown::new());
         assert!(parameters.get("there").await.is_err());
         for _ in 0..2 {
             assert_eq!(parameters.get("there").await.unwrap().as_deref(), Some("ami-1"));

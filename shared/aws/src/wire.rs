@@ -4,10 +4,12 @@
 use std::{
     collections::BTreeSet,
     sync::{Arc, Mutex},
+    time::{Duration, SystemTime},
 };
 
 use aws_config::{BehaviorVersion, Region, SdkConfig, retry::RetryConfig};
 use aws_credential_types::{Credentials, provider::SharedCredentialsProvider};
+use aws_smithy_async::time::TimeSource;
 use aws_smithy_runtime_api::client::{
     http::{
         HttpConnector, HttpConnectorFuture, SharedHttpClient, SharedHttpConnector, http_client_fn,
@@ -27,6 +29,28 @@ struct Tape {
     sent: Vec<String>,
     /// Of each request the header `X-Amz-Target`, or the path where there is none.
     targets: Vec<String>,
+}
+
+/// A clock that shows what it is set to.
+#[derive(Clone, Debug)]
+pub(crate) struct Shown(pub(crate) Arc<Mutex<SystemTime>>);
+
+impl Shown {
+    /// One that shows the beginning of time.
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Mutex::new(SystemTime::UNIX_EPOCH)))
+    }
+
+    /// Lets `duration` pass.
+    pub(crate) fn pass(&self, duration: Duration) {
+        *self.0.lock().unwrap() += duration;
+    }
+}
+
+impl TimeSource for Shown {
+    fn now(&self) -> SystemTime {
+        *self.0.lock().unwrap()
+    }
 }
 
 impl Wire {

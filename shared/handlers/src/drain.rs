@@ -2,8 +2,8 @@
 //!
 //! A pass marks nodes that are replaced, and looks after every claim that is given up: what EC2, the nodes
 //! and the pods say is asked once for all, then each claim is visited by itself, then instances are
-//! terminated together. A claim, a node or a pod that fails keeps no other from going. What cannot be read is never taken for absent: its node is
-//! not empty, its instance is not terminated, and the claim says why.
+//! terminated together. A claim, a node or a pod that fails keeps no other from going. What cannot be read is
+//! never taken for absent: its node is not empty, its instance is not terminated, and the claim says why.
 
 mod mark;
 mod observe;
@@ -83,8 +83,19 @@ struct Visited {
 struct Ending {
     instance: InstanceId,
     claim: NodeClaim,
-    /// Its next version, once EC2 took that.
-    told: NodeClaim,
+    drained_since: Option<Timestamp>,
+}
+
+impl Ending {
+    /// The next version of the claim once EC2 took the request.
+    fn told(&self, at: &Invocation) -> NodeClaim {
+        let conditions = ClaimConditions {
+            drained_since: self.drained_since,
+            instance_terminating_since: Some(at.now),
+            ..self.claim.conditions.clone()
+        };
+        NodeClaim { conditions, retry: None, message: None, ..self.claim.following() }
+    }
 }
 
 async fn pass<A: Adapters>(
@@ -198,19 +209,9 @@ async fn step<A: Adapters>(
     let terminate = drainage.terminate.then(|| Ending {
         instance: instance.id.clone(),
         claim: claim.clone(),
-        told: terminating(claim, drainage.drained_since, at),
+        drained_since: drainage.drained_since,
     });
     Ok(Visited { again, terminate })
-}
-
-/// The next version of `claim` once EC2 took the request to terminate its instance.
-fn terminating(claim: &NodeClaim, drained_since: Option<Timestamp>, at: &Invocation) -> NodeClaim {
-    let conditions = ClaimConditions {
-        drained_since,
-        instance_terminating_since: Some(at.now),
-        ..claim.conditions.clone()
-    };
-    NodeClaim { conditions, retry: None, message: None, ..claim.following() }
 }
 
 /// The node goes; one that is gone went.
@@ -261,7 +262,7 @@ async fn terminate<A: Adapters>(
             {
                 return Some(postpone::<A>(ports.ledger, &ending.claim, &error, at).await);
             }
-            keep_told(ports, &ending.told, at).await;
+            keep_told(ports, &ending.told(at), at).await;
             None
         })
         .await;

@@ -56,13 +56,13 @@ struct Known {
 
 impl KnownAddresses {
     /// Everything about `classes` that changes with every launch, at `now`.
-    pub(crate) async fn live<'a>(
+    pub(crate) async fn live(
         &self,
         discovery: &impl Discovery,
-        classes: impl IntoIterator<Item = &'a ListedNodeClass> + Clone,
+        classes: &[ListedNodeClass],
         now: Timestamp,
     ) -> Result<Live, PortError> {
-        let statuses = classes.clone().into_iter().filter_map(|listed| listed.status.as_ref());
+        let statuses = classes.iter().filter_map(|listed| listed.status.as_ref());
         let subnets = statuses.flat_map(|status| &status.subnets).map(|subnet| subnet.id.clone());
         let subnets: BTreeSet<SubnetId> = subnets.collect();
         let asked = Box::pin(try_join(

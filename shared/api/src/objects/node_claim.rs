@@ -90,8 +90,10 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Read> {
             instance_terminating_since: status
                 .conditions
                 .is_true(ConditionKind::InstanceTerminating)
-                .then(|| status.conditions.since(ConditionKind::InstanceTerminating))
-                .map(|since| since.unwrap_or(phase_since)),
+                .then(|| {
+                    let since = status.conditions.since(ConditionKind::InstanceTerminating);
+                    since.unwrap_or(phase_since)
+                }),
         },
         labels: metadata.labels,
         message: None,

@@ -12,8 +12,9 @@ use aws_sdk_ec2::{
 };
 use jiff::Timestamp;
 use model::{
-    ClusterName, ImageId, LaunchTemplateName, Requirements, SecurityGroupId, SubnetId, Zone,
-    ZoneId, image_alias, limits,
+    ClusterName, ImageId, LaunchTemplateName, SecurityGroupId, SubnetId, Zone, ZoneId,
+    image_alias::{self, Parameter},
+    limits,
     node_class::{
         CapacityReservation, ClusterSettings, DescribedTemplate, Image, ImageFamily, ImageTerm,
         PlacementGroup, PlacementGroupTerm, ReservationTerm, SecurityGroup, SecurityGroupTerm,
@@ -157,30 +158,28 @@ impl Ec2Discovery {
     ) -> Result<Vec<Image>, PortError> {
         let parameters = image_alias::parameters(family, version, kubernetes_version)
             .map_err(|problem| BadRequest::of(IMAGES, problem))?;
-        let mut wanted: BTreeMap<ImageId, Vec<Requirements>> = BTreeMap::new();
-        let mut named_by: BTreeMap<ImageId, String> = BTreeMap::new();
+        let mut wanted: BTreeMap<ImageId, Vec<Parameter>> = BTreeMap::new();
         for parameter in parameters {
             // Not every family has every build in every region.
             let value = self.parameters.published(&parameter.name).await?;
             if let Some(id) = image_id(&parameter.name, value) {
-                let variants = parameter.variants.iter().map(|variant| variant.requirements());
-                wanted.entry(id.clone()).or_default().extend(variants);
-                named_by.insert(id, parameter.name);
+                wanted.entry(id).or_default().push(parameter);
             }
         }
         let mut images = Vec::new();
         let now = Timestamp::try_from(self.images.now()).unwrap_or(Timestamp::MAX);
         for query in Query::by_id(&wanted.keys().cloned().collect()) {
             for image in self.images_of(&query).await? {
-                if image.deprecated_at.is_some_and(|deprecated_at| deprecated_at <= now)
-                    && let Some(parameter) = named_by.get(&image.id)
-                {
-                    self.parameters.is_deprecated(parameter);
-                }
-                for variant in wanted.get(&image.id).into_iter().flatten() {
-                    let mut image = image.clone();
-                    image.requirements.add_all(variant);
-                    images.push(image);
+                let is_deprecated = image.deprecated_at.is_some_and(|since| since <= now);
+                for parameter in wanted.get(&image.id).into_iter().flatten() {
+                    if is_deprecated {
+                        self.parameters.is_deprecated(&parameter.name);
+                    }
+                    for variant in &parameter.variants {
+                        let mut image = image.clone();
+                        image.requirements.add_all(&variant.requirements());
+                        images.push(image);
+                    }
                 }
             }
         }

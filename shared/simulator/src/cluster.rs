@@ -15,6 +15,7 @@ mod pods;
 mod records;
 mod scheduler;
 mod volumes;
+mod waiting;
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -40,7 +41,7 @@ pub(crate) use lists::{NODE_CLASS, NODE_POOL};
 pub use node_claims::NodeClaimObject;
 pub use records::{ConditionRecord, ObjectRecord};
 
-use self::records::Records;
+use self::{records::Records, waiting::Waiting};
 use crate::{
     story::{Action, ClusterObject, StoryWorkload},
     timeline::{Happening, Summary},
@@ -88,6 +89,8 @@ struct WorkloadEntry {
     pods: BTreeSet<PodKey>,
     /// Pods of a Job that ended well; whether a bare pod was ever made.
     done: u32,
+    /// Whether its pods may not be as many as it wants.
+    is_changed: bool,
     /// Part of the name of its ReplicaSet.
     hash: String,
 }
@@ -168,7 +171,9 @@ pub(crate) struct ClusterState {
     refused_evictions: BTreeSet<PodKey>,
     namespaces: BTreeMap<Namespace, BTreeMap<String, String>>,
     workloads: BTreeMap<PodKey, WorkloadEntry>,
-    waiting: BTreeSet<PodKey>,
+    waiting: Waiting,
+    /// Pods that keep others away from where they are.
+    guards: BTreeSet<PodKey>,
     is_reconcile_planned: bool,
     uids: u64,
     addresses: u64,
@@ -185,7 +190,7 @@ impl ClusterState {
     ) -> Box<dyn Iterator<Item = &'a Pod> + 'a> {
         match selection {
             PodSelection::All => Box::new(self.pods.values().map(|entry| &entry.pod)),
-            PodSelection::Waiting => Box::new(self.pods_called(&self.waiting)),
+            PodSelection::Waiting => Box::new(self.pods_called(self.waiting.keys())),
             PodSelection::OnNode(node) => {
                 if let Some(entry) = self.nodes.get(node) {
                     return Box::new(self.pods_called(&entry.pods));

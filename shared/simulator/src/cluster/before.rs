@@ -103,8 +103,7 @@ impl World {
         }
         let controller = Controller::Workload(workload.clone());
         let entry = PodEntry { pod, controller, pinned: None, runs_for: None, deletion: None };
-        self.adopt(&entry);
-        self.cluster.pods.insert(key, entry);
+        self.admit(entry);
     }
 }
 

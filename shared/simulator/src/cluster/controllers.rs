@@ -37,11 +37,13 @@ impl World {
         self.scaled(key.clone(), workload.replicas);
         if let Some(entry) = self.cluster.workloads.get_mut(&key) {
             entry.workload = workload;
+            entry.is_changed = true;
             return;
         }
         let hash = self.chances.cluster.template_hash();
         let started = workload.clone();
-        let entry = WorkloadEntry { workload, pods: BTreeSet::new(), done: 0, hash };
+        let entry =
+            WorkloadEntry { workload, pods: BTreeSet::new(), done: 0, is_changed: true, hash };
         self.cluster.workloads.insert(key, entry);
         self.run_before(&started);
     }
@@ -49,6 +51,7 @@ impl World {
     pub(super) fn scale(&mut self, key: PodKey, replicas: u32) {
         if let Some(entry) = self.cluster.workloads.get_mut(&key) {
             entry.workload.replicas = replicas;
+            entry.is_changed = true;
             self.scaled(key, replicas);
         }
     }
@@ -78,6 +81,10 @@ impl World {
     }
 
     fn reconcile_replicas(&mut self, key: &PodKey) {
+        let Some(entry) = self.cluster.workloads.get_mut(key) else { return };
+        if !std::mem::take(&mut entry.is_changed) {
+            return;
+        }
         let Some(entry) = self.cluster.workloads.get(key) else { return };
         let pods = entry.pods.iter().filter_map(|pod| self.cluster.pods.get(pod));
         let active: Vec<&Pod> = pods
@@ -94,14 +101,14 @@ impl World {
             return;
         }
         for _ in active.len()..wanted {
-            let suffix = self.chances.cluster.suffix(5);
             let Some(entry) = self.cluster.workloads.get(key) else { return };
             let name = &entry.workload.name;
-            let pod_name = match entry.workload.kind {
-                StoryWorkloadKind::Job => format!("{name}-{suffix}"),
-                _ => format!("{name}-{}-{suffix}", entry.hash),
+            let prefix = match entry.workload.kind {
+                StoryWorkloadKind::Job => name.to_string(),
+                _ => format!("{name}-{}", entry.hash),
             };
-            self.create_workload_pod(key, &pod_name);
+            let pod = self.generated(key, &prefix);
+            self.create_workload_pod(key, pod);
         }
     }
 
@@ -126,7 +133,7 @@ impl World {
             };
             let pod = pod_key(&workload, &name);
             if !surplus.remove(&pod) && !self.cluster.pods.contains_key(&pod) {
-                self.create_workload_pod(key, &name);
+                self.create_workload_pod(key, pod);
             }
         }
         for pod in surplus {
@@ -137,9 +144,22 @@ impl World {
         }
     }
 
-    fn create_workload_pod(&mut self, key: &PodKey, name: &str) {
+    /// A name that begins so and that no pod beside `neighbor` has: the API server makes up another where one is
+    /// taken.
+    fn generated(&mut self, neighbor: &PodKey, prefix: &str) -> PodKey {
+        loop {
+            let name = format!("{prefix}-{}", self.chances.cluster.suffix(5));
+            let name = made_up(ObjectName::new(&name));
+            let pod = PodKey { namespace: neighbor.namespace.clone(), name };
+            if !self.cluster.pods.contains_key(&pod) {
+                return pod;
+            }
+        }
+    }
+
+    fn create_workload_pod(&mut self, key: &PodKey, pod: PodKey) {
         let Some(entry) = self.cluster.workloads.get(key) else { return };
-        let (pod, runs_for) = (pod_key(&entry.workload, name), entry.workload.runs_for);
+        let runs_for = entry.workload.runs_for;
         let Some(created) = self.workload_pod(key, &pod) else { return };
         let controller = Controller::Workload(key.clone());
         let entry = PodEntry { pod: created, controller, pinned: None, runs_for, deletion: None };
@@ -197,7 +217,7 @@ impl World {
             }
         }
         for (key, node) in missing {
-            let suffix = self.chances.cluster.suffix(5);
+            let pod = self.generated(&key, key.name.as_str());
             let Some(daemon_set) = self.cluster.daemon_sets.get(&key) else { continue };
             let mut spec = PodSpec::clone(&daemon_set.spec);
             spec.tolerations = daemon_tolerations(&daemon_set.spec);
@@ -206,8 +226,6 @@ impl World {
                 kind: "DaemonSet".to_owned(),
                 name: key.name.to_string(),
             };
-            let name = made_up(ObjectName::new(&format!("{}-{suffix}", key.name)));
-            let pod = PodKey { namespace: key.namespace.clone(), name };
             let created = self.new_pod(pod, Some(owner), Arc::new(spec));
             let controller = Controller::DaemonSet(key.clone());
             if let Some(entry) = self.cluster.nodes.get_mut(&node) {
@@ -226,6 +244,7 @@ impl World {
             Controller::Workload(key) => {
                 if let Some(workload) = self.cluster.workloads.get_mut(key) {
                     workload.pods.remove(&entry.pod.key);
+                    workload.is_changed = true;
                 }
             }
             Controller::DaemonSet(key) => {
@@ -242,6 +261,16 @@ impl World {
             && let Some(workload) = self.cluster.workloads.get_mut(key)
         {
             workload.pods.insert(entry.pod.key.clone());
+            workload.is_changed = true;
+        }
+    }
+
+    /// A pod of it ended, or is about to.
+    pub(super) fn changed(&mut self, controller: &Controller) {
+        if let Controller::Workload(key) = controller
+            && let Some(entry) = self.cluster.workloads.get_mut(key)
+        {
+            entry.is_changed = true;
         }
     }
 

@@ -41,9 +41,7 @@ pub(super) fn is_choosy(spec: &PodSpec) -> bool {
 impl ClusterState {
     /// Whether some pod on a node keeps others away.
     pub(super) fn has_guards(&self) -> bool {
-        self.pods.values().any(|entry| {
-            entry.pod.node.is_some() && !entry.pod.spec.pod_anti_affinity.required.is_empty()
-        })
+        self.pods_called(&self.guards).any(|pod| pod.node.is_some())
     }
 
     /// The pods that are on nodes now.

@@ -37,10 +37,19 @@ impl World {
     }
 
     pub(super) fn create_pod(&mut self, entry: PodEntry) {
-        self.adopt(&entry);
-        self.cluster.waiting.insert(entry.pod.key.clone());
-        self.cluster.pods.insert(entry.pod.key.clone(), entry);
+        self.cluster.waiting.insert(&entry);
+        self.admit(entry);
         self.touch();
+    }
+
+    /// A pod is there.
+    pub(super) fn admit(&mut self, entry: PodEntry) {
+        self.adopt(&entry);
+        let key = entry.pod.key.clone();
+        if !entry.pod.spec.pod_anti_affinity.required.is_empty() {
+            self.cluster.guards.insert(key.clone());
+        }
+        self.cluster.pods.insert(key, entry);
     }
 
     /// Puts a pod onto a node.
@@ -52,7 +61,7 @@ impl World {
         entry.pod.unschedulable_at = None;
         target.used = target.used.saturating_add(&entry.pod.spec.requests);
         target.pods.insert(key.clone());
-        self.cluster.waiting.remove(key);
+        self.cluster.waiting.remove(entry);
         let uid = entry.pod.uid.clone();
         if !entry.pod.volumes.is_empty() {
             let pod = entry.pod.clone();
@@ -132,7 +141,8 @@ impl World {
         let grace = SignedDuration::from_secs(i64::from(seconds));
         entry.deletion = Some((asked_at, seconds));
         entry.pod.deleted_at = Some(later(asked_at, grace));
-        let uid = entry.pod.uid.clone();
+        let (uid, controller) = (entry.pod.uid.clone(), entry.controller.clone());
+        self.changed(&controller);
         let drawn = self.chances.cluster.within(self.settings.pod_ends_after);
         self.after(drawn.min(grace), Event::PodEnds(key.clone(), uid));
         self.touch();
@@ -141,7 +151,8 @@ impl World {
     /// A pod is gone from the API server.
     pub(super) fn remove_pod(&mut self, key: &PodKey) {
         let Some(entry) = self.cluster.pods.remove(key) else { return };
-        self.cluster.waiting.remove(key);
+        self.cluster.waiting.remove(&entry);
+        self.cluster.guards.remove(key);
         if !entry.pod.is_terminal() {
             self.release(&entry.pod);
         }
@@ -170,6 +181,7 @@ impl World {
         let (pod, controller) = (entry.pod.clone(), entry.controller.clone());
         self.release(&pod);
         self.count_done(&controller);
+        self.changed(&controller);
         self.touch();
     }
 }

@@ -7,63 +7,80 @@ use std::{collections::BTreeMap, sync::Arc};
 
 use model::{NodeName, PodKey, PodSpec, Requirement, Resources, node::Node, taint::untolerated};
 
-use super::{NodeEntry, controllers::is_hard, neighbours::is_choosy};
+use super::{NodeEntry, controllers::is_hard, waiting::QueuedPod};
 use crate::{settings::ScoringStrategy, timeline::Happening, world::World};
+
+/// What one pass over the pods that wait has found out.
+struct Pass {
+    /// Room only shrinks within a pass: what did not fit once does not fit again.
+    refused: Vec<Arc<PodSpec>>,
+    /// The nodes for the pods that came last.
+    ranking: Option<Ranking>,
+    /// Whether some pod on a node keeps others away.
+    has_guards: bool,
+}
+
+/// The nodes that pods of one spec may go to and that have room for another, by what the settings prefer.
+struct Ranking {
+    spec: Arc<PodSpec>,
+    nodes: Vec<NodeName>,
+    /// Places in `nodes`, in order.
+    by_score: BTreeMap<u64, Vec<usize>>,
+}
 
 impl World {
     /// One pass over the pods that wait: higher priority first, then older, then by name.
     pub(super) fn schedule_pods(&mut self) {
-        let waiting = self.cluster.waiting.iter().filter_map(|key| self.cluster.pods.get(key));
-        let mut queue: Vec<_> = waiting
-            .map(|entry| {
-                let pod = &entry.pod;
-                let order = (std::cmp::Reverse(pod.spec.priority), pod.created_at, pod.key.clone());
-                (order, Arc::clone(&pod.spec), entry.pinned.clone())
-            })
-            .collect();
-        queue.sort_by(|a, b| a.0.cmp(&b.0));
-        // Room only shrinks within a pass: what did not fit once does not fit again.
-        let mut refused: Vec<Arc<PodSpec>> = Vec::new();
-        let mut candidates: Option<(Arc<PodSpec>, Vec<NodeName>)> = None;
-        let mut has_guards = self.cluster.has_guards();
-        for ((_, _, key), spec, pinned) in queue {
-            if let Some(node) = pinned {
-                self.place_daemon(&key, &spec, &node);
-                continue;
+        let mut queue = self.cluster.waiting.take_queue();
+        let has_guards = self.cluster.has_guards();
+        let mut pass = Pass { refused: Vec::new(), ranking: None, has_guards };
+        queue.retain(|(_, _, key), pod| {
+            let is_placed = self.place(key, pod, &mut pass);
+            if !is_placed && !pod.is_marked {
+                pod.is_marked = true;
+                self.mark_unschedulable(key);
             }
-            if self.place_choosy(&key, &spec, has_guards) {
-                has_guards |= !spec.pod_anti_affinity.required.is_empty();
-                continue;
-            }
-            if refused.iter().any(|other| Arc::ptr_eq(other, &spec)) {
-                self.mark_unschedulable(&key);
-                continue;
-            }
-            let is_known = candidates.as_ref().is_some_and(|(other, _)| Arc::ptr_eq(other, &spec));
-            if !is_known {
-                candidates = Some((Arc::clone(&spec), self.candidates(&spec)));
-            }
-            let nodes = candidates.as_ref().map_or(&[][..], |(_, nodes)| nodes.as_slice());
-            let best = self.best_of(nodes, &spec.requests);
-            let chosen = self.chances.cluster.index(best.len());
-            if let Some(node) = best.into_iter().nth(chosen) {
-                self.bind(&key, &node);
-            } else {
-                refused.push(spec);
-                self.mark_unschedulable(&key);
-            }
-        }
+            !is_placed
+        });
+        self.cluster.waiting.give_back(queue);
     }
 
-    /// Places a pod that looks at other pods, at volumes, or is kept away by others. Whether it is
-    /// one; what was found out about it holds for no other.
-    fn place_choosy(&mut self, key: &PodKey, spec: &PodSpec, has_guards: bool) -> bool {
-        let Some(pod) = self.cluster.pods.get(key).map(|entry| entry.pod.clone()) else {
-            return true;
-        };
-        if !(is_choosy(spec) || !pod.volumes.is_empty() || has_guards) {
+    /// Puts a pod onto a node, if there is one for it.
+    fn place(&mut self, key: &PodKey, pod: &QueuedPod, pass: &mut Pass) -> bool {
+        let spec = &pod.spec;
+        if let Some(node) = &pod.pinned {
+            pass.ranking = None;
+            return self.place_daemon(key, spec, node);
+        }
+        if pod.is_choosy || pass.has_guards {
+            pass.ranking = None;
+            pass.has_guards |= !spec.pod_anti_affinity.required.is_empty();
+            return self.place_choosy(key, spec);
+        }
+        if pass.refused.iter().any(|other| Arc::ptr_eq(other, spec)) {
             return false;
         }
+        let known = pass.ranking.take().filter(|known| Arc::ptr_eq(&known.spec, spec));
+        let mut ranking = known.unwrap_or_else(|| self.ranking(spec, self.candidates(spec)));
+        let best = ranking.by_score.last_key_value().map_or(0, |(_, places)| places.len());
+        let chosen = self.chances.cluster.index(best);
+        let chosen = ranking.take_best(chosen);
+        if let Some((place, node)) = &chosen {
+            self.bind(key, node);
+            let score = self.score(node, &spec.requests);
+            ranking.put(*place, score);
+            pass.ranking = Some(ranking);
+        } else {
+            pass.refused.push(Arc::clone(spec));
+        }
+        chosen.is_some()
+    }
+
+    /// Places a pod that looks at other pods, at volumes, or is kept away by others. Whether it has a node now.
+    fn place_choosy(&mut self, key: &PodKey, spec: &Arc<PodSpec>) -> bool {
+        let Some(pod) = self.cluster.pods.get(key).map(|entry| entry.pod.clone()) else {
+            return false;
+        };
         let candidates = self.candidates(spec);
         let neighbours = self.cluster.neighbours();
         let fitting = candidates.into_iter().filter_map(|name| {
@@ -75,27 +92,27 @@ impl World {
         for (liking, name) in fitting {
             by_liking.entry(liking).or_default().push(name);
         }
-        let best = by_liking
-            .values()
-            .rev()
-            .map(|nodes| self.best_of(nodes, &spec.requests))
-            .find(|best| !best.is_empty())
-            .unwrap_or_default();
-        let chosen = self.chances.cluster.index(best.len());
-        match best.into_iter().nth(chosen) {
-            Some(node) => self.bind(key, &node),
-            None => self.mark_unschedulable(key),
+        let rankings = by_liking.into_values().rev().map(|nodes| self.ranking(spec, nodes));
+        let Some(mut best) = rankings.into_iter().find(|ranking| !ranking.by_score.is_empty())
+        else {
+            return false;
+        };
+        let most = best.by_score.last_key_value().map_or(0, |(_, places)| places.len());
+        let chosen = self.chances.cluster.index(most);
+        let chosen = best.take_best(chosen);
+        if let Some((_, node)) = &chosen {
+            self.bind(key, node);
         }
-        true
+        chosen.is_some()
     }
 
-    fn place_daemon(&mut self, key: &PodKey, spec: &PodSpec, node: &NodeName) {
+    fn place_daemon(&mut self, key: &PodKey, spec: &PodSpec, node: &NodeName) -> bool {
         let entry = self.cluster.nodes.get(node);
-        if entry.is_some_and(|entry| entry.has_room_for(&spec.requests)) {
+        let has_room = entry.is_some_and(|entry| entry.has_room_for(&spec.requests));
+        if has_room {
             self.bind(key, node);
-        } else {
-            self.mark_unschedulable(key);
         }
+        has_room
     }
 
     /// The nodes that a pod may go to, room aside.
@@ -113,29 +130,25 @@ impl World {
         fitting.map(|node| node.name.clone()).collect()
     }
 
-    /// Those of `nodes` with room that the settings prefer, all of the same worth.
-    fn best_of(&self, nodes: &[NodeName], requests: &Resources) -> Vec<NodeName> {
-        let mut best: Vec<&NodeName> = Vec::new();
-        let mut best_score = 0;
-        for name in nodes {
-            let Some(entry) = self.cluster.nodes.get(name) else { continue };
-            if !entry.has_room_for(requests) {
-                continue;
-            }
-            let used = entry.used_per_mille(requests);
-            let score = match self.settings.scoring {
-                ScoringStrategy::LeastAllocated => 2_000_u64.saturating_sub(used),
-                ScoringStrategy::MostAllocated => used,
-            };
-            if best.is_empty() || score > best_score {
-                best.clear();
-                best_score = score;
-            }
-            if score == best_score {
-                best.push(name);
-            }
+    /// `nodes` by what they are worth to a pod with `spec`.
+    fn ranking(&self, spec: &Arc<PodSpec>, nodes: Vec<NodeName>) -> Ranking {
+        let scores: Vec<Option<u64>> =
+            nodes.iter().map(|node| self.score(node, &spec.requests)).collect();
+        let mut ranking = Ranking { spec: Arc::clone(spec), nodes, by_score: BTreeMap::new() };
+        for (place, score) in scores.into_iter().enumerate() {
+            ranking.put(place, score);
         }
-        best.into_iter().cloned().collect()
+        ranking
+    }
+
+    /// How much the settings prefer a node for such requests; `None` where there is no room for them.
+    fn score(&self, name: &NodeName, requests: &Resources) -> Option<u64> {
+        let entry = self.cluster.nodes.get(name).filter(|entry| entry.has_room_for(requests))?;
+        let used = entry.used_per_mille(requests);
+        Some(match self.settings.scoring {
+            ScoringStrategy::LeastAllocated => 2_000_u64.saturating_sub(used),
+            ScoringStrategy::MostAllocated => used,
+        })
     }
 
     fn mark_unschedulable(&mut self, key: &PodKey) {
@@ -145,6 +158,26 @@ impl World {
             entry.pod.unschedulable_at = Some(now);
             self.happened(Happening::PodUnschedulable { pod: key.clone() });
         }
+    }
+}
+
+impl Ranking {
+    fn put(&mut self, place: usize, score: Option<u64>) {
+        let Some(score) = score else { return };
+        let places = self.by_score.entry(score).or_default();
+        if let Err(at) = places.binary_search(&place) {
+            places.insert(at, place);
+        }
+    }
+
+    /// Takes one of those that are preferred most: its place, and its name.
+    fn take_best(&mut self, chosen: usize) -> Option<(usize, NodeName)> {
+        let mut best = self.by_score.last_entry()?;
+        let place = (chosen < best.get().len()).then(|| best.get_mut().remove(chosen))?;
+        if best.get().is_empty() {
+            best.remove();
+        }
+        Some((place, self.nodes.get(place)?.clone()))
     }
 }
 

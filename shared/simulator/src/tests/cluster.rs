@@ -39,6 +39,17 @@ fn evict(sim: &Sim, pod: &Pod) -> Eviction {
 }
 
 #[test]
+fn no_pod_takes_the_name_of_another() {
+    let sim = toy::sim(WorldSettings::default());
+    toy::add(&sim, toy::workload("web", 30_000));
+    toy::pass(&sim, 1);
+    let events = sim.timeline(0);
+    let made =
+        events.iter().filter(|event| matches!(event.happening, Happening::PodPending { .. }));
+    assert_eq!((made.count(), sim.pods().len()), (30_000, 30_000));
+}
+
+#[test]
 fn a_pod_waits_until_a_node_is_registered_and_ready() {
     let sim = toy::sim(WorldSettings::default());
     toy::add(&sim, toy::workload("web", 1));

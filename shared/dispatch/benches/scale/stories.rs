@@ -221,11 +221,12 @@ pub(crate) fn latency(pods: u32) {
 /// Some hours of a day of many nodes with twenty pods each, of which some come and go.
 pub(crate) fn day(nodes: u32, hours: u32) {
     report::heading(&format!("{hours} hours of {nodes} nodes and {} pods", nodes * 20));
-    let mut cluster = cluster(20);
+    let mut cluster = world::raised_cluster(nodes, 20);
     cluster.pass(SignedDuration::from_secs(90));
     cluster.scale(nodes * 20);
     let taken = cluster.until(HOUR, are_initialized(nodes));
     report::duration("until all are initialized", taken);
+    cluster.until(HOUR, are_tagged);
     let before = cluster.meter();
     for hour in 0..hours {
         // Two in a hundred come and go.

@@ -6,7 +6,8 @@ use dispatch::{Reports, dispatch};
 use jiff::{SignedDuration, Timestamp};
 use model::{ClaimPhase, NodeClaim, PodKey, PodSpec, RegionCatalog};
 use simulator::{
-    Action, ClusterObject, Dispatch, Meter, Runner, Sim, StoryWorkload, Trace, WorldSettings,
+    AccountLimits, Action, ClusterObject, Dispatch, Meter, Runner, Sim, StoryWorkload, Trace,
+    WorldSettings,
 };
 use testkit::build;
 
@@ -30,8 +31,22 @@ pub(crate) struct Cluster<D: Dispatch> {
 /// A world with one pool of small nodes, each of which holds as many pods of `web` as are asked for.
 /// `web` has no pods yet.
 pub(crate) fn cluster(pods_per_node: u32) -> Cluster<impl Dispatch> {
-    let settings =
-        WorldSettings { trace: Trace::Dropped, polls_max: u64::MAX, ..WorldSettings::default() };
+    within(AccountLimits::default(), pods_per_node)
+}
+
+/// The same in an account that had AWS raise how many instances it may launch at once to `instances`: two a second
+/// after the first thousand would take most of an hour.
+pub(crate) fn raised_cluster(instances: u32, pods_per_node: u32) -> Cluster<impl Dispatch> {
+    let mut limits = AccountLimits::default();
+    for bucket in limits.requests.resources.values_mut() {
+        bucket.capacity = bucket.capacity.max(instances);
+    }
+    within(limits, pods_per_node)
+}
+
+fn within(limits: AccountLimits, pods_per_node: u32) -> Cluster<impl Dispatch> {
+    let defaults = WorldSettings::default();
+    let settings = WorldSettings { limits, trace: Trace::Dropped, polls_max: u64::MAX, ..defaults };
     let sim = Sim::new(settings, catalog());
     let mut pool = build::node_pool("default");
     pool.template.requirements = build::requirements(

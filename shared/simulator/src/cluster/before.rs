@@ -83,13 +83,13 @@ impl World {
             if self.cluster.nodes.contains_key(&started.node)
                 && !self.cluster.pods.contains_key(&pod)
             {
-                self.run_one_before(&key, pod, &started.node);
+                self.run_one_before(&key, &pod, &started.node);
             }
         }
     }
 
-    fn run_one_before(&mut self, workload: &PodKey, key: PodKey, node: &NodeName) {
-        let Some(mut pod) = self.workload_pod(workload, &key) else { return };
+    fn run_one_before(&mut self, workload: &PodKey, key: &PodKey, node: &NodeName) {
+        let Some(mut pod) = self.workload_pod(workload, key) else { return };
         pod.node = Some(node.clone());
         pod.phase = PodPhase::Running;
         pod.started_at = Some(self.now);

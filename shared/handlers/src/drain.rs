@@ -13,7 +13,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     Function, InstanceId, NodeClaim,
     claim::ClaimConditions,
-    ledger::WriteOutcome,
+    ledger::{Snapshot, WriteOutcome},
     node::{Eviction, EvictionRequest, Node},
     pulse::{PassEnd, PulseNote, Signal},
 };
@@ -35,6 +35,11 @@ const AT_ONCE: usize = 16;
 /// Between two passes over more claims than are asked about one by one: they list everything, and whatever is
 /// drained meanwhile is terminated by one request.
 const MANY_APART: SignedDuration = SignedDuration::from_secs(5);
+/// Between two requests to terminate instances: what is drained meanwhile shares one.
+///
+/// Karpenter waits for up to a second for others (`pkg/batcher/terminateinstances.go`), of requests that come
+/// whenever a node is drained; here they come pass by pass.
+const TERMINATED_APART: SignedDuration = SignedDuration::from_secs(2);
 /// Until nodes are marked again that could not be.
 const MARKED_AGAIN: SignedDuration = SignedDuration::from_secs(2);
 /// Evictions of one node that are under way at the same time.
@@ -134,12 +139,25 @@ async fn pass<A: Adapters>(
         next_at = sooner(next_at, again);
         endings.extend(terminate);
     }
-    next_at = sooner(next_at, terminate(ports, &endings, at).await);
+    let rests_until = rests_until(&snapshot, at).filter(|_| !endings.is_empty());
+    let ended_at = match rests_until {
+        Some(until) => Some(until),
+        None => terminate(ports, &endings, at).await,
+    };
+    next_at = sooner(next_at, ended_at);
     if observed.are_many {
         next_at = next_at.map(|next_at| next_at.max(at.after(MANY_APART)));
     }
     let end = PassEnd { read: Some(read), next_at, note: Some(PulseNote::new(digest, at.now)) };
     Ok(Pass { report: Report { plan: None, malformed: observed.malformed }, end })
+}
+
+/// Until when others are waited for that are terminated by the same request.
+fn rests_until(snapshot: &Snapshot, at: &Invocation) -> Option<Timestamp> {
+    let told_at =
+        snapshot.claims.values().filter_map(|claim| claim.conditions.instance_terminating_since);
+    let until = told_at.max()?.checked_add(TERMINATED_APART).ok()?;
+    (at.now < until).then_some(until)
 }
 
 async fn visit<A: Adapters>(

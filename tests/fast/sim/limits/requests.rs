@@ -59,6 +59,23 @@ fn ec2_is_told_once_to_terminate_an_instance() {
     assert_eq!(used.answered(ApiAction::ec2("TerminateInstances")), 1);
 }
 
+/// Karpenter closes a batch each second: 4 launches and 10 terminations.
+#[test]
+fn a_mass_interruption_shares_requests() {
+    for seed in 1..=5 {
+        let mut fleet = fleet(WorldSettings { seed, ..WorldSettings::default() }, 1);
+        fleet.grow(400, 400);
+        let before = fleet.sim.meter();
+        fleet.interrupt(200, 10_000);
+        fleet.pass(110);
+        let used = fleet.used_since(&before);
+        let asked = |name| used.answered(ApiAction::ec2(name));
+        let (launches, terminations) = (asked("CreateFleet"), asked("TerminateInstances"));
+        let story = format!("seed {seed}: {launches} launches, {terminations} terminations");
+        assert!((1..=4).contains(&launches) && (1..=6).contains(&terminations), "{story}");
+    }
+}
+
 #[test]
 fn a_claim_whose_instance_is_ending_says_so() {
     let mut fleet = fleet(WorldSettings::default(), 1);

@@ -11,9 +11,11 @@
 //! launch something for it; preferences are given up one by one, and pods without a place are tried again
 //! until a whole round brings nothing). These ideas make it fast, and none of them changes the answer:
 //!
-//! * **Classes** (`demand::class`). Pods with equal specs and volumes ask alike. What each asks for at
-//!   each step of giving preferences up is worked out once: a set of requirements and tolerations (its
-//!   *constraints*, which many classes share), and rules about other pods. *Requests* are apart.
+//! * **Classes** (`demand::class`). Pods with equal specs and volumes ask alike. What they ask for beside
+//!   *requests* and volumes is their *profile* (`demand::profile`), which most often many classes share.
+//!   What a profile asks for at each step of giving preferences up is worked out once: a set of
+//!   requirements and tolerations (its *constraints*, `demand::constraints`, which many profiles share),
+//!   and rules about other pods.
 //! * **Numbers for names.** Resources have places in arrays of `i64`; labels, requirements and sets
 //!   of requirements are numbers (`numbers`), and adding a pod's requirements to a claim's is one
 //!   look-up after the first time. The algebra itself stays in `model`.

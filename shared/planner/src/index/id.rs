@@ -78,7 +78,9 @@ kinds! {
     Pod as PodId;
     /// Pods that are alike.
     Class as ClassId;
-    /// What a class asks for at one step of giving preferences up.
+    /// What pods ask for beside resources and volumes.
+    Profile as ProfileId;
+    /// What a profile asks for at one step of giving preferences up.
     Preferences as PreferencesId;
     /// What pods ask of a node alone, whatever other pods are there.
     Constraints as ConstraintsId;

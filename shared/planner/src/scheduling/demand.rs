@@ -4,6 +4,8 @@
 //! `pkg/utils/disruption` for pods that move; `scheduling/queue.go` for the order.
 
 pub(crate) mod class;
+pub(crate) mod constraints;
+pub(crate) mod profile;
 
 use std::{
     borrow::Cow,
@@ -23,12 +25,16 @@ use model::{
 use crate::{
     eviction::DisruptionBudgets,
     index::{
-        id::{ClassId, PlaceId, PodId, kind},
+        id::{ClassId, PlaceId, PodId, ProfileId, RequestsId, kind},
         table::Table,
     },
     scheduling::{
-        demand::class::{Class, Footprint},
+        demand::{
+            class::Class,
+            profile::{Footprint, Profile},
+        },
         facts::volume::{self, Attachments},
+        topology::groups::selector_digest,
     },
 };
 
@@ -81,14 +87,13 @@ pub(crate) struct Demand<'a> {
 }
 
 /// Pending pods, those of `leaving` nodes and `virtual_pods`, and, if `supposes`, all that would
-/// need a place if their node went away. Their classes are added to `classes`.
+/// need a place if their node went away; their classes; and the profiles of these.
 pub(crate) fn demand<'a>(
     facts: &'a Facts,
     virtual_pods: &[Pod],
     leaving: &BTreeSet<&NodeName>,
     supposes: bool,
-    classes: &mut Table<kind::Class, Class>,
-) -> Demand<'a> {
+) -> (Demand<'a>, Table<kind::Class, Class>, Table<kind::Profile, Profile>) {
     let budgets = DisruptionBudgets::of(facts);
     let holds = facts.policies.repairs_nodes();
     let mut demanded: Vec<(&Pod, Option<&'a Pod>, Why)> = Vec::new();
@@ -114,14 +119,17 @@ pub(crate) fn demand<'a>(
     demanded.extend(virtual_pods.iter().map(|pod| (pod, None, Why::Virtual)));
     demanded.sort_by_cached_key(|(pod, _, _)| rank(pod));
     let mut demand = Demand::default();
-    let no_volumes = Rc::new([Requirements::default()]);
     let mut sorting = Sorting {
+        classes: Table::default(),
+        profiles: Table::default(),
         likely: BTreeMap::new(),
+        likely_profiles: BTreeMap::new(),
         known: Table::default(),
-        no_volumes,
+        no_volumes: Rc::new([Requirements::default()]),
         no_footprint: Rc::default(),
     };
     let nothing: Rc<Attachments> = Rc::default();
+    demand.pods.reserve_exact(demanded.len());
     for (pod, own, why) in demanded {
         let is_now = !matches!(why, Why::Supposed | Why::Held);
         if is_now && demand.now.len() >= limits::PODS_PER_PLAN_MAX {
@@ -135,7 +143,7 @@ pub(crate) fn demand<'a>(
         };
         let number = demand.pods.push(Wanted {
             key: own.map_or_else(|| Cow::Owned(pod.key.clone()), |pod| Cow::Borrowed(&pod.key)),
-            class: sorting.class(facts, pod, why, classes),
+            class: sorting.class(facts, pod, why),
             attachments,
             why,
             promised: None,
@@ -147,15 +155,19 @@ pub(crate) fn demand<'a>(
             _ => demand.now.push(number),
         }
     }
-    demand
+    (demand, sorting.classes, sorting.profiles)
 }
 
 /// Finds the classes of pods.
 #[derive(Debug)]
 struct Sorting<'p> {
+    classes: Table<kind::Class, Class>,
+    profiles: Table<kind::Profile, Profile>,
     /// The last class by CPU, memory and a digest of labels, which are quick to compare: few have them
     /// all in common. What they ask is compared nevertheless.
     likely: BTreeMap<(u64, u64, u64), Option<ClassId>>,
+    /// Profiles by a digest of their labels and of what else most of them differ in.
+    likely_profiles: BTreeMap<u64, Vec<ProfileId>>,
     known: Table<kind::Class, Known<'p>>,
     /// What pods without volumes ask for by them: nothing.
     no_volumes: Rc<[Requirements]>,
@@ -175,13 +187,7 @@ struct Known<'p> {
 
 impl<'p> Sorting<'p> {
     /// The class of `pod`, which is new if no other pod is like it.
-    fn class(
-        &mut self,
-        facts: &Facts,
-        pod: &'p Pod,
-        why: Why,
-        classes: &mut Table<kind::Class, Class>,
-    ) -> ClassId {
+    fn class(&mut self, facts: &Facts, pod: &'p Pod, why: Why) -> ClassId {
         let requests = &pod.spec.requests;
         let labels_digest = fingerprint(&pod.spec.labels);
         let print = (requests.cpu.0, requests.memory.0, labels_digest);
@@ -206,22 +212,41 @@ impl<'p> Sorting<'p> {
         };
         let shared = is_shared.then_some((&pod.spec, &pod.key.namespace));
         let alike = likely.find(|class| {
-            let class = &classes[*class];
-            class.namespace == pod.key.namespace
+            let class = &self.classes[*class];
+            class.spec.requests == *requests
                 && class.refused == refused
                 && class.alternatives == alternatives
-                && are_alike(&class.spec, &pod.spec)
+                && self.profiles[class.profile].is_of(pod)
         });
         if let Some(class) = alike {
             let known = &mut self.known[class];
             known.shared = shared.or(known.shared);
             return class;
         }
-        let start = (labels_digest, Rc::clone(&self.no_footprint));
-        let class = classes.push(Class::new(pod, alternatives, refused, start));
         self.known.push(Known { before: *last, shared });
+        let class = self.classes.next_id();
         *last = Some(class);
-        class
+        let profile = self.profile(pod, labels_digest);
+        self.classes.push(Class {
+            spec: Arc::clone(&pod.spec),
+            profile,
+            alternatives,
+            refused,
+            requests: RequestsId::default(),
+        })
+    }
+
+    /// The profile of `pod`, which is new if no class so far has it.
+    fn profile(&mut self, pod: &Pod, labels_digest: u64) -> ProfileId {
+        let print = labels_digest.rotate_left(1) ^ rules_digest(&pod.spec);
+        let likely = self.likely_profiles.entry(print).or_default();
+        let known = likely.iter().find(|profile| self.profiles[**profile].is_of(pod));
+        known.copied().unwrap_or_else(|| {
+            let footprint = Rc::clone(&self.no_footprint);
+            let new = self.profiles.push(Profile::new(pod, labels_digest, footprint));
+            likely.push(new);
+            new
+        })
     }
 }
 
@@ -233,39 +258,16 @@ pub(crate) fn fingerprint(labels: &BTreeMap<String, String>) -> u64 {
     })
 }
 
-/// Whether pods with these specs ask for the same. What they cost to be moved, how long they take to
-/// end and who goes first when a node is full are no concern of where they go.
-fn are_alike(pod_spec: &PodSpec, other: &PodSpec) -> bool {
-    let PodSpec {
-        labels,
-        annotations: _,
-        requests,
-        node_selector,
-        required_terms,
-        preferred_terms,
-        has_match_fields,
-        tolerations,
-        spread,
-        pod_affinity,
-        pod_anti_affinity,
-        host_ports,
-        priority: _,
-        priority_class: _,
-        termination_grace_seconds: _,
-        problems,
-    } = pod_spec;
-    *requests == other.requests
-        && *node_selector == other.node_selector
-        && *required_terms == other.required_terms
-        && *preferred_terms == other.preferred_terms
-        && *has_match_fields == other.has_match_fields
-        && *tolerations == other.tolerations
-        && *spread == other.spread
-        && *pod_affinity == other.pod_affinity
-        && *pod_anti_affinity == other.pod_anti_affinity
-        && *host_ports == other.host_ports
-        && *problems == other.problems
-        && *labels == other.labels
+/// A number that pods share who require the same of their node and of other pods, and others hardly
+/// ever.
+fn rules_digest(spec: &PodSpec) -> u64 {
+    let wanted = spec.node_selector.iter().chain(spec.required_terms.iter().flatten());
+    let values = wanted.flat_map(Requirement::values).map(|value| digest(value.as_bytes()));
+    let terms = spec.pod_affinity.required.iter().chain(&spec.pod_anti_affinity.required);
+    let spread = spec.spread.iter().map(|constraint| &constraint.selector);
+    let selectors = spread.chain(terms.map(|term| &term.selector));
+    let digests = values.chain(selectors.map(|selector| selector_digest(selector.as_ref())));
+    digests.fold(0, |sum: u64, digest| sum.rotate_left(5) ^ digest)
 }
 
 impl Demand<'_> {

@@ -9,7 +9,7 @@ use std::{
 };
 
 use model::{
-    InstanceType, LabelKey, Namespace, NodePoolName, Pod, Requirements, TaintEffect,
+    InstanceType, LabelKey, Namespace, NodePoolName, Pod, Requirements, Resources, TaintEffect,
     facts::{ClassOffer, Facts},
     labels,
     node::Node,
@@ -23,15 +23,18 @@ use crate::{
     index::{
         bits::BitSet,
         id::{
-            GroupId, KeyId, OfferId, PlaceId, PodId, PortId, RequestsId, SetId, TemplateId, kind,
+            ClassId, GroupId, KeyId, OfferId, PlaceId, PodId, PortId, RequestsId, SetId,
+            TemplateId, kind,
         },
         table::Table,
     },
     scheduling::{
         demand::{
             Demand,
-            class::{Around, Class, ConstraintTable, Footprint, MeantTable, term_group},
+            class::Class,
+            constraints::ConstraintTable,
             demand,
+            profile::{Around, Footprint, MeantTable, Profile, term_group},
         },
         facts::{
             buffer,
@@ -70,6 +73,7 @@ pub(crate) struct Problem<'a> {
     pub(crate) universe: Universe,
     pub(crate) constraints: ConstraintTable,
     pub(crate) classes: Table<kind::Class, Class>,
+    pub(crate) profiles: Table<kind::Profile, Profile>,
     pub(crate) demand: Demand<'a>,
     /// Distinct requests.
     pub(crate) requests: Table<kind::Requests, Amounts>,
@@ -107,7 +111,8 @@ impl<'a> Problem<'a> {
         let daemons = daemons(facts);
         let mut problem = Self::without_facts(facts);
         let virtual_pods = buffer::virtual_pods(facts);
-        problem.demand = demand(facts, &virtual_pods, &leaving, supposes, &mut problem.classes);
+        (problem.demand, problem.classes, problem.profiles) =
+            demand(facts, &virtual_pods, &leaving, supposes);
         problem.know_requests(&daemons);
         let offer_of = problem.open_pools(&daemons, known);
         problem.reservations.hold(facts.ledger.claims.values(), facts.now);
@@ -143,6 +148,7 @@ impl<'a> Problem<'a> {
             universe: Universe::default(),
             constraints: ConstraintTable::default(),
             classes: Table::default(),
+            profiles: Table::default(),
             demand: Demand::default(),
             requests: Table::default(),
             ports: Table::default(),
@@ -161,10 +167,10 @@ impl<'a> Problem<'a> {
         }
     }
 
-    /// What classes need to find their groups, beside the classes.
+    /// What profiles need to find their groups, beside the profiles.
     pub(crate) fn split(
         &mut self,
-    ) -> (&mut Table<kind::Class, Class>, Around<'_>, &mut ConstraintTable) {
+    ) -> (&mut Table<kind::Profile, Profile>, Around<'_>, &mut ConstraintTable) {
         let around = Around {
             keys: &mut self.keys,
             sets: &mut self.sets,
@@ -174,23 +180,24 @@ impl<'a> Problem<'a> {
             preferences: self.facts.policies.preferences,
             has_soft_taints: self.has_soft_taints,
         };
-        (&mut self.classes, around, &mut self.constraints)
+        (&mut self.profiles, around, &mut self.constraints)
     }
 
     fn know_requests(&mut self, daemons: &[Daemon]) {
         let daemons = daemons.iter().map(|daemon| &daemon.spec.requests);
         let requests = self.classes.iter().map(|class| &class.spec.requests).chain(daemons);
         self.resources = ResourceIndex::of(requests);
-        let mut requests: BTreeMap<Amounts, RequestsId> = BTreeMap::new();
+        let mut known: BTreeMap<&Resources, RequestsId> = BTreeMap::new();
         let mut ports: BTreeMap<HostPort, PortId> = BTreeMap::new();
-        for class in self.classes.iter_mut() {
-            let requests_id = self.resources.amounts(&class.spec.requests);
-            let number = |requests_id: &Amounts| self.requests.push(requests_id.clone());
-            class.requests = *requests.entry(requests_id).or_insert_with_key(number);
-            for port in &class.spec.host_ports {
+        for Class { spec, requests, .. } in self.classes.iter_mut() {
+            let number = |asked: &&Resources| self.requests.push(self.resources.amounts(asked));
+            *requests = *known.entry(&spec.requests).or_insert_with_key(number);
+        }
+        for profile in self.profiles.iter_mut() {
+            for port in &profile.spec.host_ports {
                 let number = |port: &HostPort| self.ports.push(port.clone());
                 let number = *ports.entry(port.clone()).or_insert_with_key(number);
-                class.ports.push(number);
+                profile.ports.push(number);
             }
         }
     }
@@ -291,13 +298,13 @@ impl<'a> Problem<'a> {
     fn know_labels(&mut self, bound: &[&Pod]) {
         let mut label_keys: BTreeSet<&LabelKey> = BTreeSet::new();
         let mut specs: Vec<&model::PodSpec> =
-            self.classes.iter().map(|class| &*class.spec).collect();
-        let of_classes = specs.len();
+            self.profiles.iter().map(|profile| &*profile.spec).collect();
+        let of_profiles = specs.len();
         specs.extend(bound.iter().map(|pod| &*pod.spec));
         for (place, spec) in specs.iter().enumerate() {
             let required = spec.pod_anti_affinity.required.iter();
             label_keys.extend(required.map(|term| &term.topology_key));
-            if place < of_classes {
+            if place < of_profiles {
                 let (near, far) = (&spec.pod_affinity, &spec.pod_anti_affinity);
                 let preferred =
                     near.preferred.iter().chain(&far.preferred).map(|preference| &preference.term);
@@ -326,10 +333,10 @@ impl<'a> Problem<'a> {
     }
 
     fn know_groups(&mut self, bound: &[&Pod]) {
-        let mut classes = std::mem::take(&mut self.classes);
+        let mut profiles = std::mem::take(&mut self.profiles);
         let (_, mut around, _) = self.split();
-        for class in classes.iter_mut() {
-            class.find_groups(&mut around);
+        for profile in profiles.iter_mut() {
+            profile.find_groups(&mut around);
         }
         for pod in bound {
             for term in &pod.spec.pod_anti_affinity.required {
@@ -338,10 +345,10 @@ impl<'a> Problem<'a> {
             }
         }
         let mut meant = MeantTable::default();
-        for class in classes.iter_mut() {
-            class.know_groups(around.groups, &mut meant);
+        for profile in profiles.iter_mut() {
+            profile.know_groups(around.groups, &mut meant);
         }
-        self.classes = classes;
+        self.profiles = profiles;
     }
 
     fn know_supply(
@@ -351,7 +358,7 @@ impl<'a> Problem<'a> {
         (daemons, load): (&[Daemon], &BTreeMap<&'a str, Load<'a>>),
     ) {
         let mut keys: BTreeSet<&str> = BTreeSet::new();
-        let specs = self.classes.iter().map(|class| &*class.spec);
+        let specs = self.profiles.iter().map(|profile| &*profile.spec);
         for spec in specs.chain(daemons.iter().map(|daemon| &*daemon.spec)) {
             let preferred = spec.preferred_terms.iter().flat_map(|preference| &preference.term);
             let chain = spec.node_selector.iter().chain(spec.required_terms.iter().flatten());
@@ -398,6 +405,11 @@ impl<'a> Problem<'a> {
     /// What `pod` is called.
     pub(crate) fn key(&self, pod: PodId) -> model::PodKey {
         self.demand.pods[pod].key.clone().into_owned()
+    }
+
+    /// What pods of `class` ask for beside resources and volumes.
+    pub(crate) fn profile(&self, class: ClassId) -> &Profile {
+        &self.profiles[self.classes[class].profile]
     }
 
     /// What `place` is called.

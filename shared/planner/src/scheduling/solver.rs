@@ -25,13 +25,13 @@ use crate::{
     index::{
         bits::BitSet,
         id::{
-            ClassId, ConstraintsId, PlaceId, PodId, PreferencesId, RequestsId, SetId, TemplateId,
-            kind,
+            ClassId, ConstraintsId, PlaceId, PodId, PreferencesId, ProfileId, RequestsId, SetId,
+            TemplateId, kind,
         },
         table::Table,
     },
     scheduling::{
-        demand::class::{self, NewNodeConstraints},
+        demand::constraints::{self, NewNodeConstraints},
         launchable::offer::Types,
         numbers::amounts::Amounts,
         problem::Problem,
@@ -123,6 +123,7 @@ struct Progress {
 struct Pod {
     number: PodId,
     class: ClassId,
+    profile: ProfileId,
     requests_id: RequestsId,
     /// The preferences that are tried.
     preference: PreferencesId,
@@ -184,7 +185,8 @@ pub(crate) fn solve(
 
 impl<'p, 'a> Run<'p, 'a> {
     fn new(problem: &'p mut Problem<'a>, state: State, options: Options) -> Self {
-        let no_volumes = Rc::new([class::of_new(&Requirements::default(), &mut problem.sets)]);
+        let no_volumes =
+            Rc::new([constraints::of_new(&Requirements::default(), &mut problem.sets)]);
         Self {
             progress: problem.classes.map(|_| Progress::default()),
             by_template: problem.templates.map(|_| Claims::default()),
@@ -247,7 +249,7 @@ impl<'p, 'a> Run<'p, 'a> {
         (left.into_iter().map(|pod| (pod, failure(pod))).collect(), tries)
     }
 
-    /// Finds a place for one pod, giving up preferences of its class until there is one.
+    /// Finds a place for one pod, giving up its preferences until there is one.
     fn place(&mut self, number: PodId) -> Result<(), Failure> {
         let wanted = &self.problem.demand.pods[number];
         let class = wanted.class;
@@ -269,18 +271,10 @@ impl<'p, 'a> Run<'p, 'a> {
         if is_alike && self.progress[class].failed_at == Some(self.placed_count) {
             return Err(Failure::NoPlace);
         }
-        let requests_id = self.problem.classes[class].requests;
-        let mut pod = Pod {
-            number,
-            class,
-            requests_id,
-            preference: self.progress[class].from,
-            constraints: ConstraintsId::default(),
-            allowed: Vec::new(),
-        };
+        let mut pod = self.pod(number);
         loop {
-            if self.problem.classes[class].preferences.next_id() == pod.preference
-                && !self.relax(class)
+            if self.problem.profiles[pod.profile].preferences.next_id() == pod.preference
+                && !self.relax(pod.profile)
             {
                 if is_alike {
                     self.progress[class].failed_at = Some(self.placed_count);
@@ -300,16 +294,30 @@ impl<'p, 'a> Run<'p, 'a> {
         }
     }
 
-    fn relax(&mut self, class: ClassId) -> bool {
-        let (classes, mut around, constraints) = self.problem.split();
-        classes[class].relax(&mut around, constraints)
+    /// The pod with this number, before anything is tried for it.
+    fn pod(&self, number: PodId) -> Pod {
+        let class = self.problem.demand.pods[number].class;
+        Pod {
+            number,
+            class,
+            profile: self.problem.classes[class].profile,
+            requests_id: self.problem.classes[class].requests,
+            preference: self.progress[class].from,
+            constraints: ConstraintsId::default(),
+            allowed: Vec::new(),
+        }
+    }
+
+    fn relax(&mut self, profile: ProfileId) -> bool {
+        let (profiles, mut around, constraints) = self.problem.split();
+        profiles[profile].relax(&mut around, constraints)
     }
 
     /// Whether a preference that failed fails for good: capacity only fills up, claims only narrow, limits
     /// only shrink. Only where other pods are may get better, and who holds reserved capacity.
     fn is_final(&self, pod: &Pod) -> bool {
-        let class = &self.problem.classes[pod.class];
-        let preference = class.preferences.known(pod.preference);
+        let profile = &self.problem.profiles[pod.profile];
+        let preference = profile.preferences.known(pod.preference);
         let is_social =
             preference.is_none_or(|w| !w.on_hosts.is_empty() || !w.on_domains.is_empty());
         self.progress[pod.class].from == pod.preference
@@ -321,19 +329,9 @@ impl<'p, 'a> Run<'p, 'a> {
     ///
     /// Karpenter plans anew where pods go for which it launched something, and may launch more.
     fn onto_promised(&mut self, number: PodId, place: PlaceId) -> bool {
-        let class = self.problem.demand.pods[number].class;
-        let requests_id = self.problem.classes[class].requests;
-        let preference = self.progress[class].from;
-        let mut pod = Pod {
-            number,
-            class,
-            requests_id,
-            preference,
-            constraints: ConstraintsId::default(),
-            allowed: Vec::new(),
-        };
-        while pod.preference < self.problem.classes[class].preferences.next_id()
-            || self.relax(class)
+        let mut pod = self.pod(number);
+        while pod.preference < self.problem.profiles[pod.profile].preferences.next_id()
+            || self.relax(pod.profile)
         {
             if self.know_preferences(&mut pod) && self.onto(&pod, place) {
                 return true;
@@ -358,9 +356,8 @@ impl<'p, 'a> Run<'p, 'a> {
     fn know_preferences(&mut self, pod: &mut Pod) -> bool {
         pod.allowed.clear();
         let problem = &mut *self.problem;
-        let Some(preference) = problem.classes[pod.class].preferences.known(pod.preference) else {
-            return false;
-        };
+        let profile = &problem.profiles[pod.profile];
+        let Some(preference) = profile.preferences.known(pod.preference) else { return false };
         pod.constraints = preference.constraints;
         pod.allowed.reserve(preference.on_domains.len());
         for (key, rule) in &preference.on_domains {
@@ -384,7 +381,7 @@ impl<'p, 'a> Run<'p, 'a> {
         }
         let requirements = requirements.iter();
         let new_node_constraints: Rc<[NewNodeConstraints]> =
-            requirements.map(|asked| class::of_new(asked, &mut problem.sets)).collect();
+            requirements.map(|asked| constraints::of_new(asked, &mut problem.sets)).collect();
         self.alternatives.insert(class, Rc::clone(&new_node_constraints));
         new_node_constraints
     }

@@ -11,7 +11,7 @@ use crate::{
         table::Table,
     },
     scheduling::{
-        demand::class::Footprint,
+        demand::profile::Footprint,
         facts::volume::Attachments,
         numbers::amounts,
         supply::hosts::DomainByKey,

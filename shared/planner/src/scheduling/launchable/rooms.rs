@@ -58,13 +58,11 @@ impl Steps {
     fn cumulated(sorted: &[(i64, TypeId)]) -> Self {
         let distinct = || sorted.chunk_by(|(amount, _), (next, _)| amount == next);
         let rows = distinct().count();
-        let mut so_far = Types::empty(sorted.len());
         let mut amounts = Vec::with_capacity(rows);
         let mut types = BitRows::with_capacity(sorted.len(), rows);
         for alike in distinct() {
-            so_far.extend(alike.iter().map(|(_, id)| *id));
             amounts.extend(alike.first().map(|(amount, _)| *amount));
-            types.push(&so_far);
+            types.push_with(alike.iter().map(|(_, id)| *id));
         }
         Self { amounts, types }
     }

@@ -11,7 +11,7 @@ use model::{
 use crate::{
     index::id::{ClassId, TemplateId, TypeId},
     scheduling::{
-        demand::class::Class,
+        demand::{class::Class, profile::Preferences},
         launchable::{
             cause::cause,
             offer::{Offer, Types},
@@ -32,6 +32,7 @@ pub(crate) fn reasons(
     class: ClassId,
     failure: Failure,
 ) -> Vec<Reason> {
+    let preference = problem.profile(class).preferences.iter().last();
     let class = &problem.classes[class];
     let about_pod = |text: &str| vec![Reason { node_pool: None, text: text.to_owned() }];
     if let Some(text) = &class.refused {
@@ -47,7 +48,7 @@ pub(crate) fn reasons(
         }
         Failure::NoPlace => {}
     }
-    let view = View { problem, state, class };
+    let view = View { problem, state, class, preference };
     let mut reasons: Vec<Reason> = problem
         .templates
         .ids()
@@ -74,13 +75,14 @@ struct View<'p, 'a> {
     problem: &'p Problem<'a>,
     state: &'p State,
     class: &'p Class,
+    /// The last that it asked for.
+    preference: Option<&'p Preferences>,
 }
 
 impl View<'_, '_> {
     fn reason(&self, number: TemplateId) -> String {
         let template = &self.problem.templates[number];
-        let last = self.class.preferences.iter().last();
-        let tolerations = match last {
+        let tolerations = match self.preference {
             Some(preference) => &self.problem.constraints.all[preference.constraints].tolerations,
             None => &self.class.spec.tolerations,
         };
@@ -146,7 +148,7 @@ impl View<'_, '_> {
     /// Why its rules about other pods leave nothing.
     fn of_rules(&self, template: &Template<'_>, both: &Requirements) -> String {
         let (problem, state) = (self.problem, self.state);
-        let Some(preference) = self.class.preferences.iter().last() else {
+        let Some(preference) = self.preference else {
             return "its NodePool had room for it, and no longer has".to_owned();
         };
         let mut reasons: Vec<String> = Vec::new();

@@ -19,7 +19,7 @@ use crate::{
         table::Table,
     },
     scheduling::{
-        demand::{class::Footprint, fingerprint},
+        demand::{fingerprint, profile::Footprint},
         facts::volume,
         launchable::template::Template,
         numbers::{
@@ -171,7 +171,7 @@ impl<'a> Problem<'a> {
         let spot = Spot { host: place.map(Host::Existing), domains: &domains };
         let mut counts = Counts::default();
         for pod in pods {
-            let footprint = &self.classes[self.demand.pods[*pod].class].footprint;
+            let footprint = &self.profile(self.demand.pods[*pod].class).footprint;
             state.count(&self.groups, footprint, spot, false, |group| {
                 counts.node(&self.groups, group, node)
             });

@@ -71,11 +71,11 @@ impl Run<'_, '_> {
         candidates.keep(&self.state.active);
         candidates.subtract(&self.state.full[pod.requests_id]);
         let problem = &*self.problem;
-        let class = &problem.classes[pod.class];
-        for port in &class.ports {
+        let profile = &problem.profiles[pod.profile];
+        for port in &profile.ports {
             candidates.subtract(&self.state.ports[*port]);
         }
-        for rule in class
+        for rule in profile
             .preferences
             .known(pod.preference)
             .iter()
@@ -146,8 +146,7 @@ impl Run<'_, '_> {
             let there = self.state.attached.entry(place).or_default();
             problem::attach(there, attachments);
         }
-        let taken: Vec<PortId> = self.problem.classes[pod.class].ports.clone();
-        for port in self.conflicting(&taken) {
+        for port in self.conflicting(&self.problem.profiles[pod.profile].ports) {
             Rc::make_mut(&mut self.state.ports[port]).insert(place);
         }
         self.record_existing(pod, place);

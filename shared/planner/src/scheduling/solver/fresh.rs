@@ -42,7 +42,7 @@ impl Run<'_, '_> {
     pub(super) fn onto_new(&mut self, pod: &Pod) -> Try {
         let tolerated = tolerated(self.problem, pod.constraints);
         let problem = &*self.problem;
-        let preference = problem.classes[pod.class].preferences.known(pod.preference);
+        let preference = problem.profiles[pod.profile].preferences.known(pod.preference);
         let allows = |rule: &rules::Rule| {
             rules::allows_new_host(rule, &problem.groups, &self.state.tallies[rule.group])
         };
@@ -102,7 +102,7 @@ impl Run<'_, '_> {
         let mut types = template.types.clone();
         types.keep(&problem.offers[template.offer].allowed(&problem.sets, set));
         template.keep_roomy(&mut types, &problem.requests[pod.requests_id]);
-        template.keep_ports(&mut types, &problem.classes[pod.class].spec.host_ports);
+        template.keep_ports(&mut types, &problem.profiles[pod.profile].spec.host_ports);
         template.keep_within_limits(&mut types, &self.state.limits[number]);
         if types.is_empty() {
             return None;

@@ -104,11 +104,11 @@ impl Run<'_, '_> {
         if let Some(refused) = self.refused.get(&(constraints, pod.requests_id)) {
             candidates.subtract(refused);
         }
-        let class = &problem.classes[pod.class];
-        for port in &class.ports {
+        let profile = &problem.profiles[pod.profile];
+        for port in &profile.ports {
             candidates.subtract(&self.ports[*port]);
         }
-        for rule in class
+        for rule in profile
             .preferences
             .known(pod.preference)
             .iter()
@@ -151,8 +151,7 @@ impl Run<'_, '_> {
             self.roomy = roomy;
             return Answer::Full;
         }
-        let class = &problem.classes[pod.class];
-        template.keep_ports(&mut roomy, &class.spec.host_ports);
+        template.keep_ports(&mut roomy, &problem.profiles[pod.profile].spec.host_ports);
         let joined =
             by_alternative(targets).find_map(|targets| self.joined(number, &roomy, targets));
         if let Some((joined, types)) = joined {
@@ -165,7 +164,7 @@ impl Run<'_, '_> {
         let class = &problem.classes[pod.class];
         // Every pod with these constraints and these requests fails here, unless it was a rule, a
         // volume, a port or a missing reservation that narrowed the types.
-        let is_plain = class.ports.is_empty()
+        let is_plain = problem.profiles[pod.profile].ports.is_empty()
             && class.alternatives.iter().all(model::Requirements::is_empty)
             && problem.reservations.left.is_empty();
         if pod.allowed.is_empty() && is_plain { Answer::Never } else { Answer::NotNow }
@@ -258,11 +257,8 @@ impl Run<'_, '_> {
 
     /// What every pod changes on its claim.
     pub(super) fn settle(&mut self, pod: &Pod, number: ClaimId) {
-        if !self.problem.classes[pod.class].ports.is_empty() {
-            let taken = self.problem.classes[pod.class].ports.clone();
-            for port in self.conflicting(&taken) {
-                self.ports[port].insert(number);
-            }
+        for port in self.conflicting(&self.problem.profiles[pod.profile].ports) {
+            self.ports[port].insert(number);
         }
         self.record(pod, Host::Opened(number));
     }

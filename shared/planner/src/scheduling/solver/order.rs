@@ -111,10 +111,8 @@ impl Order {
         } else {
             self.places[claim].pods = next;
             self.flatten();
-            let mut counteds = self.sorted.iter_mut();
-            if let Some(counted) = counteds.find(|counted| counted.claim == claim) {
-                counted.pods = next;
-            }
+            let place = self.before(pods) + at;
+            self.sorted.get_mut(place).into_iter().for_each(|counted| counted.pods = next);
             self.sort();
         }
     }
@@ -126,21 +124,22 @@ impl Order {
         if len <= INSERTION_MAX {
             return true;
         }
-        let before: usize = self.groups.iter().take(pods).map(|group| group.order.len()).sum();
-        let place = before + at;
+        let place = self.before(pods) + at;
         // It stands wrong with its successor, which makes Go doubt that all are sorted.
         LONG_MIN <= len
             && go_sort::probes(len).iter().all(|probe| place != *probe && place + 1 != *probe)
+    }
+
+    /// How many claims have fewer than `pods`.
+    fn before(&self, pods: usize) -> usize {
+        self.groups.iter().take(pods).map(|group| group.order.len()).sum()
     }
 
     /// Lists all claims in the order and with the pods that they had.
     fn flatten(&mut self) {
         self.sorted.clear();
         for (pods, group) in self.groups.iter().enumerate() {
-            let (front, back) = group.order.as_slices();
-            for part in [front, back] {
-                self.sorted.extend(part.iter().map(|claim| Counted { pods, claim: *claim }));
-            }
+            self.sorted.extend(group.order.iter().map(|claim| Counted { pods, claim: *claim }));
         }
     }
 

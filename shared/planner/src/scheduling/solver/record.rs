@@ -15,7 +15,7 @@ impl Run<'_, '_> {
     /// Counts the pod on a claim of this plan. Where its domain is still open, it counts in all that
     /// are left, or in none, by what the group is for.
     pub(super) fn record(&mut self, pod: &Pod, host: Host) {
-        let footprint = Rc::clone(&self.problem.classes[pod.class].footprint);
+        let footprint = Rc::clone(&self.problem.profiles[pod.profile].footprint);
         if footprint.counted.is_empty() && footprint.carried.is_empty() {
             return;
         }
@@ -45,7 +45,7 @@ impl Run<'_, '_> {
 
     /// Counts the pod on existing capacity.
     pub(super) fn record_existing(&mut self, pod: &Pod, place: PlaceId) {
-        let footprint = Rc::clone(&self.problem.classes[pod.class].footprint);
+        let footprint = Rc::clone(&self.problem.profiles[pod.profile].footprint);
         let problem = &*self.problem;
         let kind = &problem.supply.kinds[problem.supply.existing[place].kind];
         let domains = &problem.hosts.domains[place];

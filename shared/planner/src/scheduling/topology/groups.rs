@@ -125,9 +125,6 @@ impl Asked<'_> {
 
     /// A number that equal rules share, and others hardly ever.
     fn fingerprint(&self, purpose: Purpose) -> u64 {
-        let expressions = self.selector.into_iter().flat_map(|selector| &selector.expressions);
-        let texts = expressions
-            .flat_map(|expression| iter::once(&expression.key).chain(&expression.values));
         let key = self.key.map_or(0, |key| u64::from(key.number()) + 1);
         let purpose = match purpose {
             Purpose::Spread { max_skew, .. } => 3 + u64::from(max_skew),
@@ -135,10 +132,16 @@ impl Asked<'_> {
             Purpose::AntiAffinity => 1,
             Purpose::Inverse => 2,
         };
-        texts.fold(key.rotate_left(32) ^ purpose, |sum, text| {
-            sum.rotate_left(5) ^ digest(text.as_bytes())
-        })
+        key.rotate_left(32) ^ purpose ^ selector_digest(self.selector).rotate_left(5)
     }
+}
+
+/// A number that equal selectors share, and others hardly ever.
+pub(crate) fn selector_digest(selector: Option<&LabelSelector>) -> u64 {
+    let expressions = selector.into_iter().flat_map(|selector| &selector.expressions);
+    let texts =
+        expressions.flat_map(|expression| iter::once(&expression.key).chain(&expression.values));
+    texts.fold(0, |sum: u64, text| sum.rotate_left(5) ^ digest(text.as_bytes()))
 }
 
 impl Namespaces {

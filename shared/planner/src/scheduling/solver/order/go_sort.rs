@@ -154,13 +154,14 @@ impl Sorting<'_> {
     /// they were there already.
     fn partition(&mut self, from: usize, to: usize, pivot: usize) -> (usize, bool) {
         self.swap(from, pivot);
+        let pivot = self.pods(from);
         let (mut low, mut high) = (from + 1, to - 1);
         let mut is_first = true;
         loop {
-            while low <= high && self.is_less(low, from) {
+            while low <= high && self.pods(low) < pivot {
                 low += 1;
             }
-            while low <= high && !self.is_less(high, from) {
+            while low <= high && pivot <= self.pods(high) {
                 high -= 1;
             }
             if high < low {
@@ -177,12 +178,13 @@ impl Sorting<'_> {
     /// Those equal to the pivot first, where none is smaller. Where the others begin.
     fn partition_equal(&mut self, from: usize, to: usize, pivot: usize) -> usize {
         self.swap(from, pivot);
+        let pivot = self.pods(from);
         let (mut low, mut high) = (from + 1, to - 1);
         loop {
-            while low <= high && !self.is_less(from, low) {
+            while low <= high && self.pods(low) <= pivot {
                 low += 1;
             }
-            while low <= high && self.is_less(from, high) {
+            while low <= high && pivot < self.pods(high) {
                 high -= 1;
             }
             if high < low {

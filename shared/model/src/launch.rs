@@ -327,6 +327,10 @@ pub struct Instance {
     pub capacity_type: CapacityType,
     /// Its image.
     pub image: ImageId,
+    /// Its subnet; `None` once it is terminated.
+    pub subnet: Option<SubnetId>,
+    /// Its security groups; none once it is terminated.
+    pub security_groups: BTreeSet<SecurityGroupId>,
     /// When it was launched.
     pub launched_at: Timestamp,
     /// The capacity reservation behind an instance of capacity type `reserved`.

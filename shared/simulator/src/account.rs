@@ -58,6 +58,8 @@ pub(crate) struct InstanceRecord {
     pub(crate) offering: OfferingKey,
     pub(crate) image: ImageId,
     pub(crate) subnet: SubnetId,
+    /// `None` where nobody said: it was there before.
+    pub(crate) security_groups: Option<BTreeSet<SecurityGroupId>>,
     /// What it was launched from.
     pub(crate) template: LaunchTemplateName,
     pub(crate) launched_at: Timestamp,
@@ -167,6 +169,7 @@ impl InstanceRecord {
             return None;
         }
         let node_claim = self.tag_at(labels::NODE_CLAIM_TAG, time);
+        let network = self.security_groups.as_ref().filter(|_| state != InstanceState::Terminated);
         let reservation =
             self.held_at(time).filter(|_| self.capacity_type_at(time) == CapacityType::Reserved);
         Some(Instance {
@@ -176,6 +179,8 @@ impl InstanceRecord {
             zone: self.offering.zone.clone(),
             capacity_type: self.capacity_type_at(time),
             image: self.image.clone(),
+            subnet: network.map(|_| self.subnet.clone()),
+            security_groups: network.cloned().unwrap_or_default(),
             launched_at: self.launched_at,
             reservation: reservation.cloned(),
             node_pool: self.tag_at(labels::NODE_POOL, time).and_then(|n| NodePoolName::new(n).ok()),

@@ -43,6 +43,8 @@ fn instance(claim: &NodeClaim) -> Option<Instance> {
         zone: launched.zone.clone(),
         capacity_type: launched.capacity_type,
         image: ImageId::new("ami-0a").expect("an id"),
+        subnet: None,
+        security_groups: std::collections::BTreeSet::new(),
         launched_at: launched.launched_at,
         reservation: None,
         node_pool: Some(claim.node_pool.clone()),

@@ -131,7 +131,9 @@ fn passes(described_instance: &DescribedInstance, filters: &[Filter]) -> Result<
             }
             "instance-state-name" => filter.has(state_of(instance.state).1),
             "instance-type" => filter.has(instance.instance_type.as_str()),
-            "subnet-id" => filter.has(described_instance.subnet.as_str()),
+            "subnet-id" => {
+                instance.subnet.as_ref().is_some_and(|subnet| filter.has(subnet.as_str()))
+            }
             _ => filter.has_tag(&described_instance.tags).ok_or_else(|| filter.unknown())?,
         };
         if !holds {
@@ -167,13 +169,15 @@ fn reservation(described_instance: &DescribedInstance) -> Vec<Element> {
         text("instanceType", &instance.instance_type),
         text("launchTime", instance.launched_at),
         node("placement", [text("availabilityZone", &instance.zone), text("tenancy", "default")]),
-        text("subnetId", &described_instance.subnet),
         text("clientToken", &described_instance.token),
         tags("tagSet", &described_instance.tags),
     ];
     if instance.capacity_type == CapacityType::Spot {
         item.push(text("spotInstanceRequestId", format_args!("sir-{number}")));
     }
+    item.extend(instance.subnet.iter().map(|subnet| text("subnetId", subnet)));
+    let groups = instance.security_groups.iter().map(|group| vec![text("groupId", group)]);
+    item.push(list("groupSet", groups));
     item.extend(lifecycle(described_instance).map(|word| text("instanceLifecycle", word)));
     item.extend(
         described_instance.reservation.as_ref().map(|id| text("capacityReservationId", id)),

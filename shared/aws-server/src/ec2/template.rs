@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    LaunchTemplateName,
+    LaunchTemplateName, SecurityGroupId,
     launch::{ReservationMarket, ReservationTarget},
     node_class::TemplateSetting,
 };
@@ -18,13 +18,12 @@ use crate::{
 };
 
 /// What a launch template may say that makes no difference to the simulated account.
-const WITHOUT_EFFECT: [&str; 8] = [
+const WITHOUT_EFFECT: [&str; 7] = [
     "BlockDeviceMapping",
     "CpuOptions",
     "EnclaveOptions",
     "MetadataOptions",
     "Monitoring",
-    "SecurityGroupId",
     "TagSpecification",
     "UserData",
 ];
@@ -126,6 +125,7 @@ fn new_template(parameters: &mut Parameters) -> Result<NewTemplate, AwsError> {
     let image = data.parsed("ImageId")?;
     let profile = data.branch("IamInstanceProfile").and_then(|mut profile| profile.text("Name"));
     let preference = preference(&mut data)?;
+    let security_groups = security_groups(&mut data)?;
     let sets = settings(&mut data)?;
     for name in WITHOUT_EFFECT {
         data.accept(name);
@@ -136,6 +136,7 @@ fn new_template(parameters: &mut Parameters) -> Result<NewTemplate, AwsError> {
         name,
         image,
         instance_profile: profile,
+        security_groups,
         sets,
         preference,
         tags: own_tags,
@@ -170,6 +171,15 @@ fn preference(data: &mut Parameters) -> Result<ReservationPreference, AwsError> 
         )),
         (other, _) => Err(invalid("capacityReservationPreference", other.unwrap_or_default())),
     }
+}
+
+/// Those of the first network interface, or of all where no interface says any.
+fn security_groups(data: &mut Parameters) -> Result<BTreeSet<SecurityGroupId>, AwsError> {
+    let interface = data.clone().branches("NetworkInterface").into_iter().next();
+    let of_interface =
+        interface.map(|mut interface| interface.all("SecurityGroupId")).transpose()?;
+    let of_all = data.all("SecurityGroupId")?;
+    Ok(of_interface.into_iter().flatten().chain(of_all).collect())
 }
 
 /// What `data` sets although launches choose it.

@@ -1,12 +1,14 @@
 //! Instances as EC2 describes them.
 
+use std::collections::BTreeSet;
+
 use aws_sdk_ec2::types::{
     self, CapacityReservationPreference, InstanceLifecycleType, InstanceStateName,
 };
 use jiff::Timestamp;
 use model::{
     BatchId, CapacityType, ImageId, InstanceId, InstanceTypeName, LedgerId, NodeClaimName,
-    NodeClassName, NodePoolName, ReservationId, Zone, labels,
+    NodeClassName, NodePoolName, ReservationId, SecurityGroupId, SubnetId, Zone, labels,
     launch::{Instance, InstanceState},
 };
 
@@ -36,6 +38,8 @@ pub(super) fn from_instance(instance: &types::Instance) -> Result<Instance, Stri
             .image_id()
             .and_then(|image| ImageId::new(image).ok())
             .ok_or_else(|| missing("image"))?,
+        subnet: instance.subnet_id().and_then(|id| SubnetId::new(id).ok()),
+        security_groups: security_groups(instance).ok_or_else(|| missing("security group"))?,
         launched_at: launched_at.ok_or_else(|| missing("launch time"))?,
         reservation: reservation(instance).and_then(|id| ReservationId::new(id).ok()),
         node_pool: tag(labels::NODE_POOL).and_then(|name| NodePoolName::new(name).ok()),
@@ -44,6 +48,12 @@ pub(super) fn from_instance(instance: &types::Instance) -> Result<Instance, Stri
         node_claim: tag(labels::NODE_CLAIM_TAG).and_then(|name| NodeClaimName::new(name).ok()),
         batch: tag(labels::BATCH_TAG).and_then(|batch| BatchId::new(batch).ok()),
     })
+}
+
+/// Those of its first network interface; `None` where one of them has no usable id.
+fn security_groups(instance: &types::Instance) -> Option<BTreeSet<SecurityGroupId>> {
+    let ids = instance.security_groups().iter().map(types::GroupIdentifier::group_id);
+    ids.map(|id| SecurityGroupId::new(id?).ok()).collect()
 }
 
 fn state(name: &InstanceStateName) -> Option<InstanceState> {
@@ -90,6 +100,9 @@ mod tests {
             .instance_id("i-0a1b")
             .instance_type(types::InstanceType::from("m7g.large"))
             .image_id("ami-0d9f")
+            .subnet_id("subnet-0a")
+            .security_groups(types::GroupIdentifier::builder().group_id("sg-0b").build())
+            .security_groups(types::GroupIdentifier::builder().group_id("sg-0a").build())
             .launch_time(DateTime::from_secs(1_795_262_400))
             .placement(types::Placement::builder().availability_zone("us-west-2a").build())
             .state(types::InstanceState::builder().name(InstanceStateName::Running).build())
@@ -111,6 +124,8 @@ mod tests {
             zone: Zone::new("us-west-2a").unwrap(),
             capacity_type: CapacityType::Spot,
             image: ImageId::new("ami-0d9f").unwrap(),
+            subnet: Some(SubnetId::new("subnet-0a").unwrap()),
+            security_groups: ["sg-0a", "sg-0b"].map(|id| SecurityGroupId::new(id).unwrap()).into(),
             launched_at: "2026-11-21T12:00:00Z".parse().unwrap(),
             reservation: None,
             node_pool: Some(NodePoolName::new("default").unwrap()),

@@ -60,6 +60,8 @@ mod tests {
             zone: instance.zone.clone(),
             capacity_type: seen.0,
             image: model::ImageId::new("ami-1").unwrap(),
+            subnet: None,
+            security_groups: std::collections::BTreeSet::new(),
             launched_at: instance.launched_at,
             reservation: None,
             node_pool: None,

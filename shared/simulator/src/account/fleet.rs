@@ -223,11 +223,13 @@ impl World {
         let capacity = self.catalog.instance_type(&wanted.instance_type);
         let capacity = capacity.map(|t| t.capacity.clone()).unwrap_or_default();
         let tags = request.tags.iter().map(|(k, v)| (k.clone(), vec![(now, v.clone())]));
+        let known = self.account.templates.get(*template);
         let record = InstanceRecord {
             id: id.clone(),
             offering: offering.clone(),
             image: wanted.image.clone(),
             subnet: wanted.subnet.clone(),
+            security_groups: known.map(|known| known.security_groups.clone()),
             template: LaunchTemplateName::clone(template),
             launched_at: now,
             token: request.token.clone(),
@@ -271,6 +273,7 @@ impl World {
             id: id.clone(),
             image: image.unwrap_or_else(|| made_up(ImageId::new("ami-00000000"))),
             subnet: subnet.unwrap_or_else(|| made_up(SubnetId::new("subnet-00000000"))),
+            security_groups: None,
             template: made_up(LaunchTemplateName::new("inherited")),
             launched_at,
             token: made_up(BatchId::new("inherited")),

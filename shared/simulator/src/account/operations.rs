@@ -7,7 +7,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 use model::{
-    ClusterName, ImageId, InstanceId, LaunchTemplateName, ReservationId, SubnetId,
+    ClusterName, ImageId, InstanceId, LaunchTemplateName, ReservationId,
     interruption::Interruption,
     launch::{FleetAnswer, FleetRequest, Instance, InstanceState},
     node_class::{
@@ -35,8 +35,6 @@ pub struct DescribedInstance {
     pub instance: Instance,
     /// All of its tags.
     pub tags: BTreeMap<String, String>,
-    /// Where its network interface is.
-    pub subnet: SubnetId,
     /// The client token of the fleet that brought it.
     pub token: String,
     /// What it was launched with.
@@ -319,7 +317,6 @@ impl World {
                 Some(DescribedInstance {
                     instance: record.described_at(seen, self.now, kept)?,
                     tags: record.tags.keys().filter_map(tag).collect(),
-                    subnet: record.subnet.clone(),
                     token: record.token.to_string(),
                     preference: record.preference.clone(),
                     reservation: record.held_at(seen).cloned(),

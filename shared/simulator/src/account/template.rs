@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use model::{
-    ImageId, LaunchTemplateName,
+    ImageId, LaunchTemplateName, SecurityGroupId,
     launch::{FleetTemplate, LaunchTemplate, ReservationMarket, TemplateVersion},
     ledger::digest,
     node_class::{DescribedTemplate, TemplateSetting},
@@ -24,6 +24,8 @@ pub struct TemplateRecord {
     pub image: Option<ImageId>,
     /// `IamInstanceProfile.Name`
     pub instance_profile: Option<String>,
+    /// `NetworkInterfaces[].Groups` of the first.
+    pub security_groups: BTreeSet<SecurityGroupId>,
     /// What it sets although launches choose it.
     pub sets: BTreeSet<TemplateSetting>,
     /// `CapacityReservationSpecification` and `InstanceMarketOptions`
@@ -60,6 +62,8 @@ pub struct NewTemplate {
     pub image: Option<ImageId>,
     /// `IamInstanceProfile.Name`
     pub instance_profile: Option<String>,
+    /// `NetworkInterfaces[].Groups` of the first.
+    pub security_groups: BTreeSet<SecurityGroupId>,
     /// What it sets although launches choose it.
     pub sets: BTreeSet<TemplateSetting>,
     /// `CapacityReservationSpecification` and `InstanceMarketOptions`
@@ -81,6 +85,7 @@ impl World {
             name: template.name.clone(),
             image: Some(template.data.image.clone()),
             instance_profile: Some(template.data.instance_profile.clone()),
+            security_groups: template.data.security_groups.iter().cloned().collect(),
             sets,
             preference: target.map_or(ReservationPreference::None, ReservationPreference::Only),
             tags: template.tags.clone(),
@@ -105,7 +110,16 @@ impl World {
     }
 
     fn add_template(&mut self, new: NewTemplate) -> TemplateRecord {
-        let NewTemplate { name, image, instance_profile, sets, preference, tags, token } = new;
+        let NewTemplate {
+            name,
+            image,
+            instance_profile,
+            security_groups,
+            sets,
+            preference,
+            tags,
+            token,
+        } = new;
         self.account.templates_made += 1;
         // One that is made again under the same name is another one.
         let number = digest(format!("{name} {}", self.account.templates_made).as_bytes());
@@ -116,6 +130,7 @@ impl World {
             id,
             image,
             instance_profile,
+            security_groups,
             sets,
             preference,
             tags,
@@ -151,6 +166,7 @@ impl World {
                 name: name.clone(),
                 image: Some(image),
                 instance_profile: None,
+                security_groups: BTreeSet::new(),
                 sets: BTreeSet::new(),
                 preference: ReservationPreference::Open,
                 tags: BTreeMap::new(),

@@ -87,6 +87,7 @@ fn who_says_nothing_falls_into_an_open_reservation_and_stays_on_demand() {
         name: name.clone(),
         image: None,
         instance_profile: None,
+        security_groups: std::collections::BTreeSet::new(),
         sets: std::collections::BTreeSet::new(),
         preference: ReservationPreference::Open,
         tags: BTreeMap::new(),

@@ -22,6 +22,8 @@ fn instance(claim: &NodeClaim, ledger: Option<&str>) -> Instance {
         zone: launched.zone.clone(),
         capacity_type: CapacityType::Spot,
         image: "ami-1".parse().unwrap(),
+        subnet: None,
+        security_groups: BTreeSet::new(),
         launched_at: ago(3_600),
         reservation: None,
         node_pool: Some(claim.node_pool.clone()),

@@ -23,6 +23,8 @@ pub enum Job {
     Reservations,
     /// `sweep`: claims whose drift hashes are of another version.
     DriftHashes,
+    /// `sweep`: claims whose instances are not what their class selects any more.
+    Drift,
     /// `sweep`: instance profiles that nobody uses.
     InstanceProfiles,
     /// `sweep`: old launch templates.
@@ -40,6 +42,7 @@ impl Job {
             Self::NodeClaimObjects => "NodeClaim objects",
             Self::Reservations => "capacity reservations",
             Self::DriftHashes => "drift hashes",
+            Self::Drift => "drift of instances",
             Self::InstanceProfiles => "instance profiles",
             Self::LaunchTemplates => "launch templates",
         }
@@ -69,10 +72,19 @@ pub(crate) struct Jobs(Vec<FailedJob>);
 impl Jobs {
     /// Notes what became of `job`.
     pub(crate) fn note(&mut self, job: Job, result: Result<(), impl Into<Error>>) {
-        if let Err(error) = result {
-            let error = Box::new(error.into());
-            tracing::warn!(%job, story = story(&*error), "job failed");
-            self.0.push(FailedJob { job, error });
+        self.take(job, result);
+    }
+
+    /// Notes what became of `job`, and brings what it was for.
+    pub(crate) fn take<T>(&mut self, job: Job, result: Result<T, impl Into<Error>>) -> Option<T> {
+        match result {
+            Ok(value) => Some(value),
+            Err(error) => {
+                let error = Box::new(error.into());
+                tracing::warn!(%job, story = story(&*error), "job failed");
+                self.0.push(FailedJob { job, error });
+                None
+            }
         }
     }
 

@@ -18,6 +18,7 @@ mod unused;
 
 use model::{
     claim::SyncedNodeClaim,
+    launch::Instance,
     ledger::Snapshot,
     node_class::{ClusterSettings, InstanceProfile, ListedNodeClass},
     node_pool::NodePool,
@@ -72,8 +73,9 @@ pub async fn sweep<A: Adapters>(
         tracing::warn!(reason, "nothing is done");
         return jobs.done().map(|()| Report::default());
     }
+    let mut instances = None;
     if instances::is_due(at) {
-        jobs.note(Job::Instances, instances::equalize(ports, at).await);
+        instances = jobs.take(Job::Instances, instances::equalize(ports, at).await);
     }
     let seen = Seen::look(ports, at).await;
     if let Ok(snapshot) = &seen.snapshot {
@@ -82,6 +84,9 @@ pub async fn sweep<A: Adapters>(
     jobs.note(Job::NodeClaimObjects, seen.equalize_node_claims(ports).await);
     jobs.note(Job::Reservations, seen.demote(ports, at).await);
     jobs.note(Job::DriftHashes, seen.renew_hashes(ports, at).await);
+    if let Some(instances) = &instances {
+        jobs.note(Job::Drift, seen.tell_drift(ports, instances, at).await);
+    }
     jobs.note(Job::InstanceProfiles, seen.remove_profiles(ports, at).await);
     if is_minute_of(unused::TEMPLATES_MINUTES, at) {
         jobs.note(Job::LaunchTemplates, unused::remove_templates(ports, at).await);
@@ -156,6 +161,16 @@ impl Seen {
         let (pools, classes) = (known(&self.node_pools)?, known(&self.node_classes)?);
         let hashes = claims::Hashes::of(settings, &pools.items, &classes.items);
         claims::renew_hashes(ports, snapshot, &hashes, at).await
+    }
+
+    async fn tell_drift<A: Adapters>(
+        &self,
+        ports: &SweepPorts<'_, A>,
+        instances: &[Instance],
+        at: &Invocation,
+    ) -> Result<(), PortError> {
+        let (classes, snapshot) = (known(&self.node_classes)?, known(&self.snapshot)?);
+        claims::tell_drift(ports, (snapshot, instances, &classes.items), at).await
     }
 
     async fn remove_profiles<A: Adapters>(

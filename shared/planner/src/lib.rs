@@ -51,6 +51,7 @@ pub use disruption::schedule::{CronSchedule, InvalidSchedule};
 pub use lifecycle::{
     adopt::{Adoption, Present, adopt, without_instance},
     drain::{Drainage, InstanceView, drain, held, released},
+    drift::drifted_in_account,
     forced::forced,
     guard::{Verdict, verdict},
     interrupt::interrupt,

@@ -2,6 +2,7 @@
 
 pub(crate) mod adopt;
 pub(crate) mod drain;
+pub(crate) mod drift;
 pub(crate) mod forced;
 pub(crate) mod guard;
 pub(crate) mod interrupt;

@@ -1,6 +1,6 @@
 //! Commands of disruption, carried out: the replacement first, then the node that it replaces; and back.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use journeyman::manifests;
@@ -8,7 +8,7 @@ use model::{
     CapacityType, DeletionReason, ImageId, NodeClaimName,
     disruption::DisruptionReason,
     labels,
-    node_class::{ImageFamily, ImageTerm, NodeClass},
+    node_class::{ImageFamily, ImageTerm, NodeClass, SecurityGroupTerm, SubnetTerm},
 };
 use simulator::{Action, Happening, Sim, Span, WorldSettings};
 
@@ -62,16 +62,14 @@ fn play(sim: &Sim, minutes: i64) {
     assert_eq!(sim.dead_letters(), Vec::new());
 }
 
-/// The EC2NodeClass selects another build of its image, from `minutes` on.
-fn release_image(sim: &Sim, minutes: i64) {
+/// The EC2NodeClass is what `change` makes of it, from `minutes` on.
+fn change_class(sim: &Sim, minutes: i64, change: fn(&mut NodeClass)) {
     let of_class = |object| match object {
         simulator::ClusterObject::NodeClass(class) => Some(class),
         _ => None,
     };
-    let class = objects("arm64").into_iter().find_map(of_class).expect("a class");
-    let version = "v20260101".to_owned();
-    let image_terms = vec![ImageTerm::Alias { family: ImageFamily::Al2023, version }];
-    let class = NodeClass { image_terms, ..class };
+    let mut class = objects("arm64").into_iter().find_map(of_class).expect("a class");
+    change(&mut class);
     sim.at(minute(minutes), Action::Add(vec![simulator::ClusterObject::NodeClass(class)]));
 }
 
@@ -144,13 +142,44 @@ fn nodes_of_a_former_image_are_replaced() {
     play(&sim, 8);
     let (before, nodes) = (images(&sim), sim.nodes().len());
     assert!(before.len() == 1 && nodes > 1 && given_up(&sim).is_empty());
-    release_image(&sim, 8);
+    change_class(&sim, 8, |class| {
+        let version = "v20260101".to_owned();
+        class.image_terms = vec![ImageTerm::Alias { family: ImageFamily::Al2023, version }];
+    });
     play(&sim, 60);
     let after = images(&sim);
     assert!(after.len() == 1 && after.is_disjoint(&before), "{before:?} {after:?}");
     let drifted = DeletionReason::Disrupted(DisruptionReason::Drifted);
     let given_up = given_up(&sim);
     assert!(given_up.len() >= nodes && given_up.iter().all(|(_, _, why)| *why == drifted));
+}
+
+/// The tags of another network.
+fn other_network() -> BTreeMap<String, String> {
+    BTreeMap::from([("karpenter.sh/discovery".to_owned(), "other".to_owned())])
+}
+
+#[test]
+fn nodes_in_a_former_network_are_replaced() {
+    let subnets: fn(&mut NodeClass) =
+        |class| class.subnet_terms = vec![SubnetTerm::Tags(other_network())];
+    let groups: fn(&mut NodeClass) =
+        |class| class.security_group_terms = vec![SecurityGroupTerm::Tags(other_network())];
+    for change in [subnets, groups] {
+        let sim = world(WorldSettings::default());
+        sim.at(minute(0), scale("web", 12));
+        play(&sim, 8);
+        let before: BTreeSet<NodeClaimName> =
+            sim.claims().into_iter().map(|claim| claim.name).collect();
+        assert!(!before.is_empty() && given_up(&sim).is_empty());
+        change_class(&sim, 8, change);
+        play(&sim, 60);
+        let claims = sim.claims();
+        assert!(claims.iter().all(|claim| !before.contains(&claim.name)), "{before:?}");
+        assert!(claims.iter().all(|claim| claim.conditions.drifted.is_none()));
+        let drifted = DeletionReason::Disrupted(DisruptionReason::Drifted);
+        assert!(given_up(&sim).iter().all(|(_, _, why)| *why == drifted));
+    }
 }
 
 #[test]

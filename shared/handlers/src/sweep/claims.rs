@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use model::{
     InstanceId, NodeClaim, NodeClassName, NodePoolName,
+    launch::Instance,
     ledger::{Snapshot, WriteOutcome},
     node_class::{ClusterSettings, ListedNodeClass},
     node_pool::NodePool,
@@ -92,6 +93,22 @@ pub(super) async fn demote<A: Adapters>(
         let is_updated = tally.note(format_args!("NodeClaim {}", claim.name), updated);
         if is_updated && write(ports, &mut tally, &claim, at).await {
             tracing::info!(claim = %claim.name, "its capacity reservation is over: on-demand");
+        }
+    }
+    tally.done()
+}
+
+/// Claims whose instances drifted from what their class selects, or did and do not any more, say so.
+pub(super) async fn tell_drift<A: Adapters>(
+    ports: &SweepPorts<'_, A>,
+    (snapshot, instances, classes): (&Snapshot, &[Instance], &[ListedNodeClass]),
+    at: &Invocation,
+) -> Result<(), PortError> {
+    let mut tally = Tally::default();
+    for claim in planner::drifted_in_account(snapshot, instances, classes, at.now) {
+        if write(ports, &mut tally, &claim, at).await {
+            let drift = claim.conditions.drifted.as_deref().unwrap_or("none any more");
+            tracing::info!(claim = %claim.name, drift, "drift of its instance");
         }
     }
     tally.done()

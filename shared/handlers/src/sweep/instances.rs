@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     CommitId, DeletionReason, Function, NodeClaim, Plan,
+    launch::Instance,
     ledger::{Basis, Commit, CommitOutcome, Decision, Snapshot},
     limits,
 };
@@ -38,23 +39,26 @@ pub(super) async fn adopt<A: Adapters>(
 }
 
 /// Adopts what is there, ends what nobody can tell a claim for, and gives claims up whose instances are
-/// gone.
+/// gone. Brings the instances that EC2 listed.
 pub(super) async fn equalize<A: Adapters>(
     ports: &SweepPorts<'_, A>,
     at: &Invocation,
-) -> Result<(), Error> {
-    let compared = compare(ports, at).await?;
+) -> Result<Vec<Instance>, Error> {
+    let mut compared = compare(ports, at).await?;
+    let instances = std::mem::take(&mut compared.instances);
     store(ports, &compared, at).await?;
     let strays = &compared.adoption.strays;
     if !strays.is_empty() {
         tracing::warn!(instances = ?strays, "instances of this ledger without a claim are terminated");
         ports.fleet.terminate(strays).await?;
     }
-    give_up(ports, compared, at).await
+    give_up(ports, compared, at).await?;
+    Ok(instances)
 }
 
 /// What is there, beside the ledger.
 struct Compared {
+    instances: Vec<Instance>,
     adoption: Adoption,
     lost: Vec<NodeClaim>,
     snapshot: Snapshot,
@@ -94,7 +98,7 @@ async fn compare<A: Adapters>(
         claim.node.as_ref().is_some_and(|node| unreadable.contains(format!("Node {node}").as_str()))
     };
     let lost = lost.into_iter().filter(|claim| !is_unreadable(claim)).cloned().collect();
-    Ok(Compared { adoption, lost, snapshot })
+    Ok(Compared { instances, adoption, lost, snapshot })
 }
 
 /// Puts adopted claims into the ledger. Objects that somebody else made are taken over first: whoever

@@ -366,7 +366,9 @@ async fn measure<A: Adapters>(
 /// Karpenter: `pkg/controllers/nodeclaim/tagging/controller.go` of the AWS provider.
 fn tags(claim: &NodeClaim, node: &Node) -> BTreeMap<String, String> {
     let claim_tag = (labels::NODE_CLAIM_TAG.to_owned(), claim.name.to_string());
-    BTreeMap::from([claim_tag, ("Name".to_owned(), node.name.to_string())])
+    let name = (labels::NAME_TAG.to_owned(), node.name.to_string());
+    let name = Some(name).filter(|_| !claim.annotations.contains_key(labels::KEEPS_NAME));
+    name.into_iter().chain([claim_tag]).collect()
 }
 
 /// A node that went away meanwhile is looked at again by the next visit.

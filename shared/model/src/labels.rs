@@ -97,6 +97,10 @@ pub const MANAGED_BY: &str = "app.kubernetes.io/managed-by";
 pub const MANAGER: &str = "journeyman";
 /// Annotation of a claim whose instance has the tags that say whose it is.
 pub const TAGGED: &str = "karpenter.k8s.aws/tagged";
+/// Annotation of our own on a claim whose instance had a name before it had a node: that name is kept.
+pub const KEEPS_NAME: &str = "journeyman/keeps-name";
+/// Tag: the name of an instance.
+pub const NAME_TAG: &str = "Name";
 /// Tag of our own: the ledger that promised the instance. Only instances with it are ever terminated
 /// without a claim.
 pub const LEDGER_TAG: &str = "journeyman/ledger";

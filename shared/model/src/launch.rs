@@ -335,6 +335,8 @@ pub struct Instance {
     pub launched_at: Timestamp,
     /// The capacity reservation behind an instance of capacity type `reserved`.
     pub reservation: Option<ReservationId>,
+    /// Whether its tags give it a name.
+    pub is_named: bool,
     /// The pool in its tags.
     pub node_pool: Option<NodePoolName>,
     /// The EC2NodeClass in its tags.

@@ -183,6 +183,7 @@ impl InstanceRecord {
             security_groups: network.cloned().unwrap_or_default(),
             launched_at: self.launched_at,
             reservation: reservation.cloned(),
+            is_named: self.tag_at(labels::NAME_TAG, time).is_some(),
             node_pool: self.tag_at(labels::NODE_POOL, time).and_then(|n| NodePoolName::new(n).ok()),
             node_class: self
                 .tag_at(labels::NODE_CLASS, time)

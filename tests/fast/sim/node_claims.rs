@@ -1,8 +1,10 @@
 //! NodeClaim objects show what the ledger says, and deleting one gives its node up.
 
-use model::{DeletionReason, Function, NodeClaim, NodeClaimName};
-use ports::Fault;
-use simulator::{Action, Happening, Injection, Sim, WorldSettings, first_calls};
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{DeletionReason, Function, NodeClaim, NodeClaimName, labels, node_class::NodeClass};
+use ports::{Fault, NodeClasses as _};
+use simulator::{Action, ClusterObject, Happening, Injection, Sim, WorldSettings, first_calls};
 
 use crate::world::{minute, runner, sim};
 
@@ -120,4 +122,30 @@ fn an_object_whose_removal_failed_goes_later() {
     };
     let (sim, claim) = play(delete, 30);
     assert_eq!(sim.node_claim(&claim.name), None);
+}
+
+/// The names of instances that say whose they are, of a class that gives its instances such tags.
+fn instance_names(tags: &[(&str, &str)]) -> BTreeSet<String> {
+    let sim = sim(WorldSettings::default());
+    let classes = sim.block_on(sim.observed_classes()).expect("an answer").expect("a listing");
+    let tags = tags.iter().map(|(key, value)| ((*key).to_owned(), (*value).to_owned()));
+    let tags: BTreeMap<String, String> = tags.collect();
+    let tagged = classes.items.into_iter().map(|observed| {
+        ClusterObject::NodeClass(NodeClass { tags: tags.clone(), ..observed.class })
+    });
+    sim.act(Action::Add(tagged.collect()));
+    let (mut runner, _reports) = runner(&sim);
+    runner.run_until(minute(10)).expect("nothing unsafe happens");
+    let described = sim.block_on(sim.describe_instances()).expect("it ends").expect("an answer");
+    let tags = described.into_iter().map(|described| described.tags);
+    let claimed = tags.filter(|tags| tags.contains_key(labels::NODE_CLAIM_TAG));
+    claimed.map(|mut tags| tags.remove(labels::NAME_TAG).unwrap_or_default()).collect()
+}
+
+#[test]
+fn an_instance_is_called_as_its_class_says_or_as_its_node() {
+    let of_nodes = instance_names(&[("team", "a")]);
+    assert!(!of_nodes.is_empty() && of_nodes.iter().all(|name| name.starts_with("ip-")));
+    let of_class = instance_names(&[("Name", "workers")]);
+    assert_eq!(of_class, BTreeSet::from(["workers".to_owned()]));
 }

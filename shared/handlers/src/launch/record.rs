@@ -51,6 +51,8 @@ struct Launched<'a> {
     image: &'a ImageId,
     /// Where it is known.
     profile: Option<&'a str>,
+    /// Whether its class gives it a name.
+    is_named: bool,
     /// Of a reserved launch, where it is known.
     reservation: Option<&'a str>,
 }
@@ -93,6 +95,7 @@ pub(super) async fn record<A: Adapters>(
                     capacity_type: instance.capacity_type,
                     image: &instance.image,
                     profile: None,
+                    is_named: instance.is_named,
                     reservation: instance.reservation.as_ref().map(ReservationId::as_str),
                 };
                 Some(launched(claim, &instance, &catalog.instance_types, at))
@@ -116,6 +119,7 @@ pub(super) async fn record<A: Adapters>(
                     capacity_type: prepared.request.capacity_type,
                     image: &instance.image,
                     profile: prepared.profile.as_deref(),
+                    is_named: prepared.request.tags.contains_key(labels::NAME_TAG),
                     reservation: reservation_of(&prepared, instance),
                 };
                 let launched = launched(claim, &instance, &prepared.types, at);
@@ -234,7 +238,8 @@ fn launched(
         launched.allocatable = instance_type.allocatable();
     }
     let said = instance.profile.map(|name| (labels::INSTANCE_PROFILE.to_owned(), name.to_owned()));
-    launched.annotations.extend(said);
+    let named = instance.is_named.then(|| (labels::KEEPS_NAME.to_owned(), "true".to_owned()));
+    launched.annotations.extend(said.into_iter().chain(named));
     let known = instance_type.map(AsRef::as_ref);
     launched.labels.extend(reservation_labels(known, instance.reservation));
     launched.instance = Some(LaunchedInstance {

@@ -121,7 +121,13 @@ fn of_object(
     };
     // It gets the tags of this ledger.
     claim.annotations.remove(labels::TAGGED);
+    claim.annotations.extend(kept_name(instance));
     claim
+}
+
+/// That an instance with a name keeps it.
+fn kept_name(instance: &Instance) -> Option<(String, String)> {
+    instance.is_named.then(|| (labels::KEEPS_NAME.to_owned(), "true".to_owned()))
 }
 
 /// Written once, by whoever adopts it.
@@ -162,6 +168,7 @@ fn of_tags(
     Some(NodeClaim {
         version: ADOPTED_VERSION,
         labels,
+        annotations: kept_name(instance).into_iter().collect(),
         taints: pool.template.taints.clone(),
         startup_taints: pool.template.startup_taints.clone(),
         expire_after: pool.template.expire_after,

@@ -64,6 +64,7 @@ mod tests {
             security_groups: std::collections::BTreeSet::new(),
             launched_at: instance.launched_at,
             reservation: None,
+            is_named: false,
             node_pool: None,
             node_class: None,
             ledger: None,

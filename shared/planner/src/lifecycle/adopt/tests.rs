@@ -26,6 +26,7 @@ fn instance(claim: &NodeClaim, ledger: Option<&str>) -> Instance {
         security_groups: BTreeSet::new(),
         launched_at: ago(3_600),
         reservation: None,
+        is_named: false,
         node_pool: Some(claim.node_pool.clone()),
         node_class: Some(claim.node_class.clone()),
         ledger: ledger.map(|id| LedgerId::new(id).unwrap()),

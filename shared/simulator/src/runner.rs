@@ -10,7 +10,7 @@ use std::{
     task::{Context, Poll, Wake, Waker},
 };
 
-use jiff::Timestamp;
+use jiff::{SignedDuration, Timestamp};
 use model::Function;
 
 use crate::{
@@ -32,7 +32,7 @@ impl<F: FnMut(FunctionCall) -> Work> Dispatch for F {}
 pub enum Stopped {
     /// These must never be so.
     Unsafe(Vec<String>),
-    /// So many polls, and no end in sight.
+    /// So many polls in a day of virtual time, and no end in sight.
     PollsExhausted(u64),
 }
 
@@ -40,12 +40,18 @@ impl fmt::Display for Stopped {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Unsafe(violations) => f.write_str(&violations.join("; ")),
-            Self::PollsExhausted(polls) => write!(f, "{polls} polls and no end in sight"),
+            Self::PollsExhausted(polls) => {
+                write!(f, "{polls} polls within a day, and no end in sight")
+            }
         }
     }
 }
 
 impl std::error::Error for Stopped {}
+
+/// How much virtual time passes until polls are counted anew: a long story takes many, a loop takes as many
+/// in the time of a day.
+const POLLS_COUNTED_FOR: SignedDuration = SignedDuration::from_hours(24);
 
 /// A waker that remembers whether it was used.
 #[derive(Debug, Default)]
@@ -100,7 +106,9 @@ pub struct Runner<D> {
     sim: Sim,
     dispatch: D,
     tasks: Vec<Task>,
+    /// Since `counted_since`.
     polls: u64,
+    counted_since: Timestamp,
     failures: Vec<(Function, String)>,
 }
 
@@ -113,8 +121,8 @@ impl<D> fmt::Debug for Runner<D> {
 impl<D: FnMut(FunctionCall) -> Work> Runner<D> {
     /// A driver for `sim` that hands deliveries to `dispatch`.
     pub fn new(sim: &Sim, dispatch: D) -> Self {
-        let sim = sim.clone();
-        Self { sim, dispatch, tasks: Vec::new(), polls: 0, failures: Vec::new() }
+        let (sim, counted_since) = (sim.clone(), sim.now());
+        Self { sim, dispatch, tasks: Vec::new(), polls: 0, counted_since, failures: Vec::new() }
     }
 
     /// What handlers returned as errors so far, redelivered ones included.
@@ -183,6 +191,9 @@ impl<D: FnMut(FunctionCall) -> Work> Runner<D> {
             .filter(|index| self.tasks.get(*index).is_some_and(|task| task.next_at() <= now))
             .collect();
         let polls_max = self.sim.with(|world| world.settings.polls_max);
+        if now.duration_since(self.counted_since) >= POLLS_COUNTED_FOR {
+            (self.polls, self.counted_since) = (0, now);
+        }
         self.polls += 1;
         if self.polls > polls_max {
             return Err(Stopped::PollsExhausted(polls_max));

@@ -104,7 +104,7 @@ pub struct WorldSettings {
     pub call_latency: Span,
     /// What the account and the API server allow. Default: what AWS publishes.
     pub limits: AccountLimits,
-    /// Polls of one run, after which it counts as caught in a loop. Default: 5,000,000.
+    /// Polls within a day of virtual time, after which a run counts as caught in a loop. Default: 5,000,000.
     pub polls_max: u64,
     /// Deliveries of one message before it goes to the dead letters. Default: 5.
     pub receives_max: u32,

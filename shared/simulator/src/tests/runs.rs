@@ -1,5 +1,7 @@
 //! Whole runs: determinism, injections, storms, and what the checkers find.
 
+use std::task::Poll;
+
 use jiff::{SignedDuration, Timestamp};
 use model::pod::PodPhase;
 use ports::{Fault, Ledger as _};
@@ -175,4 +177,40 @@ fn a_delivery_beyond_its_time_limit_comes_again() {
     sim.run_until(end(15), toy::dispatch(&sim)).unwrap();
     assert!(sim.trace().iter().any(|line| line.contains("provision#2 is gone")));
     assert_eq!(sim.summary().pods_waiting, 0);
+}
+
+#[test]
+fn a_long_run_is_no_loop_and_a_loop_is_found_at_any_time() {
+    let day = 24 * 60;
+    let in_days = |days: i64, polls_max| {
+        let sim = toy::sim(WorldSettings { polls_max, ..WorldSettings::default() });
+        toy::add(&sim, toy::workload("web", 1));
+        (sim.run_until(end(days * day), toy::dispatch(&sim)), sim)
+    };
+    let most = (1..20).map(|power| 1 << power).find(|most| in_days(1, *most).0.is_ok()).unwrap();
+    // Twice as many as a day of it takes, at most, and a month of it takes more.
+    let (outcome, sim) = in_days(30, most);
+    assert_eq!((outcome, sim.now()), (Ok(()), end(30 * day)));
+    // Somebody has every delivery come back to its work at once, from the third day on.
+    let sim = toy::sim(WorldSettings { polls_max: most, ..WorldSettings::default() });
+    let (after, clock) = (end(3 * day), sim.clone());
+    let mut dispatch = toy::dispatch(&sim);
+    let outcome = sim.run_until(end(30 * day), move |call| {
+        let work = dispatch(call);
+        let clock = clock.clone();
+        Box::pin(async move {
+            while clock.now() >= after {
+                let mut is_first = true;
+                std::future::poll_fn(|context| {
+                    context.waker().wake_by_ref();
+                    let is_waiting = std::mem::replace(&mut is_first, false);
+                    if is_waiting { Poll::Pending } else { Poll::Ready(()) }
+                })
+                .await;
+            }
+            work.await
+        })
+    });
+    assert_eq!(outcome, Err(Stopped::PollsExhausted(most)));
+    assert!(sim.now() < end(4 * day), "{}", sim.now());
 }

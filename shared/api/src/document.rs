@@ -86,6 +86,13 @@ impl fmt::Display for Diagnostic {
 /// The documents of `text`; none, and a problem, if it is no YAML.
 pub(crate) fn documents(text: &str, file: &str, problems: &mut Vec<Diagnostic>) -> Vec<Tree> {
     tree::parse_yaml(text).unwrap_or_else(|error| {
+        if let Some(line) = error.line.filter(|line| are_two_objects(text, *line)) {
+            let cure = "put a line `---` above this one".to_owned();
+            let rule = "two objects stand without `---` between them";
+            let problem = Diagnostic::of_file(file, Some(line), rule);
+            problems.push(Diagnostic { cure: Some(cure), ..problem });
+            return Vec::new();
+        }
         let line = error.line.and_then(|line| text.lines().nth(usize::try_from(line).ok()? - 1));
         let left_in = line.and_then(placeholder::in_text);
         problems.push(Diagnostic {
@@ -94,6 +101,29 @@ pub(crate) fn documents(text: &str, file: &str, problems: &mut Vec<Diagnostic>) 
         });
         Vec::new()
     })
+}
+
+/// Whether a second object begins at `line`, which repeats a key, in a document that has one already: both
+/// say `apiVersion` and `kind`.
+fn are_two_objects(text: &str, line: u32) -> bool {
+    let Some(before) = usize::try_from(line).ok().and_then(|line| line.checked_sub(1)) else {
+        return false;
+    };
+    let is_parting = |line: &&str| line.starts_with("---");
+    let lines: Vec<&str> = text.lines().collect();
+    let (before, after) = lines.split_at(before.min(lines.len()));
+    let started = before.iter().rposition(is_parting).map_or(0, |last| last + 1);
+    let before = before.get(started..).unwrap_or_default();
+    let key = |line: &str| {
+        let (key, _) = line.split_once(':')?;
+        Some(key.trim_matches(['"', '\'']).to_owned()).filter(|key| !key.starts_with(' '))
+    };
+    let says = |lines: &[&str], wanted: &str| {
+        lines.iter().any(|line| key(line).is_some_and(|key| key == wanted))
+    };
+    let after: Vec<&str> = after.iter().take_while(|line| !is_parting(line)).copied().collect();
+    let is_top = after.first().is_some_and(|line| !line.starts_with([' ', '\t', '-']));
+    is_top && ["apiVersion", "kind"].iter().all(|key| says(before, key) && says(&after, key))
 }
 
 /// An object of a file that has not been read yet.

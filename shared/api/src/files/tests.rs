@@ -162,6 +162,39 @@ fn what_is_no_manifest_is_one_message() {
 }
 
 #[test]
+fn two_objects_without_a_line_between_them_are_said_to_be_two() {
+    let said = expect![
+        "x.yaml:9: two objects stand without `---` between them; put a line `---` above this one"
+    ];
+    check(&format!("{POOL}{CLASS}"), &said);
+    check(&format!("{POOL}{CLASS}").replace('\n', "\r\n"), &said);
+    // Wherever the second begins, and whatever stands before both.
+    let class = CLASS.replacen("apiVersion: karpenter.k8s.aws/v1\n", "", 1);
+    check(
+        &format!("{CLASS}---\n{POOL}{class}apiVersion: karpenter.k8s.aws/v1\n"),
+        &expect![
+            "x.yaml:18: two objects stand without `---` between them; put a line `---` above this one"
+        ],
+    );
+    // A file without a last newline, and the next behind it.
+    check(
+        &format!("apiVersion: v1\nkind: Namespace\nmetadata:\n  name: a---\n{CLASS}"),
+        &expect![
+            "x.yaml:5: two objects stand without `---` between them; put a line `---` above this one"
+        ],
+    );
+    // One object that says a thing twice.
+    check(
+        &format!("{POOL}kind: NodePool\n"),
+        &expect!["x.yaml:9: not valid YAML: duplicate mapping key: kind"],
+    );
+    check(
+        &format!("{CLASS}  role: node\n---\n{CLASS}"),
+        &expect!["x.yaml:9: not valid YAML: duplicate mapping key: role"],
+    );
+}
+
+#[test]
 fn old_versions_and_unknown_kinds_are_named() {
     for (version, kind) in [
         ("karpenter.sh/v1beta1", "NodePool"),

@@ -33,8 +33,9 @@ pub enum JourneymanCommand {
     ///
     /// Reads NodePools, EC2NodeClasses, nodes, NodeClaims, pods and what makes them, and answers
     /// what would be launched for which pods at what price, which pods go onto nodes that are there,
-    /// and which find no place and why. Exit codes: 0 planned; 1 with --strict, pods found no place
-    /// or objects could not be read; 2 bad input.
+    /// and which find no place and why. Exit codes: 0 planned; 1 planned without objects that an API
+    /// server would refuse, or with --strict, pods found no place or something is wrong with an object
+    /// that a server has stored (it has a uid); 2 bad input.
     Plan(PlanArgs),
     /// Print the drift hashes of NodePools and EC2NodeClasses, the same as Karpenter's.
     ///
@@ -326,7 +327,8 @@ pub struct PlanArgs {
         hide_default_value = true
     )]
     pub legacy_node_repair: bool,
-    /// Exit with code 1 when pods find no place or objects could not be read.
+    /// Exit with code 1 also when pods find no place, or when anything is wrong with objects: also with
+    /// those of a running cluster, and what only Karpenter would find.
     #[arg(long)]
     pub strict: bool,
     /// Say which nodes would be given up, what would come in their place, and why the others stay.

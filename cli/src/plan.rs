@@ -35,12 +35,15 @@ pub struct PlanExit {
     pub unplaced: usize,
     /// What is wrong with objects.
     pub problems: usize,
+    /// Objects that somebody wrote and an API server would refuse.
+    pub mistakes: usize,
 }
 
 impl PlanExit {
-    /// Whether every object could be read and every pod found a place.
-    pub fn is_clean(self) -> bool {
-        self.unplaced == 0 && self.problems == 0
+    /// Whether the plan is good enough: every object that somebody wrote could be read; if it is meant
+    /// `strictly`, nothing is wrong with any object and every pod found a place.
+    pub fn is_good(self, strictly: bool) -> bool {
+        self.mistakes == 0 && (!strictly || self.unplaced == 0 && self.problems == 0)
     }
 }
 
@@ -87,12 +90,14 @@ pub fn run(
     progress.hidden(|| {
         problems.try_for_each(|problem| window.lines(&problem.to_string(), complaints))
     })?;
-    let (problems, refused) = (loaded.problems.len(), loaded.refused());
+    let refused = loaded.refused();
+    let exit =
+        PlanExit { unplaced: 0, problems: loaded.problems.len(), mistakes: loaded.mistakes() };
     let (facts, remarks) = looked_at(args, loaded, policies, now)?;
     if args.disruption {
         drop(progress);
         disruption::run(args, screen, (&facts, &remarks), out)?;
-        return Ok(PlanExit { unplaced: 0, problems });
+        return Ok(exit);
     }
     let mut planned = plan(args, &facts, remarks);
     for plan in planned.plans() {
@@ -103,7 +108,7 @@ pub fn run(
         Some(format) => print_document(format, &json::document(&planned), out)?,
         None => table::show(&planned, &facts, screen, out)?,
     }
-    Ok(PlanExit { unplaced: planned.unplaced(), problems })
+    Ok(PlanExit { unplaced: planned.unplaced(), ..exit })
 }
 
 /// All that `plan` looks at with `args`, for programs that ask what would be if some of it were otherwise.

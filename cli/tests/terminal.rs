@@ -110,11 +110,11 @@ const CALLS: &[Call] = &[
     answers("simulate --duration 5m -o json", "podsPlaced"),
     complains("simulate --manifests nowhere", 2, "nowhere"),
     answers("plan cluster.yaml", "No pod needs a place."),
-    Call { answer: "m7i.large", ..complains("plan cluster.yaml pods.yaml", 0, MISSPELLED) },
-    Call { answer: "web", ..complains("plan cluster.yaml pods.yaml -o json", 0, MISSPELLED) },
-    Call { answer: "web", ..complains("plan cluster.yaml pods.yaml -o yaml", 0, MISSPELLED) },
+    Call { answer: "m7i.large", ..complains("plan cluster.yaml pods.yaml", 1, MISSPELLED) },
+    Call { answer: "web", ..complains("plan cluster.yaml pods.yaml -o json", 1, MISSPELLED) },
+    Call { answer: "web", ..complains("plan cluster.yaml pods.yaml -o yaml", 1, MISSPELLED) },
     complains("plan cluster.yaml pods.yaml --strict", 1, MISSPELLED),
-    complains("plan cluster.yaml pods.yaml --disruption", 0, MISSPELLED),
+    complains("plan cluster.yaml pods.yaml --disruption", 1, MISSPELLED),
     complains("plan nowhere", 2, "nowhere"),
     complains("plan --live --kubectl ./nowhere", 2, "reads with kubectl, which is not there"),
     answers("validate cluster.yaml", "nothing is wrong"),
@@ -293,7 +293,7 @@ fn d1_no_line_of_an_answer_is_longer_than_the_window() {
 fn w1_no_complaint_is_longer_than_the_window() {
     let folder = folder("terminal-complaints");
     let calls = [
-        complains("plan cluster.yaml pods.yaml", 0, ""),
+        complains("plan cluster.yaml pods.yaml", 1, ""),
         complains("plan nowhere-at-all-and-with-a-name-that-no-window-has-room-for", 2, ""),
         complains("simulate --manifests cluster.yaml pods.yaml", 2, ""),
         complains("validate cluster.yaml pods.yaml nowhere-at-all-and-with-a-long-name", 2, ""),

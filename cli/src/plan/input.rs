@@ -142,6 +142,16 @@ impl Loaded {
         }
     }
 
+    /// How many objects that somebody wrote an API server would refuse. Of those that one has stored nobody
+    /// can set right what is wrong before the next plan.
+    pub(super) fn mistakes(&self) -> usize {
+        let mistakes = self
+            .problems
+            .iter()
+            .filter(|problem| problem.problem.weight == Weight::Refused && !problem.is_stored);
+        mistakes.filter_map(|problem| problem.object.as_ref()).collect::<BTreeSet<_>>().len()
+    }
+
     /// Objects that are there, but could not be read.
     pub(super) fn refused(&self) -> Refused {
         let refused =

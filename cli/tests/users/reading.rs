@@ -265,3 +265,47 @@ fn w9_a_pool_with_kubelet_settings_that_the_api_server_prunes_is_planned_with() 
     ]);
     assert_eq!(planned.code, Some(0));
 }
+
+#[test]
+fn a_refused_object_shows_in_the_exit_code_unless_it_comes_from_a_cluster() {
+    let web = deployment("web", 1);
+    let pool = POOL.replace("operator: In", "operator: Within");
+    let class = CLASS.replace("role:", "rol:");
+    let pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: db}\nspec: {containers: [{name: m, \
+               resources: {requests: {cpu: 1O}}}]}\n";
+    for (refused, kind) in [(&*pool, "NodePool"), (&*class, "EC2NodeClass"), (pod, "Pod")] {
+        let refused =
+            refused.replace("general", "other").replace("name: default}\nspec", "name: x}\nspec");
+        let files = [("a.yaml", CLASS), ("b.yaml", POOL), ("c.yaml", &*web), ("d.yaml", &refused)];
+        let folder = folder("refused", &files);
+        for words in ["plan .", "plan . -o json", "plan . --disruption"] {
+            let planned = run(&folder, words);
+            planned.complains(&["./d.yaml:", kind]);
+            assert_eq!(planned.code, Some(1), "{words} {kind}: {}", planned.complaints);
+            if words == "plan ." {
+                planned.says(&["1 node would be launched", "default/web"]);
+            }
+        }
+        let stored = refused.replacen("metadata: {", "metadata: {uid: 1a, ", 1);
+        let stored = stored.replace("rol:", "role: nodes\n  amiFamily: 5 #");
+        std::fs::write(folder.join("d.yaml"), stored).expect("a file of the test");
+        let planned = run(&folder, "plan .");
+        planned.complains(&["./d.yaml:", kind]);
+        assert_eq!(planned.code, Some(0), "{kind}: {}", planned.complaints);
+        assert_eq!(run(&folder, "plan . --strict").code, Some(1), "{kind}");
+    }
+}
+
+#[test]
+fn two_objects_without_a_line_between_them_are_said_to_be_two() {
+    let folder = folder("unparted", &[("a/all.yaml", &[POOL, CLASS].concat())]);
+    let said = "a/all.yaml:10: two objects stand without `---` between them";
+    for words in ["plan a", "validate a", "simulate a", "convert a", "hash a"] {
+        let refused = run(&folder, words);
+        assert!(
+            [&refused.out, &refused.complaints].iter().any(|text| text.contains(said)),
+            "{words}"
+        );
+        assert_ne!(refused.code, Some(0), "{words}");
+    }
+}

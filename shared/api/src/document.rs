@@ -57,13 +57,15 @@ pub struct Diagnostic {
     pub problem: Problem,
     /// What to write instead, where people commonly go wrong.
     pub cure: Option<String>,
+    /// Whether an API server has stored the object: it has a uid. Then nobody wrote it as it stands there.
+    pub is_stored: bool,
 }
 
 impl Diagnostic {
     /// What keeps `file` from being read at `line`, before there is an object.
     fn of_file(file: &str, line: Option<u32>, rule: impl Into<Rule>) -> Self {
         let problem = Problem { weight: Weight::Refused, field: String::new(), rule: rule.into() };
-        Self { file: file.to_owned(), line, object: None, problem, cure: None }
+        Self { file: file.to_owned(), line, object: None, problem, cure: None, is_stored: false }
     }
 }
 

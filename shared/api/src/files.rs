@@ -79,6 +79,7 @@ impl Manifest {
             object: Some(object),
             problem: Problem { weight: Weight::Refused, field: String::new(), rule: rule.into() },
             cure: None,
+            is_stored: true,
         };
         Self {
             places: vec![place; page.items.len()],
@@ -127,7 +128,7 @@ fn read_all(founds: Vec<Result<Found<'_>, Diagnostic>>, file: &str, manifest: &m
 
 fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest: &mut Manifest) {
     let reference = ObjectReference::of(kind, tree);
-    let is_stored = tree.get("metadata").and_then(|metadata| metadata.get("uid")).is_some();
+    let is_stored = tree.has_uid();
     // What comes from a server may be newer than this program; nobody writes claims by hand.
     let is_from_server = is_stored || kind == "NodeClaim";
     let unknown = if is_from_server { Unknown::Ignored } else { Unknown::Refused };
@@ -164,6 +165,7 @@ fn read_object(tree: &Tree, api_version: &str, kind: &str, file: &str, manifest:
         object: Some(reference.clone()),
         problem,
         cure,
+        is_stored,
     }));
     if let (Some(object), false) = (object, is_refused) {
         manifest.objects.push(object);
@@ -184,6 +186,7 @@ fn pruned_kubelet(tree: &Tree, file: &str, reference: &ObjectReference) -> Optio
             "is pruned by the API server: nodes never see it",
         ),
         cure: Some("kubelet settings belong in the EC2NodeClass".to_owned()),
+        is_stored: tree.has_uid(),
     })
 }
 
@@ -229,6 +232,7 @@ pub fn cross_check(manifests: &[Manifest]) -> Vec<Diagnostic> {
                         format!("there is no EC2NodeClass `{class}`"),
                     ),
                     cure: None,
+                    is_stored: place.is_stored,
                 });
             }
         }

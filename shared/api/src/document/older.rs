@@ -146,7 +146,8 @@ pub(crate) fn convert<'a>(
         for Complaint { problem, line, cure } in draft.complaints.drain(..) {
             let (line, file) = ((line > 0).then_some(line), draft.file.clone());
             let object = Some(draft.was.clone());
-            problems.push(Diagnostic { file, line, object, problem, cure });
+            let is_stored = draft.tree.has_uid();
+            problems.push(Diagnostic { file, line, object, problem, cure, is_stored });
         }
     }
     let converted = |Draft { tree, comments, was_old, was, file, .. }| Converted {

@@ -52,6 +52,11 @@ impl Tree {
         entries.iter().find(|entry| entry.key == key).map(|entry| &entry.value)
     }
 
+    /// Whether this is an object that an API server has stored.
+    pub(crate) fn has_uid(&self) -> bool {
+        self.get("metadata").and_then(|metadata| metadata.get("uid")).is_some()
+    }
+
     /// The text, if this is one.
     pub(crate) fn as_text(&self) -> Option<&str> {
         match &self.value {

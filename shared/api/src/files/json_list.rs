@@ -40,8 +40,7 @@ impl Manifest {
         let (Some(api_version), Some(kind)) = (text("apiVersion"), text("kind")) else {
             return false;
         };
-        let is_stored = tree.get("metadata").and_then(|metadata| metadata.get("uid")).is_some();
-        if !is_stored || !MANY.contains(&(api_version, kind)) {
+        if !tree.has_uid() || !MANY.contains(&(api_version, kind)) {
             return false;
         }
         let mut read = Self::default();

@@ -142,6 +142,7 @@ impl Stored {
                 rule: error.to_string().into(),
             },
             cure: None,
+            is_stored: tree.has_uid(),
         };
         let object = serde_json::from_value(tree.to_json()).map_err(refused);
         object.map_err(|problem| self.problems.push(problem)).ok()

@@ -11,7 +11,8 @@ use crate::{
     args::{Format, MoreManifests},
     error::Error,
     manifests::{self, BadInput, Depth},
-    output::count,
+    output::{count, thousands},
+    screen::Screen,
 };
 
 /// Options of `hash`.
@@ -58,7 +59,7 @@ enum Compared {
 }
 
 /// Prints the hashes; with `--against`, also which nodes drift. `true`: some do.
-pub fn run(args: &HashArgs, out: &mut impl Write) -> Result<bool, Error> {
+pub fn run(args: &HashArgs, screen: Screen, out: &mut impl Write) -> Result<bool, Error> {
     if let Some(bundle) = &args.ca_bundle {
         check_base64(bundle)?;
     }
@@ -67,7 +68,7 @@ pub fn run(args: &HashArgs, out: &mut impl Write) -> Result<bool, Error> {
     if args.against.is_empty() {
         match args.output {
             Format::Json => print_json(out, &json!(hashes))?,
-            Format::Text => out.write_all(table(&hashes).as_bytes())?,
+            Format::Text => screen.lines(&table(&hashes), out)?,
         }
         return Ok(false);
     }
@@ -82,8 +83,8 @@ pub fn run(args: &HashArgs, out: &mut impl Write) -> Result<bool, Error> {
     match args.output {
         Format::Json => print_json(out, &json!({"hashes": hashes, "nodes": validations}))?,
         Format::Text => {
-            out.write_all(table(&hashes).as_bytes())?;
-            out.write_all(described(&validations).as_bytes())?;
+            screen.lines(&table(&hashes), out)?;
+            screen.lines(&described(&validations), out)?;
         }
     }
     Ok(drifts)
@@ -217,6 +218,7 @@ fn described(validations: &[Comparison]) -> String {
         let _written = writeln!(text, "{node} {word}{colon}{reasons}");
     }
     let drifting = validations.iter().filter(|validation| validation.drifts).count();
+    let drifting = thousands(u128::try_from(drifting).unwrap_or(u128::MAX));
     let nodes = count(u64::try_from(validations.len()).unwrap_or(u64::MAX), "node");
     let _written = writeln!(text, "{drifting} of {nodes} would drift");
     text
@@ -284,7 +286,7 @@ spec:
             output: Format::Text,
         };
         let mut out = Vec::new();
-        let drifts = run(&args, &mut out).unwrap();
+        let drifts = run(&args, Screen::default(), &mut out).unwrap();
         (String::from_utf8(out).unwrap(), drifts)
     }
 

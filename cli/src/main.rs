@@ -27,7 +27,9 @@ fn main() -> ExitCode {
             crds::run(&args, &mut io::stdout().lock()).map(done).map_err(Error::from)
         }
         JourneymanCommand::Validate(args) => run_validate(&args),
-        JourneymanCommand::Render(args) => render::run(&args, &mut io::stdout().lock()).map(done),
+        JourneymanCommand::Render(args) => {
+            render::run(&args, Screen::of_stdout(Color::Auto), &mut io::stdout().lock()).map(done)
+        }
         JourneymanCommand::Catalog(args) => catalog::run(&args, &mut io::stdout().lock()).map(done),
         JourneymanCommand::Completions(args) => run_completions(&args),
     };
@@ -53,7 +55,8 @@ fn run_validate(args: &ValidateArgs) -> Result<ExitCode, Error> {
 }
 
 fn run_hash(args: &HashArgs) -> Result<ExitCode, Error> {
-    let some_drift = hash::run(args, &mut io::stdout().lock())?;
+    let screen = Screen::of_stdout(Color::Auto);
+    let some_drift = hash::run(args, screen, &mut io::stdout().lock())?;
     Ok(strictly(args.strict && some_drift))
 }
 

@@ -21,6 +21,7 @@ use crate::{
     cluster_facts,
     error::Error,
     manifests::BadInput,
+    screen::Screen,
 };
 
 /// What would be launched, and what it is worked out from.
@@ -42,7 +43,7 @@ impl Rendered {
 }
 
 /// Renders and prints.
-pub fn run(args: &RenderArgs, out: &mut impl Write) -> Result<(), Error> {
+pub fn run(args: &RenderArgs, screen: Screen, out: &mut impl Write) -> Result<(), Error> {
     if args.cluster_facts_template {
         return Ok(out.write_all(cluster_facts::TEMPLATE.as_bytes())?);
     }
@@ -54,14 +55,14 @@ pub fn run(args: &RenderArgs, out: &mut impl Write) -> Result<(), Error> {
         };
         let lines = compare::compare(&with(old)?, &with(new)?);
         match args.output {
-            Format::Text => text::difference(&lines, out)?,
+            Format::Text => text::difference(&lines, screen, out)?,
             Format::Json => json::difference(&lines, out)?,
         }
         return Ok(());
     }
     let rendered = rendered(args, &args.more.after(&args.manifests))?;
     match args.output {
-        Format::Text => text::write(&rendered, out)?,
+        Format::Text => text::write(&rendered, screen, out)?,
         Format::Json => json::write(&rendered, out)?,
     }
     Ok(())

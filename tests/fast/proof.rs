@@ -152,9 +152,9 @@ fn faults(
                 strict: false,
                 output: Format::Json,
             };
-            hash::run(&args, &mut out).map(|_| ())
+            hash::run(&args, Screen::default(), &mut out).map(|_| ())
         }
-        "render" => render::run(&render_args(entry, manifests), &mut out),
+        "render" => render::run(&render_args(entry, manifests), Screen::default(), &mut out),
         _ => {
             let args = PlanArgs {
                 disruption: kind == "disruption",

@@ -80,7 +80,7 @@ impl Drop for Files {
 
 fn shown(args: &RenderArgs) -> Result<String, String> {
     let mut out = Vec::new();
-    run(args, &mut out).map_err(|error| error.to_string())?;
+    run(args, Screen::default(), &mut out).map_err(|error| error.to_string())?;
     String::from_utf8(out).map_err(|error| error.to_string())
 }
 

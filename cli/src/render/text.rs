@@ -6,54 +6,56 @@ use model::{CapacityType, launch::LaunchTemplateData};
 use serde_json::Value;
 
 use super::{Rendered, compare::Change, json};
+use crate::{
+    output::{count, thousands},
+    screen::Screen,
+};
 
 /// Writes the first launch template with its types and user data, of each further one what is other
 /// in it, then the fleet request.
-pub(super) fn write(rendered: &Rendered, out: &mut impl Write) -> io::Result<()> {
+pub(super) fn write(rendered: &Rendered, screen: Screen, out: &mut impl Write) -> io::Result<()> {
     let request = &rendered.launch.request;
     for assumption in &rendered.assumptions {
-        writeln!(out, "assumed: {assumption}")?;
+        screen.text(0, &format!("assumed: {assumption}"), out)?;
     }
     for setting in &rendered.dropped {
-        writeln!(out, "spec.userData: {setting} does not reach nodes")?;
+        screen.text(0, &format!("spec.userData: {setting} does not reach nodes"), out)?;
     }
     let mut first: Option<BTreeMap<String, String>> = None;
     for (index, template) in rendered.launch.templates.iter().enumerate() {
         let types = json::types_of(request, template);
-        writeln!(out, "launch template {} ({})", index + 1, template.name)?;
-        writeln!(out, "  for {}", types.join(", "))?;
+        screen.text(0, &format!("launch template {} ({})", index + 1, template.name), out)?;
+        screen.text(2, &format!("for {}", types.join(", ")), out)?;
         if let Some(first) = &first {
-            write_others(first, &lines_of(rendered, &template.data), out)?;
+            write_others(first, &lines_of(rendered, &template.data), screen, out)?;
         } else {
-            write_whole(rendered, &template.data, out)?;
+            write_whole(rendered, &template.data, screen, out)?;
             first = Some(lines_of(rendered, &template.data));
         }
         writeln!(out)?;
     }
-    writeln!(out, "fleet request: {} {}", request.count, kind(request.capacity_type))?;
+    let instances = count(request.count.into(), kind(request.capacity_type));
+    screen.text(0, &format!("fleet request: {instances}"), out)?;
     if let Some(context) = &request.context {
-        writeln!(out, "  context {context}")?;
+        screen.text(2, &format!("context {context}"), out)?;
     }
     for config in &request.templates {
         if rendered.launch.templates.iter().all(|made| made.name != config.template) {
             let (name, version) = (&config.template, config.version);
-            writeln!(
-                out,
-                "  from launch template {name}, version {version}, which is the user's own:"
-            )?;
-            writeln!(
-                out,
-                "  image, user data, instance profile, security groups and volumes are in it"
-            )?;
+            let text =
+                format!("from launch template {name}, version {version}, which is the user's own:");
+            screen.text(2, &text, out)?;
+            let text = "image, user data, instance profile, security groups and volumes are in it";
+            screen.text(2, text, out)?;
         }
         for choice in &config.overrides {
             let allocatable = rendered.allocatable(&choice.instance_type);
             let allocatable = allocatable.map(|amounts| amounts.to_string()).unwrap_or_default();
-            writeln!(
-                out,
-                "  {} {} {} {} ${}/h, for pods: {allocatable}",
+            let text = format!(
+                "{} {} {} {} ${}/h, for pods: {allocatable}",
                 choice.instance_type, choice.zone, choice.subnet, choice.image, choice.price
-            )?;
+            );
+            screen.text(2, &text, out)?;
         }
     }
     Ok(())
@@ -63,18 +65,21 @@ pub(super) fn write(rendered: &Rendered, out: &mut impl Write) -> io::Result<()>
 fn write_whole(
     rendered: &Rendered,
     data: &LaunchTemplateData,
+    screen: Screen,
     out: &mut impl Write,
 ) -> io::Result<()> {
     let shown = json::launch_template_data(data, rendered.settings.reserved_capacity);
     if let Value::Object(fields) = shown {
         for (key, value) in fields {
-            writeln!(out, "  {key}: {value}")?;
+            screen.text(2, &format!("{key}: {value}"), out)?;
         }
     }
     for (key, value) in &data.tags {
-        writeln!(out, "  tag {key}={value}")?;
+        screen.text(2, &format!("tag {key}={value}"), out)?;
     }
-    writeln!(out, "  user data, {} bytes:", data.user_data.len())?;
+    let bytes = u128::try_from(data.user_data.len()).unwrap_or(u128::MAX);
+    screen.text(2, &format!("user data, {} bytes:", thousands(bytes)), out)?;
+    // As it is: what is folded is another text.
     for line in data.user_data.lines() {
         let line = format!("    {line}");
         writeln!(out, "{}", line.trim_end())?;
@@ -101,15 +106,16 @@ fn lines_of(rendered: &Rendered, data: &LaunchTemplateData) -> BTreeMap<String, 
 fn write_others(
     first: &BTreeMap<String, String>,
     other: &BTreeMap<String, String>,
+    screen: Screen,
     out: &mut impl Write,
 ) -> io::Result<()> {
-    writeln!(out, "  as launch template 1, but for")?;
+    screen.text(2, "as launch template 1, but for", out)?;
     let changed = other.iter().filter(|(key, value)| first.get(*key) != Some(*value));
     for (key, value) in changed {
-        writeln!(out, "  {key}: {value}")?;
+        screen.text(2, &format!("{key}: {value}"), out)?;
     }
     for key in first.keys().filter(|key| !other.contains_key(*key)) {
-        writeln!(out, "  without {key}")?;
+        screen.text(2, &format!("without {key}"), out)?;
     }
     Ok(())
 }
@@ -123,9 +129,13 @@ fn kind(capacity_type: CapacityType) -> &'static str {
 }
 
 /// Writes what a change changes, before and after: what is the same on several instance types once.
-pub(super) fn difference(changes: &[Change], out: &mut impl Write) -> io::Result<()> {
+pub(super) fn difference(
+    changes: &[Change],
+    screen: Screen,
+    out: &mut impl Write,
+) -> io::Result<()> {
     if changes.is_empty() {
-        return writeln!(out, "nothing changes on the nodes");
+        return screen.text(0, "nothing changes on the nodes", out);
     }
     for (change, types) in together(changes) {
         let path = match types.as_slice() {
@@ -135,16 +145,17 @@ pub(super) fn difference(changes: &[Change], out: &mut impl Write) -> io::Result
                 format!("{} instance types ({first} … {last}): {}", types.len(), rest(change))
             }
         };
-        match (change.old.as_deref(), change.new.as_deref()) {
-            (Some(""), None) => writeln!(out, "- {path}")?,
-            (None, Some("")) => writeln!(out, "+ {path}")?,
-            (Some(old), None) => writeln!(out, "- {path}: {old}")?,
-            (None, Some(new)) => writeln!(out, "+ {path}: {new}")?,
+        let text = match (change.old.as_deref(), change.new.as_deref()) {
+            (Some(""), None) => format!("- {path}"),
+            (None, Some("")) => format!("+ {path}"),
+            (Some(old), None) => format!("- {path}: {old}"),
+            (None, Some(new)) => format!("+ {path}: {new}"),
             (old, new) => {
                 let (old, new) = (old.unwrap_or_default(), new.unwrap_or_default());
-                writeln!(out, "~ {path}: {old} → {new}")?;
+                format!("~ {path}: {old} → {new}")
             }
-        }
+        };
+        screen.text(0, &text, out)?;
     }
     Ok(())
 }
@@ -193,7 +204,7 @@ mod tests {
             change("m7i.xlarge: data.Monitoring.Enabled"),
         ];
         let mut out = Vec::new();
-        difference(&changes, &mut out).unwrap();
+        difference(&changes, Screen::default(), &mut out).unwrap();
         assert_eq!(
             String::from_utf8(out).unwrap(),
             "~ fleet: context: false → true\n\

@@ -139,8 +139,8 @@ fn call(
             BadInput::one(format!("aws {service} {operation}: {said}"))
         }
         Failed::NotStarted(error) if error.kind() == io::ErrorKind::NotFound => BadInput::one(
-            "--live asks with the command `aws`, which is not there: install it, or save what it \
-             prints elsewhere and list that with --from"
+            "AWS is asked with the command `aws`, which is not there: install it, or save what it \
+             prints elsewhere (`catalog --from`, `plan --instance-types`)"
                 .to_owned(),
         ),
         Failed::NotStarted(error) => BadInput::one(format!("aws: {error}")),

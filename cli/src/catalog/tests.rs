@@ -226,5 +226,5 @@ fn what_is_sold_is_asked_for_with_the_command_aws() {
     std::fs::remove_file(&path).unwrap();
     assert!(error.contains("aws ec2 describe-availability-zones: Unable to locate"), "{error}");
     let error = ask("/no/such/aws", None).unwrap_err().to_string();
-    assert!(error.contains("--live asks with the command `aws`"), "{error}");
+    assert!(error.contains("AWS is asked with the command `aws`"), "{error}");
 }

@@ -40,7 +40,8 @@ pub enum JourneymanCommand {
     /// Print the drift hashes of NodePools and EC2NodeClasses, the same as Karpenter's.
     ///
     /// They are those of Karpenter 1.15: version v3 of NodePools and v6 of EC2NodeClasses. 1.14 writes
-    /// v5 of EC2NodeClasses, which is another number for the same class. Exit codes: 0 printed; 1 with --strict, nodes would drift; 2 bad input.
+    /// v5 of EC2NodeClasses, which is another number for the same class. Exit codes: 0 printed; 1 with
+    /// --strict, nodes would drift; 2 bad input.
     Hash(crate::hash::HashArgs),
     /// Print objects of Karpenter's older versions as v1, with a comment on every choice.
     ///
@@ -53,12 +54,15 @@ pub enum JourneymanCommand {
     /// is; 2 a file cannot be read.
     Validate(crate::validate::ValidateArgs),
     /// Print the CustomResourceDefinitions to install.
+    ///
+    /// Exit codes: 0 printed; 2 they cannot be written.
     Crds(crate::crds::CrdsArgs),
     /// Show what EC2 would be asked for: launch templates with user data, and the fleet request.
     ///
     /// Reads a NodePool and its EC2NodeClass as the cluster has them (with `status`: `kubectl get -o
     /// yaml`), and perhaps a NodeClaim. Without one the claim is what the pool gives without any
-    /// pod. Of a class without a status it is said what is assumed. Exit codes: 0 rendered; 1 nothing would be launched, and why; 2 bad input.
+    /// pod. Of a class without a status it is said what is assumed. Exit codes: 0 rendered; 1 nothing
+    /// would be launched, and why; 2 bad input.
     Render(RenderArgs),
     /// List instance types as nodes of an EC2NodeClass would have them, with prices.
     ///
@@ -69,7 +73,7 @@ pub enum JourneymanCommand {
     ///
     /// For bash: `source <(journeyman completions bash)` in ~/.bashrc. For zsh: `journeyman completions
     /// zsh > "${fpath[1]}/_journeyman"`. For fish: `journeyman completions fish >
-    /// ~/.config/fish/completions/journeyman.fish`.
+    /// ~/.config/fish/completions/journeyman.fish`. Exit codes: 0 printed; 2 it cannot be written.
     Completions(CompletionsArgs),
 }
 

@@ -22,6 +22,8 @@ use rustix::{
     termios::{self, Winsize},
 };
 
+mod options;
+
 /// Much longer than any command here takes, on the slowest of machines.
 const TIME_MAX: Duration = Duration::from_mins(2);
 
@@ -131,7 +133,7 @@ const FILES: &[(&str, &str)] = &[
     ("cluster.yaml", CLUSTER),
     ("pods.yaml", PODS),
     ("facts.json", FACTS),
-    ("older.yaml", include_str!("../../shared/api/tests/convert/v1beta1-getting-started.yaml")),
+    ("older.yaml", include_str!("../../../shared/api/tests/convert/v1beta1-getting-started.yaml")),
 ];
 
 /// A terminal that a person would look at.
@@ -269,7 +271,7 @@ fn without_colors(text: &str) -> String {
 
 /// Commands that print what others made: manifests, definitions, user data, JSON.
 fn is_text_of_others(arguments: &str) -> bool {
-    ["convert", "crds", "render", "hash", "completions"]
+    ["convert", "crds", "render", "completions"]
         .iter()
         .any(|command| arguments.starts_with(command))
         || arguments.contains("-o ")

@@ -1,0 +1,292 @@
+//! Every option of every command in windows of 80 and 200 columns, by clap's own definition: one that is
+//! new cannot be forgotten here.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fs,
+    path::Path,
+};
+
+use clap::{CommandFactory as _, parser::ValueSource};
+use journeyman::args::Args;
+
+use super::{CLUSTER, Call, Terminal, answers, complains, folder, journeyman, window};
+
+const WEB: &str = "\
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: web}
+spec:
+  replicas: 1200
+  selector: {matchLabels: {app: web}}
+  template:
+    metadata: {labels: {app: web}}
+    spec: {containers: [{name: web, resources: {requests: {cpu: 800m}}}]}
+---
+apiVersion: apps/v1
+kind: Deployment
+metadata: {name: a-workload-that-asks-for-very-much-and-has-a-long-name-too}
+spec:
+  replicas: 3
+  selector: {matchLabels: {app: much}}
+  template:
+    metadata: {labels: {app: much}}
+    spec: {containers: [{name: web, resources: {requests: {cpu: 9000}}}]}
+";
+
+const NODE: &str = "\
+apiVersion: karpenter.sh/v1
+kind: NodeClaim
+metadata:
+  name: general-1
+  uid: c1
+  creationTimestamp: 2026-08-01T08:00:00Z
+  labels: {karpenter.sh/nodepool: general, karpenter.sh/capacity-type: on-demand,
+    node.kubernetes.io/instance-type: m7i.large, topology.kubernetes.io/zone: us-west-2a}
+spec:
+  nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}
+  requirements: []
+status:
+  nodeName: ip-1
+  providerID: aws:///us-west-2a/i-0123456789abcdef0
+  capacity: {cpu: '2', memory: 8Gi, pods: '29'}
+  allocatable: {cpu: 1930m, memory: 6Gi, pods: '29'}
+  conditions:
+  - {type: Launched, status: \"True\", reason: Launched, lastTransitionTime: 2026-08-01T08:00:00Z}
+  - {type: Registered, status: \"True\", reason: Registered, lastTransitionTime: 2026-08-01T08:00:00Z}
+  - {type: Initialized, status: \"True\", reason: Initialized, lastTransitionTime: 2026-08-01T08:00:00Z}
+---
+apiVersion: v1
+kind: Node
+metadata:
+  name: ip-1
+  uid: n1
+  creationTimestamp: 2026-08-01T08:00:00Z
+  labels: {karpenter.sh/nodepool: general, karpenter.sh/capacity-type: on-demand,
+    karpenter.sh/registered: 'true', karpenter.sh/initialized: 'true', kubernetes.io/hostname: ip-1,
+    node.kubernetes.io/instance-type: m7i.large, topology.kubernetes.io/zone: us-west-2a}
+spec: {providerID: aws:///us-west-2a/i-0123456789abcdef0}
+status:
+  capacity: {cpu: '2', memory: 8Gi, pods: '29'}
+  allocatable: {cpu: 1930m, memory: 6Gi, pods: '29'}
+  conditions: [{type: Ready, status: \"True\"}]
+";
+
+const SCENARIO: &str = "events: [{at: 1m, scale: {workload: web, replicas: 30}}]\n";
+const RESERVATIONS: &str = r#"{"CapacityReservations": []}"#;
+
+/// Each option of each command is in at least one of these or of those of [`super::CALLS`].
+const CALLS: &[Call] = &[
+    complains(
+        "simulate web.yaml --manifests cluster.yaml --scenario story --seed 7 --duration 4m --strict \
+         --verbose",
+        1,
+        "",
+    ),
+    answers("simulate -f cluster.yaml,web.yaml -R --duration 2m", "pods unplaced"),
+    answers("simulate --filename cluster.yaml --duration 1m -o json", "podsPlaced"),
+    complains("simulate cluster.yaml --scenario nowhere", 2, "nowhere"),
+    complains("simulate cluster.yaml --duration soon", 2, "--duration"),
+    complains(
+        "plan web.yaml -f cluster.yaml -R --now 2026-08-01T12:00:00Z --preference-policy Ignore \
+         --min-values-policy BestEffort --feature-gates NodeOverlay=true --rounds 2 \
+         --legacy-node-repair --strict --color always",
+        1,
+        "",
+    ),
+    answers("plan cluster.yaml web.yaml --capacity-reservations reservations", "m7i.large"),
+    answers("plan cluster.yaml web.yaml --output yaml", "m7i.large"),
+    complains("plan cluster.yaml --instance-types facts.json", 2, "facts.json"),
+    complains("plan --live --context east --kubectl ./nowhere", 2, "kubectl, which is not there"),
+    complains("plan cluster.yaml --region eu-west-1 --aws ./nowhere", 2, "AWS is asked with"),
+    complains("plan cluster.yaml --now today", 2, "--now"),
+    answers("plan cluster.yaml node.yaml web.yaml --disruption", "ip-1"),
+    answers(
+        "plan cluster.yaml node.yaml --disruption --explain ip-1 --consolidation thorough \
+         --consolidation-work 1000",
+        "ip-1",
+    ),
+    answers(
+        "hash cluster.yaml -f older.yaml -R --ca-bundle Z29sZGVu --against node.yaml",
+        "0 of 1 node would drift",
+    ),
+    answers("hash cluster.yaml -o json", "NodePool/general"),
+    complains("hash cluster.yaml --against node.yaml --strict --ca-bundle *", 2, "--ca-bundle"),
+    answers("convert older.yaml -f cluster.yaml -R --role nodes", "karpenter.sh/v1"),
+    complains("convert pods.yaml", 2, "Pod misspelled"),
+    complains("validate cluster.yaml -f pods.yaml,web.yaml -R", 1, "Pod misspelled"),
+    complains("validate nowhere", 2, "nowhere"),
+    answers("crds --directory definitions", ""),
+    complains("crds --directory facts.json", 2, "facts.json"),
+    answers(
+        "render -f cluster.yaml -R --cluster-facts facts.json --nodepool general --type m7i.large \
+         --now 2026-08-01T12:00:00Z --min-values-policy Strict --preference-policy Respect \
+         --feature-gates ReservedCapacity=false --reserved-enis 1 --vm-memory-overhead-percent 0.1",
+        "ami-0a",
+    ),
+    answers("render cluster.yaml --cluster-facts facts.json", "ami-0a"),
+    answers("render cluster.yaml --cluster-facts facts.json -o json", "ami-0a"),
+    answers("render --cluster-facts facts.json --diff cluster.yaml other.yaml", "m7i.large"),
+    answers("render --cluster-facts-template", "caBundle"),
+    complains("render cluster.yaml --cluster-facts facts.json --from .", 2, ""),
+    complains("render cluster.yaml --cluster-facts facts.json --type m99.large", 2, "m99.large"),
+    answers(
+        "catalog --where arch=arm64 --capacity-type spot --sort name --limit 3 --feature-gates \
+         ReservedCapacity=false --reserved-enis 1 --vm-memory-overhead-percent 0.1",
+        "3 of ",
+    ),
+    answers("catalog --node-class class.yaml --capacity-reservations reservations", "m7i.large"),
+    answers("catalog --limit 2 --output json", "instanceTypes"),
+    complains("catalog --from definitions", 2, ""),
+    complains("catalog --live --region eu-west-1 --aws ./nowhere", 2, "AWS is asked with"),
+    answers("completions zsh", "#compdef journeyman"),
+];
+
+fn prepared(name: &str) -> std::path::PathBuf {
+    let folder = folder(name);
+    let class = CLUSTER.split_once("---\n").expect("a pool and a class").1;
+    let other = CLUSTER.replace("role: nodes", "role: nodes\n  detailedMonitoring: true");
+    let files = [
+        ("web.yaml", WEB),
+        ("node.yaml", NODE),
+        ("story", SCENARIO),
+        ("reservations", RESERVATIONS),
+        ("class.yaml", class),
+        ("other.yaml", &other),
+    ];
+    for (file, text) in files {
+        fs::write(folder.join(file), text).expect("a file of the test");
+    }
+    fs::create_dir_all(folder.join("definitions")).expect("a folder of the test");
+    folder
+}
+
+/// What `arguments` name, by clap: the command, and its options and operands.
+fn named(arguments: &str) -> (String, BTreeSet<String>) {
+    let words = ["journeyman"].into_iter().chain(arguments.split(' '));
+    let matches = Args::command().try_get_matches_from(words).expect("arguments that it takes");
+    let (command, matches) = matches.subcommand().expect("a command");
+    let is_given = |id: &&clap::Id| {
+        matches.try_contains_id(id.as_str()).is_ok()
+            && matches.value_source(id.as_str()) == Some(ValueSource::CommandLine)
+    };
+    let given = matches.ids().filter(is_given).map(ToString::to_string);
+    (command.to_owned(), given.collect())
+}
+
+#[test]
+fn every_option_of_every_command_is_called() {
+    let mut called: BTreeMap<String, BTreeSet<String>> = BTreeMap::new();
+    for call in CALLS.iter().chain(super::CALLS) {
+        let (command, options) = named(call.arguments);
+        called.entry(command).or_default().extend(options);
+    }
+    for command in Args::command().get_subcommands() {
+        let options = command.get_arguments().map(|argument| argument.get_id().to_string());
+        let missing: Vec<String> =
+            options.filter(|option| !called[command.get_name()].contains(option)).collect();
+        assert_eq!(missing, Vec::<String>::new(), "options of {}", command.get_name());
+    }
+}
+
+/// The exit codes that the help of `command` names.
+fn documented(command: &str) -> BTreeSet<i32> {
+    let definition = Args::command();
+    let command = definition.find_subcommand(command).expect("a command");
+    let help = command.get_long_about().or_else(|| command.get_about()).expect("help").to_string();
+    let (_, codes) = help.split_once("Exit codes:").unwrap_or_else(|| panic!("no codes: {help}"));
+    let code = |part: &str| part.split_whitespace().next()?.parse().ok();
+    codes.split(';').filter_map(code).collect()
+}
+
+#[test]
+fn every_exit_code_is_a_documented_one() {
+    for command in Args::command().get_subcommands() {
+        let name = command.get_name();
+        let of_command = |call: &&Call| call.arguments.split(' ').next() == Some(name);
+        let calls = CALLS.iter().chain(super::CALLS).filter(of_command);
+        let seen: BTreeSet<i32> = calls.map(|call| call.exit_code).collect();
+        let documented = documented(name);
+        assert!(seen.is_subset(&documented), "{name}: {seen:?}, and its help says {documented:?}");
+    }
+}
+
+/// Texts that others made, or that others read: they are as long as they are.
+fn is_data(arguments: &str) -> bool {
+    let (command, options) = named(arguments);
+    matches!(command.as_str(), "convert" | "completions")
+        || command == "crds" && options.is_empty()
+        || options.contains("output")
+        || options.contains("cluster_facts_template")
+}
+
+/// What `text` looks like: what only moves and paints is gone, and what is drawn over stands alone.
+fn lines(text: &str) -> Vec<String> {
+    let mut plain = String::new();
+    let mut letters = text.chars().peekable();
+    while let Some(letter) = letters.next() {
+        if letter == '\u{1b}' && letters.next_if_eq(&'[').is_some() {
+            // <https://man7.org/linux/man-pages/man4/console_codes.4.html>: up to the letter that says what.
+            while letters.next().is_some_and(|part| !part.is_ascii_alphabetic()) {}
+        } else {
+            plain.push(letter);
+        }
+    }
+    plain.split(['\n', '\r']).map(|line| line.trim_end().to_owned()).collect()
+}
+
+/// Calls `call` in a window that is `columns` wide and looks at everything that stands there.
+#[track_caller]
+fn look(call: &Call, folder: &Path, columns: u16) {
+    let terminal = Terminal::of(window(columns));
+    let mut command = journeyman(call, folder);
+    command.env("TERM", "xterm-256color").env_remove("NO_COLOR");
+    command.stdin(terminal.line()).stdout(terminal.line()).stderr(terminal.line());
+    let (screen, code) = terminal.run(&mut command);
+    let Call { arguments, exit_code, complaint, answer } = call;
+    assert_eq!(code, Some(*exit_code), "{arguments}\n{screen}");
+    assert!(!screen.contains("panicked"), "{arguments}\n{screen}");
+    let lines = lines(&screen);
+    let text = lines.join(" ");
+    for said in [answer, complaint] {
+        assert!(text.contains(said), "{arguments}: no `{said}` in\n{screen}");
+    }
+    let is_help = ["--help", "-h", "--version"].iter().any(|option| arguments.ends_with(option));
+    if *exit_code != 2 && !is_help && is_data(arguments) {
+        return;
+    }
+    let width = usize::from(columns);
+    let is_too_long = |line: &&String| {
+        // A word that has no room anywhere stays whole in data: a path, a key, a line of user data.
+        let has_long_word = line.split(' ').any(|word| word.chars().count() > width);
+        line.chars().count() > width && !has_long_word
+    };
+    let long: Vec<&String> = lines.iter().filter(is_too_long).collect();
+    assert!(long.is_empty(), "{arguments} in {columns} columns: {long:#?}\n{screen}");
+}
+
+#[test]
+fn every_option_of_every_command_fits_every_window() {
+    let folder = prepared("terminal-options");
+    for call in CALLS {
+        for columns in [80, 200] {
+            look(call, &folder, columns);
+        }
+    }
+}
+
+#[test]
+fn the_help_of_every_command_fits_every_window() {
+    let folder = prepared("terminal-help");
+    let names = Args::command();
+    let names = names.get_subcommands().map(clap::Command::get_name);
+    for words in std::iter::once(String::new()).chain(names.map(|name| format!("{name} "))) {
+        for (option, said) in [("--help", "Usage:"), ("-h", "Usage:")] {
+            let arguments: &'static str = format!("{words}{option}").leak();
+            for columns in [80, 200] {
+                look(&answers(arguments, said), &folder, columns);
+            }
+        }
+    }
+    look(&answers("--version", "journeyman"), &folder, 80);
+}

@@ -10,7 +10,7 @@ pub(crate) mod profile;
 use std::{
     borrow::Cow,
     cmp::Reverse,
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
     iter,
     rc::Rc,
     sync::Arc,
@@ -122,9 +122,10 @@ pub(crate) fn demand<'a>(
     let mut sorting = Sorting {
         classes: Table::default(),
         profiles: Table::default(),
+        shared: BTreeMap::new(),
         likely: BTreeMap::new(),
+        before: Table::default(),
         likely_profiles: BTreeMap::new(),
-        known: Table::default(),
         no_volumes: Rc::new([Requirements::default()]),
         no_footprint: Rc::default(),
     };
@@ -163,81 +164,72 @@ pub(crate) fn demand<'a>(
 struct Sorting<'p> {
     classes: Table<kind::Class, Class>,
     profiles: Table<kind::Profile, Profile>,
-    /// The last class by CPU, memory and a digest of labels, which are quick to compare: few have them
-    /// all in common. What they ask is compared nevertheless.
-    likely: BTreeMap<(u64, u64, u64), Option<ClassId>>,
+    /// Classes by the spec that pods without volumes share, and by whether they wait: whoever has the
+    /// very same one needs no further look.
+    shared: BTreeMap<(*const PodSpec, &'p Namespace, bool), ClassId>,
+    /// The last class by profile, CPU and memory: few have them all in common. What they ask is
+    /// compared nevertheless.
+    likely: BTreeMap<(ProfileId, u64, u64), ClassId>,
+    /// The class before each with the same profile, CPU and memory.
+    before: Table<kind::Class, Option<ClassId>>,
     /// Profiles by a digest of their labels and of what else most of them differ in.
     likely_profiles: BTreeMap<u64, Vec<ProfileId>>,
-    known: Table<kind::Class, Known<'p>>,
     /// What pods without volumes ask for by them: nothing.
     no_volumes: Rc<[Requirements]>,
     /// What pods leave behind as long as no groups are known.
     no_footprint: Rc<Footprint>,
 }
 
-/// A class by one of its pods.
-#[derive(Clone, Copy, Debug)]
-struct Known<'p> {
-    /// The class before it with the same CPU, memory and digest of labels.
-    before: Option<ClassId>,
-    /// The spec of the last pod of it that shares it with others and has no volumes: whoever has the
-    /// very same one needs no further look.
-    shared: Option<(&'p Arc<PodSpec>, &'p Namespace)>,
-}
-
 impl<'p> Sorting<'p> {
     /// The class of `pod`, which is new if no other pod is like it.
     fn class(&mut self, facts: &Facts, pod: &'p Pod, why: Why) -> ClassId {
-        let requests = &pod.spec.requests;
-        let labels_digest = fingerprint(&pod.spec.labels);
-        let print = (requests.cpu.0, requests.memory.0, labels_digest);
-        let last = self.likely.entry(print).or_default();
-        let mut likely = iter::successors(*last, |class| self.known[*class].before);
-        let is_shared = pod.volumes.is_empty() && Arc::strong_count(&pod.spec) > 1;
-        let is_same = |class: &ClassId| {
-            self.known[*class].shared.is_some_and(|(spec, namespace)| {
-                Arc::ptr_eq(spec, &pod.spec) && *namespace == pod.key.namespace
-            })
-        };
-        if is_shared && let Some(class) = likely.clone().find(is_same) {
-            return class;
+        if !pod.volumes.is_empty() || Arc::strong_count(&pod.spec) == 1 {
+            return self.compared(facts, pod, why);
         }
-        let storage = &facts.surroundings.storage;
+        let spec = (Arc::as_ptr(&pod.spec), &pod.key.namespace, why == Why::Pending);
+        if let Some(class) = self.shared.get(&spec) {
+            return *class;
+        }
+        let class = self.compared(facts, pod, why);
+        self.shared.insert(spec, class);
+        class
+    }
+
+    /// The class of `pod` by what it asks for.
+    fn compared(&mut self, facts: &Facts, pod: &Pod, why: Why) -> ClassId {
+        let requests = &pod.spec.requests;
+        let profile = self.profile(pod);
         let refused =
             if why == Why::Pending { refused(facts, pod) } else { unsupported(&pod.spec) };
         let alternatives: Rc<[Requirements]> = if pod.volumes.is_empty() {
             Rc::clone(&self.no_volumes)
         } else {
-            volume::alternatives(pod, storage).into()
+            volume::alternatives(pod, &facts.surroundings.storage).into()
         };
-        let shared = is_shared.then_some((&pod.spec, &pod.key.namespace));
+        let last = self.likely.entry((profile, requests.cpu.0, requests.memory.0));
+        let before = match &last {
+            Entry::Occupied(last) => Some(*last.get()),
+            Entry::Vacant(_) => None,
+        };
+        let mut likely = iter::successors(before, |class| self.before[*class]);
         let alike = likely.find(|class| {
             let class = &self.classes[*class];
             class.spec.requests == *requests
                 && class.refused == refused
                 && class.alternatives == alternatives
-                && self.profiles[class.profile].is_of(pod)
         });
-        if let Some(class) = alike {
-            let known = &mut self.known[class];
-            known.shared = shared.or(known.shared);
-            return class;
-        }
-        self.known.push(Known { before: *last, shared });
-        let class = self.classes.next_id();
-        *last = Some(class);
-        let profile = self.profile(pod, labels_digest);
-        self.classes.push(Class {
-            spec: Arc::clone(&pod.spec),
-            profile,
-            alternatives,
-            refused,
-            requests: RequestsId::default(),
+        alike.unwrap_or_else(|| {
+            self.before.push(before);
+            let spec = Arc::clone(&pod.spec);
+            let requests = RequestsId::default();
+            let class = Class { spec, profile, alternatives, refused, requests };
+            *last.insert_entry(self.classes.push(class)).get()
         })
     }
 
-    /// The profile of `pod`, which is new if no class so far has it.
-    fn profile(&mut self, pod: &Pod, labels_digest: u64) -> ProfileId {
+    /// The profile of `pod`, which is new if no pod so far has it.
+    fn profile(&mut self, pod: &Pod) -> ProfileId {
+        let labels_digest = fingerprint(&pod.spec.labels);
         let print = labels_digest.rotate_left(1) ^ rules_digest(&pod.spec);
         let likely = self.likely_profiles.entry(print).or_default();
         let known = likely.iter().find(|profile| self.profiles[**profile].is_of(pod));

@@ -206,7 +206,8 @@ async fn wake_for<A: Adapters>(
 /// What is to be done first: what must go, what static pools have too many, nodes that are kept free for
 /// nothing, then what was found a while ago, then a new look.
 fn decide(facts: &Facts, offers: &KnownOffers) -> Step {
-    let options = Options { types: offers.types.clone(), ..Options::deployed() };
+    let (types, unseen) = (offers.types.clone(), offers.unseen.borrow().clone());
+    let options = Options { types, unseen, ..Options::deployed() };
     let forced = planner::forced(facts);
     if !forced.is_empty() {
         return Step { plan: forced, basis: Basis::Claims };
@@ -233,6 +234,9 @@ fn decide(facts: &Facts, offers: &KnownOffers) -> Step {
     for reason in REASONS.into_iter().filter(is_asked) {
         let outlook = disruption::look(facts, reason, &options);
         observed.decisions.extend(outlook.decision);
+        if reason == DisruptionReason::Underutilized {
+            *offers.unseen.borrow_mut() = outlook.unseen;
+        }
         let Some(command) = outlook.command else { continue };
         let id = CommandId::derived(&command);
         if !command.method.is_eventual() {

@@ -1,20 +1,23 @@
 //! What earlier calls in a process worked out about what can be bought.
 
-use std::ops::Deref;
+use std::{cell::RefCell, collections::BTreeSet, ops::Deref};
 
 use launch_template::NodeSettings;
+use model::NodePoolName;
 use planner::KnownTypes;
 
 use crate::live::KnownAddresses;
 
 /// What is kept from one call to the next, for as long as a process lives: what each EC2NodeClass
-/// offers, what plans worked out about those instance types, and where addresses are free.
-/// It decides nothing.
+/// offers, what plans worked out about those instance types, where addresses are free, and which
+/// NodePools a look did not reach. Without it work is done again; what is right to do stays the same.
 #[derive(Debug, Default)]
 pub struct KnownOffers {
     of_classes: launch_template::Offers,
     pub(crate) addresses: KnownAddresses,
     pub(crate) types: KnownTypes,
+    /// Karpenter: `singlenodeconsolidation.go`, `PreviouslyUnseenNodePools`.
+    pub(crate) unseen: RefCell<BTreeSet<NodePoolName>>,
 }
 
 impl KnownOffers {

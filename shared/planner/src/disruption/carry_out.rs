@@ -2,8 +2,11 @@
 //!
 //! How a command goes on once it has begun, [`super::command`] says.
 
+use std::collections::BTreeSet;
+
 use model::{
-    CommandId, DeletionReason, Function, HourlyPrice, NodeClaim, NodeClaimName, NodeName, Plan,
+    CommandId, DeletionReason, Function, HourlyPrice, NodeClaim, NodeClaimName, NodeName,
+    NodePoolName, Plan,
     disruption::{Command, DisruptionReason, Method},
     facts::Facts,
     ledger::{Decision, Rejected},
@@ -23,6 +26,8 @@ pub struct Found {
     /// Why nodes go or stay. Of empty nodes it is said when they go; that others are not empty is no
     /// news.
     pub decision: Option<Decision>,
+    /// NodePools that were not reached: they come first in the next look.
+    pub unseen: BTreeSet<NodePoolName>,
 }
 
 /// What is to be noted about claims, giving nothing up: since when their nodes are empty.
@@ -38,7 +43,8 @@ pub fn look(facts: &Facts, reason: DisruptionReason, options: &Options) -> Found
     let answer = decide(facts, methods(reason, facts.policies.static_capacity), options);
     let is_told = reason != DisruptionReason::Empty;
     let decision = is_told.then(|| decision(facts, reason, &answer));
-    Found { command: answer.proposal.map(|proposal| proposal.command), decision }
+    let command = answer.proposal.map(|proposal| proposal.command);
+    Found { command, decision, unseen: answer.unseen.into_iter().collect() }
 }
 
 /// The methods that look for `reason`. Behind a closed gate, nobody keeps static pools.
@@ -137,7 +143,11 @@ fn decision(facts: &Facts, reason: DisruptionReason, answer: &Answer) -> Decisio
     let is_left = |node: &NodeName| {
         !proposal.is_some_and(|proposal| proposal.nodes().any(|goes| goes == node))
     };
-    let stay = answer.notes.iter().filter(|(node, _)| is_left(node) && is_concerned(node));
+    let is_reached = |why: &Objection| *why != Objection::NotReached;
+    let stay = answer
+        .notes
+        .iter()
+        .filter(|(node, why)| is_left(node) && is_concerned(node) && is_reached(why));
     let why = |what: String, why: String| Rejected { what: Some(what), why };
     let mut rejected: Vec<Rejected> =
         stay.map(|(node, objection)| why(node.to_string(), objection.to_string())).collect();
@@ -147,6 +157,12 @@ fn decision(facts: &Facts, reason: DisruptionReason, answer: &Answer) -> Decisio
     }
     let error = answer.error.as_ref();
     rejected.extend(error.map(|error| Rejected { what: None, why: error.to_string() }));
+    let unreached = answer.notes.values().filter(|why| !is_reached(why)).count();
+    if 0 < unreached {
+        let nodes = super::counted(unreached, "node");
+        let why = format!("{nodes} not reached: one look simulates only so much");
+        rejected.insert(0, Rejected { what: None, why });
+    }
     rejected.truncate(REJECTED_MAX);
     let method = name(reason);
     let summary = match proposal {

@@ -44,7 +44,7 @@ pub struct Answer {
     pub error: Option<Objection>,
     /// Pools that it did not reach within its work: they come first next time.
     pub unseen: Vec<NodePoolName>,
-    /// Whether it stopped at its limit of work.
+    /// Whether candidates are left that it did not reach within its work.
     pub is_cut_short: bool,
     /// How many what-ifs it took.
     pub examined: u64,
@@ -124,6 +124,7 @@ impl<'a> PreparedCluster<'a> {
         answer.eligible =
             self.field.get(&eligible).iter().map(|candidate| candidate.node.name.clone()).collect();
         let examined = self.simulator.examined;
+        self.simulator.allow(self.options.work);
         let found = self.found(method, &eligible, &mut notes, &mut answer);
         answer.examined = self.simulator.examined - examined;
         answer.examined_nodes = std::mem::take(&mut self.simulator.seen).len();
@@ -135,6 +136,7 @@ impl<'a> PreparedCluster<'a> {
             Ok(None) => {}
             Err(objection) => answer.error = Some(objection),
         }
+        answer.is_cut_short = notes.values().any(|note| *note == Objection::NotReached);
         let named = notes
             .into_iter()
             .map(|(at, objection)| (self.field.candidates[at].node.name.clone(), objection));
@@ -157,10 +159,9 @@ impl<'a> PreparedCluster<'a> {
             Method::Drift => search::drift(state, simulator, field, eligible, notes),
             Method::MultiNode => multi::multi_node(state, simulator, field, eligible, notes),
             Method::SingleNode => {
-                let asked = (eligible, self.options);
+                let asked = (eligible, &self.options.unseen);
                 let single = single::single_node(state, simulator, field, asked, notes);
                 answer.unseen = single.unseen.into_iter().collect();
-                answer.is_cut_short = single.is_cut_short;
                 Ok(single.draft)
             }
         }

@@ -96,6 +96,9 @@ pub enum Objection {
     /// Too many nodes of its NodePool are ill.
     #[error("more than a fifth of the nodes of its NodePool {0} are ill: none is replaced")]
     ManyIll(NodePoolName),
+    /// What one look may simulate was used up before it was its turn.
+    #[error("it was not reached: one look simulates only so much")]
+    NotReached,
     /// Others of its NodePool go, or it is closed now.
     #[error("the disruption budgets of its NodePool are spent")]
     BudgetSpent,

@@ -54,6 +54,8 @@ pub(crate) fn repair<'a>(
                 Ok(is_first) => return Ok(Some(Draft { is_first, ..Draft::of(vec![at]) })),
                 Err(objection) => drop(notes.insert(at, objection)),
             }
+        } else if simulator.is_used_up() {
+            notes.insert(at, Objection::NotReached);
         } else {
             match dynamic(simulator, candidate, (Mode::Repair, goes_first))? {
                 Ok((outcome, is_first)) => {

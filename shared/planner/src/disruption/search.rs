@@ -142,6 +142,10 @@ pub(crate) fn drift<'a>(
     sorted.sort_unstable();
     for (_, _, at) in sorted {
         let candidate = &field.candidates[at];
+        if simulator.is_used_up() {
+            notes.insert(at, Objection::NotReached);
+            continue;
+        }
         if remaining.is_spent(&candidate.pool.name) {
             notes.insert(at, Objection::BudgetSpent);
             continue;

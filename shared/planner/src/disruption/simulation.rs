@@ -60,6 +60,8 @@ pub(crate) struct Simulator<'a> {
     world: Option<World<'a>>,
     /// How much was simulated so far, in pods.
     pub(crate) work: u64,
+    /// How much may have been before the method that looks gives up for this time.
+    work_max: u64,
     /// How many what-ifs that were.
     pub(crate) examined: u64,
     /// The nodes that they were about.
@@ -75,9 +77,20 @@ impl<'a> Simulator<'a> {
             counts_leaving: !options.is_watched,
             world: None,
             work: 0,
+            work_max: u64::MAX,
             examined: 0,
             seen: BTreeSet::new(),
         }
+    }
+
+    /// From here on, `work` more may be simulated.
+    pub(crate) fn allow(&mut self, work: u64) {
+        self.work_max = self.work.saturating_add(work);
+    }
+
+    /// Whether nothing more may be simulated.
+    pub(crate) fn is_used_up(&self) -> bool {
+        self.work_max <= self.work
     }
 
     /// The facts made ready.

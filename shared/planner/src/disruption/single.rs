@@ -7,7 +7,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{NodePoolName, disruption::Method};
 
 use super::{
-    Options,
     budgets::Remaining,
     multi,
     nodes::State,
@@ -23,8 +22,6 @@ pub(crate) struct Single {
     pub(crate) draft: Option<Draft>,
     /// Pools that were not reached before the work was used up: they come first next time.
     pub(crate) unseen: BTreeSet<NodePoolName>,
-    /// Whether there were more candidates than work.
-    pub(crate) is_cut_short: bool,
 }
 
 /// The first node that can go for less.
@@ -32,18 +29,18 @@ pub(crate) fn single_node<'a>(
     state: &State<'a>,
     simulator: &mut Simulator<'a>,
     field: &Field<'a>,
-    (eligible, options): (&[CandidateId], &Options),
+    (eligible, first): (&[CandidateId], &BTreeSet<NodePoolName>),
     notes: &mut Notes,
 ) -> Single {
     let remaining = Remaining::of(state, Method::SingleNode.reason());
-    let order = in_turns(field, &field.by_savings(eligible), &options.unseen);
+    let order = in_turns(field, &field.by_savings(eligible), first);
     let mut unseen: BTreeSet<NodePoolName> =
         field.get(&order).iter().map(|candidate| candidate.pool.name.clone()).collect();
-    let until = simulator.work.saturating_add(options.work);
     for at in order {
         let candidate = &field.candidates[at];
-        if until <= simulator.work {
-            return Single { draft: None, unseen, is_cut_short: true };
+        if simulator.is_used_up() {
+            notes.insert(at, Objection::NotReached);
+            continue;
         }
         unseen.remove(&candidate.pool.name);
         if remaining.is_spent(&candidate.pool.name) {

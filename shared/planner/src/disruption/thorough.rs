@@ -133,7 +133,8 @@ impl Search<'_, '_> {
         let PreparedCluster { state, field, simulator, options } = &mut *self.look;
         let mut notes = Notes::new();
         let multi = multi_node(state, simulator, field, &self.eligible, &mut notes);
-        let single = single_node(state, simulator, field, (&self.eligible, options), &mut notes);
+        let single =
+            single_node(state, simulator, field, (&self.eligible, &options.unseen), &mut notes);
         let drafts = [multi.ok().flatten(), single.draft];
         let sets: Vec<Vec<CandidateId>> =
             drafts.into_iter().flatten().map(|draft| draft.nodes).collect();

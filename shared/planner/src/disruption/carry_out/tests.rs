@@ -53,6 +53,23 @@ fn a_node_that_needs_another_in_its_place_goes_with_what_replaces_it() {
 }
 
 #[test]
+fn a_look_says_how_many_nodes_it_did_not_reach() {
+    let mut facts = cluster(&[("a", "t.small"), ("b", "t.small"), ("c", "t.small")]);
+    facts.pods = ["a", "b", "c"].map(|node| app(node, node, "cpu=1800m")).into();
+    let options = Options { work: 1, ..Options::deployed() };
+    let told = |facts: &Facts, reason, options: &Options| {
+        let found = look(facts, reason, options);
+        (texts(&found.decision.unwrap().rejected), found.unseen.len())
+    };
+    let (rejected, unseen) = told(&facts, DisruptionReason::Underutilized, &options);
+    assert_eq!(rejected[0], "2 nodes not reached: one look simulates only so much");
+    // Of the only pool one node was looked at.
+    assert_eq!((rejected.len(), unseen), (2, 0));
+    let whole = told(&facts, DisruptionReason::Underutilized, &Options::deployed());
+    assert_eq!(whole.0.len(), 3);
+}
+
+#[test]
 fn a_drifted_node_goes_when_its_pods_fit_elsewhere() {
     let mut facts = spacious();
     facts.node_pools[0].disruption.consolidate_after = None;

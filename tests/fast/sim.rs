@@ -11,6 +11,8 @@
     reason = "helpers of tests fail loudly, and say what they played"
 )]
 
+#[path = "sim/buffers.rs"]
+mod buffers;
 #[path = "sim/calls.rs"]
 mod calls;
 #[path = "sim/commands.rs"]

@@ -158,7 +158,9 @@ async fn pass<A: Adapters>(
                 && (is_settled || at.now.duration_since(note.at) < LOOK_AGAIN_AFTER)
         })
     };
-    let nobody_asks = waiting.is_empty() && fixed.is_empty() && !any_given_up;
+    // Room for a CapacityBuffer may be missing without any pod that waits.
+    let keeps_room = ports.settings.policies.capacity_buffer;
+    let nobody_asks = waiting.is_empty() && fixed.is_empty() && !any_given_up && !keeps_room;
     if nobody_asks || is_known(true) || is_known(false) {
         return Ok(nothing(last));
     }
@@ -179,10 +181,11 @@ async fn pass<A: Adapters>(
         return Ok(Pass { report, end: PassEnd { read: Some(read), next_at, note: last } });
     };
     ports.last_look.keep(&waiting, counters, any_given_up, at.now);
-    if waiting.is_empty() && fixed.is_empty() {
+    if waiting.is_empty() && fixed.is_empty() && !keeps_room {
         return Ok(Pass { report, end: again(last) });
     }
-    let digest = seen(&waiting, &fixed, waiting.is_empty() && has_all_replicas, counters);
+    let is_settled = waiting.is_empty() && has_all_replicas && !keeps_room;
+    let digest = seen(&waiting, &fixed, is_settled, counters);
     let known = last.filter(|note| waiting.is_empty() || note.digest == digest);
     let now_if_asked = if waiting.is_empty() { Timestamp::UNIX_EPOCH } else { at.now };
     let since = known.map_or(now_if_asked, |note| note.since);

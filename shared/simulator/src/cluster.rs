@@ -26,6 +26,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     Condition, InstanceId, Namespace, NodeClaimName, NodeClassName, NodeName, NodePoolName,
     ObjectName, Pod, PodKey, PodSpec, Resources,
+    buffer::CapacityBuffer,
     condition::NotReady,
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
@@ -165,6 +166,7 @@ pub(crate) struct ClusterState {
     default_storage_class: Option<String>,
     budgets: BTreeMap<PodKey, PodDisruptionBudget>,
     node_overlays: BTreeMap<ObjectName, NodeOverlay>,
+    capacity_buffers: BTreeMap<(Namespace, ObjectName), CapacityBuffer>,
     /// What no list can show.
     unreadable: BTreeSet<Malformed>,
     /// Pods whose evictions a webhook refuses.
@@ -306,6 +308,10 @@ impl World {
             ClusterObject::Workload(workload) => self.add_workload(workload),
             ClusterObject::NodeOverlay(overlay) => {
                 self.cluster.node_overlays.insert(overlay.name.clone(), overlay);
+            }
+            ClusterObject::CapacityBuffer(buffer) => {
+                let key = (buffer.namespace.clone(), buffer.name.clone());
+                self.cluster.capacity_buffers.insert(key, buffer);
             }
             ClusterObject::Unreadable(object) => drop(self.cluster.unreadable.insert(object)),
             ClusterObject::DisruptionBudget(budget) => {

@@ -6,6 +6,7 @@ use jiff::SignedDuration;
 use model::{
     Function, HourlyPrice, ImageId, InstanceId, Namespace, NodeClaim, NodeClaimName, NodeClassName,
     NodeName, NodePoolName, ObjectName, OfferingKey, PodKey, PodSpec,
+    buffer::CapacityBuffer,
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
     node::Node,
@@ -110,6 +111,8 @@ pub enum ClusterObject {
     Workload(StoryWorkload),
     /// A NodeOverlay.
     NodeOverlay(NodeOverlay),
+    /// A CapacityBuffer, with what it refers to.
+    CapacityBuffer(CapacityBuffer),
     /// An object that nobody can read: whoever lists its kind, the first word of its name, is told.
     Unreadable(Malformed),
     /// A PodDisruptionBudget. What its status says is counted, whatever is written here.

@@ -55,7 +55,8 @@ impl World {
             malformed.extend(listing.malformed);
         }
         if policies.capacity_buffer {
-            let listing = self.list_of_custom(CAPACITY_BUFFER, std::iter::empty());
+            let buffers = cluster.capacity_buffers.values().cloned();
+            let listing = self.list_of_custom(CAPACITY_BUFFER, buffers);
             surroundings.capacity_buffers = listing.items;
             malformed.extend(listing.malformed);
         }

@@ -5,12 +5,12 @@
 
 use std::{
     cell::Cell,
-    collections::{BTreeMap, BTreeSet},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry},
 };
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    Bytes, ClaimPhase, Function, InstanceId, NodeClaim, Plan,
+    Bytes, ClaimPhase, Function, InstanceId, NodeClaim, NodeName, Plan,
     claim::LaunchedInstance,
     labels,
     launch::InstanceState,
@@ -141,6 +141,8 @@ fn is_open(claim: &NodeClaim) -> bool {
 struct Observed {
     /// By the instance that they report.
     nodes: BTreeMap<InstanceId, Node>,
+    /// Nodes that report the same instance as others.
+    several: BTreeMap<InstanceId, Vec<NodeName>>,
     /// Instances that EC2 says have ended, or does not know though it should.
     gone: BTreeSet<InstanceId>,
     /// When EC2 was asked last.
@@ -159,6 +161,7 @@ impl Observed {
     ) -> Result<Self, PortError> {
         let mut observed = Self {
             nodes: BTreeMap::new(),
+            several: BTreeMap::new(),
             gone: BTreeSet::new(),
             described_at: last.and_then(PulseNote::time).unwrap_or(at.now),
             malformed: Vec::new(),
@@ -173,13 +176,25 @@ impl Observed {
             observed.malformed = listing.malformed;
             for node in listing.items {
                 let instance = node.provider_id.as_ref().and_then(model::ProviderId::instance);
-                observed.nodes.extend(instance.map(|instance| (instance, node)));
+                observed.take(instance, node);
             }
         }
         if DESCRIBED_EVERY <= at.now.duration_since(observed.described_at) {
             observed.describe(ports, claims, at).await?;
         }
         Ok(observed)
+    }
+
+    /// Knows that `node` reports `instance`.
+    fn take(&mut self, instance: Option<InstanceId>, node: Node) {
+        let Some(instance) = instance else { return };
+        match self.nodes.entry(instance) {
+            Entry::Vacant(place) => drop(place.insert(node)),
+            Entry::Occupied(known) => {
+                let before = vec![known.get().name.clone()];
+                self.several.entry(known.key().clone()).or_insert(before).push(node.name);
+            }
+        }
     }
 
     /// Asks EC2 about the instances without a ready node.
@@ -228,14 +243,16 @@ impl Observed {
         false
     }
 
-    /// The node of `claim`: of those that are not initialized, or by its name.
+    /// The node of `claim`: of those that are not initialized, or by its name. Of several that
+    /// report its instance, only its name tells.
     async fn node_of<A: Adapters>(
         &self,
         ports: &SettlePorts<'_, A>,
         claim: &NodeClaim,
         instance: &InstanceId,
     ) -> Result<Option<Node>, PortError> {
-        match (self.nodes.get(instance), &claim.node) {
+        let reporting = self.nodes.get(instance).filter(|_| !self.several.contains_key(instance));
+        match (reporting, &claim.node) {
             (Some(node), _) => Ok(Some(node.clone())),
             (None, Some(name)) => ports.nodes.node(name).await,
             (None, None) => Ok(None),
@@ -270,7 +287,10 @@ async fn step<A: Adapters>(
     }
     let node = observed.node_of(ports, claim, &instance.id).await?;
     let is_gone = observed.gone.contains(&instance.id);
-    let settlement = planner::settle(claim, node.as_ref(), is_gone, at.now);
+    let settlement = match observed.several.get(&instance.id) {
+        Some(nodes) if !is_gone && node.is_none() => planner::settle_among(claim, nodes, at.now),
+        _ => planner::settle(claim, node.as_ref(), is_gone, at.now),
+    };
     if let (Some(node), Some(patch)) = (&node, &settlement.patch) {
         ignore_missing(nodes.patch(&node.name, patch).await)?;
     }

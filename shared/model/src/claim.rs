@@ -201,11 +201,12 @@ pub struct ClaimMessage {
 }
 
 impl ClaimMessage {
-    /// What a claim can wait for once its node joined.
+    /// What a claim can wait for once its instance runs.
     ///
-    /// Karpenter: `pkg/controllers/nodeclaim/lifecycle/initialization.go`.
-    const REASONS: [ConditionReason; 5] = [
+    /// Karpenter: `pkg/controllers/nodeclaim/lifecycle/{registration,initialization}.go`.
+    const REASONS: [ConditionReason; 6] = [
         ConditionReason::KnownEphemeralTaintsExist,
+        ConditionReason::MultipleNodesFound,
         ConditionReason::NodeNotFound,
         ConditionReason::NodeNotReady,
         ConditionReason::ResourceNotRegistered,
@@ -391,6 +392,12 @@ impl NodeClaim {
     #[must_use]
     pub fn following(&self) -> Self {
         Self { version: self.version + 1, ..self.clone() }
+    }
+
+    /// Whether several nodes reported its instance.
+    pub fn is_ambiguous(&self) -> bool {
+        let told = self.message.as_ref().and_then(|message| message.reason.as_ref());
+        told == Some(&ConditionReason::MultipleNodesFound)
     }
 
     /// Whether its instance has the tags that say whose it is.

@@ -153,6 +153,8 @@ pub enum ConditionReason {
     NodeClassReadinessUnknown,
     /// The EC2NodeClass is being deleted.
     NodeClassTerminating,
+    /// Several nodes report the same instance.
+    MultipleNodesFound,
     /// The node did not join the cluster yet.
     NodeNotFound,
     /// Of `Initialized`: the node is not ready.
@@ -211,6 +213,7 @@ impl ConditionReason {
             Self::LaunchFailed => "LaunchFailed",
             Self::LaunchTemplateInvalid => "LaunchTemplateInvalid",
             Self::LaunchTemplateNotFound => "LaunchTemplateNotFound",
+            Self::MultipleNodesFound => "MultipleNodesFound",
             Self::NodeClassNotFound => "NodeClassNotFound",
             Self::NodeClassReadinessUnknown => "NodeClassReadinessUnknown",
             Self::NodeClassTerminating => "NodeClassTerminating",

@@ -58,7 +58,7 @@ pub use lifecycle::{
     overdue::overdue,
     renewal::renewed_hashes,
     reservation::{demoted, reserved},
-    settle::{Settlement, settle},
+    settle::{Settlement, settle, settle_among},
 };
 pub use scheduling::{
     facts::buffer::virtual_pods,

@@ -306,6 +306,11 @@ fn findings(claim: &NodeClaim) -> Vec<(Found, Timestamp)> {
     }
     match claim.phase {
         ClaimPhase::Promised => {}
+        ClaimPhase::Launched if claim.is_ambiguous() => {
+            let why = claim.message.as_ref().map(|message| message.text.clone());
+            let reason = ConditionReason::MultipleNodesFound;
+            entries.push((Found::fails(Registered, reason, why.unwrap_or_default()), since));
+        }
         ClaimPhase::Launched => {
             let why = "Node not registered with cluster";
             entries.push((Found::unknown(Registered, ConditionReason::NodeNotFound, why), since));

@@ -10,7 +10,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, ClaimPhase, ConditionReason, DeletionReason, NodeClaim, Taint, TaintEffect,
+    CapacityType, ClaimPhase, ConditionReason, DeletionReason, NodeClaim, NodeName, Taint,
+    TaintEffect,
     claim::ClaimMessage,
     labels,
     node::{Node, NodePatch},
@@ -49,6 +50,7 @@ pub fn settle(
         return given_up(claim, DeletionReason::InstanceEnded, "its instance is gone", now);
     }
     match (claim.phase, node) {
+        (ClaimPhase::Launched, _) if claim.is_ambiguous() => joining(claim, now),
         (ClaimPhase::Launched, None) => joining(claim, now),
         (ClaimPhase::Launched, Some(node)) => registered(claim, node, now),
         (ClaimPhase::Registered, Some(node)) => initializing(claim, node, now),
@@ -64,6 +66,20 @@ pub fn settle(
             Settlement::default()
         }
     }
+}
+
+/// The next state of `claim`, whose instance several nodes report. Which of them is its own nobody can
+/// say, and neither when only one is left: it is given up when its time to join is over.
+///
+/// Karpenter: `registration.go`, `MultipleNodesFound`.
+#[must_use]
+pub fn settle_among(claim: &NodeClaim, nodes: &[NodeName], now: Timestamp) -> Settlement {
+    if claim.phase != ClaimPhase::Launched || claim.is_ambiguous() {
+        return settle(claim, None, false, now);
+    }
+    let names: Vec<&str> = nodes.iter().map(NodeName::as_str).collect();
+    let text = format!("several nodes report its instance: {}", names.join(", "));
+    waiting(claim, ConditionReason::MultipleNodesFound, text, now)
 }
 
 fn joining(claim: &NodeClaim, now: Timestamp) -> Settlement {

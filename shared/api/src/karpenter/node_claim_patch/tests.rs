@@ -138,6 +138,14 @@ fn conditions_move_only_with_their_status() {
             "Ready=Unknown ReconcilingDependents 00:00",
         ]
     );
+    let several = NodeClaim {
+        message: Some(ClaimMessage::parse("MultipleNodesFound: node-1, node-2")),
+        ..launched()
+    };
+    assert!(
+        conditions(&shown(None, &several))
+            .contains(&"Registered=False MultipleNodesFound 00:10".to_owned())
+    );
     let waits = |why: &str, version| NodeClaim {
         message: Some(ClaimMessage::parse(why)),
         version,

@@ -154,3 +154,23 @@ fn visits_become_rarer_and_never_miss_a_deadline() {
         assert_eq!(settled.revisit_after_seconds, Some(delay), "{age}");
     }
 }
+
+#[test]
+fn of_several_nodes_with_one_instance_none_is_taken_and_the_claim_goes_in_time() {
+    let (claim, node) = joined();
+    let names = [node.name.clone(), NodeName::new("node-2").unwrap()];
+    let settled = settle_among(&claim, &names, now());
+    let told = settled.claim.unwrap();
+    assert_eq!((told.phase, settled.patch), (ClaimPhase::Launched, None));
+    let message = told.message.as_ref().unwrap().to_string();
+    assert_eq!(message, "MultipleNodesFound: several nodes report its instance: node-1, node-2");
+    assert_eq!(ClaimMessage::parse(&message), told.message.clone().unwrap());
+    // It is told once, and neither of them is its node when the other is gone.
+    for settled in [settle_among(&told, &names, now()), settle(&told, Some(&node), false, now())] {
+        assert_eq!((settled.claim, settled.patch), (None, None));
+        assert!(settled.revisit_after_seconds.is_some());
+    }
+    let late = NodeClaim { created_at: ago(15 * 60), ..told };
+    let gone = settle_among(&late, &names, now()).claim.unwrap();
+    assert_eq!(gone.deletion.unwrap().reason, DeletionReason::NotRegistered);
+}

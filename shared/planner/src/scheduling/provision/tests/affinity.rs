@@ -360,3 +360,40 @@ fn who_stays_together_goes_where_it_is_cheapest_for_all() {
     facts.pods.truncate(1);
     assert_eq!(provision(&facts).promises[0].cheapest.zone.as_str(), "zone-1");
 }
+
+#[test]
+fn k3_a_node_in_a_zone_that_no_pool_has_takes_who_keeps_away() {
+    let mut facts = facts(one("t", away(ZONE, "t", app("t", "cpu=1"))));
+    let mut far = node("far", "cpu=2 memory=4Gi pods=10");
+    far.labels.insert(ZONE.to_owned(), "zone-9".to_owned());
+    add_node(&mut facts, far);
+    assert_eq!((provision(&facts).placements.len(), provision(&facts).promises.len()), (1, 0));
+    // Until somebody is there.
+    facts.pods.push(running("first", "far", app("t", "cpu=100m")));
+    assert_eq!((provision(&facts).placements.len(), provision(&facts).promises.len()), (0, 1));
+}
+
+#[test]
+fn k4_pods_on_a_node_that_is_not_registered_keep_others_away_from_it() {
+    let mut facts = facts(one("t", away(HOSTNAME, "t", app("t", "cpu=1"))));
+    let mut claim = add_managed(&mut facts, "young");
+    claim.phase = model::ClaimPhase::Launched;
+    facts.ledger.claims.insert(claim.name.clone(), claim);
+    let young = &mut facts.nodes.get_mut("young").unwrap().labels;
+    young.retain(|key, _| key != model::labels::REGISTERED && key != model::labels::INITIALIZED);
+    assert_eq!(provision(&facts).placements.len(), 1);
+    facts.pods.push(running("first", "young", app("t", "cpu=100m")));
+    assert_eq!((provision(&facts).placements.len(), provision(&facts).promises.len()), (0, 1));
+}
+
+#[test]
+fn k5_the_first_of_a_group_goes_where_its_label_has_a_value() {
+    let mut facts = facts(one("t", near("team", "t", app("t", "cpu=1"))));
+    facts.node_pools[0].weight = 10;
+    facts.node_pools[0].template.requirements = requirements(&["team!=a"]);
+    let mut other = pool("other");
+    other.template.labels.insert("team".to_owned(), "a".to_owned());
+    facts.node_pools.push(other);
+    let plan = provision(&facts);
+    assert_eq!(plan.promises[0].claim.node_pool.as_str(), "other");
+}

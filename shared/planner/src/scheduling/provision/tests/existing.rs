@@ -234,7 +234,7 @@ fn a_node_that_is_not_registered_stands_in_the_order_by_its_claims_name() {
 }
 
 #[test]
-fn what_runs_on_a_starting_node_without_a_label_of_its_type_takes_room() {
+fn k8_what_runs_on_a_starting_node_without_a_label_of_its_type_takes_room() {
     let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
     let mut claim = add_managed(&mut facts, "young");
     claim.phase = ClaimPhase::Registered;
@@ -244,5 +244,17 @@ fn what_runs_on_a_starting_node_without_a_label_of_its_type_takes_room() {
     check(&facts, &["young: a"]);
     // What runs there takes room.
     facts.pods.push(running("big", "young", spec("cpu=15")));
+    assert!(provision(&facts).placements.is_empty());
+}
+
+#[test]
+fn k7_room_is_kept_for_a_daemon_that_comes_in_spite_of_a_soft_taint() {
+    let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
+    facts.node_pools[0].template.taints = vec![taint("slow:PreferNoSchedule")];
+    let mut own = node("own", "cpu=2 memory=4Gi pods=10");
+    own.taints = vec![taint("slow:PreferNoSchedule")];
+    add_node(&mut facts, own);
+    check(&facts, &["own: a"]);
+    facts.daemon_sets = vec![daemon_set("logs", spec("cpu=1500m"))];
     assert!(provision(&facts).placements.is_empty());
 }

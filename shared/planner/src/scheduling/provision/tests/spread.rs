@@ -314,7 +314,7 @@ fn tainted_nodes_count_unless_taints_are_honored() {
 }
 
 #[test]
-fn honored_are_the_taints_that_a_starting_node_has_now() {
+fn k6_honored_are_the_taints_that_a_starting_node_has_now() {
     let policy = NodeInclusionPolicy::Honor;
     let spec = app(&[SpreadConstraint { node_taints_policy: policy, ..spread(ZONE, 1) }]);
     let mut facts = world(1, &spec);
@@ -394,4 +394,11 @@ fn a_volume_decides_among_equal_zones() {
     check(&facts, ZONE, "1/1/2");
     let zone = provision(&facts).promises[0].claim.requirements.get(ZONE).unwrap().clone();
     assert_eq!(zone.single_value().map(|value| &**value), Some("zone-2"));
+}
+
+#[test]
+fn k2_pods_that_come_to_tolerate_a_soft_taint_are_spread_like_all() {
+    let mut facts = world(6, &app(&[spread(ZONE, 1)]));
+    facts.node_pools[0].template.taints = vec![taint("slow:PreferNoSchedule")];
+    check(&facts, ZONE, "2/2/2");
 }

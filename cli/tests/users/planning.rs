@@ -298,3 +298,23 @@ fn w3_reasons_name_the_cause() {
     std::fs::write(folder.join("pool.yaml"), other).expect("a pool of the test");
     run(&folder, "plan .").says(&["that can be bought now: there is no instance type m99.metal"]);
 }
+
+#[test]
+fn k1_a_buffer_is_planned_for_whatever_strategy_it_names() {
+    let buffer = "\
+apiVersion: v1
+kind: PodTemplate
+metadata: {name: build}
+template:
+  spec: {containers: [{name: build, resources: {requests: {cpu: 800m}}}]}
+---
+apiVersion: autoscaling.x-k8s.io/v1beta1
+kind: CapacityBuffer
+metadata: {name: builds}
+spec: {provisioningStrategy: example.com/another, podTemplateRef: {name: build}, replicas: 3}
+";
+    let files = [("class.yaml", CLASS), ("pool.yaml", POOL), ("buffer.yaml", buffer)];
+    let folder = folder("k1", &files);
+    run(&folder, "plan . --feature-gates CapacityBuffer=true").says(&["would be launched"]);
+    run(&folder, "plan .").is_silent_about(&["would be launched"]);
+}

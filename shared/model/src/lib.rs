@@ -45,6 +45,7 @@ pub mod taint;
 pub mod topology;
 pub mod validation;
 pub mod values;
+pub mod words;
 
 pub use catalog::{CapacityType, InstanceType, Offering, OfferingKey, RegionCatalog, Reservation};
 pub use claim::{ClaimPhase, DeletionReason, NodeClaim};

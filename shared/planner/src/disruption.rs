@@ -104,7 +104,3 @@ impl Options {
         Self { is_watched: false, work: 10_000_000, ..Self::default() }
     }
 }
-
-fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
-}

@@ -10,6 +10,7 @@ use model::{
     disruption::{Command, DisruptionReason, Method},
     facts::Facts,
     ledger::{Decision, Rejected},
+    words,
 };
 
 use super::{Answer, Dropped, Objection, Options, Voided, begun, decide, empty_since, still};
@@ -106,8 +107,8 @@ pub(super) fn told_of(facts: &Facts, method: Method, left: &[NodeClaimName]) -> 
     let given_up = || left.iter().filter_map(|name| facts.ledger.claims.get(name));
     let prices = given_up().filter_map(|claim| Some(claim.instance.as_ref()?.price));
     let total = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
-    let (method, count) = (name(method.reason()), left.len());
-    let nodes = if count == 1 { "node is" } else { "nodes are" };
+    let (method, count) = (name(method.reason()), words::many(left.len()));
+    let nodes = if left.len() == 1 { "node is" } else { "nodes are" };
     let summary = format!("{method}: {count} {nodes} given up, ${total} per hour");
     let decision = Decision::about(given_up(), Function::Disrupt, facts.now, summary);
     Decision { price_before: Some(total), ..decision }
@@ -168,7 +169,7 @@ fn decision(facts: &Facts, reason: DisruptionReason, answer: &Answer) -> Decisio
     let summary = match proposal {
         Some(proposal) => {
             let nodes: Vec<&str> = proposal.nodes().map(NodeName::as_str).collect();
-            let pods = super::counted(proposal.moves.len(), "pod");
+            let pods = words::counted(proposal.moves.len(), "pod");
             let (nodes, saving) = (nodes.join(", "), proposal.saving());
             format!("{method}: {nodes} can go, {pods} fit elsewhere, saves ${saving} per hour")
         }

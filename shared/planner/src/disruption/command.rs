@@ -26,6 +26,7 @@ use model::{
     ledger::{Decision, Rejected, Snapshot},
     limits,
     plan::{Placement, Promise},
+    words,
 };
 
 use super::{
@@ -219,8 +220,8 @@ fn roll_back(
     (left, now): (&[&NodeClaim], Timestamp),
     why: String,
 ) {
-    let (method, count) = (name(command.method.reason()), left.len());
-    let nodes = if count == 1 { "node stays" } else { "nodes stay" };
+    let (method, count) = (name(command.method.reason()), words::many(left.len()));
+    let nodes = if left.len() == 1 { "node stays" } else { "nodes stay" };
     let summary = format!("{method}: {count} {nodes}, rolled back");
     let rejected = vec![Rejected { what: None, why: why.clone() }];
     let decision = Decision::about(left.iter().copied(), Function::Disrupt, now, summary);
@@ -236,8 +237,8 @@ fn told(facts: &Facts, command: &Command, promises: &[Promise]) -> Decision {
     let prices = promises.iter().map(|promise| promise.price);
     let after = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
     let method = name(command.method.reason());
-    let nodes = super::counted(replaced.len(), "node");
-    let new = super::counted(promises.len(), "new node");
+    let nodes = words::counted(replaced.len(), "node");
+    let new = words::counted(promises.len(), "new node");
     let summary = format!("{method}: {nodes} for {new}, ${before} to ${after} per hour");
     let claims = replaced.into_iter().chain(promises.iter().map(|promise| &promise.claim));
     let decision = Decision::about(claims, Function::Disrupt, facts.now, summary);
@@ -245,8 +246,8 @@ fn told(facts: &Facts, command: &Command, promises: &[Promise]) -> Decision {
 }
 
 fn finished(command: &Command, left: &[&NodeClaim], now: Timestamp) -> Decision {
-    let (method, count) = (name(command.method.reason()), left.len());
-    let nodes = if count == 1 { "node is" } else { "nodes are" };
+    let (method, count) = (name(command.method.reason()), words::many(left.len()));
+    let nodes = if left.len() == 1 { "node is" } else { "nodes are" };
     let summary = format!("{method}: {count} {nodes} given up, replacements are ready");
     let decision = Decision::about(left.iter().copied(), Function::Disrupt, now, summary);
     Decision { price_before: Some(price(left)), ..decision }

@@ -8,6 +8,7 @@ use model::{
     NodeName, NodePoolName, Pod, PodKey,
     disruption::{Command, DisruptionReason, Method, Progress, Replacement, VALIDATION_DELAY},
     facts::Facts,
+    words,
 };
 
 use super::{
@@ -251,7 +252,7 @@ impl<'a> PreparedCluster<'a> {
                 format!("it has drifted: {reason}")
             }
             Method::MultiNode | Method::SingleNode => {
-                let pods = super::counted(candidate.pods.len(), "pod");
+                let pods = words::counted(candidate.pods.len(), "pod");
                 format!("its {pods} fit elsewhere for less")
             }
         };

@@ -3,7 +3,7 @@
 use jiff::SignedDuration;
 use model::{HourlyPrice, NodePoolName, PodKey, labels};
 
-use super::{consolidation::SPOT_TYPES_MIN, counted};
+use super::consolidation::SPOT_TYPES_MIN;
 use crate::eviction::Immovable;
 
 /// Why a node is not given up: at all, by one method, or together with others.
@@ -71,7 +71,7 @@ pub enum Objection {
     #[error("room for a CapacityBuffer is kept on it")]
     KeepsRoom,
     /// So many of its pods would need another node.
-    #[error("{} would need another node", counted(*.0, "pod"))]
+    #[error("{} would need another node", model::words::counted(*.0, "pod"))]
     Used(usize),
     /// It is not empty, though moving its pods costs next to nothing.
     #[error("pods run on it, if cheap to move")]
@@ -115,7 +115,7 @@ pub enum Objection {
     #[error("it cannot go together with those that are better to give up")]
     NotTogether,
     /// It cannot go with so many better nodes before it.
-    #[error("together with the {before} nodes before it: {objection}")]
+    #[error("together with the {} nodes before it: {objection}", model::words::many(*.before))]
     Together {
         /// How many nodes there are before it.
         before: usize,
@@ -139,7 +139,7 @@ pub enum Objection {
     #[error("without it {0}")]
     Stuck(Box<Self>),
     /// So many new nodes would be needed, and one is the most.
-    #[error("its pods would need {0} new nodes")]
+    #[error("its pods would need {} new nodes", model::words::many(*.0))]
     ManyNodes(usize),
     /// What would be launched cannot be promised after all: in words.
     #[error("its replacement cannot be launched: {0}")]

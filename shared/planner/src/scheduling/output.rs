@@ -21,6 +21,7 @@ use model::{
     plan::{Placement, Promise, Reason, Unplaced},
     policies::MinValuesPolicy,
     requirement::Value,
+    words,
 };
 
 use metadata::Labels;
@@ -98,7 +99,8 @@ impl Reasons {
 }
 
 fn left_out(pod: &PodKey) -> Unplaced {
-    let text = format!("left for the next plan: one considers {} pods", limits::PODS_PER_PLAN_MAX);
+    let most = words::many(limits::PODS_PER_PLAN_MAX);
+    let text = format!("left for the next plan: one considers {most} pods");
     Unplaced { pod: pod.clone(), reasons: vec![Reason { node_pool: None, text }] }
 }
 
@@ -410,7 +412,7 @@ fn decisions(problem: &Problem<'_>, plan: &Plan) -> Vec<Decision> {
         let pods: usize = promises.iter().map(|promise| promise.claim.pods.len()).sum();
         let prices = promises.iter().map(|promise| promise.price);
         let price = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
-        let (nodes, pods) = (counted(promises.len(), "node"), counted(pods, "pod"));
+        let (nodes, pods) = (words::counted(promises.len(), "node"), words::counted(pods, "pod"));
         let summary = format!("{pool}: {nodes} for {pods}, from ${price} per hour");
         let claims = promises.iter().map(|promise| &promise.claim);
         Decision {
@@ -424,7 +426,3 @@ fn decisions(problem: &Problem<'_>, plan: &Plan) -> Vec<Decision> {
 
 /// Reasons that one decision record keeps.
 const REJECTED_MAX: usize = 20;
-
-fn counted(count: usize, noun: &str) -> String {
-    if count == 1 { format!("1 {noun}") } else { format!("{count} {noun}s") }
-}

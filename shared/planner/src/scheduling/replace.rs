@@ -12,6 +12,7 @@ use model::{
     disruption::Replacement,
     limits::NODES_PER_CLUSTER_MAX,
     plan::{Promise, Reason},
+    words,
 };
 
 use crate::{
@@ -35,7 +36,7 @@ pub(crate) fn promises(
 ) -> Result<Vec<Promise>, String> {
     let claims = problem.facts.ledger.claims.len() + wanted.len();
     if NODES_PER_CLUSTER_MAX < claims {
-        return Err(format!("a cluster has at most {NODES_PER_CLUSTER_MAX} nodes"));
+        return Err(format!("a cluster has at most {} nodes", words::many(NODES_PER_CLUSTER_MAX)));
     }
     let keys: BTreeSet<&PodKey> = wanted.iter().flat_map(|replacement| &replacement.pods).collect();
     let pods = problem.demand.pods.entries();

@@ -7,7 +7,7 @@
 use jiff::{SignedDuration, Timestamp};
 use model::{
     ClaimPhase, DeletionReason, Function, NodeClaim, NodeClaimName, Plan, Pod, Problem,
-    facts::Facts, ledger::Decision, node_pool::NodePool,
+    facts::Facts, ledger::Decision, node_pool::NodePool, words,
 };
 
 use crate::{eviction::eviction_cost, world::World};
@@ -93,8 +93,8 @@ pub fn scaled_down(facts: &Facts) -> Plan {
         if claims.is_empty() {
             continue;
         }
-        let (wanted, nodes) = (pool.replicas.unwrap_or_default(), claims.len());
-        let nodes = if nodes == 1 { "1 node".to_owned() } else { format!("{nodes} nodes") };
+        let nodes = words::counted(claims.len(), "node");
+        let wanted = words::thousands(pool.replicas.unwrap_or_default().into());
         let summary = format!("{}: {nodes} beyond its {wanted} replicas given up", pool.name);
         let given_up =
             |claim: &&NodeClaim| claim.given_up(DeletionReason::Overprovisioned, facts.now);

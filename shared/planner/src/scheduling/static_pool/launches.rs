@@ -16,6 +16,7 @@ use model::{
     limits::NODES_PER_CLUSTER_MAX,
     node_pool::{Limits, NodePool},
     plan::{Promise, Reason},
+    words,
 };
 
 use super::{Replicas, replicas};
@@ -54,7 +55,8 @@ impl Launches {
             let price = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
             let replicas = facts.node_pools.iter().find(|known| known.name == *pool);
             let replicas = replicas.and_then(|pool| pool.replicas).unwrap_or_default();
-            let count = promises.len();
+            let count = words::many(promises.len());
+            let replicas = words::thousands(replicas.into());
             let summary =
                 format!("{pool}: {count} of its {replicas} replicas, from ${price} per hour");
             let claims = promises.iter().map(|promise| &promise.claim);
@@ -80,6 +82,8 @@ pub fn launches(facts: &Facts, known: &KnownTypes) -> Launches {
                 continue;
             }
             Some(Replicas::Limited { missing, nodes_max }) => {
+                let [missing, nodes_max] =
+                    [missing, nodes_max].map(|number| words::thousands(number.into()));
                 format!("{missing} of its replicas are missing, and limits.nodes is {nodes_max}")
             }
             Some(Replicas::Surplus(claims)) => {
@@ -121,7 +125,8 @@ fn from_templates(
         let count = usize::try_from(missing).unwrap_or(usize::MAX).min(room);
         room -= count;
         if u64::try_from(count).unwrap_or(u64::MAX) < missing {
-            let text = format!("a cluster has at most {NODES_PER_CLUSTER_MAX} nodes");
+            let text =
+                format!("a cluster has at most {} nodes", words::many(NODES_PER_CLUSTER_MAX));
             notes.push(note(name, text));
         }
         in_flight.extend(iter::repeat_n(in_flight_claim, count));

@@ -171,6 +171,11 @@ impl Layout<'_> {
     fn below(&self, rows: &[Vec<String>], out: &mut impl Write) -> io::Result<()> {
         let head = self.padded(self.heads.iter().copied());
         writeln!(out, "  {}", self.screen.bold(head.trim_end()))?;
+        let last = self.heads.last().copied().unwrap_or_default();
+        let room = self.screen.columns.map_or(usize::MAX, |columns| columns.saturating_sub(6));
+        for line in wrapped(last, room) {
+            writeln!(out, "      {}", self.screen.bold(&line))?;
+        }
         for row in rows {
             let start = self.padded(row.iter().map(String::as_str));
             writeln!(out, "  {}", start.trim_end())?;
@@ -246,7 +251,7 @@ mod tests {
         );
         assert_eq!(
             table(Some(24)),
-            "  NODES  NODEPOOL\n  1      general\n      default/web ×12,\n        default/db-0\n"
+            "  NODES  NODEPOOL\n      PODS EACH\n  1      general\n      default/web ×12,\n        default/db-0\n"
         );
         for columns in 12..90 {
             let longest = table(Some(columns)).lines().map(|line| line.chars().count()).max();

@@ -11,7 +11,7 @@ use crate::{
     args::{Format, MoreManifests},
     error::Error,
     manifests::{self, BadInput, Depth},
-    output::{count, thousands},
+    output::{count, many},
     screen::Screen,
 };
 
@@ -218,7 +218,7 @@ fn described(validations: &[Comparison]) -> String {
         let _written = writeln!(text, "{node} {word}{colon}{reasons}");
     }
     let drifting = validations.iter().filter(|validation| validation.drifts).count();
-    let drifting = thousands(u128::try_from(drifting).unwrap_or(u128::MAX));
+    let drifting = many(drifting);
     let nodes = count(u64::try_from(validations.len()).unwrap_or(u64::MAX), "node");
     let _written = writeln!(text, "{drifting} of {nodes} would drift");
     text

@@ -2,6 +2,8 @@
 
 use jiff::{SignedDuration, Timestamp};
 
+pub use model::words::{many, thousands};
+
 /// Hours of a month, as AWS reckons.
 pub const HOURS_PER_MONTH: u128 = 730;
 
@@ -44,19 +46,6 @@ pub fn dollars(nanos: u128) -> String {
 pub fn exact_dollars(nanos: u128) -> String {
     let text = format!("{}.{:09}", nanos / 1_000_000_000, nanos % 1_000_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
-}
-
-/// `1234567` as `1,234,567`.
-pub fn thousands(number: u128) -> String {
-    let digits = number.to_string();
-    let mut text = String::new();
-    for (place, digit) in digits.chars().enumerate() {
-        if place > 0 && (digits.len() - place).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }
 
 /// `1 pod`, `2 pods`.

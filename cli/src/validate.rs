@@ -12,7 +12,7 @@ use crate::{
     args::MoreManifests,
     error::Error,
     manifests::{self, Read},
-    output::count,
+    output::{count, thousands},
     screen::Screen,
 };
 
@@ -64,8 +64,10 @@ fn print_kinds(read: &Read, screen: Screen, out: &mut impl Write) -> io::Result<
     for object in read.manifests.iter().flat_map(|manifest| &manifest.objects) {
         *kinds.entry(kind_of(object)).or_default() += 1;
     }
-    let rows: Vec<Vec<String>> =
-        kinds.into_iter().map(|(kind, number)| vec![kind.to_owned(), number.to_string()]).collect();
+    let rows: Vec<Vec<String>> = kinds
+        .into_iter()
+        .map(|(kind, number)| vec![kind.to_owned(), thousands(number.into())])
+        .collect();
     if rows.is_empty() { Ok(()) } else { screen.table(&["KIND", "READ"], &rows, out) }
 }
 

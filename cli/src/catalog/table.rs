@@ -13,7 +13,7 @@ use model::{
 use crate::{
     args::{CatalogArgs, CatalogOrder},
     manifests::BadInput,
-    output::dollars,
+    output::{dollars, many, thousands},
     screen::Screen,
 };
 
@@ -114,9 +114,9 @@ pub(super) fn write(
     let others = match offered - number {
         0 => String::new(),
         1 => "; 1 more has no available offering".to_owned(),
-        nothing => format!("; {nothing} more have no available offering"),
+        nothing => format!("; {} more have no available offering", many(nothing)),
     };
-    screen.text(0, &format!("{} of {number} types{others}", rows.len()), out)
+    screen.text(0, &format!("{} of {} types{others}", many(rows.len()), many(number)), out)
 }
 
 /// As many columns as the window has room for, and those that it has none for.
@@ -179,13 +179,13 @@ fn row(instance_type: &InstanceType) -> Option<Vec<String>> {
     Some(vec![
         instance_type.name.to_string(),
         or_dash(label(labels::ARCH)),
-        format_amount("cpu", capacity.cpu.0),
+        parted(&format_amount("cpu", capacity.cpu.0)),
         gibibytes(capacity.memory.0),
-        capacity.pods.to_string(),
-        format!("{} {}", allocatable.cpu, gibibytes(allocatable.memory.0)),
+        parted(&capacity.pods.to_string()),
+        format!("{} {}", parted(&allocatable.cpu.to_string()), gibibytes(allocatable.memory.0)),
         or_dash(gpu),
         or_dash(label(INSTANCE_NETWORK_BANDWIDTH).map(|megabits| gigabits(&megabits))),
-        or_dash(label(labels::INSTANCE_LOCAL_NVME).map(|size| format!("{size} GB"))),
+        or_dash(label(labels::INSTANCE_LOCAL_NVME).map(|size| format!("{} GB", parted(&size)))),
         of(CapacityType::OnDemand),
         of(CapacityType::Spot),
         dollars(u128::from(price.nanos() / vcpus(instance_type))),
@@ -195,12 +195,19 @@ fn row(instance_type: &InstanceType) -> Option<Vec<String>> {
 const INSTANCE_GPU_NAME: &str = "karpenter.k8s.aws/instance-gpu-name";
 const INSTANCE_NETWORK_BANDWIDTH: &str = "karpenter.k8s.aws/instance-network-bandwidth";
 
+/// A number as people read it, with what stands behind it: `1920` as `1,920`, `63770m` as `63,770m`.
+fn parted(amount: &str) -> String {
+    let end = amount.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(amount.len());
+    let (number, rest) = amount.split_at(end);
+    number.parse().map_or_else(|_| amount.to_owned(), |number| thousands(number) + rest)
+}
+
 /// Bytes as GiB with at most one digit after the point, rounded down.
 fn gibibytes(bytes: u64) -> String {
     let tenths = u128::from(bytes) * 10 / (1 << 30);
     match tenths % 10 {
-        0 => format!("{}Gi", tenths / 10),
-        tenth => format!("{}.{tenth}Gi", tenths / 10),
+        0 => format!("{}Gi", thousands(tenths / 10)),
+        tenth => format!("{}.{tenth}Gi", thousands(tenths / 10)),
     }
 }
 
@@ -209,7 +216,7 @@ fn gigabits(megabits: &str) -> String {
     let Ok(number) = megabits.parse::<u64>() else { return megabits.to_owned() };
     match number % 1_000 / 100 {
         _ if number < 1_000 => format!("{number} Mbit"),
-        0 => format!("{} Gbit", number / 1_000),
-        tenth => format!("{}.{tenth} Gbit", number / 1_000),
+        0 => format!("{} Gbit", thousands((number / 1_000).into())),
+        tenth => format!("{}.{tenth} Gbit", thousands((number / 1_000).into())),
     }
 }

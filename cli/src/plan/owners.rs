@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 
 use model::{Pod, PodKey};
 
-use crate::workloads::deployment_of;
+use crate::{
+    output::{many, thousands},
+    workloads::deployment_of,
+};
 
 /// Workloads that a line names.
 const GROUPS_SHOWN: usize = 6;
@@ -28,11 +31,11 @@ impl<'a> Owners<'a> {
         let more = groups.len().saturating_sub(GROUPS_SHOWN);
         let shown = groups.into_iter().take(GROUPS_SHOWN).map(|(name, number)| match number {
             1 => name,
-            number => format!("{name} ×{number}"),
+            number => format!("{name} ×{}", thousands(number.into())),
         });
         let mut shown: Vec<String> = shown.collect();
         if more > 0 {
-            shown.push(format!("{more} more workloads"));
+            shown.push(format!("{} more workloads", many(more)));
         }
         shown.join(", ")
     }

@@ -16,7 +16,7 @@ use model::{
 
 use super::{Planned, Remarks, owners::Owners, pods, rounds::Round};
 use crate::{
-    output::{HOURS_PER_MONTH, count, dollars},
+    output::{HOURS_PER_MONTH, count, dollars, many, thousands},
     screen::Screen,
 };
 
@@ -122,12 +122,12 @@ impl Page<'_> {
             let (pool, cheapest, price, types, pods) = key;
             let price = u128::from(*price);
             vec![
-                alike.get(key).copied().unwrap_or_default().to_string(),
+                thousands(alike.get(key).copied().unwrap_or_default().into()),
                 pool.clone(),
                 cheapest.clone(),
                 dollars(price),
                 dollars(price * HOURS_PER_MONTH),
-                types.to_string(),
+                many(*types),
                 pods.clone(),
             ]
         });

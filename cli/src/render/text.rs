@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use super::{Rendered, compare::Change, json};
 use crate::{
-    output::{count, thousands},
+    output::{count, many},
     screen::Screen,
 };
 
@@ -77,8 +77,7 @@ fn write_whole(
     for (key, value) in &data.tags {
         screen.text(2, &format!("tag {key}={value}"), out)?;
     }
-    let bytes = u128::try_from(data.user_data.len()).unwrap_or(u128::MAX);
-    screen.text(2, &format!("user data, {} bytes:", thousands(bytes)), out)?;
+    screen.text(2, &format!("user data, {} bytes:", many(data.user_data.len())), out)?;
     // As it is: what is folded is another text.
     for line in data.user_data.lines() {
         let line = format!("    {line}");
@@ -142,7 +141,7 @@ pub(super) fn difference(
             [] => change.path.clone(),
             [one] => format!("{one}: {}", rest(change)),
             [first, .., last] => {
-                format!("{} instance types ({first} … {last}): {}", types.len(), rest(change))
+                format!("{} instance types ({first} … {last}): {}", many(types.len()), rest(change))
             }
         };
         let text = match (change.old.as_deref(), change.new.as_deref()) {

@@ -15,7 +15,7 @@ use simulator::{Sim, Summary};
 
 use super::timeline;
 use crate::{
-    output::{count, dollars, elapsed, seconds},
+    output::{count, dollars, elapsed, many, seconds, thousands},
     screen::Screen,
 };
 
@@ -72,24 +72,23 @@ pub(crate) fn print(
     let waits =
         |percent| summary.pending_percentile(percent).map_or_else(|| "-".to_owned(), seconds);
     let nodes: u64 = summary.nodes_by_type.values().map(|count| u64::from(*count)).sum();
-    let types: Vec<String> =
-        summary.nodes_by_type.iter().map(|(name, count)| format!("{count} {name}")).collect();
+    let types: Vec<String> = summary
+        .nodes_by_type
+        .iter()
+        .map(|(name, count)| format!("{} {name}", thousands((*count).into())))
+        .collect();
     let types = if types.is_empty() { String::new() } else { format!(": {}", types.join(", ")) };
+    let figures = [summary.pods_placed, summary.evictions, summary.pods_lost];
+    let [placed, evictions, lost] = figures.map(|number| thousands(number.into()));
     let launched: u64 = summary.launched.values().map(|count| u64::from(*count)).sum();
     let rows = [
-        (
-            "pods placed",
-            format!("{} (pending p50 {}, p99 {})", summary.pods_placed, waits(50), waits(99)),
-        ),
-        ("pods unplaced", unplaced.len().to_string()),
-        ("nodes now", format!("{nodes}{types}")),
+        ("pods placed", format!("{placed} (pending p50 {}, p99 {})", waits(50), waits(99))),
+        ("pods unplaced", many(unplaced.len())),
+        ("nodes now", format!("{}{types}", thousands(nodes.into()))),
         ("launched in all", count(launched, "instance")),
         ("price now", format!("{} an hour", dollars(summary.price_now.nanos().into()))),
         ("spent", dollars(summary.spent_nanos)),
-        (
-            "evictions",
-            format!("{} ({} lost with their node)", summary.evictions, summary.pods_lost),
-        ),
+        ("evictions", format!("{evictions} ({lost} lost with their node)")),
     ];
     for (name, value) in rows {
         screen.text(2, &format!("{name:<16} {value}"), out)?;
@@ -117,7 +116,7 @@ fn unplaced_lines(unplaced: &BTreeMap<PodKey, Vec<Reason>>) -> Vec<String> {
         .collect();
     let line = |(workload, reasons, number): (String, String, u64)| match number {
         1 => format!("{workload}: {reasons}"),
-        number => format!("{workload} ×{number}: {reasons}"),
+        number => format!("{workload} ×{}: {reasons}", thousands(number.into())),
     };
     timeline::unplaced(&pods).into_iter().map(line).collect()
 }

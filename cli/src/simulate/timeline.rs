@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use simulator::{Happening, TimelineEvent};
 
 use crate::{
-    output::{count, elapsed, thousands},
+    output::{count, elapsed, many, thousands},
     workloads::workload_of,
 };
 
@@ -148,7 +148,11 @@ impl Timeline {
             for (workload, reasons, number) in unplaced(&plan.unplaced) {
                 let text = format!("no place for {workload}: {reasons}");
                 if self.shown.insert(text) {
-                    let pods = if number > 1 { format!(" ×{number}") } else { String::new() };
+                    let pods = if number > 1 {
+                        format!(" ×{}", thousands(number.into()))
+                    } else {
+                        String::new()
+                    };
                     let text = format!("no place for {workload}{pods}: {reasons}");
                     lines.push(line("PodUnplaced", text));
                 }
@@ -192,7 +196,7 @@ fn staying<'a>(rejecteds: impl Iterator<Item = &'a Rejected>) -> impl Iterator<I
         by_reason.entry(&rejected.why).or_default().extend(rejected.what.as_deref());
     }
     by_reason.into_iter().map(|(why, nodes)| match nodes.as_slice() {
-        [first, _, ..] => format!("{} nodes stay ({first}, …): {why}", nodes.len()),
+        [first, _, ..] => format!("{} nodes stay ({first}, …): {why}", many(nodes.len())),
         [node] => format!("{node} stays: {why}"),
         [] => why.to_owned(),
     })

@@ -236,3 +236,37 @@ fn w10_an_unreachable_cluster_is_said_in_one_line() {
          did you specify the right host or port?\n"
     );
 }
+
+/// Numbers of four digits and more that stand by themselves.
+fn unparted(text: &str) -> Vec<&str> {
+    let is_mark = |letter: char| !letter.is_alphanumeric() && letter != ',' && letter != '.';
+    let words = text.split_whitespace().map(|word| word.trim_matches(is_mark));
+    let is_number = |word: &&str| word.bytes().all(|letter| letter.is_ascii_digit());
+    words.filter(is_number).filter(|word| word.len() > 3).collect()
+}
+
+#[test]
+fn w1_numbers_of_thousands_are_parted_for_people_and_as_they_are_in_json() {
+    let one_type = "- {key: node.kubernetes.io/instance-type, operator: In, values: [m7i.large]}";
+    let pool = format!("{POOL}      {one_type}\n");
+    let web = deployment("web", 2_400);
+    let huge = deployment("huge", 1_100).replace("800m", "90");
+    let all = [CLASS, &pool, &web, &huge].join("---\n");
+    let folder = folder("w1-thousands", &[("all.yaml", &all)]);
+    let calls = [
+        ("plan all.yaml", &["  1,200  general", "default/huge ×1,100"][..]),
+        (
+            "simulate all.yaml --duration 30s",
+            &["1,200 nodes for 2,400 pods", "pods unplaced    3,500", "default/huge ×1,100"],
+        ),
+        ("catalog --sort name", &["of 1,3", "1,420.7Gi", "GB"]),
+        ("validate all.yaml", &["nothing is wrong"]),
+    ];
+    for (words, said) in calls {
+        let answer = run(&folder, words);
+        answer.says(said);
+        assert_eq!(unparted(&answer.out), Vec::<&str>::new(), "{words}");
+    }
+    let json = run(&folder, "plan all.yaml -o json").json();
+    assert_eq!(json["totals"]["nodes"], 1_200);
+}

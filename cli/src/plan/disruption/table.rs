@@ -20,7 +20,7 @@ use planner::{
 
 use super::Found;
 use crate::{
-    output::{HOURS_PER_MONTH, count, dollars},
+    output::{HOURS_PER_MONTH, count, dollars, many},
     screen::Screen,
 };
 
@@ -68,7 +68,7 @@ fn headline(outlook: &Outlook) -> String {
     let going = counted(proposal.nodes().count(), "node");
     let coming = match proposal.command.replacements.len() {
         0 => String::new(),
-        number => format!(" and {number} come"),
+        number => format!(" and {} come", many(number)),
     };
     format!("{going} would go{coming}, by {method}: {}", worth(proposal))
 }
@@ -132,7 +132,7 @@ fn show_staying(found: &Found<'_>, screen: Screen, out: &mut impl Write) -> io::
         let named: Vec<&str> = nodes.iter().take(NODES_SHOWN).copied().collect();
         let more = match nodes.len().saturating_sub(NODES_SHOWN) {
             0 => String::new(),
-            more => format!(" and {more} more"),
+            more => format!(" and {} more", many(more)),
         };
         screen.text(2, &format!("{}{more}", named.join(", ")), out)?;
         for reason in
@@ -202,7 +202,7 @@ fn in_words(replacement: &Replacement) -> String {
         (replacement.instance_types.iter().take(TYPES_SHOWN), &replacement.instance_types);
     let mut names: Vec<String> = shown.map(ToString::to_string).collect();
     if TYPES_SHOWN < instance_types.len() {
-        names.push(format!("{} more", instance_types.len() - TYPES_SHOWN));
+        names.push(format!("{} more", many(instance_types.len() - TYPES_SHOWN)));
     }
     let price = dollars(price.nanos().into());
     format!("one node of {pool} ({}): {key} at {price}/h or dearer", names.join(", "))

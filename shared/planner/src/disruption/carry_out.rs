@@ -160,7 +160,7 @@ fn decision(facts: &Facts, reason: DisruptionReason, answer: &Answer) -> Decisio
     rejected.extend(error.map(|error| Rejected { what: None, why: error.to_string() }));
     let unreached = answer.notes.values().filter(|why| !is_reached(why)).count();
     if 0 < unreached {
-        let nodes = super::counted(unreached, "node");
+        let nodes = words::counted(unreached, "node");
         let why = format!("{nodes} not reached: one look simulates only so much");
         rejected.insert(0, Rejected { what: None, why });
     }

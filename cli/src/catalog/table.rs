@@ -179,10 +179,10 @@ fn row(instance_type: &InstanceType) -> Option<Vec<String>> {
     Some(vec![
         instance_type.name.to_string(),
         or_dash(label(labels::ARCH)),
-        parted(&format_amount("cpu", capacity.cpu.0)),
+        format_amount("cpu", capacity.cpu.0),
         gibibytes(capacity.memory.0),
         parted(&capacity.pods.to_string()),
-        format!("{} {}", parted(&allocatable.cpu.to_string()), gibibytes(allocatable.memory.0)),
+        format!("{} {}", allocatable.cpu, gibibytes(allocatable.memory.0)),
         or_dash(gpu),
         or_dash(label(INSTANCE_NETWORK_BANDWIDTH).map(|megabits| gigabits(&megabits))),
         or_dash(label(labels::INSTANCE_LOCAL_NVME).map(|size| format!("{} GB", parted(&size)))),
@@ -195,11 +195,9 @@ fn row(instance_type: &InstanceType) -> Option<Vec<String>> {
 const INSTANCE_GPU_NAME: &str = "karpenter.k8s.aws/instance-gpu-name";
 const INSTANCE_NETWORK_BANDWIDTH: &str = "karpenter.k8s.aws/instance-network-bandwidth";
 
-/// A number as people read it, with what stands behind it: `1920` as `1,920`, `63770m` as `63,770m`.
+/// A whole number as people read it: `1920` as `1,920`.
 fn parted(amount: &str) -> String {
-    let end = amount.find(|letter: char| !letter.is_ascii_digit()).unwrap_or(amount.len());
-    let (number, rest) = amount.split_at(end);
-    number.parse().map_or_else(|_| amount.to_owned(), |number| thousands(number) + rest)
+    amount.parse().map_or_else(|_| amount.to_owned(), thousands)
 }
 
 /// Bytes as GiB with at most one digit after the point, rounded down.

@@ -46,7 +46,7 @@ fn check(name: &str, event: &Value) {
             for body in bodies(event) {
                 let event =
                     wire::event::interruption(body).unwrap_or_else(|e| panic!("{name}: {e}"));
-                assert!(matches!(event, Event::Interruption(_)), "{name}: {event:?}");
+                assert!(matches!(event, Event::Interruptions(_)), "{name}: {event:?}");
             }
         }
         (_, "schedule") => {

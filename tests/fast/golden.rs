@@ -169,13 +169,14 @@ fn meaning(name: &str, event: &Value) -> Vec<String> {
         bodies().map(|body| in_short(&message(body))).collect()
     } else if name.starts_with("interrupt-") {
         let kind = |body| match wire::event::interruption(body).expect("an event") {
-            Event::Interruption(interruption) => interruption.kind,
+            Event::Interruptions(several) => several.first().expect("an instance").kind,
             Event::Ignored { what } => panic!("{name}: ignored: {what}"),
         };
         let shown = |kind| match kind {
             InterruptionKind::SpotInterruption => "spot",
             InterruptionKind::InstanceEnding => "ending",
             InterruptionKind::ReservationInterruption => "reservation",
+            InterruptionKind::ScheduledChange => "scheduled change",
         };
         bodies().map(|body| shown(kind(body)).to_owned()).collect()
     } else {

@@ -10,8 +10,8 @@ async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
     let ports =
         InterruptPorts::<Platform> { ledger: &platform.ledger(), mailbox: &platform.mailbox() };
-    let handle = async |interruptions: Vec<Interruption>, at: &Invocation| {
-        let report = handlers::interrupt(&ports, &interruptions, at).await?;
+    let handle = async |interruptions: Vec<Vec<Interruption>>, at: &Invocation| {
+        let report = handlers::interrupt(&ports, &interruptions.concat(), at).await?;
         bootstrap::log_report(&report);
         Ok(())
     };

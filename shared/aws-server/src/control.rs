@@ -53,16 +53,28 @@ fn events(server: &AwsServer, from: usize) -> Vec<Value> {
                     "EC2 Capacity Reservation Instance Interruption Warning",
                     json!({ "instance-id": instance, "instance-action": "terminate" }),
                 ),
+                InterruptionKind::ScheduledChange => (
+                    "AWS Health Event",
+                    json!({
+                        "service": "EC2",
+                        "eventTypeCategory": "scheduledChange",
+                        "eventTypeCode": "AWS_EC2_INSTANCE_RETIREMENT_SCHEDULED",
+                        "statusCode": "upcoming",
+                        "affectedEntities": [{ "entityValue": instance }],
+                    }),
+                ),
                 InterruptionKind::InstanceEnding => (
                     "EC2 Instance State-change Notification",
                     json!({ "instance-id": instance, "state": "shutting-down" }),
                 ),
             };
+            let is_health = event.kind == InterruptionKind::ScheduledChange;
+            let source = if is_health { "aws.health" } else { "aws.ec2" };
             json!({
                 "version": "0",
                 "id": format!("event-{}", from + index),
                 "detail-type": kind,
-                "source": "aws.ec2",
+                "source": source,
                 "account": "123456789012",
                 "time": event.at.to_string(),
                 "region": "us-west-2",

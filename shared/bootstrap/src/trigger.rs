@@ -20,7 +20,7 @@ pub trait Trigger {
 
 impl Trigger for () {}
 
-impl Trigger for Interruption {}
+impl Trigger for Vec<Interruption> {}
 
 impl Trigger for Signal {
     fn is_beat(&self) -> bool {
@@ -49,11 +49,11 @@ pub fn provision(environment: &Environment, source: &Source) -> Result<Option<Si
 }
 
 /// For `interrupt`: what EventBridge puts into its queue.
-pub fn interrupt(_: &Environment, source: &Source) -> Result<Option<Interruption>, Failure> {
+pub fn interrupt(_: &Environment, source: &Source) -> Result<Option<Vec<Interruption>>, Failure> {
     match source {
         Source::Message(text) => {
             match wire::event::interruption(text).map_err(Failure::malformed)? {
-                Event::Interruption(interruption) => Ok(Some(interruption)),
+                Event::Interruptions(interruptions) => Ok(Some(interruptions)),
                 Event::Ignored { what } => {
                     tracing::info!(what, "event ignored");
                     Ok(None)

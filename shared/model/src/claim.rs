@@ -1,5 +1,7 @@
 //! NodeClaims: what was promised, what became of it. The table's record is the truth.
 
+mod message;
+
 use std::{collections::BTreeMap, fmt, sync::Arc};
 
 use jiff::{SignedDuration, Timestamp};
@@ -10,6 +12,8 @@ use crate::{
     Requirement, Requirements, Resources, Taint, Zone, disruption::DisruptionReason, labels,
     ledger::PROMISED_VERSION,
 };
+
+pub use message::ClaimMessage;
 
 /// Where a claim is in its life. Only forward, from any phase to `Deleting`, from there to gone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -63,6 +67,8 @@ pub enum DeletionReason {
     InstanceEnded,
     /// Its capacity reservation ends, or takes its instance back.
     ReservationEnding,
+    /// AWS announced a change of the instance, such as its retirement.
+    InstanceUnhealthy,
     /// It is older than its `expireAfter`.
     Expired,
     /// Somebody deletes its node.
@@ -81,10 +87,11 @@ pub enum DeletionReason {
 
 impl DeletionReason {
     /// All that this release gives.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::SpotInterrupted,
         Self::InstanceEnded,
         Self::ReservationEnding,
+        Self::InstanceUnhealthy,
         Self::Expired,
         Self::NodeDeleted,
         Self::NodeClaimDeleted,
@@ -102,6 +109,7 @@ impl DeletionReason {
             Self::SpotInterrupted => "SpotInterrupted",
             Self::InstanceEnded => "InstanceEnded",
             Self::ReservationEnding => "CapacityReservationEnding",
+            Self::InstanceUnhealthy => "InstanceUnhealthy",
             Self::Expired => "Expired",
             Self::NodeDeleted => "NodeDeleted",
             Self::NodeClaimDeleted => "NodeClaimDeleted",
@@ -189,54 +197,6 @@ pub struct ClaimConditions {
     pub drained_since: Option<Timestamp>,
     /// Since when condition `InstanceTerminating` is true: EC2 was told to terminate the instance.
     pub instance_terminating_since: Option<Timestamp>,
-}
-
-/// Why a claim is not further.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ClaimMessage {
-    /// The reason of the condition that it waits for; `None` where it waits for none.
-    pub reason: Option<ConditionReason>,
-    /// What people read.
-    pub text: String,
-}
-
-impl ClaimMessage {
-    /// What a claim can wait for once its instance runs.
-    ///
-    /// Karpenter: `pkg/controllers/nodeclaim/lifecycle/{registration,initialization}.go`.
-    const REASONS: [ConditionReason; 6] = [
-        ConditionReason::KnownEphemeralTaintsExist,
-        ConditionReason::MultipleNodesFound,
-        ConditionReason::NodeNotFound,
-        ConditionReason::NodeNotReady,
-        ConditionReason::ResourceNotRegistered,
-        ConditionReason::StartupTaintsExist,
-    ];
-
-    /// Reads what [`ClaimMessage`]'s `Display` wrote, which is how it is stored.
-    pub fn parse(stored: &str) -> Self {
-        let told = stored.split_once(": ").and_then(|(reason, text)| {
-            let reason = Self::REASONS.into_iter().find(|known| known.as_str() == reason)?;
-            Some(Self { reason: Some(reason), text: text.to_owned() })
-        });
-        told.unwrap_or_else(|| stored.into())
-    }
-}
-
-impl From<&str> for ClaimMessage {
-    fn from(text: &str) -> Self {
-        Self { reason: None, text: text.to_owned() }
-    }
-}
-
-impl fmt::Display for ClaimMessage {
-    /// `NodeNotReady: its node is not ready`
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match &self.reason {
-            Some(reason) => write!(f, "{reason}: {}", self.text),
-            None => f.write_str(&self.text),
-        }
-    }
 }
 
 /// The NodeClaim object by which a cluster shows a claim.

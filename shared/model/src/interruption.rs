@@ -16,6 +16,8 @@ pub enum InterruptionKind {
     SpotInterruption,
     /// The capacity reservation of the instance ends, or takes it back.
     ReservationInterruption,
+    /// AWS will change something about the instance, such as retire it or its host.
+    ScheduledChange,
     /// The instance is stopping, stopped, shutting down or terminated.
     InstanceEnding,
 }

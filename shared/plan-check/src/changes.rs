@@ -55,6 +55,7 @@ pub(crate) fn check(world: &World<'_>, plan: &Plan, violations: &mut Vec<Violati
             }
             DeletionReason::SpotInterrupted
             | DeletionReason::ReservationEnding
+            | DeletionReason::InstanceUnhealthy
             | DeletionReason::InstanceEnded
             | DeletionReason::NotRegistered
             | DeletionReason::NotUnderstood => None,

@@ -364,6 +364,13 @@ impl World {
         self.at(ends_at, Event::SpotReclaims(instance));
     }
 
+    /// AWS announces that an instance will be changed. Nothing happens to it yet.
+    pub(crate) fn announce_change(&mut self, target: &SpotTarget) {
+        if let Some(instance) = self.chosen(target, InstanceRecord::is_live) {
+            self.announce_interruption(InterruptionKind::ScheduledChange, &instance);
+        }
+    }
+
     /// Somebody terminates an instance.
     pub(crate) fn terminate_one(&mut self, target: &SpotTarget) {
         if let Some(instance) = self.chosen(target, InstanceRecord::is_live) {

@@ -3,6 +3,7 @@
 //! Karpenter's AWS provider: `pkg/controllers/interruption`. What is malformed is an error and ends
 //! in the dead-letter queue; what is well-formed and not handled is ignored and says why.
 
+use jiff::Timestamp;
 use model::{
     InstanceId,
     interruption::{Interruption, InterruptionKind},
@@ -12,8 +13,8 @@ use serde_json::Value;
 /// What an event means.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Event {
-    /// An instance is taken away, or is ending.
-    Interruption(Interruption),
+    /// Instances are taken away, are ending, or will be changed.
+    Interruptions(Vec<Interruption>),
     /// Well-formed, and nothing is done about it.
     Ignored {
         /// What it is and why, in words.
@@ -31,6 +32,7 @@ pub struct Error(pub String);
 /// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html>
 /// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instance-state-changes.html>
 /// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/capacity-blocks-monitor.html>
+/// <https://docs.aws.amazon.com/health/latest/ug/aws-health-events-eventbridge-schema.html>
 pub fn interruption(body: &str) -> Result<Event, Error> {
     let event = parse(body)?;
     let version = text(&event, "version")?;
@@ -56,8 +58,8 @@ pub fn interruption(body: &str) -> Result<Event, Error> {
         ("aws.ec2", "EC2 Capacity Reservation Instance Interruption Warning") => {
             interrupted(&event, InterruptionKind::ReservationInterruption)
         }
-        ("aws.ec2", "EC2 Instance Rebalance Recommendation")
-        | ("aws.health", "AWS Health Event") => {
+        ("aws.health", "AWS Health Event") => scheduled_change(&event),
+        ("aws.ec2", "EC2 Instance Rebalance Recommendation") => {
             Ok(ignored(format!("not supported yet: {detail_type}")))
         }
         (source, detail_type) => {
@@ -94,9 +96,36 @@ fn ignored(what: String) -> Event {
 }
 
 fn interrupted(event: &Value, kind: InterruptionKind) -> Result<Event, Error> {
+    let at = time(event)?;
+    Ok(Event::Interruptions(vec![Interruption { kind, instance: instance(event)?, at }]))
+}
+
+/// Changes that AWS Health announces of instances. What is not about instances of EC2, announces nothing
+/// or is over already concerns nobody here.
+fn scheduled_change(event: &Value) -> Result<Event, Error> {
+    let (at, detail) = (time(event)?, detail(event)?);
+    let category = text(detail, "eventTypeCategory").map_err(in_detail)?;
+    let service = text(detail, "service").map_err(in_detail)?;
+    let is_over = detail.get("statusCode").and_then(Value::as_str) == Some("closed");
+    if service != "EC2" || category != "scheduledChange" || is_over {
+        let over = if is_over { ", closed" } else { "" };
+        return Ok(ignored(format!("AWS Health Event: {category} of {service}{over}")));
+    }
+    let entities = detail.get("affectedEntities").and_then(Value::as_array);
+    let names = entities.into_iter().flatten().filter_map(|entity| entity.get("entityValue"));
+    let ids = names.filter_map(|name| InstanceId::new(name.as_str()?).ok());
+    let kind = InterruptionKind::ScheduledChange;
+    let interruptions: Vec<Interruption> =
+        ids.map(|instance| Interruption { kind, instance, at }).collect();
+    if interruptions.is_empty() {
+        return Ok(ignored("AWS Health Event: it names no instance".to_owned()));
+    }
+    Ok(Event::Interruptions(interruptions))
+}
+
+fn time(event: &Value) -> Result<Timestamp, Error> {
     let time = text(event, "time")?;
-    let at = time.parse().map_err(|_| Error(format!("time: `{time}` is not a time")))?;
-    Ok(Event::Interruption(Interruption { kind, instance: instance(event)?, at }))
+    time.parse().map_err(|_| Error(format!("time: `{time}` is not a time")))
 }
 
 fn instance(event: &Value) -> Result<InstanceId, Error> {
@@ -139,7 +168,11 @@ mod tests {
     #[track_caller]
     fn check(body: &str, expected: &Expect) {
         let shown = match interruption(body) {
-            Ok(Event::Interruption(i)) => format!("{:?} of {} at {}", i.kind, i.instance, i.at),
+            Ok(Event::Interruptions(several)) => {
+                let shown =
+                    several.iter().map(|i| format!("{:?} of {} at {}", i.kind, i.instance, i.at));
+                shown.collect::<Vec<_>>().join("; ")
+            }
             Ok(Event::Ignored { what }) => format!("ignored: {what}"),
             Err(error) => error.to_string(),
         };
@@ -193,13 +226,40 @@ mod tests {
             &expect!["ignored: not supported yet: EC2 Instance Rebalance Recommendation"],
         );
         check(
-            &event("aws.health", "AWS Health Event", "{}"),
-            &expect!["ignored: not supported yet: AWS Health Event"],
-        );
-        check(
             &event("aws.s3", "Object Created", "{}"),
             &expect!["ignored: unknown kind of event: Object Created of aws.s3"],
         );
+    }
+
+    #[test]
+    fn a_scheduled_change_names_each_of_its_instances() {
+        let about = |detail: &str| event("aws.health", "AWS Health Event", detail);
+        check(
+            &about(
+                r#"{"service":"EC2","eventTypeCategory":"scheduledChange","statusCode":"upcoming",
+                    "affectedEntities":[{"entityValue":"i-0a1b"},{"entityValue":"vol-1"},
+                    {"entityValue":"i-0c2d"},{}]}"#,
+            ),
+            &expect![
+                "ScheduledChange of i-0a1b at 2026-11-21T12:00:00Z; ScheduledChange of i-0c2d at 2026-11-21T12:00:00Z"
+            ],
+        );
+        check(
+            &about(
+                r#"{"service":"EC2","eventTypeCategory":"scheduledChange","statusCode":"closed",
+                    "affectedEntities":[{"entityValue":"i-0a1b"}]}"#,
+            ),
+            &expect!["ignored: AWS Health Event: scheduledChange of EC2, closed"],
+        );
+        check(
+            &about(r#"{"service":"RDS","eventTypeCategory":"issue"}"#),
+            &expect!["ignored: AWS Health Event: issue of RDS"],
+        );
+        check(
+            &about(r#"{"service":"EC2","eventTypeCategory":"scheduledChange"}"#),
+            &expect!["ignored: AWS Health Event: it names no instance"],
+        );
+        check(&about("{}"), &expect!["event: detail.eventTypeCategory: a text is required"]);
     }
 
     #[test]

@@ -56,6 +56,27 @@ fn a_spot_node_is_replaced_before_its_notice_ends() {
 }
 
 #[test]
+fn a_node_whose_instance_aws_will_change_is_replaced_in_order() {
+    let change = Action::AnnounceChange(SpotTarget::Oldest);
+    let sim = play(WorldSettings::default(), vec![(5, change)], 20);
+    let timeline = sim.timeline(0);
+    let given_up = timeline.iter().filter_map(|event| match &event.happening {
+        Happening::ClaimGivenUp { reason: DeletionReason::InstanceUnhealthy, .. } => Some(event.at),
+        _ => None,
+    });
+    let given_up: Vec<_> = given_up.collect();
+    assert_eq!(given_up.len(), 1, "once, whatever is announced of what is given up already");
+    let replaced = timeline.iter().any(|event| {
+        event.at > given_up[0] && matches!(event.happening, Happening::InstanceLaunched { .. })
+    });
+    assert!(replaced);
+    // Nothing was taken by force: every pod went by an eviction, and runs again.
+    let summary = sim.summary();
+    assert_eq!((summary.pods_lost, summary.pods_waiting), (0, 0));
+    assert!(summary.evictions > 0);
+}
+
+#[test]
 fn what_must_not_be_disrupted_leaves_a_spot_node_in_order_before_it_is_taken() {
     let protected = MANIFESTS.replace(
         "metadata: {labels: {app: ",

@@ -39,6 +39,7 @@ pub fn interrupt(
         let reason = match first.kind {
             InterruptionKind::SpotInterruption => DeletionReason::SpotInterrupted,
             InterruptionKind::ReservationInterruption => DeletionReason::ReservationEnding,
+            InterruptionKind::ScheduledChange => DeletionReason::InstanceUnhealthy,
             InterruptionKind::InstanceEnding => DeletionReason::InstanceEnded,
         };
         plan.decisions.push(decision(claim, first, now));
@@ -58,7 +59,9 @@ fn taken_at(interruption: &Interruption, now: Timestamp) -> Option<Timestamp> {
         InterruptionKind::SpotInterruption => {
             interruption.at.checked_add(SPOT_NOTICE).ok().map(|at| at.max(now))
         }
-        InterruptionKind::ReservationInterruption | InterruptionKind::InstanceEnding => None,
+        InterruptionKind::ReservationInterruption
+        | InterruptionKind::ScheduledChange
+        | InterruptionKind::InstanceEnding => None,
     }
 }
 
@@ -67,7 +70,7 @@ fn takes_capacity(interruption: &Interruption, claim: &NodeClaim) -> bool {
     match interruption.kind {
         InterruptionKind::SpotInterruption => true,
         InterruptionKind::ReservationInterruption => claim.is_reserved(),
-        InterruptionKind::InstanceEnding => false,
+        InterruptionKind::ScheduledChange | InterruptionKind::InstanceEnding => false,
     }
 }
 
@@ -82,6 +85,7 @@ fn decision(claim: &NodeClaim, interruption: &Interruption, now: Timestamp) -> D
         InterruptionKind::ReservationInterruption => {
             "its capacity reservation ends, or takes its instance back"
         }
+        InterruptionKind::ScheduledChange => "AWS announces a change of its instance",
         InterruptionKind::InstanceEnding => "its instance is ending or has ended",
     };
     let (name, instance) = (&claim.name, &interruption.instance);

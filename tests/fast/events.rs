@@ -71,10 +71,9 @@ fn a_sample_that_was_tampered_with_is_refused() {
             event.to_string().replace("i-0", "x-0").replace("\\\"kind\\\":", "\\\"kin\\\":");
         let tampered: Value = serde_json::from_str(&tampered).expect("still JSON");
         if name.starts_with("interrupt-") {
-            assert!(
-                bodies(&tampered).iter().all(|body| wire::event::interruption(body).is_err()),
-                "{name}"
-            );
+            let is_read =
+                |body| matches!(wire::event::interruption(body), Ok(Event::Interruptions(_)));
+            assert!(!bodies(&tampered).into_iter().any(is_read), "{name}");
         }
         if name.ends_with("-queue") {
             assert!(

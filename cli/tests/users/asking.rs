@@ -251,8 +251,8 @@ fn w1_numbers_of_thousands_are_parted_for_people_and_as_they_are_in_json() {
     let pool = format!("{POOL}      {one_type}\n");
     let web = deployment("web", 2_400);
     let huge = deployment("huge", 1_100).replace("800m", "90");
-    let all = [CLASS, &pool, &web, &huge].join("---\n");
-    let folder = folder("w1-thousands", &[("all.yaml", &all)]);
+    let manifests = [CLASS, &pool, &web, &huge].join("---\n");
+    let folder = folder("w1-thousands", &[("all.yaml", &manifests)]);
     let calls = [
         ("plan all.yaml", &["  1,200  general", "default/huge ×1,100"][..]),
         (

@@ -58,8 +58,8 @@ fn a_look_says_how_many_nodes_it_did_not_reach() {
     facts.pods = ["a", "b", "c"].map(|node| app(node, node, "cpu=1800m")).into();
     let options = Options { work: 1, ..Options::deployed() };
     let told = |facts: &Facts, reason, options: &Options| {
-        let found = look(facts, reason, options);
-        (texts(&found.decision.unwrap().rejected), found.unseen.len())
+        let Found { decision, unseen, .. } = look(facts, reason, options);
+        (texts(&decision.unwrap().rejected), unseen.len())
     };
     let (rejected, unseen) = told(&facts, DisruptionReason::Underutilized, &options);
     assert_eq!(rejected[0], "2 nodes not reached: one look simulates only so much");

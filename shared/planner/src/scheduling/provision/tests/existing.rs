@@ -251,9 +251,9 @@ fn k8_what_runs_on_a_starting_node_without_a_label_of_its_type_takes_room() {
 fn k7_room_is_kept_for_a_daemon_that_comes_in_spite_of_a_soft_taint() {
     let mut facts = facts(vec![pending("a", spec("cpu=1"))]);
     facts.node_pools[0].template.taints = vec![taint("slow:PreferNoSchedule")];
-    let mut own = node("own", "cpu=2 memory=4Gi pods=10");
-    own.taints = vec![taint("slow:PreferNoSchedule")];
-    add_node(&mut facts, own);
+    let mut tainted = node("own", "cpu=2 memory=4Gi pods=10");
+    tainted.taints = vec![taint("slow:PreferNoSchedule")];
+    add_node(&mut facts, tainted);
     check(&facts, &["own: a"]);
     facts.daemon_sets = vec![daemon_set("logs", spec("cpu=1500m"))];
     assert!(provision(&facts).placements.is_empty());

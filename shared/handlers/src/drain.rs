@@ -32,8 +32,7 @@ use crate::{
 
 /// Claims that are visited at the same time.
 const AT_ONCE: usize = 16;
-/// Between two passes over more claims than are asked about one by one: they list everything, and whatever is
-/// drained meanwhile is terminated by one request.
+/// Between two passes over many claims: whatever is drained meanwhile is terminated by one request.
 const MANY_APART: SignedDuration = SignedDuration::from_secs(5);
 /// Between two requests to terminate instances: what is drained meanwhile shares one.
 ///
@@ -128,7 +127,7 @@ async fn pass<A: Adapters>(
     let waiting = deleting.iter().filter_map(|claim| Some(claim.retry?.not_before));
     let waiting = waiting.filter(|not_before| at.now < *not_before).min();
     let due: Vec<&NodeClaim> = deleting.into_iter().filter(|claim| claim.is_due(at.now)).collect();
-    let observed = Observed::look(ports, &due, at).await?;
+    let observed = Observed::look(ports, &due, snapshot.claims.len(), at).await?;
     let (visited, rest_at) = each(due, AT_ONCE, ports.clock, at, async |claim| {
         visit(ports, claim, &observed, last, at).await
     })

@@ -1,7 +1,7 @@
 //! What a pass of `drain` sees of instances, nodes and pods, once for all claims.
 //!
-//! For few claims their nodes and the pods on them are asked for one by one; for many, one list of each
-//! is cheaper.
+//! For few claims their nodes and the pods on them are asked for one by one; for many of a cluster, one
+//! list of each is cheaper.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,8 +19,11 @@ use ports::{
 use super::DrainPorts;
 use crate::{pass::each, settle::LISTING_LAG_MAX};
 
-/// With more claims than this, everything is listed.
+/// With more claims than this, passes are further apart …
 const FEW: usize = 50;
+/// … and everything is listed if they are one in so many of the cluster. A page of 500 pods takes as long
+/// as asking for ten nodes and their pods: of 5,000 nodes all pods are listed in 20 s.
+const LISTED_FROM_ONE_IN: usize = 10;
 /// EC2 is asked about an instance that nothing is known to have happened to once its drain takes longer than this.
 const ASKED_AFTER: SignedDuration = SignedDuration::from_secs(30);
 /// Nodes that are asked for at the same time.
@@ -37,8 +40,10 @@ pub(super) struct Observed {
     /// By node, where all were listed.
     pods: Option<BTreeMap<NodeName, Vec<Pod>>>,
     pub(super) malformed: Vec<Malformed>,
-    /// Whether everything was listed.
+    /// Whether they are so many that the next pass may wait.
     pub(super) are_many: bool,
+    /// Whether everything is listed.
+    lists_all: bool,
 }
 
 /// Whether the instance of `claim` may have ended: EC2 was told to terminate it, or said so itself, or its drain
@@ -52,11 +57,14 @@ fn may_have_ended(claim: &NodeClaim, at: &Invocation) -> bool {
 }
 
 impl Observed {
+    /// Looks at everything about `claims`, of so many `of_cluster`.
     pub(super) async fn look<A: Adapters>(
         ports: &DrainPorts<'_, A>,
         claims: &[&NodeClaim],
+        of_cluster: usize,
         at: &Invocation,
     ) -> Result<Self, PortError> {
+        let are_many = claims.len() > FEW;
         let mut observed = Self {
             asked: BTreeSet::new(),
             states: BTreeMap::new(),
@@ -64,14 +72,15 @@ impl Observed {
             unreadable: BTreeMap::new(),
             pods: None,
             malformed: Vec::new(),
-            are_many: claims.len() > FEW,
+            are_many,
+            lists_all: are_many && of_cluster < claims.len() * LISTED_FROM_ONE_IN,
         };
         if claims.iter().all(|claim| claim.instance.is_none()) {
             return Ok(observed);
         }
         observed.describe(ports, claims, at).await?;
         observed.look_at_nodes(ports, claims, at).await?;
-        if observed.are_many {
+        if observed.lists_all {
             observed.list_pods(ports.cluster.pods(&PodSelection::All).await?);
         }
         Ok(observed)
@@ -102,7 +111,7 @@ impl Observed {
         claims: &[&NodeClaim],
         at: &Invocation,
     ) -> Result<(), PortError> {
-        if self.are_many {
+        if self.lists_all {
             self.keep(ports.cluster.nodes().await?);
             return Ok(());
         }

@@ -77,6 +77,21 @@ fn a_mass_interruption_shares_requests() {
 }
 
 #[test]
+fn a_few_nodes_of_many_are_drained_without_a_list_of_everything() {
+    let lists = |given_up: usize| {
+        let mut fleet = fleet(WorldSettings::default(), 1);
+        fleet.grow(600, 600);
+        let before = fleet.sim.meter();
+        fleet.interrupt(given_up, 1_000);
+        fleet.pass(60);
+        let asked = fleet.used_since(&before).requests_of(Function::Drain);
+        asked.get(&ApiAction::kubernetes("list nodes")).map_or(0, |count| count.answered)
+    };
+    assert_eq!(lists(55), 0);
+    assert!(0 < lists(120));
+}
+
+#[test]
 fn a_claim_whose_instance_is_ending_says_so() {
     let mut fleet = fleet(WorldSettings::default(), 1);
     fleet.grow(2, 2);

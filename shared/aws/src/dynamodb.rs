@@ -9,6 +9,7 @@
 //! | `pulse#<function>` | `sequence`, `record` |
 //! | `command#<id>` | `record`: a command of disruption that waits |
 //! | `refusals#<pool>` | `record`, `expires_at`: launches for the pool were refused |
+//! | `registrations#<pool>` | `version`, `record`, `expires_at`: how launches for the pool ended |
 //! | `catalog` | `found_at`, `catalog`: what is sold in the region |
 //! | `validation#<class>` | `record`, `expires_at`: what the dry run of the class came to |
 //! | `decision#<time>#<commit>#<index>` | `record`, `expires_at` |
@@ -33,6 +34,8 @@ mod table;
 pub use catalog_store::DynamoCatalogStore;
 pub use item::RecordForm;
 
+use std::collections::BTreeMap;
+
 use aws_sdk_dynamodb::Client;
 use futures_util::{
     future::try_join_all,
@@ -47,6 +50,7 @@ use model::{
         PROMISED_VERSION, Snapshot, WriteOutcome,
     },
     limits,
+    node_pool::Registrations,
     pulse::Pulse,
     validation::Validation,
 };
@@ -59,9 +63,10 @@ use self::{
     head::HeadUpdate,
     item::{
         BATCH_PREFIX, CLAIM_PREFIX, COMMAND_PREFIX, Item, MEASURED_PREFIX, Partition,
-        REFUSALS_PREFIX, UNAVAILABLE_PREFIX, Unreadable, claim_from_item, command_from_item, key,
-        measured_from_item, measured_item, number, pulse_from_item, pulse_item, pulse_key,
-        refusals_from_item, refusals_item, refusals_key, unavailable_from_item, unavailable_item,
+        REFUSALS_PREFIX, REGISTRATIONS_PREFIX, UNAVAILABLE_PREFIX, Unreadable, claim_from_item,
+        command_from_item, key, measured_from_item, measured_item, number, pulse_from_item,
+        pulse_item, pulse_key, refusals_from_item, refusals_item, refusals_key,
+        registrations_from_item, registrations_item, unavailable_from_item, unavailable_item,
         validation_from_item, validation_item, validation_key,
     },
     table::Guarded,
@@ -276,6 +281,39 @@ impl Ledger for DynamoLedger {
         let request = self.client.delete_item().table_name(&self.table);
         let request = request.set_key(Some(key.into_iter().collect()));
         request.send().await.map(drop).map_err(|error| port_error("DeleteItem", error))
+    }
+
+    async fn registrations(
+        &self,
+        cluster: &ClusterName,
+    ) -> Result<BTreeMap<NodePoolName, Registrations>, PortError> {
+        let items = self.items(cluster.as_str(), REGISTRATIONS_PREFIX).await?;
+        let read = items.iter().filter_map(|item| {
+            registrations_from_item(item)
+                .inspect_err(|problem| {
+                    tracing::error!(%problem, "an item of the ledger cannot be read");
+                })
+                .ok()
+        });
+        Ok(read.collect())
+    }
+
+    async fn put_registrations(
+        &self,
+        cluster: &ClusterName,
+        pool: &NodePoolName,
+        registrations: &Registrations,
+    ) -> Result<WriteOutcome, PortError> {
+        let item = registrations_item(cluster, pool, registrations);
+        let guard = match registrations.version {
+            0 | 1 => Guard::absent(item::VERSION),
+            version => Guard::equal(item::VERSION, number(version - 1)),
+        };
+        Ok(match self.put_if(item.clone(), guard).await? {
+            Guarded::Written => WriteOutcome::Written,
+            Guarded::Refused(Some(standing)) if standing == item => WriteOutcome::Written,
+            Guarded::Refused(_) => WriteOutcome::Conflict,
+        })
     }
 
     async fn pulse(&self, cluster: &ClusterName, function: Function) -> Result<Pulse, PortError> {

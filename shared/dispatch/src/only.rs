@@ -26,7 +26,7 @@ use model::{
         ListedNodeClass, NodeClassStatus, ObservedNodeClass, PlacementGroup, PlacementGroupTerm,
         ReservationTerm, SecurityGroup, SecurityGroupTerm, Subnet, SubnetTerm,
     },
-    node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
+    node_pool::{NodePool, NodePoolStatus, ObservedNodePool, Registrations},
     policies::Policies,
     pulse::Pulse,
     validation::{DryRunAnswer, Validation},
@@ -192,6 +192,12 @@ only! {
             pool: &NodePoolName,
             refusals: Option<&LaunchRefusals>
         ) -> ();
+        fn registrations(cluster: &ClusterName) -> BTreeMap<NodePoolName, Registrations>;
+        fn put_registrations(
+            cluster: &ClusterName,
+            pool: &NodePoolName,
+            registrations: &Registrations
+        ) -> WriteOutcome;
         fn pulse(cluster: &ClusterName, function: Function) -> Pulse;
         fn write_pulse(
             cluster: &ClusterName,

@@ -56,7 +56,7 @@ const AT_ONCE: usize = 8;
 /// Everything that `launch` may touch.
 #[derive(Debug)]
 pub struct LaunchPorts<'a, A: Adapters> {
-    /// The claims, offerings without capacity, and what dry runs came to.
+    /// The claims, offerings without capacity, how launches ended, and what dry runs came to.
     pub ledger: &'a A::Ledger,
     /// EC2NodeClasses, and the NodePools that a dry run is for.
     pub cluster: &'a A::Cluster,
@@ -153,6 +153,8 @@ enum Outcome {
     Found(Vec<Instance>),
     /// Nothing was launched and nothing will be: for this reason.
     Refused(String),
+    /// The same, after it was tried for as long as a launch may take.
+    TooLate(String),
     /// Somebody else launches it at this moment.
     Overtaken,
     /// Ask again later; something may have been launched. The reason is for people.
@@ -345,7 +347,7 @@ fn in_words(error: &PortError) -> String {
 /// given some time; and an earlier request, with another content, may have been taken.
 fn never(batch: &Batch, at: &Invocation, reason: String) -> Outcome {
     if batch.requested_at().is_none() && LAUNCH_TTL <= batch.age(at) {
-        return Outcome::Refused(reason);
+        return Outcome::TooLate(reason);
     }
     Outcome::Later(reason)
 }

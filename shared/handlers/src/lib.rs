@@ -24,6 +24,7 @@ mod pass;
 mod pools;
 mod provision;
 mod pulse;
+mod registrations;
 mod resolve;
 mod settings;
 mod settle;

@@ -7,44 +7,79 @@
 use std::collections::BTreeMap;
 
 use model::{
-    ClaimPhase, DeletionReason, NodeClaim, NodeClassName, NodePoolName, Resources,
+    NodeClassName, NodePoolName, Resources,
     ledger::Snapshot,
     node_class::NodeClassStatus,
-    node_pool::{ClassReadiness, NodePoolStatus, ObservedNodePool, Registrations},
+    node_pool::{ClassReadiness, LaunchedSpec, NodePoolStatus, ObservedNodePool, Registrations},
 };
-use ports::{Invocation, NodePools, PortError};
+use ports::{Invocation, Ledger, NodePools, PortError};
 
-use crate::job::Tally;
+use crate::{error::story, job::Tally};
 
 /// What is known of an EC2NodeClass: whether it can be launched from, and of which spec that is.
 pub(crate) type Classes = BTreeMap<NodeClassName, (ClassReadiness, i64)>;
+
+/// What is known beside the pools.
+pub(crate) struct Beside<'a> {
+    pub(crate) classes: &'a Classes,
+    pub(crate) all_classes_are_known: bool,
+    pub(crate) snapshot: &'a Snapshot,
+    pub(crate) registrations: BTreeMap<NodePoolName, Registrations>,
+}
 
 /// Updates the status of every pool that is not being deleted. One that fails does not keep the others from
 /// it.
 pub(crate) async fn update_statuses(
     pools: &impl NodePools,
+    ledger: &impl Ledger,
     observed: &[ObservedNodePool],
-    classes: &Classes,
-    all_classes_are_known: bool,
-    snapshot: &Snapshot,
+    beside: &Beside<'_>,
     at: &Invocation,
 ) -> Result<(), PortError> {
     let mut tally = Tally::default();
     for observed in observed.iter().filter(|observed| !observed.pool.is_deleting) {
         let name = &observed.pool.name;
-        let class = classes.get(&observed.pool.template.node_class);
-        let missing =
-            if all_classes_are_known { ClassReadiness::NotFound } else { ClassReadiness::Unknown };
+        let class = beside.classes.get(&observed.pool.template.node_class);
+        let missing = if beside.all_classes_are_known {
+            ClassReadiness::NotFound
+        } else {
+            ClassReadiness::Unknown
+        };
+        let node_class_generation = class.map(|(_, generation)| *generation);
+        let registrations =
+            registrations(ledger, observed, node_class_generation, beside, at).await;
         let status = NodePoolStatus {
             node_class: class.map_or(missing, |(readiness, _)| readiness.clone()),
-            node_class_generation: class.map(|(_, generation)| *generation),
+            node_class_generation,
+            registrations,
             found_at: at.now,
-            ..counted(name, snapshot, at)
+            ..counted(name, beside.snapshot, at)
         };
         let updated = pools.update_pool_status(observed, &status).await;
         tally.note_update(format_args!("NodePool {name}"), updated);
     }
     tally.done()
+}
+
+/// How the latest launches of `observed` ended. What was kept of another spec of it or of its class is
+/// forgotten first; where somebody else writes at the same time, the next look finds it again.
+async fn registrations(
+    ledger: &impl Ledger,
+    observed: &ObservedNodePool,
+    class_generation: Option<i64>,
+    beside: &Beside<'_>,
+    at: &Invocation,
+) -> Registrations {
+    let name = &observed.pool.name;
+    let stored = beside.registrations.get(name).cloned().unwrap_or_default();
+    let (uid, generation) = (observed.uid.clone(), observed.generation);
+    let spec = LaunchedSpec { uid, generation, class_generation };
+    let Some(renewed) = stored.renewed(&spec, at.now) else { return stored };
+    if let Err(error) = ledger.put_registrations(&at.cluster, name, &renewed).await {
+        let story = story(&error);
+        tracing::warn!(pool = %name, story, "which spec launches are about is not noted");
+    }
+    renewed
 }
 
 /// What the status that a class was just given says.
@@ -61,29 +96,15 @@ pub(crate) fn readiness(status: &NodeClassStatus) -> ClassReadiness {
 
 /// What the pool called `name` has: whatever was launched counts until it is gone.
 fn counted(name: &NodePoolName, snapshot: &Snapshot, at: &Invocation) -> NodePoolStatus {
-    let claims_of_pool = || snapshot.claims.values().filter(|claim| claim.node_pool == *name);
-    let launched = claims_of_pool().filter(|claim| claim.instance.is_some());
-    let count = |claims: &dyn Fn(&NodeClaim) -> bool| {
-        u32::try_from(claims_of_pool().filter(|claim| claims(claim)).count()).unwrap_or(u32::MAX)
-    };
-    let has_failed = |claim: &NodeClaim| {
-        claim
-            .deletion
-            .as_ref()
-            .is_some_and(|deletion| deletion.reason == DeletionReason::NotRegistered)
-    };
+    let claims_of_pool = snapshot.claims.values().filter(|claim| claim.node_pool == *name);
+    let launched = claims_of_pool.filter(|claim| claim.instance.is_some());
     NodePoolStatus {
         node_class: ClassReadiness::Unknown,
         node_class_generation: None,
         nodes: u64::try_from(launched.clone().count()).unwrap_or(u64::MAX),
         resources: launched
             .fold(Resources::default(), |sum, claim| sum.saturating_add(&claim.capacity)),
-        registrations: Registrations {
-            joined: count(&|claim| {
-                matches!(claim.phase, ClaimPhase::Registered | ClaimPhase::Initialized)
-            }),
-            failed: count(&has_failed),
-        },
+        registrations: Registrations::default(),
         found_at: at.now,
     }
 }

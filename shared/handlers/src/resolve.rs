@@ -23,7 +23,7 @@ use crate::{
     Error, Report, Settings,
     error::story,
     job::{Job, Jobs, Tally},
-    pools::{self, Classes},
+    pools::{self, Beside, Classes},
 };
 use selected::{ensure_profile, look_up};
 
@@ -38,7 +38,7 @@ pub struct ResolvePorts<'a, A: Adapters> {
     pub discovery: &'a A::Discovery,
     /// Instance profiles of the nodes.
     pub profiles: &'a A::Profiles,
-    /// The claims, and what dry runs came to.
+    /// The claims, how launches ended, and what dry runs came to.
     pub ledger: &'a A::Ledger,
     /// Dry runs, which `launch` makes.
     pub mailbox: &'a A::Mailbox,
@@ -142,9 +142,13 @@ async fn update_pool_statuses<A: Adapters>(
 ) -> Result<Vec<Malformed>, PortError> {
     let snapshot = ports.ledger.snapshot(&at.cluster).await?;
     let pools = ports.node_pools.observed_pools().await?;
-    let (node_pools, observed) = (ports.node_pools, &pools.items);
-    pools::update_statuses(node_pools, observed, classes, all_classes_are_known, &snapshot, at)
-        .await?;
+    let beside = Beside {
+        classes,
+        all_classes_are_known,
+        snapshot: &snapshot,
+        registrations: ports.ledger.registrations(&at.cluster).await?,
+    };
+    pools::update_statuses(ports.node_pools, ports.ledger, &pools.items, &beside, at).await?;
     Ok(pools.malformed)
 }
 

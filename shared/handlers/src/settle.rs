@@ -27,6 +27,7 @@ use crate::{
     observe,
     pass::{each, postpone, sooner},
     pulse::{Beating, Pass, Start, wake},
+    registrations,
     sync::sync,
 };
 
@@ -56,7 +57,7 @@ const MEASURED_KEPT: SignedDuration = SignedDuration::from_hours(60 * 24);
 /// Everything that `settle` may touch.
 #[derive(Debug)]
 pub struct SettlePorts<'a, A: Adapters> {
-    /// The claims, and the memory that their nodes have.
+    /// The claims, the memory that their nodes have, and how launches ended.
     pub ledger: &'a A::Ledger,
     /// The nodes that joined.
     pub nodes: &'a A::Nodes,
@@ -102,6 +103,7 @@ async fn pass<A: Adapters>(
     if open.is_empty() {
         return Ok(Pass::whole(Report::default(), read, promised));
     }
+    registrations::note(ports.ledger, registrations::joined(open.iter().copied()), at).await;
     let waiting = open.iter().filter_map(|claim| Some(claim.retry?.not_before));
     let waiting = waiting.filter(|not_before| at.now < *not_before).min();
     let due: Vec<&NodeClaim> = open.into_iter().filter(|claim| claim.is_due(at.now)).collect();
@@ -355,6 +357,8 @@ async fn give_up<A: Adapters>(
         changes: claims,
         ..Plan::default()
     };
+    // Before they are: whoever crashes in between tells it again.
+    registrations::note(ports.ledger, registrations::not_joined(&plan.changes, at), at).await;
     let facts = observe::ledger_only(snapshot, at);
     let decided = Decided::of(&plan, Basis::Claims);
     let Committed::All(counters) = commit(ports.ledger, &facts, &decided, at).await? else {

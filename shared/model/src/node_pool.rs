@@ -11,9 +11,11 @@ use crate::{
     ResourceName, Resources, Taint, disruption::DisruptionReason, resources,
 };
 
+mod registrations;
 mod status;
 
-pub use status::{ClassReadiness, NodePoolStatus, ObservedNodePool, Registrations};
+pub use registrations::{LaunchedSpec, RegistrationFailure, RegistrationOutcome, Registrations};
+pub use status::{ClassReadiness, NodePoolStatus, ObservedNodePool};
 
 /// A NodePool.
 #[derive(Clone, Debug, PartialEq, Eq)]

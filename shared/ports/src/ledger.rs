@@ -1,10 +1,13 @@
 //! The ledger: where promises are kept.
 
+use std::collections::BTreeMap;
+
 use model::{
     Bytes, ClusterName, Function, InstanceId, LedgerId, NodeClaim, NodeClassName, NodePoolName,
     ledger::{
         Commit, CommitOutcome, Guard, Head, LaunchRefusals, MeasuredKey, Snapshot, WriteOutcome,
     },
+    node_pool::Registrations,
     pulse::Pulse,
     validation::Validation,
 };
@@ -114,6 +117,22 @@ pub trait Ledger {
         pool: &NodePoolName,
         refusals: Option<&LaunchRefusals>,
     ) -> Result<(), PortError>;
+
+    /// How the latest launches of NodePools ended, of each that anything is known of. A record that cannot be
+    /// read is left out.
+    async fn registrations(
+        &self,
+        cluster: &ClusterName,
+    ) -> Result<BTreeMap<NodePoolName, Registrations>, PortError>;
+
+    /// Replaces how the latest launches of `pool` ended if the stored version is one below; else `Conflict`. It
+    /// is `Written` too when an earlier call with the same content did it.
+    async fn put_registrations(
+        &self,
+        cluster: &ClusterName,
+        pool: &NodePoolName,
+        registrations: &Registrations,
+    ) -> Result<WriteOutcome, PortError>;
 
     /// The pulse of `function`, that of a function that never ran where there is none.
     async fn pulse(&self, cluster: &ClusterName, function: Function) -> Result<Pulse, PortError>;

@@ -17,6 +17,7 @@ use model::{
         WriteOutcome,
     },
     limits::ITEMS_PER_COMMIT_MAX,
+    node_pool::Registrations,
     pulse::Pulse,
     validation::Validation,
 };
@@ -36,6 +37,7 @@ pub(crate) struct ClusterLedger {
     pulses: BTreeMap<Function, Pulse>,
     commands: BTreeMap<CommandId, Command>,
     pub(crate) refusals: BTreeMap<NodePoolName, LaunchRefusals>,
+    pub(crate) registrations: BTreeMap<NodePoolName, Registrations>,
     pub(crate) validations: BTreeMap<NodeClassName, Validation>,
     batches: BTreeMap<BatchId, BTreeSet<NodeClaimName>>,
     instances: BTreeMap<InstanceId, IndexVersions>,

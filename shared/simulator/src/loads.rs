@@ -60,10 +60,11 @@ pub(crate) fn usual(world: &mut World, operation: &str) -> Load {
         }
         "CatalogStore.put" => Load { write_units: write_units(CATALOG_BYTES), ..Load::default() },
         "Ledger.snapshot" => snapshot(world),
-        "Ledger.head" | "Ledger.pulse" | "Ledger.validation" => SMALL_READ,
+        "Ledger.head" | "Ledger.pulse" | "Ledger.registrations" | "Ledger.validation" => SMALL_READ,
         "Ledger.open"
         | "Ledger.put_guard"
         | "Ledger.put_refusals"
+        | "Ledger.put_registrations"
         | "Ledger.write_pulse"
         | "Ledger.measure"
         | "Ledger.put_validation" => SMALL_WRITE,

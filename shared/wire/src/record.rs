@@ -11,6 +11,7 @@ use model::{
     claim::Retry,
     disruption::Command,
     ledger::{Decision, LaunchRefusals},
+    node_pool::Registrations,
     pulse::Pulse,
     validation::Validation,
 };
@@ -25,6 +26,7 @@ mod kept;
 mod parts;
 mod pulse;
 mod refusals;
+mod registrations;
 mod replacement;
 mod validation;
 
@@ -131,6 +133,19 @@ pub fn encode_refusals(refusals: &LaunchRefusals) -> String {
 /// The refusals in `text`.
 pub fn decode_refusals(text: &str) -> Result<LaunchRefusals, Error> {
     Ok(decode::<refusals::RefusalsRecordV1>("refusals record", text)?.into_refusals())
+}
+
+/// `registrations` as JSON with `"v":1`.
+pub fn encode_registrations(registrations: &Registrations) -> String {
+    encode(&registrations::RegistrationsRecordV1::of(registrations))
+}
+
+/// The registrations in `text`.
+pub fn decode_registrations(text: &str) -> Result<Registrations, Error> {
+    let what = "registrations record";
+    decode::<registrations::RegistrationsRecordV1>(what, text)?
+        .into_registrations()
+        .map_err(|problem| Error { what, problem })
 }
 
 /// `retry` as JSON with `"v":1`. It stands beside the claim's record and not in it: functions of the

@@ -141,6 +141,7 @@ pub(crate) fn targets() -> Vec<Target> {
                 let _pulse = black_box(record::decode_pulse(text));
                 let _command = black_box(record::decode_command(text));
                 let _refusals = black_box(record::decode_refusals(text));
+                let _registrations = black_box(record::decode_registrations(text));
                 let _retry = black_box(record::decode_retry(text));
                 let _decision = black_box(record::decode_decision(text));
                 let _verdict = black_box(record::decode_validation(text));

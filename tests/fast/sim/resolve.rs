@@ -239,3 +239,31 @@ fn nodes_with_a_hash_of_another_version_stay_and_get_the_hash_of_this_one() {
     let renewed: Vec<_> = sim.claims().into_iter().map(|claim| claim.annotations).collect();
     assert_eq!(renewed, present);
 }
+
+/// Two nodes that do not join are too many, whatever joined before; four that join make up for them, and
+/// another spec begins anew.
+#[test]
+fn a_pool_says_whether_its_latest_nodes_joined() {
+    let sim = sim(WorldSettings { never_joins_per_mille: 1_000, ..WorldSettings::default() });
+    let (mut runner, _reports) = runner(&sim);
+    let name = testkit::build::id("general");
+    let health = |sim: &Sim| sim.pool_status(&name).expect("it was told").registrations;
+    runner.run_until(minute(14)).expect("nothing unsafe happens");
+    assert_eq!(health(&sim).are_healthy(), None);
+    runner.run_until(minute(18)).expect("nothing unsafe happens");
+    let told = health(&sim);
+    assert_eq!(told.are_healthy(), Some(false));
+    let failure = told.failures().next().expect("one of them");
+    assert_eq!(failure.reason, ConditionReason::RegistrationFailed);
+    // The claims that failed are long gone, and it is still known.
+    let cluster = WorldSettings::default().cluster;
+    let known = sim.block_on(sim.registrations(&cluster)).expect("an answer").expect("it works");
+    assert_eq!(known.get(&name).expect("a record").are_healthy(), Some(false));
+    // Somebody mends what was wrong, and changes the pool.
+    let pools = sim.block_on(sim.observed_pools()).expect("an answer").expect("a listing");
+    let pool = pools.items.into_iter().next().expect("a pool").pool;
+    let mended = model::node_pool::NodePool { weight: pool.weight + 1, ..pool };
+    sim.act(Action::Add(vec![ClusterObject::NodePool(mended)]));
+    runner.run_until(minute(20)).expect("nothing unsafe happens");
+    assert_eq!(health(&sim).are_healthy(), None, "nothing was launched from this spec");
+}

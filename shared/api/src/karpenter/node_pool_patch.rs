@@ -61,21 +61,27 @@ fn registration(
                 .node_class_generation
                 .is_none_or(|now| class_generation == Some(now))
     };
-    match (node_pool_status.registrations.are_healthy(), stored.filter(is_of_this)) {
+    let registrations = &node_pool_status.registrations;
+    let stored = stored.filter(is_of_this);
+    match (registrations.are_healthy(), stored) {
         (Some(true), _) => FoundCondition::holds(kind),
-        (Some(false), _) => FoundCondition::fails(
-            kind,
-            ConditionReason::RegistrationFailed,
-            format!("{} nodes did not join in time", node_pool_status.registrations.failed),
-        ),
-        // Nothing was launched since: it stays as it is.
-        (None, Some(stored)) => FoundCondition {
+        // What was too much first is told for as long as it is too much.
+        (Some(false), stored)
+            if stored.is_none_or(|stored| stored.status.holds() != Some(false)) =>
+        {
+            let Some(failure) = registrations.failures().last() else {
+                return FoundCondition::awaits(kind);
+            };
+            FoundCondition::fails(kind, failure.reason.clone(), failure.message.clone())
+        }
+        // Nothing was launched since, or nothing that changes it: it stays as it is.
+        (_, Some(stored)) => FoundCondition {
             kind,
             status: stored.status.holds(),
             reason: ConditionReason::Other(stored.reason.clone()),
             message: stored.message.clone(),
         },
-        (None, None) => FoundCondition::awaits(kind),
+        (_, None) => FoundCondition::awaits(kind),
     }
 }
 
@@ -83,8 +89,8 @@ fn registration(
 mod tests {
     use jiff::Timestamp;
     use model::{
-        Millicores, Resources,
-        node_pool::{ClassReadiness, Registrations},
+        Millicores, NodeClaimName, Resources,
+        node_pool::{ClassReadiness, RegistrationFailure, RegistrationOutcome, Registrations},
     };
     use serde_json::{Value, json};
 
@@ -116,13 +122,27 @@ mod tests {
         page.items.remove(0)
     }
 
+    /// How launches ended: the reason of each that failed.
+    fn registrations(reasons: &[&str]) -> Registrations {
+        let outcome = |(second, reason): (i64, &&str)| RegistrationOutcome {
+            claim: NodeClaimName::new(&format!("general-{second}")).unwrap(),
+            at: Timestamp::from_second(second).unwrap(),
+            failure: (!reason.is_empty()).then(|| RegistrationFailure {
+                reason: ConditionReason::Other((*reason).to_owned()),
+                message: format!("why {second}"),
+            }),
+        };
+        let outcomes: Vec<_> = (1..).zip(reasons).map(outcome).collect();
+        Registrations::default().after(&outcomes).unwrap_or_default()
+    }
+
     fn found(hour: u32) -> Found {
         Found {
             node_class: ClassReadiness::Ready,
             node_class_generation: Some(1),
             nodes: 2,
             resources: Resources { cpu: Millicores(4_000), ..Resources::default() },
-            registrations: Registrations { joined: 2, failed: 0 },
+            registrations: registrations(&[""]),
             found_at: at(hour),
         }
     }
@@ -222,10 +242,25 @@ mod tests {
         let other_class = Found { node_class_generation: Some(2), ..none(14) };
         let another = conditions(&merged(&stored(1, &told), &other_class)["status"]);
         assert!(another.contains(&open.to_owned()), "{another:?}");
-        let failed = Found { registrations: Registrations { joined: 1, failed: 2 }, ..found(14) };
-        let another = conditions(&merged(&stored(1, &told), &failed)["status"]);
-        let unhealthy = "NodeRegistrationHealthy=False RegistrationFailed 2026-08-01T14:00:00Z";
-        assert!(another.contains(&unhealthy.to_owned()), "{another:?}");
+        let failed =
+            |hour, reasons: &[&str]| Found { registrations: registrations(reasons), ..found(hour) };
+        let single = status_patch(
+            stored(1, &told).to_string().as_bytes(),
+            &seen(&stored(1, &told)),
+            &failed(14, &["RegistrationFailed"]),
+        );
+        assert_eq!(single.unwrap(), StatusPatch::Nothing, "one failure changes nothing");
+        let two = failed(14, &["RegistrationFailed", "LaunchFailed"]);
+        let patch = merged(&stored(1, &told), &two);
+        let mut told = told;
+        told["conditions"] = patch["status"]["conditions"].clone();
+        let unhealthy = "NodeRegistrationHealthy=False LaunchFailed 2026-08-01T14:00:00Z";
+        assert!(conditions(&told).contains(&unhealthy.to_owned()), "{told}");
+        // What was too much first stands, and a single success is not enough.
+        let more = failed(15, &["LaunchFailed", "LaunchFailed", "RegistrationFailed", ""]);
+        let object = stored(1, &told);
+        let more = status_patch(object.to_string().as_bytes(), &seen(&object), &more).unwrap();
+        assert!(!format!("{more:?}").contains("RegistrationFailed"), "{more:?}");
     }
 
     #[test]

@@ -13,6 +13,7 @@ use model::{
     disruption::Command,
     ledger::{Decision, LaunchRefusals, MeasuredKey, UnreadableItem},
     limits::ITEM_BYTES_MAX,
+    node_pool::Registrations,
     pulse::Pulse,
     validation::Validation,
 };
@@ -55,6 +56,12 @@ pub(super) const COMMAND_PREFIX: &str = "command#";
 /// Sort keys of pools whose launches were refused start with it.
 pub(super) const REFUSALS_PREFIX: &str = "refusals#";
 
+/// Sort keys of how launches of pools ended start with it.
+pub(super) const REGISTRATIONS_PREFIX: &str = "registrations#";
+
+/// How long it is kept how launches of a pool ended, after the latest of them. The status of the pool keeps
+/// what it came to.
+const REGISTRATIONS_KEPT: SignedDuration = SignedDuration::from_hours(60 * 24);
 /// How long decisions are kept.
 const DECISION_KEPT: SignedDuration = SignedDuration::from_hours(90 * 24);
 /// How long refusals are kept after they held a pool back last: another one is counted on top of them.
@@ -119,6 +126,10 @@ pub(super) fn command_key(id: &CommandId) -> String {
 
 pub(super) fn refusals_key(pool: &NodePoolName) -> String {
     format!("{REFUSALS_PREFIX}{pool}")
+}
+
+pub(super) fn registrations_key(pool: &NodePoolName) -> String {
+    format!("{REGISTRATIONS_PREFIX}{pool}")
 }
 
 pub(super) fn validation_key(class: &NodeClassName) -> String {
@@ -256,6 +267,23 @@ pub(super) fn refusals_item(
     item(cluster, &refusals_key(pool), [(RECORD, record), (EXPIRES_AT, expires_at)])
 }
 
+/// It stays for ever while nothing ended.
+pub(super) fn registrations_item(
+    cluster: &ClusterName,
+    pool: &NodePoolName,
+    registrations: &Registrations,
+) -> Item {
+    let record = text(&wire::record::encode_registrations(registrations));
+    let attributes = [(VERSION, number(registrations.version)), (RECORD, record)];
+    let mut item = item(cluster, &registrations_key(pool), attributes);
+    let expires_at = registrations.touched_at().map(|touched_at| {
+        let expires_at = touched_at.checked_add(REGISTRATIONS_KEPT).unwrap_or(Timestamp::MAX);
+        (EXPIRES_AT.to_owned(), number(seconds_rounded_up(expires_at)))
+    });
+    item.extend(expires_at);
+    item
+}
+
 pub(super) fn validation_item(
     cluster: &ClusterName,
     class: &NodeClassName,
@@ -332,6 +360,19 @@ pub(super) fn command_from_item(item: &Item) -> Result<(CommandId, Command), Unr
     let command = wire::record::decode_command(text_of(item, RECORD)?);
     let command = command.map_err(|error| unreadable(item, format!("`{RECORD}`: {error}")))?;
     Ok((id, command))
+}
+
+pub(super) fn registrations_from_item(
+    item: &Item,
+) -> Result<(NodePoolName, Registrations), Unreadable> {
+    let pool = named(item, REGISTRATIONS_PREFIX, NodePoolName::new)?;
+    let registrations = wire::record::decode_registrations(text_of(item, RECORD)?);
+    let registrations =
+        registrations.map_err(|error| unreadable(item, format!("`{RECORD}`: {error}")))?;
+    if registrations.version != number_of::<u64>(item, VERSION)? {
+        return Err(unreadable(item, format!("`{RECORD}` disagrees with `{VERSION}` beside it")));
+    }
+    Ok((pool, registrations))
 }
 
 pub(super) fn refusals_from_item(

@@ -6,6 +6,7 @@ use model::{
     claim::Retry,
     disruption::{Command, Method, Progress},
     ledger::{Basis, Counters, Decision},
+    node_pool::RegistrationOutcome,
 };
 
 use super::{
@@ -357,6 +358,21 @@ fn commands_and_refusals_come_back_as_they_were_stored() {
     let a_day_later = time("2026-11-22T12:00:00Z").as_second().to_string();
     assert_eq!(item["expires_at"].as_n().unwrap(), &a_day_later);
     assert_eq!(refusals_from_item(&item).unwrap(), (pool, refusals));
+}
+
+#[test]
+fn how_launches_of_a_pool_ended_comes_back_as_it_was_stored_and_is_kept_for_two_months() {
+    let (pool, at) = (NodePoolName::new("general").unwrap(), time("2026-11-21T12:00:00Z"));
+    let none = Registrations { version: 1, ..Registrations::default() };
+    let claim = "general-1-0".parse().unwrap();
+    let ended = none.after(&[RegistrationOutcome { claim, at, failure: None }]).unwrap();
+    let two_months_later = time("2027-01-20T12:00:00Z").as_second().to_string();
+    for (registrations, expires_at) in [(none, None), (ended, Some(&two_months_later))] {
+        let item = registrations_item(&cluster(), &pool, &registrations);
+        assert_eq!(item["item"].as_s().unwrap(), "registrations#general");
+        assert_eq!(item.get("expires_at").map(|value| value.as_n().unwrap()), expires_at);
+        assert_eq!(registrations_from_item(&item).unwrap(), (pool.clone(), registrations));
+    }
 }
 
 #[test]

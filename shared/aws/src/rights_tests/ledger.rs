@@ -146,6 +146,15 @@ async fn note_small_items(sent: &mut Sent) {
         })
         .await;
     }
+    sent.note("Ledger.registrations", &[ok], async |wire| {
+        ledger(&wire).registrations(cluster_name).await
+    })
+    .await;
+    let registrations = &model::node_pool::Registrations { version: 1, ..Default::default() };
+    sent.note("Ledger.put_registrations", &[ok], async |wire| {
+        ledger(&wire).put_registrations(cluster_name, pool, registrations).await
+    })
+    .await;
     let function = model::Function::Settle;
     sent.note("Ledger.write_pulse", &[ok], async |wire| {
         ledger(&wire).write_pulse(cluster_name, function, 0, &Pulse::default()).await

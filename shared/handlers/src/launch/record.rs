@@ -8,16 +8,16 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use model::{
     CapacityType, ClaimPhase, ImageId, InstanceId, InstanceType, InstanceTypeName, NodeClaim,
-    OfferingKey, ReservationId, Zone, ZoneId,
+    OfferingKey, RegionCatalog, ReservationId, Zone, ZoneId,
     claim::{LaunchedInstance, Retry},
     labels,
-    launch::{FleetAnswer, FleetError, FleetInstance, FleetReaction},
+    launch::{FleetAnswer, FleetError, FleetInstance, FleetReaction, Instance},
     ledger::{LaunchRefusals, WriteOutcome},
 };
 use ports::{Adapters, Invocation, Ledger};
 
 use super::{LaunchPorts, Outcome, Shared, prepare::Prepared};
-use crate::{Error, live::KnownAddresses};
+use crate::{Error, live::KnownAddresses, registrations};
 
 /// Seconds until a launch is tried again for which nothing was asked yet, at first and at most.
 const RETRY_SECONDS: (i64, i64) = (2, 60);
@@ -80,27 +80,19 @@ pub(super) async fn record<A: Adapters>(
             refusal = Some(reason);
             vec![None; claims.len()]
         }
+        Outcome::TooLate(reason) => {
+            note_too_late(ports.ledger, claims, &reason, at).await;
+            refusal = Some(reason);
+            vec![None; claims.len()]
+        }
         Outcome::Found(instances) => {
             if instances.is_empty() {
                 let said = claims.iter().find_map(|claim| claim.message.as_ref());
                 refusal = said.map(ToString::to_string);
+                let why = refusal.as_deref().unwrap_or("EC2 launched nothing");
+                note_too_late(ports.ledger, claims, why, at).await;
             }
-            let of = |claim: &NodeClaim| {
-                let instance = instances.get(place(claim))?;
-                let instance = Launched {
-                    id: &instance.id,
-                    instance_type: &instance.instance_type,
-                    zone: &instance.zone,
-                    zone_id: catalog.zones.get(&instance.zone),
-                    capacity_type: instance.capacity_type,
-                    image: &instance.image,
-                    profile: None,
-                    is_named: instance.is_named,
-                    reservation: instance.reservation.as_ref().map(ReservationId::as_str),
-                };
-                Some(launched(claim, &instance, &catalog.instance_types, at))
-            };
-            claims.iter().map(of).collect()
+            claims.iter().map(|claim| found(claim, &instances, catalog, at)).collect()
         }
         Outcome::Answered(answer, prepared) => {
             refusal = mark_unavailable(ports.ledger, &answer, &prepared, at).await?;
@@ -137,6 +129,35 @@ pub(super) async fn record<A: Adapters>(
         WriteOutcome::Conflict => Some(at.after(MOMENT)),
     };
     Ok(Recorded { again, is_any_launched })
+}
+
+/// The claim with that of `instances`, which an earlier request brought, that is its own.
+fn found(
+    claim: &NodeClaim,
+    instances: &[Instance],
+    catalog: &RegionCatalog,
+    at: &Invocation,
+) -> Option<NodeClaim> {
+    let instance = instances.get(place(claim))?;
+    let instance = Launched {
+        id: &instance.id,
+        instance_type: &instance.instance_type,
+        zone: &instance.zone,
+        zone_id: catalog.zones.get(&instance.zone),
+        capacity_type: instance.capacity_type,
+        image: &instance.image,
+        profile: None,
+        is_named: instance.is_named,
+        reservation: instance.reservation.as_ref().map(ReservationId::as_str),
+    };
+    Some(launched(claim, &instance, &catalog.instance_types, at))
+}
+
+/// Notes that nothing was launched for `claims` in the time that a launch may take.
+async fn note_too_late(ledger: &impl Ledger, claims: &[NodeClaim], why: &str, at: &Invocation) {
+    tracing::warn!(why, claims = claims.len(), "launch given up");
+    let ended = registrations::not_launched(claims, why, at);
+    registrations::note(ledger, ended, at).await;
 }
 
 /// The instance of `launched` and its pods have addresses of the subnet that it was asked for in.

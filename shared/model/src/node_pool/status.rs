@@ -4,7 +4,7 @@
 
 use jiff::Timestamp;
 
-use super::NodePool;
+use super::{NodePool, Registrations};
 use crate::{Condition, ConditionKind, ConditionReason, Resources};
 
 /// A NodePool as it was listed, so that what is told about it is about that very spec.
@@ -36,15 +36,6 @@ pub enum ClassReadiness {
         /// In words for people.
         message: String,
     },
-}
-
-/// How the latest launches of a pool ended.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Registrations {
-    /// Claims whose nodes joined.
-    pub joined: u32,
-    /// Claims that were given up since their nodes did not.
-    pub failed: u32,
 }
 
 /// What the status of a pool says.
@@ -82,37 +73,5 @@ impl ClassReadiness {
                 fails(Reason::NodeClassReadinessUnknown, "Node Class Readiness Unknown")
             }
         }
-    }
-}
-
-impl Registrations {
-    /// Whether new nodes can be expected to join; `None` where nothing was launched yet.
-    ///
-    /// Karpenter remembers the latest four launches of a pool: two failures are too many.
-    /// `pkg/state/nodepoolhealth/tracker.go`.
-    pub fn are_healthy(self) -> Option<bool> {
-        match (self.joined, self.failed) {
-            (0, 0) => None,
-            (_, failed) => Some(failed < 2),
-        }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[track_caller]
-    fn check(joined: u32, failed: u32, expected: Option<bool>) {
-        assert_eq!(Registrations { joined, failed }.are_healthy(), expected);
-    }
-
-    #[test]
-    fn two_launches_that_failed_are_too_many() {
-        check(0, 0, None);
-        check(1, 0, Some(true));
-        check(0, 1, Some(true));
-        check(3, 1, Some(true));
-        check(2, 2, Some(false));
     }
 }

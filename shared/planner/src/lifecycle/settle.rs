@@ -18,7 +18,8 @@ use model::{
     taint::is_ephemeral,
 };
 
-/// How long a node may take to join, from the promise on.
+/// How long a node may take to join, from the promise on; and how long a claim whose instance several nodes
+/// report is kept after that was seen.
 ///
 /// Karpenter: `liveness.go`, `registrationTimeout`.
 const REGISTRATION_TTL: SignedDuration = SignedDuration::from_mins(15);
@@ -79,11 +80,14 @@ pub fn settle_among(claim: &NodeClaim, nodes: &[NodeName], now: Timestamp) -> Se
     }
     let names: Vec<&str> = nodes.iter().map(NodeName::as_str).collect();
     let text = format!("several nodes report its instance: {}", names.join(", "));
-    waiting(claim, ConditionReason::MultipleNodesFound, text, now)
+    // Its time to join begins anew, as the condition `Registered` changes by it.
+    let claim = NodeClaim { phase_since: now, ..claim.clone() };
+    waiting(&claim, ConditionReason::MultipleNodesFound, text, now)
 }
 
 fn joining(claim: &NodeClaim, now: Timestamp) -> Settlement {
-    if let Some(left) = left(claim, REGISTRATION_TTL, now) {
+    let since = if claim.is_ambiguous() { claim.phase_since } else { claim.created_at };
+    if let Some(left) = left(since, REGISTRATION_TTL, now) {
         return revisit(claim, Some(left), now);
     }
     let message = "its node did not join within 15 minutes";
@@ -249,9 +253,9 @@ fn revisit(claim: &NodeClaim, left: Option<SignedDuration>, now: Timestamp) -> S
     }
 }
 
-/// What is left of `ttl` since the claim's promise, or `None` when it is over.
-fn left(claim: &NodeClaim, ttl: SignedDuration, now: Timestamp) -> Option<SignedDuration> {
-    let left = ttl.saturating_sub(now.duration_since(claim.created_at));
+/// What is left of `ttl` after `since`, or `None` when it is over.
+fn left(since: Timestamp, ttl: SignedDuration, now: Timestamp) -> Option<SignedDuration> {
+    let left = ttl.saturating_sub(now.duration_since(since));
     left.is_positive().then_some(left)
 }
 

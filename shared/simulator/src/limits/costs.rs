@@ -319,6 +319,9 @@ const COSTS: &[Cost] = &[
     cost("Ledger.open", &[table("UpdateItem", ONCE)]),
     cost("Ledger.put_guard", &[table("UpdateItem", ONCE)]),
     cost("Ledger.put_refusals", &[table("PutItem", ONCE)]),
+    // One query for all pools.
+    cost("Ledger.registrations", &[table("Query", ONCE)]),
+    cost("Ledger.put_registrations", &[table("PutItem", ONCE)]),
     cost("Ledger.pulse", &[table("GetItem", ONCE)]),
     cost("Ledger.write_pulse", &[table("PutItem", ONCE)]),
     cost("Ledger.validation", &[table("GetItem", ONCE)]),

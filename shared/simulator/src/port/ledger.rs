@@ -1,6 +1,6 @@
 //! The ledger's port.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use jiff::Timestamp;
 use model::{
@@ -10,6 +10,7 @@ use model::{
         Commit, CommitOutcome, Guard, Head, LaunchRefusals, MeasuredKey, PROMISED_VERSION,
         Snapshot, WriteOutcome,
     },
+    node_pool::Registrations,
     pulse::Pulse,
     validation::Validation,
 };
@@ -253,6 +254,37 @@ impl Ledger for Sim {
                 None => stored.remove(pool),
             };
             Ok(())
+        })
+        .await
+    }
+
+    async fn registrations(
+        &self,
+        cluster: &ClusterName,
+    ) -> Result<BTreeMap<NodePoolName, Registrations>, PortError> {
+        self.step(("Ledger.registrations", Read), cluster, |world| {
+            Ok(world.ledger.cluster(cluster).registrations.clone())
+        })
+        .await
+    }
+
+    async fn put_registrations(
+        &self,
+        cluster: &ClusterName,
+        pool: &NodePoolName,
+        registrations: &Registrations,
+    ) -> Result<WriteOutcome, PortError> {
+        self.step(("Ledger.put_registrations", Write), pool, |world| {
+            let stored = &mut world.ledger.cluster(cluster).registrations;
+            let standing = stored.get(pool).cloned().unwrap_or_default();
+            if standing == *registrations {
+                return Ok(WriteOutcome::Written);
+            }
+            if standing.version + 1 != registrations.version {
+                return Ok(WriteOutcome::Conflict);
+            }
+            stored.insert(pool.clone(), registrations.clone());
+            Ok(WriteOutcome::Written)
         })
         .await
     }

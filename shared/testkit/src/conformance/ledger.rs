@@ -7,6 +7,7 @@ mod heads;
 mod measured;
 mod pulses;
 mod refusals;
+mod registrations;
 mod validations;
 
 use std::fmt::Debug;
@@ -55,6 +56,7 @@ pub async fn ledger<L: Ledger, W: AsyncFn()>(
     cases.extend(claims::cases(subject).await);
     cases.extend(pulses::cases(subject).await);
     cases.extend(refusals::cases(subject).await);
+    cases.extend(registrations::cases(subject).await);
     cases.extend(validations::cases(subject).await);
     cases.extend(measured::cases(subject).await);
     cases

@@ -6,6 +6,7 @@ use model::{
     CapacityType, ClaimPhase, ConditionReason, DeletionReason, HourlyPrice, Operator, PodKey,
     Requirement, ResourceName, Resources, Taint, TaintEffect,
     claim::{ClaimConditions, ClaimMessage, Deletion, LaunchedInstance},
+    node_pool::{LaunchedSpec, RegistrationFailure, RegistrationOutcome},
 };
 use proptest::prelude::*;
 
@@ -177,6 +178,32 @@ fn pulses_commands_refusals_and_retries_survive() {
     let retry = Retry { failures: 3, not_before: at };
     assert_eq!(decode_retry(&encode_retry(retry)), Ok(retry));
     assert!(decode_retry("{}").is_err());
+}
+
+#[test]
+fn how_launches_ended_survives() {
+    let at: Timestamp = "2026-11-21T12:00:00Z".parse().unwrap();
+    let failure = RegistrationFailure {
+        reason: ConditionReason::Other("UnfulfillableCapacity".to_owned()),
+        message: "none left".to_owned(),
+    };
+    let registrations = Registrations {
+        version: 7,
+        about: Some(LaunchedSpec { uid: "u1".into(), generation: 3, class_generation: Some(2) }),
+        since: Some(at),
+        outcomes: vec![
+            RegistrationOutcome { claim: "general-1-0".parse().unwrap(), at, failure: None },
+            RegistrationOutcome {
+                claim: "general-1-1".parse().unwrap(),
+                at,
+                failure: Some(failure),
+            },
+        ],
+    };
+    for registrations in [Registrations::default(), registrations] {
+        let text = encode_registrations(&registrations);
+        assert_eq!(decode_registrations(&text), Ok(registrations));
+    }
 }
 
 #[test]

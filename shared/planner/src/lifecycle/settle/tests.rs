@@ -170,7 +170,11 @@ fn of_several_nodes_with_one_instance_none_is_taken_and_the_claim_goes_in_time()
         assert_eq!((settled.claim, settled.patch), (None, None));
         assert!(settled.revisit_after_seconds.is_some());
     }
-    let late = NodeClaim { created_at: ago(15 * 60), ..told };
+    // Its time begins when that is seen, however long it waited before.
+    assert_eq!(told.phase_since, now());
+    let old = NodeClaim { created_at: ago(15 * 60), ..told.clone() };
+    assert_eq!(settle_among(&old, &names, now()).claim, None);
+    let late = NodeClaim { phase_since: ago(15 * 60), ..told };
     let gone = settle_among(&late, &names, now()).claim.unwrap();
     assert_eq!(gone.deletion.unwrap().reason, DeletionReason::NotRegistered);
 }

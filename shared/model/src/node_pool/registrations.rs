@@ -1,0 +1,232 @@
+//! How the latest launches of a NodePool ended, as the ledger keeps it.
+//!
+//! Karpenter: `pkg/state/nodepoolhealth/tracker.go`, `pkg/controllers/nodepool/registrationhealth`.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+
+use crate::{ConditionReason, NodeClaimName};
+
+/// Which spec of a NodePool and of its EC2NodeClass launches say something about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LaunchedSpec {
+    /// `metadata.uid` of the NodePool: a namesake that took its place is another one.
+    pub uid: String,
+    /// `metadata.generation` of the NodePool.
+    pub generation: i64,
+    /// That of its class; `None` while nobody saw the class.
+    pub class_generation: Option<i64>,
+}
+
+impl LaunchedSpec {
+    /// Whether what is known of `other` says nothing about this one. A class that nobody saw is no other one.
+    fn differs(&self, other: &Self) -> bool {
+        let classes = self.class_generation.zip(other.class_generation);
+        self.uid != other.uid
+            || self.generation != other.generation
+            || classes.is_some_and(|(one_class, another)| one_class != another)
+    }
+}
+
+/// Why a node did not join.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegistrationFailure {
+    /// `RegistrationFailed` where it was launched, else why it was not.
+    pub reason: ConditionReason,
+    /// What people read.
+    pub message: String,
+}
+
+/// How one launch ended.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RegistrationOutcome {
+    /// Its claim: a claim ends once, however often that is told.
+    pub claim: NodeClaimName,
+    /// When.
+    pub at: Timestamp,
+    /// Why its node did not join in time; `None` where it did.
+    pub failure: Option<RegistrationFailure>,
+}
+
+/// How the latest launches of a NodePool ended.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Registrations {
+    /// The version of the record; 0 where there is none. Every write puts the next.
+    pub version: u64,
+    /// What they are about; `None` until somebody saw the NodePool.
+    pub about: Option<LaunchedSpec>,
+    /// What ended earlier was about another spec.
+    pub since: Option<Timestamp>,
+    /// The latest of them, oldest first.
+    pub outcomes: Vec<RegistrationOutcome>,
+}
+
+impl Registrations {
+    /// How many launches are remembered.
+    ///
+    /// Karpenter: `pkg/state/nodepoolhealth/tracker.go`, `BufferSize`.
+    pub const REMEMBERED: usize = 4;
+    /// So many failures among them are too many, however few others there are.
+    ///
+    /// Karpenter: the same, `ThresholdFalse`: half of those that are remembered.
+    pub const FAILURES_MAX: usize = 2;
+
+    /// The same after `outcomes`, one version on; `None` where they say nothing new. Of one claim the last word
+    /// stands, and a success after a failure: the claim did join.
+    #[must_use]
+    pub fn after(&self, outcomes: &[RegistrationOutcome]) -> Option<Self> {
+        let mut latest: BTreeMap<&NodeClaimName, &RegistrationOutcome> =
+            self.outcomes.iter().map(|outcome| (&outcome.claim, outcome)).collect();
+        for outcome in outcomes.iter().filter(|outcome| self.since <= Some(outcome.at)) {
+            let standing = latest.entry(&outcome.claim).or_insert(outcome);
+            if standing.failure.is_some() && outcome.failure.is_none() {
+                *standing = outcome;
+            }
+        }
+        let mut latest: Vec<RegistrationOutcome> = latest.into_values().cloned().collect();
+        latest.sort_by(|left, right| (left.at, &left.claim).cmp(&(right.at, &right.claim)));
+        let forgotten = latest.len().saturating_sub(Self::REMEMBERED);
+        latest.drain(..forgotten);
+        (latest != self.outcomes).then(|| Self {
+            version: self.version + 1,
+            outcomes: latest,
+            ..self.clone()
+        })
+    }
+
+    /// The same as it is about `spec`, one version on; `None` where it is about that already. What is known of
+    /// another spec is forgotten.
+    #[must_use]
+    pub fn renewed(&self, spec: &LaunchedSpec, now: Timestamp) -> Option<Self> {
+        let version = self.version + 1;
+        match &self.about {
+            None => Some(Self { version, about: Some(spec.clone()), ..self.clone() }),
+            Some(about) if about.differs(spec) => {
+                let about = Some(spec.clone());
+                Some(Self { version, about, since: Some(now), outcomes: Vec::new() })
+            }
+            Some(about) if about.class_generation.is_none() && spec.class_generation.is_some() => {
+                Some(Self { version, about: Some(spec.clone()), ..self.clone() })
+            }
+            Some(_) => None,
+        }
+    }
+
+    /// Whether new nodes can be expected to join; `None` where nothing says so yet: a failure alone does not.
+    pub fn are_healthy(&self) -> Option<bool> {
+        let failures = self.failures().count();
+        if failures >= Self::FAILURES_MAX {
+            return Some(false);
+        }
+        (failures < self.outcomes.len()).then_some(true)
+    }
+
+    /// Those that failed, oldest first.
+    pub fn failures(&self) -> impl Iterator<Item = &RegistrationFailure> {
+        self.outcomes.iter().filter_map(|outcome| outcome.failure.as_ref())
+    }
+
+    /// When it was written last, as far as it says.
+    pub fn touched_at(&self) -> Option<Timestamp> {
+        self.outcomes.iter().map(|outcome| outcome.at).chain(self.since).max()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn at(seconds: i64) -> Timestamp {
+        Timestamp::from_second(seconds).unwrap()
+    }
+
+    /// `+a1` joined, `-a1` did not; each a second after the one before.
+    fn outcomes(text: &str, first: i64) -> Vec<RegistrationOutcome> {
+        let failure = || RegistrationFailure {
+            reason: ConditionReason::RegistrationFailed,
+            message: String::new(),
+        };
+        let outcome = |(seconds, word): (i64, &str)| {
+            let (sign, name) = word.split_at(1);
+            RegistrationOutcome {
+                claim: NodeClaimName::new(name).unwrap(),
+                at: at(seconds),
+                failure: (sign == "-").then(failure),
+            }
+        };
+        (first..).zip(text.split_whitespace()).map(outcome).collect()
+    }
+
+    #[track_caller]
+    fn check(text: &str, expected: Option<bool>) {
+        let mut registrations = Registrations::default();
+        for outcome in outcomes(text, 1) {
+            registrations = registrations.after(&[outcome]).unwrap();
+        }
+        assert_eq!(registrations.are_healthy(), expected, "{text}");
+        // In one pass as one by one.
+        let together = Registrations::default().after(&outcomes(text, 1)).unwrap_or_default();
+        assert_eq!(together.outcomes, registrations.outcomes, "{text}");
+    }
+
+    #[test]
+    fn two_of_the_latest_four_that_failed_are_too_many() {
+        check("", None);
+        check("+a", Some(true));
+        // It changes nothing, and there is nothing yet.
+        check("-a", None);
+        check("-a +b", Some(true));
+        check("+a -b", Some(true));
+        check("-a -b", Some(false));
+        check("+a +b +c -d", Some(true));
+        check("+a +b -c -d", Some(false));
+        // One success after two failures does not make up for them.
+        check("-a -b +c", Some(false));
+        check("-a -b +c +d", Some(false));
+        check("-a -b +c +d +e", Some(true));
+    }
+
+    #[test]
+    fn a_launch_ends_once_however_often_it_is_told() {
+        let told = outcomes("+a -b +c +d", 1);
+        let known = Registrations::default().after(&told).unwrap();
+        assert_eq!((known.version, known.after(&told)), (1, None));
+        assert_eq!(known.after(&outcomes("-b", 9)), None, "another pass told it later");
+        // One that is older than all that are remembered says nothing.
+        assert_eq!(known.after(&outcomes("-z", 0)), None);
+        let after = known.after(&outcomes("+e", 5)).unwrap();
+        assert_eq!(after.outcomes, outcomes("-b +c +d +e", 2));
+        // Whoever gave it up was overtaken: it did join.
+        let joined = known.after(&outcomes("+b", 9)).unwrap();
+        assert_eq!(joined.failures().count(), 0);
+        assert_eq!(joined.after(&outcomes("-b", 10)), None);
+    }
+
+    #[test]
+    fn another_spec_of_the_pool_or_of_its_class_begins_anew() {
+        let spec = |uid: &str, generation, class_generation| LaunchedSpec {
+            uid: uid.to_owned(),
+            generation,
+            class_generation,
+        };
+        let known = Registrations::default().after(&outcomes("-a -b", 1)).unwrap();
+        // Whoever sees the pool first forgets nothing.
+        let about = known.renewed(&spec("u1", 1, None), at(3)).unwrap();
+        assert_eq!((about.version, about.are_healthy()), (2, Some(false)));
+        let about = about.renewed(&spec("u1", 1, Some(7)), at(3)).unwrap();
+        assert_eq!((about.version, about.are_healthy()), (3, Some(false)));
+        for same in [spec("u1", 1, Some(7)), spec("u1", 1, None)] {
+            assert_eq!(about.renewed(&same, at(4)), None);
+        }
+        for other in [spec("u2", 1, Some(7)), spec("u1", 2, Some(7)), spec("u1", 1, Some(8))] {
+            let renewed = about.renewed(&other, at(9)).unwrap();
+            assert_eq!((renewed.version, renewed.are_healthy()), (4, None));
+            assert_eq!(renewed.renewed(&other, at(10)), None);
+            // What ended before is about the other one.
+            assert_eq!(renewed.after(&outcomes("-c -d", 5)), None);
+            let after = renewed.after(&outcomes("-c -d", 9)).unwrap();
+            assert_eq!(after.are_healthy(), Some(false));
+        }
+    }
+}

@@ -339,7 +339,8 @@ fn check_budgets(
         .ledger
         .claims
         .values()
-        .filter(|claim| claim.node_pool == *pool)
+        // One that is drained, and whose instance EC2 was told to terminate, is none of the pool's any more.
+        .filter(|claim| claim.node_pool == *pool && !claim.is_instance_terminating())
         .filter_map(|claim| Some((claim, *world.node_of.get(&claim.name)?)))
         .filter(|(_, node)| node.is_initialized())
         .collect();

@@ -460,6 +460,17 @@ fn nodes_that_are_disrupted_already_use_the_budget() {
         },
         &["its budgets leave 0 of 2"],
     );
+    // Until its instance is being terminated: then it is none of the pool's nodes.
+    check_empty(
+        |facts| {
+            change(facts);
+            let other = facts.ledger.claims.get_mut("general-6-9").unwrap();
+            let since = at("2026-08-01T11:59:00Z");
+            *other = other.given_up(DeletionReason::Expired, since);
+            other.conditions.instance_terminating_since = Some(since);
+        },
+        &[],
+    );
 }
 
 #[test]

@@ -2,6 +2,8 @@
 //!
 //! They look at the world from outside and share no code with what they judge.
 
+mod disruption;
+
 use jiff::{SignedDuration, Timestamp};
 use model::{
     ClaimPhase, InstanceType, NodeClaim, NodePoolName, Pod, PodSpec, Requirements, Resources,

@@ -241,6 +241,10 @@ impl ClusterLedger {
         WriteOutcome::Written
     }
 
+    pub(crate) fn commands(&self) -> impl Iterator<Item = &Command> {
+        self.commands.values()
+    }
+
     fn claim_of(&self, instance: &InstanceId) -> Option<&Rc<NodeClaim>> {
         self.instances.get(instance)?.last()?.1.as_ref()
     }
@@ -287,6 +291,8 @@ impl World {
         if !ledger.allows(commit, sabotage.one_counter) && !sabotage.ignore_compare_and_set {
             return CommitOutcome::Conflict;
         }
+        let disrupted = self.disrupted_by(cluster, commit);
+        let ledger = self.ledger.cluster(cluster);
         ledger.head.counters = commit.next(ledger.head.counters);
         ledger.last_commit = Some(commit.id.clone());
         ledger.commands.extend(commit.started.clone());
@@ -304,6 +310,8 @@ impl World {
             let claim = self.recorded(claim);
             self.store_claim(cluster, &claim);
         }
+        let problems = self.overspent_budgets(cluster, &disrupted);
+        self.violations.extend(problems);
         CommitOutcome::Committed(counters)
     }
 

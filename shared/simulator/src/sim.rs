@@ -14,7 +14,7 @@ use std::{
 use jiff::{SignedDuration, Timestamp};
 use model::{
     Function, NodeClaim, NodeClaimName, NodeClassName, NodePoolName, Pod, RegionCatalog,
-    node::Node, node_class::NodeClassStatus, node_pool::NodePoolStatus,
+    disruption::Command, node::Node, node_class::NodeClassStatus, node_pool::NodePoolStatus,
 };
 use ports::{Fault, PortError};
 
@@ -264,11 +264,20 @@ impl Sim {
         claims.map(|claim| NodeClaim::clone(claim)).collect()
     }
 
+    /// The commands of disruption in the ledger of the simulated cluster.
+    pub fn commands(&self) -> Vec<Command> {
+        self.with(|world| {
+            let cluster = world.settings.cluster.clone();
+            world.ledger.cluster(&cluster).commands().cloned().collect()
+        })
+    }
+
     /// What must never be so, and is. Empty is well.
     ///
     /// At most one instance for each claim of a batch; no instance without a claim beyond a grace
-    /// period; no protected pod evicted before its deadline; no pool above its limits; no capacity
-    /// reservation with more instances than it is for.
+    /// period; no protected pod evicted before its deadline, and none forced past its
+    /// PodDisruptionBudget; no pool above its limits, and none with more nodes on their way out than its
+    /// budgets allow; no capacity reservation with more instances than it is for.
     pub fn check_safety(&self) -> Vec<String> {
         self.0.borrow_mut().check_safety()
     }

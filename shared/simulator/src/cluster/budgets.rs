@@ -34,7 +34,7 @@ impl ClusterState {
     }
 
     /// Whether the budgets of a pod let it be evicted now.
-    pub(super) fn is_eviction_allowed(&self, pod: &Pod) -> bool {
+    pub(crate) fn is_eviction_allowed(&self, pod: &Pod) -> bool {
         // What ended, ends or never began was disrupted already.
         if pod.is_terminal() || pod.is_terminating() || pod.phase == PodPhase::Pending {
             return true;

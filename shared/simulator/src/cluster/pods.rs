@@ -109,7 +109,8 @@ impl World {
     fn force(&mut self, request: &EvictionRequest) -> Eviction {
         let Some(entry) = self.cluster.pods.get(&request.pod) else { return Eviction::Gone };
         let violation = self.protected_eviction(&entry.pod);
-        self.violations.extend(violation);
+        let against_budget = self.forced_past_budget(&entry.pod);
+        self.violations.extend(violation.into_iter().chain(against_budget));
         if !entry.pod.is_terminating() {
             self.cluster.evictions += 1;
             if let Some(node) = entry.pod.node.clone() {

@@ -15,6 +15,8 @@
 mod buffers;
 #[path = "sim/calls.rs"]
 mod calls;
+#[path = "sim/churn.rs"]
+mod churn;
 #[path = "sim/commands.rs"]
 mod commands;
 #[path = "sim/dry_run.rs"]
@@ -25,6 +27,8 @@ mod launch_faults;
 mod launch_template;
 #[path = "sim/ledger.rs"]
 mod ledger;
+#[path = "sim/lifecycle.rs"]
+mod lifecycle;
 #[path = "sim/limits.rs"]
 mod limits;
 #[path = "sim/measured.rs"]

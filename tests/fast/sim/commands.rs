@@ -30,7 +30,7 @@ const CHANGES: [(&str, &str); 5] = [
     ),
 ];
 
-fn objects(architecture: &str) -> Vec<simulator::ClusterObject> {
+pub(crate) fn objects(architecture: &str) -> Vec<simulator::ClusterObject> {
     let mut text = MANIFESTS.replace("[amd64, arm64]", &format!("[{architecture}]"));
     for (usual, here) in CHANGES {
         assert!(text.contains(usual), "{usual}");
@@ -63,7 +63,7 @@ fn play(sim: &Sim, minutes: i64) {
 }
 
 /// The EC2NodeClass is what `change` makes of it, from `minutes` on.
-fn change_class(sim: &Sim, minutes: i64, change: fn(&mut NodeClass)) {
+pub(crate) fn change_class(sim: &Sim, minutes: i64, change: fn(&mut NodeClass)) {
     let of_class = |object| match object {
         simulator::ClusterObject::NodeClass(class) => Some(class),
         _ => None,
@@ -74,7 +74,7 @@ fn change_class(sim: &Sim, minutes: i64, change: fn(&mut NodeClass)) {
 }
 
 /// The images that nodes were launched from.
-fn images(sim: &Sim) -> BTreeSet<ImageId> {
+pub(crate) fn images(sim: &Sim) -> BTreeSet<ImageId> {
     let claims = sim.claims();
     claims.iter().filter_map(|claim| claim.instance.as_ref()?.image.clone()).collect()
 }

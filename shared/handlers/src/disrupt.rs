@@ -207,7 +207,8 @@ async fn wake_for<A: Adapters>(
 /// nothing, then what was found a while ago, then a new look.
 fn decide(facts: &Facts, offers: &KnownOffers) -> Step {
     let (types, unseen) = (offers.types.clone(), offers.unseen.borrow().clone());
-    let options = Options { types, unseen, ..Options::deployed() };
+    let from = offers.searched.borrow().clone();
+    let options = Options { types, unseen, from, ..Options::deployed() };
     let forced = planner::forced(facts);
     if !forced.is_empty() {
         return Step { plan: forced, basis: Basis::Claims };
@@ -236,6 +237,7 @@ fn decide(facts: &Facts, offers: &KnownOffers) -> Step {
         observed.decisions.extend(outlook.decision);
         if reason == DisruptionReason::Underutilized {
             *offers.unseen.borrow_mut() = outlook.unseen;
+            *offers.searched.borrow_mut() = outlook.left;
         }
         let Some(command) = outlook.command else { continue };
         let id = CommandId::derived(&command);

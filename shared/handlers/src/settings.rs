@@ -11,7 +11,7 @@ use jiff::SignedDuration;
 use launch_template::{NodeSettings, Share};
 use model::{
     duration,
-    policies::{MinValuesPolicy, Policies, PreferencePolicy},
+    policies::{ConsolidationSearch, MinValuesPolicy, Policies, PreferencePolicy},
 };
 
 use crate::{DryRuns, provision::BatchWindow};
@@ -117,11 +117,15 @@ const SWITCH: Allowed = Allowed::OneOf(&["true", "false"]);
 const POLL_SECONDS: RangeInclusive<u32> = 1..=60;
 /// A pass of `provision` has a minute.
 const BATCH_SECONDS: RangeInclusive<u32> = 0..=30;
+/// A day of rest is long enough for anybody.
+const REST_SECONDS: RangeInclusive<u32> = 0..=86_400;
+/// More pods than a cluster has.
+const MOVES: RangeInclusive<u32> = 0..=1_000_000;
 /// No instance has more.
 const INTERFACES: RangeInclusive<u32> = 0..=64;
 
 /// All of them, in the order of the page.
-pub const SETTINGS: [Setting; 10] = [
+pub const SETTINGS: [Setting; 14] = [
     Setting {
         parameter: "FeatureGates",
         variable: "JOURNEYMAN_FEATURE_GATES",
@@ -243,6 +247,67 @@ pub const SETTINGS: [Setting; 10] = [
             put(&mut settings.poll_interval, seconds.map(of))
         },
     },
+    Setting {
+        parameter: "Consolidation",
+        variable: "JOURNEYMAN_CONSOLIDATION",
+        karpenter: None,
+        default: "karpenter",
+        allowed: Allowed::OneOf(&["karpenter", "thorough"]),
+        meaning: "How far consolidation looks. `thorough` asks every node by itself and grows many sets of \
+                  nodes, a part in each look and the rest in the next ones, and takes what saves most: \
+                  never less than Karpenter's own choice, within the same budgets and after the same 15 \
+                  seconds.",
+        set: |settings, text| {
+            let consolidation = match text {
+                "karpenter" => Some(ConsolidationSearch::Karpenter),
+                "thorough" => Some(ConsolidationSearch::Thorough),
+                _ => None,
+            };
+            put(&mut settings.policies.consolidation, consolidation)
+        },
+    },
+    Setting {
+        parameter: "WorkloadRest",
+        variable: "JOURNEYMAN_WORKLOAD_REST",
+        karpenter: None,
+        default: "0s",
+        allowed: Allowed::Duration(*REST_SECONDS.start(), *REST_SECONDS.end()),
+        meaning: "For how long consolidation leaves a workload alone of which a pod was moved to give a \
+                  node up; Karpenter moves it again at once.",
+        set: |settings, text| {
+            let rest = duration_within(text, &REST_SECONDS);
+            put(&mut settings.policies.calm.workload_rest, rest)
+        },
+    },
+    Setting {
+        parameter: "ReplacementSaving",
+        variable: "JOURNEYMAN_REPLACEMENT_SAVING",
+        karpenter: None,
+        default: "0",
+        allowed: Allowed::Share,
+        meaning: "The share of the price of nodes that a new node must save at least for consolidation to \
+                  put it in their place; with more than `0` it is never of the type of one of them and \
+                  paid for alike. Karpenter takes whatever saves anything.",
+        set: |settings, text| {
+            let share = Share::parse(text).filter(|share| share.is_at_most_all());
+            put(&mut settings.policies.calm.saving_min_millionths, share.map(Share::millionths))
+        },
+    },
+    Setting {
+        parameter: "MovesPerHour",
+        variable: "JOURNEYMAN_MOVES_PER_HOUR",
+        karpenter: None,
+        default: "0",
+        allowed: Allowed::Whole(*MOVES.start(), *MOVES.end()),
+        meaning: "Pods that consolidation and drift may evict within an hour at most before nodes wait; \
+                  `0` is no bound, as in Karpenter. Nodes that must go do not wait: interruption, \
+                  expiration, repair, somebody's deletion.",
+        set: |settings, text| {
+            let most = whole(text, &MOVES);
+            let of = |most: u32| (most > 0).then_some(u64::from(most));
+            put(&mut settings.policies.calm.moves_per_hour_max, most.map(of))
+        },
+    },
 ];
 
 fn put<T>(field: &mut T, value: Option<T>) -> Option<()> {
@@ -268,8 +333,12 @@ fn whole(text: &str, range: &RangeInclusive<u32>) -> Option<u32> {
 }
 
 fn batch_duration(text: &str) -> Option<SignedDuration> {
-    let seconds = |seconds: &u32| SignedDuration::from_secs((*seconds).into());
-    let range = seconds(BATCH_SECONDS.start())..=seconds(BATCH_SECONDS.end());
+    duration_within(text, &BATCH_SECONDS)
+}
+
+fn duration_within(text: &str, seconds: &RangeInclusive<u32>) -> Option<SignedDuration> {
+    let bound = |seconds: &u32| SignedDuration::from_secs((*seconds).into());
+    let range = bound(seconds.start())..=bound(seconds.end());
     duration::parse_go(text).ok().filter(|duration| range.contains(duration))
 }
 

@@ -48,6 +48,11 @@ impl Share {
         self.millionths <= 1_000_000
     }
 
+    /// How many millionths it is.
+    pub const fn millionths(self) -> u64 {
+        self.millionths
+    }
+
     /// This part of `amount`, rounded up.
     pub(crate) fn of_rounded_up(self, amount: u64) -> u64 {
         let share = (u128::from(amount) * u128::from(self.millionths)).div_ceil(1_000_000);

@@ -3,7 +3,7 @@
 //!
 //! Karpenter: `pkg/controllers/disruption/types.go`, `Command`; <https://karpenter.sh/docs/concepts/disruption/>.
 
-use std::fmt;
+use std::{collections::BTreeSet, fmt};
 
 use jiff::{SignedDuration, Timestamp};
 
@@ -172,6 +172,16 @@ pub enum Progress {
     RolledBack {
         /// Why, in words.
         why: String,
+    },
+    /// It was begun; only what it moved is still to be known, where somebody asks
+    /// ([`crate::policies::Calm`]). What becomes of it is in the ledger by another name.
+    Moved {
+        /// Until when.
+        until: Timestamp,
+        /// How many pods had to go elsewhere.
+        pods: u64,
+        /// Digests of their workloads ([`crate::Pod::workload`]).
+        workloads: BTreeSet<u64>,
     },
 }
 

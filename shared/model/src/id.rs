@@ -198,6 +198,11 @@ impl CommandId {
         Self(Arc::from(format!("{method}-{found_at}-{digest:016x}")))
     }
 
+    /// Of what the command `id` moved.
+    pub fn moved_by(id: &Self) -> Self {
+        Self(Arc::from(format!("moved-{id}")))
+    }
+
     /// Of what frees nodes again that were found to be kept free for nothing.
     pub fn freeing(found_at: jiff::Timestamp) -> Self {
         Self(Arc::from(format!("freeing-{}", found_at.as_second())))

@@ -145,7 +145,7 @@ impl Snapshot {
         };
         let commands = self.commands.values().filter(|command| match &command.progress {
             Progress::Launching { claims, .. } => !claims.iter().any(is_lost),
-            Progress::Found | Progress::RolledBack { .. } => false,
+            Progress::Found | Progress::RolledBack { .. } | Progress::Moved { .. } => false,
         });
         commands.flat_map(|command| &command.candidates).collect()
     }
@@ -154,7 +154,7 @@ impl Snapshot {
     pub fn replacements(&self) -> BTreeSet<&NodeClaimName> {
         let launching = self.commands.values().filter_map(|command| match &command.progress {
             Progress::Launching { claims, .. } => Some(claims),
-            Progress::Found | Progress::RolledBack { .. } => None,
+            Progress::Found | Progress::RolledBack { .. } | Progress::Moved { .. } => None,
         });
         launching.flatten().collect()
     }

@@ -147,6 +147,14 @@ impl HostPort {
 }
 
 impl Pod {
+    /// A digest of namespace and owner: the same for all pods that are made again by the same controller.
+    /// `None` for a pod that nobody makes again.
+    pub fn workload(&self) -> Option<u64> {
+        let owner = self.owner.as_ref()?;
+        let text = format!("{}/{}/{}", self.key.namespace, owner.kind, owner.name);
+        Some(crate::ledger::digest(text.as_bytes()))
+    }
+
     /// Whether a node must be found for it: kube-scheduler gave it up, nothing is nominated, and it
     /// is not one that a DaemonSet or a kubelet puts onto its own node.
     ///

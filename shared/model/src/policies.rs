@@ -2,6 +2,8 @@
 //!
 //! Karpenter: `pkg/operator/options/options.go`.
 
+use jiff::SignedDuration;
+
 /// What becomes of a pod's preferences.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum PreferencePolicy {
@@ -22,7 +24,41 @@ pub enum MinValuesPolicy {
     BestEffort,
 }
 
-/// Karpenter's settings and feature gates that decide something.
+/// How far nodes are looked for that could go to save.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ConsolidationSearch {
+    /// As Karpenter looks.
+    #[default]
+    Karpenter,
+    /// Every node by itself, and many more sets of nodes.
+    Thorough,
+}
+
+/// How much nodes and pods are left in peace, beyond what Karpenter does.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Calm {
+    /// For how long consolidation leaves a workload alone of which a pod was moved; zero is as Karpenter.
+    pub workload_rest: SignedDuration,
+    /// What a new node must save at least of the price of those that it takes the place of, in
+    /// millionths. With more than 0 it is not of the type of one of them either.
+    pub saving_min_millionths: u64,
+    /// How many pods consolidation and drift may move within an hour; `None` is any number.
+    pub moves_per_hour_max: Option<u64>,
+}
+
+impl Calm {
+    /// For how long moves count against `moves_per_hour_max`.
+    pub const HOUR: SignedDuration = SignedDuration::from_hours(1);
+
+    /// For how long it has to be known what was moved; `None` where nobody asks.
+    pub fn remembers_for(&self) -> Option<SignedDuration> {
+        let hour = self.moves_per_hour_max.map(|_| Self::HOUR);
+        let rest = Some(self.workload_rest).filter(SignedDuration::is_positive);
+        hour.max(rest)
+    }
+}
+
+/// Karpenter's settings and feature gates that decide something, and ours.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[expect(clippy::struct_excessive_bools, reason = "each is a feature gate of its own")]
 pub struct Policies {
@@ -51,6 +87,10 @@ pub struct Policies {
     /// Gate `PodDeletionCostManagement`: deletion costs of pods are written by Karpenter, and say
     /// nothing about what moving them costs.
     pub pod_deletion_cost_management: bool,
+    /// How far consolidation looks.
+    pub consolidation: ConsolidationSearch,
+    /// How much is left in peace.
+    pub calm: Calm,
 }
 
 /// Why a text does not set gates.
@@ -135,6 +175,8 @@ impl Default for Policies {
             terminate_first_drift: false,
             terminate_first_repair: false,
             pod_deletion_cost_management: false,
+            consolidation: ConsolidationSearch::default(),
+            calm: Calm::default(),
         }
     }
 }

@@ -21,6 +21,7 @@
 
 mod balanced;
 mod budgets;
+mod calm;
 mod candidate;
 mod carry_out;
 mod command;
@@ -79,6 +80,8 @@ pub struct Options {
     pub is_watched: bool,
     /// What was worked out about instance types before. Nothing that is decided depends on it.
     pub types: KnownTypes,
+    /// Where the last thorough search stopped, where consolidation is thorough: it goes on there.
+    pub from: Option<Cursor>,
 }
 
 impl Default for Options {
@@ -89,6 +92,7 @@ impl Default for Options {
             unseen: BTreeSet::new(),
             is_watched: true,
             types: KnownTypes::default(),
+            from: None,
         }
     }
 }

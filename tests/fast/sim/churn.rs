@@ -4,7 +4,7 @@
 //! before each commit, by `plan-check`.
 
 use std::{
-    collections::BTreeMap,
+    collections::{BTreeMap, BTreeSet},
     fmt::{self, Write as _},
     sync::{Arc, OnceLock},
 };
@@ -14,8 +14,9 @@ use jiff::{SignedDuration, Timestamp};
 use journeyman::manifests;
 use model::{
     Function, HourlyPrice, NodeClaimName, OfferingKey, RegionCatalog,
-    disruption::{Command, DisruptionReason, Progress},
+    disruption::{Command, DisruptionReason, Method, Progress},
     node_class::{ImageFamily, ImageTerm},
+    policies::Calm,
 };
 use simulator::{
     Action, Chance, ClusterObject, Dispatch, Happening, Runner, Sim, SpotTarget, Stopped, Trace,
@@ -23,6 +24,7 @@ use simulator::{
 };
 
 use crate::{
+    settings::settings,
     storm::{self, play_seeds},
     world::{runner_with, workload},
 };
@@ -196,6 +198,8 @@ struct Churn<D: Dispatch> {
     kept: Kept,
     commands: Vec<Command>,
     claim_minutes: u64,
+    calm: Calm,
+    problems: Vec<String>,
 }
 
 impl<D: Dispatch> Churn<D> {
@@ -216,8 +220,42 @@ impl<D: Dispatch> Churn<D> {
             let plans = decided.filter_map(|decided| decided.report.plan);
             let started = plans.flat_map(|plan| plan.started.into_values());
             self.commands.extend(started.filter(Command::is_under_way));
+            self.judge_calm();
         }
         Ok(())
+    }
+
+    /// What the ledger remembers keeps to the settings: few pods within an hour, and workloads rest.
+    fn judge_calm(&mut self) {
+        let commands = self.sim.commands();
+        let mut moved: Vec<(&Command, u64, &BTreeSet<u64>)> = Vec::new();
+        for command in &commands {
+            if let Progress::Moved { pods, workloads, .. } = &command.progress {
+                moved.push((command, *pods, workloads));
+            }
+        }
+        moved.sort_by_key(|(command, ..)| command.found_at);
+        for (place, (command, pods, workloads)) in moved.iter().enumerate() {
+            let before = moved.iter().take(place).filter(|(earlier, ..)| {
+                command.found_at.duration_since(earlier.found_at) < Calm::HOUR
+            });
+            let before: u64 = before.map(|(_, pods, _)| pods).sum();
+            let is_free = matches!(command.method, Method::Repair | Method::Emptiness);
+            if self.calm.moves_per_hour_max.is_some_and(|most| most < before + pods)
+                && 0 < before
+                && !is_free
+            {
+                self.problems.push(format!("{pods} pods moved after {before} within an hour"));
+            }
+            let saves = matches!(command.method, Method::MultiNode | Method::SingleNode);
+            let is_resting = |(earlier, _, others): &(&Command, u64, &BTreeSet<u64>)| {
+                command.found_at.duration_since(earlier.found_at) < self.calm.workload_rest
+                    && !workloads.is_disjoint(others)
+            };
+            if saves && moved.iter().take(place).any(is_resting) {
+                self.problems.push(format!("{:?} moved what rests", command.candidates));
+            }
+        }
     }
 
     /// Commands that put a node's like in its place, or a dearer one.
@@ -315,8 +353,8 @@ fn objects(text: &str) -> Vec<ClusterObject> {
 /// Plays the story of `seed` with functions of these settings.
 pub(crate) fn churn(seed: u64, size: Size, functions: Settings) -> Result<Figures, String> {
     let defaults = WorldSettings { never_joins_per_mille: 2, ..storm::settings(seed) };
-    let settings = WorldSettings { trace: Trace::Dropped, ..defaults };
-    let sim = Sim::new(settings, catalog());
+    let world = WorldSettings { trace: Trace::Dropped, ..defaults };
+    let sim = Sim::new(world, catalog());
     let (text, services) = manifests(size.nodes);
     let objects = objects(&text);
     sim.add(objects.clone());
@@ -332,15 +370,18 @@ pub(crate) fn churn(seed: u64, size: Size, functions: Settings) -> Result<Figure
     });
     let half = SignedDuration::from_hours(size.hours / 2);
     sim.at(start + half, Action::Add(renewed.collect()));
+    let calm = functions.policies.calm;
     let (runner, reports) = runner_with(&sim, functions);
-    let (kept, commands) = (Kept::new(), Vec::new());
-    let mut churn = Churn { sim, runner, reports, kept, commands, claim_minutes: 0 };
+    let (kept, commands, problems) = (Kept::new(), Vec::new(), Vec::new());
+    let mut churn =
+        Churn { sim, runner, reports, kept, commands, claim_minutes: 0, calm, problems };
     churn.until(start + SignedDuration::from_hours(size.hours))?;
     churn.sim.stop_faults();
     churn.until(churn.sim.now() + SignedDuration::from_mins(30))?;
     let mut problems = churn.sim.check_liveness();
     problems.extend(churn.sim.check_node_claims());
     problems.extend(churn.oscillations());
+    problems.append(&mut churn.problems);
     let failures = churn.runner.failures().iter();
     let broken = failures.filter(|(_, error)| error.contains("breaks its own rules"));
     problems.extend(broken.map(|(function, error)| format!("{function}: {error}")));
@@ -353,6 +394,36 @@ fn two_days_of_churn_break_no_rule_and_bring_no_node_in_place_of_its_like() {
     play_seeds(3, |seed| {
         let figures = churn(seed, size(seed), Settings::default())?;
         println!("seed {seed}: {figures}");
+        Ok(())
+    });
+}
+
+#[test]
+fn calm_settings_hold_what_they_promise_and_move_fewer_pods() {
+    let calm = [("WorkloadRest", "30m"), ("ReplacementSaving", "0.1"), ("MovesPerHour", "12")];
+    play_seeds(2, |seed| {
+        let usual = churn(seed, size(seed), Settings::default())?;
+        let calmer = churn(seed, size(seed), settings(&calm))?;
+        println!("seed {seed}: usual {usual}");
+        println!("seed {seed}: calmer {calmer}");
+        if usual.evictions <= calmer.evictions {
+            return Err(format!("{usual}, and with calm settings {calmer}"));
+        }
+        Ok(())
+    });
+}
+
+#[test]
+fn thorough_consolidation_breaks_no_rule_and_costs_no_more() {
+    play_seeds(2, |seed| {
+        let usual = churn(seed, size(seed), Settings::default())?;
+        let thorough = churn(seed, size(seed), settings(&[("Consolidation", "thorough")]))?;
+        println!("seed {seed}: usual {usual}");
+        println!("seed {seed}: thorough {thorough}");
+        // Both worlds go their own ways by chance.
+        if usual.spent_nanos * 102 < thorough.spent_nanos * 100 {
+            return Err(format!("{usual}, and thorough {thorough}"));
+        }
         Ok(())
     });
 }

@@ -114,8 +114,8 @@ impl<D: Dispatch> Play<D> {
         }
     }
 
-    /// Why commands were rolled back.
-    fn rolled_back(&self) -> Vec<String> {
+    /// Why commands were rolled back. A message that comes twice tells it twice, and commits it once.
+    fn rolled_back(&self) -> BTreeSet<String> {
         let told = self.decisions.iter().filter(|told| told.summary.ends_with("rolled back"));
         told.flat_map(|told| &told.rejected).map(ToString::to_string).collect()
     }

@@ -31,6 +31,10 @@ fn each_setting_changes_something() {
         ("IsolatedVpc", "true"),
         ("DisableDryRun", "true"),
         ("PollIntervalSeconds", "60"),
+        ("Consolidation", "thorough"),
+        ("WorkloadRest", "30m"),
+        ("ReplacementSaving", "0.05"),
+        ("MovesPerHour", "100"),
     ]
     .into();
     assert_eq!(values.len(), SETTINGS.len());
@@ -56,6 +60,10 @@ fn a_bad_value_is_refused_with_its_name_and_rule() {
         ("ReservedEnis", "-1", "a whole number from 0 to 64"),
         ("IsolatedVpc", "1", "`true` or `false`"),
         ("DisableDryRun", "yes", "`true` or `false`"),
+        ("Consolidation", "Thorough", "`karpenter` or `thorough`"),
+        ("WorkloadRest", "25h", "a duration such as `1.5s` from 0s to 86400s"),
+        ("ReplacementSaving", "5%", "a decimal such as `0.075` from 0 to 1"),
+        ("MovesPerHour", "-1", "a whole number from 0 to 1000000"),
     ] {
         let expected = format!("{parameter}: `{value}` is not {rule}");
         assert_eq!(read(&[(parameter, value)]), Err(vec![expected]));

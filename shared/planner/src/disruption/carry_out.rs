@@ -10,10 +10,14 @@ use model::{
     disruption::{Command, DisruptionReason, Method},
     facts::Facts,
     ledger::{Decision, Rejected},
+    policies::ConsolidationSearch,
     words,
 };
 
-use super::{Answer, Dropped, Objection, Options, Voided, begun, decide, empty_since, still};
+use super::{
+    Answer, Cursor, Dropped, Objection, Options, Voided, begun, decide, decide::PreparedCluster,
+    empty_since, still,
+};
 
 /// Reasons that the record of a look keeps.
 const REJECTED_MAX: usize = 20;
@@ -29,6 +33,8 @@ pub struct Found {
     pub decision: Option<Decision>,
     /// NodePools that were not reached: they come first in the next look.
     pub unseen: BTreeSet<NodePoolName>,
+    /// Where the next look goes on, where consolidation is thorough and this look did not reach all.
+    pub left: Option<Cursor>,
 }
 
 /// What is to be noted about claims, giving nothing up: since when their nodes are empty.
@@ -41,11 +47,17 @@ pub fn observed(facts: &Facts) -> Plan {
 /// What there is to be given up for `reason`.
 #[must_use]
 pub fn look(facts: &Facts, reason: DisruptionReason, options: &Options) -> Found {
-    let answer = decide(facts, methods(reason, facts.policies.static_capacity), options);
+    let is_thorough = reason == DisruptionReason::Underutilized
+        && facts.policies.consolidation == ConsolidationSearch::Thorough;
+    let (answer, left) = if is_thorough {
+        PreparedCluster::of(facts, options).look_thoroughly(options.from.as_ref())
+    } else {
+        (decide(facts, methods(reason, facts.policies.static_capacity), options), None)
+    };
     let is_told = reason != DisruptionReason::Empty;
     let decision = is_told.then(|| decision(facts, reason, &answer));
     let command = answer.proposal.map(|proposal| proposal.command);
-    Found { command, decision, unseen: answer.unseen.into_iter().collect() }
+    Found { command, decision, unseen: answer.unseen.into_iter().collect(), left }
 }
 
 /// The methods that look for `reason`. Behind a closed gate, nobody keeps static pools.

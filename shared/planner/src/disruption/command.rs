@@ -30,7 +30,7 @@ use model::{
 };
 
 use super::{
-    Objection, Options,
+    Objection, Options, calm,
     carry_out::{given_up, name},
     decide::PreparedCluster,
     simulation::{Mode, NewNode},
@@ -45,6 +45,16 @@ const ONE_BY_ONE_MAX: usize = limits::ITEMS_PER_COMMIT_MAX / 2;
 /// What carries out `command`, which holds on these very facts: its claims are given up, or its
 /// replacements promised; or why they cannot be.
 pub fn begun(
+    facts: &Facts,
+    (id, command): (&CommandId, &Command),
+    options: &Options,
+) -> Result<Plan, Objection> {
+    let mut plan = set_out(facts, (id, command), options)?;
+    plan.started.extend(calm::moves(facts, (id, command), &plan));
+    Ok(plan)
+}
+
+fn set_out(
     facts: &Facts,
     (id, command): (&CommandId, &Command),
     options: &Options,
@@ -148,7 +158,15 @@ fn narrowed(wanted: &Replacement, new: NewNode) -> Replacement {
 pub fn carried_on(ledger: &Snapshot, now: Timestamp) -> Plan {
     let mut plan = Plan { parent: ledger.head.counters, ..Plan::default() };
     for (id, command) in &ledger.commands {
-        let Progress::Launching { since, claims } = &command.progress else { continue };
+        let (since, claims) = match &command.progress {
+            Progress::Launching { since, claims } => (since, claims),
+            // Nobody asks for it any more.
+            Progress::Moved { until, .. } if *until <= now => {
+                plan.ended.insert(id.clone());
+                continue;
+            }
+            _ => continue,
+        };
         let left: Vec<&NodeClaim> = claims_left(ledger, command).collect();
         let deadline = since.checked_add(REPLACEMENTS_WITHIN).unwrap_or(Timestamp::MAX);
         let state = Replacements::of(ledger, claims);

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use model::{CapacityType, Operator, Requirement, Requirements, labels};
+use model::{CapacityType, InstanceType, Operator, Requirement, Requirements, labels};
 
 use super::{
     candidate::Candidate,
@@ -28,6 +28,10 @@ pub(crate) fn compute<'a>(
     simulator: &mut Simulator<'a>,
     nodes: &[&Candidate<'a>],
 ) -> Result<Outcome, Objection> {
+    let pods = nodes.iter().map(|node| node.pods.len()).sum();
+    if let Some(objection) = state.history.too_many(pods) {
+        return Err(objection);
+    }
     let mut outcome = simulator.without(nodes, Mode::Consolidation(state.now))?;
     if let Some(reason) = &outcome.stuck {
         return Err(Objection::Stuck(Box::new(reason.clone())));
@@ -42,6 +46,7 @@ pub(crate) fn compute<'a>(
     let all_spot = nodes.iter().all(|node| node.capacity_type == Some(CapacityType::Spot));
     if all_spot && allows(&new.requirements, CapacityType::Spot) {
         spot_to_spot(state, new, before, nodes.len())?;
+        keep_saving(state, new, (before, nodes))?;
         return Ok(outcome);
     }
     keep_cheaper(new, before)?;
@@ -51,7 +56,38 @@ pub(crate) fn compute<'a>(
     {
         only_spot(&mut new.requirements);
     }
+    keep_saving(state, new, (before, nodes))?;
     Ok(outcome)
+}
+
+/// Keeps the types that save as much as the settings ask for, and none of which there is a node among
+/// `nodes` that is paid for alike; where they ask for nothing, all.
+fn keep_saving(
+    state: &State<'_>,
+    new: &mut NewNode,
+    (before, nodes): (Exact, &[&Candidate<'_>]),
+) -> Result<(), Objection> {
+    let least = state.facts.policies.calm.saving_min_millionths;
+    if least == 0 {
+        return Ok(());
+    }
+    let most = before.less(least);
+    let requirements = &new.requirements;
+    let is_like = |instance_type: &InstanceType| {
+        nodes.iter().any(|node| {
+            let known = node.instance_type.as_ref();
+            known.is_some_and(|known| known.name == instance_type.name)
+                && node.capacity_type.is_some_and(|paid| allows(requirements, paid))
+        })
+    };
+    new.types.retain(|instance_type| {
+        let worst = price::worst(instance_type, requirements);
+        worst.is_some_and(|worst| worst <= most) && !is_like(instance_type)
+    });
+    if new.types.is_empty() {
+        return Err(Objection::SavesLittle(before.rounded()));
+    }
+    reaches_minimums(new)
 }
 
 fn allows(requirements: &Requirements, capacity_type: CapacityType) -> bool {

@@ -99,7 +99,7 @@ impl<'a> PreparedCluster<'a> {
     }
 
     /// What the first of `methods` that finds something would do; else what the last of them says.
-    fn first(&mut self, methods: &[Method]) -> Answer {
+    pub(super) fn first(&mut self, methods: &[Method]) -> Answer {
         let is_asked = |method: &Method| !self.field.eligible(&self.state, *method).0.is_empty();
         if !self.options.is_watched && methods.iter().any(is_asked) {
             self.spare_for_pending();

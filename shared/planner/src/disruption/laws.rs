@@ -10,6 +10,7 @@ use model::{
     labels,
     node_pool::BudgetNodes,
     plan::{Placement, Target},
+    policies::ConsolidationSearch,
     topology::{PodAffinity, PodAffinityTerm},
 };
 use proptest::prelude::*;
@@ -334,5 +335,36 @@ proptest! {
             part = thorough(&facts, &options, work, Some(&cursor));
         }
         prop_assert_eq!(part.proposal, whole.proposal);
+    }
+
+    #[test]
+    fn looks_that_go_on_save_no_less_than_karpenter_and_reach_everything(
+        sketch in sketches(), work in 2..60_u64,
+    ) {
+        let mut facts = world(&sketch);
+        let usual = Options { work, ..Options::default() };
+        let whole = thorough(&facts, &usual, u64::MAX, None);
+        let saving = |found: &super::Found| {
+            let decision = found.decision.as_ref().unwrap();
+            let before = decision.price_before.map_or(0, HourlyPrice::nanos);
+            before.saturating_sub(decision.price_after.map_or(0, HourlyPrice::nanos))
+        };
+        let most = whole.proposal.as_ref().map_or(0, |proposal| proposal.saving().nanos());
+        // Of its work, a look gives each of Karpenter's methods a quarter.
+        let quarter = Options { work: work / 4, ..usual.clone() };
+        let compatible = look(&facts, DisruptionReason::Underutilized, &quarter);
+        facts.policies.consolidation = ConsolidationSearch::Thorough;
+        let (mut options, mut best) = (usual, 0);
+        for _ in 0..10_000 {
+            let looked = look(&facts, DisruptionReason::Underutilized, &options);
+            prop_assert!(saving(&compatible) <= saving(&looked), "{looked:?}");
+            best = best.max(saving(&looked));
+            options.from = looked.left;
+            if options.from.is_none() {
+                break;
+            }
+        }
+        prop_assert!(options.from.is_none());
+        prop_assert_eq!(best, most);
     }
 }

@@ -22,6 +22,12 @@ pub(crate) fn objection(
     if let Some(reason) = candidate.blocked_for(method) {
         return Some(reason.clone().into());
     }
+    let specific = of_method(state, method, candidate);
+    specific.or_else(|| state.history.objection(method, candidate))
+}
+
+/// What only `method` asks.
+fn of_method(state: &State<'_>, method: Method, candidate: &Candidate<'_>) -> Option<Objection> {
     let is_static = candidate.pool.replicas.is_some();
     match method {
         Method::Repair => None,

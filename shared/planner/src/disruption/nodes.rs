@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use super::Options;
+use super::{Options, calm::History};
 use crate::{
     eviction::DisruptionBudgets,
     index::{id::kind, table::Table},
@@ -105,6 +105,8 @@ pub(crate) struct State<'a> {
     /// Pods that are protected, if not for good.
     pub(crate) guarded: Rc<[&'a Pod]>,
     overlays: Rc<Overlays>,
+    /// What was moved lately.
+    pub(crate) history: Rc<History>,
     /// Nodes that pods were promised to, and until when.
     pub(crate) nominated: BTreeMap<&'a NodeName, Timestamp>,
     /// Nodes that keep room for a CapacityBuffer.
@@ -155,6 +157,7 @@ impl<'a> State<'a> {
             budgets: Rc::new(DisruptionBudgets::of(facts)),
             guarded: bound.filter(is_guarded).collect(),
             overlays: Rc::new(overlay::overlays(facts)),
+            history: Rc::new(History::of(facts, now)),
             nominated: facts.surroundings.nominated.iter().map(|(node, at)| (node, *at)).collect(),
             hosts_buffers: hosts_of_buffers(facts),
             is_watched: options.is_watched,

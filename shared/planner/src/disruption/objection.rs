@@ -92,6 +92,13 @@ pub enum Objection {
     #[error("NodePool {0} gives up only empty nodes")]
     OnlyWhenEmpty(NodePoolName),
 
+    /// The workload of this pod rests: a pod of it was moved lately.
+    #[error("the workload of pod {0} was moved lately, and rests")]
+    MovedLately(PodKey),
+    /// So many pods were moved within an hour, and with its own they would be more than may.
+    #[error("{} moved within the last hour, and no more may", model::words::counted(*.0, "pod"))]
+    ManyMoves(usize),
+
     // Of nodes that a method looked at.
     /// Too many nodes of its NodePool are ill.
     #[error("more than a fifth of the nodes of its NodePool {0} are ill: none is replaced")]
@@ -147,6 +154,9 @@ pub enum Objection {
     /// Everything that could come may cost as much as this in one hour.
     #[error("whatever could take its pods may cost ${0} per hour or more")]
     NotCheaper(HourlyPrice),
+    /// Everything that could come saves too little beside this price for one hour.
+    #[error("whatever could take its pods saves too little of ${0} per hour")]
+    SavesLittle(HourlyPrice),
     /// Too few instance types are left for a `minValues`.
     #[error("the cheaper instance types are too few for the pool's minValues")]
     MinValues,

@@ -19,6 +19,12 @@ impl Exact {
         Self(self.0.saturating_sub(other.0))
     }
 
+    /// Without so many millionths of it, rounded down.
+    pub(crate) fn less(self, millionths: u64) -> Self {
+        let kept = u128::from(1_000_000_u64.saturating_sub(millionths));
+        Self(self.0 / 1_000_000 * kept + self.0 % 1_000_000 * kept / 1_000_000)
+    }
+
     /// As a price.
     pub(crate) fn rounded(self) -> HourlyPrice {
         HourlyPrice::from_parts(self.0)

@@ -110,6 +110,27 @@ pub(crate) fn within_budgets(
     kept
 }
 
+/// As many of `candidates` as may be moved within this hour, in their order.
+fn within_moves(
+    state: &State<'_>,
+    field: &Field<'_>,
+    candidates: &[CandidateId],
+    notes: &mut Notes,
+) -> Vec<CandidateId> {
+    let (mut kept, mut pods) = (Vec::new(), 0);
+    for at in candidates {
+        let more = pods + field.candidates[*at].pods.len();
+        match state.history.too_many(more) {
+            None => {
+                pods = more;
+                kept.push(*at);
+            }
+            Some(objection) => drop(notes.insert(*at, objection)),
+        }
+    }
+    kept
+}
+
 /// Every empty node that the budgets allow, at once.
 pub(crate) fn emptiness(
     state: &State<'_>,
@@ -193,9 +214,10 @@ pub(crate) fn static_drift(
     notes: &mut Notes,
 ) -> Option<Draft> {
     let remaining = Remaining::of(state, Method::StaticDrift.reason());
+    let eligible = within_moves(state, field, eligible, notes);
     let mut by_pool: BTreeMap<&NodePoolName, Vec<CandidateId>> = BTreeMap::new();
     for at in eligible {
-        by_pool.entry(&field.candidates[*at].pool.name).or_default().push(*at);
+        by_pool.entry(&field.candidates[at].pool.name).or_default().push(at);
     }
     let (mut replaced, mut first) = (Vec::new(), Vec::new());
     for (pool, candidates) in by_pool {

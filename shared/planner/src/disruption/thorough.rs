@@ -6,14 +6,16 @@
 //! choose is among what is compared, so the answer never saves less.
 //!
 //! The search does a bounded amount of work and says where to go on ([`Cursor`]); going on gives the
-//! same answer as not having stopped.
+//! same answer as not having stopped. A function that looks each minute goes on where it stopped, whatever
+//! happened meanwhile: names that are gone are passed over, and what Karpenter would choose is asked anew in
+//! each look, so that no look saves less.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{HourlyPrice, NodeName, disruption::Method, facts::Facts};
 
 use super::{
-    Options,
+    Answer, Objection, Options,
     budgets::Remaining,
     candidate::Candidate,
     consolidation,
@@ -57,7 +59,9 @@ pub struct Thorough {
     pub proposal: Option<Proposal>,
     /// What Karpenter's own choice would save in one hour.
     pub compatible_saving: HourlyPrice,
-    /// Why the best would not hold 15 seconds later, if so.
+    /// The best that would not hold 15 seconds later, and why, if so.
+    pub best: Option<Proposal>,
+    /// Why it would not hold.
     pub voided: Option<Voided>,
     /// How many what-ifs it took.
     pub examined: u64,
@@ -79,8 +83,57 @@ impl PreparedCluster<'_> {
             return Thorough::default();
         }
         let (eligible, _) = self.field.eligible(&self.state, Method::MultiNode);
-        let (best, saving) = (Vec::new(), Exact::default());
-        Search { look: self, eligible, best, saving }.run(work, from)
+        Search::of(self, eligible).run(work, from)
+    }
+
+    /// What one look finds that goes on where `from` says: as [`Self::decide`] answers, and where to go on.
+    pub(super) fn look_thoroughly(&mut self, from: Option<&Cursor>) -> (Answer, Option<Cursor>) {
+        let mut answer = Answer::default();
+        if !self.state.is_complete() {
+            answer.error = Some(Objection::Incomplete);
+            return (answer, from.cloned());
+        }
+        if !self.options.is_watched
+            && !self.field.eligible(&self.state, Method::MultiNode).0.is_empty()
+        {
+            self.spare_for_pending();
+        }
+        let (eligible, mut notes) = self.field.eligible(&self.state, Method::MultiNode);
+        answer.eligible = self.names(&eligible);
+        // Karpenter's choice takes half of the work at most, so that every look gets on.
+        let work = self.options.work;
+        let until = self.simulator.work.saturating_add(work);
+        let mut search = Search::of(self, eligible);
+        let compatible = search.compatible(Some(work / 4));
+        let compatible = search.look.names(&compatible);
+        let from = from.cloned().unwrap_or_default();
+        let cursor = Cursor { compatible, stage: from.stage.max(1), best: Vec::new(), ..from };
+        let left = search.look.simulator.work;
+        let searched = search.run(until.saturating_sub(left), Some(&cursor));
+        notes.append(&mut search.notes);
+        if searched.voided.is_some() {
+            // What is best will not hold; Karpenter's own choice may.
+            let usual = self.first(&[Method::MultiNode, Method::SingleNode]);
+            if usual.proposal.is_some() {
+                return (usual, searched.left);
+            }
+        }
+        answer.examined = searched.examined;
+        answer.examined_nodes = std::mem::take(&mut self.simulator.seen).len();
+        answer.is_cut_short = searched.left.is_some();
+        answer.proposal = searched.proposal;
+        answer.voided = searched.best.zip(searched.voided);
+        let goes = |name: &NodeName| {
+            answer.proposal.as_ref().is_some_and(|found| found.nodes().any(|node| node == name))
+        };
+        let named =
+            notes.into_iter().map(|(at, why)| (self.field.candidates[at].node.name.clone(), why));
+        answer.notes = named.filter(|(name, _)| !goes(name)).collect();
+        (answer, searched.left)
+    }
+
+    fn names(&self, ids: &[CandidateId]) -> Vec<NodeName> {
+        self.field.get(ids).iter().map(|candidate| candidate.node.name.clone()).collect()
     }
 }
 
@@ -89,9 +142,16 @@ struct Search<'l, 'a> {
     eligible: Vec<CandidateId>,
     best: Vec<CandidateId>,
     saving: Exact,
+    /// Why single nodes stay, as far as they were asked.
+    notes: Notes,
 }
 
-impl Search<'_, '_> {
+impl<'l, 'a> Search<'l, 'a> {
+    fn of(look: &'l mut PreparedCluster<'a>, eligible: Vec<CandidateId>) -> Self {
+        let (best, saving) = (Vec::new(), Exact::default());
+        Self { look, eligible, best, saving, notes: Notes::new() }
+    }
+
     fn run(&mut self, work: u64, from: Option<&Cursor>) -> Thorough {
         let mut cursor = from.cloned().unwrap_or_default();
         self.remember(&cursor.best.clone());
@@ -99,7 +159,7 @@ impl Search<'_, '_> {
         let until = self.look.simulator.work.saturating_add(work);
         while cursor.stage < 2 + ORDERS {
             self.step(&mut cursor);
-            cursor.best = self.names(&self.best);
+            cursor.best = self.look.names(&self.best);
             if until <= self.look.simulator.work && cursor.stage < 2 + ORDERS {
                 return self.answer(&cursor, false);
             }
@@ -110,8 +170,8 @@ impl Search<'_, '_> {
     fn step(&mut self, cursor: &mut Cursor) {
         match cursor.stage {
             0 => {
-                let compatible = self.compatible();
-                cursor.compatible = self.names(&compatible);
+                let compatible = self.compatible(None);
+                cursor.compatible = self.look.names(&compatible);
                 *cursor = Cursor { stage: 1, ..cursor.clone() };
             }
             1 => {
@@ -128,13 +188,16 @@ impl Search<'_, '_> {
         }
     }
 
-    /// What Karpenter would choose, multi-node before single-node.
-    fn compatible(&mut self) -> Vec<CandidateId> {
-        let PreparedCluster { state, field, simulator, options } = &mut *self.look;
+    /// What Karpenter would choose, multi-node before single-node, each within so much work.
+    fn compatible(&mut self, work: Option<u64>) -> Vec<CandidateId> {
+        let PreparedCluster { state, field, simulator, options, .. } = &mut *self.look;
         let mut notes = Notes::new();
+        simulator.allow(work.unwrap_or(u64::MAX));
         let multi = multi_node(state, simulator, field, &self.eligible, &mut notes);
+        simulator.allow(work.unwrap_or(u64::MAX));
         let single =
             single_node(state, simulator, field, (&self.eligible, &options.unseen), &mut notes);
+        simulator.allow(u64::MAX);
         let drafts = [multi.ok().flatten(), single.draft];
         let sets: Vec<Vec<CandidateId>> =
             drafts.into_iter().flatten().map(|draft| draft.nodes).collect();
@@ -147,10 +210,17 @@ impl Search<'_, '_> {
     /// Whether the candidates at `nodes` can go together, and what that saves. The best is kept.
     fn consider(&mut self, nodes: &[CandidateId]) -> Option<Exact> {
         if !self.is_within_budgets(nodes) {
+            self.note(nodes, Objection::BudgetSpent);
             return None;
         }
         let PreparedCluster { state, field, simulator, .. } = &mut *self.look;
-        let outcome = together(state, simulator, field, nodes).ok()?;
+        let outcome = match together(state, simulator, field, nodes) {
+            Ok(outcome) => outcome,
+            Err(objection) => {
+                self.note(nodes, objection);
+                return None;
+            }
+        };
         let after = consolidation::price_after(&outcome);
         let before = price(&field.get(nodes));
         let saving = before.minus(after);
@@ -159,6 +229,12 @@ impl Search<'_, '_> {
             self.best = nodes.to_vec();
         }
         Some(saving)
+    }
+
+    fn note(&mut self, nodes: &[CandidateId], why: Objection) {
+        if let [at] = nodes {
+            self.notes.insert(*at, why);
+        }
     }
 
     fn is_within_budgets(&self, nodes: &[CandidateId]) -> bool {
@@ -183,7 +259,7 @@ impl Search<'_, '_> {
         let gains =
             set.len() > known.len() && self.consider(&set).is_some_and(|saving| before < saving);
         if gains {
-            cursor.set = self.names(&set);
+            cursor.set = self.look.names(&set);
             cursor.next += more.len();
             cursor.step = cursor.step.saturating_mul(2);
         } else if more.len() <= 1 {
@@ -206,10 +282,6 @@ impl Search<'_, '_> {
             sorted.sort_by_key(cost);
         }
         sorted
-    }
-
-    fn names(&self, ids: &[CandidateId]) -> Vec<NodeName> {
-        self.look.field.get(ids).iter().map(|candidate| candidate.node.name.clone()).collect()
     }
 
     /// The candidates called so that still are eligible.
@@ -251,7 +323,10 @@ impl Search<'_, '_> {
             self.look.proposal(method, Draft { nodes, outcome, is_first: false }, &Notes::new());
         match self.look.later(&proposal) {
             Ok(proposal) => answer.proposal = Some(proposal),
-            Err(voided) => answer.voided = Some(voided),
+            Err(voided) => {
+                answer.voided = Some(voided);
+                answer.best = Some(proposal);
+            }
         }
         answer
     }

@@ -1,5 +1,7 @@
 //! A command of disruption as it is stored until it is done.
 
+use std::collections::BTreeSet;
+
 use jiff::{SignedDuration, Timestamp};
 use model::{
     NodeClaimName,
@@ -28,6 +30,8 @@ pub(super) struct CommandRecord {
     launching: Option<LaunchingV2>,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     rolled_back: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    moved: Option<MovedV2>,
 }
 
 /// That replacements were promised.
@@ -37,15 +41,42 @@ struct LaunchingV2 {
     claims: Vec<String>,
 }
 
+/// What it moved. Functions that do not know this take the command for one that they cannot read.
+#[derive(Serialize, Deserialize)]
+struct MovedV2 {
+    until: Timestamp,
+    pods: u64,
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    workloads: Vec<String>,
+}
+
+impl MovedV2 {
+    fn of(until: Timestamp, pods: u64, workloads: &BTreeSet<u64>) -> Self {
+        let workloads = workloads.iter().map(|digest| format!("{digest:016x}")).collect();
+        Self { until, pods, workloads }
+    }
+
+    fn into_progress(self) -> Result<Progress, String> {
+        let digest = |text: &String| {
+            u64::from_str_radix(text, 16).map_err(|_| format!("workload `{text}` is no digest"))
+        };
+        let workloads = self.workloads.iter().map(digest).collect::<Result<_, _>>()?;
+        Ok(Progress::Moved { until: self.until, pods: self.pods, workloads })
+    }
+}
+
 impl CommandRecord {
     pub(super) fn of(command: &Command) -> Self {
         let Command { method, found_at, candidates, replacements, drain, progress } = command;
-        let (launching, rolled_back) = match progress {
-            Progress::Found => (None, None),
+        let (launching, rolled_back, moved) = match progress {
+            Progress::Found => (None, None, None),
             Progress::Launching { since, claims } => {
-                (Some(LaunchingV2 { since: *since, claims: parts::texts(claims) }), None)
+                (Some(LaunchingV2 { since: *since, claims: parts::texts(claims) }), None, None)
             }
-            Progress::RolledBack { why } => (None, Some(why.clone())),
+            Progress::RolledBack { why } => (None, Some(why.clone()), None),
+            Progress::Moved { until, pods, workloads } => {
+                (None, None, Some(MovedV2::of(*until, *pods, workloads)))
+            }
         };
         Self {
             v: if *progress == Progress::Found { VERSION } else { CARRIED_OUT },
@@ -56,18 +87,20 @@ impl CommandRecord {
             drain_seconds: drain.map(|drain| drain.as_secs()),
             launching,
             rolled_back,
+            moved,
         }
     }
 
     pub(super) fn into_command(self) -> Result<Command, String> {
         let replacements = self.replacements.into_iter().map(ReplacementV1::into_replacement);
-        let progress = match (self.launching, self.rolled_back) {
-            (_, Some(why)) => Progress::RolledBack { why },
-            (Some(LaunchingV2 { since, claims }), None) => {
+        let progress = match (self.launching, self.rolled_back, self.moved) {
+            (_, Some(why), _) => Progress::RolledBack { why },
+            (Some(LaunchingV2 { since, claims }), None, _) => {
                 Progress::Launching { since, claims: parts::ids(&claims, NodeClaimName::new)? }
             }
-            (None, None) if self.v == VERSION => Progress::Found,
-            (None, None) => return Err("it does not say how far it is".to_owned()),
+            (None, None, Some(moved)) => moved.into_progress()?,
+            (None, None, None) if self.v == VERSION => Progress::Found,
+            (None, None, None) => return Err("it does not say how far it is".to_owned()),
         };
         Ok(Command {
             method: parts::known(&self.method, "method", Method::parse)?,

@@ -15,7 +15,7 @@ use model::{
     ledger::{Basis, Counters, Rejected, Snapshot},
     pulse::{PassEnd, PulseNote, Signal},
 };
-use planner::disruption::{self, Options};
+use planner::disruption::{self, Options, PreparedCluster};
 use ports::{Adapters, Invocation, Ledger as _, NodeClaims as _};
 
 use crate::{
@@ -232,8 +232,9 @@ fn decide(facts: &Facts, offers: &KnownOffers) -> Step {
     let is_asked = |reason: &DisruptionReason| {
         *reason != DisruptionReason::Unhealthy || facts.policies.repairs_nodes()
     };
+    let mut prepared = PreparedCluster::of(facts, &options);
     for reason in REASONS.into_iter().filter(is_asked) {
-        let outlook = disruption::look(facts, reason, &options);
+        let outlook = prepared.look(reason);
         observed.decisions.extend(outlook.decision);
         if reason == DisruptionReason::Underutilized {
             *offers.unseen.borrow_mut() = outlook.unseen;
@@ -245,7 +246,7 @@ fn decide(facts: &Facts, offers: &KnownOffers) -> Step {
             observed.started.insert(id, command);
             return Step { plan: observed, basis: Basis::Claims };
         }
-        match disruption::begun(facts, (&id, &command), &options) {
+        match prepared.begun((&id, &command)) {
             Ok(mut plan) => {
                 // A claim is changed once: by its going.
                 observed.changes.retain(|noted| {

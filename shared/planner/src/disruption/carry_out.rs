@@ -15,8 +15,7 @@ use model::{
 };
 
 use super::{
-    Answer, Cursor, Dropped, Objection, Options, Voided, begun, decide, decide::PreparedCluster,
-    empty_since, still,
+    Answer, Cursor, Dropped, Objection, Options, Voided, decide::PreparedCluster, empty_since,
 };
 
 /// Reasons that the record of a look keeps.
@@ -47,17 +46,25 @@ pub fn observed(facts: &Facts) -> Plan {
 /// What there is to be given up for `reason`.
 #[must_use]
 pub fn look(facts: &Facts, reason: DisruptionReason, options: &Options) -> Found {
-    let is_thorough = reason == DisruptionReason::Underutilized
-        && facts.policies.consolidation == ConsolidationSearch::Thorough;
-    let (answer, left) = if is_thorough {
-        PreparedCluster::of(facts, options).look_thoroughly(options.from.as_ref())
-    } else {
-        (decide(facts, methods(reason, facts.policies.static_capacity), options), None)
-    };
-    let is_told = reason != DisruptionReason::Empty;
-    let decision = is_told.then(|| decision(facts, reason, &answer));
-    let command = answer.proposal.map(|proposal| proposal.command);
-    Found { command, decision, unseen: answer.unseen.into_iter().collect(), left }
+    PreparedCluster::of(facts, options).look(reason)
+}
+
+impl PreparedCluster<'_> {
+    /// What there is to be given up for `reason`. Who asks for several reasons makes the facts ready once.
+    pub fn look(&mut self, reason: DisruptionReason) -> Found {
+        let (facts, options) = (self.state.facts, self.options);
+        let is_thorough = reason == DisruptionReason::Underutilized
+            && facts.policies.consolidation == ConsolidationSearch::Thorough;
+        let (answer, left) = if is_thorough {
+            self.look_thoroughly(options.from.as_ref())
+        } else {
+            (self.first(methods(reason, facts.policies.static_capacity)), None)
+        };
+        let is_told = reason != DisruptionReason::Empty;
+        let decision = is_told.then(|| decision(facts, reason, &answer));
+        let command = answer.proposal.map(|proposal| proposal.command);
+        Found { command, decision, unseen: answer.unseen.into_iter().collect(), left }
+    }
 }
 
 /// The methods that look for `reason`. Behind a closed gate, nobody keeps static pools.
@@ -92,10 +99,14 @@ pub fn validated(facts: &Facts, (id, command): (&CommandId, &Command), options: 
         ..Plan::default()
     };
     let told = |objection: &Objection| vec![Rejected { what: None, why: objection.to_string() }];
-    let (mut plan, left, mut rejected) = match still(facts, command, options) {
+    let mut prepared = PreparedCluster::of(facts, options);
+    if !options.is_watched {
+        prepared.spare_for_pending();
+    }
+    let (mut plan, left, mut rejected) = match prepared.still(command) {
         Ok(valid) => {
             let rejected = lines(&valid.dropped, command.method);
-            match begun(facts, (id, &valid.command), options) {
+            match prepared.begun((id, &valid.command)) {
                 Ok(plan) => (plan, valid.command.candidates, rejected),
                 Err(objection) => (ended(), Vec::new(), told(&objection)),
             }

@@ -49,39 +49,7 @@ pub fn begun(
     (id, command): (&CommandId, &Command),
     options: &Options,
 ) -> Result<Plan, Objection> {
-    let mut plan = set_out(facts, (id, command), options)?;
-    plan.started.extend(calm::moves(facts, (id, command), &plan));
-    Ok(plan)
-}
-
-fn set_out(
-    facts: &Facts,
-    (id, command): (&CommandId, &Command),
-    options: &Options,
-) -> Result<Plan, Objection> {
-    let parent = facts.ledger.head.counters;
-    if command.replacements.is_empty() {
-        let changes = given_up(facts, command);
-        return Ok(Plan { parent, changes, ended: [id.clone()].into(), ..Plan::default() });
-    }
-    let is_of_template = |replacement: &Replacement| replacement.instance_types.is_empty();
-    if command.replacements.iter().all(is_of_template) {
-        return one_by_one(facts, command, options);
-    }
-    let mut prepared = PreparedCluster::of(facts, options);
-    let (promises, placements) = prepared.replacements(command)?;
-    let claims = promises.iter().map(|promise| promise.claim.name.clone()).collect();
-    let progress = Progress::Launching { since: facts.now, claims };
-    let decision = told(facts, command, &promises);
-    let started = Command { progress, ..command.clone() };
-    Ok(Plan {
-        parent,
-        promises,
-        placements,
-        started: [(id.clone(), started)].into(),
-        decisions: vec![decision],
-        ..Plan::default()
-    })
+    PreparedCluster::of(facts, options).begun((id, command))
 }
 
 /// Nodes of static pools are replaced each by itself: one that does not come holds back no other. What is
@@ -113,6 +81,39 @@ fn one_by_one(facts: &Facts, command: &Command, options: &Options) -> Result<Pla
 }
 
 impl PreparedCluster<'_> {
+    /// What [`begun`] says, on facts that are ready.
+    pub fn begun(&mut self, (id, command): (&CommandId, &Command)) -> Result<Plan, Objection> {
+        let mut plan = self.set_out((id, command))?;
+        plan.started.extend(calm::moves(self.state.facts, (id, command), &plan));
+        Ok(plan)
+    }
+
+    fn set_out(&mut self, (id, command): (&CommandId, &Command)) -> Result<Plan, Objection> {
+        let facts = self.state.facts;
+        let parent = facts.ledger.head.counters;
+        if command.replacements.is_empty() {
+            let changes = given_up(facts, command);
+            return Ok(Plan { parent, changes, ended: [id.clone()].into(), ..Plan::default() });
+        }
+        let is_of_template = |replacement: &Replacement| replacement.instance_types.is_empty();
+        if command.replacements.iter().all(is_of_template) {
+            return one_by_one(facts, command, self.options);
+        }
+        let (promises, placements) = self.replacements(command)?;
+        let claims = promises.iter().map(|promise| promise.claim.name.clone()).collect();
+        let progress = Progress::Launching { since: facts.now, claims };
+        let decision = told(facts, command, &promises);
+        let started = Command { progress, ..command.clone() };
+        Ok(Plan {
+            parent,
+            promises,
+            placements,
+            started: [(id.clone(), started)].into(),
+            decisions: vec![decision],
+            ..Plan::default()
+        })
+    }
+
     /// The claims that `command` launches, and where the other pods go.
     fn replacements(
         &mut self,

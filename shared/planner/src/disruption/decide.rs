@@ -53,15 +53,6 @@ pub struct Answer {
     pub examined_nodes: usize,
 }
 
-/// What the first of `methods` that finds something would do, and why every other node stays; else
-/// what the last of them says.
-///
-/// Whatever is decided about nodes that still work is decided here: for a plan that is only shown,
-/// for the function that carries it out, and for simulations. They differ in `options`.
-pub(crate) fn decide(facts: &Facts, methods: &[Method], options: &Options) -> Answer {
-    PreparedCluster::of(facts, options).first(methods)
-}
-
 /// The cluster, made ready for every method: for whoever asks several questions about the same facts,
 /// and so that both halves can be measured.
 #[derive(Debug)]
@@ -70,6 +61,7 @@ pub struct PreparedCluster<'a> {
     pub(crate) field: Field<'a>,
     pub(crate) simulator: Simulator<'a>,
     pub(crate) options: &'a Options,
+    is_spared: bool,
 }
 
 impl<'a> PreparedCluster<'a> {
@@ -78,11 +70,14 @@ impl<'a> PreparedCluster<'a> {
     pub fn of(facts: &'a Facts, options: &'a Options) -> Self {
         let state = State::of(facts, facts.now, options);
         let field = Field::of(&state);
-        Self { field, simulator: Simulator::new(facts, options), state, options }
+        Self { field, simulator: Simulator::new(facts, options), state, options, is_spared: false }
     }
 
     /// Spares the nodes that pending pods fit onto, where nobody else says which those are.
     pub(crate) fn spare_for_pending(&mut self) {
+        if std::mem::replace(&mut self.is_spared, true) {
+            return;
+        }
         self.state.spare_for_pending();
         self.field = Field::of(&self.state);
     }
@@ -98,8 +93,12 @@ impl<'a> PreparedCluster<'a> {
         self.simulator.world();
     }
 
-    /// What the first of `methods` that finds something would do; else what the last of them says.
-    pub(super) fn first(&mut self, methods: &[Method]) -> Answer {
+    /// What the first of `methods` that finds something would do, and why every other node stays; else
+    /// what the last of them says.
+    ///
+    /// Whatever is decided about nodes that still work is decided here: for a plan that is only shown,
+    /// for the function that carries it out, and for simulations. They differ in `options`.
+    pub(crate) fn first(&mut self, methods: &[Method]) -> Answer {
         let is_asked = |method: &Method| !self.field.eligible(&self.state, *method).0.is_empty();
         if !self.options.is_watched && methods.iter().any(is_asked) {
             self.spare_for_pending();

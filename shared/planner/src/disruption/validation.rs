@@ -10,14 +10,11 @@ use std::{
 use model::{
     InstanceTypeName, NodeClaimName, NodeName,
     disruption::{Command, Method, Replacement},
-    facts::Facts,
 };
 
 use super::{
-    Options,
     budgets::Remaining,
     candidate::Candidate,
-    decide::PreparedCluster,
     method,
     nodes::{State, StateNode},
     objection::Objection,
@@ -93,8 +90,13 @@ impl fmt::Display for Voided {
 ///
 /// A candidate that is gone needs nobody to give it up. Of an emptiness command the rest holds by
 /// itself; of any other all that is left goes together, or none of it.
-pub(crate) fn still(facts: &Facts, command: &Command, options: &Options) -> Result<Valid, Voided> {
-    let mut prepared = PreparedCluster::of(facts, options);
+#[cfg(test)]
+pub(crate) fn still(
+    facts: &model::facts::Facts,
+    command: &Command,
+    options: &super::Options,
+) -> Result<Valid, Voided> {
+    let mut prepared = super::decide::PreparedCluster::of(facts, options);
     if !options.is_watched {
         prepared.spare_for_pending();
     }

@@ -15,7 +15,7 @@ use model::{
 };
 
 pub(crate) use super::*;
-use crate::disruption::{Answer, Options, decide};
+use crate::disruption::{Answer, Options, PreparedCluster};
 
 /// A node of the pool `general` for each name, of the named type, on-demand in the first zone, that
 /// may be consolidated; no budgets.
@@ -103,6 +103,10 @@ pub(crate) fn pdb(name: &str, app: &str) -> PodDisruptionBudget {
 
 pub(crate) fn budget(nodes: BudgetNodes) -> Budget {
     Budget { nodes, reasons: Vec::new(), window: None }
+}
+
+pub(crate) fn decide(facts: &Facts, methods: &[Method], options: &Options) -> Answer {
+    PreparedCluster::of(facts, options).first(methods)
 }
 
 pub(crate) fn ask(facts: &Facts, method: Method) -> Answer {

@@ -3,7 +3,7 @@
 use model::{DeletionReason, facts::Facts};
 
 use super::*;
-use crate::testing::cluster::*;
+use crate::{disruption::begun, testing::cluster::*};
 
 fn texts(rejected: &[Rejected]) -> Vec<String> {
     rejected.iter().map(ToString::to_string).collect()

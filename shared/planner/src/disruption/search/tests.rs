@@ -11,7 +11,7 @@ use model::{
     node_pool::{BudgetNodes, ConsolidationPolicy},
 };
 
-use super::super::{Options, decide, outlook};
+use super::super::{Options, outlook};
 use crate::testing::cluster::*;
 use Method::{Drift, Emptiness, MultiNode, SingleNode, StaticDrift};
 

@@ -3,7 +3,7 @@
 use model::{disruption::DisruptionReason, facts::Facts, labels, node_pool::BudgetNodes};
 
 use super::{super::Proposal, *};
-use crate::testing::cluster::*;
+use crate::{disruption::Options, testing::cluster::*};
 
 fn again(facts: &Facts, command: &Command) -> Result<Valid, Voided> {
     still(facts, command, &Options::default())

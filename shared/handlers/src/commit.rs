@@ -50,6 +50,9 @@ pub(crate) async fn commit(
     if decided.plan.is_empty() {
         return Ok(Committed::All(parent));
     }
+    if is_torn(facts, decided.plan) {
+        return Ok(Committed::Overtaken);
+    }
     plan_check::ensure_valid(facts, decided.plan)?;
     for part in parts(decided) {
         let commit = Commit { ledger: head.ledger.clone(), parent, ..part };
@@ -65,6 +68,13 @@ pub(crate) async fn commit(
         }
     }
     Ok(Committed::All(parent))
+}
+
+/// Whether somebody promised capacity between the reading of the head and that of the claims: names come from the
+/// head's counters, and are there already.
+fn is_torn(facts: &Facts, plan: &Plan) -> bool {
+    let mut promised = plan.promises.iter().map(|promise| &promise.claim.name);
+    promised.any(|name| facts.ledger.claims.contains_key(name))
 }
 
 /// What was made of two plans, one after the other.

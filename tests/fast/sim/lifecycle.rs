@@ -12,7 +12,8 @@ use model::{
     node_pool::{BudgetNodes, Limits},
 };
 use simulator::{
-    Action, Chance, ClusterObject, Dispatch, Happening, Runner, Sim, Stopped, Storm, WorldSettings,
+    Action, Chance, ClusterObject, Dispatch, Happening, Injection, Runner, Sim, Stopped, Storm,
+    WorldSettings,
 };
 
 use crate::{
@@ -200,6 +201,26 @@ fn rolling_update(seed: u64) -> Result<(), String> {
 #[test]
 fn a_rolling_update_of_images_keeps_to_its_budgets_and_loses_nothing() {
     play_seeds(3, rolling_update);
+}
+
+#[test]
+fn a_promise_between_the_reading_of_head_and_claims_is_planned_around() {
+    let mut play = begin(world(WorldSettings::default(), 24, BudgetNodes::Percent(50)));
+    play.until(minute(8)).expect("nothing unsafe happens");
+    // From the head to the claims it takes seconds, in which others promise.
+    play.sim.add_rule(Box::new(|call, _| match call.operation {
+        "Ledger.snapshot" => Injection::Delay(SignedDuration::from_secs(4)),
+        _ => Injection::Pass,
+    }));
+    renew_images(&play.sim, 8);
+    for step in 0..30_i32 {
+        let pods = if step % 2 == 0 { 48 } else { 24 };
+        play.sim.at(minute(8) + SignedDuration::from_secs(20) * step, scale("web", pods));
+    }
+    play.until(minute(30)).expect("nothing unsafe happens");
+    play.sim.stop_faults();
+    play.until(minute(60)).expect("nothing unsafe happens");
+    assert_eq!(play.outcome(), Ok(()));
 }
 
 /// Instances that were launched after `from` and whose nodes never came.

@@ -420,8 +420,9 @@ fn thorough_consolidation_breaks_no_rule_and_costs_no_more() {
         let thorough = churn(seed, size(seed), settings(&[("Consolidation", "thorough")]))?;
         println!("seed {seed}: usual {usual}");
         println!("seed {seed}: thorough {thorough}");
-        // Both worlds go their own ways by chance.
-        if usual.spent_nanos * 102 < thorough.spent_nanos * 100 {
+        // Both worlds go their own ways by chance, the more so the smaller they are.
+        let percent = if size(seed).nodes < 100 { 110 } else { 102 };
+        if usual.spent_nanos * percent < thorough.spent_nanos * 100 {
             return Err(format!("{usual}, and thorough {thorough}"));
         }
         Ok(())

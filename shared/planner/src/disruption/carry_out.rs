@@ -132,7 +132,7 @@ pub(super) fn told_of(facts: &Facts, method: Method, left: &[NodeClaimName]) -> 
     let total = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
     let (method, count) = (name(method.reason()), words::many(left.len()));
     let nodes = if left.len() == 1 { "node is" } else { "nodes are" };
-    let summary = format!("{method}: {count} {nodes} given up, ${total} per hour");
+    let summary = format!("{method}: {count} {nodes} given up, ${total} an hour");
     let decision = Decision::about(given_up(), Function::Disrupt, facts.now, summary);
     Decision { price_before: Some(total), ..decision }
 }
@@ -194,7 +194,7 @@ fn decision(facts: &Facts, reason: DisruptionReason, answer: &Answer) -> Decisio
             let nodes: Vec<&str> = proposal.nodes().map(NodeName::as_str).collect();
             let pods = words::counted(proposal.moves.len(), "pod");
             let (nodes, saving) = (nodes.join(", "), proposal.saving());
-            format!("{method}: {nodes} can go, {pods} fit elsewhere, saves ${saving} per hour")
+            format!("{method}: {nodes} can go, {pods} fit elsewhere, saves ${saving} an hour")
         }
         None => format!("{method}: nothing can go"),
     };

@@ -258,7 +258,7 @@ fn told(facts: &Facts, command: &Command, promises: &[Promise]) -> Decision {
     let method = name(command.method.reason());
     let nodes = words::counted(replaced.len(), "node");
     let new = words::counted(promises.len(), "new node");
-    let summary = format!("{method}: {nodes} for {new}, ${before} to ${after} per hour");
+    let summary = format!("{method}: {nodes} for {new}, ${before} to ${after} an hour");
     let claims = replaced.into_iter().chain(promises.iter().map(|promise| &promise.claim));
     let decision = Decision::about(claims, Function::Disrupt, facts.now, summary);
     Decision { price_before: Some(before), price_after: Some(after), ..decision }

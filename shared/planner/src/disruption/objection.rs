@@ -152,7 +152,7 @@ pub enum Objection {
     #[error("its replacement cannot be launched: {0}")]
     NoPromise(String),
     /// Everything that could come may cost as much as this in one hour.
-    #[error("whatever could take its pods may cost ${0} per hour or more")]
+    #[error("whatever could take its pods may cost ${0} an hour or more")]
     NotCheaper(HourlyPrice),
     /// Everything that could come saves too little beside this price for one hour.
     #[error("whatever could take its pods saves too little of ${0} per hour")]

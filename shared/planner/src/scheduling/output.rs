@@ -413,7 +413,7 @@ fn decisions(problem: &Problem<'_>, plan: &Plan) -> Vec<Decision> {
         let prices = promises.iter().map(|promise| promise.price);
         let price = prices.fold(HourlyPrice::default(), HourlyPrice::saturating_add);
         let (nodes, pods) = (words::counted(promises.len(), "node"), words::counted(pods, "pod"));
-        let summary = format!("{pool}: {nodes} for {pods}, from ${price} per hour");
+        let summary = format!("{pool}: {nodes} for {pods}, from ${price} an hour");
         let claims = promises.iter().map(|promise| &promise.claim);
         Decision {
             rejected: rejected.clone(),

@@ -92,7 +92,7 @@ fn what_was_found_is_refused_when_it_does_not_hold_any_more() {
     };
     let plan = again(&facts);
     assert_eq!(plan.changes, given_up(&facts, &command));
-    let summary = "consolidation: 1 node is given up, $0.2000 per hour";
+    let summary = "consolidation: 1 node is given up, $0.2000 an hour";
     assert_eq!(
         (plan.decisions[0].summary.as_str(), plan.decisions[0].rejected.len()),
         (summary, 0)

@@ -175,7 +175,7 @@ fn what_was_found_is_given_up_if_it_still_holds() {
         ("claim-a", DeletionReason::Disrupted(DisruptionReason::Empty))
     );
     let decision = &plan.decisions[0];
-    assert_eq!(decision.summary, "emptiness: 1 node is given up, $0.4800 per hour");
+    assert_eq!(decision.summary, "emptiness: 1 node is given up, $0.4800 an hour");
     let rejected: Vec<String> = decision.rejected.iter().map(ToString::to_string).collect();
     assert_eq!(
         rejected,

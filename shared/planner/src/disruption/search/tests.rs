@@ -138,7 +138,7 @@ fn a_node_that_is_too_large_is_replaced_by_a_cheaper_one() {
     assert_eq!(proposal.moves.len(), 1);
     check(&used(&[("a", "t.small")], vec![app("web", "a", "cpu=1")]), SingleNode, "nothing");
     let tight = used(&[("a", "t.small")], vec![app("web", "a", "cpu=1")]);
-    assert!(why(&tight, SingleNode, "a").contains("may cost $0.2000 per hour or more"));
+    assert!(why(&tight, SingleNode, "a").contains("may cost $0.2000 an hour or more"));
 }
 
 #[test]

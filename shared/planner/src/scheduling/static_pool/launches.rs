@@ -58,7 +58,7 @@ impl Launches {
             let count = words::many(promises.len());
             let replicas = words::thousands(replicas.into());
             let summary =
-                format!("{pool}: {count} of its {replicas} replicas, from ${price} per hour");
+                format!("{pool}: {count} of its {replicas} replicas, from ${price} an hour");
             let claims = promises.iter().map(|promise| &promise.claim);
             let decision = Decision::about(claims, Function::Provision, facts.now, summary);
             Decision { price_after: Some(price), ..decision }

@@ -199,7 +199,7 @@ fn a_claim_carries_what_its_pool_says() {
     assert_eq!(arch.to_string(), "kubernetes.io/arch In [amd64]");
     assert_eq!(claim.allocatable, resources("cpu=3900m memory=8182Mi pods=5"));
     assert_eq!(plan.promises[0].cheapest.to_string(), "spot t.gpu zone-1");
-    assert_eq!(plan.decisions[0].summary, "general: 1 node for 2 pods, from $0.1200 per hour");
+    assert_eq!(plan.decisions[0].summary, "general: 1 node for 2 pods, from $0.1200 an hour");
 }
 
 #[test]

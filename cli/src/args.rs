@@ -57,6 +57,12 @@ pub enum JourneymanCommand {
     ///
     /// Exit codes: 0 printed; 2 they cannot be written.
     Crds(crate::crds::CrdsArgs),
+    /// Print what the functions may do in the cluster: roles and bindings to apply.
+    ///
+    /// Each function acts as the group `journeyman:<function>`, which EKS access entries of the stack
+    /// put its role into, and needs these rights and no others: `journeyman rbac | kubectl apply -f -`.
+    /// Exit codes: 0 printed; 2 they cannot be written.
+    Rbac,
     /// Show what EC2 would be asked for: launch templates with user data, and the fleet request.
     ///
     /// Reads a NodePool and its EC2NodeClass as the cluster has them (with `status`: `kubectl get -o

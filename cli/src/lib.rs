@@ -15,6 +15,7 @@ pub mod manifests;
 pub mod output;
 pub mod plan;
 mod program;
+pub mod rbac;
 pub mod render;
 pub mod screen;
 pub mod simulate;

@@ -11,7 +11,7 @@ use journeyman::{
     catalog, convert, crds,
     error::Error,
     hash::{self, HashArgs},
-    plan, render,
+    plan, rbac, render,
     screen::Screen,
     simulate,
     validate::{self, ValidateArgs},
@@ -25,6 +25,9 @@ fn main() -> ExitCode {
         JourneymanCommand::Convert(args) => convert::run(&args, &mut io::stdout().lock()).map(done),
         JourneymanCommand::Crds(args) => {
             crds::run(&args, &mut io::stdout().lock()).map(done).map_err(Error::from)
+        }
+        JourneymanCommand::Rbac => {
+            rbac::run(&mut io::stdout().lock()).map(done).map_err(Error::from)
         }
         JourneymanCommand::Validate(args) => run_validate(&args),
         JourneymanCommand::Render(args) => {

@@ -22,6 +22,8 @@ mod glossary;
 mod limits;
 #[path = "tidy/names.rs"]
 mod names;
+#[path = "tidy/rbac.rs"]
+mod rbac;
 #[path = "tidy/reasons.rs"]
 mod reasons;
 #[path = "tidy/rights.rs"]

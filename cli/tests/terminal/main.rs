@@ -123,6 +123,7 @@ const CALLS: &[Call] = &[
     answers("hash cluster.yaml", "NodePool/general"),
     answers("convert older.yaml", "karpenter.sh/v1"),
     answers("crds", "CustomResourceDefinition"),
+    answers("rbac", "ClusterRoleBinding"),
     answers("render cluster.yaml --cluster-facts facts.json", "ami-0a"),
     answers("catalog --limit 3", "3 of "),
     answers("completions bash", "_journeyman()"),
@@ -271,7 +272,7 @@ fn without_colors(text: &str) -> String {
 
 /// Commands that print what others made: manifests, definitions, user data, JSON.
 fn is_text_of_others(arguments: &str) -> bool {
-    ["convert", "crds", "render", "completions"]
+    ["convert", "crds", "rbac", "render", "completions"]
         .iter()
         .any(|command| arguments.starts_with(command))
         || arguments.contains("-o ")

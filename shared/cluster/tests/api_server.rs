@@ -15,6 +15,7 @@ mod api_server {
     pub(crate) mod node_claims;
     pub(crate) mod nodes;
     pub(crate) mod others;
+    pub(crate) mod rights;
     pub(crate) mod statuses;
     pub(crate) mod world;
 }

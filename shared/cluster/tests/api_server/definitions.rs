@@ -18,7 +18,7 @@ static WITHOUT: OnceCell<Vec<Case>> = OnceCell::const_new();
 
 /// A kind that no schema holds to anything: what is written in older versions of a definition, or by
 /// hand, must not end a list.
-fn open(group: &str, version: &str, kind: &str, plural: &str) -> Value {
+pub(crate) fn open(group: &str, version: &str, kind: &str, plural: &str) -> Value {
     let open = json!({ "type": "object", "x-kubernetes-preserve-unknown-fields": true });
     let version = json!({ "name": version, "served": true, "storage": true,
                           "schema": { "openAPIV3Schema": open } });
@@ -41,17 +41,22 @@ async fn install(world: &World) -> Vec<Case> {
         .collect();
     assert_eq!(definitions.len(), strict.len());
     definitions.push(open("karpenter.sh", "v1alpha1", "NodeOverlay", "nodeoverlays"));
-    let crds = world.all::<CustomResourceDefinition>();
     for definition in definitions {
-        let name = definition["metadata"]["name"].as_str().unwrap().to_owned();
-        world.create(&crds, definition).await;
-        let is_served = |crd: Option<&CustomResourceDefinition>| {
-            let conditions = crd.and_then(|crd| crd.status.as_ref()?.conditions.as_ref());
-            conditions.into_iter().flatten().any(|c| c.type_ == "Established" && c.status == "True")
-        };
-        world.until(&crds, &name, "served", is_served).await;
+        installed_one(world, definition).await;
     }
     cases
+}
+
+/// Installs `definition`, and waits until it is served.
+pub(crate) async fn installed_one(world: &World, definition: Value) {
+    let crds = world.all::<CustomResourceDefinition>();
+    let name = definition["metadata"]["name"].as_str().unwrap().to_owned();
+    world.create(&crds, definition).await;
+    let is_served = |crd: Option<&CustomResourceDefinition>| {
+        let conditions = crd.and_then(|crd| crd.status.as_ref()?.conditions.as_ref());
+        conditions.into_iter().flatten().any(|c| c.type_ == "Established" && c.status == "True")
+    };
+    world.until(&crds, &name, "served", is_served).await;
 }
 
 /// Installs the definitions, unless another test has done so. What a cluster without them answered.

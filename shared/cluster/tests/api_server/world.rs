@@ -2,7 +2,6 @@
 
 use std::{fmt::Debug, path::PathBuf};
 
-use cluster::KubeCluster;
 use futures_util::{StreamExt as _, TryStreamExt as _, stream};
 use k8s_openapi::api::core::v1 as core;
 use kube::{
@@ -14,10 +13,12 @@ use model::{Namespace, NodeName, PodKey, node::EvictionRequest};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
+use super::rights::EachWithItsRights;
+
 /// A cluster, seen through the ports and from beside them.
 pub(crate) struct World {
-    /// What is tested.
-    pub(crate) cluster: KubeCluster,
+    /// What is tested, each call with no more rights than its row in the table says.
+    pub(crate) cluster: EachWithItsRights,
     /// How the test sees and changes what it must.
     pub(crate) client: Client,
     /// The test's own namespace. Nodes are called after it.
@@ -39,11 +40,11 @@ impl World {
     /// Nothing when there is no control plane.
     pub(crate) async fn open() -> Option<Self> {
         let path = kubeconfig()?;
-        let cluster = KubeCluster::from_kubeconfig(&path).await.unwrap();
         let kubeconfig = Kubeconfig::read_from(&path).unwrap();
         let options = KubeConfigOptions::default();
         let config = Config::from_custom_kubeconfig(kubeconfig, &options).await.unwrap();
         let client = Client::try_from(config).unwrap();
+        let cluster = EachWithItsRights::of(&path, &client).await;
         let world = Self { cluster, client, namespace: String::new() };
         let namespace: core::Namespace = world
             .create(

@@ -1,0 +1,137 @@
+//! What the adapters need of Kubernetes' RBAC for each call of a port: the one table.
+//!
+//! It stands beside the adapters, and a test against a real API server holds it to what they ask for. Another
+//! test reads this file by itself and makes `deploy/rbac.yaml` of it; so it names nothing of this crate.
+//! Which calls a function makes is said by `handlers::calls`, and what the same calls need of IAM in
+//! `shared/aws/src/rights.rs`.
+//!
+//! <https://kubernetes.io/docs/reference/access-authn-authz/rbac/>
+
+/// One verb on the objects of a resource.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Right {
+    /// The API group; empty for the core.
+    pub(crate) group: &'static str,
+    /// The resource, with its subresource if it is about one: `pods/eviction`.
+    pub(crate) resource: &'static str,
+    /// The namespace that it is about, unless it is about all of the cluster.
+    pub(crate) namespace: Option<&'static str>,
+    /// The object that it is about, unless it is about all of them. A list is about one object if it
+    /// selects by `metadata.name`, and what is created has no name yet.
+    pub(crate) name: Option<&'static str>,
+    /// What is done.
+    pub(crate) verb: &'static str,
+}
+
+const APPS: &str = "apps";
+const AWS: &str = "karpenter.k8s.aws";
+const BUFFERS: &str = "autoscaling.x-k8s.io";
+const CORE: &str = "";
+const KARPENTER: &str = "karpenter.sh";
+const LEASES: &str = "coordination.k8s.io";
+const POLICY: &str = "policy";
+const STORAGE: &str = "storage.k8s.io";
+
+const fn right(verb: &'static str, group: &'static str, resource: &'static str) -> Right {
+    Right { group, resource, namespace: None, name: None, verb }
+}
+
+const fn of_our_lease(verb: &'static str) -> Right {
+    let right = right(verb, LEASES, "leases");
+    Right { namespace: Some("kube-system"), name: Some("journeyman"), ..right }
+}
+
+/// Of leases in `kube-system`; what is created has no name yet.
+const CREATE_LEASE: Right =
+    Right { namespace: Some("kube-system"), ..right("create", LEASES, "leases") };
+
+/// Karpenter may be installed into any namespace.
+const FIND_KARPENTER: Right =
+    Right { name: Some("karpenter-leader-election"), ..right("list", LEASES, "leases") };
+
+const DELETE_CLAIM: Right = right("delete", KARPENTER, "nodeclaims");
+const GET_CLAIM: Right = right("get", KARPENTER, "nodeclaims");
+const LIST_CLAIMS: Right = right("list", KARPENTER, "nodeclaims");
+const LIST_CLASSES: Right = right("list", AWS, "ec2nodeclasses");
+const LIST_NODES: Right = right("list", CORE, "nodes");
+const LIST_PODS: Right = right("list", CORE, "pods");
+const LIST_POOLS: Right = right("list", KARPENTER, "nodepools");
+const PATCH_CLAIM: Right = right("patch", KARPENTER, "nodeclaims");
+
+/// A call, as port and method, and what it needs. Calls without a row ask the API server for nothing.
+pub(crate) const RIGHTS: &[(&str, &[Right])] = &[
+    ("Cluster.daemon_sets", &[right("list", APPS, "daemonsets")]),
+    ("Cluster.node_classes", &[LIST_CLASSES]),
+    ("Cluster.node_pools", &[LIST_POOLS]),
+    ("Cluster.nodes", &[LIST_NODES]),
+    ("Cluster.pods", &[LIST_PODS]),
+    (
+        "Cluster.surroundings",
+        &[
+            right("list", CORE, "namespaces"),
+            right("list", CORE, "persistentvolumeclaims"),
+            right("list", CORE, "persistentvolumes"),
+            right("list", CORE, "podtemplates"),
+            right("list", APPS, "deployments"),
+            right("list", APPS, "replicasets"),
+            right("list", APPS, "statefulsets"),
+            right("list", BUFFERS, "capacitybuffers"),
+            right("list", KARPENTER, "nodeoverlays"),
+            right("list", POLICY, "poddisruptionbudgets"),
+            right("list", STORAGE, "csinodes"),
+            right("list", STORAGE, "storageclasses"),
+        ],
+    ),
+    ("Leases.hold", &[CREATE_LEASE, of_our_lease("get"), of_our_lease("patch")]),
+    ("Leases.leases", &[FIND_KARPENTER, of_our_lease("get")]),
+    ("NodeClaims.objects", &[LIST_CLAIMS]),
+    ("NodeClaims.remove", &[DELETE_CLAIM, GET_CLAIM, PATCH_CLAIM]),
+    (
+        "NodeClaims.sync",
+        &[
+            // Server-side apply makes what is not there, and the API server asks for the right to.
+            right("create", KARPENTER, "nodeclaims"),
+            DELETE_CLAIM,
+            GET_CLAIM,
+            PATCH_CLAIM,
+            right("patch", KARPENTER, "nodeclaims/status"),
+            // Whose uid the owner reference has.
+            right("get", KARPENTER, "nodepools"),
+        ],
+    ),
+    ("NodeClaims.synced", &[LIST_CLAIMS]),
+    ("NodeClaims.take_over", &[GET_CLAIM, PATCH_CLAIM]),
+    ("NodeClasses.observed_classes", &[LIST_CLASSES]),
+    (
+        "NodeClasses.update_class_status",
+        &[
+            right("get", AWS, "ec2nodeclasses"),
+            right("patch", AWS, "ec2nodeclasses"),
+            right("patch", AWS, "ec2nodeclasses/status"),
+        ],
+    ),
+    ("NodePools.observed_pools", &[LIST_POOLS]),
+    (
+        "NodePools.update_pool_status",
+        &[
+            right("get", KARPENTER, "nodepools"),
+            right("patch", KARPENTER, "nodepools"),
+            right("patch", KARPENTER, "nodepools/status"),
+        ],
+    ),
+    ("Nodes.delete", &[right("delete", CORE, "nodes")]),
+    (
+        "Nodes.evict",
+        &[
+            right("create", CORE, "pods/eviction"),
+            // With a grace period of our own: beyond a deadline no budget is asked.
+            right("delete", CORE, "pods"),
+            // Whether what was refused is still the same pod.
+            right("get", CORE, "pods"),
+        ],
+    ),
+    ("Nodes.node", &[right("get", CORE, "nodes")]),
+    ("Nodes.patch", &[right("get", CORE, "nodes"), right("patch", CORE, "nodes")]),
+    ("Nodes.pods_on", &[LIST_PODS]),
+    ("Nodes.uninitialized", &[LIST_NODES]),
+];

@@ -1,0 +1,261 @@
+//! Each call of a port as somebody who may do nothing else: the table of rights suffices.
+//!
+//! What of it was never asked for is told by the API server's audit log, when everything else was played.
+
+use std::{collections::BTreeSet, path::Path};
+
+use cluster::KubeCluster;
+use k8s_openapi::api::{authorization::v1::SubjectAccessReview, rbac::v1 as rbac};
+use kube::{
+    Api, Client,
+    api::{ApiResource, DynamicObject, PostParams},
+    config::Kubeconfig,
+    core::GroupVersionKind,
+};
+use model::{
+    NodeClaim, NodeClaimName, NodeName, Pod,
+    claim::SyncedNodeClaim,
+    facts::DaemonSet,
+    lease::{LedgerLease, ObservedLeases},
+    node::{Eviction, EvictionRequest, Node, NodePatch},
+    node_class::{ListedNodeClass, NodeClassStatus, ObservedNodeClass},
+    node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
+    policies::Policies,
+};
+use ports::{Listing, PodSelection, PortError, Surrounded};
+use serde_json::{Value, json};
+use tokio::sync::OnceCell;
+
+use super::{definitions, world::World};
+
+#[path = "../../src/rights.rs"]
+mod table;
+
+use table::{RIGHTS, Right};
+
+const BUFFERS: &str = "autoscaling.x-k8s.io";
+
+/// Before the name of a call: who makes it.
+const USER: &str = "rights:";
+
+/// The ports, each call as a user of its own with the rights that the table says.
+pub(crate) struct EachWithItsRights {
+    users: Vec<(&'static str, KubeCluster)>,
+}
+
+impl EachWithItsRights {
+    /// Users of the control plane of `kubeconfig`, which `client` administers.
+    pub(crate) async fn of(kubeconfig: &Path, client: &Client) -> Self {
+        static GRANTED: OnceCell<()> = OnceCell::const_new();
+        GRANTED.get_or_init(|| grant(client)).await;
+        let mut users = Vec::new();
+        for (call, _) in RIGHTS {
+            users.push((*call, cluster_as(kubeconfig, &format!("{USER}{call}")).await));
+        }
+        Self { users }
+    }
+
+    fn user(&self, call: &str) -> &KubeCluster {
+        let user = self.users.iter().find(|(known, _)| *known == call);
+        &user.unwrap_or_else(|| panic!("{call} has no row in rights.rs")).1
+    }
+}
+
+macro_rules! each_with_its_rights {
+    ($($port:ident {
+        $(fn $call:ident($($argument:ident: $kind:ty),*) -> $answer:ty;)*
+    })*) => { $(
+        impl ports::$port for EachWithItsRights {
+            $(async fn $call(&self, $($argument: $kind),*) -> Result<$answer, PortError> {
+                let user = self.user(concat!(stringify!($port), ".", stringify!($call)));
+                ports::$port::$call(user, $($argument),*).await
+            })*
+        }
+    )* };
+}
+
+each_with_its_rights! {
+    Cluster {
+        fn nodes() -> Listing<Node>;
+        fn node_pools() -> Listing<NodePool>;
+        fn node_classes() -> Listing<ListedNodeClass>;
+        fn daemon_sets() -> Listing<DaemonSet>;
+        fn surroundings(policies: &Policies) -> Surrounded;
+        fn pods(selection: &PodSelection) -> Listing<Pod>;
+    }
+    Nodes {
+        fn node(name: &NodeName) -> Option<Node>;
+        fn uninitialized() -> Listing<Node>;
+        fn pods_on(node: &NodeName) -> Listing<Pod>;
+        fn patch(node: &NodeName, patch: &NodePatch) -> ();
+        fn evict(eviction: &EvictionRequest) -> Eviction;
+        fn delete(node: &NodeName) -> ();
+    }
+    NodeClasses {
+        fn observed_classes() -> Listing<ObservedNodeClass>;
+        fn update_class_status(observed: &ObservedNodeClass, status: &NodeClassStatus) -> ();
+    }
+    NodePools {
+        fn observed_pools() -> Listing<ObservedNodePool>;
+        fn update_pool_status(observed: &ObservedNodePool, status: &NodePoolStatus) -> ();
+    }
+    Leases {
+        fn leases() -> ObservedLeases;
+        fn hold(lease: &LedgerLease) -> ();
+    }
+    NodeClaims {
+        fn synced() -> Listing<SyncedNodeClaim>;
+        fn objects() -> Listing<NodeClaim>;
+        fn take_over(claim: &NodeClaimName) -> ();
+        fn sync(claim: &NodeClaim) -> ();
+        fn remove(claim: &NodeClaimName) -> ();
+    }
+}
+
+/// The control plane as `user` sees it.
+async fn cluster_as(kubeconfig: &Path, user: &str) -> KubeCluster {
+    static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(0);
+    let mut config = Kubeconfig::read_from(kubeconfig).unwrap();
+    config.auth_infos[0].auth_info.as_mut().unwrap().impersonate = Some(user.to_owned());
+    let number = NEXT.fetch_add(1, std::sync::atomic::Ordering::Relaxed);
+    let path = Path::new(env!("CARGO_TARGET_TMPDIR"))
+        .join(format!("rights-{}-{number}", std::process::id()));
+    std::fs::write(&path, serde_json::to_string(&config).unwrap()).unwrap();
+    let cluster = KubeCluster::from_kubeconfig(&path).await.unwrap();
+    std::fs::remove_file(path).unwrap();
+    cluster
+}
+
+/// A role and its binding for the user of each call. The API server takes a moment to know them.
+async fn grant(client: &Client) {
+    for (call, rights) in RIGHTS {
+        for namespace in rights.iter().map(|right| right.namespace).collect::<BTreeSet<_>>() {
+            let rules: Vec<Value> =
+                rights.iter().filter(|right| right.namespace == namespace).map(rule).collect();
+            bind(client, call, namespace, &rules).await;
+        }
+    }
+    for (call, rights) in RIGHTS {
+        for right in *rights {
+            until_allowed(client, call, right).await;
+        }
+    }
+}
+
+fn rule(right: &Right) -> Value {
+    let names: Vec<&str> = right.name.into_iter().collect();
+    json!({ "apiGroups": [right.group], "resources": [right.resource], "verbs": [right.verb],
+            "resourceNames": names })
+}
+
+async fn bind(client: &Client, call: &str, namespace: Option<&str>, rules: &[Value]) {
+    let user = format!("{USER}{call}");
+    let kind = if namespace.is_some() { "Role" } else { "ClusterRole" };
+    let role = json!({ "metadata": { "name": user }, "rules": rules });
+    let binding = json!({
+        "metadata": { "name": user },
+        "roleRef": { "apiGroup": "rbac.authorization.k8s.io", "kind": kind, "name": user },
+        "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user }],
+    });
+    let (client, params) = (client.clone(), PostParams::default());
+    match namespace {
+        Some(namespace) => {
+            let roles: Api<rbac::Role> = Api::namespaced(client.clone(), namespace);
+            unless_there(roles.create(&params, &serde_json::from_value(role).unwrap()).await);
+            let bindings: Api<rbac::RoleBinding> = Api::namespaced(client, namespace);
+            unless_there(bindings.create(&params, &serde_json::from_value(binding).unwrap()).await);
+        }
+        None => {
+            let roles: Api<rbac::ClusterRole> = Api::all(client.clone());
+            unless_there(roles.create(&params, &serde_json::from_value(role).unwrap()).await);
+            let bindings: Api<rbac::ClusterRoleBinding> = Api::all(client);
+            unless_there(bindings.create(&params, &serde_json::from_value(binding).unwrap()).await);
+        }
+    }
+}
+
+/// Of an earlier process, which used the same table.
+fn unless_there<K>(answer: kube::Result<K>) {
+    match answer {
+        Ok(_) => {}
+        Err(kube::Error::Api(status)) if status.reason == "AlreadyExists" => {}
+        Err(error) => panic!("{error}"),
+    }
+}
+
+async fn until_allowed(client: &Client, call: &str, right: &Right) {
+    let (resource, subresource) = match right.resource.split_once('/') {
+        Some((resource, subresource)) => (resource, subresource),
+        None => (right.resource, ""),
+    };
+    let review = json!({ "metadata": {}, "spec": { "user": format!("{USER}{call}"), "resourceAttributes": {
+        "group": right.group, "resource": resource, "subresource": subresource, "verb": right.verb,
+        "namespace": right.namespace, "name": right.name,
+    } } });
+    let review: SubjectAccessReview = serde_json::from_value(review).unwrap();
+    let reviews: Api<SubjectAccessReview> = Api::all(client.clone());
+    for _ in 0..150 {
+        let answer = reviews.create(&PostParams::default(), &review).await.unwrap();
+        if answer.status.is_some_and(|status| status.allowed) {
+            return;
+        }
+        super::others::a_moment().await;
+    }
+    panic!("{call} is not allowed to {right:?} after half a minute");
+}
+
+/// What the audit log says that the users of calls asked for: user, verb, group and resource.
+fn asked(log: &Path) -> BTreeSet<[String; 4]> {
+    let text = std::fs::read_to_string(log).unwrap();
+    let events = text.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    let of = |event: Value| {
+        let user = event["impersonatedUser"]["username"].as_str()?.strip_prefix(USER)?.to_owned();
+        let object = &event["objectRef"];
+        let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
+        let mut resource = text(&object["resource"]);
+        if let Some(subresource) = object["subresource"].as_str() {
+            resource = format!("{resource}/{subresource}");
+        }
+        Some([user, text(&event["verb"]), text(&object["apiGroup"]), resource])
+    };
+    events.filter_map(of).collect()
+}
+
+/// What a buffer may refer to is listed where there is one. The other tests see a cluster without any.
+async fn list_what_buffers_refer_to(world: &World) {
+    let definition = definitions::open(BUFFERS, "v1beta1", "CapacityBuffer", "capacitybuffers");
+    definitions::installed_one(world, definition).await;
+    let version = GroupVersionKind::gvk(BUFFERS, "v1beta1", "CapacityBuffer");
+    let resource = ApiResource::from_gvk_with_plural(&version, "capacitybuffers");
+    let buffers: Api<DynamicObject> = Api::all_with(world.client.clone(), &resource);
+    let buffer = json!({
+        "apiVersion": "autoscaling.x-k8s.io/v1beta1", "kind": "CapacityBuffer",
+        "metadata": { "name": "spare" },
+        "spec": { "podTemplateRef": { "name": "none" }, "replicas": 1 },
+    });
+    drop(world.create(&buffers, buffer).await);
+    let policies = Policies { capacity_buffer: true, ..Policies::default() };
+    drop(ports::Cluster::surroundings(&world.cluster, &policies).await.unwrap());
+}
+
+/// Started by `tests/live/cluster` when all other tests have ended.
+#[tokio::test]
+#[expect(clippy::disallowed_methods, reason = "a test that an environment variable starts")]
+#[expect(clippy::print_stderr, reason = "what is skipped has to be seen")]
+async fn no_right_is_granted_in_vain() {
+    let Some(log) = std::env::var_os("JOURNEYMAN_AUDIT_LOG") else {
+        eprintln!("skipped: JOURNEYMAN_AUDIT_LOG names no audit log");
+        return;
+    };
+    let Some(world) = World::open().await else { return };
+    list_what_buffers_refer_to(&world).await;
+    let asked = asked(Path::new(&log));
+    let granted = RIGHTS.iter().flat_map(|(call, rights)| {
+        rights.iter().map(|right| [*call, right.verb, right.group, right.resource])
+    });
+    let granted: BTreeSet<[String; 4]> = granted.map(|right| right.map(str::to_owned)).collect();
+    let in_vain: Vec<_> = granted.difference(&asked).collect();
+    assert!(in_vain.is_empty(), "nothing asked for {in_vain:#?}");
+    let refused: Vec<_> = asked.difference(&granted).collect();
+    assert!(refused.is_empty(), "the table lacks {refused:#?}");
+}

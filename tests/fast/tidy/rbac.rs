@@ -1,0 +1,135 @@
+//! What a function calls ↔ what it may do in the cluster: `deploy/rbac.yaml` is made of both tables.
+//!
+//! `handlers::calls` says what a function calls; `shared/cluster/src/rights.rs` says what a call needs of
+//! RBAC, which a test holds to a real API server.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    fmt::Write as _,
+};
+
+use expect_test::expect_file;
+use handlers::calls;
+use model::Function;
+
+use crate::functions::read;
+
+#[path = "../../../shared/cluster/src/rights.rs"]
+mod table;
+
+use table::{RIGHTS, Right};
+
+const HEADER: &str = "\
+# What each function may do in the cluster, and nothing else: roles for the groups that EKS access
+# entries put the functions' roles into. Made of `handlers::calls` and shared/cluster/src/rights.rs by
+# UPDATE_EXPECT=1 cargo test --package tests --test tidy the_roles
+";
+
+/// What a function needs of the API server.
+fn rights(function: Function) -> BTreeSet<Right> {
+    let rows = calls(function).iter().filter_map(|call| {
+        RIGHTS.iter().find(|(known, _)| known == call).map(|(_, rights)| rights.iter().copied())
+    });
+    rows.flatten().collect()
+}
+
+fn list(texts: &BTreeSet<&str>) -> String {
+    let texts: Vec<String> = texts
+        .iter()
+        .map(|text| if text.is_empty() { "\"\"".to_owned() } else { (*text).to_owned() })
+        .collect();
+    format!("[{}]", texts.join(", "))
+}
+
+/// The rules for `rights`: resources with the same verbs stand together.
+fn rules(rights: &[Right]) -> String {
+    let mut verbs: BTreeMap<(&str, Option<&str>, &str), BTreeSet<&str>> = BTreeMap::new();
+    for Right { group, resource, name, verb, .. } in rights {
+        verbs.entry((group, *name, resource)).or_default().insert(verb);
+    }
+    let mut alike: BTreeMap<(&str, Option<&str>, BTreeSet<&str>), BTreeSet<&str>> = BTreeMap::new();
+    for ((group, name, resource), verbs) in verbs {
+        alike.entry((group, name, verbs)).or_default().insert(resource);
+    }
+    let mut text = String::new();
+    for ((group, name, verbs), resources) in alike {
+        let _ = writeln!(text, "- apiGroups: {}", list(&BTreeSet::from([group])));
+        let _ = writeln!(text, "  resources: {}", list(&resources));
+        if let Some(name) = name {
+            let _ = writeln!(text, "  resourceNames: [{name}]");
+        }
+        let _ = writeln!(text, "  verbs: {}", list(&verbs));
+    }
+    text
+}
+
+/// The role of `function` in one namespace, or in all of the cluster, and who has it.
+fn role(function: Function, namespace: Option<&str>, rights: &[Right]) -> String {
+    let kind = if namespace.is_some() { "Role" } else { "ClusterRole" };
+    let namespace = namespace.map(|name| format!("\n  namespace: {name}")).unwrap_or_default();
+    let metadata = format!(
+        "metadata:\n  name: journeyman-{function}{namespace}\n  labels:\n    app.kubernetes.io/name: journeyman"
+    );
+    let api = "apiVersion: rbac.authorization.k8s.io/v1";
+    format!(
+        "---\n{api}\nkind: {kind}\n{metadata}\nrules:\n{}---\n{api}\nkind: {kind}Binding\n{metadata}\n\
+         roleRef:\n  apiGroup: rbac.authorization.k8s.io\n  kind: {kind}\n  name: journeyman-{function}\n\
+         subjects:\n- apiGroup: rbac.authorization.k8s.io\n  kind: Group\n  name: journeyman:{function}\n",
+        rules(rights)
+    )
+}
+
+fn roles() -> String {
+    let mut text = HEADER.to_owned();
+    for function in Function::ALL {
+        let mut by_namespace: BTreeMap<Option<&str>, Vec<Right>> = BTreeMap::new();
+        for right in rights(function) {
+            by_namespace.entry(right.namespace).or_default().push(right);
+        }
+        for (namespace, rights) in by_namespace {
+            text.push_str(&role(function, namespace, &rights));
+        }
+    }
+    text
+}
+
+#[test]
+fn the_roles_are_what_the_functions_call() {
+    expect_file!["../../../deploy/rbac.yaml"].assert_eq(&roles());
+}
+
+/// Cluster and its like are all that the API server is asked for; the adapters over AWS have their own table.
+#[test]
+fn every_call_of_the_cluster_says_what_it_needs() {
+    let ports = read("shared/ports/src/cluster.rs");
+    let mut wanted = BTreeSet::new();
+    let mut port = "";
+    for line in ports.lines() {
+        port = line.strip_prefix("pub trait ").map_or(port, |name| name.trim_end_matches(" {"));
+        if let Some((call, _)) =
+            line.trim().strip_prefix("async fn ").and_then(|call| call.split_once('('))
+        {
+            wanted.insert(format!("{port}.{call}"));
+        }
+    }
+    let rows: Vec<&str> = RIGHTS.iter().map(|(call, _)| *call).collect();
+    assert!(rows.is_sorted(), "{rows:?}");
+    assert_eq!(rows.into_iter().map(str::to_owned).collect::<BTreeSet<_>>(), wanted);
+    assert!(RIGHTS.iter().all(|(_, rights)| !rights.is_empty()));
+}
+
+/// The groups are those that the stack's access entries name.
+#[test]
+fn the_groups_are_those_of_the_access_entries() {
+    let template = read("template.yaml");
+    for function in Function::ALL {
+        let group = format!("journeyman:{function}");
+        assert_eq!(roles().contains(&format!("name: {group}\n")), !rights(function).is_empty());
+        if !rights(function).is_empty() {
+            assert!(
+                template.contains(&format!("KubernetesGroups: [{group}]\n")),
+                "no access entry for {group}"
+            );
+        }
+    }
+}

@@ -5,6 +5,7 @@ use kube::{
     api::{DeleteParams, DynamicObject, Patch, PatchParams},
 };
 use model::NodeClaimName;
+use ports::NodeClaims as _;
 use serde_json::json;
 use testkit::{NodeClaimWorld, ObservedNodeClaim, assert_kept};
 
@@ -55,4 +56,25 @@ async fn node_claims_keep_their_contract() {
     let Some(world) = World::open().await else { return };
     let others = Others(objects(&world, NODE_CLAIM).await);
     assert_kept(&testkit::node_claims(&world.cluster, &others, &world.namespace).await);
+}
+
+#[tokio::test]
+async fn an_object_of_somebody_else_is_listed_and_taken_over() {
+    let Some(world) = World::open().await else { return };
+    let others = Others(objects(&world, NODE_CLAIM).await);
+    let name = NodeClaimName::new(&format!("{}-theirs", world.namespace)).unwrap();
+    others.make(&name).await;
+    let is_ours = async || {
+        let shown = world.cluster.synced().await.unwrap().items;
+        shown.iter().any(|shown| shown.name == name)
+    };
+    let listed = world.cluster.objects().await.unwrap();
+    assert!(listed.items.iter().any(|claim| claim.name == name), "{:?}", listed.malformed);
+    assert!(!is_ours().await);
+    for _ in 0..2 {
+        world.cluster.take_over(&name).await.unwrap();
+        assert!(is_ours().await);
+    }
+    world.cluster.remove(&name).await.unwrap();
+    assert_eq!(others.seen(&name).await, None);
 }

@@ -3,10 +3,7 @@
 //! `handlers::calls` says what a function calls; `shared/cluster/src/rights.rs` says what a call needs of
 //! RBAC, which a test holds to a real API server.
 
-use std::{
-    collections::{BTreeMap, BTreeSet},
-    fmt::Write as _,
-};
+use std::collections::{BTreeMap, BTreeSet};
 
 use expect_test::expect_file;
 use handlers::calls;
@@ -41,26 +38,31 @@ fn list(texts: &BTreeSet<&str>) -> String {
     format!("[{}]", texts.join(", "))
 }
 
+/// What resources with the same verbs have in common.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Rule<'a> {
+    group: &'a str,
+    name: Option<&'a str>,
+    verbs: BTreeSet<&'a str>,
+}
+
 /// The rules for `rights`: resources with the same verbs stand together.
 fn rules(rights: &[Right]) -> String {
     let mut verbs: BTreeMap<(&str, Option<&str>, &str), BTreeSet<&str>> = BTreeMap::new();
     for Right { group, resource, name, verb, .. } in rights {
         verbs.entry((group, *name, resource)).or_default().insert(verb);
     }
-    let mut alike: BTreeMap<(&str, Option<&str>, BTreeSet<&str>), BTreeSet<&str>> = BTreeMap::new();
+    let mut rules: BTreeMap<Rule<'_>, BTreeSet<&str>> = BTreeMap::new();
     for ((group, name, resource), verbs) in verbs {
-        alike.entry((group, name, verbs)).or_default().insert(resource);
+        rules.entry(Rule { group, name, verbs }).or_default().insert(resource);
     }
-    let mut text = String::new();
-    for ((group, name, verbs), resources) in alike {
-        let _ = writeln!(text, "- apiGroups: {}", list(&BTreeSet::from([group])));
-        let _ = writeln!(text, "  resources: {}", list(&resources));
-        if let Some(name) = name {
-            let _ = writeln!(text, "  resourceNames: [{name}]");
-        }
-        let _ = writeln!(text, "  verbs: {}", list(&verbs));
-    }
-    text
+    let text = |(Rule { group, name, verbs }, resources): (Rule<'_>, BTreeSet<&str>)| {
+        let (groups, resources) = (list(&BTreeSet::from([group])), list(&resources));
+        let names = name.map(|name| format!("  resourceNames: [{name}]\n")).unwrap_or_default();
+        let verbs = list(&verbs);
+        format!("- apiGroups: {groups}\n  resources: {resources}\n{names}  verbs: {verbs}\n")
+    };
+    rules.into_iter().map(text).collect()
 }
 
 /// The role of `function` in one namespace, or in all of the cluster, and who has it.

@@ -95,6 +95,12 @@ impl NodeClaimWorld for Others {
         self.0.make_node_claim(name);
     }
 
+    async fn make_standalone(&self, name: &NodeClaimName) {
+        let claim = build::claim(name.as_str());
+        let claim = model::NodeClaim { node_pool: model::NodePoolName::none(), ..claim };
+        self.0.act(Action::AddForeignNodeClaim(Box::new(claim)));
+    }
+
     async fn label(&self, name: &NodeClaimName, key: &str, value: &str) {
         self.0.label_node_claim(name, key, value);
     }

@@ -49,6 +49,8 @@ mod sabotage;
 mod settings;
 #[path = "sim/sizes.rs"]
 mod sizes;
+#[path = "sim/standalone.rs"]
+mod standalone;
 #[path = "sim/static_pools.rs"]
 mod static_pools;
 #[path = "sim/stories.rs"]

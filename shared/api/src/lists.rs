@@ -190,13 +190,14 @@ pub fn synced_node_claim_list(body: &[u8]) -> Result<Page<SyncedNodeClaim>, Erro
     })
 }
 
-/// Reads a NodeClaimList: ours and others', as claims. Those without a NodePool are left out.
+/// Reads a NodeClaimList: ours and others', as claims. Those of other providers' node classes that have no
+/// NodePool are left out.
 pub fn node_claim_list(body: &[u8]) -> Result<Page<NodeClaim>, Error> {
     let page = list(body, "NodeClaim", |root, _| node_claim::read(root))?;
     let Page { items, malformed, continue_token, resource_version } = page;
     let of_pools = |read| match read {
-        node_claim::Read::Claim(claim) => Some(*claim),
-        node_claim::Read::WithoutPool => None,
+        node_claim::Read::Claim(claim) | node_claim::Read::Standalone(claim) => Some(*claim),
+        node_claim::Read::Foreign => None,
     };
     let items = items.into_iter().filter_map(of_pools).collect();
     Ok(Page { items, malformed, continue_token, resource_version })

@@ -202,7 +202,8 @@ pub(crate) fn read(
         }
         (KARPENTER_V1, "NodeClaim") => match node_claim::read(root)? {
             node_claim::Read::Claim(claim) => Some(Object::NodeClaim(claim)),
-            node_claim::Read::WithoutPool => None,
+            // `plan` knows nodes of NodePools alone.
+            node_claim::Read::Standalone(_) | node_claim::Read::Foreign => None,
         },
         (AWS_V1, "EC2NodeClass") => {
             let class = node_class::read(root, complaints)?;

@@ -103,6 +103,8 @@ impl NodeClaims for KubeCluster {
         let stored = match self.stored(&claim.name, SHOW).await? {
             Some(stored) => Some(stored),
             None if claim.is_deleting() => None,
+            // It was the user's to make.
+            None if claim.is_standalone() => return Err(PortError::new(SHOW, Fault::NotFound)),
             None => {
                 let owner = self.uid_of(&claim.node_pool).await?;
                 let document = created(claim, owner.as_deref());
@@ -111,7 +113,7 @@ impl NodeClaims for KubeCluster {
             }
         };
         let Some(mut stored) = stored else { return Ok(()) };
-        if !stored.is_ours() {
+        if !stored.may_show(claim) {
             let why = format!("there is a NodeClaim {} of somebody else", claim.name);
             return Err(PortError::because(SHOW, Fault::Conflict, why));
         }

@@ -194,8 +194,9 @@ pub const fn receivers(function: Function) -> &'static [Function] {
             &[Function::Provision, Function::Disrupt, Function::Launch, Function::Drain]
         }
         Function::Launch => &[Function::Launch, Function::Settle],
-        Function::Settle | Function::Sweep => {
-            &[Function::Provision, Function::Settle, Function::Drain]
+        Function::Settle => &[Function::Provision, Function::Settle, Function::Drain],
+        Function::Sweep => {
+            &[Function::Provision, Function::Launch, Function::Settle, Function::Drain]
         }
         Function::Drain => &[Function::Drain],
         Function::Resolve => &[Function::Launch],

@@ -62,6 +62,8 @@ fn failed<'c>(
 
 /// Notes how launches ended. Repeating it changes nothing.
 pub(crate) async fn note(ledger: &impl Ledger, ended: Ended, at: &Invocation) {
+    // Launches of claims that users made say nothing about any NodePool.
+    let ended: Ended = ended.into_iter().filter(|(pool, _)| !pool.is_none()).collect();
     if ended.is_empty() {
         return;
     }

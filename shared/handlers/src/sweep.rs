@@ -14,6 +14,7 @@ mod claims;
 mod guard;
 mod instances;
 mod node_claims;
+mod standalone;
 mod unused;
 
 use model::{
@@ -55,7 +56,7 @@ pub struct SweepPorts<'a, A: Adapters> {
     pub fleet: &'a A::Fleet,
     /// The claims.
     pub ledger: &'a A::Ledger,
-    /// For `settle` and `drain`, when claims were adopted or given up.
+    /// For `launch`, `settle` and `drain`, when claims were promised, adopted or given up.
     pub mailbox: &'a A::Mailbox,
     /// Nodes whose claims must say something else than they do.
     pub nodes: &'a A::Nodes,
@@ -81,7 +82,7 @@ pub async fn sweep<A: Adapters>(
     if let Ok(snapshot) = &seen.snapshot {
         claims::tell_overdue(snapshot, at);
     }
-    jobs.note(Job::NodeClaimObjects, seen.equalize_node_claims(ports).await);
+    jobs.note(Job::NodeClaimObjects, seen.equalize_node_claims(ports, at).await);
     jobs.note(Job::Reservations, seen.demote(ports, at).await);
     jobs.note(Job::DriftHashes, seen.renew_hashes(ports, at).await);
     if let Some(instances) = &instances {
@@ -135,13 +136,14 @@ impl Seen {
     async fn equalize_node_claims<A: Adapters>(
         &self,
         ports: &SweepPorts<'_, A>,
-    ) -> Result<(), PortError> {
+        at: &Invocation,
+    ) -> Result<(), Error> {
         if self.node_claims.as_ref().is_err_and(|error| error.fault == Fault::NotFound) {
             tracing::warn!("the cluster has no kind NodeClaim: claims are synced nowhere");
             return Ok(());
         }
         let (listing, snapshot) = (known(&self.node_claims)?, known(&self.snapshot)?);
-        node_claims::equalize(ports, listing, snapshot).await
+        node_claims::equalize(ports, listing, snapshot, at).await
     }
 
     async fn demote<A: Adapters>(

@@ -54,7 +54,8 @@ pub(crate) fn candidates<'a>(
     let requirements = &claim.requirements;
     let fitting = fitting(claim, types);
     if fitting.is_empty() {
-        let named = claim.instance_types.len();
+        let any = if claim.is_standalone() { types.len() } else { 0 };
+        let named = claim.instance_types.len().max(any);
         return Err(format!(
             "of the {named} instance types of the claim none fits its requirements and requests \
              and is available"
@@ -82,13 +83,13 @@ pub(crate) fn capacity_type(candidates: &[Candidate<'_>]) -> CapacityType {
     preferred.into_iter().find(offers).unwrap_or(CapacityType::OnDemand)
 }
 
-/// Types that the claim names, whose labels it allows, that its requests fit on, with an available
+/// Types that the claim names, or any for one that a user made, whose labels it allows, that its requests fit on, with an available
 /// offering that it allows.
 fn fitting<'a>(claim: &NodeClaim, types: &'a [Arc<InstanceType>]) -> Vec<Candidate<'a>> {
     let named: std::collections::BTreeSet<_> = claim.instance_types.iter().collect();
     let requirements = &claim.requirements;
     let fits = |instance_type: &&Arc<InstanceType>| {
-        named.contains(&instance_type.name)
+        (named.contains(&instance_type.name) || claim.is_standalone())
             && requirements.compatible(&instance_type.requirements, Undefined::WellKnown).is_ok()
             && claim.requests.fits_in(&instance_type.allocatable())
     };

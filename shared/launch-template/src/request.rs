@@ -49,7 +49,7 @@ pub struct Launch {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum BatchRefusal {
     /// No offering that the claims allow is available now. Karpenter's insufficient capacity.
-    #[error("NodePool `{node_pool}`: no capacity: {why}")]
+    #[error("{}no capacity: {why}", of_pool(node_pool))]
     NoCapacity {
         /// The pool of the claims.
         node_pool: NodePoolName,
@@ -103,6 +103,11 @@ pub enum BatchRefusal {
         /// What EC2 takes.
         bytes_max: usize,
     },
+}
+
+/// The NodePool before what is said of its claims; nothing where a user made them.
+fn of_pool(node_pool: &NodePoolName) -> String {
+    if node_pool.is_none() { String::new() } else { format!("NodePool `{node_pool}`: ") }
 }
 
 /// The launch templates and the fleet request for `claims`, one batch: alike but for their names,

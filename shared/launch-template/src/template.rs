@@ -122,7 +122,7 @@ pub(crate) fn claim_labels(claim: &NodeClaim) -> BTreeMap<String, String> {
     });
     let mut node_labels: BTreeMap<String, String> = values.collect();
     node_labels.extend(claim.labels.clone());
-    node_labels.insert(labels::NODE_POOL.to_owned(), claim.node_pool.to_string());
+    node_labels.extend(claim.pool_label().map(|(key, value)| (key.to_owned(), value.to_owned())));
     node_labels.insert(labels::NODE_CLASS.to_owned(), claim.node_class.to_string());
     node_labels
 }

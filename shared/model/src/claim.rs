@@ -238,7 +238,7 @@ pub struct NodeClaim {
     pub name: NodeClaimName,
     /// The version of its record. Every write names the one it read, and puts the next.
     pub version: u64,
-    /// Its NodePool.
+    /// Its NodePool; [`NodePoolName::none`] for a claim that a user made.
     pub node_pool: NodePoolName,
     /// Its EC2NodeClass.
     pub node_class: NodeClassName,
@@ -352,6 +352,22 @@ impl NodeClaim {
     #[must_use]
     pub fn following(&self) -> Self {
         Self { version: self.version + 1, ..self.clone() }
+    }
+
+    /// Whether a user made it, without a NodePool: its object is the user's own, and whoever deletes that deletes
+    /// the claim.
+    pub fn is_standalone(&self) -> bool {
+        self.node_pool.is_none()
+    }
+
+    /// The label by which its node belongs to its NodePool, if it has one.
+    pub fn pool_label(&self) -> Option<(&'static str, &str)> {
+        (!self.is_standalone()).then(|| (labels::NODE_POOL, self.node_pool.as_str()))
+    }
+
+    /// Of a claim that was read from an object: whether that shows a claim of the ledger.
+    pub fn is_managed_here(&self) -> bool {
+        self.labels.get(labels::MANAGED_BY).is_some_and(|value| value == labels::MANAGER)
     }
 
     /// Whether several nodes reported its instance.

@@ -209,6 +209,18 @@ impl CommandId {
     }
 }
 
+impl NodePoolName {
+    /// That of no NodePool, which a NodeClaim that a user made has. No NodePool is called so.
+    pub fn none() -> Self {
+        Self(Arc::from(""))
+    }
+
+    /// Whether it is that of no NodePool.
+    pub fn is_none(&self) -> bool {
+        self.0.is_empty()
+    }
+}
+
 impl BatchId {
     /// The `index`th batch of launches that the next commit on the `head` of the cluster's ledger
     /// promises.

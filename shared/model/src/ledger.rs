@@ -354,7 +354,8 @@ impl Decision {
             names.push(claim.name.clone());
             pools.insert(&claim.node_pool);
         }
-        let only = pools.first().filter(|_| pools.len() == 1).map(|pool| (*pool).clone());
+        let only = pools.first().filter(|pool| pools.len() == 1 && !pool.is_none());
+        let only = only.map(|pool| (*pool).clone());
         Self {
             at,
             function,

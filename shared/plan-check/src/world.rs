@@ -176,10 +176,9 @@ pub(crate) fn labels_of(claim: &NodeClaim) -> Requirements {
     let mut requirements = claim.requirements.clone();
     let map = claim.labels.iter().map(|(key, value)| (key.as_str(), value.as_str()));
     requirements.add_all(&Requirements::of_labels(map));
-    requirements.add_all(&Requirements::of_labels([
-        (labels::NODE_POOL, claim.node_pool.as_str()),
-        (labels::NODE_CLASS, claim.node_class.as_str()),
-    ]));
+    let class = [(labels::NODE_CLASS, claim.node_class.as_str())];
+    let known = class.into_iter().chain(claim.pool_label());
+    requirements.add_all(&Requirements::of_labels(known));
     requirements
 }
 

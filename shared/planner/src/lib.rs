@@ -59,6 +59,7 @@ pub use lifecycle::{
     renewal::renewed_hashes,
     reservation::{demoted, reserved},
     settle::{Settlement, settle, settle_among},
+    standalone::{Standalone, standalone},
 };
 pub use scheduling::{
     facts::buffer::virtual_pods,

@@ -10,3 +10,4 @@ pub(crate) mod overdue;
 pub(crate) mod renewal;
 pub(crate) mod reservation;
 pub(crate) mod settle;
+pub(crate) mod standalone;

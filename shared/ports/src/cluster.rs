@@ -149,8 +149,8 @@ pub trait Leases {
 pub trait NodeClaims {
     /// The objects that are there. `NotFound` in a cluster that does not know the kind.
     async fn synced(&self) -> Result<Listing<SyncedNodeClaim>, PortError>;
-    /// Every object, ours and others', as claims; those without a NodePool are left out. `NotFound` in a
-    /// cluster that does not know the kind.
+    /// Every object, ours and others', as claims; those of other providers' node classes are left out.
+    /// `NotFound` in a cluster that does not know the kind.
     async fn objects(&self) -> Result<Listing<NodeClaim>, PortError>;
     /// Makes an object that somebody else made one of ours, so that [`NodeClaims::sync`] may write it. One
     /// that is ours, or not there, stays as it is.
@@ -158,7 +158,8 @@ pub trait NodeClaims {
     /// Makes the object say what `claim` says, and has it be deleted when the claim is given up; what
     /// others wrote on it stays. Repeating it changes nothing, and an older version of the claim
     /// takes nothing back. For a claim that is given up no object is made. `Conflict` when somebody
-    /// else has an object of this name.
+    /// else has an object of this name. The object of a claim that a user made is the user's, with its own
+    /// spec: it becomes one of ours by this call, and is `NotFound` where it is not there any more.
     async fn sync(&self, claim: &NodeClaim) -> Result<(), PortError>;
     /// Deletes the object and no longer holds it back. One that is not there was removed.
     async fn remove(&self, claim: &NodeClaimName) -> Result<(), PortError>;

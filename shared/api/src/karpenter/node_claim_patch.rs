@@ -91,6 +91,12 @@ impl StoredNodeClaim {
             || metadata.managed_fields.iter().any(|entry| entry.manager == labels::MANAGER)
     }
 
+    /// Whether it may say what `claim` says: it is ours, or the one that a user made for this very claim.
+    pub fn may_show(&self, claim: &NodeClaim) -> bool {
+        self.is_ours()
+            || claim.is_standalone() && !self.metadata.labels.contains_key(labels::NODE_POOL)
+    }
+
     /// Whether somebody deletes it.
     pub fn is_deleting(&self) -> bool {
         self.metadata.deletion_timestamp.is_some()
@@ -164,9 +170,11 @@ pub fn changes(stored: &StoredNodeClaim, claim: &NodeClaim) -> Changes {
     if !owners.is_empty() {
         metadata.insert("ownerReferences".to_owned(), json!(owners));
     }
-    // The spec never changes, so it stays as it is, also where it would be written otherwise today.
-    let object = (!is_said).then(|| applied(claim, stored, metadata, ("spec", &stored.spec)));
-    let status = status.map(|status| applied(claim, stored, Map::new(), ("status", &status)));
+    // The spec never changes, so it stays as it is, also where it would be written otherwise today. A user's
+    // is the user's own.
+    let own_spec = (!claim.is_standalone()).then_some(("spec", &stored.spec));
+    let object = (!is_said).then(|| applied(claim, stored, metadata, own_spec));
+    let status = status.map(|status| applied(claim, stored, Map::new(), Some(("status", &status))));
     Changes { status, object }
 }
 
@@ -175,11 +183,15 @@ fn applied(
     claim: &NodeClaim,
     stored: &StoredNodeClaim,
     mut metadata: Map<String, Value>,
-    (field, value): (&str, &Value),
+    part: Option<(&str, &Value)>,
 ) -> Value {
     metadata.insert("name".to_owned(), claim.name.as_str().into());
     metadata.extend(stored.uid().map(|uid| ("uid".to_owned(), uid.into())));
-    json!({ "apiVersion": API_VERSION, "kind": KIND, "metadata": metadata, field: value })
+    let mut object = json!({ "apiVersion": API_VERSION, "kind": KIND, "metadata": metadata });
+    if let (Some(object), Some((field, value))) = (object.as_object_mut(), part) {
+        object.insert(field.to_owned(), value.clone());
+    }
+    object
 }
 
 /// The JSON merge patch that takes our finalizer from `stored`; `None` where it has none.
@@ -198,7 +210,7 @@ pub fn released(stored: &StoredNodeClaim) -> Option<Value> {
 /// Labels and annotations.
 fn metadata(claim: &NodeClaim) -> Map<String, Value> {
     let mut claim_labels: BTreeMap<String, String> = BTreeMap::new();
-    claim_labels.insert(labels::NODE_POOL.to_owned(), claim.node_pool.to_string());
+    claim_labels.extend(claim.pool_label().map(|(key, value)| (key.to_owned(), value.to_owned())));
     claim_labels.insert(labels::NODE_CLASS.to_owned(), claim.node_class.to_string());
     if let Some(instance) = &claim.instance {
         let type_name = instance.instance_type.to_string();

@@ -12,6 +12,7 @@ use model::{
     BatchId, CapacityType, ClaimPhase, ConditionKind, DeletionReason, HourlyPrice, ImageId,
     InstanceTypeName, NodeClaim, NodeClaimName, NodeClassName, NodeName, NodePoolName, ProviderId,
     Requirement, Requirements, Resources, Zone,
+    api_version::AWS_GROUP,
     claim::{ClaimConditions, Deletion, LaunchedInstance},
     duration, labels,
 };
@@ -28,8 +29,10 @@ use crate::document::field::{Field, Fields};
 pub(crate) enum Read {
     /// One of a NodePool.
     Claim(Box<NodeClaim>),
-    /// One without the label of a NodePool: nothing here owns it.
-    WithoutPool,
+    /// One without the label of a NodePool: a user made it.
+    Standalone(Box<NodeClaim>),
+    /// One without that label, of another kind of node class: it is for another provider.
+    Foreign,
 }
 
 /// Reads a NodeClaim. Without a creation time it is as old as can be.
@@ -42,16 +45,22 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Read> {
     let status = status.unwrap_or_default();
     fields.done();
     let (metadata, spec) = (metadata?, spec?);
-    let Some(pool) = metadata.labels.get(labels::NODE_POOL) else { return Some(Read::WithoutPool) };
-    let pool_label = object.at("metadata").at("labels").at(labels::NODE_POOL);
-    let node_pool = pool_label.accept(NodePoolName::new(pool))?;
+    let node_pool = match metadata.labels.get(labels::NODE_POOL) {
+        Some(pool) => {
+            let pool_label = object.at("metadata").at("labels").at(labels::NODE_POOL);
+            pool_label.accept(NodePoolName::new(pool))?
+        }
+        None if spec.is_foreign => return Some(Read::Foreign),
+        None => NodePoolName::none(),
+    };
+    let is_standalone = node_pool.is_none();
     let name = object.name().accept(NodeClaimName::new(&metadata.name))?;
     let created_at = metadata.created_at.unwrap_or(Timestamp::UNIX_EPOCH);
     let (phase, phase_since) = phase(&metadata, &status, created_at);
     let instance = status.instance(&metadata, &spec, created_at);
     let is_ours =
         metadata.labels.get(labels::MANAGED_BY).is_some_and(|value| value == labels::MANAGER);
-    Some(Read::Claim(Box::new(NodeClaim {
+    let claim = Box::new(NodeClaim {
         batch: object.name().accept(BatchId::new(name.as_str()))?,
         name,
         version: 1,
@@ -99,11 +108,14 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Read> {
         message: None,
         retry: None,
         not_understood: None,
-    })))
+    });
+    Some(if is_standalone { Read::Standalone(claim) } else { Read::Claim(claim) })
 }
 
 struct Spec {
     node_class: NodeClassName,
+    /// Whether its class is of a kind that is none of ours.
+    is_foreign: bool,
     requirements: Requirements,
     instance_types: Vec<InstanceTypeName>,
     requests: Resources,
@@ -115,9 +127,13 @@ struct Spec {
 
 fn read_spec(field: &Field<'_>) -> Option<Spec> {
     let mut fields = field.fields()?;
+    let mut is_foreign = false;
     let class = fields.require("nodeClassRef").and_then(|field| {
         let mut fields = field.fields()?;
-        fields.ignore(&["group", "kind"]);
+        for (key, wanted) in [("group", AWS_GROUP), ("kind", "EC2NodeClass")] {
+            let said = fields.get(key).and_then(|field| field.text().map(str::to_owned));
+            is_foreign |= said.is_some_and(|said| said != wanted);
+        }
         let name = fields.require("name")?;
         fields.done();
         name.accept(NodeClassName::new(name.text()?))
@@ -127,6 +143,7 @@ fn read_spec(field: &Field<'_>) -> Option<Spec> {
     let names = types.into_iter().flat_map(Requirement::values);
     let spec = Spec {
         node_class: class?,
+        is_foreign,
         instance_types: names.filter_map(|name| InstanceTypeName::new(name).ok()).collect(),
         requirements,
         requests: requests(&mut fields),

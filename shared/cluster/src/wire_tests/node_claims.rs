@@ -100,6 +100,31 @@ async fn an_object_of_somebody_else_is_left_alone() {
 }
 
 #[tokio::test]
+async fn the_object_of_a_user_becomes_ours_with_the_users_spec_and_is_never_made() {
+    let users = || NodeClaim { node_pool: model::NodePoolName::none(), ..claim() };
+    let theirs = || {
+        object(|object| {
+            object["metadata"]["labels"] = json!({ "team": "theirs" });
+            object["metadata"]["finalizers"] = json!(["theirs"]);
+        })
+    };
+    let server = Server::new([theirs(), theirs(), theirs()]);
+    server.cluster().sync(&users()).await.unwrap();
+    server.check_sent(&[GET, PATCH_STATUS, PATCH]);
+    let sent = &server.sent()[2].body;
+    assert_eq!(sent.get("spec"), None);
+    let metadata = &sent["metadata"];
+    assert_eq!(metadata["labels"][labels::MANAGED_BY], labels::MANAGER);
+    assert_eq!(metadata["labels"].get(labels::NODE_POOL), None);
+    assert_eq!(metadata["finalizers"], json!([labels::TERMINATION_FINALIZER]));
+    assert_eq!(metadata["uid"], "u1");
+    let server = Server::new([not_found()]);
+    let error = server.cluster().sync(&users()).await.unwrap_err();
+    assert_eq!(error.fault, Fault::NotFound);
+    server.check_sent(&[GET]);
+}
+
+#[tokio::test]
 async fn what_is_removed_loses_our_finalizer_and_no_other() {
     let held = object(|object| {
         deleting(object);
@@ -183,11 +208,15 @@ async fn objects_of_everybody_are_read_as_claims() {
     let (_, of_no_pool) = object(|object| {
         object["metadata"]["labels"].as_object_mut().unwrap().remove(labels::NODE_POOL);
     });
+    let mut of_another_provider = of_no_pool.clone();
+    of_another_provider["spec"]["nodeClassRef"]["kind"] = "KwokNodeClass".into();
     let odd = json!({ "metadata": { "name": "odd" }, "spec": 7 });
-    let server = Server::new([list(&[ours, theirs, of_no_pool, odd])]);
+    let server = Server::new([list(&[ours, theirs, of_no_pool, of_another_provider, odd])]);
     let listing = server.cluster().objects().await.unwrap();
     let names: Vec<&str> = listing.items.iter().map(|claim| claim.name.as_str()).collect();
-    assert_eq!(names, ["general-1-0", "general-1-0"]);
+    assert_eq!(names, ["general-1-0", "general-1-0", "general-1-0"]);
+    let of_users = listing.items.iter().map(NodeClaim::is_standalone);
+    assert_eq!(of_users.collect::<Vec<_>>(), [false, false, true]);
     assert_eq!(listing.malformed.len(), 1, "{:?}", listing.malformed);
     server.check_sent(&["GET /apis/karpenter.sh/v1/nodeclaims"]);
     let server = Server::new([not_found()]);

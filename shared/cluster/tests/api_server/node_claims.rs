@@ -27,17 +27,11 @@ impl NodeClaimWorld for Others {
     }
 
     async fn make(&self, name: &NodeClaimName) {
-        let object = json!({
-            "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
-            "metadata": { "name": name.as_str(), "labels": { "karpenter.sh/nodepool": "general" } },
-            "spec": {
-                "nodeClassRef":
-                    { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" },
-                "requirements": [],
-            },
-        });
-        let params = PatchParams::apply("karpenter");
-        drop(self.0.patch(name.as_str(), &params, &Patch::Apply(object)).await.unwrap());
+        self.make_with(name, ("karpenter.sh/nodepool", "general")).await;
+    }
+
+    async fn make_standalone(&self, name: &NodeClaimName) {
+        self.make_with(name, ("team", "theirs")).await;
     }
 
     async fn label(&self, name: &NodeClaimName, key: &str, value: &str) {
@@ -48,6 +42,22 @@ impl NodeClaimWorld for Others {
 
     async fn delete(&self, name: &NodeClaimName) {
         drop(self.0.delete(name.as_str(), &DeleteParams::default()).await.unwrap());
+    }
+}
+
+impl Others {
+    async fn make_with(&self, name: &NodeClaimName, (key, value): (&str, &str)) {
+        let object = json!({
+            "apiVersion": "karpenter.sh/v1", "kind": "NodeClaim",
+            "metadata": { "name": name.as_str(), "labels": { key: value } },
+            "spec": {
+                "nodeClassRef":
+                    { "group": "karpenter.k8s.aws", "kind": "EC2NodeClass", "name": "default" },
+                "requirements": [],
+            },
+        });
+        let params = PatchParams::apply("karpenter");
+        drop(self.0.patch(name.as_str(), &params, &Patch::Apply(object)).await.unwrap());
     }
 }
 

@@ -215,7 +215,9 @@ async fn note_refusal(
     shared: &Shared,
     at: &Invocation,
 ) -> Result<(), Error> {
-    let Some(pool) = claims.first().map(|claim| &claim.node_pool) else { return Ok(()) };
+    // What is refused to a user's own claim holds nothing else back.
+    let claim = claims.first().filter(|claim| !claim.is_standalone());
+    let Some(pool) = claim.map(|claim| &claim.node_pool) else { return Ok(()) };
     let known = shared.snapshot.refusals.get(pool);
     let Some(reason) = refusal else {
         return match known {
@@ -368,6 +370,12 @@ async fn postponed(
 ) -> Result<Recorded, Error> {
     let Some(claim) = claims.first() else { return Ok(Recorded::default()) };
     if claim.requested_at.is_none() {
+        // A user looks at the claim itself.
+        if claim.is_standalone() && claim.message.as_ref().is_none_or(|told| told.text != reason) {
+            let message = Some(reason.into());
+            let told = NodeClaim { message, ..claim.following() };
+            ledger.write_claims(&at.cluster, &[told]).await?;
+        }
         let (first, most) = RETRY_SECONDS;
         let age = at.now.duration_since(claim.created_at).as_secs();
         let delay = SignedDuration::from_secs((age / 2).clamp(first, most));

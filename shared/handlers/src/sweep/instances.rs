@@ -7,16 +7,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use model::{
     CommitId, DeletionReason, Function, NodeClaim, Plan,
     launch::Instance,
-    ledger::{Basis, Commit, CommitOutcome, Decision, Snapshot},
+    ledger::{Basis, Commit, CommitOutcome, Counters, Decision, Snapshot},
     limits,
 };
-use planner::{Adoption, Present};
+use planner::{Adoption, Present, Standalone};
 use ports::{
     Adapters, Catalog as _, Cluster as _, Fault, Fleet as _, Invocation, Ledger as _, Listing,
     NodeClaims as _, PortError,
 };
 
-use super::SweepPorts;
+use super::{SweepPorts, standalone};
 use crate::{
     Error,
     commit::{Committed, Decided, commit},
@@ -35,7 +35,7 @@ pub(super) async fn adopt<A: Adapters>(
     at: &Invocation,
 ) -> Result<(), Error> {
     let compared = compare(ports, at).await?;
-    store(ports, &compared, at).await
+    store(ports, &compared, at).await.map(drop)
 }
 
 /// Adopts what is there, ends what nobody can tell a claim for, and gives claims up whose instances are
@@ -46,13 +46,21 @@ pub(super) async fn equalize<A: Adapters>(
 ) -> Result<Vec<Instance>, Error> {
     let mut compared = compare(ports, at).await?;
     let instances = std::mem::take(&mut compared.instances);
-    store(ports, &compared, at).await?;
+    let counters = store(ports, &compared, at).await?;
+    let Standalone { claims, left } = &compared.standalone;
+    standalone::tell_left(left);
+    standalone::promise(ports, (&compared.snapshot.head, counters), claims, at).await?;
     let strays = &compared.adoption.strays;
     if !strays.is_empty() {
         tracing::warn!(instances = ?strays, "instances of this ledger without a claim are terminated");
         ports.fleet.terminate(strays).await?;
     }
-    give_up(ports, compared, at).await?;
+    let Compared { lost, snapshot, .. } = compared;
+    let because = Because {
+        reason: DeletionReason::InstanceEnded,
+        words: "EC2 does not list its instance any more",
+    };
+    give_up(ports, lost, snapshot, because, at).await?;
     Ok(instances)
 }
 
@@ -60,6 +68,7 @@ pub(super) async fn equalize<A: Adapters>(
 struct Compared {
     instances: Vec<Instance>,
     adoption: Adoption,
+    standalone: Standalone,
     lost: Vec<NodeClaim>,
     snapshot: Snapshot,
 }
@@ -89,6 +98,7 @@ async fn compare<A: Adapters>(
         is_partly_unreadable: !objects.malformed.is_empty() || !node_pools.malformed.is_empty(),
     };
     let adoption = planner::adopt(&present, &snapshot, &catalog, at.now);
+    let standalone = planner::standalone(&at.cluster, &objects.items, &snapshot, at.now);
     let claims = snapshot.claims.values();
     let lost = planner::without_instance(claims, &instances, &nodes.items, at.now);
     // A node that cannot be read may be ready.
@@ -98,16 +108,16 @@ async fn compare<A: Adapters>(
         claim.node.as_ref().is_some_and(|node| unreadable.contains(format!("Node {node}").as_str()))
     };
     let lost = lost.into_iter().filter(|claim| !is_unreadable(claim)).cloned().collect();
-    Ok(Compared { instances, adoption, lost, snapshot })
+    Ok(Compared { instances, adoption, standalone, lost, snapshot })
 }
 
-/// Puts adopted claims into the ledger. Objects that somebody else made are taken over first: whoever
-/// does it again finds them so.
+/// Puts adopted claims into the ledger, and brings its counters then. Objects that somebody else made are
+/// taken over first: whoever does it again finds them so.
 async fn store<A: Adapters>(
     ports: &SweepPorts<'_, A>,
     compared: &Compared,
     at: &Invocation,
-) -> Result<(), Error> {
+) -> Result<Counters, Error> {
     let head = &compared.snapshot.head;
     let mut parent = head.counters;
     for claims in compared.adoption.claims.chunks(limits::ITEMS_PER_COMMIT_MAX - 2) {
@@ -141,34 +151,42 @@ async fn store<A: Adapters>(
     if !compared.adoption.claims.is_empty() {
         wake(ports.mailbox, &[Function::Settle, Function::Drain], parent, at).await;
     }
-    Ok(())
+    Ok(parent)
 }
 
-/// Gives claims up whose instances are gone.
-async fn give_up<A: Adapters>(
+/// Why claims are given up here.
+#[derive(Clone, Copy)]
+pub(super) struct Because {
+    pub(super) reason: DeletionReason,
+    pub(super) words: &'static str,
+}
+
+/// Gives up claims that lost what they cannot be without.
+pub(super) async fn give_up<A: Adapters>(
     ports: &SweepPorts<'_, A>,
-    compared: Compared,
+    lost: Vec<NodeClaim>,
+    snapshot: Snapshot,
+    because: Because,
     at: &Invocation,
 ) -> Result<(), Error> {
-    let Compared { lost, snapshot, .. } = compared;
     if lost.is_empty() {
         return Ok(());
     }
+    let Because { reason, words } = because;
     let decision = |claim: &NodeClaim| {
-        let summary =
-            format!("{} is given up: EC2 does not list its instance any more", claim.name);
+        let summary = format!("{} is given up: {words}", claim.name);
         Decision::about([claim], Function::Sweep, at.now, summary)
     };
     let plan = Plan {
         parent: snapshot.head.counters,
         decisions: lost.iter().map(decision).collect(),
-        changes: lost
-            .iter()
-            .map(|claim| claim.given_up(DeletionReason::InstanceEnded, at.now))
-            .collect(),
+        changes: lost.iter().map(|claim| claim.given_up(reason, at.now)).collect(),
         ..Plan::default()
     };
-    let facts = observe::ledger_only(snapshot, at);
+    let mut facts = observe::ledger_only(snapshot, at);
+    if reason == DeletionReason::NodeClaimDeleted {
+        facts.deleted_claims = Some(lost.iter().map(|claim| claim.name.clone()).collect());
+    }
     match commit(ports.ledger, &facts, &Decided::of(&plan, Basis::Claims), at).await? {
         Committed::All(counters) => {
             wake(ports.mailbox, &[Function::Drain, Function::Provision], counters, at).await;

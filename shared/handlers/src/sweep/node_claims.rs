@@ -4,10 +4,10 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use futures_util::{StreamExt as _, stream};
 use model::{NodeClaim, NodeClaimName, claim::SyncedNodeClaim, ledger::Snapshot, limits};
-use ports::{Adapters, Listing, NodeClaims as _, PortError};
+use ports::{Adapters, Fault, Invocation, Listing, NodeClaims as _};
 
-use super::SweepPorts;
-use crate::job::Tally;
+use super::{SweepPorts, standalone};
+use crate::{Error, job::Tally};
 
 /// Objects that are written at the same time.
 const WRITES_MAX: usize = 10;
@@ -21,7 +21,8 @@ pub(super) async fn equalize<A: Adapters>(
     ports: &SweepPorts<'_, A>,
     listing: &Listing<SyncedNodeClaim>,
     snapshot: &Snapshot,
-) -> Result<(), PortError> {
+    at: &Invocation,
+) -> Result<(), Error> {
     let claims = &snapshot.claims;
     let synced: BTreeMap<&NodeClaimName, &SyncedNodeClaim> =
         listing.items.iter().map(|synced| (&synced.name, synced)).collect();
@@ -47,12 +48,20 @@ pub(super) async fn equalize<A: Adapters>(
         tally.note(format_args!("NodeClaim {name}"), result);
     }
     let mut written = stream::iter(late)
-        .map(|claim| async move { (&claim.name, ports.node_claims.sync(claim).await) })
+        .map(|claim| async move { (claim, ports.node_claims.sync(claim).await) })
         .buffer_unordered(WRITES_MAX);
-    while let Some((name, result)) = written.next().await {
-        tally.note(format_args!("NodeClaim {name}"), result);
+    // Users' objects that are not there any more.
+    let mut gone = BTreeSet::new();
+    while let Some((claim, result)) = written.next().await {
+        match result {
+            Err(error) if claim.is_standalone() && error.fault == Fault::NotFound => {
+                gone.insert(claim.name.clone());
+            }
+            result => drop(tally.note(format_args!("NodeClaim {}", claim.name), result)),
+        }
     }
-    tally.done()
+    standalone::give_up(ports, &gone, snapshot, at).await?;
+    Ok(tally.done()?)
 }
 
 /// Whether the object of `claim` does not say what it says. One that is given up needs none.

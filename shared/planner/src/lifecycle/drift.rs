@@ -34,7 +34,10 @@ pub fn drifted_in_account(
     let described: BTreeMap<&InstanceId, &Instance> =
         instances.iter().map(|instance| (&instance.id, instance)).collect();
     let next = |claim: &NodeClaim| {
-        if matches!(claim.phase, ClaimPhase::Promised | ClaimPhase::Deleting) {
+        // One that a user made never drifts: it has no NodePool that would replace it.
+        if matches!(claim.phase, ClaimPhase::Promised | ClaimPhase::Deleting)
+            || claim.is_standalone()
+        {
             return None;
         }
         let instance = *described.get(&claim.instance.as_ref()?.id)?;

@@ -188,10 +188,10 @@ fn instance_labels(claim: &NodeClaim) -> BTreeMap<String, String> {
         (labels::CAPACITY_TYPE, instance.capacity_type.as_str()),
         (labels::INSTANCE_TYPE, instance.instance_type.as_str()),
         (labels::ZONE, instance.zone.as_str()),
-        (labels::NODE_POOL, claim.node_pool.as_str()),
         (labels::NODE_CLASS, claim.node_class.as_str()),
     ]
     .into_iter()
+    .chain(claim.pool_label())
     .map(|(key, value)| (key.to_owned(), value.to_owned()))
     .collect()
 }

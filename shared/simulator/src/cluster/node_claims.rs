@@ -6,8 +6,11 @@ use jiff::Timestamp;
 use model::{
     NodeClaim, NodeClaimName, NodePoolName,
     claim::SyncedNodeClaim,
+    labels,
     lease::{KarpenterLease, ObservedLeases},
 };
+
+use ports::Fault;
 
 use crate::world::World;
 
@@ -39,12 +42,19 @@ impl World {
         objects.filter_map(shown).collect()
     }
 
-    /// Lets an object show `claim`; `false` when one of that name is somebody else's.
-    pub(crate) fn sync(&mut self, claim: &NodeClaim) -> bool {
+    /// Lets an object show `claim`: `Conflict` when one of that name is somebody else's, `NotFound` when a user
+    /// took the own one away.
+    pub(crate) fn sync(&mut self, claim: &NodeClaim) -> Result<(), Fault> {
         let is_claimed = self.ledger.clusters.values().any(|l| l.claims.contains_key(&claim.name));
         let objects = &mut self.cluster.node_claims;
         if claim.is_deleting() && !objects.contains_key(&claim.name) {
-            return true;
+            return Ok(());
+        }
+        if claim.is_standalone() {
+            let object = objects.get_mut(&claim.name).ok_or(Fault::NotFound)?;
+            if object.foreign.take_if(|foreign| foreign.is_standalone()).is_some() {
+                object.claim = Some(NodeClaim { version: 0, ..claim.clone() });
+            }
         }
         let now = self.now;
         let object = objects.entry(claim.name.clone()).or_insert_with(|| NodeClaimObject {
@@ -52,7 +62,7 @@ impl World {
             unclaimed_since: (!is_claimed).then_some(now),
             ..NodeClaimObject::default()
         });
-        let Some(shown) = &mut object.claim else { return false };
+        let Some(shown) = &mut object.claim else { return Err(Fault::Conflict) };
         let is_new = object.writes == 0 || shown.version < claim.version;
         if is_new {
             shown.clone_from(claim);
@@ -61,7 +71,7 @@ impl World {
             object.is_deleting |= claim.is_deleting();
             object.writes += 1;
         }
-        true
+        Ok(())
     }
 
     /// Karpenter's lease, renewed at this moment while it runs, and that of a ledger.
@@ -80,10 +90,18 @@ impl World {
 
     /// Every object that says a claim, whoever made it.
     pub(crate) fn node_claim_objects(&self) -> Vec<NodeClaim> {
+        let marked = |claim: &NodeClaim| {
+            let mut claim = claim.clone();
+            if claim.is_standalone() {
+                claim.labels.insert(labels::MANAGED_BY.to_owned(), labels::MANAGER.to_owned());
+            }
+            claim
+        };
         let objects = self.cluster.node_claims.values();
         objects
-            .filter_map(|object| object.claim.as_ref().or(object.foreign.as_ref()))
-            .cloned()
+            .filter_map(|object| {
+                object.claim.as_ref().map(marked).or_else(|| object.foreign.clone())
+            })
             .collect()
     }
 

@@ -157,10 +157,7 @@ impl NodeClaims for Sim {
         let subject = format!("{} {} {}", claim.name, claim.version, claim.phase);
         let load = |world: &mut World| loads::sync(world, claim);
         self.step_of(("NodeClaims.sync", Write), subject, load, |world| {
-            if world.sync(claim) {
-                return Ok(());
-            }
-            Err(PortError::new("show a NodeClaim", Fault::Conflict))
+            world.sync(claim).map_err(|fault| PortError::new("show a NodeClaim", fault))
         })
         .await
     }

@@ -29,6 +29,8 @@ pub trait NodeClaimWorld {
     async fn seen(&self, name: &NodeClaimName) -> Option<ObservedNodeClaim>;
     /// Somebody makes an object of their own.
     async fn make(&self, name: &NodeClaimName);
+    /// A user makes an object without a NodePool.
+    async fn make_standalone(&self, name: &NodeClaimName);
     /// Somebody puts a label on an object.
     async fn label(&self, name: &NodeClaimName, key: &str, value: &str);
     /// Somebody deletes an object, and does not wait until it is gone.
@@ -58,6 +60,8 @@ pub async fn node_claims<P: NodeClaims, W: NodeClaimWorld>(
         Case::of("for a claim that is given up no object is made", subject.not_made().await),
         Case::of("what is removed is gone, however often", subject.removed().await),
         Case::of("somebody else's object is left alone", subject.foreign().await),
+        Case::of("a user's own object shows its claim", subject.standalone().await),
+        Case::of("a user's own object is the user's to make", subject.user_made().await),
     ]
 }
 
@@ -112,6 +116,42 @@ impl<P: NodeClaims, W: NodeClaimWorld> Subject<'_, P, W> {
             self.check_shown(claim, false).await?;
         }
         Ok(self.port.remove(&promised.name).await?)
+    }
+
+    /// A claim without a NodePool.
+    fn own_claim(&self, name: &str) -> NodeClaim {
+        NodeClaim { node_pool: model::NodePoolName::none(), ..self.claim(name) }
+    }
+
+    async fn standalone(&self) -> Result<(), Failure> {
+        let claim = self.own_claim("standalone");
+        self.world.make_standalone(&claim.name).await;
+        let objects = self.port.objects().await?.items;
+        let read = objects.into_iter().find(|object| object.name == claim.name);
+        let read = read.ok_or_else(|| Failure("it is not listed".to_owned()))?;
+        ensure(read.is_standalone() && !read.is_managed_here(), || "it is the user's".to_owned())?;
+        for claim in [&claim, &launched(&claim)] {
+            self.port.sync(claim).await?;
+            self.check_shown(claim, false).await?;
+        }
+        let objects = self.port.objects().await?.items;
+        let read = objects.into_iter().find(|object| object.name == claim.name);
+        let is_ours = read.is_some_and(|read| read.is_standalone() && read.is_managed_here());
+        ensure(is_ours, || "it is ours now, and of no pool".to_owned())?;
+        self.world.delete(&claim.name).await;
+        self.check_shown(&launched(&claim), true).await?;
+        Ok(self.port.remove(&claim.name).await?)
+    }
+
+    async fn user_made(&self) -> Result<(), Failure> {
+        let claim = self.own_claim("user-made");
+        let fault = self.port.sync(&claim).await.err().map(|error| error.fault);
+        same("what is not there", &fault, &Some(Fault::NotFound))?;
+        self.world.make(&claim.name).await;
+        let fault = self.port.sync(&claim).await.err().map(|error| error.fault);
+        same("one of a NodePool", &fault, &Some(Fault::Conflict))?;
+        self.world.delete(&claim.name).await;
+        Ok(())
     }
 
     async fn foreign_label(&self) -> Result<(), Failure> {

@@ -192,7 +192,7 @@ impl ClaimRecordV1 {
         Ok(NodeClaim {
             name: parts::id(&self.name, NodeClaimName::new)?,
             version: self.version,
-            node_pool: parts::id(&self.node_pool, NodePoolName::new)?,
+            node_pool: pool(&self.node_pool)?,
             node_class: parts::id(&self.node_class, NodeClassName::new)?,
             batch: parts::id(&self.batch, BatchId::new)?,
             batch_index: self.batch_index,
@@ -223,6 +223,11 @@ impl ClaimRecordV1 {
             not_understood: None,
         })
     }
+}
+
+/// A claim that a user made has no NodePool.
+fn pool(text: &str) -> Result<NodePoolName, String> {
+    if text.is_empty() { Ok(NodePoolName::none()) } else { parts::id(text, NodePoolName::new) }
 }
 
 fn read_duration(text: Option<String>) -> Result<Option<SignedDuration>, String> {

@@ -3,8 +3,8 @@
 use expect_test::expect;
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, ClaimPhase, ConditionReason, DeletionReason, HourlyPrice, Operator, PodKey,
-    Requirement, ResourceName, Resources, Taint, TaintEffect,
+    CapacityType, ClaimPhase, ConditionReason, DeletionReason, HourlyPrice, NodePoolName, Operator,
+    PodKey, Requirement, ResourceName, Resources, Taint, TaintEffect,
     claim::{ClaimConditions, ClaimMessage, Deletion, LaunchedInstance},
     node_pool::{LaunchedSpec, RegistrationFailure, RegistrationOutcome},
 };
@@ -27,6 +27,14 @@ fn smallest() -> NodeClaim {
 fn a_promise_as_it_stands_in_the_table() {
     expect![[r#"{"v":1,"name":"general-1-0","version":1,"node_pool":"general","node_class":"default","batch":"demo-1-0","batch_index":0,"batch_size":1,"created_at":"2026-11-21T12:00:00Z","requirements":[],"instance_types":["m7g.large"],"requests":{"pods":1},"phase":"promised","phase_since":"2026-11-21T12:00:00Z","capacity":{},"allocatable":{}}"#]]
     .assert_eq(&encode_claim(&smallest()));
+}
+
+#[test]
+fn a_claim_that_a_user_made_has_no_node_pool() {
+    let claim = NodeClaim { node_pool: NodePoolName::none(), ..smallest() };
+    let text = encode_claim(&claim);
+    assert!(text.contains(r#""node_pool":"","#), "{text}");
+    assert_eq!(decode_claim(&text), Ok(claim));
 }
 
 #[test]

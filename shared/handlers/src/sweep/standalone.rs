@@ -1,0 +1,84 @@
+//! NodeClaims that users made: promised, shown, and given up when somebody took the object away.
+//!
+//! Karpenter: `pkg/controllers/nodeclaim/lifecycle/controller.go`.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use model::{
+    CommitId, DeletionReason, Function, NodeClaim, NodeClaimName,
+    ledger::{Basis, Commit, CommitOutcome, Counters, Decision, Head, Snapshot},
+};
+use ports::{Adapters, Invocation, Ledger as _};
+
+use super::{SweepPorts, instances};
+use crate::{Error, pulse::wake, sync::sync};
+
+/// Promises claims that users made, and makes their objects ours before `launch` looks: from then on a
+/// finalizer holds them. Where that fails, the next sweep does it.
+///
+/// Nothing was decided about them but what their objects say, so no plan is judged.
+pub(super) async fn promise<A: Adapters>(
+    ports: &SweepPorts<'_, A>,
+    (head, parent): (&Head, Counters),
+    claims: &[NodeClaim],
+    at: &Invocation,
+) -> Result<(), Error> {
+    if claims.is_empty() {
+        return Ok(());
+    }
+    let names: Vec<&str> = claims.iter().map(|claim| claim.name.as_str()).collect();
+    let summary = format!("users made: {}", names.join(", "));
+    let commit = Commit {
+        id: CommitId::derived(&format!("{}/{parent}/standalone", at.id), 0),
+        ledger: head.ledger.clone(),
+        parent,
+        basis: Basis::Arrivals,
+        promised: claims.to_vec(),
+        adopted: Vec::new(),
+        changed: Vec::new(),
+        unavailable_offerings: BTreeMap::new(),
+        started: BTreeMap::new(),
+        ended: BTreeSet::new(),
+        decisions: vec![Decision::about(claims, Function::Sweep, at.now, summary)],
+    };
+    let counters = match ports.ledger.commit(&at.cluster, &commit).await? {
+        CommitOutcome::Committed(counters) => counters,
+        // Somebody else promised something meanwhile: the next sweep finds them again.
+        CommitOutcome::Conflict => return Ok(()),
+        CommitOutcome::TooLarge { items, items_max } => {
+            return Err(Error::TooLarge { items, items_max });
+        }
+    };
+    for claim in claims {
+        tracing::info!(claim = %claim.name, "a user's NodeClaim is promised");
+        sync(ports.node_claims, claim).await;
+    }
+    wake(ports.mailbox, &[Function::Launch], counters, at).await;
+    Ok(())
+}
+
+/// Tells of objects that nothing is launched for.
+pub(super) fn tell_left(left: &[(NodeClaimName, &'static str)]) {
+    for (name, why) in left {
+        tracing::warn!(claim = %name, why, "nothing is launched for a user's NodeClaim");
+    }
+}
+
+/// Gives those claims of users up that are called as `gone`: somebody took their objects away and their
+/// finalizers with them. One that is only promised waits until its launch is known.
+pub(super) async fn give_up<A: Adapters>(
+    ports: &SweepPorts<'_, A>,
+    gone: &BTreeSet<NodeClaimName>,
+    snapshot: &Snapshot,
+    at: &Invocation,
+) -> Result<(), Error> {
+    let is_gone = |claim: &&NodeClaim| {
+        gone.contains(&claim.name) && claim.instance.is_some() && !claim.is_deleting()
+    };
+    let claims: Vec<NodeClaim> = snapshot.claims.values().filter(is_gone).cloned().collect();
+    let because = instances::Because {
+        reason: DeletionReason::NodeClaimDeleted,
+        words: "its NodeClaim is not there any more",
+    };
+    instances::give_up(ports, claims, snapshot.clone(), because, at).await
+}

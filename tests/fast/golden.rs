@@ -177,6 +177,7 @@ fn meaning(name: &str, event: &Value) -> Vec<String> {
             InterruptionKind::InstanceEnding => "ending",
             InterruptionKind::ReservationInterruption => "reservation",
             InterruptionKind::ScheduledChange => "scheduled change",
+            InterruptionKind::RebalanceRecommendation => "rebalance",
         };
         bodies().map(|body| shown(kind(body)).to_owned()).collect()
     } else {

@@ -21,6 +21,8 @@ mod churn;
 mod commands;
 #[path = "sim/dry_run.rs"]
 mod dry_run;
+#[path = "sim/interruptions.rs"]
+mod interruptions;
 #[path = "sim/launch_faults.rs"]
 mod launch_faults;
 #[path = "sim/launch_template.rs"]

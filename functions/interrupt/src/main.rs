@@ -8,8 +8,11 @@ use ports::Invocation;
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
-    let ports =
-        InterruptPorts::<Platform> { ledger: &platform.ledger(), mailbox: &platform.mailbox() };
+    let ports = InterruptPorts::<Platform> {
+        ledger: &platform.ledger(),
+        mailbox: &platform.mailbox(),
+        settings: platform.settings(),
+    };
     let handle = async |interruptions: Vec<Vec<Interruption>>, at: &Invocation| {
         let report = handlers::interrupt(&ports, &interruptions.concat(), at).await?;
         bootstrap::log_report(&report);

@@ -63,6 +63,10 @@ fn events(server: &AwsServer, from: usize) -> Vec<Value> {
                         "affectedEntities": [{ "entityValue": instance }],
                     }),
                 ),
+                InterruptionKind::RebalanceRecommendation => (
+                    "EC2 Instance Rebalance Recommendation",
+                    json!({ "instance-id": instance }),
+                ),
                 InterruptionKind::InstanceEnding => (
                     "EC2 Instance State-change Notification",
                     json!({ "instance-id": instance, "state": "shutting-down" }),

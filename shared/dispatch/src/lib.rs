@@ -98,7 +98,8 @@ async fn call(sim: &Sim, process: &Process, delivery: FunctionCall) -> Result<Re
         Payload::Schedule => beat(sim, process, function, Signal::Schedule, at).await,
         Payload::Interruptions(interruptions) => {
             let world = &Only::<only::Interrupt>::new(sim);
-            let ports = InterruptPorts::<Only<_>> { ledger: world, mailbox: world };
+            let settings = &process.settings;
+            let ports = InterruptPorts::<Only<_>> { ledger: world, mailbox: world, settings };
             handlers::interrupt(&ports, &interruptions, at).await
         }
         Payload::Message(Message::Pulse { function, signal }) => {

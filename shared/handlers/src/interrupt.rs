@@ -6,13 +6,13 @@ use std::collections::BTreeMap;
 
 use model::{
     ClusterName, Function, InstanceId, NodeClaim, Plan,
-    interruption::Interruption,
+    interruption::{Interruption, InterruptionKind, RebalanceRecommendations},
     ledger::{Basis, Guard},
 };
 use ports::{Adapters, Fault, Invocation, Ledger as _, PortError};
 
 use crate::{
-    Error, Report,
+    Error, Report, Settings,
     commit::{ATTEMPTS_MAX, Committed, Decided, commit},
     observe,
     pulse::wake,
@@ -25,9 +25,12 @@ pub struct InterruptPorts<'a, A: Adapters> {
     pub ledger: &'a A::Ledger,
     /// For `drain`, and for `provision`, which finds their pods other nodes.
     pub mailbox: &'a A::Mailbox,
+    /// What is done about recommendations.
+    pub settings: &'a Settings,
 }
 
-/// Gives up the claims of instances that EC2 takes back or that end. Instances of nobody here are no
+/// Gives up the claims of instances that EC2 takes back or that end, and notes which ones it recommends to
+/// leave, where anything is done about that. Instances of nobody here are no
 /// concern: the rules that feed the queue see the whole account. That an instance ends whose claim is
 /// given up already is no news, and while somebody else is in charge of the cluster nothing is.
 pub async fn interrupt<A: Adapters>(
@@ -35,8 +38,12 @@ pub async fn interrupt<A: Adapters>(
     interruptions: &[Interruption],
     at: &Invocation,
 ) -> Result<Report, Error> {
+    let ignores = ports.settings.rebalance_recommendations == RebalanceRecommendations::Ignore;
+    let is_heard = |interruption: &&Interruption| {
+        interruption.kind != InterruptionKind::RebalanceRecommendation || !ignores
+    };
     let by_instance: BTreeMap<&InstanceId, Vec<&Interruption>> =
-        interruptions.iter().fold(BTreeMap::new(), |mut sorted, interruption| {
+        interruptions.iter().filter(is_heard).fold(BTreeMap::new(), |mut sorted, interruption| {
             sorted.entry(&interruption.instance).or_insert_with(Vec::new).push(interruption);
             sorted
         });
@@ -89,7 +96,7 @@ async fn give_up<A: Adapters>(
     let decided = Decided::of(&plan, Basis::Claims);
     match commit(ports.ledger, &facts, &decided, at).await? {
         Committed::All(counters) => {
-            if !plan.changes.is_empty() {
+            if plan.changes.iter().any(NodeClaim::is_deleting) {
                 wake(ports.mailbox, &[Function::Drain, Function::Provision], counters, at).await;
             }
             Ok(Some(plan))

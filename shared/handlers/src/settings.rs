@@ -11,6 +11,7 @@ use jiff::SignedDuration;
 use launch_template::{NodeSettings, Share};
 use model::{
     duration,
+    interruption::RebalanceRecommendations,
     policies::{ConsolidationSearch, MinValuesPolicy, Policies, PreferencePolicy},
 };
 
@@ -29,6 +30,8 @@ pub struct Settings {
     pub poll_interval: SignedDuration,
     /// Whether launches are checked before classes are ready.
     pub dry_runs: DryRuns,
+    /// What is done when EC2 recommends to leave a spot instance.
+    pub rebalance_recommendations: RebalanceRecommendations,
     /// Whether nothing is asked that has no endpoint in a VPC: on-demand prices are those that come with the
     /// program.
     pub is_isolated: bool,
@@ -43,6 +46,7 @@ impl Default for Settings {
             batch: BatchWindow::default(),
             poll_interval: SignedDuration::from_secs(5),
             dry_runs: DryRuns::default(),
+            rebalance_recommendations: RebalanceRecommendations::default(),
             is_isolated: false,
         }
     }
@@ -125,7 +129,7 @@ const MOVES: RangeInclusive<u32> = 0..=1_000_000;
 const INTERFACES: RangeInclusive<u32> = 0..=64;
 
 /// All of them, in the order of the page.
-pub const SETTINGS: [Setting; 14] = [
+pub const SETTINGS: [Setting; 15] = [
     Setting {
         parameter: "FeatureGates",
         variable: "JOURNEYMAN_FEATURE_GATES",
@@ -231,6 +235,24 @@ pub const SETTINGS: [Setting; 14] = [
             let is_disabled: Option<bool> = text.parse().ok();
             let of = |is_disabled| if is_disabled { DryRuns::Disabled } else { DryRuns::Enabled };
             put(&mut settings.dry_runs, is_disabled.map(of))
+        },
+    },
+    Setting {
+        parameter: "RebalanceRecommendations",
+        variable: "JOURNEYMAN_REBALANCE_RECOMMENDATIONS",
+        karpenter: None,
+        default: "ignore",
+        allowed: Allowed::OneOf(&["ignore", "replace-first"]),
+        meaning: "What is done when EC2 recommends to leave a spot instance: nothing, as Karpenter does, \
+                  or its node is replaced as one that has drifted, within budgets of the reason \
+                  `Drifted`: the new node is there before the old one is drained.",
+        set: |settings, text| {
+            let said = match text {
+                "ignore" => Some(RebalanceRecommendations::Ignore),
+                "replace-first" => Some(RebalanceRecommendations::ReplaceFirst),
+                _ => None,
+            };
+            put(&mut settings.rebalance_recommendations, said)
         },
     },
     Setting {

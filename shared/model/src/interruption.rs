@@ -9,6 +9,21 @@ use crate::InstanceId;
 /// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html>
 pub const SPOT_NOTICE: SignedDuration = SignedDuration::from_secs(120);
 
+/// Why a node has drifted that is to be replaced because EC2 recommends to leave its spot instance.
+///
+/// Karpenter: `pkg/controllers/interruption/events/events.go`, the reason of its event.
+pub const REBALANCE_RECOMMENDATION: &str = "SpotRebalanceRecommendation";
+
+/// What is done about the recommendation to leave a spot instance.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum RebalanceRecommendations {
+    /// Nothing: most of these instances are never taken back.
+    #[default]
+    Ignore,
+    /// The node is replaced as one that has drifted: its replacement is there before it goes.
+    ReplaceFirst,
+}
+
 /// A change that EC2 announces or reports.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum InterruptionKind {
@@ -18,6 +33,10 @@ pub enum InterruptionKind {
     ReservationInterruption,
     /// AWS will change something about the instance, such as retire it or its host.
     ScheduledChange,
+    /// The spot instance is at a greater risk than others to be taken back. That may never happen.
+    ///
+    /// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/rebalance-recommendations.html>
+    RebalanceRecommendation,
     /// The instance is stopping, stopped, shutting down or terminated.
     InstanceEnding,
 }

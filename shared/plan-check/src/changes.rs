@@ -6,7 +6,7 @@ use model::{
     ClaimPhase, DeletionReason, NodeClaim, NodeClaimName, NodePoolName, Plan,
     claim::Deletion,
     disruption::DisruptionReason,
-    interruption::SPOT_NOTICE,
+    interruption::{REBALANCE_RECOMMENDATION, SPOT_NOTICE},
     labels::{DO_NOT_DISRUPT, DO_NOT_REPAIR, NODE_POOL},
     node::Node,
     node_pool::{BudgetNodes, ConsolidationPolicy, NodePool},
@@ -100,6 +100,9 @@ fn forbidden(world: &World<'_>, stored: &NodeClaim, change: &NodeClaim) -> Optio
         let is_only_sooner = ends_sooner(stored, change);
         return (!is_only_sooner).then(|| "it is being given up already".to_owned());
     }
+    if is_recommended(stored, change) {
+        return None;
+    }
     let rest = NodeClaim {
         version: stored.version,
         phase: stored.phase,
@@ -133,6 +136,21 @@ fn forbidden(world: &World<'_>, stored: &NodeClaim, change: &NodeClaim) -> Optio
         }
         None | Some(_) => None,
     }
+}
+
+/// Whether `change` is `stored` but for EC2's recommendation to leave its instance.
+fn is_recommended(stored: &NodeClaim, change: &NodeClaim) -> bool {
+    let of_change = change.conditions.drifted.as_deref();
+    let is_new = stored.conditions.drifted.is_none() && of_change == Some(REBALANCE_RECOMMENDATION);
+    let rest = NodeClaim {
+        version: stored.version,
+        conditions: stored.conditions.clone(),
+        ..change.clone()
+    };
+    let mut conditions = change.conditions.clone();
+    conditions.drifted.clone_from(&stored.conditions.drifted);
+    conditions.drifted_since = stored.conditions.drifted_since;
+    is_new && rest == *stored && conditions == stored.conditions
 }
 
 /// Whether `change` is `stored` but for an instance that ends sooner.

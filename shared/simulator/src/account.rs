@@ -364,6 +364,16 @@ impl World {
         self.at(ends_at, Event::SpotReclaims(instance));
     }
 
+    /// EC2 recommends to leave a spot instance.
+    pub(crate) fn recommend_rebalance(&mut self, target: &SpotTarget) {
+        let is_spot = |record: &InstanceRecord| {
+            record.is_live() && record.offering.capacity_type == CapacityType::Spot
+        };
+        if let Some(instance) = self.chosen(target, is_spot) {
+            self.announce_interruption(InterruptionKind::RebalanceRecommendation, &instance);
+        }
+    }
+
     /// AWS announces that an instance will be changed. Nothing happens to it yet.
     pub(crate) fn announce_change(&mut self, target: &SpotTarget) {
         if let Some(instance) = self.chosen(target, InstanceRecord::is_live) {

@@ -257,6 +257,7 @@ impl World {
             Action::DeleteNodeClaim(name) => self.delete_node_claim(&name),
             Action::DeleteNodeClass(name) => self.cluster.delete_class(&name),
             Action::InterruptSpot(target) => self.interrupt_spot(&target),
+            Action::RecommendRebalance(target) => self.recommend_rebalance(&target),
             Action::AnnounceChange(target) => self.announce_change(&target),
             Action::TerminateInstance(target) => self.terminate_one(&target),
             Action::SetCapacity { offering, instances } => self.set_capacity(offering, instances),

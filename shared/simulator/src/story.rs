@@ -173,6 +173,8 @@ pub enum Action {
     DeleteNodeClass(NodeClassName),
     /// EC2 takes a spot instance back in two minutes. Nothing happens when there is none.
     InterruptSpot(SpotTarget),
+    /// EC2 recommends to leave a spot instance. Nothing happens to it.
+    RecommendRebalance(SpotTarget),
     /// AWS Health announces a change of an instance, of any capacity type.
     AnnounceChange(SpotTarget),
     /// Somebody terminates an instance without telling anybody.

@@ -32,6 +32,7 @@ pub struct Error(pub String);
 /// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/spot-instance-termination-notices.html>
 /// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/monitoring-instance-state-changes.html>
 /// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/capacity-blocks-monitor.html>
+/// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/rebalance-recommendations.html>
 /// <https://docs.aws.amazon.com/health/latest/ug/aws-health-events-eventbridge-schema.html>
 pub fn interruption(body: &str) -> Result<Event, Error> {
     let event = parse(body)?;
@@ -60,7 +61,7 @@ pub fn interruption(body: &str) -> Result<Event, Error> {
         }
         ("aws.health", "AWS Health Event") => scheduled_change(&event),
         ("aws.ec2", "EC2 Instance Rebalance Recommendation") => {
-            Ok(ignored(format!("not supported yet: {detail_type}")))
+            interrupted(&event, InterruptionKind::RebalanceRecommendation)
         }
         (source, detail_type) => {
             Ok(ignored(format!("unknown kind of event: {detail_type} of {source}")))
@@ -222,13 +223,20 @@ mod tests {
     #[test]
     fn what_is_not_handled_says_so() {
         check(
-            &event("aws.ec2", "EC2 Instance Rebalance Recommendation", "{}"),
-            &expect!["ignored: not supported yet: EC2 Instance Rebalance Recommendation"],
-        );
-        check(
             &event("aws.s3", "Object Created", "{}"),
             &expect!["ignored: unknown kind of event: Object Created of aws.s3"],
         );
+    }
+
+    #[test]
+    fn a_rebalance_recommendation_names_its_instance() {
+        let about =
+            |detail: &str| event("aws.ec2", "EC2 Instance Rebalance Recommendation", detail);
+        check(
+            &about(r#"{"instance-id":"i-0a1b"}"#),
+            &expect!["RebalanceRecommendation of i-0a1b at 2026-11-21T12:00:00Z"],
+        );
+        check(&about("{}"), &expect!["event: detail.instance-id: a text is required"]);
     }
 
     #[test]

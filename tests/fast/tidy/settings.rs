@@ -98,7 +98,19 @@ fn interruptions_are_heard_of_unless_somebody_says_otherwise() {
     assert_eq!(value(&parameter, "Default"), Some("true"));
     let rules = template.matches("Type: AWS::Events::Rule\n").count();
     let state = "State: !If [HandlesInterruptions, ENABLED, DISABLED]\n";
-    assert_eq!(template.matches(state).count(), rules, "rules that are always on");
+    let recommendations = "State: !If [HandlesRecommendations, ENABLED, DISABLED]\n";
+    let switched = template.matches(state).count() + template.matches(recommendations).count();
+    assert_eq!(switched, rules, "rules that are always on");
+    // One that nothing is done about costs nothing, and none is heard of while interruptions are not.
+    assert_eq!(template.matches(recommendations).count(), 1);
+    let parameter = resource(&template, "RebalanceRecommendations").expect("a parameter");
+    assert_eq!(value(&parameter, "Default"), Some("ignore"));
+    let condition = resource(&template, "HandlesRecommendations").expect("a condition");
+    assert!(condition.contains("- !Condition HandlesInterruptions\n"), "{condition}");
+    assert!(
+        condition.contains("- !Equals [!Ref RebalanceRecommendations, replace-first]"),
+        "{condition}"
+    );
     assert!(
         template.contains("HandlesInterruptions: !Equals [!Ref HandleInterruptions, \"true\"]")
     );

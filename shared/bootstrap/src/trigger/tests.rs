@@ -123,6 +123,7 @@ fn events_about_instances_are_for_interrupt() {
         ("interrupt-spot", "SpotInterruption", "2026-11-21T12:00:00Z"),
         ("interrupt-state-change", "InstanceEnding", "2026-11-21T12:00:00Z"),
         ("interrupt-scheduled-change", "ScheduledChange", "2026-11-21T12:00:00Z"),
+        ("interrupt-rebalance", "RebalanceRecommendation", "2026-11-21T12:00:00Z"),
     ] {
         let expected = format!(
             "[Interruption {{ kind: {kind}, instance: \"i-0a1b2c3d4e5f60718\", at: {at} }}]"

@@ -30,6 +30,7 @@ fn each_setting_changes_something() {
         ("ReservedEnis", "1"),
         ("IsolatedVpc", "true"),
         ("DisableDryRun", "true"),
+        ("RebalanceRecommendations", "replace-first"),
         ("PollIntervalSeconds", "60"),
         ("Consolidation", "thorough"),
         ("WorkloadRest", "30m"),
@@ -64,6 +65,7 @@ fn a_bad_value_is_refused_with_its_name_and_rule() {
         ("WorkloadRest", "25h", "a duration such as `1.5s` from 0s to 86400s"),
         ("ReplacementSaving", "5%", "a decimal such as `0.075` from 0 to 1"),
         ("MovesPerHour", "-1", "a whole number from 0 to 1000000"),
+        ("RebalanceRecommendations", "replace", "`ignore` or `replace-first`"),
     ] {
         let expected = format!("{parameter}: `{value}` is not {rule}");
         assert_eq!(read(&[(parameter, value)]), Err(vec![expected]));

@@ -7,7 +7,7 @@
 use jiff::{SignedDuration, Timestamp};
 use model::{
     DeletionReason, Function, NodeClaim, OfferingKey, Plan,
-    interruption::{Interruption, InterruptionKind, SPOT_NOTICE},
+    interruption::{Interruption, InterruptionKind, REBALANCE_RECOMMENDATION, SPOT_NOTICE},
     ledger::{Decision, Snapshot},
 };
 
@@ -17,7 +17,10 @@ use model::{
 const COOLING_AFTER_INTERRUPTION: SignedDuration = SignedDuration::from_mins(3);
 
 /// What to do about `events`: each claim with all that is announced of its instance. What its offering
-/// has no capacity for is left alone for a while.
+/// has no capacity for is left alone for a while, and so is an offering that EC2 recommends to leave.
+///
+/// A claim of which nothing else is announced than such a recommendation has drifted, and is replaced as any
+/// other that has.
 #[must_use]
 pub fn interrupt(
     snapshot: &Snapshot,
@@ -27,7 +30,7 @@ pub fn interrupt(
     let mut plan = Plan { parent: snapshot.head.counters, ..Plan::default() };
     for (claim, interruptions) in events {
         let taking = interruptions.iter().find(|event| takes_capacity(event, claim));
-        if taking.is_some() {
+        if taking.is_some() || is_news_of_risk(claim, interruptions) {
             plan.unavailable_offerings.extend(unavailable(claim, now));
         }
         let ends_at = interruptions.iter().filter_map(|event| taken_at(event, now)).min();
@@ -35,12 +38,18 @@ pub fn interrupt(
             plan.changes.extend(ends_at.and_then(|ends_at| claim.hastened(ends_at)));
             continue;
         }
-        let Some(first) = taking.or_else(|| interruptions.first()) else { continue };
+        let ends = interruptions.iter().find(|event| !is_recommendation(event));
+        let Some(first) = taking.or(ends) else {
+            let advice = interruptions.first();
+            plan.changes.extend(advice.and_then(|advice| recommended(claim, advice)));
+            continue;
+        };
         let reason = match first.kind {
             InterruptionKind::SpotInterruption => DeletionReason::SpotInterrupted,
             InterruptionKind::ReservationInterruption => DeletionReason::ReservationEnding,
             InterruptionKind::ScheduledChange => DeletionReason::InstanceUnhealthy,
             InterruptionKind::InstanceEnding => DeletionReason::InstanceEnded,
+            InterruptionKind::RebalanceRecommendation => continue,
         };
         plan.decisions.push(decision(claim, first, now));
         let mut given_up = claim.given_up(reason, now);
@@ -61,8 +70,31 @@ fn taken_at(interruption: &Interruption, now: Timestamp) -> Option<Timestamp> {
         }
         InterruptionKind::ReservationInterruption
         | InterruptionKind::ScheduledChange
+        | InterruptionKind::RebalanceRecommendation
         | InterruptionKind::InstanceEnding => None,
     }
+}
+
+fn is_recommendation(interruption: &Interruption) -> bool {
+    interruption.kind == InterruptionKind::RebalanceRecommendation
+}
+
+/// Whether EC2 recommends for the first time to leave the offering of `claim`: what replaces it should not come
+/// from there.
+fn is_news_of_risk(claim: &NodeClaim, interruptions: &[&Interruption]) -> bool {
+    let is_advised = interruptions.iter().any(|event| is_recommendation(event));
+    is_advised && !claim.is_deleting() && claim.conditions.drifted.is_none()
+}
+
+/// `claim` as one that has drifted because EC2 recommends to leave its instance, unless it has drifted already.
+fn recommended(claim: &NodeClaim, advice: &Interruption) -> Option<NodeClaim> {
+    if claim.conditions.drifted.is_some() {
+        return None;
+    }
+    let mut next = claim.following();
+    next.conditions.drifted = Some(REBALANCE_RECOMMENDATION.to_owned());
+    next.conditions.drifted_since = Some(advice.at);
+    Some(next)
 }
 
 /// Whether what is announced says that the offering of `claim` has no capacity.
@@ -70,7 +102,9 @@ fn takes_capacity(interruption: &Interruption, claim: &NodeClaim) -> bool {
     match interruption.kind {
         InterruptionKind::SpotInterruption => true,
         InterruptionKind::ReservationInterruption => claim.is_reserved(),
-        InterruptionKind::ScheduledChange | InterruptionKind::InstanceEnding => false,
+        InterruptionKind::ScheduledChange
+        | InterruptionKind::RebalanceRecommendation
+        | InterruptionKind::InstanceEnding => false,
     }
 }
 
@@ -87,6 +121,7 @@ fn decision(claim: &NodeClaim, interruption: &Interruption, now: Timestamp) -> D
         }
         InterruptionKind::ScheduledChange => "AWS announces a change of its instance",
         InterruptionKind::InstanceEnding => "its instance is ending or has ended",
+        InterruptionKind::RebalanceRecommendation => "EC2 recommends to leave its spot instance",
     };
     let (name, instance) = (&claim.name, &interruption.instance);
     let summary = format!("{name} is given up: {what} ({instance})");
@@ -179,6 +214,32 @@ mod tests {
         let unavailable_offerings: Vec<String> =
             plan.unavailable_offerings.keys().map(ToString::to_string).collect();
         assert_eq!(unavailable_offerings, ["reserved t.large zone-1"]);
+    }
+
+    #[test]
+    fn what_ec2_recommends_to_leave_has_drifted_and_is_not_given_up() {
+        let mut facts = facts(Vec::new());
+        let claim = add_managed(&mut facts, "node-1");
+        let advice = interruption(InterruptionKind::RebalanceRecommendation, &claim);
+        let plan = interrupt(&facts.ledger, &[(&claim, &[&advice, &advice])], now());
+        assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
+        let [marked] = plan.changes.as_slice() else { panic!("{:?}", plan.changes) };
+        assert!(!marked.is_deleting());
+        assert_eq!(marked.conditions.drifted.as_deref(), Some("SpotRebalanceRecommendation"));
+        assert_eq!(marked.conditions.drifted_since, Some(now()));
+        // What replaces it comes from elsewhere.
+        let offerings = plan.unavailable_offerings.keys().map(ToString::to_string);
+        assert_eq!(offerings.collect::<Vec<_>>(), ["spot t.large zone-1"]);
+        // Once is enough, and what has drifted otherwise is replaced anyway.
+        assert!(interrupt(&facts.ledger, &[(marked, &[&advice])], now()).is_empty());
+        // What EC2 takes back goes at once.
+        let spot = interruption(InterruptionKind::SpotInterruption, &claim);
+        let plan = interrupt(&facts.ledger, &[(&claim, &[&advice, &spot])], now());
+        let deletion = plan.changes[0].deletion.as_ref().unwrap();
+        assert_eq!(deletion.reason, DeletionReason::SpotInterrupted);
+        // And of what goes already nothing is news.
+        let going = interrupt(&facts.ledger, &[(&plan.changes[0], &[&advice])], now());
+        assert!(going.is_empty());
     }
 
     #[test]

@@ -1,0 +1,86 @@
+//! What EC2 says of instances that still run.
+
+use model::{
+    DeletionReason, disruption::DisruptionReason, interruption::REBALANCE_RECOMMENDATION,
+};
+use simulator::{Action, Happening, Sim, SpotTarget, WorldSettings};
+
+use crate::{
+    settings::settings,
+    world::{MANIFESTS, minute, runner_with, sim_of},
+};
+
+/// Plays the usual world, where functions have the settings of these `parameters`.
+fn play(parameters: &[(&str, &str)], manifests: &str, actions: &[(i64, Action)]) -> Sim {
+    let sim = sim_of(WorldSettings::default(), manifests);
+    for (at, action) in actions {
+        sim.at(minute(*at), action.clone());
+    }
+    let (mut runner, _reports) = runner_with(&sim, settings(parameters));
+    runner.run_until(minute(25)).expect("nothing unsafe happens");
+    assert_eq!(sim.check_liveness(), Vec::<String>::new());
+    assert_eq!(sim.dead_letters(), Vec::new());
+    sim
+}
+
+/// Why claims were given up, in their order.
+fn given_up(sim: &Sim) -> Vec<DeletionReason> {
+    let reasons = sim.timeline(0).into_iter().filter_map(|event| match event.happening {
+        Happening::ClaimGivenUp { reason, .. } => Some(reason),
+        _ => None,
+    });
+    reasons.collect()
+}
+
+const REPLACED: [(&str, &str); 1] = [("RebalanceRecommendations", "replace-first")];
+
+#[test]
+fn a_node_that_ec2_recommends_to_leave_is_replaced_before_it_goes() {
+    let recommend = Action::RecommendRebalance(SpotTarget::Oldest);
+    let sim = play(&REPLACED, MANIFESTS, &[(5, recommend)]);
+    assert_eq!(given_up(&sim), [DeletionReason::Disrupted(DisruptionReason::Drifted)]);
+    let timeline = sim.timeline(0);
+    let recommended_at = minute(5);
+    let first = |is_it: fn(&Happening) -> bool| {
+        let mut after = timeline.iter().filter(|event| recommended_at < event.at);
+        after.find(|event| is_it(&event.happening)).expect("it happens")
+    };
+    let launched = first(|happening| matches!(happening, Happening::InstanceLaunched { .. }));
+    let ready = first(|happening| matches!(happening, Happening::NodeReady { .. }));
+    let gone = first(|happening| matches!(happening, Happening::ClaimGivenUp { .. }));
+    assert!(launched.at < ready.at && ready.at < gone.at);
+    // It comes from an offering that EC2 did not recommend to leave.
+    let oldest = timeline.iter().find_map(|event| match &event.happening {
+        Happening::InstanceLaunched { offering, .. } => Some(offering.clone()),
+        _ => None,
+    });
+    let Happening::InstanceLaunched { offering, .. } = &launched.happening else { unreachable!() };
+    assert_ne!(Some(offering), oldest.as_ref());
+    let summary = sim.summary();
+    assert_eq!((summary.pods_lost, summary.pods_waiting), (0, 0));
+}
+
+#[test]
+fn a_recommendation_to_leave_an_instance_is_ignored_by_default() {
+    let recommend = Action::RecommendRebalance(SpotTarget::Oldest);
+    let sim = play(&[], MANIFESTS, &[(5, recommend)]);
+    assert_eq!(given_up(&sim), []);
+    let claims = sim.claims();
+    assert!(claims.iter().all(|claim| claim.conditions.drifted.is_none()));
+}
+
+#[test]
+fn budgets_of_drift_hold_nodes_that_ec2_recommends_to_leave() {
+    let closed = MANIFESTS
+        .replace("budgets: [{nodes: \"50%\"}]", "budgets: [{nodes: \"0\", reasons: [Drifted]}]");
+    assert!(closed != MANIFESTS);
+    let recommend = Action::RecommendRebalance(SpotTarget::Oldest);
+    let take = Action::InterruptSpot(SpotTarget::Oldest);
+    let sim = play(&REPLACED, &closed, &[(5, recommend.clone())]);
+    assert_eq!(given_up(&sim), []);
+    let reasons = sim.claims().into_iter().filter_map(|claim| claim.conditions.drifted);
+    assert_eq!(reasons.collect::<Vec<_>>(), [REBALANCE_RECOMMENDATION]);
+    // What EC2 takes back goes at once, whatever budgets say.
+    let sim = play(&REPLACED, &closed, &[(5, recommend), (10, take)]);
+    assert_eq!(given_up(&sim), [DeletionReason::SpotInterrupted]);
+}

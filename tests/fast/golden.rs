@@ -178,6 +178,7 @@ fn meaning(name: &str, event: &Value) -> Vec<String> {
             InterruptionKind::ReservationInterruption => "reservation",
             InterruptionKind::ScheduledChange => "scheduled change",
             InterruptionKind::RebalanceRecommendation => "rebalance",
+            InterruptionKind::CheckFailed => panic!("{name}: no event says it"),
         };
         bodies().map(|body| shown(kind(body)).to_owned()).collect()
     } else {

@@ -63,11 +63,11 @@ fn events(server: &AwsServer, from: usize) -> Vec<Value> {
                         "affectedEntities": [{ "entityValue": instance }],
                     }),
                 ),
-                InterruptionKind::RebalanceRecommendation => (
-                    "EC2 Instance Rebalance Recommendation",
-                    json!({ "instance-id": instance }),
-                ),
-                InterruptionKind::InstanceEnding => (
+                InterruptionKind::RebalanceRecommendation => {
+                    ("EC2 Instance Rebalance Recommendation", json!({ "instance-id": instance }))
+                }
+                // EC2 tells nobody: it has to be asked.
+                InterruptionKind::CheckFailed | InterruptionKind::InstanceEnding => (
                     "EC2 Instance State-change Notification",
                     json!({ "instance-id": instance, "state": "shutting-down" }),
                 ),
@@ -111,6 +111,14 @@ fn act(server: &AwsServer, action: &str, body: &Value) -> Result<(), String> {
             let instance = word(body, "instance")?.parse();
             let instance = instance.map_err(|error: model::id::InvalidId| error.to_string())?;
             sim.act(Action::InterruptSpot(SpotTarget::Instance(instance)));
+        }
+        // {"instance": "i-…", "host": true}
+        "fail-check" => {
+            let instance = word(body, "instance")?.parse();
+            let instance = instance.map_err(|error: model::id::InvalidId| error.to_string())?;
+            let target = SpotTarget::Instance(instance);
+            let is_of_host = body.get("host").and_then(Value::as_bool).unwrap_or(false);
+            sim.act(Action::FailCheck { target, is_of_host });
         }
         // {"image": "ami-…"}
         "deregister" => {
@@ -177,7 +185,7 @@ fn reservation(server: &AwsServer, body: &Value) -> Result<ReservationRecord, St
 }
 
 /// What a fault can be asked for.
-const OPERATIONS: [&str; 18] = [
+const OPERATIONS: [&str; 19] = [
     "AddRoleToInstanceProfile",
     "CreateFleet",
     "CreateInstanceProfile",
@@ -186,6 +194,7 @@ const OPERATIONS: [&str; 18] = [
     "DescribeCapacityReservations",
     "DescribeCluster",
     "DescribeImages",
+    "DescribeInstanceStatus",
     "DescribeInstances",
     "DescribeLaunchTemplateVersions",
     "DescribeLaunchTemplates",

@@ -8,6 +8,7 @@ mod instance;
 mod instance_types;
 mod market;
 mod reservation;
+mod status;
 mod template;
 
 use ports::PortError;
@@ -67,6 +68,7 @@ pub(crate) async fn answer(action: &str, call: Call<'_>) -> Reply {
         "CreateFleet" => fleet::create(call).await,
         "RunInstances" => instance::run(call).await,
         "DescribeInstances" => instance::describe(call).await,
+        "DescribeInstanceStatus" => status::describe(call).await,
         "CreateTags" => instance::tag(call).await,
         "TerminateInstances" => instance::terminate(call).await,
         "DescribeLaunchTemplates" => template::describe(call).await,

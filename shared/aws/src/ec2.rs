@@ -7,6 +7,7 @@ mod image;
 mod instance;
 mod market;
 mod reservation;
+mod status;
 mod template;
 mod template_version;
 #[cfg(test)]

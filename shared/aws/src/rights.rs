@@ -37,6 +37,7 @@ pub(crate) const ACTIONS: &[(&str, &[&str])] = &[
     ("Fleet.describe", &["ec2:DescribeInstances"]),
     ("Fleet.dry_run", LAUNCH),
     ("Fleet.dry_run_instance", &["ec2:CreateTags", "ec2:RunInstances", "iam:PassRole"]),
+    ("Fleet.impaired", &["ec2:DescribeInstanceStatus"]),
     (
         "Fleet.launch",
         &[

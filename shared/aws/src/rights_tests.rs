@@ -190,6 +190,9 @@ async fn note_fleet(sent: &mut Sent) {
     let (none, id) = ([(200, none.as_str())], [build::id("i-1")]);
     sent.note("Fleet.describe", &none, async |wire| fleet(&wire).describe(&id).await).await;
     sent.note("Fleet.list", &none, async |wire| fleet(&wire).list(&cluster()).await).await;
+    let well = answer("DescribeInstanceStatus", "<instanceStatusSet/>");
+    let well = [(200, well.as_str()); 3];
+    sent.note("Fleet.impaired", &well, async |wire| fleet(&wire).impaired().await).await;
     let batch: &BatchId = &build::id("batch");
     sent.note("Fleet.of_batch", &none, async |wire| fleet(&wire).of_batch(&cluster(), batch).await)
         .await;

@@ -14,6 +14,7 @@ use model::{
     claim::SyncedNodeClaim,
     facts::DaemonSet,
     instance_type_info::StoredRegionCatalog,
+    interruption::StatusReport,
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
     lease::{LedgerLease, ObservedLeases},
     ledger::{
@@ -136,6 +137,7 @@ only! {
         fn describe(instances: &[InstanceId]) -> Vec<Instance>;
         fn of_batch(cluster: &ClusterName, batch: &BatchId) -> Vec<Instance>;
         fn list(cluster: &ClusterName) -> Vec<Instance>;
+        fn impaired() -> Vec<StatusReport>;
         fn tag(instance: &InstanceId, tags: &BTreeMap<String, String>) -> ();
         fn terminate(instances: &[InstanceId]) -> ();
     }

@@ -151,6 +151,7 @@ const SWEEP: &[&str] = &[
     "Cluster.nodes",
     "Discovery.cluster_settings",
     "Fleet.describe",
+    "Fleet.impaired",
     "Fleet.list",
     "Fleet.terminate",
     "Leases.hold",

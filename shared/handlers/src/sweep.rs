@@ -25,14 +25,15 @@ use model::{
     node_pool::NodePool,
 };
 use ports::{
-    Adapters, Cluster as _, Discovery as _, Fault, Invocation, Ledger as _, Listing, Malformed,
-    NodeClaims as _, PortError, Profiles as _,
+    Adapters, Cluster as _, Discovery as _, Fault, Fleet as _, Invocation, Ledger as _, Listing,
+    Malformed, NodeClaims as _, PortError, Profiles as _,
 };
 
 use crate::{
     Error, Report,
     error::story,
     job::{Job, Jobs},
+    observe,
 };
 
 /// Everything that `sweep` may touch.
@@ -82,6 +83,7 @@ pub async fn sweep<A: Adapters>(
     if let Ok(snapshot) = &seen.snapshot {
         claims::tell_overdue(snapshot, at);
     }
+    jobs.note(Job::InstanceStatus, seen.give_up_impaired(ports, at).await);
     jobs.note(Job::NodeClaimObjects, seen.equalize_node_claims(ports, at).await);
     jobs.note(Job::Reservations, seen.demote(ports, at).await);
     jobs.note(Job::DriftHashes, seen.renew_hashes(ports, at).await);
@@ -131,6 +133,25 @@ impl Seen {
             profiles,
             snapshot: ports.ledger.snapshot(&at.cluster).await,
         }
+    }
+
+    /// Claims are told of before EC2 is asked: what is launched meanwhile works as far as anybody knows.
+    async fn give_up_impaired<A: Adapters>(
+        &self,
+        ports: &SweepPorts<'_, A>,
+        at: &Invocation,
+    ) -> Result<(), Error> {
+        let snapshot = known(&self.snapshot)?;
+        if snapshot.claims.values().all(|claim| claim.instance.is_none()) {
+            return Ok(());
+        }
+        let reports = ports.fleet.impaired().await?;
+        let plan = planner::impaired(snapshot, &reports, at.now);
+        if plan.is_empty() {
+            return Ok(());
+        }
+        let facts = observe::ledger_only(snapshot.clone(), at);
+        instances::commit_given_up(ports, &facts, &plan, at).await
     }
 
     async fn equalize_node_claims<A: Adapters>(

@@ -37,6 +37,8 @@ pub enum InterruptionKind {
     ///
     /// <https://docs.aws.amazon.com/AWSEC2/latest/UserGuide/rebalance-recommendations.html>
     RebalanceRecommendation,
+    /// A check of EC2 has failed for a while: the instance or its host does not work.
+    CheckFailed,
     /// The instance is stopping, stopped, shutting down or terminated.
     InstanceEnding,
 }
@@ -50,4 +52,32 @@ pub struct Interruption {
     pub instance: InstanceId,
     /// When EC2 said so.
     pub at: Timestamp,
+}
+
+/// What EC2 reports of an instance whose status is not as it should be.
+///
+/// <https://docs.aws.amazon.com/AWSEC2/latest/APIReference/API_DescribeInstanceStatus.html>
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct StatusReport {
+    /// Of which instance.
+    pub instance: InstanceId,
+    /// What is wrong.
+    pub problem: StatusProblem,
+}
+
+/// What is wrong with an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum StatusProblem {
+    /// The check of the instance itself fails: its software, its network.
+    InstanceCheck {
+        /// Since when, where EC2 says it.
+        since: Option<Timestamp>,
+    },
+    /// The check of its host fails.
+    SystemCheck {
+        /// Since when, where EC2 says it.
+        since: Option<Timestamp>,
+    },
+    /// EC2 will reboot, maintain, retire or stop it.
+    ScheduledEvent,
 }

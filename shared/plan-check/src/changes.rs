@@ -173,6 +173,8 @@ fn is_deadline_wrong(deletion: &Deletion, stored: &NodeClaim) -> bool {
         (DeletionReason::SpotInterrupted, Some(deadline)) => {
             SPOT_NOTICE < deadline.duration_since(deletion.at)
         }
+        // Where its checks fail, nothing on it is waited for.
+        (DeletionReason::InstanceUnhealthy, Some(deadline)) if deadline == deletion.at => false,
         (DeletionReason::Disrupted(DisruptionReason::Unhealthy), deadline) => {
             let grace = stored.termination_grace_period;
             let most = repair::POLICIES.iter().map(|policy| policy.drain).max();

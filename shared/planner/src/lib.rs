@@ -60,6 +60,7 @@ pub use lifecycle::{
     reservation::{demoted, reserved},
     settle::{Settlement, settle, settle_among},
     standalone::{Standalone, standalone},
+    status::impaired,
 };
 pub use scheduling::{
     facts::buffer::virtual_pods,

@@ -11,3 +11,4 @@ pub(crate) mod renewal;
 pub(crate) mod reservation;
 pub(crate) mod settle;
 pub(crate) mod standalone;
+pub(crate) mod status;

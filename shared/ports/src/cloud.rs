@@ -7,6 +7,7 @@ use model::{
     ClusterName, HourlyPrice, InstanceId, InstanceTypeInfo, InstanceTypeName, LaunchTemplateName,
     SubnetId, Zone, ZoneId,
     instance_type_info::StoredRegionCatalog,
+    interruption::StatusReport,
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
     message::Delivery,
     node_class::{
@@ -150,6 +151,9 @@ pub trait Fleet {
     ) -> Result<Vec<Instance>, PortError>;
     /// The instances of `cluster` that are not terminated, sorted by id. May lag a launch.
     async fn list(&self, cluster: &ClusterName) -> Result<Vec<Instance>, PortError>;
+    /// Running instances of the whole account whose checks fail, and those that EC2 will reboot, maintain,
+    /// retire or stop; sorted, one report for each problem. Of disks that are attached nothing is said.
+    async fn impaired(&self) -> Result<Vec<StatusReport>, PortError>;
     /// Sets tags of an instance. Repeating it changes nothing.
     async fn tag(
         &self,

@@ -9,6 +9,7 @@ mod profile;
 mod quota;
 mod refusal;
 mod reservation;
+mod status;
 mod template;
 mod wildcard;
 
@@ -18,7 +19,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     CapacityType, ClusterName, HourlyPrice, ImageId, InstanceId, LaunchTemplateName, NodeClaimName,
     NodePoolName, OfferingKey, ReservationId, Resources, SecurityGroupId, SubnetId, Zone,
-    interruption::{Interruption, InterruptionKind},
+    interruption::{Interruption, InterruptionKind, StatusProblem},
     labels,
     launch::{Instance, InstanceState},
     node_class::Image,
@@ -71,6 +72,8 @@ pub(crate) struct InstanceRecord {
     held: Option<Held>,
     /// What each tag became, and when.
     tags: BTreeMap<String, Vec<(Timestamp, String)>>,
+    /// What EC2 reports of it.
+    status: Vec<StatusProblem>,
     /// Which state it took, and when.
     states: Vec<(Timestamp, InstanceState)>,
     price: HourlyPrice,
@@ -377,6 +380,7 @@ impl World {
     /// AWS announces that an instance will be changed. Nothing happens to it yet.
     pub(crate) fn announce_change(&mut self, target: &SpotTarget) {
         if let Some(instance) = self.chosen(target, InstanceRecord::is_live) {
+            self.report(&instance, StatusProblem::ScheduledEvent);
             self.announce_interruption(InterruptionKind::ScheduledChange, &instance);
         }
     }

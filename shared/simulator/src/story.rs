@@ -177,6 +177,13 @@ pub enum Action {
     RecommendRebalance(SpotTarget),
     /// AWS Health announces a change of an instance, of any capacity type.
     AnnounceChange(SpotTarget),
+    /// From now on a check of EC2 fails: of the host of an instance, or of the instance itself.
+    FailCheck {
+        /// Of which instance, of any capacity type.
+        target: SpotTarget,
+        /// Whether it is its host.
+        is_of_host: bool,
+    },
     /// Somebody terminates an instance without telling anybody.
     TerminateInstance(SpotTarget),
     /// How many instances of an offering may run at once; `None` is as many as one likes.

@@ -1,9 +1,9 @@
 //! What EC2 says of instances that still run.
 
-use model::{
-    DeletionReason, disruption::DisruptionReason, interruption::REBALANCE_RECOMMENDATION,
-};
-use simulator::{Action, Happening, Sim, SpotTarget, WorldSettings};
+use jiff::SignedDuration;
+use model::{DeletionReason, disruption::DisruptionReason, interruption::REBALANCE_RECOMMENDATION};
+use ports::Fault;
+use simulator::{Action, Happening, Injection, Sim, SpotTarget, WorldSettings, first_calls};
 
 use crate::{
     settings::settings,
@@ -83,4 +83,45 @@ fn budgets_of_drift_hold_nodes_that_ec2_recommends_to_leave() {
     // What EC2 takes back goes at once, whatever budgets say.
     let sim = play(&REPLACED, &closed, &[(5, recommend), (10, take)]);
     assert_eq!(given_up(&sim), [DeletionReason::SpotInterrupted]);
+}
+
+#[test]
+fn an_instance_whose_check_fails_ends_by_force_and_its_pods_run_elsewhere() {
+    let protected = MANIFESTS.replace(
+        "metadata: {labels: {app: ",
+        "metadata: {annotations: {karpenter.sh/do-not-disrupt: \"true\"}, labels: {app: ",
+    );
+    assert!(protected != MANIFESTS);
+    for is_of_host in [false, true] {
+        let fail = Action::FailCheck { target: SpotTarget::Oldest, is_of_host };
+        let sim = play(&[], &protected, &[(6, fail)]);
+        assert_eq!(given_up(&sim), [DeletionReason::InstanceUnhealthy]);
+        let timeline = sim.timeline(0);
+        let at = |is_it: fn(&Happening) -> bool| {
+            let mut events = timeline.iter().filter(|event| minute(6) < event.at);
+            events.find(|event| is_it(&event.happening)).map(|event| event.at).expect("it happens")
+        };
+        // Two minutes of failing, and a look each minute.
+        let given_up = at(|happening| matches!(happening, Happening::ClaimGivenUp { .. }));
+        assert!(minute(8) <= given_up && given_up <= minute(9) + SignedDuration::from_secs(30));
+        // Whatever protects its pods, nothing is waited for.
+        let ended = at(|happening| matches!(happening, Happening::InstanceEnding { .. }));
+        let taken = ended.duration_since(given_up);
+        assert!(taken < SignedDuration::from_secs(60), "{taken:#}");
+        assert_eq!(sim.summary().pods_waiting, 0);
+    }
+}
+
+#[test]
+fn an_instance_that_cannot_be_asked_about_stays() {
+    let fail = Action::FailCheck { target: SpotTarget::Oldest, is_of_host: true };
+    let sim = sim_of(WorldSettings::default(), MANIFESTS);
+    sim.add_rule(first_calls("Fleet.impaired", 16, Injection::FailBefore(Fault::Transient)));
+    sim.at(minute(6), fail);
+    let (mut runner, _reports) = runner_with(&sim, settings(&[]));
+    runner.run_until(minute(12)).expect("nothing unsafe happens");
+    assert_eq!(given_up(&sim), []);
+    // Once EC2 answers again, it goes.
+    runner.run_until(minute(25)).expect("nothing unsafe happens");
+    assert_eq!(given_up(&sim), [DeletionReason::InstanceUnhealthy]);
 }

@@ -150,6 +150,7 @@ fn a_job_that_fails_keeps_no_other_from_running() {
     check("Fleet.describe", &[Job::Reservations]);
     // So does the comparison of instances, of whose drift nothing is said.
     check_undone("Cluster.node_pools", &[Job::DriftHashes], &[Job::DriftHashes, Job::Drift]);
+    check_undone("Fleet.impaired", &[Job::InstanceStatus], &[]);
     check("Profiles.list", &[Job::InstanceProfiles]);
     check("Profiles.remove", &[Job::InstanceProfiles]);
     check("Templates.list", &[Job::LaunchTemplates]);
@@ -163,7 +164,8 @@ fn what_several_jobs_need_fails_only_them() {
     check("Ledger.write_claim", &[Job::Reservations, Job::DriftHashes, Job::Drift]);
     // Which instances there are is not known without the ledger, nor which of them drifted.
     let (last, others) = ALL.split_last().expect("six jobs");
-    let failed: Vec<Job> = others.iter().copied().filter(|job| *job != Job::Drift).collect();
+    let told = others.iter().copied().filter(|job| *job != Job::Drift);
+    let failed: Vec<Job> = std::iter::once(Job::InstanceStatus).chain(told).collect();
     check_undone("Ledger.snapshot", &failed, others);
     assert_eq!(*last, Job::LaunchTemplates);
 }

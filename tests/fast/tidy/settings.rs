@@ -105,12 +105,10 @@ fn interruptions_are_heard_of_unless_somebody_says_otherwise() {
     assert_eq!(template.matches(recommendations).count(), 1);
     let parameter = resource(&template, "RebalanceRecommendations").expect("a parameter");
     assert_eq!(value(&parameter, "Default"), Some("ignore"));
-    let condition = resource(&template, "HandlesRecommendations").expect("a condition");
-    assert!(condition.contains("- !Condition HandlesInterruptions\n"), "{condition}");
-    assert!(
-        condition.contains("- !Equals [!Ref RebalanceRecommendations, replace-first]"),
-        "{condition}"
-    );
+    assert!(template.contains(
+        "HandlesRecommendations: !And\n    - !Condition HandlesInterruptions\n    \
+         - !Equals [!Ref RebalanceRecommendations, replace-first]\n"
+    ));
     assert!(
         template.contains("HandlesInterruptions: !Equals [!Ref HandleInterruptions, \"true\"]")
     );

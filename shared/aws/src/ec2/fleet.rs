@@ -20,7 +20,9 @@ use aws_sdk_ec2::{
     },
 };
 use model::{
-    BatchId, CapacityType, ClusterName, ImageId, InstanceId, InstanceTypeName, Zone, labels,
+    BatchId, CapacityType, ClusterName, ImageId, InstanceId, InstanceTypeName, Zone,
+    interruption::StatusReport,
+    labels,
     launch::{
         FleetAnswer, FleetError, FleetInstance, FleetOverride, FleetRequest, FleetTemplate,
         Instance, ReservationMarket, RunRequest,
@@ -35,7 +37,7 @@ use super::{
     dry_run::{dry_run_answer, once},
     filter,
     instance::from_instance,
-    to_tags,
+    status, to_tags,
 };
 use crate::fault::{BadAnswer, BadRequest, port_error};
 
@@ -172,6 +174,10 @@ impl Fleet for Ec2Fleet {
 
     async fn list(&self, cluster: &ClusterName) -> Result<Vec<Instance>, PortError> {
         self.instances(of_cluster(cluster)).await
+    }
+
+    async fn impaired(&self) -> Result<Vec<StatusReport>, PortError> {
+        status::impaired(&self.client).await
     }
 
     async fn tag(

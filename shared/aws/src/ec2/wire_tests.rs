@@ -3,6 +3,7 @@
 use aws_sdk_ec2::Client;
 use model::{
     ImageId, InstanceId,
+    interruption::{StatusProblem, StatusReport},
     node_class::{Image, ImageFamily, ImageTerm, SecurityGroupTerm},
 };
 use ports::{Discovery as _, Fault, Fleet as _};
@@ -133,4 +134,48 @@ async fn an_ssm_parameter_that_is_not_there_is_left_out_and_tags_require_nothing
     let (images, _) = images(&terms, &[FIRST, NOT_THERE, Some((200, IMAGES))]).await;
     let first = images.iter().find(|image| image.id.as_str() == "ami-1").unwrap();
     assert_eq!(first.requirements.to_string(), "kubernetes.io/arch In [amd64]");
+}
+
+/// One instance whose host fails and which is to be retired, and one whose event is over.
+const STATUS: &str = r#"<DescribeInstanceStatusResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">
+    <instanceStatusSet><item><instanceId>i-2</instanceId>
+    <eventsSet><item><code>instance-retirement</code><description>The instance is running on
+    degraded hardware</description><notBefore>2026-12-05T12:00:00.000Z</notBefore></item></eventsSet>
+    <systemStatus><status>impaired</status><details><item><name>reachability</name>
+    <status>failed</status><impairedSince>2026-11-21T12:00:00.000Z</impairedSince></item></details>
+    </systemStatus><instanceStatus><status>impaired</status><details><item><name>reachability</name>
+    <status>failed</status></item></details></instanceStatus></item>
+    <item><instanceId>i-1</instanceId><eventsSet><item><code>system-reboot</code>
+    <description>[Completed] Scheduled reboot</description></item></eventsSet>
+    <systemStatus><status>ok</status><details><item><name>reachability</name><status>passed</status>
+    </item></details></systemStatus></item></instanceStatusSet></DescribeInstanceStatusResponse>"#;
+const WELL: &str = r#"<DescribeInstanceStatusResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">
+    <instanceStatusSet/></DescribeInstanceStatusResponse>"#;
+
+#[tokio::test]
+async fn what_is_wrong_with_instances_is_asked_by_three_filters_and_told_once() {
+    let wire = Wire::answering(&[Some((200, STATUS)), Some((200, STATUS)), Some((200, WELL))]);
+    let fleet = Ec2Fleet::new(Client::new(&wire.config()));
+    let instance = InstanceId::new("i-2").unwrap();
+    let since = Some("2026-11-21T12:00:00Z".parse().unwrap());
+    let problems = [
+        StatusProblem::InstanceCheck { since: None },
+        StatusProblem::SystemCheck { since },
+        StatusProblem::ScheduledEvent,
+    ];
+    let reports = problems.map(|problem| StatusReport { instance: instance.clone(), problem });
+    assert_eq!(fleet.impaired().await.unwrap(), reports);
+    let prefix = "Action=DescribeInstanceStatus&Version=2016-11-15&Filter.1.Name=";
+    let asked: Vec<String> =
+        wire.sent().iter().map(|sent| sent.trim_start_matches(prefix).to_owned()).collect();
+    assert_eq!(
+        asked,
+        [
+            "instance-status.status&Filter.1.Value.1=impaired&MaxResults=1000",
+            "system-status.status&Filter.1.Value.1=impaired&MaxResults=1000",
+            "event.code&Filter.1.Value.1=instance-reboot&Filter.1.Value.2=system-reboot\
+             &Filter.1.Value.3=system-maintenance&Filter.1.Value.4=instance-retirement\
+             &Filter.1.Value.5=instance-stop&MaxResults=1000",
+        ]
+    );
 }

@@ -6,6 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     CommitId, DeletionReason, Function, NodeClaim, Plan,
+    facts::Facts,
     launch::Instance,
     ledger::{Basis, Commit, CommitOutcome, Counters, Decision, Snapshot},
     limits,
@@ -187,11 +188,21 @@ pub(super) async fn give_up<A: Adapters>(
     if reason == DeletionReason::NodeClaimDeleted {
         facts.deleted_claims = Some(lost.iter().map(|claim| claim.name.clone()).collect());
     }
-    match commit(ports.ledger, &facts, &Decided::of(&plan, Basis::Claims), at).await? {
+    commit_given_up(ports, &facts, &plan, at).await
+}
+
+/// Commits `plan`, which gives up claims of `facts`, and wakes who has to do with it. Where somebody else
+/// moved one of them first, the next sweep finds the others again.
+pub(super) async fn commit_given_up<A: Adapters>(
+    ports: &SweepPorts<'_, A>,
+    facts: &Facts,
+    plan: &Plan,
+    at: &Invocation,
+) -> Result<(), Error> {
+    match commit(ports.ledger, facts, &Decided::of(plan, Basis::Claims), at).await? {
         Committed::All(counters) => {
             wake(ports.mailbox, &[Function::Drain, Function::Provision], counters, at).await;
         }
-        // The next sweep finds them again.
         Committed::Overtaken => {}
     }
     Ok(())

@@ -34,12 +34,15 @@ pub fn interrupt(
             plan.unavailable_offerings.extend(unavailable(claim, now));
         }
         let ends_at = interruptions.iter().filter_map(|event| taken_at(event, now)).min();
+        let is_forced = interruptions.iter().any(|event| is_check(event));
         if claim.is_deleting() {
+            let ends_at = ends_at.or_else(|| (is_forced && has_no_deadline(claim)).then_some(now));
             plan.changes.extend(ends_at.and_then(|ends_at| claim.hastened(ends_at)));
             continue;
         }
+        let failed = interruptions.iter().find(|event| is_check(event));
         let ends = interruptions.iter().find(|event| !is_recommendation(event));
-        let Some(first) = taking.or(ends) else {
+        let Some(first) = taking.or(failed).or(ends) else {
             let advice = interruptions.first();
             plan.changes.extend(advice.and_then(|advice| recommended(claim, advice)));
             continue;
@@ -47,13 +50,16 @@ pub fn interrupt(
         let reason = match first.kind {
             InterruptionKind::SpotInterruption => DeletionReason::SpotInterrupted,
             InterruptionKind::ReservationInterruption => DeletionReason::ReservationEnding,
-            InterruptionKind::ScheduledChange => DeletionReason::InstanceUnhealthy,
+            InterruptionKind::ScheduledChange | InterruptionKind::CheckFailed => {
+                DeletionReason::InstanceUnhealthy
+            }
             InterruptionKind::InstanceEnding => DeletionReason::InstanceEnded,
             InterruptionKind::RebalanceRecommendation => continue,
         };
         plan.decisions.push(decision(claim, first, now));
         let mut given_up = claim.given_up(reason, now);
         // It is one step, of one version.
+        let ends_at = if is_forced { Some(now) } else { ends_at };
         if let Some(hastened) = ends_at.and_then(|ends_at| given_up.hastened(ends_at)) {
             given_up.deletion = hastened.deletion;
         }
@@ -71,8 +77,21 @@ fn taken_at(interruption: &Interruption, now: Timestamp) -> Option<Timestamp> {
         InterruptionKind::ReservationInterruption
         | InterruptionKind::ScheduledChange
         | InterruptionKind::RebalanceRecommendation
+        | InterruptionKind::CheckFailed
         | InterruptionKind::InstanceEnding => None,
     }
+}
+
+/// Whether nothing on the instance can be waited for.
+///
+/// Karpenter: `pkg/controllers/instancestatus/controller.go` of the AWS provider.
+fn is_check(interruption: &Interruption) -> bool {
+    interruption.kind == InterruptionKind::CheckFailed
+}
+
+/// A deadline that a claim has already stands.
+fn has_no_deadline(claim: &NodeClaim) -> bool {
+    claim.deletion.as_ref().is_some_and(|deletion| deletion.deadline.is_none())
 }
 
 fn is_recommendation(interruption: &Interruption) -> bool {
@@ -104,6 +123,7 @@ fn takes_capacity(interruption: &Interruption, claim: &NodeClaim) -> bool {
         InterruptionKind::ReservationInterruption => claim.is_reserved(),
         InterruptionKind::ScheduledChange
         | InterruptionKind::RebalanceRecommendation
+        | InterruptionKind::CheckFailed
         | InterruptionKind::InstanceEnding => false,
     }
 }
@@ -121,6 +141,7 @@ fn decision(claim: &NodeClaim, interruption: &Interruption, now: Timestamp) -> D
         }
         InterruptionKind::ScheduledChange => "AWS announces a change of its instance",
         InterruptionKind::InstanceEnding => "its instance is ending or has ended",
+        InterruptionKind::CheckFailed => "EC2's checks of its instance fail",
         InterruptionKind::RebalanceRecommendation => "EC2 recommends to leave its spot instance",
     };
     let (name, instance) = (&claim.name, &interruption.instance);

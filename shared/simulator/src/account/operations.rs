@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use model::{
     ClusterName, ImageId, InstanceId, LaunchTemplateName, ReservationId,
-    interruption::Interruption,
+    interruption::{Interruption, StatusReport},
     launch::{FleetAnswer, FleetRequest, Instance, InstanceState},
     node_class::{
         ClusterSettings, Image, ImageTerm, PlacementGroup, PlacementGroupTerm, SecurityGroup,
@@ -84,6 +84,11 @@ impl Sim {
     /// DescribeInstances, sorted by id. Lags behind writes.
     pub async fn describe_instances(&self) -> Result<Vec<DescribedInstance>, PortError> {
         self.step(("DescribeInstances", Read), "", |world| Ok(world.described())).await
+    }
+
+    /// DescribeInstanceStatus: what is wrong with instances that run, sorted by id.
+    pub async fn describe_instance_status(&self) -> Result<Vec<StatusReport>, PortError> {
+        self.step(("DescribeInstanceStatus", Read), "", |world| Ok(world.impaired())).await
     }
 
     /// CreateTags on instances, all of them or none.

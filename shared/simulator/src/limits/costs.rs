@@ -201,6 +201,15 @@ const COSTS: &[Cost] = &[
     cost("Fleet.describe", &[ec2("DescribeInstances", Per::Chunk(200))]),
     cost("Fleet.of_batch", &[ec2("DescribeInstances", Per::Page(1_000))]),
     cost("Fleet.list", &[ec2("DescribeInstances", Per::Page(1_000))]),
+    // Of instances whose checks fail, of failing hosts, of scheduled events: a page holds a thousand.
+    abreast(
+        "Fleet.impaired",
+        &[
+            ec2("DescribeInstanceStatus", ONCE),
+            ec2("DescribeInstanceStatus", ONCE),
+            ec2("DescribeInstanceStatus", ONCE),
+        ],
+    ),
     cost("Fleet.tag", &[ec2("CreateTags", ONCE)]),
     cost("Fleet.terminate", &[ec2("TerminateInstances", Per::Chunk(500))]),
     // Items are templates that have to be made.

@@ -10,6 +10,7 @@ use model::{
     BatchId, CapacityType, ClusterName, HourlyPrice, InstanceId, InstanceTypeInfo,
     InstanceTypeName, LaunchTemplateName, SubnetId, Zone, ZoneId,
     instance_type_info::{StoredRegionCatalog, TableFacts},
+    interruption::StatusReport,
     labels::CLUSTER_NAME_TAG,
     launch::{FleetAnswer, FleetRequest, Instance, LaunchTemplate, RunRequest},
     message::Delivery,
@@ -310,6 +311,10 @@ impl Fleet for Sim {
 
     async fn list(&self, cluster: &ClusterName) -> Result<Vec<Instance>, PortError> {
         self.step(("Fleet.list", Read), cluster, |world| Ok(world.list(cluster))).await
+    }
+
+    async fn impaired(&self) -> Result<Vec<StatusReport>, PortError> {
+        self.step(("Fleet.impaired", Read), "", |world| Ok(world.impaired())).await
     }
 
     async fn tag(

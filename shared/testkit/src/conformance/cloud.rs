@@ -74,6 +74,7 @@ pub async fn fleet<F: Fleet, T: Templates, W: AsyncFn()>(
         Case::of("terminating wins over a lagging description", subject.terminated().await),
         Case::of("terminating what never was is done", subject.terminated_nobody().await),
         Case::of("tagging twice is tagging once", subject.tagged_twice().await),
+        Case::of("of instances that work nothing is reported", subject.reported().await),
         Case::of("a template that is removed is gone, however often", subject.removed().await),
     ]
 }
@@ -190,6 +191,16 @@ impl<F: Fleet, T: Templates, W: AsyncFn()> Subject<'_, F, T, W> {
         // The token is as good as new, whatever is asked for with it.
         let other = FleetRequest { count: request.count + 1, ..request };
         self.end(&self.launch(&other).await?).await
+    }
+
+    async fn reported(&self) -> Result<(), Failure> {
+        let answer = self.launch(&self.request("reported")).await?;
+        let reports = self.fleet.impaired().await?;
+        self.end(&answer).await?;
+        let launched = ids(&answer);
+        let of_launched = reports.iter().filter(|report| launched.contains(&report.instance));
+        same("the reports", &of_launched.count(), &0)?;
+        ensure(reports.is_sorted(), || format!("they are not sorted: {reports:?}"))
     }
 
     async fn another_token(&self) -> Result<(), Failure> {

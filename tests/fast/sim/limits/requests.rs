@@ -10,10 +10,11 @@ use super::fleet::{fleet, has_initialized};
 
 /// What Karpenter sends in an idle hour of one EC2NodeClass and few nodes, by the periods and caches of its AWS
 /// provider: `pkg/controllers/nodeclass`, `pkg/controllers/nodeclaim/garbagecollection`, `pkg/cache/cache.go`.
-const KARPENTER_IN_AN_HOUR: [(&str, u64); 12] = [
+const KARPENTER_IN_AN_HOUR: [(&str, u64); 13] = [
     ("ec2:CreateFleet", 2),
     ("ec2:CreateLaunchTemplate", 2),
     ("ec2:DescribeImages", 12),
+    ("ec2:DescribeInstanceStatus", 180),
     ("ec2:DescribeInstances", 30),
     ("ec2:DescribeLaunchTemplates", 2),
     ("ec2:DescribeSecurityGroups", 12),

@@ -1,0 +1,127 @@
+//! What EC2's checks of instances and its scheduled events mean.
+//!
+//! Karpenter: `pkg/controllers/instancestatus/controller.go` of the AWS provider.
+
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    Function, InstanceId, NodeClaim, Plan,
+    interruption::{Interruption, InterruptionKind, StatusProblem, StatusReport},
+    ledger::Snapshot,
+};
+
+use super::interrupt::interrupt;
+
+/// How long a check fails before its instance is given up.
+const FAILED_FOR: SignedDuration = SignedDuration::from_secs(120);
+
+/// The claims of `snapshot` that are given up for what EC2 reports of their instances: by force where a
+/// check has failed for two minutes, in order where EC2 scheduled an event. A check of which EC2 does not say
+/// since when it fails is waited for.
+#[must_use]
+pub fn impaired(snapshot: &Snapshot, reports: &[StatusReport], now: Timestamp) -> Plan {
+    let interruptions: Vec<Interruption> =
+        reports.iter().filter_map(|report| interruption(report, now)).collect();
+    let of_instance = |id: &InstanceId| -> Vec<&Interruption> {
+        interruptions.iter().filter(|interruption| interruption.instance == *id).collect()
+    };
+    let events: Vec<(&NodeClaim, Vec<&Interruption>)> = snapshot
+        .claims
+        .values()
+        .filter_map(|claim| Some((claim, of_instance(&claim.instance.as_ref()?.id))))
+        .filter(|(_, events)| !events.is_empty())
+        .collect();
+    let events: Vec<(&NodeClaim, &[&Interruption])> =
+        events.iter().map(|(claim, events)| (*claim, events.as_slice())).collect();
+    let mut plan = interrupt(snapshot, &events, now);
+    for decision in &mut plan.decisions {
+        decision.function = Function::Sweep;
+    }
+    plan
+}
+
+fn interruption(report: &StatusReport, now: Timestamp) -> Option<Interruption> {
+    let kind = match report.problem {
+        StatusProblem::ScheduledEvent => InterruptionKind::ScheduledChange,
+        StatusProblem::InstanceCheck { since } | StatusProblem::SystemCheck { since } => {
+            let failed_for = now.duration_since(since?);
+            (FAILED_FOR <= failed_for).then_some(InterruptionKind::CheckFailed)?
+        }
+    };
+    Some(Interruption { kind, instance: report.instance.clone(), at: now })
+}
+
+#[cfg(test)]
+mod tests {
+    use model::DeletionReason;
+
+    use super::*;
+    use crate::testing::{add_managed, ago, facts, now};
+
+    fn reports(claim: &NodeClaim, problems: &[StatusProblem]) -> Vec<StatusReport> {
+        let instance = &claim.instance.as_ref().unwrap().id;
+        let report = |problem: &StatusProblem| StatusReport {
+            instance: instance.clone(),
+            problem: *problem,
+        };
+        problems.iter().map(report).collect()
+    }
+
+    #[test]
+    fn an_instance_whose_check_fails_for_two_minutes_is_given_up_by_force() {
+        let mut facts = facts(Vec::new());
+        let mut claim = add_managed(&mut facts, "node-1");
+        claim.termination_grace_period = Some(SignedDuration::from_hours(1));
+        facts.ledger.claims.insert(claim.name.clone(), claim.clone());
+        for (since, is_given_up) in [(Some(ago(120)), true), (Some(ago(119)), false), (None, false)]
+        {
+            for problem in
+                [StatusProblem::InstanceCheck { since }, StatusProblem::SystemCheck { since }]
+            {
+                let plan = impaired(&facts.ledger, &reports(&claim, &[problem]), now());
+                assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
+                let deletions = plan.changes.iter().filter_map(|change| change.deletion.as_ref());
+                let deletions: Vec<_> = deletions.map(|d| (d.reason, d.deadline)).collect();
+                let forced = (DeletionReason::InstanceUnhealthy, Some(now()));
+                assert_eq!(deletions, if is_given_up { vec![forced] } else { vec![] });
+                assert!(plan.decisions.iter().all(|d| d.function == Function::Sweep));
+                assert!(plan.unavailable_offerings.is_empty());
+            }
+        }
+    }
+
+    #[test]
+    fn a_scheduled_event_leaves_pods_their_time_unless_a_check_fails_too() {
+        let mut facts = facts(Vec::new());
+        let claim = add_managed(&mut facts, "node-1");
+        let event = StatusProblem::ScheduledEvent;
+        let plan = impaired(&facts.ledger, &reports(&claim, &[event]), now());
+        assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
+        assert_eq!(plan.changes[0].deletion.as_ref().unwrap().deadline, None);
+        let given_up = plan.changes[0].clone();
+        let failed = StatusProblem::SystemCheck { since: Some(ago(300)) };
+        let plan = impaired(&facts.ledger, &reports(&claim, &[event, failed]), now());
+        assert_eq!(plan.changes.len(), 1);
+        assert_eq!(plan.changes[0].deletion.as_ref().unwrap().deadline, Some(now()));
+        assert_eq!(
+            plan.decisions[0].summary,
+            "claim-node-1 is given up: EC2's checks of its instance fail (i-claimnode1)"
+        );
+        // What is given up already ends now where it had no deadline, and once.
+        facts.ledger.claims.insert(given_up.name.clone(), given_up.clone());
+        let plan = impaired(&facts.ledger, &reports(&given_up, &[event, failed]), now());
+        assert_eq!(plan_check::violations(&facts, &plan), Vec::new());
+        let hastened = plan.changes[0].clone();
+        assert_eq!(hastened.deletion.as_ref().unwrap().deadline, Some(now()));
+        facts.ledger.claims.insert(hastened.name.clone(), hastened.clone());
+        assert!(impaired(&facts.ledger, &reports(&hastened, &[event, failed]), now()).is_empty());
+    }
+
+    #[test]
+    fn instances_of_nobody_here_are_no_concern() {
+        let mut facts = facts(Vec::new());
+        let claim = add_managed(&mut facts, "node-1");
+        let mut reports = reports(&claim, &[StatusProblem::ScheduledEvent]);
+        reports[0].instance = InstanceId::new("i-0f").unwrap();
+        assert!(impaired(&facts.ledger, &reports, now()).is_empty());
+    }
+}

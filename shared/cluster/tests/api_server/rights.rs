@@ -164,19 +164,16 @@ async fn bind(client: &Client, call: &str, namespace: Option<&str>, rules: &[Val
         "subjects": [{ "apiGroup": "rbac.authorization.k8s.io", "kind": "User", "name": user }],
     });
     let (client, params) = (client.clone(), PostParams::default());
-    match namespace {
-        Some(namespace) => {
-            let roles: Api<rbac::Role> = Api::namespaced(client.clone(), namespace);
-            unless_there(roles.create(&params, &serde_json::from_value(role).unwrap()).await);
-            let bindings: Api<rbac::RoleBinding> = Api::namespaced(client, namespace);
-            unless_there(bindings.create(&params, &serde_json::from_value(binding).unwrap()).await);
-        }
-        None => {
-            let roles: Api<rbac::ClusterRole> = Api::all(client.clone());
-            unless_there(roles.create(&params, &serde_json::from_value(role).unwrap()).await);
-            let bindings: Api<rbac::ClusterRoleBinding> = Api::all(client);
-            unless_there(bindings.create(&params, &serde_json::from_value(binding).unwrap()).await);
-        }
+    if let Some(namespace) = namespace {
+        let roles: Api<rbac::Role> = Api::namespaced(client.clone(), namespace);
+        unless_there(roles.create(&params, &serde_json::from_value(role).unwrap()).await);
+        let bindings: Api<rbac::RoleBinding> = Api::namespaced(client, namespace);
+        unless_there(bindings.create(&params, &serde_json::from_value(binding).unwrap()).await);
+    } else {
+        let roles: Api<rbac::ClusterRole> = Api::all(client.clone());
+        unless_there(roles.create(&params, &serde_json::from_value(role).unwrap()).await);
+        let bindings: Api<rbac::ClusterRoleBinding> = Api::all(client);
+        unless_there(bindings.create(&params, &serde_json::from_value(binding).unwrap()).await);
     }
 }
 

@@ -30,6 +30,7 @@ fn bounded(most: u64) -> Calm {
 }
 
 /// What is remembered when the node of `a` goes by `method`.
+#[expect(clippy::unwrap_in_result, reason = "`None` is what a plan may say, an error is not")]
 fn moved(facts: &Facts, method: Method) -> Option<(CommandId, Command)> {
     let claim = facts.ledger.claims.keys().next().unwrap().clone();
     let command = Command {

@@ -172,8 +172,9 @@ fn a_static_node_that_is_lost_is_replaced_at_once() {
 
 #[test]
 fn drifted_static_nodes_are_replaced_first_within_budget_and_node_limit() {
+    // A node whose instance is being terminated spends no budget any more, and its instance is still there.
     for (limits, budget, most) in
-        [("{}", "2", 5), ("{nodes: 4}", "100%", 4), ("{}", "100%", 6), ("{nodes: 5}", "1", 4)]
+        [("{}", "2", 6), ("{nodes: 4}", "100%", 4), ("{}", "100%", 6), ("{nodes: 5}", "1", 5)]
     {
         let fixed = Fixed { limits, budget, ..FIXED };
         let sim = fixed.world(WorldSettings::default());

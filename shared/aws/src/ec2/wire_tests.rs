@@ -165,17 +165,17 @@ async fn what_is_wrong_with_instances_is_asked_by_three_filters_and_told_once() 
     ];
     let reports = problems.map(|problem| StatusReport { instance: instance.clone(), problem });
     assert_eq!(fleet.impaired().await.unwrap(), reports);
-    let prefix = "Action=DescribeInstanceStatus&Version=2016-11-15&Filter.1.Name=";
+    let prefix = "Action=DescribeInstanceStatus&Version=2016-11-15&MaxResults=1000&Filter.1.Name=";
     let asked: Vec<String> =
         wire.sent().iter().map(|sent| sent.trim_start_matches(prefix).to_owned()).collect();
     assert_eq!(
         asked,
         [
-            "instance-status.status&Filter.1.Value.1=impaired&MaxResults=1000",
-            "system-status.status&Filter.1.Value.1=impaired&MaxResults=1000",
+            "instance-status.status&Filter.1.Value.1=impaired",
+            "system-status.status&Filter.1.Value.1=impaired",
             "event.code&Filter.1.Value.1=instance-reboot&Filter.1.Value.2=system-reboot\
              &Filter.1.Value.3=system-maintenance&Filter.1.Value.4=instance-retirement\
-             &Filter.1.Value.5=instance-stop&MaxResults=1000",
+             &Filter.1.Value.5=instance-stop",
         ]
     );
 }

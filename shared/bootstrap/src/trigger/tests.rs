@@ -160,7 +160,7 @@ fn an_unknown_kind_of_event_is_acknowledged_and_a_malformed_one_is_not() {
         Source::Message(event.to_string())
     };
     assert_eq!(interrupt(&environment, &event("EC2 Fleet Instance Change")), Ok(None));
-    assert_eq!(interrupt(&environment, &event("EC2 Instance Rebalance Recommendation")), Ok(None));
+    assert_eq!(interrupt(&environment, &event("EC2 Spot Instance Request Fulfillment")), Ok(None));
     let malformed = interrupt(&environment, &Source::Message("{".to_owned())).unwrap_err();
     assert!(malformed.is_malformed());
 }

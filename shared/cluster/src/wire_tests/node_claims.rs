@@ -101,7 +101,11 @@ async fn an_object_of_somebody_else_is_left_alone() {
 
 #[tokio::test]
 async fn the_object_of_a_user_becomes_ours_with_the_users_spec_and_is_never_made() {
-    let users = || NodeClaim { node_pool: model::NodePoolName::none(), ..claim() };
+    let users = || {
+        let mut users = NodeClaim { node_pool: model::NodePoolName::none(), ..claim() };
+        users.labels.remove(labels::NODE_POOL);
+        users
+    };
     let theirs = || {
         object(|object| {
             object["metadata"]["labels"] = json!({ "team": "theirs" });

@@ -344,8 +344,8 @@ proptest! {
         let mut facts = world(&sketch);
         let usual = Options { work, ..Options::default() };
         let whole = thorough(&facts, &usual, u64::MAX, None);
-        let saving = |found: &super::Found| {
-            let decision = found.decision.as_ref().unwrap();
+        let saving = |proposed: &super::Found| {
+            let decision = proposed.decision.as_ref().unwrap();
             let before = decision.price_before.map_or(0, HourlyPrice::nanos);
             before.saturating_sub(decision.price_after.map_or(0, HourlyPrice::nanos))
         };

@@ -124,7 +124,10 @@ impl PreparedCluster<'_> {
         answer.proposal = searched.proposal;
         answer.voided = searched.best.zip(searched.voided);
         let goes = |name: &NodeName| {
-            answer.proposal.as_ref().is_some_and(|found| found.nodes().any(|node| node == name))
+            answer
+                .proposal
+                .as_ref()
+                .is_some_and(|proposal| proposal.nodes().any(|node| node == name))
         };
         let named =
             notes.into_iter().map(|(at, why)| (self.field.candidates[at].node.name.clone(), why));

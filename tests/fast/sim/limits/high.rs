@@ -293,7 +293,7 @@ fn h9_our_own_terminations_wake_nobody() {
     let asked = used.messages().get(&Function::Interrupt).copied().unwrap_or_default();
     // A look in five seconds, the schedule's, and for each commit of `disrupt` one, or one that puts it off
     // because the last one was a moment ago, and that.
-    let usual = u64::try_from(taken).unwrap() / 5 + u64::try_from(taken).unwrap() / 60 * 2 + 20;
+    let usual = u64::try_from(taken).unwrap() / 5 + u64::try_from(taken).unwrap() / 60 * 2 + 40;
     assert!(looks <= usual, "{looks} looks in {taken} s, for {asked} events; {usual} would do");
     let snapshots = used.requests_of(Function::Interrupt);
     let read = snapshots.get(&ApiAction::dynamodb("Query")).map_or(0, |count| count.answered);

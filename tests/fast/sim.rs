@@ -63,5 +63,7 @@ mod storm;
 mod sweep;
 #[path = "sim/sweep_jobs.rs"]
 mod sweep_jobs;
+#[path = "sim/volumes.rs"]
+mod volumes;
 #[path = "sim/world.rs"]
 mod world;

@@ -19,7 +19,7 @@ use model::{
     overlay::NodeOverlay,
     problem::Weight,
     static_hash::NODE_POOL,
-    storage::{Volume, VolumeClaim, VolumeClaimKey},
+    storage::{Volume, VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
@@ -246,6 +246,16 @@ pub fn volume_list(body: &[u8]) -> Result<Page<(String, Volume)>, Error> {
 /// Reads a PersistentVolumeClaimList.
 pub fn volume_claim_list(body: &[u8]) -> Result<Page<(VolumeClaimKey, VolumeClaim)>, Error> {
     list(body, "PersistentVolumeClaim", |root, _| volume::read_claim(root))
+}
+
+/// Reads one PersistentVolumeClaim.
+pub fn volume_claim(body: &[u8]) -> Result<VolumeClaim, Error> {
+    object(body, "PersistentVolumeClaim", |root, _| volume::read_claim(root).map(|read| read.1))
+}
+
+/// Reads a VolumeAttachmentList.
+pub fn volume_attachment_list(body: &[u8]) -> Result<Page<VolumeAttachment>, Error> {
+    list(body, "VolumeAttachment", |root, _| volume::read_attachment(root))
 }
 
 /// Reads a StorageClassList.

@@ -26,6 +26,8 @@ pub(crate) const ACTIONS: &[(&str, &[&str])] = &[
     ("Cluster.nodes", API_SERVER),
     ("Cluster.pods", API_SERVER),
     ("Cluster.surroundings", API_SERVER),
+    ("Cluster.volume_attachments", API_SERVER),
+    ("Cluster.volume_claim", API_SERVER),
     ("Discovery.cluster_settings", &["eks:DescribeCluster"]),
     ("Discovery.free_addresses", &["ec2:DescribeSubnets"]),
     ("Discovery.images", &["ec2:DescribeImages", "ssm:GetParameter"]),

@@ -4,7 +4,10 @@
 //! pods would not fit into a small function.
 
 use api::lists::{self, Page, PodReader};
-use kube::{api::ListParams, core::Request};
+use kube::{
+    api::{GetParams, ListParams},
+    core::Request,
+};
 use model::{
     Pod, api_version,
     facts::DaemonSet,
@@ -13,6 +16,7 @@ use model::{
     node_class::ListedNodeClass,
     node_pool::NodePool,
     policies::Policies,
+    storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
 use ports::{Cluster, Fault, Listing, Malformed, PodSelection, PortError, Surrounded};
 
@@ -81,6 +85,12 @@ const PODS: Kind<Pod> = Kind {
     read: lists::pod_list,
     at_most: AtMost::Unlimited,
 };
+const VOLUME_ATTACHMENTS: Kind<VolumeAttachment> = Kind {
+    operation: "list VolumeAttachments",
+    path: "/apis/storage.k8s.io/v1/volumeattachments",
+    read: lists::volume_attachment_list,
+    at_most: AtMost::Unlimited,
+};
 const WAITING_PODS: Kind<Pod> = Kind { at_most: AtMost::Stop(PODS_PER_PLAN_MAX), ..PODS };
 
 impl Cluster for KubeCluster {
@@ -121,6 +131,24 @@ impl Cluster for KubeCluster {
         let mut reader = PodReader::default();
         let mut read = |body: &[u8]| Ok(reader.page(body)?.map(|read| read.pod));
         self.list_by(kind, &selected, &mut read).await
+    }
+
+    async fn volume_attachments(&self) -> Result<Listing<VolumeAttachment>, PortError> {
+        self.list(&VOLUME_ATTACHMENTS).await
+    }
+
+    async fn volume_claim(&self, key: &VolumeClaimKey) -> Result<Option<VolumeClaim>, PortError> {
+        let VolumeClaimKey { namespace, name } = key;
+        let path = format!("/api/v1/namespaces/{namespace}/persistentvolumeclaims");
+        let request = Request::new(path).get(name.as_str(), &GetParams::default());
+        let read = match self.call(request).await {
+            Ok(body) => lists::volume_claim(body.as_bytes())
+                .map_err(|error| CallError::Unreadable(error.into())),
+            Err(error) if error.code() == Some(404) => return Ok(None),
+            Err(error) => Err(error),
+        };
+        let operation = "get a PersistentVolumeClaim";
+        read.map(Some).map_err(|error| error.into_port_error(operation, Effect::Reads))
     }
 }
 

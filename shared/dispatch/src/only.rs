@@ -30,6 +30,7 @@ use model::{
     node_pool::{NodePool, NodePoolStatus, ObservedNodePool, Registrations},
     policies::Policies,
     pulse::Pulse,
+    storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
     validation::{DryRunAnswer, Validation},
 };
 use ports::{Fault, Listing, PodSelection, PortError, Surrounded};
@@ -148,6 +149,8 @@ only! {
         fn daemon_sets() -> Listing<DaemonSet>;
         fn surroundings(policies: &Policies) -> Surrounded;
         fn pods(selection: &PodSelection) -> Listing<Pod>;
+        fn volume_attachments() -> Listing<VolumeAttachment>;
+        fn volume_claim(key: &VolumeClaimKey) -> Option<VolumeClaim>;
     }
     Nodes {
         fn node(name: &NodeName) -> Option<Node>;

@@ -106,6 +106,8 @@ const SETTLE: &[&str] = &[
 const DRAIN: &[&str] = &[
     "Cluster.nodes",
     "Cluster.pods",
+    "Cluster.volume_attachments",
+    "Cluster.volume_claim",
     "Fleet.describe",
     "Fleet.terminate",
     "Ledger.head",

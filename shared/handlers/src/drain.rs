@@ -1,23 +1,24 @@
 //! Claims that are given up → pods elsewhere, instances ended, nodes and claims gone.
 //!
 //! A pass marks nodes that are replaced, and looks after every claim that is given up: what EC2, the nodes
-//! and the pods say is asked once for all, then each claim is visited by itself, then instances are
-//! terminated together. A claim, a node or a pod that fails keeps no other from going. What cannot be read is
+//! and the pods say is asked once for all, then each claim is visited by itself, then the volumes of nodes
+//! without pods are looked at, once for all, then instances are terminated together. A claim, a node or a pod that fails keeps no other from going. What cannot be read is
 //! never taken for absent: its node is not empty, its instance is not terminated, and the claim says why.
 
 mod mark;
 mod observe;
+mod volumes;
 
 use futures_util::{StreamExt as _, stream};
 use jiff::{SignedDuration, Timestamp};
 use model::{
     Function, InstanceId, NodeClaim,
-    claim::ClaimConditions,
+    claim::{ClaimConditions, VolumesDetached},
     ledger::{Snapshot, WriteOutcome},
     node::{Eviction, EvictionRequest, Node},
     pulse::{PassEnd, PulseNote, Signal},
 };
-use planner::InstanceView;
+use planner::{InstanceView, VolumeLook};
 use ports::{Adapters, Fault, Fleet as _, Invocation, Ledger as _, Nodes, PortError};
 
 use self::{mark::Marks, observe::Observed};
@@ -88,6 +89,10 @@ struct Ending {
     instance: InstanceId,
     claim: NodeClaim,
     drained_since: Option<Timestamp>,
+    /// What to look at of its volumes before that.
+    look: Option<VolumeLook>,
+    /// How far its volumes are.
+    volumes: Option<VolumesDetached>,
 }
 
 impl Ending {
@@ -95,6 +100,7 @@ impl Ending {
     fn told(&self, at: &Invocation) -> NodeClaim {
         let conditions = ClaimConditions {
             drained_since: self.drained_since,
+            volumes: self.volumes,
             instance_terminating_since: Some(at.now),
             ..self.claim.conditions.clone()
         };
@@ -141,7 +147,10 @@ async fn pass<A: Adapters>(
     let rests_until = rests_until(&snapshot, at).filter(|_| !endings.is_empty());
     let ended_at = match rests_until {
         Some(until) => Some(until),
-        None => terminate(ports, &endings, at).await,
+        None => {
+            let (endings, looked_at) = volumes::settle(ports, endings, at).await;
+            sooner(looked_at, terminate(ports, &endings, at).await)
+        }
     };
     next_at = sooner(next_at, ended_at);
     if observed.are_many {
@@ -227,6 +236,8 @@ async fn step<A: Adapters>(
         instance: instance.id.clone(),
         claim: claim.clone(),
         drained_since: drainage.drained_since,
+        look: drainage.volumes,
+        volumes: claim.conditions.volumes,
     });
     Ok(Visited { again, terminate })
 }

@@ -57,7 +57,12 @@ pub(crate) async fn postpone<A: Adapters>(
     error: &(dyn std::error::Error + 'static),
     at: &Invocation,
 ) -> Timestamp {
-    let retry = Retry::after(claim.retry, at.now);
+    let mut retry = Retry::after(claim.retry, at.now);
+    // What ends at a deadline is looked at then.
+    let deadline = claim.deletion.as_ref().and_then(|deletion| deletion.deadline);
+    if let Some(deadline) = deadline.filter(|deadline| at.now < *deadline) {
+        retry.not_before = retry.not_before.min(deadline);
+    }
     let text = story(error);
     tracing::warn!(claim = %claim.name, failures = retry.failures, story = text, "visit failed");
     let postponed = NodeClaim {

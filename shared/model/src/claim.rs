@@ -195,8 +195,51 @@ pub struct ClaimConditions {
     pub drifted_since: Option<Timestamp>,
     /// Since when condition `Drained` is true: nothing on its node has to be waited for any more.
     pub drained_since: Option<Timestamp>,
+    /// Condition `VolumesDetached`, once nothing on its node has to be waited for.
+    pub volumes: Option<VolumesDetached>,
     /// Since when condition `InstanceTerminating` is true: EC2 was told to terminate the instance.
     pub instance_terminating_since: Option<Timestamp>,
+}
+
+/// Condition `VolumesDetached`: how far the volumes of a drained node are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct VolumesDetached {
+    /// How far.
+    pub state: VolumeState,
+    /// Since when.
+    pub since: Timestamp,
+}
+
+/// How far the volumes of a drained node are.
+///
+/// Karpenter: `pkg/controllers/node/termination/controller.go`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum VolumeState {
+    /// Some are attached still, and waited for.
+    Awaited,
+    /// None that has to be waited for is attached.
+    Detached,
+    /// The claim's deadline came first.
+    GivenUp,
+}
+
+impl VolumeState {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Awaited, Self::Detached, Self::GivenUp];
+
+    /// Its name in the table.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::Awaited => "awaited",
+            Self::Detached => "detached",
+            Self::GivenUp => "given-up",
+        }
+    }
+
+    /// The state called `text`.
+    pub fn parse(text: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|state| state.as_str() == text)
+    }
 }
 
 /// The NodeClaim object by which a cluster shows a claim.

@@ -49,11 +49,13 @@ pub enum ConditionKind {
     SubnetsReady,
     /// The object breaks no rule that only its controller checks.
     ValidationSucceeded,
+    /// Of a NodeClaim that is given up: no volume is attached to its node that has to be waited for.
+    VolumesDetached,
 }
 
 impl ConditionKind {
     /// Every one of them.
-    pub const ALL: [Self; 19] = [
+    pub const ALL: [Self; 20] = [
         Self::AmisReady,
         Self::CapacityReservationsReady,
         Self::Consolidatable,
@@ -73,6 +75,7 @@ impl ConditionKind {
         Self::SecurityGroupsReady,
         Self::SubnetsReady,
         Self::ValidationSucceeded,
+        Self::VolumesDetached,
     ];
 
     /// The text in `type`.
@@ -97,6 +100,7 @@ impl ConditionKind {
             Self::SecurityGroupsReady => "SecurityGroupsReady",
             Self::SubnetsReady => "SubnetsReady",
             Self::ValidationSucceeded => "ValidationSucceeded",
+            Self::VolumesDetached => "VolumesDetached",
         }
     }
 
@@ -119,6 +123,8 @@ pub enum ConditionReason {
     AmiNotFound,
     /// Nobody has looked yet, or the look did not end.
     AwaitingReconciliation,
+    /// Of `VolumesDetached`: volumes are attached still.
+    AwaitingVolumeDetachment,
     /// The addresses of the cluster's services are not known.
     ClusterCidrResolutionFailed,
     /// Other conditions of the object do not hold.
@@ -179,6 +185,8 @@ pub enum ConditionReason {
     SubnetsNotFound,
     /// A tag is one that every launch sets itself.
     TagValidationFailed,
+    /// Of `VolumesDetached`: the claim's deadline came first.
+    TerminationGracePeriodElapsed,
     /// Of `Ready`: another condition is false.
     UnhealthyDependents,
     /// The alias cannot be for this version of Kubernetes.
@@ -199,6 +207,7 @@ impl ConditionReason {
         match self {
             Self::AmiNotFound => "AMINotFound",
             Self::AwaitingReconciliation => "AwaitingReconciliation",
+            Self::AwaitingVolumeDetachment => "AwaitingVolumeDetachment",
             Self::ClusterCidrResolutionFailed => "ClusterCIDRResolutionFailed",
             Self::DependenciesNotReady => "DependenciesNotReady",
             Self::Disrupted(reason) => reason.as_str(),
@@ -229,6 +238,7 @@ impl ConditionReason {
             Self::StartupTaintsExist => "StartupTaintsExist",
             Self::SubnetsNotFound => "SubnetsNotFound",
             Self::TagValidationFailed => "TagValidationFailed",
+            Self::TerminationGracePeriodElapsed => "TerminationGracePeriodElapsed",
             Self::UnhealthyDependents => "UnhealthyDependents",
             Self::Unschedulable => "Unschedulable",
             Self::UnsupportedAlias => "UnsupportedAlias",

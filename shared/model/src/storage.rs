@@ -58,6 +58,17 @@ pub struct Volume {
     pub is_deleting: bool,
 }
 
+/// A VolumeAttachment: that a volume is attached to a node, or is about to be.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct VolumeAttachment {
+    /// Its name.
+    pub name: String,
+    /// `spec.nodeName`.
+    pub node: NodeName,
+    /// `spec.source.persistentVolumeName`; a volume that stands in a pod alone has none.
+    pub volume: Option<String>,
+}
+
 /// A StorageClass.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct StorageClass {

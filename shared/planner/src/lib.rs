@@ -50,7 +50,7 @@ mod world;
 pub use disruption::schedule::{CronSchedule, InvalidSchedule};
 pub use lifecycle::{
     adopt::{Adoption, Present, adopt, without_instance},
-    drain::{Drainage, InstanceView, drain, held, released},
+    drain::{Drainage, InstanceView, VolumeLook, VolumeStep, await_volumes, drain, held, released},
     drift::drifted_in_account,
     forced::forced,
     guard::{Verdict, verdict},

@@ -11,6 +11,7 @@ use model::{
     node_class::{ListedNodeClass, NodeClassStatus, ObservedNodeClass},
     node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
     policies::Policies,
+    storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
 
 use crate::PortError;
@@ -87,6 +88,11 @@ pub trait Cluster {
     /// read ([`Pod::is_unreadable`]); unless its name or its node could not be read, either
     /// ([`Listing::unlocated`]).
     async fn pods(&self, selection: &PodSelection) -> Result<Listing<Pod>, PortError>;
+    /// Which volumes are attached to nodes, of the whole cluster: the API server selects none by node.
+    async fn volume_attachments(&self) -> Result<Listing<VolumeAttachment>, PortError>;
+    /// The PersistentVolumeClaim called `key`, if it is there. One that cannot be read is `Permanent`, and
+    /// never absent.
+    async fn volume_claim(&self, key: &VolumeClaimKey) -> Result<Option<VolumeClaim>, PortError>;
 }
 
 /// What is done to one node and to the pods on it.

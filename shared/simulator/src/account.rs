@@ -285,6 +285,8 @@ impl World {
     /// Terminates instances that somebody asks to terminate.
     pub(crate) fn terminate(&mut self, instances: &[InstanceId]) {
         for instance in instances {
+            let violation = self.attached_at_the_end(instance);
+            self.violations.extend(violation);
             let node = self.cluster.node_of_instance.get(instance).cloned();
             let is_live = self.account.instances.get(instance).is_some_and(InstanceRecord::is_live);
             if let Some(node) = node.filter(|node| is_live && self.cluster.is_drained(node)) {

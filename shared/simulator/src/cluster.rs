@@ -34,7 +34,7 @@ use model::{
     node_class::{ListedNodeClass, NodeClass, NodeClassStatus},
     node_pool::{NodePool, NodePoolStatus},
     overlay::NodeOverlay,
-    storage::Storage,
+    storage::{Storage, VolumeAttachment},
 };
 use ports::{Malformed, PodSelection};
 
@@ -162,6 +162,10 @@ pub(crate) struct ClusterState {
     pub(crate) pods: BTreeMap<PodKey, PodEntry>,
     pub(crate) node_of_instance: BTreeMap<InstanceId, NodeName>,
     pub(crate) storage: Storage,
+    /// VolumeAttachments by name.
+    pub(crate) attachments: BTreeMap<String, VolumeAttachment>,
+    /// Volumes that are never detached.
+    stuck_volumes: BTreeSet<String>,
     /// The class of claims that name none.
     default_storage_class: Option<String>,
     budgets: BTreeMap<PodKey, PodDisruptionBudget>,
@@ -288,6 +292,9 @@ impl World {
             Action::AddReservation(record) => self.add_reservation(record),
             Action::CancelReservation(id) => self.cancel_reservation(&id),
             Action::DeleteLaunchTemplates => self.delete_templates(),
+            Action::HoldVolume(volume) => drop(self.cluster.stuck_volumes.insert(volume)),
+            Action::DeleteVolumeAttachment(name) => drop(self.cluster.attachments.remove(&name)),
+            Action::DeleteVolumeClaim(key) => drop(self.cluster.storage.claims.remove(&key)),
             Action::RefuseEvictions(pod) => self.refuse_evictions(pod),
             Action::SetIll { node, conditions } => self.set_ill(&node, conditions),
             Action::StopFaults => self.stop_faults(),
@@ -329,6 +336,9 @@ impl World {
                     }
                 }
                 self.cluster.storage.classes.insert(name, class);
+            }
+            ClusterObject::VolumeAttachment(attachment) => {
+                self.cluster.attachments.insert(attachment.name.clone(), attachment);
             }
             ClusterObject::Volume(name, volume) => {
                 self.cluster.storage.volumes.insert(name, volume);

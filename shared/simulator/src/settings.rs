@@ -89,6 +89,8 @@ pub struct WorldSettings {
     pub pod_starts_after: Span,
     /// From being deleted to gone, at most the pod's grace period. Default: 1 to 3 s.
     pub pod_ends_after: Span,
+    /// From the end of a pod to its volumes being detached. Default: 3 to 10 s.
+    pub volume_detaches_after: Span,
     /// From launch to the state `running`. Default: 5 to 15 s.
     pub instance_runs_after: Span,
     /// From `shutting-down` to `terminated`. Default: 10 to 40 s.
@@ -143,6 +145,7 @@ impl Default for WorldSettings {
             startup_taints_gone_after: Span::from_secs(2, 5),
             pod_starts_after: Span::from_secs(1, 5),
             pod_ends_after: Span::from_secs(1, 3),
+            volume_detaches_after: Span::from_secs(3, 10),
             instance_runs_after: Span::from_secs(5, 15),
             instance_ends_after: Span::from_secs(10, 40),
             listing_lag: SignedDuration::from_secs(1),

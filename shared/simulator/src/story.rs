@@ -13,7 +13,7 @@ use model::{
     node_class::NodeClass,
     node_pool::NodePool,
     overlay::NodeOverlay,
-    storage::{PodVolume, StorageClass, Volume, VolumeClaim, VolumeClaimKey},
+    storage::{PodVolume, StorageClass, Volume, VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
 use ports::Malformed;
 
@@ -128,6 +128,8 @@ pub enum ClusterObject {
     },
     /// A PersistentVolume.
     Volume(String, Volume),
+    /// A VolumeAttachment. Those of volumes that pods use come and go by themselves.
+    VolumeAttachment(VolumeAttachment),
     /// A PersistentVolumeClaim.
     VolumeClaim(VolumeClaimKey, VolumeClaim),
     /// A namespace with labels.
@@ -208,6 +210,12 @@ pub enum Action {
     DeregisterImage(ImageId),
     /// Somebody deletes every launch template.
     DeleteLaunchTemplates,
+    /// The PersistentVolume of this name is not detached any more, whoever ends.
+    HoldVolume(String),
+    /// Somebody deletes the VolumeAttachment of this name.
+    DeleteVolumeAttachment(String),
+    /// Somebody deletes a PersistentVolumeClaim.
+    DeleteVolumeClaim(VolumeClaimKey),
     /// A webhook refuses every eviction of a pod from now on.
     RefuseEvictions(PodKey),
     /// The conditions by which a node is ill from now on; none and it is well again. It has them since now. Of

@@ -69,6 +69,8 @@ pub(crate) enum Event {
     PodFinishes(PodKey, PodUid),
     /// A kubelet confirms that a deleted pod ended.
     PodEnds(PodKey, PodUid),
+    /// The attach-detach controller finds that a volume of a node is not used there any more.
+    VolumeDetaches(NodeName, String),
     /// Controllers and scheduler look at what changed.
     Reconcile,
 }
@@ -228,6 +230,7 @@ impl World {
             Event::PodRuns(pod, uid) => self.pod_runs(&pod, &uid),
             Event::PodFinishes(pod, uid) => self.pod_finishes(&pod, &uid),
             Event::PodEnds(pod, uid) => self.pod_ends(&pod, &uid),
+            Event::VolumeDetaches(node, volume) => self.volume_detaches(&node, &volume),
             Event::Reconcile => self.reconcile(),
         }
     }

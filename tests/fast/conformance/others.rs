@@ -5,8 +5,13 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use model::{
     InstanceId, Namespace, NodeName, Pod, PodKey, PodSpec, Requirement,
-    eviction::PodDisruptionBudget, facts::DaemonSet, labels, node::NodePatch, overlay::NodeOverlay,
+    eviction::PodDisruptionBudget,
+    facts::DaemonSet,
+    labels,
+    node::NodePatch,
+    overlay::NodeOverlay,
     pod::PodPhase,
+    storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
 use ports::{Fleet as _, Malformed, Nodes as _, Templates as _};
 use simulator::{Action, ClusterObject, Sim, StoryWorkload, StoryWorkloadKind, WorldSettings};
@@ -155,6 +160,23 @@ impl ListedWorld for Others {
 
     async fn delete_waiting_pods(&self, prefix: &str) {
         self.undeploy(prefix).await;
+    }
+
+    async fn make_attached_volume(&self, name: &str, node: &NodeName) {
+        let PodKey { namespace, name: object } = self.key(name);
+        let volume = Some(name.to_owned());
+        let claim = VolumeClaim { volume: volume.clone(), ..VolumeClaim::default() };
+        let attachment = VolumeAttachment { name: name.to_owned(), node: node.clone(), volume };
+        self.0.add(vec![
+            ClusterObject::VolumeClaim(VolumeClaimKey { namespace, name: object }, claim),
+            ClusterObject::VolumeAttachment(attachment),
+        ]);
+    }
+
+    async fn delete_attached_volume(&self, name: &str) {
+        let PodKey { namespace, name: object } = self.key(name);
+        self.0.act(Action::DeleteVolumeClaim(VolumeClaimKey { namespace, name: object }));
+        self.0.act(Action::DeleteVolumeAttachment(name.to_owned()));
     }
 
     async fn make_overlays(&self, readable: &str, unreadable: &str) {

@@ -16,7 +16,7 @@ use simulator::{
 };
 
 use crate::{
-    reservations, standalone, storm, sweep_jobs,
+    reservations, standalone, storm, sweep_jobs, volumes,
     world::{catalog, minute, play, runner, scale, sim},
 };
 
@@ -173,6 +173,7 @@ fn every_call_that_a_function_may_make_is_made() {
     seen.add(&stray());
     seen.add(&unheard());
     seen.add(&standalone::played());
+    seen.add(&volumes::staying());
     let outlived = reservations::ending();
     assert_eq!(play(&outlived, minute(64), minute(65)), Ok(()));
     seen.add(&outlived);

@@ -13,7 +13,7 @@ use std::collections::BTreeMap;
 use jiff::{SignedDuration, Timestamp};
 use model::{
     ClaimPhase, Condition as Found, ConditionKind, ConditionReason, NodeClaim, Resources,
-    claim::{ClaimConditions, ClaimMessage},
+    claim::{ClaimConditions, ClaimMessage, VolumeState},
     duration, labels,
     resources::format_amount,
 };
@@ -31,13 +31,14 @@ use super::{
 const API_VERSION: &str = model::api_version::KARPENTER_V1;
 const KIND: &str = "NodeClaim";
 /// Conditions that come from the claim. Whatever else is on the object is somebody else's.
-const OWN_CONDITIONS: [ConditionKind; 8] = [
+const OWN_CONDITIONS: [ConditionKind; 9] = [
     ConditionKind::Launched,
     ConditionKind::Registered,
     ConditionKind::Initialized,
     ConditionKind::Drifted,
     ConditionKind::DisruptionReason,
     ConditionKind::Drained,
+    ConditionKind::VolumesDetached,
     ConditionKind::InstanceTerminating,
     ConditionKind::Ready,
 ];
@@ -270,6 +271,7 @@ fn conditions(claim: &NodeClaim, stored: &StoredNodeClaim) -> Vec<OptionalReason
         ConditionKind::Drifted
         | ConditionKind::DisruptionReason
         | ConditionKind::Drained
+        | ConditionKind::VolumesDetached
         | ConditionKind::InstanceTerminating => {
             entries.iter().any(|(finding, _)| finding.kind == kind)
         }
@@ -362,7 +364,8 @@ fn findings(claim: &NodeClaim) -> Vec<(Found, Timestamp)> {
 ///
 /// Karpenter: `pkg/controllers/node/termination/controller.go`.
 fn termination(claim: &NodeClaim, at: Timestamp) -> Vec<(Found, Timestamp)> {
-    let ClaimConditions { drained_since, instance_terminating_since, .. } = claim.conditions;
+    let ClaimConditions { drained_since, volumes, instance_terminating_since, .. } =
+        claim.conditions;
     let drained = match drained_since {
         Some(since) => Some((Found::holds(ConditionKind::Drained), since)),
         None if claim.node.is_some() => {
@@ -373,7 +376,19 @@ fn termination(claim: &NodeClaim, at: Timestamp) -> Vec<(Found, Timestamp)> {
     };
     let terminating = instance_terminating_since
         .map(|since| (Found::holds(ConditionKind::InstanceTerminating), since));
-    drained.into_iter().chain(terminating).collect()
+    let volumes = volumes.map(|volumes| (detached(volumes.state), volumes.since));
+    drained.into_iter().chain(volumes).chain(terminating).collect()
+}
+
+fn detached(state: VolumeState) -> Found {
+    let kind = ConditionKind::VolumesDetached;
+    let awaiting = ConditionReason::AwaitingVolumeDetachment;
+    let elapsed = ConditionReason::TerminationGracePeriodElapsed;
+    match state {
+        VolumeState::Awaited => Found::unknown(kind, awaiting.clone(), awaiting.as_str()),
+        VolumeState::Detached => Found::holds(kind),
+        VolumeState::GivenUp => Found::fails(kind, elapsed.clone(), elapsed.as_str()),
+    }
 }
 
 /// Whether `stored` says everything that `wanted` says. Of lists the order does not count, and their

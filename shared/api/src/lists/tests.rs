@@ -145,3 +145,23 @@ fn a_list_of_metadata_may_have_null_for_no_item() {
     assert_eq!(page.unwrap().items, []);
     assert!(synced_node_claim_list(br#"{"metadata":{"resourceVersion":"7"}}"#).is_err());
 }
+
+#[test]
+fn attachments_say_where_a_volume_is() {
+    let body = br#"{"metadata":{},"items":[
+        {"metadata":{"name":"csi-1"},"spec":{"attacher":"ebs.csi.aws.com","nodeName":"one",
+            "source":{"persistentVolumeName":"pv-1"}},"status":{"attached":true}},
+        {"metadata":{"name":"csi-2"},"spec":{"attacher":"x","nodeName":"two",
+            "source":{"inlineVolumeSpec":{}}}},
+        {"metadata":{"name":"csi-3"},"spec":{"attacher":"x","source":{}}}]}"#;
+    let page = volume_attachment_list(body).unwrap();
+    let attachment = |name: &str, node: &str, volume: Option<&str>| VolumeAttachment {
+        name: name.to_owned(),
+        node: node.parse().unwrap(),
+        volume: volume.map(ToOwned::to_owned),
+    };
+    let expected = [attachment("csi-1", "one", Some("pv-1")), attachment("csi-2", "two", None)];
+    assert_eq!(page.items, expected);
+    let bad: Vec<_> = page.malformed.iter().map(|(o, p)| format!("{o}: {p}")).collect();
+    assert_eq!(bad, ["VolumeAttachment csi-3: spec.nodeName: is required"]);
+}

@@ -96,6 +96,8 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Read> {
             drifted: status.conditions.reason_if_true(ConditionKind::Drifted),
             drifted_since: status.conditions.since(ConditionKind::Drifted),
             drained_since: status.conditions.since(ConditionKind::Drained),
+            // Whoever gives it up looks.
+            volumes: None,
             instance_terminating_since: status
                 .conditions
                 .is_true(ConditionKind::InstanceTerminating)

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use model::{
     NodeName, ObjectName, Problem, Requirement,
-    storage::{PodVolume, StorageClass, Volume, VolumeClaim, VolumeClaimKey},
+    storage::{PodVolume, StorageClass, Volume, VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
 
 use super::{StorageClassManifest, affinity, metadata::Metadata, pod};
@@ -112,6 +112,25 @@ pub(crate) fn read_volume(object: &Field<'_>) -> Option<(String, Volume)> {
     let metadata = metadata?;
     let is_deleting = metadata.deleted_at.is_some();
     Some((metadata.name, Volume { terms, is_local, driver: driver.or(in_tree), is_deleting }))
+}
+
+/// Reads a VolumeAttachment: what is attached where, or is about to be. Whether it is by now is not looked at.
+pub(crate) fn read_attachment(object: &Field<'_>) -> Option<VolumeAttachment> {
+    let mut fields = object.fields()?;
+    let metadata = Metadata::read(&mut fields);
+    fields.ignore(&["status"]);
+    let mut spec = fields.require("spec").and_then(|field| field.fields())?;
+    fields.done();
+    spec.ignore(&["attacher"]);
+    let node = spec.require("nodeName").and_then(|field| field.parsed(NodeName::new));
+    let source = spec.require("source").and_then(|field| field.fields());
+    spec.done();
+    let mut source = source?;
+    source.ignore(&["inlineVolumeSpec"]);
+    let volume = source.get("persistentVolumeName").and_then(|field| field.text());
+    let volume = volume.filter(|name| !name.is_empty()).map(ToOwned::to_owned);
+    source.done();
+    Some(VolumeAttachment { name: metadata?.name, node: node?, volume })
 }
 
 /// Reads a StorageClass.

@@ -100,6 +100,7 @@ fn initialized() -> NodeClaim {
             drifted: Some("NodePoolDrifted".to_owned()),
             drifted_since: at("2026-11-21T12:06:00Z"),
             drained_since: None,
+            volumes: None,
             instance_terminating_since: at("2026-08-01T12:00:00Z"),
         },
         message: Some("it says \"why\" in words".into()),

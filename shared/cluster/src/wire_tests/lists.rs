@@ -5,6 +5,7 @@ use model::{
     buffer::BufferTarget,
     limits::{NODES_PER_CLUSTER_MAX, PAGES_PER_LISTING_MAX},
     policies::Policies,
+    storage::VolumeClaimKey,
 };
 use ports::{Cluster as _, Fault, Malformed, PodSelection};
 use serde_json::{Value, json};
@@ -198,6 +199,34 @@ async fn daemon_sets_are_listed() {
     let server = Server::new([list("DaemonSet", "7", None, &[])]);
     assert_eq!(server.cluster().daemon_sets().await.unwrap().items, []);
     server.check_sent(&["GET /apis/apps/v1/daemonsets"]);
+}
+
+#[tokio::test]
+async fn attachments_and_the_claims_of_volumes_are_read() {
+    let spec = json!({ "attacher": "ebs.csi.aws.com", "nodeName": "one",
+                       "source": { "persistentVolumeName": "pv-1" } });
+    let attached = json!({ "metadata": { "name": "csi-1", "uid": "u" }, "spec": spec });
+    let claim = json!({
+        "metadata": { "name": "data", "namespace": "shop", "uid": "u" },
+        "spec": { "volumeName": "pv-1" }, "status": { "phase": "Bound" },
+    });
+    let server = Server::new([
+        list("VolumeAttachment", "7", None, &[attached]),
+        (200, claim),
+        refused(404, "NotFound", "persistentvolumeclaims \"data\" not found"),
+        refused(403, "Forbidden", "persistentvolumeclaims \"data\" is forbidden"),
+    ]);
+    let cluster = server.cluster();
+    let listing = cluster.volume_attachments().await.unwrap();
+    assert_eq!(listing.items[0].volume.as_deref(), Some("pv-1"));
+    let key = VolumeClaimKey { namespace: "shop".parse().unwrap(), name: "data".parse().unwrap() };
+    let found = cluster.volume_claim(&key).await.unwrap();
+    assert_eq!(found.and_then(|claim| claim.volume).as_deref(), Some("pv-1"));
+    assert_eq!(cluster.volume_claim(&key).await.unwrap(), None);
+    assert_eq!(cluster.volume_claim(&key).await.unwrap_err().fault, Fault::Permanent);
+    let path = "GET /api/v1/namespaces/shop/persistentvolumeclaims/data";
+    let all = "GET /apis/storage.k8s.io/v1/volumeattachments";
+    server.check_sent(&[all, path, path, path]);
 }
 
 #[tokio::test]

@@ -10,6 +10,7 @@ use k8s_openapi::api::{
     batch::v1::Job,
     core::v1 as core,
     policy::v1::PodDisruptionBudget,
+    storage::v1::VolumeAttachment,
 };
 use kube::api::{DeleteParams, DynamicObject, ListParams, PostParams};
 use model::{
@@ -241,6 +242,25 @@ impl ListedWorld for World {
                 drop(pods.delete(&name, &DeleteParams::default().grace_period(0)).await.unwrap());
             }
         }
+    }
+
+    async fn make_attached_volume(&self, name: &str, node: &NodeName) {
+        let requests = json!({ "requests": { "storage": "1Gi" } });
+        let spec = json!({ "accessModes": ["ReadWriteOnce"], "volumeName": name,
+                           "storageClassName": "", "resources": requests });
+        let claim = json!({ "metadata": { "name": name }, "spec": spec });
+        self.create(&self.namespaced::<core::PersistentVolumeClaim>(), claim).await;
+        let spec = json!({ "attacher": "example.com", "nodeName": node.as_str(),
+                           "source": { "persistentVolumeName": name } });
+        let attachment = json!({ "metadata": { "name": name }, "spec": spec });
+        self.create(&self.all::<VolumeAttachment>(), attachment).await;
+    }
+
+    async fn delete_attached_volume(&self, name: &str) {
+        let now = DeleteParams::default();
+        let claims = self.namespaced::<core::PersistentVolumeClaim>();
+        drop(claims.delete(name, &now).await.unwrap());
+        drop(self.all::<VolumeAttachment>().delete(name, &now).await.unwrap());
     }
 
     async fn make_overlays(&self, readable: &str, unreadable: &str) {

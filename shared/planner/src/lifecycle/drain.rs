@@ -1,10 +1,11 @@
 //! From "given up" to "gone": the next step of one claim.
 //!
-//! Nothing is launched and nothing is chosen here. Volumes are not waited for yet: not supported
-//! yet, with the other rules about volumes. A claim without an instance is removed only when EC2
+//! Nothing is launched and nothing is chosen here. A claim without an instance is removed only when EC2
 //! has none for it: whether a launch is still on its way cannot be known here.
 //!
 //! Karpenter: `pkg/controllers/node/termination/controller.go` and `terminator/terminator.go`.
+
+mod volumes;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -14,6 +15,7 @@ use model::{
     node::{EvictionRequest, Node, NodePatch},
 };
 
+pub use self::volumes::{VolumeLook, VolumeStep, await_volumes};
 use crate::eviction::{disrupted_taint, tolerates_disruption};
 
 /// How long after its deletion timestamp, which has its grace period in it, a pod counts as stuck
@@ -65,6 +67,9 @@ pub struct Drainage {
     pub drained_since: Option<Timestamp>,
     /// Whether to terminate the instance.
     pub terminate: bool,
+    /// What to look at before that, and to ask [`await_volumes`] about: whether volumes are attached to the
+    /// node.
+    pub volumes: Option<VolumeLook>,
     /// Whether to delete the node.
     pub delete_node: bool,
     /// Whether to remove the claim's record: nothing is left of it.
@@ -116,6 +121,11 @@ pub fn drain(
     }
 }
 
+/// Until when the pods of `claim` may take, and whatever is waited for after them.
+fn deadline_of(claim: &NodeClaim) -> Option<Timestamp> {
+    claim.deletion.as_ref().and_then(|deletion| deletion.deadline)
+}
+
 /// Whether EC2 was not told yet, or a while ago.
 fn is_to_be_terminated(claim: &NodeClaim, now: Timestamp) -> bool {
     let told_at = claim.conditions.instance_terminating_since;
@@ -141,7 +151,7 @@ fn gone(node: &Node) -> Drainage {
 }
 
 fn emptied(claim: &NodeClaim, node: &Node, pods: &[Pod], now: Timestamp) -> Drainage {
-    let deadline = claim.deletion.as_ref().and_then(|deletion| deletion.deadline);
+    let deadline = deadline_of(claim);
     let since = claim.deletion.as_ref().map_or(claim.phase_since, |deletion| deletion.at);
     let waiting: Vec<&Pod> = pods.iter().filter(|pod| is_waited_for(pod, now)).collect();
     let patch = disrupted_patch(node);
@@ -152,6 +162,7 @@ fn emptied(claim: &NodeClaim, node: &Node, pods: &[Pod], now: Timestamp) -> Drai
         if is_marked && age.as_secs() >= i64::from(DRAIN_SECONDS_MIN) {
             next.drained_since = claim.conditions.drained_since.or(Some(now));
             next.terminate = is_to_be_terminated(claim, now);
+            next.volumes = volumes::look(claim, &node.name, pods, now).filter(|_| next.terminate);
         }
         next.revisit_after_seconds = Some(DRAIN_SECONDS_MIN.min(TERMINATION_SECONDS));
         return next;
@@ -178,10 +189,15 @@ fn disrupted_patch(node: &Node) -> NodePatch {
 /// Whether the node is not empty because of it. Pods that tolerate the taint stay by their own
 /// preference, mirrors cannot be evicted.
 fn is_waited_for(pod: &Pod, now: Timestamp) -> bool {
+    !pod.is_terminal() && is_drained(pod, now)
+}
+
+/// Whether it is made to leave, if it did not end already.
+fn is_drained(pod: &Pod, now: Timestamp) -> bool {
     let is_stuck = pod.deleted_at.is_some_and(|deleted_at| {
         deleted_at.checked_add(STUCK_AFTER).is_ok_and(|stuck_at| stuck_at < now)
     });
-    !pod.is_terminal() && !is_stuck && !pod.is_mirror() && !tolerates_disruption(pod)
+    !is_stuck && !pod.is_mirror() && !tolerates_disruption(pod)
 }
 
 /// Pods whose grace period no longer fits before the deadline at once, with what is left of it; of
@@ -232,6 +248,15 @@ fn forced_at(pod: &Pod, deadline: Timestamp) -> Timestamp {
     deadline.checked_sub(grace).unwrap_or(Timestamp::MIN)
 }
 
+/// Seconds until the next look at what takes so long already.
+fn often_at_first(age: SignedDuration) -> u32 {
+    match age.as_secs() {
+        ..60 => 2,
+        60..600 => 5,
+        _ => 15,
+    }
+}
+
 /// Often at first, seldom when pods take long to leave, and never past the next deadline.
 fn delay_seconds(
     waiting: &[&Pod],
@@ -239,11 +264,7 @@ fn delay_seconds(
     age: SignedDuration,
     now: Timestamp,
 ) -> u32 {
-    let delay = match age.as_secs() {
-        ..60 => 2,
-        60..600 => 5,
-        _ => 15,
-    };
+    let delay = often_at_first(age);
     let graceful = |pod: &&&Pod| pod.deleted_at.is_none() && !is_forced(pod, deadline, now);
     let deadlines = deadline.into_iter().flat_map(|deadline| {
         waiting.iter().filter(graceful).map(move |pod| forced_at(pod, deadline))

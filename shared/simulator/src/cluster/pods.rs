@@ -66,6 +66,7 @@ impl World {
         if !entry.pod.volumes.is_empty() {
             let pod = entry.pod.clone();
             self.cluster.provision_volumes(&pod, node);
+            self.attach_volumes(&pod, node);
         }
         let Some(entry) = self.cluster.pods.get(key) else { return };
         if entry.pinned.is_none() {
@@ -156,6 +157,7 @@ impl World {
         self.cluster.guards.remove(key);
         if !entry.pod.is_terminal() {
             self.release(&entry.pod);
+            self.release_volumes(&entry.pod);
         }
         if let Some(node) = entry.pod.node.as_ref().and_then(|n| self.cluster.nodes.get_mut(n)) {
             node.pods.remove(key);
@@ -181,6 +183,7 @@ impl World {
         entry.pod.is_ready = false;
         let (pod, controller) = (entry.pod.clone(), entry.controller.clone());
         self.release(&pod);
+        self.release_volumes(&pod);
         self.count_done(&controller);
         self.changed(&controller);
         self.touch();

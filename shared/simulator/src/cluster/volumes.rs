@@ -1,19 +1,90 @@
 //! Stand-ins for what looks after volumes: the controllers that make claims for pods, the one that
 //! makes volumes for claims, and what kube-scheduler asks of both.
 //!
+//! A volume is attached where its pod runs, and detached some seconds after the last pod that uses it there
+//! ended; where no kubelet says so, six minutes later.
+//!
 //! A claim whose class waits for its first pod gets a volume in the zone of that pod's node. Claims
 //! of classes that do not wait stay without one, and nodes attach as many volumes as there are.
 
 use std::collections::BTreeMap;
 
+use jiff::SignedDuration;
 use model::{
-    Namespace, NodeName, ObjectName, Pod, Requirement, labels,
+    InstanceId, Namespace, NodeName, ObjectName, Pod, Requirement, labels,
     node::Node,
-    storage::{PodVolume, Volume, VolumeClaim, VolumeClaimKey},
+    storage::{PodVolume, Volume, VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
+use ports::PodSelection;
 
 use super::ClusterState;
-use crate::story::StoryWorkload;
+use crate::{
+    later,
+    story::StoryWorkload,
+    world::{Event, World},
+};
+
+/// What the attach-detach controller waits for a kubelet that does not say that a volume is unmounted.
+///
+/// Kubernetes: `pkg/controller/volume/attachdetach/attach_detach_controller.go`,
+/// `ReconcilerMaxWaitForUnmountDuration`.
+const UNMOUNT_WAIT: SignedDuration = SignedDuration::from_mins(6);
+
+impl World {
+    /// The volumes of a pod are attached to the node that it is bound to.
+    pub(super) fn attach_volumes(&mut self, pod: &Pod, node: &NodeName) {
+        for volume in self.cluster.volumes_used_by(pod) {
+            let name = format!("csi-{volume}-{node}");
+            let attachment =
+                VolumeAttachment { name: name.clone(), node: node.clone(), volume: Some(volume) };
+            self.cluster.attachments.insert(name, attachment);
+        }
+    }
+
+    /// A pod does not use its volumes any more.
+    pub(super) fn release_volumes(&mut self, pod: &Pod) {
+        let Some(node) = &pod.node else { return };
+        let is_alive = self.is_kubelet_alive(node);
+        for volume in self.cluster.volumes_used_by(pod) {
+            let after = match is_alive {
+                true => self.chances.cluster.within(self.settings.volume_detaches_after),
+                false => UNMOUNT_WAIT,
+            };
+            let at = later(self.now, after);
+            self.at(at, Event::VolumeDetaches(node.clone(), volume));
+        }
+    }
+
+    /// The attach-detach controller detaches a volume, unless a pod uses it there again.
+    pub(crate) fn volume_detaches(&mut self, node: &NodeName, volume: &str) {
+        let pods = self.cluster.selected(&PodSelection::OnNode(node.clone()));
+        let is_used = pods
+            .filter(|pod| !pod.is_terminal())
+            .any(|pod| self.cluster.volumes_used_by(pod).iter().any(|used| used == volume));
+        if !is_used && !self.cluster.stuck_volumes.contains(volume) {
+            self.cluster.attachments.remove(&format!("csi-{volume}-{node}"));
+        }
+    }
+
+    /// Why ending `instance`, whose node is drained, breaks the promise to its volumes, if it does: one of a
+    /// pod that left is attached, and there is time to wait.
+    pub(crate) fn attached_at_the_end(&self, instance: &InstanceId) -> Option<String> {
+        let node = self.cluster.node_of_instance.get(instance)?;
+        let deletion = self.ledger.claim_of(instance)?.deletion.as_ref()?;
+        let is_over = deletion.deadline.is_some_and(|deadline| deadline <= self.now);
+        if is_over || !self.is_kubelet_alive(node) {
+            return None;
+        }
+        let pods = self.cluster.selected(&PodSelection::OnNode(node.clone()));
+        let used: Vec<String> = pods.flat_map(|pod| self.cluster.volumes_used_by(pod)).collect();
+        let attached = self.cluster.attachments.values();
+        let mut here = attached.filter(|attached| attached.node == *node);
+        let left = here.find_map(|attached| {
+            attached.volume.as_ref().filter(|volume| !used.contains(volume))
+        })?;
+        Some(format!("node {node} was ended while volume {left} was attached to it"))
+    }
+}
 
 impl ClusterState {
     /// The volumes of the pod called `name` of `workload`, whose claims are made if they are missing.
@@ -72,6 +143,11 @@ impl ClusterState {
         class.is_some_and(|class| {
             class.waits_for_first_consumer && any_holds(&class.allowed_topologies, node)
         })
+    }
+
+    /// The volumes that the claims of `pod` are bound to.
+    fn volumes_used_by(&self, pod: &Pod) -> Vec<String> {
+        claims_of(pod).filter_map(|key| self.storage.claims.get(&key)?.volume.clone()).collect()
     }
 
     /// Makes the volumes that the pod's claims wait for, in the zone of its node.

@@ -148,6 +148,8 @@ const COSTS: &[Cost] = &[
         ],
     ),
     cost("Cluster.pods", &[cluster("list pods", PAGE)]),
+    cost("Cluster.volume_attachments", &[cluster("list volumeattachments", PAGE)]),
+    cost("Cluster.volume_claim", &[cluster("get persistentvolumeclaims", ONCE)]),
     cost("NodeClasses.observed_classes", &[cluster("list ec2nodeclasses", PAGE)]),
     // Items are objects that change.
     cost(

@@ -10,6 +10,7 @@ use model::{
     node_class::{ListedNodeClass, NodeClassStatus, ObservedNodeClass},
     node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
     policies::Policies,
+    storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
 use ports::{
     Cluster, Fault, Leases, Listing, NodeClaims, NodeClasses, NodePools, Nodes, PodSelection,
@@ -63,6 +64,27 @@ impl Cluster for Sim {
         let load = |world: &mut World| loads::pods(world, selection);
         self.step_of(("Cluster.pods", Read), "", load, |world| Ok(world.listed_pods(selection)))
             .await
+    }
+
+    async fn volume_attachments(&self) -> Result<Listing<VolumeAttachment>, PortError> {
+        self.step(("Cluster.volume_attachments", Read), "", |world| {
+            let attachments = world.cluster.attachments.values().cloned();
+            Ok(world.list_of("VolumeAttachment", attachments))
+        })
+        .await
+    }
+
+    async fn volume_claim(&self, key: &VolumeClaimKey) -> Result<Option<VolumeClaim>, PortError> {
+        let VolumeClaimKey { namespace, name } = key;
+        let subject = format!("{namespace}/{name}");
+        self.step(("Cluster.volume_claim", Read), &subject, |world| {
+            if world.is_unreadable("PersistentVolumeClaim", &subject) {
+                let problem = format!("PersistentVolumeClaim {subject} cannot be read");
+                return Err(PortError::because("get a claim", Fault::Permanent, problem));
+            }
+            Ok(world.cluster.storage.claims.get(key).cloned())
+        })
+        .await
     }
 }
 

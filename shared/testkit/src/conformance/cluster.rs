@@ -9,6 +9,7 @@ use model::{
     pod::PodPhase,
     policies::Policies,
     selector::{LabelSelector, SelectorExpression},
+    storage::{VolumeAttachment, VolumeClaimKey},
 };
 use ports::{Cluster, Listing, Malformed, NodeClaims, NodeClasses, NodePools, Nodes, PodSelection};
 
@@ -38,6 +39,11 @@ pub trait ListedWorld: ClusterWorld {
     async fn make_waiting_pods(&self, prefix: &str, count: u32);
     /// Deletes those pods at once.
     async fn delete_waiting_pods(&self, prefix: &str);
+    /// Makes a PersistentVolumeClaim of this name in the world's namespace that says it is bound to the volume
+    /// of this name, and a VolumeAttachment of this name, which attaches the volume to `node`.
+    async fn make_attached_volume(&self, name: &str, node: &NodeName);
+    /// Deletes both.
+    async fn delete_attached_volume(&self, name: &str);
     /// Makes a NodeOverlay that can be read and one that cannot, under their names.
     async fn make_overlays(&self, readable: &str, unreadable: &str);
 }
@@ -60,6 +66,7 @@ pub async fn cluster<P: Cluster + Nodes, W: ListedWorld>(port: &P, world: &W) ->
         Case::of("daemon sets are listed", subject.daemon_sets().await),
         Case::of("namespaces are listed with their labels", subject.namespaces().await),
         Case::of("budgets are listed with what they allow now", subject.budgets().await),
+        Case::of("a volume is attached until it is not", subject.attached().await),
         Case::of("behind its gate, what cannot be read is reported", subject.overlays().await),
     ]
 }
@@ -278,6 +285,35 @@ impl<P: Cluster + Nodes, W: ListedWorld> Subject<'_, P, W> {
         same("whether it is listed", &is_listed().await?, &true)?;
         self.world.delete_daemon_set("agent").await;
         same("whether it is listed", &is_listed().await?, &false)
+    }
+
+    async fn attached(&self) -> Result<(), Failure> {
+        // Attachments have no namespace.
+        let name = format!("{}-volume", self.world.namespace());
+        let (node, _) = self.world.join("attached").await;
+        let key = VolumeClaimKey { namespace: self.world.namespace(), name: build::id(&name) };
+        let seen = async || {
+            let listing = self.port.volume_attachments().await?;
+            let seen = listing.items.into_iter().find(|attached| attached.name == name);
+            Ok::<_, Failure>((seen, self.port.volume_claim(&key).await?.and_then(|c| c.volume)))
+        };
+        same("before", &seen().await?, &(None, None))?;
+        self.world.make_attached_volume(&name, &node).await;
+        let volume = Some(name.clone());
+        let attached =
+            VolumeAttachment { name: name.clone(), node: node.clone(), volume: volume.clone() };
+        same("what is attached", &seen().await?, &(Some(attached), volume))?;
+        self.world.delete_attached_volume(&name).await;
+        let mut left = seen().await?;
+        for _ in 0..ATTEMPTS_MAX {
+            if left == (None, None) {
+                break;
+            }
+            self.world.wait().await;
+            left = seen().await?;
+        }
+        same("afterwards", &left, &(None, None))?;
+        Ok(self.port.delete(&node).await?)
     }
 
     async fn namespaces(&self) -> Result<(), Failure> {

@@ -6,7 +6,9 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     BatchId, CapacityType, ClaimPhase, DeletionReason, ImageId, InstanceId, InstanceTypeName,
     NodeClaim, NodeClaimName, NodeClassName, NodeName, NodePoolName, Zone,
-    claim::{ClaimConditions, ClaimMessage, Deletion, LaunchedInstance},
+    claim::{
+        ClaimConditions, ClaimMessage, Deletion, LaunchedInstance, VolumeState, VolumesDetached,
+    },
     duration,
 };
 use serde::{Deserialize, Serialize};
@@ -106,6 +108,14 @@ struct ConditionsV1 {
     /// Absent where it is as long as the claim is in its phase.
     #[serde(skip_serializing_if = "Option::is_none")]
     instance_terminating_since: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    volumes: Option<VolumesV1>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+struct VolumesV1 {
+    state: String,
+    since: Timestamp,
 }
 
 impl ConditionsV1 {
@@ -269,6 +279,7 @@ impl ConditionsV1 {
             drifted,
             drifted_since,
             drained_since,
+            volumes,
             instance_terminating_since,
         } = conditions;
         Self {
@@ -281,6 +292,10 @@ impl ConditionsV1 {
             is_instance_terminating: instance_terminating_since.is_some(),
             instance_terminating_since: instance_terminating_since
                 .filter(|since| *since != phase_since),
+            volumes: volumes.map(|volumes| VolumesV1 {
+                state: volumes.state.as_str().to_owned(),
+                since: volumes.since,
+            }),
         }
     }
 
@@ -293,6 +308,11 @@ impl ConditionsV1 {
             drifted: self.drifted,
             drifted_since: self.drifted_since,
             drained_since: self.drained_since,
+            // A state that is not known is looked at again.
+            volumes: self.volumes.and_then(|volumes| {
+                let state = VolumeState::parse(&volumes.state)?;
+                Some(VolumesDetached { state, since: volumes.since })
+            }),
             instance_terminating_since: self.instance_terminating_since.or(is_terminating),
         }
     }

@@ -5,7 +5,9 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     CapacityType, ClaimPhase, ConditionReason, DeletionReason, HourlyPrice, NodePoolName, Operator,
     PodKey, Requirement, ResourceName, Resources, Taint, TaintEffect,
-    claim::{ClaimConditions, ClaimMessage, Deletion, LaunchedInstance},
+    claim::{
+        ClaimConditions, ClaimMessage, Deletion, LaunchedInstance, VolumeState, VolumesDetached,
+    },
     node_pool::{LaunchedSpec, RegistrationFailure, RegistrationOutcome},
 };
 use proptest::prelude::*;
@@ -347,6 +349,10 @@ prop_compose! {
             conditions: ClaimConditions {
                 drained_since: times.0.map(at),
                 instance_terminating_since: times.1.map(at),
+                volumes: times.0.map(|since| VolumesDetached {
+                    state: VolumeState::ALL[usize::try_from(since.unsigned_abs() % 3).unwrap()],
+                    since: at(since),
+                }),
                 ..ClaimConditions::default()
             },
             deletion: reason.map(|reason| Deletion { reason, at: at(7), deadline: times.1.map(at) }),

@@ -1,7 +1,7 @@
 //! Claims over their objects, from the promise to the end.
 
 use expect_test::expect_file;
-use model::{DeletionReason, NodeClaim, disruption::DisruptionReason};
+use model::{DeletionReason, NodeClaim, claim::VolumesDetached, disruption::DisruptionReason};
 use serde_json::json;
 
 use super::*;
@@ -179,12 +179,22 @@ fn conditions_move_only_with_their_status() {
     assert_eq!(conditions(&object), texts);
     let mut told = gone.following();
     told.conditions.drained_since = Some(time("08:10"));
+    let volumes = |state| Some(VolumesDetached { state, since: time("08:11") });
     told.conditions.instance_terminating_since = Some(time("08:11"));
-    let shown = conditions(&shown(Some(object.clone()), &told));
-    for condition in
-        ["Drained=True Drained 08:10", "InstanceTerminating=True InstanceTerminating 08:11"]
-    {
-        assert!(shown.iter().any(|text| text == condition), "{condition} in {shown:?}");
+    for (state, condition) in [
+        (VolumeState::Awaited, "VolumesDetached=Unknown AwaitingVolumeDetachment 08:00"),
+        (VolumeState::Detached, "VolumesDetached=True VolumesDetached 08:11"),
+        (VolumeState::GivenUp, "VolumesDetached=False TerminationGracePeriodElapsed 08:11"),
+    ] {
+        told.conditions.volumes = volumes(state);
+        let shown = conditions(&shown(Some(object.clone()), &told));
+        for condition in [
+            "Drained=True Drained 08:10",
+            condition,
+            "InstanceTerminating=True InstanceTerminating 08:11",
+        ] {
+            assert!(shown.iter().any(|text| text == condition), "{condition} in {shown:?}");
+        }
     }
     let annotations = &object["metadata"]["annotations"];
     assert_eq!(annotations[labels::TERMINATION_TIMESTAMP], "2026-08-01T12:38:00Z");

@@ -1,0 +1,149 @@
+//! Volumes of nodes whose pods are gone: waited for before the instances are terminated.
+//!
+//! The API server does not select attachments by node, so one list serves all claims of a pass, and only
+//! passes in which a node has become empty ask for it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use jiff::{SignedDuration, Timestamp};
+use model::{
+    NodeClaim,
+    claim::ClaimConditions,
+    ledger::WriteOutcome,
+    storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
+};
+use planner::{VolumeStep, await_volumes};
+use ports::{Adapters, Cluster, Fault, Invocation, Ledger as _, Malformed, PortError};
+
+use super::{AT_ONCE, DrainPorts, Ending};
+use crate::{
+    error::story,
+    pass::{each, postpone, sooner},
+    sync::sync,
+};
+
+/// What became of an ending.
+enum Looked {
+    /// Its instance may be terminated.
+    Ends(Box<Ending>),
+    /// Its volumes are waited for until then.
+    Waits(Timestamp),
+}
+
+/// Those of `endings` whose volumes are not waited for any more, and when the first of the others is due again.
+pub(super) async fn settle<A: Adapters>(
+    ports: &DrainPorts<'_, A>,
+    endings: Vec<Ending>,
+    at: &Invocation,
+) -> (Vec<Ending>, Option<Timestamp>) {
+    if endings.iter().all(|ending| ending.look.is_none()) {
+        return (endings, None);
+    }
+    let attachments = attachments(ports.cluster).await;
+    let attachments = attachments.as_deref();
+    let (looked, mut next_at) = each(endings, AT_ONCE, ports.clock, at, async |ending| {
+        look(ports, ending, attachments, at).await
+    })
+    .await;
+    let mut ends = Vec::new();
+    for looked in looked {
+        match looked {
+            Looked::Ends(ending) => ends.push(*ending),
+            Looked::Waits(again) => next_at = sooner(next_at, Some(again)),
+        }
+    }
+    (ends, next_at)
+}
+
+/// Every attachment; an error where one cannot be read, because nobody knows of which node it is.
+async fn attachments(cluster: &impl Cluster) -> Result<Vec<VolumeAttachment>, PortError> {
+    let listing = cluster.volume_attachments().await?;
+    match listing.malformed.first() {
+        None => Ok(listing.items),
+        Some(Malformed { object, problem }) => {
+            let why = format!("{object} cannot be read: {problem}");
+            Err(PortError::because("list VolumeAttachments", Fault::Permanent, why))
+        }
+    }
+}
+
+async fn look<A: Adapters>(
+    ports: &DrainPorts<'_, A>,
+    ending: Ending,
+    attachments: Result<&[VolumeAttachment], &PortError>,
+    at: &Invocation,
+) -> Looked {
+    let Some(look) = &ending.look else { return Looked::Ends(Box::new(ending)) };
+    let mut error = None;
+    let (attachments, claims) = match attachments {
+        Err(unread) => {
+            error = Some(story(unread));
+            (None, BTreeMap::new())
+        }
+        Ok(attachments) => {
+            let is_any_here = attachments.iter().any(|attached| attached.node == look.node);
+            let kept = look.kept.iter().filter(|_| is_any_here).collect();
+            match claims(ports.cluster, kept).await {
+                Ok(claims) => (Some(attachments), claims),
+                Err(unread) => {
+                    error = Some(story(&unread));
+                    (None, BTreeMap::new())
+                }
+            }
+        }
+    };
+    match await_volumes(&ending.claim, look, attachments, &claims, at.now) {
+        VolumeStep::End(volumes) => {
+            Looked::Ends(Box::new(Ending { volumes: Some(volumes), ..ending }))
+        }
+        VolumeStep::Wait { volumes, why, revisit_after_seconds } => {
+            if let Some(error) = error {
+                let error = PortError::because("look for volumes", Fault::Transient, error);
+                return Looked::Waits(postpone::<A>(ports.ledger, &ending.claim, &error, at).await);
+            }
+            let conditions = ClaimConditions {
+                drained_since: ending.drained_since,
+                volumes: Some(volumes),
+                ..ending.claim.conditions.clone()
+            };
+            let message = Some(why.as_str().into());
+            let next = NodeClaim { conditions, message, retry: None, ..ending.claim.following() };
+            keep(ports, &ending.claim, &next, at).await;
+            Looked::Waits(at.after(SignedDuration::from_secs(i64::from(revisit_after_seconds))))
+        }
+    }
+}
+
+/// Those of `keys` that are there.
+async fn claims(
+    cluster: &impl Cluster,
+    keys: BTreeSet<&VolumeClaimKey>,
+) -> Result<BTreeMap<VolumeClaimKey, VolumeClaim>, PortError> {
+    let mut claims = BTreeMap::new();
+    for key in keys {
+        claims.extend(cluster.volume_claim(key).await?.map(|claim| (key.clone(), claim)));
+    }
+    Ok(claims)
+}
+
+/// Keeps and shows what is waited for, where that is news.
+async fn keep<A: Adapters>(
+    ports: &DrainPorts<'_, A>,
+    claim: &NodeClaim,
+    next: &NodeClaim,
+    at: &Invocation,
+) {
+    let is_known = claim.conditions == next.conditions
+        && claim.retry.is_none()
+        && claim.message == next.message;
+    if is_known {
+        return;
+    }
+    match ports.ledger.write_claim(&at.cluster, next).await {
+        Ok(WriteOutcome::Written) => sync(ports.node_claims, next).await,
+        Ok(WriteOutcome::Conflict) => {}
+        Err(error) => {
+            tracing::warn!(claim = %claim.name, story = story(&error), "volumes not kept");
+        }
+    }
+}

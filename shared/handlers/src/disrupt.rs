@@ -263,6 +263,7 @@ fn decide(facts: &Facts, offers: &KnownOffers) -> Step {
             }
         }
     }
+    disruption::note(facts, &mut observed.changes);
     Step { plan: observed, basis: Basis::Claims }
 }
 
@@ -285,7 +286,14 @@ fn next_at(facts: &Facts, plan: &Plan) -> Timestamp {
     let commands = waiting.chain(&plan.started).map(|(_, command)| command);
     let unchecked = commands.filter(|command| command.progress == Progress::Found);
     let due = unchecked.map(due_at).min();
-    let delay = if plan.is_empty() { IDLE } else { BUSY };
+    // What claims show to people is no reason to look again soon.
+    let is_news = |change: &NodeClaim| {
+        let stored = facts.ledger.claims.get(&change.name);
+        change.is_deleting() || stored.is_none_or(|stored| stored.empty_since != change.empty_since)
+    };
+    let is_busy = !(plan.promises.is_empty() && plan.started.is_empty() && plan.ended.is_empty())
+        || plan.changes.iter().any(is_news);
+    let delay = if is_busy { BUSY } else { IDLE };
     let again = facts.now.checked_add(delay).unwrap_or(Timestamp::MAX);
     due.map_or(again, |due| due.min(again))
 }

@@ -117,9 +117,11 @@ async fn pass<A: Adapters>(
     let snapshot = ports.ledger.snapshot(&at.cluster).await?;
     let last = start.pulse.note;
     let marks = Marks::of(&snapshot);
+    let is_said = mark::say(ports, &snapshot, at).await;
     let is_marked = last.is_some_and(|note| note.digest == marks.digest())
         || marks.is_empty()
         || marks.set(ports, at).await;
+    let is_marked = is_marked && is_said;
     let digest = if is_marked { marks.digest() } else { 0 };
     let marks_at = (!is_marked).then(|| at.after(MARKED_AGAIN));
     let deleting: Vec<&NodeClaim> =

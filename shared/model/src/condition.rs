@@ -17,6 +17,8 @@ pub enum ConditionKind {
     CapacityReservationsReady,
     /// Of a NodeClaim: its node may be given up for cost.
     Consolidatable,
+    /// Of a NodeClaim: its node is as large as was expected.
+    ConsistentStateFound,
     /// Of a NodeClaim: why it is being given up.
     DisruptionReason,
     /// Of a NodeClaim that is given up: nothing on its node has to be waited for any more.
@@ -55,10 +57,11 @@ pub enum ConditionKind {
 
 impl ConditionKind {
     /// Every one of them.
-    pub const ALL: [Self; 20] = [
+    pub const ALL: [Self; 21] = [
         Self::AmisReady,
         Self::CapacityReservationsReady,
         Self::Consolidatable,
+        Self::ConsistentStateFound,
         Self::DisruptionReason,
         Self::Drained,
         Self::Drifted,
@@ -84,6 +87,7 @@ impl ConditionKind {
             Self::AmisReady => "AMIsReady",
             Self::CapacityReservationsReady => "CapacityReservationsReady",
             Self::Consolidatable => "Consolidatable",
+            Self::ConsistentStateFound => "ConsistentStateFound",
             Self::DisruptionReason => "DisruptionReason",
             Self::Drained => "Drained",
             Self::Drifted => "Drifted",
@@ -127,9 +131,11 @@ pub enum ConditionReason {
     AwaitingVolumeDetachment,
     /// The addresses of the cluster's services are not known.
     ClusterCidrResolutionFailed,
+    /// Of `ConsistentStateFound`: the node has less than was expected.
+    ConsistencyCheckFailed,
     /// Other conditions of the object do not hold.
     DependenciesNotReady,
-    /// Of `DisruptionReason`: why the claim is given up.
+    /// Of `DisruptionReason`: why the claim is given up, or will be.
     Disrupted(DeletionReason),
     /// Of `Drained`: pods are still on the node.
     Draining,
@@ -209,6 +215,7 @@ impl ConditionReason {
             Self::AwaitingReconciliation => "AwaitingReconciliation",
             Self::AwaitingVolumeDetachment => "AwaitingVolumeDetachment",
             Self::ClusterCidrResolutionFailed => "ClusterCIDRResolutionFailed",
+            Self::ConsistencyCheckFailed => "ConsistencyCheckFailed",
             Self::DependenciesNotReady => "DependenciesNotReady",
             Self::Disrupted(reason) => reason.as_str(),
             Self::Draining => "Draining",

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     ClaimPhase, DeletionReason, NodeClaim, NodeClaimName, NodePoolName, Plan,
-    claim::Deletion,
+    claim::{ClaimConditions, Deletion},
     disruption::DisruptionReason,
     interruption::{REBALANCE_RECOMMENDATION, SPOT_NOTICE},
     labels::{DO_NOT_DISRUPT, DO_NOT_REPAIR, NODE_POOL},
@@ -111,17 +111,25 @@ fn forbidden(world: &World<'_>, stored: &NodeClaim, change: &NodeClaim) -> Optio
         empty_since: stored.empty_since,
         message: stored.message.clone(),
         retry: stored.retry,
+        conditions: ClaimConditions {
+            consolidatable_since: stored.conditions.consolidatable_since,
+            inconsistent: stored.conditions.inconsistent.clone(),
+            ..change.conditions.clone()
+        },
         ..change.clone()
     };
     if rest != *stored {
         return Some("more than its deletion, its emptiness and its message changes".to_owned());
     }
+    let is_noted = change.conditions != stored.conditions;
     let now = world.facts.now;
     match &change.deletion {
         None if change.phase != stored.phase || change.phase_since != stored.phase_since => {
             Some("its phase changes without a reason".to_owned())
         }
-        None if change.empty_since == stored.empty_since => Some("nothing changes".to_owned()),
+        None if change.empty_since == stored.empty_since && !is_noted => {
+            Some("nothing changes".to_owned())
+        }
         None if change.empty_since.is_some_and(|since| now < since) => {
             Some("it is empty since a time to come".to_owned())
         }

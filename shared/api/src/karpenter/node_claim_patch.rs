@@ -12,7 +12,8 @@ use std::collections::BTreeMap;
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    ClaimPhase, Condition as Found, ConditionKind, ConditionReason, NodeClaim, Resources,
+    ClaimPhase, Condition as Found, ConditionKind, ConditionReason, DeletionReason, NodeClaim,
+    Resources,
     claim::{ClaimConditions, ClaimMessage, VolumeState},
     duration, labels,
     resources::format_amount,
@@ -31,10 +32,12 @@ use super::{
 const API_VERSION: &str = model::api_version::KARPENTER_V1;
 const KIND: &str = "NodeClaim";
 /// Conditions that come from the claim. Whatever else is on the object is somebody else's.
-const OWN_CONDITIONS: [ConditionKind; 9] = [
+const OWN_CONDITIONS: [ConditionKind; 11] = [
     ConditionKind::Launched,
     ConditionKind::Registered,
     ConditionKind::Initialized,
+    ConditionKind::Consolidatable,
+    ConditionKind::ConsistentStateFound,
     ConditionKind::Drifted,
     ConditionKind::DisruptionReason,
     ConditionKind::Drained,
@@ -268,7 +271,8 @@ fn conditions(claim: &NodeClaim, stored: &StoredNodeClaim) -> Vec<OptionalReason
     let known: Vec<OptionalReason> = serde_json::from_value(known).unwrap_or_default();
     let entries = findings(claim);
     let is_kept = |kind: ConditionKind| match kind {
-        ConditionKind::Drifted
+        ConditionKind::Consolidatable
+        | ConditionKind::Drifted
         | ConditionKind::DisruptionReason
         | ConditionKind::Drained
         | ConditionKind::VolumesDetached
@@ -343,10 +347,15 @@ fn findings(claim: &NodeClaim) -> Vec<(Found, Timestamp)> {
             entries.extend(claim.node.iter().map(|_| (Found::holds(Registered), since)));
         }
     }
+    entries.extend(seen_of_node(claim));
     if let Some(reason) = &claim.conditions.drifted {
         let reason = ConditionReason::Other(reason.clone());
         let at = claim.conditions.drifted_since.unwrap_or(since);
         entries.push((Found { reason, ..Found::holds(Drifted) }, at));
+    }
+    if let (Some(disruption), None) = (&claim.conditions.disruption, &claim.deletion) {
+        let reason = ConditionReason::Disrupted(DeletionReason::Disrupted(disruption.reason));
+        entries.push((Found { reason, ..Found::holds(DisruptionReason) }, disruption.since));
     }
     if let Some(deletion) = &claim.deletion {
         let finding = Found {
@@ -358,6 +367,25 @@ fn findings(claim: &NodeClaim) -> Vec<(Found, Timestamp)> {
         entries.extend(termination(claim, deletion.at));
     }
     entries
+}
+
+/// What is seen of the node of a claim that is initialized: whether it may be consolidated, and whether it is as
+/// large as was expected.
+///
+/// Karpenter: `pkg/controllers/nodeclaim/{disruption/consolidation,consistency/controller}.go`.
+fn seen_of_node(claim: &NodeClaim) -> Vec<(Found, Timestamp)> {
+    if claim.phase != ClaimPhase::Initialized {
+        return Vec::new();
+    }
+    let kind = ConditionKind::ConsistentStateFound;
+    let consistent = match &claim.conditions.inconsistent {
+        None => Found::holds(kind),
+        Some(why) => Found::fails(kind, ConditionReason::ConsistencyCheckFailed, why),
+    };
+    let consolidatable = claim.conditions.consolidatable_since;
+    let consolidatable =
+        consolidatable.map(|since| (Found::holds(ConditionKind::Consolidatable), since));
+    consolidatable.into_iter().chain([(consistent, claim.phase_since)]).collect()
 }
 
 /// How far a claim that is given up since `at` is.

@@ -98,6 +98,9 @@ pub(crate) fn read(object: &Field<'_>) -> Option<Read> {
             drained_since: status.conditions.since(ConditionKind::Drained),
             // Whoever gives it up looks.
             volumes: None,
+            consolidatable_since: None,
+            inconsistent: None,
+            disruption: None,
             instance_terminating_since: status
                 .conditions
                 .is_true(ConditionKind::InstanceTerminating)

@@ -99,9 +99,8 @@ fn initialized() -> NodeClaim {
             is_consolidatable: Some(true),
             drifted: Some("NodePoolDrifted".to_owned()),
             drifted_since: at("2026-11-21T12:06:00Z"),
-            drained_since: None,
-            volumes: None,
             instance_terminating_since: at("2026-08-01T12:00:00Z"),
+            ..ClaimConditions::default()
         },
         message: Some("it says \"why\" in words".into()),
         ..build::claim("default-4-initialized")

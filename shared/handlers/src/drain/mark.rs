@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 
 use model::{
     NodeName,
-    ledger::{Snapshot, digest},
+    ledger::{Snapshot, WriteOutcome, digest},
     node::{Node, NodePatch},
 };
-use ports::{Adapters, Invocation, Nodes as _, PortError};
+use ports::{Adapters, Invocation, Ledger as _, Nodes as _, PortError};
 
 use super::DrainPorts;
-use crate::{error::story, pass::each, settle::ignore_missing};
+use crate::{error::story, pass::each, settle::ignore_missing, sync::sync};
 
 /// Nodes that are looked at at the same time.
 const AT_ONCE: usize = 16;
@@ -65,6 +65,33 @@ impl Marks {
         .await;
         rest_at.is_none() && answers.into_iter().all(|is_set| is_set)
     }
+}
+
+/// Has claims that are replaced say so, and those that are not any more be silent; whether they do now.
+pub(super) async fn say<A: Adapters>(
+    ports: &DrainPorts<'_, A>,
+    snapshot: &Snapshot,
+    at: &Invocation,
+) -> bool {
+    let changed = planner::disruption::reasons_shown(snapshot, at.now);
+    if changed.is_empty() {
+        return true;
+    }
+    let (answers, rest_at) = each(changed, AT_ONCE, ports.clock, at, async |claim| {
+        match ports.ledger.write_claim(&at.cluster, &claim).await {
+            Ok(WriteOutcome::Written) => {
+                sync(ports.node_claims, &claim).await;
+                true
+            }
+            Ok(WriteOutcome::Conflict) => false,
+            Err(error) => {
+                tracing::warn!(claim = %claim.name, story = story(&error), "reason not kept");
+                false
+            }
+        }
+    })
+    .await;
+    rest_at.is_none() && answers.into_iter().all(|is_said| is_said)
 }
 
 async fn mark<A: Adapters>(

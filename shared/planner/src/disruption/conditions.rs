@@ -8,7 +8,7 @@
 
 use jiff::{SignedDuration, Timestamp};
 use model::{
-    CapacityType, InstanceType, NodeClaim, Offering, Requirement, Requirements, labels,
+    CapacityType, InstanceType, NodeClaim, Offering, Pod, Requirement, Requirements, labels,
     node_pool::NodePool,
     requirements::Undefined,
     static_hash::{NODE_CLASS, NODE_POOL},
@@ -38,27 +38,31 @@ pub(crate) fn not_consolidatable(
         Some(true) => None,
         Some(false) => Some(Objection::NotConsolidatable),
         None => {
-            let quiet_since = quiet_since(state, candidate);
-            let quiet = state.now.duration_since(quiet_since);
+            let since = quiet_since(claim, &candidate.pods, state.now, state.is_watched);
+            let quiet = state.now.duration_since(since);
             (quiet < after).then_some(Objection::Unsettled(after))
         }
     }
 }
 
-/// When a pod last came or went, as far as that is known.
-fn quiet_since(state: &State<'_>, candidate: &Candidate<'_>) -> Timestamp {
-    let claim = candidate.claim;
+/// When a pod last came to the node of `claim`, which has `pods` of its own, or went, as far as that is known.
+pub(super) fn quiet_since(
+    claim: &NodeClaim,
+    pods: &[&Pod],
+    now: Timestamp,
+    is_watched: bool,
+) -> Timestamp {
     let event = claim.conditions.last_pod_event_at;
-    if !state.is_watched && candidate.pods.is_empty() {
+    if !is_watched && pods.is_empty() {
         // Nothing watches pods: emptiness is noted when it is first seen.
-        let empty_since = claim.empty_since.unwrap_or(state.now);
+        let empty_since = claim.empty_since.unwrap_or(now);
         return event.map_or(empty_since, |event| event.max(empty_since));
     }
     let since = event.unwrap_or_else(|| initialized_at(claim));
-    if state.is_watched {
+    if is_watched {
         return since;
     }
-    let came = candidate.pods.iter().filter_map(|pod| pod.started_at).max();
+    let came = pods.iter().filter_map(|pod| pod.started_at).max();
     came.map_or(since, |came| came.max(since))
 }
 

@@ -7,8 +7,10 @@ use model::{
     BatchId, CapacityType, ClaimPhase, DeletionReason, ImageId, InstanceId, InstanceTypeName,
     NodeClaim, NodeClaimName, NodeClassName, NodeName, NodePoolName, Zone,
     claim::{
-        ClaimConditions, ClaimMessage, Deletion, LaunchedInstance, VolumeState, VolumesDetached,
+        ClaimConditions, ClaimMessage, Deletion, Disrupting, LaunchedInstance, VolumeState,
+        VolumesDetached,
     },
+    disruption::DisruptionReason,
     duration,
 };
 use serde::{Deserialize, Serialize};
@@ -110,6 +112,18 @@ struct ConditionsV1 {
     instance_terminating_since: Option<Timestamp>,
     #[serde(skip_serializing_if = "Option::is_none")]
     volumes: Option<VolumesV1>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    consolidatable_since: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    inconsistent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    disruption: Option<DisruptingV1>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
+struct DisruptingV1 {
+    reason: String,
+    since: Timestamp,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -281,6 +295,9 @@ impl ConditionsV1 {
             drained_since,
             volumes,
             instance_terminating_since,
+            consolidatable_since,
+            inconsistent,
+            disruption,
         } = conditions;
         Self {
             last_pod_event_at: *last_pod_event_at,
@@ -295,6 +312,12 @@ impl ConditionsV1 {
             volumes: volumes.map(|volumes| VolumesV1 {
                 state: volumes.state.as_str().to_owned(),
                 since: volumes.since,
+            }),
+            consolidatable_since: *consolidatable_since,
+            inconsistent: inconsistent.clone(),
+            disruption: disruption.map(|disruption| DisruptingV1 {
+                reason: disruption.reason.as_str().to_owned(),
+                since: disruption.since,
             }),
         }
     }
@@ -312,6 +335,13 @@ impl ConditionsV1 {
             volumes: self.volumes.and_then(|volumes| {
                 let state = VolumeState::parse(&volumes.state)?;
                 Some(VolumesDetached { state, since: volumes.since })
+            }),
+            consolidatable_since: self.consolidatable_since,
+            inconsistent: self.inconsistent,
+            disruption: self.disruption.and_then(|disruption| {
+                let known = DisruptionReason::ALL.into_iter();
+                let reason = known.into_iter().find(|known| known.as_str() == disruption.reason)?;
+                Some(Disrupting { reason, since: disruption.since })
             }),
             instance_terminating_since: self.instance_terminating_since.or(is_terminating),
         }

@@ -6,8 +6,10 @@ use model::{
     CapacityType, ClaimPhase, ConditionReason, DeletionReason, HourlyPrice, NodePoolName, Operator,
     PodKey, Requirement, ResourceName, Resources, Taint, TaintEffect,
     claim::{
-        ClaimConditions, ClaimMessage, Deletion, LaunchedInstance, VolumeState, VolumesDetached,
+        ClaimConditions, ClaimMessage, Deletion, Disrupting, LaunchedInstance, VolumeState,
+        VolumesDetached,
     },
+    disruption::DisruptionReason,
     node_pool::{LaunchedSpec, RegistrationFailure, RegistrationOutcome},
 };
 use proptest::prelude::*;
@@ -351,6 +353,12 @@ prop_compose! {
                 instance_terminating_since: times.1.map(at),
                 volumes: times.0.map(|since| VolumesDetached {
                     state: VolumeState::ALL[usize::try_from(since.unsigned_abs() % 3).unwrap()],
+                    since: at(since),
+                }),
+                consolidatable_since: times.1.map(at),
+                inconsistent: times.0.map(|since| format!("it lacks {since}")),
+                disruption: times.1.map(|since| Disrupting {
+                    reason: DisruptionReason::Drifted,
                     since: at(since),
                 }),
                 ..ClaimConditions::default()

@@ -60,6 +60,13 @@ fn leases_keep_their_contract() {
 }
 
 #[test]
+fn events_keep_their_contract() {
+    let sim = sim();
+    let others = Others(sim.clone());
+    assert_kept(&sim.block_on(testkit::events(&sim, &others)).expect("the suite ends"));
+}
+
+#[test]
 fn the_mailbox_keeps_its_contract() {
     let sim = sim();
     let cluster = WorldSettings::default().cluster;

@@ -63,6 +63,8 @@ mod storm;
 mod sweep;
 #[path = "sim/sweep_jobs.rs"]
 mod sweep_jobs;
+#[path = "sim/told.rs"]
+mod told;
 #[path = "sim/volumes.rs"]
 mod volumes;
 #[path = "sim/world.rs"]

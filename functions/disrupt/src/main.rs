@@ -1,7 +1,7 @@
 //! The Lambda function `disrupt`: NodeClaims that are no longer wanted are given up.
 
 use bootstrap::{Platform, WallClock, trigger};
-use handlers::DisruptPorts;
+use handlers::{DisruptPorts, Recorder};
 use model::pulse::Signal;
 use ports::Invocation;
 
@@ -17,6 +17,7 @@ async fn main() -> anyhow::Result<()> {
         ledger: &platform.ledger(),
         mailbox: &platform.mailbox(),
         clock: &WallClock,
+        recorder: Recorder { events: &cluster, told: &handlers::Told::default() },
         offers: &platform.offers(),
         settings: platform.settings(),
     };

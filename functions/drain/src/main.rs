@@ -1,7 +1,7 @@
 //! The Lambda function `drain`: the nodes of NodeClaims that are given up are emptied and ended.
 
 use bootstrap::{Platform, WallClock, trigger};
-use handlers::DrainPorts;
+use handlers::{DrainPorts, Recorder};
 use model::pulse::Signal;
 use ports::Invocation;
 
@@ -17,6 +17,7 @@ async fn main() -> anyhow::Result<()> {
         fleet: &platform.fleet(),
         mailbox: &platform.mailbox(),
         clock: &WallClock,
+        recorder: Recorder { events: &cluster, told: &handlers::Told::default() },
     };
     let handle = async |signal: Signal, at: &Invocation| {
         let report = handlers::drain(&ports, signal, at).await?;

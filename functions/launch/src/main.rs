@@ -4,21 +4,23 @@ use bootstrap::{
     Platform, WallClock,
     trigger::{self, LaunchTrigger},
 };
-use handlers::LaunchPorts;
+use handlers::{LaunchPorts, Recorder};
 use ports::Invocation;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
+    let cluster = platform.cluster().await?;
     let ports = LaunchPorts::<Platform> {
         ledger: &platform.ledger(),
-        cluster: &platform.cluster().await?,
+        cluster: &cluster,
         catalog: &platform.catalog(),
         discovery: &platform.discovery(),
         templates: &platform.templates(),
         fleet: &platform.fleet(),
         mailbox: &platform.mailbox(),
         clock: &WallClock,
+        recorder: Recorder { events: &cluster, told: &handlers::Told::default() },
         offers: &platform.offers(),
         settings: platform.settings(),
         known: &handlers::KnownTemplates::default(),

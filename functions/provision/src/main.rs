@@ -1,20 +1,22 @@
 //! The Lambda function `provision`: pending pods become promised NodeClaims.
 
 use bootstrap::{Platform, WallClock, trigger};
-use handlers::ProvisionPorts;
+use handlers::{ProvisionPorts, Recorder};
 use model::pulse::Signal;
 use ports::Invocation;
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> anyhow::Result<()> {
     let platform = bootstrap::start().await?;
+    let cluster = platform.cluster().await?;
     let ports = ProvisionPorts::<Platform> {
-        cluster: &platform.cluster().await?,
+        cluster: &cluster,
         catalog: &platform.catalog(),
         discovery: &platform.discovery(),
         ledger: &platform.ledger(),
         mailbox: &platform.mailbox(),
         clock: &WallClock,
+        recorder: Recorder { events: &cluster, told: &handlers::Told::default() },
         offers: &platform.offers(),
         last_look: &handlers::LastLook::default(),
         settings: platform.settings(),

@@ -37,6 +37,7 @@ impl Adapters for OverTheWire {
     type Clock = Sim;
     type Cluster = Sim;
     type Discovery = Sim;
+    type Events = Sim;
     type Fleet = Sim;
     type Leases = Sim;
     type Ledger = Sim;

@@ -36,6 +36,7 @@ pub(crate) const ACTIONS: &[(&str, &[&str])] = &[
     ("Discovery.reservations", &["ec2:DescribeCapacityReservations"]),
     ("Discovery.security_groups", &["ec2:DescribeSecurityGroups"]),
     ("Discovery.subnets", &["ec2:DescribeSubnets"]),
+    ("Events.publish", API_SERVER),
     ("Fleet.describe", &["ec2:DescribeInstances"]),
     ("Fleet.dry_run", LAUNCH),
     ("Fleet.dry_run_instance", &["ec2:CreateTags", "ec2:RunInstances", "iam:PassRole"]),

@@ -23,6 +23,7 @@ impl Adapters for Platform {
     type Clock = WallClock;
     type Cluster = KubeCluster;
     type Discovery = Ec2Discovery;
+    type Events = KubeCluster;
     type Fleet = Ec2Fleet;
     type Leases = KubeCluster;
     type Ledger = DynamoLedger;

@@ -7,6 +7,7 @@
 mod ca_bundle;
 mod call;
 mod connect;
+mod events;
 mod eviction;
 mod leases;
 mod list;

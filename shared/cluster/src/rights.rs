@@ -82,6 +82,19 @@ pub(crate) const RIGHTS: &[(&str, &[Right])] = &[
             right("list", STORAGE, "storageclasses"),
         ],
     ),
+    ("Cluster.volume_attachments", &[right("list", STORAGE, "volumeattachments")]),
+    ("Cluster.volume_claim", &[right("get", CORE, "persistentvolumeclaims")]),
+    (
+        "Events.publish",
+        &[
+            right("create", CORE, "events"),
+            // Who it is that an event is about.
+            right("get", CORE, "nodes"),
+            right("get", CORE, "pods"),
+            GET_CLAIM,
+            right("get", KARPENTER, "nodepools"),
+        ],
+    ),
     ("Leases.hold", &[CREATE_LEASE, of_our_lease("get"), of_our_lease("patch")]),
     ("Leases.leases", &[FIND_KARPENTER, of_our_lease("get")]),
     ("NodeClaims.objects", &[LIST_CLAIMS]),

@@ -1,5 +1,6 @@
 //! The ports against an API server that is a list of answers: no socket, no clock.
 
+mod events;
 mod leases;
 mod lists;
 mod node_claims;

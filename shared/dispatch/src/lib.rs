@@ -11,8 +11,8 @@ use std::{cell::RefCell, rc::Rc};
 
 use handlers::{
     CatalogPorts, DisruptPorts, DrainPorts, DryRunTrigger, Error, InterruptPorts, KnownOffers,
-    KnownTemplates, LastLook, LaunchPorts, ProvisionPorts, Report, ResolvePorts, SettlePorts,
-    SweepPorts,
+    KnownTemplates, LastLook, LaunchPorts, ProvisionPorts, Recorder, Report, ResolvePorts,
+    SettlePorts, SweepPorts, Told,
 };
 pub use handlers::{InvalidSetting, SETTINGS, Settings};
 use jiff::Timestamp;
@@ -56,6 +56,16 @@ struct Process {
     offers: KnownOffers,
     known: KnownTemplates,
     last_look: LastLook,
+    told: ToldBy,
+}
+
+/// What each function told.
+#[derive(Default)]
+struct ToldBy {
+    provision: Told,
+    disrupt: Told,
+    launch: Told,
+    drain: Told,
 }
 
 impl Process {
@@ -65,6 +75,7 @@ impl Process {
             settings,
             known: KnownTemplates::default(),
             last_look: LastLook::default(),
+            told: ToldBy::default(),
         }
     }
 }
@@ -130,7 +141,7 @@ async fn beat(
             handlers::launch(&launch_ports(&world, process), signal, at).await
         }
         Function::Settle => settle(sim, signal, at).await,
-        Function::Drain => drain(sim, signal, at).await,
+        Function::Drain => drain(sim, process, signal, at).await,
         Function::Interrupt | Function::Resolve | Function::Sweep | Function::Catalog => {
             Ok(Report::default())
         }
@@ -153,6 +164,7 @@ async fn provision(
         clock: world,
         offers: &process.offers,
         last_look: &process.last_look,
+        recorder: Recorder { events: world, told: &process.told.provision },
         settings: &process.settings,
     };
     handlers::provision(&ports, signal, at).await
@@ -174,6 +186,7 @@ async fn disrupt(
         mailbox: world,
         clock: world,
         offers: &process.offers,
+        recorder: Recorder { events: world, told: &process.told.disrupt },
         settings: &process.settings,
     };
     handlers::disrupt(&ports, signal, at).await
@@ -226,6 +239,7 @@ fn launch_ports<'a>(
         clock: world,
         offers: &process.offers,
         known: &process.known,
+        recorder: Recorder { events: world, told: &process.told.launch },
         settings: &process.settings,
     }
 }
@@ -243,7 +257,12 @@ async fn settle(sim: &Sim, signal: Signal, at: &Invocation) -> Result<Report, Er
     handlers::settle(&ports, signal, at).await
 }
 
-async fn drain(sim: &Sim, signal: Signal, at: &Invocation) -> Result<Report, Error> {
+async fn drain(
+    sim: &Sim,
+    process: &Process,
+    signal: Signal,
+    at: &Invocation,
+) -> Result<Report, Error> {
     let world = &Only::<only::Drain>::new(sim);
     let ports = DrainPorts::<Only<_>> {
         ledger: world,
@@ -252,6 +271,7 @@ async fn drain(sim: &Sim, signal: Signal, at: &Invocation) -> Result<Report, Err
         node_claims: world,
         fleet: world,
         mailbox: world,
+        recorder: Recorder { events: world, told: &process.told.drain },
         clock: world,
     };
     handlers::drain(&ports, signal, at).await

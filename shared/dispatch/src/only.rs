@@ -12,6 +12,7 @@ use model::{
     InstanceTypeName, LaunchTemplateName, LedgerId, NodeClaim, NodeClaimName, NodeClassName,
     NodeName, NodePoolName, OfferingKey, Pod, SubnetId, Zone, ZoneId,
     claim::SyncedNodeClaim,
+    event::ObjectEvent,
     facts::DaemonSet,
     instance_type_info::StoredRegionCatalog,
     interruption::StatusReport,
@@ -151,6 +152,9 @@ only! {
         fn pods(selection: &PodSelection) -> Listing<Pod>;
         fn volume_attachments() -> Listing<VolumeAttachment>;
         fn volume_claim(key: &VolumeClaimKey) -> Option<VolumeClaim>;
+    }
+    Events {
+        fn publish(event: &ObjectEvent, now: Timestamp) -> ();
     }
     Nodes {
         fn node(name: &NodeName) -> Option<Node>;

@@ -11,15 +11,19 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     CommandId, Function, NodeClaim, Plan,
     disruption::{Command, DisruptionReason, Progress, VALIDATION_DELAY},
+    event::ObjectEvent,
     facts::Facts,
     ledger::{Basis, Counters, Rejected, Snapshot},
     pulse::{PassEnd, PulseNote, Signal},
 };
-use planner::disruption::{self, Options, PreparedCluster};
+use planner::{
+    disruption::{self, Options, PreparedCluster},
+    events,
+};
 use ports::{Adapters, Invocation, Ledger as _, NodeClaims as _};
 
 use crate::{
-    Error, KnownOffers, Report, Settings,
+    Error, KnownOffers, Recorder, Report, Settings,
     commit::{ATTEMPTS_MAX, Committed, Decided, both, commit},
     observe::{Sources, ledger_only},
     pass::{is_time_up, sooner},
@@ -60,6 +64,8 @@ pub struct DisruptPorts<'a, A: Adapters> {
     pub ledger: &'a A::Ledger,
     /// The next beat, `launch`, `drain` and `provision`.
     pub mailbox: &'a A::Mailbox,
+    /// What people are told of it.
+    pub recorder: Recorder<'a, A>,
     /// The time that is left.
     pub clock: &'a A::Clock,
     /// What earlier calls in this process worked out from the catalog.
@@ -76,13 +82,23 @@ pub async fn disrupt<A: Adapters>(
 ) -> Result<Report, Error> {
     let DisruptPorts { ledger, mailbox, clock, .. } = *ports;
     let beating = Beating::<A> { function: Function::Disrupt, ledger, mailbox, clock };
-    beating.call(signal, at, async |start| pass(ports, start, at).await).await
+    let report = beating.call(signal, at, async |start| pass(ports, start, at).await).await;
+    ports.recorder.publish(ports.clock, at).await;
+    report
 }
 
 /// What is decided on one state of the ledger and committed at once.
 struct Step {
     plan: Plan,
     basis: Basis,
+    /// What is told of nodes that stay.
+    staying: Vec<ObjectEvent>,
+}
+
+impl Step {
+    fn of(plan: Plan, basis: Basis) -> Self {
+        Self { plan, basis, staying: Vec::new() }
+    }
 }
 
 async fn pass<A: Adapters>(
@@ -124,13 +140,16 @@ async fn carry_on<A: Adapters>(
     for _ in 0..ATTEMPTS_MAX {
         let snapshot = ports.ledger.snapshot(&at.cluster).await?;
         let plan = disruption::carried_on(&snapshot, at.now);
+        let told = events::of_commands(&snapshot, &plan);
         if plan.is_empty() {
+            ports.recorder.note(told);
             return Ok((done, Some(snapshot)));
         }
         let facts = ledger_only(snapshot, at);
         let decided = Decided::of(&plan, Basis::Both);
         if let Committed::All(counters) = commit(ports.ledger, &facts, &decided, at).await? {
             wake_for(ports, &plan, counters, at).await;
+            ports.recorder.note(told);
             done = both(done, Some(plan));
         }
     }
@@ -158,10 +177,13 @@ async fn look<A: Adapters>(
     observe::ending(discovery, &mut facts, &mut malformed).await;
     let (mut done, mut overtaken, mut begun) = (None, 0, 0);
     while overtaken < ATTEMPTS_MAX {
-        let Step { plan, basis } = decide(&facts, offers);
+        let Step { plan, basis, staying } = decide(&facts, offers);
         let committed = commit(ledger, &facts, &Decided::of(&plan, basis), at).await?;
         if let Committed::All(counters) = committed {
             wake_for(ports, &plan, counters, at).await;
+            let mut told = events::of_commands(&facts.ledger, &plan);
+            told.extend(staying);
+            ports.recorder.note(told);
             let is_begun = plan.started.values().any(Command::is_under_way);
             begun += u32::from(is_begun);
             done = both(done, Some(plan));
@@ -211,30 +233,37 @@ fn decide(facts: &Facts, offers: &KnownOffers) -> Step {
     let options = Options { types, unseen, from, ..Options::deployed() };
     let forced = planner::forced(facts);
     if !forced.is_empty() {
-        return Step { plan: forced, basis: Basis::Claims };
+        return Step::of(forced, Basis::Claims);
     }
     let surplus = planner::scaled_down(facts);
     if !surplus.is_empty() {
-        return Step { plan: surplus, basis: Basis::Both };
+        return Step::of(surplus, Basis::Both);
     }
     let freed = disruption::freed(facts);
     if !freed.is_empty() {
-        return Step { plan: freed, basis: Basis::Both };
+        return Step::of(freed, Basis::Both);
     }
     if let Some((id, command)) = found(&facts.ledger) {
         if facts.now < due_at(command) {
-            return Step { plan: disruption::observed(facts), basis: Basis::Claims };
+            return Step::of(disruption::observed(facts), Basis::Claims);
         }
         let plan = disruption::validated(facts, (id, command), &options);
-        return Step { plan, basis: Basis::Both };
+        return Step::of(plan, Basis::Both);
     }
     let mut observed = disruption::observed(facts);
+    let mut staying = Vec::new();
     let is_asked = |reason: &DisruptionReason| {
         *reason != DisruptionReason::Unhealthy || facts.policies.repairs_nodes()
     };
     let mut prepared = PreparedCluster::of(facts, &options);
     for reason in REASONS.into_iter().filter(is_asked) {
         let outlook = prepared.look(reason);
+        staying.extend(events::of_staying(
+            &facts.ledger,
+            reason,
+            &outlook.notes,
+            &outlook.ineligible,
+        ));
         observed.decisions.extend(outlook.decision);
         if reason == DisruptionReason::Underutilized {
             *offers.unseen.borrow_mut() = outlook.unseen;
@@ -244,7 +273,7 @@ fn decide(facts: &Facts, offers: &KnownOffers) -> Step {
         let id = CommandId::derived(&command);
         if !command.method.is_eventual() {
             observed.started.insert(id, command);
-            return Step { plan: observed, basis: Basis::Claims };
+            return Step { plan: observed, basis: Basis::Claims, staying };
         }
         match prepared.begun((&id, &command)) {
             Ok(mut plan) => {
@@ -254,7 +283,7 @@ fn decide(facts: &Facts, offers: &KnownOffers) -> Step {
                 });
                 plan.changes.append(&mut observed.changes);
                 plan.decisions.splice(0..0, observed.decisions);
-                return Step { plan, basis: Basis::Both };
+                return Step { plan, basis: Basis::Both, staying };
             }
             Err(objection) => {
                 if let Some(last) = observed.decisions.last_mut() {
@@ -264,7 +293,7 @@ fn decide(facts: &Facts, offers: &KnownOffers) -> Step {
         }
     }
     disruption::note(facts, &mut observed.changes);
-    Step { plan: observed, basis: Basis::Claims }
+    Step { plan: observed, basis: Basis::Claims, staying }
 }
 
 /// The command that waits to be validated, if there is one.

@@ -14,16 +14,17 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     Function, InstanceId, NodeClaim,
     claim::{ClaimConditions, VolumesDetached},
+    event::ObjectEvent,
     ledger::{Snapshot, WriteOutcome},
     node::{Eviction, EvictionRequest, Node},
     pulse::{PassEnd, PulseNote, Signal},
 };
-use planner::{InstanceView, VolumeLook};
+use planner::{InstanceView, VolumeLook, events};
 use ports::{Adapters, Fault, Fleet as _, Invocation, Ledger as _, Nodes, PortError};
 
 use self::{mark::Marks, observe::Observed};
 use crate::{
-    Error, Report,
+    Error, Recorder, Report,
     error::story,
     pass::{each, postpone, sooner},
     pulse::{Beating, Pass, Start},
@@ -60,6 +61,8 @@ pub struct DrainPorts<'a, A: Adapters> {
     pub fleet: &'a A::Fleet,
     /// The next beat.
     pub mailbox: &'a A::Mailbox,
+    /// What people are told of it.
+    pub recorder: Recorder<'a, A>,
     /// The time that is left.
     pub clock: &'a A::Clock,
 }
@@ -72,7 +75,9 @@ pub async fn drain<A: Adapters>(
 ) -> Result<Report, Error> {
     let DrainPorts { ledger, mailbox, clock, .. } = *ports;
     let beating = Beating::<A> { function: Function::Drain, ledger, mailbox, clock };
-    beating.call(signal, at, async |start| pass(ports, start, at).await).await
+    let report = beating.call(signal, at, async |start| pass(ports, start, at).await).await;
+    ports.recorder.publish(ports.clock, at).await;
+    report
 }
 
 /// What a visit came to.
@@ -82,6 +87,8 @@ struct Visited {
     again: Option<Timestamp>,
     /// Its instance is to be terminated.
     terminate: Option<Ending>,
+    /// What people are told.
+    events: Vec<ObjectEvent>,
 }
 
 /// A claim whose instance is to be terminated.
@@ -142,22 +149,27 @@ async fn pass<A: Adapters>(
     .await;
     let mut next_at = sooner(sooner(waiting, rest_at), marks_at);
     let mut endings = Vec::new();
-    for Visited { again, terminate } in visited {
+    let mut told = Vec::new();
+    for Visited { again, terminate, events } in visited {
         next_at = sooner(next_at, again);
         endings.extend(terminate);
+        told.extend(events);
     }
     let rests_until = rests_until(&snapshot, at).filter(|_| !endings.is_empty());
     let ended_at = match rests_until {
         Some(until) => Some(until),
         None => {
-            let (endings, looked_at) = volumes::settle(ports, endings, at).await;
-            sooner(looked_at, terminate(ports, &endings, at).await)
+            let volumes::Settled { endings, again, events } =
+                volumes::settle(ports, endings, at).await;
+            told.extend(events);
+            sooner(again, terminate(ports, &endings, at).await)
         }
     };
     next_at = sooner(next_at, ended_at);
     if observed.are_many {
         next_at = next_at.map(|next_at| next_at.max(at.after(MANY_APART)));
     }
+    ports.recorder.note(told);
     let end = PassEnd { read: Some(read), next_at, note: Some(PulseNote::new(digest, at.now)) };
     Ok(Pass { report: Report { plan: None, malformed: observed.malformed }, end })
 }
@@ -181,7 +193,7 @@ async fn visit<A: Adapters>(
         Ok(visited) => visited,
         Err(error) => {
             let again = Some(postpone::<A>(ports.ledger, claim, &error, at).await);
-            Visited { again, terminate: None }
+            Visited { again, ..Visited::default() }
         }
     }
 }
@@ -198,8 +210,10 @@ async fn step<A: Adapters>(
         // Nothing was launched: only `launch` moves a promised claim, and it removes such ones.
         return gone(ports, claim, at).await;
     };
+    let mut told = Vec::new();
     if last.is_none_or(|note| note.at <= claim.phase_since) {
         sync(node_claims, claim).await;
+        told = events::of_given_up(claim);
     }
     let view = observed.view(claim, at);
     if view == InstanceView::Gone && observed.is_absent(&instance.id) {
@@ -217,7 +231,10 @@ async fn step<A: Adapters>(
     if let (Some(node), Some(patch)) = (node, &drainage.patch) {
         ignore_missing(nodes.patch(&node.name, patch).await)?;
     }
-    evict(nodes, &drainage.evict).await;
+    told.extend(evict(nodes, claim, &drainage.evict).await);
+    if let Some(node) = node {
+        told.extend(events::of_pods_left(&node.name, drainage.pods_left));
+    }
     if let (Some(node), true) = (node, drainage.delete_node) {
         delete(nodes, node).await?;
     }
@@ -241,7 +258,7 @@ async fn step<A: Adapters>(
         look: drainage.volumes,
         volumes: claim.conditions.volumes,
     });
-    Ok(Visited { again, terminate })
+    Ok(Visited { again, terminate, events: told })
 }
 
 /// The node goes; one that is gone went.
@@ -260,7 +277,7 @@ async fn gone<A: Adapters>(
             remove(ports.node_claims, &claim.name).await;
             Visited::default()
         }
-        WriteOutcome::Conflict => Visited { again: Some(at.now), terminate: None },
+        WriteOutcome::Conflict => Visited { again: Some(at.now), ..Visited::default() },
     })
 }
 
@@ -311,19 +328,36 @@ async fn keep_told<A: Adapters>(ports: &DrainPorts<'_, A>, claim: &NodeClaim, at
     }
 }
 
-/// Asks for every eviction. One that a budget blocks, or that fails, is asked for again by the next visit.
-async fn evict(nodes: &impl Nodes, evictions: &[EvictionRequest]) {
+/// Asks for every eviction, and brings what is told of them. One that a budget blocks, or that fails, is asked
+/// for again by the next visit.
+async fn evict(
+    nodes: &impl Nodes,
+    claim: &NodeClaim,
+    evictions: &[EvictionRequest],
+) -> Vec<ObjectEvent> {
     let mut answers = stream::iter(evictions)
-        .map(|eviction| async move { (&eviction.pod, nodes.evict(eviction).await) })
+        .map(|eviction| async move { (eviction, nodes.evict(eviction).await) })
         .buffer_unordered(EVICTIONS_MAX);
-    while let Some((pod, answer)) = answers.next().await {
+    let mut told = Vec::new();
+    while let Some((eviction, answer)) = answers.next().await {
+        let EvictionRequest { pod, uid, grace_seconds } = eviction;
         match answer {
-            Ok(Eviction::Accepted) => tracing::info!(%pod, "pod evicted"),
-            Ok(Eviction::Blocked) => {
-                tracing::info!(%pod, "eviction blocked by a disruption budget");
+            Ok(answer) => {
+                let said = match answer {
+                    Eviction::Accepted => "pod evicted",
+                    Eviction::Blocked => "eviction blocked by a disruption budget",
+                    Eviction::Gone => "pod is gone",
+                };
+                tracing::info!(%pod, said, "eviction");
+                told.extend(events::of_eviction(
+                    claim,
+                    (pod, uid),
+                    grace_seconds.is_some(),
+                    answer,
+                ));
             }
-            Ok(Eviction::Gone) => {}
             Err(error) => tracing::warn!(%pod, story = story(&error), "eviction failed"),
         }
     }
+    told
 }

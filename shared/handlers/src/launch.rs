@@ -34,7 +34,7 @@ use ports::{
 };
 
 use crate::{
-    Error, KnownOffers, Report, Settings,
+    Error, KnownOffers, Recorder, Report, Settings,
     error::story,
     pass::{each, sooner},
     pulse::{Beating, Pass, Start, wake},
@@ -70,6 +70,8 @@ pub struct LaunchPorts<'a, A: Adapters> {
     pub fleet: &'a A::Fleet,
     /// The next beat, and `settle` for the claims that got an instance.
     pub mailbox: &'a A::Mailbox,
+    /// What people are told of it.
+    pub recorder: Recorder<'a, A>,
     /// The time that is left.
     pub clock: &'a A::Clock,
     /// What earlier calls in this process worked out from the catalog.
@@ -169,7 +171,9 @@ pub async fn launch<A: Adapters>(
 ) -> Result<Report, Error> {
     let LaunchPorts { ledger, mailbox, clock, .. } = *ports;
     let beating = Beating::<A> { function: Function::Launch, ledger, mailbox, clock };
-    beating.call(signal, at, async |start| pass(ports, start, at).await).await
+    let report = beating.call(signal, at, async |start| pass(ports, start, at).await).await;
+    ports.recorder.publish(ports.clock, at).await;
+    report
 }
 
 /// What is asked once for all batches of a pass.

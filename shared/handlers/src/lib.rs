@@ -30,6 +30,7 @@ mod settings;
 mod settle;
 mod sweep;
 mod sync;
+mod told;
 
 pub use calls::{calls, makes, receivers};
 pub use catalog::{CatalogPorts, catalog};
@@ -45,6 +46,7 @@ pub use resolve::{DryRuns, ResolvePorts, resolve};
 pub use settings::{Allowed, InvalidSetting, SETTINGS, Setting, Settings, gates};
 pub use settle::{SettlePorts, settle};
 pub use sweep::{SweepPorts, sweep};
+pub use told::{Recorder, Told};
 
 use model::Plan;
 use ports::Malformed;

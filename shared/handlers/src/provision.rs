@@ -15,7 +15,7 @@ use model::{
 use ports::{Adapters, Clock as _, Cluster as _, Invocation, Ledger as _, PodSelection};
 
 use crate::{
-    Error, KnownOffers, Report, Settings,
+    Error, KnownOffers, Recorder, Report, Settings,
     commit::{ATTEMPTS_MAX, Committed, Decided, both, commit},
     observe::Sources,
     pulse::{Beating, Pass, Start, wake},
@@ -113,6 +113,8 @@ pub struct ProvisionPorts<'a, A: Adapters> {
     pub ledger: &'a A::Ledger,
     /// The next beat, and `launch`.
     pub mailbox: &'a A::Mailbox,
+    /// What people are told of it.
+    pub recorder: Recorder<'a, A>,
     /// The time that is left.
     pub clock: &'a A::Clock,
     /// What earlier calls in this process worked out from the catalog.
@@ -131,7 +133,9 @@ pub async fn provision<A: Adapters>(
 ) -> Result<Report, Error> {
     let ProvisionPorts { ledger, mailbox, clock, .. } = *ports;
     let beating = Beating::<A> { function: Function::Provision, ledger, mailbox, clock };
-    beating.call(signal, at, async |start| pass(ports, start, at).await).await
+    let report = beating.call(signal, at, async |start| pass(ports, start, at).await).await;
+    ports.recorder.publish(ports.clock, at).await;
+    report
 }
 
 async fn pass<A: Adapters>(
@@ -232,6 +236,8 @@ async fn look<A: Adapters>(
                 if !plan.promises.is_empty() {
                     wake(mailbox, &[Function::Launch], counters, at).await;
                 }
+                let events = planner::events::of_pods(&plan, &facts.pods);
+                ports.recorder.note(events);
                 done = both(done, Some(plan));
                 if !is_first {
                     let report = Report { plan: done, malformed };

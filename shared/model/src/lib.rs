@@ -10,6 +10,7 @@ pub mod claim;
 pub mod condition;
 pub mod disruption;
 pub mod duration;
+pub mod event;
 pub mod eviction;
 pub mod facts;
 pub mod function;

@@ -57,12 +57,12 @@ use crate::KnownTypes;
 pub use crate::eviction::Immovable;
 pub use carry_out::{Found, look, observed, validated};
 pub use command::{begun, carried_on, freed, marked};
-pub use shown::reasons_shown;
 pub use decide::{Answer, PreparedCluster};
 pub use noted::note;
 pub use objection::Objection;
 pub use outlook::{Outlook, outlook};
 pub use proposal::{Destination, Disrupted, Move, Proposal};
+pub use shown::reasons_shown;
 pub use thorough::{Cursor, Thorough, thorough};
 #[cfg(test)]
 pub(crate) use validation::still;

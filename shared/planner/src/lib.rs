@@ -30,6 +30,7 @@
 //! * [`disruption`] finds nodes to give up, and says why every other node stays.
 //! * `lifecycle` takes a claim from its promise to its end: [`settle`], [`drain`], [`interrupt`],
 //!   [`forced`], and what becomes of its hashes and its reservation.
+//! * [`events`] says what people are told of all that.
 //! * `eviction` (what moving pods costs, and what forbids it), `world` (which claim is which node's)
 //!   and `index` (tables and sets of numbers) are below all of them.
 //!
@@ -39,6 +40,7 @@
 //! are reported, and never placed as if they did not.
 
 pub mod disruption;
+pub mod events;
 mod eviction;
 mod index;
 mod lifecycle;

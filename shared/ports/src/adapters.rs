@@ -14,6 +14,8 @@ pub trait Adapters {
     type Cluster: crate::Cluster;
     /// What selectors of EC2NodeClasses name.
     type Discovery: crate::Discovery;
+    /// Events of Kubernetes.
+    type Events: crate::Events;
     /// Instances.
     type Fleet: crate::Fleet;
     /// Who provisions the cluster.
@@ -47,6 +49,7 @@ where
         + crate::Clock
         + crate::Cluster
         + crate::Discovery
+        + crate::Events
         + crate::Fleet
         + crate::Leases
         + crate::Ledger
@@ -64,6 +67,7 @@ where
     type Clock = W;
     type Cluster = W;
     type Discovery = W;
+    type Events = W;
     type Fleet = W;
     type Leases = W;
     type Ledger = W;

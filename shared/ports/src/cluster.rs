@@ -2,9 +2,11 @@
 
 use std::collections::BTreeSet;
 
+use jiff::Timestamp;
 use model::{
     NodeClaim, NodeClaimName, NodeName, Pod,
     claim::SyncedNodeClaim,
+    event::ObjectEvent,
     facts::{DaemonSet, Surroundings},
     lease::{LedgerLease, ObservedLeases},
     node::{Eviction, EvictionRequest, Node, NodePatch},
@@ -148,6 +150,14 @@ pub trait Leases {
     async fn leases(&self) -> Result<ObservedLeases, PortError>;
     /// Renews ours, or takes it. `Conflict` when somebody else did meanwhile.
     async fn hold(&self, lease: &LedgerLease) -> Result<(), PortError>;
+}
+
+/// Events of Kubernetes, for people and tools.
+pub trait Events {
+    /// Publishes `event`, which is so `now`. The same reason of the same object is published once in each
+    /// stretch of [`model::event::EventReason::said_for`], whoever publishes it: repeating it changes nothing.
+    /// About an object that is not there nothing is published.
+    async fn publish(&self, event: &ObjectEvent, now: Timestamp) -> Result<(), PortError>;
 }
 
 /// The NodeClaim objects that say in a cluster what the ledger says, for people and tools. Objects

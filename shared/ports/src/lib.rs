@@ -13,8 +13,8 @@ mod ledger;
 pub use adapters::Adapters;
 pub use cloud::{Catalog, CatalogStore, Discovery, Fleet, Mailbox, Market, Profiles, Templates};
 pub use cluster::{
-    Cluster, Leases, Listing, Malformed, NodeClaims, NodeClasses, NodePools, Nodes, PodSelection,
-    Surrounded,
+    Cluster, Events, Leases, Listing, Malformed, NodeClaims, NodeClasses, NodePools, Nodes,
+    PodSelection, Surrounded,
 };
 pub use fault::{BoxError, Fault, PortError, Refusal};
 pub use ledger::Ledger;

@@ -6,6 +6,7 @@ mod before;
 mod budgets;
 mod controllers;
 mod disturbances;
+mod events;
 mod kubelet;
 mod lists;
 mod neighbours;
@@ -181,6 +182,7 @@ pub(crate) struct ClusterState {
     /// Pods that keep others away from where they are.
     guards: BTreeSet<PodKey>,
     is_reconcile_planned: bool,
+    pub(crate) events: events::Events,
     uids: u64,
     addresses: u64,
     pending_times: Vec<SignedDuration>,

@@ -251,6 +251,16 @@ impl Sim {
         });
     }
 
+    /// Events of the cluster that are there, each with when it was published.
+    pub fn told(&self) -> Vec<(Timestamp, model::event::ObjectEvent)> {
+        self.0.borrow().cluster.events.listed()
+    }
+
+    /// How many events were ever published.
+    pub fn events_published(&self) -> u64 {
+        self.0.borrow().cluster.events.count()
+    }
+
     /// The cluster's nodes, by name.
     pub fn nodes(&self) -> Vec<Node> {
         self.0.borrow().cluster.nodes.values().map(|entry| entry.node.clone()).collect()

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use jiff::SignedDuration;
 use model::{
     InstanceId, Namespace, NodeName, Pod, PodKey, PodSpec, Requirement,
+    event::EventObject,
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
     labels,
@@ -15,7 +16,7 @@ use model::{
 };
 use ports::{Fleet as _, Malformed, Nodes as _, Templates as _};
 use simulator::{Action, ClusterObject, Sim, StoryWorkload, StoryWorkloadKind, WorldSettings};
-use testkit::{ClusterWorld, Deployed, ListedWorld, PodState, build};
+use testkit::{ClusterWorld, Deployed, EventWorld, ListedWorld, PodState, build};
 
 /// The hands of others on a simulated cluster.
 pub(crate) struct Others(pub(crate) Sim);
@@ -116,6 +117,17 @@ impl ClusterWorld for Others {
 
     async fn wait(&self) {
         self.pass(SignedDuration::from_secs(1));
+    }
+}
+
+impl EventWorld for Others {
+    async fn events_of(&self, object: &EventObject) -> Vec<(String, String)> {
+        let events = self.0.told().into_iter().map(|(_, event)| event);
+        let of_object = events.filter(|event| event.about == *object);
+        let mut texts: Vec<(String, String)> =
+            of_object.map(|event| (event.reason.to_string(), event.message)).collect();
+        texts.sort();
+        texts
     }
 }
 

@@ -40,7 +40,8 @@ pub(crate) fn objects(architecture: &str) -> Vec<simulator::ClusterObject> {
     manifests::parse(&texts).expect("the manifests are sound").objects
 }
 
-fn world(settings: WorldSettings) -> Sim {
+/// The world of commands: nodes that are ready once something else says so, and go one by one.
+pub(crate) fn world(settings: WorldSettings) -> Sim {
     let sim = Sim::new(settings, catalog());
     sim.add(objects("arm64"));
     sim

@@ -81,6 +81,7 @@ const SUITES: &[Suite] = &[
     suite("NodeClasses", "node_classes", of_kubernetes(API_SERVER)),
     suite("NodePools", "node_pools", of_kubernetes(API_SERVER)),
     suite("NodeClaims", "node_claims", of_kubernetes(NODE_CLAIMS)),
+    suite("Events", "events", of_kubernetes(API_SERVER)),
     suite("Leases", "leases", of_kubernetes(API_SERVER)),
 ];
 

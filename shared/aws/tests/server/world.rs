@@ -10,8 +10,8 @@ use std::{
 use aws::{Account, Connection, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates, IamProfiles};
 use aws_server::{AwsServer, listen, serve};
 use handlers::{
-    DryRunTrigger, DryRuns, KnownOffers, KnownTemplates, LaunchPorts, ProvisionPorts, ResolvePorts,
-    Settings,
+    DryRunTrigger, DryRuns, KnownOffers, KnownTemplates, LaunchPorts, ProvisionPorts, Recorder,
+    ResolvePorts, Settings,
 };
 use jiff::{SignedDuration, Timestamp};
 use model::{
@@ -49,6 +49,7 @@ pub(super) struct World {
     offers: KnownOffers,
     settings: Settings,
     known: KnownTemplates,
+    told: handlers::Told,
 }
 
 /// A few small types of the built-in catalog, none with more than four processors.
@@ -101,6 +102,7 @@ impl World {
             offers: KnownOffers::default(),
             settings: Settings::default(),
             known: KnownTemplates::default(),
+            told: handlers::Told::default(),
         }
     }
 
@@ -218,6 +220,7 @@ impl World {
             clock: sim,
             offers,
             last_look: &handlers::LastLook::default(),
+            recorder: Recorder { events: sim, told: &handlers::Told::default() },
             settings: &Settings::default(),
         };
         let looked: Handled<'_> = Box::pin(handlers::provision(&ports, signal, at));
@@ -225,7 +228,7 @@ impl World {
     }
 
     fn launch_ports(&self) -> LaunchPorts<'_, Self> {
-        let Self { sim, discovery, fleet, offers, settings, known, .. } = self;
+        let Self { sim, discovery, fleet, offers, settings, known, told, .. } = self;
         LaunchPorts {
             ledger: sim,
             cluster: sim,
@@ -238,6 +241,7 @@ impl World {
             offers,
             settings,
             known,
+            recorder: Recorder { events: sim, told },
         }
     }
 
@@ -304,6 +308,7 @@ impl Adapters for World {
     type Clock = Sim;
     type Cluster = Sim;
     type Discovery = Ec2Discovery;
+    type Events = Sim;
     type Fleet = Ec2Fleet;
     type Leases = Sim;
     type Ledger = Sim;

@@ -220,13 +220,13 @@ async fn attachments_and_the_claims_of_volumes_are_read() {
     let listing = cluster.volume_attachments().await.unwrap();
     assert_eq!(listing.items[0].volume.as_deref(), Some("pv-1"));
     let key = VolumeClaimKey { namespace: "shop".parse().unwrap(), name: "data".parse().unwrap() };
-    let found = cluster.volume_claim(&key).await.unwrap();
-    assert_eq!(found.and_then(|claim| claim.volume).as_deref(), Some("pv-1"));
+    let claim = cluster.volume_claim(&key).await.unwrap();
+    assert_eq!(claim.and_then(|claim| claim.volume).as_deref(), Some("pv-1"));
     assert_eq!(cluster.volume_claim(&key).await.unwrap(), None);
     assert_eq!(cluster.volume_claim(&key).await.unwrap_err().fault, Fault::Permanent);
     let path = "GET /api/v1/namespaces/shop/persistentvolumeclaims/data";
-    let all = "GET /apis/storage.k8s.io/v1/volumeattachments";
-    server.check_sent(&[all, path, path, path]);
+    let attachments = "GET /apis/storage.k8s.io/v1/volumeattachments";
+    server.check_sent(&[attachments, path, path, path]);
 }
 
 #[tokio::test]

@@ -42,6 +42,12 @@ async fn node_pools_keep_their_contract() {
 }
 
 #[tokio::test]
+async fn events_keep_their_contract() {
+    let Some(world) = World::open().await else { return };
+    assert_kept(&testkit::events(&world.cluster, &world).await);
+}
+
+#[tokio::test]
 async fn leases_keep_their_contract() {
     let Some(world) = World::open().await else { return };
     assert_kept(&testkit::leases(&world.cluster).await);

@@ -15,12 +15,13 @@ use k8s_openapi::api::{
 use kube::api::{DeleteParams, DynamicObject, ListParams, PostParams};
 use model::{
     InstanceId, Namespace, NodeName, ProviderId,
+    event::EventObject,
     eviction::{self, CountOrPercent},
     labels,
     selector::SelectorOperator,
 };
 use serde_json::{Map, Value, json};
-use testkit::{ClusterWorld, Deployed, ListedWorld, PodState};
+use testkit::{ClusterWorld, Deployed, EventWorld, ListedWorld, PodState};
 
 use super::{
     definitions::{self, NODE_CLASS, NODE_OVERLAY, NODE_POOL, objects},
@@ -192,6 +193,26 @@ impl ClusterWorld for World {
 async fn create(objects: &kube::Api<DynamicObject>, object: Value) {
     let object = serde_json::from_value(object).unwrap();
     drop(objects.create(&PostParams::default(), &object).await.unwrap());
+}
+
+impl EventWorld for World {
+    async fn events_of(&self, object: &EventObject) -> Vec<(String, String)> {
+        let (namespace, name) = match object {
+            EventObject::Node(name) => ("default", name.as_str()),
+            EventObject::NodeClaim(name) => ("default", name.as_str()),
+            EventObject::NodePool(name) => ("default", name.as_str()),
+            EventObject::Pod(key, _) => (key.namespace.as_str(), key.name.as_str()),
+        };
+        let events = kube::Api::<core::Event>::namespaced(self.client.clone(), namespace);
+        let selector = format!("involvedObject.name={name},source=karpenter");
+        let listed = events.list(&ListParams::default().fields(&selector)).await.unwrap().items;
+        let mut texts: Vec<(String, String)> = listed
+            .into_iter()
+            .map(|event| (event.reason.unwrap_or_default(), event.message.unwrap_or_default()))
+            .collect();
+        texts.sort();
+        texts
+    }
 }
 
 impl ListedWorld for World {

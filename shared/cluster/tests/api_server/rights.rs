@@ -5,6 +5,7 @@
 use std::{collections::BTreeSet, path::Path};
 
 use cluster::KubeCluster;
+use jiff::Timestamp;
 use k8s_openapi::api::{authorization::v1::SubjectAccessReview, rbac::v1 as rbac};
 use kube::{
     Api, Client,
@@ -15,12 +16,14 @@ use kube::{
 use model::{
     NodeClaim, NodeClaimName, NodeName, Pod,
     claim::SyncedNodeClaim,
+    event::ObjectEvent,
     facts::DaemonSet,
     lease::{LedgerLease, ObservedLeases},
     node::{Eviction, EvictionRequest, Node, NodePatch},
     node_class::{ListedNodeClass, NodeClassStatus, ObservedNodeClass},
     node_pool::{NodePool, NodePoolStatus, ObservedNodePool},
     policies::Policies,
+    storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
 use ports::{Listing, PodSelection, PortError, Surrounded};
 use serde_json::{Value, json};
@@ -88,6 +91,11 @@ each_with_its_rights! {
         fn daemon_sets() -> Listing<DaemonSet>;
         fn surroundings(policies: &Policies) -> Surrounded;
         fn pods(selection: &PodSelection) -> Listing<Pod>;
+        fn volume_attachments() -> Listing<VolumeAttachment>;
+        fn volume_claim(key: &VolumeClaimKey) -> Option<VolumeClaim>;
+    }
+    Events {
+        fn publish(event: &ObjectEvent, now: Timestamp) -> ();
     }
     Nodes {
         fn node(name: &NodeName) -> Option<Node>;

@@ -9,6 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 use model::{
     NodeClaim,
     claim::ClaimConditions,
+    event::{EventObject, EventReason, ObjectEvent},
     ledger::WriteOutcome,
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
@@ -26,33 +27,46 @@ use crate::{
 enum Looked {
     /// Its instance may be terminated.
     Ends(Box<Ending>),
-    /// Its volumes are waited for until then.
-    Waits(Timestamp),
+    /// Its volumes are waited for until then, and people are told.
+    Waits(Timestamp, Option<ObjectEvent>),
 }
 
-/// Those of `endings` whose volumes are not waited for any more, and when the first of the others is due again.
+/// What became of all of them.
+pub(super) struct Settled {
+    /// Those whose volumes are not waited for any more.
+    pub(super) endings: Vec<Ending>,
+    /// When the first of the others is due again.
+    pub(super) again: Option<Timestamp>,
+    /// What people are told of the others.
+    pub(super) events: Vec<ObjectEvent>,
+}
+
+/// Looks at the volumes of `endings`, where they have to be looked at.
 pub(super) async fn settle<A: Adapters>(
     ports: &DrainPorts<'_, A>,
     endings: Vec<Ending>,
     at: &Invocation,
-) -> (Vec<Ending>, Option<Timestamp>) {
+) -> Settled {
     if endings.iter().all(|ending| ending.look.is_none()) {
-        return (endings, None);
+        return Settled { endings, again: None, events: Vec::new() };
     }
     let attachments = attachments(ports.cluster).await;
     let attachments = attachments.as_deref();
-    let (looked, mut next_at) = each(endings, AT_ONCE, ports.clock, at, async |ending| {
+    let (looked, mut again) = each(endings, AT_ONCE, ports.clock, at, async |ending| {
         look(ports, ending, attachments, at).await
     })
     .await;
-    let mut ends = Vec::new();
+    let (mut endings, mut events) = (Vec::new(), Vec::new());
     for looked in looked {
         match looked {
-            Looked::Ends(ending) => ends.push(*ending),
-            Looked::Waits(again) => next_at = sooner(next_at, Some(again)),
+            Looked::Ends(ending) => endings.push(*ending),
+            Looked::Waits(until, event) => {
+                again = sooner(again, Some(until));
+                events.extend(event);
+            }
         }
     }
-    (ends, next_at)
+    Settled { endings, again, events }
 }
 
 /// Every attachment; an error where one cannot be read, because nobody knows of which node it is.
@@ -99,7 +113,8 @@ async fn look<A: Adapters>(
         VolumeStep::Wait { volumes, why, revisit_after_seconds } => {
             if let Some(error) = error {
                 let error = PortError::because("look for volumes", Fault::Transient, error);
-                return Looked::Waits(postpone::<A>(ports.ledger, &ending.claim, &error, at).await);
+                let until = postpone::<A>(ports.ledger, &ending.claim, &error, at).await;
+                return Looked::Waits(until, None);
             }
             let conditions = ClaimConditions {
                 drained_since: ending.drained_since,
@@ -109,7 +124,10 @@ async fn look<A: Adapters>(
             let message = Some(why.as_str().into());
             let next = NodeClaim { conditions, message, retry: None, ..ending.claim.following() };
             keep(ports, &ending.claim, &next, at).await;
-            Looked::Waits(at.after(SignedDuration::from_secs(i64::from(revisit_after_seconds))))
+            let until = at.after(SignedDuration::from_secs(i64::from(revisit_after_seconds)));
+            let about = EventObject::Node(look.node.clone());
+            let event = ObjectEvent::new(about, EventReason::AwaitingVolumeDetachment, why);
+            Looked::Waits(until, Some(event))
         }
     }
 }
@@ -133,9 +151,7 @@ async fn keep<A: Adapters>(
     next: &NodeClaim,
     at: &Invocation,
 ) {
-    let is_known = claim.conditions == next.conditions
-        && claim.retry.is_none()
-        && claim.message == next.message;
+    let is_known = claim.conditions == next.conditions && claim.retry.is_none();
     if is_known {
         return;
     }

@@ -67,7 +67,7 @@ pub(super) async fn record<A: Adapters>(
     at: &Invocation,
 ) -> Result<Recorded, Error> {
     let catalog = &shared.catalog;
-    let mut refusal = None;
+    let (mut refusal, mut lacks) = (None, None);
     let after: Vec<Option<NodeClaim>> = match outcome {
         Outcome::Later(reason) => {
             tracing::warn!(%reason, claims = claims.len(), "launch postponed");
@@ -96,6 +96,7 @@ pub(super) async fn record<A: Adapters>(
         }
         Outcome::Answered(answer, prepared) => {
             refusal = mark_unavailable(ports.ledger, &answer, &prepared, at).await?;
+            lacks = answer.errors.first().map(|e| launch_template::in_words(&e.code, &e.message));
             if answer.errors.iter().any(FleetError::is_without_addresses) {
                 ports.offers.addresses.forget();
             }
@@ -124,7 +125,10 @@ pub(super) async fn record<A: Adapters>(
     let is_any_launched = after.iter().any(Option::is_some);
     note_refusal(ports.ledger, claims, refusal.filter(|_| !is_any_launched), shared, at).await?;
     let again = match write(ports, claims, &after, at).await? {
-        WriteOutcome::Written => None,
+        WriteOutcome::Written => {
+            tell(ports, claims.iter().zip(&after), lacks.as_deref());
+            None
+        }
         // Somebody else moved a claim on: it is seen then what is left of the batch.
         WriteOutcome::Conflict => Some(at.after(MOMENT)),
     };
@@ -158,6 +162,18 @@ async fn note_too_late(ledger: &impl Ledger, claims: &[NodeClaim], why: &str, at
     tracing::warn!(why, claims = claims.len(), "launch given up");
     let ended = registrations::not_launched(claims, why, at);
     registrations::note(ledger, ended, at).await;
+}
+
+/// Tells the claims that got no instance, and their pods, what they lack, if EC2 said so.
+fn tell<'c, A: Adapters>(
+    ports: &LaunchPorts<'_, A>,
+    claims: impl Iterator<Item = (&'c NodeClaim, &'c Option<NodeClaim>)>,
+    lacks: Option<&str>,
+) {
+    let Some(why) = lacks else { return };
+    let lost = claims.filter(|(_, after)| after.is_none());
+    let lost: Vec<NodeClaim> = lost.map(|(claim, _)| claim.clone()).collect();
+    ports.recorder.note(planner::events::of_insufficient_capacity(&lost, why));
 }
 
 /// The instance of `launched` and its pods have addresses of the subnet that it was asked for in.

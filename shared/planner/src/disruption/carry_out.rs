@@ -2,7 +2,7 @@
 //!
 //! How a command goes on once it has begun, [`super::command`] says.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
     CommandId, DeletionReason, Function, HourlyPrice, NodeClaim, NodeClaimName, NodeName,
@@ -34,6 +34,11 @@ pub struct Found {
     pub unseen: BTreeSet<NodePoolName>,
     /// Where the next look goes on, where consolidation is thorough and this look did not reach all.
     pub left: Option<Cursor>,
+    /// Why nodes stay that were looked at.
+    pub notes: BTreeMap<NodeName, Objection>,
+    /// Nodes, or claims without a node, that no method can look at, and why. Told by the last reason that is
+    /// asked, [`DisruptionReason::Underutilized`], alone.
+    pub ineligible: BTreeMap<String, Objection>,
 }
 
 /// What is to be noted about claims, giving nothing up: since when their nodes are empty.
@@ -60,10 +65,13 @@ impl PreparedCluster<'_> {
         } else {
             (self.first(methods(reason, facts.policies.static_capacity)), None)
         };
+        let is_last = reason == DisruptionReason::Underutilized;
+        let ineligible = is_last.then(|| self.ineligible()).unwrap_or_default();
         let is_told = reason != DisruptionReason::Empty;
         let decision = is_told.then(|| decision(facts, reason, &answer));
         let command = answer.proposal.map(|proposal| proposal.command);
-        Found { command, decision, unseen: answer.unseen.into_iter().collect(), left }
+        let unseen = answer.unseen.into_iter().collect();
+        Found { command, decision, unseen, left, notes: answer.notes, ineligible }
     }
 }
 

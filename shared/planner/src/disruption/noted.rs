@@ -84,9 +84,10 @@ fn is_consolidatable(claim: &NodeClaim, pool: &NodePool, pods: &[&Pod], facts: &
 /// What `node` lacks of what was expected of it, in words.
 fn inconsistency(claim: &NodeClaim, node: &Node) -> Option<String> {
     let lacks = |(name, _): (&str, u64)| {
-        let (expected, found) = (claim.capacity.get(name), node.capacity.get(name));
-        let is_less = u128::from(found) * 100 < u128::from(expected) * u128::from(EXPECTED_PERCENT);
-        is_less.then(|| format!("expected {expected} of {name}, and the node has {found}"))
+        let (expected, present) = (claim.capacity.get(name), node.capacity.get(name));
+        let is_less =
+            u128::from(present) * 100 < u128::from(expected) * u128::from(EXPECTED_PERCENT);
+        is_less.then(|| format!("expected {expected} of {name}, and the node has {present}"))
     };
     let requested = claim.requests.iter().filter(|(_, amount)| 0 < *amount);
     let problems: Vec<String> = requested.filter_map(lacks).collect();

@@ -52,10 +52,8 @@ pub fn outlook(facts: &Facts, options: &Options) -> Outlook {
 }
 
 impl PreparedCluster<'_> {
-    fn about_nodes(&self) -> Outlook {
-        if !self.state.is_complete() {
-            return Outlook { waiting: Some(Objection::Incomplete), ..Outlook::default() };
-        }
+    /// Nodes, or claims without a node, that no method can look at, and why.
+    pub(super) fn ineligible(&self) -> BTreeMap<String, Objection> {
         let mut ineligible = BTreeMap::new();
         for (number, reason) in &self.field.others {
             ineligible.insert(self.state.nodes[*number].name().to_owned(), reason.clone());
@@ -67,6 +65,14 @@ impl PreparedCluster<'_> {
                 ineligible.insert(candidate.node.name.to_string(), reason.clone().into());
             }
         }
+        ineligible
+    }
+
+    fn about_nodes(&self) -> Outlook {
+        if !self.state.is_complete() {
+            return Outlook { waiting: Some(Objection::Incomplete), ..Outlook::default() };
+        }
+        let ineligible = self.ineligible();
         let mut budgets: BTreeMap<NodePoolName, BTreeMap<DisruptionReason, Option<u64>>> =
             BTreeMap::new();
         let repairs = self.state.facts.policies.repairs_nodes();

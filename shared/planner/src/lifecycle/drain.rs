@@ -63,6 +63,8 @@ pub struct Drainage {
     /// Pods to evict. Those with a grace period of ours are deleted, whatever a
     /// PodDisruptionBudget says: the claim's deadline is near.
     pub evict: Vec<EvictionRequest>,
+    /// How many pods are waited for.
+    pub pods_left: usize,
     /// Since when nothing on the node has to be waited for, if that is so.
     pub drained_since: Option<Timestamp>,
     /// Whether to terminate the instance.
@@ -167,6 +169,7 @@ fn emptied(claim: &NodeClaim, node: &Node, pods: &[Pod], now: Timestamp) -> Drai
         next.revisit_after_seconds = Some(DRAIN_SECONDS_MIN.min(TERMINATION_SECONDS));
         return next;
     }
+    next.pods_left = waiting.len();
     next.evict = evictions(&waiting, deadline, now);
     next.revisit_after_seconds = Some(delay_seconds(&waiting, deadline, age, now));
     next

@@ -189,6 +189,11 @@ const COSTS: &[Cost] = &[
     cost("Leases.hold", &[cluster("patch leases", ONCE)]),
     cost("NodeClaims.objects", &[cluster("list nodeclaims", PAGE)]),
     cost("NodeClaims.take_over", &[cluster("patch nodeclaims", ONCE)]),
+    // Items are objects whose uid is asked for.
+    cost(
+        "Events.publish",
+        &[cluster("get metadata", Per::Chunk(1)), cluster("create events", ONCE)],
+    ),
     cost("Nodes.node", &[cluster("get nodes", ONCE)]),
     cost("Nodes.uninitialized", &[cluster("list nodes", PAGE)]),
     cost("Nodes.pods_on", &[cluster("list pods", PAGE)]),

@@ -1,9 +1,11 @@
 //! The ports of the Kubernetes cluster. What it lists is never lagging: the API server's lists are
 //! consistent.
 
+use jiff::Timestamp;
 use model::{
     NodeClaim, NodeClaimName, NodeName, Pod,
     claim::SyncedNodeClaim,
+    event::{EventObject, ObjectEvent},
     facts::DaemonSet,
     lease::{LedgerLease, ObservedLeases},
     node::{Eviction, EvictionRequest, Node, NodePatch},
@@ -13,14 +15,15 @@ use model::{
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
 use ports::{
-    Cluster, Fault, Leases, Listing, NodeClaims, NodeClasses, NodePools, Nodes, PodSelection,
-    PortError, Surrounded,
+    Cluster, Events, Fault, Leases, Listing, NodeClaims, NodeClasses, NodePools, Nodes,
+    PodSelection, PortError, Surrounded,
 };
 
 use crate::{
     Sim,
     cluster::{NODE_CLASS, NODE_POOL},
     fault::Access::{Read, Write},
+    limits::Load,
     loads,
     world::World,
 };
@@ -140,6 +143,19 @@ impl Leases for Sim {
     async fn hold(&self, lease: &LedgerLease) -> Result<(), PortError> {
         self.step(("Leases.hold", Write), &lease.ledger, |world| {
             world.cluster.ledger_lease = Some(lease.clone());
+            Ok(())
+        })
+        .await
+    }
+}
+
+impl Events for Sim {
+    async fn publish(&self, event: &ObjectEvent, now: Timestamp) -> Result<(), PortError> {
+        let subject = format!("{} {}", event.about, event.reason);
+        let is_named = matches!(event.about, EventObject::Pod(_, Some(_)));
+        let load = |_: &mut World| Load::items(usize::from(!is_named));
+        self.step_of(("Events.publish", Write), subject, load, |world| {
+            world.publish(event, now);
             Ok(())
         })
         .await

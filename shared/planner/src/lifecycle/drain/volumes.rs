@@ -176,12 +176,12 @@ mod tests {
 
     #[test]
     fn what_is_waited_for_is_named_and_looked_at_often_at_first() {
-        let all = ["a", "b", "c", "d", "e"].map(|volume| attached(volume, "node-1"));
+        let attachments = ["a", "b", "c", "d", "e"].map(|volume| attached(volume, "node-1"));
         let mut claim = given_up(None);
         for (age, delay) in [(0, 2), (59, 2), (60, 5), (599, 5), (600, 15)] {
             let since = ago(age);
             claim.conditions.volumes = Some(VolumesDetached { state: VolumeState::Awaited, since });
-            let step = await_volumes(&claim, &look(), Some(&all), &BTreeMap::new(), now());
+            let step = await_volumes(&claim, &look(), Some(&attachments), &BTreeMap::new(), now());
             let VolumeStep::Wait { volumes, why, revisit_after_seconds } = step else {
                 panic!("{step:?}")
             };

@@ -1,0 +1,237 @@
+//! Events of Kubernetes: what people and tools read beside an object, by Karpenter's names.
+//!
+//! Karpenter: `pkg/events/reason.go`, `pkg/events/recorder.go`, and the `events` packages of its controllers.
+
+use std::fmt;
+
+use jiff::SignedDuration;
+
+use crate::{NodeClaimName, NodeName, NodePoolName, PodKey, PodUid};
+
+/// Who says it: tools that look for Karpenter's events find ours.
+pub const COMPONENT: &str = "karpenter";
+/// Characters of a message at most, as the API server allows.
+pub const MESSAGE_CHARS_MAX: usize = 1_024;
+
+/// What an event is about.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EventObject {
+    /// A node.
+    Node(NodeName),
+    /// A NodeClaim.
+    NodeClaim(NodeClaimName),
+    /// A NodePool.
+    NodePool(NodePoolName),
+    /// A pod; the very one of this uid, where that is known.
+    Pod(PodKey, Option<PodUid>),
+}
+
+impl fmt::Display for EventObject {
+    /// `Pod default/web-0`
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Node(name) => write!(f, "Node {name}"),
+            Self::NodeClaim(name) => write!(f, "NodeClaim {name}"),
+            Self::NodePool(name) => write!(f, "NodePool {name}"),
+            Self::Pod(key, _) => write!(f, "Pod {key}"),
+        }
+    }
+}
+
+/// The reason of an event: what tools look for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum EventReason {
+    /// Of a Node: its pods are gone, and volumes are attached still.
+    AwaitingVolumeDetachment,
+    /// Of a Node and its NodeClaim: its capacity reservation takes the instance back.
+    CapacityReservationInstanceInterrupted,
+    /// Of a Pod: it is deleted, whatever budgets say, because the deadline of its node is near.
+    Disrupted,
+    /// Of a Node and its NodeClaim, or of a NodePool: why it may not be disrupted.
+    DisruptionBlocked,
+    /// Of a NodeClaim that replaces others: it has no instance yet.
+    DisruptionLaunching,
+    /// Of a Node and its NodeClaim: it is given up.
+    DisruptionTerminating,
+    /// Of a NodeClaim that replaces others: its node is not initialized yet.
+    DisruptionWaitingReadiness,
+    /// Of a Pod: its eviction was accepted.
+    Evicted,
+    /// Of a NodeClaim: its node has less than was expected.
+    FailedConsistencyCheck,
+    /// Of a Node: pods are left on it.
+    FailedDraining,
+    /// Of a Pod: it finds no place.
+    FailedScheduling,
+    /// Of a NodeClaim, and of the pods that it was promised for: there is no capacity.
+    InsufficientCapacityError,
+    /// Of a Node and its NodeClaim: the instance stops, stopped or was terminated by somebody else.
+    InstanceTerminating,
+    /// Of a Node and its NodeClaim: AWS announced a change of the instance.
+    InstanceUnhealthy,
+    /// Of a Node and its NodeClaim: too many nodes are ill for it to be repaired.
+    NodeRepairBlocked,
+    /// Of a Pod: it has a place.
+    Nominated,
+    /// Of a Node and its NodeClaim: EC2 takes the spot instance back.
+    SpotInterrupted,
+    /// Of a Node and its NodeClaim: when it ends, whatever runs on it.
+    TerminationGracePeriodExpiring,
+    /// Of a Node and its NodeClaim: it is given up because its instance is taken away.
+    TerminatingOnInterruption,
+    /// Of a Node and its NodeClaim: why it is not consolidated.
+    Unconsolidatable,
+}
+
+impl EventReason {
+    /// Every one of them.
+    pub const ALL: [Self; 20] = [
+        Self::AwaitingVolumeDetachment,
+        Self::CapacityReservationInstanceInterrupted,
+        Self::Disrupted,
+        Self::DisruptionBlocked,
+        Self::DisruptionLaunching,
+        Self::DisruptionTerminating,
+        Self::DisruptionWaitingReadiness,
+        Self::Evicted,
+        Self::FailedConsistencyCheck,
+        Self::FailedDraining,
+        Self::FailedScheduling,
+        Self::InsufficientCapacityError,
+        Self::InstanceTerminating,
+        Self::InstanceUnhealthy,
+        Self::NodeRepairBlocked,
+        Self::Nominated,
+        Self::SpotInterrupted,
+        Self::TerminationGracePeriodExpiring,
+        Self::TerminatingOnInterruption,
+        Self::Unconsolidatable,
+    ];
+
+    /// The text in `reason`.
+    pub const fn as_str(self) -> &'static str {
+        match self {
+            Self::AwaitingVolumeDetachment => "AwaitingVolumeDetachment",
+            Self::CapacityReservationInstanceInterrupted => {
+                "CapacityReservationInstanceInterrupted"
+            }
+            Self::Disrupted => "Disrupted",
+            Self::DisruptionBlocked => "DisruptionBlocked",
+            Self::DisruptionLaunching => "DisruptionLaunching",
+            Self::DisruptionTerminating => "DisruptionTerminating",
+            Self::DisruptionWaitingReadiness => "DisruptionWaitingReadiness",
+            Self::Evicted => "Evicted",
+            Self::FailedConsistencyCheck => "FailedConsistencyCheck",
+            Self::FailedDraining => "FailedDraining",
+            Self::FailedScheduling => "FailedScheduling",
+            Self::InsufficientCapacityError => "InsufficientCapacityError",
+            Self::InstanceTerminating => "InstanceTerminating",
+            Self::InstanceUnhealthy => "InstanceUnhealthy",
+            Self::NodeRepairBlocked => "NodeRepairBlocked",
+            Self::Nominated => "Nominated",
+            Self::SpotInterrupted => "SpotInterrupted",
+            Self::TerminationGracePeriodExpiring => "TerminationGracePeriodExpiring",
+            Self::TerminatingOnInterruption => "TerminatingOnInterruption",
+            Self::Unconsolidatable => "Unconsolidatable",
+        }
+    }
+
+    /// Whether its type is `Warning` rather than `Normal`.
+    pub const fn is_warning(self) -> bool {
+        matches!(
+            self,
+            Self::CapacityReservationInstanceInterrupted
+                | Self::FailedConsistencyCheck
+                | Self::FailedDraining
+                | Self::FailedScheduling
+                | Self::InsufficientCapacityError
+                | Self::InstanceTerminating
+                | Self::InstanceUnhealthy
+                | Self::NodeRepairBlocked
+                | Self::SpotInterrupted
+                | Self::TerminationGracePeriodExpiring
+                | Self::TerminatingOnInterruption
+        )
+    }
+
+    /// For how long the same is not said again of the same object.
+    ///
+    /// Karpenter: `DedupeTimeout` of its events; two minutes where it names none.
+    pub const fn said_for(self) -> SignedDuration {
+        match self {
+            Self::FailedScheduling => SignedDuration::from_mins(5),
+            Self::NodeRepairBlocked | Self::Unconsolidatable => SignedDuration::from_mins(15),
+            _ => SignedDuration::from_mins(2),
+        }
+    }
+
+    /// How many of them one pass says at most.
+    ///
+    /// Karpenter says that pods are nominated five times in a second (`PodNominationRateLimiter`), and a pass
+    /// follows another after a second.
+    pub const fn per_pass_max(self) -> usize {
+        match self {
+            Self::Nominated => 5,
+            _ => 50,
+        }
+    }
+}
+
+impl fmt::Display for EventReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+/// An event: what happened to an object, for people.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ObjectEvent {
+    /// What it is about.
+    pub about: EventObject,
+    /// Why it is said.
+    pub reason: EventReason,
+    /// In words.
+    pub message: String,
+}
+
+impl ObjectEvent {
+    /// An event whose message is cut where the API server would refuse it.
+    pub fn new(about: EventObject, reason: EventReason, message: impl AsRef<str>) -> Self {
+        let message = message.as_ref().chars().take(MESSAGE_CHARS_MAX).collect();
+        Self { about, reason, message }
+    }
+
+    /// The same about a NodeClaim and its node, which may not be there.
+    pub fn of_both(
+        claim: &crate::NodeClaim,
+        reason: EventReason,
+        message: impl AsRef<str>,
+    ) -> impl Iterator<Item = Self> {
+        let message = message.as_ref().to_owned();
+        let node = claim.node.clone().map(EventObject::Node);
+        let objects = node.into_iter().chain([EventObject::NodeClaim(claim.name.clone())]);
+        objects.map(move |about| Self::new(about, reason, &message))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_message_is_as_long_as_an_event_may_be() {
+        let node: NodeName = "one".parse().unwrap();
+        let long = "ä".repeat(2_000);
+        let event = ObjectEvent::new(EventObject::Node(node), EventReason::FailedDraining, &long);
+        assert_eq!(event.message.chars().count(), MESSAGE_CHARS_MAX);
+    }
+
+    #[test]
+    fn every_reason_is_named_once_and_said_again_no_sooner_than_karpenter_says_it() {
+        let names: std::collections::BTreeSet<&str> =
+            EventReason::ALL.into_iter().map(EventReason::as_str).collect();
+        assert_eq!(names.len(), EventReason::ALL.len());
+        let least = SignedDuration::from_mins(2);
+        assert!(EventReason::ALL.into_iter().all(|reason| least <= reason.said_for()));
+    }
+}

@@ -1,0 +1,264 @@
+//! What a pass tells people of what it decided: events of Kubernetes, as Karpenter's controllers publish them.
+//!
+//! Pure: how often something is said again is for whoever publishes it.
+
+use std::collections::BTreeMap;
+
+use model::{
+    ClaimPhase, DeletionReason, NodeClaim, NodeName, Plan, Pod, PodKey,
+    disruption::{DisruptionReason, Progress},
+    event::{EventObject, EventReason, ObjectEvent},
+    ledger::Snapshot,
+    node::Eviction,
+    plan::Target,
+    words,
+};
+
+use crate::disruption::Objection;
+
+/// Of pods that a plan is about: where they go, and why others find no place.
+///
+/// Karpenter: `pkg/controllers/provisioning/scheduling/events.go`.
+#[must_use]
+pub fn of_pods(plan: &Plan, pods: &[Pod]) -> Vec<ObjectEvent> {
+    let known: BTreeMap<&PodKey, &Pod> = pods.iter().map(|pod| (&pod.key, pod)).collect();
+    let about = |key: &PodKey| {
+        let pod = known.get(key)?;
+        Some(EventObject::Pod(pod.key.clone(), Some(pod.uid.clone())))
+    };
+    let unplaced = plan.unplaced.iter().filter_map(|unplaced| {
+        let reasons: Vec<String> = unplaced.reasons.iter().map(ToString::to_string).collect();
+        let why = format!("no node for it: {}", reasons.join("; "));
+        Some(ObjectEvent::new(about(&unplaced.pod)?, EventReason::FailedScheduling, why))
+    });
+    let nominated = |pods: &[PodKey], place: String| {
+        let objects: Vec<EventObject> = pods.iter().filter_map(about).collect();
+        objects.into_iter().map(move |object| {
+            ObjectEvent::new(object, EventReason::Nominated, format!("it should go onto {place}"))
+        })
+    };
+    let promised = plan.promises.iter().flat_map(|promise| {
+        nominated(&promise.claim.pods, format!("nodeclaim/{}", promise.claim.name))
+    });
+    let placed = plan.placements.iter().flat_map(|placement| {
+        let place = match &placement.target {
+            Target::Node(node) => format!("node/{node}"),
+            Target::Claim(claim) => format!("nodeclaim/{claim}"),
+        };
+        nominated(&placement.pods, place)
+    });
+    unplaced.chain(promised).chain(placed).collect()
+}
+
+/// Of claims that methods of disruption give up, of those that replace others and are not there yet, and of those
+/// whose nodes turned out to be too small.
+///
+/// Karpenter: `pkg/controllers/disruption/queue.go`.
+#[must_use]
+pub fn of_commands(ledger: &Snapshot, plan: &Plan) -> Vec<ObjectEvent> {
+    let given_up = plan.changes.iter().filter_map(|claim| {
+        let deletion = claim.deletion.as_ref().filter(|_| claim.is_deleting())?;
+        let DeletionReason::Disrupted(reason) = deletion.reason else { return None };
+        Some((claim, reason))
+    });
+    let terminating = given_up.flat_map(|(claim, reason)| {
+        let message = format!("it is given up: {}", reason.as_str());
+        ObjectEvent::of_both(claim, EventReason::DisruptionTerminating, message)
+    });
+    let replacements = ledger.commands.values().flat_map(|command| {
+        let names = match &command.progress {
+            Progress::Launching { claims, .. } => claims.as_slice(),
+            Progress::Found | Progress::RolledBack { .. } | Progress::Moved { .. } => &[],
+        };
+        let claims = names.iter().filter_map(|name| ledger.claims.get(name));
+        let absent = claims.filter(|claim| claim.phase < ClaimPhase::Initialized);
+        absent.map(move |claim| (claim, command.method.reason()))
+    });
+    let awaited = replacements.flat_map(|(claim, reason)| {
+        let object = || EventObject::NodeClaim(claim.name.clone());
+        let launching = format!("it is launched in place of others: {}", reason.as_str());
+        [
+            ObjectEvent::new(object(), EventReason::DisruptionLaunching, launching),
+            ObjectEvent::new(
+                object(),
+                EventReason::DisruptionWaitingReadiness,
+                "those that it replaces wait until it is ready",
+            ),
+        ]
+    });
+    let inconsistent = plan.changes.iter().filter_map(|claim| {
+        let why = claim.conditions.inconsistent.as_ref()?;
+        let stored = ledger.claims.get(&claim.name)?;
+        stored.conditions.inconsistent.is_none().then(|| {
+            let about = EventObject::NodeClaim(claim.name.clone());
+            ObjectEvent::new(about, EventReason::FailedConsistencyCheck, why)
+        })
+    });
+    terminating.chain(awaited).chain(inconsistent).collect()
+}
+
+/// Of nodes that stay, each with why: of those in `notes` a method for `reason` says it, of those in
+/// `ineligible`, where claims without a node are, too, all methods.
+///
+/// Karpenter: `pkg/controllers/disruption/events`.
+#[must_use]
+pub fn of_staying(
+    ledger: &Snapshot,
+    reason: DisruptionReason,
+    notes: &BTreeMap<NodeName, Objection>,
+    ineligible: &BTreeMap<String, Objection>,
+) -> Vec<ObjectEvent> {
+    let claims = ledger.claims.values();
+    let joined = claims.clone().filter_map(|claim| Some((claim.node.as_ref()?.as_str(), claim)));
+    let known: BTreeMap<&str, &NodeClaim> =
+        claims.map(|claim| (claim.name.as_str(), claim)).chain(joined).collect();
+    let of = |name: &str, objection: &Objection, is_ineligible: bool| {
+        let (claim, said) = (known.get(name)?, said(objection, reason, is_ineligible)?);
+        Some((*claim, said, objection.to_string()))
+    };
+    let ineligible = ineligible.iter().filter_map(|(name, why)| of(name, why, true));
+    let notes = notes.iter().filter_map(|(name, why)| of(name.as_str(), why, false));
+    let mut events = Vec::new();
+    for (claim, said, why) in ineligible.chain(notes) {
+        match said {
+            Said::OfBoth(reason) => events.extend(ObjectEvent::of_both(claim, reason, why)),
+            Said::OfPool => events.push(ObjectEvent::new(
+                EventObject::NodePool(claim.node_pool.clone()),
+                EventReason::DisruptionBlocked,
+                format!("its disruption budgets allow none for the reason {}", reason.as_str()),
+            )),
+        }
+    }
+    events
+}
+
+/// How an objection is said.
+enum Said {
+    /// Of the node and its claim.
+    OfBoth(EventReason),
+    /// Of the NodePool: its budgets are spent.
+    OfPool,
+}
+
+fn said(objection: &Objection, reason: DisruptionReason, is_ineligible: bool) -> Option<Said> {
+    use Objection as O;
+    let is_cost = reason == DisruptionReason::Underutilized;
+    let event = match objection {
+        O::ManyIll(_) => EventReason::NodeRepairBlocked,
+        O::BudgetSpent => return Some(Said::OfPool),
+        O::Unmanaged => return None,
+        _ if is_ineligible => EventReason::DisruptionBlocked,
+        O::NeverConsolidated(_)
+        | O::UnknownInstanceType
+        | O::NoLabel(_)
+        | O::OnlyWhenEmpty(_)
+        | O::NoPlace { .. }
+        | O::Stuck(_)
+        | O::ManyNodes(_)
+        | O::NotCheaper(_)
+        | O::SavesLittle(_)
+        | O::MovedLately(_)
+        | O::ManyMoves(_)
+        | O::MinValues
+        | O::SpotGate
+        | O::FewSpotTypes(_)
+        | O::SameType
+        | O::NoReadyNodePool
+            if is_cost =>
+        {
+            EventReason::Unconsolidatable
+        }
+        O::NoPlace { .. } | O::Stuck(_) | O::NoReadyNodePool | O::Immovable(_) => {
+            EventReason::DisruptionBlocked
+        }
+        _ => return None,
+    };
+    Some(Said::OfBoth(event))
+}
+
+/// Of a claim that was given up just now: when its node ends at last, and what AWS did to its instance.
+///
+/// Karpenter: `pkg/controllers/interruption/events` of the AWS provider, and
+/// `pkg/controllers/node/termination/terminator/events`.
+#[must_use]
+pub fn of_given_up(claim: &NodeClaim) -> Vec<ObjectEvent> {
+    let Some(deletion) = &claim.deletion else { return Vec::new() };
+    let interruption = match deletion.reason {
+        DeletionReason::SpotInterrupted => {
+            Some((EventReason::SpotInterrupted, "EC2 takes the spot instance back"))
+        }
+        DeletionReason::ReservationEnding => Some((
+            EventReason::CapacityReservationInstanceInterrupted,
+            "its capacity reservation takes the instance back",
+        )),
+        DeletionReason::InstanceEnded => {
+            Some((EventReason::InstanceTerminating, "the instance stops, stopped or is gone"))
+        }
+        DeletionReason::InstanceUnhealthy => {
+            Some((EventReason::InstanceUnhealthy, "AWS announced a change of the instance"))
+        }
+        _ => None,
+    };
+    let mut events = Vec::new();
+    if let Some((reason, message)) = interruption {
+        events.extend(ObjectEvent::of_both(claim, reason, message));
+        let message = format!("it is given up: {}", deletion.reason);
+        events.extend(ObjectEvent::of_both(claim, EventReason::TerminatingOnInterruption, message));
+    }
+    if let Some(deadline) = deletion.deadline {
+        let reason = EventReason::TerminationGracePeriodExpiring;
+        let message = format!("whatever still runs on it ends at {deadline}");
+        events.extend(ObjectEvent::of_both(claim, reason, message));
+    }
+    events
+}
+
+/// Of a pod that was asked to leave the node of `claim`, or deleted because its deadline is near (`is_forced`).
+#[must_use]
+pub fn of_eviction(
+    claim: &NodeClaim,
+    (pod, uid): (&PodKey, &model::PodUid),
+    is_forced: bool,
+    answer: Eviction,
+) -> Option<ObjectEvent> {
+    let about = EventObject::Pod(pod.clone(), Some(uid.clone()));
+    let why = claim.deletion.as_ref().map(|deletion| deletion.reason.as_str()).unwrap_or_default();
+    match answer {
+        Eviction::Accepted if is_forced => {
+            let message = format!("it is deleted: the deadline of its node is near ({why})");
+            Some(ObjectEvent::new(about, EventReason::Disrupted, message))
+        }
+        Eviction::Accepted => {
+            Some(ObjectEvent::new(about, EventReason::Evicted, format!("its node goes: {why}")))
+        }
+        Eviction::Blocked | Eviction::Gone => None,
+    }
+}
+
+/// Of a node that pods are left on.
+#[must_use]
+pub fn of_pods_left(node: &NodeName, count: usize) -> Option<ObjectEvent> {
+    let left = (0 < count).then(|| format!("{} left on it", words::counted(count, "pod")))?;
+    Some(ObjectEvent::new(EventObject::Node(node.clone()), EventReason::FailedDraining, left))
+}
+
+/// Of claims that EC2 had no capacity for, and of the pods that they were promised for.
+///
+/// Karpenter: `pkg/controllers/nodeclaim/lifecycle/launch.go`.
+#[must_use]
+pub fn of_insufficient_capacity(claims: &[NodeClaim], why: &str) -> Vec<ObjectEvent> {
+    let of = |claim: &NodeClaim| {
+        let reason = EventReason::InsufficientCapacityError;
+        let of_claim = ObjectEvent::new(EventObject::NodeClaim(claim.name.clone()), reason, why);
+        let message = format!("NodeClaim {} was not launched for it: {why}", claim.name);
+        let of_pod = move |pod: &PodKey| {
+            ObjectEvent::new(EventObject::Pod(pod.clone(), None), reason, &message)
+        };
+        let pods: Vec<ObjectEvent> = claim.pods.iter().map(of_pod).collect();
+        std::iter::once(of_claim).chain(pods)
+    };
+    claims.iter().flat_map(of).collect()
+}
+
+#[cfg(test)]
+mod tests;

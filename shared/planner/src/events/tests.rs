@@ -1,0 +1,177 @@
+//! What is told of which object, and by which name.
+
+use model::{
+    PodUid,
+    claim::Deletion,
+    disruption::{Command, Method},
+    plan::{Placement, Reason, Unplaced},
+};
+
+use super::*;
+use crate::testing::*;
+
+/// Object and reason of each.
+fn said_of(events: &[ObjectEvent]) -> Vec<String> {
+    events.iter().map(|event| format!("{} {}", event.about, event.reason)).collect()
+}
+
+#[test]
+fn a_pod_is_told_where_it_goes_or_why_nowhere() {
+    let pods = [pending("a", spec("cpu=1")), pending("b", spec("cpu=1"))];
+    let text = "needs 10Ti memory".to_owned();
+    let pool = Some("default".parse().unwrap());
+    let plan = Plan {
+        unplaced: vec![Unplaced {
+            pod: pods[0].key.clone(),
+            reasons: vec![Reason { node_pool: pool, text }],
+        }],
+        placements: vec![Placement {
+            target: Target::Node("node-1".parse().unwrap()),
+            pods: vec![pods[1].key.clone()],
+        }],
+        ..Plan::default()
+    };
+    let events = of_pods(&plan, &pods);
+    assert_eq!(said_of(&events), ["Pod default/a FailedScheduling", "Pod default/b Nominated"]);
+    let messages: Vec<&str> = events.iter().map(|event| event.message.as_str()).collect();
+    assert_eq!(
+        messages,
+        ["no node for it: default: needs 10Ti memory", "it should go onto node/node-1"]
+    );
+    // Of a pod that nobody saw, such as a virtual one, nothing is said.
+    assert_eq!(of_pods(&plan, &[]), []);
+}
+
+fn claims(phases: [ClaimPhase; 2]) -> (Snapshot, Vec<NodeClaim>) {
+    let mut facts = facts(Vec::new());
+    for (name, phase) in ["node-1", "node-2"].into_iter().zip(phases) {
+        let claim = add_managed(&mut facts, name);
+        facts.ledger.claims.get_mut(&claim.name).unwrap().phase = phase;
+    }
+    let claims = facts.ledger.claims.values().cloned().collect();
+    (facts.ledger, claims)
+}
+
+#[test]
+fn commands_say_what_goes_and_what_is_waited_for() {
+    let (mut ledger, claims) = claims([ClaimPhase::Initialized, ClaimPhase::Launched]);
+    let command = Command {
+        method: Method::Drift,
+        found_at: now(),
+        candidates: vec![claims[0].name.clone()],
+        replacements: Vec::new(),
+        drain: None,
+        progress: Progress::Launching { since: now(), claims: vec![claims[1].name.clone()] },
+    };
+    ledger.commands.insert("command-1".parse().unwrap(), command);
+    let reason = DeletionReason::Disrupted(DisruptionReason::Drifted);
+    let changes = vec![claims[0].given_up(reason, now())];
+    let plan = Plan { changes, ..Plan::default() };
+    let (first, second) = (&claims[0].name, &claims[1].name);
+    assert_eq!(
+        said_of(&of_commands(&ledger, &plan)),
+        [
+            "Node node-1 DisruptionTerminating".to_owned(),
+            format!("NodeClaim {first} DisruptionTerminating"),
+            format!("NodeClaim {second} DisruptionLaunching"),
+            format!("NodeClaim {second} DisruptionWaitingReadiness"),
+        ]
+    );
+    // One that is given up for another reason is told of by whoever empties it.
+    let changes = vec![claims[0].given_up(DeletionReason::Expired, now())];
+    let plan = Plan { changes, ..Plan::default() };
+    ledger.commands.clear();
+    assert_eq!(of_commands(&ledger, &plan), []);
+}
+
+#[test]
+fn nodes_that_stay_say_why_and_whose_budget_is_spent() {
+    let (ledger, claims) = claims([ClaimPhase::Initialized; 2]);
+    let (first, second) = (&claims[0].name, &claims[1].name);
+    let node = |name: &str| name.parse::<NodeName>().unwrap();
+    let notes = BTreeMap::from([
+        (node("node-1"), Objection::SpotGate),
+        (node("node-2"), Objection::BudgetSpent),
+    ]);
+    let none = BTreeMap::new();
+    let said = |reason| said_of(&of_staying(&ledger, reason, &notes, &none));
+    assert_eq!(
+        said(DisruptionReason::Underutilized),
+        [
+            "Node node-1 Unconsolidatable".to_owned(),
+            format!("NodeClaim {first} Unconsolidatable"),
+            "NodePool default DisruptionBlocked".to_owned(),
+        ]
+    );
+    assert_eq!(said(DisruptionReason::Drifted), ["NodePool default DisruptionBlocked"]);
+    let ineligible = BTreeMap::from([
+        ("node-2".to_owned(), Objection::Nominated),
+        ("node-3".to_owned(), Objection::Unmanaged),
+    ]);
+    let events = of_staying(&ledger, DisruptionReason::Drifted, &BTreeMap::new(), &ineligible);
+    assert_eq!(
+        said_of(&events),
+        [
+            "Node node-2 DisruptionBlocked".to_owned(),
+            format!("NodeClaim {second} DisruptionBlocked"),
+        ]
+    );
+}
+
+#[test]
+fn an_interruption_is_told_by_karpenters_name() {
+    let (_, claims) = claims([ClaimPhase::Initialized; 2]);
+    for (reason, expected) in [
+        (DeletionReason::SpotInterrupted, Some("SpotInterrupted")),
+        (DeletionReason::ReservationEnding, Some("CapacityReservationInstanceInterrupted")),
+        (DeletionReason::InstanceEnded, Some("InstanceTerminating")),
+        (DeletionReason::InstanceUnhealthy, Some("InstanceUnhealthy")),
+        (DeletionReason::Expired, None),
+    ] {
+        let deletion = Some(Deletion { reason, at: now(), deadline: None });
+        let claim = NodeClaim { deletion, ..claims[0].clone() };
+        let names: Vec<&str> =
+            of_given_up(&claim).iter().map(|event| event.reason.as_str()).collect();
+        let both = |name| [name, name, "TerminatingOnInterruption", "TerminatingOnInterruption"];
+        assert_eq!(names, expected.map(both).into_iter().flatten().collect::<Vec<_>>());
+    }
+}
+
+#[test]
+fn pods_and_nodes_say_how_a_drain_goes() {
+    let (_, claims) = claims([ClaimPhase::Initialized; 2]);
+    let claim = claims[0].given_up(DeletionReason::Expired, now());
+    let pod = running("a", "node-1", spec("cpu=1"));
+    let uid: &PodUid = &pod.uid;
+    let said = |is_forced, answer| {
+        let event = of_eviction(&claim, (&pod.key, uid), is_forced, answer)?;
+        Some((event.reason.as_str(), event.message))
+    };
+    let evicted = Some(("Evicted", "its node goes: Expired".to_owned()));
+    assert_eq!(said(false, Eviction::Accepted), evicted);
+    assert_eq!(said(true, Eviction::Accepted).map(|said| said.0), Some("Disrupted"));
+    assert_eq!((said(false, Eviction::Blocked), said(true, Eviction::Gone)), (None, None));
+    let node: NodeName = "node-1".parse().unwrap();
+    assert_eq!(of_pods_left(&node, 0), None);
+    let left = of_pods_left(&node, 2).unwrap();
+    assert_eq!(
+        (left.reason.as_str(), left.message.as_str()),
+        ("FailedDraining", "2 pods left on it")
+    );
+}
+
+#[test]
+fn capacity_that_is_missing_is_told_to_the_pods_that_wait_for_it() {
+    let (_, mut claims) = claims([ClaimPhase::Promised; 2]);
+    claims.truncate(1);
+    claims[0].pods = vec![pending("a", spec("cpu=1")).key];
+    let events = of_insufficient_capacity(&claims, "no m7g.large");
+    let name = &claims[0].name;
+    assert_eq!(
+        said_of(&events),
+        [
+            format!("NodeClaim {name} InsufficientCapacityError"),
+            "Pod default/a InsufficientCapacityError".to_owned(),
+        ]
+    );
+}

@@ -82,7 +82,7 @@ impl Events for KubeCluster {
         };
         let uid = match known {
             Some(uid) => uid.to_string(),
-            None => match self.uid_of(&referred).await {
+            None => match self.uid_of_referred(&referred).await {
                 Ok(uid) => uid,
                 Err(error) if error.code() == Some(404) => return Ok(()),
                 Err(error) => return Err(error.into_port_error(PUBLISH, Effect::Reads)),
@@ -106,7 +106,7 @@ impl Events for KubeCluster {
 
 impl KubeCluster {
     /// Who the object is: `kubectl describe` shows the events of the very object.
-    async fn uid_of(&self, referred: &Referred<'_>) -> Result<String, CallError> {
+    async fn uid_of_referred(&self, referred: &Referred<'_>) -> Result<String, CallError> {
         let request =
             Request::new(referred.path.as_str()).get_metadata(referred.name, &GetParams::default());
         let body = self.call(request).await?;

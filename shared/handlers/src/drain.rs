@@ -156,14 +156,12 @@ async fn pass<A: Adapters>(
         told.extend(events);
     }
     let rests_until = rests_until(&snapshot, at).filter(|_| !endings.is_empty());
-    let ended_at = match rests_until {
-        Some(until) => Some(until),
-        None => {
-            let volumes::Settled { endings, again, events } =
-                volumes::settle(ports, endings, at).await;
-            told.extend(events);
-            sooner(again, terminate(ports, &endings, at).await)
-        }
+    let ended_at = if let Some(until) = rests_until {
+        Some(until)
+    } else {
+        let volumes::Settled { endings, again, events } = volumes::settle(ports, endings, at).await;
+        told.extend(events);
+        sooner(again, terminate(ports, &endings, at).await)
     };
     next_at = sooner(next_at, ended_at);
     if observed.are_many {

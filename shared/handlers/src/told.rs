@@ -119,10 +119,13 @@ mod tests {
         let told = Told::default();
         let failed = event("a", EventReason::FailedDraining);
         let twice = vec![failed.clone(), failed.clone()];
-        assert_eq!(told.news(twice, at(0)), [failed.clone()]);
+        assert_eq!(told.news(twice, at(0)), std::slice::from_ref(&failed));
         assert_eq!(told.news(vec![failed.clone()], at(119)), []);
         let other = event("a", EventReason::Unconsolidatable);
-        assert_eq!(told.news(vec![failed.clone(), other.clone()], at(119)), [other.clone()]);
+        assert_eq!(
+            told.news(vec![failed.clone(), other.clone()], at(119)),
+            std::slice::from_ref(&other)
+        );
         assert_eq!(told.news(vec![failed.clone(), other], at(120)), [failed]);
     }
 

@@ -10,14 +10,14 @@ use simulator::{Action, Happening, Injection, Sim, WorldSettings, first_calls};
 
 use crate::world::{MANIFESTS, minute, runner, sim_of};
 
-const STORAGE: &str = r#"
+const STORAGE: &str = r"
 ---
 apiVersion: storage.k8s.io/v1
 kind: StorageClass
 metadata: {name: gp3}
 provisioner: ebs.csi.aws.com
 volumeBindingMode: WaitForFirstConsumer
-"#;
+";
 const TEMPLATES: &str = "\n  volumeClaimTemplates: [{metadata: {name: data}, spec: \
     {accessModes: [ReadWriteOnce], storageClassName: gp3, resources: {requests: {storage: 1Gi}}}}]\n";
 

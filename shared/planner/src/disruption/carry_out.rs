@@ -66,7 +66,7 @@ impl PreparedCluster<'_> {
             (self.first(methods(reason, facts.policies.static_capacity)), None)
         };
         let is_last = reason == DisruptionReason::Underutilized;
-        let ineligible = is_last.then(|| self.ineligible()).unwrap_or_default();
+        let ineligible = if is_last { self.ineligible() } else { BTreeMap::new() };
         let is_told = reason != DisruptionReason::Empty;
         let decision = is_told.then(|| decision(facts, reason, &answer));
         let command = answer.proposal.map(|proposal| proposal.command);

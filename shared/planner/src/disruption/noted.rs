@@ -35,16 +35,16 @@ pub fn note(facts: &Facts, changes: &mut Vec<NodeClaim>) {
     let mut left = NOTED_MAX;
     for stored in facts.ledger.claims.values().filter(|claim| !claim.is_deleting()) {
         let Some(node) = world.node(stored).filter(|node| node.is_initialized()) else { continue };
-        let place = changes.iter().position(|change| change.name == stored.name);
-        let claim = place.map_or(stored, |place| &changes[place]);
+        let change = changes.iter_mut().find(|change| change.name == stored.name);
+        let claim = change.as_deref().unwrap_or(stored);
         if claim.is_deleting() {
             continue;
         }
         let pods = pods.get(&node.name).map(Vec::as_slice).unwrap_or_default();
         let pool = facts.node_pools.iter().find(|pool| pool.name == claim.node_pool);
         let Some(conditions) = shown(claim, node, pool, pods, facts) else { continue };
-        match place {
-            Some(place) => changes[place].conditions = conditions,
+        match change {
+            Some(change) => change.conditions = conditions,
             None if left > 0 => {
                 left -= 1;
                 changes.push(NodeClaim { conditions, ..stored.following() });
@@ -111,7 +111,7 @@ mod tests {
         disruption.consolidate_after = Some(SignedDuration::from_mins(1));
         let mut pod = running("a", "node-1", spec("cpu=1"));
         pod.started_at = Some(ago(seconds));
-        facts.pods = vec![pod].into();
+        facts.pods = vec![pod];
         facts
     }
 

@@ -46,9 +46,10 @@ impl World {
         let Some(node) = &pod.node else { return };
         let is_alive = self.is_kubelet_alive(node);
         for volume in self.cluster.volumes_used_by(pod) {
-            let after = match is_alive {
-                true => self.chances.cluster.within(self.settings.volume_detaches_after),
-                false => UNMOUNT_WAIT,
+            let after = if is_alive {
+                self.chances.cluster.within(self.settings.volume_detaches_after)
+            } else {
+                UNMOUNT_WAIT
             };
             let at = later(self.now, after);
             self.at(at, Event::VolumeDetaches(node.clone(), volume));

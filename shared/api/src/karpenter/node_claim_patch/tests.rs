@@ -114,6 +114,18 @@ fn an_initialized_claim_as_kubectl_prints_it() {
 }
 
 #[test]
+fn a_claim_of_several_nodes_is_not_registered() {
+    let several = NodeClaim {
+        message: Some(ClaimMessage::parse("MultipleNodesFound: node-1, node-2")),
+        ..launched()
+    };
+    assert!(
+        conditions(&shown(None, &several))
+            .contains(&"Registered=False MultipleNodesFound 00:10".to_owned())
+    );
+}
+
+#[test]
 fn conditions_move_only_with_their_status() {
     let mut object = shown(None, &promised());
     assert_eq!(
@@ -137,14 +149,6 @@ fn conditions_move_only_with_their_status() {
             "Launched=True Launched 00:10",
             "Ready=Unknown ReconcilingDependents 00:00",
         ]
-    );
-    let several = NodeClaim {
-        message: Some(ClaimMessage::parse("MultipleNodesFound: node-1, node-2")),
-        ..launched()
-    };
-    assert!(
-        conditions(&shown(None, &several))
-            .contains(&"Registered=False MultipleNodesFound 00:10".to_owned())
     );
     let waits = |why: &str, version| NodeClaim {
         message: Some(ClaimMessage::parse(why)),

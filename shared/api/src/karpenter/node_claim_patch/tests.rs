@@ -171,6 +171,7 @@ fn conditions_move_only_with_their_status() {
         "Launched=True Launched 00:10",
         "Registered=True Registered 00:40",
         "Initialized=True Initialized 00:55",
+        "ConsistentStateFound=True ConsistentStateFound 00:55",
         "Ready=True Ready 00:55",
     ];
     assert_eq!(conditions(&object), ready);
@@ -251,7 +252,7 @@ fn what_is_ours_is_put_back_and_what_is_over_is_taken_back() {
         .iter()
         .map(|value| &value["type"])
         .collect();
-    assert_eq!(kinds, ["Launched", "Registered", "Initialized", "Ready"]);
+    assert_eq!(kinds, ["Launched", "Registered", "Initialized", "ConsistentStateFound", "Ready"]);
 }
 
 #[test]

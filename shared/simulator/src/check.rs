@@ -219,7 +219,9 @@ impl World {
             })
             .collect();
         for (name, object) in &self.cluster.node_claims {
-            if object.unclaimed_since.is_some_and(is_over) {
+            let mut ledgers = self.ledger.clusters.values();
+            let is_claimed = ledgers.any(|ledger| ledger.claims.contains_key(name));
+            if object.unclaimed_since.is_some_and(is_over) && !is_claimed {
                 problems.push(format!("NodeClaim {name} shows a claim that is gone"));
             }
         }

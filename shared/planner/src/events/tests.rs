@@ -54,7 +54,7 @@ fn claims(phases: [ClaimPhase; 2]) -> (Snapshot, Vec<NodeClaim>) {
 
 #[test]
 fn commands_say_what_goes_and_what_is_waited_for() {
-    let (mut ledger, claims) = claims([ClaimPhase::Initialized, ClaimPhase::Launched]);
+    let (mut ledger, claims) = claims([ClaimPhase::Initialized, ClaimPhase::Registered]);
     let command = Command {
         method: Method::Drift,
         found_at: now(),
@@ -100,10 +100,10 @@ fn nodes_that_stay_say_why_and_whose_budget_is_spent() {
         [
             "Node node-1 Unconsolidatable".to_owned(),
             format!("NodeClaim {first} Unconsolidatable"),
-            "NodePool default DisruptionBlocked".to_owned(),
+            "NodePool general DisruptionBlocked".to_owned(),
         ]
     );
-    assert_eq!(said(DisruptionReason::Drifted), ["NodePool default DisruptionBlocked"]);
+    assert_eq!(said(DisruptionReason::Drifted), ["NodePool general DisruptionBlocked"]);
     let ineligible = BTreeMap::from([
         ("node-2".to_owned(), Objection::Nominated),
         ("node-3".to_owned(), Objection::Unmanaged),

@@ -27,9 +27,9 @@ const TAINT_GRACE: SignedDuration = SignedDuration::from_mins(3);
 /// Whatever drifted is renewed by then.
 const RENEWED_WITHIN: i64 = 12 * 60;
 
-/// The first seeds are small, so that a plain `cargo test` is quick; the rest is as large as it gets.
-const fn size(seed: u64, small: u32, large: u32) -> u32 {
-    if seed < 4 { small } else { large }
+/// A plain `cargo test` is to be quick: as large as it gets only if the environment asks for it.
+fn size(small: u32, large: u32) -> u32 {
+    if storm::is_large() { large } else { small }
 }
 
 fn any_of(budgets: &[BudgetNodes], chance: &mut Chance) -> BudgetNodes {
@@ -175,7 +175,7 @@ fn rolling_update(seed: u64) -> Result<(), String> {
         BudgetNodes::Count(7),
     ];
     let budget = any_of(&budgets, &mut chance);
-    let nodes = size(seed, 20, 300);
+    let nodes = size(20, 300);
     let settings = WorldSettings { never_joins_per_mille: 10, ..storm::settings(seed) };
     let mut play = begin(world(settings, nodes * 7 / 2, budget));
     play.until(minute(25))?;
@@ -242,7 +242,7 @@ fn never_joined(sim: &Sim, from: Timestamp) -> usize {
 fn replacements_that_never_join(seed: u64) -> Result<(), String> {
     let settings = WorldSettings { never_joins_per_mille: 330, ..storm::settings(seed) };
     let budget = BudgetNodes::Percent(40);
-    let mut play = begin(world(settings, size(seed, 14, 42), budget));
+    let mut play = begin(world(settings, size(14, 42), budget));
     // Those of the beginning that never join are replaced after a quarter of an hour each.
     play.until(minute(180))?;
     let before = commands::images(&play.sim);
@@ -292,7 +292,7 @@ fn drought(seed: u64) -> Result<(), String> {
     let budgets = [BudgetNodes::Percent(20), BudgetNodes::Percent(100), BudgetNodes::Count(2)];
     let budget = any_of(&budgets, &mut chance);
     let settings = WorldSettings { never_joins_per_mille: 0, ..storm::settings(seed) };
-    let mut play = begin(world(settings, size(seed, 32, 160), budget));
+    let mut play = begin(world(settings, size(32, 160), budget));
     play.until(minute(20))?;
     let before = commands::images(&play.sim);
     renew_images(&play.sim, 20);

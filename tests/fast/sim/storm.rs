@@ -66,6 +66,11 @@ fn variable(name: &str) -> Option<u64> {
     std::env::var(name).ok().map(|text| text.parse().expect("a number"))
 }
 
+/// Whether stories are played in worlds as large as production's, which takes minutes for each seed.
+pub(crate) fn is_large() -> bool {
+    variable("JOURNEYMAN_LARGE").is_some_and(|number| number != 0)
+}
+
 /// Plays `seeds` worlds, or as many as the environment says. What fails names its seed.
 pub(crate) fn play_seeds(seeds: u64, outcome: impl Fn(u64) -> Result<(), String> + Sync) {
     if let Some(seed) = variable("JOURNEYMAN_SEED") {

@@ -29,7 +29,7 @@ use crate::{
     pass::{each, postpone, sooner},
     pulse::{Beating, Pass, Start},
     settle::ignore_missing,
-    sync::{remove, sync},
+    sync::{keep, remove, sync},
 };
 
 /// Claims that are visited at the same time.
@@ -307,23 +307,12 @@ async fn terminate<A: Adapters>(
             {
                 return Some(postpone::<A>(ports.ledger, &ending.claim, &error, at).await);
             }
-            keep_told(ports, &ending.told(at), at).await;
+            // Where that cannot be kept, EC2 is told again.
+            keep::<A>(ports.ledger, ports.node_claims, &ending.told(at), at).await;
             None
         })
         .await;
     sooner(retries.into_iter().flatten().min(), rest_at)
-}
-
-/// Keeps and shows that EC2 was told to terminate the instance of `claim`. Where that cannot be kept, EC2 is told
-/// again.
-async fn keep_told<A: Adapters>(ports: &DrainPorts<'_, A>, claim: &NodeClaim, at: &Invocation) {
-    match ports.ledger.write_claim(&at.cluster, claim).await {
-        Ok(WriteOutcome::Written) => sync(ports.node_claims, claim).await,
-        Ok(WriteOutcome::Conflict) => {}
-        Err(error) => {
-            tracing::warn!(claim = %claim.name, story = story(&error), "termination not kept");
-        }
-    }
 }
 
 /// Asks for every eviction, and brings what is told of them. One that a budget blocks, or that fails, is asked

@@ -7,13 +7,13 @@ use std::collections::BTreeSet;
 
 use model::{
     NodeName,
-    ledger::{Snapshot, WriteOutcome, digest},
+    ledger::{Snapshot, digest},
     node::{Node, NodePatch},
 };
-use ports::{Adapters, Invocation, Ledger as _, Nodes as _, PortError};
+use ports::{Adapters, Invocation, Nodes as _, PortError};
 
 use super::DrainPorts;
-use crate::{error::story, pass::each, settle::ignore_missing, sync::sync};
+use crate::{error::story, pass::each, settle::ignore_missing, sync::keep};
 
 /// Nodes that are looked at at the same time.
 const AT_ONCE: usize = 16;
@@ -78,17 +78,7 @@ pub(super) async fn say<A: Adapters>(
         return true;
     }
     let (answers, rest_at) = each(changed, AT_ONCE, ports.clock, at, async |claim| {
-        match ports.ledger.write_claim(&at.cluster, &claim).await {
-            Ok(WriteOutcome::Written) => {
-                sync(ports.node_claims, &claim).await;
-                true
-            }
-            Ok(WriteOutcome::Conflict) => false,
-            Err(error) => {
-                tracing::warn!(claim = %claim.name, story = story(&error), "reason not kept");
-                false
-            }
-        }
+        keep::<A>(ports.ledger, ports.node_claims, &claim, at).await
     })
     .await;
     rest_at.is_none() && answers.into_iter().all(|is_said| is_said)

@@ -10,17 +10,16 @@ use model::{
     NodeClaim,
     claim::ClaimConditions,
     event::{EventObject, EventReason, ObjectEvent},
-    ledger::WriteOutcome,
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
 };
 use planner::{VolumeStep, await_volumes};
-use ports::{Adapters, Cluster, Fault, Invocation, Ledger as _, Malformed, PortError};
+use ports::{Adapters, Cluster, Fault, Invocation, Malformed, PortError};
 
 use super::{AT_ONCE, DrainPorts, Ending};
 use crate::{
     error::story,
     pass::{each, postpone, sooner},
-    sync::sync,
+    sync::keep,
 };
 
 /// What became of an ending.
@@ -123,7 +122,11 @@ async fn look<A: Adapters>(
             };
             let message = Some(why.as_str().into());
             let next = NodeClaim { conditions, message, retry: None, ..ending.claim.following() };
-            keep(ports, &ending.claim, &next, at).await;
+            let is_known =
+                ending.claim.conditions == next.conditions && ending.claim.retry.is_none();
+            if !is_known {
+                keep::<A>(ports.ledger, ports.node_claims, &next, at).await;
+            }
             let until = at.after(SignedDuration::from_secs(i64::from(revisit_after_seconds)));
             let about = EventObject::Node(look.node.clone());
             let event = ObjectEvent::new(about, EventReason::AwaitingVolumeDetachment, why);
@@ -142,24 +145,4 @@ async fn claims(
         claims.extend(cluster.volume_claim(key).await?.map(|claim| (key.clone(), claim)));
     }
     Ok(claims)
-}
-
-/// Keeps and shows what is waited for, where that is news.
-async fn keep<A: Adapters>(
-    ports: &DrainPorts<'_, A>,
-    claim: &NodeClaim,
-    next: &NodeClaim,
-    at: &Invocation,
-) {
-    let is_known = claim.conditions == next.conditions && claim.retry.is_none();
-    if is_known {
-        return;
-    }
-    match ports.ledger.write_claim(&at.cluster, next).await {
-        Ok(WriteOutcome::Written) => sync(ports.node_claims, next).await,
-        Ok(WriteOutcome::Conflict) => {}
-        Err(error) => {
-            tracing::warn!(claim = %claim.name, story = story(&error), "volumes not kept");
-        }
-    }
 }

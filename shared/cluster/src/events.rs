@@ -80,13 +80,11 @@ impl Events for KubeCluster {
                 (DEFAULT_NAMESPACE, None)
             }
         };
-        let uid = match known {
-            Some(uid) => uid.to_string(),
-            None => match self.uid_of_referred(&referred).await {
-                Ok(uid) => uid,
-                Err(error) if error.code() == Some(404) => return Ok(()),
-                Err(error) => return Err(error.into_port_error(PUBLISH, Effect::Reads)),
-            },
+        let uid = if let Some(uid) = known {
+            uid.to_string()
+        } else {
+            let asked = self.uid_of_referred(&referred).await;
+            asked.map_err(|error| error.into_port_error(PUBLISH, Effect::Reads))?
         };
         let body = document(event, &referred, (namespace, &uid), now);
         let body = serde_json::to_vec(&body)

@@ -12,7 +12,7 @@ use std::{
 
 use jiff::Timestamp;
 use model::event::{EventObject, EventReason, ObjectEvent};
-use ports::{Adapters, Events as _, Invocation};
+use ports::{Adapters, Events as _, Fault, Invocation};
 
 use crate::{error::story, pass::each};
 
@@ -58,6 +58,11 @@ impl Told {
         }
         news
     }
+
+    /// Forgets that something was said: it could not be.
+    fn unsay(&self, (about, reason): (EventObject, EventReason)) {
+        self.said.borrow_mut().remove(&(about, reason));
+    }
 }
 
 /// Where a function tells events.
@@ -87,11 +92,24 @@ impl<A: Adapters> Recorder<'_, A> {
         if news.is_empty() {
             return;
         }
-        let (answers, _) =
-            each(news, AT_ONCE, clock, at, async |event| self.events.publish(&event, at.now).await)
-                .await;
-        let failed: BTreeSet<String> =
-            answers.iter().filter_map(|answer| answer.as_ref().err().map(|e| story(e))).collect();
+        let (answers, _) = each(news, AT_ONCE, clock, at, async |event| {
+            let answer = self.events.publish(&event, at.now).await;
+            (answer, event)
+        })
+        .await;
+        let mut failed = BTreeSet::new();
+        for (answer, event) in answers {
+            match answer {
+                Ok(()) => {}
+                // Its object may yet be made, and is to be told of then.
+                Err(error) if error.fault == Fault::NotFound => {
+                    self.told.unsay((event.about, event.reason));
+                }
+                Err(error) => {
+                    failed.insert(story(&error));
+                }
+            }
+        }
         if let Some(story) = failed.first() {
             tracing::warn!(story, "events not published");
         }
@@ -127,6 +145,16 @@ mod tests {
             std::slice::from_ref(&other)
         );
         assert_eq!(told.news(vec![failed.clone(), other], at(120)), [failed]);
+    }
+
+    #[test]
+    fn what_could_not_be_said_is_news_again() {
+        let told = Told::default();
+        let launching = event("a", EventReason::DisruptionLaunching);
+        assert_eq!(told.news(vec![launching.clone()], at(0)).len(), 1);
+        assert_eq!(told.news(vec![launching.clone()], at(1)), []);
+        told.unsay((launching.about.clone(), launching.reason));
+        assert_eq!(told.news(vec![launching.clone()], at(2)), [launching]);
     }
 
     #[test]

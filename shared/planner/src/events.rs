@@ -71,9 +71,8 @@ pub fn of_commands(ledger: &Snapshot, plan: &Plan) -> Vec<ObjectEvent> {
             Progress::Found | Progress::RolledBack { .. } | Progress::Moved { .. } => &[],
         };
         let claims = names.iter().filter_map(|name| ledger.claims.get(name));
-        // Before that its object may not be there yet, and of no object nothing is published.
-        let registered = claims.filter(|claim| claim.phase == ClaimPhase::Registered);
-        registered.map(move |claim| (claim, command.method.reason()))
+        let awaited = claims.filter(|claim| claim.phase < ClaimPhase::Initialized);
+        awaited.map(move |claim| (claim, command.method.reason()))
     });
     let awaited = replacements.flat_map(|(claim, reason)| {
         let object = || EventObject::NodeClaim(claim.name.clone());

@@ -156,7 +156,7 @@ pub trait Leases {
 pub trait Events {
     /// Publishes `event`, which is so `now`. The same reason of the same object is published once in each
     /// stretch of [`model::event::EventReason::said_for`], whoever publishes it: repeating it changes nothing.
-    /// About an object that is not there nothing is published.
+    /// `NotFound` about an object that is not there: nothing is published.
     async fn publish(&self, event: &ObjectEvent, now: Timestamp) -> Result<(), PortError>;
 }
 

@@ -66,9 +66,9 @@ async fn what_is_there_is_not_published_again_and_nothing_about_what_is_gone() {
     let gone = refused(404, "NotFound", "nodes \"one\" not found");
     let server = Server::new([node(), there(), gone]);
     let (cluster, event) = (server.cluster(), of_node(EventReason::FailedDraining));
-    for _ in 0..2 {
-        cluster.publish(&event, at("2026-11-21T12:00:00Z")).await.unwrap();
-    }
+    let now = at("2026-11-21T12:00:00Z");
+    cluster.publish(&event, now).await.unwrap();
+    assert_eq!(cluster.publish(&event, now).await.unwrap_err().fault, Fault::NotFound);
     server.check_sent(&["GET /api/v1/nodes/one", CREATE, "GET /api/v1/nodes/one"]);
 }
 

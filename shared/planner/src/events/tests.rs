@@ -54,7 +54,7 @@ fn claims(phases: [ClaimPhase; 2]) -> (Snapshot, Vec<NodeClaim>) {
 
 #[test]
 fn commands_say_what_goes_and_what_is_waited_for() {
-    let (mut ledger, claims) = claims([ClaimPhase::Initialized, ClaimPhase::Registered]);
+    let (mut ledger, claims) = claims([ClaimPhase::Initialized, ClaimPhase::Launched]);
     let command = Command {
         method: Method::Drift,
         found_at: now(),

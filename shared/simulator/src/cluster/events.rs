@@ -5,6 +5,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::{SignedDuration, Timestamp};
 use model::event::{EventObject, EventReason, ObjectEvent};
 
+use ports::{Fault, PortError};
+
 use crate::{later, world::World};
 
 /// How long the API server keeps an event.
@@ -38,8 +40,8 @@ impl Events {
 }
 
 impl World {
-    /// Somebody publishes `event`, as it was `now` for them.
-    pub(crate) fn publish(&mut self, event: &ObjectEvent, now: Timestamp) {
+    /// Somebody publishes `event`, as it was `now` for them. `NotFound` about what is not there.
+    pub(crate) fn publish(&mut self, event: &ObjectEvent, now: Timestamp) -> Result<(), PortError> {
         let cluster = &self.cluster;
         let is_there = match &event.about {
             EventObject::Node(name) => cluster.nodes.contains_key(name),
@@ -49,7 +51,7 @@ impl World {
             EventObject::Pod(_, Some(_)) => true,
         };
         if !is_there {
-            return;
+            return Err(PortError::new("publish an event", Fault::NotFound));
         }
         let at = self.now;
         let events = &mut self.cluster.events;
@@ -63,10 +65,11 @@ impl World {
         let stretch = now.as_second().div_euclid(event.reason.said_for().as_secs().max(1));
         let name = (event.about.clone(), event.reason, stretch);
         if events.known.contains_key(&name) {
-            return;
+            return Ok(());
         }
         events.gone_at.insert((later(at, KEPT_FOR), name.clone()));
         events.known.insert(name, (at, event.clone()));
         events.count += 1;
+        Ok(())
     }
 }

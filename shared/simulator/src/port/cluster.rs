@@ -154,11 +154,8 @@ impl Events for Sim {
         let subject = format!("{} {}", event.about, event.reason);
         let is_named = matches!(event.about, EventObject::Pod(_, Some(_)));
         let load = |_: &mut World| Load::items(usize::from(!is_named));
-        self.step_of(("Events.publish", Write), subject, load, |world| {
-            world.publish(event, now);
-            Ok(())
-        })
-        .await
+        self.step_of(("Events.publish", Write), subject, load, |world| world.publish(event, now))
+            .await
     }
 }
 

@@ -5,7 +5,7 @@ use model::{
     PodKey,
     event::{EventObject, EventReason, ObjectEvent},
 };
-use ports::{Events, Nodes};
+use ports::{Events, Fault, Nodes};
 
 use super::{Case, Failure, cluster_world::ClusterWorld, same};
 use crate::build;
@@ -65,7 +65,9 @@ async fn absent<P: Events, W: EventWorld>(port: &P, world: &W) -> Result<(), Fai
         EventObject::NodePool(build::id("nobody-knows-it")),
         EventObject::Pod(pod, None),
     ] {
-        port.publish(&event(&about, EventReason::FailedDraining, "2 pods left"), now).await?;
+        let event = event(&about, EventReason::FailedDraining, "2 pods left");
+        let answer = port.publish(&event, now).await;
+        same("the answer", &answer.map_err(|error| error.fault), &Err(Fault::NotFound))?;
         same("what is there", &world.events_of(&about).await, &Vec::new())?;
     }
     Ok(())

@@ -20,6 +20,7 @@ async fn main() -> anyhow::Result<()> {
         ledger: &platform.ledger(),
         mailbox: &platform.mailbox(),
         nodes: &cluster,
+        settings: platform.settings(),
     };
     let handle = async |(): (), at: &Invocation| {
         let report = handlers::sweep(&ports, at).await?;

@@ -206,13 +206,42 @@ pub(crate) async fn cluster(name: &str, sim: &Sim) -> Reply {
             });
             Reply::json(200, "application/json", &json!({ "cluster": cluster }))
         }
-        Err(problem) => match failure_of(&problem) {
-            None => Reply::HangUp,
-            Some((status, code, message)) => Reply::json(
-                status,
-                "application/json",
-                &json!({ "__type": code, "message": message }),
-            ),
-        },
+        Err(problem) => refusal_of(&problem),
+    }
+}
+
+/// The zonal shifts of the cluster with this ARN, as ARC tells them. Shifts that AWS starts by itself are not
+/// supported yet.
+///
+/// <https://docs.aws.amazon.com/arc-zonal-shift/latest/api/API_GetManagedResource.html>
+pub(crate) async fn managed_resource(arn: &str, sim: &Sim) -> Reply {
+    let name = arn.rsplit("%2F").next().unwrap_or_default();
+    let shifts = match name.parse::<ClusterName>() {
+        Ok(name) => sim.managed_resource(&name).await,
+        Err(error) => Err(refused(refusal("ValidationException", error.to_string()))),
+    };
+    let shifts = match shifts {
+        Ok(shifts) => shifts,
+        Err(problem) => return refusal_of(&problem),
+    };
+    let shown = shifts.into_iter().map(|shift| {
+        json!({
+            "appliedStatus": "APPLIED",
+            "awayFrom": shift.away_from.as_str(),
+            "expiryTime": shift.ends_at.map(jiff::Timestamp::as_second),
+        })
+    });
+    let shown: Vec<Value> = shown.collect();
+    Reply::json(200, "application/json", &json!({ "zonalShifts": shown, "autoshifts": [] }))
+}
+
+/// How services that are asked by paths refuse.
+fn refusal_of(problem: &PortError) -> Reply {
+    match failure_of(problem) {
+        None => Reply::HangUp,
+        Some((status, code, message)) => {
+            let body = json!({ "__type": code, "message": message });
+            Reply::json(status, "application/json", &body)
+        }
     }
 }

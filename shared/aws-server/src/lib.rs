@@ -98,6 +98,10 @@ impl AwsServer {
             self.count(target.rsplit('.').next().unwrap_or(target));
             return json::answer(target, &self.sim, &request.body).await;
         }
+        if let Some(arn) = request.path.strip_prefix("/managedresources/") {
+            self.count("GetManagedResource");
+            return json::managed_resource(arn, &self.sim).await;
+        }
         if let Some(name) = request.path.strip_prefix("/clusters/") {
             self.count("DescribeCluster");
             return json::cluster(name, &self.sim).await;

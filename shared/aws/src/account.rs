@@ -23,6 +23,7 @@ use model::ClusterName;
 use crate::{
     Connection, DynamoCatalogStore, DynamoLedger, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates,
     EksClusters, IamProfiles, QueueUrls, SqsMailbox, pricing::Prices, ssm::Parameters,
+    zonal_shift::ZonalShifts,
 };
 
 /// What the SDKs allow a connection by themselves.
@@ -46,6 +47,8 @@ pub enum InvalidAccount {
 /// A service of AWS that an account is asked through.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Service {
+    /// Zonal shifts.
+    ArcZonalShift,
     /// The table.
     DynamoDb,
     /// Instances, launch templates, and what selectors name.
@@ -64,14 +67,23 @@ pub enum Service {
 
 impl Service {
     /// All of them.
-    pub const ALL: [Self; 7] =
-        [Self::DynamoDb, Self::Ec2, Self::Eks, Self::Iam, Self::Pricing, Self::Sqs, Self::Ssm];
+    pub const ALL: [Self; 8] = [
+        Self::ArcZonalShift,
+        Self::DynamoDb,
+        Self::Ec2,
+        Self::Eks,
+        Self::Iam,
+        Self::Pricing,
+        Self::Sqs,
+        Self::Ssm,
+    ];
 
     /// The variable that names an endpoint for this service alone.
     ///
     /// <https://docs.aws.amazon.com/sdkref/latest/guide/ss-endpoints-table.html>
     pub const fn endpoint_variable(self) -> &'static str {
         match self {
+            Self::ArcZonalShift => "AWS_ENDPOINT_URL_ARC_ZONAL_SHIFT",
             Self::DynamoDb => "AWS_ENDPOINT_URL_DYNAMODB",
             Self::Ec2 => "AWS_ENDPOINT_URL_EC2",
             Self::Eks => "AWS_ENDPOINT_URL_EKS",
@@ -192,7 +204,9 @@ impl Account {
     pub fn discovery(&self, clusters: EksClusters) -> Ec2Discovery {
         let parameters =
             Parameters::new(&self.config(Service::Ssm), &self.region, self.credentials());
-        Ec2Discovery::new(&self.config(Service::Ec2), parameters, clusters)
+        let config = self.config(Service::ArcZonalShift);
+        let shifts = ZonalShifts::new(&config, &self.region, self.credentials());
+        Ec2Discovery::new(&self.config(Service::Ec2), parameters, clusters, shifts)
     }
 }
 

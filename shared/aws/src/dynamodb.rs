@@ -2,7 +2,7 @@
 //!
 //! | item | attributes |
 //! |---|---|
-//! | `head` | `ledger_id`, `generation`: arrivals, `departures`, `commit_id`, `guard` and what it says |
+//! | `head` | `ledger_id`, `generation`: arrivals, `departures`, `commit_id`, `guard` and what it says, `shifted_zones` |
 //! | `batch#<batch>#<index>` | `claims`: their number, `record`: promised claims nobody wrote to yet |
 //! | `claim#<name>` | `phase`, `version`, `record`, `instance_id` once there is one, `retry` after a failure |
 //! | `measured#<type>#<image>` | `memory`, `expires_at` |
@@ -44,7 +44,7 @@ use futures_util::{
 use jiff::Timestamp;
 use model::{
     Bytes, ClusterName, Function, InstanceId, LedgerId, NodeClaim, NodeClassName, NodePoolName,
-    OfferingKey,
+    OfferingKey, Zone,
     ledger::{
         Commit, CommitOutcome, Guard as LedgerGuard, Head, LaunchRefusals, MeasuredKey,
         PROMISED_VERSION, Snapshot, WriteOutcome,
@@ -129,6 +129,17 @@ impl Ledger for DynamoLedger {
         guard: &LedgerGuard,
     ) -> Result<WriteOutcome, PortError> {
         let updated = self.update_head(cluster, HeadUpdate::guard(ledger, guard)).await?;
+        Ok(updated.map_or(WriteOutcome::Conflict, |_| WriteOutcome::Written))
+    }
+
+    async fn put_shifted_zones(
+        &self,
+        cluster: &ClusterName,
+        ledger: &LedgerId,
+        zones: &BTreeMap<Zone, Timestamp>,
+    ) -> Result<WriteOutcome, PortError> {
+        let update = HeadUpdate::shifted_zones(ledger, zones);
+        let updated = self.update_head(cluster, update).await?;
         Ok(updated.map_or(WriteOutcome::Conflict, |_| WriteOutcome::Written))
     }
 

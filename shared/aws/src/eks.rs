@@ -40,7 +40,14 @@ pub struct EksClusters {
     client: Client,
     region: String,
     connection: Connection,
-    kept: Kept<ClusterName, ClusterSettings>,
+    kept: Kept<ClusterName, Described>,
+}
+
+/// What EKS says of a cluster.
+#[derive(Clone, Debug)]
+struct Described {
+    settings: ClusterSettings,
+    arn: Option<String>,
 }
 
 impl EksClusters {
@@ -56,14 +63,25 @@ impl EksClusters {
     /// What nodes of `cluster` are told about it, and where its API server is. EKS is asked at most
     /// every twenty minutes; a failure is not kept.
     pub async fn settings(&self, cluster: &ClusterName) -> Result<ClusterSettings, PortError> {
+        Ok(self.described(cluster).await?.settings)
+    }
+
+    /// The Amazon Resource Name of `cluster`, kept in the same way.
+    pub(crate) async fn arn(&self, cluster: &ClusterName) -> Result<String, PortError> {
+        let arn = self.described(cluster).await?.arn;
+        arn.ok_or_else(|| BadAnswer::of(OPERATION, format!("cluster `{cluster}` has no ARN")))
+    }
+
+    async fn described(&self, cluster: &ClusterName) -> Result<Described, PortError> {
         self.kept.or_ask(cluster, |_| true, self.ask(cluster)).await
     }
 
-    async fn ask(&self, cluster: &ClusterName) -> Result<ClusterSettings, PortError> {
+    async fn ask(&self, cluster: &ClusterName) -> Result<Described, PortError> {
         let request = self.client.describe_cluster().name(cluster.as_str());
         let answer = request.send().await.map_err(|error| port_error(OPERATION, error))?;
         let described = answer.cluster.ok_or_else(|| BadAnswer::of(OPERATION, "no cluster"))?;
-        from_cluster(cluster, &self.region, &described, &self.connection)
+        let settings = from_cluster(cluster, &self.region, &described, &self.connection)?;
+        Ok(Described { settings, arn: described.arn })
     }
 }
 

@@ -1,6 +1,6 @@
 //! Calls of services that speak JSON and of which one operation is needed, without their SDKs.
 //!
-//! A signed JSON POST. It is not repeated when it fails: whoever asks comes back.
+//! A signed JSON POST, or a GET of a path. It is not repeated when it fails: whoever asks comes back.
 
 use std::time::{Duration, SystemTime};
 
@@ -35,7 +35,7 @@ const READ_TIMEOUT: Duration = Duration::from_secs(10);
 pub(crate) struct Operation {
     /// Such as `GetParameter`.
     pub(crate) name: &'static str,
-    /// Such as `AmazonSSM.GetParameter`.
+    /// Such as `AmazonSSM.GetParameter`; none of a service that is asked by paths.
     pub(crate) target: &'static str,
     /// What requests are signed for, such as `ssm`.
     pub(crate) service: &'static str,
@@ -81,13 +81,22 @@ impl JsonService {
         operation: Operation,
         body: &Value,
     ) -> Result<Value, PortError> {
+        self.ask(operation, &Question { path: "/", body: Some(body.to_string()) }).await
+    }
+
+    /// What is at `path`, which is encoded as it goes over the wire.
+    pub(crate) async fn get(&self, operation: Operation, path: &str) -> Result<Value, PortError> {
+        self.ask(operation, &Question { path, body: None }).await
+    }
+
+    async fn ask(&self, operation: Operation, question: &Question<'_>) -> Result<Value, PortError> {
         let before = |error: BoxError| PortError::because(operation.name, Fault::Permanent, error);
         let after = |error: BoxError| PortError::because(operation.name, Fault::Unknown, error);
         let credentials = self.credentials.provide_credentials().await;
         let credentials = credentials.map_err(|error| before(error.into()))?;
         let now = self.config.time_source().map_or(SystemTime::UNIX_EPOCH, |time| time.now());
-        let request = to_request(operation, &self.endpoint, &self.region, body, credentials, now);
-        let request = request.map_err(before)?;
+        let place = (self.endpoint.as_str(), self.region.as_str());
+        let request = signed(operation, place, question, credentials, now).map_err(before)?;
         let connector = self.connector.as_ref().ok_or_else(|| before("no TLS stack".into()))?;
         let answer = connector.call(request).await.map_err(|error| after(error.into()))?;
         let status = answer.status().as_u16();
@@ -96,7 +105,15 @@ impl JsonService {
     }
 }
 
+/// What is asked for.
+struct Question<'a> {
+    path: &'a str,
+    /// Of a POST; without it, it is a GET.
+    body: Option<String>,
+}
+
 /// The signed request with `body`.
+#[cfg(test)]
 pub(crate) fn to_request(
     operation: Operation,
     endpoint: &str,
@@ -105,9 +122,25 @@ pub(crate) fn to_request(
     credentials: Credentials,
     now: SystemTime,
 ) -> Result<HttpRequest, BoxError> {
-    let url = format!("{}/", endpoint.trim_end_matches('/'));
-    let body = body.to_string();
+    let question = Question { path: "/", body: Some(body.to_string()) };
+    signed(operation, (endpoint, region), &question, credentials, now)
+}
+
+/// The signed request to the service at an endpoint of a region.
+fn signed(
+    operation: Operation,
+    (endpoint, region): (&str, &str),
+    question: &Question<'_>,
+    credentials: Credentials,
+    now: SystemTime,
+) -> Result<HttpRequest, BoxError> {
+    let Question { path, body } = question;
+    let url = format!("{}{path}", endpoint.trim_end_matches('/'));
+    let method = if body.is_some() { "POST" } else { "GET" };
+    let body = body.clone().unwrap_or_default();
     let headers = [("content-type", CONTENT_TYPE), ("x-amz-target", operation.target)];
+    // They are about the body.
+    let with_body = if method == "POST" { headers.len() } else { 0 };
     let identity = credentials.into();
     let parameters = v4::SigningParams::builder()
         .identity(&identity)
@@ -118,12 +151,13 @@ pub(crate) fn to_request(
         .build()?
         .into();
     let signable = SignableBody::Bytes(body.as_bytes());
-    let signable = SignableRequest::new("POST", &url, headers.into_iter(), signable)?;
+    let signable =
+        SignableRequest::new(method, &url, headers.into_iter().take(with_body), signable)?;
     let (instructions, _) = sign(signable, &parameters)?.into_parts();
     let mut request = HttpRequest::new(body.clone().into());
-    request.set_method("POST")?;
+    request.set_method(method)?;
     request.set_uri(url)?;
-    for (name, value) in headers.into_iter().chain(instructions.headers()) {
+    for (name, value) in headers.into_iter().take(with_body).chain(instructions.headers()) {
         request.headers_mut().insert(name.to_owned(), value.to_owned());
     }
     Ok(request)
@@ -143,6 +177,8 @@ pub(crate) fn from_answer(
     // Such as `com.amazonaws.ssm#ParameterNotFound`.
     let code = text("__type").unwrap_or_default();
     let code = code.rsplit('#').next().unwrap_or(code);
+    // Services that are asked by paths say it in a header.
+    let code = if code.is_empty() && status == 404 { "ResourceNotFoundException" } else { code };
     let message = text("message").or_else(|| text("Message")).unwrap_or_default();
     Err(refused(operation.name, code, status, message))
 }

@@ -26,6 +26,7 @@ mod sqs;
 mod ssm;
 #[cfg(test)]
 mod wire;
+mod zonal_shift;
 
 pub use account::{Account, Endpoints, InvalidAccount, Service};
 pub use dynamodb::{DynamoCatalogStore, DynamoLedger, RecordForm};

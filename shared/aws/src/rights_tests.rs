@@ -24,7 +24,7 @@ use testkit::build;
 use crate::{
     Connection, DynamoLedger, Ec2Discovery, Ec2Fleet, Ec2Market, Ec2Templates, EksClusters,
     IamProfiles, QueueUrls, SqsMailbox, pricing::Prices, rights::ACTIONS, ssm::Parameters,
-    wire::Wire,
+    wire::Wire, zonal_shift::ZonalShifts,
 };
 
 const REGION: &str = "us-west-2";
@@ -69,7 +69,8 @@ fn discovery(wire: &Wire) -> Ec2Discovery {
     let config = wire.config();
     let parameters = Parameters::new(&config, REGION, credentials(wire)).over(wire.connector());
     let clusters = EksClusters::new(&config, REGION, Connection::default());
-    Ec2Discovery::new(&config, parameters, clusters)
+    let shifts = ZonalShifts::new(&config, REGION, credentials(wire)).over(wire.connector());
+    Ec2Discovery::new(&config, parameters, clusters, shifts)
 }
 
 fn market(wire: &Wire) -> Ec2Market {
@@ -128,6 +129,12 @@ async fn note_discovery(sent: &mut Sent) {
     let name = &build::id("MyLaunchTemplate");
     sent.note("Discovery.launch_template", &[(200, &empty)], async |wire| {
         discovery(&wire).launch_template(name).await
+    })
+    .await;
+    let eks = r#"{"cluster":{"version":"1.34","endpoint":"https://eks.test","arn":"arn:aws:eks:a",
+        "certificateAuthority":{"data":"Q0E="}}}"#;
+    sent.note("Discovery.zonal_shifts", &[(200, eks), (200, "{}")], async |wire| {
+        discovery(&wire).zonal_shifts(&cluster()).await
     })
     .await;
     sent.note("Discovery.cluster_settings", &[(200, "{}")], async |wire| {

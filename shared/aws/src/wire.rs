@@ -118,6 +118,9 @@ impl HttpConnector for Wire {
 
 /// The actions that a request needs: that of its name, and what it does besides.
 fn actions(target: &str, body: &str) -> Vec<String> {
+    if target.starts_with("/managedresources/") {
+        return vec!["arc-zonal-shift:GetManagedResource".to_owned()];
+    }
     if target.starts_with("/clusters/") {
         return vec!["eks:DescribeCluster".to_owned()];
     }

@@ -105,7 +105,7 @@ async fn call(sim: &Sim, process: &Process, delivery: FunctionCall) -> Result<Re
     let (function, at) = (delivery.function, &delivery.invocation);
     match delivery.payload {
         Payload::Schedule if function == Function::Resolve => resolve(sim, process, at).await,
-        Payload::Schedule if function == Function::Sweep => sweep(sim, at).await,
+        Payload::Schedule if function == Function::Sweep => sweep(sim, process, at).await,
         Payload::Schedule => beat(sim, process, function, Signal::Schedule, at).await,
         Payload::Interruptions(interruptions) => {
             let world = &Only::<only::Interrupt>::new(sim);
@@ -206,7 +206,7 @@ async fn resolve(sim: &Sim, process: &Process, at: &Invocation) -> Result<Report
     handlers::resolve(&ports, at).await
 }
 
-async fn sweep(sim: &Sim, at: &Invocation) -> Result<Report, Error> {
+async fn sweep(sim: &Sim, process: &Process, at: &Invocation) -> Result<Report, Error> {
     let world = &Only::<only::Sweep>::new(sim);
     let ports = SweepPorts::<Only<_>> {
         cluster: world,
@@ -220,6 +220,7 @@ async fn sweep(sim: &Sim, at: &Invocation) -> Result<Report, Error> {
         catalog: world,
         mailbox: world,
         nodes: world,
+        settings: &process.settings,
     };
     handlers::sweep(&ports, at).await
 }

@@ -33,6 +33,7 @@ use model::{
     pulse::Pulse,
     storage::{VolumeAttachment, VolumeClaim, VolumeClaimKey},
     validation::{DryRunAnswer, Validation},
+    zonal_shift::ZonalShift,
 };
 use ports::{Fault, Listing, PodSelection, PortError, Surrounded};
 use simulator::Sim;
@@ -120,6 +121,7 @@ only! {
         fn images(terms: &[ImageTerm], kubernetes_version: &str) -> Vec<Image>;
         fn launch_template(name: &LaunchTemplateName) -> Option<DescribedTemplate>;
         fn cluster_settings(cluster: &ClusterName) -> ClusterSettings;
+        fn zonal_shifts(cluster: &ClusterName) -> Vec<ZonalShift>;
     }
     Templates {
         fn ensure(template: &LaunchTemplate) -> ();
@@ -187,6 +189,11 @@ only! {
         fn head(cluster: &ClusterName) -> Head;
         fn open(cluster: &ClusterName, replaced: Option<&LedgerId>) -> Head;
         fn put_guard(cluster: &ClusterName, ledger: &LedgerId, guard: &Guard) -> WriteOutcome;
+        fn put_shifted_zones(
+            cluster: &ClusterName,
+            ledger: &LedgerId,
+            zones: &BTreeMap<Zone, Timestamp>
+        ) -> WriteOutcome;
         fn snapshot(cluster: &ClusterName) -> Snapshot;
         fn commit(cluster: &ClusterName, commit: &Commit) -> CommitOutcome;
         fn claims_of_instances(instances: &[InstanceId]) -> Vec<(ClusterName, NodeClaim)>;

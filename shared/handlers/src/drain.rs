@@ -34,6 +34,10 @@ use crate::{
 
 /// Claims that are visited at the same time.
 const AT_ONCE: usize = 16;
+/// When it is looked again whether a zone is in use again: instances there are not terminated meanwhile.
+///
+/// Karpenter: `pkg/providers/instance/instance.go`, `Delete`, of the AWS provider.
+const SHIFTED_AGAIN: SignedDuration = SignedDuration::from_secs(30);
 /// Between two passes over many claims: whatever is drained meanwhile is terminated by one request.
 const MANY_APART: SignedDuration = SignedDuration::from_secs(5);
 /// Between two requests to terminate instances: what is drained meanwhile shares one.
@@ -142,7 +146,8 @@ async fn pass<A: Adapters>(
     let waiting = deleting.iter().filter_map(|claim| Some(claim.retry?.not_before));
     let waiting = waiting.filter(|not_before| at.now < *not_before).min();
     let due: Vec<&NodeClaim> = deleting.into_iter().filter(|claim| claim.is_due(at.now)).collect();
-    let observed = Observed::look(ports, &due, snapshot.claims.len(), at).await?;
+    let mut observed = Observed::look(ports, &due, snapshot.claims.len(), at).await?;
+    observed.note_shifted(due.iter().filter(|claim| snapshot.head.is_shifted(claim, at.now)));
     let (visited, rest_at) = each(due, AT_ONCE, ports.clock, at, async |claim| {
         visit(ports, claim, &observed, last, at).await
     })
@@ -249,7 +254,11 @@ async fn step<A: Adapters>(
             again = Some(at.now);
         }
     }
-    let terminate = drainage.terminate.then(|| Ending {
+    let is_shifted = observed.is_shifted(&instance.id);
+    if drainage.terminate && is_shifted {
+        again = Some(at.after(SHIFTED_AGAIN));
+    }
+    let terminate = (drainage.terminate && !is_shifted).then(|| Ending {
         instance: instance.id.clone(),
         claim: claim.clone(),
         drained_since: drainage.drained_since,

@@ -17,6 +17,8 @@ pub enum Job {
     Guard,
     /// `sweep`: instances without claims, and claims without instances.
     Instances,
+    /// `sweep`: zones that traffic is shifted away from.
+    ZonalShifts,
     /// `sweep`: instances whose checks fail, or of which EC2 scheduled events.
     InstanceStatus,
     /// `sweep`: NodeClaim objects that do not say what the ledger says.
@@ -41,6 +43,7 @@ impl Job {
             Self::NodePoolStatus => "NodePool status",
             Self::Guard => "guard",
             Self::Instances => "instances",
+            Self::ZonalShifts => "zonal shifts",
             Self::InstanceStatus => "status of instances",
             Self::NodeClaimObjects => "NodeClaim objects",
             Self::Reservations => "capacity reservations",

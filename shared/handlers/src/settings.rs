@@ -32,6 +32,8 @@ pub struct Settings {
     pub dry_runs: DryRuns,
     /// What is done when EC2 recommends to leave a spot instance.
     pub rebalance_recommendations: RebalanceRecommendations,
+    /// Whether zones are left that traffic of the cluster is shifted away from.
+    pub heeds_zonal_shifts: bool,
     /// Whether nothing is asked that has no endpoint in a VPC: on-demand prices are those that come with the
     /// program.
     pub is_isolated: bool,
@@ -47,6 +49,7 @@ impl Default for Settings {
             poll_interval: SignedDuration::from_secs(5),
             dry_runs: DryRuns::default(),
             rebalance_recommendations: RebalanceRecommendations::default(),
+            heeds_zonal_shifts: false,
             is_isolated: false,
         }
     }
@@ -129,7 +132,7 @@ const MOVES: RangeInclusive<u32> = 0..=1_000_000;
 const INTERFACES: RangeInclusive<u32> = 0..=64;
 
 /// All of them, in the order of the page.
-pub const SETTINGS: [Setting; 15] = [
+pub const SETTINGS: [Setting; 16] = [
     Setting {
         parameter: "FeatureGates",
         variable: "JOURNEYMAN_FEATURE_GATES",
@@ -236,6 +239,16 @@ pub const SETTINGS: [Setting; 15] = [
             let of = |is_disabled| if is_disabled { DryRuns::Disabled } else { DryRuns::Enabled };
             put(&mut settings.dry_runs, is_disabled.map(of))
         },
+    },
+    Setting {
+        parameter: "EnableZonalShift",
+        variable: "JOURNEYMAN_ENABLE_ZONAL_SHIFT",
+        karpenter: Some("ENABLE_ZONAL_SHIFT"),
+        default: "false",
+        allowed: SWITCH,
+        meaning: "Launches nothing in a zone while traffic of the cluster is shifted away from it, which is \
+                  asked each minute. Zonal shift must be enabled for the cluster.",
+        set: |settings, text| put(&mut settings.heeds_zonal_shifts, text.parse().ok()),
     },
     Setting {
         parameter: "RebalanceRecommendations",

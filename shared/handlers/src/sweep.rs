@@ -16,6 +16,7 @@ mod instances;
 mod node_claims;
 mod standalone;
 mod unused;
+mod zonal_shift;
 
 use model::{
     claim::SyncedNodeClaim,
@@ -30,7 +31,7 @@ use ports::{
 };
 
 use crate::{
-    Error, Report,
+    Error, Report, Settings,
     error::story,
     job::{Job, Jobs},
     observe,
@@ -61,6 +62,8 @@ pub struct SweepPorts<'a, A: Adapters> {
     pub mailbox: &'a A::Mailbox,
     /// Nodes whose claims must say something else than they do.
     pub nodes: &'a A::Nodes,
+    /// Whether zonal shifts are asked for.
+    pub settings: &'a Settings,
 }
 
 /// Does each job once.
@@ -71,10 +74,13 @@ pub async fn sweep<A: Adapters>(
     let mut jobs = Jobs::default();
     // Where it cannot be looked up, what was seen last counts for a while.
     jobs.note(Job::Guard, guard::check(ports, at).await);
-    if let Some(reason) = ports.ledger.head(&at.cluster).await?.objection(at.now) {
+    let head = ports.ledger.head(&at.cluster).await?;
+    if let Some(reason) = head.objection(at.now) {
         tracing::warn!(reason, "nothing is done");
         return jobs.done().map(|()| Report::default());
     }
+    // Before instances are compared: those in zones that are left are not judged.
+    jobs.note(Job::ZonalShifts, zonal_shift::look(ports, &head, at).await);
     let mut instances = None;
     if instances::is_due(at) {
         instances = jobs.take(Job::Instances, instances::equalize(ports, at).await);

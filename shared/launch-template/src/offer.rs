@@ -93,6 +93,22 @@ fn mark_unavailable(
     }
 }
 
+/// Makes all offerings of `types` unavailable in those of `zones` that traffic is still shifted away from.
+///
+/// Karpenter: `pkg/providers/instancetype/offering/provider.go` of the AWS provider.
+fn leave_zones(types: &mut [Arc<InstanceType>], zones: &BTreeMap<Zone, Timestamp>, now: Timestamp) {
+    if zones.values().all(|until| *until <= now) {
+        return;
+    }
+    let is_left = |offering: &Offering| {
+        offering.is_available && zones.get(&offering.zone).is_some_and(|until| now < *until)
+    };
+    for instance_type in types.iter_mut().filter(|t| t.offerings.iter().any(is_left)) {
+        let left = Arc::make_mut(instance_type).offerings.iter_mut().filter(|o| is_left(o));
+        left.for_each(|offering| offering.is_available = false);
+    }
+}
+
 /// Every instance type of `catalog` as nodes of `class` would have it, sorted by name: also those
 /// that no image starts on, and those of which nothing is available.
 pub fn all_types(

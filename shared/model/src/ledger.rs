@@ -9,7 +9,7 @@ use jiff::{SignedDuration, Timestamp};
 
 use crate::{
     BatchId, Bytes, CommandId, CommitId, Function, HourlyPrice, ImageId, InstanceId,
-    InstanceTypeName, LedgerId, NodeClaim, NodeClaimName, NodePoolName, OfferingKey,
+    InstanceTypeName, LedgerId, NodeClaim, NodeClaimName, NodePoolName, OfferingKey, Zone,
     disruption::{Command, Progress},
     limits,
 };
@@ -103,6 +103,8 @@ pub struct Head {
     pub counters: Counters,
     /// Whether the functions may act.
     pub guard: Guard,
+    /// The zones that traffic of the cluster is shifted away from, and until when: nothing is launched there.
+    pub shifted_zones: BTreeMap<Zone, Timestamp>,
 }
 
 impl Head {
@@ -112,6 +114,17 @@ impl Head {
             Some(_) => self.guard.objection(now),
             None => Some("its ledger is not open yet".to_owned()),
         }
+    }
+
+    /// Whether traffic is shifted away from the zone of the instance of `claim` at `now`: what EC2 says of it, or
+    /// does not say, may not be so.
+    pub fn is_shifted(&self, claim: &NodeClaim, now: Timestamp) -> bool {
+        claim.instance.as_ref().is_some_and(|instance| self.is_left(&instance.zone, now))
+    }
+
+    /// Whether traffic is shifted away from `zone` at `now`.
+    pub fn is_left(&self, zone: &Zone, now: Timestamp) -> bool {
+        self.shifted_zones.get(zone).is_some_and(|until| now < *until)
     }
 }
 

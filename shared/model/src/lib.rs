@@ -47,6 +47,7 @@ pub mod topology;
 pub mod validation;
 pub mod values;
 pub mod words;
+pub mod zonal_shift;
 
 pub use catalog::{CapacityType, InstanceType, Offering, OfferingKey, RegionCatalog, Reservation};
 pub use claim::{ClaimPhase, DeletionReason, NodeClaim};

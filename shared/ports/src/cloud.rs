@@ -16,6 +16,7 @@ use model::{
         Subnet, SubnetTerm,
     },
     validation::DryRunAnswer,
+    zonal_shift::ZonalShift,
 };
 
 use crate::PortError;
@@ -87,6 +88,9 @@ pub trait Discovery {
         &self,
         name: &LaunchTemplateName,
     ) -> Result<Option<DescribedTemplate>, PortError>;
+    /// The zonal shifts of the cluster that are in effect, sorted. `NotFound` where zonal shift is not enabled for
+    /// it.
+    async fn zonal_shifts(&self, cluster: &ClusterName) -> Result<Vec<ZonalShift>, PortError>;
     /// What nodes need to know about the cluster.
     async fn cluster_settings(&self, cluster: &ClusterName) -> Result<ClusterSettings, PortError>;
 }

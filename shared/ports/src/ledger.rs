@@ -2,8 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use jiff::Timestamp;
 use model::{
     Bytes, ClusterName, Function, InstanceId, LedgerId, NodeClaim, NodeClassName, NodePoolName,
+    Zone,
     ledger::{
         Commit, CommitOutcome, Guard, Head, LaunchRefusals, MeasuredKey, Snapshot, WriteOutcome,
     },
@@ -36,6 +38,15 @@ pub trait Ledger {
         cluster: &ClusterName,
         ledger: &LedgerId,
         guard: &Guard,
+    ) -> Result<WriteOutcome, PortError>;
+
+    /// Replaces the zones that traffic is shifted away from, if the ledger is the one called `ledger`; else
+    /// `Conflict`. Repeating it changes nothing.
+    async fn put_shifted_zones(
+        &self,
+        cluster: &ClusterName,
+        ledger: &LedgerId,
+        zones: &BTreeMap<Zone, Timestamp>,
     ) -> Result<WriteOutcome, PortError>;
 
     /// The head, then every claim that is not gone, every offering that is unavailable, all memory that
@@ -96,7 +107,7 @@ pub trait Ledger {
     /// reordering do no harm.
     async fn mark_unavailable(
         &self,
-        offerings: &[(model::OfferingKey, jiff::Timestamp)],
+        offerings: &[(model::OfferingKey, Timestamp)],
     ) -> Result<(), PortError>;
 
     /// Keeps until `until` that a node had so much memory. A smaller amount that stands already is
@@ -106,7 +117,7 @@ pub trait Ledger {
         cluster: &ClusterName,
         key: &MeasuredKey,
         memory: Bytes,
-        until: jiff::Timestamp,
+        until: Timestamp,
     ) -> Result<(), PortError>;
 
     /// Keeps that launches for `pool` were refused, or with `None` that they are not any more. Repeating

@@ -12,6 +12,7 @@ mod reservation;
 mod status;
 mod template;
 mod wildcard;
+mod zonal_shift;
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -107,6 +108,8 @@ pub(crate) struct Account {
     /// Names of those that somebody asked for.
     security_groups: BTreeMap<SecurityGroupId, String>,
     assumptions: BTreeSet<String>,
+    /// Zones that traffic is shifted away from, and until when.
+    shifted: BTreeMap<Zone, Timestamp>,
 }
 
 /// An instance that was there before.

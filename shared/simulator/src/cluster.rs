@@ -265,6 +265,7 @@ impl World {
             Action::InterruptSpot(target) => self.interrupt_spot(&target),
             Action::RecommendRebalance(target) => self.recommend_rebalance(&target),
             Action::FailCheck { target, is_of_host } => self.fail_check(&target, is_of_host),
+            Action::ShiftZone(zone, until) => self.shift_zone(zone, until),
             Action::AnnounceChange(target) => self.announce_change(&target),
             Action::TerminateInstance(target) => self.terminate_one(&target),
             Action::SetCapacity { offering, instances } => self.set_capacity(offering, instances),

@@ -10,7 +10,7 @@ use std::{
 use jiff::Timestamp;
 use model::{
     BatchId, Bytes, ClusterName, CommandId, CommitId, Function, InstanceId, LedgerId, NodeClaim,
-    NodeClaimName, NodeClassName, NodePoolName, OfferingKey,
+    NodeClaimName, NodeClassName, NodePoolName, OfferingKey, Zone,
     disruption::Command,
     ledger::{
         Commit, CommitOutcome, Guard, Head, LaunchRefusals, MeasuredKey, Snapshot, UnreadableItem,
@@ -157,6 +157,20 @@ impl LedgerState {
             return WriteOutcome::Conflict;
         }
         head.guard = guard.clone();
+        WriteOutcome::Written
+    }
+
+    pub(crate) fn put_shifted_zones(
+        &mut self,
+        cluster: &ClusterName,
+        ledger: &LedgerId,
+        zones: &BTreeMap<Zone, Timestamp>,
+    ) -> WriteOutcome {
+        let head = &mut self.cluster(cluster).head;
+        if head.ledger.as_ref() != Some(ledger) {
+            return WriteOutcome::Conflict;
+        }
+        head.shifted_zones.clone_from(zones);
         WriteOutcome::Written
     }
 

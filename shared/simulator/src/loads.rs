@@ -64,6 +64,7 @@ pub(crate) fn usual(world: &mut World, operation: &str) -> Load {
         "Ledger.head" | "Ledger.pulse" | "Ledger.registrations" | "Ledger.validation" => SMALL_READ,
         "Ledger.open"
         | "Ledger.put_guard"
+        | "Ledger.put_shifted_zones"
         | "Ledger.put_refusals"
         | "Ledger.put_registrations"
         | "Ledger.write_pulse"

@@ -2,10 +2,10 @@
 
 use std::{collections::BTreeMap, sync::Arc};
 
-use jiff::SignedDuration;
+use jiff::{SignedDuration, Timestamp};
 use model::{
     Function, HourlyPrice, ImageId, InstanceId, Namespace, NodeClaim, NodeClaimName, NodeClassName,
-    NodeName, NodePoolName, ObjectName, OfferingKey, PodKey, PodSpec,
+    NodeName, NodePoolName, ObjectName, OfferingKey, PodKey, PodSpec, Zone,
     buffer::CapacityBuffer,
     eviction::PodDisruptionBudget,
     facts::DaemonSet,
@@ -186,6 +186,8 @@ pub enum Action {
         /// Whether it is its host.
         is_of_host: bool,
     },
+    /// Traffic of the cluster is shifted away from a zone until a time.
+    ShiftZone(Zone, Timestamp),
     /// Somebody terminates an instance without telling anybody.
     TerminateInstance(SpotTarget),
     /// How many instances of an offering may run at once; `None` is as many as one likes.

@@ -1,7 +1,10 @@
 //! What EC2 says of instances that still run.
 
 use jiff::SignedDuration;
-use model::{DeletionReason, disruption::DisruptionReason, interruption::REBALANCE_RECOMMENDATION};
+use model::{
+    DeletionReason, InstanceId, Zone, disruption::DisruptionReason,
+    interruption::REBALANCE_RECOMMENDATION,
+};
 use ports::Fault;
 use simulator::{Action, Happening, Injection, Sim, SpotTarget, WorldSettings, first_calls};
 
@@ -124,4 +127,77 @@ fn an_instance_that_cannot_be_asked_about_stays() {
     // Once EC2 answers again, it goes.
     runner.run_until(minute(25)).expect("nothing unsafe happens");
     assert_eq!(given_up(&sim), [DeletionReason::InstanceUnhealthy]);
+}
+
+/// Launches in `zone` between two minutes.
+fn launched_in(sim: &Sim, zone: &Zone, minutes: (i64, i64)) -> usize {
+    let (from, to) = (minute(minutes.0), minute(minutes.1));
+    let timeline = sim.timeline(0).into_iter();
+    let events = timeline.filter(|event| from <= event.at && event.at < to);
+    let is_it = |happening: Happening| match happening {
+        Happening::InstanceLaunched { offering, .. } => offering.zone == *zone,
+        _ => false,
+    };
+    events.filter(|event| is_it(event.happening.clone())).count()
+}
+
+/// A node of the usual world: its instance and the zone of that, which is the cheapest.
+fn first_node() -> (InstanceId, Zone) {
+    let sim = play(&[], MANIFESTS, &[]);
+    let claims = sim.claims();
+    let instance = claims.first().and_then(|claim| claim.instance.as_ref()).expect("an instance");
+    (instance.id.clone(), instance.zone.clone())
+}
+
+#[test]
+fn nothing_is_launched_in_a_zone_while_traffic_is_shifted_away_from_it() {
+    let (_, zone) = first_node();
+    let more = |at: i64, replicas| (at, crate::world::scale("web", replicas));
+    let actions =
+        [(1, Action::ShiftZone(zone.clone(), minute(14))), more(4, 16), more(8, 20), more(16, 26)];
+    let heeded = play(&[("EnableZonalShift", "true")], MANIFESTS, &actions);
+    // What was launched there before stays.
+    assert!(0 < launched_in(&heeded, &zone, (0, 2)));
+    assert_eq!(launched_in(&heeded, &zone, (3, 14)), 0);
+    assert!(0 < launched_in(&heeded, &zone, (16, 25)), "the zone is in use again");
+    // No node goes for it.
+    let is_given_up = |happening: &Happening| matches!(happening, Happening::ClaimGivenUp { .. });
+    let timeline = heeded.timeline(0);
+    let given_up = timeline.iter().filter(|event| is_given_up(&event.happening));
+    assert_eq!(given_up.filter(|event| event.at < minute(4)).count(), 0);
+    assert_eq!(heeded.summary().pods_waiting, 0);
+    let ignored = play(&[], MANIFESTS, &actions);
+    assert!(0 < launched_in(&ignored, &zone, (3, 14)));
+}
+
+#[test]
+fn an_instance_in_a_zone_that_is_left_is_not_terminated_before_it_is_in_use_again() {
+    let (instance, zone) = first_node();
+    let take = Action::AnnounceChange(SpotTarget::Instance(instance));
+    let actions = [(3, Action::ShiftZone(zone, minute(12))), (6, take)];
+    let sim = play(&[("EnableZonalShift", "true")], MANIFESTS, &actions);
+    let timeline = sim.timeline(0);
+    let ended = timeline
+        .iter()
+        .find(|event| matches!(event.happening, Happening::InstanceEnding { .. }))
+        .expect("it ends");
+    assert!(minute(12) <= ended.at, "it ends at {}", ended.at);
+    assert_eq!(given_up(&sim).first(), Some(&DeletionReason::InstanceUnhealthy));
+}
+
+#[test]
+fn what_was_seen_of_zonal_shifts_stands_while_nobody_can_be_asked() {
+    let (_, zone) = first_node();
+    let sim = sim_of(WorldSettings::default(), MANIFESTS);
+    sim.at(minute(1), Action::ShiftZone(zone.clone(), minute(14)));
+    let (mut runner, _reports) = runner_with(&sim, settings(&[("EnableZonalShift", "true")]));
+    runner.run_until(minute(4)).expect("nothing unsafe happens");
+    let fails = Injection::FailBefore(Fault::Transient);
+    sim.add_rule(first_calls("Discovery.zonal_shifts", 100, fails));
+    sim.at(minute(8), crate::world::scale("web", 20));
+    sim.at(minute(16), crate::world::scale("web", 26));
+    runner.run_until(minute(25)).expect("nothing unsafe happens");
+    assert_eq!(launched_in(&sim, &zone, (4, 14)), 0);
+    // It ended at the time that was said, whoever could be asked.
+    assert!(0 < launched_in(&sim, &zone, (16, 25)));
 }

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use handlers::{Error, Job, SweepPorts, sweep};
+use handlers::{Error, Job, Settings, SweepPorts, sweep};
 use jiff::SignedDuration;
 use model::{
     CapacityType, Function, LaunchTemplateName, NodeClaim, NodeClaimName, labels,
@@ -84,6 +84,7 @@ pub(crate) fn swept(sim: &Sim) -> Vec<Job> {
         catalog: sim,
         mailbox: sim,
         nodes: sim,
+        settings: &Settings { heeds_zonal_shifts: true, ..Settings::default() },
     };
     match sim.block_on_as(Function::Sweep, sweep(&ports, &at)).expect("it ends") {
         Ok(_) => Vec::new(),
@@ -151,6 +152,7 @@ fn a_job_that_fails_keeps_no_other_from_running() {
     // So does the comparison of instances, of whose drift nothing is said.
     check_undone("Cluster.node_pools", &[Job::DriftHashes], &[Job::DriftHashes, Job::Drift]);
     check_undone("Fleet.impaired", &[Job::InstanceStatus], &[]);
+    check_undone("Discovery.zonal_shifts", &[Job::ZonalShifts], &[]);
     check("Profiles.list", &[Job::InstanceProfiles]);
     check("Profiles.remove", &[Job::InstanceProfiles]);
     check("Templates.list", &[Job::LaunchTemplates]);

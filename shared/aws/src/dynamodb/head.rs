@@ -3,12 +3,15 @@
 //! Arrivals are counted in `generation`, which is what the release of commit 405e221 called its one counter:
 //! while functions of both releases are there, each refuses plans that missed what the other promised.
 
-use std::hash::{BuildHasher as _, Hasher as _, RandomState};
+use std::{
+    collections::BTreeMap,
+    hash::{BuildHasher as _, Hasher as _, RandomState},
+};
 
 use aws_sdk_dynamodb::types::{AttributeValue, Update, builders::UpdateBuilder};
 use jiff::Timestamp;
 use model::{
-    ClusterName, LedgerId,
+    ClusterName, LedgerId, Zone,
     ledger::{Basis, Commit, Counters, Guard, Head},
 };
 
@@ -24,6 +27,8 @@ pub(super) const COMMIT_ID: &str = "commit_id";
 pub(super) const GUARD: &str = "guard";
 pub(super) const HELD_BY: &str = "held_by";
 pub(super) const CHECKED_AT: &str = "checked_at";
+/// Such as `us-west-2a=2026-11-21T12:00:00Z,us-west-2b=…`; absent where traffic is shifted away from none.
+pub(super) const SHIFTED_ZONES: &str = "shifted_zones";
 
 const FREE: &str = "free";
 const HELD: &str = "held";
@@ -55,7 +60,8 @@ impl StoredHead {
             Some(_) => Some(text_of(item, COMMIT_ID)?.to_owned()),
             None => None,
         };
-        Ok(Self { head: Head { ledger, counters, guard: guard_of(item)? }, commit })
+        let (guard, shifted_zones) = (guard_of(item)?, shifted_zones_of(item)?);
+        Ok(Self { head: Head { ledger, counters, guard, shifted_zones }, commit })
     }
 }
 
@@ -73,6 +79,18 @@ fn guard_of(item: &Item) -> Result<Guard, Unreadable> {
         HELD => Guard::Held { by: text_of(item, HELD_BY)?.to_owned(), checked_at: checked_at()? },
         _ => Guard::Unchecked,
     })
+}
+
+/// Zones that another release wrote in another way are passed over.
+fn shifted_zones_of(item: &Item) -> Result<BTreeMap<Zone, Timestamp>, Unreadable> {
+    if !item.contains_key(SHIFTED_ZONES) {
+        return Ok(BTreeMap::new());
+    }
+    let zone = |text: &str| {
+        let (zone, until) = text.split_once('=')?;
+        Some((Zone::new(zone).ok()?, until.parse().ok()?))
+    };
+    Ok(text_of(item, SHIFTED_ZONES)?.split(',').filter_map(zone).collect())
 }
 
 /// An id that no ledger had before: five letters and digits, from the randomness with which the operating
@@ -151,6 +169,23 @@ impl HeadUpdate {
                 .with("held_by", item::text(by))
                 .with("checked_at", text(checked_at)),
         }
+    }
+
+    /// The zones that traffic is shifted away from, of `ledger`.
+    pub(super) fn shifted_zones(ledger: &LedgerId, zones: &BTreeMap<Zone, Timestamp>) -> Self {
+        let change = if zones.is_empty() {
+            "REMOVE #shifted_zones"
+        } else {
+            "SET #shifted_zones = :shifted_zones"
+        };
+        let update = Self::of(change, "#ledger_id = :ledger", &[LEDGER_ID, SHIFTED_ZONES])
+            .with("ledger", item::text(ledger.as_str()));
+        if zones.is_empty() {
+            return update;
+        }
+        let texts: Vec<String> =
+            zones.iter().map(|(zone, until)| format!("{zone}={until}")).collect();
+        update.with("shifted_zones", item::text(&texts.join(",")))
     }
 
     /// The head after `commit`, if it is the one that the commit is based on.

@@ -12,7 +12,7 @@ use model::{
 use super::{
     batch::Batch,
     commit::ItemUpdate,
-    head::{HEAD, StoredHead},
+    head::{HEAD, HeadUpdate, StoredHead},
     item::{claim_item, number},
     *,
 };
@@ -408,7 +408,7 @@ fn what_is_of_another_kind_in_the_head_is_named() {
         item.insert("checked_at".to_owned(), item::text("2026-11-21T12:00:00Z"));
         let counters = Counters { arrivals: 3, departures: 0 };
         let guard = LedgerGuard::Free { checked_at: time("2026-11-21T12:00:00Z") };
-        let head = Head { ledger: None, counters, guard };
+        let head = Head { counters, guard, ..Head::default() };
         assert_eq!(StoredHead::of(&item).unwrap(), StoredHead { head, commit: None });
         item.insert(name.to_owned(), value);
         let error = StoredHead::of(&item).unwrap_err().to_string();
@@ -423,6 +423,21 @@ fn a_guard_of_another_release_lets_nobody_act() {
     assert_eq!(StoredHead::of(&item).unwrap().head.guard, LedgerGuard::Unchecked);
     item.insert("guard".to_owned(), item::text("shared"));
     assert_eq!(StoredHead::of(&item).unwrap().head.guard, LedgerGuard::Unchecked);
+}
+
+#[test]
+fn zones_that_are_left_are_read_as_they_were_written() {
+    let mut item = key(&cluster(), HEAD);
+    let zones = "us-west-2a=2026-11-21T12:00:00Z,us-west-2b=2026-11-21T13:00:00Z,?,us-west-2c=noon";
+    item.insert("shifted_zones".to_owned(), item::text(zones));
+    let shifted = StoredHead::of(&item).unwrap().head.shifted_zones;
+    let shown: Vec<String> =
+        shifted.iter().map(|(zone, until)| format!("{zone} {until}")).collect();
+    assert_eq!(shown, ["us-west-2a 2026-11-21T12:00:00Z", "us-west-2b 2026-11-21T13:00:00Z"]);
+    let update = HeadUpdate::shifted_zones(&LedgerId::new("abc12").unwrap(), &shifted);
+    let written = update.values.iter().find(|(name, _)| name == ":shifted_zones").unwrap();
+    let expected = "us-west-2a=2026-11-21T12:00:00Z,us-west-2b=2026-11-21T13:00:00Z";
+    assert_eq!(written.1, item::text(expected));
 }
 
 #[test]

@@ -20,6 +20,7 @@ use model::{
         PlacementGroup, PlacementGroupTerm, ReservationTerm, SecurityGroup, SecurityGroupTerm,
         Subnet, SubnetTerm,
     },
+    zonal_shift::ZonalShift,
 };
 use ports::{Discovery, PortError};
 
@@ -33,6 +34,7 @@ use crate::{
     fault::{BadAnswer, BadRequest, port_error},
     kept::{Kept, SELECTED_FOR},
     ssm::Parameters,
+    zonal_shift::ZonalShifts,
 };
 
 /// How long the subnets that a class selects hold. The functions look each minute: every second look asks, and
@@ -53,6 +55,7 @@ pub struct Ec2Discovery {
     client: Client,
     parameters: Parameters,
     clusters: EksClusters,
+    shifts: ZonalShifts,
     subnets: Kept<Vec<SubnetTerm>, Vec<Subnet>>,
     groups: Kept<Vec<SecurityGroupTerm>, Vec<SecurityGroup>>,
     /// By the query in words.
@@ -60,11 +63,17 @@ pub struct Ec2Discovery {
 }
 
 impl Ec2Discovery {
-    pub(crate) fn new(config: &SdkConfig, parameters: Parameters, clusters: EksClusters) -> Self {
+    pub(crate) fn new(
+        config: &SdkConfig,
+        parameters: Parameters,
+        clusters: EksClusters,
+        shifts: ZonalShifts,
+    ) -> Self {
         Self {
             client: Client::new(config),
             parameters,
             clusters,
+            shifts,
             subnets: Kept::new(config, SUBNETS_FOR),
             groups: Kept::new(config, SELECTED_FOR),
             images: Kept::new(config, SELECTED_FOR),
@@ -264,6 +273,10 @@ impl Discovery for Ec2Discovery {
         name: &LaunchTemplateName,
     ) -> Result<Option<DescribedTemplate>, PortError> {
         template_version::newest(&self.client, name).await
+    }
+
+    async fn zonal_shifts(&self, cluster: &ClusterName) -> Result<Vec<ZonalShift>, PortError> {
+        self.shifts.of(&self.clusters.arn(cluster).await?).await
     }
 
     async fn cluster_settings(&self, cluster: &ClusterName) -> Result<ClusterSettings, PortError> {

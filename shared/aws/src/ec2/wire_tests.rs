@@ -13,6 +13,7 @@ use crate::{
     eks::{Connection, EksClusters},
     ssm::Parameters,
     wire::Wire,
+    zonal_shift::ZonalShifts,
 };
 
 const DONE: &str = r#"<TerminateInstancesResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/">
@@ -87,8 +88,9 @@ fn discovery(wire: &Wire) -> Ec2Discovery {
     let credentials = config.credentials_provider().unwrap();
     Ec2Discovery::new(
         &config,
-        Parameters::new(&config, "us-west-2", credentials).over(wire.connector()),
+        Parameters::new(&config, "us-west-2", credentials.clone()).over(wire.connector()),
         EksClusters::new(&config, "us-west-2", Connection::default()),
+        ZonalShifts::new(&config, "us-west-2", credentials).over(wire.connector()),
     )
 }
 

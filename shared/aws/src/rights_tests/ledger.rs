@@ -105,6 +105,11 @@ pub(super) async fn note_ledger(sent: &mut Sent) {
         ledger(&wire).put_guard(cluster_name, id, &guard).await
     })
     .await;
+    let zones = &[(build::id("us-west-2a"), now)].into();
+    sent.note("Ledger.put_shifted_zones", &[ok], async |wire| {
+        ledger(&wire).put_shifted_zones(cluster_name, id, zones).await
+    })
+    .await;
     let claim = &fixture::claim("claim", 3);
     let indexed = listed(&json!({ "item": {"S": format!("claim#{}", claim.name)} }));
     let id = &claim.instance.as_ref().unwrap().id;

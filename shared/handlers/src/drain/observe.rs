@@ -44,6 +44,8 @@ pub(super) struct Observed {
     pub(super) are_many: bool,
     /// Whether everything is listed.
     lists_all: bool,
+    /// Instances in zones that traffic is shifted away from.
+    shifted: BTreeSet<InstanceId>,
 }
 
 /// Whether the instance of `claim` may have ended: EC2 was told to terminate it, or said so itself, or its drain
@@ -74,6 +76,7 @@ impl Observed {
             malformed: Vec::new(),
             are_many,
             lists_all: are_many && of_cluster < claims.len() * LISTED_FROM_ONE_IN,
+            shifted: BTreeSet::new(),
         };
         if claims.iter().all(|claim| claim.instance.is_none()) {
             return Ok(observed);
@@ -204,9 +207,22 @@ impl Observed {
         }
     }
 
-    /// Whether EC2 does not list the instance at all.
+    /// Notes whose instances are in zones that traffic is shifted away from.
+    pub(super) fn note_shifted<'c>(&mut self, claims: impl Iterator<Item = &'c &'c NodeClaim>) {
+        let instances = claims.filter_map(|claim| claim.instance.as_ref());
+        self.shifted = instances.map(|instance| instance.id.clone()).collect();
+    }
+
+    /// Whether an instance is left alone because traffic is shifted away from its zone.
+    pub(super) fn is_shifted(&self, instance: &InstanceId) -> bool {
+        self.shifted.contains(instance)
+    }
+
+    /// Whether EC2 does not list the instance at all, where that says something.
     pub(super) fn is_absent(&self, instance: &InstanceId) -> bool {
-        self.asked.contains(instance) && !self.states.contains_key(instance)
+        !self.is_shifted(instance)
+            && self.asked.contains(instance)
+            && !self.states.contains_key(instance)
     }
 
     /// What EC2 says about the instance of `claim`. Right after the launch, absence says nothing.

@@ -30,6 +30,7 @@ fn each_setting_changes_something() {
         ("ReservedEnis", "1"),
         ("IsolatedVpc", "true"),
         ("DisableDryRun", "true"),
+        ("EnableZonalShift", "true"),
         ("RebalanceRecommendations", "replace-first"),
         ("PollIntervalSeconds", "60"),
         ("Consolidation", "thorough"),

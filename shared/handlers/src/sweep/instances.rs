@@ -5,7 +5,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use model::{
-    CommitId, DeletionReason, Function, NodeClaim, Plan,
+    CommitId, DeletionReason, Function, InstanceId, NodeClaim, Plan,
     facts::Facts,
     launch::Instance,
     ledger::{Basis, Commit, CommitOutcome, Counters, Decision, Snapshot},
@@ -51,10 +51,15 @@ pub(super) async fn equalize<A: Adapters>(
     let Standalone { claims, left } = &compared.standalone;
     standalone::tell_left(left);
     standalone::promise(ports, (&compared.snapshot.head, counters), claims, at).await?;
-    let strays = &compared.adoption.strays;
+    let is_left = |stray: &&InstanceId| {
+        let mut zones = instances.iter().filter(|instance| instance.id == **stray);
+        zones.any(|instance| compared.snapshot.head.is_left(&instance.zone, at.now))
+    };
+    let strays: Vec<InstanceId> =
+        compared.adoption.strays.iter().filter(|stray| !is_left(stray)).cloned().collect();
     if !strays.is_empty() {
         tracing::warn!(instances = ?strays, "instances of this ledger without a claim are terminated");
-        ports.fleet.terminate(strays).await?;
+        ports.fleet.terminate(&strays).await?;
     }
     let Compared { lost, snapshot, .. } = compared;
     let because = Because {
@@ -108,7 +113,10 @@ async fn compare<A: Adapters>(
     let is_unreadable = |claim: &NodeClaim| {
         claim.node.as_ref().is_some_and(|node| unreadable.contains(format!("Node {node}").as_str()))
     };
-    let lost = lost.into_iter().filter(|claim| !is_unreadable(claim)).cloned().collect();
+    // Of an instance in a zone that is left, EC2's silence says nothing.
+    let is_shifted = |claim: &NodeClaim| snapshot.head.is_shifted(claim, at.now);
+    let lost = lost.into_iter().filter(|claim| !is_unreadable(claim) && !is_shifted(claim));
+    let lost = lost.cloned().collect();
     Ok(Compared { instances, adoption, standalone, lost, snapshot })
 }
 

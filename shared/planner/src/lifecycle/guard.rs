@@ -57,7 +57,8 @@ mod tests {
 
     fn head(ledger: Option<&str>, arrivals: u64, guard: Guard) -> Head {
         let ledger = ledger.map(|id| LedgerId::new(id).unwrap());
-        Head { ledger, counters: Counters { arrivals, departures: 0 }, guard }
+        let counters = Counters { arrivals, departures: 0 };
+        Head { ledger, counters, guard, ..Head::default() }
     }
 
     fn karpenter(holder: &str, seconds: i64) -> ObservedLeases {

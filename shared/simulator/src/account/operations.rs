@@ -14,6 +14,7 @@ use model::{
         ClusterSettings, Image, ImageTerm, PlacementGroup, PlacementGroupTerm, SecurityGroup,
         SecurityGroupTerm, Subnet, SubnetTerm,
     },
+    zonal_shift::ZonalShift,
 };
 use ports::PortError;
 
@@ -89,6 +90,16 @@ impl Sim {
     /// DescribeInstanceStatus: what is wrong with instances that run, sorted by id.
     pub async fn describe_instance_status(&self) -> Result<Vec<StatusReport>, PortError> {
         self.step(("DescribeInstanceStatus", Read), "", |world| Ok(world.impaired())).await
+    }
+
+    /// GetManagedResource of ARC: the zonal shifts of a cluster that are in effect.
+    pub async fn managed_resource(
+        &self,
+        cluster: &ClusterName,
+    ) -> Result<Vec<ZonalShift>, PortError> {
+        const NAME: &str = "GetManagedResource";
+        let shifts = |world: &mut World| world.zonal_shifts(cluster).map_err(|e| e.of(NAME));
+        self.step((NAME, Read), cluster, shifts).await
     }
 
     /// CreateTags on instances, all of them or none.

@@ -19,6 +19,8 @@ pub enum ApiService {
     Eks,
     /// AWS Price List.
     Pricing,
+    /// Amazon Application Recovery Controller, zonal shift.
+    ArcZonalShift,
     /// The cluster's API server.
     Kubernetes,
 }
@@ -34,6 +36,7 @@ impl ApiService {
             Self::Iam => "iam",
             Self::Eks => "eks",
             Self::Pricing => "pricing",
+            Self::ArcZonalShift => "arc-zonal-shift",
             Self::Kubernetes => "kubernetes",
         }
     }

@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use jiff::Timestamp;
 
-use super::ApiAction;
+use super::{ApiAction, ApiService};
 
 /// How many tokens a bucket holds, and how many come back each second.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -53,8 +53,10 @@ impl RequestLimits {
     ///
     /// SSM: `GetParameter` 40 a second without higher throughput
     /// (<https://docs.aws.amazon.com/general/latest/gr/ssm.html>). EKS: `DescribeCluster` 100 and 10
-    /// (no figure is published). IAM publishes none either: 20 requests and 5 a second for each
-    /// action is what people report of it.
+    /// (no figure is published). Application Recovery Controller publishes none for zonal shift
+    /// (<https://docs.aws.amazon.com/arc-zonal-shift/latest/api/API_GetManagedResource.html> knows
+    /// `ThrottlingException`): 5 and 1 a second is a guess on the strict side. IAM publishes none
+    /// either: 20 requests and 5 a second for each action is what people report of it.
     ///
     /// A throttled request is sent three times in all: the SDKs' standard mode
     /// (<https://docs.aws.amazon.com/sdkref/latest/guide/feature-retry-behavior.html>).
@@ -65,10 +67,11 @@ impl RequestLimits {
             (ApiAction::ec2("CreateLaunchTemplate"), bucket(100, 5)),
             (ApiAction::ec2("TerminateInstances"), bucket(100, 5)),
             (ApiAction::ec2("RunInstances"), bucket(5, 2)),
-            (ApiAction { service: super::ApiService::Ssm, name: "GetParameter" }, bucket(40, 40)),
+            (ApiAction { service: ApiService::Ssm, name: "GetParameter" }, bucket(40, 40)),
+            (ApiAction { service: ApiService::Eks, name: "DescribeCluster" }, bucket(100, 10)),
             (
-                ApiAction { service: super::ApiService::Eks, name: "DescribeCluster" },
-                bucket(100, 10),
+                ApiAction { service: ApiService::ArcZonalShift, name: "GetManagedResource" },
+                bucket(5, 1),
             ),
         ];
         let resources = [
@@ -90,9 +93,9 @@ impl RequestLimits {
     pub(crate) fn of(&self, action: ApiAction) -> Option<TokenBucket> {
         let by_action = self.requests.get(&action).copied();
         by_action.or_else(|| match (action.service, action.is_read()) {
-            (super::ApiService::Ec2, true) => self.ec2_reads,
-            (super::ApiService::Ec2, false) => self.ec2_writes,
-            (super::ApiService::Iam, _) => self.iam,
+            (ApiService::Ec2, true) => self.ec2_reads,
+            (ApiService::Ec2, false) => self.ec2_writes,
+            (ApiService::Iam, _) => self.iam,
             _ => None,
         })
     }

@@ -275,6 +275,15 @@ const COSTS: &[Cost] = &[
         "Discovery.cluster_settings",
         &[(ApiAction { service: ApiService::Eks, name: "DescribeCluster" }, ONCE)],
     ),
+    // EKS says the cluster's ARN.
+    kept(
+        &[(ApiService::Eks, CLUSTER_FOR)],
+        "Discovery.zonal_shifts",
+        &[
+            (ApiAction { service: ApiService::Eks, name: "DescribeCluster" }, ONCE),
+            (ApiAction { service: ApiService::ArcZonalShift, name: "GetManagedResource" }, ONCE),
+        ],
+    ),
     // ------------------------------------------------------------------ the catalog
     kept(&[(ApiService::DynamoDb, SELECTED_FOR)], "Catalog.catalog", &[table("GetItem", ONCE)]),
     cost("CatalogStore.stored", &[table("GetItem", ONCE)]),
@@ -334,6 +343,7 @@ const COSTS: &[Cost] = &[
     cost("Ledger.head", &[table("GetItem", ONCE)]),
     cost("Ledger.open", &[table("UpdateItem", ONCE)]),
     cost("Ledger.put_guard", &[table("UpdateItem", ONCE)]),
+    cost("Ledger.put_shifted_zones", &[table("UpdateItem", ONCE)]),
     cost("Ledger.put_refusals", &[table("PutItem", ONCE)]),
     // One query for all pools.
     cost("Ledger.registrations", &[table("Query", ONCE)]),
@@ -372,6 +382,7 @@ fn over_the_wire(operation: &'static str) -> Option<Sent> {
         "GetParameter" | "GetParameters" => ApiAction { service: ApiService::Ssm, name: operation },
         "GetProducts" => ApiAction { service: ApiService::Pricing, name: operation },
         "DescribeCluster" => ApiAction { service: ApiService::Eks, name: operation },
+        "GetManagedResource" => ApiAction { service: ApiService::ArcZonalShift, name: operation },
         name if name.contains("InstanceProfile") => ApiAction::iam(operation),
         _ => ApiAction::ec2(operation),
     };

@@ -20,6 +20,7 @@ use model::{
         Subnet, SubnetTerm,
     },
     validation::DryRunAnswer,
+    zonal_shift::ZonalShift,
 };
 use ports::{
     Catalog, CatalogStore, Discovery, Fault, Fleet, Mailbox, Market, PortError, Profiles, Templates,
@@ -173,6 +174,13 @@ impl Discovery for Sim {
     ) -> Result<Option<DescribedTemplate>, PortError> {
         self.step(("Discovery.launch_template", Read), name, |world| {
             Ok(world.template_version(name).as_ref().map(TemplateRecord::described))
+        })
+        .await
+    }
+
+    async fn zonal_shifts(&self, cluster: &ClusterName) -> Result<Vec<ZonalShift>, PortError> {
+        self.step(("Discovery.zonal_shifts", Read), cluster, |world| {
+            world.zonal_shifts(cluster).map_err(|refusal| refusal.of("GetManagedResource"))
         })
         .await
     }

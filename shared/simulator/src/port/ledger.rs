@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use jiff::Timestamp;
 use model::{
     Bytes, ClusterName, Function, InstanceId, LedgerId, NodeClaim, NodeClassName, NodePoolName,
-    OfferingKey,
+    OfferingKey, Zone,
     ledger::{
         Commit, CommitOutcome, Guard, Head, LaunchRefusals, MeasuredKey, PROMISED_VERSION,
         Snapshot, WriteOutcome,
@@ -82,6 +82,18 @@ impl Ledger for Sim {
     ) -> Result<WriteOutcome, PortError> {
         self.step(("Ledger.put_guard", Write), format!("{guard:?}"), |world| {
             Ok(world.ledger.put_guard(cluster, ledger, guard))
+        })
+        .await
+    }
+
+    async fn put_shifted_zones(
+        &self,
+        cluster: &ClusterName,
+        ledger: &LedgerId,
+        zones: &BTreeMap<Zone, Timestamp>,
+    ) -> Result<WriteOutcome, PortError> {
+        self.step(("Ledger.put_shifted_zones", Write), format!("{zones:?}"), |world| {
+            Ok(world.ledger.put_shifted_zones(cluster, ledger, zones))
         })
         .await
     }

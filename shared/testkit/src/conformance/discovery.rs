@@ -52,6 +52,7 @@ pub async fn discovery<D: Discovery, T: Templates>(
         Case::of("an image is found by its id, again as it was", subject.image_by_id().await),
         Case::of("a launch template is described until it is removed", template),
         Case::of("a cluster says what its nodes are told", subject.cluster().await),
+        Case::of("traffic is shifted away from no zone", subject.shifts().await),
         Case::of("a cluster that is not there is not found", subject.no_cluster().await),
     ]
 }
@@ -73,6 +74,10 @@ impl<D: Discovery> Subject<'_, D> {
         let images = self.discovery.images(&[], "1.34").await?;
         same("the images", &images, &Vec::new())?;
         same("the reservations", &self.discovery.reservations(&[]).await?, &Vec::new())
+    }
+
+    async fn shifts(&self) -> Result<(), Failure> {
+        same("the shifts", &self.discovery.zonal_shifts(&self.world.cluster).await?, &Vec::new())
     }
 
     async fn group(&self) -> Result<(), Failure> {

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use dispatch::{Reports, dispatch};
+use dispatch::{Reports, dispatch_with};
+use handlers::Settings;
 use jiff::{SignedDuration, Timestamp};
 use model::{ClaimPhase, NodeClaim, PodSpec, node_class::NodeClass, node_pool::NodePool};
 use simulator::{
@@ -53,13 +54,28 @@ pub(crate) fn fleet_of(
     class: NodeClass,
     pool: NodePool,
 ) -> Fleet<impl Dispatch> {
-    let sim = Sim::new(settings, catalog());
+    played(Sim::new(settings, catalog()), Settings::default(), pods_per_node, class, pool)
+}
+
+/// The usual one, where the functions have `settings`.
+pub(crate) fn fleet_with(settings: Settings, pods_per_node: u32) -> Fleet<impl Dispatch> {
+    let sim = Sim::new(WorldSettings::default(), catalog());
+    played(sim, settings, pods_per_node, build::node_class("default"), pool())
+}
+
+fn played(
+    sim: Sim,
+    settings: Settings,
+    pods_per_node: u32,
+    class: NodeClass,
+    pool: NodePool,
+) -> Fleet<impl Dispatch> {
     sim.add(vec![
         ClusterObject::NodeClass(class),
         ClusterObject::NodePool(pool),
         ClusterObject::Workload(workload("web", 0, pods_per_node)),
     ]);
-    let runner = Runner::new(&sim, dispatch(&sim, &Reports::default()));
+    let runner = Runner::new(&sim, dispatch_with(&sim, &Reports::default(), settings));
     let mut fleet = Fleet { sim, runner };
     fleet.pass(90);
     fleet

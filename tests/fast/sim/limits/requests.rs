@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use handlers::Settings;
 use jiff::SignedDuration;
 use model::{BatchId, ClaimPhase, Function};
 use simulator::{Action, ApiAction, ApiService, Chance, SpotTarget, WorldSettings};
 
-use super::fleet::{fleet, has_initialized};
+use super::fleet::{fleet, fleet_with, has_initialized};
+use crate::settings::settings;
 
 /// What Karpenter sends in an idle hour of one EC2NodeClass and few nodes, by the periods and caches of its AWS
 /// provider: `pkg/controllers/nodeclass`, `pkg/controllers/nodeclaim/garbagecollection`, `pkg/cache/cache.go`.
@@ -28,7 +30,20 @@ const KARPENTER_IN_AN_HOUR: [(&str, u64); 13] = [
 
 #[test]
 fn an_idle_hour_asks_no_more_than_karpenter_does() {
-    let mut fleet = fleet(WorldSettings::default(), 1);
+    check_idle_hour(Settings::default(), &[]);
+}
+
+/// Karpenter asks each 30 seconds: `pkg/controllers/zonalshift`.
+#[test]
+fn an_idle_hour_asks_for_zonal_shifts_no_more_often_than_karpenter_does() {
+    let asked = ("arc-zonal-shift:GetManagedResource", 120);
+    check_idle_hour(settings(&[("EnableZonalShift", "true")]), &[asked]);
+}
+
+/// Asks no more of AWS than Karpenter does, which asks for what is `besides`, too.
+#[track_caller]
+fn check_idle_hour(settings: Settings, besides: &[(&str, u64)]) {
+    let mut fleet = fleet_with(settings, 1);
     fleet.grow(3, 3);
     // What is kept for fifteen minutes was asked for when the nodes came.
     fleet.pass(3_600);
@@ -41,9 +56,13 @@ fn an_idle_hour_asks_no_more_than_karpenter_does() {
             continue;
         }
         let name = action.to_string();
-        let theirs = KARPENTER_IN_AN_HOUR.iter().find(|(known, _)| *known == name);
+        let theirs = KARPENTER_IN_AN_HOUR.iter().chain(besides).find(|(known, _)| *known == name);
         let theirs = theirs.map_or(0, |(_, count)| *count);
         assert!(count.answered <= theirs, "{name}: {}, Karpenter {theirs}", count.answered);
+    }
+    for (name, _) in besides {
+        let mut names = used.requests().into_keys().map(|action| action.to_string());
+        assert!(names.any(|asked| asked == *name), "{name} is not asked");
     }
 }
 

@@ -50,6 +50,28 @@ fn only_types_that_are_unavailable_are_made_anew_and_come_back() {
 }
 
 #[test]
+fn nothing_is_offered_in_a_zone_that_is_left() {
+    let (offers, catalog) = (Offers::default(), Arc::new(catalog(&[M7G, T3])));
+    let class = class(ImageFamily::Al2023);
+    let offered = |until: &str, zone: &str| {
+        let mut ledger = Snapshot::default();
+        let until = until.parse().unwrap();
+        ledger.head.shifted_zones = [(Zone::new(zone).unwrap(), until)].into();
+        let types = offers.offer(&catalog, &class, &ledger, now());
+        let offerings = types.iter().flat_map(|instance_type| &instance_type.offerings);
+        let available = offerings.filter(|offering| offering.is_available);
+        available.map(|offering| offering.zone.clone()).collect::<std::collections::BTreeSet<_>>()
+    };
+    let usual = offered("2026-08-01T12:00:01Z", "us-west-2z");
+    let zone = Zone::new("us-west-2a").unwrap();
+    assert!(usual.contains(&zone));
+    let left = offered("2026-08-01T12:00:01Z", "us-west-2a");
+    assert_eq!(left, usual.iter().filter(|other| **other != zone).cloned().collect());
+    // Its end has come.
+    assert_eq!(offered("2026-08-01T12:00:00Z", "us-west-2a"), usual);
+}
+
+#[test]
 fn nodes_have_what_the_settings_leave_them() {
     let (catalog, class) = (Arc::new(described(&[T3])), class(ImageFamily::Al2023));
     let of = |settings: NodeSettings| {

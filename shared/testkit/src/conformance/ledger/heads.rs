@@ -1,7 +1,10 @@
 //! The head: opened once, with a guard that only its own ledger changes.
 
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
 use model::{
-    LedgerId,
+    LedgerId, Zone,
     ledger::{CommitOutcome, Counters, Guard, Head, WriteOutcome},
 };
 use ports::Ledger;
@@ -18,6 +21,7 @@ pub(super) async fn cases<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) 
         Case::of("a cluster that nobody wrote to has an empty ledger", fresh(subject).await),
         Case::of("a ledger is opened once, under an id of its own", opened_once(subject).await),
         Case::of("the guard is changed by its own ledger only", guarded(subject).await),
+        Case::of("zones that are left are kept by their own ledger only", shifted(subject).await),
         Case::of("a ledger is replaced once, and its claims stay", replaced(subject).await),
     ]
 }
@@ -61,6 +65,27 @@ async fn guarded<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result
         let refused = subject.ledger.put_guard(subject.one(), &stranger, &Guard::Unchecked).await?;
         same("a stranger's write", &refused, &WriteOutcome::Conflict)?;
         same("the guard", &subject.head().await?, &Head { guard, ..opened.clone() })?;
+    }
+    Ok(())
+}
+
+async fn shifted<L: Ledger, W: AsyncFn()>(subject: &Subject<'_, L, W>) -> Result<(), Failure> {
+    let opened = subject.ledger.open(subject.one(), None).await?;
+    let Some(ours) = opened.ledger.clone() else {
+        return Err(Failure("the ledger is not open".to_owned()));
+    };
+    let stranger: LedgerId = build::id("stranger");
+    let first: BTreeMap<Zone, Timestamp> = [(build::id("us-west-2a"), later(60))].into();
+    let both = [(build::id("us-west-2a"), later(30)), (build::id("us-west-2b"), later(90))].into();
+    for zones in [first.clone(), first, both, BTreeMap::new()] {
+        let written = subject.ledger.put_shifted_zones(subject.one(), &ours, &zones).await?;
+        same("the write", &written, &WriteOutcome::Written)?;
+        let none = BTreeMap::new();
+        let refused = subject.ledger.put_shifted_zones(subject.one(), &stranger, &none).await?;
+        same("a stranger's write", &refused, &WriteOutcome::Conflict)?;
+        let head = Head { shifted_zones: zones, ..opened.clone() };
+        same("the head", &subject.head().await?, &head)?;
+        same("the snapshot's", &subject.ledger.snapshot(subject.one()).await?.head, &head)?;
     }
     Ok(())
 }

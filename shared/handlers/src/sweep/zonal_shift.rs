@@ -1,0 +1,54 @@
+//! Zones that traffic of the cluster is shifted away from: looked up each minute and kept for all functions.
+//!
+//! What was seen last stands until its end where nobody can be asked.
+//!
+//! Karpenter: `pkg/providers/zonalshift` of the AWS provider.
+
+use std::collections::BTreeMap;
+
+use jiff::Timestamp;
+use model::{
+    Zone,
+    ledger::{Head, WriteOutcome},
+    zonal_shift::shifted_zones,
+};
+use ports::{Adapters, Catalog as _, Discovery as _, Fault, Invocation, Ledger as _, PortError};
+
+use super::SweepPorts;
+
+/// Keeps which zones are left. While nothing is shifted, nothing is written.
+pub(super) async fn look<A: Adapters>(
+    ports: &SweepPorts<'_, A>,
+    head: &Head,
+    at: &Invocation,
+) -> Result<(), PortError> {
+    let seen = seen(ports, at).await?;
+    let Some(ledger) = head.ledger.as_ref().filter(|_| head.shifted_zones != seen) else {
+        return Ok(());
+    };
+    for (zone, until) in seen.iter().filter(|(zone, _)| !head.shifted_zones.contains_key(*zone)) {
+        tracing::warn!(%zone, %until, "traffic is shifted away: nothing is launched there");
+    }
+    for zone in head.shifted_zones.keys().filter(|zone| !seen.contains_key(*zone)) {
+        tracing::info!(%zone, "traffic is shifted away no longer");
+    }
+    match ports.ledger.put_shifted_zones(&at.cluster, ledger, &seen).await? {
+        WriteOutcome::Written => Ok(()),
+        WriteOutcome::Conflict => Err(PortError::new("put shifted zones", Fault::Conflict)),
+    }
+}
+
+async fn seen<A: Adapters>(
+    ports: &SweepPorts<'_, A>,
+    at: &Invocation,
+) -> Result<BTreeMap<Zone, Timestamp>, PortError> {
+    if !ports.settings.heeds_zonal_shifts {
+        return Ok(BTreeMap::new());
+    }
+    let shifts = ports.discovery.zonal_shifts(&at.cluster).await?;
+    if shifts.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let catalog = ports.catalog.catalog().await?;
+    Ok(shifted_zones(&shifts, &catalog.zones, at.now))
+}
